@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* base/clock.h - the cheap clock of the hot path and what relates it to CLOCK_MONOTONIC.
+ *
+ * Ticks come from the cycle counter where that counts at one rate on all cores (x86-64 with an
+ * invariant TSC, aarch64 always), else from CLOCK_MONOTONIC itself. A reading pairs both, so that
+ * ticks between two readings turn into nanoseconds by a straight line, without knowing the rate. */
+#ifndef TMK_BASE_CLOCK_H
+#define TMK_BASE_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t tmk_clock_ns(clockid_t clock)
+{
+    struct timespec ts;
+    clock_gettime(clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static inline uint64_t tmk_clock_monotonic_ns(void)
+{
+    return tmk_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* 1 when the cycle counter can be used. Constant for a machine. */
+bool tmk_clock_has_counter(void);
+
+/* "tsc", "cntvct" or "monotonic". */
+const char *tmk_clock_name(void);
+
+static inline uint64_t tmk_clock_counter(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t v;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+    return v;
+#else
+    return tmk_clock_monotonic_ns();
+#endif
+}
+
+/* Ticks now; `counter` is tmk_clock_has_counter(), looked up once by the caller. */
+static inline uint64_t tmk_clock_ticks(bool counter)
+{
+    return __builtin_expect(counter, 1) ? tmk_clock_counter() : tmk_clock_monotonic_ns();
+}
+
+/* Both clocks at one moment. */
+struct tmk_clock_reading {
+    uint64_t ticks;
+    uint64_t ns; /* CLOCK_MONOTONIC */
+};
+
+/* The best of a few tries: the pair whose two sides lie closest together. */
+struct tmk_clock_reading tmk_clock_read(void);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* base/hash.h - the two hashes we use: of a number and of a text. Not for untrusted tables that
+ * must resist flooding; a reader's tables are bounded by the file's size. */
+#ifndef TMK_BASE_HASH_H
+#define TMK_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+/* Mix of one 64-bit number: every input bit reaches the high and the low half. */
+static inline uint64_t tmk_hash_u64(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= 0x9e3779b97f4a7c15u;
+    x ^= x >> 29;
+    x *= 0xbf58476d1ce4e5b9u;
+    return x ^ (x >> 32);
+}
+
+/* Fold b into a running hash a. */
+static inline uint64_t tmk_hash_mix(uint64_t a, uint64_t b)
+{
+    return tmk_hash_u64(a ^ (b + 0x9e3779b97f4a7c15u + (a << 6) + (a >> 2)));
+}
+
+static inline uint64_t tmk_hash_bytes(const void *bytes, size_t n)
+{
+    const uint8_t *at = bytes;
+    uint64_t h = 0xcbf29ce484222325u ^ n;
+    for (; n >= 8; n -= 8, at += 8)
+        h = tmk_hash_mix(h, tmk_load_u64(at));
+    uint64_t tail = 0;
+    for (size_t i = 0; i < n; i++)
+        tail |= (uint64_t)at[i] << (8 * i);
+    return tmk_hash_mix(h, tail);
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* base/region.h - arrays that grow in place, without malloc.
+ *
+ * A region reserves address space for the most it may ever hold; the kernel gives memory page by
+ * page as it is touched. So nothing moves, pointers stay good, and the recorder's memory is bounded
+ * by what it reserves. */
+#ifndef TMK_BASE_REGION_H
+#define TMK_BASE_REGION_H
+
+#include <stddef.h>
+
+struct tmk_region {
+    void *base;
+    size_t size_bytes;
+};
+
+/* Reserve `size_bytes` of zeros. 0, or TMK_ENOMEM with *ret untouched. */
+int tmk_region_init(struct tmk_region *ret, size_t size_bytes);
+void tmk_region_fini(struct tmk_region *r);
+
+/* Give all memory back to the kernel; the region stays and reads as zeros. */
+void tmk_region_clear(struct tmk_region *r);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* model/run.c - see run.h. */
+#include "model/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tidemark/tidemark.h"
+#include "trace/merge.h"
+
+struct tmk_run {
+    char *path;
+    struct tmk_process *processes;
+    uint32_t n_processes, room;
+    uint32_t n_unreadable;
+    struct tmk_error first_unreadable;
+};
+
+/* ---- opening ---- */
+
+static int64_t info_number(const struct tmk_reader *r, const char *key)
+{
+    uint64_t value;
+    return tmk_reader_info_u64(r, key, &value) && value <= INT64_MAX ? (int64_t)value : -1;
+}
+
+static const char *info_text(const struct tmk_reader *r, const char *key)
+{
+    const char *text = tmk_reader_info(r, key);
+    return text ? text : "";
+}
+
+static uint64_t end_of(const struct tmk_reader *r)
+{
+    uint64_t end = tmk_reader_status(r)->end_ns;
+    for (uint32_t i = 0; i < tmk_reader_n_chunks(r); i++)
+        if (tmk_reader_chunk(r, i)->header.end_ns > end)
+            end = tmk_reader_chunk(r, i)->header.end_ns;
+    return end;
+}
+
+static void describe(struct tmk_process *p)
+{
+    struct tmk_reader *r = p->reader;
+    const char *path = tmk_reader_path(r);
+    const char *slash = strrchr(path, '/');
+    int64_t pid = info_number(r, "pid"), start = info_number(r, "start_realtime_ns");
+    p->file = slash ? slash + 1 : path;
+    p->host = info_text(r, "host");
+    p->command = info_text(r, "command");
+    p->pid = pid < 0 ? 0 : (uint64_t)pid;
+    p->rank = info_number(r, "rank");
+    p->world_size = info_number(r, "world_size");
+    p->start_realtime_ns = start < 0 ? 0 : (uint64_t)start;
+    p->end_ns = end_of(r);
+}
+
+static int add_trace(struct tmk_run *run, const char *path, struct tmk_error *err)
+{
+    if (run->n_processes == run->room) {
+        uint32_t room = run->room ? 2 * run->room : 8;
+        struct tmk_process *bigger = realloc(run->processes, room * sizeof *bigger);
+        if (!bigger)
+            return tmk_fail(err, TMK_ENOMEM, "out of memory");
+        run->processes = bigger;
+        run->room = room;
+    }
+    struct tmk_process p = {0};
+    int rc = tmk_merge_open(path, &p.reader, &p.live, err);
+    if (rc < 0)
+        return rc;
+    describe(&p);
+    run->processes[run->n_processes++] = p;
+    return 0;
+}
+
+static bool is_trace_name(const char *name)
+{
+    static const char suffix[] = ".trace";
+    size_t n = strlen(name);
+    return n > sizeof suffix - 1 && strcmp(name + n - (sizeof suffix - 1), suffix) == 0;
+}
+
+static int add_folder(struct tmk_run *run, const char *path, struct tmk_error *err)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s", path);
+    int rc = 0;
+    for (struct dirent *entry; rc != TMK_ENOMEM && (entry = readdir(folder)) != NULL;) {
+        if (!is_trace_name(entry->d_name))
+            continue;
+        char *file = NULL;
+        struct tmk_error e = {0};
+        if (asprintf(&file, "%s/%s", path, entry->d_name) < 0)
+            rc = TMK_ENOMEM;
+        else
+            rc = add_trace(run, file, &e);
+        if (rc < 0 && run->n_unreadable++ == 0)
+            tmk_fail(&run->first_unreadable, rc, "%s: %s", entry->d_name, e.text);
+        free(file);
+    }
+    closedir(folder);
+    if (run->n_processes > 0)
+        return 0;
+    if (run->n_unreadable > 0) {
+        if (err)
+            *err = run->first_unreadable;
+        return rc < 0 ? rc : TMK_EDAMAGED;
+    }
+    return tmk_fail(err, TMK_ENOENT, "%s holds no trace: nothing was recorded there", path);
+}
+
+static int by_rank(const void *va, const void *vb)
+{
+    const struct tmk_process *a = va, *b = vb;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    if (a->start_realtime_ns != b->start_realtime_ns)
+        return a->start_realtime_ns < b->start_realtime_ns ? -1 : 1;
+    return strcmp(a->file, b->file);
+}
+
+static void put_on_one_clock(struct tmk_run *run)
+{
+    uint64_t first = UINT64_MAX;
+    for (uint32_t i = 0; i < run->n_processes; i++)
+        if (run->processes[i].start_realtime_ns < first)
+            first = run->processes[i].start_realtime_ns;
+    for (uint32_t i = 0; i < run->n_processes; i++)
+        run->processes[i].offset_ns = run->processes[i].start_realtime_ns - first;
+    qsort(run->processes, run->n_processes, sizeof *run->processes, by_rank);
+}
+
+int tmk_run_open(const char *target, struct tmk_run **ret_run, struct tmk_error *err)
+{
+    struct stat st;
+    if (stat(target, &st) < 0)
+        return tmk_fail_os(err, errno == ENOENT ? TMK_ENOENT : TMK_EIO, errno, "cannot open %s", target);
+    struct tmk_run *run = calloc(1, sizeof *run);
+    if (!run || !(run->path = strdup(target))) {
+        free(run);
+        return tmk_fail(err, TMK_ENOMEM, "out of memory");
+    }
+    int rc = S_ISDIR(st.st_mode) ? add_folder(run, target, err) : add_trace(run, target, err);
+    if (rc < 0) {
+        tmk_run_close(run);
+        return rc;
+    }
+    put_on_one_clock(run);
+    *ret_run = run;
+    return 0;
+}
+
+struct tmk_run *tmk_run_close(struct tmk_run *run)
+{
+    if (!run)
+        return NULL;
+    for (uint32_t i = 0; i < run->n_processes; i++)
+        tmk_reader_close(run->processes[i].reader);
+    free(run->processes);
+    free(run->path);
+    free(run);
+    return NULL;
+}
+
+const char *tmk_run_path(const struct tmk_run *run)
+{
+    return run->path;
+}
+
+uint32_t tmk_run_n_processes(const struct tmk_run *run)
+{
+    return run->n_processes;
+}
+
+struct tmk_process *tmk_run_process(struct tmk_run *run, uint32_t i)
+{
+    return &run->processes[i];
+}
+
+uint32_t tmk_run_n_unreadable(const struct tmk_run *run, struct tmk_error *ret_first)
+{
+    if (ret_first)
+        *ret_first = run->first_unreadable;
+    return run->n_unreadable;
+}
+
+/* ---- sweeping ---- */
+
+struct audience { /* several visitors as one */
+    const struct tmk_visitor *visitors;
+    uint32_t n;
+};
+
+static void tell_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                       struct tmk_block *b)
+{
+    const struct audience *a = arg;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->visitors[i].event)
+            a->visitors[i].event(a->visitors[i].arg, rp, ev, b);
+}
+
+static void tell_restored(void *arg, const struct tmk_replay *rp)
+{
+    const struct audience *a = arg;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->visitors[i].restored)
+            a->visitors[i].restored(a->visitors[i].arg, rp);
+}
+
+static void tell_progress(void *arg, uint32_t done, uint32_t total)
+{
+    const struct audience *a = arg;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->visitors[i].progress)
+            a->visitors[i].progress(a->visitors[i].arg, done, total);
+}
+
+int tmk_process_sweep(struct tmk_process *p, const struct tmk_visitor *visitors, uint32_t n,
+                      struct tmk_replay *rp, struct tmk_error *err)
+{
+    struct tmk_replay own;
+    struct tmk_replay *use = rp ? rp : &own;
+    int rc = tmk_replay_init(use, &tmk_state_limits_tool);
+    if (rc < 0)
+        return tmk_fail(err, rc, "no memory to replay %s", p->file);
+    struct audience audience = {.visitors = visitors, .n = n};
+    struct tmk_visitor all = {&audience, tell_event, tell_restored, tell_progress};
+    rc = tmk_replay_run(use, p->reader, n == 1 ? visitors : &all, err);
+    if (rc < 0 || !rp)
+        tmk_replay_fini(use);
+    return rc;
+}
+
+/* ---- names ---- */
+
+const char *tmk_category_name(uint8_t category)
+{
+    static const char *const names[] = {
+        [TIDEMARK_UNKNOWN] = "unknown",
+        [TIDEMARK_PARAMETER] = "parameter",
+        [TIDEMARK_GRADIENT] = "gradient",
+        [TIDEMARK_OPTIMIZER_STATE] = "optimizer_state",
+        [TIDEMARK_ACTIVATION] = "activation",
+        [TIDEMARK_INPUT] = "input",
+        [TIDEMARK_TEMPORARY] = "temporary",
+        [TIDEMARK_AUTOGRAD_DETAIL] = "autograd_detail",
+        [TIDEMARK_BUFFER] = "buffer",
+        [TIDEMARK_OTHER] = "other",
+    };
+    return category < sizeof names / sizeof names[0] ? names[category] : "unknown";
+}
+
+const char *tmk_device_name(uint16_t device, char *buffer)
+{
+    static const struct {
+        unsigned type;
+        const char *name;
+    } types[] = {{1, "cuda"}, {6, "hip"}, {12, "xpu"}};
+    unsigned type = device >> 8, index = device & 0xff;
+    if (device == TIDEMARK_HOST)
+        return strcpy(buffer, "cpu");
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (types[i].type == type) {
+            snprintf(buffer, 24, "%s:%u", types[i].name, index);
+            return buffer;
+        }
+    }
+    snprintf(buffer, 24, "device%u:%u", type, index);
+    return buffer;
+}
+
+static const char *context_name(const struct tmk_process *p, const struct tmk_state *s,
+                                uint32_t context)
+{
+    return context ? tmk_reader_string(p->reader, s->contexts[context].name) : NULL;
+}
+
+const char *tmk_context_module(const struct tmk_process *p, const struct tmk_state *s,
+                               uint32_t context)
+{
+    return context_name(p, s, s->contexts[context].module);
+}
+
+const char *tmk_context_stage(const struct tmk_process *p, const struct tmk_state *s,
+                              uint32_t context)
+{
+    return context_name(p, s, s->contexts[context].stage);
+}
+
+bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_site_text *ret)
+{
+    struct tmk_stack frames;
+    struct tmk_frame frame;
+    if (!tmk_reader_stack(p->reader, stack, &frames) || frames.n_frames == 0 ||
+        !tmk_reader_frame(p->reader, frames.frames[0], &frame))
+        return false;
+    const char *file = tmk_reader_string(p->reader, frame.file);
+    const char *function = tmk_reader_string(p->reader, frame.function);
+    *ret = (struct tmk_site_text){
+        .file = file ? file : "?", .function = function ? function : "?", .line = frame.line};
+    return true;
+}

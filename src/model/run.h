@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* model/run.h - a run as its readers see it: processes, each with a trace, and sweeps over them.
+ *
+ * A run is a folder of traces, a single trace, or the PID of a watched process. Opening is cheap
+ * (chunk headers and definitions); what happened is learned by sweeping: one replay of a process
+ * with any number of visitors looking on. Times in traces count from each process's start; those
+ * shown to people count from the run's, which is the start of its first process: add `offset_ns`. */
+#ifndef TMK_MODEL_RUN_H
+#define TMK_MODEL_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "trace/replay.h"
+
+struct tmk_process {
+    struct tmk_reader *reader;
+    const char *file;      /* name of the trace, without folder */
+    const char *host;      /* "" when not known */
+    const char *command;
+    uint64_t pid;
+    int64_t rank;          /* -1: none */
+    int64_t world_size;    /* -1: not known */
+    uint64_t start_realtime_ns;
+    uint64_t offset_ns;    /* trace time + this = run time */
+    uint64_t end_ns;       /* trace time of the last event known */
+    bool live;             /* still being written */
+};
+
+struct tmk_run;
+
+/* 0: *ret_run is the caller's. TMK_ENOENT: nothing there, or a folder without traces. */
+int tmk_run_open(const char *target, struct tmk_run **ret_run, struct tmk_error *err);
+struct tmk_run *tmk_run_close(struct tmk_run *run); /* takes NULL, returns NULL */
+
+const char *tmk_run_path(const struct tmk_run *run);
+uint32_t tmk_run_n_processes(const struct tmk_run *run);
+/* Ordered by rank, then start. */
+struct tmk_process *tmk_run_process(struct tmk_run *run, uint32_t i);
+/* Traces of the folder that could not be opened: how many, and why the first. */
+uint32_t tmk_run_n_unreadable(const struct tmk_run *run, struct tmk_error *ret_first);
+
+/* Replay a process once for all `n` visitors. `rp` may be NULL; if given it is initialised by the
+ * call, holds the final state and must be given to tmk_replay_fini() by the caller (on success). */
+int tmk_process_sweep(struct tmk_process *p, const struct tmk_visitor *visitors, uint32_t n,
+                      struct tmk_replay *rp, struct tmk_error *err);
+
+/* Names. NULL where there is none: show "-" (people), NULL (SQL), null (JSON). */
+const char *tmk_category_name(uint8_t category);
+/* "cpu", "cuda:0", ... into the caller's buffer of at least 24 bytes; returns it. */
+const char *tmk_device_name(uint16_t device, char *buffer);
+/* Module path and stage of a context (of a block, or of a thread now). */
+const char *tmk_context_module(const struct tmk_process *p, const struct tmk_state *s,
+                               uint32_t context);
+const char *tmk_context_stage(const struct tmk_process *p, const struct tmk_state *s,
+                              uint32_t context);
+/* The line that asked for the block: the innermost frame. False when the stack is unknown. */
+struct tmk_site_text {
+    const char *file, *function;
+    uint32_t line;
+};
+bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_site_text *ret);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/peak.h - what was alive at one moment: the high-water mark, or a time or step asked for.
+ *
+ * One sweep, memory of the size of the live set: a block that was alive at the peak so far and is
+ * freed later goes to a list; a new peak empties the list. At the end the set is "live now and born
+ * by then" plus that list. A tag that came after the moment but before the block's free counts. */
+#ifndef TMK_PASSES_PEAK_H
+#define TMK_PASSES_PEAK_H
+
+#include "model/run.h"
+
+enum tmk_moment_kind {
+    TMK_MOMENT_PEAK,    /* the first time the most bytes were allocated */
+    TMK_MOMENT_TIME,    /* after the last event not later than `time_ns` (trace time) */
+    TMK_MOMENT_STEP,    /* the peak within step `step` */
+};
+
+struct tmk_moment {
+    enum tmk_moment_kind kind;
+    uint64_t time_ns;
+    int64_t step;
+    bool any_device;  /* PEAK and STEP: judge by the device with the largest peak */
+    uint16_t device;  /* else by this one; for TIME: blocks of this device only unless any_device */
+};
+
+enum tmk_by {
+    TMK_BY_CATEGORY,
+    TMK_BY_MODULE,
+    TMK_BY_STAGE,
+    TMK_BY_STACK,
+    TMK_BY_TENSOR,
+};
+
+struct tmk_peak_row {
+    const char *key; /* NULL: not known. For TMK_BY_STACK "file:line function" */
+    uint32_t stack;  /* TMK_BY_STACK */
+    uint64_t bytes;
+    uint64_t n_blocks;
+};
+
+struct tmk_peak; /* the pass, then its result */
+
+/* 0 or TMK_ENOMEM. Give tmk_peak_visitor() to a sweep, then call finish with its replay, then ask. */
+int tmk_peak_open(const struct tmk_process *p, const struct tmk_moment *moment,
+                  struct tmk_peak **ret_peak);
+struct tmk_peak *tmk_peak_close(struct tmk_peak *k);
+struct tmk_visitor tmk_peak_visitor(struct tmk_peak *k);
+int tmk_peak_finish(struct tmk_peak *k, const struct tmk_replay *rp, struct tmk_error *err);
+
+/* False when the moment never came (no block ever, no such step). */
+bool tmk_peak_found(const struct tmk_peak *k);
+uint64_t tmk_peak_time_ns(const struct tmk_peak *k); /* trace time */
+int64_t tmk_peak_step(const struct tmk_peak *k);     /* TMK_NO_STEP: before the first */
+uint16_t tmk_peak_device(const struct tmk_peak *k);
+uint64_t tmk_peak_bytes(const struct tmk_peak *k);   /* allocated on the device at the moment */
+/* The blocks of the device alive then; borrowed until close. */
+uint64_t tmk_peak_n_blocks(const struct tmk_peak *k);
+const struct tmk_block *tmk_peak_block(const struct tmk_peak *k, uint64_t i);
+/* Bytes by key, largest first; borrowed until the next call of group or close. */
+int tmk_peak_group(struct tmk_peak *k, enum tmk_by by, const struct tmk_peak_row **ret_rows,
+                   uint64_t *ret_n, struct tmk_error *err);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/timeline.h - allocated bytes over time, in n equal parts: the most, least and last of each.
+ *
+ * The span is [start, end] of trace time; every part has values, since memory is held also while
+ * nothing happens. */
+#ifndef TMK_PASSES_TIMELINE_H
+#define TMK_PASSES_TIMELINE_H
+
+#include "model/run.h"
+
+struct tmk_timeline_part {
+    uint64_t start_ns; /* trace time */
+    uint64_t end_ns;
+    uint64_t max_bytes;
+    uint64_t min_bytes;
+    uint64_t last_bytes;
+    int64_t step; /* in force at the end of the part, TMK_NO_STEP: none */
+};
+
+struct tmk_timeline;
+
+int tmk_timeline_open(uint64_t start_ns, uint64_t end_ns, uint32_t n_parts,
+                      struct tmk_timeline **ret_timeline);
+struct tmk_timeline *tmk_timeline_close(struct tmk_timeline *t);
+struct tmk_visitor tmk_timeline_visitor(struct tmk_timeline *t);
+void tmk_timeline_finish(struct tmk_timeline *t);
+
+/* Devices met, and the parts of one of them. */
+uint32_t tmk_timeline_n_devices(const struct tmk_timeline *t);
+uint16_t tmk_timeline_device(const struct tmk_timeline *t, uint32_t i);
+const struct tmk_timeline_part *tmk_timeline_parts(const struct tmk_timeline *t, uint32_t device_i);
+uint32_t tmk_timeline_n_parts(const struct tmk_timeline *t);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* record/api.c - the functions that include/tidemark/tidemark.h declares, for annotated programs.
+ *
+ * Each is a hook in the sense of DESIGN: it enters the lane, which is the guard against re-entry,
+ * and passes it on to everything below. */
+#include <string.h>
+
+#include "record/intern.h"
+#include "record/lane.h"
+#include "tidemark/tidemark.h"
+
+void tidemark_record_alloc(unsigned device, const void *address, uint64_t size_bytes,
+                           const struct tidemark_site *site)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    uint32_t stack = tmk_intern_site(lane, site);
+    tmk_lane_put(lane, TMK_KIND_ALLOC, (uint16_t)device, stack, (uintptr_t)address, size_bytes);
+    tmk_lane_leave(lane);
+}
+
+void tidemark_record_free(unsigned device, const void *address)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    tmk_lane_put(lane, TMK_KIND_FREE, (uint16_t)device, 0, (uintptr_t)address, 0);
+    tmk_lane_leave(lane);
+}
+
+void tidemark_record_tag(unsigned device, const void *address, unsigned category, const char *name)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    uint32_t id = tmk_intern_string(lane, name);
+    tmk_lane_put(lane, TMK_KIND_TAG, (uint16_t)device, id, (uintptr_t)address, category);
+    tmk_lane_leave(lane);
+}
+
+void tidemark_record_push(unsigned kind, const char *name)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    uint32_t id = tmk_intern_string(lane, name);
+    tmk_lane_put(lane, TMK_KIND_PUSH, 0, id, kind, 0);
+    tmk_lane_leave(lane);
+}
+
+void tidemark_record_pop(unsigned kind)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    tmk_lane_put(lane, TMK_KIND_POP, 0, 0, kind, 0);
+    tmk_lane_leave(lane);
+}
+
+void tidemark_record_step(int64_t step)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)step, 0);
+    tmk_lane_leave(lane);
+}
+
+void tidemark_record_mark(const char *event, const char *info)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    uint32_t id = tmk_intern_string(lane, event);
+    size_t n = info ? strnlen(info, TMK_STRING_MAX_BYTES) : 0;
+    tmk_lane_put_text(lane, TMK_KIND_MARK, id, 0, info ? info : "", n);
+    tmk_lane_leave(lane);
+}
+
+void tidemark_record_oom(unsigned device, uint64_t requested_bytes, uint64_t capacity_bytes,
+                         const struct tidemark_site *site)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    uint32_t stack = tmk_intern_site(lane, site);
+    tmk_lane_put(lane, TMK_KIND_OOM, (uint16_t)device, stack, requested_bytes, capacity_bytes);
+    tmk_lane_leave(lane);
+}
+
+int tidemark_record_on(void)
+{
+    return !tmk_recorder_is_off();
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* record/lane.c - the slow side of lane.h: opening, turning pages, ending. */
+#include "record/lane.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/intern.h"
+
+__thread struct tmk_lane tmk_lane __attribute__((tls_model("initial-exec"))) = {
+    .generation = UINT32_MAX};
+
+static pthread_key_t end_key;
+static bool has_end_key;
+
+/* A thread ends: its page will get no more records. */
+static void end_lane(void *arg)
+{
+    struct tmk_lane *lane = arg;
+    uint32_t generation = atomic_load(&tmk_recorder.control->generation);
+    if (lane->generation == generation && lane->page)
+        tmk_page_seal(lane->page);
+    lane->generation = UINT32_MAX;
+    lane->page = NULL;
+    lane->cursor = lane->end = NULL;
+}
+
+__attribute__((constructor)) static void make_end_key(void)
+{
+    has_end_key = pthread_key_create(&end_key, end_lane) == 0;
+}
+
+void tmk_lane_count_drop(void)
+{
+    uint32_t generation =
+        atomic_load_explicit(&tmk_recorder.control->generation, memory_order_acquire);
+    if (generation)
+        atomic_fetch_add_explicit(&tmk_recorder.ring.header->n_dropped, 1, memory_order_relaxed);
+}
+
+static bool take_page(struct tmk_lane *lane)
+{
+    struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, lane->thread);
+    lane->page = page;
+    lane->cursor = page ? page->slots : NULL;
+    lane->end = page ? page->slots + TMK_PAGE_SLOTS : NULL;
+    return page != NULL;
+}
+
+bool tmk_lane_next_page(struct tmk_lane *lane)
+{
+    if (lane->page)
+        tmk_page_seal(lane->page);
+    return take_page(lane);
+}
+
+bool tmk_lane_put_text(struct tmk_lane *lane, uint8_t kind, uint32_t id, uint32_t high,
+                       const void *text, size_t n)
+{
+    if (n > TMK_STRING_MAX_BYTES)
+        n = TMK_STRING_MAX_BYTES;
+    size_t bytes = offsetof(struct tmk_record, b) + n;
+    uint32_t n_slots = (uint32_t)((bytes + TMK_SLOT_BYTES - 1) / TMK_SLOT_BYTES);
+    struct tmk_record *r = tmk_lane_reserve(lane, n_slots);
+    if (!r)
+        return false;
+    r->ticks = tmk_clock_ticks(tmk_recorder.counter);
+    r->a = (uint64_t)high << 32 | n;
+    memcpy(&r->b, text, n); /* on into the following slots, which are this record's */
+    tmk_record_publish(
+        r, (union tmk_record_head){{.kind = kind, .n_slots = (uint8_t)n_slots, .id = id}});
+    return true;
+}
+
+bool tmk_lane_open(struct tmk_lane *lane)
+{
+    if (tmk_recorder_is_off() || !tmk_recorder_arm())
+        return false;
+    lane->generation = atomic_load(&tmk_recorder.control->generation);
+    if (lane->generation == 0) { /* disarmed at this moment */
+        lane->generation = UINT32_MAX;
+        return false;
+    }
+    lane->thread = atomic_fetch_add(&tmk_recorder.ring.header->next_thread, 1);
+    lane->page = NULL;
+    lane->cursor = lane->end = NULL;
+    if (has_end_key)
+        pthread_setspecific(end_key, lane);
+    char name[17] = {0};
+    prctl(PR_GET_NAME, name, 0, 0, 0);
+    tmk_lane_put_text(lane, TMK_KIND_DEF_THREAD, lane->thread, (uint32_t)syscall(SYS_gettid), name,
+                      strlen(name));
+    return true;
+}

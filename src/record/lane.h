@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* record/lane.h - the hot path: one thread's way into the ring.
+ *
+ * A lane is a thread's cursor in the ring page it owns. Writing an event is: check that the lane is
+ * of the current generation (armed, and not forked away), take the next slot, fill it, publish. No
+ * lock, no system call, no allocation.
+ *
+ *     struct tmk_lane *lane = tmk_lane_enter();   // NULL: not recording, or re-entered
+ *     if (lane) { ... tmk_lane_put(lane, ...); tmk_lane_leave(lane); }
+ *
+ * Enter and leave are the guard against re-entry: a signal handler that interrupts us between them
+ * and has events of its own finds the lane busy, and its event is counted as dropped. */
+#ifndef TMK_RECORD_LANE_H
+#define TMK_RECORD_LANE_H
+
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "record/recorder.h"
+
+struct tmk_lane {
+    uint32_t generation; /* UINT32_MAX: no page yet; control's is never that */
+    uint32_t thread;
+    struct tmk_record *cursor;
+    struct tmk_record *end;
+    struct tmk_page *page;
+    uint32_t busy;
+};
+
+/* One pointer-sized reach: initial-exec, so no call to find it; small, so that it fits the space the
+ * loader keeps for libraries opened late. */
+extern __thread struct tmk_lane tmk_lane __attribute__((tls_model("initial-exec")));
+
+/* First event of a thread, or first after a fork: arm if needed, take a page. False: not recording. */
+bool tmk_lane_open(struct tmk_lane *lane);
+/* The lane's page has no room for n slots: go to the next one. False: none is free. */
+bool tmk_lane_next_page(struct tmk_lane *lane);
+void tmk_lane_count_drop(void);
+
+static inline struct tmk_lane *tmk_lane_enter(void)
+{
+    struct tmk_lane *lane = &tmk_lane;
+    if (__builtin_expect(lane->busy != 0, 0)) {
+        tmk_lane_count_drop();
+        return NULL;
+    }
+    lane->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    uint32_t generation =
+        atomic_load_explicit(&tmk_recorder.control->generation, memory_order_acquire);
+    if (__builtin_expect(lane->generation != generation, 0) && !tmk_lane_open(lane)) {
+        lane->busy = 0;
+        return NULL;
+    }
+    return lane;
+}
+
+static inline void tmk_lane_leave(struct tmk_lane *lane)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    lane->busy = 0;
+}
+
+/* Room for a record of n slots, or NULL: dropped and counted. */
+static inline struct tmk_record *tmk_lane_reserve(struct tmk_lane *lane, uint32_t n_slots)
+{
+    if (__builtin_expect(lane->end - lane->cursor < (ptrdiff_t)n_slots, 0) &&
+        !tmk_lane_next_page(lane)) {
+        tmk_lane_count_drop();
+        return NULL;
+    }
+    struct tmk_record *r = lane->cursor;
+    lane->cursor += n_slots;
+    return r;
+}
+
+/* Write a one-slot record. */
+static inline void tmk_lane_put(struct tmk_lane *lane, uint8_t kind, uint16_t device, uint32_t id,
+                                uint64_t a, uint64_t b)
+{
+    struct tmk_record *r = tmk_lane_reserve(lane, 1);
+    if (__builtin_expect(!r, 0))
+        return;
+    r->ticks = tmk_clock_ticks(tmk_recorder.counter);
+    r->a = a;
+    r->b = b;
+    tmk_record_publish(r, (union tmk_record_head){
+                              {.kind = kind, .n_slots = 1, .device = device, .id = id}});
+}
+
+/* Write a record with a text (see trace/drain.c): false when dropped. `high` goes above the
+ * length in `a`. */
+bool tmk_lane_put_text(struct tmk_lane *lane, uint8_t kind, uint32_t id, uint32_t high,
+                       const void *text, size_t n);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* record/recorder.h - the recorder inside the watched process: when it runs and when it does not.
+ *
+ * Three phases. Idle: loaded, nothing made, nothing touched. Armed: the first event worth recording
+ * has made the ring, the trace and the packer thread. Off: not wanted here, ended, or something went
+ * wrong; for good. A forked child starts idle again and makes its own trace if it has events.
+ *
+ * Fails open: whatever goes wrong, the program goes on as if we were not there, and the trace, if
+ * there is one, says why it ends. */
+#ifndef TMK_RECORD_RECORDER_H
+#define TMK_RECORD_RECORDER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/ring.h"
+
+/* What a fork must reset, in a page that the kernel zeroes in every child (MADV_WIPEONFORK), however
+ * that was made. `generation` is 0 unless armed: the hot path compares it with its lane's. */
+struct tmk_control {
+    _Atomic uint32_t generation;
+    _Atomic uint32_t phase;
+    _Atomic uint32_t stop;      /* asks the packer thread to finish */
+    _Atomic uint32_t finished;  /* it has */
+};
+
+enum tmk_phase { TMK_PHASE_IDLE = 0, TMK_PHASE_ARMING, TMK_PHASE_ARMED, TMK_PHASE_OFF };
+
+struct tmk_recorder {
+    struct tmk_control *control;
+    struct tmk_ring ring; /* good while armed; stays mapped afterwards, a thread may still write */
+    bool counter;         /* tmk_clock_has_counter() */
+    bool wanted;          /* the environment asks for recording */
+    uint32_t generation;  /* of the last arming, this process's or an ancestor's */
+    char run_folder[3072];
+    uint64_t max_size_bytes; /* as asked for, 0: default */
+};
+
+extern struct tmk_recorder tmk_recorder;
+
+/* Arm if idle. True when armed now. Slow; called once per thread. */
+bool tmk_recorder_arm(void);
+
+/* Go off: events are no longer taken. Any thread. */
+void tmk_recorder_disarm(void);
+
+static inline bool tmk_recorder_is_off(void)
+{
+    return atomic_load_explicit(&tmk_recorder.control->phase, memory_order_relaxed) ==
+           TMK_PHASE_OFF;
+}
+
+/* The packer thread: makes ring and trace, sets *armed through tmk_recorder_set_armed(), packs
+ * until told to stop. */
+void *tmk_packer_thread_main(void *unused);
+/* For the packer thread: sleep, at most until `stop` is set. */
+void tmk_recorder_sleep(long ns);
+/* Called by the packer thread when all is made (or not). */
+void tmk_recorder_set_armed(bool ok);
+
+#endif

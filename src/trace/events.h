@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/events.h - walk the events of one chunk.
+ *
+ * begin() checks the payload's sections and decodes the two dictionaries; next() then costs a few
+ * nanoseconds an event. An address is given with its number in the chunk's dictionary (`slot`), so a
+ * consumer can keep one thing per slot instead of hashing addresses. Nothing before this chunk is
+ * needed. */
+#ifndef TMK_TRACE_EVENTS_H
+#define TMK_TRACE_EVENTS_H
+
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "trace/layout.h"
+
+struct tmk_event {
+    uint64_t time_ns;
+    uint8_t kind; /* enum tmk_kind; 0 for a kind this reader does not know */
+    uint8_t range_kind;
+    uint8_t category;
+    uint16_t device;
+    uint32_t thread;
+    uint32_t slot;  /* ALLOC, FREE, TAG: number of the address in the chunk's dictionary */
+    uint32_t stack; /* ALLOC, OOM */
+    uint32_t name;  /* TAG, PUSH, MARK: string id */
+    int64_t step;   /* STEP */
+    uint64_t address;
+    uint64_t size_bytes; /* ALLOC; OOM: requested; DROP: events lost */
+    uint64_t capacity_bytes; /* OOM */
+    const char *text;        /* MARK: info, not zero-terminated; good while the payload is */
+    uint32_t text_bytes;
+};
+
+struct tmk_address {
+    uint64_t address;
+    uint64_t live; /* 0: no block there when the chunk starts, else its size + 1 */
+    uint16_t device;
+};
+
+struct tmk_shape {
+    uint64_t size_bytes;
+    uint32_t stack;
+};
+
+struct tmk_cursor {
+    const struct tmk_chunk_header *chunk;
+    struct tmk_address *addresses;
+    uint32_t n_addresses;
+    struct tmk_shape *shapes;
+    uint32_t n_shapes;
+    struct tmk_view context; /* section 2: for tmk_context_restore() */
+
+    uint64_t now_ns;
+    uint32_t n_left;
+    uint32_t thread, run_left;
+    struct tmk_view threads, heads, data[TMK_KIND_OTHER + 1];
+    uint32_t address_room, shape_room; /* of the arrays, kept between chunks */
+};
+
+/* Start on a chunk's checked payload. The cursor may be used again for the next chunk; zero it
+ * before the first. TMK_EDAMAGED when the sections do not fit together. */
+int tmk_cursor_begin(struct tmk_cursor *c, const struct tmk_chunk_header *chunk,
+                     struct tmk_view payload, struct tmk_error *err);
+void tmk_cursor_fini(struct tmk_cursor *c);
+
+/* 1 and the next event, 0 at the end, TMK_EDAMAGED when the bytes make no sense. */
+int tmk_cursor_next(struct tmk_cursor *c, struct tmk_event *ret);
+
+#endif

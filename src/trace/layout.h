@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/layout.h - the bytes of ring and trace file, as docs/format.md has them.
+ *
+ * Only src/trace/ includes this, and record/ for the ring's records. Structs are used where the
+ * bytes are mapped or written whole; tests pin every offset. Little-endian, 64-bit aligned. */
+#ifndef TMK_TRACE_LAYOUT_H
+#define TMK_TRACE_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define TMK_FILE_MAGIC "TIDEMARK"
+#define TMK_CHUNK_MAGIC 0x434b4d54u /* "TMKC" */
+#define TMK_RING_MAGIC "TMKRING1"
+
+enum {
+    TMK_FORMAT_VERSION = 1,
+    TMK_HEADER_BYTES = 4096,
+    TMK_INFO_OFFSET = 512,
+    TMK_INFO_MAX_BYTES = TMK_HEADER_BYTES - TMK_INFO_OFFSET,
+    TMK_STATUS_OFFSET = 64,
+    TMK_STATUS_BYTES = 128,
+    TMK_CHUNK_HEADER_BYTES = 64,
+    TMK_CHUNK_MAX_PAYLOAD = 1 << 26,
+    TMK_PAGE_BYTES = 16384,
+    TMK_PAGE_SLOTS = 510,
+    TMK_SLOT_BYTES = 32,
+    TMK_STRING_MAX_BYTES = 4000,
+    TMK_PERMANENT_MAX_BYTES = 65536, /* of a definitions or steps chunk, header included */
+    TMK_MAX_SIZE_LEAST = 4 << 20,    /* the smallest --max-size */
+};
+
+#define TMK_NO_STEP INT64_MIN
+
+/* Events and definitions: the kinds of ring records; events 1-6 are also the file's. */
+enum tmk_kind {
+    TMK_KIND_NONE = 0,
+    TMK_KIND_ALLOC = 1,
+    TMK_KIND_FREE = 2,
+    TMK_KIND_TAG = 3,
+    TMK_KIND_PUSH = 4,
+    TMK_KIND_POP = 5,
+    TMK_KIND_STEP = 6,
+    TMK_KIND_OTHER = 7, /* in the file: type and length follow */
+    TMK_KIND_MARK = 16,
+    TMK_KIND_OOM = 17,
+    TMK_KIND_DROP = 18,
+    TMK_KIND_DEF_STRING = 32,
+    TMK_KIND_DEF_FRAME = 33,
+    TMK_KIND_DEF_STACK = 34,
+    TMK_KIND_DEF_THREAD = 35,
+};
+
+enum tmk_chunk_kind {
+    TMK_CHUNK_DEFS = 1,
+    TMK_CHUNK_EVENTS = 2,
+    TMK_CHUNK_STEPS = 3,
+    TMK_CHUNK_CHECKPOINT = 4,
+};
+
+enum { TMK_CHUNK_PERMANENT = 1 };
+
+enum tmk_def { TMK_DEF_STRING = 1, TMK_DEF_FRAME = 2, TMK_DEF_STACK = 3, TMK_DEF_THREAD = 4 };
+
+enum tmk_section {
+    TMK_SECTION_THREADS = 1,
+    TMK_SECTION_CONTEXT = 2,
+    TMK_SECTION_ADDRESSES = 3,
+    TMK_SECTION_SHAPES = 4,
+    TMK_SECTION_HEADS = 5,
+    TMK_SECTION_DATA = 16, /* + kind, up to 23 */
+    TMK_SECTION_TOTALS = 32,
+    TMK_SECTION_STEP = 33,
+    TMK_SECTION_CONTEXTS = 34,
+    TMK_SECTION_BLOCKS = 35,
+    TMK_SECTION_END = 36,
+};
+
+enum { TMK_STEP_HAS_NUMBER = 1, TMK_STEP_OPEN = 2 };
+
+enum tmk_file_state { TMK_STATE_OPEN = 0, TMK_STATE_CLOSED = 1, TMK_STATE_STOPPED = 2 };
+
+/* Why recording stopped early. X(name, value, text for people). */
+#define TMK_STOPS(X)                                                                               \
+    X(TMK_STOP_NONE, 0, "it did not stop early")                                                   \
+    X(TMK_STOP_DISK_FULL, 1, "the disk was full")                                                  \
+    X(TMK_STOP_SIZE_LIMIT, 2, "the process's file-size limit (ulimit -f) was reached")             \
+    X(TMK_STOP_WRITE_ERROR, 3, "writing the trace failed")                                         \
+    X(TMK_STOP_INNER_ERROR, 4, "the recorder met an error of its own")                             \
+    X(TMK_STOP_HISTORY, 5, "the per-step history alone fills the size allowed by --max-size")
+
+enum tmk_stop {
+#define X(name, value, text) name = (value),
+    TMK_STOPS(X)
+#undef X
+};
+
+enum { TMK_STATUS_MERGED = 1 };
+
+struct tmk_file_header { /* bytes 0-39 of the file */
+    char magic[8];
+    uint32_t version;
+    uint32_t header_bytes;
+    uint8_t trace_id[16];
+    uint32_t info_bytes;
+    uint32_t crc;
+};
+
+struct tmk_status {
+    uint64_t serial;
+    uint32_t state;
+    uint32_t reason;
+    uint32_t os_error;
+    uint32_t flags;
+    uint64_t last_seq;
+    uint64_t n_events;
+    uint64_t n_dropped;
+    uint64_t n_allocs;
+    uint64_t n_frees;
+    uint64_t head;
+    uint64_t tail;
+    uint64_t oldest_seq;
+    uint64_t n_given_up;
+    uint64_t end_ns;
+    uint64_t n_untracked;
+    uint8_t reserved[12];
+    uint32_t crc;
+};
+
+struct tmk_chunk_header {
+    uint32_t magic;
+    uint16_t kind;
+    uint8_t codec;
+    uint8_t flags;
+    uint64_t seq;
+    uint32_t payload_bytes;
+    uint32_t n_items;
+    uint64_t start_ns;
+    uint64_t end_ns;
+    int64_t first_step;
+    int64_t last_step;
+    uint32_t payload_crc;
+    uint32_t header_crc;
+};
+
+struct tmk_ring_header {
+    char magic[8];
+    uint32_t header_bytes;
+    uint32_t page_bytes;
+    uint32_t n_pages;
+    uint32_t pid;
+    uint8_t trace_id[16];
+    uint64_t clock_ticks; /* the last clock reading */
+    uint64_t clock_ns;    /* trace time at it */
+    uint64_t clock_rate;  /* ns per tick << 32 */
+    uint64_t start_ticks;
+    uint64_t start_monotonic_ns;
+    uint8_t reserved0[48];
+    _Atomic uint64_t n_dropped; /* 128: a cache line of its own, written by many threads */
+    uint8_t reserved1[56];
+    _Atomic uint64_t free_list; /* 192: tag << 32 | page index + 1 */
+    uint8_t reserved2[56];
+    _Atomic uint64_t next_page_number; /* 256 */
+    _Atomic uint32_t next_thread;
+    uint32_t reserved3;
+    _Atomic uint64_t epoch;    /* 272: odd while the packer moves records to the trace */
+    _Atomic uint64_t last_seq; /* number of the last chunk in the trace */
+    uint8_t reserved4[224];
+    char trace_path[3584]; /* 512 */
+};
+
+enum tmk_page_state { TMK_PAGE_FREE = 0, TMK_PAGE_USED = 1, TMK_PAGE_SEALED = 2 };
+
+/* One record, or its first slot. `head` is stored last, so head.kind != 0 means that all of it is
+ * there. `payload` of a longer record runs from `b` on into the following slots. */
+union tmk_record_head {
+    struct {
+        uint8_t kind;
+        uint8_t n_slots;
+        uint16_t device;
+        uint32_t id;
+    };
+    uint64_t word;
+};
+
+struct tmk_record {
+    _Atomic uint64_t head;
+    uint64_t ticks;
+    uint64_t a;
+    uint64_t b;
+};
+
+struct tmk_page {
+    _Atomic uint32_t state;
+    uint32_t thread;
+    uint64_t number;
+    _Atomic uint64_t done;
+    _Atomic uint64_t done_before;
+    uint32_t next_free;
+    uint32_t reserved[7];
+    struct tmk_record slots[TMK_PAGE_SLOTS];
+};
+
+_Static_assert(sizeof(struct tmk_file_header) == 40, "format.md 1");
+_Static_assert(sizeof(struct tmk_status) == TMK_STATUS_BYTES, "format.md 1");
+_Static_assert(sizeof(struct tmk_chunk_header) == TMK_CHUNK_HEADER_BYTES, "format.md 2");
+_Static_assert(sizeof(struct tmk_ring_header) == TMK_HEADER_BYTES, "format.md 3");
+_Static_assert(sizeof(struct tmk_record) == TMK_SLOT_BYTES, "format.md 3");
+_Static_assert(sizeof(struct tmk_page) == TMK_PAGE_BYTES, "format.md 3");
+
+#endif

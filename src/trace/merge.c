@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/merge.c - see merge.h.
+ *
+ * Merging is resuming: rebuild the packer's state by replaying the trace (from its last checkpoint),
+ * then drain the ring through the same packer into the same file. Which records the file already
+ * has is said by the pages themselves. */
+#include "trace/merge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/crc32.h"
+#include "trace/drain.h"
+#include "trace/replay.h"
+#include "trace/snapshot.h"
+#include "trace/writer.h"
+
+/* ---- state from trace ---- */
+
+/* Rows that the file has already need not be written again. */
+static uint64_t last_row(const struct tmk_reader *r)
+{
+    uint64_t n = tmk_reader_n_step_rows(r);
+    while (n > 0 && tmk_reader_step_row(r, n - 1)->open)
+        n--;
+    return n ? tmk_reader_step_row(r, n - 1)->ordinal : 0;
+}
+
+/* Fill the packer's state as it was when the last chunk was written. The state is the replay's:
+ * swap them, since tables are regions and cannot be copied. */
+static int restore_packer(struct tmk_packer *packer, struct tmk_reader *r,
+                          const struct tmk_state_limits *limits, struct tmk_error *err)
+{
+    struct tmk_replay rp;
+    int rc = tmk_replay_init(&rp, limits);
+    if (rc < 0)
+        return tmk_fail(err, rc, "no memory to replay the trace");
+    struct tmk_visitor nobody = {0};
+    rc = tmk_replay_run(&rp, r, &nobody, err);
+    if (rc == 0) {
+        struct tmk_state *s = tmk_packer_state(packer);
+        struct tmk_state fresh = *s;
+        *s = rp.state;
+        s->on_step_row = fresh.on_step_row;
+        s->on_step_row_arg = fresh.on_step_row_arg;
+        rp.state = fresh;
+        tmk_packer_skip_rows(packer, last_row(r));
+    }
+    tmk_replay_fini(&rp);
+    return rc;
+}
+
+static int drain_ring(struct tmk_ring *ring, struct tmk_packer *packer, uint64_t last_seq)
+{
+    struct tmk_drain *drain = NULL;
+    int rc = tmk_drain_open(ring, packer, false, &drain);
+    if (rc < 0)
+        return rc;
+    tmk_drain_skip_packed(drain, last_seq);
+    tmk_drain_take_all(drain);
+    rc = tmk_drain_run(drain);
+    tmk_packer_on_commit(packer, NULL, NULL);
+    tmk_drain_close(drain);
+    return rc == 0 ? tmk_packer_finish(packer) : rc;
+}
+
+/* The bounds with which the state is rebuilt: ours are wider than the recorder's, so that nothing
+ * it tracked is lost; the packer's dictionary marks are sized by the same bound. */
+static const struct tmk_state_limits merge_limits = {
+    .max_blocks = 1u << 24, .max_contexts = 1u << 22, .max_ranges = 1u << 20,
+    .max_threads = 1u << 24};
+
+static int pack_ring(struct tmk_reader *r, struct tmk_ring *ring, const struct tmk_chunk_out *out,
+                     uint64_t max_size, struct tmk_state **ret_state, struct tmk_packer **ret_packer,
+                     struct tmk_error *err)
+{
+    struct tmk_packer_options options = tmk_packer_options_for(max_size, &merge_limits);
+    uint32_t n = tmk_reader_n_chunks(r);
+    uint64_t last_seq = n ? tmk_reader_chunk(r, n - 1)->header.seq : 0;
+    struct tmk_packer *packer = NULL;
+    int rc = tmk_packer_open(&options, out, &packer);
+    if (rc < 0)
+        return tmk_fail(err, rc, "no memory to merge the ring");
+    rc = restore_packer(packer, r, &merge_limits, err);
+    if (rc == 0 && (rc = drain_ring(ring, packer, last_seq)) < 0)
+        tmk_fail(err, rc, "cannot merge the ring: %s", tmk_result_text(rc));
+    if (rc < 0) {
+        tmk_packer_close(packer);
+        return rc;
+    }
+    *ret_state = tmk_packer_state(packer);
+    *ret_packer = packer;
+    return 0;
+}
+
+static bool is_ring_of(const struct tmk_reader *r, const struct tmk_ring *ring)
+{
+    return memcmp(ring->header->trace_id, tmk_reader_trace_id(r), 16) == 0;
+}
+
+/* ---- settling ---- */
+
+/* Where the next chunk goes: the status may be one chunk behind the file. */
+static struct tmk_status current_status(const struct tmk_reader *r)
+{
+    struct tmk_status s = *tmk_reader_status(r);
+    if (tmk_reader_damage(r)->status_lost) {
+        s = (struct tmk_status){.tail = TMK_HEADER_BYTES, .oldest_seq = 1};
+        s.head = tmk_reader_end(r);
+    }
+    uint32_t n = tmk_reader_n_chunks(r);
+    if (n > 0) {
+        const struct tmk_chunk_ref *last = tmk_reader_chunk(r, n - 1);
+        s.last_seq = last->header.seq;
+        s.head = last->offset + TMK_CHUNK_HEADER_BYTES +
+                 (((uint64_t)last->header.payload_bytes + 7) & ~(uint64_t)7);
+    }
+    return s;
+}
+
+static int settle_with(struct tmk_reader *r, struct tmk_ring *ring, struct tmk_error *err)
+{
+    uint64_t max_size = 0;
+    tmk_reader_info_u64(r, "max_size", &max_size);
+    struct tmk_status status = current_status(r);
+    struct tmk_writer writer;
+    int rc = tmk_writer_resume(&writer, tmk_reader_path(r), &status, tmk_reader_end(r), max_size, err);
+    if (rc < 0)
+        return rc;
+    struct tmk_chunk_out out = tmk_writer_out(&writer);
+    struct tmk_state *state = NULL;
+    struct tmk_packer *packer = NULL;
+    rc = pack_ring(r, ring, &out, max_size, &state, &packer, err);
+    if (rc == 0) {
+        if (writer.status.state == TMK_STATE_OPEN)
+            writer.status.state = TMK_STATE_CLOSED;
+        writer.status.flags |= TMK_STATUS_MERGED;
+        rc = tmk_writer_put_status(&writer, state);
+    }
+    if (rc < 0 && writer.error.text[0] && err)
+        *err = writer.error;
+    tmk_packer_close(packer);
+    tmk_writer_close(&writer);
+    return rc;
+}
+
+/* Lock the ring so that of several readers one merges. */
+static int lock_ring(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return TMK_EIO;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    if (fcntl(fd, F_SETLK, &lock) == 0)
+        return fd;
+    close(fd);
+    return TMK_EBUSY;
+}
+
+/* `r` was read before the ring was locked; read again under the lock. */
+static int settle_locked(const char *path, const char *ring_path, struct tmk_error *err)
+{
+    struct tmk_reader *r = NULL;
+    struct tmk_ring ring = {.fd = -1};
+    int rc = tmk_reader_open(path, &r, err);
+    if (rc == 0)
+        rc = tmk_ring_copy(&ring, ring_path, false, err);
+    if (rc == 0 && !is_ring_of(r, &ring))
+        rc = tmk_fail(err, TMK_EFORMAT, "%s is the ring of another trace", ring_path);
+    if (rc == 0 && tmk_reader_status(r)->state == TMK_STATE_OPEN)
+        rc = settle_with(r, &ring, err);
+    if (rc == 0)
+        unlink(ring_path);
+    tmk_ring_close(&ring);
+    tmk_reader_close(r);
+    return rc < 0 ? rc : 1;
+}
+
+int tmk_merge_settle(const char *path, struct tmk_error *err)
+{
+    struct tmk_reader *r = NULL;
+    int rc = tmk_reader_open(path, &r, err);
+    if (rc < 0)
+        return rc;
+    char ring_path[3584];
+    const char *named = tmk_reader_info(r, "ring");
+    bool has_ring = named && strlen(named) < sizeof ring_path;
+    if (has_ring)
+        strcpy(ring_path, named);
+    tmk_reader_close(r);
+    if (!has_ring || access(ring_path, F_OK) < 0)
+        return 0;
+    int fd = tmk_ring_is_held(ring_path) > 0 ? TMK_EBUSY : lock_ring(ring_path);
+    if (fd == TMK_EBUSY)
+        return 0;
+    if (fd < 0)
+        return tmk_fail(err, fd, "cannot open the ring %s", ring_path);
+    rc = settle_locked(path, ring_path, err);
+    close(fd);
+    return rc;
+}
+
+/* ---- reading beside a living process ---- */
+
+struct memory_out { /* chunks into memory; the reader takes the buffer */
+    uint8_t *bytes;
+    size_t n, room;
+    uint64_t seq;
+};
+
+static int memory_reserve(void *arg, size_t payload_bytes, uint64_t *ret_seq)
+{
+    struct memory_out *m = arg;
+    size_t need = m->n + TMK_CHUNK_HEADER_BYTES + payload_bytes + 8 + 16;
+    if (need > m->room) {
+        uint8_t *bigger = realloc(m->bytes, need * 2);
+        if (!bigger)
+            return TMK_ENOMEM;
+        m->bytes = bigger;
+        m->room = need * 2;
+    }
+    *ret_seq = m->seq + 1;
+    return 0;
+}
+
+static int memory_append(void *arg, struct tmk_chunk_header *h, const uint8_t *payload)
+{
+    struct memory_out *m = arg;
+    h->seq = ++m->seq;
+    h->payload_crc = tmk_crc32(0, payload, h->payload_bytes);
+    h->header_crc = tmk_crc32(0, h, offsetof(struct tmk_chunk_header, header_crc));
+    memcpy(m->bytes + m->n, h, sizeof *h);
+    memcpy(m->bytes + m->n + sizeof *h, payload, h->payload_bytes);
+    size_t end = m->n + sizeof *h + h->payload_bytes;
+    m->n = (end + 7) & ~(size_t)7;
+    memset(m->bytes + end, 0, m->n - end + 16);
+    return 0;
+}
+
+/* Pack the ring's events into memory behind the chunks that were in the file when it was copied. */
+static int attach_ring(struct tmk_reader *r, struct tmk_ring *ring, bool live, struct tmk_error *err)
+{
+    uint32_t n = tmk_reader_n_chunks(r);
+    uint64_t last = live ? atomic_load(&ring->header->last_seq) : UINT64_MAX;
+    if (n > 0 && tmk_reader_chunk(r, n - 1)->header.seq < last)
+        last = tmk_reader_chunk(r, n - 1)->header.seq;
+    struct memory_out memory = {.seq = n ? last : 0};
+    int rc = tmk_reader_attach(r, NULL, 0, n ? last : 0, err);
+    if (rc < 0)
+        return rc;
+    struct tmk_chunk_out out = {memory_reserve, memory_append, &memory};
+    struct tmk_state *state = NULL;
+    struct tmk_packer *packer = NULL;
+    rc = pack_ring(r, ring, &out, 0, &state, &packer, err);
+    tmk_packer_close(packer);
+    if (rc < 0) {
+        free(memory.bytes);
+        return rc;
+    }
+    return tmk_reader_attach(r, memory.bytes, memory.n, n ? last : 0, err);
+}
+
+int tmk_merge_open(const char *path, struct tmk_reader **ret_reader, bool *ret_live,
+                   struct tmk_error *err)
+{
+    (void)tmk_merge_settle(path, NULL); /* what cannot be settled is attached below */
+    struct tmk_reader *r = NULL;
+    int rc = tmk_reader_open(path, &r, err);
+    if (rc < 0)
+        return rc;
+    bool live = false;
+    const char *ring_path = tmk_reader_info(r, "ring");
+    if (ring_path && tmk_reader_status(r)->state == TMK_STATE_OPEN) {
+        struct tmk_ring ring = {.fd = -1};
+        live = tmk_ring_is_held(ring_path) > 0;
+        if (tmk_ring_copy(&ring, ring_path, live, NULL) == 0) {
+            r = tmk_reader_close(r); /* the file has moved on: read it again, after the ring */
+            rc = tmk_reader_open(path, &r, err);
+            if (rc == 0 && is_ring_of(r, &ring))
+                rc = attach_ring(r, &ring, live, err);
+            tmk_ring_close(&ring);
+        }
+    }
+    if (rc < 0) {
+        tmk_reader_close(r);
+        return rc;
+    }
+    if (ret_live)
+        *ret_live = live;
+    *ret_reader = r;
+    return 0;
+}

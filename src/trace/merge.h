@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/merge.h - bring a trace and its ring together.
+ *
+ * A process that was killed leaves its newest events in the ring. settle() moves them to the trace
+ * and removes the ring, as the process itself would have done; it is what `run` does when its child
+ * dies and what any reader does first. Where that cannot be (the process lives, the folder is
+ * read-only) open() packs a copy of the ring into memory instead, so that the reader sees the trace
+ * as of now and nothing is disturbed. */
+#ifndef TMK_TRACE_MERGE_H
+#define TMK_TRACE_MERGE_H
+
+#include "base/error.h"
+#include "trace/reader.h"
+
+/* Merge an orphaned ring into the trace at `path`. 1: done, 0: there was nothing to do or the
+ * process lives, <0: could not (the trace is as it was). */
+int tmk_merge_settle(const char *path, struct tmk_error *err);
+
+/* Open a trace with everything there is: settled if possible, else with the ring attached.
+ * *ret_live (may be NULL) says whether its process is still writing. */
+int tmk_merge_open(const char *path, struct tmk_reader **ret_reader, bool *ret_live,
+                   struct tmk_error *err);
+
+#endif

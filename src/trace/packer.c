@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/packer.c - see packer.h; the layout of chunks is docs/format.md 2.
+ *
+ * Every section of the events chunk grows in a buffer of its own, sized for the worst case of
+ * max_events, so adding never fails for lack of room; flush strings the sections together. The two
+ * dictionaries cost no clearing: an entry counts only if it carries the current chunk's stamp. */
+#include "trace/packer.h"
+
+#include <string.h>
+
+#include "base/crc32.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "trace/snapshot.h"
+
+enum {
+    DEFS_BYTES = TMK_PERMANENT_MAX_BYTES - TMK_CHUNK_HEADER_BYTES,
+    STEPS_BYTES = TMK_PERMANENT_MAX_BYTES - TMK_CHUNK_HEADER_BYTES,
+    STEP_ROW_BOUND = 14 * TMK_VARINT_MAX_BYTES,
+    OTHER_SLACK = 2 * TMK_STRING_MAX_BYTES,
+    CONTEXT_BYTES = 1 << 20,
+    N_DATA = TMK_KIND_OTHER + 1,
+};
+
+/* What an event of each kind adds to its data section at most. */
+static const uint32_t data_bound[N_DATA] = {0, 10, 5, 5 + 2 + 5, 6, 1, 10, 48};
+
+struct dictionary_mark { /* by entry: its number in the chunk with that stamp */
+    uint32_t stamp;
+    uint32_t index;
+};
+
+struct shape_slot {
+    uint64_t size_bytes;
+    uint32_t stack;
+    uint32_t stamp;
+    uint32_t index;
+};
+
+struct tmk_packer {
+    struct tmk_state state;
+    struct tmk_packer_options options;
+    struct tmk_chunk_out out;
+    void (*commit)(void *arg, uint64_t seq);
+    void *commit_arg;
+
+    /* The chunk being filled. */
+    uint32_t stamp;
+    uint32_t n_events;
+    uint64_t start_ns;
+    uint64_t last_ns;
+    int64_t first_step;
+    uint32_t run_thread;
+    uint32_t run_length;
+    uint32_t n_addresses;
+    uint64_t address_bits; /* all addresses or-ed: gives the common alignment */
+    uint32_t n_shapes;
+    struct tmk_sink threads, context, heads, shapes, data[N_DATA];
+    uint64_t *addresses; /* of the dictionary, with device and live beside: written at flush */
+    uint16_t *address_devices;
+    uint64_t *address_lives;
+
+    uint32_t n_defs;
+    struct tmk_sink defs;
+    uint32_t n_steps;
+    struct tmk_sink steps;
+    uint64_t steps_start_ns, steps_end_ns;
+    uint64_t rows_written; /* ordinal of the last step row that is, or will be, in the file */
+
+    struct dictionary_mark *marks;
+    struct shape_slot *shape_slots;
+    uint32_t n_shape_slots;
+
+    uint64_t bytes_since_checkpoint;
+    uint64_t total_bytes;
+    int failed; /* the out's error, sticky */
+
+    struct tmk_sink payload;
+    struct tmk_region memory;
+    struct tmk_region self;
+};
+
+/* ---- opening ---- */
+
+struct tmk_packer_options tmk_packer_options_for(uint64_t max_size_bytes,
+                                                 const struct tmk_state_limits *limits)
+{
+    struct tmk_packer_options o = {.limits = *limits, .max_events = 32768};
+    if (max_size_bytes == 0)
+        return o;
+    uint64_t events = max_size_bytes / 256;
+    if (events < o.max_events)
+        o.max_events = events < 512 ? 512 : (uint32_t)events;
+    o.checkpoint_bytes = max_size_bytes / 16;
+    return o;
+}
+
+static size_t worst_payload(const struct tmk_packer *p)
+{
+    size_t n = p->options.max_events;
+    size_t bytes = n * (10 + 10 + 23 + 15) + CONTEXT_BYTES + OTHER_SLACK + 4096;
+    for (int k = 1; k < N_DATA; k++)
+        bytes += n * data_bound[k];
+    return bytes;
+}
+
+/* Cut a sink of `n` bytes off the packer's memory. */
+static struct tmk_sink cut_sink(uint8_t **at, size_t n)
+{
+    struct tmk_sink s = tmk_sink_of(*at, n);
+    *at += (n + 63) & ~(size_t)63;
+    return s;
+}
+
+static void lay_out(struct tmk_packer *p)
+{
+    size_t n = p->options.max_events;
+    uint8_t *at = p->memory.base;
+    p->threads = cut_sink(&at, n * 10);
+    p->context = cut_sink(&at, CONTEXT_BYTES);
+    p->heads = cut_sink(&at, n * 10);
+    p->shapes = cut_sink(&at, n * 15);
+    for (int k = 1; k < N_DATA; k++)
+        p->data[k] = cut_sink(&at, n * data_bound[k] + (k == TMK_KIND_OTHER ? OTHER_SLACK : 0) + 16);
+    p->defs = cut_sink(&at, DEFS_BYTES);
+    p->steps = cut_sink(&at, STEPS_BYTES);
+    p->payload = cut_sink(&at, worst_payload(p));
+    p->addresses = (void *)cut_sink(&at, n * sizeof *p->addresses).start;
+    p->address_lives = (void *)cut_sink(&at, n * sizeof *p->address_lives).start;
+    p->address_devices = (void *)cut_sink(&at, n * sizeof *p->address_devices).start;
+    p->shape_slots = (void *)cut_sink(&at, p->n_shape_slots * sizeof *p->shape_slots).start;
+    p->marks = (void *)at;
+}
+
+static size_t memory_bytes(const struct tmk_packer *p)
+{
+    size_t n = p->options.max_events;
+    size_t bytes = worst_payload(p) * 2 + DEFS_BYTES + STEPS_BYTES + n * 18;
+    bytes += p->n_shape_slots * sizeof *p->shape_slots + 64 * 64;
+    return bytes + ((size_t)p->options.limits.max_blocks + 1) * sizeof *p->marks;
+}
+
+static void note_step_row(void *arg, const struct tmk_step_row *row);
+
+int tmk_packer_open(const struct tmk_packer_options *options, const struct tmk_chunk_out *out,
+                    struct tmk_packer **ret_packer)
+{
+    struct tmk_region self = {0};
+    int rc = tmk_region_init(&self, sizeof(struct tmk_packer));
+    if (rc < 0)
+        return rc;
+    struct tmk_packer *p = self.base;
+    p->self = self;
+    p->options = *options;
+    p->out = *out;
+    p->stamp = 1;
+    p->first_step = TMK_NO_STEP;
+    p->n_shape_slots = 1024;
+    while (p->n_shape_slots < 2 * options->max_events)
+        p->n_shape_slots *= 2;
+    rc = tmk_state_init(&p->state, &options->limits);
+    if (rc == 0)
+        rc = tmk_region_init(&p->memory, memory_bytes(p));
+    if (rc < 0) {
+        tmk_packer_close(p);
+        return rc;
+    }
+    lay_out(p);
+    p->state.on_step_row = note_step_row;
+    p->state.on_step_row_arg = p;
+    *ret_packer = p;
+    return 0;
+}
+
+struct tmk_packer *tmk_packer_close(struct tmk_packer *p)
+{
+    if (p) {
+        tmk_state_fini(&p->state);
+        tmk_region_fini(&p->memory);
+        struct tmk_region self = p->self;
+        tmk_region_fini(&self);
+    }
+    return NULL;
+}
+
+void tmk_packer_on_commit(struct tmk_packer *p, void (*commit)(void *arg, uint64_t seq), void *arg)
+{
+    p->commit = commit;
+    p->commit_arg = arg;
+}
+
+struct tmk_state *tmk_packer_state(struct tmk_packer *p)
+{
+    return &p->state;
+}
+
+void tmk_packer_skip_rows(struct tmk_packer *p, uint64_t ordinal)
+{
+    p->rows_written = ordinal;
+}
+
+uint32_t tmk_packer_pending(const struct tmk_packer *p)
+{
+    return p->n_events;
+}
+
+/* ---- writing chunks ---- */
+
+static struct tmk_chunk_header header_of(enum tmk_chunk_kind kind, uint32_t n_items,
+                                         uint64_t start_ns, uint64_t end_ns)
+{
+    return (struct tmk_chunk_header){
+        .magic = TMK_CHUNK_MAGIC,
+        .kind = (uint16_t)kind,
+        .flags = kind == TMK_CHUNK_DEFS || kind == TMK_CHUNK_STEPS ? TMK_CHUNK_PERMANENT : 0,
+        .n_items = n_items,
+        .start_ns = start_ns,
+        .end_ns = end_ns,
+        .first_step = TMK_NO_STEP,
+        .last_step = TMK_NO_STEP,
+    };
+}
+
+static int write_chunk(struct tmk_packer *p, struct tmk_chunk_header *header, const uint8_t *payload,
+                       size_t n, bool decisive)
+{
+    uint64_t seq = 0;
+    int rc = p->out.reserve(p->out.arg, n, &seq);
+    if (rc == 0 && decisive && p->commit)
+        p->commit(p->commit_arg, seq);
+    header->payload_bytes = (uint32_t)n;
+    if (rc == 0)
+        rc = p->out.append(p->out.arg, header, payload);
+    if (rc < 0)
+        p->failed = rc;
+    p->bytes_since_checkpoint += n + TMK_CHUNK_HEADER_BYTES;
+    p->total_bytes += n + TMK_CHUNK_HEADER_BYTES;
+    return rc;
+}
+
+static int write_defs(struct tmk_packer *p, bool decisive)
+{
+    if (p->n_defs == 0)
+        return 0;
+    struct tmk_chunk_header h = header_of(TMK_CHUNK_DEFS, p->n_defs, p->last_ns, p->last_ns);
+    int rc = write_chunk(p, &h, p->defs.start, tmk_sink_length(&p->defs), decisive);
+    p->defs.at = p->defs.start;
+    p->n_defs = 0;
+    return rc;
+}
+
+static int write_steps(struct tmk_packer *p)
+{
+    if (p->n_steps == 0)
+        return 0;
+    struct tmk_chunk_header h =
+        header_of(TMK_CHUNK_STEPS, p->n_steps, p->steps_start_ns, p->steps_end_ns);
+    int rc = write_chunk(p, &h, p->steps.start, tmk_sink_length(&p->steps), false);
+    p->steps.at = p->steps.start;
+    p->n_steps = 0;
+    return rc;
+}
+
+static void end_run(struct tmk_packer *p)
+{
+    if (p->run_length == 0)
+        return;
+    tmk_sink_varint(&p->threads, p->run_thread);
+    tmk_sink_varint(&p->threads, p->run_length);
+    p->run_length = 0;
+}
+
+/* The address dictionary, written into the payload directly: its length is not known before. */
+static void write_addresses(struct tmk_packer *p)
+{
+    if (p->n_addresses == 0)
+        return;
+    unsigned shift = p->address_bits ? (unsigned)__builtin_ctzll(p->address_bits) : 0;
+    struct tmk_sink body = {.start = p->payload.at + 12, .at = p->payload.at + 12, .end = p->payload.end};
+    tmk_sink_varint(&body, p->n_addresses);
+    tmk_sink_varint(&body, shift);
+    uint64_t previous = 0;
+    for (uint32_t i = 0; i < p->n_addresses; i++) {
+        uint64_t address = p->addresses[i] >> shift;
+        tmk_sink_varint(&body, p->address_devices[i]);
+        tmk_sink_zigzag(&body, (int64_t)(address - previous));
+        tmk_sink_varint(&body, p->address_lives[i]);
+        previous = address;
+    }
+    size_t n = tmk_sink_length(&body);
+    tmk_sink_varint(&p->payload, TMK_SECTION_ADDRESSES);
+    tmk_sink_varint(&p->payload, n);
+    memmove(p->payload.at, body.start, n);
+    p->payload.at += n;
+}
+
+static void write_shapes(struct tmk_packer *p)
+{
+    size_t n = tmk_sink_length(&p->shapes);
+    if (n == 0)
+        return;
+    tmk_sink_varint(&p->payload, TMK_SECTION_SHAPES);
+    tmk_sink_varint(&p->payload, n + tmk_varint_bytes(p->n_shapes));
+    tmk_sink_varint(&p->payload, p->n_shapes);
+    tmk_sink_bytes(&p->payload, p->shapes.start, n);
+}
+
+static int write_events(struct tmk_packer *p)
+{
+    if (p->n_events == 0)
+        return 0;
+    end_run(p);
+    p->payload.at = p->payload.start;
+    tmk_section_write(&p->payload, TMK_SECTION_THREADS, &p->threads);
+    tmk_section_write(&p->payload, TMK_SECTION_CONTEXT, &p->context);
+    write_addresses(p);
+    write_shapes(p);
+    tmk_section_write(&p->payload, TMK_SECTION_HEADS, &p->heads);
+    for (unsigned k = 1; k < N_DATA; k++)
+        tmk_section_write(&p->payload, TMK_SECTION_DATA + k, &p->data[k]);
+    if (p->payload.full || p->context.full)
+        return p->failed = TMK_EFULL;
+    struct tmk_chunk_header h =
+        header_of(TMK_CHUNK_EVENTS, p->n_events, p->start_ns, p->last_ns);
+    h.first_step = p->first_step;
+    h.last_step = p->state.step;
+    return write_chunk(p, &h, p->payload.start, tmk_sink_length(&p->payload), true);
+}
+
+static void begin_chunk(struct tmk_packer *p)
+{
+    p->stamp++;
+    p->n_events = p->n_addresses = p->n_shapes = 0;
+    p->address_bits = 0;
+    p->threads.at = p->threads.start;
+    p->heads.at = p->heads.start;
+    p->shapes.at = p->shapes.start;
+    for (int k = 1; k < N_DATA; k++)
+        p->data[k].at = p->data[k].start;
+    tmk_state_compact(&p->state);
+}
+
+static int write_checkpoint(struct tmk_packer *p)
+{
+    size_t room = tmk_checkpoint_bound(&p->state);
+    struct tmk_region buffer = {0};
+    if (tmk_region_init(&buffer, room * 2) < 0)
+        return 0; /* try again later: a checkpoint is a convenience until detail is given up */
+    struct tmk_sink out = tmk_sink_of(buffer.base, room);
+    tmk_checkpoint_write(&out, &p->state, p->last_ns, (uint8_t *)buffer.base + room);
+    int rc = 0;
+    if (!out.full && tmk_sink_length(&out) <= p->options.checkpoint_bytes * 4 &&
+        tmk_sink_length(&out) <= TMK_CHUNK_MAX_PAYLOAD) {
+        struct tmk_chunk_header h =
+            header_of(TMK_CHUNK_CHECKPOINT, p->state.n_live, p->last_ns, p->last_ns);
+        h.first_step = h.last_step = p->state.step;
+        rc = write_chunk(p, &h, out.start, tmk_sink_length(&out), false);
+        p->bytes_since_checkpoint = 0;
+    }
+    tmk_region_fini(&buffer);
+    return rc;
+}
+
+int tmk_packer_flush(struct tmk_packer *p)
+{
+    if (p->failed)
+        return p->failed;
+    int rc = write_defs(p, p->n_events == 0);
+    if (rc == 0)
+        rc = write_events(p);
+    if (rc == 0)
+        rc = write_steps(p);
+    begin_chunk(p);
+    uint64_t due = p->options.checkpoint_bytes;
+    if (rc == 0 && due && p->bytes_since_checkpoint >= due)
+        rc = write_checkpoint(p);
+    return rc;
+}
+
+int tmk_packer_finish(struct tmk_packer *p)
+{
+    for (uint32_t i = 0; i < p->state.n_devices; i++) {
+        struct tmk_step_row row = tmk_state_open_row(&p->state, i);
+        note_step_row(p, &row);
+    }
+    return tmk_packer_flush(p);
+}
+
+/* ---- adding records ---- */
+
+static void note_step_row(void *arg, const struct tmk_step_row *row)
+{
+    struct tmk_packer *p = arg;
+    if (row->ordinal <= p->rows_written)
+        return;
+    if (p->n_steps == 0)
+        p->steps_start_ns = row->start_ns;
+    p->steps_end_ns = row->end_ns;
+    tmk_step_row_write(&p->steps, row);
+    p->n_steps++;
+    p->rows_written = row->ordinal;
+}
+
+static void add_def(struct tmk_packer *p, const struct tmk_input *in)
+{
+    uint8_t head[3 * TMK_VARINT_MAX_BYTES + 16];
+    struct tmk_sink body = tmk_sink_of(head, sizeof head);
+    tmk_sink_varint(&body, in->id);
+    enum tmk_def type = TMK_DEF_STRING;
+    if (in->kind == TMK_KIND_DEF_FRAME) {
+        type = TMK_DEF_FRAME;
+        tmk_sink_varint(&body, in->a >> 32);
+        tmk_sink_varint(&body, (uint32_t)in->a);
+        tmk_sink_varint(&body, in->b);
+    } else if (in->kind == TMK_KIND_DEF_THREAD) {
+        type = TMK_DEF_THREAD;
+        tmk_sink_varint(&body, in->a);
+    }
+    tmk_sink_varint(&p->defs, (uint64_t)type);
+    tmk_sink_varint(&p->defs, tmk_sink_length(&body) + in->text_bytes);
+    tmk_sink_bytes(&p->defs, head, tmk_sink_length(&body));
+    tmk_sink_bytes(&p->defs, in->text, in->text_bytes);
+    p->n_defs++;
+}
+
+static void add_stack(struct tmk_packer *p, const struct tmk_input *in)
+{
+    uint32_t n = in->text_bytes / 4;
+    size_t length = tmk_varint_bytes(in->id);
+    for (uint32_t i = 0; i < n; i++)
+        length += tmk_varint_bytes(tmk_load_u32(in->text + 4 * i));
+    tmk_sink_varint(&p->defs, TMK_DEF_STACK);
+    tmk_sink_varint(&p->defs, length);
+    tmk_sink_varint(&p->defs, in->id);
+    for (uint32_t i = 0; i < n; i++)
+        tmk_sink_varint(&p->defs, tmk_load_u32(in->text + 4 * i));
+    p->n_defs++;
+}
+
+/* The address's number in this chunk's dictionary. `b` may be NULL: then it gets a new one. */
+static uint32_t dictionary_index(struct tmk_packer *p, const struct tmk_block *b,
+                                 const struct tmk_input *in)
+{
+    struct dictionary_mark *mark = b ? &p->marks[tmk_state_index(&p->state, b)] : NULL;
+    if (mark && mark->stamp == p->stamp)
+        return mark->index;
+    uint32_t i = p->n_addresses++;
+    p->addresses[i] = in->a;
+    p->address_devices[i] = in->device;
+    p->address_lives[i] = b && b->live ? b->size_bytes + 1 : 0;
+    p->address_bits |= in->a;
+    if (mark)
+        *mark = (struct dictionary_mark){.stamp = p->stamp, .index = i};
+    return i;
+}
+
+static uint32_t shape_index(struct tmk_packer *p, uint64_t size_bytes, uint32_t stack)
+{
+    uint32_t mask = p->n_shape_slots - 1;
+    uint32_t at = (uint32_t)tmk_hash_u64(size_bytes ^ ((uint64_t)stack << 40)) & mask;
+    struct shape_slot *slot = &p->shape_slots[at];
+    while (slot->stamp == p->stamp && (slot->size_bytes != size_bytes || slot->stack != stack)) {
+        at = (at + 1) & mask;
+        slot = &p->shape_slots[at];
+    }
+    if (slot->stamp != p->stamp) {
+        *slot = (struct shape_slot){size_bytes, stack, p->stamp, p->n_shapes++};
+        tmk_sink_varint(&p->shapes, size_bytes);
+        tmk_sink_varint(&p->shapes, stack);
+    }
+    return slot->index;
+}
+
+static void add_other(struct tmk_packer *p, const struct tmk_input *in, uint64_t ns)
+{
+    uint8_t head[4 * TMK_VARINT_MAX_BYTES];
+    struct tmk_sink body = tmk_sink_of(head, sizeof head);
+    uint32_t text_bytes = 0;
+    if (in->kind == TMK_KIND_MARK) {
+        tmk_sink_varint(&body, in->id);
+        text_bytes = in->text_bytes;
+    } else if (in->kind == TMK_KIND_OOM) {
+        tmk_sink_varint(&body, in->device);
+        tmk_sink_varint(&body, in->a);
+        tmk_sink_varint(&body, in->b);
+        tmk_sink_varint(&body, in->id);
+    } else {
+        tmk_sink_varint(&body, in->a);
+        p->state.n_dropped += in->a;
+    }
+    struct tmk_sink *out = &p->data[TMK_KIND_OTHER];
+    tmk_sink_varint(out, in->kind);
+    tmk_sink_varint(out, tmk_sink_length(&body) + text_bytes);
+    tmk_sink_bytes(out, head, tmk_sink_length(&body));
+    tmk_sink_bytes(out, in->text, text_bytes);
+    tmk_state_other(&p->state, ns);
+}
+
+static void add_block_event(struct tmk_packer *p, const struct tmk_input *in, uint64_t ns)
+{
+    struct tmk_block *b = tmk_state_entry(&p->state, in->device, in->a);
+    uint32_t index = dictionary_index(p, b, in);
+    struct tmk_sink *out = &p->data[in->kind];
+    tmk_sink_varint(out, index);
+    if (in->kind == TMK_KIND_ALLOC) {
+        tmk_sink_varint(out, shape_index(p, in->b, in->id));
+        if (b && b->live)
+            tmk_state_replace(&p->state, b);
+        tmk_state_alloc(&p->state, b, ns, in->device, in->thread, in->b, in->id);
+    } else if (in->kind == TMK_KIND_FREE) {
+        tmk_state_free(&p->state, b, ns, in->device);
+    } else {
+        tmk_sink_varint(out, (uint8_t)in->b);
+        tmk_sink_varint(out, in->id);
+        tmk_state_tag(&p->state, b, ns, (uint8_t)in->b, in->id);
+    }
+}
+
+static void add_range_event(struct tmk_packer *p, const struct tmk_input *in, uint64_t ns)
+{
+    uint8_t kind = in->a & 3;
+    if (in->kind == TMK_KIND_PUSH) {
+        tmk_sink_varint(&p->data[TMK_KIND_PUSH], ((uint64_t)in->id << 2) | kind);
+        tmk_state_push(&p->state, ns, in->thread, kind, in->id);
+    } else {
+        tmk_sink_varint(&p->data[TMK_KIND_POP], kind);
+        tmk_state_pop(&p->state, ns, in->thread, kind, NULL);
+    }
+}
+
+/* The part common to all events: time, kind, thread; the first one fixes the chunk's context. */
+static uint64_t add_head(struct tmk_packer *p, const struct tmk_input *in)
+{
+    uint64_t ns = in->ns > p->state.now_ns ? in->ns : p->state.now_ns;
+    if (p->n_events == 0) {
+        p->start_ns = p->last_ns = ns;
+        p->first_step = p->state.step;
+        p->context.at = p->context.start;
+        tmk_context_write(&p->context, &p->state, ns);
+    }
+    if (p->run_length > 0 && p->run_thread != in->thread)
+        end_run(p);
+    p->run_thread = in->thread;
+    p->run_length++;
+    uint8_t kind = in->kind < TMK_KIND_OTHER ? in->kind : TMK_KIND_OTHER;
+    tmk_sink_varint(&p->heads, ((ns - p->last_ns) << 3) | kind);
+    p->last_ns = ns;
+    p->n_events++;
+    return ns;
+}
+
+static bool is_due(const struct tmk_packer *p)
+{
+    const struct tmk_sink *other = &p->data[TMK_KIND_OTHER];
+    return p->n_events >= p->options.max_events || other->end - other->at < OTHER_SLACK ||
+           p->defs.end - p->defs.at < 4 * TMK_STRING_MAX_BYTES ||
+           p->steps.end - p->steps.at < TMK_MAX_DEVICES * STEP_ROW_BOUND;
+}
+
+int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
+{
+    switch (in->kind) {
+    case TMK_KIND_ALLOC:
+    case TMK_KIND_FREE:
+    case TMK_KIND_TAG:
+        add_block_event(p, in, add_head(p, in));
+        break;
+    case TMK_KIND_PUSH:
+    case TMK_KIND_POP:
+        add_range_event(p, in, add_head(p, in));
+        break;
+    case TMK_KIND_STEP: {
+        uint64_t ns = add_head(p, in);
+        tmk_sink_zigzag(&p->data[TMK_KIND_STEP], (int64_t)in->a);
+        tmk_state_step(&p->state, ns, (int64_t)in->a);
+        break;
+    }
+    case TMK_KIND_MARK:
+    case TMK_KIND_OOM:
+    case TMK_KIND_DROP:
+        add_other(p, in, add_head(p, in));
+        break;
+    case TMK_KIND_DEF_STRING:
+    case TMK_KIND_DEF_FRAME:
+    case TMK_KIND_DEF_THREAD:
+        add_def(p, in);
+        break;
+    case TMK_KIND_DEF_STACK:
+        add_stack(p, in);
+        break;
+    default:
+        return TMK_EINVAL;
+    }
+    return is_due(p);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/packer.h - turns records in time order into chunks.
+ *
+ * Records go in one by one; when enough have come, or flush is called, they leave as chunks through
+ * a `tmk_chunk_out`: definitions, then events, then finished step rows, and now and then a
+ * checkpoint. Inside the watched process the packer thread feeds it from the ring and the out is the
+ * trace file; the merger of a dead process's ring and the generator of the benchmark use it alike.
+ *
+ * Each events chunk carries its own dictionaries of addresses and of (size, stack) shapes, and the
+ * context it starts in, so that it can be read without the chunks before it. */
+#ifndef TMK_TRACE_PACKER_H
+#define TMK_TRACE_PACKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "trace/layout.h"
+#include "trace/state.h"
+
+/* One record, out of the ring or made up. Fields by kind:
+ *   ALLOC device, a = address, b = size, id = stack     FREE device, a = address
+ *   TAG device, a = address, b = category, id = name    PUSH a = range kind, id = name
+ *   POP a = range kind                                  STEP a = step
+ *   MARK id = event name, text = info                   OOM device, a = requested, b = capacity, id = stack
+ *   DROP a = events lost
+ *   DEF_STRING id, text                                 DEF_FRAME id, a = file << 32 | function, b = line
+ *   DEF_STACK id, text = u32 frame ids                  DEF_THREAD id, a = system's thread id, text = name */
+struct tmk_input {
+    uint64_t ns;
+    uint64_t a;
+    uint64_t b;
+    const uint8_t *text;
+    uint32_t text_bytes;
+    uint32_t id;
+    uint32_t thread;
+    uint16_t device;
+    uint8_t kind;
+};
+
+/* Where chunks go. reserve makes room for a payload and says which number the chunk will have;
+ * append writes it, filling in number and CRCs. Both return 0 or TMK_E*; after a failure nothing
+ * more is appended. `offset_bytes` is what has been written in all, for pacing checkpoints. */
+struct tmk_chunk_out {
+    int (*reserve)(void *arg, size_t payload_bytes, uint64_t *ret_seq);
+    int (*append)(void *arg, struct tmk_chunk_header *header, const uint8_t *payload);
+    void *arg;
+};
+
+struct tmk_packer_options {
+    struct tmk_state_limits limits;
+    uint32_t max_events;       /* of a chunk */
+    uint64_t checkpoint_bytes; /* a checkpoint after so many bytes of chunks; 0: never */
+};
+
+struct tmk_packer;
+
+/* Bounds of a chunk for a trace that may take max_size bytes (0: unbounded). */
+struct tmk_packer_options tmk_packer_options_for(uint64_t max_size_bytes,
+                                                 const struct tmk_state_limits *limits);
+
+/* Made in memory of its own, without malloc. */
+int tmk_packer_open(const struct tmk_packer_options *options, const struct tmk_chunk_out *out,
+                    struct tmk_packer **ret_packer);
+struct tmk_packer *tmk_packer_close(struct tmk_packer *p);
+
+/* Called before each flush's decisive append with the number of the chunk that will hold the
+ * records added so far: what the ring notes as "done". */
+void tmk_packer_on_commit(struct tmk_packer *p, void (*commit)(void *arg, uint64_t seq), void *arg);
+
+/* Add one record; time is raised to that of the record before when it is earlier. 0, 1 when the
+ * chunk is full and flush is due (adding more is an error), or TMK_E*. */
+int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in);
+
+/* Write what there is. 0 or the out's error. */
+int tmk_packer_flush(struct tmk_packer *p);
+
+/* Write the open step's rows, so that the history is whole; for the end of a trace. */
+int tmk_packer_finish(struct tmk_packer *p);
+
+/* The state after all records added. Restoring a packer means filling this before the first add;
+ * rows up to `state->n_step_rows` at that time are taken as written already. */
+struct tmk_state *tmk_packer_state(struct tmk_packer *p);
+
+/* Step rows with an ordinal up to this one are in the file and are not written again. */
+void tmk_packer_skip_rows(struct tmk_packer *p, uint64_t ordinal);
+
+/* Events added since the last flush. */
+uint32_t tmk_packer_pending(const struct tmk_packer *p);
+
+#endif

@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/reader.c - see reader.h; layout in docs/format.md.
+ *
+ * Opening scans the file once from chunk header to chunk header. Where no valid header stands it
+ * searches on, eight bytes at a time. Definitions and step rows are small and read at once. */
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crc32.h"
+#include "base/region.h"
+#include "trace/snapshot.h"
+
+enum {
+    MAX_IDS = 1 << 24,      /* of strings, frames, stacks and threads each: more is damage */
+    ARENA_BYTES = 1 << 18,
+    VIEW_SLACK = 16,        /* readable bytes after a payload */
+    SCAN_BYTES = 1 << 16,
+};
+
+struct arena_block {
+    struct arena_block *next;
+    size_t used, size;
+    uint8_t bytes[];
+};
+
+struct table { /* definitions by id; a region, so that ids need not be dense */
+    struct tmk_region memory;
+    uint32_t n;
+};
+
+struct tmk_reader {
+    int fd;
+    char *path;
+    uint64_t file_bytes;
+    struct tmk_file_header header;
+    char info[TMK_INFO_MAX_BYTES + 2]; /* zero-terminated lines, then an empty one */
+    struct tmk_status status;
+    struct tmk_damage damage;
+    uint64_t end;
+
+    struct tmk_chunk_ref *chunks;
+    uint32_t n_chunks, chunk_room;
+    uint8_t *buffer;
+    size_t buffer_bytes;
+    uint8_t *attached;
+
+    struct arena_block *arena;
+    struct table strings, frames, stacks, threads;
+    struct tmk_step_row *rows;
+    uint64_t n_rows, row_room;
+};
+
+/* ---- memory ---- */
+
+static void *arena_take(struct tmk_reader *r, size_t n)
+{
+    n = (n + 7) & ~(size_t)7;
+    if (!r->arena || r->arena->size - r->arena->used < n) {
+        size_t size = n > ARENA_BYTES ? n : ARENA_BYTES;
+        struct arena_block *block = malloc(sizeof *block + size);
+        if (!block)
+            return NULL;
+        *block = (struct arena_block){.next = r->arena, .size = size};
+        r->arena = block;
+    }
+    void *p = r->arena->bytes + r->arena->used;
+    r->arena->used += n;
+    return p;
+}
+
+static int table_init(struct table *t, size_t item_bytes)
+{
+    return tmk_region_init(&t->memory, (size_t)MAX_IDS * item_bytes);
+}
+
+/* The table's slot for `id`, NULL when the id is out of bounds. */
+static void *table_slot(struct table *t, uint64_t id, size_t item_bytes)
+{
+    if (id == 0 || id >= MAX_IDS)
+        return NULL;
+    if (id >= t->n)
+        t->n = (uint32_t)id + 1;
+    return (uint8_t *)t->memory.base + id * item_bytes;
+}
+
+static const void *table_get(const struct table *t, uint32_t id, size_t item_bytes)
+{
+    return id < t->n ? (const uint8_t *)t->memory.base + (size_t)id * item_bytes : NULL;
+}
+
+/* ---- the file ---- */
+
+static int read_exact(const struct tmk_reader *r, void *buffer, size_t n, uint64_t offset)
+{
+    for (size_t got = 0; got < n;) {
+        ssize_t k = pread(r->fd, (uint8_t *)buffer + got, n - got, (off_t)(offset + got));
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k <= 0)
+            return TMK_EIO;
+        got += (size_t)k;
+    }
+    return 0;
+}
+
+/* Turn the lines of the info text into zero-terminated ones, escapes undone. */
+static void take_info(struct tmk_reader *r, const char *text, size_t n)
+{
+    char *out = r->info;
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '\n')
+            *out++ = '\0';
+        else if (text[i] == '\\' && i + 1 < n)
+            *out++ = text[++i] == 'n' ? '\n' : text[i];
+        else
+            *out++ = text[i];
+    }
+    *out = '\0';
+}
+
+static int read_header(struct tmk_reader *r, struct tmk_error *err)
+{
+    uint8_t bytes[TMK_HEADER_BYTES];
+    if (r->file_bytes < sizeof r->header.magic || read_exact(r, bytes, 8, 0) < 0 ||
+        memcmp(bytes, TMK_FILE_MAGIC, 8) != 0)
+        return tmk_fail(err, TMK_EFORMAT, "not a tidemark trace (it does not begin with %s)", TMK_FILE_MAGIC);
+    if (r->file_bytes < TMK_HEADER_BYTES || read_exact(r, bytes, sizeof bytes, 0) < 0)
+        return tmk_fail(err, TMK_EDAMAGED, "cut off in its header, at byte %llu",
+                        (unsigned long long)r->file_bytes);
+    memcpy(&r->header, bytes, sizeof r->header);
+    if (r->header.version > TMK_FORMAT_VERSION)
+        return tmk_fail(err, TMK_EVERSION, "format version %u, this tidemark reads up to %d: use a newer one",
+                        r->header.version, TMK_FORMAT_VERSION);
+    size_t length = r->header.info_bytes;
+    uint32_t crc = 0;
+    if (length <= TMK_INFO_MAX_BYTES) {
+        crc = tmk_crc32(0, bytes, offsetof(struct tmk_file_header, crc));
+        crc = tmk_crc32(crc, bytes + TMK_INFO_OFFSET, length);
+    }
+    r->damage.info_lost = length > TMK_INFO_MAX_BYTES || crc != r->header.crc;
+    if (!r->damage.info_lost)
+        take_info(r, (const char *)bytes + TMK_INFO_OFFSET, length);
+    r->damage.status_lost = true;
+    for (int slot = 0; slot < 2; slot++) {
+        struct tmk_status s;
+        memcpy(&s, bytes + TMK_STATUS_OFFSET + slot * TMK_STATUS_BYTES, sizeof s);
+        if (s.crc != tmk_crc32(0, &s, offsetof(struct tmk_status, crc)) || s.serial == 0 ||
+            (!r->damage.status_lost && s.serial < r->status.serial))
+            continue;
+        r->status = s;
+        r->damage.status_lost = false;
+    }
+    return 0;
+}
+
+static bool is_chunk_header(const struct tmk_chunk_header *h)
+{
+    return h->magic == TMK_CHUNK_MAGIC && h->payload_bytes <= TMK_CHUNK_MAX_PAYLOAD &&
+           h->header_crc == tmk_crc32(0, h, offsetof(struct tmk_chunk_header, header_crc));
+}
+
+static uint64_t chunk_bytes(const struct tmk_chunk_header *h)
+{
+    return TMK_CHUNK_HEADER_BYTES + (((uint64_t)h->payload_bytes + 7) & ~(uint64_t)7);
+}
+
+static int add_chunk(struct tmk_reader *r, const struct tmk_chunk_ref *ref)
+{
+    if (r->n_chunks == r->chunk_room) {
+        uint32_t room = r->chunk_room ? 2 * r->chunk_room : 64;
+        struct tmk_chunk_ref *bigger = realloc(r->chunks, room * sizeof *bigger);
+        if (!bigger)
+            return TMK_ENOMEM;
+        r->chunks = bigger;
+        r->chunk_room = room;
+    }
+    r->chunks[r->n_chunks++] = *ref;
+    return 0;
+}
+
+/* From `offset` on, the next place where a valid chunk header stands; file_bytes when there is
+ * none. Reads in blocks, so that a large damaged stretch costs one pass over it. */
+static uint64_t find_chunk(const struct tmk_reader *r, uint64_t offset)
+{
+    static const uint8_t magic[4] = {'T', 'M', 'K', 'C'};
+    uint8_t block[SCAN_BYTES];
+    while (offset + TMK_CHUNK_HEADER_BYTES <= r->file_bytes) {
+        uint64_t left = r->file_bytes - offset;
+        size_t n = left < sizeof block ? (size_t)left : sizeof block;
+        if (read_exact(r, block, n, offset) < 0)
+            return r->file_bytes;
+        size_t at = 0;
+        for (; at + TMK_CHUNK_HEADER_BYTES <= n; at += 8) {
+            struct tmk_chunk_header h;
+            if (memcmp(block + at, magic, sizeof magic) != 0)
+                continue;
+            memcpy(&h, block + at, sizeof h);
+            if (is_chunk_header(&h))
+                return offset + at;
+        }
+        offset += at;
+    }
+    return r->file_bytes;
+}
+
+static void note_gap(struct tmk_reader *r, uint64_t from, uint64_t to)
+{
+    /* After a file was written round, what lies between head and tail is left over, not damage. */
+    bool expected = !r->damage.status_lost && r->status.tail > r->status.head &&
+                    from >= r->status.head && to <= r->status.tail;
+    if (expected || to <= from)
+        return;
+    if (r->damage.n_places++ == 0)
+        r->damage.first_offset = from;
+    r->damage.n_bytes += to - from;
+}
+
+static int scan(struct tmk_reader *r)
+{
+    uint64_t oldest = r->damage.status_lost ? 0 : r->status.oldest_seq;
+    uint64_t offset = TMK_HEADER_BYTES;
+    r->end = offset;
+    while (offset < r->file_bytes) {
+        struct tmk_chunk_ref ref = {.offset = offset};
+        bool here = offset + TMK_CHUNK_HEADER_BYTES <= r->file_bytes &&
+                    read_exact(r, &ref.header, sizeof ref.header, offset) == 0 &&
+                    is_chunk_header(&ref.header);
+        if (!here) {
+            uint64_t next = find_chunk(r, offset + 8);
+            note_gap(r, offset, next);
+            offset = next;
+            continue;
+        }
+        uint64_t bytes = chunk_bytes(&ref.header);
+        if (offset + bytes > r->file_bytes) { /* cut, or damage that hides what follows */
+            uint64_t next = find_chunk(r, offset + 8);
+            note_gap(r, offset, next);
+            offset = next;
+            continue;
+        }
+        if (ref.header.seq >= oldest) {
+            if (add_chunk(r, &ref) < 0)
+                return TMK_ENOMEM;
+            r->end = offset + bytes;
+        }
+        offset += bytes;
+    }
+    return 0;
+}
+
+static int by_seq(const void *va, const void *vb)
+{
+    const struct tmk_chunk_ref *a = va, *b = vb;
+    return a->header.seq < b->header.seq ? -1 : a->header.seq > b->header.seq;
+}
+
+/* Order by number; of two with the same number (only damage makes them) keep one. */
+static void sort_chunks(struct tmk_reader *r)
+{
+    if (r->n_chunks == 0)
+        return;
+    qsort(r->chunks, r->n_chunks, sizeof *r->chunks, by_seq);
+    uint32_t kept = 1;
+    for (uint32_t i = 1; i < r->n_chunks; i++)
+        if (r->chunks[i].header.seq != r->chunks[kept - 1].header.seq)
+            r->chunks[kept++] = r->chunks[i];
+    r->n_chunks = kept;
+}
+
+int tmk_reader_payload(struct tmk_reader *r, uint32_t i, struct tmk_view *ret, struct tmk_error *err)
+{
+    const struct tmk_chunk_ref *ref = &r->chunks[i];
+    size_t n = ref->header.payload_bytes;
+    const uint8_t *bytes = ref->memory;
+    if (!bytes) {
+        if (r->buffer_bytes < n + VIEW_SLACK) {
+            free(r->buffer);
+            r->buffer_bytes = n + n / 4 + VIEW_SLACK;
+            r->buffer = malloc(r->buffer_bytes);
+            if (!r->buffer) {
+                r->buffer_bytes = 0;
+                return tmk_fail(err, TMK_ENOMEM, "no memory for a chunk of %zu bytes", n);
+            }
+        }
+        if (read_exact(r, r->buffer, n, ref->offset + TMK_CHUNK_HEADER_BYTES) < 0)
+            return tmk_fail_os(err, TMK_EIO, errno, "cannot read the chunk at byte %llu",
+                               (unsigned long long)ref->offset);
+        bytes = r->buffer;
+    }
+    if (tmk_crc32(0, bytes, n) != ref->header.payload_crc) {
+        r->damage.n_chunks++;
+        if (err)
+            err->offset = ref->offset;
+        return tmk_fail(err, TMK_EDAMAGED, "the chunk at byte %llu has a wrong checksum",
+                        (unsigned long long)ref->offset);
+    }
+    *ret = tmk_view_of(bytes, n);
+    return 0;
+}
+
+/* ---- definitions and step rows ---- */
+
+static int define_text(struct tmk_reader *r, struct tmk_view body, const char **ret)
+{
+    size_t n = tmk_view_left(&body);
+    char *text = arena_take(r, n + 1);
+    if (!text)
+        return TMK_ENOMEM;
+    memcpy(text, body.at, n);
+    text[n] = '\0';
+    *ret = text;
+    return 0;
+}
+
+static int define_stack(struct tmk_reader *r, struct tmk_view body, struct tmk_stack *ret)
+{
+    uint32_t *frames = arena_take(r, tmk_view_left(&body) * sizeof *frames);
+    if (!frames)
+        return TMK_ENOMEM;
+    uint32_t n = 0;
+    while (tmk_view_left(&body) > 0 && !body.bad)
+        frames[n++] = (uint32_t)tmk_view_varint(&body);
+    *ret = (struct tmk_stack){.frames = frames, .n_frames = body.bad && n ? n - 1 : n};
+    return 0;
+}
+
+static int define(struct tmk_reader *r, uint64_t type, struct tmk_view body)
+{
+    uint64_t id = tmk_view_varint(&body);
+    if (type == TMK_DEF_STRING) {
+        const char **slot = table_slot(&r->strings, id, sizeof *slot);
+        return slot ? define_text(r, body, slot) : 0;
+    }
+    if (type == TMK_DEF_FRAME) {
+        struct tmk_frame *slot = table_slot(&r->frames, id, sizeof *slot);
+        struct tmk_frame frame = {.file = (uint32_t)tmk_view_varint(&body)};
+        frame.function = (uint32_t)tmk_view_varint(&body);
+        frame.line = (uint32_t)tmk_view_varint(&body);
+        if (slot && !body.bad)
+            *slot = frame;
+        return 0;
+    }
+    if (type == TMK_DEF_STACK) {
+        struct tmk_stack *slot = table_slot(&r->stacks, id, sizeof *slot);
+        return slot ? define_stack(r, body, slot) : 0;
+    }
+    if (type == TMK_DEF_THREAD) {
+        struct tmk_thread_info *slot = table_slot(&r->threads, id, sizeof *slot);
+        uint64_t system_id = tmk_view_varint(&body);
+        if (!slot)
+            return 0;
+        slot->system_id = system_id;
+        return define_text(r, body, &slot->name);
+    }
+    return 0;
+}
+
+static int read_defs(struct tmk_reader *r, struct tmk_view in)
+{
+    while (tmk_view_left(&in) > 0) {
+        uint64_t type = tmk_view_varint(&in);
+        uint64_t length = tmk_view_varint(&in);
+        struct tmk_view body = tmk_view_take(&in, length);
+        if (in.bad)
+            return TMK_EDAMAGED;
+        int rc = define(r, type, body);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int add_row(struct tmk_reader *r, const struct tmk_step_row *row)
+{
+    if (r->n_rows == r->row_room) {
+        uint64_t room = r->row_room ? 2 * r->row_room : 256;
+        struct tmk_step_row *bigger = realloc(r->rows, room * sizeof *bigger);
+        if (!bigger)
+            return TMK_ENOMEM;
+        r->rows = bigger;
+        r->row_room = room;
+    }
+    r->rows[r->n_rows++] = *row;
+    return 0;
+}
+
+static int read_rows(struct tmk_reader *r, struct tmk_view in)
+{
+    while (tmk_view_left(&in) > 0) {
+        struct tmk_step_row row;
+        int rc = tmk_step_row_read(&in, &row);
+        if (rc == 0)
+            rc = add_row(r, &row);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* By ordinal; a finished row before an open one of the same ordinal. */
+static int by_ordinal(const void *va, const void *vb)
+{
+    const struct tmk_step_row *a = va, *b = vb;
+    if (a->ordinal != b->ordinal)
+        return a->ordinal < b->ordinal ? -1 : 1;
+    return (int)a->open - (int)b->open;
+}
+
+static void sort_rows(struct tmk_reader *r)
+{
+    if (r->n_rows == 0)
+        return;
+    qsort(r->rows, (size_t)r->n_rows, sizeof *r->rows, by_ordinal);
+    uint64_t kept = 1;
+    for (uint64_t i = 1; i < r->n_rows; i++)
+        if (r->rows[i].ordinal != r->rows[kept - 1].ordinal)
+            r->rows[kept++] = r->rows[i];
+    r->n_rows = kept;
+}
+
+static int read_permanent(struct tmk_reader *r)
+{
+    for (uint32_t i = 0; i < r->n_chunks; i++) {
+        const struct tmk_chunk_header *h = &r->chunks[i].header;
+        if (h->codec != 0 || (h->kind != TMK_CHUNK_DEFS && h->kind != TMK_CHUNK_STEPS))
+            continue;
+        struct tmk_view payload;
+        int rc = tmk_reader_payload(r, i, &payload, NULL);
+        if (rc == 0)
+            rc = h->kind == TMK_CHUNK_DEFS ? read_defs(r, payload) : read_rows(r, payload);
+        if (rc == TMK_ENOMEM)
+            return rc;
+    }
+    sort_rows(r);
+    return 0;
+}
+
+/* ---- opening and closing ---- */
+
+static int open_tables(struct tmk_reader *r)
+{
+    int rc = table_init(&r->strings, sizeof(const char *));
+    if (rc == 0)
+        rc = table_init(&r->frames, sizeof(struct tmk_frame));
+    if (rc == 0)
+        rc = table_init(&r->stacks, sizeof(struct tmk_stack));
+    return rc == 0 ? table_init(&r->threads, sizeof(struct tmk_thread_info)) : rc;
+}
+
+static int open_file(struct tmk_reader *r, const char *path, struct tmk_error *err)
+{
+    struct stat st;
+    r->path = strdup(path);
+    r->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (r->fd < 0 || fstat(r->fd, &st) < 0)
+        return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s", path);
+    if (!S_ISREG(st.st_mode))
+        return tmk_fail(err, TMK_EFORMAT, "%s is not a file", path);
+    r->file_bytes = (uint64_t)st.st_size;
+    return r->path ? 0 : tmk_fail(err, TMK_ENOMEM, "out of memory");
+}
+
+int tmk_reader_open(const char *path, struct tmk_reader **ret_reader, struct tmk_error *err)
+{
+    struct tmk_reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return tmk_fail(err, TMK_ENOMEM, "out of memory");
+    r->fd = -1;
+    int rc = open_file(r, path, err);
+    if (rc == 0)
+        rc = read_header(r, err);
+    if (rc == 0 && (rc = open_tables(r)) < 0)
+        tmk_fail(err, rc, "no address space for the tables");
+    if (rc == 0 && (rc = scan(r)) == 0) {
+        sort_chunks(r);
+        rc = read_permanent(r);
+    }
+    if (rc < 0) {
+        if (rc == TMK_ENOMEM)
+            tmk_fail(err, rc, "out of memory");
+        tmk_reader_close(r);
+        return rc;
+    }
+    *ret_reader = r;
+    return 0;
+}
+
+struct tmk_reader *tmk_reader_close(struct tmk_reader *r)
+{
+    if (!r)
+        return NULL;
+    if (r->fd >= 0)
+        close(r->fd);
+    while (r->arena) {
+        struct arena_block *next = r->arena->next;
+        free(r->arena);
+        r->arena = next;
+    }
+    tmk_region_fini(&r->strings.memory);
+    tmk_region_fini(&r->frames.memory);
+    tmk_region_fini(&r->stacks.memory);
+    tmk_region_fini(&r->threads.memory);
+    free(r->rows);
+    free(r->chunks);
+    free(r->buffer);
+    free(r->attached);
+    free(r->path);
+    free(r);
+    return NULL;
+}
+
+static int list_attached(struct tmk_reader *r, size_t n)
+{
+    for (size_t at = 0; at + TMK_CHUNK_HEADER_BYTES <= n;) {
+        struct tmk_chunk_ref ref = {.memory = r->attached + at + TMK_CHUNK_HEADER_BYTES};
+        memcpy(&ref.header, r->attached + at, sizeof ref.header);
+        if (!is_chunk_header(&ref.header) || at + chunk_bytes(&ref.header) > n)
+            return TMK_EDAMAGED;
+        if (add_chunk(r, &ref) < 0)
+            return TMK_ENOMEM;
+        at += (size_t)chunk_bytes(&ref.header);
+    }
+    return 0;
+}
+
+int tmk_reader_attach(struct tmk_reader *r, uint8_t *bytes, size_t n, uint64_t last_seq,
+                      struct tmk_error *err)
+{
+    free(r->attached);
+    r->attached = bytes;
+    while (r->n_chunks > 0 && r->chunks[r->n_chunks - 1].header.seq > last_seq)
+        r->n_chunks--;
+    int rc = list_attached(r, n);
+    if (rc == 0) {
+        sort_chunks(r);
+        r->n_rows = 0;
+        rc = read_permanent(r);
+    }
+    return rc < 0 ? tmk_fail(err, rc, "cannot take over the ring's events: %s", tmk_result_text(rc)) : 0;
+}
+
+/* ---- asking ---- */
+
+const char *tmk_reader_path(const struct tmk_reader *r)
+{
+    return r->path;
+}
+
+const uint8_t *tmk_reader_trace_id(const struct tmk_reader *r)
+{
+    return r->header.trace_id;
+}
+
+const struct tmk_status *tmk_reader_status(const struct tmk_reader *r)
+{
+    return &r->status;
+}
+
+const struct tmk_damage *tmk_reader_damage(const struct tmk_reader *r)
+{
+    return &r->damage;
+}
+
+uint64_t tmk_reader_end(const struct tmk_reader *r)
+{
+    return r->end;
+}
+
+uint64_t tmk_reader_file_bytes(const struct tmk_reader *r)
+{
+    return r->file_bytes;
+}
+
+uint32_t tmk_reader_n_chunks(const struct tmk_reader *r)
+{
+    return r->n_chunks;
+}
+
+const struct tmk_chunk_ref *tmk_reader_chunk(const struct tmk_reader *r, uint32_t i)
+{
+    return &r->chunks[i];
+}
+
+const char *tmk_reader_info(const struct tmk_reader *r, const char *key)
+{
+    size_t n = strlen(key);
+    const char *end = r->info + sizeof r->info;
+    for (const char *line = r->info; line < end && *line; line += strlen(line) + 1)
+        if (strncmp(line, key, n) == 0 && line[n] == '=')
+            return line + n + 1;
+    return NULL;
+}
+
+bool tmk_reader_info_u64(const struct tmk_reader *r, const char *key, uint64_t *ret)
+{
+    const char *text = tmk_reader_info(r, key);
+    if (!text || *text < '0' || *text > '9')
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*end || errno)
+        return false;
+    *ret = value;
+    return true;
+}
+
+const char *tmk_reader_string(const struct tmk_reader *r, uint32_t id)
+{
+    const char *const *slot = table_get(&r->strings, id, sizeof *slot);
+    return slot ? *slot : NULL;
+}
+
+bool tmk_reader_frame(const struct tmk_reader *r, uint32_t id, struct tmk_frame *ret)
+{
+    const struct tmk_frame *slot = table_get(&r->frames, id, sizeof *slot);
+    if (!slot || slot->file == 0)
+        return false;
+    *ret = *slot;
+    return true;
+}
+
+bool tmk_reader_stack(const struct tmk_reader *r, uint32_t id, struct tmk_stack *ret)
+{
+    const struct tmk_stack *slot = table_get(&r->stacks, id, sizeof *slot);
+    if (!slot || !slot->frames)
+        return false;
+    *ret = *slot;
+    return true;
+}
+
+bool tmk_reader_thread(const struct tmk_reader *r, uint32_t id, struct tmk_thread_info *ret)
+{
+    const struct tmk_thread_info *slot = table_get(&r->threads, id, sizeof *slot);
+    if (!slot || !slot->name)
+        return false;
+    *ret = *slot;
+    return true;
+}
+
+uint32_t tmk_reader_n_strings(const struct tmk_reader *r)
+{
+    return r->strings.n;
+}
+
+uint32_t tmk_reader_n_stacks(const struct tmk_reader *r)
+{
+    return r->stacks.n;
+}
+
+uint32_t tmk_reader_n_threads(const struct tmk_reader *r)
+{
+    return r->threads.n;
+}
+
+uint64_t tmk_reader_n_step_rows(const struct tmk_reader *r)
+{
+    return r->n_rows;
+}
+
+const struct tmk_step_row *tmk_reader_step_row(const struct tmk_reader *r, uint64_t i)
+{
+    return &r->rows[i];
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/replay.c - see replay.h.
+ *
+ * The inner loop hashes nothing: at the start of a chunk each address of its dictionary is looked up
+ * once, and events then find their block by slot. */
+#include "trace/replay.h"
+
+#include <stdlib.h>
+
+#include "trace/snapshot.h"
+
+int tmk_replay_init(struct tmk_replay *rp, const struct tmk_state_limits *limits)
+{
+    *rp = (struct tmk_replay){0};
+    return tmk_state_init(&rp->state, limits);
+}
+
+void tmk_replay_fini(struct tmk_replay *rp)
+{
+    tmk_state_fini(&rp->state);
+    tmk_cursor_fini(&rp->cursor);
+    free(rp->entries);
+    rp->entries = NULL;
+}
+
+/* ---- one event ---- */
+
+static inline struct tmk_block *block_at(struct tmk_replay *rp, uint32_t slot)
+{
+    uint32_t i = rp->entries[slot];
+    return i ? &rp->state.entries[i] : NULL;
+}
+
+static void visit(struct tmk_replay *rp, const struct tmk_visitor *v, const struct tmk_event *ev,
+                  struct tmk_block *b)
+{
+    if (v->event)
+        v->event(v->arg, rp, ev, b);
+}
+
+/* The free that was never recorded but must have been, since the address is handed out again. */
+static void imply_free(struct tmk_replay *rp, const struct tmk_visitor *v,
+                       const struct tmk_event *alloc, struct tmk_block *b)
+{
+    struct tmk_event ev = *alloc;
+    ev.kind = TMK_KIND_FREE;
+    tmk_state_replace(&rp->state, b);
+    rp->implied = true;
+    visit(rp, v, &ev, b);
+    rp->implied = false;
+}
+
+static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const struct tmk_event *ev)
+{
+    struct tmk_state *s = &rp->state;
+    struct tmk_block *b = NULL;
+    switch (ev->kind) {
+    case TMK_KIND_ALLOC:
+        b = block_at(rp, ev->slot);
+        if (b && b->live)
+            imply_free(rp, v, ev, b);
+        tmk_state_alloc(s, b, ev->time_ns, ev->device, ev->thread, ev->size_bytes, ev->stack);
+        break;
+    case TMK_KIND_FREE:
+        b = block_at(rp, ev->slot);
+        if (!tmk_state_free(s, b, ev->time_ns, ev->device))
+            b = NULL;
+        break;
+    case TMK_KIND_TAG:
+        b = block_at(rp, ev->slot);
+        if (!tmk_state_tag(s, b, ev->time_ns, ev->category, ev->name))
+            b = NULL;
+        break;
+    case TMK_KIND_PUSH:
+        tmk_state_push(s, ev->time_ns, ev->thread, ev->range_kind, ev->name);
+        break;
+    case TMK_KIND_POP:
+        rp->closed.kind = 0;
+        tmk_state_pop(s, ev->time_ns, ev->thread, ev->range_kind, &rp->closed);
+        break;
+    case TMK_KIND_STEP:
+        tmk_state_step(s, ev->time_ns, ev->step);
+        break;
+    case TMK_KIND_DROP:
+        s->n_dropped += ev->size_bytes;
+        tmk_state_other(s, ev->time_ns);
+        break;
+    default:
+        tmk_state_other(s, ev->time_ns);
+        break;
+    }
+    visit(rp, v, ev, b);
+}
+
+/* ---- one chunk ---- */
+
+static int map_addresses(struct tmk_replay *rp)
+{
+    struct tmk_cursor *c = &rp->cursor;
+    if (c->n_addresses > rp->entry_room) {
+        uint32_t *bigger = realloc(rp->entries, c->n_addresses * sizeof *bigger);
+        if (!bigger)
+            return TMK_ENOMEM;
+        rp->entries = bigger;
+        rp->entry_room = c->n_addresses;
+    }
+    for (uint32_t i = 0; i < c->n_addresses; i++) {
+        struct tmk_block *b =
+            tmk_state_entry(&rp->state, c->addresses[i].device, c->addresses[i].address);
+        rp->entries[i] = b ? tmk_state_index(&rp->state, b) : 0;
+    }
+    return 0;
+}
+
+/* After a gap: take what the chunk says about the moment it starts at. Blocks at its addresses are
+ * made to agree with its dictionary; those that appear are of unknown age and origin. */
+static int patch(struct tmk_replay *rp)
+{
+    struct tmk_cursor *c = &rp->cursor;
+    struct tmk_state *s = &rp->state;
+    s->step = c->chunk->first_step;
+    struct tmk_view context = c->context;
+    int rc = tmk_context_restore(&context, c->chunk->start_ns, s);
+    for (uint32_t i = 0; i < c->n_addresses; i++) {
+        struct tmk_block *b = block_at(rp, i);
+        uint64_t live = c->addresses[i].live;
+        if (!b || (b->live && live == b->size_bytes + 1))
+            continue;
+        if (b->live)
+            tmk_state_drop(s, b);
+        if (!live)
+            continue;
+        *b = (struct tmk_block){.address = b->address,
+                                .device = b->device,
+                                .size_bytes = live - 1,
+                                .alloc_ns = c->chunk->start_ns,
+                                .step = TMK_NO_STEP};
+        tmk_state_put(s, b);
+    }
+    return rc;
+}
+
+static int replay_events(struct tmk_replay *rp, const struct tmk_chunk_header *chunk,
+                         struct tmk_view payload, bool after_gap, const struct tmk_visitor *v)
+{
+    int rc = tmk_cursor_begin(&rp->cursor, chunk, payload, &rp->damage);
+    if (rc == 0)
+        rc = map_addresses(rp);
+    if (rc == 0 && after_gap) {
+        rc = patch(rp);
+        if (v->restored)
+            v->restored(v->arg, rp);
+    }
+    if (rc < 0)
+        return rc;
+    struct tmk_event ev = {0};
+    while ((rc = tmk_cursor_next(&rp->cursor, &ev)) > 0) {
+        apply(rp, v, &ev);
+        rp->n_replayed++;
+    }
+    tmk_state_compact(&rp->state);
+    return rc;
+}
+
+/* ---- the sweep ---- */
+
+/* Number of the first chunk to use: the first, or after a cut the oldest checkpoint. */
+static uint32_t first_chunk(const struct tmk_reader *r)
+{
+    uint32_t n = tmk_reader_n_chunks(r);
+    if (n == 0 || tmk_reader_status(r)->n_given_up == 0)
+        return 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (tmk_reader_chunk(r, i)->header.kind == TMK_CHUNK_CHECKPOINT)
+            return i;
+    return 0;
+}
+
+/* True when a checkpoint has to be loaded: reading starts there, or chunks before it are missing. */
+static bool wants_checkpoint(const struct tmk_replay *rp, bool first, bool gap)
+{
+    return gap || (first && rp->n_replayed == 0);
+}
+
+static int load_checkpoint(struct tmk_replay *rp, const struct tmk_chunk_header *h,
+                           struct tmk_view payload, const struct tmk_visitor *v)
+{
+    int rc = tmk_checkpoint_restore(payload, h->start_ns, h->first_step, &rp->state);
+    if (v->restored)
+        v->restored(v->arg, rp);
+    return rc;
+}
+
+static void note_damage(struct tmk_replay *rp, uint64_t offset, const struct tmk_error *e)
+{
+    if (rp->n_bad_chunks++ == 0) {
+        rp->damage = *e;
+        rp->damage.offset = offset;
+        if (!e->text[0])
+            tmk_fail(&rp->damage, TMK_EDAMAGED, "the chunk at byte %llu makes no sense",
+                     (unsigned long long)offset);
+    }
+}
+
+int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk_visitor *visitor,
+                   struct tmk_error *err)
+{
+    uint32_t n = tmk_reader_n_chunks(r);
+    uint32_t first = first_chunk(r);
+    uint64_t next_seq = n > first ? tmk_reader_chunk(r, first)->header.seq : 0;
+    bool gap = first == 0 && next_seq > 1;
+    for (uint32_t i = first; i < n; i++) {
+        const struct tmk_chunk_ref *ref = tmk_reader_chunk(r, i);
+        const struct tmk_chunk_header *h = &ref->header;
+        gap = gap || h->seq != next_seq;
+        next_seq = h->seq + 1;
+        bool checkpoint = h->kind == TMK_CHUNK_CHECKPOINT && wants_checkpoint(rp, i == first, gap);
+        if (h->codec != 0 || (h->kind != TMK_CHUNK_EVENTS && !checkpoint))
+            continue;
+        struct tmk_view payload;
+        struct tmk_error e = {0};
+        int rc = tmk_reader_payload(r, i, &payload, &e);
+        if (rc == 0 && checkpoint)
+            rc = load_checkpoint(rp, h, payload, visitor);
+        else if (rc == 0)
+            rc = replay_events(rp, h, payload, gap, visitor);
+        if (rc == TMK_ENOMEM || rc == TMK_EIO)
+            return tmk_fail(err, rc, "%s", e.text[0] ? e.text : tmk_result_text(rc));
+        rp->n_gaps += gap;
+        gap = rc < 0;
+        if (rc < 0)
+            note_damage(rp, ref->offset, &e);
+        if (visitor->progress)
+            visitor->progress(visitor->arg, i + 1, n);
+    }
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/replay.h - run a trace's events through a state, one sweep, front to back.
+ *
+ * Whoever wants to know something visits: after each event has been applied, visit() sees the event,
+ * the block it was about (or NULL) and, through the replay, the state as it is now. Where a chunk is
+ * missing (damage, or given up for --max-size) the replay goes on from the next checkpoint or, when
+ * there is none, from the context that every events chunk carries. */
+#ifndef TMK_TRACE_REPLAY_H
+#define TMK_TRACE_REPLAY_H
+
+#include "trace/events.h"
+#include "trace/reader.h"
+#include "trace/state.h"
+
+struct tmk_replay;
+
+/* What a visitor wants to hear; any function may be NULL.
+ *   event:    an event was applied. `b` is its block for ALLOC, FREE and TAG of a live block, else
+ *             NULL. A freed block keeps its values until the next event. When an allocation hits an
+ *             address that is still live, a FREE with `implied` set comes first.
+ *   restored: the state was replaced from outside: from a checkpoint, or patched after a gap.
+ *   progress: `done` of `total` chunks have been read. */
+struct tmk_visitor {
+    void *arg;
+    void (*event)(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                  struct tmk_block *b);
+    void (*restored)(void *arg, const struct tmk_replay *rp);
+    void (*progress)(void *arg, uint32_t done, uint32_t total);
+};
+
+struct tmk_replay {
+    struct tmk_state state;
+    struct tmk_cursor cursor;
+    bool implied;                 /* the FREE being visited was not recorded but must have been */
+    struct tmk_open_range closed; /* the range that the POP being visited closed; kind 0: none */
+
+    /* What was met on the way. */
+    uint32_t n_gaps;
+    uint32_t n_bad_chunks;
+    uint64_t start_ns;       /* of the first event replayed */
+    uint64_t n_replayed;
+    struct tmk_error damage; /* the first damage, when n_bad_chunks */
+
+    uint32_t *entries; /* by slot of the current chunk: index into state.entries */
+    uint32_t entry_room;
+};
+
+/* 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
+int tmk_replay_init(struct tmk_replay *rp, const struct tmk_state_limits *limits);
+void tmk_replay_fini(struct tmk_replay *rp);
+
+/* Replay all chunks of `r`. Damage is noted and passed over; only running out of memory or a
+ * failing read ends the sweep. */
+int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk_visitor *visitor,
+                   struct tmk_error *err);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/snapshot.h - a state as bytes: the context of an events chunk, step rows, checkpoints.
+ *
+ * Writing and reading stand side by side so that they cannot drift apart. All readers take hostile
+ * bytes: they return TMK_EDAMAGED and leave a state that is valid, if incomplete. */
+#ifndef TMK_TRACE_SNAPSHOT_H
+#define TMK_TRACE_SNAPSHOT_H
+
+#include "base/bytes.h"
+#include "trace/state.h"
+
+/* Section 2 of an events chunk that starts at `start_ns`. */
+void tmk_context_write(struct tmk_sink *out, const struct tmk_state *s, uint64_t start_ns);
+
+/* Context as a reader meets it without a state of its own. */
+struct tmk_context_device {
+    uint16_t device;
+    uint64_t allocated_bytes;
+    uint64_t max_bytes;
+};
+struct tmk_context_head {
+    uint32_t n_devices;
+    struct tmk_context_device devices[TMK_MAX_DEVICES];
+    uint64_t step_start_ns;
+    uint64_t n_step_module_events;
+};
+
+/* Read the devices and the step; *in then stands at the threads with open ranges. */
+int tmk_context_read_head(struct tmk_view *in, uint64_t start_ns, struct tmk_context_head *ret);
+/* Read the open ranges, calling back for each, outermost first. */
+int tmk_context_read_ranges(struct tmk_view *in, uint64_t start_ns,
+                            void (*range)(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
+                                          uint64_t start_ns),
+                            void *arg);
+/* Both, into a state: sets devices' figures, step start and open ranges. */
+int tmk_context_restore(struct tmk_view *in, uint64_t start_ns, struct tmk_state *s);
+
+void tmk_step_row_write(struct tmk_sink *out, const struct tmk_step_row *row);
+/* One row, or TMK_EDAMAGED. */
+int tmk_step_row_read(struct tmk_view *in, struct tmk_step_row *ret);
+
+/* Bytes that a checkpoint of this state takes at most. */
+size_t tmk_checkpoint_bound(const struct tmk_state *s);
+/* The payload; `scratch` must hold tmk_checkpoint_bound bytes like the sink. */
+void tmk_checkpoint_write(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
+                          void *scratch);
+/* Fill a state from a checkpoint's payload: everything but `step`, which the chunk header has. */
+int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t step,
+                           struct tmk_state *s);
+
+/* Walk the sections of a payload: 1 and the next section, 0 at the end, <0 damage. Ids ascend. */
+int tmk_section_next(struct tmk_view *payload, uint64_t *id, struct tmk_view *ret_section);
+void tmk_section_write(struct tmk_sink *out, uint64_t id, const struct tmk_sink *content);
+
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/state.c - see state.h.
+ *
+ * Tables are open-addressed arrays of indices, at most half full. Entries of freed blocks stay,
+ * because caching allocators hand the same addresses out again and again; compact() drops them when
+ * they outnumber the live ones. */
+#include "trace/state.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+
+const struct tmk_state_limits tmk_state_limits_recorder = {
+    .max_blocks = 300000, .max_contexts = 32768, .max_ranges = 16384, .max_threads = 1u << 20};
+const struct tmk_state_limits tmk_state_limits_tool = {
+    .max_blocks = 1u << 27, .max_contexts = 1u << 24, .max_ranges = 1u << 22,
+    .max_threads = 1u << 26};
+
+enum { FIRST_SLOTS = 1024 };
+
+/* ---- the tables' memory ---- */
+
+static int reserve(struct tmk_region *r, uint64_t n, size_t item_bytes, void **ret)
+{
+    int rc = tmk_region_init(r, (size_t)n * item_bytes);
+    if (rc == 0)
+        *ret = r->base;
+    return rc;
+}
+
+static uint32_t slots_for(uint32_t n_items)
+{
+    uint32_t n = FIRST_SLOTS;
+    while (n / 2 < n_items && n < 1u << 31)
+        n *= 2;
+    return n;
+}
+
+int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits)
+{
+    *s = (struct tmk_state){.limits = *limits, .step = TMK_NO_STEP};
+    const struct tmk_state_limits *l = &s->limits;
+    int rc = reserve(&s->regions[0], (uint64_t)l->max_blocks + 1, sizeof *s->entries,
+                     (void **)&s->entries);
+    if (rc == 0)
+        rc = reserve(&s->regions[1], slots_for(l->max_blocks), sizeof *s->slots,
+                     (void **)&s->slots);
+    if (rc == 0)
+        rc = reserve(&s->regions[2], (uint64_t)l->max_contexts + 1, sizeof *s->contexts,
+                     (void **)&s->contexts);
+    if (rc == 0)
+        rc = reserve(&s->regions[3], slots_for(l->max_contexts), sizeof *s->context_slots,
+                     (void **)&s->context_slots);
+    if (rc == 0)
+        rc = reserve(&s->regions[4], l->max_threads, sizeof *s->thread_top,
+                     (void **)&s->thread_top);
+    if (rc == 0)
+        rc = reserve(&s->regions[5], l->max_ranges, sizeof *s->ranges, (void **)&s->ranges);
+    if (rc < 0)
+        tmk_state_fini(s);
+    s->n_slots = s->n_context_slots = FIRST_SLOTS;
+    return rc;
+}
+
+void tmk_state_fini(struct tmk_state *s)
+{
+    for (size_t i = 0; i < sizeof s->regions / sizeof s->regions[0]; i++)
+        tmk_region_fini(&s->regions[i]);
+}
+
+/* ---- entries ---- */
+
+static uint32_t block_slot(const struct tmk_state *s, uint16_t device, uint64_t address)
+{
+    uint32_t mask = s->n_slots - 1;
+    uint32_t at = (uint32_t)tmk_hash_u64(address ^ ((uint64_t)device << 48)) & mask;
+    for (;; at = (at + 1) & mask) {
+        uint32_t i = s->slots[at];
+        if (i == 0 || (s->entries[i].address == address && s->entries[i].device == device))
+            return at;
+    }
+}
+
+static void rehash_blocks(struct tmk_state *s, uint32_t n_slots)
+{
+    memset(s->slots, 0, (size_t)s->n_slots * sizeof *s->slots);
+    s->n_slots = n_slots;
+    for (uint32_t i = 1; i <= s->n_entries; i++)
+        s->slots[block_slot(s, s->entries[i].device, s->entries[i].address)] = i;
+}
+
+static void drop_dead(struct tmk_state *s)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 1; i <= s->n_entries; i++)
+        if (s->entries[i].live)
+            s->entries[++kept] = s->entries[i];
+    s->n_entries = kept;
+    rehash_blocks(s, s->n_slots);
+}
+
+void tmk_state_compact(struct tmk_state *s)
+{
+    uint32_t dead = s->n_entries - s->n_live;
+    if (dead > s->n_live + 65536 || (dead > 0 && s->n_entries > s->limits.max_blocks / 4 * 3))
+        drop_dead(s);
+}
+
+struct tmk_block *tmk_state_find(struct tmk_state *s, uint16_t device, uint64_t address)
+{
+    uint32_t i = s->slots[block_slot(s, device, address)];
+    return i ? &s->entries[i] : NULL;
+}
+
+struct tmk_block *tmk_state_entry(struct tmk_state *s, uint16_t device, uint64_t address)
+{
+    uint32_t at = block_slot(s, device, address);
+    if (s->slots[at])
+        return &s->entries[s->slots[at]];
+    if (s->n_entries >= s->limits.max_blocks)
+        return NULL;
+    if (s->n_entries + 1 > s->n_slots / 2) {
+        rehash_blocks(s, s->n_slots * 2);
+        at = block_slot(s, device, address);
+    }
+    uint32_t i = ++s->n_entries;
+    s->slots[at] = i;
+    s->entries[i] = (struct tmk_block){.address = address, .device = device};
+    return &s->entries[i];
+}
+
+/* ---- devices and steps ---- */
+
+struct tmk_device_use *tmk_state_device(struct tmk_state *s, uint16_t device)
+{
+    for (uint32_t i = 0; i < s->n_devices; i++)
+        if (s->devices[i].device == device)
+            return &s->devices[i];
+    if (s->n_devices == TMK_MAX_DEVICES)
+        return NULL;
+    struct tmk_device_use *d = &s->devices[s->n_devices++];
+    *d = (struct tmk_device_use){.device = device};
+    d->row = (struct tmk_step_row){
+        .step = s->step, .device = device, .start_ns = s->step_start_ns, .peak_ns = s->step_start_ns};
+    return d;
+}
+
+static void grow(struct tmk_device_use *d, uint64_t ns, uint64_t size_bytes)
+{
+    d->allocated_bytes += size_bytes;
+    if (d->allocated_bytes > d->max_bytes)
+        d->max_bytes = d->allocated_bytes;
+    if (d->allocated_bytes > d->row.peak_bytes) {
+        d->row.peak_bytes = d->allocated_bytes;
+        d->row.peak_ns = ns;
+    }
+    d->row.n_allocs++;
+    d->row.alloc_bytes += size_bytes;
+}
+
+static void shrink(struct tmk_device_use *d, uint64_t size_bytes)
+{
+    d->allocated_bytes -= size_bytes < d->allocated_bytes ? size_bytes : d->allocated_bytes;
+    d->row.free_bytes += size_bytes;
+}
+
+struct tmk_step_row tmk_state_open_row(const struct tmk_state *s, uint32_t i)
+{
+    struct tmk_step_row row = s->devices[i].row;
+    row.ordinal = s->n_step_rows + i + 1;
+    row.open = true;
+    row.end_ns = s->now_ns;
+    row.end_bytes = s->devices[i].allocated_bytes;
+    return row;
+}
+
+void tmk_state_step(struct tmk_state *s, uint64_t ns, int64_t step)
+{
+    tmk_state_other(s, ns);
+    for (uint32_t i = 0; i < s->n_devices; i++) {
+        struct tmk_step_row row = tmk_state_open_row(s, i);
+        row.open = false;
+        if (s->on_step_row)
+            s->on_step_row(s->on_step_row_arg, &row);
+        uint64_t allocated = s->devices[i].allocated_bytes;
+        s->devices[i].row = (struct tmk_step_row){.step = step,
+                                                  .device = row.device,
+                                                  .start_ns = ns,
+                                                  .peak_bytes = allocated,
+                                                  .peak_ns = ns};
+    }
+    s->n_step_rows += s->n_devices;
+    s->step = step;
+    s->step_start_ns = ns;
+    s->n_step_module_events = 0;
+}
+
+/* ---- contexts and ranges ---- */
+
+static uint32_t context_slot(const struct tmk_state *s, uint32_t parent, uint8_t kind,
+                             uint32_t name)
+{
+    uint32_t mask = s->n_context_slots - 1;
+    uint32_t at = (uint32_t)tmk_hash_mix(((uint64_t)parent << 32) | name, kind) & mask;
+    for (;; at = (at + 1) & mask) {
+        const struct tmk_context *c = &s->contexts[s->context_slots[at]];
+        if (s->context_slots[at] == 0 ||
+            (c->parent == parent && c->kind == kind && c->name == name))
+            return at;
+    }
+}
+
+static void rehash_contexts(struct tmk_state *s, uint32_t n_slots)
+{
+    memset(s->context_slots, 0, (size_t)s->n_context_slots * sizeof *s->context_slots);
+    s->n_context_slots = n_slots;
+    for (uint32_t i = 1; i <= s->n_contexts; i++) {
+        const struct tmk_context *c = &s->contexts[i];
+        s->context_slots[context_slot(s, c->parent, c->kind, c->name)] = i;
+    }
+}
+
+uint32_t tmk_state_context(struct tmk_state *s, uint32_t parent, uint8_t kind, uint32_t name)
+{
+    uint32_t at = context_slot(s, parent, kind, name);
+    if (s->context_slots[at])
+        return s->context_slots[at];
+    if (s->n_contexts >= s->limits.max_contexts)
+        return parent;
+    if (s->n_contexts + 1 > s->n_context_slots / 2) {
+        rehash_contexts(s, s->n_context_slots * 2);
+        at = context_slot(s, parent, kind, name);
+    }
+    uint32_t i = ++s->n_contexts;
+    s->context_slots[at] = i;
+    s->contexts[i] = (struct tmk_context){
+        .parent = parent,
+        .name = name,
+        .module = kind == TIDEMARK_MODULE ? i : s->contexts[parent].module,
+        .stage = kind == TIDEMARK_STAGE ? i : s->contexts[parent].stage,
+        .kind = kind,
+    };
+    return i;
+}
+
+uint32_t tmk_state_thread_context(const struct tmk_state *s, uint32_t thread)
+{
+    if (thread >= s->n_threads || s->thread_top[thread] == 0)
+        return 0;
+    return s->ranges[s->thread_top[thread] - 1].context;
+}
+
+void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, uint32_t name,
+                          uint64_t start_ns)
+{
+    if (thread >= s->limits.max_threads)
+        return;
+    if (thread >= s->n_threads)
+        s->n_threads = thread + 1;
+    uint32_t i = s->free_range;
+    if (i)
+        s->free_range = s->ranges[i - 1].outer;
+    else if (s->n_ranges < s->limits.max_ranges)
+        i = ++s->n_ranges;
+    else
+        return;
+    uint32_t context =
+        tmk_state_context(s, tmk_state_thread_context(s, thread), kind, name);
+    s->ranges[i - 1] = (struct tmk_open_range){
+        .start_ns = start_ns,
+        .context = context,
+        .outer = s->thread_top[thread],
+        .name = name,
+        .kind = kind,
+    };
+    s->thread_top[thread] = i;
+}
+
+uint32_t tmk_state_push(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t kind,
+                        uint32_t name)
+{
+    tmk_state_other(s, ns);
+    s->n_step_module_events += kind == TIDEMARK_MODULE;
+    tmk_state_open_range(s, thread, kind, name, ns);
+    return tmk_state_thread_context(s, thread);
+}
+
+bool tmk_state_pop(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t kind,
+                   struct tmk_open_range *ret_range)
+{
+    tmk_state_other(s, ns);
+    uint32_t found = thread < s->n_threads ? s->thread_top[thread] : 0;
+    while (found && s->ranges[found - 1].kind != kind)
+        found = s->ranges[found - 1].outer;
+    if (!found)
+        return false;
+    s->n_step_module_events += kind == TIDEMARK_MODULE;
+    if (ret_range)
+        *ret_range = s->ranges[found - 1];
+    uint32_t outer = s->ranges[found - 1].outer;
+    s->ranges[found - 1].outer = s->free_range;
+    s->free_range = s->thread_top[thread];
+    s->thread_top[thread] = outer;
+    return true;
+}
+
+void tmk_state_forget_ranges(struct tmk_state *s)
+{
+    memset(s->thread_top, 0, (size_t)s->n_threads * sizeof *s->thread_top);
+    s->n_ranges = s->free_range = 0;
+}
+
+/* ---- blocks ---- */
+
+void tmk_state_other(struct tmk_state *s, uint64_t ns)
+{
+    s->now_ns = ns;
+    s->n_events++;
+}
+
+static void retire(struct tmk_state *s, struct tmk_block *b)
+{
+    struct tmk_device_use *d = tmk_state_device(s, b->device);
+    if (d)
+        shrink(d, b->size_bytes);
+    b->live = 0;
+    s->n_live--;
+}
+
+void tmk_state_replace(struct tmk_state *s, struct tmk_block *b)
+{
+    s->n_replaced++;
+    retire(s, b);
+}
+
+void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
+                     uint32_t thread, uint64_t size_bytes, uint32_t stack)
+{
+    tmk_state_other(s, ns);
+    s->n_allocs++;
+    struct tmk_device_use *d = tmk_state_device(s, device);
+    if (d)
+        grow(d, ns, size_bytes);
+    if (!b) {
+        s->n_untracked++;
+        return;
+    }
+    b->size_bytes = size_bytes;
+    b->alloc_ns = ns;
+    b->serial = s->n_allocs;
+    b->step = s->step;
+    b->stack = stack;
+    b->context = tmk_state_thread_context(s, thread);
+    b->thread = thread;
+    b->name = 0;
+    b->category = TIDEMARK_UNKNOWN;
+    b->live = 1;
+    s->n_live++;
+}
+
+bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device)
+{
+    tmk_state_other(s, ns);
+    s->n_frees++;
+    struct tmk_device_use *d = tmk_state_device(s, device);
+    if (d)
+        d->row.n_frees++;
+    if (!b || !b->live) {
+        s->n_unknown_free++;
+        return false;
+    }
+    retire(s, b);
+    return true;
+}
+
+bool tmk_state_tag(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint8_t category,
+                   uint32_t name)
+{
+    tmk_state_other(s, ns);
+    if (!b || !b->live)
+        return false;
+    b->category = category;
+    b->name = name;
+    return true;
+}
+
+void tmk_state_forget_blocks(struct tmk_state *s)
+{
+    s->n_entries = s->n_live = 0;
+    memset(s->slots, 0, (size_t)s->n_slots * sizeof *s->slots);
+}
+
+void tmk_state_put(struct tmk_state *s, struct tmk_block *b)
+{
+    s->n_live += !b->live;
+    b->live = 1;
+}
+
+void tmk_state_drop(struct tmk_state *s, struct tmk_block *b)
+{
+    s->n_live -= b->live;
+    b->live = 0;
+}
+
+bool tmk_state_is_valid(const struct tmk_state *s)
+{
+    uint32_t n_live = 0;
+    for (uint32_t i = 1; i <= s->n_entries; i++) {
+        const struct tmk_block *b = &s->entries[i];
+        n_live += b->live;
+        if (s->slots[block_slot(s, b->device, b->address)] != i || b->context > s->n_contexts)
+            return false;
+    }
+    for (uint32_t i = 1; i <= s->n_contexts; i++)
+        if (s->contexts[i].parent >= i)
+            return false;
+    for (uint32_t t = 0; t < s->n_threads; t++)
+        for (uint32_t r = s->thread_top[t]; r; r = s->ranges[r - 1].outer)
+            if (r > s->n_ranges || s->ranges[r - 1].context > s->n_contexts)
+                return false;
+    return n_live == s->n_live && s->n_entries <= s->limits.max_blocks &&
+           s->n_slots / 2 >= s->n_entries;
+}

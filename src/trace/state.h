@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/state.h - what is true at one moment of a trace: live blocks, open ranges, step, totals.
+ *
+ * The one place that says what events mean. The packer keeps a state to write contexts and
+ * checkpoints, the merger of a dead process's ring rebuilds one, and the model replays through one;
+ * all three call the same functions in the same order, so they agree by construction.
+ *
+ * A block lives in an entry that is found by (device, address). Finding costs a hash look-up;
+ * applying an event to an entry costs none, so a reader that has one entry per address of a chunk
+ * looks each address up once per chunk instead of once per event.
+ *
+ * No malloc: regions with a bound given at init. In the recorder the bound is small; blocks beyond
+ * it are counted as untracked and the figures say so. */
+#ifndef TMK_TRACE_STATE_H
+#define TMK_TRACE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/region.h"
+
+struct tmk_block { /* an entry: a live block, or the place where one was */
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t alloc_ns;
+    uint64_t serial; /* n-th allocation of the trace, from 1; 0: born before the trace knew it */
+    int64_t step;    /* TMK_NO_STEP before the first */
+    uint32_t stack;
+    uint32_t context; /* index of tmk_context, 0: none */
+    uint32_t thread;
+    uint32_t name; /* string id, 0: none */
+    uint32_t row;  /* the model's: where the block's row is */
+    uint16_t device;
+    uint8_t category;
+    uint8_t live;
+};
+
+/* A path of open ranges. Contexts form a tree: each has its parent, and the innermost module and
+ * stage are copied down so that a block finds them at once. */
+struct tmk_context {
+    uint32_t parent;
+    uint32_t name;   /* string id */
+    uint32_t module; /* context of the innermost module range, 0: none */
+    uint32_t stage;  /* context of the innermost stage range, 0: none */
+    uint8_t kind;    /* enum tidemark_range */
+};
+
+/* One step on one device, as far as it has gone. */
+struct tmk_step_row {
+    uint64_t ordinal;
+    int64_t step; /* TMK_NO_STEP: before the first */
+    bool open;    /* the step had not ended */
+    uint16_t device;
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint64_t peak_bytes;
+    uint64_t peak_ns;
+    uint64_t end_bytes;
+    uint64_t n_allocs;
+    uint64_t n_frees;
+    uint64_t alloc_bytes;
+    uint64_t free_bytes;
+};
+
+struct tmk_device_use {
+    uint16_t device;
+    uint64_t allocated_bytes;
+    uint64_t max_bytes; /* of all time */
+    struct tmk_step_row row;
+};
+
+enum { TMK_MAX_DEVICES = 64 };
+
+struct tmk_state_limits {
+    uint32_t max_blocks;   /* entries, live and recently freed */
+    uint32_t max_contexts;
+    uint32_t max_ranges;   /* open at once */
+    uint32_t max_threads;
+};
+
+/* Bounds for the recorder (about 26 MiB when all is used) and for our own processes. */
+extern const struct tmk_state_limits tmk_state_limits_recorder;
+extern const struct tmk_state_limits tmk_state_limits_tool;
+
+struct tmk_open_range { /* of one thread, innermost first */
+    uint64_t start_ns;
+    uint32_t context;
+    uint32_t outer; /* index + 1 of the range around it, 0: none; also links the free ones */
+    uint32_t name;
+    uint8_t kind;
+};
+
+struct tmk_state {
+    /* Entries 1..n_entries; 0 is "none". `slots` is the hash table of entry indices. */
+    struct tmk_block *entries;
+    uint32_t n_entries;
+    uint32_t n_live;
+    uint32_t *slots;
+    uint32_t n_slots;
+
+    struct tmk_context *contexts; /* 1..n_contexts */
+    uint32_t n_contexts;
+    uint32_t *context_slots;
+    uint32_t n_context_slots;
+
+    uint32_t *thread_top; /* by thread: index + 1 into ranges, 0: nothing open */
+    uint32_t n_threads;   /* threads seen have smaller ids */
+    struct tmk_open_range *ranges;
+    uint32_t n_ranges;
+    uint32_t free_range;
+
+    struct tmk_device_use devices[TMK_MAX_DEVICES];
+    uint32_t n_devices;
+
+    int64_t step;
+    uint64_t step_start_ns;
+    uint64_t n_step_module_events; /* module ranges opened or closed in this step */
+
+    uint64_t now_ns; /* time of the last event */
+    uint64_t n_events;
+    uint64_t n_allocs;
+    uint64_t n_frees;
+    uint64_t n_dropped;
+    uint64_t n_replaced;     /* allocations at an address that was live */
+    uint64_t n_unknown_free; /* frees of an address that was not */
+    uint64_t n_untracked;    /* blocks that found no entry */
+    uint64_t n_step_rows;    /* ordinal of the last finished row */
+
+    /* Called with each finished step row; may be NULL. */
+    void (*on_step_row)(void *arg, const struct tmk_step_row *row);
+    void *on_step_row_arg;
+
+    struct tmk_state_limits limits;
+    struct tmk_region regions[6];
+};
+
+/* 0 or TMK_ENOMEM. fini takes a zeroed or half-made state. */
+int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits);
+void tmk_state_fini(struct tmk_state *s);
+
+/* The entry for (device, address), made when there is none. NULL when the bound is reached and
+ * compaction found nothing to drop (counted by the alloc that follows). Good until the next
+ * compact. */
+struct tmk_block *tmk_state_entry(struct tmk_state *s, uint16_t device, uint64_t address);
+
+/* The same, but NULL when there is none. */
+struct tmk_block *tmk_state_find(struct tmk_state *s, uint16_t device, uint64_t address);
+
+static inline uint32_t tmk_state_index(const struct tmk_state *s, const struct tmk_block *b)
+{
+    return (uint32_t)(b - s->entries);
+}
+
+/* Drop dead entries when they have become many. Invalidates all entry pointers and indices; call
+ * between chunks. */
+void tmk_state_compact(struct tmk_state *s);
+
+/* The events. `b` may be NULL (no entry): the totals still move. Time must not decrease. Before an
+ * alloc at an entry that is live, replace() takes the old block off: its free was lost. */
+void tmk_state_replace(struct tmk_state *s, struct tmk_block *b);
+void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
+                     uint32_t thread, uint64_t size_bytes, uint32_t stack);
+/* True when a live block went away; the entry keeps its values. */
+bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device);
+/* True when there was a live block to tag. */
+bool tmk_state_tag(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint8_t category,
+                   uint32_t name);
+/* Returns the context now innermost. */
+uint32_t tmk_state_push(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t kind,
+                        uint32_t name);
+/* Closes the innermost range of `kind` and all inside it: true, and *ret_range (may be NULL) is
+ * that range. False when none is open. */
+bool tmk_state_pop(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t kind,
+                   struct tmk_open_range *ret_range);
+void tmk_state_step(struct tmk_state *s, uint64_t ns, int64_t step);
+/* Any other event: only time and counts. */
+void tmk_state_other(struct tmk_state *s, uint64_t ns);
+
+/* Context innermost on a thread, 0 when nothing is open. */
+uint32_t tmk_state_thread_context(const struct tmk_state *s, uint32_t thread);
+/* The child of `parent` for a range; made when new; `parent` itself when the bound is reached. */
+uint32_t tmk_state_context(struct tmk_state *s, uint32_t parent, uint8_t kind, uint32_t name);
+
+/* The device's figures, made when new; NULL beyond TMK_MAX_DEVICES. */
+struct tmk_device_use *tmk_state_device(struct tmk_state *s, uint16_t device);
+
+/* The row of the current step on device i, as of the last event (row.open is set). */
+struct tmk_step_row tmk_state_open_row(const struct tmk_state *s, uint32_t i);
+
+/* Restoring. forget_ranges closes all ranges silently; open_range opens one silently; put makes a
+ * block live without counting it. */
+void tmk_state_forget_ranges(struct tmk_state *s);
+void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, uint32_t name,
+                          uint64_t start_ns);
+void tmk_state_forget_blocks(struct tmk_state *s);
+void tmk_state_put(struct tmk_state *s, struct tmk_block *b);
+void tmk_state_drop(struct tmk_state *s, struct tmk_block *b);
+
+/* For tests: every invariant of the tables holds. */
+bool tmk_state_is_valid(const struct tmk_state *s);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/writer.c - see writer.h. */
+#include "trace/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/crc32.h"
+#include "base/error.h"
+
+enum {
+    FRONT_SLACK = TMK_PERMANENT_MAX_BYTES,   /* kept free ahead of the tail: room for one copy */
+    END_SLACK = 3 * TMK_PERMANENT_MAX_BYTES, /* kept free at the end: copies made before turning */
+    HIGH_FD = 700, /* programs close or reuse low numbers; ours stays out of their way */
+};
+
+/* ---- plain reading and writing ---- */
+
+/* A program may close descriptors it does not know, and another file may then have our number:
+ * make sure that the number still is our file before every use. */
+static int check_fd(struct tmk_writer *w)
+{
+    struct stat st;
+    if (w->fd >= 0 && fstat(w->fd, &st) == 0 && st.st_dev == w->device && st.st_ino == w->inode)
+        return 0;
+    w->fd = open(w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (w->fd < 0 || fstat(w->fd, &st) < 0)
+        return tmk_fail_os(&w->error, TMK_EIO, errno, "cannot open %s again", w->path);
+    if (st.st_dev != w->device || st.st_ino != w->inode) {
+        close(w->fd);
+        w->fd = -1;
+        return tmk_fail_os(&w->error, TMK_EIO, ESTALE, "%s was replaced by another file", w->path);
+    }
+    return 0;
+}
+
+static int write_at(struct tmk_writer *w, const struct iovec *parts, int n_parts, uint64_t offset)
+{
+    struct iovec rest[3];
+    memcpy(rest, parts, (size_t)n_parts * sizeof rest[0]);
+    struct iovec *at = rest;
+    while (n_parts > 0) {
+        ssize_t put = pwritev(w->fd, at, n_parts, (off_t)offset);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return tmk_fail_os(&w->error, TMK_EIO, put < 0 ? errno : ENOSPC, "cannot write %s", w->path);
+        offset += (uint64_t)put;
+        for (; n_parts > 0 && (size_t)put >= at->iov_len; at++, n_parts--)
+            put -= (ssize_t)at->iov_len;
+        if (n_parts > 0) {
+            at->iov_base = (uint8_t *)at->iov_base + put;
+            at->iov_len -= (size_t)put;
+        }
+    }
+    return 0;
+}
+
+static int read_at(struct tmk_writer *w, void *buffer, size_t n, uint64_t offset)
+{
+    for (size_t got = 0; got < n;) {
+        ssize_t r = pread(w->fd, (uint8_t *)buffer + got, n - got, (off_t)(offset + got));
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r <= 0)
+            return tmk_fail_os(&w->error, TMK_EIO, r < 0 ? errno : EIO, "cannot read %s", w->path);
+        got += (size_t)r;
+    }
+    return 0;
+}
+
+static size_t padding(size_t n)
+{
+    return (8 - n % 8) % 8;
+}
+
+static uint64_t chunk_bytes(size_t payload_bytes)
+{
+    return TMK_CHUNK_HEADER_BYTES + payload_bytes + padding(payload_bytes);
+}
+
+/* ---- header and status ---- */
+
+static void seal_status(struct tmk_status *s)
+{
+    s->serial++;
+    s->crc = tmk_crc32(0, s, offsetof(struct tmk_status, crc));
+}
+
+int tmk_writer_put_status(struct tmk_writer *w, const struct tmk_state *s)
+{
+    if (s) {
+        w->status.n_events = s->n_events;
+        w->status.n_allocs = s->n_allocs;
+        w->status.n_frees = s->n_frees;
+        w->status.n_dropped = s->n_dropped;
+        w->status.n_untracked = s->n_untracked;
+        w->status.end_ns = s->now_ns;
+    }
+    seal_status(&w->status);
+    int rc = check_fd(w);
+    if (rc < 0)
+        return rc;
+    uint64_t offset = TMK_STATUS_OFFSET + (w->status.serial & 1) * TMK_STATUS_BYTES;
+    struct iovec part = {.iov_base = &w->status, .iov_len = sizeof w->status};
+    return write_at(w, &part, 1, offset);
+}
+
+static int adopt_fd(struct tmk_writer *w, int fd, const char *path, struct tmk_error *err)
+{
+    struct stat st;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+    if (high >= 0) {
+        close(fd);
+        fd = high;
+    }
+    w->fd = fd;
+    if (strlen(path) >= sizeof w->path || fstat(fd, &st) < 0)
+        return tmk_fail(err, TMK_EINVAL, "the path of the trace is too long: %s", path);
+    strcpy(w->path, path);
+    w->device = st.st_dev;
+    w->inode = st.st_ino;
+    w->file_bytes = (uint64_t)st.st_size;
+    return 0;
+}
+
+static int write_header(struct tmk_writer *w, const uint8_t trace_id[16], const char *info)
+{
+    uint8_t bytes[TMK_HEADER_BYTES] = {0};
+    struct tmk_file_header h = {.version = TMK_FORMAT_VERSION, .header_bytes = TMK_HEADER_BYTES};
+    memcpy(h.magic, TMK_FILE_MAGIC, sizeof h.magic);
+    memcpy(h.trace_id, trace_id, sizeof h.trace_id);
+    size_t length = strnlen(info, TMK_INFO_MAX_BYTES);
+    h.info_bytes = (uint32_t)length;
+    h.crc = tmk_crc32(tmk_crc32(0, &h, offsetof(struct tmk_file_header, crc)), info, length);
+    memcpy(bytes, &h, sizeof h);
+    memcpy(bytes + TMK_INFO_OFFSET, info, length);
+    seal_status(&w->status);
+    uint64_t at = TMK_STATUS_OFFSET + (w->status.serial & 1) * TMK_STATUS_BYTES;
+    memcpy(bytes + at, &w->status, sizeof w->status);
+    struct iovec part = {.iov_base = bytes, .iov_len = sizeof bytes};
+    return write_at(w, &part, 1, 0);
+}
+
+int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trace_id[16],
+                      const char *info, uint64_t max_size, struct tmk_error *err)
+{
+    *w = (struct tmk_writer){.fd = -1, .max_size = max_size};
+    w->status.head = w->status.tail = TMK_HEADER_BYTES;
+    w->status.oldest_seq = 1;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return tmk_fail_os(err, TMK_EIO, errno, "cannot make %s", path);
+    int rc = adopt_fd(w, fd, path, err);
+    if (rc == 0) {
+        rc = write_header(w, trace_id, info);
+        if (rc < 0 && err)
+            *err = w->error;
+    }
+    if (rc < 0) {
+        tmk_writer_close(w);
+        unlink(path);
+        return rc;
+    }
+    w->file_bytes = TMK_HEADER_BYTES;
+    return 0;
+}
+
+int tmk_writer_resume(struct tmk_writer *w, const char *path, const struct tmk_status *status,
+                      uint64_t end, uint64_t max_size, struct tmk_error *err)
+{
+    *w = (struct tmk_writer){.fd = -1, .max_size = max_size, .status = *status, .end = end};
+    w->wrapped = status->tail > status->head;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s for writing", path);
+    int rc = adopt_fd(w, fd, path, err);
+    if (rc == 0 && !w->wrapped && w->file_bytes > status->head) {
+        if (ftruncate(w->fd, (off_t)status->head) == 0) /* a torn chunk at the end */
+            w->file_bytes = status->head;
+    }
+    if (rc < 0)
+        tmk_writer_close(w);
+    return rc;
+}
+
+void tmk_writer_close(struct tmk_writer *w)
+{
+    if (w->fd >= 0 && check_fd(w) == 0)
+        close(w->fd);
+    w->fd = -1;
+}
+
+int tmk_writer_sync(struct tmk_writer *w)
+{
+    int rc = check_fd(w);
+    return rc < 0 ? rc : fdatasync(w->fd) < 0 ? TMK_EIO : 0;
+}
+
+enum tmk_stop tmk_writer_stop_reason(int os_error)
+{
+    switch (os_error) {
+    case ENOSPC:
+    case EDQUOT:
+        return TMK_STOP_DISK_FULL;
+    case EFBIG:
+        return TMK_STOP_SIZE_LIMIT;
+    case EOVERFLOW:
+        return TMK_STOP_HISTORY;
+    default:
+        return TMK_STOP_WRITE_ERROR;
+    }
+}
+
+/* ---- chunks ---- */
+
+static int put_chunk(struct tmk_writer *w, struct tmk_chunk_header *header, const uint8_t *payload)
+{
+    static const uint8_t zeros[8];
+    header->seq = ++w->status.last_seq;
+    header->payload_crc = tmk_crc32(0, payload, header->payload_bytes);
+    header->header_crc = tmk_crc32(0, header, offsetof(struct tmk_chunk_header, header_crc));
+    struct iovec parts[3] = {
+        {.iov_base = header, .iov_len = sizeof *header},
+        {.iov_base = (void *)(uintptr_t)payload, .iov_len = header->payload_bytes},
+        {.iov_base = (void *)(uintptr_t)zeros, .iov_len = padding(header->payload_bytes)},
+    };
+    uint64_t bytes = chunk_bytes(header->payload_bytes);
+    int rc = write_at(w, parts, 3, w->status.head);
+    if (rc < 0) {
+        w->status.last_seq--;
+        if (w->status.head + bytes > w->file_bytes) /* take back what was written of it */
+            (void)!ftruncate(w->fd, (off_t)w->file_bytes);
+        return rc;
+    }
+    w->status.head += bytes;
+    if (w->status.head > w->file_bytes)
+        w->file_bytes = w->status.head;
+    return 0;
+}
+
+/* Read the header of the oldest chunk and check that it is one. */
+static int oldest_chunk(struct tmk_writer *w, struct tmk_chunk_header *ret)
+{
+    int rc = read_at(w, ret, sizeof *ret, w->status.tail);
+    if (rc < 0)
+        return rc;
+    if (ret->magic != TMK_CHUNK_MAGIC || ret->payload_bytes > TMK_CHUNK_MAX_PAYLOAD ||
+        ret->header_crc != tmk_crc32(0, ret, offsetof(struct tmk_chunk_header, header_crc)))
+        return tmk_fail_os(&w->error, TMK_EDAMAGED, EIO, "%s was changed from outside", w->path);
+    return 0;
+}
+
+/* Give up the oldest chunk, or carry it to the head when it is permanent. */
+static int retire_oldest(struct tmk_writer *w, const struct tmk_chunk_header *oldest)
+{
+    if (oldest->flags & TMK_CHUNK_PERMANENT) {
+        uint8_t payload[TMK_PERMANENT_MAX_BYTES];
+        if (oldest->payload_bytes > sizeof payload)
+            return tmk_fail_os(&w->error, TMK_EDAMAGED, EIO, "%s was changed from outside", w->path);
+        int rc = read_at(w, payload, oldest->payload_bytes,
+                         w->status.tail + TMK_CHUNK_HEADER_BYTES);
+        struct tmk_chunk_header copy = *oldest;
+        if (rc == 0)
+            rc = put_chunk(w, &copy, payload);
+        if (rc < 0)
+            return rc;
+    } else if (oldest->kind == TMK_CHUNK_EVENTS) {
+        w->status.n_given_up += oldest->n_items;
+    }
+    w->status.tail += chunk_bytes(oldest->payload_bytes);
+    w->status.oldest_seq = oldest->seq + 1;
+    return 0;
+}
+
+/* Retire chunks from the tail until `is_enough`; carrying more than half the file means that
+ * there is nothing left to give up. */
+static int retire_until(struct tmk_writer *w, bool (*is_enough)(const struct tmk_writer *, uint64_t),
+                        uint64_t need)
+{
+    uint64_t carried = 0;
+    while (!is_enough(w, need)) {
+        if (w->wrapped && w->status.tail >= w->end) { /* the older part is used up */
+            w->wrapped = false;
+            w->status.tail = TMK_HEADER_BYTES;
+            return 0;
+        }
+        struct tmk_chunk_header oldest;
+        int rc = oldest_chunk(w, &oldest);
+        if (rc < 0)
+            return rc;
+        rc = retire_oldest(w, &oldest);
+        if (rc < 0)
+            return rc;
+        carried += oldest.flags & TMK_CHUNK_PERMANENT ? chunk_bytes(oldest.payload_bytes) : 0;
+        if (carried > w->max_size / 2)
+            return tmk_fail_os(&w->error, TMK_EFULL, EOVERFLOW, "%s: no room left", w->path);
+    }
+    return 0;
+}
+
+static bool front_is_free(const struct tmk_writer *w, uint64_t need)
+{
+    return w->status.tail - TMK_HEADER_BYTES >= need;
+}
+
+static bool gap_is_free(const struct tmk_writer *w, uint64_t need)
+{
+    return w->status.tail - w->status.head >= need;
+}
+
+/* Make room for `need` bytes at the head, turning round at the end of the file. */
+static int make_room(struct tmk_writer *w, uint64_t need)
+{
+    if (w->max_size == 0)
+        return 0;
+    uint64_t tail = w->status.tail;
+    int rc = 0;
+    for (int turn = 0; turn < 3 && rc == 0; turn++) {
+        if (w->wrapped) {
+            if (gap_is_free(w, need + FRONT_SLACK))
+                break;
+            rc = retire_until(w, gap_is_free, need + FRONT_SLACK);
+        } else if (w->status.head + need + END_SLACK <= w->max_size) {
+            break;
+        } else {
+            rc = retire_until(w, front_is_free, FRONT_SLACK);
+            w->end = w->status.head;
+            w->status.head = TMK_HEADER_BYTES;
+            w->wrapped = true;
+        }
+    }
+    if (rc == 0 && w->status.tail != tail)
+        rc = tmk_writer_put_status(w, NULL);
+    return rc;
+}
+
+static int writer_reserve(void *arg, size_t payload_bytes, uint64_t *ret_seq)
+{
+    struct tmk_writer *w = arg;
+    int rc = check_fd(w);
+    if (rc == 0)
+        rc = make_room(w, chunk_bytes(payload_bytes));
+    if (rc == 0)
+        *ret_seq = w->status.last_seq + 1;
+    return rc;
+}
+
+static int writer_append(void *arg, struct tmk_chunk_header *header, const uint8_t *payload)
+{
+    return put_chunk(arg, header, payload);
+}
+
+struct tmk_chunk_out tmk_writer_out(struct tmk_writer *w)
+{
+    return (struct tmk_chunk_out){.reserve = writer_reserve, .append = writer_append, .arg = w};
+}

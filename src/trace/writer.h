@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/writer.h - the trace file as a place to put chunks: header, status, bounded size.
+ *
+ * Chunks are appended until the file has max_size bytes; from then on the oldest are overwritten,
+ * but definitions and step rows are first copied to the head, so they stay for ever. At no moment
+ * does a crash lose anything that was not already given up: the copy is written before its original
+ * may be overwritten, and the status that says "given up" before the overwriting begins.
+ *
+ *     4096            head           tail                 end   max_size
+ *     | newer chunks  |    free      | older chunks        | slack |
+ *
+ * Uses write calls only (a mapped file would raise SIGBUS on a full disk) and never the memory
+ * allocator. The caller must have SIGXFSZ blocked or ignored. */
+#ifndef TMK_TRACE_WRITER_H
+#define TMK_TRACE_WRITER_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "trace/packer.h"
+
+struct tmk_writer {
+    int fd;
+    char path[3584];
+    dev_t device;
+    ino_t inode;
+    uint64_t max_size; /* 0: unbounded */
+    uint64_t end;      /* of the older part when the file is written round */
+    bool wrapped;
+    uint64_t file_bytes;
+    struct tmk_status status;
+    struct tmk_error error; /* why the last call failed */
+};
+
+/* Make the file (it must not exist). `info` is the header's text. */
+int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trace_id[16],
+                      const char *info, uint64_t max_size, struct tmk_error *err);
+
+/* Open an existing trace to go on: `status` is its last one, brought up to date with the chunks
+ * found (head, last_seq); `end` is where the last chunk in the file ends. */
+int tmk_writer_resume(struct tmk_writer *w, const char *path, const struct tmk_status *status,
+                      uint64_t end, uint64_t max_size, struct tmk_error *err);
+
+/* Close the file; the status stays as last written. */
+void tmk_writer_close(struct tmk_writer *w);
+
+/* The functions a packer calls. */
+struct tmk_chunk_out tmk_writer_out(struct tmk_writer *w);
+
+/* Write the status with the totals of `s` (may be NULL: leave them). */
+int tmk_writer_put_status(struct tmk_writer *w, const struct tmk_state *s);
+
+/* Why the out failed, as a reason for the status. */
+enum tmk_stop tmk_writer_stop_reason(int os_error);
+
+/* fdatasync. */
+int tmk_writer_sync(struct tmk_writer *w);
+
+#endif
