@@ -95,9 +95,7 @@ int tmk_bench_out_open(struct tmk_bench_out *o, const char *folder, const char *
 
 static int finish(struct tmk_bench_out *o)
 {
-    int rc = tmk_packer_flush(o->packer);
-    if (rc == 0)
-        rc = tmk_packer_finish(o->packer);
+    int rc = tmk_packer_finish(o->packer);
     if (rc == 0) {
         o->writer.status.state = TMK_STATE_CLOSED;
         rc = tmk_writer_put_status(&o->writer, tmk_packer_state(o->packer));
@@ -183,10 +181,8 @@ uint32_t tmk_bench_out_stack(struct tmk_bench_out *o, const uint32_t *frames, ui
     uint8_t bytes[4 * MAX_FRAMES];
     n = n < MAX_FRAMES ? n : MAX_FRAMES;
     memcpy(bytes, frames, (size_t)n * 4);
-    struct tmk_input in = {.kind = TMK_KIND_DEF_STACK,
-                           .id = ++o->n_stacks,
-                           .text = bytes,
-                           .text_bytes = n * 4};
+    struct tmk_input in = {
+        .kind = TMK_KIND_DEF_STACK, .id = ++o->n_stacks, .text = bytes, .text_bytes = n * 4};
     add(o, &in);
     return o->n_stacks;
 }

@@ -205,8 +205,9 @@ static void join(struct tmk_bench_pool *p, uint32_t i)
     p->unused = gone;
 }
 
-void tmk_bench_pool_give(struct tmk_bench_pool *p, uint32_t i)
+void tmk_bench_pool_give(struct tmk_bench_pool *p, uint32_t handle)
 {
+    uint32_t i = handle;
     uint32_t after = p->nodes[i].after, before = p->nodes[i].before;
     if (after && p->nodes[after].is_free) {
         list_remove(p, after);

@@ -140,7 +140,8 @@ int tmk_run_open(const char *target, struct tmk_run **ret_run, struct tmk_error 
 {
     struct stat st;
     if (stat(target, &st) < 0)
-        return tmk_fail_os(err, errno == ENOENT ? TMK_ENOENT : TMK_EIO, errno, "cannot open %s", target);
+        return tmk_fail_os(err, errno == ENOENT ? TMK_ENOENT : TMK_EIO, errno, "cannot open %s",
+                           target);
     struct tmk_run *run = calloc(1, sizeof *run);
     if (!run || !(run->path = strdup(target))) {
         free(run);
@@ -243,16 +244,11 @@ int tmk_process_sweep(struct tmk_process *p, const struct tmk_visitor *visitors,
 const char *tmk_category_name(uint8_t category)
 {
     static const char *const names[] = {
-        [TIDEMARK_UNKNOWN] = "unknown",
-        [TIDEMARK_PARAMETER] = "parameter",
-        [TIDEMARK_GRADIENT] = "gradient",
-        [TIDEMARK_OPTIMIZER_STATE] = "optimizer_state",
-        [TIDEMARK_ACTIVATION] = "activation",
-        [TIDEMARK_INPUT] = "input",
-        [TIDEMARK_TEMPORARY] = "temporary",
-        [TIDEMARK_AUTOGRAD_DETAIL] = "autograd_detail",
-        [TIDEMARK_BUFFER] = "buffer",
-        [TIDEMARK_OTHER] = "other",
+        [TIDEMARK_UNKNOWN] = "unknown",       [TIDEMARK_PARAMETER] = "parameter",
+        [TIDEMARK_GRADIENT] = "gradient",     [TIDEMARK_OPTIMIZER_STATE] = "optimizer_state",
+        [TIDEMARK_ACTIVATION] = "activation", [TIDEMARK_INPUT] = "input",
+        [TIDEMARK_TEMPORARY] = "temporary",   [TIDEMARK_AUTOGRAD_DETAIL] = "autograd_detail",
+        [TIDEMARK_BUFFER] = "buffer",         [TIDEMARK_OTHER] = "other",
     };
     return category < sizeof names / sizeof names[0] ? names[category] : "unknown";
 }

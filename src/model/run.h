@@ -4,7 +4,8 @@
  * A run is a folder of traces, a single trace, or the PID of a watched process. Opening is cheap
  * (chunk headers and definitions); what happened is learned by sweeping: one replay of a process
  * with any number of visitors looking on. Times in traces count from each process's start; those
- * shown to people count from the run's, which is the start of its first process: add `offset_ns`. */
+ * shown to people count from the run's, which is the start of its first process: add `offset_ns`.
+ */
 #ifndef TMK_MODEL_RUN_H
 #define TMK_MODEL_RUN_H
 
@@ -16,16 +17,16 @@
 
 struct tmk_process {
     struct tmk_reader *reader;
-    const char *file;      /* name of the trace, without folder */
-    const char *host;      /* "" when not known */
+    const char *file; /* name of the trace, without folder */
+    const char *host; /* "" when not known */
     const char *command;
     uint64_t pid;
-    int64_t rank;          /* -1: none */
-    int64_t world_size;    /* -1: not known */
+    int64_t rank;       /* -1: none */
+    int64_t world_size; /* -1: not known */
     uint64_t start_realtime_ns;
-    uint64_t offset_ns;    /* trace time + this = run time */
-    uint64_t end_ns;       /* trace time of the last event known */
-    bool live;             /* still being written */
+    uint64_t offset_ns; /* trace time + this = run time */
+    uint64_t end_ns;    /* trace time of the last event known */
+    bool live;          /* still being written */
 };
 
 struct tmk_run;

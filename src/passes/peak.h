@@ -8,39 +8,26 @@
 #define TMK_PASSES_PEAK_H
 
 #include "model/run.h"
+#include "passes/group.h"
 
 enum tmk_moment_kind {
-    TMK_MOMENT_PEAK,    /* the first time the most bytes were allocated */
-    TMK_MOMENT_TIME,    /* after the last event not later than `time_ns` (trace time) */
-    TMK_MOMENT_STEP,    /* the peak within step `step` */
+    TMK_MOMENT_PEAK, /* the first time the most bytes were allocated */
+    TMK_MOMENT_TIME, /* after the last event not later than `time_ns` (trace time) */
+    TMK_MOMENT_STEP, /* the peak within step `step` */
 };
 
 struct tmk_moment {
     enum tmk_moment_kind kind;
     uint64_t time_ns;
     int64_t step;
-    bool any_device;  /* PEAK and STEP: judge by the device with the largest peak */
-    uint16_t device;  /* else by this one; for TIME: blocks of this device only unless any_device */
-};
-
-enum tmk_by {
-    TMK_BY_CATEGORY,
-    TMK_BY_MODULE,
-    TMK_BY_STAGE,
-    TMK_BY_STACK,
-    TMK_BY_TENSOR,
-};
-
-struct tmk_peak_row {
-    const char *key; /* NULL: not known. For TMK_BY_STACK "file:line function" */
-    uint32_t stack;  /* TMK_BY_STACK */
-    uint64_t bytes;
-    uint64_t n_blocks;
+    bool any_device; /* PEAK and STEP: the device with the largest peak. TIME: all of them */
+    uint16_t device; /* else this one */
 };
 
 struct tmk_peak; /* the pass, then its result */
 
-/* 0 or TMK_ENOMEM. Give tmk_peak_visitor() to a sweep, then call finish with its replay, then ask. */
+/* 0 or TMK_ENOMEM. Give tmk_peak_visitor() to a sweep, then call finish with its replay, then ask.
+ */
 int tmk_peak_open(const struct tmk_process *p, const struct tmk_moment *moment,
                   struct tmk_peak **ret_peak);
 struct tmk_peak *tmk_peak_close(struct tmk_peak *k);
@@ -51,9 +38,11 @@ int tmk_peak_finish(struct tmk_peak *k, const struct tmk_replay *rp, struct tmk_
 bool tmk_peak_found(const struct tmk_peak *k);
 uint64_t tmk_peak_time_ns(const struct tmk_peak *k); /* trace time */
 int64_t tmk_peak_step(const struct tmk_peak *k);     /* TMK_NO_STEP: before the first */
+/* Of TIME on any device: the one with the most bytes then; bytes and blocks are of all of them. */
 uint16_t tmk_peak_device(const struct tmk_peak *k);
-uint64_t tmk_peak_bytes(const struct tmk_peak *k);   /* allocated on the device at the moment */
-/* The blocks of the device alive then; borrowed until close. */
+uint64_t tmk_peak_bytes(const struct tmk_peak *k); /* allocated on the device at the moment */
+/* The blocks of the device alive then; borrowed until close. They add up to the bytes, except where
+ * a damaged part of the trace hid their end or the recorder could not follow them. */
 uint64_t tmk_peak_n_blocks(const struct tmk_peak *k);
 const struct tmk_block *tmk_peak_block(const struct tmk_peak *k, uint64_t i);
 /* Bytes by key, largest first; borrowed until the next call of group or close. */

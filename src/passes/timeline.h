@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/timeline.h - allocated bytes over time, in n equal parts: the most, least and last of each.
+/* passes/timeline.h - allocated bytes over time, in n equal parts: the most, least and last of
+ * each.
  *
  * The span is [start, end] of trace time; every part has values, since memory is held also while
  * nothing happens. */
@@ -23,12 +24,15 @@ int tmk_timeline_open(uint64_t start_ns, uint64_t end_ns, uint32_t n_parts,
                       struct tmk_timeline **ret_timeline);
 struct tmk_timeline *tmk_timeline_close(struct tmk_timeline *t);
 struct tmk_visitor tmk_timeline_visitor(struct tmk_timeline *t);
-void tmk_timeline_finish(struct tmk_timeline *t);
+/* After the sweep: 0, or TMK_ENOMEM when it ran out of memory. */
+int tmk_timeline_finish(struct tmk_timeline *t);
 
 /* Devices met, and the parts of one of them. */
 uint32_t tmk_timeline_n_devices(const struct tmk_timeline *t);
 uint16_t tmk_timeline_device(const struct tmk_timeline *t, uint32_t i);
 const struct tmk_timeline_part *tmk_timeline_parts(const struct tmk_timeline *t, uint32_t device_i);
 uint32_t tmk_timeline_n_parts(const struct tmk_timeline *t);
+/* Trace time from which the values are known: later than 0 when older detail was given up. */
+uint64_t tmk_timeline_known_ns(const struct tmk_timeline *t);
 
 #endif

@@ -60,7 +60,7 @@ void tidemark_record_pop(unsigned kind)
 
 void tidemark_record_step(int64_t step)
 {
-    struct tmk_lane *lane = tmk_lane_enter();
+    struct tmk_lane *lane = step == TMK_NO_STEP ? NULL : tmk_lane_enter();
     if (!lane)
         return;
     tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)step, 0);

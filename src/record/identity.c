@@ -21,8 +21,8 @@
 enum { COMMAND_BYTES = 2000 };
 
 /* The first of these variables that holds a number. */
-static const char *const rank_names[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
-                                         "PMI_RANK", NULL};
+static const char *const rank_names[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                         NULL};
 static const char *const world_names[] = {"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE",
                                           "PMI_SIZE", NULL};
 static const char *const local_names[] = {"LOCAL_RANK", "SLURM_LOCALID",
@@ -87,7 +87,8 @@ static void add_start(struct tmk_text *out, uint64_t realtime_ns)
     tmk_text_padded(out, realtime_ns / 1000000 % 1000, 3);
 }
 
-void tmk_identity_trace_path(const struct tmk_identity *id, const char *folder, struct tmk_text *out)
+void tmk_identity_trace_path(const struct tmk_identity *id, const char *folder,
+                             struct tmk_text *out)
 {
     tmk_text_add(out, "%s/%s.r", folder, id->host);
     if (id->rank < 0)

@@ -26,10 +26,12 @@ struct tmk_identity {
 void tmk_identity_init(struct tmk_identity *id);
 
 /* `FOLDER/HOST.rRANK.PID.START.trace` */
-void tmk_identity_trace_path(const struct tmk_identity *id, const char *folder, struct tmk_text *out);
+void tmk_identity_trace_path(const struct tmk_identity *id, const char *folder,
+                             struct tmk_text *out);
 
 /* `FOLDER/tidemark.UID.PID.START.ring` */
-void tmk_identity_ring_path(const struct tmk_identity *id, const char *folder, struct tmk_text *out);
+void tmk_identity_ring_path(const struct tmk_identity *id, const char *folder,
+                            struct tmk_text *out);
 
 struct tmk_identity_extra { /* what the header says beside */
     uint64_t start_monotonic_ns;

@@ -106,7 +106,9 @@ uint32_t tmk_intern_site(struct tmk_lane *lane, const struct tidemark_site *site
 {
     if (!site)
         return 0;
-    uint64_t hash = tmk_hash_mix((uintptr_t)site->file, (uintptr_t)site->function ^ ((uint64_t)site->line << 40)) | 1;
+    uint64_t hash = tmk_hash_mix((uintptr_t)site->file,
+                                 (uintptr_t)site->function ^ ((uint64_t)site->line << 40)) |
+                    1;
     uint32_t id = known_id(&sites, hash);
     if (id || !find(&sites, hash))
         return id;

@@ -3,8 +3,8 @@
  *
  * A definition is a record like any other, written before the id is first used, so it survives a
  * kill like any other. Tables are fixed-size and lock-free. Texts are told apart by a 64-bit hash;
- * that two of a hundred thousand names collide has a chance of one in a few billion. Two threads that
- * meet a new name at once may both define it: the trace allows that. */
+ * that two of a hundred thousand names collide has a chance of one in a few billion. Two threads
+ * that meet a new name at once may both define it: the trace allows that. */
 #ifndef TMK_RECORD_INTERN_H
 #define TMK_RECORD_INTERN_H
 

@@ -10,8 +10,8 @@
 
 #include "record/intern.h"
 
-__thread struct tmk_lane tmk_lane __attribute__((tls_model("initial-exec"))) = {
-    .generation = UINT32_MAX};
+__thread struct tmk_lane tmk_lane
+    __attribute__((tls_model("initial-exec"))) = {.generation = UINT32_MAX};
 
 static pthread_key_t end_key;
 static bool has_end_key;
@@ -39,6 +39,8 @@ void tmk_lane_count_drop(void)
         atomic_load_explicit(&tmk_recorder.control->generation, memory_order_acquire);
     if (generation)
         atomic_fetch_add_explicit(&tmk_recorder.ring.header->n_dropped, 1, memory_order_relaxed);
+    else if (atomic_load(&tmk_recorder.control->phase) == TMK_PHASE_ARMING)
+        atomic_fetch_add(&tmk_recorder.control->n_early_drops, 1);
 }
 
 static bool take_page(struct tmk_lane *lane)
@@ -65,8 +67,11 @@ bool tmk_lane_put_text(struct tmk_lane *lane, uint8_t kind, uint32_t id, uint32_
     size_t bytes = offsetof(struct tmk_record, b) + n;
     uint32_t n_slots = (uint32_t)((bytes + TMK_SLOT_BYTES - 1) / TMK_SLOT_BYTES);
     struct tmk_record *r = tmk_lane_reserve(lane, n_slots);
-    if (!r)
+    if (!r) {
+        if (kind < TMK_KIND_DEF_STRING)
+            tmk_lane_count_drop();
         return false;
+    }
     r->ticks = tmk_clock_ticks(tmk_recorder.counter);
     r->a = (uint64_t)high << 32 | n;
     memcpy(&r->b, text, n); /* on into the following slots, which are this record's */
@@ -77,8 +82,12 @@ bool tmk_lane_put_text(struct tmk_lane *lane, uint8_t kind, uint32_t id, uint32_
 
 bool tmk_lane_open(struct tmk_lane *lane)
 {
-    if (tmk_recorder_is_off() || !tmk_recorder_arm())
+    if (tmk_recorder_is_off())
         return false;
+    if (!tmk_recorder_arm()) {
+        tmk_lane_count_drop(); /* it takes too long: this event is lost, the recording may not be */
+        return false;
+    }
     lane->generation = atomic_load(&tmk_recorder.control->generation);
     if (lane->generation == 0) { /* disarmed at this moment */
         lane->generation = UINT32_MAX;

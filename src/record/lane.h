@@ -27,11 +27,12 @@ struct tmk_lane {
     uint32_t busy;
 };
 
-/* One pointer-sized reach: initial-exec, so no call to find it; small, so that it fits the space the
- * loader keeps for libraries opened late. */
+/* One pointer-sized reach: initial-exec, so no call to find it; small, so that it fits the space
+ * the loader keeps for libraries opened late. */
 extern __thread struct tmk_lane tmk_lane __attribute__((tls_model("initial-exec")));
 
-/* First event of a thread, or first after a fork: arm if needed, take a page. False: not recording. */
+/* First event of a thread, or first after a fork: arm if needed, take a page. False: not recording.
+ */
 bool tmk_lane_open(struct tmk_lane *lane);
 /* The lane's page has no room for n slots: go to the next one. False: none is free. */
 bool tmk_lane_next_page(struct tmk_lane *lane);
@@ -61,31 +62,32 @@ static inline void tmk_lane_leave(struct tmk_lane *lane)
     lane->busy = 0;
 }
 
-/* Room for a record of n slots, or NULL: dropped and counted. */
+/* Room for a record of n slots, or NULL: there is none. */
 static inline struct tmk_record *tmk_lane_reserve(struct tmk_lane *lane, uint32_t n_slots)
 {
     if (__builtin_expect(lane->end - lane->cursor < (ptrdiff_t)n_slots, 0) &&
-        !tmk_lane_next_page(lane)) {
-        tmk_lane_count_drop();
+        !tmk_lane_next_page(lane))
         return NULL;
-    }
     struct tmk_record *r = lane->cursor;
     lane->cursor += n_slots;
     return r;
 }
 
-/* Write a one-slot record. */
+/* Write a one-slot record. Without room it is dropped, and counted if it is an event. */
 static inline void tmk_lane_put(struct tmk_lane *lane, uint8_t kind, uint16_t device, uint32_t id,
                                 uint64_t a, uint64_t b)
 {
     struct tmk_record *r = tmk_lane_reserve(lane, 1);
-    if (__builtin_expect(!r, 0))
+    if (__builtin_expect(!r, 0)) {
+        if (kind < TMK_KIND_DEF_STRING)
+            tmk_lane_count_drop();
         return;
+    }
     r->ticks = tmk_clock_ticks(tmk_recorder.counter);
     r->a = a;
     r->b = b;
-    tmk_record_publish(r, (union tmk_record_head){
-                              {.kind = kind, .n_slots = 1, .device = device, .id = id}});
+    tmk_record_publish(
+        r, (union tmk_record_head){{.kind = kind, .n_slots = 1, .device = device, .id = id}});
 }
 
 /* Write a record with a text (see trace/drain.c): false when dropped. `high` goes above the

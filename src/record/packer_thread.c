@@ -2,9 +2,9 @@
 /* record/packer_thread.c - the helper thread: makes ring and trace, moves events, ends the trace.
  *
  * It does everything that can fail or block, with all signals blocked, so that a full disk or a
- * file-size limit (SIGXFSZ) meets it and never the program's threads. It sleeps between looks; a look
- * is one atomic load. Events are moved when a good chunk's worth has come or a few seconds have
- * passed: until then they are safe in the ring. */
+ * file-size limit (SIGXFSZ) meets it and never the program's threads. It sleeps between looks; a
+ * look is one atomic load. Events are moved when a good chunk's worth has come or a few seconds
+ * have passed: until then they are safe in the ring. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +24,11 @@
 enum {
     LOOK_NS = 5000000,
     IDLE_LOOK_NS = 20000000,
-    IDLE_LOOKS = 20,      /* quiet looks before we look less often */
-    CHUNK_PAGES = 48,     /* about 24,000 records */
+    IDLE_LOOKS = 20,  /* quiet looks before we look less often */
+    CHUNK_PAGES = 48, /* about 24,000 records */
     SMALL_RING_PAGES = 256,
 };
-static const uint64_t max_wait_ns = 4000000000u; /* in the ring, before it is packed anyway */
-static const uint64_t sync_ns = 5000000000u;
+static const uint64_t sync_ns = 4000000000u; /* packed and on the disk at least so often */
 static const uint64_t default_max_size = 2ull << 30;
 
 struct session { /* what the thread has open */
@@ -39,7 +38,7 @@ struct session { /* what the thread has open */
     struct tmk_writer writer;
     struct tmk_packer *packer;
     struct tmk_drain *drain;
-    uint64_t packed_ns, synced_ns;
+    uint64_t synced_ns;
     uint64_t pages_taken; /* when last packed */
 };
 
@@ -175,7 +174,7 @@ static int open_session(struct session *s)
         clean_up(s);
         unlink(s->trace_path);
     }
-    s->packed_ns = s->synced_ns = tmk_clock_monotonic_ns();
+    s->synced_ns = tmk_clock_monotonic_ns();
     return rc;
 }
 
@@ -189,8 +188,8 @@ static uint64_t pages_taken(void)
 static int pack(struct session *s)
 {
     struct tmk_ring_header *h = tmk_recorder.ring.header;
+    atomic_fetch_add(&h->n_dropped, atomic_exchange(&tmk_recorder.control->n_early_drops, 0));
     s->pages_taken = pages_taken();
-    s->packed_ns = tmk_clock_monotonic_ns();
     atomic_fetch_add(&h->epoch, 1);
     int rc = tmk_drain_run(s->drain);
     if (rc == 0)
@@ -200,27 +199,37 @@ static int pack(struct session *s)
     return rc;
 }
 
-static bool is_due(const struct session *s, bool *ret_quiet)
-{
-    uint64_t new_pages = pages_taken() - s->pages_taken;
-    *ret_quiet = new_pages == 0;
-    return new_pages >= CHUNK_PAGES || tmk_clock_monotonic_ns() - s->packed_ns >= max_wait_ns;
-}
-
+/* One look at the ring: pack when a chunk's worth has come, pack and sync when it is time. */
 static int look(struct session *s, bool *ret_quiet)
 {
-    int rc = is_due(s, ret_quiet) ? pack(s) : 0;
-    if (rc == 0 && s->packed_ns - s->synced_ns >= sync_ns) {
-        s->synced_ns = s->packed_ns;
+    uint64_t now = tmk_clock_monotonic_ns();
+    uint64_t new_pages = pages_taken() - s->pages_taken;
+    bool timed = now - s->synced_ns >= sync_ns;
+    *ret_quiet = new_pages == 0;
+    int rc = timed || new_pages >= CHUNK_PAGES ? pack(s) : 0;
+    if (rc == 0 && timed) {
+        s->synced_ns = now;
         tmk_writer_sync(&s->writer);
     }
     return rc;
+}
+
+/* True when all threads of the program have ended, the first one by pthread_exit(): the process
+ * would end now if we were not in it. The first thread stays in the list as a zombie, which has no
+ * program any more. Without opening anything: the program may count on the lowest descriptor. */
+static bool is_alone(void)
+{
+    struct stat st;
+    char text[8];
+    return stat("/proc/self/task", &st) == 0 && st.st_nlink <= 2 + 2 &&
+           readlink("/proc/self/exe", text, sizeof text) < 0 && errno == ENOENT;
 }
 
 /* Until told to stop, or something fails. */
 static int pack_until_stop(struct session *s)
 {
     int quiet_looks = 0;
+    unsigned n_looks = 0;
     while (!atomic_load(&tmk_recorder.control->stop)) {
         long ns = quiet_looks >= IDLE_LOOKS ? IDLE_LOOK_NS : LOOK_NS;
         tmk_recorder_sleep(ns);
@@ -229,6 +238,8 @@ static int pack_until_stop(struct session *s)
         if (rc < 0)
             return rc;
         quiet_looks = quiet ? quiet_looks + 1 : 0;
+        if (++n_looks % IDLE_LOOKS == 0 && is_alone())
+            return 0;
     }
     return 0;
 }
@@ -241,8 +252,9 @@ static void note_stop(struct session *s, int rc)
     int os_error = s->writer.error.os_error;
     s->writer.status.state = TMK_STATE_STOPPED;
     s->writer.status.os_error = (uint32_t)os_error;
-    s->writer.status.reason =
-        os_error ? tmk_writer_stop_reason(os_error) : rc < 0 ? TMK_STOP_INNER_ERROR : TMK_STOP_NONE;
+    s->writer.status.reason = os_error ? tmk_writer_stop_reason(os_error)
+                              : rc < 0 ? TMK_STOP_INNER_ERROR
+                                       : TMK_STOP_NONE;
 }
 
 static void close_session(struct session *s, int rc)
@@ -270,6 +282,6 @@ void *tmk_packer_thread_main(void *unused)
         tmk_recorder_disarm();
         close_session(s, rc);
     }
-    atomic_store(&tmk_recorder.control->finished, 1);
+    tmk_recorder_set_finished();
     return NULL;
 }

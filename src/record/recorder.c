@@ -2,6 +2,7 @@
 /* record/recorder.c - see recorder.h. */
 #include "record/recorder.h"
 
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-enum { ARM_WAIT_NS = 50000, STACK_BYTES = 512 * 1024 };
+enum { STACK_BYTES = 512 * 1024 };
 static const uint64_t arm_limit_ns = 5000000000u;
 static const uint64_t finish_limit_ns = 30000000000u;
 
@@ -39,7 +40,8 @@ static struct tmk_control *make_control(void)
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return NULL;
-    if (madvise(page, 4096, MADV_WIPEONFORK) != 0 && pthread_atfork(NULL, NULL, wipe_control) != 0) {
+    if (madvise(page, 4096, MADV_WIPEONFORK) != 0 &&
+        pthread_atfork(NULL, NULL, wipe_control) != 0) {
         munmap(page, 4096);
         return NULL;
     }
@@ -72,15 +74,26 @@ __attribute__((constructor)) static void start(void)
 
 /* ---- arming ---- */
 
+/* Sleeping, not looking again and again: a thousand threads may wait here for the one that arms. */
 static bool wait_while(_Atomic uint32_t *word, uint32_t value, uint64_t limit_ns)
 {
     uint64_t end = tmk_clock_monotonic_ns() + limit_ns;
     while (atomic_load(word) == value) {
-        if (tmk_clock_monotonic_ns() > end)
+        uint64_t now = tmk_clock_monotonic_ns();
+        if (now >= end)
             return false;
-        nanosleep(&(struct timespec){.tv_nsec = ARM_WAIT_NS}, NULL);
+        struct timespec left = {.tv_sec = (time_t)((end - now) / 1000000000u),
+                                .tv_nsec = (long)((end - now) % 1000000000u)};
+        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &left, NULL, 0);
     }
     return true;
+}
+
+/* Change a word that others may wait_while() on. */
+static void set_and_wake(_Atomic uint32_t *word, uint32_t value)
+{
+    atomic_store(word, value);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 /* What a child inherits of its parent's recording: let go of it, without touching the files. */
@@ -117,7 +130,7 @@ void tmk_recorder_set_armed(bool ok)
         tmk_recorder.generation = next == 0 || next == UINT32_MAX ? 1 : next;
         atomic_store(&c->generation, tmk_recorder.generation);
     }
-    atomic_store(&c->phase, ok ? TMK_PHASE_ARMED : TMK_PHASE_OFF);
+    set_and_wake(&c->phase, ok ? TMK_PHASE_ARMED : TMK_PHASE_OFF);
 }
 
 void tmk_recorder_disarm(void)
@@ -133,7 +146,7 @@ bool tmk_recorder_arm(void)
     if (atomic_compare_exchange_strong(&c->phase, &idle, TMK_PHASE_ARMING)) {
         forget_parent();
         if (!start_packer())
-            atomic_store(&c->phase, TMK_PHASE_OFF);
+            set_and_wake(&c->phase, TMK_PHASE_OFF);
     }
     /* Every thread that comes meanwhile waits these few milliseconds: no event is lost. */
     if (!wait_while(&c->phase, TMK_PHASE_ARMING, arm_limit_ns))
@@ -149,13 +162,17 @@ void tmk_recorder_sleep(long ns)
     syscall(SYS_futex, &tmk_recorder.control->stop, FUTEX_WAIT_PRIVATE, 0, &timeout, NULL, 0);
 }
 
+void tmk_recorder_set_finished(void)
+{
+    set_and_wake(&tmk_recorder.control->finished, 1);
+}
+
 /* exit() and return from main. A process that ends in another way leaves its ring to be merged. */
 __attribute__((destructor)) static void finish(void)
 {
     struct tmk_control *c = tmk_recorder.control;
     if (atomic_load(&c->phase) != TMK_PHASE_ARMED)
         return;
-    atomic_store(&c->stop, 1);
-    syscall(SYS_futex, &c->stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    set_and_wake(&c->stop, 1);
     wait_while(&c->finished, 0, finish_limit_ns);
 }

@@ -2,8 +2,8 @@
 /* record/recorder.h - the recorder inside the watched process: when it runs and when it does not.
  *
  * Three phases. Idle: loaded, nothing made, nothing touched. Armed: the first event worth recording
- * has made the ring, the trace and the packer thread. Off: not wanted here, ended, or something went
- * wrong; for good. A forked child starts idle again and makes its own trace if it has events.
+ * has made the ring, the trace and the packer thread. Off: not wanted here, ended, or something
+ * went wrong; for good. A forked child starts idle again and makes its own trace if it has events.
  *
  * Fails open: whatever goes wrong, the program goes on as if we were not there, and the trace, if
  * there is one, says why it ends. */
@@ -16,13 +16,15 @@
 
 #include "trace/ring.h"
 
-/* What a fork must reset, in a page that the kernel zeroes in every child (MADV_WIPEONFORK), however
- * that was made. `generation` is 0 unless armed: the hot path compares it with its lane's. */
+/* What a fork must reset, in a page that the kernel zeroes in every child (MADV_WIPEONFORK),
+ * however that was made. `generation` is 0 unless armed: the hot path compares it with its lane's.
+ */
 struct tmk_control {
     _Atomic uint32_t generation;
     _Atomic uint32_t phase;
-    _Atomic uint32_t stop;      /* asks the packer thread to finish */
-    _Atomic uint32_t finished;  /* it has */
+    _Atomic uint32_t stop;     /* asks the packer thread to finish */
+    _Atomic uint32_t n_early_drops; /* events that came while arming and could not wait */
+    _Atomic uint32_t finished; /* it has */
 };
 
 enum tmk_phase { TMK_PHASE_IDLE = 0, TMK_PHASE_ARMING, TMK_PHASE_ARMED, TMK_PHASE_OFF };
@@ -56,6 +58,8 @@ static inline bool tmk_recorder_is_off(void)
 void *tmk_packer_thread_main(void *unused);
 /* For the packer thread: sleep, at most until `stop` is set. */
 void tmk_recorder_sleep(long ns);
+/* Called by the packer thread when it is done. */
+void tmk_recorder_set_finished(void);
 /* Called by the packer thread when all is made (or not). */
 void tmk_recorder_set_armed(bool ok);
 

@@ -2,7 +2,8 @@
 /* record/redact.c - command lines without secrets.
  *
  * A name says whether its value is secret: one of its words (split at anything but letters and
- * digits, and where small letters turn into capitals) is in the list below. So --hf-token, API_KEY=,
+ * digits, and where small letters turn into capitals) is in the list below. So --hf-token,
+ * API_KEY=,
  * --apiKey and -password are, and --max-tokens, --tokenizer and --keyboard are not. Forms known:
  * `--name value`, `--name=value`, `name=value`, `name:value`, and user:password@ in a URL. */
 #include <ctype.h>
@@ -13,7 +14,7 @@
 #include "record/identity.h"
 
 static const char *const secret_words[] = {
-    "token", "key",        "apikey",      "secret", "password", "passwd",
+    "token", "key",        "apikey",     "secret",      "password", "passwd",
     "pwd",   "passphrase", "credential", "credentials", "auth",
 };
 

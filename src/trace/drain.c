@@ -9,18 +9,19 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
 struct lane_page {
     struct tmk_page *page;
     uint32_t thread;
-    uint32_t at;      /* next slot to take */
+    uint32_t at; /* next slot to take */
     uint64_t number;
-    bool touched;     /* records were taken since the last commit */
+    bool touched; /* records were taken since the last commit */
 };
 
-struct lane { /* the pages of one thread, in order */
+struct lane {             /* the pages of one thread, in order */
     uint32_t first, last; /* of the sorted list */
     uint64_t ticks;       /* of its next record; UINT64_MAX when it has none */
 };
@@ -32,6 +33,8 @@ struct tmk_drain {
     bool take_all;
     uint64_t skip_seq; /* chunks up to this number are in the file */
     bool skip;
+    int marks_fd;    /* file that the marks are written to as well, -1: none */
+    bool marks_lost; /* that failed */
 
     uint32_t n_pages;
     struct lane_page *pages; /* sorted */
@@ -59,6 +62,7 @@ int tmk_drain_open(struct tmk_ring *ring, struct tmk_packer *packer, bool recycl
     d->ring = ring;
     d->packer = packer;
     d->recycle = recycle;
+    d->marks_fd = -1;
     d->pages = (struct lane_page *)(d + 1);
     d->lanes = (struct lane *)(d->pages + n);
     d->dropped_seen = tmk_packer_state(packer)->n_dropped;
@@ -86,13 +90,33 @@ void tmk_drain_take_all(struct tmk_drain *d)
     d->take_all = true;
 }
 
+void tmk_drain_keep_marks(struct tmk_drain *d, int fd)
+{
+    d->marks_fd = fd;
+}
+
 /* ---- pages and lanes ---- */
 
-static uint32_t done_slots(const struct tmk_drain *d, const struct tmk_page *page)
+static void keep_mark(struct tmk_drain *d, const struct tmk_page *page)
+{
+    if (d->marks_fd < 0)
+        return;
+    uint64_t marks[2] = {atomic_load(&page->done), atomic_load(&page->done_before)};
+    off_t offset = (off_t)((const uint8_t *)&page->done - (const uint8_t *)d->ring->header);
+    if (pwrite(d->marks_fd, marks, sizeof marks, offset) != (ssize_t)sizeof marks)
+        d->marks_lost = true;
+}
+
+/* Slots of a page that the file has. A mark whose chunk never came is taken back at once: that
+ * chunk's number will be another's. */
+static uint32_t done_slots(struct tmk_drain *d, struct tmk_page *page)
 {
     uint64_t done = atomic_load(&page->done);
-    if (d->skip && (done >> 16) > d->skip_seq)
+    if (d->skip && (done >> 16) > d->skip_seq) {
         done = atomic_load(&page->done_before);
+        atomic_store(&page->done, done);
+        keep_mark(d, page);
+    }
     uint32_t slots = done & 0xffff;
     return slots <= TMK_PAGE_SLOTS ? slots : TMK_PAGE_SLOTS;
 }
@@ -152,8 +176,7 @@ static struct tmk_record *peek(const struct tmk_drain *d, const struct lane_page
         return NULL;
     struct tmk_record *r = &lp->page->slots[lp->at];
     union tmk_record_head head = {.word = atomic_load_explicit(&r->head, memory_order_acquire)};
-    if (head.kind == TMK_KIND_NONE || head.n_slots == 0 ||
-        lp->at + head.n_slots > TMK_PAGE_SLOTS)
+    if (head.kind == TMK_KIND_NONE || head.n_slots == 0 || lp->at + head.n_slots > TMK_PAGE_SLOTS)
         return NULL;
     return d->take_all || r->ticks <= d->cut_ticks ? r : NULL;
 }
@@ -254,6 +277,7 @@ static void commit(void *arg, uint64_t seq)
         lp->touched = false;
         atomic_store(&lp->page->done_before, atomic_load(&lp->page->done));
         atomic_store(&lp->page->done, seq << 16 | lp->at);
+        keep_mark(d, lp->page);
     }
 }
 
@@ -264,7 +288,8 @@ static void recycle(struct tmk_drain *d)
         struct lane_page *lp = &d->pages[i];
         if (!lp->page || atomic_load(&lp->page->state) != TMK_PAGE_SEALED || lp->touched)
             continue;
-        bool empty = lp->at >= TMK_PAGE_SLOTS || (atomic_load(&lp->page->slots[lp->at].head) & 0xff) == 0;
+        bool empty =
+            lp->at >= TMK_PAGE_SLOTS || (atomic_load(&lp->page->slots[lp->at].head) & 0xff) == 0;
         if (!empty)
             continue;
         tmk_ring_give_back(d->ring, lp->page);
@@ -286,7 +311,7 @@ static void forget_recycled(struct tmk_drain *d)
 static int flush(struct tmk_drain *d)
 {
     tmk_packer_on_commit(d->packer, commit, d);
-    int rc = tmk_packer_flush(d->packer);
+    int rc = d->marks_lost ? TMK_EIO : tmk_packer_flush(d->packer);
     if (rc == 0 && d->recycle) {
         recycle(d);
         forget_recycled(d);
@@ -349,7 +374,8 @@ static void read_clock(struct tmk_drain *d)
     d->cut_ticks = now.ticks;
     d->base_ticks = h->clock_ticks;
     d->base_ns = h->clock_ns;
-    bool sane = now.ticks > h->clock_ticks && now.ns >= h->start_monotonic_ns && now_ns > h->clock_ns;
+    bool sane =
+        now.ticks > h->clock_ticks && now.ns >= h->start_monotonic_ns && now_ns > h->clock_ns;
     if (sane)
         d->ns_per_tick = (double)(now_ns - h->clock_ns) / (double)(now.ticks - h->clock_ticks);
     else

@@ -25,6 +25,10 @@ struct tmk_drain *tmk_drain_close(struct tmk_drain *d);
 /* Leave out what the chunks up to `last_seq` hold already; for the ring of a dead process. */
 void tmk_drain_skip_packed(struct tmk_drain *d, uint64_t last_seq);
 
+/* Write what is noted about pages (how much of them is packed) to the ring file `fd` too, when the
+ * ring is a copy: should this merge be killed, the next one goes on where it stopped. */
+void tmk_drain_keep_marks(struct tmk_drain *d, int fd);
+
 /* Records that wait in the ring, about. Cheap. */
 uint64_t tmk_drain_waiting(const struct tmk_drain *d);
 

@@ -2,8 +2,8 @@
 /* trace/events.h - walk the events of one chunk.
  *
  * begin() checks the payload's sections and decodes the two dictionaries; next() then costs a few
- * nanoseconds an event. An address is given with its number in the chunk's dictionary (`slot`), so a
- * consumer can keep one thing per slot instead of hashing addresses. Nothing before this chunk is
+ * nanoseconds an event. An address is given with its number in the chunk's dictionary (`slot`), so
+ * a consumer can keep one thing per slot instead of hashing addresses. Nothing before this chunk is
  * needed. */
 #ifndef TMK_TRACE_EVENTS_H
 #define TMK_TRACE_EVENTS_H
@@ -26,7 +26,7 @@ struct tmk_event {
     uint32_t name;  /* TAG, PUSH, MARK: string id */
     int64_t step;   /* STEP */
     uint64_t address;
-    uint64_t size_bytes; /* ALLOC; OOM: requested; DROP: events lost */
+    uint64_t size_bytes;     /* ALLOC; OOM: requested; DROP: events lost */
     uint64_t capacity_bytes; /* OOM */
     const char *text;        /* MARK: info, not zero-terminated; good while the payload is */
     uint32_t text_bytes;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* trace/merge.c - see merge.h.
  *
- * Merging is resuming: rebuild the packer's state by replaying the trace (from its last checkpoint),
- * then drain the ring through the same packer into the same file. Which records the file already
- * has is said by the pages themselves. */
+ * Merging is resuming: rebuild the packer's state by replaying the trace (from its last
+ * checkpoint), then drain the ring through the same packer into the same file. Which records the
+ * file already has is said by the pages themselves. */
 #include "trace/merge.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/crc32.h"
@@ -17,6 +19,8 @@
 #include "trace/replay.h"
 #include "trace/snapshot.h"
 #include "trace/writer.h"
+
+enum { LOCK_TRIES = 5000, LOCK_WAIT_NS = 2000000 }; /* ten seconds */
 
 /* ---- state from trace ---- */
 
@@ -31,29 +35,29 @@ static uint64_t last_row(const struct tmk_reader *r)
 
 /* Fill the packer's state as it was when the last chunk was written. The state is the replay's:
  * swap them, since tables are regions and cannot be copied. */
-static int restore_packer(struct tmk_packer *packer, struct tmk_reader *r,
-                          const struct tmk_state_limits *limits, struct tmk_error *err)
+static int restore_packer(struct tmk_packer *packer, struct tmk_reader *r, struct tmk_error *err)
 {
     struct tmk_replay rp;
-    int rc = tmk_replay_init(&rp, limits);
+    int rc = tmk_replay_init(&rp, &tmk_state_limits_tool);
     if (rc < 0)
         return tmk_fail(err, rc, "no memory to replay the trace");
+    struct tmk_state *s = tmk_packer_state(packer);
     struct tmk_visitor nobody = {0};
+    tmk_packer_skip_rows(packer, last_row(r)); /* the last events' rows may not be there yet */
+    rp.state.on_step_row = s->on_step_row;
+    rp.state.on_step_row_arg = s->on_step_row_arg;
     rc = tmk_replay_run(&rp, r, &nobody, err);
     if (rc == 0) {
-        struct tmk_state *s = tmk_packer_state(packer);
         struct tmk_state fresh = *s;
         *s = rp.state;
-        s->on_step_row = fresh.on_step_row;
-        s->on_step_row_arg = fresh.on_step_row_arg;
         rp.state = fresh;
-        tmk_packer_skip_rows(packer, last_row(r));
     }
     tmk_replay_fini(&rp);
     return rc;
 }
 
-static int drain_ring(struct tmk_ring *ring, struct tmk_packer *packer, uint64_t last_seq)
+static int drain_ring(struct tmk_ring *ring, int ring_fd, struct tmk_packer *packer,
+                      uint64_t last_seq)
 {
     struct tmk_drain *drain = NULL;
     int rc = tmk_drain_open(ring, packer, false, &drain);
@@ -61,31 +65,27 @@ static int drain_ring(struct tmk_ring *ring, struct tmk_packer *packer, uint64_t
         return rc;
     tmk_drain_skip_packed(drain, last_seq);
     tmk_drain_take_all(drain);
+    tmk_drain_keep_marks(drain, ring_fd);
     rc = tmk_drain_run(drain);
     tmk_packer_on_commit(packer, NULL, NULL);
     tmk_drain_close(drain);
     return rc == 0 ? tmk_packer_finish(packer) : rc;
 }
 
-/* The bounds with which the state is rebuilt: ours are wider than the recorder's, so that nothing
- * it tracked is lost; the packer's dictionary marks are sized by the same bound. */
-static const struct tmk_state_limits merge_limits = {
-    .max_blocks = 1u << 24, .max_contexts = 1u << 22, .max_ranges = 1u << 20,
-    .max_threads = 1u << 24};
-
-static int pack_ring(struct tmk_reader *r, struct tmk_ring *ring, const struct tmk_chunk_out *out,
-                     uint64_t max_size, struct tmk_state **ret_state, struct tmk_packer **ret_packer,
-                     struct tmk_error *err)
+/* `ring` is a copy; what is done is noted in its file `ring_fd` unless that is -1. */
+static int pack_ring(struct tmk_reader *r, struct tmk_ring *ring, int ring_fd,
+                     const struct tmk_chunk_out *out, uint64_t max_size, struct tmk_state **ret_state,
+                     struct tmk_packer **ret_packer, struct tmk_error *err)
 {
-    struct tmk_packer_options options = tmk_packer_options_for(max_size, &merge_limits);
+    struct tmk_packer_options options = tmk_packer_options_for(max_size, &tmk_state_limits_tool);
     uint32_t n = tmk_reader_n_chunks(r);
     uint64_t last_seq = n ? tmk_reader_chunk(r, n - 1)->header.seq : 0;
     struct tmk_packer *packer = NULL;
     int rc = tmk_packer_open(&options, out, &packer);
     if (rc < 0)
         return tmk_fail(err, rc, "no memory to merge the ring");
-    rc = restore_packer(packer, r, &merge_limits, err);
-    if (rc == 0 && (rc = drain_ring(ring, packer, last_seq)) < 0)
+    rc = restore_packer(packer, r, err);
+    if (rc == 0 && (rc = drain_ring(ring, ring_fd, packer, last_seq)) < 0)
         tmk_fail(err, rc, "cannot merge the ring: %s", tmk_result_text(rc));
     if (rc < 0) {
         tmk_packer_close(packer);
@@ -121,19 +121,21 @@ static struct tmk_status current_status(const struct tmk_reader *r)
     return s;
 }
 
-static int settle_with(struct tmk_reader *r, struct tmk_ring *ring, struct tmk_error *err)
+static int settle_with(struct tmk_reader *r, struct tmk_ring *ring, int ring_fd,
+                       struct tmk_error *err)
 {
     uint64_t max_size = 0;
     tmk_reader_info_u64(r, "max_size", &max_size);
     struct tmk_status status = current_status(r);
     struct tmk_writer writer;
-    int rc = tmk_writer_resume(&writer, tmk_reader_path(r), &status, tmk_reader_end(r), max_size, err);
+    int rc =
+        tmk_writer_resume(&writer, tmk_reader_path(r), &status, tmk_reader_end(r), max_size, err);
     if (rc < 0)
         return rc;
     struct tmk_chunk_out out = tmk_writer_out(&writer);
     struct tmk_state *state = NULL;
     struct tmk_packer *packer = NULL;
-    rc = pack_ring(r, ring, &out, max_size, &state, &packer, err);
+    rc = pack_ring(r, ring, ring_fd, &out, max_size, &state, &packer, err);
     if (rc == 0) {
         if (writer.status.state == TMK_STATE_OPEN)
             writer.status.state = TMK_STATE_CLOSED;
@@ -147,21 +149,31 @@ static int settle_with(struct tmk_reader *r, struct tmk_ring *ring, struct tmk_e
     return rc;
 }
 
-/* Lock the ring so that of several readers one merges. */
+/* Lock the ring so that of several readers one merges; the others wait until it has. The lock is of
+ * the open file, not of the process: that would go away with the first descriptor closed. */
 static int lock_ring(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return TMK_EIO;
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-    if (fcntl(fd, F_SETLK, &lock) == 0)
-        return fd;
+        return errno == ENOENT ? TMK_EBUSY : TMK_EIO;
+    for (int try = 0; try < LOCK_TRIES; try++) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+        struct stat st;
+        if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
+            nanosleep(&(struct timespec){.tv_nsec = LOCK_WAIT_NS}, NULL);
+            continue;
+        }
+        if (fstat(fd, &st) == 0 && st.st_nlink > 0)
+            return fd;
+        break; /* merged meanwhile */
+    }
     close(fd);
     return TMK_EBUSY;
 }
 
 /* `r` was read before the ring was locked; read again under the lock. */
-static int settle_locked(const char *path, const char *ring_path, struct tmk_error *err)
+static int settle_locked(const char *path, const char *ring_path, int ring_fd,
+                         struct tmk_error *err)
 {
     struct tmk_reader *r = NULL;
     struct tmk_ring ring = {.fd = -1};
@@ -171,7 +183,7 @@ static int settle_locked(const char *path, const char *ring_path, struct tmk_err
     if (rc == 0 && !is_ring_of(r, &ring))
         rc = tmk_fail(err, TMK_EFORMAT, "%s is the ring of another trace", ring_path);
     if (rc == 0 && tmk_reader_status(r)->state == TMK_STATE_OPEN)
-        rc = settle_with(r, &ring, err);
+        rc = settle_with(r, &ring, ring_fd, err);
     if (rc == 0)
         unlink(ring_path);
     tmk_ring_close(&ring);
@@ -198,7 +210,7 @@ int tmk_merge_settle(const char *path, struct tmk_error *err)
         return 0;
     if (fd < 0)
         return tmk_fail(err, fd, "cannot open the ring %s", ring_path);
-    rc = settle_locked(path, ring_path, err);
+    rc = settle_locked(path, ring_path, fd, err);
     close(fd);
     return rc;
 }
@@ -241,7 +253,8 @@ static int memory_append(void *arg, struct tmk_chunk_header *h, const uint8_t *p
 }
 
 /* Pack the ring's events into memory behind the chunks that were in the file when it was copied. */
-static int attach_ring(struct tmk_reader *r, struct tmk_ring *ring, bool live, struct tmk_error *err)
+static int attach_ring(struct tmk_reader *r, struct tmk_ring *ring, bool live,
+                       struct tmk_error *err)
 {
     uint32_t n = tmk_reader_n_chunks(r);
     uint64_t last = live ? atomic_load(&ring->header->last_seq) : UINT64_MAX;
@@ -254,13 +267,36 @@ static int attach_ring(struct tmk_reader *r, struct tmk_ring *ring, bool live, s
     struct tmk_chunk_out out = {memory_reserve, memory_append, &memory};
     struct tmk_state *state = NULL;
     struct tmk_packer *packer = NULL;
-    rc = pack_ring(r, ring, &out, 0, &state, &packer, err);
+    rc = pack_ring(r, ring, -1, &out, 0, &state, &packer, err);
     tmk_packer_close(packer);
     if (rc < 0) {
         free(memory.bytes);
         return rc;
     }
     return tmk_reader_attach(r, memory.bytes, memory.n, n ? last : 0, err);
+}
+
+/* Read the trace together with a copy of its ring. The trace is read after the ring was copied, or
+ * found gone: what the ring no longer has, the trace has. */
+static int open_with_ring(const char *path, const char *ring_path, struct tmk_reader **ret_reader,
+                          bool *ret_live, struct tmk_error *err)
+{
+    struct tmk_ring ring = {.fd = -1};
+    struct tmk_reader *r = NULL;
+    bool live = tmk_ring_is_held(ring_path) > 0;
+    bool has_ring = tmk_ring_copy(&ring, ring_path, live, NULL) == 0;
+    int rc = tmk_reader_open(path, &r, err);
+    bool is_open = rc == 0 && tmk_reader_status(r)->state == TMK_STATE_OPEN;
+    if (is_open && has_ring && is_ring_of(r, &ring))
+        rc = attach_ring(r, &ring, live, err);
+    tmk_ring_close(&ring);
+    if (rc < 0) {
+        tmk_reader_close(r);
+        return rc;
+    }
+    *ret_live = live && is_open;
+    *ret_reader = r;
+    return 0;
 }
 
 int tmk_merge_open(const char *path, struct tmk_reader **ret_reader, bool *ret_live,
@@ -274,20 +310,13 @@ int tmk_merge_open(const char *path, struct tmk_reader **ret_reader, bool *ret_l
     bool live = false;
     const char *ring_path = tmk_reader_info(r, "ring");
     if (ring_path && tmk_reader_status(r)->state == TMK_STATE_OPEN) {
-        struct tmk_ring ring = {.fd = -1};
-        live = tmk_ring_is_held(ring_path) > 0;
-        if (tmk_ring_copy(&ring, ring_path, live, NULL) == 0) {
-            r = tmk_reader_close(r); /* the file has moved on: read it again, after the ring */
-            rc = tmk_reader_open(path, &r, err);
-            if (rc == 0 && is_ring_of(r, &ring))
-                rc = attach_ring(r, &ring, live, err);
-            tmk_ring_close(&ring);
-        }
-    }
-    if (rc < 0) {
+        struct tmk_reader *both = NULL;
+        rc = open_with_ring(path, ring_path, &both, &live, err);
         tmk_reader_close(r);
-        return rc;
+        r = both;
     }
+    if (rc < 0)
+        return rc;
     if (ret_live)
         *ret_live = live;
     *ret_reader = r;

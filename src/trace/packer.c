@@ -18,6 +18,7 @@ enum {
     STEPS_BYTES = TMK_PERMANENT_MAX_BYTES - TMK_CHUNK_HEADER_BYTES,
     STEP_ROW_BOUND = 14 * TMK_VARINT_MAX_BYTES,
     OTHER_SLACK = 2 * TMK_STRING_MAX_BYTES,
+    SINK_SLACK = 16, /* a sink wants room for a whole varint, however short the last one is */
     CONTEXT_BYTES = 1 << 20,
     N_DATA = TMK_KIND_OTHER + 1,
 };
@@ -116,12 +117,13 @@ static void lay_out(struct tmk_packer *p)
 {
     size_t n = p->options.max_events;
     uint8_t *at = p->memory.base;
-    p->threads = cut_sink(&at, n * 10);
+    p->threads = cut_sink(&at, n * 10 + SINK_SLACK);
     p->context = cut_sink(&at, CONTEXT_BYTES);
-    p->heads = cut_sink(&at, n * 10);
-    p->shapes = cut_sink(&at, n * 15);
+    p->heads = cut_sink(&at, n * 10 + SINK_SLACK);
+    p->shapes = cut_sink(&at, n * 15 + SINK_SLACK);
     for (int k = 1; k < N_DATA; k++)
-        p->data[k] = cut_sink(&at, n * data_bound[k] + (k == TMK_KIND_OTHER ? OTHER_SLACK : 0) + 16);
+        p->data[k] =
+            cut_sink(&at, n * data_bound[k] + (k == TMK_KIND_OTHER ? OTHER_SLACK : 0) + SINK_SLACK);
     p->defs = cut_sink(&at, DEFS_BYTES);
     p->steps = cut_sink(&at, STEPS_BYTES);
     p->payload = cut_sink(&at, worst_payload(p));
@@ -221,8 +223,8 @@ static struct tmk_chunk_header header_of(enum tmk_chunk_kind kind, uint32_t n_it
     };
 }
 
-static int write_chunk(struct tmk_packer *p, struct tmk_chunk_header *header, const uint8_t *payload,
-                       size_t n, bool decisive)
+static int write_chunk(struct tmk_packer *p, struct tmk_chunk_header *header,
+                       const uint8_t *payload, size_t n, bool decisive)
 {
     uint64_t seq = 0;
     int rc = p->out.reserve(p->out.arg, n, &seq);
@@ -242,7 +244,7 @@ static int write_defs(struct tmk_packer *p, bool decisive)
 {
     if (p->n_defs == 0)
         return 0;
-    struct tmk_chunk_header h = header_of(TMK_CHUNK_DEFS, p->n_defs, p->last_ns, p->last_ns);
+    struct tmk_chunk_header h = header_of(TMK_CHUNK_DEFS, p->n_defs, p->state.now_ns, p->state.now_ns);
     int rc = write_chunk(p, &h, p->defs.start, tmk_sink_length(&p->defs), decisive);
     p->defs.at = p->defs.start;
     p->n_defs = 0;
@@ -276,7 +278,8 @@ static void write_addresses(struct tmk_packer *p)
     if (p->n_addresses == 0)
         return;
     unsigned shift = p->address_bits ? (unsigned)__builtin_ctzll(p->address_bits) : 0;
-    struct tmk_sink body = {.start = p->payload.at + 12, .at = p->payload.at + 12, .end = p->payload.end};
+    struct tmk_sink body = {
+        .start = p->payload.at + 12, .at = p->payload.at + 12, .end = p->payload.end};
     tmk_sink_varint(&body, p->n_addresses);
     tmk_sink_varint(&body, shift);
     uint64_t previous = 0;
@@ -320,8 +323,7 @@ static int write_events(struct tmk_packer *p)
         tmk_section_write(&p->payload, TMK_SECTION_DATA + k, &p->data[k]);
     if (p->payload.full || p->context.full)
         return p->failed = TMK_EFULL;
-    struct tmk_chunk_header h =
-        header_of(TMK_CHUNK_EVENTS, p->n_events, p->start_ns, p->last_ns);
+    struct tmk_chunk_header h = header_of(TMK_CHUNK_EVENTS, p->n_events, p->start_ns, p->last_ns);
     h.first_step = p->first_step;
     h.last_step = p->state.step;
     return write_chunk(p, &h, p->payload.start, tmk_sink_length(&p->payload), true);
@@ -347,12 +349,12 @@ static int write_checkpoint(struct tmk_packer *p)
     if (tmk_region_init(&buffer, room * 2) < 0)
         return 0; /* try again later: a checkpoint is a convenience until detail is given up */
     struct tmk_sink out = tmk_sink_of(buffer.base, room);
-    tmk_checkpoint_write(&out, &p->state, p->last_ns, (uint8_t *)buffer.base + room);
+    tmk_checkpoint_write(&out, &p->state, p->state.now_ns, (uint8_t *)buffer.base + room);
     int rc = 0;
     if (!out.full && tmk_sink_length(&out) <= p->options.checkpoint_bytes * 4 &&
         tmk_sink_length(&out) <= TMK_CHUNK_MAX_PAYLOAD) {
         struct tmk_chunk_header h =
-            header_of(TMK_CHUNK_CHECKPOINT, p->state.n_live, p->last_ns, p->last_ns);
+            header_of(TMK_CHUNK_CHECKPOINT, p->state.n_live, p->state.now_ns, p->state.now_ns);
         h.first_step = h.last_step = p->state.step;
         rc = write_chunk(p, &h, out.start, tmk_sink_length(&out), false);
         p->bytes_since_checkpoint = 0;
@@ -391,8 +393,8 @@ int tmk_packer_finish(struct tmk_packer *p)
 static void note_step_row(void *arg, const struct tmk_step_row *row)
 {
     struct tmk_packer *p = arg;
-    if (row->ordinal <= p->rows_written)
-        return;
+    if (row->ordinal <= p->rows_written || p->steps.end - p->steps.at < STEP_ROW_BOUND)
+        return; /* no room: only when a damaged trace is merged */
     if (p->n_steps == 0)
         p->steps_start_ns = row->start_ns;
     p->steps_end_ns = row->end_ns;

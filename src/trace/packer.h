@@ -3,8 +3,9 @@
  *
  * Records go in one by one; when enough have come, or flush is called, they leave as chunks through
  * a `tmk_chunk_out`: definitions, then events, then finished step rows, and now and then a
- * checkpoint. Inside the watched process the packer thread feeds it from the ring and the out is the
- * trace file; the merger of a dead process's ring and the generator of the benchmark use it alike.
+ * checkpoint. Inside the watched process the packer thread feeds it from the ring and the out is
+ * the trace file; the merger of a dead process's ring and the generator of the benchmark use it
+ * alike.
  *
  * Each events chunk carries its own dictionaries of addresses and of (size, stack) shapes, and the
  * context it starts in, so that it can be read without the chunks before it. */
@@ -22,10 +23,10 @@
  *   ALLOC device, a = address, b = size, id = stack     FREE device, a = address
  *   TAG device, a = address, b = category, id = name    PUSH a = range kind, id = name
  *   POP a = range kind                                  STEP a = step
- *   MARK id = event name, text = info                   OOM device, a = requested, b = capacity, id = stack
- *   DROP a = events lost
- *   DEF_STRING id, text                                 DEF_FRAME id, a = file << 32 | function, b = line
- *   DEF_STACK id, text = u32 frame ids                  DEF_THREAD id, a = system's thread id, text = name */
+ *   MARK id = event name, text = info                   OOM device, a = requested, b = capacity, id
+ * = stack DROP a = events lost DEF_STRING id, text                                 DEF_FRAME id, a
+ * = file << 32 | function, b = line DEF_STACK id, text = u32 frame ids                  DEF_THREAD
+ * id, a = system's thread id, text = name */
 struct tmk_input {
     uint64_t ns;
     uint64_t a;

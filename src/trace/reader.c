@@ -17,9 +17,9 @@
 #include "trace/snapshot.h"
 
 enum {
-    MAX_IDS = 1 << 24,      /* of strings, frames, stacks and threads each: more is damage */
+    MAX_IDS = 1 << 24, /* of strings, frames, stacks and threads each: more is damage */
     ARENA_BYTES = 1 << 18,
-    VIEW_SLACK = 16,        /* readable bytes after a payload */
+    VIEW_SLACK = 16, /* readable bytes after a payload */
     SCAN_BYTES = 1 << 16,
 };
 
@@ -129,13 +129,15 @@ static int read_header(struct tmk_reader *r, struct tmk_error *err)
     uint8_t bytes[TMK_HEADER_BYTES];
     if (r->file_bytes < sizeof r->header.magic || read_exact(r, bytes, 8, 0) < 0 ||
         memcmp(bytes, TMK_FILE_MAGIC, 8) != 0)
-        return tmk_fail(err, TMK_EFORMAT, "not a tidemark trace (it does not begin with %s)", TMK_FILE_MAGIC);
+        return tmk_fail(err, TMK_EFORMAT, "not a tidemark trace (it does not begin with %s)",
+                        TMK_FILE_MAGIC);
     if (r->file_bytes < TMK_HEADER_BYTES || read_exact(r, bytes, sizeof bytes, 0) < 0)
         return tmk_fail(err, TMK_EDAMAGED, "cut off in its header, at byte %llu",
                         (unsigned long long)r->file_bytes);
     memcpy(&r->header, bytes, sizeof r->header);
     if (r->header.version > TMK_FORMAT_VERSION)
-        return tmk_fail(err, TMK_EVERSION, "format version %u, this tidemark reads up to %d: use a newer one",
+        return tmk_fail(err, TMK_EVERSION,
+                        "format version %u, this tidemark reads up to %d: use a newer one",
                         r->header.version, TMK_FORMAT_VERSION);
     size_t length = r->header.info_bytes;
     uint32_t crc = 0;
@@ -273,7 +275,8 @@ static void sort_chunks(struct tmk_reader *r)
     r->n_chunks = kept;
 }
 
-int tmk_reader_payload(struct tmk_reader *r, uint32_t i, struct tmk_view *ret, struct tmk_error *err)
+int tmk_reader_payload(struct tmk_reader *r, uint32_t i, struct tmk_view *ret,
+                       struct tmk_error *err)
 {
     const struct tmk_chunk_ref *ref = &r->chunks[i];
     size_t n = ref->header.payload_bytes;
@@ -542,7 +545,8 @@ int tmk_reader_attach(struct tmk_reader *r, uint8_t *bytes, size_t n, uint64_t l
         r->n_rows = 0;
         rc = read_permanent(r);
     }
-    return rc < 0 ? tmk_fail(err, rc, "cannot take over the ring's events: %s", tmk_result_text(rc)) : 0;
+    return rc < 0 ? tmk_fail(err, rc, "cannot take over the ring's events: %s", tmk_result_text(rc))
+                  : 0;
 }
 
 /* ---- asking ---- */

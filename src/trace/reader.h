@@ -37,18 +37,18 @@ struct tmk_thread_info {
 
 struct tmk_chunk_ref {
     struct tmk_chunk_header header;
-    uint64_t offset;         /* of the header in the file */
-    const uint8_t *memory;   /* payload of a chunk that is in memory, else NULL */
+    uint64_t offset;       /* of the header in the file */
+    const uint8_t *memory; /* payload of a chunk that is in memory, else NULL */
 };
 
 /* What was wrong with the file. All zero: nothing. */
 struct tmk_damage {
-    uint64_t n_bytes;     /* that belong to no valid chunk */
-    uint32_t n_places;    /* runs of such bytes */
+    uint64_t n_bytes;  /* that belong to no valid chunk */
+    uint32_t n_places; /* runs of such bytes */
     uint64_t first_offset;
-    uint32_t n_chunks;    /* whose payload's checksum or content is wrong */
-    bool status_lost;     /* both status slots unreadable */
-    bool info_lost;       /* the header's text unreadable */
+    uint32_t n_chunks; /* whose payload's checksum or content is wrong */
+    bool status_lost;  /* both status slots unreadable */
+    bool info_lost;    /* the header's text unreadable */
 };
 
 /* 0: *ret_reader is the caller's. <0: untouched, *err says why. */
@@ -72,7 +72,8 @@ uint64_t tmk_reader_file_bytes(const struct tmk_reader *r);
 uint32_t tmk_reader_n_chunks(const struct tmk_reader *r);
 const struct tmk_chunk_ref *tmk_reader_chunk(const struct tmk_reader *r, uint32_t i);
 /* Payload of chunk i, checksum verified; good until the next call. TMK_EDAMAGED counts it. */
-int tmk_reader_payload(struct tmk_reader *r, uint32_t i, struct tmk_view *ret, struct tmk_error *err);
+int tmk_reader_payload(struct tmk_reader *r, uint32_t i, struct tmk_view *ret,
+                       struct tmk_error *err);
 
 /* Definitions; NULL or false for an id that has none. Texts end in a zero byte and may hold any
  * other byte; borrowed until close. */

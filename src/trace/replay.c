@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* trace/replay.c - see replay.h.
  *
- * The inner loop hashes nothing: at the start of a chunk each address of its dictionary is looked up
- * once, and events then find their block by slot. */
+ * The inner loop hashes nothing: at the start of a chunk each address of its dictionary is looked
+ * up once, and events then find their block by slot. */
 #include "trace/replay.h"
 
 #include <stdlib.h>
@@ -112,7 +112,7 @@ static int map_addresses(struct tmk_replay *rp)
     return 0;
 }
 
-/* After a gap: take what the chunk says about the moment it starts at. Blocks at its addresses are
+/* After a gap, until a checkpoint: take what the chunk says about the moment it starts at. Blocks at its addresses are
  * made to agree with its dictionary; those that appear are of unknown age and origin. */
 static int patch(struct tmk_replay *rp)
 {
@@ -141,12 +141,12 @@ static int patch(struct tmk_replay *rp)
 }
 
 static int replay_events(struct tmk_replay *rp, const struct tmk_chunk_header *chunk,
-                         struct tmk_view payload, bool after_gap, const struct tmk_visitor *v)
+                         struct tmk_view payload, bool is_patched, const struct tmk_visitor *v)
 {
     int rc = tmk_cursor_begin(&rp->cursor, chunk, payload, &rp->damage);
     if (rc == 0)
         rc = map_addresses(rp);
-    if (rc == 0 && after_gap) {
+    if (rc == 0 && is_patched) {
         rc = patch(rp);
         if (v->restored)
             v->restored(v->arg, rp);
@@ -176,10 +176,11 @@ static uint32_t first_chunk(const struct tmk_reader *r)
     return 0;
 }
 
-/* True when a checkpoint has to be loaded: reading starts there, or chunks before it are missing. */
-static bool wants_checkpoint(const struct tmk_replay *rp, bool first, bool gap)
+/* True when a checkpoint has to be loaded: reading starts there, or chunks before it are missing.
+ */
+static bool wants_checkpoint(const struct tmk_replay *rp, bool first, bool lost)
 {
-    return gap || (first && rp->n_replayed == 0);
+    return lost || (first && rp->n_replayed == 0);
 }
 
 static int load_checkpoint(struct tmk_replay *rp, const struct tmk_chunk_header *h,
@@ -209,12 +210,14 @@ int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk
     uint32_t first = first_chunk(r);
     uint64_t next_seq = n > first ? tmk_reader_chunk(r, first)->header.seq : 0;
     bool gap = first == 0 && next_seq > 1;
+    bool lost = false; /* a gap lies between here and the last checkpoint */
     for (uint32_t i = first; i < n; i++) {
         const struct tmk_chunk_ref *ref = tmk_reader_chunk(r, i);
         const struct tmk_chunk_header *h = &ref->header;
         gap = gap || h->seq != next_seq;
+        lost = lost || gap;
         next_seq = h->seq + 1;
-        bool checkpoint = h->kind == TMK_CHUNK_CHECKPOINT && wants_checkpoint(rp, i == first, gap);
+        bool checkpoint = h->kind == TMK_CHUNK_CHECKPOINT && wants_checkpoint(rp, i == first, lost);
         if (h->codec != 0 || (h->kind != TMK_CHUNK_EVENTS && !checkpoint))
             continue;
         struct tmk_view payload;
@@ -223,11 +226,12 @@ int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk
         if (rc == 0 && checkpoint)
             rc = load_checkpoint(rp, h, payload, visitor);
         else if (rc == 0)
-            rc = replay_events(rp, h, payload, gap, visitor);
+            rc = replay_events(rp, h, payload, lost, visitor);
         if (rc == TMK_ENOMEM || rc == TMK_EIO)
             return tmk_fail(err, rc, "%s", e.text[0] ? e.text : tmk_result_text(rc));
         rp->n_gaps += gap;
         gap = rc < 0;
+        lost = lost && !(checkpoint && rc == 0);
         if (rc < 0)
             note_damage(rp, ref->offset, &e);
         if (visitor->progress)

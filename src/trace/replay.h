@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* trace/replay.h - run a trace's events through a state, one sweep, front to back.
  *
- * Whoever wants to know something visits: after each event has been applied, visit() sees the event,
- * the block it was about (or NULL) and, through the replay, the state as it is now. Where a chunk is
- * missing (damage, or given up for --max-size) the replay goes on from the next checkpoint or, when
- * there is none, from the context that every events chunk carries. */
+ * Whoever wants to know something visits: after each event has been applied, visit() sees the
+ * event, the block it was about (or NULL) and, through the replay, the state as it is now. Where a
+ * chunk is missing (damage, or given up for --max-size) the replay goes on from the next checkpoint
+ * or, when there is none, from the context that every events chunk carries. */
 #ifndef TMK_TRACE_REPLAY_H
 #define TMK_TRACE_REPLAY_H
 
@@ -37,7 +37,7 @@ struct tmk_replay {
     /* What was met on the way. */
     uint32_t n_gaps;
     uint32_t n_bad_chunks;
-    uint64_t start_ns;       /* of the first event replayed */
+    uint64_t start_ns; /* of the first event replayed */
     uint64_t n_replayed;
     struct tmk_error damage; /* the first damage, when n_bad_chunks */
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/text.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -46,7 +47,7 @@ static int lock_first_byte(int fd)
 /* The file, locked and with all its space allocated: a later store cannot raise SIGBUS. */
 static int make_file(const char *path, size_t size_bytes, struct tmk_error *err)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = tmk_fd_raise(open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (fd < 0)
         return tmk_fail_os(err, TMK_EIO, errno, "cannot make the ring %s", path);
     int rc = posix_fallocate(fd, 0, (off_t)size_bytes);
@@ -124,8 +125,8 @@ void tmk_ring_close(struct tmk_ring *r)
     *r = (struct tmk_ring){.fd = -1};
 }
 
-/* Whether process `pid` has the file mapped. Reads /proc/PID/maps in blocks; a name that straddles two
- * is found because each block keeps the end of the one before. */
+/* Whether process `pid` has the file mapped. Reads /proc/PID/maps in blocks; a name that straddles
+ * two is found because each block keeps the end of the one before. */
 static bool is_mapped_by(uint32_t pid, const char *path)
 {
     char maps[64], block[8192];
@@ -154,7 +155,7 @@ int tmk_ring_is_held(const char *path)
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno == ENOENT ? 0 : TMK_EIO;
-    int rc = fcntl(fd, F_GETLK, &lock) < 0 ? TMK_EIO : lock.l_type != F_UNLCK;
+    int rc = fcntl(fd, F_GETLK, &lock) < 0 ? TMK_EIO : lock.l_type != F_UNLCK && lock.l_pid != -1;
     if (rc == 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head)
         rc = is_mapped_by(head.pid, path);
     close(fd);
@@ -167,8 +168,10 @@ static int read_all(int fd, void *buffer, size_t n)
 {
     for (size_t at = 0; at < n;) {
         ssize_t got = pread(fd, (uint8_t *)buffer + at, n - at, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
         if (got <= 0)
-            return got < 0 && errno == EINTR ? 0 : TMK_EIO;
+            return TMK_EIO;
         at += (size_t)got;
     }
     return 0;
@@ -208,7 +211,8 @@ static int copy_file(int fd, const char *path, bool live, struct tmk_ring *ret,
         return tmk_fail(err, TMK_EFORMAT, "%s is not a ring of tidemark's", path);
     struct tmk_ring r = {.n_pages = head.n_pages, .fd = -1};
     r.size_bytes = TMK_HEADER_BYTES + (size_t)head.n_pages * TMK_PAGE_BYTES;
-    void *base = mmap(NULL, r.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *base =
+        mmap(NULL, r.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return tmk_fail_os(err, TMK_ENOMEM, errno, "cannot copy the ring %s", path);
     r.header = base;

@@ -23,7 +23,7 @@ struct tmk_ring {
     struct tmk_page *pages;
     size_t size_bytes;
     uint32_t n_pages;
-    int fd;        /* holds the lock that says "alive"; -1 for a ring without file or a copy */
+    int fd; /* holds the lock that says "alive"; -1 for a ring without file or a copy */
     bool has_file;
 };
 
@@ -41,8 +41,8 @@ void tmk_ring_close(struct tmk_ring *r);
  * (TMK_EBUSY when there was none). Every length is checked; records are checked by the drain. */
 int tmk_ring_copy(struct tmk_ring *ret, const char *path, bool live, struct tmk_error *err);
 
-/* 1 when a process holds the ring: by its lock, or, should the program have closed descriptors it did
- * not know, by having it mapped. 0 when it is orphaned, <0 when it cannot be told. */
+/* 1 when a process holds the ring: by its lock, or, should the program have closed descriptors it
+ * did not know, by having it mapped. 0 when it is orphaned, <0 when it cannot be told. */
 int tmk_ring_is_held(const char *path);
 
 /* A free page, in use by `thread` from now on; NULL when there is none. Lock-free, any thread. */

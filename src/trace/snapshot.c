@@ -156,7 +156,8 @@ void tmk_step_row_write(struct tmk_sink *out, const struct tmk_step_row *row)
     struct tmk_sink body = tmk_sink_of(buffer, sizeof buffer);
     bool has_number = row->step != TMK_NO_STEP;
     tmk_sink_varint(&body, row->ordinal);
-    tmk_sink_varint(&body, (has_number ? TMK_STEP_HAS_NUMBER : 0u) | (row->open ? TMK_STEP_OPEN : 0u));
+    tmk_sink_varint(&body,
+                    (has_number ? TMK_STEP_HAS_NUMBER : 0u) | (row->open ? TMK_STEP_OPEN : 0u));
     tmk_sink_zigzag(&body, has_number ? row->step : 0);
     tmk_sink_varint(&body, row->device);
     tmk_sink_varint(&body, row->start_ns);

@@ -15,9 +15,10 @@
 
 const struct tmk_state_limits tmk_state_limits_recorder = {
     .max_blocks = 300000, .max_contexts = 32768, .max_ranges = 16384, .max_threads = 1u << 20};
-const struct tmk_state_limits tmk_state_limits_tool = {
-    .max_blocks = 1u << 27, .max_contexts = 1u << 24, .max_ranges = 1u << 22,
-    .max_threads = 1u << 26};
+const struct tmk_state_limits tmk_state_limits_tool = {.max_blocks = 1u << 24,
+                                                       .max_contexts = 1u << 22,
+                                                       .max_ranges = 1u << 20,
+                                                       .max_threads = 1u << 24};
 
 enum { FIRST_SLOTS = 1024 };
 
@@ -46,8 +47,8 @@ int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits)
     int rc = reserve(&s->regions[0], (uint64_t)l->max_blocks + 1, sizeof *s->entries,
                      (void **)&s->entries);
     if (rc == 0)
-        rc = reserve(&s->regions[1], slots_for(l->max_blocks), sizeof *s->slots,
-                     (void **)&s->slots);
+        rc =
+            reserve(&s->regions[1], slots_for(l->max_blocks), sizeof *s->slots, (void **)&s->slots);
     if (rc == 0)
         rc = reserve(&s->regions[2], (uint64_t)l->max_contexts + 1, sizeof *s->contexts,
                      (void **)&s->contexts);
@@ -55,8 +56,8 @@ int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits)
         rc = reserve(&s->regions[3], slots_for(l->max_contexts), sizeof *s->context_slots,
                      (void **)&s->context_slots);
     if (rc == 0)
-        rc = reserve(&s->regions[4], l->max_threads, sizeof *s->thread_top,
-                     (void **)&s->thread_top);
+        rc =
+            reserve(&s->regions[4], l->max_threads, sizeof *s->thread_top, (void **)&s->thread_top);
     if (rc == 0)
         rc = reserve(&s->regions[5], l->max_ranges, sizeof *s->ranges, (void **)&s->ranges);
     if (rc < 0)
@@ -143,8 +144,10 @@ struct tmk_device_use *tmk_state_device(struct tmk_state *s, uint16_t device)
         return NULL;
     struct tmk_device_use *d = &s->devices[s->n_devices++];
     *d = (struct tmk_device_use){.device = device};
-    d->row = (struct tmk_step_row){
-        .step = s->step, .device = device, .start_ns = s->step_start_ns, .peak_ns = s->step_start_ns};
+    d->row = (struct tmk_step_row){.step = s->step,
+                                   .device = device,
+                                   .start_ns = s->step_start_ns,
+                                   .peak_ns = s->step_start_ns};
     return d;
 }
 
@@ -267,8 +270,7 @@ void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, ui
         i = ++s->n_ranges;
     else
         return;
-    uint32_t context =
-        tmk_state_context(s, tmk_state_thread_context(s, thread), kind, name);
+    uint32_t context = tmk_state_context(s, tmk_state_thread_context(s, thread), kind, name);
     s->ranges[i - 1] = (struct tmk_open_range){
         .start_ns = start_ns,
         .context = context,

@@ -72,9 +72,9 @@ struct tmk_device_use {
 enum { TMK_MAX_DEVICES = 64 };
 
 struct tmk_state_limits {
-    uint32_t max_blocks;   /* entries, live and recently freed */
+    uint32_t max_blocks; /* entries, live and recently freed */
     uint32_t max_contexts;
-    uint32_t max_ranges;   /* open at once */
+    uint32_t max_ranges; /* open at once */
     uint32_t max_threads;
 };
 

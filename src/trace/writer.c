@@ -11,11 +11,11 @@
 
 #include "base/crc32.h"
 #include "base/error.h"
+#include "base/fd.h"
 
 enum {
     FRONT_SLACK = TMK_PERMANENT_MAX_BYTES,   /* kept free ahead of the tail: room for one copy */
     END_SLACK = 3 * TMK_PERMANENT_MAX_BYTES, /* kept free at the end: copies made before turning */
-    HIGH_FD = 700, /* programs close or reuse low numbers; ours stays out of their way */
 };
 
 /* ---- plain reading and writing ---- */
@@ -27,7 +27,7 @@ static int check_fd(struct tmk_writer *w)
     struct stat st;
     if (w->fd >= 0 && fstat(w->fd, &st) == 0 && st.st_dev == w->device && st.st_ino == w->inode)
         return 0;
-    w->fd = open(w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    w->fd = tmk_fd_raise(open(w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (w->fd < 0 || fstat(w->fd, &st) < 0)
         return tmk_fail_os(&w->error, TMK_EIO, errno, "cannot open %s again", w->path);
     if (st.st_dev != w->device || st.st_ino != w->inode) {
@@ -48,7 +48,8 @@ static int write_at(struct tmk_writer *w, const struct iovec *parts, int n_parts
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
-            return tmk_fail_os(&w->error, TMK_EIO, put < 0 ? errno : ENOSPC, "cannot write %s", w->path);
+            return tmk_fail_os(&w->error, TMK_EIO, put < 0 ? errno : ENOSPC, "cannot write %s",
+                               w->path);
         offset += (uint64_t)put;
         for (; n_parts > 0 && (size_t)put >= at->iov_len; at++, n_parts--)
             put -= (ssize_t)at->iov_len;
@@ -113,12 +114,7 @@ int tmk_writer_put_status(struct tmk_writer *w, const struct tmk_state *s)
 static int adopt_fd(struct tmk_writer *w, int fd, const char *path, struct tmk_error *err)
 {
     struct stat st;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-    if (high >= 0) {
-        close(fd);
-        fd = high;
-    }
-    w->fd = fd;
+    w->fd = fd = tmk_fd_raise(fd);
     if (strlen(path) >= sizeof w->path || fstat(fd, &st) < 0)
         return tmk_fail(err, TMK_EINVAL, "the path of the trace is too long: %s", path);
     strcpy(w->path, path);
@@ -170,6 +166,15 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
     return 0;
 }
 
+/* What lies behind the last chunk that counts is left over from the round before: a reader would
+ * take it for damage. Only after the status that gave it up. */
+static void cut_leftovers(struct tmk_writer *w)
+{
+    uint64_t end = w->wrapped ? w->end : w->status.head;
+    if (w->file_bytes > end && ftruncate(w->fd, (off_t)end) == 0)
+        w->file_bytes = end;
+}
+
 int tmk_writer_resume(struct tmk_writer *w, const char *path, const struct tmk_status *status,
                       uint64_t end, uint64_t max_size, struct tmk_error *err)
 {
@@ -179,10 +184,8 @@ int tmk_writer_resume(struct tmk_writer *w, const char *path, const struct tmk_s
     if (fd < 0)
         return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s for writing", path);
     int rc = adopt_fd(w, fd, path, err);
-    if (rc == 0 && !w->wrapped && w->file_bytes > status->head) {
-        if (ftruncate(w->fd, (off_t)status->head) == 0) /* a torn chunk at the end */
-            w->file_bytes = status->head;
-    }
+    if (rc == 0)
+        cut_leftovers(w); /* a torn chunk at the end, too */
     if (rc < 0)
         tmk_writer_close(w);
     return rc;
@@ -261,9 +264,10 @@ static int retire_oldest(struct tmk_writer *w, const struct tmk_chunk_header *ol
     if (oldest->flags & TMK_CHUNK_PERMANENT) {
         uint8_t payload[TMK_PERMANENT_MAX_BYTES];
         if (oldest->payload_bytes > sizeof payload)
-            return tmk_fail_os(&w->error, TMK_EDAMAGED, EIO, "%s was changed from outside", w->path);
-        int rc = read_at(w, payload, oldest->payload_bytes,
-                         w->status.tail + TMK_CHUNK_HEADER_BYTES);
+            return tmk_fail_os(&w->error, TMK_EDAMAGED, EIO, "%s was changed from outside",
+                               w->path);
+        int rc =
+            read_at(w, payload, oldest->payload_bytes, w->status.tail + TMK_CHUNK_HEADER_BYTES);
         struct tmk_chunk_header copy = *oldest;
         if (rc == 0)
             rc = put_chunk(w, &copy, payload);
@@ -279,8 +283,8 @@ static int retire_oldest(struct tmk_writer *w, const struct tmk_chunk_header *ol
 
 /* Retire chunks from the tail until `is_enough`; carrying more than half the file means that
  * there is nothing left to give up. */
-static int retire_until(struct tmk_writer *w, bool (*is_enough)(const struct tmk_writer *, uint64_t),
-                        uint64_t need)
+static int retire_until(struct tmk_writer *w,
+                        bool (*is_enough)(const struct tmk_writer *, uint64_t), uint64_t need)
 {
     uint64_t carried = 0;
     while (!is_enough(w, need)) {
@@ -336,6 +340,8 @@ static int make_room(struct tmk_writer *w, uint64_t need)
     }
     if (rc == 0 && w->status.tail != tail)
         rc = tmk_writer_put_status(w, NULL);
+    if (rc == 0)
+        cut_leftovers(w);
     return rc;
 }
 

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd_query.c - SQL over a run, printed as a table, JSON or CSV.
+ *
+ * Rows are printed as they come; a table holds the first thousand to find its widths. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/target.h"
+#include "cli/xalloc.h"
+#include "kit/csv.h"
+#include "kit/json.h"
+#include "kit/table.h"
+#include "sql/sql.h"
+
+enum { HELD_ROWS = 1000 };
+
+enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
+
+/* ---- printing ---- */
+
+struct printer {
+    enum format format;
+    sqlite3_stmt *statement;
+    int n_columns;
+    struct tmk_column *columns;
+    struct tmk_table *table;
+    struct tmk_json json;
+    struct tmk_csv csv;
+};
+
+static void flush_table(struct printer *p)
+{
+    struct tmk_table_style style = {.indent = 0};
+    if (tmk_table_print(p->table, stdout, &style) < 0)
+        tmk_die("out of memory");
+}
+
+static bool is_number(int type)
+{
+    return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
+static void begin_table(struct printer *p)
+{
+    p->columns = tmk_xcalloc((size_t)p->n_columns, sizeof *p->columns);
+    for (int i = 0; i < p->n_columns; i++)
+        p->columns[i].title = sqlite3_column_name(p->statement, i);
+    p->table = tmk_table_open(p->columns, (uint32_t)p->n_columns);
+}
+
+static void begin(struct printer *p)
+{
+    p->n_columns = sqlite3_column_count(p->statement);
+    switch (p->format) {
+    case FORMAT_TABLE:
+        begin_table(p);
+        break;
+    case FORMAT_JSON:
+        tmk_json_init(&p->json, stdout, 2);
+        tmk_json_object(&p->json, NULL);
+        p->json.lines = 1; /* the names in one line, then a line a row */
+        tmk_json_array(&p->json, "columns");
+        for (int i = 0; i < p->n_columns; i++)
+            tmk_json_text(&p->json, NULL, sqlite3_column_name(p->statement, i));
+        tmk_json_end(&p->json);
+        p->json.lines = 2;
+        tmk_json_array(&p->json, "rows");
+        break;
+    case FORMAT_CSV:
+        tmk_csv_init(&p->csv, stdout);
+        for (int i = 0; i < p->n_columns; i++)
+            tmk_csv_text(&p->csv, sqlite3_column_name(p->statement, i));
+        tmk_csv_end_row(&p->csv);
+        break;
+    }
+}
+
+static const char *text_of(struct printer *p, int i)
+{
+    return (const char *)sqlite3_column_text(p->statement, i);
+}
+
+static void print_json_row(struct printer *p)
+{
+    tmk_json_object(&p->json, NULL);
+    for (int i = 0; i < p->n_columns; i++) {
+        const char *name = sqlite3_column_name(p->statement, i);
+        switch (sqlite3_column_type(p->statement, i)) {
+        case SQLITE_INTEGER:
+            tmk_json_i64(&p->json, name, sqlite3_column_int64(p->statement, i));
+            break;
+        case SQLITE_FLOAT:
+            tmk_json_double(&p->json, name, sqlite3_column_double(p->statement, i));
+            break;
+        case SQLITE_NULL:
+            tmk_json_null(&p->json, name);
+            break;
+        default:
+            tmk_json_text(&p->json, name, text_of(p, i));
+            break;
+        }
+    }
+    tmk_json_end(&p->json);
+}
+
+static void print_row(struct printer *p)
+{
+    if (p->format == FORMAT_JSON) {
+        print_json_row(p);
+        return;
+    }
+    for (int i = 0; i < p->n_columns; i++) {
+        if (p->format == FORMAT_TABLE && is_number(sqlite3_column_type(p->statement, i)))
+            p->columns[i].align = TMK_RIGHT; /* a column with numbers among the rows held */
+        const char *text = text_of(p, i);
+        if (p->format == FORMAT_CSV)
+            tmk_csv_text(&p->csv, text);
+        else
+            tmk_table_cell(p->table, text);
+    }
+    if (p->format == FORMAT_CSV)
+        tmk_csv_end_row(&p->csv);
+    else if (tmk_table_n_rows(p->table) >= HELD_ROWS)
+        flush_table(p);
+}
+
+static void end(struct printer *p)
+{
+    if (p->format == FORMAT_TABLE) {
+        flush_table(p);
+        p->table = tmk_table_close(p->table);
+        free(p->columns);
+    } else if (p->format == FORMAT_JSON) {
+        tmk_json_end(&p->json);
+        tmk_json_end(&p->json);
+    }
+}
+
+/* ---- running ---- */
+
+static int complain(sqlite3 *db)
+{
+    tmk_say("%s", sqlite3_errmsg(db));
+    if (strstr(sqlite3_errmsg(db), "no such table") || strstr(sqlite3_errmsg(db), "no such column"))
+        tmk_say("what there is: tidemark tables");
+    return TMK_EXIT_USAGE;
+}
+
+static int run_statement(sqlite3 *db, sqlite3_stmt *statement, enum format format)
+{
+    struct printer printer = {.format = format, .statement = statement};
+    int rc = sqlite3_step(statement);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return complain(db);
+    if (sqlite3_column_count(statement) == 0)
+        return TMK_EXIT_OK;
+    begin(&printer);
+    for (; rc == SQLITE_ROW; rc = sqlite3_step(statement))
+        print_row(&printer);
+    end(&printer);
+    return rc == SQLITE_DONE ? TMK_EXIT_OK : complain(db);
+}
+
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n;")] == '\0';
+}
+
+static int run_sql(sqlite3 *db, const char *text, enum format format)
+{
+    const char *rest = text;
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(db, text, -1, &statement, &rest) != SQLITE_OK)
+        return complain(db);
+    int status;
+    if (!statement) {
+        tmk_say("that is no query; for example: \"SELECT * FROM peak\"");
+        status = TMK_EXIT_USAGE;
+    } else if (!is_blank(rest)) {
+        tmk_say("one query at a time: '%.40s' is left over", rest);
+        status = TMK_EXIT_USAGE;
+    } else {
+        status = run_statement(db, statement, format);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static enum format format_of(const struct tmk_args *args)
+{
+    const char *name = tmk_args_get(args, "format");
+    if (!name)
+        return tmk_args_get(args, "json") ? FORMAT_JSON : FORMAT_TABLE;
+    return strcmp(name, "json") == 0  ? FORMAT_JSON
+           : strcmp(name, "csv") == 0 ? FORMAT_CSV
+                                      : FORMAT_TABLE;
+}
+
+static int run(const struct tmk_args *args)
+{
+    struct tmk_run *target = NULL;
+    struct tmk_sql *sql = NULL;
+    struct tmk_error err = {0};
+    int status = tmk_target_open(args->operands[0], &target);
+    if (status != 0)
+        return status;
+    if (tmk_sql_open(target, &sql, &err) < 0) {
+        tmk_say("%s", err.text);
+        status = TMK_EXIT_FINDING;
+    } else {
+        status = run_sql(tmk_sql_handle(sql), args->operands[1], format_of(args));
+    }
+    tmk_sql_close(sql);
+    tmk_run_close(target);
+    return status;
+}
+
+static const struct tmk_option options[] = {
+    {"format", 0, "FORMAT", "table|json|csv", "table (the default), json or csv"},
+    {"json", 0, NULL, NULL, "the same as --format json"},
+};
+
+static const char notes[] =
+    "The tables and their columns: tidemark tables. Sizes are in bytes, times in ns\n"
+    "since the run's start; what is not known is NULL.\n"
+    "\n"
+    "json is one object: columns, a list of names, and rows, a list of objects.\n";
+
+static const char *const examples[] = {
+    "tidemark query a.tmk \"SELECT * FROM peak\"",
+    "the high-water mark",
+    "tidemark query a.tmk \"SELECT count(*) FROM live_at(1000000000)\"",
+    "how many blocks were alive after one second",
+    "tidemark query a.tmk \"SELECT * FROM steps\" --format csv >steps.csv",
+    "the history of steps for a spreadsheet",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_query = {
+    .name = "query",
+    .summary = "Ask a run in SQL",
+    .usage = "RUN SQL [--format table|json|csv]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .min_operands = 2,
+    .max_operands = 2,
+    .operand = TMK_OPERAND_RUN,
+    .examples = examples,
+    .run = run,
+};

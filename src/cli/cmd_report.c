@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd_report.c - everything on one page. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "cli/target.h"
+
+static int write_report(const struct tmk_report *r, const char *format, FILE *out)
+{
+    if (strcmp(format, "json") == 0 || strcmp(format, "csv") == 0) {
+        struct tmk_tree tree;
+        tmk_tree_init(&tree, out, strcmp(format, "csv") == 0);
+        tmk_report_tree(r, &tree);
+    } else {
+        struct tmk_sheet sheet = {
+            .out = out, .markdown = strcmp(format, "md") == 0, .colour = tmk_wants_colour(out)};
+        tmk_report_sheet(r, &sheet);
+    }
+    return TMK_EXIT_OK;
+}
+
+static int open_output(const char *path, FILE **ret_out)
+{
+    *ret_out = stdout;
+    if (!path || strcmp(path, "-") == 0)
+        return 0;
+    *ret_out = fopen(path, "we");
+    if (*ret_out)
+        return 0;
+    tmk_say("cannot write %s: %s", path, strerror(errno));
+    return TMK_EXIT_FINDING;
+}
+
+static int run(const struct tmk_args *args)
+{
+    const char *format = tmk_args_get(args, "format");
+    const char *path = tmk_args_get(args, "output");
+    if (!format)
+        format = tmk_args_get(args, "json") ? "json" : "text";
+    struct tmk_run *target = NULL;
+    int status = tmk_target_open(args->operands[0], &target);
+    if (status != 0)
+        return status;
+    struct tmk_report report;
+    FILE *out = stdout;
+    status = tmk_report_init(&report, target, tmk_args_get(args, "rank"));
+    if (status == 0)
+        status = open_output(path, &out);
+    if (status == 0) {
+        status = write_report(&report, format, out);
+        if (out != stdout)
+            status = tmk_close_output(out, path, status);
+    }
+    tmk_report_fini(&report);
+    tmk_run_close(target);
+    return status;
+}
+
+static const struct tmk_option options[] = {
+    {"format", 0, "FORMAT", "text|json|csv|md", "text (the default), json, csv or md"},
+    {"json", 0, NULL, NULL, "the same as --format json"},
+    {"output", 'o', "FILE", NULL, "write to FILE instead of the screen"},
+    {"rank", 0, "N", NULL, "whose details to show (the largest peak)"},
+};
+
+static const char notes[] =
+    "json is one object: run, tidemark, started_utc, duration_ns, chosen (number of\n"
+    "the process with the largest peak, or of --rank) and processes, a list of:\n"
+    "  file pid rank world_size host command start_ns end_ns trace_bytes\n"
+    "  events allocations frees live_blocks live_bytes (live: at the end)\n"
+    "  peak      time_ns step allocated reserved device, by_category by_module\n"
+    "            by_stage by_line: lists of key bytes blocks; kept: null, or\n"
+    "            time_ns step allocated of the moment that the lists are about\n"
+    "            when those of the peak are no longer in the trace\n"
+    "  timeline  64 parts: start_ns end_ns max_allocated min_allocated\n"
+    "            end_allocated step\n"
+    "  steps     count mean_ns trend (steady growing shrinking varying\n"
+    "            too_short) bytes_per_step, rows (the first, the last and the\n"
+    "            largest, at most 100): step start_ns end_ns finished\n"
+    "            peak_allocated end_allocated allocations frees bytes\n"
+    "  sites     file line function allocations bytes live_blocks live_bytes\n"
+    "  oom_count ooms: time_ns step device request_bytes allocated capacity file\n"
+    "            line function module stage by_category by_module by_line\n"
+    "  mark_count marks: time_ns step name text\n"
+    "  quality   complete live merged unfinished stopped dropped given_up\n"
+    "            detail_from_ns untracked replaced unknown_frees damaged_chunks\n"
+    "            stray_bytes header_damaged\n"
+    "csv has the same figures, one a row: section,item,key,value. Section is the\n"
+    "path of names, item the numbers of the list elements on it:\n"
+    "  processes.peak.by_category,0.2,bytes,4096\n";
+
+static const char *const examples[] = {
+    "tidemark report a.tmk",
+    "peak, timeline, steps and the lines that allocate most",
+    "tidemark report a.tmk --format md -o report.md",
+    "the same to put into an issue",
+    "tidemark report a.tmk --json | jq .processes[0].peak.allocated",
+    "for a script",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_report = {
+    .name = "report",
+    .summary = "Show everything about a run on one page",
+    .usage = "RUN [--format text|json|csv|md] [-o FILE] [--rank N]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .min_operands = 1,
+    .max_operands = 1,
+    .operand = TMK_OPERAND_RUN,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/command.c - see command.h: taking a command line apart. */
+#include "cli/command.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+const struct tmk_command *tmk_command_find(const char *name)
+{
+    for (unsigned i = 0; tmk_commands[i]; i++)
+        if (strcmp(tmk_commands[i]->name, name) == 0)
+            return tmk_commands[i];
+    return NULL;
+}
+
+bool tmk_is_choice(const char *choices, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = choices; n > 0 && at; at = strchr(at, '|')) {
+        at += *at == '|';
+        if (strncmp(at, word, n) == 0 && (at[n] == '|' || at[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+const char *tmk_args_get(const struct tmk_args *args, const char *name)
+{
+    for (unsigned i = 0; i < args->command->n_options; i++)
+        if (strcmp(args->command->options[i].name, name) == 0)
+            return args->values[i];
+    assert(!"an option that is not in the command's table");
+    return NULL;
+}
+
+/* ---- options ---- */
+
+/* The option of "--name", "--name=value" or "-n"; *ret_value is what stands behind '='. */
+static const struct tmk_option *find_option(const struct tmk_command *c, const char *argument,
+                                            const char **ret_value)
+{
+    bool is_long = argument[1] == '-';
+    size_t n = strcspn(argument, "=");
+    *ret_value = argument[n] ? argument + n + 1 : NULL;
+    for (unsigned i = 0; i < c->n_options; i++) {
+        const struct tmk_option *o = &c->options[i];
+        if (is_long && strlen(o->name) == n - 2 && strncmp(o->name, argument + 2, n - 2) == 0)
+            return o;
+        if (!is_long && o->letter && argument[1] == o->letter && n == 2)
+            return o;
+    }
+    return NULL;
+}
+
+static int complain_unknown(const struct tmk_command *c, const char *argument)
+{
+    const char *nearest = argument[1] == '-' ? tmk_nearest_option(c, argument + 2) : NULL;
+    if (nearest)
+        tmk_say("%s has no option '%s'; did you mean --%s?", c->name, argument, nearest);
+    else
+        tmk_say("%s has no option '%s'; see: tidemark %s --help", c->name, argument, c->name);
+    return TMK_EXIT_USAGE;
+}
+
+static int complain_value(const struct tmk_command *c, const struct tmk_option *o,
+                          const char *value)
+{
+    if (!o->value)
+        tmk_say("--%s takes no value", o->name);
+    else if (!value)
+        tmk_say("--%s wants a value: tidemark %s %s", o->name, c->name, c->usage);
+    else
+        tmk_say("--%s: '%s' is not one of %s", o->name, value, o->choices);
+    return TMK_EXIT_USAGE;
+}
+
+/* Take the option at argv[0]: how many arguments it has, or 0 after a complaint. */
+static unsigned take_option(struct tmk_args *args, char **argv)
+{
+    const struct tmk_command *c = args->command;
+    const char *value = NULL;
+    const struct tmk_option *o = find_option(c, argv[0], &value);
+    if (!o) {
+        complain_unknown(c, argv[0]);
+        return 0;
+    }
+    unsigned n = 1;
+    if (o->value && !value) {
+        value = argv[1];
+        n = 2;
+    }
+    if ((o->value && !value) || (!o->value && value) ||
+        (o->choices && value && !tmk_is_choice(o->choices, value))) {
+        complain_value(c, o, value);
+        return 0;
+    }
+    args->values[o - c->options] = o->value ? value : "";
+    return n;
+}
+
+/* ---- operands ---- */
+
+static int check_operands(const struct tmk_args *args)
+{
+    const struct tmk_command *c = args->command;
+    if (args->n_operands < c->min_operands) {
+        tmk_say("usage: tidemark %s %s", c->name, c->usage);
+        return TMK_EXIT_USAGE;
+    }
+    if (args->n_operands > c->max_operands) {
+        tmk_say("'%s' is one argument too many; usage: tidemark %s %s",
+                args->operands[c->max_operands], c->name, c->usage);
+        return TMK_EXIT_USAGE;
+    }
+    return 0;
+}
+
+/* SQL may begin with a comment: "-- text" is no option. */
+static bool is_option(const char *argument)
+{
+    size_t dashes = strspn(argument, "-");
+    return dashes > 0 && argument[dashes] != '\0' && !isspace((unsigned char)argument[dashes]);
+}
+
+int tmk_args_parse(const struct tmk_command *command, char **argv, struct tmk_args *ret)
+{
+    struct tmk_args args = {.command = command, .operands = argv};
+    bool runs_program = command->operand == TMK_OPERAND_PROGRAM;
+    bool options_end = false;
+    while (*argv) {
+        if (!options_end && strcmp(*argv, "--") == 0) {
+            options_end = true;
+            argv++;
+        } else if (options_end || !is_option(*argv)) {
+            options_end |= runs_program;
+            args.operands[args.n_operands++] = *argv++;
+        } else if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0) {
+            args.wants_help = true;
+            argv++;
+        } else {
+            unsigned n = take_option(&args, argv);
+            if (n == 0)
+                return TMK_EXIT_USAGE;
+            argv += n;
+        }
+    }
+    args.operands[args.n_operands] = NULL;
+    int status = args.wants_help ? 0 : check_operands(&args);
+    if (status == 0)
+        *ret = args;
+    return status;
+}

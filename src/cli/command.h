@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/command.h - a command: one const entry, from which come dispatch, --help, shell completion
+ * and docs/commands.md. */
+#ifndef TMK_CLI_COMMAND_H
+#define TMK_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/say.h"
+
+enum { TMK_MAX_OPTIONS = 12 };
+
+struct tmk_option {
+    const char *name;    /* without "--" */
+    char letter;         /* 0: none */
+    const char *value;   /* how help calls it; NULL: a switch */
+    const char *choices; /* "text|json"; NULL: anything */
+    const char *help;
+};
+
+/* What the arguments that are no options stand for; for completion. */
+enum tmk_operand { TMK_OPERAND_NONE, TMK_OPERAND_RUN, TMK_OPERAND_PROGRAM, TMK_OPERAND_WORD };
+
+struct tmk_args;
+
+struct tmk_command {
+    const char *name;
+    const char *summary; /* one line, no full stop */
+    const char *usage;   /* after "tidemark NAME " */
+    const char *notes;   /* paragraphs of the manual, wrapped by hand; NULL: none */
+    const struct tmk_option *options;
+    unsigned n_options;
+    unsigned min_operands, max_operands;
+    enum tmk_operand operand;
+    const char *words;           /* of TMK_OPERAND_WORD: "bash|zsh|fish"; NULL: command names */
+    const char *const *examples; /* pairs: command line, what it does; ends in NULL */
+    int (*run)(const struct tmk_args *args);
+};
+
+#define TMK_N(array) (sizeof(array) / sizeof((array)[0]))
+
+/* All of them, in the order of the manual; ends in NULL. */
+extern const struct tmk_command *const tmk_commands[];
+
+const struct tmk_command *tmk_command_find(const char *name);
+
+/* ---- a command line, taken apart ---- */
+
+struct tmk_args {
+    const struct tmk_command *command;
+    const char *values[TMK_MAX_OPTIONS]; /* by option; NULL: not given */
+    char **operands;                     /* ends in NULL */
+    unsigned n_operands;
+    bool wants_help;
+};
+
+/* Take `argv` (which ends in NULL) apart; it is reordered, operands last. Options may stand
+ * anywhere, except that a command that runs a program stops at the first operand. 0, or
+ * TMK_EXIT_USAGE after saying what is wrong. */
+int tmk_args_parse(const struct tmk_command *command, char **argv, struct tmk_args *ret);
+
+/* Value of an option ("" for a switch), NULL when not given. The name must be in the table. */
+const char *tmk_args_get(const struct tmk_args *args, const char *name);
+
+/* ---- what is made from the table ---- */
+
+void tmk_help_all(FILE *out);
+void tmk_help_command(FILE *out, const struct tmk_command *command);
+void tmk_help_markdown(FILE *out);
+/* False when `shell` is not known. */
+bool tmk_completion_write(FILE *out, const char *shell);
+
+/* The name in the table that `typed` was most likely meant to be; NULL when none is near. */
+const char *tmk_nearest_command(const char *typed);
+const char *tmk_nearest_option(const struct tmk_command *command, const char *typed);
+
+/* Is `word` one of the choices "a|b|c"? */
+bool tmk_is_choice(const char *choices, const char *word);
+
+#endif

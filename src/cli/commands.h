@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/commands.h - the entries that cli/commands.c lists; each is in cmd_<name>.c. */
+#ifndef TMK_CLI_COMMANDS_H
+#define TMK_CLI_COMMANDS_H
+
+#include "cli/command.h"
+
+extern const struct tmk_command tmk_cmd_run;
+extern const struct tmk_command tmk_cmd_report;
+extern const struct tmk_command tmk_cmd_peak;
+extern const struct tmk_command tmk_cmd_query;
+extern const struct tmk_command tmk_cmd_tables;
+extern const struct tmk_command tmk_cmd_check;
+extern const struct tmk_command tmk_cmd_doctor;
+extern const struct tmk_command tmk_cmd_demo;
+extern const struct tmk_command tmk_cmd_completion;
+extern const struct tmk_command tmk_cmd_help;
+
+#endif

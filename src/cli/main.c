@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/main.c - the program: find the command, take its arguments apart, run it. */
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/watch.h"
+
+static int unknown_command(const char *name)
+{
+    const char *nearest = tmk_nearest_command(name);
+    if (nearest)
+        tmk_say("there is no command '%s'; did you mean %s?", name, nearest);
+    else
+        tmk_say("there is no command '%s'; see: tidemark --help", name);
+    return TMK_EXIT_USAGE;
+}
+
+static int run_command(const struct tmk_command *c, char **argv)
+{
+    struct tmk_args args;
+    int status = tmk_args_parse(c, argv, &args);
+    if (status != 0)
+        return status;
+    if (args.wants_help) {
+        tmk_help_command(stdout, c);
+        return TMK_EXIT_OK;
+    }
+    return c->run(&args);
+}
+
+static int dispatch(char **argv)
+{
+    if (!argv[0]) {
+        tmk_help_all(stderr);
+        return TMK_EXIT_USAGE;
+    }
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
+        tmk_help_all(stdout);
+        return TMK_EXIT_OK;
+    }
+    if (strcmp(argv[0], "--version") == 0) {
+        printf("tidemark %s\n", TMK_VERSION);
+        return TMK_EXIT_OK;
+    }
+    if (strcmp(argv[0], "help") == 0 && argv[1] && strcmp(argv[1], "--markdown") == 0) {
+        tmk_help_markdown(stdout);
+        return TMK_EXIT_OK;
+    }
+    const struct tmk_command *c = tmk_command_find(argv[0]);
+    return c ? run_command(c, argv + 1) : unknown_command(argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 1)
+        return TMK_EXIT_USAGE;
+    tmk_watch_prepare();
+    return tmk_close_output(stdout, "the output", dispatch(argv + 1));
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/nearest.c - what was meant by a word with a typing error: the name with the smallest edit
+ * distance, where two neighbours changed round count as one error. */
+#include <string.h>
+
+#include "cli/command.h"
+
+enum { LONGEST = 24, FAR = 99 };
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+    unsigned m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+static unsigned distance(const char *a, const char *b)
+{
+    size_t na = strlen(a), nb = strlen(b);
+    unsigned d[LONGEST + 1][LONGEST + 1];
+    if (na > LONGEST || nb > LONGEST)
+        return FAR;
+    for (unsigned i = 0; i <= na; i++)
+        d[i][0] = i;
+    for (unsigned j = 0; j <= nb; j++)
+        d[0][j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        for (size_t j = 1; j <= nb; j++) {
+            unsigned changed = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            d[i][j] = least(d[i - 1][j] + 1, d[i][j - 1] + 1, changed);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1, FAR);
+        }
+    }
+    return d[na][nb];
+}
+
+/* Two errors at most, and not as many as there are letters. */
+static void consider(const char *typed, const char *name, unsigned *best, const char **ret_name)
+{
+    unsigned n = distance(typed, name);
+    if (n <= 2 && n < *best && n < strlen(name)) {
+        *best = n;
+        *ret_name = name;
+    }
+}
+
+const char *tmk_nearest_command(const char *typed)
+{
+    unsigned best = FAR;
+    const char *name = NULL;
+    for (unsigned i = 0; tmk_commands[i]; i++)
+        consider(typed, tmk_commands[i]->name, &best, &name);
+    return name;
+}
+
+const char *tmk_nearest_option(const struct tmk_command *command, const char *typed)
+{
+    unsigned best = FAR;
+    const char *name = NULL;
+    for (unsigned i = 0; i < command->n_options; i++)
+        consider(typed, command->options[i].name, &best, &name);
+    return name;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/report.h - what a report says, for people (a sheet) and for machines (a tree). */
+#ifndef TMK_CLI_REPORT_H
+#define TMK_CLI_REPORT_H
+
+#include "cli/facts.h"
+#include "cli/sheet.h"
+#include "cli/tree.h"
+
+struct tmk_report {
+    struct tmk_run *run;
+    struct tmk_facts *facts; /* by process, in the run's order */
+    uint32_t n;
+    uint32_t chosen; /* the process whose details go on the page */
+};
+
+/* Sweep all processes; `rank` as for tmk_target_pick(). 0 or an exit status after a message; fini
+ * in both cases. The run stays the caller's. */
+int tmk_report_init(struct tmk_report *r, struct tmk_run *run, const char *rank);
+void tmk_report_fini(struct tmk_report *r);
+
+void tmk_report_sheet(const struct tmk_report *r, struct tmk_sheet *sheet);
+void tmk_report_tree(const struct tmk_report *r, struct tmk_tree *tree);
+
+/* "2024-05-01 12:00:00" of the machine's clock, in UTC, into the caller's buffer of 32 bytes. */
+const char *tmk_date_text(uint64_t realtime_ns, char *buffer);
+
+/* End of the run in its own time. */
+uint64_t tmk_report_end_ns(const struct tmk_report *r);
+
+const char *tmk_trend_name(enum tmk_trend trend);
+
+#endif

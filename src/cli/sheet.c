@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/sheet.c - see sheet.h. */
+#include "cli/sheet.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/chart.h"
+#include "cli/say.h"
+#include "cli/xalloc.h"
+#include "kit/utf8.h"
+
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define PLAIN "\033[0m"
+
+enum { INDENT = 2 };
+
+static const char *code(const struct tmk_sheet *sheet, const char *sequence)
+{
+    return sheet->colour ? sequence : "";
+}
+
+void tmk_sheet_title(struct tmk_sheet *sheet, const char *text)
+{
+    sheet->is_begun = true;
+    if (sheet->markdown) {
+        fprintf(sheet->out, "# %s\n", text);
+        return;
+    }
+    fputs(code(sheet, BOLD), sheet->out);
+    size_t width = tmk_utf8_write(sheet->out, text, TMK_SHEET_WIDTH, TMK_CUT_END);
+    fputc('\n', sheet->out);
+    for (size_t i = 0; i < width; i++)
+        fputs("═", sheet->out);
+    fprintf(sheet->out, "%s\n", code(sheet, PLAIN));
+}
+
+void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text)
+{
+    if (sheet->is_begun)
+        fputc('\n', sheet->out);
+    sheet->is_begun = true;
+    if (sheet->markdown)
+        fprintf(sheet->out, "## %s\n", text);
+    else
+        fprintf(sheet->out, "%s%s%s\n", code(sheet, BOLD), text, code(sheet, PLAIN));
+}
+
+void tmk_sheet_wrap(FILE *out, const char *text, const char *lead)
+{
+    size_t indent = tmk_utf8_width(lead), at = indent;
+    fputs(lead, out);
+    for (bool fresh = true; *text; fresh = false) {
+        size_t n = strcspn(text, " \n");
+        char *word = tmk_xformat("%.*s", (int)n, text);
+        size_t width = tmk_utf8_width(word);
+        if (!fresh && at + 1 + width > TMK_SHEET_WIDTH) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            at = indent;
+        } else if (!fresh) {
+            fputc(' ', out);
+            at++;
+        }
+        fputs(word, out);
+        at += width;
+        free(word);
+        text += n;
+        text += strspn(text, " \n");
+    }
+    fputc('\n', out);
+}
+
+void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n < 0)
+        tmk_die("out of memory");
+    if (sheet->markdown)
+        fprintf(sheet->out, "\n%s\n", text);
+    else
+        tmk_sheet_wrap(sheet->out, text, "  ");
+    free(text);
+}
+
+void tmk_sheet_item(struct tmk_sheet *sheet, const char *text)
+{
+    if (sheet->markdown)
+        fprintf(sheet->out, "- %s\n", text);
+    else
+        tmk_sheet_wrap(sheet->out, text, "  - ");
+}
+
+void tmk_sheet_table(struct tmk_sheet *sheet, struct tmk_table *t)
+{
+    struct tmk_table_style style = {.indent = INDENT,
+                                    .width = TMK_SHEET_WIDTH,
+                                    .markdown = sheet->markdown,
+                                    .title_on = code(sheet, DIM),
+                                    .title_off = code(sheet, PLAIN)};
+    if (sheet->markdown)
+        fputc('\n', sheet->out);
+    if (tmk_table_n_rows(t) > 0 && tmk_table_print(t, sheet->out, &style) < 0)
+        tmk_die("out of memory");
+    tmk_table_close(t);
+}
+
+void tmk_sheet_chart(struct tmk_sheet *sheet, const uint64_t *values, uint32_t n, uint64_t start_ns,
+                     uint64_t end_ns)
+{
+    if (sheet->markdown)
+        fputs("\n```text\n", sheet->out);
+    tmk_chart_write(sheet->out, values, n, start_ns, end_ns);
+    if (sheet->markdown)
+        fputs("```\n", sheet->out);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/watch.c - see watch.h.
+ *
+ * The program stays in our process group, so that a terminal treats both as one job. What the
+ * terminal itself sends (^C, ^\, ^Z) reaches the program without us and is not handed on: it would
+ * come twice. What another process sends to us is. All these signals are blocked and taken one by
+ * one with sigwaitinfo(), which says where each came from; there are no handlers and no races. */
+#include "cli/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/say.h"
+#include "cli/xalloc.h"
+
+static const int relayed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+
+/* As they were when we were started; the program gets them back. */
+static struct sigaction inherited_xfsz, inherited_chld;
+static sigset_t inherited_mask;
+
+void tmk_watch_prepare(void)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    sigaction(SIGXFSZ, &ignore, &inherited_xfsz);
+    sigaction(SIGCHLD, &standard, &inherited_chld); /* ignored, children could not be waited for */
+    sigprocmask(SIG_SETMASK, NULL, &inherited_mask);
+}
+
+/* ---- the program's side ---- */
+
+static void prepend_preload(const char *library)
+{
+    const char *before = getenv("LD_PRELOAD");
+    if (!before || !*before) {
+        setenv("LD_PRELOAD", library, 1);
+        return;
+    }
+    if (strstr(before, library))
+        return; /* `tidemark run` inside `tidemark run` */
+    char *both = tmk_xformat("%s:%s", library, before);
+    setenv("LD_PRELOAD", both, 1);
+    free(both);
+}
+
+static void set_environment(const struct tmk_watch *w)
+{
+    prepend_preload(w->library);
+    setenv("TIDEMARK_RUN", w->folder, 1);
+    unsetenv("TIDEMARK_MAX_SIZE");
+    if (w->max_size_bytes == 0)
+        return;
+    char *size = tmk_xformat("%" PRIu64, w->max_size_bytes);
+    setenv("TIDEMARK_MAX_SIZE", size, 1);
+    free(size);
+}
+
+/* Become the program; `failure` takes the reason when that fails. */
+_Noreturn static void become(const struct tmk_watch *w, int failure)
+{
+    set_environment(w);
+    sigaction(SIGXFSZ, &inherited_xfsz, NULL);
+    sigaction(SIGCHLD, &inherited_chld, NULL);
+    sigprocmask(SIG_SETMASK, &inherited_mask, NULL);
+    execvp(w->argv[0], w->argv);
+    int reason = errno;
+    (void)!write(failure, &reason, sizeof reason);
+    _exit(127);
+}
+
+/* ---- our side ---- */
+
+static void block_signals(sigset_t *ret_set)
+{
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGCHLD);
+    for (size_t i = 0; i < sizeof relayed / sizeof relayed[0]; i++)
+        sigaddset(ret_set, relayed[i]);
+    sigprocmask(SIG_BLOCK, ret_set, NULL);
+}
+
+/* What came for the program is not meant for the rest of us: drop it, then be as before. */
+static void unblock_signals(const sigset_t *set)
+{
+    const struct timespec now = {0};
+    while (sigtimedwait(set, NULL, &now) > 0)
+        ;
+    sigprocmask(SIG_SETMASK, &inherited_mask, NULL);
+}
+
+static void relay(pid_t child, const siginfo_t *info)
+{
+    bool from_process = info->si_code <= 0;
+    if (from_process && info->si_pid != child)
+        kill(child, info->si_signo);
+}
+
+/* True when the program has ended. */
+static bool has_ended(pid_t child, bool *stop_with_it, int *ret_wait_status)
+{
+    int status = 0;
+    pid_t got = waitpid(child, &status, WNOHANG | WUNTRACED);
+    if (got != child)
+        return got < 0 && errno == ECHILD;
+    if (!WIFSTOPPED(status)) {
+        *ret_wait_status = status;
+        return true;
+    }
+    if (*stop_with_it) { /* we were asked to stop too: so that the shell sees the job stop */
+        *stop_with_it = false;
+        raise(SIGSTOP);
+    }
+    return false;
+}
+
+static int wait_for(pid_t child, const sigset_t *set)
+{
+    int wait_status = 0;
+    bool stop_with_it = false;
+    for (;;) {
+        siginfo_t info;
+        if (sigwaitinfo(set, &info) < 0)
+            continue;
+        if (info.si_signo == SIGTSTP)
+            stop_with_it = true;
+        if (info.si_signo != SIGCHLD)
+            relay(child, &info);
+        else if (has_ended(child, &stop_with_it, &wait_status))
+            return wait_status;
+    }
+}
+
+static struct tmk_outcome outcome_of(int wait_status)
+{
+    struct tmk_outcome o = {.started = true};
+    if (WIFSIGNALED(wait_status)) {
+        o.signal = WTERMSIG(wait_status);
+        o.status = 128 + o.signal;
+    } else {
+        o.status = WEXITSTATUS(wait_status);
+    }
+    return o;
+}
+
+static struct tmk_outcome not_started(const char *program, int reason)
+{
+    bool missing = reason == ENOENT;
+    if (missing && !strchr(program, '/'))
+        tmk_say("%s: there is no such program on the PATH", program);
+    else
+        tmk_say("cannot run %s: %s", program, strerror(reason));
+    return (struct tmk_outcome){.status = missing ? 127 : 126};
+}
+
+struct tmk_outcome tmk_watch_run(const struct tmk_watch *w)
+{
+    int failure[2];
+    sigset_t set;
+    if (pipe2(failure, O_CLOEXEC) < 0)
+        tmk_die("cannot make a pipe: %s", strerror(errno));
+    fflush(NULL);
+    block_signals(&set);
+    pid_t child = fork();
+    if (child < 0)
+        tmk_die("cannot start a process: %s", strerror(errno));
+    if (child == 0)
+        become(w, failure[1]);
+    close(failure[1]);
+    int reason = 0;
+    ssize_t got;
+    do
+        got = read(failure[0], &reason, sizeof reason);
+    while (got < 0 && errno == EINTR);
+    close(failure[0]);
+    int wait_status = wait_for(child, &set);
+    unblock_signals(&set);
+    return got == sizeof reason ? not_started(w->argv[0], reason) : outcome_of(wait_status);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/watch.h - run a program with the recorder in it: its environment, its signals, its end. */
+#ifndef TMK_CLI_WATCH_H
+#define TMK_CLI_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tmk_watch {
+    char *const *argv;       /* the program and its arguments; ends in NULL */
+    const char *folder;      /* absolute; where traces go. It is made by the first event */
+    const char *library;     /* absolute path of libtidemark.so */
+    uint64_t max_size_bytes; /* of a trace; 0: the recorder's default */
+};
+
+struct tmk_outcome {
+    bool started;
+    int status; /* for exit(): the program's, 128 + signal, 127 not found, 126 not executable */
+    int signal; /* that ended it, 0: none */
+};
+
+/* Ignore SIGXFSZ from now on, and remember what to give back to a watched program. Call first. */
+void tmk_watch_prepare(void);
+
+/* Run, hand signals on, wait for the end. A program that could not be started is said. */
+struct tmk_outcome tmk_watch_run(const struct tmk_watch *w);
+
+#endif

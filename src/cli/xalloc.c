@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/xalloc.c - see xalloc.h. */
+#include "cli/xalloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/say.h"
+
+void *tmk_xcalloc(size_t n, size_t item_bytes)
+{
+    void *p = calloc(n ? n : 1, item_bytes);
+    if (!p)
+        tmk_die("out of memory");
+    return p;
+}
+
+char *tmk_xstrdup(const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        tmk_die("out of memory");
+    return copy;
+}
+
+char *tmk_xformat(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n < 0)
+        tmk_die("out of memory");
+    return text;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/xalloc.h - memory for commands: there or the program ends with a message. Only cli/ may give
+ * up like that; libraries report TMK_ENOMEM. */
+#ifndef TMK_CLI_XALLOC_H
+#define TMK_CLI_XALLOC_H
+
+#include <stddef.h>
+
+void *tmk_xcalloc(size_t n, size_t item_bytes) __attribute__((returns_nonnull));
+char *tmk_xstrdup(const char *text) __attribute__((returns_nonnull));
+char *tmk_xformat(const char *format, ...) __attribute__((returns_nonnull, format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* kit/amount.h - sizes, times and counts: for people, and back from what people type.
+ *
+ * Each text function writes into the caller's buffer of TMK_AMOUNT_BYTES and returns it. */
+#ifndef TMK_KIT_AMOUNT_H
+#define TMK_KIT_AMOUNT_H
+
+#include <stdint.h>
+
+enum { TMK_AMOUNT_BYTES = 32 };
+
+/* "0 B", "1.5 KiB", "12.0 MiB", "79.15 GiB": powers of 1024. */
+const char *tmk_size_text(uint64_t size_bytes, char *buffer);
+/* The same with a sign: "+1.5 KiB". */
+const char *tmk_change_text(int64_t change_bytes, char *buffer);
+/* "850 ns", "12.3 us", "4.56 ms", "1.234 s", "2 min 05 s", "3 h 02 min". */
+const char *tmk_time_text(uint64_t ns, char *buffer);
+/* "1,234,567". */
+const char *tmk_count_text(uint64_t n, char *buffer);
+/* "12 %"; "<1 %" for a small part that is not nothing; "-" when there is no whole. */
+const char *tmk_percent_text(uint64_t part, uint64_t whole, char *buffer);
+
+/* "4096", "512MiB", "1.5 G", "2gb": bytes. Units are powers of 1024, case does not matter. 0, or
+ * TMK_EINVAL and *ret_bytes untouched. */
+int tmk_size_parse(const char *text, uint64_t *ret_bytes);
+/* "1.5s", "300ms", "20us", "7ns", "2min", "1h"; a unit is needed. 0 or TMK_EINVAL. */
+int tmk_time_parse(const char *text, uint64_t *ret_ns);
+/* A whole number with an optional sign and nothing else. 0 or TMK_EINVAL. */
+int tmk_integer_parse(const char *text, int64_t *ret);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* kit/json.c - see json.h. */
+#include "kit/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "kit/utf8.h"
+
+/* What stands for a character that may not stand for itself; NULL: it may. */
+static const char *escape_of(uint32_t c, char *buffer)
+{
+    switch (c) {
+    case '"':
+        return "\\\"";
+    case '\\':
+        return "\\\\";
+    case '\n':
+        return "\\n";
+    case '\t':
+        return "\\t";
+    case TMK_UTF8_BAD:
+        return "\xef\xbf\xbd";
+    default:
+        if (c >= 0x20 && c != 0x7f)
+            return NULL;
+        snprintf(buffer, 8, "\\u%04x", (unsigned)c & 0xff);
+        return buffer;
+    }
+}
+
+/* Plain stretches go out at once: a call per character would be most of the time. */
+static void write_text(FILE *out, const char *text)
+{
+    const char *plain = text;
+    fputc('"', out);
+    for (;;) {
+        const char *from = text;
+        uint32_t c = tmk_utf8_next(&text);
+        char buffer[8];
+        const char *escape = c ? escape_of(c, buffer) : "";
+        if (!escape)
+            continue;
+        fwrite(plain, 1, (size_t)(from - plain), out);
+        if (c == 0)
+            break;
+        fputs(escape, out);
+        plain = text;
+    }
+    fputc('"', out);
+}
+
+static void new_line(const struct tmk_json *j)
+{
+    fputc('\n', j->out);
+    for (unsigned i = 0; i < j->depth; i++)
+        fputs("  ", j->out);
+}
+
+/* What stands before a value: comma, line, key. */
+static void lead(struct tmk_json *j, const char *key)
+{
+    if (j->depth == 0)
+        return;
+    unsigned level = j->depth - 1;
+    assert(j->in_array[level] == (key == NULL));
+    if (j->has_element[level])
+        fputs(",", j->out);
+    if (level < j->lines)
+        new_line(j);
+    else if (j->has_element[level])
+        fputc(' ', j->out);
+    j->has_element[level] = true;
+    if (key) {
+        write_text(j->out, key);
+        fputs(": ", j->out);
+    }
+}
+
+static void trail(const struct tmk_json *j)
+{
+    if (j->depth == 0)
+        fputc('\n', j->out);
+}
+
+static void begin(struct tmk_json *j, const char *key, bool array)
+{
+    lead(j, key);
+    assert(j->depth < TMK_JSON_MAX_DEPTH);
+    fputc(array ? '[' : '{', j->out);
+    j->in_array[j->depth] = array;
+    j->has_element[j->depth] = false;
+    j->depth++;
+}
+
+void tmk_json_init(struct tmk_json *j, FILE *out, unsigned lines)
+{
+    *j = (struct tmk_json){.out = out, .lines = lines};
+}
+
+void tmk_json_object(struct tmk_json *j, const char *key)
+{
+    begin(j, key, false);
+}
+
+void tmk_json_array(struct tmk_json *j, const char *key)
+{
+    begin(j, key, true);
+}
+
+void tmk_json_end(struct tmk_json *j)
+{
+    assert(j->depth > 0);
+    j->depth--;
+    if (j->has_element[j->depth] && j->depth < j->lines)
+        new_line(j);
+    fputc(j->in_array[j->depth] ? ']' : '}', j->out);
+    trail(j);
+}
+
+void tmk_json_text(struct tmk_json *j, const char *key, const char *text)
+{
+    if (!text) {
+        tmk_json_null(j, key);
+        return;
+    }
+    lead(j, key);
+    write_text(j->out, text);
+    trail(j);
+}
+
+void tmk_json_u64(struct tmk_json *j, const char *key, uint64_t value)
+{
+    lead(j, key);
+    fprintf(j->out, "%" PRIu64, value);
+    trail(j);
+}
+
+void tmk_json_i64(struct tmk_json *j, const char *key, int64_t value)
+{
+    lead(j, key);
+    fprintf(j->out, "%" PRId64, value);
+    trail(j);
+}
+
+/* The shortest text that reads back as the same number. */
+static void write_double(FILE *out, double value)
+{
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fputs(text, out);
+}
+
+void tmk_json_double(struct tmk_json *j, const char *key, double value)
+{
+    if (!isfinite(value)) {
+        tmk_json_null(j, key);
+        return;
+    }
+    lead(j, key);
+    write_double(j->out, value);
+    trail(j);
+}
+
+void tmk_json_bool(struct tmk_json *j, const char *key, bool value)
+{
+    lead(j, key);
+    fputs(value ? "true" : "false", j->out);
+    trail(j);
+}
+
+void tmk_json_null(struct tmk_json *j, const char *key)
+{
+    lead(j, key);
+    fputs("null", j->out);
+    trail(j);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* kit/progress.c - see progress.h. */
+#include "kit/progress.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define SECOND_NS 1000000000u
+#define QUIET_NS (2 * (uint64_t)SECOND_NS)
+#define TERMINAL_NS (SECOND_NS / 10)
+#define PLAIN_NS (10 * (uint64_t)SECOND_NS)
+
+void tmk_progress_init(struct tmk_progress *p, FILE *out, const char *what)
+{
+    *p = (struct tmk_progress){
+        .out = out,
+        .what = what,
+        .is_terminal = isatty(fileno(out)) == 1,
+        .start_ns = tmk_clock_monotonic_ns(),
+    };
+    p->last_ns = p->start_ns;
+}
+
+void tmk_progress_tell(void *arg, uint32_t done, uint32_t total)
+{
+    struct tmk_progress *p = arg;
+    uint64_t now = tmk_clock_monotonic_ns();
+    uint64_t wait = p->is_terminal ? TERMINAL_NS : PLAIN_NS;
+    if (now - p->start_ns < QUIET_NS || now - p->last_ns < wait || total == 0)
+        return;
+    p->last_ns = now;
+    unsigned percent = (unsigned)((uint64_t)done * 100 / total);
+    uint64_t seconds = (now - p->start_ns) / SECOND_NS;
+    if (p->is_terminal)
+        fprintf(p->out, "\r\033[Ktidemark: %s: %u %%, %" PRIu64 " s", p->what, percent, seconds);
+    else
+        fprintf(p->out, "tidemark: %s: %u %%, %" PRIu64 " s\n", p->what, percent, seconds);
+    fflush(p->out);
+    p->shown = true;
+}
+
+void tmk_progress_fini(struct tmk_progress *p)
+{
+    if (p->shown && p->is_terminal) {
+        fputs("\r\033[K", p->out);
+        fflush(p->out);
+    }
+    p->shown = false;
+}

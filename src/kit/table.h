@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* kit/table.h - rows of texts in straight columns, for a screen or as Markdown.
+ *
+ * Cells are added one after the other, row by row, and copied. Columns are as wide as their widest
+ * cell; where a table must fit a width, the columns that may shrink are cut, the widest first.
+ * Running out of memory is remembered and said by print. */
+#ifndef TMK_KIT_TABLE_H
+#define TMK_KIT_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct tmk_column {
+    const char *title; /* NULL: the table has no title line (all or none) */
+    enum { TMK_LEFT, TMK_RIGHT } align;
+    enum { TMK_FIXED, TMK_SHRINK_END, TMK_SHRINK_START } shrink;
+};
+
+struct tmk_table;
+
+/* `columns` is borrowed until close. NULL without memory; all functions take NULL. */
+struct tmk_table *tmk_table_open(const struct tmk_column *columns, uint32_t n_columns);
+struct tmk_table *tmk_table_close(struct tmk_table *t);
+
+void tmk_table_cell(struct tmk_table *t, const char *text); /* NULL: unknown, shown as "-" */
+void tmk_table_cellf(struct tmk_table *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+uint64_t tmk_table_n_rows(const struct tmk_table *t);
+
+struct tmk_table_style {
+    unsigned indent;
+    size_t width;                     /* of the screen; 0: as wide as it gets */
+    bool markdown;                    /* then indent and width do not count */
+    const char *title_on, *title_off; /* around the title line, e.g. colours; may be NULL */
+};
+
+/* Print the rows held and forget them: 0 or TMK_ENOMEM. Rows added later and printed again go on
+ * under the same titles, with columns at least as wide: so a long result need not be held whole. */
+int tmk_table_print(struct tmk_table *t, FILE *out, const struct tmk_table_style *style);
+
+#endif

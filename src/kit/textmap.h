@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* kit/textmap.h - numbers for texts: equal texts get the same number, in order of first coming.
+ *
+ * Zero is an empty map. Texts are borrowed and must outlive it; NULL is a text of its own. */
+#ifndef TMK_KIT_TEXTMAP_H
+#define TMK_KIT_TEXTMAP_H
+
+#include <stdint.h>
+
+struct tmk_textmap {
+    const char **texts; /* by number */
+    uint64_t n, room;
+    uint32_t *slots; /* number + 1; 0: free */
+    uint32_t n_slots;
+};
+
+/* The number of `text`, from 0: 0 and *ret, or TMK_ENOMEM. */
+int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret);
+void tmk_textmap_fini(struct tmk_textmap *m);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* kit/utf8.c - see utf8.h.
+ *
+ * wcwidth() would need the user's locale, and a table printed into a file should look the same
+ * everywhere: the ranges of wide characters are few and stand here. */
+#include "kit/utf8.h"
+
+#include <stdbool.h>
+
+static const struct {
+    uint32_t first, last;
+} wide[] = {
+    {0x1100, 0x115f}, {0x2e80, 0x303e},   {0x3041, 0x33ff},   {0x3400, 0x4dbf},   {0x4e00, 0x9fff},
+    {0xa000, 0xa4cf}, {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe4f},   {0xff00, 0xff60},
+    {0xffe0, 0xffe6}, {0x1f300, 0x1f64f}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
+};
+
+static bool is_control(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+static size_t width_of(uint32_t c)
+{
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
+        if (c >= wide[i].first && c <= wide[i].last)
+            return 2;
+    return c >= 0x300 && c <= 0x36f ? 0 : 1; /* accents that combine */
+}
+
+uint32_t tmk_utf8_next(const char **at)
+{
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    const unsigned char *s = (const unsigned char *)*at;
+    if (s[0] == 0)
+        return 0;
+    *at += 1;
+    if (s[0] < 0x80)
+        return s[0];
+    int more = s[0] >= 0xf0 && s[0] < 0xf5 ? 3 : s[0] >= 0xe0 && s[0] < 0xf0 ? 2 : 1;
+    if (s[0] < 0xc2 || s[0] >= 0xf5)
+        return TMK_UTF8_BAD;
+    uint32_t c = s[0] & (0x3fu >> more);
+    for (int i = 1; i <= more; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return TMK_UTF8_BAD;
+        c = c << 6 | (s[i] & 0x3f);
+    }
+    if (c < least[more] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+        return TMK_UTF8_BAD;
+    *at += more;
+    return c;
+}
+
+size_t tmk_utf8_width(const char *text)
+{
+    size_t width = 0;
+    for (uint32_t c; (c = tmk_utf8_next(&text)) != 0;)
+        width += is_control(c) ? 1 : width_of(c);
+    return width;
+}
+
+/* Write characters until `width` columns are full. */
+static size_t write_some(FILE *out, const char *text, size_t width)
+{
+    size_t written = 0;
+    for (;;) {
+        const char *from = text;
+        uint32_t c = tmk_utf8_next(&text);
+        if (c == 0)
+            return written;
+        bool odd = c == TMK_UTF8_BAD || is_control(c);
+        size_t columns = odd ? 1 : width_of(c);
+        if (written + columns > width)
+            return written;
+        written += columns;
+        if (odd)
+            fputs("\xef\xbf\xbd", out);
+        else
+            fwrite(from, 1, (size_t)(text - from), out);
+    }
+}
+
+size_t tmk_utf8_write(FILE *out, const char *text, size_t width, enum tmk_cut cut)
+{
+    size_t whole = tmk_utf8_width(text);
+    if (whole <= width)
+        return write_some(out, text, width);
+    if (width == 0)
+        return 0;
+    if (cut == TMK_CUT_END) {
+        size_t written = write_some(out, text, width - 1);
+        fputs("…", out);
+        return written + 1;
+    }
+    fputs("…", out);
+    for (; whole > width - 1; whole = tmk_utf8_width(text))
+        (void)tmk_utf8_next(&text);
+    return 1 + write_some(out, text, width - 1);
+}

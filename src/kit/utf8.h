@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* kit/utf8.h - texts of strangers on a screen: decode, measure, cut.
+ *
+ * Bytes that are not UTF-8 and control characters count as one column and are shown as U+FFFD, so
+ * that a hostile name can neither break a table nor drive the terminal. */
+#ifndef TMK_KIT_UTF8_H
+#define TMK_KIT_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { TMK_UTF8_BAD = 0xfffd };
+
+/* The character at *at, which is moved behind it; 0 at the end. TMK_UTF8_BAD for a byte that does
+ * not belong. */
+uint32_t tmk_utf8_next(const char **at);
+
+/* Columns that `text` takes. */
+size_t tmk_utf8_width(const char *text);
+
+enum tmk_cut { TMK_CUT_END, TMK_CUT_START };
+
+/* Write `text` in at most `width` columns; what does not fit becomes one "…" at the end, or at the
+ * start (paths: their end says most). Returns the columns written. */
+size_t tmk_utf8_write(FILE *out, const char *text, size_t width, enum tmk_cut cut);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/group.c - see group.h.
+ *
+ * A key has a number in the trace (context, stack, string id). The first block with a number finds
+ * its row by text, since one text may have several numbers; later blocks find it by number. */
+#include "passes/group.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kit/arena.h"
+#include "kit/grow.h"
+#include "kit/textmap.h"
+
+enum { N_CATEGORIES = 256, MAX_FRAMES = 256 };
+
+struct tmk_group {
+    const struct tmk_labels *labels;
+    enum tmk_by by;
+    uint32_t *row_of; /* by number: row + 1 */
+    uint32_t n_numbers;
+    struct tmk_textmap keys;
+    struct tmk_peak_row *rows;
+    uint64_t n_rows, row_room;
+    struct tmk_arena texts;
+    bool failed;
+};
+
+/* ---- labels ---- */
+
+int tmk_labels_init(struct tmk_labels *l, const struct tmk_process *p, const struct tmk_state *s)
+{
+    *l = (struct tmk_labels){.p = p, .n_contexts = s->n_contexts + 1};
+    l->modules = calloc(l->n_contexts, sizeof *l->modules);
+    l->stages = calloc(l->n_contexts, sizeof *l->stages);
+    if (!l->modules || !l->stages) {
+        tmk_labels_fini(l);
+        return TMK_ENOMEM;
+    }
+    for (uint32_t i = 1; i < l->n_contexts; i++) {
+        l->modules[i] = tmk_context_module(p, s, i);
+        l->stages[i] = tmk_context_stage(p, s, i);
+    }
+    return 0;
+}
+
+void tmk_labels_fini(struct tmk_labels *l)
+{
+    free(l->modules);
+    free(l->stages);
+    *l = (struct tmk_labels){0};
+}
+
+/* ---- numbers and texts ---- */
+
+static uint32_t n_numbers(const struct tmk_labels *l, enum tmk_by by)
+{
+    switch (by) {
+    case TMK_BY_CATEGORY:
+        return N_CATEGORIES;
+    case TMK_BY_STACK:
+    case TMK_BY_SITE:
+        return tmk_reader_n_stacks(l->p->reader) + 1;
+    case TMK_BY_TENSOR:
+        return tmk_reader_n_strings(l->p->reader) + 1;
+    default:
+        return l->n_contexts;
+    }
+}
+
+static bool is_stack(enum tmk_by by)
+{
+    return by == TMK_BY_STACK || by == TMK_BY_SITE;
+}
+
+static uint32_t number_of(const struct tmk_group *g, const struct tmk_block *b)
+{
+    uint32_t number = g->by == TMK_BY_CATEGORY ? b->category
+                      : is_stack(g->by)        ? b->stack
+                      : g->by == TMK_BY_TENSOR ? b->name
+                                               : b->context;
+    return number < g->n_numbers ? number : 0;
+}
+
+static void write_frames(FILE *out, const struct tmk_reader *r, const struct tmk_stack *frames,
+                         uint32_t max_frames)
+{
+    for (uint32_t i = 0; i < frames->n_frames && i < max_frames; i++) {
+        struct tmk_frame f = {0};
+        (void)tmk_reader_frame(r, frames->frames[i], &f);
+        const char *file = tmk_reader_string(r, f.file);
+        const char *function = tmk_reader_string(r, f.function);
+        fprintf(out, "%s%s:%u %s", i ? "\n" : "", file ? file : "?", (unsigned)f.line,
+                function ? function : "?");
+    }
+}
+
+/* The frames, a line each; the first line is the key that is shown. NULL: unknown. */
+static const char *stack_text(struct tmk_group *g, uint32_t stack)
+{
+    const struct tmk_reader *r = g->labels->p->reader;
+    struct tmk_stack frames;
+    if (!tmk_reader_stack(r, stack, &frames) || frames.n_frames == 0)
+        return NULL;
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    if (out)
+        write_frames(out, r, &frames, g->by == TMK_BY_SITE ? 1 : MAX_FRAMES);
+    const char *kept = out && fclose(out) == 0 ? tmk_arena_text(&g->texts, text, n) : NULL;
+    free(text);
+    g->failed |= !kept;
+    return kept;
+}
+
+static const char *text_of(struct tmk_group *g, uint32_t number)
+{
+    switch (g->by) {
+    case TMK_BY_CATEGORY:
+        return tmk_category_name((uint8_t)number);
+    case TMK_BY_MODULE:
+        return g->labels->modules[number];
+    case TMK_BY_STAGE:
+        return g->labels->stages[number];
+    case TMK_BY_STACK:
+    case TMK_BY_SITE:
+        return stack_text(g, number);
+    case TMK_BY_TENSOR:
+        return tmk_reader_string(g->labels->p->reader, number);
+    }
+    return NULL;
+}
+
+/* ---- rows ---- */
+
+static const char *shown_key(struct tmk_group *g, const char *text)
+{
+    const char *line = text && g->by == TMK_BY_STACK ? strchr(text, '\n') : NULL;
+    return line ? tmk_arena_text(&g->texts, text, (size_t)(line - text)) : text;
+}
+
+static bool new_number(struct tmk_group *g, uint32_t number)
+{
+    const char *text = text_of(g, number);
+    uint32_t row;
+    if (g->failed || tmk_textmap_put(&g->keys, text, &row) < 0)
+        return false;
+    if (row == g->n_rows) {
+        struct tmk_peak_row *more = tmk_grow(g->rows, g->n_rows + 1, &g->row_room, sizeof *g->rows);
+        if (!more)
+            return false;
+        g->rows = more;
+        g->rows[g->n_rows++] =
+            (struct tmk_peak_row){.key = shown_key(g, text), .stack = is_stack(g->by) ? number : 0};
+    }
+    g->row_of[number] = row + 1;
+    return true;
+}
+
+void tmk_group_add(struct tmk_group *g, const struct tmk_block *b)
+{
+    uint32_t number = number_of(g, b);
+    if (g->row_of[number] == 0 && !new_number(g, number)) {
+        g->failed = true;
+        return;
+    }
+    struct tmk_peak_row *row = &g->rows[g->row_of[number] - 1];
+    row->bytes += b->size_bytes;
+    row->n_blocks++;
+}
+
+/* Largest first; then by key, unknown last, so that the order is always the same. */
+static int by_bytes(const void *va, const void *vb)
+{
+    const struct tmk_peak_row *a = va, *b = vb;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    if (!a->key || !b->key)
+        return (a->key == NULL) - (b->key == NULL);
+    return strcmp(a->key, b->key);
+}
+
+int tmk_group_rows(struct tmk_group *g, const struct tmk_peak_row **ret_rows, uint64_t *ret_n)
+{
+    if (g->failed)
+        return TMK_ENOMEM;
+    if (g->n_rows > 0)
+        qsort(g->rows, (size_t)g->n_rows, sizeof *g->rows, by_bytes);
+    *ret_rows = g->rows;
+    *ret_n = g->n_rows;
+    return 0;
+}
+
+int tmk_group_open(const struct tmk_labels *l, enum tmk_by by, struct tmk_group **ret_group)
+{
+    struct tmk_group *g = calloc(1, sizeof *g);
+    if (!g)
+        return TMK_ENOMEM;
+    g->labels = l;
+    g->by = by;
+    g->n_numbers = n_numbers(l, by);
+    g->row_of = calloc(g->n_numbers, sizeof *g->row_of);
+    if (!g->row_of) {
+        tmk_group_close(g);
+        return TMK_ENOMEM;
+    }
+    *ret_group = g;
+    return 0;
+}
+
+struct tmk_group *tmk_group_close(struct tmk_group *g)
+{
+    if (!g)
+        return NULL;
+    free(g->row_of);
+    free(g->rows);
+    tmk_textmap_fini(&g->keys);
+    tmk_arena_fini(&g->texts);
+    free(g);
+    return NULL;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/group.h - add blocks up by what they have in common: category, module, stage, stack, name.
+ *
+ * Blocks name their context by a number of the replay's state. Labels keep the names that the
+ * numbers stand for, so that a result can be asked after the replay is gone. */
+#ifndef TMK_PASSES_GROUP_H
+#define TMK_PASSES_GROUP_H
+
+#include "model/run.h"
+
+enum tmk_by {
+    TMK_BY_CATEGORY,
+    TMK_BY_MODULE,
+    TMK_BY_STAGE,
+    TMK_BY_STACK,
+    TMK_BY_TENSOR,
+    TMK_BY_SITE, /* the innermost line of the stack alone */
+};
+
+struct tmk_peak_row {
+    const char *key; /* NULL: not known. By stack and by site: "file:line function", innermost */
+    uint32_t stack;  /* by stack and by site: the first one met, for its frames */
+    uint64_t bytes;
+    uint64_t n_blocks;
+};
+
+struct tmk_labels {
+    const struct tmk_process *p;
+    const char **modules, **stages; /* by context */
+    uint32_t n_contexts;
+};
+
+/* 0 or TMK_ENOMEM. Names are borrowed from the process's reader. fini takes a zeroed one. */
+int tmk_labels_init(struct tmk_labels *l, const struct tmk_process *p, const struct tmk_state *s);
+void tmk_labels_fini(struct tmk_labels *l);
+
+struct tmk_group;
+
+/* 0 or TMK_ENOMEM; the labels must outlive the group. */
+int tmk_group_open(const struct tmk_labels *l, enum tmk_by by, struct tmk_group **ret_group);
+struct tmk_group *tmk_group_close(struct tmk_group *g);
+/* Running out of memory is remembered and said by rows. */
+void tmk_group_add(struct tmk_group *g, const struct tmk_block *b);
+/* Largest first; borrowed until close. 0 or TMK_ENOMEM. */
+int tmk_group_rows(struct tmk_group *g, const struct tmk_peak_row **ret_rows, uint64_t *ret_n);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/ooms.c - see ooms.h. */
+#include "passes/ooms.h"
+
+#include <stdlib.h>
+
+enum { MAX_KEPT = 16, N_GROUPS = 3 };
+
+/* Blocks that may be looked at in all: bounds the time that a storm of errors costs. */
+#define MAX_LOOKED_AT 50000000u
+
+static const enum tmk_by kinds[N_GROUPS] = {TMK_BY_CATEGORY, TMK_BY_MODULE, TMK_BY_SITE};
+
+struct kept {
+    struct tmk_oom oom;
+    struct tmk_labels labels;
+    struct tmk_group *groups[N_GROUPS];
+};
+
+struct tmk_ooms {
+    const struct tmk_process *p;
+    struct kept kept[MAX_KEPT];
+    uint64_t n, n_kept, n_looked_at;
+    bool failed;
+};
+
+static void forget(struct kept *k)
+{
+    for (int g = 0; g < N_GROUPS; g++)
+        tmk_group_close(k->groups[g]);
+    tmk_labels_fini(&k->labels);
+    *k = (struct kept){0};
+}
+
+static uint64_t allocated_on(const struct tmk_state *s, uint16_t device)
+{
+    for (uint32_t i = 0; i < s->n_devices; i++)
+        if (s->devices[i].device == device)
+            return s->devices[i].allocated_bytes;
+    return 0;
+}
+
+static int add_up_holders(struct kept *k, const struct tmk_process *p, const struct tmk_state *s)
+{
+    int rc = tmk_labels_init(&k->labels, p, s);
+    for (int g = 0; g < N_GROUPS && rc == 0; g++) {
+        rc = tmk_group_open(&k->labels, kinds[g], &k->groups[g]);
+        for (uint32_t i = 1; i <= s->n_entries && rc == 0; i++)
+            if (s->entries[i].live && s->entries[i].device == k->oom.device)
+                tmk_group_add(k->groups[g], &s->entries[i]);
+    }
+    return rc;
+}
+
+static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                     struct tmk_block *b)
+{
+    (void)b;
+    struct tmk_ooms *o = arg;
+    const struct tmk_state *s = &rp->state;
+    if (ev->kind != TMK_KIND_OOM)
+        return;
+    o->n++;
+    struct kept *k = &o->kept[o->n_kept < MAX_KEPT ? o->n_kept++ : MAX_KEPT - 1];
+    forget(k);
+    uint32_t context = tmk_state_thread_context(s, ev->thread);
+    k->oom = (struct tmk_oom){
+        .time_ns = ev->time_ns,
+        .step = s->step,
+        .device = ev->device,
+        .requested_bytes = ev->size_bytes,
+        .capacity_bytes = ev->capacity_bytes,
+        .allocated_bytes = allocated_on(s, ev->device),
+        .module = context ? tmk_context_module(o->p, s, context) : NULL,
+        .stage = context ? tmk_context_stage(o->p, s, context) : NULL,
+    };
+    k->oom.has_site = tmk_stack_site(o->p, ev->stack, &k->oom.site);
+    o->n_looked_at += s->n_entries;
+    if (o->n_looked_at <= MAX_LOOKED_AT && add_up_holders(k, o->p, s) < 0)
+        o->failed = true;
+}
+
+struct tmk_visitor tmk_ooms_visitor(struct tmk_ooms *o)
+{
+    return (struct tmk_visitor){.arg = o, .event = on_event};
+}
+
+int tmk_ooms_finish(struct tmk_ooms *o, struct tmk_error *err)
+{
+    return o->failed ? tmk_fail(err, TMK_ENOMEM, "no memory for the out-of-memory events") : 0;
+}
+
+uint64_t tmk_ooms_n(const struct tmk_ooms *o)
+{
+    return o->n;
+}
+
+uint64_t tmk_ooms_n_kept(const struct tmk_ooms *o)
+{
+    return o->n_kept;
+}
+
+const struct tmk_oom *tmk_ooms_get(const struct tmk_ooms *o, uint64_t i)
+{
+    return &o->kept[i].oom;
+}
+
+int tmk_ooms_holders(const struct tmk_ooms *o, uint64_t i, enum tmk_by by,
+                     const struct tmk_peak_row **ret_rows, uint64_t *ret_n)
+{
+    for (int g = 0; g < N_GROUPS; g++)
+        if (kinds[g] == by && o->kept[i].groups[g])
+            return tmk_group_rows(o->kept[i].groups[g], ret_rows, ret_n);
+    *ret_rows = NULL;
+    *ret_n = 0;
+    return 0;
+}
+
+int tmk_ooms_open(const struct tmk_process *p, struct tmk_ooms **ret_ooms)
+{
+    struct tmk_ooms *o = calloc(1, sizeof *o);
+    if (!o)
+        return TMK_ENOMEM;
+    o->p = p;
+    *ret_ooms = o;
+    return 0;
+}
+
+struct tmk_ooms *tmk_ooms_close(struct tmk_ooms *o)
+{
+    if (!o)
+        return NULL;
+    for (int i = 0; i < MAX_KEPT; i++)
+        forget(&o->kept[i]);
+    free(o);
+    return NULL;
+}

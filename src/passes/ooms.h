@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/ooms.h - every refused allocation, with who held the memory at that moment.
+ *
+ * Holders are added up while the sweep stands at the event. A program that catches the error may
+ * meet it thousands of times: the first ones and the last are kept, all are counted. */
+#ifndef TMK_PASSES_OOMS_H
+#define TMK_PASSES_OOMS_H
+
+#include "model/run.h"
+#include "passes/group.h"
+
+struct tmk_oom {
+    uint64_t time_ns; /* trace time */
+    int64_t step;     /* TMK_NO_STEP: before the first */
+    uint16_t device;
+    uint64_t requested_bytes;
+    uint64_t capacity_bytes;  /* 0: not known */
+    uint64_t allocated_bytes; /* on the device then */
+    bool has_site;
+    struct tmk_site_text site;  /* who asked */
+    const char *module, *stage; /* NULL: none */
+};
+
+struct tmk_ooms;
+
+int tmk_ooms_open(const struct tmk_process *p, struct tmk_ooms **ret_ooms);
+struct tmk_ooms *tmk_ooms_close(struct tmk_ooms *o);
+struct tmk_visitor tmk_ooms_visitor(struct tmk_ooms *o);
+/* After the sweep: 0 or TMK_ENOMEM. */
+int tmk_ooms_finish(struct tmk_ooms *o, struct tmk_error *err);
+
+uint64_t tmk_ooms_n(const struct tmk_ooms *o);      /* that happened */
+uint64_t tmk_ooms_n_kept(const struct tmk_ooms *o); /* in order; the last kept is the last of all */
+const struct tmk_oom *tmk_ooms_get(const struct tmk_ooms *o, uint64_t i);
+/* What was alive on the device then, by category, module or site; borrowed until close. n is 0
+ * where holders were not added up. */
+int tmk_ooms_holders(const struct tmk_ooms *o, uint64_t i, enum tmk_by by,
+                     const struct tmk_peak_row **ret_rows, uint64_t *ret_n);
+
+#endif

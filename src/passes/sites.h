@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/sites.h - which lines of code allocate most, over the whole run.
+ *
+ * Counts by stack while sweeping, by line at the end: stacks that end in the same line are one. */
+#ifndef TMK_PASSES_SITES_H
+#define TMK_PASSES_SITES_H
+
+#include "model/run.h"
+
+struct tmk_site_total {
+    bool is_known; /* else the allocations that came without a stack */
+    struct tmk_site_text site;
+    uint64_t n_allocs;
+    uint64_t bytes;
+    uint64_t live_blocks; /* of these, at the end */
+    uint64_t live_bytes;
+};
+
+struct tmk_sites;
+
+/* 0 or TMK_ENOMEM. Visit, finish with the replay, then ask. */
+int tmk_sites_open(const struct tmk_process *p, struct tmk_sites **ret_sites);
+struct tmk_sites *tmk_sites_close(struct tmk_sites *s);
+struct tmk_visitor tmk_sites_visitor(struct tmk_sites *s);
+int tmk_sites_finish(struct tmk_sites *s, const struct tmk_replay *rp, struct tmk_error *err);
+
+/* Most bytes first. Texts are borrowed from the process's reader. */
+uint64_t tmk_sites_n(const struct tmk_sites *s);
+const struct tmk_site_total *tmk_sites_get(const struct tmk_sites *s, uint64_t i);
+
+/* Numbers of the at most `n` sites with most bytes alive at the end, most first; sites with none
+ * are left out. Returns how many were written to `ret`. */
+uint64_t tmk_sites_top_live(const struct tmk_sites *s, uint64_t n, uint64_t *ret);
+
+#endif

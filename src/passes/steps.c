@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/steps.c - see steps.h.
+ *
+ * Growing or not is judged by what is alive when a step ends. The first tenth is left out (caches
+ * fill, optimizers make their state); the rest is cut into four windows and each window's least
+ * value taken, which a spike does not touch. If these four rise each time, and the last is above
+ * all of the first window, memory grows, by however little; if they differ by less than a
+ * thousandth, it is steady; if they fall each time, it shrinks. A fitted line was rejected: it
+ * calls one late spike a growth. */
+#include "passes/steps.h"
+
+#include <stdlib.h>
+
+#include "kit/grow.h"
+
+enum { N_WINDOWS = 4, STEADY_PART = 1000, FIRST_SHOWN = 3 };
+
+struct tmk_steps {
+    const struct tmk_step_row **rows;
+    uint64_t n_rows, room;
+    uint64_t n_before;
+};
+
+const struct tmk_step_row *tmk_steps_peak(const struct tmk_process *p, bool any_device,
+                                          uint16_t device)
+{
+    const struct tmk_step_row *best = NULL;
+    for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++) {
+        const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i);
+        if ((any_device || row->device == device) && (!best || row->peak_bytes > best->peak_bytes))
+            best = row;
+    }
+    return best;
+}
+
+/* ---- rows ---- */
+
+int tmk_steps_open(const struct tmk_process *p, uint16_t device, struct tmk_steps **ret_steps)
+{
+    struct tmk_steps *s = calloc(1, sizeof *s);
+    if (!s)
+        return TMK_ENOMEM;
+    for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++) {
+        const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i);
+        if (row->device != device)
+            continue;
+        if (row->step == TMK_NO_STEP) {
+            s->n_before += row->n_allocs;
+            continue;
+        }
+        const struct tmk_step_row **more = tmk_grow(s->rows, s->n_rows + 1, &s->room, sizeof *more);
+        if (!more) {
+            tmk_steps_close(s);
+            return TMK_ENOMEM;
+        }
+        s->rows = more;
+        s->rows[s->n_rows++] = row;
+    }
+    *ret_steps = s;
+    return 0;
+}
+
+struct tmk_steps *tmk_steps_close(struct tmk_steps *s)
+{
+    if (!s)
+        return NULL;
+    free(s->rows);
+    free(s);
+    return NULL;
+}
+
+uint64_t tmk_steps_n(const struct tmk_steps *s)
+{
+    return s->n_rows;
+}
+
+const struct tmk_step_row *tmk_steps_get(const struct tmk_steps *s, uint64_t i)
+{
+    return s->rows[i];
+}
+
+/* ---- trend ---- */
+
+/* The last row is mostly open, and a step that was cut short says nothing about its end. */
+static uint64_t n_finished(const struct tmk_steps *s)
+{
+    uint64_t n = s->n_rows;
+    while (n > 0 && s->rows[n - 1]->open)
+        n--;
+    return n;
+}
+
+struct window {
+    uint64_t low, high; /* rows with the least and the most bytes at their end */
+};
+
+static struct window look_at(const struct tmk_steps *s, uint64_t from, uint64_t to)
+{
+    struct window w = {from, from};
+    for (uint64_t i = from + 1; i < to; i++) {
+        if (s->rows[i]->end_bytes < s->rows[w.low]->end_bytes)
+            w.low = i;
+        if (s->rows[i]->end_bytes > s->rows[w.high]->end_bytes)
+            w.high = i;
+    }
+    return w;
+}
+
+static void judge(const struct tmk_steps *s, uint64_t n, struct tmk_steps_digest *d)
+{
+    uint64_t first = n / 10 + 1, span = n - first;
+    struct window w[N_WINDOWS];
+    uint64_t least[N_WINDOWS], low = UINT64_MAX, high = 0;
+    bool rises = true, falls = true;
+    for (uint64_t i = 0; i < N_WINDOWS; i++) {
+        w[i] = look_at(s, first + span * i / N_WINDOWS, first + span * (i + 1) / N_WINDOWS);
+        least[i] = s->rows[w[i].low]->end_bytes;
+        low = least[i] < low ? least[i] : low;
+        high = least[i] > high ? least[i] : high;
+        rises &= i == 0 || least[i] > least[i - 1];
+        falls &= i == 0 || least[i] < least[i - 1];
+    }
+    rises &= least[N_WINDOWS - 1] > s->rows[w[0].high]->end_bytes;
+    d->trend = rises                              ? TMK_TREND_GROWING
+               : high - low <= high / STEADY_PART ? TMK_TREND_STEADY
+               : falls                            ? TMK_TREND_SHRINKING
+                                                  : TMK_TREND_VARYING;
+    if (d->trend == TMK_TREND_GROWING || d->trend == TMK_TREND_SHRINKING)
+        d->bytes_per_step = ((double)least[N_WINDOWS - 1] - (double)least[0]) /
+                            (double)(w[N_WINDOWS - 1].low - w[0].low);
+}
+
+struct tmk_steps_digest tmk_steps_digest(const struct tmk_steps *s)
+{
+    struct tmk_steps_digest d = {.n_steps = s->n_rows, .n_before = s->n_before};
+    uint64_t n = n_finished(s);
+    if (n > 0)
+        d.mean_ns = (s->rows[n - 1]->end_ns - s->rows[0]->start_ns) / n;
+    if (n >= TMK_TREND_MIN_STEPS)
+        judge(s, n, &d);
+    return d;
+}
+
+/* ---- picking ---- */
+
+static int by_number(const void *va, const void *vb)
+{
+    const uint64_t a = *(const uint64_t *)va, b = *(const uint64_t *)vb;
+    return (a > b) - (a < b);
+}
+
+static bool is_in(const uint64_t *numbers, uint64_t n, uint64_t number)
+{
+    for (uint64_t i = 0; i < n; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+/* The row with the largest peak that is not picked yet. */
+static uint64_t largest_left(const struct tmk_steps *s, const uint64_t *picked, uint64_t n)
+{
+    uint64_t best = UINT64_MAX;
+    for (uint64_t i = 0; i < s->n_rows; i++)
+        if ((best == UINT64_MAX || s->rows[i]->peak_bytes > s->rows[best]->peak_bytes) &&
+            !is_in(picked, n, i))
+            best = i;
+    return best;
+}
+
+uint64_t tmk_steps_pick(const struct tmk_steps *s, uint64_t n_shown, uint64_t *ret)
+{
+    uint64_t n = 0;
+    if (s->n_rows <= n_shown) {
+        for (; n < s->n_rows; n++)
+            ret[n] = n;
+        return n;
+    }
+    uint64_t edge = n_shown / 3 < FIRST_SHOWN ? n_shown / 3 : FIRST_SHOWN;
+    for (uint64_t i = 0; i < edge; i++) {
+        ret[n++] = i;
+        ret[n++] = s->n_rows - 1 - i;
+    }
+    for (; n < n_shown; n++)
+        ret[n] = largest_left(s, ret, n);
+    qsort(ret, (size_t)n, sizeof *ret, by_number);
+    return n;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/timeline.c - see timeline.h.
+ *
+ * Parts are closed as time passes their end, so an event costs a comparison and at most two stores.
+ * A device that appears late gets parts of zeros before. */
+#include "passes/timeline.h"
+
+#include <stdlib.h>
+
+struct track {
+    uint16_t device;
+    uint64_t bytes; /* now */
+    struct tmk_timeline_part *parts;
+};
+
+struct tmk_timeline {
+    uint64_t start_ns, end_ns;
+    uint32_t n_parts;
+    uint32_t at;      /* the part that time is in */
+    uint64_t next_ns; /* where the next one starts */
+    uint64_t known_ns;
+    int64_t step;
+    bool has_begun; /* time is in the span; before, only the value now counts */
+    bool failed;
+    struct track tracks[TMK_MAX_DEVICES]; /* in the state's order */
+    uint32_t n_tracks;
+};
+
+/* Start of part i; part n_parts would start where the last ends. */
+static uint64_t part_start(const struct tmk_timeline *t, uint32_t i)
+{
+    unsigned __int128 span = t->end_ns - t->start_ns;
+    return t->start_ns + (uint64_t)(span * i / t->n_parts);
+}
+
+static void enter_part(struct tmk_timeline *t, uint32_t i)
+{
+    t->at = i;
+    t->next_ns = i + 1 < t->n_parts ? part_start(t, i + 1) : UINT64_MAX;
+    for (uint32_t d = 0; d < t->n_tracks; d++) {
+        struct tmk_timeline_part *part = &t->tracks[d].parts[i];
+        part->max_bytes = part->min_bytes = t->tracks[d].bytes;
+    }
+}
+
+static void leave_part(struct tmk_timeline *t)
+{
+    for (uint32_t d = 0; d < t->n_tracks; d++) {
+        t->tracks[d].parts[t->at].last_bytes = t->tracks[d].bytes;
+        t->tracks[d].parts[t->at].step = t->step;
+    }
+}
+
+static void go_to(struct tmk_timeline *t, uint64_t ns)
+{
+    t->has_begun |= ns >= t->start_ns;
+    while (ns >= t->next_ns) {
+        leave_part(t);
+        enter_part(t, t->at + 1);
+    }
+}
+
+static void add_track(struct tmk_timeline *t, uint16_t device)
+{
+    struct tmk_timeline_part *parts = calloc(t->n_parts, sizeof *parts);
+    if (!parts) {
+        t->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < t->n_parts; i++) {
+        parts[i].start_ns = part_start(t, i);
+        parts[i].end_ns = part_start(t, i + 1);
+        parts[i].step = t->n_tracks ? t->tracks[0].parts[i].step : TMK_NO_STEP;
+    }
+    t->tracks[t->n_tracks++] = (struct track){.device = device, .parts = parts};
+}
+
+static void set_bytes(struct tmk_timeline *t, struct track *track, uint64_t bytes)
+{
+    struct tmk_timeline_part *part = &track->parts[t->at];
+    track->bytes = bytes;
+    if (bytes > part->max_bytes || !t->has_begun)
+        part->max_bytes = bytes;
+    if (bytes < part->min_bytes || !t->has_begun)
+        part->min_bytes = bytes;
+}
+
+/* Bring all tracks to what the state says. */
+static void take_over(struct tmk_timeline *t, const struct tmk_state *s)
+{
+    while (t->n_tracks < s->n_devices && !t->failed)
+        add_track(t, s->devices[t->n_tracks].device);
+    for (uint32_t i = 0; i < t->n_tracks; i++)
+        if (t->tracks[i].bytes != s->devices[i].allocated_bytes)
+            set_bytes(t, &t->tracks[i], s->devices[i].allocated_bytes);
+}
+
+static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                     struct tmk_block *b)
+{
+    (void)b;
+    struct tmk_timeline *t = arg;
+    if (ev->kind != TMK_KIND_ALLOC && ev->kind != TMK_KIND_FREE && ev->kind != TMK_KIND_STEP)
+        return;
+    if (ev->time_ns > t->end_ns)
+        return;
+    if (ev->time_ns >= t->next_ns || !t->has_begun)
+        go_to(t, ev->time_ns);
+    if (ev->kind == TMK_KIND_STEP)
+        t->step = ev->step;
+    else
+        take_over(t, &rp->state);
+}
+
+static void on_restored(void *arg, const struct tmk_replay *rp)
+{
+    struct tmk_timeline *t = arg;
+    if (rp->n_replayed == 0)
+        t->known_ns = rp->state.now_ns;
+    if (rp->state.now_ns > t->end_ns)
+        return;
+    go_to(t, rp->state.now_ns);
+    t->step = rp->state.step;
+    take_over(t, &rp->state);
+}
+
+struct tmk_visitor tmk_timeline_visitor(struct tmk_timeline *t)
+{
+    return (struct tmk_visitor){.arg = t, .event = on_event, .restored = on_restored};
+}
+
+int tmk_timeline_finish(struct tmk_timeline *t)
+{
+    while (t->at + 1 < t->n_parts) {
+        leave_part(t);
+        enter_part(t, t->at + 1);
+    }
+    leave_part(t);
+    return t->failed ? TMK_ENOMEM : 0;
+}
+
+uint32_t tmk_timeline_n_devices(const struct tmk_timeline *t)
+{
+    return t->n_tracks;
+}
+
+uint16_t tmk_timeline_device(const struct tmk_timeline *t, uint32_t i)
+{
+    return t->tracks[i].device;
+}
+
+const struct tmk_timeline_part *tmk_timeline_parts(const struct tmk_timeline *t, uint32_t device_i)
+{
+    return t->tracks[device_i].parts;
+}
+
+uint32_t tmk_timeline_n_parts(const struct tmk_timeline *t)
+{
+    return t->n_parts;
+}
+
+uint64_t tmk_timeline_known_ns(const struct tmk_timeline *t)
+{
+    return t->known_ns;
+}
+
+int tmk_timeline_open(uint64_t start_ns, uint64_t end_ns, uint32_t n_parts,
+                      struct tmk_timeline **ret_timeline)
+{
+    struct tmk_timeline *t = calloc(1, sizeof *t);
+    if (!t)
+        return TMK_ENOMEM;
+    t->start_ns = start_ns;
+    t->end_ns = end_ns < start_ns ? start_ns : end_ns;
+    t->n_parts = n_parts ? n_parts : 1;
+    t->step = TMK_NO_STEP;
+    enter_part(t, 0);
+    *ret_timeline = t;
+    return 0;
+}
+
+struct tmk_timeline *tmk_timeline_close(struct tmk_timeline *t)
+{
+    if (!t)
+        return NULL;
+    for (uint32_t i = 0; i < t->n_tracks; i++)
+        free(t->tracks[i].parts);
+    free(t);
+    return NULL;
+}

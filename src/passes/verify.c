@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/verify.c - see verify.h.
+ *
+ * One replay does the work. Between two chunks its state is what the next chunk's context has to
+ * say; the visitor's progress call is that moment. */
+#include "passes/verify.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kit/arena.h"
+#include "kit/grow.h"
+#include "trace/snapshot.h"
+
+enum { MAX_KEPT = 50, MAX_TEXT = 240 };
+
+struct list {
+    struct tmk_finding *items;
+    uint64_t n, room;
+};
+
+struct tmk_verify {
+    struct tmk_process *p;
+    struct tmk_reader *r;
+    const struct tmk_visitor *progress;
+    struct tmk_replay rp;
+    bool has_replay;
+    bool *bad;            /* by chunk: its payload cannot be used */
+    uint64_t offset;      /* of the chunk being replayed */
+    uint64_t n_undefined; /* references to definitions that are not there */
+    uint64_t undefined_at;
+    uint64_t n_rows_compared;
+    struct tmk_cursor ahead; /* for the next chunk's dictionaries */
+    bool failed;             /* out of memory */
+    struct list findings, notes;
+    struct tmk_arena texts;
+    struct tmk_verdict verdict;
+};
+
+/* ---- findings ---- */
+
+static void keep(struct tmk_verify *v, struct list *list, uint64_t offset, const char *text)
+{
+    struct tmk_finding *more = tmk_grow(list->items, list->n + 1, &list->room, sizeof *more);
+    char *copy = tmk_arena_format(&v->texts, "%s", text);
+    if (more)
+        list->items = more;
+    if (!more || !copy)
+        v->failed = true;
+    else
+        list->items[list->n++] = (struct tmk_finding){.offset = offset, .text = copy};
+}
+
+__attribute__((format(printf, 3, 4))) static void find(struct tmk_verify *v, uint64_t offset,
+                                                       const char *format, ...)
+{
+    char text[MAX_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (v->verdict.n_findings++ < MAX_KEPT)
+        keep(v, &v->findings, offset, text);
+}
+
+__attribute__((format(printf, 2, 3))) static void note(struct tmk_verify *v, const char *format,
+                                                       ...)
+{
+    char text[MAX_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    keep(v, &v->notes, 0, text);
+}
+
+/* "... is A here, replaying gives B": true when they differ. */
+static bool differ(struct tmk_verify *v, uint64_t offset, const char *what, uint64_t here,
+                   uint64_t replayed)
+{
+    if (here != replayed)
+        find(v, offset, "%s: %" PRIu64 " is written, replaying gives %" PRIu64, what, here,
+             replayed);
+    return here != replayed;
+}
+
+/* ---- header and chunks ---- */
+
+static void check_header(struct tmk_verify *v)
+{
+    const struct tmk_damage *d = tmk_reader_damage(v->r);
+    if (d->info_lost)
+        find(v, 0, "the header's text has a wrong checksum");
+    if (d->status_lost)
+        find(v, TMK_STATUS_OFFSET, "both copies of the status have a wrong checksum");
+    if (d->n_places > 0)
+        find(v, d->first_offset,
+             "%" PRIu64 " bytes in %" PRIu32 " places belong to no chunk (damaged or cut off)",
+             d->n_bytes, d->n_places);
+}
+
+/* Chunks follow each other without gaps, from the oldest that counts to the last. */
+static void check_sequence(struct tmk_verify *v)
+{
+    const struct tmk_status *status = tmk_reader_status(v->r);
+    uint32_t n = tmk_reader_n_chunks(v->r);
+    bool known = !tmk_reader_damage(v->r)->status_lost;
+    uint64_t expected = known ? status->oldest_seq : 1;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct tmk_chunk_ref *ref = tmk_reader_chunk(v->r, i);
+        if (ref->header.seq != expected)
+            find(v, ref->offset, "chunk %" PRIu64 " follows, chunk %" PRIu64 " is missing",
+                 ref->header.seq, expected);
+        expected = ref->header.seq + 1;
+    }
+    if (known && status->last_seq >= expected)
+        find(v, tmk_reader_end(v->r), "the last chunk is %" PRIu64 ", %" PRIu64 " was written",
+             expected - 1, status->last_seq);
+}
+
+static void check_payloads(struct tmk_verify *v)
+{
+    for (uint32_t i = 0; i < v->verdict.n_chunks; i++) {
+        const struct tmk_chunk_ref *ref = tmk_reader_chunk(v->r, i);
+        struct tmk_view payload;
+        struct tmk_error err = {0};
+        v->bad[i] = tmk_reader_payload(v->r, i, &payload, &err) < 0;
+        if (v->bad[i])
+            find(v, ref->offset, "%s", err.text);
+        else if (ref->header.codec != 0 || ref->header.kind == 0 ||
+                 ref->header.kind > TMK_CHUNK_CHECKPOINT)
+            note(v, "a chunk of kind %u, codec %u was skipped: a newer tidemark knows it",
+                 ref->header.kind, ref->header.codec);
+    }
+}
+
+/* ---- between chunks ---- */
+
+/* Blocks that the recorder could not follow are missing from its contexts, not from ours. */
+static bool has_untracked(const struct tmk_verify *v)
+{
+    return tmk_reader_status(v->r)->n_untracked > 0;
+}
+
+struct range_check {
+    const struct tmk_state *s;
+    uint32_t thread;
+    uint64_t depth; /* of the next range of that thread */
+    uint64_t n, n_same;
+};
+
+/* The open ranges of a thread lie innermost first; the context has them outermost first. */
+static const struct tmk_open_range *range_at(const struct tmk_state *s, uint32_t thread,
+                                             uint64_t from_outside)
+{
+    uint64_t depth = 0;
+    uint32_t top = thread < s->n_threads ? s->thread_top[thread] : 0;
+    for (uint32_t r = top; r; r = s->ranges[r - 1].outer)
+        depth++;
+    if (from_outside >= depth)
+        return NULL;
+    uint32_t r = top;
+    for (uint64_t skip = depth - 1 - from_outside; skip > 0; skip--)
+        r = s->ranges[r - 1].outer;
+    return &s->ranges[r - 1];
+}
+
+static void compare_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
+                          uint64_t start_ns)
+{
+    struct range_check *c = arg;
+    if (c->n == 0 || thread != c->thread)
+        c->depth = 0;
+    c->thread = thread;
+    const struct tmk_open_range *r = range_at(c->s, thread, c->depth++);
+    c->n++;
+    c->n_same += r && r->kind == kind && r->name == name && r->start_ns == start_ns;
+}
+
+/* Threads with deeper nests than this are left out of contexts. */
+enum { DEEPEST_WRITTEN = 1000 };
+
+static uint64_t n_open_ranges(const struct tmk_state *s)
+{
+    uint64_t n = 0;
+    for (uint32_t t = 0; t < s->n_threads; t++) {
+        uint64_t depth = 0;
+        for (uint32_t r = s->thread_top[t]; r; r = s->ranges[r - 1].outer)
+            depth++;
+        n += depth <= DEEPEST_WRITTEN ? depth : 0;
+    }
+    return n;
+}
+
+static void compare_devices(struct tmk_verify *v, uint64_t offset,
+                            const struct tmk_context_head *head)
+{
+    const struct tmk_state *s = &v->rp.state;
+    differ(v, offset, "devices in the context", head->n_devices, s->n_devices);
+    for (uint32_t i = 0; i < head->n_devices && i < s->n_devices && !has_untracked(v); i++) {
+        char name[24], what[64];
+        tmk_device_name(head->devices[i].device, name);
+        snprintf(what, sizeof what, "bytes allocated on %s", name);
+        differ(v, offset, what, head->devices[i].allocated_bytes, s->devices[i].allocated_bytes);
+        snprintf(what, sizeof what, "most bytes allocated on %s", name);
+        differ(v, offset, what, head->devices[i].max_bytes, s->devices[i].max_bytes);
+    }
+}
+
+static void compare_context(struct tmk_verify *v, const struct tmk_chunk_ref *ref,
+                            struct tmk_view context)
+{
+    const struct tmk_state *s = &v->rp.state;
+    struct tmk_context_head head;
+    struct range_check ranges = {.s = s};
+    if (tmk_context_read_head(&context, ref->header.start_ns, &head) < 0 ||
+        tmk_context_read_ranges(&context, ref->header.start_ns, compare_range, &ranges) < 0) {
+        find(v, ref->offset, "the chunk's context makes no sense");
+        return;
+    }
+    v->verdict.n_contexts++;
+    compare_devices(v, ref->offset, &head);
+    differ(v, ref->offset, "start of the step", head.step_start_ns, s->step_start_ns);
+    differ(v, ref->offset, "module events of the step", head.n_step_module_events,
+           s->n_step_module_events);
+    differ(v, ref->offset, "open ranges", ranges.n, n_open_ranges(s));
+    differ(v, ref->offset, "open ranges that agree", ranges.n, ranges.n_same);
+    if (ref->header.first_step != s->step)
+        find(v, ref->offset, "step in force: %" PRId64 " is written, replaying gives %" PRId64,
+             ref->header.first_step, s->step);
+    if (ref->header.start_ns < s->now_ns)
+        find(v, ref->offset, "the chunk begins %" PRIu64 " ns before the one before it ends",
+             s->now_ns - ref->header.start_ns);
+}
+
+static void compare_addresses(struct tmk_verify *v, const struct tmk_chunk_ref *ref)
+{
+    uint64_t n_wrong = 0;
+    for (uint32_t i = 0; i < v->ahead.n_addresses; i++) {
+        const struct tmk_address *a = &v->ahead.addresses[i];
+        const struct tmk_block *b = tmk_state_find(&v->rp.state, a->device, a->address);
+        n_wrong += a->live != (b && b->live ? b->size_bytes + 1 : 0);
+    }
+    if (n_wrong > 0 && !has_untracked(v))
+        find(v, ref->offset, "%" PRIu64 " addresses hold another block than replaying gives",
+             n_wrong);
+}
+
+static bool same_path(const struct tmk_state *a, uint32_t ca, const struct tmk_state *b,
+                      uint32_t cb)
+{
+    while (ca && cb) {
+        if (a->contexts[ca].name != b->contexts[cb].name ||
+            a->contexts[ca].kind != b->contexts[cb].kind)
+            return false;
+        ca = a->contexts[ca].parent;
+        cb = b->contexts[cb].parent;
+    }
+    return ca == cb;
+}
+
+static bool same_block(const struct tmk_state *sa, const struct tmk_block *a,
+                       const struct tmk_state *sb, const struct tmk_block *b)
+{
+    return b && b->live && a->size_bytes == b->size_bytes && a->alloc_ns == b->alloc_ns &&
+           a->serial == b->serial && a->step == b->step && a->stack == b->stack &&
+           a->thread == b->thread && a->name == b->name && a->category == b->category &&
+           same_path(sa, a->context, sb, b->context);
+}
+
+static void compare_states(struct tmk_verify *v, uint64_t offset, const struct tmk_state *c)
+{
+    struct tmk_state *s = &v->rp.state;
+    uint64_t n_wrong = 0;
+    differ(v, offset, "events in the checkpoint", c->n_events, s->n_events);
+    differ(v, offset, "allocations in the checkpoint", c->n_allocs, s->n_allocs);
+    differ(v, offset, "frees in the checkpoint", c->n_frees, s->n_frees);
+    if (has_untracked(v))
+        return;
+    differ(v, offset, "live blocks in the checkpoint", c->n_live, s->n_live);
+    for (uint32_t i = 1; i <= c->n_entries; i++) {
+        const struct tmk_block *b = &c->entries[i];
+        if (b->live)
+            n_wrong += !same_block(c, b, s, tmk_state_find(s, b->device, b->address));
+    }
+    if (n_wrong > 0)
+        find(v, offset, "%" PRIu64 " blocks of the checkpoint are not what replaying gives",
+             n_wrong);
+}
+
+static void compare_checkpoint(struct tmk_verify *v, const struct tmk_chunk_ref *ref,
+                               struct tmk_view payload)
+{
+    struct tmk_state state;
+    if (tmk_state_init(&state, &tmk_state_limits_tool) < 0) {
+        v->failed = true;
+        return;
+    }
+    v->verdict.n_checkpoints++;
+    if (tmk_checkpoint_restore(payload, ref->header.start_ns, ref->header.first_step, &state) < 0)
+        find(v, ref->offset, "the checkpoint makes no sense");
+    else
+        compare_states(v, ref->offset, &state);
+    tmk_state_fini(&state);
+}
+
+static void compare_events(struct tmk_verify *v, const struct tmk_chunk_ref *ref,
+                           struct tmk_view payload)
+{
+    if (tmk_cursor_begin(&v->ahead, &ref->header, payload, NULL) < 0)
+        return; /* replay will meet it too, and says so */
+    compare_context(v, ref, v->ahead.context);
+    compare_addresses(v, ref);
+}
+
+/* The state is as after chunk i - 1: compare what the next chunks say of this moment. */
+static void look_ahead(struct tmk_verify *v, uint32_t i)
+{
+    uint32_t n = tmk_reader_n_chunks(v->r);
+    uint64_t expected = i > 0 ? tmk_reader_chunk(v->r, i - 1)->header.seq + 1 : 0;
+    for (; i < n; i++) {
+        const struct tmk_chunk_ref *ref = tmk_reader_chunk(v->r, i);
+        struct tmk_view payload;
+        if (v->bad[i] || ref->header.codec != 0 || (expected && ref->header.seq != expected))
+            return;
+        expected = ref->header.seq + 1;
+        v->offset = ref->offset;
+        bool events = ref->header.kind == TMK_CHUNK_EVENTS;
+        if (!events && ref->header.kind != TMK_CHUNK_CHECKPOINT)
+            continue;
+        if (tmk_reader_payload(v->r, i, &payload, NULL) < 0)
+            return;
+        if (events) {
+            compare_events(v, ref, payload);
+            return;
+        }
+        compare_checkpoint(v, ref, payload);
+    }
+}
+
+static void on_progress(void *arg, uint32_t done, uint32_t total)
+{
+    struct tmk_verify *v = arg;
+    if (v->progress && v->progress->progress)
+        v->progress->progress(v->progress->arg, done, total);
+    if (v->rp.n_bad_chunks == 0 && v->rp.n_gaps == 0) /* behind a gap, ours is the poorer state */
+        look_ahead(v, done);
+}
+
+/* ---- events and rows ---- */
+
+static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                     struct tmk_block *b)
+{
+    (void)b;
+    struct tmk_verify *v = arg;
+    struct tmk_stack stack;
+    bool has_stack = ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_OOM;
+    bool has_name =
+        ev->kind == TMK_KIND_PUSH || ev->kind == TMK_KIND_TAG || ev->kind == TMK_KIND_MARK;
+    if (rp->implied)
+        return;
+    if ((has_stack && ev->stack && !tmk_reader_stack(v->r, ev->stack, &stack)) ||
+        (has_name && ev->name && !tmk_reader_string(v->r, ev->name))) {
+        if (v->n_undefined++ == 0)
+            v->undefined_at = v->offset;
+    }
+}
+
+static const struct tmk_step_row *written_row(const struct tmk_verify *v, uint64_t ordinal)
+{
+    uint64_t low = 0, high = tmk_reader_n_step_rows(v->r);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (tmk_reader_step_row(v->r, middle)->ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found =
+        low < tmk_reader_n_step_rows(v->r) && tmk_reader_step_row(v->r, low)->ordinal == ordinal;
+    return found ? tmk_reader_step_row(v->r, low) : NULL;
+}
+
+static void on_row(void *arg, const struct tmk_step_row *row)
+{
+    struct tmk_verify *v = arg;
+    const struct tmk_step_row *w = written_row(v, row->ordinal);
+    v->n_rows_compared++;
+    if (v->rp.n_gaps > 0 || has_untracked(v))
+        return; /* what was lost is missing from our row */
+    if (!w) {
+        find(v, v->offset, "the row of step %" PRId64 " (number %" PRIu64 ") is missing", row->step,
+             row->ordinal);
+        return;
+    }
+    bool same = w->step == row->step && w->device == row->device && w->start_ns == row->start_ns &&
+                w->end_ns == row->end_ns && w->peak_bytes == row->peak_bytes &&
+                w->peak_ns == row->peak_ns && w->end_bytes == row->end_bytes &&
+                w->n_allocs == row->n_allocs && w->n_frees == row->n_frees &&
+                w->alloc_bytes == row->alloc_bytes && w->free_bytes == row->free_bytes;
+    if (!same)
+        find(v, v->offset,
+             "the row of step %" PRId64 " says peak %" PRIu64 ", end %" PRIu64 ", %" PRIu64
+             " allocations; replaying gives %" PRIu64 ", %" PRIu64 ", %" PRIu64,
+             row->step, w->peak_bytes, w->end_bytes, w->n_allocs, row->peak_bytes, row->end_bytes,
+             row->n_allocs);
+}
+
+/* ---- the end ---- */
+
+static void check_totals(struct tmk_verify *v)
+{
+    const struct tmk_status *status = tmk_reader_status(v->r);
+    const struct tmk_state *s = &v->rp.state;
+    bool settled = status->state == TMK_STATE_CLOSED && !tmk_reader_damage(v->r)->status_lost;
+    if (!settled || v->p->live || v->rp.n_gaps > 0 || v->rp.n_bad_chunks > 0)
+        return;
+    differ(v, TMK_STATUS_OFFSET, "events", status->n_events, s->n_events);
+    differ(v, TMK_STATUS_OFFSET, "allocations", status->n_allocs, s->n_allocs);
+    differ(v, TMK_STATUS_OFFSET, "frees", status->n_frees, s->n_frees);
+    differ(v, TMK_STATUS_OFFSET, "events dropped", status->n_dropped, s->n_dropped);
+    differ(v, TMK_STATUS_OFFSET, "time of the last event", status->end_ns, s->now_ns);
+    for (uint32_t i = 0; i < s->n_devices; i++) {
+        struct tmk_step_row row = tmk_state_open_row(s, i);
+        on_row(v, &row);
+    }
+}
+
+static void check_replay(struct tmk_verify *v)
+{
+    if (v->rp.n_bad_chunks > 0) {
+        bool known = false;
+        for (uint32_t i = 0; i < v->verdict.n_chunks; i++)
+            known |= v->bad[i];
+        if (!known)
+            find(v, v->rp.damage.offset, "%s", v->rp.damage.text);
+    }
+    if (v->n_undefined > 0)
+        find(v, v->undefined_at, "%" PRIu64 " events name a string or stack that is not defined",
+             v->n_undefined);
+}
+
+static void add_notes(struct tmk_verify *v)
+{
+    const struct tmk_status *status = tmk_reader_status(v->r);
+    if (v->p->live)
+        note(v, "its process is still writing: checked as far as it is");
+    else if (status->flags & TMK_STATUS_MERGED)
+        note(v, "its process was killed or left without clean-up; the ring was merged");
+    else if (status->state == TMK_STATE_OPEN)
+        note(v, "it was not closed and its ring is gone: what was in it is missing");
+    if (status->state == TMK_STATE_STOPPED)
+        note(v, "recording stopped early, reason %" PRIu32 ": see tidemark report", status->reason);
+    if (status->n_given_up > 0)
+        note(v, "%" PRIu64 " old events were given up to stay under --max-size",
+             status->n_given_up);
+    if (status->n_dropped > 0)
+        note(v, "%" PRIu64 " events were dropped because the ring was full", status->n_dropped);
+    if (status->n_untracked > 0)
+        note(v, "%" PRIu64 " blocks could not be followed; byte counts were not compared",
+             status->n_untracked);
+}
+
+static void take_verdict(struct tmk_verify *v)
+{
+    struct tmk_verdict *d = &v->verdict;
+    d->n_events = v->rp.state.n_events;
+    d->n_allocs = v->rp.state.n_allocs;
+    d->n_frees = v->rp.state.n_frees;
+    d->n_step_rows = tmk_reader_n_step_rows(v->r);
+    d->findings = v->findings.items;
+    d->n_kept = v->findings.n;
+    d->notes = v->notes.items;
+    d->n_notes = v->notes.n;
+}
+
+static int verify(struct tmk_verify *v, struct tmk_error *err)
+{
+    int rc = tmk_replay_init(&v->rp, &tmk_state_limits_tool);
+    if (rc < 0)
+        return tmk_fail(err, rc, "no memory to replay the trace");
+    v->has_replay = true;
+    v->rp.state.on_step_row = on_row;
+    v->rp.state.on_step_row_arg = v;
+    struct tmk_visitor visitor = {.arg = v, .event = on_event, .progress = on_progress};
+    check_header(v);
+    check_sequence(v);
+    check_payloads(v);
+    if (tmk_reader_status(v->r)->n_given_up == 0)
+        look_ahead(v, 0);
+    rc = tmk_replay_run(&v->rp, v->r, &visitor, err);
+    if (rc < 0)
+        return rc;
+    check_replay(v);
+    check_totals(v);
+    add_notes(v);
+    take_verdict(v);
+    return v->failed ? tmk_fail(err, TMK_ENOMEM, "out of memory") : 0;
+}
+
+int tmk_verify_open(struct tmk_process *p, const struct tmk_visitor *progress,
+                    struct tmk_verify **ret_verify, struct tmk_error *err)
+{
+    struct tmk_verify *v = calloc(1, sizeof *v);
+    uint32_t n = tmk_reader_n_chunks(p->reader);
+    bool *bad = calloc((size_t)n + 1, sizeof *bad);
+    if (!v || !bad) {
+        free(v);
+        free(bad);
+        return tmk_fail(err, TMK_ENOMEM, "out of memory");
+    }
+    v->p = p;
+    v->r = p->reader;
+    v->progress = progress;
+    v->bad = bad;
+    v->verdict.n_chunks = n;
+    int rc = verify(v, err);
+    if (rc < 0) {
+        tmk_verify_close(v);
+        return rc;
+    }
+    *ret_verify = v;
+    return 0;
+}
+
+struct tmk_verify *tmk_verify_close(struct tmk_verify *v)
+{
+    if (!v)
+        return NULL;
+    if (v->has_replay)
+        tmk_replay_fini(&v->rp);
+    tmk_cursor_fini(&v->ahead);
+    tmk_arena_fini(&v->texts);
+    free(v->findings.items);
+    free(v->notes.items);
+    free(v->bad);
+    free(v);
+    return NULL;
+}
+
+const struct tmk_verdict *tmk_verify_verdict(const struct tmk_verify *v)
+{
+    return &v->verdict;
+}

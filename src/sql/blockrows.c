@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/blockrows.c - see blockrows.h.
+ *
+ * A block's entry in the replay's state knows its row (`row`, from 1), so that its free and its tags
+ * find it. After a gap entries are new: they are matched with the open rows by their serial number;
+ * rows that find no live block were freed in the gap, and end where that was noticed. */
+#include "sql/blockrows.h"
+
+#include <stdlib.h>
+
+#include "kit/grow.h"
+
+const struct tmk_sql_column tmk_block_columns[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_DOC)};
+const struct tmk_column_spec tmk_block_specs[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_SPEC)};
+
+/* ---- one block ---- */
+
+static uint32_t context_text(struct tmk_source *s, const struct tmk_state *state, uint32_t context)
+{
+    return context ? tmk_source_text(s, state->contexts[context].name) : 0;
+}
+
+/* What a tag says. */
+static void set_tag(struct tmk_fill *f, uint64_t row, const struct tmk_block *b)
+{
+    struct tmk_rows *rows = f->rows;
+    if (tmk_rows_want(rows, COL_category))
+        tmk_rows_text(rows, COL_category, row, tmk_source_category(f->source, b->category));
+    if (tmk_rows_want(rows, COL_tensor) && b->name)
+        tmk_rows_text(rows, COL_tensor, row, tmk_source_text(f->source, b->name));
+}
+
+static void set_block(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
+                      const struct tmk_block *b)
+{
+    struct tmk_rows *rows = f->rows;
+    struct tmk_source *s = f->source;
+    const struct tmk_context *context = &state->contexts[b->context];
+    tmk_rows_int(rows, COL_id, row, tmk_source_id(s, b->serial));
+    if (tmk_rows_want(rows, COL_device))
+        tmk_rows_text(rows, COL_device, row, tmk_source_device(s, b->device));
+    tmk_rows_int(rows, COL_address, row, (int64_t)b->address);
+    tmk_rows_u64(rows, COL_size, row, b->size_bytes);
+    tmk_rows_int(rows, COL_step, row, b->step);
+    set_tag(f, row, b);
+    if (b->serial == 0)
+        return; /* met after a gap: nothing is known of its making */
+    tmk_rows_int(rows, COL_alloc_ns, row, tmk_source_time(s, b->alloc_ns));
+    if (tmk_rows_want(rows, COL_thread))
+        tmk_rows_int(rows, COL_thread, row, tmk_source_thread(s, b->thread));
+    tmk_rows_int(rows, COL_stack_id, row, tmk_source_id(s, b->stack));
+    if (tmk_rows_want(rows, COL_stage))
+        tmk_rows_text(rows, COL_stage, row, context_text(s, state, context->stage));
+    if (tmk_rows_want(rows, COL_module))
+        tmk_rows_text(rows, COL_module, row, context_text(s, state, context->module));
+}
+
+static void set_constants(struct tmk_fill *f)
+{
+    tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
+    tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
+    tmk_rows_constant_text(f->rows, COL_component, 0);
+}
+
+/* ---- all blocks ---- */
+
+struct open_row {
+    uint64_t serial; /* 0: not known */
+    bool open, found;
+};
+
+struct sweep {
+    struct tmk_fill *f;
+    enum tmk_block_choice choice;
+    struct open_row *blocks; /* by row */
+    uint64_t n, room;
+    bool failed;
+};
+
+static void add_block(struct sweep *w, const struct tmk_state *state, struct tmk_block *b)
+{
+    struct open_row *more = tmk_grow(w->blocks, w->n + 1, &w->room, sizeof *more);
+    if (!more || w->n >= UINT32_MAX - 1) {
+        w->failed = true;
+        return;
+    }
+    w->blocks = more;
+    w->blocks[w->n++] = (struct open_row){.serial = b->serial, .open = true};
+    uint64_t row = tmk_rows_add(w->f->rows);
+    set_block(w->f, state, row, b);
+    b->row = (uint32_t)w->n;
+}
+
+static bool is_open(const struct sweep *w, const struct tmk_block *b)
+{
+    return b->row > 0 && b->row <= w->n && w->blocks[b->row - 1].open &&
+           w->blocks[b->row - 1].serial == b->serial;
+}
+
+static void end_row(struct sweep *w, uint64_t row, uint64_t ns)
+{
+    w->blocks[row].open = false;
+    tmk_rows_int(w->f->rows, COL_free_ns, row, tmk_source_time(w->f->source, ns));
+}
+
+static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                     struct tmk_block *b)
+{
+    struct sweep *w = arg;
+    if (!b || w->failed)
+        return;
+    switch (ev->kind) {
+    case TMK_KIND_ALLOC:
+        b->row = 0;
+        if (w->choice == TMK_BLOCKS_ALL)
+            add_block(w, &rp->state, b);
+        break;
+    case TMK_KIND_TAG:
+        if (is_open(w, b))
+            set_tag(w->f, b->row - 1, b);
+        else if (w->choice == TMK_BLOCKS_ALL || b->name)
+            add_block(w, &rp->state, b);
+        break;
+    case TMK_KIND_FREE:
+        if (is_open(w, b))
+            end_row(w, b->row - 1, ev->time_ns);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- after a gap ---- */
+
+struct by_serial {
+    uint64_t serial;
+    uint32_t row;
+};
+
+static int compare_serial(const void *va, const void *vb)
+{
+    const struct by_serial *a = va, *b = vb;
+    return (a->serial > b->serial) - (a->serial < b->serial);
+}
+
+/* The open rows with a serial number, sorted by it. malloc'ed. */
+static struct by_serial *list_open(const struct sweep *w, uint64_t *ret_n)
+{
+    struct by_serial *list = malloc((size_t)(w->n + 1) * sizeof *list);
+    uint64_t n = 0;
+    for (uint64_t i = 0; list && i < w->n; i++)
+        if (w->blocks[i].open && w->blocks[i].serial)
+            list[n++] = (struct by_serial){.serial = w->blocks[i].serial, .row = (uint32_t)i};
+    if (list)
+        qsort(list, (size_t)n, sizeof *list, compare_serial);
+    *ret_n = n;
+    return list;
+}
+
+/* Find the block's row among the open ones, or make one. */
+static void match_block(struct sweep *w, const struct tmk_state *state, struct tmk_block *b,
+                        const struct by_serial *list, uint64_t n)
+{
+    if (!is_open(w, b)) {
+        struct by_serial key = {.serial = b->serial};
+        const struct by_serial *match =
+            b->serial ? bsearch(&key, list, (size_t)n, sizeof *list, compare_serial) : NULL;
+        b->row = match ? match->row + 1 : 0;
+        if (!match && (w->choice == TMK_BLOCKS_ALL || b->name))
+            add_block(w, state, b);
+        if (b->row && !w->failed)
+            set_tag(w->f, b->row - 1, b);
+    }
+    if (b->row && !w->failed)
+        w->blocks[b->row - 1].found = true;
+}
+
+static void on_restored(void *arg, const struct tmk_replay *rp)
+{
+    struct sweep *w = arg;
+    const struct tmk_state *state = &rp->state;
+    uint64_t n_list;
+    struct by_serial *list = list_open(w, &n_list);
+    if (!list) {
+        w->failed = true;
+        return;
+    }
+    for (uint64_t i = 0; i < w->n; i++)
+        w->blocks[i].found = false;
+    for (uint32_t i = 1; i <= state->n_entries && !w->failed; i++)
+        if (state->entries[i].live)
+            match_block(w, state, &state->entries[i], list, n_list);
+    for (uint64_t i = 0; i < w->n; i++)
+        if (w->blocks[i].open && !w->blocks[i].found)
+            end_row(w, i, state->now_ns);
+    free(list);
+}
+
+int tmk_block_rows(struct tmk_fill *f, enum tmk_block_choice choice, struct tmk_error *err)
+{
+    struct sweep w = {.f = f, .choice = choice};
+    struct tmk_visitor visitor = {.arg = &w, .event = on_event, .restored = on_restored};
+    set_constants(f);
+    int rc = tmk_process_sweep(f->source->p, &visitor, 1, NULL, err);
+    free(w.blocks);
+    return rc == 0 && w.failed ? TMK_ENOMEM : rc;
+}
+
+/* ---- blocks at a moment ---- */
+
+struct frees { /* when each block was freed: the pass does not keep that */
+    int64_t *times;
+    uint64_t n, room;
+    bool failed;
+};
+
+static void number_block(struct frees *w, struct tmk_block *b)
+{
+    int64_t *more = tmk_grow(w->times, w->n + 1, &w->room, sizeof *more);
+    if (!more || w->n >= UINT32_MAX - 1) {
+        w->failed = true;
+        return;
+    }
+    w->times = more;
+    w->times[w->n++] = TMK_NULL_INT;
+    b->row = (uint32_t)w->n;
+}
+
+static void note_free(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                      struct tmk_block *b)
+{
+    (void)rp;
+    struct frees *w = arg;
+    if (!b || w->failed)
+        return;
+    if (ev->kind == TMK_KIND_ALLOC)
+        number_block(w, b);
+    else if (ev->kind == TMK_KIND_FREE && b->row > 0 && b->row <= w->n)
+        w->times[b->row - 1] = (int64_t)(ev->time_ns & INT64_MAX);
+}
+
+/* What a gap hides is not known: blocks found after it are new ones. */
+static void note_gap(void *arg, const struct tmk_replay *rp)
+{
+    struct frees *w = arg;
+    for (uint32_t i = 1; i <= rp->state.n_entries && !w->failed; i++)
+        if (rp->state.entries[i].live && rp->state.entries[i].row == 0)
+            number_block(w, &rp->state.entries[i]);
+}
+
+static void add_rows(struct tmk_fill *f, const struct tmk_peak *peak, const struct tmk_state *state,
+                     const struct frees *frees)
+{
+    for (uint64_t i = 0; i < tmk_peak_n_blocks(peak); i++) {
+        const struct tmk_block *b = tmk_peak_block(peak, i);
+        uint64_t row = tmk_rows_add(f->rows);
+        set_block(f, state, row, b);
+        int64_t ns = b->row > 0 && b->row <= frees->n ? frees->times[b->row - 1] : TMK_NULL_INT;
+        if (ns != TMK_NULL_INT)
+            tmk_rows_int(f->rows, COL_free_ns, row, tmk_source_time(f->source, (uint64_t)ns));
+    }
+}
+
+int tmk_block_rows_at(struct tmk_fill *f, const struct tmk_moment *moment, struct tmk_error *err)
+{
+    struct tmk_peak *peak = NULL;
+    struct tmk_replay rp = {0};
+    struct frees frees = {0};
+    set_constants(f);
+    int rc = tmk_peak_open(f->source->p, moment, &peak);
+    if (rc < 0)
+        return rc;
+    struct tmk_visitor visitors[2] = {tmk_peak_visitor(peak)};
+    uint32_t n_visitors = 1;
+    if (tmk_rows_want(f->rows, COL_free_ns)) { /* before the pass, which copies blocks */
+        visitors[1] = visitors[0];
+        visitors[0] =
+            (struct tmk_visitor){.arg = &frees, .event = note_free, .restored = note_gap};
+        n_visitors = 2;
+    }
+    rc = tmk_process_sweep(f->source->p, visitors, n_visitors, &rp, err);
+    if (rc == 0) {
+        rc = frees.failed ? TMK_ENOMEM : tmk_peak_finish(peak, &rp, err);
+        if (rc == 0)
+            add_rows(f, peak, &rp.state, &frees);
+        tmk_replay_fini(&rp);
+    }
+    tmk_peak_close(peak);
+    free(frees.times);
+    return rc;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/plan.c - see plan.h.
+ *
+ * An ORDER BY or GROUP BY is met by splitting its terms in two: the first ones become keys of bins,
+ * the rest must be what natural order gives anyway. The fewest keys that do are taken: none for
+ * `step`, two for `module, stage`, one for `module, step`. What cannot be met is left to SQLite. */
+#include "sql/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#define GUESS_FEW_ROWS 1000.0
+#define GUESS_EQUAL 50.0 /* one row in so many has a value asked for */
+#define GUESS_KEY 10.0   /* the same for a column of few values */
+#define GUESS_RANGE 4.0
+
+/* ---- what the table can do ---- */
+
+static bool is_in_order(struct tmk_store *s, int column)
+{
+    uint8_t flags = s->def->specs[column].flags;
+    if (!(flags & TMK_BY_STEP))
+        return flags & TMK_BY_TIME;
+    for (uint32_t i = 0; i < s->n_sources; i++)
+        if (tmk_source_read_steps(&s->sources[i], NULL) < 0 || !s->sources[i].steps_in_order)
+            return false;
+    return true;
+}
+
+static bool is_key(const struct tmk_store *s, int column)
+{
+    return s->def->specs[column].flags & (TMK_FEW | TMK_BY_STEP);
+}
+
+static int key_index(const struct tmk_plan *plan, int column)
+{
+    for (int i = 0; i < plan->n_keys; i++)
+        if (plan->keys[i] == column)
+            return i;
+    return -1;
+}
+
+/* ---- constraints ---- */
+
+static int filter_op(unsigned char op)
+{
+    switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+        return TMK_FILTER_EQ;
+    case SQLITE_INDEX_CONSTRAINT_GT:
+        return TMK_FILTER_GT;
+    case SQLITE_INDEX_CONSTRAINT_GE:
+        return TMK_FILTER_GE;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+        return TMK_FILTER_LT;
+    case SQLITE_INDEX_CONSTRAINT_LE:
+        return TMK_FILTER_LE;
+    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
+        return TMK_FILTER_NOT_NULL;
+    case SQLITE_INDEX_CONSTRAINT_ISNULL:
+        return TMK_FILTER_IS_NULL;
+    default:
+        return -1;
+    }
+}
+
+/* Take constraint `i`: its value will come with the filters. `exact`: SQLite need not look again. */
+static void take(struct tmk_plan *plan, sqlite3_index_info *info, int i, enum tmk_filter_op op,
+                 int column, bool exact)
+{
+    plan->filters[plan->n_filters++] =
+        (struct tmk_filter){.op = (uint8_t)op, .column = (uint8_t)column};
+    info->aConstraintUsage[i].argvIndex = plan->n_filters;
+    info->aConstraintUsage[i].omit = exact;
+}
+
+static bool take_bound(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index_info *info, int i,
+                       enum tmk_filter_op op)
+{
+    int column = info->aConstraint[i].iColumn;
+    if ((plan->bounded_by >= 0 && plan->bounded_by != column) || !is_in_order(s, column))
+        return false;
+    plan->bounded_by = (int8_t)column;
+    take(plan, info, i, op, column, true);
+    return true;
+}
+
+/* Equality with a text is left for SQLite to confirm: a number to compare with may follow other
+ * rules than bytes. */
+static bool take_key(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index_info *info, int i)
+{
+    int column = info->aConstraint[i].iColumn;
+    if (!(s->def->specs[column].flags & TMK_FEW) || plan->n_keys == TMK_MAX_KEYS ||
+        key_index(plan, column) >= 0 || strcmp(sqlite3_vtab_collation(info, i), "BINARY") != 0)
+        return false;
+    plan->keys[plan->n_keys++] = (uint8_t)column;
+    plan->by_row = true;
+    take(plan, info, i, TMK_FILTER_EQ, column, s->def->specs[column].kind == TMK_CELL_INT);
+    return true;
+}
+
+static int take_constraints(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index_info *info,
+                            double *n_rows)
+{
+    int n_columns = (int)s->def->doc.n_columns;
+    for (int i = 0; i < info->nConstraint; i++) {
+        const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+        int op = filter_op(c->op);
+        bool is_arg = c->iColumn >= n_columns;
+        if (is_arg && !c->usable)
+            return SQLITE_CONSTRAINT;
+        if (!c->usable || c->iColumn < 0 || op < 0 || plan->n_filters == TMK_MAX_FILTERS)
+            continue;
+        if (is_arg) {
+            if (op == TMK_FILTER_EQ)
+                take(plan, info, i, TMK_FILTER_ARG, c->iColumn - n_columns, true);
+        } else if (take_bound(s, plan, info, i, (enum tmk_filter_op)op)) {
+            *n_rows /= op == TMK_FILTER_EQ ? GUESS_EQUAL : op < TMK_FILTER_NOT_NULL ? GUESS_RANGE : 1;
+        } else if (op == TMK_FILTER_EQ && take_key(s, plan, info, i)) {
+            *n_rows /= GUESS_KEY;
+        }
+    }
+    return SQLITE_OK;
+}
+
+/* Whether keys are known or not can be told by bin: it costs nothing. */
+static void take_null_tests(const struct tmk_store *s, struct tmk_plan *plan,
+                            sqlite3_index_info *info)
+{
+    for (int i = 0; i < info->nConstraint; i++) {
+        const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+        int op = filter_op(c->op);
+        bool is_test = op == TMK_FILTER_NOT_NULL || op == TMK_FILTER_IS_NULL;
+        if (is_test && c->usable && c->iColumn >= 0 && c->iColumn < (int)s->def->doc.n_columns &&
+            info->aConstraintUsage[i].argvIndex == 0 && key_index(plan, c->iColumn) >= 0 &&
+            plan->n_filters < TMK_MAX_FILTERS)
+            take(plan, info, i, (enum tmk_filter_op)op, c->iColumn, true);
+    }
+}
+
+/* ---- order ---- */
+
+struct terms {
+    int n;
+    int columns[16];
+    bool falling[16];
+};
+
+/* The ORDER BY, without columns that are constant because a key must be equal to something. False
+ * when it is about something else than columns. */
+static bool list_terms(const struct tmk_store *s, const struct tmk_plan *plan,
+                       const sqlite3_index_info *info, struct terms *ret)
+{
+    ret->n = 0;
+    for (int i = 0; i < info->nOrderBy; i++) {
+        int column = info->aOrderBy[i].iColumn;
+        if (column < 0 || column >= (int)s->def->doc.n_columns || ret->n == 16)
+            return false;
+        if (key_index(plan, column) >= 0)
+            continue;
+        ret->columns[ret->n] = column;
+        ret->falling[ret->n++] = info->aOrderBy[i].desc;
+    }
+    return true;
+}
+
+/* True when natural order, or its reverse, has the terms from `first` on in order. */
+static bool is_natural(struct tmk_store *s, const struct terms *t, int first)
+{
+    for (int i = first; i < t->n; i++) {
+        bool in_step = s->def->specs[t->columns[i]].flags & TMK_IN_STEP;
+        bool after_step = i > first && s->def->specs[t->columns[i - 1]].flags & TMK_BY_STEP;
+        if (t->falling[i] != t->falling[first])
+            return false;
+        if (in_step ? !after_step || !s->sources[0].steps_distinct
+                    : !is_in_order(s, t->columns[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool make_keys(const struct tmk_store *s, struct tmk_plan *plan, const struct terms *t, int n)
+{
+    if (plan->n_keys + n > TMK_MAX_KEYS)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (!is_key(s, t->columns[i]))
+            return false;
+    for (int i = 0; i < n; i++) {
+        plan->keys[plan->n_keys] = (uint8_t)t->columns[i];
+        plan->falling[plan->n_keys++] = t->falling[i];
+    }
+    return true;
+}
+
+/* Meet the order with the terms before `split` as keys. */
+static bool try_split(struct tmk_store *s, struct tmk_plan *plan, const struct terms *t, int split)
+{
+    bool has_rest = split < t->n;
+    bool is_merged = has_rest && s->n_sources > 1;
+    if (is_merged && (plan->n_keys + split > 0 || t->n > 1))
+        return false;
+    if (!is_natural(s, t, split) || !make_keys(s, plan, t, split))
+        return false;
+    plan->backwards = has_rest && t->falling[split];
+    if (is_merged) {
+        plan->merge_by = (int8_t)t->columns[split];
+        plan->wanted |= UINT64_C(1) << t->columns[split];
+    }
+    return true;
+}
+
+static bool take_order(struct tmk_store *s, struct tmk_plan *plan, const sqlite3_index_info *info)
+{
+    struct terms t;
+    if (info->nOrderBy == 0 || !list_terms(s, plan, info, &t))
+        return false;
+    for (int split = 0; split <= t.n; split++)
+        if (try_split(s, plan, &t, split))
+            return true;
+    return false;
+}
+
+/* ---- the plan ---- */
+
+static double guess_rows(const struct tmk_store *s)
+{
+    double n = GUESS_FEW_ROWS;
+    for (uint32_t i = 0; s->def->rows_per_event && i < s->n_sources; i++)
+        for (uint32_t k = 0; k < s->sources[i].n_chunks; k++)
+            n += s->sources[i].chunks[k].header->n_items;
+    return n;
+}
+
+static char *describe(const struct tmk_plan *plan)
+{
+    return plan->n_keys         ? "grouped"
+           : plan->merge_by >= 0 ? "merged in order"
+           : plan->backwards     ? "from the end"
+                                 : "from the start";
+}
+
+int tmk_plan_make(struct tmk_store *store, sqlite3_index_info *info, struct tmk_plan *ret_plan)
+{
+    struct tmk_plan plan;
+    memset(&plan, 0, sizeof plan); /* plans are compared byte by byte */
+    plan.bounded_by = plan.merge_by = -1;
+    plan.wanted = info->colUsed & ((UINT64_C(1) << store->def->doc.n_columns) - 1);
+    double n_all = guess_rows(store), n_rows = n_all;
+    int rc = take_constraints(store, &plan, info, &n_rows);
+    if (rc != SQLITE_OK)
+        return rc;
+    info->orderByConsumed = take_order(store, &plan, info);
+    take_null_tests(store, &plan, info);
+    info->idxStr = describe(&plan);
+    info->estimatedRows = (sqlite3_int64)n_rows + 1;
+    info->estimatedCost = n_rows + (plan.n_keys ? n_all / 2 : 0);
+    *ret_plan = plan;
+    return SQLITE_OK;
+}
+
+/* ---- comparing ---- */
+
+static void nothing(struct tmk_bounds *b)
+{
+    b->low = INT64_MAX;
+    b->high = INT64_MIN;
+}
+
+static void at_least(struct tmk_bounds *b, int64_t value)
+{
+    if (value > b->low)
+        b->low = value;
+}
+
+static void at_most(struct tmk_bounds *b, int64_t value)
+{
+    if (value < b->high)
+        b->high = value;
+}
+
+static void narrow_by_int(struct tmk_bounds *b, enum tmk_filter_op op, int64_t value)
+{
+    if ((op == TMK_FILTER_GT && value == INT64_MAX) || (op == TMK_FILTER_LT && value == INT64_MIN)) {
+        nothing(b);
+        return;
+    }
+    if (op == TMK_FILTER_EQ || op == TMK_FILTER_GE)
+        at_least(b, value);
+    if (op == TMK_FILTER_EQ || op == TMK_FILTER_LE)
+        at_most(b, value);
+    if (op == TMK_FILTER_GT)
+        at_least(b, value + 1);
+    if (op == TMK_FILTER_LT)
+        at_most(b, value - 1);
+}
+
+/* Between integers a real lies like the one below it, or the one above. */
+static void narrow_by_real(struct tmk_bounds *b, enum tmk_filter_op op, double value)
+{
+    bool above_all = value >= 0x1p63, below_all = value < -0x1p63;
+    bool wants_larger = op == TMK_FILTER_GT || op == TMK_FILTER_GE;
+    bool wants_less = op == TMK_FILTER_LT || op == TMK_FILTER_LE;
+    if (above_all || below_all) {
+        if (op == TMK_FILTER_EQ || (wants_larger && above_all) || (wants_less && below_all))
+            nothing(b);
+        return;
+    }
+    double down = floor(value);
+    if (down == value)
+        narrow_by_int(b, op, (int64_t)down);
+    else if (op == TMK_FILTER_EQ)
+        nothing(b);
+    else
+        narrow_by_int(b, wants_less ? TMK_FILTER_LE : TMK_FILTER_GT, (int64_t)down);
+}
+
+void tmk_bounds_narrow(struct tmk_bounds *bounds, enum tmk_filter_op op, sqlite3_value *value)
+{
+    if (op == TMK_FILTER_IS_NULL) {
+        at_most(bounds, TMK_NULL_INT);
+        return;
+    }
+    at_least(bounds, TMK_NULL_INT + 1);
+    if (op == TMK_FILTER_NOT_NULL)
+        return;
+    switch (sqlite3_value_numeric_type(value)) {
+    case SQLITE_INTEGER:
+        narrow_by_int(bounds, op, sqlite3_value_int64(value));
+        break;
+    case SQLITE_FLOAT:
+        narrow_by_real(bounds, op, sqlite3_value_double(value));
+        break;
+    case SQLITE_NULL:
+        nothing(bounds);
+        break;
+    default: /* numbers come before texts and blobs */
+        if (op != TMK_FILTER_LT && op != TMK_FILTER_LE)
+            nothing(bounds);
+    }
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/rows.h - rows in the making, a typed array for each column that is wanted.
+ *
+ * Setting a column that nobody asked for does nothing, so a table's code sets all it knows. A row
+ * begins with every value unknown. Columns that are the same in all rows (the process's rank) are
+ * set once. Running out of memory is remembered in `failed`. */
+#ifndef TMK_SQL_ROWS_H
+#define TMK_SQL_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum tmk_cell_kind {
+    TMK_CELL_INT,     /* int64_t; TMK_NULL_INT: unknown */
+    TMK_CELL_COUNT,   /* uint32_t; TMK_NULL_COUNT: unknown */
+    TMK_CELL_TEXT,    /* uint32_t, number in the text pool; 0: unknown */
+    TMK_CELL_MB,      /* int64_t bytes, shown as bytes / 1048576.0 */
+    TMK_CELL_SECONDS, /* int64_t ns, shown as ns / 1e9 */
+};
+
+#define TMK_NULL_INT INT64_MIN /* the same as TMK_NO_STEP */
+#define TMK_NULL_COUNT UINT32_MAX
+
+enum { TMK_MAX_COLUMNS = 32 };
+
+struct tmk_column_spec;
+
+struct tmk_rows {
+    const struct tmk_column_spec *specs;
+    uint32_t n_columns;
+    uint64_t wanted;    /* bit by column */
+    uint64_t constants; /* columns with one value for all rows */
+    uint64_t n;
+    uint64_t room; /* rows that all wanted columns have room for */
+    bool failed;
+    void *columns[TMK_MAX_COLUMNS]; /* NULL where not wanted */
+    void *buffers[TMK_MAX_COLUMNS]; /* kept between uses */
+    uint64_t rooms[TMK_MAX_COLUMNS];
+};
+
+static inline size_t tmk_cell_bytes(uint8_t kind)
+{
+    return kind == TMK_CELL_COUNT || kind == TMK_CELL_TEXT ? sizeof(uint32_t) : sizeof(int64_t);
+}
+
+void tmk_rows_init(struct tmk_rows *r, const struct tmk_column_spec *specs, uint32_t n_columns);
+void tmk_rows_fini(struct tmk_rows *r);
+
+/* Empty, with other columns. */
+void tmk_rows_begin(struct tmk_rows *r, uint64_t wanted);
+/* Make room for `n` more rows: 0 or TMK_ENOMEM. Rows are then made by `rows->n++` and their columns
+ * set, all of them, in the arrays themselves. */
+int tmk_rows_reserve(struct tmk_rows *r, uint64_t n);
+/* A new row, nothing known; its number. */
+uint64_t tmk_rows_add(struct tmk_rows *r);
+
+static inline void tmk_rows_int(struct tmk_rows *r, uint32_t column, uint64_t row, int64_t value)
+{
+    int64_t *cells = r->columns[column];
+    if (cells && row < r->n)
+        cells[row] = value;
+}
+
+/* Numbers that no honest trace has become the largest there is. */
+static inline int64_t tmk_int_of(uint64_t value)
+{
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static inline void tmk_rows_u64(struct tmk_rows *r, uint32_t column, uint64_t row, uint64_t value)
+{
+    tmk_rows_int(r, column, row, tmk_int_of(value));
+}
+
+static inline void tmk_rows_text(struct tmk_rows *r, uint32_t column, uint64_t row, uint32_t id)
+{
+    uint32_t *cells = r->columns[column];
+    if (cells && row < r->n)
+        cells[row] = id;
+}
+
+/* The same value in all rows, those to come too. */
+void tmk_rows_constant_int(struct tmk_rows *r, uint32_t column, int64_t value);
+void tmk_rows_constant_text(struct tmk_rows *r, uint32_t column, uint32_t id);
+
+/* True when the column is wanted: for values that cost something to find. */
+static inline bool tmk_rows_want(const struct tmk_rows *r, uint32_t column)
+{
+    return r->columns[column] != NULL;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/scan.h - carry out a plan: slice after slice of rows, each with its columns in arrays.
+ *
+ * Inside a slice the next row is one addition away and a value one array access, so that a query
+ * costs what SQLite costs. A slice is a segment or the part of it in bounds, the rows of one step
+ * of one process where processes are merged, or a block of a bin. */
+#ifndef TMK_SQL_SCAN_H
+#define TMK_SQL_SCAN_H
+
+#include "sql/bins.h"
+
+enum { TMK_KEPT_BINS = 4 };
+
+/* A table, open: its store and the bins that earlier queries made. */
+struct tmk_table_data {
+    struct tmk_store store;
+    struct tmk_bins *bins[TMK_KEPT_BINS]; /* used last comes first */
+};
+
+void tmk_table_data_fini(struct tmk_table_data *t);
+
+struct tmk_merge_source; /* one process of a merge */
+
+struct tmk_scan {
+    /* The slice: rows `row`, row + stride, ... up to `last`, which is one of them. */
+    uint64_t row, last;
+    int64_t stride; /* 1 or -1 */
+    bool done;
+    struct tmk_cell cells[TMK_MAX_COLUMNS];
+
+    /* inside */
+    struct tmk_table_data *table;
+    const struct tmk_plan *plan;
+    struct tmk_bounds bounds;
+    int (*next)(struct tmk_scan *s, struct tmk_error *err); /* the next slice */
+    struct tmk_segment *pinned;
+    uint32_t n_left; /* natural: segments not yet visited */
+    struct tmk_merge_source *merged;
+    struct tmk_bins *bins;
+    bool own_bins;
+    uint64_t *order; /* of bins */
+    uint64_t n_order, at;
+    const struct tmk_bin_block *block;
+    uint64_t n_before, n_slice; /* rows of slices before, and of this one: for row ids */
+};
+
+/* Begin. `values` are those of the plan's filters. Zero a scan before its first use; end() gives
+ * back what it holds and may come at any time, again and again. */
+int tmk_scan_begin(struct tmk_scan *s, struct tmk_table_data *table, const struct tmk_plan *plan,
+                   sqlite3_value **values, struct tmk_error *err);
+void tmk_scan_end(struct tmk_scan *s);
+
+/* On to the next row: 0, or TMK_E*. `done` says that there is none. */
+static inline int tmk_scan_next(struct tmk_scan *s, struct tmk_error *err)
+{
+    if (s->row != s->last) {
+        s->row += (uint64_t)s->stride;
+        return 0;
+    }
+    return s->next(s, err);
+}
+
+/* A number that is the row's in every plan that filters by a key or not by bins. */
+int64_t tmk_scan_row_id(const struct tmk_scan *s);
+
+#endif

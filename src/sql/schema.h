@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/schema.h - what a table says about itself: columns, scope, and how to make its rows.
+ *
+ * A table is one file with one `struct tmk_vtab_def`. Its columns are an X-macro, from which come
+ * the numbers that the code uses, the declaration for SQLite and the documentation:
+ *
+ *     #define COLUMNS(X)                                                                \
+ *         X(step, INT, TMK_BY_STEP, "training step; NULL before the first")             \
+ *         X(module, TEXT, TMK_FEW, "dotted path of the module")
+ *     enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
+ *     static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
+ *     static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
+ *
+ * Rows are made by fill(), a segment at a time: all rows of one process or, where a chunk of events
+ * tells enough by itself, of one chunk. fill() must make the same rows every time, whatever columns
+ * are wanted: columns that a later query needs are joined to those that are there. */
+#ifndef TMK_SQL_SCHEMA_H
+#define TMK_SQL_SCHEMA_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "sql/rows.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/walk.h"
+
+/* What may be asked of a column's order. */
+enum tmk_column_flag {
+    TMK_PLAIN = 0,
+    TMK_FEW = 1,     /* few values: rows may be wanted in groups of equal ones */
+    TMK_BY_TIME = 2, /* never falls from row to row of a process; run time */
+    TMK_BY_STEP = 4, /* the same, where the process's steps are in order; has few values too */
+    TMK_IN_STEP = 8, /* rises from row to row of a step */
+};
+
+struct tmk_column_spec {
+    uint8_t kind;  /* enum tmk_cell_kind */
+    uint8_t flags; /* enum tmk_column_flag */
+};
+
+#define TMK_SQL_TYPE_INT "INTEGER"
+#define TMK_SQL_TYPE_COUNT "INTEGER"
+#define TMK_SQL_TYPE_TEXT "TEXT"
+#define TMK_SQL_TYPE_MB "REAL"
+#define TMK_SQL_TYPE_SECONDS "REAL"
+
+#define TMK_COLUMN_NUMBER(name, kind, flags, meaning) COL_##name,
+#define TMK_COLUMN_DOC(name, kind, flags, meaning) {#name, TMK_SQL_TYPE_##kind, meaning},
+#define TMK_COLUMN_SPEC(name, kind, flags, meaning) {TMK_CELL_##kind, flags},
+
+enum tmk_scope { TMK_SCOPE_PROCESS, TMK_SCOPE_CHUNK };
+
+enum { TMK_MAX_ARGS = 2 };
+
+struct tmk_fill {
+    struct tmk_textpool *pool;
+    struct tmk_source *source;
+    uint32_t chunk;       /* TMK_SCOPE_CHUNK: number in source->chunks */
+    const int64_t *args;  /* of a table-valued function */
+    struct tmk_walk *walk; /* kept from segment to segment: neighbours are read on from there */
+    struct tmk_rows *rows; /* empty; to be filled */
+};
+
+struct tmk_vtab_def {
+    struct tmk_sql_table doc;
+    const char *schema; /* database to make it in; NULL: main */
+    const char *name;   /* in that schema */
+    const struct tmk_column_spec *specs;
+    uint8_t scope;         /* enum tmk_scope */
+    uint8_t rows_per_event; /* for the planner: 1 when about each event is a row, 0: few rows */
+    uint8_t n_args;
+    const char *arg_names[TMK_MAX_ARGS];
+    int64_t arg_defaults[TMK_MAX_ARGS];
+    /* 0 or TMK_ENOMEM, TMK_EIO. Damage is passed over: rows up to it, or none. */
+    int (*fill)(struct tmk_fill *f, struct tmk_error *err);
+};
+
+extern const struct tmk_vtab_def tmk_vtab_allocations, tmk_vtab_devices, tmk_vtab_events,
+    tmk_vtab_frames, tmk_vtab_live_at, tmk_vtab_marks, tmk_vtab_modules, tmk_vtab_ooms,
+    tmk_vtab_peak, tmk_vtab_processes, tmk_vtab_ranges, tmk_vtab_stacks, tmk_vtab_steps,
+    tmk_vtab_tensors, tmk_vtab_timeline, tmk_vtab_torch_trace;
+
+#endif

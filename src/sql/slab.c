@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/slab.c - see slab.h. The first block is small: most tables are. */
+#include "sql/slab.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { FIRST_BYTES = 1 << 16, HUGE_BYTES = 2 << 20, SLAB_BYTES = 4 << 20 };
+
+struct tmk_slab {
+    struct tmk_slab *older, *newer;
+    size_t used, size; /* of the whole block, this header included */
+    uint32_t n_pieces;
+};
+
+struct piece { /* stands before each */
+    struct tmk_slab *slab;
+    uint64_t n_bytes;
+};
+
+static struct tmk_slab *add_slab(struct tmk_slabs *s, size_t n)
+{
+    size_t size = s->newest ? SLAB_BYTES : FIRST_BYTES;
+    n += sizeof(struct tmk_slab);
+    if (size < n)
+        size = (n + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+    struct tmk_slab *slab = size >= HUGE_BYTES ? aligned_alloc(HUGE_BYTES, size) : malloc(size);
+    if (!slab)
+        return NULL;
+    if (size >= HUGE_BYTES)
+        (void)madvise(slab, size, MADV_HUGEPAGE); /* or not: it is only slower */
+    *slab = (struct tmk_slab){.older = s->newest, .used = sizeof *slab, .size = size};
+    if (s->newest)
+        s->newest->newer = slab;
+    return s->newest = slab;
+}
+
+void *tmk_slabs_take(struct tmk_slabs *s, size_t n)
+{
+    if (n > SIZE_MAX / 2)
+        return NULL;
+    n = ((n + 7) & ~(size_t)7) + sizeof(struct piece);
+    struct tmk_slab *slab = s->newest;
+    if (!slab || slab->size - slab->used < n)
+        slab = add_slab(s, n);
+    if (!slab)
+        return NULL;
+    struct piece *piece = (struct piece *)(void *)((uint8_t *)slab + slab->used);
+    *piece = (struct piece){.slab = slab, .n_bytes = n};
+    slab->used += n;
+    slab->n_pieces++;
+    s->n_bytes += n;
+    return piece + 1;
+}
+
+void tmk_slabs_drop(struct tmk_slabs *s, void *at)
+{
+    struct piece *piece = (struct piece *)at - 1;
+    struct tmk_slab *slab = piece->slab;
+    s->n_bytes -= piece->n_bytes;
+    if (--slab->n_pieces > 0)
+        return;
+    if (slab->newer)
+        slab->newer->older = slab->older;
+    else
+        s->newest = slab->older;
+    if (slab->older)
+        slab->older->newer = slab->newer;
+    free(slab);
+}
+
+void tmk_slabs_fini(struct tmk_slabs *s)
+{
+    while (s->newest) {
+        struct tmk_slab *older = s->newest->older;
+        free(s->newest);
+        s->newest = older;
+    }
+    s->n_bytes = 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/source.h - one process of the run as the tables read it.
+ *
+ * Knows what can be known without reading events: which chunks count and where one is missing, the
+ * numbers of texts in the pool, when each step began and whether step numbers only rise. The last
+ * comes from the per-step history, and from the events only where that has a hole. */
+#ifndef TMK_SQL_SOURCE_H
+#define TMK_SQL_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/run.h"
+#include "sql/textpool.h"
+
+struct tmk_source_chunk {
+    const struct tmk_chunk_header *header;
+    uint32_t index; /* for tmk_reader_payload() */
+    bool after_gap; /* a chunk of the trace is missing before it */
+};
+
+struct tmk_step_start {
+    uint64_t start_ns; /* trace time */
+    int64_t step;
+};
+
+/* What a stage range's name says. */
+enum tmk_stage { TMK_STAGE_OTHER, TMK_STAGE_FORWARD, TMK_STAGE_BACKWARD, TMK_STAGE_OPTIMIZER };
+
+struct tmk_source {
+    struct tmk_process *p;
+    uint32_t index; /* of the process in the run */
+    struct tmk_textpool *pool;
+
+    struct tmk_source_chunk *chunks; /* events, in order */
+    uint32_t n_chunks;
+
+    uint32_t *text_ids;   /* by string id: number in the pool + 1; 0: not looked up yet */
+    uint8_t *stages;      /* by string id: enum tmk_stage + 1; 0: not looked up yet */
+    uint32_t n_strings;
+    uint32_t *device_ids; /* by device: number in the pool */
+    uint32_t category_ids[256];
+
+    bool steps_read, steps_known;        /* known: `steps` has every step of the process */
+    bool steps_in_order, steps_distinct; /* numbers never fall; each comes once */
+    struct tmk_step_start *steps;
+    uint64_t n_steps, step_room;
+
+    bool device_read, has_device;
+    uint16_t main_device;
+};
+
+/* 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
+int tmk_source_init(struct tmk_source *s, struct tmk_process *p, uint32_t index,
+                    struct tmk_textpool *pool);
+void tmk_source_fini(struct tmk_source *s);
+
+/* Number in the pool of a string of the trace; 0 when it has no such string. */
+uint32_t tmk_source_text_slow(struct tmk_source *s, uint32_t string);
+static inline uint32_t tmk_source_text(struct tmk_source *s, uint32_t string)
+{
+    if (string < s->n_strings && s->text_ids[string])
+        return s->text_ids[string] - 1;
+    return tmk_source_text_slow(s, string);
+}
+
+enum tmk_stage tmk_source_stage_slow(struct tmk_source *s, uint32_t string);
+static inline enum tmk_stage tmk_source_stage(struct tmk_source *s, uint32_t string)
+{
+    if (string < s->n_strings && s->stages[string])
+        return (enum tmk_stage)(s->stages[string] - 1);
+    return tmk_source_stage_slow(s, string);
+}
+
+/* "cuda:0", "parameter" and so on, as numbers in the pool. */
+uint32_t tmk_source_device(struct tmk_source *s, uint16_t device);
+uint32_t tmk_source_category(struct tmk_source *s, uint8_t category);
+
+/* The system's number of a thread of the trace; TMK_NULL_INT when not known. */
+int64_t tmk_source_thread(const struct tmk_source *s, uint32_t thread);
+
+/* Of the process; TMK_NULL_INT when not known, or when it has no rank. */
+int64_t tmk_source_pid(const struct tmk_source *s);
+int64_t tmk_source_rank(const struct tmk_source *s);
+
+/* Trace time as run time. */
+static inline int64_t tmk_source_time(const struct tmk_source *s, uint64_t ns)
+{
+    return (int64_t)((ns + s->p->offset_ns) & INT64_MAX);
+}
+
+/* Ids of allocations and stacks, made one of a kind in the run: the first process's are those of its
+ * trace. TMK_NULL_INT for 0. */
+int64_t tmk_source_id(const struct tmk_source *s, uint64_t id);
+
+/* Look up when steps began; TMK_ENOMEM or TMK_EIO when that failed. */
+int tmk_source_read_steps(struct tmk_source *s, struct tmk_error *err);
+/* Number of the step that began then, from 0; TMK_NULL_INT when not known. */
+int64_t tmk_source_local_step(const struct tmk_source *s, uint64_t start_ns, int64_t step);
+
+/* Find main_device: the accelerator that ever had the most bytes, else the host. */
+int tmk_source_read_device(struct tmk_source *s, struct tmk_error *err);
+
+#endif

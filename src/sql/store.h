@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/store.h - a table's rows, decoded when needed and kept: segments of columns.
+ *
+ * A segment is what one fill() makes: the rows of a process or of a chunk. It knows the bounds of
+ * its steps and times from the chunk's header, before it is decoded. Columns are added as queries
+ * ask for them. When more than a limit is held, a segment that no cursor stands on is forgotten as
+ * soon as it is left, and decoded again by the next query. */
+#ifndef TMK_SQL_STORE_H
+#define TMK_SQL_STORE_H
+
+#include "sql/schema.h"
+#include "sql/slab.h"
+
+/* Where a column's values lie: data[row & index_mask]. The mask is 0 for a column of one value. */
+struct tmk_cell {
+    const void *data;
+    size_t index_mask;
+};
+
+struct tmk_segment {
+    uint32_t source;
+    uint32_t chunk;
+    uint32_t n_pins;
+    bool counted; /* n_rows is known */
+    uint64_t n_rows;
+    uint64_t held;      /* columns */
+    uint64_t constants; /* those of them that have one value */
+    void **columns;     /* by column; NULL before the first is held */
+    struct tmk_segment_block *blocks; /* of columns */
+};
+
+struct tmk_store {
+    const struct tmk_vtab_def *def;
+    struct tmk_source *sources;
+    uint32_t n_sources;
+    struct tmk_textpool *pool;
+    int64_t args[TMK_MAX_ARGS];
+    struct tmk_segment *segments; /* by source, then chunk */
+    uint32_t n_segments;
+    struct tmk_slabs slabs; /* of all segments */
+    uint64_t limit_bytes;
+    struct tmk_rows scratch;
+    struct tmk_walk walk;
+};
+
+int tmk_store_init(struct tmk_store *s, const struct tmk_vtab_def *def, struct tmk_source *sources,
+                   uint32_t n_sources, struct tmk_textpool *pool, const int64_t *args);
+void tmk_store_fini(struct tmk_store *s);
+
+/* Hold at least the `wanted` columns of a segment and pin it: they stay until unpin(). */
+int tmk_store_pin(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
+                  struct tmk_error *err);
+void tmk_store_unpin(struct tmk_store *s, struct tmk_segment *segment);
+/* Cells of the `wanted` columns of a pinned segment; others are left alone. */
+void tmk_store_cells(const struct tmk_store *s, const struct tmk_segment *segment, uint64_t wanted,
+                     struct tmk_cell *cells);
+
+/* Look at a segment without keeping it: *ret_n_rows and the cells are good until the next call of
+ * pin or look. */
+int tmk_store_look(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
+                   struct tmk_cell *cells, uint64_t *ret_n_rows, struct tmk_error *err);
+
+/* A column in order and the values of it that are wanted. */
+struct tmk_bounds {
+    int column; /* -1: all rows */
+    int64_t low, high;
+};
+
+/* How the segment lies to the bounds: nothing in them, all in them, or to be looked at. */
+enum tmk_overlap { TMK_OUTSIDE, TMK_INSIDE, TMK_ACROSS };
+enum tmk_overlap tmk_store_overlap(const struct tmk_store *s, const struct tmk_segment *segment,
+                                   const struct tmk_bounds *bounds);
+/* The rows of a column in order that are in the bounds: from *ret_begin up to *ret_end. */
+void tmk_bounds_rows(const struct tmk_bounds *bounds, const struct tmk_cell *cell, uint64_t n_rows,
+                     uint64_t *ret_begin, uint64_t *ret_end);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/table_devices.c - devices: what each process had on each device, from the history of steps.
+ *
+ *     SELECT device, sum(max_allocated) FROM devices GROUP BY device;
+ *     SELECT rank, device, allocations - frees FROM devices;
+ *     SELECT * FROM devices ORDER BY max_allocated DESC LIMIT 1; */
+#include "sql/schema.h"
+
+#define COLUMNS(X)                                                                                 \
+    X(pid, INT, TMK_FEW, "process")                                                                \
+    X(rank, INT, TMK_FEW, "its rank")                                                              \
+    X(device, TEXT, TMK_FEW, "cpu, cuda:0 and so on")                                              \
+    X(allocated, INT, TMK_PLAIN, "bytes in blocks at the end")                                     \
+    X(max_allocated, INT, TMK_PLAIN, "most bytes ever")                                            \
+    X(max_ns, INT, TMK_PLAIN, "when that was, ns since the run's start")                           \
+    X(allocations, INT, TMK_PLAIN, "blocks made")                                                  \
+    X(frees, INT, TMK_PLAIN, "frees")                                                              \
+    X(bytes, INT, TMK_PLAIN, "bytes of all blocks made")
+
+enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
+static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
+static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
+
+struct use {
+    uint16_t device;
+    uint64_t allocated_bytes, max_bytes, max_ns, n_allocs, n_frees, alloc_bytes;
+};
+
+static void add_up(struct use *u, const struct tmk_step_row *row)
+{
+    if (row->peak_bytes > u->max_bytes) {
+        u->max_bytes = row->peak_bytes;
+        u->max_ns = row->peak_ns;
+    }
+    u->allocated_bytes = row->end_bytes;
+    u->n_allocs += row->n_allocs;
+    u->n_frees += row->n_frees;
+    u->alloc_bytes += row->alloc_bytes;
+}
+
+static void add_device(struct tmk_fill *f, const struct use *u)
+{
+    struct tmk_rows *rows = f->rows;
+    uint64_t row = tmk_rows_add(rows);
+    tmk_rows_text(rows, COL_device, row, tmk_source_device(f->source, u->device));
+    tmk_rows_u64(rows, COL_allocated, row, u->allocated_bytes);
+    tmk_rows_u64(rows, COL_max_allocated, row, u->max_bytes);
+    tmk_rows_int(rows, COL_max_ns, row, tmk_source_time(f->source, u->max_ns));
+    tmk_rows_u64(rows, COL_allocations, row, u->n_allocs);
+    tmk_rows_u64(rows, COL_frees, row, u->n_frees);
+    tmk_rows_u64(rows, COL_bytes, row, u->alloc_bytes);
+}
+
+static int fill(struct tmk_fill *f, struct tmk_error *err)
+{
+    (void)err;
+    const struct tmk_process *p = f->source->p;
+    struct use uses[TMK_MAX_DEVICES];
+    uint32_t n = 0;
+    tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
+    tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
+    for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++) {
+        const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i);
+        uint32_t d = 0;
+        while (d < n && uses[d].device != row->device)
+            d++;
+        if (d == TMK_MAX_DEVICES)
+            continue;
+        if (d == n)
+            uses[n++] = (struct use){.device = row->device};
+        add_up(&uses[d], row);
+    }
+    for (uint32_t d = 0; d < n; d++)
+        add_device(f, &uses[d]);
+    return 0;
+}
+
+const struct tmk_vtab_def tmk_vtab_devices = {
+    .doc = {.name = "devices",
+            .meaning = "what each process had on each device",
+            .columns = columns,
+            .n_columns = N_COLUMNS,
+            .example = "SELECT rank, device, max_allocated FROM devices"},
+    .name = "devices",
+    .specs = specs,
+    .scope = TMK_SCOPE_PROCESS,
+    .fill = fill,
+};

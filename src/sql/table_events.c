@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/table_events.c - events: everything that was recorded, in order.
+ *
+ *     SELECT kind, count(*) FROM events GROUP BY kind;
+ *     SELECT time_ns, kind, size, address FROM events WHERE step = 3 ORDER BY time_ns;
+ *     SELECT thread, count(*) FROM events WHERE kind = 'allocate' GROUP BY thread; */
+#include <stdio.h>
+#include <string.h>
+
+#include "sql/schema.h"
+#include "tidemark/tidemark.h"
+
+#define COLUMNS(X)                                                                                 \
+    X(pid, INT, TMK_FEW, "process")                                                                \
+    X(rank, INT, TMK_FEW, "its rank")                                                              \
+    X(time_ns, INT, TMK_BY_TIME, "when, ns since the run's start")                                 \
+    X(step, INT, TMK_BY_STEP, "training step; NULL: before the first")                             \
+    X(thread, INT, TMK_FEW, "the system's number of the thread")                                   \
+    X(kind, TEXT, TMK_FEW, "allocate, free, tag, open, close, step, mark, oom or drop")            \
+    X(device, TEXT, TMK_FEW, "of allocate, free, tag, oom")                                        \
+    X(address, INT, TMK_PLAIN, "of allocate, free, tag")                                           \
+    X(size, INT, TMK_PLAIN, "bytes of the block made or freed, or asked for (oom)")                \
+    X(stack_id, INT, TMK_PLAIN, "who: stacks.id")                                                  \
+    X(stage, TEXT, TMK_FEW, "innermost stage of the thread")                                       \
+    X(module, TEXT, TMK_FEW, "innermost module of the thread")                                     \
+    X(category, TEXT, TMK_FEW, "of tag")                                                           \
+    X(name, TEXT, TMK_FEW, "of tag (tensor), open, close (range), mark")                           \
+    X(range, TEXT, TMK_FEW, "of open, close: stage, module or user")                               \
+    X(info, TEXT, TMK_PLAIN, "of mark: what was said; of drop: how many were lost")
+
+enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
+static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
+static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
+
+static const char *const kind_names[] = {
+    [TMK_KIND_ALLOC] = "allocate", [TMK_KIND_FREE] = "free", [TMK_KIND_TAG] = "tag",
+    [TMK_KIND_PUSH] = "open",      [TMK_KIND_POP] = "close", [TMK_KIND_STEP] = "step",
+    [TMK_KIND_MARK] = "mark",      [TMK_KIND_OOM] = "oom",   [TMK_KIND_DROP] = "drop",
+};
+static const char *const range_names[] = {
+    [TIDEMARK_STAGE] = "stage", [TIDEMARK_MODULE] = "module", [TIDEMARK_USER] = "user"};
+
+enum {
+    N_KINDS = sizeof kind_names / sizeof kind_names[0],
+    N_RANGES = sizeof range_names / sizeof range_names[0],
+};
+
+struct maker {
+    struct tmk_fill *f;
+    uint32_t kinds[N_KINDS], ranges[N_RANGES]; /* numbers of the names */
+};
+
+static void set_string(struct tmk_fill *f, uint32_t column, uint64_t row, uint32_t string)
+{
+    if (tmk_rows_want(f->rows, column) && string)
+        tmk_rows_text(f->rows, column, row, tmk_source_text(f->source, string));
+}
+
+static void set_block(struct tmk_fill *f, uint64_t row)
+{
+    const struct tmk_event *ev = &f->walk->event;
+    if (tmk_rows_want(f->rows, COL_device))
+        tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
+    tmk_rows_int(f->rows, COL_address, row, (int64_t)ev->address);
+    if (ev->kind == TMK_KIND_ALLOC) {
+        tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
+        tmk_rows_int(f->rows, COL_stack_id, row, tmk_source_id(f->source, ev->stack));
+    } else if (ev->kind == TMK_KIND_FREE && f->walk->freed_bytes != UINT64_MAX) {
+        tmk_rows_u64(f->rows, COL_size, row, f->walk->freed_bytes);
+    } else if (ev->kind == TMK_KIND_TAG) {
+        if (tmk_rows_want(f->rows, COL_category))
+            tmk_rows_text(f->rows, COL_category, row,
+                          tmk_source_category(f->source, ev->category));
+        set_string(f, COL_name, row, ev->name);
+    }
+}
+
+static void set_other(struct tmk_fill *f, uint64_t row)
+{
+    const struct tmk_event *ev = &f->walk->event;
+    if (ev->kind == TMK_KIND_OOM) {
+        tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
+        tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
+        tmk_rows_int(f->rows, COL_stack_id, row, tmk_source_id(f->source, ev->stack));
+    } else if (ev->kind == TMK_KIND_MARK) {
+        set_string(f, COL_name, row, ev->name);
+        if (ev->text_bytes && tmk_rows_want(f->rows, COL_info))
+            tmk_rows_text(f->rows, COL_info, row,
+                          tmk_textpool_copy(f->pool, ev->text, ev->text_bytes));
+    } else if (ev->kind == TMK_KIND_DROP) {
+        char text[32];
+        snprintf(text, sizeof text, "%llu lost", (unsigned long long)ev->size_bytes);
+        tmk_rows_text(f->rows, COL_info, row, tmk_textpool_copy(f->pool, text, strlen(text)));
+    }
+}
+
+/* The range that an open event opened or a close event closed, else the innermost. */
+static const struct tmk_walk_range *range_of(const struct tmk_walk *w)
+{
+    return w->n_closed ? w->closed : tmk_walk_top(w);
+}
+
+static void set_range(const struct maker *m, uint64_t row)
+{
+    const struct tmk_walk *w = m->f->walk;
+    uint32_t closed = w->n_closed ? w->closed->name : 0;
+    if (w->event.range_kind < N_RANGES)
+        tmk_rows_text(m->f->rows, COL_range, row, m->ranges[w->event.range_kind]);
+    set_string(m->f, COL_name, row, w->event.kind == TMK_KIND_PUSH ? w->event.name : closed);
+}
+
+static void set_by_kind(const struct maker *m, uint64_t row)
+{
+    switch (m->f->walk->event.kind) {
+    case TMK_KIND_NONE:
+    case TMK_KIND_STEP:
+        break;
+    case TMK_KIND_ALLOC:
+    case TMK_KIND_FREE:
+    case TMK_KIND_TAG:
+        set_block(m->f, row);
+        break;
+    case TMK_KIND_PUSH:
+    case TMK_KIND_POP:
+        set_range(m, row);
+        break;
+    default:
+        set_other(m->f, row);
+    }
+}
+
+static void add_event(void *arg)
+{
+    const struct maker *m = arg;
+    struct tmk_fill *f = m->f;
+    struct tmk_rows *rows = f->rows;
+    const struct tmk_walk *w = f->walk;
+    const struct tmk_walk_range *range = range_of(w);
+    uint64_t row = tmk_rows_add(rows);
+    tmk_rows_int(rows, COL_time_ns, row, tmk_source_time(f->source, w->event.time_ns));
+    tmk_rows_int(rows, COL_step, row, w->step);
+    if (tmk_rows_want(rows, COL_thread))
+        tmk_rows_int(rows, COL_thread, row, tmk_source_thread(f->source, w->event.thread));
+    if (w->event.kind < N_KINDS)
+        tmk_rows_text(rows, COL_kind, row, m->kinds[w->event.kind]);
+    if (range) {
+        set_string(f, COL_stage, row, range->stage_name);
+        set_string(f, COL_module, row, range->module);
+    }
+    set_by_kind(m, row);
+}
+
+static int fill(struct tmk_fill *f, struct tmk_error *err)
+{
+    struct maker m = {.f = f};
+    for (uint32_t i = 0; i < N_KINDS; i++)
+        m.kinds[i] = tmk_textpool_put(f->pool, kind_names[i]);
+    for (uint32_t i = 0; i < N_RANGES; i++)
+        m.ranges[i] = tmk_textpool_put(f->pool, range_names[i]);
+    tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
+    tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
+    return tmk_walk_chunk(f->walk, f->source, f->chunk, TMK_WALK_ALL, add_event, &m, err);
+}
+
+const struct tmk_vtab_def tmk_vtab_events = {
+    .doc = {.name = "events",
+            .meaning = "everything that was recorded, in order",
+            .columns = columns,
+            .n_columns = N_COLUMNS,
+            .example = "SELECT kind, count(*) FROM events GROUP BY kind"},
+    .name = "events",
+    .specs = specs,
+    .scope = TMK_SCOPE_CHUNK,
+    .rows_per_event = 1,
+    .fill = fill,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/table_frames.c - frames: the lines of each stack, a row each; depth 0 is the innermost.
+ *
+ *     SELECT depth, file, line, function FROM frames WHERE stack_id = 7 ORDER BY depth;
+ *     SELECT f.file, f.line, sum(a.size) FROM allocations a JOIN frames f
+ *         ON f.stack_id = a.stack_id AND f.depth = 0 GROUP BY 1, 2;
+ *     SELECT DISTINCT file FROM frames; */
+#include "sql/schema.h"
+
+#define COLUMNS(X)                                                                                 \
+    X(stack_id, INT, TMK_PLAIN, "stacks.id")                                                       \
+    X(depth, INT, TMK_PLAIN, "0: innermost")                                                       \
+    X(file, TEXT, TMK_FEW, "source file")                                                          \
+    X(function, TEXT, TMK_FEW, "function")                                                         \
+    X(line, INT, TMK_PLAIN, "line in the file")                                                    \
+    X(pid, INT, TMK_FEW, "process")                                                                \
+    X(rank, INT, TMK_FEW, "its rank")
+
+enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
+static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
+static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
+
+static void add_frame(struct tmk_fill *f, uint32_t stack, uint32_t depth, uint32_t id)
+{
+    struct tmk_rows *rows = f->rows;
+    struct tmk_frame frame;
+    uint64_t row = tmk_rows_add(rows);
+    tmk_rows_int(rows, COL_stack_id, row, tmk_source_id(f->source, stack));
+    tmk_rows_int(rows, COL_depth, row, depth);
+    if (!tmk_reader_frame(f->source->p->reader, id, &frame))
+        return;
+    tmk_rows_text(rows, COL_file, row, tmk_source_text(f->source, frame.file));
+    tmk_rows_text(rows, COL_function, row, tmk_source_text(f->source, frame.function));
+    tmk_rows_int(rows, COL_line, row, frame.line);
+}
+
+static int fill(struct tmk_fill *f, struct tmk_error *err)
+{
+    (void)err;
+    const struct tmk_reader *r = f->source->p->reader;
+    tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
+    tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
+    for (uint32_t id = 1; id < tmk_reader_n_stacks(r); id++) {
+        struct tmk_stack stack;
+        if (!tmk_reader_stack(r, id, &stack))
+            continue;
+        for (uint32_t i = 0; i < stack.n_frames; i++)
+            add_frame(f, id, i, stack.frames[i]);
+    }
+    return 0;
+}
+
+const struct tmk_vtab_def tmk_vtab_frames = {
+    .doc = {.name = "frames",
+            .meaning = "the lines of each call stack",
+            .columns = columns,
+            .n_columns = N_COLUMNS,
+            .example = "SELECT file, line, function FROM frames WHERE depth = 0"},
+    .name = "frames",
+    .specs = specs,
+    .scope = TMK_SCOPE_PROCESS,
+    .fill = fill,
+};

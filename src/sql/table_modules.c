@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/table_modules.c - modules: what each module did and held, a row for each process and module.
+ *
+ * Time includes the modules called inside; bytes are those of the blocks made while the module was
+ * the innermost.
+ *
+ *     SELECT module, peak_allocated FROM modules ORDER BY peak_allocated DESC LIMIT 10;
+ *     SELECT module, duration_ns / calls / 1e6 AS ms FROM modules WHERE calls;
+ *     SELECT module, end_allocated FROM modules WHERE end_allocated > 0; */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kit/grow.h"
+#include "kit/textmap.h"
+#include "sql/schema.h"
+#include "tidemark/tidemark.h"
+
+#define COLUMNS(X)                                                                                 \
+    X(pid, INT, TMK_FEW, "process")                                                                \
+    X(rank, INT, TMK_FEW, "its rank")                                                              \
+    X(module, TEXT, TMK_FEW, "dotted path of the module")                                          \
+    X(calls, INT, TMK_PLAIN, "how often it opened")                                                \
+    X(duration_ns, INT, TMK_PLAIN, "time in calls that ended")                                     \
+    X(allocations, INT, TMK_PLAIN, "blocks made in it")                                            \
+    X(bytes, INT, TMK_PLAIN, "bytes of these blocks")                                              \
+    X(peak_allocated, INT, TMK_PLAIN, "most bytes of its blocks alive at once")                    \
+    X(end_allocated, INT, TMK_PLAIN, "bytes of its blocks alive at the end")
+
+enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
+static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
+static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
+
+struct module {
+    uint64_t n_calls, duration_ns, n_allocs, alloc_bytes, peak_bytes, live_bytes;
+};
+
+struct sweep {
+    struct tmk_source *source;
+    struct tmk_textmap names; /* number: index of modules */
+    struct module *modules;
+    uint64_t room;
+    uint32_t *by_string; /* index + 1; 0: not met yet */
+    struct module nowhere; /* for what has no module, or when there is no memory */
+    bool failed;
+};
+
+static struct module *add_module(struct sweep *w, uint32_t string)
+{
+    const char *name = tmk_reader_string(w->source->p->reader, string);
+    uint64_t n_before = w->names.n;
+    uint32_t i;
+    if (!name || string >= w->source->n_strings)
+        return &w->nowhere;
+    struct module *more = tmk_grow(w->modules, n_before + 1, &w->room, sizeof *more);
+    if (!more || tmk_textmap_put(&w->names, name, &i) < 0) {
+        w->modules = more ? more : w->modules;
+        w->failed = true;
+        return &w->nowhere;
+    }
+    w->modules = more;
+    if (w->names.n > n_before)
+        w->modules[i] = (struct module){0};
+    w->by_string[string] = i + 1;
+    return &w->modules[i];
+}
+
+static struct module *find_module(struct sweep *w, uint32_t string)
+{
+    if (string < w->source->n_strings && w->by_string[string])
+        return &w->modules[w->by_string[string] - 1];
+    return add_module(w, string);
+}
+
+static struct module *module_of(struct sweep *w, const struct tmk_state *s,
+                                const struct tmk_block *b)
+{
+    uint32_t context = s->contexts[b->context].module;
+    return context ? find_module(w, s->contexts[context].name) : &w->nowhere;
+}
+
+static void hold(struct module *m, uint64_t size_bytes)
+{
+    m->live_bytes += size_bytes;
+    if (m->live_bytes > m->peak_bytes)
+        m->peak_bytes = m->live_bytes;
+}
+
+static void on_block(struct sweep *w, const struct tmk_state *s, uint8_t kind,
+                     const struct tmk_block *b)
+{
+    struct module *m = module_of(w, s, b);
+    if (kind == TMK_KIND_ALLOC) {
+        m->n_allocs++;
+        m->alloc_bytes += b->size_bytes;
+        hold(m, b->size_bytes);
+    } else if (kind == TMK_KIND_FREE) {
+        m->live_bytes -= b->size_bytes < m->live_bytes ? b->size_bytes : m->live_bytes;
+    }
+}
+
+static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                     struct tmk_block *b)
+{
+    struct sweep *w = arg;
+    if (b)
+        on_block(w, &rp->state, ev->kind, b);
+    else if (ev->kind == TMK_KIND_PUSH && ev->range_kind == TIDEMARK_MODULE)
+        find_module(w, ev->name)->n_calls++;
+    else if (ev->kind == TMK_KIND_POP && rp->closed.kind == TIDEMARK_MODULE)
+        find_module(w, rp->closed.name)->duration_ns += ev->time_ns - rp->closed.start_ns;
+}
+
+static void on_restored(void *arg, const struct tmk_replay *rp)
+{
+    struct sweep *w = arg;
+    for (uint64_t i = 0; i < w->names.n; i++)
+        w->modules[i].live_bytes = 0;
+    for (uint32_t i = 1; i <= rp->state.n_entries; i++)
+        if (rp->state.entries[i].live)
+            hold(module_of(w, &rp->state, &rp->state.entries[i]), rp->state.entries[i].size_bytes);
+}
+
+static void add_row(struct tmk_fill *f, const char *name, const struct module *m)
+{
+    struct tmk_rows *rows = f->rows;
+    uint64_t row = tmk_rows_add(rows);
+    tmk_rows_text(rows, COL_module, row, tmk_textpool_put(f->pool, name));
+    tmk_rows_u64(rows, COL_calls, row, m->n_calls);
+    tmk_rows_u64(rows, COL_duration_ns, row, m->duration_ns);
+    tmk_rows_u64(rows, COL_allocations, row, m->n_allocs);
+    tmk_rows_u64(rows, COL_bytes, row, m->alloc_bytes);
+    tmk_rows_u64(rows, COL_peak_allocated, row, m->peak_bytes);
+    tmk_rows_u64(rows, COL_end_allocated, row, m->live_bytes);
+}
+
+static int fill(struct tmk_fill *f, struct tmk_error *err)
+{
+    struct sweep w = {.source = f->source};
+    struct tmk_visitor visitor = {.arg = &w, .event = on_event, .restored = on_restored};
+    tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
+    tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
+    w.by_string = calloc((size_t)f->source->n_strings + 1, sizeof *w.by_string);
+    int rc = w.by_string ? tmk_process_sweep(f->source->p, &visitor, 1, NULL, err) : TMK_ENOMEM;
+    if (rc == 0 && w.failed)
+        rc = TMK_ENOMEM;
+    for (uint64_t i = 0; rc == 0 && i < w.names.n; i++)
+        add_row(f, w.names.texts[i], &w.modules[i]);
+    tmk_textmap_fini(&w.names);
+    free(w.modules);
+    free(w.by_string);
+    return rc;
+}
+
+const struct tmk_vtab_def tmk_vtab_modules = {
+    .doc = {.name = "modules",
+            .meaning = "what each module did and held",
+            .columns = columns,
+            .n_columns = N_COLUMNS,
+            .example = "SELECT module, calls, peak_allocated FROM modules ORDER BY 3 DESC LIMIT 10"},
+    .name = "modules",
+    .specs = specs,
+    .scope = TMK_SCOPE_PROCESS,
+    .fill = fill,
+};

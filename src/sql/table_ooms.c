@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/table_ooms.c - ooms: allocations that were refused.
+ *
+ *     SELECT time_ns, device, requested, capacity - allocated AS free FROM ooms;
+ *     SELECT o.step, s.text FROM ooms o JOIN stacks s ON s.id = o.stack_id;
+ *     SELECT l.category, sum(l.size) FROM ooms o JOIN live_at(o.time_ns) l GROUP BY 1; */
+#include "sql/schema.h"
+
+#define COLUMNS(X)                                                                                 \
+    X(pid, INT, TMK_FEW, "process")                                                                \
+    X(rank, INT, TMK_FEW, "its rank")                                                              \
+    X(time_ns, INT, TMK_BY_TIME, "when, ns since the run's start")                                 \
+    X(step, INT, TMK_BY_STEP, "training step; NULL: before the first")                             \
+    X(device, TEXT, TMK_FEW, "cpu, cuda:0 and so on")                                              \
+    X(requested, INT, TMK_PLAIN, "bytes asked for")                                                \
+    X(capacity, INT, TMK_PLAIN, "bytes that may be used; NULL: not known")                         \
+    X(allocated, INT, TMK_PLAIN, "bytes in blocks of the process on the device then")              \
+    X(thread, INT, TMK_FEW, "the system's number of the thread that asked")                        \
+    X(stack_id, INT, TMK_PLAIN, "who asked: stacks.id")                                            \
+    X(stage, TEXT, TMK_FEW, "innermost stage")                                                     \
+    X(module, TEXT, TMK_FEW, "innermost module")
+
+enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
+static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
+static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
+
+static uint64_t allocated_on(const struct tmk_walk *w, uint16_t device)
+{
+    for (uint32_t i = 0; i < w->n_devices; i++)
+        if (w->devices[i].device == device)
+            return w->devices[i].allocated_bytes;
+    return 0;
+}
+
+static void add_oom(void *arg)
+{
+    struct tmk_fill *f = arg;
+    struct tmk_rows *rows = f->rows;
+    const struct tmk_event *ev = &f->walk->event;
+    if (ev->kind != TMK_KIND_OOM)
+        return;
+    const struct tmk_walk_range *top = tmk_walk_top(f->walk);
+    uint64_t row = tmk_rows_add(rows);
+    tmk_rows_int(rows, COL_time_ns, row, tmk_source_time(f->source, ev->time_ns));
+    tmk_rows_int(rows, COL_step, row, f->walk->step);
+    tmk_rows_text(rows, COL_device, row, tmk_source_device(f->source, ev->device));
+    tmk_rows_u64(rows, COL_requested, row, ev->size_bytes);
+    if (ev->capacity_bytes)
+        tmk_rows_u64(rows, COL_capacity, row, ev->capacity_bytes);
+    tmk_rows_u64(rows, COL_allocated, row, allocated_on(f->walk, ev->device));
+    tmk_rows_int(rows, COL_thread, row, tmk_source_thread(f->source, ev->thread));
+    tmk_rows_int(rows, COL_stack_id, row, tmk_source_id(f->source, ev->stack));
+    if (top && top->stage_name)
+        tmk_rows_text(rows, COL_stage, row, tmk_source_text(f->source, top->stage_name));
+    if (top && top->module)
+        tmk_rows_text(rows, COL_module, row, tmk_source_text(f->source, top->module));
+}
+
+static int fill(struct tmk_fill *f, struct tmk_error *err)
+{
+    tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
+    tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
+    return tmk_walk_chunk(f->walk, f->source, f->chunk, TMK_WALK_OTHER, add_oom, f, err);
+}
+
+const struct tmk_vtab_def tmk_vtab_ooms = {
+    .doc = {.name = "ooms",
+            .meaning = "allocations that were refused",
+            .columns = columns,
+            .n_columns = N_COLUMNS,
+            .example = "SELECT time_ns, step, device, requested, capacity, allocated FROM ooms"},
+    .name = "ooms",
+    .specs = specs,
+    .scope = TMK_SCOPE_CHUNK,
+    .fill = fill,
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/table_peak.c - peak: the blocks alive when the most bytes were allocated, the first time.
+ *
+ * For each process its own moment, on the device with its largest peak. Columns: blockrows.h.
+ *
+ *     SELECT category, sum(size) FROM peak GROUP BY category ORDER BY 2 DESC;
+ *     SELECT module, count(*), sum(size) FROM peak GROUP BY module;
+ *     SELECT f.file, f.line, sum(p.size) FROM peak p JOIN frames f ON f.stack_id = p.stack_id
+ *         WHERE f.depth = 0 GROUP BY 1, 2; */
+#include "sql/blockrows.h"
+
+static int fill(struct tmk_fill *f, struct tmk_error *err)
+{
+    struct tmk_moment moment = {.kind = TMK_MOMENT_PEAK, .any_device = true};
+    return tmk_block_rows_at(f, &moment, err);
+}
+
+const struct tmk_vtab_def tmk_vtab_peak = {
+    .doc = {.name = "peak",
+            .meaning = "the blocks alive at each process's high-water mark",
+            .columns = tmk_block_columns,
+            .n_columns = TMK_N_BLOCK_COLUMNS,
+            .example = "SELECT category, sum(size) FROM peak GROUP BY category ORDER BY 2 DESC"},
+    .name = "peak",
+    .specs = tmk_block_specs,
+    .scope = TMK_SCOPE_PROCESS,
+    .fill = fill,
+};

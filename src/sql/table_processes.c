@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/table_processes.c - processes: the traces of the run and what is known of each as a whole.
+ *
+ *     SELECT rank, host, pid, state FROM processes ORDER BY rank;
+ *     SELECT sum(events), sum(dropped), sum(given_up) FROM processes;
+ *     SELECT pid, reason FROM processes WHERE state = 'stopped'; */
+#include "sql/schema.h"
+
+#define COLUMNS(X)                                                                                 \
+    X(pid, INT, TMK_FEW, "process")                                                                \
+    X(rank, INT, TMK_FEW, "its rank")                                                              \
+    X(world_size, INT, TMK_FEW, "number of ranks")                                                 \
+    X(host, TEXT, TMK_FEW, "machine it ran on")                                                    \
+    X(command, TEXT, TMK_PLAIN, "its command line, secrets left out")                              \
+    X(file, TEXT, TMK_PLAIN, "name of its trace")                                                  \
+    X(start_ns, INT, TMK_PLAIN, "when it began, ns since the run's start")                         \
+    X(end_ns, INT, TMK_PLAIN, "its last event")                                                    \
+    X(start_realtime_ns, INT, TMK_PLAIN, "when it began, ns since 1970 UTC")                       \
+    X(state, TEXT, TMK_FEW, "open, closed or stopped (recording ended early)")                     \
+    X(reason, TEXT, TMK_FEW, "why recording stopped")                                              \
+    X(events, INT, TMK_PLAIN, "events recorded")                                                   \
+    X(allocations, INT, TMK_PLAIN, "of these, blocks made")                                        \
+    X(frees, INT, TMK_PLAIN, "and frees")                                                          \
+    X(dropped, INT, TMK_PLAIN, "events lost because the ring was full")                            \
+    X(given_up, INT, TMK_PLAIN, "events given up to stay under the size allowed")                  \
+    X(untracked, INT, TMK_PLAIN, "blocks that could not be followed")                              \
+    X(file_bytes, INT, TMK_PLAIN, "size of the trace")
+
+enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
+static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
+static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
+
+static const char *state_name(uint32_t state)
+{
+    static const char *const names[] = {
+        [TMK_STATE_OPEN] = "open", [TMK_STATE_CLOSED] = "closed", [TMK_STATE_STOPPED] = "stopped"};
+    return state < sizeof names / sizeof names[0] ? names[state] : NULL;
+}
+
+static const char *reason_text(const struct tmk_status *s)
+{
+    if (s->state != TMK_STATE_STOPPED)
+        return NULL;
+    switch (s->reason) {
+#define X(name, value, text)                                                                       \
+    case name:                                                                                     \
+        return text;
+        TMK_STOPS(X)
+#undef X
+    default:
+        return NULL;
+    }
+}
+
+static void set_text(struct tmk_fill *f, uint32_t column, uint64_t row, const char *text)
+{
+    if (text && text[0])
+        tmk_rows_text(f->rows, column, row, tmk_textpool_put(f->pool, text));
+}
+
+static void set_status(struct tmk_fill *f, uint64_t row, const struct tmk_status *s)
+{
+    set_text(f, COL_state, row, state_name(s->state));
+    set_text(f, COL_reason, row, reason_text(s));
+    tmk_rows_u64(f->rows, COL_events, row, s->n_events);
+    tmk_rows_u64(f->rows, COL_allocations, row, s->n_allocs);
+    tmk_rows_u64(f->rows, COL_frees, row, s->n_frees);
+    tmk_rows_u64(f->rows, COL_dropped, row, s->n_dropped);
+    tmk_rows_u64(f->rows, COL_given_up, row, s->n_given_up);
+    tmk_rows_u64(f->rows, COL_untracked, row, s->n_untracked);
+}
+
+static int fill(struct tmk_fill *f, struct tmk_error *err)
+{
+    (void)err;
+    const struct tmk_process *p = f->source->p;
+    struct tmk_rows *rows = f->rows;
+    uint64_t row = tmk_rows_add(rows);
+    tmk_rows_int(rows, COL_pid, row, tmk_source_pid(f->source));
+    tmk_rows_int(rows, COL_rank, row, tmk_source_rank(f->source));
+    tmk_rows_int(rows, COL_world_size, row, p->world_size < 0 ? TMK_NULL_INT : p->world_size);
+    set_text(f, COL_host, row, p->host);
+    set_text(f, COL_command, row, p->command);
+    set_text(f, COL_file, row, p->file);
+    tmk_rows_int(rows, COL_start_ns, row, tmk_source_time(f->source, 0));
+    tmk_rows_int(rows, COL_end_ns, row, tmk_source_time(f->source, p->end_ns));
+    if (p->start_realtime_ns)
+        tmk_rows_u64(rows, COL_start_realtime_ns, row, p->start_realtime_ns);
+    tmk_rows_u64(rows, COL_file_bytes, row, tmk_reader_file_bytes(p->reader));
+    if (!tmk_reader_damage(p->reader)->status_lost)
+        set_status(f, row, tmk_reader_status(p->reader));
+    return 0;
+}
+
+const struct tmk_vtab_def tmk_vtab_processes = {
+    .doc = {.name = "processes",
+            .meaning = "the processes of the run",
+            .columns = columns,
+            .n_columns = N_COLUMNS,
+            .example = "SELECT rank, pid, state, events, dropped FROM processes"},
+    .name = "processes",
+    .specs = specs,
+    .scope = TMK_SCOPE_PROCESS,
+    .fill = fill,
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/table_stacks.c - stacks: call stacks, each once, as text.
+ *
+ *     SELECT text FROM stacks WHERE id = 7;
+ *     SELECT s.text, count(*) FROM allocations a JOIN stacks s ON s.id = a.stack_id GROUP BY s.id;
+ *     SELECT max(n_frames) FROM stacks; */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kit/grow.h"
+#include "sql/schema.h"
+
+#define COLUMNS(X)                                                                                 \
+    X(id, INT, TMK_PLAIN, "number, one of a kind in the run")                                      \
+    X(n_frames, INT, TMK_PLAIN, "how deep it is")                                                  \
+    X(text, TEXT, TMK_PLAIN, "file:line function, innermost first, joined by ' < '")               \
+    X(pid, INT, TMK_FEW, "process")                                                                \
+    X(rank, INT, TMK_FEW, "its rank")
+
+enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
+static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
+static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
+
+struct text {
+    char *bytes;
+    uint64_t n, room;
+};
+
+static int append(struct text *t, const char *bytes)
+{
+    size_t n = strlen(bytes);
+    char *more = tmk_grow(t->bytes, t->n + n + 1, &t->room, 1);
+    if (!more)
+        return TMK_ENOMEM;
+    t->bytes = more;
+    memcpy(more + t->n, bytes, n + 1);
+    t->n += n;
+    return 0;
+}
+
+static int append_frame(struct text *t, const struct tmk_reader *r, uint32_t id)
+{
+    struct tmk_frame frame = {0};
+    char line[16];
+    bool known = tmk_reader_frame(r, id, &frame);
+    const char *file = known ? tmk_reader_string(r, frame.file) : NULL;
+    const char *function = known ? tmk_reader_string(r, frame.function) : NULL;
+    snprintf(line, sizeof line, ":%u ", frame.line);
+    int rc = t->n ? append(t, " < ") : 0;
+    if (rc == 0)
+        rc = append(t, file ? file : "?");
+    if (rc == 0)
+        rc = append(t, known ? line : ":? ");
+    return rc < 0 ? rc : append(t, function ? function : "?");
+}
+
+static int add_stack(struct tmk_fill *f, uint32_t id, const struct tmk_stack *stack, struct text *t)
+{
+    uint64_t row = tmk_rows_add(f->rows);
+    tmk_rows_int(f->rows, COL_id, row, tmk_source_id(f->source, id));
+    tmk_rows_int(f->rows, COL_n_frames, row, stack->n_frames);
+    if (!tmk_rows_want(f->rows, COL_text))
+        return 0;
+    t->n = 0;
+    int rc = append(t, "");
+    for (uint32_t i = 0; rc == 0 && i < stack->n_frames; i++)
+        rc = append_frame(t, f->source->p->reader, stack->frames[i]);
+    if (rc == 0)
+        tmk_rows_text(f->rows, COL_text, row,
+                      tmk_textpool_copy(f->pool, t->bytes, (size_t)t->n));
+    return rc;
+}
+
+static int fill(struct tmk_fill *f, struct tmk_error *err)
+{
+    (void)err;
+    const struct tmk_reader *r = f->source->p->reader;
+    struct text text = {0};
+    int rc = 0;
+    tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
+    tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
+    for (uint32_t id = 1; rc == 0 && id < tmk_reader_n_stacks(r); id++) {
+        struct tmk_stack stack;
+        if (tmk_reader_stack(r, id, &stack))
+            rc = add_stack(f, id, &stack, &text);
+    }
+    free(text.bytes);
+    return rc;
+}
+
+const struct tmk_vtab_def tmk_vtab_stacks = {
+    .doc = {.name = "stacks",
+            .meaning = "call stacks, each once",
+            .columns = columns,
+            .n_columns = N_COLUMNS,
+            .example = "SELECT id, n_frames, text FROM stacks LIMIT 10"},
+    .name = "stacks",
+    .specs = specs,
+    .scope = TMK_SCOPE_PROCESS,
+    .fill = fill,
+};

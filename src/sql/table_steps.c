@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/table_steps.c - steps: the history, a row for each training step and device.
+ *
+ * Exact also where the detail was given up. What came before the first step is a row without step.
+ *
+ *     SELECT step, peak_allocated FROM steps WHERE device = 'cuda:0' ORDER BY step;
+ *     SELECT step, end_allocated - lag(end_allocated) OVER (ORDER BY step) FROM steps;
+ *     SELECT rank, max(end_ns - start_ns) / 1e9 FROM steps WHERE finished GROUP BY rank; */
+#include "sql/schema.h"
+
+#define COLUMNS(X)                                                                                 \
+    X(rank, INT, TMK_FEW, "rank of the process")                                                   \
+    X(step, INT, TMK_PLAIN, "training step; NULL: before the first")                               \
+    X(start_ns, INT, TMK_PLAIN, "when it began, ns since the run's start")                         \
+    X(end_ns, INT, TMK_PLAIN, "when it ended, or the last event of it")                            \
+    X(peak_allocated, INT, TMK_PLAIN, "most bytes in blocks during it")                            \
+    X(peak_reserved, INT, TMK_PLAIN, "most bytes held from the driver; NULL: not watched")         \
+    X(allocations, INT, TMK_PLAIN, "blocks made in it")                                            \
+    X(bytes, INT, TMK_PLAIN, "bytes of these blocks")                                              \
+    X(device, TEXT, TMK_FEW, "cpu, cuda:0 and so on")                                              \
+    X(pid, INT, TMK_FEW, "process")                                                                \
+    X(frees, INT, TMK_PLAIN, "frees in it")                                                        \
+    X(freed_bytes, INT, TMK_PLAIN, "bytes of the blocks freed")                                    \
+    X(end_allocated, INT, TMK_PLAIN, "bytes in blocks at its end")                                 \
+    X(peak_ns, INT, TMK_PLAIN, "when the peak was reached")                                        \
+    X(finished, INT, TMK_PLAIN, "0: the trace ends in this step")
+
+enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
+static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
+static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
+
+static void add_step(struct tmk_fill *f, const struct tmk_step_row *step)
+{
+    struct tmk_rows *rows = f->rows;
+    uint64_t row = tmk_rows_add(rows);
+    tmk_rows_int(rows, COL_step, row, step->step);
+    tmk_rows_int(rows, COL_start_ns, row, tmk_source_time(f->source, step->start_ns));
+    tmk_rows_int(rows, COL_end_ns, row, tmk_source_time(f->source, step->end_ns));
+    tmk_rows_u64(rows, COL_peak_allocated, row, step->peak_bytes);
+    tmk_rows_u64(rows, COL_allocations, row, step->n_allocs);
+    tmk_rows_u64(rows, COL_bytes, row, step->alloc_bytes);
+    tmk_rows_text(rows, COL_device, row, tmk_source_device(f->source, step->device));
+    tmk_rows_u64(rows, COL_frees, row, step->n_frees);
+    tmk_rows_u64(rows, COL_freed_bytes, row, step->free_bytes);
+    tmk_rows_u64(rows, COL_end_allocated, row, step->end_bytes);
+    tmk_rows_int(rows, COL_peak_ns, row, tmk_source_time(f->source, step->peak_ns));
+    tmk_rows_int(rows, COL_finished, row, !step->open);
+}
+
+static int fill(struct tmk_fill *f, struct tmk_error *err)
+{
+    (void)err;
+    const struct tmk_process *p = f->source->p;
+    tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
+    tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
+    tmk_rows_constant_int(f->rows, COL_peak_reserved, TMK_NULL_INT);
+    for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++)
+        add_step(f, tmk_reader_step_row(p->reader, i));
+    return 0;
+}
+
+const struct tmk_vtab_def tmk_vtab_steps = {
+    .doc = {.name = "steps",
+            .meaning = "history: each training step on each device",
+            .columns = columns,
+            .n_columns = N_COLUMNS,
+            .example = "SELECT step, peak_allocated, end_allocated FROM steps ORDER BY step"},
+    .name = "steps",
+    .specs = specs,
+    .scope = TMK_SCOPE_PROCESS,
+    .fill = fill,
+};

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/table_torch_trace.c - python.torch_trace: a row where a module opens or closes in a stage.
+ *
+ * The innermost stage must be forward, backward or optimizer ("step" in the stage's text). A module
+ * that is closed together with something around it has no post row, as nothing reported its end.
+ * Memory is that of the process's main device: the accelerator that ever had the most bytes, else
+ * the host; MB are 1048576 bytes. What the driver holds (cached) is not watched yet: NULL.
+ *
+ *     SELECT step, max(allocated) FROM python.torch_trace GROUP BY step ORDER BY step;
+ *     SELECT module, sum(duration) FROM python.torch_trace WHERE stage = 'post forward' GROUP BY 1;
+ *     SELECT module, max(allocated_delta) FROM python.torch_trace GROUP BY module; */
+#include "sql/schema.h"
+#include "tidemark/tidemark.h"
+
+#define COLUMNS(X)                                                                                 \
+    X(step, INT, TMK_BY_STEP, "training step; NULL before the first")                              \
+    X(seq, COUNT, TMK_IN_STEP, "order in the step, from 0; counts modules outside stages too")     \
+    X(module, TEXT, TMK_FEW, "dotted path of the module")                                          \
+    X(stage, TEXT, TMK_FEW, "pre or post, then forward, backward or step")                         \
+    X(allocated, MB, TMK_PLAIN, "MB in blocks at that moment")                                     \
+    X(max_allocated, MB, TMK_PLAIN, "the most so far, MB")                                         \
+    X(cached, MB, TMK_PLAIN, "MB held from the driver; NULL: not watched")                         \
+    X(max_cached, MB, TMK_PLAIN, "the most so far, MB; NULL: not watched")                         \
+    X(time_offset, SECONDS, TMK_PLAIN, "seconds since the step began")                             \
+    X(duration, SECONDS, TMK_PLAIN, "post: seconds since pre")                                     \
+    X(local_step, INT, TMK_FEW, "the process's steps counted from 0")                          \
+    X(rank, INT, TMK_FEW, "rank of the process; -1: none")                                         \
+    X(world_size, INT, TMK_FEW, "number of ranks")                                                 \
+    X(role, TEXT, TMK_FEW, "what the rank does; NULL: not known")                                  \
+    X(allocated_delta, MB, TMK_PLAIN, "post: allocated minus that of pre")                         \
+    X(max_allocated_delta, MB, TMK_PLAIN, "post: max_allocated minus that of pre")
+
+enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
+static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
+static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
+
+static const char *const stage_texts[][2] = {
+    [TMK_STAGE_FORWARD] = {"pre forward", "post forward"},
+    [TMK_STAGE_BACKWARD] = {"pre backward", "post backward"},
+    [TMK_STAGE_OPTIMIZER] = {"pre step", "post step"},
+};
+
+struct maker {
+    struct tmk_rows *rows;
+    struct tmk_source *source;
+    const struct tmk_walk *walk;
+    uint32_t stages[TMK_STAGE_OPTIMIZER + 1][2]; /* numbers of the texts */
+    int64_t *step, *allocated, *max_allocated, *time_offset, *duration, *local_step;
+    int64_t *allocated_delta, *max_allocated_delta;
+    uint32_t *seq, *module, *stage;
+};
+
+static void set_constants(struct tmk_rows *rows, const struct tmk_process *p)
+{
+    tmk_rows_constant_int(rows, COL_cached, TMK_NULL_INT);
+    tmk_rows_constant_int(rows, COL_max_cached, TMK_NULL_INT);
+    tmk_rows_constant_int(rows, COL_rank, p->rank);
+    tmk_rows_constant_int(rows, COL_world_size, p->world_size < 0 ? TMK_NULL_INT : p->world_size);
+    tmk_rows_constant_text(rows, COL_role, 0);
+}
+
+static void init_maker(struct maker *m, struct tmk_fill *f)
+{
+    struct tmk_rows *rows = f->rows;
+    *m = (struct maker){
+        .rows = rows,
+        .source = f->source,
+        .walk = f->walk,
+        .step = rows->columns[COL_step],
+        .seq = rows->columns[COL_seq],
+        .module = rows->columns[COL_module],
+        .stage = rows->columns[COL_stage],
+        .allocated = rows->columns[COL_allocated],
+        .max_allocated = rows->columns[COL_max_allocated],
+        .time_offset = rows->columns[COL_time_offset],
+        .duration = rows->columns[COL_duration],
+        .local_step = rows->columns[COL_local_step],
+        .allocated_delta = rows->columns[COL_allocated_delta],
+        .max_allocated_delta = rows->columns[COL_max_allocated_delta],
+    };
+    for (int s = TMK_STAGE_FORWARD; s <= TMK_STAGE_OPTIMIZER; s++)
+        for (int post = 0; post < 2; post++)
+            m->stages[s][post] = tmk_textpool_put(f->pool, stage_texts[s][post]);
+}
+
+/* What pre and post rows have in common. `seq` counts the event itself already. */
+static inline uint64_t add_row(const struct maker *m, const struct tmk_walk_range *range, int post)
+{
+    const struct tmk_walk *w = m->walk;
+    const struct tmk_walk_device *d = &w->devices[w->main_device];
+    uint64_t i = m->rows->n++;
+    if (m->step)
+        m->step[i] = w->step;
+    if (m->seq)
+        m->seq[i] = (uint32_t)(w->n_step_module_events - 1);
+    if (m->module)
+        m->module[i] = tmk_source_text(m->source, range->name);
+    if (m->stage)
+        m->stage[i] = m->stages[range->stage][post];
+    if (m->allocated)
+        m->allocated[i] = m->source->has_device ? tmk_int_of(d->allocated_bytes) : TMK_NULL_INT;
+    if (m->max_allocated)
+        m->max_allocated[i] = m->source->has_device ? tmk_int_of(d->max_bytes) : TMK_NULL_INT;
+    if (m->time_offset)
+        m->time_offset[i] = w->step == TMK_NO_STEP
+                                ? TMK_NULL_INT
+                                : tmk_int_of(w->event.time_ns - w->step_start_ns);
+    if (m->local_step)
+        m->local_step[i] = w->step == TMK_NO_STEP ? TMK_NULL_INT : w->local_step;
+    return i;
+}
+
+static void add_pre(const struct maker *m, const struct tmk_walk_range *range)
+{
+    uint64_t i = add_row(m, range, 0);
+    if (m->duration)
+        m->duration[i] = TMK_NULL_INT;
+    if (m->allocated_delta)
+        m->allocated_delta[i] = TMK_NULL_INT;
+    if (m->max_allocated_delta)
+        m->max_allocated_delta[i] = TMK_NULL_INT;
+}
+
+static void add_post(const struct maker *m, const struct tmk_walk_range *range)
+{
+    const struct tmk_walk_device *d = &m->walk->devices[m->walk->main_device];
+    bool known = range->seen && m->source->has_device;
+    uint64_t i = add_row(m, range, 1);
+    if (m->duration)
+        m->duration[i] = tmk_int_of(m->walk->event.time_ns - range->start_ns);
+    if (m->allocated_delta)
+        m->allocated_delta[i] =
+            known ? (int64_t)(d->allocated_bytes - range->allocated_bytes) : TMK_NULL_INT;
+    if (m->max_allocated_delta)
+        m->max_allocated_delta[i] =
+            known ? (int64_t)(d->max_bytes - range->max_bytes) : TMK_NULL_INT;
+}
+
+static inline void visit(const struct maker *m)
+{
+    const struct tmk_walk *w = m->walk;
+    const struct tmk_event *ev = &w->event;
+    if (ev->kind == TMK_KIND_PUSH && ev->range_kind == TIDEMARK_MODULE) {
+        const struct tmk_walk_range *top = tmk_walk_top(w);
+        if (top && top->stage != TMK_STAGE_OTHER)
+            add_pre(m, top);
+    } else if (w->n_closed && ev->range_kind == TIDEMARK_MODULE) {
+        if (w->closed->stage != TMK_STAGE_OTHER)
+            add_post(m, w->closed);
+    }
+}
+
+static int fill(struct tmk_fill *f, struct tmk_error *err)
+{
+    struct tmk_walk *w = f->walk;
+    bool deltas = tmk_rows_want(f->rows, COL_allocated_delta) ||
+                  tmk_rows_want(f->rows, COL_max_allocated_delta);
+    w->want_local_step = tmk_rows_want(f->rows, COL_local_step);
+    w->want_times = w->want_local_step || tmk_rows_want(f->rows, COL_time_offset) ||
+                    tmk_rows_want(f->rows, COL_duration);
+    w->want_bytes = deltas || tmk_rows_want(f->rows, COL_allocated) ||
+                    tmk_rows_want(f->rows, COL_max_allocated);
+    set_constants(f->rows, f->source->p);
+    int rc = tmk_rows_reserve(f->rows, f->source->chunks[f->chunk].header->n_items);
+    if (rc == 0)
+        rc = deltas ? tmk_walk_begin_seen(w, f->source, f->chunk, err)
+                    : tmk_walk_begin(w, f->source, f->chunk, err);
+    if (rc < 0)
+        return rc == TMK_EDAMAGED ? 0 : rc;
+    struct maker m;
+    init_maker(&m, f);
+    while ((rc = tmk_walk_next_module(w)) > 0)
+        visit(&m);
+    return rc == TMK_EDAMAGED ? 0 : rc;
+}
+
+const struct tmk_vtab_def tmk_vtab_torch_trace = {
+    .doc = {.name = "python.torch_trace",
+            .meaning = "memory where modules open and close in forward, backward and optimizer",
+            .columns = columns,
+            .n_columns = N_COLUMNS,
+            .example = "SELECT step, max(allocated) FROM python.torch_trace GROUP BY step"},
+    .schema = "python",
+    .name = "torch_trace",
+    .specs = specs,
+    .scope = TMK_SCOPE_CHUNK,
+    .rows_per_event = 1,
+    .fill = fill,
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/walk.h - walk the events of a chunk with as little state as a row needs.
+ *
+ * A replay follows every block; most tables do not need that. An events chunk says what was true
+ * when it began: bytes on each device, size of the blocks at its addresses, open ranges, step. With
+ * an array of sizes by slot of its address dictionary the walk knows the bytes allocated after each
+ * event without hashing anything, and chunks can be read in any order, or not at all.
+ *
+ * There are two ways through a chunk: next() stops at every event, next_module() only where a module
+ * opens or closes, and decodes whole sections at once, which is three times as quick.
+ *
+ * Chunks read one after the other are joined: ranges opened in the first are known in the second
+ * with what was allocated when they opened, which the context does not tell. */
+#ifndef TMK_SQL_WALK_H
+#define TMK_SQL_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sql/skim.h"
+#include "sql/source.h"
+#include "trace/events.h"
+#include "trace/state.h"
+
+struct tmk_walk_range {
+    uint64_t start_ns; /* trace time */
+    /* Of the main device when it opened; known only if the walk saw that. */
+    uint64_t allocated_bytes, max_bytes;
+    uint64_t row;    /* the table's own, 0 when the range opens */
+    uint32_t name;   /* string id */
+    uint32_t module; /* string ids: innermost module and stage, the range itself included; 0: none */
+    uint32_t stage_name;
+    uint8_t kind;  /* enum tidemark_range */
+    uint8_t stage; /* enum tmk_stage of stage_name */
+    bool seen;     /* the walk saw it open */
+};
+
+struct tmk_walk_thread {
+    struct tmk_walk_range *ranges; /* outermost first */
+    uint64_t n, room;
+    uint32_t thread;
+};
+
+struct tmk_walk_device {
+    uint64_t allocated_bytes;
+    uint64_t max_bytes; /* of all time */
+    uint16_t device;
+};
+
+struct tmk_walk {
+    struct tmk_event event; /* the last one */
+    /* After it: */
+    int64_t step;
+    uint64_t step_start_ns;
+    int64_t local_step; /* TMK_NULL_INT: not known; only with want_local_step */
+    uint64_t n_step_module_events;
+    struct tmk_walk_device devices[TMK_MAX_DEVICES + 1]; /* the last: all that found no place */
+    uint32_t n_devices;
+    uint32_t main_device; /* index of the source's main device */
+    /* FREE, or ALLOC at a live address: size of the block that went, else UINT64_MAX. */
+    uint64_t freed_bytes;
+    /* CLOSE: the range and those left open inside it, else n_closed is 0. Good until next(). */
+    const struct tmk_walk_range *closed;
+    uint64_t n_closed;
+    struct tmk_walk_thread *thread; /* of the event */
+
+    bool want_local_step; /* needs times */
+    bool want_times;      /* next_module() gives times only if asked, */
+    bool want_bytes;      /* and bytes of the main device too */
+
+    /* inside */
+    struct tmk_source *source;
+    uint32_t next_chunk; /* that would be joined to the last */
+    struct tmk_cursor cursor;
+    uint64_t *lives; /* by slot: 0, or size + 1 of the block alive there */
+    uint8_t *slot_devices;
+    uint64_t live_room, slot_device_room;
+    struct tmk_walk_thread *threads;
+    uint64_t n_threads, thread_room;
+    uint32_t *thread_slots; /* hash table: index + 1 */
+    uint32_t n_thread_slots;
+    bool is_timed, has_bytes; /* open ranges know when they opened, and what there was then */
+    bool failed;              /* out of memory */
+    struct tmk_skim skim;     /* the chunk boiled down */
+    uint64_t next_mark;
+    uint64_t run_end; /* number of the event where another thread's begin */
+    bool is_skimmed;
+};
+
+/* Zero is a walk that has not begun. */
+void tmk_walk_fini(struct tmk_walk *w);
+
+/* Stand before the first event of chunk `i` of the source. TMK_EDAMAGED: it cannot be read, go on
+ * with the next; TMK_ENOMEM, TMK_EIO. */
+int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
+                   struct tmk_error *err);
+/* The same, with every open module of a stage seen, if it can be had: reads the chunks before that
+ * they were opened in. */
+int tmk_walk_begin_seen(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
+                        struct tmk_error *err);
+/* True when begin() would join chunk `i` to the one read last. */
+bool tmk_walk_is_next(const struct tmk_walk *w, const struct tmk_source *source, uint32_t i);
+
+/* Apply the next event: 1, 0 at the end, TMK_EDAMAGED or TMK_ENOMEM. */
+int tmk_walk_next(struct tmk_walk *w);
+/* Apply events up to the next that opens or closes a module; of `event` only kind, range_kind, name
+ * and, if wanted, time_ns are set. Not to be mixed with next() in one chunk. */
+int tmk_walk_next_module(struct tmk_walk *w);
+
+/* Visit after each event of chunk `i`, or of each that is not about blocks, ranges or steps: a chunk
+ * without such is not even walked through. Damage is passed over. 0, TMK_ENOMEM or TMK_EIO. */
+enum tmk_walk_events { TMK_WALK_ALL, TMK_WALK_OTHER };
+int tmk_walk_chunk(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
+                   enum tmk_walk_events which, void (*visit)(void *arg), void *arg,
+                   struct tmk_error *err);
+
+/* Innermost range of the event's thread, NULL when none is open. */
+static inline const struct tmk_walk_range *tmk_walk_top(const struct tmk_walk *w)
+{
+    return w->thread && w->thread->n ? &w->thread->ranges[w->thread->n - 1] : NULL;
+}
+
+#endif

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""SIGKILL at random moments: what was reported before it is in the trace, exactly.
+
+The journal program counts each event after its report has returned, in a file of its own. After the
+kill the trace must have, lane by lane, at least what was counted and at most one event more, in
+order and with the right contents. 200 runs in all.
+"""
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import has_tidemark, program
+
+LONG = 10_000_000  # more events than any run lives to report
+
+
+def start(watch, alone, lanes, pace_ns):
+    args, env = watch.command(
+        [program("journal"), "steady", watch.journal, lanes, LONG, pace_ns], alone=alone
+    )
+    return subprocess.Popen(
+        args, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def child_of(pid):
+    """The one child of a process, waited for."""
+    path = f"/proc/{pid}/task/{pid}/children"
+    for _ in range(2000):
+        with open(path, encoding="ascii") as children:
+            pids = children.read().split()
+        if pids:
+            return int(pids[0])
+        time.sleep(0.001)
+    raise AssertionError("tidemark run started nothing")
+
+
+def counted(watch):
+    if not watch.journal.exists():
+        return 0
+    data = watch.journal.read_bytes()
+    return sum(int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8))
+
+
+def examine(watch):
+    """True when there was something to examine."""
+    if counted(watch) == 0 and not watch.traces():
+        return False  # killed before the first event: nothing was made, or not even the journal
+    if not watch.journal.exists():
+        return False
+    if counted(watch) > 0:
+        assert watch.traces(), "events were reported and there is no trace"
+        figures = watch.check()
+        assert figures["dropped"] == 0
+        assert figures["merged"] == 1
+    return True
+
+
+def kill_child(watch, chance, lanes, pace_ns):
+    process = start(watch, True, lanes, pace_ns)
+    time.sleep(chance)
+    process.kill()
+    process.wait()
+
+
+def kill_child_of_run(watch, chance, lanes, pace_ns):
+    """`tidemark run` outlives its child and merges at once."""
+    process = start(watch, False, lanes, pace_ns)
+    child = child_of(process.pid)
+    time.sleep(chance)
+    os.kill(child, signal.SIGKILL)
+    assert process.wait(timeout=20) == 128 + signal.SIGKILL
+    if counted(watch) > 0:
+        assert list(watch.rings.iterdir()) == []
+
+
+def kill_both(watch, chance, lanes, pace_ns):
+    process = start(watch, False, lanes, pace_ns)
+    child_of(process.pid)
+    time.sleep(chance)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(0.005)  # the child is not ours to wait for
+
+
+def kill_run_while_merging(watch, chance, lanes, pace_ns):
+    """The child dies first, and `tidemark run` in the middle of clearing up after it."""
+    process = start(watch, False, lanes, pace_ns)
+    child = child_of(process.pid)
+    time.sleep(chance)
+    os.kill(child, signal.SIGKILL)
+    time.sleep(chance / 10)
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("lanes,pace_ns", [(1, 1500), (4, 8000)])
+@pytest.mark.parametrize(
+    "kill,runs,needs_run",
+    [
+        (kill_child, 40, False),
+        (kill_child_of_run, 25, True),
+        (kill_both, 25, True),
+        (kill_run_while_merging, 10, True),
+    ],
+)
+def test_kill(many_watches, kill, runs, needs_run, lanes, pace_ns):
+    if needs_run and not has_tidemark():
+        pytest.skip("build/tidemark is not built")
+    chance = random.Random(f"{kill.__name__} {lanes}")
+    examined = 0
+    for _ in range(runs):
+        watch = many_watches()
+        kill(watch, 0.3 * chance.random() ** 2, lanes, pace_ns)
+        examined += examine(watch)
+    assert examined >= runs // 2
+
+
+def test_reader_beside_living(watch):
+    """Reading while it writes disturbs nothing, and shows what has been reported."""
+    process = start(watch, True, 2, 10_000)
+    seen = looks = 0
+    for _ in range(12):
+        time.sleep(0.02)
+        if not watch.traces():
+            continue
+        before = counted(watch)
+        dump = subprocess.run(
+            [program("trace_dump"), watch.traces()[0]], capture_output=True, check=True
+        ).stdout
+        assert b" drop " not in dump
+        assert before <= dump.count(b"\n") <= counted(watch) + 2
+        assert dump.count(b"\n") > seen
+        seen = dump.count(b"\n")
+        looks += 1
+    process.kill()
+    process.wait()
+    assert seen > 10_000 and looks > 6
+    assert watch.check()["dropped"] == 0

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""tests/format_reader.py, written from docs/format.md alone, and our reader see the same records.
+
+Traces of a training, of killed programs, of files that went round, and damaged ones. Each is read by
+both and compared line by line.
+"""
+import random
+import subprocess
+import sys
+
+import pytest
+from conftest import REPO, program
+
+READER = REPO / "tests" / "format_reader.py"
+
+
+def lines_of(args):
+    done = subprocess.run(args, capture_output=True)
+    assert done.returncode in (0, 1, 3), done.stderr
+    return done.stdout.splitlines()
+
+
+def compare(trace, as_is=True, least=1):
+    """Both readers on one file; how many events they agree on."""
+    flags = ["--as-is"] if as_is else []
+    ours = lines_of([program("trace_dump"), *flags, trace])
+    theirs = lines_of([sys.executable, "-B", READER, trace])
+    for number, (one, two) in enumerate(zip(ours, theirs)):
+        assert one == two, f"event {number}"
+    assert len(ours) == len(theirs)
+    assert len(ours) >= least
+    return len(ours)
+
+
+def train(watch, *flags, **more):
+    done = watch(program("tinytrain"), *flags, **more)
+    assert done.returncode in (0, 1), done.stderr
+    (trace,) = watch.traces()
+    return trace
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--steps", "6"],
+        ["--steps", "5", "--threads", "4", "--layers", "3", "--leak", "64KiB", "--spike", "3"],
+        ["--steps", "9", "--capacity", "3MiB"],
+        ["--steps", "30", "--dim", "8", "--heads", "2", "--layers", "1", "--nan", "5"],
+    ],
+    ids=["plain", "threads", "capacity", "marks"],
+)
+def test_training(watch, flags):
+    trace = train(watch, *flags)
+    compare(trace, least=100)
+    check = subprocess.run([sys.executable, "-B", READER, trace, "--check"], capture_output=True)
+    assert (check.returncode, check.stdout) == (0, b"")
+
+
+def test_all_kinds(watch):
+    """The journal's events have marks, ranges and tags with texts."""
+    watch.report("steady", 3, 8000, 1000)
+    (trace,) = watch.traces()
+    assert compare(trace) == 24_000
+
+
+def test_killed(watch):
+    """As it is, and after merging: the second reader reads rings, too."""
+    assert watch.report("exit_now", 1, 50_000, 1000, alone=True).returncode == 7
+    (trace,) = watch.traces()
+    before = compare(trace, least=0)
+    whole = lines_of([sys.executable, "-B", READER, trace])
+    assert len(whole) in (before, 50_000)
+    assert compare(trace, as_is=False) == 50_000  # merged by trace_dump; then it is one file
+    assert compare(trace) == 50_000
+
+
+def test_round_file(watch):
+    watch.report("steady", 2, 500_000, 1500, max_size=4 << 20)
+    (trace,) = watch.traces()
+    assert trace.stat().st_size <= 4 << 20
+    compare(trace, least=100_000)
+    check = subprocess.run([sys.executable, "-B", READER, trace, "--check"], capture_output=True)
+    assert (check.returncode, check.stdout) == (0, b"")
+
+
+def test_damaged(watch):
+    """One byte wrong anywhere, or the end missing: both keep the same rest."""
+    trace = train(watch, "--steps", "4", "--dim", "8", "--heads", "2", "--layers", "1")
+    whole = trace.read_bytes()
+    chance = random.Random(5)
+    victim = watch.folder / "damaged.trace"
+    for _ in range(12):
+        data = bytearray(whole)
+        data[chance.randrange(4096, len(data))] ^= 1 << chance.randrange(8)
+        victim.write_bytes(data)
+        compare(victim, least=0)
+    for _ in range(6):
+        victim.write_bytes(whole[: chance.randrange(4096, len(whole))])
+        compare(victim, least=0)

@@ -1,0 +1,1021 @@
+# SPDX-License-Identifier: MIT
+"""A second, independent reader of the trace format, written from docs/format.md alone.
+
+Its purpose is to show that the document suffices and to be compared with the real reader:
+
+    python3 tests/format_reader.py TRACE [--all] [--json] [--check]
+
+prints one line per event, in order. Fields are separated by one space and always stand in this
+order; numbers are decimal, addresses hexadecimal with 0x:
+
+    TIME alloc thread=T device=D address=0xA size=N stack=S
+    TIME free thread=T device=D address=0xA
+    TIME tag thread=T device=D address=0xA category=C name=TEXT
+    TIME push thread=T range=K name=TEXT
+    TIME pop thread=T range=K
+    TIME step thread=T step=N
+    TIME mark thread=T name=TEXT info=TEXT
+    TIME oom thread=T device=D requested=N capacity=N stack=S
+    TIME drop thread=T count=N
+    TIME other thread=T type=N
+
+TIME is in nanoseconds since the trace's start. TEXT is the text between double quotes, escaped as
+in JSON (\\" \\\\ \\b \\f \\n \\r \\t, other bytes under 0x20 as \\u00xx in lower case); everything
+else, bytes that are no UTF-8 too, is printed as it is. It is - for a name whose id is 0 or not
+defined. Where events were given up to stay under max_size, those before the oldest checkpoint are
+left out, unless --all is given. --json prints a JSON object per event instead. --check prints what
+in the trace disagrees with a replay of its events, one line each, and exits 1 if there is any.
+Damage is reported on standard error.
+
+For tests: read_trace, read_ring, ring_events, replay, check, canonical.
+"""
+
+import argparse
+import json
+import re
+import struct
+import sys
+import time
+import zlib
+from collections import namedtuple
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HEADER_SIZE = 4096
+MASK = (1 << 64) - 1
+NO_STEP = -(1 << 63)
+DEFINITIONS, EVENTS, STEPS, CHECKPOINT = 1, 2, 3, 4  # kinds of chunks
+MODULE = 2  # a kind of range
+HAS_STEP, NOT_ENDED = 1, 2  # flags of rows and blocks
+CLOSED = 1  # a state of a trace
+KINDS = {
+    1: "alloc", 2: "free", 3: "tag", 4: "push", 5: "pop", 6: "step",
+    16: "mark", 17: "oom", 18: "drop",
+}  # fmt: skip
+
+Status = namedtuple(
+    "Status",
+    "serial state reason errno flags last_sequence events dropped allocations frees "
+    "head tail oldest given_up last_time unfollowed",
+)
+STATUS = struct.Struct("<QIIIIQQQQQQQQQQQ")
+Chunk = namedtuple(
+    "Chunk",
+    "magic kind codec flags sequence size items start end step_first step_last crc header_crc "
+    "offset payload",
+)
+CHUNK_HEADER = struct.Struct("<4sHBBQIIQQqqII")
+CHUNK_MAX = 1 << 26
+
+# Context: devices are (device, bytes allocated, most bytes ever), threads {thread: [Range, ...]}.
+Context = namedtuple("Context", "step devices step_start module_events threads")
+Range = namedtuple("Range", "name kind start")  # an open range; name is a string id
+Address = namedtuple("Address", "device address live")
+EventsChunk = namedtuple("EventsChunk", "context addresses events")
+Row = namedtuple(
+    "Row",
+    "ordinal flags step device start duration peak peak_after bytes_at_end "
+    "allocations frees allocated_bytes freed_bytes",
+)
+# A live block; context is [(name, kind), ...] of its ranges, outermost first. None: not known.
+Block = namedtuple(
+    "Block", "size time stack context thread flags step category name serial", defaults=[None] * 9
+)
+TOTALS = ("events", "allocations", "frees", "dropped", "rows", "replaced", "unmatched_frees")
+# Checkpoint: blocks are {(device, address): Block}.
+Checkpoint = namedtuple("Checkpoint", "context totals rows blocks")
+
+
+class FormatError(Exception):
+    """The bytes do not follow the format."""
+
+
+# --- numbers and text ---------------------------------------------------------------------------
+
+
+class Cursor:
+    """Reads numbers and bytes one after the other; true while something is left."""
+
+    def __init__(self, data: bytes):
+        self.data = data
+        self.at = 0
+
+    def __bool__(self) -> bool:
+        return self.at < len(self.data)
+
+    def varint(self) -> int:
+        number = 0
+        for shift in range(0, 70, 7):
+            if self.at >= len(self.data):
+                raise FormatError("a number is cut or missing")
+            byte = self.data[self.at]
+            self.at += 1
+            number |= (byte & 127) << shift
+            if byte < 128 and number <= MASK:
+                return number
+        raise FormatError("a number does not fit 64 bits")
+
+    def zigzag(self) -> int:
+        number = self.varint()
+        return (number >> 1) ^ -(number & 1)
+
+    def varints(self, count: int) -> list[int]:
+        return [self.varint() for _ in range(count)]
+
+    def count(self) -> range:
+        """For a loop over entries that follow their number; a section that is absent has none."""
+        return range(self.varint() if self.data else 0)
+
+    def take(self, size: int) -> bytes:
+        if size > len(self.data) - self.at:
+            raise FormatError("a length goes past the end")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def body(self) -> "Cursor":
+        """The bytes that follow their length."""
+        return Cursor(self.take(self.varint()))
+
+    def text(self) -> str:
+        """All that is left."""
+        return text_of(self.take(len(self.data) - self.at))
+
+    def finish(self) -> None:
+        if self:
+            raise FormatError("bytes are left over")
+
+
+def text_of(data: bytes) -> str:
+    """Text as the program gave it; bytes that are no UTF-8 survive a round trip."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+# --- parts of the file --------------------------------------------------------------------------
+
+
+def parse_status(data: bytes) -> Status:
+    """The status that counts; all zeros when neither slot is valid."""
+    valid = [Status(*[0] * len(Status._fields))]
+    for at in (64, 192):
+        if zlib.crc32(data[at : at + 124]) == struct.unpack_from("<I", data, at + 124)[0]:
+            valid.append(Status(*STATUS.unpack_from(data, at)))
+    return max(valid, key=lambda status: status.serial)
+
+
+def parse_info(data: bytes) -> dict[str, str] | None:
+    """The info text's keys and values; None when its CRC is wrong."""
+    length, crc = struct.unpack_from("<II", data, 32)
+    text = data[512 : 512 + length]
+    if length > HEADER_SIZE - 512 or zlib.crc32(data[:36] + text) != crc:
+        return None
+    pairs = (line.partition("=") for line in text_of(text).split("\n") if "=" in line)
+    return {key: re.sub(r"\\([n\\])", unescape, value) for key, _, value in pairs}
+
+
+def unescape(found: re.Match) -> str:
+    """What an escape in an info value stands for."""
+    return "\n" if found[1] == "n" else "\\"
+
+
+def parse_chunk(data: bytes, offset: int) -> Chunk | None:
+    """The chunk whose header stands at `offset`, or None when there is no valid one."""
+    header = data[offset : offset + CHUNK_HEADER.size]
+    if offset % 8 or len(header) < CHUNK_HEADER.size or header[:4] != b"TMKC":
+        return None
+    chunk = Chunk(*CHUNK_HEADER.unpack(header), offset, b"")
+    if zlib.crc32(header[:60]) != chunk.header_crc or chunk.size > CHUNK_MAX:
+        return None
+    begin = offset + CHUNK_HEADER.size
+    return chunk._replace(payload=data[begin : begin + chunk.size])
+
+
+def scan_chunks(data: bytes) -> list[Chunk]:
+    """All chunks with a valid header, in the order of the file."""
+    chunks, offset = [], HEADER_SIZE
+    while 0 <= offset < len(data):
+        chunk = parse_chunk(data, offset)
+        if chunk:
+            chunks.append(chunk)
+            offset += CHUNK_HEADER.size + (chunk.size + 7) // 8 * 8
+        else:
+            offset = data.find(b"TMKC", offset + 1)
+    return chunks
+
+
+def sections_of(payload: bytes) -> dict[int, bytes]:
+    """The sections of an events or checkpoint payload by id."""
+    sections: dict[int, bytes] = {}
+    cursor, previous = Cursor(payload), -1
+    while cursor:
+        number, body = cursor.varint(), cursor.body()
+        if number <= previous:
+            raise FormatError("sections are not in ascending order")
+        sections[number] = body.data
+        previous = number
+    return sections
+
+
+def parse_context(cursor: Cursor, chunk: Chunk) -> Context:
+    """Section 2 of an events chunk or checkpoint, ages turned into times."""
+    devices = [tuple(cursor.varints(3)) for _ in cursor.count()]
+    age, module_events = cursor.varints(2)
+    threads = {}
+    for _ in cursor.count():
+        thread = cursor.varint()
+        ranges = [cursor.varints(2) for _ in cursor.count()]
+        threads[thread] = [Range(name >> 2, name & 3, chunk.start - age) for name, age in ranges]
+    cursor.finish()
+    return Context(chunk.step_first, devices, chunk.start - age, module_events, threads)
+
+
+# --- events -------------------------------------------------------------------------------------
+
+
+def named(strings: dict[int, str], name: int) -> dict:
+    """The fields of a name."""
+    return {"name_id": name, "name": strings.get(name) if name else None}
+
+
+def parse_addresses(cursor: Cursor) -> list[Address]:
+    """Section 3 of an events chunk."""
+    entries, high = [], 0
+    count = cursor.count()
+    shift = cursor.varint() if cursor else 0
+    if shift > 63:
+        raise FormatError("shift of addresses is too large")
+    for _ in count:
+        device, high = cursor.varint(), (high + cursor.zigzag()) & MASK
+        entries.append(Address(device, high << shift & MASK, cursor.varint()))
+    cursor.finish()
+    return entries
+
+
+def parse_shapes(cursor: Cursor) -> list[list[int]]:
+    """Section 4 of an events chunk: sizes and stacks."""
+    entries = [cursor.varints(2) for _ in cursor.count()]
+    cursor.finish()
+    return entries
+
+
+def parse_threads(cursor: Cursor, items: int) -> list[int]:
+    """Section 1 of an events chunk: the thread of each event."""
+    threads: list[int] = []
+    while cursor:
+        thread, count = cursor.varints(2)
+        if count > items - len(threads):
+            raise FormatError("more threads than events")
+        threads += [thread] * count
+    return threads
+
+
+class EventDecoder:
+    """Decodes one events chunk."""
+
+    def __init__(self, strings: dict[int, str], chunk: Chunk):
+        self.strings = strings
+        self.chunk = chunk
+        self.sections = sections_of(chunk.payload)
+        self.addresses = parse_addresses(self.section(3))
+        self.shapes = parse_shapes(self.section(4))
+        self.data = [self.section(16 + kind) for kind in range(8)]
+
+    def section(self, number: int) -> Cursor:
+        return Cursor(self.sections.get(number, b""))
+
+    def decode(self) -> EventsChunk:
+        context = parse_context(self.section(2), self.chunk)
+        try:
+            return EventsChunk(context, self.addresses, self.events())
+        except IndexError:
+            raise FormatError("an index is out of range") from None
+
+    def events(self) -> list[dict]:
+        heads, items = self.section(5), self.chunk.items
+        events, now = [], self.chunk.start
+        for thread in parse_threads(self.section(1), min(items, len(heads.data))):
+            head = heads.varint()
+            now = (now + (head >> 3)) & MASK
+            kind, fields = self.other() if head & 7 == 7 else self.plain(head & 7)
+            events.append({"kind": kind, "time_ns": now, "thread": thread, **fields})
+        if len(events) != items or heads or any(self.data):
+            raise FormatError("the number of events is not that of their data")
+        return events
+
+    def place(self, data: Cursor) -> dict:
+        entry = self.addresses[data.varint()]
+        return {"device": entry.device, "address": entry.address}
+
+    def plain(self, kind: int) -> tuple[str, dict]:
+        """The next event of kind 1 to 6: its kind's name and its fields."""
+        data = self.data[kind]
+        if kind == 0:
+            raise FormatError("event of kind 0")
+        fields = self.place(data) if kind <= 3 else {}
+        if kind == 1:
+            fields["size"], fields["stack"] = self.shapes[data.varint()]
+        elif kind == 3:
+            fields |= {"category": data.varint(), **named(self.strings, data.varint())}
+        elif kind == 4:
+            number = data.varint()
+            fields = {"range_kind": number & 3, **named(self.strings, number >> 2)}
+        elif kind == 5:
+            fields["range_kind"] = data.varint()
+        elif kind == 6:
+            fields["step"] = data.zigzag()
+        return KINDS[kind], fields
+
+    def other(self) -> tuple[str, dict]:
+        """The next event of kind 7."""
+        number, body = self.data[7].varint(), self.data[7].body()
+        if number == 16:
+            fields = {**named(self.strings, body.varint()), "info": body.text()}
+        elif number == 17:
+            fields = dict(zip(("device", "requested", "capacity", "stack"), body.varints(4)))
+        elif number == 18:
+            fields = {"count": body.varint()}
+        else:
+            return "other", {"type": number, "body": body.data.hex()}
+        return KINDS[number], fields
+
+
+# --- steps and checkpoints ----------------------------------------------------------------------
+
+
+def parse_rows(cursor: Cursor) -> Iterator[Row]:
+    """Rows one after the other."""
+    while cursor:
+        body = cursor.body()
+        yield Row(body.varint(), body.varint(), body.zigzag(), *body.varints(10))
+
+
+def parse_contexts(cursor: Cursor) -> list[list[tuple[int, int]]]:
+    """Section 34 of a checkpoint: contexts as in Block; the first is that of no range."""
+    contexts: list[list[tuple[int, int]]] = [[]]
+    for _ in cursor.count():
+        parent, name = cursor.varints(2)
+        contexts.append(contexts[parent] + [(name >> 2, name & 3)])
+    cursor.finish()
+    return contexts
+
+
+def parse_blocks(cursor: Cursor, contexts: list, start: int) -> dict[tuple[int, int], Block]:
+    """Section 35 of a checkpoint."""
+    blocks, address = {}, 0
+    for _ in cursor.count():
+        device, address = cursor.varint(), (address + cursor.zigzag()) & MASK
+        size, age, stack, context, thread, flags = cursor.varints(6)
+        blocks[device, address] = Block(
+            size, start - age, stack, contexts[context], thread, flags, cursor.zigzag(),
+            *cursor.varints(3),
+        )  # fmt: skip
+    cursor.finish()
+    return blocks
+
+
+def parse_checkpoint(chunk: Chunk) -> Checkpoint:
+    """Decodes a checkpoint chunk."""
+    sections = sections_of(chunk.payload)
+    cursors = {number: Cursor(sections.get(number, b"")) for number in (2, 32, 33, 34, 35)}
+    context = parse_context(cursors[2], chunk)
+    totals = dict(zip(TOTALS, cursors[32].varints(len(TOTALS))))
+    rows = list(parse_rows(cursors[33]))
+    try:
+        blocks = parse_blocks(cursors[35], parse_contexts(cursors[34]), chunk.start)
+    except IndexError:
+        raise FormatError("a context does not exist") from None
+    return Checkpoint(context, totals, rows, blocks)
+
+
+# --- the trace ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Trace:
+    """A trace; `chunks` are those that count, in the order of their sequence numbers."""
+
+    trace_id: str
+    info: dict[str, str]
+    status: Status
+    chunks: list[Chunk]
+    last_sequence: int  # of the last chunk known of
+    limited: bool  # whether events and checkpoints behind it were left out
+    problems: list[str]
+    strings: dict[int, str] = field(default_factory=dict)
+    frames: dict[int, list[int]] = field(default_factory=dict)  # file, function, line
+    stacks: dict[int, list[int]] = field(default_factory=dict)  # frames, innermost first
+    threads: dict[int, tuple[int, str]] = field(default_factory=dict)  # id of the system, name
+    rows: dict[int, Row] = field(default_factory=dict)  # by ordinal
+    checkpoints: dict[int, Checkpoint] = field(default_factory=dict)  # by sequence number
+
+    @property
+    def replay_from(self) -> int:
+        """The sequence number at which replay begins."""
+        if self.status.given_up and self.checkpoints:
+            return min(self.checkpoints)
+        return max(1, self.status.oldest)
+
+    def report(self, problem: str) -> None:
+        """Notes a problem once."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def decode(self, chunk: Chunk) -> EventsChunk | None:
+        """A decoded events chunk; None when its codec is unknown or its payload makes no sense."""
+        try:
+            return None if chunk.codec else EventDecoder(self.strings, chunk).decode()
+        except FormatError as error:
+            self.report(f"chunk {chunk.sequence}: {error}")
+            return None
+
+    def events(self, everything: bool = False) -> Iterator[dict]:
+        """Events in order; from where replay begins unless `everything` is asked for."""
+        for chunk in self.chunks:
+            if chunk.kind == EVENTS and (everything or chunk.sequence >= self.replay_from):
+                decoded = self.decode(chunk)
+                yield from decoded.events if decoded else ()
+
+    def stack_text(self, stack: int) -> list[tuple[str | None, str | None, int]]:
+        """A stack's frames (file, function, line), innermost first."""
+        frames = [self.frames.get(frame, (0, 0, 0)) for frame in self.stacks.get(stack, ())]
+        return [(self.strings.get(file), self.strings.get(name), n) for file, name, n in frames]
+
+    def keep(self, what: str, table: dict, key: int, value) -> None:
+        """Adds a definition or a row, which may come again but not change."""
+        if table.setdefault(key, value) != value:
+            self.report(f"{what} {key} has changed")
+
+    def define(self, kind: int, number: int, value) -> None:
+        """Adds a definition of a known type."""
+        tables = {1: self.strings, 2: self.frames, 3: self.stacks, 4: self.threads}
+        if kind in tables:
+            self.keep(f"definition of type {kind}:", tables[kind], number, value)
+
+
+def parse_definitions(cursor: Cursor) -> Iterator[tuple]:
+    """Type, id and meaning of definitions one after the other."""
+    while cursor:
+        kind, body = cursor.varint(), cursor.body()
+        number, value = body.varint() if 1 <= kind <= 4 else 0, None
+        if kind == 1:
+            value = body.text()
+        elif kind == 2:
+            value = body.varints(3)
+        elif kind == 3:
+            value = []
+            while body:
+                value.append(body.varint())
+        elif kind == 4:
+            value = (body.varint(), body.text())
+        yield kind, number, value
+
+
+def add_items(trace: Trace, chunk: Chunk) -> int:
+    """Takes what is kept of a chunk: all but events, which are decoded when they are needed."""
+    cursor, count = Cursor(chunk.payload), 0
+    if chunk.kind == DEFINITIONS:
+        for count, definition in enumerate(parse_definitions(cursor), 1):
+            trace.define(*definition)
+    elif chunk.kind == STEPS:
+        for count, row in enumerate(parse_rows(cursor), 1):
+            trace.keep("row", trace.rows, row.ordinal, row)
+    elif chunk.kind == CHECKPOINT:
+        trace.checkpoints[chunk.sequence] = checkpoint = parse_checkpoint(chunk)
+        count = len(checkpoint.blocks)
+    else:
+        count = chunk.items
+    return count
+
+
+def add_chunk(trace: Trace, chunk: Chunk) -> None:
+    """Adds a plain chunk's items; notes what is wrong with them."""
+    try:
+        count = chunk.items if chunk.codec else add_items(trace, chunk)
+        if count != chunk.items:
+            trace.report(f"chunk {chunk.sequence}: {count} items, header says {chunk.items}")
+    except FormatError as error:
+        trace.report(f"chunk {chunk.sequence}: {error}")
+
+
+def counting_chunks(found: list[Chunk], oldest: int, problems: list[str]) -> list[Chunk]:
+    """The chunks that count, by sequence number."""
+    chunks: dict[int, Chunk] = {}
+    for chunk in found:
+        if chunk.sequence < oldest:
+            continue
+        if len(chunk.payload) != chunk.size or zlib.crc32(chunk.payload) != chunk.crc:
+            problems.append(f"chunk {chunk.sequence} at {chunk.offset}: CRC is wrong")
+        elif chunks.setdefault(chunk.sequence, chunk) is not chunk:
+            problems.append(f"chunk {chunk.sequence}: comes again at {chunk.offset}")
+    return [chunks[sequence] for sequence in sorted(chunks)]
+
+
+def report_gaps(trace: Trace) -> None:
+    """Notes the sequence numbers that are missing."""
+    expected = max(1, trace.status.oldest)
+    for sequence in [chunk.sequence for chunk in trace.chunks] + [trace.last_sequence + 1]:
+        if sequence > expected:
+            trace.report(f"chunks {expected} to {sequence - 1} are missing")
+        expected = sequence + 1
+
+
+def read_trace(path, until: int = MASK) -> Trace:
+    """Reads a trace; damage is in `problems`. Raises FormatError when it is no trace at all.
+
+    Events and checkpoints count up to chunk `until`, definitions and rows wherever they are: in a
+    file that is written round they may have moved behind it.
+    """
+    data = Path(path).read_bytes()
+    if len(data) < HEADER_SIZE or data[:16] != struct.pack("<8sII", b"TIDEMARK", 1, HEADER_SIZE):
+        raise FormatError("not a trace of version 1")
+    info, status = parse_info(data), parse_status(data)
+    problems = [] if info is not None else ["header: CRC is wrong, the info is lost"]
+    if not status.serial:
+        problems.append("header: no valid status")
+    found = counting_chunks(scan_chunks(data), status.oldest, problems)
+    chunks = [chunk for chunk in found if chunk.sequence <= until]
+    last = min(until, max([status.last_sequence] + [chunk.sequence for chunk in found]))
+    trace = Trace(data[16:32].hex(), info or {}, status, chunks, last, until < MASK, problems)
+    report_gaps(trace)
+    for chunk in found:
+        if chunk.sequence <= until or chunk.kind in (DEFINITIONS, STEPS):
+            add_chunk(trace, chunk)
+    return trace
+
+
+# --- replay: what the events mean ---------------------------------------------------------------
+
+
+@dataclass
+class Device:
+    """What is known of a device, and its part of the current step."""
+
+    live: int = 0
+    most: int = 0
+    peak: int = 0
+    peak_after: int = 0
+    allocations: int = 0
+    frees: int = 0
+    allocated: int = 0
+    freed: int = 0
+
+
+@dataclass
+class Replay:
+    """The state after some events, and what in the trace disagreed with it on the way."""
+
+    problems: list[str] = field(default_factory=list)
+    time: int = 0
+    totals: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TOTALS, 0))
+    devices: dict[int, Device] = field(default_factory=dict)  # in order of first occurrence
+    blocks: dict[tuple[int, int], Block] = field(default_factory=dict)
+    threads: dict[int, list[Range]] = field(default_factory=dict)
+    step: int = NO_STEP
+    step_start: int = 0
+    module_events: int = 0
+    rows: dict[int, Row] = field(default_factory=dict)  # of ended steps, by ordinal
+    first_row: int = 1  # ordinal of the first row that can be known
+    exact: bool = True  # False from a lost chunk on until the next checkpoint
+    whole: bool = True  # False from the first lost chunk on
+
+    def lose(self) -> None:
+        """Events are missing here."""
+        self.exact = self.whole = False
+
+    def step_and_flags(self) -> tuple[int, int]:
+        """The step in force as rows and blocks have it."""
+        return (0, 0) if self.step == NO_STEP else (self.step, HAS_STEP)
+
+    def step_rows(self, flags: int) -> dict[int, Row]:
+        """The rows of the current step by ordinal, as if it went until the last event."""
+        step, has_step = self.step_and_flags()
+        rows, ordinal = {}, self.totals["rows"]
+        for number, use in self.devices.items():
+            ordinal += 1
+            rows[ordinal] = Row(
+                ordinal, flags | has_step, step, number, self.step_start,
+                self.time - self.step_start, use.peak, use.peak_after, use.live,
+                use.allocations, use.frees, use.allocated, use.freed,
+            )  # fmt: skip
+        return rows
+
+    def context(self) -> Context:
+        """What a context would say now."""
+        devices = [(number, use.live, use.most) for number, use in self.devices.items()]
+        threads = {thread: ranges for thread, ranges in self.threads.items() if ranges}
+        return Context(self.step, devices, self.step_start, self.module_events, threads)
+
+    # What events do.
+
+    def apply(self, event: dict) -> None:
+        """Takes one event into account."""
+        if event["time_ns"] < self.time:
+            self.problems.append(f"times decrease from {self.time} to {event['time_ns']}")
+        self.time = event["time_ns"]
+        self.totals["events"] += 1
+        action = getattr(self, "on_" + event["kind"], None)
+        if action:
+            action(event)
+
+    def on_alloc(self, event: dict) -> None:
+        device = self.devices.setdefault(event["device"], Device())
+        self.totals["allocations"] += 1
+        self.totals["replaced"] += self.remove_block(event, device)
+        self.blocks[event["device"], event["address"]] = self.new_block(event)
+        device.allocations += 1
+        device.allocated += event["size"]
+        device.live += event["size"]
+        device.most = max(device.most, device.live)
+        if device.live > device.peak:
+            device.peak, device.peak_after = device.live, self.time - self.step_start
+
+    def on_free(self, event: dict) -> None:
+        device = self.devices.setdefault(event["device"], Device())
+        device.frees += 1
+        self.totals["frees"] += 1
+        self.totals["unmatched_frees"] += not self.remove_block(event, device)
+
+    def new_block(self, event: dict) -> Block:
+        """The block of an allocation."""
+        context = [(opened.name, opened.kind) for opened in self.threads.get(event["thread"], [])]
+        step, flags = self.step_and_flags()
+        serial = self.totals["allocations"]
+        return Block(
+            event["size"], self.time, event["stack"], context, event["thread"], flags, step,
+            category=0, name=0, serial=serial,
+        )  # fmt: skip
+
+    def remove_block(self, event: dict, device: Device) -> bool:
+        """Removes the block at an event's address; False when there is none."""
+        block = self.blocks.pop((event["device"], event["address"]), None)
+        if not block:
+            return False
+        device.live -= block.size
+        device.freed += block.size
+        return True
+
+    def on_tag(self, event: dict) -> None:
+        key = (event["device"], event["address"])
+        if key in self.blocks:
+            category, name = event["category"], event["name_id"]
+            self.blocks[key] = self.blocks[key]._replace(category=category, name=name)
+
+    def on_push(self, event: dict) -> None:
+        opened = Range(event["name_id"], event["range_kind"], self.time)
+        self.threads.setdefault(event["thread"], []).append(opened)
+        self.module_events += opened.kind == MODULE
+
+    def on_pop(self, event: dict) -> None:
+        ranges = self.threads.get(event["thread"], [])
+        for at in reversed(range(len(ranges))):
+            if ranges[at].kind == event["range_kind"]:
+                self.module_events += ranges[at].kind == MODULE
+                del ranges[at:]
+                return
+
+    def on_step(self, event: dict) -> None:
+        if self.exact:
+            rows = self.step_rows(flags=0)
+            self.rows.update(rows)
+            self.totals["rows"] += len(rows)
+        self.step, self.step_start, self.module_events = event["step"], self.time, 0
+        for number, device in self.devices.items():
+            self.devices[number] = Device(device.live, device.most, peak=device.live)
+
+    def on_drop(self, event: dict) -> None:
+        self.totals["dropped"] += event["count"]
+
+    # What chunks say themselves: taken over after a loss, else compared.
+
+    def take_context(self, context: Context) -> None:
+        self.step, devices, self.step_start, self.module_events, threads = context
+        self.threads = {thread: list(ranges) for thread, ranges in threads.items()}
+        self.devices = {number: Device(live, most, peak=live) for number, live, most in devices}
+
+    def take_addresses(self, addresses: list[Address]) -> None:
+        for device, address, live in addresses:
+            block = self.blocks.pop((device, address), None)
+            if live:
+                known = block and block.size == live - 1
+                self.blocks[device, address] = block if known else Block(live - 1)
+
+    def take_checkpoint(self, checkpoint: Checkpoint) -> None:
+        self.take_context(checkpoint.context)
+        self.totals = dict(checkpoint.totals)
+        self.blocks = dict(checkpoint.blocks)
+        for row in checkpoint.rows:
+            self.time = row.start + row.duration
+            device = self.devices.setdefault(row.device, Device())
+            device.peak, device.peak_after = row.peak, row.peak_after
+            device.allocations, device.frees = row.allocations, row.frees
+            device.allocated, device.freed = row.allocated_bytes, row.freed_bytes
+        self.exact = True
+
+    def same(self, what: str, found, expected) -> None:
+        if found != expected:
+            self.problems.append(f"{what}: trace says {found}, replay says {expected}")
+
+    def same_tables(self, what: str, found: dict, expected: dict) -> None:
+        for key in sorted(found.keys() | expected.keys()):
+            self.same(f"{what} {key}", found.get(key), expected.get(key))
+
+    def compare_addresses(self, where: str, addresses: list[Address]) -> None:
+        for device, address, live in addresses:
+            block = self.blocks.get((device, address))
+            expected = block.size + 1 if block else 0
+            self.same(f"{where}: live at {address:#x} on {device}", live, expected)
+
+    def compare_checkpoint(self, where: str, checkpoint: Checkpoint) -> None:
+        self.same(f"{where}: context", checkpoint.context, self.context())
+        self.same(f"{where}: totals", checkpoint.totals, self.totals)
+        self.same_tables(f"{where}: block", checkpoint.blocks, self.blocks)
+        rows = {row.ordinal: row for row in checkpoint.rows}
+        self.same_tables(f"{where}: row", rows, self.step_rows(NOT_ENDED))
+
+    def compare_status(self, trace: Trace) -> None:
+        """After the last chunk that the status knows."""
+        status = trace.status
+        for name in ("events", "allocations", "frees", "dropped"):
+            self.same(f"status: {name}", getattr(status, name), self.totals[name])
+        self.same("status: time of the last event", status.last_time, self.time)
+        chunks = [chunk for chunk in trace.chunks if chunk.sequence <= status.last_sequence]
+        left = sum(chunk.items for chunk in chunks if chunk.kind == EVENTS)
+        if not trace.problems:
+            self.same("status: events given up", status.given_up, status.events - left)
+
+    # Chunks.
+
+    def apply_events(self, chunk: Chunk, decoded: EventsChunk) -> None:
+        where = f"chunk {chunk.sequence}"
+        if self.exact:
+            self.same(f"{where}: context", decoded.context, self.context())
+            self.compare_addresses(where, decoded.addresses)
+        else:
+            self.take_context(decoded.context)
+            self.take_addresses(decoded.addresses)
+        for event in decoded.events:
+            self.apply(event)
+        if decoded.events:
+            self.same(f"{where}: start", chunk.start, decoded.events[0]["time_ns"])
+            self.same(f"{where}: end", chunk.end, self.time)
+        self.same(f"{where}: step at the end", chunk.step_last, self.step)
+
+    def apply_chunk(self, trace: Trace, chunk: Chunk) -> None:
+        checkpoint = trace.checkpoints.get(chunk.sequence)
+        if checkpoint and self.exact:
+            self.compare_checkpoint(f"checkpoint {chunk.sequence}", checkpoint)
+        elif checkpoint:
+            self.take_checkpoint(checkpoint)
+        elif chunk.kind == EVENTS:
+            decoded = trace.decode(chunk)
+            if decoded:
+                self.apply_events(chunk, decoded)
+            else:
+                self.lose()
+
+
+def replay(trace: Trace) -> Replay:
+    """What the trace's events mean: the state at its end."""
+    state, expected = Replay(), trace.replay_from
+    if trace.status.given_up:
+        state.exact, state.whole = False, bool(trace.checkpoints)
+        if trace.checkpoints:
+            state.first_row = trace.checkpoints[expected].totals["rows"] + 1
+    for chunk in trace.chunks:
+        if chunk.sequence < trace.replay_from:
+            continue
+        if chunk.sequence != expected:
+            state.lose()
+        expected = chunk.sequence + 1
+        state.apply_chunk(trace, chunk)
+        if chunk.sequence == trace.status.last_sequence and state.exact:
+            state.compare_status(trace)
+    if expected <= trace.last_sequence:
+        state.lose()
+    return state
+
+
+def compare_rows(trace: Trace, state: Replay) -> None:
+    """The trace's rows against those of a replay that has come to the end."""
+    last = state.step_rows(NOT_ENDED) if state.exact and not trace.limited else {}
+    expected = state.rows | last
+    complete = state.whole and not trace.problems and not trace.limited
+    for ordinal in sorted(trace.rows.keys() | expected.keys()):
+        both = ordinal in trace.rows and ordinal in expected
+        either = complete and (trace.status.state == CLOSED or ordinal in trace.rows)
+        if ordinal >= state.first_row and (both or either):
+            state.same(f"row {ordinal}", trace.rows.get(ordinal), expected.get(ordinal))
+    missing = set(range(1, max(trace.rows, default=0))) - trace.rows.keys()
+    if missing and not trace.problems:
+        state.problems.append(f"{len(missing)} rows are missing, the first is {min(missing)}")
+
+
+def check(trace: Trace) -> list[str]:
+    """Where contexts, dictionaries, checkpoints, rows or status disagree with the replay."""
+    if trace.status.unfollowed:
+        return []  # contexts and steps are upper bounds only
+    state = replay(trace)
+    compare_rows(trace, state)
+    return state.problems
+
+
+# --- the ring -----------------------------------------------------------------------------------
+
+RING_HEADER = struct.Struct("<8sIIII16sQQQQQ")
+PAGE_HEADER = struct.Struct("<IIQQQ32x")
+SLOT = struct.Struct("<BBHIQQQ")
+PAGE_SIZE, PAGE_SLOTS = 16384, 510
+STRING, FRAME, STACK, THREAD = 32, 33, 34, 35  # kinds of records that are definitions
+TEXT_RECORDS = (16, STRING, STACK, THREAD)
+
+# rate: nanoseconds per tick × 2³²; pages are those not free, by thread and page number.
+Ring = namedtuple(
+    "Ring",
+    "trace_id trace_path pid ticks time rate start_ticks start_monotonic_ns "
+    "dropped epoch last_sequence pages problems",
+)
+Page = namedtuple("Page", "state thread number done done_before records")
+Record = namedtuple("Record", "slot kind device id ticks a b text")  # slot: its first
+
+
+def copy_ring(path) -> bytes:
+    """A ring's bytes, from between two moves of records if the process lives."""
+    with open(path, "rb", buffering=0) as file:
+        for _ in range(100):
+            file.seek(0)
+            data = file.read()
+            file.seek(272)
+            if file.read(8) == data[272:280] and int.from_bytes(data[272:280], "little") % 2 == 0:
+                break
+            time.sleep(0.01)
+    return data
+
+
+def read_ring(path) -> Ring:
+    """Reads a ring."""
+    data = copy_ring(path)
+    if len(data) < HEADER_SIZE or data[:16] != struct.pack("<8sII", b"TMKRING1", 4096, PAGE_SIZE):
+        raise FormatError("not a ring")
+    _, _, _, n_pages, pid, trace_id, *clock = RING_HEADER.unpack_from(data)
+    (dropped,) = struct.unpack_from("<Q", data, 128)
+    epoch, last = struct.unpack_from("<QQ", data, 272)
+    path = text_of(data[512:HEADER_SIZE].split(b"\0")[0])
+    ring = Ring(trace_id.hex(), path, pid, *clock, dropped, epoch, last, [], [])
+    for begin in range(HEADER_SIZE, HEADER_SIZE + n_pages * PAGE_SIZE, PAGE_SIZE):
+        try:
+            add_page(ring, data[begin : begin + PAGE_SIZE])
+        except FormatError as error:
+            ring.problems.append(f"page at {begin}: {error}")
+    ring.pages.sort(key=lambda page: (page.thread, page.number))
+    return ring
+
+
+def add_page(ring: Ring, data: bytes) -> None:
+    """Adds a page that is not free to the ring."""
+    if len(data) < PAGE_SIZE:
+        raise FormatError("the file ends before it")
+    page = Page(*PAGE_HEADER.unpack_from(data), [])
+    if page.state:
+        ring.pages.append(page)
+        page.records.extend(parse_records(data[PAGE_HEADER.size :]))
+
+
+def parse_records(data: bytes) -> Iterator[Record]:
+    """The records of one page's slots, up to the first that was not written."""
+    at = 0
+    while at < PAGE_SLOTS:
+        kind, slots, device, number, ticks, a, b = SLOT.unpack_from(data, at * SLOT.size)
+        if kind == 0:
+            return
+        if slots == 0 or at + slots > PAGE_SLOTS:
+            raise FormatError(f"slot {at} has a wrong number of slots")
+        text = Cursor(data[at * SLOT.size + 24 : (at + slots) * SLOT.size])
+        length = a & 0xFFFFFFFF if kind in TEXT_RECORDS else 0
+        yield Record(at, kind, device, number, ticks, a, b, text.take(length))
+        at += slots
+
+
+def pending(trace: Trace, ring: Ring) -> Iterator[tuple[int, Record]]:
+    """The records that are not yet in the trace, each with its thread."""
+    last = max([ring.last_sequence] + [chunk.sequence for chunk in trace.chunks])
+    for page in ring.pages:
+        done = page.done if page.done >> 16 <= last else page.done_before
+        for record in page.records:
+            if record.slot >= done & 0xFFFF:
+                yield page.thread, record
+
+
+def define_record(trace: Trace, record: Record) -> None:
+    """Adds a record to the trace's definitions if it is one."""
+    high, low = record.a >> 32, record.a & 0xFFFFFFFF
+    if record.kind == STRING:
+        trace.define(1, record.id, text_of(record.text))
+    elif record.kind == FRAME:
+        trace.define(2, record.id, [high, low, record.b])
+    elif record.kind == STACK:
+        frames = struct.unpack(f"<{low // 4}I", record.text[: low // 4 * 4])
+        trace.define(3, record.id, list(frames))
+    elif record.kind == THREAD:
+        trace.define(4, record.id, (high, text_of(record.text)))
+
+
+def record_fields(strings: dict[int, str], record: Record) -> dict:
+    """The fields of a record's event."""
+    kind, a, b = record.kind, record.a, record.b
+    place = {"device": record.device, "address": a}
+    if kind == 1:
+        return {**place, "size": b, "stack": record.id}
+    if kind == 2:
+        return place
+    if kind == 3:
+        return {**place, "category": b, **named(strings, record.id)}
+    if kind == 4:
+        return {"range_kind": a, **named(strings, record.id)}
+    if kind == 5:
+        return {"range_kind": a}
+    if kind == 6:
+        return {"step": a - (a >> 63 << 64)}
+    if kind == 16:
+        return {**named(strings, record.id), "info": text_of(record.text)}
+    return {"device": record.device, "requested": a, "capacity": b, "stack": record.id}
+
+
+def ring_events(trace: Trace, ring: Ring) -> list[dict]:
+    """The ring's events that are not yet in the trace, in order; defines what the ring defines.
+
+    Beside a living process, read the ring first and then the trace until ring.last_sequence.
+    """
+    if ring.trace_id != trace.trace_id:
+        raise FormatError("the ring is of another trace")
+    found = sorted(pending(trace, ring), key=lambda pair: pair[1].ticks)
+    for _, record in found:
+        define_record(trace, record)
+    last = max((chunk.end for chunk in trace.chunks if chunk.kind == EVENTS), default=0)
+    rate = ring.rate or (10**9 << 32) // int(trace.info.get("ticks_per_second", 10**9))
+    events = []
+    for thread, record in found:
+        if record.kind in KINDS:
+            passed = record.ticks - ring.ticks
+            now = ring.time + (passed * rate >> 32) if passed >= 0 else last
+            fields = record_fields(trace.strings, record)
+            kind = KINDS[record.kind]
+            events.append({"kind": kind, "time_ns": now, "thread": thread, **fields})
+    return events
+
+
+# --- command line -------------------------------------------------------------------------------
+
+LINES = {
+    "alloc": "device={device} address={address:#x} size={size} stack={stack}",
+    "free": "device={device} address={address:#x}",
+    "tag": "device={device} address={address:#x} category={category} name={name}",
+    "push": "range={range_kind} name={name}",
+    "pop": "range={range_kind}",
+    "step": "step={step}",
+    "mark": "name={name} info={info}",
+    "oom": "device={device} requested={requested} capacity={capacity} stack={stack}",
+    "drop": "count={count}",
+    "other": "type={type}",
+}
+
+
+def quote(text: str | None) -> str:
+    """A text of the canonical form."""
+    return "-" if text is None else json.dumps(text, ensure_ascii=False)
+
+
+def canonical(event: dict) -> str:
+    """The canonical line of an event; see the top of this file."""
+    quoted = {key: quote(event[key]) for key in ("name", "info") if key in event}
+    rest = LINES[event["kind"]].format(**{**event, **quoted})
+    return f"{event['time_ns']} {event['kind']} thread={event['thread']} {rest}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Prints the events of a trace.")
+    parser.add_argument("trace")
+    parser.add_argument("--all", action="store_true", help="events before the checkpoint too")
+    parser.add_argument("--json", action="store_true", help="a JSON object per event")
+    parser.add_argument("--check", action="store_true", help="compare with a replay instead")
+    options = parser.parse_args(arguments)
+    sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+    try:
+        trace = read_trace(options.trace)
+    except (FormatError, OSError) as error:
+        print(f"{options.trace}: {error}", file=sys.stderr)
+        return 2
+    found = check(trace) if options.check else []
+    lines: Iterable[str] = found
+    if not options.check:
+        form = json.dumps if options.json else canonical
+        lines = map(form, trace.events(everything=options.all))
+    for line in lines:
+        print(line)
+    for problem in trace.problems:
+        print(f"{options.trace}: {problem}", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/tools/trace_dump.c - the events of a trace as lines, by our reader.
+ *
+ *     trace_dump [--as-is] TRACE
+ *
+ * The lines are those that tests/format_reader.py documents and prints: the two readers are compared
+ * with diff. --as-is reads the file alone, without merging its ring. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "trace/merge.h"
+#include "trace/replay.h"
+
+static void print_text(const char *text, size_t n)
+{
+    static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+    putchar('"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        const char *found = NULL;
+        for (size_t k = 0; k + 1 < sizeof escapes; k += 2)
+            if ((unsigned char)escapes[k] == c)
+                found = &escapes[k + 1];
+        if (found)
+            printf("\\%c", *found);
+        else if (c < 0x20)
+            printf("\\u%04x", c);
+        else
+            putchar(c);
+    }
+    putchar('"');
+}
+
+static void print_name(const struct tmk_reader *r, const char *key, uint32_t id)
+{
+    const char *text = id ? tmk_reader_string(r, id) : NULL;
+    printf(" %s=", key);
+    if (text)
+        print_text(text, strlen(text));
+    else
+        putchar('-');
+}
+
+static void print_block_event(const struct tmk_reader *r, const struct tmk_event *ev)
+{
+    printf(" device=%u address=0x%" PRIx64, ev->device, ev->address);
+    if (ev->kind == TMK_KIND_ALLOC)
+        printf(" size=%" PRIu64 " stack=%u", ev->size_bytes, ev->stack);
+    if (ev->kind != TMK_KIND_TAG)
+        return;
+    printf(" category=%u", ev->category);
+    print_name(r, "name", ev->name);
+}
+
+static void print_fields(const struct tmk_reader *r, const struct tmk_event *ev)
+{
+    switch (ev->kind) {
+    case TMK_KIND_ALLOC:
+    case TMK_KIND_FREE:
+    case TMK_KIND_TAG:
+        print_block_event(r, ev);
+        break;
+    case TMK_KIND_PUSH:
+        printf(" range=%u", ev->range_kind);
+        print_name(r, "name", ev->name);
+        break;
+    case TMK_KIND_POP:
+        printf(" range=%u", ev->range_kind);
+        break;
+    case TMK_KIND_STEP:
+        printf(" step=%" PRId64, ev->step);
+        break;
+    case TMK_KIND_MARK:
+        print_name(r, "name", ev->name);
+        printf(" info=");
+        print_text(ev->text, ev->text_bytes);
+        break;
+    case TMK_KIND_OOM:
+        printf(" device=%u requested=%" PRIu64 " capacity=%" PRIu64 " stack=%u", ev->device,
+               ev->size_bytes, ev->capacity_bytes, ev->stack);
+        break;
+    case TMK_KIND_DROP:
+        printf(" count=%" PRIu64, ev->size_bytes);
+        break;
+    default:
+        break;
+    }
+}
+
+static void print_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                        struct tmk_block *b)
+{
+    static const char *const names[] = {
+        [TMK_KIND_ALLOC] = "alloc", [TMK_KIND_FREE] = "free", [TMK_KIND_TAG] = "tag",
+        [TMK_KIND_PUSH] = "push",   [TMK_KIND_POP] = "pop",   [TMK_KIND_STEP] = "step",
+        [TMK_KIND_MARK] = "mark",   [TMK_KIND_OOM] = "oom",   [TMK_KIND_DROP] = "drop",
+    };
+    (void)b;
+    if (rp->implied)
+        return;
+    const char *name = ev->kind <= TMK_KIND_DROP ? names[ev->kind] : NULL;
+    printf("%" PRIu64 " %s thread=%u", ev->time_ns, name ? name : "other", ev->thread);
+    print_fields(arg, ev);
+    putchar('\n');
+}
+
+static int dump(struct tmk_reader *r)
+{
+    struct tmk_replay rp;
+    struct tmk_error err = {0};
+    struct tmk_visitor visitor = {.arg = r, .event = print_event};
+    int rc = tmk_replay_init(&rp, &tmk_state_limits_tool);
+    if (rc == 0)
+        rc = tmk_replay_run(&rp, r, &visitor, &err);
+    if (rc < 0)
+        fprintf(stderr, "trace_dump: %s\n", err.text);
+    tmk_replay_fini(&rp);
+    return rc < 0 ? 3 : 0;
+}
+
+int main(int n_arguments, char **arguments)
+{
+    int as_is = n_arguments > 1 && strcmp(arguments[1], "--as-is") == 0;
+    if (n_arguments != 2 + as_is) {
+        fprintf(stderr, "usage: trace_dump [--as-is] TRACE\n");
+        return 2;
+    }
+    struct tmk_reader *r = NULL;
+    struct tmk_error err = {0};
+    const char *path = arguments[1 + as_is];
+    int rc = as_is ? tmk_reader_open(path, &r, &err) : tmk_merge_open(path, &r, NULL, &err);
+    if (rc < 0) {
+        fprintf(stderr, "trace_dump: %s\n", err.text);
+        return 3;
+    }
+    int status = dump(r);
+    tmk_reader_close(r);
+    return status;
+}

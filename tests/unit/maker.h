@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* maker.h - small traces made by hand, for tests of what reads them.
+ *
+ * Events go through the real packer and writer into a file of a temporary run folder; the clock is
+ * the test's. The same calls feed a plain model (all events in an array), against which a test
+ * compares what the passes found out. */
+#ifndef TMK_TESTS_MAKER_H
+#define TMK_TESTS_MAKER_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "model/run.h"
+#include "tidemark/tidemark.h"
+#include "trace/packer.h"
+#include "trace/writer.h"
+
+struct maker {
+    char folder[64], path[128];
+    struct tmk_writer writer;
+    struct tmk_packer *packer;
+    uint64_t ns;
+    uint32_t thread;
+};
+
+static inline void maker_open(struct maker *m, uint64_t max_size)
+{
+    static const uint8_t id[16] = {1, 2, 3};
+    static const char info[] = "host=test\npid=42\nrank=0\ncommand=made by hand\n"
+                               "start_realtime_ns=1700000000000000000\n";
+    *m = (struct maker){.thread = 1};
+    strcpy(m->folder, "/tmp/tidemark-test.XXXXXX");
+    assert_non_null(mkdtemp(m->folder));
+    snprintf(m->path, sizeof m->path, "%s/test.r0.42.x.trace", m->folder);
+    assert_int_equal(tmk_writer_create(&m->writer, m->path, id, info, max_size, NULL), 0);
+    struct tmk_packer_options options =
+        tmk_packer_options_for(max_size, &tmk_state_limits_recorder);
+    struct tmk_chunk_out out = tmk_writer_out(&m->writer);
+    assert_int_equal(tmk_packer_open(&options, &out, &m->packer), 0);
+}
+
+static inline void maker_flush(struct maker *m)
+{
+    assert_int_equal(tmk_packer_flush(m->packer), 0);
+    assert_int_equal(tmk_writer_put_status(&m->writer, tmk_packer_state(m->packer)), 0);
+}
+
+static inline void maker_add(struct maker *m, struct tmk_input in)
+{
+    in.ns = m->ns;
+    in.thread = m->thread;
+    int rc = tmk_packer_add(m->packer, &in);
+    assert_true(rc >= 0);
+    if (rc == 1)
+        maker_flush(m);
+}
+
+static inline void maker_string(struct maker *m, uint32_t id, const char *text)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_DEF_STRING,
+                                    .id = id,
+                                    .text = (const uint8_t *)text,
+                                    .text_bytes = (uint32_t)strlen(text)});
+}
+
+static inline void maker_frame(struct maker *m, uint32_t id, uint32_t file, uint32_t function,
+                               uint32_t line)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_DEF_FRAME,
+                                    .id = id,
+                                    .a = (uint64_t)file << 32 | function,
+                                    .b = line});
+}
+
+static inline void maker_stack(struct maker *m, uint32_t id, const uint32_t *frames, uint32_t n)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_DEF_STACK,
+                                    .id = id,
+                                    .text = (const uint8_t *)frames,
+                                    .text_bytes = n * (uint32_t)sizeof *frames});
+}
+
+static inline void maker_alloc(struct maker *m, unsigned device, uint64_t address, uint64_t size,
+                               uint32_t stack)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_ALLOC,
+                                    .device = (uint16_t)device,
+                                    .a = address,
+                                    .b = size,
+                                    .id = stack});
+}
+
+static inline void maker_free(struct maker *m, unsigned device, uint64_t address)
+{
+    maker_add(m,
+              (struct tmk_input){.kind = TMK_KIND_FREE, .device = (uint16_t)device, .a = address});
+}
+
+static inline void maker_tag(struct maker *m, unsigned device, uint64_t address, unsigned category,
+                             uint32_t name)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_TAG,
+                                    .device = (uint16_t)device,
+                                    .a = address,
+                                    .b = category,
+                                    .id = name});
+}
+
+static inline void maker_push(struct maker *m, unsigned kind, uint32_t name)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_PUSH, .a = kind, .id = name});
+}
+
+static inline void maker_pop(struct maker *m, unsigned kind)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_POP, .a = kind});
+}
+
+static inline void maker_step(struct maker *m, int64_t step)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_STEP, .a = (uint64_t)step});
+}
+
+static inline void maker_mark(struct maker *m, uint32_t name, const char *text)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_MARK,
+                                    .id = name,
+                                    .text = (const uint8_t *)text,
+                                    .text_bytes = (uint32_t)strlen(text)});
+}
+
+static inline void maker_oom(struct maker *m, unsigned device, uint64_t requested,
+                             uint64_t capacity, uint32_t stack)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_OOM,
+                                    .device = (uint16_t)device,
+                                    .a = requested,
+                                    .b = capacity,
+                                    .id = stack});
+}
+
+/* End the trace as a process does that exits, and open the run. */
+static inline struct tmk_run *maker_finish(struct maker *m)
+{
+    struct tmk_run *run = NULL;
+    struct tmk_error err = {0};
+    maker_flush(m);
+    assert_int_equal(tmk_packer_finish(m->packer), 0);
+    m->writer.status.state = TMK_STATE_CLOSED;
+    assert_int_equal(tmk_writer_put_status(&m->writer, tmk_packer_state(m->packer)), 0);
+    m->packer = tmk_packer_close(m->packer);
+    tmk_writer_close(&m->writer);
+    if (tmk_run_open(m->folder, &run, &err) < 0)
+        fail_msg("%s", err.text);
+    return run;
+}
+
+static inline void maker_remove(struct maker *m)
+{
+    unlink(m->path);
+    rmdir(m->folder);
+}
+
+/* ---- the plain model: blocks with their times, nothing clever ---- */
+
+struct plain_block {
+    uint64_t address, size, born_ns, died_ns; /* died_ns UINT64_MAX: alive at the end */
+    uint64_t born_at, died_at;                /* numbers of the events */
+    unsigned device;
+};
+
+enum { PLAIN_MAX = 1 << 19 };
+
+struct plain {
+    struct plain_block *blocks;
+    uint32_t n;
+    uint64_t n_events; /* allocations and frees so far, from 1 */
+    uint64_t *event_ns;
+    int64_t *event_step;
+    int64_t step;
+};
+
+static inline void plain_init(struct plain *p)
+{
+    *p = (struct plain){.step = TMK_NO_STEP};
+    p->blocks = calloc(PLAIN_MAX, sizeof *p->blocks);
+    p->event_ns = calloc(2 * PLAIN_MAX, sizeof *p->event_ns);
+    p->event_step = calloc(2 * PLAIN_MAX, sizeof *p->event_step);
+    assert_non_null(p->blocks);
+    assert_non_null(p->event_ns);
+    assert_non_null(p->event_step);
+}
+
+static inline void plain_fini(struct plain *p)
+{
+    free(p->blocks);
+    free(p->event_ns);
+    free(p->event_step);
+}
+
+static inline uint64_t plain_event(struct plain *p, uint64_t ns)
+{
+    p->n_events++;
+    p->event_ns[p->n_events] = ns;
+    p->event_step[p->n_events] = p->step;
+    return p->n_events;
+}
+
+static inline void plain_alloc(struct plain *p, uint64_t ns, unsigned device, uint64_t address,
+                               uint64_t size)
+{
+    assert_true(p->n < PLAIN_MAX);
+    p->blocks[p->n++] = (struct plain_block){.address = address,
+                                             .size = size,
+                                             .born_ns = ns,
+                                             .died_ns = UINT64_MAX,
+                                             .born_at = plain_event(p, ns),
+                                             .died_at = UINT64_MAX,
+                                             .device = device};
+}
+
+static inline void plain_free(struct plain *p, uint64_t ns, struct plain_block *b)
+{
+    b->died_ns = ns;
+    b->died_at = plain_event(p, ns);
+}
+
+/* Bytes on a device after event number `at`. */
+static inline uint64_t plain_bytes(const struct plain *p, unsigned device, uint64_t at)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->blocks[i].device == device && p->blocks[i].born_at <= at &&
+            p->blocks[i].died_at > at)
+            bytes += p->blocks[i].size;
+    return bytes;
+}
+
+/* A small, repeatable generator. */
+static inline uint32_t plain_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33);
+}
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kit writes: JSON, CSV, tables, and texts of strangers. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kit/csv.h"
+#include "kit/json.h"
+#include "kit/table.h"
+#include "kit/utf8.h"
+
+/* A stream whose text is then compared. */
+struct sheet {
+    FILE *out;
+    char *text;
+    size_t n;
+};
+
+static void sheet_open(struct sheet *s)
+{
+    *s = (struct sheet){0};
+    s->out = open_memstream(&s->text, &s->n);
+    assert_non_null(s->out);
+}
+
+static void sheet_check(struct sheet *s, const char *expected)
+{
+    fclose(s->out);
+    assert_string_equal(s->text, expected);
+    free(s->text);
+}
+
+/* ---- JSON ---- */
+
+static void test_json_values(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_json j;
+    sheet_open(&s);
+    tmk_json_init(&j, s.out, 0);
+    tmk_json_object(&j, NULL);
+    tmk_json_u64(&j, "a", UINT64_MAX);
+    tmk_json_i64(&j, "b", INT64_MIN);
+    tmk_json_double(&j, "c", 0.1);
+    tmk_json_double(&j, "d", NAN);
+    tmk_json_double(&j, "e", 1e300);
+    tmk_json_bool(&j, "f", true);
+    tmk_json_null(&j, "g");
+    tmk_json_text(&j, "h", NULL);
+    tmk_json_array(&j, "i");
+    tmk_json_end(&j);
+    tmk_json_array(&j, "k");
+    tmk_json_u64(&j, NULL, 1);
+    tmk_json_object(&j, NULL);
+    tmk_json_end(&j);
+    tmk_json_end(&j);
+    tmk_json_end(&j);
+    sheet_check(&s, "{\"a\": 18446744073709551615, \"b\": -9223372036854775808, \"c\": 0.1, "
+                    "\"d\": null, \"e\": 1e+300, \"f\": true, \"g\": null, \"h\": null, \"i\": [], "
+                    "\"k\": [1, {}]}\n");
+}
+
+static void test_json_text(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_json j;
+    sheet_open(&s);
+    tmk_json_init(&j, s.out, 0);
+    tmk_json_text(&j, NULL, "\"\\\n\t\x01 \xc3\xa9 \xff \xe4\xb8 \xed\xa0\x80 end");
+    sheet_check(&s, "\"\\\"\\\\\\n\\t\\u0001 \xc3\xa9 \xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd "
+                    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd end\"\n");
+}
+
+static void test_json_lines(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_json j;
+    sheet_open(&s);
+    tmk_json_init(&j, s.out, 2);
+    tmk_json_object(&j, NULL);
+    tmk_json_array(&j, "rows");
+    for (uint64_t i = 0; i < 2; i++) {
+        tmk_json_object(&j, NULL);
+        tmk_json_u64(&j, "n", i);
+        tmk_json_u64(&j, "m", i);
+        tmk_json_end(&j);
+    }
+    tmk_json_end(&j);
+    tmk_json_end(&j);
+    sheet_check(&s,
+                "{\n  \"rows\": [\n    {\"n\": 0, \"m\": 0},\n    {\"n\": 1, \"m\": 1}\n  ]\n}\n");
+}
+
+/* ---- CSV ---- */
+
+static void test_csv(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_csv c;
+    sheet_open(&s);
+    tmk_csv_init(&c, s.out);
+    tmk_csv_text(&c, "plain");
+    tmk_csv_text(&c, "with, comma");
+    tmk_csv_text(&c, "with \"quotes\"");
+    tmk_csv_text(&c, "two\nlines");
+    tmk_csv_text(&c, NULL);
+    tmk_csv_text(&c, "");
+    tmk_csv_u64(&c, 7);
+    tmk_csv_i64(&c, -7);
+    tmk_csv_end_row(&c);
+    tmk_csv_text(&c, NULL);
+    tmk_csv_end_row(&c);
+    sheet_check(&s, "plain,\"with, comma\",\"with \"\"quotes\"\"\",\"two\nlines\",,\"\",7,-7\n\n");
+}
+
+/* ---- UTF-8 ---- */
+
+static void check_cut(const char *text, size_t width, enum tmk_cut cut, const char *expected,
+                      size_t columns)
+{
+    struct sheet s;
+    sheet_open(&s);
+    assert_int_equal(tmk_utf8_write(s.out, text, width, cut), columns);
+    sheet_check(&s, expected);
+}
+
+static void test_utf8(void **state)
+{
+    (void)state;
+    assert_int_equal(tmk_utf8_width("abc"), 3);
+    assert_int_equal(tmk_utf8_width("h\xc3\xa9"), 2);
+    assert_int_equal(tmk_utf8_width("\xe4\xb8\xad\xe6\x96\x87"), 4); /* two wide characters */
+    assert_int_equal(tmk_utf8_width("e\xcc\x81"), 1);                /* combining */
+    assert_int_equal(tmk_utf8_width("\xff\x1b"), 2);
+    check_cut("abcdef", 6, TMK_CUT_END, "abcdef", 6);
+    check_cut("abcdef", 4, TMK_CUT_END, "abc…", 4);
+    check_cut("abcdef", 4, TMK_CUT_START, "…def", 4);
+    check_cut("abcdef", 1, TMK_CUT_END, "…", 1);
+    check_cut("abcdef", 0, TMK_CUT_END, "", 0);
+    check_cut("\xe4\xb8\xad\xe6\x96\x87", 3, TMK_CUT_END, "\xe4\xb8\xad…", 3);
+    check_cut("\xe4\xb8\xad\xe6\x96\x87", 2, TMK_CUT_END, "…", 1); /* half a character: none */
+    check_cut("a\x1b[31mb", 20, TMK_CUT_END, "a\xef\xbf\xbd[31mb", 7);
+}
+
+/* ---- tables ---- */
+
+static const struct tmk_column columns[] = {
+    {"name", TMK_LEFT, TMK_SHRINK_END},
+    {"n", TMK_RIGHT, TMK_FIXED},
+    {"", TMK_LEFT, TMK_FIXED},
+};
+
+static void add_row(struct tmk_table *t, const char *name, const char *n, const char *bar)
+{
+    tmk_table_cell(t, name);
+    tmk_table_cell(t, n);
+    tmk_table_cell(t, bar);
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_table *t = tmk_table_open(columns, 3);
+    add_row(t, "long name of a thing", "1", "");
+    add_row(t, NULL, "1000", "#");
+    struct tmk_table_style style = {.indent = 1};
+    sheet_open(&s);
+    assert_int_equal(tmk_table_n_rows(t), 2);
+    assert_int_equal(tmk_table_print(t, s.out, &style), 0);
+    add_row(t, "more", "2", "");
+    assert_int_equal(tmk_table_print(t, s.out, &style), 0);
+    sheet_check(&s, " name                     n\n"
+                    " long name of a thing     1\n"
+                    " -                     1000  #\n"
+                    " more                     2\n");
+    tmk_table_close(t);
+}
+
+static void test_table_fits(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_table *t = tmk_table_open(columns, 3);
+    add_row(t, "long name of a thing", "1", "#");
+    struct tmk_table_style style = {.indent = 2, .width = 20};
+    sheet_open(&s);
+    assert_int_equal(tmk_table_print(t, s.out, &style), 0);
+    sheet_check(&s, "  name          n\n"
+                    "  long name o…  1  #\n");
+    tmk_table_close(t);
+}
+
+static void test_table_markdown(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_table *t = tmk_table_open(columns, 3);
+    add_row(t, "a|b_c", "1", "x\ny");
+    struct tmk_table_style style = {.markdown = true};
+    sheet_open(&s);
+    assert_int_equal(tmk_table_print(t, s.out, &style), 0);
+    sheet_check(&s, "| name | n |  |\n|---|---:|---|\n| a\\|b\\_c | 1 | x y |\n");
+    tmk_table_close(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_json_values), cmocka_unit_test(test_json_text),
+        cmocka_unit_test(test_json_lines),  cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_utf8),        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_table_fits),  cmocka_unit_test(test_table_markdown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/* test_state.c - what events mean, against a model that does it the simplest way.
+ *
+ * The model has arrays and linear searches, and is written from docs/format.md ("What the events
+ * mean" and 2.3). Random events go to both; after each one all invariants of the state hold and
+ * both say the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/state.h"
+#include "trace_kit.h"
+
+enum { N_ADDRESSES = 60, N_THREADS = 3, MAX_DEPTH = 4000, N_DEVICES = KIT_DEVICES };
+
+static const struct tmk_state_limits limits = {
+    .max_blocks = 1 << 12, .max_contexts = 1 << 16, .max_ranges = 1 << 14, .max_threads = 64};
+
+/* ---- the model ---- */
+
+struct range {
+    uint8_t kind;
+    uint32_t name;
+};
+
+struct block {
+    bool live;
+    uint64_t size, alloc_ns, serial;
+    int64_t step;
+    uint32_t stack, thread, name, module, stage; /* names of ranges, 0: none */
+    uint8_t category;
+};
+
+struct row {
+    uint64_t start_ns, peak, peak_ns, n_allocs, n_frees, alloc_bytes, free_bytes;
+};
+
+struct model {
+    struct block blocks[N_DEVICES][N_ADDRESSES];
+    struct range open[N_THREADS + 1][MAX_DEPTH];
+    uint32_t depth[N_THREADS + 1];
+    bool known[N_DEVICES]; /* has ever had a block or a free */
+    uint64_t bytes[N_DEVICES], most[N_DEVICES];
+    struct row rows[N_DEVICES];
+    int64_t step;
+    uint64_t step_start_ns, n_events, n_allocs, n_frees, n_replaced, n_unknown, n_rows, n_modules;
+    uint32_t n_given;
+};
+
+static void model_know(struct model *m, uint32_t device)
+{
+    if (m->known[device])
+        return;
+    m->known[device] = true;
+    m->rows[device] = (struct row){.start_ns = m->step_start_ns, .peak_ns = m->step_start_ns};
+}
+
+static void model_retire(struct model *m, uint32_t device, struct block *b)
+{
+    m->bytes[device] -= b->size;
+    m->rows[device].free_bytes += b->size;
+    b->live = false;
+}
+
+static uint32_t innermost(const struct model *m, uint32_t thread, uint8_t kind)
+{
+    for (uint32_t i = m->depth[thread]; i > 0; i--)
+        if (m->open[thread][i - 1].kind == kind)
+            return m->open[thread][i - 1].name;
+    return 0;
+}
+
+static void model_alloc(struct model *m, const struct tmk_input *in, uint32_t device, struct block *b)
+{
+    model_know(m, device);
+    if (b->live) {
+        m->n_replaced++;
+        model_retire(m, device, b);
+    }
+    struct row *row = &m->rows[device];
+    m->n_allocs++;
+    m->bytes[device] += in->b;
+    if (m->bytes[device] > m->most[device])
+        m->most[device] = m->bytes[device];
+    if (m->bytes[device] > row->peak) {
+        row->peak = m->bytes[device];
+        row->peak_ns = in->ns;
+    }
+    row->n_allocs++;
+    row->alloc_bytes += in->b;
+    *b = (struct block){.live = true,
+                        .size = in->b,
+                        .alloc_ns = in->ns,
+                        .serial = m->n_allocs,
+                        .step = m->step,
+                        .stack = in->id,
+                        .thread = in->thread,
+                        .module = innermost(m, in->thread, TIDEMARK_MODULE),
+                        .stage = innermost(m, in->thread, TIDEMARK_STAGE)};
+}
+
+static void model_free(struct model *m, uint32_t device, struct block *b)
+{
+    model_know(m, device);
+    m->n_frees++;
+    m->rows[device].n_frees++;
+    if (b->live)
+        model_retire(m, device, b);
+    else
+        m->n_unknown++;
+}
+
+static void model_pop(struct model *m, uint32_t thread, uint8_t kind)
+{
+    uint32_t i = m->depth[thread];
+    while (i > 0 && m->open[thread][i - 1].kind != kind)
+        i--;
+    if (i == 0)
+        return;
+    m->depth[thread] = i - 1;
+    m->n_modules += kind == TIDEMARK_MODULE;
+}
+
+static void model_step(struct model *m, uint64_t ns, int64_t step)
+{
+    for (uint32_t d = 0; d < N_DEVICES; d++) {
+        if (!m->known[d])
+            continue;
+        m->rows[d] = (struct row){.start_ns = ns, .peak = m->bytes[d], .peak_ns = ns};
+        m->n_rows++;
+    }
+    m->step = step;
+    m->step_start_ns = ns;
+    m->n_modules = 0;
+}
+
+static void model_apply(struct model *m, const struct tmk_input *in, uint32_t device, uint32_t place)
+{
+    struct block *b = &m->blocks[device][place];
+    m->n_events++;
+    switch (in->kind) {
+    case TMK_KIND_ALLOC:
+        model_alloc(m, in, device, b);
+        break;
+    case TMK_KIND_FREE:
+        model_free(m, device, b);
+        break;
+    case TMK_KIND_TAG:
+        if (b->live) {
+            b->category = (uint8_t)in->b;
+            b->name = in->id;
+        }
+        break;
+    case TMK_KIND_PUSH:
+        assert_in_range(m->depth[in->thread], 0, MAX_DEPTH - 1);
+        m->open[in->thread][m->depth[in->thread]++] = (struct range){(uint8_t)in->a, in->id};
+        m->n_modules += in->a == TIDEMARK_MODULE;
+        break;
+    case TMK_KIND_POP:
+        model_pop(m, in->thread, (uint8_t)in->a);
+        break;
+    default:
+        model_step(m, in->ns, (int64_t)in->a);
+        break;
+    }
+}
+
+/* ---- comparing ---- */
+
+static uint32_t name_of(const struct tmk_state *s, uint32_t context)
+{
+    return context ? s->contexts[context].name : 0;
+}
+
+static void compare_blocks(const struct model *m, struct tmk_state *s)
+{
+    uint32_t n_live = 0;
+    for (uint32_t d = 0; d < N_DEVICES; d++) {
+        for (uint32_t i = 0; i < N_ADDRESSES; i++) {
+            const struct block *want = &m->blocks[d][i];
+            const struct tmk_block *b = tmk_state_find(s, kit_devices[d], i * 64);
+            n_live += want->live;
+            assert_int_equal(b && b->live, want->live);
+            if (!want->live)
+                continue;
+            assert_int_equal(b->size_bytes, want->size);
+            assert_int_equal(b->alloc_ns, want->alloc_ns);
+            assert_int_equal(b->serial, want->serial);
+            assert_true(b->step == want->step);
+            assert_int_equal(b->stack, want->stack);
+            assert_int_equal(b->thread, want->thread);
+            assert_int_equal(b->category, want->category);
+            assert_int_equal(b->name, want->name);
+            assert_int_equal(name_of(s, s->contexts[b->context].module), want->module);
+            assert_int_equal(name_of(s, s->contexts[b->context].stage), want->stage);
+        }
+    }
+    assert_int_equal(s->n_live, n_live);
+}
+
+static void compare_rows(const struct model *m, struct tmk_state *s)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < N_DEVICES; d++) {
+        if (!m->known[d])
+            continue;
+        n++;
+        const struct tmk_device_use *use = tmk_state_device(s, kit_devices[d]);
+        struct tmk_step_row row = tmk_state_open_row(s, (uint32_t)(use - s->devices));
+        assert_int_equal(use->allocated_bytes, m->bytes[d]);
+        assert_int_equal(use->max_bytes, m->most[d]);
+        assert_int_equal(row.start_ns, m->rows[d].start_ns);
+        assert_int_equal(row.peak_bytes, m->rows[d].peak);
+        assert_int_equal(row.peak_ns, m->rows[d].peak_ns);
+        assert_int_equal(row.n_allocs, m->rows[d].n_allocs);
+        assert_int_equal(row.n_frees, m->rows[d].n_frees);
+        assert_int_equal(row.alloc_bytes, m->rows[d].alloc_bytes);
+        assert_int_equal(row.free_bytes, m->rows[d].free_bytes);
+        assert_int_equal(row.end_bytes, m->bytes[d]);
+        assert_true(row.open);
+        assert_true(row.step == m->step);
+    }
+    assert_int_equal(s->n_devices, n);
+}
+
+static void compare_ranges(const struct model *m, const struct tmk_state *s)
+{
+    for (uint32_t t = 1; t <= N_THREADS; t++) {
+        uint32_t i = m->depth[t];
+        uint32_t r = t < s->n_threads ? s->thread_top[t] : 0;
+        for (; r && i; r = s->ranges[r - 1].outer, i--) {
+            assert_int_equal(s->ranges[r - 1].kind, m->open[t][i - 1].kind);
+            assert_int_equal(s->ranges[r - 1].name, m->open[t][i - 1].name);
+        }
+        assert_int_equal(r, 0);
+        assert_int_equal(i, 0);
+    }
+}
+
+static void compare(const struct model *m, struct tmk_state *s)
+{
+    assert_int_equal(s->n_events, m->n_events);
+    assert_int_equal(s->n_allocs, m->n_allocs);
+    assert_int_equal(s->n_frees, m->n_frees);
+    assert_int_equal(s->n_replaced, m->n_replaced);
+    assert_int_equal(s->n_unknown_free, m->n_unknown);
+    assert_int_equal(s->n_step_rows, m->n_rows);
+    assert_int_equal(s->n_step_module_events, m->n_modules);
+    assert_true(s->step == m->step);
+    compare_blocks(m, s);
+    compare_rows(m, s);
+    compare_ranges(m, s);
+    assert_true(tmk_state_is_valid(s));
+}
+
+/* A finished row says what the model's open row said just before the step. */
+static void hear_row(void *arg, const struct tmk_step_row *row)
+{
+    struct model *m = arg;
+    uint32_t d = 0;
+    while (kit_devices[d] != row->device)
+        d++;
+    assert_int_equal(row->ordinal, m->n_rows + m->n_given + 1);
+    assert_false(row->open);
+    assert_true(row->step == m->step);
+    assert_int_equal(row->peak_bytes, m->rows[d].peak);
+    assert_int_equal(row->n_allocs, m->rows[d].n_allocs);
+    assert_int_equal(row->n_frees, m->rows[d].n_frees);
+    assert_int_equal(row->end_bytes, m->bytes[d]);
+    m->n_given++;
+}
+
+static void test_against_model(void **unused)
+{
+    (void)unused;
+    static const uint8_t kinds[] = {1, 1, 1, 1, 2, 2, 2, 2, 3, 4, 4, 5, 5, 5, 6};
+    static struct model m;
+    struct tmk_state s;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct kit_random random = {seed};
+        m = (struct model){.step = TMK_NO_STEP};
+        assert_int_equal(tmk_state_init(&s, &limits), 0);
+        s.on_step_row = hear_row;
+        s.on_step_row_arg = &m;
+        for (uint64_t i = 0; i < 6000; i++) {
+            uint32_t device = (uint32_t)kit_random_below(&random, N_DEVICES);
+            uint32_t place = (uint32_t)kit_random_below(&random, N_ADDRESSES);
+            uint8_t kind = kinds[kit_random_below(&random, sizeof kinds)];
+            struct tmk_input in = {.kind = kind,
+                                   .ns = i * 10 + kit_random_below(&random, 10),
+                                   .device = kit_devices[device],
+                                   .thread = 1 + (uint32_t)kit_random_below(&random, N_THREADS),
+                                   .a = place * 64,
+                                   .b = kit_random_below(&random, 10) * (kind == 3 ? 1 : 1000),
+                                   .id = (uint32_t)kit_random_below(&random, 5)};
+            if (kind == TMK_KIND_PUSH || kind == TMK_KIND_POP)
+                in.a = 1 + kit_random_below(&random, 3);
+            if (kind == TMK_KIND_STEP)
+                in.a = i;
+            kit_apply(&s, &in);
+            m.n_given = 0;
+            model_apply(&m, &in, device, place);
+            compare(&m, &s);
+            if (i % 97 == 0)
+                tmk_state_compact(&s);
+        }
+        tmk_state_fini(&s);
+    }
+}
+
+/* ---- single things ---- */
+
+static void test_mismatched_pops(void **unused)
+{
+    (void)unused;
+    struct tmk_state s;
+    struct tmk_open_range closed;
+    assert_int_equal(tmk_state_init(&s, &limits), 0);
+    assert_false(tmk_state_pop(&s, 1, 1, TIDEMARK_STAGE, NULL));
+    tmk_state_push(&s, 2, 1, TIDEMARK_STAGE, 10);
+    tmk_state_push(&s, 3, 1, TIDEMARK_MODULE, 11);
+    uint32_t inner = tmk_state_push(&s, 4, 1, TIDEMARK_USER, 12);
+    assert_int_equal(tmk_state_thread_context(&s, 1), inner);
+    assert_false(tmk_state_pop(&s, 5, 2, TIDEMARK_STAGE, NULL)); /* another thread's */
+    assert_true(tmk_state_pop(&s, 6, 1, TIDEMARK_MODULE, &closed)); /* and the one inside */
+    assert_int_equal(closed.name, 11);
+    assert_int_equal(closed.start_ns, 3);
+    assert_int_equal(name_of(&s, tmk_state_thread_context(&s, 1)), 10);
+    assert_true(tmk_state_pop(&s, 7, 1, TIDEMARK_STAGE, &closed));
+    assert_int_equal(closed.name, 10);
+    assert_int_equal(tmk_state_thread_context(&s, 1), 0);
+    assert_true(tmk_state_is_valid(&s));
+    tmk_state_fini(&s);
+}
+
+/* Ranges are used again: opening and closing for ever stays within the bound. */
+static void test_ranges_are_recycled(void **unused)
+{
+    (void)unused;
+    struct tmk_state_limits few = limits;
+    struct tmk_state s;
+    few.max_ranges = 6;
+    assert_int_equal(tmk_state_init(&s, &few), 0);
+    for (uint64_t i = 0; i < 1000; i++) {
+        for (uint32_t k = 0; k < 3; k++) {
+            tmk_state_push(&s, i, 1, TIDEMARK_USER, k);
+            tmk_state_push(&s, i, 2, TIDEMARK_MODULE, k);
+        }
+        tmk_state_push(&s, i, 3, TIDEMARK_USER, 9); /* one too many: not opened */
+        assert_int_equal(tmk_state_thread_context(&s, 3), 0);
+        for (uint32_t k = 0; k < 3; k++) {
+            assert_true(tmk_state_pop(&s, i, 1, TIDEMARK_USER, NULL));
+            assert_true(tmk_state_pop(&s, i, 2, TIDEMARK_MODULE, NULL));
+        }
+        assert_false(tmk_state_pop(&s, i, 3, TIDEMARK_USER, NULL));
+    }
+    assert_int_equal(s.n_contexts, 6);
+    tmk_state_fini(&s);
+}
+
+/* More blocks than there is room for: counted, and the rest stays right. */
+static void test_block_limit(void **unused)
+{
+    (void)unused;
+    struct tmk_state_limits few = limits;
+    struct tmk_state s;
+    few.max_blocks = 100;
+    assert_int_equal(tmk_state_init(&s, &few), 0);
+    for (uint64_t i = 0; i < 150; i++) {
+        struct tmk_block *b = tmk_state_entry(&s, 0, i * 64);
+        assert_int_equal(b != NULL, i < 100);
+        tmk_state_alloc(&s, b, i, 0, 1, 10, 0);
+    }
+    assert_int_equal(s.n_live, 100);
+    assert_int_equal(s.n_untracked, 50);
+    assert_int_equal(s.n_allocs, 150);
+    assert_int_equal(s.devices[0].allocated_bytes, 1500);
+    assert_true(tmk_state_is_valid(&s));
+    for (uint64_t i = 0; i < 60; i++)
+        assert_true(tmk_state_free(&s, tmk_state_find(&s, 0, i * 64), 200, 0));
+    assert_false(tmk_state_free(&s, NULL, 200, 0));
+    tmk_state_compact(&s);
+    assert_int_equal(s.n_entries, 40);
+    assert_true(tmk_state_is_valid(&s));
+    assert_non_null(tmk_state_entry(&s, 0, 1));
+    for (uint64_t i = 60; i < 100; i++) /* those that were kept are found where they are now */
+        assert_true(tmk_state_find(&s, 0, i * 64)->live);
+    tmk_state_fini(&s);
+}
+
+static void test_other_limits(void **unused)
+{
+    (void)unused;
+    struct tmk_state_limits few = limits;
+    struct tmk_state s;
+    few.max_contexts = 3;
+    few.max_threads = 4;
+    assert_int_equal(tmk_state_init(&s, &few), 0);
+    for (uint32_t i = 1; i <= 5; i++)
+        tmk_state_push(&s, i, 1, TIDEMARK_USER, i);
+    assert_int_equal(s.n_contexts, 3);
+    assert_int_equal(tmk_state_thread_context(&s, 1), 3); /* deeper ones count as their parent */
+    tmk_state_push(&s, 6, 4, TIDEMARK_USER, 1);           /* a thread beyond the bound */
+    assert_int_equal(tmk_state_thread_context(&s, 4), 0);
+    for (uint32_t d = 0; d < TMK_MAX_DEVICES + 10; d++)
+        tmk_state_alloc(&s, tmk_state_entry(&s, (uint16_t)d, 64), 7, (uint16_t)d, 1, 5, 0);
+    assert_int_equal(s.n_devices, TMK_MAX_DEVICES);
+    assert_int_equal(s.n_live, TMK_MAX_DEVICES + 10);
+    assert_true(tmk_state_is_valid(&s));
+    tmk_state_fini(&s);
+}
+
+/* Many addresses: the table grows, drops what is dead, and finds the rest. */
+static void test_growth(void **unused)
+{
+    (void)unused;
+    struct tmk_state_limits many = limits;
+    struct tmk_state s;
+    many.max_blocks = 1 << 20;
+    assert_int_equal(tmk_state_init(&s, &many), 0);
+    for (uint64_t i = 0; i < 200000; i++) {
+        tmk_state_alloc(&s, tmk_state_entry(&s, 0, i << 9), i, 0, 1, i, 0);
+        if (i % 10)
+            tmk_state_free(&s, tmk_state_find(&s, 0, i << 9), i, 0);
+    }
+    assert_int_equal(s.n_entries, 200000);
+    tmk_state_compact(&s);
+    assert_int_equal(s.n_entries, 20000);
+    for (uint64_t i = 0; i < 200000; i++) {
+        const struct tmk_block *b = tmk_state_find(&s, 0, i << 9);
+        assert_int_equal(b != NULL, i % 10 == 0);
+        if (b)
+            assert_int_equal(b->size_bytes, i);
+    }
+    assert_true(tmk_state_is_valid(&s));
+    tmk_state_fini(&s);
+}
+
+static void test_fini_takes_anything(void **unused)
+{
+    (void)unused;
+    struct tmk_state s = {0};
+    struct tmk_state_limits absurd = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    tmk_state_fini(&s);
+    if (tmk_state_init(&s, &absurd) == 0)
+        tmk_state_fini(&s);
+    tmk_state_fini(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_model),       cmocka_unit_test(test_mismatched_pops),
+        cmocka_unit_test(test_ranges_are_recycled), cmocka_unit_test(test_block_limit),
+        cmocka_unit_test(test_other_limits),        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_fini_takes_anything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
