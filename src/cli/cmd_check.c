@@ -124,7 +124,8 @@ static const struct tmk_option options[] = {
 static const char notes[] =
     "Reads all of every trace: checksums, order of the chunks, every event; replays\n"
     "it and compares what is written twice: the state at the start of each chunk,\n"
-    "step rows, checkpoints, totals. A trace of a killed process is as good as any other.\n"
+    "step rows, checkpoints, totals. A trace of a killed process is as good as any\n"
+    "other.\n"
     "\n"
     "Exit status: 0 all is well, 1 findings (the rest can be read), 3 unreadable.\n";
 

@@ -22,9 +22,9 @@
 struct tmk_control {
     _Atomic uint32_t generation;
     _Atomic uint32_t phase;
-    _Atomic uint32_t stop;     /* asks the packer thread to finish */
+    _Atomic uint32_t stop;          /* asks the packer thread to finish */
     _Atomic uint32_t n_early_drops; /* events that came while arming and could not wait */
-    _Atomic uint32_t finished; /* it has */
+    _Atomic uint32_t finished;      /* it has */
 };
 
 enum tmk_phase { TMK_PHASE_IDLE = 0, TMK_PHASE_ARMING, TMK_PHASE_ARMED, TMK_PHASE_OFF };

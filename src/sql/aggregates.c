@@ -3,7 +3,8 @@
  *
  * The deviation is summed in batches: mean and squares of 32 values are taken in two passes over
  * them, then merged into the whole. As exact as updating mean and squares value by value, without a
- * division for each. Percentiles keep all values and select, which is linear, instead of sorting. */
+ * division for each. Percentiles keep all values and select, which is linear, instead of sorting.
+ */
 #include "sql/aggregates.h"
 
 #include <math.h>

@@ -2,7 +2,8 @@
 /* sql/bins.c - see bins.h.
  *
  * A bin is found level by level: (level, node so far, value) leads to the next node, the last node
- * is the bin. A level is one key, or two texts, whose numbers make one value. A bin's rows lie in blocks that grow with it, cut from slabs:
+ * is the bin. A level is one key, or two texts, whose numbers make one value. A bin's rows lie in
+ * blocks that grow with it, cut from slabs:
  *
  *     bin -> block of 16 rows -> of 64 -> of 256 ...
  *            [8-byte columns, one after the other][4-byte columns] */
@@ -44,7 +45,7 @@ struct builder {
     uint32_t n_nodes;
     uint32_t *nodes; /* by row of the segment */
     uint64_t node_room;
-    uint64_t keys;   /* columns, as bits */
+    uint64_t keys; /* columns, as bits */
     struct level levels[TMK_MAX_KEYS];
     uint32_t n_levels;
     struct copied wide[TMK_MAX_COLUMNS], narrow[TMK_MAX_COLUMNS]; /* of 8 and of 4 bytes */
@@ -56,8 +57,8 @@ struct builder {
 static inline uint32_t slot_of(const struct builder *b, uint64_t parent, int64_t value)
 {
     uint32_t mask = b->n_slots - 1;
-    uint64_t mixed = ((uint64_t)value + parent * UINT64_C(0x9e3779b97f4a7c15)) *
-                     UINT64_C(0xbf58476d1ce4e5b9);
+    uint64_t mixed =
+        ((uint64_t)value + parent * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
     uint32_t at = (uint32_t)(mixed >> 32) & mask;
     while (b->slots[at].node && (b->slots[at].parent != parent || b->slots[at].value != value))
         at = (at + 1) & mask;
@@ -84,8 +85,8 @@ static int widen_slots(struct builder *b)
 /* A new bin, with the key values of a row. */
 static int add_bin(struct builder *b, const struct tmk_cell *cells, uint64_t row);
 
-static inline int64_t key_value(const struct builder *b, uint32_t column, const struct tmk_cell *cell,
-                         uint64_t row)
+static inline int64_t key_value(const struct builder *b, uint32_t column,
+                                const struct tmk_cell *cell, uint64_t row)
 {
     row &= cell->index_mask;
     return b->store->def->specs[column].kind == TMK_CELL_TEXT
@@ -181,7 +182,7 @@ static struct tmk_bin_block *add_block(struct tmk_bins *bins, struct tmk_bin *bi
 {
     uint32_t room = bin->last ? 4 * bin->last->room : FIRST_ROOM;
     room = room > LAST_ROOM ? LAST_ROOM : room;
-    struct tmk_bin_block *block = 
+    struct tmk_bin_block *block =
         tmk_slabs_take(&bins->slabs, sizeof *block + room * bins->row_bytes);
     if (!block)
         return NULL;
@@ -200,8 +201,9 @@ static void list_copied(struct builder *b, const struct tmk_cell *cells)
     for (uint32_t c = 0; c < def->doc.n_columns; c++) {
         if (!(b->bins->wanted >> c & 1))
             continue;
-        struct copied column = {
-            .data = cells[c].data, .index_mask = cells[c].index_mask, .offset = b->bins->offsets[c]};
+        struct copied column = {.data = cells[c].data,
+                                .index_mask = cells[c].index_mask,
+                                .offset = b->bins->offsets[c]};
         if (tmk_cell_bytes(def->specs[c].kind) == sizeof(int64_t))
             b->wide[b->n_wide++] = column;
         else
@@ -417,9 +419,8 @@ static int by_keys(const void *va, const void *vb, void *arg)
     uint64_t ia = *(const uint64_t *)va, ib = *(const uint64_t *)vb;
     for (uint32_t k = 0; k < b->n_keys; k++) {
         int64_t x = b->values[ia * b->n_keys + k], y = b->values[ib * b->n_keys + k];
-        int order = is_text(b, k)
-                        ? tmk_textpool_compare(b->store->pool, (uint32_t)x, (uint32_t)y)
-                        : (x > y) - (x < y);
+        int order = is_text(b, k) ? tmk_textpool_compare(b->store->pool, (uint32_t)x, (uint32_t)y)
+                                  : (x > y) - (x < y);
         if (order)
             return o->plan->falling[k] ? -order : order;
     }

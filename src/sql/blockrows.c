@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/blockrows.c - see blockrows.h.
  *
- * A block's entry in the replay's state knows its row (`row`, from 1), so that its free and its tags
- * find it. After a gap entries are new: they are matched with the open rows by their serial number;
- * rows that find no live block were freed in the gap, and end where that was noticed. */
+ * A block's entry in the replay's state knows its row (`row`, from 1), so that its free and its
+ * tags find it. After a gap entries are new: they are matched with the open rows by their serial
+ * number; rows that find no live block were freed in the gap, and end where that was noticed. */
 #include "sql/blockrows.h"
 
 #include <stdlib.h>
@@ -274,8 +274,7 @@ int tmk_block_rows_at(struct tmk_fill *f, const struct tmk_moment *moment, struc
     uint32_t n_visitors = 1;
     if (tmk_rows_want(f->rows, COL_free_ns)) { /* before the pass, which copies blocks */
         visitors[1] = visitors[0];
-        visitors[0] =
-            (struct tmk_visitor){.arg = &frees, .event = note_free, .restored = note_gap};
+        visitors[0] = (struct tmk_visitor){.arg = &frees, .event = note_free, .restored = note_gap};
         n_visitors = 2;
     }
     rc = tmk_process_sweep(f->source->p, visitors, n_visitors, &rp, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/blockrows.h - rows about blocks: what allocations, tensors, peak and live_at have in common. */
+/* sql/blockrows.h - rows about blocks: what allocations, tensors, peak and live_at have in common.
+ */
 #ifndef TMK_SQL_BLOCKROWS_H
 #define TMK_SQL_BLOCKROWS_H
 

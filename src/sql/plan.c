@@ -64,7 +64,8 @@ static int filter_op(unsigned char op)
     }
 }
 
-/* Take constraint `i`: its value will come with the filters. `exact`: SQLite need not look again. */
+/* Take constraint `i`: its value will come with the filters. `exact`: SQLite need not look again.
+ */
 static void take(struct tmk_plan *plan, sqlite3_index_info *info, int i, enum tmk_filter_op op,
                  int column, bool exact)
 {
@@ -115,7 +116,9 @@ static int take_constraints(struct tmk_store *s, struct tmk_plan *plan, sqlite3_
             if (op == TMK_FILTER_EQ)
                 take(plan, info, i, TMK_FILTER_ARG, c->iColumn - n_columns, true);
         } else if (take_bound(s, plan, info, i, (enum tmk_filter_op)op)) {
-            *n_rows /= op == TMK_FILTER_EQ ? GUESS_EQUAL : op < TMK_FILTER_NOT_NULL ? GUESS_RANGE : 1;
+            *n_rows /= op == TMK_FILTER_EQ        ? GUESS_EQUAL
+                       : op < TMK_FILTER_NOT_NULL ? GUESS_RANGE
+                                                  : 1;
         } else if (op == TMK_FILTER_EQ && take_key(s, plan, info, i)) {
             *n_rows /= GUESS_KEY;
         }
@@ -172,14 +175,14 @@ static bool is_natural(struct tmk_store *s, const struct terms *t, int first)
         bool after_step = i > first && s->def->specs[t->columns[i - 1]].flags & TMK_BY_STEP;
         if (t->falling[i] != t->falling[first])
             return false;
-        if (in_step ? !after_step || !s->sources[0].steps_distinct
-                    : !is_in_order(s, t->columns[i]))
+        if (in_step ? !after_step || !s->sources[0].steps_distinct : !is_in_order(s, t->columns[i]))
             return false;
     }
     return true;
 }
 
-static bool make_keys(const struct tmk_store *s, struct tmk_plan *plan, const struct terms *t, int n)
+static bool make_keys(const struct tmk_store *s, struct tmk_plan *plan, const struct terms *t,
+                      int n)
 {
     if (plan->n_keys + n > TMK_MAX_KEYS)
         return false;
@@ -234,7 +237,7 @@ static double guess_rows(const struct tmk_store *s)
 
 static char *describe(const struct tmk_plan *plan)
 {
-    return plan->n_keys         ? "grouped"
+    return plan->n_keys          ? "grouped"
            : plan->merge_by >= 0 ? "merged in order"
            : plan->backwards     ? "from the end"
                                  : "from the start";
@@ -281,7 +284,8 @@ static void at_most(struct tmk_bounds *b, int64_t value)
 
 static void narrow_by_int(struct tmk_bounds *b, enum tmk_filter_op op, int64_t value)
 {
-    if ((op == TMK_FILTER_GT && value == INT64_MAX) || (op == TMK_FILTER_LT && value == INT64_MIN)) {
+    if ((op == TMK_FILTER_GT && value == INT64_MAX) ||
+        (op == TMK_FILTER_LT && value == INT64_MIN)) {
         nothing(b);
         return;
     }

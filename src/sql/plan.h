@@ -47,7 +47,8 @@ struct tmk_plan {
  * of a table-valued function cannot be had this way. */
 int tmk_plan_make(struct tmk_store *store, sqlite3_index_info *info, struct tmk_plan *ret_plan);
 
-/* Narrow *bounds by one comparison of an integer column with a value; exactly as SQLite compares. */
+/* Narrow *bounds by one comparison of an integer column with a value; exactly as SQLite compares.
+ */
 void tmk_bounds_narrow(struct tmk_bounds *bounds, enum tmk_filter_op op, sqlite3_value *value);
 
 #endif

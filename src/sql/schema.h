@@ -56,8 +56,8 @@ enum { TMK_MAX_ARGS = 2 };
 struct tmk_fill {
     struct tmk_textpool *pool;
     struct tmk_source *source;
-    uint32_t chunk;       /* TMK_SCOPE_CHUNK: number in source->chunks */
-    const int64_t *args;  /* of a table-valued function */
+    uint32_t chunk;        /* TMK_SCOPE_CHUNK: number in source->chunks */
+    const int64_t *args;   /* of a table-valued function */
     struct tmk_walk *walk; /* kept from segment to segment: neighbours are read on from there */
     struct tmk_rows *rows; /* empty; to be filled */
 };
@@ -67,7 +67,7 @@ struct tmk_vtab_def {
     const char *schema; /* database to make it in; NULL: main */
     const char *name;   /* in that schema */
     const struct tmk_column_spec *specs;
-    uint8_t scope;         /* enum tmk_scope */
+    uint8_t scope;          /* enum tmk_scope */
     uint8_t rows_per_event; /* for the planner: 1 when about each event is a row, 0: few rows */
     uint8_t n_args;
     const char *arg_names[TMK_MAX_ARGS];

@@ -46,9 +46,10 @@ struct tmk_skim_wish {
     uint64_t allocated_bytes, max_bytes; /* of the device when the chunk begins */
 };
 
-/* Boil down the chunk that the cursor has begun; the cursor stays where it is. 0 or TMK_ENOMEM. Zero
- * is a skim that has not begun. */
-int tmk_skim_chunk(struct tmk_skim *k, const struct tmk_cursor *c, const struct tmk_skim_wish *wish);
+/* Boil down the chunk that the cursor has begun; the cursor stays where it is. 0 or TMK_ENOMEM.
+ * Zero is a skim that has not begun. */
+int tmk_skim_chunk(struct tmk_skim *k, const struct tmk_cursor *c,
+                   const struct tmk_skim_wish *wish);
 void tmk_skim_fini(struct tmk_skim *k);
 
 #endif

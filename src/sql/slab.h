@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/slab.h - memory for columns: many pieces of some kilobytes, often hundreds of megabytes.
  *
- * Cut from large blocks that ask for huge pages: a page fault for 2 MiB instead of for 4 KiB saves a
- * tenth of a query over millions of rows. A block goes back when its last piece has gone. */
+ * Cut from large blocks that ask for huge pages: a page fault for 2 MiB instead of for 4 KiB saves
+ * a tenth of a query over millions of rows. A block goes back when its last piece has gone. */
 #ifndef TMK_SQL_SLAB_H
 #define TMK_SQL_SLAB_H
 

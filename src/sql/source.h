@@ -35,8 +35,8 @@ struct tmk_source {
     struct tmk_source_chunk *chunks; /* events, in order */
     uint32_t n_chunks;
 
-    uint32_t *text_ids;   /* by string id: number in the pool + 1; 0: not looked up yet */
-    uint8_t *stages;      /* by string id: enum tmk_stage + 1; 0: not looked up yet */
+    uint32_t *text_ids; /* by string id: number in the pool + 1; 0: not looked up yet */
+    uint8_t *stages;    /* by string id: enum tmk_stage + 1; 0: not looked up yet */
     uint32_t n_strings;
     uint32_t *device_ids; /* by device: number in the pool */
     uint32_t category_ids[256];
@@ -89,8 +89,8 @@ static inline int64_t tmk_source_time(const struct tmk_source *s, uint64_t ns)
     return (int64_t)((ns + s->p->offset_ns) & INT64_MAX);
 }
 
-/* Ids of allocations and stacks, made one of a kind in the run: the first process's are those of its
- * trace. TMK_NULL_INT for 0. */
+/* Ids of allocations and stacks, made one of a kind in the run: the first process's are those of
+ * its trace. TMK_NULL_INT for 0. */
 int64_t tmk_source_id(const struct tmk_source *s, uint64_t id);
 
 /* Look up when steps began; TMK_ENOMEM or TMK_EIO when that failed. */

@@ -28,11 +28,12 @@ struct tmk_sql_column {
     const char *meaning;
 };
 struct tmk_sql_table {
-    const char *name;      /* as written in a query: "allocations", "python.torch_trace", "timeline(n)" */
-    const char *meaning;   /* one sentence */
+    const char
+        *name; /* as written in a query: "allocations", "python.torch_trace", "timeline(n)" */
+    const char *meaning; /* one sentence */
     const struct tmk_sql_column *columns;
     size_t n_columns;
-    const char *example;   /* a query that runs */
+    const char *example; /* a query that runs */
 };
 const struct tmk_sql_table *tmk_sql_tables(size_t *ret_n);
 

@@ -23,9 +23,9 @@ struct tmk_segment {
     uint32_t n_pins;
     bool counted; /* n_rows is known */
     uint64_t n_rows;
-    uint64_t held;      /* columns */
-    uint64_t constants; /* those of them that have one value */
-    void **columns;     /* by column; NULL before the first is held */
+    uint64_t held;                    /* columns */
+    uint64_t constants;               /* those of them that have one value */
+    void **columns;                   /* by column; NULL before the first is held */
     struct tmk_segment_block *blocks; /* of columns */
 };
 

@@ -3,7 +3,8 @@
  *
  *     SELECT category, count(*), sum(size) FROM allocations GROUP BY category;
  *     SELECT module, sum(size) FROM allocations WHERE free_ns IS NULL GROUP BY module;
- *     SELECT s.text, sum(a.size) FROM allocations a JOIN stacks s ON s.id = a.stack_id GROUP BY 1; */
+ *     SELECT s.text, sum(a.size) FROM allocations a JOIN stacks s ON s.id = a.stack_id GROUP BY 1;
+ */
 #include "sql/blockrows.h"
 
 static int fill(struct tmk_fill *f, struct tmk_error *err)

@@ -69,8 +69,7 @@ static void set_block(struct tmk_fill *f, uint64_t row)
         tmk_rows_u64(f->rows, COL_size, row, f->walk->freed_bytes);
     } else if (ev->kind == TMK_KIND_TAG) {
         if (tmk_rows_want(f->rows, COL_category))
-            tmk_rows_text(f->rows, COL_category, row,
-                          tmk_source_category(f->source, ev->category));
+            tmk_rows_text(f->rows, COL_category, row, tmk_source_category(f->source, ev->category));
         set_string(f, COL_name, row, ev->name);
     }
 }

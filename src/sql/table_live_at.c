@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_live_at.c - live_at(t): the blocks alive t ns after the run's start, after all events of
- * that moment; without t at its end. Columns: blockrows.h.
+/* sql/table_live_at.c - live_at(t): the blocks alive t ns after the run's start, after all events
+ * of that moment; without t at its end. Columns: blockrows.h.
  *
  *     SELECT device, sum(size) FROM live_at(1000000000) GROUP BY device;
  *     SELECT * FROM live_at(1000000000) ORDER BY size DESC LIMIT 10;
@@ -12,9 +12,8 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     uint64_t offset_ns = f->source->p->offset_ns;
     if (f->args[0] < 0 || (uint64_t)f->args[0] < offset_ns)
         return 0; /* the process had not begun */
-    struct tmk_moment moment = {.kind = TMK_MOMENT_TIME,
-                                .time_ns = (uint64_t)f->args[0] - offset_ns,
-                                .any_device = true};
+    struct tmk_moment moment = {
+        .kind = TMK_MOMENT_TIME, .time_ns = (uint64_t)f->args[0] - offset_ns, .any_device = true};
     return tmk_block_rows_at(f, &moment, err);
 }
 

@@ -39,7 +39,7 @@ struct sweep {
     struct tmk_textmap names; /* number: index of modules */
     struct module *modules;
     uint64_t room;
-    uint32_t *by_string; /* index + 1; 0: not met yet */
+    uint32_t *by_string;   /* index + 1; 0: not met yet */
     struct module nowhere; /* for what has no module, or when there is no memory */
     bool failed;
 };
@@ -156,7 +156,8 @@ const struct tmk_vtab_def tmk_vtab_modules = {
             .meaning = "what each module did and held",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example = "SELECT module, calls, peak_allocated FROM modules ORDER BY 3 DESC LIMIT 10"},
+            .example =
+                "SELECT module, calls, peak_allocated FROM modules ORDER BY 3 DESC LIMIT 10"},
     .name = "modules",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_ranges.c - ranges: every stage, module and other range, in order of opening.
  *
- *     SELECT name, count(*), avg(end_ns - start_ns) FROM ranges WHERE kind = 'module' GROUP BY name;
- *     SELECT step, name, (end_ns - start_ns) / 1e6 AS ms FROM ranges WHERE kind = 'stage';
- *     SELECT * FROM ranges WHERE end_ns IS NULL; */
+ *     SELECT name, count(*), avg(end_ns - start_ns) FROM ranges WHERE kind = 'module' GROUP BY
+ * name; SELECT step, name, (end_ns - start_ns) / 1e6 AS ms FROM ranges WHERE kind = 'stage'; SELECT
+ * * FROM ranges WHERE end_ns IS NULL; */
 #include <stdlib.h>
 
 #include "kit/grow.h"
@@ -158,7 +158,8 @@ const struct tmk_vtab_def tmk_vtab_ranges = {
             .meaning = "every stage, module and other range",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example = "SELECT kind, name, count(*), avg(end_ns - start_ns) FROM ranges GROUP BY 1, 2"},
+            .example =
+                "SELECT kind, name, count(*), avg(end_ns - start_ns) FROM ranges GROUP BY 1, 2"},
     .name = "ranges",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

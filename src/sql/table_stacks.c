@@ -67,8 +67,7 @@ static int add_stack(struct tmk_fill *f, uint32_t id, const struct tmk_stack *st
     for (uint32_t i = 0; rc == 0 && i < stack->n_frames; i++)
         rc = append_frame(t, f->source->p->reader, stack->frames[i]);
     if (rc == 0)
-        tmk_rows_text(f->rows, COL_text, row,
-                      tmk_textpool_copy(f->pool, t->bytes, (size_t)t->n));
+        tmk_rows_text(f->rows, COL_text, row, tmk_textpool_copy(f->pool, t->bytes, (size_t)t->n));
     return rc;
 }
 

@@ -23,7 +23,7 @@
     X(max_cached, MB, TMK_PLAIN, "the most so far, MB; NULL: not watched")                         \
     X(time_offset, SECONDS, TMK_PLAIN, "seconds since the step began")                             \
     X(duration, SECONDS, TMK_PLAIN, "post: seconds since pre")                                     \
-    X(local_step, INT, TMK_FEW, "the process's steps counted from 0")                          \
+    X(local_step, INT, TMK_FEW, "the process's steps counted from 0")                              \
     X(rank, INT, TMK_FEW, "rank of the process; -1: none")                                         \
     X(world_size, INT, TMK_FEW, "number of ranks")                                                 \
     X(role, TEXT, TMK_FEW, "what the rank does; NULL: not known")                                  \
@@ -102,9 +102,8 @@ static inline uint64_t add_row(const struct maker *m, const struct tmk_walk_rang
     if (m->max_allocated)
         m->max_allocated[i] = m->source->has_device ? tmk_int_of(d->max_bytes) : TMK_NULL_INT;
     if (m->time_offset)
-        m->time_offset[i] = w->step == TMK_NO_STEP
-                                ? TMK_NULL_INT
-                                : tmk_int_of(w->event.time_ns - w->step_start_ns);
+        m->time_offset[i] =
+            w->step == TMK_NO_STEP ? TMK_NULL_INT : tmk_int_of(w->event.time_ns - w->step_start_ns);
     if (m->local_step)
         m->local_step[i] = w->step == TMK_NO_STEP ? TMK_NULL_INT : w->local_step;
     return i;

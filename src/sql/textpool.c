@@ -51,7 +51,7 @@ int tmk_textpool_compare(const struct tmk_textpool *p, uint32_t a, uint32_t b)
     if (a == 0 || b == 0)
         return (a != 0) - (b != 0);
     int na = tmk_textpool_length(p, a), nb = tmk_textpool_length(p, b);
-    int order = memcmp(tmk_textpool_text(p, a), tmk_textpool_text(p, b),
-                       (size_t)(na < nb ? na : nb));
+    int order =
+        memcmp(tmk_textpool_text(p, a), tmk_textpool_text(p, b), (size_t)(na < nb ? na : nb));
     return order ? order : (na > nb) - (na < nb);
 }

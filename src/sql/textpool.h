@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/textpool.h - the texts of all tables, each once, known by number.
  *
- * Rows hold numbers, so that a column of texts costs four bytes a row, equal texts are equal numbers
- * whatever process they came from, and SQLite gets a pointer that stays good until close. Number 0
- * is "no text". Running out of memory is remembered: `failed` is asked once after many puts. */
+ * Rows hold numbers, so that a column of texts costs four bytes a row, equal texts are equal
+ * numbers whatever process they came from, and SQLite gets a pointer that stays good until close.
+ * Number 0 is "no text". Running out of memory is remembered: `failed` is asked once after many
+ * puts. */
 #ifndef TMK_SQL_TEXTPOOL_H
 #define TMK_SQL_TEXTPOOL_H
 

@@ -273,7 +273,8 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
 
 /* ---- registering ---- */
 
-static const sqlite3_module function_module = { /* there without being made */
+static const sqlite3_module function_module = {
+    /* there without being made */
     .iVersion = 0,
     .xConnect = connect_table,
     .xBestIndex = best_index,

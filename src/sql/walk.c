@@ -211,8 +211,7 @@ static int take_context(struct tmk_walk *w, const struct tmk_chunk_header *h, bo
     return tmk_context_read_ranges(&context, h->start_ns, restore_range, w);
 }
 
-int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
-                   struct tmk_error *err)
+int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i, struct tmk_error *err)
 {
     int rc = tmk_source_read_device(source, err);
     if (rc == 0 && w->want_local_step)

@@ -6,8 +6,8 @@
  * an array of sizes by slot of its address dictionary the walk knows the bytes allocated after each
  * event without hashing anything, and chunks can be read in any order, or not at all.
  *
- * There are two ways through a chunk: next() stops at every event, next_module() only where a module
- * opens or closes, and decodes whole sections at once, which is three times as quick.
+ * There are two ways through a chunk: next() stops at every event, next_module() only where a
+ * module opens or closes, and decodes whole sections at once, which is three times as quick.
  *
  * Chunks read one after the other are joined: ranges opened in the first are known in the second
  * with what was allocated when they opened, which the context does not tell. */
@@ -26,9 +26,10 @@ struct tmk_walk_range {
     uint64_t start_ns; /* trace time */
     /* Of the main device when it opened; known only if the walk saw that. */
     uint64_t allocated_bytes, max_bytes;
-    uint64_t row;    /* the table's own, 0 when the range opens */
-    uint32_t name;   /* string id */
-    uint32_t module; /* string ids: innermost module and stage, the range itself included; 0: none */
+    uint64_t row;  /* the table's own, 0 when the range opens */
+    uint32_t name; /* string id */
+    uint32_t
+        module; /* string ids: innermost module and stage, the range itself included; 0: none */
     uint32_t stage_name;
     uint8_t kind;  /* enum tidemark_range */
     uint8_t stage; /* enum tmk_stage of stage_name */
@@ -107,8 +108,9 @@ int tmk_walk_next(struct tmk_walk *w);
  * and, if wanted, time_ns are set. Not to be mixed with next() in one chunk. */
 int tmk_walk_next_module(struct tmk_walk *w);
 
-/* Visit after each event of chunk `i`, or of each that is not about blocks, ranges or steps: a chunk
- * without such is not even walked through. Damage is passed over. 0, TMK_ENOMEM or TMK_EIO. */
+/* Visit after each event of chunk `i`, or of each that is not about blocks, ranges or steps: a
+ * chunk without such is not even walked through. Damage is passed over. 0, TMK_ENOMEM or TMK_EIO.
+ */
 enum tmk_walk_events { TMK_WALK_ALL, TMK_WALK_OTHER };
 int tmk_walk_chunk(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
                    enum tmk_walk_events which, void (*visit)(void *arg), void *arg,

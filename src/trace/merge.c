@@ -74,8 +74,9 @@ static int drain_ring(struct tmk_ring *ring, int ring_fd, struct tmk_packer *pac
 
 /* `ring` is a copy; what is done is noted in its file `ring_fd` unless that is -1. */
 static int pack_ring(struct tmk_reader *r, struct tmk_ring *ring, int ring_fd,
-                     const struct tmk_chunk_out *out, uint64_t max_size, struct tmk_state **ret_state,
-                     struct tmk_packer **ret_packer, struct tmk_error *err)
+                     const struct tmk_chunk_out *out, uint64_t max_size,
+                     struct tmk_state **ret_state, struct tmk_packer **ret_packer,
+                     struct tmk_error *err)
 {
     struct tmk_packer_options options = tmk_packer_options_for(max_size, &tmk_state_limits_tool);
     uint32_t n = tmk_reader_n_chunks(r);

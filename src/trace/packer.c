@@ -244,7 +244,8 @@ static int write_defs(struct tmk_packer *p, bool decisive)
 {
     if (p->n_defs == 0)
         return 0;
-    struct tmk_chunk_header h = header_of(TMK_CHUNK_DEFS, p->n_defs, p->state.now_ns, p->state.now_ns);
+    struct tmk_chunk_header h =
+        header_of(TMK_CHUNK_DEFS, p->n_defs, p->state.now_ns, p->state.now_ns);
     int rc = write_chunk(p, &h, p->defs.start, tmk_sink_length(&p->defs), decisive);
     p->defs.at = p->defs.start;
     p->n_defs = 0;

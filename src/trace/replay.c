@@ -112,8 +112,9 @@ static int map_addresses(struct tmk_replay *rp)
     return 0;
 }
 
-/* After a gap, until a checkpoint: take what the chunk says about the moment it starts at. Blocks at its addresses are
- * made to agree with its dictionary; those that appear are of unknown age and origin. */
+/* After a gap, until a checkpoint: take what the chunk says about the moment it starts at. Blocks
+ * at its addresses are made to agree with its dictionary; those that appear are of unknown age and
+ * origin. */
 static int patch(struct tmk_replay *rp)
 {
     struct tmk_cursor *c = &rp->cursor;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/fault/journal.c - a program that reports events and keeps a journal of them, and that can
- * end, fork and misbehave in many ways. See journal.h; the scripts beside it run it, journal_check reads
- * what is left.
+ * end, fork and misbehave in many ways. See journal.h; the scripts beside it run it, journal_check
+ * reads what is left.
  *
  *     journal MODE JOURNAL [LANES [EVENTS [PACE_NS]]]
  *
@@ -338,15 +338,24 @@ static const struct {
     const char *name;
     void (*run)(void);
 } modes[] = {
-    {"steady", do_steady},         {"burst", do_burst},
-    {"storm", do_storm},           {"crowd", do_crowd},
-    {"sigalrm", do_sigalrm},       {"sigprof", do_sigprof},
-    {"fork", do_fork},             {"fork_quiet", do_fork_quiet},
-    {"fork_first", do_fork_first}, {"vfork", do_vfork},
-    {"exec", do_exec},             {"after_exec", do_after_exec},
-    {"exit_now", do_exit_now},     {"quick_exit", do_quick_exit},
-    {"abort", do_abort},           {"thread_exit", do_thread_exit},
-    {"close_all", do_close_all},   {"descriptors", do_descriptors},
+    {"steady", do_steady},
+    {"burst", do_burst},
+    {"storm", do_storm},
+    {"crowd", do_crowd},
+    {"sigalrm", do_sigalrm},
+    {"sigprof", do_sigprof},
+    {"fork", do_fork},
+    {"fork_quiet", do_fork_quiet},
+    {"fork_first", do_fork_first},
+    {"vfork", do_vfork},
+    {"exec", do_exec},
+    {"after_exec", do_after_exec},
+    {"exit_now", do_exit_now},
+    {"quick_exit", do_quick_exit},
+    {"abort", do_abort},
+    {"thread_exit", do_thread_exit},
+    {"close_all", do_close_all},
+    {"descriptors", do_descriptors},
 };
 
 int main(int n_arguments, char **all)

@@ -42,8 +42,8 @@ static inline struct journal_event journal_event(uint32_t lane, uint64_t i, int 
     static const struct {
         enum journal_kind kind;
         uint64_t back; /* the block is that of the event so many before */
-    } round[8] = {{JOURNAL_FREE, 7}, {JOURNAL_ALLOC, 0}, {JOURNAL_TAG, 1},  {JOURNAL_PUSH, 0},
-                  {JOURNAL_ALLOC, 0}, {JOURNAL_POP, 0},  {JOURNAL_FREE, 2}, {JOURNAL_MARK, 0}};
+    } round[8] = {{JOURNAL_FREE, 7},  {JOURNAL_ALLOC, 0}, {JOURNAL_TAG, 1},  {JOURNAL_PUSH, 0},
+                  {JOURNAL_ALLOC, 0}, {JOURNAL_POP, 0},   {JOURNAL_FREE, 2}, {JOURNAL_MARK, 0}};
     uint64_t at = is_plain ? 1 : i % 8;
     return (struct journal_event){round[at].kind, journal_address(lane, i - round[at].back), i};
 }

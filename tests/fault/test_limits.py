@@ -42,11 +42,12 @@ def check_stopped(watch, reason, words):
     text = subprocess.run([program("trace_dump"), trace], capture_output=True, check=True).stdout
     assert text.count(b" alloc ") > 0 or trace.stat().st_size < 70_000
     if has_tidemark():
-        for verb in ("check", "report"):
+        for verb, said in (("check", "recording stopped early"), ("report", words)):
             done = subprocess.run(
                 [program("tidemark"), verb, str(watch.run)], capture_output=True, text=True
             )
-            assert words in done.stdout + done.stderr, (verb, done.stdout, done.stderr)
+            assert said in done.stdout + done.stderr, (verb, done.stdout, done.stderr)
+            assert done.returncode == 0
     return text
 
 

@@ -450,7 +450,8 @@ static void test_sequence_numbers(void **unused)
     for (int round = 0; round < 500; round++) {
         uint32_t i = (uint32_t)kit_random_below(&random, n_chunks);
         struct chunk c = chunks[i];
-        c.header.seq = round % 3 ? kit_random_below(&random, n_chunks + 2) : kit_random_next(&random);
+        c.header.seq =
+            round % 3 ? kit_random_below(&random, n_chunks + 2) : kit_random_next(&random);
         poke_payload(&c, bytes);
         struct outcome o = read_all();
         assert_int_equal(o.rc, 0);
@@ -489,9 +490,9 @@ static uint8_t *make_ring(size_t *ret_n)
         struct tmk_record *def = &page->slots[at];
         def->a = 5;
         memcpy(&def->b, "hello", 5);
-        tmk_record_publish(
-            def, (union tmk_record_head){
-                     {.kind = TMK_KIND_DEF_STRING, .n_slots = 1, .id = 900 + thread}});
+        tmk_record_publish(def,
+                           (union tmk_record_head){
+                               {.kind = TMK_KIND_DEF_STRING, .n_slots = 1, .id = 900 + thread}});
         if (thread == 1)
             tmk_page_seal(page);
     }
@@ -580,12 +581,9 @@ static void test_cut_ring(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_byte),
-        cmocka_unit_test(test_every_length),
-        cmocka_unit_test(test_hostile_payloads),
-        cmocka_unit_test(test_hostile_at_random),
-        cmocka_unit_test(test_sequence_numbers),
-        cmocka_unit_test(test_every_byte_of_ring),
+        cmocka_unit_test(test_every_byte),       cmocka_unit_test(test_every_length),
+        cmocka_unit_test(test_hostile_payloads), cmocka_unit_test(test_hostile_at_random),
+        cmocka_unit_test(test_sequence_numbers), cmocka_unit_test(test_every_byte_of_ring),
         cmocka_unit_test(test_cut_ring),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -70,8 +70,7 @@ static bool is_event(const struct check *c, const struct tmk_event *ev, uint32_t
         return ev->kind == TMK_KIND_TAG && ev->address == want->address &&
                ev->category == want->i % 10 && is_named(c, ev, "block of lane %u", lane);
     case JOURNAL_PUSH:
-        return ev->kind == TMK_KIND_PUSH && ev->range_kind == 2 &&
-               is_named(c, ev, "lane %u", lane);
+        return ev->kind == TMK_KIND_PUSH && ev->range_kind == 2 && is_named(c, ev, "lane %u", lane);
     case JOURNAL_POP:
         return ev->kind == TMK_KIND_POP && ev->range_kind == 2;
     case JOURNAL_FREE:

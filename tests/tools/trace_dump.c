@@ -3,8 +3,8 @@
  *
  *     trace_dump [--as-is] TRACE
  *
- * The lines are those that tests/format_reader.py documents and prints: the two readers are compared
- * with diff. --as-is reads the file alone, without merging its ring. */
+ * The lines are those that tests/format_reader.py documents and prints: the two readers are
+ * compared with diff. --as-is reads the file alone, without merging its ring. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

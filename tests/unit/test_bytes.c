@@ -162,7 +162,8 @@ static void test_zigzag(void **unused)
     static const struct {
         int64_t value;
         uint64_t z;
-    } known[] = {{0, 0}, {-1, 1}, {1, 2}, {-2, 3}, {INT64_MAX, UINT64_MAX - 1}, {INT64_MIN, UINT64_MAX}};
+    } known[] = {
+        {0, 0}, {-1, 1}, {1, 2}, {-2, 3}, {INT64_MAX, UINT64_MAX - 1}, {INT64_MIN, UINT64_MAX}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         assert_true(tmk_zigzag(known[i].value) == known[i].z);
         assert_true(tmk_unzigzag(known[i].z) == known[i].value);
@@ -196,10 +197,10 @@ static void test_stream(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lengths), cmocka_unit_test(test_known_bytes),
+        cmocka_unit_test(test_lengths),      cmocka_unit_test(test_known_bytes),
         cmocka_unit_test(test_not_shortest), cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_take), cmocka_unit_test(test_sink_full),
-        cmocka_unit_test(test_zigzag), cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_take),         cmocka_unit_test(test_sink_full),
+        cmocka_unit_test(test_zigzag),       cmocka_unit_test(test_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,8 +77,10 @@ static void test_long_text_is_cut(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),   cmocka_unit_test(test_codes_differ),
-        cmocka_unit_test(test_fail),    cmocka_unit_test(test_fail_os),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_codes_differ),
+        cmocka_unit_test(test_fail),
+        cmocka_unit_test(test_fail_os),
         cmocka_unit_test(test_long_text_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

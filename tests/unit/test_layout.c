@@ -29,7 +29,8 @@ struct field {
     }
 
 static const char header[] = "## 1. File header", status[] = "Status is the only part";
-static const char chunk[] = "## 2. Chunks", ring[] = "## 3. The ring", page[] = "A page is 64 bytes";
+static const char chunk[] = "## 2. Chunks", ring[] = "## 3. The ring",
+                  page[] = "A page is 64 bytes";
 
 static const struct field fields[] = {
     FIELD(header, tmk_file_header, magic, "8 bytes", "TIDEMARK"),

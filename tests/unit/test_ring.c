@@ -54,7 +54,7 @@ static void test_take_and_give_back(void **unused)
 
 /* ---- the free list under fire ---- */
 
-enum { N_STRESS_PAGES = 7, N_TAKERS = 4, N_TURNS = 60000 };
+enum { N_STRESS_PAGES = 7, N_TAKERS = 4, N_TURNS = 20000 };
 
 struct stress {
     struct tmk_ring ring;
@@ -150,8 +150,8 @@ static void test_records_are_whole(void **unused)
         while (n < TMK_PAGE_SLOTS) {
             struct tmk_record *r = &page->slots[n];
             sealed = atomic_load_explicit(&page->state, memory_order_acquire) == TMK_PAGE_SEALED;
-            union tmk_record_head head = {
-                .word = atomic_load_explicit(&r->head, memory_order_acquire)};
+            union tmk_record_head head = {.word =
+                                              atomic_load_explicit(&r->head, memory_order_acquire)};
             if (head.kind == TMK_KIND_NONE) {
                 assert_false(sealed);
                 continue;

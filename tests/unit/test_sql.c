@@ -70,11 +70,24 @@ static char *ask(sqlite3 *db, const char *query)
     return t.bytes;
 }
 
+/* Equal, or say where they part. */
+static void same(const char *query, const char *found, const char *expected)
+{
+    size_t i = 0;
+    if (strcmp(found, expected) == 0)
+        return;
+    while (found[i] == expected[i])
+        i++;
+    while (i > 0 && found[i - 1] != '\n')
+        i--;
+    fail_msg("%s\ngave, from byte %zu of %zu:\n%.300s\ninstead of %zu:\n%.300s", query, i,
+             strlen(found), found + i, strlen(expected), expected + i);
+}
+
 static void expect(struct tmk_sql *sql, const char *query, const char *expected)
 {
     char *found = ask(tmk_sql_handle(sql), query);
-    if (strcmp(found, expected) != 0)
-        fail_msg("%s\ngave:\n%s\ninstead of:\n%s", query, found, expected);
+    same(query, found, expected);
     free(found);
 }
 
@@ -127,27 +140,31 @@ static void define_thread(struct maker *m, uint32_t id, uint64_t system_id)
 }
 
 enum {
-    S_FORWARD = 1, S_BACKWARD, S_OPTIMIZER, S_LOSS, S_MODEL, S_FC1, S_FC2, S_WEIGHT, S_FILE, S_MAIN,
-    S_INNER, S_MARK, S_USER, S_FC1_AGAIN, N_STRINGS,
+    S_FORWARD = 1,
+    S_BACKWARD,
+    S_OPTIMIZER,
+    S_LOSS,
+    S_MODEL,
+    S_FC1,
+    S_FC2,
+    S_WEIGHT,
+    S_FILE,
+    S_MAIN,
+    S_INNER,
+    S_MARK,
+    S_USER,
+    S_FC1_AGAIN,
+    N_STRINGS,
 };
 
 static void define_strings(struct maker *m)
 {
     static const char *const texts[] = {
-        [S_FORWARD] = "forward",
-        [S_BACKWARD] = "backward",
-        [S_OPTIMIZER] = "optimizer",
-        [S_LOSS] = "loss",
-        [S_MODEL] = "model",
-        [S_FC1] = "model.fc1",
-        [S_FC2] = "model.fc2",
-        [S_WEIGHT] = "fc1.weight",
-        [S_FILE] = "train.c",
-        [S_MAIN] = "main",
-        [S_INNER] = "step",
-        [S_MARK] = "saved",
-        [S_USER] = "batch",
-        [S_FC1_AGAIN] = "model.fc1",
+        [S_FORWARD] = "forward", [S_BACKWARD] = "backward",   [S_OPTIMIZER] = "optimizer",
+        [S_LOSS] = "loss",       [S_MODEL] = "model",         [S_FC1] = "model.fc1",
+        [S_FC2] = "model.fc2",   [S_WEIGHT] = "fc1.weight",   [S_FILE] = "train.c",
+        [S_MAIN] = "main",       [S_INNER] = "step",          [S_MARK] = "saved",
+        [S_USER] = "batch",      [S_FC1_AGAIN] = "model.fc1",
     };
     for (uint32_t i = 1; i < N_STRINGS; i++)
         maker_string(m, i, texts[i]);
@@ -287,18 +304,20 @@ static void torch_trace_by_hand(void **state)
     (void)state;
     struct fixture f;
     open_hand(&f);
-    expect(f.sql,
-           "SELECT step, seq, module, stage, allocated, max_allocated, cached, max_cached,"
-           " time_offset, duration, local_step, rank, world_size, role FROM python.torch_trace",
-           "-|0|model|pre forward|4|4|-|-|-|-|-|3|8|-\n"
-           "-|1|model|post forward|4|4|-|-|-|2.9999999999999997e-08|-|3|8|-\n"
-           "5|2|model.fc1|pre forward|4|4|-|-|9.9999999999999995e-08|-|0|3|8|-\n"
-           "5|3|model.fc1|post forward|6|7|-|-|4.9999999999999998e-07|3.9999999999999998e-07|0|3|8|-\n"
-           "5|6|model.fc2|pre forward|6|7|-|-|5.9999999999999997e-07|-|0|3|8|-\n"
-           "5|7|model.fc1|pre backward|6|7|-|-|6.9999999999999997e-07|-|0|3|8|-\n"
-           "5|8|model.fc1|post backward|4|7|-|-|7.9999999999999996e-07|9.9999999999999995e-08|0|3|8|-\n"
-           "6|0|model|pre step|4|7|-|-|0|-|1|3|8|-\n"
-           "6|1|model|post step|4|7|-|-|1.9999999999999999e-07|1.9999999999999999e-07|1|3|8|-\n");
+    expect(
+        f.sql,
+        "SELECT step, seq, module, stage, allocated, max_allocated, cached, max_cached,"
+        " time_offset, duration, local_step, rank, world_size, role FROM python.torch_trace",
+        "-|0|model|pre forward|4|4|-|-|-|-|-|3|8|-\n"
+        "-|1|model|post forward|4|4|-|-|-|2.9999999999999997e-08|-|3|8|-\n"
+        "5|2|model.fc1|pre forward|4|4|-|-|9.9999999999999995e-08|-|0|3|8|-\n"
+        "5|3|model.fc1|post forward|6|7|-|-|4.9999999999999998e-07|3.9999999999999998e-07|0|3|8|-\n"
+        "5|6|model.fc2|pre forward|6|7|-|-|5.9999999999999997e-07|-|0|3|8|-\n"
+        "5|7|model.fc1|pre backward|6|7|-|-|6.9999999999999997e-07|-|0|3|8|-\n"
+        "5|8|model.fc1|post "
+        "backward|4|7|-|-|7.9999999999999996e-07|9.9999999999999995e-08|0|3|8|-\n"
+        "6|0|model|pre step|4|7|-|-|0|-|1|3|8|-\n"
+        "6|1|model|post step|4|7|-|-|1.9999999999999999e-07|1.9999999999999999e-07|1|3|8|-\n");
     expect(f.sql,
            "SELECT stage, allocated_delta, max_allocated_delta FROM python.torch_trace"
            " WHERE step = 5",
@@ -331,8 +350,9 @@ static void blocks_by_hand(void **state)
     expect(f.sql, "SELECT count(*) FROM live_at(99)", "0\n");
     expect(f.sql, "SELECT count(*) FROM live_at(-5)", "0\n");
     expect(f.sql, "SELECT id FROM live_at ORDER BY id", "1\n3\n");
-    expect(f.sql, "SELECT s.step, (SELECT sum(size) FROM live_at(s.end_ns)) FROM steps s"
-                  " WHERE device = 'cuda:0'",
+    expect(f.sql,
+           "SELECT s.step, (SELECT sum(size) FROM live_at(s.end_ns)) FROM steps s"
+           " WHERE device = 'cuda:0'",
            "-|4194304\n5|71303168\n6|71303168\n");
     close_fixture(&f);
 }
@@ -351,12 +371,14 @@ static void history_by_hand(void **state)
     expect(f.sql, "SELECT * FROM devices",
            "42|3|cuda:0|4194304|7340032|1300|3|3|7340032\n"
            "42|3|cpu|67108864|67108864|1300|1|0|67108864\n");
+    expect(
+        f.sql,
+        "SELECT pid, rank, world_size, host, command, file, start_ns, end_ns, start_realtime_ns,"
+        " state, reason, events, allocations, frees, dropped, given_up, untracked FROM processes",
+        "42|3|8|test|made by hand|hand.trace|0|2200|1700000000000000000|closed|-|38|4|3|0|0|0\n");
     expect(f.sql,
-           "SELECT pid, rank, world_size, host, command, file, start_ns, end_ns, start_realtime_ns,"
-           " state, reason, events, allocations, frees, dropped, given_up, untracked FROM processes",
-           "42|3|8|test|made by hand|hand.trace|0|2200|1700000000000000000|closed|-|38|4|3|0|0|0\n");
-    expect(f.sql, "SELECT part, device, start_ns, end_ns, max_allocated, min_allocated,"
-                  " end_allocated, step FROM timeline(2)",
+           "SELECT part, device, start_ns, end_ns, max_allocated, min_allocated,"
+           " end_allocated, step FROM timeline(2)",
            "0|cuda:0|0|1100|4194304|0|4194304|5\n1|cuda:0|1100|2200|7340032|4194304|4194304|6\n"
            "0|cpu|0|1100|0|0|0|5\n1|cpu|1100|2200|67108864|0|67108864|6\n");
     expect(f.sql, "SELECT count(*), count(DISTINCT device) FROM timeline", "200|2\n");
@@ -399,8 +421,9 @@ static void moments_by_hand(void **state)
     (void)state;
     struct fixture f;
     open_hand(&f);
-    expect(f.sql, "SELECT * FROM marks", "42|3|1900|5|1001|saved|checkpoint 1\n"
-                                         "42|3|1900|5|1001|-|-\n");
+    expect(f.sql, "SELECT * FROM marks",
+           "42|3|1900|5|1001|saved|checkpoint 1\n"
+           "42|3|1900|5|1001|-|-\n");
     expect(f.sql, "SELECT * FROM ooms",
            "42|3|2100|6|cuda:0|104857600|83886080|4194304|1001|1|optimizer|model\n"
            "42|3|2100|6|cuda:1|7|-|0|1001|-|optimizer|model\n");
@@ -465,25 +488,29 @@ static void aggregates(void **state)
     (void)state;
     struct fixture f;
     open_hand(&f);
-    expect(f.sql, "WITH v(x) AS (VALUES (2), (4), (4), (4), (5), (5), (7), (9), (NULL))"
-                  " SELECT stddev(x) * stddev(x) * 7, median(x) FROM v",
+    expect(f.sql,
+           "WITH v(x) AS (VALUES (2), (4), (4), (4), (5), (5), (7), (9), (NULL))"
+           " SELECT stddev(x) * stddev(x) * 7, median(x) FROM v",
            "32.000000000000007|4.5\n");
-    expect(f.sql, "WITH v(x) AS (VALUES (3), (1), (2))"
-                  " SELECT percentile(x, 0), percentile(x, 25), percentile(x, 50),"
-                  " percentile(x, 90.0), percentile(x, 100) FROM v",
+    expect(f.sql,
+           "WITH v(x) AS (VALUES (3), (1), (2))"
+           " SELECT percentile(x, 0), percentile(x, 25), percentile(x, 50),"
+           " percentile(x, 90.0), percentile(x, 100) FROM v",
            "1|1.5|2|2.7999999999999998|3\n");
     expect(f.sql, "SELECT stddev(x), median(x), percentile(x, 99) FROM (SELECT 1 AS x WHERE 0)",
            "-|-|-\n");
     expect(f.sql, "SELECT stddev(x), median(x) FROM (SELECT 7 AS x)", "-|7\n");
-    expect(f.sql, "SELECT stddev(x) FROM (SELECT 1e9 + (value % 2) AS x FROM"
-                  " (WITH RECURSIVE n(value) AS (VALUES (0) UNION ALL SELECT value + 1 FROM n"
-                  " WHERE value < 999) SELECT value FROM n))",
+    expect(f.sql,
+           "SELECT stddev(x) FROM (SELECT 1e9 + (value % 2) AS x FROM"
+           " (WITH RECURSIVE n(value) AS (VALUES (0) UNION ALL SELECT value + 1 FROM n"
+           " WHERE value < 999) SELECT value FROM n))",
            "0.50025018765638685\n");
     /* every percentile of a shuffled range is where it belongs */
-    expect(f.sql, "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 1000),"
-                  " v(x) AS (SELECT i * 379 % 1001 FROM n)"
-                  " SELECT percentile(x, 0), percentile(x, 10), percentile(x, 99.9),"
-                  " percentile(x, 100), median(x), median(x % 3) FROM v",
+    expect(f.sql,
+           "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 1000),"
+           " v(x) AS (SELECT i * 379 % 1001 FROM n)"
+           " SELECT percentile(x, 0), percentile(x, 10), percentile(x, 99.9),"
+           " percentile(x, 100), median(x), median(x % 3) FROM v",
            "0|100|999|1000|500|1\n");
     char *error = NULL;
     assert_int_not_equal(sqlite3_exec(tmk_sql_handle(f.sql),
@@ -496,6 +523,8 @@ static void aggregates(void **state)
 }
 
 /* ---- pseudo-random traces ---- */
+
+enum { N_EVENTS = 6000, CHUNK_EVENTS = 100, N_BOUNDED_EVENTS = 900000 };
 
 struct dice {
     uint64_t state;
@@ -510,7 +539,8 @@ static uint32_t roll(struct dice *d, uint32_t n)
 static void random_push(struct maker *m, struct dice *d)
 {
     static const uint32_t stages[] = {S_FORWARD, S_BACKWARD, S_OPTIMIZER, S_LOSS};
-    static const uint32_t modules[] = {S_MODEL, S_FC1, S_FC2, S_FC1_AGAIN, N_STRINGS}; /* undefined */
+    static const uint32_t modules[] = {S_MODEL, S_FC1, S_FC2, S_FC1_AGAIN,
+                                       N_STRINGS}; /* undefined */
     uint32_t what = roll(d, 10);
     if (what < 3)
         maker_push(m, TIDEMARK_STAGE, stages[roll(d, 4)]);
@@ -545,7 +575,7 @@ static void random_event(struct maker *m, struct dice *d, int64_t *step)
         maker_step(m, *step += 1 + roll(d, 3) / 2);
 }
 
-/* Events in chunks of about 300. `fall_at`: there the step numbers begin anew. */
+/* Events in chunks of about CHUNK_EVENTS. `fall_at`: there the step numbers begin anew. */
 static void make_random(struct maker *m, uint64_t seed, uint32_t n_events, uint32_t fall_at)
 {
     struct dice d = {seed};
@@ -556,7 +586,7 @@ static void make_random(struct maker *m, uint64_t seed, uint32_t n_events, uint3
         if (i == fall_at)
             step = -1;
         random_event(m, &d, &step);
-        if (roll(&d, 300) == 0)
+        if (roll(&d, CHUNK_EVENTS) == 0)
             maker_flush(m);
     }
 }
@@ -573,7 +603,7 @@ static void open_random(struct fixture *f, uint32_t n_processes, uint32_t fall_a
                  n_processes, 1700000000000000000ull + 5000 * (n_processes - i));
         snprintf(name, sizeof name, "r%u", i);
         open_trace(&m, f->folder, name, info, 0);
-        make_random(&m, 7 + i, 30000, fall_at);
+        make_random(&m, 7 + i, N_EVENTS, fall_at);
         close_trace(f, &m);
     }
     open_fixture(f);
@@ -592,12 +622,32 @@ struct oracle {
     struct opened opened[4][4096];
     uint64_t n_module_events; /* of the step */
     uint64_t n_steps;
+    uint16_t device;
 };
+
+/* The accelerator that ever had the most. */
+static uint16_t main_device(struct tmk_process *p)
+{
+    struct tmk_replay rp;
+    uint64_t most = 0;
+    uint16_t device = TIDEMARK_HOST;
+    assert_int_equal(tmk_process_sweep(p, &(struct tmk_visitor){0}, 1, &rp, NULL), 0);
+    for (uint32_t i = 0; i < rp.state.n_devices; i++) {
+        const struct tmk_device_use *d = &rp.state.devices[i];
+        if (d->device != TIDEMARK_HOST && d->max_bytes > most) {
+            most = d->max_bytes;
+            device = d->device;
+        }
+    }
+    tmk_replay_fini(&rp);
+    return device;
+}
 
 static uint32_t depth_of(const struct tmk_state *s, uint32_t thread)
 {
     uint32_t n = 0;
-    for (uint32_t r = thread < s->n_threads ? s->thread_top[thread] : 0; r; r = s->ranges[r - 1].outer)
+    for (uint32_t r = thread < s->n_threads ? s->thread_top[thread] : 0; r;
+         r = s->ranges[r - 1].outer)
         n++;
     return n;
 }
@@ -606,7 +656,8 @@ static const char *stage_word(const char *stage)
 {
     if (stage && strcmp(stage, "optimizer") == 0)
         return "step";
-    return stage && (strcmp(stage, "forward") == 0 || strcmp(stage, "backward") == 0) ? stage : NULL;
+    return stage && (strcmp(stage, "forward") == 0 || strcmp(stage, "backward") == 0) ? stage
+                                                                                      : NULL;
 }
 
 static void oracle_row(struct oracle *o, const struct tmk_replay *rp, const struct tmk_event *ev,
@@ -617,7 +668,7 @@ static void oracle_row(struct oracle *o, const struct tmk_replay *rp, const stru
     uint64_t allocated = 0, max = 0;
     char line[400], step[64] = "-|", offset[40] = "-", duration[40] = "-", deltas[80] = "-|-";
     for (uint32_t i = 0; i < s->n_devices; i++) {
-        if (s->devices[i].device != CUDA0)
+        if (s->devices[i].device != o->device)
             continue;
         allocated = s->devices[i].allocated_bytes;
         max = s->devices[i].max_bytes;
@@ -676,6 +727,7 @@ static char *oracle_rows(struct tmk_run *run)
     text_add(&t, "");
     for (uint32_t i = 0; i < tmk_run_n_processes(run); i++) {
         *o = (struct oracle){.p = tmk_run_process(run, i), .out = &t};
+        o->device = main_device(o->p);
         struct tmk_visitor visitor = {.arg = o, .event = on_oracle_event};
         assert_int_equal(tmk_process_sweep(o->p, &visitor, 1, NULL, NULL), 0);
     }
@@ -689,7 +741,7 @@ static void torch_trace_against_replay(void **state)
     struct fixture f;
     open_random(&f, 2, 0);
     char *expected = oracle_rows(f.run);
-    assert_true(strlen(expected) > 100000);
+    assert_true(strlen(expected) > 50000);
     expect(f.sql, "SELECT * FROM python.torch_trace", expected);
     free(expected);
     close_fixture(&f);
@@ -730,20 +782,14 @@ static char *sorted(char *text)
 /* Ask the table and its copy the same, %s being the table, and compare. */
 static void compare(struct tmk_sql *sql, const char *table, bool in_order, const char *query)
 {
-    char *ours = sqlite3_mprintf(query, table, table), *plain = sqlite3_mprintf(query, "copy", "copy");
+    char *ours = sqlite3_mprintf(query, table, table),
+         *plain = sqlite3_mprintf(query, "copy", "copy");
     char *a = ask(tmk_sql_handle(sql), ours), *b = ask(tmk_sql_handle(sql), plain);
     if (!in_order) {
         a = sorted(a);
         b = sorted(b);
     }
-    if (strcmp(a, b) != 0) {
-        size_t i = 0;
-        while (a[i] == b[i])
-            i++;
-        i = i > 60 ? i - 60 : 0;
-        fail_msg("%s\ndiffers from a plain table at byte %zu of %zu and %zu:\n%.200s\n---\n%.200s",
-                 ours, i, strlen(a), strlen(b), a + i, b + i);
-    }
+    same(ours, a, b);
     free(a);
     free(b);
     sqlite3_free(ours);
@@ -780,8 +826,8 @@ static void compare_column(struct tmk_sql *sql, const char *table, const char *c
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         char quoted[64];
-        snprintf(quoted, sizeof quoted, strstr(forms[i].query, "\"%s\" FROM copy") ? "%s" : "\"%s\"",
-                 column);
+        snprintf(quoted, sizeof quoted,
+                 strstr(forms[i].query, "\"%s\" FROM copy") ? "%s" : "\"%s\"", column);
         bool is_quoted = strstr(forms[i].query, "(\"%s\")") || strstr(forms[i].query, "T \"%s\"");
         char *query = sqlite3_mprintf(forms[i].query, is_quoted ? column : quoted, column);
         compare(sql, table, forms[i].in_order, query);
@@ -842,8 +888,8 @@ static const struct {
     {true, "SELECT step, seq, rank FROM %s WHERE rank = 0 ORDER BY step, seq"},
     {true, "SELECT step, seq, module FROM %s WHERE rank = 0 ORDER BY step DESC, seq DESC"},
     {true, "SELECT step, max(seq) FROM %s WHERE module = 'model.fc1' GROUP BY step ORDER BY step"},
-    {true, "SELECT stage, sum(seq) FROM %s WHERE step > 100 AND step <= 300 GROUP BY 1 ORDER BY 1"},
-    {true, "SELECT stage, sum(seq) FROM %s WHERE step BETWEEN 100 AND 100 GROUP BY 1 ORDER BY 1"},
+    {true, "SELECT stage, sum(seq) FROM %s WHERE step > 50 AND step <= 90 GROUP BY 1 ORDER BY 1"},
+    {true, "SELECT stage, sum(seq) FROM %s WHERE step BETWEEN 50 AND 50 GROUP BY 1 ORDER BY 1"},
     {true, "SELECT step, count(*) FROM %s WHERE step >= 100.5 GROUP BY 1 ORDER BY 1"},
     {true, "SELECT step, count(*) FROM %s WHERE step < 9.5 AND step > 2 GROUP BY 1 ORDER BY 1"},
     {true, "SELECT count(*) FROM %s WHERE step > '12'"},
@@ -869,8 +915,9 @@ static const struct {
     {false, "SELECT DISTINCT step FROM %s"},
     {false, "SELECT a.step, b.stage FROM %s a JOIN (SELECT DISTINCT stage FROM %s) b"
             " ON b.stage = a.stage WHERE a.step < 20"},
-    {false, "SELECT a.step, a.seq, b.seq FROM %s a JOIN %s b ON b.step = a.step AND b.seq = a.seq + 1"
-            " AND b.rank = a.rank WHERE a.module = 'model' AND a.step < 30"},
+    {false,
+     "SELECT a.step, a.seq, b.seq FROM %s a JOIN %s b ON b.step = a.step AND b.seq = a.seq + 1"
+     " AND b.rank = a.rank WHERE a.module = 'model' AND a.step < 30"},
     {false, "SELECT a.module, count(*) FROM %s a, (SELECT DISTINCT module FROM %s) b"
             " WHERE a.module = b.module GROUP BY 1"},
     {true, "SELECT step FROM %s ORDER BY step LIMIT 5 OFFSET 3"},
@@ -894,7 +941,8 @@ static const char *const s5[] = {
     "WHERE step > (SELECT max(step) - 10 FROM %s)\nGROUP BY step\n"
     "HAVING max(allocated) - min(allocated) > 50\nORDER BY step;",
     "SELECT\n  module,\n  stage,\n  avg(allocated) as avg_memory,\n  count(*) as execution_count\n"
-    "FROM %s\nWHERE module IS NOT NULL\nGROUP BY module, stage\nORDER BY avg_memory DESC\nLIMIT 10;",
+    "FROM %s\nWHERE module IS NOT NULL\nGROUP BY module, stage\nORDER BY avg_memory DESC\nLIMIT "
+    "10;",
     "WITH memory_trend AS (\n  SELECT\n    step,\n    max(allocated) as peak_memory,\n"
     "    LAG(max(allocated)) OVER (ORDER BY step) as prev_peak\n  FROM %s\n  GROUP BY step\n)\n"
     "SELECT step, peak_memory, prev_peak,\n       peak_memory - prev_peak as growth\n"
@@ -941,7 +989,7 @@ static void mixed_queries_with_falling_steps(void **state)
 {
     (void)state;
     struct fixture f;
-    open_random(&f, 1, 15000);
+    open_random(&f, 1, N_EVENTS / 2);
     compare_mixed(&f);
     close_fixture(&f);
 }
@@ -971,7 +1019,8 @@ static void plans(void **state)
                 "grouped", false);
     expect_plan(f.sql, "SELECT category, sum(size) FROM allocations GROUP BY category", "grouped",
                 false);
-    expect_plan(f.sql, "SELECT * FROM python.torch_trace ORDER BY step, seq", "from the start", false);
+    expect_plan(f.sql, "SELECT * FROM python.torch_trace ORDER BY step, seq", "from the start",
+                false);
     expect_plan(f.sql, "SELECT * FROM events ORDER BY time_ns DESC LIMIT 3", "from the end", false);
     expect_plan(f.sql, "SELECT * FROM allocations ORDER BY size", "from the start", true);
     close_fixture(&f);
@@ -979,7 +1028,7 @@ static void plans(void **state)
     expect_plan(f.sql, "SELECT step, max(seq) FROM python.torch_trace GROUP BY step",
                 "merged in order", false);
     close_fixture(&f);
-    open_random(&f, 1, 15000); /* natural order is not that of steps: bins are */
+    open_random(&f, 1, N_EVENTS / 2); /* natural order is not that of steps: bins are */
     expect_plan(f.sql, "SELECT step, max(seq) FROM python.torch_trace GROUP BY step", "grouped",
                 false);
     close_fixture(&f);
@@ -994,8 +1043,9 @@ static void two_processes(void **state)
     open_random(&f, 2, 0);
     expect(f.sql, "SELECT rank, pid, start_ns FROM processes", "0|100|5000\n1|101|0\n");
     expect(f.sql, "SELECT count(*) = count(DISTINCT id) FROM allocations", "1\n");
-    expect(f.sql, "SELECT count(*) = (SELECT count(*) FROM allocations WHERE stack_id IS NOT NULL)"
-                  " FROM allocations a JOIN stacks s ON s.id = a.stack_id AND s.pid = a.pid",
+    expect(f.sql,
+           "SELECT count(*) = (SELECT count(*) FROM allocations WHERE stack_id IS NOT NULL)"
+           " FROM allocations a JOIN stacks s ON s.id = a.stack_id AND s.pid = a.pid",
            "1\n");
     expect(f.sql, "SELECT sum(events) = (SELECT count(*) FROM events) FROM processes", "1\n");
     expect(f.sql, "SELECT sum(allocations) = (SELECT count(*) FROM allocations) FROM processes",
@@ -1043,13 +1093,14 @@ static void store_forgets(void **state)
     uint64_t wanted = 0xffff, sum[2] = {0, 0}, n_rows = 0;
     assert_int_equal(tmk_source_init(&source, tmk_run_process(f.run, 0), 0, &pool), 0);
     assert_int_equal(tmk_store_init(&store, &tmk_vtab_torch_trace, &source, 1, &pool, NULL), 0);
-    assert_true(store.n_segments > 50);
+    assert_true(store.n_segments > 40);
     for (int round = 0; round < 2; round++) {
         store.limit_bytes = round ? 0 : UINT64_MAX;
         for (uint32_t i = 0; i < store.n_segments; i++) {
             struct tmk_segment *segment = &store.segments[i];
             struct tmk_cell cells[TMK_MAX_COLUMNS];
-            assert_int_equal(tmk_store_pin(&store, segment, round ? wanted : wanted & 0x0f, NULL), 0);
+            assert_int_equal(tmk_store_pin(&store, segment, round ? wanted : wanted & 0x0f, NULL),
+                             0);
             assert_int_equal(tmk_store_pin(&store, segment, wanted, NULL), 0);
             tmk_store_cells(&store, segment, wanted, cells);
             for (uint64_t row = 0; row < segment->n_rows; row++)
@@ -1060,7 +1111,7 @@ static void store_forgets(void **state)
             assert_true(round == 0 || segment->held == 0);
         }
     }
-    assert_true(n_rows > 1000);
+    assert_true(n_rows > 400);
     assert_int_equal(sum[0], sum[1]);
     assert_int_equal(store.slabs.n_bytes, 0);
     tmk_store_fini(&store);
@@ -1094,19 +1145,21 @@ static void damage(void **state)
     (void)state;
     struct fixture f;
     open_random(&f, 1, 0);
-    char *all = ask(tmk_sql_handle(f.sql), "SELECT count(*) FROM events WHERE step < 100");
+    char *all = ask(tmk_sql_handle(f.sql), "SELECT count(*) FROM events WHERE step < 40");
     f.sql = tmk_sql_close(f.sql);
     f.run = tmk_run_close(f.run);
-    damage_chunk(f.paths[0], 60);
+    damage_chunk(f.paths[0], 30);
     open_fixture(&f);
-    expect(f.sql, "SELECT count(*) FROM events WHERE step < 100", all);
-    expect(f.sql, "SELECT count(*) < 30000 AND count(*) > 29000 FROM events", "1\n");
+    expect(f.sql, "SELECT count(*) FROM events WHERE step < 40", all);
+    expect(f.sql, "SELECT count(*) < 6000 AND count(*) > 5000 FROM events", "1\n");
     /* what one chunk hid: blocks that went, and came, unseen; nothing is there twice */
-    expect(f.sql, "SELECT count(*) FROM (SELECT id FROM allocations WHERE id IS NOT NULL GROUP BY id"
-                  " HAVING count(*) > 1)",
+    expect(f.sql,
+           "SELECT count(*) FROM (SELECT id FROM allocations WHERE id IS NOT NULL GROUP BY id"
+           " HAVING count(*) > 1)",
            "0\n");
-    expect(f.sql, "SELECT count(*) FROM (SELECT thread, start_ns, name, kind, depth FROM ranges"
-                  " GROUP BY 1, 2, 3, 4, 5 HAVING count(*) > 3)",
+    expect(f.sql,
+           "SELECT count(*) FROM (SELECT thread, start_ns, name, kind, depth FROM ranges"
+           " GROUP BY 1, 2, 3, 4, 5 HAVING count(*) > 3)",
            "0\n");
     compare_all(&f);
     compare_mixed(&f);
@@ -1131,29 +1184,31 @@ static void bounded_trace(void **state)
     char expected[64];
     make_folder(f.folder);
     open_trace(&m, f.folder, "ring", hand_info, TMK_MAX_SIZE_LEAST);
-    make_random(&m, 3, 900000, 0);
+    make_random(&m, 3, N_BOUNDED_EVENTS, 0);
     close_trace(&f, &m);
     open_fixture(&f);
     struct tmk_visitor visitor = {.arg = &n_events, .event = count_events};
     assert_int_equal(tmk_process_sweep(tmk_run_process(f.run, 0), &visitor, 1, NULL, NULL), 0);
     expect(f.sql, "SELECT given_up > 0, events FROM processes", "1|900000\n");
-    expect(f.sql, "SELECT sum(allocations) = (SELECT allocations FROM processes) FROM steps", "1\n");
+    expect(f.sql, "SELECT sum(allocations) = (SELECT allocations FROM processes) FROM steps",
+           "1\n");
     /* implied frees are visited but were not recorded */
     snprintf(expected, sizeof expected, "1|1\n");
     char query[256];
-    snprintf(query, sizeof query,
-             "SELECT count(*) <= %llu, count(*) > %llu / 2 FROM events",
+    snprintf(query, sizeof query, "SELECT count(*) <= %llu, count(*) > %llu / 2 FROM events",
              (unsigned long long)n_events, (unsigned long long)n_events);
     expect(f.sql, query, expected);
     expect(f.sql, "SELECT (SELECT sum(size) FROM live_at) = (SELECT sum(allocated) FROM devices)",
            "1\n");
-    expect(f.sql, "SELECT (SELECT sum(size) FROM allocations WHERE free_ns IS NULL)"
-                  " = (SELECT sum(allocated) FROM devices)",
+    expect(f.sql,
+           "SELECT (SELECT sum(size) FROM allocations WHERE free_ns IS NULL)"
+           " = (SELECT sum(allocated) FROM devices)",
            "1\n");
     expect(f.sql, "SELECT min(step) > 0, count(local_step) = count(*) FROM python.torch_trace",
            "1|1\n");
-    expect(f.sql, "SELECT max(max_allocated) = (SELECT max(max_allocated) FROM devices"
-                  " WHERE device = 'cuda:0') / 1048576.0 FROM python.torch_trace",
+    expect(f.sql,
+           "SELECT max(max_allocated) = (SELECT max(max_allocated) FROM devices"
+           " WHERE device = 'cuda:0') / 1048576.0 FROM python.torch_trace",
            "1\n");
     close_fixture(&f);
 }

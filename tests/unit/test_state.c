@@ -76,7 +76,8 @@ static uint32_t innermost(const struct model *m, uint32_t thread, uint8_t kind)
     return 0;
 }
 
-static void model_alloc(struct model *m, const struct tmk_input *in, uint32_t device, struct block *b)
+static void model_alloc(struct model *m, const struct tmk_input *in, uint32_t device,
+                        struct block *b)
 {
     model_know(m, device);
     if (b->live) {
@@ -140,7 +141,8 @@ static void model_step(struct model *m, uint64_t ns, int64_t step)
     m->n_modules = 0;
 }
 
-static void model_apply(struct model *m, const struct tmk_input *in, uint32_t device, uint32_t place)
+static void model_apply(struct model *m, const struct tmk_input *in, uint32_t device,
+                        uint32_t place)
 {
     struct block *b = &m->blocks[device][place];
     m->n_events++;
@@ -327,7 +329,7 @@ static void test_mismatched_pops(void **unused)
     tmk_state_push(&s, 3, 1, TIDEMARK_MODULE, 11);
     uint32_t inner = tmk_state_push(&s, 4, 1, TIDEMARK_USER, 12);
     assert_int_equal(tmk_state_thread_context(&s, 1), inner);
-    assert_false(tmk_state_pop(&s, 5, 2, TIDEMARK_STAGE, NULL)); /* another thread's */
+    assert_false(tmk_state_pop(&s, 5, 2, TIDEMARK_STAGE, NULL));    /* another thread's */
     assert_true(tmk_state_pop(&s, 6, 1, TIDEMARK_MODULE, &closed)); /* and the one inside */
     assert_int_equal(closed.name, 11);
     assert_int_equal(closed.start_ns, 3);

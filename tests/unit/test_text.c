@@ -16,7 +16,8 @@
 static void test_formats(void **unused)
 {
     (void)unused;
-    static const uint64_t numbers[] = {0, 1, 9, 10, 4294967295u, 4294967296u, UINT64_MAX, 1ull << 63};
+    static const uint64_t numbers[] = {0,           1,           9,          10,
+                                       4294967295u, 4294967296u, UINT64_MAX, 1ull << 63};
     char buffer[256], wanted[256];
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         unsigned long long v = numbers[i];

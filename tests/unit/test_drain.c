@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* test_drain.c - sixteen threads write through lanes while a drain moves what they write: every
+ * event arrives, in the order its thread wrote it, times never fall. Runs under TSan.
+ *
+ * The recorder is armed by hand: a ring in memory, no packer thread of its own. */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "record/intern.h"
+#include "record/lane.h"
+#include "trace/drain.h"
+#include "trace/replay.h"
+#include "trace/writer.h"
+#include "trace_kit.h"
+
+enum { N_WRITERS = 16, N_PAGES = 256, MAX_WAITING = 60000, MAX_TEXT = 200 };
+static const uint8_t id[16] = "drain the lanes";
+
+struct flow {
+    char folder[256], path[300];
+    struct tmk_control control;
+    struct tmk_writer writer;
+    struct tmk_packer *packer;
+    struct tmk_drain *drain;
+    uint64_t n_each;
+    _Atomic uint64_t n_written, n_packed;
+    _Atomic uint32_t n_done;
+};
+
+static struct flow flow;
+
+static void flow_open(uint32_t n_pages, uint64_t n_each)
+{
+    flow = (struct flow){.n_each = n_each};
+    snprintf(flow.folder, sizeof flow.folder, "%s", kit_folder_make());
+    snprintf(flow.path, sizeof flow.path, "%s/a.trace", flow.folder);
+    struct tmk_packer_options options = tmk_packer_options_for(0, &tmk_state_limits_recorder);
+    options.max_events = 5000;
+    assert_int_equal(tmk_ring_create(&tmk_recorder.ring, NULL, n_pages, id, flow.path, NULL), 0);
+    assert_int_equal(tmk_writer_create(&flow.writer, flow.path, id, "", 0, NULL), 0);
+    struct tmk_chunk_out out = tmk_writer_out(&flow.writer);
+    assert_int_equal(tmk_packer_open(&options, &out, &flow.packer), 0);
+    assert_int_equal(tmk_drain_open(&tmk_recorder.ring, flow.packer, true, &flow.drain), 0);
+    assert_int_equal(tmk_intern_reset(), 0);
+    tmk_recorder.counter = tmk_clock_has_counter();
+    tmk_recorder.control = &flow.control;
+    tmk_recorder_set_armed(true);
+}
+
+static void flow_close(void)
+{
+    tmk_recorder_disarm();
+    tmk_drain_close(flow.drain);
+    tmk_packer_close(flow.packer);
+    tmk_writer_close(&flow.writer);
+    tmk_ring_close(&tmk_recorder.ring);
+    kit_folder_remove(flow.folder);
+}
+
+/* Event i of writer w: an allocation of i bytes at an address that says w; now and then a mark with
+ * a long text, which takes several slots. */
+static void write_event(uint64_t w, uint64_t i)
+{
+    char text[MAX_TEXT];
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        abort();
+    if (i % 10 == 0) {
+        memset(text, 'a' + (int)(i % 26), sizeof text);
+        tmk_lane_put_text(lane, TMK_KIND_MARK, (uint32_t)w, 0, text, i % MAX_TEXT);
+    } else {
+        tmk_lane_put(lane, TMK_KIND_ALLOC, 0, 0, w << 40 | i, i);
+    }
+    tmk_lane_leave(lane);
+    atomic_fetch_add(&flow.n_written, 1);
+}
+
+static void *write_events(void *arg)
+{
+    for (uint64_t i = 1; i <= flow.n_each; i++) {
+        while (atomic_load(&flow.n_written) - atomic_load(&flow.n_packed) > MAX_WAITING)
+            sched_yield();
+        write_event((uintptr_t)arg, i);
+    }
+    atomic_fetch_add(&flow.n_done, 1);
+    return NULL;
+}
+
+static void *drain_all(void *arg)
+{
+    uint32_t n_writers = (uint32_t)(uintptr_t)arg;
+    bool last = false;
+    while (!last) {
+        last = atomic_load(&flow.n_done) == n_writers;
+        if (tmk_drain_run(flow.drain) != 0)
+            abort();
+        atomic_store(&flow.n_packed, tmk_packer_state(flow.packer)->n_events);
+    }
+    return NULL;
+}
+
+static void start_writers(pthread_t *threads, uint32_t n)
+{
+    for (uintptr_t i = 0; i < n; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_events, (void *)(i + 1)), 0);
+}
+
+static void run_writers(uint32_t n)
+{
+    pthread_t threads[N_WRITERS], drain;
+    assert_int_equal(pthread_create(&drain, NULL, drain_all, (void *)(uintptr_t)n), 0);
+    start_writers(threads, n);
+    for (uint32_t i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    pthread_join(drain, NULL);
+    assert_int_equal(tmk_packer_finish(flow.packer), 0);
+    assert_int_equal(tmk_writer_put_status(&flow.writer, tmk_packer_state(flow.packer)), 0);
+}
+
+/* ---- what arrived ---- */
+
+struct seen {
+    uint64_t next[N_WRITERS + 1];
+    uint32_t writer_of[4096]; /* by thread of the trace */
+    uint64_t last_ns, n_wrong, n_dropped;
+};
+
+static bool is_right(const struct tmk_event *ev, uint64_t i)
+{
+    if (i % 10)
+        return ev->kind == TMK_KIND_ALLOC && ev->size_bytes == i;
+    return ev->kind == TMK_KIND_MARK && ev->text_bytes == i % MAX_TEXT &&
+           (ev->text_bytes == 0 || ev->text[ev->text_bytes - 1] == 'a' + (char)(i % 26));
+}
+
+static void see(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                struct tmk_block *b)
+{
+    struct seen *s = arg;
+    (void)b;
+    if (rp->implied)
+        return;
+    s->n_wrong += ev->time_ns < s->last_ns;
+    s->last_ns = ev->time_ns;
+    if (ev->kind == TMK_KIND_DROP) {
+        s->n_dropped += ev->size_bytes;
+        return;
+    }
+    uint64_t w = ev->kind == TMK_KIND_MARK ? ev->name : ev->address >> 40;
+    uint64_t i = ++s->next[w <= N_WRITERS ? w : 0];
+    uint32_t *known = &s->writer_of[ev->thread % 4096];
+    s->n_wrong += (*known && *known != w) || !is_right(ev, i);
+    *known = (uint32_t)w;
+}
+
+static void check_all_there(void)
+{
+    struct tmk_reader *r = NULL;
+    struct tmk_replay rp;
+    static struct seen seen;
+    struct tmk_visitor visitor = {.arg = &seen, .event = see};
+    seen = (struct seen){0};
+    assert_int_equal(tmk_reader_open(flow.path, &r, NULL), 0);
+    assert_int_equal(tmk_replay_init(&rp, &tmk_state_limits_tool), 0);
+    assert_int_equal(tmk_replay_run(&rp, r, &visitor, NULL), 0);
+    assert_int_equal(seen.n_dropped, 0);
+    assert_int_equal(seen.n_wrong, 0);
+    for (uint32_t w = 1; w <= N_WRITERS; w++)
+        assert_int_equal(seen.next[w], flow.n_each);
+    assert_int_equal(rp.state.n_events, N_WRITERS * flow.n_each);
+    for (uint32_t t = 1; t <= N_WRITERS; t++) {
+        struct tmk_thread_info info;
+        assert_true(tmk_reader_thread(r, t, &info));
+        assert_true(info.system_id > 0);
+    }
+    tmk_replay_fini(&rp);
+    tmk_reader_close(r);
+}
+
+/* ---- tests ---- */
+
+static void test_sixteen_writers(void **unused)
+{
+    (void)unused;
+    flow_open(N_PAGES, 12000);
+    run_writers(N_WRITERS);
+    check_all_there();
+    flow_close();
+}
+
+/* Threads come and go: the pages of those that ended go round. */
+static void test_generations_of_threads(void **unused)
+{
+    (void)unused;
+    enum { N_ROUNDS = 30 };
+    flow_open(N_PAGES, 40);
+    for (uint32_t round = 0; round < N_ROUNDS; round++) {
+        pthread_t threads[N_WRITERS];
+        start_writers(threads, N_WRITERS);
+        for (uint32_t i = 0; i < N_WRITERS; i++)
+            pthread_join(threads[i], NULL);
+        assert_int_equal(tmk_drain_run(flow.drain), 0);
+        atomic_store(&flow.n_packed, tmk_packer_state(flow.packer)->n_events);
+        uint32_t n_free = 0;
+        for (uint32_t i = 0; i < N_PAGES; i++)
+            n_free += atomic_load(&tmk_recorder.ring.pages[i].state) == TMK_PAGE_FREE;
+        assert_int_equal(n_free, N_PAGES); /* all threads ended, all is packed */
+    }
+    assert_int_equal(tmk_packer_state(flow.packer)->n_events, N_ROUNDS * N_WRITERS * 40);
+    assert_int_equal(tmk_packer_state(flow.packer)->n_dropped, 0);
+    flow_close();
+}
+
+/* A ring of one page and no drain: what has no room is counted, event for event; definitions that
+ * have none are not counted as events. */
+static void test_full_ring(void **unused)
+{
+    (void)unused;
+    static const struct tidemark_site site = {"file", "function", 3, 0};
+    flow_open(1, 0);
+    struct tmk_lane *lane = tmk_lane_enter();
+    assert_non_null(lane);
+    for (uint64_t i = 1; i <= 1000; i++)
+        tmk_lane_put(lane, TMK_KIND_ALLOC, 0, 0, i, i);
+    _Atomic uint64_t *counted = &tmk_recorder.ring.header->n_dropped;
+    uint64_t dropped = atomic_load(counted);
+    assert_int_equal(dropped, 1000 - (TMK_PAGE_SLOTS - 2)); /* the thread's name takes two */
+    assert_int_equal(tmk_intern_string(lane, "no room for me"), 0);
+    assert_int_equal(tmk_intern_site(lane, &site), 0);
+    assert_int_equal(atomic_load(counted), dropped);
+    tmk_lane_put_text(lane, TMK_KIND_MARK, 0, 0, "x", 1);
+    assert_int_equal(atomic_load(counted), dropped + 1);
+    assert_null(tmk_lane_enter()); /* re-entered, as by a signal handler */
+    assert_int_equal(atomic_load(counted), dropped + 2);
+    tmk_lane_leave(lane);
+
+    assert_int_equal(tmk_drain_run(flow.drain), 0);
+    const struct tmk_state *s = tmk_packer_state(flow.packer);
+    assert_int_equal(s->n_allocs, 1000 - dropped);
+    assert_int_equal(s->n_dropped, dropped + 2);
+    assert_int_equal(s->n_events, s->n_allocs + 1); /* and the event that says so */
+    lane = tmk_lane_enter();                        /* the page was given back: room again */
+    tmk_lane_put(lane, TMK_KIND_ALLOC, 0, 0, 1, 1);
+    tmk_lane_leave(lane);
+    assert_int_equal(tmk_drain_run(flow.drain), 0);
+    assert_int_equal(s->n_allocs, 1000 - dropped + 1);
+    assert_int_equal(s->n_dropped, dropped + 2);
+    flow_close();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_full_ring),
+        cmocka_unit_test(test_sixteen_writers),
+        cmocka_unit_test(test_generations_of_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
