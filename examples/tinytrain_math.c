@@ -270,13 +270,14 @@ static void add_scaled(size_t n, float factor, const float *from, float *to)
         to[i] += factor * from[i];
 }
 
+/* Of at least one number. */
 static float softmax(size_t n, const float *in, float *out)
 {
     float largest = in[0];
     for (size_t i = 1; i < n; i++)
         largest = in[i] > largest ? in[i] : largest;
-    float sum = 0;
-    for (size_t i = 0; i < n; i++)
+    float sum = out[0] = expf(in[0] - largest);
+    for (size_t i = 1; i < n; i++)
         sum += out[i] = expf(in[i] - largest);
     for (size_t i = 0; i < n; i++)
         out[i] /= sum;

@@ -14,7 +14,9 @@
  *     free(w);
  *
  * Call tidemark_free() before the memory goes back and tidemark_alloc() after it was got, so that
- * an address reused by another thread is never seen live twice.
+ * an address reused by another thread is never seen live twice. The first event of a process starts
+ * a helper thread, which takes a few milliseconds and some memory from malloc: a malloc of your own
+ * reports outside its locks.
  *
  * Build as position-independent code (-fPIE or -fPIC, the default of Debian's and Ubuntu's
  * compilers): in a non-PIC program the linker may settle weak symbols to "absent" for good. */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd_check.c - verify the traces of a run. */
-#include <dirent.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/target.h"
@@ -101,6 +98,7 @@ static int check_run(struct tmk_run *target, bool wants_json)
     }
     if (wants_json) {
         tmk_json_end(&json);
+        tmk_json_u64(&json, "unreadable", tmk_run_n_unreadable(target, NULL));
         tmk_json_end(&json);
     }
     return status;
@@ -118,7 +116,7 @@ static int run(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"json", 0, NULL, NULL, "one object: traces, each with its findings"},
+    {"json", 0, NULL, NULL, "one object: traces with their findings, unreadable"},
 };
 
 static const char notes[] =

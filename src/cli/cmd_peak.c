@@ -306,10 +306,8 @@ static void add_table_row(struct tmk_table *t, const struct answer *a,
 static void print_table(const struct answer *a)
 {
     const struct tmk_column columns[] = {
-        {a->by_name, TMK_LEFT, TMK_SHRINK_END},
-        {"size", TMK_RIGHT, TMK_FIXED},
-        {"blocks", TMK_RIGHT, TMK_FIXED},
-        {"share", TMK_RIGHT, TMK_FIXED},
+        {a->by_name, TMK_LEFT, TMK_SHRINK}, {"size", TMK_RIGHT, TMK_FIXED},
+        {"blocks", TMK_RIGHT, TMK_FIXED},   {"share", TMK_RIGHT, TMK_FIXED},
         {"", TMK_LEFT, TMK_FIXED},
     };
     bool has_bar = a->by != TMK_BY_STACK; /* stacks need the room */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/heartbeat.h"
 #include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/csv.h"
@@ -150,7 +151,10 @@ static int complain(sqlite3 *db)
 static int run_statement(sqlite3 *db, sqlite3_stmt *statement, enum format format)
 {
     struct printer printer = {.format = format, .statement = statement};
+    struct tmk_heartbeat heartbeat;
+    tmk_heartbeat_start(&heartbeat, "the query");
     int rc = sqlite3_step(statement);
+    tmk_heartbeat_stop(&heartbeat); /* from the first row on, rows are the sign of life */
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return complain(db);
     if (sqlite3_column_count(statement) == 0)

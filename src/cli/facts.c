@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/say.h"
 #include "kit/amount.h"
@@ -230,7 +231,10 @@ static void doubt_end(const struct tmk_facts *f, struct listener *l)
     const struct tmk_quality *q = &f->quality;
     char time[TMK_AMOUNT_BYTES];
     tmk_time_text(f->p->end_ns + f->p->offset_ns, time);
-    if (q->stop != TMK_STOP_NONE)
+    if (q->stop == TMK_STOP_WRITE_ERROR && q->stop_os_error)
+        doubt(l, "Recording stopped after %s: %s (%s).", time, tmk_stop_text(q->stop),
+              strerror(q->stop_os_error));
+    else if (q->stop != TMK_STOP_NONE)
         doubt(l, "Recording stopped after %s: %s.", time, tmk_stop_text(q->stop));
     else if (q->unfinished)
         doubt(l, "The trace was not closed and its ring is gone: after %s nothing is known.", time);

@@ -54,9 +54,9 @@ static void write_pair(struct tmk_table *t, const char *name, const char *value)
 static void write_header(const struct tmk_report *r, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {{NULL, TMK_LEFT, TMK_FIXED},
-                                                {NULL, TMK_LEFT, TMK_SHRINK_END}};
+                                                {NULL, TMK_LEFT, TMK_SHRINK}};
     static const struct tmk_column titled[] = {{"about", TMK_LEFT, TMK_FIXED},
-                                               {"", TMK_LEFT, TMK_SHRINK_END}};
+                                               {"", TMK_LEFT, TMK_SHRINK}};
     const struct tmk_facts *f = &r->facts[r->chosen];
     char date[32], time[TMK_AMOUNT_BYTES], events[TMK_AMOUNT_BYTES], allocs[TMK_AMOUNT_BYTES];
     char frees[TMK_AMOUNT_BYTES];
@@ -78,7 +78,7 @@ static void write_header(const struct tmk_report *r, struct tmk_sheet *sheet)
 static void write_processes(const struct tmk_report *r, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {
-        {"process", TMK_LEFT, TMK_FIXED},     {"host", TMK_LEFT, TMK_SHRINK_END},
+        {"process", TMK_LEFT, TMK_FIXED},     {"host", TMK_LEFT, TMK_SHRINK},
         {"peak", TMK_RIGHT, TMK_FIXED},       {"on", TMK_LEFT, TMK_FIXED},
         {"after", TMK_RIGHT, TMK_FIXED},      {"allocations", TMK_RIGHT, TMK_FIXED},
         {"at the end", TMK_RIGHT, TMK_FIXED},
@@ -139,7 +139,7 @@ static void write_shares(struct tmk_sheet *sheet, const struct tmk_facts *f, enu
                          const struct tmk_peak_row *rows, uint64_t n, uint64_t whole)
 {
     const struct tmk_column columns[] = {
-        {share_titles[by], TMK_LEFT, TMK_SHRINK_END},
+        {share_titles[by], TMK_LEFT, TMK_SHRINK},
         {"size", TMK_RIGHT, TMK_FIXED},
         {"blocks", TMK_RIGHT, TMK_FIXED},
         {"share", TMK_RIGHT, TMK_FIXED},
@@ -327,8 +327,8 @@ static void add_site_row(struct tmk_table *t, const struct tmk_site_total *s)
 static struct tmk_table *open_site_table(void)
 {
     static const struct tmk_column columns[] = {
-        {"line of code", TMK_LEFT, TMK_SHRINK_END}, {"count", TMK_RIGHT, TMK_FIXED},
-        {"allocated", TMK_RIGHT, TMK_FIXED},        {"left", TMK_RIGHT, TMK_FIXED},
+        {"line of code", TMK_LEFT, TMK_SHRINK}, {"count", TMK_RIGHT, TMK_FIXED},
+        {"allocated", TMK_RIGHT, TMK_FIXED},    {"left", TMK_RIGHT, TMK_FIXED},
         {"size left", TMK_RIGHT, TMK_FIXED},
     };
     return tmk_table_open(columns, TMK_N(columns));
@@ -418,7 +418,7 @@ static void write_marks(const struct tmk_facts *f, struct tmk_sheet *sheet)
         {"after", TMK_RIGHT, TMK_FIXED},
         {"step", TMK_RIGHT, TMK_FIXED},
         {"mark", TMK_LEFT, TMK_FIXED},
-        {"what the program said", TMK_LEFT, TMK_SHRINK_END},
+        {"what the program said", TMK_LEFT, TMK_SHRINK},
     };
     uint64_t n = tmk_marks_n(f->marks);
     if (n == 0)

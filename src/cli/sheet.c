@@ -30,7 +30,7 @@ void tmk_sheet_title(struct tmk_sheet *sheet, const char *text)
         return;
     }
     fputs(code(sheet, BOLD), sheet->out);
-    size_t width = tmk_utf8_write(sheet->out, text, TMK_SHEET_WIDTH, TMK_CUT_END);
+    size_t width = tmk_utf8_write(sheet->out, text, TMK_SHEET_WIDTH);
     fputc('\n', sheet->out);
     for (size_t i = 0; i < width; i++)
         fputs("═", sheet->out);

@@ -102,38 +102,51 @@ static void relay(pid_t child, const siginfo_t *info)
         kill(child, info->si_signo);
 }
 
-/* True when the program has ended. */
-static bool has_ended(pid_t child, bool *stop_with_it, int *ret_wait_status)
+/* ^Z: the program stops, and we are told too, in either order. When both have happened we stop as
+ * well, so that the shell sees the job stop. A program stopped by another hand is left to it. */
+struct job {
+    pid_t child;
+    bool asked_to_stop; /* we were */
+    bool is_stopped;    /* the program is */
+    int wait_status;    /* when it has ended */
+};
+
+static void stop_with_program(struct job *job)
+{
+    if (!job->asked_to_stop || !job->is_stopped)
+        return;
+    job->asked_to_stop = false;
+    raise(SIGSTOP);
+}
+
+/* Look at what became of the program: true when it has ended. */
+static bool has_ended(struct job *job)
 {
     int status = 0;
-    pid_t got = waitpid(child, &status, WNOHANG | WUNTRACED);
-    if (got != child)
-        return got < 0 && errno == ECHILD;
-    if (!WIFSTOPPED(status)) {
-        *ret_wait_status = status;
-        return true;
+    pid_t got;
+    while ((got = waitpid(job->child, &status, WNOHANG | WUNTRACED | WCONTINUED)) == job->child) {
+        job->is_stopped = WIFSTOPPED(status);
+        job->wait_status = status;
+        if (!WIFSTOPPED(status) && !WIFCONTINUED(status))
+            return true;
     }
-    if (*stop_with_it) { /* we were asked to stop too: so that the shell sees the job stop */
-        *stop_with_it = false;
-        raise(SIGSTOP);
-    }
-    return false;
+    return got < 0 && errno == ECHILD;
 }
 
 static int wait_for(pid_t child, const sigset_t *set)
 {
-    int wait_status = 0;
-    bool stop_with_it = false;
+    struct job job = {.child = child};
     for (;;) {
         siginfo_t info;
         if (sigwaitinfo(set, &info) < 0)
             continue;
-        if (info.si_signo == SIGTSTP)
-            stop_with_it = true;
         if (info.si_signo != SIGCHLD)
             relay(child, &info);
-        else if (has_ended(child, &stop_with_it, &wait_status))
-            return wait_status;
+        else if (has_ended(&job))
+            return job.wait_status;
+        if (info.si_signo == SIGTSTP || info.si_signo == SIGCONT)
+            job.asked_to_stop = info.si_signo == SIGTSTP;
+        stop_with_program(&job);
     }
 }
 

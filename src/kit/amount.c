@@ -37,15 +37,6 @@ const char *tmk_size_text(uint64_t size_bytes, char *buffer)
     return buffer;
 }
 
-const char *tmk_change_text(int64_t change_bytes, char *buffer)
-{
-    uint64_t size = change_bytes < 0 ? 0 - (uint64_t)change_bytes : (uint64_t)change_bytes;
-    char text[TMK_AMOUNT_BYTES];
-    tmk_size_text(size, text);
-    snprintf(buffer, TMK_AMOUNT_BYTES, "%s%.28s", change_bytes < 0 ? "-" : "+", text);
-    return buffer;
-}
-
 const char *tmk_time_text(uint64_t ns, char *buffer)
 {
     const double value = (double)ns;

@@ -11,8 +11,6 @@ enum { TMK_AMOUNT_BYTES = 32 };
 
 /* "0 B", "1.5 KiB", "12.0 MiB", "79.15 GiB": powers of 1024. */
 const char *tmk_size_text(uint64_t size_bytes, char *buffer);
-/* The same with a sign: "+1.5 KiB". */
-const char *tmk_change_text(int64_t change_bytes, char *buffer);
 /* "850 ns", "12.3 us", "4.56 ms", "1.234 s", "2 min 05 s", "3 h 02 min". */
 const char *tmk_time_text(uint64_t ns, char *buffer);
 /* "1,234,567". */

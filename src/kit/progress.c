@@ -28,15 +28,13 @@ void tmk_progress_tell(void *arg, uint32_t done, uint32_t total)
     struct tmk_progress *p = arg;
     uint64_t now = tmk_clock_monotonic_ns();
     uint64_t wait = p->is_terminal ? TERMINAL_NS : PLAIN_NS;
-    if (now - p->start_ns < QUIET_NS || now - p->last_ns < wait || total == 0)
+    if (now - p->start_ns < QUIET_NS || now - p->last_ns < wait)
         return;
     p->last_ns = now;
-    unsigned percent = (unsigned)((uint64_t)done * 100 / total);
-    uint64_t seconds = (now - p->start_ns) / SECOND_NS;
-    if (p->is_terminal)
-        fprintf(p->out, "\r\033[Ktidemark: %s: %u %%, %" PRIu64 " s", p->what, percent, seconds);
-    else
-        fprintf(p->out, "tidemark: %s: %u %%, %" PRIu64 " s\n", p->what, percent, seconds);
+    fprintf(p->out, "%stidemark: %s: ", p->is_terminal ? "\r\033[K" : "", p->what);
+    if (total > 0)
+        fprintf(p->out, "%u %%, ", (unsigned)((uint64_t)done * 100 / total));
+    fprintf(p->out, "%" PRIu64 " s%s", (now - p->start_ns) / SECOND_NS, p->is_terminal ? "" : "\n");
     fflush(p->out);
     p->shown = true;
 }

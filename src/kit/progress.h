@@ -20,8 +20,8 @@ struct tmk_progress {
 
 /* Starts the clock. */
 void tmk_progress_init(struct tmk_progress *p, FILE *out, const char *what);
-/* `done` of `total`; cheap, call as often as you like. `arg` is the progress, so that this fits a
- * visitor. */
+/* `done` of `total`, or with a total of 0 just that it goes on; cheap, call as often as you like.
+ * `arg` is the progress, so that this fits a visitor. */
 void tmk_progress_tell(void *arg, uint32_t done, uint32_t total);
 /* Wipe the line. */
 void tmk_progress_fini(struct tmk_progress *p);

@@ -94,8 +94,9 @@ static void measure(struct tmk_table *t)
         t->widths[c] = tmk_utf8_width(t->columns[c].title);
     for (uint64_t i = 0; i < t->n_cells; i++) {
         size_t width = tmk_utf8_width(t->cells[i]);
-        if (width > t->widths[i % t->n_columns])
-            t->widths[i % t->n_columns] = width;
+        uint64_t column = i % (t->n_columns ? t->n_columns : 1);
+        if (width > t->widths[column])
+            t->widths[column] = width;
     }
 }
 
@@ -139,8 +140,7 @@ static void print_line(const struct tmk_table *t, FILE *out, unsigned indent,
         size_t space = width < widths[c] ? widths[c] - width : 0;
         if (column->align == TMK_RIGHT)
             pad(out, space);
-        tmk_utf8_write(out, text, widths[c],
-                       column->shrink == TMK_SHRINK_START ? TMK_CUT_START : TMK_CUT_END);
+        tmk_utf8_write(out, text, widths[c]);
         if (c + 1 < n)
             pad(out, GAP + (column->align == TMK_LEFT ? space : 0));
     }

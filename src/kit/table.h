@@ -14,7 +14,7 @@
 struct tmk_column {
     const char *title; /* NULL: the table has no title line (all or none) */
     enum { TMK_LEFT, TMK_RIGHT } align;
-    enum { TMK_FIXED, TMK_SHRINK_END, TMK_SHRINK_START } shrink;
+    enum { TMK_FIXED, TMK_SHRINK } shrink;
 };
 
 struct tmk_table;

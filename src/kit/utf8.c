@@ -82,20 +82,13 @@ static size_t write_some(FILE *out, const char *text, size_t width)
     }
 }
 
-size_t tmk_utf8_write(FILE *out, const char *text, size_t width, enum tmk_cut cut)
+size_t tmk_utf8_write(FILE *out, const char *text, size_t width)
 {
-    size_t whole = tmk_utf8_width(text);
-    if (whole <= width)
+    if (tmk_utf8_width(text) <= width)
         return write_some(out, text, width);
     if (width == 0)
         return 0;
-    if (cut == TMK_CUT_END) {
-        size_t written = write_some(out, text, width - 1);
-        fputs("…", out);
-        return written + 1;
-    }
+    size_t written = write_some(out, text, width - 1);
     fputs("…", out);
-    for (; whole > width - 1; whole = tmk_utf8_width(text))
-        (void)tmk_utf8_next(&text);
-    return 1 + write_some(out, text, width - 1);
+    return written + 1;
 }

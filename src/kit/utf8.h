@@ -19,10 +19,8 @@ uint32_t tmk_utf8_next(const char **at);
 /* Columns that `text` takes. */
 size_t tmk_utf8_width(const char *text);
 
-enum tmk_cut { TMK_CUT_END, TMK_CUT_START };
-
-/* Write `text` in at most `width` columns; what does not fit becomes one "…" at the end, or at the
- * start (paths: their end says most). Returns the columns written. */
-size_t tmk_utf8_write(FILE *out, const char *text, size_t width, enum tmk_cut cut);
+/* Write `text` in at most `width` columns; what does not fit becomes one "…" at the end. Returns
+ * the columns written. */
+size_t tmk_utf8_write(FILE *out, const char *text, size_t width);
 
 #endif

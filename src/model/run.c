@@ -133,7 +133,8 @@ static void put_on_one_clock(struct tmk_run *run)
             first = run->processes[i].start_realtime_ns;
     for (uint32_t i = 0; i < run->n_processes; i++)
         run->processes[i].offset_ns = run->processes[i].start_realtime_ns - first;
-    qsort(run->processes, run->n_processes, sizeof *run->processes, by_rank);
+    if (run->n_processes > 1)
+        qsort(run->processes, run->n_processes, sizeof *run->processes, by_rank);
 }
 
 int tmk_run_open(const char *target, struct tmk_run **ret_run, struct tmk_error *err)
@@ -226,7 +227,7 @@ static void tell_progress(void *arg, uint32_t done, uint32_t total)
 int tmk_process_sweep(struct tmk_process *p, const struct tmk_visitor *visitors, uint32_t n,
                       struct tmk_replay *rp, struct tmk_error *err)
 {
-    struct tmk_replay own;
+    struct tmk_replay own = {0};
     struct tmk_replay *use = rp ? rp : &own;
     int rc = tmk_replay_init(use, &tmk_state_limits_tool);
     if (rc < 0)

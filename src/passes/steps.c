@@ -48,7 +48,9 @@ int tmk_steps_open(const struct tmk_process *p, uint16_t device, struct tmk_step
             s->n_before += row->n_allocs;
             continue;
         }
-        const struct tmk_step_row **more = tmk_grow(s->rows, s->n_rows + 1, &s->room, sizeof *more);
+        const struct tmk_step_row **more =
+            tmk_grow(s->rows, s->n_rows + 1, &s->room,
+                     sizeof *more); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
         if (!more) {
             tmk_steps_close(s);
             return TMK_ENOMEM;
@@ -149,23 +151,23 @@ static int by_number(const void *va, const void *vb)
     return (a > b) - (a < b);
 }
 
-static bool is_in(const uint64_t *numbers, uint64_t n, uint64_t number)
+/* Numbers of the `n` rows in [from, to) with the largest peaks, the earlier of two equals: sorted
+ * insertion into a list that stays short. */
+static void pick_largest(const struct tmk_steps *s, uint64_t from, uint64_t to, uint64_t n,
+                         uint64_t *ret)
 {
-    for (uint64_t i = 0; i < n; i++)
-        if (numbers[i] == number)
-            return true;
-    return false;
-}
-
-/* The row with the largest peak that is not picked yet. */
-static uint64_t largest_left(const struct tmk_steps *s, const uint64_t *picked, uint64_t n)
-{
-    uint64_t best = UINT64_MAX;
-    for (uint64_t i = 0; i < s->n_rows; i++)
-        if ((best == UINT64_MAX || s->rows[i]->peak_bytes > s->rows[best]->peak_bytes) &&
-            !is_in(picked, n, i))
-            best = i;
-    return best;
+    uint64_t kept = 0;
+    for (uint64_t i = from; i < to; i++) {
+        uint64_t at = kept;
+        while (at > 0 && s->rows[i]->peak_bytes > s->rows[ret[at - 1]]->peak_bytes)
+            at--;
+        if (at >= n)
+            continue;
+        kept += kept < n;
+        for (uint64_t k = kept - 1; k > at; k--)
+            ret[k] = ret[k - 1];
+        ret[at] = i;
+    }
 }
 
 uint64_t tmk_steps_pick(const struct tmk_steps *s, uint64_t n_shown, uint64_t *ret)
@@ -181,8 +183,7 @@ uint64_t tmk_steps_pick(const struct tmk_steps *s, uint64_t n_shown, uint64_t *r
         ret[n++] = i;
         ret[n++] = s->n_rows - 1 - i;
     }
-    for (; n < n_shown; n++)
-        ret[n] = largest_left(s, ret, n);
-    qsort(ret, (size_t)n, sizeof *ret, by_number);
-    return n;
+    pick_largest(s, edge, s->n_rows - edge, n_shown - n, ret + n);
+    qsort(ret, (size_t)n_shown, sizeof *ret, by_number);
+    return n_shown;
 }

@@ -12,6 +12,7 @@
 
 #include "kit/arena.h"
 #include "kit/grow.h"
+#include "passes/quality.h"
 #include "trace/snapshot.h"
 
 enum { MAX_KEPT = 50, MAX_TEXT = 240 };
@@ -453,7 +454,7 @@ static void add_notes(struct tmk_verify *v)
     else if (status->state == TMK_STATE_OPEN)
         note(v, "it was not closed and its ring is gone: what was in it is missing");
     if (status->state == TMK_STATE_STOPPED)
-        note(v, "recording stopped early, reason %" PRIu32 ": see tidemark report", status->reason);
+        note(v, "recording stopped early: %s", tmk_stop_text((enum tmk_stop)status->reason));
     if (status->n_given_up > 0)
         note(v, "%" PRIu64 " old events were given up to stay under --max-size",
              status->n_given_up);

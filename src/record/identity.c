@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -55,34 +54,43 @@ static void make_trace_id(struct tmk_identity *id)
     memcpy(id->trace_id + 8, &b, 8);
 }
 
-void tmk_identity_init(struct tmk_identity *id)
+void tmk_ranks_read(struct tmk_ranks *ranks)
 {
-    *id = (struct tmk_identity){.pid = (uint32_t)getpid()};
+    ranks->rank = number_of(rank_names);
+    ranks->world_size = number_of(world_names);
+    ranks->local_rank = number_of(local_names);
+    ranks->local_size = number_of(local_size_names);
+}
+
+void tmk_identity_init(struct tmk_identity *id, const struct tmk_ranks *ranks)
+{
+    *id = (struct tmk_identity){.pid = (uint32_t)getpid(), .ranks = *ranks};
     if (gethostname(id->host, sizeof id->host - 1) < 0 || !id->host[0])
         strcpy(id->host, "host");
     for (char *c = id->host; *c; c++)
         if (*c == '/' || *c == '\n')
             *c = '_';
-    id->rank = number_of(rank_names);
-    id->world_size = number_of(world_names);
-    id->local_rank = number_of(local_names);
-    id->local_size = number_of(local_size_names);
     id->start_realtime_ns = tmk_clock_ns(CLOCK_REALTIME);
     make_trace_id(id);
 }
 
+/* YYYYMMDDThhmmss.mmm in UTC. By hand: gmtime_r() looks at the time zone, which takes locks, the
+ * environment and memory. */
 static void add_start(struct tmk_text *out, uint64_t realtime_ns)
 {
-    time_t seconds = (time_t)(realtime_ns / 1000000000u);
-    struct tm t;
-    gmtime_r(&seconds, &t);
-    tmk_text_padded(out, (uint64_t)t.tm_year + 1900, 4);
-    tmk_text_padded(out, (uint64_t)t.tm_mon + 1, 2);
-    tmk_text_padded(out, (uint64_t)t.tm_mday, 2);
+    uint64_t seconds = realtime_ns / 1000000000u;
+    uint64_t days = seconds / 86400 + 719468; /* since 1 March of the year 0 */
+    uint64_t era = days / 146097, day = days % 146097;
+    uint64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+    day -= 365 * year + year / 4 - year / 100;
+    uint64_t month = (5 * day + 2) / 153; /* from March */
+    tmk_text_padded(out, era * 400 + year + (month >= 10), 4);
+    tmk_text_padded(out, month < 10 ? month + 3 : month - 9, 2);
+    tmk_text_padded(out, day - (153 * month + 2) / 5 + 1, 2);
     tmk_text_char(out, 'T');
-    tmk_text_padded(out, (uint64_t)t.tm_hour, 2);
-    tmk_text_padded(out, (uint64_t)t.tm_min, 2);
-    tmk_text_padded(out, (uint64_t)t.tm_sec, 2);
+    tmk_text_padded(out, seconds / 3600 % 24, 2);
+    tmk_text_padded(out, seconds / 60 % 60, 2);
+    tmk_text_padded(out, seconds % 60, 2);
     tmk_text_char(out, '.');
     tmk_text_padded(out, realtime_ns / 1000000 % 1000, 3);
 }
@@ -91,10 +99,10 @@ void tmk_identity_trace_path(const struct tmk_identity *id, const char *folder,
                              struct tmk_text *out)
 {
     tmk_text_add(out, "%s/%s.r", folder, id->host);
-    if (id->rank < 0)
+    if (id->ranks.rank < 0)
         tmk_text_char(out, '-');
     else
-        tmk_text_u64(out, (uint64_t)id->rank);
+        tmk_text_u64(out, (uint64_t)id->ranks.rank);
     tmk_text_add(out, ".%u.", id->pid);
     add_start(out, id->start_realtime_ns);
     tmk_text_string(out, ".trace");
@@ -188,9 +196,9 @@ void tmk_identity_info(const struct tmk_identity *id, const struct tmk_identity_
     add_number(out, "pid", id->pid);
     add_number(out, "ppid", getppid());
     add_number(out, "uid", getuid());
-    add_number(out, "rank", id->rank);
-    add_number(out, "world_size", id->world_size);
-    add_number(out, "local_rank", id->local_rank);
+    add_number(out, "rank", id->ranks.rank);
+    add_number(out, "world_size", id->ranks.world_size);
+    add_number(out, "local_rank", id->ranks.local_rank);
     add_number(out, "start_realtime_ns", (int64_t)id->start_realtime_ns);
     add_number(out, "start_monotonic_ns", (int64_t)extra->start_monotonic_ns);
     add_text(out, "clock", tmk_clock_name());

@@ -12,18 +12,28 @@
 
 #include "base/text.h"
 
+/* Places among the processes of a job, -1: not known. Of RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK,
+ * PMI_RANK and their kin. */
+struct tmk_ranks {
+    int64_t rank;
+    int64_t world_size;
+    int64_t local_rank;
+    int64_t local_size; /* ranks on this node */
+};
+
+/* Read them from the environment: on a thread of the program, never on the helper thread, which
+ * does not know when the program changes its environment. */
+void tmk_ranks_read(struct tmk_ranks *ranks);
+
 struct tmk_identity {
     char host[64];
     uint32_t pid;
-    int64_t rank;       /* -1: none; of RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, PMI_RANK */
-    int64_t world_size; /* -1: not known */
-    int64_t local_rank;
-    int64_t local_size; /* ranks on this node, -1: not known */
+    struct tmk_ranks ranks;
     uint64_t start_realtime_ns;
     uint8_t trace_id[16];
 };
 
-void tmk_identity_init(struct tmk_identity *id);
+void tmk_identity_init(struct tmk_identity *id, const struct tmk_ranks *ranks);
 
 /* `FOLDER/HOST.rRANK.PID.START.trace` */
 void tmk_identity_trace_path(const struct tmk_identity *id, const char *folder,

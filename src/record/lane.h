@@ -9,7 +9,9 @@
  *     if (lane) { ... tmk_lane_put(lane, ...); tmk_lane_leave(lane); }
  *
  * Enter and leave are the guard against re-entry: a signal handler that interrupts us between them
- * and has events of its own finds the lane busy, and its event is counted as dropped. */
+ * and has events of its own finds the lane busy, and its event is counted as dropped. Busy is the
+ * address of the frame that entered: found busy by a frame that is not below it, the other one is
+ * gone (a handler jumped out of it with siglongjmp), and the lane is taken over. */
 #ifndef TMK_RECORD_LANE_H
 #define TMK_RECORD_LANE_H
 
@@ -24,7 +26,7 @@ struct tmk_lane {
     struct tmk_record *cursor;
     struct tmk_record *end;
     struct tmk_page *page;
-    uint32_t busy;
+    uintptr_t busy; /* frame that has entered, 0: none */
 };
 
 /* One pointer-sized reach: initial-exec, so no call to find it; small, so that it fits the space
@@ -41,11 +43,12 @@ void tmk_lane_count_drop(void);
 static inline struct tmk_lane *tmk_lane_enter(void)
 {
     struct tmk_lane *lane = &tmk_lane;
-    if (__builtin_expect(lane->busy != 0, 0)) {
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (__builtin_expect(lane->busy != 0, 0) && frame < lane->busy) {
         tmk_lane_count_drop();
         return NULL;
     }
-    lane->busy = 1;
+    lane->busy = frame;
     atomic_signal_fence(memory_order_seq_cst);
     uint32_t generation =
         atomic_load_explicit(&tmk_recorder.control->generation, memory_order_acquire);

@@ -68,27 +68,34 @@ static int make_ring_in(struct session *s, const char *folder, uint32_t n_pages)
                            NULL);
 }
 
-/* On tmpfs with room to spare, else a smaller one there, else beside the trace. Containers often
- * have 64 MiB of /dev/shm, which data loaders need too: never take more than a third of it. */
+/* On tmpfs with room to spare, else a smaller one there, else beside the trace, else in memory that
+ * does not outlive the process. Containers often have 64 MiB of /dev/shm, which data loaders need
+ * too: never take more than a third of it. */
 static int make_ring(struct session *s)
 {
     static const uint32_t sizes[] = {TMK_RING_PAGES, SMALL_RING_PAGES};
-    const char *folders[] = {getenv("TIDEMARK_RING_DIR"), getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
+    const char *folders[] = {tmk_recorder.ring_folders[0], tmk_recorder.ring_folders[1],
+                             "/dev/shm"};
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
         for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
             const char *folder = folders[i];
-            bool fits = folder && *folder == '/' && is_tmpfs(folder) &&
+            bool fits = *folder == '/' && is_tmpfs(folder) &&
                         free_bytes(folder) >= 3ull * sizes[k] * TMK_PAGE_BYTES;
             if (fits && make_ring_in(s, folder, sizes[k]) == 0)
                 return 0;
         }
     }
-    return make_ring_in(s, tmk_recorder.run_folder, TMK_RING_PAGES);
+    if (make_ring_in(s, tmk_recorder.run_folder, TMK_RING_PAGES) == 0)
+        return 0;
+    return tmk_ring_create(&tmk_recorder.ring, NULL, TMK_RING_PAGES, s->id.trace_id, s->trace_path,
+                           NULL);
 }
 
-/* mkdir -p, mode 0700 for what we make. */
-static int make_folder(char *path)
+/* mkdir -p, mode 0700 for what we make. Works on a copy: a fork may come at any moment. */
+static int make_folder(const char *folder)
 {
+    char path[sizeof tmk_recorder.run_folder];
+    strcpy(path, folder);
     for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
         *slash = '\0';
         int rc = mkdir(path, 0700);
@@ -105,8 +112,8 @@ static uint64_t bounded_size(const struct session *s)
 {
     uint64_t size = tmk_recorder.max_size_bytes ? tmk_recorder.max_size_bytes : default_max_size;
     uint64_t share = free_bytes(tmk_recorder.run_folder) / 10;
-    if (s->id.local_size > 1)
-        share /= (uint64_t)s->id.local_size;
+    if (s->id.ranks.local_size > 1)
+        share /= (uint64_t)s->id.ranks.local_size;
     if (size > share)
         size = share;
     return size < TMK_MAX_SIZE_LEAST ? TMK_MAX_SIZE_LEAST : size;
@@ -154,9 +161,11 @@ static void clean_up(struct session *s)
 
 static int open_session(struct session *s)
 {
+    tmk_drain_close(s->drain); /* of the parent that this process was forked from, if any */
+    tmk_packer_close(s->packer);
     *s = (struct session){.writer.fd = -1};
     struct tmk_clock_reading began = tmk_clock_read();
-    tmk_identity_init(&s->id);
+    tmk_identity_init(&s->id, &tmk_recorder.ranks);
     struct tmk_text path;
     tmk_text_init(&path, s->trace_path, sizeof s->trace_path);
     tmk_identity_trace_path(&s->id, tmk_recorder.run_folder, &path);

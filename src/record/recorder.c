@@ -56,6 +56,13 @@ static uint64_t number_of(const char *text)
     return value;
 }
 
+static void copy_folder(char *to, size_t size, const char *name)
+{
+    const char *folder = getenv(name);
+    if (folder && strlen(folder) < size)
+        strcpy(to, folder);
+}
+
 /* The environment is read here, before the program has threads that might change it. */
 __attribute__((constructor)) static void start(void)
 {
@@ -68,7 +75,11 @@ __attribute__((constructor)) static void start(void)
     struct tmk_control *control = make_control();
     if (!control)
         return;
-    tmk_recorder.wanted = true;
+    copy_folder(tmk_recorder.ring_folders[0], sizeof tmk_recorder.ring_folders[0],
+                "TIDEMARK_RING_DIR");
+    copy_folder(tmk_recorder.ring_folders[1], sizeof tmk_recorder.ring_folders[1],
+                "XDG_RUNTIME_DIR");
+    tmk_ranks_read(&tmk_recorder.ranks);
     tmk_recorder.control = control;
 }
 
@@ -145,12 +156,16 @@ bool tmk_recorder_arm(void)
     uint32_t idle = TMK_PHASE_IDLE;
     if (atomic_compare_exchange_strong(&c->phase, &idle, TMK_PHASE_ARMING)) {
         forget_parent();
+        if (tmk_recorder.ranks.rank < 0) /* a spawned rank may have been told after its start */
+            tmk_ranks_read(&tmk_recorder.ranks);
         if (!start_packer())
             set_and_wake(&c->phase, TMK_PHASE_OFF);
     }
-    /* Every thread that comes meanwhile waits these few milliseconds: no event is lost. */
-    if (!wait_while(&c->phase, TMK_PHASE_ARMING, arm_limit_ns))
-        return false;
+    /* Every thread that comes meanwhile waits these few milliseconds: no event is lost. Where they
+     * become seconds (a disk that hangs), nobody waits any more, and events count as dropped until
+     * it is there. */
+    if (!atomic_load(&c->slow_arming) && !wait_while(&c->phase, TMK_PHASE_ARMING, arm_limit_ns))
+        atomic_store(&c->slow_arming, 1);
     return atomic_load(&c->phase) == TMK_PHASE_ARMED;
 }
 

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/identity.h"
 #include "trace/ring.h"
 
 /* What a fork must reset, in a page that the kernel zeroes in every child (MADV_WIPEONFORK),
@@ -25,6 +26,7 @@ struct tmk_control {
     _Atomic uint32_t stop;          /* asks the packer thread to finish */
     _Atomic uint32_t n_early_drops; /* events that came while arming and could not wait */
     _Atomic uint32_t finished;      /* it has */
+    _Atomic uint32_t slow_arming;   /* arming has taken too long to wait for */
 };
 
 enum tmk_phase { TMK_PHASE_IDLE = 0, TMK_PHASE_ARMING, TMK_PHASE_ARMED, TMK_PHASE_OFF };
@@ -33,9 +35,10 @@ struct tmk_recorder {
     struct tmk_control *control;
     struct tmk_ring ring; /* good while armed; stays mapped afterwards, a thread may still write */
     bool counter;         /* tmk_clock_has_counter() */
-    bool wanted;          /* the environment asks for recording */
     uint32_t generation;  /* of the last arming, this process's or an ancestor's */
     char run_folder[3072];
+    char ring_folders[2][256]; /* where the ring may go before /dev/shm; "" for none */
+    struct tmk_ranks ranks;
     uint64_t max_size_bytes; /* as asked for, 0: default */
 };
 

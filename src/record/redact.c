@@ -15,7 +15,7 @@
 
 static const char *const secret_words[] = {
     "token", "key",        "apikey",     "secret",      "password", "passwd",
-    "pwd",   "passphrase", "credential", "credentials", "auth",
+    "pwd",   "passphrase", "credential", "credentials", "auth",     "authorization",
 };
 
 static bool is_secret_word(const char *word, size_t n)
@@ -72,17 +72,48 @@ static bool add_argument(struct tmk_text *out, const char *argument)
     return secret && argument[0] == '-' && !argument[name];
 }
 
+/* One argument: its words one by one, since a whole command may stand in it (`sh -c "..."`). True
+ * when it ends in the name of a secret, whose value is the next argument. */
+static bool add_words(struct tmk_text *out, const char *argument)
+{
+    char word[1024];
+    bool hide = false;
+    while (*argument) {
+        size_t gap = strspn(argument, " \t\n");
+        tmk_text_bytes(out, argument, gap);
+        argument += gap;
+        size_t n = strcspn(argument, " \t\n");
+        size_t kept = n < sizeof word ? n : sizeof word - 1;
+        memcpy(word, argument, kept);
+        word[kept] = '\0';
+        if (n > 0 && strchr("=:", argument[n - 1]) && is_secret_name(word, kept)) {
+            tmk_text_bytes(out, argument,
+                           n); /* "Authorization: Bearer ...": hide all that follows */
+            tmk_text_string(out, "***");
+            return false;
+        }
+        if (hide && n > 0) {
+            tmk_text_string(out, "***");
+            hide = false;
+        } else if (n > 0) {
+            hide = add_argument(out, word);
+            if (n > kept) /* no telling what the rest is */
+                tmk_text_string(out, "…");
+        }
+        argument += n;
+    }
+    return hide;
+}
+
 void tmk_redact_command(const char *arguments, size_t n, struct tmk_text *out)
 {
     bool hide = false;
     for (size_t at = 0; at < n; at += strnlen(arguments + at, n - at) + 1) {
         if (at > 0)
             tmk_text_char(out, ' ');
-        if (hide && arguments[at] != '-') {
+        bool is_option = strncmp(arguments + at, "--", 2) == 0;
+        if (hide && !is_option)
             tmk_text_string(out, "***");
-            hide = false;
-            continue;
-        }
-        hide = add_argument(out, arguments + at);
+        hide = hide && !is_option ? false : add_words(out, arguments + at);
     }
 }

@@ -81,7 +81,7 @@ static bool take_bound(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index
     int column = info->aConstraint[i].iColumn;
     if ((plan->bounded_by >= 0 && plan->bounded_by != column) || !is_in_order(s, column))
         return false;
-    plan->bounded_by = (int8_t)column;
+    plan->bounded_by = column;
     take(plan, info, i, op, column, true);
     return true;
 }
@@ -207,7 +207,7 @@ static bool try_split(struct tmk_store *s, struct tmk_plan *plan, const struct t
         return false;
     plan->backwards = has_rest && t->falling[split];
     if (is_merged) {
-        plan->merge_by = (int8_t)t->columns[split];
+        plan->merge_by = t->columns[split];
         plan->wanted |= UINT64_C(1) << t->columns[split];
     }
     return true;
@@ -245,9 +245,7 @@ static char *describe(const struct tmk_plan *plan)
 
 int tmk_plan_make(struct tmk_store *store, sqlite3_index_info *info, struct tmk_plan *ret_plan)
 {
-    struct tmk_plan plan;
-    memset(&plan, 0, sizeof plan); /* plans are compared byte by byte */
-    plan.bounded_by = plan.merge_by = -1;
+    struct tmk_plan plan = {.bounded_by = -1, .merge_by = -1};
     plan.wanted = info->colUsed & ((UINT64_C(1) << store->def->doc.n_columns) - 1);
     double n_all = guess_rows(store), n_rows = n_all;
     int rc = take_constraints(store, &plan, info, &n_rows);
@@ -260,6 +258,21 @@ int tmk_plan_make(struct tmk_store *store, sqlite3_index_info *info, struct tmk_
     info->estimatedCost = n_rows + (plan.n_keys ? n_all / 2 : 0);
     *ret_plan = plan;
     return SQLITE_OK;
+}
+
+bool tmk_plan_same(const struct tmk_plan *a, const struct tmk_plan *b)
+{
+    if (a->wanted != b->wanted || a->bounded_by != b->bounded_by || a->merge_by != b->merge_by ||
+        a->backwards != b->backwards || a->by_row != b->by_row || a->n_keys != b->n_keys ||
+        a->n_filters != b->n_filters)
+        return false;
+    for (uint32_t i = 0; i < a->n_keys; i++)
+        if (a->keys[i] != b->keys[i] || a->falling[i] != b->falling[i])
+            return false;
+    for (uint32_t i = 0; i < a->n_filters; i++)
+        if (a->filters[i].op != b->filters[i].op || a->filters[i].column != b->filters[i].column)
+            return false;
+    return true;
 }
 
 /* ---- comparing ---- */

@@ -31,17 +31,19 @@ struct tmk_filter { /* the n-th takes the n-th value */
 };
 
 struct tmk_plan {
-    uint64_t wanted;   /* columns */
-    int8_t bounded_by; /* column in order that filters bound; -1: none */
-    int8_t merge_by;   /* column in order to merge the processes by; -1: one after the other */
-    bool backwards;    /* natural order from its end, also inside bins */
-    bool by_row;       /* rows of bins are asked for their rowid */
-    uint8_t n_keys;    /* 0: natural order */
+    uint64_t wanted; /* columns */
+    int bounded_by;  /* column in order that filters bound; -1: none */
+    int merge_by;    /* column in order to merge the processes by; -1: one after the other */
+    bool backwards;  /* natural order from its end, also inside bins */
+    bool by_row;     /* rows of bins are asked for their rowid */
+    uint8_t n_keys;  /* 0: natural order */
     uint8_t keys[TMK_MAX_KEYS];
     bool falling[TMK_MAX_KEYS]; /* bins of larger keys first */
     uint8_t n_filters;
     struct tmk_filter filters[TMK_MAX_FILTERS];
 };
+
+bool tmk_plan_same(const struct tmk_plan *a, const struct tmk_plan *b);
 
 /* Fill *ret_plan and what `info` is to be told, but for idxNum. SQLITE_CONSTRAINT when an argument
  * of a table-valued function cannot be had this way. */

@@ -190,6 +190,14 @@ static int next_block(struct tmk_scan *s, struct tmk_error *err)
     return 0;
 }
 
+/* Put bins in front, in place of those at `i`. */
+static void put_first(struct tmk_table_data *t, uint32_t i, struct tmk_bins *b)
+{
+    for (; i > 0; i--)
+        t->bins[i] = t->bins[i - 1];
+    t->bins[0] = b;
+}
+
 /* Bins that fit, moved to the front; NULL when there are none. */
 static struct tmk_bins *find_bins(struct tmk_table_data *t, const struct tmk_plan *plan,
                                   const struct tmk_bounds *bounds)
@@ -198,8 +206,8 @@ static struct tmk_bins *find_bins(struct tmk_table_data *t, const struct tmk_pla
         struct tmk_bins *b = t->bins[i];
         if (!b || !tmk_bins_fit(b, plan, bounds))
             continue;
-        memmove(&t->bins[1], &t->bins[0], i * sizeof t->bins[0]);
-        return t->bins[0] = b;
+        put_first(t, i, b);
+        return b;
     }
     return NULL;
 }
@@ -214,8 +222,7 @@ static bool keep_bins(struct tmk_table_data *t, struct tmk_bins *b)
     if (i == 0)
         return false;
     tmk_bins_close(t->bins[i - 1]);
-    memmove(&t->bins[1], &t->bins[0], (i - 1) * sizeof t->bins[0]);
-    t->bins[0] = b;
+    put_first(t, i - 1, b);
     uint64_t n_bytes = b->slabs.n_bytes;
     for (i = 1; i < TMK_KEPT_BINS; i++) {
         if (!t->bins[i])
@@ -229,16 +236,17 @@ static bool keep_bins(struct tmk_table_data *t, struct tmk_bins *b)
 
 static int begin_bins(struct tmk_scan *s, sqlite3_value **values, struct tmk_error *err)
 {
-    s->bins = find_bins(s->table, s->plan, &s->bounds);
-    if (!s->bins) {
-        int rc = tmk_bins_open(&s->table->store, s->plan, &s->bounds, &s->bins, err);
-        if (rc < 0)
+    struct tmk_bins *b = find_bins(s->table, s->plan, &s->bounds);
+    if (!b) {
+        int rc = tmk_bins_open(&s->table->store, s->plan, &s->bounds, &b, err);
+        if (rc < 0 || !b)
             return rc;
-        s->own_bins = !keep_bins(s->table, s->bins);
+        s->own_bins = !keep_bins(s->table, b);
     }
-    s->bins->n_pins++;
+    b->n_pins++;
+    s->bins = b;
     s->next = next_block;
-    if (tmk_bins_select(s->bins, s->plan, values, &s->order, &s->n_order) < 0)
+    if (tmk_bins_select(b, s->plan, values, &s->order, &s->n_order) < 0)
         return tmk_fail(err, TMK_ENOMEM, "out of memory");
     return 0;
 }
@@ -272,14 +280,20 @@ int tmk_scan_begin(struct tmk_scan *s, struct tmk_table_data *table, const struc
     return rc < 0 ? rc : s->next(s, err);
 }
 
+static void end_merge(struct tmk_scan *s, struct tmk_store *store)
+{
+    for (uint32_t i = 0; s->merged && i < store->n_sources; i++)
+        if (s->merged[i].segment)
+            tmk_store_unpin(store, s->merged[i].segment);
+    free(s->merged);
+}
+
 void tmk_scan_end(struct tmk_scan *s)
 {
-    if (s->table)
+    if (s->table) {
         let_go(s);
-    for (uint32_t i = 0; s->merged && i < s->table->store.n_sources; i++)
-        if (s->merged[i].segment)
-            tmk_store_unpin(&s->table->store, s->merged[i].segment);
-    free(s->merged);
+        end_merge(s, &s->table->store);
+    }
     free(s->order);
     if (s->bins)
         s->bins->n_pins--;

@@ -8,8 +8,6 @@
 #include "kit/grow.h"
 #include "sql/spread.h"
 
-/* ---- sections ---- */
-
 static int spread_numbers(struct tmk_view in, uint64_t max, struct tmk_skim_numbers *ret)
 {
     uint32_t *more = tmk_grow(ret->values, max + 1, &ret->room, sizeof *more);
@@ -53,24 +51,6 @@ static int spread_heads(struct tmk_skim *k, const struct tmk_cursor *c, bool wan
     return 0;
 }
 
-static int spread_sections(struct tmk_skim *k, const struct tmk_cursor *c,
-                           const struct tmk_skim_wish *wish)
-{
-    uint64_t n = c->n_left;
-    int rc = spread_heads(k, c, wish->times);
-    if (rc == 0)
-        rc = spread_numbers(c->data[TMK_KIND_PUSH], n, &k->data[TMK_KIND_PUSH]);
-    if (rc == 0)
-        rc = spread_numbers(c->data[TMK_KIND_POP], n, &k->data[TMK_KIND_POP]);
-    if (rc == 0 && wish->bytes)
-        rc = spread_numbers(c->data[TMK_KIND_ALLOC], 2 * n, &k->data[TMK_KIND_ALLOC]);
-    if (rc == 0 && wish->bytes)
-        rc = spread_numbers(c->data[TMK_KIND_FREE], n, &k->data[TMK_KIND_FREE]);
-    return rc;
-}
-
-/* ---- blocks ---- */
-
 static int hold_blocks(struct tmk_skim *k, const struct tmk_cursor *c, uint16_t device)
 {
     uint64_t *held = tmk_grow(k->held, (uint64_t)c->n_addresses + 1, &k->held_room, sizeof *held);
@@ -84,119 +64,21 @@ static int hold_blocks(struct tmk_skim *k, const struct tmk_cursor *c, uint16_t 
     return 0;
 }
 
-static int make_room(struct tmk_skim *k)
+int tmk_skim_chunk(struct tmk_skim *k, const struct tmk_cursor *c, bool want_times,
+                   bool want_blocks, uint16_t device)
 {
-    uint64_t n = k->n_events;
-    struct tmk_skim_mark *marks = tmk_grow(k->marks, n + 1, &k->mark_room, sizeof *marks);
-    if (!marks)
-        return TMK_ENOMEM;
-    k->marks = marks;
-    k->n_marks = 0;
-    return 0;
-}
-
-struct sums {
-    uint64_t allocated_bytes, max_bytes;
-};
-
-/* Block events up to the next mark: from event `i` on, the number of the event that is none. Stops
- * early, at an event it does not understand, when bytes are damaged. */
-struct block_reader {
-    const struct tmk_cursor *c;
-    uint64_t *held;
-    const uint32_t *alloc, *alloc_end, *free, *free_end;
-    uint16_t device;
-};
-
-static inline bool free_block(struct block_reader *b, struct sums *s)
-{
-    if (b->free == b->free_end || *b->free >= b->c->n_addresses)
-        return false;
-    uint64_t old = b->held[*b->free];
-    b->held[*b->free++] = 0;
-    s->allocated_bytes -= old < s->allocated_bytes ? old : s->allocated_bytes;
-    return true;
-}
-
-static inline bool alloc_block(struct block_reader *b, struct sums *s)
-{
-    if (b->alloc_end - b->alloc < 2 || b->alloc[0] >= b->c->n_addresses ||
-        b->alloc[1] >= b->c->n_shapes)
-        return false;
-    uint32_t slot = b->alloc[0];
-    uint64_t old = b->held[slot];
-    uint64_t size = b->c->shapes[b->alloc[1]].size_bytes;
-    b->alloc += 2;
-    if (b->c->addresses[slot].device != b->device)
-        size = 0;
-    b->held[slot] = size;
-    s->allocated_bytes -= old < s->allocated_bytes ? old : s->allocated_bytes;
-    s->allocated_bytes += size;
-    if (s->allocated_bytes > s->max_bytes)
-        s->max_bytes = s->allocated_bytes;
-    return true;
-}
-
-/* ---- marks ---- */
-
-static void mark_events(struct tmk_skim *k, const struct tmk_cursor *c,
-                        const struct tmk_skim_wish *wish)
-{
-    const struct tmk_skim_numbers *d = k->data;
-    const uint32_t *push = d[TMK_KIND_PUSH].values, *push_end = push + d[TMK_KIND_PUSH].n;
-    const uint32_t *pop = d[TMK_KIND_POP].values, *pop_end = pop + d[TMK_KIND_POP].n;
-    struct block_reader blocks = {.c = c, .held = k->held, .device = wish->device};
-    struct sums sums = {wish->allocated_bytes, wish->max_bytes};
-    if (wish->bytes) {
-        blocks.alloc = d[TMK_KIND_ALLOC].values;
-        blocks.alloc_end = blocks.alloc + d[TMK_KIND_ALLOC].n;
-        blocks.free = d[TMK_KIND_FREE].values;
-        blocks.free_end = blocks.free + d[TMK_KIND_FREE].n;
-    }
-    struct tmk_skim_mark *mark = k->marks;
-    uint64_t i = 0;
-    for (; i < k->n_events; i++) {
-        uint8_t kind = k->kinds[i];
-        uint32_t value = 0;
-        if (kind == TMK_KIND_ALLOC) {
-            if (wish->bytes && !alloc_block(&blocks, &sums))
-                break;
-            continue;
-        }
-        if (kind == TMK_KIND_FREE) {
-            if (wish->bytes && !free_block(&blocks, &sums))
-                break;
-            continue;
-        }
-        if (kind == TMK_KIND_PUSH ? push == push_end : kind == TMK_KIND_POP && pop == pop_end)
-            break;
-        if (kind == TMK_KIND_PUSH)
-            value = *push++;
-        else if (kind == TMK_KIND_POP)
-            value = *pop++;
-        else if (kind != TMK_KIND_STEP)
-            continue;
-        *mark++ = (struct tmk_skim_mark){.allocated_bytes = sums.allocated_bytes,
-                                         .max_bytes = sums.max_bytes,
-                                         .time_ns = wish->times ? k->times[i] : 0,
-                                         .event = (uint32_t)i,
-                                         .value = value,
-                                         .kind = kind};
-    }
-    k->n_events = i;
-    k->n_marks = (uint64_t)(mark - k->marks);
-}
-
-int tmk_skim_chunk(struct tmk_skim *k, const struct tmk_cursor *c, const struct tmk_skim_wish *wish)
-{
-    int rc = spread_sections(k, c, wish);
-    if (rc == 0 && wish->bytes)
-        rc = hold_blocks(k, c, wish->device);
+    uint64_t n = c->n_left;
+    int rc = spread_heads(k, c, want_times);
     if (rc == 0)
-        rc = make_room(k);
+        rc = spread_numbers(c->data[TMK_KIND_PUSH], n, &k->data[TMK_KIND_PUSH]);
     if (rc == 0)
-        mark_events(k, c, wish);
-    return rc;
+        rc = spread_numbers(c->data[TMK_KIND_POP], n, &k->data[TMK_KIND_POP]);
+    if (rc < 0 || !want_blocks)
+        return rc;
+    rc = spread_numbers(c->data[TMK_KIND_ALLOC], 2 * n, &k->data[TMK_KIND_ALLOC]);
+    if (rc == 0)
+        rc = spread_numbers(c->data[TMK_KIND_FREE], n, &k->data[TMK_KIND_FREE]);
+    return rc < 0 ? rc : hold_blocks(k, c, device);
 }
 
 void tmk_skim_fini(struct tmk_skim *k)
@@ -206,6 +88,5 @@ void tmk_skim_fini(struct tmk_skim *k)
     free(k->kinds);
     free(k->times);
     free(k->held);
-    free(k->marks);
     *k = (struct tmk_skim){0};
 }

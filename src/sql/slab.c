@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { FIRST_BYTES = 1 << 16, HUGE_BYTES = 2 << 20, SLAB_BYTES = 4 << 20 };
+enum { FIRST_BYTES = 1 << 16, SLAB_BYTES = 4 << 20, PAGE_BYTES = 4096 };
 
 struct tmk_slab {
     struct tmk_slab *older, *newer;
@@ -18,17 +18,29 @@ struct piece { /* stands before each */
     uint64_t n_bytes;
 };
 
+static struct tmk_slab *make_slab(size_t size)
+{
+    struct tmk_slab *slab = size >= SLAB_BYTES ? aligned_alloc(PAGE_BYTES, size) : malloc(size);
+#ifdef MADV_POPULATE_WRITE
+    if (slab && size >= SLAB_BYTES)
+        (void)madvise(slab, size, MADV_POPULATE_WRITE); /* or not: it is only slower */
+#endif
+    return slab;
+}
+
 static struct tmk_slab *add_slab(struct tmk_slabs *s, size_t n)
 {
-    size_t size = s->newest ? SLAB_BYTES : FIRST_BYTES;
+    size_t size = s->newest || s->spare ? SLAB_BYTES : FIRST_BYTES;
     n += sizeof(struct tmk_slab);
     if (size < n)
-        size = (n + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
-    struct tmk_slab *slab = size >= HUGE_BYTES ? aligned_alloc(HUGE_BYTES, size) : malloc(size);
-    if (!slab)
+        size = (n + SLAB_BYTES - 1) / SLAB_BYTES * SLAB_BYTES;
+    struct tmk_slab *slab = s->spare;
+    if (slab && slab->size >= n) {
+        size = slab->size;
+        s->spare = NULL;
+    } else if (!(slab = make_slab(size))) {
         return NULL;
-    if (size >= HUGE_BYTES)
-        (void)madvise(slab, size, MADV_HUGEPAGE); /* or not: it is only slower */
+    }
     *slab = (struct tmk_slab){.older = s->newest, .used = sizeof *slab, .size = size};
     if (s->newest)
         s->newest->newer = slab;
@@ -53,11 +65,11 @@ void *tmk_slabs_take(struct tmk_slabs *s, size_t n)
     return piece + 1;
 }
 
-void tmk_slabs_drop(struct tmk_slabs *s, void *at)
+void tmk_slabs_drop(struct tmk_slabs *s, void *piece)
 {
-    struct piece *piece = (struct piece *)at - 1;
-    struct tmk_slab *slab = piece->slab;
-    s->n_bytes -= piece->n_bytes;
+    const struct piece *head = (const struct piece *)piece - 1;
+    struct tmk_slab *slab = head->slab;
+    s->n_bytes -= head->n_bytes;
     if (--slab->n_pieces > 0)
         return;
     if (slab->newer)
@@ -66,7 +78,12 @@ void tmk_slabs_drop(struct tmk_slabs *s, void *at)
         s->newest = slab->older;
     if (slab->older)
         slab->older->newer = slab->newer;
-    free(slab);
+    if (s->spare && s->spare->size >= slab->size) {
+        free(slab);
+        return;
+    }
+    free(s->spare);
+    s->spare = slab;
 }
 
 void tmk_slabs_fini(struct tmk_slabs *s)
@@ -76,5 +93,6 @@ void tmk_slabs_fini(struct tmk_slabs *s)
         free(s->newest);
         s->newest = older;
     }
-    s->n_bytes = 0;
+    free(s->spare);
+    *s = (struct tmk_slabs){0};
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/slab.h - memory for columns: many pieces of some kilobytes, often hundreds of megabytes.
  *
- * Cut from large blocks that ask for huge pages: a page fault for 2 MiB instead of for 4 KiB saves
- * a tenth of a query over millions of rows. A block goes back when its last piece has gone. */
+ * Cut from blocks of megabytes that are asked for all at once: page by page, as they are touched,
+ * costs twice as much. (Huge pages would cost less still where the machine has them at hand, but
+ * several times as much where it has to find them first.) A block whose last piece has gone is kept
+ * for the next, one of them; so a table that is streamed through uses the same memory again. */
 #ifndef TMK_SQL_SLAB_H
 #define TMK_SQL_SLAB_H
 
@@ -12,7 +14,7 @@
 struct tmk_slab;
 
 struct tmk_slabs {
-    struct tmk_slab *newest;
+    struct tmk_slab *newest, *spare;
     uint64_t n_bytes; /* of all pieces that are out */
 };
 

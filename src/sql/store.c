@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define LIMIT_BYTES (UINT64_C(512) << 20)
+#define CHUNK_LIMIT_BYTES (UINT64_C(32) << 20)
 
 struct tmk_segment_block {
     struct tmk_segment_block *next;
@@ -27,7 +28,8 @@ int tmk_store_init(struct tmk_store *s, const struct tmk_vtab_def *def, struct t
                             .sources = sources,
                             .n_sources = n_sources,
                             .pool = pool,
-                            .limit_bytes = LIMIT_BYTES};
+                            .limit_bytes =
+                                def->scope == TMK_SCOPE_CHUNK ? CHUNK_LIMIT_BYTES : LIMIT_BYTES};
     memcpy(s->args, args ? args : def->arg_defaults, sizeof s->args);
     tmk_rows_init(&s->scratch, def->specs, (uint32_t)def->doc.n_columns);
     uint32_t n = 0;
@@ -52,6 +54,40 @@ static void forget(struct tmk_store *s, struct tmk_segment *segment)
     free(segment->columns);
     segment->columns = NULL;
     segment->held = segment->constants = 0;
+}
+
+/* ---- which to forget ---- */
+
+static void take_off_list(struct tmk_store *s, struct tmk_segment *segment)
+{
+    if (segment->before)
+        segment->before->after = segment->after;
+    else
+        s->left_first = segment->after;
+    if (segment->after)
+        segment->after->before = segment->before;
+    else
+        s->left_last = segment->before;
+    segment->before = segment->after = NULL;
+}
+
+static void put_on_list(struct tmk_store *s, struct tmk_segment *segment)
+{
+    segment->before = s->left_last;
+    if (s->left_last)
+        s->left_last->after = segment;
+    else
+        s->left_first = segment;
+    s->left_last = segment;
+}
+
+static void keep_to_limit(struct tmk_store *s)
+{
+    while (s->left_first && s->slabs.n_bytes > s->limit_bytes) {
+        struct tmk_segment *oldest = s->left_first;
+        take_off_list(s, oldest);
+        forget(s, oldest);
+    }
 }
 
 void tmk_store_fini(struct tmk_store *s)
@@ -131,21 +167,23 @@ int tmk_store_pin(struct tmk_store *s, struct tmk_segment *segment, uint64_t wan
                   struct tmk_error *err)
 {
     uint64_t missing = wanted & ~segment->held;
-    if (missing || !segment->counted) {
-        int rc = fill(s, segment, missing, err);
-        if (rc < 0)
-            return rc;
-        if (missing && keep(s, segment) < 0)
-            return tmk_fail(err, TMK_ENOMEM, "out of memory");
-    }
+    if (segment->held && segment->n_pins == 0)
+        take_off_list(s, segment);
     segment->n_pins++;
-    return 0;
+    int rc = missing || !segment->counted ? fill(s, segment, missing, err) : 0;
+    if (rc == 0 && missing && keep(s, segment) < 0)
+        rc = tmk_fail(err, TMK_ENOMEM, "out of memory");
+    if (rc < 0)
+        tmk_store_unpin(s, segment);
+    return rc;
 }
 
 void tmk_store_unpin(struct tmk_store *s, struct tmk_segment *segment)
 {
-    if (--segment->n_pins == 0 && s->slabs.n_bytes > s->limit_bytes)
-        forget(s, segment);
+    if (--segment->n_pins > 0 || !segment->held)
+        return;
+    put_on_list(s, segment);
+    keep_to_limit(s);
 }
 
 static struct tmk_cell cell_of(const void *data, bool constant)

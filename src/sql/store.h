@@ -3,8 +3,9 @@
  *
  * A segment is what one fill() makes: the rows of a process or of a chunk. It knows the bounds of
  * its steps and times from the chunk's header, before it is decoded. Columns are added as queries
- * ask for them. When more than a limit is held, a segment that no cursor stands on is forgotten as
- * soon as it is left, and decoded again by the next query. */
+ * ask for them. When more than a limit is held, the segments that were left the longest time ago
+ * are forgotten, and decoded again when they are asked for. Chunks have a low limit: to decode them
+ * costs little more than to find memory for them. What takes a replay is kept. */
 #ifndef TMK_SQL_STORE_H
 #define TMK_SQL_STORE_H
 
@@ -23,10 +24,11 @@ struct tmk_segment {
     uint32_t n_pins;
     bool counted; /* n_rows is known */
     uint64_t n_rows;
-    uint64_t held;                    /* columns */
-    uint64_t constants;               /* those of them that have one value */
-    void **columns;                   /* by column; NULL before the first is held */
-    struct tmk_segment_block *blocks; /* of columns */
+    uint64_t held;                      /* columns */
+    uint64_t constants;                 /* those of them that have one value */
+    void **columns;                     /* by column; NULL before the first is held */
+    struct tmk_segment_block *blocks;   /* of columns */
+    struct tmk_segment *before, *after; /* in the list of those held and not pinned */
 };
 
 struct tmk_store {
@@ -37,7 +39,8 @@ struct tmk_store {
     int64_t args[TMK_MAX_ARGS];
     struct tmk_segment *segments; /* by source, then chunk */
     uint32_t n_segments;
-    struct tmk_slabs slabs; /* of all segments */
+    struct tmk_segment *left_first, *left_last; /* held and not pinned; left first, left last */
+    struct tmk_slabs slabs;                     /* of all segments */
     uint64_t limit_bytes;
     struct tmk_rows scratch;
     struct tmk_walk walk;

@@ -102,10 +102,11 @@ static const struct tmk_walk_range *range_of(const struct tmk_walk *w)
 static void set_range(const struct maker *m, uint64_t row)
 {
     const struct tmk_walk *w = m->f->walk;
-    uint32_t closed = w->n_closed ? w->closed->name : 0;
+    const struct tmk_walk_range *closed = w->n_closed ? w->closed : NULL;
+    uint32_t name = w->event.kind == TMK_KIND_PUSH ? w->event.name : closed ? closed->name : 0;
     if (w->event.range_kind < N_RANGES)
         tmk_rows_text(m->f->rows, COL_range, row, m->ranges[w->event.range_kind]);
-    set_string(m->f, COL_name, row, w->event.kind == TMK_KIND_PUSH ? w->event.name : closed);
+    set_string(m->f, COL_name, row, name);
 }
 
 static void set_by_kind(const struct maker *m, uint64_t row)

@@ -4,6 +4,7 @@
  *     SELECT rank, host, pid, state FROM processes ORDER BY rank;
  *     SELECT sum(events), sum(dropped), sum(given_up) FROM processes;
  *     SELECT pid, reason FROM processes WHERE state = 'stopped'; */
+#include "passes/quality.h"
 #include "sql/schema.h"
 
 #define COLUMNS(X)                                                                                 \
@@ -39,17 +40,7 @@ static const char *state_name(uint32_t state)
 
 static const char *reason_text(const struct tmk_status *s)
 {
-    if (s->state != TMK_STATE_STOPPED)
-        return NULL;
-    switch (s->reason) {
-#define X(name, value, text)                                                                       \
-    case name:                                                                                     \
-        return text;
-        TMK_STOPS(X)
-#undef X
-    default:
-        return NULL;
-    }
+    return s->state == TMK_STATE_STOPPED ? tmk_stop_text((enum tmk_stop)s->reason) : NULL;
 }
 
 static void set_text(struct tmk_fill *f, uint32_t column, uint64_t row, const char *text)

@@ -10,7 +10,7 @@
  *     SELECT module, sum(duration) FROM python.torch_trace WHERE stage = 'post forward' GROUP BY 1;
  *     SELECT module, max(allocated_delta) FROM python.torch_trace GROUP BY module; */
 #include "sql/schema.h"
-#include "tidemark/tidemark.h"
+#include "sql/walk_modules.h"
 
 #define COLUMNS(X)                                                                                 \
     X(step, INT, TMK_BY_STEP, "training step; NULL before the first")                              \
@@ -48,6 +48,7 @@ struct maker {
     int64_t *step, *allocated, *max_allocated, *time_offset, *duration, *local_step;
     int64_t *allocated_delta, *max_allocated_delta;
     uint32_t *seq, *module, *stage;
+    bool compares; /* post with pre */
 };
 
 static void set_constants(struct tmk_rows *rows, const struct tmk_process *p)
@@ -78,55 +79,26 @@ static void init_maker(struct maker *m, struct tmk_fill *f)
         .allocated_delta = rows->columns[COL_allocated_delta],
         .max_allocated_delta = rows->columns[COL_max_allocated_delta],
     };
+    m->compares = m->duration || m->allocated_delta || m->max_allocated_delta;
     for (int s = TMK_STAGE_FORWARD; s <= TMK_STAGE_OPTIMIZER; s++)
         for (int post = 0; post < 2; post++)
             m->stages[s][post] = tmk_textpool_put(f->pool, stage_texts[s][post]);
 }
 
-/* What pre and post rows have in common. `seq` counts the event itself already. */
-static inline uint64_t add_row(const struct maker *m, const struct tmk_walk_range *range, int post)
+static inline int64_t bytes_or_null(const struct maker *m, uint64_t n_bytes)
 {
-    const struct tmk_walk *w = m->walk;
-    const struct tmk_walk_device *d = &w->devices[w->main_device];
-    uint64_t i = m->rows->n++;
-    if (m->step)
-        m->step[i] = w->step;
-    if (m->seq)
-        m->seq[i] = (uint32_t)(w->n_step_module_events - 1);
-    if (m->module)
-        m->module[i] = tmk_source_text(m->source, range->name);
-    if (m->stage)
-        m->stage[i] = m->stages[range->stage][post];
-    if (m->allocated)
-        m->allocated[i] = m->source->has_device ? tmk_int_of(d->allocated_bytes) : TMK_NULL_INT;
-    if (m->max_allocated)
-        m->max_allocated[i] = m->source->has_device ? tmk_int_of(d->max_bytes) : TMK_NULL_INT;
-    if (m->time_offset)
-        m->time_offset[i] =
-            w->step == TMK_NO_STEP ? TMK_NULL_INT : tmk_int_of(w->event.time_ns - w->step_start_ns);
-    if (m->local_step)
-        m->local_step[i] = w->step == TMK_NO_STEP ? TMK_NULL_INT : w->local_step;
-    return i;
+    return m->source->has_device ? tmk_int_of(n_bytes) : TMK_NULL_INT;
 }
 
-static void add_pre(const struct maker *m, const struct tmk_walk_range *range)
-{
-    uint64_t i = add_row(m, range, 0);
-    if (m->duration)
-        m->duration[i] = TMK_NULL_INT;
-    if (m->allocated_delta)
-        m->allocated_delta[i] = TMK_NULL_INT;
-    if (m->max_allocated_delta)
-        m->max_allocated_delta[i] = TMK_NULL_INT;
-}
-
-static void add_post(const struct maker *m, const struct tmk_walk_range *range)
+/* What only a post row knows. */
+static void compare_with_pre(const struct maker *m, uint64_t i, const struct tmk_walk_range *range,
+                             bool is_post)
 {
     const struct tmk_walk_device *d = &m->walk->devices[m->walk->main_device];
-    bool known = range->seen && m->source->has_device;
-    uint64_t i = add_row(m, range, 1);
+    bool known = is_post && range->seen && m->source->has_device;
     if (m->duration)
-        m->duration[i] = tmk_int_of(m->walk->event.time_ns - range->start_ns);
+        m->duration[i] =
+            is_post ? tmk_int_of(m->walk->event.time_ns - range->start_ns) : TMK_NULL_INT;
     if (m->allocated_delta)
         m->allocated_delta[i] =
             known ? (int64_t)(d->allocated_bytes - range->allocated_bytes) : TMK_NULL_INT;
@@ -135,18 +107,35 @@ static void add_post(const struct maker *m, const struct tmk_walk_range *range)
             known ? (int64_t)(d->max_bytes - range->max_bytes) : TMK_NULL_INT;
 }
 
-static inline void visit(const struct maker *m)
+/* The event of the walk is already counted in n_step_module_events. */
+static void add_row(void *arg, const struct tmk_walk *w, const struct tmk_walk_range *range,
+                    bool is_post)
 {
-    const struct tmk_walk *w = m->walk;
-    const struct tmk_event *ev = &w->event;
-    if (ev->kind == TMK_KIND_PUSH && ev->range_kind == TIDEMARK_MODULE) {
-        const struct tmk_walk_range *top = tmk_walk_top(w);
-        if (top && top->stage != TMK_STAGE_OTHER)
-            add_pre(m, top);
-    } else if (w->n_closed && ev->range_kind == TIDEMARK_MODULE) {
-        if (w->closed->stage != TMK_STAGE_OTHER)
-            add_post(m, w->closed);
-    }
+    const struct maker *m = arg;
+    if (range->stage == TMK_STAGE_OTHER)
+        return;
+    const struct tmk_walk_device *d = &w->devices[w->main_device];
+    bool has_step = w->step != TMK_NO_STEP;
+    uint64_t i = m->rows->n++;
+    if (m->step)
+        m->step[i] = w->step;
+    if (m->seq)
+        m->seq[i] = (uint32_t)(w->n_step_module_events - 1);
+    if (m->module)
+        m->module[i] = tmk_source_text(m->source, range->name);
+    if (m->stage)
+        m->stage[i] = m->stages[range->stage][is_post];
+    if (m->allocated)
+        m->allocated[i] = bytes_or_null(m, d->allocated_bytes);
+    if (m->max_allocated)
+        m->max_allocated[i] = bytes_or_null(m, d->max_bytes);
+    if (m->time_offset)
+        m->time_offset[i] =
+            has_step ? tmk_int_of(w->event.time_ns - w->step_start_ns) : TMK_NULL_INT;
+    if (m->local_step)
+        m->local_step[i] = has_step ? w->local_step : TMK_NULL_INT;
+    if (m->compares)
+        compare_with_pre(m, i, range, is_post);
 }
 
 static int fill(struct tmk_fill *f, struct tmk_error *err)
@@ -168,8 +157,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
         return rc == TMK_EDAMAGED ? 0 : rc;
     struct maker m;
     init_maker(&m, f);
-    while ((rc = tmk_walk_next_module(w)) > 0)
-        visit(&m);
+    rc = tmk_walk_modules(w, add_row, &m);
     return rc == TMK_EDAMAGED ? 0 : rc;
 }
 

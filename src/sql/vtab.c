@@ -10,10 +10,14 @@
 
 #include "kit/grow.h"
 
+struct kept_plan { /* each by itself: cursors hold on to them */
+    struct tmk_plan *plan;
+};
+
 struct table {
     sqlite3_vtab base;
     struct tmk_vtab_context *context;
-    struct tmk_plan **plans; /* each by itself: cursors hold on to them */
+    struct kept_plan *plans;
     uint64_t n_plans, plan_room;
 };
 
@@ -88,7 +92,7 @@ static int disconnect_table(sqlite3_vtab *base)
 {
     struct table *t = (struct table *)base;
     for (uint64_t i = 0; i < t->n_plans; i++)
-        free(t->plans[i]);
+        free(t->plans[i].plan);
     free(t->plans);
     free(t);
     return SQLITE_OK;
@@ -115,21 +119,21 @@ void tmk_vtab_context_fini(struct tmk_vtab_context *context)
 static int keep_plan(struct table *t, const struct tmk_plan *plan, int *ret_number)
 {
     for (uint64_t i = 0; i < t->n_plans; i++) {
-        if (memcmp(t->plans[i], plan, sizeof *plan) == 0) {
+        if (tmk_plan_same(t->plans[i].plan, plan)) {
             *ret_number = (int)i;
             return SQLITE_OK;
         }
     }
-    struct tmk_plan **more = tmk_grow(t->plans, t->n_plans + 1, &t->plan_room, sizeof *more);
+    struct kept_plan *more = tmk_grow(t->plans, t->n_plans + 1, &t->plan_room, sizeof *more);
     if (!more)
         return SQLITE_NOMEM;
     t->plans = more;
     struct tmk_plan *copy = malloc(sizeof *copy);
     if (!copy)
         return SQLITE_NOMEM;
-    memcpy(copy, plan, sizeof *copy);
+    *copy = *plan;
     *ret_number = (int)t->n_plans;
-    t->plans[t->n_plans++] = copy;
+    t->plans[t->n_plans++].plan = copy;
     return SQLITE_OK;
 }
 
@@ -190,7 +194,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int n
     struct cursor *c = (struct cursor *)base;
     const struct table *t = (const struct table *)base->pVtab;
     struct tmk_vtab_context *context = t->context;
-    const struct tmk_plan *plan = t->plans[number];
+    const struct tmk_plan *plan = t->plans[number].plan;
     struct tmk_table_data *data = &context->data;
     struct tmk_error err = {0};
     drop_own_data(c);

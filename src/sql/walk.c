@@ -9,10 +9,11 @@
 #include "base/hash.h"
 #include "kit/grow.h"
 #include "sql/rows.h"
+#include "sql/walk_modules.h"
 #include "tidemark/tidemark.h"
 #include "trace/snapshot.h"
 
-enum { MAX_DEPTH = 1 << 20, FIRST_SLOTS = 64, NO_CHUNK = -1 };
+enum { FIRST_SLOTS = 64 };
 
 /* ---- threads and their ranges ---- */
 
@@ -40,7 +41,7 @@ static int widen_slots(struct tmk_walk *w)
 }
 
 /* The thread's ranges, made when new; NULL without memory. */
-static struct tmk_walk_thread *find_thread(struct tmk_walk *w, uint32_t thread)
+struct tmk_walk_thread *tmk_walk_thread_of(struct tmk_walk *w, uint32_t thread)
 {
     if (w->n_threads >= w->n_thread_slots / 2 && widen_slots(w) < 0)
         return NULL;
@@ -57,60 +58,15 @@ static struct tmk_walk_thread *find_thread(struct tmk_walk *w, uint32_t thread)
     return &w->threads[w->thread_slots[at] - 1];
 }
 
-static void open_range(struct tmk_walk *w, struct tmk_walk_thread *t, uint8_t kind, uint32_t name,
-                       uint64_t start_ns, bool seen)
-{
-    struct tmk_walk_range *more = t->ranges;
-    if (t->n >= MAX_DEPTH)
-        return;
-    if (t->n >= t->room) {
-        more = tmk_grow(t->ranges, t->n + 1, &t->room, sizeof *more);
-        if (!more) {
-            w->failed = true;
-            return;
-        }
-        t->ranges = more;
-    }
-    struct tmk_walk_range r = {.start_ns = start_ns, .name = name, .kind = kind, .seen = seen};
-    if (t->n > 0) {
-        const struct tmk_walk_range *outer = &more[t->n - 1];
-        r.module = outer->module;
-        r.stage_name = outer->stage_name;
-        r.stage = outer->stage;
-    }
-    if (kind == TIDEMARK_MODULE)
-        r.module = name;
-    if (kind == TIDEMARK_STAGE) {
-        r.stage_name = name;
-        r.stage = (uint8_t)tmk_source_stage(w->source, name);
-    }
-    r.allocated_bytes = w->devices[w->main_device].allocated_bytes;
-    r.max_bytes = w->devices[w->main_device].max_bytes;
-    more[t->n++] = r;
-}
-
 static void restore_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
                           uint64_t start_ns)
 {
     struct tmk_walk *w = arg;
-    struct tmk_walk_thread *t = find_thread(w, thread);
+    struct tmk_walk_thread *t = tmk_walk_thread_of(w, thread);
     if (t)
-        open_range(w, t, kind, name, start_ns, false);
+        tmk_walk_open(w, t, kind, name, start_ns, false);
     else
         w->failed = true;
-}
-
-static void close_range(struct tmk_walk *w, struct tmk_walk_thread *t, uint8_t kind)
-{
-    uint64_t i = t->n;
-    while (i > 0 && t->ranges[i - 1].kind != kind)
-        i--;
-    if (i == 0)
-        return;
-    w->n_step_module_events += kind == TIDEMARK_MODULE;
-    w->closed = &t->ranges[i - 1];
-    w->n_closed = t->n - (i - 1);
-    t->n = i - 1;
 }
 
 /* ---- devices and blocks ---- */
@@ -222,10 +178,9 @@ int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i, st
     const struct tmk_source_chunk *chunk = &source->chunks[i];
     struct tmk_view payload;
     w->source = source;
-    w->next_chunk = (uint32_t)NO_CHUNK;
+    w->next_chunk = TMK_WALK_NO_CHUNK;
     w->is_timed = w->is_timed || !is_next;
     w->has_bytes = w->has_bytes || !is_next;
-    w->is_skimmed = false;
     w->thread = NULL;
     rc = tmk_reader_payload(source->p->reader, chunk->index, &payload, err);
     if (rc == 0)
@@ -235,7 +190,7 @@ int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i, st
     if (rc == 0)
         rc = take_addresses(w);
     w->event.thread = 0;
-    if (rc == 0 && !(w->thread = find_thread(w, 0)))
+    if (rc == 0 && !(w->thread = tmk_walk_thread_of(w, 0)))
         rc = TMK_ENOMEM;
     if (rc == 0 && !w->failed)
         w->next_chunk = i + 1;
@@ -260,12 +215,18 @@ static uint32_t first_to_see(const struct tmk_walk *w, uint32_t i)
     return i;
 }
 
+static void ignore(void *arg, const struct tmk_walk *w, const struct tmk_walk_range *range,
+                   bool is_post)
+{
+    (void)arg, (void)w, (void)range, (void)is_post;
+}
+
 static int pass_over(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
                      struct tmk_error *err)
 {
     int rc = tmk_walk_begin(w, source, i, err);
-    while (rc == 0 && (rc = tmk_walk_next_module(w)) > 0)
-        rc = 0;
+    if (rc == 0)
+        rc = tmk_walk_modules(w, ignore, NULL);
     return rc == TMK_EDAMAGED ? 0 : rc;
 }
 
@@ -303,10 +264,10 @@ int tmk_walk_next(struct tmk_walk *w)
     w->n_closed = 0;
     if (rc <= 0) {
         if (rc < 0)
-            w->next_chunk = (uint32_t)NO_CHUNK;
+            w->next_chunk = TMK_WALK_NO_CHUNK;
         return rc;
     }
-    if (ev->thread != thread && !(w->thread = find_thread(w, ev->thread)))
+    if (ev->thread != thread && !(w->thread = tmk_walk_thread_of(w, ev->thread)))
         return TMK_ENOMEM;
     switch (ev->kind) {
     case TMK_KIND_ALLOC:
@@ -318,10 +279,10 @@ int tmk_walk_next(struct tmk_walk *w)
         break;
     case TMK_KIND_PUSH:
         w->n_step_module_events += ev->range_kind == TIDEMARK_MODULE;
-        open_range(w, w->thread, ev->range_kind, ev->name, ev->time_ns, true);
+        tmk_walk_open(w, w->thread, ev->range_kind, ev->name, ev->time_ns, true);
         break;
     case TMK_KIND_POP:
-        close_range(w, w->thread, ev->range_kind);
+        tmk_walk_close(w, w->thread, ev->range_kind);
         break;
     case TMK_KIND_STEP:
         begin_step(w);
@@ -338,7 +299,7 @@ int tmk_walk_chunk(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
 {
     int rc = tmk_walk_begin(w, source, i, err);
     if (rc == 0 && which == TMK_WALK_OTHER && tmk_view_left(&w->cursor.data[TMK_KIND_OTHER]) == 0) {
-        w->next_chunk = (uint32_t)NO_CHUNK;
+        w->next_chunk = TMK_WALK_NO_CHUNK;
         return 0;
     }
     while (rc == 0 && (rc = tmk_walk_next(w)) > 0) {
@@ -351,24 +312,16 @@ int tmk_walk_chunk(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
 
 /* ---- only modules ---- */
 
-static int skim(struct tmk_walk *w)
+int tmk_walk_skim(struct tmk_walk *w)
 {
-    const struct tmk_walk_device *d = &w->devices[w->main_device];
-    struct tmk_skim_wish wish = {.times = w->want_times,
-                                 .bytes = w->want_bytes,
-                                 .device = w->source->main_device,
-                                 .allocated_bytes = d->allocated_bytes,
-                                 .max_bytes = d->max_bytes};
-    int rc = tmk_skim_chunk(&w->skim, &w->cursor, &wish);
-    w->next_mark = w->run_end = 0;
-    w->is_skimmed = rc == 0;
     w->is_timed = w->is_timed && w->want_times;
     w->has_bytes = w->has_bytes && w->want_bytes;
-    return rc;
+    w->run_end = 0;
+    return tmk_skim_chunk(&w->skim, &w->cursor, w->want_times, w->want_bytes,
+                          w->source->main_device);
 }
 
-/* Find the thread of event number `event`, which is not before the one found last. */
-static int go_to_thread(struct tmk_walk *w, uint32_t event)
+int tmk_walk_find_thread(struct tmk_walk *w, uint64_t event)
 {
     uint32_t thread = 0;
     while (event >= w->run_end) {
@@ -378,11 +331,11 @@ static int go_to_thread(struct tmk_walk *w, uint32_t event)
             return TMK_EDAMAGED;
         w->run_end += run;
     }
-    w->thread = find_thread(w, thread);
+    w->thread = tmk_walk_thread_of(w, thread);
     return w->thread ? 0 : TMK_ENOMEM;
 }
 
-static int apply_step(struct tmk_walk *w)
+int tmk_walk_skim_step(struct tmk_walk *w)
 {
     struct tmk_view *in = &w->cursor.data[TMK_KIND_STEP];
     w->event.step = tmk_view_zigzag(in);
@@ -390,47 +343,6 @@ static int apply_step(struct tmk_walk *w)
         return TMK_EDAMAGED;
     begin_step(w);
     return 0;
-}
-
-/* Apply one mark: 1 when it is about a module. */
-static inline int apply_mark(struct tmk_walk *w, const struct tmk_skim_mark *mark)
-{
-    struct tmk_walk_device *d = &w->devices[w->main_device];
-    int rc = mark->event >= w->run_end ? go_to_thread(w, mark->event) : 0;
-    if (rc < 0)
-        return rc;
-    d->allocated_bytes = mark->allocated_bytes;
-    d->max_bytes = mark->max_bytes;
-    w->event.time_ns = mark->time_ns;
-    w->event.kind = mark->kind;
-    if (mark->kind == TMK_KIND_STEP)
-        return apply_step(w);
-    uint8_t range_kind = mark->value & 3;
-    bool is_module = range_kind == TIDEMARK_MODULE;
-    w->event.range_kind = range_kind;
-    if (mark->kind == TMK_KIND_POP) {
-        close_range(w, w->thread, range_kind);
-        return is_module && w->n_closed;
-    }
-    w->n_step_module_events += is_module;
-    open_range(w, w->thread, range_kind, mark->value >> 2, mark->time_ns, true);
-    return w->failed ? TMK_ENOMEM : is_module;
-}
-
-int tmk_walk_next_module(struct tmk_walk *w)
-{
-    int rc = w->is_skimmed ? 0 : skim(w);
-    while (rc == 0) {
-        w->n_closed = 0;
-        if (w->next_mark == w->skim.n_marks) {
-            rc = w->skim.n_events < w->cursor.n_left ? TMK_EDAMAGED : 0;
-            break;
-        }
-        rc = apply_mark(w, &w->skim.marks[w->next_mark++]);
-    }
-    if (rc < 0)
-        w->next_chunk = (uint32_t)NO_CHUNK;
-    return rc;
 }
 
 void tmk_walk_fini(struct tmk_walk *w)

@@ -6,8 +6,8 @@
  * an array of sizes by slot of its address dictionary the walk knows the bytes allocated after each
  * event without hashing anything, and chunks can be read in any order, or not at all.
  *
- * There are two ways through a chunk: next() stops at every event, next_module() only where a
- * module opens or closes, and decodes whole sections at once, which is three times as quick.
+ * There are two ways through a chunk: next() stops at every event; modules() in walk_modules.h only
+ * where a module opens or closes, and is several times as quick.
  *
  * Chunks read one after the other are joined: ranges opened in the first are known in the second
  * with what was allocated when they opened, which the context does not tell. */
@@ -22,18 +22,18 @@
 #include "trace/events.h"
 #include "trace/state.h"
 
+#define TMK_WALK_NO_CHUNK UINT32_MAX
+
 struct tmk_walk_range {
     uint64_t start_ns; /* trace time */
     /* Of the main device when it opened; known only if the walk saw that. */
     uint64_t allocated_bytes, max_bytes;
-    uint64_t row;  /* the table's own, 0 when the range opens */
-    uint32_t name; /* string id */
-    uint32_t
-        module; /* string ids: innermost module and stage, the range itself included; 0: none */
-    uint32_t stage_name;
-    uint8_t kind;  /* enum tidemark_range */
-    uint8_t stage; /* enum tmk_stage of stage_name */
-    bool seen;     /* the walk saw it open */
+    uint64_t row;                /* the table's own, 0 when the range opens */
+    uint32_t name;               /* string id */
+    uint32_t module, stage_name; /* string ids: innermost ones, the range included; 0: none */
+    uint8_t kind;                /* enum tidemark_range */
+    uint8_t stage;               /* enum tmk_stage of stage_name */
+    bool seen;                   /* the walk saw it open */
 };
 
 struct tmk_walk_thread {
@@ -66,7 +66,7 @@ struct tmk_walk {
     struct tmk_walk_thread *thread; /* of the event */
 
     bool want_local_step; /* needs times */
-    bool want_times;      /* next_module() gives times only if asked, */
+    bool want_times;      /* modules() gives times only if asked, */
     bool want_bytes;      /* and bytes of the main device too */
 
     /* inside */
@@ -82,10 +82,8 @@ struct tmk_walk {
     uint32_t n_thread_slots;
     bool is_timed, has_bytes; /* open ranges know when they opened, and what there was then */
     bool failed;              /* out of memory */
-    struct tmk_skim skim;     /* the chunk boiled down */
-    uint64_t next_mark;
-    uint64_t run_end; /* number of the event where another thread's begin */
-    bool is_skimmed;
+    struct tmk_skim skim;     /* the chunk's sections, decoded */
+    uint64_t run_end;         /* number of the event where another thread's begin */
 };
 
 /* Zero is a walk that has not begun. */
@@ -104,10 +102,6 @@ bool tmk_walk_is_next(const struct tmk_walk *w, const struct tmk_source *source,
 
 /* Apply the next event: 1, 0 at the end, TMK_EDAMAGED or TMK_ENOMEM. */
 int tmk_walk_next(struct tmk_walk *w);
-/* Apply events up to the next that opens or closes a module; of `event` only kind, range_kind, name
- * and, if wanted, time_ns are set. Not to be mixed with next() in one chunk. */
-int tmk_walk_next_module(struct tmk_walk *w);
-
 /* Visit after each event of chunk `i`, or of each that is not about blocks, ranges or steps: a
  * chunk without such is not even walked through. Damage is passed over. 0, TMK_ENOMEM or TMK_EIO.
  */
@@ -115,6 +109,9 @@ enum tmk_walk_events { TMK_WALK_ALL, TMK_WALK_OTHER };
 int tmk_walk_chunk(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
                    enum tmk_walk_events which, void (*visit)(void *arg), void *arg,
                    struct tmk_error *err);
+
+/* The ranges of a thread, made when new; NULL without memory. */
+struct tmk_walk_thread *tmk_walk_thread_of(struct tmk_walk *w, uint32_t thread);
 
 /* Innermost range of the event's thread, NULL when none is open. */
 static inline const struct tmk_walk_range *tmk_walk_top(const struct tmk_walk *w)

@@ -121,18 +121,6 @@ static uint32_t done_slots(struct tmk_drain *d, struct tmk_page *page)
     return slots <= TMK_PAGE_SLOTS ? slots : TMK_PAGE_SLOTS;
 }
 
-uint64_t tmk_drain_waiting(const struct tmk_drain *d)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < d->ring->n_pages; i++) {
-        const struct tmk_page *page = &d->ring->pages[i];
-        uint32_t state = atomic_load_explicit(&page->state, memory_order_acquire);
-        if (state == TMK_PAGE_SEALED)
-            n += TMK_PAGE_SLOTS - (atomic_load(&page->done) & 0xffff);
-    }
-    return n;
-}
-
 static int compare_pages(const void *va, const void *vb)
 {
     const struct lane_page *a = va, *b = vb;
@@ -372,12 +360,11 @@ static void read_clock(struct tmk_drain *d)
     struct tmk_clock_reading now = tmk_clock_read();
     uint64_t now_ns = now.ns - h->start_monotonic_ns;
     d->cut_ticks = now.ticks;
-    d->base_ticks = h->clock_ticks;
-    d->base_ns = h->clock_ns;
-    bool sane =
-        now.ticks > h->clock_ticks && now.ns >= h->start_monotonic_ns && now_ns > h->clock_ns;
+    d->base_ticks = h->clock_ticks ? h->clock_ticks : h->start_ticks;
+    d->base_ns = h->clock_ticks ? h->clock_ns : 0;
+    bool sane = now.ticks > d->base_ticks && now.ns >= h->start_monotonic_ns && now_ns > d->base_ns;
     if (sane)
-        d->ns_per_tick = (double)(now_ns - h->clock_ns) / (double)(now.ticks - h->clock_ticks);
+        d->ns_per_tick = (double)(now_ns - d->base_ns) / (double)(now.ticks - d->base_ticks);
     else
         d->ns_per_tick = h->clock_rate ? (double)h->clock_rate / 4294967296.0 : 1.0;
 }
@@ -386,9 +373,11 @@ static void keep_clock(struct tmk_drain *d)
 {
     struct tmk_ring_header *h = d->ring->header;
     uint64_t ns = to_ns(d, d->cut_ticks);
-    h->clock_rate = (uint64_t)(d->ns_per_tick * 4294967296.0);
-    h->clock_ns = ns;
-    h->clock_ticks = d->cut_ticks;
+    /* Ticks are 0 meanwhile: whoever finds them so counts from the start of the trace. */
+    __atomic_store_n(&h->clock_ticks, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&h->clock_rate, (uint64_t)(d->ns_per_tick * 4294967296.0), __ATOMIC_RELEASE);
+    __atomic_store_n(&h->clock_ns, ns, __ATOMIC_RELEASE);
+    __atomic_store_n(&h->clock_ticks, d->cut_ticks, __ATOMIC_RELEASE);
 }
 
 static int merge(struct tmk_drain *d)

@@ -29,9 +29,6 @@ void tmk_drain_skip_packed(struct tmk_drain *d, uint64_t last_seq);
  * ring is a copy: should this merge be killed, the next one goes on where it stopped. */
 void tmk_drain_keep_marks(struct tmk_drain *d, int fd);
 
-/* Records that wait in the ring, about. Cheap. */
-uint64_t tmk_drain_waiting(const struct tmk_drain *d);
-
 /* Move everything stamped until now, as one or more chunks. 0, or the packer's error. */
 int tmk_drain_run(struct tmk_drain *d);
 

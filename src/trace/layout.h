@@ -201,6 +201,12 @@ struct tmk_page {
     struct tmk_record slots[TMK_PAGE_SLOTS];
 };
 
+/* Bytes of a chunk in the file: header, payload, zeros up to a multiple of 8. */
+static inline uint64_t tmk_chunk_bytes(uint64_t payload_bytes)
+{
+    return TMK_CHUNK_HEADER_BYTES + ((payload_bytes + 7) & ~(uint64_t)7);
+}
+
 _Static_assert(sizeof(struct tmk_file_header) == 40, "format.md 1");
 _Static_assert(sizeof(struct tmk_status) == TMK_STATUS_BYTES, "format.md 1");
 _Static_assert(sizeof(struct tmk_chunk_header) == TMK_CHUNK_HEADER_BYTES, "format.md 2");

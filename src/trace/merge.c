@@ -44,6 +44,7 @@ static int restore_packer(struct tmk_packer *packer, struct tmk_reader *r, struc
     struct tmk_state *s = tmk_packer_state(packer);
     struct tmk_visitor nobody = {0};
     tmk_packer_skip_rows(packer, last_row(r)); /* the last events' rows may not be there yet */
+    rp.from_newest = true;
     rp.state.on_step_row = s->on_step_row;
     rp.state.on_step_row_arg = s->on_step_row_arg;
     rc = tmk_replay_run(&rp, r, &nobody, err);
@@ -51,6 +52,8 @@ static int restore_packer(struct tmk_packer *packer, struct tmk_reader *r, struc
         struct tmk_state fresh = *s;
         *s = rp.state;
         rp.state = fresh;
+        if (s->n_untracked < tmk_reader_status(r)->n_untracked)
+            s->n_untracked = tmk_reader_status(r)->n_untracked;
     }
     tmk_replay_fini(&rp);
     return rc;
@@ -104,6 +107,18 @@ static bool is_ring_of(const struct tmk_reader *r, const struct tmk_ring *ring)
 
 /* ---- settling ---- */
 
+/* Leave out chunks at the end whose payload was not all written when the process died: in a file
+ * written round, the header of such a chunk stands over bytes of an older one. */
+static int drop_torn(struct tmk_reader *r, struct tmk_error *err)
+{
+    uint32_t n = tmk_reader_n_chunks(r);
+    struct tmk_view payload;
+    while (n > 0 && tmk_reader_payload(r, n - 1, &payload, NULL) == TMK_EDAMAGED)
+        n--;
+    uint64_t last_seq = n ? tmk_reader_chunk(r, n - 1)->header.seq : 0;
+    return n == tmk_reader_n_chunks(r) ? 0 : tmk_reader_attach(r, NULL, 0, last_seq, err);
+}
+
 /* Where the next chunk goes: the status may be one chunk behind the file. */
 static struct tmk_status current_status(const struct tmk_reader *r)
 {
@@ -116,8 +131,7 @@ static struct tmk_status current_status(const struct tmk_reader *r)
     if (n > 0) {
         const struct tmk_chunk_ref *last = tmk_reader_chunk(r, n - 1);
         s.last_seq = last->header.seq;
-        s.head = last->offset + TMK_CHUNK_HEADER_BYTES +
-                 (((uint64_t)last->header.payload_bytes + 7) & ~(uint64_t)7);
+        s.head = last->offset + tmk_chunk_bytes(last->header.payload_bytes);
     }
     return s;
 }
@@ -154,7 +168,7 @@ static int settle_with(struct tmk_reader *r, struct tmk_ring *ring, int ring_fd,
  * the open file, not of the process: that would go away with the first descriptor closed. */
 static int lock_ring(const char *path)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? TMK_EBUSY : TMK_EIO;
     for (int try = 0; try < LOCK_TRIES; try++) {
@@ -183,8 +197,11 @@ static int settle_locked(const char *path, const char *ring_path, int ring_fd,
         rc = tmk_ring_copy(&ring, ring_path, false, err);
     if (rc == 0 && !is_ring_of(r, &ring))
         rc = tmk_fail(err, TMK_EFORMAT, "%s is the ring of another trace", ring_path);
-    if (rc == 0 && tmk_reader_status(r)->state == TMK_STATE_OPEN)
-        rc = settle_with(r, &ring, ring_fd, err);
+    if (rc == 0 && tmk_reader_status(r)->state == TMK_STATE_OPEN) {
+        rc = drop_torn(r, err);
+        if (rc == 0)
+            rc = settle_with(r, &ring, ring_fd, err);
+    }
     if (rc == 0)
         unlink(ring_path);
     tmk_ring_close(&ring);

@@ -73,7 +73,6 @@ struct tmk_packer {
     uint32_t n_shape_slots;
 
     uint64_t bytes_since_checkpoint;
-    uint64_t total_bytes;
     int failed; /* the out's error, sticky */
 
     struct tmk_sink payload;
@@ -201,11 +200,6 @@ void tmk_packer_skip_rows(struct tmk_packer *p, uint64_t ordinal)
     p->rows_written = ordinal;
 }
 
-uint32_t tmk_packer_pending(const struct tmk_packer *p)
-{
-    return p->n_events;
-}
-
 /* ---- writing chunks ---- */
 
 static struct tmk_chunk_header header_of(enum tmk_chunk_kind kind, uint32_t n_items,
@@ -236,7 +230,6 @@ static int write_chunk(struct tmk_packer *p, struct tmk_chunk_header *header,
     if (rc < 0)
         p->failed = rc;
     p->bytes_since_checkpoint += n + TMK_CHUNK_HEADER_BYTES;
-    p->total_bytes += n + TMK_CHUNK_HEADER_BYTES;
     return rc;
 }
 

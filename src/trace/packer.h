@@ -20,13 +20,20 @@
 #include "trace/state.h"
 
 /* One record, out of the ring or made up. Fields by kind:
- *   ALLOC device, a = address, b = size, id = stack     FREE device, a = address
- *   TAG device, a = address, b = category, id = name    PUSH a = range kind, id = name
- *   POP a = range kind                                  STEP a = step
- *   MARK id = event name, text = info                   OOM device, a = requested, b = capacity, id
- * = stack DROP a = events lost DEF_STRING id, text                                 DEF_FRAME id, a
- * = file << 32 | function, b = line DEF_STACK id, text = u32 frame ids                  DEF_THREAD
- * id, a = system's thread id, text = name */
+ *
+ *   ALLOC       device, a = address, b = size, id = stack
+ *   FREE        device, a = address
+ *   TAG         device, a = address, b = category, id = name
+ *   PUSH        a = range kind, id = name
+ *   POP         a = range kind
+ *   STEP        a = step
+ *   MARK        id = event name, text = info
+ *   OOM         device, a = requested, b = capacity, id = stack
+ *   DROP        a = events lost
+ *   DEF_STRING  id, text
+ *   DEF_FRAME   id, a = file << 32 | function, b = line
+ *   DEF_STACK   id, text = u32 frame ids
+ *   DEF_THREAD  id, a = the system's thread id, text = name */
 struct tmk_input {
     uint64_t ns;
     uint64_t a;
@@ -41,7 +48,7 @@ struct tmk_input {
 
 /* Where chunks go. reserve makes room for a payload and says which number the chunk will have;
  * append writes it, filling in number and CRCs. Both return 0 or TMK_E*; after a failure nothing
- * more is appended. `offset_bytes` is what has been written in all, for pacing checkpoints. */
+ * more is appended. */
 struct tmk_chunk_out {
     int (*reserve)(void *arg, size_t payload_bytes, uint64_t *ret_seq);
     int (*append)(void *arg, struct tmk_chunk_header *header, const uint8_t *payload);
@@ -85,8 +92,5 @@ struct tmk_state *tmk_packer_state(struct tmk_packer *p);
 
 /* Step rows with an ordinal up to this one are in the file and are not written again. */
 void tmk_packer_skip_rows(struct tmk_packer *p, uint64_t ordinal);
-
-/* Events added since the last flush. */
-uint32_t tmk_packer_pending(const struct tmk_packer *p);
 
 #endif

@@ -167,11 +167,6 @@ static bool is_chunk_header(const struct tmk_chunk_header *h)
            h->header_crc == tmk_crc32(0, h, offsetof(struct tmk_chunk_header, header_crc));
 }
 
-static uint64_t chunk_bytes(const struct tmk_chunk_header *h)
-{
-    return TMK_CHUNK_HEADER_BYTES + (((uint64_t)h->payload_bytes + 7) & ~(uint64_t)7);
-}
-
 static int add_chunk(struct tmk_reader *r, const struct tmk_chunk_ref *ref)
 {
     if (r->n_chunks == r->chunk_room) {
@@ -239,7 +234,7 @@ static int scan(struct tmk_reader *r)
             offset = next;
             continue;
         }
-        uint64_t bytes = chunk_bytes(&ref.header);
+        uint64_t bytes = tmk_chunk_bytes(ref.header.payload_bytes);
         if (offset + bytes > r->file_bytes) { /* cut, or damage that hides what follows */
             uint64_t next = find_chunk(r, offset + 8);
             note_gap(r, offset, next);
@@ -460,7 +455,7 @@ static int open_file(struct tmk_reader *r, const char *path, struct tmk_error *e
 {
     struct stat st;
     r->path = strdup(path);
-    r->fd = open(path, O_RDONLY | O_CLOEXEC);
+    r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold us up */
     if (r->fd < 0 || fstat(r->fd, &st) < 0)
         return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s", path);
     if (!S_ISREG(st.st_mode))
@@ -523,11 +518,11 @@ static int list_attached(struct tmk_reader *r, size_t n)
     for (size_t at = 0; at + TMK_CHUNK_HEADER_BYTES <= n;) {
         struct tmk_chunk_ref ref = {.memory = r->attached + at + TMK_CHUNK_HEADER_BYTES};
         memcpy(&ref.header, r->attached + at, sizeof ref.header);
-        if (!is_chunk_header(&ref.header) || at + chunk_bytes(&ref.header) > n)
+        if (!is_chunk_header(&ref.header) || at + tmk_chunk_bytes(ref.header.payload_bytes) > n)
             return TMK_EDAMAGED;
         if (add_chunk(r, &ref) < 0)
             return TMK_ENOMEM;
-        at += (size_t)chunk_bytes(&ref.header);
+        at += (size_t)tmk_chunk_bytes(ref.header.payload_bytes);
     }
     return 0;
 }

@@ -165,16 +165,21 @@ static int replay_events(struct tmk_replay *rp, const struct tmk_chunk_header *c
 
 /* ---- the sweep ---- */
 
-/* Number of the first chunk to use: the first, or after a cut the oldest checkpoint. */
-static uint32_t first_chunk(const struct tmk_reader *r)
+/* Number of the first chunk to use: the newest checkpoint if that is asked for, the first chunk, or
+ * after a cut the oldest checkpoint. */
+static uint32_t first_chunk(const struct tmk_replay *rp, const struct tmk_reader *r)
 {
-    uint32_t n = tmk_reader_n_chunks(r);
-    if (n == 0 || tmk_reader_status(r)->n_given_up == 0)
-        return 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (tmk_reader_chunk(r, i)->header.kind == TMK_CHUNK_CHECKPOINT)
-            return i;
-    return 0;
+    uint32_t n = tmk_reader_n_chunks(r), oldest = 0, newest = 0;
+    for (uint32_t i = n; i-- > 0;) {
+        if (tmk_reader_chunk(r, i)->header.kind != TMK_CHUNK_CHECKPOINT)
+            continue;
+        oldest = i;
+        if (newest == 0)
+            newest = i;
+    }
+    if (rp->from_newest && newest)
+        return newest;
+    return tmk_reader_status(r)->n_given_up ? oldest : 0;
 }
 
 /* True when a checkpoint has to be loaded: reading starts there, or chunks before it are missing.
@@ -208,7 +213,7 @@ int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk
                    struct tmk_error *err)
 {
     uint32_t n = tmk_reader_n_chunks(r);
-    uint32_t first = first_chunk(r);
+    uint32_t first = first_chunk(rp, r);
     uint64_t next_seq = n > first ? tmk_reader_chunk(r, first)->header.seq : 0;
     bool gap = first == 0 && next_seq > 1;
     bool lost = false; /* a gap lies between here and the last checkpoint */

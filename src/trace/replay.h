@@ -31,6 +31,7 @@ struct tmk_visitor {
 struct tmk_replay {
     struct tmk_state state;
     struct tmk_cursor cursor;
+    bool from_newest;             /* set before run: begin at the newest checkpoint */
     bool implied;                 /* the FREE being visited was not recorded but must have been */
     struct tmk_open_range closed; /* the range that the POP being visited closed; kind 0: none */
 

@@ -45,7 +45,7 @@ static void write_ranges(struct tmk_sink *out, const struct tmk_state *s, uint32
     tmk_sink_varint(out, start_ns - r->start_ns);
 }
 
-/* Recursion above is bounded by this: deeper nests are written without their outermost ranges. */
+/* Recursion above is bounded by this: a thread nested deeper is left out. */
 enum { MAX_WRITTEN_DEPTH = 1000 };
 
 static uint32_t depth_of(const struct tmk_state *s, uint32_t range)

@@ -14,7 +14,7 @@
 #include "trace/layout.h"
 
 const struct tmk_state_limits tmk_state_limits_recorder = {
-    .max_blocks = 300000, .max_contexts = 32768, .max_ranges = 16384, .max_threads = 1u << 20};
+    .max_blocks = 250000, .max_contexts = 32768, .max_ranges = 16384, .max_threads = 1u << 20};
 const struct tmk_state_limits tmk_state_limits_tool = {.max_blocks = 1u << 24,
                                                        .max_contexts = 1u << 22,
                                                        .max_ranges = 1u << 20,

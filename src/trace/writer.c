@@ -79,11 +79,6 @@ static size_t padding(size_t n)
     return (8 - n % 8) % 8;
 }
 
-static uint64_t chunk_bytes(size_t payload_bytes)
-{
-    return TMK_CHUNK_HEADER_BYTES + payload_bytes + padding(payload_bytes);
-}
-
 /* ---- header and status ---- */
 
 static void seal_status(struct tmk_status *s)
@@ -108,6 +103,7 @@ int tmk_writer_put_status(struct tmk_writer *w, const struct tmk_state *s)
         return rc;
     uint64_t offset = TMK_STATUS_OFFSET + (w->status.serial & 1) * TMK_STATUS_BYTES;
     struct iovec part = {.iov_base = &w->status, .iov_len = sizeof w->status};
+    w->saved_tail = w->status.tail;
     return write_at(w, &part, 1, offset);
 }
 
@@ -146,7 +142,7 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
                       const char *info, uint64_t max_size, struct tmk_error *err)
 {
     *w = (struct tmk_writer){.fd = -1, .max_size = max_size};
-    w->status.head = w->status.tail = TMK_HEADER_BYTES;
+    w->status.head = w->status.tail = w->saved_tail = TMK_HEADER_BYTES;
     w->status.oldest_seq = 1;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
@@ -180,6 +176,7 @@ int tmk_writer_resume(struct tmk_writer *w, const char *path, const struct tmk_s
 {
     *w = (struct tmk_writer){.fd = -1, .max_size = max_size, .status = *status, .end = end};
     w->wrapped = status->tail > status->head;
+    w->saved_tail = status->tail;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s for writing", path);
@@ -232,7 +229,7 @@ static int put_chunk(struct tmk_writer *w, struct tmk_chunk_header *header, cons
         {.iov_base = (void *)(uintptr_t)payload, .iov_len = header->payload_bytes},
         {.iov_base = (void *)(uintptr_t)zeros, .iov_len = padding(header->payload_bytes)},
     };
-    uint64_t bytes = chunk_bytes(header->payload_bytes);
+    uint64_t bytes = tmk_chunk_bytes(header->payload_bytes);
     int rc = write_at(w, parts, 3, w->status.head);
     if (rc < 0) {
         w->status.last_seq--;
@@ -262,6 +259,9 @@ static int oldest_chunk(struct tmk_writer *w, struct tmk_chunk_header *ret)
 static int retire_oldest(struct tmk_writer *w, const struct tmk_chunk_header *oldest)
 {
     if (oldest->flags & TMK_CHUNK_PERMANENT) {
+        int saved = w->saved_tail == w->status.tail ? 0 : tmk_writer_put_status(w, NULL);
+        if (saved < 0) /* the copy may lie where chunks given up just now were */
+            return saved;
         uint8_t payload[TMK_PERMANENT_MAX_BYTES];
         if (oldest->payload_bytes > sizeof payload)
             return tmk_fail_os(&w->error, TMK_EDAMAGED, EIO, "%s was changed from outside",
@@ -276,7 +276,7 @@ static int retire_oldest(struct tmk_writer *w, const struct tmk_chunk_header *ol
     } else if (oldest->kind == TMK_CHUNK_EVENTS) {
         w->status.n_given_up += oldest->n_items;
     }
-    w->status.tail += chunk_bytes(oldest->payload_bytes);
+    w->status.tail += tmk_chunk_bytes(oldest->payload_bytes);
     w->status.oldest_seq = oldest->seq + 1;
     return 0;
 }
@@ -300,7 +300,7 @@ static int retire_until(struct tmk_writer *w,
         rc = retire_oldest(w, &oldest);
         if (rc < 0)
             return rc;
-        carried += oldest.flags & TMK_CHUNK_PERMANENT ? chunk_bytes(oldest.payload_bytes) : 0;
+        carried += oldest.flags & TMK_CHUNK_PERMANENT ? tmk_chunk_bytes(oldest.payload_bytes) : 0;
         if (carried > w->max_size / 2)
             return tmk_fail_os(&w->error, TMK_EFULL, EOVERFLOW, "%s: no room left", w->path);
     }
@@ -322,7 +322,6 @@ static int make_room(struct tmk_writer *w, uint64_t need)
 {
     if (w->max_size == 0)
         return 0;
-    uint64_t tail = w->status.tail;
     int rc = 0;
     for (int turn = 0; turn < 3 && rc == 0; turn++) {
         if (w->wrapped) {
@@ -338,7 +337,7 @@ static int make_room(struct tmk_writer *w, uint64_t need)
             w->wrapped = true;
         }
     }
-    if (rc == 0 && w->status.tail != tail)
+    if (rc == 0 && w->status.tail != w->saved_tail)
         rc = tmk_writer_put_status(w, NULL);
     if (rc == 0)
         cut_leftovers(w);
@@ -350,7 +349,7 @@ static int writer_reserve(void *arg, size_t payload_bytes, uint64_t *ret_seq)
     struct tmk_writer *w = arg;
     int rc = check_fd(w);
     if (rc == 0)
-        rc = make_room(w, chunk_bytes(payload_bytes));
+        rc = make_room(w, tmk_chunk_bytes(payload_bytes));
     if (rc == 0)
         *ret_seq = w->status.last_seq + 1;
     return rc;

@@ -27,6 +27,7 @@ struct tmk_writer {
     uint64_t max_size; /* 0: unbounded */
     uint64_t end;      /* of the older part when the file is written round */
     bool wrapped;
+    uint64_t saved_tail; /* as the file's status has it */
     uint64_t file_bytes;
     struct tmk_status status;
     struct tmk_error error; /* why the last call failed */

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from test_golden import BUILD, ROOT, shell
+from test_golden import BUILD, ROOT, run_case, shell
 
 COMMANDS = "run report peak query tables check doctor demo completion help".split()
 
@@ -75,3 +75,12 @@ def test_script_is_good(name, tmp_path):
 def test_program_is_there():
     for name in ("tidemark", "libtidemark.so", "tinytrain"):
         assert os.path.exists(os.path.join(BUILD, name)), f"{name}: run ./dev build first"
+
+
+@pytest.mark.parametrize("run", ["a.tmk", "leak.tmk", "oom.tmk", "ranks.tmk", "ring.tmk"])
+def test_report_fits_the_screen(run):
+    """80 columns, and nothing that a terminal would take for a command."""
+    text = run_case(f"tidemark report {run}").stdout
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert all(character.isprintable() for character in text if character != "\n")
+    assert not any(line.endswith(" ") for line in text.splitlines())

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -103,14 +104,10 @@ class Terminal:
         self.text = ""
 
     def read_until(self, wanted):
-        end = time.monotonic() + PATIENCE_S
         while wanted not in self.text:
-            assert time.monotonic() < end, f"no {wanted!r} in {self.text!r}"
-            try:
-                self.text += os.read(self.fd, 4096).decode()
-            except OSError:  # the other side is closed
-                assert wanted in self.text, self.text
-        return self.text
+            ready, _, _ = select.select([self.fd], [], [], PATIENCE_S)
+            assert ready, f"no {wanted!r} in {self.text!r}"
+            self.text += os.read(self.fd, 4096).decode(errors="replace")
 
     def type(self, text):
         os.write(self.fd, text.encode())
@@ -118,7 +115,7 @@ class Terminal:
     def wait(self):
         try:
             while True:
-                part = os.read(self.fd, 4096).decode()
+                part = os.read(self.fd, 4096).decode(errors="replace")
                 if not part:
                     break
                 self.text += part

@@ -176,7 +176,7 @@ static void on_tick(int number)
 
 /* Lane 0 reports in a tight loop; a handler on the same thread reports lane 1, 1,000 times a
  * second, from before the first event on. */
-static void do_signals(int number, int timer)
+static void do_signals(int number, __itimer_which_t timer)
 {
     struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
     struct itimerval every = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};

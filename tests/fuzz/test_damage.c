@@ -308,7 +308,7 @@ static void check_chunk_flip(const struct outcome *o, const struct outcome *befo
 static void test_every_byte(void **unused)
 {
     (void)unused;
-    static const uint8_t xors[] = {0x01, 0x80, 0xff};
+    static const uint8_t xors[] = {0x01, 0xff};
     struct outcome before = read_all();
     assert_int_equal(before.rc, 0);
     check_left(&before, n_chunks);
@@ -391,7 +391,7 @@ static void test_hostile_payloads(void **unused)
     for (uint32_t i = 0; i < n_chunks; i++) {
         const struct chunk *c = &chunks[i];
         for (uint64_t at = c->offset + TMK_CHUNK_HEADER_BYTES; at < c->payload_end; at++) {
-            static const uint8_t xors[] = {0x01, 0x80, 0x7f};
+            static const uint8_t xors[] = {0x01, 0xff};
             for (size_t k = 0; k < sizeof xors; k++) {
                 bytes[at] = whole[at] ^ xors[k];
                 poke_payload(c, bytes);
@@ -411,7 +411,7 @@ static void test_hostile_at_random(void **unused)
     struct kit_random random = {99};
     uint8_t *bytes = malloc(whole_bytes);
     memcpy(bytes, whole, whole_bytes);
-    for (int round = 0; round < 8000; round++) {
+    for (int round = 0; round < 6000; round++) {
         uint32_t i = (uint32_t)kit_random_below(&random, n_chunks);
         struct chunk c = chunks[i];
         uint8_t *payload = bytes + c.offset + TMK_CHUNK_HEADER_BYTES;

@@ -66,12 +66,28 @@ static void flow_close(void)
     kit_folder_remove(flow.folder);
 }
 
+/* Not inlined: gcc 12's check for NULL goes wrong where it knows the address of a thread-local. */
+__attribute__((noinline)) static struct tmk_lane *enter(void)
+{
+    return tmk_lane_enter();
+}
+
+/* From further down the stack, as a signal handler is. */
+__attribute__((noinline)) static struct tmk_lane *enter_from_below(void)
+{
+    volatile char room[512];
+    room[0] = 0;
+    struct tmk_lane *lane = enter();
+    room[1] = room[0];
+    return lane;
+}
+
 /* Event i of writer w: an allocation of i bytes at an address that says w; now and then a mark with
  * a long text, which takes several slots. */
 static void write_event(uint64_t w, uint64_t i)
 {
     char text[MAX_TEXT];
-    struct tmk_lane *lane = tmk_lane_enter();
+    struct tmk_lane *lane = enter();
     if (!lane)
         abort();
     if (i % 10 == 0) {
@@ -227,7 +243,7 @@ static void test_full_ring(void **unused)
     (void)unused;
     static const struct tidemark_site site = {"file", "function", 3, 0};
     flow_open(1, 0);
-    struct tmk_lane *lane = tmk_lane_enter();
+    struct tmk_lane *lane = enter();
     assert_non_null(lane);
     for (uint64_t i = 1; i <= 1000; i++)
         tmk_lane_put(lane, TMK_KIND_ALLOC, 0, 0, i, i);
@@ -239,7 +255,9 @@ static void test_full_ring(void **unused)
     assert_int_equal(atomic_load(counted), dropped);
     tmk_lane_put_text(lane, TMK_KIND_MARK, 0, 0, "x", 1);
     assert_int_equal(atomic_load(counted), dropped + 1);
-    assert_null(tmk_lane_enter()); /* re-entered, as by a signal handler */
+    assert_null(enter_from_below()); /* re-entered, as by a signal handler */
+    assert_int_equal(atomic_load(counted), dropped + 2);
+    assert_ptr_equal(enter(), lane); /* not from below: who was in there has jumped out */
     assert_int_equal(atomic_load(counted), dropped + 2);
     tmk_lane_leave(lane);
 
@@ -248,7 +266,7 @@ static void test_full_ring(void **unused)
     assert_int_equal(s->n_allocs, 1000 - dropped);
     assert_int_equal(s->n_dropped, dropped + 2);
     assert_int_equal(s->n_events, s->n_allocs + 1); /* and the event that says so */
-    lane = tmk_lane_enter();                        /* the page was given back: room again */
+    lane = enter();                                 /* the page was given back: room again */
     tmk_lane_put(lane, TMK_KIND_ALLOC, 0, 0, 1, 1);
     tmk_lane_leave(lane);
     assert_int_equal(tmk_drain_run(flow.drain), 0);
@@ -257,10 +275,79 @@ static void test_full_ring(void **unused)
     flow_close();
 }
 
+/* ---- single records ---- */
+
+static void put_on(struct tmk_page *page, uint32_t slot, uint64_t ticks, union tmk_record_head head)
+{
+    page->slots[slot].ticks = ticks;
+    page->slots[slot].a = slot + 1;
+    tmk_record_publish(&page->slots[slot], head);
+}
+
+/* A record stamped after the drain began is left for the next one, and so is everything its thread
+ * wrote after it, whatever the stamps say (clocks of two cores differ a little). */
+static void test_not_yet_due(void **unused)
+{
+    (void)unused;
+    static const union tmk_record_head head = {{.kind = TMK_KIND_ALLOC, .n_slots = 1}};
+    flow_open(4, 0);
+    uint64_t now = tmk_clock_ticks(tmk_recorder.counter);
+    struct tmk_page *first = tmk_ring_take(&tmk_recorder.ring, 1);
+    struct tmk_page *second = tmk_ring_take(&tmk_recorder.ring, 1);
+    struct tmk_page *other = tmk_ring_take(&tmk_recorder.ring, 2);
+    put_on(first, 0, now, head);
+    put_on(first, 1, now + (1ull << 50), head);
+    put_on(second, 0, now, head);
+    put_on(other, 0, now, head);
+    tmk_page_seal(first);
+    assert_int_equal(tmk_drain_run(flow.drain), 0);
+    assert_int_equal(tmk_packer_state(flow.packer)->n_allocs, 2);
+    assert_int_equal(tmk_packer_state(flow.packer)->n_live, 1); /* both at the same address */
+    assert_int_equal(atomic_load(&first->state), TMK_PAGE_SEALED);
+    tmk_drain_take_all(flow.drain);
+    assert_int_equal(tmk_drain_run(flow.drain), 0);
+    assert_int_equal(tmk_packer_state(flow.packer)->n_allocs, 4);
+    assert_int_equal(atomic_load(&first->state), TMK_PAGE_FREE);
+    flow_close();
+}
+
+/* Records that cannot be: more slots than the page has left, more text than slots, no such kind. */
+static void test_impossible_records(void **unused)
+{
+    (void)unused;
+    static const union tmk_record_head far = {
+        {.kind = TMK_KIND_DEF_STRING, .n_slots = 200, .id = 1}};
+    static const union tmk_record_head text = {
+        {.kind = TMK_KIND_DEF_STRING, .n_slots = 1, .id = 2}};
+    static const union tmk_record_head odd = {{.kind = 99, .n_slots = 1}};
+    static const union tmk_record_head good = {{.kind = TMK_KIND_ALLOC, .n_slots = 1}};
+    flow_open(2, 0);
+    (void)tmk_ring_take(&tmk_recorder.ring, 1);
+    struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, 2); /* the last of the mapping */
+    assert_ptr_equal(page, &tmk_recorder.ring.pages[1]);
+    for (uint32_t i = 0; i < TMK_PAGE_SLOTS - 3; i++)
+        put_on(page, i, 1, good);
+    put_on(page, TMK_PAGE_SLOTS - 3, 1, odd);
+    put_on(page, TMK_PAGE_SLOTS - 2, 1, text);
+    page->slots[TMK_PAGE_SLOTS - 2].a = 4000;
+    put_on(page, TMK_PAGE_SLOTS - 1, 1, far);
+    page->slots[TMK_PAGE_SLOTS - 1].a = 4000;
+    assert_int_equal(tmk_drain_run(flow.drain), 0);
+    assert_int_equal(tmk_packer_finish(flow.packer), 0);
+    assert_int_equal(tmk_packer_state(flow.packer)->n_allocs, TMK_PAGE_SLOTS - 3);
+    struct tmk_reader *r = NULL;
+    assert_int_equal(tmk_reader_open(flow.path, &r, NULL), 0);
+    assert_int_equal(tmk_reader_n_strings(r), 0);
+    tmk_reader_close(r);
+    flow_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_ring),
+        cmocka_unit_test(test_not_yet_due),
+        cmocka_unit_test(test_impossible_records),
         cmocka_unit_test(test_sixteen_writers),
         cmocka_unit_test(test_generations_of_threads),
     };

@@ -13,6 +13,7 @@
 
 #include "kit/csv.h"
 #include "kit/json.h"
+#include "kit/progress.h"
 #include "kit/table.h"
 #include "kit/utf8.h"
 
@@ -126,12 +127,11 @@ static void test_csv(void **state)
 
 /* ---- UTF-8 ---- */
 
-static void check_cut(const char *text, size_t width, enum tmk_cut cut, const char *expected,
-                      size_t columns)
+static void check_cut(const char *text, size_t width, const char *expected, size_t columns)
 {
     struct sheet s;
     sheet_open(&s);
-    assert_int_equal(tmk_utf8_write(s.out, text, width, cut), columns);
+    assert_int_equal(tmk_utf8_write(s.out, text, width), columns);
     sheet_check(&s, expected);
 }
 
@@ -143,20 +143,19 @@ static void test_utf8(void **state)
     assert_int_equal(tmk_utf8_width("\xe4\xb8\xad\xe6\x96\x87"), 4); /* two wide characters */
     assert_int_equal(tmk_utf8_width("e\xcc\x81"), 1);                /* combining */
     assert_int_equal(tmk_utf8_width("\xff\x1b"), 2);
-    check_cut("abcdef", 6, TMK_CUT_END, "abcdef", 6);
-    check_cut("abcdef", 4, TMK_CUT_END, "abc…", 4);
-    check_cut("abcdef", 4, TMK_CUT_START, "…def", 4);
-    check_cut("abcdef", 1, TMK_CUT_END, "…", 1);
-    check_cut("abcdef", 0, TMK_CUT_END, "", 0);
-    check_cut("\xe4\xb8\xad\xe6\x96\x87", 3, TMK_CUT_END, "\xe4\xb8\xad…", 3);
-    check_cut("\xe4\xb8\xad\xe6\x96\x87", 2, TMK_CUT_END, "…", 1); /* half a character: none */
-    check_cut("a\x1b[31mb", 20, TMK_CUT_END, "a\xef\xbf\xbd[31mb", 7);
+    check_cut("abcdef", 6, "abcdef", 6);
+    check_cut("abcdef", 4, "abc…", 4);
+    check_cut("abcdef", 1, "…", 1);
+    check_cut("abcdef", 0, "", 0);
+    check_cut("\xe4\xb8\xad\xe6\x96\x87", 3, "\xe4\xb8\xad…", 3);
+    check_cut("\xe4\xb8\xad\xe6\x96\x87", 2, "…", 1); /* half a character: none */
+    check_cut("a\x1b[31mb", 20, "a\xef\xbf\xbd[31mb", 7);
 }
 
 /* ---- tables ---- */
 
 static const struct tmk_column columns[] = {
-    {"name", TMK_LEFT, TMK_SHRINK_END},
+    {"name", TMK_LEFT, TMK_SHRINK},
     {"n", TMK_RIGHT, TMK_FIXED},
     {"", TMK_LEFT, TMK_FIXED},
 };
@@ -215,6 +214,29 @@ static void test_table_markdown(void **state)
     tmk_table_close(t);
 }
 
+/* ---- progress ---- */
+
+/* Silent at first, then a line every ten seconds; not more. */
+static void test_progress(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_progress p;
+    const uint64_t second = 1000000000;
+    sheet_open(&s);
+    tmk_progress_init(&p, s.out, "reading a.trace");
+    tmk_progress_tell(&p, 1, 4);
+    p.start_ns -= 12 * second; /* as if it had been going on for twelve seconds */
+    p.last_ns -= 12 * second;
+    tmk_progress_tell(&p, 1, 4);
+    tmk_progress_tell(&p, 2, 4);
+    p.start_ns -= 10 * second;
+    p.last_ns -= 10 * second;
+    tmk_progress_tell(&p, 0, 0);
+    tmk_progress_fini(&p);
+    sheet_check(&s, "tidemark: reading a.trace: 25 %, 12 s\ntidemark: reading a.trace: 22 s\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +244,7 @@ int main(void)
         cmocka_unit_test(test_json_lines),  cmocka_unit_test(test_csv),
         cmocka_unit_test(test_utf8),        cmocka_unit_test(test_table),
         cmocka_unit_test(test_table_fits),  cmocka_unit_test(test_table_markdown),
+        cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,7 @@ static const struct {
     /* passwords in URLs */
     {"git|clone|https://user:pw@host/x", "git clone https://user:***@host/x"},
     {"run|--store=redis://:pw@host:1/0", "run --store=redis://:***@host:1/0"},
+    {"get|token://user:pw@host", "get token://user:***@host"},
     {"git|clone|https://host:80/a@b", "git clone https://host:80/a@b"},
     {"git|clone|https://host/x", "git clone https://host/x"},
 };

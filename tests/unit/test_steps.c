@@ -56,6 +56,11 @@ static uint64_t left_varying(int step)
     return sizes[(step / 3) % 7];
 }
 
+static uint64_t left_noisy(int step) /* its least values rise, within the noise */
+{
+    return 1000000 + (uint64_t)(step % 5) * 200000 + (uint64_t)step * 100;
+}
+
 static uint64_t left_late_spike(int step)
 {
     return step == 35 ? 5000000 : 1000000;
@@ -91,6 +96,7 @@ static void test_trend(void **state)
     check_trend(101, left_growing_rarely, TMK_TREND_GROWING, 4096.0 / 5);
     check_trend(40, left_shrinking, TMK_TREND_SHRINKING, -3000);
     check_trend(40, left_varying, TMK_TREND_VARYING, 0);
+    check_trend(40, left_noisy, TMK_TREND_VARYING, 0);
 }
 
 static void test_peak_of_history(void **state)
@@ -109,23 +115,31 @@ static void test_peak_of_history(void **state)
     maker_remove(&m);
 }
 
-/* The first three, the last three and the largest between them. */
-static void test_pick(void **state)
+static void check_pick(uint64_t (*left)(int), uint64_t n, const uint64_t *expected)
 {
-    (void)state;
     struct maker m;
-    struct tmk_run *run = make_steps(&m, 20, left_growing);
+    struct tmk_run *run = make_steps(&m, 20, left);
     struct tmk_steps *s = NULL;
     uint64_t picked[30];
-    static const uint64_t expected[] = {0, 1, 2, 10, 15, 16, 17, 18, 19, 20};
+    picked[n] = 77;
     assert_int_equal(tmk_steps_open(tmk_run_process(run, 0), 0, &s), 0);
-    assert_int_equal(tmk_steps_pick(s, 10, picked), 10);
-    assert_memory_equal(picked, expected, sizeof expected);
-    assert_int_equal(tmk_steps_pick(s, 30, picked), 21);
+    assert_int_equal(tmk_steps_pick(s, n, picked), n);
+    assert_memory_equal(picked, expected, n * sizeof *picked);
+    assert_int_equal(picked[n], 77);
+    assert_int_equal(tmk_steps_pick(s, 30, picked), 21); /* all of them */
     assert_int_equal(picked[20], 20);
     tmk_steps_close(s);
     tmk_run_close(run);
     maker_remove(&m);
+}
+
+/* The first three, the last three and the largest between them; of equals the earlier. */
+static void test_pick(void **state)
+{
+    (void)state;
+    check_pick(left_growing, 10, (uint64_t[]){0, 1, 2, 10, 15, 16, 17, 18, 19, 20});
+    check_pick(left_shrinking, 10, (uint64_t[]){0, 1, 2, 3, 4, 5, 10, 18, 19, 20});
+    check_pick(left_steady, 9, (uint64_t[]){0, 1, 2, 3, 4, 10, 18, 19, 20});
 }
 
 /* ---- lines and marks ---- */

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* sql/walk_modules.h - through a chunk at full speed, stopping where modules open and close.
+ *
+ * Made for ten million rows: sections are decoded whole (skim.h), then one loop adds up blocks and
+ * follows ranges, and what is done with a row is compiled into it. Hence inline functions; walk.c
+ * uses the same to open and close ranges event by event. */
+#ifndef TMK_SQL_WALK_MODULES_H
+#define TMK_SQL_WALK_MODULES_H
+
+#include "kit/grow.h"
+#include "sql/walk.h"
+#include "tidemark/tidemark.h"
+
+enum { TMK_WALK_MAX_DEPTH = 1 << 20 };
+
+#define TMK_WALK_INLINE __attribute__((always_inline)) static inline
+
+/* ---- ranges ---- */
+
+static inline bool tmk_walk_make_room(struct tmk_walk *w, struct tmk_walk_thread *t)
+{
+    struct tmk_walk_range *more = tmk_grow(t->ranges, t->n + 1, &t->room, sizeof *more);
+    w->failed = w->failed || !more;
+    t->ranges = more ? more : t->ranges;
+    return more;
+}
+
+/* Open a range: false when that goes too deep, or without memory (`failed`). */
+TMK_WALK_INLINE bool tmk_walk_open(struct tmk_walk *w, struct tmk_walk_thread *t, uint8_t kind,
+                                   uint32_t name, uint64_t start_ns, bool seen)
+{
+    if (t->n >= TMK_WALK_MAX_DEPTH || (t->n >= t->room && !tmk_walk_make_room(w, t)))
+        return false;
+    const struct tmk_walk_device *d = &w->devices[w->main_device];
+    struct tmk_walk_range *r = &t->ranges[t->n];
+    const struct tmk_walk_range none = {0}, *outer = t->n ? r - 1 : &none;
+    t->n++;
+    *r = (struct tmk_walk_range){
+        .start_ns = start_ns,
+        .allocated_bytes = d->allocated_bytes,
+        .max_bytes = d->max_bytes,
+        .name = name,
+        .module = kind == TIDEMARK_MODULE ? name : outer->module,
+        .stage_name = outer->stage_name,
+        .kind = kind,
+        .stage = outer->stage,
+        .seen = seen,
+    };
+    if (kind == TIDEMARK_STAGE) {
+        r->stage_name = name;
+        r->stage = (uint8_t)tmk_source_stage(w->source, name);
+    }
+    return true;
+}
+
+/* Close the innermost range of a kind and what is in it: closed and n_closed say what. */
+TMK_WALK_INLINE void tmk_walk_close(struct tmk_walk *w, struct tmk_walk_thread *t, uint8_t kind)
+{
+    uint64_t i = t->n;
+    while (i > 0 && t->ranges[i - 1].kind != kind)
+        i--;
+    if (i == 0)
+        return;
+    w->n_step_module_events += kind == TIDEMARK_MODULE;
+    w->closed = &t->ranges[i - 1];
+    w->n_closed = t->n - (i - 1);
+    t->n = i - 1;
+}
+
+/* ---- the loop; its slow parts are in walk.c ---- */
+
+int tmk_walk_skim(struct tmk_walk *w);
+/* Find the thread of an event that is not before the one asked for last. */
+int tmk_walk_find_thread(struct tmk_walk *w, uint64_t event);
+int tmk_walk_skim_step(struct tmk_walk *w);
+
+typedef void tmk_walk_row(void *arg, const struct tmk_walk *w, const struct tmk_walk_range *range,
+                          bool is_post);
+
+/* An event that opens or closes a range, with its number in its section: 0 or TMK_E*. */
+TMK_WALK_INLINE int tmk_walk_range_event(struct tmk_walk *w, uint8_t kind, uint32_t value,
+                                         tmk_walk_row *row, void *arg)
+{
+    bool is_module = (value & 3) == TIDEMARK_MODULE;
+    struct tmk_walk_thread *t = w->thread;
+    if (kind == TMK_KIND_PUSH) {
+        w->n_step_module_events += is_module;
+        if (tmk_walk_open(w, t, value & 3, value >> 2, w->event.time_ns, true) && is_module)
+            row(arg, w, &t->ranges[t->n - 1], false);
+        return w->failed ? TMK_ENOMEM : 0;
+    }
+    w->n_closed = 0;
+    tmk_walk_close(w, t, value & 3);
+    if (is_module && w->n_closed)
+        row(arg, w, w->closed, true);
+    return 0;
+}
+
+/* Walk through the chunk that was begun. `row` is called where a module opens (is_post false) or
+ * closes; it is to be a static function, which the compiler then puts here. 0, TMK_EDAMAGED after
+ * the part that could be read, TMK_ENOMEM. */
+TMK_WALK_INLINE int tmk_walk_modules(struct tmk_walk *w, tmk_walk_row *row, void *arg)
+{
+    int rc = tmk_walk_skim(w);
+    struct tmk_walk_device *d = &w->devices[w->main_device];
+    struct tmk_skim_blocks blocks =
+        tmk_skim_blocks_of(&w->skim, &w->cursor, w->source->main_device);
+    const struct tmk_skim_numbers *numbers = w->skim.data;
+    uint64_t at[TMK_KIND_OTHER + 1] = {0};
+    uint64_t i = 0, n = rc == 0 ? w->skim.n_events : 0;
+    const uint8_t *kinds = w->skim.kinds;
+    blocks.allocated_bytes = d->allocated_bytes;
+    blocks.max_bytes = d->max_bytes;
+    for (; rc == 0 && i < n; i++) {
+        uint8_t kind = kinds[i];
+        if (kind == TMK_KIND_ALLOC) {
+            if (w->want_bytes && !tmk_skim_alloc(&blocks))
+                break;
+        } else if (kind == TMK_KIND_FREE) {
+            if (w->want_bytes && !tmk_skim_free(&blocks))
+                break;
+        } else if (kind == TMK_KIND_PUSH || kind == TMK_KIND_POP) {
+            if (at[kind] == numbers[kind].n)
+                break;
+            if (i >= w->run_end && (rc = tmk_walk_find_thread(w, i)) < 0)
+                break;
+            d->allocated_bytes = blocks.allocated_bytes;
+            d->max_bytes = blocks.max_bytes;
+            if (w->want_times)
+                w->event.time_ns = w->skim.times[i];
+            rc = tmk_walk_range_event(w, kind, numbers[kind].values[at[kind]++], row, arg);
+        } else if (kind == TMK_KIND_STEP) {
+            if (w->want_times)
+                w->event.time_ns = w->skim.times[i];
+            rc = tmk_walk_skim_step(w);
+        }
+    }
+    if (rc == 0 && i < w->cursor.n_left)
+        rc = TMK_EDAMAGED;
+    if (rc < 0)
+        w->next_chunk = TMK_WALK_NO_CHUNK;
+    return rc;
+}
+
+#endif
