@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_out.c - see bench_out.h.
  *
- * Gaps between events are log-normal around 4 us, as measured between the allocations of an eager
- * training on a GPU: one in twelve is under 1 us, one in a hundred over 40 us. */
+ * Gaps between events are log-normal around 4 us, the pace of an eager training on a GPU: one in
+ * twelve is under 1 us, one in a hundred over 40 us. */
 #include "bench_out.h"
 
 #include <errno.h>

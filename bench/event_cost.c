@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* event_cost.c - what one event costs the program that reports it.
  *
- *     event_cost [--only NAME] [--batches N] [--live N]      one JSON object
+ *     event_cost [--only NAME] [--batches N] [--live N] [--pause MS]      one JSON object
  *
  * Run it under `tidemark run` for the cost of recording, and alone for the cost of not being
  * watched. It knows the public header only, like any annotated program. Events come in batches of
@@ -33,7 +33,6 @@
 enum {
     BATCH = 20000, /* events */
     SLICE = 1000,
-    PAUSE_NS = 5000000,
     N_BLOCKS = 1024, /* alive at once */
     N_NAMES = 128,
     WALK_BYTES = 64 << 10,
@@ -51,6 +50,7 @@ static uint16_t order[BATCH]; /* of blocks, random */
 static char names[N_NAMES][48];
 static char walked[WALK_BYTES];
 static int64_t step;
+static struct timespec pause_time; /* after each batch */
 
 /* ---- the batches: each reports n events ---- */
 
@@ -234,14 +234,13 @@ static int64_t batch_ns(const struct kind *kind)
 /* n batches; times[] gets each one's ns, sorted. Returns instructions, 0 when not counted. */
 static uint64_t measure(const struct kind *kind, uint32_t n, int64_t *times, int counter)
 {
-    static const struct timespec pause = {.tv_nsec = PAUSE_NS};
     uint64_t before = count_of(counter);
     for (uint32_t i = 0; i < n; i++) {
         if (!kind->base)
             count_on(counter);
         times[i] = batch_ns(kind);
         count_off(counter);
-        nanosleep(&pause, NULL);
+        nanosleep(&pause_time, NULL);
     }
     qsort(times, n, sizeof *times, compare_times);
     return count_of(counter) - before;
@@ -292,11 +291,10 @@ static void set_up(void)
 /* Many blocks at once: the recorder has to know each one. Returns the events reported. */
 static uint64_t hold_many(uint64_t n_live)
 {
-    static const struct timespec pause = {.tv_nsec = PAUSE_NS};
     for (uint64_t i = 0; i < n_live; i++) {
         tidemark_alloc(GPU, (const void *)(uintptr_t)(0x7e0000000000u + i * 512), 512);
         if (i % BATCH == BATCH - 1)
-            nanosleep(&pause, NULL);
+            nanosleep(&pause_time, NULL);
     }
     return n_live;
 }
@@ -319,27 +317,33 @@ static long memory_kib(const char *key)
 
 struct settings {
     const char *only;
-    uint64_t n_batches, n_live;
+    uint64_t n_batches, n_live, pause_ms;
 };
 
 static int parse(int argc, char **argv, struct settings *s)
 {
+    const struct {
+        const char *name;
+        uint64_t *number; /* NULL: it is --only */
+    } flags[] = {{"--only", NULL},
+                 {"--batches", &s->n_batches},
+                 {"--live", &s->n_live},
+                 {"--pause", &s->pause_ms}};
     for (int i = 1; i < argc; i += 2) {
-        if (i + 1 >= argc)
+        size_t k = 0;
+        while (k < sizeof flags / sizeof flags[0] && strcmp(argv[i], flags[k].name) != 0)
+            k++;
+        if (k == sizeof flags / sizeof flags[0] || i + 1 >= argc)
             return -1;
-        char *end = argv[i + 1];
-        if (strcmp(argv[i], "--only") == 0)
-            s->only = argv[i + 1];
-        else if (strcmp(argv[i], "--batches") == 0)
-            s->n_batches = strtoull(argv[i + 1], &end, 10);
-        else if (strcmp(argv[i], "--live") == 0)
-            s->n_live = strtoull(argv[i + 1], &end, 10);
+        char *end = NULL;
+        if (flags[k].number)
+            *flags[k].number = strtoull(argv[i + 1], &end, 10);
         else
-            return -1;
-        if (strcmp(argv[i], "--only") != 0 && (*end || end == argv[i + 1]))
+            s->only = argv[i + 1];
+        if (end && (*end || end == argv[i + 1]))
             return -1;
     }
-    return s->n_batches <= MAX_BATCHES ? 0 : -1;
+    return s->n_batches <= MAX_BATCHES && s->pause_ms < 1000 ? 0 : -1;
 }
 
 static uint64_t run_kinds(const struct settings *s)
@@ -362,11 +366,12 @@ static uint64_t run_kinds(const struct settings *s)
 
 int main(int argc, char **argv)
 {
-    struct settings s = {.n_batches = 200};
+    struct settings s = {.n_batches = 200, .pause_ms = 5};
     if (parse(argc, argv, &s) < 0) {
-        fputs("usage: event_cost [--only NAME] [--batches N] [--live N]\n", stderr);
+        fputs("usage: event_cost [--only NAME] [--batches N] [--live N] [--pause MS]\n", stderr);
         return 2;
     }
+    pause_time.tv_nsec = (long)s.pause_ms * 1000000;
     set_up();
     bool is_watched = tidemark_is_watched();
     uint64_t start_ns = now_ns();

@@ -7,7 +7,7 @@
  * It plays the training of a transformer encoder on one GPU: the layers' forward and backward with
  * their activations, gradients and temporaries, AdamW, batches of varying length. Sizes follow from
  * the model's dimensions, addresses from a model of a caching allocator, and what lives how long
- * from who needs it. `training` does all of it, about 1,260 allocations and as many frees a step;
+ * from who needs it. `training` does all of it, about 1,250 allocations and as many frees a step;
  * `torch_trace` is about module ranges: about 1,000 opened or closed a step, one or two events
  * between them. The same seed gives the same bytes. */
 #include <errno.h>

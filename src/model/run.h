@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* model/run.h - a run as its readers see it: processes, each with a trace, and sweeps over them.
  *
- * A run is a folder of traces, a single trace, or the PID of a watched process. Opening is cheap
+ * A run is a folder of traces or a single trace, finished or still growing. Opening is cheap
  * (chunk headers and definitions); what happened is learned by sweeping: one replay of a process
  * with any number of visitors looking on. Times in traces count from each process's start; those
  * shown to people count from the run's, which is the start of its first process: add `offset_ns`.

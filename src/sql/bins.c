@@ -35,6 +35,12 @@ struct level {
 struct copied { /* a column to copy */
     const uint8_t *data;
     size_t index_mask, offset;
+    uint32_t column;
+};
+
+struct filled { /* of a bin: the block that is being filled */
+    uint8_t *bytes;
+    uint32_t n, room;
 };
 
 struct builder {
@@ -48,8 +54,12 @@ struct builder {
     uint64_t keys; /* columns, as bits */
     struct level levels[TMK_MAX_KEYS];
     uint32_t n_levels;
+    struct filled *filled; /* by bin */
+    uint64_t filled_room;
     struct copied wide[TMK_MAX_COLUMNS], narrow[TMK_MAX_COLUMNS]; /* of 8 and of 4 bytes */
-    uint32_t n_wide, n_narrow;
+    struct copied shortened[TMK_MAX_COLUMNS];                     /* of 8, to be 4 */
+    uint32_t n_wide, n_narrow, n_shortened;
+    uint64_t too_long; /* columns that cannot be shortened after all */
 };
 
 /* ---- nodes ---- */
@@ -117,6 +127,11 @@ static int add_bin(struct builder *b, const struct tmk_cell *cells, uint64_t row
     if (!more)
         return TMK_ENOMEM;
     bins->bins = more;
+    struct filled *filled = tmk_grow(b->filled, bins->n_bins + 1, &b->filled_room, sizeof *filled);
+    if (!filled)
+        return TMK_ENOMEM;
+    b->filled = filled;
+    filled[bins->n_bins] = (struct filled){0};
     uint64_t n_values = bins->n_bins * bins->n_keys;
     int64_t *values =
         tmk_grow(bins->values, n_values + bins->n_keys, &bins->value_room, sizeof *values);
@@ -178,51 +193,78 @@ static int find_bins(struct builder *b, const struct tmk_cell *cells, uint64_t b
 
 /* ---- rows ---- */
 
-static struct tmk_bin_block *add_block(struct tmk_bins *bins, struct tmk_bin *bin)
+/* Go on in a new block; the one before is full. */
+static int add_block(struct tmk_bins *bins, struct tmk_bin *bin, struct filled *filled)
 {
-    uint32_t room = bin->last ? 4 * bin->last->room : FIRST_ROOM;
+    uint32_t room = filled->room ? 4 * filled->room : FIRST_ROOM;
     room = room > LAST_ROOM ? LAST_ROOM : room;
     struct tmk_bin_block *block =
         tmk_slabs_take(&bins->slabs, sizeof *block + room * bins->row_bytes);
     if (!block)
-        return NULL;
-    *block = (struct tmk_bin_block){.previous = bin->last, .room = room};
+        return TMK_ENOMEM;
+    *block = (struct tmk_bin_block){.previous = bin->last, .n = room, .room = room};
     if (bin->last)
         bin->last->next = block;
     else
         bin->first = block;
-    return bin->last = block;
+    bin->last = block;
+    *filled = (struct filled){.bytes = (uint8_t *)block->bytes, .room = room};
+    return 0;
 }
 
 static void list_copied(struct builder *b, const struct tmk_cell *cells)
 {
     const struct tmk_vtab_def *def = b->store->def;
-    b->n_wide = b->n_narrow = 0;
+    b->n_wide = b->n_narrow = b->n_shortened = 0;
     for (uint32_t c = 0; c < def->doc.n_columns; c++) {
         if (!(b->bins->wanted >> c & 1))
             continue;
         struct copied column = {.data = cells[c].data,
                                 .index_mask = cells[c].index_mask,
-                                .offset = b->bins->offsets[c]};
-        if (tmk_cell_bytes(def->specs[c].kind) == sizeof(int64_t))
+                                .offset = b->bins->offsets[c],
+                                .column = c};
+        if (b->bins->shortened >> c & 1)
+            b->shortened[b->n_shortened++] = column;
+        else if (tmk_cell_bytes(def->specs[c].kind) == sizeof(int64_t))
             b->wide[b->n_wide++] = column;
         else
             b->narrow[b->n_narrow++] = column;
     }
 }
 
-static inline void copy_row(const struct builder *b, uint64_t row, uint8_t *bytes, size_t room,
-                            size_t at)
+static inline uint64_t wide_value(const struct copied *c, uint64_t row)
+{
+    return ((const uint64_t *)(const void *)c->data)[row & c->index_mask];
+}
+
+/* Bytes as TMK_CELL_SHORT_MB; *ret_fits becomes false when they are not. */
+static inline int32_t shorten(uint64_t value, bool *ret_fits)
+{
+    int64_t units = (int64_t)value >> TMK_SHORT_MB_SHIFT;
+    bool is_null = (int64_t)value == TMK_NULL_INT;
+    bool is_whole = (value & ((1u << TMK_SHORT_MB_SHIFT) - 1)) == 0;
+    *ret_fits &= is_null || (is_whole && units > INT32_MIN && units <= INT32_MAX);
+    return is_null ? TMK_NULL_SHORT : (int32_t)units;
+}
+
+static inline void copy_row(struct builder *b, uint64_t row, const struct filled *f)
 {
     for (uint32_t i = 0; i < b->n_wide; i++) {
         const struct copied *c = &b->wide[i];
-        uint64_t value = ((const uint64_t *)(const void *)c->data)[row & c->index_mask];
-        ((uint64_t *)(void *)(bytes + c->offset * room))[at] = value;
+        ((uint64_t *)(void *)(f->bytes + c->offset * f->room))[f->n] = wide_value(c, row);
     }
     for (uint32_t i = 0; i < b->n_narrow; i++) {
         const struct copied *c = &b->narrow[i];
         uint32_t value = ((const uint32_t *)(const void *)c->data)[row & c->index_mask];
-        ((uint32_t *)(void *)(bytes + c->offset * room))[at] = value;
+        ((uint32_t *)(void *)(f->bytes + c->offset * f->room))[f->n] = value;
+    }
+    for (uint32_t i = 0; i < b->n_shortened; i++) {
+        const struct copied *c = &b->shortened[i];
+        bool fits = true;
+        int32_t value = shorten(wide_value(c, row), &fits);
+        ((int32_t *)(void *)(f->bytes + c->offset * f->room))[f->n] = value;
+        if (__builtin_expect(!fits, 0))
+            b->too_long |= UINT64_C(1) << c->column;
     }
 }
 
@@ -231,18 +273,14 @@ static int copy_rows(struct builder *b, uint64_t segment, uint64_t begin, uint64
     struct tmk_bins *bins = b->bins;
     size_t ids = bins->offsets[TMK_MAX_COLUMNS];
     for (uint64_t row = begin; row < end; row++) {
-        struct tmk_bin *bin = &bins->bins[b->nodes[row]];
-        struct tmk_bin_block *block = bin->last;
-        if (!block || block->n == block->room) {
-            block = add_block(bins, bin);
-            if (!block)
-                return TMK_ENOMEM;
-        }
-        uint32_t at = block->n++;
-        uint8_t *bytes = (uint8_t *)block->bytes;
-        copy_row(b, row, bytes, block->room, at);
+        uint32_t i = b->nodes[row];
+        struct filled *f = &b->filled[i];
+        if (f->n == f->room && add_block(bins, &bins->bins[i], f) < 0)
+            return TMK_ENOMEM;
+        copy_row(b, row, f);
         if (bins->by_row)
-            ((uint64_t *)(void *)(bytes + ids * block->room))[at] = segment << 32 | row;
+            ((uint64_t *)(void *)(f->bytes + ids * f->room))[f->n] = segment << 32 | row;
+        f->n++;
     }
     return 0;
 }
@@ -273,14 +311,19 @@ static int add_segment(struct builder *b, uint32_t i, struct tmk_error *err)
 
 /* ---- opening ---- */
 
+static size_t bytes_in_bins(const struct tmk_bins *bins, uint32_t column)
+{
+    return bins->shortened >> column & 1 ? sizeof(int32_t)
+                                         : tmk_cell_bytes(bins->store->def->specs[column].kind);
+}
+
 /* Where columns begin in a block: the wide ones first, so that all are aligned. */
 static void lay_out(struct tmk_bins *bins)
 {
-    const struct tmk_vtab_def *def = bins->store->def;
     size_t at = 0;
     for (size_t bytes = sizeof(uint64_t); bytes >= sizeof(uint32_t); bytes /= 2) {
-        for (uint32_t c = 0; c < def->doc.n_columns; c++) {
-            if (!(bins->wanted >> c & 1) || tmk_cell_bytes(def->specs[c].kind) != bytes)
+        for (uint32_t c = 0; c < bins->store->def->doc.n_columns; c++) {
+            if (!(bins->wanted >> c & 1) || bytes_in_bins(bins, c) != bytes)
                 continue;
             bins->offsets[c] = at;
             at += bytes;
@@ -306,34 +349,73 @@ static void make_levels(struct builder *b)
     }
 }
 
+/* The last block of a bin is mostly not full. */
+static void note_lengths(struct builder *b)
+{
+    for (uint64_t i = 0; b->filled && i < b->bins->n_bins; i++)
+        if (b->bins->bins[i].last)
+            b->bins->bins[i].last->n = b->filled[i].n;
+}
+
+/* Stops early when a column proves to be too long: `too_long`. */
+static int build(struct builder *b, struct tmk_error *err)
+{
+    make_levels(b);
+    lay_out(b->bins);
+    int rc = widen_slots(b);
+    for (uint32_t i = 0; rc == 0 && !b->too_long && i < b->store->n_segments; i++)
+        rc = add_segment(b, i, err);
+    if (rc == 0)
+        note_lengths(b);
+    free(b->slots);
+    free(b->nodes);
+    free(b->filled);
+    return rc;
+}
+
+static struct tmk_bins *make_bins(struct tmk_store *store, const struct tmk_plan *plan,
+                                  const struct tmk_bounds *bounds, uint64_t too_long)
+{
+    struct tmk_bins *bins = calloc(1, sizeof *bins);
+    if (!bins)
+        return NULL;
+    *bins = (struct tmk_bins){.store = store,
+                              .n_keys = plan->n_keys,
+                              .wanted = plan->wanted,
+                              .by_row = plan->by_row,
+                              .bounds = *bounds};
+    for (uint32_t k = 0; k < plan->n_keys; k++) {
+        bins->keys[k] = plan->keys[k];
+        bins->wanted &= ~(UINT64_C(1) << plan->keys[k]);
+    }
+    for (uint32_t c = 0; c < store->def->doc.n_columns; c++)
+        if (store->def->specs[c].kind == TMK_CELL_MB)
+            bins->shortened |= UINT64_C(1) << c;
+    bins->shortened &= bins->wanted & ~too_long;
+    return bins;
+}
+
 int tmk_bins_open(struct tmk_store *store, const struct tmk_plan *plan,
                   const struct tmk_bounds *bounds, struct tmk_bins **ret_bins,
                   struct tmk_error *err)
 {
-    struct tmk_bins *bins = calloc(1, sizeof *bins);
-    if (!bins)
-        return tmk_fail(err, TMK_ENOMEM, "out of memory");
-    *bins = (struct tmk_bins){
-        .store = store, .n_keys = plan->n_keys, .by_row = plan->by_row, .bounds = *bounds};
-    struct builder b = {.store = store, .bins = bins};
-    for (uint32_t k = 0; k < plan->n_keys; k++) {
-        bins->keys[k] = plan->keys[k];
-        b.keys |= UINT64_C(1) << plan->keys[k];
+    uint64_t too_long = 0;
+    for (;;) {
+        struct builder b = {.store = store, .bins = make_bins(store, plan, bounds, too_long)};
+        if (!b.bins)
+            return tmk_fail(err, TMK_ENOMEM, "out of memory");
+        for (uint32_t k = 0; k < plan->n_keys; k++)
+            b.keys |= UINT64_C(1) << plan->keys[k];
+        int rc = build(&b, err);
+        if (rc == 0 && !b.too_long) {
+            *ret_bins = b.bins;
+            return 0;
+        }
+        tmk_bins_close(b.bins);
+        if (rc < 0)
+            return rc;
+        too_long |= b.too_long; /* mostly found out in the first segment */
     }
-    bins->wanted = plan->wanted & ~b.keys;
-    make_levels(&b);
-    lay_out(bins);
-    int rc = widen_slots(&b);
-    for (uint32_t i = 0; rc == 0 && i < store->n_segments; i++)
-        rc = add_segment(&b, i, err);
-    free(b.slots);
-    free(b.nodes);
-    if (rc < 0) {
-        tmk_bins_close(bins);
-        return rc;
-    }
-    *ret_bins = bins;
-    return 0;
 }
 
 struct tmk_bins *tmk_bins_close(struct tmk_bins *b)
@@ -453,9 +535,11 @@ void tmk_bins_cells(const struct tmk_bins *b, uint64_t i, const struct tmk_bin_b
         unsigned c = (unsigned)__builtin_ctzll(left);
         cells[c].data = (const uint8_t *)block->bytes + b->offsets[c] * block->room;
         cells[c].index_mask = SIZE_MAX;
+        cells[c].kind = b->shortened >> c & 1 ? TMK_CELL_SHORT_MB : b->store->def->specs[c].kind;
     }
     for (uint32_t k = 0; k < b->n_keys; k++) /* a text's number is the low half of the value */
-        cells[b->keys[k]] = (struct tmk_cell){.data = &b->values[i * b->n_keys + k]};
+        cells[b->keys[k]] = (struct tmk_cell){.data = &b->values[i * b->n_keys + k],
+                                              .kind = b->store->def->specs[b->keys[k]].kind};
 }
 
 const uint64_t *tmk_bins_row_ids(const struct tmk_bins *b, const struct tmk_bin_block *block)

@@ -17,10 +17,15 @@ enum tmk_cell_kind {
     TMK_CELL_TEXT,    /* uint32_t, number in the text pool; 0: unknown */
     TMK_CELL_MB,      /* int64_t bytes, shown as bytes / 1048576.0 */
     TMK_CELL_SECONDS, /* int64_t ns, shown as ns / 1e9 */
+    /* In bins only, where it takes half the memory of the kind it stands for: */
+    TMK_CELL_SHORT_MB, /* int32_t units of 256 bytes; TMK_NULL_SHORT: unknown */
 };
+
+enum { TMK_SHORT_MB_SHIFT = 8 };
 
 #define TMK_NULL_INT INT64_MIN /* the same as TMK_NO_STEP */
 #define TMK_NULL_COUNT UINT32_MAX
+#define TMK_NULL_SHORT INT32_MIN
 
 enum { TMK_MAX_COLUMNS = 32 };
 
@@ -41,7 +46,8 @@ struct tmk_rows {
 
 static inline size_t tmk_cell_bytes(uint8_t kind)
 {
-    return kind == TMK_CELL_COUNT || kind == TMK_CELL_TEXT ? sizeof(uint32_t) : sizeof(int64_t);
+    bool is_narrow = kind == TMK_CELL_COUNT || kind == TMK_CELL_TEXT || kind == TMK_CELL_SHORT_MB;
+    return is_narrow ? sizeof(uint32_t) : sizeof(int64_t);
 }
 
 void tmk_rows_init(struct tmk_rows *r, const struct tmk_column_spec *specs, uint32_t n_columns);

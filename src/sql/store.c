@@ -186,9 +186,11 @@ void tmk_store_unpin(struct tmk_store *s, struct tmk_segment *segment)
     keep_to_limit(s);
 }
 
-static struct tmk_cell cell_of(const void *data, bool constant)
+static struct tmk_cell cell_of(const struct tmk_store *s, uint32_t column, const void *data,
+                               bool constant)
 {
-    return (struct tmk_cell){.data = data, .index_mask = constant ? 0 : SIZE_MAX};
+    return (struct tmk_cell){
+        .data = data, .index_mask = constant ? 0 : SIZE_MAX, .kind = s->def->specs[column].kind};
 }
 
 void tmk_store_cells(const struct tmk_store *s, const struct tmk_segment *segment, uint64_t wanted,
@@ -196,7 +198,7 @@ void tmk_store_cells(const struct tmk_store *s, const struct tmk_segment *segmen
 {
     for (uint32_t c = 0; c < s->def->doc.n_columns; c++)
         if (wanted >> c & 1)
-            cells[c] = cell_of(segment->columns[c], segment->constants >> c & 1);
+            cells[c] = cell_of(s, c, segment->columns[c], segment->constants >> c & 1);
 }
 
 int tmk_store_look(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
@@ -212,7 +214,7 @@ int tmk_store_look(struct tmk_store *s, struct tmk_segment *segment, uint64_t wa
         return rc;
     for (uint32_t c = 0; c < s->def->doc.n_columns; c++)
         if (wanted >> c & 1)
-            cells[c] = cell_of(s->scratch.columns[c], s->scratch.constants >> c & 1);
+            cells[c] = cell_of(s, c, s->scratch.columns[c], s->scratch.constants >> c & 1);
     *ret_n_rows = segment->n_rows;
     return 0;
 }

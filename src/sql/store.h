@@ -16,6 +16,7 @@
 struct tmk_cell {
     const void *data;
     size_t index_mask;
+    uint8_t kind; /* enum tmk_cell_kind */
 };
 
 struct tmk_segment {

@@ -24,7 +24,6 @@ struct table {
 struct cursor {
     sqlite3_vtab_cursor base;
     struct tmk_scan scan;
-    const struct tmk_column_spec *specs;
     const struct tmk_textpool *pool;
     int n_columns;
     bool has_own_data; /* a table-valued function's rows are the cursor's */
@@ -155,7 +154,6 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
     struct cursor *c = calloc(1, sizeof *c);
     if (!c)
         return SQLITE_NOMEM;
-    c->specs = t->context->def->specs;
     c->pool = t->context->pool;
     c->n_columns = (int)t->context->def->doc.n_columns;
     *ret_cursor = &c->base;
@@ -247,7 +245,7 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
     size_t row = c->scan.row & cell->index_mask;
     const int64_t *wide = cell->data;
     const uint32_t *narrow = cell->data;
-    switch (c->specs[i].kind) { /* no result is NULL */
+    switch (cell->kind) { /* no result is NULL */
     case TMK_CELL_INT:
         if (wide[row] != TMK_NULL_INT)
             sqlite3_result_int64(out, wide[row]);
@@ -255,6 +253,10 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
     case TMK_CELL_MB: /* the factor is exact, and quicker than to divide */
         if (wide[row] != TMK_NULL_INT)
             sqlite3_result_double(out, (double)wide[row] * 0x1p-20);
+        break;
+    case TMK_CELL_SHORT_MB:
+        if ((int32_t)narrow[row] != TMK_NULL_SHORT)
+            sqlite3_result_double(out, (int32_t)narrow[row] * 0x1p-12);
         break;
     case TMK_CELL_TEXT:
         if (narrow[row])

@@ -38,7 +38,6 @@ struct tmk_replay {
     /* What was met on the way. */
     uint32_t n_gaps;
     uint32_t n_bad_chunks;
-    uint64_t start_ns; /* of the first event replayed */
     uint64_t n_replayed;
     struct tmk_error damage; /* the first damage, when n_bad_chunks */
 

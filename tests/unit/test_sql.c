@@ -528,6 +528,7 @@ enum { N_EVENTS = 3000, CHUNK_EVENTS = 50, N_BOUNDED_EVENTS = 800000 };
 
 struct dice {
     uint64_t state;
+    uint64_t odd_bytes; /* on top of multiples of 512 */
 };
 
 static uint32_t roll(struct dice *d, uint32_t n)
@@ -558,7 +559,7 @@ static void random_event(struct maker *m, struct dice *d, int64_t *step)
     m->thread = 1 + roll(d, 3);
     m->ns += roll(d, 50);
     if (what < 50)
-        maker_alloc(m, device, address, 512 * (uint64_t)roll(d, 400000), roll(d, 3));
+        maker_alloc(m, device, address, 512 * (uint64_t)roll(d, 400000) + d->odd_bytes, roll(d, 3));
     else if (what < 90)
         maker_free(m, device, address); /* perhaps nothing is there */
     else if (what < 100)
@@ -578,7 +579,7 @@ static void random_event(struct maker *m, struct dice *d, int64_t *step)
 /* Events in chunks of about CHUNK_EVENTS. `fall_at`: there the step numbers begin anew. */
 static void make_random(struct maker *m, uint64_t seed, uint32_t n_events, uint32_t fall_at)
 {
-    struct dice d = {seed};
+    struct dice d = {.state = seed, .odd_bytes = seed % 2 ? 0 : 3};
     int64_t step = -1;
     define_strings(m);
     define_thread(m, 3, 1003);
