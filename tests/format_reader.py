@@ -47,8 +47,9 @@ MASK = (1 << 64) - 1
 NO_STEP = -(1 << 63)
 DEFINITIONS, EVENTS, STEPS, CHECKPOINT = 1, 2, 3, 4  # kinds of chunks
 MODULE = 2  # a kind of range
+RANGES_MAX = 1000  # contexts leave out threads with more open ranges
 HAS_STEP, NOT_ENDED = 1, 2  # flags of rows and blocks
-CLOSED = 1  # a state of a trace
+OPEN, CLOSED = 0, 1  # states of a trace
 KINDS = {
     1: "alloc", 2: "free", 3: "tag", 4: "push", 5: "pop", 6: "step",
     16: "mark", 17: "oom", 18: "drop",
@@ -170,12 +171,8 @@ def parse_info(data: bytes) -> dict[str, str] | None:
     if length > HEADER_SIZE - 512 or zlib.crc32(data[:36] + text) != crc:
         return None
     pairs = (line.partition("=") for line in text_of(text).split("\n") if "=" in line)
-    return {key: re.sub(r"\\([n\\])", unescape, value) for key, _, value in pairs}
-
-
-def unescape(found: re.Match) -> str:
-    """What an escape in an info value stands for."""
-    return "\n" if found[1] == "n" else "\\"
+    escapes = {"\\n": "\n", "\\\\": "\\"}
+    return {k: re.sub(r"\\[n\\]", lambda found: escapes[found[0]], v) for k, _, v in pairs}
 
 
 def parse_chunk(data: bytes, offset: int) -> Chunk | None:
@@ -251,13 +248,6 @@ def parse_addresses(cursor: Cursor) -> list[Address]:
     return entries
 
 
-def parse_shapes(cursor: Cursor) -> list[list[int]]:
-    """Section 4 of an events chunk: sizes and stacks."""
-    entries = [cursor.varints(2) for _ in cursor.count()]
-    cursor.finish()
-    return entries
-
-
 def parse_threads(cursor: Cursor, items: int) -> list[int]:
     """Section 1 of an events chunk: the thread of each event."""
     threads: list[int] = []
@@ -277,7 +267,9 @@ class EventDecoder:
         self.chunk = chunk
         self.sections = sections_of(chunk.payload)
         self.addresses = parse_addresses(self.section(3))
-        self.shapes = parse_shapes(self.section(4))
+        shapes = self.section(4)
+        self.shapes = [shapes.varints(2) for _ in shapes.count()]  # sizes and stacks
+        shapes.finish()
         self.data = [self.section(16 + kind) for kind in range(8)]
 
     def section(self, number: int) -> Cursor:
@@ -435,11 +427,6 @@ class Trace:
                 decoded = self.decode(chunk)
                 yield from decoded.events if decoded else ()
 
-    def stack_text(self, stack: int) -> list[tuple[str | None, str | None, int]]:
-        """A stack's frames (file, function, line), innermost first."""
-        frames = [self.frames.get(frame, (0, 0, 0)) for frame in self.stacks.get(stack, ())]
-        return [(self.strings.get(file), self.strings.get(name), n) for file, name, n in frames]
-
     def keep(self, what: str, table: dict, key: int, value) -> None:
         """Adds a definition or a row, which may come again but not change."""
         if table.setdefault(key, value) != value:
@@ -574,13 +561,7 @@ class Replay:
     step_start: int = 0
     module_events: int = 0
     rows: dict[int, Row] = field(default_factory=dict)  # of ended steps, by ordinal
-    first_row: int = 1  # ordinal of the first row that can be known
     exact: bool = True  # False from a lost chunk on until the next checkpoint
-    whole: bool = True  # False from the first lost chunk on
-
-    def lose(self) -> None:
-        """Events are missing here."""
-        self.exact = self.whole = False
 
     def step_and_flags(self) -> tuple[int, int]:
         """The step in force as rows and blocks have it."""
@@ -602,8 +583,8 @@ class Replay:
     def context(self) -> Context:
         """What a context would say now."""
         devices = [(number, use.live, use.most) for number, use in self.devices.items()]
-        threads = {thread: ranges for thread, ranges in self.threads.items() if ranges}
-        return Context(self.step, devices, self.step_start, self.module_events, threads)
+        known = {thread: r for thread, r in self.threads.items() if 0 < len(r) <= RANGES_MAX}
+        return Context(self.step, devices, self.step_start, self.module_events, known)
 
     # What events do.
 
@@ -623,8 +604,8 @@ class Replay:
         self.totals["replaced"] += self.remove_block(event, device)
         self.blocks[event["device"], event["address"]] = self.new_block(event)
         device.allocations += 1
-        device.allocated += event["size"]
-        device.live += event["size"]
+        device.allocated = (device.allocated + event["size"]) & MASK
+        device.live = (device.live + event["size"]) & MASK
         device.most = max(device.most, device.live)
         if device.live > device.peak:
             device.peak, device.peak_after = device.live, self.time - self.step_start
@@ -639,10 +620,9 @@ class Replay:
         """The block of an allocation."""
         context = [(opened.name, opened.kind) for opened in self.threads.get(event["thread"], [])]
         step, flags = self.step_and_flags()
-        serial = self.totals["allocations"]
         return Block(
             event["size"], self.time, event["stack"], context, event["thread"], flags, step,
-            category=0, name=0, serial=serial,
+            category=0, name=0, serial=self.totals["allocations"],
         )  # fmt: skip
 
     def remove_block(self, event: dict, device: Device) -> bool:
@@ -650,8 +630,8 @@ class Replay:
         block = self.blocks.pop((event["device"], event["address"]), None)
         if not block:
             return False
-        device.live -= block.size
-        device.freed += block.size
+        device.live = (device.live - block.size) & MASK
+        device.freed = (device.freed + block.size) & MASK
         return True
 
     def on_tag(self, event: dict) -> None:
@@ -733,15 +713,16 @@ class Replay:
         self.same_tables(f"{where}: row", rows, self.step_rows(NOT_ENDED))
 
     def compare_status(self, trace: Trace) -> None:
-        """After the last chunk that the status knows."""
+        """After the last chunk that the status knows. Of an open trace its totals may be older."""
         status = trace.status
-        for name in ("events", "allocations", "frees", "dropped"):
-            self.same(f"status: {name}", getattr(status, name), self.totals[name])
-        self.same("status: time of the last event", status.last_time, self.time)
+        if status.state != OPEN:
+            for name in ("events", "allocations", "frees", "dropped"):
+                self.same(f"status: {name}", getattr(status, name), self.totals[name])
+            self.same("status: time of the last event", status.last_time, self.time)
         chunks = [chunk for chunk in trace.chunks if chunk.sequence <= status.last_sequence]
         left = sum(chunk.items for chunk in chunks if chunk.kind == EVENTS)
         if not trace.problems:
-            self.same("status: events given up", status.given_up, status.events - left)
+            self.same("status: events given up", status.given_up, self.totals["events"] - left)
 
     # Chunks.
 
@@ -771,51 +752,47 @@ class Replay:
             if decoded:
                 self.apply_events(chunk, decoded)
             else:
-                self.lose()
+                self.exact = False
 
 
 def replay(trace: Trace) -> Replay:
     """What the trace's events mean: the state at its end."""
     state, expected = Replay(), trace.replay_from
-    if trace.status.given_up:
-        state.exact, state.whole = False, bool(trace.checkpoints)
-        if trace.checkpoints:
-            state.first_row = trace.checkpoints[expected].totals["rows"] + 1
+    state.exact = not trace.status.given_up
     for chunk in trace.chunks:
         if chunk.sequence < trace.replay_from:
             continue
         if chunk.sequence != expected:
-            state.lose()
+            state.exact = False
         expected = chunk.sequence + 1
         state.apply_chunk(trace, chunk)
         if chunk.sequence == trace.status.last_sequence and state.exact:
             state.compare_status(trace)
     if expected <= trace.last_sequence:
-        state.lose()
+        state.exact = False
     return state
 
 
 def compare_rows(trace: Trace, state: Replay) -> None:
     """The trace's rows against those of a replay that has come to the end."""
-    last = state.step_rows(NOT_ENDED) if state.exact and not trace.limited else {}
-    expected = state.rows | last
-    complete = state.whole and not trace.problems and not trace.limited
-    for ordinal in sorted(trace.rows.keys() | expected.keys()):
-        both = ordinal in trace.rows and ordinal in expected
-        either = complete and (trace.status.state == CLOSED or ordinal in trace.rows)
-        if ordinal >= state.first_row and (both or either):
-            state.same(f"row {ordinal}", trace.rows.get(ordinal), expected.get(ordinal))
-    missing = set(range(1, max(trace.rows, default=0))) - trace.rows.keys()
-    if missing and not trace.problems:
-        state.problems.append(f"{len(missing)} rows are missing, the first is {min(missing)}")
+    at_end = state.exact and not trace.limited
+    opened = state.step_rows(NOT_ENDED) if at_end else {}
+    expected = state.rows | opened
+    for ordinal in sorted(trace.rows.keys() & expected.keys()):
+        state.same(f"row {ordinal}", trace.rows[ordinal], expected[ordinal])
+    if trace.problems:
+        return
+    state.same("rows without a gap", len(trace.rows), max(trace.rows, default=0))
+    if at_end and trace.status.state == CLOSED:
+        state.same("number of rows", len(trace.rows), state.totals["rows"] + len(opened))
 
 
 def check(trace: Trace) -> list[str]:
     """Where contexts, dictionaries, checkpoints, rows or status disagree with the replay."""
-    if trace.status.unfollowed:
-        return []  # contexts and steps are upper bounds only
     state = replay(trace)
     compare_rows(trace, state)
+    if trace.status.unfollowed:  # contexts and rows are upper bounds only
+        return [problem for problem in state.problems if problem.startswith("status")]
     return state.problems
 
 
@@ -943,7 +920,8 @@ def record_fields(strings: dict[int, str], record: Record) -> dict:
 def ring_events(trace: Trace, ring: Ring) -> list[dict]:
     """The ring's events that are not yet in the trace, in order; defines what the ring defines.
 
-    Beside a living process, read the ring first and then the trace until ring.last_sequence.
+    Drops are no records; ring.dropped counts them. Beside a living process, read the ring first,
+    then the trace until ring.last_sequence.
     """
     if ring.trace_id != trace.trace_id:
         raise FormatError("the ring is of another trace")
@@ -1005,16 +983,13 @@ def main(arguments: list[str] | None = None) -> int:
     except (FormatError, OSError) as error:
         print(f"{options.trace}: {error}", file=sys.stderr)
         return 2
-    found = check(trace) if options.check else []
-    lines: Iterable[str] = found
-    if not options.check:
-        form = json.dumps if options.json else canonical
-        lines = map(form, trace.events(everything=options.all))
+    form = json.dumps if options.json else canonical
+    lines = check(trace) if options.check else map(form, trace.events(everything=options.all))
     for line in lines:
         print(line)
     for problem in trace.problems:
         print(f"{options.trace}: {problem}", file=sys.stderr)
-    return 1 if found else 0
+    return 1 if options.check and lines else 0
 
 
 if __name__ == "__main__":

@@ -149,10 +149,10 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     w->want_bytes = deltas || tmk_rows_want(f->rows, COL_allocated) ||
                     tmk_rows_want(f->rows, COL_max_allocated);
     set_constants(f->rows, f->source->p);
-    int rc = tmk_rows_reserve(f->rows, f->source->chunks[f->chunk].header->n_items);
-    if (rc == 0)
-        rc = deltas ? tmk_walk_begin_seen(w, f->source, f->chunk, err)
+    int rc = deltas ? tmk_walk_begin_seen(w, f->source, f->chunk, err)
                     : tmk_walk_begin(w, f->source, f->chunk, err);
+    if (rc == 0) /* only now is the number of events known to be true */
+        rc = tmk_rows_reserve(f->rows, f->source->chunks[f->chunk].header->n_items);
     if (rc < 0)
         return rc == TMK_EDAMAGED ? 0 : rc;
     struct maker m;

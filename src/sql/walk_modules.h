@@ -74,12 +74,12 @@ int tmk_walk_skim(struct tmk_walk *w);
 int tmk_walk_find_thread(struct tmk_walk *w, uint64_t event);
 int tmk_walk_skim_step(struct tmk_walk *w);
 
-typedef void tmk_walk_row(void *arg, const struct tmk_walk *w, const struct tmk_walk_range *range,
-                          bool is_post);
-
 /* An event that opens or closes a range, with its number in its section: 0 or TMK_E*. */
 TMK_WALK_INLINE int tmk_walk_range_event(struct tmk_walk *w, uint8_t kind, uint32_t value,
-                                         tmk_walk_row *row, void *arg)
+                                         void (*row)(void *arg, const struct tmk_walk *w,
+                                                     const struct tmk_walk_range *range,
+                                                     bool is_post),
+                                         void *arg)
 {
     bool is_module = (value & 3) == TIDEMARK_MODULE;
     struct tmk_walk_thread *t = w->thread;
@@ -99,7 +99,10 @@ TMK_WALK_INLINE int tmk_walk_range_event(struct tmk_walk *w, uint8_t kind, uint3
 /* Walk through the chunk that was begun. `row` is called where a module opens (is_post false) or
  * closes; it is to be a static function, which the compiler then puts here. 0, TMK_EDAMAGED after
  * the part that could be read, TMK_ENOMEM. */
-TMK_WALK_INLINE int tmk_walk_modules(struct tmk_walk *w, tmk_walk_row *row, void *arg)
+TMK_WALK_INLINE int tmk_walk_modules(struct tmk_walk *w,
+                                     void (*row)(void *arg, const struct tmk_walk *w,
+                                                 const struct tmk_walk_range *range, bool is_post),
+                                     void *arg)
 {
     int rc = tmk_walk_skim(w);
     struct tmk_walk_device *d = &w->devices[w->main_device];
@@ -133,6 +136,8 @@ TMK_WALK_INLINE int tmk_walk_modules(struct tmk_walk *w, tmk_walk_row *row, void
             if (w->want_times)
                 w->event.time_ns = w->skim.times[i];
             rc = tmk_walk_skim_step(w);
+        } else if (kind == TMK_KIND_NONE) {
+            break;
         }
     }
     if (rc == 0 && i < w->cursor.n_left)
