@@ -56,11 +56,15 @@ static struct slot *find(struct table *t, uint64_t hash)
     return NULL;
 }
 
-static uint32_t known_id(struct table *t, uint64_t hash)
+/* Mostly it is the first slot looked at. */
+static inline uint32_t known_id(struct table *t, uint64_t hash)
 {
-    struct slot *slot = find(t, hash);
-    if (!slot || atomic_load_explicit(&slot->hash, memory_order_relaxed) != hash)
-        return 0;
+    struct slot *slot = &t->slots[(uint32_t)hash & t->mask];
+    if (__builtin_expect(atomic_load_explicit(&slot->hash, memory_order_acquire) != hash, 0)) {
+        slot = find(t, hash);
+        if (!slot || atomic_load_explicit(&slot->hash, memory_order_relaxed) != hash)
+            return 0;
+    }
     return atomic_load_explicit(&slot->id, memory_order_acquire);
 }
 
@@ -92,28 +96,29 @@ uint32_t tmk_intern_string(struct tmk_lane *lane, const char *text)
 }
 
 /* A frame and a stack of it. */
-static uint32_t define_site(struct tmk_lane *lane, const struct tidemark_site *site)
+__attribute__((noinline)) static uint32_t define_site(struct tmk_lane *lane, uint64_t hash,
+                                                      const struct tidemark_site *site)
 {
+    if (!find(&sites, hash))
+        return 0;
     uint64_t file = tmk_intern_string(lane, site->file);
     uint32_t function = tmk_intern_string(lane, site->function);
     uint32_t frame = 1 + atomic_fetch_add(&n_frames, 1);
     tmk_lane_put(lane, TMK_KIND_DEF_FRAME, 0, frame, file << 32 | function, site->line);
     uint32_t id = 1 + atomic_fetch_add(&sites.n_ids, 1);
-    return tmk_lane_put_text(lane, TMK_KIND_DEF_STACK, id, 0, &frame, sizeof frame) ? id : 0;
+    if (!tmk_lane_put_text(lane, TMK_KIND_DEF_STACK, id, 0, &frame, sizeof frame))
+        return 0;
+    remember(&sites, hash, id);
+    return id;
 }
 
 uint32_t tmk_intern_site(struct tmk_lane *lane, const struct tidemark_site *site)
 {
     if (!site)
         return 0;
-    uint64_t hash = tmk_hash_mix((uintptr_t)site->file,
-                                 (uintptr_t)site->function ^ ((uint64_t)site->line << 40)) |
+    uint64_t hash = tmk_hash_fold((uintptr_t)site->file,
+                                  (uintptr_t)site->function ^ ((uint64_t)site->line << 40)) |
                     1;
     uint32_t id = known_id(&sites, hash);
-    if (id || !find(&sites, hash))
-        return id;
-    id = define_site(lane, site);
-    if (id)
-        remember(&sites, hash, id);
-    return id;
+    return id ? id : define_site(lane, hash, site);
 }

@@ -6,26 +6,31 @@
 
 uint64_t tmk_spread_u32(struct tmk_view in, uint32_t *out, uint64_t max)
 {
+    const uint8_t *at = in.at, *last = in.end - in.at >= 4 ? in.end - 4 : NULL;
     uint64_t n = 0;
-    while (n < max && in.end - in.at >= 4) {
-        uint32_t word = tmk_load_u32(in.at);
+    while (n < max && at <= last) {
+        uint32_t word = tmk_load_u32(at);
         if (!(word & 0x80)) {
             out[n++] = word & 0x7f;
-            in.at++;
+            at++;
         } else if (!(word & 0x8000)) {
             out[n++] = (word & 0x7f) | (word >> 1 & 0x3f80);
-            in.at += 2;
+            at += 2;
         } else {
-            out[n++] = (uint32_t)tmk_view_varint(&in);
+            struct tmk_view rest = {.at = at, .end = in.end};
+            out[n] = (uint32_t)tmk_view_varint(&rest);
+            if (rest.bad)
+                return n;
+            n++;
+            at = rest.at;
         }
     }
-    while (n < max && in.at < in.end) {
-        uint32_t value = (uint32_t)tmk_view_varint(&in);
+    for (in.at = at; n < max && in.at < in.end; n++) {
+        out[n] = (uint32_t)tmk_view_varint(&in);
         if (in.bad)
             break;
-        out[n++] = value;
     }
-    return in.bad && n > 0 ? n - 1 : n;
+    return n;
 }
 
 /* The number that `starts` marks first in the word at `at`, if any; take the mark off. */

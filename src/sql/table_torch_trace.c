@@ -48,8 +48,17 @@ struct maker {
     int64_t *step, *allocated, *max_allocated, *time_offset, *duration, *local_step;
     int64_t *allocated_delta, *max_allocated_delta;
     uint32_t *seq, *module, *stage;
-    bool compares; /* post with pre */
+    bool has_more; /* than step, module, stage and allocated */
 };
+
+/* Bytes of a process that has reported no block are not known. */
+static void set_bytes_unknown(struct tmk_rows *rows)
+{
+    static const uint32_t of_bytes[] = {COL_allocated, COL_max_allocated, COL_allocated_delta,
+                                        COL_max_allocated_delta};
+    for (size_t i = 0; i < sizeof of_bytes / sizeof of_bytes[0]; i++)
+        tmk_rows_constant_int(rows, of_bytes[i], TMK_NULL_INT);
+}
 
 static void set_constants(struct tmk_rows *rows, const struct tmk_process *p)
 {
@@ -63,6 +72,9 @@ static void set_constants(struct tmk_rows *rows, const struct tmk_process *p)
 static void init_maker(struct maker *m, struct tmk_fill *f)
 {
     struct tmk_rows *rows = f->rows;
+    bool has_bytes = f->source->has_device;
+    if (!has_bytes)
+        set_bytes_unknown(rows);
     *m = (struct maker){
         .rows = rows,
         .source = f->source,
@@ -71,23 +83,19 @@ static void init_maker(struct maker *m, struct tmk_fill *f)
         .seq = rows->columns[COL_seq],
         .module = rows->columns[COL_module],
         .stage = rows->columns[COL_stage],
-        .allocated = rows->columns[COL_allocated],
-        .max_allocated = rows->columns[COL_max_allocated],
+        .allocated = has_bytes ? rows->columns[COL_allocated] : NULL,
+        .max_allocated = has_bytes ? rows->columns[COL_max_allocated] : NULL,
         .time_offset = rows->columns[COL_time_offset],
         .duration = rows->columns[COL_duration],
         .local_step = rows->columns[COL_local_step],
-        .allocated_delta = rows->columns[COL_allocated_delta],
-        .max_allocated_delta = rows->columns[COL_max_allocated_delta],
+        .allocated_delta = has_bytes ? rows->columns[COL_allocated_delta] : NULL,
+        .max_allocated_delta = has_bytes ? rows->columns[COL_max_allocated_delta] : NULL,
     };
-    m->compares = m->duration || m->allocated_delta || m->max_allocated_delta;
+    m->has_more = m->seq || m->max_allocated || m->time_offset || m->duration || m->local_step ||
+                  m->allocated_delta || m->max_allocated_delta;
     for (int s = TMK_STAGE_FORWARD; s <= TMK_STAGE_OPTIMIZER; s++)
         for (int post = 0; post < 2; post++)
             m->stages[s][post] = tmk_textpool_put(f->pool, stage_texts[s][post]);
-}
-
-static inline int64_t bytes_or_null(const struct maker *m, uint64_t n_bytes)
-{
-    return m->source->has_device ? tmk_int_of(n_bytes) : TMK_NULL_INT;
 }
 
 /* What only a post row knows. */
@@ -95,7 +103,7 @@ static void compare_with_pre(const struct maker *m, uint64_t i, const struct tmk
                              bool is_post)
 {
     const struct tmk_walk_device *d = &m->walk->devices[m->walk->main_device];
-    bool known = is_post && range->seen && m->source->has_device;
+    bool known = is_post && range->seen;
     if (m->duration)
         m->duration[i] =
             is_post ? tmk_int_of(m->walk->event.time_ns - range->start_ns) : TMK_NULL_INT;
@@ -107,35 +115,41 @@ static void compare_with_pre(const struct maker *m, uint64_t i, const struct tmk
             known ? (int64_t)(d->max_bytes - range->max_bytes) : TMK_NULL_INT;
 }
 
-/* The event of the walk is already counted in n_step_module_events. */
-static void add_row(void *arg, const struct tmk_walk *w, const struct tmk_walk_range *range,
-                    bool is_post)
+/* The columns that are asked for less often. */
+static void add_more(const struct maker *m, uint64_t i, const struct tmk_walk_range *range,
+                     bool is_post)
 {
-    const struct maker *m = arg;
-    if (range->stage == TMK_STAGE_OTHER)
-        return;
-    const struct tmk_walk_device *d = &w->devices[w->main_device];
+    const struct tmk_walk *w = m->walk;
     bool has_step = w->step != TMK_NO_STEP;
-    uint64_t i = m->rows->n++;
-    if (m->step)
-        m->step[i] = w->step;
-    if (m->seq)
+    if (m->seq) /* the event itself is counted already */
         m->seq[i] = (uint32_t)(w->n_step_module_events - 1);
-    if (m->module)
-        m->module[i] = tmk_source_text(m->source, range->name);
-    if (m->stage)
-        m->stage[i] = m->stages[range->stage][is_post];
-    if (m->allocated)
-        m->allocated[i] = bytes_or_null(m, d->allocated_bytes);
     if (m->max_allocated)
-        m->max_allocated[i] = bytes_or_null(m, d->max_bytes);
+        m->max_allocated[i] = tmk_int_of(w->devices[w->main_device].max_bytes);
     if (m->time_offset)
         m->time_offset[i] =
             has_step ? tmk_int_of(w->event.time_ns - w->step_start_ns) : TMK_NULL_INT;
     if (m->local_step)
         m->local_step[i] = has_step ? w->local_step : TMK_NULL_INT;
-    if (m->compares)
-        compare_with_pre(m, i, range, is_post);
+    compare_with_pre(m, i, range, is_post);
+}
+
+static inline void add_row(void *arg, const struct tmk_walk *w, const struct tmk_walk_range *range,
+                           bool is_post)
+{
+    const struct maker *m = arg;
+    if (range->stage == TMK_STAGE_OTHER)
+        return;
+    uint64_t i = m->rows->n++;
+    if (m->step)
+        m->step[i] = w->step;
+    if (m->module)
+        m->module[i] = tmk_source_text(m->source, range->name);
+    if (m->stage)
+        m->stage[i] = m->stages[range->stage][is_post];
+    if (m->allocated)
+        m->allocated[i] = tmk_int_of(w->devices[w->main_device].allocated_bytes);
+    if (m->has_more)
+        add_more(m, i, range, is_post);
 }
 
 static int fill(struct tmk_fill *f, struct tmk_error *err)

@@ -74,26 +74,30 @@ int tmk_walk_skim(struct tmk_walk *w);
 int tmk_walk_find_thread(struct tmk_walk *w, uint64_t event);
 int tmk_walk_skim_step(struct tmk_walk *w);
 
-/* An event that opens or closes a range, with its number in its section: 0 or TMK_E*. */
-TMK_WALK_INLINE int tmk_walk_range_event(struct tmk_walk *w, uint8_t kind, uint32_t value,
-                                         void (*row)(void *arg, const struct tmk_walk *w,
-                                                     const struct tmk_walk_range *range,
-                                                     bool is_post),
-                                         void *arg)
+/* A range opens; `value` is what the event's section has. 0 or TMK_ENOMEM. */
+TMK_WALK_INLINE int tmk_walk_push(struct tmk_walk *w, uint32_t value,
+                                  void (*row)(void *arg, const struct tmk_walk *w,
+                                              const struct tmk_walk_range *range, bool is_post),
+                                  void *arg)
 {
-    bool is_module = (value & 3) == TIDEMARK_MODULE;
     struct tmk_walk_thread *t = w->thread;
-    if (kind == TMK_KIND_PUSH) {
-        w->n_step_module_events += is_module;
-        if (tmk_walk_open(w, t, value & 3, value >> 2, w->event.time_ns, true) && is_module)
-            row(arg, w, &t->ranges[t->n - 1], false);
-        return w->failed ? TMK_ENOMEM : 0;
-    }
+    bool is_module = (value & 3) == TIDEMARK_MODULE;
+    w->n_step_module_events += is_module;
+    if (tmk_walk_open(w, t, value & 3, value >> 2, w->event.time_ns, true) && is_module)
+        row(arg, w, &t->ranges[t->n - 1], false);
+    return w->failed ? TMK_ENOMEM : 0;
+}
+
+/* A range closes. */
+TMK_WALK_INLINE void tmk_walk_pop(struct tmk_walk *w, uint32_t value,
+                                  void (*row)(void *arg, const struct tmk_walk *w,
+                                              const struct tmk_walk_range *range, bool is_post),
+                                  void *arg)
+{
     w->n_closed = 0;
-    tmk_walk_close(w, t, value & 3);
-    if (is_module && w->n_closed)
+    tmk_walk_close(w, w->thread, value & 3);
+    if ((value & 3) == TIDEMARK_MODULE && w->n_closed)
         row(arg, w, w->closed, true);
-    return 0;
 }
 
 /* Walk through the chunk that was begun. `row` is called where a module opens (is_post false) or
@@ -108,32 +112,38 @@ TMK_WALK_INLINE int tmk_walk_modules(struct tmk_walk *w,
     struct tmk_walk_device *d = &w->devices[w->main_device];
     struct tmk_skim_blocks blocks =
         tmk_skim_blocks_of(&w->skim, &w->cursor, w->source->main_device);
-    const struct tmk_skim_numbers *numbers = w->skim.data;
-    uint64_t at[TMK_KIND_OTHER + 1] = {0};
+    const struct tmk_skim_numbers *pushes = &w->skim.data[TMK_KIND_PUSH];
+    const struct tmk_skim_numbers *pops = &w->skim.data[TMK_KIND_POP];
+    const uint32_t *push = pushes->values, *push_end = push + (rc == 0 ? pushes->n : 0);
+    const uint32_t *pop = pops->values, *pop_end = pop + (rc == 0 ? pops->n : 0);
     uint64_t i = 0, n = rc == 0 ? w->skim.n_events : 0;
     const uint8_t *kinds = w->skim.kinds;
+    const bool want_bytes = w->want_bytes, want_times = w->want_times;
     blocks.allocated_bytes = d->allocated_bytes;
     blocks.max_bytes = d->max_bytes;
     for (; rc == 0 && i < n; i++) {
         uint8_t kind = kinds[i];
         if (kind == TMK_KIND_ALLOC) {
-            if (w->want_bytes && !tmk_skim_alloc(&blocks))
+            if (want_bytes && !tmk_skim_alloc(&blocks))
                 break;
         } else if (kind == TMK_KIND_FREE) {
-            if (w->want_bytes && !tmk_skim_free(&blocks))
+            if (want_bytes && !tmk_skim_free(&blocks))
                 break;
         } else if (kind == TMK_KIND_PUSH || kind == TMK_KIND_POP) {
-            if (at[kind] == numbers[kind].n)
+            if (kind == TMK_KIND_PUSH ? push == push_end : pop == pop_end)
                 break;
             if (i >= w->run_end && (rc = tmk_walk_find_thread(w, i)) < 0)
                 break;
             d->allocated_bytes = blocks.allocated_bytes;
             d->max_bytes = blocks.max_bytes;
-            if (w->want_times)
+            if (want_times)
                 w->event.time_ns = w->skim.times[i];
-            rc = tmk_walk_range_event(w, kind, numbers[kind].values[at[kind]++], row, arg);
+            if (kind == TMK_KIND_PUSH)
+                rc = tmk_walk_push(w, *push++, row, arg);
+            else
+                tmk_walk_pop(w, *pop++, row, arg);
         } else if (kind == TMK_KIND_STEP) {
-            if (w->want_times)
+            if (want_times)
                 w->event.time_ns = w->skim.times[i];
             rc = tmk_walk_skim_step(w);
         } else if (kind == TMK_KIND_NONE) {
