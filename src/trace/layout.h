@@ -45,11 +45,25 @@ enum tmk_kind {
     TMK_KIND_MARK = 16,
     TMK_KIND_OOM = 17,
     TMK_KIND_DROP = 18,
+    TMK_KIND_RESERVED = 19,
+    TMK_KIND_DEVICE_END = 20,
     TMK_KIND_DEF_STRING = 32,
     TMK_KIND_DEF_FRAME = 33,
     TMK_KIND_DEF_STACK = 34,
     TMK_KIND_DEF_THREAD = 35,
+    TMK_KIND_DEF_CODE = 36,
+    TMK_KIND_DEF_LINES = 37,
+    TMK_KIND_DEF_CODE_FRAME = 38,
+    TMK_KIND_DEF_MODULE = 39,
+    TMK_KIND_DEF_NATIVE_FRAME = 40,
+    TMK_KIND_DEF_STREAM = 41,
 };
+
+/* How a code object's line table is to be read: the CPython version that introduced the layout. */
+enum tmk_py_lines { TMK_PY_LINES_39 = 39, TMK_PY_LINES_310 = 310, TMK_PY_LINES_311 = 311 };
+
+/* Field b of an allocation in the ring: the size, and above it the stream. */
+enum { TMK_SIZE_BITS = 48 };
 
 enum tmk_chunk_kind {
     TMK_CHUNK_DEFS = 1,
@@ -60,7 +74,18 @@ enum tmk_chunk_kind {
 
 enum { TMK_CHUNK_PERMANENT = 1 };
 
-enum tmk_def { TMK_DEF_STRING = 1, TMK_DEF_FRAME = 2, TMK_DEF_STACK = 3, TMK_DEF_THREAD = 4 };
+enum tmk_def {
+    TMK_DEF_STRING = 1,
+    TMK_DEF_FRAME = 2,
+    TMK_DEF_STACK = 3,
+    TMK_DEF_THREAD = 4,
+    TMK_DEF_CODE = 5,
+    TMK_DEF_LINES = 6,
+    TMK_DEF_CODE_FRAME = 7,
+    TMK_DEF_MODULE = 8,
+    TMK_DEF_NATIVE_FRAME = 9,
+    TMK_DEF_STREAM = 10,
+};
 
 enum tmk_section {
     TMK_SECTION_THREADS = 1,
@@ -68,6 +93,7 @@ enum tmk_section {
     TMK_SECTION_ADDRESSES = 3,
     TMK_SECTION_SHAPES = 4,
     TMK_SECTION_HEADS = 5,
+    TMK_SECTION_STREAMS = 6,
     TMK_SECTION_DATA = 16, /* + kind, up to 23 */
     TMK_SECTION_TOTALS = 32,
     TMK_SECTION_STEP = 33,
