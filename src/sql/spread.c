@@ -6,9 +6,9 @@
 
 uint64_t tmk_spread_u32(struct tmk_view in, uint32_t *out, uint64_t max)
 {
-    const uint8_t *at = in.at, *last = in.end - in.at >= 4 ? in.end - 4 : NULL;
+    const uint8_t *at = in.at, *end = in.end;
     uint64_t n = 0;
-    while (n < max && at <= last) {
+    while (n < max && end - at >= 4) {
         uint32_t word = tmk_load_u32(at);
         if (!(word & 0x80)) {
             out[n++] = word & 0x7f;
@@ -17,7 +17,7 @@ uint64_t tmk_spread_u32(struct tmk_view in, uint32_t *out, uint64_t max)
             out[n++] = (word & 0x7f) | (word >> 1 & 0x3f80);
             at += 2;
         } else {
-            struct tmk_view rest = {.at = at, .end = in.end};
+            struct tmk_view rest = {.at = at, .end = end};
             out[n] = (uint32_t)tmk_view_varint(&rest);
             if (rest.bad)
                 return n;
