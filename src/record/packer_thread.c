@@ -85,7 +85,7 @@ static int make_ring(struct session *s)
                 return 0;
         }
     }
-    if (make_ring_in(s, tmk_recorder.run_folder, TMK_RING_PAGES) == 0)
+    if (make_ring_in(s, tmk_recorder.settings.run_folder, TMK_RING_PAGES) == 0)
         return 0;
     return tmk_ring_create(&tmk_recorder.ring, NULL, TMK_RING_PAGES, s->id.trace_id, s->trace_path,
                            NULL);
@@ -94,7 +94,7 @@ static int make_ring(struct session *s)
 /* mkdir -p, mode 0700 for what we make. Works on a copy: a fork may come at any moment. */
 static int make_folder(const char *folder)
 {
-    char path[sizeof tmk_recorder.run_folder];
+    char path[sizeof tmk_recorder.settings.run_folder];
     strcpy(path, folder);
     for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
         *slash = '\0';
@@ -110,8 +110,9 @@ static int make_folder(const char *folder)
  * this node. */
 static uint64_t bounded_size(const struct session *s)
 {
-    uint64_t size = tmk_recorder.max_size_bytes ? tmk_recorder.max_size_bytes : default_max_size;
-    uint64_t share = free_bytes(tmk_recorder.run_folder) / 10;
+    uint64_t size = tmk_recorder.settings.max_size_bytes ? tmk_recorder.settings.max_size_bytes
+                                                         : default_max_size;
+    uint64_t share = free_bytes(tmk_recorder.settings.run_folder) / 10;
     if (s->id.ranks.local_size > 1)
         share /= (uint64_t)s->id.ranks.local_size;
     if (size > share)
@@ -168,8 +169,8 @@ static int open_session(struct session *s)
     tmk_identity_init(&s->id, &tmk_recorder.ranks);
     struct tmk_text path;
     tmk_text_init(&path, s->trace_path, sizeof s->trace_path);
-    tmk_identity_trace_path(&s->id, tmk_recorder.run_folder, &path);
-    int rc = path.cut ? TMK_EINVAL : make_folder(tmk_recorder.run_folder);
+    tmk_identity_trace_path(&s->id, tmk_recorder.settings.run_folder, &path);
+    int rc = path.cut ? TMK_EINVAL : make_folder(tmk_recorder.settings.run_folder);
     if (rc == 0)
         rc = tmk_intern_reset();
     if (rc == 0)
@@ -213,7 +214,8 @@ static int look(struct session *s, bool *ret_quiet)
 {
     uint64_t now = tmk_clock_monotonic_ns();
     uint64_t new_pages = pages_taken() - s->pages_taken;
-    bool timed = now - s->synced_ns >= sync_ns;
+    bool hurry = atomic_exchange(&tmk_recorder.control->hurry, 0);
+    bool timed = hurry || now - s->synced_ns >= sync_ns;
     *ret_quiet = new_pages == 0;
     int rc = timed || new_pages >= CHUNK_PAGES ? pack(s) : 0;
     if (rc == 0 && timed) {

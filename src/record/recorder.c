@@ -48,7 +48,7 @@ static struct tmk_control *make_control(void)
     return page;
 }
 
-static uint64_t number_of(const char *text)
+uint64_t tmk_settings_number(const char *text)
 {
     uint64_t value = 0;
     for (; text && *text >= '0' && *text <= '9'; text++)
@@ -63,24 +63,41 @@ static void copy_folder(char *to, size_t size, const char *name)
         strcpy(to, folder);
 }
 
+bool tmk_recorder_begin(const struct tmk_settings *settings)
+{
+    struct tmk_control *c = tmk_recorder.control;
+    uint32_t phase = atomic_load(&c->phase);
+    bool over = phase == TMK_PHASE_OFF && (c == &no_control || !atomic_load(&c->running));
+    if (!over || (c == &no_control && !(c = make_control())))
+        return false;
+    tmk_recorder.settings = *settings;
+    tmk_recorder.counter = tmk_clock_has_counter();
+    tmk_ranks_read(&tmk_recorder.ranks);
+    atomic_store(&c->stop, 0);
+    atomic_store(&c->finished, 0);
+    atomic_store(&c->slow_arming, 0);
+    atomic_store(&c->phase, TMK_PHASE_IDLE);
+    tmk_recorder.control = c;
+    return true;
+}
+
 /* The environment is read here, before the program has threads that might change it. */
 __attribute__((constructor)) static void start(void)
 {
-    const char *folder = getenv("TIDEMARK_RUN");
-    if (!folder || folder[0] != '/' || strlen(folder) >= sizeof tmk_recorder.run_folder)
-        return;
-    strcpy(tmk_recorder.run_folder, folder);
-    tmk_recorder.max_size_bytes = number_of(getenv("TIDEMARK_MAX_SIZE"));
-    tmk_recorder.counter = tmk_clock_has_counter();
-    struct tmk_control *control = make_control();
-    if (!control)
-        return;
     copy_folder(tmk_recorder.ring_folders[0], sizeof tmk_recorder.ring_folders[0],
                 "TIDEMARK_RING_DIR");
     copy_folder(tmk_recorder.ring_folders[1], sizeof tmk_recorder.ring_folders[1],
                 "XDG_RUNTIME_DIR");
-    tmk_ranks_read(&tmk_recorder.ranks);
-    tmk_recorder.control = control;
+    const char *folder = getenv("TIDEMARK_RUN");
+    struct tmk_settings settings = {
+        .max_size_bytes = tmk_settings_number(getenv("TIDEMARK_MAX_SIZE")),
+        .cpu_tensors = tmk_settings_number(getenv("TIDEMARK_CPU_TENSORS")) != 0,
+        .native = tmk_settings_number(getenv("TIDEMARK_NATIVE")) != 0,
+    };
+    if (!folder || folder[0] != '/' || strlen(folder) >= sizeof settings.run_folder)
+        return;
+    strcpy(settings.run_folder, folder);
+    tmk_recorder_begin(&settings);
 }
 
 /* ---- arming ---- */
@@ -154,12 +171,17 @@ bool tmk_recorder_arm(void)
 {
     struct tmk_control *c = tmk_recorder.control;
     uint32_t idle = TMK_PHASE_IDLE;
+    if (!tmk_recorder.settings.run_folder[0])
+        return false;
     if (atomic_compare_exchange_strong(&c->phase, &idle, TMK_PHASE_ARMING)) {
         forget_parent();
         if (tmk_recorder.ranks.rank < 0) /* a spawned rank may have been told after its start */
             tmk_ranks_read(&tmk_recorder.ranks);
-        if (!start_packer())
+        atomic_store(&c->running, 1);
+        if (!start_packer()) {
+            atomic_store(&c->running, 0);
             set_and_wake(&c->phase, TMK_PHASE_OFF);
+        }
     }
     /* Every thread that comes meanwhile waits these few milliseconds: no event is lost. Where they
      * become seconds (a disk that hangs), nobody waits any more, and events count as dropped until
@@ -179,15 +201,32 @@ void tmk_recorder_sleep(long ns)
 
 void tmk_recorder_set_finished(void)
 {
+    atomic_store(&tmk_recorder.control->running, 0);
     set_and_wake(&tmk_recorder.control->finished, 1);
+}
+
+void tmk_recorder_hurry(void)
+{
+    struct tmk_control *c = tmk_recorder.control;
+    atomic_store(&c->hurry, 1);
+    syscall(SYS_futex, &c->stop, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+bool tmk_recorder_end(void)
+{
+    struct tmk_control *c = tmk_recorder.control;
+    uint32_t idle = TMK_PHASE_IDLE;
+    if (atomic_compare_exchange_strong(&c->phase, &idle, TMK_PHASE_OFF) ||
+        atomic_load(&c->phase) != TMK_PHASE_ARMED)
+        return true;
+    set_and_wake(&c->stop, 1);
+    bool ended = wait_while(&c->finished, 0, finish_limit_ns);
+    tmk_recorder.settings.run_folder[0] = '\0'; /* a child that is forked now records nothing */
+    return ended;
 }
 
 /* exit() and return from main. A process that ends in another way leaves its ring to be merged. */
 __attribute__((destructor)) static void finish(void)
 {
-    struct tmk_control *c = tmk_recorder.control;
-    if (atomic_load(&c->phase) != TMK_PHASE_ARMED)
-        return;
-    set_and_wake(&c->stop, 1);
-    wait_while(&c->finished, 0, finish_limit_ns);
+    tmk_recorder_end();
 }

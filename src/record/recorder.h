@@ -26,23 +26,44 @@ struct tmk_control {
     _Atomic uint32_t stop;          /* asks the packer thread to finish */
     _Atomic uint32_t n_early_drops; /* events that came while arming and could not wait */
     _Atomic uint32_t finished;      /* it has */
+    _Atomic uint32_t running;       /* there is a packer thread */
     _Atomic uint32_t slow_arming;   /* arming has taken too long to wait for */
+    _Atomic uint32_t hurry;         /* what is in the ring must be on the disk soon */
 };
 
 enum tmk_phase { TMK_PHASE_IDLE = 0, TMK_PHASE_ARMING, TMK_PHASE_ARMED, TMK_PHASE_OFF };
+
+/* How to record: from the environment under `tidemark run`, from options when attached to. */
+struct tmk_settings {
+    char run_folder[3072];
+    uint64_t max_size_bytes; /* as asked for, 0: default */
+    bool cpu_tensors;        /* record host tensors even when an accelerator is in use */
+    bool native;             /* C and C++ frames too */
+};
+
+/* Digits at the start of a text; 0 for NULL. */
+uint64_t tmk_settings_number(const char *text);
 
 struct tmk_recorder {
     struct tmk_control *control;
     struct tmk_ring ring; /* good while armed; stays mapped afterwards, a thread may still write */
     bool counter;         /* tmk_clock_has_counter() */
     uint32_t generation;  /* of the last arming, this process's or an ancestor's */
-    char run_folder[3072];
+    struct tmk_settings settings;
     char ring_folders[2][256]; /* where the ring may go before /dev/shm; "" for none */
     struct tmk_ranks ranks;
-    uint64_t max_size_bytes; /* as asked for, 0: default */
 };
 
 extern struct tmk_recorder tmk_recorder;
+
+/* Take settings and be ready to arm. False when a recording is under way or has not ended yet. */
+bool tmk_recorder_begin(const struct tmk_settings *settings);
+
+/* End the recording; false when the trace could not be closed in time. */
+bool tmk_recorder_end(void);
+
+/* Something that must not be lost has been written: pack it and sync it at once. Does not wait. */
+void tmk_recorder_hurry(void);
 
 /* Arm if idle. True when armed now. Slow; called once per thread. */
 bool tmk_recorder_arm(void);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* record/attach.c - see attach.h. */
+#include "record/attach.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "record/patch.h"
+#include "record/recorder.h"
+
+static atomic_flag busy = ATOMIC_FLAG_INIT; /* one attach or detach at a time */
+
+static int answer(int rc, char *message, size_t size, const char *text)
+{
+    struct tmk_text out;
+    tmk_text_init(&out, message, size);
+    tmk_text_string(&out, text);
+    return rc;
+}
+
+/* The value of a key, copied; false when it is not there or too long. */
+static bool option(const char *options, const char *key, char *value, size_t size)
+{
+    size_t n_key = strlen(key);
+    for (const char *line = options; *line;) {
+        size_t n = strcspn(line, "\n");
+        if (n > n_key && strncmp(line, key, n_key) == 0 && line[n_key] == '=') {
+            size_t length = n - n_key - 1;
+            if (length >= size)
+                return false;
+            memcpy(value, line + n_key + 1, length);
+            value[length] = '\0';
+            return true;
+        }
+        line += n + (line[n] == '\n');
+    }
+    return false;
+}
+
+static bool flag(const char *options, const char *key)
+{
+    char value[8];
+    return option(options, key, value, sizeof value) && strcmp(value, "1") == 0;
+}
+
+static int attach(const char *options, char *message, size_t size)
+{
+    struct tmk_settings settings = {.cpu_tensors = flag(options, "cpu_tensors"),
+                                    .native = flag(options, "native")};
+    char number[24] = "";
+    if (!option(options, "run", settings.run_folder, sizeof settings.run_folder) ||
+        settings.run_folder[0] != '/')
+        return answer(-1, message, size, "no absolute path of a run folder was given");
+    option(options, "max_size", number, sizeof number);
+    settings.max_size_bytes = tmk_settings_number(number);
+    if (!tmk_recorder_begin(&settings))
+        return answer(-1, message, size,
+                      "it is watched already, or the recording before has not ended yet");
+    struct tmk_patch_count count = tmk_patch_in();
+    if (!tmk_recorder_arm()) {
+        tmk_patch_out();
+        return answer(-1, message, size, "the run folder or the ring could not be made");
+    }
+    struct tmk_text out;
+    tmk_text_init(&out, message, size);
+    tmk_text_add(&out, "%u import slots patched", count.n_patched);
+    if (count.n_failed)
+        tmk_text_add(&out, ", %u could not be", count.n_failed);
+    return 0;
+}
+
+int tidemark_attach(const char *options, char *message, size_t size)
+{
+    if (atomic_flag_test_and_set(&busy))
+        return answer(-1, message, size, "another attach or detach is under way");
+    int rc = attach(options, message, size);
+    atomic_flag_clear(&busy);
+    return rc;
+}
+
+int tmk_attach_end(char *message, size_t size)
+{
+    if (atomic_flag_test_and_set(&busy))
+        return answer(-1, message, size, "another attach or detach is under way");
+    struct tmk_patch_count count = tmk_patch_out();
+    bool ended = tmk_recorder_end();
+    atomic_flag_clear(&busy);
+    if (!ended)
+        return answer(-1, message, size, "the trace could not be closed in time");
+    struct tmk_text out;
+    tmk_text_init(&out, message, size);
+    tmk_text_add(&out, "%u import slots restored; the trace is closed", count.n_patched);
+    return 0;
+}

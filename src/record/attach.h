@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* record/attach.h - begin and end recording in a process that already runs.
+ *
+ * Beginning: options instead of environment, hooks into import slots, arm at once. Ending: slots as
+ * they were, trace closed. The library stays loaded and may begin again, with a new trace. */
+#ifndef TMK_RECORD_ATTACH_H
+#define TMK_RECORD_ATTACH_H
+
+#include <stddef.h>
+
+/* Options are lines "key=value": run (an absolute path), max_size (bytes), cpu_tensors, native (1).
+ * 0, or -1 with the reason in `message`. Called by the injector, by `import tidemark`, by tests. */
+__attribute__((visibility("default"))) int tidemark_attach(const char *options, char *message,
+                                                           size_t size);
+
+/* 0, or -1 with the reason. */
+int tmk_attach_end(char *message, size_t size);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* record/library.c - see library.h.
+ *
+ * The path is found first, then the library is asked by name: dlsym on its handle finds its own
+ * definition before any other's. The handle is kept, which keeps the library loaded: whoever has
+ * called one of its functions through us may do so again. */
+#include "record/library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct search {
+    const char *prefix;
+    char path[4096];
+};
+
+static int match(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    struct search *s = arg;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *file = slash ? slash + 1 : info->dlpi_name;
+    if (strncmp(file, s->prefix, strlen(s->prefix)) != 0 ||
+        strlen(info->dlpi_name) >= sizeof s->path)
+        return 0;
+    strcpy(s->path, info->dlpi_name);
+    return 1;
+}
+
+void *tmk_library_symbol(const char *prefix, const char *symbol)
+{
+    struct search s = {.prefix = prefix};
+    if (!dl_iterate_phdr(match, &s))
+        return NULL;
+    void *handle = dlopen(s.path, RTLD_LAZY | RTLD_NOLOAD);
+    return handle ? dlsym(handle, symbol) : NULL;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* record/patch.c - see patch.h.
+ *
+ * Slots are found by walking each module's relocations (DT_JMPREL and DT_RELA) for the names of our
+ * hooks. Where the loader has made them read-only after binding (RELRO), the page is made writable
+ * for the one store. A slot is an aligned word: other threads see the old or the new address. */
+#include "record/patch.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "record/torch.h"
+
+#if defined(__x86_64__)
+enum { SLOT_JUMP = R_X86_64_JUMP_SLOT, SLOT_DATA = R_X86_64_GLOB_DAT };
+#elif defined(__aarch64__)
+enum { SLOT_JUMP = R_AARCH64_JUMP_SLOT, SLOT_DATA = R_AARCH64_GLOB_DAT };
+#endif
+
+enum { MAX_ORIGINALS = 512 };
+
+/* What stood in the slots that we wrote. */
+static struct original {
+    uintptr_t *slot;
+    uintptr_t value;
+} originals[MAX_ORIGINALS];
+static uint32_t n_originals;
+
+struct module { /* what of its dynamic section is of use */
+    uintptr_t base, lowest, highest;
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const ElfW(Rela) * tables[2];
+    size_t n_entries[2];
+    uintptr_t relro_start, relro_end;
+};
+
+struct walk {
+    bool in;
+    struct tmk_patch_count count;
+};
+
+/* ---- one slot ---- */
+
+static uintptr_t original_of(const uintptr_t *slot)
+{
+    for (uint32_t i = 0; i < n_originals; i++)
+        if (originals[i].slot == slot)
+            return originals[i].value;
+    return 0;
+}
+
+static void keep_original(uintptr_t *slot, uintptr_t value)
+{
+    if (n_originals < MAX_ORIGINALS && original_of(slot) == 0)
+        originals[n_originals++] = (struct original){slot, value};
+}
+
+static bool write_slot(const struct module *m, uintptr_t *slot, uintptr_t value)
+{
+    uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t at = (uintptr_t)slot;
+    void *page = (void *)(at & ~(page_bytes - 1));
+    bool read_only = at >= m->relro_start && at < m->relro_end;
+    if (read_only && mprotect(page, page_bytes, PROT_READ | PROT_WRITE) < 0)
+        return false;
+    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+    if (read_only)
+        mprotect(page, page_bytes, PROT_READ);
+    return true;
+}
+
+static void visit_slot(struct walk *w, const struct module *m, uintptr_t *slot,
+                       struct tmk_hook *hook)
+{
+    uintptr_t now = __atomic_load_n(slot, __ATOMIC_ACQUIRE), ours = (uintptr_t)hook->ours;
+    uintptr_t real = (uintptr_t)tmk_torch_real(hook);
+    if (!real || (w->in ? now == ours : now != ours))
+        return;
+    uintptr_t before = original_of(slot);
+    uintptr_t value = w->in ? ours : before ? before : real;
+    if (w->in)
+        keep_original(slot, now);
+    if (write_slot(m, slot, value))
+        w->count.n_patched++;
+    else
+        w->count.n_failed++;
+}
+
+/* ---- modules ---- */
+
+static struct tmk_hook *hook_named(const char *name)
+{
+    if (name[0] != '_' || name[1] != 'Z' || name[2] != 'N') /* most are not C++ members */
+        return NULL;
+    for (int i = 0; i < TMK_N_TORCH_HOOKS; i++)
+        if (strcmp(tmk_torch_hooks[i].name, name) == 0)
+            return &tmk_torch_hooks[i];
+    return NULL;
+}
+
+/* The loader relocates these addresses in place on most architectures, not on all. */
+static uintptr_t address_in(const struct module *m, uintptr_t value)
+{
+    return value < m->base ? value + m->base : value;
+}
+
+static void read_dynamic(struct module *m, const ElfW(Dyn) * dynamic)
+{
+    size_t bytes[2] = {0, 0};
+    uintptr_t tables[2] = {0, 0};
+    for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++) {
+        switch (d->d_tag) {
+        case DT_SYMTAB:
+            m->symbols = (const ElfW(Sym) *)address_in(m, d->d_un.d_ptr);
+            break;
+        case DT_STRTAB:
+            m->strings = (const char *)address_in(m, d->d_un.d_ptr);
+            break;
+        case DT_JMPREL:
+            tables[0] = address_in(m, d->d_un.d_ptr);
+            break;
+        case DT_PLTRELSZ:
+            bytes[0] = d->d_un.d_val;
+            break;
+        case DT_RELA:
+            tables[1] = address_in(m, d->d_un.d_ptr);
+            break;
+        case DT_RELASZ:
+            bytes[1] = d->d_un.d_val;
+            break;
+        default:
+            break;
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        m->tables[i] = (const ElfW(Rela) *)tables[i];
+        m->n_entries[i] = tables[i] ? bytes[i] / sizeof(ElfW(Rela)) : 0;
+    }
+}
+
+static const ElfW(Dyn) * read_headers(struct module *m, const struct dl_phdr_info *info)
+{
+    const ElfW(Dyn) *dynamic = NULL;
+    m->base = info->dlpi_addr;
+    m->lowest = UINTPTR_MAX;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + h->p_vaddr, end = start + h->p_memsz;
+        if (h->p_type == PT_DYNAMIC) {
+            dynamic = (const ElfW(Dyn) *)start;
+        } else if (h->p_type == PT_GNU_RELRO) {
+            m->relro_start = start;
+            m->relro_end = end;
+        } else if (h->p_type == PT_LOAD) {
+            m->lowest = start < m->lowest ? start : m->lowest;
+            m->highest = end > m->highest ? end : m->highest;
+        }
+    }
+    return dynamic;
+}
+
+static bool is_ours(const struct module *m)
+{
+    uintptr_t here = (uintptr_t)tmk_patch_in;
+    return here >= m->lowest && here < m->highest;
+}
+
+static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    struct walk *w = arg;
+    struct module m = {0};
+    const ElfW(Dyn) *dynamic = read_headers(&m, info);
+    if (!dynamic || is_ours(&m))
+        return 0;
+    read_dynamic(&m, dynamic);
+    if (!m.symbols || !m.strings)
+        return 0;
+    for (int t = 0; t < 2; t++) {
+        for (size_t i = 0; i < m.n_entries[t]; i++) {
+            const ElfW(Rela) *r = &m.tables[t][i];
+            uint32_t type = ELF64_R_TYPE(r->r_info);
+            if (type != SLOT_JUMP && type != SLOT_DATA)
+                continue;
+            struct tmk_hook *hook =
+                hook_named(m.strings + m.symbols[ELF64_R_SYM(r->r_info)].st_name);
+            if (hook)
+                visit_slot(w, &m, (uintptr_t *)(m.base + r->r_offset), hook);
+        }
+    }
+    return 0;
+}
+
+static struct tmk_patch_count visit_all(bool in)
+{
+    struct walk w = {.in = in};
+    for (int i = 0; i < TMK_N_TORCH_HOOKS; i++) /* before, not under the loader's lock */
+        tmk_torch_real(&tmk_torch_hooks[i]);
+    dl_iterate_phdr(visit_module, &w);
+    return w.count;
+}
+
+struct tmk_patch_count tmk_patch_in(void)
+{
+    return visit_all(true);
+}
+
+struct tmk_patch_count tmk_patch_out(void)
+{
+    struct tmk_patch_count count = visit_all(false);
+    n_originals = 0;
+    return count;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* record/patch.h - put our hooks into the import slots of loaded modules, and take them out.
+ *
+ * A call from one module to another's function goes through a slot that the loader has filled with
+ * that function's address. Preloaded, our definitions are found first and the slots are ours from
+ * the start; loaded later, we write them. Modules that are loaded after us find our definitions by
+ * themselves, since we are loaded into the global scope. Taking out writes back what was there, or,
+ * where the loader had put us, the real function. */
+#ifndef TMK_RECORD_PATCH_H
+#define TMK_RECORD_PATCH_H
+
+#include <stdint.h>
+
+struct tmk_patch_count {
+    uint32_t n_patched; /* slots that were changed */
+    uint32_t n_failed;  /* slots that could not be written */
+};
+
+/* Both may be called at any time and again; one call at a time. */
+struct tmk_patch_count tmk_patch_in(void);
+struct tmk_patch_count tmk_patch_out(void);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* record/pyframe.c - see pyframe.h.
+ *
+ * Code objects die and their addresses are used again, for another function in half of the cases.
+ * So the identity of a code object covers, beside its address, its first line and the hashes that
+ * CPython keeps in the strings of its name and file. */
+#include "record/pyframe.h"
+
+#include <stdatomic.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "record/pylayout.h"
+
+enum state { NOT_LOOKED, LOOKING, READY, REFUSED };
+
+static struct tmk_pyruntime runtime; /* good when READY */
+static _Atomic int state;
+static const char *_Atomic refusal;
+static _Atomic uint64_t look_again_ns;
+static const uint64_t no_python_ns = 100000000; /* between looks while there is no interpreter */
+static const uint64_t no_frames_ns = 1000000;   /* and while threads without frames ask */
+
+/* ---- walking ---- */
+
+static inline const void *pointer_at(const void *base, uint16_t offset)
+{
+    return (const void *)(uintptr_t)tmk_load_u64((const uint8_t *)base + offset);
+}
+
+static inline const void *code_of(const struct tmk_pylayout *l, const void *frame)
+{
+    uintptr_t word = (uintptr_t)pointer_at(frame, l->frame_code);
+    return (const void *)(l->tagged ? word & ~(uintptr_t)3 : word);
+}
+
+static inline uint32_t offset_of(const struct tmk_pylayout *l, const void *frame, const void *code)
+{
+    const uint8_t *at = (const uint8_t *)frame + l->frame_instruction;
+    if (l->count_scale)
+        return tmk_load_u32(at) * l->count_scale;
+    return (uint32_t)(tmk_load_u64(at) - (uintptr_t)code - l->code_start);
+}
+
+/* NULL without frames, and in a sub-interpreter, whose frames are not read. */
+static inline const void *top_frame(const struct tmk_pylayout *l)
+{
+    const void *thread = runtime.this_thread();
+    if (!thread || pointer_at(thread, l->thread_interpreter) != runtime.main_interpreter)
+        return NULL;
+    const void *frame = pointer_at(thread, l->thread_frame);
+    return l->indirect && frame ? pointer_at(frame, l->cframe_frame) : frame;
+}
+
+static inline uint64_t text_hash(const struct tmk_pylayout *l, const void *code, uint16_t field)
+{
+    return tmk_load_u64((const uint8_t *)pointer_at(code, field) + l->text_hash);
+}
+
+/* Whether a frame is that of a Python function. From 3.13 on its code may be something else. */
+static inline bool is_function(const struct tmk_pylayout *l, const void *frame, const void *code)
+{
+    if (l->has_owner && ((const uint8_t *)frame)[l->frame_owner] >= TMK_PYFRAME_OWNED_BY_C)
+        return false;
+    return code && (l->minor < 13 || pointer_at(code, l->object_type) == runtime.code_type);
+}
+
+void tmk_pyframe_walk(struct tmk_pystack *ret)
+{
+    const struct tmk_pylayout *l = &runtime.layout;
+    uint32_t n = 0;
+    uint64_t hash = 0;
+    const void *frame = top_frame(l);
+    for (; frame && n < TMK_PYFRAME_MAX; frame = pointer_at(frame, l->frame_back)) {
+        const void *code = code_of(l, frame);
+        if (!is_function(l, frame, code))
+            continue;
+        uint32_t first_line = tmk_load_u32((const uint8_t *)code + l->code_first_line);
+        uint64_t names = text_hash(l, code, l->code_name) + 3 * text_hash(l, code, l->code_file);
+        uint64_t identity = ((uintptr_t)code ^ (uint64_t)first_line << 48) + names;
+        uint32_t offset = offset_of(l, frame, code);
+        hash = tmk_hash_fold(hash ^ offset, identity);
+        ret->frames[n++] =
+            (struct tmk_pyframe){.code = code, .identity = identity, .offset = offset};
+    }
+    ret->n_frames = n;
+    ret->cut = frame != NULL;
+    ret->hash = hash;
+}
+
+/* ---- code objects ---- */
+
+/* The bits of a string's state: how interned, kind (three bits), compact, ascii. Strings of code
+ * objects are compact: the characters follow the header. */
+static struct tmk_pytext text_of(const struct tmk_pylayout *l, const void *text)
+{
+    unsigned kind_bit = tmk_pylayout_kind_bit(l);
+    uint32_t bits = tmk_load_u32((const uint8_t *)text + l->text_state);
+    bool ascii = bits >> (kind_bit + 4) & 1;
+    return (struct tmk_pytext){
+        .characters = (const uint8_t *)text + (ascii ? l->text_ascii : l->text_compact),
+        .n_characters = (size_t)tmk_load_u64((const uint8_t *)text + l->text_length),
+        .width = bits >> kind_bit & 7,
+    };
+}
+
+void tmk_pyframe_code(const void *code, struct tmk_pycode *ret)
+{
+    const struct tmk_pylayout *l = &runtime.layout;
+    const uint8_t *lines = pointer_at(code, l->code_lines);
+    *ret = (struct tmk_pycode){
+        .file = text_of(l, pointer_at(code, l->code_file)),
+        .name = text_of(l, pointer_at(code, l->code_name)),
+        .first_line = tmk_load_u32((const uint8_t *)code + l->code_first_line),
+        .layout = l->lines,
+        .lines = lines + l->bytes_start,
+        .n_line_bytes = (size_t)tmk_load_u64(lines + l->bytes_size),
+    };
+}
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3f));
+    out[0] = (char)(first[n] | c);
+    return n;
+}
+
+size_t tmk_pytext_utf8(const struct tmk_pytext *t, char *buffer, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_characters && n + 4 <= size; i++)
+        n += put_utf8(buffer + n, t->width == 1   ? t->characters[i]
+                                  : t->width == 2 ? tmk_load_u16(t->characters + 2 * i)
+                                                  : tmk_load_u32(t->characters + 4 * i));
+    return n;
+}
+
+/* ---- finding the interpreter ---- */
+
+/* One thread looks; the others do without meanwhile. */
+static bool look(void)
+{
+    uint64_t now = tmk_clock_monotonic_ns();
+    int not_looked = NOT_LOOKED;
+    if (now < atomic_load(&look_again_ns) ||
+        !atomic_compare_exchange_strong(&state, &not_looked, LOOKING))
+        return false;
+    const char *reason = NULL;
+    enum tmk_pylook found = tmk_pylayout_find(&runtime, &reason);
+    atomic_store(&look_again_ns, now + (found == TMK_PYLOOK_NONE ? no_python_ns : no_frames_ns));
+    atomic_store(&refusal, reason);
+    atomic_store_explicit(&state,
+                          found == TMK_PYLOOK_PROVEN    ? READY
+                          : found == TMK_PYLOOK_REFUSED ? REFUSED
+                                                        : NOT_LOOKED,
+                          memory_order_release);
+    return found == TMK_PYLOOK_PROVEN;
+}
+
+bool tmk_pyframe_ready(void)
+{
+    int now = atomic_load_explicit(&state, memory_order_acquire);
+    if (__builtin_expect(now == READY, 1))
+        return true;
+    return now == NOT_LOOKED && look();
+}
+
+const char *tmk_pyframe_refusal(void)
+{
+    return atomic_load(&state) == REFUSED ? atomic_load(&refusal) : NULL;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* record/pylayout.c - see pylayout.h. */
+#include "record/pylayout.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "trace/layout.h"
+
+/* ---- what is known ---- */
+
+/* Measured with each version's own headers; the same on every 64-bit machine. */
+static const struct tmk_pylayout known[] = {
+    {.minor = 9,
+     .lines = TMK_PY_LINES_39,
+     .count_scale = 1,
+     .thread_interpreter = 16,
+     .thread_frame = 24,
+     .frame_back = 24,
+     .frame_code = 32,
+     .frame_instruction = 104,
+     .code_file = 104,
+     .code_name = 112,
+     .code_first_line = 40,
+     .code_lines = 120,
+     .text_length = 16,
+     .text_hash = 24,
+     .text_state = 32,
+     .text_ascii = 48,
+     .text_compact = 72,
+     .bytes_size = 16,
+     .bytes_start = 32,
+     .object_type = 8},
+    {.minor = 10,
+     .lines = TMK_PY_LINES_310,
+     .count_scale = 2,
+     .thread_interpreter = 16,
+     .thread_frame = 24,
+     .frame_back = 24,
+     .frame_code = 32,
+     .frame_instruction = 96,
+     .code_file = 104,
+     .code_name = 112,
+     .code_first_line = 40,
+     .code_lines = 120,
+     .text_length = 16,
+     .text_hash = 24,
+     .text_state = 32,
+     .text_ascii = 48,
+     .text_compact = 72,
+     .bytes_size = 16,
+     .bytes_start = 32,
+     .object_type = 8},
+    {.minor = 11,
+     .lines = TMK_PY_LINES_311,
+     .indirect = true,
+     .thread_interpreter = 16,
+     .thread_frame = 56,
+     .cframe_frame = 8,
+     .frame_back = 48,
+     .frame_code = 32,
+     .frame_instruction = 56,
+     .code_start = 184,
+     .code_file = 112,
+     .code_name = 128,
+     .code_first_line = 72,
+     .code_lines = 136,
+     .text_length = 16,
+     .text_hash = 24,
+     .text_state = 32,
+     .text_ascii = 48,
+     .text_compact = 72,
+     .bytes_size = 16,
+     .bytes_start = 32,
+     .object_type = 8},
+    {.minor = 12,
+     .lines = TMK_PY_LINES_311,
+     .indirect = true,
+     .has_owner = true,
+     .thread_interpreter = 16,
+     .thread_frame = 56,
+     .cframe_frame = 0,
+     .frame_back = 8,
+     .frame_code = 0,
+     .frame_instruction = 56,
+     .frame_owner = 70,
+     .code_start = 192,
+     .code_file = 112,
+     .code_name = 128,
+     .code_first_line = 68,
+     .code_lines = 136,
+     .text_length = 16,
+     .text_hash = 24,
+     .text_state = 32,
+     .text_ascii = 40,
+     .text_compact = 56,
+     .bytes_size = 16,
+     .bytes_start = 32,
+     .object_type = 8},
+};
+
+/* From 3.13 on CPython begins its runtime state with a table of u64 for debuggers: a cookie, the
+ * version, whether it is free-threaded, then offsets in groups. Which entries we need, by version.
+ * 3.14 changed its mind on the way, so it has two candidates; the proof decides. */
+static const struct published {
+    uint16_t minor;
+    uint8_t thread_interpreter, thread_frame;
+    uint8_t frame_back, frame_code, frame_instruction, frame_owner;
+    uint8_t code_file, code_name, code_lines, code_first_line, code_start;
+    uint8_t bytes_size, bytes_start;
+    uint8_t text_state, text_length, text_ascii;
+} published[] = {
+    {13, 22, 23, 29, 30, 31, 33, 35, 37, 38, 39, 43, 65, 66, 68, 69, 70},
+    {14, 25, 26, 32, 33, 34, 36, 40, 42, 43, 44, 48, 75, 76, 78, 79, 80},
+    {14, 23, 24, 30, 31, 32, 34, 37, 39, 40, 41, 45, 71, 72, 74, 75, 76},
+};
+
+static struct tmk_pylayout layout_from(const uint64_t *t, const struct published *p)
+{
+    return (struct tmk_pylayout){
+        .minor = p->minor,
+        .lines = TMK_PY_LINES_311,
+        .has_owner = true,
+        .tagged = p->minor >= 14,
+        .thread_interpreter = (uint16_t)t[p->thread_interpreter],
+        .thread_frame = (uint16_t)t[p->thread_frame],
+        .frame_back = (uint16_t)t[p->frame_back],
+        .frame_code = (uint16_t)t[p->frame_code],
+        .frame_instruction = (uint16_t)t[p->frame_instruction],
+        .frame_owner = (uint16_t)t[p->frame_owner],
+        .code_file = (uint16_t)t[p->code_file],
+        .code_name = (uint16_t)t[p->code_name],
+        .code_lines = (uint16_t)t[p->code_lines],
+        .code_first_line = (uint16_t)t[p->code_first_line],
+        .code_start = (uint16_t)t[p->code_start],
+        .bytes_size = (uint16_t)t[p->bytes_size],
+        .bytes_start = (uint16_t)t[p->bytes_start],
+        .text_state = (uint16_t)t[p->text_state],
+        .text_length = (uint16_t)t[p->text_length],
+        .text_hash = (uint16_t)(t[p->text_length] + 8),
+        .text_ascii = (uint16_t)t[p->text_ascii],
+        .text_compact = (uint16_t)(t[p->text_ascii] + 16),
+        .object_type = 8,
+    };
+}
+
+/* ---- proving ---- */
+
+/* Read through the kernel: a wrong address is an error, not a crash. */
+static bool peek(const void *address, void *buffer, size_t n)
+{
+    struct iovec mine = {.iov_base = buffer, .iov_len = n};
+    struct iovec theirs = {.iov_base = (void *)(uintptr_t)address, .iov_len = n};
+    return process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0) == (ssize_t)n;
+}
+
+static bool peek_pointer(const void *base, uint16_t offset, const void **ret)
+{
+    return base && peek((const uint8_t *)base + offset, ret, sizeof *ret);
+}
+
+static bool has_type(const struct tmk_pyruntime *rt, const void *object, const void *type)
+{
+    const void *there;
+    return peek_pointer(object, rt->layout.object_type, &there) && there == type;
+}
+
+/* A string of a code object: compact, characters of one, two or four bytes, not empty. */
+static bool is_text(const struct tmk_pyruntime *rt, const void *text)
+{
+    const struct tmk_pylayout *l = &rt->layout;
+    uint64_t length;
+    uint32_t bits;
+    if (!has_type(rt, text, rt->text_type) ||
+        !peek((const uint8_t *)text + l->text_length, &length, sizeof length) ||
+        !peek((const uint8_t *)text + l->text_state, &bits, sizeof bits))
+        return false;
+    unsigned width = bits >> tmk_pylayout_kind_bit(l) & 7;
+    bool compact = bits >> (tmk_pylayout_kind_bit(l) + 3) & 1;
+    return compact && (width == 1 || width == 2 || width == 4) && length > 0 && length < 1 << 20;
+}
+
+static bool is_code(const struct tmk_pyruntime *rt, const void *code)
+{
+    const struct tmk_pylayout *l = &rt->layout;
+    const void *file, *name, *lines;
+    uint64_t n_lines;
+    int32_t first_line;
+    return has_type(rt, code, rt->code_type) && peek_pointer(code, l->code_file, &file) &&
+           peek_pointer(code, l->code_name, &name) && peek_pointer(code, l->code_lines, &lines) &&
+           is_text(rt, file) && is_text(rt, name) && has_type(rt, lines, rt->bytes_type) &&
+           peek((const uint8_t *)lines + l->bytes_size, &n_lines, sizeof n_lines) &&
+           n_lines < 1 << 26 &&
+           peek((const uint8_t *)code + l->code_first_line, &first_line, sizeof first_line) &&
+           first_line >= 0;
+}
+
+static bool peek_top_frame(const struct tmk_pyruntime *rt, const void *thread, const void **ret)
+{
+    const struct tmk_pylayout *l = &rt->layout;
+    const void *interpreter;
+    if (!peek_pointer(thread, l->thread_interpreter, &interpreter) ||
+        interpreter != rt->main_interpreter || !peek_pointer(thread, l->thread_frame, ret))
+        return false;
+    return !l->indirect || !*ret || peek_pointer(*ret, l->cframe_frame, ret);
+}
+
+/* Follow this thread's frames with every step checked. */
+static enum tmk_pylook prove(const struct tmk_pyruntime *rt)
+{
+    enum { FRAMES_LOOKED_AT = 1000 };
+    const struct tmk_pylayout *l = &rt->layout;
+    const void *thread = rt->this_thread(), *frame = NULL;
+    if (!thread)
+        return TMK_PYLOOK_LATER;
+    if (!peek_top_frame(rt, thread, &frame))
+        return TMK_PYLOOK_REFUSED;
+    int n_functions = 0;
+    for (int n = 0; frame && n < FRAMES_LOOKED_AT; n++) {
+        const void *code = NULL;
+        uint8_t owner = 0;
+        if (!peek_pointer(frame, l->frame_code, &code) ||
+            (l->has_owner && !peek((const uint8_t *)frame + l->frame_owner, &owner, 1)))
+            return TMK_PYLOOK_REFUSED;
+        if (l->tagged)
+            code = (const void *)((uintptr_t)code & ~(uintptr_t)3);
+        /* From 3.13 on an executable may be something else, but not all of them. */
+        if (owner < TMK_PYFRAME_OWNED_BY_C) {
+            if (is_code(rt, code))
+                n_functions++;
+            else if (l->minor < 13)
+                return TMK_PYLOOK_REFUSED;
+        }
+        if (!peek_pointer(frame, l->frame_back, &frame))
+            return TMK_PYLOOK_REFUSED;
+    }
+    return n_functions > 0 ? TMK_PYLOOK_PROVEN : TMK_PYLOOK_LATER;
+}
+
+/* ---- finding ---- */
+
+static bool find_symbols(struct tmk_pyruntime *rt, const char **ret_version)
+{
+    const char *(*get_version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    const void *(*get_main)(void) =
+        (const void *(*)(void))dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
+    rt->this_thread = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    rt->code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
+    rt->text_type = dlsym(RTLD_DEFAULT, "PyUnicode_Type");
+    rt->bytes_type = dlsym(RTLD_DEFAULT, "PyBytes_Type");
+    if (!get_version || !get_main || !rt->this_thread || !rt->code_type || !rt->text_type ||
+        !rt->bytes_type)
+        return false;
+    rt->main_interpreter = get_main();
+    *ret_version = get_version();
+    return rt->main_interpreter != NULL;
+}
+
+static unsigned minor_of(const char *version) /* "3.11.2 (main, ..." */
+{
+    unsigned minor = 0;
+    if (strncmp(version, "3.", 2) != 0)
+        return 0;
+    for (const char *c = version + 2; *c >= '0' && *c <= '9'; c++)
+        minor = minor * 10 + (unsigned)(*c - '0');
+    return minor;
+}
+
+static enum tmk_pylook try_known(struct tmk_pyruntime *rt, unsigned minor)
+{
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (known[i].minor == minor) {
+            rt->layout = known[i];
+            return prove(rt);
+        }
+    }
+    return TMK_PYLOOK_NONE;
+}
+
+static enum tmk_pylook try_published(struct tmk_pyruntime *rt, unsigned minor,
+                                     const char **ret_reason)
+{
+    const uint64_t *table = dlsym(RTLD_DEFAULT, "_PyRuntime");
+    enum tmk_pylook result = TMK_PYLOOK_NONE;
+    if (!table || memcmp(table, "xdebugpy", 8) != 0)
+        return result;
+    if (table[2] != 0) {
+        *ret_reason = "free-threaded builds of Python are not read";
+        return TMK_PYLOOK_REFUSED;
+    }
+    for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
+        if (published[i].minor != minor)
+            continue;
+        rt->layout = layout_from(table, &published[i]);
+        result = prove(rt);
+        if (result != TMK_PYLOOK_REFUSED)
+            break;
+    }
+    return result;
+}
+
+enum tmk_pylook tmk_pylayout_find(struct tmk_pyruntime *ret, const char **ret_reason)
+{
+    const char *version;
+    if (!find_symbols(ret, &version))
+        return TMK_PYLOOK_NONE;
+    unsigned minor = minor_of(version);
+    *ret_reason = NULL;
+    if (strstr(version, "free-threading")) {
+        *ret_reason = "free-threaded builds of Python are not read";
+        return TMK_PYLOOK_REFUSED;
+    }
+    enum tmk_pylook result = try_known(ret, minor);
+    if (result == TMK_PYLOOK_NONE)
+        result = try_published(ret, minor, ret_reason);
+    if (result == TMK_PYLOOK_NONE) {
+        *ret_reason = "this version of Python is not known (3.9 to 3.14 are)";
+        return TMK_PYLOOK_REFUSED;
+    }
+    if (result == TMK_PYLOOK_REFUSED && !*ret_reason)
+        *ret_reason = "Python's frames are not laid out as expected";
+    return result;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* record/torch.h - what torch says of its blocks.
+ *
+ * Every block that torch's native caching allocators hand out or take back passes through a few
+ * exported functions of libc10, called through import slots. We stand in front of them: by defining
+ * the same names (preloaded, or loaded into the global scope before torch), or by writing our
+ * addresses into the slots (patch.h). Each hook records and then calls on, so that whoever else
+ * listens, torch.profiler for one, hears as before. Hooks run under torch's allocator lock, with or
+ * without the GIL: they take no lock and call neither Python nor torch, but for what they stand in
+ * front of and the question for the current stream.
+ *
+ * Host tensors are recorded until an accelerator is first used, or all along when asked to
+ * (tmk_recorder.cpu_tensors). */
+#ifndef TMK_RECORD_TORCH_H
+#define TMK_RECORD_TORCH_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct tmk_hook {
+    const char *name;    /* of the symbol */
+    const char *library; /* that defines it: how its file's name begins */
+    void *ours;
+    _Atomic uintptr_t real; /* 0: not looked for yet */
+};
+
+enum { TMK_N_TORCH_HOOKS = 8 };
+extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
+
+/* The function that a hook stands in front of; NULL when its library is not loaded. */
+void *tmk_torch_real(struct tmk_hook *hook);
+
+#endif
