@@ -87,6 +87,7 @@ void tidemark_record_oom(unsigned device, uint64_t requested_bytes, uint64_t cap
     uint32_t stack = tmk_intern_site(lane, site);
     tmk_lane_put(lane, TMK_KIND_OOM, (uint16_t)device, stack, requested_bytes, capacity_bytes);
     tmk_lane_leave(lane);
+    tmk_recorder_hurry();
 }
 
 int tidemark_record_on(void)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "record/patch.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -97,7 +98,8 @@ __attribute__((constructor)) static void start(void)
     if (!folder || folder[0] != '/' || strlen(folder) >= sizeof settings.run_folder)
         return;
     strcpy(settings.run_folder, folder);
-    tmk_recorder_begin(&settings);
+    if (tmk_recorder_begin(&settings))
+        tmk_patch_in(); /* finds something when we are loaded late: `import torch, tidemark` */
 }
 
 /* ---- arming ---- */

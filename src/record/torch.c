@@ -6,6 +6,7 @@
  * are found by asking that library, never by RTLD_NEXT. */
 #include "record/torch.h"
 
+#include <dlfcn.h>
 #include <stddef.h>
 
 #include "record/intern.h"
@@ -53,11 +54,20 @@ struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
     [BACKWARD] = {TMK_NAME_BACKWARD, "libtorch_cpu.so", (void *)tmk_hook_backward, 0},
 };
 
+/* Another preloaded library's, if one stands in front of torch as we do, else torch's own. */
+static uintptr_t find_real(const struct tmk_hook *hook)
+{
+    void *next = dlsym(RTLD_NEXT, hook->name);
+    if (next && next != hook->ours)
+        return (uintptr_t)next;
+    return (uintptr_t)tmk_library_symbol(hook->library, hook->name);
+}
+
 void *tmk_torch_real(struct tmk_hook *hook)
 {
     uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
     if (__builtin_expect(real == 0, 0)) {
-        real = (uintptr_t)tmk_library_symbol(hook->library, hook->name);
+        real = find_real(hook);
         atomic_store_explicit(&hook->real, real, memory_order_release);
     }
     return (void *)real;

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""libtidemark.so from Python: where it is, and its functions.
+
+Under `tidemark run` and after `tidemark attach` the library is in the process already; alone we
+load it ourselves, into the global scope, so that torch, when it is imported later, finds our hooks
+by name. Nothing here is called for a block: those go from torch to the library directly.
+"""
+import ctypes
+import os
+import sys
+import time
+
+STAGE, MODULE, USER = 1, 2, 3
+PARAMETER, BUFFER, OPTIMIZER_STATE = 1, 8, 3
+DEVICE_TYPES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
+
+_folder = os.path.dirname(os.path.abspath(__file__))
+_candidates = (
+    os.environ.get("TIDEMARK_LIBRARY", ""),
+    os.path.join(_folder, "libtidemark.so"),
+    os.path.join(_folder, "..", "..", "build", "libtidemark.so"),  # a source tree
+    os.path.join(_folder, "..", "..", "libtidemark.so"),           # PREFIX/lib/tidemark/python
+    os.path.join(_folder, "..", "..", "..", "libtidemark.so"),
+    os.path.join(sys.prefix, "lib", "libtidemark.so"),
+    "/usr/local/lib/libtidemark.so",
+    "/usr/lib/libtidemark.so",
+)
+
+
+def loaded_path():
+    """The library as it is mapped into this process, or None."""
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+        for line in maps:
+            path = line.rstrip("\n").partition("/")[2]
+            if os.path.basename(path) == "libtidemark.so":
+                return "/" + path
+    return None
+
+
+def find():
+    """Path of the library; ImportError says where it was looked for."""
+    path = loaded_path()
+    if path:
+        return path
+    for candidate in _candidates:
+        if candidate and os.path.exists(candidate):
+            return os.path.realpath(candidate)
+    raise ImportError("libtidemark.so is not found; build it (./dev build) or set TIDEMARK_LIBRARY "
+                      "to its path. Looked at: " + ", ".join(filter(None, _candidates)))
+
+
+def open_library():
+    lib = ctypes.CDLL(find(), mode=ctypes.RTLD_GLOBAL)
+    text, number = ctypes.c_char_p, ctypes.c_uint
+    for name, arguments in {
+            "push": [number, text], "pop": [number], "step": [ctypes.c_int64],
+            "mark": [text, text], "tag": [number, ctypes.c_void_p, number, text]}.items():
+        function = getattr(lib, "tidemark_record_" + name)
+        function.argtypes, function.restype = arguments, None
+    lib.tidemark_record_on.argtypes = []
+    lib.tidemark_attach.argtypes = [text, text, ctypes.c_size_t]
+    return lib
+
+
+def run_folder():
+    """A name for a run that nobody has named, as `tidemark run` makes it."""
+    script = os.path.basename(sys.argv[0] if sys.argv and sys.argv[0] else "python")
+    base = "".join(c if c.isalnum() or c in "._-+" else "_" for c in script) or "python"
+    name = f"{base}-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder = os.path.abspath(name + ".tmk")
+    serial = 2
+    while os.path.lexists(folder):
+        folder = os.path.abspath(f"{name}-{serial}.tmk")
+        serial += 1
+    return folder
+
+
+def begin(lib, folder, max_size=0, cpu_tensors=False):
+    """Begin to record in this process; RuntimeError with the library's reason."""
+    options = f"run={folder}\n"
+    if max_size:
+        options += f"max_size={max_size}\n"
+    if cpu_tensors:
+        options += "cpu_tensors=1\n"
+    message = ctypes.create_string_buffer(1024)
+    if lib.tidemark_attach(os.fsencode(options), message, len(message)) != 0:
+        raise RuntimeError("tidemark: " + message.value.decode(errors="replace"))

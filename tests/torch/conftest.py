@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Real torch on the CPU (Debian's python3-torch), watched in each of the three ways."""
+import csv
+import glob
+import io
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("TIDEMARK_BUILD", REPO / "build"))
+TIDEMARK = str(BUILD / "tidemark")
+LIBRARY = str(BUILD / "libtidemark.so")
+WORKLOADS = Path(__file__).parent / "workloads"
+PYTHON = "/usr/bin/python3"  # the one that has torch
+
+
+def pythons():
+    """Every CPython that can be found here: Debian's own, and those of pyenv."""
+    found = [PYTHON, *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))]
+    return sorted({os.path.realpath(path) for path in found if os.path.exists(path)})
+
+
+def environment(**more):
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith("TIDEMARK_") and name not in ("LD_PRELOAD", "PYTHONPATH")}
+    env.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", **more)
+    return env
+
+
+def query(run, sql):
+    """Rows of a query, as lists of texts."""
+    done = subprocess.run([TIDEMARK, "query", str(run), sql, "--format", "csv"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return list(csv.reader(io.StringIO(done.stdout)))[1:]
+
+
+def check(run):
+    done = subprocess.run([TIDEMARK, "check", str(run)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def frames(run, allocation_sql):
+    """For each allocation that `allocation_sql` (a WHERE) picks: [(file, line, function)], innermost
+    first; by allocation id."""
+    rows = query(run, "SELECT a.id, f.file, f.line, f.function FROM allocations a JOIN frames f ON "
+                      f"f.stack_id = a.stack_id WHERE {allocation_sql} ORDER BY a.id, f.depth")
+    stacks = {}
+    for number, file, line, function in rows:
+        stacks.setdefault(int(number), []).append((file, int(line or 0), function))
+    return stacks
+
+
+def compiled(folder, name):
+    library = folder / (name + ".so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-pthread", "-o", str(library),
+                    str(Path(__file__).parent / (name + ".c"))], check=True)
+    return str(library)
+
+
+@pytest.fixture(scope="session")
+def counter(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("counter"), "counter")
+
+
+@pytest.fixture(scope="session")
+def in_thread(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("in_thread"), "in_thread")
+
+
+@pytest.fixture(autouse=True)
+def rings(tmp_path_factory, monkeypatch):
+    """Rings in a folder of the test's own, so that one left behind is seen."""
+    folder = tmp_path_factory.mktemp("rings", numbered=True)
+    ring_folder = Path("/dev/shm") / ("tidemark-test-" + folder.name + str(os.getpid()))
+    ring_folder.mkdir()
+    monkeypatch.setenv("TIDEMARK_RING_DIR", str(ring_folder))
+    yield ring_folder
+    left = list(ring_folder.iterdir())
+    for path in left:
+        path.unlink()
+    ring_folder.rmdir()
+    assert not left, "a ring was left behind"

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Called by test_frames.py: reports blocks from many kinds of call sites through the hook that torch
+would call, and prints what its own traceback was at each."""
+import asyncio
+import ctypes
+import json
+import sys
+import threading
+
+process = ctypes.CDLL(None)
+hook = process._ZN3c1025ProfiledCPUMemoryReporter3NewEPvm
+hook.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+hook.restype = None
+stacks = {}
+
+
+def site(size):
+    """Report a block of `size` bytes and keep the traceback of this very call: innermost first."""
+    frame, stack = sys._getframe(), []
+    hook(None, 4096 * size, size); stack.append((frame.f_code.co_filename, frame.f_lineno, name_of(frame)))
+    frame = frame.f_back
+    while frame is not None:
+        stack.append((frame.f_code.co_filename, frame.f_lineno, name_of(frame)))
+        frame = frame.f_back
+    stacks[size] = stack
+
+
+def name_of(frame):
+    return getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+
+
+class Kläße:
+    def method(self):
+        site(1)
+
+    @staticmethod
+    def static():
+        site(2)
+
+    @classmethod
+    def of_class(cls):
+        site(3)
+
+    @property
+    def value(self):
+        site(4)
+        return 1
+
+    def __enter__(self):
+        site(5)
+        return self
+
+    def __exit__(self, *unused):
+        site(6)
+
+
+def generator():
+    site(10)
+    yield 1
+    (
+        site(11)
+    )
+    yield 2
+
+
+def delegating():
+    yield from generator()
+
+
+async def coroutine():
+    site(20)
+    await asyncio.sleep(0)
+    site(21)
+
+
+async def asynchronous():
+    async with Context():
+        async for _ in ticks():
+            await coroutine()
+
+
+class Context:
+    async def __aenter__(self):
+        site(22)
+
+    async def __aexit__(self, *unused):
+        site(23)
+
+
+async def ticks():
+    site(24)
+    yield 1
+
+
+def decorated(function):
+    def wrapper(*args):
+        return function(*args)
+    return wrapper
+
+
+@decorated
+def spread_over(
+        size):
+    return site(
+        size
+
+    )
+
+
+def 函数():
+    site(31)
+
+
+def with_exception():
+    try:
+        raise ValueError
+    except ValueError:
+        site(32)
+    finally:
+        site(33)
+
+
+def long_code():
+    exec(compile("\n" * 5 + "x = 0\n" + "x += 1\n" * 3000 + "site(34)\n", "<long>", "exec"), globals())
+
+
+def every_site():
+    Kläße().method()
+    Kläße.static()
+    Kläße.of_class()
+    assert Kläße().value == 1
+    with Kläße():
+        site(7)
+    list(delegating())
+    asyncio.run(asynchronous())
+    spread_over(30)
+    函数()
+    with_exception()
+    (lambda: site(35))()
+    [site(36) for _ in range(1)]
+    sorted([1], key=lambda _: site(37) or 0)
+    long_code()
+    exec("def inner():\n    site(38)\n\n\ninner()")
+    thread = threading.Thread(target=lambda: site(39))
+    thread.start()
+    thread.join()
+    print(json.dumps({"stacks": stacks, "has_qualname": sys.version_info >= (3, 11)}))
+
+
+def reuse():
+    functions = {}
+    for size in range(1, 2001):
+        space = {"hook": hook}
+        name = f"f{size}"
+        exec(f"def {name}():\n    hook(None, {4096 * size}, {size})\n", space)
+        call(space[name])
+        functions[size] = name
+        del space
+    print(json.dumps({"functions": functions}))
+
+
+def call(function):
+    def around():
+        function()
+    around()
+
+
+def deep(n):
+    if n == 0:
+        hook(None, 4096, 7)
+    else:
+        deep(n - 1)
+
+
+def native():
+    """A thread made by C alone, with a name of its own, calls the hook."""
+    helper = ctypes.CDLL(sys.argv[2])
+    helper.call_in_thread(ctypes.cast(hook, ctypes.c_void_p), 4096, 9)
+
+
+def subinterpreter():
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    code = f"""
+import ctypes
+def inside():
+    hook = ctypes.CDLL(None)._ZN3c1025ProfiledCPUMemoryReporter3NewEPvm
+    hook.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+    hook(None, 4096, 11)
+inside()
+"""
+    ran = "yes"
+    try:
+        number = interpreters.create("legacy") if sys.version_info >= (3, 13) else interpreters.create(isolated=False)
+        problem = interpreters.run_string(number, code)
+        ran = "yes" if problem is None else str(problem)
+    except Exception as reason:
+        ran = repr(reason)
+    print(json.dumps({"ran": ran}))
+
+
+mode = sys.argv[1] if len(sys.argv) > 1 else "every_site"
+if mode == "deep":
+    sys.setrecursionlimit(10000)
+    deep(300)
+    print("{}")
+elif mode == "native":
+    native()
+    print("{}")
+else:
+    globals()[mode]()
