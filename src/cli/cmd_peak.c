@@ -192,17 +192,12 @@ static char *frame_text(const struct answer *a, uint32_t stack, uint32_t i, bool
 {
     const struct tmk_reader *r = a->p->reader;
     struct tmk_stack frames;
-    struct tmk_frame f = {0};
+    struct tmk_frame f;
+    char text[TMK_FRAME_TEXT_BYTES];
     if (!tmk_reader_stack(r, stack, &frames) || i >= frames.n_frames)
         return NULL;
-    (void)tmk_reader_frame(r, frames.frames[i], &f);
-    const char *file = tmk_reader_string(r, f.file), *function = tmk_reader_string(r, f.function);
-    const char *slash = short_file && file ? strrchr(file, '/') : NULL;
-    return tmk_xformat("%s:%u %s",
-                       slash  ? slash + 1
-                       : file ? file
-                              : "?",
-                       (unsigned)f.line, function ? function : "?");
+    bool known = tmk_reader_frame(r, frames.frames[i], &f);
+    return tmk_xstrdup(tmk_frame_text(known ? &f : NULL, short_file, text));
 }
 
 static void add_row(struct tmk_json *j, const struct answer *a, const struct tmk_peak_row *row)
@@ -227,12 +222,16 @@ static void print_json(const struct answer *a)
 {
     struct tmk_json j;
     char device[24];
+    uint64_t reserved;
     tmk_json_init(&j, stdout, 2);
     tmk_json_object(&j, NULL);
     tmk_json_u64(&j, "time_ns", answer_ns(a));
     add_step(&j, answer_step(a));
     tmk_json_u64(&j, "allocated", answer_bytes(a));
-    tmk_json_null(&j, "reserved");
+    if (!a->detail_lost && tmk_peak_reserved(a->peak, &reserved))
+        tmk_json_u64(&j, "reserved", reserved);
+    else
+        tmk_json_null(&j, "reserved");
     tmk_json_text(&j, "device", tmk_device_name(answer_device(a), device));
     if (a->p->rank >= 0)
         tmk_json_i64(&j, "rank", a->p->rank);

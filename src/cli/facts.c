@@ -44,6 +44,10 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     case TMK_KIND_STEP:
         tell(r, TIMELINE, rp, ev, b);
         break;
+    case TMK_KIND_RESERVED:
+        tell(r, PEAK, rp, ev, b);
+        tell(r, TIMELINE, rp, ev, b);
+        break;
     case TMK_KIND_OOM:
         tell(r, OOMS, rp, ev, b);
         break;
@@ -126,6 +130,7 @@ static void take_peak(struct tmk_facts *f)
     f->peak_bytes = f->detail_lost ? row->peak_bytes : found;
     f->peak_ns = f->detail_lost ? row->peak_ns : tmk_peak_time_ns(f->peak);
     f->peak_step = f->detail_lost ? row->step : tmk_peak_step(f->peak);
+    f->has_reserved = !f->detail_lost && tmk_peak_reserved(f->peak, &f->reserved_bytes);
 }
 
 static int sweep(struct tmk_facts *f, struct tmk_error *err)

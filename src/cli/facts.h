@@ -24,6 +24,8 @@ struct tmk_facts {
     uint16_t device;
     uint64_t peak_bytes, peak_ns; /* trace time */
     int64_t peak_step;
+    bool has_reserved;       /* known at the peak */
+    uint64_t reserved_bytes; /* held of the device then, blocks and cache */
 
     struct tmk_peak *peak;
     struct tmk_timeline *timeline;

@@ -37,12 +37,6 @@ static const char *step_text(int64_t step, char *buffer)
     return buffer;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* ---- header ---- */
 
 static void write_pair(struct tmk_table *t, const char *name, const char *value)
@@ -128,9 +122,10 @@ static void add_share_row(struct tmk_table *t, const char *key, uint64_t bytes, 
 /* What a row is called: for a line of code its file without the folders, which are long. */
 static char *row_name(const struct tmk_facts *f, enum tmk_by by, const struct tmk_peak_row *row)
 {
-    struct tmk_site_text site;
+    struct tmk_frame site;
+    char text[TMK_FRAME_TEXT_BYTES];
     if (by == TMK_BY_SITE && tmk_stack_site(f->p, row->stack, &site))
-        return tmk_xformat("%s:%u %s", base_name(site.file), (unsigned)site.line, site.function);
+        return tmk_xstrdup(tmk_frame_text(&site, true, text));
     return tmk_xstrdup(row->key ? row->key : "(none)");
 }
 
@@ -177,6 +172,17 @@ static void write_peak_by(const struct tmk_facts *f, struct tmk_sheet *sheet, en
         write_shares(sheet, f, by, rows, n, tmk_peak_bytes(f->peak));
 }
 
+/* What the framework's allocator held of the device at the peak. */
+static void write_reserved(const struct tmk_facts *f, struct tmk_sheet *sheet)
+{
+    char held[TMK_AMOUNT_BYTES], cached[TMK_AMOUNT_BYTES];
+    if (!f->has_reserved)
+        return;
+    uint64_t unused = f->reserved_bytes > f->peak_bytes ? f->reserved_bytes - f->peak_bytes : 0;
+    tmk_sheet_text(sheet, "%s were reserved then: %s of that cached, unused.",
+                   tmk_size_text(f->reserved_bytes, held), tmk_size_text(unused, cached));
+}
+
 static void write_peak(const struct tmk_facts *f, struct tmk_sheet *sheet)
 {
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[48];
@@ -188,6 +194,7 @@ static void write_peak(const struct tmk_facts *f, struct tmk_sheet *sheet)
     tmk_sheet_text(sheet, "At most %s were allocated on %s: after %s, %s.",
                    tmk_size_text(f->peak_bytes, size), tmk_device_name(f->device, device),
                    tmk_time_text(run_time(f, f->peak_ns), time), step_text(f->peak_step, step));
+    write_reserved(f, sheet);
     if (f->detail_lost)
         tmk_sheet_text(
             sheet,
@@ -313,11 +320,8 @@ static void write_heading_since(const struct tmk_facts *f, struct tmk_sheet *she
 static void add_site_row(struct tmk_table *t, const struct tmk_site_total *s)
 {
     char text[TMK_AMOUNT_BYTES];
-    if (s->is_known)
-        tmk_table_cellf(t, "%s:%u %s", base_name(s->site.file), (unsigned)s->site.line,
-                        s->site.function);
-    else
-        tmk_table_cell(t, "(no line known)");
+    char site[TMK_FRAME_TEXT_BYTES];
+    tmk_table_cell(t, s->is_known ? tmk_frame_text(&s->site, true, site) : "(no line known)");
     tmk_table_cell(t, tmk_count_text(s->n_allocs, text));
     tmk_table_cell(t, tmk_size_text(s->bytes, text));
     tmk_table_cell(t, s->live_blocks ? tmk_count_text(s->live_blocks, text) : NULL);
@@ -372,16 +376,15 @@ static void write_oom(const struct tmk_facts *f, uint64_t i, struct tmk_sheet *s
 {
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, i);
     char wanted[TMK_AMOUNT_BYTES], used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
-    char time[TMK_AMOUNT_BYTES], device[24], step[48];
+    char time[TMK_AMOUNT_BYTES], device[24], step[48], site[TMK_FRAME_TEXT_BYTES];
     tmk_sheet_text(sheet, "After %s, %s: %s more were wanted on %s, with %s in use%s%s.",
                    tmk_time_text(run_time(f, o->time_ns), time), step_text(o->step, step),
                    tmk_size_text(o->requested_bytes, wanted), tmk_device_name(o->device, device),
                    tmk_size_text(o->allocated_bytes, used), o->capacity_bytes ? " of " : "",
                    o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");
     if (o->has_site)
-        tmk_sheet_text(sheet, "Asked for by %s:%u %s%s%s.", base_name(o->site.file),
-                       (unsigned)o->site.line, o->site.function, o->module ? ", in module " : "",
-                       o->module ? o->module : "");
+        tmk_sheet_text(sheet, "Asked for by %s%s%s.", tmk_frame_text(&o->site, true, site),
+                       o->module ? ", in module " : "", o->module ? o->module : "");
 }
 
 static void write_oom_holders(const struct tmk_facts *f, uint64_t i, struct tmk_sheet *sheet,

@@ -75,7 +75,10 @@ static void add_peak(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_u64(t, "time_ns", run_time(f, f->peak_ns));
     add_step(t, "step", f->peak_step);
     tmk_tree_u64(t, "allocated", f->peak_bytes);
-    tmk_tree_null(t, "reserved");
+    if (f->has_reserved)
+        tmk_tree_u64(t, "reserved", f->reserved_bytes);
+    else
+        tmk_tree_null(t, "reserved");
     add_device(t, f->device);
     add_kept(t, f);
     add_peak_by(t, f, "by_category", TMK_BY_CATEGORY);
@@ -146,10 +149,11 @@ static void add_steps(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_end(t);
 }
 
-static void add_site(struct tmk_tree *t, bool known, const struct tmk_site_text *site)
+static void add_site(struct tmk_tree *t, bool known, const struct tmk_frame *site)
 {
-    tmk_tree_text(t, "file", known ? site->file : NULL);
-    if (known)
+    bool has_file = known && site->file && site->file[0];
+    tmk_tree_text(t, "file", has_file ? site->file : NULL);
+    if (has_file && site->line)
         tmk_tree_u64(t, "line", site->line);
     else
         tmk_tree_null(t, "line");

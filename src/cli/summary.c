@@ -174,6 +174,7 @@ static void post_mortem(const struct tmk_facts *f)
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, n - 1);
     char wanted[TMK_AMOUNT_BYTES], used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     char time[TMK_AMOUNT_BYTES], device[24], step[48], label[40];
+    char site[TMK_FRAME_TEXT_BYTES];
     fprintf(stderr, "\nOUT OF MEMORY in %s after %s, %s\n", tmk_process_label(f->p, label),
             tmk_time_text(o->time_ns + f->p->offset_ns, time), step_text(o->step, step));
     line("wanted", "%s more on %s", tmk_size_text(o->requested_bytes, wanted),
@@ -182,9 +183,8 @@ static void post_mortem(const struct tmk_facts *f)
          o->capacity_bytes ? " of " : "",
          o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");
     if (o->has_site)
-        line("asked by", "%s:%u %s%s%s", short_key(o->site.file, TMK_BY_SITE),
-             (unsigned)o->site.line, o->site.function, o->module ? ", module " : "",
-             o->module ? o->module : "");
+        line("asked by", "%s%s%s", tmk_frame_text(&o->site, true, site),
+             o->module ? ", module " : "", o->module ? o->module : "");
     static const struct {
         const char *name;
         enum tmk_by by;

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,16 +292,29 @@ const char *tmk_context_stage(const struct tmk_process *p, const struct tmk_stat
     return context_name(p, s, s->contexts[context].stage);
 }
 
-bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_site_text *ret)
+bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret)
 {
     struct tmk_stack frames;
-    struct tmk_frame frame;
-    if (!tmk_reader_stack(p->reader, stack, &frames) || frames.n_frames == 0 ||
-        !tmk_reader_frame(p->reader, frames.frames[0], &frame))
-        return false;
-    const char *file = tmk_reader_string(p->reader, frame.file);
-    const char *function = tmk_reader_string(p->reader, frame.function);
-    *ret = (struct tmk_site_text){
-        .file = file ? file : "?", .function = function ? function : "?", .line = frame.line};
-    return true;
+    return tmk_reader_stack(p->reader, stack, &frames) && frames.n_frames > 0 &&
+           tmk_reader_frame(p->reader, frames.frames[0], ret);
+}
+
+const char *tmk_frame_text(const struct tmk_frame *f, bool short_file, char *buffer)
+{
+    static const struct tmk_frame unknown = {0};
+    if (!f)
+        f = &unknown;
+    const char *function = f->function ? f->function : "?";
+    const char *file = f->file ? f->file : f->function ? "" : "?";
+    const char *slash = short_file ? strrchr(file, '/') : NULL;
+    file = slash ? slash + 1 : file;
+    if (f->address && !f->function)
+        snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s+0x%" PRIx64, file, f->address);
+    else if (!*file)
+        snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s", function);
+    else if (f->line == 0)
+        snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s:? %s", file, function);
+    else
+        snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s:%u %s", file, (unsigned)f->line, function);
+    return buffer;
 }

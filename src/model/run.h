@@ -57,10 +57,12 @@ const char *tmk_context_module(const struct tmk_process *p, const struct tmk_sta
 const char *tmk_context_stage(const struct tmk_process *p, const struct tmk_state *s,
                               uint32_t context);
 /* The line that asked for the block: the innermost frame. False when the stack is unknown. */
-struct tmk_site_text {
-    const char *file, *function;
-    uint32_t line;
-};
-bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_site_text *ret);
+bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret);
+/* A frame as all print it, into the caller's buffer of at least TMK_FRAME_TEXT_BYTES; returns it:
+ * "file:line function"; "module+0x1234" of a native one; the function alone where there is no file,
+ * as in "[thread pt_autograd_0]"; "?" for what is not known. `f` may be NULL. `short_file`: without
+ * its folders. */
+enum { TMK_FRAME_TEXT_BYTES = 2 * TMK_STRING_MAX_BYTES + 64 };
+const char *tmk_frame_text(const struct tmk_frame *f, bool short_file, char *buffer);
 
 #endif

@@ -87,12 +87,10 @@ static void write_frames(FILE *out, const struct tmk_reader *r, const struct tmk
                          uint32_t max_frames)
 {
     for (uint32_t i = 0; i < frames->n_frames && i < max_frames; i++) {
-        struct tmk_frame f = {0};
-        (void)tmk_reader_frame(r, frames->frames[i], &f);
-        const char *file = tmk_reader_string(r, f.file);
-        const char *function = tmk_reader_string(r, f.function);
-        fprintf(out, "%s%s:%u %s", i ? "\n" : "", file ? file : "?", (unsigned)f.line,
-                function ? function : "?");
+        struct tmk_frame f;
+        char text[TMK_FRAME_TEXT_BYTES];
+        bool known = tmk_reader_frame(r, frames->frames[i], &f);
+        fprintf(out, "%s%s", i ? "\n" : "", tmk_frame_text(known ? &f : NULL, false, text));
     }
 }
 

@@ -17,7 +17,7 @@ struct tmk_oom {
     uint64_t capacity_bytes;  /* 0: not known */
     uint64_t allocated_bytes; /* on the device then */
     bool has_site;
-    struct tmk_site_text site;  /* who asked */
+    struct tmk_frame site;      /* who asked */
     const char *module, *stage; /* NULL: none */
 };
 

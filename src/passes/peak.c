@@ -18,6 +18,9 @@ struct candidate {
     uint64_t ns;
     uint64_t serial; /* blocks with a larger one were born later */
     int64_t step;
+    uint64_t n_block_events; /* before the moment */
+    bool has_reserved;
+    uint64_t reserved_bytes;
     struct tmk_block *gone;
     uint64_t n_gone, gone_room;
 };
@@ -52,6 +55,12 @@ static uint32_t device_number(struct tmk_peak *k, const struct tmk_state *s, uin
     return TMK_MAX_DEVICES;
 }
 
+static void note_reserved(struct candidate *c, const struct tmk_device_use *d)
+{
+    c->has_reserved = d->has_reserved;
+    c->reserved_bytes = d->reserved_bytes;
+}
+
 /* The moment of a device is now. */
 static void move_moment(struct candidate *c, const struct tmk_state *s, uint64_t bytes, uint64_t ns)
 {
@@ -61,6 +70,7 @@ static void move_moment(struct candidate *c, const struct tmk_state *s, uint64_t
     c->serial = s->n_allocs;
     c->step = s->step;
     c->n_gone = 0;
+    c->n_block_events = s->n_allocs + s->n_frees;
 }
 
 static void consider(struct tmk_peak *k, const struct tmk_state *s, uint32_t i, uint64_t ns)
@@ -69,8 +79,10 @@ static void consider(struct tmk_peak *k, const struct tmk_state *s, uint32_t i, 
     uint64_t bytes = s->devices[i].allocated_bytes;
     if (k->moment.kind == TMK_MOMENT_STEP && s->step != k->moment.step)
         return;
-    if (bytes > c->bytes || !c->found)
+    if (bytes > c->bytes || !c->found) {
         move_moment(c, s, bytes, ns);
+        note_reserved(c, &s->devices[i]);
+    }
 }
 
 static void consider_all(struct tmk_peak *k, const struct tmk_state *s, uint64_t ns)
@@ -96,6 +108,15 @@ static void keep_gone(struct tmk_peak *k, struct candidate *c, const struct tmk_
     c->gone[c->n_gone++] = *b;
 }
 
+/* What was reserved for a block is said right after it was handed out: that is the moment too. */
+static void on_reserved(struct tmk_peak *k, const struct tmk_state *s, uint16_t device)
+{
+    uint32_t i = device_number(k, s, device);
+    struct candidate *c = i < TMK_MAX_DEVICES ? &k->devices[i] : NULL;
+    if (c && c->found && c->n_block_events == s->n_allocs + s->n_frees)
+        note_reserved(c, &s->devices[i]);
+}
+
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                      struct tmk_block *b)
 {
@@ -111,6 +132,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
             keep_gone(k, &k->devices[i], b);
     } else if (ev->kind == TMK_KIND_STEP && k->moment.kind == TMK_MOMENT_STEP) {
         consider_all(k, s, ev->time_ns);
+    } else if (ev->kind == TMK_KIND_RESERVED) {
+        on_reserved(k, s, ev->device);
     }
 }
 
@@ -128,6 +151,7 @@ static void note_now(struct tmk_peak *k, const struct tmk_state *s)
     for (uint32_t i = 0; i < s->n_devices; i++) {
         k->devices[i].found = true;
         k->devices[i].bytes = s->devices[i].allocated_bytes;
+        note_reserved(&k->devices[i], &s->devices[i]);
     }
 }
 
@@ -136,7 +160,8 @@ static void on_time_event(void *arg, const struct tmk_replay *rp, const struct t
 {
     struct tmk_peak *k = arg;
     if (ev->time_ns <= k->moment.time_ns) {
-        if (ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_FREE || ev->kind == TMK_KIND_STEP)
+        if (ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_FREE || ev->kind == TMK_KIND_STEP ||
+            ev->kind == TMK_KIND_RESERVED)
             note_now(k, &rp->state);
     } else if (ev->kind == TMK_KIND_FREE && b && b->alloc_ns <= k->moment.time_ns) {
         uint32_t i = device_number(k, &rp->state, ev->device);
@@ -232,9 +257,13 @@ static void settle_time(struct tmk_peak *k, const struct tmk_state *s)
         k->device = k->moment.device;
     if (!takes_all_devices(k))
         return;
-    k->result.bytes = 0;
-    for (uint32_t i = 0; i < s->n_devices; i++)
+    k->result.bytes = k->result.reserved_bytes = 0;
+    k->result.has_reserved = false;
+    for (uint32_t i = 0; i < s->n_devices; i++) {
         k->result.bytes += k->devices[i].bytes;
+        k->result.has_reserved |= k->devices[i].has_reserved;
+        k->result.reserved_bytes += k->devices[i].has_reserved ? k->devices[i].reserved_bytes : 0;
+    }
 }
 
 int tmk_peak_finish(struct tmk_peak *k, const struct tmk_replay *rp, struct tmk_error *err)
@@ -272,6 +301,13 @@ uint16_t tmk_peak_device(const struct tmk_peak *k)
 uint64_t tmk_peak_bytes(const struct tmk_peak *k)
 {
     return k->result.bytes;
+}
+
+bool tmk_peak_reserved(const struct tmk_peak *k, uint64_t *ret_bytes)
+{
+    if (k->found && k->result.has_reserved)
+        *ret_bytes = k->result.reserved_bytes;
+    return k->found && k->result.has_reserved;
 }
 
 uint64_t tmk_peak_n_blocks(const struct tmk_peak *k)

@@ -41,6 +41,9 @@ int64_t tmk_peak_step(const struct tmk_peak *k);     /* TMK_NO_STEP: before the 
 /* Of TIME on any device: the one with the most bytes then; bytes and blocks are of all of them. */
 uint16_t tmk_peak_device(const struct tmk_peak *k);
 uint64_t tmk_peak_bytes(const struct tmk_peak *k); /* allocated on the device at the moment */
+/* What the framework's allocator held of the device then, of all of them where bytes are; false
+ * when that is not known. */
+bool tmk_peak_reserved(const struct tmk_peak *k, uint64_t *ret_bytes);
 /* The blocks of the device alive then; borrowed until close. They add up to the bytes, except where
  * a damaged part of the trace hid their end or the recorder could not follow them. */
 uint64_t tmk_peak_n_blocks(const struct tmk_peak *k);

@@ -59,8 +59,8 @@ static struct tmk_site_total *row_of(struct tmk_sites *s, uint32_t stack, struct
     row.is_known = tmk_stack_site(s->p, stack, &row.site);
     const char *key = NULL;
     if (row.is_known) {
-        key = tmk_arena_format(texts, "%s:%u:%s", row.site.file, (unsigned)row.site.line,
-                               row.site.function);
+        char text[TMK_FRAME_TEXT_BYTES];
+        key = tmk_arena_format(texts, "%s", tmk_frame_text(&row.site, false, text));
         if (!key)
             return NULL;
     }
@@ -103,7 +103,7 @@ static int by_bytes(const void *va, const void *vb)
         return a->n_allocs > b->n_allocs ? -1 : 1;
     if (!a->is_known || !b->is_known)
         return (int)b->is_known - (int)a->is_known;
-    int order = strcmp(a->site.file, b->site.file);
+    int order = strcmp(a->site.file ? a->site.file : "", b->site.file ? b->site.file : "");
     return order ? order : (a->site.line > b->site.line) - (a->site.line < b->site.line);
 }
 

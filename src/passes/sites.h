@@ -9,7 +9,7 @@
 
 struct tmk_site_total {
     bool is_known; /* else the allocations that came without a stack */
-    struct tmk_site_text site;
+    struct tmk_frame site;
     uint64_t n_allocs;
     uint64_t bytes;
     uint64_t live_blocks; /* of these, at the end */

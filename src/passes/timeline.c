@@ -10,6 +10,8 @@
 struct track {
     uint16_t device;
     uint64_t bytes; /* now */
+    bool has_reserved;
+    uint64_t reserved_bytes;
     struct tmk_timeline_part *parts;
 };
 
@@ -40,6 +42,8 @@ static void enter_part(struct tmk_timeline *t, uint32_t i)
     for (uint32_t d = 0; d < t->n_tracks; d++) {
         struct tmk_timeline_part *part = &t->tracks[d].parts[i];
         part->max_bytes = part->min_bytes = t->tracks[d].bytes;
+        part->has_reserved = t->tracks[d].has_reserved;
+        part->max_reserved_bytes = t->tracks[d].reserved_bytes;
     }
 }
 
@@ -85,6 +89,16 @@ static void set_bytes(struct tmk_timeline *t, struct track *track, uint64_t byte
         part->min_bytes = bytes;
 }
 
+static void set_reserved(struct tmk_timeline *t, struct track *track,
+                         const struct tmk_device_use *d)
+{
+    struct tmk_timeline_part *part = &track->parts[t->at];
+    track->has_reserved = part->has_reserved = true;
+    track->reserved_bytes = d->reserved_bytes;
+    if (d->reserved_bytes > part->max_reserved_bytes || !t->has_begun)
+        part->max_reserved_bytes = d->reserved_bytes;
+}
+
 /* Bring all tracks to what the state says. */
 static void take_over(struct tmk_timeline *t, const struct tmk_state *s)
 {
@@ -95,12 +109,20 @@ static void take_over(struct tmk_timeline *t, const struct tmk_state *s)
             set_bytes(t, &t->tracks[i], s->devices[i].allocated_bytes);
 }
 
+static void take_over_reserved(struct tmk_timeline *t, const struct tmk_state *s)
+{
+    for (uint32_t i = 0; i < t->n_tracks; i++)
+        if (s->devices[i].has_reserved)
+            set_reserved(t, &t->tracks[i], &s->devices[i]);
+}
+
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                      struct tmk_block *b)
 {
     (void)b;
     struct tmk_timeline *t = arg;
-    if (ev->kind != TMK_KIND_ALLOC && ev->kind != TMK_KIND_FREE && ev->kind != TMK_KIND_STEP)
+    if (ev->kind != TMK_KIND_ALLOC && ev->kind != TMK_KIND_FREE && ev->kind != TMK_KIND_STEP &&
+        ev->kind != TMK_KIND_RESERVED)
         return;
     if (ev->time_ns > t->end_ns)
         return;
@@ -110,6 +132,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         t->step = ev->step;
     else
         take_over(t, &rp->state);
+    if (ev->kind == TMK_KIND_RESERVED)
+        take_over_reserved(t, &rp->state);
 }
 
 static void on_restored(void *arg, const struct tmk_replay *rp)
@@ -122,6 +146,7 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
     go_to(t, rp->state.now_ns);
     t->step = rp->state.step;
     take_over(t, &rp->state);
+    take_over_reserved(t, &rp->state);
 }
 
 struct tmk_visitor tmk_timeline_visitor(struct tmk_timeline *t)

@@ -15,7 +15,9 @@ struct tmk_timeline_part {
     uint64_t max_bytes;
     uint64_t min_bytes;
     uint64_t last_bytes;
-    int64_t step; /* in force at the end of the part, TMK_NO_STEP: none */
+    bool has_reserved;           /* else the next is not known */
+    uint64_t max_reserved_bytes; /* most that was held of the device, blocks and cache */
+    int64_t step;                /* in force at the end of the part, TMK_NO_STEP: none */
 };
 
 struct tmk_timeline;

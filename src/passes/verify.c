@@ -195,6 +195,21 @@ static uint64_t n_open_ranges(const struct tmk_state *s)
     return n;
 }
 
+static void compare_reserved(struct tmk_verify *v, uint64_t offset, const char *name,
+                             const struct tmk_context_device *here, const struct tmk_device_use *d)
+{
+    char what[64];
+    snprintf(what, sizeof what, "bytes reserved on %s", name);
+    if (here->has_reserved != d->has_reserved)
+        find(v, offset, "%s: %s here, replaying says otherwise", what,
+             here->has_reserved ? "known" : "not known");
+    if (!here->has_reserved || !d->has_reserved)
+        return;
+    differ(v, offset, what, here->reserved_bytes, d->reserved_bytes);
+    snprintf(what, sizeof what, "most bytes reserved on %s", name);
+    differ(v, offset, what, here->max_reserved_bytes, d->max_reserved_bytes);
+}
+
 static void compare_devices(struct tmk_verify *v, uint64_t offset,
                             const struct tmk_context_head *head)
 {
@@ -203,6 +218,7 @@ static void compare_devices(struct tmk_verify *v, uint64_t offset,
     for (uint32_t i = 0; i < head->n_devices && i < s->n_devices && !has_untracked(v); i++) {
         char name[24], what[64];
         tmk_device_name(head->devices[i].device, name);
+        compare_reserved(v, offset, name, &head->devices[i], &s->devices[i]);
         snprintf(what, sizeof what, "bytes allocated on %s", name);
         differ(v, offset, what, head->devices[i].allocated_bytes, s->devices[i].allocated_bytes);
         snprintf(what, sizeof what, "most bytes allocated on %s", name);
@@ -211,12 +227,13 @@ static void compare_devices(struct tmk_verify *v, uint64_t offset,
 }
 
 static void compare_context(struct tmk_verify *v, const struct tmk_chunk_ref *ref,
-                            struct tmk_view context)
+                            struct tmk_view context, struct tmk_view reserved)
 {
     const struct tmk_state *s = &v->rp.state;
     struct tmk_context_head head;
     struct range_check ranges = {.s = s};
     if (tmk_context_read_head(&context, ref->header.start_ns, &head) < 0 ||
+        tmk_reserved_read(reserved, &head) < 0 ||
         tmk_context_read_ranges(&context, ref->header.start_ns, compare_range, &ranges) < 0) {
         find(v, ref->offset, "the chunk's context makes no sense");
         return;
@@ -268,7 +285,21 @@ static bool same_block(const struct tmk_state *sa, const struct tmk_block *a,
     return b && b->live && a->size_bytes == b->size_bytes && a->alloc_ns == b->alloc_ns &&
            a->serial == b->serial && a->step == b->step && a->stack == b->stack &&
            a->thread == b->thread && a->name == b->name && a->category == b->category &&
-           same_path(sa, a->context, sb, b->context);
+           a->stream == b->stream && same_path(sa, a->context, sb, b->context);
+}
+
+/* Reserved bytes that a checkpoint says, by device in the order of both. */
+static void compare_reserved_of(struct tmk_verify *v, uint64_t offset, const struct tmk_state *c)
+{
+    const struct tmk_state *s = &v->rp.state;
+    for (uint32_t i = 0; i < c->n_devices && i < s->n_devices; i++) {
+        const struct tmk_device_use *d = &c->devices[i];
+        char name[24];
+        struct tmk_context_device here = {.has_reserved = d->has_reserved,
+                                          .reserved_bytes = d->reserved_bytes,
+                                          .max_reserved_bytes = d->max_reserved_bytes};
+        compare_reserved(v, offset, tmk_device_name(d->device, name), &here, &s->devices[i]);
+    }
 }
 
 static void compare_states(struct tmk_verify *v, uint64_t offset, const struct tmk_state *c)
@@ -281,6 +312,7 @@ static void compare_states(struct tmk_verify *v, uint64_t offset, const struct t
     if (has_untracked(v))
         return;
     differ(v, offset, "live blocks in the checkpoint", c->n_live, s->n_live);
+    compare_reserved_of(v, offset, c);
     for (uint32_t i = 1; i <= c->n_entries; i++) {
         const struct tmk_block *b = &c->entries[i];
         if (b->live)
@@ -312,7 +344,7 @@ static void compare_events(struct tmk_verify *v, const struct tmk_chunk_ref *ref
 {
     if (tmk_cursor_begin(&v->ahead, &ref->header, payload, NULL) < 0)
         return; /* replay will meet it too, and says so */
-    compare_context(v, ref, v->ahead.context);
+    compare_context(v, ref, v->ahead.context, v->ahead.reserved);
     compare_addresses(v, ref);
 }
 
@@ -358,12 +390,15 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     (void)b;
     struct tmk_verify *v = arg;
     struct tmk_stack stack;
+    struct tmk_stream stream;
+    bool has_stream = ev->kind == TMK_KIND_ALLOC && ev->stream;
     bool has_stack = ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_OOM;
     bool has_name =
         ev->kind == TMK_KIND_PUSH || ev->kind == TMK_KIND_TAG || ev->kind == TMK_KIND_MARK;
     if (rp->implied)
         return;
-    if ((has_stack && ev->stack && !tmk_reader_stack(v->r, ev->stack, &stack)) ||
+    if ((has_stream && !tmk_reader_stream(v->r, ev->stream, &stream)) ||
+        (has_stack && ev->stack && !tmk_reader_stack(v->r, ev->stack, &stack)) ||
         (has_name && ev->name && !tmk_reader_string(v->r, ev->name))) {
         if (v->n_undefined++ == 0)
             v->undefined_at = v->offset;
@@ -401,7 +436,10 @@ static void on_row(void *arg, const struct tmk_step_row *row)
                 w->end_ns == row->end_ns && w->peak_bytes == row->peak_bytes &&
                 w->peak_ns == row->peak_ns && w->end_bytes == row->end_bytes &&
                 w->n_allocs == row->n_allocs && w->n_frees == row->n_frees &&
-                w->alloc_bytes == row->alloc_bytes && w->free_bytes == row->free_bytes;
+                w->alloc_bytes == row->alloc_bytes && w->free_bytes == row->free_bytes &&
+                w->has_reserved == row->has_reserved &&
+                (!w->has_reserved || (w->peak_reserved_bytes == row->peak_reserved_bytes &&
+                                      w->end_reserved_bytes == row->end_reserved_bytes));
     if (!same)
         find(v, v->offset,
              "the row of step %" PRId64 " says peak %" PRIu64 ", end %" PRIu64 ", %" PRIu64
@@ -440,7 +478,8 @@ static void check_replay(struct tmk_verify *v)
             find(v, v->rp.damage.offset, "%s", v->rp.damage.text);
     }
     if (v->n_undefined > 0)
-        find(v, v->undefined_at, "%" PRIu64 " events name a string or stack that is not defined",
+        find(v, v->undefined_at,
+             "%" PRIu64 " events name a string, stack or stream that is not defined",
              v->n_undefined);
 }
 

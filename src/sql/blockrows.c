@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "kit/grow.h"
+#include "tidemark/tidemark.h"
 
 const struct tmk_sql_column tmk_block_columns[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_DOC)};
 const struct tmk_column_spec tmk_block_specs[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_SPEC)};
@@ -30,6 +31,16 @@ static void set_tag(struct tmk_fill *f, uint64_t row, const struct tmk_block *b)
         tmk_rows_text(rows, COL_tensor, row, tmk_source_text(f->source, b->name));
 }
 
+/* Handle of the block's stream; the host has none. */
+static int64_t stream_of(const struct tmk_source *s, const struct tmk_block *b)
+{
+    struct tmk_stream stream;
+    if (b->stream == 0)
+        return b->device == TIDEMARK_HOST ? TMK_NULL_INT : 0;
+    return tmk_reader_stream(s->p->reader, b->stream, &stream) ? (int64_t)stream.handle
+                                                               : TMK_NULL_INT;
+}
+
 static void set_block(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
                       const struct tmk_block *b)
 {
@@ -49,6 +60,8 @@ static void set_block(struct tmk_fill *f, const struct tmk_state *state, uint64_
     if (tmk_rows_want(rows, COL_thread))
         tmk_rows_int(rows, COL_thread, row, tmk_source_thread(s, b->thread));
     tmk_rows_int(rows, COL_stack_id, row, tmk_source_id(s, b->stack));
+    if (tmk_rows_want(rows, COL_stream))
+        tmk_rows_int(rows, COL_stream, row, stream_of(s, b));
     if (tmk_rows_want(rows, COL_stage))
         tmk_rows_text(rows, COL_stage, row, context_text(s, state, context->stage));
     if (tmk_rows_want(rows, COL_module))

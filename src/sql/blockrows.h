@@ -23,7 +23,8 @@
     X(module, TEXT, TMK_FEW, "innermost module it was made in")                                    \
     X(component, TEXT, TMK_FEW, "kind of module; NULL: not known")                                 \
     X(category, TEXT, TMK_FEW, "what it is for: parameter, gradient and so on")                    \
-    X(tensor, TEXT, TMK_FEW, "its name")
+    X(tensor, TEXT, TMK_FEW, "its name")                                                           \
+    X(stream, INT, TMK_FEW, "handle of the stream it was made on, 0: default; NULL: has none")
 
 enum { TMK_BLOCK_COLUMNS(TMK_COLUMN_NUMBER) TMK_N_BLOCK_COLUMNS };
 extern const struct tmk_sql_column tmk_block_columns[];

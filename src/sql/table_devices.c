@@ -15,7 +15,9 @@
     X(max_ns, INT, TMK_PLAIN, "when that was, ns since the run's start")                           \
     X(allocations, INT, TMK_PLAIN, "blocks made")                                                  \
     X(frees, INT, TMK_PLAIN, "frees")                                                              \
-    X(bytes, INT, TMK_PLAIN, "bytes of all blocks made")
+    X(bytes, INT, TMK_PLAIN, "bytes of all blocks made")                                           \
+    X(reserved, INT, TMK_PLAIN, "bytes reserved at the end, blocks and cache; NULL: not known")    \
+    X(max_reserved, INT, TMK_PLAIN, "most bytes ever reserved; NULL: not known")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
@@ -24,6 +26,8 @@ static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 struct use {
     uint16_t device;
     uint64_t allocated_bytes, max_bytes, max_ns, n_allocs, n_frees, alloc_bytes;
+    bool has_reserved;
+    uint64_t reserved_bytes, max_reserved_bytes;
 };
 
 static void add_up(struct use *u, const struct tmk_step_row *row)
@@ -36,6 +40,12 @@ static void add_up(struct use *u, const struct tmk_step_row *row)
     u->n_allocs += row->n_allocs;
     u->n_frees += row->n_frees;
     u->alloc_bytes += row->alloc_bytes;
+    if (!row->has_reserved)
+        return;
+    u->has_reserved = true;
+    u->reserved_bytes = row->end_reserved_bytes;
+    if (row->peak_reserved_bytes > u->max_reserved_bytes)
+        u->max_reserved_bytes = row->peak_reserved_bytes;
 }
 
 static void add_device(struct tmk_fill *f, const struct use *u)
@@ -49,6 +59,10 @@ static void add_device(struct tmk_fill *f, const struct use *u)
     tmk_rows_u64(rows, COL_allocations, row, u->n_allocs);
     tmk_rows_u64(rows, COL_frees, row, u->n_frees);
     tmk_rows_u64(rows, COL_bytes, row, u->alloc_bytes);
+    if (!u->has_reserved)
+        return;
+    tmk_rows_u64(rows, COL_reserved, row, u->reserved_bytes);
+    tmk_rows_u64(rows, COL_max_reserved, row, u->max_reserved_bytes);
 }
 
 static int fill(struct tmk_fill *f, struct tmk_error *err)

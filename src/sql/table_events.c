@@ -16,10 +16,11 @@
     X(time_ns, INT, TMK_BY_TIME, "when, ns since the run's start")                                 \
     X(step, INT, TMK_BY_STEP, "training step; NULL: before the first")                             \
     X(thread, INT, TMK_FEW, "the system's number of the thread")                                   \
-    X(kind, TEXT, TMK_FEW, "allocate, free, tag, open, close, step, mark, oom or drop")            \
-    X(device, TEXT, TMK_FEW, "of allocate, free, tag, oom")                                        \
+    X(kind, TEXT, TMK_FEW,                                                                         \
+      "allocate, free, tag, open, close, step, mark, oom, drop, reserved, device_end")             \
+    X(device, TEXT, TMK_FEW, "of allocate, free, tag, oom, reserved, device_end")                  \
     X(address, INT, TMK_PLAIN, "of allocate, free, tag")                                           \
-    X(size, INT, TMK_PLAIN, "bytes of the block made or freed, or asked for (oom)")                \
+    X(size, INT, TMK_PLAIN, "bytes of the block made or freed, asked for (oom) or reserved")       \
     X(stack_id, INT, TMK_PLAIN, "who: stacks.id")                                                  \
     X(stage, TEXT, TMK_FEW, "innermost stage of the thread")                                       \
     X(module, TEXT, TMK_FEW, "innermost module of the thread")                                     \
@@ -33,9 +34,17 @@ static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
 static const char *const kind_names[] = {
-    [TMK_KIND_ALLOC] = "allocate", [TMK_KIND_FREE] = "free", [TMK_KIND_TAG] = "tag",
-    [TMK_KIND_PUSH] = "open",      [TMK_KIND_POP] = "close", [TMK_KIND_STEP] = "step",
-    [TMK_KIND_MARK] = "mark",      [TMK_KIND_OOM] = "oom",   [TMK_KIND_DROP] = "drop",
+    [TMK_KIND_ALLOC] = "allocate",
+    [TMK_KIND_FREE] = "free",
+    [TMK_KIND_TAG] = "tag",
+    [TMK_KIND_PUSH] = "open",
+    [TMK_KIND_POP] = "close",
+    [TMK_KIND_STEP] = "step",
+    [TMK_KIND_MARK] = "mark",
+    [TMK_KIND_OOM] = "oom",
+    [TMK_KIND_DROP] = "drop",
+    [TMK_KIND_RESERVED] = "reserved",
+    [TMK_KIND_DEVICE_END] = "device_end",
 };
 static const char *const range_names[] = {
     [TIDEMARK_STAGE] = "stage", [TIDEMARK_MODULE] = "module", [TIDEMARK_USER] = "user"};
@@ -86,6 +95,10 @@ static void set_other(struct tmk_fill *f, uint64_t row)
         if (ev->text_bytes && tmk_rows_want(f->rows, COL_info))
             tmk_rows_text(f->rows, COL_info, row,
                           tmk_textpool_copy(f->pool, ev->text, ev->text_bytes));
+    } else if (ev->kind == TMK_KIND_RESERVED || ev->kind == TMK_KIND_DEVICE_END) {
+        tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
+        if (ev->kind == TMK_KIND_RESERVED)
+            tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
     } else if (ev->kind == TMK_KIND_DROP) {
         char text[32];
         snprintf(text, sizeof text, "%llu lost", (unsigned long long)ev->size_bytes);

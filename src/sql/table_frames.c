@@ -10,11 +10,12 @@
 #define COLUMNS(X)                                                                                 \
     X(stack_id, INT, TMK_PLAIN, "stacks.id")                                                       \
     X(depth, INT, TMK_PLAIN, "0: innermost")                                                       \
-    X(file, TEXT, TMK_FEW, "source file")                                                          \
-    X(function, TEXT, TMK_FEW, "function")                                                         \
-    X(line, INT, TMK_PLAIN, "line in the file")                                                    \
+    X(file, TEXT, TMK_FEW, "source file, or the library of a native frame")                        \
+    X(function, TEXT, TMK_FEW, "function; NULL: not known")                                        \
+    X(line, INT, TMK_PLAIN, "line in the file; NULL: not known")                                   \
     X(pid, INT, TMK_FEW, "process")                                                                \
-    X(rank, INT, TMK_FEW, "its rank")
+    X(rank, INT, TMK_FEW, "its rank")                                                              \
+    X(address, INT, TMK_PLAIN, "of a native frame: address in the library; else NULL")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
@@ -29,9 +30,14 @@ static void add_frame(struct tmk_fill *f, uint32_t stack, uint32_t depth, uint32
     tmk_rows_int(rows, COL_depth, row, depth);
     if (!tmk_reader_frame(f->source->p->reader, id, &frame))
         return;
-    tmk_rows_text(rows, COL_file, row, tmk_source_text(f->source, frame.file));
-    tmk_rows_text(rows, COL_function, row, tmk_source_text(f->source, frame.function));
-    tmk_rows_int(rows, COL_line, row, frame.line);
+    if (tmk_rows_want(rows, COL_file) && frame.file && frame.file[0])
+        tmk_rows_text(rows, COL_file, row, tmk_textpool_put(f->pool, frame.file));
+    if (tmk_rows_want(rows, COL_function) && frame.function)
+        tmk_rows_text(rows, COL_function, row, tmk_textpool_put(f->pool, frame.function));
+    if (frame.line)
+        tmk_rows_int(rows, COL_line, row, frame.line);
+    if (frame.address)
+        tmk_rows_u64(rows, COL_address, row, frame.address);
 }
 
 static int fill(struct tmk_fill *f, struct tmk_error *err)

@@ -4,7 +4,6 @@
  *     SELECT text FROM stacks WHERE id = 7;
  *     SELECT s.text, count(*) FROM allocations a JOIN stacks s ON s.id = a.stack_id GROUP BY s.id;
  *     SELECT max(n_frames) FROM stacks; */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,18 +40,11 @@ static int append(struct text *t, const char *bytes)
 
 static int append_frame(struct text *t, const struct tmk_reader *r, uint32_t id)
 {
-    struct tmk_frame frame = {0};
-    char line[16];
+    struct tmk_frame frame;
+    char text[TMK_FRAME_TEXT_BYTES];
     bool known = tmk_reader_frame(r, id, &frame);
-    const char *file = known ? tmk_reader_string(r, frame.file) : NULL;
-    const char *function = known ? tmk_reader_string(r, frame.function) : NULL;
-    snprintf(line, sizeof line, ":%u ", frame.line);
     int rc = t->n ? append(t, " < ") : 0;
-    if (rc == 0)
-        rc = append(t, file ? file : "?");
-    if (rc == 0)
-        rc = append(t, known ? line : ":? ");
-    return rc < 0 ? rc : append(t, function ? function : "?");
+    return rc < 0 ? rc : append(t, tmk_frame_text(known ? &frame : NULL, false, text));
 }
 
 static int add_stack(struct tmk_fill *f, uint32_t id, const struct tmk_stack *stack, struct text *t)

@@ -14,7 +14,7 @@
     X(start_ns, INT, TMK_PLAIN, "when it began, ns since the run's start")                         \
     X(end_ns, INT, TMK_PLAIN, "when it ended, or the last event of it")                            \
     X(peak_allocated, INT, TMK_PLAIN, "most bytes in blocks during it")                            \
-    X(peak_reserved, INT, TMK_PLAIN, "most bytes held from the driver; NULL: not watched")         \
+    X(peak_reserved, INT, TMK_PLAIN, "most bytes reserved, blocks and cache; NULL: not known")     \
     X(allocations, INT, TMK_PLAIN, "blocks made in it")                                            \
     X(bytes, INT, TMK_PLAIN, "bytes of these blocks")                                              \
     X(device, TEXT, TMK_FEW, "cpu, cuda:0 and so on")                                              \
@@ -23,7 +23,8 @@
     X(freed_bytes, INT, TMK_PLAIN, "bytes of the blocks freed")                                    \
     X(end_allocated, INT, TMK_PLAIN, "bytes in blocks at its end")                                 \
     X(peak_ns, INT, TMK_PLAIN, "when the peak was reached")                                        \
-    X(finished, INT, TMK_PLAIN, "0: the trace ends in this step")
+    X(finished, INT, TMK_PLAIN, "0: the trace ends in this step")                                  \
+    X(end_reserved, INT, TMK_PLAIN, "bytes reserved at its end; NULL: not known")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
@@ -45,6 +46,10 @@ static void add_step(struct tmk_fill *f, const struct tmk_step_row *step)
     tmk_rows_u64(rows, COL_end_allocated, row, step->end_bytes);
     tmk_rows_int(rows, COL_peak_ns, row, tmk_source_time(f->source, step->peak_ns));
     tmk_rows_int(rows, COL_finished, row, !step->open);
+    if (!step->has_reserved)
+        return;
+    tmk_rows_u64(rows, COL_peak_reserved, row, step->peak_reserved_bytes);
+    tmk_rows_u64(rows, COL_end_reserved, row, step->end_reserved_bytes);
 }
 
 static int fill(struct tmk_fill *f, struct tmk_error *err)
@@ -53,7 +58,6 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     const struct tmk_process *p = f->source->p;
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
-    tmk_rows_constant_int(f->rows, COL_peak_reserved, TMK_NULL_INT);
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++)
         add_step(f, tmk_reader_step_row(p->reader, i));
     return 0;

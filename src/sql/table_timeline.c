@@ -20,7 +20,8 @@ enum { DEFAULT_PARTS = 100, MAX_PARTS = 1000000 };
     X(max_allocated, INT, TMK_PLAIN, "most bytes in it; NULL: its detail was given up")            \
     X(min_allocated, INT, TMK_PLAIN, "fewest bytes in it")                                         \
     X(end_allocated, INT, TMK_PLAIN, "bytes at its end")                                           \
-    X(step, INT, TMK_PLAIN, "training step at its end")
+    X(step, INT, TMK_PLAIN, "training step at its end")                                            \
+    X(max_reserved, INT, TMK_PLAIN, "most bytes reserved in it; NULL: not known")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
@@ -41,6 +42,8 @@ static void add_part(struct tmk_fill *f, uint16_t device, uint32_t i,
     tmk_rows_u64(rows, COL_min_allocated, row, part->min_bytes);
     tmk_rows_u64(rows, COL_end_allocated, row, part->last_bytes);
     tmk_rows_int(rows, COL_step, row, part->step);
+    if (part->has_reserved)
+        tmk_rows_u64(rows, COL_max_reserved, row, part->max_reserved_bytes);
 }
 
 static void add_parts(struct tmk_fill *f, const struct tmk_timeline *t)

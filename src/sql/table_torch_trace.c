@@ -4,7 +4,7 @@
  * The innermost stage must be forward, backward or optimizer ("step" in the stage's text). A module
  * that is closed together with something around it has no post row, as nothing reported its end.
  * Memory is that of the process's main device: the accelerator that ever had the most bytes, else
- * the host; MB are 1048576 bytes. What the driver holds (cached) is not watched yet: NULL.
+ * the host; MB are 1048576 bytes. Cached is what the framework's allocator holds, blocks included.
  *
  *     SELECT step, max(allocated) FROM python.torch_trace GROUP BY step ORDER BY step;
  *     SELECT module, sum(duration) FROM python.torch_trace WHERE stage = 'post forward' GROUP BY 1;
@@ -19,8 +19,8 @@
     X(stage, TEXT, TMK_FEW, "pre or post, then forward, backward or step")                         \
     X(allocated, MB, TMK_PLAIN, "MB in blocks at that moment")                                     \
     X(max_allocated, MB, TMK_PLAIN, "the most so far, MB")                                         \
-    X(cached, MB, TMK_PLAIN, "MB held from the driver; NULL: not watched")                         \
-    X(max_cached, MB, TMK_PLAIN, "the most so far, MB; NULL: not watched")                         \
+    X(cached, MB, TMK_PLAIN, "MB reserved, blocks included; NULL: not known")                      \
+    X(max_cached, MB, TMK_PLAIN, "the most so far, MB; NULL: not known")                           \
     X(time_offset, SECONDS, TMK_PLAIN, "seconds since the step began")                             \
     X(duration, SECONDS, TMK_PLAIN, "post: seconds since pre")                                     \
     X(local_step, INT, TMK_FEW, "the process's steps counted from 0")                              \
@@ -46,7 +46,7 @@ struct maker {
     const struct tmk_walk *walk;
     uint32_t stages[TMK_STAGE_OPTIMIZER + 1][2]; /* numbers of the texts */
     int64_t *step, *allocated, *max_allocated, *time_offset, *duration, *local_step;
-    int64_t *allocated_delta, *max_allocated_delta;
+    int64_t *allocated_delta, *max_allocated_delta, *cached, *max_cached;
     uint32_t *seq, *module, *stage;
     bool has_more; /* than step, module, stage and allocated */
 };
@@ -54,16 +54,15 @@ struct maker {
 /* Bytes of a process that has reported no block are not known. */
 static void set_bytes_unknown(struct tmk_rows *rows)
 {
-    static const uint32_t of_bytes[] = {COL_allocated, COL_max_allocated, COL_allocated_delta,
-                                        COL_max_allocated_delta};
+    static const uint32_t of_bytes[] = {COL_allocated,       COL_max_allocated,
+                                        COL_cached,          COL_max_cached,
+                                        COL_allocated_delta, COL_max_allocated_delta};
     for (size_t i = 0; i < sizeof of_bytes / sizeof of_bytes[0]; i++)
         tmk_rows_constant_int(rows, of_bytes[i], TMK_NULL_INT);
 }
 
 static void set_constants(struct tmk_rows *rows, const struct tmk_process *p)
 {
-    tmk_rows_constant_int(rows, COL_cached, TMK_NULL_INT);
-    tmk_rows_constant_int(rows, COL_max_cached, TMK_NULL_INT);
     tmk_rows_constant_int(rows, COL_rank, p->rank);
     tmk_rows_constant_int(rows, COL_world_size, p->world_size < 0 ? TMK_NULL_INT : p->world_size);
     tmk_rows_constant_text(rows, COL_role, 0);
@@ -85,14 +84,16 @@ static void init_maker(struct maker *m, struct tmk_fill *f)
         .stage = rows->columns[COL_stage],
         .allocated = has_bytes ? rows->columns[COL_allocated] : NULL,
         .max_allocated = has_bytes ? rows->columns[COL_max_allocated] : NULL,
+        .cached = has_bytes ? rows->columns[COL_cached] : NULL,
+        .max_cached = has_bytes ? rows->columns[COL_max_cached] : NULL,
         .time_offset = rows->columns[COL_time_offset],
         .duration = rows->columns[COL_duration],
         .local_step = rows->columns[COL_local_step],
         .allocated_delta = has_bytes ? rows->columns[COL_allocated_delta] : NULL,
         .max_allocated_delta = has_bytes ? rows->columns[COL_max_allocated_delta] : NULL,
     };
-    m->has_more = m->seq || m->max_allocated || m->time_offset || m->duration || m->local_step ||
-                  m->allocated_delta || m->max_allocated_delta;
+    m->has_more = m->seq || m->max_allocated || m->cached || m->max_cached || m->time_offset ||
+                  m->duration || m->local_step || m->allocated_delta || m->max_allocated_delta;
     for (int s = TMK_STAGE_FORWARD; s <= TMK_STAGE_OPTIMIZER; s++)
         for (int post = 0; post < 2; post++)
             m->stages[s][post] = tmk_textpool_put(f->pool, stage_texts[s][post]);
@@ -123,8 +124,13 @@ static void add_more(const struct maker *m, uint64_t i, const struct tmk_walk_ra
     bool has_step = w->step != TMK_NO_STEP;
     if (m->seq) /* the event itself is counted already */
         m->seq[i] = (uint32_t)(w->n_step_module_events - 1);
+    const struct tmk_walk_device *d = &w->devices[w->main_device];
     if (m->max_allocated)
-        m->max_allocated[i] = tmk_int_of(w->devices[w->main_device].max_bytes);
+        m->max_allocated[i] = tmk_int_of(d->max_bytes);
+    if (m->cached)
+        m->cached[i] = d->has_reserved ? tmk_int_of(d->reserved_bytes) : TMK_NULL_INT;
+    if (m->max_cached)
+        m->max_cached[i] = d->has_reserved ? tmk_int_of(d->max_reserved_bytes) : TMK_NULL_INT;
     if (m->time_offset)
         m->time_offset[i] =
             has_step ? tmk_int_of(w->event.time_ns - w->step_start_ns) : TMK_NULL_INT;
@@ -162,6 +168,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
                     tmk_rows_want(f->rows, COL_duration);
     w->want_bytes = deltas || tmk_rows_want(f->rows, COL_allocated) ||
                     tmk_rows_want(f->rows, COL_max_allocated);
+    w->want_reserved = tmk_rows_want(f->rows, COL_cached) || tmk_rows_want(f->rows, COL_max_cached);
     set_constants(f->rows, f->source->p);
     int rc = deltas ? tmk_walk_begin_seen(w, f->source, f->chunk, err)
                     : tmk_walk_begin(w, f->source, f->chunk, err);

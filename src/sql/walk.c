@@ -126,6 +126,15 @@ static inline void put_block(struct tmk_walk *w, uint32_t slot, uint64_t size_by
         d->max_bytes = d->allocated_bytes;
 }
 
+static void set_reserved(struct tmk_walk *w, uint16_t device, uint64_t bytes)
+{
+    struct tmk_walk_device *d = &w->devices[find_device(w, device)];
+    d->has_reserved = true;
+    d->reserved_bytes = bytes;
+    if (bytes > d->max_reserved_bytes)
+        d->max_reserved_bytes = bytes;
+}
+
 /* ---- a chunk ---- */
 
 static void take_head(struct tmk_walk *w, const struct tmk_context_head *head)
@@ -136,6 +145,9 @@ static void take_head(struct tmk_walk *w, const struct tmk_context_head *head)
         struct tmk_walk_device *d = &w->devices[find_device(w, head->devices[i].device)];
         d->allocated_bytes = head->devices[i].allocated_bytes;
         d->max_bytes = head->devices[i].max_bytes;
+        d->has_reserved = head->devices[i].has_reserved;
+        d->reserved_bytes = head->devices[i].reserved_bytes;
+        d->max_reserved_bytes = head->devices[i].max_reserved_bytes;
     }
     w->main_device = find_device(w, w->source->main_device);
     w->step_start_ns = head->step_start_ns;
@@ -154,6 +166,8 @@ static int take_context(struct tmk_walk *w, const struct tmk_chunk_header *h, bo
     struct tmk_view context = w->cursor.context;
     struct tmk_context_head head;
     int rc = tmk_context_read_head(&context, h->start_ns, &head);
+    if (rc == 0)
+        rc = tmk_reserved_read(w->cursor.reserved, &head);
     if (rc < 0)
         return rc;
     take_head(w, &head);
@@ -287,6 +301,12 @@ int tmk_walk_next(struct tmk_walk *w)
     case TMK_KIND_STEP:
         begin_step(w);
         break;
+    case TMK_KIND_RESERVED:
+        set_reserved(w, ev->device, ev->size_bytes);
+        break;
+    case TMK_KIND_DEVICE_END: /* the chunk's last event: its addresses are not needed any more */
+        w->devices[find_device(w, ev->device)].allocated_bytes = 0;
+        break;
     default:
         break;
     }
@@ -342,6 +362,16 @@ int tmk_walk_skim_step(struct tmk_walk *w)
     if (in->bad)
         return TMK_EDAMAGED;
     begin_step(w);
+    return 0;
+}
+
+int tmk_walk_skim_other(struct tmk_walk *w)
+{
+    struct tmk_event ev = {.kind = TMK_KIND_OTHER};
+    if (!tmk_cursor_read_other(&w->cursor, &ev))
+        return TMK_EDAMAGED;
+    if (ev.kind == TMK_KIND_RESERVED)
+        set_reserved(w, ev.device, ev.size_bytes);
     return 0;
 }
 

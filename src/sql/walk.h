@@ -44,8 +44,10 @@ struct tmk_walk_thread {
 
 struct tmk_walk_device {
     uint64_t allocated_bytes;
-    uint64_t max_bytes; /* of all time */
+    uint64_t max_bytes;                          /* of all time */
+    uint64_t reserved_bytes, max_reserved_bytes; /* if has_reserved */
     uint16_t device;
+    bool has_reserved;
 };
 
 struct tmk_walk {
@@ -67,7 +69,8 @@ struct tmk_walk {
 
     bool want_local_step; /* needs times */
     bool want_times;      /* modules() gives times only if asked, */
-    bool want_bytes;      /* and bytes of the main device too */
+    bool want_bytes;      /* and bytes of the main device too, */
+    bool want_reserved;   /* and those reserved */
 
     /* inside */
     struct tmk_source *source;

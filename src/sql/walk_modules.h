@@ -73,6 +73,7 @@ int tmk_walk_skim(struct tmk_walk *w);
 /* Find the thread of an event that is not before the one asked for last. */
 int tmk_walk_find_thread(struct tmk_walk *w, uint64_t event);
 int tmk_walk_skim_step(struct tmk_walk *w);
+int tmk_walk_skim_other(struct tmk_walk *w);
 
 /* A range opens; `value` is what the event's section has. 0 or TMK_ENOMEM. */
 TMK_WALK_INLINE int tmk_walk_push(struct tmk_walk *w, uint32_t value,
@@ -146,6 +147,9 @@ TMK_WALK_INLINE int tmk_walk_modules(struct tmk_walk *w,
             if (want_times)
                 w->event.time_ns = w->skim.times[i];
             rc = tmk_walk_skim_step(w);
+        } else if (kind == TMK_KIND_OTHER) {
+            if (w->want_reserved && (rc = tmk_walk_skim_other(w)) < 0)
+                break;
         } else if (kind == TMK_KIND_NONE) {
             break;
         }

@@ -218,7 +218,7 @@ static uint32_t payload_room(uint32_t n_slots)
 }
 
 /* Turn a ring record into the packer's input; false when it makes no sense. `a` of records with
- * text holds its length in the low 32 bits; DEF_THREAD has the thread id above it. */
+ * text holds its length in the low 32 bits, and a number above it. */
 static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint32_t thread,
                      struct tmk_input *ret)
 {
@@ -235,20 +235,32 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
     case TMK_KIND_DEF_STRING:
     case TMK_KIND_DEF_STACK:
     case TMK_KIND_DEF_THREAD:
+    case TMK_KIND_DEF_LINES:
+    case TMK_KIND_DEF_MODULE:
         ret->text = (const uint8_t *)&r->b;
         ret->text_bytes = (uint32_t)r->a;
         ret->a = r->a >> 32;
         return ret->text_bytes <= payload_room(head.n_slots) &&
-               ret->text_bytes <= TMK_STRING_MAX_BYTES;
+               ret->text_bytes <= TMK_STRING_MAX_BYTES &&
+               (head.kind != TMK_KIND_DEF_MODULE || ret->a <= ret->text_bytes);
     case TMK_KIND_PUSH:
     case TMK_KIND_POP:
         return r->a >= 1 && r->a <= 3;
     case TMK_KIND_ALLOC:
+        ret->stream = (uint16_t)(r->b >> TMK_SIZE_BITS);
+        ret->b = r->b & ((UINT64_C(1) << TMK_SIZE_BITS) - 1);
+        return true;
     case TMK_KIND_FREE:
     case TMK_KIND_TAG:
     case TMK_KIND_STEP:
     case TMK_KIND_OOM:
+    case TMK_KIND_RESERVED:
+    case TMK_KIND_DEVICE_END:
     case TMK_KIND_DEF_FRAME:
+    case TMK_KIND_DEF_CODE:
+    case TMK_KIND_DEF_CODE_FRAME:
+    case TMK_KIND_DEF_NATIVE_FRAME:
+    case TMK_KIND_DEF_STREAM:
         return true;
     default:
         return false; /* of a newer recorder, or damage */

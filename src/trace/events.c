@@ -48,8 +48,16 @@ static int read_shapes(struct tmk_cursor *c, struct tmk_view in)
     for (uint64_t i = 0; i < n; i++) {
         c->shapes[i].size_bytes = tmk_view_varint(&in);
         c->shapes[i].stack = (uint32_t)tmk_view_varint(&in);
+        c->shapes[i].stream = 0;
     }
     c->n_shapes = (uint32_t)n;
+    return in.bad ? TMK_EDAMAGED : 0;
+}
+
+static int read_streams(struct tmk_cursor *c, struct tmk_view in)
+{
+    for (uint32_t i = 0; i < c->n_shapes; i++)
+        c->shapes[i].stream = (uint16_t)tmk_view_varint(&in);
     return in.bad ? TMK_EDAMAGED : 0;
 }
 
@@ -66,6 +74,11 @@ static int take_section(struct tmk_cursor *c, uint64_t id, struct tmk_view secti
         return read_addresses(c, section);
     case TMK_SECTION_SHAPES:
         return read_shapes(c, section);
+    case TMK_SECTION_STREAMS:
+        return read_streams(c, section);
+    case TMK_SECTION_RESERVED:
+        c->reserved = section;
+        return 0;
     case TMK_SECTION_HEADS:
         c->heads = section;
         return 0;
@@ -86,7 +99,7 @@ int tmk_cursor_begin(struct tmk_cursor *c, const struct tmk_chunk_header *chunk,
     c->now_ns = chunk->start_ns;
     c->n_left = chunk->n_items;
     c->run_left = 0;
-    c->context = c->threads = c->heads = empty;
+    c->context = c->reserved = c->threads = c->heads = empty;
     for (int k = 0; k <= TMK_KIND_OTHER; k++)
         c->data[k] = empty;
     struct tmk_view section;
@@ -123,7 +136,7 @@ static inline bool read_slot(struct tmk_cursor *c, struct tmk_view *in, struct t
     return true;
 }
 
-static bool read_other(struct tmk_cursor *c, struct tmk_event *ret)
+bool tmk_cursor_read_other(struct tmk_cursor *c, struct tmk_event *ret)
 {
     struct tmk_view *in = &c->data[TMK_KIND_OTHER];
     uint64_t type = tmk_view_varint(in);
@@ -144,6 +157,13 @@ static bool read_other(struct tmk_cursor *c, struct tmk_event *ret)
     } else if (type == TMK_KIND_DROP) {
         ret->kind = TMK_KIND_DROP;
         ret->size_bytes = tmk_view_varint(&body);
+    } else if (type == TMK_KIND_RESERVED) {
+        ret->kind = TMK_KIND_RESERVED;
+        ret->device = (uint16_t)tmk_view_varint(&body);
+        ret->size_bytes = tmk_view_varint(&body);
+    } else if (type == TMK_KIND_DEVICE_END) {
+        ret->kind = TMK_KIND_DEVICE_END;
+        ret->device = (uint16_t)tmk_view_varint(&body);
     }
     return !in->bad && !body.bad;
 }
@@ -158,6 +178,7 @@ static inline bool read_data(struct tmk_cursor *c, struct tmk_event *ret)
             return false;
         ret->size_bytes = c->shapes[v].size_bytes;
         ret->stack = c->shapes[v].stack;
+        ret->stream = c->shapes[v].stream;
         break;
     case TMK_KIND_FREE:
         if (!read_slot(c, in, ret))
@@ -181,7 +202,7 @@ static inline bool read_data(struct tmk_cursor *c, struct tmk_event *ret)
         ret->step = tmk_view_zigzag(in);
         break;
     case TMK_KIND_OTHER:
-        return read_other(c, ret);
+        return tmk_cursor_read_other(c, ret);
     default:
         return false;
     }

@@ -13,20 +13,22 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "trace/layout.h"
+#include "trace/state.h"
 
 struct tmk_event {
     uint64_t time_ns;
     uint8_t kind; /* enum tmk_kind; 0 for a kind this reader does not know */
     uint8_t range_kind;
     uint8_t category;
-    uint16_t device;
+    uint16_t device; /* ALLOC, FREE, TAG, OOM, RESERVED, DEVICE_END */
+    uint16_t stream; /* ALLOC */
     uint32_t thread;
     uint32_t slot;  /* ALLOC, FREE, TAG: number of the address in the chunk's dictionary */
     uint32_t stack; /* ALLOC, OOM */
     uint32_t name;  /* TAG, PUSH, MARK: string id */
     int64_t step;   /* STEP */
     uint64_t address;
-    uint64_t size_bytes;     /* ALLOC; OOM: requested; DROP: events lost */
+    uint64_t size_bytes;     /* ALLOC; OOM: requested; DROP: events lost; RESERVED */
     uint64_t capacity_bytes; /* OOM */
     const char *text;        /* MARK: info, not zero-terminated; good while the payload is */
     uint32_t text_bytes;
@@ -38,18 +40,14 @@ struct tmk_address {
     uint16_t device;
 };
 
-struct tmk_shape {
-    uint64_t size_bytes;
-    uint32_t stack;
-};
-
 struct tmk_cursor {
     const struct tmk_chunk_header *chunk;
     struct tmk_address *addresses;
     uint32_t n_addresses;
     struct tmk_shape *shapes;
     uint32_t n_shapes;
-    struct tmk_view context; /* section 2: for tmk_context_restore() */
+    struct tmk_view context;  /* section 2: for tmk_context_restore() */
+    struct tmk_view reserved; /* section 7: for tmk_reserved_restore() */
 
     uint64_t now_ns;
     uint32_t n_left;
@@ -63,6 +61,10 @@ struct tmk_cursor {
 int tmk_cursor_begin(struct tmk_cursor *c, const struct tmk_chunk_header *chunk,
                      struct tmk_view payload, struct tmk_error *err);
 void tmk_cursor_fini(struct tmk_cursor *c);
+
+/* The next of the events of kind OTHER alone, for whoever goes through the sections himself. Only
+ * what its type has is set in *ret. False when the bytes make no sense. */
+bool tmk_cursor_read_other(struct tmk_cursor *c, struct tmk_event *ret);
 
 /* 1 and the next event, 0 at the end, TMK_EDAMAGED when the bytes make no sense. */
 int tmk_cursor_next(struct tmk_cursor *c, struct tmk_event *ret);

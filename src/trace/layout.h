@@ -26,6 +26,7 @@ enum {
     TMK_PAGE_SLOTS = 510,
     TMK_SLOT_BYTES = 32,
     TMK_STRING_MAX_BYTES = 4000,
+    TMK_LINES_MAX_BYTES = 1 << 20,   /* of a code's line table */
     TMK_PERMANENT_MAX_BYTES = 65536, /* of a definitions or steps chunk, header included */
     TMK_MAX_SIZE_LEAST = 4 << 20,    /* the smallest --max-size */
 };
@@ -94,12 +95,14 @@ enum tmk_section {
     TMK_SECTION_SHAPES = 4,
     TMK_SECTION_HEADS = 5,
     TMK_SECTION_STREAMS = 6,
+    TMK_SECTION_RESERVED = 7,
     TMK_SECTION_DATA = 16, /* + kind, up to 23 */
     TMK_SECTION_TOTALS = 32,
     TMK_SECTION_STEP = 33,
     TMK_SECTION_CONTEXTS = 34,
     TMK_SECTION_BLOCKS = 35,
-    TMK_SECTION_END = 36,
+    TMK_SECTION_BLOCK_STREAMS = 36,
+    TMK_SECTION_END = 37,
 };
 
 enum { TMK_STEP_HAS_NUMBER = 1, TMK_STEP_OPEN = 2 };

@@ -16,7 +16,7 @@
 enum {
     DEFS_BYTES = TMK_PERMANENT_MAX_BYTES - TMK_CHUNK_HEADER_BYTES,
     STEPS_BYTES = TMK_PERMANENT_MAX_BYTES - TMK_CHUNK_HEADER_BYTES,
-    STEP_ROW_BOUND = 14 * TMK_VARINT_MAX_BYTES,
+    STEP_ROW_BOUND = 16 * TMK_VARINT_MAX_BYTES,
     OTHER_SLACK = 2 * TMK_STRING_MAX_BYTES,
     SINK_SLACK = 16, /* a sink wants room for a whole varint, however short the last one is */
     CONTEXT_BYTES = 1 << 20,
@@ -32,8 +32,7 @@ struct dictionary_mark { /* by entry: its number in the chunk with that stamp */
 };
 
 struct shape_slot {
-    uint64_t size_bytes;
-    uint32_t stack;
+    struct tmk_shape shape;
     uint32_t stamp;
     uint32_t index;
 };
@@ -56,7 +55,9 @@ struct tmk_packer {
     uint32_t n_addresses;
     uint64_t address_bits; /* all addresses or-ed: gives the common alignment */
     uint32_t n_shapes;
-    struct tmk_sink threads, context, heads, shapes, data[N_DATA];
+    bool has_streams;  /* some shape's stream is not 0 */
+    bool device_ended; /* and with it the chunk: `live` of its addresses is found by looking now */
+    struct tmk_sink threads, context, heads, shapes, streams, reserved, data[N_DATA];
     uint64_t *addresses; /* of the dictionary, with device and live beside: written at flush */
     uint16_t *address_devices;
     uint64_t *address_lives;
@@ -98,7 +99,8 @@ struct tmk_packer_options tmk_packer_options_for(uint64_t max_size_bytes,
 static size_t worst_payload(const struct tmk_packer *p)
 {
     size_t n = p->options.max_events;
-    size_t bytes = n * (10 + 10 + 23 + 15) + CONTEXT_BYTES + OTHER_SLACK + 4096;
+    size_t bytes =
+        n * (10 + 10 + 23 + 15 + 3) + CONTEXT_BYTES + TMK_RESERVED_BOUND + OTHER_SLACK + 4096;
     for (int k = 1; k < N_DATA; k++)
         bytes += n * data_bound[k];
     return bytes;
@@ -120,6 +122,8 @@ static void lay_out(struct tmk_packer *p)
     p->context = cut_sink(&at, CONTEXT_BYTES);
     p->heads = cut_sink(&at, n * 10 + SINK_SLACK);
     p->shapes = cut_sink(&at, n * 15 + SINK_SLACK);
+    p->streams = cut_sink(&at, n * 3 + SINK_SLACK);
+    p->reserved = cut_sink(&at, TMK_RESERVED_BOUND);
     for (int k = 1; k < N_DATA; k++)
         p->data[k] =
             cut_sink(&at, n * data_bound[k] + (k == TMK_KIND_OTHER ? OTHER_SLACK : 0) + SINK_SLACK);
@@ -313,6 +317,9 @@ static int write_events(struct tmk_packer *p)
     write_addresses(p);
     write_shapes(p);
     tmk_section_write(&p->payload, TMK_SECTION_HEADS, &p->heads);
+    if (p->has_streams)
+        tmk_section_write(&p->payload, TMK_SECTION_STREAMS, &p->streams);
+    tmk_section_write(&p->payload, TMK_SECTION_RESERVED, &p->reserved);
     for (unsigned k = 1; k < N_DATA; k++)
         tmk_section_write(&p->payload, TMK_SECTION_DATA + k, &p->data[k]);
     if (p->payload.full || p->context.full)
@@ -328,9 +335,11 @@ static void begin_chunk(struct tmk_packer *p)
     p->stamp++;
     p->n_events = p->n_addresses = p->n_shapes = 0;
     p->address_bits = 0;
+    p->has_streams = p->device_ended = false;
     p->threads.at = p->threads.start;
     p->heads.at = p->heads.start;
     p->shapes.at = p->shapes.start;
+    p->streams.at = p->streams.start;
     for (int k = 1; k < N_DATA; k++)
         p->data[k].at = p->data[k].start;
     tmk_state_compact(&p->state);
@@ -397,22 +406,48 @@ static void note_step_row(void *arg, const struct tmk_step_row *row)
     p->rows_written = row->ordinal;
 }
 
+/* What stands between a definition's id and its text. */
+static void write_def_numbers(struct tmk_sink *body, const struct tmk_input *in)
+{
+    switch (in->kind) {
+    case TMK_KIND_DEF_FRAME:
+    case TMK_KIND_DEF_CODE:
+        tmk_sink_varint(body, in->a >> 32);
+        tmk_sink_varint(body, (uint32_t)in->a);
+        tmk_sink_varint(body, in->kind == TMK_KIND_DEF_CODE ? (uint32_t)in->b : in->b);
+        if (in->kind == TMK_KIND_DEF_CODE)
+            tmk_sink_varint(body, in->b >> 32);
+        break;
+    case TMK_KIND_DEF_THREAD:
+    case TMK_KIND_DEF_LINES:
+    case TMK_KIND_DEF_MODULE:
+        tmk_sink_varint(body, in->a);
+        break;
+    case TMK_KIND_DEF_CODE_FRAME:
+    case TMK_KIND_DEF_NATIVE_FRAME:
+        tmk_sink_varint(body, in->a);
+        tmk_sink_varint(body, in->b);
+        break;
+    case TMK_KIND_DEF_STREAM:
+        tmk_sink_varint(body, in->device);
+        tmk_sink_varint(body, in->a);
+        break;
+    default: /* a string has its text only */
+        break;
+    }
+}
+
+/* Kinds of definitions and their types in the file follow each other alike. */
+_Static_assert(TMK_KIND_DEF_STREAM - TMK_KIND_DEF_STRING == TMK_DEF_STREAM - TMK_DEF_STRING, "");
+
 static void add_def(struct tmk_packer *p, const struct tmk_input *in)
 {
-    uint8_t head[3 * TMK_VARINT_MAX_BYTES + 16];
+    uint8_t head[6 * TMK_VARINT_MAX_BYTES];
     struct tmk_sink body = tmk_sink_of(head, sizeof head);
+    unsigned type = in->kind - TMK_KIND_DEF_STRING + TMK_DEF_STRING;
     tmk_sink_varint(&body, in->id);
-    enum tmk_def type = TMK_DEF_STRING;
-    if (in->kind == TMK_KIND_DEF_FRAME) {
-        type = TMK_DEF_FRAME;
-        tmk_sink_varint(&body, in->a >> 32);
-        tmk_sink_varint(&body, (uint32_t)in->a);
-        tmk_sink_varint(&body, in->b);
-    } else if (in->kind == TMK_KIND_DEF_THREAD) {
-        type = TMK_DEF_THREAD;
-        tmk_sink_varint(&body, in->a);
-    }
-    tmk_sink_varint(&p->defs, (uint64_t)type);
+    write_def_numbers(&body, in);
+    tmk_sink_varint(&p->defs, type);
     tmk_sink_varint(&p->defs, tmk_sink_length(&body) + in->text_bytes);
     tmk_sink_bytes(&p->defs, head, tmk_sink_length(&body));
     tmk_sink_bytes(&p->defs, in->text, in->text_bytes);
@@ -450,21 +485,44 @@ static uint32_t dictionary_index(struct tmk_packer *p, const struct tmk_block *b
     return i;
 }
 
-static uint32_t shape_index(struct tmk_packer *p, uint64_t size_bytes, uint32_t stack)
+static bool is_same_shape(const struct tmk_shape *a, const struct tmk_shape *b)
+{
+    return a->size_bytes == b->size_bytes && a->stack == b->stack && a->stream == b->stream;
+}
+
+static uint32_t shape_index(struct tmk_packer *p, const struct tmk_shape *shape)
 {
     uint32_t mask = p->n_shape_slots - 1;
-    uint32_t at = (uint32_t)tmk_hash_u64(size_bytes ^ ((uint64_t)stack << 40)) & mask;
+    uint64_t key =
+        shape->size_bytes ^ ((uint64_t)shape->stack << 40) ^ (uint64_t)shape->stream << 24;
+    uint32_t at = (uint32_t)tmk_hash_u64(key) & mask;
     struct shape_slot *slot = &p->shape_slots[at];
-    while (slot->stamp == p->stamp && (slot->size_bytes != size_bytes || slot->stack != stack)) {
+    while (slot->stamp == p->stamp && !is_same_shape(&slot->shape, shape)) {
         at = (at + 1) & mask;
         slot = &p->shape_slots[at];
     }
     if (slot->stamp != p->stamp) {
-        *slot = (struct shape_slot){size_bytes, stack, p->stamp, p->n_shapes++};
-        tmk_sink_varint(&p->shapes, size_bytes);
-        tmk_sink_varint(&p->shapes, stack);
+        *slot = (struct shape_slot){*shape, p->stamp, p->n_shapes++};
+        tmk_sink_varint(&p->shapes, shape->size_bytes);
+        tmk_sink_varint(&p->shapes, shape->stack);
+        tmk_sink_varint(&p->streams, shape->stream);
+        p->has_streams |= shape->stream != 0;
     }
     return slot->index;
+}
+
+static void apply_other(struct tmk_packer *p, const struct tmk_input *in, uint64_t ns)
+{
+    if (in->kind == TMK_KIND_RESERVED) {
+        tmk_state_reserved(&p->state, ns, in->device, in->a);
+    } else if (in->kind == TMK_KIND_DEVICE_END) {
+        tmk_state_device_end(&p->state, ns, in->device);
+        p->device_ended = true;
+    } else {
+        if (in->kind == TMK_KIND_DROP)
+            p->state.n_dropped += in->a;
+        tmk_state_other(&p->state, ns);
+    }
 }
 
 static void add_other(struct tmk_packer *p, const struct tmk_input *in, uint64_t ns)
@@ -480,16 +538,20 @@ static void add_other(struct tmk_packer *p, const struct tmk_input *in, uint64_t
         tmk_sink_varint(&body, in->a);
         tmk_sink_varint(&body, in->b);
         tmk_sink_varint(&body, in->id);
+    } else if (in->kind == TMK_KIND_RESERVED) {
+        tmk_sink_varint(&body, in->device);
+        tmk_sink_varint(&body, in->a);
+    } else if (in->kind == TMK_KIND_DEVICE_END) {
+        tmk_sink_varint(&body, in->device);
     } else {
         tmk_sink_varint(&body, in->a);
-        p->state.n_dropped += in->a;
     }
     struct tmk_sink *out = &p->data[TMK_KIND_OTHER];
     tmk_sink_varint(out, in->kind);
     tmk_sink_varint(out, tmk_sink_length(&body) + text_bytes);
     tmk_sink_bytes(out, head, tmk_sink_length(&body));
     tmk_sink_bytes(out, in->text, text_bytes);
-    tmk_state_other(&p->state, ns);
+    apply_other(p, in, ns);
 }
 
 static void add_block_event(struct tmk_packer *p, const struct tmk_input *in, uint64_t ns)
@@ -499,10 +561,11 @@ static void add_block_event(struct tmk_packer *p, const struct tmk_input *in, ui
     struct tmk_sink *out = &p->data[in->kind];
     tmk_sink_varint(out, index);
     if (in->kind == TMK_KIND_ALLOC) {
-        tmk_sink_varint(out, shape_index(p, in->b, in->id));
+        struct tmk_shape shape = {.size_bytes = in->b, .stack = in->id, .stream = in->stream};
+        tmk_sink_varint(out, shape_index(p, &shape));
         if (b && b->live)
             tmk_state_replace(&p->state, b);
-        tmk_state_alloc(&p->state, b, ns, in->device, in->thread, in->b, in->id);
+        tmk_state_alloc(&p->state, b, ns, in->device, in->thread, &shape);
     } else if (in->kind == TMK_KIND_FREE) {
         tmk_state_free(&p->state, b, ns, in->device);
     } else {
@@ -533,6 +596,8 @@ static uint64_t add_head(struct tmk_packer *p, const struct tmk_input *in)
         p->first_step = p->state.step;
         p->context.at = p->context.start;
         tmk_context_write(&p->context, &p->state, ns);
+        p->reserved.at = p->reserved.start;
+        tmk_reserved_write(&p->reserved, &p->state);
     }
     if (p->run_length > 0 && p->run_thread != in->thread)
         end_run(p);
@@ -548,7 +613,8 @@ static uint64_t add_head(struct tmk_packer *p, const struct tmk_input *in)
 static bool is_due(const struct tmk_packer *p)
 {
     const struct tmk_sink *other = &p->data[TMK_KIND_OTHER];
-    return p->n_events >= p->options.max_events || other->end - other->at < OTHER_SLACK ||
+    return p->device_ended || p->n_events >= p->options.max_events ||
+           other->end - other->at < OTHER_SLACK ||
            p->defs.end - p->defs.at < 4 * TMK_STRING_MAX_BYTES ||
            p->steps.end - p->steps.at < TMK_MAX_DEVICES * STEP_ROW_BOUND;
 }
@@ -574,11 +640,19 @@ int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
     case TMK_KIND_MARK:
     case TMK_KIND_OOM:
     case TMK_KIND_DROP:
+    case TMK_KIND_RESERVED:
+    case TMK_KIND_DEVICE_END:
         add_other(p, in, add_head(p, in));
         break;
     case TMK_KIND_DEF_STRING:
     case TMK_KIND_DEF_FRAME:
     case TMK_KIND_DEF_THREAD:
+    case TMK_KIND_DEF_CODE:
+    case TMK_KIND_DEF_LINES:
+    case TMK_KIND_DEF_CODE_FRAME:
+    case TMK_KIND_DEF_MODULE:
+    case TMK_KIND_DEF_NATIVE_FRAME:
+    case TMK_KIND_DEF_STREAM:
         add_def(p, in);
         break;
     case TMK_KIND_DEF_STACK:

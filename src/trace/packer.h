@@ -7,8 +7,8 @@
  * the trace file; the merger of a dead process's ring and the generator of the benchmark use it
  * alike.
  *
- * Each events chunk carries its own dictionaries of addresses and of (size, stack) shapes, and the
- * context it starts in, so that it can be read without the chunks before it. */
+ * Each events chunk carries its own dictionaries of addresses and of (size, stack, stream) shapes,
+ * and the context it starts in, so that it can be read without the chunks before it. */
 #ifndef TMK_TRACE_PACKER_H
 #define TMK_TRACE_PACKER_H
 
@@ -21,7 +21,7 @@
 
 /* One record, out of the ring or made up. Fields by kind:
  *
- *   ALLOC       device, a = address, b = size, id = stack
+ *   ALLOC       device, a = address, b = size, id = stack, stream
  *   FREE        device, a = address
  *   TAG         device, a = address, b = category, id = name
  *   PUSH        a = range kind, id = name
@@ -30,10 +30,18 @@
  *   MARK        id = event name, text = info
  *   OOM         device, a = requested, b = capacity, id = stack
  *   DROP        a = events lost
+ *   RESERVED    device, a = bytes
+ *   DEVICE_END  device
  *   DEF_STRING  id, text
  *   DEF_FRAME   id, a = file << 32 | function, b = line
  *   DEF_STACK   id, text = u32 frame ids
- *   DEF_THREAD  id, a = the system's thread id, text = name */
+ *   DEF_THREAD  id, a = the system's thread id, text = name
+ *   DEF_CODE    id, a = file << 32 | function, b = layout << 32 | first line
+ *   DEF_LINES   id = code, a = offset, text = bytes
+ *   DEF_CODE_FRAME    id, a = code, b = offset
+ *   DEF_MODULE  id, a = length of the build id, text = build id, then path
+ *   DEF_NATIVE_FRAME  id, a = module, b = address
+ *   DEF_STREAM  id, device, a = handle */
 struct tmk_input {
     uint64_t ns;
     uint64_t a;
@@ -43,6 +51,7 @@ struct tmk_input {
     uint32_t id;
     uint32_t thread;
     uint16_t device;
+    uint16_t stream;
     uint8_t kind;
 };
 

@@ -13,25 +13,11 @@
 #include <unistd.h>
 
 #include "base/crc32.h"
-#include "base/region.h"
 #include "trace/snapshot.h"
 
 enum {
-    MAX_IDS = 1 << 24, /* of strings, frames, stacks and threads each: more is damage */
-    ARENA_BYTES = 1 << 18,
     VIEW_SLACK = 16, /* readable bytes after a payload */
     SCAN_BYTES = 1 << 16,
-};
-
-struct arena_block {
-    struct arena_block *next;
-    size_t used, size;
-    uint8_t bytes[];
-};
-
-struct table { /* definitions by id; a region, so that ids need not be dense */
-    struct tmk_region memory;
-    uint32_t n;
 };
 
 struct tmk_reader {
@@ -50,49 +36,10 @@ struct tmk_reader {
     size_t buffer_bytes;
     uint8_t *attached;
 
-    struct arena_block *arena;
-    struct table strings, frames, stacks, threads;
+    struct tmk_defs defs;
     struct tmk_step_row *rows;
     uint64_t n_rows, row_room;
 };
-
-/* ---- memory ---- */
-
-static void *arena_take(struct tmk_reader *r, size_t n)
-{
-    n = (n + 7) & ~(size_t)7;
-    if (!r->arena || r->arena->size - r->arena->used < n) {
-        size_t size = n > ARENA_BYTES ? n : ARENA_BYTES;
-        struct arena_block *block = malloc(sizeof *block + size);
-        if (!block)
-            return NULL;
-        *block = (struct arena_block){.next = r->arena, .size = size};
-        r->arena = block;
-    }
-    void *p = r->arena->bytes + r->arena->used;
-    r->arena->used += n;
-    return p;
-}
-
-static int table_init(struct table *t, size_t item_bytes)
-{
-    return tmk_region_init(&t->memory, (size_t)MAX_IDS * item_bytes);
-}
-
-/* The table's slot for `id`, NULL when the id is out of bounds. */
-static void *table_slot(struct table *t, uint64_t id, size_t item_bytes)
-{
-    if (id == 0 || id >= MAX_IDS)
-        return NULL;
-    if (id >= t->n)
-        t->n = (uint32_t)id + 1;
-    return (uint8_t *)t->memory.base + id * item_bytes;
-}
-
-static const void *table_get(const struct table *t, uint32_t id, size_t item_bytes)
-{
-    return id < t->n ? (const uint8_t *)t->memory.base + (size_t)id * item_bytes : NULL;
-}
 
 /* ---- the file ---- */
 
@@ -304,76 +251,6 @@ int tmk_reader_payload(struct tmk_reader *r, uint32_t i, struct tmk_view *ret,
 
 /* ---- definitions and step rows ---- */
 
-static int define_text(struct tmk_reader *r, struct tmk_view body, const char **ret)
-{
-    size_t n = tmk_view_left(&body);
-    char *text = arena_take(r, n + 1);
-    if (!text)
-        return TMK_ENOMEM;
-    memcpy(text, body.at, n);
-    text[n] = '\0';
-    *ret = text;
-    return 0;
-}
-
-static int define_stack(struct tmk_reader *r, struct tmk_view body, struct tmk_stack *ret)
-{
-    uint32_t *frames = arena_take(r, tmk_view_left(&body) * sizeof *frames);
-    if (!frames)
-        return TMK_ENOMEM;
-    uint32_t n = 0;
-    while (tmk_view_left(&body) > 0 && !body.bad)
-        frames[n++] = (uint32_t)tmk_view_varint(&body);
-    *ret = (struct tmk_stack){.frames = frames, .n_frames = body.bad && n ? n - 1 : n};
-    return 0;
-}
-
-static int define(struct tmk_reader *r, uint64_t type, struct tmk_view body)
-{
-    uint64_t id = tmk_view_varint(&body);
-    if (type == TMK_DEF_STRING) {
-        const char **slot = table_slot(&r->strings, id, sizeof *slot);
-        return slot ? define_text(r, body, slot) : 0;
-    }
-    if (type == TMK_DEF_FRAME) {
-        struct tmk_frame *slot = table_slot(&r->frames, id, sizeof *slot);
-        struct tmk_frame frame = {.file = (uint32_t)tmk_view_varint(&body)};
-        frame.function = (uint32_t)tmk_view_varint(&body);
-        frame.line = (uint32_t)tmk_view_varint(&body);
-        if (slot && !body.bad)
-            *slot = frame;
-        return 0;
-    }
-    if (type == TMK_DEF_STACK) {
-        struct tmk_stack *slot = table_slot(&r->stacks, id, sizeof *slot);
-        return slot ? define_stack(r, body, slot) : 0;
-    }
-    if (type == TMK_DEF_THREAD) {
-        struct tmk_thread_info *slot = table_slot(&r->threads, id, sizeof *slot);
-        uint64_t system_id = tmk_view_varint(&body);
-        if (!slot)
-            return 0;
-        slot->system_id = system_id;
-        return define_text(r, body, &slot->name);
-    }
-    return 0;
-}
-
-static int read_defs(struct tmk_reader *r, struct tmk_view in)
-{
-    while (tmk_view_left(&in) > 0) {
-        uint64_t type = tmk_view_varint(&in);
-        uint64_t length = tmk_view_varint(&in);
-        struct tmk_view body = tmk_view_take(&in, length);
-        if (in.bad)
-            return TMK_EDAMAGED;
-        int rc = define(r, type, body);
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
-}
-
 static int add_row(struct tmk_reader *r, const struct tmk_step_row *row)
 {
     if (r->n_rows == r->row_room) {
@@ -431,25 +308,16 @@ static int read_permanent(struct tmk_reader *r)
         struct tmk_view payload;
         int rc = tmk_reader_payload(r, i, &payload, NULL);
         if (rc == 0)
-            rc = h->kind == TMK_CHUNK_DEFS ? read_defs(r, payload) : read_rows(r, payload);
+            rc = h->kind == TMK_CHUNK_DEFS ? tmk_defs_read(&r->defs, payload)
+                                           : read_rows(r, payload);
         if (rc == TMK_ENOMEM)
             return rc;
     }
     sort_rows(r);
-    return 0;
+    return tmk_defs_settle(&r->defs);
 }
 
 /* ---- opening and closing ---- */
-
-static int open_tables(struct tmk_reader *r)
-{
-    int rc = table_init(&r->strings, sizeof(const char *));
-    if (rc == 0)
-        rc = table_init(&r->frames, sizeof(struct tmk_frame));
-    if (rc == 0)
-        rc = table_init(&r->stacks, sizeof(struct tmk_stack));
-    return rc == 0 ? table_init(&r->threads, sizeof(struct tmk_thread_info)) : rc;
-}
 
 static int open_file(struct tmk_reader *r, const char *path, struct tmk_error *err)
 {
@@ -473,7 +341,7 @@ int tmk_reader_open(const char *path, struct tmk_reader **ret_reader, struct tmk
     int rc = open_file(r, path, err);
     if (rc == 0)
         rc = read_header(r, err);
-    if (rc == 0 && (rc = open_tables(r)) < 0)
+    if (rc == 0 && (rc = tmk_defs_init(&r->defs)) < 0)
         tmk_fail(err, rc, "no address space for the tables");
     if (rc == 0 && (rc = scan(r)) == 0) {
         sort_chunks(r);
@@ -495,15 +363,7 @@ struct tmk_reader *tmk_reader_close(struct tmk_reader *r)
         return NULL;
     if (r->fd >= 0)
         close(r->fd);
-    while (r->arena) {
-        struct arena_block *next = r->arena->next;
-        free(r->arena);
-        r->arena = next;
-    }
-    tmk_region_fini(&r->strings.memory);
-    tmk_region_fini(&r->frames.memory);
-    tmk_region_fini(&r->stacks.memory);
-    tmk_region_fini(&r->threads.memory);
+    tmk_defs_fini(&r->defs);
     free(r->rows);
     free(r->chunks);
     free(r->buffer);
@@ -612,50 +472,52 @@ bool tmk_reader_info_u64(const struct tmk_reader *r, const char *key, uint64_t *
 
 const char *tmk_reader_string(const struct tmk_reader *r, uint32_t id)
 {
-    const char *const *slot = table_get(&r->strings, id, sizeof *slot);
-    return slot ? *slot : NULL;
+    return tmk_defs_string(&r->defs, id);
 }
 
 bool tmk_reader_frame(const struct tmk_reader *r, uint32_t id, struct tmk_frame *ret)
 {
-    const struct tmk_frame *slot = table_get(&r->frames, id, sizeof *slot);
-    if (!slot || slot->file == 0)
-        return false;
-    *ret = *slot;
-    return true;
+    return tmk_defs_frame(&r->defs, id, ret);
+}
+
+bool tmk_reader_native(const struct tmk_reader *r, uint32_t frame, struct tmk_native *ret)
+{
+    return tmk_defs_native(&r->defs, frame, ret);
 }
 
 bool tmk_reader_stack(const struct tmk_reader *r, uint32_t id, struct tmk_stack *ret)
 {
-    const struct tmk_stack *slot = table_get(&r->stacks, id, sizeof *slot);
-    if (!slot || !slot->frames)
-        return false;
-    *ret = *slot;
-    return true;
+    return tmk_defs_stack(&r->defs, id, ret);
 }
 
 bool tmk_reader_thread(const struct tmk_reader *r, uint32_t id, struct tmk_thread_info *ret)
 {
-    const struct tmk_thread_info *slot = table_get(&r->threads, id, sizeof *slot);
-    if (!slot || !slot->name)
-        return false;
-    *ret = *slot;
-    return true;
+    return tmk_defs_thread(&r->defs, id, ret);
+}
+
+bool tmk_reader_stream(const struct tmk_reader *r, uint32_t id, struct tmk_stream *ret)
+{
+    return tmk_defs_stream(&r->defs, id, ret);
 }
 
 uint32_t tmk_reader_n_strings(const struct tmk_reader *r)
 {
-    return r->strings.n;
+    return r->defs.strings.n;
+}
+
+uint32_t tmk_reader_n_frames(const struct tmk_reader *r)
+{
+    return r->defs.frames.n;
 }
 
 uint32_t tmk_reader_n_stacks(const struct tmk_reader *r)
 {
-    return r->stacks.n;
+    return r->defs.stacks.n;
 }
 
 uint32_t tmk_reader_n_threads(const struct tmk_reader *r)
 {
-    return r->threads.n;
+    return r->defs.threads.n;
 }
 
 uint64_t tmk_reader_n_step_rows(const struct tmk_reader *r)

@@ -14,26 +14,11 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "trace/defs.h"
 #include "trace/layout.h"
 #include "trace/state.h"
 
 struct tmk_reader;
-
-struct tmk_frame {
-    uint32_t file; /* string ids */
-    uint32_t function;
-    uint32_t line;
-};
-
-struct tmk_stack {
-    const uint32_t *frames; /* ids, innermost first */
-    uint32_t n_frames;
-};
-
-struct tmk_thread_info {
-    uint64_t system_id;
-    const char *name;
-};
 
 struct tmk_chunk_ref {
     struct tmk_chunk_header header;
@@ -79,10 +64,14 @@ int tmk_reader_payload(struct tmk_reader *r, uint32_t i, struct tmk_view *ret,
  * other byte; borrowed until close. */
 const char *tmk_reader_string(const struct tmk_reader *r, uint32_t id);
 bool tmk_reader_frame(const struct tmk_reader *r, uint32_t id, struct tmk_frame *ret);
+/* The module and address of a native frame; false for any other. */
+bool tmk_reader_native(const struct tmk_reader *r, uint32_t frame, struct tmk_native *ret);
 bool tmk_reader_stack(const struct tmk_reader *r, uint32_t id, struct tmk_stack *ret);
 bool tmk_reader_thread(const struct tmk_reader *r, uint32_t id, struct tmk_thread_info *ret);
+bool tmk_reader_stream(const struct tmk_reader *r, uint32_t id, struct tmk_stream *ret);
 /* Ids in use are below these. */
 uint32_t tmk_reader_n_strings(const struct tmk_reader *r);
+uint32_t tmk_reader_n_frames(const struct tmk_reader *r);
 uint32_t tmk_reader_n_stacks(const struct tmk_reader *r);
 uint32_t tmk_reader_n_threads(const struct tmk_reader *r);
 

@@ -50,6 +50,25 @@ static void imply_free(struct tmk_replay *rp, const struct tmk_visitor *v,
     rp->implied = false;
 }
 
+/* The blocks that a device's end gives up, each shown as it goes. */
+static void give_up_blocks(struct tmk_replay *rp, const struct tmk_visitor *v,
+                           const struct tmk_event *end)
+{
+    struct tmk_state *s = &rp->state;
+    struct tmk_event ev = *end;
+    ev.kind = TMK_KIND_FREE;
+    rp->implied = true;
+    for (uint32_t i = 1; i <= s->n_entries; i++) {
+        struct tmk_block *b = &s->entries[i];
+        if (!b->live || b->device != end->device)
+            continue;
+        ev.address = b->address;
+        tmk_state_give_up(s, b);
+        visit(rp, v, &ev, b);
+    }
+    rp->implied = false;
+}
+
 static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const struct tmk_event *ev)
 {
     struct tmk_state *s = &rp->state;
@@ -59,7 +78,8 @@ static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const stru
         b = block_at(rp, ev->slot);
         if (b && b->live)
             imply_free(rp, v, ev, b);
-        tmk_state_alloc(s, b, ev->time_ns, ev->device, ev->thread, ev->size_bytes, ev->stack);
+        tmk_state_alloc(s, b, ev->time_ns, ev->device, ev->thread,
+                        &(struct tmk_shape){.size_bytes = ev->size_bytes, ev->stack, ev->stream});
         break;
     case TMK_KIND_FREE:
         b = block_at(rp, ev->slot);
@@ -80,6 +100,13 @@ static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const stru
         break;
     case TMK_KIND_STEP:
         tmk_state_step(s, ev->time_ns, ev->step);
+        break;
+    case TMK_KIND_RESERVED:
+        tmk_state_reserved(s, ev->time_ns, ev->device, ev->size_bytes);
+        break;
+    case TMK_KIND_DEVICE_END:
+        give_up_blocks(rp, v, ev);
+        tmk_state_device_end(s, ev->time_ns, ev->device);
         break;
     case TMK_KIND_DROP:
         s->n_dropped += ev->size_bytes;
@@ -122,6 +149,8 @@ static int patch(struct tmk_replay *rp)
     s->step = c->chunk->first_step;
     struct tmk_view context = c->context;
     int rc = tmk_context_restore(&context, c->chunk->start_ns, s);
+    if (rc == 0)
+        rc = tmk_reserved_restore(c->reserved, s);
     for (uint32_t i = 0; i < c->n_addresses; i++) {
         struct tmk_block *b = block_at(rp, i);
         uint64_t live = c->addresses[i].live;

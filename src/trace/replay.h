@@ -17,7 +17,8 @@ struct tmk_replay;
 /* What a visitor wants to hear; any function may be NULL.
  *   event:    an event was applied. `b` is its block for ALLOC, FREE and TAG of a live block, else
  *             NULL. A freed block keeps its values until the next event. When an allocation hits an
- *             address that is still live, a FREE with `implied` set comes first.
+ *             address that is still live, a FREE with `implied` set comes first, and one for each
+ *             block that a DEVICE_END gives up. `slot` of those means nothing.
  *   restored: the state was replaced from outside: from a checkpoint, or patched after a gap.
  *   progress: `done` of `total` chunks have been read. */
 struct tmk_visitor {

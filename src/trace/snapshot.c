@@ -93,7 +93,7 @@ int tmk_context_read_head(struct tmk_view *in, uint64_t start_ns, struct tmk_con
         return TMK_EDAMAGED;
     ret->n_devices = (uint32_t)n;
     for (uint32_t i = 0; i < n; i++) {
-        ret->devices[i].device = (uint16_t)tmk_view_varint(in);
+        ret->devices[i] = (struct tmk_context_device){.device = (uint16_t)tmk_view_varint(in)};
         ret->devices[i].allocated_bytes = tmk_view_varint(in);
         ret->devices[i].max_bytes = tmk_view_varint(in);
     }
@@ -148,11 +148,62 @@ int tmk_context_restore(struct tmk_view *in, uint64_t start_ns, struct tmk_state
     return tmk_context_read_ranges(in, start_ns, restore_range, s);
 }
 
+/* ---- reserved bytes ---- */
+
+void tmk_reserved_write(struct tmk_sink *out, const struct tmk_state *s)
+{
+    for (uint32_t i = 0; i < s->n_devices; i++) {
+        const struct tmk_device_use *d = &s->devices[i];
+        if (!d->has_reserved)
+            continue;
+        tmk_sink_varint(out, d->device);
+        tmk_sink_varint(out, d->reserved_bytes);
+        tmk_sink_varint(out, d->max_reserved_bytes);
+    }
+}
+
+static struct tmk_context_device *head_device(struct tmk_context_head *head, uint16_t device)
+{
+    for (uint32_t i = 0; i < head->n_devices; i++)
+        if (head->devices[i].device == device)
+            return &head->devices[i];
+    return NULL;
+}
+
+int tmk_reserved_read(struct tmk_view in, struct tmk_context_head *head)
+{
+    while (tmk_view_left(&in) > 0) {
+        struct tmk_context_device *d = head_device(head, (uint16_t)tmk_view_varint(&in));
+        uint64_t bytes = tmk_view_varint(&in), max_bytes = tmk_view_varint(&in);
+        if (in.bad)
+            return TMK_EDAMAGED;
+        if (!d)
+            continue;
+        d->has_reserved = true;
+        d->reserved_bytes = bytes;
+        d->max_reserved_bytes = max_bytes;
+    }
+    return 0;
+}
+
+int tmk_reserved_restore(struct tmk_view in, struct tmk_state *s)
+{
+    while (tmk_view_left(&in) > 0) {
+        struct tmk_device_use *d = tmk_state_find_device(s, (uint16_t)tmk_view_varint(&in));
+        uint64_t bytes = tmk_view_varint(&in), max_bytes = tmk_view_varint(&in);
+        if (in.bad)
+            return TMK_EDAMAGED;
+        if (d)
+            tmk_device_set_reserved(d, bytes, max_bytes);
+    }
+    return 0;
+}
+
 /* ---- step rows ---- */
 
 void tmk_step_row_write(struct tmk_sink *out, const struct tmk_step_row *row)
 {
-    uint8_t buffer[13 * TMK_VARINT_MAX_BYTES];
+    uint8_t buffer[15 * TMK_VARINT_MAX_BYTES];
     struct tmk_sink body = tmk_sink_of(buffer, sizeof buffer);
     bool has_number = row->step != TMK_NO_STEP;
     tmk_sink_varint(&body, row->ordinal);
@@ -169,6 +220,10 @@ void tmk_step_row_write(struct tmk_sink *out, const struct tmk_step_row *row)
     tmk_sink_varint(&body, row->n_frees);
     tmk_sink_varint(&body, row->alloc_bytes);
     tmk_sink_varint(&body, row->free_bytes);
+    if (row->has_reserved) {
+        tmk_sink_varint(&body, row->peak_reserved_bytes);
+        tmk_sink_varint(&body, row->end_reserved_bytes);
+    }
     tmk_sink_varint(out, tmk_sink_length(&body));
     tmk_sink_bytes(out, buffer, tmk_sink_length(&body));
 }
@@ -192,6 +247,11 @@ int tmk_step_row_read(struct tmk_view *in, struct tmk_step_row *ret)
     row.n_frees = tmk_view_varint(&body);
     row.alloc_bytes = tmk_view_varint(&body);
     row.free_bytes = tmk_view_varint(&body);
+    row.has_reserved = tmk_view_left(&body) > 0;
+    if (row.has_reserved) {
+        row.peak_reserved_bytes = tmk_view_varint(&body);
+        row.end_reserved_bytes = tmk_view_varint(&body);
+    }
     if (body.bad || in->bad)
         return TMK_EDAMAGED;
     *ret = row;
@@ -200,7 +260,7 @@ int tmk_step_row_read(struct tmk_view *in, struct tmk_step_row *ret)
 
 /* ---- checkpoints ---- */
 
-enum { BLOCK_BOUND = 3 + 10 + 10 + 10 + 5 + 5 + 5 + 1 + 10 + 2 + 5 + 10, CONTEXT_BOUND = 12 };
+enum { BLOCK_BOUND = 3 + 10 + 10 + 10 + 5 + 5 + 5 + 1 + 10 + 2 + 5 + 10 + 3, CONTEXT_BOUND = 12 };
 
 size_t tmk_checkpoint_bound(const struct tmk_state *s)
 {
@@ -233,6 +293,16 @@ static void write_blocks(struct tmk_sink *out, const struct tmk_state *s, uint64
     }
 }
 
+static void write_block_streams(struct tmk_sink *out, const struct tmk_state *s)
+{
+    bool some = false;
+    for (uint32_t i = 1; i <= s->n_entries && !some; i++)
+        some = s->entries[i].live && s->entries[i].stream;
+    for (uint32_t i = 1; i <= s->n_entries && some; i++)
+        if (s->entries[i].live)
+            tmk_sink_varint(out, s->entries[i].stream);
+}
+
 static void write_totals(struct tmk_sink *out, const struct tmk_state *s)
 {
     tmk_sink_varint(out, s->n_events);
@@ -251,6 +321,10 @@ void tmk_checkpoint_write(struct tmk_sink *out, const struct tmk_state *s, uint6
     struct tmk_sink section = tmk_sink_of(scratch, room);
     tmk_context_write(&section, s, now_ns);
     tmk_section_write(out, TMK_SECTION_CONTEXT, &section);
+
+    section = tmk_sink_of(scratch, room);
+    tmk_reserved_write(&section, s);
+    tmk_section_write(out, TMK_SECTION_RESERVED, &section);
 
     section = tmk_sink_of(scratch, room);
     write_totals(&section, s);
@@ -274,6 +348,10 @@ void tmk_checkpoint_write(struct tmk_sink *out, const struct tmk_state *s, uint6
     section = tmk_sink_of(scratch, room);
     write_blocks(&section, s, now_ns);
     tmk_section_write(out, TMK_SECTION_BLOCKS, &section);
+
+    section = tmk_sink_of(scratch, room);
+    write_block_streams(&section, s);
+    tmk_section_write(out, TMK_SECTION_BLOCK_STREAMS, &section);
 }
 
 static void read_totals(struct tmk_view *in, struct tmk_state *s)
@@ -323,9 +401,11 @@ static uint32_t mapped(const struct tmk_region *map, uint64_t i)
     return i < map->size_bytes / sizeof(uint32_t) ? ((const uint32_t *)map->base)[i] : 0;
 }
 
-static void read_blocks(struct tmk_view *in, uint64_t now_ns, const struct tmk_region *map,
-                        struct tmk_state *s)
+/* Sections 35 and, where it is not empty, 36. */
+static void read_blocks(struct tmk_view *in, struct tmk_view *streams, uint64_t now_ns,
+                        const struct tmk_region *map, struct tmk_state *s)
 {
+    bool has_streams = tmk_view_left(streams) > 0;
     uint64_t n = tmk_view_varint(in);
     uint64_t address = 0;
     for (uint64_t i = 0; i < n && !in->bad; i++) {
@@ -334,7 +414,7 @@ static void read_blocks(struct tmk_view *in, uint64_t now_ns, const struct tmk_r
         block.size_bytes = tmk_view_varint(in);
         block.alloc_ns = now_ns - tmk_view_varint(in);
         block.stack = (uint32_t)tmk_view_varint(in);
-        block.context = mapped(map, tmk_view_varint(in));
+        block.context = mapped(map, tmk_view_varint(in)) & ((1u << TMK_CONTEXT_BITS) - 1);
         block.thread = (uint32_t)tmk_view_varint(in);
         uint64_t flags = tmk_view_varint(in);
         int64_t step = tmk_view_zigzag(in);
@@ -342,6 +422,7 @@ static void read_blocks(struct tmk_view *in, uint64_t now_ns, const struct tmk_r
         block.category = (uint8_t)tmk_view_varint(in);
         block.name = (uint32_t)tmk_view_varint(in);
         block.serial = tmk_view_varint(in);
+        block.stream = has_streams ? (uint16_t)tmk_view_varint(streams) : 0;
         struct tmk_block *b = in->bad ? NULL : tmk_state_entry(s, block.device, block.address);
         if (b) {
             block.live = b->live;
@@ -358,13 +439,15 @@ int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t ste
     s->step = step;
     s->now_ns = now_ns;
     struct tmk_region map = {0};
-    struct tmk_view section;
+    struct tmk_view section, blocks = tmk_view_of("", 0), streams = blocks;
     uint64_t id = 0;
     int rc;
     bool bad = false;
     while ((rc = tmk_section_next(&payload, &id, &section)) > 0) {
         if (id == TMK_SECTION_CONTEXT)
             bad |= tmk_context_restore(&section, now_ns, s) < 0;
+        else if (id == TMK_SECTION_RESERVED)
+            bad |= tmk_reserved_restore(section, s) < 0;
         else if (id == TMK_SECTION_TOTALS)
             read_totals(&section, s);
         else if (id == TMK_SECTION_STEP)
@@ -372,9 +455,14 @@ int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t ste
         else if (id == TMK_SECTION_CONTEXTS)
             read_contexts(&section, s, &map);
         else if (id == TMK_SECTION_BLOCKS)
-            read_blocks(&section, now_ns, &map, s);
+            blocks = section;
+        else if (id == TMK_SECTION_BLOCK_STREAMS)
+            streams = section;
         bad |= section.bad;
     }
+    if (tmk_view_left(&blocks) > 0)
+        read_blocks(&blocks, &streams, now_ns, &map, s);
+    bad |= blocks.bad || streams.bad;
     tmk_region_fini(&map);
     return rc < 0 || bad ? TMK_EDAMAGED : 0;
 }

@@ -15,8 +15,11 @@ void tmk_context_write(struct tmk_sink *out, const struct tmk_state *s, uint64_t
 /* Context as a reader meets it without a state of its own. */
 struct tmk_context_device {
     uint16_t device;
+    bool has_reserved; /* set by tmk_reserved_read() */
     uint64_t allocated_bytes;
     uint64_t max_bytes;
+    uint64_t reserved_bytes;
+    uint64_t max_reserved_bytes;
 };
 struct tmk_context_head {
     uint32_t n_devices;
@@ -34,6 +37,12 @@ int tmk_context_read_ranges(struct tmk_view *in, uint64_t start_ns,
                             void *arg);
 /* Both, into a state: sets devices' figures, step start and open ranges. */
 int tmk_context_restore(struct tmk_view *in, uint64_t start_ns, struct tmk_state *s);
+
+/* Section 7: reserved bytes of the devices that the context lists. */
+enum { TMK_RESERVED_BOUND = TMK_MAX_DEVICES * 3 * TMK_VARINT_MAX_BYTES };
+void tmk_reserved_write(struct tmk_sink *out, const struct tmk_state *s);
+int tmk_reserved_read(struct tmk_view in, struct tmk_context_head *head);
+int tmk_reserved_restore(struct tmk_view in, struct tmk_state *s);
 
 void tmk_step_row_write(struct tmk_sink *out, const struct tmk_step_row *row);
 /* One row, or TMK_EDAMAGED. */

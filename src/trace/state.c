@@ -16,11 +16,11 @@
 const struct tmk_state_limits tmk_state_limits_recorder = {
     .max_blocks = 250000, .max_contexts = 32768, .max_ranges = 16384, .max_threads = 1u << 20};
 const struct tmk_state_limits tmk_state_limits_tool = {.max_blocks = 1u << 24,
-                                                       .max_contexts = 1u << 22,
+                                                       .max_contexts = 1u << 22, /* fits the bits */
                                                        .max_ranges = 1u << 20,
                                                        .max_threads = 1u << 24};
 
-enum { FIRST_SLOTS = 1024 };
+enum { FIRST_SLOTS = 1024, CONTEXT_MASK = (1 << TMK_CONTEXT_BITS) - 1 };
 
 /* ---- the tables' memory ---- */
 
@@ -135,13 +135,19 @@ struct tmk_block *tmk_state_entry(struct tmk_state *s, uint16_t device, uint64_t
 
 /* ---- devices and steps ---- */
 
-struct tmk_device_use *tmk_state_device(struct tmk_state *s, uint16_t device)
+struct tmk_device_use *tmk_state_find_device(struct tmk_state *s, uint16_t device)
 {
     for (uint32_t i = 0; i < s->n_devices; i++)
         if (s->devices[i].device == device)
             return &s->devices[i];
-    if (s->n_devices == TMK_MAX_DEVICES)
-        return NULL;
+    return NULL;
+}
+
+struct tmk_device_use *tmk_state_device(struct tmk_state *s, uint16_t device)
+{
+    struct tmk_device_use *known = tmk_state_find_device(s, device);
+    if (known || s->n_devices == TMK_MAX_DEVICES)
+        return known;
     struct tmk_device_use *d = &s->devices[s->n_devices++];
     *d = (struct tmk_device_use){.device = device};
     d->row = (struct tmk_step_row){.step = s->step,
@@ -170,6 +176,24 @@ static void shrink(struct tmk_device_use *d, uint64_t size_bytes)
     d->row.free_bytes += size_bytes;
 }
 
+void tmk_device_set_reserved(struct tmk_device_use *d, uint64_t bytes, uint64_t max_bytes)
+{
+    d->has_reserved = d->row.has_reserved = true;
+    d->reserved_bytes = bytes;
+    if (max_bytes > d->max_reserved_bytes)
+        d->max_reserved_bytes = max_bytes;
+    if (bytes > d->row.peak_reserved_bytes)
+        d->row.peak_reserved_bytes = bytes;
+}
+
+void tmk_state_reserved(struct tmk_state *s, uint64_t ns, uint16_t device, uint64_t bytes)
+{
+    tmk_state_other(s, ns);
+    struct tmk_device_use *d = tmk_state_device(s, device);
+    if (d)
+        tmk_device_set_reserved(d, bytes, bytes);
+}
+
 struct tmk_step_row tmk_state_open_row(const struct tmk_state *s, uint32_t i)
 {
     struct tmk_step_row row = s->devices[i].row;
@@ -177,6 +201,7 @@ struct tmk_step_row tmk_state_open_row(const struct tmk_state *s, uint32_t i)
     row.open = true;
     row.end_ns = s->now_ns;
     row.end_bytes = s->devices[i].allocated_bytes;
+    row.end_reserved_bytes = s->devices[i].reserved_bytes;
     return row;
 }
 
@@ -188,12 +213,13 @@ void tmk_state_step(struct tmk_state *s, uint64_t ns, int64_t step)
         row.open = false;
         if (s->on_step_row)
             s->on_step_row(s->on_step_row_arg, &row);
-        uint64_t allocated = s->devices[i].allocated_bytes;
         s->devices[i].row = (struct tmk_step_row){.step = step,
                                                   .device = row.device,
                                                   .start_ns = ns,
-                                                  .peak_bytes = allocated,
-                                                  .peak_ns = ns};
+                                                  .peak_bytes = row.end_bytes,
+                                                  .peak_ns = ns,
+                                                  .has_reserved = row.has_reserved,
+                                                  .peak_reserved_bytes = row.end_reserved_bytes};
     }
     s->n_step_rows += s->n_devices;
     s->step = step;
@@ -323,7 +349,7 @@ void tmk_state_other(struct tmk_state *s, uint64_t ns)
     s->n_events++;
 }
 
-static void retire(struct tmk_state *s, struct tmk_block *b)
+void tmk_state_give_up(struct tmk_state *s, struct tmk_block *b)
 {
     struct tmk_device_use *d = tmk_state_device(s, b->device);
     if (d)
@@ -335,27 +361,41 @@ static void retire(struct tmk_state *s, struct tmk_block *b)
 void tmk_state_replace(struct tmk_state *s, struct tmk_block *b)
 {
     s->n_replaced++;
-    retire(s, b);
+    tmk_state_give_up(s, b);
+}
+
+/* What is still counted after all blocks are gone was of blocks that were not followed. */
+void tmk_state_device_end(struct tmk_state *s, uint64_t ns, uint16_t device)
+{
+    tmk_state_other(s, ns);
+    struct tmk_device_use *d = tmk_state_find_device(s, device);
+    if (!d)
+        return;
+    for (uint32_t i = 1; i <= s->n_entries; i++)
+        if (s->entries[i].live && s->entries[i].device == device)
+            tmk_state_give_up(s, &s->entries[i]);
+    shrink(d, d->allocated_bytes);
 }
 
 void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
-                     uint32_t thread, uint64_t size_bytes, uint32_t stack)
+                     uint32_t thread, const struct tmk_shape *shape)
 {
     tmk_state_other(s, ns);
     s->n_allocs++;
     struct tmk_device_use *d = tmk_state_device(s, device);
     if (d)
-        grow(d, ns, size_bytes);
+        grow(d, ns, shape->size_bytes);
     if (!b) {
         s->n_untracked++;
         return;
     }
-    b->size_bytes = size_bytes;
+    b->size_bytes = shape->size_bytes;
     b->alloc_ns = ns;
     b->serial = s->n_allocs;
     b->step = s->step;
-    b->stack = stack;
-    b->context = tmk_state_thread_context(s, thread);
+    b->stack = shape->stack;
+    b->stream = shape->stream;
+    b->context = tmk_state_thread_context(s, thread) & CONTEXT_MASK;
     b->thread = thread;
     b->name = 0;
     b->category = TIDEMARK_UNKNOWN;
@@ -374,7 +414,7 @@ bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint1
         s->n_unknown_free++;
         return false;
     }
-    retire(s, b);
+    tmk_state_give_up(s, b);
     return true;
 }
 

@@ -19,6 +19,8 @@
 
 #include "base/region.h"
 
+enum { TMK_CONTEXT_BITS = 23 };
+
 struct tmk_block { /* an entry: a live block, or the place where one was */
     uint64_t address;
     uint64_t size_bytes;
@@ -26,13 +28,23 @@ struct tmk_block { /* an entry: a live block, or the place where one was */
     uint64_t serial; /* n-th allocation of the trace, from 1; 0: born before the trace knew it */
     int64_t step;    /* TMK_NO_STEP before the first */
     uint32_t stack;
-    uint32_t context; /* index of tmk_context, 0: none */
     uint32_t thread;
-    uint32_t name; /* string id, 0: none */
-    uint32_t row;  /* the model's: where the block's row is */
+    uint32_t name;                       /* string id, 0: none */
+    uint32_t row;                        /* the model's: where the block's row is */
+    uint32_t context : TMK_CONTEXT_BITS; /* index of tmk_context, 0: none */
+    uint32_t live : 1;
+    uint32_t category : 8;
     uint16_t device;
-    uint8_t category;
-    uint8_t live;
+    uint16_t stream; /* number of a definition, 0: the device's default one */
+};
+_Static_assert(sizeof(struct tmk_block) == 64,
+               "a cache line: replaying is mostly waiting for these");
+
+/* What an allocation asks for. */
+struct tmk_shape {
+    uint64_t size_bytes;
+    uint32_t stack;
+    uint16_t stream;
 };
 
 /* A path of open ranges. Contexts form a tree: each has its parent, and the innermost module and
@@ -60,10 +72,16 @@ struct tmk_step_row {
     uint64_t n_frees;
     uint64_t alloc_bytes;
     uint64_t free_bytes;
+    bool has_reserved; /* else the next two are not known */
+    uint64_t peak_reserved_bytes;
+    uint64_t end_reserved_bytes;
 };
 
 struct tmk_device_use {
     uint16_t device;
+    bool has_reserved; /* else the next two are not known */
+    uint64_t reserved_bytes;
+    uint64_t max_reserved_bytes; /* of all time */
     uint64_t allocated_bytes;
     uint64_t max_bytes; /* of all time */
     struct tmk_step_row row;
@@ -159,7 +177,7 @@ void tmk_state_compact(struct tmk_state *s);
  * alloc at an entry that is live, replace() takes the old block off: its free was lost. */
 void tmk_state_replace(struct tmk_state *s, struct tmk_block *b);
 void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
-                     uint32_t thread, uint64_t size_bytes, uint32_t stack);
+                     uint32_t thread, const struct tmk_shape *shape);
 /* True when a live block went away; the entry keeps its values. */
 bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device);
 /* True when there was a live block to tag. */
@@ -173,6 +191,12 @@ uint32_t tmk_state_push(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8
 bool tmk_state_pop(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t kind,
                    struct tmk_open_range *ret_range);
 void tmk_state_step(struct tmk_state *s, uint64_t ns, int64_t step);
+/* What the framework's allocator holds of a device, from now on. */
+void tmk_state_reserved(struct tmk_state *s, uint64_t ns, uint16_t device, uint64_t bytes);
+/* No block is alive on the device any more. Whoever wants to see them go calls give_up for each
+ * live one before. */
+void tmk_state_device_end(struct tmk_state *s, uint64_t ns, uint16_t device);
+void tmk_state_give_up(struct tmk_state *s, struct tmk_block *b);
 /* Any other event: only time and counts. */
 void tmk_state_other(struct tmk_state *s, uint64_t ns);
 
@@ -183,6 +207,9 @@ uint32_t tmk_state_context(struct tmk_state *s, uint32_t parent, uint8_t kind, u
 
 /* The device's figures, made when new; NULL beyond TMK_MAX_DEVICES. */
 struct tmk_device_use *tmk_state_device(struct tmk_state *s, uint16_t device);
+/* The same, but NULL when it is new. */
+struct tmk_device_use *tmk_state_find_device(struct tmk_state *s, uint16_t device);
+void tmk_device_set_reserved(struct tmk_device_use *d, uint64_t bytes, uint64_t max_bytes);
 
 /* The row of the current step on device i, as of the last event (row.open is set). */
 struct tmk_step_row tmk_state_open_row(const struct tmk_state *s, uint32_t i);

@@ -97,9 +97,68 @@ static void make_stack(struct kit_source *s, struct tmk_input *ret)
     ret->text_bytes = 4 * n;
 }
 
+/* A byte of a code's line table, the same whenever it comes: pairs that mean something in every
+ * layout, and now and then anything. */
+static uint8_t line_byte(uint32_t code, uint64_t at)
+{
+    uint64_t chance = tmk_hash_mix(code, at);
+    if (chance % 200 == 0)
+        return (uint8_t)(chance >> 8);
+    if (at % 2 == 1)
+        return chance >> 8 & 63;
+    uint64_t form = (chance >> 16) % 12;
+    return (uint8_t)(0x80 | (form < 10 ? form : form == 10 ? 13 : 15) << 3 | (chance >> 24 & 7));
+}
+
+/* Parts overlap, come twice or leave a hole. */
+static void make_lines(struct kit_source *s, struct tmk_input *ret)
+{
+    ret->id = any_id(s, s->n_codes);
+    ret->a = below(s, 4) ? 100 * below(s, 3) : below(s, 50) ? 0 : 1 << 20;
+    ret->text = s->text;
+    ret->text_bytes = 100 + 2 * (uint32_t)below(s, 150);
+    for (uint32_t i = 0; i < ret->text_bytes; i++)
+        s->text[i] = line_byte(ret->id, ret->a + i);
+}
+
+static void make_module(struct kit_source *s, struct tmk_input *ret)
+{
+    ret->id = ++s->n_modules;
+    make_text(s, ret, TMK_STRING_MAX_BYTES);
+    ret->a = below(s, ret->text_bytes < 20 ? ret->text_bytes + 1u : 21);
+}
+
+/* The kinds that Python and native frames need, and streams. */
+static void make_further_definition(struct kit_source *s, struct tmk_input *ret)
+{
+    static const uint64_t layouts[] = {TMK_PY_LINES_39, TMK_PY_LINES_310, TMK_PY_LINES_311, 7};
+    if (ret->kind == TMK_KIND_DEF_CODE) {
+        ret->id = ++s->n_codes;
+        ret->a = (uint64_t)any_id(s, s->n_strings) << 32 | any_id(s, s->n_strings);
+        ret->b = layouts[below(s, 4)] << 32 | below(s, 1000);
+    } else if (ret->kind == TMK_KIND_DEF_LINES) {
+        make_lines(s, ret);
+    } else if (ret->kind == TMK_KIND_DEF_MODULE) {
+        make_module(s, ret);
+    } else if (ret->kind == TMK_KIND_DEF_STREAM) {
+        ret->id = ++s->n_streams;
+        ret->device = kit_devices[below(s, KIT_DEVICES)];
+        ret->a = kit_random_next(&s->random);
+    } else {
+        bool is_code = ret->kind == TMK_KIND_DEF_CODE_FRAME;
+        ret->id = ++s->n_frames;
+        ret->a = any_id(s, is_code ? s->n_codes : s->n_modules);
+        ret->b = is_code ? below(s, 1500) : kit_random_next(&s->random);
+    }
+}
+
 static void make_definition(struct kit_source *s, struct tmk_input *ret)
 {
-    ret->kind = (uint8_t)(TMK_KIND_DEF_STRING + below(s, 4));
+    ret->kind = (uint8_t)(TMK_KIND_DEF_STRING + below(s, 10));
+    if (ret->kind > TMK_KIND_DEF_THREAD) {
+        make_further_definition(s, ret);
+        return;
+    }
     if (ret->kind == TMK_KIND_DEF_STRING) {
         ret->id = ++s->n_strings;
         make_text(s, ret, TMK_STRING_MAX_BYTES);
@@ -123,6 +182,7 @@ static void make_block_event(struct kit_source *s, struct tmk_input *ret)
         pick_place(s, below(s, 100) == 0, ret, &live);
         ret->b = size_of_block(s);
         ret->id = any_id(s, s->n_stacks);
+        ret->stream = (uint16_t)(below(s, 4) ? 0 : any_id(s, s->n_streams));
         *live = true;
     } else if (ret->kind == TMK_KIND_FREE) {
         pick_place(s, below(s, 100) != 0, ret, &live);
@@ -132,6 +192,19 @@ static void make_block_event(struct kit_source *s, struct tmk_input *ret)
         ret->b = below(s, 10);
         ret->id = any_id(s, s->n_strings);
     }
+}
+
+/* What is reserved of a device, or now and then its end. */
+static void make_device_event(struct kit_source *s, struct tmk_input *ret)
+{
+    uint64_t device = below(s, KIT_DEVICES);
+    ret->device = kit_devices[device];
+    ret->a = below(s, 10) ? below(s, 1ull << 36) : 0;
+    if (below(s, 30) != 0)
+        return;
+    ret->kind = TMK_KIND_DEVICE_END;
+    ret->a = 0;
+    memset(s->live[device], 0, sizeof s->live[device]);
 }
 
 static void make_rare_event(struct kit_source *s, struct tmk_input *ret)
@@ -147,6 +220,8 @@ static void make_rare_event(struct kit_source *s, struct tmk_input *ret)
         ret->a = kit_random_next(&s->random);
         ret->b = below(s, 2) ? 0 : kit_random_next(&s->random);
         ret->id = any_id(s, s->n_stacks);
+    } else if (ret->kind == TMK_KIND_RESERVED) {
+        make_device_event(s, ret);
     } else {
         ret->thread = 0;
         ret->a = 1 + below(s, 1000);
@@ -158,9 +233,9 @@ static uint8_t pick_kind(struct kit_source *s)
     static const struct {
         uint8_t kind, weight; /* in hundredths */
     } kinds[] = {
-        {TMK_KIND_ALLOC, 34}, {TMK_KIND_FREE, 32}, {TMK_KIND_TAG, 8},  {TMK_KIND_PUSH, 6},
-        {TMK_KIND_POP, 10},   {TMK_KIND_STEP, 2},  {TMK_KIND_MARK, 2}, {TMK_KIND_OOM, 1},
-        {TMK_KIND_DROP, 1},   {TMK_KIND_NONE, 4}, /* a definition */
+        {TMK_KIND_ALLOC, 34}, {TMK_KIND_FREE, 32},    {TMK_KIND_TAG, 7},  {TMK_KIND_PUSH, 6},
+        {TMK_KIND_POP, 10},   {TMK_KIND_STEP, 2},     {TMK_KIND_MARK, 2}, {TMK_KIND_OOM, 1},
+        {TMK_KIND_DROP, 1},   {TMK_KIND_RESERVED, 1}, {TMK_KIND_NONE, 4}, /* a definition */
     };
     uint64_t at = below(s, 100);
     size_t i = 0;
@@ -203,7 +278,8 @@ static void apply_block_event(struct tmk_state *s, const struct tmk_input *in)
     if (in->kind == TMK_KIND_ALLOC) {
         if (b && b->live)
             tmk_state_replace(s, b);
-        tmk_state_alloc(s, b, in->ns, in->device, in->thread, in->b, in->id);
+        struct tmk_shape shape = {.size_bytes = in->b, .stack = in->id, .stream = in->stream};
+        tmk_state_alloc(s, b, in->ns, in->device, in->thread, &shape);
     } else if (in->kind == TMK_KIND_FREE) {
         tmk_state_free(s, b, in->ns, in->device);
     } else {
@@ -223,6 +299,10 @@ void kit_apply(struct tmk_state *s, const struct tmk_input *in)
         tmk_state_pop(s, in->ns, in->thread, (uint8_t)in->a, NULL);
     else if (in->kind == TMK_KIND_STEP)
         tmk_state_step(s, in->ns, (int64_t)in->a);
+    else if (in->kind == TMK_KIND_RESERVED)
+        tmk_state_reserved(s, in->ns, in->device, in->a);
+    else if (in->kind == TMK_KIND_DEVICE_END)
+        tmk_state_device_end(s, in->ns, in->device);
     else
         tmk_state_other(s, in->ns);
     if (in->kind == TMK_KIND_DROP)
@@ -255,7 +335,7 @@ static bool is_same_block(const struct tmk_state *sa, const struct tmk_block *a,
 {
     return a->size_bytes == b->size_bytes && a->alloc_ns == b->alloc_ns && a->serial == b->serial &&
            a->step == b->step && a->stack == b->stack && a->thread == b->thread &&
-           a->name == b->name && a->category == b->category &&
+           a->name == b->name && a->category == b->category && a->stream == b->stream &&
            is_same_context(sa, a->context, sb, b->context);
 }
 
@@ -280,7 +360,9 @@ static bool is_same_row(const struct tmk_step_row *a, const struct tmk_step_row 
            a->device == b->device && a->start_ns == b->start_ns && a->end_ns == b->end_ns &&
            a->peak_bytes == b->peak_bytes && a->peak_ns == b->peak_ns &&
            a->end_bytes == b->end_bytes && a->n_allocs == b->n_allocs && a->n_frees == b->n_frees &&
-           a->alloc_bytes == b->alloc_bytes && a->free_bytes == b->free_bytes;
+           a->alloc_bytes == b->alloc_bytes && a->free_bytes == b->free_bytes &&
+           a->has_reserved == b->has_reserved && a->peak_reserved_bytes == b->peak_reserved_bytes &&
+           a->end_reserved_bytes == b->end_reserved_bytes;
 }
 
 static const char *compare_devices(const struct tmk_state *a, const struct tmk_state *b)
@@ -293,6 +375,10 @@ static const char *compare_devices(const struct tmk_state *a, const struct tmk_s
             return differs("allocated bytes", one->allocated_bytes, two->allocated_bytes);
         if (one->max_bytes != two->max_bytes)
             return differs("most bytes", one->max_bytes, two->max_bytes);
+        if (one->has_reserved != two->has_reserved || one->reserved_bytes != two->reserved_bytes)
+            return differs("reserved bytes", one->reserved_bytes, two->reserved_bytes);
+        if (one->max_reserved_bytes != two->max_reserved_bytes)
+            return differs("most reserved", one->max_reserved_bytes, two->max_reserved_bytes);
         struct tmk_step_row row = tmk_state_open_row(a, i), other = tmk_state_open_row(b, i);
         if (!is_same_row(&row, &other))
             return differs("the open step of device", one->device, two->device);
@@ -363,6 +449,10 @@ static bool is_same_rare(const struct tmk_input *in, const struct tmk_event *ev)
     case TMK_KIND_OOM:
         return in->device == ev->device && in->a == ev->size_bytes && in->b == ev->capacity_bytes &&
                in->id == ev->stack;
+    case TMK_KIND_RESERVED:
+        return in->device == ev->device && in->a == ev->size_bytes;
+    case TMK_KIND_DEVICE_END:
+        return in->device == ev->device;
     default:
         return in->a == ev->size_bytes;
     }
@@ -375,7 +465,7 @@ bool kit_is_same_event(const struct tmk_input *in, const struct tmk_event *ev)
     switch (in->kind) {
     case TMK_KIND_ALLOC:
         return in->device == ev->device && in->a == ev->address && in->b == ev->size_bytes &&
-               in->id == ev->stack;
+               in->id == ev->stack && in->stream == ev->stream;
     case TMK_KIND_FREE:
         return in->device == ev->device && in->a == ev->address;
     case TMK_KIND_TAG:

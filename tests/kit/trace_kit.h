@@ -2,7 +2,8 @@
 /* tests/kit/trace_kit.h - what the tests of src/trace have in common.
  *
  * A source makes up records as a busy program would: allocations, frees, some of them wrong, tags,
- * nested ranges on several threads, steps, marks, definitions. The same seed gives the same
+ * nested ranges on several threads, steps, marks, reserved bytes, devices that end, definitions of
+ * all kinds. The same seed gives the same
  * records. kit_apply() says what a record means by calling the state as the packer does, so a state
  * that saw everything is the oracle for one that was restored, cut or merged. */
 #ifndef TMK_TESTS_TRACE_KIT_H
@@ -29,7 +30,7 @@ extern const uint16_t kit_devices[KIT_DEVICES];
 struct kit_source {
     struct kit_random random;
     uint64_t now_ns;
-    uint32_t n_strings, n_frames, n_stacks;
+    uint32_t n_strings, n_frames, n_stacks, n_codes, n_modules, n_streams;
     int64_t step;
     uint32_t steps_rarer; /* so many times fewer steps, for traces whose history must stay small */
     bool live[KIT_DEVICES][KIT_ADDRESSES];

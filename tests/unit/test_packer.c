@@ -179,6 +179,9 @@ static void check_row(const struct tmk_step_row *a, const struct tmk_step_row *b
     assert_int_equal(a->n_frees, b->n_frees);
     assert_int_equal(a->alloc_bytes, b->alloc_bytes);
     assert_int_equal(a->free_bytes, b->free_bytes);
+    assert_int_equal(a->has_reserved, b->has_reserved);
+    assert_int_equal(a->peak_reserved_bytes, b->peak_reserved_bytes);
+    assert_int_equal(a->end_reserved_bytes, b->has_reserved ? b->end_reserved_bytes : 0);
 }
 
 /* All finished rows and, after them, the open one of each device. */
@@ -205,13 +208,23 @@ static void check_definition(const struct tmk_reader *r, const struct tmk_input 
         assert_memory_equal(text, in->text, in->text_bytes);
     } else if (in->kind == TMK_KIND_DEF_FRAME) {
         assert_true(tmk_reader_frame(r, in->id, &frame));
-        assert_int_equal((uint64_t)frame.file << 32 | frame.function, in->a);
+        assert_ptr_equal(frame.file, tmk_reader_string(r, (uint32_t)(in->a >> 32)));
+        assert_ptr_equal(frame.function, tmk_reader_string(r, (uint32_t)in->a));
         assert_int_equal(frame.line, in->b);
     } else if (in->kind == TMK_KIND_DEF_STACK) {
         assert_true(tmk_reader_stack(r, in->id, &stack));
         assert_int_equal(stack.n_frames, in->text_bytes / 4);
         for (uint32_t i = 0; i < stack.n_frames; i++)
             assert_int_equal(stack.frames[i], tmk_load_u32(in->text + 4 * i));
+    } else if (in->kind == TMK_KIND_DEF_NATIVE_FRAME) {
+        assert_true(tmk_reader_frame(r, in->id, &frame));
+        assert_int_equal(frame.address, in->b);
+        assert_null(frame.function);
+    } else if (in->kind == TMK_KIND_DEF_STREAM) {
+        struct tmk_stream stream;
+        assert_true(tmk_reader_stream(r, in->id, &stream));
+        assert_int_equal(stream.device, in->device);
+        assert_int_equal(stream.handle, in->a);
     }
 }
 

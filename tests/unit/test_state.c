@@ -377,7 +377,7 @@ static void test_block_limit(void **unused)
     for (uint64_t i = 0; i < 150; i++) {
         struct tmk_block *b = tmk_state_entry(&s, 0, i * 64);
         assert_int_equal(b != NULL, i < 100);
-        tmk_state_alloc(&s, b, i, 0, 1, 10, 0);
+        tmk_state_alloc(&s, b, i, 0, 1, &(struct tmk_shape){.size_bytes = 10});
     }
     assert_int_equal(s.n_live, 100);
     assert_int_equal(s.n_untracked, 50);
@@ -411,7 +411,8 @@ static void test_other_limits(void **unused)
     tmk_state_push(&s, 6, 4, TIDEMARK_USER, 1);           /* a thread beyond the bound */
     assert_int_equal(tmk_state_thread_context(&s, 4), 0);
     for (uint32_t d = 0; d < TMK_MAX_DEVICES + 10; d++)
-        tmk_state_alloc(&s, tmk_state_entry(&s, (uint16_t)d, 64), 7, (uint16_t)d, 1, 5, 0);
+        tmk_state_alloc(&s, tmk_state_entry(&s, (uint16_t)d, 64), 7, (uint16_t)d, 1,
+                        &(struct tmk_shape){.size_bytes = 5});
     assert_int_equal(s.n_devices, TMK_MAX_DEVICES);
     assert_int_equal(s.n_live, TMK_MAX_DEVICES + 10);
     assert_true(tmk_state_is_valid(&s));
@@ -427,7 +428,8 @@ static void test_growth(void **unused)
     many.max_blocks = 1 << 20;
     assert_int_equal(tmk_state_init(&s, &many), 0);
     for (uint64_t i = 0; i < 200000; i++) {
-        tmk_state_alloc(&s, tmk_state_entry(&s, 0, i << 9), i, 0, 1, i, 0);
+        tmk_state_alloc(&s, tmk_state_entry(&s, 0, i << 9), i, 0, 1,
+                        &(struct tmk_shape){.size_bytes = i});
         if (i % 10)
             tmk_state_free(&s, tmk_state_find(&s, 0, i << 9), i, 0);
     }

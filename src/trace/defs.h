@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/defs.h - the definitions of a trace by id: strings, frames, stacks, threads, streams.
+ *
+ * Read every definitions chunk, in any order, then settle(): it puts line tables together and finds
+ * the line of each Python frame, walking each table once. So asking is a look-up, and a hostile
+ * file costs no more than its size. Texts end in a zero byte and may hold any other; all that is
+ * returned is borrowed until fini. */
+#ifndef TMK_TRACE_DEFS_H
+#define TMK_TRACE_DEFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/region.h"
+
+/* A line of code, or a place in a library. NULL and 0: not known. */
+struct tmk_frame {
+    const char *file; /* of a native frame the module's path; "" where there is none to speak of */
+    const char *function;
+    uint32_t line;
+    uint64_t address; /* native: in the module's file */
+};
+
+struct tmk_native {
+    const char *path;
+    const uint8_t *build_id;
+    uint32_t build_id_bytes; /* 0: it has none */
+    uint64_t address;        /* a return address, as the file has it */
+};
+
+struct tmk_stack {
+    const uint32_t *frames; /* ids, innermost first */
+    uint32_t n_frames;
+};
+
+struct tmk_thread_info {
+    uint64_t system_id;
+    const char *name;
+};
+
+struct tmk_stream {
+    uint64_t handle;
+    uint16_t device;
+};
+
+struct tmk_defs_table { /* by id; a region, so that ids need not be dense */
+    struct tmk_region memory;
+    uint32_t n; /* ids in use are below */
+};
+
+struct tmk_defs {
+    struct tmk_defs_table strings, frames, stacks, threads, codes, modules, streams;
+    struct tmk_defs_block *arena;
+};
+
+/* 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
+int tmk_defs_init(struct tmk_defs *d);
+void tmk_defs_fini(struct tmk_defs *d);
+
+/* Take the definitions of a chunk. 0, TMK_EDAMAGED after those that make sense, TMK_ENOMEM. */
+int tmk_defs_read(struct tmk_defs *d, struct tmk_view payload);
+/* After the last chunk: 0 or TMK_ENOMEM. May be called again after more were read. */
+int tmk_defs_settle(struct tmk_defs *d);
+
+/* NULL or false for an id that is not defined. */
+const char *tmk_defs_string(const struct tmk_defs *d, uint32_t id);
+bool tmk_defs_frame(const struct tmk_defs *d, uint32_t id, struct tmk_frame *ret);
+bool tmk_defs_native(const struct tmk_defs *d, uint32_t frame, struct tmk_native *ret);
+bool tmk_defs_stack(const struct tmk_defs *d, uint32_t id, struct tmk_stack *ret);
+bool tmk_defs_thread(const struct tmk_defs *d, uint32_t id, struct tmk_thread_info *ret);
+bool tmk_defs_stream(const struct tmk_defs *d, uint32_t id, struct tmk_stream *ret);
+
+#endif
