@@ -241,21 +241,17 @@ static enum tmk_pylook prove(const struct tmk_pyruntime *rt)
 
 /* ---- finding ---- */
 
-static bool find_symbols(struct tmk_pyruntime *rt, const char **ret_version)
+/* False when something that every known version has is not there. */
+static bool find_symbols(struct tmk_pyruntime *rt)
 {
-    const char *(*get_version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
     const void *(*get_main)(void) =
         (const void *(*)(void))dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
     rt->this_thread = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     rt->code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
     rt->text_type = dlsym(RTLD_DEFAULT, "PyUnicode_Type");
     rt->bytes_type = dlsym(RTLD_DEFAULT, "PyBytes_Type");
-    if (!get_version || !get_main || !rt->this_thread || !rt->code_type || !rt->text_type ||
-        !rt->bytes_type)
-        return false;
-    rt->main_interpreter = get_main();
-    *ret_version = get_version();
-    return rt->main_interpreter != NULL;
+    rt->main_interpreter = get_main ? get_main() : NULL;
+    return get_main && rt->this_thread && rt->code_type && rt->text_type && rt->bytes_type;
 }
 
 static unsigned minor_of(const char *version) /* "3.11.2 (main, ..." */
@@ -301,25 +297,34 @@ static enum tmk_pylook try_published(struct tmk_pyruntime *rt, unsigned minor,
     return result;
 }
 
+static enum tmk_pylook refuse(const char **ret_reason, const char *reason)
+{
+    if (!*ret_reason)
+        *ret_reason = reason;
+    return TMK_PYLOOK_REFUSED;
+}
+
 enum tmk_pylook tmk_pylayout_find(struct tmk_pyruntime *ret, const char **ret_reason)
 {
-    const char *version;
-    if (!find_symbols(ret, &version))
+    static const char unknown[] = "this version of Python is not known (3.9 to 3.14 are)";
+    const char *(*get_version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    if (!get_version)
         return TMK_PYLOOK_NONE;
+    const char *version = get_version();
     unsigned minor = minor_of(version);
     *ret_reason = NULL;
-    if (strstr(version, "free-threading")) {
-        *ret_reason = "free-threaded builds of Python are not read";
-        return TMK_PYLOOK_REFUSED;
-    }
+    if (strstr(version, "free-threading"))
+        return refuse(ret_reason, "free-threaded builds of Python are not read");
+    if (minor < known[0].minor || !find_symbols(ret))
+        return refuse(ret_reason, unknown);
+    if (!ret->main_interpreter)
+        return TMK_PYLOOK_LATER; /* not initialised yet */
     enum tmk_pylook result = try_known(ret, minor);
     if (result == TMK_PYLOOK_NONE)
         result = try_published(ret, minor, ret_reason);
-    if (result == TMK_PYLOOK_NONE) {
-        *ret_reason = "this version of Python is not known (3.9 to 3.14 are)";
-        return TMK_PYLOOK_REFUSED;
-    }
-    if (result == TMK_PYLOOK_REFUSED && !*ret_reason)
-        *ret_reason = "Python's frames are not laid out as expected";
+    if (result == TMK_PYLOOK_NONE)
+        return refuse(ret_reason, unknown);
+    if (result == TMK_PYLOOK_REFUSED)
+        return refuse(ret_reason, "Python's frames are not laid out as expected");
     return result;
 }

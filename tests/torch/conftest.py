@@ -4,6 +4,7 @@ import csv
 import glob
 import io
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -17,10 +18,13 @@ WORKLOADS = Path(__file__).parent / "workloads"
 PYTHON = "/usr/bin/python3"  # the one that has torch
 
 
-def pythons():
-    """Every CPython that can be found here: Debian's own, and those of pyenv."""
+def pythons(known=True):
+    """Every CPython that can be found here, Debian's own and those of pyenv: of the versions whose
+    frames are read, or of the others."""
     found = [PYTHON, *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))]
-    return sorted({os.path.realpath(path) for path in found if os.path.exists(path)})
+    paths = sorted({os.path.realpath(path) for path in found if os.path.exists(path)})
+    minors = {path: int(re.search(r"python3[.](\d+)", path)[1]) for path in paths}
+    return [path for path in paths if (9 <= minors[path] <= 14) == known]
 
 
 def environment(**more):
@@ -57,7 +61,7 @@ def frames(run, allocation_sql):
 
 def compiled(folder, name):
     library = folder / (name + ".so")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-pthread", "-o", str(library),
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-D_GNU_SOURCE", "-pthread", "-o", str(library),
                     str(Path(__file__).parent / (name + ".c"))], check=True)
     return str(library)
 

@@ -43,9 +43,19 @@ def test_reused_code_addresses(python, tmp_path, rings):
     run, truth = run_target(python, tmp_path, rings, "reuse")
     seen = {int(size): function for size, function in query(
         run, "SELECT a.size, f.function FROM allocations a JOIN frames f ON f.stack_id = a.stack_id "
-             "WHERE f.depth = 1")}
+             "WHERE f.depth = 0")}
     assert len(seen) == 2000
     assert seen == {int(size): name for size, name in truth["functions"].items()}
+
+
+@pytest.mark.parametrize("python", pythons(known=False))
+def test_unknown_version(python, tmp_path, rings):
+    """Blocks without Python stacks, and the trace says why."""
+    run, _ = run_target(python, tmp_path, rings, "reuse")
+    assert query(run, "SELECT count(*) FROM allocations") == [["2000"]]
+    assert query(run, "SELECT event, info FROM marks") == [
+        ["no Python stacks", "this version of Python is not known (3.9 to 3.14 are)"]]
+    assert {stack[0][2] for stack in frames(run, "1").values()} == {f"[thread {Path(python).name}]"}
 
 
 def test_deep_recursion_is_cut_and_said(tmp_path, rings):
