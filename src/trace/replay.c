@@ -244,7 +244,7 @@ int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk
     uint32_t n = tmk_reader_n_chunks(r);
     uint32_t first = first_chunk(rp, r);
     uint64_t next_seq = n > first ? tmk_reader_chunk(r, first)->header.seq : 0;
-    bool gap = first == 0 && next_seq > 1;
+    bool gap = next_seq > 1 && tmk_reader_chunk(r, first)->header.kind != TMK_CHUNK_CHECKPOINT;
     bool lost = false; /* a gap lies between here and the last checkpoint */
     for (uint32_t i = first; i < n; i++) {
         const struct tmk_chunk_ref *ref = tmk_reader_chunk(r, i);

@@ -132,7 +132,8 @@ static void blocks_by_hand(void **state)
            "3|42|3|cpu|8192|67108864|1300|-|1001|-|5|forward|model.fc1|-|unknown|-\n"
            "4|42|3|cuda:0|12288|1048576|1300|1400|1001|-|5|forward|model.fc1|-|unknown|-\n");
     expect(f.sql, "SELECT * FROM tensors",
-           "1|42|3|cuda:0|4096|4194304|100|-|1001|1|-|-|-|-|parameter|fc1.weight\n");
+           "1|42|3|cuda:0|4096|4194304|100|-|1001|1|-|-|-|-|parameter|fc1.weight|0\n");
+    expect(f.sql, "SELECT id, stream FROM allocations", "1|0\n2|0\n3|-\n4|0\n");
     /* cpu has the largest peak */
     expect(f.sql, "SELECT id, free_ns, category FROM peak ORDER BY id", "3|-|unknown\n");
     expect(f.sql, "SELECT id, free_ns FROM live_at(1399) ORDER BY id",
@@ -154,14 +155,14 @@ static void history_by_hand(void **state)
     struct fixture f;
     open_hand(&f);
     expect(f.sql, "SELECT * FROM steps",
-           "3|-|0|1000|4194304|-|1|4194304|cuda:0|42|0|0|4194304|100|1\n"
-           "3|5|1000|2000|7340032|-|2|3145728|cuda:0|42|2|3145728|4194304|1300|1\n"
-           "3|5|1000|2000|67108864|-|1|67108864|cpu|42|0|0|67108864|1300|1\n"
-           "3|6|2000|2200|4194304|-|0|0|cuda:0|42|1|0|4194304|2000|0\n"
-           "3|6|2000|2200|67108864|-|0|0|cpu|42|0|0|67108864|2000|0\n");
+           "3|-|0|1000|4194304|-|1|4194304|cuda:0|42|0|0|4194304|100|1|-\n"
+           "3|5|1000|2000|7340032|-|2|3145728|cuda:0|42|2|3145728|4194304|1300|1|-\n"
+           "3|5|1000|2000|67108864|-|1|67108864|cpu|42|0|0|67108864|1300|1|-\n"
+           "3|6|2000|2200|4194304|-|0|0|cuda:0|42|1|0|4194304|2000|0|-\n"
+           "3|6|2000|2200|67108864|-|0|0|cpu|42|0|0|67108864|2000|0|-\n");
     expect(f.sql, "SELECT * FROM devices",
-           "42|3|cuda:0|4194304|7340032|1300|3|3|7340032\n"
-           "42|3|cpu|67108864|67108864|1300|1|0|67108864\n");
+           "42|3|cuda:0|4194304|7340032|1300|3|3|7340032|-|-\n"
+           "42|3|cpu|67108864|67108864|1300|1|0|67108864|-|-\n");
     expect(
         f.sql,
         "SELECT pid, rank, world_size, host, command, file, start_ns, end_ns, start_realtime_ns,"
@@ -184,8 +185,8 @@ static void names_by_hand(void **state)
     expect(f.sql, "SELECT * FROM stacks",
            "1|2|train.c:10 step < train.c:20 main|42|3\n2|2|train.c:20 main < ?:? ?|42|3\n");
     expect(f.sql, "SELECT * FROM frames",
-           "1|0|train.c|step|10|42|3\n1|1|train.c|main|20|42|3\n"
-           "2|0|train.c|main|20|42|3\n2|1|-|-|-|42|3\n");
+           "1|0|train.c|step|10|42|3|-\n1|1|train.c|main|20|42|3|-\n"
+           "2|0|train.c|main|20|42|3|-\n2|1|-|-|-|42|3|-\n");
     expect(f.sql, "SELECT * FROM ranges",
            "42|3|1001|stage|forward|150|180|0|-|forward|-\n"
            "42|3|1001|module|model|150|180|1|-|forward|model\n"
