@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/futex.h"
+#include "record/helper.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -56,11 +57,11 @@ static uint64_t number_of(const char *text)
     return value;
 }
 
-static void copy_folder(char *to, size_t size, const char *name)
+static void copy_setting(char *to, size_t size, const char *name)
 {
-    const char *folder = getenv(name);
-    if (folder && strlen(folder) < size)
-        strcpy(to, folder);
+    const char *value = getenv(name);
+    if (value && strlen(value) < size)
+        strcpy(to, value);
 }
 
 /* The environment is read here, before the program has threads that might change it. */
@@ -75,37 +76,17 @@ __attribute__((constructor)) static void start(void)
     struct tmk_control *control = make_control();
     if (!control)
         return;
-    copy_folder(tmk_recorder.ring_folders[0], sizeof tmk_recorder.ring_folders[0],
-                "TIDEMARK_RING_DIR");
-    copy_folder(tmk_recorder.ring_folders[1], sizeof tmk_recorder.ring_folders[1],
-                "XDG_RUNTIME_DIR");
+    copy_setting(tmk_recorder.ring_folders[0], sizeof tmk_recorder.ring_folders[0],
+                 "TIDEMARK_RING_DIR");
+    copy_setting(tmk_recorder.runtime_folder, sizeof tmk_recorder.runtime_folder,
+                 "XDG_RUNTIME_DIR");
+    strcpy(tmk_recorder.ring_folders[1], tmk_recorder.runtime_folder);
+    copy_setting(tmk_recorder.rank_list, sizeof tmk_recorder.rank_list, "TIDEMARK_RANKS");
     tmk_ranks_read(&tmk_recorder.ranks);
     tmk_recorder.control = control;
 }
 
 /* ---- arming ---- */
-
-/* Sleeping, not looking again and again: a thousand threads may wait here for the one that arms. */
-static bool wait_while(_Atomic uint32_t *word, uint32_t value, uint64_t limit_ns)
-{
-    uint64_t end = tmk_clock_monotonic_ns() + limit_ns;
-    while (atomic_load(word) == value) {
-        uint64_t now = tmk_clock_monotonic_ns();
-        if (now >= end)
-            return false;
-        struct timespec left = {.tv_sec = (time_t)((end - now) / 1000000000u),
-                                .tv_nsec = (long)((end - now) % 1000000000u)};
-        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &left, NULL, 0);
-    }
-    return true;
-}
-
-/* Change a word that others may wait_while() on. */
-static void set_and_wake(_Atomic uint32_t *word, uint32_t value)
-{
-    atomic_store(word, value);
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
 
 /* What a child inherits of its parent's recording: let go of it, without touching the files. */
 static void forget_parent(void)
@@ -116,23 +97,6 @@ static void forget_parent(void)
     *ring = (struct tmk_ring){.fd = -1};
 }
 
-static bool start_packer(void)
-{
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigfillset(&all);
-    if (pthread_attr_init(&attributes) != 0)
-        return false;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&thread, &attributes, tmk_packer_thread_main, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return rc == 0;
-}
-
 void tmk_recorder_set_armed(bool ok)
 {
     struct tmk_control *c = tmk_recorder.control;
@@ -141,7 +105,7 @@ void tmk_recorder_set_armed(bool ok)
         tmk_recorder.generation = next == 0 || next == UINT32_MAX ? 1 : next;
         atomic_store(&c->generation, tmk_recorder.generation);
     }
-    set_and_wake(&c->phase, ok ? TMK_PHASE_ARMED : TMK_PHASE_OFF);
+    tmk_futex_set(&c->phase, ok ? TMK_PHASE_ARMED : TMK_PHASE_OFF);
 }
 
 void tmk_recorder_disarm(void)
@@ -158,13 +122,15 @@ bool tmk_recorder_arm(void)
         forget_parent();
         if (tmk_recorder.ranks.rank < 0) /* a spawned rank may have been told after its start */
             tmk_ranks_read(&tmk_recorder.ranks);
-        if (!start_packer())
-            set_and_wake(&c->phase, TMK_PHASE_OFF);
+        if (!tmk_ranks_include(tmk_recorder.rank_list, tmk_recorder.ranks.rank) ||
+            !tmk_helper_start(tmk_packer_thread_main, NULL, STACK_BYTES))
+            tmk_futex_set(&c->phase, TMK_PHASE_OFF);
     }
     /* Every thread that comes meanwhile waits these few milliseconds: no event is lost. Where they
      * become seconds (a disk that hangs), nobody waits any more, and events count as dropped until
      * it is there. */
-    if (!atomic_load(&c->slow_arming) && !wait_while(&c->phase, TMK_PHASE_ARMING, arm_limit_ns))
+    if (!atomic_load(&c->slow_arming) &&
+        !tmk_futex_wait_while(&c->phase, TMK_PHASE_ARMING, arm_limit_ns))
         atomic_store(&c->slow_arming, 1);
     return atomic_load(&c->phase) == TMK_PHASE_ARMED;
 }
@@ -179,15 +145,20 @@ void tmk_recorder_sleep(long ns)
 
 void tmk_recorder_set_finished(void)
 {
-    set_and_wake(&tmk_recorder.control->finished, 1);
+    tmk_futex_set(&tmk_recorder.control->finished, 1);
+}
+
+bool tmk_recorder_stop(void)
+{
+    struct tmk_control *c = tmk_recorder.control;
+    if (atomic_load(&c->phase) != TMK_PHASE_ARMED)
+        return false;
+    tmk_futex_set(&c->stop, 1);
+    return tmk_futex_wait_while(&c->finished, 0, finish_limit_ns);
 }
 
 /* exit() and return from main. A process that ends in another way leaves its ring to be merged. */
 __attribute__((destructor)) static void finish(void)
 {
-    struct tmk_control *c = tmk_recorder.control;
-    if (atomic_load(&c->phase) != TMK_PHASE_ARMED)
-        return;
-    set_and_wake(&c->stop, 1);
-    wait_while(&c->finished, 0, finish_limit_ns);
+    (void)tmk_recorder_stop();
 }

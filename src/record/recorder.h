@@ -38,6 +38,8 @@ struct tmk_recorder {
     uint32_t generation;  /* of the last arming, this process's or an ancestor's */
     char run_folder[3072];
     char ring_folders[2][256]; /* where the ring may go before /dev/shm; "" for none */
+    char runtime_folder[256];  /* $XDG_RUNTIME_DIR, "" when there is none: for the control socket */
+    char rank_list[1024];      /* ranks to watch, as in "0,8-15"; "": all */
     struct tmk_ranks ranks;
     uint64_t max_size_bytes; /* as asked for, 0: default */
 };
@@ -46,6 +48,11 @@ extern struct tmk_recorder tmk_recorder;
 
 /* Arm if idle. True when armed now. Slow; called once per thread. */
 bool tmk_recorder_arm(void);
+
+/* End the recording: the packer thread writes what is left and closes the trace. True when it has;
+ * false when nothing was being recorded, or it takes longer than half a minute. Any thread but the
+ * packer's. */
+bool tmk_recorder_stop(void);
 
 /* Go off: events are no longer taken. Any thread. */
 void tmk_recorder_disarm(void);
