@@ -337,9 +337,13 @@ static void tell_time_up(const char *format, uint32_t timeout_ms)
     struct tmk_text number, out;
     tmk_text_init(&number, seconds, sizeof seconds);
     tmk_text_u64(&number, timeout_ms / 1000);
-    if (timeout_ms % 1000) {
+    uint32_t part = timeout_ms % 1000;
+    unsigned digits = 3;
+    for (; part && part % 10 == 0; part /= 10)
+        digits--;
+    if (part) {
         tmk_text_char(&number, '.');
-        tmk_text_padded(&number, timeout_ms % 1000, 3);
+        tmk_text_padded(&number, part, digits);
     }
     tmk_text_init(&out, text, sizeof text);
     tmk_text_add(&out, format, seconds);
