@@ -20,7 +20,8 @@
     X(TMK_EFULL, -8, "no room")                                                                    \
     X(TMK_EBUSY, -9, "in use")                                                                     \
     X(TMK_ESQL, -10, "SQL error")                                                                  \
-    X(TMK_ESTOP, -11, "stopped")
+    X(TMK_ESTOP, -11, "stopped")                                                                   \
+    X(TMK_EPROCESS, -12, "not a watched process")
 
 enum tmk_result {
     TMK_OK = 0,

@@ -7,46 +7,8 @@
 #include "cli/locate.h"
 #include "cli/run_folder.h"
 #include "cli/summary.h"
+#include "cli/watch_options.h"
 #include "cli/xalloc.h"
-#include "kit/amount.h"
-#include "trace/layout.h"
-
-static bool parse_size(const char *text, uint64_t *ret_bytes)
-{
-    uint64_t bytes;
-    char least[TMK_AMOUNT_BYTES];
-    if (!text)
-        return true;
-    if (tmk_size_parse(text, &bytes) < 0) {
-        tmk_say("--max-size: '%s' is not a size, such as 512MiB or 2GiB", text);
-        return false;
-    }
-    if (bytes < TMK_MAX_SIZE_LEAST) {
-        tmk_say("--max-size: %s is too little, a trace needs %s", text,
-                tmk_size_text(TMK_MAX_SIZE_LEAST, least));
-        return false;
-    }
-    *ret_bytes = bytes;
-    return true;
-}
-
-static char *library_or_complain(void)
-{
-    char *library = tmk_locate_library();
-    const char *named = getenv("TIDEMARK_LIB");
-    if (library && !library[strcspn(library, " :")])
-        return library;
-    if (library)
-        tmk_say("the loader cannot take '%s', for the space or colon in it; put a copy elsewhere "
-                "and set TIDEMARK_LIB to that",
-                library);
-    else if (named && *named)
-        tmk_say("TIDEMARK_LIB says %s, but there is no such library", named);
-    else
-        tmk_say("libtidemark.so is not beside the program nor in ../lib; set TIDEMARK_LIB to it");
-    free(library);
-    return NULL;
-}
 
 static int run_in(const char *name, struct tmk_watch *w, bool quiet)
 {
@@ -68,20 +30,17 @@ static int run_in(const char *name, struct tmk_watch *w, bool quiet)
 static int run(const struct tmk_args *args)
 {
     struct tmk_watch w = {.argv = args->operands};
-    if (!parse_size(tmk_args_get(args, "max-size"), &w.max_size_bytes))
-        return TMK_EXIT_USAGE;
-    char *library = library_or_complain();
-    if (!library)
-        return TMK_EXIT_FINDING;
+    int status = tmk_watch_options_read(args, &w);
+    if (status != 0)
+        return status;
     const char *named = tmk_args_get(args, "output");
     char *name = named ? tmk_xstrdup(named) : tmk_run_folder_name(args->operands[0]);
     for (size_t n = strlen(name); n > 1 && name[n - 1] == '/'; n--)
         name[n - 1] = '\0';
     char *folder = tmk_absolute_path(name);
-    w.library = library;
     w.folder = folder;
-    int status = run_in(name, &w, tmk_args_get(args, "quiet") != NULL);
-    free(library);
+    status = run_in(name, &w, tmk_args_get(args, "quiet") != NULL);
+    free((char *)w.library);
     free(folder);
     free(name);
     return status;
@@ -89,7 +48,7 @@ static int run(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"output", 'o', "RUN", NULL, "the folder for the traces (PROGRAM-DATE-TIME.tmk)"},
-    {"max-size", 0, "SIZE", NULL, "most for each trace, e.g. 512MiB (2GiB)"},
+    TMK_WATCH_OPTIONS,
     {"quiet", 'q', NULL, NULL, "no summary at the end"},
 };
 
@@ -117,7 +76,8 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_run = {
     .name = "run",
     .summary = "Run a program and record every allocation that it reports",
-    .usage = "[-o RUN] [--max-size SIZE] [--quiet] -- PROGRAM [ARGUMENT...]",
+    .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] "
+             "[--quiet] -- PROGRAM [ARGUMENT...]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

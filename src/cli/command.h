@@ -20,7 +20,13 @@ struct tmk_option {
 };
 
 /* What the arguments that are no options stand for; for completion. */
-enum tmk_operand { TMK_OPERAND_NONE, TMK_OPERAND_RUN, TMK_OPERAND_PROGRAM, TMK_OPERAND_WORD };
+enum tmk_operand {
+    TMK_OPERAND_NONE,
+    TMK_OPERAND_RUN,
+    TMK_OPERAND_PROGRAM,
+    TMK_OPERAND_WORD,
+    TMK_OPERAND_PID, /* the first one; the shell cannot know the rest */
+};
 
 struct tmk_args;
 

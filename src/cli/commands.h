@@ -6,6 +6,10 @@
 #include "cli/command.h"
 
 extern const struct tmk_command tmk_cmd_run;
+extern const struct tmk_command tmk_cmd_detach;
+extern const struct tmk_command tmk_cmd_env;
+extern const struct tmk_command tmk_cmd_ps;
+extern const struct tmk_command tmk_cmd_eval;
 extern const struct tmk_command tmk_cmd_report;
 extern const struct tmk_command tmk_cmd_peak;
 extern const struct tmk_command tmk_cmd_query;

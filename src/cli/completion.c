@@ -7,6 +7,9 @@
 
 #include "cli/command.h"
 
+/* For each shell: the first column of the table, without its title. */
+#define WATCHED_PIDS "tidemark ps 2>/dev/null | sed -n \"2,\\$ s/^ *\\([0-9]*\\).*/\\1/p\""
+
 /* Words, separated by '|' in the table, separated by spaces for the shells. */
 static void write_words(FILE *out, const char *choices)
 {
@@ -50,6 +53,8 @@ static void bash_options(FILE *out, const struct tmk_command *c)
         fputs("        operands=\"", out);
         write_operand_words(out, c);
         fputs("\"\n", out);
+    } else if (c->operand == TMK_OPERAND_PID) {
+        fputs("        operands=\"$(" WATCHED_PIDS ")\"\n", out);
     }
     fputs("        ;;\n", out);
 }
@@ -141,6 +146,9 @@ static void zsh_operands(FILE *out, const struct tmk_command *c)
         write_operand_words(out, c);
         fputs(")'\n", out);
         break;
+    case TMK_OPERAND_PID:
+        fputs("\"1:pid:($(" WATCHED_PIDS "))\"\n", out);
+        break;
     case TMK_OPERAND_NONE:
         fputs("'*: :'\n", out);
         break;
@@ -227,6 +235,11 @@ static void write_fish(FILE *out)
         fputc('\n', out);
         for (unsigned o = 0; o < c->n_options; o++)
             fish_option(out, c->name, &c->options[o]);
+        if (c->operand == TMK_OPERAND_PID)
+            fprintf(out,
+                    "complete -c tidemark -n '__fish_seen_subcommand_from %s' -f -a "
+                    "'(" WATCHED_PIDS ")'\n",
+                    c->name);
         if (c->operand != TMK_OPERAND_WORD)
             continue;
         fprintf(out, "complete -c tidemark -n '__fish_seen_subcommand_from %s' -f -a '", c->name);

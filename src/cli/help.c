@@ -8,7 +8,8 @@
 #define ABOUT "tidemark finds out what fills a GPU (or any memory a program tells it about)."
 
 static const char run_note[] =
-    "RUN is the folder that `tidemark run` made (NAME.tmk) or one trace file in it.\n";
+    "RUN is the folder that `tidemark run` made (NAME.tmk), one trace file in it, or\n"
+    "the PID of a process that is being watched (`tidemark ps`): its trace as of now.\n";
 
 static const char status_note[] =
     "Exit status: 0 fine, 1 a finding or it could not be done, 2 wrong usage, 3 unreadable trace;\n"

@@ -50,16 +50,31 @@ static void prepend_preload(const char *library)
     free(both);
 }
 
+void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_SETTINGS])
+{
+    const struct tmk_setting settings[TMK_N_SETTINGS] = {
+        {"TIDEMARK_RUN", tmk_xstrdup(w->folder)},
+        {"TIDEMARK_MAX_SIZE",
+         w->max_size_bytes ? tmk_xformat("%" PRIu64, w->max_size_bytes) : NULL},
+        {"TIDEMARK_RANKS", w->ranks ? tmk_xstrdup(w->ranks) : NULL},
+        {"TIDEMARK_CPU_TENSORS", w->cpu_tensors ? tmk_xstrdup("1") : NULL},
+        {"TIDEMARK_NATIVE", w->native ? tmk_xstrdup("1") : NULL},
+    };
+    memcpy(ret, settings, sizeof settings);
+}
+
 static void set_environment(const struct tmk_watch *w)
 {
+    struct tmk_setting settings[TMK_N_SETTINGS];
     prepend_preload(w->library);
-    setenv("TIDEMARK_RUN", w->folder, 1);
-    unsetenv("TIDEMARK_MAX_SIZE");
-    if (w->max_size_bytes == 0)
-        return;
-    char *size = tmk_xformat("%" PRIu64, w->max_size_bytes);
-    setenv("TIDEMARK_MAX_SIZE", size, 1);
-    free(size);
+    tmk_watch_settings(w, settings);
+    for (unsigned i = 0; i < TMK_N_SETTINGS; i++) {
+        if (settings[i].value)
+            setenv(settings[i].name, settings[i].value, 1);
+        else
+            unsetenv(settings[i].name);
+        free(settings[i].value);
+    }
 }
 
 /* Become the program; `failure` takes the reason when that fails. */

@@ -11,7 +11,21 @@ struct tmk_watch {
     const char *folder;      /* absolute; where traces go. It is made by the first event */
     const char *library;     /* absolute path of libtidemark.so */
     uint64_t max_size_bytes; /* of a trace; 0: the recorder's default */
+    const char *ranks;       /* "0,8-15": only these; NULL: all */
+    bool cpu_tensors;        /* CPU tensors all along */
+    bool native;             /* C and C++ frames too */
 };
+
+/* What the recorder is told by the environment, LD_PRELOAD apart. */
+struct tmk_setting {
+    const char *name;
+    char *value; /* the caller's, for free(); NULL: to be unset */
+};
+
+enum { TMK_N_SETTINGS = 5 };
+
+/* All settings, whether set or not: `run` and `env` are made from these. */
+void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_SETTINGS]);
 
 struct tmk_outcome {
     bool started;

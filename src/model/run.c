@@ -60,7 +60,9 @@ static void describe(struct tmk_process *p)
     p->end_ns = end_of(r);
 }
 
-static int add_trace(struct tmk_run *run, const char *path, struct tmk_error *err)
+/* `ring_path` NULL: where the trace says. */
+static int add_trace(struct tmk_run *run, const char *path, const char *ring_path,
+                     struct tmk_error *err)
 {
     if (run->n_processes == run->room) {
         uint32_t room = run->room ? 2 * run->room : 8;
@@ -71,7 +73,8 @@ static int add_trace(struct tmk_run *run, const char *path, struct tmk_error *er
         run->room = room;
     }
     struct tmk_process p = {0};
-    int rc = tmk_merge_open(path, &p.reader, &p.live, err);
+    int rc = ring_path ? tmk_merge_open_beside(path, ring_path, &p.reader, &p.live, err)
+                       : tmk_merge_open(path, &p.reader, &p.live, err);
     if (rc < 0)
         return rc;
     describe(&p);
@@ -100,7 +103,7 @@ static int add_folder(struct tmk_run *run, const char *path, struct tmk_error *e
         if (asprintf(&file, "%s/%s", path, entry->d_name) < 0)
             rc = TMK_ENOMEM;
         else
-            rc = add_trace(run, file, &e);
+            rc = add_trace(run, file, NULL, &e);
         if (rc < 0 && run->n_unreadable++ == 0)
             tmk_fail(&run->first_unreadable, rc, "%s: %s", entry->d_name, e.text);
         free(file);
@@ -138,18 +141,19 @@ static void put_on_one_clock(struct tmk_run *run)
         qsort(run->processes, run->n_processes, sizeof *run->processes, by_rank);
 }
 
-int tmk_run_open(const char *target, struct tmk_run **ret_run, struct tmk_error *err)
+static struct tmk_run *make_run(const char *path, struct tmk_error *err)
 {
-    struct stat st;
-    if (stat(target, &st) < 0)
-        return tmk_fail_os(err, errno == ENOENT ? TMK_ENOENT : TMK_EIO, errno, "cannot open %s",
-                           target);
     struct tmk_run *run = calloc(1, sizeof *run);
-    if (!run || !(run->path = strdup(target))) {
-        free(run);
-        return tmk_fail(err, TMK_ENOMEM, "out of memory");
-    }
-    int rc = S_ISDIR(st.st_mode) ? add_folder(run, target, err) : add_trace(run, target, err);
+    if (run && (run->path = strdup(path)))
+        return run;
+    free(run);
+    tmk_fail(err, TMK_ENOMEM, "out of memory");
+    return NULL;
+}
+
+/* What was put into the run is in it, or `rc` says why not. */
+static int finish_open(struct tmk_run *run, int rc, struct tmk_run **ret_run)
+{
     if (rc < 0) {
         tmk_run_close(run);
         return rc;
@@ -157,6 +161,42 @@ int tmk_run_open(const char *target, struct tmk_run **ret_run, struct tmk_error 
     put_on_one_clock(run);
     *ret_run = run;
     return 0;
+}
+
+int tmk_run_open_watched(const struct tmk_watched *w, struct tmk_run **ret_run,
+                         struct tmk_error *err)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%u", w->pid);
+    struct tmk_run *run = make_run(name, err);
+    if (!run)
+        return TMK_ENOMEM;
+    return finish_open(run, add_trace(run, w->trace_path, w->ring_path, err), ret_run);
+}
+
+static int open_pid(uint32_t pid, struct tmk_run **ret_run, struct tmk_error *err)
+{
+    struct tmk_watched w;
+    int rc = tmk_watched_find(pid, &w, err);
+    return rc < 0 ? rc : tmk_run_open_watched(&w, ret_run, err);
+}
+
+int tmk_run_open(const char *target, struct tmk_run **ret_run, struct tmk_error *err)
+{
+    struct stat st;
+    if (stat(target, &st) < 0) {
+        int reason = errno;
+        uint32_t pid = tmk_watched_parse(target);
+        if (reason == ENOENT && pid != 0)
+            return open_pid(pid, ret_run, err);
+        return tmk_fail_os(err, reason == ENOENT ? TMK_ENOENT : TMK_EIO, reason, "cannot open %s",
+                           target);
+    }
+    struct tmk_run *run = make_run(target, err);
+    if (!run)
+        return TMK_ENOMEM;
+    int rc = S_ISDIR(st.st_mode) ? add_folder(run, target, err) : add_trace(run, target, NULL, err);
+    return finish_open(run, rc, ret_run);
 }
 
 struct tmk_run *tmk_run_close(struct tmk_run *run)

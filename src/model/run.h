@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* model/run.h - a run as its readers see it: processes, each with a trace, and sweeps over them.
  *
- * A run is a folder of traces or a single trace, finished or still growing. Opening is cheap
+ * A run is a folder of traces, a single trace, or the PID of a watched process, whose trace is read
+ * as of now without disturbing it. Traces may be finished or still growing. Opening is cheap
  * (chunk headers and definitions); what happened is learned by sweeping: one replay of a process
  * with any number of visitors looking on. Times in traces count from each process's start; those
  * shown to people count from the run's, which is the start of its first process: add `offset_ns`.
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "model/watched.h"
 #include "trace/replay.h"
 
 struct tmk_process {
@@ -31,8 +33,12 @@ struct tmk_process {
 
 struct tmk_run;
 
-/* 0: *ret_run is the caller's. TMK_ENOENT: nothing there, or a folder without traces. */
+/* 0: *ret_run is the caller's. TMK_ENOENT: nothing there, or a folder without traces. TMK_EPROCESS:
+ * a number that is neither a file nor a watched process. */
 int tmk_run_open(const char *target, struct tmk_run **ret_run, struct tmk_error *err);
+/* The same for a process that was found already; the run's path is its PID. */
+int tmk_run_open_watched(const struct tmk_watched *w, struct tmk_run **ret_run,
+                         struct tmk_error *err);
 struct tmk_run *tmk_run_close(struct tmk_run *run); /* takes NULL, returns NULL */
 
 const char *tmk_run_path(const struct tmk_run *run);

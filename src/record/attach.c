@@ -83,13 +83,17 @@ int tmk_attach_end(char *message, size_t size)
 {
     if (atomic_flag_test_and_set(&busy))
         return answer(-1, message, size, "another attach or detach is under way");
+    bool was_on = !tmk_recorder_is_off();
     struct tmk_patch_count count = tmk_patch_out();
     bool ended = tmk_recorder_end();
     atomic_flag_clear(&busy);
+    if (!was_on)
+        return answer(-1, message, size, "nothing is being recorded");
     if (!ended)
-        return answer(-1, message, size, "the trace could not be closed in time");
+        return answer(-1, message, size,
+                      "the trace is still being written; look again in a minute");
     struct tmk_text out;
     tmk_text_init(&out, message, size);
-    tmk_text_add(&out, "%u import slots restored; the trace is closed", count.n_patched);
+    tmk_text_add(&out, "detached; %u import slots restored, the trace is closed", count.n_patched);
     return 0;
 }

@@ -62,6 +62,38 @@ void tmk_ranks_read(struct tmk_ranks *ranks)
     ranks->local_size = number_of(local_size_names);
 }
 
+/* A number at *text, which is moved behind it; -1 when there is none. */
+static int64_t take_number(const char **text)
+{
+    size_t n = strspn(*text, "0123456789");
+    if (n == 0 || n > 9)
+        return -1;
+    int64_t value = 0;
+    for (size_t i = 0; i < n; i++)
+        value = value * 10 + ((*text)[i] - '0');
+    *text += n;
+    return value;
+}
+
+bool tmk_ranks_include(const char *list, int64_t rank)
+{
+    bool found = false;
+    if (!*list || rank < 0)
+        return true;
+    for (const char *at = list;; at++) {
+        int64_t first = take_number(&at), last = first;
+        if (*at == '-') {
+            at++;
+            last = take_number(&at);
+        }
+        if (first < 0 || last < 0 || (*at && *at != ','))
+            return true;
+        found |= first <= rank && rank <= last;
+        if (!*at)
+            return found;
+    }
+}
+
 void tmk_identity_init(struct tmk_identity *id, const struct tmk_ranks *ranks)
 {
     *id = (struct tmk_identity){.pid = (uint32_t)getpid(), .ranks = *ranks};
@@ -207,6 +239,8 @@ void tmk_identity_info(const struct tmk_identity *id, const struct tmk_identity_
     add_number(out, "max_size", (int64_t)extra->max_size_bytes);
     if (extra->ring_path)
         add_text(out, "ring", extra->ring_path);
+    if (extra->control_path)
+        add_text(out, "control", extra->control_path);
     add_system(out);
     add_command(out);
 }

@@ -7,6 +7,7 @@
 #ifndef TMK_RECORD_IDENTITY_H
 #define TMK_RECORD_IDENTITY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,10 @@ struct tmk_ranks {
 /* Read them from the environment: on a thread of the program, never on the helper thread, which
  * does not know when the program changes its environment. */
 void tmk_ranks_read(struct tmk_ranks *ranks);
+
+/* Whether a list such as "0,8-15" has this rank in it. True for an empty list, for one that is
+ * wrongly written, and for a process without a rank: when in doubt, watch. */
+bool tmk_ranks_include(const char *list, int64_t rank);
 
 struct tmk_identity {
     char host[64];
@@ -47,7 +52,8 @@ struct tmk_identity_extra { /* what the header says beside */
     uint64_t start_monotonic_ns;
     uint64_t ticks_per_second; /* 0: not known */
     uint64_t max_size_bytes;
-    const char *ring_path; /* NULL: none */
+    const char *ring_path;    /* NULL: none */
+    const char *control_path; /* of the control socket; NULL: none */
 };
 
 /* The header's info text. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "record/door.h"
 #include "record/identity.h"
 #include "record/intern.h"
 #include "record/recorder.h"
@@ -35,6 +36,7 @@ struct session { /* what the thread has open */
     struct tmk_identity id;
     char trace_path[3584];
     char ring_path[3584];
+    char control_path[512]; /* "": none */
     struct tmk_writer writer;
     struct tmk_packer *packer;
     struct tmk_drain *drain;
@@ -138,6 +140,7 @@ static int make_trace(struct session *s, struct tmk_clock_reading began)
         .ticks_per_second = measure_ticks(began),
         .max_size_bytes = bounded_size(s),
         .ring_path = ring->has_file ? s->ring_path : NULL,
+        .control_path = s->control_path[0] ? s->control_path : NULL,
     };
     tmk_text_init(&text, info, sizeof info);
     tmk_identity_info(&s->id, &extra, &text);
@@ -151,8 +154,18 @@ static int make_trace(struct session *s, struct tmk_clock_reading began)
     return tmk_packer_open(&options, &out, &s->packer);
 }
 
+/* Before the trace, whose header names it. A process without one is watched all the same. */
+static void make_door(struct session *s)
+{
+    struct tmk_text path;
+    tmk_text_init(&path, s->control_path, sizeof s->control_path);
+    if (tmk_door_open(&path) < 0)
+        s->control_path[0] = '\0';
+}
+
 static void clean_up(struct session *s)
 {
+    tmk_door_close();
     s->drain = tmk_drain_close(s->drain);
     s->packer = tmk_packer_close(s->packer);
     tmk_writer_close(&s->writer);
@@ -177,6 +190,7 @@ static int open_session(struct session *s)
         rc = make_ring(s);
     if (rc < 0)
         return rc;
+    make_door(s);
     rc = make_trace(s, began);
     if (rc == 0)
         rc = tmk_drain_open(&tmk_recorder.ring, s->packer, true, &s->drain);
@@ -232,7 +246,7 @@ static bool is_alone(void)
 {
     struct stat st;
     char text[8];
-    return stat("/proc/self/task", &st) == 0 && st.st_nlink <= 2 + 2 &&
+    return stat("/proc/self/task", &st) == 0 && st.st_nlink <= 2 + 2 + tmk_door_n_threads() &&
            readlink("/proc/self/exe", text, sizeof text) < 0 && errno == ENOENT;
 }
 
@@ -289,6 +303,7 @@ void *tmk_packer_thread_main(void *unused)
     int rc = open_session(s);
     tmk_recorder_set_armed(rc == 0);
     if (rc == 0) {
+        tmk_door_serve(s->trace_path);
         rc = pack_until_stop(s);
         tmk_recorder_disarm();
         close_session(s, rc);

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/futex.h"
+#include "record/helper.h"
 #include "record/patch.h"
 
 #ifndef MADV_WIPEONFORK
@@ -57,11 +58,11 @@ uint64_t tmk_settings_number(const char *text)
     return value;
 }
 
-static void copy_folder(char *to, size_t size, const char *name)
+static void copy_setting(char *to, size_t size, const char *name)
 {
-    const char *folder = getenv(name);
-    if (folder && strlen(folder) < size)
-        strcpy(to, folder);
+    const char *value = getenv(name);
+    if (value && strlen(value) < size)
+        strcpy(to, value);
 }
 
 bool tmk_recorder_begin(const struct tmk_settings *settings)
@@ -85,10 +86,12 @@ bool tmk_recorder_begin(const struct tmk_settings *settings)
 /* The environment is read here, before the program has threads that might change it. */
 __attribute__((constructor)) static void start(void)
 {
-    copy_folder(tmk_recorder.ring_folders[0], sizeof tmk_recorder.ring_folders[0],
-                "TIDEMARK_RING_DIR");
-    copy_folder(tmk_recorder.ring_folders[1], sizeof tmk_recorder.ring_folders[1],
-                "XDG_RUNTIME_DIR");
+    copy_setting(tmk_recorder.ring_folders[0], sizeof tmk_recorder.ring_folders[0],
+                 "TIDEMARK_RING_DIR");
+    copy_setting(tmk_recorder.runtime_folder, sizeof tmk_recorder.runtime_folder,
+                 "XDG_RUNTIME_DIR");
+    strcpy(tmk_recorder.ring_folders[1], tmk_recorder.runtime_folder);
+    copy_setting(tmk_recorder.rank_list, sizeof tmk_recorder.rank_list, "TIDEMARK_RANKS");
     const char *folder = getenv("TIDEMARK_RUN");
     struct tmk_settings settings = {
         .max_size_bytes = tmk_settings_number(getenv("TIDEMARK_MAX_SIZE")),
@@ -104,52 +107,18 @@ __attribute__((constructor)) static void start(void)
 
 /* ---- arming ---- */
 
-/* Sleeping, not looking again and again: a thousand threads may wait here for the one that arms. */
-static bool wait_while(_Atomic uint32_t *word, uint32_t value, uint64_t limit_ns)
-{
-    uint64_t end = tmk_clock_monotonic_ns() + limit_ns;
-    while (atomic_load(word) == value) {
-        uint64_t now = tmk_clock_monotonic_ns();
-        if (now >= end)
-            return false;
-        struct timespec left = {.tv_sec = (time_t)((end - now) / 1000000000u),
-                                .tv_nsec = (long)((end - now) % 1000000000u)};
-        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &left, NULL, 0);
-    }
-    return true;
-}
-
-/* Change a word that others may wait_while() on. */
-static void set_and_wake(_Atomic uint32_t *word, uint32_t value)
-{
-    atomic_store(word, value);
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-/* What a child inherits of its parent's recording: let go of it, without touching the files. */
-static void forget_parent(void)
+/* Let go of the recording before. A child's is its parent's: the files are not touched. After a
+ * detach it is our own, and a thread that was about to write may still do so, however late: the
+ * memory goes back, the addresses stay. */
+static void forget_ring(void)
 {
     struct tmk_ring *ring = &tmk_recorder.ring;
-    if (ring->header)
+    if (ring->header && tmk_recorder.pid != getpid())
         munmap(ring->header, ring->size_bytes);
+    else if (ring->header)
+        madvise(ring->header, ring->size_bytes, MADV_REMOVE);
     *ring = (struct tmk_ring){.fd = -1};
-}
-
-static bool start_packer(void)
-{
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigfillset(&all);
-    if (pthread_attr_init(&attributes) != 0)
-        return false;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&thread, &attributes, tmk_packer_thread_main, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return rc == 0;
+    tmk_recorder.pid = getpid();
 }
 
 void tmk_recorder_set_armed(bool ok)
@@ -160,7 +129,7 @@ void tmk_recorder_set_armed(bool ok)
         tmk_recorder.generation = next == 0 || next == UINT32_MAX ? 1 : next;
         atomic_store(&c->generation, tmk_recorder.generation);
     }
-    set_and_wake(&c->phase, ok ? TMK_PHASE_ARMED : TMK_PHASE_OFF);
+    tmk_futex_set(&c->phase, ok ? TMK_PHASE_ARMED : TMK_PHASE_OFF);
 }
 
 void tmk_recorder_disarm(void)
@@ -176,19 +145,21 @@ bool tmk_recorder_arm(void)
     if (!tmk_recorder.settings.run_folder[0])
         return false;
     if (atomic_compare_exchange_strong(&c->phase, &idle, TMK_PHASE_ARMING)) {
-        forget_parent();
+        forget_ring();
         if (tmk_recorder.ranks.rank < 0) /* a spawned rank may have been told after its start */
             tmk_ranks_read(&tmk_recorder.ranks);
         atomic_store(&c->running, 1);
-        if (!start_packer()) {
+        if (!tmk_ranks_include(tmk_recorder.rank_list, tmk_recorder.ranks.rank) ||
+            !tmk_helper_start(tmk_packer_thread_main, NULL, STACK_BYTES)) {
             atomic_store(&c->running, 0);
-            set_and_wake(&c->phase, TMK_PHASE_OFF);
+            tmk_futex_set(&c->phase, TMK_PHASE_OFF);
         }
     }
     /* Every thread that comes meanwhile waits these few milliseconds: no event is lost. Where they
      * become seconds (a disk that hangs), nobody waits any more, and events count as dropped until
      * it is there. */
-    if (!atomic_load(&c->slow_arming) && !wait_while(&c->phase, TMK_PHASE_ARMING, arm_limit_ns))
+    if (!atomic_load(&c->slow_arming) &&
+        !tmk_futex_wait_while(&c->phase, TMK_PHASE_ARMING, arm_limit_ns))
         atomic_store(&c->slow_arming, 1);
     return atomic_load(&c->phase) == TMK_PHASE_ARMED;
 }
@@ -204,7 +175,7 @@ void tmk_recorder_sleep(long ns)
 void tmk_recorder_set_finished(void)
 {
     atomic_store(&tmk_recorder.control->running, 0);
-    set_and_wake(&tmk_recorder.control->finished, 1);
+    tmk_futex_set(&tmk_recorder.control->finished, 1);
 }
 
 void tmk_recorder_hurry(void)
@@ -221,8 +192,8 @@ bool tmk_recorder_end(void)
     if (atomic_compare_exchange_strong(&c->phase, &idle, TMK_PHASE_OFF) ||
         atomic_load(&c->phase) != TMK_PHASE_ARMED)
         return true;
-    set_and_wake(&c->stop, 1);
-    bool ended = wait_while(&c->finished, 0, finish_limit_ns);
+    tmk_futex_set(&c->stop, 1);
+    bool ended = tmk_futex_wait_while(&c->finished, 0, finish_limit_ns);
     tmk_recorder.settings.run_folder[0] = '\0'; /* a child that is forked now records nothing */
     return ended;
 }

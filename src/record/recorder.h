@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "record/identity.h"
 #include "trace/ring.h"
@@ -49,8 +50,11 @@ struct tmk_recorder {
     struct tmk_ring ring; /* good while armed; stays mapped afterwards, a thread may still write */
     bool counter;         /* tmk_clock_has_counter() */
     uint32_t generation;  /* of the last arming, this process's or an ancestor's */
+    pid_t pid;            /* and whose that was */
     struct tmk_settings settings;
     char ring_folders[2][256]; /* where the ring may go before /dev/shm; "" for none */
+    char runtime_folder[256];  /* $XDG_RUNTIME_DIR, "" when there is none: for the control socket */
+    char rank_list[1024];      /* ranks to watch, as in "0,8-15"; "": all */
     struct tmk_ranks ranks;
 };
 
@@ -59,7 +63,8 @@ extern struct tmk_recorder tmk_recorder;
 /* Take settings and be ready to arm. False when a recording is under way or has not ended yet. */
 bool tmk_recorder_begin(const struct tmk_settings *settings);
 
-/* End the recording; false when the trace could not be closed in time. */
+/* End the recording: the packer thread writes what is left and closes the trace. False when that
+ * takes longer than half a minute. Any thread but the packer's. */
 bool tmk_recorder_end(void);
 
 /* Something that must not be lost has been written: pack it and sync it at once. Does not wait. */

@@ -317,6 +317,12 @@ static int open_with_ring(const char *path, const char *ring_path, struct tmk_re
     return 0;
 }
 
+int tmk_merge_open_beside(const char *path, const char *ring_path, struct tmk_reader **ret_reader,
+                          bool *ret_live, struct tmk_error *err)
+{
+    return open_with_ring(path, ring_path, ret_reader, ret_live, err);
+}
+
 int tmk_merge_open(const char *path, struct tmk_reader **ret_reader, bool *ret_live,
                    struct tmk_error *err)
 {

@@ -21,4 +21,9 @@ int tmk_merge_settle(const char *path, struct tmk_error *err);
 int tmk_merge_open(const char *path, struct tmk_reader **ret_reader, bool *ret_live,
                    struct tmk_error *err);
 
+/* The same for a trace of a living process whose ring is at `ring_path` for us, whatever the trace
+ * says: it may have been made in a container, whose paths are not ours. Settles nothing. */
+int tmk_merge_open_beside(const char *path, const char *ring_path, struct tmk_reader **ret_reader,
+                          bool *ret_live, struct tmk_error *err);
+
 #endif

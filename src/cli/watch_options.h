@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/watch_options.h - the options that say how to watch: of `run` and `env` alike. */
+#ifndef TMK_CLI_WATCH_OPTIONS_H
+#define TMK_CLI_WATCH_OPTIONS_H
+
+#include "cli/command.h"
+#include "cli/watch.h"
+
+/* For a command's table of options. */
+#define TMK_WATCH_OPTIONS                                                                          \
+    {"max-size", 0, "SIZE", NULL, "most for each trace, e.g. 512MiB (2GiB)"},                      \
+        {"ranks", 0, "LIST", NULL, "watch these ranks only, e.g. 0,8-15 (all)"},                   \
+        {"cpu-tensors", 0, NULL, NULL, "CPU tensors too, when an accelerator is in use"},          \
+    {                                                                                              \
+        "native", 0, NULL, NULL, "C and C++ frames in stacks"                                      \
+    }
+
+/* Read them into *ret, and find the library, whose path is then the caller's. 0, or an exit status
+ * after a message; the rest of *ret is left alone. */
+int tmk_watch_options_read(const struct tmk_args *args, struct tmk_watch *ret);
+
+#endif
