@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -113,10 +114,14 @@ __attribute__((constructor)) static void start(void)
 static void forget_ring(void)
 {
     struct tmk_ring *ring = &tmk_recorder.ring;
-    if (ring->header && tmk_recorder.pid != getpid())
+    struct stat st;
+    if (ring->header && tmk_recorder.pid != getpid()) {
         munmap(ring->header, ring->size_bytes);
-    else if (ring->header)
+    } else if (ring->header) {
         madvise(ring->header, ring->size_bytes, MADV_REMOVE);
+        if (fstat(ring->fd, &st) == 0 && st.st_nlink == 0 && (size_t)st.st_size == ring->size_bytes)
+            close(ring->fd); /* still ours: the program may have closed it and used the number */
+    }
     *ring = (struct tmk_ring){.fd = -1};
     tmk_recorder.pid = getpid();
 }
