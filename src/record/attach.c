@@ -79,6 +79,15 @@ int tidemark_attach(const char *options, char *message, size_t size)
     return rc;
 }
 
+int tidemark_hook(int in)
+{
+    if (atomic_flag_test_and_set(&busy))
+        return 0;
+    struct tmk_patch_count count = in ? tmk_patch_in() : tmk_patch_out();
+    atomic_flag_clear(&busy);
+    return (int)count.n_patched;
+}
+
 int tmk_attach_end(char *message, size_t size)
 {
     if (atomic_flag_test_and_set(&busy))

@@ -13,6 +13,10 @@
 __attribute__((visibility("default"))) int tidemark_attach(const char *options, char *message,
                                                            size_t size);
 
+/* Take the hooks out of torch's calls for a while (0), or put them in again (1): how many import
+ * slots were written. For measuring what they cost; blocks of the meantime are not recorded. */
+__attribute__((visibility("default"))) int tidemark_hook(int in);
+
 /* 0, or -1 with the reason. */
 int tmk_attach_end(char *message, size_t size);
 

@@ -44,14 +44,14 @@ cpu_oom_function tmk_hook_cpu_oom HOOK(NAME_CPU_OOM);
 enum { USAGE, USAGE_113, OOM, OOM_113, CPU_NEW, CPU_DELETE, CPU_OOM, BACKWARD };
 
 struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
-    [USAGE] = {NAME_USAGE, "libc10.so", (void *)tmk_hook_usage, 0},
-    [USAGE_113] = {NAME_USAGE_113, "libc10.so", (void *)tmk_hook_usage_113, 0},
-    [OOM] = {NAME_OOM, "libc10.so", (void *)tmk_hook_oom, 0},
-    [OOM_113] = {NAME_OOM_113, "libc10.so", (void *)tmk_hook_oom_113, 0},
-    [CPU_NEW] = {NAME_CPU_NEW, "libc10.so", (void *)tmk_hook_cpu_new, 0},
-    [CPU_DELETE] = {NAME_CPU_DELETE, "libc10.so", (void *)tmk_hook_cpu_delete, 0},
-    [CPU_OOM] = {NAME_CPU_OOM, "libc10.so", (void *)tmk_hook_cpu_oom, 0},
-    [BACKWARD] = {TMK_NAME_BACKWARD, "libtorch_cpu.so", (void *)tmk_hook_backward, 0},
+    [USAGE] = {NAME_USAGE, "libc10.so", (void *)tmk_hook_usage, 0, 0},
+    [USAGE_113] = {NAME_USAGE_113, "libc10.so", (void *)tmk_hook_usage_113, 0, 0},
+    [OOM] = {NAME_OOM, "libc10.so", (void *)tmk_hook_oom, 0, 0},
+    [OOM_113] = {NAME_OOM_113, "libc10.so", (void *)tmk_hook_oom_113, 0, 0},
+    [CPU_NEW] = {NAME_CPU_NEW, "libc10.so", (void *)tmk_hook_cpu_new, 0, 0},
+    [CPU_DELETE] = {NAME_CPU_DELETE, "libc10.so", (void *)tmk_hook_cpu_delete, 0, 0},
+    [CPU_OOM] = {NAME_CPU_OOM, "libc10.so", (void *)tmk_hook_cpu_oom, 0, 0},
+    [BACKWARD] = {TMK_NAME_BACKWARD, "libtorch_cpu.so", (void *)tmk_hook_backward, 0, 0},
 };
 
 /* Another preloaded library's, if one stands in front of torch as we do, else torch's own. */
@@ -63,14 +63,24 @@ static uintptr_t find_real(const struct tmk_hook *hook)
     return (uintptr_t)tmk_library_symbol(hook->library, hook->name);
 }
 
-void *tmk_torch_real(struct tmk_hook *hook)
+void *tmk_torch_find_real(struct tmk_hook *hook)
 {
     uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
-    if (__builtin_expect(real == 0, 0)) {
+    if (real == 0) {
         real = find_real(hook);
         atomic_store_explicit(&hook->real, real, memory_order_release);
     }
     return (void *)real;
+}
+
+/* Whoever calls without torch, a test or a measurement, shall not look for it each time. */
+static void *real_of(struct tmk_hook *hook)
+{
+    uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
+    if (__builtin_expect(real != 0, 1))
+        return (void *)real;
+    uint32_t n = atomic_fetch_add_explicit(&hook->n_missed, 1, memory_order_relaxed);
+    return n % 4096 == 0 ? tmk_torch_find_real(hook) : NULL;
 }
 
 /* ---- devices ---- */
@@ -238,7 +248,7 @@ void tmk_hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t re
                     uint16_t device)
 {
     record_usage(address, size, reserved, device);
-    usage_function *real = (usage_function *)tmk_torch_real(&tmk_torch_hooks[USAGE]);
+    usage_function *real = (usage_function *)real_of(&tmk_torch_hooks[USAGE]);
     if (real)
         real(address, size, allocated, reserved, device);
 }
@@ -247,7 +257,7 @@ void tmk_hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_
                         uint16_t device)
 {
     record_usage(address, size, reserved, device);
-    usage_function *real = (usage_function *)tmk_torch_real(&tmk_torch_hooks[USAGE_113]);
+    usage_function *real = (usage_function *)real_of(&tmk_torch_hooks[USAGE_113]);
     if (real)
         real(address, size, allocated, reserved, device);
 }
@@ -255,7 +265,7 @@ void tmk_hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_
 void tmk_hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {
     record_oom((uint64_t)size, reserved, device_of(device));
-    oom_function *real = (oom_function *)tmk_torch_real(&tmk_torch_hooks[OOM]);
+    oom_function *real = (oom_function *)real_of(&tmk_torch_hooks[OOM]);
     if (real)
         real(size, allocated, reserved, device);
 }
@@ -263,7 +273,7 @@ void tmk_hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t 
 void tmk_hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {
     record_oom((uint64_t)size, reserved, device_of(device));
-    oom_function *real = (oom_function *)tmk_torch_real(&tmk_torch_hooks[OOM_113]);
+    oom_function *real = (oom_function *)real_of(&tmk_torch_hooks[OOM_113]);
     if (real)
         real(size, allocated, reserved, device);
 }
@@ -277,7 +287,7 @@ void tmk_hook_cpu_new(void *self, void *address, size_t size)
         record_host_alloc(lane, address, size);
         tmk_lane_leave(lane);
     }
-    cpu_new_function *real = (cpu_new_function *)tmk_torch_real(&tmk_torch_hooks[CPU_NEW]);
+    cpu_new_function *real = (cpu_new_function *)real_of(&tmk_torch_hooks[CPU_NEW]);
     tmk_lane.reporting = (uintptr_t)__builtin_frame_address(0);
     if (real)
         real(self, address, size);
@@ -291,7 +301,7 @@ void tmk_hook_cpu_delete(void *self, void *address)
         record_host_free(lane, address);
         tmk_lane_leave(lane);
     }
-    cpu_delete_function *real = (cpu_delete_function *)tmk_torch_real(&tmk_torch_hooks[CPU_DELETE]);
+    cpu_delete_function *real = (cpu_delete_function *)real_of(&tmk_torch_hooks[CPU_DELETE]);
     tmk_lane.reporting = (uintptr_t)__builtin_frame_address(0);
     if (real)
         real(self, address);
@@ -301,7 +311,7 @@ void tmk_hook_cpu_delete(void *self, void *address)
 void tmk_hook_cpu_oom(void *self, size_t size)
 {
     record_oom(size, 0, TIDEMARK_HOST);
-    cpu_oom_function *real = (cpu_oom_function *)tmk_torch_real(&tmk_torch_hooks[CPU_OOM]);
+    cpu_oom_function *real = (cpu_oom_function *)real_of(&tmk_torch_hooks[CPU_OOM]);
     tmk_lane.reporting = (uintptr_t)__builtin_frame_address(0);
     if (real)
         real(self, size);
@@ -316,5 +326,5 @@ void *tmk_torch_begin_backward(void)
         tmk_pystack_note_backward(lane);
         tmk_lane_leave(lane);
     }
-    return tmk_torch_real(&tmk_torch_hooks[BACKWARD]);
+    return real_of(&tmk_torch_hooks[BACKWARD]);
 }

@@ -21,13 +21,14 @@ struct tmk_hook {
     const char *name;    /* of the symbol */
     const char *library; /* that defines it: how its file's name begins */
     void *ours;
-    _Atomic uintptr_t real; /* 0: not looked for yet */
+    _Atomic uintptr_t real;    /* 0: not found yet */
+    _Atomic uint32_t n_missed; /* calls that came meanwhile */
 };
 
 enum { TMK_N_TORCH_HOOKS = 8 };
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
 
 /* The function that a hook stands in front of; NULL when its library is not loaded. */
-void *tmk_torch_real(struct tmk_hook *hook);
+void *tmk_torch_find_real(struct tmk_hook *hook);
 
 #endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* hook_cost.c - a library that calls the hooks as torch would, in a loop, and times them.
+ *
+ * bench/torch_cost.py loads it and calls it from Python functions of known depth. The hooks are
+ * those of the process: ours under `tidemark run`. Blocks are reported on CUDA device 0, whose
+ * allocator does the same two calls. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+
+typedef void usage_function(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
+                            uint16_t device);
+
+enum { DEVICE = 1, BATCH = 2000 };
+
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Allocations, then frees, in batches with pauses for the packer: ns of each, mean over batches. */
+int hook_cost(int n_batches, double *alloc_ns, double *free_ns, double *alloc_median_ns)
+{
+    usage_function *usage = (usage_function *)dlsym(RTLD_DEFAULT, USAGE);
+    double *each = calloc((size_t)n_batches, sizeof *each);
+    if (!usage || !each)
+        return -1;
+    double alloc_sum = 0, free_sum = 0;
+    for (int b = 0; b < n_batches; b++) {
+        double start = now_ns();
+        for (uint64_t i = 0; i < BATCH; i++)
+            usage((void *)(uintptr_t)(0x7f0000000000 + i * 512), 512, 0, 1 << 30, DEVICE);
+        double middle = now_ns();
+        for (uint64_t i = 0; i < BATCH; i++)
+            usage((void *)(uintptr_t)(0x7f0000000000 + i * 512), -512, 0, 1 << 30, DEVICE);
+        double end = now_ns();
+        each[b] = (middle - start) / BATCH;
+        alloc_sum += middle - start;
+        free_sum += end - middle;
+        nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+    }
+    qsort(each, (size_t)n_batches, sizeof *each, by_value);
+    *alloc_median_ns = each[n_batches / 2];
+    *alloc_ns = alloc_sum / n_batches / BATCH;
+    *free_ns = free_sum / n_batches / BATCH;
+    free(each);
+    return 0;
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""torch_cost.py - what a block costs with a Python stack, by depth. Run it watched:
+
+    tidemark run -o c.tmk -- python3 bench/torch_cost.py build/hook_cost.so
+
+Needs no torch: hook_cost.so calls the hooks as torch would, from Python functions nested so deep.
+Prints one JSON object: for each depth the mean ns of an allocation (and the median of batches) and
+of a free.
+"""
+import ctypes
+import json
+import sys
+
+DEPTHS = (1, 4, 12, 20, 40, 80)
+
+
+def measure(library, depth, n_batches):
+    if depth > 1:
+        return measure(library, depth - 1, n_batches)
+    figures = [ctypes.c_double() for _ in range(3)]
+    if library.hook_cost(n_batches, *map(ctypes.byref, figures)) != 0:
+        sys.exit("the hooks are not here: run this under `tidemark run`")
+    return [round(figure.value, 1) for figure in figures]
+
+
+def main():
+    library = ctypes.CDLL(sys.argv[1])
+    n_batches = int(sys.argv[2]) if len(sys.argv) > 2 else 300
+    measure(library, 1, 20)
+    result = {}
+    for depth in DEPTHS:
+        # This function, the module and measure() itself stand around it.
+        alloc, free, median = measure(library, depth - 2, n_batches) if depth > 2 \
+            else measure(library, 1, n_batches)
+        result[max(depth, 3)] = {"alloc_ns": alloc, "alloc_median_ns": median, "free_ns": free}
+    print(json.dumps(result))
+
+
+main()

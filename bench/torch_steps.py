@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""torch_steps.py - what being watched costs a training step. Run it watched:
+
+    tidemark run -o s.tmk -- python3 bench/torch_steps.py [--steps 2000] [--device cuda]
+
+One process trains the shape of tests/torch/workloads/encoder.py. Blocks of ten steps run with the
+hooks in torch's calls and without them, in turn, so that whatever drifts (clocks, temperature)
+drifts for both. Then the peers, likewise in turn with nothing: torch's memory history, torch.profiler
+with memory. Prints one JSON object: for each the ratio of mean step times, the 95 % interval of a
+bootstrap over pairs of blocks, and the step time itself.
+"""
+import argparse
+import ctypes
+import json
+import random
+import time
+
+import torch
+from torch import nn
+
+BLOCK = 10
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--peer-steps", type=int, default=400)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--layers", type=int, default=6)
+    parser.add_argument("--dim", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--seq", type=int, default=128)
+    return parser.parse_args()
+
+
+class Training:
+    def __init__(self, a):
+        torch.manual_seed(0)
+        self.a = a
+        layer = nn.TransformerEncoderLayer(a.dim, 8, a.dim * 4, batch_first=True, dropout=0.1)
+        self.model = nn.TransformerEncoder(layer, a.layers).to(a.device)
+        self.optimizer = torch.optim.AdamW(self.model.parameters())
+
+    def step(self):
+        y = self.model(torch.randn(self.a.batch, self.a.seq, self.a.dim, device=self.a.device))
+        loss = (y * y).mean()
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def sync(self):
+        if self.a.device == "cuda":
+            torch.cuda.synchronize()
+
+    def block(self):
+        """Seconds of ten steps."""
+        self.sync()
+        start = time.perf_counter()
+        for _ in range(BLOCK):
+            self.step()
+        self.sync()
+        return time.perf_counter() - start
+
+
+def in_turn(training, n_steps, begin, end):
+    """Pairs (with, without) of block times; which of the two comes first changes."""
+    pairs = []
+    for i in range(n_steps // (2 * BLOCK)):
+        times = {}
+        for on in ((True, False) if i % 2 else (False, True)):
+            if on:
+                begin()
+            times[on] = training.block()
+            if on:
+                end()
+        pairs.append((times[True], times[False]))
+    return pairs
+
+
+def ratio(pairs):
+    return sum(p[0] for p in pairs) / sum(p[1] for p in pairs)
+
+
+def figures(pairs):
+    chance = random.Random(1)
+    samples = sorted(ratio([chance.choice(pairs) for _ in pairs]) for _ in range(2000))
+    return {"ratio": round(ratio(pairs), 5), "low": round(samples[50], 5), "high": round(samples[1949], 5),
+            "median_pair": round(sorted(p[0] / p[1] for p in pairs)[len(pairs) // 2], 5),
+            "step_ms": round(sum(p[1] for p in pairs) / len(pairs) / BLOCK * 1e3, 4), "n_steps": 2 * BLOCK * len(pairs)}
+
+
+def peers(training, n_steps):
+    result = {}
+    record = getattr(torch.cuda.memory, "_record_memory_history", None)
+    if training.a.device == "cuda" and record:
+        result["torch memory history"] = figures(in_turn(
+            training, n_steps, lambda: record(max_entries=1_000_000), lambda: record(enabled=None)))
+    profiler = [None]
+
+    def begin():
+        profiler[0] = torch.profiler.profile(profile_memory=True)
+        profiler[0].__enter__()
+
+    def end():
+        profiler[0].__exit__(None, None, None)
+        profiler[0] = None
+
+    pairs = in_turn(training, n_steps // 4, begin, end)
+    result["torch.profiler with memory"] = figures(pairs)
+    return result
+
+
+def main():
+    a = arguments()
+    training = Training(a)
+    for _ in range(5):
+        training.block()
+    process = ctypes.CDLL(None)
+    hook = process.tidemark_hook
+    hook(0)
+    result = {"torch": torch.__version__, "slots": hook(1)}
+    hook(0)
+    result["tidemark"] = figures(in_turn(training, a.steps, lambda: hook(1), lambda: hook(0)))
+    result.update(peers(training, a.peer_steps))
+    hook(1)
+    process.tidemark_record_mark(b"one step", b"")
+    training.step()
+    training.sync()
+    process.tidemark_record_mark(b"end of it", b"")
+    print(json.dumps(result))
+
+
+main()

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""Run a script, then print what torch's own allocator has counted: with_stats.py SCRIPT ARGS...
+
+A mark named "stats" is recorded at that moment, so that the trace can be asked for the same."""
+import ctypes
+import json
+import runpy
+import sys
+
+sys.argv = sys.argv[1:]
+error = None
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+except Exception as reason:  # running out of memory is what one of the scripts is for
+    error = type(reason).__name__
+import torch
+
+torch.cuda.synchronize()
+stats = torch.cuda.memory_stats()
+process = ctypes.CDLL(None)
+if hasattr(process, "tidemark_record_mark"):
+    process.tidemark_record_mark(b"stats", b"")
+names = {"allocations": "allocation.all.allocated", "frees": "allocation.all.freed",
+         "live": "allocation.all.current", "bytes": "allocated_bytes.all.allocated",
+         "live_bytes": "allocated_bytes.all.current", "peak_bytes": "allocated_bytes.all.peak",
+         "peak_reserved": "reserved_bytes.all.peak", "reserved": "reserved_bytes.all.current",
+         "ooms": "num_ooms"}
+print(json.dumps({"error": error, **{key: stats.get(name, 0) for key, name in names.items()}}))
