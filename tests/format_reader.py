@@ -3,12 +3,12 @@
 
 Its purpose is to show that the document suffices and to be compared with the real reader:
 
-    python3 tests/format_reader.py TRACE [--all] [--json] [--check]
+    python3 tests/format_reader.py TRACE [--all] [--json] [--check] [--definitions]
 
 prints one line per event, in order. Fields are separated by one space and always stand in this
 order; numbers are decimal, addresses hexadecimal with 0x:
 
-    TIME alloc thread=T device=D address=0xA size=N stack=S
+    TIME alloc thread=T device=D address=0xA size=N stack=S stream=S
     TIME free thread=T device=D address=0xA
     TIME tag thread=T device=D address=0xA category=C name=TEXT
     TIME push thread=T range=K name=TEXT
@@ -17,6 +17,8 @@ order; numbers are decimal, addresses hexadecimal with 0x:
     TIME mark thread=T name=TEXT info=TEXT
     TIME oom thread=T device=D requested=N capacity=N stack=S
     TIME drop thread=T count=N
+    TIME reserved thread=T device=D bytes=N
+    TIME device_end thread=T device=D
     TIME other thread=T type=N
 
 TIME is in nanoseconds since the trace's start. TEXT is the text between double quotes, escaped as
@@ -25,6 +27,12 @@ else, bytes that are no UTF-8 too, is printed as it is. It is - for a name whose
 defined. Where events were given up to stay under max_size, those before the oldest checkpoint are
 left out, unless --all is given. --json prints a JSON object per event instead. --check prints what
 in the trace disagrees with a replay of its events, one line each, and exits 1 if there is any.
+--definitions prints frames and streams instead, by id (build ids in hexadecimal):
+
+    frame ID file=TEXT function=TEXT line=N
+    native ID module=TEXT build=HEX address=0xA
+    stream ID device=D handle=N
+
 Damage is reported on standard error.
 
 For tests: read_trace, read_ring, ring_events, replay, check, canonical.
@@ -42,6 +50,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from format_lines import line_of
+
 HEADER_SIZE = 4096
 MASK = (1 << 64) - 1
 NO_STEP = -(1 << 63)
@@ -52,7 +62,7 @@ HAS_STEP, NOT_ENDED = 1, 2  # flags of rows and blocks
 OPEN, CLOSED = 0, 1  # states of a trace
 KINDS = {
     1: "alloc", 2: "free", 3: "tag", 4: "push", 5: "pop", 6: "step",
-    16: "mark", 17: "oom", 18: "drop",
+    16: "mark", 17: "oom", 18: "drop", 19: "reserved", 20: "device_end",
 }  # fmt: skip
 
 Status = namedtuple(
@@ -69,19 +79,23 @@ Chunk = namedtuple(
 CHUNK_HEADER = struct.Struct("<4sHBBQIIQQqqII")
 CHUNK_MAX = 1 << 26
 
-# Context: devices are (device, bytes allocated, most bytes ever), threads {thread: [Range, ...]}.
-Context = namedtuple("Context", "step devices step_start module_events threads")
+# Context: devices are (device, bytes allocated, most bytes ever), threads {thread: [Range, ...]},
+# reserved {device: [bytes, most bytes ever]}.
+Context = namedtuple("Context", "step devices step_start module_events threads reserved")
 Range = namedtuple("Range", "name kind start")  # an open range; name is a string id
 Address = namedtuple("Address", "device address live")
 EventsChunk = namedtuple("EventsChunk", "context addresses events")
 Row = namedtuple(
     "Row",
     "ordinal flags step device start duration peak peak_after bytes_at_end "
-    "allocations frees allocated_bytes freed_bytes",
+    "allocations frees allocated_bytes freed_bytes reserved_peak reserved_at_end",
+    defaults=[None, None],  # not known
 )
 # A live block; context is [(name, kind), ...] of its ranges, outermost first. None: not known.
 Block = namedtuple(
-    "Block", "size time stack context thread flags step category name serial", defaults=[None] * 9
+    "Block",
+    "size time stack context thread flags step category name serial stream",
+    defaults=[None] * 10,
 )
 TOTALS = ("events", "allocations", "frees", "dropped", "rows", "replaced", "unmatched_frees")
 # Checkpoint: blocks are {(device, address): Block}.
@@ -213,8 +227,8 @@ def sections_of(payload: bytes) -> dict[int, bytes]:
     return sections
 
 
-def parse_context(cursor: Cursor, chunk: Chunk) -> Context:
-    """Section 2 of an events chunk or checkpoint, ages turned into times."""
+def parse_context(cursor: Cursor, reserved: Cursor, chunk: Chunk) -> Context:
+    """Sections 2 and 7 of an events chunk or checkpoint, ages turned into times."""
     devices = [tuple(cursor.varints(3)) for _ in cursor.count()]
     age, module_events = cursor.varints(2)
     threads = {}
@@ -223,7 +237,11 @@ def parse_context(cursor: Cursor, chunk: Chunk) -> Context:
         ranges = [cursor.varints(2) for _ in cursor.count()]
         threads[thread] = [Range(name >> 2, name & 3, chunk.start - age) for name, age in ranges]
     cursor.finish()
-    return Context(chunk.step_first, devices, chunk.start - age, module_events, threads)
+    held = {}
+    while reserved:
+        device = reserved.varint()
+        held[device] = reserved.varints(2)
+    return Context(chunk.step_first, devices, chunk.start - age, module_events, threads, held)
 
 
 # --- events -------------------------------------------------------------------------------------
@@ -270,13 +288,15 @@ class EventDecoder:
         shapes = self.section(4)
         self.shapes = [shapes.varints(2) for _ in shapes.count()]  # sizes and stacks
         shapes.finish()
+        streams = self.section(6)
+        self.streams = streams.varints(len(self.shapes)) if streams else [0] * len(self.shapes)
         self.data = [self.section(16 + kind) for kind in range(8)]
 
     def section(self, number: int) -> Cursor:
         return Cursor(self.sections.get(number, b""))
 
     def decode(self) -> EventsChunk:
-        context = parse_context(self.section(2), self.chunk)
+        context = parse_context(self.section(2), self.section(7), self.chunk)
         try:
             return EventsChunk(context, self.addresses, self.events())
         except IndexError:
@@ -305,7 +325,9 @@ class EventDecoder:
             raise FormatError("event of kind 0")
         fields = self.place(data) if kind <= 3 else {}
         if kind == 1:
-            fields["size"], fields["stack"] = self.shapes[data.varint()]
+            shape = data.varint()
+            fields["size"], fields["stack"] = self.shapes[shape]
+            fields["stream"] = self.streams[shape]
         elif kind == 3:
             fields |= {"category": data.varint(), **named(self.strings, data.varint())}
         elif kind == 4:
@@ -326,6 +348,10 @@ class EventDecoder:
             fields = dict(zip(("device", "requested", "capacity", "stack"), body.varints(4)))
         elif number == 18:
             fields = {"count": body.varint()}
+        elif number == 19:
+            fields = dict(zip(("device", "bytes"), body.varints(2)))
+        elif number == 20:
+            fields = {"device": body.varint()}
         else:
             return "other", {"type": number, "body": body.data.hex()}
         return KINDS[number], fields
@@ -338,7 +364,8 @@ def parse_rows(cursor: Cursor) -> Iterator[Row]:
     """Rows one after the other."""
     while cursor:
         body = cursor.body()
-        yield Row(body.varint(), body.varint(), body.zigzag(), *body.varints(10))
+        fields = [body.varint(), body.varint(), body.zigzag(), *body.varints(10)]
+        yield Row(*fields, *body.varints(2 if body else 0))
 
 
 def parse_contexts(cursor: Cursor) -> list[list[tuple[int, int]]]:
@@ -351,15 +378,17 @@ def parse_contexts(cursor: Cursor) -> list[list[tuple[int, int]]]:
     return contexts
 
 
-def parse_blocks(cursor: Cursor, contexts: list, start: int) -> dict[tuple[int, int], Block]:
-    """Section 35 of a checkpoint."""
-    blocks, address = {}, 0
+def parse_blocks(
+    cursor: Cursor, streams: Cursor, contexts: list, start: int
+) -> dict[tuple[int, int], Block]:
+    """Sections 35 and 36 of a checkpoint."""
+    blocks, address, has_streams = {}, 0, bool(streams)
     for _ in cursor.count():
         device, address = cursor.varint(), (address + cursor.zigzag()) & MASK
         size, age, stack, context, thread, flags = cursor.varints(6)
         blocks[device, address] = Block(
             size, start - age, stack, contexts[context], thread, flags, cursor.zigzag(),
-            *cursor.varints(3),
+            *cursor.varints(3), streams.varint() if has_streams else 0,
         )  # fmt: skip
     cursor.finish()
     return blocks
@@ -368,12 +397,12 @@ def parse_blocks(cursor: Cursor, contexts: list, start: int) -> dict[tuple[int, 
 def parse_checkpoint(chunk: Chunk) -> Checkpoint:
     """Decodes a checkpoint chunk."""
     sections = sections_of(chunk.payload)
-    cursors = {number: Cursor(sections.get(number, b"")) for number in (2, 32, 33, 34, 35)}
-    context = parse_context(cursors[2], chunk)
+    cursors = {number: Cursor(sections.get(number, b"")) for number in (2, 7, 32, 33, 34, 35, 36)}
+    context = parse_context(cursors[2], cursors[7], chunk)
     totals = dict(zip(TOTALS, cursors[32].varints(len(TOTALS))))
     rows = list(parse_rows(cursors[33]))
     try:
-        blocks = parse_blocks(cursors[35], parse_contexts(cursors[34]), chunk.start)
+        blocks = parse_blocks(cursors[35], cursors[36], parse_contexts(cursors[34]), chunk.start)
     except IndexError:
         raise FormatError("a context does not exist") from None
     return Checkpoint(context, totals, rows, blocks)
@@ -397,6 +426,12 @@ class Trace:
     frames: dict[int, list[int]] = field(default_factory=dict)  # file, function, line
     stacks: dict[int, list[int]] = field(default_factory=dict)  # frames, innermost first
     threads: dict[int, tuple[int, str]] = field(default_factory=dict)  # id of the system, name
+    codes: dict[int, list[int]] = field(default_factory=dict)  # file, function, first line, layout
+    lines: dict[int, list] = field(default_factory=dict)  # by code: parts (offset, bytes)
+    code_frames: dict[int, list[int]] = field(default_factory=dict)  # code, offset
+    modules: dict[int, tuple[bytes, str]] = field(default_factory=dict)  # build id, path
+    native_frames: dict[int, list[int]] = field(default_factory=dict)  # module, address
+    streams: dict[int, list[int]] = field(default_factory=dict)  # device, handle
     rows: dict[int, Row] = field(default_factory=dict)  # by ordinal
     checkpoints: dict[int, Checkpoint] = field(default_factory=dict)  # by sequence number
 
@@ -434,16 +469,42 @@ class Trace:
 
     def define(self, kind: int, number: int, value) -> None:
         """Adds a definition of a known type."""
-        tables = {1: self.strings, 2: self.frames, 3: self.stacks, 4: self.threads}
-        if kind in tables:
+        tables = {
+            1: self.strings, 2: self.frames, 3: self.stacks, 4: self.threads, 5: self.codes,
+            7: self.code_frames, 8: self.modules, 9: self.native_frames, 10: self.streams,
+        }  # fmt: skip
+        if kind == 6:
+            self.lines.setdefault(number, []).append(value)
+        elif kind in tables:
             self.keep(f"definition of type {kind}:", tables[kind], number, value)
+
+
+    def definitions(self) -> Iterator[str]:
+        """The lines of --definitions."""
+        for number, (file, function, line) in sorted((self.frames | self.python_frames()).items()):
+            names = [quote(self.strings.get(name) if name else None) for name in (file, function)]
+            yield f"frame {number} file={names[0]} function={names[1]} line={line}"
+        for number, (module, address) in sorted(self.native_frames.items()):
+            build, path = self.modules.get(module, (b"", None))
+            yield f"native {number} module={quote(path)} build={build.hex()} address={address:#x}"
+        for number, (device, handle) in sorted(self.streams.items()):
+            yield f"stream {number} device={device} handle={handle}"
+
+    def python_frames(self) -> dict[int, list[int]]:
+        """Code frames as those of type 2."""
+        frames = {}
+        for number, (code, offset) in self.code_frames.items():
+            file, function, first, layout = self.codes.get(code, (0, 0, 0, 0))
+            line = line_of(layout, first, self.lines.get(code, []), offset)
+            frames[number] = [file, function, line]
+        return frames
 
 
 def parse_definitions(cursor: Cursor) -> Iterator[tuple]:
     """Type, id and meaning of definitions one after the other."""
     while cursor:
         kind, body = cursor.varint(), cursor.body()
-        number, value = body.varint() if 1 <= kind <= 4 else 0, None
+        number, value = body.varint() if 1 <= kind <= 10 else 0, None
         if kind == 1:
             value = body.text()
         elif kind == 2:
@@ -454,6 +515,14 @@ def parse_definitions(cursor: Cursor) -> Iterator[tuple]:
                 value.append(body.varint())
         elif kind == 4:
             value = (body.varint(), body.text())
+        elif kind == 5:
+            value = body.varints(4)
+        elif kind == 6:
+            value = (body.varint(), body.take(len(body.data) - body.at))
+        elif kind == 8:
+            value = (body.take(body.varint()), body.text())
+        elif kind in (7, 9, 10):
+            value = body.varints(2)
         yield kind, number, value
 
 
@@ -545,6 +614,9 @@ class Device:
     frees: int = 0
     allocated: int = 0
     freed: int = 0
+    reserved: int | None = None  # not known
+    reserved_most: int = 0
+    reserved_peak: int | None = None  # in the step
 
 
 @dataclass
@@ -577,6 +649,7 @@ class Replay:
                 ordinal, flags | has_step, step, number, self.step_start,
                 self.time - self.step_start, use.peak, use.peak_after, use.live,
                 use.allocations, use.frees, use.allocated, use.freed,
+                use.reserved_peak, use.reserved,
             )  # fmt: skip
         return rows
 
@@ -584,7 +657,12 @@ class Replay:
         """What a context would say now."""
         devices = [(number, use.live, use.most) for number, use in self.devices.items()]
         known = {thread: r for thread, r in self.threads.items() if 0 < len(r) <= RANGES_MAX}
-        return Context(self.step, devices, self.step_start, self.module_events, known)
+        held = {
+            number: [use.reserved, use.reserved_most]
+            for number, use in self.devices.items()
+            if use.reserved is not None
+        }
+        return Context(self.step, devices, self.step_start, self.module_events, known, held)
 
     # What events do.
 
@@ -622,7 +700,7 @@ class Replay:
         step, flags = self.step_and_flags()
         return Block(
             event["size"], self.time, event["stack"], context, event["thread"], flags, step,
-            category=0, name=0, serial=self.totals["allocations"],
+            category=0, name=0, serial=self.totals["allocations"], stream=event["stream"],
         )  # fmt: skip
 
     def remove_block(self, event: dict, device: Device) -> bool:
@@ -660,17 +738,39 @@ class Replay:
             self.totals["rows"] += len(rows)
         self.step, self.step_start, self.module_events = event["step"], self.time, 0
         for number, device in self.devices.items():
-            self.devices[number] = Device(device.live, device.most, peak=device.live)
+            self.devices[number] = Device(
+                device.live, device.most, peak=device.live, reserved=device.reserved,
+                reserved_most=device.reserved_most, reserved_peak=device.reserved,
+            )  # fmt: skip
 
     def on_drop(self, event: dict) -> None:
         self.totals["dropped"] += event["count"]
 
+    def on_reserved(self, event: dict) -> None:
+        device = self.devices.setdefault(event["device"], Device())
+        device.reserved = event["bytes"]
+        device.reserved_most = max(device.reserved_most, device.reserved)
+        device.reserved_peak = max(device.reserved_peak or 0, device.reserved)
+
+    def on_device_end(self, event: dict) -> None:
+        device = self.devices.get(event["device"])
+        if not device:
+            return
+        device.freed = (device.freed + device.live) & MASK
+        device.live = 0
+        for key in [key for key in self.blocks if key[0] == event["device"]]:
+            del self.blocks[key]
+
     # What chunks say themselves: taken over after a loss, else compared.
 
     def take_context(self, context: Context) -> None:
-        self.step, devices, self.step_start, self.module_events, threads = context
+        self.step, devices, self.step_start, self.module_events, threads, held = context
         self.threads = {thread: list(ranges) for thread, ranges in threads.items()}
         self.devices = {number: Device(live, most, peak=live) for number, live, most in devices}
+        for number, (reserved, most) in held.items():
+            device = self.devices.setdefault(number, Device())
+            device.reserved = device.reserved_peak = reserved
+            device.reserved_most = most
 
     def take_addresses(self, addresses: list[Address]) -> None:
         for device, address, live in addresses:
@@ -689,6 +789,7 @@ class Replay:
             device.peak, device.peak_after = row.peak, row.peak_after
             device.allocations, device.frees = row.allocations, row.frees
             device.allocated, device.freed = row.allocated_bytes, row.freed_bytes
+            device.reserved_peak = row.reserved_peak
         self.exact = True
 
     def same(self, what: str, found, expected) -> None:
@@ -802,8 +903,9 @@ RING_HEADER = struct.Struct("<8sIIII16sQQQQQ")
 PAGE_HEADER = struct.Struct("<IIQQQ32x")
 SLOT = struct.Struct("<BBHIQQQ")
 PAGE_SIZE, PAGE_SLOTS = 16384, 510
-STRING, FRAME, STACK, THREAD = 32, 33, 34, 35  # kinds of records that are definitions
-TEXT_RECORDS = (16, STRING, STACK, THREAD)
+STRING, FRAME, STACK, THREAD, CODE, LINES = range(32, 38)  # kinds of records that are definitions
+CODE_FRAME, MODULE_FILE, NATIVE_FRAME, STREAM = range(38, 42)
+TEXT_RECORDS = (16, STRING, STACK, THREAD, LINES, MODULE_FILE)
 
 # rate: nanoseconds per tick × 2³²; pages are those not free, by thread and page number.
 Ring = namedtuple(
@@ -894,6 +996,16 @@ def define_record(trace: Trace, record: Record) -> None:
         trace.define(3, record.id, list(frames))
     elif record.kind == THREAD:
         trace.define(4, record.id, (high, text_of(record.text)))
+    elif record.kind == CODE:
+        trace.define(5, record.id, [high, low, record.b & 0xFFFFFFFF, record.b >> 32])
+    elif record.kind == LINES:
+        trace.define(6, record.id, (high, record.text))
+    elif record.kind in (CODE_FRAME, NATIVE_FRAME):
+        trace.define(record.kind - 31, record.id, [record.a, record.b])
+    elif record.kind == MODULE_FILE:
+        trace.define(8, record.id, (record.text[:high], text_of(record.text[high:])))
+    elif record.kind == STREAM:
+        trace.define(10, record.id, [record.device, record.a])
 
 
 def record_fields(strings: dict[int, str], record: Record) -> dict:
@@ -901,7 +1013,7 @@ def record_fields(strings: dict[int, str], record: Record) -> dict:
     kind, a, b = record.kind, record.a, record.b
     place = {"device": record.device, "address": a}
     if kind == 1:
-        return {**place, "size": b, "stack": record.id}
+        return {**place, "size": b & (1 << 48) - 1, "stack": record.id, "stream": b >> 48}
     if kind == 2:
         return place
     if kind == 3:
@@ -914,6 +1026,10 @@ def record_fields(strings: dict[int, str], record: Record) -> dict:
         return {"step": a - (a >> 63 << 64)}
     if kind == 16:
         return {**named(strings, record.id), "info": text_of(record.text)}
+    if kind == 19:
+        return {"device": record.device, "bytes": a}
+    if kind == 20:
+        return {"device": record.device}
     return {"device": record.device, "requested": a, "capacity": b, "stack": record.id}
 
 
@@ -944,7 +1060,7 @@ def ring_events(trace: Trace, ring: Ring) -> list[dict]:
 # --- command line -------------------------------------------------------------------------------
 
 LINES = {
-    "alloc": "device={device} address={address:#x} size={size} stack={stack}",
+    "alloc": "device={device} address={address:#x} size={size} stack={stack} stream={stream}",
     "free": "device={device} address={address:#x}",
     "tag": "device={device} address={address:#x} category={category} name={name}",
     "push": "range={range_kind} name={name}",
@@ -953,6 +1069,8 @@ LINES = {
     "mark": "name={name} info={info}",
     "oom": "device={device} requested={requested} capacity={capacity} stack={stack}",
     "drop": "count={count}",
+    "reserved": "device={device} bytes={bytes}",
+    "device_end": "device={device}",
     "other": "type={type}",
 }
 
@@ -976,6 +1094,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="events before the checkpoint too")
     parser.add_argument("--json", action="store_true", help="a JSON object per event")
     parser.add_argument("--check", action="store_true", help="compare with a replay instead")
+    parser.add_argument("--definitions", action="store_true", help="frames and streams instead")
     options = parser.parse_args(arguments)
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
     try:
@@ -985,6 +1104,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     form = json.dumps if options.json else canonical
     lines = check(trace) if options.check else map(form, trace.events(everything=options.all))
+    if options.definitions:
+        lines = trace.definitions()
     for line in lines:
         print(line)
     for problem in trace.problems:

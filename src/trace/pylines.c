@@ -134,5 +134,5 @@ uint32_t tmk_pylines_at(struct tmk_pylines *p, uint64_t offset)
         return p->first_line;
     if (!p->has_line)
         return 0;
-    return p->line >= 1 && p->line <= INT32_MAX ? (uint32_t)p->line : p->first_line;
+    return p->line >= 0 && p->line <= INT32_MAX ? (uint32_t)p->line : p->first_line;
 }

@@ -32,6 +32,14 @@ def compare(trace, as_is=True, least=1):
     return len(ours)
 
 
+def compare_definitions(trace):
+    """Both readers' frames, lines and streams; how many lines they agree on."""
+    ours = lines_of([program("trace_dump"), "--as-is", "--definitions", trace])
+    theirs = lines_of([sys.executable, "-B", READER, trace, "--definitions"])
+    assert ours == theirs
+    return len(ours)
+
+
 def train(watch, *flags, **more):
     done = watch(program("tinytrain"), *flags, **more)
     assert done.returncode in (0, 1), done.stderr
@@ -61,6 +69,24 @@ def test_all_kinds(watch):
     watch.report("steady", 3, 8000, 1000)
     (trace,) = watch.traces()
     assert compare(trace) == 24_000
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_made_up(tmp_path, seed):
+    """Every kind of record, at random: streams, reserved bytes, ends of devices, Python lines."""
+    trace = tmp_path / "made.trace"
+    subprocess.run([program("make_trace_of_all"), trace, str(seed), "30000"], check=True)
+    text = b"\n".join(lines_of([program("trace_dump"), "--as-is", trace]))
+    for kind in (b" reserved ", b" device_end ", b" stream=1\n"):
+        assert kind in text
+    compare(trace, least=25_000)
+    check = subprocess.run([sys.executable, "-B", READER, trace, "--check"], capture_output=True)
+    assert (check.returncode, check.stdout) == (0, b"")
+    for line in check.stderr.splitlines():  # threads are given other names on the way
+        assert b"definition of type 4: " in line
+    assert compare_definitions(trace) > 400
+    done = subprocess.run([program("tidemark"), "check", trace], capture_output=True, text=True)
+    assert ": ok: " in done.stdout, done.stdout
 
 
 def test_killed(watch):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/tools/trace_dump.c - the events of a trace as lines, by our reader.
  *
- *     trace_dump [--as-is] TRACE
+ *     trace_dump [--as-is] [--definitions] TRACE
  *
  * The lines are those that tests/format_reader.py documents and prints: the two readers are
  * compared with diff. --as-is reads the file alone, without merging its ring. */
@@ -46,7 +46,7 @@ static void print_block_event(const struct tmk_reader *r, const struct tmk_event
 {
     printf(" device=%u address=0x%" PRIx64, ev->device, ev->address);
     if (ev->kind == TMK_KIND_ALLOC)
-        printf(" size=%" PRIu64 " stack=%u", ev->size_bytes, ev->stack);
+        printf(" size=%" PRIu64 " stack=%u stream=%u", ev->size_bytes, ev->stack, ev->stream);
     if (ev->kind != TMK_KIND_TAG)
         return;
     printf(" category=%u", ev->category);
@@ -83,6 +83,12 @@ static void print_fields(const struct tmk_reader *r, const struct tmk_event *ev)
     case TMK_KIND_DROP:
         printf(" count=%" PRIu64, ev->size_bytes);
         break;
+    case TMK_KIND_RESERVED:
+        printf(" device=%u bytes=%" PRIu64, ev->device, ev->size_bytes);
+        break;
+    case TMK_KIND_DEVICE_END:
+        printf(" device=%u", ev->device);
+        break;
     default:
         break;
     }
@@ -92,17 +98,73 @@ static void print_event(void *arg, const struct tmk_replay *rp, const struct tmk
                         struct tmk_block *b)
 {
     static const char *const names[] = {
-        [TMK_KIND_ALLOC] = "alloc", [TMK_KIND_FREE] = "free", [TMK_KIND_TAG] = "tag",
-        [TMK_KIND_PUSH] = "push",   [TMK_KIND_POP] = "pop",   [TMK_KIND_STEP] = "step",
-        [TMK_KIND_MARK] = "mark",   [TMK_KIND_OOM] = "oom",   [TMK_KIND_DROP] = "drop",
+        [TMK_KIND_ALLOC] = "alloc",
+        [TMK_KIND_FREE] = "free",
+        [TMK_KIND_TAG] = "tag",
+        [TMK_KIND_PUSH] = "push",
+        [TMK_KIND_POP] = "pop",
+        [TMK_KIND_STEP] = "step",
+        [TMK_KIND_MARK] = "mark",
+        [TMK_KIND_OOM] = "oom",
+        [TMK_KIND_DROP] = "drop",
+        [TMK_KIND_RESERVED] = "reserved",
+        [TMK_KIND_DEVICE_END] = "device_end",
     };
     (void)b;
     if (rp->implied)
         return;
-    const char *name = ev->kind <= TMK_KIND_DROP ? names[ev->kind] : NULL;
+    const char *name = ev->kind <= TMK_KIND_DEVICE_END ? names[ev->kind] : NULL;
     printf("%" PRIu64 " %s thread=%u", ev->time_ns, name ? name : "other", ev->thread);
     print_fields(arg, ev);
     putchar('\n');
+}
+
+static void print_quoted(const char *key, const char *text)
+{
+    printf(" %s=", key);
+    if (text)
+        print_text(text, strlen(text));
+    else
+        putchar('-');
+}
+
+static void print_frame(const struct tmk_reader *r, uint32_t id)
+{
+    struct tmk_frame f;
+    struct tmk_native native;
+    if (!tmk_reader_frame(r, id, &f) || f.address || tmk_reader_native(r, id, &native))
+        return;
+    printf("frame %u", id);
+    print_quoted("file", f.file);
+    print_quoted("function", f.function);
+    printf(" line=%u\n", f.line);
+}
+
+static void print_native(const struct tmk_reader *r, uint32_t id)
+{
+    struct tmk_frame f;
+    struct tmk_native native = {0};
+    if (!tmk_reader_native(r, id, &native) && (!tmk_reader_frame(r, id, &f) || !f.address))
+        return;
+    printf("native %u", id);
+    print_quoted("module", native.path);
+    printf(" build=");
+    for (uint32_t i = 0; i < native.build_id_bytes; i++)
+        printf("%02x", native.build_id[i]);
+    printf(" address=0x%" PRIx64 "\n", native.path ? native.address : f.address);
+}
+
+static int dump_definitions(const struct tmk_reader *r)
+{
+    struct tmk_stream stream;
+    for (uint32_t id = 1; id < tmk_reader_n_frames(r); id++)
+        print_frame(r, id);
+    for (uint32_t id = 1; id < tmk_reader_n_frames(r); id++)
+        print_native(r, id);
+    for (uint32_t id = 1; id < 1 << 16; id++)
+        if (tmk_reader_stream(r, id, &stream))
+            printf("stream %u device=%u handle=%" PRIu64 "\n", id, stream.device, stream.handle);
+    return 0;
 }
 
 static int dump(struct tmk_reader *r)
@@ -121,20 +183,24 @@ static int dump(struct tmk_reader *r)
 
 int main(int n_arguments, char **arguments)
 {
-    int as_is = n_arguments > 1 && strcmp(arguments[1], "--as-is") == 0;
-    if (n_arguments != 2 + as_is) {
-        fprintf(stderr, "usage: trace_dump [--as-is] TRACE\n");
+    int at = 1;
+    int as_is = at < n_arguments && strcmp(arguments[at], "--as-is") == 0;
+    at += as_is;
+    int definitions = at < n_arguments && strcmp(arguments[at], "--definitions") == 0;
+    at += definitions;
+    if (n_arguments != at + 1) {
+        fprintf(stderr, "usage: trace_dump [--as-is] [--definitions] TRACE\n");
         return 2;
     }
     struct tmk_reader *r = NULL;
     struct tmk_error err = {0};
-    const char *path = arguments[1 + as_is];
+    const char *path = arguments[at];
     int rc = as_is ? tmk_reader_open(path, &r, &err) : tmk_merge_open(path, &r, NULL, &err);
     if (rc < 0) {
         fprintf(stderr, "trace_dump: %s\n", err.text);
         return 3;
     }
-    int status = dump(r);
+    int status = definitions ? dump_definitions(r) : dump(r);
     tmk_reader_close(r);
     return status;
 }
