@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """torch_cost.py - what a block costs with a Python stack, by depth. Run it watched:
 
-    tidemark run -o c.tmk -- python3 bench/torch_cost.py build/hook_cost.so
+    tidemark run -o c.tmk -- python3 bench/torch_cost.py build/hooks/libc10.so
 
-Needs no torch: hook_cost.so calls the hooks as torch would, from Python functions nested so deep.
+Needs no torch: that library (hook_cost.c) reports blocks as torch's would, from Python functions
+nested so deep.
 Prints one JSON object: for each depth the mean ns of an allocation (and the median of batches) and
 of a free.
 """
@@ -20,7 +21,7 @@ def measure(library, depth, n_batches):
         return measure(library, depth - 1, n_batches)
     figures = [ctypes.c_double() for _ in range(3)]
     if library.hook_cost(n_batches, *map(ctypes.byref, figures)) != 0:
-        sys.exit("the hooks are not here: run this under `tidemark run`")
+        sys.exit("out of memory")
     return [round(figure.value, 1) for figure in figures]
 
 

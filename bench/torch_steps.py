@@ -122,7 +122,8 @@ def main():
     result = {"torch": torch.__version__, "slots": hook(1)}
     hook(0)
     result["tidemark"] = figures(in_turn(training, a.steps, lambda: hook(1), lambda: hook(0)))
-    result.update(peers(training, a.peer_steps))
+    if a.peer_steps:
+        result.update(peers(training, a.peer_steps))
     hook(1)
     process.tidemark_record_mark(b"one step", b"")
     training.step()

@@ -2,8 +2,9 @@
 /* record/pyframe.c - see pyframe.h.
  *
  * Code objects die and their addresses are used again, for another function in half of the cases.
- * So the identity of a code object covers, beside its address, its first line and the hashes that
- * CPython keeps in the strings of its name and file. */
+ * From 3.12 on each carries a number that no other has had. Before, the identity of a code object
+ * covers, beside its address, its first line and the hashes that CPython keeps in the strings of
+ * its name and file, which costs two cache lines more a frame. */
 #include "record/pyframe.h"
 
 #include <stdatomic.h>
@@ -11,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "record/pylayout.h"
+#include "record/pylayout_known.h"
 
 enum state { NOT_LOOKED, LOOKING, READY, REFUSED };
 
@@ -66,9 +67,24 @@ static inline bool is_function(const struct tmk_pylayout *l, const void *frame, 
     return code && (l->minor < 13 || pointer_at(code, l->object_type) == runtime.code_type);
 }
 
-void tmk_pyframe_walk(struct tmk_pystack *ret)
+static inline uint64_t identity_of(const struct tmk_pylayout *l, const void *code)
 {
-    const struct tmk_pylayout *l = &runtime.layout;
+    uint64_t address = (uintptr_t)code;
+    if (l->code_version) {
+        uint32_t version = tmk_load_u32((const uint8_t *)code + l->code_version);
+        if (__builtin_expect(version != 0, 1)) /* 0: four thousand million have been given out */
+            return address ^ (uint64_t)version << 32;
+    }
+    uint64_t first_line = tmk_load_u32((const uint8_t *)code + l->code_first_line);
+    uint64_t names = text_hash(l, code, l->code_name) + 3 * text_hash(l, code, l->code_file);
+    return (address ^ first_line << 48) + names;
+}
+
+/* The chain of frames is followed as fast as its pointers can be loaded: what is mixed into the
+ * hash of one frame does not wait for that of the frame before, but for one multiplication. */
+__attribute__((always_inline)) static inline void walk(const struct tmk_pylayout *l,
+                                                       struct tmk_pystack *ret)
+{
     uint32_t n = 0;
     uint64_t hash = 0;
     const void *frame = top_frame(l);
@@ -76,17 +92,37 @@ void tmk_pyframe_walk(struct tmk_pystack *ret)
         const void *code = code_of(l, frame);
         if (!is_function(l, frame, code))
             continue;
-        uint32_t first_line = tmk_load_u32((const uint8_t *)code + l->code_first_line);
-        uint64_t names = text_hash(l, code, l->code_name) + 3 * text_hash(l, code, l->code_file);
-        uint64_t identity = ((uintptr_t)code ^ (uint64_t)first_line << 48) + names;
+        uint64_t identity = identity_of(l, code);
         uint32_t offset = offset_of(l, frame, code);
-        hash = tmk_hash_fold(hash ^ offset, identity);
+        hash = hash * 0x9e3779b97f4a7c15u + tmk_hash_fold(identity, offset);
         ret->frames[n++] =
             (struct tmk_pyframe){.code = code, .identity = identity, .offset = offset};
     }
     ret->n_frames = n;
     ret->cut = frame != NULL;
-    ret->hash = hash;
+    ret->hash = tmk_hash_u64(hash);
+}
+
+void tmk_pyframe_walk(struct tmk_pystack *ret)
+{
+    switch (runtime.layout.minor) {
+    case 9:
+        walk(&tmk_pylayout_known[TMK_PYLAYOUT_3_9], ret);
+        break;
+    case 10:
+        walk(&tmk_pylayout_known[TMK_PYLAYOUT_3_10], ret);
+        break;
+    case 11:
+        walk(&tmk_pylayout_known[TMK_PYLAYOUT_3_11], ret);
+        break;
+    case 12:
+        walk(&tmk_pylayout_known[TMK_PYLAYOUT_3_12], ret);
+        break;
+    default: {
+        struct tmk_pylayout l = runtime.layout; /* a copy, which no store can change */
+        walk(&l, ret);
+    }
+    }
 }
 
 /* ---- code objects ---- */

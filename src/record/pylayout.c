@@ -7,99 +7,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "trace/layout.h"
+#include "record/pylayout_known.h"
 
 /* ---- what is known ---- */
-
-/* Measured with each version's own headers; the same on every 64-bit machine. */
-static const struct tmk_pylayout known[] = {
-    {.minor = 9,
-     .lines = TMK_PY_LINES_39,
-     .count_scale = 1,
-     .thread_interpreter = 16,
-     .thread_frame = 24,
-     .frame_back = 24,
-     .frame_code = 32,
-     .frame_instruction = 104,
-     .code_file = 104,
-     .code_name = 112,
-     .code_first_line = 40,
-     .code_lines = 120,
-     .text_length = 16,
-     .text_hash = 24,
-     .text_state = 32,
-     .text_ascii = 48,
-     .text_compact = 72,
-     .bytes_size = 16,
-     .bytes_start = 32,
-     .object_type = 8},
-    {.minor = 10,
-     .lines = TMK_PY_LINES_310,
-     .count_scale = 2,
-     .thread_interpreter = 16,
-     .thread_frame = 24,
-     .frame_back = 24,
-     .frame_code = 32,
-     .frame_instruction = 96,
-     .code_file = 104,
-     .code_name = 112,
-     .code_first_line = 40,
-     .code_lines = 120,
-     .text_length = 16,
-     .text_hash = 24,
-     .text_state = 32,
-     .text_ascii = 48,
-     .text_compact = 72,
-     .bytes_size = 16,
-     .bytes_start = 32,
-     .object_type = 8},
-    {.minor = 11,
-     .lines = TMK_PY_LINES_311,
-     .indirect = true,
-     .thread_interpreter = 16,
-     .thread_frame = 56,
-     .cframe_frame = 8,
-     .frame_back = 48,
-     .frame_code = 32,
-     .frame_instruction = 56,
-     .code_start = 184,
-     .code_file = 112,
-     .code_name = 128,
-     .code_first_line = 72,
-     .code_lines = 136,
-     .text_length = 16,
-     .text_hash = 24,
-     .text_state = 32,
-     .text_ascii = 48,
-     .text_compact = 72,
-     .bytes_size = 16,
-     .bytes_start = 32,
-     .object_type = 8},
-    {.minor = 12,
-     .lines = TMK_PY_LINES_311,
-     .indirect = true,
-     .has_owner = true,
-     .thread_interpreter = 16,
-     .thread_frame = 56,
-     .cframe_frame = 0,
-     .frame_back = 8,
-     .frame_code = 0,
-     .frame_instruction = 56,
-     .frame_owner = 70,
-     .code_start = 192,
-     .code_file = 112,
-     .code_name = 128,
-     .code_first_line = 68,
-     .code_lines = 136,
-     .text_length = 16,
-     .text_hash = 24,
-     .text_state = 32,
-     .text_ascii = 40,
-     .text_compact = 56,
-     .bytes_size = 16,
-     .bytes_start = 32,
-     .object_type = 8},
-};
 
 /* From 3.13 on CPython begins its runtime state with a table of u64 for debuggers: a cookie, the
  * version, whether it is free-threaded, then offsets in groups. Which entries we need, by version.
@@ -135,6 +45,7 @@ static struct tmk_pylayout layout_from(const uint64_t *t, const struct published
         .code_lines = (uint16_t)t[p->code_lines],
         .code_first_line = (uint16_t)t[p->code_first_line],
         .code_start = (uint16_t)t[p->code_start],
+        .code_version = (uint16_t)(p->minor == 13 ? t[p->code_first_line] + 24 : 0),
         .bytes_size = (uint16_t)t[p->bytes_size],
         .bytes_start = (uint16_t)t[p->bytes_start],
         .text_state = (uint16_t)t[p->text_state],
@@ -266,9 +177,9 @@ static unsigned minor_of(const char *version) /* "3.11.2 (main, ..." */
 
 static enum tmk_pylook try_known(struct tmk_pyruntime *rt, unsigned minor)
 {
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (known[i].minor == minor) {
-            rt->layout = known[i];
+    for (size_t i = 0; i < sizeof tmk_pylayout_known / sizeof tmk_pylayout_known[0]; i++) {
+        if (tmk_pylayout_known[i].minor == minor) {
+            rt->layout = tmk_pylayout_known[i];
             return prove(rt);
         }
     }
@@ -315,7 +226,7 @@ enum tmk_pylook tmk_pylayout_find(struct tmk_pyruntime *ret, const char **ret_re
     *ret_reason = NULL;
     if (strstr(version, "free-threading"))
         return refuse(ret_reason, "free-threaded builds of Python are not read");
-    if (minor < known[0].minor || !find_symbols(ret))
+    if (minor < tmk_pylayout_known[0].minor || !find_symbols(ret))
         return refuse(ret_reason, unknown);
     if (!ret->main_interpreter)
         return TMK_PYLOOK_LATER; /* not initialised yet */

@@ -24,6 +24,7 @@ struct tmk_pylayout {
     uint16_t thread_interpreter, thread_frame, cframe_frame;
     uint16_t frame_back, frame_code, frame_instruction, frame_owner;
     uint16_t code_start, code_file, code_name, code_first_line, code_lines;
+    uint16_t code_version; /* a number that no other code object has had; 0: there is none */
     uint16_t text_length, text_hash, text_state, text_ascii, text_compact;
     uint16_t bytes_size, bytes_start, object_type;
 };

@@ -124,6 +124,8 @@ static void say_refusal(struct tmk_lane *lane)
 
 uint32_t tmk_pystack_id(struct tmk_lane *lane)
 {
+    if (tmk_recorder.settings.no_stacks)
+        return 0;
     if (__builtin_expect(!tmk_pyframe_ready(), 0)) {
         say_refusal(lane);
         return stack_without_frames(lane);

@@ -98,6 +98,7 @@ __attribute__((constructor)) static void start(void)
         .max_size_bytes = tmk_settings_number(getenv("TIDEMARK_MAX_SIZE")),
         .cpu_tensors = tmk_settings_number(getenv("TIDEMARK_CPU_TENSORS")) != 0,
         .native = tmk_settings_number(getenv("TIDEMARK_NATIVE")) != 0,
+        .no_stacks = tmk_settings_number(getenv("TIDEMARK_NO_STACKS")) != 0,
     };
     if (!folder || folder[0] != '/' || strlen(folder) >= sizeof settings.run_folder)
         return;

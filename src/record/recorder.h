@@ -40,6 +40,7 @@ struct tmk_settings {
     uint64_t max_size_bytes; /* as asked for, 0: default */
     bool cpu_tensors;        /* record host tensors even when an accelerator is in use */
     bool native;             /* C and C++ frames too */
+    bool no_stacks;          /* torch's blocks without the lines that asked for them */
 };
 
 /* Digits at the start of a text; 0 for NULL. */

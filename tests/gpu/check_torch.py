@@ -17,9 +17,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "torch", "workloads")
 SCRIPTS = {
-    "encoder": ["encoder.py", "--steps", "20"],
+    "encoder": ["encoder.py", "--steps", "60"],
     "encoder_expandable": ["encoder.py", "--steps", "20"],
-    "lora": ["lora.py", "--steps", "8"],
+    "lora": ["lora.py", "--steps", "60"],
     "leak_graph": ["leak_graph.py", "--steps", "60"],
     "oom_growth": ["oom_growth.py"],
 }
