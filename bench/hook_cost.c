@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_cost.c - stands for libc10.so: reports blocks through an import slot, in a loop, and times it.
+/* hook_cost.c - stands for libc10.so: reports blocks through an import slot, in a loop, and times
+ * it.
  *
  * bench/torch_cost.py loads it, built under that name, and calls it from Python functions of known
- * depth. Under `tidemark run` the slot leads to the hook, which records and calls on to the function
- * here, as it does with torch's. Blocks are on CUDA device 0. */
+ * depth. Under `tidemark run` the slot leads to the hook, which records and calls on to the
+ * function here, as it does with torch's. Blocks are on CUDA device 0. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
@@ -36,24 +37,38 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Allocations, then frees, in batches with pauses for the packer: ns of each, mean over batches. */
+/* The same function, but not through the import slot: what the calls take without a hook. */
+void usage_direct(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
+                  uint16_t device) __attribute__((alias(USAGE), visibility("hidden")));
+
+typedef void usage_function(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
+                            uint16_t device);
+
+/* ns of BATCH calls, each about another block. */
+static __attribute__((noinline)) double batch(usage_function *function, int64_t size)
+{
+    double start = now_ns();
+    for (uint64_t i = 0; i < BATCH; i++)
+        function((void *)(uintptr_t)(0x7f0000000000 + i * 512), size, 0, 1 << 30, DEVICE);
+    return now_ns() - start;
+}
+
+/* Allocations, then frees, in batches with pauses for the packer: ns of each that the hook adds,
+ * mean over batches. */
 int hook_cost(int n_batches, double *alloc_ns, double *free_ns, double *alloc_median_ns)
 {
+    usage_function *volatile hooked = usage, *volatile direct = usage_direct;
     double *each = calloc((size_t)n_batches, sizeof *each);
     if (!each)
         return -1;
     double alloc_sum = 0, free_sum = 0;
     for (int b = 0; b < n_batches; b++) {
-        double start = now_ns();
-        for (uint64_t i = 0; i < BATCH; i++)
-            usage((void *)(uintptr_t)(0x7f0000000000 + i * 512), 512, 0, 1 << 30, DEVICE);
-        double middle = now_ns();
-        for (uint64_t i = 0; i < BATCH; i++)
-            usage((void *)(uintptr_t)(0x7f0000000000 + i * 512), -512, 0, 1 << 30, DEVICE);
-        double end = now_ns();
-        each[b] = (middle - start) / BATCH;
-        alloc_sum += middle - start;
-        free_sum += end - middle;
+        double without = batch(direct, 512);
+        double alloc = batch(hooked, 512) - without;
+        double freed = batch(hooked, -512) - without;
+        each[b] = alloc / BATCH;
+        alloc_sum += alloc;
+        free_sum += freed;
         nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
     }
     qsort(each, (size_t)n_batches, sizeof *each, by_value);

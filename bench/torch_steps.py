@@ -6,7 +6,8 @@
 
 One process trains the shape of tests/torch/workloads/encoder.py. Blocks of ten steps run with the
 hooks in torch's calls and without them, in turn, so that whatever drifts (clocks, temperature)
-drifts for both. Then the peers, likewise in turn with nothing: torch's memory history, torch.profiler
+drifts for both. Two steps that are not timed come before each block: switching empties the
+processor's caches. Then the peers, likewise in turn with nothing: torch's memory history, torch.profiler
 with memory. Prints one JSON object: for each the ratio of mean step times, the 95 % interval of a
 bootstrap over pairs of blocks, and the step time itself.
 """
@@ -54,7 +55,9 @@ class Training:
             torch.cuda.synchronize()
 
     def block(self):
-        """Seconds of ten steps."""
+        """Seconds of ten steps, after two to get warm."""
+        self.step()
+        self.step()
         self.sync()
         start = time.perf_counter()
         for _ in range(BLOCK):
@@ -69,12 +72,10 @@ def in_turn(training, n_steps, begin, end):
     for i in range(n_steps // (2 * BLOCK)):
         times = {}
         for on in ((True, False) if i % 2 else (False, True)):
-            if on:
-                begin()
+            (begin if on else end)()
             times[on] = training.block()
-            if on:
-                end()
         pairs.append((times[True], times[False]))
+    end()
     return pairs
 
 
@@ -99,12 +100,14 @@ def peers(training, n_steps):
     profiler = [None]
 
     def begin():
-        profiler[0] = torch.profiler.profile(profile_memory=True)
-        profiler[0].__enter__()
+        if profiler[0] is None:
+            profiler[0] = torch.profiler.profile(profile_memory=True)
+            profiler[0].__enter__()
 
     def end():
-        profiler[0].__exit__(None, None, None)
-        profiler[0] = None
+        if profiler[0] is not None:
+            profiler[0].__exit__(None, None, None)
+            profiler[0] = None
 
     pairs = in_turn(training, n_steps // 4, begin, end)
     result["torch.profiler with memory"] = figures(pairs)

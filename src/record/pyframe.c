@@ -80,49 +80,59 @@ static inline uint64_t identity_of(const struct tmk_pylayout *l, const void *cod
     return (address ^ first_line << 48) + names;
 }
 
-/* The chain of frames is followed as fast as its pointers can be loaded: what is mixed into the
- * hash of one frame does not wait for that of the frame before, but for one multiplication. */
-__attribute__((always_inline)) static inline void walk(const struct tmk_pylayout *l,
-                                                       struct tmk_pystack *ret)
+/* What both walks do: `frame` runs over the Python functions, with `code` of each. */
+#define EACH_FUNCTION(l, frame, code)                                                              \
+    for (; frame; frame = pointer_at(frame, (l)->frame_back))                                      \
+        if (code = code_of(l, frame), is_function(l, frame, code))
+
+/* The hash alone: mostly the stack is known, and nothing else is wanted. The chain of frames is
+ * followed as fast as its pointers can be loaded; between two frames there is one multiplication.
+ * Compiled for each known layout. */
+__attribute__((always_inline)) static inline uint64_t hash_frames(const struct tmk_pylayout *l)
 {
-    uint32_t n = 0;
     uint64_t hash = 0;
-    const void *frame = top_frame(l);
-    for (; frame && n < TMK_PYFRAME_MAX; frame = pointer_at(frame, l->frame_back)) {
-        const void *code = code_of(l, frame);
-        if (!is_function(l, frame, code))
-            continue;
-        uint64_t identity = identity_of(l, code);
-        uint32_t offset = offset_of(l, frame, code);
-        hash = hash * 0x9e3779b97f4a7c15u + tmk_hash_fold(identity, offset);
-        ret->frames[n++] =
-            (struct tmk_pyframe){.code = code, .identity = identity, .offset = offset};
+    uint32_t n_left = TMK_PYFRAME_MAX;
+    const void *frame = top_frame(l), *code;
+    EACH_FUNCTION(l, frame, code)
+    {
+        hash = (hash + identity_of(l, code)) * 0x9e3779b97f4a7c15u + offset_of(l, frame, code);
+        if (--n_left == 0)
+            break;
     }
-    ret->n_frames = n;
-    ret->cut = frame != NULL;
-    ret->hash = tmk_hash_u64(hash);
+    return hash ? tmk_hash_u64(hash) | 1 : 0;
+}
+
+uint64_t tmk_pyframe_hash(void)
+{
+    switch (runtime.layout.minor) {
+    case 9:
+        return hash_frames(&tmk_pylayout_known[TMK_PYLAYOUT_3_9]);
+    case 10:
+        return hash_frames(&tmk_pylayout_known[TMK_PYLAYOUT_3_10]);
+    case 11:
+        return hash_frames(&tmk_pylayout_known[TMK_PYLAYOUT_3_11]);
+    case 12:
+        return hash_frames(&tmk_pylayout_known[TMK_PYLAYOUT_3_12]);
+    default: {
+        struct tmk_pylayout l = runtime.layout; /* a copy, which no store can change */
+        return hash_frames(&l);
+    }
+    }
 }
 
 void tmk_pyframe_walk(struct tmk_pystack *ret)
 {
-    switch (runtime.layout.minor) {
-    case 9:
-        walk(&tmk_pylayout_known[TMK_PYLAYOUT_3_9], ret);
-        break;
-    case 10:
-        walk(&tmk_pylayout_known[TMK_PYLAYOUT_3_10], ret);
-        break;
-    case 11:
-        walk(&tmk_pylayout_known[TMK_PYLAYOUT_3_11], ret);
-        break;
-    case 12:
-        walk(&tmk_pylayout_known[TMK_PYLAYOUT_3_12], ret);
-        break;
-    default: {
-        struct tmk_pylayout l = runtime.layout; /* a copy, which no store can change */
-        walk(&l, ret);
+    const struct tmk_pylayout *l = &runtime.layout;
+    const void *frame = top_frame(l), *code;
+    ret->n_frames = 0;
+    EACH_FUNCTION(l, frame, code)
+    {
+        if (ret->n_frames == TMK_PYFRAME_MAX)
+            break;
+        ret->frames[ret->n_frames++] = (struct tmk_pyframe){
+            .code = code, .identity = identity_of(l, code), .offset = offset_of(l, frame, code)};
     }
-    }
+    ret->cut = frame != NULL;
 }
 
 /* ---- code objects ---- */

@@ -23,7 +23,6 @@ struct tmk_pyframe {
 struct tmk_pystack {
     uint32_t n_frames; /* innermost first */
     bool cut;          /* there were more */
-    uint64_t hash;     /* of all frames: equal hashes mean equal stacks */
     struct tmk_pyframe frames[TMK_PYFRAME_MAX];
 };
 
@@ -47,7 +46,11 @@ bool tmk_pyframe_ready(void);
 /* Why not, when there is an interpreter that cannot be read; NULL otherwise. */
 const char *tmk_pyframe_refusal(void);
 
-/* The stack of this thread; 0 frames when it has none. Only after ready() said yes. */
+/* A hash of this thread's stack: equal hashes mean equal stacks. 0 when it has none. Only after
+ * ready() said yes; so the next. */
+uint64_t tmk_pyframe_hash(void);
+
+/* The stack of this thread itself. */
 void tmk_pyframe_walk(struct tmk_pystack *ret);
 
 /* The code object of a frame just walked. */

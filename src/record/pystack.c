@@ -76,17 +76,19 @@ static uint32_t intern_frame(struct tmk_lane *lane, const struct tmk_pyframe *f)
     return id;
 }
 
-static uint32_t define_stack(struct tmk_lane *lane, const struct tmk_pystack *s)
+__attribute__((noinline)) static uint32_t define_stack(struct tmk_lane *lane, uint64_t hash)
 {
+    struct tmk_pystack s;
     uint32_t ids[TMK_PYFRAME_MAX + 1], n = 0;
-    for (uint32_t i = 0; i < s->n_frames; i++)
-        ids[n++] = intern_frame(lane, &s->frames[i]);
-    if (s->cut)
+    tmk_pyframe_walk(&s);
+    for (uint32_t i = 0; i < s.n_frames; i++)
+        ids[n++] = intern_frame(lane, &s.frames[i]);
+    if (s.cut)
         ids[n++] = tmk_intern_label_frame(lane, "[outer frames cut]");
     for (uint32_t i = 0; i < n; i++)
         if (ids[i] == 0)
             return 0; /* no room for it: the next time this stack comes it is tried again */
-    return tmk_intern_define_stack(lane, s->hash | 1, ids, n);
+    return tmk_intern_define_stack(lane, hash, ids, n);
 }
 
 /* ---- threads without frames ---- */
@@ -130,12 +132,11 @@ uint32_t tmk_pystack_id(struct tmk_lane *lane)
         say_refusal(lane);
         return stack_without_frames(lane);
     }
-    struct tmk_pystack s;
-    tmk_pyframe_walk(&s);
-    if (s.n_frames == 0)
+    uint64_t hash = tmk_pyframe_hash();
+    if (hash == 0)
         return stack_without_frames(lane);
-    uint32_t id = tmk_intern_known_stack(s.hash | 1);
-    return id ? id : define_stack(lane, &s);
+    uint32_t id = tmk_intern_known_stack(hash);
+    return id ? id : define_stack(lane, hash);
 }
 
 void tmk_pystack_note_backward(struct tmk_lane *lane)
