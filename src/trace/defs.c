@@ -14,7 +14,9 @@
 #include "trace/pylines.h"
 
 enum {
-    MAX_IDS = 1 << 24, /* of each table: more is damage */
+    MAX_IDS = 1 << 24, /* more is damage; bounded by the address space that a table may take */
+    MAX_CODES = 1 << 22,
+    MAX_MODULES = 1 << 20,
     MAX_STREAMS = 1 << 16,
     ARENA_BYTES = 1 << 18,
 };
@@ -102,8 +104,8 @@ int tmk_defs_init(struct tmk_defs *d)
         {&d->frames, MAX_IDS, sizeof(struct frame_def)},
         {&d->stacks, MAX_IDS, sizeof(struct tmk_stack)},
         {&d->threads, MAX_IDS, sizeof(struct tmk_thread_info)},
-        {&d->codes, MAX_IDS, sizeof(struct code_def)},
-        {&d->modules, MAX_IDS, sizeof(struct module_def)},
+        {&d->codes, MAX_CODES, sizeof(struct code_def)},
+        {&d->modules, MAX_MODULES, sizeof(struct module_def)},
         {&d->streams, MAX_STREAMS, sizeof(struct stream_def)},
     };
     int rc = 0;
