@@ -121,19 +121,21 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 {
     (void)b;
     struct tmk_timeline *t = arg;
-    if (ev->kind != TMK_KIND_ALLOC && ev->kind != TMK_KIND_FREE && ev->kind != TMK_KIND_STEP &&
-        ev->kind != TMK_KIND_RESERVED)
+    bool is_block = ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_FREE;
+    if (!is_block && ev->kind != TMK_KIND_STEP && ev->kind != TMK_KIND_RESERVED)
         return;
     if (ev->time_ns > t->end_ns)
         return;
     if (ev->time_ns >= t->next_ns || !t->has_begun)
         go_to(t, ev->time_ns);
-    if (ev->kind == TMK_KIND_STEP)
-        t->step = ev->step;
-    else
+    if (is_block) {
         take_over(t, &rp->state);
-    if (ev->kind == TMK_KIND_RESERVED)
+    } else if (ev->kind == TMK_KIND_STEP) {
+        t->step = ev->step;
+    } else {
+        take_over(t, &rp->state);
         take_over_reserved(t, &rp->state);
+    }
 }
 
 static void on_restored(void *arg, const struct tmk_replay *rp)

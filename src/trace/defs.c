@@ -14,7 +14,9 @@
 #include "trace/pylines.h"
 
 enum {
-    MAX_IDS = 1 << 24, /* of each table: more is damage */
+    MAX_IDS = 1 << 24, /* more is damage; bounded by the address space that a table may take */
+    MAX_CODES = 1 << 22,
+    MAX_MODULES = 1 << 20,
     MAX_STREAMS = 1 << 16,
     ARENA_BYTES = 1 << 18,
 };
@@ -102,8 +104,8 @@ int tmk_defs_init(struct tmk_defs *d)
         {&d->frames, MAX_IDS, sizeof(struct frame_def)},
         {&d->stacks, MAX_IDS, sizeof(struct tmk_stack)},
         {&d->threads, MAX_IDS, sizeof(struct tmk_thread_info)},
-        {&d->codes, MAX_IDS, sizeof(struct code_def)},
-        {&d->modules, MAX_IDS, sizeof(struct module_def)},
+        {&d->codes, MAX_CODES, sizeof(struct code_def)},
+        {&d->modules, MAX_MODULES, sizeof(struct module_def)},
         {&d->streams, MAX_STREAMS, sizeof(struct stream_def)},
     };
     int rc = 0;
@@ -272,13 +274,13 @@ static int define(struct tmk_defs *d, uint64_t type, struct tmk_view body)
     }
 }
 
-int tmk_defs_read(struct tmk_defs *d, struct tmk_view in)
+int tmk_defs_read(struct tmk_defs *d, struct tmk_view payload)
 {
-    while (tmk_view_left(&in) > 0) {
-        uint64_t type = tmk_view_varint(&in);
-        uint64_t length = tmk_view_varint(&in);
-        struct tmk_view body = tmk_view_take(&in, length);
-        if (in.bad)
+    while (tmk_view_left(&payload) > 0) {
+        uint64_t type = tmk_view_varint(&payload);
+        uint64_t length = tmk_view_varint(&payload);
+        struct tmk_view body = tmk_view_take(&payload, length);
+        if (payload.bad)
             return TMK_EDAMAGED;
         int rc = define(d, type, body);
         if (rc < 0)
@@ -294,8 +296,8 @@ struct wanted { /* the line of a frame */
     uint32_t code, frame;
 };
 
-struct table_maker { /* kept from code to code */
-    const struct part **parts;
+struct table_maker {    /* kept from code to code */
+    struct part *parts; /* copies */
     size_t part_room;
     uint8_t *bytes; /* TMK_LINES_MAX_BYTES */
 };
@@ -310,7 +312,7 @@ static int by_code_and_offset(const void *va, const void *vb)
 
 static int by_part_offset(const void *va, const void *vb)
 {
-    const struct part *a = *(const struct part *const *)va, *b = *(const struct part *const *)vb;
+    const struct part *a = va, *b = vb;
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
@@ -320,7 +322,7 @@ static int list_parts(struct table_maker *m, const struct code_def *code, size_t
     for (const struct part *part = code->parts; part; part = part->next)
         n++;
     if (n > m->part_room) {
-        const struct part **more = realloc(m->parts, n * sizeof *more);
+        struct part *more = realloc(m->parts, n * sizeof *more);
         if (!more)
             return TMK_ENOMEM;
         m->parts = more;
@@ -328,7 +330,7 @@ static int list_parts(struct table_maker *m, const struct code_def *code, size_t
     }
     *ret_n = 0;
     for (const struct part *part = code->parts; part; part = part->next)
-        m->parts[(*ret_n)++] = part;
+        m->parts[(*ret_n)++] = *part;
     if (n > 1)
         qsort(m->parts, n, sizeof *m->parts, by_part_offset);
     return 0;
@@ -343,7 +345,7 @@ static int make_table(struct table_maker *m, const struct code_def *code, size_t
     if (list_parts(m, code, &n_parts) < 0)
         return TMK_ENOMEM;
     for (size_t i = 0; i < n_parts; i++) {
-        const struct part *part = m->parts[i];
+        const struct part *part = &m->parts[i];
         if (part->offset > n || code->is_cut) {
             n = 0;
             break;

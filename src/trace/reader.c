@@ -305,7 +305,7 @@ static int read_permanent(struct tmk_reader *r)
         const struct tmk_chunk_header *h = &r->chunks[i].header;
         if (h->codec != 0 || (h->kind != TMK_CHUNK_DEFS && h->kind != TMK_CHUNK_STEPS))
             continue;
-        struct tmk_view payload;
+        struct tmk_view payload = {0};
         int rc = tmk_reader_payload(r, i, &payload, NULL);
         if (rc == 0)
             rc = h->kind == TMK_CHUNK_DEFS ? tmk_defs_read(&r->defs, payload)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import REPO, program
 
-PYTHONS = sorted(Path("/").glob("root/.pyenv/versions/*/bin/python3")) + [Path(sys.executable)]
+KNOWN = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 TABLES = REPO / "tests" / "fault" / "python_tables.py"
 
 
@@ -17,10 +17,14 @@ def version_of(python):
     return subprocess.run([python, "-c", shown], capture_output=True, text=True).stdout.strip()
 
 
-@pytest.mark.parametrize("python", PYTHONS, ids=str)
+def pythons():
+    """Those of this machine whose tables we know; Debian's, which runs this, is among them."""
+    found = [*sorted(Path.home().glob(".pyenv/versions/*/bin/python3")), Path(sys.executable)]
+    return [python for python in found if version_of(python) in KNOWN]
+
+
+@pytest.mark.parametrize("python", pythons(), ids=str)
 def test_lines(python):
-    if version_of(python) not in ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14"):
-        pytest.skip("a Python whose tables we do not know")
     made = subprocess.run([python, "-B", TABLES], capture_output=True, text=True, check=True)
     codes = [line.split(" | ") for line in made.stdout.splitlines()]
     tables = "".join(table + "\n" for table, _ in codes)

@@ -12,6 +12,9 @@ import pytest
 from conftest import REPO, program
 
 READER = REPO / "tests" / "format_reader.py"
+sys.path.insert(0, str(REPO / "tests"))
+from format_reader import read_trace  # noqa: E402
+from format_ring import read_ring, ring_events  # noqa: E402
 
 
 def lines_of(args):
@@ -94,6 +97,9 @@ def test_killed(watch):
     assert watch.report("exit_now", 1, 50_000, 1000, alone=True).returncode == 7
     (trace,) = watch.traces()
     before = compare(trace, least=0)
+    left = read_trace(trace)
+    found = ring_events(left, read_ring(left.info["ring"]))
+    assert before + len(found) == 50_000
     whole = lines_of([sys.executable, "-B", READER, trace])
     assert len(whole) in (before, 50_000)
     assert compare(trace, as_is=False) == 50_000  # merged by trace_dump; then it is one file

@@ -65,7 +65,8 @@ static uint64_t fingerprint_of(const struct tmk_event *ev)
     uint64_t h = tmk_hash_mix(ev->time_ns, (uint64_t)ev->kind << 32 | ev->thread);
     switch (ev->kind) {
     case TMK_KIND_ALLOC:
-        return tmk_hash_mix(tmk_hash_mix(h, ev->address), ev->size_bytes ^ ev->stack ^ (uint64_t)ev->stream << 40);
+        return tmk_hash_mix(tmk_hash_mix(h, ev->address),
+                            ev->size_bytes ^ ev->stack ^ (uint64_t)ev->stream << 40);
     case TMK_KIND_FREE:
         return tmk_hash_mix(h, ev->address ^ ev->device);
     case TMK_KIND_TAG:

@@ -147,6 +147,17 @@ static inline void maker_oom(struct maker *m, unsigned device, uint64_t requeste
                                     .id = stack});
 }
 
+static inline void maker_reserved(struct maker *m, unsigned device, uint64_t bytes)
+{
+    maker_add(
+        m, (struct tmk_input){.kind = TMK_KIND_RESERVED, .device = (uint16_t)device, .a = bytes});
+}
+
+static inline void maker_device_end(struct maker *m, unsigned device)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_DEVICE_END, .device = (uint16_t)device});
+}
+
 /* End the trace as a process does that exits, and open the run. */
 static inline struct tmk_run *maker_finish(struct maker *m)
 {

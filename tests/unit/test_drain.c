@@ -342,14 +342,65 @@ static void test_impossible_records(void **unused)
     flow_close();
 }
 
+/* One record of each of the kinds that torch and Python stacks need, through the ring. */
+static void test_further_kinds(void **unused)
+{
+    (void)unused;
+    flow_open(4, 0);
+    struct tmk_lane *lane = enter();
+    assert_non_null(lane);
+    assert_true(tmk_lane_put_text(lane, TMK_KIND_DEF_STRING, 1, 0, "a.py", 4));
+    assert_true(tmk_lane_put_text(lane, TMK_KIND_DEF_STRING, 2, 0, "f", 1));
+    tmk_lane_put(lane, TMK_KIND_DEF_CODE, 0, 7, 1ull << 32 | 2, 310ull << 32 | 40);
+    assert_true(tmk_lane_put_text(lane, TMK_KIND_DEF_LINES, 7, 2, "\2\3", 2));
+    assert_true(tmk_lane_put_text(lane, TMK_KIND_DEF_LINES, 7, 0, "\2\1", 2));
+    tmk_lane_put(lane, TMK_KIND_DEF_CODE_FRAME, 0, 1, 7, 2);
+    assert_true(tmk_lane_put_text(lane, TMK_KIND_DEF_MODULE, 3, 2, "\1\2/lib/x.so", 11));
+    assert_true(tmk_lane_put_text(lane, TMK_KIND_DEF_MODULE, 4, 12, "\1\2/lib/y.so", 11));
+    tmk_lane_put(lane, TMK_KIND_DEF_NATIVE_FRAME, 0, 2, 3, 0xabc);
+    tmk_lane_put(lane, TMK_KIND_DEF_STREAM, 0x100, 9, 0x7777, 0);
+    tmk_lane_put(lane, TMK_KIND_ALLOC, 0x100, 0, 64, 9ull << TMK_SIZE_BITS | 4096);
+    tmk_lane_put(lane, TMK_KIND_RESERVED, 0x100, 0, 1 << 21, 0);
+    assert_int_equal(tmk_drain_run(flow.drain), 0);
+    const struct tmk_state *s = tmk_packer_state(flow.packer);
+    const struct tmk_block *b = tmk_state_find(tmk_packer_state(flow.packer), 0x100, 64);
+    assert_int_equal(b->size_bytes, 4096);
+    assert_int_equal(b->stream, 9);
+    assert_int_equal(s->devices[0].reserved_bytes, 1 << 21);
+    tmk_lane_put(lane, TMK_KIND_DEVICE_END, 0x100, 0, 0, 0);
+    tmk_lane_put(lane, TMK_KIND_FREE, 0x100, 0, 64, 0); /* too late: nothing is there */
+    tmk_lane_leave(lane);
+    assert_int_equal(tmk_drain_run(flow.drain), 0);
+    assert_int_equal(s->n_live, 0);
+    assert_int_equal(s->devices[0].allocated_bytes, 0);
+    assert_int_equal(s->devices[0].reserved_bytes, 1 << 21);
+    assert_int_equal(s->n_unknown_free, 1);
+    struct tmk_reader *r = NULL;
+    struct tmk_frame f;
+    struct tmk_native native;
+    struct tmk_stream stream;
+    assert_int_equal(tmk_reader_open(flow.path, &r, NULL), 0);
+    assert_true(tmk_reader_frame(r, 1, &f));
+    assert_string_equal(f.file, "a.py");
+    assert_string_equal(f.function, "f");
+    assert_int_equal(f.line, 44);
+    assert_true(tmk_reader_native(r, 2, &native));
+    assert_string_equal(native.path, "/lib/x.so");
+    assert_memory_equal(native.build_id, "\1\2", 2);
+    assert_int_equal(native.address, 0xabc);
+    assert_true(tmk_reader_stream(r, 9, &stream));
+    assert_int_equal(stream.device, 0x100);
+    assert_int_equal(stream.handle, 0x7777);
+    tmk_reader_close(r);
+    flow_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_ring),
-        cmocka_unit_test(test_not_yet_due),
-        cmocka_unit_test(test_impossible_records),
-        cmocka_unit_test(test_sixteen_writers),
-        cmocka_unit_test(test_generations_of_threads),
+        cmocka_unit_test(test_full_ring),          cmocka_unit_test(test_not_yet_due),
+        cmocka_unit_test(test_impossible_records), cmocka_unit_test(test_further_kinds),
+        cmocka_unit_test(test_sixteen_writers),    cmocka_unit_test(test_generations_of_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

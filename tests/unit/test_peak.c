@@ -55,6 +55,52 @@ static uint64_t sum_of_blocks(const struct tmk_peak *k)
 
 static const struct tmk_moment the_peak = {.kind = TMK_MOMENT_PEAK, .any_device = true};
 
+/* What was reserved at the moment, also when it is said right after the block; and blocks that went
+ * with their device were alive before. */
+static void test_reserved(void **state)
+{
+    (void)state;
+    struct maker m;
+    uint64_t reserved = 1;
+    maker_open(&m, 0);
+    maker_alloc(&m, CUDA1, 0x10, 5, 0);
+    m.ns = 1;
+    maker_reserved(&m, CUDA0, 1000);
+    maker_alloc(&m, CUDA0, 0x10, 600, 0);
+    maker_alloc(&m, CUDA0, 0x20, 700, 0);
+    maker_reserved(&m, CUDA0, 2000);
+    m.ns = 2;
+    maker_free(&m, CUDA0, 0x20);
+    maker_reserved(&m, CUDA0, 1500);
+    m.ns = 3;
+    maker_device_end(&m, CUDA0);
+    maker_alloc(&m, CUDA0, 0x10, 9, 0);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_peak *k = ask(run, the_peak);
+    assert_int_equal(tmk_peak_bytes(k), 1300);
+    assert_int_equal(tmk_peak_n_blocks(k), 2);
+    assert_int_equal(sum_of_blocks(k), 1300);
+    assert_true(tmk_peak_reserved(k, &reserved));
+    assert_int_equal(reserved, 2000);
+    tmk_peak_close(k);
+    k = ask(run, (struct tmk_moment){.kind = TMK_MOMENT_TIME, .time_ns = 2, .device = CUDA0});
+    assert_int_equal(tmk_peak_bytes(k), 600);
+    assert_int_equal(sum_of_blocks(k), 600);
+    assert_true(tmk_peak_reserved(k, &reserved));
+    assert_int_equal(reserved, 1500);
+    tmk_peak_close(k);
+    k = ask(run, (struct tmk_moment){.kind = TMK_MOMENT_TIME, .time_ns = 3, .any_device = true});
+    assert_int_equal(tmk_peak_bytes(k), 14);
+    assert_int_equal(sum_of_blocks(k), 14);
+    tmk_peak_close(k);
+    k = ask(run, (struct tmk_moment){.kind = TMK_MOMENT_PEAK, .device = CUDA1});
+    assert_int_equal(tmk_peak_bytes(k), 5);
+    assert_false(tmk_peak_reserved(k, &reserved)); /* not known there */
+    tmk_peak_close(k);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
 /* ---- a trace by hand ---- */
 
 enum { S_FILE = 1, S_F, S_G, S_FORWARD, S_ENCODER, S_W, S_H, S_ENCODER_AGAIN };
@@ -490,15 +536,11 @@ static void test_ooms(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_peak_at_begin_of_step),
-        cmocka_unit_test(test_lost_free),
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_random_times),
-        cmocka_unit_test(test_given_up),
-        cmocka_unit_test(test_ooms),
+        cmocka_unit_test(test_reserved),  cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_moments),   cmocka_unit_test(test_peak_at_begin_of_step),
+        cmocka_unit_test(test_lost_free), cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_random),    cmocka_unit_test(test_random_times),
+        cmocka_unit_test(test_given_up),  cmocka_unit_test(test_ooms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -314,6 +314,131 @@ static void aggregates(void **state)
     close_fixture(&f);
 }
 
+/* ---- as torch on an accelerator is recorded ---- */
+
+static void put_text(struct maker *m, enum tmk_kind kind, uint32_t id, uint64_t a, const char *text,
+                     uint32_t n)
+{
+    maker_add(m, (struct tmk_input){.kind = (uint8_t)kind,
+                                    .id = id,
+                                    .a = a,
+                                    .text = (const uint8_t *)text,
+                                    .text_bytes = n});
+}
+
+/* Stack 3: a Python line under a native frame; 4: a thread without lines. */
+static void define_further(struct maker *m)
+{
+    static const uint8_t lines[] = "\2\1\2\x80\2\4";
+    maker_string(m, N_STRINGS, "[thread pt_autograd_0]");
+    maker_string(m, N_STRINGS + 1, "");
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_DEF_CODE,
+                                    .id = 1,
+                                    .a = (uint64_t)S_FILE << 32 | S_INNER,
+                                    .b = 310ull << 32 | 7});
+    put_text(m, TMK_KIND_DEF_LINES, 1, 0, (const char *)lines, sizeof lines - 1);
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_DEF_CODE_FRAME, .id = 3, .a = 1, .b = 4});
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_DEF_CODE_FRAME, .id = 4, .a = 1, .b = 2});
+    put_text(m, TMK_KIND_DEF_MODULE, 1, 0, "/lib/libc10.so", 14);
+    maker_add(m,
+              (struct tmk_input){.kind = TMK_KIND_DEF_NATIVE_FRAME, .id = 5, .a = 1, .b = 0x1f0});
+    maker_frame(m, 6, N_STRINGS + 1, N_STRINGS, 0);
+    maker_stack(m, 3, (uint32_t[]){5, 3, 4}, 3);
+    maker_stack(m, 4, (uint32_t[]){6}, 1);
+    maker_add(
+        m, (struct tmk_input){.kind = TMK_KIND_DEF_STREAM, .id = 9, .device = CUDA0, .a = 0x55aa});
+}
+
+static void alloc_on(struct maker *m, unsigned device, uint64_t address, uint64_t size,
+                     uint32_t stack, uint16_t stream)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_ALLOC,
+                                    .device = (uint16_t)device,
+                                    .a = address,
+                                    .b = size,
+                                    .id = stack,
+                                    .stream = stream});
+}
+
+static void make_accelerator(struct maker *m)
+{
+    define_strings(m);
+    define_further(m);
+    at(m, 10);
+    alloc_on(m, TIDEMARK_HOST, 0x10, 5 * MIB, 4, 0);
+    at(m, 20);
+    maker_device_end(m, TIDEMARK_HOST);
+    at(m, 100);
+    maker_step(m, 1);
+    maker_push(m, TIDEMARK_STAGE, S_FORWARD);
+    maker_push(m, TIDEMARK_MODULE, S_MODEL); /* nothing reserved yet */
+    alloc_on(m, CUDA0, 0x1000, MIB, 3, 9);
+    maker_reserved(m, CUDA0, 20 * MIB);
+    maker_reserved(m, CUDA1, 2 * MIB);
+    maker_mark(m, S_MARK, "between");
+    maker_pop(m, TIDEMARK_MODULE);
+    at(m, 200);
+    maker_step(m, 2);
+    maker_flush(m);
+    maker_push(m, TIDEMARK_MODULE, S_FC1);
+    alloc_on(m, CUDA0, 0x2000, MIB, 3, 0);
+    alloc_on(m, CUDA0, 0x3000, MIB, 0, 77); /* a stream that is not defined */
+    maker_reserved(m, CUDA0, 8 * MIB);
+    maker_pop(m, TIDEMARK_MODULE);
+    at(m, 300);
+    maker_step(m, 3);
+    at(m, 400);
+    maker_mark(m, S_MARK, "end");
+}
+
+static void accelerator_by_hand(void **state)
+{
+    (void)state;
+    struct maker m;
+    struct fixture f = {0};
+    make_folder(f.folder);
+    open_trace(&m, f.folder, "gpu", hand_info, 0);
+    make_accelerator(&m);
+    close_trace(&f, &m);
+    open_fixture(&f);
+    expect(f.sql, "SELECT id, device, size, free_ns, stream FROM allocations",
+           "1|cpu|5242880|20|-\n2|cuda:0|1048576|-|21930\n3|cuda:0|1048576|-|0\n"
+           "4|cuda:0|1048576|-|-\n");
+    expect(f.sql,
+           "SELECT stack_id, depth, file, function, line, address FROM frames"
+           " WHERE stack_id > 2",
+           "3|0|/lib/libc10.so|-|-|496\n3|1|train.c|step|12|-\n3|2|train.c|step|-|-\n"
+           "4|0|-|[thread pt_autograd_0]|-|-\n");
+    expect(f.sql, "SELECT text FROM stacks WHERE id > 2",
+           "/lib/libc10.so+0x1f0 < train.c:12 step < train.c:? step\n[thread pt_autograd_0]\n");
+    expect(f.sql,
+           "SELECT step, module, stage, allocated, max_allocated, cached, max_cached"
+           " FROM python.torch_trace",
+           "1|model|pre forward|0|0|-|-\n1|model|post forward|1|1|20|20\n"
+           "2|model.fc1|pre forward|1|1|20|20\n2|model.fc1|post forward|3|3|8|20\n");
+    expect(f.sql, "SELECT cached FROM python.torch_trace WHERE step = 2", "20\n8\n");
+    expect(f.sql, "SELECT stage, max(cached) FROM python.torch_trace GROUP BY stage",
+           "post forward|20\npre forward|20\n");
+    expect(f.sql, "SELECT step, device, peak_reserved, end_reserved, freed_bytes, frees FROM steps",
+           "-|cpu|-|-|5242880|0\n1|cpu|-|-|0|0\n"
+           "1|cuda:0|20971520|20971520|0|0\n1|cuda:1|2097152|2097152|0|0\n2|cpu|-|-|0|0\n"
+           "2|cuda:0|20971520|8388608|0|0\n2|cuda:1|2097152|2097152|0|0\n3|cpu|-|-|0|0\n"
+           "3|cuda:0|8388608|8388608|0|0\n3|cuda:1|2097152|2097152|0|0\n");
+    expect(f.sql, "SELECT device, allocated, max_allocated, reserved, max_reserved FROM devices",
+           "cpu|0|5242880|-|-\ncuda:0|3145728|3145728|8388608|20971520\n"
+           "cuda:1|0|0|2097152|2097152\n");
+    expect(f.sql, "SELECT device, part, max_reserved, end_allocated FROM timeline(2)",
+           "cpu|0|-|0\ncpu|1|-|0\ncuda:0|0|20971520|1048576\ncuda:0|1|20971520|3145728\n"
+           "cuda:1|0|2097152|0\ncuda:1|1|2097152|0\n");
+    expect(f.sql,
+           "SELECT time_ns, kind, device, size FROM events"
+           " WHERE kind IN ('reserved', 'device_end') AND device <> 'cuda:1'",
+           "20|device_end|cpu|-\n100|reserved|cuda:0|20971520\n200|reserved|cuda:0|8388608\n");
+    expect(f.sql, "SELECT count(*) FROM live_at(15)", "1\n");
+    expect(f.sql, "SELECT count(*) FROM live_at(20)", "0\n");
+    close_fixture(&f);
+}
+
 /* ---- documentation ---- */
 
 static void documentation(void **state)
@@ -350,7 +475,8 @@ int main(void)
         cmocka_unit_test(torch_trace_by_hand), cmocka_unit_test(blocks_by_hand),
         cmocka_unit_test(history_by_hand),     cmocka_unit_test(names_by_hand),
         cmocka_unit_test(moments_by_hand),     cmocka_unit_test(no_blocks),
-        cmocka_unit_test(aggregates),          cmocka_unit_test(documentation),
+        cmocka_unit_test(accelerator_by_hand), cmocka_unit_test(aggregates),
+        cmocka_unit_test(documentation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

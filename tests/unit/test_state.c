@@ -446,6 +446,59 @@ static void test_growth(void **unused)
     tmk_state_fini(&s);
 }
 
+static struct tmk_step_row last_row[8];
+static uint32_t n_last_rows;
+
+static void keep_last_row(void *arg, const struct tmk_step_row *row)
+{
+    (void)arg;
+    last_row[n_last_rows++] = *row;
+}
+
+/* What is reserved, step by step, and what the end of a device takes with it. */
+static void test_reserved_and_device_end(void **unused)
+{
+    (void)unused;
+    struct tmk_state s;
+    assert_int_equal(tmk_state_init(&s, &limits), 0);
+    s.on_step_row = keep_last_row;
+    n_last_rows = 0;
+    tmk_state_device_end(&s, 1, 5); /* of a device that never was: only an event */
+    assert_int_equal(s.n_devices, 0);
+    tmk_state_alloc(&s, tmk_state_entry(&s, 1, 64), 2, 1, 1,
+                    &(struct tmk_shape){.size_bytes = 100, .stack = 3, .stream = 4});
+    assert_int_equal(tmk_state_find(&s, 1, 64)->stream, 4);
+    tmk_state_step(&s, 3, 0);
+    assert_false(last_row[0].has_reserved);
+    tmk_state_reserved(&s, 4, 1, 1000);
+    tmk_state_reserved(&s, 5, 1, 0);
+    tmk_state_reserved(&s, 5, 2, 7); /* makes the device known */
+    tmk_state_step(&s, 6, 1);
+    assert_int_equal(n_last_rows, 3);
+    assert_true(last_row[1].has_reserved);
+    assert_int_equal(last_row[1].peak_reserved_bytes, 1000);
+    assert_int_equal(last_row[1].end_reserved_bytes, 0);
+    assert_int_equal(last_row[2].device, 2);
+    assert_int_equal(last_row[2].peak_reserved_bytes, 7);
+    tmk_state_alloc(&s, tmk_state_entry(&s, 2, 64), 7, 2, 1, &(struct tmk_shape){.size_bytes = 11});
+    tmk_state_alloc(&s, NULL, 7, 1, 1, &(struct tmk_shape){.size_bytes = 50}); /* not followed */
+    tmk_state_device_end(&s, 8, 1);
+    assert_int_equal(s.n_live, 1);
+    assert_int_equal(s.n_frees, 0);
+    assert_int_equal(s.devices[0].allocated_bytes, 0);
+    assert_int_equal(s.devices[0].max_bytes, 150);
+    assert_int_equal(s.devices[1].allocated_bytes, 11);
+    tmk_state_step(&s, 9, 2);
+    assert_int_equal(last_row[3].free_bytes, 150);
+    assert_int_equal(last_row[3].n_frees, 0);
+    assert_int_equal(last_row[3].peak_bytes, 150);
+    assert_int_equal(last_row[3].peak_reserved_bytes, 0); /* known to be none */
+    assert_true(last_row[3].has_reserved);
+    assert_int_equal(s.devices[0].max_reserved_bytes, 1000);
+    assert_true(tmk_state_is_valid(&s));
+    tmk_state_fini(&s);
+}
+
 static void test_fini_takes_anything(void **unused)
 {
     (void)unused;
@@ -463,7 +516,7 @@ int main(void)
         cmocka_unit_test(test_against_model),       cmocka_unit_test(test_mismatched_pops),
         cmocka_unit_test(test_ranges_are_recycled), cmocka_unit_test(test_block_limit),
         cmocka_unit_test(test_other_limits),        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_fini_takes_anything),
+        cmocka_unit_test(test_fini_takes_anything), cmocka_unit_test(test_reserved_and_device_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

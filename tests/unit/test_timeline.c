@@ -43,6 +43,36 @@ static void make_by_hand(struct maker *m)
     maker_free(m, CUDA0, 0x20);
 }
 
+/* Reserved bytes: not known before they are first said, then held. */
+static void test_reserved(void **state)
+{
+    (void)state;
+    static const uint64_t most[] = {0, 900, 900, 300, 300};
+    struct maker m;
+    maker_open(&m, 0);
+    m.ns = 10;
+    maker_alloc(&m, CUDA0, 0x10, 100, 0);
+    m.ns = 30;
+    maker_reserved(&m, CUDA0, 200);
+    maker_reserved(&m, CUDA0, 900);
+    m.ns = 45;
+    maker_reserved(&m, CUDA0, 300);
+    m.ns = 100;
+    maker_device_end(&m, CUDA0);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_timeline *t = ask(run, 0, 100, 5);
+    const struct tmk_timeline_part *parts = tmk_timeline_parts(t, 0);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(parts[i].has_reserved, i > 0);
+        assert_int_equal(parts[i].max_reserved_bytes, most[i]);
+    }
+    assert_int_equal(parts[4].max_bytes, 100);
+    assert_int_equal(parts[4].last_bytes, 0); /* the device ended */
+    tmk_timeline_close(t);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
 static void test_parts(void **state)
 {
     (void)state;
@@ -194,10 +224,8 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_span),
-        cmocka_unit_test(test_no_span),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_reserved), cmocka_unit_test(test_parts),  cmocka_unit_test(test_span),
+        cmocka_unit_test(test_no_span),  cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
