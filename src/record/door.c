@@ -94,20 +94,11 @@ static int choose_folder(struct tmk_text *path)
     return -1;
 }
 
-static void make_address(struct sockaddr_un *address, int folder, const char *name)
-{
-    struct tmk_text text;
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    tmk_text_init(&text, address->sun_path, sizeof address->sun_path);
-    tmk_text_add(&text, "/proc/self/fd/%d/%s", folder, name);
-}
-
 /* Left by a process of the same number that was killed, or by this one before an exec. */
-static bool is_abandoned(const struct sockaddr_un *address)
+static bool is_abandoned(int folder, const char *name)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) < 0 &&
-                   errno == ECONNREFUSED;
+    int fd = tmk_wire_connect(folder, name);
+    bool refused = fd < 0 && errno == ECONNREFUSED;
     if (fd >= 0)
         close(fd);
     return refused;
@@ -116,13 +107,13 @@ static bool is_abandoned(const struct sockaddr_un *address)
 static int bind_in(int fd, int folder, const char *name)
 {
     struct sockaddr_un address;
-    make_address(&address, folder, name);
+    tmk_wire_address(&address, folder, name);
     const struct sockaddr *to = (const struct sockaddr *)&address;
     if (fchmod(fd, 0600) < 0)
         return -1;
     if (bind(fd, to, sizeof address) == 0)
         return 0;
-    if (errno != EADDRINUSE || !is_abandoned(&address) || unlinkat(folder, name, 0) < 0)
+    if (errno != EADDRINUSE || !is_abandoned(folder, name) || unlinkat(folder, name, 0) < 0)
         return -1;
     return bind(fd, to, sizeof address);
 }
@@ -258,13 +249,11 @@ static int next_client(int fd, ino_t inode)
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     if (poll(&wait, 1, -1) < 0 && errno != EINTR)
         return -1;
-    if (!is_socket(fd, inode))
+    if ((wait.revents & POLLHUP) || !is_socket(fd, inode)) /* shut down, or the program's now */
         return -1;
     int client = tmk_fd_raise(accept4(fd, NULL, NULL, SOCK_CLOEXEC));
     if (client >= 0)
         return client;
-    if (errno == EINVAL || errno == EBADF) /* shut down */
-        return -1;
     if (errno != EAGAIN && errno != EINTR) /* no descriptor to be had: not in a loop */
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     return -2;
