@@ -35,7 +35,7 @@
 #define TMK_VERSION "unknown"
 #endif
 
-enum { STACK_BYTES = 512 * 1024, BACKLOG = 16, PATIENCE_S = 5 };
+enum { STACK_BYTES = 512 * 1024, BACKLOG = 16, SAY_S = 2, HEAR_S = 5 };
 
 struct door {
     pid_t owner; /* whose it is: a forked child's copy is not */
@@ -231,10 +231,10 @@ static bool is_allowed(int client)
 
 static void serve(int client)
 {
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    const struct timeval to_say = {.tv_sec = SAY_S}, to_hear = {.tv_sec = HEAR_S};
     struct tmk_wire_request request = {0};
-    setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &to_say, sizeof to_say);
+    setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &to_hear, sizeof to_hear);
     if (!is_allowed(client))
         answer(client, TMK_WIRE_FAIL, "only the user of the process, or root, may ask it anything");
     else if (tmk_wire_read(client, &request, sizeof request) == 0 &&

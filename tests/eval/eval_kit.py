@@ -44,6 +44,22 @@ def pythons():
     return sorted({DEBIAN, sys.executable, *found})
 
 
+# What a script needs to report blocks: alloc(address, bytes), on cuda:0.
+BLOCKS = """\
+class Site(ctypes.Structure):
+    _fields_ = [("file", ctypes.c_char_p), ("function", ctypes.c_char_p),
+                ("line", ctypes.c_uint32), ("reserved", ctypes.c_uint32)]
+site = Site(b"train.py", b"step", 7, 0)
+recorder.tidemark_record_alloc.argtypes = [ctypes.c_uint, ctypes.c_void_p, ctypes.c_uint64,
+                                           ctypes.c_void_p]
+recorder.tidemark_record_free.argtypes = [ctypes.c_uint, ctypes.c_void_p]
+def alloc(address, size):
+    recorder.tidemark_record_alloc(256, address, size, ctypes.byref(site))
+def free(address):
+    recorder.tidemark_record_free(256, address)
+"""
+
+
 def environment(**more):
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith("TIDEMARK_") and name not in ("LD_PRELOAD", "XDG_RUNTIME_DIR")}
@@ -72,8 +88,8 @@ class Workshop:
 
     def start(self, command, **more):
         """Start a command whose first line of output is `ready PID`; (PID, the command)."""
-        env = environment(TIDEMARK_RING_DIR=self.rings, XDG_RUNTIME_DIR=self.runtime,
-                          **more.pop("env", {}))
+        env = environment(**{"TIDEMARK_RING_DIR": self.rings, "XDG_RUNTIME_DIR": self.runtime,
+                             **more.pop("env", {})})
         child = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True,
                                  cwd=self.folder, start_new_session=True, **more)
         self.started.append(child)
