@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
+
+enum { CONNECT_S = 10 };
 
 void tmk_wire_address(struct sockaddr_un *ret, int folder, const char *name)
 {
@@ -24,7 +27,9 @@ int tmk_wire_connect(int folder, const char *name)
 {
     struct sockaddr_un address;
     tmk_wire_address(&address, folder, name);
+    const struct timeval patience = {.tv_sec = CONNECT_S}; /* when too many wait there already */
     int fd = tmk_fd_raise(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
         return fd;
     int reason = errno;

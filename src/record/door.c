@@ -35,7 +35,7 @@
 #define TMK_VERSION "unknown"
 #endif
 
-enum { STACK_BYTES = 512 * 1024, BACKLOG = 16, SAY_S = 2, HEAR_S = 5 };
+enum { STACK_BYTES = 512 * 1024, BACKLOG = 16, NAME_TRIES = 10, SAY_S = 2, HEAR_S = 5 };
 
 struct door {
     pid_t owner; /* whose it is: a forked child's copy is not */
@@ -145,22 +145,35 @@ static void forget_parent(void)
     door = (struct door){.owner = getpid(), .fd = -1};
 }
 
+/* tidemark.PID.sock or, where another living process has that (containers that share a folder),
+ * tidemark.PID.1.sock and so on. */
+static void make_name(char *name, size_t size, unsigned try)
+{
+    struct tmk_text text;
+    tmk_text_init(&text, name, size);
+    tmk_text_add(&text, "tidemark.%d.", (int)getpid());
+    if (try > 0)
+        tmk_text_add(&text, "%u.", try);
+    tmk_text_string(&text, "sock");
+}
+
 int tmk_door_open(struct tmk_text *ret_path)
 {
-    char name[48];
-    struct tmk_text text, path;
+    char name[64];
+    struct tmk_text path;
     forget_parent();
-    tmk_text_init(&text, name, sizeof name);
-    tmk_text_add(&text, "tidemark.%d.sock", (int)getpid());
     tmk_text_init(&path, door.path, sizeof door.path);
     int folder = choose_folder(&path);
     if (folder < 0)
         return TMK_EIO;
-    tmk_text_add(&path, "/%s", name);
-    door.fd = make_socket(folder, name);
+    for (unsigned try = 0; try < NAME_TRIES && door.fd < 0; try++) {
+        make_name(name, sizeof name, try);
+        door.fd = make_socket(folder, name);
+    }
     close(folder);
     if (door.fd < 0)
         return TMK_EIO;
+    tmk_text_add(&path, "/%s", name);
     tmk_text_string(ret_path, door.path);
     return 0;
 }

@@ -219,19 +219,19 @@ static void remove_socket(const char *path, uint64_t pid)
     struct tmk_text text;
     const char *slash = strrchr(path, '/');
     tmk_text_init(&text, name, sizeof name);
-    tmk_text_add(&text, "tidemark.%llu.sock", (unsigned long long)pid);
-    if (!slash || slash == path || strcmp(slash + 1, name) != 0)
+    tmk_text_add(&text, "tidemark.%llu.", (unsigned long long)pid);
+    if (!slash || slash == path || strncmp(slash + 1, name, text.length) != 0)
         return;
     tmk_text_init(&text, folder_path, sizeof folder_path);
     tmk_text_bytes(&text, path, (size_t)(slash - path));
     int folder = open(folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return;
-    int fd = tmk_wire_connect(folder, name);
+    int fd = tmk_wire_connect(folder, slash + 1);
     if (fd >= 0)
         close(fd);
     else if (errno == ECONNREFUSED)
-        unlinkat(folder, name, 0);
+        unlinkat(folder, slash + 1, 0);
     close(folder);
 }
 

@@ -91,11 +91,33 @@ def test_job_output_is_its_own(shop):
 def test_kept_stream_goes_on(shop):
     """Somebody kept our stream: after the eval it hands on to the old one."""
     pid, job = shop.start([*shop.command(), DEBIAN, shop.script("idle()\n")])
-    value_of(pid, "import contextlib, io\nkept = sys.stdout\nsys.stdout = io.StringIO()")
+    value_of(pid, "import io\nkept = sys.stdout\nsys.stdout = io.StringIO()")
     value_of(pid, "sys.stdout = kept")
     value_of(pid, "threading.Thread(target=lambda: print('to the job', flush=True)).start()")
     assert job.stdout.readline() == "to the job\n"
     assert value_of(pid, "print('to me')") == "to me\n"
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_streams_are_put_back_while_others_print(shop, python):
+    """Threads that are inside print() when an eval ends: CPython's print() would not survive the
+    end of the stream that it writes to."""
+    pid, job = shop.start([*shop.command(), python, shop.script("""
+def talk():
+    until('go')
+    for i in range(300):
+        print('x', flush=True)
+threads = [threading.Thread(target=talk) for n in range(4)]
+for thread in threads: thread.start()
+ready()
+for thread in threads: thread.join()
+""")], bufsize=1 << 20)
+    (shop.folder / "go").touch()
+    while evaluate(pid, "print('mine')", "--timeout", "20").stdout == "mine\n":
+        pass
+    text = job.stdout.read()
+    assert job.wait() == 0
+    assert (text.count("x"), text.count("\n")) == (4 * 300, 4 * 300)
 
 
 def test_output_is_bounded(shop):

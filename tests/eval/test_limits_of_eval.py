@@ -258,6 +258,38 @@ def test_ends_cleanly(shop):
     assert os.listdir(shop.runtime) == [] and os.listdir(shop.rings) == []
 
 
+def test_ends_during_an_eval(shop):
+    """The script's end does not wait for an eval; who asked is told."""
+    pid, job = shop.start([*shop.command(), DEBIAN, shop.script("ready()\nuntil('end')\n")])
+    with subprocess.Popen([TIDEMARK, "eval", str(pid), "print(1)\nwhile True: time.sleep(0.01)",
+                           "--timeout", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, env=environment()) as asker:
+        assert asker.stdout.readline() == "1\n"
+        (shop.folder / "end").touch()
+        assert job.wait(timeout=10) == 0
+        assert asker.wait(timeout=10) == 1
+        assert asker.stderr.read() == f"tidemark: process {pid} ended before it had answered\n"
+
+
+def test_name_is_taken(shop):
+    """Another process listens under our name: ours gets another; one that is gone makes way."""
+    script = shop.script("ready()\nuntil('go')\n"
+                         "recorder.tidemark_record_mark(b'again', None)\nidle()\n")
+    text = open(script, encoding="utf-8").read().replace(
+        "recorder.tidemark_record_mark(b\"start\", None)", "")
+    open(script, "w", encoding="utf-8").write(text)
+    pid, _ = shop.start([*shop.command(), DEBIAN, script])
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(socket_of(shop, pid))
+        other.listen()
+        (shop.folder / "go").touch()
+        deadline = time.monotonic() + 10
+        while evaluate(pid, "1").returncode != 0:
+            assert time.monotonic() < deadline
+        assert sorted(os.listdir(shop.runtime)) == [f"tidemark.{pid}.1.sock", f"tidemark.{pid}.sock"]
+    os.kill(pid, 9)
+
+
 def test_killed_process_leaves_no_socket(shop):
     pid, job = shop.start([*shop.command(), DEBIAN, shop.script("idle()\n")])
     os.kill(pid, 9)
