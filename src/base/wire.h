@@ -56,6 +56,13 @@ struct tmk_wire_frame {
 _Static_assert(sizeof(struct tmk_wire_request) == 24 && sizeof(struct tmk_wire_frame) == 8,
                "the layout may not change");
 
+/* The address of socket `name` in the folder that is open as `folder`: paths may be longer than an
+ * address has room for, and the folder that was looked at is the one that is used. */
+struct sockaddr_un;
+void tmk_wire_address(struct sockaddr_un *ret, int folder, const char *name);
+/* A connection to it, or -1 and errno; ECONNREFUSED: who made it is gone. */
+int tmk_wire_connect(int folder, const char *name);
+
 /* All of `n` bytes, or TMK_EIO: the other end is gone, or did not take or give them before the
  * socket's own time limit. Never raises SIGPIPE. */
 int tmk_wire_write(int fd, const void *bytes, size_t n);

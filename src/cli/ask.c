@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "cli/say.h"
@@ -57,23 +56,20 @@ static int socket_path(const struct tmk_watched *w, char *path, size_t size, str
     return rc;
 }
 
-/* Through a descriptor of its folder. `path` is taken apart. */
-static int connect_to(int fd, char *path)
+/* Through a descriptor of its folder. -1 and errno when that cannot be. */
+static int connect_to(const char *path)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char *slash = strrchr(path, '/');
-    *slash = '\0';
-    int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    *slash = '/';
+    char folder_path[4096];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder_path, sizeof folder_path, "%.*s", (int)(slash - path), path);
+    int folder = open(folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return -1;
-    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%.64s", folder,
-             slash + 1);
-    int rc = connect(fd, (struct sockaddr *)&address, sizeof address);
+    int fd = tmk_wire_connect(folder, slash + 1);
     int reason = errno;
     close(folder);
     errno = reason;
-    return rc;
+    return fd;
 }
 
 static int check_peer(int fd, const struct tmk_watched *w, struct tmk_error *err)
@@ -93,16 +89,13 @@ static int open_connection(const struct tmk_watched *w, uint32_t timeout_ms, str
     int rc = socket_path(w, path, sizeof path, err);
     if (rc < 0)
         return rc;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = connect_to(path);
     if (fd < 0)
-        return tmk_fail_os(err, TMK_EPROCESS, errno, "cannot make a socket");
+        return tmk_fail_os(err, TMK_EPROCESS, errno, "cannot reach process %u at %s", w->pid, path);
     struct timeval patience = {.tv_sec = PATIENCE_S + timeout_ms / 1000};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (connect_to(fd, path) < 0)
-        rc = tmk_fail_os(err, TMK_EPROCESS, errno, "cannot reach process %u at %s", w->pid, path);
-    else
-        rc = check_peer(fd, w, err);
+    rc = check_peer(fd, w, err);
     if (rc == 0)
         return fd;
     close(fd);

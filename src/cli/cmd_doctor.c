@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/leftovers.h"
 #include "cli/locate.h"
 #include "cli/sheet.h"
 #include "cli/summary.h"
@@ -113,6 +114,20 @@ static void check_ring(struct result *r)
         "writing may stall the program",
         tmk_size_text(wanted, need));
     fix(r, "make /dev/shm larger (containers: --shm-size=1g) or set XDG_RUNTIME_DIR to a tmpfs");
+}
+
+static void check_leftovers(struct result *r)
+{
+    struct tmk_leftovers left;
+    char size[TMK_AMOUNT_BYTES];
+    tmk_leftovers_find(&left);
+    if (left.n_rings == 0) {
+        say(r, GOOD, "nothing left behind in memory");
+        return;
+    }
+    say(r, FAIR, "%u ring%s (%s) of killed processes whose traces are gone", left.n_rings,
+        left.n_rings == 1 ? "" : "s", tmk_size_text(left.bytes, size));
+    fix(r, left.command);
 }
 
 static void check_disk(struct result *r)
@@ -218,9 +233,9 @@ static const struct {
     const char *name;
     void (*check)(struct result *r);
 } checks[] = {
-    {"library", check_library},     {"clock", check_clock},     {"ring in memory", check_ring},
-    {"disk", check_disk},           {"file size", check_limit}, {"SQLite", check_sqlite},
-    {"recording", check_recording},
+    {"library", check_library},     {"clock", check_clock},         {"ring in memory", check_ring},
+    {"leftovers", check_leftovers}, {"disk", check_disk},           {"file size", check_limit},
+    {"SQLite", check_sqlite},       {"recording", check_recording},
 };
 
 /* ---- printing ---- */

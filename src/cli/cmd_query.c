@@ -238,13 +238,15 @@ static const char *const examples[] = {
     "how many blocks were alive after one second",
     "tidemark query a.tmk \"SELECT * FROM steps\" --format csv >steps.csv",
     "the history of steps for a spreadsheet",
+    "tidemark query 4242 \"SELECT sum(size) FROM allocations WHERE free_ns IS NULL\"",
+    "what process 4242 has allocated at this moment",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_query = {
     .name = "query",
     .summary = "Ask a run in SQL",
-    .usage = "RUN SQL [--format table|json|csv]",
+    .usage = "RUN|PID SQL [--format table|json|csv]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

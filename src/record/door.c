@@ -35,7 +35,7 @@
 #define TMK_VERSION "unknown"
 #endif
 
-enum { STACK_BYTES = 512 * 1024, BACKLOG = 16, PATIENCE_S = 5 };
+enum { STACK_BYTES = 512 * 1024, BACKLOG = 16, NAME_TRIES = 10, SAY_S = 2, HEAR_S = 5 };
 
 struct door {
     pid_t owner; /* whose it is: a forked child's copy is not */
@@ -94,20 +94,11 @@ static int choose_folder(struct tmk_text *path)
     return -1;
 }
 
-static void make_address(struct sockaddr_un *address, int folder, const char *name)
-{
-    struct tmk_text text;
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    tmk_text_init(&text, address->sun_path, sizeof address->sun_path);
-    tmk_text_add(&text, "/proc/self/fd/%d/%s", folder, name);
-}
-
 /* Left by a process of the same number that was killed, or by this one before an exec. */
-static bool is_abandoned(const struct sockaddr_un *address)
+static bool is_abandoned(int folder, const char *name)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) < 0 &&
-                   errno == ECONNREFUSED;
+    int fd = tmk_wire_connect(folder, name);
+    bool refused = fd < 0 && errno == ECONNREFUSED;
     if (fd >= 0)
         close(fd);
     return refused;
@@ -116,13 +107,13 @@ static bool is_abandoned(const struct sockaddr_un *address)
 static int bind_in(int fd, int folder, const char *name)
 {
     struct sockaddr_un address;
-    make_address(&address, folder, name);
+    tmk_wire_address(&address, folder, name);
     const struct sockaddr *to = (const struct sockaddr *)&address;
     if (fchmod(fd, 0600) < 0)
         return -1;
     if (bind(fd, to, sizeof address) == 0)
         return 0;
-    if (errno != EADDRINUSE || !is_abandoned(&address) || unlinkat(folder, name, 0) < 0)
+    if (errno != EADDRINUSE || !is_abandoned(folder, name) || unlinkat(folder, name, 0) < 0)
         return -1;
     return bind(fd, to, sizeof address);
 }
@@ -154,22 +145,35 @@ static void forget_parent(void)
     door = (struct door){.owner = getpid(), .fd = -1};
 }
 
+/* tidemark.PID.sock or, where another living process has that (containers that share a folder),
+ * tidemark.PID.1.sock and so on. */
+static void make_name(char *name, size_t size, unsigned try)
+{
+    struct tmk_text text;
+    tmk_text_init(&text, name, size);
+    tmk_text_add(&text, "tidemark.%d.", (int)getpid());
+    if (try > 0)
+        tmk_text_add(&text, "%u.", try);
+    tmk_text_string(&text, "sock");
+}
+
 int tmk_door_open(struct tmk_text *ret_path)
 {
-    char name[48];
-    struct tmk_text text, path;
+    char name[64];
+    struct tmk_text path;
     forget_parent();
-    tmk_text_init(&text, name, sizeof name);
-    tmk_text_add(&text, "tidemark.%d.sock", (int)getpid());
     tmk_text_init(&path, door.path, sizeof door.path);
     int folder = choose_folder(&path);
     if (folder < 0)
         return TMK_EIO;
-    tmk_text_add(&path, "/%s", name);
-    door.fd = make_socket(folder, name);
+    for (unsigned try = 0; try < NAME_TRIES && door.fd < 0; try++) {
+        make_name(name, sizeof name, try);
+        door.fd = make_socket(folder, name);
+    }
     close(folder);
     if (door.fd < 0)
         return TMK_EIO;
+    tmk_text_add(&path, "/%s", name);
     tmk_text_string(ret_path, door.path);
     return 0;
 }
@@ -240,10 +244,10 @@ static bool is_allowed(int client)
 
 static void serve(int client)
 {
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    const struct timeval to_say = {.tv_sec = SAY_S}, to_hear = {.tv_sec = HEAR_S};
     struct tmk_wire_request request = {0};
-    setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &to_say, sizeof to_say);
+    setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &to_hear, sizeof to_hear);
     if (!is_allowed(client))
         answer(client, TMK_WIRE_FAIL, "only the user of the process, or root, may ask it anything");
     else if (tmk_wire_read(client, &request, sizeof request) == 0 &&
@@ -258,13 +262,11 @@ static int next_client(int fd, ino_t inode)
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     if (poll(&wait, 1, -1) < 0 && errno != EINTR)
         return -1;
-    if (!is_socket(fd, inode))
+    if ((wait.revents & POLLHUP) || !is_socket(fd, inode)) /* shut down, or the program's now */
         return -1;
     int client = tmk_fd_raise(accept4(fd, NULL, NULL, SOCK_CLOEXEC));
     if (client >= 0)
         return client;
-    if (errno == EINVAL || errno == EBADF) /* shut down */
-        return -1;
     if (errno != EAGAIN && errno != EINTR) /* no descriptor to be had: not in a loop */
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     return -2;

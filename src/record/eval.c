@@ -50,9 +50,9 @@ struct job {
     long serial;
     size_t n_code;
     uint64_t began_ns;
-    tmk_object timeout_class; /* the module's, which lives as long as the interpreter */
-    pthread_mutex_t lock;     /* of what follows */
-    int client;               /* -1: nobody listens any more */
+    struct tmk_object *timeout_class; /* the module's, which lives as long as the interpreter */
+    pthread_mutex_t lock;             /* of what follows */
+    int client;                       /* -1: nobody listens any more */
     uint64_t n_sent;
 };
 
@@ -91,14 +91,14 @@ static void send_bounded(enum tmk_wire_kind kind, const char *bytes, size_t n)
 }
 
 /* emit(kind, bytes), for the Python side. Sends without the lock: others run meanwhile. */
-static tmk_object emit(tmk_object self, tmk_object arguments)
+static struct tmk_object *emit(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = job.py;
     char *bytes = NULL;
     long n = 0;
     (void)self;
-    tmk_object kind = py->PyTuple_GetItem(arguments, 0);
-    tmk_object data = kind ? py->PyTuple_GetItem(arguments, 1) : NULL;
+    struct tmk_object *kind = py->PyTuple_GetItem(arguments, 0);
+    struct tmk_object *data = kind ? py->PyTuple_GetItem(arguments, 1) : NULL;
     if (!data || py->PyBytes_AsStringAndSize(data, &bytes, &n) < 0)
         return NULL;
     enum tmk_wire_kind which = (enum tmk_wire_kind)py->PyLong_AsLong(kind);
@@ -120,31 +120,32 @@ static void tell(enum tmk_wire_kind kind, const char *text)
 /* ---- with the interpreter's lock ---- */
 
 /* The functions of eval_source.c, in a module that lives as long as the interpreter. */
-static tmk_object load_source(const struct tmk_python *py)
+static struct tmk_object *load_source(const struct tmk_python *py)
 {
-    tmk_object module = py->PyImport_AddModule("_tidemark_eval");
-    tmk_object names = module ? py->PyModule_GetDict(module) : NULL;
+    struct tmk_object *module = py->PyImport_AddModule("_tidemark_eval");
+    struct tmk_object *names = module ? py->PyModule_GetDict(module) : NULL;
     if (!names || py->PyDict_GetItemString(names, "run"))
         return names;
     py->PyDict_SetItemString(names, "__builtins__", py->PyEval_GetBuiltins());
-    tmk_object compiled =
+    struct tmk_object *compiled =
         py->Py_CompileString(tmk_eval_source, "<tidemark>", TMK_PYTHON_FILE_INPUT);
-    tmk_object done = compiled ? py->PyEval_EvalCode(compiled, names, names) : NULL;
+    struct tmk_object *done = compiled ? py->PyEval_EvalCode(compiled, names, names) : NULL;
     py->Py_DecRef(compiled);
     py->Py_DecRef(done);
     return done ? names : NULL;
 }
 
 /* Call one of them with up to three arguments, which are taken. */
-static tmk_object call(const struct tmk_python *py, tmk_object names, const char *function,
-                       tmk_object a, tmk_object b, tmk_object c)
+static struct tmk_object *call(const struct tmk_python *py, struct tmk_object *names,
+                               const char *function, struct tmk_object *a, struct tmk_object *b,
+                               struct tmk_object *c)
 {
-    const tmk_object arguments[] = {a, b, c};
+    struct tmk_object *const arguments[] = {a, b, c};
     long n = c ? 3 : b ? 2 : 1;
-    tmk_object tuple = py->PyTuple_New(n);
+    struct tmk_object *tuple = py->PyTuple_New(n);
     for (long i = 0; i < n && tuple; i++)
         py->PyTuple_SetItem(tuple, i, arguments[i]);
-    tmk_object result =
+    struct tmk_object *result =
         tuple ? py->PyObject_CallObject(py->PyDict_GetItemString(names, function), tuple) : NULL;
     py->Py_DecRef(tuple);
     return result;
@@ -159,15 +160,16 @@ static void finish_running(const struct tmk_python *py)
 }
 
 /* Run the code between begin() and end(): what run() returned, -1 when it did not. */
-static long run_between(const struct tmk_python *py, tmk_object names, tmk_object function)
+static long run_between(const struct tmk_python *py, struct tmk_object *names,
+                        struct tmk_object *function)
 {
     long status = -1;
     py->Py_IncRef(function);
-    tmk_object streams = call(py, names, "begin", function, NULL, NULL);
-    tmk_object text = py->PyUnicode_DecodeUTF8(code, (long)job.n_code, "strict");
+    struct tmk_object *streams = call(py, names, "begin", function, NULL, NULL);
+    struct tmk_object *text = py->PyUnicode_DecodeUTF8(code, (long)job.n_code, "strict");
     if (streams && text) {
         py->Py_IncRef(function);
-        tmk_object result =
+        struct tmk_object *result =
             call(py, names, "run", function, text, py->PyLong_FromLong(++job.serial));
         if (result)
             status = py->PyLong_AsLong(result);
@@ -186,8 +188,8 @@ static long run_code(const struct tmk_python *py)
 {
     static struct tmk_python_method method = {"emit", emit, TMK_PYTHON_VARARGS, NULL};
     long status = -1;
-    tmk_object names = load_source(py);
-    tmk_object function = names ? py->PyCFunction_NewEx(&method, NULL, NULL) : NULL;
+    struct tmk_object *names = load_source(py);
+    struct tmk_object *function = names ? py->PyCFunction_NewEx(&method, NULL, NULL) : NULL;
     if (function) {
         job.timeout_class = py->PyDict_GetItemString(names, "EvalTimeout");
         status = run_between(py, names, function);

@@ -3,7 +3,11 @@
  *
  * begin() puts streams in the place of sys.stdout and sys.stderr that send what this thread writes
  * to emit(), and hand on what others write; end() puts the old ones back. If somebody has kept ours
- * meanwhile, they go on handing on. run() is between the two. Kinds are those of base/wire.h. */
+ * meanwhile, they go on handing on. run() is between the two. Kinds are those of base/wire.h.
+ *
+ * Streams are used again and not given up: up to 3.13, print() does not hold on to the sys.stdout
+ * that it writes to, and would write to a freed one in any thread of the job that is inside it when
+ * end() comes. */
 #include "record/eval.h"
 
 /* clang-format off */
@@ -11,16 +15,16 @@ const char tmk_eval_source[] =
 "import _thread, ast, linecache, sys, traceback\n"
 "\n"
 "STDOUT, STDERR, VALUE, ERROR = 1, 2, 3, 4\n"
-"KEPT_SOURCES = 16\n"
+"KEPT_SOURCES, KEPT_STREAMS = 16, 64\n"
 "\n"
 "class EvalTimeout(BaseException):\n"
 "    'The code ran longer than tidemark eval --timeout.'\n"
 "    __module__ = 'tidemark'\n"
 "\n"
 "class Stream:\n"
-"    def __init__(self, real, kind, emit):\n"
-"        self.real, self.kind, self.emit = real, kind, emit\n"
-"        self.thread = _thread.get_ident()\n"
+"    def __init__(self, real, kind):\n"
+"        self.real, self.kind = real, kind\n"
+"        self.emit = self.thread = self.before = None\n"
 "    def is_mine(self):\n"
 "        return self.thread == _thread.get_ident()\n"
 "    def write(self, text):\n"
@@ -44,17 +48,30 @@ const char tmk_eval_source[] =
 "def send(emit, kind, text):\n"
 "    emit(kind, text.encode('utf-8', 'backslashreplace'))\n"
 "\n"
+"streams = {}\n"
+"\n"
+"def stream_for(kind, before, emit):\n"
+"    real = before.real if isinstance(before, Stream) else before\n"
+"    stream = streams.pop((kind, id(real)), None) or Stream(real, kind)\n"
+"    streams[kind, id(real)] = stream\n"
+"    if len(streams) > KEPT_STREAMS:\n"
+"        del streams[next(iter(streams))]\n"
+"    stream.before, stream.emit, stream.thread = before, emit, _thread.get_ident()\n"
+"    return stream\n"
+"\n"
 "def begin(emit):\n"
-"    streams = Stream(sys.stdout, STDOUT, emit), Stream(sys.stderr, STDERR, emit)\n"
-"    sys.stdout, sys.stderr = streams\n"
-"    return streams\n"
+"    out, err = stream_for(STDOUT, sys.stdout, emit), stream_for(STDERR, sys.stderr, emit)\n"
+"    sys.stdout, sys.stderr = out, err\n"
+"    return out, err\n"
 "\n"
 "def end(out, err):\n"
 "    out.thread = err.thread = None\n"
 "    if sys.stdout is out:\n"
-"        sys.stdout = out.real\n"
+"        sys.stdout = out.before\n"
 "    if sys.stderr is err:\n"
-"        sys.stderr = err.real\n"
+"        sys.stderr = err.before\n"
+"    for stream in (out, err):\n"
+"        stream.before = stream.emit = None\n"
 "\n"
 "def prepare(text, name):\n"
 "    tree = ast.parse(text, name)\n"

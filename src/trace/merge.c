@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/crc32.h"
+#include "base/text.h"
+#include "base/wire.h"
 #include "trace/drain.h"
 #include "trace/replay.h"
 #include "trace/snapshot.h"
@@ -209,6 +211,30 @@ static int settle_locked(const char *path, const char *ring_path, int ring_fd,
     return rc < 0 ? rc : 1;
 }
 
+/* The control socket of a process that was killed. A trace may name anything: only a socket of that
+ * process's name at which nobody listens is removed. */
+static void remove_socket(const char *path, uint64_t pid)
+{
+    char folder_path[512], name[48];
+    struct tmk_text text;
+    const char *slash = strrchr(path, '/');
+    tmk_text_init(&text, name, sizeof name);
+    tmk_text_add(&text, "tidemark.%llu.", (unsigned long long)pid);
+    if (!slash || slash == path || strncmp(slash + 1, name, text.length) != 0)
+        return;
+    tmk_text_init(&text, folder_path, sizeof folder_path);
+    tmk_text_bytes(&text, path, (size_t)(slash - path));
+    int folder = open(folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return;
+    int fd = tmk_wire_connect(folder, slash + 1);
+    if (fd >= 0)
+        close(fd);
+    else if (errno == ECONNREFUSED)
+        unlinkat(folder, slash + 1, 0);
+    close(folder);
+}
+
 int tmk_merge_settle(const char *path, struct tmk_error *err)
 {
     struct tmk_reader *r = NULL;
@@ -220,6 +246,12 @@ int tmk_merge_settle(const char *path, struct tmk_error *err)
     bool has_ring = named && strlen(named) < sizeof ring_path;
     if (has_ring)
         strcpy(ring_path, named);
+    char control[512] = "";
+    uint64_t pid = 0;
+    const char *socket_named = tmk_reader_info(r, "control");
+    if (socket_named && strlen(socket_named) < sizeof control &&
+        tmk_reader_info_u64(r, "pid", &pid))
+        strcpy(control, socket_named);
     tmk_reader_close(r);
     if (!has_ring || access(ring_path, F_OK) < 0)
         return 0;
@@ -230,6 +262,8 @@ int tmk_merge_settle(const char *path, struct tmk_error *err)
         return tmk_fail(err, fd, "cannot open the ring %s", ring_path);
     rc = settle_locked(path, ring_path, fd, err);
     close(fd);
+    if (rc > 0)
+        remove_socket(control, pid);
     return rc;
 }
 
