@@ -1,52 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd_run.c - run a program watched, then say in ten lines what happened. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/locate.h"
+#include "cli/recording.h"
 #include "cli/run_folder.h"
 #include "cli/summary.h"
-#include "cli/xalloc.h"
-#include "kit/amount.h"
-#include "trace/layout.h"
-
-static bool parse_size(const char *text, uint64_t *ret_bytes)
-{
-    uint64_t bytes;
-    char least[TMK_AMOUNT_BYTES];
-    if (!text)
-        return true;
-    if (tmk_size_parse(text, &bytes) < 0) {
-        tmk_say("--max-size: '%s' is not a size, such as 512MiB or 2GiB", text);
-        return false;
-    }
-    if (bytes < TMK_MAX_SIZE_LEAST) {
-        tmk_say("--max-size: %s is too little, a trace needs %s", text,
-                tmk_size_text(TMK_MAX_SIZE_LEAST, least));
-        return false;
-    }
-    *ret_bytes = bytes;
-    return true;
-}
-
-static char *library_or_complain(void)
-{
-    char *library = tmk_locate_library();
-    const char *named = getenv("TIDEMARK_LIB");
-    if (library && !library[strcspn(library, " :")])
-        return library;
-    if (library)
-        tmk_say("the loader cannot take '%s', for the space or colon in it; put a copy elsewhere "
-                "and set TIDEMARK_LIB to that",
-                library);
-    else if (named && *named)
-        tmk_say("TIDEMARK_LIB says %s, but there is no such library", named);
-    else
-        tmk_say("libtidemark.so is not beside the program nor in ../lib; set TIDEMARK_LIB to it");
-    free(library);
-    return NULL;
-}
 
 static int run_in(const char *name, struct tmk_watch *w, bool quiet)
 {
@@ -68,15 +28,12 @@ static int run_in(const char *name, struct tmk_watch *w, bool quiet)
 static int run(const struct tmk_args *args)
 {
     struct tmk_watch w = {.argv = args->operands};
-    if (!parse_size(tmk_args_get(args, "max-size"), &w.max_size_bytes))
+    if (!tmk_recording_max_size(args, &w.max_size_bytes))
         return TMK_EXIT_USAGE;
-    char *library = library_or_complain();
+    char *library = tmk_recording_library(true);
     if (!library)
         return TMK_EXIT_FINDING;
-    const char *named = tmk_args_get(args, "output");
-    char *name = named ? tmk_xstrdup(named) : tmk_run_folder_name(args->operands[0]);
-    for (size_t n = strlen(name); n > 1 && name[n - 1] == '/'; n--)
-        name[n - 1] = '\0';
+    char *name = tmk_recording_name(args, args->operands[0]);
     char *folder = tmk_absolute_path(name);
     w.library = library;
     w.folder = folder;

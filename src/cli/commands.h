@@ -6,6 +6,7 @@
 #include "cli/command.h"
 
 extern const struct tmk_command tmk_cmd_run;
+extern const struct tmk_command tmk_cmd_attach;
 extern const struct tmk_command tmk_cmd_report;
 extern const struct tmk_command tmk_cmd_peak;
 extern const struct tmk_command tmk_cmd_query;
