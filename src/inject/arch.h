@@ -58,9 +58,10 @@ void tmk_general_for_syscall(struct user_regs_struct *g, uint64_t instruction, l
                              const uint64_t arguments[6]);
 int64_t tmk_general_result(const struct user_regs_struct *g);
 
-/* Run the stub below: from `pc`, on a stack of its own that ends at `stack_end`, for `block`. */
-void tmk_general_for_stub(struct user_regs_struct *g, uint64_t pc, uint64_t stack_end,
-                          uint64_t block);
+/* Run the stub below: from `pc`, with `block` at the start of the `data_bytes` that it makes
+ * writable and at whose end its stack is. */
+void tmk_general_for_stub(struct user_regs_struct *g, uint64_t pc, uint64_t block,
+                          uint64_t data_bytes);
 
 /* ---- code ---- */
 
@@ -84,8 +85,10 @@ bool tmk_sigframe_interrupted(const uint8_t *stack, size_t n, uint64_t *ret_pc, 
  *
  * Two pieces of code, copied into the target together; both find everything in one block:
  *
- *   start    on the borrowed thread: keep errno, pthread_create(helper), put errno back, say so in
- *            `is_created`, then spin until the thread is stopped and given back its registers
+ *   start    on the borrowed thread: make the data writable, keep errno, pthread_create(helper),
+ *            put errno back, say so in `is_created`, then wait to be stopped for good. To wait and
+ *            not to spin: where many threads want few processors, one that wakes up has its turn
+ *            soon, one that ran has not
  *   helper   on a thread of its own: dlopen, dlsym, call, put down what came of it, wait until that
  *            was read (`is_read`), and end in munmap() of the region that holds all of this
  *

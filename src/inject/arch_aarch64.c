@@ -8,7 +8,9 @@
 
 #include <elf.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 const uint16_t tmk_arch_machine = EM_AARCH64;
@@ -59,11 +61,13 @@ int64_t tmk_general_result(const struct user_regs_struct *g)
     return (int64_t)g->regs[0];
 }
 
-void tmk_general_for_stub(struct user_regs_struct *g, uint64_t pc, uint64_t stack_end,
-                          uint64_t block)
+void tmk_general_for_stub(struct user_regs_struct *g, uint64_t pc, uint64_t block,
+                          uint64_t data_bytes)
 {
-    g->pc = pc;
-    g->sp = stack_end & ~(uint64_t)15;
+    tmk_general_for_syscall(
+        g, pc, SYS_mprotect,
+        (uint64_t[6]){block, data_bytes, PROT_READ | PROT_WRITE}); /* the stub's first act */
+    g->sp = (block + data_bytes) & ~(uint64_t)15;
     g->regs[29] = 0;
     g->regs[30] = 0;
     g->regs[19] = block;
@@ -109,6 +113,7 @@ __asm__(".pushsection .rodata\n"
         ".globl tmk_stub_start, tmk_stub_helper, tmk_stub_end\n"
         ".hidden tmk_stub_start, tmk_stub_helper, tmk_stub_end\n"
         "tmk_stub_start:\n" /* x19: the block */
+        "    svc #0\n"      /* mprotect */
         "    ldr x16, [x19]\n"
         "    blr x16\n"
         "    mov x20, x0\n" /* where errno is */
@@ -124,7 +129,12 @@ __asm__(".pushsection .rodata\n"
         "    mov w1, #1\n"
         "    dmb ish\n"
         "    str w1, [x19, #160]\n"
-        "1:  yield\n"
+        "1:  mov x0, xzr\n" /* ppoll(nothing, for ever) */
+        "    mov x1, xzr\n"
+        "    mov x2, xzr\n"
+        "    mov x3, xzr\n"
+        "    mov x8, #73\n"
+        "    svc #0\n"
         "    b 1b\n"
         "tmk_stub_helper:\n" /* x0: the block */
         "    stp x29, x30, [sp, #-32]!\n"

@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 const uint16_t tmk_arch_machine = EM_X86_64;
@@ -82,12 +83,13 @@ int64_t tmk_general_result(const struct user_regs_struct *g)
     return (int64_t)g->rax;
 }
 
-void tmk_general_for_stub(struct user_regs_struct *g, uint64_t pc, uint64_t stack_end,
-                          uint64_t block)
+void tmk_general_for_stub(struct user_regs_struct *g, uint64_t pc, uint64_t block,
+                          uint64_t data_bytes)
 {
-    g->orig_rax = (unsigned long long)-1;
-    g->rip = pc;
-    g->rsp = stack_end & ~(uint64_t)15;
+    tmk_general_for_syscall(
+        g, pc, SYS_mprotect,
+        (uint64_t[6]){block, data_bytes, PROT_READ | PROT_WRITE}); /* the stub's first act */
+    g->rsp = (block + data_bytes) & ~(uint64_t)15;
     g->rbp = 0;
     g->rbx = block;
     g->eflags &= ~(uint64_t)0x400; /* the calling convention wants the direction flag clear */
@@ -133,6 +135,7 @@ __asm__(".pushsection .rodata\n"
         ".globl tmk_stub_start, tmk_stub_helper, tmk_stub_end\n"
         ".hidden tmk_stub_start, tmk_stub_helper, tmk_stub_end\n"
         "tmk_stub_start:\n" /* rbx: the block */
+        "    syscall\n"     /* mprotect */
         "    call *0(%rbx)\n"
         "    mov %rax, %r12\n" /* where errno is */
         "    mov (%rax), %r13d\n"
@@ -144,7 +147,8 @@ __asm__(".pushsection .rodata\n"
         "    mov %r13d, (%r12)\n"
         "    mov %eax, 164(%rbx)\n"
         "    movl $1, 160(%rbx)\n"
-        "1:  pause\n"
+        "1:  mov $34, %eax\n" /* pause() */
+        "    syscall\n"
         "    jmp 1b\n"
         "tmk_stub_helper:\n" /* rdi: the block */
         "    push %rbx\n"

@@ -219,11 +219,17 @@ int tmk_borrow_syscall(struct tmk_borrowed *b, uint64_t instruction, long number
     return rc;
 }
 
-int tmk_borrow_write_code(struct tmk_borrowed *b, uint64_t address, const uint8_t *code, size_t n)
+/* As a tracer we may write anywhere through /proc/PID/mem too, and faster; some kernels are built
+ * without that. */
+int tmk_borrow_write(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t address,
+                     const void *from, size_t n)
 {
+    const uint8_t *bytes = from;
+    if (tmk_image_write(image, address, from, n))
+        return 0;
     for (size_t i = 0; i < n; i += 8) {
         uint8_t word[8] = {0};
-        memcpy(word, code + i, n - i < 8 ? n - i : 8);
+        memcpy(word, bytes + i, n - i < 8 ? n - i : 8);
         int rc = trace(b, PTRACE_POKEDATA, address + i, tmk_load_u64(word));
         if (rc < 0)
             return rc;
@@ -254,12 +260,12 @@ static int wait_word(struct tmk_borrowed *b, const struct tmk_image *image, uint
 }
 
 int tmk_borrow_run(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t pc,
-                   uint64_t stack_end, uint64_t block, uint64_t done, uint64_t deadline_ns)
+                   uint64_t block, uint64_t data_bytes, uint64_t done, uint64_t deadline_ns)
 {
     if (!b->is_stopped)
         return wait_word(b, image, done, deadline_ns);
     struct user_regs_struct g = b->saved.general;
-    tmk_general_for_stub(&g, pc, stack_end, block);
+    tmk_general_for_stub(&g, pc, block, data_bytes);
     int rc = tmk_general_set(b->tid, &g);
     if (rc == 0)
         rc = resume(b, PTRACE_CONT, 0);

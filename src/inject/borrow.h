@@ -34,13 +34,14 @@ int tmk_borrow_save(struct tmk_borrowed *b);
 int tmk_borrow_syscall(struct tmk_borrowed *b, uint64_t instruction, long number,
                        const uint64_t arguments[6], int64_t *ret, uint64_t deadline_ns);
 
-/* Write code; the only way into pages that may not be written. */
-int tmk_borrow_write_code(struct tmk_borrowed *b, uint64_t address, const uint8_t *code, size_t n);
+/* Write to its memory, to pages that may not be written too. */
+int tmk_borrow_write(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t address,
+                     const void *from, size_t n);
 
 /* Let it run the stub until the word at `done` is not 0. TMK_EBUSY: not until `deadline_ns`;
  * TMK_EIO: it crashed; TMK_ENOENT: it is gone. */
 int tmk_borrow_run(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t pc,
-                   uint64_t stack_end, uint64_t block, uint64_t done, uint64_t deadline_ns);
+                   uint64_t block, uint64_t data_bytes, uint64_t done, uint64_t deadline_ns);
 
 /* Stop it again, in the midst of what it does for us. */
 int tmk_borrow_interrupt(struct tmk_borrowed *b, uint64_t deadline_ns);

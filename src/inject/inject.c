@@ -237,7 +237,8 @@ static int refused(const struct job *j, const char *what, int64_t result, struct
                                     : "");
 }
 
-/* Executable from the start and never writable as well, which hardened systems forbid. */
+/* Executable from the start and never writable at the same time, which hardened systems forbid; the
+ * stub makes its data writable itself. */
 static int map_region(struct job *j, struct tmk_error *err)
 {
     int64_t got = 0;
@@ -250,13 +251,7 @@ static int map_region(struct job *j, struct tmk_error *err)
     if (got < 0 && got > -4096)
         return refused(j, "map executable memory", got, err);
     j->region = (uint64_t)got;
-    rc = remote(
-        j, SYS_mprotect,
-        (uint64_t[6]){j->region + PART_BYTES, REGION_BYTES - PART_BYTES, PROT_READ | PROT_WRITE},
-        &got);
-    if (rc < 0)
-        return tmk_fail(err, rc, "the borrowed thread did not make its system call");
-    return got < 0 ? refused(j, "make memory writable", got, err) : 0;
+    return 0;
 }
 
 /* After a failure: what the thread has made for us goes again. */
@@ -271,9 +266,14 @@ static void clean_up(struct job *j)
     j->out.by_memory = false;
 }
 
-static bool put_text(const struct job *j, uint64_t at, const char *text)
+static bool put(struct job *j, uint64_t address, const void *from, size_t n)
 {
-    return tmk_image_write(&j->image, j->region + PART_BYTES + at, text, strlen(text) + 1);
+    return tmk_borrow_write(&j->borrowed, &j->image, address, from, n) == 0;
+}
+
+static bool put_text(struct job *j, uint64_t at, const char *text)
+{
+    return put(j, j->region + PART_BYTES + at, text, strlen(text) + 1);
 }
 
 static bool copy_file(const char *from_path, const char *to_path)
@@ -334,9 +334,8 @@ static int fill_region(struct job *j, struct tmk_error *err)
             return rc;
     }
     if (put_text(j, SYMBOL_AT, j->in->symbol) && put_text(j, PATH_AT, path) &&
-        put_text(j, OPTIONS_AT, j->in->options) && tmk_image_write(&j->image, data, b, sizeof *b) &&
-        tmk_borrow_write_code(&j->borrowed, j->region, tmk_stub_start,
-                              (size_t)(tmk_stub_end - tmk_stub_start)) == 0)
+        put_text(j, OPTIONS_AT, j->in->options) && put(j, data, b, sizeof *b) &&
+        put(j, j->region, tmk_stub_start, (size_t)(tmk_stub_end - tmk_stub_start)))
         return 0;
     return tmk_fail(err, TMK_EIO, "cannot write to the memory of the process");
 }
@@ -364,8 +363,8 @@ static int run_stub(struct job *j, struct tmk_error *err)
     int rc;
     do {
         uint64_t patience = tmk_clock_monotonic_ns() + PATIENCE_NS;
-        rc = tmk_borrow_run(&j->borrowed, &j->image, j->region, j->region + REGION_BYTES,
-                            j->region + PART_BYTES, done, patience);
+        rc = tmk_borrow_run(&j->borrowed, &j->image, j->region, j->region + PART_BYTES,
+                            REGION_BYTES - PART_BYTES, done, patience);
         if (rc != TMK_EBUSY)
             break;
         if (waits_for_lock(j))
@@ -511,8 +510,6 @@ static int try_threads(struct job *j, struct tmk_error *err)
     pid_t tids[MAX_THREADS];
     struct tmk_moment moment;
     size_t n = list_threads(j->image.pid, tids, MAX_THREADS);
-    if (n == 0)
-        return tmk_fail(err, TMK_ENOENT, "process %d has ended meanwhile", (int)j->image.pid);
     for (unsigned wanted = RANK_IDLE; wanted < RANK_NOT_NOW; wanted++) {
         for (size_t i = 0; i < n; i++) {
             if (rank_of(j, tids[i], &moment) != wanted)
@@ -531,10 +528,19 @@ static void pause_ns(uint64_t ns)
     nanosleep(&t, NULL);
 }
 
+static bool has_ended(pid_t pid)
+{
+    char state;
+    pid_t inner;
+    return !tmk_subject_read_thread(pid, &state, &inner) || strchr("ZX", state);
+}
+
 static int start_helper(struct job *j, struct tmk_error *err)
 {
     for (;;) {
         int rc = try_threads(j, err);
+        if (rc == 0 && has_ended(j->image.pid))
+            return tmk_fail(err, TMK_ENOENT, "process %d has ended meanwhile", (int)j->image.pid);
         if (rc != 0)
             return rc < 0 ? rc : 0;
         if (j->out.n_held == 0 && j->os_error)

@@ -153,7 +153,9 @@ static int wait_condition(int ms)
     pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_sec += ms / 1000;
+    t.tv_nsec += ms % 1000 * 1000000L;
+    t.tv_sec += ms / 1000 + t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
     pthread_mutex_lock(&mutex);
     return pthread_cond_timedwait(&condition, &mutex, &t);
 }
@@ -242,9 +244,6 @@ static void *stir(void *argument)
 static int run_threads(int n)
 {
     pthread_t threads[256];
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
     for (int i = 0; i < n; i++)
         pthread_create(&threads[i], NULL, stir, (void *)(uintptr_t)(i + 1));
     say_ready();
