@@ -44,8 +44,9 @@ enum {
 
 enum {
     MAX_THREADS = 4096,
-    PATIENCE_NS = 250000000, /* with pthread_create, before we look what it waits for */
+    PATIENCE_NS = 100000000, /* with pthread_create, before we look what it waits for */
     PAUSE_NS = 1000000,      /* between two rounds of looking for a thread */
+    BACK_OFF_NS = 100000000, /* after a thread that waited for itself */
 };
 
 struct job {
@@ -438,6 +439,12 @@ static bool is_safe_stopped(const struct job *j, const struct tmk_moment *before
     return tmk_safety_of(&j->safety, &m) && is_library_thread(j, tid);
 }
 
+static void pause_ns(uint64_t ns)
+{
+    struct timespec t = {.tv_nsec = (long)ns};
+    nanosleep(&t, NULL);
+}
+
 /* Stop a thread and use it if that is still right. 1: done, 0: not this one, <0: failed. */
 static int try_thread(struct job *j, pid_t tid, const struct tmk_moment *before,
                       struct tmk_error *err)
@@ -461,14 +468,10 @@ static int try_thread(struct job *j, pid_t tid, const struct tmk_moment *before,
         rc = 0;
     }
     sigprocmask(SIG_SETMASK, &old, NULL);
+    if (rc == TMK_EBUSY)
+        pause_ns(BACK_OFF_NS);
     return rc == TMK_EBUSY ? 0 : rc;
 }
-
-struct candidate {
-    pid_t tid;
-    unsigned rank; /* the lower the better; see rank_of() */
-    struct tmk_moment moment;
-};
 
 enum { RANK_IDLE, RANK_RUNNING, RANK_DISTURBED, RANK_NOT_NOW };
 
@@ -520,12 +523,6 @@ static int try_threads(struct job *j, struct tmk_error *err)
         }
     }
     return 0;
-}
-
-static void pause_ns(uint64_t ns)
-{
-    struct timespec t = {.tv_nsec = (long)ns};
-    nanosleep(&t, NULL);
 }
 
 static bool has_ended(pid_t pid)

@@ -15,6 +15,7 @@
 enum {
     NEAR_BYTES = 8192,     /* of stack: malloc's deepest call (counting processors) and some more */
     LOCK_BYTES = 256,      /* waiting for a lock: the caller is near */
+    WAIT_BYTES = 1024,     /* the same in a stranger's allocator */
     HANDLER_BYTES = 65536, /* of stack searched for handlers */
     MAX_HANDLERS = 4,
     MAX_ALLOCATOR_BYTES = 256 * 1024, /* of malloc.o; more: the symbols are not what we think */
@@ -145,15 +146,25 @@ static bool stack_is_clean(const struct tmk_safety *s, uint64_t sp, size_t n)
     return got > 0;
 }
 
+/* How much of the stack to look at, given that the thread is in watched code. */
+static size_t bytes_to_look_at(const struct tmk_safety *s, const struct tmk_moment *m)
+{
+    if (is_among(plain_waits, sizeof plain_waits / sizeof plain_waits[0], m->call) ||
+        is_stream_call(s, m))
+        return s->own_allocator ? WAIT_BYTES : 0;
+    if (m->call == SYS_futex)
+        return s->own_allocator ? WAIT_BYTES : LOCK_BYTES;
+    return NEAR_BYTES;
+}
+
 static bool code_is_safe(const struct tmk_safety *s, const struct tmk_moment *m)
 {
     if (is_in(s->unsafe, s->n_unsafe, m->pc))
         return false;
-    if (!is_in(s->watched, s->n_watched, m->pc) ||
-        is_among(plain_waits, sizeof plain_waits / sizeof plain_waits[0], m->call) ||
-        is_stream_call(s, m))
+    if (!is_in(s->watched, s->n_watched, m->pc))
         return true;
-    return stack_is_clean(s, m->sp, m->call == SYS_futex ? LOCK_BYTES : NEAR_BYTES);
+    size_t n = bytes_to_look_at(s, m);
+    return n == 0 || stack_is_clean(s, m->sp, n);
 }
 
 /* What the handlers on this stack have interrupted. */
@@ -275,6 +286,7 @@ static void add_other_allocators(struct tmk_safety *s, const struct tmk_module *
         else
             add_file(s, m, true);
         add_file(s, program, false);
+        s->own_allocator = true;
     }
 }
 

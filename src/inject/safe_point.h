@@ -26,6 +26,7 @@ struct tmk_safety {
     struct tmk_range watched[TMK_MAX_WATCHED]; /* code which that code calls: look at the stack */
     unsigned n_watched;
     uint64_t sigreturn; /* to which signal handlers return; 0: unknown */
+    bool own_allocator; /* malloc is not only the C library's: it may wait in any call */
 };
 
 /* Where a thread is. */

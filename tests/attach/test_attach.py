@@ -88,12 +88,44 @@ def test_thread_storm(shop):
     assert target.end() == "loops 1 errors 0"
 
 
+def stops_of(said):
+    """How many threads were stopped."""
+    return int(re.search(r"; (\d+) threads? (?:was|were) stopped", said)[1])
+
+
 def test_always_in_malloc(shop):
+    """A single thread that does nothing but allocate: often stopped at a wrong moment, and let go."""
     target = shop.target("malloc")
-    for i in range(30):
-        _, calls, _ = shop.attach(target.pid)
+    n_stops = 0
+    for i in range(40):
+        said, calls, _ = shop.attach(target.pid)
         assert is_called(calls, target.pid, i + 1)
+        n_stops += stops_of(said)
+    assert n_stops > 40, "no moment was ever wrong: nothing was looked at"
     assert target.end() == "loops 1 errors 0"
+
+
+def test_inside_an_allocator(shop):
+    """The only thread sleeps within malloc(), with its lock: it is left alone until it is out."""
+    target = shop.start(program("attach_allocator"), "inside", "1000")
+    start = time.monotonic()
+    said, calls, held_ms = shop.attach(target.pid)
+    assert is_called(calls, target.pid)
+    assert 0.8 < time.monotonic() - start < 5
+    assert (stops_of(said), held_ms < 90) == (1, True), said
+    assert target.end() == "error 0"
+
+
+def test_beside_an_allocator(shop):
+    """The lock is held by code that looks harmless: what was begun is taken back, and tried again
+    until it works. The sleep in which the thread was disturbed is not cut short."""
+    target = shop.start(program("attach_allocator"), "beside", "1000")
+    start = time.monotonic()
+    said, calls, _ = shop.attach(target.pid)
+    assert is_called(calls, target.pid)
+    assert 0.8 < time.monotonic() - start < 5
+    assert stops_of(said) > 1
+    assert target.end() == "error 0"
 
 
 def test_signals_are_kept(shop):
