@@ -86,8 +86,14 @@ static int run_loop(void)
 
 typedef double lanes __attribute__((vector_size(32)));
 
+#if defined(__x86_64__)
+#define WIDE target("avx2")
+#else
+#define WIDE unused
+#endif
+
 /* Eight vectors in registers for some milliseconds at a time. */
-__attribute__((noinline, target("avx2"))) static double wave(unsigned n)
+__attribute__((noinline, WIDE)) static double wave(unsigned n)
 {
     __asm__ volatile("" : "+r"(n));
     const lanes m = {1.0000001, 0.9999999, 1.0000003, 0.9999997};
