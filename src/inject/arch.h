@@ -95,7 +95,8 @@ bool tmk_sigframe_interrupted(const uint8_t *stack, size_t n, uint64_t *ret_pc, 
  * The helper is an ordinary thread of the C library, with all signals blocked, so what it calls may
  * allocate, lock and wait like any other code. */
 
-extern const uint8_t tmk_stub_start[], tmk_stub_helper[], tmk_stub_end[];
+extern const uint8_t tmk_stub[];
+extern const uint64_t tmk_stub_bytes;
 
 enum tmk_stub_state {
     TMK_STUB_LOADING = 0,

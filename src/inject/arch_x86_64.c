@@ -132,10 +132,12 @@ bool tmk_sigframe_interrupted(const uint8_t *stack, size_t n, uint64_t *ret_pc, 
 
 __asm__(".pushsection .rodata\n"
         ".balign 16\n"
-        ".globl tmk_stub_start, tmk_stub_helper, tmk_stub_end\n"
-        ".hidden tmk_stub_start, tmk_stub_helper, tmk_stub_end\n"
-        "tmk_stub_start:\n" /* rbx: the block */
-        "    syscall\n"     /* mprotect */
+        ".globl tmk_stub, tmk_stub_bytes\n"
+        ".hidden tmk_stub, tmk_stub_bytes\n"
+        "tmk_stub_bytes: .quad tmk_stub_end - tmk_stub\n"
+        ".balign 16\n"
+        "tmk_stub:\n"   /* rbx: the block */
+        "    syscall\n" /* mprotect */
         "    call *0(%rbx)\n"
         "    mov %rax, %r12\n" /* where errno is */
         "    mov (%rax), %r13d\n"

@@ -336,7 +336,7 @@ static int fill_region(struct job *j, struct tmk_error *err)
     }
     if (put_text(j, SYMBOL_AT, j->in->symbol) && put_text(j, PATH_AT, path) &&
         put_text(j, OPTIONS_AT, j->in->options) && put(j, data, b, sizeof *b) &&
-        put(j, j->region, tmk_stub_start, (size_t)(tmk_stub_end - tmk_stub_start)))
+        put(j, j->region, tmk_stub, tmk_stub_bytes))
         return 0;
     return tmk_fail(err, TMK_EIO, "cannot write to the memory of the process");
 }

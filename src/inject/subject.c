@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "inject/arch.h"
 
 enum { CAPABILITY_PTRACE = 19, STATUS_BYTES = 8192 };
@@ -89,7 +90,7 @@ static void take_program(struct tmk_subject *s)
     if (fd >= 0)
         close(fd);
     s->is_elf64 = good && e[EI_CLASS] == ELFCLASS64;
-    s->machine = good ? (uint16_t)(e[18] | e[19] << 8) : 0;
+    s->machine = good ? tmk_load_u16(e + 18) : 0;
 }
 
 /* What it was started as, else what the kernel calls it. */
@@ -144,7 +145,7 @@ bool tmk_subject_read_thread(pid_t tid, char *ret_state, pid_t *ret_inner)
 
 void tmk_asker_read(struct tmk_asker *ret)
 {
-    char status[STATUS_BYTES], scope[16] = "";
+    char status[STATUS_BYTES] = "", scope[16] = "";
     *ret = (struct tmk_asker){.pid = getpid(), .uid = geteuid()};
     read_small(ret->pid, "status", status, sizeof status);
     ret->may_trace = strtoull(field(status, "CapEff"), NULL, 16) >> CAPABILITY_PTRACE & 1;
