@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd_run.c - run a program watched, then say in ten lines what happened. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/locate.h"
+#include "cli/recording.h"
 #include "cli/run_folder.h"
 #include "cli/summary.h"
 #include "cli/watch_options.h"
-#include "cli/xalloc.h"
 
 static int run_in(const char *name, struct tmk_watch *w, bool quiet)
 {
@@ -33,10 +32,7 @@ static int run(const struct tmk_args *args)
     int status = tmk_watch_options_read(args, &w);
     if (status != 0)
         return status;
-    const char *named = tmk_args_get(args, "output");
-    char *name = named ? tmk_xstrdup(named) : tmk_run_folder_name(args->operands[0]);
-    for (size_t n = strlen(name); n > 1 && name[n - 1] == '/'; n--)
-        name[n - 1] = '\0';
+    char *name = tmk_recording_name(args, args->operands[0]);
     char *folder = tmk_absolute_path(name);
     w.folder = folder;
     status = run_in(name, &w, tmk_args_get(args, "quiet") != NULL);
@@ -76,7 +72,7 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_run = {
     .name = "run",
     .summary = "Run a program and record every allocation that it reports",
-    .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] "
+    .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] [--no-stacks] "
              "[--quiet] -- PROGRAM [ARGUMENT...]",
     .notes = notes,
     .options = options,

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 
 extern const struct tmk_command tmk_cmd_run;
+extern const struct tmk_command tmk_cmd_attach;
 extern const struct tmk_command tmk_cmd_detach;
 extern const struct tmk_command tmk_cmd_env;
 extern const struct tmk_command tmk_cmd_ps;

@@ -14,6 +14,7 @@ struct tmk_watch {
     const char *ranks;       /* "0,8-15": only these; NULL: all */
     bool cpu_tensors;        /* CPU tensors all along */
     bool native;             /* C and C++ frames too */
+    bool no_stacks;          /* torch's blocks without lines */
 };
 
 /* What the recorder is told by the environment, LD_PRELOAD apart. */
@@ -22,7 +23,7 @@ struct tmk_setting {
     char *value; /* the caller's, for free(); NULL: to be unset */
 };
 
-enum { TMK_N_SETTINGS = 5 };
+enum { TMK_N_SETTINGS = 6 };
 
 /* All settings, whether set or not: `run` and `env` are made from these. */
 void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_SETTINGS]);

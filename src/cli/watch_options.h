@@ -11,8 +11,9 @@
     {"max-size", 0, "SIZE", NULL, "most for each trace, e.g. 512MiB (2GiB)"},                      \
         {"ranks", 0, "LIST", NULL, "watch these ranks only, e.g. 0,8-15 (all)"},                   \
         {"cpu-tensors", 0, NULL, NULL, "CPU tensors too, when an accelerator is in use"},          \
+        {"native", 0, NULL, NULL, "C and C++ frames in stacks"},                                   \
     {                                                                                              \
-        "native", 0, NULL, NULL, "C and C++ frames in stacks"                                      \
+        "no-stacks", 0, NULL, NULL, "torch's blocks without the lines that asked for them"         \
     }
 
 /* Read them into *ret, and find the library, whose path is then the caller's. 0, or an exit status

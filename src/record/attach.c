@@ -47,7 +47,8 @@ static bool flag(const char *options, const char *key)
 static int attach(const char *options, char *message, size_t size)
 {
     struct tmk_settings settings = {.cpu_tensors = flag(options, "cpu_tensors"),
-                                    .native = flag(options, "native")};
+                                    .native = flag(options, "native"),
+                                    .no_stacks = flag(options, "no_stacks")};
     char number[24] = "";
     if (!option(options, "run", settings.run_folder, sizeof settings.run_folder) ||
         settings.run_folder[0] != '/')

@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-/* Options are lines "key=value": run (an absolute path), max_size (bytes), cpu_tensors, native (1).
+/* Options are lines "key=value": run (an absolute path), max_size (bytes), cpu_tensors, native,
+ * no_stacks (1).
  * 0, or -1 with the reason in `message`. Called by the injector, by `import tidemark`, by tests. */
 __attribute__((visibility("default"))) int tidemark_attach(const char *options, char *message,
                                                            size_t size);

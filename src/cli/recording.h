@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/recording.h - what commands that start a recording have in common: the library, the size, the
+ * folder. Each complains for itself. */
+#ifndef TMK_CLI_RECORDING_H
+#define TMK_CLI_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/command.h"
+
+/* Value of --max-size; *ret_bytes stays as it is when that was not given. False after a message. */
+bool tmk_recording_max_size(const struct tmk_args *args, uint64_t *ret_bytes);
+
+/* Path of libtidemark.so, which the loader shall take from LD_PRELOAD if `for_preload`; the
+ * caller's. NULL after a message. */
+char *tmk_recording_library(bool for_preload);
+
+/* Value of --output, or a name made from that of the program, without slashes at its end; the
+ * caller's. */
+char *tmk_recording_name(const struct tmk_args *args, const char *program);
+
+#endif

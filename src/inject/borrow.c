@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* inject/borrow.c - see borrow.h.
+ *
+ * The kernel reports several kinds of stops. The one that matters is the trap that
+ * PTRACE_INTERRUPT brings about: the thread is then on its way out of the kernel, at the very place
+ * where broken-off system calls are prepared for their restart. Registers put back there, with the
+ * number of the call and its ERESTART code in them, make the kernel restart it as if nothing had
+ * been. In a stop at a system call's end the same registers would reach the program as they are: so
+ * end() always goes through an interrupt.
+ *
+ * Signals are blocked, not caught and kept by us: the kernel keeps them in order, with all that
+ * belongs to them, and hands those for the whole process to other threads. Not blocked are faults,
+ * for a blocked one would reset the program's handler, and the two that the C library sends to
+ * itself. Traps (int3, single step) would be easier to wait for than a word in memory, but they are
+ * signals too, which a program may have ignored, and then the kernel changes that. */
+#include "inject/borrow.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+
+enum {
+    SIGNAL_CANCEL = 32, /* glibc's own */
+    SIGNAL_SETXID = 33,
+    LOOK_NS = 30000, /* between two looks */
+};
+
+static uint64_t bit_of(int signal)
+{
+    return signal > 0 && signal <= 64 ? (uint64_t)1 << (signal - 1) : 0;
+}
+
+static uint64_t fault_bits(void)
+{
+    return bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGFPE) | bit_of(SIGILL) | bit_of(SIGTRAP) |
+           bit_of(SIGSYS);
+}
+
+static int trace(struct tmk_borrowed *b, unsigned request, uint64_t address, uint64_t data)
+{
+    /* The type of the request differs between C libraries, a cast to enum fits the GNU one. */
+    if (ptrace((enum __ptrace_request)request, b->tid, (void *)(uintptr_t)address,
+               (void *)(uintptr_t)data) == 0)
+        return 0;
+    b->os_error = errno;
+    return errno == ESRCH ? TMK_ENOENT : TMK_EIO;
+}
+
+/* ---- stops ---- */
+
+enum stop { STOP_NONE, STOP_GONE, STOP_TRAP, STOP_SYSCALL, STOP_SIGNAL };
+
+static enum stop kind_of(int status, int *ret_signal)
+{
+    if (!WIFSTOPPED(status))
+        return STOP_GONE;
+    *ret_signal = WSTOPSIG(status) & 0x7f;
+    if (WSTOPSIG(status) == (SIGTRAP | 0x80))
+        return STOP_SYSCALL;
+    return status >> 16 == PTRACE_EVENT_STOP ? STOP_TRAP : STOP_SIGNAL;
+}
+
+/* Has it stopped by now? */
+static enum stop look(struct tmk_borrowed *b, int *ret_signal)
+{
+    int status;
+    pid_t got = waitpid(b->tid, &status, __WALL | WNOHANG);
+    if (got == 0 || (got < 0 && errno == EINTR))
+        return STOP_NONE;
+    enum stop stop = got < 0 ? STOP_GONE : kind_of(status, ret_signal);
+    b->is_stopped = stop != STOP_GONE;
+    b->is_between = stop == STOP_TRAP || stop == STOP_SIGNAL;
+    return stop;
+}
+
+static void doze(void)
+{
+    struct timespec t = {.tv_nsec = LOOK_NS};
+    nanosleep(&t, NULL);
+}
+
+static enum stop wait_stop(struct tmk_borrowed *b, int *ret_signal, uint64_t deadline_ns)
+{
+    enum stop stop;
+    while ((stop = look(b, ret_signal)) == STOP_NONE && tmk_clock_monotonic_ns() < deadline_ns)
+        doze();
+    return stop;
+}
+
+static int resume(struct tmk_borrowed *b, unsigned request, int signal)
+{
+    int rc = trace(b, request, 0, (uint64_t)signal);
+    if (rc == 0)
+        b->is_stopped = b->is_between = false;
+    return rc;
+}
+
+/* A signal has come although all that can be are blocked. The signal to go on with in *ret, or
+ * TMK_EIO: what it does for us has crashed. */
+static int judge_signal(struct tmk_borrowed *b, int signal, int *ret)
+{
+    siginfo_t info = {0};
+    *ret = 0;
+    if (signal == SIGNAL_CANCEL || signal == SIGNAL_SETXID) {
+        *ret = signal;
+        return 0;
+    }
+    (void)trace(b, PTRACE_GETSIGINFO, 0, (uint64_t)(uintptr_t)&info);
+    if ((bit_of(signal) & fault_bits()) && info.si_code > 0)
+        return TMK_EIO;
+    b->held_signals |= bit_of(signal);
+    return 0;
+}
+
+int tmk_borrow_interrupt(struct tmk_borrowed *b, uint64_t deadline_ns)
+{
+    for (;;) {
+        int signal = 0, on = 0;
+        int rc = trace(b, PTRACE_INTERRUPT, 0, 0);
+        if (rc == 0 && b->is_stopped)
+            rc = resume(b, PTRACE_CONT, 0);
+        enum stop stop = rc < 0 ? STOP_GONE : wait_stop(b, &signal, deadline_ns);
+        if (stop == STOP_TRAP)
+            return 0;
+        if (stop == STOP_GONE || stop == STOP_NONE)
+            return stop == STOP_GONE ? TMK_ENOENT : TMK_EBUSY;
+        if (stop == STOP_SYSCALL)
+            continue;
+        /* Its own signal, before we have blocked any: it gets it. */
+        if (b->is_saved)
+            rc = judge_signal(b, signal, &on);
+        else
+            on = signal;
+        if (rc < 0)
+            return 0; /* crashed; a stop in which registers can be given back */
+        rc = resume(b, PTRACE_CONT, on);
+        if (rc < 0)
+            return rc;
+    }
+}
+
+int tmk_borrow_go_on(struct tmk_borrowed *b)
+{
+    return resume(b, PTRACE_CONT, 0);
+}
+
+int tmk_borrow_stop(struct tmk_borrowed *b, pid_t pid, pid_t tid, uint64_t deadline_ns)
+{
+    b->pid = pid;
+    b->tid = tid;
+    b->os_error = 0;
+    b->is_stopped = b->is_between = b->is_saved = false;
+    b->held_signals = 0;
+    int rc = trace(b, PTRACE_SEIZE, 0, PTRACE_O_TRACESYSGOOD);
+    if (rc < 0)
+        return rc;
+    b->stop_ns = tmk_clock_monotonic_ns();
+    return tmk_borrow_interrupt(b, deadline_ns);
+}
+
+/* ---- doing things ---- */
+
+int tmk_borrow_save(struct tmk_borrowed *b)
+{
+    uint64_t mask = ~fault_bits() & ~bit_of(SIGNAL_CANCEL) & ~bit_of(SIGNAL_SETXID);
+    int rc = tmk_registers_get(b->tid, &b->saved);
+    if (rc < 0)
+        return rc;
+    tmk_general_rewind(&b->saved.general);
+    rc = trace(b, PTRACE_GETSIGMASK, sizeof b->signal_mask, (uint64_t)(uintptr_t)&b->signal_mask);
+    if (rc == 0)
+        rc = trace(b, PTRACE_SETSIGMASK, sizeof mask, (uint64_t)(uintptr_t)&mask);
+    b->is_saved = rc == 0;
+    return rc;
+}
+
+/* To the next stop at the start or the end of a system call. */
+static int run_to_syscall(struct tmk_borrowed *b, uint64_t deadline_ns)
+{
+    int on = 0;
+    for (;;) {
+        int signal = 0;
+        int rc = resume(b, PTRACE_SYSCALL, on);
+        if (rc < 0)
+            return rc;
+        enum stop stop = wait_stop(b, &signal, deadline_ns);
+        if (stop == STOP_SYSCALL)
+            return 0;
+        if (stop == STOP_GONE || stop == STOP_NONE)
+            return stop == STOP_GONE ? TMK_ENOENT : TMK_EBUSY;
+        on = 0;
+        if (stop == STOP_SIGNAL && (rc = judge_signal(b, signal, &on)) < 0)
+            return rc;
+    }
+}
+
+int tmk_borrow_syscall(struct tmk_borrowed *b, uint64_t instruction, long number,
+                       const uint64_t arguments[6], int64_t *ret, uint64_t deadline_ns)
+{
+    struct user_regs_struct g = b->saved.general;
+    tmk_general_for_syscall(&g, instruction, number, arguments);
+    int rc = tmk_general_set(b->tid, &g);
+    if (rc == 0)
+        rc = run_to_syscall(b, deadline_ns);
+    if (rc == 0)
+        rc = run_to_syscall(b, deadline_ns);
+    if (rc == 0)
+        rc = tmk_general_get(b->tid, &g);
+    if (rc == 0)
+        *ret = tmk_general_result(&g);
+    return rc;
+}
+
+/* As a tracer we may write anywhere through /proc/PID/mem too, and faster; some kernels are built
+ * without that. */
+int tmk_borrow_write(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t address,
+                     const void *from, size_t n)
+{
+    const uint8_t *bytes = from;
+    if (tmk_image_write(image, address, from, n))
+        return 0;
+    for (size_t i = 0; i < n; i += 8) {
+        uint8_t word[8] = {0};
+        memcpy(word, bytes + i, n - i < 8 ? n - i : 8);
+        int rc = trace(b, PTRACE_POKEDATA, address + i, tmk_load_u64(word));
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int wait_word(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t done,
+                     uint64_t deadline_ns)
+{
+    for (;;) {
+        uint32_t word = 0;
+        int signal = 0, on = 0;
+        if (tmk_image_read(image, done, &word, sizeof word) && word)
+            return 0;
+        enum stop stop = look(b, &signal);
+        int rc = stop == STOP_GONE ? TMK_ENOENT : 0;
+        if (stop == STOP_SIGNAL)
+            rc = judge_signal(b, signal, &on);
+        if (rc == 0 && stop != STOP_NONE)
+            rc = resume(b, PTRACE_CONT, on);
+        if (rc < 0)
+            return rc;
+        if (tmk_clock_monotonic_ns() >= deadline_ns)
+            return TMK_EBUSY;
+        doze();
+    }
+}
+
+int tmk_borrow_run(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t pc,
+                   uint64_t block, uint64_t data_bytes, uint64_t done, uint64_t deadline_ns)
+{
+    if (!b->is_stopped)
+        return wait_word(b, image, done, deadline_ns);
+    struct user_regs_struct g = b->saved.general;
+    tmk_general_for_stub(&g, pc, block, data_bytes);
+    int rc = tmk_general_set(b->tid, &g);
+    if (rc == 0)
+        rc = resume(b, PTRACE_CONT, 0);
+    return rc < 0 ? rc : wait_word(b, image, done, deadline_ns);
+}
+
+/* ---- the end ---- */
+
+/* A call that the stop ended in EINTR goes on, also in a thread that was only looked at. */
+static void rewind_unsaved(struct tmk_borrowed *b)
+{
+    struct user_regs_struct g, before;
+    if (tmk_general_get(b->tid, &g) < 0)
+        return;
+    before = g;
+    tmk_general_rewind(&g);
+    if (memcmp(&g, &before, sizeof g) != 0)
+        (void)tmk_general_set(b->tid, &g);
+}
+
+static void send_held(const struct tmk_borrowed *b)
+{
+    for (int signal = 1; signal <= 64; signal++)
+        if (b->held_signals & bit_of(signal))
+            (void)syscall(SYS_tgkill, b->pid, b->tid, signal);
+}
+
+uint64_t tmk_borrow_end(struct tmk_borrowed *b)
+{
+    enum { LONG_NS = 2000000000 };
+    if (!b->is_between)
+        (void)tmk_borrow_interrupt(b, tmk_clock_monotonic_ns() + LONG_NS);
+    if (b->is_stopped && b->is_saved) {
+        (void)tmk_registers_set(b->tid, &b->saved);
+        (void)trace(b, PTRACE_SETSIGMASK, sizeof b->signal_mask,
+                    (uint64_t)(uintptr_t)&b->signal_mask);
+    } else if (b->is_stopped) {
+        rewind_unsaved(b);
+    }
+    (void)trace(b, PTRACE_DETACH, 0, 0);
+    b->is_stopped = b->is_between = b->is_saved = false;
+    send_held(b);
+    return tmk_clock_monotonic_ns() - b->stop_ns;
+}

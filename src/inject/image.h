@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* inject/image.h - what another process has in its memory: mappings, the libraries among them, and
+ * the addresses of their functions.
+ *
+ * Symbols are read from the process's memory, not from files: a library may have been replaced
+ * since it was loaded, or lie in a container that we cannot look into. Nothing is trusted: the
+ * process may be hostile, and every length is bounded. */
+#ifndef TMK_INJECT_IMAGE_H
+#define TMK_INJECT_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* A line of /proc/PID/maps. */
+struct tmk_mapping {
+    uint64_t start, end;
+    uint64_t file_offset;
+    uint64_t inode;
+    bool is_code; /* executable */
+    char *path;   /* "" for memory without a name */
+};
+
+/* A range of addresses. */
+struct tmk_range {
+    uint64_t start, end;
+};
+
+struct tmk_image {
+    pid_t pid;
+    int mem_fd; /* /proc/PID/mem, for reading and writing */
+    struct tmk_mapping *mappings;
+    uint64_t n, room;
+};
+
+/* A loaded ELF file: what its dynamic section says. */
+struct tmk_module {
+    const struct tmk_mapping
+        *head;     /* the mapping with its header; good until the image is closed */
+    uint64_t bias; /* address minus address in the file */
+    uint64_t symtab, strtab, strtab_bytes, gnu_hash, versym;
+};
+
+/* Read the maps of `pid` and open its memory. 0, or <0 with *ret closed. */
+int tmk_image_open(pid_t pid, struct tmk_image *ret, struct tmk_error *err);
+void tmk_image_close(struct tmk_image *image);
+
+/* Bytes of the process; false when they are not all there. */
+bool tmk_image_read(const struct tmk_image *image, uint64_t address, void *to, size_t n);
+bool tmk_image_write(const struct tmk_image *image, uint64_t address, const void *from, size_t n);
+/* As many of `n` bytes as are there, from the start. */
+size_t tmk_image_read_some(const struct tmk_image *image, uint64_t address, void *to, size_t n);
+/* A text of at most `size` - 1 bytes, cut there; "" when it cannot be read. */
+void tmk_image_read_text(const struct tmk_image *image, uint64_t address, char *to, size_t size);
+
+/* The mapping at `address`, NULL: none. */
+const struct tmk_mapping *tmk_image_at(const struct tmk_image *image, uint64_t address);
+
+/* The first mapping of a file whose name (the last part of its path) `fits`; NULL: none. */
+const struct tmk_mapping *tmk_image_find(const struct tmk_image *image,
+                                         bool (*fits)(const char *name));
+/* The last part of a path. */
+const char *tmk_path_name(const char *path);
+
+/* Are both mappings of one file? */
+bool tmk_mapping_same_file(const struct tmk_mapping *a, const struct tmk_mapping *b);
+
+/* The ELF file that begins at `head`. 0, or TMK_EFORMAT when it is none or has no symbols. */
+int tmk_module_init(const struct tmk_image *image, const struct tmk_mapping *head,
+                    struct tmk_module *ret);
+
+/* Range of a function that the module defines (its default version, should there be several). */
+bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_module *module,
+                       const char *name, struct tmk_range *ret);
+
+/* The gap between exported symbols around [range->start, range->end): what of the module lies there
+ * is between the end of the one before and the start of the one behind. For functions that a
+ * library does not export but that were compiled into one object with some that it does. */
+int tmk_module_widen(const struct tmk_image *image, const struct tmk_module *module,
+                     struct tmk_range *range);
+
+#endif

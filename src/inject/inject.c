@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: MIT */
+/* inject/inject.c - see inject.h. What it does, in order:
+ *
+ *   look       the target's libraries and the addresses of the functions needed (image.h)
+ *   find       a thread at a safe point: those that wait are judged from outside, and only the one
+ *              chosen is stopped, and judged again
+ *   map        with system calls of the borrowed thread: a region of code, data and stack
+ *   start      the borrowed thread runs the stub, which makes the helper thread; it gets back all
+ *              that was its, and we let go
+ *   wait       for a word in the helper's memory */
+#include "inject/inject.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "inject/arch.h"
+#include "inject/borrow.h"
+#include "inject/image.h"
+#include "inject/safe_point.h"
+
+/* The region: [code][data][stack], each a multiple of any page size. The data is the block, then
+ * the texts. */
+enum {
+    PART_BYTES = 65536,
+    REGION_BYTES = 3 * PART_BYTES,
+    SYMBOL_AT = 1024,
+    PATH_AT = 2048,
+    MESSAGE_AT = PATH_AT + PATH_MAX,
+    OPTIONS_AT = MESSAGE_AT + TMK_MESSAGE_BYTES,
+    OPTIONS_BYTES = PART_BYTES - OPTIONS_AT,
+};
+
+enum {
+    MAX_THREADS = 4096,
+    PATIENCE_NS = 100000000, /* with pthread_create, before we look what it waits for */
+    PAUSE_NS = 1000000,      /* between two rounds of looking for a thread */
+    BACK_OFF_NS = 100000000, /* after a thread that waited for itself */
+};
+
+struct job {
+    const struct tmk_injection *in;
+    struct tmk_injected out;
+    struct tmk_image image;
+    struct tmk_safety safety;
+    struct tmk_borrowed borrowed;
+    struct tmk_stub_block block;
+    uint64_t syscall_instruction;
+    uint64_t region; /* 0: none */
+    uint64_t deadline_ns;
+    int os_error; /* of the last thread that could not be stopped */
+};
+
+/* ---- look ---- */
+
+static bool is_libc(const char *name)
+{
+    return strncmp(name, "libc.so.6", 9) == 0 || strncmp(name, "libc-2.", 7) == 0;
+}
+
+static bool is_musl(const char *name)
+{
+    return strncmp(name, "ld-musl-", 8) == 0 || strncmp(name, "libc.musl-", 10) == 0;
+}
+
+static bool is_loader(const char *name)
+{
+    return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-2.", 5) == 0 ||
+           strncmp(name, "ld.so", 5) == 0;
+}
+
+static bool is_threads(const char *name)
+{
+    return strncmp(name, "libpthread.so.0", 15) == 0 || strncmp(name, "libpthread-2.", 13) == 0;
+}
+
+static bool is_dl(const char *name)
+{
+    return strncmp(name, "libdl.so.2", 10) == 0 || strncmp(name, "libdl-2.", 8) == 0;
+}
+
+static bool is_ours(const char *name)
+{
+    return strncmp(name, "libtidemark.so", 14) == 0 || strncmp(name, "memfd:libtidemark", 17) == 0;
+}
+
+static bool is_python(const char *name)
+{
+    return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
+}
+
+static bool is_torch(const char *name)
+{
+    return strncmp(name, "libc10.so", 9) == 0 || strncmp(name, "libtorch", 8) == 0;
+}
+
+static int no_libc(const struct job *j, struct tmk_error *err)
+{
+    int pid = (int)j->image.pid;
+    if (tmk_image_find(&j->image, is_musl))
+        return tmk_fail(err, TMK_EINVAL,
+                        "process %d uses musl as its C library (Alpine), libtidemark.so needs "
+                        "glibc; run the program in an image with glibc",
+                        pid);
+    return tmk_fail(err, TMK_EINVAL,
+                    "process %d is linked statically (it has no C library to load anything with); "
+                    "link it dynamically",
+                    pid);
+}
+
+static bool find_in(const struct job *j, const struct tmk_module *m, const char *name,
+                    uint64_t *ret)
+{
+    struct tmk_range range;
+    if (!m || !tmk_module_symbol(&j->image, m, name, &range))
+        return false;
+    *ret = range.start;
+    return true;
+}
+
+/* The loader's functions: in libc since 2.34, before that in libdl, or libc's own pair. */
+static bool find_loader_functions(struct job *j, const struct tmk_module *libc)
+{
+    struct tmk_stub_block *b = &j->block;
+    const struct tmk_mapping *head = tmk_image_find(&j->image, is_dl);
+    struct tmk_module dl;
+    bool has_dl = head && tmk_module_init(&j->image, head, &dl) == 0;
+    b->dlopen_flags = RTLD_NOW | RTLD_LOCAL;
+    for (int i = 0; i < 2; i++) {
+        const struct tmk_module *m = i == 0 ? libc : has_dl ? &dl : NULL;
+        if (!find_in(j, m, "dlopen", &b->dlopen) || !find_in(j, m, "dlsym", &b->dlsym))
+            continue;
+        (void)find_in(j, m, "dlerror", &b->dlerror);
+        return true;
+    }
+    b->dlopen_flags |= 0x80000000u; /* __RTLD_DLOPEN, which dlopen() adds itself */
+    return find_in(j, libc, "__libc_dlopen_mode", &b->dlopen) &&
+           find_in(j, libc, "__libc_dlsym", &b->dlsym);
+}
+
+static bool find_functions(struct job *j, const struct tmk_module *libc,
+                           const struct tmk_module *threads)
+{
+    struct tmk_stub_block *b = &j->block;
+    return find_in(j, libc, "__errno_location", &b->errno_location) &&
+           find_in(j, libc, "poll", &b->poll) && find_in(j, libc, "close", &b->close) &&
+           find_in(j, libc, "munmap", &b->munmap) &&
+           (find_in(j, threads, "pthread_self", &b->pthread_self) ||
+            find_in(j, libc, "pthread_self", &b->pthread_self)) &&
+           find_in(j, threads, "pthread_detach", &b->pthread_detach) &&
+           find_in(j, threads, "pthread_create", &b->pthread_create) &&
+           find_loader_functions(j, libc);
+}
+
+static bool find_instruction(struct job *j, const struct tmk_module *libc)
+{
+    struct tmk_range range;
+    uint8_t code[256];
+    if (!tmk_module_symbol(&j->image, libc, "syscall", &range))
+        return false;
+    size_t n = tmk_image_read_some(&j->image, range.start, code, sizeof code);
+    ssize_t at = tmk_code_find_syscall(code, n);
+    j->syscall_instruction = range.start + (uint64_t)at;
+    return at >= 0;
+}
+
+/* The library may be there already: then nothing is loaded, and its own function is called. */
+static void find_ours(struct job *j)
+{
+    const struct tmk_mapping *head = tmk_image_find(&j->image, is_ours);
+    struct tmk_module ours;
+    j->out.was_loaded = head && tmk_module_init(&j->image, head, &ours) == 0 &&
+                        find_in(j, &ours, j->in->symbol, &j->block.function);
+}
+
+static int look_at_libraries(struct job *j, struct tmk_error *err)
+{
+    const struct tmk_mapping *head = tmk_image_find(&j->image, is_libc);
+    struct tmk_module libc, threads;
+    if (!head || tmk_module_init(&j->image, head, &libc) < 0)
+        return no_libc(j, err);
+    threads = libc;
+    if (!find_in(j, &libc, "pthread_create", &j->block.pthread_create)) {
+        const struct tmk_mapping *old = tmk_image_find(&j->image, is_threads);
+        if (!old || tmk_module_init(&j->image, old, &threads) < 0)
+            return tmk_fail(err, TMK_EINVAL,
+                            "process %d has no libpthread (a glibc before 2.34), so no thread can "
+                            "be started in it; start it with: tidemark run",
+                            (int)j->image.pid);
+    }
+    if (!find_functions(j, &libc, &threads) || !find_instruction(j, &libc))
+        return tmk_fail(err, TMK_EINVAL,
+                        "the C library of process %d (%s) lacks a function that is needed; start "
+                        "the program with: tidemark run",
+                        (int)j->image.pid, head->path);
+    find_ours(j);
+    return tmk_safety_init(&j->safety, &j->image, &libc, &threads,
+                           tmk_image_find(&j->image, is_loader), err);
+}
+
+static int open_image(const struct tmk_subject *s, const struct tmk_asker *us,
+                      struct tmk_image *ret, struct tmk_error *err)
+{
+    struct tmk_error reason = {0};
+    int rc = tmk_image_open(s->pid, ret, &reason);
+    if (rc == 0)
+        return 0;
+    if (reason.os_error)
+        return tmk_subject_explain(s, us, reason.os_error, err);
+    return tmk_fail(err, rc, "%s", reason.text);
+}
+
+/* ---- map ---- */
+
+static int remote(struct job *j, long number, const uint64_t arguments[6], int64_t *ret)
+{
+    return tmk_borrow_syscall(&j->borrowed, j->syscall_instruction, number, arguments, ret,
+                              j->deadline_ns);
+}
+
+/* A call that was refused: the seccomp filter of the target, or its limits. */
+static int refused(const struct job *j, const char *what, int64_t result, struct tmk_error *err)
+{
+    return tmk_fail_os(
+        err, TMK_EINVAL, (int)-result, "process %d may not %s%s", (int)j->image.pid, what,
+        j->in->subject->has_seccomp ? " (it has a seccomp filter; start it with: tidemark run)"
+                                    : "");
+}
+
+/* Executable from the start and never writable at the same time, which hardened systems forbid; the
+ * stub makes its data writable itself. */
+static int map_region(struct job *j, struct tmk_error *err)
+{
+    int64_t got = 0;
+    int rc = remote(j, SYS_mmap,
+                    (uint64_t[6]){0, REGION_BYTES, PROT_READ | PROT_EXEC,
+                                  MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0},
+                    &got);
+    if (rc < 0)
+        return tmk_fail(err, rc, "the borrowed thread did not make its system call");
+    if (got < 0 && got > -4096)
+        return refused(j, "map executable memory", got, err);
+    j->region = (uint64_t)got;
+    return 0;
+}
+
+/* After a failure: what the thread has made for us goes again. */
+static void clean_up(struct job *j)
+{
+    int64_t got;
+    if (j->region)
+        (void)remote(j, SYS_munmap, (uint64_t[6]){j->region, REGION_BYTES}, &got);
+    if (j->out.by_memory && j->block.fd >= 0)
+        (void)remote(j, SYS_close, (uint64_t[6]){(uint64_t)j->block.fd}, &got);
+    j->region = 0;
+    j->out.by_memory = false;
+}
+
+static bool put(struct job *j, uint64_t address, const void *from, size_t n)
+{
+    return tmk_borrow_write(&j->borrowed, &j->image, address, from, n) == 0;
+}
+
+static bool put_text(struct job *j, uint64_t at, const char *text)
+{
+    return put(j, j->region + PART_BYTES + at, text, strlen(text) + 1);
+}
+
+static bool copy_file(const char *from_path, const char *to_path)
+{
+    int from = open(from_path, O_RDONLY | O_CLOEXEC);
+    int to = open(to_path, O_RDWR | O_CLOEXEC);
+    char buffer[16384];
+    ssize_t n = -1;
+    while (from >= 0 && to >= 0 && (n = read(from, buffer, sizeof buffer)) > 0)
+        if (write(to, buffer, (size_t)n) != n)
+            break;
+    if (from >= 0)
+        close(from);
+    if (to >= 0)
+        close(to);
+    return n == 0;
+}
+
+/* Its files lack the library: put it into memory that has a descriptor there. */
+static int put_library(struct job *j, char *ret_path, size_t size, struct tmk_error *err)
+{
+    char theirs[64];
+    int64_t fd = -1;
+    if (!put_text(j, PATH_AT, "libtidemark.so"))
+        return tmk_fail(err, TMK_EIO, "cannot write to the memory of the process");
+    int rc = remote(j, SYS_memfd_create,
+                    (uint64_t[6]){j->region + PART_BYTES + PATH_AT, MFD_CLOEXEC}, &fd);
+    if (rc < 0)
+        return tmk_fail(err, rc, "the borrowed thread did not make its system call");
+    if (fd < 0)
+        return refused(j, "make a file in memory (memfd)", fd, err);
+    j->block.fd = fd;
+    j->out.by_memory = true;
+    snprintf(theirs, sizeof theirs, "/proc/%d/fd/%d", (int)j->image.pid, (int)fd);
+    snprintf(ret_path, size, "/proc/self/fd/%d", (int)fd);
+    if (!copy_file(j->in->library, theirs))
+        return tmk_fail(err, TMK_EIO, "cannot copy %s into the process", j->in->library);
+    return 0;
+}
+
+static int fill_region(struct job *j, struct tmk_error *err)
+{
+    struct tmk_stub_block *b = &j->block;
+    uint64_t data = j->region + PART_BYTES;
+    char path[PATH_MAX];
+    b->fd = -1;
+    b->symbol = data + SYMBOL_AT;
+    b->path = data + PATH_AT;
+    b->message = data + MESSAGE_AT;
+    b->message_bytes = TMK_MESSAGE_BYTES;
+    b->options = data + OPTIONS_AT;
+    b->region = j->region;
+    b->region_bytes = REGION_BYTES;
+    snprintf(path, sizeof path, "%s", j->in->library);
+    if (!j->out.was_loaded && !tmk_subject_sees(j->in->subject, j->in->library)) {
+        int rc = put_library(j, path, sizeof path, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (put_text(j, SYMBOL_AT, j->in->symbol) && put_text(j, PATH_AT, path) &&
+        put_text(j, OPTIONS_AT, j->in->options) && put(j, data, b, sizeof *b) &&
+        put(j, j->region, tmk_stub, tmk_stub_bytes))
+        return 0;
+    return tmk_fail(err, TMK_EIO, "cannot write to the memory of the process");
+}
+
+/* ---- start ---- */
+
+static uint64_t word_at(const struct job *j, size_t offset)
+{
+    return j->region + PART_BYTES + offset;
+}
+
+/* pthread_create does not come back: does the thread wait for a lock that is its own? Then nothing
+ * has happened yet, and it is tried again elsewhere. */
+static bool waits_for_lock(struct job *j)
+{
+    struct tmk_moment m = {.call = -1};
+    if (tmk_borrow_interrupt(&j->borrowed, j->deadline_ns) < 0)
+        return false;
+    return tmk_moment_read(j->borrowed.pid, j->borrowed.tid, &m) && m.call == SYS_futex;
+}
+
+static int run_stub(struct job *j, struct tmk_error *err)
+{
+    uint64_t done = word_at(j, offsetof(struct tmk_stub_block, is_created));
+    int rc;
+    do {
+        uint64_t patience = tmk_clock_monotonic_ns() + PATIENCE_NS;
+        rc = tmk_borrow_run(&j->borrowed, &j->image, j->region, j->region + PART_BYTES,
+                            REGION_BYTES - PART_BYTES, done, patience);
+        if (rc != TMK_EBUSY)
+            break;
+        if (waits_for_lock(j))
+            return tmk_fail(err, TMK_EBUSY, "its threads are not at a point where one can start");
+        rc = tmk_borrow_go_on(&j->borrowed);
+    } while (rc == 0 && tmk_clock_monotonic_ns() < j->deadline_ns);
+    if (rc == TMK_ENOENT)
+        return tmk_fail(err, rc, "process %d has ended meanwhile", (int)j->image.pid);
+    if (rc < 0)
+        return tmk_fail(err, rc, "process %d did not start our thread", (int)j->image.pid);
+    tmk_image_read(&j->image, j->region + PART_BYTES, &j->block, sizeof j->block);
+    if (j->block.create_result != 0)
+        return tmk_fail_os(err, TMK_EINVAL, j->block.create_result,
+                           "process %d cannot start a thread (see ulimit -u and its memory limit)",
+                           (int)j->image.pid);
+    return 0;
+}
+
+/* With a thread that is stopped at a safe point. */
+static int use_thread(struct job *j, struct tmk_error *err)
+{
+    int rc = tmk_borrow_save(&j->borrowed);
+    if (rc < 0)
+        return tmk_fail(err, rc, "cannot save the registers of thread %d", (int)j->borrowed.tid);
+    rc = map_region(j, err);
+    if (rc == 0)
+        rc = fill_region(j, err);
+    if (rc == 0)
+        rc = run_stub(j, err);
+    if (rc < 0 && rc != TMK_ENOENT &&
+        tmk_borrow_interrupt(&j->borrowed, tmk_clock_monotonic_ns() + PATIENCE_NS) == 0)
+        clean_up(j);
+    j->out.borrowed = j->borrowed.tid;
+    return rc;
+}
+
+/* ---- find ---- */
+
+/* A thread of the C library's making has its own record, with its own number in it. */
+static bool is_library_thread(const struct job *j, pid_t tid)
+{
+    struct user_regs_struct g;
+    pid_t inner;
+    char state;
+    uint64_t start, end;
+    int32_t words[1024];
+    if (!tmk_subject_read_thread(tid, &state, &inner) || tmk_general_get(tid, &g) < 0 ||
+        !tmk_general_thread_record(tid, &g, &start, &end) || end - start > sizeof words ||
+        !tmk_image_read(&j->image, start, words, end - start))
+        return false;
+    for (size_t i = 0; i < (end - start) / sizeof words[0]; i++)
+        if (words[i] == inner)
+            return true;
+    return false;
+}
+
+static bool is_safe_stopped(const struct job *j, const struct tmk_moment *before)
+{
+    struct user_regs_struct g;
+    struct tmk_moment m = {.call = -1};
+    pid_t tid = j->borrowed.tid;
+    if (tmk_general_get(tid, &g) < 0)
+        return false;
+    (void)tmk_moment_read(j->borrowed.pid, tid, &m);
+    m.pc = tmk_general_pc(&g);
+    m.sp = tmk_general_sp(&g);
+    if (m.call < 0 && before->call >= 0 && before->pc - m.pc <= 4) {
+        m.call = before->call; /* a processor that forgets it at the stop */
+        m.argument = before->argument;
+    }
+    return tmk_safety_of(&j->safety, &m) && is_library_thread(j, tid);
+}
+
+static void pause_ns(uint64_t ns)
+{
+    struct timespec t = {.tv_nsec = (long)ns};
+    nanosleep(&t, NULL);
+}
+
+/* Stop a thread and use it if that is still right. 1: done, 0: not this one, <0: failed. */
+static int try_thread(struct job *j, pid_t tid, const struct tmk_moment *before,
+                      struct tmk_error *err)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &old); /* a ^C now would leave the thread in our hands */
+    int rc = tmk_borrow_stop(&j->borrowed, j->image.pid, tid, j->deadline_ns);
+    if (rc == TMK_EIO)
+        j->os_error = j->borrowed.os_error;
+    if (rc == 0) {
+        bool safe = is_safe_stopped(j, before);
+        rc = safe ? use_thread(j, err) : 0;
+        uint64_t held_ns = tmk_borrow_end(&j->borrowed);
+        j->out.n_held++;
+        j->out.held_ns += held_ns;
+        if (held_ns > j->out.longest_held_ns)
+            j->out.longest_held_ns = held_ns;
+        rc = rc == 0 ? safe : rc;
+    } else {
+        rc = 0;
+    }
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    if (rc == TMK_EBUSY)
+        pause_ns(BACK_OFF_NS);
+    return rc == TMK_EBUSY ? 0 : rc;
+}
+
+enum { RANK_IDLE, RANK_RUNNING, RANK_DISTURBED, RANK_NOT_NOW };
+
+/* A thread that waits in a call which goes on after the stop loses nothing. One that runs must be
+ * stopped to be judged. One that waits in another call will see it end early. */
+static unsigned rank_of(const struct job *j, pid_t tid, struct tmk_moment *ret)
+{
+    pid_t inner;
+    char state;
+    *ret = (struct tmk_moment){.call = -1};
+    if (!tmk_subject_read_thread(tid, &state, &inner) || strchr("DZX", state))
+        return RANK_NOT_NOW;
+    if (!tmk_moment_read(j->image.pid, tid, ret))
+        return RANK_RUNNING;
+    if (!tmk_safety_of(&j->safety, ret))
+        return RANK_NOT_NOW;
+    return ret->call < 0 || tmk_call_restarts(ret->call) ? RANK_IDLE : RANK_DISTURBED;
+}
+
+/* The threads of the process, at most `max`. */
+static size_t list_threads(pid_t pid, pid_t *ret, size_t max)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    size_t n = 0;
+    struct dirent *entry;
+    while (folder && n < max && (entry = readdir(folder)))
+        if (entry->d_name[0] != '.')
+            ret[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (folder)
+        closedir(folder);
+    return n;
+}
+
+/* One round over all threads, idle ones first. */
+static int try_threads(struct job *j, struct tmk_error *err)
+{
+    pid_t tids[MAX_THREADS];
+    struct tmk_moment moment;
+    size_t n = list_threads(j->image.pid, tids, MAX_THREADS);
+    for (unsigned wanted = RANK_IDLE; wanted < RANK_NOT_NOW; wanted++) {
+        for (size_t i = 0; i < n; i++) {
+            if (rank_of(j, tids[i], &moment) != wanted)
+                continue;
+            int rc = try_thread(j, tids[i], &moment, err);
+            if (rc != 0)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+static bool has_ended(pid_t pid)
+{
+    char state;
+    pid_t inner;
+    return !tmk_subject_read_thread(pid, &state, &inner) || strchr("ZX", state);
+}
+
+static int start_helper(struct job *j, struct tmk_error *err)
+{
+    for (;;) {
+        int rc = try_threads(j, err);
+        if (rc == 0 && has_ended(j->image.pid))
+            return tmk_fail(err, TMK_ENOENT, "process %d has ended meanwhile", (int)j->image.pid);
+        if (rc != 0)
+            return rc < 0 ? rc : 0;
+        if (j->out.n_held == 0 && j->os_error)
+            return tmk_subject_explain(j->in->subject, j->in->asker, j->os_error, err);
+        if (tmk_clock_monotonic_ns() >= j->deadline_ns)
+            return tmk_fail(err, TMK_EBUSY,
+                            "no thread of process %d came to a point where one can be started "
+                            "(all are in malloc, the loader or uninterruptible); try again, or "
+                            "with a longer --timeout",
+                            (int)j->image.pid);
+        pause_ns(PAUSE_NS);
+    }
+}
+
+/* ---- wait ---- */
+
+static bool put_word(const struct job *j, size_t offset, uint32_t value)
+{
+    return tmk_image_write(&j->image, word_at(j, offset), &value, sizeof value);
+}
+
+static int not_loaded(struct job *j, struct tmk_error *err)
+{
+    char reason[160] = "the loader gave no reason";
+    if (j->block.error_text)
+        tmk_image_read_text(&j->image, j->block.error_text, reason, sizeof reason);
+    return tmk_fail(err, TMK_EINVAL, "process %d could not load the library: %s", (int)j->image.pid,
+                    reason);
+}
+
+static int timed_out(struct job *j, struct tmk_error *err)
+{
+    put_word(j, offsetof(struct tmk_stub_block, is_given_up), 1);
+    put_word(j, offsetof(struct tmk_stub_block, is_read), 1);
+    bool calling = j->block.state == TMK_STUB_CALLING;
+    return tmk_fail(err, TMK_EBUSY,
+                    calling ? "libtidemark.so is loaded into process %d but has not started yet; "
+                              "it may still do so. Look again, or give a longer --timeout"
+                            : "process %d is still busy loading (another thread of it may be in a "
+                              "long import); it is left alone. Try again, with a longer --timeout",
+                    (int)j->image.pid);
+}
+
+static int wait_for_helper(struct job *j, struct tmk_error *err)
+{
+    put_word(j, offsetof(struct tmk_stub_block, is_returned), 1);
+    do {
+        if (!tmk_image_read(&j->image, j->region + PART_BYTES, &j->block, sizeof j->block))
+            return tmk_fail(err, TMK_ENOENT, "process %d has ended meanwhile", (int)j->image.pid);
+        if (j->block.state >= TMK_STUB_DONE)
+            break;
+        pause_ns(PAUSE_NS / 4);
+    } while (tmk_clock_monotonic_ns() < j->deadline_ns);
+    int rc = 0;
+    if (j->block.state < TMK_STUB_DONE)
+        return timed_out(j, err);
+    if (j->block.state == TMK_STUB_NOT_LOADED)
+        rc = not_loaded(j, err);
+    j->out.result = j->block.result;
+    tmk_image_read_text(&j->image, j->block.message, j->out.message, sizeof j->out.message);
+    put_word(j, offsetof(struct tmk_stub_block, is_read), 1);
+    return rc;
+}
+
+int tmk_inject(const struct tmk_injection *in, struct tmk_injected *ret, struct tmk_error *err)
+{
+    uint64_t start_ns = tmk_clock_monotonic_ns();
+    if (strlen(in->library) >= PATH_MAX || strlen(in->options) >= OPTIONS_BYTES)
+        return tmk_fail(err, TMK_EINVAL, "the path of the library or the options are too long");
+    struct job *j = calloc(1, sizeof *j);
+    if (!j)
+        return tmk_fail(err, TMK_ENOMEM, "%s", tmk_result_text(TMK_ENOMEM));
+    j->in = in;
+    j->deadline_ns = start_ns + in->timeout_ns;
+    int rc = open_image(in->subject, in->asker, &j->image, err);
+    if (rc == 0)
+        rc = look_at_libraries(j, err);
+    if (rc == 0)
+        rc = start_helper(j, err);
+    if (rc == 0)
+        rc = wait_for_helper(j, err);
+    if (rc == 0) {
+        j->out.total_ns = tmk_clock_monotonic_ns() - start_ns;
+        *ret = j->out;
+    }
+    tmk_image_close(&j->image);
+    free(j);
+    return rc;
+}
+
+/* ---- presence ---- */
+
+static void copy_path(char *to, size_t size, const struct tmk_mapping *m)
+{
+    snprintf(to, size, "%s", m ? m->path : "");
+    char *deleted = strstr(to, " (deleted)");
+    if (deleted)
+        *deleted = '\0';
+}
+
+/* tidemark.USER.PID.*.ring: a child has its parent's mapped too, but records into its own. */
+static const struct tmk_mapping *find_ring(const struct tmk_image *image, pid_t inner_pid)
+{
+    for (uint64_t i = 0; i < image->n; i++) {
+        const char *name = tmk_path_name(image->mappings[i].path);
+        if (strncmp(name, "tidemark.", 9) != 0 || !strstr(name, ".ring"))
+            continue;
+        const char *dot = strchr(name + 9, '.');
+        if (dot && strtol(dot + 1, NULL, 10) == inner_pid)
+            return &image->mappings[i];
+    }
+    return NULL;
+}
+
+int tmk_presence_read(const struct tmk_subject *subject, const struct tmk_asker *asker,
+                      struct tmk_presence *ret, struct tmk_error *err)
+{
+    struct tmk_image image;
+    int rc = open_image(subject, asker, &image, err);
+    if (rc < 0)
+        return rc;
+    copy_path(ret->library, sizeof ret->library, tmk_image_find(&image, is_ours));
+    copy_path(ret->ring, sizeof ret->ring, find_ring(&image, subject->inner_pid));
+    ret->has_python = tmk_image_find(&image, is_python) != NULL;
+    ret->has_torch = tmk_image_find(&image, is_torch) != NULL;
+    tmk_image_close(&image);
+    return 0;
+}
