@@ -17,6 +17,13 @@ uint32_t tmk_intern_string(struct tmk_lane *lane, const char *text);
 /* Id of the stack that consists of this one site; 0 likewise. */
 uint32_t tmk_intern_site(struct tmk_lane *lane, const struct tidemark_site *site);
 
+/* For stacks of more than one frame. Ids of frames; 0 likewise. `address` is relative to the
+ * module, whose definition is written before. */
+uint32_t tmk_intern_site_frame(struct tmk_lane *lane, const struct tidemark_site *site);
+uint32_t tmk_intern_native_frame(struct tmk_lane *lane, uint32_t module, uint64_t address);
+/* Id of the stack of these frames, innermost first; 0 likewise, and for none. */
+uint32_t tmk_intern_stack(struct tmk_lane *lane, const uint32_t *ids, uint32_t n);
+
 /* Make (or empty) the tables, for a new trace. 0 or TMK_ENOMEM. */
 int tmk_intern_reset(void);
 

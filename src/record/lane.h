@@ -26,7 +26,9 @@ struct tmk_lane {
     struct tmk_record *cursor;
     struct tmk_record *end;
     struct tmk_page *page;
-    uintptr_t busy; /* frame that has entered, 0: none */
+    uintptr_t busy;                 /* frame that has entered, 0: none */
+    uintptr_t stack_low, stack_top; /* native.c: this thread's stack, 0 until looked for */
+    uint32_t n_stack_looks;
 };
 
 /* One pointer-sized reach: initial-exec, so no call to find it; small, so that it fits the space
@@ -76,21 +78,22 @@ static inline struct tmk_record *tmk_lane_reserve(struct tmk_lane *lane, uint32_
     return r;
 }
 
-/* Write a one-slot record. Without room it is dropped, and counted if it is an event. */
-static inline void tmk_lane_put(struct tmk_lane *lane, uint8_t kind, uint16_t device, uint32_t id,
+/* Write a one-slot record. Without room it is dropped (false), and counted if it is an event. */
+static inline bool tmk_lane_put(struct tmk_lane *lane, uint8_t kind, uint16_t device, uint32_t id,
                                 uint64_t a, uint64_t b)
 {
     struct tmk_record *r = tmk_lane_reserve(lane, 1);
     if (__builtin_expect(!r, 0)) {
         if (kind < TMK_KIND_DEF_STRING)
             tmk_lane_count_drop();
-        return;
+        return false;
     }
     r->ticks = tmk_clock_ticks(tmk_recorder.counter);
     r->a = a;
     r->b = b;
     tmk_record_publish(
         r, (union tmk_record_head){{.kind = kind, .n_slots = 1, .device = device, .id = id}});
+    return true;
 }
 
 /* Write a record with a text (see trace/drain.c): false when dropped. `high` goes above the

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "record/native.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -80,6 +81,7 @@ __attribute__((constructor)) static void start(void)
     copy_folder(tmk_recorder.ring_folders[1], sizeof tmk_recorder.ring_folders[1],
                 "XDG_RUNTIME_DIR");
     tmk_ranks_read(&tmk_recorder.ranks);
+    tmk_recorder.native = number_of(getenv("TIDEMARK_NATIVE")) == 1 && tmk_native_open(false) == 0;
     tmk_recorder.control = control;
 }
 

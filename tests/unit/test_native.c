@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* test_native.c - native stacks. The truth is glibc's backtrace(), called in the same place: the
+ * same addresses, all of them, through a library, a signal, a thread, deep recursion, frames that
+ * align their stack, and wherever a timer's signal comes in. Runs under TSan. */
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <link.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "chain.h"
+#include "record/intern.h"
+#include "record/modules.h"
+#include "record/native.h"
+
+#define NOINLINE __attribute__((noinline))
+
+enum { MAX = TMK_NATIVE_MAX_FRAMES, N_PAGES = 64 };
+static const uint8_t trace_id[16] = "native stacks";
+static struct tmk_control control;
+
+static int open_recorder(void **unused)
+{
+    (void)unused;
+    void *warm[2];
+    (void)backtrace(warm, 2); /* it loads libgcc the first time */
+    assert_int_equal(tmk_ring_create(&tmk_recorder.ring, NULL, N_PAGES, trace_id, "", NULL), 0);
+    assert_int_equal(tmk_intern_reset(), 0);
+    tmk_recorder.counter = tmk_clock_has_counter();
+    tmk_recorder.control = &control;
+    tmk_recorder_set_armed(true);
+    return tmk_native_open(false);
+}
+
+static int close_recorder(void **unused)
+{
+    (void)unused;
+    tmk_recorder_disarm();
+    tmk_ring_close(&tmk_recorder.ring);
+    return 0;
+}
+
+/* Both walks from here. [0] is in this function for both and differs; the rest is the callers'. */
+struct look {
+    uintptr_t ours[MAX];
+    void *theirs[MAX];
+    uint32_t n_ours, n_theirs;
+};
+
+static NOINLINE void take_look(void *arg)
+{
+    struct look *look = arg;
+    look->n_ours = tmk_native_walk(&tmk_lane, look->ours, MAX);
+    look->n_theirs = (uint32_t)backtrace(look->theirs, MAX);
+}
+
+/* How many of the callers' frames are the same; all of them when it is n − 1. */
+static uint32_t n_same(const struct look *look)
+{
+    uint32_t i = 1;
+    while (i < look->n_ours && i < look->n_theirs && look->ours[i] == (uintptr_t)look->theirs[i])
+        i++;
+    return i - 1;
+}
+
+static bool is_same(const struct look *look)
+{
+    return look->n_ours == look->n_theirs && n_same(look) + 1 == look->n_ours;
+}
+
+static void check_same(const struct look *look, uint32_t n_least)
+{
+    assert_int_equal(look->n_ours, look->n_theirs);
+    assert_int_equal(n_same(look) + 1, look->n_theirs);
+    assert_true(look->n_ours >= n_least);
+}
+
+/* ---- ways to get there ---- */
+
+static volatile int after;
+
+static NOINLINE void call_plain(struct look *look)
+{
+    take_look(look);
+    after++;
+}
+
+static NOINLINE void recurse(struct look *look, int depth)
+{
+    if (depth == 0)
+        take_look(look);
+    else
+        recurse(look, depth - 1);
+    after++;
+}
+
+static struct look *sorted_look;
+
+static int compare_and_look(const void *a, const void *b)
+{
+    take_look(sorted_look);
+    return *(const int *)a - *(const int *)b;
+}
+
+static void *in_thread(void *arg)
+{
+    chain_call(take_look, arg);
+    return NULL;
+}
+
+static void check_all_ways(void)
+{
+    struct look look;
+    call_plain(&look);
+    check_same(&look, 6);
+    chain_call(take_look, &look);
+    check_same(&look, 7);
+    for (size_t n = 0; n < 300; n += 13) {
+        chain_call_aligned(take_look, &look, n);
+        check_same(&look, 6);
+    }
+    int numbers[] = {3, 2, 1};
+    sorted_look = &look;
+    qsort(numbers, 3, sizeof numbers[0], compare_and_look);
+    check_same(&look, 7);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, in_thread, &look), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    check_same(&look, 6);
+}
+
+static void test_ways(void **unused)
+{
+    (void)unused;
+    check_all_ways();
+    check_all_ways(); /* by rules that are kept now */
+}
+
+/* More frames than are kept: the innermost 128. */
+static void test_deep(void **unused)
+{
+    (void)unused;
+    struct look look;
+    for (int depth = 100; depth < 200; depth++) {
+        recurse(&look, depth);
+        check_same(&look, 100);
+    }
+    assert_int_equal(look.n_ours, MAX);
+    recurse(&look, 5000);
+    check_same(&look, MAX);
+}
+
+/* ---- signals ---- */
+
+static struct look signal_look;
+
+static void on_signal(int unused)
+{
+    (void)unused;
+    take_look(&signal_look);
+}
+
+static void test_signal(void **unused)
+{
+    (void)unused;
+    struct sigaction action = {.sa_handler = on_signal}, before;
+    sigaction(SIGUSR1, &action, &before);
+    for (int i = 0; i < 3; i++) {
+        memset(&signal_look, 0, sizeof signal_look);
+        raise(SIGUSR1);
+        check_same(&signal_look, 8);
+    }
+    sigaction(SIGUSR1, &before, NULL);
+}
+
+static volatile sig_atomic_t n_ticks, n_wrong, n_short;
+static struct look wrong_look;
+
+/* backtrace() may see more where the code has no rule, which both say, and reports that frame. */
+static void on_tick(int unused)
+{
+    (void)unused;
+    take_look(&signal_look);
+    n_ticks++;
+    if (is_same(&signal_look))
+        return;
+    if (n_same(&signal_look) + 1 == signal_look.n_ours)
+        n_short++;
+    else if (n_wrong++ == 0)
+        wrong_look = signal_look;
+}
+
+static NOINLINE double work(void)
+{
+    char text[256];
+    double sum = 0;
+    int numbers[64];
+    for (int i = 0; i < 64; i++)
+        numbers[i] = (i * 7919) % 101;
+    sorted_look = &(struct look){0};
+    for (int i = 1; i < 64; i++)
+        sum += (double)snprintf(text, sizeof text, "%d %f %s", numbers[i], sum / i, "text");
+    char *copy = strdup(text);
+    sum += strtod(copy, NULL);
+    free(copy);
+    return sum;
+}
+
+/* Wherever a signal comes in: in the middle of prologues, of libc, of the dynamic linker's stubs.
+ */
+static void test_anywhere(void **unused)
+{
+    (void)unused;
+    enum { N = 400 };
+    struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART}, before;
+    struct itimerval every = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+    sigaction(SIGPROF, &action, &before);
+    setitimer(ITIMER_PROF, &every, NULL);
+    double sum = 0;
+    while (n_ticks < N)
+        sum += work();
+    setitimer(ITIMER_PROF, &never, NULL);
+    sigaction(SIGPROF, &before, NULL);
+    assert_true(sum > 0);
+    for (uint32_t i = 0; n_wrong && i < wrong_look.n_theirs; i++)
+        print_message("%2u ours %#lx theirs %p\n", i,
+                      i < wrong_look.n_ours ? (unsigned long)wrong_look.ours[i] : 0,
+                      wrong_look.theirs[i]);
+    assert_int_equal(n_wrong, 0);
+    if (n_short)
+        print_message("%d of %d shorter than backtrace()'s\n", (int)n_short, (int)n_ticks);
+    assert_true(n_short <= N / 100);
+}
+
+/* A stack that nobody knows the end of is not walked. */
+static void test_other_stack(void **unused)
+{
+    (void)unused;
+    stack_t other = {.ss_sp = malloc(65536), .ss_size = 65536}, none = {.ss_flags = SS_DISABLE};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK}, before;
+    sigaltstack(&other, NULL);
+    sigaction(SIGUSR1, &action, &before);
+    for (int i = 0; i < 20; i++) {
+        raise(SIGUSR1);
+        assert_int_equal(signal_look.n_ours, 0);
+    }
+    sigaction(SIGUSR1, &before, NULL);
+    sigaltstack(&none, NULL);
+    free(other.ss_sp);
+    struct look look;
+    call_plain(&look);
+    check_same(&look, 6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ways),        cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_signal),      cmocka_unit_test(test_anywhere),
+        cmocka_unit_test(test_other_stack),
+    };
+    return cmocka_run_group_tests(tests, open_recorder, close_recorder);
+}
