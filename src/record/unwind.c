@@ -669,11 +669,16 @@ void tmk_unwind_find(const struct tmk_module *m, uintptr_t pc, struct tmk_unwind
 
 #define UNCHECKED __attribute__((no_sanitize("address", "thread")))
 
+/* Below the stack pointer lies what a function has just let go of: on its last instructions its
+ * registers are back, while the table still says where they were saved. */
+enum { RED_ZONE = 128 };
+
 /* A word of the stack, which is not ours: what lies there is whatever the program put there. */
 static inline UNCHECKED bool load(uintptr_t at, const struct tmk_unwind_regs *regs,
                                   const struct tmk_stack_bounds *bounds, uintptr_t *ret)
 {
-    if (__builtin_expect(at < regs->r[TMK_REG_SP] || at > bounds->top - sizeof(uintptr_t) ||
+    uintptr_t lowest = regs->r[TMK_REG_SP] - (regs->exact ? RED_ZONE : 0);
+    if (__builtin_expect(at < lowest || at < bounds->low || at > bounds->top - sizeof(uintptr_t) ||
                              (at & (sizeof(uintptr_t) - 1)) != 0,
                          0))
         return false;
