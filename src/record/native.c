@@ -19,14 +19,14 @@
 #include "record/modules.h"
 #include "record/unwind.h"
 
-enum { N_ENTRIES = 1 << 14, BUSY = 1, PC_BITS = 48, RULE_WORDS = 3, MAX_STACK_LOOKS = 8 };
+enum { N_ENTRIES = 1 << 14, BUSY = 1, PC_BITS = 48, RULE_WORDS = 2, MAX_STACK_LOOKS = 8 };
 #define FRAME_OWN UINT32_MAX /* a frame of libtidemark.so: not to be shown */
 
 struct entry {
     _Atomic uint64_t key; /* 0: free */
     _Atomic uint64_t rule[RULE_WORDS];
     _Atomic uint64_t frame; /* recorder generation << 32 | frame id, 0: not yet */
-} __attribute__((aligned(64)));
+} __attribute__((aligned(32)));
 
 union rule_words {
     struct tmk_unwind_rule rule;
@@ -54,9 +54,10 @@ int tmk_native_open(bool old_ways)
 
 /* ---- what is known of an address ---- */
 
-static inline uint64_t key_of(uintptr_t pc)
+/* What a key has beside the address. */
+static inline uint64_t key_tag(void)
 {
-    return pc | (uint64_t)tmk_modules_generation() << PC_BITS;
+    return (uint64_t)tmk_modules_generation() << PC_BITS;
 }
 
 /* Each key has two places, side by side. */
@@ -240,22 +241,47 @@ static inline uintptr_t address_in(const struct tmk_unwind_regs *regs)
     return regs->exact ? regs->pc : regs->pc - 1;
 }
 
+struct walk {
+    struct tmk_unwind_regs regs;
+    struct tmk_stack_bounds bounds;
+    struct known known; /* of where it stands */
+    uint64_t tag, key;
+    uintptr_t pc;
+};
+
+static inline void look_around(struct walk *w)
+{
+    w->pc = address_in(&w->regs);
+    w->key = w->pc | w->tag;
+    look_up(w->pc, w->key, &w->known);
+}
+
+/* From regs on, which are set. False: this stack cannot be walked. */
+static inline bool begin(struct walk *w, struct tmk_lane *lane)
+{
+    if (!entries || !bounds_of(lane, w->regs.r[TMK_REG_SP], &w->bounds))
+        return false;
+    w->tag = key_tag();
+    look_around(w);
+    return true;
+}
+
+static inline bool step(struct walk *w)
+{
+    return tmk_unwind_step(&w->known.rule.rule, &w->regs, &w->bounds);
+}
+
 __attribute__((noinline)) uint32_t tmk_native_walk(struct tmk_lane *lane, uintptr_t *pcs,
                                                    uint32_t max)
 {
-    struct tmk_unwind_regs regs;
-    struct tmk_stack_bounds bounds;
-    struct known known;
+    struct walk w;
     uint32_t n = 0;
-    TMK_UNWIND_HERE(&regs);
-    if (!entries || !bounds_of(lane, regs.r[TMK_REG_SP], &bounds))
+    TMK_UNWIND_HERE(&w.regs);
+    if (!begin(&w, lane))
         return 0;
-    while (n < max) {
-        uintptr_t pc = address_in(&regs);
-        look_up(pc, key_of(pc), &known);
-        if (!tmk_unwind_step(&known.rule.rule, &regs, &bounds))
-            break;
-        pcs[n++] = regs.pc;
+    while (n < max && step(&w)) {
+        pcs[n++] = w.regs.pc;
+        look_around(&w);
     }
     return n;
 }
@@ -263,21 +289,16 @@ __attribute__((noinline)) uint32_t tmk_native_walk(struct tmk_lane *lane, uintpt
 __attribute__((noinline)) uint32_t tmk_native_frames(struct tmk_lane *lane, uint32_t skip,
                                                      uint32_t *ids, uint32_t max)
 {
-    struct tmk_unwind_regs regs;
-    struct tmk_stack_bounds bounds;
-    struct known known;
+    struct walk w;
     uint32_t n = 0;
-    TMK_UNWIND_HERE(&regs);
-    if (!entries || !bounds_of(lane, regs.r[TMK_REG_SP], &bounds))
+    TMK_UNWIND_HERE(&w.regs);
+    if (!begin(&w, lane))
         return 0;
-    look_up(regs.pc, key_of(regs.pc), &known);
-    while (n < max && tmk_unwind_step(&known.rule.rule, &regs, &bounds)) {
-        uintptr_t pc = address_in(&regs);
-        uint64_t key = key_of(pc);
-        look_up(pc, key, &known);
-        uint32_t id = (uint32_t)known.frame;
-        if (__builtin_expect(known.frame >> 32 != lane->generation || id == 0, 0))
-            id = learn_frame(lane, pc, key, &known);
+    while (n < max && step(&w)) {
+        look_around(&w);
+        uint32_t id = (uint32_t)w.known.frame;
+        if (__builtin_expect(w.known.frame >> 32 != lane->generation || id == 0, 0))
+            id = learn_frame(lane, w.pc, w.key, &w.known);
         if (id == 0)
             break;
         if (id != FRAME_OWN && skip > 0)

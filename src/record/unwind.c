@@ -23,31 +23,23 @@ enum { MAX_REMEMBERED = 8, MAX_INSTRUCTIONS = 4096, MAX_EXPRESSION = 64, MAX_TER
 
 enum { NO_REG = 255 };
 
+/* By DWARF's numbers. */
 #if defined(__x86_64__)
 static const uint8_t reg_of_dwarf[] = {
-    NO_REG, NO_REG, NO_REG,      TMK_REG_RBX, NO_REG,      NO_REG,      TMK_REG_RBP, TMK_REG_SP,
-    NO_REG, NO_REG, TMK_REG_R10, NO_REG,      TMK_REG_R12, TMK_REG_R13, TMK_REG_R14, TMK_REG_R15};
+    [3] = 1 + TMK_REG_RBX,  [6] = 1 + TMK_REG_FP,   [7] = 1 + TMK_REG_SP,   [10] = 1 + TMK_REG_R10,
+    [12] = 1 + TMK_REG_R12, [13] = 1 + TMK_REG_R13, [14] = 1 + TMK_REG_R14, [15] = 1 + TMK_REG_R15,
+};
 enum { DWARF_RETURN = 16 };
 #elif defined(__aarch64__)
+static const uint8_t reg_of_dwarf[] = {[29] = 1 + TMK_REG_FP, [31] = 1 + TMK_REG_SP};
 enum { DWARF_RETURN = 30 };
 #endif
 
 static uint8_t reg_index(uint64_t dwarf)
 {
-#if defined(__x86_64__)
-    return dwarf < sizeof reg_of_dwarf ? reg_of_dwarf[dwarf] : (uint8_t)NO_REG;
-#elif defined(__aarch64__)
-    return dwarf == 29 ? TMK_REG_X29 : dwarf == 31 ? TMK_REG_SP : (uint8_t)NO_REG;
-#endif
-}
-
-/* The slot that keeps track of where a register was saved; NO_REG for those we do not need. */
-static uint8_t slot_index(uint64_t dwarf)
-{
-    if (dwarf == DWARF_RETURN)
-        return 0;
-    uint8_t reg = reg_index(dwarf);
-    return reg == TMK_REG_SP || reg > TMK_REGS_SAVED ? (uint8_t)NO_REG : reg;
+    if (dwarf >= sizeof reg_of_dwarf || reg_of_dwarf[dwarf] == 0)
+        return NO_REG;
+    return (uint8_t)(reg_of_dwarf[dwarf] - 1);
 }
 
 /* ---- reading ---- */
@@ -363,10 +355,12 @@ struct place {
     int64_t offset;
 };
 
+enum { PLACE_PC, PLACE_FP, N_PLACES };
+
 struct row {
     struct term cfa;
     bool is_strange; /* the CFA is something we do not understand */
-    struct place places[TMK_UNWIND_SLOTS];
+    struct place places[N_PLACES];
 };
 
 struct machine {
@@ -405,11 +399,19 @@ enum {
     CFA_GNU_NEGATIVE_OFFSET = 0x2f,
 };
 
+/* Which of the two registers that we follow; N_PLACES: neither. */
+static uint32_t place_index(uint64_t dwarf)
+{
+    if (dwarf == DWARF_RETURN)
+        return PLACE_PC;
+    return reg_index(dwarf) == TMK_REG_FP ? PLACE_FP : N_PLACES;
+}
+
 static void set_place(struct machine *m, uint64_t dwarf, struct place place)
 {
-    uint8_t slot = slot_index(dwarf);
-    if (slot != NO_REG)
-        m->row.places[slot] = place;
+    uint32_t i = place_index(dwarf);
+    if (i < N_PLACES)
+        m->row.places[i] = place;
 }
 
 static void set_offset(struct machine *m, uint64_t dwarf, int64_t factored)
@@ -419,9 +421,9 @@ static void set_offset(struct machine *m, uint64_t dwarf, int64_t factored)
 
 static void restore(struct machine *m, uint64_t dwarf)
 {
-    uint8_t slot = slot_index(dwarf);
-    if (slot != NO_REG)
-        m->row.places[slot] = m->initial.places[slot];
+    uint32_t i = place_index(dwarf);
+    if (i < N_PLACES)
+        m->row.places[i] = m->initial.places[i];
 }
 
 static void set_cfa(struct machine *m, uint64_t dwarf, int64_t offset)
@@ -596,39 +598,50 @@ static bool run(struct machine *m, struct tmk_view v)
 
 /* ---- the row as a rule ---- */
 
-static bool slot_of(const struct place *p, struct tmk_unwind_rule *rule, uint32_t i)
+static bool fits(int64_t offset)
 {
-    if (p->how == SAME || p->how == LOST) {
-        rule->slot[i] = p->how == SAME ? TMK_SLOT_SAME : TMK_SLOT_LOST;
+    return offset > TMK_SAVED_LOST && offset <= INT32_MAX;
+}
+
+static bool set_pc_offset(const struct place *p, struct tmk_unwind_rule *rule)
+{
+    if (p->how == AT_CFA && fits(p->offset)) {
+        rule->pc_offset = (int32_t)p->offset;
         return true;
     }
-    int64_t eights = p->offset / 8;
-    if (p->how == STRANGE || p->offset % 8 != 0 || eights <= TMK_SLOT_LOST || eights > INT16_MAX)
-        return false;
-    rule->slot[i] = (int16_t)eights;
-    if (p->how != AT_REGISTER)
+#if defined(__aarch64__)
+    if (p->how == SAME) {
+        rule->flags |= TMK_RULE_LEAF;
         return true;
-    if (i == 0 || (rule->based && rule->base_reg != p->reg))
-        return false;
-    rule->base_reg = p->reg;
-    rule->based |= (uint8_t)(1u << i);
-    return true;
+    }
+#endif
+    return false;
+}
+
+/* A frame pointer that is lost, or somewhere strange, is one that the caller may not need. */
+static void set_fp_offset(const struct place *p, struct tmk_unwind_rule *rule)
+{
+    rule->fp_offset = p->how == SAME ? TMK_SAVED_SAME : TMK_SAVED_LOST;
+    bool is_based = p->how == AT_REGISTER && p->reg == TMK_REG_FP;
+    if ((p->how != AT_CFA && !is_based) || !fits(p->offset))
+        return;
+    rule->fp_offset = (int32_t)p->offset;
+    if (is_based)
+        rule->flags |= TMK_RULE_BASED;
 }
 
 static bool rule_of(const struct row *row, struct tmk_unwind_rule *ret)
 {
     struct tmk_unwind_rule rule = {.cfa_reg = row->cfa.reg,
                                    .flags = row->cfa.deref ? TMK_RULE_DEREF : 0};
-    if (row->places[0].how == LOST) {
+    if (row->places[PLACE_PC].how == LOST) {
         ret->flags = TMK_RULE_LAST;
         return true;
     }
-    if (row->is_strange || row->cfa.offset != (int32_t)row->cfa.offset)
+    if (row->is_strange || !fits(row->cfa.offset) || !set_pc_offset(&row->places[PLACE_PC], &rule))
         return false;
     rule.cfa_offset = (int32_t)row->cfa.offset;
-    for (uint32_t i = 0; i <= TMK_REGS_SAVED; i++)
-        if (!slot_of(&row->places[i], &rule, i))
-            return false;
+    set_fp_offset(&row->places[PLACE_FP], &rule);
     *ret = rule;
     return true;
 }
@@ -667,43 +680,32 @@ void tmk_unwind_find(const struct tmk_module *m, uintptr_t pc, struct tmk_unwind
 
 /* ---- stepping ---- */
 
-#define UNCHECKED __attribute__((no_sanitize("address", "thread")))
-
 /* Below the stack pointer lies what a function has just let go of: on its last instructions its
  * registers are back, while the table still says where they were saved. */
 enum { RED_ZONE = 128 };
-
-/* A word of the stack, which is not ours: what lies there is whatever the program put there. */
-static inline UNCHECKED bool load(uintptr_t at, const struct tmk_unwind_regs *regs,
-                                  const struct tmk_stack_bounds *bounds, uintptr_t *ret)
-{
-    uintptr_t lowest = regs->r[TMK_REG_SP] - (regs->exact ? RED_ZONE : 0);
-    if (__builtin_expect(at < lowest || at < bounds->low || at > bounds->top - sizeof(uintptr_t) ||
-                             (at & (sizeof(uintptr_t) - 1)) != 0,
-                         0))
-        return false;
-    *ret = *(const volatile uintptr_t *)at;
-    return true;
-}
 
 /* Where the kernel saves a thread's registers, from the stack pointer in its trampoline on: the
  * ucontext (x86-64), siginfo and ucontext (aarch64). */
 #if defined(__x86_64__)
 enum { SAVED_PC = 168 };
-static const uint8_t saved_at[TMK_UNWIND_REGS] = {160, 120, 128, 72, 80, 88, 96, 56};
+static const uint16_t saved_at[TMK_UNWIND_REGS] = {
+    [TMK_REG_SP] = 160, [TMK_REG_FP] = 120, [TMK_REG_RBX] = 128, [TMK_REG_R10] = 56,
+    [TMK_REG_R12] = 72, [TMK_REG_R13] = 80, [TMK_REG_R14] = 88,  [TMK_REG_R15] = 96,
+};
 #elif defined(__aarch64__)
 enum { SAVED_PC = 568 };
-static const uint16_t saved_at[TMK_UNWIND_REGS] = {560, 544, 552};
+static const uint16_t saved_at[TMK_UNWIND_REGS] = {
+    [TMK_REG_SP] = 560, [TMK_REG_FP] = 544, [TMK_REG_X30] = 552};
 #endif
 
 static bool step_over_signal(struct tmk_unwind_regs *regs, const struct tmk_stack_bounds *bounds)
 {
     struct tmk_unwind_regs next = {.known = (1u << TMK_UNWIND_REGS) - 1, .exact = true};
     uintptr_t sp = regs->r[TMK_REG_SP];
-    if (!load(sp + SAVED_PC, regs, bounds, &next.pc))
+    if (!tmk_unwind_load(sp + SAVED_PC, sp, bounds->top, &next.pc))
         return false;
     for (uint32_t i = 0; i < TMK_UNWIND_REGS; i++)
-        if (!load(sp + saved_at[i], regs, bounds, &next.r[i]))
+        if (!tmk_unwind_load(sp + saved_at[i], sp, bounds->top, &next.r[i]))
             return false;
     if (next.r[TMK_REG_SP] <= sp || next.r[TMK_REG_SP] >= bounds->top)
         return false;
@@ -723,52 +725,44 @@ static inline uintptr_t plain_address(uintptr_t address)
 #endif
 }
 
-static inline bool return_address(const struct tmk_unwind_rule *rule, uintptr_t cfa,
-                                  const struct tmk_unwind_regs *regs,
-                                  const struct tmk_stack_bounds *bounds, uintptr_t *ret)
+bool tmk_unwind_step_slow(const struct tmk_unwind_rule *rule, struct tmk_unwind_regs *regs,
+                          const struct tmk_stack_bounds *bounds)
 {
-#if defined(__aarch64__)
-    if (rule->slot[0] == TMK_SLOT_SAME) {
-        *ret = regs->r[TMK_REG_X30];
-        return regs->known & 1u << TMK_REG_X30;
-    }
-#endif
-    return rule->slot[0] != TMK_SLOT_SAME &&
-           load(cfa + (uintptr_t)((intptr_t)rule->slot[0] * 8), regs, bounds, ret);
-}
-
-bool tmk_unwind_step(const struct tmk_unwind_rule *rule, struct tmk_unwind_regs *regs,
-                     const struct tmk_stack_bounds *bounds)
-{
-    if (__builtin_expect(rule->flags & ~TMK_RULE_DEREF, 0))
+    if (rule->flags & (TMK_RULE_SIGNAL | TMK_RULE_LAST | TMK_RULE_NONE))
         return (rule->flags & TMK_RULE_SIGNAL) && step_over_signal(regs, bounds);
-    if (!(regs->known & 1u << rule->cfa_reg) ||
-        (rule->based && !(regs->known & 1u << rule->base_reg)))
+    if (!(regs->known & 1u << rule->cfa_reg))
         return false;
+    uintptr_t sp = regs->r[TMK_REG_SP], top = bounds->top;
+    uintptr_t lowest = regs->exact && sp - bounds->low >= RED_ZONE ? sp - RED_ZONE : sp;
     uintptr_t cfa = regs->r[rule->cfa_reg] + (uintptr_t)(intptr_t)rule->cfa_offset;
-    if ((rule->flags & TMK_RULE_DEREF) && !load(cfa, regs, bounds, &cfa))
+    if ((rule->flags & TMK_RULE_DEREF) && !tmk_unwind_load(cfa, lowest, top, &cfa))
         return false;
-    bool moved = cfa > regs->r[TMK_REG_SP] || (regs->exact && cfa == regs->r[TMK_REG_SP]);
-    if (!moved || cfa > bounds->top || (cfa & (sizeof cfa - 1)) != 0)
+    if (cfa < sp || (cfa == sp && !regs->exact) || cfa > top)
         return false;
-    uintptr_t pc, base = rule->based ? regs->r[rule->base_reg] : 0;
-    if (!return_address(rule, cfa, regs, bounds, &pc))
-        return false;
-    uint32_t known = (1u << (TMK_REGS_SAVED + 1)) - 1;
-    for (uint32_t i = 1; i <= TMK_REGS_SAVED; i++) {
-        if (rule->slot[i] == TMK_SLOT_SAME) {
-            known &= regs->known | ~(1u << i);
-            continue;
-        }
-        uintptr_t from = rule->based & 1u << i ? base : cfa;
-        if (rule->slot[i] == TMK_SLOT_LOST)
-            known &= ~(1u << i);
-        else if (!load(from + (uintptr_t)((intptr_t)rule->slot[i] * 8), regs, bounds, &regs->r[i]))
+    uint32_t known = regs->known & (1u << TMK_REG_SP | 1u << TMK_REG_FP);
+#if defined(__aarch64__)
+    if (rule->flags & TMK_RULE_LEAF) {
+        if (!(regs->known & 1u << TMK_REG_X30))
             return false;
+        regs->pc = regs->r[TMK_REG_X30];
+    } else
+#endif
+        if (!tmk_unwind_load(cfa + (uintptr_t)(intptr_t)rule->pc_offset, lowest, top, &regs->pc))
+        return false;
+    if (rule->fp_offset > TMK_SAVED_LOST) {
+        uintptr_t from = rule->flags & TMK_RULE_BASED ? regs->r[TMK_REG_FP] : cfa;
+        if ((rule->flags & TMK_RULE_BASED) && !(known & 1u << TMK_REG_FP))
+            return false;
+        if (!tmk_unwind_load(from + (uintptr_t)(intptr_t)rule->fp_offset, lowest, top,
+                             &regs->r[TMK_REG_FP]))
+            return false;
+        known |= 1u << TMK_REG_FP;
+    } else if (rule->fp_offset == TMK_SAVED_LOST) {
+        known &= ~(1u << TMK_REG_FP);
     }
-    regs->known = known;
-    regs->exact = false;
-    regs->r[TMK_REG_SP] = cfa;
-    regs->pc = plain_address(pc);
+    *regs = (struct tmk_unwind_regs){.pc = plain_address(regs->pc),
+                                     .r[TMK_REG_SP] = cfa,
+                                     .r[TMK_REG_FP] = regs->r[TMK_REG_FP],
+                                     .known = known};
     return regs->pc != 0;
 }
