@@ -26,7 +26,7 @@ __attribute__((noinline)) static uint32_t native_stack(struct tmk_lane *lane,
 
 static inline uint32_t stack_of(struct tmk_lane *lane, const struct tidemark_site *site)
 {
-    if (__builtin_expect(tmk_recorder.native, 0))
+    if (__builtin_expect(tmk_native_is_on(), 0))
         return native_stack(lane, site);
     return tmk_intern_site(lane, site);
 }

@@ -96,6 +96,7 @@ bool tmk_lane_open(struct tmk_lane *lane)
     lane->thread = atomic_fetch_add(&tmk_recorder.ring.header->next_thread, 1);
     lane->page = NULL;
     lane->cursor = lane->end = NULL;
+    lane->thread_stack = 0;
     if (has_end_key)
         pthread_setspecific(end_key, lane);
     char name[17] = {0};

@@ -26,10 +26,15 @@ struct tmk_lane {
     struct tmk_record *cursor;
     struct tmk_record *end;
     struct tmk_page *page;
-    uintptr_t busy;                 /* frame that has entered, 0: none */
-    uintptr_t stack_low, stack_top; /* native.c: this thread's stack, 0 until looked for */
-    uint32_t n_stack_looks;
+    uintptr_t busy;        /* frame that has entered, 0: none */
+    uintptr_t reporting;   /* frame of a hook that calls on and is called again by that, 0: none */
+    uint32_t thread_stack; /* id of a stack that says the thread's name, 0: not made yet */
+    bool is_autograd;      /* by that name */
+    uint8_t n_stack_looks; /* native.c: this thread's stack, as far as looked for */
+    uint16_t stack_pages;
+    uintptr_t stack_top; /* 0: not known */
 };
+_Static_assert(sizeof(struct tmk_lane) <= 64, "what late-loaded libraries can have of static TLS");
 
 /* One pointer-sized reach: initial-exec, so no call to find it; small, so that it fits the space
  * the loader keeps for libraries opened late. */

@@ -19,7 +19,14 @@
 #include "record/modules.h"
 #include "record/unwind.h"
 
-enum { N_ENTRIES = 1 << 14, BUSY = 1, PC_BITS = 48, RULE_WORDS = 2, MAX_STACK_LOOKS = 8 };
+enum {
+    N_ENTRIES = 1 << 14,
+    BUSY = 1,
+    PC_BITS = 48,
+    RULE_WORDS = 2,
+    MAX_STACK_LOOKS = 8,
+    PAGE = 4096
+};
 #define FRAME_OWN UINT32_MAX /* a frame of libtidemark.so: not to be shown */
 
 struct entry {
@@ -41,6 +48,7 @@ struct known { /* an entry, read */
 
 static struct tmk_region memory;
 static struct entry *entries;
+bool tmk_native_on;
 
 int tmk_native_open(bool old_ways)
 {
@@ -49,6 +57,7 @@ int tmk_native_open(bool old_ways)
         rc = tmk_modules_open(old_ways);
     if (rc == 0)
         entries = memory.base;
+    tmk_native_on = rc == 0;
     return rc;
 }
 
@@ -220,17 +229,21 @@ __attribute__((noinline)) static bool find_stack(struct tmk_lane *lane, uintptr_
     bool is_first = (m.tail & 0xffffffffffffffull) == stack_tail;
     if (!is_first && (self <= sp || self >= m.end))
         return false;
-    lane->stack_low = is_first ? lowest_stack(&m) : m.start;
-    lane->stack_top = is_first ? m.end : self;
+    uintptr_t low = is_first ? lowest_stack(&m) : m.start, top = is_first ? m.end : self;
+    uintptr_t pages = (top - low) / PAGE;
+    lane->stack_top = top;
+    lane->stack_pages = pages > UINT16_MAX ? UINT16_MAX : (uint16_t)pages;
     return true;
 }
 
 static inline bool bounds_of(struct tmk_lane *lane, uintptr_t sp, struct tmk_stack_bounds *ret)
 {
-    if (__builtin_expect(sp < lane->stack_low || sp >= lane->stack_top, 0) && !find_stack(lane, sp))
+    if (__builtin_expect(lane->stack_top - sp >= (uintptr_t)lane->stack_pages * PAGE, 0) &&
+        !find_stack(lane, sp))
         return false;
-    *ret = (struct tmk_stack_bounds){.low = lane->stack_low, .top = lane->stack_top};
-    return true;
+    ret->top = lane->stack_top;
+    ret->low = lane->stack_top - (uintptr_t)lane->stack_pages * PAGE;
+    return sp >= ret->low;
 }
 
 /* ---- walking ---- */
@@ -259,7 +272,7 @@ static inline void look_around(struct walk *w)
 /* From regs on, which are set. False: this stack cannot be walked. */
 static inline bool begin(struct walk *w, struct tmk_lane *lane)
 {
-    if (!entries || !bounds_of(lane, w->regs.r[TMK_REG_SP], &w->bounds))
+    if (!tmk_native_on || !bounds_of(lane, w->regs.r[TMK_REG_SP], &w->bounds))
         return false;
     w->tag = key_tag();
     look_around(w);

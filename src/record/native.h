@@ -25,6 +25,13 @@ enum { TMK_NATIVE_MAX_FRAMES = 128 };
  * TMK_ENOMEM. */
 int tmk_native_open(bool old_ways);
 
+/* Has it been opened? */
+extern bool tmk_native_on;
+static inline bool tmk_native_is_on(void)
+{
+    return tmk_native_on;
+}
+
 /* Return addresses from the caller on, innermost first: at most max. The first is where this
  * function returns to; one that is below a signal's frame is where the signal came in. */
 uint32_t tmk_native_walk(struct tmk_lane *lane, uintptr_t *pcs, uint32_t max);

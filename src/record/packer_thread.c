@@ -18,6 +18,7 @@
 #include "record/identity.h"
 #include "record/intern.h"
 #include "record/modules.h"
+#include "record/native.h"
 #include "record/recorder.h"
 #include "trace/drain.h"
 #include "trace/writer.h"
@@ -250,7 +251,7 @@ static int pack_until_stop(struct session *s)
             return rc;
         quiet_looks = quiet ? quiet_looks + 1 : 0;
         n_looks++;
-        if (tmk_recorder.native && n_looks % MODULE_LOOKS == 0)
+        if (tmk_native_is_on() && n_looks % MODULE_LOOKS == 0)
             tmk_modules_refresh();
         if (n_looks % IDLE_LOOKS == 0 && is_alone())
             return 0;

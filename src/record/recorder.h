@@ -35,7 +35,6 @@ struct tmk_recorder {
     struct tmk_control *control;
     struct tmk_ring ring; /* good while armed; stays mapped afterwards, a thread may still write */
     bool counter;         /* tmk_clock_has_counter() */
-    bool native;          /* stacks have C and C++ frames (native.h) */
     uint32_t generation;  /* of the last arming, this process's or an ancestor's */
     char run_folder[3072];
     char ring_folders[2][256]; /* where the ring may go before /dev/shm; "" for none */
