@@ -13,4 +13,8 @@ extern const int chain_line;
 /* The same from a frame that aligns its stack and has one array of variable size. */
 void chain_call_aligned(void (*visit)(void *arg), void *arg, size_t n);
 
+/* The same under a C++ name: "at::native::add", as the linker has it. */
+void chain_call_mangled(void (*visit)(void *arg),
+                        void *arg) __asm__("_ZN2at6native3addERKNS_6TensorES3_");
+
 #endif
