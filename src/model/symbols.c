@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* model/symbols.c - see symbols.h.
+/* model/symbols.c - see symbols.h. This side asks and remembers; the child looks (symbol_server.c).
  *
- * C++ names are demangled by libiberty (binutils' own, one function of it): it stands alone, knows
- * every name that gcc and clang make, and limits its recursion. The usual __cxa_demangle() would
- * bring libstdc++ into a program that is to need nothing but glibc. Arguments are left out: with
- * them a name of torch's fills the screen. */
+ * Fails open: a child that dies or is silent for long costs the module that it was asked about,
+ * whose frames are shown by number from then on; the next question starts another child. */
 #include "model/symbols.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <libiberty/demangle.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
-#include "model/elf_file.h"
+#include "model/symbol_server.h"
 
-enum { MAX_MANGLED_BYTES = 4000 };
+enum { ANSWER_LIMIT_S = 60 }; /* a library of gigabytes is read from a slow disk */
 
 struct module {
     const char *path; /* the arena's */
     const char *name; /* without folders */
     uint64_t hash;
-    struct tmk_elf *elf;
+    bool is_bad; /* nobody survives being asked about it */
 };
 
 struct entry {
@@ -43,6 +49,8 @@ struct tmk_symbols {
     uint64_t n_modules, module_room;
     struct entry *entries;
     uint32_t n_entries, n_slots;
+    pid_t child; /* 0: none now */
+    int fd;
 };
 
 struct tmk_symbols *tmk_symbols_open(void)
@@ -57,12 +65,87 @@ struct tmk_symbols *tmk_symbols_open(void)
     return s;
 }
 
+/* ---- the child ---- */
+
+static void end_child(struct tmk_symbols *s)
+{
+    if (s->child <= 0)
+        return;
+    close(s->fd);
+    kill(s->child, SIGKILL);
+    while (waitpid(s->child, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    s->child = 0;
+}
+
+/* Nothing to print on, no core file; it ends with us. */
+static __attribute__((noreturn)) void be_child(int fd, const char *debug_folder)
+{
+    const struct rlimit none = {0, 0};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setrlimit(RLIMIT_CORE, &none);
+    int null = open("/dev/null", O_RDWR);
+    for (int i = 0; null >= 0 && i <= 2; i++)
+        dup2(null, i);
+    tmk_symbol_server_main(fd, debug_folder);
+    _exit(0);
+}
+
+static bool start_child(struct tmk_symbols *s)
+{
+    int pair[2];
+    const struct timeval limit = {.tv_sec = ANSWER_LIMIT_S};
+    if (s->child > 0)
+        return true;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return false;
+    setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    pid_t child = fork();
+    if (child == 0) {
+        close(pair[0]);
+        be_child(pair[1], s->debug_folder);
+    }
+    close(pair[1]);
+    if (child < 0) {
+        close(pair[0]);
+        return false;
+    }
+    s->child = child;
+    s->fd = pair[0];
+    return true;
+}
+
+/* 1: *ret is an answer, its texts checked. 0: there is none. */
+static int ask(struct tmk_symbols *s, const struct tmk_code_address *where,
+               struct tmk_symbol_reply *ret)
+{
+    static struct tmk_symbol_request request;
+    size_t n = strlen(where->path);
+    if (n >= sizeof request.path || where->build_id_bytes > sizeof request.build_id ||
+        !start_child(s))
+        return 0;
+    request = (struct tmk_symbol_request){.address = where->address,
+                                          .build_id_bytes = where->build_id_bytes};
+    memcpy(request.path, where->path, n);
+    if (where->build_id_bytes > 0)
+        memcpy(request.build_id, where->build_id, where->build_id_bytes);
+    ssize_t got = -1;
+    if (send(s->fd, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request)
+        while ((got = recv(s->fd, ret, sizeof *ret, 0)) < 0 && errno == EINTR)
+            continue;
+    if (got != (ssize_t)sizeof *ret || ret->file_at >= sizeof ret->text) {
+        end_child(s);
+        return 0;
+    }
+    ret->text[sizeof ret->text - 1] = '\0';
+    return 1;
+}
+
 struct tmk_symbols *tmk_symbols_close(struct tmk_symbols *s)
 {
     if (!s)
         return NULL;
-    for (uint64_t i = 0; i < s->n_modules; i++)
-        tmk_elf_close(s->modules[i].elf);
+    end_child(s);
     free(s->modules);
     free(s->entries);
     tmk_arena_fini(&s->texts);
@@ -80,7 +163,7 @@ static uint64_t module_hash(const struct tmk_code_address *where)
                : hash;
 }
 
-/* Number of the module, opened when it is new; <0: TMK_ENOMEM. */
+/* Number of the module; <0: TMK_ENOMEM. */
 static int64_t module_of(struct tmk_symbols *s, const struct tmk_code_address *where)
 {
     uint64_t hash = module_hash(where);
@@ -97,46 +180,29 @@ static int64_t module_of(struct tmk_symbols *s, const struct tmk_code_address *w
     const char *slash = strrchr(path, '/');
     struct module *m = &s->modules[s->n_modules];
     *m = (struct module){.path = path, .name = slash ? slash + 1 : path, .hash = hash};
-    if (!s->is_off)
-        m->elf = tmk_elf_open(path, where->build_id, where->build_id_bytes, s->debug_folder);
     return (int64_t)s->n_modules++;
 }
 
-/* ---- names ---- */
+/* ---- looking up ---- */
 
-/* As C++ or Rust would write it, in the arena; NULL without memory. */
-static const char *plain_name(struct tmk_symbols *s, const char *name)
-{
-    size_t n = strnlen(name, MAX_MANGLED_BYTES);
-    char *plain =
-        n < MAX_MANGLED_BYTES && name[0] == '_' ? cplus_demangle_v3(name, DMGL_NO_OPTS) : NULL;
-    const char *copy = plain ? tmk_arena_text(&s->texts, plain, strlen(plain))
-                             : tmk_arena_text(&s->texts, name, n);
-    free(plain);
-    return copy;
-}
-
-/* By line, by symbol or by number. A return address is that of the next instruction: the call lies
- * before it. */
-static int look_up(struct tmk_symbols *s, const struct module *m, uint64_t address,
+static int look_up(struct tmk_symbols *s, struct module *m, const struct tmk_code_address *where,
                    struct tmk_symbol *ret)
 {
-    uint64_t at = address - (address > 0), offset = 0;
+    static struct tmk_symbol_reply reply;
     struct tmk_symbol found = {0};
-    const char *symbol = NULL;
-    bool has_line = m->elf && tmk_elf_line(m->elf, at, &found);
-    if (m->elf && !found.function && tmk_elf_symbol(m->elf, at, &symbol, &offset))
-        found.function = symbol;
-    if (found.function)
-        found.function = plain_name(s, found.function);
-    else
-        found.function = tmk_arena_format(&s->texts, "%s+%#" PRIx64, m->name, address);
-    if (found.function && symbol && !has_line)
-        found.function =
-            tmk_arena_format(&s->texts, "%s+%#" PRIx64, found.function, offset + (address > 0));
-    if (has_line)
-        found.file = tmk_arena_text(&s->texts, found.file, strlen(found.file));
-    if (!found.function || (has_line && !found.file))
+    bool is_asked = !s->is_off && !m->is_bad && ask(s, where, &reply);
+    m->is_bad = m->is_bad || !is_asked;
+    if (is_asked && reply.text[0]) {
+        const char *file = reply.text + reply.file_at;
+        found.function = tmk_arena_text(&s->texts, reply.text, strlen(reply.text));
+        found.file = reply.file_at ? tmk_arena_text(&s->texts, file, strlen(file)) : NULL;
+        found.line = reply.file_at ? reply.line : 0;
+        if (reply.file_at && !found.file)
+            return TMK_ENOMEM;
+    } else {
+        found.function = tmk_arena_format(&s->texts, "%s+%#" PRIx64, m->name, where->address);
+    }
+    if (!found.function)
         return TMK_ENOMEM;
     *ret = found;
     return 0;
@@ -181,7 +247,7 @@ int tmk_symbols_find(struct tmk_symbols *s, const struct tmk_code_address *where
     uint64_t hash = tmk_hash_mix((uint64_t)module, where->address) | 1;
     struct entry *e = slot_of(s->entries, s->n_slots, hash, (uint32_t)module, where->address);
     if (!e->hash) {
-        int rc = look_up(s, &s->modules[module], where->address, &e->symbol);
+        int rc = look_up(s, &s->modules[module], where, &e->symbol);
         if (rc < 0)
             return rc;
         e->hash = hash;

@@ -11,8 +11,9 @@
  * believed; one that never had a build id is taken as it lies there.
  *
  * This opens the files that a trace names, and a trace may come from anyone: regular files only,
- * read and never mapped, never executed, nothing is fetched from the network. Whoever does not want
- * that sets TIDEMARK_NO_SYMBOLS=1, and all frames read "libfoo.so+0x1234". */
+ * read in a process of its own (symbol_server.h), never mapped or executed, and nothing is fetched
+ * from the network. Whoever does not want that sets TIDEMARK_NO_SYMBOLS=1, and all frames read
+ * "libfoo.so+0x1234". */
 #ifndef TMK_MODEL_SYMBOLS_H
 #define TMK_MODEL_SYMBOLS_H
 

@@ -3,7 +3,8 @@
  *
  * What is known of an address is kept in a table of cache lines, without a lock: an entry's key is
  * set to BUSY while it is written, and a reader that finds another key after reading than before
- * takes nothing. The key holds the modules' generation, so everything is forgotten when a module
+ * takes nothing (words are loaded with acquire and stored with release, so that neither passes the
+ * key). The key holds the modules' generation, so everything is forgotten when a module
  * was unloaded; the frame id holds the recorder's, so that a forked child defines its own. */
 #include "record/native.h"
 
@@ -81,9 +82,8 @@ static inline bool recall_from(struct entry *e, uint64_t key, struct known *ret)
     if (atomic_load_explicit(&e->key, memory_order_acquire) != key)
         return false;
     for (int i = 0; i < RULE_WORDS; i++)
-        ret->rule.words[i] = atomic_load_explicit(&e->rule[i], memory_order_relaxed);
-    ret->frame = atomic_load_explicit(&e->frame, memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
+        ret->rule.words[i] = atomic_load_explicit(&e->rule[i], memory_order_acquire);
+    ret->frame = atomic_load_explicit(&e->frame, memory_order_acquire);
     return atomic_load_explicit(&e->key, memory_order_relaxed) == key;
 }
 
@@ -98,10 +98,9 @@ static void keep(uint64_t key, const struct known *known)
     }
     if (there == BUSY || !atomic_compare_exchange_strong(&e->key, &there, BUSY))
         return; /* another thread is at it: next time */
-    atomic_thread_fence(memory_order_release);
     for (int i = 0; i < RULE_WORDS; i++)
-        atomic_store_explicit(&e->rule[i], known->rule.words[i], memory_order_relaxed);
-    atomic_store_explicit(&e->frame, known->frame, memory_order_relaxed);
+        atomic_store_explicit(&e->rule[i], known->rule.words[i], memory_order_release);
+    atomic_store_explicit(&e->frame, known->frame, memory_order_release);
     atomic_store_explicit(&e->key, key, memory_order_release);
 }
 

@@ -13,7 +13,11 @@ static __attribute__((noinline)) void inner(void (*visit)(void *arg), void *arg)
     visit(arg);
     calls++;
 }
-const int chain_line = INNER_LINE;
+
+int chain_line(void)
+{
+    return INNER_LINE;
+}
 
 static __attribute__((noinline)) void middle(void (*visit)(void *arg), void *arg)
 {

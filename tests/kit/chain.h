@@ -8,7 +8,7 @@
 /* `visit` at the end of a chain of three functions, the outermost of them exported. */
 void chain_call(void (*visit)(void *arg), void *arg);
 /* The line of the innermost call of chain_call(). */
-extern const int chain_line;
+int chain_line(void);
 
 /* The same from a frame that aligns its stack and has one array of variable size. */
 void chain_call_aligned(void (*visit)(void *arg), void *arg, size_t n);

@@ -135,7 +135,7 @@ static void test_library(void **unused)
     uintptr_t pc;
     chain_call(note_caller, &pc);
     place_of(pc, &place);
-    check(&place.where, "inner", "tests/kit/chain.c", chain_line);
+    check(&place.where, "inner", "tests/kit/chain.c", chain_line());
 }
 
 /* ---- less and less in the file ---- */
@@ -188,7 +188,7 @@ static void test_debug_file(void **unused)
     copy_by("objcopy --strip-all '%s' '%s'", place.path, "with-debug.so", stripped,
             sizeof stripped);
     place.where.path = stripped;
-    check(&place.where, "inner", "tests/kit/chain.c", chain_line);
+    check(&place.where, "inner", "tests/kit/chain.c", chain_line());
     unlink(path);
 }
 
@@ -259,7 +259,7 @@ static bool ask_all(const char *path, const struct place *place)
     (void)find(&where);
     where.address = place->where.address;
     struct tmk_symbol symbol = find(&where);
-    bool is_right = strcmp(symbol.function, "inner") == 0 && symbol.line == (uint32_t)chain_line;
+    bool is_right = strcmp(symbol.function, "inner") == 0 && symbol.line == (uint32_t)chain_line();
     tmk_symbols_close(symbols);
     symbols = before;
     return is_right;
