@@ -121,9 +121,9 @@ static inline bool tmk_unwind_step(const struct tmk_unwind_rule *rule, struct tm
 #if defined(__x86_64__)
 #define TMK_UNWIND_HERE(regs)                                                                      \
     do {                                                                                           \
-        __asm__ volatile("movq %%rsp, 8(%0)\n\tmovq %%rbp, 16(%0)\n\t"                             \
-                         "leaq 1f(%%rip), %%rcx\n1:\tmovq %%rcx, (%0)"                             \
-                         :                                                                         \
+        __asm__ volatile("movq %%rsp, 8(%1)\n\tmovq %%rbp, 16(%1)\n\t"                             \
+                         "leaq 1f(%%rip), %%rcx\n1:\tmovq %%rcx, (%1)"                             \
+                         : "=m"(*(regs))                                                           \
                          : "a"(regs)                                                               \
                          : "rcx", "memory");                                                       \
         (regs)->known = 1u << TMK_REG_SP | 1u << TMK_REG_FP;                                       \
@@ -132,9 +132,9 @@ static inline bool tmk_unwind_step(const struct tmk_unwind_rule *rule, struct tm
 #elif defined(__aarch64__)
 #define TMK_UNWIND_HERE(regs)                                                                      \
     do {                                                                                           \
-        __asm__ volatile("mov x9, sp\n\tstr x9, [%0, #8]\n\tstr x29, [%0, #16]\n\t"                \
-                         "str x30, [%0, #24]\n\tadr x9, 1f\n1:\tstr x9, [%0]"                      \
-                         :                                                                         \
+        __asm__ volatile("mov x9, sp\n\tstr x9, [%1, #8]\n\tstr x29, [%1, #16]\n\t"                \
+                         "str x30, [%1, #24]\n\tadr x9, 1f\n1:\tstr x9, [%1]"                      \
+                         : "=m"(*(regs))                                                           \
                          : "r"(regs)                                                               \
                          : "x9", "memory");                                                        \
         (regs)->known = 1u << TMK_REG_SP | 1u << TMK_REG_FP | 1u << TMK_REG_X30;                   \
