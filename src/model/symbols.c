@@ -197,6 +197,7 @@ static int look_up(struct tmk_symbols *s, struct module *m, const struct tmk_cod
         found.function = tmk_arena_text(&s->texts, reply.text, strlen(reply.text));
         found.file = reply.file_at ? tmk_arena_text(&s->texts, file, strlen(file)) : NULL;
         found.line = reply.file_at ? reply.line : 0;
+        found.is_known = true;
         if (reply.file_at && !found.file)
             return TMK_ENOMEM;
     } else {

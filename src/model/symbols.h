@@ -17,6 +17,7 @@
 #ifndef TMK_MODEL_SYMBOLS_H
 #define TMK_MODEL_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tmk_symbols;
@@ -29,10 +30,10 @@ struct tmk_code_address {
 };
 
 struct tmk_symbol {
-    const char
-        *function;    /* never NULL; without arguments; "name+0x1f" when the line is not known */
-    const char *file; /* source file, NULL when not known */
-    uint32_t line;    /* 0 likewise */
+    const char *function; /* never NULL; no arguments; "name+0x1f" when the line is not known */
+    bool is_known;        /* false: `function` is "libfoo.so+0x1234" */
+    const char *file;     /* source file, NULL when not known */
+    uint32_t line;        /* 0 likewise */
 };
 
 /* NULL without memory. */

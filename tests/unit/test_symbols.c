@@ -75,6 +75,7 @@ static void check_offset(const struct tmk_code_address *where, const char *name)
     struct tmk_symbol symbol = find(where);
     char *rest = NULL;
     size_t n = strlen(name);
+    assert_true(symbol.is_known);
     assert_int_equal(strncmp(symbol.function, name, n), 0);
     assert_int_equal(strncmp(symbol.function + n, "+0x", 3), 0);
     unsigned long offset = strtoul(symbol.function + n + 1, &rest, 16);
@@ -91,6 +92,7 @@ static void check_unknown(const struct tmk_code_address *where, const char *name
     struct tmk_symbol symbol = find(where);
     snprintf(expected, sizeof expected, "%s+%#lx", name, (unsigned long)where->address);
     assert_string_equal(symbol.function, expected);
+    assert_false(symbol.is_known);
     assert_null(symbol.file);
     assert_int_equal(symbol.line, 0);
 }
