@@ -115,6 +115,22 @@ static NOINLINE void batch_alloc(int n)
     }
 }
 
+/* Allocations some frames further down: what the depth costs when stacks are native
+ * (TIDEMARK_NATIVE=1), and nothing else. */
+static NOINLINE void descend(int n_frames, int n)
+{
+    if (n_frames > 0)
+        descend(n_frames - 1, n);
+    else
+        batch_alloc(n);
+    __asm__ volatile("" : : : "memory"); /* or the call would become a jump */
+}
+
+static NOINLINE void batch_deep(int n)
+{
+    descend(20, n);
+}
+
 static NOINLINE void batch_free(int n)
 {
     for (int i = 0; i < n; i++)
@@ -152,6 +168,7 @@ static const struct kind {
     {"loop", batch_loop, NULL, 1, 0},
     {"alloc_free", batch_alloc_free, NULL, 1, BATCH},
     {"alloc", batch_alloc, NULL, 1, BATCH},
+    {"deep", batch_deep, NULL, 1, BATCH},
     {"free", batch_free, NULL, 1, BATCH},
     {"cold_alloc_free", batch_cold_alloc_free, batch_cold_loop, 2, BATCH},
     {"range", batch_range, NULL, 2, BATCH},

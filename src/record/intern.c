@@ -79,26 +79,66 @@ uint32_t tmk_intern_define_stack(struct tmk_lane *lane, uint64_t hash, const uin
     return id;
 }
 
+uint32_t tmk_intern_stack(struct tmk_lane *lane, const uint32_t *ids, uint32_t n)
+{
+    uint64_t hash = n;
+    for (uint32_t i = 0; i < n; i++)
+        hash = tmk_hash_fold(hash, ids[i]);
+    hash = tmk_idtable_hash(hash);
+    uint32_t id = tmk_intern_known_stack(hash);
+    return id || n == 0 ? id : tmk_intern_define_stack(lane, hash, ids, n);
+}
+
+uint32_t tmk_intern_native_frame(struct tmk_lane *lane, uint32_t module, uint64_t address)
+{
+    uint64_t hash = tmk_idtable_hash(tmk_hash_mix(module, address));
+    uint32_t id = tmk_intern_known_frame(hash);
+    if (id)
+        return id;
+    id = tmk_intern_new_frame(hash);
+    if (!id || !tmk_lane_put(lane, TMK_KIND_DEF_NATIVE_FRAME, 0, id, module, address))
+        return 0;
+    tmk_intern_remember_frame(hash, id);
+    return id;
+}
+
 /* ---- sites and labels ---- */
+
+static uint64_t site_hash(const struct tidemark_site *site)
+{
+    return tmk_idtable_hash(tmk_hash_fold((uintptr_t)site->file, (uintptr_t)site->function ^
+                                                                     ((uint64_t)site->line << 40)));
+}
+
+uint32_t tmk_intern_site_frame(struct tmk_lane *lane, const struct tidemark_site *site)
+{
+    if (!site)
+        return 0;
+    uint64_t hash = site_hash(site);
+    uint32_t id = tmk_intern_known_frame(hash);
+    if (id)
+        return id;
+    uint64_t file = tmk_intern_string(lane, site->file);
+    uint32_t function = tmk_intern_string(lane, site->function);
+    id = tmk_intern_new_frame(hash);
+    if (!id || !tmk_lane_put(lane, TMK_KIND_DEF_FRAME, 0, id, file << 32 | function, site->line))
+        return 0;
+    tmk_intern_remember_frame(hash, id);
+    return id;
+}
 
 __attribute__((noinline)) static uint32_t define_site(struct tmk_lane *lane, uint64_t hash,
                                                       const struct tidemark_site *site)
 {
-    uint64_t file = tmk_intern_string(lane, site->file);
-    uint32_t function = tmk_intern_string(lane, site->function);
-    uint32_t frame = tmk_intern_new_frame(hash);
-    if (!frame)
-        return 0;
-    tmk_lane_put(lane, TMK_KIND_DEF_FRAME, 0, frame, file << 32 | function, site->line);
-    return tmk_intern_define_stack(lane, hash, &frame, 1);
+    uint32_t frame = tmk_intern_site_frame(lane, site);
+    return frame ? tmk_intern_define_stack(lane, hash, &frame, 1) : 0;
 }
 
 uint32_t tmk_intern_site(struct tmk_lane *lane, const struct tidemark_site *site)
 {
     if (!site)
         return 0;
-    uint64_t hash = tmk_idtable_hash(tmk_hash_fold(
-        (uintptr_t)site->file, (uintptr_t)site->function ^ ((uint64_t)site->line << 40)));
+    uint64_t hash = site_hash(site);
     uint32_t id = tmk_idtable_known(&stacks, hash);
     return id ? id : define_site(lane, hash, site);
 }

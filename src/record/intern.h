@@ -32,6 +32,13 @@ uint32_t tmk_intern_known_frame(uint64_t hash);
 uint32_t tmk_intern_new_frame(uint64_t hash);
 void tmk_intern_remember_frame(uint64_t hash, uint32_t id);
 
+/* Id of a site's frame, for stacks that have more. */
+uint32_t tmk_intern_site_frame(struct tmk_lane *lane, const struct tidemark_site *site);
+/* Id of a native frame; `address` counts from the module's start, and the module is defined. */
+uint32_t tmk_intern_native_frame(struct tmk_lane *lane, uint32_t module, uint64_t address);
+/* Id of the stack of these frames, by their ids; 0 for none. */
+uint32_t tmk_intern_stack(struct tmk_lane *lane, const uint32_t *ids, uint32_t n);
+
 /* Id of a device's stream, below 2^16; 0 when there is no room. */
 uint32_t tmk_intern_stream(struct tmk_lane *lane, uint16_t device, uint64_t handle);
 

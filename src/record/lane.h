@@ -30,6 +30,9 @@ struct tmk_lane {
     uintptr_t reporting;   /* frame of a hook that calls on and is called again by that, 0: none */
     uint32_t thread_stack; /* id of a stack that says the thread's name, 0: not made yet */
     bool is_autograd;      /* by that name */
+    uint8_t n_stack_looks; /* native.c: this thread's stack, as far as looked for */
+    uint16_t stack_pages;
+    uintptr_t stack_top; /* 0: not known */
 };
 _Static_assert(sizeof(struct tmk_lane) <= 64, "what late-loaded libraries can have of static TLS");
 
@@ -80,21 +83,22 @@ static inline struct tmk_record *tmk_lane_reserve(struct tmk_lane *lane, uint32_
     return r;
 }
 
-/* Write a one-slot record. Without room it is dropped, and counted if it is an event. */
-static inline void tmk_lane_put(struct tmk_lane *lane, uint8_t kind, uint16_t device, uint32_t id,
+/* Write a one-slot record. Without room it is dropped (false), and counted if it is an event. */
+static inline bool tmk_lane_put(struct tmk_lane *lane, uint8_t kind, uint16_t device, uint32_t id,
                                 uint64_t a, uint64_t b)
 {
     struct tmk_record *r = tmk_lane_reserve(lane, 1);
     if (__builtin_expect(!r, 0)) {
         if (kind < TMK_KIND_DEF_STRING)
             tmk_lane_count_drop();
-        return;
+        return false;
     }
     r->ticks = tmk_clock_ticks(tmk_recorder.counter);
     r->a = a;
     r->b = b;
     tmk_record_publish(
         r, (union tmk_record_head){{.kind = kind, .n_slots = 1, .device = device, .id = id}});
+    return true;
 }
 
 /* Write a record with a text (see trace/drain.c): false when dropped. `high` goes above the

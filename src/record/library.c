@@ -38,3 +38,34 @@ void *tmk_library_symbol(const char *prefix, const char *symbol)
     void *handle = dlopen(s.path, RTLD_LAZY | RTLD_NOLOAD);
     return handle ? dlsym(handle, symbol) : NULL;
 }
+
+struct place {
+    uintptr_t address;
+    struct tmk_image image;
+};
+
+static int match_address(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    struct place *p = arg;
+    struct tmk_image image = {.start = UINTPTR_MAX};
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + h->p_vaddr, end = start + h->p_memsz;
+        if (h->p_type != PT_LOAD)
+            continue;
+        image.start = start < image.start ? start : image.start;
+        image.end = end > image.end ? end : image.end;
+    }
+    if (p->address < image.start || p->address >= image.end)
+        return 0;
+    p->image = image;
+    return 1;
+}
+
+struct tmk_image tmk_library_image(const void *address)
+{
+    struct place p = {.address = (uintptr_t)address};
+    dl_iterate_phdr(match_address, &p);
+    return p.image;
+}

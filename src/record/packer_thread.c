@@ -18,6 +18,8 @@
 #include "record/door.h"
 #include "record/identity.h"
 #include "record/intern.h"
+#include "record/modules.h"
+#include "record/native.h"
 #include "record/recorder.h"
 #include "trace/drain.h"
 #include "trace/writer.h"
@@ -26,6 +28,7 @@ enum {
     LOOK_NS = 5000000,
     IDLE_LOOK_NS = 20000000,
     IDLE_LOOKS = 20,  /* quiet looks before we look less often */
+    MODULE_LOOKS = 4, /* with native stacks: so often ask what the loader has done */
     CHUNK_PAGES = 48, /* about 24,000 records */
     SMALL_RING_PAGES = 256,
 };
@@ -263,7 +266,10 @@ static int pack_until_stop(struct session *s)
         if (rc < 0)
             return rc;
         quiet_looks = quiet ? quiet_looks + 1 : 0;
-        if (++n_looks % IDLE_LOOKS == 0 && is_alone())
+        n_looks++;
+        if (tmk_recorder.settings.native && n_looks % MODULE_LOOKS == 0)
+            tmk_modules_refresh();
+        if (n_looks % IDLE_LOOKS == 0 && is_alone())
             return 0;
     }
     return 0;

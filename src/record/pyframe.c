@@ -120,6 +120,11 @@ uint64_t tmk_pyframe_hash(void)
     }
 }
 
+const struct tmk_image *tmk_pyframe_image(void)
+{
+    return &runtime.image;
+}
+
 void tmk_pyframe_walk(struct tmk_pystack *ret)
 {
     const struct tmk_pylayout *l = &runtime.layout;

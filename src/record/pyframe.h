@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/library.h"
+
 enum { TMK_PYFRAME_MAX = 128 }; /* deeper stacks lose their outermost frames, and say so */
 
 struct tmk_pyframe {
@@ -49,6 +51,9 @@ const char *tmk_pyframe_refusal(void);
 /* A hash of this thread's stack: equal hashes mean equal stacks. 0 when it has none. Only after
  * ready() said yes; so the next. */
 uint64_t tmk_pyframe_hash(void);
+
+/* Where the interpreter's code lies: native frames from there on are Python's own. */
+const struct tmk_image *tmk_pyframe_image(void);
 
 /* The stack of this thread itself. */
 void tmk_pyframe_walk(struct tmk_pystack *ret);

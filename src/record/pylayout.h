@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/library.h"
+
 /* Offsets in bytes. Frames of 3.9 and 3.10 are objects, later ones are not. */
 struct tmk_pylayout {
     uint16_t minor;
@@ -38,6 +40,7 @@ struct tmk_pyruntime {
     void *(*this_thread)(void); /* PyGILState_GetThisThreadState: NULL without one; needs no GIL */
     const void *main_interpreter;
     const void *code_type, *text_type, *bytes_type;
+    struct tmk_image image; /* the interpreter's own code */
 };
 
 enum tmk_pylook {

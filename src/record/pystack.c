@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "record/intern.h"
+#include "record/native.h"
 #include "record/pyframe.h"
 
 enum {
@@ -76,10 +77,14 @@ static uint32_t intern_frame(struct tmk_lane *lane, const struct tmk_pyframe *f)
     return id;
 }
 
-__attribute__((noinline)) static uint32_t define_stack(struct tmk_lane *lane, uint64_t hash)
+enum { MAX_IDS = TMK_PYFRAME_MAX + 1 };
+
+/* Frame ids of this thread's Python stack: how many; 0 when there is no room for one of them, and
+ * then the next time this stack comes it is tried again. */
+static uint32_t python_frames(struct tmk_lane *lane, uint32_t ids[MAX_IDS])
 {
     struct tmk_pystack s;
-    uint32_t ids[TMK_PYFRAME_MAX + 1], n = 0;
+    uint32_t n = 0;
     tmk_pyframe_walk(&s);
     for (uint32_t i = 0; i < s.n_frames; i++)
         ids[n++] = intern_frame(lane, &s.frames[i]);
@@ -87,8 +92,26 @@ __attribute__((noinline)) static uint32_t define_stack(struct tmk_lane *lane, ui
         ids[n++] = tmk_intern_label_frame(lane, "[outer frames cut]");
     for (uint32_t i = 0; i < n; i++)
         if (ids[i] == 0)
-            return 0; /* no room for it: the next time this stack comes it is tried again */
-    return tmk_intern_define_stack(lane, hash, ids, n);
+            return 0;
+    return n;
+}
+
+__attribute__((noinline)) static uint32_t define_stack(struct tmk_lane *lane, uint64_t hash)
+{
+    uint32_t ids[MAX_IDS], n = python_frames(lane, ids);
+    return n ? tmk_intern_define_stack(lane, hash, ids, n) : 0;
+}
+
+/* C and C++ frames down to the interpreter, then Python's; without those, C frames to the end. */
+__attribute__((noinline)) static uint32_t native_stack(struct tmk_lane *lane)
+{
+    uint32_t ids[TMK_NATIVE_MAX_FRAMES + MAX_IDS];
+    bool has_python = tmk_pyframe_ready() && tmk_pyframe_hash() != 0;
+    uint32_t n = tmk_native_frames(lane, 0, has_python ? tmk_pyframe_image() : NULL, ids,
+                                   TMK_NATIVE_MAX_FRAMES);
+    if (has_python)
+        n += python_frames(lane, ids + n);
+    return tmk_intern_stack(lane, ids, n);
 }
 
 /* ---- threads without frames ---- */
@@ -126,8 +149,10 @@ static void say_refusal(struct tmk_lane *lane)
 
 uint32_t tmk_pystack_id(struct tmk_lane *lane)
 {
-    if (tmk_recorder.settings.no_stacks)
+    if (__builtin_expect(tmk_recorder.settings.no_stacks, 0))
         return 0;
+    if (__builtin_expect(tmk_recorder.settings.native, 0))
+        return native_stack(lane);
     if (__builtin_expect(!tmk_pyframe_ready(), 0)) {
         say_refusal(lane);
         return stack_without_frames(lane);
