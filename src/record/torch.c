@@ -26,7 +26,11 @@ enum { DEVICE_CPU = 0, MAX_DEVICES = 16 };
 #define NAME_CPU_DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
 #define NAME_CPU_OOM "_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm"
 
-#define HOOK(name) __asm__(name) __attribute__((visibility("default")))
+/* A hook has a hidden name, by which its address is ours whoever else defines torch's name, and
+ * that name as well, for the loader to find. */
+#define EXPORT(hook, name)                                                                         \
+    extern __typeof__(hook) hook##_export __asm__(name)                                            \
+        __attribute__((alias(#hook), visibility("default")))
 
 typedef void usage_function(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
                             uint16_t device);
@@ -35,22 +39,22 @@ typedef void cpu_new_function(void *self, void *address, size_t size);
 typedef void cpu_delete_function(void *self, void *address);
 typedef void cpu_oom_function(void *self, size_t size);
 
-usage_function tmk_hook_usage HOOK(NAME_USAGE), tmk_hook_usage_113 HOOK(NAME_USAGE_113);
-oom_function tmk_hook_oom HOOK(NAME_OOM), tmk_hook_oom_113 HOOK(NAME_OOM_113);
-cpu_new_function tmk_hook_cpu_new HOOK(NAME_CPU_NEW);
-cpu_delete_function tmk_hook_cpu_delete HOOK(NAME_CPU_DELETE);
-cpu_oom_function tmk_hook_cpu_oom HOOK(NAME_CPU_OOM);
+static usage_function hook_usage, hook_usage_113;
+static oom_function hook_oom, hook_oom_113;
+static cpu_new_function hook_cpu_new;
+static cpu_delete_function hook_cpu_delete;
+static cpu_oom_function hook_cpu_oom;
 
 enum { USAGE, USAGE_113, OOM, OOM_113, CPU_NEW, CPU_DELETE, CPU_OOM, BACKWARD };
 
 struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
-    [USAGE] = {NAME_USAGE, "libc10.so", (void *)tmk_hook_usage, 0, 0},
-    [USAGE_113] = {NAME_USAGE_113, "libc10.so", (void *)tmk_hook_usage_113, 0, 0},
-    [OOM] = {NAME_OOM, "libc10.so", (void *)tmk_hook_oom, 0, 0},
-    [OOM_113] = {NAME_OOM_113, "libc10.so", (void *)tmk_hook_oom_113, 0, 0},
-    [CPU_NEW] = {NAME_CPU_NEW, "libc10.so", (void *)tmk_hook_cpu_new, 0, 0},
-    [CPU_DELETE] = {NAME_CPU_DELETE, "libc10.so", (void *)tmk_hook_cpu_delete, 0, 0},
-    [CPU_OOM] = {NAME_CPU_OOM, "libc10.so", (void *)tmk_hook_cpu_oom, 0, 0},
+    [USAGE] = {NAME_USAGE, "libc10.so", (void *)hook_usage, 0, 0},
+    [USAGE_113] = {NAME_USAGE_113, "libc10.so", (void *)hook_usage_113, 0, 0},
+    [OOM] = {NAME_OOM, "libc10.so", (void *)hook_oom, 0, 0},
+    [OOM_113] = {NAME_OOM_113, "libc10.so", (void *)hook_oom_113, 0, 0},
+    [CPU_NEW] = {NAME_CPU_NEW, "libc10.so", (void *)hook_cpu_new, 0, 0},
+    [CPU_DELETE] = {NAME_CPU_DELETE, "libc10.so", (void *)hook_cpu_delete, 0, 0},
+    [CPU_OOM] = {NAME_CPU_OOM, "libc10.so", (void *)hook_cpu_oom, 0, 0},
     [BACKWARD] = {TMK_NAME_BACKWARD, "libtorch_cpu.so", (void *)tmk_hook_backward, 0, 0},
 };
 
@@ -244,8 +248,8 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
 
 /* ---- hooks ---- */
 
-void tmk_hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
-                    uint16_t device)
+static void hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
+                       uint16_t device)
 {
     record_usage(address, size, reserved, device);
     usage_function *real = (usage_function *)real_of(&tmk_torch_hooks[USAGE]);
@@ -253,8 +257,8 @@ void tmk_hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t re
         real(address, size, allocated, reserved, device);
 }
 
-void tmk_hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
-                        uint16_t device)
+static void hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
+                           uint16_t device)
 {
     record_usage(address, size, reserved, device);
     usage_function *real = (usage_function *)real_of(&tmk_torch_hooks[USAGE_113]);
@@ -262,7 +266,7 @@ void tmk_hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_
         real(address, size, allocated, reserved, device);
 }
 
-void tmk_hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
+static void hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {
     record_oom((uint64_t)size, reserved, device_of(device));
     oom_function *real = (oom_function *)real_of(&tmk_torch_hooks[OOM]);
@@ -270,7 +274,7 @@ void tmk_hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t 
         real(size, allocated, reserved, device);
 }
 
-void tmk_hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
+static void hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {
     record_oom((uint64_t)size, reserved, device_of(device));
     oom_function *real = (oom_function *)real_of(&tmk_torch_hooks[OOM_113]);
@@ -280,7 +284,7 @@ void tmk_hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint1
 
 /* The CPU's reporter tells the profiler through the functions above: `reporting` keeps us from
  * counting twice. It is a frame's address, so one left behind by an exception does no harm. */
-void tmk_hook_cpu_new(void *self, void *address, size_t size)
+static void hook_cpu_new(void *self, void *address, size_t size)
 {
     struct tmk_lane *lane = size ? tmk_lane_enter() : NULL;
     if (lane) {
@@ -294,7 +298,7 @@ void tmk_hook_cpu_new(void *self, void *address, size_t size)
     tmk_lane.reporting = 0;
 }
 
-void tmk_hook_cpu_delete(void *self, void *address)
+static void hook_cpu_delete(void *self, void *address)
 {
     struct tmk_lane *lane = address ? tmk_lane_enter() : NULL;
     if (lane) {
@@ -308,7 +312,7 @@ void tmk_hook_cpu_delete(void *self, void *address)
     tmk_lane.reporting = 0;
 }
 
-void tmk_hook_cpu_oom(void *self, size_t size)
+static void hook_cpu_oom(void *self, size_t size)
 {
     record_oom(size, 0, TIDEMARK_HOST);
     cpu_oom_function *real = (cpu_oom_function *)real_of(&tmk_torch_hooks[CPU_OOM]);
@@ -317,6 +321,14 @@ void tmk_hook_cpu_oom(void *self, size_t size)
         real(self, size);
     tmk_lane.reporting = 0;
 }
+
+EXPORT(hook_usage, NAME_USAGE);
+EXPORT(hook_usage_113, NAME_USAGE_113);
+EXPORT(hook_oom, NAME_OOM);
+EXPORT(hook_oom_113, NAME_OOM_113);
+EXPORT(hook_cpu_new, NAME_CPU_NEW);
+EXPORT(hook_cpu_delete, NAME_CPU_DELETE);
+EXPORT(hook_cpu_oom, NAME_CPU_OOM);
 
 /* Called by the stub of torch_backward.h, which then jumps to what this returns. */
 void *tmk_torch_begin_backward(void)

@@ -15,6 +15,7 @@
 /* torch.c: makes the note, returns the real function. Called by the stub only. */
 void *tmk_torch_begin_backward(void);
 
-void tmk_hook_backward(void) __asm__(TMK_NAME_BACKWARD) __attribute__((visibility("default")));
+/* Under a name of ours; under torch's own it is there for the loader. */
+void tmk_hook_backward(void);
 
 #endif

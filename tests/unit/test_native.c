@@ -315,7 +315,7 @@ static NOINLINE void take_ids(void *arg)
     struct tmk_lane *lane = tmk_lane_enter();
     assert_non_null(lane);
     out->n_pcs = tmk_native_walk(lane, out->pcs, MAX);
-    out->n = tmk_native_frames(lane, out->skip, out->ids, MAX);
+    out->n = tmk_native_frames(lane, out->skip, NULL, out->ids, MAX);
     tmk_lane_leave(lane);
 }
 
