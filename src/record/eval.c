@@ -15,8 +15,10 @@
 #include "record/eval.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -24,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/futex.h"
 #include "base/text.h"
 #include "base/wire.h"
@@ -219,10 +222,37 @@ static bool take_order(void)
 
 /* ---- threads ---- */
 
+/* Threads and programs that the code starts inherit this thread's signal mask: they must not have
+ * everything blocked, as our helpers have. Nothing blocked would be wrong too: where the program
+ * blocks a signal to wait for it, it must not find a thread that takes it. So: as on the main
+ * thread, which is the one that /proc/self/status is about. */
+static void adopt_signal_mask(void)
+{
+    char text[4096];
+    sigset_t mask;
+    uint64_t bits = 0;
+    int fd = tmk_fd_raise(open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n < 0 ? 0 : n] = '\0';
+    const char *at = strstr(text, "\nSigBlk:\t");
+    if (!at)
+        return;
+    for (at += 9; (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f'); at++)
+        bits = bits << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+    sigemptyset(&mask);
+    for (int signal = 1; signal <= 64; signal++)
+        if (bits >> (signal - 1) & 1)
+            sigaddset(&mask, signal);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
 static void *eval_main(void *unused)
 {
     (void)unused;
     prctl(PR_SET_NAME, "tidemark-eval", 0, 0, 0);
+    adopt_signal_mask();
     int lock = job.py->PyGILState_Ensure();
     (void)take_order();
     job.py->PyGILState_Release(lock);

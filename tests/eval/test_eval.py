@@ -104,20 +104,21 @@ def test_streams_are_put_back_while_others_print(shop, python):
     end of the stream that it writes to."""
     pid, job = shop.start([*shop.command(), python, shop.script("""
 def talk():
-    until('go')
-    for i in range(300):
+    for i in range(1000):
         print('x', flush=True)
+        time.sleep(0.0005)
 threads = [threading.Thread(target=talk) for n in range(4)]
-for thread in threads: thread.start()
 ready()
+for thread in threads: thread.start()
 for thread in threads: thread.join()
-""")], bufsize=1 << 20)
-    (shop.folder / "go").touch()
+""")])
+    n_evals = 0
     while evaluate(pid, "print('mine')", "--timeout", "20").stdout == "mine\n":
-        pass
+        n_evals += 1
     text = job.stdout.read()
     assert job.wait() == 0
-    assert (text.count("x"), text.count("\n")) == (4 * 300, 4 * 300)
+    assert (text.count("x"), text.count("\n")) == (4 * 1000, 4 * 1000)
+    assert n_evals > 10
 
 
 def test_output_is_bounded(shop):
@@ -160,6 +161,17 @@ def test_interrupt_of_the_job_reaches_it(shop):
         os.kill(pid, 2)
         assert asker.stderr.read().splitlines()[-1] == "KeyboardInterrupt"
     assert job.stdout.read() == "interrupted\n"
+
+
+def test_signals_as_on_the_main_thread(shop):
+    """What the code starts inherits them: a program must be killable, a blocked signal blocked."""
+    pid = shop.target("signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])\nidle()\n")
+    for option in ([], ["--main"]):
+        assert value_of(pid, "sorted(signal.pthread_sigmask(signal.SIG_BLOCK, []))", *option) \
+            == "[<Signals.SIGUSR2: 12>]\n"
+    assert value_of(pid, "import subprocess\n"
+                         "subprocess.run(['sh', '-c', 'kill -TERM $$; echo alive']).returncode") \
+        == "-15\n"
 
 
 def test_not_python(shop):
