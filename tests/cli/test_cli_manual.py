@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from test_golden import BUILD, ROOT, run_case, shell
 
-COMMANDS = "run report peak query tables check doctor demo completion help".split()
+COMMANDS = "run attach report peak query tables check doctor demo completion help".split()
 
 
 def test_docs_are_the_table(tmp_path):
