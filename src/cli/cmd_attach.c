@@ -3,7 +3,6 @@
  *
  * The process may see other files than we (a container). The run's folder is where *it* can write:
  * ours when it sees the same folder, else one of its own, and then it is said how to reach it. */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -69,6 +68,8 @@ static bool read_ring_header(const struct attach *a, struct tmk_ring_header *ret
         close(fd);
     free(path);
     ret->trace_path[sizeof ret->trace_path - 1] = '\0';
+    for (char *c = ret->trace_path; good && *c; c++)
+        good = (unsigned char)*c >= ' '; /* the user's file, on our terminal */
     return good && strchr(ret->trace_path, '/');
 }
 
@@ -122,13 +123,18 @@ static bool choose_folder(struct attach *a)
     return a->folder != NULL;
 }
 
-/* Root attaches to another's process: the folder is made for that user, who may not write here. */
+/* Root attaches to another's process: the folder is made for that user, who may not write here. By
+ * descriptor, lest that user put a link in its place. */
 static void make_for_owner(const struct attach *a)
 {
-    if (a->asker.uid != 0 || a->subject.uid == 0 || strncmp(a->name, "/proc/", 6) == 0)
+    if (a->asker.uid != 0 || a->subject.uid == 0 || strncmp(a->name, "/proc/", 6) == 0 ||
+        mkdir(a->folder, 0755) < 0)
         return;
-    if (mkdir(a->folder, 0755) == 0 && chown(a->folder, a->subject.uid, (gid_t)-1) < 0)
+    int fd = open(a->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fchown(fd, a->subject.uid, (gid_t)-1) < 0)
         rmdir(a->folder);
+    if (fd >= 0)
+        close(fd);
 }
 
 /* ---- attaching ---- */
@@ -259,10 +265,10 @@ static const char notes[] =
     "that does the rest; all others run on. What the stopped one was doing goes on:\n"
     "registers, signals and system calls are put back as they were.\n"
     "\n"
-    "You need the right to trace the process: be its user, or root. Some systems allow\n"
-    "that to root alone (kernel.yama.ptrace_scope); processes under `tidemark run` can\n"
-    "be attached to all the same. A process in a container is given by its number\n"
-    "outside of that.\n"
+    "You need the right to trace the process: be its user, or root. Some systems\n"
+    "allow that to root alone (kernel.yama.ptrace_scope); processes under `tidemark\n"
+    "run` can be attached to all the same. A process in a container is given by its\n"
+    "number outside of that.\n"
     "\n"
     "Exit status: 0 it is watched (or was before, and no RUN was asked for), 1 it is\n"
     "not, for the reason said.\n";

@@ -42,8 +42,9 @@ size_t tmk_image_read_some(const struct tmk_image *image, uint64_t address, void
 void tmk_image_read_text(const struct tmk_image *image, uint64_t address, char *to, size_t size)
 {
     size_t n = 0;
-    while (n + 1 < size && tmk_image_read(image, address + n, to + n, 1) && to[n])
-        n++;
+    for (; n + 1 < size && tmk_image_read(image, address + n, to + n, 1) && to[n]; n++)
+        if ((unsigned char)to[n] < ' ' || to[n] == 127)
+            to[n] = '?';
     to[n] = '\0';
 }
 

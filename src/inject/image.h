@@ -53,7 +53,8 @@ bool tmk_image_read(const struct tmk_image *image, uint64_t address, void *to, s
 bool tmk_image_write(const struct tmk_image *image, uint64_t address, const void *from, size_t n);
 /* As many of `n` bytes as are there, from the start. */
 size_t tmk_image_read_some(const struct tmk_image *image, uint64_t address, void *to, size_t n);
-/* A text of at most `size` - 1 bytes, cut there; "" when it cannot be read. */
+/* A text of at most `size` - 1 bytes, cut there; "" when it cannot be read. Control characters,
+ * with which it might drive our user's terminal, become '?'. */
 void tmk_image_read_text(const struct tmk_image *image, uint64_t address, char *to, size_t size);
 
 /* The mapping at `address`, NULL: none. */

@@ -638,12 +638,14 @@ static void copy_path(char *to, size_t size, const struct tmk_mapping *m)
         *deleted = '\0';
 }
 
-/* tidemark.USER.PID.*.ring: a child has its parent's mapped too, but records into its own. */
+/* tidemark.USER.PID.*.ring: a child has its parent's mapped too, but records into its own. One that
+ * was deleted is of a recording that has ended. */
 static const struct tmk_mapping *find_ring(const struct tmk_image *image, pid_t inner_pid)
 {
     for (uint64_t i = 0; i < image->n; i++) {
         const char *name = tmk_path_name(image->mappings[i].path);
-        if (strncmp(name, "tidemark.", 9) != 0 || !strstr(name, ".ring"))
+        size_t n = strlen(name);
+        if (strncmp(name, "tidemark.", 9) != 0 || strcmp(name + n - 5, ".ring") != 0)
             continue;
         const char *dot = strchr(name + 9, '.');
         if (dot && strtol(dot + 1, NULL, 10) == inner_pid)

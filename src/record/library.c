@@ -41,14 +41,14 @@ void *tmk_library_symbol(const char *prefix, const char *symbol)
 
 struct place {
     uintptr_t address;
-    struct tmk_image image;
+    struct tmk_code_range image;
 };
 
 static int match_address(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
     struct place *p = arg;
-    struct tmk_image image = {.start = UINTPTR_MAX};
+    struct tmk_code_range image = {.start = UINTPTR_MAX};
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + h->p_vaddr, end = start + h->p_memsz;
@@ -63,7 +63,7 @@ static int match_address(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-struct tmk_image tmk_library_image(const void *address)
+struct tmk_code_range tmk_library_range(const void *address)
 {
     struct place p = {.address = (uintptr_t)address};
     dl_iterate_phdr(match_address, &p);

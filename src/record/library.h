@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 /* Where a module lies in memory. */
-struct tmk_image {
+struct tmk_code_range {
     uintptr_t start, end;
 };
 
 /* Of the module that has this address; all zero when there is none. */
-struct tmk_image tmk_library_image(const void *address);
+struct tmk_code_range tmk_library_range(const void *address);
 
 /* The address of a symbol in the loaded library whose file name begins with `prefix` and is not our
  * own definition of it; NULL when there is none. Takes the loader's lock for a moment. */

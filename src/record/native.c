@@ -299,8 +299,8 @@ __attribute__((noinline)) uint32_t tmk_native_walk(struct tmk_lane *lane, uintpt
 }
 
 __attribute__((noinline)) uint32_t tmk_native_frames(struct tmk_lane *lane, uint32_t skip,
-                                                     const struct tmk_image *until, uint32_t *ids,
-                                                     uint32_t max)
+                                                     const struct tmk_code_range *until,
+                                                     uint32_t *ids, uint32_t max)
 {
     struct walk w;
     uint32_t n = 0;

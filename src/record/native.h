@@ -33,7 +33,7 @@ uint32_t tmk_native_walk(struct tmk_lane *lane, uintptr_t *pcs, uint32_t max);
 /* The same as frame ids, without libtidemark's own frames and then `skip` more, each defined in the
  * trace on first use. Ends early at code of no known module, and at the first frame in `until` (may
  * be NULL). */
-uint32_t tmk_native_frames(struct tmk_lane *lane, uint32_t skip, const struct tmk_image *until,
+uint32_t tmk_native_frames(struct tmk_lane *lane, uint32_t skip, const struct tmk_code_range *until,
                            uint32_t *ids, uint32_t max);
 
 #endif

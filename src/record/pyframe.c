@@ -120,7 +120,7 @@ uint64_t tmk_pyframe_hash(void)
     }
 }
 
-const struct tmk_image *tmk_pyframe_image(void)
+const struct tmk_code_range *tmk_pyframe_range(void)
 {
     return &runtime.image;
 }

@@ -53,7 +53,7 @@ const char *tmk_pyframe_refusal(void);
 uint64_t tmk_pyframe_hash(void);
 
 /* Where the interpreter's code lies: native frames from there on are Python's own. */
-const struct tmk_image *tmk_pyframe_image(void);
+const struct tmk_code_range *tmk_pyframe_range(void);
 
 /* The stack of this thread itself. */
 void tmk_pyframe_walk(struct tmk_pystack *ret);

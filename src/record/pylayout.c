@@ -162,7 +162,7 @@ static bool find_symbols(struct tmk_pyruntime *rt)
     rt->text_type = dlsym(RTLD_DEFAULT, "PyUnicode_Type");
     rt->bytes_type = dlsym(RTLD_DEFAULT, "PyBytes_Type");
     rt->main_interpreter = get_main ? get_main() : NULL;
-    rt->image = tmk_library_image((const void *)get_main);
+    rt->image = tmk_library_range((const void *)get_main);
     return get_main && rt->this_thread && rt->code_type && rt->text_type && rt->bytes_type;
 }
 

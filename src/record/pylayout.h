@@ -40,7 +40,7 @@ struct tmk_pyruntime {
     void *(*this_thread)(void); /* PyGILState_GetThisThreadState: NULL without one; needs no GIL */
     const void *main_interpreter;
     const void *code_type, *text_type, *bytes_type;
-    struct tmk_image image; /* the interpreter's own code */
+    struct tmk_code_range image; /* the interpreter's own code */
 };
 
 enum tmk_pylook {

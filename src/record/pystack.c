@@ -107,7 +107,7 @@ __attribute__((noinline)) static uint32_t native_stack(struct tmk_lane *lane)
 {
     uint32_t ids[TMK_NATIVE_MAX_FRAMES + MAX_IDS];
     bool has_python = tmk_pyframe_ready() && tmk_pyframe_hash() != 0;
-    uint32_t n = tmk_native_frames(lane, 0, has_python ? tmk_pyframe_image() : NULL, ids,
+    uint32_t n = tmk_native_frames(lane, 0, has_python ? tmk_pyframe_range() : NULL, ids,
                                    TMK_NATIVE_MAX_FRAMES);
     if (has_python)
         n += python_frames(lane, ids + n);

@@ -7,7 +7,8 @@ import subprocess
 import pytest
 from test_golden import BUILD, ROOT, run_case, shell
 
-COMMANDS = "run detach env ps eval report peak query tables check doctor demo completion help".split()
+COMMANDS = ("run attach detach env ps eval report peak query tables check doctor demo completion "
+            "help").split()
 
 
 def test_docs_are_the_table(tmp_path):
