@@ -190,13 +190,12 @@ static void add_step(struct tmk_json *j, int64_t step)
 /* "file:line function" of frame i, innermost first; the caller's. NULL behind the last. */
 static char *frame_text(const struct answer *a, uint32_t stack, uint32_t i, bool short_file)
 {
-    const struct tmk_reader *r = a->p->reader;
     struct tmk_stack frames;
     struct tmk_frame f;
     char text[TMK_FRAME_TEXT_BYTES];
-    if (!tmk_reader_stack(r, stack, &frames) || i >= frames.n_frames)
+    if (!tmk_reader_stack(a->p->reader, stack, &frames) || i >= frames.n_frames)
         return NULL;
-    bool known = tmk_reader_frame(r, frames.frames[i], &f);
+    bool known = tmk_process_frame(a->p, frames.frames[i], &f);
     return tmk_xstrdup(tmk_frame_text(known ? &f : NULL, short_file, text));
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "model/symbols.h"
 #include "tidemark/tidemark.h"
 #include "trace/merge.h"
 
@@ -19,6 +20,7 @@ struct tmk_run {
     uint32_t n_processes, room;
     uint32_t n_unreadable;
     struct tmk_error first_unreadable;
+    struct tmk_symbols *symbols;
 };
 
 /* ---- opening ---- */
@@ -78,6 +80,7 @@ static int add_trace(struct tmk_run *run, const char *path, const char *ring_pat
     if (rc < 0)
         return rc;
     describe(&p);
+    p.symbols = &run->symbols;
     run->processes[run->n_processes++] = p;
     return 0;
 }
@@ -205,6 +208,7 @@ struct tmk_run *tmk_run_close(struct tmk_run *run)
         return NULL;
     for (uint32_t i = 0; i < run->n_processes; i++)
         tmk_reader_close(run->processes[i].reader);
+    tmk_symbols_close(run->symbols);
     free(run->processes);
     free(run->path);
     free(run);
@@ -332,11 +336,52 @@ const char *tmk_context_stage(const struct tmk_process *p, const struct tmk_stat
     return context_name(p, s, s->contexts[context].stage);
 }
 
+static void add_symbol(const struct tmk_process *p, const struct tmk_native *native,
+                       struct tmk_frame *frame)
+{
+    struct tmk_symbol symbol;
+    struct tmk_code_address where = {native->path, native->build_id, native->build_id_bytes,
+                                     native->address};
+    if (!*p->symbols)
+        *p->symbols = tmk_symbols_open();
+    if (!*p->symbols || tmk_symbols_find(*p->symbols, &where, &symbol) < 0 || !symbol.is_known)
+        return;
+    frame->function = symbol.function;
+    if (symbol.file) {
+        frame->file = symbol.file;
+        frame->line = symbol.line;
+    }
+}
+
+bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_frame *ret)
+{
+    struct tmk_native native;
+    if (!tmk_reader_frame(p->reader, frame, ret))
+        return false;
+    if (tmk_reader_native(p->reader, frame, &native))
+        add_symbol(p, &native, ret);
+    return true;
+}
+
+/* Not a line that the user wrote: torch's own, or the interpreter's. */
+static bool is_inner(const struct tmk_frame *f)
+{
+    static const char *const inner[] = {"/site-packages/torch/", "/dist-packages/torch/", "<frozen "};
+    for (size_t i = 0; f->file && i < sizeof inner / sizeof inner[0]; i++)
+        if (strstr(f->file, inner[i]))
+            return true;
+    return f->address != 0;
+}
+
 bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret)
 {
     struct tmk_stack frames;
-    return tmk_reader_stack(p->reader, stack, &frames) && frames.n_frames > 0 &&
-           tmk_reader_frame(p->reader, frames.frames[0], ret);
+    if (!tmk_reader_stack(p->reader, stack, &frames))
+        return false;
+    for (uint32_t i = 0; i < frames.n_frames; i++)
+        if (tmk_reader_frame(p->reader, frames.frames[i], ret) && !is_inner(ret))
+            return true;
+    return frames.n_frames > 0 && tmk_process_frame(p, frames.frames[0], ret);
 }
 
 const char *tmk_frame_text(const struct tmk_frame *f, bool short_file, char *buffer)
@@ -353,7 +398,7 @@ const char *tmk_frame_text(const struct tmk_frame *f, bool short_file, char *buf
     else if (!*file)
         snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s", function);
     else if (f->line == 0)
-        snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s:? %s", file, function);
+        snprintf(buffer, TMK_FRAME_TEXT_BYTES, f->address ? "%s %s" : "%s:? %s", file, function);
     else
         snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s:%u %s", file, (unsigned)f->line, function);
     return buffer;

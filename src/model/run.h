@@ -19,6 +19,7 @@
 
 struct tmk_process {
     struct tmk_reader *reader;
+    struct tmk_symbols **symbols; /* of the run; NULL there: not needed yet */
     const char *file; /* name of the trace, without folder */
     const char *host; /* "" when not known */
     const char *command;
@@ -62,7 +63,11 @@ const char *tmk_context_module(const struct tmk_process *p, const struct tmk_sta
                                uint32_t context);
 const char *tmk_context_stage(const struct tmk_process *p, const struct tmk_state *s,
                               uint32_t context);
-/* The line that asked for the block: the innermost frame. False when the stack is unknown. */
+/* A frame; of a native one function, file and line as far as symbols tell, which opens the files
+ * that the trace names (symbols.h). False when it is not defined. */
+bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_frame *ret);
+/* The line that asked for the block: the innermost frame that is neither native nor torch's own, or
+ * else the innermost. False when the stack is unknown. */
 bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret);
 /* A frame as all print it, into the caller's buffer of at least TMK_FRAME_TEXT_BYTES; returns it:
  * "file:line function"; "module+0x1234" of a native one; the function alone where there is no file,

@@ -83,29 +83,37 @@ static uint32_t number_of(const struct tmk_group *g, const struct tmk_block *b)
     return number < g->n_numbers ? number : 0;
 }
 
-static void write_frames(FILE *out, const struct tmk_reader *r, const struct tmk_stack *frames,
-                         uint32_t max_frames)
+static void write_frames(FILE *out, const struct tmk_process *p, const struct tmk_stack *frames)
 {
-    for (uint32_t i = 0; i < frames->n_frames && i < max_frames; i++) {
+    for (uint32_t i = 0; i < frames->n_frames && i < MAX_FRAMES; i++) {
         struct tmk_frame f;
         char text[TMK_FRAME_TEXT_BYTES];
-        bool known = tmk_reader_frame(r, frames->frames[i], &f);
+        bool known = tmk_process_frame(p, frames->frames[i], &f);
         fprintf(out, "%s%s", i ? "\n" : "", tmk_frame_text(known ? &f : NULL, false, text));
     }
+}
+
+static void write_site(FILE *out, const struct tmk_process *p, uint32_t stack)
+{
+    struct tmk_frame f;
+    char text[TMK_FRAME_TEXT_BYTES];
+    fputs(tmk_frame_text(tmk_stack_site(p, stack, &f) ? &f : NULL, false, text), out);
 }
 
 /* The frames, a line each; the first line is the key that is shown. NULL: unknown. */
 static const char *stack_text(struct tmk_group *g, uint32_t stack)
 {
-    const struct tmk_reader *r = g->labels->p->reader;
+    const struct tmk_process *p = g->labels->p;
     struct tmk_stack frames;
-    if (!tmk_reader_stack(r, stack, &frames) || frames.n_frames == 0)
+    if (!tmk_reader_stack(p->reader, stack, &frames) || frames.n_frames == 0)
         return NULL;
     char *text = NULL;
     size_t n = 0;
     FILE *out = open_memstream(&text, &n);
-    if (out)
-        write_frames(out, r, &frames, g->by == TMK_BY_SITE ? 1 : MAX_FRAMES);
+    if (out && g->by == TMK_BY_SITE)
+        write_site(out, p, stack);
+    else if (out)
+        write_frames(out, p, &frames);
     const char *kept = out && fclose(out) == 0 ? tmk_arena_text(&g->texts, text, n) : NULL;
     free(text);
     g->failed |= !kept;

@@ -28,7 +28,10 @@ static void add_frame(struct tmk_fill *f, uint32_t stack, uint32_t depth, uint32
     uint64_t row = tmk_rows_add(rows);
     tmk_rows_int(rows, COL_stack_id, row, tmk_source_id(f->source, stack));
     tmk_rows_int(rows, COL_depth, row, depth);
-    if (!tmk_reader_frame(f->source->p->reader, id, &frame))
+    bool want_names = tmk_rows_want(rows, COL_file) || tmk_rows_want(rows, COL_function) ||
+                      tmk_rows_want(rows, COL_line);
+    if (want_names ? !tmk_process_frame(f->source->p, id, &frame)
+                   : !tmk_reader_frame(f->source->p->reader, id, &frame))
         return;
     if (tmk_rows_want(rows, COL_file) && frame.file && frame.file[0])
         tmk_rows_text(rows, COL_file, row, tmk_textpool_put(f->pool, frame.file));

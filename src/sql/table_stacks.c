@@ -38,11 +38,11 @@ static int append(struct text *t, const char *bytes)
     return 0;
 }
 
-static int append_frame(struct text *t, const struct tmk_reader *r, uint32_t id)
+static int append_frame(struct text *t, const struct tmk_process *p, uint32_t id)
 {
     struct tmk_frame frame;
     char text[TMK_FRAME_TEXT_BYTES];
-    bool known = tmk_reader_frame(r, id, &frame);
+    bool known = tmk_process_frame(p, id, &frame);
     int rc = t->n ? append(t, " < ") : 0;
     return rc < 0 ? rc : append(t, tmk_frame_text(known ? &frame : NULL, false, text));
 }
@@ -57,7 +57,7 @@ static int add_stack(struct tmk_fill *f, uint32_t id, const struct tmk_stack *st
     t->n = 0;
     int rc = append(t, "");
     for (uint32_t i = 0; rc == 0 && i < stack->n_frames; i++)
-        rc = append_frame(t, f->source->p->reader, stack->frames[i]);
+        rc = append_frame(t, f->source->p, stack->frames[i]);
     if (rc == 0)
         tmk_rows_text(f->rows, COL_text, row, tmk_textpool_copy(f->pool, t->bytes, (size_t)t->n));
     return rc;
