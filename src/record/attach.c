@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "record/existing.h"
 #include "record/patch.h"
 #include "record/recorder.h"
 
@@ -58,11 +59,9 @@ static int attach(const char *options, char *message, size_t size)
     if (!tmk_recorder_begin(&settings))
         return answer(-1, message, size,
                       "it is watched already, or the recording before has not ended yet");
-    struct tmk_patch_count count = tmk_patch_in();
-    if (!tmk_recorder_arm()) {
-        tmk_patch_out();
+    if (!tmk_recorder_arm())
         return answer(-1, message, size, "the run folder or the ring could not be made");
-    }
+    struct tmk_patch_count count = tmk_existing_hook();
     struct tmk_text out;
     tmk_text_init(&out, message, size);
     tmk_text_add(&out, "%u import slots patched", count.n_patched);

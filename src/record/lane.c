@@ -16,16 +16,19 @@ __thread struct tmk_lane tmk_lane
 static pthread_key_t end_key;
 static bool has_end_key;
 
-/* A thread ends: its page will get no more records. */
-static void end_lane(void *arg)
+void tmk_lane_close(struct tmk_lane *lane)
 {
-    struct tmk_lane *lane = arg;
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
     if (lane->generation == generation && lane->page)
         tmk_page_seal(lane->page);
     lane->generation = UINT32_MAX;
     lane->page = NULL;
     lane->cursor = lane->end = NULL;
+}
+
+static void end_lane(void *arg) /* a thread ends */
+{
+    tmk_lane_close(arg);
 }
 
 __attribute__((constructor)) static void make_end_key(void)
@@ -97,7 +100,7 @@ bool tmk_lane_open(struct tmk_lane *lane)
     lane->page = NULL;
     lane->cursor = lane->end = NULL;
     lane->thread_stack = 0;
-    if (has_end_key)
+    if (has_end_key && lane == &tmk_lane)
         pthread_setspecific(end_key, lane);
     char name[17] = {0};
     prctl(PR_GET_NAME, name, 0, 0, 0);

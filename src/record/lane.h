@@ -41,8 +41,10 @@ _Static_assert(sizeof(struct tmk_lane) <= 64, "what late-loaded libraries can ha
 extern __thread struct tmk_lane tmk_lane __attribute__((tls_model("initial-exec")));
 
 /* First event of a thread, or first after a fork: arm if needed, take a page. False: not recording.
- */
+ * Also for a lane beside the thread's own, which then must be closed. */
 bool tmk_lane_open(struct tmk_lane *lane);
+/* Its page will get no more records. */
+void tmk_lane_close(struct tmk_lane *lane);
 /* The lane's page has no room for n slots: go to the next one. False: none is free. */
 bool tmk_lane_next_page(struct tmk_lane *lane);
 void tmk_lane_count_drop(void);
@@ -83,9 +85,10 @@ static inline struct tmk_record *tmk_lane_reserve(struct tmk_lane *lane, uint32_
     return r;
 }
 
-/* Write a one-slot record. Without room it is dropped (false), and counted if it is an event. */
-static inline bool tmk_lane_put(struct tmk_lane *lane, uint8_t kind, uint16_t device, uint32_t id,
-                                uint64_t a, uint64_t b)
+/* Write a one-slot record of a moment that is not before that of the lane's last. Without room it
+ * is dropped (false), and counted if it is an event. */
+static inline bool tmk_lane_put_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind,
+                                   uint16_t device, uint32_t id, uint64_t a, uint64_t b)
 {
     struct tmk_record *r = tmk_lane_reserve(lane, 1);
     if (__builtin_expect(!r, 0)) {
@@ -93,12 +96,19 @@ static inline bool tmk_lane_put(struct tmk_lane *lane, uint8_t kind, uint16_t de
             tmk_lane_count_drop();
         return false;
     }
-    r->ticks = tmk_clock_ticks(tmk_recorder.counter);
+    r->ticks = ticks;
     r->a = a;
     r->b = b;
     tmk_record_publish(
         r, (union tmk_record_head){{.kind = kind, .n_slots = 1, .device = device, .id = id}});
     return true;
+}
+
+/* The same, of now. */
+static inline bool tmk_lane_put(struct tmk_lane *lane, uint8_t kind, uint16_t device, uint32_t id,
+                                uint64_t a, uint64_t b)
+{
+    return tmk_lane_put_at(lane, tmk_clock_ticks(tmk_recorder.counter), kind, device, id, a, b);
 }
 
 /* Write a record with a text (see trace/drain.c): false when dropped. `high` goes above the

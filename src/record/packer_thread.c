@@ -231,6 +231,9 @@ static int look(struct session *s, bool *ret_quiet)
 {
     uint64_t now = tmk_clock_monotonic_ns();
     uint64_t new_pages = pages_taken() - s->pages_taken;
+    *ret_quiet = false;
+    if (now < atomic_load(&tmk_recorder.control->hold_until_ns))
+        return 0;
     bool hurry = atomic_exchange(&tmk_recorder.control->hurry, 0);
     bool timed = hurry || now - s->synced_ns >= sync_ns;
     *ret_quiet = new_pages == 0;

@@ -187,6 +187,11 @@ void tmk_recorder_set_finished(void)
     tmk_futex_set(&tmk_recorder.control->finished, 1);
 }
 
+void tmk_recorder_hold(uint64_t until_ns)
+{
+    atomic_store(&tmk_recorder.control->hold_until_ns, until_ns);
+}
+
 void tmk_recorder_hurry(void)
 {
     struct tmk_control *c = tmk_recorder.control;

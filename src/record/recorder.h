@@ -30,6 +30,7 @@ struct tmk_control {
     _Atomic uint32_t running;       /* there is a packer thread */
     _Atomic uint32_t slow_arming;   /* arming has taken too long to wait for */
     _Atomic uint32_t hurry;         /* what is in the ring must be on the disk soon */
+    _Atomic uint64_t hold_until_ns; /* CLOCK_MONOTONIC: nothing is packed before */
 };
 
 enum tmk_phase { TMK_PHASE_IDLE = 0, TMK_PHASE_ARMING, TMK_PHASE_ARMED, TMK_PHASE_OFF };
@@ -70,6 +71,9 @@ bool tmk_recorder_end(void);
 
 /* Something that must not be lost has been written: pack it and sync it at once. Does not wait. */
 void tmk_recorder_hurry(void);
+
+/* Records of an earlier moment are being written: pack nothing before this time. 0: go on. */
+void tmk_recorder_hold(uint64_t until_ns);
 
 /* Arm if idle. True when armed now. Slow; called once per thread. */
 bool tmk_recorder_arm(void);

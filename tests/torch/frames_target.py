@@ -175,7 +175,17 @@ def deep(n):
 def native():
     """A thread made by C alone, with a name of its own, calls the hook."""
     helper = ctypes.CDLL(sys.argv[2])
-    helper.call_in_thread(ctypes.cast(hook, ctypes.c_void_p), 4096, 9)
+    helper.call_in_thread(ctypes.cast(hook, ctypes.c_void_p), 4096, 9, b"of-c-alone")
+
+
+def backward():
+    """As torch on CUDA does it: this thread calls the engine, whose own threads do the work."""
+    helper = ctypes.CDLL(sys.argv[2])
+    helper.run_backward.restype = ctypes.c_long
+    assert helper.run_backward() == 255
+    for name, size in ((b"pt_autograd_0", 13), (b"another", 15)):
+        helper.call_in_thread(ctypes.cast(hook, ctypes.c_void_p), 4096, size, name)
+    print("{}")
 
 
 def subinterpreter():

@@ -73,6 +73,19 @@ def test_thread_without_python(tmp_path, rings, in_thread):
     assert stack == [("", 0, "[thread of-c-alone]")]
 
 
+def test_autograd_threads(tmp_path, rings):
+    """A block that autograd's thread asks for has the stack of whoever called backward()."""
+    library = tmp_path / "libtorch_cpu.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-D_GNU_SOURCE", "-pthread", "-o", str(library),
+                    str(Path(__file__).parent / "in_thread.c")], check=True)
+    run, _ = run_target(pythons()[0], tmp_path, rings, "backward", str(library))
+    (stack,) = frames(run, "size = 13").values()
+    assert [frame[2] for frame in stack] == ["backward", "<module>"]
+    assert "helper.run_backward() == 255" in TARGET.read_text().splitlines()[stack[0][1] - 1]
+    (stack,) = frames(run, "size = 15").values()
+    assert stack == [("", 0, "[thread another]")]
+
+
 def test_sub_interpreter(tmp_path, rings):
     """Frames of a sub-interpreter are not read; the program goes on."""
     candidates = [path for path in pythons() if "3.12" in path or "3.13" in path]

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* record/existing.c - see existing.h. */
+#include "record/existing.h"
+
+#include <stddef.h>
+
+#include "base/futex.h"
+#include "record/helper.h"
+#include "record/intern.h"
+#include "record/library.h"
+#include "record/python.h"
+#include "tidemark/tidemark.h"
+
+enum { STACK_BYTES = 1 << 20, DEVICE_CUDA = 1 };
+static const uint64_t hook_limit_ns = 5000000000u;
+static const uint64_t hold_limit_ns = 3000000000u;
+
+/* Blocks lie one behind the other in their segment; old versions do not give each one's address. */
+static const char source[] = "def note(record):\n"
+                             "    import sys\n"
+                             "    torch = sys.modules.get('torch')\n"
+                             "    if torch is None or not torch.cuda.is_initialized():\n"
+                             "        return\n"
+                             "    for segment in torch.cuda.memory_snapshot():\n"
+                             "        address = segment['address']\n"
+                             "        for block in segment['blocks']:\n"
+                             "            if block['state'].startswith('active'):\n"
+                             "                record(segment['device'], address, block['size'])\n"
+                             "            address += block['size']\n";
+
+/* One at a time: tidemark_attach() sees to that. */
+static struct {
+    struct tmk_patch_count count;
+    _Atomic uint32_t hooked;
+    uint64_t ticks; /* just before that */
+    uint32_t stack;
+    const struct tmk_python *py;
+    struct tmk_lane lane; /* beside the thread's own: its records would be out of order there */
+} work;
+
+/* record(device, address, size), for the Python side. */
+static struct tmk_object *record(struct tmk_object *self, struct tmk_object *arguments)
+{
+    (void)self;
+    const struct tmk_python *py = work.py;
+    long values[3];
+    for (int i = 0; i < 3; i++)
+        values[i] = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, i));
+    uint16_t device = (uint16_t)(DEVICE_CUDA << 8 | (values[0] & 0xff));
+    tmk_lane_put_at(&work.lane, work.ticks, TMK_KIND_ALLOC, device, work.stack, (uint64_t)values[1],
+                    (uint64_t)values[2]);
+    return py->Py_BuildValue("");
+}
+
+/* With the interpreter's lock. What goes wrong here is an exception, and that is dropped: then
+ * there are no such blocks. */
+static void note_with_lock(const struct tmk_python *py)
+{
+    static struct tmk_python_method method = {"record", record, TMK_PYTHON_VARARGS, NULL};
+    struct tmk_object *module = py->PyImport_AddModule("_tidemark_existing");
+    struct tmk_object *names = module ? py->PyModule_GetDict(module) : NULL;
+    if (names)
+        py->PyDict_SetItemString(names, "__builtins__", py->PyEval_GetBuiltins());
+    struct tmk_object *compiled =
+        names ? py->Py_CompileString(source, "<tidemark>", TMK_PYTHON_FILE_INPUT) : NULL;
+    struct tmk_object *done = compiled ? py->PyEval_EvalCode(compiled, names, names) : NULL;
+    struct tmk_object *note = done ? py->PyDict_GetItemString(names, "note") : NULL;
+    struct tmk_object *function = note ? py->PyCFunction_NewEx(&method, NULL, NULL) : NULL;
+    struct tmk_object *arguments = function ? py->PyTuple_New(1) : NULL;
+    struct tmk_object *result = NULL;
+    if (arguments && py->PyTuple_SetItem(arguments, 0, function) == 0) /* takes the function */
+        result = py->PyObject_CallObject(note, arguments);
+    py->Py_DecRef(result);
+    py->Py_DecRef(arguments);
+    py->Py_DecRef(done);
+    py->Py_DecRef(compiled);
+    py->PyErr_Clear();
+}
+
+static bool open_lane(void)
+{
+    work.lane = (struct tmk_lane){.generation = UINT32_MAX};
+    if (!tmk_lane_open(&work.lane))
+        return false;
+    work.stack = tmk_intern_label(&work.lane, "[alive before attach]");
+    work.ticks = tmk_clock_ticks(tmk_recorder.counter);
+    return true;
+}
+
+/* Definitions first, then the moment, then the hooks: the lane's records stay in order of time. */
+static void *run(void *unused)
+{
+    (void)unused;
+    const char *reason;
+    bool open = open_lane();
+    tmk_recorder_hold(tmk_clock_monotonic_ns() + hold_limit_ns);
+    work.count = tmk_patch_in();
+    tmk_futex_set(&work.hooked, 1);
+    work.py = open && work.stack ? tmk_python_find(&reason) : NULL;
+    if (work.py) {
+        int state = work.py->PyGILState_Ensure();
+        note_with_lock(work.py);
+        work.py->PyGILState_Release(state);
+    }
+    if (open)
+        tmk_lane_close(&work.lane);
+    tmk_recorder_hold(0);
+    return NULL;
+}
+
+struct tmk_patch_count tmk_existing_hook(void)
+{
+    void *cuda = tmk_library_symbol("libc10_cuda.so", "_ZN3c104cuda20getCurrentCUDAStreamEa");
+    atomic_store(&work.hooked, 0);
+    if (!cuda || !tmk_helper_start(run, NULL, STACK_BYTES))
+        return tmk_patch_in();
+    tmk_futex_wait_while(&work.hooked, 0, hook_limit_ns);
+    return work.count;
+}

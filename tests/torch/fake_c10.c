@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_c10.c - stands for libc10.so or libc10_cuda.so: reports blocks on CUDA device 0 through an
+ * import slot, as torch's allocator does. */
+#include <stdint.h>
+
+#define USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+
+struct stream {
+    uint64_t device;
+    int64_t id;
+};
+
+__attribute__((visibility("default"), noinline)) void
+usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device) __asm__(USAGE);
+__attribute__((visibility("default"))) struct stream current_stream(int8_t device)
+    __asm__("_ZN3c104cuda20getCurrentCUDAStreamEa");
+
+void usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
+{
+    __asm__ volatile("" ::"r"(address), "r"(size), "r"(allocated), "r"(reserved), "r"(device));
+}
+
+struct stream current_stream(int8_t device)
+{
+    return (struct stream){(uint64_t)device, 0};
+}
+
+__attribute__((visibility("default"))) void report(void *address, int64_t size)
+{
+    usage(address, size, 0, 1 << 20, 1);
+}

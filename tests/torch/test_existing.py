@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""Blocks on an accelerator that were alive before attach are in the trace, as what they are."""
+import subprocess
+import time
+from pathlib import Path
+
+from conftest import PYTHON, TIDEMARK, check, environment, query
+
+HERE = Path(__file__).parent
+
+
+def test_alive_before_attach(tmp_path, rings):
+    for name in ("libc10.so", "libc10_cuda.so"):
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", str(tmp_path / name),
+                        str(HERE / "fake_c10.c")], check=True)
+    run, env = tmp_path / "a.tmk", environment(TIDEMARK_RING_DIR=str(rings))
+    job = subprocess.Popen([PYTHON, str(HERE / "existing_target.py"), str(tmp_path / "libc10.so"),
+                            str(tmp_path / "libc10_cuda.so")], env=env, text=True,
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert job.stdout.readline() == "ready\n"
+    subprocess.run([TIDEMARK, "attach", str(job.pid), "-o", str(run)], env=env, check=True,
+                   capture_output=True)
+    deadline = time.monotonic() + 20
+    while query(str(job.pid), "SELECT count(*) FROM allocations") != [["101"]]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    job.stdin.write("go on\n")
+    job.stdin.flush()
+    assert job.stdout.readline() == "done\n"
+    job.communicate("end\n", timeout=20)
+    assert job.returncode == 0
+    check(run)
+    rows = query(run, "SELECT f.function, count(*), sum(a.size), sum(a.free_ns IS NOT NULL), min(a.device) "
+                      "FROM allocations a JOIN frames f ON f.stack_id = a.stack_id AND f.depth = 0 "
+                      "GROUP BY f.function ORDER BY f.function")
+    # 100 were there, 7 * 512 among them, freed while they were listed; one was born meanwhile.
+    assert rows == [["[alive before attach]", "100", "51200", "100", "cuda:0"],
+                    ["memory_snapshot", "1", "1024", "1", "cuda:0"]]
+    assert query(run, "SELECT count(*) FROM allocations WHERE free_ns IS NULL") == [["0"]]

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""`import tidemark`: under run, after attach, alone; what it says reaches the trace."""
+import subprocess
+
+from conftest import LIBRARY, PYTHON, REPO, TIDEMARK, check, environment, query
+
+SCRIPT = """
+import tidemark, torch
+assert tidemark.is_watched() is WATCHED
+model = torch.nn.Linear(1000, 10)
+optimizer = torch.optim.Adam(model.parameters())
+assert tidemark.watch(model, optimizer) is model
+for step in range(3):
+    tidemark.step()
+    with tidemark.stage("forward"):
+        loss = model(torch.ones(77, 1000)).sum()
+    with tidemark.stage("backward"):
+        loss.backward()
+    optimizer.step()
+    tidemark.watch(model, optimizer)
+tidemark.mark("saved", "checkpoint 3")
+
+@tidemark.stage("eval")
+def evaluate():
+    return torch.empty(70001, dtype=torch.uint8)
+
+kept = evaluate()
+tidemark.step(100)
+more = torch.empty(70003, dtype=torch.uint8)
+"""
+
+
+def run_script(tmp_path, rings, way):
+    script, run = tmp_path / "script.py", tmp_path / "a.tmk"
+    script.write_text(SCRIPT.replace("WATCHED", "False" if way == "off" else "True"))
+    env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"),
+                      TIDEMARK_LIBRARY=LIBRARY)
+    command = [PYTHON, str(script)]
+    if way == "run":
+        command = [TIDEMARK, "run", "--quiet", "-o", str(run), "--", *command]
+    elif way == "named":
+        env["TIDEMARK_RUN"] = str(run)
+    elif way == "off":
+        env["TIDEMARK_OFF"] = "1"
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60,
+                          check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return run
+
+
+def look(run):
+    check(run)
+    assert query(run, "SELECT DISTINCT step FROM steps WHERE step IS NOT NULL ORDER BY step") == \
+        [["0"], ["1"], ["2"], ["100"]]
+    assert query(run, "SELECT step, stage FROM allocations WHERE size IN (70001, 70003) ORDER BY size") \
+        == [["2", "eval"], ["100", ""]]
+    assert query(run, "SELECT event, info FROM marks WHERE event = 'saved'") == [["saved", "checkpoint 3"]]
+    assert query(run, "SELECT tensor, category, size FROM allocations WHERE category IN "
+                      "('parameter', 'optimizer_state') AND size >= 40000 ORDER BY tensor") == [
+        ["weight", "parameter", "40000"],
+        ["weight.exp_avg", "optimizer_state", "40000"],
+        ["weight.exp_avg_sq", "optimizer_state", "40000"]]
+
+
+def test_under_run(tmp_path, rings):
+    look(run_script(tmp_path, rings, "run"))
+
+
+def test_alone_with_a_name(tmp_path, rings):
+    look(run_script(tmp_path, rings, "named"))
+
+
+def test_alone(tmp_path, rings):
+    run_script(tmp_path, rings, "alone")
+    (run,) = tmp_path.glob("script.py-*.tmk")
+    look(run)
+
+
+def test_off(tmp_path, rings):
+    run_script(tmp_path, rings, "off")
+    assert list(tmp_path.glob("*.tmk")) == []
+
+
+def test_without_library(tmp_path):
+    """It warns, and the program goes on."""
+    done = subprocess.run([PYTHON, "-c", "import tidemark; tidemark.step(); print(tidemark.is_watched())"],
+                          env=environment(PYTHONPATH=str(REPO / "python"), TIDEMARK_LIBRARY="/dev/null"),
+                          cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert done.stdout == "False\n"
+    assert "tidemark does not record" in done.stderr
+
+
+def test_the_program():
+    done = subprocess.run([PYTHON, "-m", "tidemark", "--version"], capture_output=True, text=True,
+                          env=environment(PYTHONPATH=str(REPO / "python"), TIDEMARK_PROGRAM=TIDEMARK),
+                          timeout=60, check=True)
+    assert done.stdout == subprocess.run([TIDEMARK, "--version"], capture_output=True, text=True,
+                                         check=True).stdout
