@@ -24,7 +24,7 @@ uint32_t tmk_intern_label(struct tmk_lane *lane, const char *label);
 /* Id of the stack with this hash, 0: not known. define_stack writes it, innermost frame first, and
  * remembers it; 0 when there is no room. */
 uint32_t tmk_intern_known_stack(uint64_t hash);
-uint32_t tmk_intern_define_stack(struct tmk_lane *lane, uint64_t hash, const uint32_t *frames,
+uint32_t tmk_intern_define_stack(struct tmk_lane *lane, uint64_t hash, const uint32_t *ids,
                                  uint32_t n_frames);
 
 /* The same for frames: id of a hash; a new id (0: no room), to be defined, then remembered. */

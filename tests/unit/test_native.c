@@ -22,6 +22,7 @@
 #include "record/intern.h"
 #include "record/modules.h"
 #include "record/native.h"
+#include "record/unwind.h"
 
 #define NOINLINE __attribute__((noinline))
 
@@ -430,6 +431,42 @@ static void test_old_ways(void **unused)
     assert_int_equal(tmk_native_open(false), 0);
 }
 
+/* ---- damaged tables ---- */
+
+/* The library's table, copied, with wrong bytes: rules may be wrong or none, but nothing outside is
+ * read (ASan watches), and undamaged it says the same as the original. */
+static void test_damaged_table(void **unused)
+{
+    (void)unused;
+    struct look look;
+    chain_call(take_look, &look);
+    const struct tmk_module *m = tmk_modules_find(look.ours[1] - 1);
+    assert_non_null(m);
+    size_t n = m->eh_end - m->eh_header; /* the table, and behind it the descriptions */
+    uint8_t *copy = malloc(n);
+    struct tmk_module damaged = {
+        .eh_start = (uintptr_t)copy, .eh_end = (uintptr_t)copy + n, .eh_header = (uintptr_t)copy};
+    uint64_t random = 3, n_rules = 0, n_asked = 0;
+    for (int round = 0; round < 2000; round++) {
+        memcpy(copy, (const void *)m->eh_header, n);
+        for (int i = 0; i < round % 8; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            copy[(random >> 20) % n] = (uint8_t)(random >> 56);
+        }
+        for (uintptr_t pc = m->code_start; pc < m->code_end; pc += 23, n_asked++) {
+            struct tmk_unwind_rule rule, truth;
+            tmk_unwind_find(&damaged, pc - m->eh_header + damaged.eh_header, &rule);
+            n_rules += rule.flags != TMK_RULE_NONE;
+            if (round != 0)
+                continue;
+            tmk_unwind_find(m, pc, &truth);
+            assert_memory_equal(&rule, &truth, sizeof rule);
+        }
+    }
+    assert_in_range(n_rules, n_asked / 10, n_asked - 1);
+    free(copy);
+}
+
 /* ---- many threads ---- */
 
 static void *walk_often(void *arg)
@@ -467,7 +504,7 @@ int main(void)
         cmocka_unit_test(test_signal),      cmocka_unit_test(test_anywhere),
         cmocka_unit_test(test_other_stack), cmocka_unit_test(test_ids),
         cmocka_unit_test(test_unload),      cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_old_ways),
+        cmocka_unit_test(test_old_ways),    cmocka_unit_test(test_damaged_table),
     };
     return cmocka_run_group_tests(tests, open_recorder, close_recorder);
 }
