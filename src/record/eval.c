@@ -93,7 +93,7 @@ static void send_bounded(enum tmk_wire_kind kind, const char *bytes, size_t n)
     pthread_mutex_unlock(&job.lock);
 }
 
-/* emit(kind, bytes), for the Python side. Sends without the lock: others run meanwhile. */
+/* emit(kind, bytes), for the Python side. Sends without the interpreter's lock: others run then. */
 static struct tmk_object *emit(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = job.py;
@@ -115,6 +115,8 @@ static struct tmk_object *emit(struct tmk_object *self, struct tmk_object *argum
 
 static void tell(enum tmk_wire_kind kind, const char *text)
 {
+    if (!is_mine()) /* in a child that the code has forked, the lock may be anybody's */
+        return;
     pthread_mutex_lock(&job.lock);
     send_parts(kind, text, strlen(text));
     pthread_mutex_unlock(&job.lock);
