@@ -366,7 +366,8 @@ bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_f
 /* Not a line that the user wrote: torch's own, or the interpreter's. */
 static bool is_inner(const struct tmk_frame *f)
 {
-    static const char *const inner[] = {"/site-packages/torch/", "/dist-packages/torch/", "<frozen "};
+    static const char *const inner[] = {"/site-packages/torch/", "/dist-packages/torch/",
+                                        "<frozen "};
     for (size_t i = 0; f->file && i < sizeof inner / sizeof inner[0]; i++)
         if (strstr(f->file, inner[i]))
             return true;

@@ -20,8 +20,8 @@
 struct tmk_process {
     struct tmk_reader *reader;
     struct tmk_symbols **symbols; /* of the run; NULL there: not needed yet */
-    const char *file; /* name of the trace, without folder */
-    const char *host; /* "" when not known */
+    const char *file;             /* name of the trace, without folder */
+    const char *host;             /* "" when not known */
     const char *command;
     uint64_t pid;
     int64_t rank;       /* -1: none */

@@ -151,8 +151,8 @@ bool tmk_recorder_arm(void)
 {
     struct tmk_control *c = tmk_recorder.control;
     uint32_t idle = TMK_PHASE_IDLE;
-    if (!tmk_recorder.settings.run_folder[0])
-        return false;
+    if (!tmk_recorder.settings.run_folder[0] && atomic_load(&c->phase) == TMK_PHASE_IDLE)
+        return false; /* forked from a process that was detached from */
     if (atomic_compare_exchange_strong(&c->phase, &idle, TMK_PHASE_ARMING)) {
         forget_ring();
         if (tmk_recorder.ranks.rank < 0) /* a spawned rank may have been told after its start */

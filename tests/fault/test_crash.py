@@ -12,7 +12,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import has_tidemark, program
+from fault_kit import has_tidemark, program
 
 LONG = 10_000_000  # more events than any run lives to report
 

@@ -6,7 +6,7 @@ import resource
 import subprocess
 
 import pytest
-from conftest import has_tidemark, program
+from fault_kit import has_tidemark, program
 
 STEADY = ("steady", 2, 60_000, 2000)
 LONG = ("steady", 2, 400_000, 1500)  # some 5 MB of trace

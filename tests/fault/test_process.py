@@ -4,7 +4,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import program
+from fault_kit import program
 
 ALONE = pytest.mark.parametrize("alone", [True, False], ids=["preload", "run"])
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import REPO, program
+from fault_kit import REPO, program
 
 KNOWN = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 TABLES = REPO / "tests" / "fault" / "python_tables.py"

@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from conftest import has_tidemark
+from fault_kit import has_tidemark
 
 SCRIPTS = {
     "bash": "ls /; gcc --version",

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import REPO, program
+from fault_kit import REPO, program
 
 READER = REPO / "tests" / "format_reader.py"
 sys.path.insert(0, str(REPO / "tests"))

@@ -7,7 +7,7 @@ import json
 import subprocess
 
 import pytest
-from conftest import program
+from fault_kit import program
 
 FLAGS = {
     "plain": ["--steps", "8"],

@@ -59,7 +59,8 @@ static void *next(const char *name)
 
 void counter_new(void *self, void *address, size_t size) __asm__(NEW);
 void counter_delete(void *self, void *address) __asm__(DELETE);
-void counter_usage(void *address, int64_t size, int64_t a, int64_t r, uint16_t device) __asm__(USAGE);
+void counter_usage(void *address, int64_t size, int64_t a, int64_t r,
+                   uint16_t device) __asm__(USAGE);
 
 void counter_new(void *self, void *address, size_t size)
 {
@@ -83,5 +84,6 @@ void counter_usage(void *address, int64_t size, int64_t a, int64_t r, uint16_t d
 {
     if ((device & 0xff) == 0 && size && !nested)
         put(size > 0 ? 'a' : 'f', address, (uint64_t)size);
-    ((void (*)(void *, int64_t, int64_t, int64_t, uint16_t))next(USAGE))(address, size, a, r, device);
+    ((void (*)(void *, int64_t, int64_t, int64_t, uint16_t))next(USAGE))(address, size, a, r,
+                                                                         device);
 }

@@ -10,10 +10,11 @@ struct stream {
     int64_t id;
 };
 
-__attribute__((visibility("default"), noinline)) void
-usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device) __asm__(USAGE);
-__attribute__((visibility("default"))) struct stream current_stream(int8_t device)
-    __asm__("_ZN3c104cuda20getCurrentCUDAStreamEa");
+__attribute__((visibility("default"), noinline)) void usage(void *address, int64_t size,
+                                                            uint64_t allocated, uint64_t reserved,
+                                                            uint16_t device) __asm__(USAGE);
+__attribute__((visibility("default"))) struct stream
+current_stream(int8_t device) __asm__("_ZN3c104cuda20getCurrentCUDAStreamEa");
 
 void usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import LIBRARY, PYTHON, REPO, TIDEMARK, WORKLOADS, check, environment, frames, query
+from torch_kit import LIBRARY, PYTHON, REPO, TIDEMARK, WORKLOADS, check, environment, frames, query
 
 PROGRAMS = {
     "encoder": [str(WORKLOADS / "encoder.py"), "--device", "cpu", "--steps", "3", "--layers", "2",

@@ -4,7 +4,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from conftest import PYTHON, TIDEMARK, check, environment, query
+from torch_kit import PYTHON, TIDEMARK, check, environment, query
 
 HERE = Path(__file__).parent
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import TIDEMARK, environment, frames, pythons, query
+from torch_kit import TIDEMARK, environment, frames, pythons, query
 
 TARGET = Path(__file__).parent / "frames_target.py"
 

@@ -2,7 +2,7 @@
 """`import tidemark`: under run, after attach, alone; what it says reaches the trace."""
 import subprocess
 
-from conftest import LIBRARY, PYTHON, REPO, TIDEMARK, check, environment, query
+from torch_kit import LIBRARY, PYTHON, REPO, TIDEMARK, check, environment, query
 
 SCRIPT = """
 import tidemark, torch

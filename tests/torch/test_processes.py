@@ -5,7 +5,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import PYTHON, TIDEMARK, check, environment, query
+from torch_kit import PYTHON, TIDEMARK, check, environment, query
 
 
 def run_script(tmp_path, rings, text, *, status=0, env=None, timeout=120):

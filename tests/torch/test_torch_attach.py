@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import PYTHON, TIDEMARK, WORKLOADS, check, environment, frames, query
+from torch_kit import PYTHON, TIDEMARK, WORKLOADS, check, environment, frames, query
 
 STEPS = ["--device", "cpu", "--layers", "1", "--dim", "32", "--batch", "2", "--seq", "16"]
 
