@@ -29,8 +29,9 @@ struct tmk_lane {
     uintptr_t busy;        /* frame that has entered, 0: none */
     uintptr_t reporting;   /* frame of a hook that calls on and is called again by that, 0: none */
     uint32_t thread_stack; /* id of a stack that says the thread's name, 0: not made yet */
-    bool is_autograd;      /* by that name */
-    uint8_t n_stack_looks; /* native.c: this thread's stack, as far as looked for */
+    uint8_t is_autograd : 1; /* by that name */
+    uint8_t hook : 4;        /* of `reporting`: which, counted from 1 */
+    uint8_t n_stack_looks;   /* native.c: this thread's stack, as far as looked for */
     uint16_t stack_pages;
     uintptr_t stack_top; /* 0: not known */
 };
@@ -82,6 +83,7 @@ static inline struct tmk_record *tmk_lane_reserve(struct tmk_lane *lane, uint32_
         return NULL;
     struct tmk_record *r = lane->cursor;
     lane->cursor += n_slots;
+    __builtin_prefetch(r + 2 * n_slots, 1); /* the packer had that line last; it comes meanwhile */
     return r;
 }
 

@@ -82,8 +82,10 @@ static void visit_slot(struct walk *w, const struct module *m, uintptr_t *slot,
     if (!real || (w->in ? now == ours : now != ours))
         return;
     bool unbound = now >= m->lowest && now < m->highest; /* lazily: leads to the loader */
-    if (w->in && now != real && !unbound) /* another library stands in front of torch already */
+    if (w->in && now != real && !unbound) { /* another library stands in front of torch already */
+        atomic_store(&hook->foreign, true);
         atomic_store_explicit(&hook->real, now, memory_order_release);
+    }
     uintptr_t before = original_of(slot);
     uintptr_t value = w->in ? ours : before ? before : real;
     if (w->in)

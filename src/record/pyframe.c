@@ -8,6 +8,8 @@
 #include "record/pyframe.h"
 
 #include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -17,7 +19,9 @@
 enum state { NOT_LOOKED, LOOKING, READY, REFUSED };
 
 static struct tmk_pyruntime runtime; /* good when READY */
+uint64_t (*_Atomic tmk_pyframe_hash)(void);
 static _Atomic int state;
+static _Atomic pid_t looker;
 static const char *_Atomic refusal;
 static _Atomic uint64_t look_again_ns;
 static const uint64_t no_python_ns = 100000000; /* between looks while there is no interpreter */
@@ -102,21 +106,35 @@ __attribute__((always_inline)) static inline uint64_t hash_frames(const struct t
     return hash ? tmk_hash_u64(hash) | 1 : 0;
 }
 
-uint64_t tmk_pyframe_hash(void)
-{
-    switch (runtime.layout.minor) {
-    case 9:
-        return hash_frames(&tmk_pylayout_known[TMK_PYLAYOUT_3_9]);
-    case 10:
-        return hash_frames(&tmk_pylayout_known[TMK_PYLAYOUT_3_10]);
-    case 11:
-        return hash_frames(&tmk_pylayout_known[TMK_PYLAYOUT_3_11]);
-    case 12:
-        return hash_frames(&tmk_pylayout_known[TMK_PYLAYOUT_3_12]);
-    default: {
-        struct tmk_pylayout l = runtime.layout; /* a copy, which no store can change */
-        return hash_frames(&l);
+#define HASH_OF(minor)                                                                             \
+    __attribute__((hot)) static uint64_t hash_3_##minor(void)                                      \
+    {                                                                                              \
+        return hash_frames(&tmk_pylayout_known[TMK_PYLAYOUT_3_##minor]);                           \
     }
+HASH_OF(9)
+HASH_OF(10)
+HASH_OF(11)
+HASH_OF(12)
+
+static uint64_t hash_published(void)
+{
+    struct tmk_pylayout l = runtime.layout; /* a copy, which no store can change */
+    return hash_frames(&l);
+}
+
+static uint64_t (*hash_function(unsigned minor))(void)
+{
+    switch (minor) {
+    case 9:
+        return hash_3_9;
+    case 10:
+        return hash_3_10;
+    case 11:
+        return hash_3_11;
+    case 12:
+        return hash_3_12;
+    default:
+        return hash_published;
     }
 }
 
@@ -196,16 +214,33 @@ size_t tmk_pytext_utf8(const struct tmk_pytext *t, char *buffer, size_t size)
 
 /* ---- finding the interpreter ---- */
 
-/* One thread looks; the others do without meanwhile. */
+/* Another thread is at it: that takes well under a millisecond, once in a process's life. */
+static void wait_for_look(void)
+{
+    int looking = LOOKING;
+    for (int i = 0; i < 200 && atomic_load(&state) == LOOKING; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    if (atomic_load(&looker) != getpid()) /* we were forked meanwhile: nobody is */
+        atomic_compare_exchange_strong(&state, &looking, NOT_LOOKED);
+}
+
+/* One thread looks. */
 static bool look(void)
 {
     uint64_t now = tmk_clock_monotonic_ns();
     int not_looked = NOT_LOOKED;
     if (now < atomic_load(&look_again_ns) ||
-        !atomic_compare_exchange_strong(&state, &not_looked, LOOKING))
-        return false;
+        !atomic_compare_exchange_strong(&state, &not_looked, LOOKING)) {
+        if (not_looked == LOOKING)
+            wait_for_look();
+        return atomic_load(&state) == READY;
+    }
+    atomic_store(&looker, getpid());
     const char *reason = NULL;
     enum tmk_pylook found = tmk_pylayout_find(&runtime, &reason);
+    if (found == TMK_PYLOOK_PROVEN)
+        atomic_store_explicit(&tmk_pyframe_hash, hash_function(runtime.layout.minor),
+                              memory_order_release);
     atomic_store(&look_again_ns, now + (found == TMK_PYLOOK_NONE ? no_python_ns : no_frames_ns));
     atomic_store(&refusal, reason);
     atomic_store_explicit(&state,
@@ -216,12 +251,12 @@ static bool look(void)
     return found == TMK_PYLOOK_PROVEN;
 }
 
-bool tmk_pyframe_ready(void)
+bool tmk_pyframe_look(void)
 {
+    if (atomic_load(&state) == LOOKING)
+        wait_for_look();
     int now = atomic_load_explicit(&state, memory_order_acquire);
-    if (__builtin_expect(now == READY, 1))
-        return true;
-    return now == NOT_LOOKED && look();
+    return now == READY || (now == NOT_LOOKED && look());
 }
 
 const char *tmk_pyframe_refusal(void)

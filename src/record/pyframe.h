@@ -8,6 +8,7 @@
 #ifndef TMK_RECORD_PYFRAME_H
 #define TMK_RECORD_PYFRAME_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,15 +43,20 @@ struct tmk_pycode { /* what there is to know of a code object; borrowed while it
     size_t n_line_bytes;
 };
 
-/* True when stacks can be read. Asked again and again it costs a load; it looks for an interpreter
- * until there is one. Any thread. */
-bool tmk_pyframe_ready(void);
+/* Look for an interpreter, until there is one. True when stacks can be read from now on. Slow. */
+bool tmk_pyframe_look(void);
 /* Why not, when there is an interpreter that cannot be read; NULL otherwise. */
 const char *tmk_pyframe_refusal(void);
 
-/* A hash of this thread's stack: equal hashes mean equal stacks. 0 when it has none. Only after
- * ready() said yes; so the next. */
-uint64_t tmk_pyframe_hash(void);
+/* NULL until stacks can be read. Then a hash of this thread's stack: equal hashes mean equal
+ * stacks; 0 when it has none. */
+extern uint64_t (*_Atomic tmk_pyframe_hash)(void);
+
+static inline bool tmk_pyframe_ready(void)
+{
+    bool known = atomic_load_explicit(&tmk_pyframe_hash, memory_order_acquire) != NULL;
+    return __builtin_expect(known, 1) || tmk_pyframe_look();
+}
 
 /* Where the interpreter's code lies: native frames from there on are Python's own. */
 const struct tmk_code_range *tmk_pyframe_range(void);

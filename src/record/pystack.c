@@ -147,21 +147,52 @@ static void say_refusal(struct tmk_lane *lane)
                           reason, strlen(reason));
 }
 
-uint32_t tmk_pystack_id(struct tmk_lane *lane)
+/* Without Python, with native frames, or with none at all. */
+__attribute__((noinline, cold)) static uint32_t unusual_stack(struct tmk_lane *lane)
 {
-    if (__builtin_expect(tmk_recorder.settings.no_stacks, 0))
+    if (tmk_recorder.settings.no_stacks)
         return 0;
-    if (__builtin_expect(tmk_recorder.settings.native, 0))
+    if (tmk_recorder.settings.native)
         return native_stack(lane);
-    if (__builtin_expect(!tmk_pyframe_ready(), 0)) {
-        say_refusal(lane);
-        return stack_without_frames(lane);
-    }
-    uint64_t hash = tmk_pyframe_hash();
-    if (hash == 0)
-        return stack_without_frames(lane);
+    say_refusal(lane);
+    return stack_without_frames(lane);
+}
+
+/* Stacks of late, by hash: the hash and the generation, mixed, above the id. A training has a few
+ * hundred of them, and comes back to each after it has gone through megabytes of other things: they
+ * are kept together, in two pages, and not where the table of all scatters them. */
+enum { RECENT = 1024, RECENT_ID_BITS = 20 };
+static _Atomic uint64_t recent[RECENT];
+
+static inline uint64_t recent_tag(const struct tmk_lane *lane, uint64_t hash)
+{
+    return ((hash ^ (uint64_t)lane->generation << 40) >> RECENT_ID_BITS) << RECENT_ID_BITS;
+}
+
+__attribute__((noinline)) static uint32_t stack_of_hash(struct tmk_lane *lane, uint64_t hash)
+{
     uint32_t id = tmk_intern_known_stack(hash);
-    return id ? id : define_stack(lane, hash);
+    if (id == 0)
+        id = define_stack(lane, hash);
+    if (id != 0 && id >> RECENT_ID_BITS == 0)
+        atomic_store_explicit(&recent[hash % RECENT], recent_tag(lane, hash) | id,
+                              memory_order_relaxed);
+    return id;
+}
+
+__attribute__((hot)) uint32_t tmk_pystack_id(struct tmk_lane *lane)
+{
+    const struct tmk_settings *how = &tmk_recorder.settings;
+    if (__builtin_expect(how->no_stacks || how->native || !tmk_pyframe_ready(), 0))
+        return unusual_stack(lane);
+    uint64_t hash = tmk_pyframe_hash();
+    if (__builtin_expect(hash == 0, 0))
+        return stack_without_frames(lane);
+    uint64_t there = atomic_load_explicit(&recent[hash % RECENT], memory_order_relaxed);
+    uint32_t id = there & ((1u << RECENT_ID_BITS) - 1);
+    if (__builtin_expect((there ^ id) == recent_tag(lane, hash) && id != 0, 1))
+        return id;
+    return stack_of_hash(lane, hash);
 }
 
 void tmk_pystack_note_backward(struct tmk_lane *lane)

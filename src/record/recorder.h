@@ -37,30 +37,31 @@ enum tmk_phase { TMK_PHASE_IDLE = 0, TMK_PHASE_ARMING, TMK_PHASE_ARMED, TMK_PHAS
 
 /* How to record: from the environment under `tidemark run`, from options when attached to. */
 struct tmk_settings {
-    char run_folder[3072];
-    uint64_t max_size_bytes; /* as asked for, 0: default */
     bool cpu_tensors;        /* record host tensors even when an accelerator is in use */
     bool native;             /* C and C++ frames too */
     bool no_stacks;          /* torch's blocks without the lines that asked for them */
+    uint64_t max_size_bytes; /* as asked for, 0: default */
+    char run_folder[3072];
 };
 
 /* Digits at the start of a text; 0 for NULL. */
 uint64_t tmk_settings_number(const char *text);
 
+/* What the hot path reads comes first: one cache line. */
 struct tmk_recorder {
     struct tmk_control *control;
+    bool counter; /* tmk_clock_has_counter() */
+    struct tmk_settings settings;
     struct tmk_ring ring; /* good while armed; stays mapped afterwards, a thread may still write */
-    bool counter;         /* tmk_clock_has_counter() */
     uint32_t generation;  /* of the last arming, this process's or an ancestor's */
     pid_t pid;            /* and whose that was */
-    struct tmk_settings settings;
     char ring_folders[2][256]; /* where the ring may go before /dev/shm; "" for none */
     char runtime_folder[256];  /* $XDG_RUNTIME_DIR, "" when there is none: for the control socket */
     char rank_list[1024];      /* ranks to watch, as in "0,8-15"; "": all */
     struct tmk_ranks ranks;
 };
 
-extern struct tmk_recorder tmk_recorder;
+extern struct tmk_recorder tmk_recorder __attribute__((aligned(64)));
 
 /* Take settings and be ready to arm. False when a recording is under way or has not ended yet. */
 bool tmk_recorder_begin(const struct tmk_settings *settings);

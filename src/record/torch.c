@@ -48,22 +48,28 @@ static cpu_oom_function hook_cpu_oom;
 enum { USAGE, USAGE_113, OOM, OOM_113, CPU_NEW, CPU_DELETE, CPU_OOM, BACKWARD };
 
 struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
-    [USAGE] = {NAME_USAGE, "libc10.so", (void *)hook_usage, 0, 0},
-    [USAGE_113] = {NAME_USAGE_113, "libc10.so", (void *)hook_usage_113, 0, 0},
-    [OOM] = {NAME_OOM, "libc10.so", (void *)hook_oom, 0, 0},
-    [OOM_113] = {NAME_OOM_113, "libc10.so", (void *)hook_oom_113, 0, 0},
-    [CPU_NEW] = {NAME_CPU_NEW, "libc10.so", (void *)hook_cpu_new, 0, 0},
-    [CPU_DELETE] = {NAME_CPU_DELETE, "libc10.so", (void *)hook_cpu_delete, 0, 0},
-    [CPU_OOM] = {NAME_CPU_OOM, "libc10.so", (void *)hook_cpu_oom, 0, 0},
-    [BACKWARD] = {TMK_NAME_BACKWARD, "libtorch_cpu.so", (void *)tmk_hook_backward, 0, 0},
+    [USAGE] = {.name = NAME_USAGE, .library = "libc10.so", .ours = (void *)hook_usage},
+    [USAGE_113] = {.name = NAME_USAGE_113, .library = "libc10.so", .ours = (void *)hook_usage_113},
+    [OOM] = {.name = NAME_OOM, .library = "libc10.so", .ours = (void *)hook_oom},
+    [OOM_113] = {.name = NAME_OOM_113, .library = "libc10.so", .ours = (void *)hook_oom_113},
+    [CPU_NEW] = {.name = NAME_CPU_NEW, .library = "libc10.so", .ours = (void *)hook_cpu_new},
+    [CPU_DELETE] = {.name = NAME_CPU_DELETE,
+                    .library = "libc10.so",
+                    .ours = (void *)hook_cpu_delete},
+    [CPU_OOM] = {.name = NAME_CPU_OOM, .library = "libc10.so", .ours = (void *)hook_cpu_oom},
+    [BACKWARD] = {.name = TMK_NAME_BACKWARD,
+                  .library = "libtorch_cpu.so",
+                  .ours = (void *)tmk_hook_backward},
 };
 
 /* Another preloaded library's, if one stands in front of torch as we do, else torch's own. */
-static uintptr_t find_real(const struct tmk_hook *hook)
+static uintptr_t find_real(struct tmk_hook *hook)
 {
     void *next = dlsym(RTLD_NEXT, hook->name);
-    if (next && next != hook->ours)
+    if (next && next != hook->ours) {
+        atomic_store(&hook->foreign, true);
         return (uintptr_t)next;
+    }
     return (uintptr_t)tmk_library_symbol(hook->library, hook->name);
 }
 
@@ -89,15 +95,25 @@ static void *real_of(struct tmk_hook *hook)
 
 /* ---- devices ---- */
 
-/* What was last said of a device; written under torch's lock of that device. */
-static struct {
-    _Atomic uint32_t generation; /* in which it was said */
-    uint16_t device;
-    uint64_t reserved_bytes;
-} said[MAX_DEVICES];
+/* A c10::Stream as it is returned: in two registers. */
+struct stream {
+    uint64_t device;
+    int64_t id;
+};
+typedef struct stream stream_function(int8_t device);
 
-static _Atomic uint32_t host_seen; /* in this generation host blocks were recorded */
-static _Atomic uint32_t host_ends; /* and in this one no more are */
+/* What is read for every block, side by side: between two blocks a training goes through more than
+ * the caches hold. */
+static struct {
+    _Atomic uint32_t host_seen;       /* in this generation host blocks were recorded */
+    _Atomic uint32_t host_ends;       /* and in this one no more are */
+    _Atomic uintptr_t current_stream; /* of the accelerator; 0: not looked for, 1: not there */
+    struct {                          /* what was last said of a device, under torch's lock of it */
+        _Atomic uint32_t generation;  /* in which */
+        uint16_t device;
+        uint64_t reserved_bytes;
+    } said[MAX_DEVICES];
+} hot __attribute__((aligned(64)));
 
 static uint16_t device_of(uint16_t torch_device)
 {
@@ -105,26 +121,38 @@ static uint16_t device_of(uint16_t torch_device)
     return type == DEVICE_CPU ? TIDEMARK_HOST : (uint16_t)(type << 8 | index);
 }
 
-static void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
+__attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, uint16_t device,
+                                                         uint64_t reserved_bytes)
 {
     unsigned i = device % MAX_DEVICES;
-    bool same = said[i].device == device && said[i].reserved_bytes == reserved_bytes &&
-                atomic_load_explicit(&said[i].generation, memory_order_relaxed) == lane->generation;
-    if (__builtin_expect(same, 1))
-        return;
-    said[i].device = device;
-    said[i].reserved_bytes = reserved_bytes;
-    atomic_store_explicit(&said[i].generation, lane->generation, memory_order_relaxed);
+    hot.said[i].device = device;
+    hot.said[i].reserved_bytes = reserved_bytes;
+    atomic_store_explicit(&hot.said[i].generation, lane->generation, memory_order_relaxed);
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
 }
 
-/* An accelerator is in use: host tensors are no longer what fills it. */
-static void end_host(struct tmk_lane *lane)
+static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
-    if (tmk_recorder.settings.cpu_tensors || atomic_load(&host_ends) == lane->generation)
+    unsigned i = device % MAX_DEVICES;
+    uint32_t generation = atomic_load_explicit(&hot.said[i].generation, memory_order_relaxed);
+    bool same = generation == lane->generation && hot.said[i].device == device &&
+                hot.said[i].reserved_bytes == reserved_bytes;
+    if (__builtin_expect(!same, 0))
+        say_reserved(lane, device, reserved_bytes);
+}
+
+static inline bool host_is_off(const struct tmk_lane *lane)
+{
+    return atomic_load_explicit(&hot.host_ends, memory_order_relaxed) == lane->generation;
+}
+
+/* An accelerator is in use: host tensors are no longer what fills it. */
+__attribute__((noinline, cold)) static void end_host(struct tmk_lane *lane)
+{
+    if (tmk_recorder.settings.cpu_tensors)
         return;
-    atomic_store(&host_ends, lane->generation);
-    if (atomic_load(&host_seen) != lane->generation)
+    atomic_store(&hot.host_ends, lane->generation);
+    if (atomic_load(&hot.host_seen) != lane->generation)
         return;
     static const char reason[] = "an accelerator is in use; --cpu-tensors records them all along";
     tmk_lane_put(lane, TMK_KIND_DEVICE_END, TIDEMARK_HOST, 0, 0, 0);
@@ -133,56 +161,43 @@ static void end_host(struct tmk_lane *lane)
                       sizeof reason - 1);
 }
 
-static bool host_is_off(const struct tmk_lane *lane)
-{
-    return atomic_load_explicit(&host_ends, memory_order_relaxed) == lane->generation;
-}
-
 /* ---- streams ---- */
 
-/* A c10::Stream as it is returned: in two registers. */
-struct stream {
-    uint64_t device;
-    int64_t id;
-};
-typedef struct stream stream_function(int8_t device);
-
-static struct {
-    uint8_t type;
+static const struct {
+    unsigned type;
     const char *library, *name;
-    _Atomic uintptr_t function; /* 1: there is none */
 } stream_functions[] = {
-    {1, "libc10_cuda.so", "_ZN3c104cuda20getCurrentCUDAStreamEa", 0},
-    {6, "libc10_hip.so", "_ZN3c103hip19getCurrentHIPStreamEa", 0},
-    {12, "libc10_xpu.so", "_ZN3c103xpu19getCurrentXPUStreamEa", 0},
+    {1, "libc10_cuda.so", "_ZN3c104cuda20getCurrentCUDAStreamEa"},
+    {6, "libc10_hip.so", "_ZN3c103hip19getCurrentHIPStreamEa"},
+    {12, "libc10_xpu.so", "_ZN3c103xpu19getCurrentXPUStreamEa"},
 };
 
-static stream_function *stream_function_of(uint8_t type)
+/* A process has accelerators of one type only. */
+__attribute__((noinline, cold)) static uintptr_t find_stream_function(unsigned type)
 {
-    for (size_t i = 0; i < sizeof stream_functions / sizeof stream_functions[0]; i++) {
-        if (stream_functions[i].type != type)
-            continue;
-        uintptr_t function =
-            atomic_load_explicit(&stream_functions[i].function, memory_order_acquire);
-        if (function == 0) {
+    uintptr_t function = 0;
+    for (size_t i = 0; i < sizeof stream_functions / sizeof stream_functions[0]; i++)
+        if (stream_functions[i].type == type)
             function = (uintptr_t)tmk_library_symbol(stream_functions[i].library,
                                                      stream_functions[i].name);
-            function = function ? function : 1;
-            atomic_store_explicit(&stream_functions[i].function, function, memory_order_release);
-        }
-        return function == 1 ? NULL : (stream_function *)function;
-    }
-    return NULL;
+    function = function ? function : 1;
+    atomic_store_explicit(&hot.current_stream, function, memory_order_release);
+    return function;
 }
 
 /* The stream on which the calling thread allocates, as an id. */
-static uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
+static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
 {
-    stream_function *get = stream_function_of((uint8_t)(device >> 8));
-    if (!get)
+    uintptr_t function = atomic_load_explicit(&hot.current_stream, memory_order_acquire);
+    if (__builtin_expect(function <= 1, 0)) {
+        function = function ? function : find_stream_function(device >> 8);
+        if (function == 1)
+            return 0;
+    }
+    struct stream stream = ((stream_function *)function)((int8_t)(device & 0xff));
+    if (__builtin_expect(stream.id == 0, 1))
         return 0;
-    struct stream stream = get((int8_t)(device & 0xff));
-    return stream.id == 0 ? 0 : tmk_intern_stream(lane, device, (uint64_t)stream.id);
+    return tmk_intern_stream(lane, device, (uint64_t)stream.id);
 }
 
 /* ---- events ---- */
@@ -191,8 +206,8 @@ static void record_host_alloc(struct tmk_lane *lane, const void *address, uint64
 {
     if (host_is_off(lane))
         return;
-    if (atomic_load_explicit(&host_seen, memory_order_relaxed) != lane->generation)
-        atomic_store(&host_seen, lane->generation);
+    if (atomic_load_explicit(&hot.host_seen, memory_order_relaxed) != lane->generation)
+        atomic_store(&hot.host_seen, lane->generation);
     tmk_lane_put(lane, TMK_KIND_ALLOC, TIDEMARK_HOST, tmk_pystack_id(lane), (uintptr_t)address,
                  size);
 }
@@ -203,8 +218,8 @@ static void record_host_free(struct tmk_lane *lane, const void *address)
         tmk_lane_put(lane, TMK_KIND_FREE, TIDEMARK_HOST, 0, (uintptr_t)address, 0);
 }
 
-static void record_usage(const void *address, int64_t size, uint64_t reserved,
-                         uint16_t torch_device)
+__attribute__((hot)) static void record_usage(const void *address, int64_t size, uint64_t reserved,
+                                              uint16_t torch_device)
 {
     uint16_t device = device_of(torch_device);
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
@@ -219,7 +234,8 @@ static void record_usage(const void *address, int64_t size, uint64_t reserved,
         else
             record_host_free(lane, address);
     } else if (size > 0) {
-        end_host(lane);
+        if (__builtin_expect(!host_is_off(lane), 0))
+            end_host(lane);
         uint64_t stream = current_stream(lane, device);
         tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,
                      (uint64_t)size | stream << TMK_SIZE_BITS);
@@ -246,80 +262,159 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
     tmk_recorder_hurry();
 }
 
+/* ---- calling on ---- */
+
+/* While a hook calls on, `reporting` is its frame and `hook` which it is. Left behind by an
+ * exception they do no harm: frames that come later are not below that one for long. */
+struct call {
+    uintptr_t frame_before;
+    unsigned hook_before;
+};
+
+static inline struct call begin_call(int which, uintptr_t frame)
+{
+    struct call before = {tmk_lane.reporting, tmk_lane.hook};
+    tmk_lane.reporting = frame;
+    tmk_lane.hook = (unsigned)(which + 1) & 0xf;
+    return before;
+}
+
+static inline void end_call(struct call before)
+{
+    tmk_lane.reporting = before.frame_before;
+    tmk_lane.hook = before.hook_before & 0xf;
+}
+
+/* We called on to a library that has found us behind itself. */
+static inline bool is_nested(int which, uintptr_t frame)
+{
+    return atomic_load_explicit(&tmk_torch_hooks[which].foreign, memory_order_relaxed) &&
+           frame < tmk_lane.reporting && tmk_lane.hook == which + 1;
+}
+
+static void *own_of(int which)
+{
+    return tmk_library_symbol(tmk_torch_hooks[which].library, tmk_torch_hooks[which].name);
+}
+
 /* ---- hooks ---- */
+
+__attribute__((noinline, cold)) static void usage_by_others(int which, void *address, int64_t size,
+                                                            uint64_t allocated, uint64_t reserved,
+                                                            uint16_t device)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    bool nested = is_nested(which, frame);
+    usage_function *next =
+        (usage_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which]));
+    if (!nested)
+        record_usage(address, size, reserved, device);
+    struct call before = begin_call(which, frame);
+    if (next)
+        next(address, size, allocated, reserved, device);
+    end_call(before);
+}
+
+static inline void usage_hook(int which, void *address, int64_t size, uint64_t allocated,
+                              uint64_t reserved, uint16_t device)
+{
+    struct tmk_hook *hook = &tmk_torch_hooks[which];
+    if (__builtin_expect(atomic_load_explicit(&hook->foreign, memory_order_relaxed), 0)) {
+        usage_by_others(which, address, size, allocated, reserved, device);
+        return;
+    }
+    record_usage(address, size, reserved, device);
+    usage_function *real = (usage_function *)real_of(hook);
+    if (real)
+        real(address, size, allocated, reserved, device);
+}
 
 static void hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
                        uint16_t device)
 {
-    record_usage(address, size, reserved, device);
-    usage_function *real = (usage_function *)real_of(&tmk_torch_hooks[USAGE]);
-    if (real)
-        real(address, size, allocated, reserved, device);
+    usage_hook(USAGE, address, size, allocated, reserved, device);
 }
 
 static void hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
                            uint16_t device)
 {
-    record_usage(address, size, reserved, device);
-    usage_function *real = (usage_function *)real_of(&tmk_torch_hooks[USAGE_113]);
-    if (real)
-        real(address, size, allocated, reserved, device);
+    usage_hook(USAGE_113, address, size, allocated, reserved, device);
+}
+
+static void oom_hook(int which, int64_t size, uint64_t allocated, uint64_t reserved,
+                     uint16_t device)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    bool nested = is_nested(which, frame);
+    oom_function *next =
+        (oom_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which]));
+    if (!nested)
+        record_oom((uint64_t)size, reserved, device_of(device));
+    struct call before = begin_call(which, frame);
+    if (next)
+        next(size, allocated, reserved, device);
+    end_call(before);
 }
 
 static void hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {
-    record_oom((uint64_t)size, reserved, device_of(device));
-    oom_function *real = (oom_function *)real_of(&tmk_torch_hooks[OOM]);
-    if (real)
-        real(size, allocated, reserved, device);
+    oom_hook(OOM, size, allocated, reserved, device);
 }
 
 static void hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {
-    record_oom((uint64_t)size, reserved, device_of(device));
-    oom_function *real = (oom_function *)real_of(&tmk_torch_hooks[OOM_113]);
-    if (real)
-        real(size, allocated, reserved, device);
+    oom_hook(OOM_113, size, allocated, reserved, device);
 }
 
 /* The CPU's reporter tells the profiler through the functions above: `reporting` keeps us from
- * counting twice. It is a frame's address, so one left behind by an exception does no harm. */
+ * counting twice. */
 static void hook_cpu_new(void *self, void *address, size_t size)
 {
-    struct tmk_lane *lane = size ? tmk_lane_enter() : NULL;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    bool nested = is_nested(CPU_NEW, frame);
+    struct tmk_lane *lane = size && !nested ? tmk_lane_enter() : NULL;
     if (lane) {
         record_host_alloc(lane, address, size);
         tmk_lane_leave(lane);
     }
-    cpu_new_function *real = (cpu_new_function *)real_of(&tmk_torch_hooks[CPU_NEW]);
-    tmk_lane.reporting = (uintptr_t)__builtin_frame_address(0);
-    if (real)
-        real(self, address, size);
-    tmk_lane.reporting = 0;
+    cpu_new_function *next =
+        (cpu_new_function *)(nested ? own_of(CPU_NEW) : real_of(&tmk_torch_hooks[CPU_NEW]));
+    struct call before = begin_call(CPU_NEW, frame);
+    if (next)
+        next(self, address, size);
+    end_call(before);
 }
 
 static void hook_cpu_delete(void *self, void *address)
 {
-    struct tmk_lane *lane = address ? tmk_lane_enter() : NULL;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    bool nested = is_nested(CPU_DELETE, frame);
+    struct tmk_lane *lane = address && !nested ? tmk_lane_enter() : NULL;
     if (lane) {
         record_host_free(lane, address);
         tmk_lane_leave(lane);
     }
-    cpu_delete_function *real = (cpu_delete_function *)real_of(&tmk_torch_hooks[CPU_DELETE]);
-    tmk_lane.reporting = (uintptr_t)__builtin_frame_address(0);
-    if (real)
-        real(self, address);
-    tmk_lane.reporting = 0;
+    cpu_delete_function *next =
+        (cpu_delete_function *)(nested ? own_of(CPU_DELETE)
+                                       : real_of(&tmk_torch_hooks[CPU_DELETE]));
+    struct call before = begin_call(CPU_DELETE, frame);
+    if (next)
+        next(self, address);
+    end_call(before);
 }
 
 static void hook_cpu_oom(void *self, size_t size)
 {
-    record_oom(size, 0, TIDEMARK_HOST);
-    cpu_oom_function *real = (cpu_oom_function *)real_of(&tmk_torch_hooks[CPU_OOM]);
-    tmk_lane.reporting = (uintptr_t)__builtin_frame_address(0);
-    if (real)
-        real(self, size);
-    tmk_lane.reporting = 0;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    bool nested = is_nested(CPU_OOM, frame);
+    if (!nested)
+        record_oom(size, 0, TIDEMARK_HOST);
+    cpu_oom_function *next =
+        (cpu_oom_function *)(nested ? own_of(CPU_OOM) : real_of(&tmk_torch_hooks[CPU_OOM]));
+    struct call before = begin_call(CPU_OOM, frame);
+    if (next)
+        next(self, size);
+    end_call(before);
 }
 
 EXPORT(hook_usage, NAME_USAGE);

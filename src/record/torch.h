@@ -9,12 +9,16 @@
  * without the GIL: they take no lock and call neither Python nor torch, but for what they stand in
  * front of and the question for the current stream.
  *
+ * Another library may do the same. It is called on to, and may in its turn find us behind itself:
+ * then torch's own is called, and nothing recorded twice.
+ *
  * Host tensors are recorded until an accelerator is first used, or all along when asked to
  * (tmk_recorder.cpu_tensors). */
 #ifndef TMK_RECORD_TORCH_H
 #define TMK_RECORD_TORCH_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tmk_hook {
@@ -23,6 +27,7 @@ struct tmk_hook {
     void *ours;
     _Atomic uintptr_t real;    /* 0: not found yet */
     _Atomic uint32_t n_missed; /* calls that came meanwhile */
+    _Atomic bool foreign;      /* real is not torch's: another library stands in front of it too */
 };
 
 enum { TMK_N_TORCH_HOOKS = 8 };
