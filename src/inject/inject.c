@@ -136,7 +136,7 @@ static bool find_loader_functions(struct job *j, const struct tmk_module *libc)
     const struct tmk_mapping *head = tmk_image_find(&j->image, is_dl);
     struct tmk_module dl;
     bool has_dl = head && tmk_module_init(&j->image, head, &dl) == 0;
-    b->dlopen_flags = RTLD_NOW | RTLD_LOCAL;
+    b->dlopen_flags = RTLD_NOW | RTLD_GLOBAL; /* what is loaded later finds our hooks by name */
     for (int i = 0; i < 2; i++) {
         const struct tmk_module *m = i == 0 ? libc : has_dl ? &dl : NULL;
         if (!find_in(j, m, "dlopen", &b->dlopen) || !find_in(j, m, "dlsym", &b->dlsym))

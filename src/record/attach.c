@@ -103,6 +103,9 @@ int tmk_attach_end(char *message, size_t size)
                       "the trace is still being written; look again in a minute");
     struct tmk_text out;
     tmk_text_init(&out, message, size);
-    tmk_text_add(&out, "detached; %u import slots restored, the trace is closed", count.n_patched);
+    tmk_text_string(&out, "detached; ");
+    if (count.n_patched)
+        tmk_text_add(&out, "%u import slots restored, ", count.n_patched);
+    tmk_text_string(&out, "the trace is closed");
     return 0;
 }

@@ -84,10 +84,13 @@ static inline uint64_t identity_of(const struct tmk_pylayout *l, const void *cod
     return (address ^ first_line << 48) + names;
 }
 
-/* What both walks do: `frame` runs over the Python functions, with `code` of each. */
-#define EACH_FUNCTION(l, frame, code)                                                              \
-    for (; frame; frame = pointer_at(frame, (l)->frame_back))                                      \
-        if (code = code_of(l, frame), is_function(l, frame, code))
+/* The frame of the next Python function, from `frame` on; NULL behind the last. */
+static inline const void *next_function(const struct tmk_pylayout *l, const void *frame)
+{
+    while (frame && !is_function(l, frame, code_of(l, frame)))
+        frame = pointer_at(frame, l->frame_back);
+    return frame;
+}
 
 /* The hash alone: mostly the stack is known, and nothing else is wanted. The chain of frames is
  * followed as fast as its pointers can be loaded; between two frames there is one multiplication.
@@ -96,12 +99,11 @@ __attribute__((always_inline)) static inline uint64_t hash_frames(const struct t
 {
     uint64_t hash = 0;
     uint32_t n_left = TMK_PYFRAME_MAX;
-    const void *frame = top_frame(l), *code;
-    EACH_FUNCTION(l, frame, code)
-    {
+    const void *frame = next_function(l, top_frame(l));
+    for (; frame && n_left > 0; n_left--) {
+        const void *code = code_of(l, frame);
         hash = (hash + identity_of(l, code)) * 0x9e3779b97f4a7c15u + offset_of(l, frame, code);
-        if (--n_left == 0)
-            break;
+        frame = next_function(l, pointer_at(frame, l->frame_back));
     }
     return hash ? tmk_hash_u64(hash) | 1 : 0;
 }
@@ -146,14 +148,13 @@ const struct tmk_code_range *tmk_pyframe_range(void)
 void tmk_pyframe_walk(struct tmk_pystack *ret)
 {
     const struct tmk_pylayout *l = &runtime.layout;
-    const void *frame = top_frame(l), *code;
+    const void *frame = next_function(l, top_frame(l));
     ret->n_frames = 0;
-    EACH_FUNCTION(l, frame, code)
-    {
-        if (ret->n_frames == TMK_PYFRAME_MAX)
-            break;
+    while (frame && ret->n_frames < TMK_PYFRAME_MAX) {
+        const void *code = code_of(l, frame);
         ret->frames[ret->n_frames++] = (struct tmk_pyframe){
             .code = code, .identity = identity_of(l, code), .offset = offset_of(l, frame, code)};
+        frame = next_function(l, pointer_at(frame, l->frame_back));
     }
     ret->cut = frame != NULL;
 }

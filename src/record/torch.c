@@ -218,33 +218,59 @@ static void record_host_free(struct tmk_lane *lane, const void *address)
         tmk_lane_put(lane, TMK_KIND_FREE, TIDEMARK_HOST, 0, (uintptr_t)address, 0);
 }
 
-__attribute__((hot)) static void record_usage(const void *address, int64_t size, uint64_t reserved,
-                                              uint16_t torch_device)
+/* Not when the CPU's reporter says it to the profiler: it has said it to us. */
+__attribute__((noinline)) static void record_host(const void *address, int64_t size)
 {
-    uint16_t device = device_of(torch_device);
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    if (size == 0 || (device == TIDEMARK_HOST && frame < tmk_lane.reporting))
-        return; /* the second: the CPU's reporter says it to the profiler, and has said it to us */
+    if ((uintptr_t)__builtin_frame_address(0) < tmk_lane.reporting)
+        return;
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    if (device == TIDEMARK_HOST) {
-        if (size > 0)
-            record_host_alloc(lane, address, (uint64_t)size);
-        else
-            record_host_free(lane, address);
-    } else if (size > 0) {
-        if (__builtin_expect(!host_is_off(lane), 0))
-            end_host(lane);
-        uint64_t stream = current_stream(lane, device);
-        tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,
-                     (uint64_t)size | stream << TMK_SIZE_BITS);
-        note_reserved(lane, device, reserved);
-    } else {
-        tmk_lane_put(lane, TMK_KIND_FREE, device, 0, (uintptr_t)address, 0);
-        note_reserved(lane, device, reserved);
-    }
+    if (size > 0)
+        record_host_alloc(lane, address, (uint64_t)size);
+    else
+        record_host_free(lane, address);
     tmk_lane_leave(lane);
+}
+
+__attribute__((hot, noinline)) static void record_alloc(uint16_t device, const void *address,
+                                                        uint64_t size, uint64_t reserved)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    if (__builtin_expect(!host_is_off(lane), 0))
+        end_host(lane);
+    uint64_t stream = current_stream(lane, device);
+    tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,
+                 size | stream << TMK_SIZE_BITS);
+    note_reserved(lane, device, reserved);
+    tmk_lane_leave(lane);
+}
+
+__attribute__((hot, noinline)) static void record_free(uint16_t device, const void *address,
+                                                       uint64_t reserved)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    tmk_lane_put(lane, TMK_KIND_FREE, device, 0, (uintptr_t)address, 0);
+    note_reserved(lane, device, reserved);
+    tmk_lane_leave(lane);
+}
+
+static inline void record_usage(const void *address, int64_t size, uint64_t reserved,
+                                uint16_t torch_device)
+{
+    uint16_t device = device_of(torch_device);
+    if (size == 0)
+        return;
+    if (__builtin_expect(device == TIDEMARK_HOST, 0))
+        record_host(address, size);
+    else if (size > 0)
+        record_alloc(device, address, (uint64_t)size, reserved);
+    else
+        record_free(device, address, reserved);
 }
 
 static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
