@@ -99,6 +99,32 @@ static void line_shares(const char *name, enum tmk_by by, const struct tmk_peak_
 
 /* ---- the summary ---- */
 
+/* Where the program has not said what its blocks are: by the lines that asked for them. */
+static bool is_unknown(const struct tmk_peak_row *rows, uint64_t n, uint64_t whole)
+{
+    static const char unknown[] = "unknown";
+    for (uint64_t i = 0; i < n; i++)
+        if (rows[i].key && strcmp(rows[i].key, unknown) == 0)
+            return rows[i].bytes > whole / 2;
+    return false;
+}
+
+static void line_holders(const char *name, struct tmk_peak *peak, uint64_t whole)
+{
+    const struct tmk_peak_row *rows;
+    uint64_t n;
+    bool unknown = true;
+    if (tmk_peak_group(peak, TMK_BY_CATEGORY, &rows, &n, NULL) == 0) {
+        unknown = is_unknown(rows, n, whole);
+        if (!unknown)
+            line_shares(name, TMK_BY_CATEGORY, rows, n, whole);
+    }
+    if (unknown && tmk_peak_group(peak, TMK_BY_SITE, &rows, &n, NULL) == 0)
+        line_shares("lines", TMK_BY_SITE, rows, n, whole);
+    if (tmk_peak_group(peak, TMK_BY_MODULE, &rows, &n, NULL) == 0)
+        line_shares("modules", TMK_BY_MODULE, rows, n, whole);
+}
+
 static void line_peak(const struct tmk_facts *f)
 {
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[48];
@@ -107,14 +133,10 @@ static void line_peak(const struct tmk_facts *f)
     line("peak", "%s on %s after %s, %s", tmk_size_text(f->peak_bytes, size),
          tmk_device_name(f->device, device), tmk_time_text(f->peak_ns + f->p->offset_ns, time),
          step_text(f->peak_step, step));
-    const struct tmk_peak_row *rows;
-    uint64_t n;
     if (f->detail_lost)
         line("made of", "no longer known: --max-size gave that part of the trace up");
-    else if (tmk_peak_group(f->peak, TMK_BY_CATEGORY, &rows, &n, NULL) == 0)
-        line_shares("made of", TMK_BY_CATEGORY, rows, n, f->peak_bytes);
-    if (!f->detail_lost && tmk_peak_group(f->peak, TMK_BY_MODULE, &rows, &n, NULL) == 0)
-        line_shares("modules", TMK_BY_MODULE, rows, n, f->peak_bytes);
+    else
+        line_holders("made of", f->peak, f->peak_bytes);
 }
 
 static void line_steps(const struct tmk_facts *f)
