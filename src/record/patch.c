@@ -212,7 +212,10 @@ static struct tmk_patch_count visit_all(bool in)
 
 struct tmk_patch_count tmk_patch_in(void)
 {
-    return visit_all(true);
+    struct tmk_patch_count count = visit_all(true);
+    if (count.n_patched > 0) /* torch was there before us */
+        tmk_torch_expect_streams();
+    return count;
 }
 
 struct tmk_patch_count tmk_patch_out(void)

@@ -13,7 +13,7 @@
 #include "record/library.h"
 #include "record/pystack.h"
 #include "record/recorder.h"
-#include "record/torch_backward.h"
+#include "record/torch_stubs.h"
 #include "tidemark/tidemark.h"
 
 enum { DEVICE_CPU = 0, MAX_DEVICES = 16 };
@@ -45,7 +45,19 @@ static cpu_new_function hook_cpu_new;
 static cpu_delete_function hook_cpu_delete;
 static cpu_oom_function hook_cpu_oom;
 
-enum { USAGE, USAGE_113, OOM, OOM_113, CPU_NEW, CPU_DELETE, CPU_OOM, BACKWARD };
+enum {
+    USAGE,
+    USAGE_113,
+    OOM,
+    OOM_113,
+    CPU_NEW,
+    CPU_DELETE,
+    CPU_OOM,
+    BACKWARD,
+    POOL_BOOL,
+    POOL_INT,
+    EXTERNAL,
+};
 
 struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
     [USAGE] = {.name = NAME_USAGE, .library = "libc10.so", .ours = (void *)hook_usage},
@@ -59,7 +71,16 @@ struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
     [CPU_OOM] = {.name = NAME_CPU_OOM, .library = "libc10.so", .ours = (void *)hook_cpu_oom},
     [BACKWARD] = {.name = TMK_NAME_BACKWARD,
                   .library = "libtorch_cpu.so",
-                  .ours = (void *)tmk_hook_backward},
+                  .ours = (void *)tmk_stub_backward},
+    [POOL_BOOL] = {.name = TMK_NAME_POOL_BOOL,
+                   .library = "libc10_cuda.so",
+                   .ours = (void *)tmk_stub_pool_bool},
+    [POOL_INT] = {.name = TMK_NAME_POOL_INT,
+                  .library = "libc10_cuda.so",
+                  .ours = (void *)tmk_stub_pool_int},
+    [EXTERNAL] = {.name = TMK_NAME_EXTERNAL,
+                  .library = "libc10_cuda.so",
+                  .ours = (void *)tmk_stub_external},
 };
 
 /* Another preloaded library's, if one stands in front of torch as we do, else torch's own. */
@@ -107,6 +128,7 @@ typedef struct stream stream_function(int8_t device);
 static struct {
     _Atomic uint32_t host_seen;       /* in this generation host blocks were recorded */
     _Atomic uint32_t host_ends;       /* and in this one no more are */
+    _Atomic bool streams_used;        /* others than a device's default one may be */
     _Atomic uintptr_t current_stream; /* of the accelerator; 0: not looked for, 1: not there */
     struct {                          /* what was last said of a device, under torch's lock of it */
         _Atomic uint32_t generation;  /* in which */
@@ -188,6 +210,8 @@ __attribute__((noinline, cold)) static uintptr_t find_stream_function(unsigned t
 /* The stream on which the calling thread allocates, as an id. */
 static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
 {
+    if (__builtin_expect(!atomic_load_explicit(&hot.streams_used, memory_order_relaxed), 1))
+        return 0;
     uintptr_t function = atomic_load_explicit(&hot.current_stream, memory_order_acquire);
     if (__builtin_expect(function <= 1, 0)) {
         function = function ? function : find_stream_function(device >> 8);
@@ -451,7 +475,8 @@ EXPORT(hook_cpu_new, NAME_CPU_NEW);
 EXPORT(hook_cpu_delete, NAME_CPU_DELETE);
 EXPORT(hook_cpu_oom, NAME_CPU_OOM);
 
-/* Called by the stub of torch_backward.h, which then jumps to what this returns. */
+/* ---- for the stubs ---- */
+
 void *tmk_torch_begin_backward(void)
 {
     struct tmk_lane *lane = tmk_lane_enter();
@@ -460,4 +485,27 @@ void *tmk_torch_begin_backward(void)
         tmk_lane_leave(lane);
     }
     return real_of(&tmk_torch_hooks[BACKWARD]);
+}
+
+void tmk_torch_expect_streams(void)
+{
+    atomic_store(&hot.streams_used, true);
+}
+
+void *tmk_torch_use_pool_bool(void)
+{
+    tmk_torch_expect_streams();
+    return real_of(&tmk_torch_hooks[POOL_BOOL]);
+}
+
+void *tmk_torch_use_pool_int(void)
+{
+    tmk_torch_expect_streams();
+    return real_of(&tmk_torch_hooks[POOL_INT]);
+}
+
+void *tmk_torch_use_external(void)
+{
+    tmk_torch_expect_streams();
+    return real_of(&tmk_torch_hooks[EXTERNAL]);
 }

@@ -30,10 +30,13 @@ struct tmk_hook {
     _Atomic bool foreign;      /* real is not torch's: another library stands in front of it too */
 };
 
-enum { TMK_N_TORCH_HOOKS = 8 };
+enum { TMK_N_TORCH_HOOKS = 11 };
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
 
 /* The function that a hook stands in front of; NULL when its library is not loaded. */
 void *tmk_torch_find_real(struct tmk_hook *hook);
+
+/* Streams may have been made before the hooks were there to see it. */
+void tmk_torch_expect_streams(void);
 
 #endif

@@ -21,9 +21,26 @@ void usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved, u
     __asm__ volatile("" ::"r"(address), "r"(size), "r"(allocated), "r"(reserved), "r"(device));
 }
 
+static int64_t current_id;
+
 struct stream current_stream(int8_t device)
 {
-    return (struct stream){(uint64_t)device, 0};
+    return (struct stream){(uint64_t)device, current_id};
+}
+
+__attribute__((visibility("default"), noinline)) struct stream from_pool(int priority, int8_t device)
+    __asm__("_ZN3c104cuda17getStreamFromPoolEia");
+
+struct stream from_pool(int priority, int8_t device)
+{
+    return (struct stream){(uint64_t)device, 100 + priority};
+}
+
+/* As torch.cuda.Stream(priority) and torch.cuda.set_stream() do: the stream's id. */
+__attribute__((visibility("default"))) int64_t use_stream(int priority)
+{
+    current_id = from_pool(priority, 0).id;
+    return current_id;
 }
 
 __attribute__((visibility("default"))) void report(void *address, int64_t size)

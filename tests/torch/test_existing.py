@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Blocks on an accelerator that were alive before attach are in the trace, as what they are."""
+"""Blocks on an accelerator, by a stand-in for torch's libraries: those alive before attach, streams."""
 import subprocess
 import time
 from pathlib import Path
@@ -9,10 +9,40 @@ from torch_kit import PYTHON, TIDEMARK, check, environment, query
 HERE = Path(__file__).parent
 
 
-def test_alive_before_attach(tmp_path, rings):
+def make_libraries(tmp_path):
     for name in ("libc10.so", "libc10_cuda.so"):
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", str(tmp_path / name),
                         str(HERE / "fake_c10.c")], check=True)
+
+
+STREAMS = """
+import ctypes, sys
+blocks, cuda = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(sys.argv[2])
+blocks.report.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+blocks.report(4096, 512)
+assert cuda.use_stream(7) == 107
+blocks.report(8192, 512)
+blocks.report(12288, 512)
+blocks.report(8192, -512)
+"""
+
+
+def test_streams(tmp_path, rings):
+    """A block has the stream that was current when it was allocated; without any other stream, and
+    before the first one is made, that is the default one."""
+    make_libraries(tmp_path)
+    run = tmp_path / "a.tmk"
+    subprocess.run([TIDEMARK, "run", "--quiet", "-o", str(run), "--", PYTHON, "-c", STREAMS,
+                    str(tmp_path / "libc10.so"), str(tmp_path / "libc10_cuda.so")],
+                   env=environment(TIDEMARK_RING_DIR=str(rings)), check=True, timeout=60)
+    assert query(run, "SELECT address, stream FROM allocations ORDER BY id") == [
+        ["4096", "0"], ["8192", "107"], ["12288", "107"]]
+    assert query(run, "SELECT reserved FROM devices WHERE device = 'cuda:0'") == [[str(1 << 20)]]
+    check(run)
+
+
+def test_alive_before_attach(tmp_path, rings):
+    make_libraries(tmp_path)
     run, env = tmp_path / "a.tmk", environment(TIDEMARK_RING_DIR=str(rings))
     job = subprocess.Popen([PYTHON, str(HERE / "existing_target.py"), str(tmp_path / "libc10.so"),
                             str(tmp_path / "libc10_cuda.so")], env=env, text=True,
