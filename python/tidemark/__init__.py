@@ -34,7 +34,7 @@ def _start():
     if _lib.tidemark_record_on() or os.environ.get("TIDEMARK_OFF", "") not in ("", "0"):
         return
     folder = os.path.abspath(run or _library.run_folder())
-    _library.begin(_lib, folder, int(os.environ.get("TIDEMARK_MAX_SIZE") or 0),
+    _library.begin(_lib, folder, os.environ.get("TIDEMARK_MAX_SIZE") or 0,
                    os.environ.get("TIDEMARK_CPU_TENSORS", "") not in ("", "0"))
     run = folder
 
@@ -82,8 +82,11 @@ def _device(tensor):
 
 def _tag(tensor, category, name):
     device = _device(tensor)
-    storage = getattr(tensor, "untyped_storage", None) or tensor.storage
-    address = storage().data_ptr()
+    try:
+        storage = getattr(tensor, "untyped_storage", None) or tensor.storage
+        address = storage().data_ptr()
+    except (RuntimeError, ValueError, NotImplementedError):  # lazy, sparse, fake: no memory of its own
+        return
     if device is not None and address:
         _lib.tidemark_record_tag(device, address, category, _text(name))
 
@@ -121,5 +124,5 @@ def watch(*objects):
 
 try:
     _start()
-except (ImportError, OSError, RuntimeError) as reason:
+except Exception as reason:  # whatever it is: the program goes on
     warnings.warn(f"tidemark does not record: {reason}", RuntimeWarning, stacklevel=2)

@@ -39,6 +39,15 @@ void *tmk_library_symbol(const char *prefix, const char *symbol)
     return handle ? dlsym(handle, symbol) : NULL;
 }
 
+void *tmk_library_symbol_from(const void *address, const char *symbol)
+{
+    Dl_info info;
+    if (!address || !dladdr(address, &info) || !info.dli_fname)
+        return NULL;
+    void *handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    return handle ? dlsym(handle, symbol) : NULL;
+}
+
 struct place {
     uintptr_t address;
     struct tmk_code_range image;

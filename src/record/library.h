@@ -17,4 +17,8 @@ struct tmk_code_range tmk_library_range(const void *address);
  * own definition of it; NULL when there is none. Takes the loader's lock for a moment. */
 void *tmk_library_symbol(const char *prefix, const char *symbol);
 
+/* The same in the libraries that the module with this address was loaded with: what its own calls
+ * would reach if nobody stood in front. */
+void *tmk_library_symbol_from(const void *address, const char *symbol);
+
 #endif

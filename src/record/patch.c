@@ -78,7 +78,7 @@ static void visit_slot(struct walk *w, const struct module *m, uintptr_t *slot,
                        struct tmk_hook *hook)
 {
     uintptr_t now = __atomic_load_n(slot, __ATOMIC_ACQUIRE), ours = (uintptr_t)hook->ours;
-    uintptr_t real = (uintptr_t)tmk_torch_find_real(hook);
+    uintptr_t real = (uintptr_t)tmk_torch_find_real(hook, slot);
     if (!real || (w->in ? now == ours : now != ours))
         return;
     bool unbound = now >= m->lowest && now < m->highest; /* lazily: leads to the loader */
@@ -205,7 +205,7 @@ static struct tmk_patch_count visit_all(bool in)
 {
     struct walk w = {.in = in};
     for (int i = 0; i < TMK_N_TORCH_HOOKS; i++) /* before, not under the loader's lock */
-        tmk_torch_find_real(&tmk_torch_hooks[i]);
+        tmk_torch_find_real(&tmk_torch_hooks[i], NULL);
     dl_iterate_phdr(visit_module, &w);
     return w.count;
 }

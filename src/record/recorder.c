@@ -57,7 +57,9 @@ uint64_t tmk_settings_number(const char *text)
     uint64_t value = 0;
     for (; text && *text >= '0' && *text <= '9'; text++)
         value = value * 10 + (uint64_t)(*text - '0');
-    return value;
+    static const char units[] = "KMGT";
+    const char *unit = text && *text ? strchr(units, *text & ~0x20) : NULL;
+    return unit ? value << 10 * (unit - units + 1) : value;
 }
 
 static void copy_setting(char *to, size_t size, const char *name)

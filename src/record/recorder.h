@@ -44,7 +44,7 @@ struct tmk_settings {
     char run_folder[3072];
 };
 
-/* Digits at the start of a text; 0 for NULL. */
+/* A number at the start of a text, with K, M, G or T behind it if it is a size; 0 for NULL. */
 uint64_t tmk_settings_number(const char *text);
 
 /* What the hot path reads comes first: one cache line. */

@@ -83,35 +83,49 @@ struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
                   .ours = (void *)tmk_stub_external},
 };
 
-/* Another preloaded library's, if one stands in front of torch as we do, else torch's own. */
-static uintptr_t find_real(struct tmk_hook *hook)
+/* Another preloaded library's, if one stands in front of torch as we do, else torch's own: by the
+ * usual name of its file, or as the library that calls us would find it. */
+static uintptr_t find_real(struct tmk_hook *hook, const void *caller)
 {
-    void *next = dlsym(RTLD_NEXT, hook->name);
-    if (next && next != hook->ours) {
+    void *found = dlsym(RTLD_NEXT, hook->name);
+    if (found && found != hook->ours) {
         atomic_store(&hook->foreign, true);
-        return (uintptr_t)next;
+        return (uintptr_t)found;
     }
-    return (uintptr_t)tmk_library_symbol(hook->library, hook->name);
+    found = tmk_library_symbol(hook->library, hook->name);
+    if (!found)
+        found = tmk_library_symbol_from(caller, hook->name);
+    return found != hook->ours ? (uintptr_t)found : 0;
 }
 
-void *tmk_torch_find_real(struct tmk_hook *hook)
+void *tmk_torch_find_real(struct tmk_hook *hook, const void *caller)
 {
     uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
     if (real == 0) {
-        real = find_real(hook);
-        atomic_store_explicit(&hook->real, real, memory_order_release);
+        real = find_real(hook, caller);
+        if (real)
+            atomic_store_explicit(&hook->real, real, memory_order_release);
     }
     return (void *)real;
 }
 
-/* Whoever calls without torch, a test or a measurement, shall not look for it each time. */
-static void *real_of(struct tmk_hook *hook)
+/* Any number of threads may look at once: none goes on without an answer. Whoever calls without
+ * torch, a test or a measurement, shall not look each time. */
+__attribute__((noinline, cold)) static void *look_for_real(struct tmk_hook *hook,
+                                                           const void *caller)
+{
+    void *real = NULL;
+    if (atomic_load(&hook->n_missed) % 4096 == 0)
+        real = tmk_torch_find_real(hook, caller);
+    if (!real)
+        atomic_fetch_add(&hook->n_missed, 1);
+    return real;
+}
+
+static inline void *real_of(struct tmk_hook *hook, const void *caller)
 {
     uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
-    if (__builtin_expect(real != 0, 1))
-        return (void *)real;
-    uint32_t n = atomic_fetch_add_explicit(&hook->n_missed, 1, memory_order_relaxed);
-    return n % 4096 == 0 ? tmk_torch_find_real(hook) : NULL;
+    return __builtin_expect(real != 0, 1) ? (void *)real : look_for_real(hook, caller);
 }
 
 /* ---- devices ---- */
@@ -349,14 +363,15 @@ static void *own_of(int which)
 
 /* ---- hooks ---- */
 
-__attribute__((noinline, cold)) static void usage_by_others(int which, void *address, int64_t size,
+__attribute__((noinline, cold)) static void usage_by_others(int which, const void *caller,
+                                                            void *address, int64_t size,
                                                             uint64_t allocated, uint64_t reserved,
                                                             uint16_t device)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     bool nested = is_nested(which, frame);
     usage_function *next =
-        (usage_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which]));
+        (usage_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which], caller));
     if (!nested)
         record_usage(address, size, reserved, device);
     struct call before = begin_call(which, frame);
@@ -365,16 +380,16 @@ __attribute__((noinline, cold)) static void usage_by_others(int which, void *add
     end_call(before);
 }
 
-static inline void usage_hook(int which, void *address, int64_t size, uint64_t allocated,
-                              uint64_t reserved, uint16_t device)
+static inline void usage_hook(int which, const void *caller, void *address, int64_t size,
+                              uint64_t allocated, uint64_t reserved, uint16_t device)
 {
     struct tmk_hook *hook = &tmk_torch_hooks[which];
     if (__builtin_expect(atomic_load_explicit(&hook->foreign, memory_order_relaxed), 0)) {
-        usage_by_others(which, address, size, allocated, reserved, device);
+        usage_by_others(which, caller, address, size, allocated, reserved, device);
         return;
     }
     record_usage(address, size, reserved, device);
-    usage_function *real = (usage_function *)real_of(hook);
+    usage_function *real = (usage_function *)real_of(hook, caller);
     if (real)
         real(address, size, allocated, reserved, device);
 }
@@ -382,22 +397,22 @@ static inline void usage_hook(int which, void *address, int64_t size, uint64_t a
 static void hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
                        uint16_t device)
 {
-    usage_hook(USAGE, address, size, allocated, reserved, device);
+    usage_hook(USAGE, __builtin_return_address(0), address, size, allocated, reserved, device);
 }
 
 static void hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
                            uint16_t device)
 {
-    usage_hook(USAGE_113, address, size, allocated, reserved, device);
+    usage_hook(USAGE_113, __builtin_return_address(0), address, size, allocated, reserved, device);
 }
 
-static void oom_hook(int which, int64_t size, uint64_t allocated, uint64_t reserved,
-                     uint16_t device)
+static void oom_hook(int which, const void *caller, int64_t size, uint64_t allocated,
+                     uint64_t reserved, uint16_t device)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     bool nested = is_nested(which, frame);
     oom_function *next =
-        (oom_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which]));
+        (oom_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which], caller));
     if (!nested)
         record_oom((uint64_t)size, reserved, device_of(device));
     struct call before = begin_call(which, frame);
@@ -408,12 +423,12 @@ static void oom_hook(int which, int64_t size, uint64_t allocated, uint64_t reser
 
 static void hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {
-    oom_hook(OOM, size, allocated, reserved, device);
+    oom_hook(OOM, __builtin_return_address(0), size, allocated, reserved, device);
 }
 
 static void hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {
-    oom_hook(OOM_113, size, allocated, reserved, device);
+    oom_hook(OOM_113, __builtin_return_address(0), size, allocated, reserved, device);
 }
 
 /* The CPU's reporter tells the profiler through the functions above: `reporting` keeps us from
@@ -427,8 +442,9 @@ static void hook_cpu_new(void *self, void *address, size_t size)
         record_host_alloc(lane, address, size);
         tmk_lane_leave(lane);
     }
-    cpu_new_function *next =
-        (cpu_new_function *)(nested ? own_of(CPU_NEW) : real_of(&tmk_torch_hooks[CPU_NEW]));
+    cpu_new_function *next = (cpu_new_function *)(nested ? own_of(CPU_NEW)
+                                                         : real_of(&tmk_torch_hooks[CPU_NEW],
+                                                                   __builtin_return_address(0)));
     struct call before = begin_call(CPU_NEW, frame);
     if (next)
         next(self, address, size);
@@ -446,7 +462,8 @@ static void hook_cpu_delete(void *self, void *address)
     }
     cpu_delete_function *next =
         (cpu_delete_function *)(nested ? own_of(CPU_DELETE)
-                                       : real_of(&tmk_torch_hooks[CPU_DELETE]));
+                                       : real_of(&tmk_torch_hooks[CPU_DELETE],
+                                                 __builtin_return_address(0)));
     struct call before = begin_call(CPU_DELETE, frame);
     if (next)
         next(self, address);
@@ -459,8 +476,9 @@ static void hook_cpu_oom(void *self, size_t size)
     bool nested = is_nested(CPU_OOM, frame);
     if (!nested)
         record_oom(size, 0, TIDEMARK_HOST);
-    cpu_oom_function *next =
-        (cpu_oom_function *)(nested ? own_of(CPU_OOM) : real_of(&tmk_torch_hooks[CPU_OOM]));
+    cpu_oom_function *next = (cpu_oom_function *)(nested ? own_of(CPU_OOM)
+                                                         : real_of(&tmk_torch_hooks[CPU_OOM],
+                                                                   __builtin_return_address(0)));
     struct call before = begin_call(CPU_OOM, frame);
     if (next)
         next(self, size);
@@ -477,14 +495,20 @@ EXPORT(hook_cpu_oom, NAME_CPU_OOM);
 
 /* ---- for the stubs ---- */
 
-void *tmk_torch_begin_backward(void)
+/* A stub has nowhere to go without it, so it is looked for each time. */
+static void *next_of(int which, const void *caller)
+{
+    return tmk_torch_find_real(&tmk_torch_hooks[which], caller);
+}
+
+void *tmk_torch_begin_backward(const void *caller)
 {
     struct tmk_lane *lane = tmk_lane_enter();
     if (lane) {
         tmk_pystack_note_backward(lane);
         tmk_lane_leave(lane);
     }
-    return real_of(&tmk_torch_hooks[BACKWARD]);
+    return next_of(BACKWARD, caller);
 }
 
 void tmk_torch_expect_streams(void)
@@ -492,20 +516,20 @@ void tmk_torch_expect_streams(void)
     atomic_store(&hot.streams_used, true);
 }
 
-void *tmk_torch_use_pool_bool(void)
+void *tmk_torch_use_pool_bool(const void *caller)
 {
     tmk_torch_expect_streams();
-    return real_of(&tmk_torch_hooks[POOL_BOOL]);
+    return next_of(POOL_BOOL, caller);
 }
 
-void *tmk_torch_use_pool_int(void)
+void *tmk_torch_use_pool_int(const void *caller)
 {
     tmk_torch_expect_streams();
-    return real_of(&tmk_torch_hooks[POOL_INT]);
+    return next_of(POOL_INT, caller);
 }
 
-void *tmk_torch_use_external(void)
+void *tmk_torch_use_external(const void *caller)
 {
     tmk_torch_expect_streams();
-    return real_of(&tmk_torch_hooks[EXTERNAL]);
+    return next_of(EXTERNAL, caller);
 }

@@ -26,15 +26,16 @@ struct tmk_hook {
     const char *library; /* that defines it: how its file's name begins */
     void *ours;
     _Atomic uintptr_t real;    /* 0: not found yet */
-    _Atomic uint32_t n_missed; /* calls that came meanwhile */
+    _Atomic uint32_t n_missed; /* calls since it was looked for in vain */
     _Atomic bool foreign;      /* real is not torch's: another library stands in front of it too */
 };
 
 enum { TMK_N_TORCH_HOOKS = 11 };
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
 
-/* The function that a hook stands in front of; NULL when its library is not loaded. */
-void *tmk_torch_find_real(struct tmk_hook *hook);
+/* The function that a hook stands in front of; NULL when it is not found. `caller`, an address in
+ * the library that calls, helps where torch's files have other names; NULL when not known. */
+void *tmk_torch_find_real(struct tmk_hook *hook, const void *caller);
 
 /* Streams may have been made before the hooks were there to see it. */
 void tmk_torch_expect_streams(void);

@@ -28,6 +28,7 @@
             "    push %r8\n    .cfi_adjust_cfa_offset 8\n"                                         \
             "    push %r9\n    .cfi_adjust_cfa_offset 8\n"                                         \
             "    sub $8, %rsp\n    .cfi_adjust_cfa_offset 8\n"                                     \
+            "    mov 56(%rsp), %rdi\n" /* where we were called from */                            \
             "    call " #note "\n"                                                                 \
             "    add $8, %rsp\n    .cfi_adjust_cfa_offset -8\n"                                    \
             "    pop %r9\n    .cfi_adjust_cfa_offset -8\n"                                         \
@@ -55,6 +56,7 @@
             "    stp x4, x5, [sp, #48]\n"                                                          \
             "    stp x6, x7, [sp, #64]\n"                                                          \
             "    str x8, [sp, #80]\n"                                                              \
+            "    mov x0, x30\n" /* where we were called from */                                   \
             "    bl " #note "\n"                                                                   \
             "    mov x16, x0\n"                                                                    \
             "    ldp x0, x1, [sp, #16]\n"                                                          \

@@ -19,11 +19,12 @@
 #define TMK_NAME_POOL_INT "_ZN3c104cuda17getStreamFromPoolEia"
 #define TMK_NAME_EXTERNAL "_ZN3c104cuda21getStreamFromExternalEP11CUstream_sta"
 
-/* torch.c: make the note, return the real function. Called by the stubs only. */
-void *tmk_torch_begin_backward(void);
-void *tmk_torch_use_pool_bool(void);
-void *tmk_torch_use_pool_int(void);
-void *tmk_torch_use_external(void);
+/* torch.c: make the note, return the real function. Called by the stubs only, with the address that
+ * theirs was called from. */
+void *tmk_torch_begin_backward(const void *caller);
+void *tmk_torch_use_pool_bool(const void *caller);
+void *tmk_torch_use_pool_int(const void *caller);
+void *tmk_torch_use_external(const void *caller);
 
 /* Under names of ours; under torch's own they are there for the loader. */
 void tmk_stub_backward(void);

@@ -73,9 +73,11 @@ def test_thread_without_python(tmp_path, rings, in_thread):
     assert stack == [("", 0, "[thread of-c-alone]")]
 
 
-def test_autograd_threads(tmp_path, rings):
-    """A block that autograd's thread asks for has the stack of whoever called backward()."""
-    library = tmp_path / "libtorch_cpu.so"
+@pytest.mark.parametrize("name", ["libtorch_cpu.so", "libtorch_cpu-1a2b3c.so", "libmytorch.so"])
+def test_autograd_threads(name, tmp_path, rings):
+    """A block that autograd's thread asks for has the stack of whoever called backward(), whatever
+    torch's file is called."""
+    library = tmp_path / name
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-D_GNU_SOURCE", "-pthread", "-o", str(library),
                     str(Path(__file__).parent / "in_thread.c")], check=True)
     run, _ = run_target(pythons()[0], tmp_path, rings, "backward", str(library))

@@ -97,3 +97,23 @@ def test_the_program():
                           timeout=60, check=True)
     assert done.stdout == subprocess.run([TIDEMARK, "--version"], capture_output=True, text=True,
                                          check=True).stdout
+
+
+def test_odd_tensors_and_settings(tmp_path, rings):
+    """What has no memory of its own is passed over; a size may have a unit."""
+    code = """
+import tidemark, torch
+class Odd(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lazy = torch.nn.LazyLinear(3)
+        self.register_buffer("sparse", torch.eye(3).to_sparse())
+tidemark.watch(Odd())
+print(tidemark.is_watched())
+"""
+    env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"), TIDEMARK_MAX_SIZE="16M",
+                      TIDEMARK_LIBRARY=LIBRARY, TIDEMARK_RUN=str(tmp_path / "a.tmk"), PYTHONWARNINGS="ignore")
+    done = subprocess.run([PYTHON, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+    (trace,) = (tmp_path / "a.tmk").glob("*.trace")
+    assert b"max_size=16777216\n" in trace.read_bytes()[:4096]

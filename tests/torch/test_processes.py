@@ -176,3 +176,26 @@ print(os.getpid())
     assert query(run, "SELECT sum(kind = 'drop') FROM events") == [["0"]]
     assert out
     check(run)
+
+
+def test_first_backward_of_many_threads(tmp_path, rings):
+    """The first backward() of a process on several threads at once: each goes where it should."""
+    for i in range(5):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        _, out = run_script(folder, rings, """
+import threading, torch
+torch.set_num_threads(1)
+gate, done = threading.Barrier(4), []
+def work(n):
+    x = torch.full((10,), float(n), requires_grad=True)
+    loss = (x * x).sum()
+    gate.wait()
+    loss.backward()
+    done.append(x.grad[0].item() == 2 * n)
+threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(len(done), all(done))
+""")
+        assert out == ["4", "True"]
