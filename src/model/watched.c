@@ -125,7 +125,9 @@ static enum look look_at(uint32_t pid, struct tmk_watched *ret)
     uint32_t inner = 0;
     char *line = NULL;
     size_t room = 0;
+    bool has_memory = false;
     while (found != IS_WATCHED && getline(&line, &room, maps) > 0) {
+        has_memory = true;
         const char *path = mapped_path(line);
         if (path && ends_with(path, "/libtidemark.so"))
             found = HAS_LIBRARY;
@@ -142,6 +144,10 @@ static enum look look_at(uint32_t pid, struct tmk_watched *ret)
     fclose(maps);
     if (found == IS_WATCHED)
         *ret = w;
+    if (!has_memory) { /* it has ended, and nobody has waited for it yet */
+        errno = ESRCH;
+        return IS_HIDDEN;
+    }
     return found;
 }
 
