@@ -121,7 +121,7 @@ def record_fields(strings: dict[int, str], record: Record) -> dict:
     """The fields of a record's event."""
     kind, a, b = record.kind, record.a, record.b
     place = {"device": record.device, "address": a}
-    if kind == 1:
+    if kind in (1, 21):
         return {**place, "size": b & (1 << 48) - 1, "stack": record.id, "stream": b >> 48}
     if kind == 2:
         return place

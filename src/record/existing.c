@@ -15,16 +15,18 @@ enum { STACK_BYTES = 1 << 20, DEVICE_CUDA = 1 };
 static const uint64_t hook_limit_ns = 5000000000u;
 static const uint64_t hold_limit_ns = 3000000000u;
 
-/* Blocks lie one behind the other in their segment; old versions do not give each one's address. */
-static const char source[] = "def note(record):\n"
+/* Blocks lie one behind the other in their segment; old versions do not give each one's address.
+ * One that waits for its streams has been reported as freed already. */
+static const char source[] = "def note(begin, record):\n"
                              "    import sys\n"
                              "    torch = sys.modules.get('torch')\n"
                              "    if torch is None or not torch.cuda.is_initialized():\n"
                              "        return\n"
+                             "    begin()\n"
                              "    for segment in torch.cuda.memory_snapshot():\n"
                              "        address = segment['address']\n"
                              "        for block in segment['blocks']:\n"
-                             "            if block['state'].startswith('active'):\n"
+                             "            if block['state'] == 'active_allocated':\n"
                              "                record(segment['device'], address, block['size'])\n"
                              "            address += block['size']\n";
 
@@ -32,13 +34,22 @@ static const char source[] = "def note(record):\n"
 static struct {
     struct tmk_patch_count count;
     _Atomic uint32_t hooked;
-    uint64_t ticks; /* just before that */
+    uint64_t ticks; /* just before the list was made */
     uint32_t stack;
     const struct tmk_python *py;
     struct tmk_lane lane; /* beside the thread's own: its records would be out of order there */
 } work;
 
-/* record(device, address, size), for the Python side. */
+/* begin(), for the Python side: the list is about to be made. */
+static struct tmk_object *begin(struct tmk_object *self, struct tmk_object *arguments)
+{
+    (void)self, (void)arguments;
+    tmk_recorder_hold(tmk_clock_monotonic_ns() + hold_limit_ns);
+    work.ticks = tmk_clock_ticks(tmk_recorder.counter);
+    return work.py->Py_BuildValue("");
+}
+
+/* record(device, address, size), likewise. */
 static struct tmk_object *record(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self;
@@ -47,7 +58,7 @@ static struct tmk_object *record(struct tmk_object *self, struct tmk_object *arg
     for (int i = 0; i < 3; i++)
         values[i] = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, i));
     uint16_t device = (uint16_t)(DEVICE_CUDA << 8 | (values[0] & 0xff));
-    tmk_lane_put_at(&work.lane, work.ticks, TMK_KIND_ALLOC, device, work.stack, (uint64_t)values[1],
+    tmk_lane_put_at(&work.lane, work.ticks, TMK_KIND_FOUND, device, work.stack, (uint64_t)values[1],
                     (uint64_t)values[2]);
     return py->Py_BuildValue("");
 }
@@ -56,7 +67,8 @@ static struct tmk_object *record(struct tmk_object *self, struct tmk_object *arg
  * there are no such blocks. */
 static void note_with_lock(const struct tmk_python *py)
 {
-    static struct tmk_python_method method = {"record", record, TMK_PYTHON_VARARGS, NULL};
+    static struct tmk_python_method begins = {"begin", begin, TMK_PYTHON_VARARGS, NULL};
+    static struct tmk_python_method records = {"record", record, TMK_PYTHON_VARARGS, NULL};
     struct tmk_object *module = py->PyImport_AddModule("_tidemark_existing");
     struct tmk_object *names = module ? py->PyModule_GetDict(module) : NULL;
     if (names)
@@ -65,10 +77,11 @@ static void note_with_lock(const struct tmk_python *py)
         names ? py->Py_CompileString(source, "<tidemark>", TMK_PYTHON_FILE_INPUT) : NULL;
     struct tmk_object *done = compiled ? py->PyEval_EvalCode(compiled, names, names) : NULL;
     struct tmk_object *note = done ? py->PyDict_GetItemString(names, "note") : NULL;
-    struct tmk_object *function = note ? py->PyCFunction_NewEx(&method, NULL, NULL) : NULL;
-    struct tmk_object *arguments = function ? py->PyTuple_New(1) : NULL;
+    struct tmk_object *arguments = note ? py->PyTuple_New(2) : NULL;
     struct tmk_object *result = NULL;
-    if (arguments && py->PyTuple_SetItem(arguments, 0, function) == 0) /* takes the function */
+    if (arguments && /* which takes the functions */
+        py->PyTuple_SetItem(arguments, 0, py->PyCFunction_NewEx(&begins, NULL, NULL)) == 0 &&
+        py->PyTuple_SetItem(arguments, 1, py->PyCFunction_NewEx(&records, NULL, NULL)) == 0)
         result = py->PyObject_CallObject(note, arguments);
     py->Py_DecRef(result);
     py->Py_DecRef(arguments);
@@ -83,17 +96,15 @@ static bool open_lane(void)
     if (!tmk_lane_open(&work.lane))
         return false;
     work.stack = tmk_intern_label(&work.lane, "[alive before attach]");
-    work.ticks = tmk_clock_ticks(tmk_recorder.counter);
     return true;
 }
 
-/* Definitions first, then the moment, then the hooks: the lane's records stay in order of time. */
+/* The lane and its definitions first: its records stay in order of time. */
 static void *run(void *unused)
 {
     (void)unused;
     const char *reason;
     bool open = open_lane();
-    tmk_recorder_hold(tmk_clock_monotonic_ns() + hold_limit_ns);
     work.count = tmk_patch_in();
     tmk_futex_set(&work.hooked, 1);
     work.py = open && work.stack ? tmk_python_find(&reason) : NULL;

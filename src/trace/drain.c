@@ -247,6 +247,7 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
     case TMK_KIND_POP:
         return r->a >= 1 && r->a <= 3;
     case TMK_KIND_ALLOC:
+    case TMK_KIND_FOUND:
         ret->stream = (uint16_t)(r->b >> TMK_SIZE_BITS);
         ret->b = r->b & ((UINT64_C(1) << TMK_SIZE_BITS) - 1);
         return true;
@@ -320,6 +321,14 @@ static int flush(struct tmk_drain *d)
     return rc;
 }
 
+/* A block that was found there is an allocation, unless one is known to be there. */
+static bool settle_found(const struct tmk_drain *d, struct tmk_input *in)
+{
+    struct tmk_block *b = tmk_state_find(tmk_packer_state(d->packer), in->device, in->a);
+    in->kind = TMK_KIND_ALLOC;
+    return !b || !b->live;
+}
+
 /* Take the lane's next record. 0, 1 when a flush is due, <0 error. */
 static int take(struct tmk_drain *d, struct lane *lane)
 {
@@ -328,7 +337,7 @@ static int take(struct tmk_drain *d, struct lane *lane)
     union tmk_record_head head = {.word = atomic_load_explicit(&r->head, memory_order_acquire)};
     struct tmk_input in;
     int rc = 0;
-    if (to_input(d, r, lp->thread, &in))
+    if (to_input(d, r, lp->thread, &in) && (in.kind != TMK_KIND_FOUND || settle_found(d, &in)))
         rc = tmk_packer_add(d->packer, &in);
     lp->at += head.n_slots;
     lp->touched = true;

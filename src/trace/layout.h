@@ -48,6 +48,7 @@ enum tmk_kind {
     TMK_KIND_DROP = 18,
     TMK_KIND_RESERVED = 19,
     TMK_KIND_DEVICE_END = 20,
+    TMK_KIND_FOUND = 21, /* in the ring only */
     TMK_KIND_DEF_STRING = 32,
     TMK_KIND_DEF_FRAME = 33,
     TMK_KIND_DEF_STACK = 34,

@@ -17,11 +17,21 @@ for address, size in live.items():
     report(address, size)
 
 
+def is_initialized():
+    """Some blocks are born when the hooks are there and the list is not yet made."""
+    for i in range(200, 250):
+        live[0x7f0000000000 + 512 * i] = 512
+        report(0x7f0000000000 + 512 * i, 512)
+    return True
+
+
 def memory_snapshot():
-    """One segment; every second block is free. Meanwhile a block is freed and another is born."""
+    """One segment of 300 blocks. Meanwhile a block is freed and another is born; one has been freed and
+    waits for its streams."""
     blocks, address = [], 0x7f0000000000
-    for _ in range(200):
-        blocks.append({"size": 512, "state": "active_allocated" if address in live else "inactive"})
+    for i in range(300):
+        blocks.append({"size": 512, "state": "active_allocated" if address in live else
+                                             "active_pending_free" if i == 260 else "inactive"})
         address += 512
     freed = 0x7f0000000000 + 512 * 7
     del live[freed]
@@ -33,7 +43,7 @@ def memory_snapshot():
 
 
 torch = types.ModuleType("torch")
-torch.cuda = types.SimpleNamespace(is_initialized=lambda: True, memory_snapshot=memory_snapshot)
+torch.cuda = types.SimpleNamespace(is_initialized=is_initialized, memory_snapshot=memory_snapshot)
 sys.modules["torch"] = torch
 print("ready", flush=True)
 sys.stdin.readline()

@@ -51,7 +51,7 @@ def test_alive_before_attach(tmp_path, rings):
     subprocess.run([TIDEMARK, "attach", str(job.pid), "-o", str(run)], env=env, check=True,
                    capture_output=True)
     deadline = time.monotonic() + 20
-    while query(str(job.pid), "SELECT count(*) FROM allocations") != [["101"]]:
+    while query(str(job.pid), "SELECT count(*) FROM allocations") != [["151"]]:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     job.stdin.write("go on\n")
@@ -63,7 +63,10 @@ def test_alive_before_attach(tmp_path, rings):
     rows = query(run, "SELECT f.function, count(*), sum(a.size), sum(a.free_ns IS NOT NULL), min(a.device) "
                       "FROM allocations a JOIN frames f ON f.stack_id = a.stack_id AND f.depth = 0 "
                       "GROUP BY f.function ORDER BY f.function")
-    # 100 were there, 7 * 512 among them, freed while they were listed; one was born meanwhile.
+    # 100 were there, one of them freed while they were listed; 50 and one were born by then.
     assert rows == [["[alive before attach]", "100", "51200", "100", "cuda:0"],
+                    ["is_initialized", "50", "25600", "50", "cuda:0"],
                     ["memory_snapshot", "1", "1024", "1", "cuda:0"]]
+    assert query(run, "SELECT max(max_allocated) FROM timeline(1000) WHERE device = 'cuda:0'") == \
+        [[str(150 * 512 + 1024 - 512)]]
     assert query(run, "SELECT count(*) FROM allocations WHERE free_ns IS NULL") == [["0"]]
