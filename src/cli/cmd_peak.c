@@ -269,13 +269,27 @@ static void print_headline(const struct answer *a)
         printf(", in step %" PRId64 "\n", answer_step(a));
 }
 
+/* Where to begin in a line: native frames would leave no room for the program's own. */
+static uint32_t first_shown(const struct answer *a, uint32_t stack)
+{
+    struct tmk_stack frames;
+    struct tmk_frame f;
+    if (!tmk_reader_stack(a->p->reader, stack, &frames))
+        return 0;
+    for (uint32_t i = 0; i < frames.n_frames; i++)
+        if (tmk_reader_frame(a->p->reader, frames.frames[i], &f) && f.address == 0)
+            return i;
+    return 0;
+}
+
 /* A stack in one line: the innermost frame < its caller < ..., as far as there is room. */
 static void add_stack_cell(struct tmk_table *t, const struct answer *a,
                            const struct tmk_peak_row *row)
 {
-    char *line = frame_text(a, row->stack, 0, true);
+    uint32_t first = first_shown(a, row->stack);
+    char *line = frame_text(a, row->stack, first, true);
     for (uint32_t i = 1; line && i < SHOWN_FRAMES; i++) {
-        char *caller = frame_text(a, row->stack, i, true);
+        char *caller = frame_text(a, row->stack, first + i, true);
         char *longer = caller ? tmk_xformat("%s < %s", line, caller) : tmk_xstrdup(line);
         free(caller);
         free(line);

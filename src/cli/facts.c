@@ -276,6 +276,19 @@ static void doubt_damage(const struct tmk_quality *q, struct listener *l)
         doubt(l, "The file's header is damaged: name of the program or totals may be missing.");
 }
 
+/* What the recorder itself has said. */
+static void doubt_stacks(const struct tmk_facts *f, struct listener *l)
+{
+    static const char *const events[] = {"no Python stacks", "stacks no longer recorded"};
+    for (uint64_t i = 0; i < tmk_marks_n_kept(f->marks); i++) {
+        const struct tmk_mark *m = tmk_marks_get(f->marks, i);
+        for (size_t k = 0; m->name && k < sizeof events / sizeof events[0]; k++)
+            if (strcmp(m->name, events[k]) == 0)
+                doubt(l, "Blocks are without the line that asked for them (%s): %s.", m->name,
+                      m->text);
+    }
+}
+
 unsigned tmk_facts_doubts(const struct tmk_facts *f, void (*sentence)(void *arg, const char *text),
                           void *arg)
 {
@@ -291,5 +304,6 @@ unsigned tmk_facts_doubts(const struct tmk_facts *f, void (*sentence)(void *arg,
               tmk_time_text(q->detail_from_ns + f->p->offset_ns, time));
     doubt_losses(q, &l);
     doubt_damage(q, &l);
+    doubt_stacks(f, &l);
     return l.n;
 }

@@ -17,7 +17,6 @@ enum {
 
 /* generation << 32 | stack, of the last call of backward() */
 static _Atomic uint64_t backward;
-static _Atomic uint32_t refusal_said; /* in which generation */
 
 /* ---- definitions ---- */
 
@@ -41,38 +40,41 @@ static bool put_lines(struct tmk_lane *lane, uint32_t code, const struct tmk_pyc
     return true;
 }
 
-/* Codes share the ids of frames: those are told apart by what they are used for, and one table
- * less has to be kept. */
+/* By what it is, not by where it lies: a function that is made anew a thousand times (exec, eval, a
+ * lambda in a loop) is one. Codes share the ids and the table of frames: they are told apart by
+ * what they are used for, and one table less has to be kept. */
 static uint32_t intern_code(struct tmk_lane *lane, const struct tmk_pyframe *f)
 {
-    uint64_t hash = tmk_hash_u64(f->identity) | 1;
+    struct tmk_pycode c;
+    tmk_pyframe_code(f->code, &c);
+    size_t n_lines = c.n_line_bytes <= MAX_LINE_BYTES ? c.n_line_bytes : 0;
+    uint64_t file = intern_pytext(lane, &c.file);
+    uint32_t name = intern_pytext(lane, &c.name);
+    uint64_t hash = tmk_hash_fold(tmk_hash_fold(file << 32 | name, c.first_line),
+                                  tmk_hash_bytes(c.lines, n_lines)) |
+                    1;
     uint32_t id = tmk_intern_known_frame(hash);
     if (id)
         return id;
-    struct tmk_pycode c;
-    tmk_pyframe_code(f->code, &c);
-    uint64_t file = intern_pytext(lane, &c.file);
-    uint32_t name = intern_pytext(lane, &c.name);
     id = tmk_intern_new_frame(hash);
-    if (!id || !put_lines(lane, id, &c))
+    if (!id || !put_lines(lane, id, &c) ||
+        !tmk_lane_put(lane, TMK_KIND_DEF_CODE, 0, id, file << 32 | name,
+                      (uint64_t)c.layout << 32 | c.first_line))
         return 0;
-    tmk_lane_put(lane, TMK_KIND_DEF_CODE, 0, id, file << 32 | name,
-                 (uint64_t)c.layout << 32 | c.first_line);
     tmk_intern_remember_frame(hash, id);
     return id;
 }
 
 static uint32_t intern_frame(struct tmk_lane *lane, const struct tmk_pyframe *f)
 {
-    uint64_t hash = tmk_hash_fold(f->identity, ~(uint64_t)f->offset) | 1;
-    uint32_t id = tmk_intern_known_frame(hash);
-    if (id)
-        return id;
     uint32_t code = intern_code(lane, f);
-    id = code ? tmk_intern_new_frame(hash) : 0;
-    if (!id)
+    uint64_t hash = tmk_hash_fold(code, ~(uint64_t)f->offset) | 1;
+    uint32_t id = code ? tmk_intern_known_frame(hash) : 0;
+    if (id || !code)
+        return id;
+    id = tmk_intern_new_frame(hash);
+    if (!id || !tmk_lane_put(lane, TMK_KIND_DEF_CODE_FRAME, 0, id, code, f->offset))
         return 0;
-    tmk_lane_put(lane, TMK_KIND_DEF_CODE_FRAME, 0, id, code, f->offset);
     tmk_intern_remember_frame(hash, id);
     return id;
 }
@@ -96,22 +98,33 @@ static uint32_t python_frames(struct tmk_lane *lane, uint32_t ids[MAX_IDS])
     return n;
 }
 
-__attribute__((noinline)) static uint32_t define_stack(struct tmk_lane *lane, uint64_t hash)
+/* The frames of whoever called backward() last, for native stacks, which go on with them. */
+static struct {
+    atomic_flag busy;
+    uint32_t generation, n;
+    uint32_t ids[MAX_IDS];
+} caller = {.busy = ATOMIC_FLAG_INIT};
+
+static void keep_caller(struct tmk_lane *lane)
 {
-    uint32_t ids[MAX_IDS], n = python_frames(lane, ids);
-    return n ? tmk_intern_define_stack(lane, hash, ids, n) : 0;
+    if (atomic_flag_test_and_set(&caller.busy))
+        return;
+    caller.generation = lane->generation;
+    caller.n = python_frames(lane, caller.ids);
+    atomic_flag_clear(&caller.busy);
 }
 
-/* C and C++ frames down to the interpreter, then Python's; without those, C frames to the end. */
-__attribute__((noinline)) static uint32_t native_stack(struct tmk_lane *lane)
+static uint32_t callers_frames(const struct tmk_lane *lane, uint32_t *ids)
 {
-    uint32_t ids[TMK_NATIVE_MAX_FRAMES + MAX_IDS];
-    bool has_python = tmk_pyframe_ready() && tmk_pyframe_hash() != 0;
-    uint32_t n = tmk_native_frames(lane, 0, has_python ? tmk_pyframe_range() : NULL, ids,
-                                   TMK_NATIVE_MAX_FRAMES);
-    if (has_python)
-        n += python_frames(lane, ids + n);
-    return tmk_intern_stack(lane, ids, n);
+    uint32_t n = 0;
+    if (atomic_flag_test_and_set(&caller.busy))
+        return 0;
+    if (caller.generation == lane->generation) {
+        n = caller.n;
+        memcpy(ids, caller.ids, n * sizeof *ids);
+    }
+    atomic_flag_clear(&caller.busy);
+    return n;
 }
 
 /* ---- threads without frames ---- */
@@ -132,51 +145,85 @@ static uint32_t stack_without_frames(struct tmk_lane *lane)
     uint32_t own = lane->thread_stack ? lane->thread_stack : define_thread_stack(lane);
     if (!lane->is_autograd)
         return own;
-    uint64_t caller = atomic_load_explicit(&backward, memory_order_acquire);
-    return caller >> 32 == lane->generation && (uint32_t)caller ? (uint32_t)caller : own;
+    uint64_t last = atomic_load_explicit(&backward, memory_order_acquire);
+    return last >> 32 == lane->generation && (uint32_t)last ? (uint32_t)last : own;
 }
 
 /* ---- stacks ---- */
 
-/* Once in a trace, where Python stacks cannot be had. */
-static void say_refusal(struct tmk_lane *lane)
+/* Once in a trace. */
+static void say_once(struct tmk_lane *lane, _Atomic uint32_t *said, const char *event,
+                     const char *reason)
 {
-    const char *reason = tmk_pyframe_refusal();
-    if (reason && atomic_exchange(&refusal_said, lane->generation) != lane->generation)
-        tmk_lane_put_text(lane, TMK_KIND_MARK, tmk_intern_string(lane, "no Python stacks"), 0,
-                          reason, strlen(reason));
+    if (reason && atomic_exchange(said, lane->generation) != lane->generation)
+        tmk_lane_put_text(lane, TMK_KIND_MARK, tmk_intern_string(lane, event), 0, reason,
+                          strlen(reason));
+}
+
+/* C and C++ frames down to the interpreter, then Python's; without those, C frames to the end, then
+ * those of the caller of backward(), or the thread's name. */
+static uint32_t native_stack(struct tmk_lane *lane)
+{
+    uint32_t ids[TMK_NATIVE_MAX_FRAMES + MAX_IDS];
+    bool has_python = tmk_pyframe_ready() && tmk_pyframe_hash() != 0;
+    uint32_t n = tmk_native_frames(lane, 0, has_python ? tmk_pyframe_range() : NULL, ids,
+                                   TMK_NATIVE_MAX_FRAMES);
+    if (has_python)
+        return tmk_intern_stack(lane, ids, n + python_frames(lane, ids + n));
+    if (!lane->thread_stack)
+        define_thread_stack(lane);
+    uint32_t more = lane->is_autograd ? callers_frames(lane, ids + n) : 0;
+    if (more == 0 && n == 0)
+        return lane->thread_stack;
+    return tmk_intern_stack(lane, ids, n + more);
 }
 
 /* Without Python, with native frames, or with none at all. */
 __attribute__((noinline, cold)) static uint32_t unusual_stack(struct tmk_lane *lane)
 {
+    static _Atomic uint32_t said;
     if (tmk_recorder.settings.no_stacks)
         return 0;
-    if (tmk_recorder.settings.native)
-        return native_stack(lane);
-    say_refusal(lane);
-    return stack_without_frames(lane);
+    if (!tmk_pyframe_ready())
+        say_once(lane, &said, "no Python stacks", tmk_pyframe_refusal());
+    return tmk_recorder.settings.native ? native_stack(lane) : stack_without_frames(lane);
 }
 
 /* Stacks of late, by hash: the hash and the generation, mixed, above the id. A training has a few
  * hundred of them, and comes back to each after it has gone through megabytes of other things: they
- * are kept together, in two pages, and not where the table of all scatters them. */
-enum { RECENT = 1024, RECENT_ID_BITS = 20 };
-static _Atomic uint64_t recent[RECENT];
+ * are kept together, in two pages, and not where a large table scatters them. Behind it a larger
+ * one, for programs that have more, or the same stack under many hashes: code that is made anew. */
+enum { RECENT = 1024, KEPT = 1 << 16, ID_BITS = 20 };
+static _Atomic uint64_t recent[RECENT], kept[KEPT];
 
-static inline uint64_t recent_tag(const struct tmk_lane *lane, uint64_t hash)
+static inline uint64_t tag_of(const struct tmk_lane *lane, uint64_t hash)
 {
-    return ((hash ^ (uint64_t)lane->generation << 40) >> RECENT_ID_BITS) << RECENT_ID_BITS;
+    return ((hash ^ (uint64_t)lane->generation << 40) >> ID_BITS) << ID_BITS;
+}
+
+static inline uint32_t id_in(_Atomic uint64_t *place, uint64_t tag)
+{
+    uint64_t there = atomic_load_explicit(place, memory_order_relaxed);
+    uint32_t id = there & ((1u << ID_BITS) - 1);
+    return (there ^ id) == tag ? id : 0;
 }
 
 __attribute__((noinline)) static uint32_t stack_of_hash(struct tmk_lane *lane, uint64_t hash)
 {
-    uint32_t id = tmk_intern_known_stack(hash);
+    static _Atomic uint32_t said;
+    uint64_t tag = tag_of(lane, hash);
+    uint32_t id = id_in(&kept[hash % KEPT], tag);
+    if (id == 0) {
+        uint32_t ids[MAX_IDS], n = python_frames(lane, ids);
+        id = n ? tmk_intern_stack(lane, ids, n) : 0;
+    }
     if (id == 0)
-        id = define_stack(lane, hash);
-    if (id != 0 && id >> RECENT_ID_BITS == 0)
-        atomic_store_explicit(&recent[hash % RECENT], recent_tag(lane, hash) | id,
-                              memory_order_relaxed);
+        say_once(lane, &said, "stacks no longer recorded",
+                 "there are more different ones than the recorder keeps, or the ring was full");
+    if (id == 0 || id >> ID_BITS != 0)
+        return id;
+    atomic_store_explicit(&recent[hash % RECENT], tag | id, memory_order_relaxed);
+    atomic_store_explicit(&kept[hash % KEPT], tag | id, memory_order_relaxed);
     return id;
 }
 
@@ -188,15 +235,17 @@ __attribute__((hot)) uint32_t tmk_pystack_id(struct tmk_lane *lane)
     uint64_t hash = tmk_pyframe_hash();
     if (__builtin_expect(hash == 0, 0))
         return stack_without_frames(lane);
-    uint64_t there = atomic_load_explicit(&recent[hash % RECENT], memory_order_relaxed);
-    uint32_t id = there & ((1u << RECENT_ID_BITS) - 1);
-    if (__builtin_expect((there ^ id) == recent_tag(lane, hash) && id != 0, 1))
-        return id;
-    return stack_of_hash(lane, hash);
+    uint32_t id = id_in(&recent[hash % RECENT], tag_of(lane, hash));
+    return __builtin_expect(id != 0, 1) ? id : stack_of_hash(lane, hash);
 }
 
 void tmk_pystack_note_backward(struct tmk_lane *lane)
 {
+    if (tmk_recorder.settings.native) {
+        if (tmk_pyframe_ready() && tmk_pyframe_hash() != 0)
+            keep_caller(lane);
+        return;
+    }
     uint64_t stack = tmk_pystack_id(lane);
     atomic_store_explicit(&backward, (uint64_t)lane->generation << 32 | stack,
                           memory_order_release);

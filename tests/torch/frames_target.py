@@ -159,6 +159,16 @@ def reuse():
     print(json.dumps({"functions": functions}))
 
 
+def anew():
+    """One function, made anew 30,000 times: to CPython each is another."""
+    source = "def same():\n    hook(None, 4096, 21)\n"
+    for _ in range(30000):
+        space = {"hook": hook}
+        exec(source, space)
+        space["same"]()
+    print("{}")
+
+
 def call(function):
     def around():
         function()

@@ -58,6 +58,16 @@ def test_unknown_version(python, tmp_path, rings):
     assert {stack[0][2] for stack in frames(run, "1").values()} == {f"[thread {Path(python).name}]"}
 
 
+@pytest.mark.parametrize("python", pythons())
+def test_code_made_anew(python, tmp_path, rings):
+    """What is the same code is one frame, however often it is made: the tables do not fill up."""
+    run, _ = run_target(python, tmp_path, rings, "anew")
+    assert query(run, "SELECT count(*), sum(stack_id IS NULL) FROM allocations WHERE size = 21") == \
+        [["30000", "0"]]
+    assert query(run, "SELECT count(*) FROM stacks") == [["1"]]
+    assert query(run, "SELECT function FROM frames ORDER BY depth") == [["same"], ["anew"], ["<module>"]]
+
+
 def test_deep_recursion_is_cut_and_said(tmp_path, rings):
     run, _ = run_target(pythons()[0], tmp_path, rings, "deep")
     (stack,) = frames(run, "size = 7").values()
