@@ -27,21 +27,15 @@ _candidates = (
 )
 
 
-def loaded_path():
-    """The library as it is mapped into this process, or None."""
-    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
-        for line in maps:
-            path = line.rstrip("\n").partition("/")[2]
-            if os.path.basename(path) == "libtidemark.so":
-                return "/" + path
-    return None
+def loaded():
+    """The library as it is in this process already, in the global scope, or None: preloaded, or put
+    there by `tidemark attach`, from wherever."""
+    process = ctypes.CDLL(None)
+    return process if hasattr(process, "tidemark_attach") else None
 
 
 def find():
     """Path of the library; ImportError says where it was looked for."""
-    path = loaded_path()
-    if path:
-        return path
     for candidate in _candidates:
         if candidate and os.path.exists(candidate):
             return os.path.realpath(candidate)
@@ -50,7 +44,7 @@ def find():
 
 
 def open_library():
-    lib = ctypes.CDLL(find(), mode=ctypes.RTLD_GLOBAL)
+    lib = loaded() or ctypes.CDLL(find(), mode=ctypes.RTLD_GLOBAL)
     text, number = ctypes.c_char_p, ctypes.c_uint
     for name, arguments in {
             "push": [number, text], "pop": [number], "step": [ctypes.c_int64],

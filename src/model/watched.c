@@ -176,8 +176,8 @@ int tmk_watched_find(uint32_t pid, struct tmk_watched *ret, struct tmk_error *er
         return 0;
     case HAS_LIBRARY:
         return tmk_fail(err, TMK_EPROCESS,
-                        "process %u records nothing: it has not allocated anything yet, or was "
-                        "detached from",
+                        "process %u records nothing that can be found: it has not allocated "
+                        "anything yet, was detached from, or has no ring file (ulimit -f)",
                         pid);
     case HAS_NOTHING:
         return tmk_fail(err, TMK_EPROCESS,

@@ -83,7 +83,7 @@ int tidemark_hook(int in)
 {
     if (atomic_flag_test_and_set(&busy))
         return 0;
-    struct tmk_patch_count count = in ? tmk_patch_in() : tmk_patch_out();
+    struct tmk_patch_count count = tmk_patch_switch(in != 0);
     atomic_flag_clear(&busy);
     return (int)count.n_patched;
 }

@@ -41,6 +41,7 @@ struct module { /* what of its dynamic section is of use */
 
 struct walk {
     bool in;
+    bool stubs; /* too */
     struct tmk_patch_count count;
 };
 
@@ -194,16 +195,16 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
                 continue;
             struct tmk_hook *hook =
                 hook_named(m.strings + m.symbols[ELF64_R_SYM(r->r_info)].st_name);
-            if (hook)
+            if (hook && (w->stubs || !hook->is_stub))
                 visit_slot(w, &m, (uintptr_t *)(m.base + r->r_offset), hook);
         }
     }
     return 0;
 }
 
-static struct tmk_patch_count visit_all(bool in)
+static struct tmk_patch_count visit_all(bool in, bool stubs)
 {
-    struct walk w = {.in = in};
+    struct walk w = {.in = in, .stubs = stubs};
     for (int i = 0; i < TMK_N_TORCH_HOOKS; i++) /* before, not under the loader's lock */
         tmk_torch_find_real(&tmk_torch_hooks[i], NULL);
     dl_iterate_phdr(visit_module, &w);
@@ -212,7 +213,7 @@ static struct tmk_patch_count visit_all(bool in)
 
 struct tmk_patch_count tmk_patch_in(void)
 {
-    struct tmk_patch_count count = visit_all(true);
+    struct tmk_patch_count count = visit_all(true, true);
     if (count.n_patched > 0) /* torch was there before us */
         tmk_torch_expect_streams();
     return count;
@@ -220,7 +221,12 @@ struct tmk_patch_count tmk_patch_in(void)
 
 struct tmk_patch_count tmk_patch_out(void)
 {
-    struct tmk_patch_count count = visit_all(false);
+    struct tmk_patch_count count = visit_all(false, true);
     n_originals = 0;
     return count;
+}
+
+struct tmk_patch_count tmk_patch_switch(bool in)
+{
+    return visit_all(in, false);
 }

@@ -9,6 +9,7 @@
 #ifndef TMK_RECORD_PATCH_H
 #define TMK_RECORD_PATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tmk_patch_count {
@@ -16,8 +17,10 @@ struct tmk_patch_count {
     uint32_t n_failed;  /* slots that could not be written */
 };
 
-/* Both may be called at any time and again; one call at a time. */
+/* All may be called at any time and again; one call at a time. */
 struct tmk_patch_count tmk_patch_in(void);
 struct tmk_patch_count tmk_patch_out(void);
+/* The hooks that record, in or out; stubs stay, so that nothing is missed but blocks. */
+struct tmk_patch_count tmk_patch_switch(bool in);
 
 #endif

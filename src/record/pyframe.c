@@ -22,6 +22,8 @@ static struct tmk_pyruntime runtime; /* good when READY */
 uint64_t (*_Atomic tmk_pyframe_hash)(void);
 static _Atomic int state;
 static _Atomic pid_t looker;
+static _Atomic int n_refused;
+enum { MAX_REFUSALS = 5 };
 static const char *_Atomic refusal;
 static _Atomic uint64_t look_again_ns;
 static const uint64_t no_python_ns = 100000000; /* between looks while there is no interpreter */
@@ -242,6 +244,8 @@ static bool look(void)
     if (found == TMK_PYLOOK_PROVEN)
         atomic_store_explicit(&tmk_pyframe_hash, hash_function(runtime.layout.minor),
                               memory_order_release);
+    if (found == TMK_PYLOOK_REFUSED && atomic_fetch_add(&n_refused, 1) + 1 < MAX_REFUSALS)
+        found = TMK_PYLOOK_LATER; /* one odd stack is no proof */
     atomic_store(&look_again_ns, now + (found == TMK_PYLOOK_NONE ? no_python_ns : no_frames_ns));
     atomic_store(&refusal, reason);
     atomic_store_explicit(&state,

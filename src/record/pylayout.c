@@ -78,7 +78,7 @@ static bool has_type(const struct tmk_pyruntime *rt, const void *object, const v
     return peek_pointer(object, rt->layout.object_type, &there) && there == type;
 }
 
-/* A string of a code object: compact, characters of one, two or four bytes, not empty. */
+/* A string of a code object: compact, characters of one, two or four bytes. */
 static bool is_text(const struct tmk_pyruntime *rt, const void *text)
 {
     const struct tmk_pylayout *l = &rt->layout;
@@ -90,7 +90,7 @@ static bool is_text(const struct tmk_pyruntime *rt, const void *text)
         return false;
     unsigned width = bits >> tmk_pylayout_kind_bit(l) & 7;
     bool compact = bits >> (tmk_pylayout_kind_bit(l) + 3) & 1;
-    return compact && (width == 1 || width == 2 || width == 4) && length > 0 && length < 1 << 20;
+    return compact && (width == 1 || width == 2 || width == 4) && length < 1 << 20;
 }
 
 static bool is_code(const struct tmk_pyruntime *rt, const void *code)
@@ -231,6 +231,10 @@ enum tmk_pylook tmk_pylayout_find(struct tmk_pyruntime *ret, const char **ret_re
         return refuse(ret_reason, unknown);
     if (!ret->main_interpreter)
         return TMK_PYLOOK_LATER; /* not initialised yet */
+    char byte;
+    if (!peek(version, &byte, 1))
+        return refuse(ret_reason, "process_vm_readv() is forbidden here (seccomp?), so the way to "
+                                  "Python's frames cannot be checked");
     enum tmk_pylook result = try_known(ret, minor);
     if (result == TMK_PYLOOK_NONE)
         result = try_published(ret, minor, ret_reason);

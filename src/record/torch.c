@@ -71,16 +71,20 @@ struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
     [CPU_OOM] = {.name = NAME_CPU_OOM, .library = "libc10.so", .ours = (void *)hook_cpu_oom},
     [BACKWARD] = {.name = TMK_NAME_BACKWARD,
                   .library = "libtorch_cpu.so",
-                  .ours = (void *)tmk_stub_backward},
+                  .ours = (void *)tmk_stub_backward,
+                  .is_stub = true},
     [POOL_BOOL] = {.name = TMK_NAME_POOL_BOOL,
                    .library = "libc10_cuda.so",
-                   .ours = (void *)tmk_stub_pool_bool},
+                   .ours = (void *)tmk_stub_pool_bool,
+                   .is_stub = true},
     [POOL_INT] = {.name = TMK_NAME_POOL_INT,
                   .library = "libc10_cuda.so",
-                  .ours = (void *)tmk_stub_pool_int},
+                  .ours = (void *)tmk_stub_pool_int,
+                  .is_stub = true},
     [EXTERNAL] = {.name = TMK_NAME_EXTERNAL,
                   .library = "libc10_cuda.so",
-                  .ours = (void *)tmk_stub_external},
+                  .ours = (void *)tmk_stub_external,
+                  .is_stub = true},
 };
 
 /* Another preloaded library's, if one stands in front of torch as we do, else torch's own: by the
@@ -394,8 +398,8 @@ static inline void usage_hook(int which, const void *caller, void *address, int6
         real(address, size, allocated, reserved, device);
 }
 
-static void hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
-                       uint16_t device)
+__attribute__((section(".text.hot"))) static void
+hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {
     usage_hook(USAGE, __builtin_return_address(0), address, size, allocated, reserved, device);
 }

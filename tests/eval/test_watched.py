@@ -110,8 +110,8 @@ def test_nothing_recorded_yet(shop):
     pid, _ = shop.start([*shop.command(), DEBIAN, "plain.py"])
     done = evaluate(pid, "1")
     assert done.returncode == 1
-    assert done.stderr == (f"tidemark: process {pid} records nothing: it has not allocated anything "
-                           "yet, or was detached from\n")
+    assert done.stderr == (f"tidemark: process {pid} records nothing that can be found: it has not allocated "
+                           "anything yet, was detached from, or has no ring file (ulimit -f)\n")
     assert listed(pid) is None
 
 

@@ -125,6 +125,7 @@ def long_code():
 
 
 def every_site():
+    exec(compile("site(40)\n", "", "exec"), globals())
     Kläße().method()
     Kläße.static()
     Kläße.of_class()
