@@ -30,15 +30,22 @@ static const char source[] = "def note(begin, record):\n"
                              "                record(segment['device'], address, block['size'])\n"
                              "            address += block['size']\n";
 
-/* One at a time: tidemark_attach() sees to that. */
+/* One at a time: a thread that still waits for the interpreter's lock, after a detach, keeps
+ * another from being started, and finds that it has nothing to do. */
 static struct {
+    atomic_flag running;
     struct tmk_patch_count count;
     _Atomic uint32_t hooked;
     uint64_t ticks; /* just before the list was made */
     uint32_t stack;
     const struct tmk_python *py;
     struct tmk_lane lane; /* beside the thread's own: its records would be out of order there */
-} work;
+} work = {.running = ATOMIC_FLAG_INIT};
+
+static bool is_over(void)
+{
+    return atomic_load(&tmk_recorder.control->generation) != work.lane.generation;
+}
 
 /* begin(), for the Python side: the list is about to be made. */
 static struct tmk_object *begin(struct tmk_object *self, struct tmk_object *arguments)
@@ -58,8 +65,9 @@ static struct tmk_object *record(struct tmk_object *self, struct tmk_object *arg
     for (int i = 0; i < 3; i++)
         values[i] = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, i));
     uint16_t device = (uint16_t)(DEVICE_CUDA << 8 | (values[0] & 0xff));
-    tmk_lane_put_at(&work.lane, work.ticks, TMK_KIND_FOUND, device, work.stack, (uint64_t)values[1],
-                    (uint64_t)values[2]);
+    if (!is_over())
+        tmk_lane_put_at(&work.lane, work.ticks, TMK_KIND_FOUND, device, work.stack,
+                        (uint64_t)values[1], (uint64_t)values[2]);
     return py->Py_BuildValue("");
 }
 
@@ -110,21 +118,27 @@ static void *run(void *unused)
     work.py = open && work.stack ? tmk_python_find(&reason) : NULL;
     if (work.py) {
         int state = work.py->PyGILState_Ensure();
-        note_with_lock(work.py);
+        if (!is_over())
+            note_with_lock(work.py);
         work.py->PyGILState_Release(state);
     }
     if (open)
         tmk_lane_close(&work.lane);
     tmk_recorder_hold(0);
+    atomic_flag_clear(&work.running);
     return NULL;
 }
 
 struct tmk_patch_count tmk_existing_hook(void)
 {
     void *cuda = tmk_library_symbol("libc10_cuda.so", "_ZN3c104cuda20getCurrentCUDAStreamEa");
-    atomic_store(&work.hooked, 0);
-    if (!cuda || !tmk_helper_start(run, NULL, STACK_BYTES))
+    if (!cuda || atomic_flag_test_and_set(&work.running))
         return tmk_patch_in();
+    atomic_store(&work.hooked, 0);
+    if (!tmk_helper_start(run, NULL, STACK_BYTES)) {
+        atomic_flag_clear(&work.running);
+        return tmk_patch_in();
+    }
     tmk_futex_wait_while(&work.hooked, 0, hook_limit_ns);
     return work.count;
 }

@@ -149,9 +149,11 @@ static void read_dynamic(struct module *m, const ElfW(Dyn) * dynamic)
     }
 }
 
+/* Of RELRO the loader protects whole pages only: what shares the last one stays writable. */
 static const ElfW(Dyn) * read_headers(struct module *m, const struct dl_phdr_info *info)
 {
     const ElfW(Dyn) *dynamic = NULL;
+    uintptr_t whole_pages = ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
     m->base = info->dlpi_addr;
     m->lowest = UINTPTR_MAX;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -160,8 +162,8 @@ static const ElfW(Dyn) * read_headers(struct module *m, const struct dl_phdr_inf
         if (h->p_type == PT_DYNAMIC) {
             dynamic = (const ElfW(Dyn) *)start;
         } else if (h->p_type == PT_GNU_RELRO) {
-            m->relro_start = start;
-            m->relro_end = end;
+            m->relro_start = start & whole_pages;
+            m->relro_end = end & whole_pages;
         } else if (h->p_type == PT_LOAD) {
             m->lowest = start < m->lowest ? start : m->lowest;
             m->highest = end > m->highest ? end : m->highest;

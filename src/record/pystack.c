@@ -239,8 +239,14 @@ __attribute__((hot)) uint32_t tmk_pystack_id(struct tmk_lane *lane)
     return __builtin_expect(id != 0, 1) ? id : stack_of_hash(lane, hash);
 }
 
+/* Not when autograd's own thread calls it, as checkpointing does: the outer caller is whose it is.
+ */
 void tmk_pystack_note_backward(struct tmk_lane *lane)
 {
+    if (!lane->thread_stack)
+        define_thread_stack(lane);
+    if (lane->is_autograd)
+        return;
     if (tmk_recorder.settings.native) {
         if (tmk_pyframe_ready() && tmk_pyframe_hash() != 0)
             keep_caller(lane);

@@ -146,6 +146,8 @@ typedef struct stream stream_function(int8_t device);
 static struct {
     _Atomic uint32_t host_seen;       /* in this generation host blocks were recorded */
     _Atomic uint32_t host_ends;       /* and in this one no more are */
+    _Atomic uint32_t host_over;       /* nor are any on their way */
+    _Atomic uint64_t host_ends_ns;    /* when */
     _Atomic bool streams_used;        /* others than a device's default one may be */
     _Atomic uintptr_t current_stream; /* of the accelerator; 0: not looked for, 1: not there */
     struct {                          /* what was last said of a device, under torch's lock of it */
@@ -186,19 +188,36 @@ static inline bool host_is_off(const struct tmk_lane *lane)
     return atomic_load_explicit(&hot.host_ends, memory_order_relaxed) == lane->generation;
 }
 
-/* An accelerator is in use: host tensors are no longer what fills it. */
+/* An accelerator is in use: host tensors are no longer what fills it. Other threads may be about to
+ * write one: so the end is said again, when that is over. */
 __attribute__((noinline, cold)) static void end_host(struct tmk_lane *lane)
 {
-    if (tmk_recorder.settings.cpu_tensors)
+    static const uint64_t grace_ns = 100000000;
+    static const char reason[] = "an accelerator is in use; --cpu-tensors records them all along";
+    if (tmk_recorder.settings.cpu_tensors) {
+        atomic_store(&hot.host_over, lane->generation);
         return;
-    atomic_store(&hot.host_ends, lane->generation);
+    }
+    uint64_t now = tmk_clock_monotonic_ns();
+    bool first = atomic_exchange(&hot.host_ends, lane->generation) != lane->generation;
+    if (first)
+        atomic_store(&hot.host_ends_ns, now);
+    else if (now < atomic_load(&hot.host_ends_ns) + grace_ns)
+        return;
+    else
+        atomic_store(&hot.host_over, lane->generation);
     if (atomic_load(&hot.host_seen) != lane->generation)
         return;
-    static const char reason[] = "an accelerator is in use; --cpu-tensors records them all along";
     tmk_lane_put(lane, TMK_KIND_DEVICE_END, TIDEMARK_HOST, 0, 0, 0);
-    tmk_lane_put_text(lane, TMK_KIND_MARK,
-                      tmk_intern_string(lane, "host tensors no longer recorded"), 0, reason,
-                      sizeof reason - 1);
+    if (first)
+        tmk_lane_put_text(lane, TMK_KIND_MARK,
+                          tmk_intern_string(lane, "host tensors no longer recorded"), 0, reason,
+                          sizeof reason - 1);
+}
+
+static inline bool host_is_over(const struct tmk_lane *lane)
+{
+    return atomic_load_explicit(&hot.host_over, memory_order_relaxed) == lane->generation;
 }
 
 /* ---- streams ---- */
@@ -281,7 +300,7 @@ __attribute__((hot, noinline)) static void record_alloc(uint16_t device, const v
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    if (__builtin_expect(!host_is_off(lane), 0))
+    if (__builtin_expect(!host_is_over(lane), 0))
         end_host(lane);
     uint64_t stream = current_stream(lane, device);
     tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,

@@ -194,9 +194,18 @@ def backward():
     helper = ctypes.CDLL(sys.argv[2])
     helper.run_backward.restype = ctypes.c_long
     assert helper.run_backward() == 255
+    inner = threading.Thread(target=checkpointed, args=(helper,))
+    inner.start()
+    inner.join()
     for name, size in ((b"pt_autograd_0", 13), (b"another", 15)):
         helper.call_in_thread(ctypes.cast(hook, ctypes.c_void_p), 4096, size, name)
     print("{}")
+
+
+def checkpointed(helper):
+    """What checkpointing does on autograd's own thread: an inner backward()."""
+    ctypes.CDLL(None).prctl(15, b"pt_autograd_0", 0, 0, 0)
+    assert helper.run_backward() == 255
 
 
 def subinterpreter():

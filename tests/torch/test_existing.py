@@ -4,6 +4,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
 from torch_kit import PYTHON, TIDEMARK, check, environment, query
 
 HERE = Path(__file__).parent
@@ -39,6 +40,39 @@ def test_streams(tmp_path, rings):
         ["4096", "0"], ["8192", "107"], ["12288", "107"]]
     assert query(run, "SELECT reserved FROM devices WHERE device = 'cuda:0'") == [[str(1 << 20)]]
     check(run)
+
+
+HOST = """
+import ctypes, sys, time
+blocks = ctypes.CDLL(sys.argv[1])
+blocks.report.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+process = ctypes.CDLL(None)
+new = process._ZN3c1025ProfiledCPUMemoryReporter3NewEPvm
+new.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+new(None, 4096, 1000)
+blocks.report(4096, 512)
+new(None, 8192, 2000)
+time.sleep(0.2)
+blocks.report(8192, 512)
+blocks.report(8192, -512)
+"""
+
+
+@pytest.mark.parametrize("all_along", [False, True])
+def test_host_tensors(all_along, tmp_path, rings):
+    """They are recorded until an accelerator is used, or all along."""
+    make_libraries(tmp_path)
+    run = tmp_path / "a.tmk"
+    flags = ["--cpu-tensors"] if all_along else []
+    subprocess.run([TIDEMARK, "run", "--quiet", *flags, "-o", str(run), "--", PYTHON, "-c", HOST,
+                    str(tmp_path / "libc10.so")], env=environment(TIDEMARK_RING_DIR=str(rings)),
+                   check=True, timeout=60)
+    check(run)
+    assert query(run, "SELECT size, free_ns IS NULL FROM allocations WHERE device = 'cpu' ORDER BY id") == \
+        ([["1000", "1"], ["2000", "1"]] if all_along else [["1000", "0"]])
+    assert query(run, "SELECT count(*) FROM allocations WHERE device = 'cuda:0'") == [["2"]]
+    assert query(run, "SELECT event FROM marks") == \
+        ([] if all_along else [["host tensors no longer recorded"]])
 
 
 def test_alive_before_attach(tmp_path, rings):
