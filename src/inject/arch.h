@@ -74,8 +74,8 @@ ssize_t tmk_code_find_sigreturn(const uint8_t *code, size_t n);
 extern const bool tmk_sigreturn_in_libc;
 
 enum { TMK_CALL_BYTES = 8 };
-/* Could the TMK_CALL_BYTES before an address end in a call, so that it is a return address? */
-bool tmk_code_ends_in_call(const uint8_t before[TMK_CALL_BYTES]);
+/* Could the TMK_CALL_BYTES before `end` end in a call, so that it is a return address? */
+bool tmk_code_ends_in_call(const uint8_t *end);
 
 /* A handler's frame found by its return address, which is at `stack` (of `n` bytes, that lie at
  * `address` in the target): where the signal came. False when it cannot be told. */

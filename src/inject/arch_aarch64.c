@@ -91,10 +91,10 @@ ssize_t tmk_code_find_sigreturn(const uint8_t *code, size_t n)
 }
 
 /* bl, or blr with or without pointer authentication. */
-bool tmk_code_ends_in_call(const uint8_t before[TMK_CALL_BYTES])
+bool tmk_code_ends_in_call(const uint8_t *end)
 {
     uint32_t word;
-    memcpy(&word, before + TMK_CALL_BYTES - 4, sizeof word);
+    memcpy(&word, end - 4, sizeof word);
     return (word & 0xfc000000u) == 0x94000000u || (word & 0xfefff000u) == 0xd63f0000u;
 }
 

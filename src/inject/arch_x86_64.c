@@ -108,9 +108,8 @@ ssize_t tmk_code_find_sigreturn(const uint8_t *code, size_t n)
 }
 
 /* e8 rel32, or ff /2 with a ModRM byte, SIB and displacement of any length. */
-bool tmk_code_ends_in_call(const uint8_t before[TMK_CALL_BYTES])
+bool tmk_code_ends_in_call(const uint8_t *end)
 {
-    const uint8_t *end = before + TMK_CALL_BYTES;
     if (end[-5] == 0xe8)
         return true;
     for (int n = 2; n <= 7; n++)

@@ -133,7 +133,7 @@ static bool is_return_to_unsafe(const struct tmk_safety *s, uint64_t word)
     uint8_t before[TMK_CALL_BYTES];
     return is_in(s->unsafe, s->n_unsafe, word) &&
            tmk_image_read(s->image, word - sizeof before, before, sizeof before) &&
-           tmk_code_ends_in_call(before);
+           tmk_code_ends_in_call(before + sizeof before);
 }
 
 static bool stack_is_clean(const struct tmk_safety *s, uint64_t sp, size_t n)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "record/pylayout_known.h"
+#include "record/python.h"
 
 /* ---- what is known ---- */
 
@@ -153,14 +154,13 @@ static enum tmk_pylook prove(const struct tmk_pyruntime *rt)
 /* ---- finding ---- */
 
 /* False when something that every known version has is not there. */
-static bool find_symbols(struct tmk_pyruntime *rt)
+static bool find_symbols(struct tmk_pyruntime *rt, void *handle)
 {
-    const void *(*get_main)(void) =
-        (const void *(*)(void))dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
-    rt->this_thread = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
-    rt->code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
-    rt->text_type = dlsym(RTLD_DEFAULT, "PyUnicode_Type");
-    rt->bytes_type = dlsym(RTLD_DEFAULT, "PyBytes_Type");
+    const void *(*get_main)(void) = (const void *(*)(void))dlsym(handle, "PyInterpreterState_Main");
+    rt->this_thread = (void *(*)(void))dlsym(handle, "PyGILState_GetThisThreadState");
+    rt->code_type = dlsym(handle, "PyCode_Type");
+    rt->text_type = dlsym(handle, "PyUnicode_Type");
+    rt->bytes_type = dlsym(handle, "PyBytes_Type");
     rt->main_interpreter = get_main ? get_main() : NULL;
     rt->image = tmk_library_range((const void *)get_main);
     return get_main && rt->this_thread && rt->code_type && rt->text_type && rt->bytes_type;
@@ -187,10 +187,10 @@ static enum tmk_pylook try_known(struct tmk_pyruntime *rt, unsigned minor)
     return TMK_PYLOOK_NONE;
 }
 
-static enum tmk_pylook try_published(struct tmk_pyruntime *rt, unsigned minor,
+static enum tmk_pylook try_published(struct tmk_pyruntime *rt, void *handle, unsigned minor,
                                      const char **ret_reason)
 {
-    const uint64_t *table = dlsym(RTLD_DEFAULT, "_PyRuntime");
+    const uint64_t *table = dlsym(handle, "_PyRuntime");
     enum tmk_pylook result = TMK_PYLOOK_NONE;
     if (!table || memcmp(table, "xdebugpy", 8) != 0)
         return result;
@@ -219,7 +219,10 @@ static enum tmk_pylook refuse(const char **ret_reason, const char *reason)
 enum tmk_pylook tmk_pylayout_find(struct tmk_pyruntime *ret, const char **ret_reason)
 {
     static const char unknown[] = "this version of Python is not known (3.9 to 3.14 are)";
-    const char *(*get_version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    void *handle;
+    if (!tmk_python_handle(&handle))
+        return TMK_PYLOOK_NONE;
+    const char *(*get_version)(void) = (const char *(*)(void))dlsym(handle, "Py_GetVersion");
     if (!get_version)
         return TMK_PYLOOK_NONE;
     const char *version = get_version();
@@ -227,7 +230,7 @@ enum tmk_pylook tmk_pylayout_find(struct tmk_pyruntime *ret, const char **ret_re
     *ret_reason = NULL;
     if (strstr(version, "free-threading"))
         return refuse(ret_reason, "free-threaded builds of Python are not read");
-    if (minor < tmk_pylayout_known[0].minor || !find_symbols(ret))
+    if (minor < tmk_pylayout_known[0].minor || !find_symbols(ret, handle))
         return refuse(ret_reason, unknown);
     if (!ret->main_interpreter)
         return TMK_PYLOOK_LATER; /* not initialised yet */
@@ -237,7 +240,7 @@ enum tmk_pylook tmk_pylayout_find(struct tmk_pyruntime *ret, const char **ret_re
                                   "Python's frames cannot be checked");
     enum tmk_pylook result = try_known(ret, minor);
     if (result == TMK_PYLOOK_NONE)
-        result = try_published(ret, minor, ret_reason);
+        result = try_published(ret, handle, minor, ret_reason);
     if (result == TMK_PYLOOK_NONE)
         return refuse(ret_reason, unknown);
     if (result == TMK_PYLOOK_REFUSED)

@@ -27,8 +27,7 @@ static int note_libpython(struct dl_phdr_info *info, size_t size, void *arg)
     return strncmp(slash, "/libpython3.so", 14) != 0; /* that one only hands on */
 }
 
-/* Where the names are; false when they are nowhere. (RTLD_DEFAULT itself is NULL.) */
-static bool find_handle(void **ret_handle)
+bool tmk_python_handle(void **ret_handle)
 {
     *ret_handle = RTLD_DEFAULT;
     if (dlsym(RTLD_DEFAULT, "PyGILState_Ensure"))
@@ -60,7 +59,7 @@ const struct tmk_python *tmk_python_find(const char **ret_reason)
     static bool is_filled;
     if (!is_filled) {
         void *handle;
-        bool found = find_handle(&handle);
+        bool found = tmk_python_handle(&handle);
         if (!found || !fill(&python, handle)) {
             *ret_reason = !found
                               ? "there is no Python interpreter in this process"

@@ -64,6 +64,10 @@ struct tmk_python {
     struct tmk_object **keyboard_interrupt_class; /* PyExc_KeyboardInterrupt */
 };
 
+/* What dlsym() finds Python's names in; false when there is no interpreter. (RTLD_DEFAULT itself is
+ * NULL.) */
+bool tmk_python_handle(void **ret_handle);
+
 /* The functions, good from now on; NULL and why when there is no interpreter, none any more, or it
  * is about to end. Needs no lock of Python's. One thread at a time. */
 const struct tmk_python *tmk_python_find(const char **ret_reason);

@@ -28,8 +28,8 @@ struct stream current_stream(int8_t device)
     return (struct stream){(uint64_t)device, current_id};
 }
 
-__attribute__((visibility("default"), noinline)) struct stream from_pool(int priority, int8_t device)
-    __asm__("_ZN3c104cuda17getStreamFromPoolEia");
+__attribute__((visibility("default"), noinline)) struct stream
+from_pool(int priority, int8_t device) __asm__("_ZN3c104cuda17getStreamFromPoolEia");
 
 struct stream from_pool(int priority, int8_t device)
 {

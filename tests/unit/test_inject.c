@@ -230,7 +230,7 @@ static uint64_t return_into(const struct fixture *f, const char *name)
     uint8_t before[TMK_CALL_BYTES];
     assert_true(tmk_module_symbol(&f->image, &f->libc, name, &range));
     for (uint64_t at = range.start + 8; at < range.end; at++)
-        if (tmk_image_read(&f->image, at - 8, before, 8) && tmk_code_ends_in_call(before))
+        if (tmk_image_read(&f->image, at - 8, before, 8) && tmk_code_ends_in_call(before + 8))
             return at;
     fail_msg("%s calls nothing", name);
     return 0;
@@ -295,12 +295,12 @@ static void test_handlers(void **state)
 static void test_call_instructions(void **state)
 {
     (void)state;
-    assert_true(tmk_code_ends_in_call((const uint8_t *)"\x90\x90\x90\xe8\x01\x02\x03\x04"));
-    assert_true(tmk_code_ends_in_call((const uint8_t *)"\x90\x90\x90\x90\x90\x90\xff\xd0"));
-    assert_true(tmk_code_ends_in_call((const uint8_t *)"\x90\x90\xff\x15\x00\x00\x00\x00"));
-    assert_false(tmk_code_ends_in_call((const uint8_t *)"\x90\x90\x90\x90\x90\x90\x90\x90"));
+    assert_true(tmk_code_ends_in_call((const uint8_t *)"\x90\x90\x90\xe8\x01\x02\x03\x04" + 8));
+    assert_true(tmk_code_ends_in_call((const uint8_t *)"\x90\x90\x90\x90\x90\x90\xff\xd0" + 8));
+    assert_true(tmk_code_ends_in_call((const uint8_t *)"\x90\x90\xff\x15\x00\x00\x00\x00" + 8));
+    assert_false(tmk_code_ends_in_call((const uint8_t *)"\x90\x90\x90\x90\x90\x90\x90\x90" + 8));
     assert_false(
-        tmk_code_ends_in_call((const uint8_t *)"\x90\x90\x90\x90\x90\x90\xff\xe0")); /* jmp */
+        tmk_code_ends_in_call((const uint8_t *)"\x90\x90\x90\x90\x90\x90\xff\xe0" + 8)); /* jmp */
     assert_int_equal(tmk_code_find_syscall((const uint8_t *)"\x90\x0f\x05\xc3", 4), 1);
     assert_int_equal(tmk_code_find_syscall((const uint8_t *)"\x90\x0f", 2), -1);
 }
