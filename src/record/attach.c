@@ -4,13 +4,25 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "record/existing.h"
 #include "record/patch.h"
 #include "record/recorder.h"
 
-static atomic_flag busy = ATOMIC_FLAG_INIT; /* one attach or detach at a time */
+static _Atomic pid_t busy; /* one attach or detach at a time; a child has not what its parent has */
+
+static bool take_turn(void)
+{
+    pid_t self = getpid(), holder = atomic_load(&busy);
+    return holder != self && atomic_compare_exchange_strong(&busy, &holder, self);
+}
+
+static void end_turn(void)
+{
+    atomic_store(&busy, 0);
+}
 
 static int answer(int rc, char *message, size_t size, const char *text)
 {
@@ -72,30 +84,30 @@ static int attach(const char *options, char *message, size_t size)
 
 int tidemark_attach(const char *options, char *message, size_t size)
 {
-    if (atomic_flag_test_and_set(&busy))
+    if (!take_turn())
         return answer(-1, message, size, "another attach or detach is under way");
     int rc = attach(options, message, size);
-    atomic_flag_clear(&busy);
+    end_turn();
     return rc;
 }
 
 int tidemark_hook(int in)
 {
-    if (atomic_flag_test_and_set(&busy))
+    if (!take_turn())
         return 0;
     struct tmk_patch_count count = tmk_patch_switch(in != 0);
-    atomic_flag_clear(&busy);
+    end_turn();
     return (int)count.n_patched;
 }
 
 int tmk_attach_end(char *message, size_t size)
 {
-    if (atomic_flag_test_and_set(&busy))
+    if (!take_turn())
         return answer(-1, message, size, "another attach or detach is under way");
     bool was_on = !tmk_recorder_is_off();
     struct tmk_patch_count count = tmk_patch_out();
     bool ended = tmk_recorder_end();
-    atomic_flag_clear(&busy);
+    end_turn();
     if (!was_on)
         return answer(-1, message, size, "nothing is being recorded");
     if (!ended)

@@ -55,11 +55,17 @@ static bool take_page(struct tmk_lane *lane)
     return page != NULL;
 }
 
+/* Not when the recording has ended meanwhile, or another has begun: its pages are not this lane's.
+ */
 bool tmk_lane_next_page(struct tmk_lane *lane)
 {
     if (lane->page)
         tmk_page_seal(lane->page);
-    return take_page(lane);
+    if (lane->generation == atomic_load(&tmk_recorder.control->generation))
+        return take_page(lane);
+    lane->page = NULL;
+    lane->cursor = lane->end = NULL;
+    return false;
 }
 
 bool tmk_lane_put_text(struct tmk_lane *lane, uint8_t kind, uint32_t id, uint32_t high,

@@ -317,6 +317,7 @@ void *tmk_packer_thread_main(void *unused)
         rc = pack_until_stop(s);
         tmk_recorder_disarm();
         close_session(s, rc);
+        prctl(PR_SET_PTRACER, 0, 0, 0, 0);
     }
     tmk_recorder_set_finished();
     return NULL;

@@ -8,6 +8,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -41,7 +42,9 @@ struct module { /* what of its dynamic section is of use */
 
 struct walk {
     bool in;
-    bool stubs; /* too */
+    bool stubs;                            /* too */
+    bool frees;                            /* those hooks, or all others */
+    uintptr_t *unfound[TMK_N_TORCH_HOOKS]; /* a slot of each hook whose function is not found yet */
     struct tmk_patch_count count;
 };
 
@@ -79,7 +82,9 @@ static void visit_slot(struct walk *w, const struct module *m, uintptr_t *slot,
                        struct tmk_hook *hook)
 {
     uintptr_t now = __atomic_load_n(slot, __ATOMIC_ACQUIRE), ours = (uintptr_t)hook->ours;
-    uintptr_t real = (uintptr_t)tmk_torch_find_real(hook, slot);
+    uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
+    if (!real)
+        w->unfound[hook - tmk_torch_hooks] = slot;
     if (!real || (w->in ? now == ours : now != ours))
         return;
     bool unbound = now >= m->lowest && now < m->highest; /* lazily: leads to the loader */
@@ -197,19 +202,66 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
                 continue;
             struct tmk_hook *hook =
                 hook_named(m.strings + m.symbols[ELF64_R_SYM(r->r_info)].st_name);
-            if (hook && (w->stubs || !hook->is_stub))
+            if (hook && hook->is_free == w->frees && (w->stubs || !hook->is_stub))
                 visit_slot(w, &m, (uintptr_t *)(m.base + r->r_offset), hook);
         }
     }
     return 0;
 }
 
+/* ---- all of them ---- */
+
+/* The walk holds a lock of the loader's, which a fork in the middle of it would leave locked in the
+ * child for ever: forks wait for its end. */
+static pthread_mutex_t walking = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&walking);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&walking);
+}
+
+static void guard_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+static void visit_modules(struct walk *w)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, guard_forks);
+    pthread_mutex_lock(&walking);
+    dl_iterate_phdr(visit_module, w);
+    pthread_mutex_unlock(&walking);
+}
+
+/* A free without its block is nothing; a block without its free would live for ever. So frees are
+ * seen first, and seen last. */
+static void visit_in_order(struct walk *w)
+{
+    w->frees = w->in;
+    visit_modules(w);
+    w->frees = !w->in;
+    visit_modules(w);
+}
+
+/* The real functions are looked for before and between, not under the loader's lock, in which
+ * looking would wait for another of its locks. */
 static struct tmk_patch_count visit_all(bool in, bool stubs)
 {
     struct walk w = {.in = in, .stubs = stubs};
-    for (int i = 0; i < TMK_N_TORCH_HOOKS; i++) /* before, not under the loader's lock */
+    bool found = false;
+    for (int i = 0; i < TMK_N_TORCH_HOOKS; i++)
         tmk_torch_find_real(&tmk_torch_hooks[i], NULL);
-    dl_iterate_phdr(visit_module, &w);
+    visit_in_order(&w);
+    for (int i = 0; i < TMK_N_TORCH_HOOKS; i++)
+        found |= w.unfound[i] && tmk_torch_find_real(&tmk_torch_hooks[i], w.unfound[i]);
+    if (found)
+        visit_in_order(&w);
     return w.count;
 }
 

@@ -9,6 +9,7 @@
 
 #include "record/pylayout_known.h"
 #include "record/python.h"
+#include "record/recorder.h"
 
 /* ---- what is known ---- */
 
@@ -162,7 +163,8 @@ static bool find_symbols(struct tmk_pyruntime *rt, void *handle)
     rt->text_type = dlsym(handle, "PyUnicode_Type");
     rt->bytes_type = dlsym(handle, "PyBytes_Type");
     rt->main_interpreter = get_main ? get_main() : NULL;
-    rt->image = tmk_library_range((const void *)get_main);
+    if (tmk_recorder.settings.native)
+        rt->image = tmk_library_range((const void *)get_main);
     return get_main && rt->this_thread && rt->code_type && rt->text_type && rt->bytes_type;
 }
 

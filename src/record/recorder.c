@@ -123,12 +123,12 @@ static void forget_ring(void)
     struct stat st;
     if (ring->header && tmk_recorder.pid != getpid()) {
         munmap(ring->header, ring->size_bytes);
+        *ring = (struct tmk_ring){.fd = -1};
     } else if (ring->header) {
         madvise(ring->header, ring->size_bytes, MADV_REMOVE);
         if (fstat(ring->fd, &st) == 0 && st.st_nlink == 0 && (size_t)st.st_size == ring->size_bytes)
             close(ring->fd); /* still ours: the program may have closed it and used the number */
     }
-    *ring = (struct tmk_ring){.fd = -1};
     tmk_recorder.pid = getpid();
 }
 
@@ -205,8 +205,10 @@ bool tmk_recorder_end(void)
 {
     struct tmk_control *c = tmk_recorder.control;
     uint32_t idle = TMK_PHASE_IDLE;
-    if (atomic_compare_exchange_strong(&c->phase, &idle, TMK_PHASE_OFF) ||
-        atomic_load(&c->phase) != TMK_PHASE_ARMED)
+    if (atomic_compare_exchange_strong(&c->phase, &idle, TMK_PHASE_OFF))
+        return true;
+    tmk_futex_wait_while(&c->phase, TMK_PHASE_ARMING, arm_limit_ns);
+    if (atomic_load(&c->phase) != TMK_PHASE_ARMED)
         return true;
     tmk_futex_set(&c->stop, 1);
     bool ended = tmk_futex_wait_while(&c->finished, 0, finish_limit_ns);

@@ -26,6 +26,7 @@ struct tmk_hook {
     const char *library; /* that defines it: how its file's name begins */
     void *ours;
     bool is_stub;              /* makes a note and jumps on: never in the way */
+    bool is_free;              /* sees blocks go, and none come */
     _Atomic uintptr_t real;    /* 0: not found yet */
     _Atomic uint32_t n_missed; /* calls since it was looked for in vain */
     _Atomic bool foreign;      /* real is not torch's: another library stands in front of it too */
