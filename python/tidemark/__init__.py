@@ -34,8 +34,7 @@ def _start():
     if _lib.tidemark_record_on() or os.environ.get("TIDEMARK_OFF", "") not in ("", "0"):
         return
     folder = os.path.abspath(run or _library.run_folder())
-    _library.begin(_lib, folder, os.environ.get("TIDEMARK_MAX_SIZE") or 0,
-                   os.environ.get("TIDEMARK_CPU_TENSORS", "") not in ("", "0"))
+    _library.begin(_lib, folder)
     run = folder
 
 

@@ -69,13 +69,18 @@ def run_folder():
     return folder
 
 
-def begin(lib, folder, max_size=0, cpu_tensors=False):
-    """Begin to record in this process; RuntimeError with the library's reason."""
+SETTINGS = {"TIDEMARK_MAX_SIZE": "max_size", "TIDEMARK_CPU_TENSORS": "cpu_tensors",
+            "TIDEMARK_NATIVE": "native", "TIDEMARK_NO_STACKS": "no_stacks"}
+
+
+def begin(lib, folder):
+    """Begin to record in this process, as the environment says; RuntimeError with the library's
+    reason."""
     options = f"run={folder}\n"
-    if max_size:
-        options += f"max_size={max_size}\n"
-    if cpu_tensors:
-        options += "cpu_tensors=1\n"
+    for variable, option in SETTINGS.items():
+        value = os.environ.get(variable, "")
+        if value not in ("", "0"):
+            options += f"{option}={value}\n"
     message = ctypes.create_string_buffer(1024)
     if lib.tidemark_attach(os.fsencode(options), message, len(message)) != 0:
         raise RuntimeError("tidemark: " + message.value.decode(errors="replace"))

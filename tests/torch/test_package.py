@@ -76,6 +76,16 @@ def test_alone(tmp_path, rings):
     look(run)
 
 
+def test_alone_with_settings(tmp_path, rings):
+    """The same variables as under `tidemark run`."""
+    env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"), TIDEMARK_NO_STACKS="1",
+                      TIDEMARK_LIBRARY=LIBRARY)
+    subprocess.run([PYTHON, "-c", "import tidemark, torch; torch.ones(1000)"], env=env, cwd=tmp_path,
+                   timeout=60, check=True)
+    (run,) = tmp_path.glob("*.tmk")
+    assert query(run, "SELECT count(*) > 0, count(stack_id) FROM allocations") == [["1", "0"]]
+
+
 def test_off(tmp_path, rings):
     run_script(tmp_path, rings, "off")
     assert list(tmp_path.glob("*.tmk")) == []
