@@ -40,8 +40,11 @@ def tidemark(*args, rings, status=0):
 
 
 def counted(log):
+    """What the counter wrote. A call that is on its way through the counter while the slots are being
+    written goes through it a second time: the same event twice, one behind the other."""
     events = [line.split() for line in log.read_text().splitlines()]
-    return [(e[0], int(e[1]), int(e[2]) if e[0] == "a" else 0) for e in events]
+    events = [(e[0], int(e[1]), int(e[2]) if e[0] == "a" else 0) for e in events]
+    return [event for i, event in enumerate(events) if i == 0 or event != events[i - 1]]
 
 
 def recorded(run):
@@ -65,7 +68,7 @@ def test_blocks_born_since(script, args, tmp_path, rings, counter):
     job = Job(slow, *args, "--steps", "60", env=env)
     job.until(3)
     said = tidemark("attach", job.process.pid, "-o", run, rings=rings)
-    n_before = log.read_text().count("\n")
+    n_before = log.read_text().count("\n")  # or fewer
     assert re.search(r"is watched now, after .*; one thread of it was held for", said)
     losses = job.end()
     alone = subprocess.run([PYTHON, str(slow), *args, "--steps", "60"], env=environment(),
