@@ -71,6 +71,10 @@ static int attach(const char *options, char *message, size_t size)
     if (!tmk_recorder_begin(&settings))
         return answer(-1, message, size,
                       "it is watched already, or the recording before has not ended yet");
+    if (!tmk_ranks_include(tmk_recorder.rank_list, tmk_recorder.ranks.rank)) {
+        tmk_recorder_end();
+        return answer(-1, message, size, "this rank is not among TIDEMARK_RANKS");
+    }
     if (!tmk_recorder_arm())
         return answer(-1, message, size, "the run folder or the ring could not be made");
     struct tmk_patch_count count = tmk_existing_hook();

@@ -154,8 +154,8 @@ void tmk_pyframe_walk(struct tmk_pystack *ret)
     ret->n_frames = 0;
     while (frame && ret->n_frames < TMK_PYFRAME_MAX) {
         const void *code = code_of(l, frame);
-        ret->frames[ret->n_frames++] = (struct tmk_pyframe){
-            .code = code, .identity = identity_of(l, code), .offset = offset_of(l, frame, code)};
+        ret->frames[ret->n_frames++] =
+            (struct tmk_pyframe){.code = code, .offset = offset_of(l, frame, code)};
         frame = next_function(l, pointer_at(frame, l->frame_back));
     }
     ret->cut = frame != NULL;

@@ -19,8 +19,7 @@ enum { TMK_PYFRAME_MAX = 128 }; /* deeper stacks lose their outermost frames, an
 
 struct tmk_pyframe {
     const void *code;
-    uint64_t identity; /* of the code object: addresses are used again */
-    uint32_t offset;   /* of the instruction in the code's bytecode, in bytes */
+    uint32_t offset; /* of the instruction in the code's bytecode, in bytes */
 };
 
 struct tmk_pystack {

@@ -58,7 +58,8 @@ uint64_t tmk_settings_number(const char *text)
     for (; text && *text >= '0' && *text <= '9'; text++)
         value = value * 10 + (uint64_t)(*text - '0');
     static const char units[] = "KMGT";
-    const char *unit = text && *text ? strchr(units, *text & ~0x20) : NULL;
+    int letter = text ? *text & ~0x20 : 0;
+    const char *unit = letter ? strchr(units, letter) : NULL;
     return unit ? value << 10 * (unit - units + 1) : value;
 }
 

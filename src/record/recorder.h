@@ -3,7 +3,8 @@
  *
  * Three phases. Idle: loaded, nothing made, nothing touched. Armed: the first event worth recording
  * has made the ring, the trace and the packer thread. Off: not wanted here, ended, or something
- * went wrong; for good. A forked child starts idle again and makes its own trace if it has events.
+ * went wrong, until an attach begins anew. A forked child starts idle again and makes its own trace
+ * if it has events.
  *
  * Fails open: whatever goes wrong, the program goes on as if we were not there, and the trace, if
  * there is one, says why it ends. */

@@ -3,7 +3,7 @@
  *
  * Names with "lll" are those of torch 1.13, with "lmm" of 2.x: sizes became unsigned. A Device is
  * two bytes, type and index, and comes in a register. libc10 is loaded RTLD_LOCAL: its functions
- * are found by asking that library, never by RTLD_NEXT. */
+ * are found by asking that library; RTLD_NEXT finds only others that stand in front of torch. */
 #include "record/torch.h"
 
 #include <dlfcn.h>
@@ -382,7 +382,13 @@ static inline bool is_nested(int which, uintptr_t frame)
 
 static void *own_of(int which)
 {
-    return tmk_library_symbol(tmk_torch_hooks[which].library, tmk_torch_hooks[which].name);
+    struct tmk_hook *hook = &tmk_torch_hooks[which];
+    uintptr_t own = atomic_load_explicit(&hook->own, memory_order_acquire);
+    if (own == 0) {
+        own = (uintptr_t)tmk_library_symbol(hook->library, hook->name);
+        atomic_store_explicit(&hook->own, own, memory_order_release);
+    }
+    return (void *)own;
 }
 
 /* ---- hooks ---- */

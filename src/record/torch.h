@@ -13,7 +13,7 @@
  * then torch's own is called, and nothing recorded twice.
  *
  * Host tensors are recorded until an accelerator is first used, or all along when asked to
- * (tmk_recorder.cpu_tensors). */
+ * (tmk_recorder.settings.cpu_tensors). */
 #ifndef TMK_RECORD_TORCH_H
 #define TMK_RECORD_TORCH_H
 
@@ -28,6 +28,7 @@ struct tmk_hook {
     bool is_stub;              /* makes a note and jumps on: never in the way */
     bool is_free;              /* sees blocks go, and none come */
     _Atomic uintptr_t real;    /* 0: not found yet */
+    _Atomic uintptr_t own;     /* torch's, where `real` is another's; 0: not looked for */
     _Atomic uint32_t n_missed; /* calls since it was looked for in vain */
     _Atomic bool foreign;      /* real is not torch's: another library stands in front of it too */
 };

@@ -91,6 +91,17 @@ def test_off(tmp_path, rings):
     assert list(tmp_path.glob("*.tmk")) == []
 
 
+def test_rank_left_out(tmp_path, rings):
+    """It says so, and the program goes on."""
+    env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"), TIDEMARK_LIBRARY=LIBRARY,
+                      TIDEMARK_RANKS="0,8", RANK="3", WORLD_SIZE="16")
+    done = subprocess.run([PYTHON, "-c", "import tidemark; print(tidemark.is_watched())"], env=env,
+                          cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "False\n")
+    assert "this rank is not among TIDEMARK_RANKS" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_library(tmp_path):
     """It warns, and the program goes on."""
     done = subprocess.run([PYTHON, "-c", "import tidemark; tidemark.step(); print(tidemark.is_watched())"],
@@ -121,7 +132,7 @@ class Odd(torch.nn.Module):
 tidemark.watch(Odd())
 print(tidemark.is_watched())
 """
-    env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"), TIDEMARK_MAX_SIZE="16M",
+    env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"), TIDEMARK_MAX_SIZE="16MiB",
                       TIDEMARK_LIBRARY=LIBRARY, TIDEMARK_RUN=str(tmp_path / "a.tmk"), PYTHONWARNINGS="ignore")
     done = subprocess.run([PYTHON, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
