@@ -27,11 +27,13 @@ else, bytes that are no UTF-8 too, is printed as it is. It is - for a name whose
 defined. Where events were given up to stay under max_size, those before the oldest checkpoint are
 left out, unless --all is given. --json prints a JSON object per event instead. --check prints what
 in the trace disagrees with a replay of its events, one line each, and exits 1 if there is any.
---definitions prints frames and streams instead, by id (build ids in hexadecimal):
+--definitions prints frames, streams, torch modules and parameters instead, by id (build ids in hexadecimal):
 
     frame ID file=TEXT function=TEXT line=N
     native ID module=TEXT build=HEX address=0xA
     stream ID device=D handle=N
+    class NAME-ID class=TEXT
+    parameter ID name=TEXT flags=N device=D address=0xA size=N shape=TEXT
 
 Damage is reported on standard error.
 
@@ -431,6 +433,8 @@ class Trace:
     modules: dict[int, tuple[bytes, str]] = field(default_factory=dict)  # build id, path
     native_frames: dict[int, list[int]] = field(default_factory=dict)  # module, address
     streams: dict[int, list[int]] = field(default_factory=dict)  # device, handle
+    classes: dict[int, int] = field(default_factory=dict)  # of torch modules, by name
+    parameters: dict[int, tuple] = field(default_factory=dict)  # numbers, dtype and shape
     rows: dict[int, Row] = field(default_factory=dict)  # by ordinal
     checkpoints: dict[int, Checkpoint] = field(default_factory=dict)  # by sequence number
 
@@ -471,9 +475,12 @@ class Trace:
         tables = {
             1: self.strings, 2: self.frames, 3: self.stacks, 4: self.threads, 5: self.codes,
             7: self.code_frames, 8: self.modules, 9: self.native_frames, 10: self.streams,
+            12: self.parameters,
         }  # fmt: skip
         if kind == 6:
             self.lines.setdefault(number, []).append(value)
+        elif kind == 11:
+            self.classes[number] = value  # the last counts
         elif kind in tables:
             self.keep(f"definition of type {kind}:", tables[kind], number, value)
 
@@ -488,6 +495,15 @@ class Trace:
             yield f"native {number} module={quote(path)} build={build.hex()} address={address:#x}"
         for number, (device, handle) in sorted(self.streams.items()):
             yield f"stream {number} device={device} handle={handle}"
+        for number, name in sorted(self.classes.items()):
+            if number in self.strings and name in self.strings:
+                yield f"class {number} class={quote(self.strings[name])}"
+        for number, (numbers, shape) in sorted(self.parameters.items()):
+            name, flags, device, address, size = numbers
+            yield (
+                f"parameter {number} name={quote(self.strings.get(name))} flags={flags} "
+                f"device={device} address={address:#x} size={size} shape={quote(shape)}"
+            )
 
     def python_frames(self) -> dict[int, list[int]]:
         """Code frames as those of type 2."""
@@ -503,7 +519,7 @@ def parse_definitions(cursor: Cursor) -> Iterator[tuple]:
     """Type, id and meaning of definitions one after the other."""
     while cursor:
         kind, body = cursor.varint(), cursor.body()
-        number, value = body.varint() if 1 <= kind <= 10 else 0, None
+        number, value = body.varint() if 1 <= kind <= 12 else 0, None
         if kind == 1:
             value = body.text()
         elif kind == 2:
@@ -522,6 +538,10 @@ def parse_definitions(cursor: Cursor) -> Iterator[tuple]:
             value = (body.take(body.varint()), body.text())
         elif kind in (7, 9, 10):
             value = body.varints(2)
+        elif kind == 11:
+            value = body.varint()
+        elif kind == 12:
+            value = (body.varints(5), body.text())
         yield kind, number, value
 
 
@@ -933,7 +953,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="events before the checkpoint too")
     parser.add_argument("--json", action="store_true", help="a JSON object per event")
     parser.add_argument("--check", action="store_true", help="compare with a replay instead")
-    parser.add_argument("--definitions", action="store_true", help="frames and streams instead")
+    parser.add_argument("--definitions", action="store_true", help="definitions instead")
     options = parser.parse_args(arguments)
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
     try:

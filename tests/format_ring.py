@@ -12,9 +12,10 @@ RING_HEADER = struct.Struct("<8sIIII16sQQQQQ")
 PAGE_HEADER = struct.Struct("<IIQQQ32x")
 SLOT = struct.Struct("<BBHIQQQ")
 PAGE_SIZE, PAGE_SLOTS = 16384, 510
+PUSH, POP = 4, 5
 STRING, FRAME, STACK, THREAD, CODE, LINES = range(32, 38)  # kinds of records that are definitions
-CODE_FRAME, MODULE_FILE, NATIVE_FRAME, STREAM = range(38, 42)
-TEXT_RECORDS = (16, STRING, STACK, THREAD, LINES, MODULE_FILE)
+CODE_FRAME, MODULE_FILE, NATIVE_FRAME, STREAM, TORCH_MODULE, PARAMETER = range(38, 44)
+TEXT_RECORDS = (16, STRING, STACK, THREAD, LINES, MODULE_FILE, PARAMETER)
 
 # rate: nanoseconds per tick × 2³²; pages are those not free, by thread and page number.
 Ring = namedtuple(
@@ -115,6 +116,12 @@ def define_record(trace: Trace, record: Record) -> None:
         trace.define(8, record.id, (record.text[:high], text_of(record.text[high:])))
     elif record.kind == STREAM:
         trace.define(10, record.id, [record.device, record.a])
+    elif record.kind == TORCH_MODULE:
+        trace.define(11, record.id, record.a)
+    elif record.kind == PARAMETER:
+        address, size, name, _ = struct.unpack_from("<QQII", record.text)
+        numbers = [name, high >> 16, high & 0xFFFF, address, size]
+        trace.define(12, record.id, (numbers, text_of(record.text[24:])))
 
 
 def record_fields(strings: dict[int, str], record: Record) -> dict:
@@ -162,5 +169,7 @@ def ring_events(trace: Trace, ring: Ring) -> list[dict]:
             now = ring.time + (passed * rate >> 32) if passed >= 0 else last
             fields = record_fields(trace.strings, record)
             kind = KINDS[record.kind]
+            if record.kind in (PUSH, POP) and record.b:
+                thread = record.b  # whose range it is
             events.append({"kind": kind, "time_ns": now, "thread": thread, **fields})
     return events

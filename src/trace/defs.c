@@ -18,6 +18,7 @@ enum {
     MAX_CODES = 1 << 22,
     MAX_MODULES = 1 << 20,
     MAX_STREAMS = 1 << 16,
+    MAX_PARAMETERS = 1 << 22,
     ARENA_BYTES = 1 << 18,
 };
 
@@ -58,6 +59,13 @@ struct module_def {
 struct stream_def {
     struct tmk_stream stream;
     bool is_defined;
+};
+
+struct parameter_def {
+    uint64_t address, size_bytes;
+    const char *shape; /* NULL: not defined */
+    uint32_t name, flags;
+    uint16_t device;
 };
 
 /* ---- memory ---- */
@@ -107,6 +115,8 @@ int tmk_defs_init(struct tmk_defs *d)
         {&d->codes, MAX_CODES, sizeof(struct code_def)},
         {&d->modules, MAX_MODULES, sizeof(struct module_def)},
         {&d->streams, MAX_STREAMS, sizeof(struct stream_def)},
+        {&d->classes, MAX_IDS, sizeof(uint32_t)},
+        {&d->parameters, MAX_PARAMETERS, sizeof(struct parameter_def)},
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof tables / sizeof tables[0]; i++)
@@ -121,8 +131,9 @@ void tmk_defs_fini(struct tmk_defs *d)
         free(d->arena);
         d->arena = next;
     }
-    struct tmk_defs_table *tables[] = {&d->strings, &d->frames,  &d->stacks, &d->threads,
-                                       &d->codes,   &d->modules, &d->streams};
+    struct tmk_defs_table *tables[] = {&d->strings, &d->frames,  &d->stacks,
+                                       &d->threads, &d->codes,   &d->modules,
+                                       &d->streams, &d->classes, &d->parameters};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         tmk_region_fini(&tables[i]->memory);
 }
@@ -241,6 +252,30 @@ static void define_stream(struct tmk_defs *d, uint64_t id, struct tmk_view body)
         *slot = (struct stream_def){.stream = stream, .is_defined = true};
 }
 
+static void define_class(struct tmk_defs *d, uint64_t name, struct tmk_view body)
+{
+    uint64_t class = tmk_view_varint(&body);
+    uint32_t *slot = body.bad ? NULL : table_slot(&d->classes, name, sizeof *slot);
+    if (slot)
+        *slot = (uint32_t) class;
+}
+
+static int define_parameter(struct tmk_defs *d, uint64_t id, struct tmk_view body)
+{
+    struct parameter_def def = {.name = (uint32_t)tmk_view_varint(&body)};
+    def.flags = (uint32_t)tmk_view_varint(&body);
+    def.device = (uint16_t)tmk_view_varint(&body);
+    def.address = tmk_view_varint(&body);
+    def.size_bytes = tmk_view_varint(&body);
+    struct parameter_def *slot = body.bad ? NULL : table_slot(&d->parameters, id, sizeof *slot);
+    if (!slot)
+        return 0;
+    int rc = define_text(d, body, &def.shape);
+    if (rc == 0)
+        *slot = def;
+    return rc;
+}
+
 static int define(struct tmk_defs *d, uint64_t type, struct tmk_view body)
 {
     uint64_t id = tmk_view_varint(&body);
@@ -269,6 +304,11 @@ static int define(struct tmk_defs *d, uint64_t type, struct tmk_view body)
     case TMK_DEF_STREAM:
         define_stream(d, id, body);
         return 0;
+    case TMK_DEF_TORCH_MODULE:
+        define_class(d, id, body);
+        return 0;
+    case TMK_DEF_PARAMETER:
+        return define_parameter(d, id, body);
     default:
         return 0;
     }
@@ -475,4 +515,24 @@ bool tmk_defs_stream(const struct tmk_defs *d, uint32_t id, struct tmk_stream *r
         return false;
     *ret = slot->stream;
     return true;
+}
+
+bool tmk_defs_parameter(const struct tmk_defs *d, uint32_t id, struct tmk_parameter *ret)
+{
+    const struct parameter_def *slot = table_get(&d->parameters, id, sizeof *slot);
+    if (!slot || !slot->shape)
+        return false;
+    *ret = (struct tmk_parameter){.name = tmk_defs_string(d, slot->name),
+                                  .shape = slot->shape,
+                                  .address = slot->address,
+                                  .size_bytes = slot->size_bytes,
+                                  .flags = slot->flags,
+                                  .device = slot->device};
+    return true;
+}
+
+const char *tmk_defs_class(const struct tmk_defs *d, uint32_t name)
+{
+    const uint32_t *slot = table_get(&d->classes, name, sizeof *slot);
+    return slot ? tmk_defs_string(d, *slot) : NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/defs.h - the definitions of a trace by id: strings, frames, stacks, threads, streams.
+/* trace/defs.h - the definitions of a trace by id: strings, frames, stacks, threads, streams, torch
+ * modules and parameters.
  *
  * Read every definitions chunk, in any order, then settle(): it puts line tables together and finds
  * the line of each Python frame, walking each table once. So asking is a look-up, and a hostile
@@ -44,13 +45,23 @@ struct tmk_stream {
     uint16_t device;
 };
 
+struct tmk_parameter { /* of a torch model, or one of its buffers */
+    const char *name;
+    const char *shape; /* dtype and shape, as in "float32 [256, 1024]" */
+    uint64_t address;  /* of its storage */
+    uint64_t size_bytes;
+    uint32_t flags; /* enum tmk_parameter_flag */
+    uint16_t device;
+};
+
 struct tmk_defs_table { /* by id; a region, so that ids need not be dense */
     struct tmk_region memory;
     uint32_t n; /* ids in use are below */
 };
 
 struct tmk_defs {
-    struct tmk_defs_table strings, frames, stacks, threads, codes, modules, streams;
+    struct tmk_defs_table strings, frames, stacks, threads, codes, modules, streams, classes,
+        parameters;
     struct tmk_defs_block *arena;
 };
 
@@ -70,5 +81,8 @@ bool tmk_defs_native(const struct tmk_defs *d, uint32_t frame, struct tmk_native
 bool tmk_defs_stack(const struct tmk_defs *d, uint32_t id, struct tmk_stack *ret);
 bool tmk_defs_thread(const struct tmk_defs *d, uint32_t id, struct tmk_thread_info *ret);
 bool tmk_defs_stream(const struct tmk_defs *d, uint32_t id, struct tmk_stream *ret);
+bool tmk_defs_parameter(const struct tmk_defs *d, uint32_t id, struct tmk_parameter *ret);
+/* The class of the torch module whose name is that string. */
+const char *tmk_defs_class(const struct tmk_defs *d, uint32_t name);
 
 #endif

@@ -237,15 +237,21 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
     case TMK_KIND_DEF_THREAD:
     case TMK_KIND_DEF_LINES:
     case TMK_KIND_DEF_MODULE:
+    case TMK_KIND_DEF_PARAMETER:
         ret->text = (const uint8_t *)&r->b;
         ret->text_bytes = (uint32_t)r->a;
         ret->a = r->a >> 32;
         return ret->text_bytes <= payload_room(head.n_slots) &&
                ret->text_bytes <= TMK_STRING_MAX_BYTES &&
-               (head.kind != TMK_KIND_DEF_MODULE || ret->a <= ret->text_bytes);
+               (head.kind != TMK_KIND_DEF_MODULE || ret->a <= ret->text_bytes) &&
+               (head.kind != TMK_KIND_DEF_PARAMETER ||
+                ret->text_bytes >= sizeof(struct tmk_parameter_head));
     case TMK_KIND_PUSH:
     case TMK_KIND_POP:
-        return r->a >= 1 && r->a <= 3;
+        if (r->b) /* written on behalf of another thread */
+            ret->thread = (uint32_t)r->b;
+        ret->b = 0;
+        return r->a >= 1 && r->a <= 3 && r->b <= UINT32_MAX;
     case TMK_KIND_ALLOC:
     case TMK_KIND_FOUND:
         ret->stream = (uint16_t)(r->b >> TMK_SIZE_BITS);
@@ -262,6 +268,7 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
     case TMK_KIND_DEF_CODE_FRAME:
     case TMK_KIND_DEF_NATIVE_FRAME:
     case TMK_KIND_DEF_STREAM:
+    case TMK_KIND_DEF_TORCH_MODULE:
         return true;
     default:
         return false; /* of a newer recorder, or damage */

@@ -59,6 +59,8 @@ enum tmk_kind {
     TMK_KIND_DEF_MODULE = 39,
     TMK_KIND_DEF_NATIVE_FRAME = 40,
     TMK_KIND_DEF_STREAM = 41,
+    TMK_KIND_DEF_TORCH_MODULE = 42,
+    TMK_KIND_DEF_PARAMETER = 43,
 };
 
 /* How a code object's line table is to be read: the CPython version that introduced the layout. */
@@ -87,6 +89,23 @@ enum tmk_def {
     TMK_DEF_MODULE = 8,
     TMK_DEF_NATIVE_FRAME = 9,
     TMK_DEF_STREAM = 10,
+    TMK_DEF_TORCH_MODULE = 11,
+    TMK_DEF_PARAMETER = 12,
+};
+
+/* Flags of a parameter. */
+enum tmk_parameter_flag {
+    TMK_PARAMETER_REQUIRES_GRAD = 1,
+    TMK_PARAMETER_IS_BUFFER = 2,
+    TMK_PARAMETER_OPTIMIZED = 4, /* on an optimizer's list */
+};
+
+/* The text of a parameter in the ring begins with this; "dtype [shape]" follows. */
+struct tmk_parameter_head {
+    uint64_t address; /* of its storage */
+    uint64_t size_bytes;
+    uint32_t name; /* string */
+    uint32_t reserved;
 };
 
 enum tmk_section {
@@ -242,6 +261,7 @@ _Static_assert(sizeof(struct tmk_status) == TMK_STATUS_BYTES, "format.md 1");
 _Static_assert(sizeof(struct tmk_chunk_header) == TMK_CHUNK_HEADER_BYTES, "format.md 2");
 _Static_assert(sizeof(struct tmk_ring_header) == TMK_HEADER_BYTES, "format.md 3");
 _Static_assert(sizeof(struct tmk_record) == TMK_SLOT_BYTES, "format.md 3");
+_Static_assert(sizeof(struct tmk_parameter_head) == 24, "format.md 3");
 _Static_assert(sizeof(struct tmk_page) == TMK_PAGE_BYTES, "format.md 3");
 
 #endif

@@ -406,6 +406,18 @@ static void note_step_row(void *arg, const struct tmk_step_row *row)
     p->rows_written = row->ordinal;
 }
 
+/* Name, flags, device, address and size, which stand before the text in the ring too. */
+static void write_parameter(struct tmk_sink *body, const struct tmk_input *in)
+{
+    struct tmk_parameter_head head;
+    memcpy(&head, in->text, sizeof head);
+    tmk_sink_varint(body, head.name);
+    tmk_sink_varint(body, in->a >> 16);
+    tmk_sink_varint(body, in->a & 0xffff);
+    tmk_sink_varint(body, head.address);
+    tmk_sink_varint(body, head.size_bytes);
+}
+
 /* What stands between a definition's id and its text. */
 static void write_def_numbers(struct tmk_sink *body, const struct tmk_input *in)
 {
@@ -421,6 +433,7 @@ static void write_def_numbers(struct tmk_sink *body, const struct tmk_input *in)
     case TMK_KIND_DEF_THREAD:
     case TMK_KIND_DEF_LINES:
     case TMK_KIND_DEF_MODULE:
+    case TMK_KIND_DEF_TORCH_MODULE:
         tmk_sink_varint(body, in->a);
         break;
     case TMK_KIND_DEF_CODE_FRAME:
@@ -432,25 +445,30 @@ static void write_def_numbers(struct tmk_sink *body, const struct tmk_input *in)
         tmk_sink_varint(body, in->device);
         tmk_sink_varint(body, in->a);
         break;
+    case TMK_KIND_DEF_PARAMETER:
+        write_parameter(body, in);
+        break;
     default: /* a string has its text only */
         break;
     }
 }
 
 /* Kinds of definitions and their types in the file follow each other alike. */
-_Static_assert(TMK_KIND_DEF_STREAM - TMK_KIND_DEF_STRING == TMK_DEF_STREAM - TMK_DEF_STRING, "");
+_Static_assert(TMK_KIND_DEF_PARAMETER - TMK_KIND_DEF_STRING == TMK_DEF_PARAMETER - TMK_DEF_STRING,
+               "");
 
 static void add_def(struct tmk_packer *p, const struct tmk_input *in)
 {
     uint8_t head[6 * TMK_VARINT_MAX_BYTES];
     struct tmk_sink body = tmk_sink_of(head, sizeof head);
     unsigned type = in->kind - TMK_KIND_DEF_STRING + TMK_DEF_STRING;
+    uint32_t skip = in->kind == TMK_KIND_DEF_PARAMETER ? sizeof(struct tmk_parameter_head) : 0;
     tmk_sink_varint(&body, in->id);
     write_def_numbers(&body, in);
     tmk_sink_varint(&p->defs, type);
-    tmk_sink_varint(&p->defs, tmk_sink_length(&body) + in->text_bytes);
+    tmk_sink_varint(&p->defs, tmk_sink_length(&body) + in->text_bytes - skip);
     tmk_sink_bytes(&p->defs, head, tmk_sink_length(&body));
-    tmk_sink_bytes(&p->defs, in->text, in->text_bytes);
+    tmk_sink_bytes(&p->defs, in->text + skip, in->text_bytes - skip);
     p->n_defs++;
 }
 
@@ -653,6 +671,12 @@ int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
     case TMK_KIND_DEF_MODULE:
     case TMK_KIND_DEF_NATIVE_FRAME:
     case TMK_KIND_DEF_STREAM:
+    case TMK_KIND_DEF_TORCH_MODULE:
+        add_def(p, in);
+        break;
+    case TMK_KIND_DEF_PARAMETER:
+        if (in->text_bytes < sizeof(struct tmk_parameter_head))
+            return TMK_EINVAL;
         add_def(p, in);
         break;
     case TMK_KIND_DEF_STACK:

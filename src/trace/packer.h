@@ -41,7 +41,9 @@
  *   DEF_CODE_FRAME    id, a = code, b = offset
  *   DEF_MODULE  id, a = length of the build id, text = build id, then path
  *   DEF_NATIVE_FRAME  id, a = module, b = address
- *   DEF_STREAM  id, device, a = handle */
+ *   DEF_STREAM  id, device, a = handle
+ *   DEF_TORCH_MODULE  id = name, a = class
+ *   DEF_PARAMETER     id, a = flags << 16 | device, text = tmk_parameter_head, dtype, shape */
 struct tmk_input {
     uint64_t ns;
     uint64_t a;

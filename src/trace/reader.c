@@ -500,6 +500,16 @@ bool tmk_reader_stream(const struct tmk_reader *r, uint32_t id, struct tmk_strea
     return tmk_defs_stream(&r->defs, id, ret);
 }
 
+bool tmk_reader_parameter(const struct tmk_reader *r, uint32_t id, struct tmk_parameter *ret)
+{
+    return tmk_defs_parameter(&r->defs, id, ret);
+}
+
+const char *tmk_reader_class(const struct tmk_reader *r, uint32_t name)
+{
+    return tmk_defs_class(&r->defs, name);
+}
+
 uint32_t tmk_reader_n_strings(const struct tmk_reader *r)
 {
     return r->defs.strings.n;
@@ -518,6 +528,11 @@ uint32_t tmk_reader_n_stacks(const struct tmk_reader *r)
 uint32_t tmk_reader_n_threads(const struct tmk_reader *r)
 {
     return r->defs.threads.n;
+}
+
+uint32_t tmk_reader_n_parameters(const struct tmk_reader *r)
+{
+    return r->defs.parameters.n;
 }
 
 uint64_t tmk_reader_n_step_rows(const struct tmk_reader *r)

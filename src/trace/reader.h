@@ -69,11 +69,15 @@ bool tmk_reader_native(const struct tmk_reader *r, uint32_t frame, struct tmk_na
 bool tmk_reader_stack(const struct tmk_reader *r, uint32_t id, struct tmk_stack *ret);
 bool tmk_reader_thread(const struct tmk_reader *r, uint32_t id, struct tmk_thread_info *ret);
 bool tmk_reader_stream(const struct tmk_reader *r, uint32_t id, struct tmk_stream *ret);
+bool tmk_reader_parameter(const struct tmk_reader *r, uint32_t id, struct tmk_parameter *ret);
+/* The class of the torch module whose name is that string. */
+const char *tmk_reader_class(const struct tmk_reader *r, uint32_t name);
 /* Ids in use are below these. */
 uint32_t tmk_reader_n_strings(const struct tmk_reader *r);
 uint32_t tmk_reader_n_frames(const struct tmk_reader *r);
 uint32_t tmk_reader_n_stacks(const struct tmk_reader *r);
 uint32_t tmk_reader_n_threads(const struct tmk_reader *r);
+uint32_t tmk_reader_n_parameters(const struct tmk_reader *r);
 
 /* Finished and last step rows, by ordinal, each once. */
 uint64_t tmk_reader_n_step_rows(const struct tmk_reader *r);

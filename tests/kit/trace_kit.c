@@ -128,7 +128,27 @@ static void make_module(struct kit_source *s, struct tmk_input *ret)
     ret->a = below(s, ret->text_bytes < 20 ? ret->text_bytes + 1u : 21);
 }
 
-/* The kinds that Python and native frames need, and streams. */
+/* A module gets its class once, so that the order of chunks does not matter. */
+static void make_torch_module(struct kit_source *s, struct tmk_input *ret)
+{
+    ret->id = ++s->n_torch_modules;
+    ret->a = any_id(s, s->n_strings);
+}
+
+static void make_parameter(struct kit_source *s, struct tmk_input *ret)
+{
+    struct tmk_parameter_head head = {.address = kit_random_next(&s->random),
+                                      .size_bytes = below(s, 1ull << 40),
+                                      .name = any_id(s, s->n_strings)};
+    make_text(s, ret, TMK_STRING_MAX_BYTES - sizeof head);
+    memmove(s->text + sizeof head, s->text, ret->text_bytes);
+    memcpy(s->text, &head, sizeof head);
+    ret->text_bytes += (uint32_t)sizeof head;
+    ret->id = ++s->n_parameters;
+    ret->a = below(s, 8) << 16 | kit_devices[below(s, KIT_DEVICES)];
+}
+
+/* The kinds that Python and native frames need, streams, torch's modules and parameters. */
 static void make_further_definition(struct kit_source *s, struct tmk_input *ret)
 {
     static const uint64_t layouts[] = {TMK_PY_LINES_39, TMK_PY_LINES_310, TMK_PY_LINES_311, 7};
@@ -140,6 +160,10 @@ static void make_further_definition(struct kit_source *s, struct tmk_input *ret)
         make_lines(s, ret);
     } else if (ret->kind == TMK_KIND_DEF_MODULE) {
         make_module(s, ret);
+    } else if (ret->kind == TMK_KIND_DEF_TORCH_MODULE) {
+        make_torch_module(s, ret);
+    } else if (ret->kind == TMK_KIND_DEF_PARAMETER) {
+        make_parameter(s, ret);
     } else if (ret->kind == TMK_KIND_DEF_STREAM) {
         ret->id = ++s->n_streams;
         ret->device = kit_devices[below(s, KIT_DEVICES)];
@@ -154,7 +178,7 @@ static void make_further_definition(struct kit_source *s, struct tmk_input *ret)
 
 static void make_definition(struct kit_source *s, struct tmk_input *ret)
 {
-    ret->kind = (uint8_t)(TMK_KIND_DEF_STRING + below(s, 10));
+    ret->kind = (uint8_t)(TMK_KIND_DEF_STRING + below(s, 12));
     if (ret->kind > TMK_KIND_DEF_THREAD) {
         make_further_definition(s, ret);
         return;

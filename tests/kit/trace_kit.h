@@ -30,7 +30,8 @@ extern const uint16_t kit_devices[KIT_DEVICES];
 struct kit_source {
     struct kit_random random;
     uint64_t now_ns;
-    uint32_t n_strings, n_frames, n_stacks, n_codes, n_modules, n_streams;
+    uint32_t n_strings, n_frames, n_stacks, n_codes, n_modules, n_streams, n_torch_modules,
+        n_parameters;
     int64_t step;
     uint32_t steps_rarer; /* so many times fewer steps, for traces whose history must stay small */
     bool live[KIT_DEVICES][KIT_ADDRESSES];

@@ -154,6 +154,29 @@ static void print_native(const struct tmk_reader *r, uint32_t id)
     printf(" address=0x%" PRIx64 "\n", native.path ? native.address : f.address);
 }
 
+static void print_parameter(const struct tmk_reader *r, uint32_t id)
+{
+    struct tmk_parameter p;
+    if (!tmk_reader_parameter(r, id, &p))
+        return;
+    printf("parameter %u", id);
+    print_quoted("name", p.name);
+    printf(" flags=%u device=%u address=0x%" PRIx64 " size=%" PRIu64, p.flags, p.device, p.address,
+           p.size_bytes);
+    print_quoted("shape", p.shape);
+    putchar('\n');
+}
+
+static void print_class(const struct tmk_reader *r, uint32_t name)
+{
+    const char *class = tmk_reader_class(r, name);
+    if (!class || !tmk_reader_string(r, name))
+        return;
+    printf("class %u", name);
+    print_quoted("class", class);
+    putchar('\n');
+}
+
 static int dump_definitions(const struct tmk_reader *r)
 {
     struct tmk_stream stream;
@@ -164,6 +187,10 @@ static int dump_definitions(const struct tmk_reader *r)
     for (uint32_t id = 1; id < 1 << 16; id++)
         if (tmk_reader_stream(r, id, &stream))
             printf("stream %u device=%u handle=%" PRIu64 "\n", id, stream.device, stream.handle);
+    for (uint32_t id = 1; id < tmk_reader_n_strings(r); id++)
+        print_class(r, id);
+    for (uint32_t id = 1; id < tmk_reader_n_parameters(r); id++)
+        print_parameter(r, id);
     return 0;
 }
 

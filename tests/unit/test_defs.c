@@ -176,6 +176,44 @@ static void test_streams(void **unused)
     tmk_defs_fini(&d);
 }
 
+static void test_torch(void **unused)
+{
+    (void)unused;
+    struct tmk_defs d;
+    static struct chunk c;
+    struct tmk_parameter p;
+    begin(&c);
+    ADD(&c, TMK_DEF_STRING, "layers.0", 8, 1);
+    ADD(&c, TMK_DEF_STRING, "torch.nn.modules.linear.Linear", 30, 2);
+    ADD(&c, TMK_DEF_STRING, "my.Linear", 9, 3);
+    ADD(&c, TMK_DEF_STRING, "layers.0.weight", 15, 4);
+    ADD(&c, TMK_DEF_TORCH_MODULE, "", 0, 1, 2);
+    ADD(&c, TMK_DEF_TORCH_MODULE, "", 0, 1, 3); /* the last counts */
+    ADD(&c, TMK_DEF_TORCH_MODULE, "", 0, 3, 9); /* a class that is not defined */
+    ADD(&c, TMK_DEF_TORCH_MODULE, "", 0, 2);    /* cut */
+    ADD(&c, TMK_DEF_PARAMETER, "float32 [2, 3]", 14, 7, 4, 5, 0x101, 0xfeed, 24);
+    ADD(&c, TMK_DEF_PARAMETER, "", 0, 8, 4, 0, 0, 1, 2);
+    ADD(&c, TMK_DEF_PARAMETER, "", 0, 9, 4, 0, 0, 1);
+    assert_int_equal(tmk_defs_init(&d), 0);
+    read_chunk(&d, &c);
+    assert_string_equal(tmk_defs_class(&d, 1), "my.Linear");
+    assert_null(tmk_defs_class(&d, 0));
+    assert_null(tmk_defs_class(&d, 2));
+    assert_null(tmk_defs_class(&d, 3));
+    assert_true(tmk_defs_parameter(&d, 7, &p));
+    assert_string_equal(p.name, "layers.0.weight");
+    assert_string_equal(p.shape, "float32 [2, 3]");
+    assert_int_equal(p.flags, TMK_PARAMETER_REQUIRES_GRAD | TMK_PARAMETER_OPTIMIZED);
+    assert_int_equal(p.device, 0x101);
+    assert_int_equal(p.address, 0xfeed);
+    assert_int_equal(p.size_bytes, 24);
+    assert_true(tmk_defs_parameter(&d, 8, &p));
+    assert_string_equal(p.shape, "");
+    assert_false(tmk_defs_parameter(&d, 9, &p));
+    assert_false(tmk_defs_parameter(&d, 1, &p));
+    tmk_defs_fini(&d);
+}
+
 /* Every way to cut a chunk: an error or fewer definitions, never harm. */
 static void test_cut_anywhere(void **unused)
 {
@@ -187,6 +225,8 @@ static void test_cut_anywhere(void **unused)
     ADD(&c, TMK_DEF_MODULE, "\xab\xcd/lib/libm.so", 14, 1, 2);
     ADD(&c, TMK_DEF_NATIVE_FRAME, "", 0, 9, 1, 0x1234);
     ADD(&c, TMK_DEF_STREAM, "", 0, 5, 0x101, 7);
+    ADD(&c, TMK_DEF_TORCH_MODULE, "", 0, 1, 2);
+    ADD(&c, TMK_DEF_PARAMETER, "int8 [3]", 8, 1, 1, 7, 0x101, 4096, 3);
     size_t n = tmk_sink_length(&c.out);
     for (size_t cut = 0; cut < n; cut++) {
         struct tmk_defs d;
@@ -209,7 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_python_frames), cmocka_unit_test(test_missing_parts),
         cmocka_unit_test(test_native_frames), cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_torch),         cmocka_unit_test(test_cut_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -395,12 +395,66 @@ static void test_further_kinds(void **unused)
     flow_close();
 }
 
+static uint32_t innermost_name(uint32_t thread)
+{
+    const struct tmk_state *s = tmk_packer_state(flow.packer);
+    return s->contexts[tmk_state_thread_context(s, thread)].name;
+}
+
+/* Ranges written on behalf of another thread are that thread's; what torch defines. */
+static void test_torch_kinds(void **unused)
+{
+    (void)unused;
+    struct {
+        struct tmk_parameter_head head;
+        char shape[12];
+    } parameter = {{.address = 0xfeed00, .size_bytes = 24, .name = 1}, "float32 [6]"};
+    flow_open(4, 0);
+    struct tmk_lane *lane = enter();
+    assert_non_null(lane);
+    assert_true(tmk_lane_put_text(lane, TMK_KIND_DEF_STRING, 1, 0, "fc", 2));
+    assert_true(tmk_lane_put_text(lane, TMK_KIND_DEF_STRING, 2, 0, "nn.Linear", 9));
+    tmk_lane_put(lane, TMK_KIND_DEF_TORCH_MODULE, 0, 1, 2, 0);
+    assert_true(tmk_lane_put_text(lane, TMK_KIND_DEF_PARAMETER, 5, 3 << 16 | 0x101, &parameter,
+                                  sizeof parameter.head + 11));
+    assert_true(tmk_lane_put_text(lane, TMK_KIND_DEF_PARAMETER, 6, 0, &parameter, 23)); /* cut */
+    tmk_lane_put(lane, TMK_KIND_PUSH, 0, 1, 1, 0);
+    tmk_lane_put(lane, TMK_KIND_PUSH, 0, 2, 1, 77);
+    tmk_lane_put(lane, TMK_KIND_PUSH, 0, 3, 1, 1ull << 32); /* no thread */
+    assert_int_equal(tmk_drain_run(flow.drain), 0);
+    assert_int_equal(innermost_name(lane->thread), 1);
+    assert_int_equal(innermost_name(77), 2);
+    tmk_lane_put(lane, TMK_KIND_POP, 0, 0, 1, 77);
+    tmk_lane_leave(lane);
+    assert_int_equal(tmk_drain_run(flow.drain), 0);
+    assert_int_equal(innermost_name(lane->thread), 1);
+    assert_int_equal(innermost_name(77), 0);
+    struct tmk_reader *r = NULL;
+    struct tmk_parameter p;
+    assert_int_equal(tmk_reader_open(flow.path, &r, NULL), 0);
+    assert_string_equal(tmk_reader_class(r, 1), "nn.Linear");
+    assert_int_equal(tmk_reader_n_parameters(r), 6);
+    assert_true(tmk_reader_parameter(r, 5, &p));
+    assert_string_equal(p.name, "fc");
+    assert_string_equal(p.shape, "float32 [6]");
+    assert_int_equal(p.flags, 3);
+    assert_int_equal(p.device, 0x101);
+    assert_int_equal(p.address, 0xfeed00);
+    assert_int_equal(p.size_bytes, 24);
+    tmk_reader_close(r);
+    flow_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_ring),          cmocka_unit_test(test_not_yet_due),
-        cmocka_unit_test(test_impossible_records), cmocka_unit_test(test_further_kinds),
-        cmocka_unit_test(test_sixteen_writers),    cmocka_unit_test(test_generations_of_threads),
+        cmocka_unit_test(test_full_ring),
+        cmocka_unit_test(test_not_yet_due),
+        cmocka_unit_test(test_impossible_records),
+        cmocka_unit_test(test_further_kinds),
+        cmocka_unit_test(test_torch_kinds),
+        cmocka_unit_test(test_sixteen_writers),
+        cmocka_unit_test(test_generations_of_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,21 @@ static void check_rows(struct trip *t, const struct tmk_reader *r)
     }
 }
 
+static void check_parameter(const struct tmk_reader *r, const struct tmk_input *in)
+{
+    struct tmk_parameter_head head;
+    struct tmk_parameter p;
+    memcpy(&head, in->text, sizeof head);
+    assert_true(tmk_reader_parameter(r, in->id, &p));
+    assert_ptr_equal(p.name, tmk_reader_string(r, head.name));
+    assert_int_equal(p.address, head.address);
+    assert_int_equal(p.size_bytes, head.size_bytes);
+    assert_int_equal(p.flags, in->a >> 16);
+    assert_int_equal(p.device, in->a & 0xffff);
+    assert_int_equal(strlen(p.shape), in->text_bytes - sizeof head);
+    assert_memory_equal(p.shape, in->text + sizeof head, strlen(p.shape));
+}
+
 static void check_definition(const struct tmk_reader *r, const struct tmk_input *in)
 {
     struct tmk_frame frame;
@@ -225,6 +240,10 @@ static void check_definition(const struct tmk_reader *r, const struct tmk_input 
         assert_true(tmk_reader_stream(r, in->id, &stream));
         assert_int_equal(stream.device, in->device);
         assert_int_equal(stream.handle, in->a);
+    } else if (in->kind == TMK_KIND_DEF_TORCH_MODULE) {
+        assert_ptr_equal(tmk_reader_class(r, in->id), tmk_reader_string(r, (uint32_t)in->a));
+    } else if (in->kind == TMK_KIND_DEF_PARAMETER) {
+        check_parameter(r, in);
     }
 }
 
