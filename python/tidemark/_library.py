@@ -11,8 +11,6 @@ import sys
 import time
 
 STAGE, MODULE, USER = 1, 2, 3
-PARAMETER, BUFFER, OPTIMIZER_STATE = 1, 8, 3
-DEVICE_TYPES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
 
 _folder = os.path.dirname(os.path.abspath(__file__))
 _candidates = (
@@ -53,6 +51,8 @@ def open_library():
         function.argtypes, function.restype = arguments, None
     lib.tidemark_record_on.argtypes = []
     lib.tidemark_attach.argtypes = [text, text, ctypes.c_size_t]
+    # With Python's lock held, which CDLL gives up and PyDLL does not.
+    lib.watch = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(("tidemark_watch", lib))
     return lib
 
 
@@ -70,7 +70,8 @@ def run_folder():
 
 
 SETTINGS = {"TIDEMARK_MAX_SIZE": "max_size", "TIDEMARK_CPU_TENSORS": "cpu_tensors",
-            "TIDEMARK_NATIVE": "native", "TIDEMARK_NO_STACKS": "no_stacks"}
+            "TIDEMARK_NATIVE": "native", "TIDEMARK_NO_STACKS": "no_stacks",
+            "TIDEMARK_NO_MODULES": "no_modules", "TIDEMARK_NO_CATEGORIES": "no_categories"}
 
 
 def begin(lib, folder):
