@@ -30,6 +30,8 @@ _steps = itertools.count()
 
 def _start():
     global _lib, run
+    if _library.module_looked_for() == __name__:
+        return  # `python -m tidemark` is the program, which is not watched itself
     _lib = _library.open_library()
     if _lib.tidemark_record_on() or os.environ.get("TIDEMARK_OFF", "") not in ("", "0"):
         return

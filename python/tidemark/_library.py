@@ -56,10 +56,32 @@ def open_library():
     return lib
 
 
+def module_looked_for():
+    """The module of `python -m MODULE` while Python looks for it, which is when it imports the packages
+    above it; else None. It stands before the program's own arguments: `-m MODULE` or `-BmMODULE`."""
+    if not sys.argv or sys.argv[0] != "-m":
+        return None
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            words = os.fsdecode(file.read()).split("\0")[:-1]
+    except OSError:
+        return None
+    word = words[-len(sys.argv)] if len(words) > len(sys.argv) else ""
+    return word.partition("m")[2] if word.startswith("-") else word or None
+
+
+def program_name():
+    """What the user would call this program: its module or its script."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is not None and spec.name != "__main__":
+        return spec.name[:-len(".__main__")] if spec.name.endswith(".__main__") else spec.name
+    script = os.path.basename(sys.argv[0]) if sys.argv else ""
+    return module_looked_for() or ("python" if script in ("", "-c", "-m") else script)
+
+
 def run_folder():
     """A name for a run that nobody has named, as `tidemark run` makes it."""
-    script = os.path.basename(sys.argv[0] if sys.argv and sys.argv[0] else "python")
-    base = "".join(c if c.isalnum() or c in "._-+" else "_" for c in script) or "python"
+    base = "".join(c if c.isalnum() or c in "._-+" else "_" for c in program_name())
     name = f"{base}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = os.path.abspath(name + ".tmk")
     serial = 2
