@@ -21,14 +21,17 @@ static uint32_t context_text(struct tmk_source *s, const struct tmk_state *state
     return context ? tmk_source_text(s, state->contexts[context].name) : 0;
 }
 
-/* What a tag says. */
-static void set_tag(struct tmk_fill *f, uint64_t row, const struct tmk_block *b)
+/* What it is for and its name, as far as both are known now. */
+static void set_tag(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
+                    const struct tmk_block *b)
 {
     struct tmk_rows *rows = f->rows;
+    uint32_t name = tmk_state_name(state, b);
     if (tmk_rows_want(rows, COL_category))
-        tmk_rows_text(rows, COL_category, row, tmk_source_category(f->source, b->category));
-    if (tmk_rows_want(rows, COL_tensor) && b->name)
-        tmk_rows_text(rows, COL_tensor, row, tmk_source_text(f->source, b->name));
+        tmk_rows_text(rows, COL_category, row,
+                      tmk_source_category(f->source, tmk_state_category(state, b)));
+    if (tmk_rows_want(rows, COL_tensor))
+        tmk_rows_text(rows, COL_tensor, row, name ? tmk_source_text(f->source, name) : 0);
 }
 
 /* Handle of the block's stream; the host has none. */
@@ -53,7 +56,7 @@ static void set_block(struct tmk_fill *f, const struct tmk_state *state, uint64_
     tmk_rows_int(rows, COL_address, row, (int64_t)b->address);
     tmk_rows_u64(rows, COL_size, row, b->size_bytes);
     tmk_rows_int(rows, COL_step, row, b->step);
-    set_tag(f, row, b);
+    set_tag(f, state, row, b);
     if (b->serial == 0)
         return; /* met after a gap: nothing is known of its making */
     tmk_rows_int(rows, COL_alloc_ns, row, tmk_source_time(s, b->alloc_ns));
@@ -130,13 +133,15 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         break;
     case TMK_KIND_TAG:
         if (is_open(w, b))
-            set_tag(w->f, b->row - 1, b);
-        else if (w->choice == TMK_BLOCKS_ALL || b->name)
+            set_tag(w->f, &rp->state, b->row - 1, b);
+        else if (w->choice == TMK_BLOCKS_ALL || tmk_state_name(&rp->state, b))
             add_block(w, &rp->state, b);
         break;
     case TMK_KIND_FREE:
-        if (is_open(w, b))
-            end_row(w, b->row - 1, ev->time_ns);
+        if (!is_open(w, b))
+            break;
+        set_tag(w->f, &rp->state, b->row - 1, b);
+        end_row(w, b->row - 1, ev->time_ns);
         break;
     default:
         break;
@@ -179,10 +184,10 @@ static void match_block(struct sweep *w, const struct tmk_state *state, struct t
         const struct by_serial *match =
             b->serial ? bsearch(&key, list, (size_t)n, sizeof *list, compare_serial) : NULL;
         b->row = match ? match->row + 1 : 0;
-        if (!match && (w->choice == TMK_BLOCKS_ALL || b->name))
+        if (!match && (w->choice == TMK_BLOCKS_ALL || tmk_state_name(state, b)))
             add_block(w, state, b);
         if (b->row && !w->failed)
-            set_tag(w->f, b->row - 1, b);
+            set_tag(w->f, state, b->row - 1, b);
     }
     if (b->row && !w->failed)
         w->blocks[b->row - 1].found = true;
@@ -209,12 +214,25 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
     free(list);
 }
 
+/* What lives to the end is what it is then. */
+static void settle_live(struct sweep *w, const struct tmk_state *state)
+{
+    for (uint32_t i = 1; i <= state->n_entries && !w->failed; i++)
+        if (state->entries[i].live && is_open(w, &state->entries[i]))
+            set_tag(w->f, state, state->entries[i].row - 1, &state->entries[i]);
+}
+
 int tmk_block_rows(struct tmk_fill *f, enum tmk_block_choice choice, struct tmk_error *err)
 {
     struct sweep w = {.f = f, .choice = choice};
     struct tmk_visitor visitor = {.arg = &w, .event = on_event, .restored = on_restored};
+    struct tmk_replay rp = {0};
     set_constants(f);
-    int rc = tmk_process_sweep(f->source->p, &visitor, 1, NULL, err);
+    int rc = tmk_process_sweep(f->source->p, &visitor, 1, &rp, err);
+    if (rc == 0) {
+        settle_live(&w, &rp.state);
+        tmk_replay_fini(&rp);
+    }
     free(w.blocks);
     return rc == 0 && w.failed ? TMK_ENOMEM : rc;
 }

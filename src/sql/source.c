@@ -86,16 +86,8 @@ uint32_t tmk_source_text_slow(struct tmk_source *s, uint32_t string)
 
 enum tmk_stage tmk_source_stage_slow(struct tmk_source *s, uint32_t string)
 {
-    static const char *const names[] = {
-        [TMK_STAGE_FORWARD] = "forward",
-        [TMK_STAGE_BACKWARD] = "backward",
-        [TMK_STAGE_OPTIMIZER] = "optimizer",
-    };
     const char *text = tmk_reader_string(s->p->reader, string);
-    enum tmk_stage stage = TMK_STAGE_OTHER;
-    for (int i = TMK_STAGE_FORWARD; text && i <= TMK_STAGE_OPTIMIZER; i++)
-        if (strcmp(text, names[i]) == 0)
-            stage = (enum tmk_stage)i;
+    enum tmk_stage stage = text ? tmk_stage_of(text) : TMK_STAGE_OTHER;
     if (string < s->n_strings)
         s->stages[string] = (uint8_t)(stage + 1);
     return stage;

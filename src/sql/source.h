@@ -24,9 +24,6 @@ struct tmk_step_start {
     int64_t step;
 };
 
-/* What a stage range's name says. */
-enum tmk_stage { TMK_STAGE_OTHER, TMK_STAGE_FORWARD, TMK_STAGE_BACKWARD, TMK_STAGE_OPTIMIZER };
-
 struct tmk_source {
     struct tmk_process *p;
     uint32_t index; /* of the process in the run */
