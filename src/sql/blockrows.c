@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "kit/grow.h"
+#include "model/owners.h"
 #include "tidemark/tidemark.h"
 
 const struct tmk_sql_column tmk_block_columns[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_DOC)};
@@ -16,22 +17,47 @@ const struct tmk_column_spec tmk_block_specs[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_S
 
 /* ---- one block ---- */
 
-static uint32_t context_text(struct tmk_source *s, const struct tmk_state *state, uint32_t context)
+/* The stage: mostly that of a range. */
+static uint32_t stage_text(struct tmk_source *s, const struct tmk_state *state,
+                           const struct tmk_block *b)
 {
-    return context ? tmk_source_text(s, state->contexts[context].name) : 0;
+    uint32_t stage = state->contexts[b->context].stage;
+    return stage ? tmk_source_text(s, state->contexts[stage].name)
+                 : tmk_textpool_put(s->pool, tmk_block_stage(s->p, state->contexts, b));
 }
 
-/* What it is for and its name, as far as both are known now. */
+/* Module and component, with the name if that decides: `b` is settled. */
+static void set_module(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
+                       const struct tmk_block *b)
+{
+    struct tmk_source *s = f->source;
+    const struct tmk_context *contexts = state->contexts;
+    uint32_t module = contexts[b->context].module;
+    bool is_plain = module && (b->name == 0 || !tmk_block_has_parameter(s->p, b));
+    if (tmk_rows_want(f->rows, COL_module))
+        tmk_rows_text(f->rows, COL_module, row,
+                      module ? tmk_source_text(s, contexts[module].name)
+                             : tmk_textpool_put(s->pool, tmk_block_module(s->p, contexts, b)));
+    if (tmk_rows_want(f->rows, COL_component))
+        tmk_rows_text(f->rows, COL_component, row,
+                      is_plain ? tmk_source_component(s, contexts[module].name)
+                               : tmk_textpool_put(s->pool, tmk_block_component(s->p, contexts, b)));
+}
+
+/* What it is for, its name and what follows from these, as far as they are known now. */
 static void set_tag(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
                     const struct tmk_block *b)
 {
     struct tmk_rows *rows = f->rows;
-    uint32_t name = tmk_state_name(state, b);
+    struct tmk_source *s = f->source;
+    struct tmk_block settled = tmk_state_settled(state, b);
     if (tmk_rows_want(rows, COL_category))
         tmk_rows_text(rows, COL_category, row,
-                      tmk_source_category(f->source, tmk_state_category(state, b)));
+                      tmk_source_category(s, tmk_block_category(s->p, state->contexts, &settled)));
     if (tmk_rows_want(rows, COL_tensor))
-        tmk_rows_text(rows, COL_tensor, row, name ? tmk_source_text(f->source, name) : 0);
+        tmk_rows_text(rows, COL_tensor, row, settled.name ? tmk_source_text(s, settled.name) : 0);
+    if (tmk_rows_want(rows, COL_module) || tmk_rows_want(rows, COL_component))
+        set_module(f, state, row, &settled);
 }
 
 /* Handle of the block's stream; the host has none. */
@@ -49,7 +75,6 @@ static void set_block(struct tmk_fill *f, const struct tmk_state *state, uint64_
 {
     struct tmk_rows *rows = f->rows;
     struct tmk_source *s = f->source;
-    const struct tmk_context *context = &state->contexts[b->context];
     tmk_rows_int(rows, COL_id, row, tmk_source_id(s, b->serial));
     if (tmk_rows_want(rows, COL_device))
         tmk_rows_text(rows, COL_device, row, tmk_source_device(s, b->device));
@@ -66,16 +91,13 @@ static void set_block(struct tmk_fill *f, const struct tmk_state *state, uint64_
     if (tmk_rows_want(rows, COL_stream))
         tmk_rows_int(rows, COL_stream, row, stream_of(s, b));
     if (tmk_rows_want(rows, COL_stage))
-        tmk_rows_text(rows, COL_stage, row, context_text(s, state, context->stage));
-    if (tmk_rows_want(rows, COL_module))
-        tmk_rows_text(rows, COL_module, row, context_text(s, state, context->module));
+        tmk_rows_text(rows, COL_stage, row, stage_text(s, state, b));
 }
 
 static void set_constants(struct tmk_fill *f)
 {
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
-    tmk_rows_constant_text(f->rows, COL_component, 0);
 }
 
 /* ---- all blocks ---- */

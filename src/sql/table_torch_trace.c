@@ -14,7 +14,7 @@
 #include "sql/walk_modules.h"
 
 #define COLUMNS(X)                                                                                 \
-    X(step, INT, TMK_BY_STEP, "training step; NULL before the first")                              \
+    X(step, INT, TMK_ORDER_STEP, "training step; NULL before the first")                           \
     X(seq, COUNT, TMK_IN_STEP, "order in the step, from 0; counts modules outside stages too")     \
     X(module, TEXT, TMK_FEW, "dotted path of the module")                                          \
     X(stage, TEXT, TMK_FEW, "pre or post, then forward, backward or step")                         \
