@@ -210,8 +210,7 @@ int tmk_components_read(struct tmk_components *c, const char *text, struct tmk_e
         int rc = read_rule(c, line, end, &rule);
         if (rc == TMK_EINVAL && result == 0)
             result =
-                tmk_fail(err, rc, "line %u is not 'COMPONENT name:PATTERN' or the like: '%.*s'",
-                         number, (int)(end - line), line);
+                tmk_fail(err, rc, "line %u is not 'COMPONENT name:PATTERN' or the like", number);
         if (rc > 0)
             rc = add_rule(c, &rule);
         if (rc == TMK_ENOMEM)
