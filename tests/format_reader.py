@@ -59,6 +59,7 @@ MASK = (1 << 64) - 1
 NO_STEP = -(1 << 63)
 DEFINITIONS, EVENTS, STEPS, CHECKPOINT = 1, 2, 3, 4  # kinds of chunks
 MODULE = 2  # a kind of range
+UNKNOWN, INPUT = 0, 5  # categories
 RANGES_MAX = 1000  # contexts leave out threads with more open ranges
 HAS_STEP, NOT_ENDED = 1, 2  # flags of rows and blocks
 OPEN, CLOSED = 0, 1  # states of a trace
@@ -740,6 +741,9 @@ class Replay:
 
     def on_tag(self, event: dict) -> None:
         key = (event["device"], event["address"])
+        known = self.blocks[key].category if key in self.blocks else None
+        if event["category"] == INPUT and known not in (None, UNKNOWN, INPUT):
+            return  # a hint: the block is something else
         if key in self.blocks:
             category, name = event["category"], event["name_id"]
             self.blocks[key] = self.blocks[key]._replace(category=category, name=name)

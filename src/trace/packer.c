@@ -603,7 +603,7 @@ static void add_block_event(struct tmk_packer *p, const struct tmk_input *in, ui
             tmk_state_replace(&p->state, b);
         tmk_state_alloc(&p->state, b, ns, in->device, in->thread, &shape);
     } else if (in->kind == TMK_KIND_FREE) {
-        tmk_state_free(&p->state, b, ns, in->device);
+        tmk_state_free(&p->state, b, ns, in->device, in->thread);
     } else {
         tmk_sink_varint(out, (uint8_t)in->b);
         tmk_sink_varint(out, in->id);

@@ -187,6 +187,21 @@ static void make_further_definition(struct kit_source *s, struct tmk_input *ret)
     }
 }
 
+/* Any text, or the name of a stage: those mean something. */
+static void make_string(struct kit_source *s, struct tmk_input *ret)
+{
+    static const char *const stages[] = {"forward", "backward", "optimizer",
+                                         "eval",    "data",     "wrap"};
+    ret->id = ++s->n_strings;
+    if (below(s, 2)) {
+        make_text(s, ret, TMK_STRING_MAX_BYTES);
+        return;
+    }
+    const char *stage = stages[below(s, sizeof stages / sizeof stages[0])];
+    ret->text = (const uint8_t *)stage;
+    ret->text_bytes = (uint32_t)strlen(stage);
+}
+
 static void make_definition(struct kit_source *s, struct tmk_input *ret)
 {
     ret->kind = (uint8_t)(TMK_KIND_DEF_STRING + below(s, 12));
@@ -195,8 +210,7 @@ static void make_definition(struct kit_source *s, struct tmk_input *ret)
         return;
     }
     if (ret->kind == TMK_KIND_DEF_STRING) {
-        ret->id = ++s->n_strings;
-        make_text(s, ret, TMK_STRING_MAX_BYTES);
+        make_string(s, ret);
     } else if (ret->kind == TMK_KIND_DEF_FRAME) {
         ret->id = ++s->n_frames;
         ret->a = (uint64_t)(any_id(s, s->n_strings) + 1) << 32 | any_id(s, s->n_strings);
@@ -224,7 +238,7 @@ static void make_block_event(struct kit_source *s, struct tmk_input *ret)
         *live = false;
     } else {
         pick_place(s, true, ret, &live);
-        ret->b = below(s, 10);
+        ret->b = below(s, 3) ? below(s, 10) : 5 * below(s, 2); /* often unknown or input */
         ret->id = any_id(s, s->n_strings);
     }
 }
@@ -316,7 +330,7 @@ static void apply_block_event(struct tmk_state *s, const struct tmk_input *in)
         struct tmk_shape shape = {.size_bytes = in->b, .stack = in->id, .stream = in->stream};
         tmk_state_alloc(s, b, in->ns, in->device, in->thread, &shape);
     } else if (in->kind == TMK_KIND_FREE) {
-        tmk_state_free(s, b, in->ns, in->device);
+        tmk_state_free(s, b, in->ns, in->device, in->thread);
     } else {
         tmk_state_tag(s, b, in->ns, (uint8_t)in->b, in->id);
     }
