@@ -8,6 +8,7 @@
 #include "record/intern.h"
 #include "record/lane.h"
 #include "record/native.h"
+#include "record/whose.h"
 #include "tidemark/tidemark.h"
 
 /* With native stacks: the site, then the callers of its function. The innermost native frame is
@@ -69,6 +70,8 @@ void tidemark_record_push(unsigned kind, const char *name)
     if (!lane)
         return;
     uint32_t id = tmk_intern_string(lane, name);
+    if (kind == TIDEMARK_STAGE)
+        tmk_whose_own(lane, true);
     tmk_lane_put(lane, TMK_KIND_PUSH, 0, id, kind, 0);
     tmk_lane_leave(lane);
 }
@@ -78,6 +81,8 @@ void tidemark_record_pop(unsigned kind)
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
+    if (kind == TIDEMARK_STAGE)
+        tmk_whose_own(lane, false);
     tmk_lane_put(lane, TMK_KIND_POP, 0, 0, kind, 0);
     tmk_lane_leave(lane);
 }
@@ -87,6 +92,7 @@ void tidemark_record_step(int64_t step)
     struct tmk_lane *lane = step == TMK_NO_STEP ? NULL : tmk_lane_enter();
     if (!lane)
         return;
+    tmk_whose_own_step(lane);
     tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)step, 0);
     tmk_lane_leave(lane);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "record/bridge.h"
 #include "record/existing.h"
 #include "record/patch.h"
 #include "record/recorder.h"
@@ -61,7 +62,9 @@ static int attach(const char *options, char *message, size_t size)
 {
     struct tmk_settings settings = {.cpu_tensors = flag(options, "cpu_tensors"),
                                     .native = flag(options, "native"),
-                                    .no_stacks = flag(options, "no_stacks")};
+                                    .no_stacks = flag(options, "no_stacks"),
+                                    .no_modules = flag(options, "no_modules"),
+                                    .no_categories = flag(options, "no_categories")};
     char number[24] = "";
     if (!option(options, "run", settings.run_folder, sizeof settings.run_folder) ||
         settings.run_folder[0] != '/')
@@ -100,6 +103,7 @@ int tidemark_hook(int in)
     if (!take_turn())
         return 0;
     struct tmk_patch_count count = tmk_patch_switch(in != 0);
+    tmk_bridge_switch(in != 0);
     end_turn();
     return (int)count.n_patched;
 }
@@ -110,6 +114,7 @@ int tmk_attach_end(char *message, size_t size)
         return answer(-1, message, size, "another attach or detach is under way");
     bool was_on = !tmk_recorder_is_off();
     struct tmk_patch_count count = tmk_patch_out();
+    tmk_bridge_end();
     bool ended = tmk_recorder_end();
     end_turn();
     if (!was_on)

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <string.h>
 
 struct search {
@@ -49,15 +50,17 @@ static bool fill(struct tmk_python *py, void *handle)
     *(void **)&py->is_finalizing = dlsym(handle, "Py_IsFinalizing");
     if (!py->is_finalizing)
         *(void **)&py->is_finalizing = dlsym(handle, "_Py_IsFinalizing");
+    *(void **)&py->vectorcall_of = dlsym(handle, "PyVectorcall_Function");
+    py->function_vectorcall = dlsym(handle, "_PyFunction_Vectorcall");
     py->keyboard_interrupt_class = dlsym(handle, "PyExc_KeyboardInterrupt");
     return py->keyboard_interrupt_class != NULL;
 }
 
 const struct tmk_python *tmk_python_find(const char **ret_reason)
 {
-    static struct tmk_python python;
-    static bool is_filled;
-    if (!is_filled) {
+    static struct tmk_python python; /* threads that fill it at once write the same */
+    static _Atomic bool is_filled;
+    if (!atomic_load_explicit(&is_filled, memory_order_acquire)) {
         void *handle;
         bool found = tmk_python_handle(&handle);
         if (!found || !fill(&python, handle)) {
@@ -66,7 +69,7 @@ const struct tmk_python *tmk_python_find(const char **ret_reason)
                               : "the Python in this process is not one that we know (3.9 to 3.14)";
             return NULL;
         }
-        is_filled = true;
+        atomic_store_explicit(&is_filled, true, memory_order_release);
     }
     if (!python.Py_IsInitialized()) {
         *ret_reason = "the Python interpreter of this process is not running";

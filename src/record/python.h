@@ -53,7 +53,25 @@ enum { TMK_PYTHON_VARARGS = 1, TMK_PYTHON_FILE_INPUT = 257 };
     X(int, PyBytes_AsStringAndSize, (struct tmk_object *, char **, long *))                        \
     X(struct tmk_object *, Py_BuildValue, (const char *, ...))                                     \
     X(void, PyErr_Clear, (void))                                                                   \
-    X(void, PyErr_SetNone, (struct tmk_object *))
+    X(void, PyErr_SetNone, (struct tmk_object *))                                                  \
+    X(struct tmk_object *, PyErr_Occurred, (void))                                                 \
+    X(void, PyErr_Fetch, (struct tmk_object **, struct tmk_object **, struct tmk_object **))       \
+    X(void, PyErr_Restore, (struct tmk_object *, struct tmk_object *, struct tmk_object *))        \
+    X(struct tmk_object *, PyObject_GetAttr, (struct tmk_object *, struct tmk_object *))           \
+    X(struct tmk_object *, PyObject_GetAttrString, (struct tmk_object *, const char *))            \
+    X(int, PyObject_IsTrue, (struct tmk_object *))                                                 \
+    X(struct tmk_object *, PyObject_VectorcallMethod,                                              \
+      (struct tmk_object *, struct tmk_object *const *, size_t, struct tmk_object *))              \
+    X(struct tmk_object *, PyWeakref_GetObject, (struct tmk_object *))                             \
+    X(struct tmk_object *, PyUnicode_InternFromString, (const char *))                             \
+    X(const char *, PyUnicode_AsUTF8AndSize, (struct tmk_object *, long *))                        \
+    X(struct tmk_object *, PyBytes_FromStringAndSize, (const char *, long))                        \
+    X(unsigned long long, PyLong_AsUnsignedLongLong, (struct tmk_object *))                        \
+    X(long, PyTuple_Size, (struct tmk_object *))                                                   \
+    X(long, PyList_Size, (struct tmk_object *))                                                    \
+    X(struct tmk_object *, PyList_GetItem, (struct tmk_object *, long))                            \
+    X(int, PyDict_Next,                                                                            \
+      (struct tmk_object *, long *, struct tmk_object **, struct tmk_object **))
 
 struct tmk_python {
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): types and names cannot be in any */
@@ -61,6 +79,8 @@ struct tmk_python {
     TMK_PYTHON_FUNCTIONS(X)
 #undef X
     int (*is_finalizing)(void);                   /* NULL: this version does not say */
+    void *(*vectorcall_of)(struct tmk_object *);  /* PyVectorcall_Function; NULL before 3.11 */
+    void *function_vectorcall;                    /* _PyFunction_Vectorcall; NULL from 3.13 on */
     struct tmk_object **keyboard_interrupt_class; /* PyExc_KeyboardInterrupt */
 };
 
@@ -69,7 +89,7 @@ struct tmk_python {
 bool tmk_python_handle(void **ret_handle);
 
 /* The functions, good from now on; NULL and why when there is no interpreter, none any more, or it
- * is about to end. Needs no lock of Python's. One thread at a time. */
+ * is about to end. Needs no lock of Python's. */
 const struct tmk_python *tmk_python_find(const char **ret_reason);
 
 #endif

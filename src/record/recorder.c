@@ -105,6 +105,8 @@ __attribute__((constructor)) static void start(void)
         .cpu_tensors = tmk_settings_number(getenv("TIDEMARK_CPU_TENSORS")) != 0,
         .native = tmk_settings_number(getenv("TIDEMARK_NATIVE")) != 0,
         .no_stacks = tmk_settings_number(getenv("TIDEMARK_NO_STACKS")) != 0,
+        .no_modules = tmk_settings_number(getenv("TIDEMARK_NO_MODULES")) != 0,
+        .no_categories = tmk_settings_number(getenv("TIDEMARK_NO_CATEGORIES")) != 0,
     };
     if (!folder || folder[0] != '/' || strlen(folder) >= sizeof settings.run_folder)
         return;

@@ -41,6 +41,8 @@ struct tmk_settings {
     bool cpu_tensors;        /* record host tensors even when an accelerator is in use */
     bool native;             /* C and C++ frames too */
     bool no_stacks;          /* torch's blocks without the lines that asked for them */
+    bool no_modules;         /* calls of torch's modules are not recorded */
+    bool no_categories;      /* nor which tensors are what */
     uint64_t max_size_bytes; /* as asked for, 0: default */
     char run_folder[3072];
 };

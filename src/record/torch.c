@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+#include "record/bridge.h"
 #include "record/intern.h"
 #include "record/library.h"
 #include "record/pystack.h"
@@ -25,6 +26,9 @@ enum { DEVICE_CPU = 0, MAX_DEVICES = 16 };
 #define NAME_CPU_NEW "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"
 #define NAME_CPU_DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
 #define NAME_CPU_OOM "_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm"
+#define NAME_NODE                                                                                  \
+    "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"           \
+    "4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
 
 /* A hook has a hidden name, by which its address is ours whoever else defines torch's name, and
  * that name as well, for the loader to find. */
@@ -38,12 +42,14 @@ typedef void oom_function(int64_t size, uint64_t allocated, uint64_t reserved, u
 typedef void cpu_new_function(void *self, void *address, size_t size);
 typedef void cpu_delete_function(void *self, void *address);
 typedef void cpu_oom_function(void *self, size_t size);
+typedef void node_function(void *self, void *task, void *node, void *input, void *queue);
 
 static usage_function hook_usage, hook_usage_113;
 static oom_function hook_oom, hook_oom_113;
 static cpu_new_function hook_cpu_new;
 static cpu_delete_function hook_cpu_delete;
 static cpu_oom_function hook_cpu_oom;
+static node_function hook_node;
 
 enum {
     USAGE,
@@ -57,6 +63,7 @@ enum {
     POOL_BOOL,
     POOL_INT,
     EXTERNAL,
+    NODE,
 };
 
 struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
@@ -86,6 +93,7 @@ struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
                   .library = "libc10_cuda.so",
                   .ours = (void *)tmk_stub_external,
                   .is_stub = true},
+    [NODE] = {.name = NAME_NODE, .library = "libtorch_cpu.so", .ours = (void *)hook_node},
 };
 
 /* Another preloaded library's, if one stands in front of torch as we do, else torch's own: by the
@@ -264,12 +272,21 @@ static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
 
 /* ---- events ---- */
 
+static inline void want_bridge(struct tmk_lane *lane)
+{
+    if (__builtin_expect(atomic_load_explicit(&tmk_bridge_settled, memory_order_relaxed) !=
+                             lane->generation,
+                         0))
+        tmk_bridge_want(lane);
+}
+
 static void record_host_alloc(struct tmk_lane *lane, const void *address, uint64_t size)
 {
     if (host_is_off(lane))
         return;
     if (atomic_load_explicit(&hot.host_seen, memory_order_relaxed) != lane->generation)
         atomic_store(&hot.host_seen, lane->generation);
+    want_bridge(lane);
     tmk_lane_put(lane, TMK_KIND_ALLOC, TIDEMARK_HOST, tmk_pystack_id(lane), (uintptr_t)address,
                  size);
 }
@@ -303,6 +320,7 @@ __attribute__((hot, noinline)) static void record_alloc(uint16_t device, const v
         return;
     if (__builtin_expect(!host_is_over(lane), 0))
         end_host(lane);
+    want_bridge(lane);
     uint64_t stream = current_stream(lane, device);
     tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,
                  size | stream << TMK_SIZE_BITS);
@@ -515,6 +533,17 @@ static void hook_cpu_oom(void *self, size_t size)
     end_call(before);
 }
 
+/* Backward comes to a node. What it raises goes through here. */
+static void hook_node(void *self, void *task, void *node, void *input, void *queue)
+{
+    tmk_bridge_note_node(node);
+    node_function *real = (node_function *)tmk_torch_find_real(&tmk_torch_hooks[NODE],
+                                                               __builtin_return_address(0));
+    if (!real)
+        __builtin_trap(); /* nobody calls what is not there */
+    real(self, task, node, input, queue);
+}
+
 EXPORT(hook_usage, NAME_USAGE);
 EXPORT(hook_usage_113, NAME_USAGE_113);
 EXPORT(hook_oom, NAME_OOM);
@@ -522,6 +551,7 @@ EXPORT(hook_oom_113, NAME_OOM_113);
 EXPORT(hook_cpu_new, NAME_CPU_NEW);
 EXPORT(hook_cpu_delete, NAME_CPU_DELETE);
 EXPORT(hook_cpu_oom, NAME_CPU_OOM);
+EXPORT(hook_node, NAME_NODE);
 
 /* ---- for the stubs ---- */
 

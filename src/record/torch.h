@@ -33,7 +33,7 @@ struct tmk_hook {
     _Atomic bool foreign;      /* real is not torch's: another library stands in front of it too */
 };
 
-enum { TMK_N_TORCH_HOOKS = 11 };
+enum { TMK_N_TORCH_HOOKS = 12 };
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
 
 /* The function that a hook stands in front of; NULL when it is not found. `caller`, an address in

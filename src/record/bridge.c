@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/* record/bridge.c - see bridge.h.
+ *
+ * Arming takes the interpreter's lock, which the hook that wants it may not wait for. So it is left
+ * to a pending call, which the interpreter makes on its main thread between two instructions; when
+ * the main thread does not come to it, because it waits for others, a helper thread does it.
+ *
+ *     IDLE -> QUEUED -> IDLE (torch is still being imported)  or  SETTLED (armed, or never) */
+#include "record/bridge.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "record/helper.h"
+#include "record/intern.h"
+#include "record/modmap.h"
+#include "record/nodes.h"
+#include "record/whose.h"
+
+extern const char tmk_bridge_source[]; /* bridge.py */
+
+enum { HELPER_STACK_BYTES = 1 << 20 };
+static const uint64_t retry_ns = 5000000u;   /* between looks whether torch is ready */
+static const uint64_t helper_ns = 300000000u; /* for the main thread to come to a pending call */
+
+_Atomic uint32_t tmk_bridge_settled;
+struct tmk_bridge tmk_bridge;
+
+enum { IDLE, QUEUED };
+static struct {
+    atomic_flag busy;
+    _Atomic uint32_t state;
+    _Atomic uint64_t since_ns; /* of the state */
+    _Atomic bool has_helper;
+} wanted = {.busy = ATOMIC_FLAG_INIT};
+
+/* ---- for bridge.py ---- */
+
+static const char *text_of(struct tmk_object *arguments, long i, size_t *ret_n)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    long n = 0;
+    const char *text = py->PyUnicode_AsUTF8AndSize(py->PyTuple_GetItem(arguments, i), &n);
+    *ret_n = (size_t)n;
+    return text;
+}
+
+static uint64_t number_of(struct tmk_object *arguments, long i)
+{
+    return tmk_bridge.py->PyLong_AsUnsignedLongLong(tmk_bridge.py->PyTuple_GetItem(arguments, i));
+}
+
+static struct tmk_object *none(void)
+{
+    return tmk_bridge.py->Py_BuildValue("");
+}
+
+/* named(id, name, class) */
+static struct tmk_object *named(struct tmk_object *self, struct tmk_object *arguments)
+{
+    size_t n_name, n_class;
+    uint64_t object = number_of(arguments, 0);
+    const char *name = text_of(arguments, 1, &n_name), *class = text_of(arguments, 2, &n_class);
+    (void)self;
+    struct tmk_lane *lane = name && class ? tmk_lane_enter() : NULL;
+    if (lane) {
+        uint32_t id = tmk_intern_text(lane, name, n_name);
+        tmk_lane_put(lane, TMK_KIND_DEF_TORCH_MODULE, 0, id, tmk_intern_text(lane, class, n_class),
+                     0);
+        tmk_modmap_put((const void *)(uintptr_t)object, id);
+        tmk_lane_leave(lane);
+    }
+    tmk_bridge.py->PyErr_Clear();
+    return none();
+}
+
+/* forget(id): a module or an optimizer is gone */
+static struct tmk_object *forget(struct tmk_object *self, struct tmk_object *arguments)
+{
+    uint64_t object = number_of(arguments, 0);
+    (void)self;
+    tmk_modmap_remove(object);
+    tmk_whose_forget((const void *)(uintptr_t)object);
+    return none();
+}
+
+/* expect(id): there is such an optimizer */
+static struct tmk_object *expect(struct tmk_object *self, struct tmk_object *arguments)
+{
+    (void)self;
+    tmk_whose_expect((const void *)(uintptr_t)number_of(arguments, 0));
+    return none();
+}
+
+/* tag(device, address, category, name) */
+static struct tmk_object *tag(struct tmk_object *self, struct tmk_object *arguments)
+{
+    size_t n;
+    uint64_t device = number_of(arguments, 0), address = number_of(arguments, 1);
+    uint64_t category = number_of(arguments, 2);
+    const char *name = text_of(arguments, 3, &n);
+    (void)self;
+    struct tmk_lane *lane = name ? tmk_lane_enter() : NULL;
+    if (lane) {
+        uint32_t id = tmk_intern_text(lane, name, n);
+        tmk_lane_put(lane, TMK_KIND_TAG, (uint16_t)device, id, address, category);
+        tmk_lane_leave(lane);
+    }
+    tmk_bridge.py->PyErr_Clear();
+    return none();
+}
+
+/* parameter(id, name, flags, device, address, bytes, text) */
+static struct tmk_object *parameter(struct tmk_object *self, struct tmk_object *arguments)
+{
+    struct {
+        uint64_t address, size_bytes;
+        uint32_t name, reserved;
+        char text[200];
+    } body = {.address = number_of(arguments, 4), .size_bytes = number_of(arguments, 5)};
+    uint32_t id = (uint32_t)number_of(arguments, 0), flags = (uint32_t)number_of(arguments, 2);
+    uint32_t device = (uint32_t)number_of(arguments, 3);
+    size_t n_name, n_text;
+    const char *name = text_of(arguments, 1, &n_name), *text = text_of(arguments, 6, &n_text);
+    (void)self;
+    struct tmk_lane *lane = name && text ? tmk_lane_enter() : NULL;
+    if (lane) {
+        n_text = n_text < sizeof body.text ? n_text : sizeof body.text;
+        memcpy(body.text, text, n_text);
+        body.name = tmk_intern_text(lane, name, n_name);
+        tmk_lane_put_text(lane, TMK_KIND_DEF_PARAMETER, id, flags << 16 | (device & 0xffff), &body,
+                          offsetof(__typeof__(body), text) + n_text);
+        tmk_lane_leave(lane);
+    }
+    tmk_bridge.py->PyErr_Clear();
+    return none();
+}
+
+static struct tmk_python_method methods[] = {
+    {"named", named, TMK_PYTHON_VARARGS, NULL},
+    {"forget", forget, TMK_PYTHON_VARARGS, NULL},
+    {"expect", expect, TMK_PYTHON_VARARGS, NULL},
+    {"tag", tag, TMK_PYTHON_VARARGS, NULL},
+    {"parameter", parameter, TMK_PYTHON_VARARGS, NULL},
+    {"gradients", tmk_tags_gradients, TMK_PYTHON_VARARGS, NULL},
+    {"begin", tmk_calls_begin_update, TMK_PYTHON_VARARGS, NULL},
+    {"end", tmk_calls_end_update, TMK_PYTHON_VARARGS, NULL},
+};
+
+void tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *const arguments[] = {a, b};
+    long n = b ? 2 : a ? 1 : 0;
+    struct tmk_object *tuple = function ? py->PyTuple_New(n) : NULL;
+    for (long i = 0; tuple && i < n; i++) {
+        py->Py_IncRef(arguments[i]);
+        py->PyTuple_SetItem(tuple, i, arguments[i]);
+    }
+    py->Py_DecRef(tuple ? py->PyObject_CallObject(function, tuple) : NULL);
+    py->Py_DecRef(tuple);
+    py->PyErr_Clear();
+}
+
+/* ---- arming ---- */
+
+static void say(const char *event, const char *text)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    tmk_lane_put_text(lane, TMK_KIND_MARK, tmk_intern_string(lane, event), 0, text, strlen(text));
+    tmk_lane_leave(lane);
+}
+
+static struct tmk_object *module_named(const struct tmk_python *py, const char *name)
+{
+    struct tmk_object *sys = py->PyImport_AddModule("sys");
+    struct tmk_object *modules =
+        sys ? py->PyDict_GetItemString(py->PyModule_GetDict(sys), "modules") : NULL;
+    return modules ? py->PyDict_GetItemString(modules, name) : NULL;
+}
+
+static bool is_true(const struct tmk_python *py, struct tmk_object *object)
+{
+    bool is = object && py->PyObject_IsTrue(object) == 1;
+    py->Py_DecRef(object);
+    py->PyErr_Clear();
+    return is;
+}
+
+/* All of torch that is needed has been imported. */
+static bool is_torch_ready(const struct tmk_python *py)
+{
+    struct tmk_object *torch = module_named(py, "torch");
+    if (!torch || !module_named(py, "torch.nn.modules.module") ||
+        !module_named(py, "torch.optim.optimizer"))
+        return false;
+    struct tmk_object *spec = py->PyObject_GetAttrString(torch, "__spec__");
+    bool is_importing =
+        spec && is_true(py, py->PyObject_GetAttrString(spec, "_initializing"));
+    py->Py_DecRef(spec);
+    py->PyErr_Clear();
+    return !is_importing;
+}
+
+/* Without a lock of the interpreter's, what we keep would be anybody's. */
+static bool has_lock(const struct tmk_python *py)
+{
+    struct tmk_object *sys = py->PyImport_AddModule("sys");
+    struct tmk_object *ask = sys ? py->PyObject_GetAttrString(sys, "_is_gil_enabled") : NULL;
+    bool has = !ask || is_true(py, py->PyObject_CallObject(ask, NULL));
+    py->Py_DecRef(ask);
+    py->PyErr_Clear();
+    return has;
+}
+
+static void set_item(const char *name, struct tmk_object *value)
+{
+    tmk_bridge.py->PyDict_SetItemString(tmk_bridge.names, name, value);
+    tmk_bridge.py->Py_DecRef(value);
+}
+
+/* bridge.py's functions, in a module that lives as long as the interpreter. */
+static bool load_source(void)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *module = py->PyImport_AddModule("_tidemark_bridge");
+    struct tmk_object *names = tmk_bridge.names = module ? py->PyModule_GetDict(module) : NULL;
+    if (!names)
+        return false;
+    set_item("categories", py->PyLong_FromLong(tmk_bridge.categories));
+    if (py->PyDict_GetItemString(names, "arm"))
+        return true;
+    py->PyDict_SetItemString(names, "__builtins__", py->PyEval_GetBuiltins());
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        set_item(methods[i].name, py->PyCFunction_NewEx(&methods[i], NULL, NULL));
+    struct tmk_object *compiled =
+        py->Py_CompileString(tmk_bridge_source, "<tidemark>", TMK_PYTHON_FILE_INPUT);
+    struct tmk_object *done = compiled ? py->PyEval_EvalCode(compiled, names, names) : NULL;
+    py->Py_DecRef(compiled);
+    py->Py_DecRef(done);
+    tmk_bridge.learn = py->PyDict_GetItemString(names, "learn");
+    tmk_bridge.updated = py->PyDict_GetItemString(names, "updated");
+    tmk_bridge.note_gradients = py->PyDict_GetItemString(names, "note_gradients");
+    return done && tmk_bridge.learn && tmk_bridge.updated && tmk_bridge.note_gradients;
+}
+
+static const char *arm(const struct tmk_python *py)
+{
+    const char *why = NULL;
+    tmk_bridge.py = py;
+    tmk_bridge.modules = !tmk_recorder.settings.no_modules && tmk_nodes_ready();
+    tmk_bridge.categories = !tmk_recorder.settings.no_categories;
+    tmk_whose_reset();
+    tmk_nodes_reset();
+    tmk_tags_init();
+    if (!has_lock(py))
+        return "this Python is built without a global lock";
+    if (!tmk_modmap_reset() || !load_source())
+        return "the Python side could not be loaded";
+    struct tmk_object *found =
+        py->PyObject_CallObject(py->PyDict_GetItemString(tmk_bridge.names, "arm"), NULL);
+    if (!found)
+        return "this torch has not the classes that we know";
+    tmk_bridge.tensor_class = py->PyTuple_GetItem(found, 2);
+    tmk_bridge.parameter_class = py->PyTuple_GetItem(found, 3);
+    tmk_calls_patch(py->PyTuple_GetItem(found, 0), py->PyTuple_GetItem(found, 1), &why);
+    py->Py_DecRef(found); /* torch keeps them */
+    return why;
+}
+
+/* With the interpreter's lock. True when it is settled, this way or the other. */
+static bool try_to_arm(const struct tmk_python *py)
+{
+    uint32_t generation = atomic_load(&tmk_recorder.control->generation);
+    if (generation == 0 || atomic_load(&tmk_bridge_settled) == generation)
+        return true;
+    if (!is_torch_ready(py))
+        return false;
+    const char *why = arm(py);
+    py->PyErr_Clear();
+    if (why)
+        say("modules not recorded", why);
+    atomic_store(&tmk_bridge_settled, generation);
+    return true;
+}
+
+static void take_turn(const struct tmk_python *py)
+{
+    if (!atomic_flag_test_and_set(&wanted.busy)) {
+        try_to_arm(py);
+        atomic_flag_clear(&wanted.busy);
+    }
+    atomic_store(&wanted.since_ns, tmk_clock_monotonic_ns());
+    atomic_store(&wanted.state, IDLE);
+}
+
+static int on_pending(void *py)
+{
+    take_turn(py);
+    return 0;
+}
+
+static void *helper_main(void *arg)
+{
+    const struct tmk_python *py = arg;
+    int lock = py->PyGILState_Ensure();
+    take_turn(py);
+    py->PyGILState_Release(lock);
+    atomic_store(&wanted.has_helper, false);
+    return NULL;
+}
+
+static void queue(const struct tmk_python *py)
+{
+    uint32_t idle = IDLE;
+    if (atomic_compare_exchange_strong(&wanted.state, &idle, QUEUED) &&
+        py->Py_AddPendingCall(on_pending, (void *)py) < 0)
+        atomic_store(&wanted.state, IDLE); /* its queue is full */
+}
+
+/* The lane is entered: what is called here must have no events. */
+__attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
+{
+    const char *reason;
+    uint64_t now = tmk_clock_monotonic_ns(), since = atomic_load(&wanted.since_ns);
+    bool is_queued = atomic_load(&wanted.state) == QUEUED;
+    if (now - since < (is_queued ? helper_ns : retry_ns))
+        return;
+    if (tmk_recorder.settings.no_modules && tmk_recorder.settings.no_categories) {
+        atomic_store(&tmk_bridge_settled, lane->generation);
+        return;
+    }
+    const struct tmk_python *py = tmk_python_find(&reason);
+    atomic_store(&wanted.since_ns, now);
+    if (!py)
+        return;
+    if (!is_queued)
+        queue(py);
+    else if (!atomic_exchange(&wanted.has_helper, true) &&
+             !tmk_helper_start(helper_main, (void *)py, HELPER_STACK_BYTES))
+        atomic_store(&wanted.has_helper, false);
+}
+
+/* tidemark.watch(): with the interpreter's lock. 1 when the thing is known now. */
+int tidemark_watch(struct tmk_object *thing)
+{
+    const char *reason;
+    const struct tmk_python *py = tmk_python_find(&reason);
+    uint32_t generation = atomic_load(&tmk_recorder.control->generation);
+    if (!py || !generation || !try_to_arm(py) ||
+        atomic_load(&tmk_bridge_settled) != generation || !tmk_bridge.names)
+        return 0;
+    tmk_bridge_call(py->PyDict_GetItemString(tmk_bridge.names, "watch"), thing, NULL);
+    return 1;
+}
+
+/* ---- ending ---- */
+
+static void *disarm_main(void *unused)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    (void)unused;
+    int lock = py->PyGILState_Ensure();
+    if (atomic_load(&tmk_recorder.control->generation) == 0) {
+        tmk_bridge_call(py->PyDict_GetItemString(tmk_bridge.names, "disarm"), NULL, NULL);
+        tmk_tags_reset();
+    }
+    py->PyGILState_Release(lock);
+    return NULL;
+}
+
+/* Python's part is undone when its lock is to be had; until then what it calls does nothing. */
+void tmk_bridge_end(void)
+{
+    if (!tmk_bridge.names)
+        return;
+    tmk_calls_switch(false);
+    tmk_helper_start(disarm_main, NULL, HELPER_STACK_BYTES);
+}
+
+void tmk_bridge_switch(bool in)
+{
+    tmk_calls_switch(in);
+}

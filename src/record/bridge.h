@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* record/bridge.h - what torch's Python side knows: modules, backward, optimizers, tensors.
+ *
+ * Armed when torch has been imported and makes its first blocks. Three places are patched, none of
+ * which Python code can see, so that nothing which compares functions (torch.compile, for one) finds
+ * anything new:
+ *   - the vectorcall pointer of the function object torch.nn.Module.__call__: each call of a module,
+ *   - the C function in the method definition of the engine's run_backward: each backward,
+ *   - the step() of optimizer classes, which is wrapped in Python (bridge.py).
+ * What begins and ends there goes to whose.h; which tensor is what goes into the trace as tags.
+ *
+ * Names come from bridge.py, once for each module; the calls themselves run C only. */
+#ifndef TMK_RECORD_BRIDGE_H
+#define TMK_RECORD_BRIDGE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "record/lane.h"
+#include "record/python.h"
+
+/* Of the recording in which there is nothing (more) to arm; the hot path compares. */
+extern _Atomic uint32_t tmk_bridge_settled;
+
+/* Torch makes blocks: see to it that the bridge is armed. Under torch's locks; does not wait. */
+void tmk_bridge_want(struct tmk_lane *lane);
+
+/* Backward comes to a node of torch's, on any thread. */
+void tmk_bridge_note_node(const void *node);
+
+/* For the Python package: a module or an optimizer, with the interpreter's lock. */
+__attribute__((visibility("default"))) int tidemark_watch(struct tmk_object *thing);
+
+/* The recording has ended: calls go to torch directly again. Any thread, without Python's lock. */
+void tmk_bridge_end(void);
+/* The same and back again, for measurements. */
+void tmk_bridge_switch(bool in);
+
+/* ---- between bridge.c, calls.c and tags.c; all with the interpreter's lock ---- */
+
+struct tmk_bridge {
+    const struct tmk_python *py;
+    struct tmk_object *names; /* bridge.py's namespace */
+    struct tmk_object *learn, *updated, *note_gradients;
+    struct tmk_object *tensor_class, *parameter_class;
+    bool modules, categories;
+};
+extern struct tmk_bridge tmk_bridge;
+
+/* Call one of bridge.py's functions; whatever it raises is dropped. NULL arguments end the list. */
+void tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b);
+
+/* Patch the calls, or undo it. The objects are arm()'s answer. False, and why, when not. */
+bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *method, const char **ret_why);
+void tmk_calls_switch(bool in);
+/* begin(optimizer), end(optimizer, token): for bridge.py. */
+struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_object *arguments);
+struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_object *arguments);
+
+/* gradients(list): the parameters whose gradients are to be tagged, (weak reference, name, device).
+ */
+struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object *arguments);
+/* Tag the gradients that there are. */
+void tmk_tags_note_gradients(void);
+/* Tag the tensors among a root's arguments. */
+void tmk_tags_note_inputs(struct tmk_object *const *values, size_t n, struct tmk_object *keywords);
+void tmk_tags_reset(void);
+void tmk_tags_init(void);
+
+#endif

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: MIT
+"""The Python half of record/bridge.c: names. Runs in the watched process, seldom and with the
+interpreter's lock: when a module is called that has no name yet, when an optimizer is met, and at
+steps 1, 2, 4, 8 ... to see what has changed meanwhile.
+
+The C half has put into this namespace: named, forget, expect, tag, parameter, gradients, begin,
+end, categories. Nothing here keeps anything alive, nor changes an object of the program's but for
+one thing: the step() of optimizer classes is wrapped, and restored by disarm().
+"""
+import functools
+import gc
+import sys
+import weakref
+
+torch = sys.modules["torch"]
+Module = torch.nn.Module
+Optimizer = torch.optim.Optimizer
+PARAMETER, GRADIENT, OPTIMIZER_STATE, BUFFER = 1, 2, 3, 8
+REQUIRES_GRAD, IS_BUFFER, IS_TRAINED = 1, 2, 4
+DEVICES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
+
+# Modules that only wrap another: the class that has the child by that name, None: any.
+SHELLS = {("_orig_mod", None), ("_fsdp_wrapped_module", None), ("_checkpoint_wrapped_module", None),
+          ("module", "DistributedDataParallel"), ("module", "DataParallel"),
+          ("module", "FullyShardedDataParallel"), ("module", "DeepSpeedEngine"),
+          ("_module", "GradSampleModule")}
+
+references = {}  # id: weak reference, of modules and optimizers that C knows by address
+roots = []       # (weak reference, prefix of its names)
+prefixes = set()
+parameters = {}  # name: (address, bytes, flags), as it was last said
+names = {}       # id of a parameter: (weak reference, name)
+updates = {}     # id of an optimizer: how often it has stepped
+wrapped = []     # (class, its step, ours)
+n_parameters = 0
+
+
+def ended(reference):
+    references.pop(reference.key, None)
+    updates.pop(reference.key, None)
+    forget(reference.key)
+
+
+def hold(thing):
+    references[id(thing)] = weakref.KeyedRef(thing, ended, id(thing))
+
+
+# ---- modules ----
+
+def walk(module, name, seen):
+    """The module and those in it with their names, as named_modules(), but without the shells'."""
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    yield module, name
+    for key, child in list(module._modules.items()):
+        if child is None:
+            continue
+        shell = (key, None) in SHELLS or (key, type(module).__name__) in SHELLS
+        path = name if shell else f"{name}.{key}" if name else key
+        yield from walk(child, path, seen)
+
+
+def name_module(module, name):
+    cls = type(module)
+    if id(module) not in references:
+        hold(module)
+    named(id(module), name, f"{cls.__module__}.{cls.__qualname__}")
+
+
+def live_roots():
+    roots[:] = [(reference, prefix) for reference, prefix in roots if reference() is not None]
+    return [(reference(), prefix) for reference, prefix in roots]
+
+
+def name_roots():
+    for root, prefix in live_roots():
+        for module, path in walk(root, prefix, set()):
+            name_module(module, path or type(module).__name__)
+
+
+def new_prefix(root):
+    """The first root has none; others have their class's name before their modules' names."""
+    if not prefixes:
+        return ""
+    base = type(root).__name__
+    serial, prefix = 1, base
+    while prefix in prefixes:
+        serial += 1
+        prefix = f"{base}#{serial}"
+    return prefix
+
+
+def add_root(root):
+    inside = {id(module) for module, _ in walk(root, "", set())}
+    before = [prefix for old, prefix in live_roots() if id(old) in inside]
+    prefix = before[0] if before else new_prefix(root)
+    prefixes.add(prefix)
+    roots[:] = [pair for pair in roots if id(pair[0]()) not in inside]
+    roots.append((weakref.ref(root), prefix))
+
+
+def is_replica(module):
+    return bool(module.__dict__.get("_is_replica"))  # DataParallel's, made anew for each forward
+
+
+def search(module):
+    """The outermost module around this one. Looks at every object there is, and takes note of
+    optimizers on the way."""
+    of_type, parents = {}, {}
+    for thing in gc.get_objects():
+        cls = type(thing)
+        kind = of_type.get(cls)
+        if kind is None:
+            kind = of_type[cls] = (Module if issubclass(cls, Module) else
+                                   Optimizer if issubclass(cls, Optimizer) else type)
+        if kind is Module and not is_replica(thing):
+            for child in (thing.__dict__.get("_modules") or {}).values():
+                parents.setdefault(id(child), thing)
+        elif kind is Optimizer:
+            meet(thing)
+    seen = set()
+    while id(module) in parents and id(module) not in seen:
+        seen.add(id(module))
+        module = parents[id(module)]
+    return module
+
+
+def learn(module, is_root):
+    """C has met a module that it has no name for."""
+    own = type(module).__name__
+    if is_replica(module) and is_root:
+        for part, path in walk(module, "", set()):
+            name_module(part, path or own)
+        return
+    if module._modules or module._parameters or not is_root:
+        for root, _ in live_roots():  # it may have been put into one
+            if any(part is module for part, _ in walk(root, "", set())):
+                name_roots()
+                note_parameters()
+                return
+    if not module._modules and not module._parameters:
+        name_module(module, own)
+        return
+    top = search(module)
+    add_root(top)
+    name_roots()
+    if id(module) not in references:
+        name_module(module, own)
+    note_parameters()
+    wrap_steps()
+
+
+def watch(thing):
+    """tidemark.watch(): what cannot be found by itself."""
+    if isinstance(thing, Module):
+        add_root(thing)
+        name_roots()
+    elif isinstance(thing, Optimizer):
+        wrap_steps()
+        meet(thing)
+    note_parameters()
+    if isinstance(thing, Optimizer) and categories:
+        note_state(thing)
+
+
+# ---- tensors ----
+
+def place(tensor):
+    """Device and address of its storage; (None, 0) when it has no memory of its own."""
+    tensor = getattr(tensor, "_local_tensor", tensor)  # a DTensor's
+    device = DEVICES.get(tensor.device.type)
+    if device is None:
+        return None, 0
+    try:
+        address = getattr(tensor, "untyped_storage", None) or tensor.storage
+        return device << 8 | (tensor.device.index or 0) if device else 0, address().data_ptr()
+    except (RuntimeError, ValueError, NotImplementedError, AttributeError):
+        return None, 0
+
+
+def say(tensor, category, name):
+    device, address = place(tensor)
+    if device is not None and address:
+        tag(device, address, category, name)
+
+
+def note_tensor(tensor, name, flags, category):
+    global n_parameters
+    device, address = place(tensor)
+    if device is None:
+        return
+    size = tensor.numel() * tensor.element_size()
+    if parameters.get(name) == (address, size, flags):
+        return
+    parameters[name] = address, size, flags
+    n_parameters += 1
+    dtype = str(tensor.dtype).replace("torch.", "")
+    parameter(n_parameters, name, flags, device, address, size, f"{dtype} {list(tensor.shape)}")
+    if address:
+        tag(device, address, category, name)
+
+
+def trained():
+    """Ids of what optimizers have on their lists."""
+    found = set()
+    for reference in list(references.values()):
+        thing = reference()
+        if isinstance(thing, Optimizer):
+            for group in thing.param_groups:
+                found.update(map(id, group["params"]))
+    return found
+
+
+def note_parameters():
+    if not categories:
+        return
+    lists = trained()
+    names.clear()
+    for root, prefix in live_roots():
+        for module, path in walk(root, prefix, set()):
+            start = path + "." if path else ""
+            for key, tensor in list(module._parameters.items()):
+                if tensor is None or id(tensor) in names:  # tied: the first name counts
+                    continue
+                names[id(tensor)] = weakref.ref(tensor), start + key
+                flags = tensor.requires_grad * REQUIRES_GRAD | (id(tensor) in lists) * IS_TRAINED
+                note_tensor(tensor, start + key, flags, PARAMETER)
+            for key, tensor in list(module._buffers.items()):
+                if tensor is not None:
+                    note_tensor(tensor, start + key, IS_BUFFER, BUFFER)
+    gradients([(reference, name, place(reference())[0] or 0)
+               for reference, name in names.values() if reference().requires_grad])
+
+
+def note_gradients():
+    """Those that are parts of a larger block too (DDP's buckets), as C does not look for."""
+    for reference, name in list(names.values()):
+        tensor = reference()
+        grad = None if tensor is None else tensor.grad
+        if grad is not None and grad.layout is torch.strided:
+            say(grad, GRADIENT, name if grad.storage_offset() == 0 else "gradient bucket")
+
+
+def note_masters(optimizer):
+    """Parameters that are in no module: an optimizer's own copies in full precision, or tensors that
+    are trained themselves."""
+    is_mixed = any(reference() is not None and reference().dtype in (torch.float16, torch.bfloat16)
+                   for reference, _ in names.values())
+    for i, group in enumerate(optimizer.param_groups):
+        for k, tensor in enumerate(group["params"]):
+            if id(tensor) in names:
+                continue
+            name = f"{type(optimizer).__name__}.{i}.{k}"
+            is_master = is_mixed and tensor.dtype is torch.float32
+            say(tensor, OPTIMIZER_STATE if is_master else PARAMETER, name)
+            if tensor.grad is not None:
+                say(tensor.grad, GRADIENT, name)
+
+
+def note_state(optimizer):
+    for tensor, state in list(optimizer.state.items()):
+        if not isinstance(state, dict):
+            continue
+        name = names[id(tensor)][1] if id(tensor) in names else "?"
+        for key, value in list(state.items()):
+            values = value if isinstance(value, (list, tuple)) else [value]
+            for part in values:
+                if isinstance(part, torch.Tensor):
+                    say(part, OPTIMIZER_STATE, f"{name}.{key}")
+    note_masters(optimizer)
+
+
+# ---- optimizers ----
+
+def meet(optimizer):
+    if id(optimizer) not in references and not is_shell(optimizer) and hasattr(optimizer, "state"):
+        hold(optimizer)
+        updates[id(optimizer)] = 0
+        expect(id(optimizer))
+
+
+def is_shell(optimizer):
+    return isinstance(optimizer.__dict__.get("optimizer"), Optimizer)  # accelerate's, for one
+
+
+def refresh(optimizer):
+    wrap_steps()
+    if categories:
+        note_parameters()
+        note_state(optimizer)
+
+
+def updated(optimizer):
+    """At the end of its step()."""
+    n = updates[id(optimizer)] = updates.get(id(optimizer), 0) + 1
+    if n & (n - 1) == 0:
+        refresh(optimizer)
+
+
+def wrap(step):
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+
+    @functools.wraps(step)
+    def wrapper(self, *args, **kwargs):
+        if compiling is not None and compiling() or is_shell(self):
+            return step(self, *args, **kwargs)
+        if id(self) not in references:
+            meet(self)
+        token = begin(self)
+        if token is None:
+            return step(self, *args, **kwargs)
+        try:
+            return step(self, *args, **kwargs)
+        finally:
+            end(self, token)
+
+    return wrapper
+
+
+def is_ours(step):
+    ours = [pair[2] for pair in wrapped]
+    while step is not None:
+        if any(step is one for one in ours):
+            return True
+        step = getattr(step, "__wrapped__", None)
+    return False
+
+
+def wrap_steps():
+    classes = [Optimizer]
+    while classes:
+        cls = classes.pop()
+        classes.extend(cls.__subclasses__())
+        step = cls.__dict__.get("step")
+        if type(step) is not type(wrap) or is_ours(step):
+            continue
+        ours = wrap(step)
+        wrapped.append((cls, step, ours))
+        cls.step = ours
+
+
+def arm():
+    """The function, the method and the classes that C is to watch."""
+    wrap_steps()
+    engine = torch._C._ImperativeEngine
+    return (Module.__dict__["__call__"], engine.__dict__["run_backward"], torch.Tensor,
+            torch.nn.Parameter)
+
+
+def disarm():
+    for cls, step, ours in wrapped:
+        if cls.__dict__.get("step") is ours:
+            cls.step = step
+    for things in (references, roots, prefixes, parameters, names, updates, wrapped):
+        things.clear()

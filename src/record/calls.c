@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* record/calls.c - calls of modules, of backward and of optimizers; see bridge.h.
+ *
+ * A function object of Python's has a pointer to the C function that calls it. Ours stands there
+ * instead for torch.nn.Module.__call__: it opens a range, calls on, and closes the range, whether
+ * the call returned or raised. The interpreter itself calls through that pointer when an object is
+ * called, since that goes through its type. (Python code that calls the function by name, as in
+ * super().__call__(...), may go around it, from 3.11 on.) */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/bridge.h"
+#include "record/intern.h"
+#include "record/library.h"
+#include "record/modmap.h"
+#include "record/nodes.h"
+#include "record/whose.h"
+
+typedef struct tmk_object *vectorcall(struct tmk_object *callable, struct tmk_object *const *values,
+                                      size_t n, struct tmk_object *keywords);
+typedef struct tmk_object *method(struct tmk_object *self, struct tmk_object *arguments,
+                                  struct tmk_object *keywords);
+
+struct method_def { /* PyMethodDef */
+    const char *name;
+    _Atomic(method *) function;
+    int flags;
+};
+
+struct method_descriptor { /* PyMethodDescrObject */
+    size_t n_references;
+    struct tmk_object *type;
+    struct tmk_object *class;
+    struct tmk_object *name, *qualified_name;
+    struct method_def *method;
+};
+
+enum { VARARGS_AND_KEYWORDS = 3 };
+static const size_t offset_flag = (size_t)1 << (8 * sizeof(size_t) - 1);
+
+static struct {
+    vectorcall *call_module;         /* what was there */
+    method *run_backward;            /* likewise */
+    _Atomic(vectorcall *) *call_at;  /* where it was; NULL: not patched */
+    struct method_def *backward_at;
+    bool (*is_grad_enabled)(void);
+    struct tmk_object *training; /* "training" */
+} torch;
+
+/* ---- modules ---- */
+
+static uint32_t name_of(struct tmk_object *module, bool is_root)
+{
+    uint32_t name = tmk_modmap_name(module);
+    if (__builtin_expect(name != 0, 1))
+        return name;
+    struct tmk_object *flag = tmk_bridge.py->PyLong_FromLong(is_root);
+    tmk_bridge_call(tmk_bridge.learn, module, flag);
+    tmk_bridge.py->Py_DecRef(flag);
+    return tmk_modmap_name(module);
+}
+
+static bool is_training(struct tmk_object *module)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *value = py->PyObject_GetAttr(module, torch.training);
+    bool is = !value || py->PyObject_IsTrue(value) != 0;
+    py->Py_DecRef(value);
+    py->PyErr_Clear();
+    return is;
+}
+
+/* A module is called inside another. */
+static struct tmk_object *call_inner(struct tmk_object *function, struct tmk_object *const *values,
+                                     size_t n, struct tmk_object *keywords)
+{
+    uint32_t name = tmk_bridge.modules ? name_of(values[0], false) : 0;
+    uint32_t outer = tmk_whose.module, generation = tmk_whose.generation;
+    struct tmk_lane *lane = name ? tmk_lane_enter() : NULL;
+    if (lane) {
+        tmk_whose_push_module(lane, name);
+        tmk_nodes_note(name);
+        tmk_lane_leave(lane);
+        tmk_whose.module = name;
+    }
+    tmk_whose.n_calls++;
+    struct tmk_object *result = torch.call_module(function, values, n, keywords);
+    if (tmk_whose.generation != generation)
+        return result;
+    tmk_whose.n_calls--;
+    tmk_whose.module = outer;
+    if (lane && (lane = tmk_lane_enter())) {
+        tmk_whose_pop_module(lane);
+        tmk_nodes_note(outer);
+        tmk_lane_leave(lane);
+    }
+    return result;
+}
+
+/* A module is called by the program itself: forward begins. */
+static struct tmk_object *call_root(struct tmk_object *function, struct tmk_object *const *values,
+                                    size_t n, struct tmk_object *keywords)
+{
+    uint32_t name = name_of(values[0], true);
+    bool is_eval = !torch.is_grad_enabled() || !is_training(values[0]);
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return torch.call_module(function, values, n, keywords);
+    tmk_whose_now(lane);
+    tmk_whose_root(lane);
+    struct tmk_whose before = tmk_whose_open(lane, is_eval ? TMK_STAGE_EVAL : TMK_STAGE_FORWARD);
+    bool has_module = tmk_bridge.modules && name;
+    if (has_module) {
+        tmk_whose_push_module(lane, name);
+        tmk_nodes_note(name);
+    }
+    tmk_whose.module = name;
+    tmk_whose.n_calls = 1;
+    tmk_lane_leave(lane);
+    if (tmk_bridge.categories)
+        tmk_tags_note_inputs(values + 1, (n & ~offset_flag) - 1, keywords);
+    struct tmk_object *result = torch.call_module(function, values, n, keywords);
+    lane = tmk_lane_enter();
+    if (!lane)
+        return result;
+    if (has_module) {
+        tmk_whose_pop_module(lane);
+        tmk_nodes_note(before.module);
+    }
+    if (result && !is_eval)
+        tmk_whose_linger(lane, &before);
+    else
+        tmk_whose_close(lane, &before);
+    tmk_lane_leave(lane);
+    return result;
+}
+
+static bool is_off(void)
+{
+    return atomic_load_explicit(&tmk_bridge_settled, memory_order_relaxed) !=
+               atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed) ||
+           !tmk_modmap_slots;
+}
+
+static struct tmk_object *call_module(struct tmk_object *function, struct tmk_object *const *values,
+                                      size_t n, struct tmk_object *keywords)
+{
+    if (__builtin_expect((n & ~offset_flag) == 0 || is_off(), 0))
+        return torch.call_module(function, values, n, keywords);
+    if (tmk_whose.n_calls > 0 &&
+        tmk_whose.generation == atomic_load_explicit(&tmk_bridge_settled, memory_order_relaxed))
+        return call_inner(function, values, n, keywords);
+    return call_root(function, values, n, keywords);
+}
+
+/* ---- backward ---- */
+
+static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_object *arguments,
+                                       struct tmk_object *keywords)
+{
+    struct tmk_lane *lane = is_off() ? NULL : tmk_lane_enter();
+    if (!lane)
+        return torch.run_backward(self, arguments, keywords);
+    tmk_whose_now(lane);
+    tmk_whose_trains(lane);
+    struct tmk_whose before = tmk_whose_open(lane, TMK_STAGE_BACKWARD);
+    bool is_inner = before.stage == TMK_STAGE_BACKWARD;
+    tmk_lane_leave(lane);
+    struct tmk_object *result = torch.run_backward(self, arguments, keywords);
+    lane = tmk_lane_enter();
+    if (!lane)
+        return result;
+    tmk_whose_close(lane, &before);
+    if (!is_inner)
+        tmk_whose_end_workers(lane);
+    tmk_lane_leave(lane);
+    if (tmk_bridge.categories && !is_inner)
+        tmk_tags_note_gradients();
+    return result;
+}
+
+void tmk_bridge_note_node(const void *node)
+{
+    bool keep;
+    if (!tmk_bridge.modules || is_off())
+        return;
+    uint32_t name = tmk_nodes_module(node, &keep);
+    if (keep && tmk_whose.stage == TMK_STAGE_BACKWARD)
+        return;
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (lane) {
+        tmk_whose_node(lane, name);
+        tmk_lane_leave(lane);
+    }
+}
+
+/* ---- optimizers ---- */
+
+static uint32_t class_name(struct tmk_lane *lane, struct tmk_object *name)
+{
+    long n = 0;
+    const char *text = name ? tmk_bridge.py->PyUnicode_AsUTF8AndSize(name, &n) : NULL;
+    return text ? tmk_intern_text(lane, text, (size_t)n) : 0;
+}
+
+/* begin(optimizer): a token, or None when there is nothing to end. */
+struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_object *arguments)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *optimizer = py->PyTuple_GetItem(arguments, 0);
+    (void)self;
+    bool is_inner = !is_off() && tmk_whose.stage == TMK_STAGE_OPTIMIZER;
+    if (is_inner) /* it goes with the one around it */
+        tmk_whose_forget(optimizer);
+    struct tmk_object *class = py->PyObject_GetAttrString(optimizer, "__class__");
+    struct tmk_object *name = class ? py->PyObject_GetAttrString(class, "__name__") : NULL;
+    struct tmk_object *token = NULL;
+    struct tmk_lane *lane = is_inner || is_off() ? NULL : tmk_lane_enter();
+    if (lane) {
+        tmk_whose_now(lane);
+        tmk_whose_begin_update(lane, optimizer);
+        struct tmk_whose before = tmk_whose_open(lane, TMK_STAGE_OPTIMIZER);
+        if (tmk_bridge.modules)
+            tmk_whose_push_module(lane, class_name(lane, name));
+        tmk_lane_leave(lane);
+        token = py->PyBytes_FromStringAndSize((const char *)&before, sizeof before);
+    }
+    py->Py_DecRef(name);
+    py->Py_DecRef(class);
+    py->PyErr_Clear();
+    return token ? token : py->Py_BuildValue("");
+}
+
+/* end(optimizer, token): also while an exception is on its way. */
+struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_object *arguments)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *optimizer = py->PyTuple_GetItem(arguments, 0);
+    struct tmk_whose before;
+    char *bytes = NULL;
+    long n = 0;
+    (void)self;
+    if (py->PyBytes_AsStringAndSize(py->PyTuple_GetItem(arguments, 1), &bytes, &n) < 0 ||
+        n != sizeof before)
+        return NULL;
+    memcpy(&before, bytes, sizeof before);
+    struct tmk_lane *lane = is_off() ? NULL : tmk_lane_enter();
+    if (lane) {
+        if (tmk_bridge.modules)
+            tmk_whose_pop_module(lane);
+        tmk_whose_close(lane, &before);
+        tmk_whose_end_update(lane, optimizer);
+        tmk_lane_leave(lane);
+        tmk_bridge_call(tmk_bridge.updated, optimizer, NULL);
+    }
+    return py->Py_BuildValue("");
+}
+
+/* ---- patching ---- */
+
+static bool always(void)
+{
+    return true;
+}
+
+/* Where in the function object the pointer is; NULL when that is not clear. */
+static _Atomic(vectorcall *) *find_pointer(struct tmk_object *function)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *class = py->PyObject_GetAttrString(function, "__class__");
+    struct tmk_object *size = class ? py->PyObject_GetAttrString(class, "__basicsize__") : NULL;
+    size_t n_words = size ? (size_t)py->PyLong_AsLong(size) / sizeof(void *) : 0;
+    vectorcall *now = py->vectorcall_of ? (vectorcall *)py->vectorcall_of(function)
+                                        : (vectorcall *)py->function_vectorcall;
+    _Atomic(vectorcall *) *words = (_Atomic(vectorcall *) *)function, *found = NULL;
+    for (size_t i = 2; now && i < n_words && n_words < 64; i++) {
+        if (atomic_load(&words[i]) != now)
+            continue;
+        if (found) {
+            found = NULL;
+            break;
+        }
+        found = &words[i];
+    }
+    py->Py_DecRef(size);
+    py->Py_DecRef(class);
+    py->PyErr_Clear();
+    return found;
+}
+
+/* By having the kernel read and write it. */
+static bool is_writable(void *word)
+{
+    int ends[2];
+    if (pipe(ends) < 0)
+        return false;
+    bool is = write(ends[1], word, sizeof(void *)) == sizeof(void *) &&
+              read(ends[0], word, sizeof(void *)) == sizeof(void *);
+    close(ends[0]);
+    close(ends[1]);
+    return is;
+}
+
+/* The definition behind a method of a C class; NULL when it is not as we know it. */
+static struct method_def *find_method(struct tmk_object *object)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    const struct method_descriptor *d = (const struct method_descriptor *)object;
+    struct tmk_object *class = py->PyObject_GetAttrString(object, "__objclass__");
+    bool is_known = class && d->class == class && d->method->flags == VARARGS_AND_KEYWORDS &&
+                    is_writable(&d->method->function);
+    py->Py_DecRef(class);
+    py->PyErr_Clear();
+    return is_known ? d->method : NULL;
+}
+
+bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *run, const char **ret_why)
+{
+    if (!torch.training) {
+        torch.training = tmk_bridge.py->PyUnicode_InternFromString("training");
+        *(void **)&torch.is_grad_enabled =
+            tmk_library_symbol("libc10.so", "_ZN3c108GradMode10is_enabledEv");
+        if (!torch.is_grad_enabled)
+            torch.is_grad_enabled = always;
+        torch.call_at = find_pointer(function);
+        torch.backward_at = find_method(run);
+    }
+    if (!torch.call_at || !torch.backward_at || !torch.training) {
+        *ret_why = "torch.nn.Module.__call__ or run_backward is not as we know it";
+        return false;
+    }
+    tmk_calls_switch(true);
+    return true;
+}
+
+/* Single stores: whoever calls meanwhile finds the one or the other. */
+void tmk_calls_switch(bool in)
+{
+    if (!torch.call_at || !torch.backward_at)
+        return;
+    vectorcall *call = atomic_load(torch.call_at);
+    method *run = atomic_load(&torch.backward_at->function);
+    if (in && call != call_module) {
+        torch.call_module = call;
+        atomic_store(torch.call_at, call_module);
+    } else if (!in && call == call_module) {
+        atomic_store(torch.call_at, torch.call_module);
+    }
+    if (in && run != run_backward) {
+        torch.run_backward = run;
+        atomic_store(&torch.backward_at->function, run_backward);
+    } else if (!in && run == run_backward) {
+        atomic_store(&torch.backward_at->function, torch.run_backward);
+    }
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* record/modmap.h - the names of torch's modules, by the address of the object.
+ *
+ * With the interpreter's lock. An object that dies is taken out (the Python side holds a weak
+ * reference to each), so that another at its address has no name that is not its own. */
+#ifndef TMK_RECORD_MODMAP_H
+#define TMK_RECORD_MODMAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tmk_modslot {
+    uintptr_t object; /* 0: never used; 1: was used */
+    uint32_t name;    /* string id */
+    uint32_t reserved;
+};
+
+enum { TMK_MODMAP_SLOTS = 1 << 16 };
+
+extern struct tmk_modslot *tmk_modmap_slots; /* NULL: not made yet */
+
+/* Empty it, for a new recording. False when there is no memory. */
+bool tmk_modmap_reset(void);
+/* False when it is crowded. */
+bool tmk_modmap_put(const void *object, uint32_t name);
+void tmk_modmap_remove(uintptr_t object);
+/* As many as are in it. */
+uint32_t tmk_modmap_count(void);
+
+static inline uint32_t tmk_modmap_place(uintptr_t object)
+{
+    return (uint32_t)((object >> 4) * 0x9e3779b97f4a7c15u >> 48);
+}
+
+/* 0: not known. */
+static inline uint32_t tmk_modmap_name(const void *object)
+{
+    uint32_t i = tmk_modmap_place((uintptr_t)object);
+    for (;; i = (i + 1) % TMK_MODMAP_SLOTS) {
+        const struct tmk_modslot *slot = &tmk_modmap_slots[i];
+        if (slot->object == (uintptr_t)object)
+            return slot->name;
+        if (slot->object == 0)
+            return 0;
+    }
+}
+
+#endif

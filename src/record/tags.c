@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* record/tags.c - which tensors are gradients and inputs; see bridge.h.
+ *
+ * Gradients are made anew in each backward, so they are tagged after each: a few calls of tensor
+ * methods for each parameter. Those that are parts of larger blocks, as in DDP's buckets, are left
+ * to bridge.py, at backwards 1, 2, 4, 8 ... */
+#include <stddef.h>
+
+#include "base/region.h"
+#include "base/text.h"
+#include "record/bridge.h"
+#include "record/intern.h"
+#include "tidemark/tidemark.h"
+
+enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2, DEVICE_CUDA = 1 };
+
+struct source {
+    struct tmk_object *reference; /* weak, to the parameter */
+    uint32_t name;                /* string id */
+    uint16_t device;
+};
+
+struct object { /* PyObject */
+    size_t n_references;
+    struct tmk_object *type;
+};
+
+static struct {
+    struct tmk_region memory;
+    struct source *sources;
+    uint32_t n;
+    uint64_t n_backwards;
+    struct tmk_object *grad, *data_ptr, *get_device; /* names of attributes */
+    struct tmk_object *none, *tuple_class, *list_class, *dict_class;
+} tags;
+
+void tmk_tags_reset(void)
+{
+    for (uint32_t i = 0; i < tags.n; i++)
+        tmk_bridge.py->Py_DecRef(tags.sources[i].reference);
+    tags.n = 0;
+    tags.n_backwards = 0;
+}
+
+static struct tmk_object *type_of(const struct tmk_object *thing)
+{
+    return ((const struct object *)thing)->type;
+}
+
+static struct tmk_object *class_of(struct tmk_object *fresh)
+{
+    struct tmk_object *class = fresh ? type_of(fresh) : NULL;
+    tmk_bridge.py->Py_DecRef(fresh);
+    return class;
+}
+
+void tmk_tags_init(void)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    tmk_tags_reset();
+    if (tags.grad)
+        return;
+    tags.grad = py->PyUnicode_InternFromString("grad");
+    tags.data_ptr = py->PyUnicode_InternFromString("data_ptr");
+    tags.get_device = py->PyUnicode_InternFromString("get_device");
+    tags.none = py->Py_BuildValue("");
+    tags.tuple_class = class_of(py->PyTuple_New(0));
+    tags.list_class = class_of(py->Py_BuildValue("[]"));
+    tags.dict_class = class_of(py->Py_BuildValue("{}"));
+    if (tmk_region_init(&tags.memory, MAX_GRADIENTS * sizeof *tags.sources) == 0)
+        tags.sources = tags.memory.base;
+}
+
+/* ---- tensors ---- */
+
+/* What a method of a tensor's answers, a number; `otherwise` when it raises. */
+static uint64_t ask(struct tmk_object *tensor, struct tmk_object *method, uint64_t otherwise)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *answer = py->PyObject_VectorcallMethod(method, &tensor, 1, NULL);
+    uint64_t value = answer ? (uint64_t)py->PyLong_AsLong(answer) : otherwise;
+    py->Py_DecRef(answer);
+    if (!answer)
+        py->PyErr_Clear();
+    return value;
+}
+
+static void put(uint16_t device, uint64_t address, unsigned category, uint32_t name)
+{
+    struct tmk_lane *lane = address ? tmk_lane_enter() : NULL;
+    if (!lane)
+        return;
+    tmk_lane_put(lane, TMK_KIND_TAG, device, name, address, category);
+    tmk_lane_leave(lane);
+}
+
+/* ---- gradients ---- */
+
+static uint32_t intern(struct tmk_object *name)
+{
+    long n = 0;
+    const char *text = tmk_bridge.py->PyUnicode_AsUTF8AndSize(name, &n);
+    struct tmk_lane *lane = text ? tmk_lane_enter() : NULL;
+    uint32_t id = lane ? tmk_intern_text(lane, text, (size_t)n) : 0;
+    if (lane)
+        tmk_lane_leave(lane);
+    return id;
+}
+
+struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object *arguments)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *list = py->PyTuple_GetItem(arguments, 0), *row;
+    uint64_t n_backwards = tags.n_backwards;
+    (void)self;
+    tmk_tags_reset();
+    tags.n_backwards = n_backwards;
+    for (long i = 0; tags.sources && i < MAX_GRADIENTS && (row = py->PyList_GetItem(list, i)); i++) {
+        struct tmk_object *reference = py->PyTuple_GetItem(row, 0);
+        py->Py_IncRef(reference);
+        tags.sources[tags.n++] =
+            (struct source){.reference = reference,
+                            .name = intern(py->PyTuple_GetItem(row, 1)),
+                            .device = (uint16_t)py->PyLong_AsLong(py->PyTuple_GetItem(row, 2))};
+    }
+    py->PyErr_Clear(); /* the list has ended */
+    return py->Py_BuildValue("");
+}
+
+static void note_gradient(const struct source *source)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *parameter = py->PyWeakref_GetObject(source->reference); /* borrowed */
+    if (!parameter || parameter == tags.none)
+        return;
+    py->Py_IncRef(parameter);
+    struct tmk_object *grad = py->PyObject_GetAttr(parameter, tags.grad);
+    if (!grad)
+        py->PyErr_Clear();
+    else if (type_of(grad) == tmk_bridge.tensor_class)
+        put(source->device, ask(grad, tags.data_ptr, 0), TIDEMARK_GRADIENT, source->name);
+    py->Py_DecRef(grad);
+    py->Py_DecRef(parameter);
+}
+
+/* An exception may be on its way: it is put aside meanwhile. */
+void tmk_tags_note_gradients(void)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *error[3];
+    uint64_t n = ++tags.n_backwards;
+    py->PyErr_Fetch(&error[0], &error[1], &error[2]);
+    if ((n & (n - 1)) == 0)
+        tmk_bridge_call(tmk_bridge.note_gradients, NULL, NULL);
+    else
+        for (uint32_t i = 0; i < tags.n; i++)
+            note_gradient(&tags.sources[i]);
+    py->PyErr_Restore(error[0], error[1], error[2]);
+}
+
+/* ---- inputs ---- */
+
+static void note_input(struct tmk_object *tensor, uint32_t name)
+{
+    int64_t index = (int64_t)ask(tensor, tags.get_device, UINT64_MAX);
+    uint16_t device = index < 0 ? TIDEMARK_HOST : (uint16_t)(DEVICE_CUDA << 8 | (index & 0xff));
+    put(device, ask(tensor, tags.data_ptr, 0), TIDEMARK_INPUT, name);
+}
+
+static uint32_t note_value(struct tmk_object *value, uint32_t name, unsigned depth);
+
+static uint32_t note_dict(struct tmk_object *dict, uint32_t name, unsigned depth)
+{
+    struct tmk_object *key, *value;
+    long place = 0;
+    uint32_t n = 0;
+    while (n < MAX_INPUTS && tmk_bridge.py->PyDict_Next(dict, &place, &key, &value))
+        n += note_value(value, name, depth + 1);
+    return n;
+}
+
+static uint32_t note_sequence(struct tmk_object *sequence, uint32_t name, unsigned depth, bool list)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    long n = list ? py->PyList_Size(sequence) : py->PyTuple_Size(sequence);
+    uint32_t n_noted = 0;
+    for (long i = 0; i < n && i < MAX_INPUTS && n_noted < MAX_INPUTS; i++) {
+        struct tmk_object *value =
+            list ? py->PyList_GetItem(sequence, i) : py->PyTuple_GetItem(sequence, i);
+        n_noted += value ? note_value(value, name, depth + 1) : 0;
+    }
+    return n_noted;
+}
+
+/* Plain tensors, also in plain containers. Returns how many. */
+static uint32_t note_value(struct tmk_object *value, uint32_t name, unsigned depth)
+{
+    struct tmk_object *type = type_of(value);
+    if (type == tmk_bridge.tensor_class) {
+        note_input(value, name);
+        return 1;
+    }
+    if (depth >= MAX_DEPTH)
+        return 0;
+    if (type == tags.dict_class)
+        return note_dict(value, name, depth);
+    if (type == tags.list_class || type == tags.tuple_class)
+        return note_sequence(value, name, depth, type == tags.list_class);
+    return 0;
+}
+
+static uint32_t numbered(size_t i)
+{
+    char text[32];
+    struct tmk_text out;
+    tmk_text_init(&out, text, sizeof text);
+    tmk_text_add(&out, "input[%u]", (unsigned)i);
+    struct tmk_lane *lane = tmk_lane_enter();
+    uint32_t id = lane ? tmk_intern_string(lane, text) : 0;
+    if (lane)
+        tmk_lane_leave(lane);
+    return id;
+}
+
+void tmk_tags_note_inputs(struct tmk_object *const *values, size_t n, struct tmk_object *keywords)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    long n_keywords = keywords ? py->PyTuple_Size(keywords) : 0;
+    for (size_t i = 0; i < n && i < MAX_INPUTS; i++)
+        note_value(values[i], numbered(i), 0);
+    for (long i = 0; i < n_keywords && i < MAX_INPUTS; i++)
+        note_value(values[n + (size_t)i], intern(py->PyTuple_GetItem(keywords, i)), 0);
+    if (py->PyErr_Occurred())
+        py->PyErr_Clear();
+}

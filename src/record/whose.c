@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* record/whose.c - see whose.h. */
+#include "record/whose.h"
+
+#include "record/intern.h"
+#include "tidemark/tidemark.h"
+
+__thread struct tmk_whose tmk_whose __attribute__((tls_model("initial-exec")));
+
+static const char *const stage_names[TMK_N_STAGES] = {
+    [TMK_STAGE_FORWARD] = "forward",
+    [TMK_STAGE_EVAL] = "eval",
+    [TMK_STAGE_BACKWARD] = "backward",
+    [TMK_STAGE_OPTIMIZER] = "optimizer",
+};
+
+/* ---- ranges ---- */
+
+static void push(struct tmk_lane *lane, uint32_t kind, uint32_t name)
+{
+    tmk_lane_put(lane, TMK_KIND_PUSH, 0, name, kind, 0);
+}
+
+static void pop(struct tmk_lane *lane, uint32_t kind, uint32_t thread)
+{
+    tmk_lane_put(lane, TMK_KIND_POP, 0, 0, kind, thread);
+}
+
+static void end_node(struct tmk_lane *lane, struct tmk_whose *w)
+{
+    if (w->node)
+        pop(lane, TIDEMARK_MODULE, 0);
+    w->node = 0;
+}
+
+static void end_lingering(struct tmk_lane *lane, struct tmk_whose *w)
+{
+    if (!w->lingers)
+        return;
+    pop(lane, TIDEMARK_STAGE, 0);
+    w->lingers = w->is_open = false;
+    w->stage = TMK_STAGE_NONE;
+}
+
+struct tmk_whose tmk_whose_open(struct tmk_lane *lane, enum tmk_whose_stage stage)
+{
+    struct tmk_whose *w = tmk_whose_now(lane);
+    end_lingering(lane, w);
+    struct tmk_whose before = *w;
+    *w = (struct tmk_whose){.generation = before.generation,
+                            .backward = before.backward,
+                            .n_own = before.n_own,
+                            .stage = (uint8_t)stage,
+                            .is_open = before.n_own == 0};
+    if (w->is_open)
+        push(lane, TIDEMARK_STAGE, tmk_intern_string(lane, stage_names[stage]));
+    return before;
+}
+
+void tmk_whose_close(struct tmk_lane *lane, const struct tmk_whose *before)
+{
+    struct tmk_whose *w = tmk_whose_now(lane);
+    end_node(lane, w);
+    if (w->is_open)
+        pop(lane, TIDEMARK_STAGE, 0);
+    if (before->generation == w->generation)
+        *w = *before;
+}
+
+/* Not inside backward, which goes on with its own. */
+void tmk_whose_linger(struct tmk_lane *lane, const struct tmk_whose *before)
+{
+    struct tmk_whose *w = tmk_whose_now(lane);
+    if (!w->is_open || before->stage == TMK_STAGE_BACKWARD) {
+        tmk_whose_close(lane, before);
+        return;
+    }
+    w->module = 0;
+    w->n_calls = 0;
+    w->lingers = true;
+}
+
+void tmk_whose_push_module(struct tmk_lane *lane, uint32_t name)
+{
+    push(lane, TIDEMARK_MODULE, name);
+}
+
+void tmk_whose_pop_module(struct tmk_lane *lane)
+{
+    pop(lane, TIDEMARK_MODULE, 0);
+}
+
+void tmk_whose_own(struct tmk_lane *lane, bool opens)
+{
+    struct tmk_whose *w = tmk_whose_now(lane);
+    if (opens) {
+        end_lingering(lane, w);
+        if (w->n_own < UINT8_MAX)
+            w->n_own++;
+    } else if (w->n_own > 0) {
+        w->n_own--;
+    }
+}
+
+/* ---- backward's nodes ---- */
+
+enum { MAX_WORKERS = 64 };
+
+/* Threads that have a stage "backward" open on behalf of another's. Beyond so many, a range stays
+ * open until its thread opens the next. */
+static struct {
+    _Atomic uint32_t backward; /* counts those that have ended */
+    _Atomic uint32_t n;
+    _Atomic uint32_t threads[MAX_WORKERS]; /* 0: free */
+} workers;
+
+static void join_workers(uint32_t thread)
+{
+    for (uint32_t i = 0; i < MAX_WORKERS; i++) {
+        uint32_t free_place = 0;
+        if (atomic_compare_exchange_strong(&workers.threads[i], &free_place, thread)) {
+            atomic_fetch_add(&workers.n, 1);
+            return;
+        }
+    }
+}
+
+/* A worker's first node of this backward. What it has left of an earlier one is closed already. */
+__attribute__((noinline)) static void begin_worker(struct tmk_lane *lane, struct tmk_whose *w,
+                                                   uint32_t backward)
+{
+    *w = (struct tmk_whose){.generation = w->generation,
+                            .backward = backward,
+                            .n_own = w->n_own,
+                            .stage = TMK_STAGE_BACKWARD,
+                            .is_open = true,
+                            .is_worker = true};
+    push(lane, TIDEMARK_STAGE, tmk_intern_string(lane, stage_names[TMK_STAGE_BACKWARD]));
+    join_workers(lane->thread);
+}
+
+void tmk_whose_node(struct tmk_lane *lane, uint32_t name)
+{
+    struct tmk_whose *w = tmk_whose_now(lane);
+    uint32_t backward = atomic_load_explicit(&workers.backward, memory_order_relaxed);
+    if (w->stage != TMK_STAGE_BACKWARD || (w->is_worker && w->backward != backward))
+        begin_worker(lane, w, backward);
+    if (w->node == name)
+        return;
+    end_node(lane, w);
+    if (name)
+        push(lane, TIDEMARK_MODULE, name);
+    w->node = name;
+}
+
+void tmk_whose_end_workers(struct tmk_lane *lane)
+{
+    atomic_fetch_add(&workers.backward, 1);
+    if (atomic_load(&workers.n) == 0)
+        return;
+    for (uint32_t i = 0; i < MAX_WORKERS; i++) {
+        uint32_t thread = atomic_exchange(&workers.threads[i], 0);
+        if (!thread)
+            continue;
+        atomic_fetch_sub(&workers.n, 1);
+        pop(lane, TIDEMARK_MODULE, thread);
+        pop(lane, TIDEMARK_STAGE, thread);
+    }
+}
+
+/* ---- steps ---- */
+
+enum { MAX_OPTIMIZERS = 16 };
+
+static struct {
+    bool is_own;  /* the program counts itself */
+    bool begun;   /* a step has */
+    bool trains;  /* not mere inference */
+    int64_t next; /* number of the next one */
+    unsigned n_optimizers;
+    struct {
+        const void *optimizer;
+        bool stepped; /* in this step */
+    } optimizers[MAX_OPTIMIZERS];
+} steps;
+
+static void begin_step(struct tmk_lane *lane)
+{
+    if (steps.is_own)
+        return;
+    steps.begun = true;
+    end_lingering(lane, tmk_whose_now(lane));
+    tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)steps.next++, 0);
+    for (unsigned i = 0; i < steps.n_optimizers; i++)
+        steps.optimizers[i].stepped = false;
+}
+
+void tmk_whose_root(struct tmk_lane *lane)
+{
+    if (!steps.begun || !steps.trains)
+        begin_step(lane);
+}
+
+void tmk_whose_trains(struct tmk_lane *lane)
+{
+    steps.trains = true;
+    if (!steps.begun)
+        begin_step(lane);
+}
+
+static unsigned place_of(const void *optimizer)
+{
+    unsigned i = 0;
+    while (i < steps.n_optimizers && steps.optimizers[i].optimizer != optimizer)
+        i++;
+    return i;
+}
+
+static void remove_optimizer(unsigned i)
+{
+    steps.optimizers[i] = steps.optimizers[--steps.n_optimizers];
+}
+
+void tmk_whose_expect(const void *optimizer)
+{
+    unsigned i = place_of(optimizer);
+    steps.trains = true;
+    if (i < steps.n_optimizers || i == MAX_OPTIMIZERS)
+        return;
+    steps.optimizers[steps.n_optimizers++].optimizer = optimizer;
+    steps.optimizers[i].stepped = false;
+}
+
+void tmk_whose_forget(const void *optimizer)
+{
+    unsigned i = place_of(optimizer);
+    if (i < steps.n_optimizers)
+        remove_optimizer(i);
+}
+
+/* It has stepped already, and the others that were expected have not: they do not go with it. The
+ * step should have ended before; it ends now, and from now on without them. */
+static void give_up_waiting(struct tmk_lane *lane)
+{
+    for (unsigned i = steps.n_optimizers; i-- > 0;)
+        if (!steps.optimizers[i].stepped)
+            remove_optimizer(i);
+    begin_step(lane);
+}
+
+void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer)
+{
+    tmk_whose_trains(lane);
+    unsigned i = place_of(optimizer);
+    if (i < steps.n_optimizers && steps.optimizers[i].stepped)
+        give_up_waiting(lane);
+}
+
+void tmk_whose_end_update(struct tmk_lane *lane, const void *optimizer)
+{
+    unsigned i = place_of(optimizer), n_left = 0;
+    if (i == steps.n_optimizers)
+        return; /* one that was given up waiting for */
+    steps.optimizers[i].stepped = true;
+    for (unsigned k = 0; k < steps.n_optimizers; k++)
+        n_left += !steps.optimizers[k].stepped;
+    if (n_left == 0)
+        begin_step(lane);
+}
+
+void tmk_whose_own_step(struct tmk_lane *lane)
+{
+    steps.is_own = true;
+    end_lingering(lane, tmk_whose_now(lane));
+}
+
+void tmk_whose_reset(void)
+{
+    __builtin_memset(&steps, 0, sizeof steps);
+    atomic_store(&workers.n, 0);
+    for (uint32_t i = 0; i < MAX_WORKERS; i++)
+        atomic_store(&workers.threads[i], 0);
+}

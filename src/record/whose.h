@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* record/whose.h - which step, stage and module a thread of a training is in.
+ *
+ * The Python side (bridge.c) and autograd's nodes (nodes.c) tell what begins and ends; here it
+ * becomes ranges and steps in the trace. Stages nest as calls do: backward inside a module's
+ * forward, forward inside an optimizer's closure, forward again inside backward (checkpointing).
+ * So whoever opens one keeps what was there before, and gives it back when it closes:
+ *
+ *     struct tmk_whose before = tmk_whose_open(lane, TMK_STAGE_BACKWARD);
+ *     ...
+ *     tmk_whose_close(lane, &before);
+ *
+ * A training's forward stays open when its root module has returned, until something else opens on
+ * the thread: what is computed from the result, the loss, belongs to it.
+ *
+ * A stage that the program itself names (tidemark.stage) is stronger: inside it none of ours is
+ * opened. The same for steps: once the program has counted one, ours do not count any more. */
+#ifndef TMK_RECORD_WHOSE_H
+#define TMK_RECORD_WHOSE_H
+
+#include "record/lane.h"
+
+enum tmk_whose_stage {
+    TMK_STAGE_NONE = 0,
+    TMK_STAGE_FORWARD,
+    TMK_STAGE_EVAL,
+    TMK_STAGE_BACKWARD,
+    TMK_STAGE_OPTIMIZER,
+    TMK_N_STAGES,
+};
+
+struct tmk_whose {
+    uint32_t generation; /* of the recording that this is about */
+    uint32_t module;     /* string id of the innermost module called, 0: none */
+    uint32_t node;       /* of the module whose nodes backward is in, 0: none is open */
+    uint32_t backward;   /* a worker's: which backward its stage was opened for */
+    uint16_t n_calls;    /* of modules, since the stage opened */
+    uint8_t stage;       /* the innermost of ours, enum tmk_whose_stage */
+    uint8_t n_own;       /* stages that the program itself has open */
+    bool is_open;        /* there is a range for `stage` */
+    bool lingers;        /* it is a forward whose root has returned */
+    bool is_worker;      /* it is a backward that another thread runs, and will close */
+};
+
+/* The calling thread's. */
+extern __thread struct tmk_whose tmk_whose __attribute__((tls_model("initial-exec")));
+
+/* The calling thread's, of this recording. The lane has been entered. */
+static inline struct tmk_whose *tmk_whose_now(const struct tmk_lane *lane)
+{
+    if (__builtin_expect(tmk_whose.generation != lane->generation, 0))
+        tmk_whose = (struct tmk_whose){.generation = lane->generation};
+    return &tmk_whose;
+}
+
+/* Open a stage and return what was before; close it and what is left open inside. */
+struct tmk_whose tmk_whose_open(struct tmk_lane *lane, enum tmk_whose_stage stage);
+void tmk_whose_close(struct tmk_lane *lane, const struct tmk_whose *before);
+/* The same, but a forward stays open until something else opens. */
+void tmk_whose_linger(struct tmk_lane *lane, const struct tmk_whose *before);
+
+/* The innermost module is another one; 0: none. */
+void tmk_whose_push_module(struct tmk_lane *lane, uint32_t name);
+void tmk_whose_pop_module(struct tmk_lane *lane);
+
+/* The program opens or closes a stage of its own. */
+void tmk_whose_own(struct tmk_lane *lane, bool opens);
+
+/* Backward has come to a node that the module of this name made in forward; 0: none did. Any
+ * thread: one that does not run a backward itself is a worker of the one that does. */
+void tmk_whose_node(struct tmk_lane *lane, uint32_t name);
+/* The backward of the calling thread has ended, and with it what its workers have open. */
+void tmk_whose_end_workers(struct tmk_lane *lane);
+
+/* ---- steps; with the interpreter's lock ---- */
+
+/* A root module is called. `trains`: there is an optimizer, or there was a backward. Else each call
+ * is a step. */
+void tmk_whose_root(struct tmk_lane *lane);
+/* Backward begins: this is a training. */
+void tmk_whose_trains(struct tmk_lane *lane);
+/* There is such an optimizer (any address that stays its own). */
+void tmk_whose_expect(const void *optimizer);
+void tmk_whose_forget(const void *optimizer);
+/* It is about to step; it has. When all that are expected have, the step ends. */
+void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer);
+void tmk_whose_end_update(struct tmk_lane *lane, const void *optimizer);
+/* The program counts steps itself. */
+void tmk_whose_own_step(struct tmk_lane *lane);
+
+/* For a new recording. */
+void tmk_whose_reset(void);
+
+#endif

@@ -1,0 +1,3 @@
+# Makes of a text the lines of a C string.
+s/[\\"]/\\&/g
+s/.*/"&\\n"/
