@@ -146,6 +146,7 @@ static struct tmk_python_method methods[] = {
     {"gradients", tmk_tags_gradients, TMK_PYTHON_VARARGS, NULL},
     {"begin", tmk_calls_begin_update, TMK_PYTHON_VARARGS, NULL},
     {"end", tmk_calls_end_update, TMK_PYTHON_VARARGS, NULL},
+    {"workspaces", tmk_workspaces_note, TMK_PYTHON_VARARGS, NULL},
 };
 
 void tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b)

@@ -64,6 +64,8 @@ struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object
 void tmk_tags_note_gradients(void);
 /* Tag the tensors among a root's arguments. */
 void tmk_tags_note_inputs(struct tmk_object *const *values, size_t n, struct tmk_object *keywords);
+/* workspaces(): tag those of cuBLAS. */
+struct tmk_object *tmk_workspaces_note(struct tmk_object *self, struct tmk_object *arguments);
 void tmk_tags_reset(void);
 void tmk_tags_init(void);
 

@@ -4,7 +4,7 @@ interpreter's lock: when a module is called that has no name yet, when an optimi
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
 The C half has put into this namespace: named, forget, expect, tag, parameter, gradients, begin,
-end, categories. Nothing here keeps anything alive, nor changes an object of the program's but for
+end, workspaces, categories. Nothing here keeps anything alive, nor changes an object of the program's but for
 one thing: the step() of optimizer classes is wrapped, and restored by disarm().
 """
 import functools
@@ -289,6 +289,7 @@ def refresh(optimizer):
     if categories:
         note_parameters()
         note_state(optimizer)
+        workspaces()
 
 
 def updated(optimizer):

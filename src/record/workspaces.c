@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* record/workspaces.c - the scratch memory that torch gives to cuBLAS; see bridge.h.
+ *
+ * One block for each handle and stream, taken from the caching allocator at the first product of
+ * matrices and kept: no tensor, so nobody would know whose it is. Torch keeps them in two maps
+ * (std::map<std::tuple<void *, void *>, at::DataPtr>, from 2.0 on) that exported functions return.
+ * We read them, as far as they look like what we know, through the kernel, which answers where a
+ * pointer of ours would crash. */
+#include <stddef.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "record/bridge.h"
+#include "record/intern.h"
+#include "record/library.h"
+#include "tidemark/tidemark.h"
+
+enum { MAX_WORKSPACES = 256, MAX_DEPTH = 64, DEVICE_CUDA = 1 };
+
+struct map { /* std::map: a red-black tree */
+    uint64_t compare;
+    uint64_t header_color;
+    uint64_t root;
+    uint64_t first, last;
+    uint64_t n;
+};
+
+struct map_node {
+    uint64_t color;
+    uint64_t parent, left, right;
+    uint64_t handle, stream; /* the key */
+    uint64_t address;        /* of the DataPtr */
+    uint64_t deleter, context;
+    uint8_t device_type, device_index;
+};
+
+static bool copy(void *to, uint64_t from, size_t n)
+{
+    struct iovec local = {to, n}, remote = {(void *)(uintptr_t)from, n};
+    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)n;
+}
+
+static void tag(const struct map_node *node, const char *name)
+{
+    struct tmk_lane *lane =
+        node->address && node->device_type == DEVICE_CUDA ? tmk_lane_enter() : NULL;
+    if (!lane)
+        return;
+    uint16_t device = (uint16_t)(DEVICE_CUDA << 8 | node->device_index);
+    tmk_lane_put(lane, TMK_KIND_TAG, device, tmk_intern_string(lane, name), node->address,
+                 TIDEMARK_TEMPORARY);
+    tmk_lane_leave(lane);
+}
+
+static void note_map(const char *function, const char *name)
+{
+    void *(*find)(void);
+    struct map map;
+    struct map_node node;
+    uint64_t waiting[MAX_DEPTH];
+    unsigned n_waiting = 0, n_seen = 0;
+    *(void **)&find = tmk_library_symbol("libtorch_cuda.so", function);
+    if (!find || !copy(&map, (uint64_t)(uintptr_t)find(), sizeof map) || map.n > MAX_WORKSPACES)
+        return;
+    if (map.n > 0)
+        waiting[n_waiting++] = map.root;
+    while (n_waiting > 0 && n_seen++ < map.n) {
+        if (!copy(&node, waiting[--n_waiting], sizeof node))
+            return;
+        tag(&node, name);
+        if (node.left && n_waiting < MAX_DEPTH)
+            waiting[n_waiting++] = node.left;
+        if (node.right && n_waiting < MAX_DEPTH)
+            waiting[n_waiting++] = node.right;
+    }
+}
+
+struct tmk_object *tmk_workspaces_note(struct tmk_object *self, struct tmk_object *arguments)
+{
+    (void)self, (void)arguments;
+    note_map("_ZN2at4cuda33cublas_handle_stream_to_workspaceEv", "cuBLAS workspace");
+    note_map("_ZN2at4cuda35cublaslt_handle_stream_to_workspaceEv", "cuBLASLt workspace");
+    return tmk_bridge.py->Py_BuildValue("");
+}
