@@ -38,7 +38,7 @@ class Row(typing.NamedTuple):
     step: typing.Optional[int]
     module: str
     stage: str
-    allocated: float
+    allocated: int  # bytes
 
 
 class Numbered:
@@ -245,7 +245,7 @@ class Replay:
     def add_row(self, module, side):
         stage = {"forward": "forward", "backward": "backward", "optimizer": "step"}.get(self.name_of("stage"))
         if stage:
-            self.rows.append(Row(self.step, module, f"{side} {stage}", self.allocated / MIB))
+            self.rows.append(Row(self.step, module, f"{side} {stage}", self.allocated))
 
     def category_at_free(self, born):
         now = self.innermost("stage")
@@ -323,9 +323,9 @@ def blocks_of(where):
 
 
 def rows_of(where):
-    return [Row(int(step) if step else None, module, stage, float(allocated))
+    return [Row(int(step) if step else None, module, stage, int(allocated))
             for step, module, stage, allocated in query(
-                where, "SELECT step, module, stage, allocated FROM python.torch_trace")]
+                where, "SELECT step, module, stage, CAST(allocated * 1048576 AS INTEGER) FROM python.torch_trace")]
 
 
 def stage_to_compare(stage):
@@ -339,6 +339,13 @@ def peak_by(where, by):
     return said, {row["key"]: row["bytes"] for row in said["by"]}
 
 
+def check_same(found, expected):
+    """That two long lists are equal; says where they first differ, and no more."""
+    first = next((i for i, (a, b) in enumerate(zip(found, expected)) if a != b), None)
+    assert first is None, f"{first}: {found[first]} instead of {expected[first]}"
+    assert len(found) == len(expected), f"{len(found)} instead of {len(expected)}"
+
+
 # ---- S5's queries, computed from rows of torch_trace
 
 
@@ -346,7 +353,7 @@ def s5(rows):
     """What each of the five queries should give, as lists of tuples."""
     steps = collections.defaultdict(list)
     for row in rows:
-        steps[row.step].append(row.allocated)
+        steps[row.step].append(row.allocated / MIB)
     known = sorted(step for step in steps if step is not None)
     return [[(step, statistics.fmean(steps[step]), max(steps[step]), min(steps[step])) for step in known],
             [(step, max(steps[step]) - min(steps[step])) for step in known
@@ -357,7 +364,7 @@ def s5(rows):
 def by_module(rows):
     groups = collections.defaultdict(list)
     for row in rows:
-        groups[(row.module, row.stage)].append(row.allocated)
+        groups[(row.module, row.stage)].append(row.allocated / MIB)
     return groups
 
 

@@ -79,15 +79,11 @@ class Owners:
         """Names of a root's modules and parameters."""
         if root in self.names:
             return
-        wrapped = root
-        while isinstance(getattr(wrapped, "module", None), torch.nn.Module):
-            wrapped = wrapped.module
-        inside = type(wrapped).__name__
-        prefix = "" if self.n_roots == 0 else inside + "."
+        prefix = "" if self.n_roots == 0 else type(root).__name__ + "."
         n_known = len(self.parameters)
         for name, module in root.named_modules():
             name = plain_name(name)
-            self.names[module] = prefix + name if name else inside
+            self.names[module] = prefix + name if name else type(module).__name__
         for name, parameter in root.named_parameters():
             self.parameters[id(parameter)] = (prefix + plain_name(name), weakref.ref(parameter))
         if len(self.parameters) > n_known:
@@ -108,6 +104,8 @@ class Owners:
         is_root = not self.modules
         mine = is_root and self.enter_root(module, args, kwargs)
         name = self.names.get(module, type(module).__name__)
+        if self.with_nodes:
+            self.own_nodes((args, tuple(kwargs.values())), "" if is_root else self.modules[-1])
         note("push module", name)
         self.modules.append(name)
         try:
@@ -115,6 +113,9 @@ class Owners:
             if self.with_nodes:
                 self.own_nodes(result, name)
             return result
+        except BaseException:
+            mine = is_root
+            raise
         finally:
             note("pop module")
             self.modules.pop()
@@ -237,13 +238,10 @@ def put_in(owners):
     init = torch.optim.Optimizer.__init__
 
     def of_class(optimizer, *args, **kwargs):
+        step = type(optimizer).step  # torch puts a function of its own around it
+        if not hasattr(step, "hooked"):
+            type(optimizer).step = lambda self, *args, **kwargs: owners.optimize(step, self, args, kwargs)
         init(optimizer, *args, **kwargs)
-        step = type(optimizer).step
-        if not hasattr(step, "noted"):
-            def noted(self, *args, **kwargs):
-                return owners.optimize(step, self, args, kwargs)
-            noted.noted = noted.hooked = True
-            type(optimizer).step = noted
 
     torch.optim.Optimizer.__init__ = of_class
 

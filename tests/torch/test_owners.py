@@ -7,8 +7,8 @@ Both see the same blocks in the same order, or else one of them has changed what
 import collections
 
 import pytest
-from owners_kit import (NAMED, Replay, backward_modules, blocks_of, events_of_trace, only_blocks,
-                        rows_of, script, stage_to_compare, watched)
+from owners_kit import (NAMED, Replay, backward_modules, blocks_of, check_same, events_of_trace,
+                        only_blocks, rows_of, script, stage_to_compare, watched)
 from torch_kit import check, query
 
 SCRIPTS = {
@@ -69,11 +69,11 @@ def test_nothing_changed(name, both):
     """Losses to the last digit; every block is born and freed at the same moment as unwatched."""
     runs = both(name)
     assert runs.out == runs.expected_out
-    assert births(runs.counted) == births(runs.events)
-    assert births(runs.nodes) == births(runs.events), "the oracle with nodes changed something"
+    check_same(births(runs.counted), births(runs.events))
+    check_same(births(runs.nodes), births(runs.events))
     check(runs.run)
     if name != "ddp":  # a thread of its own frees there, when it comes to it
-        assert only_blocks(runs.counted) == only_blocks(runs.events)
+        check_same(only_blocks(runs.counted), only_blocks(runs.events))
         peaks = query(runs.run, "SELECT max(peak_allocated) FROM steps")
         assert peaks == [[str(runs.expected.peak)]]
 
@@ -81,14 +81,14 @@ def test_nothing_changed(name, both):
 @EACH
 def test_stages(name, both):
     runs = both(name)
-    assert [(b.size, stage_to_compare(b.stage)) for b in runs.found] == \
-        [(b.size, b.stage) for b in runs.expected.blocks()]
+    check_same([(b.size, stage_to_compare(b.stage)) for b in runs.found],
+               [(b.size, b.stage) for b in runs.expected.blocks()])
 
 
 @pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in OWN_STEPS])
 def test_steps(name, both):
     runs = both(name)
-    assert [(b.size, b.step) for b in runs.found] == [(b.size, b.step) for b in runs.expected.blocks()]
+    check_same([(b.size, b.step) for b in runs.found], [(b.size, b.step) for b in runs.expected.blocks()])
 
 
 @EACH
@@ -99,8 +99,8 @@ def test_modules(name, both):
     for i, (found, expected) in enumerate(zip(runs.found, runs.expected.blocks())):
         if i not in backward:
             assert found.module == expected.module, (i, found, expected)
-        elif backward[i] is not None:
-            assert found.module in backward[i], (i, found, backward[i])
+        elif backward[i] is not None:  # one that no module made is that of whatever is around
+            assert found.module in {name or expected.module for name in backward[i]}, (i, found, backward[i])
 
 
 @EXACT
@@ -137,9 +137,12 @@ def test_table_of_torch_trace(name, both):
     theirs = [row for row in runs.expected.rows if "backward" not in row.stage]
     if name in OWN_STEPS:
         mine, theirs = ([row._replace(step=None) for row in rows] for rows in (mine, theirs))
-    assert mine == theirs
+    check_same(mine, theirs)
     order = [row.module for row in found if row.stage == "pre backward"]
-    assert runs_of(order) == runs_of(order_of_nodes(runs.nodes, len(order) > 0))
+    expected = order_of_nodes(runs.nodes)
+    if name == "checkpointed, reentrant":  # its own nodes begin before, and end behind, those inside
+        order, expected = ([name for name in names if name != "Encoder"] for names in (order, expected))
+    check_same(runs_of(order), runs_of(expected))
 
 
 def runs_of(names):
@@ -147,10 +150,9 @@ def runs_of(names):
     return [name for i, name in enumerate(names) if i == 0 or names[i - 1] != name]
 
 
-def order_of_nodes(events, wanted):
+def order_of_nodes(events):
     """Modules of nodes in the order in which they end; those that nobody made are left out."""
-    return [event[1] for event in events if wanted and event[0] == "node" and event[1].strip("=") == event[1]
-            and event[1]]
+    return [event[1] for event in events if event[0] == "node" and event[1] and event[1][0] != "="]
 
 
 @EACH
@@ -161,8 +163,8 @@ def test_reader_follows_the_rules(name, both):
     found = [b._replace(stage=stage_to_compare(b.stage), category=b.category.replace("other", ""))
              for b in runs.found]
     expected = [b._replace(category=b.category.replace("other", "")) for b in again.blocks()]
-    assert [b._replace(name="") for b in found] == [b._replace(name="") for b in expected]
-    assert rows_of(runs.run) == again.rows
+    check_same([b._replace(name="") for b in found], [b._replace(name="") for b in expected])
+    check_same(rows_of(runs.run), again.rows)
 
 
 @EACH

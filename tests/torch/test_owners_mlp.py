@@ -21,8 +21,8 @@ def of(run, category):
 
 def test_parameters(run):
     assert of(run, "parameter") == [[name, str(size)] for name, size in SIZES.items()]
-    rows = query(run, "SELECT DISTINCT step FROM allocations WHERE category = 'parameter'")
-    assert rows == [[""]], "made before the first step"
+    rows = query(run, "SELECT count(*), count(step) FROM allocations WHERE category = 'parameter'")
+    assert rows == [["4", "0"]], "made before the first step"
 
 
 def test_gradients(run):
@@ -96,7 +96,8 @@ def test_torch_trace(run):
 
 def test_steps(run):
     """Three, and what comes behind the last."""
-    assert query(run, "SELECT DISTINCT step FROM steps ORDER BY step") == [[""], ["0"], ["1"], ["2"], ["3"]]
+    assert query(run, "SELECT DISTINCT step, finished FROM steps ORDER BY step") == \
+        [["", "1"], ["0", "1"], ["1", "1"], ["2", "1"], ["3", "0"]]
     assert query(run, "SELECT step, name FROM ranges WHERE kind = 'stage' ORDER BY start_ns") == \
         [[str(step), stage] for step in range(3) for stage in ("forward", "backward", "optimizer")]
 

@@ -6,7 +6,7 @@ table's own description, and for what needs no backward from the oracle's log.""
 import statistics
 
 import pytest
-from owners_kit import Replay, events_of_trace, s5, s5_modules, same, script, watched
+from owners_kit import MIB, Replay, events_of_trace, s5, s5_modules, same, script, watched
 from torch_kit import REPO, query
 
 # Large enough that a step moves by more than the 50 MB, and a module by the 10 MB, that they ask for.
@@ -58,7 +58,7 @@ def test_there_is_something_to_find(asked, request):
     sizes = [len(rows) for rows in asked.expected]
     name = request.node.callspec.params["asked"]
     if name == "encoder":
-        assert sizes[0] == 3 and sizes[1] == 3 and sizes[2] == 10 and sizes[3] >= 1 and sizes[4] >= 10
+        assert sizes[0] == 3 and sizes[1] == 3 and sizes[2] == 10 and sizes[3] >= 1 and sizes[4] >= 4
     else:
         assert sizes[0] == {"leak_graph": 13, "mlp": 3}[name] and sizes[2] == 10
 
@@ -71,7 +71,7 @@ def test_forward_as_the_oracle_has_it(asked):
         groups = {}
         for row in asked.oracle:
             if row.stage == stage:
-                groups.setdefault(row.module, []).append(row.allocated)
+                groups.setdefault(row.module, []).append(row.allocated / MIB)
         expected = [(name, statistics.fmean(values), len(values)) for name, values in sorted(groups.items())]
         assert len(found) == len(expected) > 0
         assert all(map(same, found, expected))
@@ -80,5 +80,5 @@ def test_forward_as_the_oracle_has_it(asked):
     steps = {}
     for row in asked.oracle:
         if row.stage.endswith("forward"):
-            steps.setdefault(row.step, []).append(row.allocated)
+            steps.setdefault(row.step, []).append(row.allocated / MIB)
     assert all(map(same, found, [(step, max(values), min(values)) for step, values in sorted(steps.items())]))

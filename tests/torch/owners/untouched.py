@@ -3,6 +3,7 @@ import copy
 import gc
 import io
 import pickle
+import pickletools
 import sys
 import weakref
 
@@ -25,6 +26,11 @@ def describe(model, optimizer):
     }
 
 
+def names_in(pickled):
+    """Classes and functions that a pickle names."""
+    return sorted({str(arg) for code, arg, _ in pickletools.genops(pickled) if code.name == "GLOBAL"})
+
+
 def train(model, optimizer, n):
     for _ in range(n):
         loss = model(torch.randn(3, 26)).pow(2).mean()
@@ -45,10 +51,14 @@ optimizer = torch.optim.Adam(model.parameters(), foreach=False)
 print(f"{train(model, optimizer, 2):.9f}")
 print(describe(model, optimizer))
 print(references([model, optimizer, *model.modules(), *model.parameters()]))
-print([type(holder).__name__ for holder in gc.get_referrers(model[0].weight)])
+print(sorted(type(holder).__name__ for holder in gc.get_referrers(model[0].weight)))
 clone, file = copy.deepcopy((model, optimizer)), io.BytesIO()
-torch.save((model, optimizer.state_dict()), file)
-print(len(pickle.dumps(model.state_dict())), file.tell() // 100)
+torch.save((model, optimizer), file)
+print(names_in(pickle.dumps((model, optimizer), 0)), file.tell() // 100)
+file.seek(0)
+loaded = torch.load(file)
+print(describe(*loaded))
+del loaded
 print(f"{train(*clone, 2):.9f} {train(model, optimizer, 2):.9f}")
 watched = [weakref.ref(model), weakref.ref(model[0]), weakref.ref(model[0].weight), weakref.ref(optimizer)]
 y = model(torch.randn(3, 26))
