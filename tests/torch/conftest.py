@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from owners_kit import Oracle
 from torch_kit import compiled
 
 
@@ -15,6 +16,14 @@ def counter(tmp_path_factory):
 @pytest.fixture(scope="session")
 def in_thread(tmp_path_factory):
     return compiled(tmp_path_factory.mktemp("in_thread"), "in_thread")
+
+
+@pytest.fixture(scope="session")
+def oracle(counter):
+    """Who owns what, found in another way than ours."""
+    process = Oracle(counter)
+    yield process
+    process.end()
 
 
 @pytest.fixture(autouse=True)

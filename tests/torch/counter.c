@@ -3,7 +3,8 @@
  *
  * The truth for the tests: it stands in front of the same functions, in its own way, and writes
  * "a ADDRESS SIZE" or "f ADDRESS" for each host block to the file that COUNTER_FILE names. It calls
- * on to whoever comes next: another preloaded library, else torch. */
+ * on to whoever comes next: another preloaded library, else torch. A script may put notes between
+ * them (counter_note): "n TEXT", and begin a file of its own (counter_open). */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -18,14 +19,21 @@
 #define DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
 #define USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
 
+void counter_open(const char *path);
+void counter_note(const char *text);
+
 static FILE *out;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread int nested;
 
+void counter_open(const char *path)
+{
+    out = path ? fopen(path, "we") : NULL;
+}
+
 __attribute__((constructor)) static void start(void)
 {
-    const char *path = getenv("COUNTER_FILE");
-    out = path ? fopen(path, "we") : NULL;
+    counter_open(getenv("COUNTER_FILE"));
 }
 
 static void put(char what, const void *address, uint64_t size)
@@ -34,6 +42,16 @@ static void put(char what, const void *address, uint64_t size)
     if (out) {
         fprintf(out, what == 'a' ? "%c %lu %lu\n" : "%c %lu\n", what, (unsigned long)address,
                 (unsigned long)size);
+        fflush(out);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void counter_note(const char *text)
+{
+    pthread_mutex_lock(&lock);
+    if (out) {
+        fprintf(out, "n %s\n", text);
         fflush(out);
     }
     pthread_mutex_unlock(&lock);

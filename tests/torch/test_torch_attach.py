@@ -6,37 +6,9 @@ import subprocess
 import time
 
 import pytest
-from torch_kit import PYTHON, TIDEMARK, WORKLOADS, check, environment, frames, query
+from torch_kit import PYTHON, WORKLOADS, Job, check, environment, frames, query, tidemark
 
 STEPS = ["--device", "cpu", "--layers", "1", "--dim", "32", "--batch", "2", "--seq", "16"]
-
-
-class Job:
-    """A training that prints a line a step."""
-
-    def __init__(self, script, *args, env):
-        self.process = subprocess.Popen([PYTHON, "-u", str(script), *args], env=env, text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.lines = []
-
-    def until(self, n):
-        """Wait until n lines more have come."""
-        for _ in range(n):
-            line = self.process.stdout.readline()
-            assert line, self.process.stderr.read()
-            self.lines.append(line)
-
-    def end(self):
-        out, err = self.process.communicate(timeout=120)
-        assert self.process.returncode == 0, err
-        return self.lines + out.splitlines(keepends=True)
-
-
-def tidemark(*args, rings, status=0):
-    done = subprocess.run([TIDEMARK, *map(str, args)], capture_output=True, text=True, timeout=60,
-                          env=environment(TIDEMARK_RING_DIR=str(rings)), check=False)
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 def counted(log):

@@ -62,3 +62,31 @@ def compiled(folder, name):
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-D_GNU_SOURCE", "-pthread", "-o", str(library),
                     str(Path(__file__).parent / (name + ".c"))], check=True)
     return str(library)
+
+
+class Job:
+    """A training that prints a line a step."""
+
+    def __init__(self, script, *args, env, stdin=None):
+        self.process = subprocess.Popen([PYTHON, "-u", str(script), *args], env=env, text=True, stdin=stdin,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.lines = []
+
+    def until(self, n):
+        """Wait until n lines more have come."""
+        for _ in range(n):
+            line = self.process.stdout.readline()
+            assert line, self.process.stderr.read()
+            self.lines.append(line)
+
+    def end(self):
+        out, err = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0, err
+        return self.lines + out.splitlines(keepends=True)
+
+
+def tidemark(*args, rings, status=0):
+    done = subprocess.run([TIDEMARK, *map(str, args)], capture_output=True, text=True, timeout=60,
+                          env=environment(TIDEMARK_RING_DIR=str(rings)), check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr

@@ -1,0 +1,45 @@
+"""A training that goes on until its standard input ends, a line a step: looping.py [--schedule]. At the
+end it says whether torch is as it was."""
+import select
+import sys
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(40, 50), nn.ReLU(inplace=True))
+        self.norm = nn.BatchNorm1d(50)
+        self.head = nn.Linear(50, 6)
+
+    def forward(self, x):
+        return self.head(self.norm(self.body(x)))
+
+
+def state_of_torch():
+    modules = torch.nn.modules.module
+    functions = [nn.Module.__call__, torch.optim.Adam.step, torch.optim.Optimizer.step, torch.Tensor.backward]
+    return [*map(id, functions), nn.Module.__call__.__code__.co_name, torch.optim.Adam.step.__qualname__,
+            [len(getattr(modules, name)) for name in
+             ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks")],
+            [len(m._forward_hooks) + len(m._forward_pre_hooks) + len(m._backward_hooks) for m in model.modules()],
+            [p._backward_hooks for p in model.parameters()], "step" in vars(optimizer)]
+
+
+torch.manual_seed(0)
+model = Model()
+optimizer = torch.optim.Adam(model.parameters())
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1000) if "--schedule" in sys.argv else None
+before, step = state_of_torch(), 0
+while not select.select([sys.stdin], [], [], 0.02)[0]:
+    loss = model(torch.randn(8, 40)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    if schedule:
+        schedule.step()
+    print(f"step {step} loss {loss.item():.9f}", flush=True)
+    step += 1
+print("as it was" if state_of_torch() == before else f"{before} {state_of_torch()}", flush=True)

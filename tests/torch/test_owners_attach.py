@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Owners of memory when tidemark comes in the middle of a training, and when it leaves."""
+import subprocess
+
+import pytest
+from owners_kit import SCRIPTS
+from torch_kit import PYTHON, Job, check, environment, query, tidemark
+
+FORWARD = ["Model", "body", "body.0", "body.1", "norm", "head"]
+PARAMETERS = {"body.0.weight": 8000, "body.0.bias": 200, "norm.weight": 200, "norm.bias": 200,
+              "head.weight": 1200, "head.bias": 24}
+
+
+class Looping(Job):
+    def __init__(self, rings, *args):
+        super().__init__(SCRIPTS / "looping.py", *args, env=environment(TIDEMARK_RING_DIR=str(rings)),
+                         stdin=subprocess.PIPE)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """What the script prints when nobody attaches."""
+    job = Job(SCRIPTS / "looping.py", env=environment(), stdin=subprocess.PIPE)
+    job.until(100)
+    job.end()
+    return job.lines
+
+
+def same_losses(lines, alone):
+    n = min(len(lines) - 1, len(alone))
+    return n > 5 and lines[:n] == alone[:n]
+
+
+@pytest.mark.parametrize("schedule", [[], ["--schedule"]], ids=["", "schedule"])
+def test_attach_and_detach(schedule, tmp_path, rings, alone):
+    """From then on modules, steps and categories are known, of blocks alive before too; detach
+    leaves torch as it was."""
+    run = tmp_path / "a.tmk"
+    job = Looping(rings, *schedule)
+    job.until(4)
+    tidemark("attach", job.process.pid, "-o", run, rings=rings)
+    job.until(8)
+    tidemark("detach", job.process.pid, rings=rings)
+    job.until(3)
+    lines = job.end()
+    assert lines[-1] == "as it was\n"
+    assert same_losses(lines, alone)
+    check(run)
+    look_at_steps(run)
+    look_at_categories(run)
+
+
+def look_at_steps(run):
+    """Whole steps, each with every module once and in order."""
+    steps = [int(row[0]) for row in query(run, "SELECT DISTINCT step FROM ranges WHERE step IS NOT NULL "
+                                               "ORDER BY step")]
+    assert steps == list(range(len(steps))) and len(steps) >= 4
+    for step in steps[1:-1]:
+        assert query(run, f"SELECT name FROM ranges WHERE kind = 'stage' AND step = {step} ORDER BY start_ns") == \
+            [["forward"], ["backward"], ["optimizer"]]
+        names = query(run, "SELECT name FROM ranges WHERE kind = 'module' AND stage = 'forward' "
+                           f"AND step = {step} ORDER BY start_ns")
+        assert [row[0] for row in names] == FORWARD
+        names = query(run, "SELECT name FROM ranges WHERE kind = 'module' AND stage = 'backward' "
+                           f"AND step = {step} ORDER BY start_ns")
+        assert [row[0] for row in names] == ["head", "norm", "body.1", "body.0"]
+    (shares,) = query(run, "SELECT sum(CASE WHEN module <> '' THEN size ELSE 0 END) * 1.0 / sum(size) FROM "
+                           f"allocations WHERE stage = 'forward' AND step = {steps[1]}")
+    assert float(shares[0]) > 0.9
+
+
+def look_at_categories(run):
+    names = {row[0] for row in query(run, "SELECT tensor FROM allocations WHERE category = 'gradient' "
+                                          "AND tensor IS NOT NULL AND tensor <> ''")}
+    assert names == set(PARAMETERS)
+    known = {row[0]: int(row[1]) for row in query(run, "SELECT name, bytes FROM parameters")}
+    assert {name: known.get(name) for name in PARAMETERS} == PARAMETERS
+    assert set(known) - set(PARAMETERS) == {"norm.running_mean", "norm.running_var", "norm.num_batches_tracked"}
+
+
+def test_attached_to_the_end(tmp_path, rings, alone):
+    run = tmp_path / "a.tmk"
+    job = Looping(rings)
+    job.until(2)
+    tidemark("attach", job.process.pid, "-o", run, rings=rings)
+    job.until(6)
+    lines = job.end()
+    assert same_losses(lines, alone)
+    check(run)
+    look_at_steps(run)
+
+
+def test_again(tmp_path, rings, alone):
+    """Ten times: nothing is left of the earlier ones."""
+    job = Looping(rings)
+    for i in range(10):
+        run = tmp_path / f"{i}.tmk"
+        job.until(1)
+        tidemark("attach", job.process.pid, "-o", run, rings=rings)
+        job.until(4)
+        tidemark("detach", job.process.pid, rings=rings)
+        names = query(run, "SELECT DISTINCT name FROM ranges WHERE kind = 'module' AND stage = 'forward'")
+        assert {row[0] for row in names} == set(FORWARD)
+    lines = job.end()
+    assert lines[-1] == "as it was\n"
+    assert same_losses(lines, alone)
+
+
+@pytest.mark.parametrize("option", ["--no-modules", "--no-categories"])
+def test_options_of_attach(option, tmp_path, rings, alone):
+    run = tmp_path / "a.tmk"
+    job = Looping(rings)
+    job.until(2)
+    tidemark("attach", job.process.pid, "-o", run, option, rings=rings)
+    job.until(4)
+    lines = job.end()
+    assert same_losses(lines, alone)
+    modules = int(query(run, "SELECT count(*) FROM ranges WHERE kind = 'module'")[0][0])
+    tags = int(query(run, "SELECT count(*) FROM events WHERE kind = 'tag'")[0][0])
+    assert (modules > 0, tags > 0) == ((False, True) if option == "--no-modules" else (True, False))
+
+
+def test_unwatched_script_is_the_same():
+    """The script itself finds nothing when nobody has been there."""
+    done = subprocess.run([PYTHON, str(SCRIPTS / "looping.py")], input="", capture_output=True, text=True,
+                          env=environment(), timeout=60, check=True)
+    assert done.stdout == "as it was\n"

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""Hooks that leave no trace in the program: objects, references, files; options that leave them out;
+and what the script says itself."""
+import subprocess
+
+import pytest
+from owners_kit import blocks_of, check_same, rows_of, run, script, watched
+from torch_kit import PYTHON, REPO, TIDEMARK, check, environment, query
+
+HERE_PYTHON = str(REPO / "python")
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory, counter):
+    return watched(tmp_path_factory.mktemp("untouched"), counter, script("untouched.py"), PYTHONWARNINGS="ignore")
+
+
+def test_untouched(untouched):
+    """No hook, attribute, reference or byte in a pickle more; objects die at the same moment. The
+    script prints what it finds."""
+    alone = run([PYTHON, *script("untouched.py")], environment(PYTHONWARNINGS="ignore")).stdout
+    out, where, _ = untouched
+    assert out == alone
+    assert alone.splitlines()[-3:-1] == ["[True, True, False, False]", "[True, True, True, True]"]
+    check(where)
+    assert int(query(where, "SELECT count(*) FROM ranges WHERE kind = 'module'")[0][0]) > 50
+
+
+def test_names_of_modules_that_come_and_go(untouched):
+    """Fifty modules one after the other share a name; none is taken for one that is gone."""
+    names = [row[0] for row in query(untouched[1], "SELECT name FROM ranges WHERE kind = 'module' AND stage = 'forward' "
+                                            "ORDER BY start_ns")]
+    assert len(set(names[-50:])) == 1 and "Linear" in names[-1]
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory, counter):
+    return watched(tmp_path_factory.mktemp("plain"), counter, script("mlp.py"))
+
+
+def test_without_modules(tmp_path, counter, plain):
+    """Steps, stages and categories stay; no module has a name."""
+    out, where, events = watched(tmp_path, counter, script("mlp.py"), "--no-modules")
+    assert out == plain[0]
+    check_same(events, plain[2])
+    check(where)
+    assert query(where, "SELECT count(*) FROM ranges WHERE kind = 'module'") == [["0"]]
+    assert rows_of(where) == []
+    found, whole = blocks_of(where), blocks_of(plain[1])
+    check_same([(b.size, b.step, b.stage, b.category) for b in found],
+               [(b.size, b.step, b.stage, b.category) for b in whole])
+    assert {b.module for b in found} == {""}
+
+
+def test_without_categories(tmp_path, counter, plain):
+    """No tag and no parameter; steps, stages and modules stay."""
+    out, where, events = watched(tmp_path, counter, script("mlp.py"), "--no-categories")
+    assert out == plain[0]
+    check_same(events, plain[2])
+    check(where)
+    assert query(where, "SELECT count(*) FROM events WHERE kind = 'tag'") == [["0"]]
+    assert query(where, "SELECT count(*) FROM parameters") == [["0"]]
+    found, whole = blocks_of(where), blocks_of(plain[1])
+    check_same([(b.size, b.step, b.stage, b.module) for b in found],
+               [(b.size, b.step, b.stage, b.module) for b in whole])
+    check_same(rows_of(where), rows_of(plain[1]))
+
+
+def test_without_both(tmp_path, counter, plain):
+    out, where, events = watched(tmp_path, counter, script("mlp.py"), "--no-modules", "--no-categories")
+    assert out == plain[0]
+    check_same(events, plain[2])
+    assert query(where, "SELECT count(*) FROM events WHERE kind = 'tag'") == [["0"]]
+    assert query(where, "SELECT count(*) FROM ranges WHERE kind = 'module'") == [["0"]]
+
+
+@pytest.mark.parametrize("way", ["run", "alone"])
+def test_what_the_script_says(way, tmp_path):
+    """tidemark.step() and stage() count in place of what would be found; watch() gives names to what
+    no module call shows."""
+    where = tmp_path / "a.tmk"
+    env = environment(PYTHONPATH=HERE_PYTHON)
+    command = [PYTHON, *script("named.py")]
+    if way == "run":
+        command = [TIDEMARK, "run", "--quiet", "-o", str(where), "--", *command]
+    else:
+        env["TIDEMARK_RUN"] = str(where)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    check(where)
+    assert query(where, "SELECT DISTINCT step FROM steps WHERE step IS NOT NULL ORDER BY step") == \
+        [["10"], ["20"], ["30"]]
+    assert query(where, "SELECT step, name FROM ranges WHERE kind = 'stage' ORDER BY start_ns") == \
+        [[str(step), name] for step in (10, 20, 30) for name in ("data", "sample", "backward", "optimizer")]
+    weight, bias = 33 * 17 * 4, 17 * 4
+    assert query(where, "SELECT tensor, size FROM allocations WHERE category = 'parameter' ORDER BY id") == \
+        [["weight", str(weight)], ["bias", str(bias)]]
+    assert query(where, "SELECT tensor, size FROM allocations WHERE category = 'optimizer_state' AND size > 4 "
+                        "ORDER BY id") == \
+        [[f"{name}.{state}", str(size)] for name, size in (("weight", weight), ("bias", bias))
+         for state in ("exp_avg", "exp_avg_sq")]
+    assert query(where, "SELECT tensor, step, stage, size FROM allocations WHERE category = 'gradient' AND "
+                        "tensor IN ('weight', 'bias') ORDER BY step, tensor") == \
+        [[name, str(step), "backward", str(size)] for step in (10, 20, 30)
+         for name, size in (("bias", bias), ("weight", weight))]
+    assert query(where, "SELECT step, stage, category IN ('input', 'other') FROM allocations WHERE "
+                        "size = 19 * 33 * 4 ORDER BY step") == [[str(step), "data", "1"] for step in (10, 20, 30)]
+
+
+def test_stage_by_the_stack(tmp_path, counter):
+    """Outside forward, backward and optimizer the Python stack says what is being done."""
+    _, where, _ = watched(tmp_path, counter, script("loader.py"))
+    stages = {}
+    for size, stage in query(where, "SELECT size, stage FROM allocations"):
+        stages.setdefault(int(size), set()).add(stage)
+    assert stages[21 * 23 * 4] == {"model_load"}, "as float32, by nn.Linear"
+    assert stages[21 * 23 * 8] >= {"model_load"}, "as float64, by Module.double()"
+    assert stages[54321] == {"other"}
+    batches = query(where, "SELECT stage, count(*) FROM allocations WHERE size = 4 * 21 * 4 GROUP BY stage")
+    assert batches == [["data", "3"]]
+    assert query(where, "SELECT DISTINCT category FROM allocations WHERE size = 4 * 21 * 4") == [["input"]]
