@@ -19,10 +19,11 @@
 #include "record/lane.h"
 #include "record/python.h"
 
-/* Of the recording in which there is nothing (more) to arm; the hot path compares. */
+/* The recording in which the next block means nothing to the bridge: the hot path compares. */
 extern _Atomic uint32_t tmk_bridge_settled;
 
-/* Torch makes blocks: see to it that the bridge is armed. Under torch's locks; does not wait. */
+/* Torch makes a block: see to it that the bridge is armed; or begin a step that is due. Under
+ * torch's locks; does not wait. */
 void tmk_bridge_want(struct tmk_lane *lane);
 
 /* Backward comes to a node of torch's, on any thread. */
@@ -44,6 +45,7 @@ struct tmk_bridge {
     struct tmk_object *learn, *updated, *note_gradients;
     struct tmk_object *tensor_class, *parameter_class;
     bool modules, categories;
+    _Atomic uint32_t armed; /* in which recording; 0: not */
 };
 extern struct tmk_bridge tmk_bridge;
 
