@@ -147,6 +147,7 @@ static struct tmk_python_method methods[] = {
     {"begin", tmk_calls_begin_update, TMK_PYTHON_VARARGS, NULL},
     {"end", tmk_calls_end_update, TMK_PYTHON_VARARGS, NULL},
     {"skip", tmk_calls_skip_update, TMK_PYTHON_VARARGS, NULL},
+    {"hush", tmk_calls_hush, TMK_PYTHON_VARARGS, NULL},
     {"workspaces", tmk_workspaces_note, TMK_PYTHON_VARARGS, NULL},
 };
 

@@ -282,6 +282,17 @@ struct tmk_object *tmk_calls_skip_update(struct tmk_object *self, struct tmk_obj
     return tmk_bridge.py->Py_BuildValue("");
 }
 
+/* While it is on, no block begins a step that is due. */
+struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *arguments)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    (void)self;
+    bool on = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 0)) != 0;
+    if (!is_off() && (on || tmk_whose_is_due()))
+        atomic_store(&tmk_bridge_settled, on ? atomic_load(&tmk_bridge.armed) : 0);
+    return py->Py_BuildValue("");
+}
+
 /* ---- patching ---- */
 
 static bool always(void)

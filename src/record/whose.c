@@ -227,6 +227,11 @@ bool tmk_whose_skip_update(void)
 {
     if (steps.n_backwards > 0 && !steps.is_own)
         atomic_store(&steps.is_due, true);
+    return tmk_whose_is_due();
+}
+
+bool tmk_whose_is_due(void)
+{
     return atomic_load(&steps.is_due);
 }
 

@@ -88,6 +88,7 @@ void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer);
 bool tmk_whose_end_update(const void *optimizer);
 /* It is due without an update, if there was a backward in this one. */
 bool tmk_whose_skip_update(void);
+bool tmk_whose_is_due(void);
 /* A block is made: a step that is due begins. Any thread, without the lock. What is freed before,
  * gradients mostly, still belongs to the step before; and after the last one none begins. */
 void tmk_whose_begin_due(struct tmk_lane *lane);
