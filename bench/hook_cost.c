@@ -22,7 +22,7 @@ void usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved, u
     total += size;
 }
 
-enum { DEVICE = 1, BATCH = 2000 };
+enum { DEVICE = 1, BATCH = 2000, OTHER_BYTES = 4 << 20, LINE = 64 };
 
 static double now_ns(void)
 {
@@ -51,6 +51,55 @@ static __attribute__((noinline)) double batch(usage_function *function, int64_t 
     for (uint64_t i = 0; i < BATCH; i++)
         function((void *)(uintptr_t)(0x7f0000000000 + i * 512), size, 0, 1 << 30, DEVICE);
     return now_ns() - start;
+}
+
+/* What a training does between two blocks, as caches see it: go through more than they hold. Two
+ * clock readings in the end, so that the next does not find its own way cold. */
+static double go_elsewhere(volatile uint8_t *other)
+{
+    for (size_t i = 0; i < OTHER_BYTES; i += LINE)
+        other[i]++;
+    (void)now_ns();
+    return now_ns();
+}
+
+/* ns of one call after that, the clock's included. */
+static __attribute__((noinline)) double cold_call(usage_function *function, volatile uint8_t *other,
+                                                  uint64_t i, int64_t size)
+{
+    double start = go_elsewhere(other);
+    function((void *)(uintptr_t)(0x7f0000000000 + i * 512), size, 0, 1 << 30, DEVICE);
+    return now_ns() - start;
+}
+
+static double median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, by_value);
+    return values[n / 2];
+}
+
+/* The same for single blocks with cold caches: medians of what the hook adds. */
+int hook_cost_cold(int n, double *alloc_ns, double *free_ns)
+{
+    usage_function *volatile hooked = usage, *volatile direct = usage_direct;
+    double *without = calloc((size_t)n, sizeof *without), *alloc = calloc((size_t)n, sizeof *alloc);
+    double *freed = calloc((size_t)n, sizeof *freed);
+    volatile uint8_t *other = calloc(1, OTHER_BYTES);
+    int rc = without && alloc && freed && other ? 0 : -1;
+    for (int i = 0; rc == 0 && i < n; i++) {
+        without[i] = cold_call(direct, other, (uint64_t)i, 512);
+        alloc[i] = cold_call(hooked, other, (uint64_t)i, 512);
+        freed[i] = cold_call(hooked, other, (uint64_t)i, -512);
+    }
+    if (rc == 0) {
+        *alloc_ns = median(alloc, n) - median(without, n);
+        *free_ns = median(freed, n) - median(without, n);
+    }
+    free(without);
+    free(alloc);
+    free(freed);
+    free((void *)other);
+    return rc;
 }
 
 /* Allocations, then frees, in batches with pauses for the packer: ns of each that the hook adds,

@@ -15,6 +15,17 @@ def join_parts(parts: list[tuple[int, bytes]]) -> bytes:
     return table
 
 
+def join_runs(parts: list[tuple[int, int, bytes]]) -> bytes:
+    """Runs from their parts (offset, length, bytes); empty when one is missing or too far out."""
+    end, runs = 0, b""
+    for offset, length, data in sorted(parts, key=lambda part: (part[0], -part[1])):
+        if offset > end or offset + length > TABLE_MAX or len(data) > length:
+            return b""
+        if offset == end:
+            end, runs = end + length, runs + data
+    return runs
+
+
 def line_39(table: bytes, first: int, offset: int) -> int | None:
     at, line = 0, first
     for count, change in zip(table[::2], table[1::2]):
@@ -80,9 +91,43 @@ def line_311(table: bytes, first: int, offset: int) -> int | None:
     return None
 
 
-def line_of(layout: int, first: int, parts: list[tuple[int, bytes]], offset: int) -> int:
-    """The line of the instruction at `offset`; 0 when it has none."""
+def varint(data: bytes) -> tuple[int, bytes]:
+    """A varint and what follows it; ValueError when it makes no sense."""
+    number = 0
+    for count, byte in enumerate(data[:10]):
+        number |= (byte & 127) << 7 * count
+        if byte < 128 and number < 1 << 64:
+            return number, data[count + 1 :]
+    raise ValueError
+
+
+def line_in_runs(runs: bytes, first: int, offset: int) -> int | None:
+    end, line = 0, first
+    try:
+        while runs:
+            head, runs = varint(runs)
+            change = {0: 0, 1: 1, 2: -1}.get(head & 3)
+            if change is None:
+                number, runs = varint(runs)
+                change = (number >> 1) ^ -(number & 1)
+            if head >> 2 >= 1 << 23 or abs(change) >= 1 << 32:
+                return None
+            end, line = end + 2 * (head >> 2) + 2, line + change
+            if offset < end:
+                return line if head & 3 else 0
+    except ValueError:
+        pass
+    return None
+
+
+def line_of(layout: int, first: int, parts: list[tuple], offset: int) -> int:
+    """The line of the instruction at `offset`; 0 when it has none. Parts are those of both types."""
     layouts = {39: line_39, 310: line_310, 311: line_311}
-    table = join_parts(parts)
-    line = layouts[layout](table, first, offset) if layout in layouts else None
+    tables = [part for part in parts if len(part) == 2 and part[1]]
+    runs = [part for part in parts if len(part) == 3 and part[1]]
+    line = None
+    if layout == 311 and runs and not tables:
+        line = line_in_runs(join_runs(runs), first, offset)
+    elif layout in layouts and not runs:
+        line = layouts[layout](join_parts(tables), first, offset)
     return first if line is None or not 0 <= line <= LINE_MAX else line

@@ -53,11 +53,13 @@ from pathlib import Path
 
 from format_lines import line_of
 
-HEADER_SIZE = 4096
+HEADER_MAX = 4096
+INFO_AT = 320
 MASK = (1 << 64) - 1
 NO_STEP = -(1 << 63)
 DEFINITIONS, EVENTS, STEPS, CHECKPOINT = 1, 2, 3, 4  # kinds of chunks
 MODULE = 2  # a kind of range
+UNKNOWN, INPUT = 0, 5  # categories
 RANGES_MAX = 1000  # contexts leave out threads with more open ranges
 HAS_STEP, NOT_ENDED = 1, 2  # flags of rows and blocks
 OPEN, CLOSED = 0, 1  # states of a trace
@@ -181,9 +183,12 @@ def parse_status(data: bytes) -> Status:
 
 def parse_info(data: bytes) -> dict[str, str] | None:
     """The info text's keys and values; None when its CRC is wrong."""
+    (header,) = struct.unpack_from("<I", data, 12)
     length, crc = struct.unpack_from("<II", data, 32)
-    text = data[512 : 512 + length]
-    if length > HEADER_SIZE - 512 or zlib.crc32(data[:36] + text) != crc:
+    text = data[INFO_AT : INFO_AT + length]
+    if not INFO_AT + length <= header <= HEADER_MAX or header % 8:
+        return None
+    if zlib.crc32(data[:36] + text) != crc:
         return None
     pairs = (line.partition("=") for line in text_of(text).split("\n") if "=" in line)
     escapes = {"\\n": "\n", "\\\\": "\\"}
@@ -204,7 +209,8 @@ def parse_chunk(data: bytes, offset: int) -> Chunk | None:
 
 def scan_chunks(data: bytes) -> list[Chunk]:
     """All chunks with a valid header, in the order of the file."""
-    chunks, offset = [], HEADER_SIZE
+    whole = parse_info(data) is not None
+    chunks, offset = [], struct.unpack_from("<I", data, 12)[0] if whole else INFO_AT
     while 0 <= offset < len(data):
         chunk = parse_chunk(data, offset)
         if chunk:
@@ -428,7 +434,7 @@ class Trace:
     stacks: dict[int, list[int]] = field(default_factory=dict)  # frames, innermost first
     threads: dict[int, tuple[int, str]] = field(default_factory=dict)  # id of the system, name
     codes: dict[int, list[int]] = field(default_factory=dict)  # file, function, first line, layout
-    lines: dict[int, list] = field(default_factory=dict)  # by code: parts (offset, bytes)
+    lines: dict[int, list] = field(default_factory=dict)  # by code: parts (offset, [length,] bytes)
     code_frames: dict[int, list[int]] = field(default_factory=dict)  # code, offset
     modules: dict[int, tuple[bytes, str]] = field(default_factory=dict)  # build id, path
     native_frames: dict[int, list[int]] = field(default_factory=dict)  # module, address
@@ -477,7 +483,7 @@ class Trace:
             7: self.code_frames, 8: self.modules, 9: self.native_frames, 10: self.streams,
             12: self.parameters,
         }  # fmt: skip
-        if kind == 6:
+        if kind in (6, 13):
             self.lines.setdefault(number, []).append(value)
         elif kind == 11:
             self.classes[number] = value  # the last counts
@@ -519,7 +525,7 @@ def parse_definitions(cursor: Cursor) -> Iterator[tuple]:
     """Type, id and meaning of definitions one after the other."""
     while cursor:
         kind, body = cursor.varint(), cursor.body()
-        number, value = body.varint() if 1 <= kind <= 12 else 0, None
+        number, value = body.varint() if 1 <= kind <= 13 else 0, None
         if kind == 1:
             value = body.text()
         elif kind == 2:
@@ -534,6 +540,8 @@ def parse_definitions(cursor: Cursor) -> Iterator[tuple]:
             value = body.varints(4)
         elif kind == 6:
             value = (body.varint(), body.take(len(body.data) - body.at))
+        elif kind == 13:
+            value = (*body.varints(2), body.take(len(body.data) - body.at))
         elif kind == 8:
             value = (body.take(body.varint()), body.text())
         elif kind in (7, 9, 10):
@@ -601,7 +609,7 @@ def read_trace(path, until: int = MASK) -> Trace:
     file that is written round they may have moved behind it.
     """
     data = Path(path).read_bytes()
-    if len(data) < HEADER_SIZE or data[:16] != struct.pack("<8sII", b"TIDEMARK", 1, HEADER_SIZE):
+    if len(data) < INFO_AT or data[:12] != struct.pack("<8sI", b"TIDEMARK", 1):
         raise FormatError("not a trace of version 1")
     info, status = parse_info(data), parse_status(data)
     problems = [] if info is not None else ["header: CRC is wrong, the info is lost"]
@@ -733,6 +741,9 @@ class Replay:
 
     def on_tag(self, event: dict) -> None:
         key = (event["device"], event["address"])
+        known = self.blocks[key].category if key in self.blocks else None
+        if event["category"] == INPUT and known not in (None, UNKNOWN, INPUT):
+            return  # a hint: the block is something else
         if key in self.blocks:
             category, name = event["category"], event["name_id"]
             self.blocks[key] = self.blocks[key]._replace(category=category, name=name)

@@ -6,16 +6,16 @@ import time
 from collections import namedtuple
 from collections.abc import Iterator
 
-from format_reader import EVENTS, HEADER_SIZE, KINDS, Cursor, FormatError, Trace, named, text_of
+from format_reader import EVENTS, KINDS, Cursor, FormatError, Trace, named, text_of
 
 RING_HEADER = struct.Struct("<8sIIII16sQQQQQ")
 PAGE_HEADER = struct.Struct("<IIQQQ32x")
 SLOT = struct.Struct("<BBHIQQQ")
-PAGE_SIZE, PAGE_SLOTS = 16384, 510
+HEADER_SIZE, PAGE_SIZE, PAGE_SLOTS = 4096, 16384, 510
 PUSH, POP = 4, 5
 STRING, FRAME, STACK, THREAD, CODE, LINES = range(32, 38)  # kinds of records that are definitions
-CODE_FRAME, MODULE_FILE, NATIVE_FRAME, STREAM, TORCH_MODULE, PARAMETER = range(38, 44)
-TEXT_RECORDS = (16, STRING, STACK, THREAD, LINES, MODULE_FILE, PARAMETER)
+CODE_FRAME, MODULE_FILE, NATIVE_FRAME, STREAM, TORCH_MODULE, PARAMETER, ENTRIES = range(38, 45)
+TEXT_RECORDS = (16, STRING, STACK, THREAD, LINES, MODULE_FILE, PARAMETER, ENTRIES)
 
 # rate: nanoseconds per tick × 2³²; pages are those not free, by thread and page number.
 Ring = namedtuple(
@@ -108,7 +108,7 @@ def define_record(trace: Trace, record: Record) -> None:
         trace.define(4, record.id, (high, text_of(record.text)))
     elif record.kind == CODE:
         trace.define(5, record.id, [high, low, record.b & 0xFFFFFFFF, record.b >> 32])
-    elif record.kind == LINES:
+    elif record.kind in (LINES, ENTRIES):
         trace.define(6, record.id, (high, record.text))
     elif record.kind in (CODE_FRAME, NATIVE_FRAME):
         trace.define(record.kind - 31, record.id, [record.a, record.b])

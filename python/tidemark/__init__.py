@@ -30,6 +30,8 @@ _steps = itertools.count()
 
 def _start():
     global _lib, run
+    if _library.module_looked_for() == __name__:
+        return  # `python -m tidemark` is the program, which is not watched itself
     _lib = _library.open_library()
     if _lib.tidemark_record_on() or os.environ.get("TIDEMARK_OFF", "") not in ("", "0"):
         return
@@ -72,52 +74,15 @@ def mark(event, info=None):
         _lib.tidemark_record_mark(_text(event), _text(info))
 
 
-def _device(tensor):
-    device_type = _library.DEVICE_TYPES.get(tensor.device.type)
-    if device_type is None:
-        return None
-    return device_type << 8 | (tensor.device.index or 0) if device_type else 0
-
-
-def _tag(tensor, category, name):
-    device = _device(tensor)
-    try:
-        storage = getattr(tensor, "untyped_storage", None) or tensor.storage
-        address = storage().data_ptr()
-    except (RuntimeError, ValueError, NotImplementedError):  # lazy, sparse, fake: no memory of its own
-        return
-    if device is not None and address:
-        _lib.tidemark_record_tag(device, address, category, _text(name))
-
-
-def _tag_module(module):
-    for name, parameter in module.named_parameters():
-        _tag(parameter, _library.PARAMETER, name)
-    for name, buffer in module.named_buffers():
-        _tag(buffer, _library.BUFFER, name)
-
-
-def _tag_optimizer(optimizer, names):
-    for parameter, state in optimizer.state.items():
-        for key, value in state.items():
-            if hasattr(value, "data_ptr"):
-                _tag(value, _library.OPTIMIZER_STATE, f"{names.get(id(parameter), '?')}.{key}")
-
-
 def watch(*objects):
-    """Say what blocks are: the parameters and buffers of modules, by their names, and the state of
-    optimizers. May be called again, when there are new ones. Returns its first argument."""
-    if _lib is not None:
-        modules = [thing for thing in objects if hasattr(thing, "named_parameters")]
-        names = {id(parameter): name
-                 for module in modules for name, parameter in module.named_parameters()}
-        for thing in objects:
-            if hasattr(thing, "named_parameters"):
-                _tag_module(thing)
-            elif hasattr(thing, "param_groups") and hasattr(thing, "state"):
-                _tag_optimizer(thing, names)
-            else:
-                raise TypeError(f"tidemark.watch: a module or an optimizer is wanted, not {thing!r}")
+    """Modules and optimizers that are not found by themselves: those of a program that calls
+    neither. Modules get their names, their parameters and buffers theirs, optimizers' state and
+    steps are followed. May be called again. Returns its first argument."""
+    for thing in objects:
+        if not hasattr(thing, "named_parameters") and not hasattr(thing, "param_groups"):
+            raise TypeError(f"tidemark.watch: a module or an optimizer is wanted, not {thing!r}")
+        if _lib is not None:
+            _lib.watch(thing)
     return objects[0] if objects else None
 
 

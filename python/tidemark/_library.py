@@ -11,8 +11,6 @@ import sys
 import time
 
 STAGE, MODULE, USER = 1, 2, 3
-PARAMETER, BUFFER, OPTIMIZER_STATE = 1, 8, 3
-DEVICE_TYPES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
 
 _folder = os.path.dirname(os.path.abspath(__file__))
 _candidates = (
@@ -53,13 +51,37 @@ def open_library():
         function.argtypes, function.restype = arguments, None
     lib.tidemark_record_on.argtypes = []
     lib.tidemark_attach.argtypes = [text, text, ctypes.c_size_t]
+    # With Python's lock held, which CDLL gives up and PyDLL does not.
+    lib.watch = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(("tidemark_watch", lib))
     return lib
+
+
+def module_looked_for():
+    """The module of `python -m MODULE` while Python looks for it, which is when it imports the packages
+    above it; else None. It stands before the program's own arguments: `-m MODULE` or `-BmMODULE`."""
+    if not sys.argv or sys.argv[0] != "-m":
+        return None
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            words = os.fsdecode(file.read()).split("\0")[:-1]
+    except OSError:
+        return None
+    word = words[-len(sys.argv)] if len(words) > len(sys.argv) else ""
+    return word.partition("m")[2] if word.startswith("-") else word or None
+
+
+def program_name():
+    """What the user would call this program: its module or its script."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is not None and spec.name != "__main__":
+        return spec.name[:-len(".__main__")] if spec.name.endswith(".__main__") else spec.name
+    script = os.path.basename(sys.argv[0]) if sys.argv else ""
+    return module_looked_for() or ("python" if script in ("", "-c", "-m") else script)
 
 
 def run_folder():
     """A name for a run that nobody has named, as `tidemark run` makes it."""
-    script = os.path.basename(sys.argv[0] if sys.argv and sys.argv[0] else "python")
-    base = "".join(c if c.isalnum() or c in "._-+" else "_" for c in script) or "python"
+    base = "".join(c if c.isalnum() or c in "._-+" else "_" for c in program_name())
     name = f"{base}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = os.path.abspath(name + ".tmk")
     serial = 2
@@ -70,7 +92,8 @@ def run_folder():
 
 
 SETTINGS = {"TIDEMARK_MAX_SIZE": "max_size", "TIDEMARK_CPU_TENSORS": "cpu_tensors",
-            "TIDEMARK_NATIVE": "native", "TIDEMARK_NO_STACKS": "no_stacks"}
+            "TIDEMARK_NATIVE": "native", "TIDEMARK_NO_STACKS": "no_stacks",
+            "TIDEMARK_NO_MODULES": "no_modules", "TIDEMARK_NO_CATEGORIES": "no_categories"}
 
 
 def begin(lib, folder):

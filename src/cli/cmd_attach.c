@@ -14,6 +14,7 @@
 #include "cli/locate.h"
 #include "cli/recording.h"
 #include "cli/run_folder.h"
+#include "cli/watch_options.h"
 #include "cli/xalloc.h"
 #include "inject/inject.h"
 #include "kit/amount.h"
@@ -144,8 +145,10 @@ static char *make_options(const struct attach *a)
     char size[48] = "";
     if (a->max_size_bytes)
         snprintf(size, sizeof size, "max_size=%" PRIu64 "\n", a->max_size_bytes);
-    return tmk_xformat("run=%s\n%s%s%s%s", a->folder, size,
+    return tmk_xformat("run=%s\n%s%s%s%s%s%s", a->folder, size,
                        tmk_args_get(a->args, "no-stacks") ? "no_stacks=1\n" : "",
+                       tmk_args_get(a->args, "no-modules") ? "no_modules=1\n" : "",
+                       tmk_args_get(a->args, "no-categories") ? "no_categories=1\n" : "",
                        tmk_args_get(a->args, "cpu-tensors") ? "cpu_tensors=1\n" : "",
                        tmk_args_get(a->args, "native") ? "native=1\n" : "");
 }
@@ -254,7 +257,7 @@ static const struct tmk_option options_table[] = {
     {"max-size", 0, "SIZE", NULL, "most for the trace, e.g. 512MiB (2GiB)"},
     {"cpu-tensors", 0, NULL, NULL, "record tensors in main memory too, all along"},
     {"native", 0, NULL, NULL, "C and C++ frames in the stacks too"},
-    {"no-stacks", 0, NULL, NULL, "torch's blocks without the lines that asked for them"},
+    TMK_WATCH_LESS,
     {"timeout", 0, "S", NULL, "give up after so many seconds (10)"},
     {"verbose", 'v', NULL, NULL, "say how it was done"},
 };
@@ -284,7 +287,8 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_attach = {
     .name = "attach",
     .summary = "Watch a process that already runs",
-    .usage = "PID [-o RUN] [--max-size SIZE] [--cpu-tensors] [--native] [--no-stacks] [--timeout "
+    .usage = "PID [-o RUN] [--max-size SIZE] [--cpu-tensors] [--native] [--no-stacks] [--no-modules] "
+             "[--no-categories] [--timeout "
              "S] [--verbose]",
     .notes = notes,
     .options = options_table,

@@ -102,7 +102,8 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_env = {
     .name = "env",
     .summary = "Print the environment that watches a job started by others",
-    .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] [--no-stacks]",
+    .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] [--no-stacks] "
+             "[--no-modules] [--no-categories]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

@@ -22,8 +22,9 @@ static const struct {
     const char *name;
     enum tmk_by by;
 } keys[] = {
-    {"category", TMK_BY_CATEGORY}, {"module", TMK_BY_MODULE}, {"stage", TMK_BY_STAGE},
-    {"stack", TMK_BY_STACK},       {"tensor", TMK_BY_TENSOR},
+    {"category", TMK_BY_CATEGORY}, {"module", TMK_BY_MODULE}, {"component", TMK_BY_COMPONENT},
+    {"stage", TMK_BY_STAGE},       {"step", TMK_BY_STEP},     {"stack", TMK_BY_STACK},
+    {"tensor", TMK_BY_TENSOR},
 };
 
 /* What is asked and what is answered. */
@@ -367,8 +368,8 @@ static int run(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"at", 0, "TIME|STEP", NULL, "not the peak but this moment: 1.5s, 300ms; 12, step:12"},
-    {"by", 0, "KEY", "category|module|stage|stack|tensor",
-     "category (the default), module, stage, stack or tensor"},
+    {"by", 0, "KEY", "category|module|component|stage|step|stack|tensor",
+     "category (the default) or another key, see below"},
     {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (the one with the largest peak)"},
     {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
     {"json", 0, NULL, NULL, "one JSON object"},
@@ -376,6 +377,10 @@ static const struct tmk_option options[] = {
 
 static const char notes[] =
     "A step stands for its own peak. Times count from the start of the run.\n"
+    "\n"
+    "Keys: category, module, component (attention, mlp, embedding ...), stage, step\n"
+    "(that a block was made in), stack and tensor. docs/owners.md says how a block\n"
+    "gets them, and how a file that TIDEMARK_COMPONENTS names adds components.\n"
     "\n"
     "A stack is shown from the line that allocated outwards, callers behind '<'.\n"
     "\n"
@@ -390,6 +395,8 @@ static const char *const examples[] = {
     "what filled the memory at its fullest, by category",
     "tidemark peak a.tmk --by stack",
     "the same by the line that allocated it",
+    "tidemark peak a.tmk --by component",
+    "the same by what part of the model it belongs to",
     "tidemark peak a.tmk --at step:12 --by module --json",
     "the peak of step 12 by module, for a script",
     NULL,

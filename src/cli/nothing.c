@@ -19,7 +19,7 @@
 #include "kit/amount.h"
 #include "trace/layout.h"
 
-enum { LEAST_TRACE_BYTES = 2 * TMK_HEADER_BYTES };
+enum { LEAST_TRACE_BYTES = 2 * TMK_HEADER_MAX_BYTES };
 
 /* ---- the disk ---- */
 

@@ -101,7 +101,9 @@ static void write_processes(const struct tmk_report *r, struct tmk_sheet *sheet)
 static const char *const share_titles[] = {
     [TMK_BY_CATEGORY] = "by category                 ",
     [TMK_BY_MODULE] = "by module                   ",
+    [TMK_BY_COMPONENT] = "by component                ",
     [TMK_BY_STAGE] = "by stage                    ",
+    [TMK_BY_STEP] = "by step it was made in      ",
     [TMK_BY_STACK] = "by stack                    ",
     [TMK_BY_TENSOR] = "by name                     ",
     [TMK_BY_SITE] = "by line of code             ",
@@ -126,7 +128,8 @@ static char *row_name(const struct tmk_facts *f, enum tmk_by by, const struct tm
     char text[TMK_FRAME_TEXT_BYTES];
     if (by == TMK_BY_SITE && tmk_stack_site(f->p, row->stack, &site))
         return tmk_xstrdup(tmk_frame_text(&site, true, text));
-    return tmk_xstrdup(row->key ? row->key : "(none)");
+    const char *none = by == TMK_BY_STEP ? "(before the first)" : "(none)";
+    return tmk_xstrdup(row->key ? row->key : none);
 }
 
 /* The largest rows, and the others as one. */
@@ -168,7 +171,8 @@ static void write_peak_by(const struct tmk_facts *f, struct tmk_sheet *sheet, en
     uint64_t n;
     if (tmk_peak_group(f->peak, by, &rows, &n, NULL) < 0)
         tmk_die("out of memory");
-    if (n > 1 || (n == 1 && rows[0].key))
+    bool is_known = n > 1 || (n == 1 && rows[0].key && strcmp(rows[0].key, "other") != 0);
+    if (is_known)
         write_shares(sheet, f, by, rows, n, tmk_peak_bytes(f->peak));
 }
 
@@ -207,8 +211,11 @@ static void write_peak(const struct tmk_facts *f, struct tmk_sheet *sheet)
         tmk_sheet_text(sheet,
                        "What was alive at that moment, by what it is and by what allocated it:");
     write_peak_by(f, sheet, TMK_BY_CATEGORY);
+    write_peak_by(f, sheet, TMK_BY_COMPONENT);
     write_peak_by(f, sheet, TMK_BY_MODULE);
     write_peak_by(f, sheet, TMK_BY_STAGE);
+    write_peak_by(f, sheet, TMK_BY_STEP);
+    write_peak_by(f, sheet, TMK_BY_TENSOR);
     write_peak_by(f, sheet, TMK_BY_SITE);
 }
 

@@ -83,7 +83,10 @@ static void add_peak(struct tmk_tree *t, const struct tmk_facts *f)
     add_kept(t, f);
     add_peak_by(t, f, "by_category", TMK_BY_CATEGORY);
     add_peak_by(t, f, "by_module", TMK_BY_MODULE);
+    add_peak_by(t, f, "by_component", TMK_BY_COMPONENT);
     add_peak_by(t, f, "by_stage", TMK_BY_STAGE);
+    add_peak_by(t, f, "by_step", TMK_BY_STEP);
+    add_peak_by(t, f, "by_tensor", TMK_BY_TENSOR);
     add_peak_by(t, f, "by_line", TMK_BY_SITE);
     tmk_tree_end(t);
 }

@@ -31,6 +31,8 @@ int tmk_target_open(const char *target, struct tmk_run **ret_run)
     if (n > 0)
         tmk_say("%s: %" PRIu32 " trace%s cannot be read (%s); going on with the others", target, n,
                 n == 1 ? "" : "s", err.text);
+    if (tmk_run_components_problem(run))
+        tmk_say("components: %s; going on without that", tmk_run_components_problem(run));
     *ret_run = run;
     return 0;
 }

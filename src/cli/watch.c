@@ -60,6 +60,8 @@ void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_
         {"TIDEMARK_CPU_TENSORS", w->cpu_tensors ? tmk_xstrdup("1") : NULL},
         {"TIDEMARK_NATIVE", w->native ? tmk_xstrdup("1") : NULL},
         {"TIDEMARK_NO_STACKS", w->no_stacks ? tmk_xstrdup("1") : NULL},
+        {"TIDEMARK_NO_MODULES", w->no_modules ? tmk_xstrdup("1") : NULL},
+        {"TIDEMARK_NO_CATEGORIES", w->no_categories ? tmk_xstrdup("1") : NULL},
     };
     memcpy(ret, settings, sizeof settings);
 }

@@ -15,6 +15,8 @@ struct tmk_watch {
     bool cpu_tensors;        /* CPU tensors all along */
     bool native;             /* C and C++ frames too */
     bool no_stacks;          /* torch's blocks without lines */
+    bool no_modules;         /* no calls of torch's modules */
+    bool no_categories;      /* no tensors by what they are for */
 };
 
 /* What the recorder is told by the environment, LD_PRELOAD apart. */
@@ -23,7 +25,7 @@ struct tmk_setting {
     char *value; /* the caller's, for free(); NULL: to be unset */
 };
 
-enum { TMK_N_SETTINGS = 6 };
+enum { TMK_N_SETTINGS = 8 };
 
 /* All settings, whether set or not: `run` and `env` are made from these. */
 void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_SETTINGS]);

@@ -42,6 +42,8 @@ int tmk_watch_options_read(const struct tmk_args *args, struct tmk_watch *ret)
     w.cpu_tensors = tmk_args_get(args, "cpu-tensors") != NULL;
     w.native = tmk_args_get(args, "native") != NULL;
     w.no_stacks = tmk_args_get(args, "no-stacks") != NULL;
+    w.no_modules = tmk_args_get(args, "no-modules") != NULL;
+    w.no_categories = tmk_args_get(args, "no-categories") != NULL;
     w.library = tmk_recording_library(true);
     if (!w.library)
         return TMK_EXIT_FINDING;

@@ -11,9 +11,14 @@
     {"max-size", 0, "SIZE", NULL, "most for each trace, e.g. 512MiB (2GiB)"},                      \
         {"ranks", 0, "LIST", NULL, "watch these ranks only, e.g. 0,8-15 (all)"},                   \
         {"cpu-tensors", 0, NULL, NULL, "CPU tensors too, when an accelerator is in use"},          \
-        {"native", 0, NULL, NULL, "C and C++ frames in stacks"},                                   \
+        {"native", 0, NULL, NULL, "C and C++ frames in stacks"}, TMK_WATCH_LESS
+
+/* Of `attach` too. */
+#define TMK_WATCH_LESS                                                                             \
+    {"no-stacks", 0, NULL, NULL, "torch's blocks without the lines that asked for them"},          \
+        {"no-modules", 0, NULL, NULL, "torch's blocks without the modules they belong to"},        \
     {                                                                                              \
-        "no-stacks", 0, NULL, NULL, "torch's blocks without the lines that asked for them"         \
+        "no-categories", 0, NULL, NULL, "without parameters, gradients, optimizer state by name"   \
     }
 
 /* Read them into *ret, and find the library, whose path is then the caller's. 0, or an exit status

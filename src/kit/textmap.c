@@ -56,6 +56,14 @@ int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret)
     return 0;
 }
 
+bool tmk_textmap_find(const struct tmk_textmap *m, const char *text, uint32_t *ret)
+{
+    uint32_t found = m->n_slots ? m->slots[slot_of(m, text)] : 0;
+    if (found)
+        *ret = found - 1;
+    return found != 0;
+}
+
 void tmk_textmap_fini(struct tmk_textmap *m)
 {
     free(m->texts);

@@ -5,6 +5,7 @@
 #ifndef TMK_KIT_TEXTMAP_H
 #define TMK_KIT_TEXTMAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tmk_textmap {
@@ -16,6 +17,8 @@ struct tmk_textmap {
 
 /* The number of `text`, from 0: 0 and *ret, or TMK_ENOMEM. */
 int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret);
+/* The same, but false when the text has no number. */
+bool tmk_textmap_find(const struct tmk_textmap *m, const char *text, uint32_t *ret);
 void tmk_textmap_fini(struct tmk_textmap *m);
 
 #endif

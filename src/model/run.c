@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "model/components.h"
+#include "model/owners.h"
 #include "model/symbols.h"
 #include "tidemark/tidemark.h"
 #include "trace/merge.h"
@@ -21,6 +23,8 @@ struct tmk_run {
     uint32_t n_unreadable;
     struct tmk_error first_unreadable;
     struct tmk_symbols *symbols;
+    struct tmk_components *components;
+    struct tmk_error components_problem;
 };
 
 /* ---- opening ---- */
@@ -79,6 +83,10 @@ static int add_trace(struct tmk_run *run, const char *path, const char *ring_pat
                        : tmk_merge_open(path, &p.reader, &p.live, err);
     if (rc < 0)
         return rc;
+    if ((rc = tmk_owners_open(p.reader, run->components, &p.owners)) < 0) {
+        tmk_reader_close(p.reader);
+        return tmk_fail(err, rc, "out of memory");
+    }
     describe(&p);
     p.symbols = &run->symbols;
     run->processes[run->n_processes++] = p;
@@ -147,9 +155,10 @@ static void put_on_one_clock(struct tmk_run *run)
 static struct tmk_run *make_run(const char *path, struct tmk_error *err)
 {
     struct tmk_run *run = calloc(1, sizeof *run);
-    if (run && (run->path = strdup(path)))
+    if (run && (run->path = strdup(path)) &&
+        tmk_components_open(&run->components, &run->components_problem) == 0)
         return run;
-    free(run);
+    tmk_run_close(run);
     tmk_fail(err, TMK_ENOMEM, "out of memory");
     return NULL;
 }
@@ -206,8 +215,11 @@ struct tmk_run *tmk_run_close(struct tmk_run *run)
 {
     if (!run)
         return NULL;
-    for (uint32_t i = 0; i < run->n_processes; i++)
+    for (uint32_t i = 0; i < run->n_processes; i++) {
+        tmk_owners_close(run->processes[i].owners);
         tmk_reader_close(run->processes[i].reader);
+    }
+    tmk_components_close(run->components);
     tmk_symbols_close(run->symbols);
     free(run->processes);
     free(run->path);
@@ -235,6 +247,11 @@ uint32_t tmk_run_n_unreadable(const struct tmk_run *run, struct tmk_error *ret_f
     if (ret_first)
         *ret_first = run->first_unreadable;
     return run->n_unreadable;
+}
+
+const char *tmk_run_components_problem(const struct tmk_run *run)
+{
+    return run->components_problem.text[0] ? run->components_problem.text : NULL;
 }
 
 /* ---- sweeping ---- */

@@ -20,6 +20,7 @@
 struct tmk_process {
     struct tmk_reader *reader;
     struct tmk_symbols **symbols; /* of the run; NULL there: not needed yet */
+    struct tmk_owners *owners;    /* owners.h */
     const char *file;             /* name of the trace, without folder */
     const char *host;             /* "" when not known */
     const char *command;
@@ -48,6 +49,8 @@ uint32_t tmk_run_n_processes(const struct tmk_run *run);
 struct tmk_process *tmk_run_process(struct tmk_run *run, uint32_t i);
 /* Traces of the folder that could not be opened: how many, and why the first. */
 uint32_t tmk_run_n_unreadable(const struct tmk_run *run, struct tmk_error *ret_first);
+/* What is wrong with the user's file of components; NULL: nothing. */
+const char *tmk_run_components_problem(const struct tmk_run *run);
 
 /* Replay a process once for all `n` visitors. `rp` may be NULL; if given it is initialised by the
  * call, holds the final state and must be given to tmk_replay_fini() by the caller (on success). */

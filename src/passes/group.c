@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/group.c - see group.h.
  *
- * A key has a number in the trace (context, stack, string id). The first block with a number finds
- * its row by text, since one text may have several numbers; later blocks find it by number. */
+ * What a key follows from has a number: a category, a stack, a string's id, or a context and behind
+ * those what is asked where the context does not say. The first block with a number finds its row
+ * by text, since one text may have several numbers; later blocks find it by number. Steps may be
+ * any number and are always found by text. */
 #include "passes/group.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +15,7 @@
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
+#include "model/owners.h"
 
 enum { N_CATEGORIES = 256, MAX_FRAMES = 256 };
 
@@ -23,6 +27,8 @@ struct tmk_group {
     struct tmk_textmap keys;
     struct tmk_peak_row *rows;
     uint64_t n_rows, row_room;
+    int64_t last_step; /* by step: of the block before; its row is row_of[0] */
+    uint32_t nowhere;
     struct tmk_arena texts;
     bool failed;
 };
@@ -32,23 +38,16 @@ struct tmk_group {
 int tmk_labels_init(struct tmk_labels *l, const struct tmk_process *p, const struct tmk_state *s)
 {
     *l = (struct tmk_labels){.p = p, .n_contexts = s->n_contexts + 1};
-    l->modules = calloc(l->n_contexts, sizeof *l->modules);
-    l->stages = calloc(l->n_contexts, sizeof *l->stages);
-    if (!l->modules || !l->stages) {
-        tmk_labels_fini(l);
+    l->contexts = malloc(l->n_contexts * sizeof *l->contexts);
+    if (!l->contexts)
         return TMK_ENOMEM;
-    }
-    for (uint32_t i = 1; i < l->n_contexts; i++) {
-        l->modules[i] = tmk_context_module(p, s, i);
-        l->stages[i] = tmk_context_stage(p, s, i);
-    }
+    memcpy(l->contexts, s->contexts, l->n_contexts * sizeof *l->contexts);
     return 0;
 }
 
 void tmk_labels_fini(struct tmk_labels *l)
 {
-    free(l->modules);
-    free(l->stages);
+    free(l->contexts);
     *l = (struct tmk_labels){0};
 }
 
@@ -56,17 +55,25 @@ void tmk_labels_fini(struct tmk_labels *l)
 
 static uint32_t n_numbers(const struct tmk_labels *l, enum tmk_by by)
 {
+    uint32_t n_stacks = tmk_reader_n_stacks(l->p->reader) + 1;
+    uint32_t n_strings = tmk_reader_n_strings(l->p->reader) + 1;
     switch (by) {
     case TMK_BY_CATEGORY:
         return N_CATEGORIES;
     case TMK_BY_STACK:
     case TMK_BY_SITE:
-        return tmk_reader_n_stacks(l->p->reader) + 1;
+        return n_stacks;
     case TMK_BY_TENSOR:
-        return tmk_reader_n_strings(l->p->reader) + 1;
-    default:
-        return l->n_contexts;
+        return n_strings;
+    case TMK_BY_STAGE:
+        return l->n_contexts + n_stacks;
+    case TMK_BY_MODULE:
+    case TMK_BY_COMPONENT:
+        return l->n_contexts + n_strings;
+    case TMK_BY_STEP:
+        return 1;
     }
+    return 0;
 }
 
 static bool is_stack(enum tmk_by by)
@@ -74,13 +81,33 @@ static bool is_stack(enum tmk_by by)
     return by == TMK_BY_STACK || by == TMK_BY_SITE;
 }
 
+/* What the text follows from; 0 when nothing is known. */
 static uint32_t number_of(const struct tmk_group *g, const struct tmk_block *b)
 {
-    uint32_t number = g->by == TMK_BY_CATEGORY ? b->category
-                      : is_stack(g->by)        ? b->stack
-                      : g->by == TMK_BY_TENSOR ? b->name
-                                               : b->context;
-    return number < g->n_numbers ? number : 0;
+    const struct tmk_labels *l = g->labels;
+    const struct tmk_context *context = &l->contexts[b->context];
+    switch (g->by) {
+    case TMK_BY_CATEGORY:
+        return tmk_block_category(l->p, l->contexts, b);
+    case TMK_BY_STACK:
+    case TMK_BY_SITE:
+        return b->stack;
+    case TMK_BY_TENSOR:
+        return b->name;
+    case TMK_BY_STAGE:
+        return context->stage || b->serial == 0 ? b->context : l->n_contexts + b->stack;
+    case TMK_BY_MODULE:
+        if (context->module)
+            return b->context;
+        return tmk_block_has_parameter(l->p, b) ? l->n_contexts + b->name : 0;
+    case TMK_BY_COMPONENT:
+        if (tmk_block_has_parameter(l->p, b))
+            return l->n_contexts + b->name;
+        return b->serial || context->module ? b->context : l->n_contexts;
+    case TMK_BY_STEP:
+        return 0;
+    }
+    return 0;
 }
 
 static void write_frames(FILE *out, const struct tmk_process *p, const struct tmk_stack *frames)
@@ -120,20 +147,34 @@ static const char *stack_text(struct tmk_group *g, uint32_t stack)
     return kept;
 }
 
-static const char *text_of(struct tmk_group *g, uint32_t number)
+static const char *step_text(struct tmk_group *g, int64_t step)
 {
+    if (step == TMK_NO_STEP)
+        return NULL;
+    const char *text = tmk_arena_format(&g->texts, "%" PRId64, step);
+    g->failed |= !text;
+    return text;
+}
+
+static const char *text_of(struct tmk_group *g, const struct tmk_block *b)
+{
+    const struct tmk_labels *l = g->labels;
     switch (g->by) {
     case TMK_BY_CATEGORY:
-        return tmk_category_name((uint8_t)number);
+        return tmk_category_name(tmk_block_category(l->p, l->contexts, b));
     case TMK_BY_MODULE:
-        return g->labels->modules[number];
+        return tmk_block_module(l->p, l->contexts, b);
+    case TMK_BY_COMPONENT:
+        return tmk_block_component(l->p, l->contexts, b);
     case TMK_BY_STAGE:
-        return g->labels->stages[number];
+        return tmk_block_stage(l->p, l->contexts, b);
     case TMK_BY_STACK:
     case TMK_BY_SITE:
-        return stack_text(g, number);
+        return stack_text(g, b->stack);
     case TMK_BY_TENSOR:
-        return tmk_reader_string(g->labels->p->reader, number);
+        return tmk_reader_string(l->p->reader, b->name);
+    case TMK_BY_STEP:
+        return step_text(g, b->step);
     }
     return NULL;
 }
@@ -146,32 +187,49 @@ static const char *shown_key(struct tmk_group *g, const char *text)
     return line ? tmk_arena_text(&g->texts, text, (size_t)(line - text)) : text;
 }
 
-static bool new_number(struct tmk_group *g, uint32_t number)
+/* Row of the block's text, made when new; NULL without memory. */
+static struct tmk_peak_row *find_row(struct tmk_group *g, const struct tmk_block *b)
 {
-    const char *text = text_of(g, number);
+    const char *text = text_of(g, b);
     uint32_t row;
     if (g->failed || tmk_textmap_put(&g->keys, text, &row) < 0)
-        return false;
+        return NULL;
     if (row == g->n_rows) {
         struct tmk_peak_row *more = tmk_grow(g->rows, g->n_rows + 1, &g->row_room, sizeof *g->rows);
         if (!more)
-            return false;
+            return NULL;
         g->rows = more;
-        g->rows[g->n_rows++] =
-            (struct tmk_peak_row){.key = shown_key(g, text), .stack = is_stack(g->by) ? number : 0};
+        g->rows[g->n_rows++] = (struct tmk_peak_row){.key = shown_key(g, text),
+                                                     .stack = is_stack(g->by) ? b->stack : 0};
     }
-    g->row_of[number] = row + 1;
-    return true;
+    return &g->rows[row];
+}
+
+/* Where the block's row, once found, is kept: its number + 1, or 0. */
+static uint32_t *kept_row(struct tmk_group *g, const struct tmk_block *b)
+{
+    if (g->by == TMK_BY_STEP) {
+        if (b->step != g->last_step)
+            g->row_of[0] = 0;
+        g->last_step = b->step;
+        return &g->row_of[0];
+    }
+    uint32_t number = number_of(g, b);
+    if (number < g->n_numbers)
+        return &g->row_of[number];
+    g->nowhere = 0; /* of a damaged trace */
+    return &g->nowhere;
 }
 
 void tmk_group_add(struct tmk_group *g, const struct tmk_block *b)
 {
-    uint32_t number = number_of(g, b);
-    if (g->row_of[number] == 0 && !new_number(g, number)) {
+    uint32_t *kept = kept_row(g, b);
+    struct tmk_peak_row *row = *kept ? &g->rows[*kept - 1] : find_row(g, b);
+    if (!row) {
         g->failed = true;
         return;
     }
-    struct tmk_peak_row *row = &g->rows[g->row_of[number] - 1];
+    *kept = (uint32_t)(row - g->rows) + 1;
     row->bytes += b->size_bytes;
     row->n_blocks++;
 }

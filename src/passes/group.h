@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/group.h - add blocks up by what they have in common: category, module, stage, stack, name.
+/* passes/group.h - add blocks up by what they have in common: category, module, component, stage,
+ * step, stack, name.
  *
- * Blocks name their context by a number of the replay's state. Labels keep the names that the
- * numbers stand for, so that a result can be asked after the replay is gone. */
+ * Blocks name their context by a number of the replay's state. Labels keep the contexts, so that a
+ * result can be asked after the replay is gone. Live blocks are to be settled (trace/state.h). */
 #ifndef TMK_PASSES_GROUP_H
 #define TMK_PASSES_GROUP_H
 
@@ -11,14 +12,17 @@
 enum tmk_by {
     TMK_BY_CATEGORY,
     TMK_BY_MODULE,
+    TMK_BY_COMPONENT,
     TMK_BY_STAGE,
+    TMK_BY_STEP,
     TMK_BY_STACK,
     TMK_BY_TENSOR,
     TMK_BY_SITE, /* the innermost line of the stack alone */
 };
 
 struct tmk_peak_row {
-    const char *key; /* NULL: not known. By stack and by site: "file:line function", innermost */
+    const char *key; /* NULL: not known, of a step: before the first. By stack and by site:
+                      * "file:line function", innermost */
     uint32_t stack;  /* by stack and by site: the first one met, for its frames */
     uint64_t bytes;
     uint64_t n_blocks;
@@ -26,7 +30,7 @@ struct tmk_peak_row {
 
 struct tmk_labels {
     const struct tmk_process *p;
-    const char **modules, **stages; /* by context */
+    struct tmk_context *contexts;
     uint32_t n_contexts;
 };
 

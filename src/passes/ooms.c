@@ -45,9 +45,11 @@ static int add_up_holders(struct kept *k, const struct tmk_process *p, const str
     int rc = tmk_labels_init(&k->labels, p, s);
     for (int g = 0; g < N_GROUPS && rc == 0; g++) {
         rc = tmk_group_open(&k->labels, kinds[g], &k->groups[g]);
-        for (uint32_t i = 1; i <= s->n_entries && rc == 0; i++)
-            if (s->entries[i].live && s->entries[i].device == k->oom.device)
-                tmk_group_add(k->groups[g], &s->entries[i]);
+        for (uint32_t i = 1; i <= s->n_entries && rc == 0; i++) {
+            struct tmk_block settled = tmk_state_settled(s, &s->entries[i]);
+            if (settled.live && settled.device == k->oom.device)
+                tmk_group_add(k->groups[g], &settled);
+        }
     }
     return rc;
 }

@@ -227,8 +227,9 @@ static int collect(struct tmk_peak *k, const struct tmk_state *s)
     }
     for (uint32_t i = 1; i <= s->n_entries && rc == 0; i++) {
         const struct tmk_block *b = &s->entries[i];
+        struct tmk_block settled = tmk_state_settled(s, b);
         if (b->live && (all || b->device == k->device) && is_alive_then(k, b))
-            rc = add_block(k, b);
+            rc = add_block(k, &settled);
     }
     return rc;
 }

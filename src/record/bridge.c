@@ -146,6 +146,7 @@ static struct tmk_python_method methods[] = {
     {"gradients", tmk_tags_gradients, TMK_PYTHON_VARARGS, NULL},
     {"begin", tmk_calls_begin_update, TMK_PYTHON_VARARGS, NULL},
     {"end", tmk_calls_end_update, TMK_PYTHON_VARARGS, NULL},
+    {"skip", tmk_calls_skip_update, TMK_PYTHON_VARARGS, NULL},
     {"workspaces", tmk_workspaces_note, TMK_PYTHON_VARARGS, NULL},
 };
 
@@ -245,6 +246,9 @@ static bool load_source(void)
     tmk_bridge.learn = py->PyDict_GetItemString(names, "learn");
     tmk_bridge.updated = py->PyDict_GetItemString(names, "updated");
     tmk_bridge.note_gradients = py->PyDict_GetItemString(names, "note_gradients");
+    py->Py_IncRef(tmk_bridge.learn); /* the namespace ends before the last call does */
+    py->Py_IncRef(tmk_bridge.updated);
+    py->Py_IncRef(tmk_bridge.note_gradients);
     return done && tmk_bridge.learn && tmk_bridge.updated && tmk_bridge.note_gradients;
 }
 

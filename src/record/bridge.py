@@ -4,12 +4,14 @@ interpreter's lock: when a module is called that has no name yet, when an optimi
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
 The C half has put into this namespace: named, forget, expect, tag, parameter, gradients, begin,
-end, workspaces, categories. Nothing here keeps anything alive, nor changes an object of the program's but for
-one thing: the step() of optimizer classes is wrapped, and restored by disarm().
+end, skip, workspaces, categories. Nothing here keeps anything alive, nor changes an object of the program's but for
+one thing: the step() of optimizer classes and GradScaler's update() are wrapped, and restored by
+disarm().
 """
 import functools
 import gc
 import sys
+import time
 import weakref
 
 torch = sys.modules["torch"]
@@ -31,8 +33,9 @@ prefixes = set()
 parameters = {}  # name: (address, bytes, flags), as it was last said
 names = {}       # id of a parameter: (weak reference, name)
 updates = {}     # id of an optimizer: how often it has stepped
-wrapped = []     # (class, its step, ours)
+wrapped = []     # (class, name of the method, theirs, ours)
 n_parameters = 0
+next_search = 0.0
 
 
 def ended(reference):
@@ -106,7 +109,12 @@ def is_replica(module):
 
 def search(module):
     """The outermost module around this one. Looks at every object there is, and takes note of
-    optimizers on the way."""
+    optimizers on the way. None when it has looked a moment ago: a program that makes modules all
+    the time shall not wait for us all the time."""
+    global next_search
+    began = time.monotonic()
+    if began < next_search:
+        return None
     of_type, parents = {}, {}
     for thing in gc.get_objects():
         cls = type(thing)
@@ -123,6 +131,8 @@ def search(module):
     while id(module) in parents and id(module) not in seen:
         seen.add(id(module))
         module = parents[id(module)]
+    now = time.monotonic()
+    next_search = now + 100 * (now - began)
     return module
 
 
@@ -143,10 +153,12 @@ def learn(module, is_root):
         name_module(module, own)
         return
     top = search(module)
+    if top is None:
+        for part, path in walk(module, own, set()):
+            name_module(part, path)
+        return
     add_root(top)
     name_roots()
-    if id(module) not in references:
-        name_module(module, own)
     note_parameters()
     wrap_steps()
 
@@ -320,7 +332,7 @@ def wrap(step):
 
 
 def is_ours(step):
-    ours = [pair[2] for pair in wrapped]
+    ours = [one[3] for one in wrapped]
     while step is not None:
         if any(step is one for one in ours):
             return True
@@ -336,22 +348,51 @@ def wrap_steps():
         step = cls.__dict__.get("step")
         if type(step) is not type(wrap) or is_ours(step):
             continue
-        ours = wrap(step)
-        wrapped.append((cls, step, ours))
-        cls.step = ours
+        wrapped.append((cls, "step", step, wrap(step)))
+        cls.step = wrapped[-1][3]
+
+
+def wrap_update(update):
+    """GradScaler.update(): a step whose gradients were not finite ends without the optimizer."""
+    @functools.wraps(update)
+    def wrapper(self, *args, **kwargs):
+        try:
+            return update(self, *args, **kwargs)
+        finally:
+            skip()
+
+    return wrapper
+
+
+def wrap_scaler():
+    module = sys.modules.get("torch.amp.grad_scaler") or sys.modules.get("torch.cuda.amp.grad_scaler")
+    cls = getattr(module, "GradScaler", None)
+    update = None if cls is None else cls.__dict__.get("update")
+    if type(update) is type(wrap) and not is_ours(update):
+        wrapped.append((cls, "update", update, wrap_update(update)))
+        cls.update = wrapped[-1][3]
+
+
+def reset():
+    global next_search
+    next_search = 0.0
+    for things in (references, roots, prefixes, parameters, names, updates):
+        things.clear()
 
 
 def arm():
     """The function, the method and the classes that C is to watch."""
+    reset()
     wrap_steps()
+    wrap_scaler()
     engine = torch._C._ImperativeEngine
     return (Module.__dict__["__call__"], engine.__dict__["run_backward"], torch.Tensor,
             torch.nn.Parameter)
 
 
 def disarm():
-    for cls, step, ours in wrapped:
-        if cls.__dict__.get("step") is ours:
-            cls.step = step
-    for things in (references, roots, prefixes, parameters, names, updates, wrapped):
-        things.clear()
+    for cls, name, theirs, ours in wrapped:
+        if cls.__dict__.get(name) is ours:
+            setattr(cls, name, theirs)
+    wrapped[:] = [one for one in wrapped if one[0].__dict__.get(one[1]) is not one[2]]
+    reset()

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "record/bridge.h"
@@ -55,11 +56,14 @@ static uint32_t name_of(struct tmk_object *module, bool is_root)
 {
     uint32_t name = tmk_modmap_name(module);
     if (__builtin_expect(name != 0, 1))
-        return name;
+        return name & ~TMK_MODMAP_UNNAMED;
     struct tmk_object *flag = tmk_bridge.py->PyLong_FromLong(is_root);
     tmk_bridge_call(tmk_bridge.learn, module, flag);
     tmk_bridge.py->Py_DecRef(flag);
-    return tmk_modmap_name(module);
+    name = tmk_modmap_name(module);
+    if (!name) /* and never will */
+        tmk_modmap_put(module, TMK_MODMAP_UNNAMED);
+    return name;
 }
 
 static bool is_training(struct tmk_object *module)
@@ -99,6 +103,15 @@ static struct tmk_object *call_inner(struct tmk_object *function, struct tmk_obj
     return result;
 }
 
+/* Forward lingers where a loss may follow: not on threads that only run a part of it. */
+static bool may_linger(void)
+{
+    static __thread int8_t is_main __attribute__((tls_model("initial-exec"))); /* 0: not known */
+    if (!is_main)
+        is_main = getpid() == (pid_t)syscall(SYS_gettid) ? 1 : -1;
+    return is_main > 0 || tmk_whose.runs_backward;
+}
+
 /* A module is called by the program itself: forward begins. */
 static struct tmk_object *call_root(struct tmk_object *function, struct tmk_object *const *values,
                                     size_t n, struct tmk_object *keywords)
@@ -129,7 +142,7 @@ static struct tmk_object *call_root(struct tmk_object *function, struct tmk_obje
         tmk_whose_pop_module(lane);
         tmk_nodes_note(before.module);
     }
-    if (result && !is_eval)
+    if (result && !is_eval && may_linger())
         tmk_whose_linger(lane, &before);
     else
         tmk_whose_close(lane, &before);
@@ -164,7 +177,8 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     if (!lane)
         return torch.run_backward(self, arguments, keywords);
     tmk_whose_now(lane);
-    tmk_whose_trains(lane);
+    tmk_whose.runs_backward = true;
+    tmk_whose_backward(lane);
     struct tmk_whose before = tmk_whose_open(lane, TMK_STAGE_BACKWARD);
     bool is_inner = before.stage == TMK_STAGE_BACKWARD;
     tmk_lane_leave(lane);
@@ -183,10 +197,10 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
 
 void tmk_bridge_note_node(const void *node)
 {
-    bool keep;
-    if (!tmk_bridge.modules || is_off())
+    bool keep = false;
+    if (is_off())
         return;
-    uint32_t name = tmk_nodes_module(node, &keep);
+    uint32_t name = tmk_bridge.modules ? tmk_nodes_module(node, &keep) : 0;
     if (keep && tmk_whose.stage == TMK_STAGE_BACKWARD)
         return;
     struct tmk_lane *lane = tmk_lane_enter();
@@ -256,6 +270,17 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
         tmk_bridge_call(tmk_bridge.updated, optimizer, NULL);
     }
     return py->Py_BuildValue("");
+}
+
+struct tmk_object *tmk_calls_skip_update(struct tmk_object *self, struct tmk_object *arguments)
+{
+    (void)self, (void)arguments;
+    struct tmk_lane *lane = is_off() ? NULL : tmk_lane_enter();
+    if (lane) {
+        tmk_whose_skip_update(lane);
+        tmk_lane_leave(lane);
+    }
+    return tmk_bridge.py->Py_BuildValue("");
 }
 
 /* ---- patching ---- */

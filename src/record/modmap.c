@@ -76,8 +76,3 @@ void tmk_modmap_remove(uintptr_t object)
         return;
     }
 }
-
-uint32_t tmk_modmap_count(void)
-{
-    return n_objects;
-}

@@ -17,6 +17,9 @@ struct tmk_modslot {
 
 enum { TMK_MODMAP_SLOTS = 1 << 16 };
 
+/* Instead of a name: it has none, and was asked for. */
+#define TMK_MODMAP_UNNAMED 0x80000000u
+
 extern struct tmk_modslot *tmk_modmap_slots; /* NULL: not made yet */
 
 /* Empty it, for a new recording. False when there is no memory. */
@@ -24,8 +27,6 @@ bool tmk_modmap_reset(void);
 /* False when it is crowded. */
 bool tmk_modmap_put(const void *object, uint32_t name);
 void tmk_modmap_remove(uintptr_t object);
-/* As many as are in it. */
-uint32_t tmk_modmap_count(void);
 
 static inline uint32_t tmk_modmap_place(uintptr_t object)
 {

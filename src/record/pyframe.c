@@ -8,6 +8,7 @@
 #include "record/pyframe.h"
 
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,17 +74,35 @@ static inline bool is_function(const struct tmk_pylayout *l, const void *frame, 
     return code && (l->minor < 13 || pointer_at(code, l->object_type) == runtime.code_type);
 }
 
+/* x, to be computed apart: the compiler would add its terms to the hash one by one, and the next
+ * frame would wait for all of them. */
+static inline uint64_t apart(uint64_t x)
+{
+    __asm__("" : "+r"(x));
+    return x;
+}
+
+/* What tells a code object from another that was at its address before. */
 static inline uint64_t identity_of(const struct tmk_pylayout *l, const void *code)
 {
-    uint64_t address = (uintptr_t)code;
     if (l->code_version) {
         uint32_t version = tmk_load_u32((const uint8_t *)code + l->code_version);
         if (__builtin_expect(version != 0, 1)) /* 0: four thousand million have been given out */
-            return address ^ (uint64_t)version << 32;
+            return version;
     }
     uint64_t first_line = tmk_load_u32((const uint8_t *)code + l->code_first_line);
-    uint64_t names = text_hash(l, code, l->code_name) + 3 * text_hash(l, code, l->code_file);
-    return (address ^ first_line << 48) + names;
+    return apart(text_hash(l, code, l->code_name) + 2 * text_hash(l, code, l->code_file) +
+                 8 * first_line);
+}
+
+/* Address and instruction of a frame's code in one number: that of the instruction, if it is there.
+ */
+static inline uint64_t place_of(const struct tmk_pylayout *l, const void *frame, const void *code)
+{
+    const uint8_t *at = (const uint8_t *)frame + l->frame_instruction;
+    if (l->count_scale)
+        return apart((uintptr_t)code + ((uint64_t)tmk_load_u32(at) << 32));
+    return tmk_load_u64(at);
 }
 
 /* The frame of the next Python function, from `frame` on; NULL behind the last. */
@@ -96,29 +115,32 @@ static inline const void *next_function(const struct tmk_pylayout *l, const void
 
 /* The hash alone: mostly the stack is known, and nothing else is wanted. The chain of frames is
  * followed as fast as its pointers can be loaded; between two frames there is one multiplication.
- * Compiled for each known layout. */
+ * Compiled for each layout whose offsets are known: they are constants then. */
 __attribute__((always_inline)) static inline uint64_t hash_frames(const struct tmk_pylayout *l)
 {
     uint64_t hash = 0;
     uint32_t n_left = TMK_PYFRAME_MAX;
-    const void *frame = next_function(l, top_frame(l));
-    for (; frame && n_left > 0; n_left--) {
+    for (const void *frame = top_frame(l); frame && n_left > 0;
+         frame = pointer_at(frame, l->frame_back)) {
         const void *code = code_of(l, frame);
-        hash = (hash + identity_of(l, code)) * 0x9e3779b97f4a7c15u + offset_of(l, frame, code);
-        frame = next_function(l, pointer_at(frame, l->frame_back));
+        if (!is_function(l, frame, code))
+            continue;
+        hash = (hash + place_of(l, frame, code)) * 0x9e3779b97f4a7c15u + identity_of(l, code);
+        n_left--;
     }
-    return hash ? tmk_hash_u64(hash) | 1 : 0;
+    return hash ? tmk_hash_fold(hash, 0) | 1 : 0;
 }
 
-#define HASH_OF(minor)                                                                             \
+#define HASH_OF(minor, layout)                                                                     \
     __attribute__((hot)) static uint64_t hash_3_##minor(void)                                      \
     {                                                                                              \
-        return hash_frames(&tmk_pylayout_known[TMK_PYLAYOUT_3_##minor]);                           \
+        return hash_frames(&(layout));                                                             \
     }
-HASH_OF(9)
-HASH_OF(10)
-HASH_OF(11)
-HASH_OF(12)
+HASH_OF(9, tmk_pylayout_known[TMK_PYLAYOUT_3_9])
+HASH_OF(10, tmk_pylayout_known[TMK_PYLAYOUT_3_10])
+HASH_OF(11, tmk_pylayout_known[TMK_PYLAYOUT_3_11])
+HASH_OF(12, tmk_pylayout_known[TMK_PYLAYOUT_3_12])
+HASH_OF(13, tmk_pylayout_usual_3_13)
 
 static uint64_t hash_published(void)
 {
@@ -126,9 +148,11 @@ static uint64_t hash_published(void)
     return hash_frames(&l);
 }
 
-static uint64_t (*hash_function(unsigned minor))(void)
+static uint64_t (*hash_function(const struct tmk_pylayout *l))(void)
 {
-    switch (minor) {
+    if (memcmp(l, &tmk_pylayout_usual_3_13, sizeof *l) == 0)
+        return hash_3_13;
+    switch (l->minor) {
     case 9:
         return hash_3_9;
     case 10:
@@ -242,7 +266,7 @@ static bool look(void)
     const char *reason = NULL;
     enum tmk_pylook found = tmk_pylayout_find(&runtime, &reason);
     if (found == TMK_PYLOOK_PROVEN)
-        atomic_store_explicit(&tmk_pyframe_hash, hash_function(runtime.layout.minor),
+        atomic_store_explicit(&tmk_pyframe_hash, hash_function(&runtime.layout),
                               memory_order_release);
     if (found == TMK_PYLOOK_REFUSED && atomic_fetch_add(&n_refused, 1) + 1 < MAX_REFUSALS)
         found = TMK_PYLOOK_LATER; /* one odd stack is no proof */

@@ -102,4 +102,31 @@ static const struct tmk_pylayout tmk_pylayout_known[] = {
                            .object_type = 8},
 };
 
+/* What 3.13 publishes. Not trusted to be so, but if it is, the walk can be compiled for it, too. */
+static const struct tmk_pylayout tmk_pylayout_usual_3_13 = {
+    .minor = 13,
+    .lines = TMK_PY_LINES_311,
+    .has_owner = true,
+    .thread_interpreter = 16,
+    .thread_frame = 72,
+    .frame_back = 8,
+    .frame_code = 0,
+    .frame_instruction = 56,
+    .frame_owner = 70,
+    .code_start = 200,
+    .code_file = 112,
+    .code_name = 128,
+    .code_first_line = 68,
+    .code_lines = 136,
+    .code_version = 92,
+    .text_length = 16,
+    .text_hash = 24,
+    .text_state = 32,
+    .text_ascii = 40,
+    .text_compact = 56,
+    .bytes_size = 16,
+    .bytes_start = 32,
+    .object_type = 8,
+};
+
 #endif

@@ -26,15 +26,28 @@ static uint32_t intern_pytext(struct tmk_lane *lane, const struct tmk_pytext *te
     return tmk_intern_text(lane, buffer, tmk_pytext_utf8(text, buffer, sizeof buffer));
 }
 
+/* How much of the line table goes into the record that begins at `at`: entries of layout 311 are
+ * not cut in two. Each begins with the only one of its bytes that has the high bit. */
+static size_t part_bytes(const struct tmk_pycode *c, size_t at)
+{
+    size_t n = c->n_line_bytes - at;
+    if (n <= TMK_STRING_MAX_BYTES)
+        return n;
+    n = TMK_STRING_MAX_BYTES;
+    if (c->layout == TMK_PY_LINES_311)
+        while (n > 0 && !(c->lines[at + n] & 0x80))
+            n--;
+    return n > 0 ? n : TMK_STRING_MAX_BYTES;
+}
+
 static bool put_lines(struct tmk_lane *lane, uint32_t code, const struct tmk_pycode *c)
 {
     if (c->n_line_bytes > MAX_LINE_BYTES)
         return true;
-    for (size_t at = 0; at < c->n_line_bytes; at += TMK_STRING_MAX_BYTES) {
-        size_t n = c->n_line_bytes - at;
-        if (n > TMK_STRING_MAX_BYTES)
-            n = TMK_STRING_MAX_BYTES;
-        if (!tmk_lane_put_text(lane, TMK_KIND_DEF_LINES, code, (uint32_t)at, c->lines + at, n))
+    uint8_t kind = c->layout == TMK_PY_LINES_311 ? TMK_KIND_DEF_LINES_311 : TMK_KIND_DEF_LINES;
+    for (size_t at = 0, n; at < c->n_line_bytes; at += n) {
+        n = part_bytes(c, at);
+        if (!tmk_lane_put_text(lane, kind, code, (uint32_t)at, c->lines + at, n))
             return false;
     }
     return true;

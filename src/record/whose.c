@@ -50,6 +50,7 @@ struct tmk_whose tmk_whose_open(struct tmk_lane *lane, enum tmk_whose_stage stag
     *w = (struct tmk_whose){.generation = before.generation,
                             .backward = before.backward,
                             .n_own = before.n_own,
+                            .runs_backward = before.runs_backward,
                             .stage = (uint8_t)stage,
                             .is_open = before.n_own == 0};
     if (w->is_open)
@@ -177,6 +178,7 @@ static struct {
     bool begun;   /* a step has */
     bool trains;  /* not mere inference */
     int64_t next; /* number of the next one */
+    uint32_t n_backwards; /* in this one */
     unsigned n_optimizers;
     struct {
         const void *optimizer;
@@ -189,6 +191,7 @@ static void begin_step(struct tmk_lane *lane)
     if (steps.is_own)
         return;
     steps.begun = true;
+    steps.n_backwards = 0;
     end_lingering(lane, tmk_whose_now(lane));
     tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)steps.next++, 0);
     for (unsigned i = 0; i < steps.n_optimizers; i++)
@@ -201,10 +204,22 @@ void tmk_whose_root(struct tmk_lane *lane)
         begin_step(lane);
 }
 
-void tmk_whose_trains(struct tmk_lane *lane)
+static void begin_training(struct tmk_lane *lane)
 {
     steps.trains = true;
     if (!steps.begun)
+        begin_step(lane);
+}
+
+void tmk_whose_backward(struct tmk_lane *lane)
+{
+    begin_training(lane);
+    steps.n_backwards++;
+}
+
+void tmk_whose_skip_update(struct tmk_lane *lane)
+{
+    if (steps.n_backwards > 0)
         begin_step(lane);
 }
 
@@ -250,7 +265,7 @@ static void give_up_waiting(struct tmk_lane *lane)
 
 void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer)
 {
-    tmk_whose_trains(lane);
+    begin_training(lane);
     unsigned i = place_of(optimizer);
     if (i < steps.n_optimizers && steps.optimizers[i].stepped)
         give_up_waiting(lane);

@@ -40,6 +40,7 @@ struct tmk_whose {
     bool is_open;        /* there is a range for `stage` */
     bool lingers;        /* it is a forward whose root has returned */
     bool is_worker;      /* it is a backward that another thread runs, and will close */
+    bool runs_backward;  /* the thread has run one itself */
 };
 
 /* The calling thread's. */
@@ -78,13 +79,15 @@ void tmk_whose_end_workers(struct tmk_lane *lane);
  * is a step. */
 void tmk_whose_root(struct tmk_lane *lane);
 /* Backward begins: this is a training. */
-void tmk_whose_trains(struct tmk_lane *lane);
+void tmk_whose_backward(struct tmk_lane *lane);
 /* There is such an optimizer (any address that stays its own). */
 void tmk_whose_expect(const void *optimizer);
 void tmk_whose_forget(const void *optimizer);
 /* It is about to step; it has. When all that are expected have, the step ends. */
 void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer);
 void tmk_whose_end_update(struct tmk_lane *lane, const void *optimizer);
+/* The step ends without an update, if there was a backward in it. */
+void tmk_whose_skip_update(struct tmk_lane *lane);
 /* The program counts steps itself. */
 void tmk_whose_own_step(struct tmk_lane *lane);
 

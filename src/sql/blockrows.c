@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "kit/grow.h"
+#include "model/owners.h"
 #include "tidemark/tidemark.h"
 
 const struct tmk_sql_column tmk_block_columns[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_DOC)};
@@ -16,19 +17,47 @@ const struct tmk_column_spec tmk_block_specs[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_S
 
 /* ---- one block ---- */
 
-static uint32_t context_text(struct tmk_source *s, const struct tmk_state *state, uint32_t context)
+/* The stage: mostly that of a range. */
+static uint32_t stage_text(struct tmk_source *s, const struct tmk_state *state,
+                           const struct tmk_block *b)
 {
-    return context ? tmk_source_text(s, state->contexts[context].name) : 0;
+    uint32_t stage = state->contexts[b->context].stage;
+    return stage ? tmk_source_text(s, state->contexts[stage].name)
+                 : tmk_textpool_put(s->pool, tmk_block_stage(s->p, state->contexts, b));
 }
 
-/* What a tag says. */
-static void set_tag(struct tmk_fill *f, uint64_t row, const struct tmk_block *b)
+/* Module and component, with the name if that decides: `b` is settled. */
+static void set_module(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
+                       const struct tmk_block *b)
+{
+    struct tmk_source *s = f->source;
+    const struct tmk_context *contexts = state->contexts;
+    uint32_t module = contexts[b->context].module;
+    bool is_plain = module && (b->name == 0 || !tmk_block_has_parameter(s->p, b));
+    if (tmk_rows_want(f->rows, COL_module))
+        tmk_rows_text(f->rows, COL_module, row,
+                      module ? tmk_source_text(s, contexts[module].name)
+                             : tmk_textpool_put(s->pool, tmk_block_module(s->p, contexts, b)));
+    if (tmk_rows_want(f->rows, COL_component))
+        tmk_rows_text(f->rows, COL_component, row,
+                      is_plain ? tmk_source_component(s, contexts[module].name)
+                               : tmk_textpool_put(s->pool, tmk_block_component(s->p, contexts, b)));
+}
+
+/* What it is for, its name and what follows from these, as far as they are known now. */
+static void set_tag(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
+                    const struct tmk_block *b)
 {
     struct tmk_rows *rows = f->rows;
+    struct tmk_source *s = f->source;
+    struct tmk_block settled = tmk_state_settled(state, b);
     if (tmk_rows_want(rows, COL_category))
-        tmk_rows_text(rows, COL_category, row, tmk_source_category(f->source, b->category));
-    if (tmk_rows_want(rows, COL_tensor) && b->name)
-        tmk_rows_text(rows, COL_tensor, row, tmk_source_text(f->source, b->name));
+        tmk_rows_text(rows, COL_category, row,
+                      tmk_source_category(s, tmk_block_category(s->p, state->contexts, &settled)));
+    if (tmk_rows_want(rows, COL_tensor))
+        tmk_rows_text(rows, COL_tensor, row, settled.name ? tmk_source_text(s, settled.name) : 0);
+    if (tmk_rows_want(rows, COL_module) || tmk_rows_want(rows, COL_component))
+        set_module(f, state, row, &settled);
 }
 
 /* Handle of the block's stream; the host has none. */
@@ -46,14 +75,13 @@ static void set_block(struct tmk_fill *f, const struct tmk_state *state, uint64_
 {
     struct tmk_rows *rows = f->rows;
     struct tmk_source *s = f->source;
-    const struct tmk_context *context = &state->contexts[b->context];
     tmk_rows_int(rows, COL_id, row, tmk_source_id(s, b->serial));
     if (tmk_rows_want(rows, COL_device))
         tmk_rows_text(rows, COL_device, row, tmk_source_device(s, b->device));
     tmk_rows_int(rows, COL_address, row, (int64_t)b->address);
     tmk_rows_u64(rows, COL_size, row, b->size_bytes);
     tmk_rows_int(rows, COL_step, row, b->step);
-    set_tag(f, row, b);
+    set_tag(f, state, row, b);
     if (b->serial == 0)
         return; /* met after a gap: nothing is known of its making */
     tmk_rows_int(rows, COL_alloc_ns, row, tmk_source_time(s, b->alloc_ns));
@@ -63,16 +91,13 @@ static void set_block(struct tmk_fill *f, const struct tmk_state *state, uint64_
     if (tmk_rows_want(rows, COL_stream))
         tmk_rows_int(rows, COL_stream, row, stream_of(s, b));
     if (tmk_rows_want(rows, COL_stage))
-        tmk_rows_text(rows, COL_stage, row, context_text(s, state, context->stage));
-    if (tmk_rows_want(rows, COL_module))
-        tmk_rows_text(rows, COL_module, row, context_text(s, state, context->module));
+        tmk_rows_text(rows, COL_stage, row, stage_text(s, state, b));
 }
 
 static void set_constants(struct tmk_fill *f)
 {
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
-    tmk_rows_constant_text(f->rows, COL_component, 0);
 }
 
 /* ---- all blocks ---- */
@@ -130,13 +155,15 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         break;
     case TMK_KIND_TAG:
         if (is_open(w, b))
-            set_tag(w->f, b->row - 1, b);
-        else if (w->choice == TMK_BLOCKS_ALL || b->name)
+            set_tag(w->f, &rp->state, b->row - 1, b);
+        else if (w->choice == TMK_BLOCKS_ALL || tmk_state_name(&rp->state, b))
             add_block(w, &rp->state, b);
         break;
     case TMK_KIND_FREE:
-        if (is_open(w, b))
-            end_row(w, b->row - 1, ev->time_ns);
+        if (!is_open(w, b))
+            break;
+        set_tag(w->f, &rp->state, b->row - 1, b);
+        end_row(w, b->row - 1, ev->time_ns);
         break;
     default:
         break;
@@ -179,10 +206,10 @@ static void match_block(struct sweep *w, const struct tmk_state *state, struct t
         const struct by_serial *match =
             b->serial ? bsearch(&key, list, (size_t)n, sizeof *list, compare_serial) : NULL;
         b->row = match ? match->row + 1 : 0;
-        if (!match && (w->choice == TMK_BLOCKS_ALL || b->name))
+        if (!match && (w->choice == TMK_BLOCKS_ALL || tmk_state_name(state, b)))
             add_block(w, state, b);
         if (b->row && !w->failed)
-            set_tag(w->f, b->row - 1, b);
+            set_tag(w->f, state, b->row - 1, b);
     }
     if (b->row && !w->failed)
         w->blocks[b->row - 1].found = true;
@@ -209,12 +236,25 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
     free(list);
 }
 
+/* What lives to the end is what it is then. */
+static void settle_live(struct sweep *w, const struct tmk_state *state)
+{
+    for (uint32_t i = 1; i <= state->n_entries && !w->failed; i++)
+        if (state->entries[i].live && is_open(w, &state->entries[i]))
+            set_tag(w->f, state, state->entries[i].row - 1, &state->entries[i]);
+}
+
 int tmk_block_rows(struct tmk_fill *f, enum tmk_block_choice choice, struct tmk_error *err)
 {
     struct sweep w = {.f = f, .choice = choice};
     struct tmk_visitor visitor = {.arg = &w, .event = on_event, .restored = on_restored};
+    struct tmk_replay rp = {0};
     set_constants(f);
-    int rc = tmk_process_sweep(f->source->p, &visitor, 1, NULL, err);
+    int rc = tmk_process_sweep(f->source->p, &visitor, 1, &rp, err);
+    if (rc == 0) {
+        settle_live(&w, &rp.state);
+        tmk_replay_fini(&rp);
+    }
     free(w.blocks);
     return rc == 0 && w.failed ? TMK_ENOMEM : rc;
 }

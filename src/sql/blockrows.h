@@ -19,9 +19,9 @@
     X(thread, INT, TMK_FEW, "the system's number of the thread that made it")                      \
     X(stack_id, INT, TMK_PLAIN, "who made it: stacks.id")                                          \
     X(step, INT, TMK_PLAIN, "training step it was made in; NULL: before the first")                \
-    X(stage, TEXT, TMK_FEW, "innermost stage it was made in")                                      \
-    X(module, TEXT, TMK_FEW, "innermost module it was made in")                                    \
-    X(component, TEXT, TMK_FEW, "kind of module; NULL: not known")                                 \
+    X(stage, TEXT, TMK_FEW, "innermost stage it was made in; else what its stack says, or other")  \
+    X(module, TEXT, TMK_FEW, "innermost module it was made in; else that of its parameter")        \
+    X(component, TEXT, TMK_FEW, "kind of module: attention, mlp, embedding and so on")             \
     X(category, TEXT, TMK_FEW, "what it is for: parameter, gradient and so on")                    \
     X(tensor, TEXT, TMK_FEW, "its name")                                                           \
     X(stream, INT, TMK_FEW, "handle of the stream it was made on, 0: default; NULL: has none")

@@ -19,8 +19,8 @@
 static bool is_in_order(struct tmk_store *s, int column)
 {
     uint8_t flags = s->def->specs[column].flags;
-    if (!(flags & TMK_BY_STEP))
-        return flags & TMK_BY_TIME;
+    if (!(flags & TMK_ORDER_STEP))
+        return flags & TMK_ORDER_TIME;
     for (uint32_t i = 0; i < s->n_sources; i++)
         if (tmk_source_read_steps(&s->sources[i], NULL) < 0 || !s->sources[i].steps_in_order)
             return false;
@@ -29,7 +29,7 @@ static bool is_in_order(struct tmk_store *s, int column)
 
 static bool is_key(const struct tmk_store *s, int column)
 {
-    return s->def->specs[column].flags & (TMK_FEW | TMK_BY_STEP);
+    return s->def->specs[column].flags & (TMK_FEW | TMK_ORDER_STEP);
 }
 
 static int key_index(const struct tmk_plan *plan, int column)
@@ -172,7 +172,7 @@ static bool is_natural(struct tmk_store *s, const struct terms *t, int first)
 {
     for (int i = first; i < t->n; i++) {
         bool in_step = s->def->specs[t->columns[i]].flags & TMK_IN_STEP;
-        bool after_step = i > first && s->def->specs[t->columns[i - 1]].flags & TMK_BY_STEP;
+        bool after_step = i > first && s->def->specs[t->columns[i - 1]].flags & TMK_ORDER_STEP;
         if (t->falling[i] != t->falling[first])
             return false;
         if (in_step ? !after_step || !s->sources[0].steps_distinct : !is_in_order(s, t->columns[i]))

@@ -5,7 +5,7 @@
  * the numbers that the code uses, the declaration for SQLite and the documentation:
  *
  *     #define COLUMNS(X)                                                                \
- *         X(step, INT, TMK_BY_STEP, "training step; NULL before the first")             \
+ *         X(step, INT, TMK_ORDER_STEP, "training step; NULL before the first")             \
  *         X(module, TEXT, TMK_FEW, "dotted path of the module")
  *     enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
  *     static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
@@ -28,10 +28,10 @@
 /* What may be asked of a column's order. */
 enum tmk_column_flag {
     TMK_PLAIN = 0,
-    TMK_FEW = 1,     /* few values: rows may be wanted in groups of equal ones */
-    TMK_BY_TIME = 2, /* never falls from row to row of a process; run time */
-    TMK_BY_STEP = 4, /* the same, where the process's steps are in order; has few values too */
-    TMK_IN_STEP = 8, /* rises from row to row of a step */
+    TMK_FEW = 1,        /* few values: rows may be wanted in groups of equal ones */
+    TMK_ORDER_TIME = 2, /* never falls from row to row of a process; run time */
+    TMK_ORDER_STEP = 4, /* the same, where the process's steps are in order; has few values too */
+    TMK_IN_STEP = 8,    /* rises from row to row of a step */
 };
 
 struct tmk_column_spec {

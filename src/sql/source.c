@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kit/grow.h"
+#include "model/owners.h"
 #include "sql/rows.h"
 #include "tidemark/tidemark.h"
 #include "trace/snapshot.h"
@@ -57,7 +58,8 @@ int tmk_source_init(struct tmk_source *s, struct tmk_process *p, uint32_t index,
     s->text_ids = calloc((size_t)n_strings + 1, sizeof *s->text_ids);
     s->stages = calloc((size_t)n_strings + 1, sizeof *s->stages);
     s->device_ids = calloc(N_DEVICES, sizeof *s->device_ids);
-    if (!s->text_ids || !s->stages || !s->device_ids || list_chunks(s) < 0) {
+    s->component_ids = calloc((size_t)n_strings + 1, sizeof *s->component_ids);
+    if (!s->text_ids || !s->stages || !s->device_ids || !s->component_ids || list_chunks(s) < 0) {
         tmk_source_fini(s);
         return TMK_ENOMEM;
     }
@@ -70,6 +72,7 @@ void tmk_source_fini(struct tmk_source *s)
     free(s->text_ids);
     free(s->stages);
     free(s->device_ids);
+    free(s->component_ids);
     free(s->steps);
     *s = (struct tmk_source){0};
 }
@@ -86,16 +89,8 @@ uint32_t tmk_source_text_slow(struct tmk_source *s, uint32_t string)
 
 enum tmk_stage tmk_source_stage_slow(struct tmk_source *s, uint32_t string)
 {
-    static const char *const names[] = {
-        [TMK_STAGE_FORWARD] = "forward",
-        [TMK_STAGE_BACKWARD] = "backward",
-        [TMK_STAGE_OPTIMIZER] = "optimizer",
-    };
     const char *text = tmk_reader_string(s->p->reader, string);
-    enum tmk_stage stage = TMK_STAGE_OTHER;
-    for (int i = TMK_STAGE_FORWARD; text && i <= TMK_STAGE_OPTIMIZER; i++)
-        if (strcmp(text, names[i]) == 0)
-            stage = (enum tmk_stage)i;
+    enum tmk_stage stage = text ? tmk_stage_of(text) : TMK_STAGE_OTHER;
     if (string < s->n_strings)
         s->stages[string] = (uint8_t)(stage + 1);
     return stage;
@@ -116,6 +111,15 @@ uint32_t tmk_source_category(struct tmk_source *s, uint8_t category)
     if (s->category_ids[category] == 0)
         s->category_ids[category] = tmk_textpool_put(s->pool, tmk_category_name(category));
     return s->category_ids[category];
+}
+
+uint32_t tmk_source_component(struct tmk_source *s, uint32_t name)
+{
+    if (name >= s->n_strings)
+        return tmk_textpool_put(s->pool, tmk_name_component(s->p, name));
+    if (s->component_ids[name] == 0)
+        s->component_ids[name] = tmk_textpool_put(s->pool, tmk_name_component(s->p, name)) + 1;
+    return s->component_ids[name] - 1;
 }
 
 int64_t tmk_source_thread(const struct tmk_source *s, uint32_t thread)

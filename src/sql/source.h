@@ -24,9 +24,6 @@ struct tmk_step_start {
     int64_t step;
 };
 
-/* What a stage range's name says. */
-enum tmk_stage { TMK_STAGE_OTHER, TMK_STAGE_FORWARD, TMK_STAGE_BACKWARD, TMK_STAGE_OPTIMIZER };
-
 struct tmk_source {
     struct tmk_process *p;
     uint32_t index; /* of the process in the run */
@@ -40,6 +37,7 @@ struct tmk_source {
     uint32_t n_strings;
     uint32_t *device_ids; /* by device: number in the pool */
     uint32_t category_ids[256];
+    uint32_t *component_ids; /* by string id, of a module's name: number in the pool + 1 */
 
     bool steps_read, steps_known;        /* known: `steps` has every step of the process */
     bool steps_in_order, steps_distinct; /* numbers never fall; each comes once */
@@ -75,6 +73,8 @@ static inline enum tmk_stage tmk_source_stage(struct tmk_source *s, uint32_t str
 /* "cuda:0", "parameter" and so on, as numbers in the pool. */
 uint32_t tmk_source_device(struct tmk_source *s, uint16_t device);
 uint32_t tmk_source_category(struct tmk_source *s, uint8_t category);
+/* The component of the module with that name. */
+uint32_t tmk_source_component(struct tmk_source *s, uint32_t name);
 
 /* The system's number of a thread of the trace; TMK_NULL_INT when not known. */
 int64_t tmk_source_thread(const struct tmk_source *s, uint32_t thread);

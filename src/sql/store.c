@@ -232,7 +232,7 @@ enum tmk_overlap tmk_store_overlap(const struct tmk_store *s, const struct tmk_s
         return TMK_ACROSS;
     const struct tmk_source *source = &s->sources[segment->source];
     const struct tmk_chunk_header *h = source->chunks[segment->chunk].header;
-    bool by_step = s->def->specs[bounds->column].flags & TMK_BY_STEP;
+    bool by_step = s->def->specs[bounds->column].flags & TMK_ORDER_STEP;
     int64_t first = by_step ? h->first_step : tmk_source_time(source, h->start_ns);
     int64_t last = by_step ? h->last_step : tmk_source_time(source, h->end_ns);
     if (last < bounds->low || first > bounds->high)

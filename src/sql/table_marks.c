@@ -9,8 +9,8 @@
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \
     X(rank, INT, TMK_FEW, "its rank")                                                              \
-    X(time_ns, INT, TMK_BY_TIME, "when, ns since the run's start")                                 \
-    X(step, INT, TMK_BY_STEP, "training step; NULL: before the first")                             \
+    X(time_ns, INT, TMK_ORDER_TIME, "when, ns since the run's start")                              \
+    X(step, INT, TMK_ORDER_STEP, "training step; NULL: before the first")                          \
     X(thread, INT, TMK_FEW, "the system's number of the thread")                                   \
     X(event, TEXT, TMK_FEW, "name of the mark")                                                    \
     X(info, TEXT, TMK_PLAIN, "what was said; NULL: nothing")

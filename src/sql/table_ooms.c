@@ -9,8 +9,8 @@
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \
     X(rank, INT, TMK_FEW, "its rank")                                                              \
-    X(time_ns, INT, TMK_BY_TIME, "when, ns since the run's start")                                 \
-    X(step, INT, TMK_BY_STEP, "training step; NULL: before the first")                             \
+    X(time_ns, INT, TMK_ORDER_TIME, "when, ns since the run's start")                              \
+    X(step, INT, TMK_ORDER_STEP, "training step; NULL: before the first")                          \
     X(device, TEXT, TMK_FEW, "cpu, cuda:0 and so on")                                              \
     X(requested, INT, TMK_PLAIN, "bytes asked for")                                                \
     X(capacity, INT, TMK_PLAIN, "bytes that may be used; NULL: not known")                         \

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_torch_trace.c - python.torch_trace: a row where a module opens or closes in a stage.
  *
- * The innermost stage must be forward, backward or optimizer ("step" in the stage's text). A module
- * that is closed together with something around it has no post row, as nothing reported its end.
- * Memory is that of the process's main device: the accelerator that ever had the most bytes, else
- * the host; MB are 1048576 bytes. Cached is what the framework's allocator holds, blocks included.
+ * The innermost stage must be backward, optimizer ("step" in the stage's text), or forward, eval or
+ * one of the user's own names, which all count as forward. A module that is closed together with
+ * something around it has no post row, as nothing reported its end. Memory is that of the process's
+ * main device: the accelerator that ever had the most bytes, else the host; MB are 1048576 bytes.
+ * Cached is what the framework's allocator holds, blocks included.
  *
  *     SELECT step, max(allocated) FROM python.torch_trace GROUP BY step ORDER BY step;
  *     SELECT module, sum(duration) FROM python.torch_trace WHERE stage = 'post forward' GROUP BY 1;
@@ -13,7 +14,7 @@
 #include "sql/walk_modules.h"
 
 #define COLUMNS(X)                                                                                 \
-    X(step, INT, TMK_BY_STEP, "training step; NULL before the first")                              \
+    X(step, INT, TMK_ORDER_STEP, "training step; NULL before the first")                           \
     X(seq, COUNT, TMK_IN_STEP, "order in the step, from 0; counts modules outside stages too")     \
     X(module, TEXT, TMK_FEW, "dotted path of the module")                                          \
     X(stage, TEXT, TMK_FEW, "pre or post, then forward, backward or step")                         \
@@ -34,17 +35,19 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static const char *const stage_texts[][2] = {
+static const char *const stage_texts[TMK_N_STAGES][2] = {
     [TMK_STAGE_FORWARD] = {"pre forward", "post forward"},
     [TMK_STAGE_BACKWARD] = {"pre backward", "post backward"},
     [TMK_STAGE_OPTIMIZER] = {"pre step", "post step"},
+    [TMK_STAGE_EVAL] = {"pre forward", "post forward"},
+    [TMK_STAGE_OTHER] = {"pre forward", "post forward"},
 };
 
 struct maker {
     struct tmk_rows *rows;
     struct tmk_source *source;
     const struct tmk_walk *walk;
-    uint32_t stages[TMK_STAGE_OPTIMIZER + 1][2]; /* numbers of the texts */
+    uint32_t stages[TMK_N_STAGES][2]; /* numbers of the texts; 0: no rows */
     int64_t *step, *allocated, *max_allocated, *time_offset, *duration, *local_step;
     int64_t *allocated_delta, *max_allocated_delta, *cached, *max_cached;
     uint32_t *seq, *module, *stage;
@@ -94,7 +97,7 @@ static void init_maker(struct maker *m, struct tmk_fill *f)
     };
     m->has_more = m->seq || m->max_allocated || m->cached || m->max_cached || m->time_offset ||
                   m->duration || m->local_step || m->allocated_delta || m->max_allocated_delta;
-    for (int s = TMK_STAGE_FORWARD; s <= TMK_STAGE_OPTIMIZER; s++)
+    for (int s = 0; s < TMK_N_STAGES; s++)
         for (int post = 0; post < 2; post++)
             m->stages[s][post] = tmk_textpool_put(f->pool, stage_texts[s][post]);
 }
@@ -143,7 +146,7 @@ static inline void add_row(void *arg, const struct tmk_walk *w, const struct tmk
                            bool is_post)
 {
     const struct maker *m = arg;
-    if (range->stage == TMK_STAGE_OTHER)
+    if (m->stages[range->stage][0] == 0)
         return;
     uint64_t i = m->rows->n++;
     if (m->step)

@@ -219,7 +219,7 @@ static uint32_t first_to_see(const struct tmk_walk *w, uint32_t i)
     for (uint64_t t = 0; t < w->n_threads; t++) {
         for (uint64_t k = 0; k < w->threads[t].n; k++) {
             const struct tmk_walk_range *r = &w->threads[t].ranges[k];
-            if (r->kind == TIDEMARK_MODULE && r->stage != TMK_STAGE_OTHER &&
+            if (r->kind == TIDEMARK_MODULE && r->stage != TMK_STAGE_NONE &&
                 r->start_ns < earliest_ns)
                 earliest_ns = r->start_ns;
         }

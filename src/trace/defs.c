@@ -41,13 +41,15 @@ struct frame_def {
 struct part { /* of a line table */
     const struct part *next;
     const uint8_t *bytes;
-    uint32_t offset, n;
+    uint32_t offset, n; /* of the table as the program had it */
+    uint32_t n_bytes;   /* the same, but for runs */
 };
 
 struct code_def {
     uint32_t file, function, first_line, layout; /* layout 0: not defined */
     const struct part *parts;
-    bool is_cut; /* a part beyond the bound was left out */
+    bool is_cut;              /* a part beyond the bound was left out */
+    bool has_bytes, has_runs; /* parts of either type; with both, the table counts as missing */
 };
 
 struct module_def {
@@ -193,17 +195,21 @@ static void define_code(struct tmk_defs *d, uint64_t id, struct tmk_view body)
         return;
     code.parts = slot->parts; /* they may have come before */
     code.is_cut = slot->is_cut;
+    code.has_bytes = slot->has_bytes;
+    code.has_runs = slot->has_runs;
     *slot = code;
 }
 
-static int define_lines(struct tmk_defs *d, uint64_t id, struct tmk_view body)
+static int define_lines(struct tmk_defs *d, uint64_t type, uint64_t id, struct tmk_view body)
 {
+    bool is_runs = type == TMK_DEF_LINE_RUNS;
     uint64_t offset = tmk_view_varint(&body);
+    uint64_t length = is_runs ? tmk_view_varint(&body) : tmk_view_left(&body);
     size_t n = tmk_view_left(&body);
     struct code_def *code = body.bad ? NULL : table_slot(&d->codes, id, sizeof *code);
-    if (!code || n == 0)
+    if (!code || length == 0)
         return 0;
-    if (offset > TMK_LINES_MAX_BYTES || n > TMK_LINES_MAX_BYTES - offset) {
+    if (offset > TMK_LINES_MAX_BYTES || length > TMK_LINES_MAX_BYTES - offset || n > length) {
         code->is_cut = true;
         return 0;
     }
@@ -212,8 +218,9 @@ static int define_lines(struct tmk_defs *d, uint64_t id, struct tmk_view body)
         return TMK_ENOMEM;
     uint8_t *bytes = (uint8_t *)(part + 1);
     memcpy(bytes, body.at, n);
-    *part = (struct part){code->parts, bytes, (uint32_t)offset, (uint32_t)n};
+    *part = (struct part){code->parts, bytes, (uint32_t)offset, (uint32_t)length, (uint32_t)n};
     code->parts = part;
+    *(is_runs ? &code->has_runs : &code->has_bytes) = true;
     return 0;
 }
 
@@ -298,7 +305,8 @@ static int define(struct tmk_defs *d, uint64_t type, struct tmk_view body)
         define_code(d, id, body);
         return 0;
     case TMK_DEF_LINES:
-        return define_lines(d, id, body);
+    case TMK_DEF_LINE_RUNS:
+        return define_lines(d, type, id, body);
     case TMK_DEF_MODULE:
         return define_module(d, id, body);
     case TMK_DEF_STREAM:
@@ -350,10 +358,13 @@ static int by_code_and_offset(const void *va, const void *vb)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
+/* Of those at one offset the longest first. */
 static int by_part_offset(const void *va, const void *vb)
 {
     const struct part *a = va, *b = vb;
-    return (a->offset > b->offset) - (a->offset < b->offset);
+    if (a->offset != b->offset)
+        return a->offset < b->offset ? -1 : 1;
+    return (a->n < b->n) - (a->n > b->n);
 }
 
 static int list_parts(struct table_maker *m, const struct code_def *code, size_t *ret_n)
@@ -376,28 +387,44 @@ static int list_parts(struct table_maker *m, const struct code_def *code, size_t
     return 0;
 }
 
+/* Parts in order. Of one that begins before the last ended, the bytes that are there already are
+ * left out; runs cannot be cut, and are left out whole. */
+static size_t join_parts(struct table_maker *m, size_t n_parts, bool is_runs)
+{
+    size_t n = 0, n_bytes = 0; /* n: of the table as the program had it */
+    for (size_t i = 0; i < n_parts; i++) {
+        const struct part *part = &m->parts[i];
+        if (part->offset > n)
+            return 0;
+        size_t have = n - part->offset;
+        if (have >= part->n || (is_runs && have > 0))
+            continue;
+        memcpy(m->bytes + n_bytes, part->bytes + have, part->n_bytes - have);
+        n_bytes += part->n_bytes - have;
+        n += part->n - have;
+    }
+    return n_bytes;
+}
+
 /* String the parts together: the bytes are in m->bytes. None when a part is missing. */
 static int make_table(struct table_maker *m, const struct code_def *code, size_t *ret_n)
 {
-    size_t n_parts, n = 0;
+    size_t n_parts;
     if (!m->bytes && !(m->bytes = malloc(TMK_LINES_MAX_BYTES)))
         return TMK_ENOMEM;
     if (list_parts(m, code, &n_parts) < 0)
         return TMK_ENOMEM;
-    for (size_t i = 0; i < n_parts; i++) {
-        const struct part *part = &m->parts[i];
-        if (part->offset > n || code->is_cut) {
-            n = 0;
-            break;
-        }
-        size_t have = n - part->offset; /* bytes of it that are there already */
-        if (have >= part->n)
-            continue;
-        memcpy(m->bytes + n, part->bytes + have, part->n - have);
-        n += part->n - have;
-    }
-    *ret_n = n;
+    bool is_lost = code->is_cut || (code->has_bytes && code->has_runs);
+    *ret_n = is_lost ? 0 : join_parts(m, n_parts, code->has_runs);
     return 0;
+}
+
+/* How the bytes of make_table() are to be read. Runs stand for tables of one layout only. */
+static uint32_t layout_of(const struct code_def *code)
+{
+    if (code->has_runs)
+        return code->layout == TMK_PY_LINES_311 ? TMK_PY_LINES_RUNS : 0;
+    return code->layout == TMK_PY_LINES_RUNS ? 0 : code->layout;
 }
 
 static int find_lines(struct tmk_defs *d, const struct wanted *wanted, uint32_t n)
@@ -413,7 +440,7 @@ static int find_lines(struct tmk_defs *d, const struct wanted *wanted, uint32_t 
         size_t n_bytes = 0;
         if (code)
             rc = make_table(&maker, code, &n_bytes);
-        tmk_pylines_init(&lines, code ? code->layout : 0, code ? code->first_line : 0,
+        tmk_pylines_init(&lines, code ? layout_of(code) : 0, code ? code->first_line : 0,
                          maker.bytes ? maker.bytes : nothing, n_bytes);
         for (; i < n && wanted[i].code == id; i++)
             frames[wanted[i].frame].line = tmk_pylines_at(&lines, wanted[i].offset);

@@ -236,6 +236,7 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
     case TMK_KIND_DEF_STACK:
     case TMK_KIND_DEF_THREAD:
     case TMK_KIND_DEF_LINES:
+    case TMK_KIND_DEF_LINES_311:
     case TMK_KIND_DEF_MODULE:
     case TMK_KIND_DEF_PARAMETER:
         ret->text = (const uint8_t *)&r->b;

@@ -15,9 +15,10 @@
 
 enum {
     TMK_FORMAT_VERSION = 1,
-    TMK_HEADER_BYTES = 4096,
-    TMK_INFO_OFFSET = 512,
-    TMK_INFO_MAX_BYTES = TMK_HEADER_BYTES - TMK_INFO_OFFSET,
+    TMK_HEADER_MAX_BYTES = 4096, /* of the file; it ends with its info */
+    TMK_INFO_OFFSET = 320,
+    TMK_INFO_MAX_BYTES = TMK_HEADER_MAX_BYTES - TMK_INFO_OFFSET,
+    TMK_RING_HEADER_BYTES = 4096,
     TMK_STATUS_OFFSET = 64,
     TMK_STATUS_BYTES = 128,
     TMK_CHUNK_HEADER_BYTES = 64,
@@ -61,10 +62,16 @@ enum tmk_kind {
     TMK_KIND_DEF_STREAM = 41,
     TMK_KIND_DEF_TORCH_MODULE = 42,
     TMK_KIND_DEF_PARAMETER = 43,
+    TMK_KIND_DEF_LINES_311 = 44, /* whole entries, which become runs */
 };
 
 /* How a code object's line table is to be read: the CPython version that introduced the layout. */
-enum tmk_py_lines { TMK_PY_LINES_39 = 39, TMK_PY_LINES_310 = 310, TMK_PY_LINES_311 = 311 };
+enum tmk_py_lines {
+    TMK_PY_LINES_RUNS = 1, /* never a code's own: of a table made of TMK_DEF_LINE_RUNS */
+    TMK_PY_LINES_39 = 39,
+    TMK_PY_LINES_310 = 310,
+    TMK_PY_LINES_311 = 311,
+};
 
 /* Field b of an allocation in the ring: the size, and above it the stream. */
 enum { TMK_SIZE_BITS = 48 };
@@ -91,6 +98,7 @@ enum tmk_def {
     TMK_DEF_STREAM = 10,
     TMK_DEF_TORCH_MODULE = 11,
     TMK_DEF_PARAMETER = 12,
+    TMK_DEF_LINE_RUNS = 13,
 };
 
 /* Flags of a parameter. */
@@ -250,6 +258,12 @@ struct tmk_page {
     struct tmk_record slots[TMK_PAGE_SLOTS];
 };
 
+/* Bytes of a file's header: its info, then zeros up to a multiple of 8. */
+static inline uint32_t tmk_header_bytes(uint32_t info_bytes)
+{
+    return TMK_INFO_OFFSET + ((info_bytes + 7) & ~(uint32_t)7);
+}
+
 /* Bytes of a chunk in the file: header, payload, zeros up to a multiple of 8. */
 static inline uint64_t tmk_chunk_bytes(uint64_t payload_bytes)
 {
@@ -259,7 +273,7 @@ static inline uint64_t tmk_chunk_bytes(uint64_t payload_bytes)
 _Static_assert(sizeof(struct tmk_file_header) == 40, "format.md 1");
 _Static_assert(sizeof(struct tmk_status) == TMK_STATUS_BYTES, "format.md 1");
 _Static_assert(sizeof(struct tmk_chunk_header) == TMK_CHUNK_HEADER_BYTES, "format.md 2");
-_Static_assert(sizeof(struct tmk_ring_header) == TMK_HEADER_BYTES, "format.md 3");
+_Static_assert(sizeof(struct tmk_ring_header) == TMK_RING_HEADER_BYTES, "format.md 3");
 _Static_assert(sizeof(struct tmk_record) == TMK_SLOT_BYTES, "format.md 3");
 _Static_assert(sizeof(struct tmk_parameter_head) == 24, "format.md 3");
 _Static_assert(sizeof(struct tmk_page) == TMK_PAGE_BYTES, "format.md 3");

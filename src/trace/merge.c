@@ -126,7 +126,7 @@ static struct tmk_status current_status(const struct tmk_reader *r)
 {
     struct tmk_status s = *tmk_reader_status(r);
     if (tmk_reader_damage(r)->status_lost) {
-        s = (struct tmk_status){.tail = TMK_HEADER_BYTES, .oldest_seq = 1};
+        s = (struct tmk_status){.tail = tmk_reader_first(r), .oldest_seq = 1};
         s.head = tmk_reader_end(r);
     }
     uint32_t n = tmk_reader_n_chunks(r);
@@ -145,8 +145,8 @@ static int settle_with(struct tmk_reader *r, struct tmk_ring *ring, int ring_fd,
     tmk_reader_info_u64(r, "max_size", &max_size);
     struct tmk_status status = current_status(r);
     struct tmk_writer writer;
-    int rc =
-        tmk_writer_resume(&writer, tmk_reader_path(r), &status, tmk_reader_end(r), max_size, err);
+    int rc = tmk_writer_resume(&writer, tmk_reader_path(r), &status, tmk_reader_first(r),
+                               tmk_reader_end(r), max_size, err);
     if (rc < 0)
         return rc;
     struct tmk_chunk_out out = tmk_writer_out(&writer);

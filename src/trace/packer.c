@@ -11,6 +11,7 @@
 #include "base/crc32.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "trace/pylines.h"
 #include "trace/snapshot.h"
 
 enum {
@@ -438,6 +439,7 @@ static void write_def_numbers(struct tmk_sink *body, const struct tmk_input *in)
         break;
     case TMK_KIND_DEF_CODE_FRAME:
     case TMK_KIND_DEF_NATIVE_FRAME:
+    case TMK_KIND_DEF_LINES_311:
         tmk_sink_varint(body, in->a);
         tmk_sink_varint(body, in->b);
         break;
@@ -454,7 +456,7 @@ static void write_def_numbers(struct tmk_sink *body, const struct tmk_input *in)
 }
 
 /* Kinds of definitions and their types in the file follow each other alike. */
-_Static_assert(TMK_KIND_DEF_PARAMETER - TMK_KIND_DEF_STRING == TMK_DEF_PARAMETER - TMK_DEF_STRING,
+_Static_assert(TMK_KIND_DEF_LINES_311 - TMK_KIND_DEF_STRING == TMK_DEF_LINE_RUNS - TMK_DEF_STRING,
                "");
 
 static void add_def(struct tmk_packer *p, const struct tmk_input *in)
@@ -470,6 +472,22 @@ static void add_def(struct tmk_packer *p, const struct tmk_input *in)
     tmk_sink_bytes(&p->defs, head, tmk_sink_length(&body));
     tmk_sink_bytes(&p->defs, in->text + skip, in->text_bytes - skip);
     p->n_defs++;
+}
+
+/* As runs of a line, which need a tenth of the bytes. What cannot be written so stays as it is. */
+static void add_lines_311(struct tmk_packer *p, const struct tmk_input *in)
+{
+    uint8_t runs[TMK_STRING_MAX_BYTES + SINK_SLACK];
+    struct tmk_sink out = tmk_sink_of(runs, sizeof runs);
+    struct tmk_input def = *in;
+    if (tmk_pylines_runs(in->text, in->text_bytes, &out)) {
+        def.b = in->text_bytes; /* of the table, that they stand for */
+        def.text = runs;
+        def.text_bytes = (uint32_t)tmk_sink_length(&out);
+    } else {
+        def.kind = TMK_KIND_DEF_LINES;
+    }
+    add_def(p, &def);
 }
 
 static void add_stack(struct tmk_packer *p, const struct tmk_input *in)
@@ -585,7 +603,7 @@ static void add_block_event(struct tmk_packer *p, const struct tmk_input *in, ui
             tmk_state_replace(&p->state, b);
         tmk_state_alloc(&p->state, b, ns, in->device, in->thread, &shape);
     } else if (in->kind == TMK_KIND_FREE) {
-        tmk_state_free(&p->state, b, ns, in->device);
+        tmk_state_free(&p->state, b, ns, in->device, in->thread);
     } else {
         tmk_sink_varint(out, (uint8_t)in->b);
         tmk_sink_varint(out, in->id);
@@ -678,6 +696,9 @@ int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
         if (in->text_bytes < sizeof(struct tmk_parameter_head))
             return TMK_EINVAL;
         add_def(p, in);
+        break;
+    case TMK_KIND_DEF_LINES_311:
+        add_lines_311(p, in);
         break;
     case TMK_KIND_DEF_STACK:
         add_stack(p, in);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* trace/pylines.h - lines of Python instructions, out of a code object's line table.
  *
- * A table is a list of ranges of instructions; the three layouts (docs/format.md 2.1) write their
- * lengths and lines differently. A walk goes through it once: ask for offsets that do not fall. The
- * bytes may be anything; what the entries do not reach has the code's first line. */
+ * A table is a list of ranges of instructions; CPython's three layouts and ours
+ * (docs/format.md 2.1) write their lengths and lines differently. A walk goes through it once: ask
+ * for offsets that do not fall. The bytes may be anything; what the entries do not reach has the
+ * code's first line. */
 #ifndef TMK_TRACE_PYLINES_H
 #define TMK_TRACE_PYLINES_H
 
@@ -29,5 +30,10 @@ void tmk_pylines_init(struct tmk_pylines *p, uint32_t layout, uint32_t first_lin
                       const uint8_t *bytes, size_t n);
 /* Line of the instruction at `offset`, not before the one asked for last; 0: it has none. */
 uint32_t tmk_pylines_at(struct tmk_pylines *p, uint64_t offset);
+
+/* Whole entries of a table of layout 311 as runs of instructions on the same line, layout
+ * TMK_PY_LINES_RUNS: a tenth of the bytes, and never more than there were. False when they are no
+ * such entries, or `out` has no room. */
+bool tmk_pylines_runs(const uint8_t *bytes, size_t n, struct tmk_sink *out);
 
 #endif

@@ -28,7 +28,7 @@ struct tmk_reader {
     char info[TMK_INFO_MAX_BYTES + 2]; /* zero-terminated lines, then an empty one */
     struct tmk_status status;
     struct tmk_damage damage;
-    uint64_t end;
+    uint64_t first, end;
 
     struct tmk_chunk_ref *chunks;
     uint32_t n_chunks, chunk_room;
@@ -71,30 +71,18 @@ static void take_info(struct tmk_reader *r, const char *text, size_t n)
     *out = '\0';
 }
 
-static int read_header(struct tmk_reader *r, struct tmk_error *err)
+/* The info, if header and text are as they were written; they say where the header ends. */
+static bool has_info(const struct tmk_file_header *h, const uint8_t *bytes)
 {
-    uint8_t bytes[TMK_HEADER_BYTES];
-    if (r->file_bytes < sizeof r->header.magic || read_exact(r, bytes, 8, 0) < 0 ||
-        memcmp(bytes, TMK_FILE_MAGIC, 8) != 0)
-        return tmk_fail(err, TMK_EFORMAT, "not a tidemark trace (it does not begin with %s)",
-                        TMK_FILE_MAGIC);
-    if (r->file_bytes < TMK_HEADER_BYTES || read_exact(r, bytes, sizeof bytes, 0) < 0)
-        return tmk_fail(err, TMK_EDAMAGED, "cut off in its header, at byte %llu",
-                        (unsigned long long)r->file_bytes);
-    memcpy(&r->header, bytes, sizeof r->header);
-    if (r->header.version > TMK_FORMAT_VERSION)
-        return tmk_fail(err, TMK_EVERSION,
-                        "format version %u, this tidemark reads up to %d: use a newer one",
-                        r->header.version, TMK_FORMAT_VERSION);
-    size_t length = r->header.info_bytes;
-    uint32_t crc = 0;
-    if (length <= TMK_INFO_MAX_BYTES) {
-        crc = tmk_crc32(0, bytes, offsetof(struct tmk_file_header, crc));
-        crc = tmk_crc32(crc, bytes + TMK_INFO_OFFSET, length);
-    }
-    r->damage.info_lost = length > TMK_INFO_MAX_BYTES || crc != r->header.crc;
-    if (!r->damage.info_lost)
-        take_info(r, (const char *)bytes + TMK_INFO_OFFSET, length);
+    if (h->info_bytes > TMK_INFO_MAX_BYTES || h->header_bytes > TMK_HEADER_MAX_BYTES ||
+        h->header_bytes < tmk_header_bytes(h->info_bytes) || h->header_bytes % 8 != 0)
+        return false;
+    uint32_t crc = tmk_crc32(0, bytes, offsetof(struct tmk_file_header, crc));
+    return tmk_crc32(crc, bytes + TMK_INFO_OFFSET, h->info_bytes) == h->crc;
+}
+
+static void take_status(struct tmk_reader *r, const uint8_t *bytes)
+{
     r->damage.status_lost = true;
     for (int slot = 0; slot < 2; slot++) {
         struct tmk_status s;
@@ -105,7 +93,6 @@ static int read_header(struct tmk_reader *r, struct tmk_error *err)
         r->status = s;
         r->damage.status_lost = false;
     }
-    return 0;
 }
 
 static bool is_chunk_header(const struct tmk_chunk_header *h)
@@ -153,6 +140,36 @@ static uint64_t find_chunk(const struct tmk_reader *r, uint64_t offset)
     return r->file_bytes;
 }
 
+static int fail_cut(const struct tmk_reader *r, struct tmk_error *err)
+{
+    return tmk_fail(err, TMK_EDAMAGED, "cut off in its header, at byte %llu",
+                    (unsigned long long)r->file_bytes);
+}
+
+static int read_header(struct tmk_reader *r, struct tmk_error *err)
+{
+    uint8_t bytes[TMK_HEADER_MAX_BYTES] = {0};
+    size_t n = r->file_bytes < sizeof bytes ? (size_t)r->file_bytes : sizeof bytes;
+    if (r->file_bytes < sizeof r->header.magic || read_exact(r, bytes, 8, 0) < 0 ||
+        memcmp(bytes, TMK_FILE_MAGIC, 8) != 0)
+        return tmk_fail(err, TMK_EFORMAT, "not a tidemark trace (it does not begin with %s)",
+                        TMK_FILE_MAGIC);
+    if (n < TMK_INFO_OFFSET || read_exact(r, bytes, n, 0) < 0)
+        return fail_cut(r, err);
+    memcpy(&r->header, bytes, sizeof r->header);
+    if (r->header.version > TMK_FORMAT_VERSION)
+        return tmk_fail(err, TMK_EVERSION,
+                        "format version %u, this tidemark reads up to %d: use a newer one",
+                        r->header.version, TMK_FORMAT_VERSION);
+    r->damage.info_lost = !has_info(&r->header, bytes);
+    if (r->file_bytes < r->header.header_bytes && find_chunk(r, TMK_INFO_OFFSET) == r->file_bytes)
+        return fail_cut(r, err);
+    if (!r->damage.info_lost)
+        take_info(r, (const char *)bytes + TMK_INFO_OFFSET, r->header.info_bytes);
+    take_status(r, bytes);
+    return 0;
+}
+
 static void note_gap(struct tmk_reader *r, uint64_t from, uint64_t to)
 {
     /* After a file was written round, what lies between head and tail is left over, not damage. */
@@ -168,8 +185,8 @@ static void note_gap(struct tmk_reader *r, uint64_t from, uint64_t to)
 static int scan(struct tmk_reader *r)
 {
     uint64_t oldest = r->damage.status_lost ? 0 : r->status.oldest_seq;
-    uint64_t offset = TMK_HEADER_BYTES;
-    r->end = offset;
+    uint64_t offset = r->damage.info_lost ? find_chunk(r, TMK_INFO_OFFSET) : r->header.header_bytes;
+    r->first = r->end = offset;
     while (offset < r->file_bytes) {
         struct tmk_chunk_ref ref = {.offset = offset};
         bool here = offset + TMK_CHUNK_HEADER_BYTES <= r->file_bytes &&
@@ -424,6 +441,11 @@ const struct tmk_status *tmk_reader_status(const struct tmk_reader *r)
 const struct tmk_damage *tmk_reader_damage(const struct tmk_reader *r)
 {
     return &r->damage;
+}
+
+uint64_t tmk_reader_first(const struct tmk_reader *r)
+{
+    return r->first;
 }
 
 uint64_t tmk_reader_end(const struct tmk_reader *r)

@@ -49,6 +49,8 @@ const char *tmk_reader_info(const struct tmk_reader *r, const char *key);
 bool tmk_reader_info_u64(const struct tmk_reader *r, const char *key, uint64_t *ret);
 const struct tmk_status *tmk_reader_status(const struct tmk_reader *r);
 const struct tmk_damage *tmk_reader_damage(const struct tmk_reader *r);
+/* Offset at which chunks begin: the header's size, or when that was lost the first one found. */
+uint64_t tmk_reader_first(const struct tmk_reader *r);
 /* Offset just after the last chunk in the file. */
 uint64_t tmk_reader_end(const struct tmk_reader *r);
 uint64_t tmk_reader_file_bytes(const struct tmk_reader *r);

@@ -83,7 +83,7 @@ static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const stru
         break;
     case TMK_KIND_FREE:
         b = block_at(rp, ev->slot);
-        if (!tmk_state_free(s, b, ev->time_ns, ev->device))
+        if (!tmk_state_free(s, b, ev->time_ns, ev->device, ev->thread))
             b = NULL;
         break;
     case TMK_KIND_TAG:
@@ -238,9 +238,20 @@ static void note_damage(struct tmk_replay *rp, uint64_t offset, const struct tmk
     }
 }
 
+static void learn_stages(struct tmk_state *s, const struct tmk_reader *r)
+{
+    s->knows_stages = true;
+    for (uint32_t id = 1; id < tmk_reader_n_strings(r); id++) {
+        const char *text = tmk_reader_string(r, id);
+        if (text)
+            tmk_state_learn_stage(s, id, tmk_stage_of(text));
+    }
+}
+
 int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk_visitor *visitor,
                    struct tmk_error *err)
 {
+    learn_stages(&rp->state, r);
     uint32_t n = tmk_reader_n_chunks(r);
     uint32_t first = first_chunk(rp, r);
     uint64_t next_seq = n > first ? tmk_reader_chunk(r, first)->header.seq : 0;

@@ -71,7 +71,7 @@ static void fill_header(struct tmk_ring *r, const uint8_t trace_id[16], const ch
 {
     struct tmk_ring_header *h = r->header;
     struct tmk_clock_reading start = tmk_clock_read();
-    h->header_bytes = TMK_HEADER_BYTES;
+    h->header_bytes = TMK_RING_HEADER_BYTES;
     h->page_bytes = TMK_PAGE_BYTES;
     h->n_pages = r->n_pages;
     h->pid = (uint32_t)getpid();
@@ -88,7 +88,7 @@ int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages,
                     const uint8_t trace_id[16], const char *trace_path, struct tmk_error *err)
 {
     struct tmk_ring r = {.n_pages = n_pages, .fd = -1};
-    r.size_bytes = TMK_HEADER_BYTES + (size_t)n_pages * TMK_PAGE_BYTES;
+    r.size_bytes = TMK_RING_HEADER_BYTES + (size_t)n_pages * TMK_PAGE_BYTES;
     int flags = MAP_SHARED;
     if (path && file_limit_allows(r.size_bytes)) {
         r.fd = make_file(path, r.size_bytes, err);
@@ -109,7 +109,7 @@ int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages,
     }
     populate(base, r.size_bytes);
     r.header = base;
-    r.pages = (struct tmk_page *)((uint8_t *)base + TMK_HEADER_BYTES);
+    r.pages = (struct tmk_page *)((uint8_t *)base + TMK_RING_HEADER_BYTES);
     link_pages(&r);
     fill_header(&r, trace_id, trace_path);
     *ret = r;
@@ -192,15 +192,15 @@ static int read_all(int fd, void *buffer, size_t n)
 static bool header_is_sane(const struct tmk_ring_header *h, size_t file_bytes)
 {
     return memcmp(h->magic, TMK_RING_MAGIC, sizeof h->magic) == 0 &&
-           h->header_bytes == TMK_HEADER_BYTES && h->page_bytes == TMK_PAGE_BYTES &&
+           h->header_bytes == TMK_RING_HEADER_BYTES && h->page_bytes == TMK_PAGE_BYTES &&
            h->n_pages <= 1u << 20 &&
-           TMK_HEADER_BYTES + (uint64_t)h->n_pages * TMK_PAGE_BYTES <= file_bytes;
+           TMK_RING_HEADER_BYTES + (uint64_t)h->n_pages * TMK_PAGE_BYTES <= file_bytes;
 }
 
 /* One try; TMK_EBUSY when the packer moved meanwhile. */
 static int copy_once(int fd, struct tmk_ring *r, bool live)
 {
-    if (read_all(fd, r->header, TMK_HEADER_BYTES) < 0)
+    if (read_all(fd, r->header, TMK_RING_HEADER_BYTES) < 0)
         return TMK_EIO;
     uint64_t epoch = atomic_load(&r->header->epoch);
     if (live && (epoch & 1))
@@ -222,13 +222,13 @@ static int copy_file(int fd, const char *path, bool live, struct tmk_ring *ret,
         !header_is_sane(&head, (size_t)st.st_size))
         return tmk_fail(err, TMK_EFORMAT, "%s is not a ring of tidemark's", path);
     struct tmk_ring r = {.n_pages = head.n_pages, .fd = -1};
-    r.size_bytes = TMK_HEADER_BYTES + (size_t)head.n_pages * TMK_PAGE_BYTES;
+    r.size_bytes = TMK_RING_HEADER_BYTES + (size_t)head.n_pages * TMK_PAGE_BYTES;
     void *base =
         mmap(NULL, r.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return tmk_fail_os(err, TMK_ENOMEM, errno, "cannot copy the ring %s", path);
     r.header = base;
-    r.pages = (struct tmk_page *)((uint8_t *)base + TMK_HEADER_BYTES);
+    r.pages = (struct tmk_page *)((uint8_t *)base + TMK_RING_HEADER_BYTES);
     int rc = TMK_EBUSY;
     for (int try = 0; try < COPY_TRIES && rc == TMK_EBUSY; try++) {
         rc = copy_once(fd, &r, live);

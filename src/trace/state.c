@@ -227,6 +227,41 @@ void tmk_state_step(struct tmk_state *s, uint64_t ns, int64_t step)
     s->n_step_module_events = 0;
 }
 
+/* ---- stages ---- */
+
+enum tmk_stage tmk_stage_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        enum tmk_stage stage;
+    } names[] = {
+        {"forward", TMK_STAGE_FORWARD},     {"backward", TMK_STAGE_BACKWARD},
+        {"optimizer", TMK_STAGE_OPTIMIZER}, {"eval", TMK_STAGE_EVAL},
+        {"data", TMK_STAGE_DATA},           {"model_load", TMK_STAGE_SETUP},
+        {"wrap", TMK_STAGE_SETUP},          {"optimizer_setup", TMK_STAGE_SETUP},
+        {"other", TMK_STAGE_SETUP},         {"privacy_setup", TMK_STAGE_SETUP},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i].name, name) == 0)
+            return names[i].stage;
+    return TMK_STAGE_OTHER;
+}
+
+void tmk_state_learn_stage(struct tmk_state *s, uint32_t name, enum tmk_stage stage)
+{
+    s->knows_stages = true;
+    if (stage != TMK_STAGE_OTHER && s->n_stage_names < TMK_MAX_STAGE_NAMES)
+        s->stage_names[s->n_stage_names++] = (struct tmk_stage_name){name, stage};
+}
+
+static uint8_t stage_kind(const struct tmk_state *s, uint32_t name)
+{
+    for (uint32_t i = 0; i < s->n_stage_names; i++)
+        if (s->stage_names[i].name == name)
+            return (uint8_t)s->stage_names[i].stage;
+    return TMK_STAGE_OTHER;
+}
+
 /* ---- contexts and ranges ---- */
 
 static uint32_t context_slot(const struct tmk_state *s, uint32_t parent, uint8_t kind,
@@ -271,6 +306,7 @@ uint32_t tmk_state_context(struct tmk_state *s, uint32_t parent, uint8_t kind, u
         .module = kind == TIDEMARK_MODULE ? i : s->contexts[parent].module,
         .stage = kind == TIDEMARK_STAGE ? i : s->contexts[parent].stage,
         .kind = kind,
+        .stage_kind = kind == TIDEMARK_STAGE ? stage_kind(s, name) : s->contexts[parent].stage_kind,
     };
     return i;
 }
@@ -297,14 +333,46 @@ void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, ui
     else
         return;
     uint32_t context = tmk_state_context(s, tmk_state_thread_context(s, thread), kind, name);
+    uint32_t top = s->thread_top[thread];
+    bool is_backward = kind == TIDEMARK_STAGE && stage_kind(s, name) == TMK_STAGE_BACKWARD;
     s->ranges[i - 1] = (struct tmk_open_range){
         .start_ns = start_ns,
         .context = context,
-        .outer = s->thread_top[thread],
+        .outer = top,
         .name = name,
+        .stage = kind == TIDEMARK_STAGE ? i
+                 : top                  ? s->ranges[top - 1].stage
+                                        : 0,
         .kind = kind,
+        .is_backward = is_backward,
+        .in_backward = is_backward || (top && s->ranges[top - 1].in_backward),
     };
     s->thread_top[thread] = i;
+    if (!is_backward)
+        return;
+    if (s->n_backward++ == 0 || start_ns < s->backward_start_ns)
+        s->backward_start_ns = start_ns;
+}
+
+/* Look again when the first of the open backward stages began: it has closed. Rare. */
+static void find_backward_start(struct tmk_state *s)
+{
+    s->backward_start_ns = UINT64_MAX;
+    for (uint32_t t = 0; t < s->n_threads; t++)
+        for (uint32_t r = s->thread_top[t]; r; r = s->ranges[r - 1].outer)
+            if (s->ranges[r - 1].is_backward && s->ranges[r - 1].start_ns < s->backward_start_ns)
+                s->backward_start_ns = s->ranges[r - 1].start_ns;
+}
+
+/* Those from the thread's innermost up to range `last` close. */
+static void end_backward(struct tmk_state *s, uint32_t thread, uint32_t last)
+{
+    uint32_t n_before = s->n_backward, outer = s->ranges[last - 1].outer;
+    for (uint32_t r = s->thread_top[thread]; r != outer; r = s->ranges[r - 1].outer)
+        s->n_backward -= s->ranges[r - 1].is_backward;
+    s->thread_top[thread] = outer;
+    if (s->n_backward != n_before && s->n_backward > 0)
+        find_backward_start(s);
 }
 
 uint32_t tmk_state_push(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t kind,
@@ -328,9 +396,11 @@ bool tmk_state_pop(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t ki
     s->n_step_module_events += kind == TIDEMARK_MODULE;
     if (ret_range)
         *ret_range = s->ranges[found - 1];
-    uint32_t outer = s->ranges[found - 1].outer;
+    uint32_t top = s->thread_top[thread], outer = s->ranges[found - 1].outer;
+    if (s->n_backward > 0)
+        end_backward(s, thread, found);
     s->ranges[found - 1].outer = s->free_range;
-    s->free_range = s->thread_top[thread];
+    s->free_range = top;
     s->thread_top[thread] = outer;
     return true;
 }
@@ -338,7 +408,7 @@ bool tmk_state_pop(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t ki
 void tmk_state_forget_ranges(struct tmk_state *s)
 {
     memset(s->thread_top, 0, (size_t)s->n_threads * sizeof *s->thread_top);
-    s->n_ranges = s->free_range = 0;
+    s->n_ranges = s->free_range = s->n_backward = 0;
 }
 
 /* ---- blocks ---- */
@@ -349,13 +419,97 @@ void tmk_state_other(struct tmk_state *s, uint64_t ns)
     s->n_events++;
 }
 
-void tmk_state_give_up(struct tmk_state *s, struct tmk_block *b)
+/* ---- what blocks are for ---- */
+
+static enum tmk_stage birth_of(const struct tmk_state *s, const struct tmk_block *b)
+{
+    return (enum tmk_stage)s->contexts[b->context].stage_kind;
+}
+
+/* True when tags do not say what the block is. "Input" is a hint: what a stage of training makes is
+ * its own. */
+static inline bool is_untold(const struct tmk_state *s, const struct tmk_block *b)
+{
+    if (!s->knows_stages || (b->category != TIDEMARK_UNKNOWN && b->category != TIDEMARK_INPUT))
+        return false;
+    enum tmk_stage birth = birth_of(s, b);
+    return b->category == TIDEMARK_UNKNOWN ||
+           (birth >= TMK_STAGE_FORWARD && birth <= TMK_STAGE_EVAL);
+}
+
+/* What outlives the stage it was made in, by that stage. */
+static const uint8_t category_of_survivor[TMK_N_STAGES] = {
+    [TMK_STAGE_NONE] = TIDEMARK_UNKNOWN,       [TMK_STAGE_OTHER] = TIDEMARK_OTHER,
+    [TMK_STAGE_FORWARD] = TIDEMARK_ACTIVATION, [TMK_STAGE_BACKWARD] = TIDEMARK_GRADIENT,
+    [TMK_STAGE_EVAL] = TIDEMARK_ACTIVATION,    [TMK_STAGE_OPTIMIZER] = TIDEMARK_OPTIMIZER_STATE,
+    [TMK_STAGE_DATA] = TIDEMARK_INPUT,         [TMK_STAGE_SETUP] = TIDEMARK_OTHER,
+};
+
+/* Made in the backward that is going on, by whichever of autograd's threads. */
+static bool is_of_this_backward(const struct tmk_state *s, const struct tmk_block *b)
+{
+    return s->n_backward > 0 && b->alloc_ns >= s->backward_start_ns;
+}
+
+/* Of a block that tags do not tell, freed now by `thread`. */
+static uint8_t category_at_free(const struct tmk_state *s, const struct tmk_block *b,
+                                uint32_t thread)
+{
+    uint32_t top = thread < s->n_threads ? s->thread_top[thread] : 0;
+    const struct tmk_open_range *range = top ? &s->ranges[top - 1] : NULL;
+    const struct tmk_open_range *stage =
+        range && range->stage ? &s->ranges[range->stage - 1] : NULL;
+    bool in_backward = range && range->in_backward;
+    enum tmk_stage birth = birth_of(s, b);
+    if (birth == TMK_STAGE_BACKWARD)
+        return in_backward && is_of_this_backward(s, b) ? TIDEMARK_AUTOGRAD_DETAIL
+                                                        : TIDEMARK_GRADIENT;
+    if (birth != TMK_STAGE_NONE && stage && b->alloc_ns >= stage->start_ns &&
+        s->contexts[stage->context].stage_kind == birth)
+        return TIDEMARK_TEMPORARY; /* it lived and died in the same range */
+    bool is_free = birth == TMK_STAGE_NONE || birth == TMK_STAGE_OTHER || birth == TMK_STAGE_SETUP;
+    return in_backward && is_free ? TIDEMARK_ACTIVATION : category_of_survivor[birth];
+}
+
+uint8_t tmk_state_category(const struct tmk_state *s, const struct tmk_block *b)
+{
+    if (!b->live || !is_untold(s, b))
+        return b->category;
+    enum tmk_stage birth = birth_of(s, b);
+    return birth == TMK_STAGE_BACKWARD && is_of_this_backward(s, b) ? TIDEMARK_AUTOGRAD_DETAIL
+                                                                    : category_of_survivor[birth];
+}
+
+uint32_t tmk_state_name(const struct tmk_state *s, const struct tmk_block *b)
+{
+    return b->live && b->category == TIDEMARK_INPUT && is_untold(s, b) ? 0 : b->name;
+}
+
+struct tmk_block tmk_state_settled(const struct tmk_state *s, const struct tmk_block *b)
+{
+    struct tmk_block settled = *b;
+    settled.category = tmk_state_category(s, b);
+    settled.name = tmk_state_name(s, b);
+    return settled;
+}
+
+/* ---- blocks that go ---- */
+
+static void take_off(struct tmk_state *s, struct tmk_block *b)
 {
     struct tmk_device_use *d = tmk_state_device(s, b->device);
     if (d)
         shrink(d, b->size_bytes);
     b->live = 0;
     s->n_live--;
+}
+
+void tmk_state_give_up(struct tmk_state *s, struct tmk_block *b)
+{
+    struct tmk_block settled = tmk_state_settled(s, b);
+    b->category = settled.category;
+    b->name = settled.name;
+    take_off(s, b);
 }
 
 void tmk_state_replace(struct tmk_state *s, struct tmk_block *b)
@@ -403,7 +557,8 @@ void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint
     s->n_live++;
 }
 
-bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device)
+bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
+                    uint32_t thread)
 {
     tmk_state_other(s, ns);
     s->n_frees++;
@@ -414,7 +569,11 @@ bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint1
         s->n_unknown_free++;
         return false;
     }
-    tmk_state_give_up(s, b);
+    if (is_untold(s, b)) {
+        b->name = tmk_state_name(s, b);
+        b->category = category_at_free(s, b, thread);
+    }
+    take_off(s, b);
     return true;
 }
 
@@ -423,6 +582,9 @@ bool tmk_state_tag(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint8_
 {
     tmk_state_other(s, ns);
     if (!b || !b->live)
+        return false;
+    if (category == TIDEMARK_INPUT && b->category != TIDEMARK_UNKNOWN &&
+        b->category != TIDEMARK_INPUT)
         return false;
     b->category = category;
     b->name = name;

@@ -21,6 +21,22 @@
 
 enum { TMK_CONTEXT_BITS = 23 };
 
+/* What a stage range's name says. */
+enum tmk_stage {
+    TMK_STAGE_NONE,  /* no stage */
+    TMK_STAGE_OTHER, /* a name of the user's own */
+    TMK_STAGE_FORWARD,
+    TMK_STAGE_BACKWARD,
+    TMK_STAGE_OPTIMIZER,
+    TMK_STAGE_EVAL,
+    TMK_STAGE_DATA,
+    TMK_STAGE_SETUP, /* what comes before training: model_load, wrap and so on */
+    TMK_N_STAGES,
+};
+
+/* Of a stage range's name; OTHER for those that mean nothing to us. */
+enum tmk_stage tmk_stage_of(const char *name);
+
 struct tmk_block { /* an entry: a live block, or the place where one was */
     uint64_t address;
     uint64_t size_bytes;
@@ -51,10 +67,11 @@ struct tmk_shape {
  * stage are copied down so that a block finds them at once. */
 struct tmk_context {
     uint32_t parent;
-    uint32_t name;   /* string id */
-    uint32_t module; /* context of the innermost module range, 0: none */
-    uint32_t stage;  /* context of the innermost stage range, 0: none */
-    uint8_t kind;    /* enum tidemark_range */
+    uint32_t name;      /* string id */
+    uint32_t module;    /* context of the innermost module range, 0: none */
+    uint32_t stage;     /* context of the innermost stage range, 0: none */
+    uint8_t kind;       /* enum tidemark_range */
+    uint8_t stage_kind; /* enum tmk_stage of `stage`; NONE without one */
 };
 
 /* One step on one device, as far as it has gone. */
@@ -105,7 +122,17 @@ struct tmk_open_range { /* of one thread, innermost first */
     uint32_t context;
     uint32_t outer; /* index + 1 of the range around it, 0: none; also links the free ones */
     uint32_t name;
+    uint32_t stage; /* index + 1 of the innermost stage range, itself included; 0: none */
     uint8_t kind;
+    bool is_backward; /* it is a stage "backward" */
+    bool in_backward; /* it or one around it is */
+};
+
+enum { TMK_MAX_STAGE_NAMES = 32 };
+
+struct tmk_stage_name {
+    uint32_t name;  /* string id */
+    uint32_t stage; /* enum tmk_stage */
 };
 
 struct tmk_state {
@@ -126,6 +153,12 @@ struct tmk_state {
     struct tmk_open_range *ranges;
     uint32_t n_ranges;
     uint32_t free_range;
+
+    struct tmk_stage_name stage_names[TMK_MAX_STAGE_NAMES];
+    uint32_t n_stage_names;
+    bool knows_stages;          /* else blocks are not given categories by themselves */
+    uint32_t n_backward;        /* open ranges that are a stage "backward", of all threads */
+    uint64_t backward_start_ns; /* when the first of them opened */
 
     struct tmk_device_use devices[TMK_MAX_DEVICES];
     uint32_t n_devices;
@@ -173,14 +206,29 @@ static inline uint32_t tmk_state_index(const struct tmk_state *s, const struct t
  * between chunks. */
 void tmk_state_compact(struct tmk_state *s);
 
+/* The names of stages, which the state knows as strings' ids only: to be said before the first
+ * event by whoever wants categories. */
+void tmk_state_learn_stage(struct tmk_state *s, uint32_t name, enum tmk_stage stage);
+
+/* What a block is for, and its name: what tags say or, where they do not, what follows from the
+ * stage it was made in and from when it went (docs/owners.md). Of a live block it is what would
+ * hold if it lived on; a freed one keeps both in its entry. */
+uint8_t tmk_state_category(const struct tmk_state *s, const struct tmk_block *b);
+uint32_t tmk_state_name(const struct tmk_state *s, const struct tmk_block *b);
+/* A copy with both. */
+struct tmk_block tmk_state_settled(const struct tmk_state *s, const struct tmk_block *b);
+
 /* The events. `b` may be NULL (no entry): the totals still move. Time must not decrease. Before an
  * alloc at an entry that is live, replace() takes the old block off: its free was lost. */
 void tmk_state_replace(struct tmk_state *s, struct tmk_block *b);
 void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
                      uint32_t thread, const struct tmk_shape *shape);
-/* True when a live block went away; the entry keeps its values. */
-bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device);
-/* True when there was a live block to tag. */
+/* True when a live block went away; the entry keeps its values. `thread` is the one that freed it.
+ */
+bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
+                    uint32_t thread);
+/* True when there was a live block to tag. "Input" is a hint: a block that is something else
+ * already stays that. */
 bool tmk_state_tag(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint8_t category,
                    uint32_t name);
 /* Returns the context now innermost. */

@@ -122,19 +122,21 @@ static int adopt_fd(struct tmk_writer *w, int fd, const char *path, struct tmk_e
 
 static int write_header(struct tmk_writer *w, const uint8_t trace_id[16], const char *info)
 {
-    uint8_t bytes[TMK_HEADER_BYTES] = {0};
-    struct tmk_file_header h = {.version = TMK_FORMAT_VERSION, .header_bytes = TMK_HEADER_BYTES};
+    uint8_t bytes[TMK_HEADER_MAX_BYTES] = {0};
+    size_t length = strnlen(info, TMK_INFO_MAX_BYTES);
+    struct tmk_file_header h = {.version = TMK_FORMAT_VERSION,
+                                .header_bytes = tmk_header_bytes((uint32_t)length),
+                                .info_bytes = (uint32_t)length};
     memcpy(h.magic, TMK_FILE_MAGIC, sizeof h.magic);
     memcpy(h.trace_id, trace_id, sizeof h.trace_id);
-    size_t length = strnlen(info, TMK_INFO_MAX_BYTES);
-    h.info_bytes = (uint32_t)length;
     h.crc = tmk_crc32(tmk_crc32(0, &h, offsetof(struct tmk_file_header, crc)), info, length);
     memcpy(bytes, &h, sizeof h);
     memcpy(bytes + TMK_INFO_OFFSET, info, length);
+    w->first = w->status.head = w->status.tail = w->saved_tail = h.header_bytes;
     seal_status(&w->status);
     uint64_t at = TMK_STATUS_OFFSET + (w->status.serial & 1) * TMK_STATUS_BYTES;
     memcpy(bytes + at, &w->status, sizeof w->status);
-    struct iovec part = {.iov_base = bytes, .iov_len = sizeof bytes};
+    struct iovec part = {.iov_base = bytes, .iov_len = h.header_bytes};
     return write_at(w, &part, 1, 0);
 }
 
@@ -142,7 +144,6 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
                       const char *info, uint64_t max_size, struct tmk_error *err)
 {
     *w = (struct tmk_writer){.fd = -1, .max_size = max_size};
-    w->status.head = w->status.tail = w->saved_tail = TMK_HEADER_BYTES;
     w->status.oldest_seq = 1;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
@@ -158,7 +159,7 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
         unlink(path);
         return rc;
     }
-    w->file_bytes = TMK_HEADER_BYTES;
+    w->file_bytes = w->first;
     return 0;
 }
 
@@ -172,9 +173,10 @@ static void cut_leftovers(struct tmk_writer *w)
 }
 
 int tmk_writer_resume(struct tmk_writer *w, const char *path, const struct tmk_status *status,
-                      uint64_t end, uint64_t max_size, struct tmk_error *err)
+                      uint64_t first, uint64_t end, uint64_t max_size, struct tmk_error *err)
 {
-    *w = (struct tmk_writer){.fd = -1, .max_size = max_size, .status = *status, .end = end};
+    *w = (struct tmk_writer){
+        .fd = -1, .max_size = max_size, .status = *status, .first = first, .end = end};
     w->wrapped = status->tail > status->head;
     w->saved_tail = status->tail;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -290,7 +292,7 @@ static int retire_until(struct tmk_writer *w,
     while (!is_enough(w, need)) {
         if (w->wrapped && w->status.tail >= w->end) { /* the older part is used up */
             w->wrapped = false;
-            w->status.tail = TMK_HEADER_BYTES;
+            w->status.tail = w->first;
             return 0;
         }
         struct tmk_chunk_header oldest;
@@ -309,7 +311,7 @@ static int retire_until(struct tmk_writer *w,
 
 static bool front_is_free(const struct tmk_writer *w, uint64_t need)
 {
-    return w->status.tail - TMK_HEADER_BYTES >= need;
+    return w->status.tail - w->first >= need;
 }
 
 static bool gap_is_free(const struct tmk_writer *w, uint64_t need)
@@ -333,7 +335,7 @@ static int make_room(struct tmk_writer *w, uint64_t need)
         } else {
             rc = retire_until(w, front_is_free, FRONT_SLACK);
             w->end = w->status.head;
-            w->status.head = TMK_HEADER_BYTES;
+            w->status.head = w->first;
             w->wrapped = true;
         }
     }

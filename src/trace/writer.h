@@ -6,7 +6,7 @@
  * does a crash lose anything that was not already given up: the copy is written before its original
  * may be overwritten, and the status that says "given up" before the overwriting begins.
  *
- *     4096            head           tail                 end   max_size
+ *     header          head           tail                 end   max_size
  *     | newer chunks  |    free      | older chunks        | slack |
  *
  * Uses write calls only (a mapped file would raise SIGBUS on a full disk) and never the memory
@@ -24,6 +24,7 @@ struct tmk_writer {
     char path[3584];
     dev_t device;
     ino_t inode;
+    uint64_t first;    /* offset of the first chunk: the header's size */
     uint64_t max_size; /* 0: unbounded */
     uint64_t end;      /* of the older part when the file is written round */
     bool wrapped;
@@ -38,9 +39,10 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
                       const char *info, uint64_t max_size, struct tmk_error *err);
 
 /* Open an existing trace to go on: `status` is its last one, brought up to date with the chunks
- * found (head, last_seq); `end` is where the last chunk in the file ends. */
+ * found (head, last_seq); `first` and `end` are where the first chunk in the file may begin and the
+ * last one ends. */
 int tmk_writer_resume(struct tmk_writer *w, const char *path, const struct tmk_status *status,
-                      uint64_t end, uint64_t max_size, struct tmk_error *err);
+                      uint64_t first, uint64_t end, uint64_t max_size, struct tmk_error *err);
 
 /* Close the file; the status stays as last written. */
 void tmk_writer_close(struct tmk_writer *w);

@@ -49,7 +49,7 @@ def complete(words, tmp_path):
 @pytest.mark.parametrize("words,offers", [
     ("tidemark re", ["report"]),
     ("tidemark peak --b", ["--by"]),
-    ("tidemark peak --by st", ["stage", "stack"]),
+    ("tidemark peak --by st", ["stage", "step", "stack"]),
     ("tidemark report --format ''", ["text", "json", "csv", "md"]),
     ("tidemark completion z", ["zsh"]),
     ("tidemark help do", ["doctor"]),

@@ -23,13 +23,14 @@ def pythons():
     return [python for python in found if version_of(python) in KNOWN]
 
 
+@pytest.mark.parametrize("form", [[], ["--runs"]], ids=["tables", "runs"])
 @pytest.mark.parametrize("python", pythons(), ids=str)
-def test_lines(python):
+def test_lines(python, form):
     made = subprocess.run([python, "-B", TABLES], capture_output=True, text=True, check=True)
     codes = [line.split(" | ") for line in made.stdout.splitlines()]
     tables = "".join(table + "\n" for table, _ in codes)
     found = subprocess.run(
-        [program("line_at")], input=tables, capture_output=True, text=True, check=True
+        [program("line_at"), *form], input=tables, capture_output=True, text=True, check=True
     ).stdout.splitlines()
     assert len(found) == len(codes) > 100
     n_instructions = 0

@@ -4,6 +4,8 @@
 Traces of a training, of killed programs, of files that went round, and damaged ones. Each is read by
 both and compared line by line.
 """
+import collections
+import json
 import random
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from fault_kit import REPO, program
 
 READER = REPO / "tests" / "format_reader.py"
 sys.path.insert(0, str(REPO / "tests"))
+from format_categories import categories  # noqa: E402
 from format_reader import read_trace  # noqa: E402
 from format_ring import read_ring, ring_events  # noqa: E402
 
@@ -43,6 +46,21 @@ def compare_definitions(trace):
     return len(ours)
 
 
+def compare_categories(trace):
+    """What blocks are for, by the rules of docs/owners.md and by ours; how many of each."""
+    sql = "SELECT id, category, tensor FROM allocations ORDER BY id"
+    done = subprocess.run([program("tidemark"), "query", trace, sql, "--format", "json"],
+                          capture_output=True)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout.decode(errors="replace"))["rows"]
+    ours = {row["id"]: row["category"] for row in rows}
+    names = {row["id"]: row["tensor"] is not None for row in rows}
+    theirs = categories(read_trace(trace))
+    assert ours == {number: what for number, (what, _) in theirs.items()}
+    assert names == {number: name is not None for number, (_, name) in theirs.items()}
+    return collections.Counter(ours.values())
+
+
 def train(watch, *flags, **more):
     done = watch(program("tinytrain"), *flags, **more)
     assert done.returncode in (0, 1), done.stderr
@@ -63,6 +81,7 @@ def train(watch, *flags, **more):
 def test_training(watch, flags):
     trace = train(watch, *flags)
     compare(trace, least=100)
+    assert "unknown" not in compare_categories(trace)
     check = subprocess.run([sys.executable, "-B", READER, trace, "--check"], capture_output=True)
     assert (check.returncode, check.stdout) == (0, b"")
 
@@ -88,6 +107,8 @@ def test_made_up(tmp_path, seed):
     for line in check.stderr.splitlines():  # threads are given other names on the way
         assert b"definition of type 4: " in line
     assert compare_definitions(trace) > 400
+    counts = compare_categories(trace)
+    assert len(counts) == 10 and min(counts.values()) > 20, counts
     done = subprocess.run([program("tidemark"), "check", trace], capture_output=True, text=True)
     assert ": ok: " in done.stdout, done.stdout
 

@@ -97,13 +97,21 @@ static void make_stack(struct kit_source *s, struct tmk_input *ret)
     ret->text_bytes = 4 * n;
 }
 
+/* Codes whose line tables mostly come as whole entries of layout 311. */
+static bool has_entries(uint32_t code)
+{
+    return code % 2 == 0;
+}
+
 /* A byte of a code's line table, the same whenever it comes: pairs that mean something in every
  * layout, and now and then anything. */
 static uint8_t line_byte(uint32_t code, uint64_t at)
 {
     uint64_t chance = tmk_hash_mix(code, at);
-    if (chance % 200 == 0)
+    if (chance % 200 == 0 && (code % 10 == 0 || !has_entries(code)))
         return (uint8_t)(chance >> 8);
+    if (at % 2 == 0 && has_entries(code))
+        return (uint8_t)(0x80 | (chance >> 16 & 1 ? 13u : 4u) << 3 | (chance >> 24 & 7));
     if (at % 2 == 1)
         return chance >> 8 & 63;
     uint64_t form = (chance >> 16) % 12;
@@ -114,6 +122,8 @@ static uint8_t line_byte(uint32_t code, uint64_t at)
 static void make_lines(struct kit_source *s, struct tmk_input *ret)
 {
     ret->id = any_id(s, s->n_codes);
+    bool is_whole = has_entries(ret->id) != (below(s, 40) == 0);
+    ret->kind = is_whole ? TMK_KIND_DEF_LINES_311 : TMK_KIND_DEF_LINES;
     ret->a = below(s, 4) ? 100 * below(s, 3) : below(s, 50) ? 0 : 1 << 20;
     ret->text = s->text;
     ret->text_bytes = 100 + 2 * (uint32_t)below(s, 150);
@@ -155,7 +165,8 @@ static void make_further_definition(struct kit_source *s, struct tmk_input *ret)
     if (ret->kind == TMK_KIND_DEF_CODE) {
         ret->id = ++s->n_codes;
         ret->a = (uint64_t)any_id(s, s->n_strings) << 32 | any_id(s, s->n_strings);
-        ret->b = layouts[below(s, 4)] << 32 | below(s, 1000);
+        ret->b = layouts[has_entries(ret->id) && below(s, 8) ? 2 : below(s, 4)] << 32;
+        ret->b |= below(s, 1000);
     } else if (ret->kind == TMK_KIND_DEF_LINES) {
         make_lines(s, ret);
     } else if (ret->kind == TMK_KIND_DEF_MODULE) {
@@ -176,6 +187,21 @@ static void make_further_definition(struct kit_source *s, struct tmk_input *ret)
     }
 }
 
+/* Any text, or the name of a stage: those mean something. */
+static void make_string(struct kit_source *s, struct tmk_input *ret)
+{
+    static const char *const stages[] = {"forward", "backward", "optimizer",
+                                         "eval",    "data",     "wrap"};
+    ret->id = ++s->n_strings;
+    if (below(s, 2)) {
+        make_text(s, ret, TMK_STRING_MAX_BYTES);
+        return;
+    }
+    const char *stage = stages[below(s, sizeof stages / sizeof stages[0])];
+    ret->text = (const uint8_t *)stage;
+    ret->text_bytes = (uint32_t)strlen(stage);
+}
+
 static void make_definition(struct kit_source *s, struct tmk_input *ret)
 {
     ret->kind = (uint8_t)(TMK_KIND_DEF_STRING + below(s, 12));
@@ -184,8 +210,7 @@ static void make_definition(struct kit_source *s, struct tmk_input *ret)
         return;
     }
     if (ret->kind == TMK_KIND_DEF_STRING) {
-        ret->id = ++s->n_strings;
-        make_text(s, ret, TMK_STRING_MAX_BYTES);
+        make_string(s, ret);
     } else if (ret->kind == TMK_KIND_DEF_FRAME) {
         ret->id = ++s->n_frames;
         ret->a = (uint64_t)(any_id(s, s->n_strings) + 1) << 32 | any_id(s, s->n_strings);
@@ -213,7 +238,7 @@ static void make_block_event(struct kit_source *s, struct tmk_input *ret)
         *live = false;
     } else {
         pick_place(s, true, ret, &live);
-        ret->b = below(s, 10);
+        ret->b = below(s, 3) ? below(s, 10) : 5 * below(s, 2); /* often unknown or input */
         ret->id = any_id(s, s->n_strings);
     }
 }
@@ -305,7 +330,7 @@ static void apply_block_event(struct tmk_state *s, const struct tmk_input *in)
         struct tmk_shape shape = {.size_bytes = in->b, .stack = in->id, .stream = in->stream};
         tmk_state_alloc(s, b, in->ns, in->device, in->thread, &shape);
     } else if (in->kind == TMK_KIND_FREE) {
-        tmk_state_free(s, b, in->ns, in->device);
+        tmk_state_free(s, b, in->ns, in->device, in->thread);
     } else {
         tmk_state_tag(s, b, in->ns, (uint8_t)in->b, in->id);
     }

@@ -243,7 +243,8 @@ class Replay:
         pass
 
     def add_row(self, module, side):
-        stage = {"forward": "forward", "backward": "backward", "optimizer": "step"}.get(self.name_of("stage"))
+        stage = {"forward": "forward", "eval": "forward", "backward": "backward",
+                 "optimizer": "step"}.get(self.name_of("stage"))
         if stage:
             self.rows.append(Row(self.step, module, f"{side} {stage}", self.allocated))
 
@@ -273,7 +274,8 @@ class Replay:
         for i, born in enumerate(self.born):
             rule = self.ends.get(i, at_end.get(born.stage, "other"))
             category, name = self.tags.get(i, (rule, ""))
-            result.append(Block(born.size, born.step, born.stage, born.module, category, name))
+            result.append(Block(born.size, born.step, born.stage, born.module or owner(category, name),
+                                category, name))
         return result
 
     def by_category(self):
@@ -282,6 +284,11 @@ class Replay:
         for i in self.peak_blocks:
             sums[blocks[i].category] += blocks[i].size
         return dict(sums)
+
+
+def owner(category, name):
+    """Parameters and buffers that are made outside every module belong to the one that has them."""
+    return name.rpartition(".")[0] if category in ("parameter", "buffer") else ""
 
 
 def backward_modules(events):

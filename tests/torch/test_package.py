@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """`import tidemark`: under run, after attach, alone; what it says reaches the trace."""
+import re
 import subprocess
 
+import pytest
 from torch_kit import LIBRARY, PYTHON, REPO, TIDEMARK, check, environment, query
 
 SCRIPT = """
@@ -76,6 +78,26 @@ def test_alone(tmp_path, rings):
     look(run)
 
 
+@pytest.mark.parametrize("command, name", [
+    (["-m", "parts.early", "-m", "other"], "parts.early"),  # the package imports tidemark
+    (["-Bmparts.early"], "parts.early"),
+    (["-m", "late"], "late"),                               # the module does
+    (["-m", "whole"], "whole"),                             # its __main__ does
+    (["late.py", "-m", "other"], "late.py"),
+    (["whole"], "whole"),
+    (["-c", "import late", "-m", "other"], "python"),
+])
+def test_name_of_a_run(tmp_path, rings, command, name):
+    for path, text in {"parts/__init__.py": "import tidemark", "parts/early.py": "",
+                       "late.py": "import tidemark", "whole/__main__.py": "import tidemark"}.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"), TIDEMARK_LIBRARY=LIBRARY)
+    subprocess.run([PYTHON, *command], env=env, cwd=tmp_path, timeout=60, check=True)
+    (run,) = tmp_path.glob("*.tmk")
+    assert re.fullmatch(re.escape(name) + r"-\d{8}-\d{6}[.]tmk", run.name)
+
+
 def test_alone_with_settings(tmp_path, rings):
     """The same variables as under `tidemark run`."""
     env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"), TIDEMARK_NO_STACKS="1",
@@ -112,10 +134,12 @@ def test_without_library(tmp_path):
     assert "tidemark does not record" in done.stderr
 
 
-def test_the_program():
-    done = subprocess.run([PYTHON, "-m", "tidemark", "--version"], capture_output=True, text=True,
-                          env=environment(PYTHONPATH=str(REPO / "python"), TIDEMARK_PROGRAM=TIDEMARK),
-                          timeout=60, check=True)
+def test_the_program(tmp_path):
+    """It is no program to be watched."""
+    env = environment(PYTHONPATH=str(REPO / "python"), TIDEMARK_PROGRAM=TIDEMARK, TIDEMARK_LIBRARY=LIBRARY)
+    done = subprocess.run([PYTHON, "-m", "tidemark", "--version"], capture_output=True, text=True, env=env,
+                          cwd=tmp_path, timeout=60, check=True)
+    assert list(tmp_path.iterdir()) == []
     assert done.stdout == subprocess.run([TIDEMARK, "--version"], capture_output=True, text=True,
                                          check=True).stdout
 

@@ -304,7 +304,7 @@ static void half_recycled(struct victim *v)
             done >> 16 > v->writer.status.last_seq)
             continue;
         size_t half = kit_random_below(&v->random, sizeof page->slots);
-        memset(bytes + TMK_HEADER_BYTES + i * TMK_PAGE_BYTES + 64, 0, half);
+        memset(bytes + TMK_RING_HEADER_BYTES + i * TMK_PAGE_BYTES + 64, 0, half);
         v->n_looks++;
     }
     kit_file_write(v->dead_ring, bytes, n);

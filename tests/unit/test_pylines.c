@@ -67,6 +67,45 @@ static void test_311(void **unused)
     CHECK(311, 10, "", 10);
 }
 
+static void test_runs(void **unused)
+{
+    (void)unused;
+    /* Two instructions on the first line, one on the next, one without, two 3 further, one before.
+     */
+    CHECK(TMK_PY_LINES_RUNS, 10, "\x07\0\1\0\x07\6\2", 10, 10, 11, 0, 14, 14, 13, 10);
+    CHECK(TMK_PY_LINES_RUNS, 10, "\x85\1", 11, 11);    /* a varint: 34 instructions */
+    CHECK(TMK_PY_LINES_RUNS, 10, "\1\3", 11, 10);      /* its difference is missing */
+    CHECK(TMK_PY_LINES_RUNS, 10, "\1\x80", 11, 10);    /* cut */
+    CHECK(TMK_PY_LINES_RUNS, 5, "\3\x0b\3\x0c", 5, 5); /* 5 - 6: there is no such line */
+    CHECK(TMK_PY_LINES_RUNS, 5, "\3\xff\xff\xff\xff\x7f\1", 5, 5); /* a line too far */
+    CHECK(TMK_PY_LINES_RUNS, 5, "\xfd\xff\xff\x0f\1", 6);
+    CHECK(TMK_PY_LINES_RUNS, 5, "\xfd\xff\xff\x7f\1", 5); /* too many instructions */
+    CHECK(TMK_PY_LINES_RUNS, 10, "", 10);
+}
+
+static void check_made(const char *entries, size_t n_entries, const char *runs, size_t n_runs)
+{
+    uint8_t room[100];
+    struct tmk_sink out = tmk_sink_of(room, sizeof room);
+    assert_true(tmk_pylines_runs((const uint8_t *)entries, n_entries, &out));
+    assert_int_equal(tmk_sink_length(&out), n_runs);
+    assert_memory_equal(room, runs, n_runs);
+}
+
+static void test_making_runs(void **unused)
+{
+    (void)unused;
+    uint8_t room[40];
+    struct tmk_sink out = tmk_sink_of(room, sizeof room), small = tmk_sink_of(room, 1);
+    check_made("", 0, "", 0);
+    check_made("\x81\x10\x82\x10", 4, "\x13\0", 2);       /* one line: five instructions */
+    check_made("\xd8\1\2\x80\1\xf8\xf9", 7, "\5\x08", 2); /* the next line; none, and none */
+    check_made("\xe8\3\xe0\1\2\xf8\x80\1", 8, "\2\3\4\0\3\0", 6);         /* -1, +2, none, +0 */
+    assert_false(tmk_pylines_runs((const uint8_t *)"\1\x80\1", 3, &out)); /* not from the start */
+    assert_false(tmk_pylines_runs((const uint8_t *)"\x80\1\xd8\1", 4, &out)); /* cut */
+    assert_false(tmk_pylines_runs((const uint8_t *)"\xd8\1\2\xd9\1\2", 6, &small));
+}
+
 static void test_unknown_layout(void **unused)
 {
     (void)unused;
@@ -78,7 +117,7 @@ static void test_unknown_layout(void **unused)
 static void test_any_bytes(void **unused)
 {
     (void)unused;
-    static const uint32_t layouts[] = {39, 310, 311};
+    static const uint32_t layouts[] = {39, 310, 311, TMK_PY_LINES_RUNS};
     struct kit_random random = {9};
     for (int round = 0; round < 3000; round++) {
         size_t n = (size_t)kit_random_below(&random, 40);
@@ -86,7 +125,7 @@ static void test_any_bytes(void **unused)
         bool heads = kit_random_below(&random, 2);
         for (size_t i = 0; i < n; i++)
             table[i] = (uint8_t)(kit_random_below(&random, 256) & (heads && i % 3 ? 63 : 255));
-        uint32_t layout = layouts[round % 3], first = (uint32_t)kit_random_next(&random);
+        uint32_t layout = layouts[round % 4], first = (uint32_t)kit_random_next(&random);
         struct tmk_pylines walk;
         tmk_pylines_init(&walk, layout, first, table, n);
         for (uint64_t offset = 0; offset < 300; offset += 1 + kit_random_below(&random, 9)) {
@@ -102,9 +141,10 @@ static void test_any_bytes(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_39),        cmocka_unit_test(test_310),
-        cmocka_unit_test(test_311),       cmocka_unit_test(test_unknown_layout),
-        cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_39),          cmocka_unit_test(test_310),
+        cmocka_unit_test(test_311),         cmocka_unit_test(test_unknown_layout),
+        cmocka_unit_test(test_any_bytes),   cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_making_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

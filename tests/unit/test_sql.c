@@ -103,6 +103,8 @@ static void torch_trace_by_hand(void **state)
         "-|1|model|post forward|4|4|-|-|-|2.9999999999999997e-08|-|3|8|-\n"
         "5|2|model.fc1|pre forward|4|4|-|-|9.9999999999999995e-08|-|0|3|8|-\n"
         "5|3|model.fc1|post forward|6|7|-|-|4.9999999999999998e-07|3.9999999999999998e-07|0|3|8|-\n"
+        "5|4|model.fc2|pre forward|6|7|-|-|4.9999999999999998e-07|-|0|3|8|-\n"
+        "5|5|model.fc2|post forward|6|7|-|-|4.9999999999999998e-07|0|0|3|8|-\n"
         "5|6|model.fc2|pre forward|6|7|-|-|5.9999999999999997e-07|-|0|3|8|-\n"
         "5|7|model.fc1|pre backward|6|7|-|-|6.9999999999999997e-07|-|0|3|8|-\n"
         "5|8|model.fc1|post "
@@ -112,7 +114,8 @@ static void torch_trace_by_hand(void **state)
     expect(f.sql,
            "SELECT stage, allocated_delta, max_allocated_delta FROM python.torch_trace"
            " WHERE step = 5",
-           "pre forward|-|-\npost forward|2|3\npre forward|-|-\npre backward|-|-\n"
+           "pre forward|-|-\npost forward|2|3\npre forward|-|-\npost forward|0|0\n"
+           "pre forward|-|-\npre backward|-|-\n"
            "post backward|-2|0\n");
     /* the opening of fc1 lies in the chunk before, which nobody has asked for yet */
     expect(f.sql, "SELECT max(allocated_delta) FROM python.torch_trace WHERE step > 4", "2\n");
@@ -127,15 +130,15 @@ static void blocks_by_hand(void **state)
     expect(f.sql,
            "SELECT id, pid, rank, device, address, size, alloc_ns, free_ns, thread, stack_id, step,"
            " stage, module, component, category, tensor FROM allocations",
-           "1|42|3|cuda:0|4096|4194304|100|-|1001|1|-|-|-|-|parameter|fc1.weight\n"
-           "2|42|3|cuda:0|8192|2097152|1200|1800|1001|2|5|forward|model.fc1|-|unknown|-\n"
-           "3|42|3|cpu|8192|67108864|1300|-|1001|-|5|forward|model.fc1|-|unknown|-\n"
-           "4|42|3|cuda:0|12288|1048576|1300|1400|1001|-|5|forward|model.fc1|-|unknown|-\n");
+           "1|42|3|cuda:0|4096|4194304|100|-|1001|1|-|other|-|other|parameter|fc1.weight\n"
+           "2|42|3|cuda:0|8192|2097152|1200|1800|1001|2|5|forward|model.fc1|mlp|activation|-\n"
+           "3|42|3|cpu|8192|67108864|1300|-|1001|-|5|forward|model.fc1|mlp|activation|-\n"
+           "4|42|3|cuda:0|12288|1048576|1300|1400|1001|-|5|forward|model.fc1|mlp|temporary|-\n");
     expect(f.sql, "SELECT * FROM tensors",
-           "1|42|3|cuda:0|4096|4194304|100|-|1001|1|-|-|-|-|parameter|fc1.weight|0\n");
+           "1|42|3|cuda:0|4096|4194304|100|-|1001|1|-|other|-|other|parameter|fc1.weight|0\n");
     expect(f.sql, "SELECT id, stream FROM allocations", "1|0\n2|0\n3|-\n4|0\n");
     /* cpu has the largest peak */
-    expect(f.sql, "SELECT id, free_ns, category FROM peak ORDER BY id", "3|-|unknown\n");
+    expect(f.sql, "SELECT id, free_ns, category FROM peak ORDER BY id", "3|-|activation\n");
     expect(f.sql, "SELECT id, free_ns FROM live_at(1399) ORDER BY id",
            "1|-\n2|1800\n3|-\n4|1400\n");
     expect(f.sql, "SELECT id FROM live_at(1400) ORDER BY id", "1\n2\n3\n");
@@ -225,9 +228,9 @@ static void moments_by_hand(void **state)
            " 2000, 2100, 2200)",
            "100|-|1001|allocate|cuda:0|4096|4194304|1|-|-|-|-|-|-\n"
            "100|-|1001|tag|cuda:0|4096|-|-|-|-|parameter|fc1.weight|-|-\n"
-           "1300|5|1001|allocate|cpu|8192|67108864|-|forward|model.fc1|-|-|-|-\n"
-           "1300|5|1001|allocate|cuda:0|12288|1048576|-|forward|model.fc1|-|-|-|-\n"
-           "1400|5|1001|free|cuda:0|12288|1048576|-|forward|model.fc1|-|-|-|-\n"
+           "1300|5|1001|allocate|cpu|8192|67108864|-|forward|model.fc1|mlp|-|-|-\n"
+           "1300|5|1001|allocate|cuda:0|12288|1048576|-|forward|model.fc1|mlp|-|-|-\n"
+           "1400|5|1001|free|cuda:0|12288|1048576|-|forward|model.fc1|mlp|-|-|-\n"
            "1800|5|-|free|cuda:0|8192|2097152|-|backward|model.fc1|-|-|-|-\n"
            "1800|5|-|close|-|-|-|-|backward|model.fc1|-|model.fc1|module|-\n"
            "1800|5|-|close|-|-|-|-|backward|-|-|backward|stage|-\n"

@@ -55,8 +55,9 @@ static const char *stage_word(const char *stage)
 {
     if (stage && strcmp(stage, "optimizer") == 0)
         return "step";
-    return stage && (strcmp(stage, "forward") == 0 || strcmp(stage, "backward") == 0) ? stage
-                                                                                      : NULL;
+    if (!stage || strcmp(stage, "backward") == 0)
+        return stage;
+    return "forward"; /* those of the user's own names too */
 }
 
 static void oracle_row(struct oracle *o, const struct tmk_replay *rp, const struct tmk_event *ev,

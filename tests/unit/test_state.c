@@ -154,7 +154,8 @@ static void model_apply(struct model *m, const struct tmk_input *in, uint32_t de
         model_free(m, device, b);
         break;
     case TMK_KIND_TAG:
-        if (b->live) {
+        if (b->live && (in->b != TIDEMARK_INPUT || b->category == TIDEMARK_UNKNOWN ||
+                        b->category == TIDEMARK_INPUT)) {
             b->category = (uint8_t)in->b;
             b->name = in->id;
         }
@@ -385,8 +386,8 @@ static void test_block_limit(void **unused)
     assert_int_equal(s.devices[0].allocated_bytes, 1500);
     assert_true(tmk_state_is_valid(&s));
     for (uint64_t i = 0; i < 60; i++)
-        assert_true(tmk_state_free(&s, tmk_state_find(&s, 0, i * 64), 200, 0));
-    assert_false(tmk_state_free(&s, NULL, 200, 0));
+        assert_true(tmk_state_free(&s, tmk_state_find(&s, 0, i * 64), 200, 0, 1));
+    assert_false(tmk_state_free(&s, NULL, 200, 0, 1));
     tmk_state_compact(&s);
     assert_int_equal(s.n_entries, 40);
     assert_true(tmk_state_is_valid(&s));
@@ -431,7 +432,7 @@ static void test_growth(void **unused)
         tmk_state_alloc(&s, tmk_state_entry(&s, 0, i << 9), i, 0, 1,
                         &(struct tmk_shape){.size_bytes = i});
         if (i % 10)
-            tmk_state_free(&s, tmk_state_find(&s, 0, i << 9), i, 0);
+            tmk_state_free(&s, tmk_state_find(&s, 0, i << 9), i, 0, 1);
     }
     assert_int_equal(s.n_entries, 200000);
     tmk_state_compact(&s);
@@ -510,13 +511,184 @@ static void test_fini_takes_anything(void **unused)
     tmk_state_fini(&s);
 }
 
+/* ---- what blocks are for ---- */
+
+enum { FORWARD = 1, BACKWARD, OPTIMIZER, EVAL, DATA, WRAP, OWN, BATCH };
+
+static void learn(struct tmk_state *s)
+{
+    static const char *const names[] = {
+        [FORWARD] = "forward", [BACKWARD] = "backward", [OPTIMIZER] = "optimizer", [EVAL] = "eval",
+        [DATA] = "data",       [WRAP] = "wrap",         [OWN] = "validation"};
+    assert_int_equal(tmk_state_init(s, &limits), 0);
+    for (uint32_t i = FORWARD; i <= OWN; i++)
+        tmk_state_learn_stage(s, i, tmk_stage_of(names[i]));
+}
+
+static void make(struct tmk_state *s, uint64_t address, uint64_t ns, uint32_t thread)
+{
+    tmk_state_alloc(s, tmk_state_entry(s, 0, address), ns, 0, thread,
+                    &(struct tmk_shape){.size_bytes = 8});
+}
+
+static const struct tmk_block *lose(struct tmk_state *s, uint64_t address, uint64_t ns,
+                                    uint32_t thread)
+{
+    assert_true(tmk_state_free(s, tmk_state_find(s, 0, address), ns, 0, thread));
+    return tmk_state_find(s, 0, address);
+}
+
+/* A block made in stage `birth` (0: in none) and freed: in the same range; after it, in a stage
+ * `death` (0: in none); never. */
+static void check_lives(uint32_t birth, uint32_t death, uint8_t same, uint8_t later, uint8_t never)
+{
+    struct tmk_state s;
+    learn(&s);
+    if (birth)
+        tmk_state_push(&s, 10, 1, TIDEMARK_STAGE, birth);
+    tmk_state_push(&s, 11, 1, TIDEMARK_MODULE, 99);
+    make(&s, 64, 12, 1);
+    make(&s, 128, 13, 1);
+    make(&s, 192, 14, 1);
+    assert_int_equal(lose(&s, 64, 15, 1)->category, same);
+    tmk_state_pop(&s, 16, 1, TIDEMARK_MODULE, NULL);
+    tmk_state_pop(&s, 17, 1, TIDEMARK_STAGE, NULL);
+    if (death)
+        tmk_state_push(&s, 18, 1, TIDEMARK_STAGE, death);
+    assert_int_equal(lose(&s, 128, 19, 1)->category, later);
+    tmk_state_pop(&s, 20, 1, TIDEMARK_STAGE, NULL);
+    assert_int_equal(tmk_state_category(&s, tmk_state_find(&s, 0, 192)), never);
+    assert_int_equal(tmk_state_find(&s, 0, 192)->category, TIDEMARK_UNKNOWN); /* as tagged */
+    assert_true(tmk_state_is_valid(&s));
+    tmk_state_fini(&s);
+}
+
+static void test_lives(void **unused)
+{
+    (void)unused;
+    const uint8_t activation = TIDEMARK_ACTIVATION, temporary = TIDEMARK_TEMPORARY,
+                  other = TIDEMARK_OTHER, unknown = TIDEMARK_UNKNOWN, state = 3;
+    check_lives(FORWARD, 0, temporary, activation, activation);
+    check_lives(FORWARD, FORWARD, temporary, activation, activation); /* the next one */
+    check_lives(FORWARD, BACKWARD, temporary, activation, activation);
+    check_lives(EVAL, 0, temporary, activation, activation);
+    check_lives(EVAL, OPTIMIZER, temporary, activation, activation);
+    check_lives(OPTIMIZER, 0, temporary, state, state);
+    check_lives(OPTIMIZER, BACKWARD, temporary, state, state);
+    check_lives(BACKWARD, 0, TIDEMARK_AUTOGRAD_DETAIL, TIDEMARK_GRADIENT, TIDEMARK_GRADIENT);
+    check_lives(BACKWARD, BACKWARD, TIDEMARK_AUTOGRAD_DETAIL, TIDEMARK_GRADIENT, TIDEMARK_GRADIENT);
+    check_lives(DATA, 0, temporary, TIDEMARK_INPUT, TIDEMARK_INPUT);
+    check_lives(DATA, BACKWARD, temporary, TIDEMARK_INPUT, TIDEMARK_INPUT);
+    check_lives(OWN, 0, temporary, other, other);
+    check_lives(OWN, BACKWARD, temporary, activation, other);
+    check_lives(WRAP, 0, temporary, other, other);
+    check_lives(WRAP, BACKWARD, temporary, activation, other);
+    check_lives(0, 0, unknown, unknown, unknown);
+    check_lives(0, BACKWARD, unknown, activation, unknown);
+    check_lives(0, FORWARD, unknown, unknown, unknown);
+}
+
+/* Autograd's threads free each other's blocks; a recomputed forward lies inside backward. */
+static void test_backward(void **unused)
+{
+    (void)unused;
+    struct tmk_state s;
+    learn(&s);
+    tmk_state_push(&s, 10, 1, TIDEMARK_STAGE, BACKWARD);
+    make(&s, 64, 11, 1);
+    tmk_state_push(&s, 20, 2, TIDEMARK_STAGE, BACKWARD);
+    make(&s, 128, 21, 2);
+    make(&s, 192, 22, 2);
+    assert_int_equal(lose(&s, 64, 23, 2)->category, TIDEMARK_AUTOGRAD_DETAIL);
+    assert_int_equal(tmk_state_category(&s, tmk_state_find(&s, 0, 192)), TIDEMARK_AUTOGRAD_DETAIL);
+    tmk_state_push(&s, 24, 2, TIDEMARK_STAGE, FORWARD);
+    make(&s, 64, 25, 2);
+    make(&s, 256, 26, 2);
+    assert_int_equal(lose(&s, 64, 27, 2)->category, TIDEMARK_TEMPORARY);
+    assert_int_equal(lose(&s, 128, 28, 2)->category, TIDEMARK_AUTOGRAD_DETAIL);
+    tmk_state_pop(&s, 29, 2, TIDEMARK_STAGE, NULL);
+    assert_int_equal(lose(&s, 256, 30, 2)->category, TIDEMARK_ACTIVATION);
+    make(&s, 320, 31, 2);
+    tmk_state_pop(&s, 32, 2, TIDEMARK_STAGE, NULL);
+    assert_int_equal(lose(&s, 320, 33, 1)->category, TIDEMARK_AUTOGRAD_DETAIL);
+    make(&s, 384, 34, 3); /* of a thread that is in no stage */
+    assert_int_equal(lose(&s, 384, 35, 3)->category, TIDEMARK_UNKNOWN);
+    tmk_state_pop(&s, 36, 1, TIDEMARK_STAGE, NULL);
+    assert_int_equal(s.n_backward, 0);
+    assert_int_equal(tmk_state_category(&s, tmk_state_find(&s, 0, 192)), TIDEMARK_GRADIENT);
+    tmk_state_push(&s, 40, 1, TIDEMARK_STAGE, BACKWARD); /* zeroed in the next one, or replaced */
+    assert_int_equal(lose(&s, 192, 41, 1)->category, TIDEMARK_GRADIENT);
+    tmk_state_push(&s, 42, 2, TIDEMARK_STAGE, BACKWARD);
+    tmk_state_pop(&s, 43, 1, TIDEMARK_STAGE, NULL); /* the first goes, the second goes on */
+    assert_int_equal(s.n_backward, 1);
+    assert_int_equal(s.backward_start_ns, 42);
+    tmk_state_push(&s, 44, 2, TIDEMARK_USER, OWN);
+    tmk_state_push(&s, 45, 2, TIDEMARK_STAGE, BACKWARD);
+    tmk_state_pop(&s, 46, 2, TIDEMARK_USER, NULL); /* and what is in it */
+    assert_int_equal(s.n_backward, 1);
+    tmk_state_forget_ranges(&s);
+    assert_int_equal(s.n_backward, 0);
+    tmk_state_fini(&s);
+}
+
+static uint32_t tag(struct tmk_state *s, uint64_t address, uint8_t category, uint32_t name)
+{
+    struct tmk_block *b = tmk_state_find(s, 0, address);
+    return tmk_state_tag(s, b, s->now_ns, category, name);
+}
+
+/* A tag wins; "input" is a hint that counts for what was made outside training alone. */
+static void test_hints(void **unused)
+{
+    (void)unused;
+    struct tmk_state s;
+    learn(&s);
+    make(&s, 64, 10, 1);
+    assert_true(tag(&s, 64, TIDEMARK_INPUT, BATCH));
+    assert_int_equal(tmk_state_name(&s, tmk_state_find(&s, 0, 64)), BATCH);
+    make(&s, 128, 11, 1);
+    assert_true(tag(&s, 128, TIDEMARK_PARAMETER, 7));
+    assert_false(tag(&s, 128, TIDEMARK_INPUT, BATCH)); /* it is a parameter */
+    tmk_state_push(&s, 12, 1, TIDEMARK_STAGE, FORWARD);
+    make(&s, 192, 13, 1);
+    assert_true(tag(&s, 192, TIDEMARK_INPUT, BATCH)); /* the output of a layer */
+    assert_int_equal(tmk_state_category(&s, tmk_state_find(&s, 0, 192)), TIDEMARK_ACTIVATION);
+    assert_int_equal(tmk_state_name(&s, tmk_state_find(&s, 0, 192)), 0);
+    assert_int_equal(tmk_state_find(&s, 0, 192)->name, BATCH); /* as the trace has it */
+    make(&s, 256, 14, 1);
+    assert_true(tag(&s, 256, TIDEMARK_BUFFER, 0));
+    tmk_state_pop(&s, 15, 1, TIDEMARK_STAGE, NULL);
+    struct tmk_block settled = tmk_state_settled(&s, tmk_state_find(&s, 0, 192));
+    assert_int_equal(settled.category, TIDEMARK_ACTIVATION);
+    assert_int_equal(settled.name, 0);
+    const struct tmk_block *b = lose(&s, 64, 16, 1);
+    assert_int_equal(b->category, TIDEMARK_INPUT);
+    assert_int_equal(b->name, BATCH);
+    b = lose(&s, 128, 17, 1);
+    assert_int_equal(b->category, TIDEMARK_PARAMETER);
+    assert_int_equal(b->name, 7);
+    b = lose(&s, 192, 18, 1);
+    assert_int_equal(b->category, TIDEMARK_ACTIVATION);
+    assert_int_equal(b->name, 0);
+    tmk_state_give_up(&s, tmk_state_find(&s, 0, 256));
+    assert_int_equal(tmk_state_find(&s, 0, 256)->category, TIDEMARK_BUFFER);
+    tmk_state_fini(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_model),       cmocka_unit_test(test_mismatched_pops),
-        cmocka_unit_test(test_ranges_are_recycled), cmocka_unit_test(test_block_limit),
-        cmocka_unit_test(test_other_limits),        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_fini_takes_anything), cmocka_unit_test(test_reserved_and_device_end),
+        cmocka_unit_test(test_against_model),
+        cmocka_unit_test(test_mismatched_pops),
+        cmocka_unit_test(test_ranges_are_recycled),
+        cmocka_unit_test(test_block_limit),
+        cmocka_unit_test(test_other_limits),
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_fini_takes_anything),
+        cmocka_unit_test(test_reserved_and_device_end),
+        cmocka_unit_test(test_lives),
+        cmocka_unit_test(test_backward),
+        cmocka_unit_test(test_hints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

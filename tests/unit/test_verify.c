@@ -125,7 +125,7 @@ static void file_write(const struct file *f)
 /* The k-th chunk of a kind. */
 static uint8_t *chunk_of(struct file *f, unsigned kind, int k)
 {
-    for (size_t at = TMK_HEADER_BYTES; at < f->n;) {
+    for (size_t at = tmk_load_u32(f->bytes + 12); at < f->n;) {
         struct tmk_chunk_header h;
         memcpy(&h, f->bytes + at, sizeof h);
         if (h.kind == kind && k-- == 0)
@@ -293,7 +293,7 @@ static void test_cut(void **state)
     make_training(&m, 0, 5);
     tmk_run_close(maker_finish(&m));
     file_read(&f, m.path);
-    for (size_t n = TMK_HEADER_BYTES; n < f.n; n += 61) {
+    for (size_t n = tmk_load_u32(f.bytes + 12); n < f.n; n += 61) {
         struct tmk_verdict d;
         char first[300];
         assert_int_equal(truncate(m.path, (off_t)f.n), 0);

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/* model/owners.c - see owners.h.
+ *
+ * A string may have several ids in a trace, so modules and parameters are found by text; what was
+ * found for an id is kept by id. A stack is read from the outermost frame inwards: what a function
+ * such as from_pretrained() calls is part of it, whatever it calls. */
+#include "model/owners.h"
+
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kit/arena.h"
+#include "kit/grow.h"
+#include "kit/textmap.h"
+#include "model/run.h"
+#include "tidemark/tidemark.h"
+
+/* ---- stages of stacks ---- */
+
+/* A frame is of a stage when its file has the part, or ends in it, and its function is one of the
+ * words. The last part of a function's dotted name counts. */
+struct stack_rule {
+    const char *stage, *file, *functions;
+};
+
+static const struct stack_rule stack_rules[] = {
+    {"privacy_setup", "/opacus/", "*"},
+    {"wrap", "/peft/", "*"},
+    {"wrap", "/torch/nn/parallel/distributed.py", "*"},
+    {"wrap", "/torch/nn/parallel/data_parallel.py", "__init__"},
+    {"wrap", "/torch/distributed/fsdp/", "*"},
+    {"wrap", "/torch/distributed/_composable/", "*"},
+    {"wrap", "/torch/distributed/tensor/", "*"},
+    {"wrap", "/deepspeed/", "initialize __init__"},
+    {"wrap", "/accelerate/accelerator.py", "prepare prepare_*"},
+    {"optimizer_setup", "/torch/optim/", "__init__ add_param_group load_state_dict __setstate__"},
+    {"optimizer_setup", "/transformers/optimization.py", "*"},
+    {"optimizer_setup", "/bitsandbytes/optim/", "__init__"},
+    {"optimizer_setup", "/apex/optimizers/", "__init__"},
+    {"data", "/torch/utils/data/", "*"},
+    {"data", "/torchvision/datasets/", "*"},
+    {"data", "/torchvision/transforms/", "*"},
+    {"data", "/torchaudio/datasets/", "*"},
+    {"data", "/torchtext/", "*"},
+    {"data", "-packages/datasets/", "*"},
+    {"data", "/webdataset/", "*"},
+    {"data", "/transformers/data/", "*"},
+    {"data", "/transformers/tokenization_", "*"},
+    {"data", "", "collate collate_fn *_collate"},
+    {"model_load", "/transformers/modeling_utils.py",
+     "from_pretrained _from_config from_config _load_* load_* __init__ resize_token_embeddings"},
+    {"model_load", "/transformers/models/", "from_pretrained from_config __init__"},
+    {"model_load", "/diffusers/models/", "from_pretrained from_config __init__"},
+    {"model_load", "/safetensors/", "*"},
+    {"model_load", "/timm/models/", "*"},
+    {"model_load", "/torchvision/models/", "*"},
+    {"model_load", "/torch/hub.py", "*"},
+    {"model_load", "/torch/serialization.py", "*"},
+    {"model_load", "/torch/nn/init.py", "*"},
+    {"model_load", "/torch/nn/modules/module.py",
+     "to cuda cpu xpu ipu half float double bfloat16 type to_empty _apply load_state_dict"
+     " register_buffer register_parameter"},
+    {"model_load", "/torch/nn/modules/", "__init__ reset_parameters _reset_parameters"},
+    {"model_load", "/torch/nn/parameter.py", "__new__ __init__ __deepcopy__"},
+};
+
+enum { N_STACK_RULES = sizeof stack_rules / sizeof stack_rules[0], MAX_WORD = 64 };
+
+static bool is_one_of(const char *words, const char *function)
+{
+    char word[MAX_WORD];
+    while (*words) {
+        size_t n = strcspn(words, " ");
+        if (n < sizeof word) {
+            memcpy(word, words, n);
+            word[n] = '\0';
+            if (fnmatch(word, function, 0) == 0)
+                return true;
+        }
+        words += n + (words[n] == ' ');
+    }
+    return false;
+}
+
+/* Number of the rule that a frame is of, from 1; 0: of none. */
+static uint8_t rule_of_frame(const struct tmk_frame *f)
+{
+    if (f->address || !f->file || !f->function)
+        return 0;
+    const char *dot = strrchr(f->function, '.');
+    const char *function = dot ? dot + 1 : f->function;
+    for (uint8_t i = 0; i < N_STACK_RULES; i++)
+        if (strstr(f->file, stack_rules[i].file) && is_one_of(stack_rules[i].functions, function))
+            return (uint8_t)(i + 1);
+    return 0;
+}
+
+/* ---- what is kept ---- */
+
+struct parameter {
+    struct tmk_parameter def;
+    uint32_t id;
+    const char *module, *component; /* component NULL: not looked up yet */
+};
+
+enum { STACK_UNSEEN = 0, STACK_PLAIN = UINT8_MAX }; /* else the number of its rule */
+
+struct name {                          /* a string of the trace */
+    const char *component;             /* as the name of a module; NULL: not looked up yet */
+    const struct parameter *parameter; /* the one that it names, if is_sought */
+    bool is_sought;
+};
+
+struct tmk_owners {
+    const struct tmk_reader *r;
+    const struct tmk_components *components;
+    struct tmk_model_tree tree;
+    uint8_t *stack_rules; /* by stack */
+    uint32_t n_stacks;
+    uint8_t *frame_rules; /* by frame: number of the rule + 1; 0: not looked at yet */
+    uint32_t n_frames;
+    struct name *names; /* by string id */
+    uint32_t n_names;
+    struct tmk_textmap modules; /* names */
+    const char **classes;       /* by number in it */
+    uint64_t class_room;
+    struct tmk_textmap parameter_names;
+    struct parameter *parameters; /* by number in it */
+    uint64_t parameter_room;
+    const char *model; /* the outermost module, NULL: not known */
+    struct tmk_arena texts;
+};
+
+static const char *class_of(const void *arg, const char *name)
+{
+    const struct tmk_owners *o = arg;
+    uint32_t i;
+    return tmk_textmap_find(&o->modules, name, &i) ? o->classes[i] : NULL;
+}
+
+/* Modules without a dot that are called as their class is are models, or stand alone, as a loss
+ * does. The first is taken for the model whose parameters have no dot. */
+static bool is_model(const char *name, const char *class)
+{
+    const char *dot = strrchr(class, '.');
+    return !strchr(name, '.') && strcmp(name, dot ? dot + 1 : class) == 0;
+}
+
+static int note_modules(struct tmk_owners *o)
+{
+    for (uint32_t id = 1; id < o->n_names; id++) {
+        const char *name = tmk_reader_string(o->r, id), *class = tmk_reader_class(o->r, id);
+        uint32_t i;
+        if (!name || !class)
+            continue;
+        const char **more = tmk_grow(o->classes, o->modules.n + 1, &o->class_room, sizeof *more);
+        if (!more)
+            return TMK_ENOMEM;
+        o->classes = more;
+        if (tmk_textmap_put(&o->modules, name, &i) < 0)
+            return TMK_ENOMEM;
+        o->classes[i] = class;
+        if (!o->model && is_model(name, class))
+            o->model = name;
+    }
+    return 0;
+}
+
+static int note_parameter(struct tmk_owners *o, uint32_t id, const struct tmk_parameter *def)
+{
+    struct parameter *more =
+        tmk_grow(o->parameters, o->parameter_names.n + 1, &o->parameter_room, sizeof *more);
+    uint32_t i;
+    if (!more)
+        return TMK_ENOMEM;
+    o->parameters = more;
+    if (tmk_textmap_put(&o->parameter_names, def->name, &i) < 0)
+        return TMK_ENOMEM;
+    const char *dot = strrchr(def->name, '.');
+    const char *module =
+        dot ? tmk_arena_text(&o->texts, def->name, (size_t)(dot - def->name)) : o->model;
+    if (dot && !module)
+        return TMK_ENOMEM;
+    o->parameters[i] = (struct parameter){.def = *def, .id = id, .module = module};
+    return 0;
+}
+
+/* In order of ids, so that the largest stays. */
+static int note_parameters(struct tmk_owners *o)
+{
+    int rc = 0;
+    for (uint32_t id = 1; id < tmk_reader_n_parameters(o->r) && rc == 0; id++) {
+        struct tmk_parameter def;
+        if (tmk_reader_parameter(o->r, id, &def) && def.name)
+            rc = note_parameter(o, id, &def);
+    }
+    return rc;
+}
+
+int tmk_owners_open(const struct tmk_reader *r, const struct tmk_components *c,
+                    struct tmk_owners **ret_owners)
+{
+    struct tmk_owners *o = calloc(1, sizeof *o);
+    if (!o)
+        return TMK_ENOMEM;
+    o->r = r;
+    o->components = c;
+    o->tree = (struct tmk_model_tree){.class_of = class_of, .arg = o};
+    o->n_stacks = tmk_reader_n_stacks(r);
+    o->n_frames = tmk_reader_n_frames(r);
+    o->n_names = tmk_reader_n_strings(r);
+    o->stack_rules = calloc((size_t)o->n_stacks + 1, 1);
+    o->frame_rules = calloc((size_t)o->n_frames + 1, 1);
+    o->names = calloc((size_t)o->n_names + 1, sizeof *o->names);
+    if (!o->stack_rules || !o->frame_rules || !o->names || note_modules(o) < 0 ||
+        note_parameters(o) < 0) {
+        tmk_owners_close(o);
+        return TMK_ENOMEM;
+    }
+    *ret_owners = o;
+    return 0;
+}
+
+struct tmk_owners *tmk_owners_close(struct tmk_owners *o)
+{
+    if (!o)
+        return NULL;
+    free(o->stack_rules);
+    free(o->frame_rules);
+    free(o->names);
+    free(o->classes);
+    free(o->parameters);
+    tmk_textmap_fini(&o->modules);
+    tmk_textmap_fini(&o->parameter_names);
+    tmk_arena_fini(&o->texts);
+    free(o);
+    return NULL;
+}
+
+/* ---- asking: stacks ---- */
+
+static uint8_t frame_rule(struct tmk_owners *o, uint32_t frame)
+{
+    struct tmk_frame f;
+    if (frame >= o->n_frames)
+        return 0;
+    if (o->frame_rules[frame] == 0)
+        o->frame_rules[frame] =
+            (uint8_t)(1 + (tmk_reader_frame(o->r, frame, &f) ? rule_of_frame(&f) : 0));
+    return (uint8_t)(o->frame_rules[frame] - 1);
+}
+
+static uint8_t find_stack_rule(struct tmk_owners *o, uint32_t stack)
+{
+    struct tmk_stack frames;
+    uint8_t rule = 0;
+    if (!tmk_reader_stack(o->r, stack, &frames))
+        return STACK_PLAIN;
+    for (uint32_t i = frames.n_frames; i > 0 && rule == 0; i--)
+        rule = frame_rule(o, frames.frames[i - 1]);
+    return rule ? rule : STACK_PLAIN;
+}
+
+const char *tmk_stack_stage(const struct tmk_process *p, uint32_t stack)
+{
+    struct tmk_owners *o = p->owners;
+    if (stack >= o->n_stacks)
+        return NULL;
+    if (o->stack_rules[stack] == STACK_UNSEEN)
+        o->stack_rules[stack] = find_stack_rule(o, stack);
+    uint8_t rule = o->stack_rules[stack];
+    return rule == STACK_PLAIN ? NULL : stack_rules[rule - 1].stage;
+}
+
+/* ---- asking: names ---- */
+
+const char *tmk_name_component(const struct tmk_process *p, uint32_t name)
+{
+    struct tmk_owners *o = p->owners;
+    const char *text = name < o->n_names ? tmk_reader_string(o->r, name) : NULL;
+    if (!text)
+        return "other";
+    if (!o->names[name].component)
+        o->names[name].component = tmk_components_find(o->components, &o->tree, text);
+    return o->names[name].component;
+}
+
+/* The parameter that a tensor's name begins with: its own, or that of a piece of its optimizer's
+ * state, which has more words behind. */
+static const struct parameter *find_parameter(const struct tmk_owners *o, const char *name)
+{
+    char part[TMK_STRING_MAX_BYTES + 1];
+    size_t n = strlen(name);
+    uint32_t i;
+    if (n >= sizeof part)
+        return NULL;
+    memcpy(part, name, n + 1);
+    for (char *dot = part + n; dot; dot = strrchr(part, '.')) {
+        *dot = '\0';
+        if (tmk_textmap_find(&o->parameter_names, part, &i))
+            return &o->parameters[i];
+    }
+    return NULL;
+}
+
+static const struct parameter *parameter_of_name(struct tmk_owners *o, uint32_t name)
+{
+    const char *text = name < o->n_names ? tmk_reader_string(o->r, name) : NULL;
+    if (!text || o->parameter_names.n == 0)
+        return NULL;
+    if (!o->names[name].is_sought) {
+        o->names[name].parameter = find_parameter(o, text);
+        o->names[name].is_sought = true;
+    }
+    return o->names[name].parameter;
+}
+
+/* The parameter that the block holds, or whose gradient or state. */
+static const struct parameter *parameter_of(struct tmk_owners *o, const struct tmk_block *b)
+{
+    bool is_of_one = b->category == TIDEMARK_PARAMETER || b->category == TIDEMARK_BUFFER ||
+                     b->category == TIDEMARK_GRADIENT || b->category == TIDEMARK_OPTIMIZER_STATE;
+    return is_of_one && b->name ? parameter_of_name(o, b->name) : NULL;
+}
+
+static const char *component_of(struct tmk_owners *o, const struct parameter *parameter)
+{
+    struct parameter *p = &o->parameters[parameter - o->parameters];
+    if (!p->component)
+        p->component = tmk_components_find(o->components, &o->tree, p->def.name);
+    return p->component;
+}
+
+/* ---- asking: blocks ---- */
+
+bool tmk_block_has_parameter(const struct tmk_process *p, const struct tmk_block *b)
+{
+    return parameter_of(p->owners, b) != NULL;
+}
+
+const char *tmk_block_stage(const struct tmk_process *p, const struct tmk_context *contexts,
+                            const struct tmk_block *b)
+{
+    uint32_t stage = contexts[b->context].stage;
+    if (stage)
+        return tmk_reader_string(p->reader, contexts[stage].name);
+    if (b->serial == 0)
+        return NULL; /* met after a gap: nothing is known of its making */
+    const char *of_stack = tmk_stack_stage(p, b->stack);
+    return of_stack ? of_stack : "other";
+}
+
+const char *tmk_block_module(const struct tmk_process *p, const struct tmk_context *contexts,
+                             const struct tmk_block *b)
+{
+    uint32_t module = contexts[b->context].module;
+    if (module)
+        return tmk_reader_string(p->reader, contexts[module].name);
+    const struct parameter *parameter = parameter_of(p->owners, b);
+    return parameter ? parameter->module : NULL;
+}
+
+const char *tmk_block_component(const struct tmk_process *p, const struct tmk_context *contexts,
+                                const struct tmk_block *b)
+{
+    const struct parameter *parameter = parameter_of(p->owners, b);
+    if (parameter)
+        return component_of(p->owners, parameter);
+    uint32_t module = contexts[b->context].module;
+    if (module)
+        return tmk_name_component(p, contexts[module].name);
+    return b->serial ? "other" : NULL;
+}
+
+uint8_t tmk_block_category(const struct tmk_process *p, const struct tmk_context *contexts,
+                           const struct tmk_block *b)
+{
+    bool is_guess =
+        b->category == TIDEMARK_UNKNOWN || (b->category == TIDEMARK_ACTIVATION && b->name == 0);
+    if (!is_guess || contexts[b->context].stage || b->serial == 0)
+        return b->category;
+    const char *stage = tmk_stack_stage(p, b->stack);
+    return stage && strcmp(stage, "data") == 0 ? TIDEMARK_INPUT : b->category;
+}
+
+/* ---- asking: the model ---- */
+
+const char *tmk_module_class(const struct tmk_process *p, const char *module)
+{
+    return class_of(p->owners, module);
+}
+
+uint32_t tmk_parameters_n(const struct tmk_process *p)
+{
+    return (uint32_t)p->owners->parameter_names.n;
+}
+
+const struct tmk_parameter *tmk_parameter_get(const struct tmk_process *p, uint32_t i)
+{
+    return &p->owners->parameters[i].def;
+}
+
+const char *tmk_parameter_module(const struct tmk_process *p, uint32_t i)
+{
+    return p->owners->parameters[i].module;
+}
+
+const char *tmk_parameter_component(const struct tmk_process *p, uint32_t i)
+{
+    return component_of(p->owners, &p->owners->parameters[i]);
+}
