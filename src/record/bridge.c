@@ -147,6 +147,7 @@ static struct tmk_python_method methods[] = {
     {"begin", tmk_calls_begin_update, TMK_PYTHON_VARARGS, NULL},
     {"end", tmk_calls_end_update, TMK_PYTHON_VARARGS, NULL},
     {"skip", tmk_calls_skip_update, TMK_PYTHON_VARARGS, NULL},
+    {"hush", tmk_calls_hush, TMK_PYTHON_VARARGS, NULL},
     {"workspaces", tmk_workspaces_note, TMK_PYTHON_VARARGS, NULL},
 };
 
@@ -280,7 +281,7 @@ static const char *arm(const struct tmk_python *py)
 static bool try_to_arm(const struct tmk_python *py)
 {
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
-    if (generation == 0 || atomic_load(&tmk_bridge_settled) == generation)
+    if (generation == 0 || atomic_load(&tmk_bridge.armed) == generation)
         return true;
     if (!is_torch_ready(py))
         return false;
@@ -288,6 +289,8 @@ static bool try_to_arm(const struct tmk_python *py)
     py->PyErr_Clear();
     if (why)
         say("modules not recorded", why);
+    else
+        atomic_store(&tmk_bridge.armed, generation);
     atomic_store(&tmk_bridge_settled, generation);
     return true;
 }
@@ -330,6 +333,11 @@ static void queue(const struct tmk_python *py)
 __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
 {
     const char *reason;
+    if (atomic_load(&tmk_bridge.armed) == lane->generation) {
+        atomic_store(&tmk_bridge_settled, lane->generation);
+        tmk_whose_begin_due(lane);
+        return;
+    }
     uint64_t now = tmk_clock_monotonic_ns(), since = atomic_load(&wanted.since_ns);
     bool is_queued = atomic_load(&wanted.state) == QUEUED;
     if (now - since < (is_queued ? helper_ns : retry_ns))
@@ -355,8 +363,7 @@ int tidemark_watch(struct tmk_object *thing)
     const char *reason;
     const struct tmk_python *py = tmk_python_find(&reason);
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
-    if (!py || !generation || !try_to_arm(py) ||
-        atomic_load(&tmk_bridge_settled) != generation || !tmk_bridge.names)
+    if (!py || !generation || !try_to_arm(py) || atomic_load(&tmk_bridge.armed) != generation)
         return 0;
     tmk_bridge_call(py->PyDict_GetItemString(tmk_bridge.names, "watch"), thing, NULL);
     return 1;

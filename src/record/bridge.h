@@ -19,10 +19,11 @@
 #include "record/lane.h"
 #include "record/python.h"
 
-/* Of the recording in which there is nothing (more) to arm; the hot path compares. */
+/* The recording in which the next block means nothing to the bridge: the hot path compares. */
 extern _Atomic uint32_t tmk_bridge_settled;
 
-/* Torch makes blocks: see to it that the bridge is armed. Under torch's locks; does not wait. */
+/* Torch makes a block: see to it that the bridge is armed; or begin a step that is due. Under
+ * torch's locks; does not wait. */
 void tmk_bridge_want(struct tmk_lane *lane);
 
 /* Backward comes to a node of torch's, on any thread. */
@@ -44,6 +45,7 @@ struct tmk_bridge {
     struct tmk_object *learn, *updated, *note_gradients;
     struct tmk_object *tensor_class, *parameter_class;
     bool modules, categories;
+    _Atomic uint32_t armed; /* in which recording; 0: not */
 };
 extern struct tmk_bridge tmk_bridge;
 
@@ -53,10 +55,11 @@ void tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct t
 /* Patch the calls, or undo it. The objects are arm()'s answer. False, and why, when not. */
 bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *method, const char **ret_why);
 void tmk_calls_switch(bool in);
-/* begin(optimizer), end(optimizer, token), skip(): for bridge.py. */
+/* begin(optimizer), end(optimizer, token), skip(), hush(on): for bridge.py. */
 struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_object *arguments);
 struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_object *arguments);
 struct tmk_object *tmk_calls_skip_update(struct tmk_object *self, struct tmk_object *arguments);
+struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *arguments);
 
 /* gradients(list): the parameters whose gradients are to be tagged, (weak reference, name, device).
  */

@@ -4,9 +4,9 @@ interpreter's lock: when a module is called that has no name yet, when an optimi
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
 The C half has put into this namespace: named, forget, expect, tag, parameter, gradients, begin,
-end, skip, workspaces, categories. Nothing here keeps anything alive, nor changes an object of the program's but for
-one thing: the step() of optimizer classes and GradScaler's update() are wrapped, and restored by
-disarm().
+end, skip, hush, workspaces, categories. Nothing here keeps anything alive, nor changes an object of the program's but for
+one thing: the step() of optimizer classes, GradScaler's update() and before 2.0 zero_grad() are wrapped, and
+restored by disarm().
 """
 import functools
 import gc
@@ -364,6 +364,26 @@ def wrap_update(update):
     return wrapper
 
 
+def wrap_zero_grad(zero_grad):
+    """Before 2.0 it makes tensors, for the profiler. The next step does not begin with those."""
+    @functools.wraps(zero_grad)
+    def wrapper(self, *args, **kwargs):
+        hush(1)
+        try:
+            return zero_grad(self, *args, **kwargs)
+        finally:
+            hush(0)
+
+    return wrapper
+
+
+def wrap_old():
+    zero_grad = Optimizer.__dict__.get("zero_grad")
+    if torch.__version__.startswith("1.") and type(zero_grad) is type(wrap) and not is_ours(zero_grad):
+        wrapped.append((Optimizer, "zero_grad", zero_grad, wrap_zero_grad(zero_grad)))
+        Optimizer.zero_grad = wrapped[-1][3]
+
+
 def wrap_scaler():
     module = sys.modules.get("torch.amp.grad_scaler") or sys.modules.get("torch.cuda.amp.grad_scaler")
     cls = getattr(module, "GradScaler", None)
@@ -385,6 +405,7 @@ def arm():
     reset()
     wrap_steps()
     wrap_scaler()
+    wrap_old()
     engine = torch._C._ImperativeEngine
     return (Module.__dict__["__call__"], engine.__dict__["run_backward"], torch.Tensor,
             torch.nn.Parameter)

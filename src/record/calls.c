@@ -152,9 +152,10 @@ static struct tmk_object *call_root(struct tmk_object *function, struct tmk_obje
 
 static bool is_off(void)
 {
-    return atomic_load_explicit(&tmk_bridge_settled, memory_order_relaxed) !=
+    uint32_t armed = atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed);
+    return armed !=
                atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed) ||
-           !tmk_modmap_slots;
+           armed == 0;
 }
 
 static struct tmk_object *call_module(struct tmk_object *function, struct tmk_object *const *values,
@@ -163,7 +164,7 @@ static struct tmk_object *call_module(struct tmk_object *function, struct tmk_ob
     if (__builtin_expect((n & ~offset_flag) == 0 || is_off(), 0))
         return torch.call_module(function, values, n, keywords);
     if (tmk_whose.n_calls > 0 &&
-        tmk_whose.generation == atomic_load_explicit(&tmk_bridge_settled, memory_order_relaxed))
+        tmk_whose.generation == atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed))
         return call_inner(function, values, n, keywords);
     return call_root(function, values, n, keywords);
 }
@@ -265,8 +266,9 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
         if (tmk_bridge.modules)
             tmk_whose_pop_module(lane);
         tmk_whose_close(lane, &before);
-        tmk_whose_end_update(lane, optimizer);
         tmk_lane_leave(lane);
+        if (tmk_whose_end_update(optimizer))
+            atomic_store(&tmk_bridge_settled, 0);
         tmk_bridge_call(tmk_bridge.updated, optimizer, NULL);
     }
     return py->Py_BuildValue("");
@@ -275,12 +277,20 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
 struct tmk_object *tmk_calls_skip_update(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self, (void)arguments;
-    struct tmk_lane *lane = is_off() ? NULL : tmk_lane_enter();
-    if (lane) {
-        tmk_whose_skip_update(lane);
-        tmk_lane_leave(lane);
-    }
+    if (!is_off() && tmk_whose_skip_update())
+        atomic_store(&tmk_bridge_settled, 0);
     return tmk_bridge.py->Py_BuildValue("");
+}
+
+/* While it is on, no block begins a step that is due. */
+struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *arguments)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    (void)self;
+    bool on = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 0)) != 0;
+    if (!is_off() && (on || tmk_whose_is_due()))
+        atomic_store(&tmk_bridge_settled, on ? atomic_load(&tmk_bridge.armed) : 0);
+    return py->Py_BuildValue("");
 }
 
 /* ---- patching ---- */

@@ -174,7 +174,8 @@ void tmk_whose_end_workers(struct tmk_lane *lane)
 enum { MAX_OPTIMIZERS = 16 };
 
 static struct {
-    bool is_own;  /* the program counts itself */
+    _Atomic bool is_due; /* the next one begins with the next block */
+    bool is_own;         /* the program counts itself */
     bool begun;   /* a step has */
     bool trains;  /* not mere inference */
     int64_t next; /* number of the next one */
@@ -192,6 +193,7 @@ static void begin_step(struct tmk_lane *lane)
         return;
     steps.begun = true;
     steps.n_backwards = 0;
+    atomic_store(&steps.is_due, false);
     end_lingering(lane, tmk_whose_now(lane));
     tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)steps.next++, 0);
     for (unsigned i = 0; i < steps.n_optimizers; i++)
@@ -202,6 +204,8 @@ void tmk_whose_root(struct tmk_lane *lane)
 {
     if (!steps.begun || !steps.trains)
         begin_step(lane);
+    else
+        tmk_whose_begin_due(lane);
 }
 
 static void begin_training(struct tmk_lane *lane)
@@ -209,6 +213,8 @@ static void begin_training(struct tmk_lane *lane)
     steps.trains = true;
     if (!steps.begun)
         begin_step(lane);
+    else
+        tmk_whose_begin_due(lane);
 }
 
 void tmk_whose_backward(struct tmk_lane *lane)
@@ -217,9 +223,21 @@ void tmk_whose_backward(struct tmk_lane *lane)
     steps.n_backwards++;
 }
 
-void tmk_whose_skip_update(struct tmk_lane *lane)
+bool tmk_whose_skip_update(void)
 {
-    if (steps.n_backwards > 0)
+    if (steps.n_backwards > 0 && !steps.is_own)
+        atomic_store(&steps.is_due, true);
+    return tmk_whose_is_due();
+}
+
+bool tmk_whose_is_due(void)
+{
+    return atomic_load(&steps.is_due);
+}
+
+void tmk_whose_begin_due(struct tmk_lane *lane)
+{
+    if (atomic_exchange(&steps.is_due, false))
         begin_step(lane);
 }
 
@@ -271,21 +289,23 @@ void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer)
         give_up_waiting(lane);
 }
 
-void tmk_whose_end_update(struct tmk_lane *lane, const void *optimizer)
+bool tmk_whose_end_update(const void *optimizer)
 {
     unsigned i = place_of(optimizer), n_left = 0;
     if (i == steps.n_optimizers)
-        return; /* one that was given up waiting for */
+        return false; /* one that was given up waiting for */
     steps.optimizers[i].stepped = true;
     for (unsigned k = 0; k < steps.n_optimizers; k++)
         n_left += !steps.optimizers[k].stepped;
-    if (n_left == 0)
-        begin_step(lane);
+    if (n_left == 0 && !steps.is_own)
+        atomic_store(&steps.is_due, true);
+    return n_left == 0;
 }
 
 void tmk_whose_own_step(struct tmk_lane *lane)
 {
     steps.is_own = true;
+    atomic_store(&steps.is_due, false);
     end_lingering(lane, tmk_whose_now(lane));
 }
 

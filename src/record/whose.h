@@ -75,7 +75,7 @@ void tmk_whose_end_workers(struct tmk_lane *lane);
 
 /* ---- steps; with the interpreter's lock ---- */
 
-/* A root module is called. `trains`: there is an optimizer, or there was a backward. Else each call
+/* A root module is called. Where there is neither an optimizer nor was there a backward, each call
  * is a step. */
 void tmk_whose_root(struct tmk_lane *lane);
 /* Backward begins: this is a training. */
@@ -83,11 +83,15 @@ void tmk_whose_backward(struct tmk_lane *lane);
 /* There is such an optimizer (any address that stays its own). */
 void tmk_whose_expect(const void *optimizer);
 void tmk_whose_forget(const void *optimizer);
-/* It is about to step; it has. When all that are expected have, the step ends. */
+/* It is about to step; it has. When all that are expected have, the next step is due: true. */
 void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer);
-void tmk_whose_end_update(struct tmk_lane *lane, const void *optimizer);
-/* The step ends without an update, if there was a backward in it. */
-void tmk_whose_skip_update(struct tmk_lane *lane);
+bool tmk_whose_end_update(const void *optimizer);
+/* It is due without an update, if there was a backward in this one. */
+bool tmk_whose_skip_update(void);
+bool tmk_whose_is_due(void);
+/* A block is made: a step that is due begins. Any thread, without the lock. What is freed before,
+ * gradients mostly, still belongs to the step before; and after the last one none begins. */
+void tmk_whose_begin_due(struct tmk_lane *lane);
 /* The program counts steps itself. */
 void tmk_whose_own_step(struct tmk_lane *lane);
 
