@@ -2,8 +2,8 @@
 """What the tests of owners share: runs, the oracle's log, and the rules of docs/format.md in Python.
 
 An event is a tuple: ("a", block, size), ("f", block), ("tag", block, category, name),
-("push", kind, name), ("pop", kind), ("step", n), or ("node", module) of the oracle. Blocks are
-numbered in the order of their birth, so that two runs can be compared.
+("push", kind, name), ("pop", kind), ("step", n), or of the oracle ("due", n), ("hush", is_on) and
+("node", module). Blocks are numbered in the order of their birth, so that two runs can be compared.
 """
 import collections
 import json
@@ -126,8 +126,8 @@ def event_of_note(text, blocks):
         category, address, name = rest.split(" ", 2)
         block = blocks.at(int(address))
         return [("tag", block, category, name)] if block is not None else []
-    if word == "step":
-        return [("step", int(rest))]
+    if word in ("due", "hush"):
+        return [(word, int(rest))]
     if word in ("push", "pop"):
         return [(word, *rest.split(" ", 1))]
     return [(word, rest)]
@@ -189,7 +189,8 @@ class Replay:
 
     def __init__(self, events, with_threads=False):
         self.ranges = collections.defaultdict(list)  # by thread
-        self.step = None
+        self.step = self.due = None
+        self.hushed = 0
         self.born, self.ends, self.tags, self.rows = [], {}, {}, []
         self.allocated = self.peak = 0
         self.peak_blocks, self.alive = set(), set()
@@ -207,6 +208,8 @@ class Replay:
 
     def on_a(self, block, size):
         assert block == len(self.born)
+        if not self.hushed:
+            self.begin_due()
         self.born.append(Born(size, self.step, self.name_of("stage"), self.name_of("module"), self.when))
         self.alive.add(block)
         self.allocated += size
@@ -223,6 +226,7 @@ class Replay:
             self.tags[block] = (category, name)
 
     def on_push(self, kind, name):
+        self.begin_due()
         self.ranges[self.thread].append(Range(kind, name, self.when, self.allocated))
         if kind == "module":
             self.add_row(name, "pre")
@@ -238,6 +242,16 @@ class Replay:
 
     def on_step(self, step):
         self.step = step
+
+    def on_due(self, step):
+        self.due = step
+
+    def on_hush(self, is_on):
+        self.hushed = is_on
+
+    def begin_due(self):
+        if self.due is not None:
+            self.step, self.due = self.due, None
 
     def on_node(self, _module):
         pass
