@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """torch_steps.py - what being watched costs a training step. Run it watched:
 
-    tidemark run -o s.tmk -- python3 bench/torch_steps.py [--steps 2000] [--device cuda]
+    tidemark run -o s.tmk -- python3 bench/torch_steps.py [--workload lora] [--steps 2000] [--device cuda]
+    tidemark run --no-modules -o s.tmk -- python3 bench/torch_steps.py --peer-steps 0
 
-One process trains the shape of tests/torch/workloads/encoder.py. Blocks of ten steps run with the
-hooks in torch's calls and without them, in turn, so that whatever drifts (clocks, temperature)
-drifts for both. Two steps that are not timed come before each block: switching empties the
+One process trains the shape of tests/torch/workloads/encoder.py, or of lora.py. Blocks of ten steps
+run with the hooks in torch's calls (of blocks, modules, backward and optimizers, whichever the run
+has) and without them, in turn, so that whatever drifts (clocks, temperature) drifts for both. Two steps that are not timed come before each block: switching empties the
 processor's caches. Then the peers, likewise in turn with nothing: torch's memory history, torch.profiler
 with memory. Prints one JSON object: for each the ratio of mean step times, the 95 % interval of a
 bootstrap over pairs of blocks, the same without the tenth of pairs in which a block took longest
@@ -27,28 +28,30 @@ BLOCK = 10
 
 def arguments():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--workload", choices=["encoder", "lora"], default="encoder")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--peer-steps", type=int, default=400)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--layers", type=int, default=6)
-    parser.add_argument("--dim", type=int, default=256)
-    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--layers", type=int, help="6; of lora 4")
+    parser.add_argument("--dim", type=int, help="256; of lora 512")
+    parser.add_argument("--batch", type=int, help="16; of lora 4")
     parser.add_argument("--seq", type=int, default=128)
-    return parser.parse_args()
+    a = parser.parse_args()
+    for name, value in zip(("layers", "dim", "batch"), (4, 512, 4) if a.workload == "lora" else (6, 256, 16)):
+        setattr(a, name, getattr(a, name) or value)
+    return a
 
 
 class Training:
-    def __init__(self, a):
-        torch.manual_seed(0)
-        self.a = a
-        layer = nn.TransformerEncoderLayer(a.dim, 8, a.dim * 4, batch_first=True, dropout=0.1)
-        self.model = nn.TransformerEncoder(layer, a.layers).to(a.device)
-        self.optimizer = torch.optim.AdamW(self.model.parameters())
+    """What the workloads have in common."""
+
+    def __init__(self, a, model):
+        self.a, self.model = a, model
+        trained = [p for p in model.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW(trained)
 
     def step(self):
-        y = self.model(torch.randn(self.a.batch, self.a.seq, self.a.dim, device=self.a.device))
-        loss = (y * y).mean()
-        loss.backward()
+        self.loss().backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
@@ -66,6 +69,34 @@ class Training:
             self.step()
         self.sync()
         return time.perf_counter() - start
+
+
+class Encoder(Training):
+    def __init__(self, a):
+        torch.manual_seed(0)
+        layer = nn.TransformerEncoderLayer(a.dim, 8, a.dim * 4, batch_first=True, dropout=0.1)
+        super().__init__(a, nn.TransformerEncoder(layer, a.layers).to(a.device))
+
+    def loss(self):
+        y = self.model(torch.randn(self.a.batch, self.a.seq, self.a.dim, device=self.a.device))
+        return (y * y).mean()
+
+
+class Lora(Training):
+    def __init__(self, a):
+        from peft import LoraConfig, get_peft_model
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        torch.manual_seed(0)
+        config = LlamaConfig(hidden_size=a.dim, intermediate_size=a.dim * 4, num_hidden_layers=a.layers,
+                             num_attention_heads=8, num_key_value_heads=8, vocab_size=8000)
+        model = LlamaForCausalLM(config).to(a.device)
+        model = get_peft_model(model, LoraConfig(r=8, target_modules=["q_proj", "v_proj"]))
+        super().__init__(a, model.train())
+
+    def loss(self):
+        tokens = torch.randint(0, 8000, (self.a.batch, self.a.seq), device=self.a.device)
+        return self.model(input_ids=tokens, labels=tokens).loss
 
 
 def in_turn(training, n_steps, begin, end):
@@ -124,7 +155,7 @@ def peers(training, n_steps):
 
 def main():
     a = arguments()
-    training = Training(a)
+    training = {"encoder": Encoder, "lora": Lora}[a.workload](a)
     for _ in range(5):
         training.block()
     gc.collect()
@@ -132,7 +163,7 @@ def main():
     process = ctypes.CDLL(None)
     hook = process.tidemark_hook
     hook(0)
-    result = {"torch": torch.__version__, "slots": hook(1)}
+    result = {"workload": a.workload, "torch": torch.__version__, "slots": hook(1)}
     hook(0)
     result["tidemark"] = figures(in_turn(training, a.steps, lambda: hook(1), lambda: hook(0)))
     if a.peer_steps:

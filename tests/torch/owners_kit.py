@@ -2,8 +2,8 @@
 """What the tests of owners share: runs, the oracle's log, and the rules of docs/format.md in Python.
 
 An event is a tuple: ("a", block, size), ("f", block), ("tag", block, category, name),
-("push", kind, name), ("pop", kind), ("step", n), or ("node", module) of the oracle. Blocks are
-numbered in the order of their birth, so that two runs can be compared.
+("push", kind, name), ("pop", kind), ("step", n), or of the oracle ("due", n), ("hush", is_on) and
+("node", module). Blocks are numbered in the order of their birth, so that two runs can be compared.
 """
 import collections
 import json
@@ -126,8 +126,8 @@ def event_of_note(text, blocks):
         category, address, name = rest.split(" ", 2)
         block = blocks.at(int(address))
         return [("tag", block, category, name)] if block is not None else []
-    if word == "step":
-        return [("step", int(rest))]
+    if word in ("due", "hush"):
+        return [(word, int(rest))]
     if word in ("push", "pop"):
         return [(word, *rest.split(" ", 1))]
     return [(word, rest)]
@@ -189,7 +189,8 @@ class Replay:
 
     def __init__(self, events, with_threads=False):
         self.ranges = collections.defaultdict(list)  # by thread
-        self.step = None
+        self.step = self.due = None
+        self.hushed = 0
         self.born, self.ends, self.tags, self.rows = [], {}, {}, []
         self.allocated = self.peak = 0
         self.peak_blocks, self.alive = set(), set()
@@ -207,6 +208,8 @@ class Replay:
 
     def on_a(self, block, size):
         assert block == len(self.born)
+        if not self.hushed:
+            self.begin_due()
         self.born.append(Born(size, self.step, self.name_of("stage"), self.name_of("module"), self.when))
         self.alive.add(block)
         self.allocated += size
@@ -223,6 +226,7 @@ class Replay:
             self.tags[block] = (category, name)
 
     def on_push(self, kind, name):
+        self.begin_due()
         self.ranges[self.thread].append(Range(kind, name, self.when, self.allocated))
         if kind == "module":
             self.add_row(name, "pre")
@@ -239,11 +243,22 @@ class Replay:
     def on_step(self, step):
         self.step = step
 
+    def on_due(self, step):
+        self.due = step
+
+    def on_hush(self, is_on):
+        self.hushed = is_on
+
+    def begin_due(self):
+        if self.due is not None:
+            self.step, self.due = self.due, None
+
     def on_node(self, _module):
         pass
 
     def add_row(self, module, side):
-        stage = {"forward": "forward", "backward": "backward", "optimizer": "step"}.get(self.name_of("stage"))
+        stage = {"forward": "forward", "eval": "forward", "backward": "backward",
+                 "optimizer": "step"}.get(self.name_of("stage"))
         if stage:
             self.rows.append(Row(self.step, module, f"{side} {stage}", self.allocated))
 
@@ -273,7 +288,8 @@ class Replay:
         for i, born in enumerate(self.born):
             rule = self.ends.get(i, at_end.get(born.stage, "other"))
             category, name = self.tags.get(i, (rule, ""))
-            result.append(Block(born.size, born.step, born.stage, born.module, category, name))
+            result.append(Block(born.size, born.step, born.stage, born.module or owner(category, name),
+                                category, name))
         return result
 
     def by_category(self):
@@ -282,6 +298,11 @@ class Replay:
         for i in self.peak_blocks:
             sums[blocks[i].category] += blocks[i].size
         return dict(sums)
+
+
+def owner(category, name):
+    """Parameters and buffers that are made outside every module belong to the one that has them."""
+    return name.rpartition(".")[0] if category in ("parameter", "buffer") else ""
 
 
 def backward_modules(events):

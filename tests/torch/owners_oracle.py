@@ -12,7 +12,8 @@ so that the log has blocks and ranges in order. With nodes, the end of every aut
 too, with the module whose forward made it; the graph is walked for that from each module's result.
 Hooks of nodes make gradients live a moment longer, so moments of frees count only without them.
 
-Notes: "step N"; "push stage|module NAME" and "pop stage|module"; "tag CATEGORY ADDRESS NAME"; "node
+Notes: "due N": the next step begins with the next block, or the next stage; "hush 1" and "hush 0": not
+with blocks between these, which torch 1's zero_grad() makes for the profiler; "push stage|module NAME" and "pop stage|module"; "tag CATEGORY ADDRESS NAME"; "node
 MODULE" at a node's end, "node =MODULE" when that node puts a gradient into a parameter of the module.
 """
 import ctypes
@@ -57,7 +58,7 @@ class Owners:
             self.new_step()
 
     def new_step(self):
-        note("step", self.n_steps)
+        note("due", self.n_steps)
         self.n_steps += 1
 
     def open_stage(self, name):
@@ -244,6 +245,14 @@ def put_in(owners):
         init(optimizer, *args, **kwargs)
 
     torch.optim.Optimizer.__init__ = of_class
+    zero_grad = torch.optim.Optimizer.zero_grad
+
+    def quiet(self, *args, **kwargs):
+        note("hush", 1)
+        zero_grad(self, *args, **kwargs)
+        note("hush", 0)
+
+    torch.optim.Optimizer.zero_grad = quiet
 
 
 def run(task):

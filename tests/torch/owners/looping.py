@@ -1,6 +1,5 @@
-"""A training that goes on until its standard input ends, a line a step: looping.py [--schedule]. At the
-end it says whether torch is as it was."""
-import select
+"""A training that makes a step for each line of its standard input: looping.py [--schedule]. At the end it
+says whether torch is as it was."""
 import sys
 
 import torch
@@ -32,8 +31,8 @@ torch.manual_seed(0)
 model = Model()
 optimizer = torch.optim.Adam(model.parameters())
 schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1000) if "--schedule" in sys.argv else None
-before, step = state_of_torch(), 0
-while not select.select([sys.stdin], [], [], 0.02)[0]:
+before = state_of_torch()
+for step, _ in enumerate(sys.stdin):
     loss = model(torch.randn(8, 40)).pow(2).mean()
     loss.backward()
     optimizer.step()
@@ -41,5 +40,4 @@ while not select.select([sys.stdin], [], [], 0.02)[0]:
     if schedule:
         schedule.step()
     print(f"step {step} loss {loss.item():.9f}", flush=True)
-    step += 1
 print("as it was" if state_of_torch() == before else f"{before} {state_of_torch()}", flush=True)
