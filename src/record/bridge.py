@@ -29,12 +29,12 @@ SHELLS = {("_orig_mod", None), ("_fsdp_wrapped_module", None), ("_checkpoint_wra
 
 references = {}  # id: weak reference, of modules and optimizers that C knows by address
 roots = []       # (weak reference, prefix of its names)
-prefixes = set()
 parameters = {}  # name: (address, bytes, flags), as it was last said
 names = {}       # id of a parameter: (weak reference, name)
 updates = {}     # id of an optimizer: how often it has stepped
 wrapped = []     # (class, name of the method, theirs, ours)
 n_parameters = 0
+n_searches = 0
 next_search = 0.0
 
 
@@ -84,11 +84,12 @@ def name_roots():
 
 def new_prefix(root):
     """The first root has none; others have their class's name before their modules' names."""
-    if not prefixes:
+    taken = {prefix for _, prefix in live_roots()}
+    if "" not in taken:
         return ""
     base = type(root).__name__
     serial, prefix = 1, base
-    while prefix in prefixes:
+    while prefix in taken:
         serial += 1
         prefix = f"{base}#{serial}"
     return prefix
@@ -98,7 +99,6 @@ def add_root(root):
     inside = {id(module) for module, _ in walk(root, "", set())}
     before = [prefix for old, prefix in live_roots() if id(old) in inside]
     prefix = before[0] if before else new_prefix(root)
-    prefixes.add(prefix)
     roots[:] = [pair for pair in roots if id(pair[0]()) not in inside]
     roots.append((weakref.ref(root), prefix))
 
@@ -109,12 +109,13 @@ def is_replica(module):
 
 def search(module):
     """The outermost module around this one. Looks at every object there is, and takes note of
-    optimizers on the way. None when it has looked a moment ago: a program that makes modules all
-    the time shall not wait for us all the time."""
-    global next_search
+    optimizers on the way. None when it has looked often, and a moment ago: a program that makes
+    modules all the time shall not wait for us all the time."""
+    global n_searches, next_search
     began = time.monotonic()
-    if began < next_search:
+    if n_searches >= 8 and began < next_search:
         return None
+    n_searches += 1
     of_type, parents = {}, {}
     for thing in gc.get_objects():
         cls = type(thing)
@@ -276,10 +277,8 @@ def note_state(optimizer):
             continue
         name = names[id(tensor)][1] if id(tensor) in names else "?"
         for key, value in list(state.items()):
-            values = value if isinstance(value, (list, tuple)) else [value]
-            for part in values:
-                if isinstance(part, torch.Tensor):
-                    say(part, OPTIMIZER_STATE, f"{name}.{key}")
+            if isinstance(value, torch.Tensor):
+                say(value, OPTIMIZER_STATE, f"{name}.{key}")
     note_masters(optimizer)
 
 
@@ -324,9 +323,12 @@ def wrap(step):
         if token is None:
             return step(self, *args, **kwargs)
         try:
-            return step(self, *args, **kwargs)
-        finally:
-            end(self, token)
+            result = step(self, *args, **kwargs)
+        except BaseException:
+            end(self, token, 0)
+            raise
+        end(self, token, 1)
+        return result
 
     return wrapper
 
@@ -394,9 +396,9 @@ def wrap_scaler():
 
 
 def reset():
-    global next_search
-    next_search = 0.0
-    for things in (references, roots, prefixes, parameters, names, updates):
+    global n_searches
+    n_searches = 0
+    for things in (references, roots, parameters, names, updates):
         things.clear()
 
 

@@ -220,6 +220,9 @@ static uint32_t class_name(struct tmk_lane *lane, struct tmk_object *name)
     return text ? tmk_intern_text(lane, text, (size_t)n) : 0;
 }
 
+/* Which optimizer the thread is in. */
+static __thread const void *updating __attribute__((tls_model("initial-exec")));
+
 /* begin(optimizer): a token, or None when there is nothing to end. */
 struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_object *arguments)
 {
@@ -228,7 +231,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     struct tmk_whose before;
     (void)self;
     bool is_inner = !is_off() && tmk_whose.stage == TMK_STAGE_OPTIMIZER;
-    if (is_inner) /* it goes with the one around it */
+    if (is_inner && optimizer != updating) /* it goes with the one around it */
         tmk_whose_forget(optimizer);
     struct tmk_object *class = py->PyObject_GetAttrString(optimizer, "__class__");
     struct tmk_object *name = class ? py->PyObject_GetAttrString(class, "__name__") : NULL;
@@ -236,6 +239,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     struct tmk_lane *lane = is_inner || is_off() ? NULL : tmk_lane_enter();
     if (lane) {
         tmk_whose_now(lane);
+        updating = optimizer;
         tmk_whose_begin_update(lane, optimizer);
         before = tmk_whose_open(lane, TMK_STAGE_OPTIMIZER);
         if (tmk_bridge.modules)
@@ -250,7 +254,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     return token ? token : py->Py_BuildValue("");
 }
 
-/* end(optimizer, token): also while an exception is on its way. */
+/* end(optimizer, token, is_done): a step that has failed is none. */
 struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -269,7 +273,8 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
             tmk_whose_pop_module(lane);
         tmk_whose_close(lane, &before);
         tmk_lane_leave(lane);
-        if (tmk_whose_end_update(optimizer))
+        bool is_done = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 2)) != 0;
+        if (is_done && tmk_whose_end_update(optimizer))
             atomic_store(&tmk_bridge_settled, 0);
         tmk_bridge_call(tmk_bridge.updated, optimizer, NULL);
     }
