@@ -248,13 +248,11 @@ static char *read_file(const char *path)
     if (!in)
         return NULL;
     ssize_t n = getdelim(&text, &room, '\0', in);
-    if (n < 0 && !ferror(in) && (text = realloc(text, 1)))
-        *text = '\0'; /* an empty file */
-    if (ferror(in)) {
-        free(text);
-        text = NULL;
-    }
     int reason = errno;
+    if (n < 0) {
+        free(text);
+        text = ferror(in) ? NULL : calloc(1, 1); /* an empty file */
+    }
     fclose(in);
     errno = reason;
     return text;
