@@ -157,7 +157,7 @@ static void make_before(struct maker *m)
     block(m, 0x1000, 512, STACK_LOAD, TIDEMARK_PARAMETER, P_FC);   /* 1 */
     block(m, 0x2000, 513, STACK_LOAD, TIDEMARK_PARAMETER, P_LORA); /* 2 */
     block(m, 0x3000, 514, STACK_LOAD, TIDEMARK_PARAMETER, P_NORM); /* 3 */
-    block(m, 0x4000, 515, STACK_LOAD, TIDEMARK_BUFFER, P_MEAN);    /* 4 */
+    block(m, 0x4000, 515, STACK_MAIN, TIDEMARK_BUFFER, P_MEAN);    /* 4: made by the user's lines */
     block(m, 0x5000, 100, STACK_OPTIM, 0, 0);                      /* 5 */
     block(m, 0x5100, 101, STACK_BOTH, 0, 0);                       /* 6 */
     block(m, 0x5200, 102, STACK_MAIN, 0, 0);                       /* 7 */
