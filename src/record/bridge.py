@@ -20,6 +20,7 @@ Optimizer = torch.optim.Optimizer
 PARAMETER, GRADIENT, OPTIMIZER_STATE, BUFFER = 1, 2, 3, 8
 REQUIRES_GRAD, IS_BUFFER, IS_TRAINED = 1, 2, 4
 DEVICES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
+FREE_SEARCHES = 10
 
 # Modules that only wrap another: the class that has the child by that name, None: any.
 SHELLS = {("_orig_mod", None), ("_fsdp_wrapped_module", None), ("_checkpoint_wrapped_module", None),
@@ -29,12 +30,12 @@ SHELLS = {("_orig_mod", None), ("_fsdp_wrapped_module", None), ("_checkpoint_wra
 
 references = {}  # id: weak reference, of modules and optimizers that C knows by address
 roots = []       # (weak reference, prefix of its names)
-prefixes = set()
 parameters = {}  # name: (address, bytes, flags), as it was last said
 names = {}       # id of a parameter: (weak reference, name)
 updates = {}     # id of an optimizer: how often it has stepped
 wrapped = []     # (class, name of the method, theirs, ours)
-n_parameters = 0
+own_steps = []   # weak references to an optimizer and to what we have put into it
+n_parameters = n_searches = 0
 next_search = 0.0
 
 
@@ -83,12 +84,14 @@ def name_roots():
 
 
 def new_prefix(root):
-    """The first root has none; others have their class's name before their modules' names."""
-    if not prefixes:
+    """One root has none; others have their class's name before their modules' names. A root that is
+    gone leaves its prefix to the next."""
+    taken = {prefix for _, prefix in live_roots()}
+    if "" not in taken:
         return ""
     base = type(root).__name__
     serial, prefix = 1, base
-    while prefix in prefixes:
+    while prefix in taken:
         serial += 1
         prefix = f"{base}#{serial}"
     return prefix
@@ -98,7 +101,6 @@ def add_root(root):
     inside = {id(module) for module, _ in walk(root, "", set())}
     before = [prefix for old, prefix in live_roots() if id(old) in inside]
     prefix = before[0] if before else new_prefix(root)
-    prefixes.add(prefix)
     roots[:] = [pair for pair in roots if id(pair[0]()) not in inside]
     roots.append((weakref.ref(root), prefix))
 
@@ -109,12 +111,13 @@ def is_replica(module):
 
 def search(module):
     """The outermost module around this one. Looks at every object there is, and takes note of
-    optimizers on the way. None when it has looked a moment ago: a program that makes modules all
-    the time shall not wait for us all the time."""
-    global next_search
+    optimizers on the way. None when it has looked often, and a moment ago: a program that makes modules
+    all the time shall not wait for us all the time."""
+    global n_searches, next_search
     began = time.monotonic()
-    if began < next_search:
+    if n_searches >= FREE_SEARCHES and began < next_search:
         return None
+    n_searches += 1
     of_type, parents = {}, {}
     for thing in gc.get_objects():
         cls = type(thing)
@@ -290,6 +293,7 @@ def meet(optimizer):
         hold(optimizer)
         updates[id(optimizer)] = 0
         expect(id(optimizer))
+        wrap_own(optimizer)
 
 
 def is_shell(optimizer):
@@ -320,19 +324,45 @@ def wrap(step):
             return step(self, *args, **kwargs)
         if id(self) not in references:
             meet(self)
-        token = begin(self)
+        token, returned = begin(self), False
         if token is None:
             return step(self, *args, **kwargs)
         try:
-            return step(self, *args, **kwargs)
+            result = step(self, *args, **kwargs)
+            returned = True
+            return result
         finally:
-            end(self, token)
+            end(self, token, returned)
 
     return wrapper
 
 
+def wrap_own(optimizer):
+    """A schedule puts a step() into the optimizer itself. When that was before our time, the class's is
+    called from inside of it, and it is not ours."""
+    step = optimizer.__dict__.get("step")
+    if step is None or is_ours(step):
+        return
+    reference, wrapped_step = weakref.ref(optimizer), wrap(lambda self, *args, **kwargs: step(*args, **kwargs))
+
+    @functools.wraps(step)
+    def wrapper(*args, **kwargs):
+        return wrapped_step(reference(), *args, **kwargs)
+
+    own_steps.append((reference, weakref.ref(wrapper)))
+    optimizer.step = wrapper
+
+
+def unwrap_own():
+    for reference, ours in own_steps:
+        optimizer = reference()
+        if optimizer is not None and ours() is not None and optimizer.__dict__.get("step") is ours():
+            optimizer.step = ours().__wrapped__
+    own_steps.clear()
+
+
 def is_ours(step):
-    ours = [one[3] for one in wrapped]
+    ours = [one[3] for one in wrapped] + [one[1]() for one in own_steps]
     while step is not None:
         if any(step is one for one in ours):
             return True
@@ -394,9 +424,9 @@ def wrap_scaler():
 
 
 def reset():
-    global next_search
-    next_search = 0.0
-    for things in (references, roots, prefixes, parameters, names, updates):
+    global n_searches, next_search
+    n_searches, next_search = 0, 0.0
+    for things in (references, roots, parameters, names, updates):
         things.clear()
 
 
@@ -412,6 +442,7 @@ def arm():
 
 
 def disarm():
+    unwrap_own()
     for cls, name, theirs, ours in wrapped:
         if cls.__dict__.get(name) is ours:
             setattr(cls, name, theirs)

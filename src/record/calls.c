@@ -220,6 +220,9 @@ static uint32_t class_name(struct tmk_lane *lane, struct tmk_object *name)
     return text ? tmk_intern_text(lane, text, (size_t)n) : 0;
 }
 
+/* The one whose step() this thread is in. */
+static __thread const void *updating __attribute__((tls_model("initial-exec")));
+
 /* begin(optimizer): a token, or None when there is nothing to end. */
 struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_object *arguments)
 {
@@ -227,7 +230,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     struct tmk_object *optimizer = py->PyTuple_GetItem(arguments, 0);
     (void)self;
     bool is_inner = !is_off() && tmk_whose.stage == TMK_STAGE_OPTIMIZER;
-    if (is_inner) /* it goes with the one around it */
+    if (is_inner && optimizer != updating) /* it goes with the one around it */
         tmk_whose_forget(optimizer);
     struct tmk_object *class = py->PyObject_GetAttrString(optimizer, "__class__");
     struct tmk_object *name = class ? py->PyObject_GetAttrString(class, "__name__") : NULL;
@@ -240,6 +243,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
         if (tmk_bridge.modules)
             tmk_whose_push_module(lane, class_name(lane, name));
         tmk_lane_leave(lane);
+        updating = optimizer;
         token = py->PyBytes_FromStringAndSize((const char *)&before, sizeof before);
     }
     py->Py_DecRef(name);
@@ -248,7 +252,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     return token ? token : py->Py_BuildValue("");
 }
 
-/* end(optimizer, token): also while an exception is on its way. */
+/* end(optimizer, token, returned): also while an exception is on its way; then it was no update. */
 struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -260,6 +264,7 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
     if (py->PyBytes_AsStringAndSize(py->PyTuple_GetItem(arguments, 1), &bytes, &n) < 0 ||
         n != sizeof before)
         return NULL;
+    bool returned = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 2)) != 0;
     memcpy(&before, bytes, sizeof before);
     struct tmk_lane *lane = is_off() ? NULL : tmk_lane_enter();
     if (lane) {
@@ -267,9 +272,10 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
             tmk_whose_pop_module(lane);
         tmk_whose_close(lane, &before);
         tmk_lane_leave(lane);
-        if (tmk_whose_end_update(optimizer))
+        if (returned && tmk_whose_end_update(optimizer))
             atomic_store(&tmk_bridge_settled, 0);
-        tmk_bridge_call(tmk_bridge.updated, optimizer, NULL);
+        if (returned)
+            tmk_bridge_call(tmk_bridge.updated, optimizer, NULL);
     }
     return py->Py_BuildValue("");
 }

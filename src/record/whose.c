@@ -38,8 +38,9 @@ static void end_lingering(struct tmk_lane *lane, struct tmk_whose *w)
     if (!w->lingers)
         return;
     pop(lane, TIDEMARK_STAGE, 0);
-    w->lingers = w->is_open = false;
-    w->stage = TMK_STAGE_NONE;
+    w->is_open = w->is_closure;
+    w->stage = w->is_closure ? TMK_STAGE_OPTIMIZER : TMK_STAGE_NONE;
+    w->lingers = w->is_closure = false;
 }
 
 struct tmk_whose tmk_whose_open(struct tmk_lane *lane, enum tmk_whose_stage stage)
@@ -79,6 +80,7 @@ void tmk_whose_linger(struct tmk_lane *lane, const struct tmk_whose *before)
     w->module = 0;
     w->n_calls = 0;
     w->lingers = true;
+    w->is_closure = before->stage == TMK_STAGE_OPTIMIZER;
 }
 
 void tmk_whose_push_module(struct tmk_lane *lane, uint32_t name)
