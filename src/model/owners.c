@@ -388,6 +388,11 @@ uint8_t tmk_block_category(const struct tmk_process *p, const struct tmk_context
 
 /* ---- asking: the model ---- */
 
+const char *tmk_module_component(const struct tmk_process *p, const char *module)
+{
+    return tmk_components_find(p->owners->components, &p->owners->tree, module);
+}
+
 const char *tmk_module_class(const struct tmk_process *p, const char *module)
 {
     return class_of(p->owners, module);

@@ -46,6 +46,7 @@ const char *tmk_stack_stage(const struct tmk_process *p, uint32_t stack);
 /* The component of a module or parameter by its name, a string of the trace; "other" without one.
  */
 const char *tmk_name_component(const struct tmk_process *p, uint32_t name);
+const char *tmk_module_component(const struct tmk_process *p, const char *module);
 /* The class of a module, qualified; NULL: not known. */
 const char *tmk_module_class(const struct tmk_process *p, const char *module);
 

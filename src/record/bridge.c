@@ -18,10 +18,8 @@
 #include "record/nodes.h"
 #include "record/whose.h"
 
-extern const char tmk_bridge_source[]; /* bridge.py */
-
 enum { HELPER_STACK_BYTES = 1 << 20 };
-static const uint64_t retry_ns = 5000000u;   /* between looks whether torch is ready */
+static const uint64_t retry_ns = 5000000u;    /* between looks whether torch is ready */
 static const uint64_t helper_ns = 300000000u; /* for the main thread to come to a pending call */
 
 _Atomic uint32_t tmk_bridge_settled;
@@ -37,13 +35,10 @@ static struct {
 
 /* ---- for bridge.py ---- */
 
-static const char *text_of(struct tmk_object *arguments, long i, size_t *ret_n)
+static const char *text_of(struct tmk_object *arguments, long i, long *ret_n)
 {
     const struct tmk_python *py = tmk_bridge.py;
-    long n = 0;
-    const char *text = py->PyUnicode_AsUTF8AndSize(py->PyTuple_GetItem(arguments, i), &n);
-    *ret_n = (size_t)n;
-    return text;
+    return py->PyUnicode_AsUTF8AndSize(py->PyTuple_GetItem(arguments, i), ret_n);
 }
 
 static uint64_t number_of(struct tmk_object *arguments, long i)
@@ -59,15 +54,15 @@ static struct tmk_object *none(void)
 /* named(id, name, class) */
 static struct tmk_object *named(struct tmk_object *self, struct tmk_object *arguments)
 {
-    size_t n_name, n_class;
+    long n_name = 0, n_class = 0;
     uint64_t object = number_of(arguments, 0);
     const char *name = text_of(arguments, 1, &n_name), *class = text_of(arguments, 2, &n_class);
     (void)self;
     struct tmk_lane *lane = name && class ? tmk_lane_enter() : NULL;
     if (lane) {
-        uint32_t id = tmk_intern_text(lane, name, n_name);
-        tmk_lane_put(lane, TMK_KIND_DEF_TORCH_MODULE, 0, id, tmk_intern_text(lane, class, n_class),
-                     0);
+        uint32_t id = tmk_intern_text(lane, name, (size_t)n_name);
+        uint32_t class_id = tmk_intern_text(lane, class, (size_t)n_class);
+        tmk_lane_put(lane, TMK_KIND_DEF_TORCH_MODULE, 0, id, class_id, 0);
         tmk_modmap_put((const void *)(uintptr_t)object, id);
         tmk_lane_leave(lane);
     }
@@ -96,14 +91,14 @@ static struct tmk_object *expect(struct tmk_object *self, struct tmk_object *arg
 /* tag(device, address, category, name) */
 static struct tmk_object *tag(struct tmk_object *self, struct tmk_object *arguments)
 {
-    size_t n;
+    long n = 0;
     uint64_t device = number_of(arguments, 0), address = number_of(arguments, 1);
     uint64_t category = number_of(arguments, 2);
     const char *name = text_of(arguments, 3, &n);
     (void)self;
     struct tmk_lane *lane = name ? tmk_lane_enter() : NULL;
     if (lane) {
-        uint32_t id = tmk_intern_text(lane, name, n);
+        uint32_t id = tmk_intern_text(lane, name, (size_t)n);
         tmk_lane_put(lane, TMK_KIND_TAG, (uint16_t)device, id, address, category);
         tmk_lane_leave(lane);
     }
@@ -115,22 +110,21 @@ static struct tmk_object *tag(struct tmk_object *self, struct tmk_object *argume
 static struct tmk_object *parameter(struct tmk_object *self, struct tmk_object *arguments)
 {
     struct {
-        uint64_t address, size_bytes;
-        uint32_t name, reserved;
+        struct tmk_parameter_head head;
         char text[200];
-    } body = {.address = number_of(arguments, 4), .size_bytes = number_of(arguments, 5)};
+    } body = {.head = {.address = number_of(arguments, 4), .size_bytes = number_of(arguments, 5)}};
     uint32_t id = (uint32_t)number_of(arguments, 0), flags = (uint32_t)number_of(arguments, 2);
     uint32_t device = (uint32_t)number_of(arguments, 3);
-    size_t n_name, n_text;
+    long n_name = 0, n_text = 0;
     const char *name = text_of(arguments, 1, &n_name), *text = text_of(arguments, 6, &n_text);
     (void)self;
     struct tmk_lane *lane = name && text ? tmk_lane_enter() : NULL;
     if (lane) {
-        n_text = n_text < sizeof body.text ? n_text : sizeof body.text;
-        memcpy(body.text, text, n_text);
-        body.name = tmk_intern_text(lane, name, n_name);
+        size_t n = (size_t)n_text < sizeof body.text ? (size_t)n_text : sizeof body.text;
+        memcpy(body.text, text, n);
+        body.head.name = tmk_intern_text(lane, name, (size_t)n_name);
         tmk_lane_put_text(lane, TMK_KIND_DEF_PARAMETER, id, flags << 16 | (device & 0xffff), &body,
-                          offsetof(__typeof__(body), text) + n_text);
+                          sizeof body.head + n);
         tmk_lane_leave(lane);
     }
     tmk_bridge.py->PyErr_Clear();
@@ -201,8 +195,7 @@ static bool is_torch_ready(const struct tmk_python *py)
         !module_named(py, "torch.optim.optimizer"))
         return false;
     struct tmk_object *spec = py->PyObject_GetAttrString(torch, "__spec__");
-    bool is_importing =
-        spec && is_true(py, py->PyObject_GetAttrString(spec, "_initializing"));
+    bool is_importing = spec && is_true(py, py->PyObject_GetAttrString(spec, "_initializing"));
     py->Py_DecRef(spec);
     py->PyErr_Clear();
     return !is_importing;

@@ -2,9 +2,10 @@
 /* record/bridge.h - what torch's Python side knows: modules, backward, optimizers, tensors.
  *
  * Armed when torch has been imported and makes its first blocks. Three places are patched, none of
- * which Python code can see, so that nothing which compares functions (torch.compile, for one) finds
- * anything new:
- *   - the vectorcall pointer of the function object torch.nn.Module.__call__: each call of a module,
+ * which Python code can see, so that nothing which compares functions (torch.compile, for one)
+ * finds anything new:
+ *   - the vectorcall pointer of the function object torch.nn.Module.__call__: each call of a
+ * module,
  *   - the C function in the method definition of the engine's run_backward: each backward,
  *   - the step() of optimizer classes, which is wrapped in Python (bridge.py).
  * What begins and ends there goes to whose.h; which tensor is what goes into the trace as tags.
@@ -48,6 +49,8 @@ struct tmk_bridge {
     _Atomic uint32_t armed; /* in which recording; 0: not */
 };
 extern struct tmk_bridge tmk_bridge;
+
+extern const char tmk_bridge_source[]; /* bridge.py */
 
 /* Call one of bridge.py's functions; whatever it raises is dropped. NULL arguments end the list. */
 void tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b);

@@ -21,6 +21,7 @@
 
 typedef struct tmk_object *vectorcall(struct tmk_object *callable, struct tmk_object *const *values,
                                       size_t n, struct tmk_object *keywords);
+typedef _Atomic(vectorcall *) call_pointer;
 typedef struct tmk_object *method(struct tmk_object *self, struct tmk_object *arguments,
                                   struct tmk_object *keywords);
 
@@ -42,9 +43,9 @@ enum { VARARGS_AND_KEYWORDS = 3 };
 static const size_t offset_flag = (size_t)1 << (8 * sizeof(size_t) - 1);
 
 static struct {
-    vectorcall *call_module;         /* what was there */
-    method *run_backward;            /* likewise */
-    _Atomic(vectorcall *) *call_at;  /* where it was; NULL: not patched */
+    vectorcall *call_module; /* what was there */
+    method *run_backward;    /* likewise */
+    call_pointer *call_at;   /* where it was; NULL: not patched */
     struct method_def *backward_at;
     bool (*is_grad_enabled)(void);
     struct tmk_object *training; /* "training" */
@@ -153,8 +154,7 @@ static struct tmk_object *call_root(struct tmk_object *function, struct tmk_obje
 static bool is_off(void)
 {
     uint32_t armed = atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed);
-    return armed !=
-               atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed) ||
+    return armed != atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed) ||
            armed == 0;
 }
 
@@ -228,6 +228,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *optimizer = py->PyTuple_GetItem(arguments, 0);
+    struct tmk_whose before;
     (void)self;
     bool is_inner = !is_off() && tmk_whose.stage == TMK_STAGE_OPTIMIZER;
     if (is_inner && optimizer != updating) /* it goes with the one around it */
@@ -239,7 +240,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     if (lane) {
         tmk_whose_now(lane);
         tmk_whose_begin_update(lane, optimizer);
-        struct tmk_whose before = tmk_whose_open(lane, TMK_STAGE_OPTIMIZER);
+        before = tmk_whose_open(lane, TMK_STAGE_OPTIMIZER);
         if (tmk_bridge.modules)
             tmk_whose_push_module(lane, class_name(lane, name));
         tmk_lane_leave(lane);
@@ -249,6 +250,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     py->Py_DecRef(name);
     py->Py_DecRef(class);
     py->PyErr_Clear();
+    /* cppcheck-suppress invalidLifetime; the bytes are copied */
     return token ? token : py->Py_BuildValue("");
 }
 
@@ -307,7 +309,7 @@ static bool always(void)
 }
 
 /* Where in the function object the pointer is; NULL when that is not clear. */
-static _Atomic(vectorcall *) *find_pointer(struct tmk_object *function)
+static call_pointer *find_pointer(struct tmk_object *function)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *class = py->PyObject_GetAttrString(function, "__class__");
@@ -315,7 +317,7 @@ static _Atomic(vectorcall *) *find_pointer(struct tmk_object *function)
     size_t n_words = size ? (size_t)py->PyLong_AsLong(size) / sizeof(void *) : 0;
     vectorcall *now = py->vectorcall_of ? (vectorcall *)py->vectorcall_of(function)
                                         : (vectorcall *)py->function_vectorcall;
-    _Atomic(vectorcall *) *words = (_Atomic(vectorcall *) *)function, *found = NULL;
+    call_pointer *words = (call_pointer *)function, *found = NULL;
     for (size_t i = 2; now && i < n_words && n_words < 64; i++) {
         if (atomic_load(&words[i]) != now)
             continue;

@@ -2,11 +2,12 @@
 /* record/nodes.c - see nodes.h.
  *
  * A thread's changes are a ring of (number, module), numbers never decreasing. The forward thread
- * alone writes it; backward's threads read it while the forward thread waits for them, mostly. Where
- * they do not wait, a reader may see an entry half overwritten and name a wrong module, no more.
+ * alone writes it; backward's threads read it while the forward thread waits for them, mostly.
+ * Where they do not wait, a reader may see an entry half overwritten and name a wrong module, no
+ * more.
  *
- * Threads have torch's numbers, which the nodes carry. Short-lived ones (DataParallel makes new ones
- * each forward) take over the table that was used least recently. */
+ * Threads have torch's numbers, which the nodes carry. Short-lived ones (DataParallel makes new
+ * ones each forward) take over the table that was used least recently. */
 #include "record/nodes.h"
 
 #include <stdatomic.h>
@@ -92,9 +93,8 @@ void tmk_nodes_note(uint32_t module)
 {
     if (__builtin_expect(!my_thread, 0))
         my_thread = nodes.thread_id();
-    if (__builtin_expect(!mine || atomic_load_explicit(&mine->thread, memory_order_relaxed) !=
-                                      my_thread,
-                         0)) {
+    if (__builtin_expect(
+            !mine || atomic_load_explicit(&mine->thread, memory_order_relaxed) != my_thread, 0)) {
         mine = take_table();
         if (!mine)
             return;

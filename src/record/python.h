@@ -70,8 +70,7 @@ enum { TMK_PYTHON_VARARGS = 1, TMK_PYTHON_FILE_INPUT = 257 };
     X(long, PyTuple_Size, (struct tmk_object *))                                                   \
     X(long, PyList_Size, (struct tmk_object *))                                                    \
     X(struct tmk_object *, PyList_GetItem, (struct tmk_object *, long))                            \
-    X(int, PyDict_Next,                                                                            \
-      (struct tmk_object *, long *, struct tmk_object **, struct tmk_object **))
+    X(int, PyDict_Next, (struct tmk_object *, long *, struct tmk_object **, struct tmk_object **))
 
 struct tmk_python {
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): types and names cannot be in any */

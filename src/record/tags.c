@@ -115,7 +115,8 @@ struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object
     (void)self;
     tmk_tags_reset();
     tags.n_backwards = n_backwards;
-    for (long i = 0; tags.sources && i < MAX_GRADIENTS && (row = py->PyList_GetItem(list, i)); i++) {
+    for (long i = 0; tags.sources && i < MAX_GRADIENTS && (row = py->PyList_GetItem(list, i));
+         i++) {
         struct tmk_object *reference = py->PyTuple_GetItem(row, 0);
         py->Py_IncRef(reference);
         tags.sources[tags.n++] =

@@ -274,9 +274,8 @@ static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
 
 static inline void want_bridge(struct tmk_lane *lane)
 {
-    if (__builtin_expect(atomic_load_explicit(&tmk_bridge_settled, memory_order_relaxed) !=
-                             lane->generation,
-                         0))
+    if (__builtin_expect(
+            atomic_load_explicit(&tmk_bridge_settled, memory_order_relaxed) != lane->generation, 0))
         tmk_bridge_want(lane);
 }
 
@@ -537,8 +536,8 @@ static void hook_cpu_oom(void *self, size_t size)
 static void hook_node(void *self, void *task, void *node, void *input, void *queue)
 {
     tmk_bridge_note_node(node);
-    node_function *real = (node_function *)tmk_torch_find_real(&tmk_torch_hooks[NODE],
-                                                               __builtin_return_address(0));
+    node_function *real =
+        (node_function *)tmk_torch_find_real(&tmk_torch_hooks[NODE], __builtin_return_address(0));
     if (!real)
         __builtin_trap(); /* nobody calls what is not there */
     real(self, task, node, input, queue);

@@ -176,11 +176,11 @@ void tmk_whose_end_workers(struct tmk_lane *lane)
 enum { MAX_OPTIMIZERS = 16 };
 
 static struct {
-    _Atomic bool is_due; /* the next one begins with the next block */
-    bool is_own;         /* the program counts itself */
-    bool begun;   /* a step has */
-    bool trains;  /* not mere inference */
-    int64_t next; /* number of the next one */
+    _Atomic bool is_due;  /* the next one begins with the next block */
+    bool is_own;          /* the program counts itself */
+    bool begun;           /* a step has */
+    bool trains;          /* not mere inference */
+    int64_t next;         /* number of the next one */
     uint32_t n_backwards; /* in this one */
     unsigned n_optimizers;
     struct {

@@ -55,8 +55,8 @@ static void tag(const struct map_node *node, const char *name)
 static void note_map(const char *function, const char *name)
 {
     void *(*find)(void);
-    struct map map;
-    struct map_node node;
+    struct map map = {0};
+    struct map_node node = {0};
     uint64_t waiting[MAX_DEPTH];
     unsigned n_waiting = 0, n_seen = 0;
     *(void **)&find = tmk_library_symbol("libtorch_cuda.so", function);

@@ -44,20 +44,44 @@ static void set_module(struct tmk_fill *f, const struct tmk_state *state, uint64
                                : tmk_textpool_put(s->pool, tmk_block_component(s->p, contexts, b)));
 }
 
-/* What it is for, its name and what follows from these, as far as they are known now. */
+/* What it is for, as far as that is known now. Mostly asked where a stage says it. */
+static void set_category(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
+                         const struct tmk_block *b)
+{
+    if (!tmk_rows_want(f->rows, COL_category))
+        return;
+    uint8_t category = tmk_state_category(state, b);
+    if (!state->contexts[b->context].stage) {
+        struct tmk_block settled = tmk_state_settled(state, b);
+        category = tmk_block_category(f->source->p, state->contexts, &settled);
+    }
+    tmk_rows_text(f->rows, COL_category, row, tmk_source_category(f->source, category));
+}
+
+/* Its category, its name and what follows from these. */
 static void set_tag(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
                     const struct tmk_block *b)
 {
     struct tmk_rows *rows = f->rows;
-    struct tmk_source *s = f->source;
-    struct tmk_block settled = tmk_state_settled(state, b);
-    if (tmk_rows_want(rows, COL_category))
-        tmk_rows_text(rows, COL_category, row,
-                      tmk_source_category(s, tmk_block_category(s->p, state->contexts, &settled)));
-    if (tmk_rows_want(rows, COL_tensor))
-        tmk_rows_text(rows, COL_tensor, row, settled.name ? tmk_source_text(s, settled.name) : 0);
-    if (tmk_rows_want(rows, COL_module) || tmk_rows_want(rows, COL_component))
+    set_category(f, state, row, b);
+    if (tmk_rows_want(rows, COL_tensor)) {
+        uint32_t name = tmk_state_name(state, b);
+        tmk_rows_text(rows, COL_tensor, row, name ? tmk_source_text(f->source, name) : 0);
+    }
+    if (tmk_rows_want(rows, COL_module) || tmk_rows_want(rows, COL_component)) {
+        struct tmk_block settled = tmk_state_settled(state, b);
         set_module(f, state, row, &settled);
+    }
+}
+
+/* When it goes, or at the end: only what it is for can have changed, and what follows from that. */
+static void settle_row(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
+                       const struct tmk_block *b)
+{
+    if (b->name)
+        set_tag(f, state, row, b);
+    else
+        set_category(f, state, row, b);
 }
 
 /* Handle of the block's stream; the host has none. */
@@ -162,7 +186,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     case TMK_KIND_FREE:
         if (!is_open(w, b))
             break;
-        set_tag(w->f, &rp->state, b->row - 1, b);
+        settle_row(w->f, &rp->state, b->row - 1, b);
         end_row(w, b->row - 1, ev->time_ns);
         break;
     default:
@@ -241,7 +265,7 @@ static void settle_live(struct sweep *w, const struct tmk_state *state)
 {
     for (uint32_t i = 1; i <= state->n_entries && !w->failed; i++)
         if (state->entries[i].live && is_open(w, &state->entries[i]))
-            set_tag(w->f, state, state->entries[i].row - 1, &state->entries[i]);
+            settle_row(w->f, state, state->entries[i].row - 1, &state->entries[i]);
 }
 
 int tmk_block_rows(struct tmk_fill *f, enum tmk_block_choice choice, struct tmk_error *err)

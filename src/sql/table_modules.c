@@ -2,7 +2,8 @@
 /* sql/table_modules.c - modules: what each module did and held, a row for each process and module.
  *
  * Time includes the modules called inside; bytes are those of the blocks made while the module was
- * the innermost.
+ * the innermost. Forward is what was not in backward or optimizer: evaluation, and what activation
+ * checkpointing does again, too. Modules that the model has but that were never called are there.
  *
  *     SELECT module, peak_allocated FROM modules ORDER BY peak_allocated DESC LIMIT 10;
  *     SELECT module, duration_ns / calls / 1e6 AS ms FROM modules WHERE calls;
@@ -12,6 +13,7 @@
 
 #include "kit/grow.h"
 #include "kit/textmap.h"
+#include "model/owners.h"
 #include "sql/schema.h"
 #include "tidemark/tidemark.h"
 
@@ -24,14 +26,24 @@
     X(allocations, INT, TMK_PLAIN, "blocks made in it")                                            \
     X(bytes, INT, TMK_PLAIN, "bytes of these blocks")                                              \
     X(peak_allocated, INT, TMK_PLAIN, "most bytes of its blocks alive at once")                    \
-    X(end_allocated, INT, TMK_PLAIN, "bytes of its blocks alive at the end")
+    X(end_allocated, INT, TMK_PLAIN, "bytes of its blocks alive at the end")                       \
+    X(class, TEXT, TMK_FEW, "its class; NULL: not known")                                          \
+    X(component, TEXT, TMK_FEW, "attention, mlp, embedding and so on")                             \
+    X(parameter_bytes, INT, TMK_PLAIN, "bytes of its own parameters, without those inside")        \
+    X(forward_ns, INT, TMK_PLAIN, "of duration_ns: in forward")                                    \
+    X(backward_ns, INT, TMK_PLAIN, "of duration_ns: in backward")                                  \
+    X(forward_bytes, INT, TMK_PLAIN, "of bytes: made in forward")                                  \
+    X(backward_bytes, INT, TMK_PLAIN, "of bytes: made in backward")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
+enum way { FORWARD, BACKWARD, NEITHER, N_WAYS };
+
 struct module {
     uint64_t n_calls, duration_ns, n_allocs, alloc_bytes, peak_bytes, live_bytes;
+    uint64_t ns[N_WAYS], bytes[N_WAYS], parameter_bytes;
 };
 
 struct sweep {
@@ -44,13 +56,10 @@ struct sweep {
     bool failed;
 };
 
-static struct module *add_module(struct sweep *w, uint32_t string)
+static struct module *add_name(struct sweep *w, const char *name)
 {
-    const char *name = tmk_reader_string(w->source->p->reader, string);
     uint64_t n_before = w->names.n;
     uint32_t i;
-    if (!name || string >= w->source->n_strings)
-        return &w->nowhere;
     struct module *more = tmk_grow(w->modules, n_before + 1, &w->room, sizeof *more);
     if (!more || tmk_textmap_put(&w->names, name, &i) < 0) {
         w->modules = more ? more : w->modules;
@@ -60,8 +69,18 @@ static struct module *add_module(struct sweep *w, uint32_t string)
     w->modules = more;
     if (w->names.n > n_before)
         w->modules[i] = (struct module){0};
-    w->by_string[string] = i + 1;
     return &w->modules[i];
+}
+
+static struct module *add_module(struct sweep *w, uint32_t string)
+{
+    const char *name = tmk_reader_string(w->source->p->reader, string);
+    if (!name || string >= w->source->n_strings)
+        return &w->nowhere;
+    struct module *m = add_name(w, name);
+    if (!w->failed)
+        w->by_string[string] = (uint32_t)(m - w->modules) + 1;
+    return m;
 }
 
 static struct module *find_module(struct sweep *w, uint32_t string)
@@ -85,6 +104,16 @@ static void hold(struct module *m, uint64_t size_bytes)
         m->peak_bytes = m->live_bytes;
 }
 
+static enum way way_of(const struct tmk_state *s, uint32_t context)
+{
+    uint8_t stage = s->contexts[context].stage_kind;
+    if (stage == TMK_STAGE_BACKWARD)
+        return BACKWARD;
+    bool is_forward =
+        stage == TMK_STAGE_FORWARD || stage == TMK_STAGE_EVAL || stage == TMK_STAGE_OTHER;
+    return is_forward ? FORWARD : NEITHER;
+}
+
 static void on_block(struct sweep *w, const struct tmk_state *s, uint8_t kind,
                      const struct tmk_block *b)
 {
@@ -92,10 +121,17 @@ static void on_block(struct sweep *w, const struct tmk_state *s, uint8_t kind,
     if (kind == TMK_KIND_ALLOC) {
         m->n_allocs++;
         m->alloc_bytes += b->size_bytes;
+        m->bytes[way_of(s, b->context)] += b->size_bytes;
         hold(m, b->size_bytes);
     } else if (kind == TMK_KIND_FREE) {
         m->live_bytes -= b->size_bytes < m->live_bytes ? b->size_bytes : m->live_bytes;
     }
+}
+
+static void add_time(struct module *m, enum way way, uint64_t ns)
+{
+    m->duration_ns += ns;
+    m->ns[way] += ns;
 }
 
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
@@ -107,7 +143,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     else if (ev->kind == TMK_KIND_PUSH && ev->range_kind == TIDEMARK_MODULE)
         find_module(w, ev->name)->n_calls++;
     else if (ev->kind == TMK_KIND_POP && rp->closed.kind == TIDEMARK_MODULE)
-        find_module(w, rp->closed.name)->duration_ns += ev->time_ns - rp->closed.start_ns;
+        add_time(find_module(w, rp->closed.name), way_of(&rp->state, rp->closed.context),
+                 ev->time_ns - rp->closed.start_ns);
 }
 
 static void on_restored(void *arg, const struct tmk_replay *rp)
@@ -131,6 +168,31 @@ static void add_row(struct tmk_fill *f, const char *name, const struct module *m
     tmk_rows_u64(rows, COL_bytes, row, m->alloc_bytes);
     tmk_rows_u64(rows, COL_peak_allocated, row, m->peak_bytes);
     tmk_rows_u64(rows, COL_end_allocated, row, m->live_bytes);
+    tmk_rows_text(rows, COL_class, row,
+                  tmk_textpool_put(f->pool, tmk_module_class(f->source->p, name)));
+    if (tmk_rows_want(rows, COL_component))
+        tmk_rows_text(rows, COL_component, row,
+                      tmk_textpool_put(f->pool, tmk_module_component(f->source->p, name)));
+    tmk_rows_u64(rows, COL_parameter_bytes, row, m->parameter_bytes);
+    tmk_rows_u64(rows, COL_forward_ns, row, m->ns[FORWARD]);
+    tmk_rows_u64(rows, COL_backward_ns, row, m->ns[BACKWARD]);
+    tmk_rows_u64(rows, COL_forward_bytes, row, m->bytes[FORWARD]);
+    tmk_rows_u64(rows, COL_backward_bytes, row, m->bytes[BACKWARD]);
+}
+
+/* Those that the model has, in the order of its definitions, and what their parameters take. */
+static void add_model(struct sweep *w)
+{
+    struct tmk_process *p = w->source->p;
+    for (uint32_t i = 1; i < w->source->n_strings && !w->failed; i++)
+        if (tmk_reader_class(p->reader, i))
+            find_module(w, i);
+    for (uint32_t i = 0; i < tmk_parameters_n(p) && !w->failed; i++) {
+        const struct tmk_parameter *parameter = tmk_parameter_get(p, i);
+        const char *module = tmk_parameter_module(p, i);
+        if (module && !(parameter->flags & TMK_PARAMETER_IS_BUFFER))
+            add_name(w, module)->parameter_bytes += parameter->size_bytes;
+    }
 }
 
 static int fill(struct tmk_fill *f, struct tmk_error *err)
@@ -141,6 +203,8 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
     w.by_string = calloc((size_t)f->source->n_strings + 1, sizeof *w.by_string);
     int rc = w.by_string ? tmk_process_sweep(f->source->p, &visitor, 1, NULL, err) : TMK_ENOMEM;
+    if (rc == 0)
+        add_model(&w);
     if (rc == 0 && w.failed)
         rc = TMK_ENOMEM;
     for (uint64_t i = 0; rc == 0 && i < w.names.n; i++)

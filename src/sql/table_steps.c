@@ -6,7 +6,11 @@
  *     SELECT step, peak_allocated FROM steps WHERE device = 'cuda:0' ORDER BY step;
  *     SELECT step, end_allocated - lag(end_allocated) OVER (ORDER BY step) FROM steps;
  *     SELECT rank, max(end_ns - start_ns) / 1e9 FROM steps WHERE finished GROUP BY rank; */
+#include <stdlib.h>
+
+#include "kit/grow.h"
 #include "sql/schema.h"
+#include "tidemark/tidemark.h"
 
 #define COLUMNS(X)                                                                                 \
     X(rank, INT, TMK_FEW, "rank of the process")                                                   \
@@ -24,13 +28,85 @@
     X(end_allocated, INT, TMK_PLAIN, "bytes in blocks at its end")                                 \
     X(peak_ns, INT, TMK_PLAIN, "when the peak was reached")                                        \
     X(finished, INT, TMK_PLAIN, "0: the trace ends in this step")                                  \
-    X(end_reserved, INT, TMK_PLAIN, "bytes reserved at its end; NULL: not known")
+    X(end_reserved, INT, TMK_PLAIN, "bytes reserved at its end; NULL: not known")                  \
+    X(micro_steps, INT, TMK_PLAIN, "backward passes in it; NULL: no longer in the trace")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void add_step(struct tmk_fill *f, const struct tmk_step_row *step)
+/* ---- micro steps ---- */
+
+/* A backward pass begins when the first of the threads that work on it opens a stage "backward". */
+struct passes {
+    uint64_t start_ns; /* of the step */
+    int64_t step;
+    int64_t n;
+};
+
+struct sweep {
+    struct passes *steps; /* in order of time */
+    uint64_t n, room;
+    bool failed;
+};
+
+static void begin_step(struct sweep *w, uint64_t start_ns, int64_t step, int64_t n_passes)
+{
+    struct passes *more = tmk_grow(w->steps, w->n + 1, &w->room, sizeof *more);
+    w->failed |= !more;
+    if (!more)
+        return;
+    w->steps = more;
+    w->steps[w->n++] = (struct passes){.start_ns = start_ns, .step = step, .n = n_passes};
+}
+
+static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                     struct tmk_block *b)
+{
+    (void)b;
+    struct sweep *w = arg;
+    const struct tmk_state *s = &rp->state;
+    if (ev->kind != TMK_KIND_STEP && ev->kind != TMK_KIND_PUSH)
+        return;
+    if (ev->kind == TMK_KIND_STEP) {
+        begin_step(w, s->step_start_ns, s->step, 0);
+        return;
+    }
+    uint32_t context = tmk_state_thread_context(s, ev->thread);
+    bool is_backward =
+        ev->range_kind == TIDEMARK_STAGE && s->contexts[context].stage_kind == TMK_STAGE_BACKWARD;
+    if (is_backward && s->n_backward == 1 && w->n > 0 && w->steps[w->n - 1].n != TMK_NULL_INT)
+        w->steps[w->n - 1].n++;
+}
+
+/* Of a step that the detail begins in, or that a gap lies in, not all is known. */
+static void on_restored(void *arg, const struct tmk_replay *rp)
+{
+    struct sweep *w = arg;
+    if (w->n > 0)
+        w->steps[w->n - 1].n = TMK_NULL_INT;
+    begin_step(w, rp->state.step_start_ns, rp->state.step, TMK_NULL_INT);
+}
+
+static int64_t passes_of(const struct sweep *w, const struct tmk_step_row *row)
+{
+    uint64_t low = 0, high = w->n;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (w->steps[middle].start_ns < row->start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < w->n && w->steps[low].start_ns == row->start_ns; low++)
+        if (w->steps[low].step == row->step)
+            return w->steps[low].n;
+    return TMK_NULL_INT;
+}
+
+/* ---- rows ---- */
+
+static void add_step(struct tmk_fill *f, const struct sweep *w, const struct tmk_step_row *step)
 {
     struct tmk_rows *rows = f->rows;
     uint64_t row = tmk_rows_add(rows);
@@ -46,6 +122,7 @@ static void add_step(struct tmk_fill *f, const struct tmk_step_row *step)
     tmk_rows_u64(rows, COL_end_allocated, row, step->end_bytes);
     tmk_rows_int(rows, COL_peak_ns, row, tmk_source_time(f->source, step->peak_ns));
     tmk_rows_int(rows, COL_finished, row, !step->open);
+    tmk_rows_int(rows, COL_micro_steps, row, passes_of(w, step));
     if (!step->has_reserved)
         return;
     tmk_rows_u64(rows, COL_peak_reserved, row, step->peak_reserved_bytes);
@@ -54,13 +131,20 @@ static void add_step(struct tmk_fill *f, const struct tmk_step_row *step)
 
 static int fill(struct tmk_fill *f, struct tmk_error *err)
 {
-    (void)err;
-    const struct tmk_process *p = f->source->p;
+    struct tmk_process *p = f->source->p;
+    struct sweep w = {0};
+    struct tmk_visitor visitor = {.arg = &w, .event = on_event, .restored = on_restored};
+    int rc = 0;
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
-    for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++)
-        add_step(f, tmk_reader_step_row(p->reader, i));
-    return 0;
+    if (tmk_rows_want(f->rows, COL_micro_steps)) { /* the rest is in the history */
+        begin_step(&w, 0, TMK_NO_STEP, 0);
+        rc = tmk_process_sweep(p, &visitor, 1, NULL, err);
+    }
+    for (uint64_t i = 0; rc == 0 && i < tmk_reader_n_step_rows(p->reader); i++)
+        add_step(f, &w, tmk_reader_step_row(p->reader, i));
+    free(w.steps);
+    return rc == 0 && w.failed ? TMK_ENOMEM : rc;
 }
 
 const struct tmk_vtab_def tmk_vtab_steps = {

@@ -570,7 +570,8 @@ bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint1
         return false;
     }
     if (is_untold(s, b)) {
-        b->name = tmk_state_name(s, b);
+        if (b->category == TIDEMARK_INPUT)
+            b->name = 0; /* it came with a hint that does not count */
         b->category = category_at_free(s, b, thread);
     }
     take_off(s, b);

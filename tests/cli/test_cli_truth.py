@@ -37,7 +37,7 @@ def test_counts(flags, tmp_path):
     assert by_key(peak["by"]) == truth["peak_by_category"]
     assert peak["device"] == "cpu" and peak["reserved"] is None and peak["kept"] is None
 
-    for key in ("module", "stage", "stack", "tensor"):
+    for key in ("module", "component", "stage", "step", "stack", "tensor"):
         rows = json.loads(ask(f"tidemark peak a.tmk --by {key} --json", tmp_path))["by"]
         assert sum(row["bytes"] for row in rows) == truth["peak_bytes"], key
 

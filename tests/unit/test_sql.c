@@ -158,11 +158,11 @@ static void history_by_hand(void **state)
     struct fixture f;
     open_hand(&f);
     expect(f.sql, "SELECT * FROM steps",
-           "3|-|0|1000|4194304|-|1|4194304|cuda:0|42|0|0|4194304|100|1|-\n"
-           "3|5|1000|2000|7340032|-|2|3145728|cuda:0|42|2|3145728|4194304|1300|1|-\n"
-           "3|5|1000|2000|67108864|-|1|67108864|cpu|42|0|0|67108864|1300|1|-\n"
-           "3|6|2000|2200|4194304|-|0|0|cuda:0|42|1|0|4194304|2000|0|-\n"
-           "3|6|2000|2200|67108864|-|0|0|cpu|42|0|0|67108864|2000|0|-\n");
+           "3|-|0|1000|4194304|-|1|4194304|cuda:0|42|0|0|4194304|100|1|-|0\n"
+           "3|5|1000|2000|7340032|-|2|3145728|cuda:0|42|2|3145728|4194304|1300|1|-|1\n"
+           "3|5|1000|2000|67108864|-|1|67108864|cpu|42|0|0|67108864|1300|1|-|1\n"
+           "3|6|2000|2200|4194304|-|0|0|cuda:0|42|1|0|4194304|2000|0|-|0\n"
+           "3|6|2000|2200|67108864|-|0|0|cpu|42|0|0|67108864|2000|0|-|0\n");
     expect(f.sql, "SELECT * FROM devices",
            "42|3|cuda:0|4194304|7340032|1300|3|3|7340032|-|-\n"
            "42|3|cpu|67108864|67108864|1300|1|0|67108864|-|-\n");
@@ -205,9 +205,9 @@ static void names_by_hand(void **state)
            "42|3|1001|module|model|2000|2200|1|6|optimizer|model\n"
            "42|3|1001|user|batch|2100|2100|2|6|optimizer|model\n");
     expect(f.sql, "SELECT * FROM modules",
-           "42|3|model|3|230|0|0|0|0\n"
-           "42|3|model.fc1|2|500|3|70254592|70254592|67108864\n"
-           "42|3|model.fc2|2|0|0|0|0|0\n");
+           "42|3|model|3|230|0|0|0|0|-|other|0|30|0|0|0\n"
+           "42|3|model.fc1|2|500|3|70254592|70254592|67108864|-|mlp|0|400|100|70254592|0\n"
+           "42|3|model.fc2|2|0|0|0|0|0|-|mlp|0|0|0|0|0\n");
     close_fixture(&f);
 }
 
@@ -228,9 +228,9 @@ static void moments_by_hand(void **state)
            " 2000, 2100, 2200)",
            "100|-|1001|allocate|cuda:0|4096|4194304|1|-|-|-|-|-|-\n"
            "100|-|1001|tag|cuda:0|4096|-|-|-|-|parameter|fc1.weight|-|-\n"
-           "1300|5|1001|allocate|cpu|8192|67108864|-|forward|model.fc1|mlp|-|-|-\n"
-           "1300|5|1001|allocate|cuda:0|12288|1048576|-|forward|model.fc1|mlp|-|-|-\n"
-           "1400|5|1001|free|cuda:0|12288|1048576|-|forward|model.fc1|mlp|-|-|-\n"
+           "1300|5|1001|allocate|cpu|8192|67108864|-|forward|model.fc1|-|-|-|-\n"
+           "1300|5|1001|allocate|cuda:0|12288|1048576|-|forward|model.fc1|-|-|-|-\n"
+           "1400|5|1001|free|cuda:0|12288|1048576|-|forward|model.fc1|-|-|-|-\n"
            "1800|5|-|free|cuda:0|8192|2097152|-|backward|model.fc1|-|-|-|-\n"
            "1800|5|-|close|-|-|-|-|backward|model.fc1|-|model.fc1|module|-\n"
            "1800|5|-|close|-|-|-|-|backward|-|-|backward|stage|-\n"
@@ -451,7 +451,7 @@ static void documentation(void **state)
     size_t n;
     const struct tmk_sql_table *tables = tmk_sql_tables(&n);
     open_hand(&f);
-    assert_int_equal(n, 16);
+    assert_int_equal(n, 17);
     for (size_t i = 0; i < n; i++) {
         char name[64], query[128];
         sqlite3_stmt *s = NULL;

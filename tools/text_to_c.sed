@@ -1,3 +1,0 @@
-# Makes of a text the lines of a C string.
-s/[\\"]/\\&/g
-s/.*/"&\\n"/
