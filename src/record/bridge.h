@@ -58,7 +58,7 @@ void tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct t
 /* Patch the calls, or undo it. The objects are arm()'s answer. False, and why, when not. */
 bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *method, const char **ret_why);
 void tmk_calls_switch(bool in);
-/* begin(optimizer), end(optimizer, token), skip(), hush(on): for bridge.py. */
+/* begin(optimizer), end(optimizer, token, returned), skip(), hush(on): for bridge.py. */
 struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_object *arguments);
 struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_object *arguments);
 struct tmk_object *tmk_calls_skip_update(struct tmk_object *self, struct tmk_object *arguments);

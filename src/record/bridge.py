@@ -20,6 +20,7 @@ Optimizer = torch.optim.Optimizer
 PARAMETER, GRADIENT, OPTIMIZER_STATE, BUFFER = 1, 2, 3, 8
 REQUIRES_GRAD, IS_BUFFER, IS_TRAINED = 1, 2, 4
 DEVICES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
+FREE_SEARCHES = 10
 
 # Modules that only wrap another: the class that has the child by that name, None: any.
 SHELLS = {("_orig_mod", None), ("_fsdp_wrapped_module", None), ("_checkpoint_wrapped_module", None),
@@ -33,8 +34,8 @@ parameters = {}  # name: (address, bytes, flags), as it was last said
 names = {}       # id of a parameter: (weak reference, name)
 updates = {}     # id of an optimizer: how often it has stepped
 wrapped = []     # (class, name of the method, theirs, ours)
-n_parameters = 0
-n_searches = 0
+own_steps = []   # weak references to an optimizer and to what we have put into it
+n_parameters = n_searches = 0
 next_search = 0.0
 
 
@@ -83,7 +84,8 @@ def name_roots():
 
 
 def new_prefix(root):
-    """The first root has none; others have their class's name before their modules' names."""
+    """One root has none; others have their class's name before their modules' names. A root that is
+    gone leaves its prefix to the next."""
     taken = {prefix for _, prefix in live_roots()}
     if "" not in taken:
         return ""
@@ -109,11 +111,11 @@ def is_replica(module):
 
 def search(module):
     """The outermost module around this one. Looks at every object there is, and takes note of
-    optimizers on the way. None when it has looked often, and a moment ago: a program that makes
-    modules all the time shall not wait for us all the time."""
+    optimizers on the way. None when it has looked often, and a moment ago: a program that makes modules
+    all the time shall not wait for us all the time."""
     global n_searches, next_search
     began = time.monotonic()
-    if n_searches >= 8 and began < next_search:
+    if n_searches >= FREE_SEARCHES and began < next_search:
         return None
     n_searches += 1
     of_type, parents = {}, {}
@@ -289,6 +291,7 @@ def meet(optimizer):
         hold(optimizer)
         updates[id(optimizer)] = 0
         expect(id(optimizer))
+        wrap_own(optimizer)
 
 
 def is_shell(optimizer):
@@ -319,22 +322,45 @@ def wrap(step):
             return step(self, *args, **kwargs)
         if id(self) not in references:
             meet(self)
-        token = begin(self)
+        token, returned = begin(self), False
         if token is None:
             return step(self, *args, **kwargs)
         try:
             result = step(self, *args, **kwargs)
-        except BaseException:
-            end(self, token, 0)
-            raise
-        end(self, token, 1)
-        return result
+            returned = True
+            return result
+        finally:
+            end(self, token, returned)
 
     return wrapper
 
 
+def wrap_own(optimizer):
+    """A schedule puts a step() into the optimizer itself. When that was before our time, the class's is
+    called from inside of it, and it is not ours."""
+    step = optimizer.__dict__.get("step")
+    if step is None or is_ours(step):
+        return
+    reference, wrapped_step = weakref.ref(optimizer), wrap(lambda self, *args, **kwargs: step(*args, **kwargs))
+
+    @functools.wraps(step)
+    def wrapper(*args, **kwargs):
+        return wrapped_step(reference(), *args, **kwargs)
+
+    own_steps.append((reference, weakref.ref(wrapper)))
+    optimizer.step = wrapper
+
+
+def unwrap_own():
+    for reference, ours in own_steps:
+        optimizer = reference()
+        if optimizer is not None and ours() is not None and optimizer.__dict__.get("step") is ours():
+            optimizer.step = ours().__wrapped__
+    own_steps.clear()
+
+
 def is_ours(step):
-    ours = [one[3] for one in wrapped]
+    ours = [one[3] for one in wrapped] + [one[1]() for one in own_steps]
     while step is not None:
         if any(step is one for one in ours):
             return True
@@ -396,8 +422,8 @@ def wrap_scaler():
 
 
 def reset():
-    global n_searches
-    n_searches = 0
+    global n_searches, next_search
+    n_searches, next_search = 0, 0.0
     for things in (references, roots, parameters, names, updates):
         things.clear()
 
@@ -414,6 +440,7 @@ def arm():
 
 
 def disarm():
+    unwrap_own()
     for cls, name, theirs, ours in wrapped:
         if cls.__dict__.get(name) is ours:
             setattr(cls, name, theirs)

@@ -220,7 +220,7 @@ static uint32_t class_name(struct tmk_lane *lane, struct tmk_object *name)
     return text ? tmk_intern_text(lane, text, (size_t)n) : 0;
 }
 
-/* Which optimizer the thread is in. */
+/* The one whose step() this thread is in. */
 static __thread const void *updating __attribute__((tls_model("initial-exec")));
 
 /* begin(optimizer): a token, or None when there is nothing to end. */
@@ -245,6 +245,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
         if (tmk_bridge.modules)
             tmk_whose_push_module(lane, class_name(lane, name));
         tmk_lane_leave(lane);
+        updating = optimizer;
         token = py->PyBytes_FromStringAndSize((const char *)&before, sizeof before);
     }
     py->Py_DecRef(name);
@@ -254,7 +255,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     return token ? token : py->Py_BuildValue("");
 }
 
-/* end(optimizer, token, is_done): a step that has failed is none. */
+/* end(optimizer, token, returned): also while an exception is on its way; then it was no update. */
 struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -266,6 +267,7 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
     if (py->PyBytes_AsStringAndSize(py->PyTuple_GetItem(arguments, 1), &bytes, &n) < 0 ||
         n != sizeof before)
         return NULL;
+    bool returned = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 2)) != 0;
     memcpy(&before, bytes, sizeof before);
     struct tmk_lane *lane = is_off() ? NULL : tmk_lane_enter();
     if (lane) {
@@ -273,10 +275,10 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
             tmk_whose_pop_module(lane);
         tmk_whose_close(lane, &before);
         tmk_lane_leave(lane);
-        bool is_done = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 2)) != 0;
-        if (is_done && tmk_whose_end_update(optimizer))
+        if (returned && tmk_whose_end_update(optimizer))
             atomic_store(&tmk_bridge_settled, 0);
-        tmk_bridge_call(tmk_bridge.updated, optimizer, NULL);
+        if (returned)
+            tmk_bridge_call(tmk_bridge.updated, optimizer, NULL);
     }
     return py->Py_BuildValue("");
 }

@@ -38,9 +38,9 @@ static void end_lingering(struct tmk_lane *lane, struct tmk_whose *w)
     if (!w->lingers)
         return;
     pop(lane, TIDEMARK_STAGE, 0);
-    w->lingers = false;
-    w->is_open = w->outer_is_open;
-    w->stage = w->outer_stage;
+    w->is_open = w->is_closure;
+    w->stage = w->is_closure ? TMK_STAGE_OPTIMIZER : TMK_STAGE_NONE;
+    w->lingers = w->is_closure = false;
 }
 
 struct tmk_whose tmk_whose_open(struct tmk_lane *lane, enum tmk_whose_stage stage)
@@ -80,8 +80,7 @@ void tmk_whose_linger(struct tmk_lane *lane, const struct tmk_whose *before)
     w->module = 0;
     w->n_calls = 0;
     w->lingers = true;
-    w->outer_is_open = before->is_open;
-    w->outer_stage = before->stage;
+    w->is_closure = before->stage == TMK_STAGE_OPTIMIZER;
 }
 
 void tmk_whose_push_module(struct tmk_lane *lane, uint32_t name)

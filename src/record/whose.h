@@ -38,9 +38,8 @@ struct tmk_whose {
     uint8_t stage;       /* the innermost of ours, enum tmk_whose_stage */
     uint8_t n_own;       /* stages that the program itself has open */
     bool is_open;        /* there is a range for `stage` */
-    bool lingers;        /* it is a forward whose root has returned; then: */
-    bool outer_is_open;  /* what was around it */
-    uint8_t outer_stage;
+    bool lingers;        /* it is a forward whose root has returned */
+    bool is_closure;     /* and around it is the optimizer whose closure called the root */
     bool is_worker;      /* it is a backward that another thread runs, and will close */
     bool runs_backward;  /* the thread has run one itself */
 };

