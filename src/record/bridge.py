@@ -279,8 +279,9 @@ def note_state(optimizer):
             continue
         name = names[id(tensor)][1] if id(tensor) in names else "?"
         for key, value in list(state.items()):
-            if isinstance(value, torch.Tensor):
-                say(value, OPTIMIZER_STATE, f"{name}.{key}")
+            for part in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(part, torch.Tensor):
+                    say(part, OPTIMIZER_STATE, f"{name}.{key}")
     note_masters(optimizer)
 
 
