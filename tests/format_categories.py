@@ -3,8 +3,8 @@
 
     python3 tests/format_categories.py TRACE
 
-prints "ID CATEGORY NAME" for each block in order of making, the name as in format_reader.py. For
-whole traces: what a gap hides is not looked for.
+prints "ID CATEGORY NAME" for each block in order of making, the name as in format_reader.py. Where
+events were given up it begins at the oldest checkpoint. What a gap hides is not looked for.
 """
 
 import sys
@@ -104,6 +104,8 @@ class Owners(Replay):
 def categories(trace: Trace) -> dict[int, tuple[str, str | None]]:
     """Category and name of each block, by its number."""
     owners = Owners(strings=trace.strings)
+    if trace.status.given_up:
+        owners.take_checkpoint(trace.checkpoints[trace.replay_from])
     for event in trace.events():
         owners.apply(event)
     for block in owners.blocks.values():

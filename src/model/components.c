@@ -18,7 +18,10 @@
 #include "kit/grow.h"
 #include "trace/layout.h"
 
-enum { MAX_CONDITIONS = 4 };
+enum {
+    MAX_CONDITIONS = 4,
+    MAX_DEPTH = 64, /* a name with more dots than that is nobody's */
+};
 
 /* Adapters first: they sit inside what they adapt. Experts before mlp: an expert is one, and so is
  * what it is made of. */
@@ -248,13 +251,11 @@ static char *read_file(const char *path)
     if (!in)
         return NULL;
     ssize_t n = getdelim(&text, &room, '\0', in);
-    if (n < 0 && !ferror(in) && (text = realloc(text, 1)))
-        *text = '\0'; /* an empty file */
-    if (ferror(in)) {
-        free(text);
-        text = NULL;
-    }
     int reason = errno;
+    if (n < 0) {
+        free(text);
+        text = ferror(in) ? NULL : calloc(1, 1); /* an empty file */
+    }
     fclose(in);
     errno = reason;
     return text;
@@ -377,7 +378,7 @@ const char *tmk_components_find(const struct tmk_components *c, const struct tmk
     if (n >= sizeof path)
         return "other";
     memcpy(path, name, n + 1);
-    while (*path) {
+    for (int depth = 0; *path && depth < MAX_DEPTH; depth++) {
         char *dot = strrchr(path, '.');
         size_t n_parent = dot ? (size_t)(dot - path) : 0;
         memcpy(parent, path, n_parent);

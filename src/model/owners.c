@@ -21,14 +21,17 @@
 /* ---- stages of stacks ---- */
 
 /* A frame is of a stage when its file has the part, or ends in it, and its function is one of the
- * words. The last part of a function's dotted name counts. */
+ * words. The last part of a function's dotted name counts. Where any function will do, the file
+ * must be an installed library's: a folder of the user's may be called like one. */
 struct stack_rule {
     const char *stage, *file, *functions;
 };
 
 static const struct stack_rule stack_rules[] = {
-    {"privacy_setup", "/opacus/", "*"},
-    {"wrap", "/peft/", "*"},
+    {"privacy_setup", "-packages/opacus/", "*"},
+    {"privacy_setup", "/opacus/", "make_private make_private_* __init__"},
+    {"wrap", "-packages/peft/", "*"},
+    {"wrap", "/peft/", "get_peft_model from_pretrained add_adapter load_adapter __init__"},
     {"wrap", "/torch/nn/parallel/distributed.py", "*"},
     {"wrap", "/torch/nn/parallel/data_parallel.py", "__init__"},
     {"wrap", "/torch/distributed/fsdp/", "*"},
@@ -44,9 +47,9 @@ static const struct stack_rule stack_rules[] = {
     {"data", "/torchvision/datasets/", "*"},
     {"data", "/torchvision/transforms/", "*"},
     {"data", "/torchaudio/datasets/", "*"},
-    {"data", "/torchtext/", "*"},
+    {"data", "-packages/torchtext/", "*"},
     {"data", "-packages/datasets/", "*"},
-    {"data", "/webdataset/", "*"},
+    {"data", "-packages/webdataset/", "*"},
     {"data", "/transformers/data/", "*"},
     {"data", "/transformers/tokenization_", "*"},
     {"data", "", "collate collate_fn *_collate"},
@@ -54,11 +57,11 @@ static const struct stack_rule stack_rules[] = {
      "from_pretrained _from_config from_config _load_* load_* __init__ resize_token_embeddings"},
     {"model_load", "/transformers/models/", "from_pretrained from_config __init__"},
     {"model_load", "/diffusers/models/", "from_pretrained from_config __init__"},
-    {"model_load", "/safetensors/", "*"},
-    {"model_load", "/timm/models/", "*"},
-    {"model_load", "/torchvision/models/", "*"},
+    {"model_load", "-packages/safetensors/", "*"},
+    {"model_load", "-packages/timm/models/", "*"},
+    {"model_load", "-packages/torchvision/models/", "*"},
     {"model_load", "/torch/hub.py", "*"},
-    {"model_load", "/torch/serialization.py", "*"},
+    {"model_load", "/torch/serialization.py", "load"},
     {"model_load", "/torch/nn/init.py", "*"},
     {"model_load", "/torch/nn/modules/module.py",
      "to cuda cpu xpu ipu half float double bfloat16 type to_empty _apply load_state_dict"
@@ -350,7 +353,8 @@ const char *tmk_block_stage(const struct tmk_process *p, const struct tmk_contex
     if (b->serial == 0)
         return NULL; /* met after a gap: nothing is known of its making */
     const char *of_stack = tmk_stack_stage(p, b->stack);
-    return of_stack ? of_stack : "other";
+    bool is_model = b->category == TIDEMARK_PARAMETER || b->category == TIDEMARK_BUFFER;
+    return of_stack ? of_stack : is_model ? "model_load" : "other";
 }
 
 const char *tmk_block_module(const struct tmk_process *p, const struct tmk_context *contexts,

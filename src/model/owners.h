@@ -25,7 +25,8 @@ struct tmk_owners *tmk_owners_close(struct tmk_owners *o);
 /* Of a block with the contexts of the state that it is of. Settle a live block before, since its
  * category is asked (tmk_state_settled). NULL when not known; good until close.
  *
- * Stage: the innermost stage range, else what the stack says, else "other". Module: the innermost
+ * Stage: the innermost stage range, else what the stack says, else "model_load" for parameters and
+ * buffers and "other" for the rest. Module: the innermost
  * module range, else that of the parameter it is named by. Component: of the parameter, else of the
  * module, else "other". Category: its own, or input for what a data loader made. */
 const char *tmk_block_stage(const struct tmk_process *p, const struct tmk_context *contexts,

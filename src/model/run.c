@@ -380,11 +380,11 @@ bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_f
     return true;
 }
 
-/* Not a line that the user wrote: torch's own, or the interpreter's. */
+/* Not a line that the user wrote: torch's own, the interpreter's, or ours. */
 static bool is_inner(const struct tmk_frame *f)
 {
     static const char *const inner[] = {"/site-packages/torch/", "/dist-packages/torch/",
-                                        "<frozen "};
+                                        "<frozen ", "<tidemark>"};
     for (size_t i = 0; f->file && i < sizeof inner / sizeof inner[0]; i++)
         if (strstr(f->file, inner[i]))
             return true;

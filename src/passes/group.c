@@ -16,6 +16,7 @@
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
+#include "tidemark/tidemark.h"
 
 enum { N_CATEGORIES = 256, MAX_FRAMES = 256 };
 
@@ -95,7 +96,11 @@ static uint32_t number_of(const struct tmk_group *g, const struct tmk_block *b)
     case TMK_BY_TENSOR:
         return b->name;
     case TMK_BY_STAGE:
-        return context->stage || b->serial == 0 ? b->context : l->n_contexts + b->stack;
+        if (context->stage || b->serial == 0)
+            return b->context;
+        if (b->category == TIDEMARK_PARAMETER || b->category == TIDEMARK_BUFFER)
+            return UINT32_MAX; /* it and its stack: not kept */
+        return l->n_contexts + b->stack;
     case TMK_BY_MODULE:
         if (context->module)
             return b->context;
@@ -217,7 +222,7 @@ static uint32_t *kept_row(struct tmk_group *g, const struct tmk_block *b)
     uint32_t number = number_of(g, b);
     if (number < g->n_numbers)
         return &g->row_of[number];
-    g->nowhere = 0; /* of a damaged trace */
+    g->nowhere = 0; /* or of a damaged trace */
     return &g->nowhere;
 }
 

@@ -279,10 +279,8 @@ def note_state(optimizer):
             continue
         name = names[id(tensor)][1] if id(tensor) in names else "?"
         for key, value in list(state.items()):
-            values = value if isinstance(value, (list, tuple)) else [value]
-            for part in values:
-                if isinstance(part, torch.Tensor):
-                    say(part, OPTIMIZER_STATE, f"{name}.{key}")
+            if isinstance(value, torch.Tensor):
+                say(value, OPTIMIZER_STATE, f"{name}.{key}")
     note_masters(optimizer)
 
 

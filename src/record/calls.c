@@ -239,6 +239,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     struct tmk_lane *lane = is_inner || is_off() ? NULL : tmk_lane_enter();
     if (lane) {
         tmk_whose_now(lane);
+        updating = optimizer;
         tmk_whose_begin_update(lane, optimizer);
         before = tmk_whose_open(lane, TMK_STAGE_OPTIMIZER);
         if (tmk_bridge.modules)

@@ -58,7 +58,7 @@ static void set_category(struct tmk_fill *f, const struct tmk_state *state, uint
     tmk_rows_text(f->rows, COL_category, row, tmk_source_category(f->source, category));
 }
 
-/* Its category, its name and what follows from these. */
+/* Its category, its name and what follows from these: its stage too, where no range says it. */
 static void set_tag(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
                     const struct tmk_block *b)
 {
@@ -68,10 +68,11 @@ static void set_tag(struct tmk_fill *f, const struct tmk_state *state, uint64_t 
         uint32_t name = tmk_state_name(state, b);
         tmk_rows_text(rows, COL_tensor, row, name ? tmk_source_text(f->source, name) : 0);
     }
-    if (tmk_rows_want(rows, COL_module) || tmk_rows_want(rows, COL_component)) {
-        struct tmk_block settled = tmk_state_settled(state, b);
+    struct tmk_block settled = tmk_state_settled(state, b);
+    if (tmk_rows_want(rows, COL_module) || tmk_rows_want(rows, COL_component))
         set_module(f, state, row, &settled);
-    }
+    if (tmk_rows_want(rows, COL_stage))
+        tmk_rows_text(rows, COL_stage, row, stage_text(f->source, state, &settled));
 }
 
 /* When it goes, or at the end: only what it is for can have changed, and what follows from that. */
@@ -114,8 +115,6 @@ static void set_block(struct tmk_fill *f, const struct tmk_state *state, uint64_
     tmk_rows_int(rows, COL_stack_id, row, tmk_source_id(s, b->stack));
     if (tmk_rows_want(rows, COL_stream))
         tmk_rows_int(rows, COL_stream, row, stream_of(s, b));
-    if (tmk_rows_want(rows, COL_stage))
-        tmk_rows_text(rows, COL_stage, row, stage_text(s, state, b));
 }
 
 static void set_constants(struct tmk_fill *f)

@@ -21,7 +21,7 @@
     X(pid, INT, TMK_FEW, "process")                                                                \
     X(rank, INT, TMK_FEW, "its rank")                                                              \
     X(module, TEXT, TMK_FEW, "dotted path of the module")                                          \
-    X(calls, INT, TMK_PLAIN, "how often it opened")                                                \
+    X(calls, INT, TMK_PLAIN, "how often it opened, in backward too")                               \
     X(duration_ns, INT, TMK_PLAIN, "time in calls that ended")                                     \
     X(allocations, INT, TMK_PLAIN, "blocks made in it")                                            \
     X(bytes, INT, TMK_PLAIN, "bytes of these blocks")                                              \

@@ -113,6 +113,20 @@ def test_made_up(tmp_path, seed):
     assert ": ok: " in done.stdout, done.stdout
 
 
+def test_made_up_and_cut(tmp_path):
+    """What a checkpoint has is enough to say what blocks are for."""
+    trace = tmp_path / "cut.trace"
+    size = 2_000_000
+    subprocess.run([program("make_trace_of_all"), trace, "4", "120000", str(size)], check=True)
+    assert trace.stat().st_size <= size
+    left = read_trace(trace)
+    assert left.status.given_up > 10_000
+    old = left.checkpoints[left.replay_from].blocks.values()
+    assert sum(not block.category for block in old) > 50
+    counts = compare_categories(trace)
+    assert len(counts) == 10 and min(counts.values()) > 20, counts
+
+
 def test_killed(watch):
     """As it is, and after merging: the second reader reads rings, too."""
     assert watch.report("exit_now", 1, 50_000, 1000, alone=True).returncode == 7

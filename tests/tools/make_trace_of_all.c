@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/tools/make_trace_of_all.c - a trace with records of every kind, at random.
  *
- *     make_trace_of_all TRACE SEED RECORDS */
+ *     make_trace_of_all TRACE SEED RECORDS [MAX_SIZE] */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,9 +36,10 @@ int main(int n_arguments, char **arguments)
     struct tmk_packer *packer = NULL;
     struct tmk_packer_options options = {
         .limits = tmk_state_limits_recorder, .max_events = 900, .checkpoint_bytes = 40000};
-    if (n_arguments != 4)
-        return fail("usage: make_trace_of_all TRACE SEED RECORDS");
-    if (tmk_writer_create(&writer, arguments[1], trace_id, "pid=7\n", 0, NULL) < 0)
+    if (n_arguments != 4 && n_arguments != 5)
+        return fail("usage: make_trace_of_all TRACE SEED RECORDS [MAX_SIZE]");
+    uint64_t max_size = n_arguments == 5 ? strtoull(arguments[4], NULL, 10) : 0;
+    if (tmk_writer_create(&writer, arguments[1], trace_id, "pid=7\n", max_size, NULL) < 0)
         return fail("cannot make the file");
     struct tmk_chunk_out out = tmk_writer_out(&writer);
     if (tmk_packer_open(&options, &out, &packer) < 0)

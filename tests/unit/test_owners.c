@@ -37,6 +37,7 @@ enum {
     F_MODULE,
     F_LOADER,
     F_OPTIM,
+    F_OURS,
     FN_MAIN,
     FN_TO,
     FN_NEXT,
@@ -75,6 +76,7 @@ static const char *const texts[N_TEXTS] = {
     [F_MODULE] = "/usr/lib/python3/dist-packages/torch/nn/modules/module.py",
     [F_LOADER] = "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py",
     [F_OPTIM] = "/usr/lib/python3/dist-packages/torch/optim/adamw.py",
+    [F_OURS] = "<tidemark>",
     [FN_MAIN] = "main",
     [FN_TO] = "Module.to",
     [FN_NEXT] = "_BaseDataLoaderIter.__next__",
@@ -82,7 +84,7 @@ static const char *const texts[N_TEXTS] = {
     [FN_FORWARD] = "Module.forward",
 };
 
-enum { STACK_MAIN = 1, STACK_LOAD, STACK_DATA, STACK_OPTIM, STACK_BOTH, STACK_FORWARD };
+enum { STACK_MAIN = 1, STACK_LOAD, STACK_DATA, STACK_OPTIM, STACK_BOTH, STACK_FORWARD, STACK_OURS };
 
 static void define_parameter(struct maker *m, uint32_t id, uint32_t name, uint32_t flags,
                              uint64_t address, uint64_t size, const char *shape)
@@ -127,12 +129,9 @@ static void define_stacks(struct maker *m)
 {
     static const struct {
         uint32_t file, function;
-    } frames[] = {{F_MAIN, FN_MAIN},
-                  {F_MODULE, FN_TO},
-                  {F_LOADER, FN_NEXT},
-                  {F_OPTIM, FN_INIT},
-                  {F_MODULE, FN_FORWARD}};
-    for (uint32_t i = 0; i < 5; i++)
+    } frames[] = {{F_MAIN, FN_MAIN},  {F_MODULE, FN_TO},      {F_LOADER, FN_NEXT},
+                  {F_OPTIM, FN_INIT}, {F_MODULE, FN_FORWARD}, {F_OURS, FN_MAIN}};
+    for (uint32_t i = 0; i < 6; i++)
         maker_frame(m, i + 1, frames[i].file, frames[i].function, i + 1);
     maker_stack(m, STACK_MAIN, (uint32_t[]){1}, 1);
     maker_stack(m, STACK_LOAD, (uint32_t[]){2, 2, 1}, 3);
@@ -140,6 +139,7 @@ static void define_stacks(struct maker *m)
     maker_stack(m, STACK_OPTIM, (uint32_t[]){4, 1}, 2);
     maker_stack(m, STACK_BOTH, (uint32_t[]){2, 4, 1}, 3); /* the outermost decides */
     maker_stack(m, STACK_FORWARD, (uint32_t[]){5, 1}, 2); /* of no stage */
+    maker_stack(m, STACK_OURS, (uint32_t[]){5, 6, 1}, 3);
 }
 
 /* A block and, unless it is 0, its tag. */
@@ -157,7 +157,7 @@ static void make_before(struct maker *m)
     block(m, 0x1000, 512, STACK_LOAD, TIDEMARK_PARAMETER, P_FC);   /* 1 */
     block(m, 0x2000, 513, STACK_LOAD, TIDEMARK_PARAMETER, P_LORA); /* 2 */
     block(m, 0x3000, 514, STACK_LOAD, TIDEMARK_PARAMETER, P_NORM); /* 3 */
-    block(m, 0x4000, 515, STACK_LOAD, TIDEMARK_BUFFER, P_MEAN);    /* 4 */
+    block(m, 0x4000, 515, STACK_MAIN, TIDEMARK_BUFFER, P_MEAN);    /* 4: made by the user's lines */
     block(m, 0x5000, 100, STACK_OPTIM, 0, 0);                      /* 5 */
     block(m, 0x5100, 101, STACK_BOTH, 0, 0);                       /* 6 */
     block(m, 0x5200, 102, STACK_MAIN, 0, 0);                       /* 7 */
@@ -359,6 +359,18 @@ static void test_ranges(void **state)
     close_fixture(&f);
 }
 
+/* The line that is shown is the user's: neither torch's nor ours. */
+static void test_site(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct tmk_frame site;
+    open_training(&f);
+    assert_true(tmk_stack_site(tmk_run_process(f.run, 0), STACK_OURS, &site));
+    assert_string_equal(site.file, "/home/me/train.py");
+    close_fixture(&f);
+}
+
 /* The same by groups: at the end of step 0's backward, where its peak is. */
 static void check_group(struct tmk_peak *k, enum tmk_by by, const char *expected)
 {
@@ -410,10 +422,8 @@ int main(void)
 {
     unsetenv("TIDEMARK_COMPONENTS");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_model),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_blocks), cmocka_unit_test(test_model), cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_groups), cmocka_unit_test(test_site),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
