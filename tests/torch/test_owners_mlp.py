@@ -106,6 +106,9 @@ def test_modules_and_parameters(run):
     assert query(run, "SELECT module, class FROM modules WHERE class IS NOT NULL AND class <> '' ORDER BY module") == \
         [["0", "torch.nn.modules.linear.Linear"], ["1", "torch.nn.modules.activation.ReLU"],
          ["2", "torch.nn.modules.linear.Linear"], ["Sequential", "torch.nn.modules.container.Sequential"]]
-    assert query(run, "SELECT name, shape, dtype, bytes FROM parameters ORDER BY id") == \
-        [["0.weight", "[128, 64]", "float32", str(W0)], ["0.bias", "[128]", "float32", str(B0)],
-         ["2.weight", "[10, 128]", "float32", str(W2)], ["2.bias", "[10]", "float32", str(B2)]]
+    assert query(run, "SELECT name, module, kind, shape, dtype, bytes, requires_grad, trained FROM parameters "
+                      "ORDER BY block_id") == \
+        [[name, name[0], "parameter", shape, "float32", str(SIZES[name]), "1", "1"] for name, shape in
+         (("0.weight", "[128, 64]"), ("0.bias", "[128]"), ("2.weight", "[10, 128]"), ("2.bias", "[10]"))]
+    assert query(run, "SELECT p.name, a.size, a.category FROM parameters p JOIN allocations a ON a.id = p.block_id "
+                      "ORDER BY a.id") == [[name, str(size), "parameter"] for name, size in SIZES.items()]
