@@ -12,11 +12,16 @@ processor's caches. Then the peers, likewise in turn with nothing: torch's memor
 with memory. Prints one JSON object: for each the ratio of mean step times, the 95 % interval of a
 bootstrap over pairs of blocks, the same without the tenth of pairs in which a block took longest
 (machines have hiccups of their own), and the step time itself.
+
+--pin puts the threads that compute, the main one and autograd's, on one core and all others on the
+rest. In a virtual machine most of the noise is the way from one sleeping core to another, several
+times a step: without it the same interval takes a fourth of the steps.
 """
 import argparse
 import ctypes
 import gc
 import json
+import os
 import random
 import time
 
@@ -36,6 +41,7 @@ def arguments():
     parser.add_argument("--dim", type=int, help="256; of lora 512")
     parser.add_argument("--batch", type=int, help="16; of lora 4")
     parser.add_argument("--seq", type=int, default=128)
+    parser.add_argument("--pin", action="store_true")
     a = parser.parse_args()
     for name, value in zip(("layers", "dim", "batch"), (4, 512, 4) if a.workload == "lora" else (6, 256, 16)):
         setattr(a, name, getattr(a, name) or value)
@@ -99,6 +105,14 @@ class Lora(Training):
         return self.model(input_ids=tokens, labels=tokens).loss
 
 
+def pin():
+    cores = sorted(os.sched_getaffinity(0))
+    for task in map(int, os.listdir("/proc/self/task")):
+        with open(f"/proc/self/task/{task}/comm", encoding="utf-8") as name:
+            computes = task == os.getpid() or name.read().startswith("pt_autograd")
+        os.sched_setaffinity(task, cores[-1:] if computes else cores[:-1])
+
+
 def in_turn(training, n_steps, begin, end):
     """Pairs (with, without) of block times; which of the two comes first changes."""
     pairs = []
@@ -157,6 +171,9 @@ def main():
     a = arguments()
     training = {"encoder": Encoder, "lora": Lora}[a.workload](a)
     for _ in range(5):
+        training.block()
+    if a.pin:
+        pin()
         training.block()
     gc.collect()
     gc.disable()  # its pauses fall on one block or the other

@@ -16,13 +16,13 @@
 #include "record/intern.h"
 #include "record/modmap.h"
 #include "record/nodes.h"
+#include "record/torch.h"
 #include "record/whose.h"
 
-enum { HELPER_STACK_BYTES = 1 << 20 };
+enum { HELPER_STACK_BYTES = 1 << 20, ASK_EVERY = 16 };
 static const uint64_t retry_ns = 5000000u;    /* between looks whether torch is ready */
 static const uint64_t helper_ns = 300000000u; /* for the main thread to come to a pending call */
 
-_Atomic uint32_t tmk_bridge_settled;
 struct tmk_bridge tmk_bridge;
 
 enum { IDLE, QUEUED };
@@ -30,6 +30,7 @@ static struct {
     atomic_flag busy;
     _Atomic uint32_t state;
     _Atomic uint64_t since_ns; /* of the state */
+    _Atomic uint32_t n_asked;  /* a look costs a block more than all else: not at each */
     _Atomic bool has_helper;
 } wanted = {.busy = ATOMIC_FLAG_INIT};
 
@@ -284,7 +285,7 @@ static bool try_to_arm(const struct tmk_python *py)
         say("modules not recorded", why);
     else
         atomic_store(&tmk_bridge.armed, generation);
-    atomic_store(&tmk_bridge_settled, generation);
+    atomic_store(&tmk_torch_hot.settled, generation);
     return true;
 }
 
@@ -295,6 +296,7 @@ static void take_turn(const struct tmk_python *py)
         atomic_flag_clear(&wanted.busy);
     }
     atomic_store(&wanted.since_ns, tmk_clock_monotonic_ns());
+    atomic_store(&wanted.n_asked, 0);
     atomic_store(&wanted.state, IDLE);
 }
 
@@ -327,23 +329,25 @@ __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
 {
     const char *reason;
     if (atomic_load(&tmk_bridge.armed) == lane->generation) {
-        atomic_store(&tmk_bridge_settled, lane->generation);
+        atomic_store(&tmk_torch_hot.settled, lane->generation);
         tmk_whose_begin_due(lane);
         return;
     }
+    if (atomic_fetch_add_explicit(&wanted.n_asked, 1, memory_order_relaxed) % ASK_EVERY != 0)
+        return;
     uint64_t now = tmk_clock_monotonic_ns(), since = atomic_load(&wanted.since_ns);
     bool is_queued = atomic_load(&wanted.state) == QUEUED;
     if (now - since < (is_queued ? helper_ns : retry_ns))
         return;
     if (tmk_recorder.settings.no_modules && tmk_recorder.settings.no_categories) {
-        atomic_store(&tmk_bridge_settled, lane->generation);
+        atomic_store(&tmk_torch_hot.settled, lane->generation);
         return;
     }
     const struct tmk_python *py = tmk_python_find(&reason);
     atomic_store(&wanted.since_ns, now);
-    if (!py)
-        return;
-    if (!is_queued)
+    if (!py) /* nor will there be one: what makes blocks here is C++ */
+        atomic_store(&tmk_torch_hot.settled, lane->generation);
+    else if (!is_queued)
         queue(py);
     else if (!atomic_exchange(&wanted.has_helper, true) &&
              !tmk_helper_start(helper_main, (void *)py, HELPER_STACK_BYTES))

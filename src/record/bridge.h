@@ -20,11 +20,8 @@
 #include "record/lane.h"
 #include "record/python.h"
 
-/* The recording in which the next block means nothing to the bridge: the hot path compares. */
-extern _Atomic uint32_t tmk_bridge_settled;
-
-/* Torch makes a block: see to it that the bridge is armed; or begin a step that is due. Under
- * torch's locks; does not wait. */
+/* Torch makes a block, and tmk_torch_hot.settled is not this recording: see to it that the bridge
+ * is armed; or begin a step that is due. Under torch's locks; does not wait. */
 void tmk_bridge_want(struct tmk_lane *lane);
 
 /* Backward comes to a node of torch's, on any thread. */

@@ -17,6 +17,7 @@
 #include "record/library.h"
 #include "record/modmap.h"
 #include "record/nodes.h"
+#include "record/torch.h"
 #include "record/whose.h"
 
 typedef struct tmk_object *vectorcall(struct tmk_object *callable, struct tmk_object *const *values,
@@ -276,7 +277,7 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
         tmk_whose_close(lane, &before);
         tmk_lane_leave(lane);
         if (returned && tmk_whose_end_update(optimizer))
-            atomic_store(&tmk_bridge_settled, 0);
+            atomic_store(&tmk_torch_hot.settled, 0);
         if (returned)
             tmk_bridge_call(tmk_bridge.updated, optimizer, NULL);
     }
@@ -287,7 +288,7 @@ struct tmk_object *tmk_calls_skip_update(struct tmk_object *self, struct tmk_obj
 {
     (void)self, (void)arguments;
     if (!is_off() && tmk_whose_skip_update())
-        atomic_store(&tmk_bridge_settled, 0);
+        atomic_store(&tmk_torch_hot.settled, 0);
     return tmk_bridge.py->Py_BuildValue("");
 }
 
@@ -298,7 +299,7 @@ struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *ar
     (void)self;
     bool on = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 0)) != 0;
     if (!is_off() && (on || tmk_whose_is_due()))
-        atomic_store(&tmk_bridge_settled, on ? atomic_load(&tmk_bridge.armed) : 0);
+        atomic_store(&tmk_torch_hot.settled, on ? atomic_load(&tmk_bridge.armed) : 0);
     return py->Py_BuildValue("");
 }
 

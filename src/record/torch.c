@@ -17,7 +17,7 @@
 #include "record/torch_stubs.h"
 #include "tidemark/tidemark.h"
 
-enum { DEVICE_CPU = 0, MAX_DEVICES = 16 };
+enum { DEVICE_CPU = 0 };
 
 #define NAME_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #define NAME_USAGE_113 "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
@@ -150,21 +150,7 @@ struct stream {
 };
 typedef struct stream stream_function(int8_t device);
 
-/* What is read for every block, side by side: between two blocks a training goes through more than
- * the caches hold. */
-static struct {
-    _Atomic uint32_t host_seen;       /* in this generation host blocks were recorded */
-    _Atomic uint32_t host_ends;       /* and in this one no more are */
-    _Atomic uint32_t host_over;       /* nor are any on their way */
-    _Atomic uint64_t host_ends_ns;    /* when */
-    _Atomic bool streams_used;        /* others than a device's default one may be */
-    _Atomic uintptr_t current_stream; /* of the accelerator; 0: not looked for, 1: not there */
-    struct {                          /* what was last said of a device, under torch's lock of it */
-        _Atomic uint32_t generation;  /* in which */
-        uint16_t device;
-        uint64_t reserved_bytes;
-    } said[MAX_DEVICES];
-} hot __attribute__((aligned(64)));
+struct tmk_torch_hot tmk_torch_hot __attribute__((aligned(64)));
 
 static uint16_t device_of(uint16_t torch_device)
 {
@@ -175,26 +161,28 @@ static uint16_t device_of(uint16_t torch_device)
 __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, uint16_t device,
                                                          uint64_t reserved_bytes)
 {
-    unsigned i = device % MAX_DEVICES;
-    hot.said[i].device = device;
-    hot.said[i].reserved_bytes = reserved_bytes;
-    atomic_store_explicit(&hot.said[i].generation, lane->generation, memory_order_relaxed);
+    unsigned i = device % TMK_TORCH_DEVICES;
+    tmk_torch_hot.said[i].device = device;
+    tmk_torch_hot.said[i].reserved_bytes = reserved_bytes;
+    atomic_store_explicit(&tmk_torch_hot.said[i].generation, lane->generation,
+                          memory_order_relaxed);
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
 }
 
 static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
-    unsigned i = device % MAX_DEVICES;
-    uint32_t generation = atomic_load_explicit(&hot.said[i].generation, memory_order_relaxed);
-    bool same = generation == lane->generation && hot.said[i].device == device &&
-                hot.said[i].reserved_bytes == reserved_bytes;
+    unsigned i = device % TMK_TORCH_DEVICES;
+    uint32_t generation =
+        atomic_load_explicit(&tmk_torch_hot.said[i].generation, memory_order_relaxed);
+    bool same = generation == lane->generation && tmk_torch_hot.said[i].device == device &&
+                tmk_torch_hot.said[i].reserved_bytes == reserved_bytes;
     if (__builtin_expect(!same, 0))
         say_reserved(lane, device, reserved_bytes);
 }
 
 static inline bool host_is_off(const struct tmk_lane *lane)
 {
-    return atomic_load_explicit(&hot.host_ends, memory_order_relaxed) == lane->generation;
+    return atomic_load_explicit(&tmk_torch_hot.host_ends, memory_order_relaxed) == lane->generation;
 }
 
 /* An accelerator is in use: host tensors are no longer what fills it. Other threads may be about to
@@ -204,18 +192,18 @@ __attribute__((noinline, cold)) static void end_host(struct tmk_lane *lane)
     static const uint64_t grace_ns = 100000000;
     static const char reason[] = "an accelerator is in use; --cpu-tensors records them all along";
     if (tmk_recorder.settings.cpu_tensors) {
-        atomic_store(&hot.host_over, lane->generation);
+        atomic_store(&tmk_torch_hot.host_over, lane->generation);
         return;
     }
     uint64_t now = tmk_clock_monotonic_ns();
-    bool first = atomic_exchange(&hot.host_ends, lane->generation) != lane->generation;
+    bool first = atomic_exchange(&tmk_torch_hot.host_ends, lane->generation) != lane->generation;
     if (first)
-        atomic_store(&hot.host_ends_ns, now);
-    else if (now < atomic_load(&hot.host_ends_ns) + grace_ns)
+        atomic_store(&tmk_torch_hot.host_ends_ns, now);
+    else if (now < atomic_load(&tmk_torch_hot.host_ends_ns) + grace_ns)
         return;
     else
-        atomic_store(&hot.host_over, lane->generation);
-    if (atomic_load(&hot.host_seen) != lane->generation)
+        atomic_store(&tmk_torch_hot.host_over, lane->generation);
+    if (atomic_load(&tmk_torch_hot.host_seen) != lane->generation)
         return;
     tmk_lane_put(lane, TMK_KIND_DEVICE_END, TIDEMARK_HOST, 0, 0, 0);
     if (first)
@@ -226,7 +214,7 @@ __attribute__((noinline, cold)) static void end_host(struct tmk_lane *lane)
 
 static inline bool host_is_over(const struct tmk_lane *lane)
 {
-    return atomic_load_explicit(&hot.host_over, memory_order_relaxed) == lane->generation;
+    return atomic_load_explicit(&tmk_torch_hot.host_over, memory_order_relaxed) == lane->generation;
 }
 
 /* ---- streams ---- */
@@ -249,16 +237,17 @@ __attribute__((noinline, cold)) static uintptr_t find_stream_function(unsigned t
             function = (uintptr_t)tmk_library_symbol(stream_functions[i].library,
                                                      stream_functions[i].name);
     function = function ? function : 1;
-    atomic_store_explicit(&hot.current_stream, function, memory_order_release);
+    atomic_store_explicit(&tmk_torch_hot.current_stream, function, memory_order_release);
     return function;
 }
 
 /* The stream on which the calling thread allocates, as an id. */
 static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
 {
-    if (__builtin_expect(!atomic_load_explicit(&hot.streams_used, memory_order_relaxed), 1))
+    if (__builtin_expect(!atomic_load_explicit(&tmk_torch_hot.streams_used, memory_order_relaxed),
+                         1))
         return 0;
-    uintptr_t function = atomic_load_explicit(&hot.current_stream, memory_order_acquire);
+    uintptr_t function = atomic_load_explicit(&tmk_torch_hot.current_stream, memory_order_acquire);
     if (__builtin_expect(function <= 1, 0)) {
         function = function ? function : find_stream_function(device >> 8);
         if (function == 1)
@@ -274,8 +263,9 @@ static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
 
 static inline void want_bridge(struct tmk_lane *lane)
 {
-    if (__builtin_expect(
-            atomic_load_explicit(&tmk_bridge_settled, memory_order_relaxed) != lane->generation, 0))
+    if (__builtin_expect(atomic_load_explicit(&tmk_torch_hot.settled, memory_order_relaxed) !=
+                             lane->generation,
+                         0))
         tmk_bridge_want(lane);
 }
 
@@ -283,8 +273,8 @@ static void record_host_alloc(struct tmk_lane *lane, const void *address, uint64
 {
     if (host_is_off(lane))
         return;
-    if (atomic_load_explicit(&hot.host_seen, memory_order_relaxed) != lane->generation)
-        atomic_store(&hot.host_seen, lane->generation);
+    if (atomic_load_explicit(&tmk_torch_hot.host_seen, memory_order_relaxed) != lane->generation)
+        atomic_store(&tmk_torch_hot.host_seen, lane->generation);
     want_bridge(lane);
     tmk_lane_put(lane, TMK_KIND_ALLOC, TIDEMARK_HOST, tmk_pystack_id(lane), (uintptr_t)address,
                  size);
@@ -572,7 +562,7 @@ void *tmk_torch_begin_backward(const void *caller)
 
 void tmk_torch_expect_streams(void)
 {
-    atomic_store(&hot.streams_used, true);
+    atomic_store(&tmk_torch_hot.streams_used, true);
 }
 
 void *tmk_torch_use_pool_bool(const void *caller)

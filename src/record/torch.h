@@ -33,6 +33,26 @@ struct tmk_hook {
     _Atomic bool foreign;      /* real is not torch's: another library stands in front of it too */
 };
 
+enum { TMK_TORCH_DEVICES = 16 };
+
+/* What is read for every block, side by side: between two blocks a training goes through more than
+ * the caches hold. */
+struct tmk_torch_hot {
+    _Atomic uint32_t settled;         /* in this one the bridge waits for no block (bridge.h) */
+    _Atomic uint32_t host_seen;       /* in this generation host blocks were recorded */
+    _Atomic uint32_t host_ends;       /* and in this one no more are */
+    _Atomic uint32_t host_over;       /* nor are any on their way */
+    _Atomic uint64_t host_ends_ns;    /* when */
+    _Atomic bool streams_used;        /* others than a device's default one may be */
+    _Atomic uintptr_t current_stream; /* of the accelerator; 0: not looked for, 1: not there */
+    struct {                          /* what was last said of a device, under torch's lock of it */
+        _Atomic uint32_t generation;  /* in which */
+        uint16_t device;
+        uint64_t reserved_bytes;
+    } said[TMK_TORCH_DEVICES];
+};
+extern struct tmk_torch_hot tmk_torch_hot;
+
 enum { TMK_N_TORCH_HOOKS = 12 };
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
 
