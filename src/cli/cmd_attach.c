@@ -287,9 +287,10 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_attach = {
     .name = "attach",
     .summary = "Watch a process that already runs",
-    .usage = "PID [-o RUN] [--max-size SIZE] [--cpu-tensors] [--native] [--no-stacks] [--no-modules] "
-             "[--no-categories] [--timeout "
-             "S] [--verbose]",
+    .usage =
+        "PID [-o RUN] [--max-size SIZE] [--cpu-tensors] [--native] [--no-stacks] [--no-modules] "
+        "[--no-categories] [--timeout "
+        "S] [--verbose]",
     .notes = notes,
     .options = options_table,
     .n_options = TMK_N(options_table),

@@ -115,7 +115,7 @@ int tmk_attach_end(char *message, size_t size)
     bool was_on = !tmk_recorder_is_off();
     struct tmk_patch_count count = tmk_patch_out();
     bool ended = tmk_recorder_end();
-    tmk_bridge_end(); /* after it: what was wrapped in Python is put back when nothing is recorded */
+    tmk_bridge_end(); /* after it: Python's side is put back only when nothing is recorded */
     end_turn();
     if (!was_on)
         return answer(-1, message, size, "nothing is being recorded");
