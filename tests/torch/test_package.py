@@ -53,7 +53,7 @@ def look(run):
     assert query(run, "SELECT DISTINCT step FROM steps WHERE step IS NOT NULL ORDER BY step") == \
         [["0"], ["1"], ["2"], ["100"]]
     assert query(run, "SELECT step, stage FROM allocations WHERE size IN (70001, 70003) ORDER BY size") \
-        == [["2", "eval"], ["100", ""]]
+        == [["2", "eval"], ["100", "other"]]
     assert query(run, "SELECT event, info FROM marks WHERE event = 'saved'") == [["saved", "checkpoint 3"]]
     assert query(run, "SELECT tensor, category, size FROM allocations WHERE category IN "
                       "('parameter', 'optimizer_state') AND size >= 40000 ORDER BY tensor") == [
