@@ -110,8 +110,8 @@ static inline void tidemark_free(unsigned device, const void *address)
 }
 
 /* Say what the live block at `address` is: a category and a name (or NULL). May be said again.
- * Input is a hint: it overrules no other category, and a stage of training's own blocks keep
- * theirs. */
+ * Input is a hint: it overrules no other category, and does not count for what was made in forward,
+ * backward, optimizer or eval. */
 static inline void tidemark_tag(unsigned device, const void *address,
                                 enum tidemark_category category, const char *name)
 {
