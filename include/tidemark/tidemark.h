@@ -109,7 +109,9 @@ static inline void tidemark_free(unsigned device, const void *address)
         tidemark_record_free(device, address);
 }
 
-/* Say what the live block at `address` is: a category and a name (or NULL). May be said again. */
+/* Say what the live block at `address` is: a category and a name (or NULL). May be said again.
+ * Input is a hint: it overrules no other category, and does not count for what was made in forward,
+ * backward, optimizer or eval. */
 static inline void tidemark_tag(unsigned device, const void *address,
                                 enum tidemark_category category, const char *name)
 {

@@ -412,6 +412,11 @@ const struct tmk_parameter *tmk_parameter_get(const struct tmk_process *p, uint3
     return &p->owners->parameters[i].def;
 }
 
+uint32_t tmk_parameter_id(const struct tmk_process *p, uint32_t i)
+{
+    return p->owners->parameters[i].id;
+}
+
 const char *tmk_parameter_module(const struct tmk_process *p, uint32_t i)
 {
     return p->owners->parameters[i].module;

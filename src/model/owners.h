@@ -54,6 +54,8 @@ const char *tmk_module_class(const struct tmk_process *p, const char *module);
 /* The parameters and buffers, each name once: the last that was defined. */
 uint32_t tmk_parameters_n(const struct tmk_process *p);
 const struct tmk_parameter *tmk_parameter_get(const struct tmk_process *p, uint32_t i);
+/* Number of its definition in the trace. */
+uint32_t tmk_parameter_id(const struct tmk_process *p, uint32_t i);
 /* The module that a parameter is in: its name up to the last dot, or the model; NULL: not known. */
 const char *tmk_parameter_module(const struct tmk_process *p, uint32_t i);
 const char *tmk_parameter_component(const struct tmk_process *p, uint32_t i);

@@ -15,6 +15,7 @@
 #include "tidemark/tidemark.h"
 
 #define COLUMNS(X)                                                                                 \
+    X(id, INT, TMK_PLAIN, "number of the parameter, in order of definition")                       \
     X(pid, INT, TMK_FEW, "process")                                                                \
     X(rank, INT, TMK_FEW, "its rank")                                                              \
     X(name, TEXT, TMK_FEW, "dotted name, as in named_parameters()")                                \
@@ -130,6 +131,7 @@ static void add_row(struct tmk_fill *f, const struct sweep *w, uint32_t i)
     struct tmk_rows *rows = f->rows;
     uint64_t row = tmk_rows_add(rows);
     bool is_buffer = parameter->flags & TMK_PARAMETER_IS_BUFFER;
+    tmk_rows_int(rows, COL_id, row, tmk_source_id(f->source, tmk_parameter_id(p, i)));
     tmk_rows_text(rows, COL_name, row, tmk_textpool_put(f->pool, parameter->name));
     tmk_rows_text(rows, COL_module, row, tmk_textpool_put(f->pool, tmk_parameter_module(p, i)));
     if (tmk_rows_want(rows, COL_component))

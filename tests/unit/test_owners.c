@@ -314,16 +314,16 @@ static void test_model(void **state)
     struct fixture f;
     open_training(&f);
     expect(f.sql,
-           "SELECT name, module, component, kind, dtype, shape, device, bytes, requires_grad,"
+           "SELECT id, name, module, component, kind, dtype, shape, device, bytes, requires_grad,"
            " trained, address, block_id, pid, rank FROM parameters",
-           "body.mlp.fc.weight|body.mlp.fc|mlp|parameter|float32|[10, 10]|cuda:0|400|0|0|4096|1"
+           "4|body.mlp.fc.weight|body.mlp.fc|mlp|parameter|float32|[10, 10]|cuda:0|400|0|0|4096|1"
            "|42|3\n"
-           "body.mlp.fc.lora_A.weight|body.mlp.fc.lora_A|lora|parameter|float32|[1, 10]|cuda:0|40"
+           "2|body.mlp.fc.lora_A.weight|body.mlp.fc.lora_A|lora|parameter|float32|[1, 10]|cuda:0|40"
            "|1|1|8192|2|42|3\n"
-           "norm.weight|norm|normalization|parameter|float16|[10]|cuda:0|20|1|0|12288|3|42|3\n"
-           "lm_head.weight|lm_head|head|parameter|float32|[10, 10]|cuda:0|400|0|0|4096|1|42|3\n"
-           "norm.mean|norm|normalization|buffer|int64|[]|cuda:0|8|0|0|16384|4|42|3\n"
-           "scale|Net|other|parameter|float32|[]|cuda:0|4|1|0|40960|-|42|3\n");
+           "3|norm.weight|norm|normalization|parameter|float16|[10]|cuda:0|20|1|0|12288|3|42|3\n"
+           "5|lm_head.weight|lm_head|head|parameter|float32|[10, 10]|cuda:0|400|0|0|4096|1|42|3\n"
+           "6|norm.mean|norm|normalization|buffer|int64|[]|cuda:0|8|0|0|16384|4|42|3\n"
+           "7|scale|Net|other|parameter|float32|[]|cuda:0|4|1|0|40960|-|42|3\n");
     expect(f.sql,
            "SELECT module, class, component, calls, parameter_bytes, duration_ns, forward_ns,"
            " backward_ns, bytes, forward_bytes, backward_bytes FROM modules ORDER BY module",
