@@ -13,6 +13,7 @@
 #include "cli/say.h"
 #include "kit/amount.h"
 #include "kit/progress.h"
+#include "model/owners.h"
 
 enum pass { PEAK, TIMELINE, SITES, OOMS, MARKS, N_PASSES };
 
@@ -306,4 +307,19 @@ unsigned tmk_facts_doubts(const struct tmk_facts *f, void (*sentence)(void *arg,
     doubt_damage(q, &l);
     doubt_stacks(f, &l);
     return l.n;
+}
+
+struct tmk_parameters_sum tmk_facts_parameters(const struct tmk_facts *f)
+{
+    struct tmk_parameters_sum sum = {0};
+    for (uint32_t i = 0; i < tmk_parameters_n(f->p); i++) {
+        const struct tmk_parameter *parameter = tmk_parameter_get(f->p, i);
+        if (parameter->device != f->device || parameter->flags & TMK_PARAMETER_IS_BUFFER)
+            continue;
+        sum.n++;
+        sum.size_bytes += parameter->size_bytes;
+        if (parameter->flags & TMK_PARAMETER_OPTIMIZED)
+            sum.trained_bytes += parameter->size_bytes;
+    }
+    return sum;
 }

@@ -51,6 +51,14 @@ uint64_t tmk_facts_part_max(const struct tmk_facts *f, uint32_t part);
 /* True when the sweep saw the whole of this part. */
 bool tmk_facts_part_is_known(const struct tmk_facts *f, uint32_t part);
 
+/* The model's parameters on the peak's device: their own bytes, which the allocator may have
+ * rounded up to larger blocks. */
+struct tmk_parameters_sum {
+    uint32_t n;
+    uint64_t size_bytes, trained_bytes;
+};
+struct tmk_parameters_sum tmk_facts_parameters(const struct tmk_facts *f);
+
 /* What is missing or doubtful, a sentence each. Returns how many. */
 unsigned tmk_facts_doubts(const struct tmk_facts *f, void (*sentence)(void *arg, const char *text),
                           void *arg);

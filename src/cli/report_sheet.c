@@ -187,6 +187,18 @@ static void write_reserved(const struct tmk_facts *f, struct tmk_sheet *sheet)
                    tmk_size_text(f->reserved_bytes, held), tmk_size_text(unused, cached));
 }
 
+/* Blocks may be larger than the tensors in them: this is what a model's own count gives. */
+static void write_parameters(const struct tmk_facts *f, struct tmk_sheet *sheet)
+{
+    char size[TMK_AMOUNT_BYTES], trained[TMK_AMOUNT_BYTES], count[TMK_AMOUNT_BYTES];
+    struct tmk_parameters_sum sum = tmk_facts_parameters(f);
+    if (sum.n > 0)
+        tmk_sheet_text(sheet,
+                       "The model has %s parameters there: tensors of %s, of which %s are trained.",
+                       tmk_count_text(sum.n, count), tmk_size_text(sum.size_bytes, size),
+                       tmk_size_text(sum.trained_bytes, trained));
+}
+
 static void write_peak(const struct tmk_facts *f, struct tmk_sheet *sheet)
 {
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[48];
@@ -211,6 +223,7 @@ static void write_peak(const struct tmk_facts *f, struct tmk_sheet *sheet)
         tmk_sheet_text(sheet,
                        "What was alive at that moment, by what it is and by what allocated it:");
     write_peak_by(f, sheet, TMK_BY_CATEGORY);
+    write_parameters(f, sheet);
     write_peak_by(f, sheet, TMK_BY_COMPONENT);
     write_peak_by(f, sheet, TMK_BY_MODULE);
     write_peak_by(f, sheet, TMK_BY_STAGE);

@@ -65,6 +65,20 @@ static void add_kept(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_end(t);
 }
 
+static void add_parameters(struct tmk_tree *t, const struct tmk_facts *f)
+{
+    struct tmk_parameters_sum sum = tmk_facts_parameters(f);
+    if (sum.n == 0) {
+        tmk_tree_null(t, "parameters");
+        return;
+    }
+    tmk_tree_object(t, "parameters");
+    tmk_tree_u64(t, "count", sum.n);
+    tmk_tree_u64(t, "bytes", sum.size_bytes);
+    tmk_tree_u64(t, "trained_bytes", sum.trained_bytes);
+    tmk_tree_end(t);
+}
+
 static void add_peak(struct tmk_tree *t, const struct tmk_facts *f)
 {
     if (!f->has_peak) {
@@ -81,6 +95,7 @@ static void add_peak(struct tmk_tree *t, const struct tmk_facts *f)
         tmk_tree_null(t, "reserved");
     add_device(t, f->device);
     add_kept(t, f);
+    add_parameters(t, f);
     add_peak_by(t, f, "by_category", TMK_BY_CATEGORY);
     add_peak_by(t, f, "by_module", TMK_BY_MODULE);
     add_peak_by(t, f, "by_component", TMK_BY_COMPONENT);

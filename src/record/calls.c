@@ -246,7 +246,6 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
         if (tmk_bridge.modules)
             tmk_whose_push_module(lane, class_name(lane, name));
         tmk_lane_leave(lane);
-        updating = optimizer;
         token = py->PyBytes_FromStringAndSize((const char *)&before, sizeof before);
     }
     py->Py_DecRef(name);

@@ -62,6 +62,7 @@ struct tmk_whose tmk_whose_open(struct tmk_lane *lane, enum tmk_whose_stage stag
 void tmk_whose_close(struct tmk_lane *lane, const struct tmk_whose *before)
 {
     struct tmk_whose *w = tmk_whose_now(lane);
+    end_lingering(lane, w);
     end_node(lane, w);
     if (w->is_open)
         pop(lane, TIDEMARK_STAGE, 0);
