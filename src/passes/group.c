@@ -82,11 +82,16 @@ static bool is_stack(enum tmk_by by)
     return by == TMK_BY_STACK || by == TMK_BY_SITE;
 }
 
-/* Memory that a library keeps to work in, cuBLAS for one: it has a name, and serves more modules
- * than the one that happened to need it first. */
-static bool is_scratch(const struct tmk_block *b)
+/* Memory that a library keeps to work in, "cuBLAS workspace" by name: it serves more modules than
+ * the one that happened to need it first. */
+static bool is_workspace(const struct tmk_group *g, const struct tmk_block *b)
 {
-    return b->category == TIDEMARK_TEMPORARY && b->name != 0;
+    static const char end[] = " workspace";
+    if (b->category != TIDEMARK_TEMPORARY || b->name == 0)
+        return false;
+    const char *name = tmk_reader_string(g->labels->p->reader, b->name);
+    size_t n = name ? strlen(name) : 0;
+    return n >= sizeof end - 1 && strcmp(name + n - (sizeof end - 1), end) == 0;
 }
 
 /* What the text follows from; 0 when nothing is known. */
@@ -109,13 +114,13 @@ static uint32_t number_of(const struct tmk_group *g, const struct tmk_block *b)
             return UINT32_MAX; /* it and its stack: not kept */
         return l->n_contexts + b->stack;
     case TMK_BY_MODULE:
-        if (is_scratch(b))
+        if (is_workspace(g, b))
             return l->n_contexts + b->name;
         if (context->module)
             return b->context;
         return tmk_block_has_parameter(l->p, b) ? l->n_contexts + b->name : 0;
     case TMK_BY_COMPONENT:
-        if (is_scratch(b) || tmk_block_has_parameter(l->p, b))
+        if (is_workspace(g, b) || tmk_block_has_parameter(l->p, b))
             return l->n_contexts + b->name;
         return b->serial || context->module ? b->context : l->n_contexts;
     case TMK_BY_STEP:
@@ -170,7 +175,7 @@ static const char *step_text(struct tmk_group *g, int64_t step)
     return text;
 }
 
-static const char *scratch_text(struct tmk_group *g, const struct tmk_block *b)
+static const char *workspace_text(struct tmk_group *g, const struct tmk_block *b)
 {
     const char *name = tmk_reader_string(g->labels->p->reader, b->name);
     const char *text = tmk_arena_format(&g->texts, "(%s)", name ? name : "");
@@ -181,8 +186,8 @@ static const char *scratch_text(struct tmk_group *g, const struct tmk_block *b)
 static const char *text_of(struct tmk_group *g, const struct tmk_block *b)
 {
     const struct tmk_labels *l = g->labels;
-    if (is_scratch(b) && (g->by == TMK_BY_MODULE || g->by == TMK_BY_COMPONENT))
-        return scratch_text(g, b);
+    if (is_workspace(g, b) && (g->by == TMK_BY_MODULE || g->by == TMK_BY_COMPONENT))
+        return workspace_text(g, b);
     switch (g->by) {
     case TMK_BY_CATEGORY:
         return tmk_category_name(tmk_block_category(l->p, l->contexts, b));
