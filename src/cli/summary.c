@@ -99,7 +99,7 @@ static void line_shares(const char *name, enum tmk_by by, const struct tmk_peak_
 
 /* ---- the summary ---- */
 
-/* Where the program has not said what its blocks are: by the lines that asked for them. */
+/* What the blocks are for is not known of most. */
 static bool is_unknown(const struct tmk_peak_row *rows, uint64_t n, uint64_t whole)
 {
     static const char unknown[] = "unknown";
@@ -113,16 +113,12 @@ static void line_holders(const char *name, struct tmk_peak *peak, uint64_t whole
 {
     const struct tmk_peak_row *rows;
     uint64_t n;
-    bool unknown = true;
-    if (tmk_peak_group(peak, TMK_BY_CATEGORY, &rows, &n, NULL) == 0) {
-        unknown = is_unknown(rows, n, whole);
-        if (!unknown)
-            line_shares(name, TMK_BY_CATEGORY, rows, n, whole);
-    }
-    if (unknown && tmk_peak_group(peak, TMK_BY_SITE, &rows, &n, NULL) == 0)
-        line_shares("lines", TMK_BY_SITE, rows, n, whole);
+    if (tmk_peak_group(peak, TMK_BY_CATEGORY, &rows, &n, NULL) == 0 && !is_unknown(rows, n, whole))
+        line_shares(name, TMK_BY_CATEGORY, rows, n, whole);
     if (tmk_peak_group(peak, TMK_BY_MODULE, &rows, &n, NULL) == 0)
         line_shares("modules", TMK_BY_MODULE, rows, n, whole);
+    if (tmk_peak_group(peak, TMK_BY_SITE, &rows, &n, NULL) == 0)
+        line_shares("lines", TMK_BY_SITE, rows, n, whole);
 }
 
 static void line_peak(const struct tmk_facts *f)
