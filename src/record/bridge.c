@@ -132,7 +132,31 @@ static struct tmk_object *parameter(struct tmk_object *self, struct tmk_object *
     return none();
 }
 
+/* instances(): all modules and optimizers there are. Here and not in bridge.py, because between two
+ * of Python's instructions other threads may run: a tensor that one of them lets go of while we
+ * have a list of everything is told to be in use, and torch prints a warning. */
+static struct tmk_object *instances(struct tmk_object *self, struct tmk_object *arguments)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *module_class = py->PyDict_GetItemString(tmk_bridge.names, "Module");
+    struct tmk_object *optimizer_class = py->PyDict_GetItemString(tmk_bridge.names, "Optimizer");
+    struct tmk_object *gc = py->PyDict_GetItemString(tmk_bridge.names, "gc");
+    struct tmk_object *ask = gc ? py->PyObject_GetAttrString(gc, "get_objects") : NULL;
+    struct tmk_object *all = ask ? py->PyObject_CallObject(ask, NULL) : NULL;
+    struct tmk_object *found = all ? py->PyList_New(0) : NULL;
+    (void)self, (void)arguments;
+    for (long i = 0, n = found ? py->PyList_Size(all) : 0; i < n; i++) {
+        struct tmk_object *thing = py->PyList_GetItem(all, i), *type = tmk_python_type(thing);
+        if (py->PyType_IsSubtype(type, module_class) || py->PyType_IsSubtype(type, optimizer_class))
+            py->PyList_Append(found, thing);
+    }
+    py->Py_DecRef(all);
+    py->Py_DecRef(ask);
+    return found;
+}
+
 static struct tmk_python_method methods[] = {
+    {"instances", instances, TMK_PYTHON_VARARGS, NULL},
     {"named", named, TMK_PYTHON_VARARGS, NULL},
     {"forget", forget, TMK_PYTHON_VARARGS, NULL},
     {"expect", expect, TMK_PYTHON_VARARGS, NULL},

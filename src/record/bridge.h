@@ -61,8 +61,8 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
 struct tmk_object *tmk_calls_skip_update(struct tmk_object *self, struct tmk_object *arguments);
 struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *arguments);
 
-/* gradients(list): the parameters whose gradients are to be tagged, (weak reference, name, device).
- */
+/* gradients(list): the parameters whose gradients are to be tagged, one module's behind each other:
+ * (weak reference to the module, key, name, device). */
 struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object *arguments);
 /* Tag the gradients that there are. */
 void tmk_tags_note_gradients(void);

@@ -3,10 +3,10 @@
 interpreter's lock: when a module is called that has no name yet, when an optimizer is met, and at
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
-The C half has put into this namespace: named, forget, expect, tag, parameter, gradients, begin,
-end, skip, hush, workspaces, categories. Nothing here keeps anything alive, nor changes an object of the program's but for
-one thing: the step() of optimizer classes, GradScaler's update() and before 2.0 zero_grad() are wrapped, and
-restored by disarm().
+The C half has put into this namespace: instances, named, forget, expect, tag, parameter, gradients,
+begin, end, skip, hush, workspaces, categories. Nothing here keeps anything alive, nor changes an object
+of the program's but for one thing: the step() of optimizer classes, GradScaler's update() and before
+2.0 zero_grad() are wrapped, and restored by disarm().
 """
 import functools
 import gc
@@ -31,7 +31,7 @@ SHELLS = {("_orig_mod", None), ("_fsdp_wrapped_module", None), ("_checkpoint_wra
 references = {}  # id: weak reference, of modules and optimizers that C knows by address
 roots = []       # (weak reference, prefix of its names)
 parameters = {}  # name: (address, bytes, flags), as it was last said
-names = {}       # id of a parameter: (weak reference, name)
+names = {}       # id of a parameter: (weak reference to its module, key, name)
 updates = {}     # id of an optimizer: how often it has stepped
 wrapped = []     # (class, name of the method, theirs, ours)
 own_steps = []   # weak references to an optimizer and to what we have put into it
@@ -118,18 +118,13 @@ def search(module):
     if n_searches >= FREE_SEARCHES and began < next_search:
         return None
     n_searches += 1
-    of_type, parents = {}, {}
-    for thing in gc.get_objects():
-        cls = type(thing)
-        kind = of_type.get(cls)
-        if kind is None:
-            kind = of_type[cls] = (Module if issubclass(cls, Module) else
-                                   Optimizer if issubclass(cls, Optimizer) else type)
-        if kind is Module and not is_replica(thing):
+    parents = {}
+    for thing in instances():
+        if isinstance(thing, Optimizer):
+            meet(thing)
+        elif not is_replica(thing):
             for child in (thing.__dict__.get("_modules") or {}).values():
                 parents.setdefault(id(child), thing)
-        elif kind is Optimizer:
-            meet(thing)
     seen = set()
     while id(module) in parents and id(module) not in seen:
         seen.add(id(module))
@@ -227,6 +222,18 @@ def trained():
     return found
 
 
+def parameter_of(module, key):
+    """By a weak reference to the module: torch does not get on with those to tensors."""
+    module = module()
+    return None if module is None else module._parameters.get(key)
+
+
+def name_of(tensor):
+    """A parameter's, None: it is none that we know."""
+    module, key, name = names.get(id(tensor), (None, None, None))
+    return name if module is not None and parameter_of(module, key) is tensor else None
+
+
 def note_parameters():
     if not categories:
         return
@@ -238,20 +245,21 @@ def note_parameters():
             for key, tensor in list(module._parameters.items()):
                 if tensor is None or id(tensor) in names:  # tied: the first name counts
                     continue
-                names[id(tensor)] = weakref.ref(tensor), start + key
+                names[id(tensor)] = weakref.ref(module), key, start + key
                 flags = tensor.requires_grad * REQUIRES_GRAD | (id(tensor) in lists) * IS_TRAINED
                 note_tensor(tensor, start + key, flags, PARAMETER)
             for key, tensor in list(module._buffers.items()):
                 if tensor is not None:
                     note_tensor(tensor, start + key, IS_BUFFER, BUFFER)
-    gradients([(reference, name, place(reference())[0] or 0)
-               for reference, name in names.values() if reference().requires_grad])
+    known = [(*entry, parameter_of(*entry[:2])) for entry in names.values()]
+    gradients([(module, key, name, place(tensor)[0] or 0)
+               for module, key, name, tensor in known if tensor is not None and tensor.requires_grad])
 
 
 def note_gradients():
     """Those that are parts of a larger block too (DDP's buckets), as C does not look for."""
-    for reference, name in list(names.values()):
-        tensor = reference()
+    for module, key, name in list(names.values()):
+        tensor = parameter_of(module, key)
         grad = None if tensor is None else tensor.grad
         if grad is not None and grad.layout is torch.strided:
             say(grad, GRADIENT, name if grad.storage_offset() == 0 else "gradient bucket")
@@ -260,11 +268,11 @@ def note_gradients():
 def note_masters(optimizer):
     """Parameters that are in no module: an optimizer's own copies in full precision, or tensors that
     are trained themselves."""
-    is_mixed = any(reference() is not None and reference().dtype in (torch.float16, torch.bfloat16)
-                   for reference, _ in names.values())
+    is_mixed = any(getattr(parameter_of(module, key), "dtype", None) in (torch.float16, torch.bfloat16)
+                   for module, key, _ in names.values())
     for i, group in enumerate(optimizer.param_groups):
         for k, tensor in enumerate(group["params"]):
-            if id(tensor) in names:
+            if name_of(tensor) is not None:
                 continue
             name = f"{type(optimizer).__name__}.{i}.{k}"
             is_master = is_mixed and tensor.dtype is torch.float32
@@ -277,7 +285,7 @@ def note_state(optimizer):
     for tensor, state in list(optimizer.state.items()):
         if not isinstance(state, dict):
             continue
-        name = names[id(tensor)][1] if id(tensor) in names else "?"
+        name = name_of(tensor) or "?"
         for key, value in list(state.items()):
             for part in value if isinstance(value, (list, tuple)) else (value,):
                 if isinstance(part, torch.Tensor):

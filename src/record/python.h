@@ -70,6 +70,10 @@ enum { TMK_PYTHON_VARARGS = 1, TMK_PYTHON_FILE_INPUT = 257 };
     X(long, PyTuple_Size, (struct tmk_object *))                                                   \
     X(long, PyList_Size, (struct tmk_object *))                                                    \
     X(struct tmk_object *, PyList_GetItem, (struct tmk_object *, long))                            \
+    X(struct tmk_object *, PyList_New, (long))                                                     \
+    X(int, PyList_Append, (struct tmk_object *, struct tmk_object *))                              \
+    X(int, PyType_IsSubtype, (struct tmk_object *, struct tmk_object *))                           \
+    X(struct tmk_object *, PyDict_GetItem, (struct tmk_object *, struct tmk_object *))             \
     X(int, PyDict_Next, (struct tmk_object *, long *, struct tmk_object **, struct tmk_object **))
 
 struct tmk_python {
@@ -82,6 +86,12 @@ struct tmk_python {
     void *function_vectorcall;                    /* _PyFunction_Vectorcall; NULL from 3.13 on */
     struct tmk_object **keyboard_interrupt_class; /* PyExc_KeyboardInterrupt */
 };
+
+/* The type of an object, borrowed: the second word of each. */
+static inline struct tmk_object *tmk_python_type(const struct tmk_object *object)
+{
+    return ((struct tmk_object *const *)object)[1];
+}
 
 /* What dlsym() finds Python's names in; false when there is no interpreter. (RTLD_DEFAULT itself is
  * NULL.) */

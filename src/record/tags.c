@@ -14,15 +14,11 @@
 
 enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2, DEVICE_CUDA = 1 };
 
-struct source {
-    struct tmk_object *reference; /* weak, to the parameter */
+struct source { /* a parameter; torch does not get on with weak references to those */
+    struct tmk_object *reference; /* weak, to its module; the same for all of a module's */
+    struct tmk_object *key;       /* its place among the module's parameters */
     uint32_t name;                /* string id */
     uint16_t device;
-};
-
-struct object { /* PyObject */
-    size_t n_references;
-    struct tmk_object *type;
 };
 
 static struct {
@@ -30,26 +26,23 @@ static struct {
     struct source *sources;
     uint32_t n;
     uint64_t n_backwards;
-    struct tmk_object *grad, *data_ptr, *get_device; /* names of attributes */
+    struct tmk_object *grad, *data_ptr, *get_device, *parameters; /* names of attributes */
     struct tmk_object *none, *tuple_class, *list_class, *dict_class;
 } tags;
 
 void tmk_tags_reset(void)
 {
-    for (uint32_t i = 0; i < tags.n; i++)
+    for (uint32_t i = 0; i < tags.n; i++) {
         tmk_bridge.py->Py_DecRef(tags.sources[i].reference);
+        tmk_bridge.py->Py_DecRef(tags.sources[i].key);
+    }
     tags.n = 0;
     tags.n_backwards = 0;
 }
 
-static struct tmk_object *type_of(const struct tmk_object *thing)
-{
-    return ((const struct object *)thing)->type;
-}
-
 static struct tmk_object *class_of(struct tmk_object *fresh)
 {
-    struct tmk_object *class = fresh ? type_of(fresh) : NULL;
+    struct tmk_object *class = fresh ? tmk_python_type(fresh) : NULL;
     tmk_bridge.py->Py_DecRef(fresh);
     return class;
 }
@@ -63,6 +56,7 @@ void tmk_tags_init(void)
     tags.grad = py->PyUnicode_InternFromString("grad");
     tags.data_ptr = py->PyUnicode_InternFromString("data_ptr");
     tags.get_device = py->PyUnicode_InternFromString("get_device");
+    tags.parameters = py->PyUnicode_InternFromString("_parameters");
     tags.none = py->Py_BuildValue("");
     tags.tuple_class = class_of(py->PyTuple_New(0));
     tags.list_class = class_of(py->Py_BuildValue("[]"));
@@ -117,31 +111,61 @@ struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object
     tags.n_backwards = n_backwards;
     for (long i = 0; tags.sources && i < MAX_GRADIENTS && (row = py->PyList_GetItem(list, i));
          i++) {
-        struct tmk_object *reference = py->PyTuple_GetItem(row, 0);
-        py->Py_IncRef(reference);
-        tags.sources[tags.n++] =
-            (struct source){.reference = reference,
-                            .name = intern(py->PyTuple_GetItem(row, 1)),
-                            .device = (uint16_t)py->PyLong_AsLong(py->PyTuple_GetItem(row, 2))};
+        struct source *source = &tags.sources[tags.n++];
+        *source =
+            (struct source){.reference = py->PyTuple_GetItem(row, 0),
+                            .key = py->PyTuple_GetItem(row, 1),
+                            .name = intern(py->PyTuple_GetItem(row, 2)),
+                            .device = (uint16_t)py->PyLong_AsLong(py->PyTuple_GetItem(row, 3))};
+        py->Py_IncRef(source->reference);
+        py->Py_IncRef(source->key);
     }
     py->PyErr_Clear(); /* the list has ended */
     return py->Py_BuildValue("");
 }
 
-static void note_gradient(const struct source *source)
+/* The parameters of a module by key, a new reference; NULL when it is gone. */
+static struct tmk_object *parameters_of(struct tmk_object *reference)
 {
     const struct tmk_python *py = tmk_bridge.py;
-    struct tmk_object *parameter = py->PyWeakref_GetObject(source->reference); /* borrowed */
-    if (!parameter || parameter == tags.none)
-        return;
+    struct tmk_object *module = py->PyWeakref_GetObject(reference); /* borrowed */
+    if (!module || module == tags.none)
+        return NULL;
+    struct tmk_object *parameters = py->PyObject_GetAttr(module, tags.parameters);
+    if (!parameters)
+        py->PyErr_Clear();
+    return parameters;
+}
+
+static void note_gradient(const struct source *source, struct tmk_object *parameter)
+{
+    const struct tmk_python *py = tmk_bridge.py;
     py->Py_IncRef(parameter);
     struct tmk_object *grad = py->PyObject_GetAttr(parameter, tags.grad);
     if (!grad)
         py->PyErr_Clear();
-    else if (type_of(grad) == tmk_bridge.tensor_class)
+    else if (tmk_python_type(grad) == tmk_bridge.tensor_class)
         put(source->device, ask(grad, tags.data_ptr, 0), TIDEMARK_GRADIENT, source->name);
     py->Py_DecRef(grad);
     py->Py_DecRef(parameter);
+}
+
+static void note_all(void)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *parameters = NULL;
+    for (uint32_t i = 0; i < tags.n; i++) {
+        const struct source *source = &tags.sources[i];
+        if (i == 0 || source->reference != source[-1].reference) {
+            py->Py_DecRef(parameters);
+            parameters = parameters_of(source->reference);
+        }
+        struct tmk_object *parameter =
+            parameters ? py->PyDict_GetItem(parameters, source->key) : NULL; /* borrowed */
+        if (parameter && parameter != tags.none)
+            note_gradient(source, parameter);
+    }
+    py->Py_DecRef(parameters);
 }
 
 /* An exception may be on its way: it is put aside meanwhile. */
@@ -154,8 +178,7 @@ void tmk_tags_note_gradients(void)
     if ((n & (n - 1)) == 0)
         tmk_bridge_call(tmk_bridge.note_gradients, NULL, NULL);
     else
-        for (uint32_t i = 0; i < tags.n; i++)
-            note_gradient(&tags.sources[i]);
+        note_all();
     py->PyErr_Restore(error[0], error[1], error[2]);
 }
 
@@ -196,7 +219,7 @@ static uint32_t note_sequence(struct tmk_object *sequence, uint32_t name, unsign
 /* Plain tensors, also in plain containers. Returns how many. */
 static uint32_t note_value(struct tmk_object *value, uint32_t name, unsigned depth)
 {
-    struct tmk_object *type = type_of(value);
+    struct tmk_object *type = tmk_python_type(value);
     if (type == tmk_bridge.tensor_class) {
         note_input(value, name);
         return 1;

@@ -75,6 +75,17 @@ def test_without_both(tmp_path, counter, plain):
     assert query(where, "SELECT count(*) FROM ranges WHERE kind = 'module'") == [["0"]]
 
 
+def test_threads(tmp_path):
+    """Whoever holds a tensor that torch has given up makes it print warnings: we hold none. A matter of
+    moments, so it is tried some times."""
+    for i in range(4):
+        done = subprocess.run([TIDEMARK, "run", "--quiet", "-o", str(tmp_path / f"{i}.tmk"), "--", PYTHON,
+                               *script("threads.py")], env=environment(), capture_output=True, text=True,
+                              timeout=60, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+        check(tmp_path / f"{i}.tmk")
+
+
 @pytest.mark.parametrize("way", ["run", "alone"])
 def test_what_the_script_says(way, tmp_path):
     """tidemark.step() and stage() count in place of what would be found; watch() gives names to what

@@ -46,6 +46,8 @@ def references(things):
 
 
 torch.manual_seed(0)
+for _ in range(5):  # a model that is gone when backward runs, while its parameters are not
+    nn.Sequential(nn.Linear(4, 4), nn.Tanh())(torch.ones(1, 4)).sum().backward()
 model = nn.Sequential(nn.Linear(26, 9), nn.ReLU(), nn.Linear(9, 2))
 optimizer = torch.optim.Adam(model.parameters(), foreach=False)
 print(f"{train(model, optimizer, 2):.9f}")
