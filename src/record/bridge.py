@@ -20,7 +20,7 @@ Optimizer = torch.optim.Optimizer
 PARAMETER, GRADIENT, OPTIMIZER_STATE, BUFFER = 1, 2, 3, 8
 REQUIRES_GRAD, IS_BUFFER, IS_TRAINED = 1, 2, 4
 DEVICES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
-FREE_SEARCHES = 10
+FREE_SECONDS, SHARE = 0.3, 0.01  # of looking around for what is not known, see learn()
 
 # Modules that only wrap another: the class that has the child by that name, None: any.
 SHELLS = {("_orig_mod", None), ("_fsdp_wrapped_module", None), ("_checkpoint_wrapped_module", None),
@@ -35,8 +35,8 @@ names = {}       # id of a parameter: (weak reference to its module, key, name)
 updates = {}     # id of an optimizer: how often it has stepped
 wrapped = []     # (class, name of the method, theirs, ours)
 own_steps = []   # weak references to an optimizer and to what we have put into it
-n_parameters = n_searches = 0
-next_search = 0.0
+n_parameters = 0
+looked = armed_at = 0.0  # seconds: how long in all, since when
 
 
 def ended(reference):
@@ -111,13 +111,7 @@ def is_replica(module):
 
 def search(module):
     """The outermost module around this one. Looks at every object there is, and takes note of
-    optimizers on the way. None when it has looked often, and a moment ago: a program that makes modules
-    all the time shall not wait for us all the time."""
-    global n_searches, next_search
-    began = time.monotonic()
-    if n_searches >= FREE_SEARCHES and began < next_search:
-        return None
-    n_searches += 1
+    optimizers on the way."""
     parents = {}
     for thing in instances():
         if isinstance(thing, Optimizer):
@@ -129,36 +123,40 @@ def search(module):
     while id(module) in parents and id(module) not in seen:
         seen.add(id(module))
         module = parents[id(module)]
-    now = time.monotonic()
-    next_search = now + 100 * (now - began)
     return module
 
 
 def learn(module, is_root):
-    """C has met a module that it has no name for."""
-    own = type(module).__name__
+    """C has met a module that it has no name for. A program that makes modules all the time shall not
+    wait for us all the time: when we have looked around for long, those have their class's name."""
+    global looked
+    began = time.monotonic()
     if is_replica(module) and is_root:
         for part, path in walk(module, "", set()):
-            name_module(part, path or own)
-        return
-    if module._modules or module._parameters or not is_root:
-        for root, _ in live_roots():  # it may have been put into one
-            if any(part is module for part, _ in walk(root, "", set())):
-                name_roots()
-                note_parameters()
-                return
-    if not module._modules and not module._parameters:
-        name_module(module, own)
-        return
-    top = search(module)
-    if top is None:
-        for part, path in walk(module, own, set()):
+            name_module(part, path or type(part).__name__)
+    elif looked > FREE_SECONDS + SHARE * (began - armed_at) or not look_around(module, is_root):
+        for part, path in walk(module, type(module).__name__, set()):
             name_module(part, path)
-        return
-    add_root(top)
+    looked += time.monotonic() - began
+
+
+def look_around(module, is_root):
+    """Name the module by the model that it is in. False when it is in none, as a loss is."""
+    is_plain = not module._modules and not module._parameters
+    if is_root and is_plain:
+        return False
+    for root, _ in live_roots():  # it may have been put into one
+        if any(part is module for part, _ in walk(root, "", set())):
+            name_roots()
+            note_parameters()
+            return True
+    if is_plain:
+        return False
+    add_root(search(module))
     name_roots()
     note_parameters()
     wrap_steps()
+    return True
 
 
 def watch(thing):
@@ -431,8 +429,8 @@ def wrap_scaler():
 
 
 def reset():
-    global n_searches, next_search
-    n_searches, next_search = 0, 0.0
+    global looked, armed_at
+    looked, armed_at = 0.0, time.monotonic()
     for things in (references, roots, parameters, names, updates):
         things.clear()
 
