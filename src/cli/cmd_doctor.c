@@ -27,6 +27,7 @@
 #include "cli/summary.h"
 #include "cli/target.h"
 #include "cli/xalloc.h"
+#include "inject/subject.h"
 #include "kit/amount.h"
 #include "kit/json.h"
 #include "kit/lines.h"
@@ -179,6 +180,29 @@ static void check_limit(struct tmk_doctor_row *r)
     tmk_doctor_fix(r, "ulimit -f unlimited");
 }
 
+/* By the setting of Yama (kernel.yama.ptrace_scope), whose rules attach meets. */
+static void check_attach(struct tmk_doctor_row *r)
+{
+    static const char *const others[] = {
+        [0] = "to any program of this user",
+        [1] = "only to programs under `tidemark run`, and as root to any",
+        [2] = "as root only",
+        [3] = "not at all, until the machine is started with another kernel.yama.ptrace_scope",
+    };
+    struct tmk_asker us;
+    tmk_asker_read(&us);
+    unsigned scope = us.ptrace_scope >= 0 && us.ptrace_scope <= 3 ? (unsigned)us.ptrace_scope : 3;
+    if (us.may_trace && scope < 3) {
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "to any program");
+        return;
+    }
+    tmk_doctor_say(r, scope == 0 ? TMK_GRADE_GOOD : TMK_GRADE_FAIR, "%s", others[scope]);
+    if (scope == 1 || scope == 2)
+        tmk_doctor_fix(r, "sudo sysctl kernel.yama.ptrace_scope=0, or: sudo tidemark attach PID");
+    else if (scope == 3)
+        tmk_doctor_fix(r, "start the program with: tidemark run");
+}
+
 static void check_sqlite(struct tmk_doctor_row *r)
 {
     tmk_doctor_say(r, TMK_GRADE_GOOD, "%s", sqlite3_libversion());
@@ -252,9 +276,10 @@ static const struct {
     const char *name;
     void (*check)(struct tmk_doctor_row *r); /* NULL: rows of many names, by tmk_doctor_devices() */
 } checks[] = {
-    {"library", check_library},     {"clock", check_clock}, {"ring in memory", check_ring},
-    {"leftovers", check_leftovers}, {"disk", check_disk},   {"file size", check_limit},
-    {"SQLite", check_sqlite},       {"devices", NULL},      {"recording", check_recording},
+    {"library", check_library},     {"clock", check_clock},   {"ring in memory", check_ring},
+    {"leftovers", check_leftovers}, {"disk", check_disk},     {"file size", check_limit},
+    {"attach", check_attach},       {"SQLite", check_sqlite}, {"devices", NULL},
+    {"recording", check_recording},
 };
 
 /* ---- printing ---- */

@@ -103,10 +103,12 @@ struct card {
     uint64_t hidden_bytes; /* used, but by no process that is listed */
 };
 
+/* Only NVML tells all of what a process holds, and not on a divided card. */
 static void count_processes(struct card *card)
 {
     uint64_t known = 0;
-    bool exact = card->has_processes && card->device->mig <= TMK_MIG_OFF;
+    bool exact = card->has_processes && card->processes.n_left_out == 0 &&
+                 card->device->kind == TMK_DEVICE_NVIDIA && card->device->mig <= TMK_MIG_OFF;
     for (unsigned i = 0; i < card->processes.n; i++) {
         const struct tmk_device_process *p = &card->processes.items[i];
         card->n_unseen += p->inner_pid == 0;

@@ -36,7 +36,7 @@ int tmk_devices_open(const struct tmk_device_roots *roots, struct tmk_devices **
     struct tmk_devices *d = calloc(1, sizeof *d);
     if (!d)
         return tmk_fail(err, TMK_ENOMEM, "no memory for the list of devices");
-    d->roots = roots ? *roots : tmk_device_roots_get();
+    d->roots = *roots;
     for (unsigned kind = 0; kind < TMK_DEVICE_N_KINDS; kind++) {
         int rc = sources[kind]->open(d, err);
         if (rc < 0) {

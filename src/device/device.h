@@ -2,7 +2,8 @@
 /* device/device.h - the devices of this machine: what memory they have, and who uses it.
  *
  *     struct tmk_devices *d = NULL;
- *     rc = tmk_devices_open(NULL, &d, &err);
+ *     struct tmk_device_roots roots = tmk_device_roots_get();
+ *     rc = tmk_devices_open(&roots, &d, &err);
  *     for (unsigned i = 0; i < tmk_devices_count(d); i++)
  *         rc = tmk_devices_memory(d, i, &memory, &err);
  *     d = tmk_devices_close(d);
@@ -99,8 +100,7 @@ struct tmk_driver {
 
 struct tmk_devices;
 
-/* `roots` may be NULL: this machine's; it is borrowed until close. 0, or TMK_ENOMEM and
- * *ret_devices untouched. */
+/* The texts of `roots` are borrowed until close. 0, or TMK_ENOMEM and *ret_devices untouched. */
 int tmk_devices_open(const struct tmk_device_roots *roots, struct tmk_devices **ret_devices,
                      struct tmk_error *err);
 struct tmk_devices *tmk_devices_close(struct tmk_devices *d);

@@ -119,12 +119,8 @@ void tmk_asker_read(struct tmk_asker *ret)
     read_small(ret->pid, "status", status, sizeof status);
     ret->may_trace =
         strtoull(tmk_lines_field(status, "CapEff:"), NULL, 16) >> CAPABILITY_PTRACE & 1;
-    int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    if (read(fd, scope, sizeof scope - 1) > 0)
-        ret->ptrace_scope = (int)number(scope);
-    close(fd);
+    tmk_lines_read(scope, sizeof scope, "/proc/sys/kernel/yama/ptrace_scope");
+    ret->ptrace_scope = (int)number(scope);
 }
 
 /* ---- conclusions ---- */

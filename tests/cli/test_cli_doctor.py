@@ -29,7 +29,7 @@ class Machine:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def doctor(self, *arguments, **more):
+    def doctor(self, *arguments, prefix=(), **more):
         fakes = [os.path.join(BUILD, part, "tests", "fake_cuda") for part in ("", "gcc")]
         fake = next((f for f in fakes if os.path.exists(os.path.join(f, "libnvidia-ml.so.1"))), None)
         assert fake, "tests/fake_cuda is not built: run ./dev check first"
@@ -39,7 +39,7 @@ class Machine:
             more["FAKE_CUDA_STATE"] = str(self.write("cards", "driver 580.95.05\ncuda 13000\n" +
                                                      self.cards))
         return subprocess.run(
-            [os.path.join(BUILD, "tidemark"), "doctor", *arguments], capture_output=True, text=True,
+            [*prefix, os.path.join(BUILD, "tidemark"), "doctor", *arguments], capture_output=True, text=True,
             check=False, timeout=60, env={
                 **environment(), "HOME": str(self.folder), "PATH": str(self.folder / "bin"),
                 "LD_LIBRARY_PATH": fake, "TIDEMARK_PROC_DIR": str(self.folder / "proc"),
@@ -164,6 +164,32 @@ def test_driver_not_loaded(machine):
     assert machine.rows()["NVIDIA driver"] == (
         "fair", "a card is there, but its module is not loaded",
         "install NVIDIA's driver; if it is installed: sudo modprobe nvidia")
+
+
+# ---- attach
+
+def ptrace_scope():
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope", encoding="ascii") as setting:
+            return int(setting.read())
+    except FileNotFoundError:
+        return 0
+
+
+@pytest.mark.skipif(ptrace_scope() == 3, reason="ptrace_scope is 3: nobody may attach")
+def test_attach(machine):
+    """With the capability and without it, by this machine's setting."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        capable = next(int(line.split()[1], 16) >> 19 & 1 for line in status
+                       if line.startswith("CapEff:"))
+    text = ["to any program of this user", "only to programs under `tidemark run`, and as root to "
+            "any", "as root only"][ptrace_scope()]
+    fix = "sudo sysctl kernel.yama.ptrace_scope=0, or: sudo tidemark attach PID"
+    plain = ("fair", text, fix) if ptrace_scope() else ("ok", text, None)
+    assert machine.rows()["attach"] == (("ok", "to any program", None) if capable else plain)
+    if capable:
+        assert machine.rows(prefix=["/usr/bin/setpriv", "--bounding-set=-sys_ptrace",
+                                    "--inh-caps=-sys_ptrace"])["attach"] == plain
 
 
 # ---- the host

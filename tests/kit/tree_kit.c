@@ -81,13 +81,6 @@ void tree_link(const struct tree *t, const char *target, const char *format, ...
     need(symlink(target, path) == 0, path);
 }
 
-void tree_remove(const struct tree *t, const char *name)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", t->root, name);
-    need(unlink(path) == 0, path);
-}
-
 void tree_cards(struct tree *t, const char *text)
 {
     tree_file(t, text, "cards");

@@ -22,7 +22,6 @@ void tree_file(const struct tree *t, const char *text, const char *format, ...)
 /* A symbolic link at ROOT/NAME. */
 void tree_link(const struct tree *t, const char *target, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void tree_remove(const struct tree *t, const char *name);
 
 /* The fake NVML ($FAKE_NVML) shall answer by this text from now on, and be what roots.nvml names.
  */
