@@ -217,4 +217,5 @@ const struct tmk_device_source tmk_source_amdgpu = {
     .open = amdgpu_open,
     .memory = amdgpu_memory,
     .processes = amdgpu_processes,
+    .has_own_pids = true,
 };

@@ -132,7 +132,7 @@ int tmk_devices_processes(struct tmk_devices *d, unsigned index, struct tmk_devi
         ret->n = ret->n_left_out = 0;
         return rc;
     }
-    tmk_pids_resolve(d->roots.proc, ret);
+    tmk_pids_resolve(d->roots.proc, sources[device->kind]->has_own_pids, ret);
     qsort(ret->items, ret->n, sizeof ret->items[0], by_pid);
     return 0;
 }

@@ -21,6 +21,7 @@ struct tmk_device_source {
     /* Add by tmk_processes_add(), PIDs as the source knows them. NULL: lists none. */
     int (*processes)(struct tmk_devices *d, const struct tmk_device *device,
                      struct tmk_device_processes *ret, struct tmk_error *err);
+    bool has_own_pids;                    /* they are our /proc's, not what a driver calls them */
     void (*close)(struct tmk_devices *d); /* NULL: nothing to close */
 };
 

@@ -16,7 +16,7 @@
 #include "inject/arch.h"
 #include "kit/lines.h"
 
-enum { CAPABILITY_PTRACE = 19, STATUS_BYTES = 8192 };
+enum { CAPABILITY_PTRACE = 19, STATUS_BYTES = 8192, NAMESPACES_MOST = 32 }; /* of the kernel */
 
 /* ---- facts ---- */
 
@@ -31,13 +31,21 @@ static long number(const char *text)
     return strtol(text, NULL, 10);
 }
 
+/* What the process calls itself: the last of its numbers, one for each namespace it is in. */
+static pid_t inner_pid(const char *status)
+{
+    long numbers[NAMESPACES_MOST];
+    unsigned n = tmk_lines_numbers(tmk_lines_field(status, "NSpid:"), numbers, NAMESPACES_MOST);
+    return n ? (pid_t)numbers[n - 1] : 0;
+}
+
 static void take_status(struct tmk_subject *s, const char *status)
 {
     char *end;
     s->state = *tmk_lines_field(status, "State:");
     s->process = (pid_t)number(tmk_lines_field(status, "Tgid:"));
     s->tracer = (pid_t)number(tmk_lines_field(status, "TracerPid:"));
-    s->inner_pid = (pid_t)tmk_lines_last_number(tmk_lines_field(status, "NSpid:"));
+    s->inner_pid = inner_pid(status);
     s->has_seccomp = number(tmk_lines_field(status, "Seccomp:")) == 2;
     s->is_kernel =
         *tmk_lines_field(status, "VmSize:") == '\0' && s->state != 'Z' && s->state != 'X';

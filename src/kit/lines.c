@@ -40,15 +40,15 @@ const char *tmk_lines_field(const char *text, const char *name)
     return "";
 }
 
-long tmk_lines_last_number(const char *text)
+unsigned tmk_lines_numbers(const char *text, long *to, unsigned room)
 {
-    long value = 0;
+    unsigned n = 0;
     char *end;
-    for (;;) {
+    for (; n < room; text = end) {
         long next = strtol(text, &end, 10);
         if (end == text || memchr(text, '\n', (size_t)(end - text)))
-            return value;
-        value = next;
-        text = end;
+            break;
+        to[n++] = next;
     }
+    return n;
 }

@@ -15,7 +15,7 @@ ssize_t tmk_lines_read(char *to, size_t size, const char *format, ...)
  * "NSpid:", "inactive_file ". "" when there is no such line. */
 const char *tmk_lines_field(const char *text, const char *name);
 
-/* The last of several numbers on a line; 0: there is none. */
-long tmk_lines_last_number(const char *text);
+/* The numbers at the start of a line, at most `room`; returns how many there are. */
+unsigned tmk_lines_numbers(const char *text, long *to, unsigned room);
 
 #endif

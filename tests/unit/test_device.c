@@ -203,6 +203,37 @@ static void test_processes(void **state)
     assert_int_equal(list.n, 0);
 }
 
+/* We are in a container and were given the machine's /proc, where we are 70. What the driver calls
+ * 7 is the 71 that is in our namespace, not the machine's own 7, nor another container's 72. 8 is
+ * in a container within ours or another's, so nobody knows. 900 is a number of an older driver. */
+static void test_processes_from_outside(void **state)
+{
+    struct fixture *f = *state;
+    struct tmk_device_processes list;
+    tree_file(&f->tree, "Name:\ttidemark\nNSpid:\t70\t3\n", "proc/self/status");
+    tree_link(&f->tree, "pid:[1]", "proc/self/ns/pid");
+    add_process(f, 7, "kworker", "7");
+    add_process(f, 71, "python3", "71\t7");
+    tree_link(&f->tree, "pid:[1]", "proc/71/ns/pid");
+    add_process(f, 72, "other", "72\t7");
+    tree_link(&f->tree, "pid:[2]", "proc/72/ns/pid");
+    add_process(f, 73, "a", "73\t8\t1");
+    add_process(f, 74, "b", "74\t8\t1");
+    add_process(f, 8, "khungtaskd", "8");
+    add_process(f, 900, "old", "900\t12");
+    open_with(f, "device 100000 A\nprocess 7 1\nprocess 8 2\nprocess 900 3\n");
+    static const struct tmk_device_process wanted[] = {
+        {8, 0, 2, ""}, {71, 7, 1, "python3"}, {900, 12, 3, "old"}};
+    assert_int_equal(tmk_devices_processes(f->devices, 0, &list, NULL), 0);
+    assert_int_equal(list.n, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(list.items[i].pid, wanted[i].pid);
+        assert_int_equal(list.items[i].inner_pid, wanted[i].inner_pid);
+        assert_int_equal(list.items[i].used_bytes, wanted[i].used_bytes);
+        assert_string_equal(list.items[i].name, wanted[i].name);
+    }
+}
+
 static void write_processes(struct fixture *f, int n)
 {
     char *text = malloc((size_t)n * 32 + 64), *end = text;
@@ -347,7 +378,8 @@ static void test_amd(void **state)
     struct tmk_device_memory m;
     write_amd(f);
     add_process(f, 50, "python3", "50\t9");
-    add_process(f, 51, "other", "51");
+    add_process(f, 51, "other", "51\t50"); /* who is 50 in our namespace does not matter */
+    tree_file(&f->tree, "Name:\ttidemark\nNSpid:\t70\t3\n", "proc/self/status");
     const char *first = "pos:\t0\ndrm-driver:\tamdgpu\ndrm-client-id:\t42\n"
                         "drm-pdev:\t0000:c1:00.0\ndrm-memory-vram:\t1024 KiB\n";
     open_file(f, 50, 3, "/dev/dri/renderD128", first);
@@ -387,6 +419,7 @@ int main(void)
         CASE(test_older_driver),
         CASE(test_parts),
         CASE(test_processes),
+        CASE(test_processes_from_outside),
         CASE(test_processes_are_bounded),
         CASE(test_start_fails),
         CASE(test_no_library),
