@@ -103,11 +103,16 @@ struct card {
     uint64_t hidden_bytes; /* used, but by no process that is listed */
 };
 
+static bool shares_memory(const struct card *card)
+{
+    return card->memory.total_bytes == TMK_BYTES_UNKNOWN;
+}
+
 /* Only NVML tells all of what a process holds, and not on a divided card. */
 static void count_processes(struct card *card)
 {
     uint64_t known = 0;
-    bool exact = card->has_processes && card->processes.n_left_out == 0 &&
+    bool exact = card->has_processes && !shares_memory(card) && card->processes.n_left_out == 0 &&
                  card->device->kind == TMK_DEVICE_NVIDIA && card->device->mig <= TMK_MIG_OFF;
     for (unsigned i = 0; i < card->processes.n; i++) {
         const struct tmk_device_process *p = &card->processes.items[i];
@@ -158,6 +163,13 @@ static const char *users_text(const struct card *card, char *buffer, size_t size
     return buffer;
 }
 
+static void describe_shared(struct tmk_doctor_row *row, const struct card *card)
+{
+    char users[64];
+    tmk_doctor_say(row, TMK_GRADE_GOOD, "%s, in the host's memory, used%s%s", card->device->name,
+                   users_text(card, users, sizeof users), mode_text(card->device->compute_mode));
+}
+
 static void describe_card(struct tmk_doctor_row *row, const struct card *card)
 {
     char used[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES], kept[TMK_AMOUNT_BYTES];
@@ -190,7 +202,8 @@ static void judge_card(struct tmk_doctor_row *row, const struct card *card)
         row->grade = TMK_GRADE_FAIR;
         tmk_doctor_fix(row, "taken by one process; to share it: sudo nvidia-smi -i %u -c DEFAULT",
                        device->number);
-    } else if (card->memory.used_bytes > card->memory.total_bytes / 10 * 9) {
+    } else if (!shares_memory(card) &&
+               card->memory.used_bytes > card->memory.total_bytes / 10 * 9) {
         row->grade = TMK_GRADE_FAIR;
         tmk_doctor_fix(row, "almost full: another program will soon run out of memory here");
     } else if (card->hidden_bytes > 1ull << 30) {
@@ -235,7 +248,10 @@ static void add_card(struct tmk_doctor *d, struct tmk_devices *devices, unsigned
     card.has_processes = tmk_devices_processes(devices, index, &card.processes, NULL) == 0;
     card.n_parts = count_parts(devices, index);
     count_processes(&card);
-    describe_card(row, &card);
+    if (shares_memory(&card))
+        describe_shared(row, &card);
+    else
+        describe_card(row, &card);
     judge_card(row, &card);
 }
 

@@ -59,7 +59,7 @@ struct tmk_device {
     void *handle;                   /* the source's */
 };
 
-struct tmk_device_memory {
+struct tmk_device_memory { /* all unknown: the card has none of its own, but the host's */
     uint64_t total_bytes;
     uint64_t used_bytes;     /* without reserved where that is known */
     uint64_t reserved_bytes; /* by the driver for itself */

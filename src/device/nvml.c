@@ -351,6 +351,10 @@ static int nvml_memory(struct tmk_devices *d, const struct tmk_device *device,
     }
     struct tmk_nvml_memory old;
     int code = nvml->memory(device->handle, &old);
+    if (code == TMK_NVML_NOT_SUPPORTED) { /* Grace-Blackwell, Jetson */
+        *ret = (struct tmk_device_memory){TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN};
+        return 0;
+    }
     if (code != TMK_NVML_OK)
         return refuse(nvml, device, code, err);
     *ret = (struct tmk_device_memory){

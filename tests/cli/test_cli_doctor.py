@@ -129,6 +129,14 @@ def test_card_in_trouble(machine, details, grade, advice):
     assert (found[0], found[2]) == (grade, advice)
 
 
+def test_card_in_the_hosts_memory(machine):
+    machine.cards = ("device 1000 NVIDIA GB10\nprocess 7 30\nfail nvmlDeviceGetMemoryInfo 3\n"
+                     "fail nvmlDeviceGetMemoryInfo_v2 3\n")
+    assert machine.rows()["device 0"] == (
+        "ok", "NVIDIA GB10, in the host's memory, used by 1 process (1 not visible from here); "
+        "compute mode default", None)
+
+
 def test_amd(machine):
     machine.write("sys/class/drm/card1/device/mem_info_vram_total", f"{64 * GIB}\n")
     machine.write("sys/class/drm/card1/device/mem_info_vram_used", f"{GIB}\n")
@@ -241,7 +249,11 @@ def test_torch_is_found(machine):
     machine.write("inner/pyvenv.cfg", f"home = {env}/bin\ninclude-system-site-packages = false\n")
     assert machine.rows("--python", str(inner))["torch"] == (
         "bad", f"none for {inner}", "name the program that runs the training: --python PROGRAM")
-    assert machine.rows("--python", "/usr/bin/python3")["torch"][1].startswith("1.13.0a0 for the CPU")
+    installed = {}
+    with open("/usr/lib/python3/dist-packages/torch/version.py", encoding="utf-8") as source:
+        exec(source.read(), installed)
+    found = machine.rows("--python", "/usr/bin/python3")["torch"][1]
+    assert found == f"{installed['__version__']} for the CPU, of /usr/bin/python3"
 
 
 # ---- for a bug report

@@ -128,6 +128,15 @@ static void test_older_driver(void **state)
     assert_int_equal(list.items[0].used_bytes, 30);
 }
 
+/* Chips whose memory is the host's. */
+static void test_shared_memory(void **state)
+{
+    struct fixture *f = *state;
+    open_with(f, "device 1000 NVIDIA GB10\nprocess 7 30\nfail nvmlDeviceGetMemoryInfo 3\n"
+                 "fail nvmlDeviceGetMemoryInfo_v2 3\n");
+    assert_memory(f, 0, TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN);
+}
+
 static void test_parts(void **state)
 {
     struct fixture *f = *state;
@@ -417,6 +426,7 @@ int main(void)
         CASE(test_one_card),
         CASE(test_eight_cards),
         CASE(test_older_driver),
+        CASE(test_shared_memory),
         CASE(test_parts),
         CASE(test_processes),
         CASE(test_processes_from_outside),
