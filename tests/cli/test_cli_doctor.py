@@ -31,7 +31,7 @@ class Machine:
 
     def doctor(self, *arguments, prefix=(), **more):
         fakes = [os.path.join(BUILD, part, "tests", "fake_cuda") for part in ("", "gcc")]
-        fake = next((f for f in fakes if os.path.exists(os.path.join(f, "libnvidia-ml.so.1"))), None)
+        fake = next((f for f in fakes if os.path.exists(f + "/libnvidia-ml.so.1")), None)
         assert fake, "tests/fake_cuda is not built: run ./dev check first"
         if self.cards is not None:
             self.write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel "
@@ -39,8 +39,8 @@ class Machine:
             more["FAKE_CUDA_STATE"] = str(self.write("cards", "driver 580.95.05\ncuda 13000\n" +
                                                      self.cards))
         return subprocess.run(
-            [*prefix, os.path.join(BUILD, "tidemark"), "doctor", *arguments], capture_output=True, text=True,
-            check=False, timeout=60, env={
+            [*prefix, os.path.join(BUILD, "tidemark"), "doctor", *arguments],
+            capture_output=True, text=True, check=False, timeout=60, env={
                 **environment(), "HOME": str(self.folder), "PATH": str(self.folder / "bin"),
                 "LD_LIBRARY_PATH": fake, "TIDEMARK_PROC_DIR": str(self.folder / "proc"),
                 "TIDEMARK_SYS_DIR": str(self.folder / "sys"), **more})
@@ -225,7 +225,8 @@ def test_host_in_trouble(machine):
      "may not: update it, or install a torch for CUDA 13.0 or older"),
     ("'14.0'", "bad", "the driver runs CUDA up to 13.0: update it, or install a torch for CUDA "
      "13.0 or older"),
-    ("None", "fair", "it cannot use the card here: install one for CUDA (pytorch.org, Get Started)"),
+    ("None", "fair",
+     "it cannot use the card here: install one for CUDA (pytorch.org, Get Started)"),
 ])
 def test_torch_against_driver(machine, cuda, grade, advice):
     machine.cards = f"device {80 * GIB} A100\n"
@@ -241,7 +242,8 @@ def test_torch_is_found(machine):
     env = str(machine.folder / "env")
     assert machine.rows(VIRTUAL_ENV=env)["torch"][1] == f"9.8.7 for the CPU, of {python}"
     assert machine.rows(CONDA_PREFIX=env)["torch"][1] == f"9.8.7 for the CPU, of {python}"
-    assert machine.rows(PATH=f"{machine.folder}/bin:{env}/bin")["torch"][1].endswith(f", of {python}")
+    path = f"{machine.folder}/bin:{env}/bin"
+    assert machine.rows(PATH=path)["torch"][1].endswith(f", of {python}")
     inner = machine.write("inner/bin/python", "")
     inner.chmod(0o755)
     machine.write("inner/pyvenv.cfg", f"home = {env}/bin\ninclude-system-site-packages = true\n")
