@@ -57,15 +57,23 @@ static unsigned count_cards(const struct tmk_devices *devices, enum tmk_device_k
     return n;
 }
 
+static const char *version_text(const char *version)
+{
+    return version[0] ? version : "version not known";
+}
+
 static void say_nvml(struct tmk_doctor_row *row, const struct tmk_driver *driver, unsigned n_cards)
 {
     if (driver->state != TMK_DRIVER_READY) {
         advise(row, driver);
         return;
     }
-    tmk_doctor_say(row, TMK_GRADE_GOOD, "%s, runs CUDA up to %u.%u, %u card%s",
-                   driver->library_version, driver->cuda_version / 1000,
-                   driver->cuda_version % 1000 / 10, n_cards, plural(n_cards));
+    char cuda[40] = "";
+    if (driver->cuda_version)
+        snprintf(cuda, sizeof cuda, ", runs CUDA up to %u.%u", driver->cuda_version / 1000,
+                 driver->cuda_version % 1000 / 10);
+    tmk_doctor_say(row, TMK_GRADE_GOOD, "%s%s, %u card%s", version_text(driver->library_version),
+                   cuda, n_cards, plural(n_cards));
     if (driver->reason[0])
         tmk_doctor_say(row, TMK_GRADE_BAD, "%s", driver->reason);
     else if (n_cards == 0)
@@ -86,8 +94,7 @@ static void add_nvidia(struct tmk_doctor *d, const struct tmk_devices *devices)
         advise(row, driver);
         return;
     }
-    tmk_doctor_say(row, TMK_GRADE_GOOD, "%s",
-                   driver->module_version[0] ? driver->module_version : "version not known");
+    tmk_doctor_say(row, TMK_GRADE_GOOD, "%s", version_text(driver->module_version));
     say_nvml(tmk_doctor_add(d, "NVML"), driver, count_cards(devices, TMK_DEVICE_NVIDIA));
 }
 

@@ -166,6 +166,15 @@ def test_driver_in_trouble(machine, code, grade, text, advice):
     assert rows["NVML"] == (grade, text, advice)
 
 
+def test_driver_without_cards(machine):
+    machine.cards = "fail nvmlSystemGetDriverVersion 999\nfail nvmlSystemGetCudaDriverVersion 999\n"
+    assert machine.rows()["NVML"] == ("fair", "580.95.05, 0 cards",
+                                      "see what nvidia-smi says, and dmesg | grep NVRM")
+    machine.cards += "fail nvmlDeviceGetCount_v2 4\n"
+    assert machine.rows()["NVML"][:2] == (
+        "bad", "NVML does not count the cards: Insufficient Permissions (4)")
+
+
 def test_driver_not_loaded(machine):
     machine.write("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n")
     machine.write("sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n")
