@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd_doctor.c - what works on this machine, and how to fix the rest.
  *
- * A table of checks; each looks at one thing and says good, fair (works, but) or bad. The last one
- * is the proof: it records a real, very short training and verifies the trace. */
+ * A table of checks; each looks at one thing and says good, fair (works, but) or bad; those of the
+ * devices are in doctor_devices.c. The last one is the proof: it records a real, very short
+ * training and verifies the trace. */
 #include <errno.h>
 #include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <inttypes.h>
 #include <sqlite3.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,70 +20,82 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/doctor.h"
 #include "cli/leftovers.h"
 #include "cli/locate.h"
 #include "cli/sheet.h"
 #include "cli/summary.h"
 #include "cli/target.h"
 #include "cli/xalloc.h"
+#include "inject/subject.h"
 #include "kit/amount.h"
 #include "kit/json.h"
+#include "kit/lines.h"
 #include "passes/verify.h"
 #include "trace/layout.h"
 #include "trace/ring.h"
 
-enum grade { GOOD, FAIR, BAD };
-
 static const char *const grade_names[] = {"ok", "fair", "BAD"};
 
-struct result {
-    enum grade grade;
-    char text[320];
-    char fix[320]; /* "" when there is nothing to fix */
-};
+struct tmk_doctor_row *tmk_doctor_add(struct tmk_doctor *d, const char *format, ...)
+{
+    /* The last row is written over when there is no other: there are fewer things to look at. */
+    struct tmk_doctor_row *row = &d->rows[d->n < TMK_DOCTOR_ROWS_MOST ? d->n++ : d->n - 1];
+    va_list args;
+    memset(row, 0, sizeof *row);
+    va_start(args, format);
+    vsnprintf(row->name, sizeof row->name, format, args);
+    va_end(args);
+    return row;
+}
 
-__attribute__((format(printf, 3, 4))) static void say(struct result *r, enum grade grade,
-                                                      const char *format, ...)
+void tmk_doctor_say(struct tmk_doctor_row *row, enum tmk_grade grade, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(r->text, sizeof r->text, format, args);
+    vsnprintf(row->text, sizeof row->text, format, args);
     va_end(args);
-    r->grade = grade;
+    row->grade = grade;
 }
 
-static void fix(struct result *r, const char *text)
+void tmk_doctor_fix(struct tmk_doctor_row *row, const char *format, ...)
 {
-    snprintf(r->fix, sizeof r->fix, "%s", text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(row->fix, sizeof row->fix, format, args);
+    va_end(args);
 }
 
 /* ---- the checks ---- */
 
-static void check_library(struct result *r)
+static void check_library(struct tmk_doctor_row *r)
 {
     char *library = tmk_locate_library();
     if (library && !library[strcspn(library, " :")]) {
-        say(r, GOOD, "%s", library);
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "%s", library);
     } else if (library) {
-        say(r, BAD, "%s has a space or colon in its path, which LD_PRELOAD cannot take", library);
-        fix(r, "put a copy elsewhere and set TIDEMARK_LIB to it");
+        tmk_doctor_say(r, TMK_GRADE_BAD,
+                       "%s has a space or colon in its path, which LD_PRELOAD cannot take",
+                       library);
+        tmk_doctor_fix(r, "put a copy elsewhere and set TIDEMARK_LIB to it");
     } else {
-        say(r, BAD, "libtidemark.so is not beside the program, nor in ../lib");
-        fix(r, "install again, or set TIDEMARK_LIB to its path");
+        tmk_doctor_say(r, TMK_GRADE_BAD, "libtidemark.so is not beside the program, nor in ../lib");
+        tmk_doctor_fix(r, "install again, or set TIDEMARK_LIB to its path");
     }
     free(library);
 }
 
-static void check_clock(struct result *r)
+static void check_clock(struct tmk_doctor_row *r)
 {
     const char *name = tmk_clock_name();
     if (tmk_clock_has_counter()) {
-        say(r, GOOD, "%s, the processor's own", name);
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "%s, the processor's own", name);
         return;
     }
-    say(r, FAIR, "%s: the processor's counter is not steady, each event costs some 20 ns more",
-        name);
-    fix(r, "nothing, on this machine");
+    tmk_doctor_say(r, TMK_GRADE_FAIR,
+                   "%s: the processor's counter is not steady, each event costs some 20 ns more",
+                   name);
+    tmk_doctor_fix(r, "nothing, on this machine");
 }
 
 static uint64_t free_bytes(const char *folder)
@@ -96,7 +111,7 @@ static bool is_tmpfs(const char *folder)
 }
 
 /* As the recorder looks for it: three times the ring must be free. */
-static void check_ring(struct result *r)
+static void check_ring(struct tmk_doctor_row *r)
 {
     const char *folders[] = {getenv("TIDEMARK_RING_DIR"), getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
     const uint64_t wanted = 3ull * TMK_RING_PAGES * TMK_PAGE_BYTES;
@@ -106,69 +121,96 @@ static void check_ring(struct result *r)
         if (!folder || *folder != '/' || !is_tmpfs(folder) || access(folder, W_OK | X_OK) < 0 ||
             free_bytes(folder) < wanted)
             continue;
-        say(r, GOOD, "%s, %s free", folder, tmk_size_text(free_bytes(folder), size));
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "%s, %s free", folder,
+                       tmk_size_text(free_bytes(folder), size));
         return;
     }
-    say(r, FAIR,
-        "no folder in memory with %s free: the ring is smaller, or on the disk, where "
-        "writing may stall the program",
-        tmk_size_text(wanted, need));
-    fix(r, "make /dev/shm larger (containers: --shm-size=1g) or set XDG_RUNTIME_DIR to a tmpfs");
+    tmk_doctor_say(r, TMK_GRADE_FAIR,
+                   "no folder in memory with %s free: the ring is smaller, or on the disk, where "
+                   "writing may stall the program",
+                   tmk_size_text(wanted, need));
+    tmk_doctor_fix(
+        r, "make /dev/shm larger (containers: --shm-size=1g) or set XDG_RUNTIME_DIR to a tmpfs");
 }
 
-static void check_leftovers(struct result *r)
+static void check_leftovers(struct tmk_doctor_row *r)
 {
     struct tmk_leftovers left;
     char size[TMK_AMOUNT_BYTES];
     tmk_leftovers_find(&left);
     if (left.n_rings == 0) {
-        say(r, GOOD, "nothing left behind in memory");
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "nothing left behind in memory");
         return;
     }
-    say(r, FAIR, "%u ring%s (%s) of killed processes whose traces are gone", left.n_rings,
-        left.n_rings == 1 ? "" : "s", tmk_size_text(left.bytes, size));
-    fix(r, left.command);
+    tmk_doctor_say(r, TMK_GRADE_FAIR, "%u ring%s (%s) of killed processes whose traces are gone",
+                   left.n_rings, left.n_rings == 1 ? "" : "s", tmk_size_text(left.bytes, size));
+    tmk_doctor_fix(r, "%s", left.command);
 }
 
-static void check_disk(struct result *r)
+static void check_disk(struct tmk_doctor_row *r)
 {
     char size[TMK_AMOUNT_BYTES], most[TMK_AMOUNT_BYTES];
     uint64_t space = free_bytes(".");
     if (access(".", W_OK | X_OK) < 0) {
-        say(r, FAIR, "the current folder cannot be written to: %s", strerror(errno));
-        fix(r, "go elsewhere, or give another folder: tidemark run -o FOLDER/a.tmk");
+        tmk_doctor_say(r, TMK_GRADE_FAIR, "the current folder cannot be written to: %s",
+                       strerror(errno));
+        tmk_doctor_fix(r, "go elsewhere, or give another folder: tidemark run -o FOLDER/a.tmk");
     } else if (space / 10 < TMK_MAX_SIZE_LEAST) {
-        say(r, FAIR, "only %s free here", tmk_size_text(space, size));
-        fix(r, "make room, or record elsewhere: tidemark run -o FOLDER/a.tmk");
+        tmk_doctor_say(r, TMK_GRADE_FAIR, "only %s free here", tmk_size_text(space, size));
+        tmk_doctor_fix(r, "make room, or record elsewhere: tidemark run -o FOLDER/a.tmk");
     } else {
         uint64_t bound = space / 10 < (2ull << 30) ? space / 10 : 2ull << 30;
-        say(r, GOOD, "%s free here; a trace takes at most %s", tmk_size_text(space, size),
-            tmk_size_text(bound, most));
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "%s free here; a trace takes at most %s",
+                       tmk_size_text(space, size), tmk_size_text(bound, most));
     }
 }
 
-static void check_limit(struct result *r)
+static void check_limit(struct tmk_doctor_row *r)
 {
     struct rlimit limit;
     char size[TMK_AMOUNT_BYTES];
     if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY) {
-        say(r, GOOD, "files may have any size");
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "files may have any size");
         return;
     }
     bool tiny = limit.rlim_cur < TMK_MAX_SIZE_LEAST;
-    say(r, tiny ? BAD : FAIR, "files may have at most %s: recording stops there",
-        tmk_size_text((uint64_t)limit.rlim_cur, size));
-    fix(r, "ulimit -f unlimited");
+    tmk_doctor_say(r, tiny ? TMK_GRADE_BAD : TMK_GRADE_FAIR,
+                   "files may have at most %s: recording stops there",
+                   tmk_size_text((uint64_t)limit.rlim_cur, size));
+    tmk_doctor_fix(r, "ulimit -f unlimited");
 }
 
-static void check_sqlite(struct result *r)
+/* By the setting of Yama (kernel.yama.ptrace_scope), whose rules attach meets. */
+static void check_attach(struct tmk_doctor_row *r)
 {
-    say(r, GOOD, "%s", sqlite3_libversion());
+    static const char *const others[] = {
+        [0] = "to any program of this user",
+        [1] = "only to programs under `tidemark run`, and as root to any",
+        [2] = "as root only",
+        [3] = "not at all, until the machine is started with another kernel.yama.ptrace_scope",
+    };
+    struct tmk_asker us;
+    tmk_asker_read(&us);
+    unsigned scope = us.ptrace_scope >= 0 && us.ptrace_scope <= 3 ? (unsigned)us.ptrace_scope : 3;
+    if (us.may_trace && scope < 3) {
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "to any program");
+        return;
+    }
+    tmk_doctor_say(r, scope == 0 ? TMK_GRADE_GOOD : TMK_GRADE_FAIR, "%s", others[scope]);
+    if (scope == 1 || scope == 2)
+        tmk_doctor_fix(r, "sudo sysctl kernel.yama.ptrace_scope=0, or: sudo tidemark attach PID");
+    else if (scope == 3)
+        tmk_doctor_fix(r, "start the program with: tidemark run");
+}
+
+static void check_sqlite(struct tmk_doctor_row *r)
+{
+    tmk_doctor_say(r, TMK_GRADE_GOOD, "%s", sqlite3_libversion());
 }
 
 /* ---- the proof ---- */
 
-static void judge_trace(struct result *r, const char *folder)
+static void judge_trace(struct tmk_doctor_row *r, const char *folder)
 {
     struct tmk_run *run = NULL;
     struct tmk_verify *v = NULL;
@@ -178,14 +220,14 @@ static void judge_trace(struct result *r, const char *folder)
     if (rc == 0)
         rc = tmk_verify_open(tmk_run_process(run, 0), NULL, &v, &err);
     if (rc < 0) {
-        say(r, BAD, "the trace cannot be read: %s", err.text);
+        tmk_doctor_say(r, TMK_GRADE_BAD, "the trace cannot be read: %s", err.text);
     } else {
         const struct tmk_verdict *d = tmk_verify_verdict(v);
         if (d->n_findings)
-            say(r, BAD, "the trace is wrong: %s", d->findings[0].text);
+            tmk_doctor_say(r, TMK_GRADE_BAD, "the trace is wrong: %s", d->findings[0].text);
         else
-            say(r, GOOD, "one step of tinytrain, %s events, verified",
-                tmk_count_text(d->n_events, count));
+            tmk_doctor_say(r, TMK_GRADE_GOOD, "one step of tinytrain, %s events, verified",
+                           tmk_count_text(d->n_events, count));
     }
     tmk_verify_close(v);
     tmk_run_close(run);
@@ -200,103 +242,153 @@ static void remove_run(const char *folder)
     free(command[3]);
 }
 
-static void check_recording(struct result *r)
+static void check_recording(struct tmk_doctor_row *r)
 {
     char place[] = "/tmp/tidemark-doctor.XXXXXX";
     char *library = tmk_locate_library(), *program = tmk_locate_program("tinytrain");
     if (!library || !program || !mkdtemp(place)) {
-        say(r, FAIR, "not tried: %s",
-            !library   ? "no library"
-            : !program ? "tinytrain is not there"
-                       : "no /tmp");
+        tmk_doctor_say(r, TMK_GRADE_FAIR, "not tried: %s",
+                       !library   ? "no library"
+                       : !program ? "tinytrain is not there"
+                                  : "no /tmp");
     } else {
         char *folder = tmk_xformat("%s/a.tmk", place);
         char *argv[] = {program, (char[]){"--steps"}, (char[]){"1"}, (char[]){"--quiet"}, NULL};
         struct tmk_watch w = {.argv = argv, .folder = folder, .library = library};
         struct tmk_outcome o = tmk_watch_run(&w);
         if (o.status != 0)
-            say(r, BAD, "tinytrain ended with status %d when watched", o.status);
+            tmk_doctor_say(r, TMK_GRADE_BAD, "tinytrain ended with status %d when watched",
+                           o.status);
         else if (!tmk_summary_settle(folder))
-            say(r, BAD, "a watched program left no trace");
+            tmk_doctor_say(r, TMK_GRADE_BAD, "a watched program left no trace");
         else
             judge_trace(r, folder);
         free(folder);
         remove_run(place);
     }
-    if (r->grade == BAD)
-        fix(r, "look at the other lines first; then please report it");
+    if (r->grade == TMK_GRADE_BAD)
+        tmk_doctor_fix(r, "look at the other lines first; then please report it");
     free(library);
     free(program);
 }
 
 static const struct {
     const char *name;
-    void (*check)(struct result *r);
+    void (*check)(struct tmk_doctor_row *r); /* NULL: rows of many names, by tmk_doctor_devices() */
 } checks[] = {
-    {"library", check_library},     {"clock", check_clock},         {"ring in memory", check_ring},
-    {"leftovers", check_leftovers}, {"disk", check_disk},           {"file size", check_limit},
-    {"SQLite", check_sqlite},       {"recording", check_recording},
+    {"library", check_library},     {"clock", check_clock},   {"ring in memory", check_ring},
+    {"leftovers", check_leftovers}, {"disk", check_disk},     {"file size", check_limit},
+    {"attach", check_attach},       {"SQLite", check_sqlite}, {"devices", NULL},
+    {"recording", check_recording},
 };
 
 /* ---- printing ---- */
 
-static void print_json(const struct result *results)
+static void print_json(const struct tmk_doctor *d)
 {
     struct tmk_json j;
     tmk_json_init(&j, stdout, 2);
     tmk_json_object(&j, NULL);
     tmk_json_array(&j, "checks");
-    for (size_t i = 0; i < TMK_N(checks); i++) {
+    for (unsigned i = 0; i < d->n; i++) {
+        const struct tmk_doctor_row *row = &d->rows[i];
         tmk_json_object(&j, NULL);
-        tmk_json_text(&j, "name", checks[i].name);
-        tmk_json_text(&j, "grade", results[i].grade == BAD ? "bad" : grade_names[results[i].grade]);
-        tmk_json_text(&j, "text", results[i].text);
-        tmk_json_text(&j, "fix", results[i].fix[0] ? results[i].fix : NULL);
+        tmk_json_text(&j, "name", row->name);
+        tmk_json_text(&j, "grade", row->grade == TMK_GRADE_BAD ? "bad" : grade_names[row->grade]);
+        tmk_json_text(&j, "text", row->text);
+        tmk_json_text(&j, "fix", row->fix[0] ? row->fix : NULL);
         tmk_json_end(&j);
     }
     tmk_json_end(&j);
     tmk_json_end(&j);
 }
 
-static void print_text(const struct result *results)
+/* `text` with the user's folder, which often is a person's name, as "~"; all of it when `home` is
+ * empty. */
+static void print_without(const char *text, const char *home)
 {
-    for (size_t i = 0; i < TMK_N(checks); i++) {
-        printf("%-5s %-15s %s\n", grade_names[results[i].grade], checks[i].name, results[i].text);
-        if (results[i].fix[0])
-            printf("%-21s fix: %s\n", "", results[i].fix);
+    size_t n = strlen(home);
+    for (const char *at = n ? strstr(text, home) : NULL; at; at = strstr(text, home)) {
+        printf("%.*s~", (int)(at - text), text);
+        text = at + n;
     }
+    printf("%s\n", text);
+}
+
+static void print_rows(const struct tmk_doctor *d, const char *home)
+{
+    for (unsigned i = 0; i < d->n; i++) {
+        const struct tmk_doctor_row *row = &d->rows[i];
+        printf("%-5s %-15s ", grade_names[row->grade], row->name);
+        print_without(row->text, home);
+        if (!row->fix[0])
+            continue;
+        printf("%-21s fix: ", "");
+        print_without(row->fix, home);
+    }
+}
+
+/* A block for a bug report: what we would ask for first. */
+static void print_report(const struct tmk_doctor *d)
+{
+    struct utsname kernel = {0};
+    char text[4096];
+    const char *home = getenv("HOME");
+    tmk_lines_read(text, sizeof text, "/etc/os-release");
+    const char *name = tmk_lines_field(text, "PRETTY_NAME=");
+    name += *name == '"';
+    uname(&kernel);
+    printf("```\ntidemark %s\n%.*s, Linux %s %s, glibc %s\n", TMK_VERSION,
+           (int)strcspn(name, "\"\n"), name, kernel.release, kernel.machine,
+           gnu_get_libc_version());
+    print_rows(d, home && home[0] == '/' && home[1] ? home : "");
+    printf("```\n");
 }
 
 static int run(const struct tmk_args *args)
 {
-    struct result results[TMK_N(checks)];
+    struct tmk_doctor *d = tmk_xcalloc(1, sizeof *d);
     bool bad = false;
-    memset(results, 0, sizeof results);
+    d->python = tmk_args_get(args, "python");
     for (size_t i = 0; i < TMK_N(checks); i++) {
-        checks[i].check(&results[i]);
-        bad |= results[i].grade == BAD;
+        if (checks[i].check)
+            checks[i].check(tmk_doctor_add(d, "%s", checks[i].name));
+        else
+            tmk_doctor_devices(d);
     }
+    for (unsigned i = 0; i < d->n; i++)
+        bad |= d->rows[i].grade == TMK_GRADE_BAD;
     if (tmk_args_get(args, "json"))
-        print_json(results);
+        print_json(d);
+    else if (tmk_args_get(args, "report"))
+        print_report(d);
     else
-        print_text(results);
+        print_rows(d, "");
+    free(d);
     return bad ? TMK_EXIT_FINDING : TMK_EXIT_OK;
 }
 
 static const struct tmk_option options[] = {
     {"json", 0, NULL, NULL, "one object: checks, with name grade text fix"},
+    {"report", 0, NULL, NULL, "a block to paste into a bug report"},
+    {"python", 0, "PROGRAM", NULL, "whose torch to look at; it is not run"},
 };
 
 static const char *const examples[] = {
     "tidemark doctor",
     "a line for each thing looked at; exit status 1 when one is BAD",
+    "tidemark doctor --python ~/env/bin/python",
+    "the same; does the torch of that Python fit the driver?",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_doctor = {
     .name = "doctor",
     .summary = "Say what works on this machine and how to fix the rest",
-    .usage = "[--json]",
+    .usage = "[--json | --report] [--python PROGRAM]",
+    .notes = "In a container that is given the host's /proc and /sys under other names, "
+             "set\nTIDEMARK_PROC_DIR and TIDEMARK_SYS_DIR to them: processes of the cards are "
+             "then\nfound by the host's numbers.\n",
     .options = options,
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,

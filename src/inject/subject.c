@@ -14,34 +14,16 @@
 
 #include "base/bytes.h"
 #include "inject/arch.h"
+#include "kit/lines.h"
 
-enum { CAPABILITY_PTRACE = 19, STATUS_BYTES = 8192 };
+enum { CAPABILITY_PTRACE = 19, STATUS_BYTES = 8192, NAMESPACES_MOST = 32 }; /* of the kernel */
 
 /* ---- facts ---- */
 
 /* All of a small file of /proc/PID, as text; its length, -1: cannot be read. */
 static ssize_t read_small(pid_t pid, const char *name, char *to, size_t size)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, to, size - 1);
-    if (fd >= 0)
-        close(fd);
-    to[n > 0 ? n : 0] = '\0';
-    return n;
-}
-
-/* What follows "NAME:\t" in a status; "" when it is not there. */
-static const char *field(const char *status, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *line = status; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, name, n) == 0 && line[n] == ':')
-            return line + n + 1 + strspn(line + n + 1, "\t ");
-    }
-    return "";
+    return tmk_lines_read(to, size, "/proc/%d/%s", (int)pid, name);
 }
 
 static long number(const char *text)
@@ -49,30 +31,25 @@ static long number(const char *text)
     return strtol(text, NULL, 10);
 }
 
-/* The last of several numbers on a line. */
-static long last_number(const char *text)
+/* What the process calls itself: the last of its numbers, one for each namespace it is in. */
+static pid_t inner_pid(const char *status)
 {
-    long value = 0;
-    char *end;
-    for (;;) {
-        long next = strtol(text, &end, 10);
-        if (end == text || memchr(text, '\n', (size_t)(end - text)))
-            return value;
-        value = next;
-        text = end;
-    }
+    long numbers[NAMESPACES_MOST];
+    unsigned n = tmk_lines_numbers(tmk_lines_field(status, "NSpid:"), numbers, NAMESPACES_MOST);
+    return n ? (pid_t)numbers[n - 1] : 0;
 }
 
 static void take_status(struct tmk_subject *s, const char *status)
 {
     char *end;
-    s->state = *field(status, "State");
-    s->process = (pid_t)number(field(status, "Tgid"));
-    s->tracer = (pid_t)number(field(status, "TracerPid"));
-    s->inner_pid = (pid_t)last_number(field(status, "NSpid"));
-    s->has_seccomp = number(field(status, "Seccomp")) == 2;
-    s->is_kernel = *field(status, "VmSize") == '\0' && s->state != 'Z' && s->state != 'X';
-    s->uid = (uid_t)strtoul(field(status, "Uid"), &end, 10);
+    s->state = *tmk_lines_field(status, "State:");
+    s->process = (pid_t)number(tmk_lines_field(status, "Tgid:"));
+    s->tracer = (pid_t)number(tmk_lines_field(status, "TracerPid:"));
+    s->inner_pid = inner_pid(status);
+    s->has_seccomp = number(tmk_lines_field(status, "Seccomp:")) == 2;
+    s->is_kernel =
+        *tmk_lines_field(status, "VmSize:") == '\0' && s->state != 'Z' && s->state != 'X';
+    s->uid = (uid_t)strtoul(tmk_lines_field(status, "Uid:"), &end, 10);
     for (int i = 0; i < 2; i++)
         s->mixed_uid |= (uid_t)strtoul(end, &end, 10) != s->uid;
     if (s->inner_pid == 0)
@@ -148,13 +125,10 @@ void tmk_asker_read(struct tmk_asker *ret)
     char status[STATUS_BYTES] = "", scope[16] = "";
     *ret = (struct tmk_asker){.pid = getpid(), .uid = geteuid()};
     read_small(ret->pid, "status", status, sizeof status);
-    ret->may_trace = strtoull(field(status, "CapEff"), NULL, 16) >> CAPABILITY_PTRACE & 1;
-    int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    if (read(fd, scope, sizeof scope - 1) > 0)
-        ret->ptrace_scope = (int)number(scope);
-    close(fd);
+    ret->may_trace =
+        strtoull(tmk_lines_field(status, "CapEff:"), NULL, 16) >> CAPABILITY_PTRACE & 1;
+    tmk_lines_read(scope, sizeof scope, "/proc/sys/kernel/yama/ptrace_scope");
+    ret->ptrace_scope = (int)number(scope);
 }
 
 /* ---- conclusions ---- */

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* device/amdgpu.c - AMD's cards, by what the amdgpu module shows in /sys and /proc.
+ *
+ * A card is /sys/class/drm/cardN whose device has mem_info_vram_total. A process that uses it has
+ * files under /dev/dri open, whose fdinfo says what they hold:
+ *
+ *     drm-driver:       amdgpu
+ *     drm-pdev:         0000:c1:00.0
+ *     drm-client-id:    42
+ *     drm-memory-vram:  1048576 KiB
+ *
+ * Several files of one client say the same figure, so each client counts once. Processes of others
+ * can be looked at by root only; those that cannot are not listed. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/source.h"
+#include "kit/lines.h"
+
+enum { CARDS_MOST = 64, CLIENTS_MOST = 64, FDINFO_BYTES = 2048 };
+
+/* ---- cards ---- */
+
+/* A file of a card's device, without the newline; false: not there. */
+static bool read_file(const struct tmk_devices *d, unsigned card, const char *name, char *to,
+                      size_t size)
+{
+    bool good =
+        tmk_lines_read(to, size, "%s/class/drm/card%u/device/%s", d->roots.sys, card, name) > 0;
+    to[strcspn(to, "\n")] = '\0';
+    return good;
+}
+
+static bool read_bytes(const struct tmk_devices *d, unsigned card, const char *name, uint64_t *ret)
+{
+    char text[32], *end;
+    if (!read_file(d, card, name, text, sizeof text))
+        return false;
+    uint64_t bytes = strtoull(text, &end, 10);
+    if (end == text || *end)
+        return false;
+    *ret = bytes;
+    return true;
+}
+
+/* The PCI address is the name of the folder that cardN/device leads to. */
+static void read_address(const struct tmk_devices *d, struct tmk_device *device)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/class/drm/card%u/device", d->roots.sys, device->number);
+    char *real = realpath(path, NULL);
+    const char *slash = real ? strrchr(real, '/') : NULL;
+    if (slash)
+        snprintf(device->id, sizeof device->id, "%.95s", slash + 1);
+    free(real);
+}
+
+static void read_name(const struct tmk_devices *d, struct tmk_device *device)
+{
+    char id[32];
+    if (read_file(d, device->number, "product_name", device->name, sizeof device->name) &&
+        device->name[0])
+        return;
+    if (read_file(d, device->number, "device", id, sizeof id))
+        snprintf(device->name, sizeof device->name, "AMD %s", id);
+}
+
+static void add_card(struct tmk_devices *d, unsigned number)
+{
+    uint64_t total_bytes;
+    if (!read_bytes(d, number, "mem_info_vram_total", &total_bytes))
+        return;
+    struct tmk_device *device = tmk_devices_add(d, TMK_DEVICE_AMD, number);
+    if (!device)
+        return;
+    read_address(d, device);
+    read_name(d, device);
+    d->drivers[TMK_DEVICE_AMD].state = TMK_DRIVER_READY;
+}
+
+/* "card7" and nothing behind: card7-DP-1 is a socket. */
+static bool is_card(const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(name, "card", 4) == 0 && n > 4 && n < 8 &&
+           strspn(name + 4, "0123456789") == n - 4;
+}
+
+static int amdgpu_open(struct tmk_devices *d, struct tmk_error *err)
+{
+    (void)err;
+    char path[PATH_MAX];
+    bool there[CARDS_MOST] = {false};
+    snprintf(path, sizeof path, "%s/class/drm", d->roots.sys);
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        unsigned long number =
+            is_card(entry->d_name) ? strtoul(entry->d_name + 4, NULL, 10) : CARDS_MOST;
+        if (number < CARDS_MOST)
+            there[number] = true;
+    }
+    if (folder)
+        closedir(folder);
+    for (unsigned i = 0; i < CARDS_MOST; i++)
+        if (there[i])
+            add_card(d, i);
+    return 0;
+}
+
+static int amdgpu_memory(struct tmk_devices *d, const struct tmk_device *device,
+                         struct tmk_device_memory *ret, struct tmk_error *err)
+{
+    struct tmk_device_memory m = {.reserved_bytes = TMK_BYTES_UNKNOWN};
+    if (!read_bytes(d, device->number, "mem_info_vram_total", &m.total_bytes) ||
+        !read_bytes(d, device->number, "mem_info_vram_used", &m.used_bytes))
+        return tmk_fail(err, TMK_EIO, "amdgpu does not tell the memory of card%u", device->number);
+    *ret = m;
+    return 0;
+}
+
+/* ---- processes ---- */
+
+/* Does what stands at `field` equal `text`, up to the end of the line? */
+static bool is_line(const char *field, const char *text)
+{
+    size_t n = strlen(text);
+    return strncmp(field, text, n) == 0 && (field[n] == '\n' || field[n] == '\0');
+}
+
+/* "1048576 KiB": bytes. */
+static uint64_t size_of(const char *field)
+{
+    char *end;
+    uint64_t value = strtoull(field, &end, 10);
+    end += strspn(end, " \t");
+    return value << (strncmp(end, "KiB", 3) == 0 ? 10 : strncmp(end, "MiB", 3) == 0 ? 20 : 0);
+}
+
+/* What one process holds on one card. */
+struct holding {
+    const char *address;
+    unsigned long clients[CLIENTS_MOST];
+    unsigned n_clients;
+    uint64_t used_bytes;
+};
+
+static void take_fdinfo(struct holding *h, const char *text)
+{
+    if (!is_line(tmk_lines_field(text, "drm-driver:"), "amdgpu") ||
+        !is_line(tmk_lines_field(text, "drm-pdev:"), h->address))
+        return;
+    unsigned long client = strtoul(tmk_lines_field(text, "drm-client-id:"), NULL, 10);
+    for (unsigned i = 0; i < h->n_clients; i++)
+        if (h->clients[i] == client)
+            return;
+    if (h->n_clients == CLIENTS_MOST)
+        return;
+    h->clients[h->n_clients++] = client;
+    h->used_bytes += size_of(tmk_lines_field(text, "drm-memory-vram:"));
+}
+
+/* Only files under /dev/dri are worth their fdinfo: a process has hundreds of others. */
+static bool is_dri(const char *process, const char *fd)
+{
+    char path[PATH_MAX], target[16];
+    snprintf(path, sizeof path, "%s/fd/%s", process, fd);
+    ssize_t n = readlink(path, target, sizeof target);
+    return n > 9 && memcmp(target, "/dev/dri/", 9) == 0;
+}
+
+static void take_process(struct holding *h, const char *process)
+{
+    char path[PATH_MAX], text[FDINFO_BYTES];
+    snprintf(path, sizeof path, "%.*s/fd", PATH_MAX - 8, process);
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        if (!isdigit((unsigned char)entry->d_name[0]) || !is_dri(process, entry->d_name))
+            continue;
+        tmk_lines_read(text, sizeof text, "%s/fdinfo/%s", process, entry->d_name);
+        take_fdinfo(h, text);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static int amdgpu_processes(struct tmk_devices *d, const struct tmk_device *device,
+                            struct tmk_device_processes *ret, struct tmk_error *err)
+{
+    char process[PATH_MAX / 2];
+    DIR *folder = opendir(d->roots.proc);
+    const struct dirent *entry;
+    if (!folder)
+        return tmk_fail_os(err, TMK_EIO, errno, "cannot list %s", d->roots.proc);
+    while ((entry = readdir(folder))) {
+        long pid = strtol(entry->d_name, NULL, 10);
+        struct holding h = {.address = device->id};
+        if (pid <= 0)
+            continue;
+        snprintf(process, sizeof process, "%s/%ld", d->roots.proc, pid);
+        take_process(&h, process);
+        if (h.n_clients)
+            tmk_processes_add(ret, (pid_t)pid, h.used_bytes);
+    }
+    closedir(folder);
+    return 0;
+}
+
+const struct tmk_device_source tmk_source_amdgpu = {
+    .open = amdgpu_open,
+    .memory = amdgpu_memory,
+    .processes = amdgpu_processes,
+    .has_own_pids = true,
+};

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* device/device.c - see device.h. The sources' tables, one after the other, behind one list. */
+#include "device/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/pids.h"
+#include "device/source.h"
+
+static const struct tmk_device_source *const sources[TMK_DEVICE_N_KINDS] = {
+    [TMK_DEVICE_NVIDIA] = &tmk_source_nvml,
+    [TMK_DEVICE_AMD] = &tmk_source_amdgpu,
+    [TMK_DEVICE_HOST] = &tmk_source_host,
+};
+
+static const char *setting(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+struct tmk_device_roots tmk_device_roots_get(void)
+{
+    return (struct tmk_device_roots){
+        .proc = setting("TIDEMARK_PROC_DIR", "/proc"),
+        .sys = setting("TIDEMARK_SYS_DIR", "/sys"),
+        .nvml = "libnvidia-ml.so.1",
+    };
+}
+
+int tmk_devices_open(const struct tmk_device_roots *roots, struct tmk_devices **ret_devices,
+                     struct tmk_error *err)
+{
+    struct tmk_devices *d = calloc(1, sizeof *d);
+    if (!d)
+        return tmk_fail(err, TMK_ENOMEM, "no memory for the list of devices");
+    d->roots = *roots;
+    for (unsigned kind = 0; kind < TMK_DEVICE_N_KINDS; kind++) {
+        int rc = sources[kind]->open(d, err);
+        if (rc < 0) {
+            tmk_devices_close(d);
+            return rc;
+        }
+    }
+    *ret_devices = d;
+    return 0;
+}
+
+struct tmk_devices *tmk_devices_close(struct tmk_devices *d)
+{
+    for (unsigned kind = 0; d && kind < TMK_DEVICE_N_KINDS; kind++)
+        if (sources[kind]->close)
+            sources[kind]->close(d);
+    free(d);
+    return NULL;
+}
+
+struct tmk_device *tmk_devices_add(struct tmk_devices *d, enum tmk_device_kind kind,
+                                   unsigned number)
+{
+    if (d->n + (kind == TMK_DEVICE_HOST ? 0 : 1) >= TMK_DEVICES_MOST)
+        return NULL;
+    struct tmk_device *device = &d->list[d->n];
+    *device = (struct tmk_device){.kind = kind, .number = number, .card = d->n};
+    d->n++;
+    return device;
+}
+
+unsigned tmk_devices_count(const struct tmk_devices *d)
+{
+    return d->n;
+}
+
+const struct tmk_device *tmk_devices_get(const struct tmk_devices *d, unsigned index)
+{
+    return &d->list[index];
+}
+
+const struct tmk_driver *tmk_devices_driver(const struct tmk_devices *d, enum tmk_device_kind kind)
+{
+    return &d->drivers[kind];
+}
+
+int tmk_devices_memory(struct tmk_devices *d, unsigned index, struct tmk_device_memory *ret,
+                       struct tmk_error *err)
+{
+    const struct tmk_device *device = &d->list[index];
+    if (device->reason[0])
+        return tmk_fail(err, TMK_EIO, "%s", device->reason);
+    return sources[device->kind]->memory(d, device, ret, err);
+}
+
+/* ---- processes ---- */
+
+void tmk_processes_add(struct tmk_device_processes *list, pid_t pid, uint64_t used_bytes)
+{
+    for (unsigned i = 0; i < list->n; i++) {
+        struct tmk_device_process *p = &list->items[i];
+        if (p->pid != pid)
+            continue;
+        if (p->used_bytes == TMK_BYTES_UNKNOWN ||
+            (used_bytes != TMK_BYTES_UNKNOWN && used_bytes > p->used_bytes))
+            p->used_bytes = used_bytes;
+        return;
+    }
+    if (list->n == TMK_DEVICE_PROCESSES_MOST) {
+        list->n_left_out++;
+        return;
+    }
+    list->items[list->n++] = (struct tmk_device_process){.pid = pid, .used_bytes = used_bytes};
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct tmk_device_process *p = a, *q = b;
+    return (p->pid > q->pid) - (p->pid < q->pid);
+}
+
+int tmk_devices_processes(struct tmk_devices *d, unsigned index, struct tmk_device_processes *ret,
+                          struct tmk_error *err)
+{
+    const struct tmk_device *device = &d->list[index];
+    ret->n = ret->n_left_out = 0;
+    if (device->reason[0])
+        return tmk_fail(err, TMK_EIO, "%s", device->reason);
+    if (!sources[device->kind]->processes)
+        return 0;
+    int rc = sources[device->kind]->processes(d, device, ret, err);
+    if (rc < 0) {
+        ret->n = ret->n_left_out = 0;
+        return rc;
+    }
+    tmk_pids_resolve(d->roots.proc, sources[device->kind]->has_own_pids, ret);
+    qsort(ret->items, ret->n, sizeof ret->items[0], by_pid);
+    return 0;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* device/host.c - see host.h, and the source that makes the host a device.
+ *
+ * Used is total less MemAvailable: what a new program could have without swapping is not used. */
+#include "device/host.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "device/source.h"
+#include "kit/lines.h"
+
+enum { TEXT_BYTES = 8192 };
+
+/* "NAME:  1234 kB", in bytes; unknown when it is not there. */
+static uint64_t kilobytes(const char *text, const char *name)
+{
+    char *end;
+    const char *field = tmk_lines_field(text, name);
+    uint64_t value = strtoull(field, &end, 10);
+    return end == field ? TMK_BYTES_UNKNOWN : value * 1024;
+}
+
+/* ---- the device ---- */
+
+static int host_open(struct tmk_devices *d, struct tmk_error *err)
+{
+    (void)err;
+    struct utsname name;
+    struct tmk_device *device = tmk_devices_add(d, TMK_DEVICE_HOST, 0);
+    if (device && uname(&name) == 0)
+        snprintf(device->name, sizeof device->name, "host (%.80s)", name.machine);
+    d->drivers[TMK_DEVICE_HOST].state = TMK_DRIVER_READY;
+    return 0;
+}
+
+static int host_memory(struct tmk_devices *d, const struct tmk_device *device,
+                       struct tmk_device_memory *ret, struct tmk_error *err)
+{
+    (void)device;
+    char text[TEXT_BYTES];
+    tmk_lines_read(text, sizeof text, "%s/meminfo", d->roots.proc);
+    uint64_t total = kilobytes(text, "MemTotal:"), available = kilobytes(text, "MemAvailable:");
+    if (total == TMK_BYTES_UNKNOWN || available == TMK_BYTES_UNKNOWN || available > total)
+        return tmk_fail(err, TMK_EIO, "%s/meminfo does not tell how much memory there is",
+                        d->roots.proc);
+    *ret = (struct tmk_device_memory){
+        .total_bytes = total, .used_bytes = total - available, .reserved_bytes = TMK_BYTES_UNKNOWN};
+    return 0;
+}
+
+const struct tmk_device_source tmk_source_host = {
+    .open = host_open,
+    .memory = host_memory,
+};
+
+/* ---- control groups ---- */
+
+/* The two generations: where they are mounted and what their files are called. */
+static const struct generation {
+    const char *controller; /* as /proc/self/cgroup has it, between the colons */
+    const char *mount, *limit, *used, *droppable;
+} generations[] = {
+    {"memory", "fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+     "total_inactive_file "},
+    {"", "fs/cgroup", "memory.max", "memory.current", "inactive_file "},
+};
+
+/* The path of our group in the line "4:memory:/PATH" or "0::/PATH"; false: no such line. */
+static bool find_group(const char *text, const char *controller, char *to, size_t size)
+{
+    for (const char *line = text; *line; line += *line == '\n') {
+        const char *name = strchr(line, ':');
+        const char *path = name ? strchr(name + 1, ':') : NULL;
+        size_t n = strcspn(line, "\n");
+        if (path && path < line + n && (size_t)(path - name - 1) == strlen(controller) &&
+            memcmp(name + 1, controller, strlen(controller)) == 0) {
+            snprintf(to, size, "%.*s", (int)(line + n - path - 1), path + 1);
+            return true;
+        }
+        line += n;
+    }
+    return false;
+}
+
+/* A file with one number; "max", and v1's number near 2^63, are no limit: unknown. */
+static uint64_t read_number(const char *folder, const char *name)
+{
+    char text[64], *end;
+    tmk_lines_read(text, sizeof text, "%s/%s", folder, name);
+    uint64_t value = strtoull(text, &end, 10);
+    return end == text || value >= 1ull << 62 ? TMK_BYTES_UNKNOWN : value;
+}
+
+static uint64_t read_used(const char *folder, const struct generation *g)
+{
+    char text[TEXT_BYTES];
+    uint64_t used = read_number(folder, g->used);
+    tmk_lines_read(text, sizeof text, "%s/memory.stat", folder);
+    uint64_t droppable = strtoull(tmk_lines_field(text, g->droppable), NULL, 10);
+    return used == TMK_BYTES_UNKNOWN ? used : used - (droppable < used ? droppable : used);
+}
+
+/* From our group up to the root of the mount. In a container without a namespace for groups the
+ * path is the host's and only the root is there; the walk comes by it. */
+static void walk_up(const struct tmk_device_roots *roots, const struct generation *g, char *group,
+                    struct tmk_host_limit *ret)
+{
+    char folder[PATH_MAX];
+    for (;;) {
+        snprintf(folder, sizeof folder, "%.1000s/%s%s", roots->sys, g->mount, group);
+        uint64_t limit = read_number(folder, g->limit);
+        if (limit < ret->limit_bytes)
+            *ret = (struct tmk_host_limit){limit, read_used(folder, g)};
+        char *slash = strrchr(group, '/');
+        if (!slash)
+            return;
+        *slash = '\0';
+    }
+}
+
+int tmk_host_limit_read(const struct tmk_device_roots *roots, struct tmk_host_limit *ret,
+                        struct tmk_error *err)
+{
+    char text[TEXT_BYTES], group[PATH_MAX / 2];
+    struct tmk_host_limit found = {TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN};
+    tmk_lines_read(text, sizeof text, "%s/self/cgroup", roots->proc);
+    for (size_t i = 0; i < sizeof generations / sizeof generations[0]; i++) {
+        if (!find_group(text, generations[i].controller, group, sizeof group))
+            continue;
+        walk_up(roots, &generations[i], group, &found);
+        *ret = found;
+        return 0;
+    }
+    return tmk_fail(err, TMK_ENOENT, "%s/self/cgroup names no control group for memory",
+                    roots->proc);
+}
+
+/* ---- pressure ---- */
+
+int tmk_host_pressure_read(const struct tmk_device_roots *roots, unsigned *ret_some_avg10,
+                           struct tmk_error *err)
+{
+    char text[256];
+    tmk_lines_read(text, sizeof text, "%s/pressure/memory", roots->proc);
+    const char *some = tmk_lines_field(text, "some avg10=");
+    char *dot;
+    unsigned long whole = strtoul(some, &dot, 10);
+    if (dot == some || *dot != '.')
+        return tmk_fail(err, TMK_ENOENT, "this kernel keeps no %s/pressure/memory", roots->proc);
+    *ret_some_avg10 = (unsigned)(whole * 100 + strtoul(dot + 1, NULL, 10)); /* two digits always */
+    return 0;
+}
+
+/* ---- a process ---- */
+
+int tmk_host_process_read(const struct tmk_device_roots *roots, pid_t pid,
+                          struct tmk_host_process *ret, struct tmk_error *err)
+{
+    char status[TEXT_BYTES], rollup[TEXT_BYTES];
+    if (tmk_lines_read(status, sizeof status, "%s/%d/status", roots->proc, (int)pid) <= 0)
+        return tmk_fail(err, TMK_ENOENT, "there is no process %d; see: ps -e", (int)pid);
+    /* Of other users' it is refused: "". */
+    tmk_lines_read(rollup, sizeof rollup, "%s/%d/smaps_rollup", roots->proc, (int)pid);
+    uint64_t exact = kilobytes(rollup, "Rss:");
+    *ret = (struct tmk_host_process){
+        .rss_bytes = exact != TMK_BYTES_UNKNOWN ? exact : kilobytes(status, "VmRSS:"),
+        .pss_bytes = kilobytes(rollup, "Pss:"),
+        .locked_bytes = kilobytes(status, "VmLck:"),
+        .pinned_bytes = kilobytes(status, "VmPin:"),
+    };
+    return 0;
+}

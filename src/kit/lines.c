@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* kit/lines.c - see lines.h. */
+#include "kit/lines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+ssize_t tmk_lines_read(char *to, size_t size, const char *format, ...)
+{
+    char path[PATH_MAX];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(path, sizeof path, format, args);
+    va_end(args);
+    errno = ENAMETOOLONG;
+    int fd = length < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t n = fd < 0 ? -1 : read(fd, to, size - 1);
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    to[n > 0 ? n : 0] = '\0';
+    errno = why;
+    return n;
+}
+
+const char *tmk_lines_field(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, n) == 0)
+            return line + n + strspn(line + n, "\t ");
+    }
+    return "";
+}
+
+unsigned tmk_lines_numbers(const char *text, long *to, unsigned room)
+{
+    unsigned n = 0;
+    char *end;
+    for (; n < room; text = end) {
+        long next = strtol(text, &end, 10);
+        if (end == text || memchr(text, '\n', (size_t)(end - text)))
+            break;
+        to[n++] = next;
+    }
+    return n;
+}
