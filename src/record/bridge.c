@@ -5,7 +5,7 @@
  * to a pending call, which the interpreter makes on its main thread between two instructions; when
  * the main thread does not come to it, because it waits for others, a helper thread does it.
  *
- *     IDLE -> QUEUED -> IDLE (torch is still being imported)  or  SETTLED (armed, or never) */
+ *     IDLE -> QUEUED -> IDLE: armed, or not yet, since torch is still being imported */
 #include "record/bridge.h"
 
 #include <stddef.h>
@@ -42,9 +42,13 @@ static const char *text_of(struct tmk_object *arguments, long i, long *ret_n)
     return py->PyUnicode_AsUTF8AndSize(py->PyTuple_GetItem(arguments, i), ret_n);
 }
 
+/* 0 when it is none: then an exception is set, which whoever asked clears in the end. */
 static uint64_t number_of(struct tmk_object *arguments, long i)
 {
-    return tmk_bridge.py->PyLong_AsUnsignedLongLong(tmk_bridge.py->PyTuple_GetItem(arguments, i));
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *number = py->PyTuple_GetItem(arguments, i);
+    uint64_t value = number ? py->PyLong_AsUnsignedLongLong(number) : 0;
+    return py->PyErr_Occurred() ? 0 : value;
 }
 
 static struct tmk_object *none(void)
@@ -155,6 +159,13 @@ static struct tmk_object *instances(struct tmk_object *self, struct tmk_object *
     return found;
 }
 
+/* calm() */
+static struct tmk_object *calm(struct tmk_object *self, struct tmk_object *arguments)
+{
+    (void)self, (void)arguments;
+    return tmk_bridge.py->PyLong_FromLong(tmk_bridge_is_calm());
+}
+
 static struct tmk_python_method methods[] = {
     {"instances", instances, TMK_PYTHON_VARARGS, NULL},
     {"named", named, TMK_PYTHON_VARARGS, NULL},
@@ -166,11 +177,23 @@ static struct tmk_python_method methods[] = {
     {"begin", tmk_calls_begin_update, TMK_PYTHON_VARARGS, NULL},
     {"end", tmk_calls_end_update, TMK_PYTHON_VARARGS, NULL},
     {"skip", tmk_calls_skip_update, TMK_PYTHON_VARARGS, NULL},
+    {"calm", calm, TMK_PYTHON_VARARGS, NULL},
     {"hush", tmk_calls_hush, TMK_PYTHON_VARARGS, NULL},
     {"workspaces", tmk_workspaces_note, TMK_PYTHON_VARARGS, NULL},
 };
 
-void tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b)
+/* True when nothing is raised, or was and is no more: a mistake of ours. */
+static bool drop_mistake(const struct tmk_python *py)
+{
+    bool is_mistake = !py->PyErr_Occurred();
+    for (size_t i = 0; i < sizeof py->mistakes / sizeof py->mistakes[0] && !is_mistake; i++)
+        is_mistake = py->mistakes[i] && py->PyErr_ExceptionMatches(*py->mistakes[i]);
+    if (is_mistake)
+        py->PyErr_Clear();
+    return is_mistake;
+}
+
+bool tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *const arguments[] = {a, b};
@@ -182,7 +205,7 @@ void tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct t
     }
     py->Py_DecRef(tuple ? py->PyObject_CallObject(function, tuple) : NULL);
     py->Py_DecRef(tuple);
-    py->PyErr_Clear();
+    return drop_mistake(py);
 }
 
 /* ---- arming ---- */
@@ -264,11 +287,11 @@ static bool load_source(void)
     py->Py_DecRef(done);
     tmk_bridge.learn = py->PyDict_GetItemString(names, "learn");
     tmk_bridge.updated = py->PyDict_GetItemString(names, "updated");
-    tmk_bridge.note_gradients = py->PyDict_GetItemString(names, "note_gradients");
+    tmk_bridge.wrap_steps = py->PyDict_GetItemString(names, "wrap_steps");
     py->Py_IncRef(tmk_bridge.learn); /* the namespace ends before the last call does */
     py->Py_IncRef(tmk_bridge.updated);
-    py->Py_IncRef(tmk_bridge.note_gradients);
-    return done && tmk_bridge.learn && tmk_bridge.updated && tmk_bridge.note_gradients;
+    py->Py_IncRef(tmk_bridge.wrap_steps);
+    return done && tmk_bridge.learn && tmk_bridge.updated && tmk_bridge.wrap_steps;
 }
 
 static const char *arm(const struct tmk_python *py)
@@ -304,7 +327,8 @@ static bool try_to_arm(const struct tmk_python *py)
     if (!is_torch_ready(py))
         return false;
     const char *why = arm(py);
-    py->PyErr_Clear();
+    if (!drop_mistake(py))
+        return false; /* a signal's handler has raised: later */
     if (why)
         say("modules not recorded", why);
     else
@@ -313,7 +337,8 @@ static bool try_to_arm(const struct tmk_python *py)
     return true;
 }
 
-static void take_turn(const struct tmk_python *py)
+/* False when something was raised that is the program's. */
+static bool take_turn(const struct tmk_python *py)
 {
     if (!atomic_flag_test_and_set(&wanted.busy)) {
         try_to_arm(py);
@@ -322,19 +347,20 @@ static void take_turn(const struct tmk_python *py)
     atomic_store(&wanted.since_ns, tmk_clock_monotonic_ns());
     atomic_store(&wanted.n_asked, 0);
     atomic_store(&wanted.state, IDLE);
+    return !py->PyErr_Occurred();
 }
 
 static int on_pending(void *py)
 {
-    take_turn(py);
-    return 0;
+    return take_turn(py) ? 0 : -1;
 }
 
 static void *helper_main(void *arg)
 {
     const struct tmk_python *py = arg;
     int lock = py->PyGILState_Ensure();
-    take_turn(py);
+    if (!take_turn(py))
+        py->PyErr_Clear(); /* not on this thread: handlers run on the main one */
     py->PyGILState_Release(lock);
     atomic_store(&wanted.has_helper, false);
     return NULL;
@@ -394,11 +420,15 @@ int tidemark_watch(struct tmk_object *thing)
 
 static void *disarm_main(void *unused)
 {
-    const struct tmk_python *py = tmk_bridge.py;
+    const char *reason;
+    const struct tmk_python *py = tmk_python_find(&reason);
     (void)unused;
+    if (!py)
+        return NULL;
     int lock = py->PyGILState_Ensure();
     if (atomic_load(&tmk_recorder.control->generation) == 0) {
         tmk_bridge_call(py->PyDict_GetItemString(tmk_bridge.names, "disarm"), NULL, NULL);
+        py->PyErr_Clear();
         tmk_tags_reset();
     }
     py->PyGILState_Release(lock);
@@ -408,7 +438,9 @@ static void *disarm_main(void *unused)
 /* Python's part is undone when its lock is to be had; until then what it calls does nothing. */
 void tmk_bridge_end(void)
 {
-    if (!tmk_bridge.names)
+    const char *reason;
+    if (!tmk_bridge.names ||
+        !tmk_python_find(&reason)) /* with Python all that was patched is gone */
         return;
     tmk_calls_switch(false);
     tmk_helper_start(disarm_main, NULL, HELPER_STACK_BYTES);

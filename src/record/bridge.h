@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* record/bridge.h - what torch's Python side knows: modules, backward, optimizers, tensors.
  *
- * Armed when torch has been imported and makes its first blocks. Three places are patched, none of
+ * Armed when torch has been imported and makes its first blocks. Two places are patched, neither of
  * which Python code can see, so that nothing which compares functions (torch.compile, for one)
- * finds anything new:
- *   - the vectorcall pointer of the function object torch.nn.Module.__call__: each call of a
- * module,
- *   - the C function in the method definition of the engine's run_backward: each backward,
- *   - the step() of optimizer classes, which is wrapped in Python (bridge.py).
+ * finds anything new: the vectorcall pointer of the function object torch.nn.Module.__call__, which
+ * is each call of a module; and the C function in the method definition of the engine's
+ * run_backward. The step() of optimizer classes and a few more are wrapped in Python (bridge.py),
+ * and can be seen.
  * What begins and ends there goes to whose.h; which tensor is what goes into the trace as tags.
  *
  * Names come from bridge.py, once for each module; the calls themselves run C only. */
@@ -40,7 +39,7 @@ void tmk_bridge_switch(bool in);
 struct tmk_bridge {
     const struct tmk_python *py;
     struct tmk_object *names; /* bridge.py's namespace */
-    struct tmk_object *learn, *updated, *note_gradients;
+    struct tmk_object *learn, *updated, *wrap_steps;
     struct tmk_object *tensor_class, *parameter_class;
     bool modules, categories;
     _Atomic uint32_t armed; /* in which recording; 0: not */
@@ -49,8 +48,14 @@ extern struct tmk_bridge tmk_bridge;
 
 extern const char tmk_bridge_source[]; /* bridge.py */
 
-/* Call one of bridge.py's functions; whatever it raises is dropped. NULL arguments end the list. */
-void tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b);
+/* Call one of bridge.py's functions. NULL arguments end the list. Mistakes that it makes are
+ * dropped; false when something else was raised in it, by a ^C or another signal's handler: that is
+ * the program's, and stays raised. */
+bool tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b);
+
+/* False while asking tensors would be seen: torch.jit.trace is recording, or a TorchFunctionMode is
+ * on. */
+bool tmk_bridge_is_calm(void);
 
 /* Patch the calls, or undo it. The objects are arm()'s answer. False, and why, when not. */
 bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *method, const char **ret_why);
@@ -64,7 +69,7 @@ struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *ar
 /* gradients(list): the parameters whose gradients are to be tagged, one module's behind each other:
  * (weak reference to the module, key, name, device). */
 struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object *arguments);
-/* Tag the gradients that there are. */
+/* Tag the gradients that there are. All backwards were run by the calling thread. */
 void tmk_tags_note_gradients(void);
 /* Tag the tensors among a root's arguments. */
 void tmk_tags_note_inputs(struct tmk_object *const *values, size_t n, struct tmk_object *keywords);

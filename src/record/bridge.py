@@ -4,7 +4,7 @@ interpreter's lock: when a module is called that has no name yet, when an optimi
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
 The C half has put into this namespace: instances, named, forget, expect, tag, parameter, gradients,
-begin, end, skip, hush, workspaces, categories. Nothing here keeps anything alive, nor changes an object
+begin, end, skip, hush, calm, workspaces, categories. Nothing here keeps anything alive, nor changes an object
 of the program's but for one thing: the step() of optimizer classes, GradScaler's update() and before
 2.0 zero_grad() are wrapped, and restored by disarm().
 """
@@ -12,12 +12,13 @@ import functools
 import gc
 import sys
 import time
+import types
 import weakref
 
 torch = sys.modules["torch"]
 Module = torch.nn.Module
 Optimizer = torch.optim.Optimizer
-PARAMETER, GRADIENT, OPTIMIZER_STATE, BUFFER = 1, 2, 3, 8
+PARAMETER, OPTIMIZER_STATE, BUFFER = 1, 3, 8
 REQUIRES_GRAD, IS_BUFFER, IS_TRAINED = 1, 2, 4
 DEVICES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
 FREE_SECONDS, SHARE = 0.3, 0.01  # of looking around for what is not known, see learn()
@@ -34,7 +35,7 @@ parameters = {}  # name: (address, bytes, flags), as it was last said
 names = {}       # id of a parameter: (weak reference to its module, key, name)
 updates = {}     # id of an optimizer: how often it has stepped
 wrapped = []     # (class, name of the method, theirs, ours)
-own_steps = []   # weak references to an optimizer and to what we have put into it
+own_steps = []   # weak references to an optimizer, to the function we put into it, to the one before
 n_parameters = 0
 looked = armed_at = 0.0  # seconds: how long in all, since when
 
@@ -110,20 +111,22 @@ def is_replica(module):
 
 
 def search(module):
-    """The outermost module around this one. Looks at every object there is, and takes note of
-    optimizers on the way."""
-    parents = {}
+    """The outermost module around this one, and other outermost ones that have parameters: a copy
+    with averaged weights is never called. Takes note of optimizers on the way."""
+    parents, modules = {}, []
     for thing in instances():
         if isinstance(thing, Optimizer):
             meet(thing)
         elif not is_replica(thing):
+            modules.append(thing)
             for child in (thing.__dict__.get("_modules") or {}).values():
                 parents.setdefault(id(child), thing)
     seen = set()
     while id(module) in parents and id(module) not in seen:
         seen.add(id(module))
         module = parents[id(module)]
-    return module
+    return module, [other for other in modules if id(other) not in parents and other is not module and
+                    any(part._parameters for part, _ in walk(other, "", set()))]
 
 
 def learn(module, is_root):
@@ -134,25 +137,27 @@ def learn(module, is_root):
     if is_replica(module) and is_root:
         for part, path in walk(module, "", set()):
             name_module(part, path or type(part).__name__)
-    elif looked > FREE_SECONDS + SHARE * (began - armed_at) or not look_around(module, is_root):
+    elif looked > FREE_SECONDS + SHARE * (began - armed_at) or not look_around(module):
         for part, path in walk(module, type(module).__name__, set()):
             name_module(part, path)
     looked += time.monotonic() - began
 
 
-def look_around(module, is_root):
+def look_around(module):
     """Name the module by the model that it is in. False when it is in none, as a loss is."""
-    is_plain = not module._modules and not module._parameters
-    if is_root and is_plain:
-        return False
+    if not module._modules and not module._parameters:
+        return False  # made on the spot, as in nn.Softmax(-1)(x)
     for root, _ in live_roots():  # it may have been put into one
         if any(part is module for part, _ in walk(root, "", set())):
             name_roots()
             note_parameters()
             return True
-    if is_plain:
-        return False
-    add_root(search(module))
+    top, others = search(module)
+    add_root(top)
+    known = {id(part) for root, _ in live_roots() for part, _ in walk(root, "", set())}
+    for other in others:
+        if id(other) not in known:
+            add_root(other)
     name_roots()
     note_parameters()
     wrap_steps()
@@ -168,7 +173,7 @@ def watch(thing):
         wrap_steps()
         meet(thing)
     note_parameters()
-    if isinstance(thing, Optimizer) and categories:
+    if isinstance(thing, Optimizer) and categories and calm():
         note_state(thing)
 
 
@@ -233,7 +238,7 @@ def name_of(tensor):
 
 
 def note_parameters():
-    if not categories:
+    if not categories or not calm():
         return
     lists = trained()
     names.clear()
@@ -254,15 +259,6 @@ def note_parameters():
                for module, key, name, tensor in known if tensor is not None and tensor.requires_grad])
 
 
-def note_gradients():
-    """Those that are parts of a larger block too (DDP's buckets), as C does not look for."""
-    for module, key, name in list(names.values()):
-        tensor = parameter_of(module, key)
-        grad = None if tensor is None else tensor.grad
-        if grad is not None and grad.layout is torch.strided:
-            say(grad, GRADIENT, name if grad.storage_offset() == 0 else "gradient bucket")
-
-
 def note_masters(optimizer):
     """Parameters that are in no module: an optimizer's own copies in full precision, or tensors that
     are trained themselves."""
@@ -275,8 +271,6 @@ def note_masters(optimizer):
             name = f"{type(optimizer).__name__}.{i}.{k}"
             is_master = is_mixed and tensor.dtype is torch.float32
             say(tensor, OPTIMIZER_STATE if is_master else PARAMETER, name)
-            if tensor.grad is not None:
-                say(tensor.grad, GRADIENT, name)
 
 
 def note_state(optimizer):
@@ -306,11 +300,14 @@ def is_shell(optimizer):
 
 
 def refresh(optimizer):
+    global looked
+    began = time.monotonic()
     wrap_steps()
-    if categories:
+    if categories and calm() and looked <= FREE_SECONDS + SHARE * (began - armed_at):
         note_parameters()
         note_state(optimizer)
         workspaces()
+        looked += time.monotonic() - began
 
 
 def updated(optimizer):
@@ -348,26 +345,34 @@ def wrap_own(optimizer):
     step = optimizer.__dict__.get("step")
     if step is None or is_ours(step):
         return
-    reference, wrapped_step = weakref.ref(optimizer), wrap(lambda self, *args, **kwargs: step(*args, **kwargs))
+    reference = weakref.ref(optimizer)
+    if type(step) is types.MethodType:
+        ours = types.MethodType(wrap(step.__func__), step.__self__)
+    else:
+        wrapped_step = wrap(lambda self, *args, **kwargs: step(*args, **kwargs))
 
-    @functools.wraps(step)
-    def wrapper(*args, **kwargs):
-        return wrapped_step(reference(), *args, **kwargs)
+        @functools.wraps(step)
+        def ours(*args, **kwargs):
+            return wrapped_step(reference(), *args, **kwargs)
 
-    own_steps.append((reference, weakref.ref(wrapper)))
-    optimizer.step = wrapper
+    own_steps.append((reference, weakref.ref(getattr(ours, "__func__", ours)), weakref.ref(
+        getattr(step, "__func__", step))))
+    optimizer.step = ours
 
 
 def unwrap_own():
-    for reference, ours in own_steps:
-        optimizer = reference()
-        if optimizer is not None and ours() is not None and optimizer.__dict__.get("step") is ours():
-            optimizer.step = ours().__wrapped__
+    for reference, ours, theirs in own_steps:
+        optimizer, before = reference(), theirs()
+        step = None if optimizer is None else optimizer.__dict__.get("step")
+        if before is None or step is None or getattr(step, "__func__", step) is not ours():
+            continue
+        optimizer.step = types.MethodType(before, optimizer) if type(step) is types.MethodType else before
     own_steps.clear()
 
 
 def is_ours(step):
     ours = [one[3] for one in wrapped] + [one[1]() for one in own_steps]
+    step = getattr(step, "__func__", step)
     while step is not None:
         if any(step is one for one in ours):
             return True
@@ -394,7 +399,8 @@ def wrap_update(update):
         try:
             return update(self, *args, **kwargs)
         finally:
-            skip()
+            if self.is_enabled():
+                skip()
 
     return wrapper
 
@@ -442,7 +448,9 @@ def arm():
     wrap_scaler()
     wrap_old()
     engine = torch._C._ImperativeEngine
-    return (Module.__dict__["__call__"], engine.__dict__["run_backward"], torch.Tensor,
+    # By its own name: __call__ may be another's for a while, torch.fx's when it traces.
+    call = Module.__dict__.get("_wrapped_call_impl") or Module.__dict__["_call_impl"]
+    return (call, engine.__dict__["run_backward"], torch.Tensor,
             torch.nn.Parameter)
 
 

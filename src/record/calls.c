@@ -49,23 +49,32 @@ static struct {
     call_pointer *call_at;   /* where it was; NULL: not patched */
     struct method_def *backward_at;
     bool (*is_grad_enabled)(void);
+    void **(*tracing_state)(void); /* pointers to shared pointers, as are the next */
+    void **(*function_mode)(void);
+    int64_t (*n_function_modes)(void);
     struct tmk_object *training; /* "training" */
 } torch;
 
 /* ---- modules ---- */
 
-static uint32_t name_of(struct tmk_object *module, bool is_root)
+/* False when something was raised meanwhile that is the program's. */
+__attribute__((noinline)) static bool learn_name(struct tmk_object *module, bool is_root,
+                                                 uint32_t *ret_name)
+{
+    struct tmk_object *flag = tmk_bridge.py->PyLong_FromLong(is_root);
+    bool ok = tmk_bridge_call(tmk_bridge.learn, module, flag);
+    tmk_bridge.py->Py_DecRef(flag);
+    *ret_name = tmk_modmap_name(module);
+    if (ok && !*ret_name) /* and never will */
+        tmk_modmap_put(module, TMK_MODMAP_UNNAMED);
+    return ok;
+}
+
+static inline bool name_of(struct tmk_object *module, bool is_root, uint32_t *ret_name)
 {
     uint32_t name = tmk_modmap_name(module);
-    if (__builtin_expect(name != 0, 1))
-        return name & ~TMK_MODMAP_UNNAMED;
-    struct tmk_object *flag = tmk_bridge.py->PyLong_FromLong(is_root);
-    tmk_bridge_call(tmk_bridge.learn, module, flag);
-    tmk_bridge.py->Py_DecRef(flag);
-    name = tmk_modmap_name(module);
-    if (!name) /* and never will */
-        tmk_modmap_put(module, TMK_MODMAP_UNNAMED);
-    return name;
+    *ret_name = name & ~TMK_MODMAP_UNNAMED;
+    return __builtin_expect(name != 0, 1) || learn_name(module, is_root, ret_name);
 }
 
 static bool is_training(struct tmk_object *module)
@@ -82,7 +91,9 @@ static bool is_training(struct tmk_object *module)
 static struct tmk_object *call_inner(struct tmk_object *function, struct tmk_object *const *values,
                                      size_t n, struct tmk_object *keywords)
 {
-    uint32_t name = tmk_bridge.modules ? name_of(values[0], false) : 0;
+    uint32_t name = 0;
+    if (tmk_bridge.modules && !name_of(values[0], false, &name))
+        return NULL;
     uint32_t outer = tmk_whose.module, generation = tmk_whose.generation;
     struct tmk_lane *lane = name ? tmk_lane_enter() : NULL;
     if (lane) {
@@ -118,14 +129,16 @@ static bool may_linger(void)
 static struct tmk_object *call_root(struct tmk_object *function, struct tmk_object *const *values,
                                     size_t n, struct tmk_object *keywords)
 {
-    uint32_t name = name_of(values[0], true);
+    uint32_t name;
+    if (!name_of(values[0], true, &name))
+        return NULL;
     bool is_eval = !torch.is_grad_enabled() || !is_training(values[0]);
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return torch.call_module(function, values, n, keywords);
     tmk_whose_now(lane);
     tmk_whose_root(lane);
-    struct tmk_whose before = tmk_whose_open(lane, is_eval ? TMK_STAGE_EVAL : TMK_STAGE_FORWARD);
+    struct tmk_whose before = tmk_whose_open(lane, is_eval ? TMK_WHOSE_EVAL : TMK_WHOSE_FORWARD);
     bool has_module = tmk_bridge.modules && name;
     if (has_module) {
         tmk_whose_push_module(lane, name);
@@ -134,7 +147,7 @@ static struct tmk_object *call_root(struct tmk_object *function, struct tmk_obje
     tmk_whose.module = name;
     tmk_whose.n_calls = 1;
     tmk_lane_leave(lane);
-    if (tmk_bridge.categories)
+    if (tmk_bridge.categories && tmk_bridge_is_calm())
         tmk_tags_note_inputs(values + 1, (n & ~offset_flag) - 1, keywords);
     struct tmk_object *result = torch.call_module(function, values, n, keywords);
     lane = tmk_lane_enter();
@@ -172,6 +185,39 @@ static struct tmk_object *call_module(struct tmk_object *function, struct tmk_ob
 
 /* ---- backward ---- */
 
+/* With the interpreter's lock. Which thread runs backward; and whether several have: their
+ * gradients are none of the others' business, torch itself breaks when one thread looks at what
+ * another is working with, even between two backwards. */
+static const struct tmk_whose *backward_thread;
+static bool are_several;
+
+static void note_thread(void)
+{
+    are_several |= backward_thread && backward_thread != &tmk_whose;
+    backward_thread = &tmk_whose;
+}
+
+/* What torch.autograd.grad() asks for goes to its caller, not into gradients of parameters. */
+static bool accumulates(struct tmk_object *arguments, struct tmk_object *keywords)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    enum { PLACE = 6 };
+    struct tmk_object *flag =
+        keywords ? py->PyDict_GetItemString(keywords, "accumulate_grad") : NULL;
+    if (!flag && py->PyTuple_Size(arguments) > PLACE)
+        flag = py->PyTuple_GetItem(arguments, PLACE);
+    return !flag || py->PyObject_IsTrue(flag) != 0;
+}
+
+/* False when something was raised that is the program's. */
+static bool end_backward(bool is_accumulating)
+{
+    if (tmk_bridge.categories && is_accumulating && !are_several && tmk_bridge_is_calm())
+        tmk_tags_note_gradients();
+    return tmk_whose_updates() || tmk_bridge.py->PyErr_Occurred() ||
+           tmk_bridge_call(tmk_bridge.wrap_steps, NULL, NULL);
+}
+
 static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_object *arguments,
                                        struct tmk_object *keywords)
 {
@@ -181,9 +227,12 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     tmk_whose_now(lane);
     tmk_whose.runs_backward = true;
     tmk_whose_backward(lane);
-    struct tmk_whose before = tmk_whose_open(lane, TMK_STAGE_BACKWARD);
-    bool is_inner = before.stage == TMK_STAGE_BACKWARD;
+    struct tmk_whose before = tmk_whose_open(lane, TMK_WHOSE_BACKWARD);
+    bool is_inner = before.stage == TMK_WHOSE_BACKWARD;
+    bool is_accumulating = accumulates(arguments, keywords);
     tmk_lane_leave(lane);
+    if (!is_inner)
+        note_thread();
     struct tmk_object *result = torch.run_backward(self, arguments, keywords);
     lane = tmk_lane_enter();
     if (!lane)
@@ -192,9 +241,10 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     if (!is_inner)
         tmk_whose_end_workers(lane);
     tmk_lane_leave(lane);
-    if (tmk_bridge.categories && !is_inner)
-        tmk_tags_note_gradients();
-    return result;
+    if (is_inner || end_backward(is_accumulating) || !result)
+        return result;
+    tmk_bridge.py->Py_DecRef(result);
+    return NULL;
 }
 
 void tmk_bridge_note_node(const void *node)
@@ -203,7 +253,7 @@ void tmk_bridge_note_node(const void *node)
     if (is_off())
         return;
     uint32_t name = tmk_bridge.modules ? tmk_nodes_module(node, &keep) : 0;
-    if (keep && tmk_whose.stage == TMK_STAGE_BACKWARD)
+    if (keep && tmk_whose.stage == TMK_WHOSE_BACKWARD)
         return;
     struct tmk_lane *lane = tmk_lane_enter();
     if (lane) {
@@ -231,7 +281,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     struct tmk_object *optimizer = py->PyTuple_GetItem(arguments, 0);
     struct tmk_whose before;
     (void)self;
-    bool is_inner = !is_off() && tmk_whose.stage == TMK_STAGE_OPTIMIZER;
+    bool is_inner = !is_off() && tmk_whose.stage == TMK_WHOSE_OPTIMIZER;
     if (is_inner && optimizer != updating) /* it goes with the one around it */
         tmk_whose_forget(optimizer);
     struct tmk_object *class = py->PyObject_GetAttrString(optimizer, "__class__");
@@ -242,7 +292,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
         tmk_whose_now(lane);
         updating = optimizer;
         tmk_whose_begin_update(lane, optimizer);
-        before = tmk_whose_open(lane, TMK_STAGE_OPTIMIZER);
+        before = tmk_whose_open(lane, TMK_WHOSE_OPTIMIZER);
         if (tmk_bridge.modules)
             tmk_whose_push_module(lane, class_name(lane, name));
         tmk_lane_leave(lane);
@@ -277,8 +327,9 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
         tmk_lane_leave(lane);
         if (returned && tmk_whose_end_update(optimizer))
             atomic_store(&tmk_torch_hot.settled, 0);
-        if (returned)
-            tmk_bridge_call(tmk_bridge.updated, optimizer, NULL);
+        updating = NULL;
+        if (returned && !tmk_bridge_call(tmk_bridge.updated, optimizer, NULL))
+            return NULL;
     }
     return py->Py_BuildValue("");
 }
@@ -360,14 +411,37 @@ static struct method_def *find_method(struct tmk_object *object)
     return is_known ? d->method : NULL;
 }
 
+/* What torch says of the calling thread; functions that it has not are NULL. */
+static void find_functions(void)
+{
+    static const char cpu[] = "libtorch_cpu.so";
+    *(void **)&torch.is_grad_enabled =
+        tmk_library_symbol("libc10.so", "_ZN3c108GradMode10is_enabledEv");
+    *(void **)&torch.tracing_state =
+        tmk_library_symbol(cpu, "_ZN5torch3jit6tracer15getTracingStateEv");
+    *(void **)&torch.function_mode =
+        tmk_library_symbol(cpu, "_ZN2at4impl22PythonTorchFunctionTLS8get_modeEv");
+    *(void **)&torch.n_function_modes =
+        tmk_library_symbol(cpu, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv");
+    if (!torch.is_grad_enabled)
+        torch.is_grad_enabled = always;
+}
+
+bool tmk_bridge_is_calm(void)
+{
+    return (!torch.tracing_state || !*torch.tracing_state()) &&
+           (!torch.function_mode || !*torch.function_mode()) &&
+           (!torch.n_function_modes || torch.n_function_modes() == 0);
+}
+
+/* The function is kept, so that where its pointer was stays its own. */
 bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *run, const char **ret_why)
 {
     if (!torch.training) {
         torch.training = tmk_bridge.py->PyUnicode_InternFromString("training");
-        *(void **)&torch.is_grad_enabled =
-            tmk_library_symbol("libc10.so", "_ZN3c108GradMode10is_enabledEv");
-        if (!torch.is_grad_enabled)
-            torch.is_grad_enabled = always;
+        find_functions();
+        tmk_bridge.py->Py_IncRef(function);
+        tmk_bridge.py->Py_IncRef(run);
         torch.call_at = find_pointer(function);
         torch.backward_at = find_method(run);
     }

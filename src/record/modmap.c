@@ -1,54 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /* record/modmap.c - see modmap.h. Open addressing; at least a quarter stays unused, so that looking
- * for what is not there ends. */
+ * for what is not there ends. It is made anew, larger if need be, when it fills up, with what was
+ * used and is not any more left out. */
 #include "record/modmap.h"
 
 #include <stddef.h>
 
 #include "base/region.h"
 
-struct tmk_modslot *tmk_modmap_slots;
+enum { LEAST_SLOTS = 1 << 12, MOST_SLOTS = 1 << 24 };
+
+struct tmk_modmap tmk_modmap;
 static struct tmk_region memory;
 static uint32_t n_objects;
 static uint32_t n_touched; /* slots that are no longer 0 */
 
-bool tmk_modmap_reset(void)
+static bool make(uint32_t n_slots)
 {
-    n_objects = n_touched = 0;
-    if (tmk_modmap_slots) {
-        tmk_region_clear(&memory);
-        return true;
-    }
-    if (tmk_region_init(&memory, TMK_MODMAP_SLOTS * sizeof *tmk_modmap_slots) < 0)
+    if (tmk_region_init(&memory, n_slots * sizeof *tmk_modmap.slots) < 0)
         return false;
-    tmk_modmap_slots = memory.base;
+    tmk_modmap.slots = memory.base;
+    tmk_modmap.mask = n_slots - 1;
+    n_objects = n_touched = 0;
     return true;
 }
 
-/* Modules made anew all the time leave used slots behind: put those together again. */
-static void rebuild(void)
+bool tmk_modmap_reset(void)
 {
-    static struct tmk_modslot kept[TMK_MODMAP_SLOTS / 2];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < TMK_MODMAP_SLOTS && n < TMK_MODMAP_SLOTS / 2; i++)
-        if (tmk_modmap_slots[i].object > 1)
-            kept[n++] = tmk_modmap_slots[i];
-    tmk_region_clear(&memory);
+    if (!tmk_modmap.slots)
+        return make(LEAST_SLOTS);
     n_objects = n_touched = 0;
+    tmk_region_clear(&memory);
+    return true;
+}
+
+static bool rebuild(void)
+{
+    struct tmk_region before = memory;
+    const struct tmk_modslot *slots = tmk_modmap.slots;
+    uint32_t n = tmk_modmap.mask + 1, n_new = n_objects >= n / 4 ? 2 * n : n;
+    if (n_new > MOST_SLOTS || !make(n_new))
+        return false;
     for (uint32_t i = 0; i < n; i++)
-        tmk_modmap_put((const void *)kept[i].object, kept[i].name);
+        if (slots[i].object > 1)
+            tmk_modmap_put((const void *)slots[i].object, slots[i].name);
+    tmk_region_fini(&before);
+    return true;
 }
 
 bool tmk_modmap_put(const void *object, uint32_t name)
 {
-    if (n_objects >= TMK_MODMAP_SLOTS / 2)
+    if (n_touched > tmk_modmap.mask / 4 * 3 && !rebuild())
         return false;
-    if (n_touched >= TMK_MODMAP_SLOTS / 4 * 3)
-        rebuild();
     uint32_t i = tmk_modmap_place((uintptr_t)object);
     struct tmk_modslot *place = NULL, *slot;
-    for (;; i = (i + 1) % TMK_MODMAP_SLOTS) {
-        slot = &tmk_modmap_slots[i];
+    for (;; i = (i + 1) & tmk_modmap.mask) {
+        slot = &tmk_modmap.slots[i];
         if (slot->object == (uintptr_t)object || slot->object == 0)
             break;
         if (slot->object == 1 && !place)
@@ -65,13 +72,13 @@ bool tmk_modmap_put(const void *object, uint32_t name)
 
 void tmk_modmap_remove(uintptr_t object)
 {
-    uint32_t i = tmk_modmap_place(object);
-    if (!tmk_modmap_slots || object <= 1)
+    if (!tmk_modmap.slots || object <= 1)
         return;
-    for (; tmk_modmap_slots[i].object; i = (i + 1) % TMK_MODMAP_SLOTS) {
-        if (tmk_modmap_slots[i].object != object)
+    uint32_t i = tmk_modmap_place(object);
+    for (; tmk_modmap.slots[i].object; i = (i + 1) & tmk_modmap.mask) {
+        if (tmk_modmap.slots[i].object != object)
             continue;
-        tmk_modmap_slots[i].object = 1;
+        tmk_modmap.slots[i].object = 1;
         n_objects--;
         return;
     }

@@ -15,30 +15,32 @@ struct tmk_modslot {
     uint32_t reserved;
 };
 
-enum { TMK_MODMAP_SLOTS = 1 << 16 };
-
 /* Instead of a name: it has none, and was asked for. */
 #define TMK_MODMAP_UNNAMED 0x80000000u
 
-extern struct tmk_modslot *tmk_modmap_slots; /* NULL: not made yet */
+struct tmk_modmap {
+    struct tmk_modslot *slots; /* NULL: not made yet */
+    uint32_t mask;             /* their number - 1 */
+};
+extern struct tmk_modmap tmk_modmap;
 
 /* Empty it, for a new recording. False when there is no memory. */
 bool tmk_modmap_reset(void);
-/* False when it is crowded. */
+/* False when there is no memory for more. */
 bool tmk_modmap_put(const void *object, uint32_t name);
 void tmk_modmap_remove(uintptr_t object);
 
 static inline uint32_t tmk_modmap_place(uintptr_t object)
 {
-    return (uint32_t)((object >> 4) * 0x9e3779b97f4a7c15u >> 48);
+    return (uint32_t)((object >> 4) * 0x9e3779b97f4a7c15u >> 32) & tmk_modmap.mask;
 }
 
 /* 0: not known. */
 static inline uint32_t tmk_modmap_name(const void *object)
 {
     uint32_t i = tmk_modmap_place((uintptr_t)object);
-    for (;; i = (i + 1) % TMK_MODMAP_SLOTS) {
-        const struct tmk_modslot *slot = &tmk_modmap_slots[i];
+    for (;; i = (i + 1) & tmk_modmap.mask) {
+        const struct tmk_modslot *slot = &tmk_modmap.slots[i];
         if (slot->object == (uintptr_t)object)
             return slot->name;
         if (slot->object == 0)

@@ -50,8 +50,15 @@ static bool fill(struct tmk_python *py, void *handle)
     *(void **)&py->is_finalizing = dlsym(handle, "Py_IsFinalizing");
     if (!py->is_finalizing)
         *(void **)&py->is_finalizing = dlsym(handle, "_Py_IsFinalizing");
+    *(void **)&py->PyGC_Disable = dlsym(handle, "PyGC_Disable");
+    *(void **)&py->PyGC_Enable = dlsym(handle, "PyGC_Enable");
     *(void **)&py->vectorcall_of = dlsym(handle, "PyVectorcall_Function");
     py->function_vectorcall = dlsym(handle, "_PyFunction_Vectorcall");
+    static const char *const mistakes[] = {"PyExc_AttributeError", "PyExc_TypeError",
+                                           "PyExc_ValueError",     "PyExc_RuntimeError",
+                                           "PyExc_LookupError",    "PyExc_ReferenceError"};
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++)
+        py->mistakes[i] = dlsym(handle, mistakes[i]);
     py->keyboard_interrupt_class = dlsym(handle, "PyExc_KeyboardInterrupt");
     return py->keyboard_interrupt_class != NULL;
 }

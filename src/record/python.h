@@ -54,6 +54,7 @@ enum { TMK_PYTHON_VARARGS = 1, TMK_PYTHON_FILE_INPUT = 257 };
     X(struct tmk_object *, Py_BuildValue, (const char *, ...))                                     \
     X(void, PyErr_Clear, (void))                                                                   \
     X(void, PyErr_SetNone, (struct tmk_object *))                                                  \
+    X(int, PyErr_ExceptionMatches, (struct tmk_object *))                                          \
     X(struct tmk_object *, PyErr_Occurred, (void))                                                 \
     X(void, PyErr_Fetch, (struct tmk_object **, struct tmk_object **, struct tmk_object **))       \
     X(void, PyErr_Restore, (struct tmk_object *, struct tmk_object *, struct tmk_object *))        \
@@ -81,10 +82,13 @@ struct tmk_python {
 #define X(result, name, arguments) result(*name) arguments;
     TMK_PYTHON_FUNCTIONS(X)
 #undef X
+    int (*PyGC_Disable)(void); /* NULL before 3.10, as is the next */
+    int (*PyGC_Enable)(void);
     int (*is_finalizing)(void);                   /* NULL: this version does not say */
     void *(*vectorcall_of)(struct tmk_object *);  /* PyVectorcall_Function; NULL before 3.11 */
     void *function_vectorcall;                    /* _PyFunction_Vectorcall; NULL from 3.13 on */
     struct tmk_object **keyboard_interrupt_class; /* PyExc_KeyboardInterrupt */
+    struct tmk_object **mistakes[6];              /* exceptions that code raises by itself */
 };
 
 /* The type of an object, borrowed: the second word of each. */

@@ -2,8 +2,9 @@
 /* record/tags.c - which tensors are gradients and inputs; see bridge.h.
  *
  * Gradients are made anew in each backward, so they are tagged after each: a few calls of tensor
- * methods for each parameter. Those that are parts of larger blocks, as in DDP's buckets, are left
- * to bridge.py, at backwards 1, 2, 4, 8 ... */
+ * methods for each parameter. Those that are parts of larger blocks, as in DDP's buckets, are
+ * looked for after backwards 1, 2, 4, 8 ... None of what is called lets other threads of Python's
+ * run. */
 #include <stddef.h>
 
 #include "base/region.h"
@@ -26,7 +27,9 @@ static struct {
     struct source *sources;
     uint32_t n;
     uint64_t n_backwards;
+    uint32_t bucket;                                              /* name of what holds several */
     struct tmk_object *grad, *data_ptr, *get_device, *parameters; /* names of attributes */
+    struct tmk_object *storage_offset, *element_size;
     struct tmk_object *none, *tuple_class, *list_class, *dict_class;
 } tags;
 
@@ -57,6 +60,8 @@ void tmk_tags_init(void)
     tags.data_ptr = py->PyUnicode_InternFromString("data_ptr");
     tags.get_device = py->PyUnicode_InternFromString("get_device");
     tags.parameters = py->PyUnicode_InternFromString("_parameters");
+    tags.storage_offset = py->PyUnicode_InternFromString("storage_offset");
+    tags.element_size = py->PyUnicode_InternFromString("element_size");
     tags.none = py->Py_BuildValue("");
     tags.tuple_class = class_of(py->PyTuple_New(0));
     tags.list_class = class_of(py->Py_BuildValue("[]"));
@@ -90,6 +95,15 @@ static void put(uint16_t device, uint64_t address, unsigned category, uint32_t n
 
 /* ---- gradients ---- */
 
+static uint32_t intern_text(const char *text)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    uint32_t id = lane ? tmk_intern_string(lane, text) : 0;
+    if (lane)
+        tmk_lane_leave(lane);
+    return id;
+}
+
 static uint32_t intern(struct tmk_object *name)
 {
     long n = 0;
@@ -109,6 +123,7 @@ struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object
     (void)self;
     tmk_tags_reset();
     tags.n_backwards = n_backwards;
+    tags.bucket = intern_text("gradient bucket");
     for (long i = 0; tags.sources && i < MAX_GRADIENTS && (row = py->PyList_GetItem(list, i));
          i++) {
         struct source *source = &tags.sources[tags.n++];
@@ -137,7 +152,19 @@ static struct tmk_object *parameters_of(struct tmk_object *reference)
     return parameters;
 }
 
-static void note_gradient(const struct source *source, struct tmk_object *parameter)
+static void put_gradient(const struct source *source, struct tmk_object *grad, bool is_careful)
+{
+    uint64_t address = ask(grad, tags.data_ptr, 0);
+    uint64_t offset = is_careful && address ? ask(grad, tags.storage_offset, 0) : 0;
+    if (offset)
+        put(source->device, address - offset * ask(grad, tags.element_size, 0), TIDEMARK_GRADIENT,
+            tags.bucket);
+    else
+        put(source->device, address, TIDEMARK_GRADIENT, source->name);
+}
+
+static void note_gradient(const struct source *source, struct tmk_object *parameter,
+                          bool is_careful)
 {
     const struct tmk_python *py = tmk_bridge.py;
     py->Py_IncRef(parameter);
@@ -145,12 +172,12 @@ static void note_gradient(const struct source *source, struct tmk_object *parame
     if (!grad)
         py->PyErr_Clear();
     else if (tmk_python_type(grad) == tmk_bridge.tensor_class)
-        put(source->device, ask(grad, tags.data_ptr, 0), TIDEMARK_GRADIENT, source->name);
+        put_gradient(source, grad, is_careful);
     py->Py_DecRef(grad);
     py->Py_DecRef(parameter);
 }
 
-static void note_all(void)
+static void note_all(bool is_careful)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *parameters = NULL;
@@ -163,22 +190,25 @@ static void note_all(void)
         struct tmk_object *parameter =
             parameters ? py->PyDict_GetItem(parameters, source->key) : NULL; /* borrowed */
         if (parameter && parameter != tags.none)
-            note_gradient(source, parameter);
+            note_gradient(source, parameter, is_careful);
     }
     py->Py_DecRef(parameters);
 }
 
-/* An exception may be on its way: it is put aside meanwhile. */
+/* An exception may be on its way: it is put aside meanwhile. Python's collector is put off, because
+ * what it runs lets other threads run, and those may begin a backward. */
 void tmk_tags_note_gradients(void)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *error[3];
     uint64_t n = ++tags.n_backwards;
+    if (!py->PyGC_Disable || !py->PyGC_Enable)
+        return; /* before 3.10 they are known by what the stage says, without names */
     py->PyErr_Fetch(&error[0], &error[1], &error[2]);
-    if ((n & (n - 1)) == 0)
-        tmk_bridge_call(tmk_bridge.note_gradients, NULL, NULL);
-    else
-        note_all();
+    bool was_on = py->PyGC_Disable();
+    note_all((n & (n - 1)) == 0);
+    if (was_on)
+        py->PyGC_Enable();
     py->PyErr_Restore(error[0], error[1], error[2]);
 }
 
@@ -186,9 +216,11 @@ void tmk_tags_note_gradients(void)
 
 static void note_input(struct tmk_object *tensor, uint32_t name)
 {
+    tmk_bridge.py->Py_IncRef(tensor);
     int64_t index = (int64_t)ask(tensor, tags.get_device, UINT64_MAX);
     uint16_t device = index < 0 ? TIDEMARK_HOST : (uint16_t)(DEVICE_CUDA << 8 | (index & 0xff));
     put(device, ask(tensor, tags.data_ptr, 0), TIDEMARK_INPUT, name);
+    tmk_bridge.py->Py_DecRef(tensor);
 }
 
 static uint32_t note_value(struct tmk_object *value, uint32_t name, unsigned depth);
@@ -239,11 +271,7 @@ static uint32_t numbered(size_t i)
     struct tmk_text out;
     tmk_text_init(&out, text, sizeof text);
     tmk_text_add(&out, "input[%u]", (unsigned)i);
-    struct tmk_lane *lane = tmk_lane_enter();
-    uint32_t id = lane ? tmk_intern_string(lane, text) : 0;
-    if (lane)
-        tmk_lane_leave(lane);
-    return id;
+    return intern_text(text);
 }
 
 void tmk_tags_note_inputs(struct tmk_object *const *values, size_t n, struct tmk_object *keywords)

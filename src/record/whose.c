@@ -7,11 +7,11 @@
 
 __thread struct tmk_whose tmk_whose __attribute__((tls_model("initial-exec")));
 
-static const char *const stage_names[TMK_N_STAGES] = {
-    [TMK_STAGE_FORWARD] = "forward",
-    [TMK_STAGE_EVAL] = "eval",
-    [TMK_STAGE_BACKWARD] = "backward",
-    [TMK_STAGE_OPTIMIZER] = "optimizer",
+static const char *const stage_names[TMK_N_WHOSE] = {
+    [TMK_WHOSE_FORWARD] = "forward",
+    [TMK_WHOSE_EVAL] = "eval",
+    [TMK_WHOSE_BACKWARD] = "backward",
+    [TMK_WHOSE_OPTIMIZER] = "optimizer",
 };
 
 /* ---- ranges ---- */
@@ -39,7 +39,7 @@ static void end_lingering(struct tmk_lane *lane, struct tmk_whose *w)
         return;
     pop(lane, TIDEMARK_STAGE, 0);
     w->is_open = w->is_closure;
-    w->stage = w->is_closure ? TMK_STAGE_OPTIMIZER : TMK_STAGE_NONE;
+    w->stage = w->is_closure ? TMK_WHOSE_OPTIMIZER : TMK_WHOSE_NONE;
     w->lingers = w->is_closure = false;
 }
 
@@ -74,14 +74,14 @@ void tmk_whose_close(struct tmk_lane *lane, const struct tmk_whose *before)
 void tmk_whose_linger(struct tmk_lane *lane, const struct tmk_whose *before)
 {
     struct tmk_whose *w = tmk_whose_now(lane);
-    if (!w->is_open || before->stage == TMK_STAGE_BACKWARD) {
+    if (!w->is_open || before->stage == TMK_WHOSE_BACKWARD) {
         tmk_whose_close(lane, before);
         return;
     }
     w->module = 0;
     w->n_calls = 0;
     w->lingers = true;
-    w->is_closure = before->stage == TMK_STAGE_OPTIMIZER;
+    w->is_closure = before->stage == TMK_WHOSE_OPTIMIZER;
 }
 
 void tmk_whose_push_module(struct tmk_lane *lane, uint32_t name)
@@ -136,10 +136,10 @@ __attribute__((noinline)) static void begin_worker(struct tmk_lane *lane, struct
     *w = (struct tmk_whose){.generation = w->generation,
                             .backward = backward,
                             .n_own = w->n_own,
-                            .stage = TMK_STAGE_BACKWARD,
+                            .stage = TMK_WHOSE_BACKWARD,
                             .is_open = true,
                             .is_worker = true};
-    push(lane, TIDEMARK_STAGE, tmk_intern_string(lane, stage_names[TMK_STAGE_BACKWARD]));
+    push(lane, TIDEMARK_STAGE, tmk_intern_string(lane, stage_names[TMK_WHOSE_BACKWARD]));
     join_workers(lane->thread);
 }
 
@@ -147,7 +147,7 @@ void tmk_whose_node(struct tmk_lane *lane, uint32_t name)
 {
     struct tmk_whose *w = tmk_whose_now(lane);
     uint32_t backward = atomic_load_explicit(&workers.backward, memory_order_relaxed);
-    if (w->stage != TMK_STAGE_BACKWARD || (w->is_worker && w->backward != backward))
+    if (w->stage != TMK_WHOSE_BACKWARD || (w->is_worker && w->backward != backward))
         begin_worker(lane, w, backward);
     if (w->node == name)
         return;
@@ -174,20 +174,28 @@ void tmk_whose_end_workers(struct tmk_lane *lane)
 
 /* ---- steps ---- */
 
-enum { MAX_OPTIMIZERS = 16 };
+enum { MAX_OPTIMIZERS = 64, MANY = 2 };
+
+/* A step ends when all optimizers that are waited for have stepped. All are, to begin with; those
+ * that others overtake are given up, and waited for again when they step after all, but not for
+ * ever: one that steps every fifth time goes with the step it falls into. */
+struct optimizer {
+    const void *object;
+    bool is_awaited;
+    bool stepped; /* in this step */
+    uint8_t n_given_up;
+};
 
 static struct {
-    _Atomic bool is_due;  /* the next one begins with the next block */
-    bool is_own;          /* the program counts itself */
-    bool begun;           /* a step has */
-    bool trains;          /* not mere inference */
-    int64_t next;         /* number of the next one */
-    uint32_t n_backwards; /* in this one */
+    _Atomic bool is_due;             /* the next one begins with the next block */
+    bool is_own;                     /* the program counts itself */
+    bool begun;                      /* a step has */
+    bool trains;                     /* not mere inference */
+    bool updates;                    /* an optimizer has stepped */
+    int64_t next;                    /* number of the next one */
+    uint32_t n_backwards, n_updates; /* in this one */
     unsigned n_optimizers;
-    struct {
-        const void *optimizer;
-        bool stepped; /* in this step */
-    } optimizers[MAX_OPTIMIZERS];
+    struct optimizer optimizers[MAX_OPTIMIZERS];
 } steps;
 
 static void begin_step(struct tmk_lane *lane)
@@ -195,7 +203,7 @@ static void begin_step(struct tmk_lane *lane)
     if (steps.is_own)
         return;
     steps.begun = true;
-    steps.n_backwards = 0;
+    steps.n_backwards = steps.n_updates = 0;
     atomic_store(&steps.is_due, false);
     end_lingering(lane, tmk_whose_now(lane));
     tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)steps.next++, 0);
@@ -203,9 +211,11 @@ static void begin_step(struct tmk_lane *lane)
         steps.optimizers[i].stepped = false;
 }
 
+/* Who trains without an optimizer of torch's has made the update before the next forward. */
 void tmk_whose_root(struct tmk_lane *lane)
 {
-    if (!steps.begun || !steps.trains)
+    bool by_hand = steps.n_optimizers == 0 && steps.n_backwards > 0;
+    if (!steps.begun || !steps.trains || by_hand)
         begin_step(lane);
     else
         tmk_whose_begin_due(lane);
@@ -226,9 +236,14 @@ void tmk_whose_backward(struct tmk_lane *lane)
     steps.n_backwards++;
 }
 
+bool tmk_whose_updates(void)
+{
+    return steps.updates;
+}
+
 bool tmk_whose_skip_update(void)
 {
-    if (steps.n_backwards > 0 && !steps.is_own)
+    if (steps.n_backwards > 0 && steps.n_updates == 0 && !steps.is_own)
         atomic_store(&steps.is_due, true);
     return tmk_whose_is_due();
 }
@@ -244,65 +259,73 @@ void tmk_whose_begin_due(struct tmk_lane *lane)
         begin_step(lane);
 }
 
-static unsigned place_of(const void *optimizer)
+static struct optimizer *find_optimizer(const void *object)
 {
-    unsigned i = 0;
-    while (i < steps.n_optimizers && steps.optimizers[i].optimizer != optimizer)
-        i++;
-    return i;
-}
-
-static void remove_optimizer(unsigned i)
-{
-    steps.optimizers[i] = steps.optimizers[--steps.n_optimizers];
+    for (unsigned i = 0; i < steps.n_optimizers; i++)
+        if (steps.optimizers[i].object == object)
+            return &steps.optimizers[i];
+    return NULL;
 }
 
 void tmk_whose_expect(const void *optimizer)
 {
-    unsigned i = place_of(optimizer);
     steps.trains = true;
-    if (i < steps.n_optimizers || i == MAX_OPTIMIZERS)
-        return;
-    steps.optimizers[steps.n_optimizers++].optimizer = optimizer;
-    steps.optimizers[i].stepped = false;
+    if (!find_optimizer(optimizer) && steps.n_optimizers < MAX_OPTIMIZERS)
+        steps.optimizers[steps.n_optimizers++] =
+            (struct optimizer){.object = optimizer, .is_awaited = true};
 }
 
 void tmk_whose_forget(const void *optimizer)
 {
-    unsigned i = place_of(optimizer);
-    if (i < steps.n_optimizers)
-        remove_optimizer(i);
+    struct optimizer *o = find_optimizer(optimizer);
+    if (o)
+        *o = steps.optimizers[--steps.n_optimizers];
 }
 
-/* It has stepped already, and the others that were expected have not: they do not go with it. The
+/* One has stepped already, and others that were waited for have not: they do not go with it. The
  * step should have ended before; it ends now, and from now on without them. */
 static void give_up_waiting(struct tmk_lane *lane)
 {
-    for (unsigned i = steps.n_optimizers; i-- > 0;)
-        if (!steps.optimizers[i].stepped)
-            remove_optimizer(i);
+    for (unsigned i = 0; i < steps.n_optimizers; i++) {
+        struct optimizer *o = &steps.optimizers[i];
+        if (!o->is_awaited || o->stepped)
+            continue;
+        o->is_awaited = false;
+        if (o->n_given_up < MANY)
+            o->n_given_up++;
+    }
     begin_step(lane);
 }
 
 void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer)
 {
     begin_training(lane);
-    unsigned i = place_of(optimizer);
-    if (i < steps.n_optimizers && steps.optimizers[i].stepped)
+    tmk_whose_expect(optimizer);
+    struct optimizer *o = find_optimizer(optimizer);
+    if (!o)
+        return;
+    if (o->stepped) {
+        o->is_awaited = true;
         give_up_waiting(lane);
+    } else if (o->n_given_up < MANY) {
+        o->is_awaited = true;
+    }
 }
 
 bool tmk_whose_end_update(const void *optimizer)
 {
-    unsigned i = place_of(optimizer), n_left = 0;
-    if (i == steps.n_optimizers)
-        return false; /* one that was given up waiting for */
-    steps.optimizers[i].stepped = true;
-    for (unsigned k = 0; k < steps.n_optimizers; k++)
-        n_left += !steps.optimizers[k].stepped;
-    if (n_left == 0 && !steps.is_own)
+    struct optimizer *o = find_optimizer(optimizer);
+    unsigned n_left = 0;
+    steps.updates = true;
+    steps.n_updates++;
+    if (o)
+        o->stepped = true;
+    for (unsigned i = 0; i < steps.n_optimizers; i++)
+        n_left += steps.optimizers[i].is_awaited && !steps.optimizers[i].stepped;
+    bool is_awaited = !o || o->is_awaited;
+    if (n_left == 0 && is_awaited && !steps.is_own)
         atomic_store(&steps.is_due, true);
-    return n_left == 0;
+    return tmk_whose_is_due();
 }
 
 void tmk_whose_own_step(struct tmk_lane *lane)

@@ -6,7 +6,7 @@
  * forward, forward inside an optimizer's closure, forward again inside backward (checkpointing).
  * So whoever opens one keeps what was there before, and gives it back when it closes:
  *
- *     struct tmk_whose before = tmk_whose_open(lane, TMK_STAGE_BACKWARD);
+ *     struct tmk_whose before = tmk_whose_open(lane, TMK_WHOSE_BACKWARD);
  *     ...
  *     tmk_whose_close(lane, &before);
  *
@@ -21,12 +21,12 @@
 #include "record/lane.h"
 
 enum tmk_whose_stage {
-    TMK_STAGE_NONE = 0,
-    TMK_STAGE_FORWARD,
-    TMK_STAGE_EVAL,
-    TMK_STAGE_BACKWARD,
-    TMK_STAGE_OPTIMIZER,
-    TMK_N_STAGES,
+    TMK_WHOSE_NONE = 0,
+    TMK_WHOSE_FORWARD,
+    TMK_WHOSE_EVAL,
+    TMK_WHOSE_BACKWARD,
+    TMK_WHOSE_OPTIMIZER,
+    TMK_N_WHOSE,
 };
 
 struct tmk_whose {
@@ -77,7 +77,7 @@ void tmk_whose_end_workers(struct tmk_lane *lane);
 /* ---- steps; with the interpreter's lock ---- */
 
 /* A root module is called. Where there is neither an optimizer nor was there a backward, each call
- * is a step. */
+ * is a step; where there is no optimizer, each that follows a backward. */
 void tmk_whose_root(struct tmk_lane *lane);
 /* Backward begins: this is a training. */
 void tmk_whose_backward(struct tmk_lane *lane);
@@ -93,6 +93,8 @@ bool tmk_whose_is_due(void);
 /* A block is made: a step that is due begins. Any thread, without the lock. What is freed before,
  * gradients mostly, still belongs to the step before; and after the last one none begins. */
 void tmk_whose_begin_due(struct tmk_lane *lane);
+/* An optimizer has stepped, ever. */
+bool tmk_whose_updates(void);
 /* The program counts steps itself. */
 void tmk_whose_own_step(struct tmk_lane *lane);
 

@@ -17,6 +17,7 @@ with blocks between these, which torch 1's zero_grad() makes for the profiler; "
 MODULE" at a node's end, "node =MODULE" when that node puts a gradient into a parameter of the module.
 """
 import ctypes
+import gc
 import json
 import os
 import runpy
@@ -87,9 +88,18 @@ class Owners:
             self.names[module] = prefix + name if name else type(module).__name__
         for name, parameter in root.named_parameters():
             self.parameters[id(parameter)] = (prefix + plain_name(name), weakref.ref(parameter))
-        if len(self.parameters) > n_known:
-            self.n_roots += 1
+        self.n_roots += len(self.parameters) > n_known
         self.tag_parameters(root, prefix)
+        if len(self.parameters) > n_known:
+            self.learn_others()
+
+    def learn_others(self):
+        """Models that are there, but have not been called."""
+        modules = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
+        inside = {id(child) for module in modules for child in module.children()}
+        for module in modules:
+            if id(module) not in inside and module not in self.names and next(module.parameters(), None) is not None:
+                self.learn(module)
 
     def tag_parameters(self, root, prefix):
         for name, buffer in root.named_buffers():
