@@ -287,11 +287,14 @@ static bool load_source(void)
     py->Py_DecRef(done);
     tmk_bridge.learn = py->PyDict_GetItemString(names, "learn");
     tmk_bridge.updated = py->PyDict_GetItemString(names, "updated");
+    tmk_bridge.called = py->PyDict_GetItemString(names, "called");
     tmk_bridge.wrap_steps = py->PyDict_GetItemString(names, "wrap_steps");
+    py->Py_IncRef(tmk_bridge.called);
     py->Py_IncRef(tmk_bridge.learn); /* the namespace ends before the last call does */
     py->Py_IncRef(tmk_bridge.updated);
     py->Py_IncRef(tmk_bridge.wrap_steps);
-    return done && tmk_bridge.learn && tmk_bridge.updated && tmk_bridge.wrap_steps;
+    return done && tmk_bridge.learn && tmk_bridge.called && tmk_bridge.updated &&
+           tmk_bridge.wrap_steps;
 }
 
 static const char *arm(const struct tmk_python *py)

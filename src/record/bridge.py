@@ -33,6 +33,7 @@ references = {}  # id: weak reference, of modules and optimizers that C knows by
 roots = []       # (weak reference, prefix of its names)
 parameters = {}  # name: (address, bytes, flags), as it was last said
 names = {}       # id of a parameter: (weak reference to its module, key, name)
+own_roots = set()  # ids of roots that were called, themselves or in part: see note_parameters()
 updates = {}     # id of an optimizer: how often it has stepped
 wrapped = []     # (class, name of the method, theirs, ours)
 own_steps = []   # weak references to an optimizer, to the function we put into it, to the one before
@@ -43,6 +44,7 @@ looked = armed_at = 0.0  # seconds: how long in all, since when
 def ended(reference):
     references.pop(reference.key, None)
     updates.pop(reference.key, None)
+    own_roots.discard(reference.key)
     forget(reference.key)
 
 
@@ -164,10 +166,19 @@ def look_around(module):
     return True
 
 
+def called(module):
+    """The program has called it, for the first time."""
+    for root, _ in live_roots():
+        if id(root) not in own_roots and any(part is module for part, _ in walk(root, "", set())):
+            own_roots.add(id(root))
+            note_parameters()
+
+
 def watch(thing):
     """tidemark.watch(): what cannot be found by itself."""
     if isinstance(thing, Module):
         add_root(thing)
+        own_roots.add(id(thing))
         name_roots()
     elif isinstance(thing, Optimizer):
         wrap_steps()
@@ -242,6 +253,7 @@ def note_parameters():
         return
     lists = trained()
     names.clear()
+    others = set()  # models that are not called, by another thread maybe: their gradients are let alone
     for root, prefix in live_roots():
         for module, path in walk(root, prefix, set()):
             start = path + "." if path else ""
@@ -249,6 +261,8 @@ def note_parameters():
                 if tensor is None or id(tensor) in names:  # tied: the first name counts
                     continue
                 names[id(tensor)] = weakref.ref(module), key, start + key
+                if id(root) not in own_roots:
+                    others.add(start + key)
                 flags = tensor.requires_grad * REQUIRES_GRAD | (id(tensor) in lists) * IS_TRAINED
                 note_tensor(tensor, start + key, flags, PARAMETER)
             for key, tensor in list(module._buffers.items()):
@@ -256,7 +270,8 @@ def note_parameters():
                     note_tensor(tensor, start + key, IS_BUFFER, BUFFER)
     known = [(*entry, parameter_of(*entry[:2])) for entry in names.values()]
     gradients([(module, key, name, place(tensor)[0] or 0)
-               for module, key, name, tensor in known if tensor is not None and tensor.requires_grad])
+               for module, key, name, tensor in known
+               if tensor is not None and tensor.requires_grad and name not in others])
 
 
 def note_masters(optimizer):
@@ -437,7 +452,7 @@ def wrap_scaler():
 def reset():
     global looked, armed_at
     looked, armed_at = 0.0, time.monotonic()
-    for things in (references, roots, parameters, names, updates):
+    for things in (references, roots, parameters, names, own_roots, updates):
         things.clear()
 
 

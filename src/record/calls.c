@@ -55,6 +55,18 @@ static struct {
     struct tmk_object *training; /* "training" */
 } torch;
 
+/* With the interpreter's lock. Which thread calls models and runs backward; and whether several do:
+ * then the gradients of one are none of the others' business. Torch itself breaks when a thread
+ * looks at those that another is working with, even between two backwards. */
+static const struct tmk_whose *training_thread;
+static bool are_several;
+
+static void note_thread(void)
+{
+    are_several |= training_thread && training_thread != &tmk_whose;
+    training_thread = &tmk_whose;
+}
+
 /* ---- modules ---- */
 
 /* False when something was raised meanwhile that is the program's. */
@@ -132,6 +144,9 @@ static struct tmk_object *call_root(struct tmk_object *function, struct tmk_obje
     uint32_t name;
     if (!name_of(values[0], true, &name))
         return NULL;
+    note_thread();
+    if (tmk_modmap_mark(values[0]) && !tmk_bridge_call(tmk_bridge.called, values[0], NULL))
+        return NULL;
     bool is_eval = !torch.is_grad_enabled() || !is_training(values[0]);
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
@@ -185,18 +200,6 @@ static struct tmk_object *call_module(struct tmk_object *function, struct tmk_ob
 
 /* ---- backward ---- */
 
-/* With the interpreter's lock. Which thread runs backward; and whether several have: their
- * gradients are none of the others' business, torch itself breaks when one thread looks at what
- * another is working with, even between two backwards. */
-static const struct tmk_whose *backward_thread;
-static bool are_several;
-
-static void note_thread(void)
-{
-    are_several |= backward_thread && backward_thread != &tmk_whose;
-    backward_thread = &tmk_whose;
-}
-
 /* What torch.autograd.grad() asks for goes to its caller, not into gradients of parameters. */
 static bool accumulates(struct tmk_object *arguments, struct tmk_object *keywords)
 {
@@ -214,7 +217,7 @@ static bool end_backward(bool is_accumulating)
 {
     if (tmk_bridge.categories && is_accumulating && !are_several && tmk_bridge_is_calm())
         tmk_tags_note_gradients();
-    return tmk_whose_updates() || tmk_bridge.py->PyErr_Occurred() ||
+    return !tmk_whose_lacks_update() || tmk_bridge.py->PyErr_Occurred() ||
            tmk_bridge_call(tmk_bridge.wrap_steps, NULL, NULL);
 }
 

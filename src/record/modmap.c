@@ -41,9 +41,13 @@ static bool rebuild(void)
     uint32_t n = tmk_modmap.mask + 1, n_new = n_objects >= n / 4 ? 2 * n : n;
     if (n_new > MOST_SLOTS || !make(n_new))
         return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (slots[i].object > 1)
-            tmk_modmap_put((const void *)slots[i].object, slots[i].name);
+    for (uint32_t i = 0; i < n; i++) {
+        if (slots[i].object <= 1)
+            continue;
+        tmk_modmap_put((const void *)slots[i].object, slots[i].name);
+        if (slots[i].called)
+            tmk_modmap_mark((const void *)slots[i].object);
+    }
     tmk_region_fini(&before);
     return true;
 }
@@ -66,8 +70,20 @@ bool tmk_modmap_put(const void *object, uint32_t name)
         n_touched += !place;
         n_objects++;
     }
-    *slot = (struct tmk_modslot){.object = (uintptr_t)object, .name = name};
+    uint32_t called = slot->object == (uintptr_t)object ? slot->called : 0;
+    *slot = (struct tmk_modslot){.object = (uintptr_t)object, .name = name, .called = called};
     return true;
+}
+
+bool tmk_modmap_mark(const void *object)
+{
+    uint32_t i = tmk_modmap_place((uintptr_t)object);
+    while (tmk_modmap.slots[i].object && tmk_modmap.slots[i].object != (uintptr_t)object)
+        i = (i + 1) & tmk_modmap.mask;
+    struct tmk_modslot *slot = &tmk_modmap.slots[i];
+    bool is_first = slot->object && !slot->called;
+    slot->called |= is_first;
+    return is_first;
 }
 
 void tmk_modmap_remove(uintptr_t object)

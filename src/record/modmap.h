@@ -12,7 +12,7 @@
 struct tmk_modslot {
     uintptr_t object; /* 0: never used; 1: was used */
     uint32_t name;    /* string id */
-    uint32_t reserved;
+    uint32_t called;  /* 1: by the program itself, as a root */
 };
 
 /* Instead of a name: it has none, and was asked for. */
@@ -29,6 +29,8 @@ bool tmk_modmap_reset(void);
 /* False when there is no memory for more. */
 bool tmk_modmap_put(const void *object, uint32_t name);
 void tmk_modmap_remove(uintptr_t object);
+/* True the first time, for an object that is in it. */
+bool tmk_modmap_mark(const void *object);
 
 static inline uint32_t tmk_modmap_place(uintptr_t object)
 {

@@ -236,9 +236,10 @@ void tmk_whose_backward(struct tmk_lane *lane)
     steps.n_backwards++;
 }
 
-bool tmk_whose_updates(void)
+bool tmk_whose_lacks_update(void)
 {
-    return steps.updates;
+    uint32_t n = steps.n_backwards;
+    return (n & (n - 1)) == 0 && (n > 1 || !steps.updates);
 }
 
 bool tmk_whose_skip_update(void)

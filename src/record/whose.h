@@ -93,8 +93,9 @@ bool tmk_whose_is_due(void);
 /* A block is made: a step that is due begins. Any thread, without the lock. What is freed before,
  * gradients mostly, still belongs to the step before; and after the last one none begins. */
 void tmk_whose_begin_due(struct tmk_lane *lane);
-/* An optimizer has stepped, ever. */
-bool tmk_whose_updates(void);
+/* There were backwards and no update, so there may be optimizers that we do not see. Not true each
+ * time. */
+bool tmk_whose_lacks_update(void);
 /* The program counts steps itself. */
 void tmk_whose_own_step(struct tmk_lane *lane);
 

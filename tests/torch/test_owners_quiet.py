@@ -86,6 +86,48 @@ def test_threads(tmp_path):
         check(tmp_path / f"{i}.tmk")
 
 
+def run_both(tmp_path, name, **more):
+    """What a script prints alone, and watched; must be the same. Returns the run."""
+    env = environment(PYTHONWARNINGS="ignore", **more)
+    alone = run([PYTHON, *script(name)], env)
+    done = subprocess.run([TIDEMARK, "run", "--quiet", "-o", str(tmp_path / "a.tmk"), "--", PYTHON, *script(name)],
+                          env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, alone.stdout, "")
+    check(tmp_path / "a.tmk")
+    return tmp_path / "a.tmk"
+
+
+def test_trainers_side_by_side(tmp_path):
+    """Torch breaks when a thread looks at the gradients of another's model."""
+    where = run_both(tmp_path, "side_by_side.py")
+    assert int(query(where, "SELECT count(*) FROM ranges WHERE name = 'backward'")[0][0]) > 1000
+
+
+def test_by_hand(tmp_path):
+    """torch.jit.trace records nothing of ours; each forward after a backward is a step, as each of the
+    trace's before."""
+    where = run_both(tmp_path, "by_hand.py")
+    counts = query(where, "SELECT step, count(*) FROM ranges WHERE name = 'backward' GROUP BY step ORDER BY step")
+    first = int(counts[0][0])
+    assert counts == [[str(step), "1"] for step in range(first, first + 6)]
+    assert query(where, "SELECT name, shape FROM parameters ORDER BY block_id") == \
+        [["0.weight", "[4, 4]"], ["0.bias", "[4]"], ["2.weight", "[2, 4]"], ["2.bias", "[2]"]]
+
+
+def test_by_turns(tmp_path):
+    """An optimizer that is never used is not waited for for ever, and is again when it is used. Where that
+    changes, a step may have two updates. Of a class that comes late the first update is not seen."""
+    where = run_both(tmp_path, "by_turns.py")
+    counts = [int(n) for _, n in query(where, "SELECT step, sum(name = 'optimizer') FROM ranges WHERE kind = 'stage' "
+                                              "GROUP BY step ORDER BY step")]
+    assert sum(counts) == 14 and max(counts) == 2 and counts.count(2) <= 3
+
+
+def test_interrupted(tmp_path):
+    """What a signal's handler raises reaches the program, wherever we are."""
+    run_both(tmp_path, "interrupted.py")
+
+
 @pytest.mark.parametrize("way", ["run", "alone"])
 def test_what_the_script_says(way, tmp_path):
     """tidemark.step() and stage() count in place of what would be found; watch() gives names to what
