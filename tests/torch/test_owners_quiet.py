@@ -116,11 +116,11 @@ def test_by_hand(tmp_path):
 
 def test_by_turns(tmp_path):
     """An optimizer that is never used is not waited for for ever, and is again when it is used. Where that
-    changes, a step may have two updates. Of a class that comes late the first update is not seen."""
+    changes, a step may be cut late. Of a class that comes late the first update is not seen."""
     where = run_both(tmp_path, "by_turns.py")
     counts = [int(n) for _, n in query(where, "SELECT step, sum(name = 'optimizer') FROM ranges WHERE kind = 'stage' "
                                               "GROUP BY step ORDER BY step")]
-    assert sum(counts) == 14 and max(counts) == 2 and counts.count(2) <= 3
+    assert sum(counts) == 14 and max(counts) == 1
 
 
 def test_interrupted(tmp_path):
