@@ -144,7 +144,8 @@ static struct tmk_object *call_root(struct tmk_object *function, struct tmk_obje
     uint32_t name;
     if (!name_of(values[0], true, &name))
         return NULL;
-    note_thread();
+    if (tmk_whose.stage != TMK_WHOSE_BACKWARD) /* there a worker does again what was done */
+        note_thread();
     if (tmk_modmap_mark(values[0]) && !tmk_bridge_call(tmk_bridge.called, values[0], NULL))
         return NULL;
     bool is_eval = !torch.is_grad_enabled() || !is_training(values[0]);
