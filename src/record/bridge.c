@@ -289,12 +289,14 @@ static bool load_source(void)
     tmk_bridge.updated = py->PyDict_GetItemString(names, "updated");
     tmk_bridge.called = py->PyDict_GetItemString(names, "called");
     tmk_bridge.wrap_steps = py->PyDict_GetItemString(names, "wrap_steps");
+    tmk_bridge.only_devices = py->PyDict_GetItemString(names, "only_devices");
+    py->Py_IncRef(tmk_bridge.only_devices);
     py->Py_IncRef(tmk_bridge.called);
     py->Py_IncRef(tmk_bridge.learn); /* the namespace ends before the last call does */
     py->Py_IncRef(tmk_bridge.updated);
     py->Py_IncRef(tmk_bridge.wrap_steps);
     return done && tmk_bridge.learn && tmk_bridge.called && tmk_bridge.updated &&
-           tmk_bridge.wrap_steps;
+           tmk_bridge.wrap_steps && tmk_bridge.only_devices;
 }
 
 static const char *arm(const struct tmk_python *py)

@@ -39,7 +39,7 @@ void tmk_bridge_switch(bool in);
 struct tmk_bridge {
     const struct tmk_python *py;
     struct tmk_object *names; /* bridge.py's namespace */
-    struct tmk_object *learn, *called, *updated, *wrap_steps;
+    struct tmk_object *learn, *called, *updated, *wrap_steps, *only_devices;
     struct tmk_object *tensor_class, *parameter_class;
     bool modules, categories;
     _Atomic uint32_t armed; /* in which recording; 0: not */

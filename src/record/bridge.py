@@ -190,6 +190,12 @@ def watch(thing):
 
 # ---- tensors ----
 
+def only_devices():
+    """The function modes that are on are those of torch.set_default_device(), which do not mind."""
+    modes = torch.overrides._get_current_function_mode_stack()
+    return all(type(mode).__module__ == "torch.utils._device" for mode in modes)
+
+
 def place(tensor):
     """Device and address of its storage; (None, 0) when it has no memory of its own."""
     tensor = getattr(tensor, "_local_tensor", tensor)  # a DTensor's
