@@ -14,8 +14,8 @@ bootstrap over pairs of blocks, the same without the tenth of pairs in which a b
 (machines have hiccups of their own), and the step time itself.
 
 --pin puts the threads that compute, the main one and autograd's, on one core and all others on the
-rest. In a virtual machine most of the noise is the way from one sleeping core to another, several
-times a step: without it the same interval takes a fourth of the steps.
+rest: that leaves out the way from one sleeping core to another, several times a step. Whether it makes
+the interval narrower is a matter of the machine; on a shared one it did not.
 """
 import argparse
 import ctypes
