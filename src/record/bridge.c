@@ -18,6 +18,7 @@
 #include "record/nodes.h"
 #include "record/torch.h"
 #include "record/whose.h"
+#include "tidemark/tidemark.h"
 
 enum { HELPER_STACK_BYTES = 1 << 20, ASK_EVERY = 16 };
 static const uint64_t retry_ns = 5000000u;    /* between looks whether torch is ready */
@@ -101,12 +102,9 @@ static struct tmk_object *tag(struct tmk_object *self, struct tmk_object *argume
     uint64_t category = number_of(arguments, 2);
     const char *name = text_of(arguments, 3, &n);
     (void)self;
-    struct tmk_lane *lane = name ? tmk_lane_enter() : NULL;
-    if (lane) {
-        uint32_t id = tmk_intern_text(lane, name, (size_t)n);
-        tmk_lane_put(lane, TMK_KIND_TAG, (uint16_t)device, id, address, category);
-        tmk_lane_leave(lane);
-    }
+    if (name)
+        tidemark_record_tag((unsigned)device, (const void *)(uintptr_t)address, (unsigned)category,
+                            name);
     tmk_bridge.py->PyErr_Clear();
     return none();
 }
@@ -210,15 +208,6 @@ bool tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct t
 
 /* ---- arming ---- */
 
-static void say(const char *event, const char *text)
-{
-    struct tmk_lane *lane = tmk_lane_enter();
-    if (!lane)
-        return;
-    tmk_lane_put_text(lane, TMK_KIND_MARK, tmk_intern_string(lane, event), 0, text, strlen(text));
-    tmk_lane_leave(lane);
-}
-
 static struct tmk_object *module_named(const struct tmk_python *py, const char *name)
 {
     struct tmk_object *sys = py->PyImport_AddModule("sys");
@@ -266,37 +255,40 @@ static void set_item(const char *name, struct tmk_object *value)
     tmk_bridge.py->Py_DecRef(value);
 }
 
-/* bridge.py's functions, in a module that lives as long as the interpreter. */
+/* Those that C calls are kept: the namespace ends before the last call does. */
+static bool find_functions(void)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    const struct {
+        const char *name;
+        struct tmk_object **place;
+    } functions[] = {{"learn", &tmk_bridge.learn},
+                     {"called", &tmk_bridge.called},
+                     {"updated", &tmk_bridge.updated},
+                     {"wrap_steps", &tmk_bridge.wrap_steps},
+                     {"only_devices", &tmk_bridge.only_devices}};
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        struct tmk_object *function = py->PyDict_GetItemString(tmk_bridge.names, functions[i].name);
+        if (!function)
+            return false;
+        py->Py_IncRef(function);
+        *functions[i].place = function;
+    }
+    return true;
+}
+
 static bool load_source(void)
 {
     const struct tmk_python *py = tmk_bridge.py;
-    struct tmk_object *module = py->PyImport_AddModule("_tidemark_bridge");
-    struct tmk_object *names = tmk_bridge.names = module ? py->PyModule_GetDict(module) : NULL;
-    if (!names)
+    tmk_bridge.names = tmk_python_names(py, "_tidemark_bridge");
+    if (!tmk_bridge.names)
         return false;
     set_item("categories", py->PyLong_FromLong(tmk_bridge.categories));
-    if (py->PyDict_GetItemString(names, "arm"))
+    if (py->PyDict_GetItemString(tmk_bridge.names, "arm"))
         return true;
-    py->PyDict_SetItemString(names, "__builtins__", py->PyEval_GetBuiltins());
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
         set_item(methods[i].name, py->PyCFunction_NewEx(&methods[i], NULL, NULL));
-    struct tmk_object *compiled =
-        py->Py_CompileString(tmk_bridge_source, "<tidemark>", TMK_PYTHON_FILE_INPUT);
-    struct tmk_object *done = compiled ? py->PyEval_EvalCode(compiled, names, names) : NULL;
-    py->Py_DecRef(compiled);
-    py->Py_DecRef(done);
-    tmk_bridge.learn = py->PyDict_GetItemString(names, "learn");
-    tmk_bridge.updated = py->PyDict_GetItemString(names, "updated");
-    tmk_bridge.called = py->PyDict_GetItemString(names, "called");
-    tmk_bridge.wrap_steps = py->PyDict_GetItemString(names, "wrap_steps");
-    tmk_bridge.only_devices = py->PyDict_GetItemString(names, "only_devices");
-    py->Py_IncRef(tmk_bridge.only_devices);
-    py->Py_IncRef(tmk_bridge.called);
-    py->Py_IncRef(tmk_bridge.learn); /* the namespace ends before the last call does */
-    py->Py_IncRef(tmk_bridge.updated);
-    py->Py_IncRef(tmk_bridge.wrap_steps);
-    return done && tmk_bridge.learn && tmk_bridge.called && tmk_bridge.updated &&
-           tmk_bridge.wrap_steps && tmk_bridge.only_devices;
+    return tmk_python_run(py, tmk_bridge.names, tmk_bridge_source) && find_functions();
 }
 
 static const char *arm(const struct tmk_python *py)
@@ -317,7 +309,6 @@ static const char *arm(const struct tmk_python *py)
     if (!found)
         return "this torch has not the classes that we know";
     tmk_bridge.tensor_class = py->PyTuple_GetItem(found, 2);
-    tmk_bridge.parameter_class = py->PyTuple_GetItem(found, 3);
     tmk_calls_patch(py->PyTuple_GetItem(found, 0), py->PyTuple_GetItem(found, 1), &why);
     py->Py_DecRef(found); /* torch keeps them */
     return why;
@@ -335,7 +326,7 @@ static bool try_to_arm(const struct tmk_python *py)
     if (!drop_mistake(py))
         return false; /* a signal's handler has raised: later */
     if (why)
-        say("modules not recorded", why);
+        tidemark_record_mark("modules not recorded", why);
     else
         atomic_store(&tmk_bridge.armed, generation);
     atomic_store(&tmk_torch_hot.settled, generation);

@@ -40,7 +40,7 @@ struct tmk_bridge {
     const struct tmk_python *py;
     struct tmk_object *names; /* bridge.py's namespace */
     struct tmk_object *learn, *called, *updated, *wrap_steps, *only_devices;
-    struct tmk_object *tensor_class, *parameter_class;
+    struct tmk_object *tensor_class; /* torch.Tensor */
     bool modules, categories;
     _Atomic uint32_t armed; /* in which recording; 0: not */
 };

@@ -4,9 +4,9 @@ interpreter's lock: when a module is called that has no name yet, when an optimi
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
 The C half has put into this namespace: instances, named, forget, expect, tag, parameter, gradients,
-begin, end, skip, hush, calm, workspaces, categories. Nothing here keeps anything alive, nor changes an object
-of the program's but for one thing: the step() of optimizer classes, GradScaler's update() and before
-2.0 zero_grad() are wrapped, and restored by disarm().
+begin, end, skip, hush, calm, workspaces, categories. Nothing here keeps anything alive, nor changes an
+object of the program's but for one thing: the step() of optimizer classes, GradScaler's update() and
+before 2.0 zero_grad() are wrapped, and restored by disarm().
 """
 import functools
 import gc
@@ -21,7 +21,7 @@ Optimizer = torch.optim.Optimizer
 PARAMETER, OPTIMIZER_STATE, BUFFER = 1, 3, 8
 REQUIRES_GRAD, IS_BUFFER, IS_TRAINED = 1, 2, 4
 DEVICES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
-FREE_SECONDS, SHARE = 0.3, 0.01  # of looking around for what is not known, see learn()
+FREE_SECONDS, SHARE = 0.3, 0.01  # of the time: for looking around, see may_look()
 
 # Modules that only wrap another: the class that has the child by that name, None: any.
 SHELLS = {("_orig_mod", None), ("_fsdp_wrapped_module", None), ("_checkpoint_wrapped_module", None),
@@ -131,15 +131,20 @@ def search(module):
                     any(part._parameters for part, _ in walk(other, "", set()))]
 
 
+def may_look():
+    """A program that makes modules and optimizers all the time shall not wait for us all the time."""
+    return looked <= FREE_SECONDS + SHARE * (time.monotonic() - armed_at)
+
+
 def learn(module, is_root):
-    """C has met a module that it has no name for. A program that makes modules all the time shall not
-    wait for us all the time: when we have looked around for long, those have their class's name."""
+    """C has met a module that it has no name for. When we have looked around for long, it has its
+    class's name."""
     global looked
     began = time.monotonic()
     if is_replica(module) and is_root:
         for part, path in walk(module, "", set()):
             name_module(part, path or type(part).__name__)
-    elif looked > FREE_SECONDS + SHARE * (began - armed_at) or not look_around(module):
+    elif not may_look() or not look_around(module):
         for part, path in walk(module, type(module).__name__, set()):
             name_module(part, path)
     looked += time.monotonic() - began
@@ -168,6 +173,8 @@ def look_around(module):
 
 def called(module):
     """The program has called it, for the first time."""
+    if not module._modules and not module._parameters:
+        return  # a loss, made anew for each batch maybe
     for root, _ in live_roots():
         if id(root) not in own_roots and any(part is module for part, _ in walk(root, "", set())):
             own_roots.add(id(root))
@@ -324,7 +331,7 @@ def refresh(optimizer):
     global looked
     began = time.monotonic()
     wrap_steps()
-    if categories and calm() and looked <= FREE_SECONDS + SHARE * (began - armed_at):
+    if categories and calm() and may_look():
         note_parameters()
         note_state(optimizer)
         workspaces()
@@ -471,8 +478,7 @@ def arm():
     engine = torch._C._ImperativeEngine
     # By its own name: __call__ may be another's for a while, torch.fx's when it traces.
     call = Module.__dict__.get("_wrapped_call_impl") or Module.__dict__["_call_impl"]
-    return (call, engine.__dict__["run_backward"], torch.Tensor,
-            torch.nn.Parameter)
+    return call, engine.__dict__["run_backward"], torch.Tensor
 
 
 def disarm():

@@ -124,20 +124,13 @@ static void tell(enum tmk_wire_kind kind, const char *text)
 
 /* ---- with the interpreter's lock ---- */
 
-/* The functions of eval_source.c, in a module that lives as long as the interpreter. */
+/* The functions of eval_source.c. */
 static struct tmk_object *load_source(const struct tmk_python *py)
 {
-    struct tmk_object *module = py->PyImport_AddModule("_tidemark_eval");
-    struct tmk_object *names = module ? py->PyModule_GetDict(module) : NULL;
+    struct tmk_object *names = tmk_python_names(py, "_tidemark_eval");
     if (!names || py->PyDict_GetItemString(names, "run"))
         return names;
-    py->PyDict_SetItemString(names, "__builtins__", py->PyEval_GetBuiltins());
-    struct tmk_object *compiled =
-        py->Py_CompileString(tmk_eval_source, "<tidemark>", TMK_PYTHON_FILE_INPUT);
-    struct tmk_object *done = compiled ? py->PyEval_EvalCode(compiled, names, names) : NULL;
-    py->Py_DecRef(compiled);
-    py->Py_DecRef(done);
-    return done ? names : NULL;
+    return tmk_python_run(py, names, tmk_eval_source) ? names : NULL;
 }
 
 /* Call one of them with up to three arguments, which are taken. */

@@ -77,13 +77,8 @@ static void note_with_lock(const struct tmk_python *py)
 {
     static struct tmk_python_method begins = {"begin", begin, TMK_PYTHON_VARARGS, NULL};
     static struct tmk_python_method records = {"record", record, TMK_PYTHON_VARARGS, NULL};
-    struct tmk_object *module = py->PyImport_AddModule("_tidemark_existing");
-    struct tmk_object *names = module ? py->PyModule_GetDict(module) : NULL;
-    if (names)
-        py->PyDict_SetItemString(names, "__builtins__", py->PyEval_GetBuiltins());
-    struct tmk_object *compiled =
-        names ? py->Py_CompileString(source, "<tidemark>", TMK_PYTHON_FILE_INPUT) : NULL;
-    struct tmk_object *done = compiled ? py->PyEval_EvalCode(compiled, names, names) : NULL;
+    struct tmk_object *names = tmk_python_names(py, "_tidemark_existing");
+    bool done = names && tmk_python_run(py, names, source);
     struct tmk_object *note = done ? py->PyDict_GetItemString(names, "note") : NULL;
     struct tmk_object *arguments = note ? py->PyTuple_New(2) : NULL;
     struct tmk_object *result = NULL;
@@ -93,8 +88,6 @@ static void note_with_lock(const struct tmk_python *py)
         result = py->PyObject_CallObject(note, arguments);
     py->Py_DecRef(result);
     py->Py_DecRef(arguments);
-    py->Py_DecRef(done);
-    py->Py_DecRef(compiled);
     py->PyErr_Clear();
 }
 

@@ -88,3 +88,19 @@ const struct tmk_python *tmk_python_find(const char **ret_reason)
     }
     return &python;
 }
+
+struct tmk_object *tmk_python_names(const struct tmk_python *py, const char *module)
+{
+    struct tmk_object *found = py->PyImport_AddModule(module);
+    return found ? py->PyModule_GetDict(found) : NULL;
+}
+
+bool tmk_python_run(const struct tmk_python *py, struct tmk_object *names, const char *source)
+{
+    py->PyDict_SetItemString(names, "__builtins__", py->PyEval_GetBuiltins());
+    struct tmk_object *compiled = py->Py_CompileString(source, "<tidemark>", TMK_PYTHON_FILE_INPUT);
+    struct tmk_object *done = compiled ? py->PyEval_EvalCode(compiled, names, names) : NULL;
+    py->Py_DecRef(compiled);
+    py->Py_DecRef(done);
+    return done != NULL;
+}

@@ -97,6 +97,12 @@ static inline struct tmk_object *tmk_python_type(const struct tmk_object *object
     return ((struct tmk_object *const *)object)[1];
 }
 
+/* With the interpreter's lock: the names of a module of ours, made when new, which lives as long as
+ * the interpreter; and a source run in it. NULL and false when that fails, with an exception set.
+ */
+struct tmk_object *tmk_python_names(const struct tmk_python *py, const char *module);
+bool tmk_python_run(const struct tmk_python *py, struct tmk_object *names, const char *source);
+
 /* What dlsym() finds Python's names in; false when there is no interpreter. (RTLD_DEFAULT itself is
  * NULL.) */
 bool tmk_python_handle(void **ret_handle);

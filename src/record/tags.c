@@ -97,7 +97,7 @@ static void put(uint16_t device, uint64_t address, unsigned category, uint32_t n
 
 static uint32_t intern_text(const char *text)
 {
-    struct tmk_lane *lane = tmk_lane_enter();
+    struct tmk_lane *lane = text ? tmk_lane_enter() : NULL;
     uint32_t id = lane ? tmk_intern_string(lane, text) : 0;
     if (lane)
         tmk_lane_leave(lane);
@@ -106,13 +106,7 @@ static uint32_t intern_text(const char *text)
 
 static uint32_t intern(struct tmk_object *name)
 {
-    long n = 0;
-    const char *text = tmk_bridge.py->PyUnicode_AsUTF8AndSize(name, &n);
-    struct tmk_lane *lane = text ? tmk_lane_enter() : NULL;
-    uint32_t id = lane ? tmk_intern_text(lane, text, (size_t)n) : 0;
-    if (lane)
-        tmk_lane_leave(lane);
-    return id;
+    return intern_text(tmk_bridge.py->PyUnicode_AsUTF8AndSize(name, NULL));
 }
 
 struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object *arguments)

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "record/bridge.h"
-#include "record/intern.h"
 #include "record/library.h"
 #include "tidemark/tidemark.h"
 
@@ -42,14 +41,9 @@ static bool copy(void *to, uint64_t from, size_t n)
 
 static void tag(const struct map_node *node, const char *name)
 {
-    struct tmk_lane *lane =
-        node->address && node->device_type == DEVICE_CUDA ? tmk_lane_enter() : NULL;
-    if (!lane)
-        return;
-    uint16_t device = (uint16_t)(DEVICE_CUDA << 8 | node->device_index);
-    tmk_lane_put(lane, TMK_KIND_TAG, device, tmk_intern_string(lane, name), node->address,
-                 TIDEMARK_TEMPORARY);
-    tmk_lane_leave(lane);
+    if (node->address && node->device_type == DEVICE_CUDA)
+        tidemark_record_tag(TIDEMARK_CUDA(node->device_index),
+                            (const void *)(uintptr_t)node->address, TIDEMARK_TEMPORARY, name);
 }
 
 static void note_map(const char *function, const char *name)
