@@ -137,16 +137,27 @@ static bool may_linger(void)
     return is_main > 0 || tmk_whose.runs_backward;
 }
 
+/* The program itself calls it, not a backward that does again what was done. False when something
+ * was raised that is the program's. */
+static bool note_root(struct tmk_object *module)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return true;
+    bool is_again = tmk_whose_is_working(lane) || tmk_whose.stage == TMK_WHOSE_BACKWARD;
+    tmk_lane_leave(lane);
+    if (is_again)
+        return true;
+    note_thread(); /* first: from now on its gradients are looked for, unless there are several */
+    return !tmk_modmap_mark(module) || tmk_bridge_call(tmk_bridge.called, module, NULL);
+}
+
 /* A module is called by the program itself: forward begins. */
 static struct tmk_object *call_root(struct tmk_object *function, struct tmk_object *const *values,
                                     size_t n, struct tmk_object *keywords)
 {
     uint32_t name;
-    if (!name_of(values[0], true, &name))
-        return NULL;
-    if (tmk_whose.stage != TMK_WHOSE_BACKWARD) /* there a worker does again what was done */
-        note_thread();
-    if (tmk_modmap_mark(values[0]) && !tmk_bridge_call(tmk_bridge.called, values[0], NULL))
+    if (!name_of(values[0], true, &name) || !note_root(values[0]))
         return NULL;
     bool is_eval = !torch.is_grad_enabled() || !is_training(values[0]);
     struct tmk_lane *lane = tmk_lane_enter();
@@ -214,9 +225,9 @@ static bool accumulates(struct tmk_object *arguments, struct tmk_object *keyword
 }
 
 /* False when something was raised that is the program's. */
-static bool end_backward(bool is_accumulating)
+static bool end_backward(bool is_accumulating, bool is_only)
 {
-    if (tmk_bridge.categories && is_accumulating && !are_several && tmk_bridge_is_calm())
+    if (tmk_bridge.categories && is_accumulating && is_only && !are_several && tmk_bridge_is_calm())
         tmk_tags_note_gradients();
     return !tmk_whose_lacks_update() || tmk_bridge.py->PyErr_Occurred() ||
            tmk_bridge_call(tmk_bridge.wrap_steps, NULL, NULL);
@@ -228,7 +239,7 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     struct tmk_lane *lane = is_off() ? NULL : tmk_lane_enter();
     if (!lane)
         return torch.run_backward(self, arguments, keywords);
-    tmk_whose_now(lane);
+    tmk_whose_is_working(lane);
     tmk_whose.runs_backward = true;
     tmk_whose_backward(lane);
     struct tmk_whose before = tmk_whose_open(lane, TMK_WHOSE_BACKWARD);
@@ -237,7 +248,9 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     tmk_lane_leave(lane);
     if (!is_inner)
         note_thread();
+    tmk_whose_enter_backward();
     struct tmk_object *result = torch.run_backward(self, arguments, keywords);
+    bool is_only = tmk_whose_leave_backward() == 0;
     lane = tmk_lane_enter();
     if (!lane)
         return result;
@@ -245,7 +258,7 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     if (!is_inner)
         tmk_whose_end_workers(lane);
     tmk_lane_leave(lane);
-    if (is_inner || end_backward(is_accumulating) || !result)
+    if (is_inner || end_backward(is_accumulating, is_only) || !result)
         return result;
     tmk_bridge.py->Py_DecRef(result);
     return NULL;
@@ -293,7 +306,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     struct tmk_object *token = NULL;
     struct tmk_lane *lane = is_inner || is_off() ? NULL : tmk_lane_enter();
     if (lane) {
-        tmk_whose_now(lane);
+        tmk_whose_is_working(lane);
         updating = optimizer;
         tmk_whose_begin_update(lane, optimizer);
         before = tmk_whose_open(lane, TMK_WHOSE_OPTIMIZER);

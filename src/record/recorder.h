@@ -31,6 +31,7 @@ struct tmk_control {
     _Atomic uint32_t running;       /* there is a packer thread */
     _Atomic uint32_t slow_arming;   /* arming has taken too long to wait for */
     _Atomic uint32_t hurry;         /* what is in the ring must be on the disk soon */
+    _Atomic uint32_t n_backwards;   /* of torch's under way, on any thread */
     _Atomic uint64_t hold_until_ns; /* CLOCK_MONOTONIC: nothing is packed before */
 };
 

@@ -172,6 +172,49 @@ void tmk_whose_end_workers(struct tmk_lane *lane)
     }
 }
 
+/* Whether there was such a worker. */
+static bool leave_workers(uint32_t thread)
+{
+    for (uint32_t i = 0; i < MAX_WORKERS; i++) {
+        uint32_t found = thread;
+        if (atomic_compare_exchange_strong(&workers.threads[i], &found, 0)) {
+            atomic_fetch_sub(&workers.n, 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tmk_whose_is_working(struct tmk_lane *lane)
+{
+    struct tmk_whose *w = tmk_whose_now(lane);
+    if (!w->is_worker)
+        return false;
+    if (w->backward == atomic_load(&workers.backward) && atomic_load(&tmk_recorder.control->n_backwards) > 0)
+        return true;
+    if (leave_workers(lane->thread)) {
+        end_node(lane, w);
+        pop(lane, TIDEMARK_STAGE, 0);
+    }
+    *w = (struct tmk_whose){.generation = w->generation, .n_own = w->n_own};
+    return false;
+}
+
+void tmk_whose_enter_backward(void)
+{
+    atomic_fetch_add(&tmk_recorder.control->n_backwards, 1);
+}
+
+/* None were counted when we are a child forked inside of it. */
+uint32_t tmk_whose_leave_backward(void)
+{
+    _Atomic uint32_t *n_backwards = &tmk_recorder.control->n_backwards;
+    uint32_t n = atomic_load(n_backwards);
+    while (n > 0 && !atomic_compare_exchange_weak(n_backwards, &n, n - 1))
+        ;
+    return n > 0 ? n - 1 : 0;
+}
+
 /* ---- steps ---- */
 
 enum { MAX_OPTIMIZERS = 64, MANY = 2 };

@@ -73,6 +73,12 @@ void tmk_whose_own(struct tmk_lane *lane, bool opens);
 void tmk_whose_node(struct tmk_lane *lane, uint32_t name);
 /* The backward of the calling thread has ended, and with it what its workers have open. */
 void tmk_whose_end_workers(struct tmk_lane *lane);
+/* Python code runs on the thread. One that worked for a backward that nobody saw begin, because it
+ * was before our time, works for it no more; true when the thread is still a worker. */
+bool tmk_whose_is_working(struct tmk_lane *lane);
+/* A backward is called, on any thread; it has ended. The second returns how many are under way. */
+void tmk_whose_enter_backward(void);
+uint32_t tmk_whose_leave_backward(void);
 
 /* ---- steps; with the interpreter's lock ---- */
 

@@ -101,6 +101,24 @@ def test_attached_to_the_end(tmp_path, rings, alone):
     look_at_steps(run, 6)
 
 
+def test_attach_within_backward(tmp_path, rings, alone):
+    """The backward that nobody saw begin ends with it; those after are as any."""
+    run = tmp_path / "a.tmk"
+    job = Looping(rings, "--within")
+    job.step(2)
+    job.step(1)
+    assert job.lines.pop() == "within\n"
+    tidemark("attach", job.process.pid, "-o", run, rings=rings)
+    job.step(1)
+    job.step(5)
+    tidemark("detach", job.process.pid, rings=rings)
+    assert same_losses(job.end(), alone)
+    check(run)
+    assert query(run, "SELECT name, depth FROM ranges WHERE kind = 'stage' ORDER BY start_ns") == \
+        [["backward", "0"], ["optimizer", "0"], *[["forward", "0"], ["backward", "0"], ["optimizer", "0"]] * 5]
+    look_at_categories(run)
+
+
 def test_again(tmp_path, rings, alone):
     """Five times: nothing is left of the earlier ones."""
     job = Looping(rings)

@@ -1,10 +1,30 @@
-"""A training that makes a step for each line of its standard input: looping.py [--schedule]. At the end it
-says whether torch is as it was."""
+"""A training that makes a step for each line of its standard input: looping.py [--schedule] [--within]. At the
+end it says whether torch is as it was. --within: the third backward waits in its middle for a line, then for a
+quarter of a second in which blocks are made."""
 import sys
 import time
 
 import torch
 from torch import nn
+
+
+class Wait(torch.autograd.Function):
+    n_backwards = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        Wait.n_backwards += 1
+        if Wait.n_backwards == 3:
+            print("within", flush=True)
+            sys.stdin.readline()
+            for _ in range(50):
+                torch.ones(8)
+                time.sleep(0.005)
+        return grad
 
 
 class Model(nn.Module):
@@ -15,7 +35,8 @@ class Model(nn.Module):
         self.head = nn.Linear(50, 6)
 
     def forward(self, x):
-        return self.head(self.norm(self.body(x)))
+        x = self.norm(self.body(x))
+        return self.head(Wait.apply(x) if "--within" in sys.argv else x)
 
 
 def state_of_torch():
@@ -33,7 +54,7 @@ model = Model()
 optimizer = torch.optim.Adam(model.parameters())
 schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1000) if "--schedule" in sys.argv else None
 before = state_of_torch()
-for step, _ in enumerate(sys.stdin):
+for step, _ in enumerate(iter(sys.stdin.readline, "")):
     loss = model(torch.randn(8, 40)).pow(2).mean()
     loss.backward()
     optimizer.step()
