@@ -105,3 +105,15 @@ int cudaFreeHost(void *address)
     int code = ready();
     return code ? code : CU(cuMemFreeHost)(address);
 }
+
+int cudaDeviceGetDefaultMemPool(CUmemoryPool *pool, int device)
+{
+    int code = ready();
+    return code ? code : CU(cuDeviceGetDefaultMemPool)(pool, device);
+}
+
+int cudaMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value)
+{
+    int code = ready();
+    return code ? code : CU(cuMemPoolGetAttribute)(pool, attribute, value);
+}

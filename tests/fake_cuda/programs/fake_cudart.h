@@ -17,6 +17,8 @@ int cudaMallocHost(void **address, size_t size);
 int cudaFree(void *address);
 int cudaFreeAsync(void *address, CUstream stream);
 int cudaFreeHost(void *address);
+int cudaDeviceGetDefaultMemPool(CUmemoryPool *pool, int device);
+int cudaMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value);
 #pragma GCC visibility pop
 
 #endif

@@ -18,6 +18,8 @@ static void use_device(int device)
 {
     void *plain, *kept, *host, *managed, *async, *pitched;
     size_t pitch;
+    CUmemoryPool pool;
+    uint64_t reserved;
     OK(cudaSetDevice(device));
     OK(cudaMalloc(&plain, 3 * MIB));
     listed("device", device, plain, 3 * MIB);
@@ -31,6 +33,9 @@ static void use_device(int device)
     listed("managed", device, managed, 2 * MIB);
     OK(cudaMallocAsync(&async, MIB, NULL));
     listed("async", device, async, MIB);
+    OK(cudaDeviceGetDefaultMemPool(&pool, device));
+    OK(cudaMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
+    list_pool(device, (uintptr_t)pool, reserved);
     list_free("device", (uintptr_t)plain);
     OK(cudaFree(plain));
     list_free("pinned", (uintptr_t)host);
