@@ -68,8 +68,8 @@ def test_bound_now(watch, loader):
 # ---- others that are preloaded
 
 @pytest.mark.parametrize("order", [watched, watched_after])
-@pytest.mark.parametrize("names", [["wrap_loader"], ["wrap_malloc"],
-                                   ["wrap_malloc", "wrap_loader"]])
+@pytest.mark.parametrize("names", [["wrap_loader"], ["wrap_loader_calls"],
+                                   ["wrap_malloc"], ["wrap_malloc", "wrap_loader"]])
 def test_beside_another_preload(watch, loader, names, order):
     preload = ":".join(built(f"lib{name}.so") for name in names)
     plain = unwatched(watch, loader, preload)
