@@ -91,6 +91,8 @@ struct fake_call {
     CUcontext context; /* the thread's current one */
 };
 
+extern bool fake_is_started;
+
 /* Take the lock. The first: the driver must have been started; the second: with a context. */
 struct fake_call fake_enter(void);
 struct fake_call fake_enter_context(void);

@@ -154,6 +154,9 @@ _Static_assert(sizeof(CUmemAllocationProp) == 32 && sizeof(CUmemPoolProps) == 88
     X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000,                                    \
       (CUcontext * context, CUdevice device))                                                      \
     X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, 11000, (CUdevice device))           \
+    X(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2, 11000, (CUdevice device))               \
+    X(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState, 7000,                                \
+      (CUdevice device, unsigned *flags, int *is_active))                                          \
     X(cuCtxCreate, cuCtxCreate_v2, 3020, (CUcontext * context, unsigned flags, CUdevice device))   \
     X(cuCtxCreate, cuCtxCreate_v3, 11040,                                                          \
       (CUcontext * context, void *parameters, int count, unsigned flags, CUdevice device))         \
@@ -188,6 +191,8 @@ _Static_assert(sizeof(CUmemAllocationProp) == 32 && sizeof(CUmemPoolProps) == 88
     X(cuMemGetAddressRange, cuMemGetAddressRange_v2, 3020,                                         \
       (CUdeviceptr * base, size_t * size, CUdeviceptr address))                                    \
     X(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, (CUipcMemHandle * handle, CUdeviceptr address))  \
+    X(cuIpcOpenMemHandle, cuIpcOpenMemHandle, 4010,                                                \
+      (CUdeviceptr * address, CUipcMemHandle handle, unsigned flags))                              \
     X(cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2, 11000,                                            \
       (CUdeviceptr * address, CUipcMemHandle handle, unsigned flags))                              \
     X(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, (CUdeviceptr address))                       \

@@ -309,6 +309,11 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsi
     return CUDA_SUCCESS;
 }
 
+CUresult cuIpcOpenMemHandle(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags)
+{
+    return cuIpcOpenMemHandle_v2(address, handle, flags);
+}
+
 CUresult cuIpcCloseMemHandle(CUdeviceptr address)
 {
     FAKE_CALL call = fake_enter();

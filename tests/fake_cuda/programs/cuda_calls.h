@@ -12,6 +12,7 @@
 #define cuCtxCreate cuCtxCreate_v2
 #define cuCtxDestroy cuCtxDestroy_v2
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
+#define cuDevicePrimaryCtxReset cuDevicePrimaryCtxReset_v2
 #define cuDeviceGetUuid cuDeviceGetUuid_v2
 #define cuDeviceTotalMem cuDeviceTotalMem_v2
 #define cuStreamDestroy cuStreamDestroy_v2
@@ -32,6 +33,7 @@
     X(cuDeviceGetCount, 2000)                                                                      \
     X(cuDevicePrimaryCtxRetain, 7000)                                                              \
     X(cuDevicePrimaryCtxRelease, 11000)                                                            \
+    X(cuDevicePrimaryCtxReset, 11000)                                                              \
     X(cuCtxCreate, 3020)                                                                           \
     X(cuCtxDestroy, 4000)                                                                          \
     X(cuCtxSetCurrent, 4000)                                                                       \

@@ -282,7 +282,10 @@ void scene_contexts(void)
     OK(CU(cuDevicePrimaryCtxRelease)(0));
     NEED(CU(cuMemFree)(in_primary), CUDA_ERROR_INVALID_VALUE);
     enter(0);
-    scene_alloc(0, 11 * MIB);
+    CUdeviceptr in_next = scene_alloc(0, 11 * MIB);
+    list_free("device", in_next);
+    OK(CU(cuDevicePrimaryCtxReset)(0));
+    scene_alloc(0, 13 * MIB);
 }
 
 /* ---- another process's memory ---- */

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""What the recorder has of the driver is what the programs say that they allocated, line by line,
+in whichever way they reach the driver. The programs are those of tests/fake_cuda/programs."""
+import json
+from collections import Counter
+
+import pytest
+from driver_kit import GIB, PYTHON, SCRIPTS, listed, program
+
+SCENES = ["families", "full", "vmm", "pools", "contexts"]
+WAYS = ["cuda_linked", "cuda_linked_now", "cuda_pointers", "cuda_loaded dlsym", "cuda_loaded proc",
+        "cuda_loaded thread", "cuda_loaded old_proc"]
+
+
+class Seen:
+    """A program that was watched: what it said, and what was recorded."""
+
+    def __init__(self, watch, cards, *command, **more):
+        done = watch(*command, env=cards.environment(**more))
+        assert (done.returncode, done.stderr) == (0, "")
+        self.watch = watch
+        self.lines = listed(done.stdout)
+
+    def query(self, sql):
+        """Rows, as tuples."""
+        answer = json.loads(self.watch.tidemark("query", "--json", self.watch.run, sql))
+        return [tuple(row.values()) for row in answer["rows"]]
+
+    def said(self, *families, without=()):
+        """(pid, device, family, address, size, is freed)"""
+        return [(line["pid"], line["device"], line["family"], line["address"], line["size"],
+                 int(line["freed"])) for line in self.lines
+                if (line["family"] in families if families else line["family"] not in without)]
+
+    def segments(self):
+        return self.query("SELECT pid, device, kind, address, size, free_ns IS NOT NULL "
+                          "FROM segments ORDER BY id")
+
+    def blocks(self):
+        """Of pools, in the words of said()."""
+        rows = self.query("SELECT pid, device, address, size, free_ns IS NOT NULL FROM allocations "
+                          "ORDER BY id")
+        return [(pid, int(device.removeprefix("cuda:")), "async", *rest)
+                for pid, device, *rest in rows]
+
+
+def assert_same(seen, in_order=True):
+    """The recording has each line of the list, and nothing else."""
+    said, recorded = seen.said(without=["async"]), seen.segments()
+    assert Counter(recorded) == Counter(said)
+    if in_order:
+        assert recorded == said
+    assert Counter(seen.blocks()) == Counter(seen.said("async"))
+    assert seen.watch.check_ok()
+
+
+# ---- all ways, all scenes
+
+@pytest.mark.parametrize("way", WAYS)
+def test_way(watch, cards, way):
+    """Every family, in every way to the driver."""
+    name, *way = way.split()
+    seen = Seen(watch, cards, cards.program(name), *way, "families")
+    assert len(seen.lines) == 22
+    assert_same(seen)
+
+
+@pytest.mark.parametrize("scene", SCENES[1:])
+def test_scene(watch, cards, scene):
+    seen = Seen(watch, cards, cards.program("cuda_loaded"), "proc", scene)
+    assert_same(seen)
+
+
+@pytest.mark.parametrize("way", ["cuda_linked", "cuda_loaded proc"])
+def test_eight_cards_and_threads(watch, cards, way):
+    cards.make(*[4 * GIB] * 8)
+    name, *way = way.split()
+    seen = Seen(watch, cards, cards.program(name), *way, "threads")
+    assert {line["device"] for line in seen.lines} == set(range(8))
+    assert_same(seen, in_order=False)
+    assert len(seen.query("SELECT DISTINCT thread FROM segments WHERE kind = 'device'")) == 16
+
+
+def test_memory_of_another_process(watch, cards):
+    seen = Seen(watch, cards, cards.program("cuda_loaded"), "proc", "ipc")
+    assert len({line["pid"] for line in seen.lines}) == 2
+    assert_same(seen, in_order=False)
+
+
+# ---- Python
+
+def test_ctypes(watch, cards):
+    assert_same(Seen(watch, cards, PYTHON, SCRIPTS / "cuda_ctypes.py"))
+
+
+def test_runtime_library_of_an_extension(watch, cards):
+    cards.make(4 * GIB, 4 * GIB)
+    extension = cards.program("libfakeextension.so")
+    assert_same(Seen(watch, cards, PYTHON, SCRIPTS / "cuda_extension.py", extension))
+
+
+# ---- beside other preloads
+
+@pytest.mark.parametrize("wrapper", ["wrap_loader", "wrap_loader_calls", "wrap_malloc"])
+def test_beside_another_preload(watch, cards, wrapper):
+    """`tidemark run` puts the recorder first."""
+    library = program(f"tests/driver/lib{wrapper}.so")
+    assert_same(Seen(watch, cards, cards.program("cuda_loaded"), "proc", "vmm", LD_PRELOAD=library))
