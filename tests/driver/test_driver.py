@@ -27,9 +27,10 @@ class Seen:
         return [tuple(row.values()) for row in answer["rows"]]
 
     def said(self, *families, without=()):
-        """(pid, device, family, address, size, is freed)"""
-        return [(line["pid"], line["device"], line["family"], line["address"], line["size"],
-                 int(line["freed"])) for line in self.lines
+        """(pid, device, family, address, size, is freed), in the recording's words."""
+        return [(line["pid"], None if line["device"] is None else f"cuda:{line['device']}",
+                 line["family"], line["address"], line["size"], int(line["freed"]))
+                for line in self.lines
                 if (line["family"] in families if families else line["family"] not in without)]
 
     def segments(self):
@@ -37,11 +38,9 @@ class Seen:
                           "FROM segments ORDER BY id")
 
     def blocks(self):
-        """Of pools, in the words of said()."""
-        rows = self.query("SELECT pid, device, address, size, free_ns IS NOT NULL FROM allocations "
-                          "ORDER BY id")
-        return [(pid, int(device.removeprefix("cuda:")), "async", *rest)
-                for pid, device, *rest in rows]
+        """What came from pools."""
+        return self.query("SELECT pid, device, 'async', address, size, free_ns IS NOT NULL "
+                          "FROM allocations ORDER BY id")
 
 
 def assert_same(seen, in_order=True):

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_cuda.c - a libcuda.so.1 for machines without a card: start, devices, contexts, streams,
- * code.
+/* fake_cuda.c - a libcuda.so.1 for machines without a card: start and devices.
  *
  * It computes nothing and copies nothing, but its accounts are right: what a program allocates is
  * taken from the cards that $FAKE_CUDA_STATE tells of (fake_machine.h), until they are full, and
