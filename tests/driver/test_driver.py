@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 from driver_kit import GIB, PYTHON, SCRIPTS, listed, program
 
-SCENES = ["families", "full", "vmm", "pools", "contexts"]
 WAYS = ["cuda_linked", "cuda_linked_now", "cuda_pointers", "cuda_loaded dlsym", "cuda_loaded proc",
         "cuda_loaded thread", "cuda_loaded old_proc"]
 
@@ -64,7 +63,7 @@ def test_way(watch, cards, way):
     assert_same(seen)
 
 
-@pytest.mark.parametrize("scene", SCENES[1:])
+@pytest.mark.parametrize("scene", ["full", "vmm", "pools", "contexts"])
 def test_scene(watch, cards, scene):
     seen = Seen(watch, cards, cards.program("cuda_loaded"), "proc", scene)
     assert_same(seen)
@@ -78,6 +77,22 @@ def test_eight_cards_and_threads(watch, cards, way):
     assert {line["device"] for line in seen.lines} == set(range(8))
     assert_same(seen, in_order=False)
     assert len(seen.query("SELECT DISTINCT thread FROM segments WHERE kind = 'device'")) == 16
+
+
+def test_addresses_that_go_from_thread_to_thread(watch, cards):
+    """An address is somebody's only when it is nobody else's any more."""
+    seen = Seen(watch, cards, cards.program("cuda_loaded"), "proc", "race")
+    assert_same(seen, in_order=False)
+    last_end = {}
+    for address, begin, end in seen.query(
+            "SELECT address, alloc_ns, free_ns FROM segments ORDER BY id"):
+        assert last_end.get(address, 0) <= begin
+        last_end[address] = float("inf") if end is None else end
+
+
+def test_stream_of_another_device(watch, cards):
+    cards.make(4 * GIB, 4 * GIB)
+    assert_same(Seen(watch, cards, cards.program("cuda_loaded"), "proc", "streams"))
 
 
 def test_memory_of_another_process(watch, cards):

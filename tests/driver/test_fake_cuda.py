@@ -8,7 +8,8 @@ import subprocess
 import pytest
 from driver_kit import CONTEXT_BYTES, GIB, MIB, PYTHON, SCRIPTS
 
-SCENES = ["families", "threads", "full", "vmm", "pools", "ipc", "contexts"]
+SCENES = ["families", "threads", "full", "vmm", "pools", "ipc", "contexts", "race",
+          "streams"]
 WAYS = [["cuda_linked"], ["cuda_linked_now"], ["cuda_pointers"], ["cuda_loaded", "dlsym"],
         ["cuda_loaded", "proc"], ["cuda_loaded", "thread"], ["cuda_loaded", "old_proc"]]
 
@@ -21,7 +22,7 @@ def shape(lines):
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_all_ways_lead_to_the_same(cards, scene):
-    cards.make(*[4 * GIB] * (8 if scene == "threads" else 1))
+    cards.make(*[4 * GIB] * {"threads": 8, "streams": 2}.get(scene, 1))
     lists = [shape(cards.run(cards.program(way[0]), *way[1:], scene)) for way in WAYS]
     assert lists[0]
     assert all(each == lists[0] for each in lists)

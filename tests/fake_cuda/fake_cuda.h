@@ -48,6 +48,8 @@ struct fake_range {
     size_t charged_bytes;           /* of the card */
     CUmemoryPool pool;              /* of FAKE_ASYNC and of its slab */
     struct fake_physical *physical; /* of FAKE_MAPPING */
+    int n_opened;                   /* of FAKE_IPC, like the next two */
+    uint64_t ipc_pid, ipc_address;  /* whose memory it is, and where it is there */
 };
 
 struct fake_table {

@@ -55,6 +55,11 @@ enum { /* CUmemPool_attribute */
        CU_MEMPOOL_ATTR_USED_MEM_HIGH,
 };
 
+enum { /* CUpointer_attribute */
+       CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+       CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE = 17,
+};
+
 enum { /* of cuGetProcAddress: flags, then symbolStatus */
        CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2,
        CU_GET_PROC_ADDRESS_SUCCESS = 0,
@@ -172,6 +177,7 @@ _Static_assert(sizeof(CUmemAllocationProp) == 32 && sizeof(CUmemPoolProps) == 88
     X(cuStreamCreate, cuStreamCreate, 2000, (CUstream * stream, unsigned flags))                   \
     X(cuStreamDestroy, cuStreamDestroy_v2, 4000, (CUstream stream))                                \
     X(cuStreamSynchronize, cuStreamSynchronize, 2000, (CUstream stream))                           \
+    X(cuStreamGetCtx, cuStreamGetCtx, 9020, (CUstream stream, CUcontext * context))                \
     X(cuModuleLoadData, cuModuleLoadData, 2000, (CUmodule * module, const void *image))            \
     X(cuModuleUnload, cuModuleUnload, 2000, (CUmodule module))
 
@@ -190,6 +196,8 @@ _Static_assert(sizeof(CUmemAllocationProp) == 32 && sizeof(CUmemPoolProps) == 88
     X(cuMemGetInfo, cuMemGetInfo_v2, 3020, (size_t * free_bytes, size_t * total_bytes))            \
     X(cuMemGetAddressRange, cuMemGetAddressRange_v2, 3020,                                         \
       (CUdeviceptr * base, size_t * size, CUdeviceptr address))                                    \
+    X(cuPointerGetAttribute, cuPointerGetAttribute, 4000,                                          \
+      (void *value, int attribute, CUdeviceptr address))                                           \
     X(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, (CUipcMemHandle * handle, CUdeviceptr address))  \
     X(cuIpcOpenMemHandle, cuIpcOpenMemHandle, 4010,                                                \
       (CUdeviceptr * address, CUipcMemHandle handle, unsigned flags))                              \

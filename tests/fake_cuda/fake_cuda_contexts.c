@@ -263,3 +263,11 @@ CUresult cuStreamSynchronize_ptsz(CUstream stream)
 {
     return cuStreamSynchronize(stream);
 }
+
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
+{
+    FAKE_CALL call = fake_enter_context();
+    if (!call.code)
+        *context = fake_stream_context(stream, call.context);
+    return call.code;
+}

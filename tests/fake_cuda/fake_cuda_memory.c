@@ -167,6 +167,28 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr ad
     return CUDA_SUCCESS;
 }
 
+CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address)
+{
+    FAKE_CALL call = fake_enter_context();
+    if (call.code)
+        return call.code;
+    const struct fake_range *range = fake_table_find(&fake_allocations, address);
+    if (!range)
+        range = fake_table_find(&fake_mappings, address);
+    if (!value || !range)
+        return CUDA_ERROR_INVALID_VALUE;
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)value = range->device;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        *(CUmemoryPool *)value = range->pool;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
 /* ---- memory of the host ---- */
 
 /* Usable by the host. It costs the card nothing before it is touched there, which never happens. */
@@ -284,8 +306,20 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
     return CUDA_SUCCESS;
 }
 
+/* The allocation of another process that is open here already, or NULL. */
+static struct fake_range *find_open(const struct ipc_handle *of)
+{
+    for (int i = 0; i < fake_allocations.n; i++) {
+        struct fake_range *range = &fake_allocations.ranges[i];
+        if (range->kind == FAKE_IPC && range->ipc_pid == of->pid &&
+            range->ipc_address == of->address)
+            return range;
+    }
+    return NULL;
+}
+
 /* The memory is the other process's, and is counted there. As with the real one, a process cannot
- * open what is its own. */
+ * open what is its own, and what it opens again has the address that it had. */
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags)
 {
     FAKE_CALL call = fake_enter_context();
@@ -297,11 +331,20 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsi
         return CUDA_ERROR_INVALID_VALUE;
     if (of.pid == (uint64_t)getpid())
         return CUDA_ERROR_INVALID_CONTEXT;
+    struct fake_range *open = find_open(&of);
+    if (open) {
+        open->n_opened++;
+        *address = open->start;
+        return CUDA_SUCCESS;
+    }
     struct fake_range range = {.start = fake_addresses_take(of.size),
                                .size = of.size,
                                .kind = FAKE_IPC,
                                .device = call.context->device,
-                               .context = call.context};
+                               .context = call.context,
+                               .n_opened = 1,
+                               .ipc_pid = of.pid,
+                               .ipc_address = of.address};
     if (range.start == 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     fake_table_add(&fake_allocations, &range);
@@ -322,7 +365,8 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address)
     struct fake_range *range = fake_table_at(&fake_allocations, address, FAKE_IPC);
     if (!range)
         return CUDA_ERROR_INVALID_VALUE;
-    fake_allocation_free(range);
+    if (--range->n_opened == 0)
+        fake_allocation_free(range);
     return CUDA_SUCCESS;
 }
 
@@ -353,6 +397,8 @@ CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *what)
     FAKE_CALL call = fake_enter_context();
     if (call.code)
         return call.code;
+    if (!array || !what)
+        return CUDA_ERROR_INVALID_VALUE;
     size_t height = what->Height ? what->Height : 1, depth = what->Depth ? what->Depth : 1;
     struct fake_range range = {.size = what->Width * height * depth * what->NumChannels *
                                        bytes_of_format(what->Format),
@@ -369,6 +415,8 @@ CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *what)
 
 CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *what)
 {
+    if (!what)
+        return cuArray3DCreate_v2(array, NULL);
     CUDA_ARRAY3D_DESCRIPTOR of = {.Width = what->Width,
                                   .Height = what->Height,
                                   .Format = what->Format,

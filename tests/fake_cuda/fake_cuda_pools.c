@@ -3,6 +3,7 @@
  *
  * A pool takes slabs of 32 MiB or more from its card, and gives a slab that has become empty back
  * only when it is synchronised or trimmed, and only as far as it keeps what it shall keep. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "fake_cuda.h"
@@ -41,11 +42,17 @@ static CUmemoryPool current_pool(CUdevice device)
     return current_pools[device] ? current_pools[device] : default_pool(device);
 }
 
+/* The real one looks into what it is given; what is no pool, or has ended, may be the program's
+ * end there, and is the program's end here. */
 static bool is_pool(CUmemoryPool wanted)
 {
     for (CUmemoryPool pool = pools; pool; pool = pool->next)
         if (pool == wanted)
             return !pool->is_destroyed;
+    if (wanted) {
+        fprintf(stderr, "fake_cuda: %p is not a pool, or not any more\n", (void *)wanted);
+        abort();
+    }
     return false;
 }
 

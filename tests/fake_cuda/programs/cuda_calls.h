@@ -41,6 +41,7 @@
     X(cuStreamCreate, 2000)                                                                        \
     X(cuStreamDestroy, 4000)                                                                       \
     X(cuStreamSynchronize, 7000)                                                                   \
+    X(cuStreamGetCtx, 9020)                                                                        \
     X(cuModuleLoadData, 2000)                                                                      \
     X(cuModuleUnload, 2000)                                                                        \
     X(cuMemAlloc, 3020)                                                                            \

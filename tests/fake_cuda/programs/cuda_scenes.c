@@ -85,12 +85,21 @@ static void device_memory(void)
 static void failures(void)
 {
     CUdeviceptr address = 0;
+    CUmemGenericAllocationHandle handle;
+    CUarray array;
     void *host = NULL;
     NEED(CU(cuMemAlloc)(&address, 0), CUDA_ERROR_INVALID_VALUE);
     NEED(CU(cuMemAlloc)(&address, 1ull << 50), CUDA_ERROR_OUT_OF_MEMORY);
     NEED(CU(cuMemFree)(4096), CUDA_ERROR_INVALID_VALUE);
     NEED(CU(cuMemHostAlloc)(&host, 0, 0), CUDA_ERROR_INVALID_VALUE);
     NEED(CU(cuMemFreeHost)(&host), CUDA_ERROR_INVALID_VALUE);
+    NEED(CU(cuMemAlloc)(NULL, 512), CUDA_ERROR_INVALID_VALUE);
+    NEED(CU(cuMemAllocAsync)(NULL, 512, NULL), CUDA_ERROR_INVALID_VALUE);
+    NEED(CU(cuMemAllocPitch)(&address, NULL, 512, 1, 4), CUDA_ERROR_INVALID_VALUE);
+    NEED(CU(cuMemHostAlloc)(NULL, 512, 0), CUDA_ERROR_INVALID_VALUE);
+    NEED(CU(cuArrayCreate)(&array, NULL), CUDA_ERROR_INVALID_VALUE);
+    NEED(CU(cuArray3DCreate)(&array, NULL), CUDA_ERROR_INVALID_VALUE);
+    NEED(CU(cuMemCreate)(&handle, 2 * MIB, NULL, 0), CUDA_ERROR_INVALID_VALUE);
     OK(CU(cuMemFree)(0));
 }
 
@@ -225,6 +234,49 @@ void scene_threads(void)
     }
 }
 
+/* Of several threads, each frees what it has and takes it again: addresses go from one to the
+ * other. */
+static void *race(void *number)
+{
+    CUdeviceptr last = 0;
+    enter(0);
+    for (unsigned i = 0; i < 200; i++) {
+        CUdeviceptr next = scene_alloc(0, (i % 2 ? 3 : 5) * MIB);
+        if (last)
+            scene_free(last);
+        last = next;
+    }
+    return number;
+}
+
+void scene_race(void)
+{
+    pthread_t threads[4];
+    OK(CU(cuInit)(0));
+    for (int i = 0; i < 4; i++)
+        OK(pthread_create(&threads[i], NULL, race, NULL));
+    for (int i = 0; i < 4; i++)
+        OK(pthread_join(threads[i], NULL));
+}
+
+/* A stream's device counts, not the thread's. */
+void scene_streams(void)
+{
+    CUstream there;
+    CUmemoryPool pool;
+    scene_start(1);
+    OK(CU(cuStreamCreate)(&there, 0));
+    enter(0);
+    CUdeviceptr address = scene_alloc_async(1, 5 * MIB, NULL, there);
+    OK(CU(cuDeviceGetDefaultMemPool)(&pool, 1));
+    scene_note_pool(1, pool);
+    scene_alloc_async(1, 6 * MIB, NULL, there);
+    scene_free_async(address, NULL);
+    scene_alloc_async(0, 7 * MIB, NULL, NULL);
+    OK(CU(cuDeviceGetDefaultMemPool)(&pool, 0));
+    scene_note_pool(0, pool);
+}
+
 /* ---- a full card ---- */
 
 static void fail_all_ways(size_t size)
@@ -327,10 +379,13 @@ void scene_ipc(void)
         export_memory(here[1], done[0]);
     OK(read(here[0], &memory, sizeof memory) != sizeof memory);
     scene_start(0);
-    CUdeviceptr first = open_memory(&memory);
+    CUdeviceptr first = open_memory(&memory), again;
     list_free("ipc", first);
     OK(CU(cuIpcCloseMemHandle)(first));
-    open_memory(&memory);
+    first = open_memory(&memory);
+    OK(CU(cuIpcOpenMemHandle)(&again, memory.handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    OK(again != first);
+    OK(CU(cuIpcCloseMemHandle)(first)); /* opened twice, closed once */
     OK(write(done[1], "", 1) != 1);
     OK(waitpid(child, &status, 0) != child || status != 0);
 }

@@ -28,6 +28,8 @@ void scene_note_pool(int device, CUmemoryPool pool);
 
 void scene_families(void); /* every function that allocates, once or twice */
 void scene_threads(void);  /* all devices, two threads each */
+void scene_race(void);     /* one device, many threads */
+void scene_streams(void);  /* a stream of another device */
 void scene_full(void);     /* until the card is full; then on */
 void scene_vmm(void);      /* as torch's expandable segments */
 void scene_pools(void);    /* thresholds, trimming, destroying */

@@ -70,7 +70,8 @@ static void released_first(CUdeviceptr at, size_t size)
     OK(CU(cuMemUnmap)(at, 3 * size));
 }
 
-/* Held twice, mapped twice: gone at the last of the four. The second stays held. */
+/* Held twice, mapped twice: gone at the last of the four. The others stay, held by a mapping or by
+ * a handle. */
 static void held_twice(CUdeviceptr at, size_t size)
 {
     CUmemGenericAllocationHandle handle = scene_create(0, size), again;
@@ -83,6 +84,11 @@ static void held_twice(CUdeviceptr at, size_t size)
     OK(CU(cuMemRelease)(again));
     list_free("physical", handle);
     scene_unmap(at + size, size);
+
+    handle = scene_create(0, size);
+    scene_map(0, at + size, size, handle);
+    OK(CU(cuMemRelease)(handle));
+    NEED(CU(cuMemRelease)(handle), CUDA_ERROR_INVALID_VALUE); /* it is the mapping that holds it */
 
     handle = scene_create(0, size);
     scene_map(0, at, size, handle);
