@@ -3,6 +3,9 @@
 #include "passes/ooms.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "model/holders.h"
 
 enum { MAX_KEPT = 16, N_GROUPS = 3 };
 
@@ -54,13 +57,22 @@ static int add_up_holders(struct kept *k, const struct tmk_process *p, const str
     return rc;
 }
 
+/* What the driver refuses torch's allocator is no failure yet: it gives back what it has cached and
+ * asks again, and says so itself when that does not help. */
+static bool will_try_again(const struct tmk_process *p, uint32_t stack)
+{
+    struct tmk_holder holder;
+    tmk_holder_of(p, stack, &holder);
+    return strcmp(holder.owner, "torch") == 0;
+}
+
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                      struct tmk_block *b)
 {
     (void)b;
     struct tmk_ooms *o = arg;
     const struct tmk_state *s = &rp->state;
-    if (ev->kind != TMK_KIND_OOM)
+    if (ev->kind != TMK_KIND_OOM || (ev->is_of_driver && will_try_again(o->p, ev->stack)))
         return;
     o->n++;
     struct kept *k = &o->kept[o->n_kept < MAX_KEPT ? o->n_kept++ : MAX_KEPT - 1];
