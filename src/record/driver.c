@@ -20,6 +20,7 @@ enum {
     NOT_INITIALIZED = 3,
     PER_THREAD_STREAM = 2, /* a flag of cuGetProcAddress() */
     POOL_RESERVED_NOW = 5, /* an attribute of a pool */
+    POINTER_DEVICE = 9,    /* an attribute of a pointer */
     LOCATION_DEVICE = 1,
     DEVICE_CUDA = 1,
     MAX_DEVICES = 64,
@@ -227,6 +228,7 @@ void *tmk_driver_hook(const char *symbol, void *real)
 
 enum question {
     ASK_DEVICE,
+    ASK_POINTER,
     ASK_CONTEXT,
     ASK_POOL_OF_DEVICE,
     ASK_POOL_ATTRIBUTE,
@@ -240,6 +242,7 @@ static void *question(enum question which)
 {
     static const char *const symbols[N_QUESTIONS] = {
         [ASK_DEVICE] = "cuCtxGetDevice",
+        [ASK_POINTER] = "cuPointerGetAttribute",
         [ASK_CONTEXT] = "cuCtxGetCurrent",
         [ASK_POOL_OF_DEVICE] = "cuDeviceGetMemPool",
         [ASK_POOL_ATTRIBUTE] = "cuMemPoolGetAttribute",
@@ -261,6 +264,15 @@ static uint16_t current_device(void)
     int (*ask)(int *ret) = (int (*)(int *))question(ASK_DEVICE);
     int device = 0;
     return ask && ask(&device) == SUCCESS ? (uint16_t)device : 0;
+}
+
+/* Of memory that was asked for on a stream: that may be another device's than the thread's. */
+static uint16_t device_of_pointer(pointer p)
+{
+    int (*ask)(void *ret, int attribute, pointer p) =
+        (int (*)(void *, int, pointer))question(ASK_POINTER);
+    int device = 0;
+    return ask && ask(&device, POINTER_DEVICE, p) == SUCCESS ? (uint16_t)device : current_device();
 }
 
 static uint64_t current_context(void)
@@ -373,6 +385,8 @@ static uint64_t element_bytes(int format)
 static int hook_cuArrayCreate_v2(handle *ret, const struct array_2d *what)
 {
     int rc = DRIVER(cuArrayCreate_v2, ret, what);
+    if (!what)
+        return rc;
     uint64_t n = (uint64_t)what->width * (what->height ? what->height : 1) * what->n_channels *
                  element_bytes(what->format);
     return noted(rc, TMK_SEGMENT_ARRAY, rc == SUCCESS ? (uintptr_t)*ret : 0, n);
@@ -381,6 +395,8 @@ static int hook_cuArrayCreate_v2(handle *ret, const struct array_2d *what)
 static int hook_cuArray3DCreate_v2(handle *ret, const struct array_3d *what)
 {
     int rc = DRIVER(cuArray3DCreate_v2, ret, what);
+    if (!what)
+        return rc;
     uint64_t n = (uint64_t)what->width * (what->height ? what->height : 1) *
                  (what->depth ? what->depth : 1) * what->n_channels * element_bytes(what->format);
     return noted(rc, TMK_SEGMENT_ARRAY, rc == SUCCESS ? (uintptr_t)*ret : 0, n);
@@ -461,10 +477,11 @@ static bool are_blocks(uint16_t device)
     return is == BLOCKS;
 }
 
-/* The pool first: it has grown for this one. */
-static int noted_async(int rc, const pointer *p, size_t n, uint64_t pool, handle stream)
+/* The pool first: it has grown for this one. `from` is NULL for the device's own. */
+static int noted_async(int rc, const pointer *p, size_t n, handle from, handle stream)
 {
-    uint16_t device = tmk_held_device(TMK_SEGMENT_POOL, pool, current_device());
+    uint16_t device = rc == SUCCESS ? device_of_pointer(*p) : current_device();
+    uint64_t pool = from ? (uintptr_t)from : rc == SUCCESS ? pool_of_device(device) : 0;
     bool is_block = are_blocks(device);
     if (rc != SUCCESS) {
         if (rc == OUT_OF_MEMORY && is_block)
@@ -485,31 +502,31 @@ static int noted_async(int rc, const pointer *p, size_t n, uint64_t pool, handle
 static int hook_cuMemAllocAsync(pointer *ret, size_t n, handle stream)
 {
     int rc = DRIVER(cuMemAllocAsync, ret, n, stream);
-    return noted_async(rc, ret, n, pool_of_device(current_device()), stream);
+    return noted_async(rc, ret, n, NULL, stream);
 }
 
 static int hook_cuMemAllocAsync_ptsz(pointer *ret, size_t n, handle stream)
 {
     int rc = DRIVER(cuMemAllocAsync_ptsz, ret, n, stream);
-    return noted_async(rc, ret, n, pool_of_device(current_device()), stream);
+    return noted_async(rc, ret, n, NULL, stream);
 }
 
 static int hook_cuMemAllocFromPoolAsync(pointer *ret, size_t n, handle pool, handle stream)
 {
     int rc = DRIVER(cuMemAllocFromPoolAsync, ret, n, pool, stream);
-    return noted_async(rc, ret, n, (uintptr_t)pool, stream);
+    return noted_async(rc, ret, n, pool, stream);
 }
 
 static int hook_cuMemAllocFromPoolAsync_ptsz(pointer *ret, size_t n, handle pool, handle stream)
 {
     int rc = DRIVER(cuMemAllocFromPoolAsync_ptsz, ret, n, pool, stream);
-    return noted_async(rc, ret, n, (uintptr_t)pool, stream);
+    return noted_async(rc, ret, n, pool, stream);
 }
 
 static int ended_async(int rc, bool was_there, const struct tmk_driver_segment *gone)
 {
     ended(rc, was_there, gone);
-    if (was_there)
+    if (was_there && gone->kind == TMK_SEGMENT_ASYNC)
         note_pool(gone->owner, gone->device);
     return rc;
 }
@@ -554,7 +571,7 @@ static int hook_cuMemPoolDestroy(handle pool)
     uint16_t device = tmk_held_device(TMK_SEGMENT_POOL, (uintptr_t)pool, current_device());
     int rc = DRIVER(cuMemPoolDestroy, pool);
     if (rc == SUCCESS)
-        tmk_held_pool((uintptr_t)pool, device, 0);
+        tmk_held_end_pool((uintptr_t)pool, device);
     return rc;
 }
 
@@ -590,8 +607,7 @@ static int hook_cuMemMap(pointer p, size_t n, size_t offset, uint64_t memory,
     int rc = DRIVER(cuMemMap, p, n, offset, memory, flags);
     if (rc != SUCCESS)
         return rc;
-    tmk_held_retain(memory);
-    tmk_held_begin(&(struct tmk_driver_segment){
+    tmk_held_map(&(struct tmk_driver_segment){
         .address = p,
         .size_bytes = n,
         .owner = memory,
