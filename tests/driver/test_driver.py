@@ -11,13 +11,17 @@ WAYS = ["cuda_linked", "cuda_linked_now", "cuda_pointers", "cuda_loaded dlsym", 
         "cuda_loaded thread", "cuda_loaded old_proc"]
 
 
+BY_WHOM = ["driver", "allocator", "driver"]  # a pool is an allocator
+
+
 class Seen:
     """A program that was watched: what it said, and what was recorded."""
 
     def __init__(self, watch, cards, *command, **more):
         done = watch(*command, env=cards.environment(**more))
-        assert (done.returncode, done.stderr) == (0, "")
+        assert done.returncode == 0, done.stderr
         self.watch = watch
+        self.talk = done.stderr
         self.lines = listed(done.stdout)
 
     def query(self, sql):
@@ -42,9 +46,10 @@ class Seen:
                           "FROM allocations ORDER BY id")
 
 
-def assert_same(seen, in_order=True):
+def assert_same(seen, in_order=True, talk=""):
     """The recording has each line of the list, and nothing else."""
     said, recorded = seen.said(without=["async"]), seen.segments()
+    assert seen.talk == talk
     assert Counter(recorded) == Counter(said)
     if in_order:
         assert recorded == said
@@ -101,6 +106,17 @@ def test_memory_of_another_process(watch, cards):
     assert_same(seen, in_order=False)
 
 
+# ---- a full card
+
+def test_what_the_driver_refuses(watch, cards):
+    """7 of 512 MiB fit beside the context; then the rest, 212 MiB."""
+    seen = Seen(watch, cards, cards.program("cuda_loaded"), "proc", "full")
+    assert [line["size"] >> 20 for line in seen.lines] == [512] * (7 + 3) + [212]
+    assert seen.query("SELECT device, requested >> 20, source FROM ooms ORDER BY time_ns") == [
+        ("cuda:0", size, source) for size, source in [
+            (512, "driver"), *[(512, who) for who in BY_WHOM] * 2, *[(2, who) for who in BY_WHOM]]]
+
+
 # ---- Python
 
 def test_ctypes(watch, cards):
@@ -120,3 +136,22 @@ def test_beside_another_preload(watch, cards, wrapper):
     """`tidemark run` puts the recorder first."""
     library = program(f"tests/driver/lib{wrapper}.so")
     assert_same(Seen(watch, cards, cards.program("cuda_loaded"), "proc", "vmm", LD_PRELOAD=library))
+
+
+@pytest.mark.parametrize("way", ["cuda_linked", "cuda_pointers", "cuda_loaded dlsym",
+                                 "cuda_loaded proc"])
+def test_before_one_that_stands_in_front_of_the_driver(watch, cards, way):
+    """It is called as often as without us, and what it gives is recorded."""
+    library = program("tests/driver/libwrap_cuda.so")
+    name, *way = way.split()
+    seen = Seen(watch, cards, cards.program(name), *way, "families", LD_PRELOAD=library)
+    assert_same(seen, talk="wrap_cuda: 7, 4\n")
+
+
+def test_behind_one_that_stands_in_front_of_the_driver(watch, cards):
+    library = program("tests/driver/libwrap_cuda.so")
+    env = watch.environment(preload=True)
+    done = watch(cards.program("cuda_linked"), "families", alone=True, env=cards.environment(
+        LD_PRELOAD=f"{library}:{env['LD_PRELOAD']}"))
+    assert (done.returncode, done.stderr) == (0, "wrap_cuda: 7, 4\n")
+    assert len(listed(done.stdout)) == 22
