@@ -3,7 +3,10 @@
 #include "model/holders.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "kit/grow.h"
 
 struct rule {
     const char *part;  /* of the path, or, with a ^ before it, how the file's name begins */
@@ -108,7 +111,7 @@ static bool look_at_native(struct tmk_holder *h, const char *path)
     return true;
 }
 
-void tmk_holder_of(const struct tmk_process *p, uint32_t stack, struct tmk_holder *ret)
+static void look_at_stack(const struct tmk_process *p, uint32_t stack, struct tmk_holder *ret)
 {
     struct tmk_stack frames;
     *ret = (struct tmk_holder){0};
@@ -128,4 +131,62 @@ void tmk_holder_of(const struct tmk_process *p, uint32_t stack, struct tmk_holde
         }
     }
     set(ret->owner, "user", strlen("user"));
+}
+
+/* ---- by stack ---- */
+
+enum { MAX_STACKS = 1 << 24 }; /* a hostile trace may name any */
+
+struct tmk_holders {
+    const struct tmk_process *p;
+    struct tmk_holder **items; /* by stack; NULL: not looked at yet */
+    uint64_t room;
+};
+
+int tmk_holders_open(const struct tmk_process *p, struct tmk_holders **ret_holders)
+{
+    struct tmk_holders *h = calloc(1, sizeof *h);
+    if (!h)
+        return TMK_ENOMEM;
+    h->p = p;
+    *ret_holders = h;
+    return 0;
+}
+
+struct tmk_holders *tmk_holders_close(struct tmk_holders *h)
+{
+    if (!h)
+        return NULL;
+    for (uint64_t i = 0; i < h->room; i++)
+        free(h->items[i]);
+    free(h->items);
+    free(h);
+    return NULL;
+}
+
+static bool make_room(struct tmk_holders *h, uint32_t stack)
+{
+    uint64_t before = h->room;
+    struct tmk_holder **more = tmk_grow(h->items, (uint64_t)stack + 1, &h->room, sizeof *more);
+    if (!more)
+        return false;
+    h->items = more;
+    for (uint64_t i = before; i < h->room; i++)
+        h->items[i] = NULL;
+    return true;
+}
+
+const struct tmk_holder *tmk_holders_get(struct tmk_holders *h, uint32_t stack)
+{
+    static const struct tmk_holder nobody;
+    if (stack == 0 || stack >= MAX_STACKS || !make_room(h, stack))
+        return &nobody;
+    if (!h->items[stack]) {
+        struct tmk_holder *item = malloc(sizeof *item);
+        if (!item)
+            return &nobody;
+        look_at_stack(h->p, stack, item);
+        h->items[stack] = item;
+    }
+    return h->items[stack];
 }

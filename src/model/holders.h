@@ -17,6 +17,11 @@ struct tmk_holder {
     char library[TMK_HOLDER_BYTES]; /* file name; "" when not known */
 };
 
-void tmk_holder_of(const struct tmk_process *p, uint32_t stack, struct tmk_holder *ret);
+struct tmk_holders; /* of a process, each stack looked at once */
+
+int tmk_holders_open(const struct tmk_process *p, struct tmk_holders **ret_holders);
+struct tmk_holders *tmk_holders_close(struct tmk_holders *h); /* takes NULL, returns NULL */
+/* Borrowed until close; never NULL: without memory it is as if nothing was known. */
+const struct tmk_holder *tmk_holders_get(struct tmk_holders *h, uint32_t stack);
 
 #endif

@@ -4,57 +4,20 @@
 #include "passes/segments.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "kit/arena.h"
 #include "kit/grow.h"
-
-struct owner_row { /* of a stack, once it was asked for */
-    const char *owner, *library;
-    bool is_known;
-};
 
 struct tmk_segment_rows {
     const struct tmk_process *p;
     struct tmk_segment_row *rows; /* by serial, which rises */
     uint64_t n, room;
-    struct owner_row *owners; /* by stack */
-    uint64_t owner_room;
-    struct tmk_arena texts;
+    struct tmk_holders *holders;
     bool failed;
 };
 
-static const char *keep_text(struct tmk_segment_rows *s, const char *text)
+static const char *known(const char *text)
 {
-    if (!text[0])
-        return NULL;
-    const char *kept = tmk_arena_text(&s->texts, text, strlen(text));
-    s->failed |= !kept;
-    return kept;
-}
-
-static const struct owner_row *owner_of(struct tmk_segment_rows *s, uint32_t stack)
-{
-    static const struct owner_row nobody;
-    uint64_t room = s->owner_room;
-    if (stack == 0 || stack >= 1u << 24)
-        return &nobody;
-    struct owner_row *more = tmk_grow(s->owners, (uint64_t)stack + 1, &s->owner_room, sizeof *more);
-    if (!more) {
-        s->failed = true;
-        return &nobody;
-    }
-    s->owners = more;
-    for (; room < s->owner_room; room++)
-        s->owners[room] = (struct owner_row){0};
-    if (!s->owners[stack].is_known) {
-        struct tmk_holder holder;
-        tmk_holder_of(s->p, stack, &holder);
-        s->owners[stack] = (struct owner_row){.owner = keep_text(s, holder.owner),
-                                              .library = keep_text(s, holder.library),
-                                              .is_known = true};
-    }
-    return &s->owners[stack];
+    return text[0] ? text : NULL;
 }
 
 static struct tmk_segment_row *find(struct tmk_segment_rows *s, uint64_t serial)
@@ -87,14 +50,14 @@ static void add_row(struct tmk_segment_rows *s, const struct tmk_state *state,
     }
     s->rows = more;
     uint32_t context = segment->context;
-    const struct owner_row *owner = owner_of(s, segment->stack);
+    const struct tmk_holder *holder = tmk_holders_get(s->holders, segment->stack);
     s->rows[s->n++] = (struct tmk_segment_row){
         .segment = *segment,
         .end_ns = UINT64_MAX,
         .stage = context ? tmk_context_stage(s->p, state, context) : NULL,
         .module = context ? tmk_context_module(s->p, state, context) : NULL,
-        .owner = owner->owner,
-        .library = owner->library,
+        .owner = known(holder->owner),
+        .library = known(holder->library),
     };
 }
 
@@ -178,6 +141,10 @@ int tmk_segment_rows_open(const struct tmk_process *p, struct tmk_segment_rows *
     if (!s)
         return TMK_ENOMEM;
     s->p = p;
+    if (tmk_holders_open(p, &s->holders) < 0) {
+        free(s);
+        return TMK_ENOMEM;
+    }
     *ret_rows = s;
     return 0;
 }
@@ -187,8 +154,7 @@ struct tmk_segment_rows *tmk_segment_rows_close(struct tmk_segment_rows *s)
     if (!s)
         return NULL;
     free(s->rows);
-    free(s->owners);
-    tmk_arena_fini(&s->texts);
+    tmk_holders_close(s->holders);
     free(s);
     return NULL;
 }

@@ -16,14 +16,26 @@ enum { MAX_HELD = 1 << 18, MAX_DEVICES = 64, DEVICE_CUDA = 1 };
 
 static struct {
     _Atomic pid_t busy;        /* whose thread has it, 0: nobody's */
+    _Atomic pid_t owner;       /* whose it is: a child has not what its parent has */
     struct tmk_segments table; /* items NULL: not made yet */
     uint32_t generation;       /* of the recording that knows all of it */
     uint64_t pool_bytes[MAX_DEVICES];
+    _Atomic uint64_t devices;   /* a bit each */
+    _Atomic uint64_t n_changes; /* what began and ended */
 } held;
 
 static void unlock(void)
 {
     atomic_store_explicit(&held.busy, 0, memory_order_release);
+}
+
+static void start_over(pid_t self)
+{
+    tmk_segments_forget(&held.table);
+    atomic_store(&held.devices, 0);
+    for (int i = 0; i < MAX_DEVICES; i++)
+        held.pool_bytes[i] = 0;
+    atomic_store(&held.owner, self);
 }
 
 /* False in a child that was forked while another thread had it, or without memory. Who has it may
@@ -38,10 +50,13 @@ static bool lock(void)
         holder = 0;
         sched_yield();
     }
-    if (held.table.items || tmk_segments_init(&held.table, MAX_HELD) == 0)
-        return true;
-    unlock();
-    return false;
+    if (!held.table.items && tmk_segments_init(&held.table, MAX_HELD) < 0) {
+        unlock();
+        return false;
+    }
+    if (atomic_load(&held.owner) != self)
+        start_over(self);
+    return true;
 }
 
 /* ---- events; with the lock ---- */
@@ -114,6 +129,9 @@ static void begin(const struct tmk_driver_segment *item)
     }
     record_begin(item);
     tmk_segments_begin(&held.table, item);
+    if (item->device < MAX_DEVICES)
+        atomic_fetch_or(&held.devices, UINT64_C(1) << item->device);
+    atomic_fetch_add(&held.n_changes, 1);
 }
 
 static bool end(unsigned kind, uint64_t address, struct tmk_driver_segment *ret)
@@ -126,6 +144,7 @@ static bool end(unsigned kind, uint64_t address, struct tmk_driver_segment *ret)
         return false;
     }
     tmk_segments_end(&held.table, kind, address, ret);
+    atomic_fetch_add(&held.n_changes, 1);
     record_end(ret);
     return true;
 }
@@ -140,6 +159,12 @@ static void end_if_unheld(const struct tmk_driver_segment *item)
     struct tmk_driver_segment gone;
     if (item->n_refs == 0 && item->n_mappings == 0)
         end(TMK_SEGMENT_PHYSICAL, item->address, &gone);
+}
+
+uint64_t tmk_held_devices(uint64_t *ret_n_changes)
+{
+    *ret_n_changes = atomic_load(&held.n_changes);
+    return atomic_load(&held.owner) == getpid() ? atomic_load(&held.devices) : 0;
 }
 
 /* ---- what the driver's calls mean ---- */

@@ -39,6 +39,10 @@ void tmk_held_pool(uint64_t pool, uint16_t device, uint64_t size_bytes);
  */
 void tmk_held_end_pool(uint64_t pool, uint16_t device);
 
+/* The devices on which anything was ever held, a bit each; *ret_n_changes counts what began and
+ * ended. */
+uint64_t tmk_held_devices(uint64_t *ret_n_changes);
+
 /* All that goes with a context has gone with it; with a device's primary one its pools too. */
 void tmk_held_end_context(uint64_t context);
 void tmk_held_end_device(uint16_t device, uint64_t primary);

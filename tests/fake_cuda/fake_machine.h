@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "device/nvml_abi.h"
+#include "base/nvml_abi.h"
 
 enum {
     FAKE_MOST_DEVICES = 64,
