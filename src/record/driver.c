@@ -11,6 +11,7 @@
 #include "record/held.h"
 #include "record/intern.h"
 #include "record/library.h"
+#include "record/loader.h"
 #include "record/pystack.h"
 #include "record/torch.h"
 
@@ -191,7 +192,7 @@ static void learn_real(int i, void *real)
  */
 __attribute__((noinline, cold)) static void *find_real(int i)
 {
-    void *real = dlsym(RTLD_NEXT, functions[i].symbol);
+    void *real = tmk_loader_symbol(RTLD_NEXT, functions[i].symbol);
     if (!real || real == functions[i].ours)
         real = tmk_driver_symbol(functions[i].symbol);
     learn_real(i, real);

@@ -15,13 +15,6 @@
 
 #include "record/loader.h"
 
-/* Not through our own dlsym(), which has answers of ours. */
-static void *symbol_of(void *handle, const char *symbol)
-{
-    void *(*next)(void *, const char *) = (void *(*)(void *, const char *))tmk_loader_next_dlsym();
-    return handle && next ? next(handle, symbol) : NULL;
-}
-
 struct search {
     const char *prefix;
     char path[4096];
@@ -46,7 +39,7 @@ void *tmk_library_symbol(const char *prefix, const char *symbol)
     if (!dl_iterate_phdr(match, &s))
         return NULL;
     void *handle = dlopen(s.path, RTLD_LAZY | RTLD_NOLOAD);
-    return symbol_of(handle, symbol);
+    return handle ? tmk_loader_symbol(handle, symbol) : NULL;
 }
 
 void *tmk_library_symbol_from(const void *address, const char *symbol)
@@ -55,7 +48,7 @@ void *tmk_library_symbol_from(const void *address, const char *symbol)
     if (!address || !dladdr(address, &info) || !info.dli_fname)
         return NULL;
     void *handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    return symbol_of(handle, symbol);
+    return handle ? tmk_loader_symbol(handle, symbol) : NULL;
 }
 
 struct place {

@@ -12,6 +12,7 @@
 #include "record/bridge.h"
 #include "record/intern.h"
 #include "record/library.h"
+#include "record/loader.h"
 #include "record/pystack.h"
 #include "record/recorder.h"
 #include "record/torch_stubs.h"
@@ -100,7 +101,7 @@ struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
  * usual name of its file, or as the library that calls us would find it. */
 static uintptr_t find_real(struct tmk_hook *hook, const void *caller)
 {
-    void *found = dlsym(RTLD_NEXT, hook->name);
+    void *found = tmk_loader_symbol(RTLD_NEXT, hook->name);
     if (found && found != hook->ours) {
         atomic_store(&hook->foreign, true);
         return (uintptr_t)found;

@@ -145,7 +145,7 @@ def test_before_one_that_stands_in_front_of_the_driver(watch, cards, way):
     library = program("tests/driver/libwrap_cuda.so")
     name, *way = way.split()
     seen = Seen(watch, cards, cards.program(name), *way, "families", LD_PRELOAD=library)
-    assert_same(seen, talk="wrap_cuda: 7, 4\n")
+    assert_same(seen, talk="wrap_cuda: 7, 5\n")
 
 
 def test_behind_one_that_stands_in_front_of_the_driver(watch, cards):
@@ -153,5 +153,5 @@ def test_behind_one_that_stands_in_front_of_the_driver(watch, cards):
     env = watch.environment(preload=True)
     done = watch(cards.program("cuda_linked"), "families", alone=True, env=cards.environment(
         LD_PRELOAD=f"{library}:{env['LD_PRELOAD']}"))
-    assert (done.returncode, done.stderr) == (0, "wrap_cuda: 7, 4\n")
+    assert (done.returncode, done.stderr) == (0, "wrap_cuda: 7, 5\n")
     assert len(listed(done.stdout)) == 22
