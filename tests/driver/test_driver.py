@@ -2,6 +2,9 @@
 """What the recorder has of the driver is what the programs say that they allocated, line by line,
 in whichever way they reach the driver. The programs are those of tests/fake_cuda/programs."""
 import json
+import os
+import signal
+import subprocess
 from collections import Counter
 
 import pytest
@@ -17,12 +20,10 @@ BY_WHOM = ["driver", "allocator", "driver"]  # a pool is an allocator
 class Seen:
     """A program that was watched: what it said, and what was recorded."""
 
-    def __init__(self, watch, cards, *command, **more):
-        done = watch(*command, env=cards.environment(**more))
-        assert done.returncode == 0, done.stderr
+    def __init__(self, watch, lines, talk):
         self.watch = watch
-        self.talk = done.stderr
-        self.lines = listed(done.stdout)
+        self.lines = lines
+        self.talk = talk
 
     def query(self, sql):
         """Rows, as tuples."""
@@ -46,6 +47,12 @@ class Seen:
                           "FROM allocations ORDER BY id")
 
 
+def run_watched(watch, cards, *command, **more):
+    done = watch(*command, env=cards.environment(**more))
+    assert done.returncode == 0, done.stderr
+    return Seen(watch, listed(done.stdout), done.stderr)
+
+
 def assert_same(seen, in_order=True, talk=""):
     """The recording has each line of the list, and nothing else."""
     said, recorded = seen.said(without=["async"]), seen.segments()
@@ -63,14 +70,14 @@ def assert_same(seen, in_order=True, talk=""):
 def test_way(watch, cards, way):
     """Every family, in every way to the driver."""
     name, *way = way.split()
-    seen = Seen(watch, cards, cards.program(name), *way, "families")
+    seen = run_watched(watch, cards, cards.program(name), *way, "families")
     assert len(seen.lines) == 22
     assert_same(seen)
 
 
 @pytest.mark.parametrize("scene", ["full", "vmm", "pools", "contexts"])
 def test_scene(watch, cards, scene):
-    seen = Seen(watch, cards, cards.program("cuda_loaded"), "proc", scene)
+    seen = run_watched(watch, cards, cards.program("cuda_loaded"), "proc", scene)
     assert_same(seen)
 
 
@@ -78,7 +85,7 @@ def test_scene(watch, cards, scene):
 def test_eight_cards_and_threads(watch, cards, way):
     cards.make(*[4 * GIB] * 8)
     name, *way = way.split()
-    seen = Seen(watch, cards, cards.program(name), *way, "threads")
+    seen = run_watched(watch, cards, cards.program(name), *way, "threads")
     assert {line["device"] for line in seen.lines} == set(range(8))
     assert_same(seen, in_order=False)
     assert len(seen.query("SELECT DISTINCT thread FROM segments WHERE kind = 'device'")) == 16
@@ -86,7 +93,7 @@ def test_eight_cards_and_threads(watch, cards, way):
 
 def test_addresses_that_go_from_thread_to_thread(watch, cards):
     """An address is somebody's only when it is nobody else's any more."""
-    seen = Seen(watch, cards, cards.program("cuda_loaded"), "proc", "race")
+    seen = run_watched(watch, cards, cards.program("cuda_loaded"), "proc", "race")
     assert_same(seen, in_order=False)
     last_end = {}
     for address, begin, end in seen.query(
@@ -97,11 +104,31 @@ def test_addresses_that_go_from_thread_to_thread(watch, cards):
 
 def test_stream_of_another_device(watch, cards):
     cards.make(4 * GIB, 4 * GIB)
-    assert_same(Seen(watch, cards, cards.program("cuda_loaded"), "proc", "streams"))
+    assert_same(run_watched(watch, cards, cards.program("cuda_loaded"), "proc", "streams"))
 
 
 def test_memory_of_another_process(watch, cards):
-    seen = Seen(watch, cards, cards.program("cuda_loaded"), "proc", "ipc")
+    seen = run_watched(watch, cards, cards.program("cuda_loaded"), "proc", "ipc")
+    assert len({line["pid"] for line in seen.lines}) == 2
+    assert_same(seen, in_order=False)
+
+
+# ---- ends
+
+def test_killed(watch, cards):
+    """What a process held when it was killed."""
+    command, env = watch.command([cards.program("cuda_loaded"), "proc", "hold"])
+    with subprocess.Popen(command, env={**env, **cards.environment()}, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        lines = listed("".join(run.stdout.readline() for _ in range(22)))
+        os.kill(lines[0]["pid"], signal.SIGKILL)
+        _, talk = run.communicate(timeout=60)
+    assert run.returncode == 128 + signal.SIGKILL
+    assert_same(Seen(watch, lines, talk))
+
+
+def test_fork(watch, cards):
+    seen = run_watched(watch, cards, cards.program("cuda_loaded"), "proc", "fork")
     assert len({line["pid"] for line in seen.lines}) == 2
     assert_same(seen, in_order=False)
 
@@ -110,7 +137,7 @@ def test_memory_of_another_process(watch, cards):
 
 def test_what_the_driver_refuses(watch, cards):
     """7 of 512 MiB fit beside the context; then the rest, 212 MiB."""
-    seen = Seen(watch, cards, cards.program("cuda_loaded"), "proc", "full")
+    seen = run_watched(watch, cards, cards.program("cuda_loaded"), "proc", "full")
     assert [line["size"] >> 20 for line in seen.lines] == [512] * (7 + 3) + [212]
     assert seen.query("SELECT device, requested >> 20, source FROM ooms ORDER BY time_ns") == [
         ("cuda:0", size, source) for size, source in [
@@ -120,13 +147,13 @@ def test_what_the_driver_refuses(watch, cards):
 # ---- Python
 
 def test_ctypes(watch, cards):
-    assert_same(Seen(watch, cards, PYTHON, SCRIPTS / "cuda_ctypes.py"))
+    assert_same(run_watched(watch, cards, PYTHON, SCRIPTS / "cuda_ctypes.py"))
 
 
 def test_runtime_library_of_an_extension(watch, cards):
     cards.make(4 * GIB, 4 * GIB)
     extension = cards.program("libfakeextension.so")
-    assert_same(Seen(watch, cards, PYTHON, SCRIPTS / "cuda_extension.py", extension))
+    assert_same(run_watched(watch, cards, PYTHON, SCRIPTS / "cuda_extension.py", extension))
 
 
 # ---- beside other preloads
@@ -135,7 +162,8 @@ def test_runtime_library_of_an_extension(watch, cards):
 def test_beside_another_preload(watch, cards, wrapper):
     """`tidemark run` puts the recorder first."""
     library = program(f"tests/driver/lib{wrapper}.so")
-    assert_same(Seen(watch, cards, cards.program("cuda_loaded"), "proc", "vmm", LD_PRELOAD=library))
+    assert_same(run_watched(watch, cards, cards.program("cuda_loaded"), "proc", "vmm",
+                            LD_PRELOAD=library))
 
 
 @pytest.mark.parametrize("way", ["cuda_linked", "cuda_pointers", "cuda_loaded dlsym",
@@ -144,7 +172,7 @@ def test_before_one_that_stands_in_front_of_the_driver(watch, cards, way):
     """It is called as often as without us, and what it gives is recorded."""
     library = program("tests/driver/libwrap_cuda.so")
     name, *way = way.split()
-    seen = Seen(watch, cards, cards.program(name), *way, "families", LD_PRELOAD=library)
+    seen = run_watched(watch, cards, cards.program(name), *way, "families", LD_PRELOAD=library)
     assert_same(seen, talk="wrap_cuda: 7, 5\n")
 
 

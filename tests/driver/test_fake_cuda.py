@@ -65,7 +65,8 @@ def test_rounding(cards):
     """A context costs; small ones share 2 MiB; larger ones have multiples of it."""
     cards.make(4 * GIB, more=f"reserved {100 * MIB}\nprocess 1 {200 * MIB}\nhidden {50 * MIB}\n")
     got = ask(cards, "print(start(), free_bytes())\n"
-                     "small = [alloc(1000), alloc(1000)]; print(free_bytes(), small[1] - small[0])\n"
+                     "small = [alloc(1000), alloc(1000)]\n"
+                     "print(free_bytes(), small[1] - small[0])\n"
                      "large = alloc((2 << 20) + 1); print(free_bytes())\n"
                      "for a in [*small, large]: free(a)\n"
                      "print(free_bytes(), free(large))")

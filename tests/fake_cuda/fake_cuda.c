@@ -13,11 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_machine.h"
 #include "fake_use.h"
 
-bool fake_is_started;
+pid_t fake_started_by;
 static struct fake_machine machine;         /* as last read */
 static unsigned visible[FAKE_MOST_VISIBLE]; /* device: number of the card */
 static int n_visible;
@@ -108,15 +109,15 @@ CUresult cuInit(unsigned flags)
     FAKE_CALL call = fake_enter();
     if (flags)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!call.code)
-        return CUDA_SUCCESS;
+    if (fake_started_by) /* in a child of the process that started it, an error */
+        return call.code;
     if (!fake_machine_read(&machine))
         return CUDA_ERROR_NO_DEVICE;
     see_devices();
     if (n_visible == 0)
         return CUDA_ERROR_NO_DEVICE;
     fake_use_reset();
-    fake_is_started = true;
+    fake_started_by = getpid();
     return CUDA_SUCCESS;
 }
 

@@ -9,6 +9,7 @@
 #define FAKE_CUDA_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "fake_cuda_api.h"
 
@@ -93,7 +94,7 @@ struct fake_call {
     CUcontext context; /* the thread's current one */
 };
 
-extern bool fake_is_started;
+extern pid_t fake_started_by; /* the process; 0: none yet */
 
 /* Take the lock. The first: the driver must have been started; the second: with a context. */
 struct fake_call fake_enter(void);

@@ -2,6 +2,7 @@
 /* fake_cuda_contexts.c - calls and their lock, contexts, and streams, which are always done. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fake_cuda.h"
 
@@ -21,7 +22,8 @@ static __thread int depth;
 struct fake_call fake_enter(void)
 {
     pthread_mutex_lock(&lock);
-    return (struct fake_call){.code = fake_is_started ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED,
+    bool is_started = fake_started_by == getpid();
+    return (struct fake_call){.code = is_started ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED,
                               .context = depth ? current[depth - 1] : NULL};
 }
 

@@ -12,7 +12,8 @@ static const struct scene {
 } scenes[] = {
     {"families", scene_families}, {"threads", scene_threads}, {"full", scene_full},
     {"vmm", scene_vmm},           {"pools", scene_pools},     {"ipc", scene_ipc},
-    {"contexts", scene_contexts}, {"race", scene_race},       {"streams", scene_streams},
+    {"contexts", scene_contexts}, {"race", scene_race},       {"hold", scene_hold},
+    {"fork", scene_fork},         {"streams", scene_streams},
 };
 
 int main(int argc, char **argv)

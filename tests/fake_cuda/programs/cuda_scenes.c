@@ -277,6 +277,43 @@ void scene_streams(void)
     scene_note_pool(0, pool);
 }
 
+/* ---- ends ---- */
+
+/* Wait to be killed. */
+void scene_hold(void)
+{
+    scene_families();
+    list_print();
+    pause();
+}
+
+/* The driver works in no child of a process that started it, but in what the child executes. */
+static void use_in_child(void)
+{
+    CUdeviceptr address;
+    NEED(CU(cuMemAlloc)(&address, MIB), CUDA_ERROR_NOT_INITIALIZED);
+    NEED(CU(cuInit)(0), CUDA_ERROR_NOT_INITIALIZED);
+    execl("/proc/self/exe", "cuda_loaded", "proc", "vmm", NULL);
+    _exit(1);
+}
+
+void scene_fork(void)
+{
+    int status;
+    scene_start(0);
+    CUdeviceptr first = scene_alloc(0, 3 * MIB);
+    scene_alloc_async(0, 4 * MIB, NULL, NULL);
+    CUmemoryPool pool;
+    OK(CU(cuDeviceGetDefaultMemPool)(&pool, 0));
+    scene_note_pool(0, pool);
+    pid_t child = fork();
+    if (child == 0)
+        use_in_child();
+    OK(waitpid(child, &status, 0) != child || status != 0);
+    scene_free(first);
+    scene_alloc(0, 5 * MIB);
+}
+
 /* ---- a full card ---- */
 
 static void fail_all_ways(size_t size)

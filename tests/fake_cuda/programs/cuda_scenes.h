@@ -30,6 +30,8 @@ void scene_families(void); /* every function that allocates, once or twice */
 void scene_threads(void);  /* all devices, two threads each */
 void scene_race(void);     /* one device, many threads */
 void scene_streams(void);  /* a stream of another device */
+void scene_hold(void);     /* families, and then it waits */
+void scene_fork(void);     /* a child, and what that executes */
 void scene_full(void);     /* until the card is full; then on */
 void scene_vmm(void);      /* as torch's expandable segments */
 void scene_pools(void);    /* thresholds, trimming, destroying */
