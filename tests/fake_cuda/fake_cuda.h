@@ -100,7 +100,7 @@ extern pid_t fake_started_by; /* the process; 0: none yet */
 struct fake_call fake_enter(void);
 struct fake_call fake_enter_context(void);
 void fake_leave(struct fake_call *call);
-#define FAKE_CALL __attribute__((cleanup(fake_leave))) struct fake_call
+#define FAKE_CALL __attribute__((cleanup(fake_leave), unused)) struct fake_call
 
 /* ---- devices and contexts ---- */
 
