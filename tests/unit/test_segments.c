@@ -105,17 +105,6 @@ static void end_segment(struct maker *m, unsigned device, unsigned kind, uint64_
                                     .a = address});
 }
 
-static void make_sample(struct maker *m, unsigned device, uint64_t used, uint64_t own,
-                        uint64_t others)
-{
-    struct tmk_sample_body body = {
-        .used_bytes = used, .total_bytes = 80 * GIB, .own_bytes = own, .others_bytes = others};
-    maker_add(m, (struct tmk_input){.kind = TMK_KIND_SAMPLE,
-                                    .id = device,
-                                    .text = (const uint8_t *)&body,
-                                    .text_bytes = sizeof body});
-}
-
 enum { TORCH = 1, NCCL, PROGRAM, BETWEEN, CTYPES, LONELY, N_STACKS = LONELY };
 
 /* Innermost first, as they are recorded. */
@@ -320,12 +309,13 @@ static void accounts_by_hand(void **state)
     make_segment(&m, CUDA1, TMK_SEGMENT_DEVICE, 1 << 24, 1 * MIB, 0);
     maker_alloc(&m, CUDA0, 1 << 21, 50 * MIB, 0);
     maker_reserved(&m, CUDA0, 60 * MIB);
-    make_sample(&m, CUDA0, 1000 * MIB, 424 * MIB, 500 * MIB);
+    maker_sample(&m, CUDA0, 80 * GIB, 1000 * MIB, 424 * MIB, 500 * MIB);
     m.ns = 20;
-    make_sample(&m, CUDA0, 5000 * MIB, UINT64_MAX, UINT64_MAX); /* tells less: of no use */
+    maker_sample(&m, CUDA0, 80 * GIB, 5000 * MIB, UINT64_MAX,
+                 UINT64_MAX); /* tells less: of no use */
     end_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 23);
     m.ns = 30;
-    make_sample(&m, CUDA0, 860 * MIB, 360 * MIB, 500 * MIB);
+    maker_sample(&m, CUDA0, 80 * GIB, 860 * MIB, 360 * MIB, 500 * MIB);
     struct tmk_run *run = maker_finish(&m);
     struct tmk_accounting *a = sweep_accounts(run);
     assert_int_equal(tmk_accounting_n(a), 4);
@@ -363,7 +353,7 @@ static void accounts_without_segments(void **state)
     m.ns = 10;
     maker_alloc(&m, CUDA0, 4096, 5 * MIB, 0);
     maker_reserved(&m, CUDA0, 20 * MIB);
-    make_sample(&m, CUDA0, 400 * MIB, 400 * MIB, 0);
+    maker_sample(&m, CUDA0, 80 * GIB, 400 * MIB, 400 * MIB, 0);
     struct tmk_run *run = maker_finish(&m);
     struct tmk_accounting *a = sweep_accounts(run);
     const struct tmk_account *peak = tmk_accounting_get(a, 0);
