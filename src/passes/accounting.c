@@ -77,20 +77,22 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static void fill(struct tmk_accounting *a, struct entry *e, const struct tmk_state *s,
-                 const struct tmk_sample_body *sample)
+/* Of a process that had its memory before we came, torch at least says how much it holds. */
+static void add_unseen(struct tmk_accounting *a, struct entry *e)
 {
     struct tmk_account *account = &e->account;
-    account->time_ns = s->now_ns;
-    account->step = s->step;
-    add_up_segments(a, e, s);
-    account->used_bytes = sample->used_bytes;
-    account->total_bytes = sample->total_bytes;
-    account->own_bytes = sample->own_bytes;
-    account->others_bytes = sample->others_bytes;
-    account->context_bytes = less(sample->own_bytes, account->segment_bytes);
-    account->unexplained_bytes =
-        less(less(sample->used_bytes, sample->own_bytes), sample->others_bytes);
+    if (!account->has_reserved || account->reserved_bytes == 0)
+        return;
+    struct tmk_account_part *part = part_of(a, e, "torch");
+    if (!part || part->n_segments > 0)
+        return;
+    part->bytes = account->reserved_bytes;
+    account->segment_bytes += part->bytes;
+    account->parts = e->parts;
+}
+
+static void find_blocks(struct tmk_account *account, const struct tmk_state *s)
+{
     account->allocated_bytes = 0;
     account->has_reserved = false;
     for (uint32_t i = 0; i < s->n_devices; i++) {
@@ -101,6 +103,24 @@ static void fill(struct tmk_accounting *a, struct entry *e, const struct tmk_sta
         account->has_reserved = d->has_reserved;
         account->reserved_bytes = d->reserved_bytes;
     }
+}
+
+static void fill(struct tmk_accounting *a, struct entry *e, const struct tmk_state *s,
+                 const struct tmk_sample_body *sample)
+{
+    struct tmk_account *account = &e->account;
+    account->time_ns = s->now_ns;
+    account->step = s->step;
+    add_up_segments(a, e, s);
+    find_blocks(account, s);
+    add_unseen(a, e);
+    account->used_bytes = sample->used_bytes;
+    account->total_bytes = sample->total_bytes;
+    account->own_bytes = sample->own_bytes;
+    account->others_bytes = sample->others_bytes;
+    account->context_bytes = less(sample->own_bytes, account->segment_bytes);
+    account->unexplained_bytes =
+        less(less(sample->used_bytes, sample->own_bytes), sample->others_bytes);
 }
 
 static struct entry *entries_of(struct tmk_accounting *a, uint16_t device)

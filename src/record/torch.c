@@ -18,7 +18,7 @@
 #include "record/torch_stubs.h"
 #include "tidemark/tidemark.h"
 
-enum { DEVICE_CPU = 0 };
+enum { DEVICE_CPU = 0, DEVICE_CUDA = 1 };
 
 #define NAME_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #define NAME_USAGE_113 "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
@@ -168,6 +168,9 @@ __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, 
     atomic_store_explicit(&tmk_torch_hot.said[i].generation, lane->generation,
                           memory_order_relaxed);
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
+    if (device >> 8 == DEVICE_CUDA)
+        atomic_fetch_or_explicit(&tmk_torch_hot.cards, UINT64_C(1) << (device & 63),
+                                 memory_order_relaxed);
 }
 
 static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)

@@ -50,6 +50,7 @@ struct tmk_torch_hot {
         uint16_t device;
         uint64_t reserved_bytes;
     } said[TMK_TORCH_DEVICES];
+    _Atomic uint64_t cards; /* CUDA's devices that were spoken of, a bit each */
 };
 extern struct tmk_torch_hot tmk_torch_hot;
 
