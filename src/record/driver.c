@@ -486,7 +486,8 @@ static int noted_async(int rc, const pointer *p, size_t n, handle from, handle s
     bool is_block = are_blocks(device);
     if (rc != SUCCESS) {
         if (rc == OUT_OF_MEMORY && is_block)
-            tmk_torch_note_oom((uint16_t)(DEVICE_CUDA << 8 | device), n, 0);
+            tmk_torch_note_oom((uint16_t)(DEVICE_CUDA << 8 | device), n,
+                               tmk_held_pool_bytes(device));
         return is_block ? rc : refused(rc, n, device);
     }
     note_pool(pool, device);

@@ -20,8 +20,9 @@ static struct {
     struct tmk_segments table; /* items NULL: not made yet */
     uint32_t generation;       /* of the recording that knows all of it */
     uint64_t pool_bytes[MAX_DEVICES];
-    _Atomic uint64_t devices;   /* a bit each */
-    _Atomic uint64_t n_changes; /* what began and ended */
+    bool has_blocks[MAX_DEVICES]; /* so that what its pools hold is what is reserved for blocks */
+    _Atomic uint64_t devices;     /* a bit each */
+    _Atomic uint64_t n_changes;   /* what began and ended */
 } held;
 
 static void unlock(void)
@@ -33,8 +34,10 @@ static void start_over(pid_t self)
 {
     tmk_segments_forget(&held.table);
     atomic_store(&held.devices, 0);
-    for (int i = 0; i < MAX_DEVICES; i++)
+    for (int i = 0; i < MAX_DEVICES; i++) {
         held.pool_bytes[i] = 0;
+        held.has_blocks[i] = false;
+    }
     atomic_store(&held.owner, self);
 }
 
@@ -91,6 +94,7 @@ static void say_all(struct tmk_lane *lane)
 static void record_begin(const struct tmk_driver_segment *item)
 {
     if (item->is_block) {
+        held.has_blocks[item->device % MAX_DEVICES] = true;
         tmk_torch_note_block(device_of(item), item->address, item->size_bytes,
                              reserved_on(item->device), item->stream);
         return;
@@ -285,8 +289,19 @@ void tmk_held_pool(uint64_t pool, uint16_t device, uint64_t size_bytes)
                                                .size_bytes = size_bytes,
                                                .device = device,
                                                .kind = TMK_SEGMENT_POOL});
+        if (device < MAX_DEVICES && held.has_blocks[device])
+            tmk_torch_note_reserved((uint16_t)(DEVICE_CUDA << 8 | device), reserved_on(device));
     }
     unlock();
+}
+
+uint64_t tmk_held_pool_bytes(uint16_t device)
+{
+    if (!lock())
+        return 0;
+    uint64_t bytes = reserved_on(device);
+    unlock();
+    return bytes;
 }
 
 void tmk_held_end_pool(uint64_t pool, uint16_t device)

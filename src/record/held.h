@@ -34,6 +34,8 @@ uint16_t tmk_held_device(unsigned kind, uint64_t handle, uint16_t otherwise);
 
 /* A pool has this many bytes; nothing is recorded when it had as many before. */
 void tmk_held_pool(uint64_t pool, uint16_t device, uint64_t size_bytes);
+/* That all pools of the device have. */
+uint64_t tmk_held_pool_bytes(uint16_t device);
 
 /* It is destroyed: what is still allocated from it has no pool that the driver could be asked for.
  */

@@ -385,6 +385,15 @@ void tmk_torch_note_free(uint16_t device, uint64_t address, uint64_t reserved)
     record_free(device, (const void *)(uintptr_t)address, reserved);
 }
 
+void tmk_torch_note_reserved(uint16_t device, uint64_t reserved)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    note_reserved(lane, device, reserved);
+    tmk_lane_leave(lane);
+}
+
 void tmk_torch_note_oom(uint16_t device, uint64_t size, uint64_t reserved)
 {
     record_oom(size, reserved, device);

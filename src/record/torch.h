@@ -66,6 +66,7 @@ void *tmk_torch_find_real(struct tmk_hook *hook, const void *caller);
 void tmk_torch_note_block(uint16_t device, uint64_t address, uint64_t size, uint64_t reserved,
                           uint64_t stream);
 void tmk_torch_note_free(uint16_t device, uint64_t address, uint64_t reserved);
+void tmk_torch_note_reserved(uint16_t device, uint64_t reserved);
 void tmk_torch_note_oom(uint16_t device, uint64_t size, uint64_t reserved);
 /* Torch has said something of this device itself: its blocks are its own. */
 bool tmk_torch_has_said(uint16_t device);

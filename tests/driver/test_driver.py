@@ -5,10 +5,11 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections import Counter
 
 import pytest
-from driver_kit import GIB, PYTHON, SCRIPTS, listed, program
+from driver_kit import CONTEXT_BYTES, GIB, MIB, PYTHON, SCRIPTS, listed, program
 
 WAYS = ["cuda_linked", "cuda_linked_now", "cuda_pointers", "cuda_loaded dlsym", "cuda_loaded proc",
         "cuda_loaded thread", "cuda_loaded old_proc"]
@@ -115,16 +116,39 @@ def test_memory_of_another_process(watch, cards):
 
 # ---- ends
 
-def test_killed(watch, cards):
-    """What a process held when it was killed."""
+def hold_and_kill(watch, cards, after_s):
     command, env = watch.command([cards.program("cuda_loaded"), "proc", "hold"])
     with subprocess.Popen(command, env={**env, **cards.environment()}, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         lines = listed("".join(run.stdout.readline() for _ in range(22)))
+        time.sleep(after_s)
         os.kill(lines[0]["pid"], signal.SIGKILL)
         _, talk = run.communicate(timeout=60)
     assert run.returncode == 128 + signal.SIGKILL
-    assert_same(Seen(watch, lines, talk))
+    return Seen(watch, lines, talk)
+
+
+def test_killed(watch, cards):
+    """What a process held when it was killed."""
+    assert_same(hold_and_kill(watch, cards, 0))
+
+
+def test_accounts(watch, cards):
+    """The card's memory, taken apart. The recorder looks once a second."""
+    cards.make(4 * GIB, more=f"reserved {100 * MIB}\nprocess 1 {200 * MIB}\n")
+    seen = hold_and_kill(watch, cards, 1.5)
+    assert_same(seen)
+    held = sum(line["size"] for line in seen.lines if not line["freed"] and
+               line["family"] in ("device", "array", "physical", "pool"))
+    # Of the small ones two share 2 MiB, the array has 2 MiB, the rest is as asked for. The program's
+    # own pool keeps 64 MiB no more: it was synchronised.
+    own = CONTEXT_BYTES + (2 + 100 + 2 + 32 + 4) * MIB
+    assert seen.query("SELECT used, total, own, others FROM samples ORDER BY time_ns DESC "
+                      "LIMIT 1") == [(own + 200 * MIB, 4 * GIB - 100 * MIB, own, 200 * MIB)]
+    assert seen.query("SELECT part, owner, bytes FROM accounting WHERE moment = 'last' "
+                      "AND inside = 'used'") == [
+        ("segments", "user", held), ("context", None, own - held), ("others", None, 200 * MIB),
+        ("unexplained", None, 0)]
 
 
 def test_fork(watch, cards):
