@@ -177,7 +177,11 @@ def test_ctypes(watch, cards):
 def test_runtime_library_of_an_extension(watch, cards):
     cards.make(4 * GIB, 4 * GIB)
     extension = cards.program("libfakeextension.so")
-    assert_same(run_watched(watch, cards, PYTHON, SCRIPTS / "cuda_extension.py", extension))
+    seen = run_watched(watch, cards, PYTHON, SCRIPTS / "cuda_extension.py", extension)
+    assert_same(seen)
+    # Who asked for it is who called the runtime library.
+    assert seen.query("SELECT DISTINCT owner, library FROM segments") == [
+        ("user", "libfakeextension.so")]
 
 
 # ---- beside other preloads

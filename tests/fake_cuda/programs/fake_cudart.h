@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_cudart.h - the functions of libfakecudart.so: as cudart's of the same names. */
+/* fake_cudart.h - the functions of libcudart.so: as cudart's of the same names. */
 #ifndef FAKE_CUDART_H
 #define FAKE_CUDART_H
 

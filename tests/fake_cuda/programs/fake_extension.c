@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_extension.c - a library that Python loads with RTLD_LOCAL, as it loads extensions, and that
- * needs libfakecudart.so: neither's symbols are seen by anybody else. */
+ * needs libcudart.so: neither's symbols are seen by anybody else. */
 #include "cuda_list.h"
 #include "fake_cudart.h"
 
