@@ -3,6 +3,7 @@
 in whichever way they reach the driver. The programs are those of tests/fake_cuda/programs."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -182,6 +183,21 @@ def test_runtime_library_of_an_extension(watch, cards):
     # Who asked for it is who called the runtime library.
     assert seen.query("SELECT DISTINCT owner, library FROM segments") == [
         ("user", "libfakeextension.so")]
+
+
+@pytest.mark.parametrize("name, owner", [
+    ("libnccl.so.2", "nccl"), ("libcublas.so.12", "cublas"), ("libcudnn_graph.so.9", "cudnn"),
+    ("libc10_cuda.so", "torch"), ("jaxlib/cuda/plugin.so", "jax"), ("libmine.so", "user")])
+def test_owner(watch, cards, tmp_path, name, owner):
+    """By the library's file."""
+    cards.make(4 * GIB, 4 * GIB)
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(cards.program("libfakeextension.so"), path)
+    shutil.copy(cards.program("libcudart.so"), path.parent)
+    seen = run_watched(watch, cards, PYTHON, SCRIPTS / "cuda_extension.py", path)
+    assert_same(seen)
+    assert seen.query("SELECT DISTINCT owner, library FROM segments") == [(owner, path.name)]
 
 
 # ---- beside other preloads
