@@ -214,6 +214,7 @@ static void *use_device(void *number)
     scene_alloc_async(device, 2 * MIB, NULL, stream);
     scene_free_async(first, stream);
     scene_alloc(device, 5 * MIB + (uintptr_t)number);
+    OK(CU(cuStreamDestroy)(stream));
     return NULL;
 }
 
@@ -272,6 +273,7 @@ void scene_streams(void)
     scene_note_pool(1, pool);
     scene_alloc_async(1, 6 * MIB, NULL, there);
     scene_free_async(address, NULL);
+    OK(CU(cuStreamDestroy)(there));
     scene_alloc_async(0, 7 * MIB, NULL, NULL);
     OK(CU(cuDeviceGetDefaultMemPool)(&pool, 0));
     scene_note_pool(0, pool);

@@ -198,6 +198,7 @@ void scene_pools(void)
     OK(CU(cuDeviceGetMemPool)(&current, 0));
     OK(current != own);
     hoarding_pool(own, stream);
+    OK(CU(cuStreamDestroy)(stream));
     OK(CU(cuDeviceGetMemPool)(&current, 0));
     OK(current != standard);
 }
