@@ -757,7 +757,7 @@ static int hook_cuGetProcAddress_v2(const char *name, void **ret, int version, u
 
 /* For the loader: programs that are linked with the driver find these before it. */
 #define X(symbol, name, version, per_thread)                                                       \
-    extern __typeof__(hook_##symbol) symbol                                                        \
+    extern __typeof__(hook_##symbol)(symbol)                                                       \
         __attribute__((alias("hook_" #symbol), visibility("default")));
 FUNCTIONS(X)
 #undef X
