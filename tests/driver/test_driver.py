@@ -185,6 +185,14 @@ def test_runtime_library_of_an_extension(watch, cards):
         ("user", "libfakeextension.so")]
 
 
+def test_freed_when_the_driver_is_gone(watch, cards):
+    """It is refused then, and nothing is recorded of it."""
+    seen = run_watched(watch, cards, PYTHON, SCRIPTS / "cuda_extension.py",
+                       cards.program("libfakeextension.so"), "extension_run_to_the_end")
+    assert [line["freed"] for line in seen.lines] == [False]
+    assert_same(seen)
+
+
 @pytest.mark.parametrize("name, owner", [
     ("libnccl.so.2", "nccl"), ("libcublas.so.12", "cublas"), ("libcudnn_graph.so.9", "cudnn"),
     ("libc10_cuda.so", "torch"), ("jaxlib/cuda/plugin.so", "jax"), ("libmine.so", "user")])

@@ -118,6 +118,7 @@ CUresult cuInit(unsigned flags)
         return CUDA_ERROR_NO_DEVICE;
     fake_use_reset();
     fake_started_by = getpid();
+    fake_end_with_process();
     return CUDA_SUCCESS;
 }
 

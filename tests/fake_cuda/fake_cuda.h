@@ -96,6 +96,9 @@ struct fake_call {
 
 extern pid_t fake_started_by; /* the process; 0: none yet */
 
+/* As the real one, it is no more when the process has begun to end. */
+void fake_end_with_process(void);
+
 /* Take the lock. The first: the driver must have been started; the second: with a context. */
 struct fake_call fake_enter(void);
 struct fake_call fake_enter_context(void);

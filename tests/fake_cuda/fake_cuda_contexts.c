@@ -13,18 +13,30 @@ struct CUstream_st {
 enum { DEEPEST = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool has_ended;
 static struct CUctx_st primary[FAKE_MOST_VISIBLE];
 static __thread CUcontext current[DEEPEST]; /* the last is the current one */
 static __thread int depth;
 
 /* ---- a call ---- */
 
+static void end(void)
+{
+    has_ended = true;
+}
+
+void fake_end_with_process(void)
+{
+    atexit(end);
+}
+
 struct fake_call fake_enter(void)
 {
     pthread_mutex_lock(&lock);
-    bool is_started = fake_started_by == getpid();
-    return (struct fake_call){.code = is_started ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED,
-                              .context = depth ? current[depth - 1] : NULL};
+    CUresult code = fake_started_by != getpid() ? CUDA_ERROR_NOT_INITIALIZED
+                    : has_ended                 ? CUDA_ERROR_DEINITIALIZED
+                                                : CUDA_SUCCESS;
+    return (struct fake_call){.code = code, .context = depth ? current[depth - 1] : NULL};
 }
 
 struct fake_call fake_enter_context(void)

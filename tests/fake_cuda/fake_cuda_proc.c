@@ -67,6 +67,7 @@ CUresult cuGetProcAddress(const char *name, void **function, int version, uint64
     X(CUDA_ERROR_INVALID_VALUE, "invalid argument")                                                \
     X(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")                                                   \
     X(CUDA_ERROR_NOT_INITIALIZED, "initialization error")                                          \
+    X(CUDA_ERROR_DEINITIALIZED, "driver shutting down")                                            \
     X(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected")                                  \
     X(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal")                                         \
     X(CUDA_ERROR_INVALID_CONTEXT, "invalid device context")                                        \

@@ -7,6 +7,9 @@
 #define MIB (1ull << 20)
 
 __attribute__((visibility("default"))) void extension_run(void);
+__attribute__((visibility("default"))) void extension_run_to_the_end(void);
+
+static void *freed_last;
 
 static void *listed(const char *family, int device, void *address, size_t size)
 {
@@ -48,5 +51,21 @@ void extension_run(void)
 {
     use_device(0);
     use_device(1);
+    list_print();
+}
+
+void extension_run_to_the_end(void)
+{
+    OK(cudaSetDevice(0));
+    OK(cudaMalloc(&freed_last, 3 * MIB));
+    listed("device", 0, freed_last, 3 * MIB);
+}
+
+/* As destructors of C++ libraries do: when the driver is gone, and all with it. */
+__attribute__((destructor)) static void end(void)
+{
+    if (!freed_last)
+        return;
+    NEED(cudaFree(freed_last), CUDA_ERROR_DEINITIALIZED);
     list_print();
 }
