@@ -19,9 +19,10 @@ enum {
     SUCCESS = 0,
     OUT_OF_MEMORY = 2,
     NOT_INITIALIZED = 3,
-    PER_THREAD_STREAM = 2, /* a flag of cuGetProcAddress() */
-    POOL_RESERVED_NOW = 5, /* an attribute of a pool */
-    POINTER_DEVICE = 9,    /* an attribute of a pointer */
+    PER_THREAD_STREAM = 2,   /* a flag of cuGetProcAddress() */
+    POOL_RESERVED_NOW = 5,   /* an attribute of a pool */
+    POINTER_DEVICE = 9,      /* an attribute of a pointer */
+    LAST_DEFAULT_STREAM = 2, /* handles up to here are the default stream, by its names */
     LOCATION_DEVICE = 1,
     DEVICE_CUDA = 1,
     MAX_DEVICES = 64,
@@ -267,7 +268,7 @@ static uint16_t current_device(void)
     return ask && ask(&device) == SUCCESS ? (uint16_t)device : 0;
 }
 
-/* Of memory that was asked for on a stream: that may be another device's than the thread's. */
+/* Of memory from a pool, or asked for on a stream: another device's than the thread's, perhaps. */
 static uint16_t device_of_pointer(pointer p)
 {
     int (*ask)(void *ret, int attribute, pointer p) =
@@ -481,7 +482,8 @@ static bool are_blocks(uint16_t device)
 /* The pool first: it has grown for this one. `from` is NULL for the device's own. */
 static int noted_async(int rc, const pointer *p, size_t n, handle from, handle stream)
 {
-    uint16_t device = rc == SUCCESS ? device_of_pointer(*p) : current_device();
+    bool is_threads = !from && (uintptr_t)stream <= LAST_DEFAULT_STREAM;
+    uint16_t device = rc == SUCCESS && !is_threads ? device_of_pointer(*p) : current_device();
     uint64_t pool = from ? (uintptr_t)from : rc == SUCCESS ? pool_of_device(device) : 0;
     bool is_block = are_blocks(device);
     if (rc != SUCCESS) {
@@ -757,7 +759,7 @@ static int hook_cuGetProcAddress_v2(const char *name, void **ret, int version, u
 
 /* For the loader: programs that are linked with the driver find these before it. */
 #define X(symbol, name, version, per_thread)                                                       \
-    extern __typeof__(hook_##symbol) symbol                                                        \
+    extern __typeof__(hook_##symbol)(symbol)                                                       \
         __attribute__((alias("hook_" #symbol), visibility("default")));
 FUNCTIONS(X)
 #undef X

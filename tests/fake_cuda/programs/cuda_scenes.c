@@ -260,7 +260,7 @@ void scene_race(void)
         OK(pthread_join(threads[i], NULL));
 }
 
-/* A stream's device counts, not the thread's. */
+/* The device of a stream or of a pool counts, not the thread's. */
 void scene_streams(void)
 {
     CUstream there;
@@ -277,6 +277,9 @@ void scene_streams(void)
     scene_alloc_async(0, 7 * MIB, NULL, NULL);
     OK(CU(cuDeviceGetDefaultMemPool)(&pool, 0));
     scene_note_pool(0, pool);
+    OK(CU(cuDeviceGetDefaultMemPool)(&pool, 1));
+    scene_alloc_async(1, 40 * MIB, pool, NULL);
+    scene_note_pool(1, pool);
 }
 
 /* ---- ends ---- */
