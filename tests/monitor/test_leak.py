@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""leak and monitor: what grows is found, with its process; what swings or stands is not."""
+import json
+import threading
+import time
+
+import pytest
+from monitor_kit import GIB, MIB
+
+STEPS = 48
+
+
+def drive(machine, command, process, *more, steps=STEPS):
+    """Run a monitor while process(i) is what PID 41 holds, in MiB, beside a steady PID 42."""
+    def put(i):
+        machine.cards([f"process 41 {int(process(i)) * MIB}", f"process 42 {2 * GIB}"],
+                      [f"process 43 {GIB}"])
+    put(0)
+    monitor = machine.start(*command, "--duration", "0", "--json", *more)
+    for i in range(steps):
+        put(i)
+        monitor.settle(1)
+    return monitor.end()
+
+
+# The monitors list processes every second when there is no end: too seldom for a quick test, so
+# what processes do is judged in tests/unit/test_sampler.c, and here where there is a duration.
+
+@pytest.mark.parametrize("name,process,status", [
+    ("grows", lambda i: 1000 + 20 * i, 1),
+    ("grows and swings", lambda i: 1000 + 20 * i + 300 * (i % 3), 1),
+    ("stands", lambda i: 1000, 0),
+    ("swings", lambda i: 1000 + 300 * (i % 4), 0),
+    ("grew once", lambda i: 1000 if i < STEPS / 3 else 9000, 0),
+    ("shrinks", lambda i: 9000 - 20 * i, 0),
+])
+def test_verdict(machine, name, process, status):
+    got, out, err = drive(machine, ["leak", "--check", "--threshold", "100"], process)
+    report = json.loads(out)
+    assert got == status and not err, name
+    assert report["verdict"] == ("leak" if status else "clean")
+    assert report["threshold_mb"] == 100.0
+    devices = {row["device"]: row for row in report["leaks"] if row["pid"] is None}
+    assert list(devices) == ([0] if status else [])
+    if status:
+        assert 700 * MIB < devices[0]["growth_bytes"] <= (20 * STEPS + 600) * MIB
+        assert 0 < devices[0]["confidence"] <= 1
+    if name == "grows":
+        assert devices[0]["confidence"] > 0.95
+
+
+def test_keys(machine):
+    """Those of every leak; what only a job's trace tells is null."""
+    _, out, _ = drive(machine, ["leak"], lambda i: 1000 + 20 * i)
+    leak = json.loads(out)["leaks"][0]
+    assert list(leak) == [
+        "file", "line", "function", "stack", "category", "module", "bytes_per_step",
+        "blocks_per_step", "first_step", "confidence", "device", "pid", "process", "growth_bytes",
+        "bytes_per_second", "window_s"]
+    assert [leak[key] for key in list(leak)[:9]] == [None, None, None, [], None, None, None, None,
+                                                     None]
+
+
+def test_threshold(machine):
+    got, out, _ = drive(machine, ["leak", "--threshold", "5000"], lambda i: 1000 + 20 * i)
+    assert got == 0 and json.loads(out)["verdict"] == "clean"
+    rows = {(row["device"], row["pid"]): row for row in json.loads(out)["watched"]}
+    assert rows[0, None]["growth_bytes"] > 700 * MIB and rows[0, None]["verdict"] == "clean"
+
+
+def test_process(machine):
+    """With an end in sight processes are listed often enough: the one that grows is named."""
+    machine.cards([f"process 41 {GIB}", f"process 42 {2 * GIB}"])
+    done = {}
+
+    def look():
+        done["run"] = machine.run("leak", "--duration", "3", "--interval", "0.02", "--json")
+    thread = threading.Thread(target=look)
+    thread.start()
+    start = time.monotonic()
+    while thread.is_alive():
+        grown = int((time.monotonic() - start) * 500)
+        machine.cards([f"process 41 {GIB + grown * MIB}", f"process 42 {2 * GIB}"])
+        time.sleep(0.02)
+    thread.join()
+    report = json.loads(done["run"].stdout)
+    assert done["run"].returncode == 1 and report["verdict"] == "leak"
+    assert sorted((row["device"], row["pid"] or 0) for row in report["leaks"]) == [(0, 0), (0, 41)]
+    assert report["leaks"][0]["growth_bytes"] >= report["leaks"][1]["growth_bytes"] > 1000 * MIB
+    clean = [row for row in report["watched"] if row["verdict"] == "clean"]
+    assert [(row["pid"], row["growth_bytes"]) for row in clean] == [(42, 0)]
+
+
+def test_too_short(machine):
+    machine.cards([])
+    done = machine.run("leak", "--duration", "0.2", "--interval", "0.1")
+    assert done.returncode == 1
+    assert done.stdout.startswith("too short to tell: ")
+    report = machine.json("leak", "--duration", "0.1", "--json", status=1)
+    assert report["verdict"] is None and report["leaks"] == []
+
+
+def test_text(machine):
+    machine.cards([f"process 41 {GIB}"])
+    done = machine.run("leak", "--check", "--duration", "0.5", "--interval", "0.02")
+    assert done.returncode == 0 and not done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "clean: nothing grew steadily by 100 MB or more in " + lines[0][50:]
+    assert lines[1].split() == ["device", "process", "name", "growth", "rate", "verdict"]
+    assert lines[2].split() == ["0", "all", "Card", "0", "0", "B", "0", "B/min", "ok"]
+    assert lines[3].split() == ["0", "41", "-", "0", "B", "0", "B/min", "ok"]
+
+
+def test_host(machine):
+    def put(i):
+        machine.host(2 * GIB + 20 * i * MIB)
+    put(0)
+    monitor = machine.start("leak", "--duration", "0", "--json")
+    for i in range(STEPS):
+        put(i)
+        monitor.settle(1)
+    status, out, _ = monitor.end()
+    assert status == 1 and json.loads(out)["leaks"][0]["device"] == 0
+
+
+def test_a_run_is_not_offered_yet(machine):
+    done = machine.run("leak", "a.tmk")
+    assert done.returncode == 2 and "is one argument too many" in done.stderr
+
+
+# ---- monitor
+
+def test_monitor_all(machine):
+    """All in one report: the profile's, and what the other monitors say."""
+    status, out, err = drive(machine, ["monitor", "--all"], lambda i: 3000 + 100 * i)
+    report = json.loads(out)
+    assert status == 1 and report["verdict"] == "leak" and report["leaks"][0]["device"] == 0
+    assert list(report)[:3] == ["timestamp", "devices", "summary"]
+    first, second = report["devices"]["0"], report["devices"]["1"]
+    assert first["statistics"]["samples_count"] > STEPS
+    assert not err and first["oom"]["times_passed"] == 0
+    assert first["oom"]["risk_level"] is None and first["oom"]["threshold"] == 85.0
+    assert second["oom"]["current_usage"] == 6.25
+    assert first["fragmentation"] is None and "tidemark run" in first["fragmentation_reason"]
+
+
+def test_monitor_all_warns(machine):
+    machine.cards([f"process 41 {15 * GIB}"])
+    done = machine.run("monitor", "--all", "--duration", "0.3", "--output", "s.json")
+    assert done.returncode == 1 and done.stdout.startswith("[WARNING] OOM warning: GPU 0\n")
+    report = json.loads((machine.folder / "s.json").read_text())
+    assert report["devices"]["0"]["oom"]["over_threshold"] is True
+
+
+def test_monitor_all_quiet(machine):
+    done = machine.run("monitor", "--all", "--duration", "0.3", "--interval", "0.02")
+    assert done.returncode == 0 and not done.stderr
+    assert "clean: nothing grew" in done.stdout
+
+
+def test_monitor_is_profile(machine):
+    machine.cards([f"process 41 {15 * GIB}"])
+    report = machine.json("monitor", "--duration", "0.2", "--json")
+    assert "leaks" not in report and "oom" not in report["devices"]["0"]
