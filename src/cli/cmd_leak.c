@@ -78,7 +78,7 @@ static const char notes[] =
     "steps, and let a program warm up first: one that came in the second half of it\n"
     "is not judged. Verdicts: LEAK; grows, by less than the threshold; swings, is\n"
     "higher now but not steadily; ok. Exit status: 1 when something leaks, or the\n"
-    "time was too short.\n"
+    "time was too short. Of the host, processes of 16 MB or more are looked at.\n"
     "\n" TMK_MONITORING_NOTES "\n"
     "json: verdict (leak, clean; null: too short), leaks, largest first: file line\n"
     "function stack category module bytes_per_step blocks_per_step first_step (all\n"

@@ -10,11 +10,15 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "kit/amount.h"
 
+enum { PROGRESS_BYTES = 56 }; /* the line is to fit a screen */
+
 #define NS_PER_S 1000000000u
+#define TELL_NS (NS_PER_S / 4)
 #define LEAST_INTERVAL_NS 1000000u
 #define MOST_DURATION_NS (366 * 86400 * (uint64_t)NS_PER_S)
 
@@ -185,26 +189,43 @@ void tmk_monitoring_clear(struct tmk_monitoring *m)
     tmk_progress_fini(&m->progress);
 }
 
-/* "profile, device 0 43.2 %, 1 12.0 %" */
+/* " 0 43.2 %" of a device into `text`: its length. */
+static size_t describe(const struct tmk_device_use *u, char *text, size_t size)
+{
+    if (!u->has_now)
+        return (size_t)snprintf(text, size, " %s -", u->label);
+    return (size_t)snprintf(text, size, " %s %.1f %%", u->label, tmk_device_use_percent(u));
+}
+
+/* "profile, device 0 43.2 %, 1 12.0 %": as many devices as there is room for. */
+static void describe_all(const struct tmk_monitoring *m, char *text, size_t size)
+{
+    char one[TMK_LABEL_BYTES + 16];
+    size_t used = (size_t)snprintf(text, size, "%s, device", m->name);
+    for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
+        size_t n = describe(tmk_sampler_device(m->sampler, i), one, sizeof one);
+        if (used + n + sizeof ", ..." > size) {
+            strcpy(text + used, ", ...");
+            return;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "," : "", one);
+    }
+}
+
 static void tell(struct tmk_monitoring *m, char *text, size_t size)
 {
     const struct tmk_sampler_settings *s = tmk_sampler_settings(m->sampler);
-    size_t used = (size_t)snprintf(text, size, "%s, device", m->name);
-    for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler) && used < size; i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(m->sampler, i);
-        const char *comma = i ? "," : "";
-        used +=
-            (size_t)(u->has_now ? snprintf(text + used, size - used, "%s %s %.1f %%", comma,
-                                           u->label, tmk_device_use_percent(u))
-                                : snprintf(text + used, size - used, "%s %s -", comma, u->label));
-    }
+    if (m->elapsed_ns < m->next_tell_ns)
+        return;
+    m->next_tell_ns = m->elapsed_ns + TELL_NS;
+    describe_all(m, text, size);
     double part = s->duration_ns ? (double)m->elapsed_ns / (double)s->duration_ns : 0;
     tmk_progress_tell(&m->progress, (uint32_t)(part * 1000), s->duration_ns ? 1000 : 0);
 }
 
 static int loop(struct tmk_monitoring *m, const sigset_t *set, void (*each)(void *arg), void *arg)
 {
-    char text[64];
+    char text[PROGRESS_BYTES];
     uint64_t due_ns, start_ns = tmk_sampler_start_ns(m->sampler);
     uint64_t duration_ns = tmk_sampler_settings(m->sampler)->duration_ns;
     struct tmk_error err = {0};

@@ -32,6 +32,7 @@ struct tmk_monitoring {
     const char *name; /* of the command */
     time_t started;
     uint64_t elapsed_ns;
+    uint64_t next_tell_ns; /* when the progress line is worth writing anew */
     struct tmk_progress progress;
 };
 

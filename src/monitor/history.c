@@ -59,7 +59,7 @@ static void make_room(struct tmk_history *h)
 
 static int append(struct tmk_history *h, const struct tmk_history_entry *e)
 {
-    if (h->n == h->most)
+    if (h->entries && h->n == h->most)
         make_room(h);
     struct tmk_history_entry *more = tmk_grow(h->entries, h->n + 1, &h->room, sizeof *more);
     if (!more)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """leak and monitor: what grows is found, with its process; what swings or stands is not."""
 import json
+import resource
 import threading
 import time
 
@@ -68,27 +69,49 @@ def test_threshold(machine):
     assert rows[0, None]["growth_bytes"] > 700 * MIB and rows[0, None]["verdict"] == "clean"
 
 
-def test_process(machine):
-    """With an end in sight processes are listed often enough: the one that grows is named."""
-    machine.cards([f"process 41 {GIB}", f"process 42 {2 * GIB}"])
+def watch(machine, put, *words):
+    """What leak says of three seconds in which put(MiB grown) changes the machine, 500 a second."""
+    put(0)
     done = {}
 
     def look():
-        done["run"] = machine.run("leak", "--duration", "3", "--interval", "0.02", "--json")
+        done["run"] = machine.run("leak", "--duration", "3", "--interval", "0.02", "--json", *words)
     thread = threading.Thread(target=look)
     thread.start()
     start = time.monotonic()
     while thread.is_alive():
-        grown = int((time.monotonic() - start) * 500)
-        machine.cards([f"process 41 {GIB + grown * MIB}", f"process 42 {2 * GIB}"])
+        put(int((time.monotonic() - start) * 500))
         time.sleep(0.02)
     thread.join()
-    report = json.loads(done["run"].stdout)
-    assert done["run"].returncode == 1 and report["verdict"] == "leak"
+    assert done["run"].returncode == 1 and not done["run"].stderr
+    return json.loads(done["run"].stdout)
+
+
+def test_process(machine):
+    """With an end in sight processes are listed often enough: the one that grows is named."""
+    report = watch(machine, lambda grown: machine.cards(
+        [f"process 41 {GIB + grown * MIB}", f"process 42 {2 * GIB}"]))
+    assert report["verdict"] == "leak"
     assert sorted((row["device"], row["pid"] or 0) for row in report["leaks"]) == [(0, 0), (0, 41)]
     assert report["leaks"][0]["growth_bytes"] >= report["leaks"][1]["growth_bytes"] > 1000 * MIB
     clean = [row for row in report["watched"] if row["verdict"] == "clean"]
     assert [(row["pid"], row["growth_bytes"]) for row in clean] == [(42, 0)]
+
+
+def test_process_of_the_host(machine):
+    """By what is resident of it, where there is no card."""
+    page = resource.getpagesize()
+
+    def put(grown):
+        for pid, used in ((41, 100 + grown), (42, 200)):
+            machine.put(machine.folder / "proc" / str(pid) / "statm",
+                        f"0 {used * MIB // page} 0 0 0 0 0\n")
+            machine.put(machine.folder / "proc" / str(pid) / "status", f"Name:\tjob{pid}\n")
+    report = watch(machine, put)
+    assert [(row["pid"], row["process"]) for row in report["leaks"]] == [(41, "job41")]
+    assert report["leaks"][0]["growth_bytes"] > 1000 * MIB
+    clean = [row for row in report["watched"] if row["verdict"] == "clean"]
+    assert [(row["pid"], row["growth_bytes"]) for row in clean] == [(None, 0), (42, 0)]
 
 
 def test_too_short(machine):
