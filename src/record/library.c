@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -77,4 +78,35 @@ struct tmk_code_range tmk_library_range(const void *address)
     struct place p = {.address = (uintptr_t)address};
     dl_iterate_phdr(match_address, &p);
     return p.image;
+}
+
+/* ---- forks ---- */
+
+static pthread_mutex_t holding = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&holding);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&holding);
+}
+
+static void guard_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+void tmk_library_hold_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, guard_forks);
+    pthread_mutex_lock(&holding);
+}
+
+void tmk_library_let_forks(void)
+{
+    pthread_mutex_unlock(&holding);
 }

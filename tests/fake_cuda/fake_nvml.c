@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/nvml_abi.h"
+#include "base/nvml_abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
