@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "device/nvml_abi.h"
+#include "base/nvml_abi.h"
 
 enum { MOST_DEVICES = 64 };
 
