@@ -110,6 +110,14 @@ static void print_table(const struct tmk_status *status)
 
 /* ---- all of it ---- */
 
+static bool has_answer(const struct tmk_sampler *s)
+{
+    for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++)
+        if (tmk_sampler_device(s, i)->n_samples)
+            return true;
+    return false;
+}
+
 int tmk_monitor_report(const struct tmk_status *status, const struct tmk_args *args)
 {
     const char *output = tmk_args_get(args, "output"), *plot = tmk_args_get(args, "plot");
@@ -122,5 +130,7 @@ int tmk_monitor_report(const struct tmk_status *status, const struct tmk_args *a
         written = write_file(status, output);
     if (plot)
         drawn = tmk_monitor_plot(status, plot);
+    if (written == 0 && !has_answer(status->sampler))
+        return TMK_EXIT_FINDING;
     return written ? written : drawn;
 }

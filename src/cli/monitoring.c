@@ -126,6 +126,7 @@ int tmk_monitoring_open(struct tmk_monitoring *m, const struct tmk_args *args,
         status = open_devices(m, args, &selection);
     if (status != 0)
         return status;
+    settings.roots = &m->roots;
     if (needs->once)
         settings.duration_ns = 1;
     if (needs->wants_processes)

@@ -22,8 +22,9 @@
 /* For their manuals. */
 #define TMK_MONITORING_NOTES                                                                       \
     "Devices are numbered as the driver does; behind NVIDIA's cards come AMD's. 0:2\n"             \
-    "is part 2 of card 0 (MIG). Without a card the host is device 0. A device that\n"              \
-    "does not answer leaves a gap, not a zero. Of each at most 5 MB are kept.\n"
+    "is part 2 of card 0 (MIG). Without a card the host is device 0; in a container\n"             \
+    "with a memory limit, that limit is its size. A device that does not answer\n"                 \
+    "leaves a gap, not a zero. Of each at most 5 MB are kept.\n"
 
 struct tmk_monitoring {
     struct tmk_device_roots roots;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "device/host.h"
 #include "kit/grow.h"
 
 struct tmk_sampler {
@@ -103,6 +104,21 @@ static int take(struct tmk_device_use *u, uint64_t time_ns, const struct tmk_dev
     return tmk_history_add(&u->history, time_ns, m->used_bytes);
 }
 
+/* In a container the machine may be almost empty and the container full. */
+static void apply_limit(const struct tmk_sampler *s, struct tmk_device_use *u,
+                        struct tmk_device_memory *m)
+{
+    struct tmk_host_limit l;
+    if (u->device->kind != TMK_DEVICE_HOST || !s->settings.roots ||
+        tmk_host_limit_read(s->settings.roots, &l, NULL) < 0)
+        return;
+    u->has_limit = l.limit_bytes < m->total_bytes && l.used_bytes != TMK_BYTES_UNKNOWN;
+    if (!u->has_limit)
+        return;
+    m->total_bytes = l.limit_bytes;
+    m->used_bytes = l.used_bytes;
+}
+
 static int look_at(struct tmk_sampler *s, struct tmk_device_use *u, uint64_t time_ns)
 {
     struct tmk_device_memory m;
@@ -115,6 +131,7 @@ static int look_at(struct tmk_sampler *s, struct tmk_device_use *u, uint64_t tim
         miss(u, "it has no memory of its own but the host's: --devices host");
         return 0;
     }
+    apply_limit(s, u, &m);
     return take(u, time_ns, &m);
 }
 
@@ -191,12 +208,19 @@ static int look_at_processes(struct tmk_sampler *s, struct tmk_device_use *u, ui
 
 /* ---- the schedule ---- */
 
+/* How many samples there are in all. */
+static uint64_t count_all(const struct tmk_sampler_settings *settings)
+{
+    if (settings->duration_ns == 0)
+        return UINT64_MAX;
+    return (settings->duration_ns - 1) / settings->interval_ns + 1;
+}
+
 bool tmk_sampler_due_ns(const struct tmk_sampler *s, uint64_t *ret_ns)
 {
-    uint64_t after = s->n_due * s->settings.interval_ns;
-    if (s->settings.duration_ns && s->n_due && after >= s->settings.duration_ns)
+    if (s->n_due >= count_all(&s->settings))
         return false;
-    *ret_ns = s->start_ns + after;
+    *ret_ns = s->start_ns + s->n_due * s->settings.interval_ns;
     return true;
 }
 
@@ -204,7 +228,8 @@ bool tmk_sampler_due_ns(const struct tmk_sampler *s, uint64_t *ret_ns)
 static void advance(struct tmk_sampler *s, uint64_t now_ns)
 {
     uint64_t passed = (now_ns - s->start_ns) / s->settings.interval_ns;
-    uint64_t next = s->n_due + 1;
+    uint64_t next = s->n_due + 1, all = count_all(&s->settings);
+    passed = passed < all ? passed : all;
     if (passed > next) {
         s->n_missed += passed - next;
         next = passed;

@@ -24,8 +24,9 @@ enum { TMK_HISTORY_DEVICE = 32768, TMK_HISTORY_PROCESS = 64 };
 
 struct tmk_sampler_settings {
     uint64_t interval_ns;
-    uint64_t duration_ns;         /* 0: without end */
-    uint64_t process_interval_ns; /* how often to list processes; 0: never */
+    uint64_t duration_ns;                 /* 0: without end */
+    uint64_t process_interval_ns;         /* how often to list processes; 0: never */
+    const struct tmk_device_roots *roots; /* borrowed; for limits of the host; NULL: none count */
 };
 
 struct tmk_process_use {
@@ -40,7 +41,8 @@ struct tmk_device_use {
     const struct tmk_device *device;
     char label[TMK_LABEL_BYTES];
     bool is_part_of_other; /* a part whose card is looked at too: leave it out of sums */
-    bool has_now;          /* the last look was answered */
+    bool has_limit; /* the host: a control group leaves less than there is, and that counts */
+    bool has_now;   /* the last look was answered */
     struct tmk_device_memory now;
     char reason[160]; /* why the last look was not answered; "": it was */
     uint64_t n_samples, n_gaps;

@@ -128,6 +128,7 @@ static void add_one(struct tmk_json *j, const struct tmk_status *st, unsigned i)
     tmk_json_text(j, "name", text_or_null(u->device->name));
     tmk_json_text(j, "kind", kind_name(u->device->kind));
     tmk_json_text(j, "id", text_or_null(u->device->id));
+    tmk_json_text(j, "limited_by", u->has_limit ? "control group" : NULL);
     tmk_json_text(j, "error", text_or_null(u->reason));
     if (st->alarms)
         tmk_prediction_write(j, "oom", u, &st->alarms[i]);

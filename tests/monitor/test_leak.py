@@ -8,19 +8,26 @@ import time
 import pytest
 from monitor_kit import GIB, MIB
 
-STEPS = 48
+STEPS, STEP_S = 48, 0.02
 
 
-def drive(machine, command, process, *more, steps=STEPS):
+def step_through(monitor, put):
+    """put(0), put(1) ..., evenly, and each seen."""
+    start = time.monotonic()
+    for i in range(STEPS):
+        put(i)
+        monitor.settle(1)
+        time.sleep(max(0, start + (i + 1) * STEP_S - time.monotonic()))
+
+
+def drive(machine, command, process):
     """Run a monitor while process(i) is what PID 41 holds, in MiB, beside a steady PID 42."""
     def put(i):
         machine.cards([f"process 41 {int(process(i)) * MIB}", f"process 42 {2 * GIB}"],
                       [f"process 43 {GIB}"])
     put(0)
-    monitor = machine.start(*command, "--duration", "0", "--json", *more)
-    for i in range(steps):
-        put(i)
-        monitor.settle(1)
+    monitor = machine.start(*command, "--duration", "0", "--json")
+    step_through(monitor, put)
     return monitor.end()
 
 
@@ -139,9 +146,7 @@ def test_host(machine):
         machine.host(2 * GIB + 20 * i * MIB)
     put(0)
     monitor = machine.start("leak", "--duration", "0", "--json")
-    for i in range(STEPS):
-        put(i)
-        monitor.settle(1)
+    step_through(monitor, put)
     status, out, _ = monitor.end()
     assert status == 1 and json.loads(out)["leaks"][0]["device"] == 0
 

@@ -51,6 +51,24 @@ def test_shape_without_a_card(machine):
                         )["devices"].keys() == {"0"}
 
 
+def test_limit_of_a_container(machine):
+    """A full container on an empty machine is full: there programs are killed."""
+    machine.put(machine.folder / "proc" / "self" / "cgroup", "0::/job\n")
+    group = machine.folder / "sys" / "fs" / "cgroup" / "job"
+    machine.put(group / "memory.max", f"{2 * GIB}\n")
+    machine.put(group / "memory.current", f"{2 * GIB}\n")
+    machine.put(group / "memory.stat", f"anon {GIB}\ninactive_file {GIB // 4}\n")
+    device = machine.json("profile", "--duration", "0.1", "--json")["devices"]["0"]
+    assert device["limited_by"] == "control group"
+    assert device["current_usage"] == {
+        "allocated": 7 * GIB // 4, "free": GIB // 4, "total": 2 * GIB, "utilization_percent": 87.5,
+        "reserved": None}
+    assert machine.run("oom").returncode == 1
+    machine.put(group / "memory.max", "max\n")
+    device = machine.json("profile", "--duration", "0.1", "--json")["devices"]["0"]
+    assert device["limited_by"] is None and device["current_usage"]["total"] == 16 * GIB
+
+
 def test_samples_are_on_time(machine):
     """Duration by interval, by the clock: none more, and none made up for."""
     machine.cards([])
@@ -108,7 +126,7 @@ def test_a_card_that_fails_is_a_gap(machine):
 
 def test_a_card_that_never_answers(machine):
     machine.cards(LOST)
-    report = machine.json("profile", "--duration", "0.1", "--json")
+    report = machine.json("profile", "--duration", "0.1", "--json", status=1)
     figures = report["devices"]["0"]["statistics"]
     assert figures["samples_count"] == 0 and figures["avg_utilization"] is None
     assert report["summary"]["overall_utilization"] is None
