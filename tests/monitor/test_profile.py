@@ -215,7 +215,6 @@ def test_nohup_stays_ignored(machine):
                                stdin=subprocess.DEVNULL)
     machine.started.append(process)
     monitor = Monitor(process)
-    monitor.settle()
     process.send_signal(signal.SIGHUP)
     monitor.settle()
     assert process.poll() is None
