@@ -57,6 +57,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         break;
     case TMK_KIND_SAMPLE:
         tell(r, OOMS, rp, ev, b);
+        tell(r, TIMELINE, rp, ev, b);
         tell(r, ACCOUNTING, rp, ev, b);
         break;
     default:

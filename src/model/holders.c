@@ -9,54 +9,54 @@
 #include "kit/grow.h"
 
 struct rule {
-    const char *part;  /* of the path, or, with a ^ before it, how the file's name begins */
+    const char *part;  /* of the path where it has a slash, else how the file's name begins */
     const char *owner; /* NULL: a go-between, to be passed over */
 };
 
 /* The first that fits counts. Names of packages' folders come before names of files: what a wheel
  * brings along is its own. */
 static const struct rule rules[] = {
-    {"^libtidemark", NULL},
-    {"^libcuda.so", NULL},
-    {"^libcudart", NULL},
-    {"^libffi", NULL},
-    {"^_ctypes", NULL},
-    {"^libpython", NULL},
-    {"^python", NULL},
-    {"^libc.so", NULL},
-    {"^libpthread", NULL},
-    {"^ld-linux", NULL},
-    {"^libstdc++", NULL},
-    {"^libnvidia-ml", NULL},
-    {"^libnccl", "nccl"},
-    {"^libcublas", "cublas"},
-    {"^libcudnn", "cudnn"},
-    {"^libcufft", "cufft"},
-    {"^libcusolver", "cusolver"},
-    {"^libcusparse", "cusparse"},
-    {"^libcurand", "curand"},
-    {"^libnvrtc", "nvrtc"},
-    {"^libnvinfer", "tensorrt"},
-    {"^libnvshmem", "nvshmem"},
-    {"^libucx", "ucx"},
-    {"^libuct", "ucx"},
-    {"^libcupti", "cupti"},
+    {"libtidemark", NULL},
+    {"libcuda.so", NULL},
+    {"libcudart", NULL},
+    {"libffi", NULL},
+    {"_ctypes", NULL},
+    {"libpython", NULL},
+    {"python", NULL},
+    {"libc.so", NULL},
+    {"libpthread", NULL},
+    {"ld-linux", NULL},
+    {"libstdc++", NULL},
+    {"libnvidia-ml", NULL},
+    {"libnccl", "nccl"},
+    {"libcublas", "cublas"},
+    {"libcudnn", "cudnn"},
+    {"libcufft", "cufft"},
+    {"libcusolver", "cusolver"},
+    {"libcusparse", "cusparse"},
+    {"libcurand", "curand"},
+    {"libnvrtc", "nvrtc"},
+    {"libnvinfer", "tensorrt"},
+    {"libnvshmem", "nvshmem"},
+    {"libucx", "ucx"},
+    {"libuct", "ucx"},
+    {"libcupti", "cupti"},
     {"/jaxlib/", "jax"},
     {"/jax_plugins/", "jax"},
     {"/jax_cuda", "jax"},
-    {"^xla_", "jax"},
+    {"xla_", "jax"},
     {"/cupy_backends/", "cupy"},
     {"/cupy/", "cupy"},
     {"/cupyx/", "cupy"},
-    {"^librmm", "rmm"},
+    {"librmm", "rmm"},
     {"/rmm/", "rmm"},
     {"/triton/", "triton"},
-    {"^libc10", "torch"},
-    {"^libtorch", "torch"},
-    {"^libcaffe2", "torch"},
+    {"libc10", "torch"},
+    {"libtorch", "torch"},
+    {"libcaffe2", "torch"},
     {"/torch/lib/", "torch"},
     {"/tensorflow/", "tensorflow"},
-    {"^libtensorflow", "tensorflow"},
+    {"libtensorflow", "tensorflow"},
 };
 
 static const char *file_of(const char *path)
@@ -70,8 +70,8 @@ static const struct rule *rule_for(const char *path)
     const char *file = file_of(path);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const char *part = rules[i].part;
-        bool fits = part[0] == '^' ? strncmp(file, part + 1, strlen(part + 1)) == 0
-                                   : strstr(path, part) != NULL;
+        const char *found = strstr(part[0] == '/' ? path : file, part);
+        bool fits = found && (part[0] == '/' || found == file);
         if (fits)
             return &rules[i];
     }
@@ -137,9 +137,14 @@ static void look_at_stack(const struct tmk_process *p, uint32_t stack, struct tm
 
 enum { MAX_STACKS = 1 << 24 }; /* a hostile trace may name any */
 
+/* Whoever has been told of one keeps it, however many more are met. */
+struct known {
+    struct tmk_holder *holder; /* NULL: not looked at yet */
+};
+
 struct tmk_holders {
     const struct tmk_process *p;
-    struct tmk_holder **items; /* by stack; NULL: not looked at yet */
+    struct known *items; /* by stack */
     uint64_t room;
 };
 
@@ -158,7 +163,7 @@ struct tmk_holders *tmk_holders_close(struct tmk_holders *h)
     if (!h)
         return NULL;
     for (uint64_t i = 0; i < h->room; i++)
-        free(h->items[i]);
+        free(h->items[i].holder);
     free(h->items);
     free(h);
     return NULL;
@@ -167,12 +172,12 @@ struct tmk_holders *tmk_holders_close(struct tmk_holders *h)
 static bool make_room(struct tmk_holders *h, uint32_t stack)
 {
     uint64_t before = h->room;
-    struct tmk_holder **more = tmk_grow(h->items, (uint64_t)stack + 1, &h->room, sizeof *more);
+    struct known *more = tmk_grow(h->items, (uint64_t)stack + 1, &h->room, sizeof *more);
     if (!more)
         return false;
     h->items = more;
     for (uint64_t i = before; i < h->room; i++)
-        h->items[i] = NULL;
+        h->items[i].holder = NULL;
     return true;
 }
 
@@ -181,12 +186,12 @@ const struct tmk_holder *tmk_holders_get(struct tmk_holders *h, uint32_t stack)
     static const struct tmk_holder nobody;
     if (stack == 0 || stack >= MAX_STACKS || !make_room(h, stack))
         return &nobody;
-    if (!h->items[stack]) {
+    if (!h->items[stack].holder) {
         struct tmk_holder *item = malloc(sizeof *item);
         if (!item)
             return &nobody;
         look_at_stack(h->p, stack, item);
-        h->items[stack] = item;
+        h->items[stack].holder = item;
     }
-    return h->items[stack];
+    return h->items[stack].holder;
 }

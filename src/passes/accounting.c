@@ -14,6 +14,7 @@ struct entry {
     struct tmk_account account;
     struct tmk_account_part *parts;
     uint64_t room;
+    uint64_t pool_bytes; /* of all parts */
 };
 
 struct tmk_accounting {
@@ -52,6 +53,7 @@ static void add_up_segments(struct tmk_accounting *a, struct entry *e, const str
 {
     e->account.n_parts = 0;
     e->account.segment_bytes = 0;
+    e->pool_bytes = 0;
     for (uint32_t i = 0; i < s->segments.n; i++) {
         const struct tmk_driver_segment *g = &s->segments.items[i];
         if (g->device != e->account.device || !tmk_segment_is_on_device(g->kind))
@@ -63,6 +65,7 @@ static void add_up_segments(struct tmk_accounting *a, struct entry *e, const str
         part->bytes += g->size_bytes;
         part->n_segments++;
         e->account.segment_bytes += g->size_bytes;
+        e->pool_bytes += g->kind == TMK_SEGMENT_POOL ? g->size_bytes : 0;
     }
     if (e->account.n_parts > 0)
         qsort(e->parts, (size_t)e->account.n_parts, sizeof *e->parts, by_bytes);
@@ -77,20 +80,23 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static void fill(struct tmk_accounting *a, struct entry *e, const struct tmk_state *s,
-                 const struct tmk_sample_body *sample)
+/* Of a process that had its memory before we came, torch at least says how much it holds. Where
+ * blocks come from the driver's pools, that is how much these hold, and is counted already. */
+static void add_unseen(struct tmk_accounting *a, struct entry *e)
 {
     struct tmk_account *account = &e->account;
-    account->time_ns = s->now_ns;
-    account->step = s->step;
-    add_up_segments(a, e, s);
-    account->used_bytes = sample->used_bytes;
-    account->total_bytes = sample->total_bytes;
-    account->own_bytes = sample->own_bytes;
-    account->others_bytes = sample->others_bytes;
-    account->context_bytes = less(sample->own_bytes, account->segment_bytes);
-    account->unexplained_bytes =
-        less(less(sample->used_bytes, sample->own_bytes), sample->others_bytes);
+    if (!account->has_reserved || account->reserved_bytes <= e->pool_bytes)
+        return;
+    struct tmk_account_part *part = part_of(a, e, "torch");
+    if (!part || part->n_segments > 0)
+        return;
+    part->bytes = account->reserved_bytes;
+    account->segment_bytes += part->bytes;
+    account->parts = e->parts;
+}
+
+static void find_blocks(struct tmk_account *account, const struct tmk_state *s)
+{
     account->allocated_bytes = 0;
     account->has_reserved = false;
     for (uint32_t i = 0; i < s->n_devices; i++) {
@@ -101,6 +107,24 @@ static void fill(struct tmk_accounting *a, struct entry *e, const struct tmk_sta
         account->has_reserved = d->has_reserved;
         account->reserved_bytes = d->reserved_bytes;
     }
+}
+
+static void fill(struct tmk_accounting *a, struct entry *e, const struct tmk_state *s,
+                 const struct tmk_sample_body *sample)
+{
+    struct tmk_account *account = &e->account;
+    account->time_ns = s->now_ns;
+    account->step = s->step;
+    add_up_segments(a, e, s);
+    find_blocks(account, s);
+    add_unseen(a, e);
+    account->used_bytes = sample->used_bytes;
+    account->total_bytes = sample->total_bytes;
+    account->own_bytes = sample->own_bytes;
+    account->others_bytes = sample->others_bytes;
+    account->context_bytes = less(sample->own_bytes, account->segment_bytes);
+    account->unexplained_bytes =
+        less(less(sample->used_bytes, sample->own_bytes), sample->others_bytes);
 }
 
 static struct entry *entries_of(struct tmk_accounting *a, uint16_t device)

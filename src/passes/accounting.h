@@ -4,9 +4,9 @@
  *     used = segments, by owner + context and code + other processes + unexplained
  *
  * At two moments of each device that was sampled: when the process had most of it, and the last.
- * Context and code is what the driver counts to the process beyond its segments: the context, loaded
- * kernels, and what the driver rounds up. Unexplained is what it counts to nobody it tells of.
- * Inside torch's segments are its blocks, and what it keeps cached.
+ * Context and code is what the driver counts to the process beyond its segments: the context,
+ * loaded kernels, and what the driver rounds up. Unexplained is what it counts to nobody it tells
+ * of. Inside torch's segments are its blocks, and what it keeps cached.
  *
  * Without samples (no NVML) the segments alone are told, as of the end. */
 #ifndef TMK_PASSES_ACCOUNTING_H

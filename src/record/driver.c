@@ -11,6 +11,7 @@
 #include "record/held.h"
 #include "record/intern.h"
 #include "record/library.h"
+#include "record/loader.h"
 #include "record/pystack.h"
 #include "record/torch.h"
 
@@ -18,8 +19,10 @@ enum {
     SUCCESS = 0,
     OUT_OF_MEMORY = 2,
     NOT_INITIALIZED = 3,
-    PER_THREAD_STREAM = 2, /* a flag of cuGetProcAddress() */
-    POOL_RESERVED_NOW = 5, /* an attribute of a pool */
+    PER_THREAD_STREAM = 2,   /* a flag of cuGetProcAddress() */
+    POOL_RESERVED_NOW = 5,   /* an attribute of a pool */
+    POINTER_DEVICE = 9,      /* an attribute of a pointer */
+    LAST_DEFAULT_STREAM = 2, /* handles up to here are the default stream, by its names */
     LOCATION_DEVICE = 1,
     DEVICE_CUDA = 1,
     MAX_DEVICES = 64,
@@ -190,7 +193,7 @@ static void learn_real(int i, void *real)
  */
 __attribute__((noinline, cold)) static void *find_real(int i)
 {
-    void *real = dlsym(RTLD_NEXT, functions[i].symbol);
+    void *real = tmk_loader_symbol(RTLD_NEXT, functions[i].symbol);
     if (!real || real == functions[i].ours)
         real = tmk_driver_symbol(functions[i].symbol);
     learn_real(i, real);
@@ -227,6 +230,7 @@ void *tmk_driver_hook(const char *symbol, void *real)
 
 enum question {
     ASK_DEVICE,
+    ASK_POINTER,
     ASK_CONTEXT,
     ASK_POOL_OF_DEVICE,
     ASK_POOL_ATTRIBUTE,
@@ -240,6 +244,7 @@ static void *question(enum question which)
 {
     static const char *const symbols[N_QUESTIONS] = {
         [ASK_DEVICE] = "cuCtxGetDevice",
+        [ASK_POINTER] = "cuPointerGetAttribute",
         [ASK_CONTEXT] = "cuCtxGetCurrent",
         [ASK_POOL_OF_DEVICE] = "cuDeviceGetMemPool",
         [ASK_POOL_ATTRIBUTE] = "cuMemPoolGetAttribute",
@@ -261,6 +266,15 @@ static uint16_t current_device(void)
     int (*ask)(int *ret) = (int (*)(int *))question(ASK_DEVICE);
     int device = 0;
     return ask && ask(&device) == SUCCESS ? (uint16_t)device : 0;
+}
+
+/* Of memory from a pool, or asked for on a stream: another device's than the thread's, perhaps. */
+static uint16_t device_of_pointer(pointer p)
+{
+    int (*ask)(void *ret, int attribute, pointer p) =
+        (int (*)(void *, int, pointer))question(ASK_POINTER);
+    int device = 0;
+    return ask && ask(&device, POINTER_DEVICE, p) == SUCCESS ? (uint16_t)device : current_device();
 }
 
 static uint64_t current_context(void)
@@ -373,6 +387,8 @@ static uint64_t element_bytes(int format)
 static int hook_cuArrayCreate_v2(handle *ret, const struct array_2d *what)
 {
     int rc = DRIVER(cuArrayCreate_v2, ret, what);
+    if (!what)
+        return rc;
     uint64_t n = (uint64_t)what->width * (what->height ? what->height : 1) * what->n_channels *
                  element_bytes(what->format);
     return noted(rc, TMK_SEGMENT_ARRAY, rc == SUCCESS ? (uintptr_t)*ret : 0, n);
@@ -381,6 +397,8 @@ static int hook_cuArrayCreate_v2(handle *ret, const struct array_2d *what)
 static int hook_cuArray3DCreate_v2(handle *ret, const struct array_3d *what)
 {
     int rc = DRIVER(cuArray3DCreate_v2, ret, what);
+    if (!what)
+        return rc;
     uint64_t n = (uint64_t)what->width * (what->height ? what->height : 1) *
                  (what->depth ? what->depth : 1) * what->n_channels * element_bytes(what->format);
     return noted(rc, TMK_SEGMENT_ARRAY, rc == SUCCESS ? (uintptr_t)*ret : 0, n);
@@ -461,14 +479,17 @@ static bool are_blocks(uint16_t device)
     return is == BLOCKS;
 }
 
-/* The pool first: it has grown for this one. */
-static int noted_async(int rc, const pointer *p, size_t n, uint64_t pool, handle stream)
+/* The pool first: it has grown for this one. `from` is NULL for the device's own. */
+static int noted_async(int rc, const pointer *p, size_t n, handle from, handle stream)
 {
-    uint16_t device = tmk_held_device(TMK_SEGMENT_POOL, pool, current_device());
+    bool is_threads = !from && (uintptr_t)stream <= LAST_DEFAULT_STREAM;
+    uint16_t device = rc == SUCCESS && !is_threads ? device_of_pointer(*p) : current_device();
+    uint64_t pool = from ? (uintptr_t)from : rc == SUCCESS ? pool_of_device(device) : 0;
     bool is_block = are_blocks(device);
     if (rc != SUCCESS) {
         if (rc == OUT_OF_MEMORY && is_block)
-            tmk_torch_note_oom((uint16_t)(DEVICE_CUDA << 8 | device), n, 0);
+            tmk_torch_note_oom((uint16_t)(DEVICE_CUDA << 8 | device), n,
+                               tmk_held_pool_bytes(device));
         return is_block ? rc : refused(rc, n, device);
     }
     note_pool(pool, device);
@@ -485,31 +506,31 @@ static int noted_async(int rc, const pointer *p, size_t n, uint64_t pool, handle
 static int hook_cuMemAllocAsync(pointer *ret, size_t n, handle stream)
 {
     int rc = DRIVER(cuMemAllocAsync, ret, n, stream);
-    return noted_async(rc, ret, n, pool_of_device(current_device()), stream);
+    return noted_async(rc, ret, n, NULL, stream);
 }
 
 static int hook_cuMemAllocAsync_ptsz(pointer *ret, size_t n, handle stream)
 {
     int rc = DRIVER(cuMemAllocAsync_ptsz, ret, n, stream);
-    return noted_async(rc, ret, n, pool_of_device(current_device()), stream);
+    return noted_async(rc, ret, n, NULL, stream);
 }
 
 static int hook_cuMemAllocFromPoolAsync(pointer *ret, size_t n, handle pool, handle stream)
 {
     int rc = DRIVER(cuMemAllocFromPoolAsync, ret, n, pool, stream);
-    return noted_async(rc, ret, n, (uintptr_t)pool, stream);
+    return noted_async(rc, ret, n, pool, stream);
 }
 
 static int hook_cuMemAllocFromPoolAsync_ptsz(pointer *ret, size_t n, handle pool, handle stream)
 {
     int rc = DRIVER(cuMemAllocFromPoolAsync_ptsz, ret, n, pool, stream);
-    return noted_async(rc, ret, n, (uintptr_t)pool, stream);
+    return noted_async(rc, ret, n, pool, stream);
 }
 
 static int ended_async(int rc, bool was_there, const struct tmk_driver_segment *gone)
 {
     ended(rc, was_there, gone);
-    if (was_there)
+    if (was_there && gone->kind == TMK_SEGMENT_ASYNC)
         note_pool(gone->owner, gone->device);
     return rc;
 }
@@ -554,7 +575,7 @@ static int hook_cuMemPoolDestroy(handle pool)
     uint16_t device = tmk_held_device(TMK_SEGMENT_POOL, (uintptr_t)pool, current_device());
     int rc = DRIVER(cuMemPoolDestroy, pool);
     if (rc == SUCCESS)
-        tmk_held_pool((uintptr_t)pool, device, 0);
+        tmk_held_end_pool((uintptr_t)pool, device);
     return rc;
 }
 
@@ -590,8 +611,7 @@ static int hook_cuMemMap(pointer p, size_t n, size_t offset, uint64_t memory,
     int rc = DRIVER(cuMemMap, p, n, offset, memory, flags);
     if (rc != SUCCESS)
         return rc;
-    tmk_held_retain(memory);
-    tmk_held_begin(&(struct tmk_driver_segment){
+    tmk_held_map(&(struct tmk_driver_segment){
         .address = p,
         .size_bytes = n,
         .owner = memory,
@@ -739,7 +759,7 @@ static int hook_cuGetProcAddress_v2(const char *name, void **ret, int version, u
 
 /* For the loader: programs that are linked with the driver find these before it. */
 #define X(symbol, name, version, per_thread)                                                       \
-    extern __typeof__(hook_##symbol) symbol                                                        \
+    extern __typeof__(hook_##symbol)(symbol)                                                       \
         __attribute__((alias("hook_" #symbol), visibility("default")));
 FUNCTIONS(X)
 #undef X

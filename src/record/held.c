@@ -20,8 +20,9 @@ static struct {
     struct tmk_segments table; /* items NULL: not made yet */
     uint32_t generation;       /* of the recording that knows all of it */
     uint64_t pool_bytes[MAX_DEVICES];
-    _Atomic uint64_t devices;   /* a bit each */
-    _Atomic uint64_t n_changes; /* what began and ended */
+    bool has_blocks[MAX_DEVICES]; /* so that what its pools hold is what is reserved for blocks */
+    _Atomic uint64_t devices;     /* a bit each */
+    _Atomic uint64_t n_changes;   /* what began and ended */
 } held;
 
 static void unlock(void)
@@ -33,8 +34,10 @@ static void start_over(pid_t self)
 {
     tmk_segments_forget(&held.table);
     atomic_store(&held.devices, 0);
-    for (int i = 0; i < MAX_DEVICES; i++)
+    for (int i = 0; i < MAX_DEVICES; i++) {
         held.pool_bytes[i] = 0;
+        held.has_blocks[i] = false;
+    }
     atomic_store(&held.owner, self);
 }
 
@@ -91,6 +94,7 @@ static void say_all(struct tmk_lane *lane)
 static void record_begin(const struct tmk_driver_segment *item)
 {
     if (item->is_block) {
+        held.has_blocks[item->device % MAX_DEVICES] = true;
         tmk_torch_note_block(device_of(item), item->address, item->size_bytes,
                              reserved_on(item->device), item->stream);
         return;
@@ -122,10 +126,11 @@ static void record_end(const struct tmk_driver_segment *item)
  * was noted by a call of the driver's inside of this one. */
 static void begin(const struct tmk_driver_segment *item)
 {
-    const struct tmk_driver_segment *old =
-        tmk_segments_find(&held.table, item->kind, item->address);
-    if (old && old->size_bytes == item->size_bytes)
+    struct tmk_driver_segment *old = tmk_segments_find(&held.table, item->kind, item->address);
+    if (old && old->size_bytes == item->size_bytes) {
+        old->n_refs += item->kind == TMK_SEGMENT_IPC; /* opened again: the same address */
         return;
+    }
     record_begin(item);
     tmk_segments_begin(&held.table, item);
     if (item->device < MAX_DEVICES)
@@ -135,21 +140,29 @@ static void begin(const struct tmk_driver_segment *item)
 
 static bool end(unsigned kind, uint64_t address, struct tmk_driver_segment *ret)
 {
-    bool was_there = tmk_segments_find(&held.table, kind, address) != NULL;
-    if (!was_there)
+    struct tmk_driver_segment *item = tmk_segments_find(&held.table, kind, address);
+    if (!item)
         return false;
+    if (kind == TMK_SEGMENT_IPC && item->n_refs > 0) {
+        item->n_refs--;
+        return false;
+    }
     tmk_segments_end(&held.table, kind, address, ret);
     atomic_fetch_add(&held.n_changes, 1);
     record_end(ret);
     return true;
 }
 
-static void release(uint64_t handle)
+static struct tmk_driver_segment *find_physical(uint64_t handle)
 {
-    struct tmk_driver_segment *item = tmk_segments_find(&held.table, TMK_SEGMENT_PHYSICAL, handle);
+    return tmk_segments_find(&held.table, TMK_SEGMENT_PHYSICAL, handle);
+}
+
+static void end_if_unheld(const struct tmk_driver_segment *item)
+{
     struct tmk_driver_segment gone;
-    if (item && --item->n_refs == 0)
-        end(TMK_SEGMENT_PHYSICAL, handle, &gone);
+    if (item->n_refs == 0 && item->n_mappings == 0)
+        end(TMK_SEGMENT_PHYSICAL, item->address, &gone);
 }
 
 uint64_t tmk_held_devices(uint64_t *ret_n_changes)
@@ -188,17 +201,33 @@ void tmk_held_retain(uint64_t handle)
 {
     if (!lock())
         return;
-    struct tmk_driver_segment *item = tmk_segments_find(&held.table, TMK_SEGMENT_PHYSICAL, handle);
+    struct tmk_driver_segment *item = find_physical(handle);
     if (item)
         item->n_refs++;
     unlock();
 }
 
+/* Where it has no owner any more the driver will refuse. */
 void tmk_held_release(uint64_t handle)
 {
     if (!lock())
         return;
-    release(handle);
+    struct tmk_driver_segment *item = find_physical(handle);
+    if (item && item->n_refs > 0) {
+        item->n_refs--;
+        end_if_unheld(item);
+    }
+    unlock();
+}
+
+void tmk_held_map(const struct tmk_driver_segment *mapping)
+{
+    if (!lock())
+        return;
+    struct tmk_driver_segment *item = find_physical(mapping->owner);
+    if (item)
+        item->n_mappings++;
+    begin(mapping);
     unlock();
 }
 
@@ -217,7 +246,11 @@ static bool unmap(uint64_t address, uint64_t *ret_size_bytes)
     struct tmk_driver_segment mapping;
     if (!end(TMK_SEGMENT_MAPPING, address, &mapping))
         return false;
-    release(mapping.owner);
+    struct tmk_driver_segment *item = find_physical(mapping.owner);
+    if (item && item->n_mappings > 0) {
+        item->n_mappings--;
+        end_if_unheld(item);
+    }
     *ret_size_bytes = mapping.size_bytes;
     return true;
 }
@@ -256,7 +289,29 @@ void tmk_held_pool(uint64_t pool, uint16_t device, uint64_t size_bytes)
                                                .size_bytes = size_bytes,
                                                .device = device,
                                                .kind = TMK_SEGMENT_POOL});
+        if (device < MAX_DEVICES && held.has_blocks[device])
+            tmk_torch_note_reserved((uint16_t)(DEVICE_CUDA << 8 | device), reserved_on(device));
     }
+    unlock();
+}
+
+uint64_t tmk_held_pool_bytes(uint16_t device)
+{
+    if (!lock())
+        return 0;
+    uint64_t bytes = reserved_on(device);
+    unlock();
+    return bytes;
+}
+
+void tmk_held_end_pool(uint64_t pool, uint16_t device)
+{
+    tmk_held_pool(pool, device, 0);
+    if (!lock())
+        return;
+    for (uint32_t i = 0; i < held.table.n; i++)
+        if (held.table.items[i].kind == TMK_SEGMENT_ASYNC && held.table.items[i].owner == pool)
+            held.table.items[i].owner = 0;
     unlock();
 }
 

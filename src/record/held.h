@@ -23,9 +23,10 @@ bool tmk_held_end(unsigned kind, uint64_t address, struct tmk_driver_segment *re
 /* What a pointer that can be freed by cuMemFree leads to: device, async or managed. */
 bool tmk_held_end_pointer(uint64_t address, struct tmk_driver_segment *ret);
 
-/* A handle has one owner or mapping more, or less; the last one ends it. */
+/* A handle has one owner more, or less, or a mapping more; the last one ends it. */
 void tmk_held_retain(uint64_t handle);
 void tmk_held_release(uint64_t handle);
+void tmk_held_map(const struct tmk_driver_segment *mapping);
 /* The mappings that begin in these addresses go, and each releases its handle. */
 void tmk_held_unmap(uint64_t address, uint64_t size_bytes);
 /* The device of a handle or of a pool; `otherwise` when it is not known. */
@@ -33,6 +34,12 @@ uint16_t tmk_held_device(unsigned kind, uint64_t handle, uint16_t otherwise);
 
 /* A pool has this many bytes; nothing is recorded when it had as many before. */
 void tmk_held_pool(uint64_t pool, uint16_t device, uint64_t size_bytes);
+/* That all pools of the device have. */
+uint64_t tmk_held_pool_bytes(uint16_t device);
+
+/* It is destroyed: what is still allocated from it has no pool that the driver could be asked for.
+ */
+void tmk_held_end_pool(uint64_t pool, uint16_t device);
 
 /* The devices on which anything was ever held, a bit each; *ret_n_changes counts what began and
  * ended. */

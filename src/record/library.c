@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "record/loader.h"
+
 struct search {
     const char *prefix;
     char path[4096];
@@ -37,7 +39,7 @@ void *tmk_library_symbol(const char *prefix, const char *symbol)
     if (!dl_iterate_phdr(match, &s))
         return NULL;
     void *handle = dlopen(s.path, RTLD_LAZY | RTLD_NOLOAD);
-    return handle ? dlsym(handle, symbol) : NULL;
+    return handle ? tmk_loader_symbol(handle, symbol) : NULL;
 }
 
 void *tmk_library_symbol_from(const void *address, const char *symbol)
@@ -46,7 +48,7 @@ void *tmk_library_symbol_from(const void *address, const char *symbol)
     if (!address || !dladdr(address, &info) || !info.dli_fname)
         return NULL;
     void *handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    return handle ? dlsym(handle, symbol) : NULL;
+    return handle ? tmk_loader_symbol(handle, symbol) : NULL;
 }
 
 struct place {

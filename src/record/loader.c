@@ -11,20 +11,40 @@
 typedef void *dlsym_function(void *handle, const char *name);
 
 /* Any number of threads may look at once, and before our constructor has run. */
-static _Atomic uintptr_t next_dlsym;
+static _Atomic uintptr_t next_dlsym, own_dlsym;
 
-/* dlvsym() finds the C library's by its version; asked from here, that finds the next one. */
-static dlsym_function *find_next(void)
+/* dlvsym() finds it by its version, which other preloaded libraries' dlsym has not. */
+static dlsym_function *find_own(void)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
-    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
-        dlsym_function *base = (dlsym_function *)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-        if (!base)
-            continue;
-        dlsym_function *next = (dlsym_function *)base(RTLD_NEXT, "dlsym");
-        return next ? next : base;
+    void *found = NULL;
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0] && !found; i++)
+        found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    return (dlsym_function *)found;
+}
+
+static dlsym_function *own(void)
+{
+    uintptr_t found = atomic_load_explicit(&own_dlsym, memory_order_acquire);
+    if (found == 0) {
+        found = (uintptr_t)find_own();
+        atomic_store_explicit(&own_dlsym, found, memory_order_release);
     }
-    return NULL;
+    return (dlsym_function *)found;
+}
+
+void *tmk_loader_symbol(void *handle, const char *name)
+{
+    dlsym_function *ask = own();
+    void *volatile found = ask ? ask(handle, name) : NULL; /* no jump: it is we who ask */
+    return found;
+}
+
+/* Asked from here, the C library's finds the next one. */
+static dlsym_function *find_next(void)
+{
+    dlsym_function *next = (dlsym_function *)tmk_loader_symbol(RTLD_NEXT, "dlsym");
+    return next ? next : own();
 }
 
 void *tmk_loader_next_dlsym(void)

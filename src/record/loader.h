@@ -11,6 +11,10 @@
 #ifndef TMK_RECORD_LOADER_H
 #define TMK_RECORD_LOADER_H
 
+/* What the C library's dlsym() says to us, whoever else stands in front of it: our RTLD_NEXT is
+ * what comes after us, and nobody gives us our own. */
+void *tmk_loader_symbol(void *handle, const char *name);
+
 /* The next dlsym() behind ours, another preloaded library's or the C library's; for the stub. */
 void *tmk_loader_next_dlsym(void);
 /* What our dlsym answers, NULL: let the next one answer; for the stub. */

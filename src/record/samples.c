@@ -13,6 +13,7 @@
 #include "record/held.h"
 #include "record/lane.h"
 #include "record/library.h"
+#include "record/torch.h"
 
 enum { MAX_DEVICES = 64, MAX_PROCESSES = 256, ID_BYTES = 16, DEVICE_CUDA = 1 };
 static const uint64_t period_ns = 1000000000u, soonest_ns = 100000000u;
@@ -180,6 +181,7 @@ static void take(unsigned device)
 void tmk_samples_look(uint64_t now_ns, bool at_once)
 {
     uint64_t n_changes, devices = tmk_held_devices(&n_changes);
+    devices |= atomic_load(&tmk_torch_hot.cards); /* had before we came, maybe */
     uint64_t age_ns = now_ns - nvml.taken_ns;
     bool is_due = age_ns >= period_ns || (n_changes != nvml.n_changes && age_ns >= soonest_ns);
     if (devices == 0 || !(is_due || at_once) || !is_ready())

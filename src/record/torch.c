@@ -12,12 +12,13 @@
 #include "record/bridge.h"
 #include "record/intern.h"
 #include "record/library.h"
+#include "record/loader.h"
 #include "record/pystack.h"
 #include "record/recorder.h"
 #include "record/torch_stubs.h"
 #include "tidemark/tidemark.h"
 
-enum { DEVICE_CPU = 0 };
+enum { DEVICE_CPU = 0, DEVICE_CUDA = 1 };
 
 #define NAME_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #define NAME_USAGE_113 "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
@@ -100,7 +101,7 @@ struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
  * usual name of its file, or as the library that calls us would find it. */
 static uintptr_t find_real(struct tmk_hook *hook, const void *caller)
 {
-    void *found = dlsym(RTLD_NEXT, hook->name);
+    void *found = tmk_loader_symbol(RTLD_NEXT, hook->name);
     if (found && found != hook->ours) {
         atomic_store(&hook->foreign, true);
         return (uintptr_t)found;
@@ -167,6 +168,9 @@ __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, 
     atomic_store_explicit(&tmk_torch_hot.said[i].generation, lane->generation,
                           memory_order_relaxed);
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
+    if (device >> 8 == DEVICE_CUDA)
+        atomic_fetch_or_explicit(&tmk_torch_hot.cards, UINT64_C(1) << (device & 63),
+                                 memory_order_relaxed);
 }
 
 static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
@@ -379,6 +383,15 @@ void tmk_torch_note_block(uint16_t device, uint64_t address, uint64_t size, uint
 void tmk_torch_note_free(uint16_t device, uint64_t address, uint64_t reserved)
 {
     record_free(device, (const void *)(uintptr_t)address, reserved);
+}
+
+void tmk_torch_note_reserved(uint16_t device, uint64_t reserved)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    note_reserved(lane, device, reserved);
+    tmk_lane_leave(lane);
 }
 
 void tmk_torch_note_oom(uint16_t device, uint64_t size, uint64_t reserved)

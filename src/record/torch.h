@@ -50,6 +50,7 @@ struct tmk_torch_hot {
         uint16_t device;
         uint64_t reserved_bytes;
     } said[TMK_TORCH_DEVICES];
+    _Atomic uint64_t cards; /* CUDA's devices that were spoken of, a bit each */
 };
 extern struct tmk_torch_hot tmk_torch_hot;
 
@@ -65,6 +66,7 @@ void *tmk_torch_find_real(struct tmk_hook *hook, const void *caller);
 void tmk_torch_note_block(uint16_t device, uint64_t address, uint64_t size, uint64_t reserved,
                           uint64_t stream);
 void tmk_torch_note_free(uint16_t device, uint64_t address, uint64_t reserved);
+void tmk_torch_note_reserved(uint16_t device, uint64_t reserved);
 void tmk_torch_note_oom(uint16_t device, uint64_t size, uint64_t reserved);
 /* Torch has said something of this device itself: its blocks are its own. */
 bool tmk_torch_has_said(uint16_t device);
