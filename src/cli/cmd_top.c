@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/json.h"
 #include "model/run.h"
@@ -95,9 +96,11 @@ static void put_job(struct tmk_json *j, const struct tmk_job *job)
     tmk_json_end(j);
 }
 
-static void print_json(const struct tmk_top_model *m)
+static void print_json(const struct tmk_top_model *m, const struct tmk_choice *choice)
 {
     struct tmk_json j;
+    uint32_t *order = tmk_xcalloc(m->n_processes + 1, sizeof *order);
+    uint32_t n = tmk_choice_order(choice, m, order);
     tmk_json_init(&j, stdout, 2);
     tmk_json_object(&j, NULL);
     tmk_json_text(&j, "host", m->host);
@@ -107,15 +110,16 @@ static void print_json(const struct tmk_top_model *m)
         put_device(&j, &m->devices[i]);
     tmk_json_end(&j);
     tmk_json_array(&j, "processes");
-    for (uint64_t i = 0; i < m->n_processes; i++)
-        put_process(&j, m, &m->processes[i]);
+    for (uint32_t i = 0; i < n; i++)
+        put_process(&j, m, &m->processes[order[i]]);
     tmk_json_end(&j);
     tmk_json_array(&j, "jobs");
-    for (uint64_t i = 0; i < m->n_processes; i++)
-        if (m->processes[i].is_watched)
-            put_job(&j, &m->processes[i].job);
+    for (uint32_t i = 0; i < n; i++)
+        if (m->processes[order[i]].is_watched)
+            put_job(&j, &m->processes[order[i]].job);
     tmk_json_end(&j);
     tmk_json_end(&j);
+    free(order);
 }
 
 /* ---- text ---- */
@@ -133,18 +137,18 @@ static unsigned page_width(void)
     return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : (unsigned)width;
 }
 
-static void print_text(const struct tmk_top_model *m)
+static void print_text(const struct tmk_top_model *m, const struct tmk_choice *choice)
 {
-    struct tmk_choice view = tmk_choice_start(!tmk_screen_is_utf8());
     struct tmk_grid grid;
-    if (tmk_picture_page(&grid, page_width(), m, &view) < 0)
+    if (tmk_picture_page(&grid, page_width(), m, choice) < 0)
         tmk_die("out of memory");
     tmk_grid_write(&grid, stdout);
     tmk_grid_fini(&grid);
 }
 
-static int print_once(bool json)
+static int print_once(const char *filter, bool json)
 {
+    struct tmk_choice choice = tmk_choice_start(!tmk_screen_is_utf8(), filter);
     struct tmk_gather *gather = NULL;
     struct tmk_error err = {0};
     int rc = tmk_gather_open(1, &gather, &err);
@@ -153,9 +157,9 @@ static int print_once(bool json)
     if (rc < 0)
         tmk_say("%s", err.text);
     else if (json)
-        print_json(tmk_gather_model(gather));
+        print_json(tmk_gather_model(gather), &choice);
     else
-        print_text(tmk_gather_model(gather));
+        print_text(tmk_gather_model(gather), &choice);
     tmk_gather_close(gather);
     return rc < 0 ? TMK_EXIT_FINDING : TMK_EXIT_OK;
 }
@@ -181,18 +185,19 @@ static bool parse_interval(const char *text, double *ret_s)
 static int run(const struct tmk_args *args)
 {
     const char *interval = tmk_args_get(args, "interval");
+    const char *filter = tmk_args_get(args, "filter");
     bool json = tmk_args_get(args, "json") != NULL;
     struct tmk_error err = {0};
     double interval_s = 1;
     if (interval && !parse_interval(interval, &interval_s))
         return TMK_EXIT_USAGE;
     if (tmk_args_get(args, "once"))
-        return print_once(json);
+        return print_once(filter, json);
     if (json) {
         tmk_say("--json goes with --once: tidemark top --once --json");
         return TMK_EXIT_USAGE;
     }
-    int rc = tmk_live_run(interval_s, &err);
+    int rc = tmk_live_run(interval_s, filter, &err);
     if (rc < 0)
         tmk_say("%s", err.text);
     return rc == 0 ? TMK_EXIT_OK : rc == TMK_EINVAL ? TMK_EXIT_USAGE : TMK_EXIT_FINDING;
@@ -200,6 +205,7 @@ static int run(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"interval", 'i', "SECONDS", NULL, "look this often (1)"},
+    {"filter", 0, "TEXT", NULL, "processes whose command, user or PID has this (all)"},
     {"once", 0, NULL, NULL, "print one picture and end"},
     {"json", 0, NULL, NULL, "with --once: one object: devices, processes, jobs"},
 };
@@ -231,7 +237,7 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_top = {
     .name = "top",
     .summary = "Show devices, processes and watched jobs, live",
-    .usage = "[--interval SECONDS] [--once [--json]]",
+    .usage = "[--interval SECONDS] [--filter TEXT] [--once [--json]]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

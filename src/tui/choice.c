@@ -23,9 +23,11 @@ const struct tmk_key_help tmk_key_helps[] = {
     {NULL, NULL},
 };
 
-struct tmk_choice tmk_choice_start(bool ascii)
+struct tmk_choice tmk_choice_start(bool ascii, const char *filter)
 {
-    return (struct tmk_choice){.sort = TMK_SORT_USED, .ascii = ascii};
+    struct tmk_choice start = {.sort = TMK_SORT_USED, .ascii = ascii};
+    snprintf(start.filter, sizeof start.filter, "%s", filter ? filter : "");
+    return start;
 }
 
 /* ---- which processes, in which order ---- */

@@ -42,8 +42,8 @@ struct tmk_choice {
     char filter[TMK_FILTER_BYTES];
 };
 
-/* What one starts with: by used memory, the most first. */
-struct tmk_choice tmk_choice_start(bool ascii);
+/* What one starts with: by used memory, the most first. `filter` may be NULL. */
+struct tmk_choice tmk_choice_start(bool ascii, const char *filter);
 
 /* Where things are on a picture. */
 struct tmk_hits {

@@ -245,22 +245,28 @@ static const char *user_name(struct tmk_gather *g, uid_t uid)
     return free_place->name;
 }
 
-/* The command line, its program without folder. "" when there is none. */
+/* Without the folder of its program; what could break a line is a blank. */
+static void put_command(struct tmk_top_process *p, const char *line)
+{
+    size_t n = strcspn(line, " ");
+    const char *slash = memrchr(line, '/', n);
+    snprintf(p->command, sizeof p->command, "%s", slash ? slash + 1 : line);
+    for (char *at = p->command; (at = strchr(at, '\n')) != NULL;)
+        *at = ' ';
+}
+
+/* Nothing when there is none. */
 static void read_command(const char *proc, struct tmk_top_process *p)
 {
     char line[TMK_JOB_TEXT_BYTES];
     ssize_t n = tmk_lines_read(line, sizeof line, "%s/%u/cmdline", proc, p->pid);
     while (n > 0 && line[n - 1] == '\0')
         n--;
-    if (n <= 0)
-        return;
-    const char *slash = strrchr(line, '/'), *start = slash ? slash + 1 : line;
-    n -= start - line;
-    memmove(line, start, (size_t)n + 1);
     for (ssize_t i = 0; i < n; i++)
-        if (line[i] == '\0' || line[i] == '\n')
+        if (line[i] == '\0')
             line[i] = ' ';
-    snprintf(p->command, sizeof p->command, "%s", line);
+    if (n > 0)
+        put_command(p, line);
 }
 
 static void describe_process(struct tmk_gather *g, struct tmk_top_process *p)
@@ -284,7 +290,6 @@ static int add_jobs(struct tmk_gather *g)
 {
     uint32_t n = 0;
     const struct tmk_job *jobs = tmk_jobs_get(g->jobs, &n);
-    g->model.n_watched = n;
     for (uint64_t i = 0; i < g->model.n_processes; i++)
         g->model.processes[i].is_watched = false;
     for (uint32_t i = 0; i < n; i++) {
@@ -297,7 +302,7 @@ static int add_jobs(struct tmk_gather *g)
         if (is_new)
             describe_process(g, p);
         if (p->job.command[0]) /* the recorded one: without secrets */
-            snprintf(p->command, sizeof p->command, "%s", p->job.command);
+            put_command(p, p->job.command);
     }
     return 0;
 }

@@ -49,25 +49,45 @@ static void put_one(struct tmk_grid *g, unsigned x, unsigned y, size_t columns, 
         *next = (struct tmk_cell){.c = is_foreign ? '?' : 0, .ink = ink};
 }
 
-unsigned tmk_grid_put(struct tmk_grid *g, unsigned x, unsigned y, unsigned width, enum tmk_ink ink,
-                      const char *text)
+/* What of `text` fits. */
+static unsigned put_fitting(struct tmk_grid *g, unsigned x, unsigned y, unsigned end,
+                            enum tmk_ink ink, const char *text)
 {
-    unsigned end = x + width, room = end;
-    bool cut = tmk_utf8_width(text) > width;
-    if (width == 0)
-        return x;
-    if (cut)
-        room--;
     size_t columns;
-    for (uint32_t c; (c = tmk_utf8_shown(&text, &columns)) != 0 && x + columns <= room;) {
+    for (uint32_t c; (c = tmk_utf8_shown(&text, &columns)) != 0 && x + columns <= end;) {
         if (columns == 0) /* an accent: the letter stays readable without */
             continue;
         put_one(g, x, y, columns, ink, c);
         x += (unsigned)columns;
     }
-    if (cut)
-        put_one(g, x++, y, 1, ink, g->ascii ? '~' : ELLIPSIS);
     return x;
+}
+
+static unsigned put_ellipsis(struct tmk_grid *g, unsigned x, unsigned y, enum tmk_ink ink)
+{
+    put_one(g, x, y, 1, ink, g->ascii ? '~' : ELLIPSIS);
+    return x + 1;
+}
+
+unsigned tmk_grid_put(struct tmk_grid *g, unsigned x, unsigned y, unsigned width, enum tmk_ink ink,
+                      const char *text)
+{
+    if (width == 0)
+        return x;
+    if (tmk_utf8_width(text) <= width)
+        return put_fitting(g, x, y, x + width, ink, text);
+    return put_ellipsis(g, put_fitting(g, x, y, x + width - 1, ink, text), y, ink);
+}
+
+unsigned tmk_grid_put_end(struct tmk_grid *g, unsigned x, unsigned y, unsigned width,
+                          enum tmk_ink ink, const char *text)
+{
+    size_t n = tmk_utf8_width(text), columns;
+    if (width == 0 || n <= width)
+        return tmk_grid_put(g, x, y, width, ink, text);
+    for (; n > width - 1; n -= columns)
+        tmk_utf8_shown(&text, &columns);
+    return put_fitting(g, put_ellipsis(g, x, y, ink), y, x + width, ink, text);
 }
 
 unsigned tmk_grid_putf(struct tmk_grid *g, unsigned x, unsigned y, unsigned width, enum tmk_ink ink,

@@ -49,7 +49,10 @@ unsigned tmk_grid_put(struct tmk_grid *g, unsigned x, unsigned y, unsigned width
                       const char *text);
 unsigned tmk_grid_putf(struct tmk_grid *g, unsigned x, unsigned y, unsigned width, enum tmk_ink ink,
                        const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* The same at the right end of the field. */
+/* The same of a text whose end says more: the ellipsis stands for its beginning. */
+unsigned tmk_grid_put_end(struct tmk_grid *g, unsigned x, unsigned y, unsigned width,
+                          enum tmk_ink ink, const char *text);
+/* As put, at the right end of the field. */
 void tmk_grid_right(struct tmk_grid *g, unsigned x, unsigned y, unsigned width, enum tmk_ink ink,
                     const char *text);
 /* `n` times the character. */

@@ -80,9 +80,9 @@ static int loop(struct live *l, struct tmk_error *err)
     return 0;
 }
 
-int tmk_live_run(double interval_s, struct tmk_error *err)
+int tmk_live_run(double interval_s, const char *filter, struct tmk_error *err)
 {
-    struct live l = {.view = tmk_choice_start(!tmk_screen_is_utf8()),
+    struct live l = {.view = tmk_choice_start(!tmk_screen_is_utf8(), filter),
                      .interval_ns = (uint64_t)(interval_s * 1e9),
                      .due_ns = tmk_clock_monotonic_ns()};
     int rc = tmk_gather_open(interval_s, &l.gather, err);

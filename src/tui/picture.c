@@ -61,16 +61,23 @@ enum tmk_ink tmk_picture_level(uint64_t part, uint64_t whole)
 
 /* ---- first and last line ---- */
 
+static unsigned count_watched(const struct tmk_top_model *m, const uint32_t *order, uint32_t n)
+{
+    unsigned n_watched = 0;
+    for (uint32_t i = 0; i < n; i++)
+        n_watched += m->processes[order[i]].is_watched;
+    return n_watched;
+}
+
 static void draw_title(struct tmk_grid *g, const struct tmk_top_model *m,
-                       const struct tmk_choice *v)
+                       const struct tmk_choice *v, unsigned n_watched)
 {
     unsigned right = g->width > 10 ? g->width - 10 : 0;
     tmk_grid_fill(g, 0, 0, g->width, TMK_INK_TITLE, ' ');
     unsigned x = tmk_grid_put(g, 1, 0, right, TMK_INK_TITLE, "tidemark top");
     x = tmk_grid_put(g, x + 2, 0, right > x + 2 ? right - x - 2 : 0, TMK_INK_TITLE, m->host);
     char facts[160];
-    snprintf(facts, sizeof facts, "%s%s%u watched", m->driver, m->driver[0] ? ", " : "",
-             m->n_watched);
+    snprintf(facts, sizeof facts, "%s%s%u watched", m->driver, m->driver[0] ? ", " : "", n_watched);
     if (right > x + 2)
         x = tmk_grid_put(g, x + 2, 0, right - x - 2, TMK_INK_TITLE, facts);
     const char *time = v->is_paused ? "PAUSED" : m->clock;
@@ -109,12 +116,12 @@ static void draw_keys(struct tmk_grid *g, const struct tmk_choice *v)
         if (hints[i].shown != v->shown)
             continue;
         x = tmk_grid_put(g, x, y, g->width > x ? g->width - x : 0, TMK_INK_KEY, hints[i].key);
-        x = tmk_grid_put(g, x + 1, y, g->width > x + 1 ? g->width - x - 1 : 0, TMK_INK_DIM,
-                         hints[i].text);
+        bool is_filter = hints[i].key[0] == '/' && v->filter[0];
+        x = tmk_grid_put(g, x + 1, y, g->width > x + 1 ? g->width - x - 1 : 0,
+                         is_filter ? TMK_INK_WARN : TMK_INK_DIM,
+                         is_filter ? v->filter : hints[i].text);
         x += 2;
     }
-    if (v->filter[0] && v->shown == TMK_SHOWN_LIST && g->width > x)
-        tmk_grid_putf(g, x, y, g->width - x, TMK_INK_WARN, "filter: %s", v->filter);
 }
 
 /* ---- the list ---- */
@@ -176,7 +183,7 @@ int tmk_picture_draw(struct tmk_grid *g, const struct tmk_top_model *m, const st
     *ret_hits = (struct tmk_hits){.head_y = UINT32_MAX};
     struct tmk_area body = {0, 1, g->width, g->height > 2 ? g->height - 2 : 0};
     if (g->height > 0 && g->width > 1) {
-        draw_title(g, m, v);
+        draw_title(g, m, v, count_watched(m, order, n));
         draw_keys(g, v);
     }
     if (v->shown == TMK_SHOWN_LIST)
@@ -201,7 +208,7 @@ int tmk_picture_page(struct tmk_grid *ret_grid, unsigned width, const struct tmk
     int rc = tmk_grid_init(ret_grid, width, height, v->ascii);
     if (rc == 0) {
         struct tmk_area body = {0, 1, width, height - 1};
-        draw_title(ret_grid, m, v);
+        draw_title(ret_grid, m, v, count_watched(m, order, n));
         draw_problem(ret_grid, &body, m);
         tmk_picture_devices(ret_grid, take_lines(&body, m->n_devices), m);
         take_lines(&body, 1);

@@ -40,18 +40,22 @@ static void put_fact(struct tmk_grid *g, struct tmk_area *area, const char *name
 
 static void put_memory(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
 {
-    char now[TMK_AMOUNT_BYTES], reserved[TMK_AMOUNT_BYTES], peak[TMK_AMOUNT_BYTES];
-    char time[TMK_AMOUNT_BYTES], device[24], text[256], step[40] = "";
-    if (d->reserved_bytes == UINT64_MAX)
-        strcpy(reserved, "-");
-    else
+    char now[TMK_AMOUNT_BYTES], reserved[TMK_AMOUNT_BYTES] = "-", device[24], text[128];
+    if (d->reserved_bytes != UINT64_MAX)
         tmk_size_text(d->reserved_bytes, reserved);
-    if (d->peak_step != TMK_NO_STEP)
-        snprintf(step, sizeof step, ", in step %" PRId64, d->peak_step);
-    snprintf(text, sizeof text, "%s allocated, %s reserved; at most %s after %s%s",
-             tmk_size_text(d->now_bytes, now), reserved, tmk_size_text(d->peak_bytes, peak),
-             tmk_time_text(d->peak_ns, time), step);
+    snprintf(text, sizeof text, "%s allocated, %s reserved", tmk_size_text(d->now_bytes, now),
+             reserved);
     put_fact(g, area, tmk_device_name(d->device, device), text);
+}
+
+static void put_peak(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
+{
+    char peak[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], text[128];
+    int n = snprintf(text, sizeof text, "%s after %s", tmk_size_text(d->peak_bytes, peak),
+                     tmk_time_text(d->peak_ns, time));
+    if (d->peak_step != TMK_NO_STEP)
+        snprintf(text + n, sizeof text - (size_t)n, ", in step %" PRId64, d->peak_step);
+    put_fact(g, area, "peak", text);
 }
 
 static void put_steps(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
@@ -76,10 +80,28 @@ static const struct tmk_top_process *process_of(const struct tmk_top_model *m, u
     return NULL;
 }
 
+/* What the system counts for it, watched or not. */
+static void put_uses(struct tmk_grid *g, struct tmk_area *area, const struct tmk_top_process *p)
+{
+    char used[TMK_AMOUNT_BYTES], host[TMK_AMOUNT_BYTES], text[128];
+    bool on_device = p->used_bytes != TMK_BYTES_UNKNOWN;
+    bool on_host = p->host_bytes != TMK_BYTES_UNKNOWN;
+    if (!on_device && !on_host)
+        return;
+    int n = 0;
+    if (on_device)
+        n = snprintf(text, sizeof text, "%s on device %s%s", tmk_size_text(p->used_bytes, used),
+                     p->devices, on_host ? ", " : "");
+    if (on_host)
+        snprintf(text + n, sizeof text - (size_t)n, "%s of the host",
+                 tmk_size_text(p->host_bytes, host));
+    put_fact(g, area, "uses", text);
+}
+
 static void put_process(struct tmk_grid *g, struct tmk_area *area, const struct tmk_top_model *m,
                         uint32_t pid)
 {
-    char text[TMK_JOB_TEXT_BYTES + 64], used[TMK_AMOUNT_BYTES], host[TMK_AMOUNT_BYTES];
+    char text[TMK_JOB_TEXT_BYTES + 64];
     const struct tmk_top_process *p = process_of(m, pid);
     if (!p) {
         snprintf(text, sizeof text, "%" PRIu32 ", which has ended", pid);
@@ -90,13 +112,7 @@ static void put_process(struct tmk_grid *g, struct tmk_area *area, const struct 
     put_fact(g, area, "process", text);
     if (p->is_watched)
         put_fact(g, area, "run", p->job.run);
-    if (p->used_bytes != TMK_BYTES_UNKNOWN) {
-        snprintf(text, sizeof text, "%s on device %s, as the driver counts",
-                 tmk_size_text(p->used_bytes, used), p->devices);
-        put_fact(g, area, "used", text);
-    }
-    if (p->host_bytes != TMK_BYTES_UNKNOWN)
-        put_fact(g, area, "host", tmk_size_text(p->host_bytes, host));
+    put_uses(g, area, p);
 }
 
 /* ---- lists ---- */
@@ -120,8 +136,8 @@ static void put_row(struct tmk_grid *g, struct tmk_area line, const struct tmk_d
 {
     char now[TMK_AMOUNT_BYTES], peak[TMK_AMOUNT_BYTES];
     unsigned sizes = 2 * AMOUNT_WIDTH + BAR_WIDTH + 2;
-    tmk_grid_put(g, line.x, line.y, line.width > sizes ? line.width - sizes : line.width,
-                 row->key[0] ? TMK_INK_PLAIN : TMK_INK_DIM, row->key[0] ? row->key : "-");
+    tmk_grid_put_end(g, line.x, line.y, line.width > sizes ? line.width - sizes : line.width,
+                     row->key[0] ? TMK_INK_PLAIN : TMK_INK_DIM, row->key[0] ? row->key : "-");
     if (line.width <= sizes)
         return;
     tmk_size_text(row->now_bytes, now);
@@ -212,6 +228,7 @@ void tmk_picture_details(struct tmk_grid *g, struct tmk_area area, const struct 
         return;
     }
     put_memory(g, &area, d);
+    put_peak(g, &area, d);
     put_steps(g, &area, d);
     if (area.height > 1) {
         area.y++;

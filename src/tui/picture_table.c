@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "trace/layout.h"
+#include "model/run.h"
 #include "tui/picture_parts.h"
 
 struct column {
@@ -16,11 +16,11 @@ struct column {
 
 /* In this order from left to right. */
 static const struct column columns[] = {
-    {"PID", TMK_SORT_PID, 7, 0, false},          {"USER", TMK_SORT_USER, 9, 76, true},
+    {"PID", TMK_SORT_PID, 7, 0, false},          {"USER", TMK_SORT_USER, 8, 76, true},
     {"DEV", TMK_SORT_DEVICES, 5, 56, true},      {"RANK", TMK_SORT_RANK, 5, 100, false},
     {"USED", TMK_SORT_USED, 7, 0, false},        {"HOST", TMK_SORT_HOST, 7, 100, false},
-    {"ALLOC", TMK_SORT_ALLOCATED, 7, 32, false}, {"RESERVED", TMK_SORT_RESERVED, 9, 68, false},
-    {"PEAK", TMK_SORT_PEAK, 7, 40, false},       {"STEP", TMK_SORT_STEP, 8, 60, false},
+    {"ALLOC", TMK_SORT_ALLOCATED, 7, 32, false}, {"RESERVED", TMK_SORT_RESERVED, 8, 68, false},
+    {"PEAK", TMK_SORT_PEAK, 7, 40, false},       {"STEP", TMK_SORT_STEP, 7, 60, false},
     {"COMMAND", TMK_SORT_COMMAND, 0, 0, true},
 };
 
@@ -62,7 +62,9 @@ static const char *cell_text(const struct tmk_top_process *p, enum tmk_sort sort
         return buffer;
     case TMK_SORT_USER:
         return known(p->user);
-    case TMK_SORT_DEVICES:
+    case TMK_SORT_DEVICES: /* as the driver says, else as the process itself calls it */
+        if (p->devices[0] == '\0' && p->is_watched && p->job.has_memory)
+            return tmk_device_name(p->job.device, buffer);
         return known(p->devices);
     case TMK_SORT_USED:
         return tmk_short_size(p->used_bytes, buffer);

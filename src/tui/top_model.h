@@ -48,7 +48,6 @@ struct tmk_top_model {
     uint64_t n_processes, process_room;
     struct tmk_top_use *uses;
     uint64_t n_uses, use_room;
-    unsigned n_watched;
     const struct tmk_details *details; /* of the process that is asked for; NULL: not there yet */
     unsigned details_percent;          /* how far it is read then */
 };
