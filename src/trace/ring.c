@@ -197,18 +197,15 @@ static bool header_is_sane(const struct tmk_ring_header *h, size_t file_bytes)
            TMK_RING_HEADER_BYTES + (uint64_t)h->n_pages * TMK_PAGE_BYTES <= file_bytes;
 }
 
-/* The pages in use; the others hold nothing, and most are such: a copy costs what there is. */
+/* The pages in use; the others hold nothing, and most are such: a copy costs what there is. They
+ * are not even looked at in the copy, whose memory comes by touching it. */
 static int copy_pages(int fd, struct tmk_ring *r)
 {
     for (uint32_t i = 0; i < r->n_pages; i++) {
-        struct tmk_page *page = &r->pages[i];
         uint32_t state = TMK_PAGE_FREE;
         size_t offset = TMK_RING_HEADER_BYTES + (size_t)i * TMK_PAGE_BYTES;
-        if (read_all(fd, &state, sizeof state, offset) < 0)
-            return TMK_EIO;
-        if (state == TMK_PAGE_FREE && atomic_load(&page->state) == TMK_PAGE_FREE)
-            continue; /* and so it was at an earlier try */
-        if (read_all(fd, page, sizeof *page, offset) < 0)
+        if (read_all(fd, &state, sizeof state, offset) < 0 ||
+            (state != TMK_PAGE_FREE && read_all(fd, &r->pages[i], TMK_PAGE_BYTES, offset) < 0))
             return TMK_EIO;
     }
     return 0;
@@ -249,8 +246,10 @@ static int copy_file(int fd, const char *path, bool live, struct tmk_ring *ret,
     int rc = TMK_EBUSY;
     for (int try = 0; try < COPY_TRIES && rc == TMK_EBUSY; try++) {
         rc = copy_once(fd, &r, live);
-        if (rc == TMK_EBUSY)
+        if (rc == TMK_EBUSY) {
+            madvise(base, r.size_bytes, MADV_DONTNEED); /* zeros again */
             nanosleep(&(struct timespec){.tv_nsec = COPY_WAIT_NS}, NULL);
+        }
     }
     if (rc < 0) {
         tmk_ring_close(&r);

@@ -112,13 +112,13 @@ void tmk_grid_right(struct tmk_grid *g, unsigned x, unsigned y, unsigned width, 
 void tmk_grid_fill(struct tmk_grid *g, unsigned x, unsigned y, unsigned n, enum tmk_ink ink,
                    uint32_t c)
 {
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n && x + i < g->width; i++)
         put_one(g, x + i, y, 1, ink, c);
 }
 
 void tmk_grid_ink(struct tmk_grid *g, unsigned x, unsigned y, unsigned n, enum tmk_ink ink)
 {
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < n && x + i < g->width; i++) {
         struct tmk_cell *cell = tmk_grid_cell(g, x + i, y);
         if (cell)
             cell->ink = ink;

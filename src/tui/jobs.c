@@ -13,9 +13,10 @@
 #include "passes/steps.h"
 #include "tui/errand.h"
 
-/* What took a millisecond of a core is not done again for so many: 0.4 % of a core for each trace
- * at most, and as much for the list. */
-enum { REST = 250 };
+/* If only one thing were read, what took a millisecond of a core would not be done again for so
+ * many; of n things each gets its part of that. */
+enum { REST = 200 };
+#define LIST_PAUSE_NS 5000000000u
 
 struct entry {
     struct tmk_watched where;
@@ -105,11 +106,13 @@ static void list(struct tmk_jobs *jobs)
     jobs->n_entries = n;
 }
 
-/* When something that began with these clock readings is due again. */
-static uint64_t due_again(const struct tmk_jobs *jobs, uint64_t start_ns, uint64_t start_cpu_ns)
+/* When something that began at `now` is due again. */
+static uint64_t due_again(const struct tmk_jobs *jobs, uint64_t now, uint64_t start_cpu_ns,
+                          uint64_t least_ns)
 {
-    uint64_t rest = (tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_cpu_ns) * REST;
-    return start_ns + (rest > jobs->interval_ns ? rest : jobs->interval_ns);
+    uint64_t cost = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_cpu_ns;
+    uint64_t rest = cost * REST * (jobs->n_entries + 1);
+    return now + (rest > least_ns ? rest : least_ns);
 }
 
 static void work(void *arg)
@@ -118,7 +121,7 @@ static void work(void *arg)
     uint64_t now = tmk_clock_monotonic_ns(), cpu = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (jobs->list_due_ns <= now) {
         list(jobs);
-        jobs->list_due_ns = due_again(jobs, now, cpu);
+        jobs->list_due_ns = due_again(jobs, now, cpu, LIST_PAUSE_NS);
     }
     for (uint64_t i = 0; i < jobs->n_entries; i++) {
         struct entry *e = &jobs->entries[i];
@@ -126,7 +129,7 @@ static void work(void *arg)
             continue;
         cpu = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID);
         read_entry(e);
-        e->due_ns = due_again(jobs, now, cpu);
+        e->due_ns = due_again(jobs, now, cpu, jobs->interval_ns);
     }
 }
 

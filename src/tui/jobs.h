@@ -2,8 +2,8 @@
 /* tui/jobs.h - the watched processes and their figures, read from their traces as of now.
  *
  * Reading costs, and more the longer a trace is. So each thing that is read (the list of watched
- * processes, each trace) says by its own cost when it is due again: at most a small part of a core
- * is spent on all, whatever they are. It happens on a thread of its own. */
+ * processes, each trace) says by its own cost when it is due again: half a percent of a core is
+ * spent on all together at most, whatever they are. It happens on a thread of its own. */
 #ifndef TMK_TUI_JOBS_H
 #define TMK_TUI_JOBS_H
 

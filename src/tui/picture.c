@@ -15,7 +15,13 @@
 #include "base/error.h"
 #include "tui/picture_parts.h"
 
-enum { TABLE_LEAST_ROWS = 3, FIRST_GLYPH = 0x2501, HALF_GLYPH = 0x2578, REST_GLYPH = 0x2500 };
+enum {
+    LEAST_WIDTH = 4,
+    TABLE_LEAST_ROWS = 3,
+    FIRST_GLYPH = 0x2501,
+    HALF_GLYPH = 0x2578,
+    REST_GLYPH = 0x2500
+};
 
 /* ---- shared ---- */
 
@@ -61,23 +67,26 @@ enum tmk_ink tmk_picture_level(uint64_t part, uint64_t whole)
 
 /* ---- first and last line ---- */
 
-static unsigned count_watched(const struct tmk_top_model *m, const uint32_t *order, uint32_t n)
+/* "driver 580.95.05, CUDA 13.0, 7 processes, 2 watched" */
+static void say_facts(const struct tmk_top_model *m, const uint32_t *order, uint32_t n,
+                      char *buffer, size_t size)
 {
     unsigned n_watched = 0;
     for (uint32_t i = 0; i < n; i++)
         n_watched += m->processes[order[i]].is_watched;
-    return n_watched;
+    snprintf(buffer, size, "%s%s%u process%s, %u watched", m->driver, m->driver[0] ? ", " : "", n,
+             n == 1 ? "" : "es", n_watched);
 }
 
 static void draw_title(struct tmk_grid *g, const struct tmk_top_model *m,
-                       const struct tmk_choice *v, unsigned n_watched)
+                       const struct tmk_choice *v, const uint32_t *order, uint32_t n)
 {
     unsigned right = g->width > 10 ? g->width - 10 : 0;
     tmk_grid_fill(g, 0, 0, g->width, TMK_INK_TITLE, ' ');
     unsigned x = tmk_grid_put(g, 1, 0, right, TMK_INK_TITLE, "tidemark top");
     x = tmk_grid_put(g, x + 2, 0, right > x + 2 ? right - x - 2 : 0, TMK_INK_TITLE, m->host);
     char facts[160];
-    snprintf(facts, sizeof facts, "%s%s%u watched", m->driver, m->driver[0] ? ", " : "", n_watched);
+    say_facts(m, order, n, facts, sizeof facts);
     if (right > x + 2)
         x = tmk_grid_put(g, x + 2, 0, right - x - 2, TMK_INK_TITLE, facts);
     const char *time = v->is_paused ? "PAUSED" : m->clock;
@@ -182,10 +191,12 @@ int tmk_picture_draw(struct tmk_grid *g, const struct tmk_top_model *m, const st
     uint32_t n = tmk_choice_order(v, m, order);
     *ret_hits = (struct tmk_hits){.head_y = UINT32_MAX};
     struct tmk_area body = {0, 1, g->width, g->height > 2 ? g->height - 2 : 0};
-    if (g->height > 0 && g->width > 1) {
-        draw_title(g, m, v, count_watched(m, order, n));
-        draw_keys(g, v);
+    if (g->height == 0 || g->width < LEAST_WIDTH) {
+        free(order);
+        return 0;
     }
+    draw_title(g, m, v, order, n);
+    draw_keys(g, v);
     if (v->shown == TMK_SHOWN_LIST)
         draw_list(g, body, m, v, order, n, ret_hits);
     else if (v->shown == TMK_SHOWN_DETAILS)
@@ -208,7 +219,7 @@ int tmk_picture_page(struct tmk_grid *ret_grid, unsigned width, const struct tmk
     int rc = tmk_grid_init(ret_grid, width, height, v->ascii);
     if (rc == 0) {
         struct tmk_area body = {0, 1, width, height - 1};
-        draw_title(ret_grid, m, v, count_watched(m, order, n));
+        draw_title(ret_grid, m, v, order, n);
         draw_problem(ret_grid, &body, m);
         tmk_picture_devices(ret_grid, take_lines(&body, m->n_devices), m);
         take_lines(&body, 1);

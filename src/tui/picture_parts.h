@@ -26,7 +26,7 @@ void tmk_picture_devices(struct tmk_grid *g, struct tmk_area area, const struct 
 void tmk_picture_graphs(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m,
                         const struct tmk_choice *v, struct tmk_hits *hits);
 /* Lines that graphs need to be worth it. */
-enum { TMK_GRAPH_LEAST_LINES = 4 };
+enum { TMK_GRAPH_LEAST_LINES = 5 };
 /* Titles, and the rows of `order`. */
 void tmk_picture_table(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m,
                        const struct tmk_choice *v, const uint32_t *order, uint32_t n,

@@ -31,8 +31,9 @@ def fake_cuda():
 class Machine:
     """Cards, processes on them, jobs; all of it ends with close()."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, cuda=None):
         self.folder = Path(folder)
+        self.cuda = cuda or fake_cuda()
         self.rings = tempfile.mkdtemp(prefix="tidemark-test.", dir="/dev/shm")
         self.started = []
         self.write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module "
@@ -66,7 +67,7 @@ class Machine:
         kept = {name: value for name, value in os.environ.items()
                 if name in ("HOME", "TMPDIR") or name.endswith("SAN_OPTIONS")}
         return {**kept, "PATH": f"{BUILD}:/usr/bin:/bin", "LC_ALL": "C.UTF-8",
-                "LD_LIBRARY_PATH": fake_cuda(), "FAKE_CUDA_STATE": str(self.folder / "cards"),
+                "LD_LIBRARY_PATH": self.cuda, "FAKE_CUDA_STATE": str(self.folder / "cards"),
                 "TIDEMARK_PROC_DIR": str(self.folder / "proc"),
                 "TIDEMARK_SYS_DIR": str(self.folder / "sys"), **more}
 
@@ -101,10 +102,10 @@ class Machine:
         shutil.rmtree(self.rings, ignore_errors=True)
 
 
-def usual_machine(folder):
+def usual_machine(folder, cuda=None):
     """Eight cards, two watched jobs on four of them, and others: one in a container, one whose
     name has wide characters."""
-    machine = Machine(folder)
+    machine = Machine(folder, cuda)
     first = machine.job("train", 40, rank=0)
     second = machine.job("tune", 7, more_gib=2)
     machine.add_process(first, ["python3"], 6)
@@ -171,7 +172,7 @@ class Terminal:
 def masked(screen, pids):
     """Without what differs each time: PIDs, the clock, the host, how long graphs are, folders."""
     for pid, name in pids.items():
-        screen = re.sub(rf"\b *{pid}\b" if False else rf"{pid:>7}", f"{name:>7}", screen)
+        screen = screen.replace(f"{pid:>7}", f"{name:>7}")
         screen = screen.replace(f"{pid}  ", f"{name}  ")
     screen = re.sub(r"\d\d:\d\d:\d\d", "HH:MM:SS", screen)
     screen = screen.replace(os.uname().nodename, "HOST")
@@ -184,15 +185,17 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         machine, _ = usual_machine(folder)
         terminal = Terminal(machine, width, height, ["--interval", "0.2"])
-        terminal.start()
-        terminal.until("2 watched")
-        time.sleep(5)
-        for key in keys:
-            terminal.keys(key)
-            time.sleep(1)
-        print(terminal.screen("-e"))
-        terminal.close()
-        machine.close()
+        try:
+            terminal.start()
+            terminal.until("2 watched")
+            time.sleep(5)
+            for key in keys:
+                terminal.keys(key)
+                time.sleep(1)
+            print(terminal.screen("-e"))
+        finally:
+            terminal.close()
+            machine.close()
 
 
 if __name__ == "__main__":
