@@ -17,7 +17,7 @@ const struct tmk_key_help tmk_key_helps[] = {
     {"r", "reverse the order"},
     {"left right", "graphs of other devices"},
     {"space", "pause"},
-    {"mouse", "click a row, again for its details; click a title to sort"},
+    {"mouse", "click a row (again: its details) or a title"},
     {"?  h", "this help"},
     {"q", "quit, or back"},
     {NULL, NULL},

@@ -17,6 +17,7 @@
 
 enum {
     LEAST_WIDTH = 4,
+    CLOCK_WIDTH = 8,
     TABLE_LEAST_ROWS = 3,
     FIRST_GLYPH = 0x2501,
     HALF_GLYPH = 0x2578,
@@ -67,31 +68,29 @@ enum tmk_ink tmk_picture_level(uint64_t part, uint64_t whole)
 
 /* ---- first and last line ---- */
 
-/* "driver 580.95.05, CUDA 13.0, 7 processes, 2 watched" */
+/* "7 processes, 2 watched, driver 580.95.05, CUDA 13.0" */
 static void say_facts(const struct tmk_top_model *m, const uint32_t *order, uint32_t n,
                       char *buffer, size_t size)
 {
     unsigned n_watched = 0;
     for (uint32_t i = 0; i < n; i++)
         n_watched += m->processes[order[i]].is_watched;
-    snprintf(buffer, size, "%s%s%u process%s, %u watched", m->driver, m->driver[0] ? ", " : "", n,
-             n == 1 ? "" : "es", n_watched);
+    snprintf(buffer, size, "%u process%s, %u watched%s%s", n, n == 1 ? "" : "es", n_watched,
+             m->driver[0] ? ", " : "", m->driver);
 }
 
 static void draw_title(struct tmk_grid *g, const struct tmk_top_model *m,
                        const struct tmk_choice *v, const uint32_t *order, uint32_t n)
 {
-    unsigned right = g->width > 10 ? g->width - 10 : 0;
-    tmk_grid_fill(g, 0, 0, g->width, TMK_INK_TITLE, ' ');
-    unsigned x = tmk_grid_put(g, 1, 0, right, TMK_INK_TITLE, "tidemark top");
-    x = tmk_grid_put(g, x + 2, 0, right > x + 2 ? right - x - 2 : 0, TMK_INK_TITLE, m->host);
     char facts[160];
+    unsigned end = g->width > CLOCK_WIDTH + 1 ? g->width - CLOCK_WIDTH - 1 : 0;
     say_facts(m, order, n, facts, sizeof facts);
-    if (right > x + 2)
-        x = tmk_grid_put(g, x + 2, 0, right - x - 2, TMK_INK_TITLE, facts);
-    const char *time = v->is_paused ? "PAUSED" : m->clock;
-    if (right > x)
-        tmk_grid_right(g, right, 0, 9, TMK_INK_TITLE, time);
+    tmk_grid_fill(g, 0, 0, g->width, TMK_INK_TITLE, ' ');
+    unsigned x = tmk_grid_put(g, 1, 0, g->width - 1, TMK_INK_TITLE, "tidemark top");
+    x = tmk_grid_put(g, x + 2, 0, end > x + 3 ? end - x - 3 : 0, TMK_INK_TITLE, m->host);
+    x = tmk_grid_put(g, x + 2, 0, end > x + 3 ? end - x - 3 : 0, TMK_INK_TITLE, facts);
+    if (end > x)
+        tmk_grid_right(g, end, 0, CLOCK_WIDTH, TMK_INK_TITLE, v->is_paused ? "PAUSED" : m->clock);
 }
 
 static const struct {

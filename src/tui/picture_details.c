@@ -13,7 +13,7 @@
 enum {
     TWO_FROM = 110, /* columns of the screen for two lists side by side, and for three */
     THREE_FROM = 170,
-    AMOUNT_WIDTH = 10,
+    AMOUNT_WIDTH = 11,
     BAR_WIDTH = 10,
     GAP = 3,
     HELP_KEYS_WIDTH = 28,
@@ -67,7 +67,7 @@ static void put_steps(struct tmk_grid *g, struct tmk_area *area, const struct tm
     if (d->step_ns)
         n += snprintf(text + n, sizeof text - (size_t)n, " of %s", tmk_time_text(d->step_ns, time));
     if (d->bytes_per_step > 0)
-        snprintf(text + n, sizeof text - (size_t)n, "; what stays after each GROWS by %s a step",
+        snprintf(text + n, sizeof text - (size_t)n, "; what stays GROWS by %s each",
                  tmk_size_text((uint64_t)d->bytes_per_step, growth));
     put_fact(g, area, "steps", text);
 }

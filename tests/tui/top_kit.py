@@ -16,7 +16,7 @@ REPO = HERE.parents[1]
 BUILD = Path(os.environ.get("TIDEMARK_BUILD", REPO / "build"))
 PYTHON = "/usr/bin/python3"
 GIB = 1 << 30
-WAIT_S = 20
+WAIT_S = 15
 # Other watched processes of this machine are not ours to show: all commands of ours have this.
 OURS = "x7k2"
 
@@ -187,7 +187,7 @@ def main():
         terminal = Terminal(machine, width, height, ["--interval", "0.2"])
         try:
             terminal.start()
-            terminal.until("2 watched")
+            terminal.until("4 processes, 2 watched")
             time.sleep(5)
             for key in keys:
                 terminal.keys(key)
