@@ -148,6 +148,9 @@ void tmk_screen_close(void)
     if (!terminal.curses)
         return;
     mousemask(0, NULL);
+    move(LINES - 1, 0); /* where there is no other screen to go back to, the prompt comes here */
+    clrtoeol();
+    refresh();
     endwin();
     delscreen(terminal.curses);
     terminal.curses = NULL;

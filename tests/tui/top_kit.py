@@ -2,6 +2,7 @@
 """A machine that is made up (cards by tests/fake_cuda, /proc and /sys by this kit), jobs that are
 really watched, and `tidemark top` in a tmux of a given size that looks at both."""
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -19,6 +20,12 @@ GIB = 1 << 30
 WAIT_S = 15
 # Other watched processes of this machine are not ours to show: all commands of ours have this.
 OURS = "x7k2"
+
+
+def without_graphs(screen):
+    """Graphs grow with time: how wide they are is not compared."""
+    lines = (re.sub(r"[▁▂▃▄▅▆▇█]+", "", line).rstrip() for line in screen.split("\n"))
+    return re.sub(r"in \d+ s", "in N s", "\n".join(lines))
 
 
 def fake_cuda():
@@ -163,6 +170,16 @@ class Terminal:
             time.sleep(0.05)
         raise AssertionError(f"never saw {pattern!r} but:\n{screen}")
 
+    def settled(self, pattern):
+        """The same, once it stays so: not in the middle of being drawn."""
+        before = None
+        while True:
+            screen = re.sub(r"\d\d:\d\d:\d\d", "HH:MM:SS", without_graphs(self.until(pattern)))
+            if screen == before:
+                return without_graphs(self.until(pattern))
+            before = screen
+            time.sleep(0.3)
+
     def close(self):
         subprocess.run(["tmux", "-S", self.socket, "kill-server"], check=False,
                        capture_output=True)
@@ -170,13 +187,21 @@ class Terminal:
 
 
 def masked(screen, pids):
-    """Without what differs each time: PIDs, the clock, the host, how long graphs are, folders."""
+    """Without what differs each time: PIDs, user, clock, host (which moves the rest of the title),
+    how long graphs are, folders and times of the run."""
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    shown_user = user if len(user) <= 8 else user[:7] + "…"
     for pid, name in pids.items():
-        screen = screen.replace(f"{pid:>7}", f"{name:>7}")
-        screen = screen.replace(f"{pid}  ", f"{name}  ")
-    screen = re.sub(r"\d\d:\d\d:\d\d", "HH:MM:SS", screen)
-    screen = screen.replace(os.uname().nodename, "HOST")
-    return screen
+        screen = screen.replace(f"process    {pid}", f"process    {name}")
+        screen = screen.replace(f"{pid:>7} {shown_user:<8}", f"{name:>7} {user:<8}")
+    screen = screen.replace(f" {shown_user:<8} ", " USER     ")
+    title = rf" tidemark top  {re.escape(os.uname().nodename)}  (4 processes, 2 watched, driver .*) *"
+    screen = re.sub("^" + title + r"\d\d:\d\d:\d\d\n", " tidemark top  HOST  4 processes, 2 watched, "
+                    "driver ...\n", screen)
+    screen = re.sub(r"in \d+ s", "in N s", screen)
+    screen = re.sub(r"(run  +)\S+", r"\1RUN", screen)
+    screen = re.sub(r"after [\d.]+ \w+,", "after TIME,", screen)
+    return re.sub(r"(steps +\d+ of) [\d.]+ \w+", r"\1 TIME", screen)
 
 
 def main():
