@@ -204,7 +204,7 @@ static int run(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"interval", 'i', "SECONDS", NULL, "look this often (1)"},
+    {"interval", 'i', "S", NULL, "look every S seconds (1)"},
     {"filter", 0, "TEXT", NULL, "processes whose command, user or PID has this (all)"},
     {"once", 0, NULL, NULL, "print one picture and end"},
     {"json", 0, NULL, NULL, "with --once: one object: devices, processes, jobs"},
@@ -237,7 +237,7 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_top = {
     .name = "top",
     .summary = "Show devices, processes and watched jobs, live",
-    .usage = "[--interval SECONDS] [--filter TEXT] [--once [--json]]",
+    .usage = "[--interval S] [--filter TEXT] [--once [--json]]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

@@ -140,15 +140,17 @@ unsigned tmk_grid_encode(uint32_t c, char to[5])
 
 void tmk_grid_write(const struct tmk_grid *g, FILE *out)
 {
-    char text[5];
+    char text[5] = "";
     for (unsigned y = 0; y < g->height; y++) {
         unsigned end = g->width;
         while (end > 0 && tmk_grid_cell(g, end - 1, y)->c == ' ')
             end--;
         for (unsigned x = 0; x < end; x++) {
             uint32_t c = tmk_grid_cell(g, x, y)->c;
-            if (c != 0)
-                fwrite(text, 1, tmk_grid_encode(c, text), out);
+            if (c == 0)
+                continue;
+            tmk_grid_encode(c, text);
+            fputs(text, out);
         }
         fputc('\n', out);
     }

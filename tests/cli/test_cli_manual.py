@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from test_golden import BUILD, ROOT, run_case, shell
 
-COMMANDS = ("run attach detach env ps eval report peak query tables check doctor demo completion "
+COMMANDS = ("run attach detach env ps top eval report peak query tables check doctor demo completion "
             "help").split()
 
 
