@@ -148,8 +148,12 @@ void tmk_screen_close(void)
     if (!terminal.curses)
         return;
     mousemask(0, NULL);
-    move(LINES - 1, 0); /* where there is no other screen to go back to, the prompt comes here */
-    clrtoeol();
+    if (exit_ca_mode) { /* tmux 3.3 keeps lines of a screen that was resized, unless it is blank */
+        erase();
+    } else { /* there is no other screen to go back to: the prompt comes here */
+        move(LINES - 1, 0);
+        clrtoeol();
+    }
     refresh();
     endwin();
     delscreen(terminal.curses);
