@@ -17,6 +17,8 @@
  * many; of n things each gets its part of that. */
 enum { REST = 200 };
 #define LIST_PAUSE_NS 5000000000u
+#define MOST_PAUSE_NS 60000000000u /* older than that no figure shall be */
+#define ERRAND_NS 20000000u        /* then those read so far are shown */
 
 struct entry {
     struct tmk_watched where;
@@ -54,12 +56,18 @@ static void note_memory(struct tmk_job *job, const struct tmk_process *p)
         job->reserved_bytes = last->end_reserved_bytes;
 }
 
+static struct tmk_job unread(const struct tmk_watched *w)
+{
+    struct tmk_job job = {
+        .pid = w->pid, .rank = -1, .step = TMK_NO_STEP, .reserved_bytes = UINT64_MAX};
+    tmk_watched_folder(w, job.run, sizeof job.run);
+    return job;
+}
+
 static void read_entry(struct entry *e)
 {
     struct tmk_run *run = NULL;
-    struct tmk_job job = {
-        .pid = e->where.pid, .rank = -1, .step = TMK_NO_STEP, .reserved_bytes = UINT64_MAX};
-    tmk_watched_folder(&e->where, job.run, sizeof job.run);
+    struct tmk_job job = unread(&e->where);
     if (tmk_run_open_watched(&e->where, &run, NULL) == 0) {
         const struct tmk_process *p = tmk_run_process(run, 0);
         snprintf(job.command, sizeof job.command, "%s", p->command);
@@ -95,6 +103,8 @@ static void list(struct tmk_jobs *jobs)
         const struct entry *known = find(jobs, &found[i]);
         if (known)
             entries[i] = *known;
+        else
+            entries[i].job = unread(&found[i]);
         entries[i].where = found[i];
         entries[i].is_over = false;
     }
@@ -112,24 +122,34 @@ static uint64_t due_again(const struct tmk_jobs *jobs, uint64_t now, uint64_t st
 {
     uint64_t cost = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_cpu_ns;
     uint64_t rest = cost * REST * (jobs->n_entries + 1);
+    rest = rest < MOST_PAUSE_NS ? rest : MOST_PAUSE_NS;
     return now + (rest > least_ns ? rest : least_ns);
 }
 
+static struct entry *next_due(const struct tmk_jobs *jobs, uint64_t now)
+{
+    for (uint64_t i = 0; i < jobs->n_entries; i++)
+        if (!jobs->entries[i].is_over && jobs->entries[i].due_ns <= now)
+            return &jobs->entries[i];
+    return NULL;
+}
+
+/* The list, or some of the traces that are due; soon there is something to show. */
 static void work(void *arg)
 {
     struct tmk_jobs *jobs = arg;
-    uint64_t now = tmk_clock_monotonic_ns(), cpu = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t now = tmk_clock_monotonic_ns();
+    uint64_t start = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID), cpu = start;
     if (jobs->list_due_ns <= now) {
         list(jobs);
         jobs->list_due_ns = due_again(jobs, now, cpu, LIST_PAUSE_NS);
+        return;
     }
-    for (uint64_t i = 0; i < jobs->n_entries; i++) {
-        struct entry *e = &jobs->entries[i];
-        if (e->is_over || e->due_ns > now)
-            continue;
-        cpu = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    struct entry *e;
+    while (cpu - start < ERRAND_NS && (e = next_due(jobs, now)) != NULL) {
         read_entry(e);
         e->due_ns = due_again(jobs, now, cpu, jobs->interval_ns);
+        cpu = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     }
 }
 
@@ -151,10 +171,7 @@ static void show(struct tmk_jobs *jobs)
 static bool is_due(const struct tmk_jobs *jobs)
 {
     uint64_t now = tmk_clock_monotonic_ns();
-    bool due = jobs->list_due_ns <= now;
-    for (uint64_t i = 0; i < jobs->n_entries && !due; i++)
-        due = !jobs->entries[i].is_over && jobs->entries[i].due_ns <= now;
-    return due;
+    return jobs->list_due_ns <= now || next_due(jobs, now);
 }
 
 struct tmk_jobs *tmk_jobs_open(uint64_t interval_ns)
@@ -177,7 +194,8 @@ struct tmk_jobs *tmk_jobs_close(struct tmk_jobs *jobs)
 
 void tmk_jobs_read(struct tmk_jobs *jobs)
 {
-    work(jobs);
+    for (uint64_t i = 0; i <= jobs->n_entries; i++) /* the list, then each of them */
+        work(jobs);
     show(jobs);
 }
 

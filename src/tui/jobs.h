@@ -3,7 +3,8 @@
  *
  * Reading costs, and more the longer a trace is. So each thing that is read (the list of watched
  * processes, each trace) says by its own cost when it is due again: half a percent of a core is
- * spent on all together at most, whatever they are. It happens on a thread of its own. */
+ * spent on all together, and only traces that take longer than a tenth of a second, which are read
+ * once a minute all the same, may cost more. It happens on a thread of its own. */
 #ifndef TMK_TUI_JOBS_H
 #define TMK_TUI_JOBS_H
 
