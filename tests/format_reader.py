@@ -19,6 +19,9 @@ order; numbers are decimal, addresses hexadecimal with 0x:
     TIME drop thread=T count=N
     TIME reserved thread=T device=D bytes=N
     TIME device_end thread=T device=D
+    TIME segment thread=T device=D kind=K address=0xA size=N stack=S
+    TIME segment_end thread=T device=D kind=K address=0xA
+    TIME sample thread=T device=D used=N total=N own=N others=N
     TIME other thread=T type=N
 
 TIME is in nanoseconds since the trace's start. TEXT is the text between double quotes, escaped as
@@ -66,6 +69,7 @@ OPEN, CLOSED = 0, 1  # states of a trace
 KINDS = {
     1: "alloc", 2: "free", 3: "tag", 4: "push", 5: "pop", 6: "step",
     16: "mark", 17: "oom", 18: "drop", 19: "reserved", 20: "device_end",
+    22: "segment", 23: "segment_end", 24: "sample",
 }  # fmt: skip
 
 Status = namedtuple(
@@ -102,7 +106,9 @@ Block = namedtuple(
 )
 TOTALS = ("events", "allocations", "frees", "dropped", "rows", "replaced", "unmatched_frees")
 # Checkpoint: blocks are {(device, address): Block}.
-Checkpoint = namedtuple("Checkpoint", "context totals rows blocks")
+Checkpoint = namedtuple("Checkpoint", "context totals rows blocks segments")
+Segment = namedtuple("Segment", "device size time serial stack context thread flags step")
+Segments = namedtuple("Segments", "begun alive")  # how many ever; {(kind, address): Segment}
 
 
 class FormatError(Exception):
@@ -359,6 +365,13 @@ class EventDecoder:
             fields = dict(zip(("device", "bytes"), body.varints(2)))
         elif number == 20:
             fields = {"device": body.varint()}
+        elif number in (22, 23):
+            names = ("device", "segment_kind", "address", "size", "stack")[: 5 if number == 22 else 3]
+            fields = dict(zip(names, body.varints(len(names))))
+        elif number == 24:
+            device, *numbers = body.varints(5)
+            fields = {"device": device}
+            fields.update(zip(("used", "total", "own", "others"), ((n - 1) & MASK for n in numbers)))
         else:
             return "other", {"type": number, "body": body.data.hex()}
         return KINDS[number], fields
@@ -401,18 +414,31 @@ def parse_blocks(
     return blocks
 
 
+def parse_segments(cursor: Cursor, contexts: list, start: int) -> Segments:
+    """Section 37 of a checkpoint."""
+    begun, alive = cursor.varint() if cursor else 0, {}
+    while cursor:
+        device, kind, address, size, age, serial, stack, context, thread, flags = cursor.varints(10)
+        alive[kind, address] = Segment(
+            device, size, start - age, serial, stack, contexts[context], thread, flags, cursor.zigzag()
+        )  # fmt: skip
+    return Segments(begun, alive)
+
+
 def parse_checkpoint(chunk: Chunk) -> Checkpoint:
     """Decodes a checkpoint chunk."""
     sections = sections_of(chunk.payload)
-    cursors = {number: Cursor(sections.get(number, b"")) for number in (2, 7, 32, 33, 34, 35, 36)}
+    cursors = {number: Cursor(sections.get(number, b"")) for number in (2, 7, *range(32, 38))}
     context = parse_context(cursors[2], cursors[7], chunk)
     totals = dict(zip(TOTALS, cursors[32].varints(len(TOTALS))))
     rows = list(parse_rows(cursors[33]))
     try:
-        blocks = parse_blocks(cursors[35], cursors[36], parse_contexts(cursors[34]), chunk.start)
+        contexts = parse_contexts(cursors[34])
+        blocks = parse_blocks(cursors[35], cursors[36], contexts, chunk.start)
+        segments = parse_segments(cursors[37], contexts, chunk.start)
     except IndexError:
         raise FormatError("a context does not exist") from None
-    return Checkpoint(context, totals, rows, blocks)
+    return Checkpoint(context, totals, rows, blocks, segments)
 
 
 # --- the trace ----------------------------------------------------------------------------------
@@ -655,6 +681,7 @@ class Replay:
     totals: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TOTALS, 0))
     devices: dict[int, Device] = field(default_factory=dict)  # in order of first occurrence
     blocks: dict[tuple[int, int], Block] = field(default_factory=dict)
+    segments: Segments = field(default_factory=lambda: Segments(0, {}))
     threads: dict[int, list[Range]] = field(default_factory=dict)
     step: int = NO_STEP
     step_start: int = 0
@@ -782,6 +809,18 @@ class Replay:
         device.reserved_most = max(device.reserved_most, device.reserved)
         device.reserved_peak = max(device.reserved_peak or 0, device.reserved)
 
+    def on_segment(self, event: dict) -> None:
+        context = [(opened.name, opened.kind) for opened in self.threads.get(event["thread"], [])]
+        begun = self.segments.begun + 1
+        step, flags = self.step_and_flags()
+        self.segments.alive[event["segment_kind"], event["address"]] = Segment(
+            event["device"], event["size"], self.time, begun, event["stack"], context, event["thread"], flags, step
+        )  # fmt: skip
+        self.segments = Segments(begun, self.segments.alive)
+
+    def on_segment_end(self, event: dict) -> None:
+        self.segments.alive.pop((event["segment_kind"], event["address"]), None)
+
     def on_device_end(self, event: dict) -> None:
         device = self.devices.get(event["device"])
         if not device:
@@ -813,6 +852,7 @@ class Replay:
         self.take_context(checkpoint.context)
         self.totals = dict(checkpoint.totals)
         self.blocks = dict(checkpoint.blocks)
+        self.segments = Segments(checkpoint.segments.begun, dict(checkpoint.segments.alive))
         for row in checkpoint.rows:
             self.time = row.start + row.duration
             device = self.devices.setdefault(row.device, Device())
@@ -840,6 +880,8 @@ class Replay:
         self.same(f"{where}: context", checkpoint.context, self.context())
         self.same(f"{where}: totals", checkpoint.totals, self.totals)
         self.same_tables(f"{where}: block", checkpoint.blocks, self.blocks)
+        self.same(f"{where}: segments that began", checkpoint.segments.begun, self.segments.begun)
+        self.same_tables(f"{where}: segment", checkpoint.segments.alive, self.segments.alive)
         rows = {row.ordinal: row for row in checkpoint.rows}
         self.same_tables(f"{where}: row", rows, self.step_rows(NOT_ENDED))
 
@@ -941,6 +983,9 @@ LINES = {
     "drop": "count={count}",
     "reserved": "device={device} bytes={bytes}",
     "device_end": "device={device}",
+    "segment": "device={device} kind={segment_kind} address={address:#x} size={size} stack={stack}",
+    "segment_end": "device={device} kind={segment_kind} address={address:#x}",
+    "sample": "device={device} used={used} total={total} own={own} others={others}",
     "other": "type={type}",
 }
 

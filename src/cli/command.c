@@ -25,13 +25,28 @@ bool tmk_is_choice(const char *choices, const char *word)
     return false;
 }
 
+/* Its place in the command's table. */
+static unsigned number_of(const struct tmk_command *c, const char *name)
+{
+    for (unsigned i = 0; i < c->n_options; i++)
+        if (strcmp(c->options[i].name, name) == 0)
+            return i;
+    assert(!"an option that is not in the command's table");
+    return 0;
+}
+
 const char *tmk_args_get(const struct tmk_args *args, const char *name)
 {
-    for (unsigned i = 0; i < args->command->n_options; i++)
-        if (strcmp(args->command->options[i].name, name) == 0)
-            return args->values[i];
-    assert(!"an option that is not in the command's table");
-    return NULL;
+    return args->values[number_of(args->command, name)];
+}
+
+unsigned tmk_args_list(const struct tmk_args *args, const char *name, const char **to)
+{
+    unsigned n = 0, option = number_of(args->command, name);
+    for (unsigned i = 0; i < args->n_listed; i++)
+        if (args->listed_for[i] == option)
+            to[n++] = args->listed[i];
+    return n;
 }
 
 /* ---- options ---- */
@@ -75,6 +90,51 @@ static int complain_value(const struct tmk_command *c, const struct tmk_option *
     return TMK_EXIT_USAGE;
 }
 
+/* SQL may begin with a comment: "-- text" is no option. */
+static bool is_option(const char *argument)
+{
+    size_t dashes = strspn(argument, "-");
+    return dashes > 0 && argument[dashes] != '\0' && !isspace((unsigned char)argument[dashes]);
+}
+
+static bool takes_several(const struct tmk_option *o)
+{
+    size_t n = o->value ? strlen(o->value) : 0;
+    return n > 3 && strcmp(o->value + n - 3, "...") == 0;
+}
+
+/* Is this the end of the values of an option that takes several? */
+static bool ends_values(const char *argument)
+{
+    return !argument || strcmp(argument, "--") == 0 || is_option(argument);
+}
+
+/* Note one value: false after a complaint. */
+static bool take_value(struct tmk_args *args, const struct tmk_option *o, const char *value)
+{
+    unsigned number = (unsigned)(o - args->command->options);
+    args->values[number] = value;
+    if (!takes_several(o))
+        return true;
+    if (args->n_listed == TMK_MAX_VALUES) {
+        tmk_say("--%s: '%s' is one value too many", o->name, value);
+        return false;
+    }
+    args->listed[args->n_listed] = value;
+    args->listed_for[args->n_listed++] = number;
+    return true;
+}
+
+/* The further values of an option, from `argv` on: how many, or -1 after a complaint. */
+static int take_further(struct tmk_args *args, const struct tmk_option *o, char **argv)
+{
+    int n = 0;
+    for (; takes_several(o) && !ends_values(argv[n]); n++)
+        if (!take_value(args, o, argv[n]))
+            return -1;
+    return n;
+}
+
 /* Take the option at argv[0]: how many arguments it has, or 0 after a complaint. */
 static unsigned take_option(struct tmk_args *args, char **argv)
 {
@@ -87,7 +147,7 @@ static unsigned take_option(struct tmk_args *args, char **argv)
     }
     unsigned n = 1;
     if (o->value && !value) {
-        value = argv[1];
+        value = takes_several(o) && ends_values(argv[1]) ? NULL : argv[1];
         n = 2;
     }
     if ((o->value && !value) || (!o->value && value) ||
@@ -95,8 +155,11 @@ static unsigned take_option(struct tmk_args *args, char **argv)
         complain_value(c, o, value);
         return 0;
     }
-    args->values[o - c->options] = o->value ? value : "";
-    return n;
+    int more = 0;
+    if (!take_value(args, o, o->value ? value : "") ||
+        (n == 2 && (more = take_further(args, o, argv + 2)) < 0))
+        return 0;
+    return n + (unsigned)more;
 }
 
 /* ---- operands ---- */
@@ -114,13 +177,6 @@ static int check_operands(const struct tmk_args *args)
         return TMK_EXIT_USAGE;
     }
     return 0;
-}
-
-/* SQL may begin with a comment: "-- text" is no option. */
-static bool is_option(const char *argument)
-{
-    size_t dashes = strspn(argument, "-");
-    return dashes > 0 && argument[dashes] != '\0' && !isspace((unsigned char)argument[dashes]);
 }
 
 int tmk_args_parse(const struct tmk_command *command, char **argv, struct tmk_args *ret)

@@ -9,12 +9,12 @@
 
 #include "cli/say.h"
 
-enum { TMK_MAX_OPTIONS = 12 };
+enum { TMK_MAX_OPTIONS = 12, TMK_MAX_VALUES = 128 };
 
 struct tmk_option {
     const char *name;    /* without "--" */
     char letter;         /* 0: none */
-    const char *value;   /* how help calls it; NULL: a switch */
+    const char *value;   /* how help calls it; NULL: a switch; "N...": takes one or more */
     const char *choices; /* "text|json"; NULL: anything */
     const char *help;
 };
@@ -55,19 +55,25 @@ const struct tmk_command *tmk_command_find(const char *name);
 
 struct tmk_args {
     const struct tmk_command *command;
-    const char *values[TMK_MAX_OPTIONS]; /* by option; NULL: not given */
-    char **operands;                     /* ends in NULL */
+    const char *values[TMK_MAX_OPTIONS]; /* by option, the last one; NULL: not given */
+    const char *listed[TMK_MAX_VALUES];  /* of options that take several, as they came */
+    unsigned listed_for[TMK_MAX_VALUES]; /* the option of each */
+    unsigned n_listed;
+    char **operands; /* ends in NULL */
     unsigned n_operands;
     bool wants_help;
 };
 
 /* Take `argv` (which ends in NULL) apart; it is reordered, operands last. Options may stand
- * anywhere, except that a command that runs a program stops at the first operand. 0, or
- * TMK_EXIT_USAGE after saying what is wrong. */
+ * anywhere, except that a command that runs a program stops at the first operand. An option that
+ * takes several values has all that follow, up to the next option or "--"; given again, it adds to
+ * them. 0, or TMK_EXIT_USAGE after saying what is wrong. */
 int tmk_args_parse(const struct tmk_command *command, char **argv, struct tmk_args *ret);
 
 /* Value of an option ("" for a switch), NULL when not given. The name must be in the table. */
 const char *tmk_args_get(const struct tmk_args *args, const char *name);
+/* All values of an option that takes several, into `to` of TMK_MAX_VALUES; returns how many. */
+unsigned tmk_args_list(const struct tmk_args *args, const char *name, const char **to);
 
 /* ---- what is made from the table ---- */
 

@@ -15,7 +15,7 @@
 #include "kit/progress.h"
 #include "model/owners.h"
 
-enum pass { PEAK, TIMELINE, SITES, OOMS, MARKS, N_PASSES };
+enum pass { PEAK, TIMELINE, SITES, OOMS, MARKS, ACCOUNTING, N_PASSES };
 
 struct router {
     struct tmk_visitor passes[N_PASSES];
@@ -55,6 +55,11 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     case TMK_KIND_MARK:
         tell(r, MARKS, rp, ev, b);
         break;
+    case TMK_KIND_SAMPLE:
+        tell(r, OOMS, rp, ev, b);
+        tell(r, TIMELINE, rp, ev, b);
+        tell(r, ACCOUNTING, rp, ev, b);
+        break;
     default:
         break;
     }
@@ -88,6 +93,8 @@ static int open_passes(struct tmk_facts *f, uint32_t n_parts)
         rc = tmk_sites_open(f->p, &f->sites);
     if (rc == 0)
         rc = tmk_ooms_open(f->p, &f->ooms);
+    if (rc == 0)
+        rc = tmk_accounting_open(f->p, &f->accounting);
     return rc == 0 ? tmk_marks_open(f->p, &f->marks) : rc;
 }
 
@@ -100,6 +107,8 @@ static int finish_passes(struct tmk_facts *f, const struct tmk_replay *rp, struc
         rc = tmk_sites_finish(f->sites, rp, err);
     if (rc == 0)
         rc = tmk_ooms_finish(f->ooms, err);
+    if (rc == 0)
+        rc = tmk_accounting_finish(f->accounting, rp, err);
     return rc == 0 ? tmk_marks_finish(f->marks, err) : rc;
 }
 
@@ -140,7 +149,8 @@ static int sweep(struct tmk_facts *f, struct tmk_error *err)
                                   [TIMELINE] = tmk_timeline_visitor(f->timeline),
                                   [SITES] = tmk_sites_visitor(f->sites),
                                   [OOMS] = tmk_ooms_visitor(f->ooms),
-                                  [MARKS] = tmk_marks_visitor(f->marks)}};
+                                  [MARKS] = tmk_marks_visitor(f->marks),
+                                  [ACCOUNTING] = tmk_accounting_visitor(f->accounting)}};
     struct tmk_visitor visitor = {&r, on_event, on_restored, on_progress};
     struct tmk_replay rp;
     tmk_progress_init(&r.progress, stderr, f->p->file);
@@ -178,6 +188,7 @@ void tmk_facts_fini(struct tmk_facts *f)
     f->sites = tmk_sites_close(f->sites);
     f->ooms = tmk_ooms_close(f->ooms);
     f->marks = tmk_marks_close(f->marks);
+    f->accounting = tmk_accounting_close(f->accounting);
     f->steps = tmk_steps_close(f->steps);
 }
 

@@ -4,6 +4,7 @@
 #define TMK_CLI_FACTS_H
 
 #include "model/run.h"
+#include "passes/accounting.h"
 #include "passes/marks.h"
 #include "passes/ooms.h"
 #include "passes/peak.h"
@@ -32,6 +33,7 @@ struct tmk_facts {
     struct tmk_sites *sites;
     struct tmk_ooms *ooms;
     struct tmk_marks *marks;
+    struct tmk_accounting *accounting;
     struct tmk_steps *steps; /* of `device` */
     struct tmk_quality quality;
 };

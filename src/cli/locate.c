@@ -68,3 +68,22 @@ char *tmk_locate_program(const char *name)
     free(path);
     return NULL;
 }
+
+char *tmk_locate_on_path(const char *name)
+{
+    if (strchr(name, '/'))
+        return tmk_xstrdup(name);
+    const char *path = getenv("PATH");
+    char *folders = tmk_xstrdup(path ? path : "/bin:/usr/bin");
+    char *found = NULL, *save = NULL;
+    for (char *folder = strtok_r(folders, ":", &save); folder && !found;
+         folder = strtok_r(NULL, ":", &save)) {
+        found = tmk_xformat("%s/%s", folder, name);
+        if (access(found, X_OK) < 0) {
+            free(found);
+            found = NULL;
+        }
+    }
+    free(folders);
+    return found;
+}

@@ -10,6 +10,9 @@ char *tmk_locate_library(void);
 /* Path of a program that is installed beside this one; the caller's, NULL when it is not there. */
 char *tmk_locate_program(const char *name);
 
+/* Path of a program as execvp() would find it; the caller's, NULL: not found. */
+char *tmk_locate_on_path(const char *name);
+
 /* Folder of this program; the caller's. "." when it cannot be told. */
 char *tmk_locate_here(void);
 

@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "cli/locate.h"
 #include "cli/say.h"
 #include "cli/summary.h"
 #include "cli/xalloc.h"
@@ -61,26 +62,6 @@ static bool explain_limit(void)
 
 /* ---- the program ---- */
 
-/* Path of the program as execvp() would find it; the caller's, NULL: not found. */
-static char *find_program(const char *name)
-{
-    if (strchr(name, '/'))
-        return tmk_xstrdup(name);
-    const char *path = getenv("PATH");
-    char *folders = tmk_xstrdup(path ? path : "/bin:/usr/bin");
-    char *found = NULL, *save = NULL;
-    for (char *folder = strtok_r(folders, ":", &save); folder && !found;
-         folder = strtok_r(NULL, ":", &save)) {
-        found = tmk_xformat("%s/%s", folder, name);
-        if (access(found, X_OK) < 0) {
-            free(found);
-            found = NULL;
-        }
-    }
-    free(folders);
-    return found;
-}
-
 enum linkage { NOT_ELF, STATIC, DYNAMIC };
 
 static enum linkage linkage_of(int fd)
@@ -102,7 +83,7 @@ static enum linkage linkage_of(int fd)
 
 static bool explain_program(const char *name)
 {
-    char *path = find_program(name);
+    char *path = tmk_locate_on_path(name);
     struct stat st;
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     bool said = false;

@@ -392,16 +392,33 @@ static void write_left(const struct tmk_facts *f, struct tmk_sheet *sheet)
 
 /* ---- ooms and marks ---- */
 
+static void write_oom_use(const struct tmk_oom *o, struct tmk_sheet *sheet)
+{
+    char used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES], held[TMK_AMOUNT_BYTES];
+    if (o->used_bytes != UINT64_MAX && o->total_bytes != UINT64_MAX)
+        tmk_sheet_text(sheet, "Of the card %s of %s were used, %s by segments of this process.",
+                       tmk_size_text(o->used_bytes, used), tmk_size_text(o->total_bytes, limit),
+                       tmk_size_text(o->segment_bytes, held));
+}
+
 static void write_oom(const struct tmk_facts *f, uint64_t i, struct tmk_sheet *sheet)
 {
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, i);
     char wanted[TMK_AMOUNT_BYTES], used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     char time[TMK_AMOUNT_BYTES], device[24], step[48], site[TMK_FRAME_TEXT_BYTES];
-    tmk_sheet_text(sheet, "After %s, %s: %s more were wanted on %s, with %s in use%s%s.",
-                   tmk_time_text(run_time(f, o->time_ns), time), step_text(o->step, step),
-                   tmk_size_text(o->requested_bytes, wanted), tmk_device_name(o->device, device),
-                   tmk_size_text(o->allocated_bytes, used), o->capacity_bytes ? " of " : "",
-                   o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");
+    tmk_time_text(run_time(f, o->time_ns), time);
+    tmk_size_text(o->requested_bytes, wanted);
+    tmk_device_name(o->device, device);
+    step_text(o->step, step);
+    if (o->is_of_driver)
+        tmk_sheet_text(sheet, "After %s, %s: the driver refused %s on %s.", time, step, wanted,
+                       device);
+    else
+        tmk_sheet_text(sheet, "After %s, %s: %s more were wanted on %s, with %s in use%s%s.", time,
+                       step, wanted, device, tmk_size_text(o->allocated_bytes, used),
+                       o->capacity_bytes ? " of " : "",
+                       o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");
+    write_oom_use(o, sheet);
     if (o->has_site)
         tmk_sheet_text(sheet, "Asked for by %s%s%s.", tmk_frame_text(&o->site, true, site),
                        o->module ? ", in module " : "", o->module ? o->module : "");
@@ -429,6 +446,8 @@ static void write_ooms(const struct tmk_facts *f, struct tmk_sheet *sheet)
     for (uint64_t i = 0; i < kept; i++)
         if (i + 1 < MAX_OOMS || i + 1 == kept)
             write_oom(f, i, sheet);
+    if (tmk_ooms_get(f->ooms, kept - 1)->allocated_bytes == 0)
+        return;
     tmk_sheet_text(sheet, "Who held the memory %s:", n > 1 ? "the last time" : "then");
     write_oom_holders(f, kept - 1, sheet, TMK_BY_CATEGORY);
     write_oom_holders(f, kept - 1, sheet, TMK_BY_MODULE);
@@ -504,6 +523,7 @@ void tmk_report_sheet(const struct tmk_report *r, struct tmk_sheet *sheet)
         write_processes(r, sheet);
     write_ooms(f, sheet);
     write_peak(f, sheet);
+    tmk_report_card_sheet(f, sheet);
     write_timeline(f, sheet);
     write_steps(f, sheet);
     write_sites(f, sheet);

@@ -204,6 +204,14 @@ static void add_holders(struct tmk_tree *t, const struct tmk_facts *f, uint64_t 
     add_rows(t, key, rows, n);
 }
 
+static void add_known(struct tmk_tree *t, const char *key, uint64_t bytes)
+{
+    if (bytes == UINT64_MAX)
+        tmk_tree_null(t, key);
+    else
+        tmk_tree_u64(t, key, bytes);
+}
+
 static void add_oom(struct tmk_tree *t, const struct tmk_facts *f, uint64_t i)
 {
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, i);
@@ -220,6 +228,10 @@ static void add_oom(struct tmk_tree *t, const struct tmk_facts *f, uint64_t i)
     add_site(t, o->has_site, &o->site);
     tmk_tree_text(t, "module", o->module);
     tmk_tree_text(t, "stage", o->stage);
+    tmk_tree_text(t, "source", o->is_of_driver ? "driver" : "allocator");
+    tmk_tree_u64(t, "segments", o->segment_bytes);
+    add_known(t, "device_used", o->used_bytes);
+    add_known(t, "device_total", o->total_bytes);
     add_holders(t, f, i, "by_category", TMK_BY_CATEGORY);
     add_holders(t, f, i, "by_module", TMK_BY_MODULE);
     add_holders(t, f, i, "by_line", TMK_BY_SITE);
@@ -303,6 +315,7 @@ static void add_process(struct tmk_tree *t, const struct tmk_facts *f)
     add_steps(t, f);
     add_sites(t, f);
     add_ooms(t, f);
+    tmk_report_card_tree(f, t);
     add_marks(t, f);
     add_quality(t, f);
     tmk_tree_end(t);

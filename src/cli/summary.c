@@ -197,9 +197,14 @@ static void post_mortem(const struct tmk_facts *f)
             tmk_time_text(o->time_ns + f->p->offset_ns, time), step_text(o->step, step));
     line("wanted", "%s more on %s", tmk_size_text(o->requested_bytes, wanted),
          tmk_device_name(o->device, device));
-    line("in use", "%s%s%s", tmk_size_text(o->allocated_bytes, used),
-         o->capacity_bytes ? " of " : "",
-         o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");
+    if (!o->is_of_driver)
+        line("in use", "%s%s%s", tmk_size_text(o->allocated_bytes, used),
+             o->capacity_bytes ? " of " : "",
+             o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");
+    if (o->used_bytes != UINT64_MAX && o->total_bytes != UINT64_MAX)
+        line("the card", "%s of %s used; this process has %s of the driver",
+             tmk_size_text(o->used_bytes, used), tmk_size_text(o->total_bytes, limit),
+             tmk_size_text(o->segment_bytes, wanted));
     if (o->has_site)
         line("asked by", "%s%s%s", tmk_frame_text(&o->site, true, site),
              o->module ? ", module " : "", o->module ? o->module : "");

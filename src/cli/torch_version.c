@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/locate.h"
 #include "kit/lines.h"
 
 enum { FILE_BYTES = 4096 };
@@ -18,15 +19,11 @@ enum { FILE_BYTES = 4096 };
 /* `name` as the shell would find it. */
 static bool search_path(const char *name, char *to, size_t size)
 {
-    const char *path = getenv("PATH");
-    for (const char *at = path ? path : ""; *at; at += *at == ':') {
-        size_t n = strcspn(at, ":");
-        snprintf(to, size, "%.*s/%s", (int)n, at, name);
-        if (n && access(to, X_OK) == 0)
-            return true;
-        at += n;
-    }
-    return false;
+    char *found = tmk_locate_on_path(name);
+    if (found)
+        snprintf(to, size, "%s", found);
+    free(found);
+    return found != NULL;
 }
 
 static bool in_environment(const char *variable, char *to, size_t size)

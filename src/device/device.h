@@ -113,8 +113,8 @@ const struct tmk_driver *tmk_devices_driver(const struct tmk_devices *d, enum tm
 /* As it is now. 0, or TMK_E* and a reason; *ret is untouched then. */
 int tmk_devices_memory(struct tmk_devices *d, unsigned index, struct tmk_device_memory *ret,
                        struct tmk_error *err);
-/* Who uses a card, each process once, by PID; of the host none are listed (see host.h). 0, or
- * TMK_E* and a reason; *ret is empty then. */
+/* Who uses a card, each process once, by PID; of the host, what is resident of the larger ones (see
+ * host.h). 0, or TMK_E* and a reason; *ret is empty then. */
 int tmk_devices_processes(struct tmk_devices *d, unsigned index, struct tmk_device_processes *ret,
                           struct tmk_error *err);
 

@@ -4,11 +4,14 @@
  * Used is total less MemAvailable: what a new program could have without swapping is not used. */
 #include "device/host.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "device/source.h"
 #include "kit/lines.h"
@@ -52,9 +55,43 @@ static int host_memory(struct tmk_devices *d, const struct tmk_device *device,
     return 0;
 }
 
+/* ---- who has it ---- */
+
+/* The second number of statm: pages that are resident. 0: no such process, or a kernel's thread. */
+static uint64_t resident_bytes(const char *proc, const char *pid)
+{
+    char text[128];
+    long numbers[2] = {0};
+    tmk_lines_read(text, sizeof text, "%s/%s/statm", proc, pid);
+    if (tmk_lines_numbers(text, numbers, 2) < 2 || numbers[1] < 0)
+        return 0;
+    return (uint64_t)numbers[1] * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Small ones are not worth a place: there are hundreds, and none of them fills a machine. */
+static int host_processes(struct tmk_devices *d, const struct tmk_device *device,
+                          struct tmk_device_processes *ret, struct tmk_error *err)
+{
+    (void)device;
+    DIR *folder = opendir(d->roots.proc);
+    const struct dirent *entry;
+    if (!folder)
+        return tmk_fail_os(err, TMK_EIO, errno, "cannot list %s", d->roots.proc);
+    while ((entry = readdir(folder))) {
+        long pid = strtol(entry->d_name, NULL, 10);
+        uint64_t bytes = pid > 0 ? resident_bytes(d->roots.proc, entry->d_name) : 0;
+        if (bytes >= TMK_HOST_PROCESS_LEAST)
+            tmk_processes_add(ret, (pid_t)pid, bytes);
+    }
+    closedir(folder);
+    return 0;
+}
+
 const struct tmk_device_source tmk_source_host = {
     .open = host_open,
     .memory = host_memory,
+    .processes = host_processes,
+    .has_own_pids = true,
 };
 
 /* ---- control groups ---- */

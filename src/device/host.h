@@ -5,6 +5,9 @@
 
 #include "device/device.h"
 
+/* A process is listed as one of the host's when so much of it is resident. */
+#define TMK_HOST_PROCESS_LEAST (16ull << 20)
+
 /* The tightest limit of control groups (v2, or v1's memory controller) that this process is under;
  * its own group's or one further up. */
 struct tmk_host_limit {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/nvml_abi.h"
+#include "base/nvml_abi.h"
 #include "device/source.h"
 #include "kit/lines.h"
 

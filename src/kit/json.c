@@ -168,6 +168,17 @@ void tmk_json_double(struct tmk_json *j, const char *key, double value)
     trail(j);
 }
 
+void tmk_json_fixed(struct tmk_json *j, const char *key, double value, unsigned decimals)
+{
+    if (!isfinite(value)) {
+        tmk_json_null(j, key);
+        return;
+    }
+    lead(j, key);
+    fprintf(j->out, "%.*f", decimals ? (int)decimals : 1, value);
+    trail(j);
+}
+
 void tmk_json_bool(struct tmk_json *j, const char *key, bool value)
 {
     lead(j, key);

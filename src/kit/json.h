@@ -37,6 +37,8 @@ void tmk_json_text(struct tmk_json *j, const char *key, const char *text);
 void tmk_json_u64(struct tmk_json *j, const char *key, uint64_t value);
 void tmk_json_i64(struct tmk_json *j, const char *key, int64_t value);
 void tmk_json_double(struct tmk_json *j, const char *key, double value);
+/* With so many digits behind the point, at least one: a number that readers take for no integer. */
+void tmk_json_fixed(struct tmk_json *j, const char *key, double value, unsigned decimals);
 void tmk_json_bool(struct tmk_json *j, const char *key, bool value);
 void tmk_json_null(struct tmk_json *j, const char *key);
 

@@ -3,6 +3,9 @@
 #include "passes/ooms.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "model/holders.h"
 
 enum { MAX_KEPT = 16, N_GROUPS = 3 };
 
@@ -19,8 +22,11 @@ struct kept {
 
 struct tmk_ooms {
     const struct tmk_process *p;
+    struct tmk_holders *holders;
     struct kept kept[MAX_KEPT];
     uint64_t n, n_kept, n_looked_at;
+    struct tmk_sample_body seen[TMK_MAX_DEVICES]; /* last, by number */
+    bool was_seen[TMK_MAX_DEVICES];
     bool failed;
 };
 
@@ -54,13 +60,48 @@ static int add_up_holders(struct kept *k, const struct tmk_process *p, const str
     return rc;
 }
 
+static uint64_t held_on(const struct tmk_state *s, uint16_t device)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < s->segments.n; i++)
+        if (s->segments.items[i].device == device &&
+            tmk_segment_is_on_device(s->segments.items[i].kind))
+            bytes += s->segments.items[i].size_bytes;
+    return bytes;
+}
+
+/* Those of a process differ in their number alone. */
+static void note_sample(struct tmk_ooms *o, const struct tmk_event *ev)
+{
+    unsigned number = (ev->device & 0xff) % TMK_MAX_DEVICES;
+    o->seen[number] = ev->sample;
+    o->was_seen[number] = true;
+}
+
+static void look_at_card(const struct tmk_ooms *o, struct tmk_oom *oom)
+{
+    unsigned number = (oom->device & 0xff) % TMK_MAX_DEVICES;
+    bool is_known = o->was_seen[number] && oom->device != 0;
+    oom->used_bytes = is_known ? o->seen[number].used_bytes : UINT64_MAX;
+    oom->total_bytes = is_known ? o->seen[number].total_bytes : UINT64_MAX;
+}
+
+/* What the driver refuses torch's allocator is no failure yet: it gives back what it has cached and
+ * asks again, and says so itself when that does not help. */
+static bool will_try_again(struct tmk_holders *holders, uint32_t stack)
+{
+    return strcmp(tmk_holders_get(holders, stack)->owner, "torch") == 0;
+}
+
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                      struct tmk_block *b)
 {
     (void)b;
     struct tmk_ooms *o = arg;
     const struct tmk_state *s = &rp->state;
-    if (ev->kind != TMK_KIND_OOM)
+    if (ev->kind == TMK_KIND_SAMPLE)
+        note_sample(o, ev);
+    if (ev->kind != TMK_KIND_OOM || (ev->is_of_driver && will_try_again(o->holders, ev->stack)))
         return;
     o->n++;
     struct kept *k = &o->kept[o->n_kept < MAX_KEPT ? o->n_kept++ : MAX_KEPT - 1];
@@ -73,9 +114,12 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         .requested_bytes = ev->size_bytes,
         .capacity_bytes = ev->capacity_bytes,
         .allocated_bytes = allocated_on(s, ev->device),
+        .is_of_driver = ev->is_of_driver,
+        .segment_bytes = held_on(s, ev->device),
         .module = context ? tmk_context_module(o->p, s, context) : NULL,
         .stage = context ? tmk_context_stage(o->p, s, context) : NULL,
     };
+    look_at_card(o, &k->oom);
     k->oom.has_site = tmk_stack_site(o->p, ev->stack, &k->oom.site);
     o->n_looked_at += s->n_entries;
     if (o->n_looked_at <= MAX_LOOKED_AT && add_up_holders(k, o->p, s) < 0)
@@ -124,6 +168,10 @@ int tmk_ooms_open(const struct tmk_process *p, struct tmk_ooms **ret_ooms)
     if (!o)
         return TMK_ENOMEM;
     o->p = p;
+    if (tmk_holders_open(p, &o->holders) < 0) {
+        free(o);
+        return TMK_ENOMEM;
+    }
     *ret_ooms = o;
     return 0;
 }
@@ -134,6 +182,7 @@ struct tmk_ooms *tmk_ooms_close(struct tmk_ooms *o)
         return NULL;
     for (int i = 0; i < MAX_KEPT; i++)
         forget(&o->kept[i]);
+    tmk_holders_close(o->holders);
     free(o);
     return NULL;
 }

@@ -14,8 +14,11 @@ struct tmk_oom {
     int64_t step;     /* TMK_NO_STEP: before the first */
     uint16_t device;
     uint64_t requested_bytes;
-    uint64_t capacity_bytes;  /* 0: not known */
-    uint64_t allocated_bytes; /* on the device then */
+    uint64_t capacity_bytes;          /* 0: not known */
+    uint64_t allocated_bytes;         /* in blocks on the device then */
+    bool is_of_driver;                /* it refused, not the framework's allocator */
+    uint64_t segment_bytes;           /* that the process had of the driver on the device */
+    uint64_t used_bytes, total_bytes; /* of the whole device, as last seen; UINT64_MAX: not known */
     bool has_site;
     struct tmk_frame site;      /* who asked */
     const char *module, *stage; /* NULL: none */

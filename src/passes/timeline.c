@@ -12,6 +12,8 @@ struct track {
     uint64_t bytes; /* now */
     bool has_reserved;
     uint64_t reserved_bytes;
+    bool has_used;
+    uint64_t used_bytes; /* of the whole device, as last seen */
     struct tmk_timeline_part *parts;
 };
 
@@ -44,6 +46,8 @@ static void enter_part(struct tmk_timeline *t, uint32_t i)
         part->max_bytes = part->min_bytes = t->tracks[d].bytes;
         part->has_reserved = t->tracks[d].has_reserved;
         part->max_reserved_bytes = t->tracks[d].reserved_bytes;
+        part->has_used = t->tracks[d].has_used;
+        part->max_used_bytes = t->tracks[d].used_bytes;
     }
 }
 
@@ -116,13 +120,29 @@ static void take_over_reserved(struct tmk_timeline *t, const struct tmk_state *s
             set_reserved(t, &t->tracks[i], &s->devices[i]);
 }
 
+/* A device on which no block was ever made has no track: the table `samples` has it. */
+static void take_sample(struct tmk_timeline *t, uint16_t device, uint64_t used_bytes)
+{
+    for (uint32_t i = 0; i < t->n_tracks; i++) {
+        struct track *track = &t->tracks[i];
+        struct tmk_timeline_part *part = &track->parts[t->at];
+        if (track->device != device || used_bytes == UINT64_MAX)
+            continue;
+        track->has_used = part->has_used = true;
+        track->used_bytes = used_bytes;
+        if (used_bytes > part->max_used_bytes || !t->has_begun)
+            part->max_used_bytes = used_bytes;
+    }
+}
+
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                      struct tmk_block *b)
 {
     (void)b;
     struct tmk_timeline *t = arg;
     bool is_block = ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_FREE;
-    if (!is_block && ev->kind != TMK_KIND_STEP && ev->kind != TMK_KIND_RESERVED)
+    if (!is_block && ev->kind != TMK_KIND_STEP && ev->kind != TMK_KIND_RESERVED &&
+        ev->kind != TMK_KIND_SAMPLE)
         return;
     if (ev->time_ns > t->end_ns)
         return;
@@ -132,6 +152,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         take_over(t, &rp->state);
     } else if (ev->kind == TMK_KIND_STEP) {
         t->step = ev->step;
+    } else if (ev->kind == TMK_KIND_SAMPLE) {
+        take_sample(t, ev->device, ev->sample.used_bytes);
     } else {
         take_over(t, &rp->state);
         take_over_reserved(t, &rp->state);

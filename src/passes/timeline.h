@@ -17,6 +17,8 @@ struct tmk_timeline_part {
     uint64_t last_bytes;
     bool has_reserved;           /* else the next is not known */
     uint64_t max_reserved_bytes; /* most that was held of the device, blocks and cache */
+    bool has_used;               /* else the next is not known: the device was not looked at yet */
+    uint64_t max_used_bytes;     /* most of the device that was in use, by whomever */
     int64_t step;                /* in force at the end of the part, TMK_NO_STEP: none */
 };
 

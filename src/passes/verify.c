@@ -392,7 +392,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     struct tmk_stack stack;
     struct tmk_stream stream;
     bool has_stream = ev->kind == TMK_KIND_ALLOC && ev->stream;
-    bool has_stack = ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_OOM;
+    bool has_stack =
+        ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_OOM || ev->kind == TMK_KIND_SEGMENT;
     bool has_name =
         ev->kind == TMK_KIND_PUSH || ev->kind == TMK_KIND_TAG || ev->kind == TMK_KIND_MARK;
     if (rp->implied)

@@ -71,6 +71,13 @@ bool tmk_lane_next_page(struct tmk_lane *lane)
 bool tmk_lane_put_text(struct tmk_lane *lane, uint8_t kind, uint32_t id, uint32_t high,
                        const void *text, size_t n)
 {
+    return tmk_lane_put_text_at(lane, tmk_clock_ticks(tmk_recorder.counter), kind, id, high, text,
+                                n);
+}
+
+bool tmk_lane_put_text_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind, uint32_t id,
+                          uint32_t high, const void *text, size_t n)
+{
     if (n > TMK_STRING_MAX_BYTES)
         n = TMK_STRING_MAX_BYTES;
     size_t bytes = offsetof(struct tmk_record, b) + n;
@@ -81,7 +88,7 @@ bool tmk_lane_put_text(struct tmk_lane *lane, uint8_t kind, uint32_t id, uint32_
             tmk_lane_count_drop();
         return false;
     }
-    r->ticks = tmk_clock_ticks(tmk_recorder.counter);
+    r->ticks = ticks;
     r->a = (uint64_t)high << 32 | n;
     memcpy(&r->b, text, n); /* on into the following slots, which are this record's */
     tmk_record_publish(

@@ -118,4 +118,8 @@ static inline bool tmk_lane_put(struct tmk_lane *lane, uint8_t kind, uint16_t de
 bool tmk_lane_put_text(struct tmk_lane *lane, uint8_t kind, uint32_t id, uint32_t high,
                        const void *text, size_t n);
 
+/* The same, of a moment that is not before that of the lane's last. */
+bool tmk_lane_put_text_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind, uint32_t id,
+                          uint32_t high, const void *text, size_t n);
+
 #endif

@@ -8,9 +8,12 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "record/loader.h"
 
 struct search {
     const char *prefix;
@@ -36,7 +39,7 @@ void *tmk_library_symbol(const char *prefix, const char *symbol)
     if (!dl_iterate_phdr(match, &s))
         return NULL;
     void *handle = dlopen(s.path, RTLD_LAZY | RTLD_NOLOAD);
-    return handle ? dlsym(handle, symbol) : NULL;
+    return handle ? tmk_loader_symbol(handle, symbol) : NULL;
 }
 
 void *tmk_library_symbol_from(const void *address, const char *symbol)
@@ -45,7 +48,7 @@ void *tmk_library_symbol_from(const void *address, const char *symbol)
     if (!address || !dladdr(address, &info) || !info.dli_fname)
         return NULL;
     void *handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    return handle ? dlsym(handle, symbol) : NULL;
+    return handle ? tmk_loader_symbol(handle, symbol) : NULL;
 }
 
 struct place {
@@ -77,4 +80,35 @@ struct tmk_code_range tmk_library_range(const void *address)
     struct place p = {.address = (uintptr_t)address};
     dl_iterate_phdr(match_address, &p);
     return p.image;
+}
+
+/* ---- forks ---- */
+
+static pthread_mutex_t holding = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&holding);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&holding);
+}
+
+static void guard_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+void tmk_library_hold_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, guard_forks);
+    pthread_mutex_lock(&holding);
+}
+
+void tmk_library_let_forks(void)
+{
+    pthread_mutex_unlock(&holding);
 }

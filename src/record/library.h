@@ -21,4 +21,9 @@ void *tmk_library_symbol(const char *prefix, const char *symbol);
  * would reach if nobody stood in front. */
 void *tmk_library_symbol_from(const void *address, const char *symbol);
 
+/* Around what holds the loader's lock: a fork in the middle of it would leave that locked in the
+ * child for ever, so forks wait. Not nested. */
+void tmk_library_hold_forks(void);
+void tmk_library_let_forks(void);
+
 #endif

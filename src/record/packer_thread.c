@@ -16,11 +16,13 @@
 
 #include "base/clock.h"
 #include "record/door.h"
+#include "record/driver.h"
 #include "record/identity.h"
 #include "record/intern.h"
 #include "record/modules.h"
 #include "record/native.h"
 #include "record/recorder.h"
+#include "record/samples.h"
 #include "trace/drain.h"
 #include "trace/writer.h"
 
@@ -235,6 +237,7 @@ static int look(struct session *s, bool *ret_quiet)
     if (now < atomic_load(&tmk_recorder.control->hold_until_ns))
         return 0;
     bool hurry = atomic_exchange(&tmk_recorder.control->hurry, 0);
+    tmk_samples_look(now, hurry);
     bool timed = hurry || now - s->synced_ns >= sync_ns;
     *ret_quiet = new_pages == 0;
     int rc = timed || new_pages >= CHUNK_PAGES ? pack(s) : 0;
@@ -270,7 +273,7 @@ static int pack_until_stop(struct session *s)
             return rc;
         quiet_looks = quiet ? quiet_looks + 1 : 0;
         n_looks++;
-        if (tmk_recorder.settings.native && n_looks % MODULE_LOOKS == 0)
+        if ((tmk_recorder.settings.native || tmk_driver_is_used()) && n_looks % MODULE_LOOKS == 0)
             tmk_modules_refresh();
         if (n_looks % IDLE_LOOKS == 0 && is_alone())
             return 0;
@@ -310,6 +313,7 @@ void *tmk_packer_thread_main(void *unused)
     prctl(PR_SET_NAME, "tidemark", 0, 0, 0);
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where Yama would forbid `attach` */
     struct session *s = &session;
+    tmk_samples_reset();
     int rc = open_session(s);
     tmk_recorder_set_armed(rc == 0);
     if (rc == 0) {

@@ -8,12 +8,12 @@
 
 #include <elf.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "record/library.h"
 #include "record/torch.h"
 
 #if defined(__x86_64__)
@@ -211,32 +211,11 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* ---- all of them ---- */
 
-/* The walk holds a lock of the loader's, which a fork in the middle of it would leave locked in the
- * child for ever: forks wait for its end. */
-static pthread_mutex_t walking = PTHREAD_MUTEX_INITIALIZER;
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&walking);
-}
-
-static void after_fork(void)
-{
-    pthread_mutex_unlock(&walking);
-}
-
-static void guard_forks(void)
-{
-    pthread_atfork(before_fork, after_fork, after_fork);
-}
-
 static void visit_modules(struct walk *w)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, guard_forks);
-    pthread_mutex_lock(&walking);
+    tmk_library_hold_forks();
     dl_iterate_phdr(visit_module, w);
-    pthread_mutex_unlock(&walking);
+    tmk_library_let_forks();
 }
 
 /* A free without its block is nothing; a block without its free would live for ever. So frees are

@@ -191,6 +191,11 @@ static uint32_t native_stack(struct tmk_lane *lane)
     return tmk_intern_stack(lane, ids, n + more);
 }
 
+uint32_t tmk_pystack_native_id(struct tmk_lane *lane)
+{
+    return native_stack(lane);
+}
+
 /* Without Python, with native frames, or with none at all. */
 __attribute__((noinline, cold)) static uint32_t unusual_stack(struct tmk_lane *lane)
 {

@@ -12,6 +12,10 @@
 /* 0 when there is none: no interpreter in this process, or no room. */
 uint32_t tmk_pystack_id(struct tmk_lane *lane);
 
+/* The same with C and C++ frames below Python's, whatever was asked for: who calls the driver is
+ * mostly not Python. */
+uint32_t tmk_pystack_native_id(struct tmk_lane *lane);
+
 /* The calling thread begins a backward pass: its stack becomes that of autograd's threads. */
 void tmk_pystack_note_backward(struct tmk_lane *lane);
 

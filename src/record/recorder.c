@@ -80,7 +80,7 @@ bool tmk_recorder_begin(const struct tmk_settings *settings)
     tmk_recorder.settings = *settings;
     tmk_recorder.counter = tmk_clock_has_counter();
     tmk_ranks_read(&tmk_recorder.ranks);
-    if (settings->native && tmk_native_open(false) < 0)
+    if (tmk_native_open(false) < 0)
         tmk_recorder.settings.native = false; /* without memory: stacks are shorter */
     atomic_store(&c->stop, 0);
     atomic_store(&c->finished, 0);

@@ -12,12 +12,13 @@
 #include "record/bridge.h"
 #include "record/intern.h"
 #include "record/library.h"
+#include "record/loader.h"
 #include "record/pystack.h"
 #include "record/recorder.h"
 #include "record/torch_stubs.h"
 #include "tidemark/tidemark.h"
 
-enum { DEVICE_CPU = 0 };
+enum { DEVICE_CPU = 0, DEVICE_CUDA = 1 };
 
 #define NAME_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #define NAME_USAGE_113 "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
@@ -100,7 +101,7 @@ struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
  * usual name of its file, or as the library that calls us would find it. */
 static uintptr_t find_real(struct tmk_hook *hook, const void *caller)
 {
-    void *found = dlsym(RTLD_NEXT, hook->name);
+    void *found = tmk_loader_symbol(RTLD_NEXT, hook->name);
     if (found && found != hook->ours) {
         atomic_store(&hook->foreign, true);
         return (uintptr_t)found;
@@ -167,6 +168,9 @@ __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, 
     atomic_store_explicit(&tmk_torch_hot.said[i].generation, lane->generation,
                           memory_order_relaxed);
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
+    if (device >> 8 == DEVICE_CUDA)
+        atomic_fetch_or_explicit(&tmk_torch_hot.cards, UINT64_C(1) << (device & 63),
+                                 memory_order_relaxed);
 }
 
 static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
@@ -301,19 +305,24 @@ __attribute__((noinline)) static void record_host(const void *address, int64_t s
     tmk_lane_leave(lane);
 }
 
+static inline void put_alloc(struct tmk_lane *lane, uint16_t device, uint64_t address,
+                             uint64_t size, uint64_t reserved, uint64_t stream)
+{
+    if (__builtin_expect(!host_is_over(lane), 0))
+        end_host(lane);
+    want_bridge(lane);
+    tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), address,
+                 size | stream << TMK_SIZE_BITS);
+    note_reserved(lane, device, reserved);
+}
+
 __attribute__((hot, noinline)) static void record_alloc(uint16_t device, const void *address,
                                                         uint64_t size, uint64_t reserved)
 {
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    if (__builtin_expect(!host_is_over(lane), 0))
-        end_host(lane);
-    want_bridge(lane);
-    uint64_t stream = current_stream(lane, device);
-    tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,
-                 size | stream << TMK_SIZE_BITS);
-    note_reserved(lane, device, reserved);
+    put_alloc(lane, device, (uintptr_t)address, size, reserved, current_stream(lane, device));
     tmk_lane_leave(lane);
 }
 
@@ -355,6 +364,47 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
     tmk_recorder_hurry();
+}
+
+/* ---- blocks of the driver's ---- */
+
+/* Handles up to 2 are the default stream, by its names. */
+void tmk_torch_note_block(uint16_t device, uint64_t address, uint64_t size, uint64_t reserved,
+                          uint64_t stream)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    put_alloc(lane, device, address, size, reserved,
+              stream > 2 ? tmk_intern_stream(lane, device, stream) : 0);
+    tmk_lane_leave(lane);
+}
+
+void tmk_torch_note_free(uint16_t device, uint64_t address, uint64_t reserved)
+{
+    record_free(device, (const void *)(uintptr_t)address, reserved);
+}
+
+void tmk_torch_note_reserved(uint16_t device, uint64_t reserved)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    note_reserved(lane, device, reserved);
+    tmk_lane_leave(lane);
+}
+
+void tmk_torch_note_oom(uint16_t device, uint64_t size, uint64_t reserved)
+{
+    record_oom(size, reserved, device);
+}
+
+bool tmk_torch_has_said(uint16_t device)
+{
+    unsigned i = device % TMK_TORCH_DEVICES;
+    uint32_t generation = atomic_load(&tmk_recorder.control->generation);
+    return generation && atomic_load(&tmk_torch_hot.said[i].generation) == generation &&
+           tmk_torch_hot.said[i].device == device;
 }
 
 /* ---- calling on ---- */

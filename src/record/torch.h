@@ -50,6 +50,7 @@ struct tmk_torch_hot {
         uint16_t device;
         uint64_t reserved_bytes;
     } said[TMK_TORCH_DEVICES];
+    _Atomic uint64_t cards; /* CUDA's devices that were spoken of, a bit each */
 };
 extern struct tmk_torch_hot tmk_torch_hot;
 
@@ -59,6 +60,16 @@ extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
 /* The function that a hook stands in front of; NULL when it is not found. `caller`, an address in
  * the library that calls, helps where torch's files have other names; NULL when not known. */
 void *tmk_torch_find_real(struct tmk_hook *hook, const void *caller);
+
+/* Blocks that are the driver's own, of the backend that says nothing of them: an allocation on a
+ * stream (its handle), a free, a refusal. */
+void tmk_torch_note_block(uint16_t device, uint64_t address, uint64_t size, uint64_t reserved,
+                          uint64_t stream);
+void tmk_torch_note_free(uint16_t device, uint64_t address, uint64_t reserved);
+void tmk_torch_note_reserved(uint16_t device, uint64_t reserved);
+void tmk_torch_note_oom(uint16_t device, uint64_t size, uint64_t reserved);
+/* Torch has said something of this device itself: its blocks are its own. */
+bool tmk_torch_has_said(uint16_t device);
 
 /* Streams may have been made before the hooks were there to see it. */
 void tmk_torch_expect_streams(void);

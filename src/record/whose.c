@@ -190,7 +190,8 @@ bool tmk_whose_is_working(struct tmk_lane *lane)
     struct tmk_whose *w = tmk_whose_now(lane);
     if (!w->is_worker)
         return false;
-    if (w->backward == atomic_load(&workers.backward) && atomic_load(&tmk_recorder.control->n_backwards) > 0)
+    if (w->backward == atomic_load(&workers.backward) &&
+        atomic_load(&tmk_recorder.control->n_backwards) > 0)
         return true;
     if (leave_workers(lane->thread)) {
         end_node(lane, w);

@@ -17,15 +17,17 @@
     X(step, INT, TMK_ORDER_STEP, "training step; NULL: before the first")                          \
     X(thread, INT, TMK_FEW, "the system's number of the thread")                                   \
     X(kind, TEXT, TMK_FEW,                                                                         \
-      "allocate, free, tag, open, close, step, mark, oom, drop, reserved, device_end")             \
-    X(device, TEXT, TMK_FEW, "of allocate, free, tag, oom, reserved, device_end")                  \
-    X(address, INT, TMK_PLAIN, "of allocate, free, tag")                                           \
-    X(size, INT, TMK_PLAIN, "bytes of the block made or freed, asked for (oom) or reserved")       \
+      "allocate, free, tag, open, close, step, mark, oom, drop, reserved, device_end, segment, "   \
+      "segment_end, sample")                                                                       \
+    X(device, TEXT, TMK_FEW, "of what is about a device")                                          \
+    X(address, INT, TMK_PLAIN, "of allocate, free, tag, segment, segment_end")                     \
+    X(size, INT, TMK_PLAIN,                                                                        \
+      "bytes of the block or segment, asked for (oom), reserved, used (sample)")                   \
     X(stack_id, INT, TMK_PLAIN, "who: stacks.id")                                                  \
     X(stage, TEXT, TMK_FEW, "innermost stage of the thread")                                       \
     X(module, TEXT, TMK_FEW, "innermost module of the thread")                                     \
     X(category, TEXT, TMK_FEW, "of tag")                                                           \
-    X(name, TEXT, TMK_FEW, "of tag (tensor), open, close (range), mark")                           \
+    X(name, TEXT, TMK_FEW, "of tag (tensor), open, close (range), mark, segment (its kind)")       \
     X(range, TEXT, TMK_FEW, "of open, close: stage, module or user")                               \
     X(info, TEXT, TMK_PLAIN, "of mark: what was said; of drop: how many were lost")
 
@@ -45,6 +47,9 @@ static const char *const kind_names[] = {
     [TMK_KIND_DROP] = "drop",
     [TMK_KIND_RESERVED] = "reserved",
     [TMK_KIND_DEVICE_END] = "device_end",
+    [TMK_KIND_SEGMENT] = "segment",
+    [TMK_KIND_SEGMENT_END] = "segment_end",
+    [TMK_KIND_SAMPLE] = "sample",
 };
 static const char *const range_names[] = {
     [TIDEMARK_STAGE] = "stage", [TIDEMARK_MODULE] = "module", [TIDEMARK_USER] = "user"};
@@ -83,6 +88,25 @@ static void set_block(struct tmk_fill *f, uint64_t row)
     }
 }
 
+/* Of a segment its kind is the name; the size of a sample is what is in use. */
+static void set_of_driver(struct tmk_fill *f, uint64_t row)
+{
+    const struct tmk_event *ev = &f->walk->event;
+    tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
+    if (ev->kind == TMK_KIND_SAMPLE) {
+        if (ev->sample.used_bytes != UINT64_MAX)
+            tmk_rows_u64(f->rows, COL_size, row, ev->sample.used_bytes);
+        return;
+    }
+    const char *kind = tmk_segment_kind_text(ev->segment_kind);
+    tmk_rows_text(f->rows, COL_name, row, tmk_textpool_copy(f->pool, kind, strlen(kind)));
+    tmk_rows_int(f->rows, COL_address, row, (int64_t)ev->address);
+    if (ev->kind == TMK_KIND_SEGMENT) {
+        tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
+        tmk_rows_int(f->rows, COL_stack_id, row, tmk_source_id(f->source, ev->stack));
+    }
+}
+
 static void set_other(struct tmk_fill *f, uint64_t row)
 {
     const struct tmk_event *ev = &f->walk->event;
@@ -99,6 +123,9 @@ static void set_other(struct tmk_fill *f, uint64_t row)
         tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
         if (ev->kind == TMK_KIND_RESERVED)
             tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
+    } else if (ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END ||
+               ev->kind == TMK_KIND_SAMPLE) {
+        set_of_driver(f, row);
     } else if (ev->kind == TMK_KIND_DROP) {
         char text[32];
         snprintf(text, sizeof text, "%llu lost", (unsigned long long)ev->size_bytes);

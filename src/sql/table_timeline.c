@@ -21,7 +21,8 @@ enum { DEFAULT_PARTS = 100, MAX_PARTS = 1000000 };
     X(min_allocated, INT, TMK_PLAIN, "fewest bytes in it")                                         \
     X(end_allocated, INT, TMK_PLAIN, "bytes at its end")                                           \
     X(step, INT, TMK_PLAIN, "training step at its end")                                            \
-    X(max_reserved, INT, TMK_PLAIN, "most bytes reserved in it; NULL: not known")
+    X(max_reserved, INT, TMK_PLAIN, "most bytes reserved in it; NULL: not known")                  \
+    X(max_used, INT, TMK_PLAIN, "most bytes of the device used in it, by whomever; NULL: not known")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
@@ -44,6 +45,8 @@ static void add_part(struct tmk_fill *f, uint16_t device, uint32_t i,
     tmk_rows_int(rows, COL_step, row, part->step);
     if (part->has_reserved)
         tmk_rows_u64(rows, COL_max_reserved, row, part->max_reserved_bytes);
+    if (part->has_used)
+        tmk_rows_u64(rows, COL_max_used, row, part->max_used_bytes);
 }
 
 static void add_parts(struct tmk_fill *f, const struct tmk_timeline *t)

@@ -232,6 +232,7 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
                               .kind = head.kind};
     switch (head.kind) {
     case TMK_KIND_MARK:
+    case TMK_KIND_SAMPLE:
     case TMK_KIND_DEF_STRING:
     case TMK_KIND_DEF_STACK:
     case TMK_KIND_DEF_THREAD:
@@ -245,6 +246,8 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
         return ret->text_bytes <= payload_room(head.n_slots) &&
                ret->text_bytes <= TMK_STRING_MAX_BYTES &&
                (head.kind != TMK_KIND_DEF_MODULE || ret->a <= ret->text_bytes) &&
+               (head.kind != TMK_KIND_SAMPLE ||
+                ret->text_bytes == sizeof(struct tmk_sample_body)) &&
                (head.kind != TMK_KIND_DEF_PARAMETER ||
                 ret->text_bytes >= sizeof(struct tmk_parameter_head));
     case TMK_KIND_PUSH:
@@ -255,6 +258,8 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
         return r->a >= 1 && r->a <= 3 && r->b <= UINT32_MAX;
     case TMK_KIND_ALLOC:
     case TMK_KIND_FOUND:
+    case TMK_KIND_SEGMENT:
+    case TMK_KIND_SEGMENT_END:
         ret->stream = (uint16_t)(r->b >> TMK_SIZE_BITS);
         ret->b = r->b & ((UINT64_C(1) << TMK_SIZE_BITS) - 1);
         return true;

@@ -136,6 +136,26 @@ static inline bool read_slot(struct tmk_cursor *c, struct tmk_view *in, struct t
     return true;
 }
 
+static void read_sample(struct tmk_view *body, struct tmk_event *ret)
+{
+    ret->device = (uint16_t)tmk_view_varint(body);
+    ret->sample.used_bytes = tmk_view_varint(body) - 1;
+    ret->sample.total_bytes = tmk_view_varint(body) - 1;
+    ret->sample.own_bytes = tmk_view_varint(body) - 1;
+    ret->sample.others_bytes = tmk_view_varint(body) - 1;
+}
+
+static void read_segment(struct tmk_view *body, struct tmk_event *ret)
+{
+    ret->device = (uint16_t)tmk_view_varint(body);
+    ret->segment_kind = (uint8_t)tmk_view_varint(body);
+    ret->address = tmk_view_varint(body);
+    if (ret->kind != TMK_KIND_SEGMENT)
+        return;
+    ret->size_bytes = tmk_view_varint(body);
+    ret->stack = (uint32_t)tmk_view_varint(body);
+}
+
 bool tmk_cursor_read_other(struct tmk_cursor *c, struct tmk_event *ret)
 {
     struct tmk_view *in = &c->data[TMK_KIND_OTHER];
@@ -149,8 +169,10 @@ bool tmk_cursor_read_other(struct tmk_cursor *c, struct tmk_event *ret)
         ret->text = (const char *)body.at;
         ret->text_bytes = (uint32_t)tmk_view_left(&body);
     } else if (type == TMK_KIND_OOM) {
+        uint64_t device = tmk_view_varint(&body);
         ret->kind = TMK_KIND_OOM;
-        ret->device = (uint16_t)tmk_view_varint(&body);
+        ret->device = (uint16_t)(device & ~(uint64_t)TMK_OOM_OF_DRIVER);
+        ret->is_of_driver = (device & TMK_OOM_OF_DRIVER) != 0;
         ret->size_bytes = tmk_view_varint(&body);
         ret->capacity_bytes = tmk_view_varint(&body);
         ret->stack = (uint32_t)tmk_view_varint(&body);
@@ -164,6 +186,12 @@ bool tmk_cursor_read_other(struct tmk_cursor *c, struct tmk_event *ret)
     } else if (type == TMK_KIND_DEVICE_END) {
         ret->kind = TMK_KIND_DEVICE_END;
         ret->device = (uint16_t)tmk_view_varint(&body);
+    } else if (type == TMK_KIND_SEGMENT || type == TMK_KIND_SEGMENT_END) {
+        ret->kind = (uint8_t)type;
+        read_segment(&body, ret);
+    } else if (type == TMK_KIND_SAMPLE) {
+        ret->kind = TMK_KIND_SAMPLE;
+        read_sample(&body, ret);
     }
     return !in->bad && !body.bad;
 }

@@ -8,6 +8,7 @@
 #ifndef TMK_TRACE_EVENTS_H
 #define TMK_TRACE_EVENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
@@ -20,18 +21,21 @@ struct tmk_event {
     uint8_t kind; /* enum tmk_kind; 0 for a kind this reader does not know */
     uint8_t range_kind;
     uint8_t category;
-    uint16_t device; /* ALLOC, FREE, TAG, OOM, RESERVED, DEVICE_END */
+    uint8_t segment_kind; /* SEGMENT, SEGMENT_END */
+    bool is_of_driver;    /* OOM: the driver has refused, not the framework's allocator */
+    uint16_t device; /* ALLOC, FREE, TAG, OOM, RESERVED, DEVICE_END, SEGMENT, SEGMENT_END, SAMPLE */
     uint16_t stream; /* ALLOC */
     uint32_t thread;
     uint32_t slot;  /* ALLOC, FREE, TAG: number of the address in the chunk's dictionary */
-    uint32_t stack; /* ALLOC, OOM */
+    uint32_t stack; /* ALLOC, OOM, SEGMENT */
     uint32_t name;  /* TAG, PUSH, MARK: string id */
     int64_t step;   /* STEP */
     uint64_t address;
-    uint64_t size_bytes;     /* ALLOC; OOM: requested; DROP: events lost; RESERVED */
+    uint64_t size_bytes;     /* ALLOC, SEGMENT; OOM: requested; DROP: events lost; RESERVED */
     uint64_t capacity_bytes; /* OOM */
     const char *text;        /* MARK: info, not zero-terminated; good while the payload is */
     uint32_t text_bytes;
+    struct tmk_sample_body sample; /* SAMPLE */
 };
 
 struct tmk_address {

@@ -50,6 +50,9 @@ enum tmk_kind {
     TMK_KIND_RESERVED = 19,
     TMK_KIND_DEVICE_END = 20,
     TMK_KIND_FOUND = 21, /* in the ring only */
+    TMK_KIND_SEGMENT = 22,
+    TMK_KIND_SEGMENT_END = 23,
+    TMK_KIND_SAMPLE = 24,
     TMK_KIND_DEF_STRING = 32,
     TMK_KIND_DEF_FRAME = 33,
     TMK_KIND_DEF_STACK = 34,
@@ -73,7 +76,8 @@ enum tmk_py_lines {
     TMK_PY_LINES_311 = 311,
 };
 
-/* Field b of an allocation in the ring: the size, and above it the stream. */
+/* Field b of an allocation in the ring: the size, and above it the stream; of a segment its kind.
+ */
 enum { TMK_SIZE_BITS = 48 };
 
 enum tmk_chunk_kind {
@@ -116,6 +120,17 @@ struct tmk_parameter_head {
     uint32_t reserved;
 };
 
+/* What a device's driver said: the whole text of a sample in the ring. UINT64_MAX: not known. */
+struct tmk_sample_body {
+    uint64_t used_bytes; /* of the whole device */
+    uint64_t total_bytes;
+    uint64_t own_bytes;    /* of this process */
+    uint64_t others_bytes; /* of all other processes */
+};
+
+/* Of an OOM's device: the driver has refused, not the framework's allocator. */
+enum { TMK_OOM_OF_DRIVER = 0x8000 };
+
 enum tmk_section {
     TMK_SECTION_THREADS = 1,
     TMK_SECTION_CONTEXT = 2,
@@ -130,7 +145,8 @@ enum tmk_section {
     TMK_SECTION_CONTEXTS = 34,
     TMK_SECTION_BLOCKS = 35,
     TMK_SECTION_BLOCK_STREAMS = 36,
-    TMK_SECTION_END = 37,
+    TMK_SECTION_SEGMENTS = 37,
+    TMK_SECTION_END = 38,
 };
 
 enum { TMK_STEP_HAS_NUMBER = 1, TMK_STEP_OPEN = 2 };
@@ -276,6 +292,7 @@ _Static_assert(sizeof(struct tmk_chunk_header) == TMK_CHUNK_HEADER_BYTES, "forma
 _Static_assert(sizeof(struct tmk_ring_header) == TMK_RING_HEADER_BYTES, "format.md 3");
 _Static_assert(sizeof(struct tmk_record) == TMK_SLOT_BYTES, "format.md 3");
 _Static_assert(sizeof(struct tmk_parameter_head) == 24, "format.md 3");
+_Static_assert(sizeof(struct tmk_sample_body) == 32, "format.md 3");
 _Static_assert(sizeof(struct tmk_page) == TMK_PAGE_BYTES, "format.md 3");
 
 #endif

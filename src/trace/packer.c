@@ -25,7 +25,7 @@ enum {
 };
 
 /* What an event of each kind adds to its data section at most. */
-static const uint32_t data_bound[N_DATA] = {0, 10, 5, 5 + 2 + 5, 6, 1, 10, 48};
+static const uint32_t data_bound[N_DATA] = {0, 10, 5, 5 + 2 + 5, 6, 1, 10, 56};
 
 struct dictionary_mark { /* by entry: its number in the chunk with that stamp */
     uint32_t stamp;
@@ -554,6 +554,15 @@ static void apply_other(struct tmk_packer *p, const struct tmk_input *in, uint64
     } else if (in->kind == TMK_KIND_DEVICE_END) {
         tmk_state_device_end(&p->state, ns, in->device);
         p->device_ended = true;
+    } else if (in->kind == TMK_KIND_SEGMENT) {
+        tmk_state_segment(&p->state, ns, in->thread,
+                          &(struct tmk_driver_segment){.address = in->a,
+                                                       .size_bytes = in->b,
+                                                       .stack = in->id,
+                                                       .device = in->device,
+                                                       .kind = (uint8_t)in->stream});
+    } else if (in->kind == TMK_KIND_SEGMENT_END) {
+        tmk_state_segment_end(&p->state, ns, (uint8_t)in->stream, in->a, NULL);
     } else {
         if (in->kind == TMK_KIND_DROP)
             p->state.n_dropped += in->a;
@@ -561,27 +570,62 @@ static void apply_other(struct tmk_packer *p, const struct tmk_input *in, uint64
     }
 }
 
+/* Numbers that may be unknown are written one higher: 0 is unknown. */
+static void write_sample(struct tmk_sink *body, const struct tmk_input *in)
+{
+    struct tmk_sample_body sample;
+    memcpy(&sample, in->text, sizeof sample);
+    tmk_sink_varint(body, in->id);
+    tmk_sink_varint(body, sample.used_bytes + 1);
+    tmk_sink_varint(body, sample.total_bytes + 1);
+    tmk_sink_varint(body, sample.own_bytes + 1);
+    tmk_sink_varint(body, sample.others_bytes + 1);
+}
+
+static void write_other_numbers(struct tmk_sink *body, const struct tmk_input *in)
+{
+    switch (in->kind) {
+    case TMK_KIND_MARK:
+        tmk_sink_varint(body, in->id);
+        break;
+    case TMK_KIND_OOM:
+        tmk_sink_varint(body, in->device);
+        tmk_sink_varint(body, in->a);
+        tmk_sink_varint(body, in->b);
+        tmk_sink_varint(body, in->id);
+        break;
+    case TMK_KIND_RESERVED:
+        tmk_sink_varint(body, in->device);
+        tmk_sink_varint(body, in->a);
+        break;
+    case TMK_KIND_DEVICE_END:
+        tmk_sink_varint(body, in->device);
+        break;
+    case TMK_KIND_SEGMENT:
+    case TMK_KIND_SEGMENT_END:
+        tmk_sink_varint(body, in->device);
+        tmk_sink_varint(body, in->stream);
+        tmk_sink_varint(body, in->a);
+        if (in->kind == TMK_KIND_SEGMENT) {
+            tmk_sink_varint(body, in->b);
+            tmk_sink_varint(body, in->id);
+        }
+        break;
+    case TMK_KIND_SAMPLE:
+        write_sample(body, in);
+        break;
+    default:
+        tmk_sink_varint(body, in->a);
+        break;
+    }
+}
+
 static void add_other(struct tmk_packer *p, const struct tmk_input *in, uint64_t ns)
 {
-    uint8_t head[4 * TMK_VARINT_MAX_BYTES];
+    uint8_t head[5 * TMK_VARINT_MAX_BYTES];
     struct tmk_sink body = tmk_sink_of(head, sizeof head);
-    uint32_t text_bytes = 0;
-    if (in->kind == TMK_KIND_MARK) {
-        tmk_sink_varint(&body, in->id);
-        text_bytes = in->text_bytes;
-    } else if (in->kind == TMK_KIND_OOM) {
-        tmk_sink_varint(&body, in->device);
-        tmk_sink_varint(&body, in->a);
-        tmk_sink_varint(&body, in->b);
-        tmk_sink_varint(&body, in->id);
-    } else if (in->kind == TMK_KIND_RESERVED) {
-        tmk_sink_varint(&body, in->device);
-        tmk_sink_varint(&body, in->a);
-    } else if (in->kind == TMK_KIND_DEVICE_END) {
-        tmk_sink_varint(&body, in->device);
-    } else {
-        tmk_sink_varint(&body, in->a);
-    }
+    uint32_t text_bytes = in->kind == TMK_KIND_MARK ? in->text_bytes : 0;
+    write_other_numbers(&body, in);
     struct tmk_sink *out = &p->data[TMK_KIND_OTHER];
     tmk_sink_varint(out, in->kind);
     tmk_sink_varint(out, tmk_sink_length(&body) + text_bytes);
@@ -678,6 +722,13 @@ int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
     case TMK_KIND_DROP:
     case TMK_KIND_RESERVED:
     case TMK_KIND_DEVICE_END:
+    case TMK_KIND_SEGMENT:
+    case TMK_KIND_SEGMENT_END:
+        add_other(p, in, add_head(p, in));
+        break;
+    case TMK_KIND_SAMPLE:
+        if (in->text_bytes != sizeof(struct tmk_sample_body))
+            return TMK_EINVAL;
         add_other(p, in, add_head(p, in));
         break;
     case TMK_KIND_DEF_STRING:

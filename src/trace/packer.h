@@ -32,6 +32,9 @@
  *   DROP        a = events lost
  *   RESERVED    device, a = bytes
  *   DEVICE_END  device
+ *   SEGMENT     device, stream = kind, a = address, b = size, id = stack
+ *   SEGMENT_END device, stream = kind, a = address
+ *   SAMPLE      id = device, text = tmk_sample_body
  *   DEF_STRING  id, text
  *   DEF_FRAME   id, a = file << 32 | function, b = line
  *   DEF_STACK   id, text = u32 frame ids

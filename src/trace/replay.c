@@ -69,6 +69,21 @@ static void give_up_blocks(struct tmk_replay *rp, const struct tmk_visitor *v,
     rp->implied = false;
 }
 
+/* One that was at its address has ended without being seen to. */
+static void apply_segment(struct tmk_replay *rp, const struct tmk_event *ev)
+{
+    struct tmk_state *s = &rp->state;
+    const struct tmk_driver_segment *old =
+        tmk_segments_find(&s->segments, ev->segment_kind, ev->address);
+    rp->ended = old ? *old : (struct tmk_driver_segment){0};
+    tmk_state_segment(s, ev->time_ns, ev->thread,
+                      &(struct tmk_driver_segment){.address = ev->address,
+                                                   .size_bytes = ev->size_bytes,
+                                                   .stack = ev->stack,
+                                                   .device = ev->device,
+                                                   .kind = ev->segment_kind});
+}
+
 static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const struct tmk_event *ev)
 {
     struct tmk_state *s = &rp->state;
@@ -107,6 +122,13 @@ static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const stru
     case TMK_KIND_DEVICE_END:
         give_up_blocks(rp, v, ev);
         tmk_state_device_end(s, ev->time_ns, ev->device);
+        break;
+    case TMK_KIND_SEGMENT:
+        apply_segment(rp, ev);
+        break;
+    case TMK_KIND_SEGMENT_END:
+        rp->ended.kind = 0;
+        tmk_state_segment_end(s, ev->time_ns, ev->segment_kind, ev->address, &rp->ended);
         break;
     case TMK_KIND_DROP:
         s->n_dropped += ev->size_bytes;

@@ -35,6 +35,8 @@ struct tmk_replay {
     bool from_newest;             /* set before run: begin at the newest checkpoint */
     bool implied;                 /* the FREE being visited was not recorded but must have been */
     struct tmk_open_range closed; /* the range that the POP being visited closed; kind 0: none */
+    struct tmk_driver_segment ended; /* the one that the SEGMENT or SEGMENT_END being visited ended;
+                                        kind 0: none */
 
     /* What was met on the way. */
     uint32_t n_gaps;

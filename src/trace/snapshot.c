@@ -260,12 +260,17 @@ int tmk_step_row_read(struct tmk_view *in, struct tmk_step_row *ret)
 
 /* ---- checkpoints ---- */
 
-enum { BLOCK_BOUND = 3 + 10 + 10 + 10 + 5 + 5 + 5 + 1 + 10 + 2 + 5 + 10 + 3, CONTEXT_BOUND = 12 };
+enum {
+    BLOCK_BOUND = 3 + 10 + 10 + 10 + 5 + 5 + 5 + 1 + 10 + 2 + 5 + 10 + 3,
+    SEGMENT_BOUND = 3 + 2 + 10 + 10 + 10 + 10 + 5 + 5 + 5 + 1 + 10,
+    CONTEXT_BOUND = 12,
+};
 
 size_t tmk_checkpoint_bound(const struct tmk_state *s)
 {
     size_t ranges = (size_t)s->n_ranges * 16 + (size_t)s->n_threads * 12;
-    return 65536 + ranges + (size_t)s->n_live * BLOCK_BOUND + (size_t)s->n_contexts * CONTEXT_BOUND;
+    return 65536 + ranges + (size_t)s->n_live * BLOCK_BOUND +
+           (size_t)s->segments.n * SEGMENT_BOUND + (size_t)s->n_contexts * CONTEXT_BOUND;
 }
 
 static void write_blocks(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns)
@@ -301,6 +306,29 @@ static void write_block_streams(struct tmk_sink *out, const struct tmk_state *s)
     for (uint32_t i = 1; i <= s->n_entries && some; i++)
         if (s->entries[i].live)
             tmk_sink_varint(out, s->entries[i].stream);
+}
+
+/* First how many there were until now, since ids count on. */
+static void write_segments(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns)
+{
+    if (s->segments.n_begun == 0)
+        return;
+    tmk_sink_varint(out, s->segments.n_begun);
+    for (uint32_t i = 0; i < s->segments.n; i++) {
+        const struct tmk_driver_segment *g = &s->segments.items[i];
+        bool has_step = g->step != TMK_NO_STEP;
+        tmk_sink_varint(out, g->device);
+        tmk_sink_varint(out, g->kind);
+        tmk_sink_varint(out, g->address);
+        tmk_sink_varint(out, g->size_bytes);
+        tmk_sink_varint(out, now_ns - g->alloc_ns);
+        tmk_sink_varint(out, g->serial);
+        tmk_sink_varint(out, g->stack);
+        tmk_sink_varint(out, g->context);
+        tmk_sink_varint(out, g->thread);
+        tmk_sink_varint(out, has_step);
+        tmk_sink_zigzag(out, has_step ? g->step : 0);
+    }
 }
 
 static void write_totals(struct tmk_sink *out, const struct tmk_state *s)
@@ -352,6 +380,10 @@ void tmk_checkpoint_write(struct tmk_sink *out, const struct tmk_state *s, uint6
     section = tmk_sink_of(scratch, room);
     write_block_streams(&section, s);
     tmk_section_write(out, TMK_SECTION_BLOCK_STREAMS, &section);
+
+    section = tmk_sink_of(scratch, room);
+    write_segments(&section, s, now_ns);
+    tmk_section_write(out, TMK_SECTION_SEGMENTS, &section);
 }
 
 static void read_totals(struct tmk_view *in, struct tmk_state *s)
@@ -432,14 +464,38 @@ static void read_blocks(struct tmk_view *in, struct tmk_view *streams, uint64_t 
     }
 }
 
+static void read_segments(struct tmk_view *in, uint64_t now_ns, const struct tmk_region *map,
+                          struct tmk_state *s)
+{
+    uint64_t n_begun = tmk_view_varint(in);
+    while (tmk_view_left(in) > 0 && !in->bad) {
+        struct tmk_driver_segment g = {.device = (uint16_t)tmk_view_varint(in)};
+        g.kind = (uint8_t)tmk_view_varint(in);
+        g.address = tmk_view_varint(in);
+        g.size_bytes = tmk_view_varint(in);
+        g.alloc_ns = now_ns - tmk_view_varint(in);
+        g.serial = tmk_view_varint(in);
+        g.stack = (uint32_t)tmk_view_varint(in);
+        g.context = mapped(map, tmk_view_varint(in));
+        g.thread = (uint32_t)tmk_view_varint(in);
+        uint64_t has_step = tmk_view_varint(in);
+        int64_t step = tmk_view_zigzag(in);
+        g.step = has_step ? step : TMK_NO_STEP;
+        if (!in->bad)
+            tmk_segments_begin(&s->segments, &g);
+    }
+    s->segments.n_begun = n_begun;
+}
+
 int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t step,
                            struct tmk_state *s)
 {
     tmk_state_forget_blocks(s);
+    tmk_segments_forget(&s->segments);
     s->step = step;
     s->now_ns = now_ns;
     struct tmk_region map = {0};
-    struct tmk_view section, blocks = tmk_view_of("", 0), streams = blocks;
+    struct tmk_view section, blocks = tmk_view_of("", 0), streams = blocks, segments = blocks;
     uint64_t id = 0;
     int rc;
     bool bad = false;
@@ -458,11 +514,15 @@ int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t ste
             blocks = section;
         else if (id == TMK_SECTION_BLOCK_STREAMS)
             streams = section;
+        else if (id == TMK_SECTION_SEGMENTS)
+            segments = section;
         bad |= section.bad;
     }
     if (tmk_view_left(&blocks) > 0)
         read_blocks(&blocks, &streams, now_ns, &map, s);
-    bad |= blocks.bad || streams.bad;
+    if (tmk_view_left(&segments) > 0)
+        read_segments(&segments, now_ns, &map, s);
+    bad |= blocks.bad || streams.bad || segments.bad;
     tmk_region_fini(&map);
     return rc < 0 || bad ? TMK_EDAMAGED : 0;
 }

@@ -13,12 +13,16 @@
 #include "tidemark/tidemark.h"
 #include "trace/layout.h"
 
-const struct tmk_state_limits tmk_state_limits_recorder = {
-    .max_blocks = 250000, .max_contexts = 32768, .max_ranges = 16384, .max_threads = 1u << 20};
+const struct tmk_state_limits tmk_state_limits_recorder = {.max_blocks = 250000,
+                                                           .max_contexts = 32768,
+                                                           .max_ranges = 16384,
+                                                           .max_threads = 1u << 20,
+                                                           .max_segments = 1u << 16};
 const struct tmk_state_limits tmk_state_limits_tool = {.max_blocks = 1u << 24,
                                                        .max_contexts = 1u << 22, /* fits the bits */
                                                        .max_ranges = 1u << 20,
-                                                       .max_threads = 1u << 24};
+                                                       .max_threads = 1u << 24,
+                                                       .max_segments = 1u << 20};
 
 enum { FIRST_SLOTS = 1024, CONTEXT_MASK = (1 << TMK_CONTEXT_BITS) - 1 };
 
@@ -60,6 +64,8 @@ int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits)
             reserve(&s->regions[4], l->max_threads, sizeof *s->thread_top, (void **)&s->thread_top);
     if (rc == 0)
         rc = reserve(&s->regions[5], l->max_ranges, sizeof *s->ranges, (void **)&s->ranges);
+    if (rc == 0)
+        rc = tmk_segments_init(&s->segments, l->max_segments);
     if (rc < 0)
         tmk_state_fini(s);
     s->n_slots = s->n_context_slots = FIRST_SLOTS;
@@ -70,6 +76,7 @@ void tmk_state_fini(struct tmk_state *s)
 {
     for (size_t i = 0; i < sizeof s->regions / sizeof s->regions[0]; i++)
         tmk_region_fini(&s->regions[i]);
+    tmk_segments_fini(&s->segments);
 }
 
 /* ---- entries ---- */
@@ -555,6 +562,26 @@ void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint
     b->category = TIDEMARK_UNKNOWN;
     b->live = 1;
     s->n_live++;
+}
+
+void tmk_state_segment(struct tmk_state *s, uint64_t ns, uint32_t thread,
+                       const struct tmk_driver_segment *segment)
+{
+    struct tmk_driver_segment item = *segment;
+    tmk_state_other(s, ns);
+    item.alloc_ns = ns;
+    item.serial = s->segments.n_begun + 1;
+    item.step = s->step;
+    item.thread = thread;
+    item.context = tmk_state_thread_context(s, thread);
+    tmk_segments_begin(&s->segments, &item);
+}
+
+bool tmk_state_segment_end(struct tmk_state *s, uint64_t ns, unsigned kind, uint64_t address,
+                           struct tmk_driver_segment *ret_segment)
+{
+    tmk_state_other(s, ns);
+    return tmk_segments_end(&s->segments, kind, address, ret_segment);
 }
 
 bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,

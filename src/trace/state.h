@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/region.h"
+#include "trace/segments.h"
 
 enum { TMK_CONTEXT_BITS = 23 };
 
@@ -111,6 +112,7 @@ struct tmk_state_limits {
     uint32_t max_contexts;
     uint32_t max_ranges; /* open at once */
     uint32_t max_threads;
+    uint32_t max_segments;
 };
 
 /* Bounds for the recorder (about 26 MiB when all is used) and for our own processes. */
@@ -181,6 +183,8 @@ struct tmk_state {
     void (*on_step_row)(void *arg, const struct tmk_step_row *row);
     void *on_step_row_arg;
 
+    struct tmk_segments segments;
+
     struct tmk_state_limits limits;
     struct tmk_region regions[6];
 };
@@ -245,6 +249,12 @@ void tmk_state_reserved(struct tmk_state *s, uint64_t ns, uint16_t device, uint6
  * live one before. */
 void tmk_state_device_end(struct tmk_state *s, uint64_t ns, uint16_t device);
 void tmk_state_give_up(struct tmk_state *s, struct tmk_block *b);
+/* The driver gives memory and takes it back. Of `segment` what the event says: address, size,
+ * stack, device and kind. End is true when there was one: *ret_segment (may be NULL). */
+void tmk_state_segment(struct tmk_state *s, uint64_t ns, uint32_t thread,
+                       const struct tmk_driver_segment *segment);
+bool tmk_state_segment_end(struct tmk_state *s, uint64_t ns, unsigned kind, uint64_t address,
+                           struct tmk_driver_segment *ret_segment);
 /* Any other event: only time and counts. */
 void tmk_state_other(struct tmk_state *s, uint64_t ns);
 

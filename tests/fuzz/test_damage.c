@@ -32,8 +32,11 @@
 
 enum { MAX_CHUNKS = 64, N_RING_PAGES = 3, N_RING_EVENTS = 90 };
 
-static const struct tmk_state_limits limits = {
-    .max_blocks = 1 << 16, .max_contexts = 1 << 16, .max_ranges = 1 << 16, .max_threads = 1 << 10};
+static const struct tmk_state_limits limits = {.max_blocks = 1 << 16,
+                                               .max_contexts = 1 << 16,
+                                               .max_ranges = 1 << 16,
+                                               .max_threads = 1 << 10,
+                                               .max_segments = 1 << 10};
 static const uint8_t trace_id[16] = "to be broken now";
 
 static char folder[256], path[300], ring_path[300];
@@ -80,6 +83,13 @@ static uint64_t fingerprint_of(const struct tmk_event *ev)
         return tmk_hash_mix(h, tmk_hash_bytes(ev->text, ev->text_bytes));
     case TMK_KIND_DEVICE_END:
         return tmk_hash_mix(h, ev->device);
+    case TMK_KIND_SEGMENT:
+        h = tmk_hash_mix(h, ev->size_bytes ^ (uint64_t)ev->stack << 40);
+        __attribute__((fallthrough));
+    case TMK_KIND_SEGMENT_END:
+        return tmk_hash_mix(h, ev->address ^ ev->device ^ (uint64_t)ev->segment_kind << 56);
+    case TMK_KIND_SAMPLE:
+        return tmk_hash_mix(h, tmk_hash_bytes(&ev->sample, sizeof ev->sample) ^ ev->device);
     default:
         return tmk_hash_mix(h, ev->size_bytes);
     }

@@ -256,6 +256,32 @@ static void make_device_event(struct kit_source *s, struct tmk_input *ret)
     memset(s->live[device], 0, sizeof s->live[device]);
 }
 
+/* A segment begins or ends, one of few, or a device is looked at. */
+static void make_driver_event(struct kit_source *s, struct tmk_input *ret)
+{
+    ret->device = kit_devices[below(s, KIT_DEVICES)];
+    ret->stream = (uint16_t)(1 + below(s, TMK_N_SEGMENT_KINDS - 1));
+    ret->a = 0x700000000000 + below(s, 40) * (2 << 20);
+    if (below(s, 3) == 0) {
+        ret->kind = TMK_KIND_SEGMENT_END;
+    } else if (below(s, 3) != 0) {
+        ret->b = below(s, 1ull << 38);
+        ret->id = any_id(s, s->n_stacks);
+    } else {
+        struct tmk_sample_body sample = {.used_bytes = below(s, 1ull << 38),
+                                         .total_bytes = 1ull << 38,
+                                         .own_bytes = below(s, 2) ? UINT64_MAX : below(s, 1000),
+                                         .others_bytes = UINT64_MAX};
+        ret->kind = TMK_KIND_SAMPLE;
+        ret->a = ret->stream = 0;
+        ret->id = ret->device;
+        ret->device = 0;
+        memcpy(s->text, &sample, sizeof sample);
+        ret->text = s->text;
+        ret->text_bytes = sizeof sample;
+    }
+}
+
 static void make_rare_event(struct kit_source *s, struct tmk_input *ret)
 {
     if (ret->kind == TMK_KIND_STEP) {
@@ -271,6 +297,8 @@ static void make_rare_event(struct kit_source *s, struct tmk_input *ret)
         ret->id = any_id(s, s->n_stacks);
     } else if (ret->kind == TMK_KIND_RESERVED) {
         make_device_event(s, ret);
+    } else if (ret->kind == TMK_KIND_SEGMENT) {
+        make_driver_event(s, ret);
     } else {
         ret->thread = 0;
         ret->a = 1 + below(s, 1000);
@@ -282,9 +310,10 @@ static uint8_t pick_kind(struct kit_source *s)
     static const struct {
         uint8_t kind, weight; /* in hundredths */
     } kinds[] = {
-        {TMK_KIND_ALLOC, 34}, {TMK_KIND_FREE, 32},    {TMK_KIND_TAG, 7},  {TMK_KIND_PUSH, 6},
-        {TMK_KIND_POP, 10},   {TMK_KIND_STEP, 2},     {TMK_KIND_MARK, 2}, {TMK_KIND_OOM, 1},
-        {TMK_KIND_DROP, 1},   {TMK_KIND_RESERVED, 1}, {TMK_KIND_NONE, 4}, /* a definition */
+        {TMK_KIND_ALLOC, 33},   {TMK_KIND_FREE, 31},   {TMK_KIND_TAG, 7},
+        {TMK_KIND_PUSH, 6},     {TMK_KIND_POP, 10},    {TMK_KIND_STEP, 2},
+        {TMK_KIND_MARK, 2},     {TMK_KIND_OOM, 1},     {TMK_KIND_DROP, 1},
+        {TMK_KIND_RESERVED, 1}, {TMK_KIND_SEGMENT, 2}, {TMK_KIND_NONE, 4}, /* a definition */
     };
     uint64_t at = below(s, 100);
     size_t i = 0;
@@ -352,6 +381,15 @@ void kit_apply(struct tmk_state *s, const struct tmk_input *in)
         tmk_state_reserved(s, in->ns, in->device, in->a);
     else if (in->kind == TMK_KIND_DEVICE_END)
         tmk_state_device_end(s, in->ns, in->device);
+    else if (in->kind == TMK_KIND_SEGMENT)
+        tmk_state_segment(s, in->ns, in->thread,
+                          &(struct tmk_driver_segment){.address = in->a,
+                                                       .size_bytes = in->b,
+                                                       .stack = in->id,
+                                                       .device = in->device,
+                                                       .kind = (uint8_t)in->stream});
+    else if (in->kind == TMK_KIND_SEGMENT_END)
+        tmk_state_segment_end(s, in->ns, in->stream, in->a, NULL);
     else
         tmk_state_other(s, in->ns);
     if (in->kind == TMK_KIND_DROP)
@@ -502,6 +540,14 @@ static bool is_same_rare(const struct tmk_input *in, const struct tmk_event *ev)
         return in->device == ev->device && in->a == ev->size_bytes;
     case TMK_KIND_DEVICE_END:
         return in->device == ev->device;
+    case TMK_KIND_SEGMENT:
+        if (in->b != ev->size_bytes || in->id != ev->stack)
+            return false;
+        __attribute__((fallthrough));
+    case TMK_KIND_SEGMENT_END:
+        return in->device == ev->device && in->stream == ev->segment_kind && in->a == ev->address;
+    case TMK_KIND_SAMPLE:
+        return in->id == ev->device && memcmp(in->text, &ev->sample, sizeof ev->sample) == 0;
     default:
         return in->a == ev->size_bytes;
     }

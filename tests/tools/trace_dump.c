@@ -89,6 +89,17 @@ static void print_fields(const struct tmk_reader *r, const struct tmk_event *ev)
     case TMK_KIND_DEVICE_END:
         printf(" device=%u", ev->device);
         break;
+    case TMK_KIND_SEGMENT:
+    case TMK_KIND_SEGMENT_END:
+        printf(" device=%u kind=%u address=%#" PRIx64, ev->device, ev->segment_kind, ev->address);
+        if (ev->kind == TMK_KIND_SEGMENT)
+            printf(" size=%" PRIu64 " stack=%u", ev->size_bytes, ev->stack);
+        break;
+    case TMK_KIND_SAMPLE:
+        printf(" device=%u used=%" PRIu64 " total=%" PRIu64 " own=%" PRIu64 " others=%" PRIu64,
+               ev->device, ev->sample.used_bytes, ev->sample.total_bytes, ev->sample.own_bytes,
+               ev->sample.others_bytes);
+        break;
     default:
         break;
     }
@@ -109,11 +120,14 @@ static void print_event(void *arg, const struct tmk_replay *rp, const struct tmk
         [TMK_KIND_DROP] = "drop",
         [TMK_KIND_RESERVED] = "reserved",
         [TMK_KIND_DEVICE_END] = "device_end",
+        [TMK_KIND_SEGMENT] = "segment",
+        [TMK_KIND_SEGMENT_END] = "segment_end",
+        [TMK_KIND_SAMPLE] = "sample",
     };
     (void)b;
     if (rp->implied)
         return;
-    const char *name = ev->kind <= TMK_KIND_DEVICE_END ? names[ev->kind] : NULL;
+    const char *name = ev->kind <= TMK_KIND_SAMPLE ? names[ev->kind] : NULL;
     printf("%" PRIu64 " %s thread=%u", ev->time_ns, name ? name : "other", ev->thread);
     print_fields(arg, ev);
     putchar('\n');

@@ -158,6 +158,18 @@ static inline void maker_device_end(struct maker *m, unsigned device)
     maker_add(m, (struct tmk_input){.kind = TMK_KIND_DEVICE_END, .device = (uint16_t)device});
 }
 
+/* UINT64_MAX: not known. */
+static inline void maker_sample(struct maker *m, unsigned device, uint64_t total, uint64_t used,
+                                uint64_t own, uint64_t others)
+{
+    struct tmk_sample_body body = {
+        .used_bytes = used, .total_bytes = total, .own_bytes = own, .others_bytes = others};
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_SAMPLE,
+                                    .id = device,
+                                    .text = (const uint8_t *)&body,
+                                    .text_bytes = sizeof body});
+}
+
 /* End the trace as a process does that exits, and open the run. */
 static inline struct tmk_run *maker_finish(struct maker *m)
 {

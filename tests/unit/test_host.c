@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -130,6 +131,30 @@ static void test_process(void **state)
 }
 
 /* The kernel's files are as we think: ourselves, with a block that was written to. */
+/* The larger ones are listed as users of the host; kernel threads and small ones are not. */
+static void test_processes(void **state)
+{
+    const struct tree *t = *state;
+    struct tmk_devices *devices = NULL;
+    struct tmk_device_processes list;
+    char statm[64];
+    long pages = (long)(TMK_HOST_PROCESS_LEAST / (uint64_t)sysconf(_SC_PAGESIZE));
+    snprintf(statm, sizeof statm, "9999999 %ld 3 4 0 5 0\n", pages);
+    tree_file(t, statm, "proc/50/statm");
+    tree_file(t, "Name:\ttrain\nNSpid:\t50\n", "proc/50/status");
+    snprintf(statm, sizeof statm, "9999999 %ld 3 4 0 5 0\n", pages - 1);
+    tree_file(t, statm, "proc/51/statm");
+    tree_file(t, "0 0 0 0 0 0 0\n", "proc/2/statm");
+    tree_file(t, statm, "proc/self/statm");
+    assert_int_equal(tmk_devices_open(&t->roots, &devices, NULL), 0);
+    assert_int_equal(tmk_devices_processes(devices, 0, &list, NULL), 0);
+    assert_int_equal(list.n, 1);
+    assert_int_equal(list.items[0].pid, 50);
+    assert_int_equal(list.items[0].used_bytes, TMK_HOST_PROCESS_LEAST);
+    assert_string_equal(list.items[0].name, "train");
+    tmk_devices_close(devices);
+}
+
 static void test_real(void **state)
 {
     (void)state;
@@ -155,7 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(test_second_generation), CASE(test_first_generation), CASE(test_group_of_a_container),
         CASE(test_no_groups),         CASE(test_pressure),         CASE(test_process),
-        cmocka_unit_test(test_real),
+        CASE(test_processes),         cmocka_unit_test(test_real),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,6 +69,22 @@ static void test_json_values(void **state)
                     "\"k\": [1, {}]}\n");
 }
 
+static void test_json_fixed(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_json j;
+    sheet_open(&s);
+    tmk_json_init(&j, s.out, 0);
+    tmk_json_array(&j, NULL);
+    tmk_json_fixed(&j, NULL, 50, 2);
+    tmk_json_fixed(&j, NULL, 34.375, 2);
+    tmk_json_fixed(&j, NULL, 1.0 / 3, 0);
+    tmk_json_fixed(&j, NULL, INFINITY, 1);
+    tmk_json_end(&j);
+    sheet_check(&s, "[50.00, 34.38, 0.3, null]\n");
+}
+
 static void test_json_text(void **state)
 {
     (void)state;
@@ -240,10 +256,15 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json_values), cmocka_unit_test(test_json_text),
-        cmocka_unit_test(test_json_lines),  cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_utf8),        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_table_fits),  cmocka_unit_test(test_table_markdown),
+        cmocka_unit_test(test_json_values),
+        cmocka_unit_test(test_json_fixed),
+        cmocka_unit_test(test_json_text),
+        cmocka_unit_test(test_json_lines),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_table_fits),
+        cmocka_unit_test(test_table_markdown),
         cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

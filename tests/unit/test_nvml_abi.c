@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/nvml_abi.h"
+#include "base/nvml_abi.h"
 
 static void test_layout(void **state)
 {

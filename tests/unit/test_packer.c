@@ -20,8 +20,11 @@
 #include "trace/writer.h"
 #include "trace_kit.h"
 
-static const struct tmk_state_limits limits = {
-    .max_blocks = 1 << 16, .max_contexts = 1 << 20, .max_ranges = 1 << 16, .max_threads = 1 << 10};
+static const struct tmk_state_limits limits = {.max_blocks = 1 << 16,
+                                               .max_contexts = 1 << 20,
+                                               .max_ranges = 1 << 16,
+                                               .max_threads = 1 << 10,
+                                               .max_segments = 1 << 10};
 
 struct row_list { /* the step rows that the oracle gave */
     struct tmk_step_row *rows;

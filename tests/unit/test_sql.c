@@ -220,8 +220,8 @@ static void moments_by_hand(void **state)
            "42|3|1900|5|1001|saved|checkpoint 1\n"
            "42|3|1900|5|1001|-|-\n");
     expect(f.sql, "SELECT * FROM ooms",
-           "42|3|2100|6|cuda:0|104857600|83886080|4194304|1001|1|optimizer|model\n"
-           "42|3|2100|6|cuda:1|7|-|0|1001|-|optimizer|model\n");
+           "42|3|2100|6|cuda:0|104857600|83886080|4194304|1001|1|optimizer|model|allocator\n"
+           "42|3|2100|6|cuda:1|7|-|0|1001|-|optimizer|model|allocator\n");
     expect(f.sql,
            "SELECT time_ns, step, thread, kind, device, address, size, stack_id, stage, module,"
            " category, name, range, info FROM events WHERE time_ns IN (100, 1300, 1400, 1800, 1900,"
@@ -451,7 +451,7 @@ static void documentation(void **state)
     size_t n;
     const struct tmk_sql_table *tables = tmk_sql_tables(&n);
     open_hand(&f);
-    assert_int_equal(n, 17);
+    assert_int_equal(n, 20);
     for (size_t i = 0; i < n; i++) {
         char name[64], query[128];
         sqlite3_stmt *s = NULL;

@@ -19,8 +19,11 @@
 
 enum { N_ADDRESSES = 60, N_THREADS = 3, MAX_DEPTH = 4000, N_DEVICES = KIT_DEVICES };
 
-static const struct tmk_state_limits limits = {
-    .max_blocks = 1 << 12, .max_contexts = 1 << 16, .max_ranges = 1 << 14, .max_threads = 64};
+static const struct tmk_state_limits limits = {.max_blocks = 1 << 12,
+                                               .max_contexts = 1 << 16,
+                                               .max_ranges = 1 << 14,
+                                               .max_threads = 64,
+                                               .max_segments = 64};
 
 /* ---- the model ---- */
 
@@ -504,7 +507,7 @@ static void test_fini_takes_anything(void **unused)
 {
     (void)unused;
     struct tmk_state s = {0};
-    struct tmk_state_limits absurd = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    struct tmk_state_limits absurd = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
     tmk_state_fini(&s);
     if (tmk_state_init(&s, &absurd) == 0)
         tmk_state_fini(&s);

@@ -43,6 +43,37 @@ static void make_by_hand(struct maker *m)
     maker_free(m, CUDA0, 0x20);
 }
 
+/* What is used of the device: not known before the first look, then as it was last seen. */
+static void test_used(void **state)
+{
+    (void)state;
+    static const uint64_t most[] = {0, 900, 900, 300, 300};
+    struct maker m;
+    maker_open(&m, 0);
+    m.ns = 10;
+    maker_alloc(&m, CUDA0, 0x10, 100, 0);
+    maker_sample(&m, CUDA0 + 1, 1000, 5, 5, 5); /* nothing was ever made there */
+    m.ns = 30;
+    maker_sample(&m, CUDA0, 1000, 200, UINT64_MAX, UINT64_MAX);
+    maker_sample(&m, CUDA0, 1000, 900, 800, 100);
+    maker_sample(&m, CUDA0, 1000, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    m.ns = 45;
+    maker_sample(&m, CUDA0, 1000, 300, 200, 100);
+    m.ns = 100;
+    maker_free(&m, CUDA0, 0x10);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_timeline *t = ask(run, 0, 100, 5);
+    assert_int_equal(tmk_timeline_n_devices(t), 1);
+    for (uint32_t i = 0; i < 5; i++) {
+        const struct tmk_timeline_part *part = &tmk_timeline_parts(t, 0)[i];
+        assert_int_equal(part->has_used, i > 0);
+        assert_int_equal(part->max_used_bytes, most[i]);
+    }
+    tmk_timeline_close(t);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
 /* Reserved bytes: not known before they are first said, then held. */
 static void test_reserved(void **state)
 {
@@ -224,7 +255,8 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reserved), cmocka_unit_test(test_parts),  cmocka_unit_test(test_span),
+        cmocka_unit_test(test_reserved), cmocka_unit_test(test_used),
+        cmocka_unit_test(test_parts),    cmocka_unit_test(test_span),
         cmocka_unit_test(test_no_span),  cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

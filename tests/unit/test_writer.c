@@ -27,8 +27,11 @@
 
 enum { MAX_SIZE = TMK_MAX_SIZE_LEAST };
 
-static const struct tmk_state_limits limits = {
-    .max_blocks = 1 << 16, .max_contexts = 1 << 20, .max_ranges = 1 << 16, .max_threads = 1 << 10};
+static const struct tmk_state_limits limits = {.max_blocks = 1 << 16,
+                                               .max_contexts = 1 << 20,
+                                               .max_ranges = 1 << 16,
+                                               .max_threads = 1 << 10,
+                                               .max_segments = 1 << 10};
 static const uint8_t trace_id[16] = "round and round";
 
 struct bench { /* a writer under test between packer and file */

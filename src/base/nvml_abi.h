@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* device/nvml_abi.h - the few types and codes of NVIDIA's NVML that we use, declared by us.
+/* base/nvml_abi.h - the few types and codes of NVIDIA's NVML that we use, declared by us.
  *
  * They are the library's binary interface, which NVIDIA keeps: a function whose types change gets
  * a new name (_v2, _v3). tests/unit/test_nvml_abi.c pins sizes and offsets. */
-#ifndef TMK_DEVICE_NVML_ABI_H
-#define TMK_DEVICE_NVML_ABI_H
+#ifndef TMK_BASE_NVML_ABI_H
+#define TMK_BASE_NVML_ABI_H
 
 #include <stdint.h>
 

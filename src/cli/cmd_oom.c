@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd_oom.c - is a device almost full? Once, or for as long as one likes. */
+#include "cli/commands.h"
+#include "cli/oom_watch.h"
+#include "cli/sheet.h"
+#include "kit/amount.h"
+
+#define DEFAULT_PERCENT 85.0
+
+/* ---- what is printed ---- */
+
+static void add_row(struct tmk_table *t, const struct tmk_device_use *u,
+                    const struct tmk_alarm *alarm)
+{
+    char text[TMK_AMOUNT_BYTES];
+    tmk_table_cell(t, u->label);
+    tmk_table_cell(t, u->device->name[0] ? u->device->name : NULL);
+    tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.used_bytes, text) : NULL);
+    tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.total_bytes, text) : NULL);
+    if (u->has_now)
+        tmk_table_cellf(t, "%.1f %%", tmk_device_use_percent(u));
+    else
+        tmk_table_cell(t, NULL);
+    tmk_table_cellf(t, "%g %%", alarm->threshold_percent);
+    tmk_table_cell(t, tmk_count_text(alarm->n_passed, text));
+}
+
+static void print_table(const struct tmk_oom_watch *w)
+{
+    static const struct tmk_column columns[] = {
+        {"device", TMK_LEFT, TMK_FIXED},  {"name", TMK_LEFT, TMK_SHRINK},
+        {"used", TMK_RIGHT, TMK_FIXED},   {"total", TMK_RIGHT, TMK_FIXED},
+        {"now", TMK_RIGHT, TMK_FIXED},    {"threshold", TMK_RIGHT, TMK_FIXED},
+        {"passed", TMK_RIGHT, TMK_FIXED},
+    };
+    struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
+    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
+        add_row(t, tmk_sampler_device(w->m->sampler, i), &w->alarms[i]);
+    tmk_sheet_table(&sheet, t);
+}
+
+static void print_json(const struct tmk_oom_watch *w, double threshold)
+{
+    struct tmk_json j;
+    char iso[TMK_ISO_BYTES];
+    tmk_json_init(&j, stdout, 2);
+    tmk_json_object(&j, NULL);
+    tmk_json_text(&j, "timestamp", tmk_iso_text(time(NULL), iso));
+    tmk_json_text(&j, "verdict", tmk_oom_watch_found(w) ? "over" : "below");
+    tmk_json_fixed(&j, "threshold", threshold, 2);
+    tmk_json_array(&j, "predictions");
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
+        tmk_prediction_write(&j, NULL, tmk_sampler_device(w->m->sampler, i), &w->alarms[i]);
+    tmk_json_end(&j);
+    tmk_json_end(&j);
+}
+
+/* Devices that do not answer: how many. */
+static unsigned say_silent(const struct tmk_monitoring *m)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
+        const struct tmk_device_use *u = tmk_sampler_device(m->sampler, i);
+        if (u->has_now)
+            continue;
+        n++;
+        tmk_say("device %s did not answer: %s", u->label,
+                u->reason[0] ? u->reason : "it was not asked");
+    }
+    return n;
+}
+
+/* ---- the command ---- */
+
+static int watch(struct tmk_monitoring *m, const struct tmk_args *args, double threshold)
+{
+    struct tmk_oom_watch w;
+    bool json = tmk_args_get(args, "json") != NULL, once = !tmk_args_get(args, "monitor");
+    tmk_oom_watch_init(&w, m, threshold, tmk_args_get(args, "exec"), json ? stderr : stdout);
+    int status = tmk_monitoring_run(m, tmk_oom_watch_look, &w);
+    if (status == 0) {
+        if (json)
+            print_json(&w, threshold);
+        else
+            print_table(&w);
+        status = say_silent(m) || tmk_oom_watch_found(&w) ? TMK_EXIT_FINDING : TMK_EXIT_OK;
+    }
+    fflush(stdout);
+    tmk_oom_watch_fini(&w, once);
+    return status;
+}
+
+static int run(const struct tmk_args *args)
+{
+    struct tmk_monitoring m = {0};
+    double threshold;
+    bool once = !tmk_args_get(args, "monitor");
+    if (once && (tmk_args_get(args, "duration") || tmk_args_get(args, "interval"))) {
+        tmk_say("--duration and --interval want --monitor: without it, oom looks once");
+        return TMK_EXIT_USAGE;
+    }
+    int status = tmk_monitoring_number(args, "threshold", DEFAULT_PERCENT, 100, &threshold);
+    if (status == 0)
+        status = tmk_monitoring_open(&m, args, &(struct tmk_monitoring_needs){.once = once});
+    if (status == 0)
+        status = watch(&m, args, threshold);
+    tmk_monitoring_close(&m);
+    return status;
+}
+
+static const struct tmk_option options[] = {
+    {"threshold", 0, "PCT", NULL, "how full is too full, in percent (85)"},
+    {"monitor", 0, NULL, NULL, "go on looking; without it: one look"},
+    {"exec", 0, "CMD", NULL, "a line for sh, run each time a device gets too full"},
+    TMK_MONITORING_OPTIONS("0"),
+    {"json", 0, NULL, NULL, "one JSON object at the end; warnings go to stderr"},
+};
+
+static const char notes[] =
+    "Exit status: 1 when a device was at the threshold or over it, or did not answer,\n"
+    "else 0. A device warns again only after it was 2 points below the threshold.\n"
+    "\n"
+    "CMD finds TIDEMARK_OOM_DEVICE, _NAME, _USED_BYTES, _TOTAL_BYTES, _PERCENT,\n"
+    "_THRESHOLD and _PID (who has most of it, where that is known) in its\n"
+    "environment; what it prints goes to stderr. With --monitor it runs beside.\n"
+    "\n" TMK_MONITORING_NOTES "\n"
+    "json: timestamp verdict (over, below) threshold, predictions: a list of\n"
+    "device_id risk_level predicted_oom_time confidence current_usage (percent)\n"
+    "trend_slope recommended_actions name allocated total threshold over_threshold\n"
+    "times_passed error. Nothing is forecast yet: those fields are null.\n";
+
+static const char *const examples[] = {
+    "tidemark oom --devices 0 --threshold 90",
+    "one look at card 0; exit status 1 when it is 90 % full",
+    "tidemark oom --threshold 85 --monitor",
+    "warn, until ^C, whenever a card gets 85 % full",
+    "tidemark oom --monitor --exec 'kill -USR1 $TIDEMARK_OOM_PID'",
+    "tell the process that has most to save its work",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_oom = {
+    .name = "oom",
+    .summary = "Warn when a device is almost out of memory",
+    .usage = "[--threshold PCT] [--monitor [--duration S] [--interval S]] [--devices N...] "
+             "[--exec CMD] [--json]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .operand = TMK_OPERAND_NONE,
+    .examples = examples,
+    .run = run,
+};

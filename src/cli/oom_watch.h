@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/oom_watch.h - warn when a device passes the threshold, and run a command then. */
+#ifndef TMK_CLI_OOM_WATCH_H
+#define TMK_CLI_OOM_WATCH_H
+
+#include "cli/monitoring.h"
+
+struct tmk_oom_watch {
+    struct tmk_monitoring *m;
+    FILE *out;                /* for warnings */
+    const char *command;      /* NULL: none */
+    struct tmk_alarm *alarms; /* by device */
+    pid_t *running;           /* the command of each device; 0: none runs */
+};
+
+/* `m` and `command` are borrowed until fini. */
+void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, double threshold_percent,
+                        const char *command, FILE *out);
+/* Look at what was sampled last; `arg` is the watch, so that this fits tmk_monitoring_run(). */
+void tmk_oom_watch_look(void *arg);
+/* Was the threshold passed, on any device, at any time? */
+bool tmk_oom_watch_found(const struct tmk_oom_watch *w);
+/* Commands that still run are waited for, or left to themselves. */
+void tmk_oom_watch_fini(struct tmk_oom_watch *w, bool wait);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* monitor/sampler.c - see sampler.h. */
+#include "monitor/sampler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "device/host.h"
+#include "kit/grow.h"
+
+struct tmk_sampler {
+    struct tmk_devices *devices;
+    struct tmk_sampler_settings settings;
+    uint64_t start_ns;
+    uint64_t n_due;    /* number of the next sample */
+    uint64_t n_missed; /* of those before it */
+    uint64_t next_processes_ns;
+    struct tmk_device_processes listed; /* too large for the stack */
+    unsigned n;
+    struct tmk_device_use uses[];
+};
+
+/* ---- open, close ---- */
+
+static bool is_chosen(const struct tmk_selection *selection, unsigned index)
+{
+    for (unsigned i = 0; i < selection->n; i++)
+        if (selection->items[i] == index)
+            return true;
+    return false;
+}
+
+int tmk_sampler_open(struct tmk_devices *devices, const struct tmk_selection *selection,
+                     const struct tmk_sampler_settings *settings, struct tmk_sampler **ret,
+                     struct tmk_error *err)
+{
+    struct tmk_sampler *s = calloc(1, sizeof *s + selection->n * sizeof s->uses[0]);
+    if (!s)
+        return tmk_fail(err, TMK_ENOMEM, "no memory to watch %u devices", selection->n);
+    s->devices = devices;
+    s->settings = *settings;
+    s->n = selection->n;
+    for (unsigned i = 0; i < s->n; i++) {
+        struct tmk_device_use *u = &s->uses[i];
+        u->index = selection->items[i];
+        u->device = tmk_devices_get(devices, u->index);
+        u->is_part_of_other =
+            u->device->mig == TMK_MIG_PART && is_chosen(selection, u->device->card);
+        tmk_device_label(devices, u->index, u->label);
+        tmk_history_init(&u->history, TMK_HISTORY_DEVICE);
+    }
+    s->start_ns = tmk_clock_monotonic_ns();
+    *ret = s;
+    return 0;
+}
+
+struct tmk_sampler *tmk_sampler_close(struct tmk_sampler *s)
+{
+    for (unsigned i = 0; s && i < s->n; i++) {
+        struct tmk_device_use *u = &s->uses[i];
+        tmk_history_fini(&u->history);
+        for (uint64_t k = 0; k < u->n_processes; k++)
+            tmk_history_fini(&u->processes[k].history);
+        free(u->processes);
+    }
+    free(s);
+    return NULL;
+}
+
+/* ---- memory ---- */
+
+double tmk_device_use_percent(const struct tmk_device_use *u)
+{
+    return u->now.total_bytes ? 100.0 * (double)u->now.used_bytes / (double)u->now.total_bytes : 0;
+}
+
+static void miss(struct tmk_device_use *u, const char *reason)
+{
+    u->has_now = false;
+    u->n_gaps++;
+    snprintf(u->reason, sizeof u->reason, "%.159s", reason);
+    tmk_history_gap(&u->history);
+}
+
+static int take(struct tmk_device_use *u, uint64_t time_ns, const struct tmk_device_memory *m)
+{
+    u->now = *m;
+    u->has_now = true;
+    u->reason[0] = '\0';
+    double percent = tmk_device_use_percent(u);
+    if (u->n_samples == 0 || m->used_bytes < u->min_bytes)
+        u->min_bytes = m->used_bytes;
+    if (u->n_samples == 0 || m->used_bytes > u->max_bytes) {
+        u->max_bytes = m->used_bytes;
+        u->max_ns = time_ns;
+    }
+    if (percent > u->max_percent)
+        u->max_percent = percent;
+    u->sum_bytes += m->used_bytes;
+    u->sum_percent += percent;
+    u->n_samples++;
+    return tmk_history_add(&u->history, time_ns, m->used_bytes);
+}
+
+/* In a container the machine may be almost empty and the container full. */
+static void apply_limit(const struct tmk_sampler *s, struct tmk_device_use *u,
+                        struct tmk_device_memory *m)
+{
+    struct tmk_host_limit l;
+    if (u->device->kind != TMK_DEVICE_HOST || !s->settings.roots ||
+        tmk_host_limit_read(s->settings.roots, &l, NULL) < 0)
+        return;
+    u->has_limit = l.limit_bytes < m->total_bytes && l.used_bytes != TMK_BYTES_UNKNOWN;
+    if (!u->has_limit)
+        return;
+    m->total_bytes = l.limit_bytes;
+    m->used_bytes = l.used_bytes;
+}
+
+static int look_at(struct tmk_sampler *s, struct tmk_device_use *u, uint64_t time_ns)
+{
+    struct tmk_device_memory m;
+    struct tmk_error why = {0};
+    if (tmk_devices_memory(s->devices, u->index, &m, &why) < 0) {
+        miss(u, why.text);
+        return 0;
+    }
+    if (m.total_bytes == TMK_BYTES_UNKNOWN || m.used_bytes == TMK_BYTES_UNKNOWN) {
+        miss(u, "it has no memory of its own but the host's: --devices host");
+        return 0;
+    }
+    apply_limit(s, u, &m);
+    return take(u, time_ns, &m);
+}
+
+/* ---- processes ---- */
+
+static struct tmk_process_use *find_process(struct tmk_device_use *u, pid_t pid)
+{
+    for (uint64_t i = 0; i < u->n_processes; i++)
+        if (u->processes[i].now.pid == pid)
+            return &u->processes[i];
+    return NULL;
+}
+
+static struct tmk_process_use *add_process(struct tmk_device_use *u)
+{
+    struct tmk_process_use *more =
+        tmk_grow(u->processes, u->n_processes + 1, &u->processes_room, sizeof *more);
+    if (!more)
+        return NULL;
+    u->processes = more;
+    struct tmk_process_use *p = &u->processes[u->n_processes++];
+    memset(p, 0, sizeof *p);
+    tmk_history_init(&p->history, TMK_HISTORY_PROCESS);
+    return p;
+}
+
+static int take_process(struct tmk_device_use *u, uint64_t time_ns,
+                        const struct tmk_device_process *now)
+{
+    struct tmk_process_use *p = find_process(u, now->pid);
+    if (!p && !(p = add_process(u)))
+        return TMK_ENOMEM;
+    p->now = *now;
+    p->is_there = true;
+    if (now->used_bytes != TMK_BYTES_UNKNOWN)
+        return tmk_history_add(&p->history, time_ns, now->used_bytes);
+    tmk_history_gap(&p->history);
+    return 0;
+}
+
+/* What has ended has given its memory back. */
+static void forget_ended(struct tmk_device_use *u)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < u->n_processes; i++) {
+        if (u->processes[i].is_there)
+            u->processes[n++] = u->processes[i];
+        else
+            tmk_history_fini(&u->processes[i].history);
+    }
+    u->n_processes = n;
+}
+
+/* A list that cannot be had now leaves the processes as they were, with a gap. */
+static int look_at_processes(struct tmk_sampler *s, struct tmk_device_use *u, uint64_t time_ns)
+{
+    struct tmk_error why = {0};
+    if (tmk_devices_processes(s->devices, u->index, &s->listed, &why) < 0) {
+        snprintf(u->process_reason, sizeof u->process_reason, "%.159s", why.text);
+        for (uint64_t i = 0; i < u->n_processes; i++)
+            tmk_history_gap(&u->processes[i].history);
+        return 0;
+    }
+    u->process_reason[0] = '\0';
+    for (uint64_t i = 0; i < u->n_processes; i++)
+        u->processes[i].is_there = false;
+    int rc = 0;
+    for (unsigned i = 0; i < s->listed.n && rc == 0; i++)
+        rc = take_process(u, time_ns, &s->listed.items[i]);
+    if (rc == 0)
+        forget_ended(u);
+    return rc;
+}
+
+/* ---- the schedule ---- */
+
+/* How many samples there are in all. */
+static uint64_t count_all(const struct tmk_sampler_settings *settings)
+{
+    if (settings->duration_ns == 0)
+        return UINT64_MAX;
+    return (settings->duration_ns - 1) / settings->interval_ns + 1;
+}
+
+bool tmk_sampler_due_ns(const struct tmk_sampler *s, uint64_t *ret_ns)
+{
+    if (s->n_due >= count_all(&s->settings))
+        return false;
+    *ret_ns = s->start_ns + s->n_due * s->settings.interval_ns;
+    return true;
+}
+
+/* The next one that is not over yet. */
+static void advance(struct tmk_sampler *s, uint64_t now_ns)
+{
+    uint64_t passed = (now_ns - s->start_ns) / s->settings.interval_ns;
+    uint64_t next = s->n_due + 1, all = count_all(&s->settings);
+    passed = passed < all ? passed : all;
+    if (passed > next) {
+        s->n_missed += passed - next;
+        next = passed;
+    }
+    s->n_due = next;
+}
+
+static bool wants_processes(struct tmk_sampler *s, uint64_t time_ns)
+{
+    if (s->settings.process_interval_ns == 0 || time_ns < s->next_processes_ns)
+        return false;
+    s->next_processes_ns =
+        time_ns - time_ns % s->settings.process_interval_ns + s->settings.process_interval_ns;
+    return true;
+}
+
+int tmk_sampler_look(struct tmk_sampler *s, struct tmk_error *err)
+{
+    uint64_t time_ns = tmk_clock_monotonic_ns() - s->start_ns;
+    bool with_processes = wants_processes(s, time_ns);
+    int rc = 0;
+    for (unsigned i = 0; i < s->n && rc == 0; i++) {
+        rc = look_at(s, &s->uses[i], time_ns);
+        if (rc == 0 && with_processes)
+            rc = look_at_processes(s, &s->uses[i], time_ns);
+    }
+    advance(s, tmk_clock_monotonic_ns());
+    return rc < 0 ? tmk_fail(err, rc, "no memory for the history of %u devices", s->n) : 0;
+}
+
+/* ---- what is there ---- */
+
+unsigned tmk_sampler_n_devices(const struct tmk_sampler *s)
+{
+    return s->n;
+}
+
+const struct tmk_device_use *tmk_sampler_device(const struct tmk_sampler *s, unsigned i)
+{
+    return &s->uses[i];
+}
+
+uint64_t tmk_sampler_start_ns(const struct tmk_sampler *s)
+{
+    return s->start_ns;
+}
+
+uint64_t tmk_sampler_n_missed(const struct tmk_sampler *s)
+{
+    return s->n_missed;
+}
+
+const struct tmk_sampler_settings *tmk_sampler_settings(const struct tmk_sampler *s)
+{
+    return &s->settings;
+}

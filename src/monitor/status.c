@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* monitor/status.c - see status.h. */
+#include "monitor/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GB 1073741824.0
+
+const char *tmk_iso_text(time_t t, char *buffer)
+{
+    struct tm local;
+    if (!localtime_r(&t, &local) ||
+        strftime(buffer, TMK_ISO_BYTES, "%Y-%m-%dT%H:%M:%S", &local) == 0)
+        buffer[0] = '\0';
+    return buffer;
+}
+
+/* ---- values that may be unknown ---- */
+
+static void add_bytes(struct tmk_json *j, const char *key, bool is_known, uint64_t bytes)
+{
+    if (is_known && bytes != TMK_BYTES_UNKNOWN)
+        tmk_json_u64(j, key, bytes);
+    else
+        tmk_json_null(j, key);
+}
+
+static void add_percent(struct tmk_json *j, const char *key, bool is_known, double percent)
+{
+    tmk_json_fixed(j, key, is_known ? percent : NAN, 2);
+}
+
+static void add_seconds(struct tmk_json *j, const char *key, bool is_known, uint64_t ns)
+{
+    tmk_json_fixed(j, key, is_known ? (double)ns / 1e9 : NAN, 3);
+}
+
+static const char *text_or_null(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
+/* A card's number as a number, as that tool has it; else the name. */
+static void add_device(struct tmk_json *j, const char *key, const struct tmk_device_use *u)
+{
+    if (u->label[strspn(u->label, "0123456789")] == '\0')
+        tmk_json_u64(j, key, strtoull(u->label, NULL, 10));
+    else
+        tmk_json_text(j, key, u->label);
+}
+
+/* ---- a device ---- */
+
+/* Free is what a program could still have: without what the driver keeps. */
+static uint64_t free_bytes(const struct tmk_device_memory *m)
+{
+    uint64_t kept = m->reserved_bytes == TMK_BYTES_UNKNOWN ? 0 : m->reserved_bytes;
+    uint64_t taken = m->used_bytes + kept;
+    return taken < m->total_bytes ? m->total_bytes - taken : 0;
+}
+
+static void add_current(struct tmk_json *j, const struct tmk_device_use *u)
+{
+    tmk_json_object(j, "current_usage");
+    add_bytes(j, "allocated", u->has_now, u->now.used_bytes);
+    add_bytes(j, "free", u->has_now, free_bytes(&u->now));
+    add_bytes(j, "total", u->has_now, u->now.total_bytes);
+    add_percent(j, "utilization_percent", u->has_now, tmk_device_use_percent(u));
+    add_bytes(j, "reserved", u->has_now, u->now.reserved_bytes);
+    tmk_json_end(j);
+}
+
+static void add_statistics(struct tmk_json *j, const struct tmk_device_use *u)
+{
+    bool known = u->n_samples > 0;
+    double n = known ? (double)u->n_samples : 1;
+    tmk_json_object(j, "statistics");
+    add_percent(j, "avg_utilization", known, u->sum_percent / n);
+    add_percent(j, "max_utilization", known, u->max_percent);
+    tmk_json_u64(j, "samples_count", u->n_samples);
+    add_bytes(j, "min_allocated", known, u->min_bytes);
+    add_bytes(j, "avg_allocated", known, known ? (uint64_t)(u->sum_bytes / u->n_samples) : 0);
+    add_bytes(j, "max_allocated", known, u->max_bytes);
+    add_seconds(j, "max_time_s", known, u->max_ns);
+    tmk_json_u64(j, "gaps_count", u->n_gaps);
+    tmk_json_end(j);
+}
+
+void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,
+                          const struct tmk_alarm *alarm)
+{
+    tmk_json_object(j, key);
+    add_device(j, "device_id", u);
+    tmk_json_null(j, "risk_level");
+    tmk_json_null(j, "predicted_oom_time");
+    tmk_json_null(j, "confidence");
+    add_percent(j, "current_usage", u->has_now, tmk_device_use_percent(u));
+    tmk_json_null(j, "trend_slope");
+    tmk_json_null(j, "recommended_actions");
+    tmk_json_text(j, "name", text_or_null(u->device->name));
+    add_bytes(j, "allocated", u->has_now, u->now.used_bytes);
+    add_bytes(j, "total", u->has_now, u->now.total_bytes);
+    add_percent(j, "threshold", true, alarm->threshold_percent);
+    if (u->has_now)
+        tmk_json_bool(j, "over_threshold", alarm->is_over);
+    else
+        tmk_json_null(j, "over_threshold");
+    tmk_json_u64(j, "times_passed", alarm->n_passed);
+    tmk_json_text(j, "error", text_or_null(u->reason));
+    tmk_json_end(j);
+}
+
+static const char *kind_name(enum tmk_device_kind kind)
+{
+    static const char *const names[TMK_DEVICE_N_KINDS] = {
+        [TMK_DEVICE_NVIDIA] = "nvidia", [TMK_DEVICE_AMD] = "amd", [TMK_DEVICE_HOST] = "host"};
+    return names[kind];
+}
+
+static void add_one(struct tmk_json *j, const struct tmk_status *st, unsigned i)
+{
+    const struct tmk_device_use *u = tmk_sampler_device(st->sampler, i);
+    tmk_json_object(j, u->label);
+    add_current(j, u);
+    add_statistics(j, u);
+    tmk_json_text(j, "name", text_or_null(u->device->name));
+    tmk_json_text(j, "kind", kind_name(u->device->kind));
+    tmk_json_text(j, "id", text_or_null(u->device->id));
+    tmk_json_text(j, "limited_by", u->has_limit ? "control group" : NULL);
+    tmk_json_text(j, "error", text_or_null(u->reason));
+    if (st->alarms)
+        tmk_prediction_write(j, "oom", u, &st->alarms[i]);
+    if (st->is_whole) {
+        tmk_json_null(j, "fragmentation");
+        tmk_json_text(j, "fragmentation_reason",
+                      "the driver does not tell which blocks there are; record a job with "
+                      "tidemark run");
+    }
+    tmk_json_end(j);
+}
+
+/* ---- the whole ---- */
+
+static void add_summary(struct tmk_json *j, const struct tmk_sampler *s)
+{
+    double total = 0, used = 0;
+    unsigned n = tmk_sampler_n_devices(s);
+    for (unsigned i = 0; i < n; i++) {
+        const struct tmk_device_use *u = tmk_sampler_device(s, i);
+        if (!u->has_now || u->is_part_of_other)
+            continue;
+        total += (double)u->now.total_bytes;
+        used += (double)u->now.used_bytes;
+    }
+    tmk_json_object(j, "summary");
+    tmk_json_u64(j, "total_devices", n);
+    tmk_json_fixed(j, "total_memory_gb", total / GB, 2);
+    add_percent(j, "overall_utilization", total > 0, total > 0 ? 100 * used / total : 0);
+    tmk_json_end(j);
+}
+
+void tmk_status_write(struct tmk_json *j, const struct tmk_status *st)
+{
+    char iso[TMK_ISO_BYTES];
+    tmk_json_object(j, NULL);
+    tmk_json_text(j, "timestamp", tmk_iso_text(st->now, iso));
+    tmk_json_object(j, "devices");
+    for (unsigned i = 0; i < tmk_sampler_n_devices(st->sampler); i++)
+        add_one(j, st, i);
+    tmk_json_end(j);
+    add_summary(j, st->sampler);
+    tmk_json_text(j, "started", tmk_iso_text(st->started, iso));
+    add_seconds(j, "duration_s", true, st->elapsed_ns);
+    add_seconds(j, "interval_s", true, tmk_sampler_settings(st->sampler)->interval_ns);
+    tmk_json_u64(j, "missed_samples", tmk_sampler_n_missed(st->sampler));
+    if (st->leaks)
+        tmk_leaks_write(j, st->leaks);
+    tmk_json_end(j);
+}
+
+/* ---- leaks ---- */
+
+/* What is known of a leak where only a device or a process is: how much, and how surely. */
+static void add_growth(struct tmk_json *j, const struct tmk_leak_row *row)
+{
+    const struct tmk_growth *g = &row->growth;
+    double span_s = (double)g->span_ns / 1e9;
+    add_device(j, "device", row->device);
+    if (row->process)
+        tmk_json_i64(j, "pid", row->process->now.pid);
+    else
+        tmk_json_null(j, "pid");
+    tmk_json_text(j, "process", row->process ? text_or_null(row->process->now.name) : NULL);
+    if (g->is_known)
+        tmk_json_i64(j, "growth_bytes", g->bytes);
+    else
+        tmk_json_null(j, "growth_bytes");
+    tmk_json_fixed(j, "bytes_per_second",
+                   g->is_known && span_s > 0 ? (double)g->bytes / span_s : NAN, 1);
+    add_seconds(j, "window_s", g->is_known, g->span_ns);
+}
+
+static void add_leak(struct tmk_json *j, const struct tmk_leak_row *row)
+{
+    static const char *const unknown[] = {"file", "line", "function"};
+    static const char *const unknown_too[] = {"category", "module", "bytes_per_step",
+                                              "blocks_per_step", "first_step"};
+    tmk_json_object(j, NULL);
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+        tmk_json_null(j, unknown[i]);
+    tmk_json_array(j, "stack");
+    tmk_json_end(j);
+    for (size_t i = 0; i < sizeof unknown_too / sizeof unknown_too[0]; i++)
+        tmk_json_null(j, unknown_too[i]);
+    tmk_json_fixed(j, "confidence", row->growth.rank, 2);
+    add_growth(j, row);
+    tmk_json_end(j);
+}
+
+void tmk_leaks_write(struct tmk_json *j, const struct tmk_leaks *leaks)
+{
+    tmk_json_text(j, "verdict", leaks->n_leaks ? "leak" : leaks->n_known ? "clean" : NULL);
+    tmk_json_array(j, "leaks");
+    for (uint64_t i = 0; i < leaks->n_leaks; i++)
+        add_leak(j, &leaks->rows[i]);
+    tmk_json_end(j);
+    tmk_json_array(j, "watched");
+    for (uint64_t i = 0; i < leaks->n; i++) {
+        tmk_json_object(j, NULL);
+        add_growth(j, &leaks->rows[i]);
+        tmk_json_text(j, "verdict",
+                      leaks->rows[i].is_leak           ? "leak"
+                      : leaks->rows[i].growth.is_known ? "clean"
+                                                       : NULL);
+        tmk_json_end(j);
+    }
+    tmk_json_end(j);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* monitor/status.h - what the monitors say to machines: the memory status report of Tiny Torch's
+ * memory tools, key by key, so that scripts written for it go on working.
+ *
+ *     {"timestamp": "2025-01-15T10:30:00",                  local time
+ *      "devices": {"0": {"current_usage": {"allocated", "free", "total", "utilization_percent"},
+ *                        "statistics": {"avg_utilization", "max_utilization", "samples_count"}}},
+ *      "summary": {"total_devices", "total_memory_gb", "overall_utilization"}}
+ *
+ * Those keys keep their meaning and type; what else there is, are further keys. A GB is 1024^3
+ * bytes. What is not known is null. */
+#ifndef TMK_MONITOR_STATUS_H
+#define TMK_MONITOR_STATUS_H
+
+#include <time.h>
+
+#include "kit/json.h"
+#include "monitor/alarm.h"
+#include "monitor/leaks.h"
+#include "monitor/sampler.h"
+
+enum { TMK_ISO_BYTES = 32 };
+
+struct tmk_status {
+    const struct tmk_sampler *sampler;
+    time_t started, now;
+    uint64_t elapsed_ns;
+    const struct tmk_alarm *alarms; /* by device; NULL: nobody watched for a threshold */
+    const struct tmk_leaks *leaks;  /* NULL: nobody looked for leaks */
+    bool is_whole;                  /* fragmentation belongs into the report too */
+};
+
+/* "2025-01-15T10:30:00", local time, into the caller's buffer of TMK_ISO_BYTES; returns it. */
+const char *tmk_iso_text(time_t t, char *buffer);
+
+void tmk_status_write(struct tmk_json *j, const struct tmk_status *status);
+
+/* What is known about a device's running out of memory, with that tool's keys. */
+void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,
+                          const struct tmk_alarm *alarm);
+
+/* "verdict" and "leaks", as elements of the object that is open; then "watched": every device and
+ * process that was looked at. */
+void tmk_leaks_write(struct tmk_json *j, const struct tmk_leaks *leaks);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* record/samples.c - see samples.h. A device's number here is CUDA's in this process; NVML's is
+ * another where CUDA_VISIBLE_DEVICES says so. The card is found by its id. */
+#include "record/samples.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/nvml_abi.h"
+#include "record/driver.h"
+#include "record/held.h"
+#include "record/lane.h"
+#include "record/library.h"
+#include "record/torch.h"
+
+enum { MAX_DEVICES = 64, MAX_PROCESSES = 256, ID_BYTES = 16, DEVICE_CUDA = 1 };
+static const uint64_t period_ns = 1000000000u, soonest_ns = 100000000u;
+
+static struct {
+    bool was_loaded, is_ready; /* tried; it works */
+    int (*init)(void);
+    int (*count)(unsigned *ret);
+    int (*by_index)(unsigned index, struct tmk_nvml_device **ret);
+    int (*id)(struct tmk_nvml_device *device, char *text, unsigned length);
+    int (*memory)(struct tmk_nvml_device *device, struct tmk_nvml_memory *ret);
+    int (*memory_v2)(struct tmk_nvml_device *device, struct tmk_nvml_memory_v2 *ret);
+    int (*processes)(struct tmk_nvml_device *device, unsigned *n, struct tmk_nvml_process *ret);
+    struct {
+        bool was_looked_for;
+        struct tmk_nvml_device *handle; /* NULL: it was not found */
+    } cards[MAX_DEVICES];
+    uint64_t taken_ns;
+    uint64_t n_changes; /* of what is held, when the last was taken */
+} nvml;
+
+/* ---- loading ---- */
+
+static bool load(void)
+{
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return false;
+    *(void **)&nvml.init = dlsym(library, "nvmlInit_v2");
+    *(void **)&nvml.count = dlsym(library, "nvmlDeviceGetCount_v2");
+    *(void **)&nvml.by_index = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
+    *(void **)&nvml.id = dlsym(library, "nvmlDeviceGetUUID");
+    *(void **)&nvml.memory = dlsym(library, "nvmlDeviceGetMemoryInfo");
+    *(void **)&nvml.memory_v2 = dlsym(library, "nvmlDeviceGetMemoryInfo_v2");
+    *(void **)&nvml.processes = dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3");
+    if (!nvml.processes)
+        *(void **)&nvml.processes = dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v2");
+    return nvml.init && nvml.count && nvml.by_index && nvml.id && nvml.memory &&
+           nvml.init() == TMK_NVML_OK;
+}
+
+/* Loading takes locks that a child would find locked for ever. */
+static bool is_ready(void)
+{
+    if (nvml.was_loaded)
+        return nvml.is_ready;
+    nvml.was_loaded = true;
+    tmk_library_hold_forks();
+    nvml.is_ready = load();
+    tmk_library_let_forks();
+    return nvml.is_ready;
+}
+
+/* ---- cards ---- */
+
+static int digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* "GPU-" and hexadecimal digits with dashes between. */
+static bool is_same_id(const char *text, const uint8_t *id)
+{
+    int n = 2 * ID_BYTES;
+    if (strncmp(text, "GPU-", 4) != 0)
+        return false;
+    for (size_t i = strlen(text); i > 4; i--) {
+        int value = digit(text[i - 1]);
+        if (value < 0)
+            continue;
+        if (n-- == 0 || value != (n % 2 ? id[n / 2] & 0xf : id[n / 2] >> 4))
+            return false;
+    }
+    return true;
+}
+
+static struct tmk_nvml_device *find_card(unsigned device)
+{
+    int (*ask)(uint8_t * ret, int device) =
+        (int (*)(uint8_t *, int))tmk_driver_symbol("cuDeviceGetUuid");
+    uint8_t id[ID_BYTES];
+    unsigned n = 0;
+    if (!ask || ask(id, (int)device) != 0 || nvml.count(&n) != TMK_NVML_OK)
+        return NULL;
+    for (unsigned i = 0; i < n; i++) {
+        struct tmk_nvml_device *card = NULL;
+        char text[TMK_NVML_TEXT_BYTES] = "";
+        if (nvml.by_index(i, &card) == TMK_NVML_OK &&
+            nvml.id(card, text, sizeof text) == TMK_NVML_OK && is_same_id(text, id))
+            return card;
+    }
+    return NULL;
+}
+
+static struct tmk_nvml_device *card_of(unsigned device)
+{
+    if (!nvml.cards[device].was_looked_for) {
+        nvml.cards[device].was_looked_for = true;
+        nvml.cards[device].handle = find_card(device);
+    }
+    return nvml.cards[device].handle;
+}
+
+/* ---- samples ---- */
+
+static bool ask_memory(struct tmk_nvml_device *card, struct tmk_sample_body *ret)
+{
+    struct tmk_nvml_memory_v2 more = {.version = TMK_NVML_MEMORY_V2};
+    struct tmk_nvml_memory memory;
+    if (nvml.memory_v2 && nvml.memory_v2(card, &more) == TMK_NVML_OK) {
+        ret->used_bytes = more.used;
+        ret->total_bytes = more.total - more.reserved;
+        return true;
+    }
+    if (nvml.memory(card, &memory) != TMK_NVML_OK)
+        return false;
+    ret->used_bytes = memory.used;
+    ret->total_bytes = memory.total;
+    return true;
+}
+
+/* In a container the driver may call us by another number: the only one there is we are. */
+static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *ret)
+{
+    static struct tmk_nvml_process list[MAX_PROCESSES];
+    unsigned n = MAX_PROCESSES;
+    uint64_t own = UINT64_MAX, others = 0;
+    ret->own_bytes = ret->others_bytes = UINT64_MAX;
+    if (!nvml.processes || nvml.processes(card, &n, list) != TMK_NVML_OK)
+        return;
+    for (unsigned i = 0; i < n; i++) {
+        bool is_own = list[i].pid == (uint32_t)getpid() || n == 1;
+        bool is_known = list[i].used_bytes != TMK_NVML_UNAVAILABLE;
+        if (is_own && is_known)
+            own = list[i].used_bytes;
+        else if (others != UINT64_MAX)
+            others = is_known ? others + list[i].used_bytes : UINT64_MAX;
+    }
+    ret->own_bytes = own;
+    ret->others_bytes = own == UINT64_MAX ? UINT64_MAX : others;
+}
+
+/* Of the moment before the questions: what is noted until then the driver has given, and what it
+ * has not taken back yet is noted as gone, so the process has as much by the driver's account as by
+ * ours, or more. */
+static void take(unsigned device)
+{
+    struct tmk_sample_body sample;
+    uint64_t ticks = tmk_clock_ticks(tmk_recorder.counter);
+    struct tmk_nvml_device *card = card_of(device);
+    if (!card || !ask_memory(card, &sample))
+        return;
+    ask_processes(card, &sample);
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    tmk_lane_put_text_at(lane, ticks, TMK_KIND_SAMPLE, (uint32_t)(DEVICE_CUDA << 8 | device), 0,
+                         &sample, sizeof sample);
+    tmk_lane_leave(lane);
+}
+
+void tmk_samples_look(uint64_t now_ns, bool at_once)
+{
+    uint64_t n_changes, devices = tmk_held_devices(&n_changes);
+    devices |= atomic_load(&tmk_torch_hot.cards); /* had before we came, maybe */
+    uint64_t age_ns = now_ns - nvml.taken_ns;
+    bool is_due = age_ns >= period_ns || (n_changes != nvml.n_changes && age_ns >= soonest_ns);
+    if (devices == 0 || !(is_due || at_once) || !is_ready())
+        return;
+    nvml.taken_ns = now_ns;
+    nvml.n_changes = n_changes;
+    for (unsigned i = 0; i < MAX_DEVICES; i++)
+        if (devices >> i & 1)
+            take(i);
+}
+
+/* A child of the process that loaded it asks anew. */
+void tmk_samples_reset(void)
+{
+    static pid_t owner;
+    if (owner != getpid()) {
+        memset(&nvml, 0, sizeof nvml);
+        owner = getpid();
+    }
+    nvml.taken_ns = nvml.n_changes = 0;
+}

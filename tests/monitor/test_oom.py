@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""oom: one look or many, what it warns of, and the command that it runs."""
+import json
+import time
+
+import pytest
+from monitor_kit import GIB
+
+WARNING = """\
+[WARNING] OOM warning: GPU 0
+   Risk level: -
+   Current usage: 87.5%
+   Predicted OOM time: -
+   Confidence: -
+   Held by: 42 -, 12.00 GB
+   Held by: 41 -, 2.00 GB
+"""
+FULL = [f"process 41 {2 * GIB}", f"process 42 {12 * GIB}"]
+
+
+@pytest.mark.parametrize("threshold,status", [("87.5", 1), ("88", 0), ("85", 1), (None, 1)])
+def test_one_look(machine, threshold, status):
+    """Exit status 1 at the threshold or over it; 85 when none is given."""
+    machine.cards(FULL)
+    words = ["--threshold", threshold] if threshold else []
+    done = machine.run("oom", *words)
+    assert done.returncode == status and not done.stderr
+    assert done.stdout.startswith(WARNING) == bool(status)
+    assert done.stdout.splitlines()[-1].split() == [
+        "0", "Card", "0", "14.00", "GiB", "16.00", "GiB", "87.5", "%", threshold or "85", "%",
+        str(status)]
+
+
+def test_only_the_devices_asked_for(machine):
+    machine.cards(FULL, [])
+    assert machine.run("oom", "--devices", "1").returncode == 0
+    assert machine.run("oom", "--devices", "0", "1").returncode == 1
+
+
+def test_host(machine):
+    machine.host(15 * GIB)
+    done = machine.run("oom", "--threshold", "90")
+    assert done.returncode == 1
+    assert done.stdout.startswith("[WARNING] OOM warning: host\n   Risk level: -\n"
+                                  "   Current usage: 93.8%\n")
+
+
+def test_a_card_that_does_not_answer_is_not_fine(machine):
+    machine.cards(["fail nvmlDeviceGetMemoryInfo 15", "fail nvmlDeviceGetMemoryInfo_v2 15"])
+    done = machine.run("oom")
+    assert done.returncode == 1
+    assert done.stderr == "tidemark: device 0 did not answer: NVML, card 0: GPU is lost (15)\n"
+
+
+def test_json(machine):
+    machine.cards(FULL, [])
+    report = machine.json("oom", "--json", status=1)
+    assert report["verdict"] == "over" and report["threshold"] == 85.0
+    assert report["predictions"][0] == {
+        "device_id": 0, "risk_level": None, "predicted_oom_time": None, "confidence": None,
+        "current_usage": 87.5, "trend_slope": None, "recommended_actions": None, "name": "Card 0",
+        "allocated": 14 * GIB, "total": 16 * GIB, "threshold": 85.0, "over_threshold": True,
+        "times_passed": 1, "error": None}
+    assert report["predictions"][1]["over_threshold"] is False
+    assert machine.json("oom", "--devices", "1", "--json")["verdict"] == "below"
+
+
+@pytest.mark.parametrize("words,said", [
+    (["--threshold", "101"], "--threshold: '101' is not a number over 0 and up to 100"),
+    (["--threshold", "much"], "--threshold: 'much' is not a number over 0 and up to 100"),
+    (["--duration", "5"],
+     "--duration and --interval want --monitor: without it, oom looks once"),
+])
+def test_wrong_words(machine, words, said):
+    done = machine.run("oom", *words)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"tidemark: {said}\n")
+
+
+# ---- monitor
+
+def fill(machine, monitor, *gib):
+    for used in gib:
+        machine.cards([f"process 41 {int(used * GIB)}"])
+        monitor.settle()
+
+
+def test_monitor_warns_once_each_time(machine):
+    """14.4 GiB are 90 %. Trembling under it, by less than two points, is the same time."""
+    machine.cards([])
+    monitor = machine.start("oom", "--monitor", "--threshold", "90")
+    fill(machine, monitor, 14.5, 14.3, 14.5, 13, 15, 1)
+    status, out, err = monitor.end()
+    assert status == 1 and not err
+    usages = [line for line in out.splitlines() if "usage" in line]
+    assert usages == ["   Current usage: 90.6%", "   Current usage: 93.8%"]
+    assert out.splitlines()[-1].split()[-4:] == ["%", "90", "%", "2"]
+
+
+def test_monitor_without_a_finding(machine):
+    machine.cards([])
+    monitor = machine.start("oom", "--monitor")
+    fill(machine, monitor, 8)
+    assert monitor.end()[0] == 0
+
+
+def test_monitor_ends_by_itself(machine):
+    machine.cards(FULL)
+    done = machine.run("oom", "--monitor", "--duration", "0.2")
+    assert done.returncode == 1 and done.stdout.count("[WARNING]") == 1
+
+
+# ---- the command
+
+def test_exec(machine):
+    """With what was found in its environment; its output is talk, not data."""
+    machine.cards(FULL)
+    done = machine.run("oom", "--json", "--exec", "env | grep ^TIDEMARK_OOM | sort; exit 3")
+    assert done.returncode == 1 and json.loads(done.stdout)["verdict"] == "over"
+    assert done.stderr == WARNING + (
+        "TIDEMARK_OOM_DEVICE=0\nTIDEMARK_OOM_NAME=Card 0\nTIDEMARK_OOM_PERCENT=87.5\n"
+        "TIDEMARK_OOM_PID=42\nTIDEMARK_OOM_THRESHOLD=85.0\n"
+        f"TIDEMARK_OOM_TOTAL_BYTES={16 * GIB}\nTIDEMARK_OOM_USED_BYTES={14 * GIB}\n"
+        "tidemark: --exec: 'env | grep ^TIDEMARK_OOM | sort; exit 3' ended with status 3\n")
+
+
+def test_exec_not_needed(machine):
+    machine.cards([])
+    assert machine.run("oom", "--exec", "echo no").stderr == ""
+
+
+def test_exec_in_monitor(machine):
+    """Each time, beside the sampling; not while the one before still runs."""
+    machine.cards([])
+    counter = machine.folder / "count"
+    monitor = machine.start("oom", "--monitor", "--exec",
+                            "echo $TIDEMARK_OOM_PERCENT >>count; while [ ! -e go ]; do sleep 0.01; "
+                            "done; echo end >>count")
+    fill(machine, monitor, 15, 1, 15, 1)
+    assert counter.read_text() == "93.8\n"
+    (machine.folder / "go").touch()
+    deadline = time.monotonic() + 60
+    while "end" not in counter.read_text() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    monitor.settle()
+    fill(machine, monitor, 14, 1)
+    deadline = time.monotonic() + 60
+    while counter.read_text().count("end") < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    status, _, err = monitor.end()
+    assert status == 1 and counter.read_text() == "93.8\nend\n87.5\nend\n"
+    assert err.count("still runs (process") == 1 and err.endswith("not started again\n")

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* Segments: the table of those alive, whose they are, and the accounts of a card. */
+#include "passes/accounting.h"
+#include "passes/segments.h"
+#include "trace/segments.h"
+
+#include "maker.h"
+
+enum { CUDA0 = 0x100, CUDA1 = 0x101 };
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+/* ---- the table ---- */
+
+enum { N_ADDRESSES = 64, N_TURNS = 20000, ROOM = 100 };
+
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+/* Against an array that has a place for each kind and address. */
+static void table_as_an_array(void **state)
+{
+    (void)state;
+    static uint64_t sizes[TMK_N_SEGMENT_KINDS][N_ADDRESSES];
+    struct tmk_segments table;
+    uint32_t seed = 7, n = 0;
+    uint64_t n_unknown = 0, n_lost = 0;
+    assert_int_equal(tmk_segments_init(&table, ROOM), 0);
+    for (int turn = 0; turn < N_TURNS; turn++) {
+        unsigned kind = 1 + next_random(&seed) % (TMK_N_SEGMENT_KINDS - 1);
+        unsigned place = next_random(&seed) % N_ADDRESSES;
+        uint64_t address = (uint64_t)place << 21, *size = &sizes[kind][place];
+        struct tmk_driver_segment gone;
+        if (next_random(&seed) % 2) {
+            struct tmk_driver_segment item = {
+                .kind = (uint8_t)kind, .address = address, .size_bytes = 1 + (uint64_t)turn};
+            tmk_segments_begin(&table, &item);
+            if (!*size && n == ROOM) {
+                n_lost++;
+                continue;
+            }
+            n += !*size;
+            *size = item.size_bytes;
+        } else {
+            assert_int_equal(tmk_segments_end(&table, kind, address, &gone), *size != 0);
+            if (*size)
+                assert_int_equal(gone.size_bytes, *size);
+            n -= *size != 0;
+            n_unknown += *size == 0;
+            *size = 0;
+        }
+        assert_int_equal(table.n, n);
+    }
+    for (unsigned kind = 1; kind < TMK_N_SEGMENT_KINDS; kind++) {
+        for (unsigned place = 0; place < N_ADDRESSES; place++) {
+            const struct tmk_driver_segment *found =
+                tmk_segments_find(&table, kind, (uint64_t)place << 21);
+            assert_int_equal(found ? found->size_bytes : 0, sizes[kind][place]);
+        }
+    }
+    assert_true(n_lost > 0);
+    assert_int_equal(table.n_lost, n_lost);
+    assert_int_equal(table.n_unknown, n_unknown);
+    tmk_segments_forget(&table);
+    assert_int_equal(table.n, 0);
+    assert_null(tmk_segments_find(&table, 1, 0));
+    tmk_segments_fini(&table);
+}
+
+/* ---- traces made by hand ---- */
+
+static void make_module(struct maker *m, uint32_t id, const char *path)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_DEF_MODULE,
+                                    .id = id,
+                                    .text = (const uint8_t *)path,
+                                    .text_bytes = (uint32_t)strlen(path)});
+}
+
+static void make_native(struct maker *m, uint32_t id, uint32_t module)
+{
+    maker_add(m, (struct tmk_input){
+                     .kind = TMK_KIND_DEF_NATIVE_FRAME, .id = id, .a = module, .b = 0x1000});
+}
+
+static void make_segment(struct maker *m, unsigned device, unsigned kind, uint64_t address,
+                         uint64_t size, uint32_t stack)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_SEGMENT,
+                                    .device = (uint16_t)device,
+                                    .stream = (uint16_t)kind,
+                                    .a = address,
+                                    .b = size,
+                                    .id = stack});
+}
+
+static void end_segment(struct maker *m, unsigned device, unsigned kind, uint64_t address)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_SEGMENT_END,
+                                    .device = (uint16_t)device,
+                                    .stream = (uint16_t)kind,
+                                    .a = address});
+}
+
+enum { TORCH = 1, NCCL, PROGRAM, BETWEEN, CTYPES, LONELY, N_STACKS = LONELY };
+
+/* Innermost first, as they are recorded. */
+static void make_stacks(struct maker *m)
+{
+    static const char *const paths[] = {"/usr/lib/libcudart.so.12",
+                                        "/opt/torch/lib/libc10_cuda.so",
+                                        "/opt/lib/libnccl.so.2.21",
+                                        "/home/me/bin/simulate",
+                                        "/usr/lib/python3/lib-dynload/_ctypes.cpython-311.so",
+                                        "/usr/lib/x86_64-linux-gnu/libffi.so.8"};
+    for (uint32_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        make_module(m, i + 1, paths[i]);
+        make_native(m, i + 1, i + 1);
+    }
+    maker_string(m, 1, "/opt/site-packages/numba/cuda/driver.py");
+    maker_string(m, 2, "alloc");
+    maker_string(m, 3, "/home/me/train.py");
+    maker_frame(m, 10, 1, 2, 7);
+    maker_frame(m, 11, 3, 2, 8);
+    maker_stack(m, TORCH, (uint32_t[]){1, 2, 11}, 3);
+    maker_stack(m, NCCL, (uint32_t[]){1, 3, 2, 11}, 4);
+    maker_stack(m, PROGRAM, (uint32_t[]){4}, 1);
+    maker_stack(m, BETWEEN, (uint32_t[]){6, 5, 10, 11}, 4);
+    maker_stack(m, CTYPES, (uint32_t[]){6, 5, 11}, 3);
+    maker_stack(m, LONELY, (uint32_t[]){1}, 1);
+}
+
+/* ---- whose ---- */
+
+static void holders_by_stack(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *owner, *library;
+    } expected[N_STACKS + 1] = {
+        {"", ""},
+        {"torch", "libc10_cuda.so"},
+        {"nccl", "libnccl.so.2.21"},
+        {"user", "simulate"},
+        {"numba", ""},
+        {"user", ""},
+        {"user", ""},
+    };
+    struct maker m;
+    struct tmk_holders *h = NULL;
+    maker_open(&m, 0);
+    make_stacks(&m);
+    maker_step(&m, 0);
+    struct tmk_run *run = maker_finish(&m);
+    assert_int_equal(tmk_holders_open(tmk_run_process(run, 0), &h), 0);
+    for (int twice = 0; twice < 2; twice++) {
+        for (uint32_t i = 0; i <= N_STACKS; i++) {
+            assert_string_equal(tmk_holders_get(h, i)->owner, expected[i].owner);
+            assert_string_equal(tmk_holders_get(h, i)->library, expected[i].library);
+        }
+    }
+    assert_string_equal(tmk_holders_get(h, UINT32_MAX)->owner, "");
+    h = tmk_holders_close(h);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
+/* ---- rows ---- */
+
+static struct tmk_segment_rows *sweep_rows(struct tmk_run *run)
+{
+    struct tmk_segment_rows *rows = NULL;
+    struct tmk_error err = {0};
+    assert_int_equal(tmk_segment_rows_open(tmk_run_process(run, 0), &rows), 0);
+    struct tmk_visitor visitor = tmk_segment_rows_visitor(rows);
+    assert_int_equal(tmk_process_sweep(tmk_run_process(run, 0), &visitor, 1, NULL, &err), 0);
+    assert_int_equal(tmk_segment_rows_finish(rows, &err), 0);
+    return rows;
+}
+
+static void expect_row(const struct tmk_segment_rows *rows, uint64_t i, unsigned kind,
+                       uint64_t size, uint64_t alloc_ns, uint64_t end_ns, const char *owner)
+{
+    const struct tmk_segment_row *row = tmk_segment_rows_get(rows, i);
+    assert_int_equal(row->segment.serial, i + 1);
+    assert_int_equal(row->segment.kind, kind);
+    assert_int_equal(row->segment.size_bytes, size);
+    assert_int_equal(row->segment.alloc_ns, alloc_ns);
+    assert_int_equal(row->end_ns, end_ns);
+    if (owner)
+        assert_string_equal(row->owner, owner);
+    else
+        assert_null(row->owner);
+}
+
+/* An address is a device's and a handle's at once; one that is given again has ended. */
+static void rows_by_hand(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    make_stacks(&m);
+    maker_string(&m, 5, "forward");
+    m.ns = 10;
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 4096, 2 * MIB, TORCH);
+    m.ns = 20;
+    maker_step(&m, 3);
+    maker_push(&m, TIDEMARK_STAGE, 5);
+    make_segment(&m, CUDA0, TMK_SEGMENT_PHYSICAL, 4096, 20 * MIB, 0);
+    m.ns = 30;
+    end_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 4096);
+    end_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 4096);
+    m.ns = 40;
+    make_segment(&m, CUDA0, TMK_SEGMENT_PHYSICAL, 4096, 22 * MIB, NCCL);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_segment_rows *rows = sweep_rows(run);
+    assert_int_equal(tmk_segment_rows_n(rows), 3);
+    expect_row(rows, 0, TMK_SEGMENT_DEVICE, 2 * MIB, 10, 30, "torch");
+    expect_row(rows, 1, TMK_SEGMENT_PHYSICAL, 20 * MIB, 20, 40, NULL);
+    expect_row(rows, 2, TMK_SEGMENT_PHYSICAL, 22 * MIB, 40, UINT64_MAX, "nccl");
+    assert_null(tmk_segment_rows_get(rows, 0)->stage);
+    assert_string_equal(tmk_segment_rows_get(rows, 1)->stage, "forward");
+    assert_int_equal(tmk_segment_rows_get(rows, 1)->segment.step, 3);
+    tmk_segment_rows_close(rows);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
+/* Where old detail was given up, those alive then are known from a checkpoint, with their numbers.
+ */
+static void rows_after_a_cut(void **state)
+{
+    (void)state;
+    enum { N_BLOCKS = 400000 };
+    struct maker m;
+    maker_open(&m, 4 << 20);
+    make_stacks(&m);
+    m.ns = 5;
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 4096, MIB, TORCH);
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 8192, 3 * MIB, PROGRAM);
+    end_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 4096);
+    for (uint64_t i = 0; i < N_BLOCKS; i++) {
+        m.ns += 1000;
+        maker_alloc(&m, CUDA0, (1 + i % 5000) * 65536 + i % 7 * 512, i, 0);
+    }
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 12288, 5 * MIB, NCCL);
+    struct tmk_run *run = maker_finish(&m);
+    assert_true(tmk_reader_status(tmk_run_process(run, 0)->reader)->n_given_up > 0);
+    struct tmk_segment_rows *rows = sweep_rows(run);
+    assert_int_equal(tmk_segment_rows_n(rows), 2);
+    const struct tmk_segment_row *old = tmk_segment_rows_get(rows, 0);
+    assert_int_equal(old->segment.serial, 2);
+    assert_int_equal(old->segment.alloc_ns, 5);
+    assert_string_equal(old->owner, "user");
+    assert_int_equal(tmk_segment_rows_get(rows, 1)->segment.serial, 3);
+    tmk_segment_rows_close(rows);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
+/* ---- accounts ---- */
+
+static struct tmk_accounting *sweep_accounts(struct tmk_run *run)
+{
+    struct tmk_accounting *a = NULL;
+    struct tmk_error err = {0};
+    struct tmk_replay rp;
+    assert_int_equal(tmk_accounting_open(tmk_run_process(run, 0), &a), 0);
+    struct tmk_visitor visitor = tmk_accounting_visitor(a);
+    assert_int_equal(tmk_process_sweep(tmk_run_process(run, 0), &visitor, 1, &rp, &err), 0);
+    assert_int_equal(tmk_accounting_finish(a, &rp, &err), 0);
+    tmk_replay_fini(&rp);
+    return a;
+}
+
+static void expect_part(const struct tmk_account *a, uint64_t i, const char *owner, uint64_t bytes,
+                        uint64_t n)
+{
+    assert_true(i < a->n_parts);
+    assert_string_equal(a->parts[i].owner, owner);
+    assert_int_equal(a->parts[i].bytes, bytes);
+    assert_int_equal(a->parts[i].n_segments, n);
+}
+
+/* What the driver says is used is the sum of its parts. */
+static void expect_sum(const struct tmk_account *a)
+{
+    uint64_t sum = a->context_bytes + a->others_bytes + a->unexplained_bytes;
+    for (uint64_t i = 0; i < a->n_parts; i++)
+        sum += a->parts[i].bytes;
+    assert_int_equal(sum, a->used_bytes);
+}
+
+static void accounts_by_hand(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    make_stacks(&m);
+    m.ns = 10;
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 21, 20 * MIB, TORCH);
+    make_segment(&m, CUDA0, TMK_SEGMENT_PHYSICAL, 77, 40 * MIB, TORCH);
+    make_segment(&m, CUDA0, TMK_SEGMENT_MAPPING, 1 << 30, 40 * MIB, TORCH); /* of the same memory */
+    make_segment(&m, CUDA0, TMK_SEGMENT_PINNED, 1 << 22, 500 * MIB, TORCH);
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 23, 64 * MIB, NCCL);
+    make_segment(&m, CUDA1, TMK_SEGMENT_DEVICE, 1 << 24, 1 * MIB, 0);
+    maker_alloc(&m, CUDA0, 1 << 21, 50 * MIB, 0);
+    maker_reserved(&m, CUDA0, 60 * MIB);
+    maker_sample(&m, CUDA0, 80 * GIB, 1000 * MIB, 424 * MIB, 500 * MIB);
+    m.ns = 20;
+    maker_sample(&m, CUDA0, 80 * GIB, 5000 * MIB, UINT64_MAX,
+                 UINT64_MAX); /* tells less: of no use */
+    end_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 23);
+    m.ns = 30;
+    maker_sample(&m, CUDA0, 80 * GIB, 860 * MIB, 360 * MIB, 500 * MIB);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_accounting *a = sweep_accounts(run);
+    assert_int_equal(tmk_accounting_n(a), 4);
+    const struct tmk_account *peak = tmk_accounting_get(a, 0), *last = tmk_accounting_get(a, 1);
+    assert_true(peak->is_peak && !last->is_peak);
+    assert_int_equal(peak->time_ns, 10);
+    expect_part(peak, 0, "nccl", 64 * MIB, 1);
+    expect_part(peak, 1, "torch", 60 * MIB, 2);
+    assert_int_equal(peak->context_bytes, 300 * MIB);
+    assert_int_equal(peak->unexplained_bytes, 76 * MIB);
+    assert_int_equal(peak->allocated_bytes, 50 * MIB);
+    assert_int_equal(peak->reserved_bytes, 60 * MIB);
+    expect_sum(peak);
+    assert_int_equal(last->time_ns, 30);
+    assert_int_equal(last->n_parts, 1);
+    expect_part(last, 0, "torch", 60 * MIB, 2);
+    assert_int_equal(last->context_bytes, 300 * MIB);
+    expect_sum(last);
+    const struct tmk_account *other = tmk_accounting_get(a, 3);
+    assert_int_equal(other->device, CUDA1);
+    expect_part(other, 0, "unknown", MIB, 1);
+    assert_int_equal(other->used_bytes, TMK_ACCOUNT_UNKNOWN);
+    assert_int_equal(other->context_bytes, TMK_ACCOUNT_UNKNOWN);
+    tmk_accounting_close(a);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
+/* A process that was attached to: torch says what it holds, the rest was there before. */
+static void accounts_without_segments(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    m.ns = 10;
+    maker_alloc(&m, CUDA0, 4096, 5 * MIB, 0);
+    maker_reserved(&m, CUDA0, 20 * MIB);
+    maker_sample(&m, CUDA0, 80 * GIB, 400 * MIB, 400 * MIB, 0);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_accounting *a = sweep_accounts(run);
+    const struct tmk_account *peak = tmk_accounting_get(a, 0);
+    expect_part(peak, 0, "torch", 20 * MIB, 0);
+    assert_int_equal(peak->context_bytes, 380 * MIB);
+    expect_sum(peak);
+    tmk_accounting_close(a);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_as_an_array), cmocka_unit_test(holders_by_stack),
+        cmocka_unit_test(rows_by_hand),      cmocka_unit_test(rows_after_a_cut),
+        cmocka_unit_test(accounts_by_hand),  cmocka_unit_test(accounts_without_segments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
