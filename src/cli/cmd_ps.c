@@ -2,12 +2,10 @@
 /* cli/cmd_ps.c - the processes that are being watched now, and how much they have allocated. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/sheet.h"
 #include "cli/target.h"
-#include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/json.h"
 #include "kit/table.h"
@@ -17,35 +15,16 @@ struct row { /* of one process */
     const struct tmk_watched *w;
     struct tmk_run *run; /* NULL: its trace cannot be read */
     const struct tmk_process *p;
-    char *folder;                    /* of the trace, without the root of a container */
+    char folder[4096];
     const struct tmk_step_row *peak; /* NULL: nothing allocated yet */
     uint64_t allocated_bytes;        /* on the peak's device, now */
 };
 
-static char *folder_of(const struct tmk_watched *w)
-{
-    char *folder = tmk_xstrdup(w->trace_path + strlen(w->root));
-    char *slash = strrchr(folder, '/');
-    if (slash && slash != folder)
-        *slash = '\0';
-    return folder;
-}
-
-/* Bytes on `device` after the last event: what its last row says. */
-static uint64_t allocated_now(const struct tmk_process *p, uint16_t device)
-{
-    for (uint64_t i = tmk_reader_n_step_rows(p->reader); i > 0; i--) {
-        const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i - 1);
-        if (row->device == device)
-            return row->end_bytes;
-    }
-    return 0;
-}
-
 static struct row read_row(const struct tmk_watched *w)
 {
-    struct row row = {.w = w, .folder = folder_of(w)};
+    struct row row = {.w = w};
     struct tmk_error err = {0};
+    tmk_watched_folder(w, row.folder, sizeof row.folder);
     if (tmk_run_open_watched(w, &row.run, &err) < 0) {
         tmk_say("process %" PRIu32 ": %s", w->pid, err.text);
         return row;
@@ -53,14 +32,13 @@ static struct row read_row(const struct tmk_watched *w)
     row.p = tmk_run_process(row.run, 0);
     row.peak = tmk_steps_peak(row.p, true, 0);
     if (row.peak)
-        row.allocated_bytes = allocated_now(row.p, row.peak->device);
+        row.allocated_bytes = tmk_steps_last(row.p, row.peak->device)->end_bytes;
     return row;
 }
 
 static void close_row(struct row *row)
 {
     tmk_run_close(row->run);
-    free(row->folder);
 }
 
 /* ---- printing ---- */

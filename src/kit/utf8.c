@@ -53,11 +53,20 @@ uint32_t tmk_utf8_next(const char **at)
     return c;
 }
 
+uint32_t tmk_utf8_shown(const char **at, size_t *ret_columns)
+{
+    uint32_t c = tmk_utf8_next(at);
+    if (c != 0 && is_control(c))
+        c = TMK_UTF8_BAD;
+    *ret_columns = c == 0 ? 0 : width_of(c);
+    return c;
+}
+
 size_t tmk_utf8_width(const char *text)
 {
-    size_t width = 0;
-    for (uint32_t c; (c = tmk_utf8_next(&text)) != 0;)
-        width += is_control(c) ? 1 : width_of(c);
+    size_t width = 0, columns;
+    while (tmk_utf8_shown(&text, &columns) != 0)
+        width += columns;
     return width;
 }
 
@@ -67,15 +76,12 @@ static size_t write_some(FILE *out, const char *text, size_t width)
     size_t written = 0;
     for (;;) {
         const char *from = text;
-        uint32_t c = tmk_utf8_next(&text);
-        if (c == 0)
-            return written;
-        bool odd = c == TMK_UTF8_BAD || is_control(c);
-        size_t columns = odd ? 1 : width_of(c);
-        if (written + columns > width)
+        size_t columns;
+        uint32_t c = tmk_utf8_shown(&text, &columns);
+        if (c == 0 || written + columns > width)
             return written;
         written += columns;
-        if (odd)
+        if (c == TMK_UTF8_BAD)
             fputs("\xef\xbf\xbd", out);
         else
             fwrite(from, 1, (size_t)(text - from), out);

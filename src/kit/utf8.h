@@ -16,6 +16,9 @@ enum { TMK_UTF8_BAD = 0xfffd };
  * not belong. */
 uint32_t tmk_utf8_next(const char **at);
 
+/* The same as it is shown, and the columns that it takes: 2 for wide ones, 0 for accents that
+ * combine. A control character is TMK_UTF8_BAD. */
+uint32_t tmk_utf8_shown(const char **at, size_t *ret_columns);
 /* Columns that `text` takes. */
 size_t tmk_utf8_width(const char *text);
 

@@ -25,6 +25,15 @@ uint32_t tmk_watched_parse(const char *text)
     return (uint32_t)strtoul(text, NULL, 10);
 }
 
+const char *tmk_watched_folder(const struct tmk_watched *w, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%s", w->trace_path + strlen(w->root));
+    char *slash = strrchr(buffer, '/');
+    if (slash && slash != buffer)
+        *slash = '\0';
+    return buffer;
+}
+
 /* ---- what /proc says ---- */
 
 static FILE *open_proc(uint32_t pid, const char *file)

@@ -8,6 +8,7 @@
 #ifndef TMK_MODEL_WATCHED_H
 #define TMK_MODEL_WATCHED_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -26,6 +27,10 @@ int tmk_watched_find(uint32_t pid, struct tmk_watched *ret, struct tmk_error *er
 /* All that this user may see (root: all), by PID. *ret_list is the caller's, for free(). 0 or
  * TMK_ENOMEM. */
 int tmk_watched_list(struct tmk_watched **ret_list, uint32_t *ret_n, struct tmk_error *err);
+
+/* The folder of its trace, as the process itself would say it; returns `buffer`, cut to its size.
+ */
+const char *tmk_watched_folder(const struct tmk_watched *w, char *buffer, size_t size);
 
 /* The PID that `text` is, 0 when it is none. */
 uint32_t tmk_watched_parse(const char *text);

@@ -33,6 +33,16 @@ const struct tmk_step_row *tmk_steps_peak(const struct tmk_process *p, bool any_
     return best;
 }
 
+const struct tmk_step_row *tmk_steps_last(const struct tmk_process *p, uint16_t device)
+{
+    for (uint64_t i = tmk_reader_n_step_rows(p->reader); i > 0; i--) {
+        const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i - 1);
+        if (row->device == device)
+            return row;
+    }
+    return NULL;
+}
+
 /* ---- rows ---- */
 
 int tmk_steps_open(const struct tmk_process *p, uint16_t device, struct tmk_steps **ret_steps)

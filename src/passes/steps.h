@@ -11,6 +11,9 @@
 const struct tmk_step_row *tmk_steps_peak(const struct tmk_process *p, bool any_device,
                                           uint16_t device);
 
+/* The last row of a device, whose end is now in a trace that is read live; NULL: it has none. */
+const struct tmk_step_row *tmk_steps_last(const struct tmk_process *p, uint16_t device);
+
 enum tmk_trend {
     TMK_TREND_TOO_SHORT, /* fewer than TMK_TREND_MIN_STEPS finished steps */
     TMK_TREND_STEADY,

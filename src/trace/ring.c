@@ -176,10 +176,10 @@ int tmk_ring_is_held(const char *path)
 
 /* ---- copying ---- */
 
-static int read_all(int fd, void *buffer, size_t n)
+static int read_all(int fd, void *buffer, size_t n, size_t offset)
 {
     for (size_t at = 0; at < n;) {
-        ssize_t got = pread(fd, (uint8_t *)buffer + at, n - at, (off_t)at);
+        ssize_t got = pread(fd, (uint8_t *)buffer + at, n - at, (off_t)(offset + at));
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -197,18 +197,32 @@ static bool header_is_sane(const struct tmk_ring_header *h, size_t file_bytes)
            TMK_RING_HEADER_BYTES + (uint64_t)h->n_pages * TMK_PAGE_BYTES <= file_bytes;
 }
 
+/* The pages in use; the others hold nothing, and most are such: a copy costs what there is. They
+ * are not even looked at in the copy, whose memory comes by touching it. */
+static int copy_pages(int fd, struct tmk_ring *r)
+{
+    for (uint32_t i = 0; i < r->n_pages; i++) {
+        uint32_t state = TMK_PAGE_FREE;
+        size_t offset = TMK_RING_HEADER_BYTES + (size_t)i * TMK_PAGE_BYTES;
+        if (read_all(fd, &state, sizeof state, offset) < 0 ||
+            (state != TMK_PAGE_FREE && read_all(fd, &r->pages[i], TMK_PAGE_BYTES, offset) < 0))
+            return TMK_EIO;
+    }
+    return 0;
+}
+
 /* One try; TMK_EBUSY when the packer moved meanwhile. */
 static int copy_once(int fd, struct tmk_ring *r, bool live)
 {
-    if (read_all(fd, r->header, TMK_RING_HEADER_BYTES) < 0)
+    if (read_all(fd, r->header, TMK_RING_HEADER_BYTES, 0) < 0)
         return TMK_EIO;
     uint64_t epoch = atomic_load(&r->header->epoch);
     if (live && (epoch & 1))
         return TMK_EBUSY;
-    if (read_all(fd, r->header, r->size_bytes) < 0)
+    if (copy_pages(fd, r) < 0)
         return TMK_EIO;
     struct tmk_ring_header after;
-    if (read_all(fd, &after, sizeof after) < 0)
+    if (read_all(fd, &after, sizeof after, 0) < 0)
         return TMK_EIO;
     return live && atomic_load(&after.epoch) != epoch ? TMK_EBUSY : 0;
 }
@@ -218,7 +232,7 @@ static int copy_file(int fd, const char *path, bool live, struct tmk_ring *ret,
 {
     struct tmk_ring_header head;
     struct stat st;
-    if (fstat(fd, &st) < 0 || read_all(fd, &head, sizeof head) < 0 ||
+    if (fstat(fd, &st) < 0 || read_all(fd, &head, sizeof head, 0) < 0 ||
         !header_is_sane(&head, (size_t)st.st_size))
         return tmk_fail(err, TMK_EFORMAT, "%s is not a ring of tidemark's", path);
     struct tmk_ring r = {.n_pages = head.n_pages, .fd = -1};
@@ -232,8 +246,10 @@ static int copy_file(int fd, const char *path, bool live, struct tmk_ring *ret,
     int rc = TMK_EBUSY;
     for (int try = 0; try < COPY_TRIES && rc == TMK_EBUSY; try++) {
         rc = copy_once(fd, &r, live);
-        if (rc == TMK_EBUSY)
+        if (rc == TMK_EBUSY) {
+            madvise(base, r.size_bytes, MADV_DONTNEED); /* zeros again */
             nanosleep(&(struct timespec){.tv_nsec = COPY_WAIT_NS}, NULL);
+        }
     }
     if (rc < 0) {
         tmk_ring_close(&r);

@@ -191,6 +191,9 @@ static void test_file(void **unused)
     assert_string_equal(copy.header->trace_path, "/the/trace");
     assert_int_equal(copy.pages[page - ring.pages].slots[0].a, 1234);
     assert_int_equal(copy.pages[page - ring.pages].thread, 9);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(atomic_load(&copy.pages[i].state),
+                         &ring.pages[i] == page ? TMK_PAGE_USED : TMK_PAGE_FREE);
     tmk_ring_close(&copy);
 
     atomic_fetch_add(&ring.header->epoch, 1); /* records are being moved: wait, then say so */

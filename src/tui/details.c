@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* tui/details.c - see details.h.
+ *
+ * Two passes look on during one sweep: what is alive at its end, and what was at the peak. Their
+ * rows meet by their keys. */
+#include "tui/details.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kit/grow.h"
+#include "kit/textmap.h"
+#include "passes/peak.h"
+#include "passes/steps.h"
+#include "tui/errand.h"
+
+#define LEAST_PAUSE_NS 3000000000u
+enum { REST = 100 }; /* at most 1 % of a core while somebody looks at it */
+
+static const enum tmk_by keys_of[] = {
+    [TMK_DETAILS_CATEGORIES] = TMK_BY_CATEGORY,
+    [TMK_DETAILS_MODULES] = TMK_BY_MODULE,
+    [TMK_DETAILS_LINES] = TMK_BY_SITE,
+};
+
+struct tmk_details_reader {
+    struct tmk_errand errand;
+    struct tmk_details next; /* the errand's while it is out */
+    atomic_uint percent;
+    uint64_t cost_ns;
+    struct tmk_details shown;
+    uint64_t due_ns;
+};
+
+/* ---- rows of two moments ---- */
+
+struct pair { /* of one key */
+    uint64_t now_bytes, peak_bytes;
+};
+
+struct pairs {
+    struct tmk_textmap keys;
+    struct pair *items;
+    uint64_t room;
+};
+
+static int add_rows(struct pairs *pairs, struct tmk_peak *pass, enum tmk_by by, bool is_now)
+{
+    const struct tmk_peak_row *rows = NULL;
+    uint64_t n = 0;
+    int rc = tmk_peak_found(pass) ? tmk_peak_group(pass, by, &rows, &n, NULL) : 0;
+    for (uint64_t i = 0; rc == 0 && i < n; i++) {
+        uint32_t number;
+        uint64_t known = pairs->keys.n;
+        if ((rc = tmk_textmap_put(&pairs->keys, rows[i].key, &number)) < 0)
+            break;
+        struct pair *more = tmk_grow(pairs->items, pairs->keys.n, &pairs->room, sizeof *more);
+        if (!more)
+            return TMK_ENOMEM;
+        pairs->items = more;
+        if (number == known)
+            more[number] = (struct pair){0};
+        *(is_now ? &more[number].now_bytes : &more[number].peak_bytes) = rows[i].bytes;
+    }
+    return rc;
+}
+
+static int by_bytes(const void *va, const void *vb)
+{
+    const struct tmk_details_row *a = va, *b = vb;
+    if (a->now_bytes != b->now_bytes)
+        return a->now_bytes > b->now_bytes ? -1 : 1;
+    if (a->peak_bytes != b->peak_bytes)
+        return a->peak_bytes > b->peak_bytes ? -1 : 1;
+    return strcmp(a->key, b->key);
+}
+
+/* Sorted, and as many as there is room for. */
+static int list_pairs(const struct pairs *pairs, struct tmk_details *d, enum tmk_details_list list)
+{
+    uint64_t n = pairs->keys.n;
+    struct tmk_details_row *all = calloc(n + 1, sizeof *all);
+    if (!all)
+        return TMK_ENOMEM;
+    for (uint64_t i = 0; i < n; i++) {
+        const char *key = pairs->keys.texts[i];
+        snprintf(all[i].key, sizeof all[i].key, "%s", key ? key : "");
+        all[i].now_bytes = pairs->items[i].now_bytes;
+        all[i].peak_bytes = pairs->items[i].peak_bytes;
+    }
+    qsort(all, n, sizeof *all, by_bytes);
+    d->n_rows[list] = n < TMK_DETAILS_ROWS ? (uint32_t)n : TMK_DETAILS_ROWS;
+    d->n_more[list] = (uint32_t)n - d->n_rows[list];
+    memcpy(d->rows[list], all, d->n_rows[list] * sizeof *all);
+    free(all);
+    return 0;
+}
+
+static int take_lists(struct tmk_details *d, struct tmk_peak *now, struct tmk_peak *peak)
+{
+    int rc = 0;
+    for (enum tmk_details_list list = 0; rc == 0 && list < TMK_DETAILS_N_LISTS; list++) {
+        struct pairs pairs = {0};
+        rc = add_rows(&pairs, now, keys_of[list], true);
+        if (rc == 0 && d->has_peak)
+            rc = add_rows(&pairs, peak, keys_of[list], false);
+        if (rc == 0)
+            rc = list_pairs(&pairs, d, list);
+        tmk_textmap_fini(&pairs.keys);
+        free(pairs.items);
+    }
+    return rc;
+}
+
+/* ---- reading ---- */
+
+static void tell(void *arg, uint32_t done, uint32_t total)
+{
+    struct tmk_details_reader *r = arg;
+    atomic_store(&r->percent, total ? (unsigned)((uint64_t)done * 100 / total) : 0);
+}
+
+static int sweep(struct tmk_details_reader *r, struct tmk_process *p, struct tmk_peak *now,
+                 struct tmk_peak *peak)
+{
+    struct tmk_details *d = &r->next;
+    struct tmk_replay rp;
+    struct tmk_visitor visitors[] = {
+        tmk_peak_visitor(now), tmk_peak_visitor(peak), {.arg = r, .progress = tell}};
+    int rc = tmk_process_sweep(p, visitors, 3, &rp, &d->problem);
+    if (rc < 0)
+        return rc;
+    rc = tmk_peak_finish(now, &rp, &d->problem);
+    if (rc == 0)
+        rc = tmk_peak_finish(peak, &rp, &d->problem);
+    tmk_replay_fini(&rp);
+    return rc;
+}
+
+/* What the per-step history says: exact, whatever the sweep found. */
+static void take_history(struct tmk_details *d, struct tmk_process *p,
+                         const struct tmk_step_row *peak)
+{
+    struct tmk_steps *steps = NULL;
+    const struct tmk_step_row *last = tmk_steps_last(p, peak->device);
+    d->has_memory = true;
+    d->device = peak->device;
+    d->peak_bytes = peak->peak_bytes;
+    d->peak_ns = peak->peak_ns;
+    d->peak_step = peak->step;
+    d->now_bytes = last->end_bytes;
+    d->reserved_bytes = last->has_reserved ? last->end_reserved_bytes : UINT64_MAX;
+    if (tmk_steps_open(p, peak->device, &steps) < 0)
+        return;
+    struct tmk_steps_digest digest = tmk_steps_digest(steps);
+    d->n_steps = digest.n_steps;
+    d->step_ns = digest.mean_ns;
+    d->bytes_per_step = digest.trend == TMK_TREND_GROWING ? digest.bytes_per_step : 0;
+    tmk_steps_close(steps);
+}
+
+static int read_process(struct tmk_details_reader *r, struct tmk_process *p)
+{
+    struct tmk_details *d = &r->next;
+    const struct tmk_step_row *row = tmk_steps_peak(p, true, 0);
+    d->is_over = !p->live;
+    if (!row)
+        return 0;
+    take_history(d, p, row);
+    struct tmk_peak *now = NULL, *peak = NULL;
+    struct tmk_moment last = {
+        .kind = TMK_MOMENT_TIME, .time_ns = UINT64_MAX, .device = row->device};
+    struct tmk_moment highest = {.kind = TMK_MOMENT_PEAK, .device = row->device};
+    int rc = tmk_peak_open(p, &last, &now);
+    if (rc == 0)
+        rc = tmk_peak_open(p, &highest, &peak);
+    if (rc == 0)
+        rc = sweep(r, p, now, peak);
+    d->has_peak = rc == 0 && tmk_peak_found(peak) && tmk_peak_bytes(peak) == row->peak_bytes;
+    if (rc == 0)
+        rc = take_lists(d, now, peak);
+    tmk_peak_close(now);
+    tmk_peak_close(peak);
+    return rc;
+}
+
+static void work(void *arg)
+{
+    struct tmk_details_reader *r = arg;
+    struct tmk_details *d = &r->next;
+    uint64_t cpu = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    struct tmk_watched where;
+    struct tmk_run *run = NULL;
+    int rc = tmk_watched_find(d->pid, &where, &d->problem);
+    if (rc == 0)
+        rc = tmk_run_open_watched(&where, &run, &d->problem);
+    if (rc == 0)
+        rc = read_process(r, tmk_run_process(run, 0));
+    if (rc < 0 && !d->problem.text[0])
+        tmk_fail(&d->problem, rc, "%s", tmk_result_text(rc));
+    tmk_run_close(run);
+    r->cost_ns = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+}
+
+/* ---- for the screen ---- */
+
+struct tmk_details_reader *tmk_details_open(void)
+{
+    return calloc(1, sizeof(struct tmk_details_reader));
+}
+
+struct tmk_details_reader *tmk_details_close(struct tmk_details_reader *r)
+{
+    if (r && tmk_errand_is_idle(&r->errand))
+        free(r);
+    return NULL;
+}
+
+bool tmk_details_look(struct tmk_details_reader *r, uint32_t pid)
+{
+    uint64_t now = tmk_clock_monotonic_ns();
+    bool is_new = tmk_errand_take(&r->errand);
+    if (is_new) {
+        uint64_t pause = r->cost_ns * REST;
+        r->shown = r->next;
+        r->due_ns = now + (pause > LEAST_PAUSE_NS ? pause : LEAST_PAUSE_NS);
+    }
+    if (tmk_errand_is_idle(&r->errand) && (r->shown.pid != pid || r->due_ns <= now)) {
+        memset(&r->next, 0, sizeof r->next);
+        r->next.pid = pid;
+        atomic_store(&r->percent, 0);
+        tmk_errand_begin(&r->errand, work, r);
+    }
+    return is_new;
+}
+
+const struct tmk_details *tmk_details_get(const struct tmk_details_reader *r, uint32_t pid,
+                                          unsigned *ret_percent)
+{
+    *ret_percent = atomic_load(&r->percent);
+    return r->shown.pid == pid ? &r->shown : NULL;
+}
+
+bool tmk_details_is_busy(const struct tmk_details_reader *r)
+{
+    return !tmk_errand_is_idle(&r->errand);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* tui/errand.c - see errand.h. */
+#include "tui/errand.h"
+
+#include <signal.h>
+
+static void *run(void *arg)
+{
+    struct tmk_errand *e = arg;
+    e->work(e->arg);
+    atomic_store_explicit(&e->is_done, true, memory_order_release);
+    return NULL;
+}
+
+bool tmk_errand_is_idle(const struct tmk_errand *e)
+{
+    return !e->is_begun;
+}
+
+void tmk_errand_begin(struct tmk_errand *e, void (*work)(void *arg), void *arg)
+{
+    sigset_t all, before;
+    e->work = work;
+    e->arg = arg;
+    atomic_store(&e->is_done, false);
+    sigfillset(&all); /* signals are for the thread that has the terminal */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    e->is_begun = pthread_create(&e->thread, NULL, run, e) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!e->is_begun) {
+        e->work(e->arg);
+        e->thread = pthread_self();
+        e->is_begun = true;
+        atomic_store(&e->is_done, true);
+    }
+}
+
+bool tmk_errand_take(struct tmk_errand *e)
+{
+    if (!e->is_begun || !atomic_load_explicit(&e->is_done, memory_order_acquire))
+        return false;
+    if (!pthread_equal(e->thread, pthread_self()))
+        pthread_join(e->thread, NULL);
+    e->is_begun = false;
+    return true;
+}

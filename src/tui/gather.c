@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/* tui/gather.c - see gather.h.
+ *
+ * The list of processes is made anew at each look: those that a driver names, and those watched,
+ * joined by PID. What is said of a process comes from /proc, which is cheap for the few there are;
+ * reading traces is not, and is left to jobs.c and details.c. */
+#include "tui/gather.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "kit/grow.h"
+#include "kit/lines.h"
+
+enum { N_USERS = 32 };
+
+struct user {
+    uid_t uid;
+    char name[24]; /* "": a free place */
+};
+
+struct tmk_gather {
+    struct tmk_device_roots roots;
+    struct tmk_devices *devices;
+    struct tmk_jobs *jobs;
+    struct tmk_details_reader *details;
+    struct tmk_device_processes found; /* of one device */
+    struct user users[N_USERS];
+    struct tmk_top_model model;
+};
+
+static int no_memory(struct tmk_error *err)
+{
+    return tmk_fail(err, TMK_ENOMEM, "out of memory");
+}
+
+/* ---- what does not change ---- */
+
+static void name_device(struct tmk_top_device *d, bool has_nvidia)
+{
+    unsigned number = d->about.number;
+    if (d->about.kind == TMK_DEVICE_HOST)
+        snprintf(d->label, sizeof d->label, "host");
+    else if (d->about.mig == TMK_MIG_PART)
+        snprintf(d->label, sizeof d->label, "%u:%u", d->about.card, number);
+    else
+        snprintf(d->label, sizeof d->label, "%s%u",
+                 d->about.kind == TMK_DEVICE_AMD && has_nvidia ? "amd" : "", number);
+}
+
+static int list_devices(struct tmk_gather *g)
+{
+    struct tmk_top_model *m = &g->model;
+    m->n_devices = tmk_devices_count(g->devices);
+    m->devices = calloc(m->n_devices + 1, sizeof *m->devices);
+    if (!m->devices)
+        return TMK_ENOMEM;
+    bool has_nvidia = false;
+    for (unsigned i = 0; i < m->n_devices; i++) {
+        struct tmk_top_device *d = &m->devices[i];
+        d->about = *tmk_devices_get(g->devices, i);
+        has_nvidia |= d->about.kind == TMK_DEVICE_NVIDIA;
+        name_device(d, has_nvidia);
+    }
+    return 0;
+}
+
+static void describe_driver(struct tmk_gather *g)
+{
+    const struct tmk_driver *driver = tmk_devices_driver(g->devices, TMK_DEVICE_NVIDIA);
+    struct tmk_top_model *m = &g->model;
+    if (driver->state == TMK_DRIVER_ABSENT)
+        return;
+    if (driver->state != TMK_DRIVER_READY) {
+        snprintf(m->problem, sizeof m->problem, "%s; see: tidemark doctor", driver->reason);
+        return;
+    }
+    int n = snprintf(m->driver, sizeof m->driver, "driver %s", driver->library_version);
+    if (driver->cuda_version)
+        snprintf(m->driver + n, sizeof m->driver - (size_t)n, ", CUDA %u.%u",
+                 driver->cuda_version / 1000, driver->cuda_version % 1000 / 10);
+}
+
+int tmk_gather_open(double interval_s, struct tmk_gather **ret_gather, struct tmk_error *err)
+{
+    struct tmk_gather *g = calloc(1, sizeof *g);
+    if (!g)
+        return no_memory(err);
+    g->roots = tmk_device_roots_get();
+    g->model.interval_s = interval_s;
+    gethostname(g->model.host, sizeof g->model.host - 1);
+    g->jobs = tmk_jobs_open((uint64_t)(interval_s * 1e9));
+    g->details = tmk_details_open();
+    int rc = g->jobs && g->details ? tmk_devices_open(&g->roots, &g->devices, err) : no_memory(err);
+    if (rc == 0 && list_devices(g) < 0)
+        rc = no_memory(err);
+    if (rc < 0) {
+        tmk_gather_close(g);
+        return rc;
+    }
+    describe_driver(g);
+    *ret_gather = g;
+    return 0;
+}
+
+struct tmk_gather *tmk_gather_close(struct tmk_gather *g)
+{
+    if (!g)
+        return NULL;
+    tmk_jobs_close(g->jobs);
+    tmk_details_close(g->details);
+    tmk_devices_close(g->devices);
+    free(g->model.devices);
+    free(g->model.processes);
+    free(g->model.uses);
+    free(g);
+    return NULL;
+}
+
+struct tmk_top_model *tmk_gather_model(struct tmk_gather *g)
+{
+    return &g->model;
+}
+
+/* ---- devices ---- */
+
+static void remember(struct tmk_top_device *d)
+{
+    if (d->n_history == TMK_TOP_HISTORY)
+        memmove(d->history, d->history + 1, --d->n_history * sizeof *d->history);
+    d->history[d->n_history++] = d->memory.used_bytes;
+}
+
+static void look_at_device(struct tmk_gather *g, unsigned i)
+{
+    struct tmk_top_device *d = &g->model.devices[i];
+    struct tmk_error err = {0};
+    d->reason[0] = '\0';
+    d->memory = (struct tmk_device_memory){TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN};
+    if (tmk_devices_memory(g->devices, i, &d->memory, &err) < 0)
+        snprintf(d->reason, sizeof d->reason, "%s", err.text);
+    remember(d);
+}
+
+/* ---- who uses them ---- */
+
+static struct tmk_top_process *find_process(struct tmk_top_model *m, uint32_t pid)
+{
+    for (uint64_t i = 0; i < m->n_processes; i++)
+        if (m->processes[i].pid == pid)
+            return &m->processes[i];
+    return NULL;
+}
+
+/* The process's row, made if need be; NULL without memory. */
+static struct tmk_top_process *need_process(struct tmk_top_model *m, uint32_t pid)
+{
+    struct tmk_top_process *p = find_process(m, pid);
+    if (p)
+        return p;
+    p = tmk_grow(m->processes, m->n_processes + 1, &m->process_room, sizeof *p);
+    if (!p)
+        return NULL;
+    m->processes = p;
+    p = &m->processes[m->n_processes++];
+    *p = (struct tmk_top_process){
+        .pid = pid, .used_bytes = TMK_BYTES_UNKNOWN, .host_bytes = TMK_BYTES_UNKNOWN};
+    return p;
+}
+
+static int add_use(struct tmk_top_model *m, unsigned device, const struct tmk_device_process *found)
+{
+    struct tmk_top_process *p = need_process(m, (uint32_t)found->pid);
+    struct tmk_top_use *use = tmk_grow(m->uses, m->n_uses + 1, &m->use_room, sizeof *use);
+    if (!p || !use)
+        return TMK_ENOMEM;
+    m->uses = use;
+    m->uses[m->n_uses++] = (struct tmk_top_use){p->pid, device, found->used_bytes};
+    if (p->command[0] == '\0')
+        snprintf(p->command, sizeof p->command, "%s", found->name);
+    if (found->used_bytes != TMK_BYTES_UNKNOWN)
+        p->used_bytes =
+            (p->used_bytes == TMK_BYTES_UNKNOWN ? 0 : p->used_bytes) + found->used_bytes;
+    return 0;
+}
+
+/* On a divided card its parts say who uses them. */
+static int look_at_users(struct tmk_gather *g, unsigned i)
+{
+    const struct tmk_device *about = &g->model.devices[i].about;
+    if (about->kind == TMK_DEVICE_HOST || about->mig == TMK_MIG_ON ||
+        tmk_devices_processes(g->devices, i, &g->found, NULL) < 0)
+        return 0;
+    for (unsigned k = 0; k < g->found.n; k++)
+        if (add_use(&g->model, i, &g->found.items[k]) < 0)
+            return TMK_ENOMEM;
+    return 0;
+}
+
+/* "0,2-3": labels of devices in a row that have plain numbers are drawn together. */
+static void list_labels(const struct tmk_top_model *m, struct tmk_top_process *p)
+{
+    struct tmk_text text;
+    const struct tmk_top_use *last = NULL;
+    bool in_row = false;
+    tmk_text_init(&text, p->devices, sizeof p->devices);
+    for (uint64_t i = 0; i <= m->n_uses; i++) {
+        const struct tmk_top_use *use = i < m->n_uses ? &m->uses[i] : NULL;
+        if (use && use->pid != p->pid)
+            continue;
+        bool follows = use && last && use->device == last->device + 1 &&
+                       m->devices[use->device].about.mig != TMK_MIG_PART;
+        if (in_row && !follows)
+            tmk_text_add(&text, "-%s", m->devices[last->device].label);
+        if (use && !follows)
+            tmk_text_add(&text, "%s%s", last ? "," : "", m->devices[use->device].label);
+        in_row = follows;
+        last = use;
+    }
+}
+
+/* ---- what /proc says of a process ---- */
+
+static const char *user_name(struct tmk_gather *g, uid_t uid)
+{
+    struct user *free_place = &g->users[uid % N_USERS];
+    for (unsigned i = 0; i < N_USERS; i++) {
+        if (g->users[i].name[0] && g->users[i].uid == uid)
+            return g->users[i].name;
+        if (!g->users[i].name[0])
+            free_place = &g->users[i];
+    }
+    const struct passwd *entry = getpwuid(uid);
+    free_place->uid = uid;
+    if (entry)
+        snprintf(free_place->name, sizeof free_place->name, "%s", entry->pw_name);
+    else
+        snprintf(free_place->name, sizeof free_place->name, "%u", (unsigned)uid);
+    return free_place->name;
+}
+
+/* Without the folder of its program; what could break a line is a blank. */
+static void put_command(struct tmk_top_process *p, const char *line)
+{
+    size_t n = strcspn(line, " ");
+    const char *slash = memrchr(line, '/', n);
+    snprintf(p->command, sizeof p->command, "%s", slash ? slash + 1 : line);
+    for (char *at = p->command; (at = strchr(at, '\n')) != NULL;)
+        *at = ' ';
+}
+
+/* Nothing when there is none. */
+static void read_command(const char *proc, struct tmk_top_process *p)
+{
+    char line[TMK_JOB_TEXT_BYTES];
+    ssize_t n = tmk_lines_read(line, sizeof line, "%s/%u/cmdline", proc, p->pid);
+    while (n > 0 && line[n - 1] == '\0')
+        n--;
+    for (ssize_t i = 0; i < n; i++)
+        if (line[i] == '\0')
+            line[i] = ' ';
+    if (n > 0)
+        put_command(p, line);
+}
+
+static void describe_process(struct tmk_gather *g, struct tmk_top_process *p)
+{
+    char path[256], text[128];
+    struct stat st;
+    long pages[2];
+    snprintf(path, sizeof path, "%s/%u", g->roots.proc, p->pid);
+    if (stat(path, &st) < 0)
+        return; /* of a container that is not seen from here */
+    snprintf(p->user, sizeof p->user, "%s", user_name(g, st.st_uid));
+    read_command(g->roots.proc, p);
+    if (tmk_lines_read(text, sizeof text, "%s/%u/statm", g->roots.proc, p->pid) > 0 &&
+        tmk_lines_numbers(text, pages, 2) == 2)
+        p->host_bytes = (uint64_t)pages[1] * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- together ---- */
+
+static int add_jobs(struct tmk_gather *g)
+{
+    uint32_t n = 0;
+    const struct tmk_job *jobs = tmk_jobs_get(g->jobs, &n);
+    for (uint64_t i = 0; i < g->model.n_processes; i++)
+        g->model.processes[i].is_watched = false;
+    for (uint32_t i = 0; i < n; i++) {
+        struct tmk_top_process *p = need_process(&g->model, jobs[i].pid);
+        if (!p)
+            return TMK_ENOMEM;
+        bool is_new = p->user[0] == '\0';
+        p->is_watched = true;
+        p->job = jobs[i];
+        if (is_new)
+            describe_process(g, p);
+        if (p->job.command[0]) /* the recorded one: without secrets */
+            put_command(p, p->job.command);
+    }
+    return 0;
+}
+
+static int by_pid(const void *va, const void *vb)
+{
+    const struct tmk_top_process *a = va, *b = vb;
+    return a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
+static void sort_processes(struct tmk_top_model *m)
+{
+    if (m->n_processes > 1)
+        qsort(m->processes, m->n_processes, sizeof *m->processes, by_pid);
+}
+
+static int list_processes(struct tmk_gather *g)
+{
+    struct tmk_top_model *m = &g->model;
+    m->n_processes = m->n_uses = 0;
+    for (unsigned i = 0; i < m->n_devices; i++)
+        if (look_at_users(g, i) < 0)
+            return TMK_ENOMEM;
+    for (uint64_t i = 0; i < m->n_processes; i++) {
+        describe_process(g, &m->processes[i]);
+        list_labels(m, &m->processes[i]);
+    }
+    int rc = add_jobs(g);
+    sort_processes(m);
+    return rc;
+}
+
+int tmk_gather_look(struct tmk_gather *g, bool wait, struct tmk_error *err)
+{
+    time_t now = time(NULL);
+    struct tm local;
+    if (localtime_r(&now, &local))
+        strftime(g->model.clock, sizeof g->model.clock, "%H:%M:%S", &local);
+    if (wait)
+        tmk_jobs_read(g->jobs);
+    else
+        tmk_jobs_look(g->jobs);
+    for (unsigned i = 0; i < g->model.n_devices; i++)
+        look_at_device(g, i);
+    return list_processes(g) < 0 ? no_memory(err) : 0;
+}
+
+bool tmk_gather_jobs(struct tmk_gather *g)
+{
+    if (!tmk_jobs_look(g->jobs) || add_jobs(g) < 0)
+        return false;
+    sort_processes(&g->model);
+    return true;
+}
+
+bool tmk_gather_details(struct tmk_gather *g, uint32_t pid)
+{
+    unsigned before = g->model.details_percent;
+    bool is_new = tmk_details_look(g->details, pid);
+    g->model.details = tmk_details_get(g->details, pid, &g->model.details_percent);
+    return is_new || (!g->model.details && g->model.details_percent != before);
+}
+
+bool tmk_gather_is_busy(const struct tmk_gather *g)
+{
+    return tmk_jobs_is_busy(g->jobs) || tmk_details_is_busy(g->details);
+}

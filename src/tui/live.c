@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* tui/live.c - see live.h. Look, draw, wait for a key or the next look; nothing here takes long. */
+#include "tui/live.h"
+
+#include "base/clock.h"
+#include "tui/gather.h"
+#include "tui/picture.h"
+#include "tui/screen.h"
+
+enum { NS_PER_MS = 1000000, BUSY_MS = 50 };
+
+struct live {
+    struct tmk_gather *gather;
+    struct tmk_top_model *model;
+    struct tmk_choice view;
+    struct tmk_hits hits;
+    uint64_t interval_ns, due_ns;
+    bool is_stale; /* the screen shows less than is known */
+};
+
+static int draw(struct live *l)
+{
+    struct tmk_grid grid = {0};
+    unsigned width, height;
+    tmk_screen_size(&width, &height);
+    int rc = tmk_grid_init(&grid, width, height, l->view.ascii);
+    if (rc == 0)
+        rc = tmk_picture_draw(&grid, l->model, &l->view, &l->hits);
+    if (rc == 0)
+        tmk_screen_show(&grid);
+    tmk_grid_fini(&grid);
+    l->view.top = l->hits.top;
+    l->is_stale = false;
+    return rc;
+}
+
+/* What there is to know now. */
+static int look(struct live *l, struct tmk_error *err)
+{
+    uint64_t now = tmk_clock_monotonic_ns();
+    if (now >= l->due_ns) {
+        l->due_ns =
+            l->due_ns + l->interval_ns > now ? l->due_ns + l->interval_ns : now + l->interval_ns;
+        if (!l->view.is_paused) {
+            int rc = tmk_gather_look(l->gather, false, err);
+            if (rc < 0)
+                return rc;
+            l->is_stale = true;
+        }
+    }
+    if (l->view.is_paused)
+        return 0;
+    l->is_stale |= tmk_gather_jobs(l->gather);
+    if (l->view.shown == TMK_SHOWN_DETAILS)
+        l->is_stale |= tmk_gather_details(l->gather, l->view.pid);
+    return 0;
+}
+
+static unsigned wait_ms(const struct live *l)
+{
+    uint64_t now = tmk_clock_monotonic_ns();
+    uint64_t ms = now >= l->due_ns ? 0 : (l->due_ns - now) / NS_PER_MS + 1;
+    return tmk_gather_is_busy(l->gather) && ms > BUSY_MS ? BUSY_MS : (unsigned)ms;
+}
+
+static int loop(struct live *l, struct tmk_error *err)
+{
+    while (!l->view.ends && !tmk_screen_is_over()) {
+        int rc = look(l, err);
+        if (rc == 0 && l->is_stale && (rc = draw(l)) < 0)
+            tmk_fail(err, rc, "out of memory");
+        if (rc < 0)
+            return rc;
+        struct tmk_key key = tmk_screen_key(wait_ms(l));
+        if (key.kind == TMK_KEY_NONE)
+            continue;
+        tmk_choice_key(&l->view, &key, l->model, &l->hits);
+        l->is_stale = true;
+    }
+    return 0;
+}
+
+int tmk_live_run(double interval_s, const char *filter, struct tmk_error *err)
+{
+    struct live l = {.view = tmk_choice_start(!tmk_screen_is_utf8(), filter),
+                     .interval_ns = (uint64_t)(interval_s * 1e9),
+                     .due_ns = tmk_clock_monotonic_ns()};
+    int rc = tmk_gather_open(interval_s, &l.gather, err);
+    if (rc < 0)
+        return rc;
+    l.model = tmk_gather_model(l.gather);
+    rc = tmk_screen_open(err);
+    if (rc == 0)
+        rc = loop(&l, err);
+    tmk_screen_close();
+    tmk_gather_close(l.gather);
+    tmk_screen_reraise();
+    return rc;
+}

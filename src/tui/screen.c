@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* tui/screen.c - see screen.h.
+ *
+ * curses finds the least to send by itself, but looks at every cell for that; rows that are as they
+ * were are not even handed to it. Signals that end us set a flag, and the loop ends in order. Those
+ * of a crash restore the terminal by bytes that were made ready before: nothing else may be called
+ * then. */
+#include "tui/screen.h"
+
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+#include <wchar.h>
+
+enum { RESTORE_BYTES = 512, ESCAPE_MS = 25 };
+
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static const int crashing[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+
+static struct {
+    SCREEN *curses;
+    struct tmk_grid last; /* what is on the screen */
+    struct termios modes;
+    char restore[RESTORE_BYTES];
+    size_t n_restore;
+    bool is_gone;
+} terminal;
+
+static volatile sig_atomic_t ended_by; /* a signal */
+
+/* ---- signals ---- */
+
+static void note_end(int number)
+{
+    ended_by = number;
+}
+
+static void crash(int number)
+{
+    if (write(STDOUT_FILENO, terminal.restore, terminal.n_restore) < 0)
+        ended_by = number; /* nothing can be done about it */
+    tcsetattr(STDIN_FILENO, TCSANOW, &terminal.modes);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void handle(const int *numbers, size_t n, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler}, before;
+    for (size_t i = 0; i < n; i++) /* what was ignored (nohup) stays so */
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+}
+
+static int keep_byte(int c)
+{
+    if (terminal.n_restore < sizeof terminal.restore)
+        terminal.restore[terminal.n_restore++] = (char)c;
+    return c;
+}
+
+static void prepare_restore(void)
+{
+    static const char *const names[] = {"rmkx", "cnorm", "sgr0", "op", "rmcup"};
+    static const char mouse_off[] = "\033[?1006l\033[?1000l";
+    terminal.n_restore = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *text = tigetstr(names[i]);
+        if (text && text != (char *)-1)
+            tputs(text, 1, keep_byte);
+    }
+    for (size_t i = 0; key_mouse && mouse_off[i]; i++)
+        keep_byte(mouse_off[i]);
+}
+
+/* ---- opening and closing ---- */
+
+static const char *terminal_name(void)
+{
+    const char *name = getenv("TERM");
+    return name ? name : "";
+}
+
+bool tmk_screen_is_utf8(void)
+{
+    const char *name = terminal_name();
+    setlocale(LC_CTYPE, "");
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 && strcmp(name, "linux") != 0 &&
+           strncmp(name, "vt", 2) != 0;
+}
+
+static void choose_colours(void)
+{
+    const char *none = getenv("NO_COLOR");
+    if ((none && none[0]) || !has_colors())
+        return;
+    start_color();
+    use_default_colors();
+    init_pair(TMK_INK_GOOD, COLOR_GREEN, -1);
+    init_pair(TMK_INK_WARN, COLOR_YELLOW, -1);
+    init_pair(TMK_INK_BAD, COLOR_RED, -1);
+    init_pair(TMK_INK_GRAPH, COLOR_CYAN, -1);
+    init_pair(TMK_INK_KEY, COLOR_CYAN, -1);
+    init_pair(TMK_INK_SORTED, COLOR_CYAN, -1);
+}
+
+int tmk_screen_open(struct tmk_error *err)
+{
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return tmk_fail(err, TMK_EINVAL,
+                        "this needs a terminal; for a file or a pipe: tidemark top --once");
+    tcgetattr(STDIN_FILENO, &terminal.modes);
+    handle(ending, sizeof ending / sizeof ending[0], note_end);
+    terminal.curses = newterm(NULL, stdout, stdin);
+    if (!terminal.curses)
+        return tmk_fail(err, TMK_EINVAL,
+                        "this machine does not know the terminal TERM=%s; try: "
+                        "TERM=xterm-256color tidemark top, or: tidemark top --once",
+                        terminal_name());
+    set_term(terminal.curses);
+    set_escdelay(ESCAPE_MS);
+    cbreak();
+    noecho();
+    nonl();
+    curs_set(0);
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    mouseinterval(0);
+    mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+    choose_colours();
+    prepare_restore();
+    handle(crashing, sizeof crashing / sizeof crashing[0], crash);
+    return 0;
+}
+
+void tmk_screen_close(void)
+{
+    if (!terminal.curses)
+        return;
+    mousemask(0, NULL);
+    if (exit_ca_mode) { /* tmux 3.3 keeps lines of a screen that was resized, unless it is blank */
+        erase();
+    } else { /* there is no other screen to go back to: the prompt comes here */
+        move(LINES - 1, 0);
+        clrtoeol();
+    }
+    refresh();
+    endwin();
+    delscreen(terminal.curses);
+    terminal.curses = NULL;
+    tmk_grid_fini(&terminal.last);
+    handle(crashing, sizeof crashing / sizeof crashing[0], SIG_DFL);
+}
+
+void tmk_screen_reraise(void)
+{
+    if (ended_by == 0)
+        return;
+    signal(ended_by, SIG_DFL);
+    raise(ended_by);
+}
+
+bool tmk_screen_is_over(void)
+{
+    return ended_by != 0 || terminal.is_gone;
+}
+
+/* ---- showing ---- */
+
+void tmk_screen_size(unsigned *ret_width, unsigned *ret_height)
+{
+    int height, width;
+    getmaxyx(stdscr, height, width);
+    *ret_width = width > 0 ? (unsigned)width : 0;
+    *ret_height = height > 0 ? (unsigned)height : 0;
+}
+
+static attr_t look_of(uint32_t ink)
+{
+    static const attr_t looks[TMK_INK_N] = {
+        [TMK_INK_DIM] = A_DIM,
+        [TMK_INK_STRONG] = A_BOLD,
+        [TMK_INK_TITLE] = A_REVERSE,
+        [TMK_INK_HEAD] = A_BOLD | A_UNDERLINE,
+        [TMK_INK_SORTED] = A_BOLD | A_UNDERLINE,
+        [TMK_INK_SELECTED] = A_REVERSE,
+        [TMK_INK_BAD] = A_BOLD,
+        [TMK_INK_KEY] = A_BOLD,
+    };
+    return looks[ink < TMK_INK_N ? ink : 0];
+}
+
+static short colour_of(uint32_t ink)
+{
+    short foreground = 0, background = 0;
+    bool has_pair = ink < TMK_INK_N && COLOR_PAIRS > (int)ink &&
+                    pair_content((short)ink, &foreground, &background) == OK &&
+                    foreground != background && foreground > 0;
+    return has_pair ? (short)ink : 0;
+}
+
+static void show_row(const struct tmk_grid *g, unsigned y, const short *colours)
+{
+    for (unsigned x = 0; x < g->width; x++) {
+        const struct tmk_cell *cell = tmk_grid_cell(g, x, y);
+        const struct tmk_cell *next = tmk_grid_cell(g, x + 1, y);
+        if (cell->c == 0)
+            continue;
+        int width = next && next->c == 0 ? 2 : 1;
+        wchar_t text[2] = {(wchar_t)cell->c, 0};
+        cchar_t out;
+        if (wcwidth(text[0]) != width) /* the terminal's library sees it otherwise */
+            text[0] = '?';
+        setcchar(&out, text, look_of(cell->ink), colours[cell->ink], NULL);
+        mvadd_wchnstr((int)y, (int)x, &out, 1);
+        if (text[0] == '?' && width == 2)
+            mvadd_wchnstr((int)y, (int)x + 1, &out, 1);
+    }
+}
+
+static bool same_row(const struct tmk_grid *a, const struct tmk_grid *b, unsigned y)
+{
+    size_t n = a->width * sizeof *a->cells;
+    return memcmp(&a->cells[(size_t)y * a->width], &b->cells[(size_t)y * a->width], n) == 0;
+}
+
+void tmk_screen_show(const struct tmk_grid *g)
+{
+    struct tmk_grid *last = &terminal.last;
+    bool is_same_size = last->cells && last->width == g->width && last->height == g->height;
+    short colours[TMK_INK_N];
+    for (uint32_t ink = 0; ink < TMK_INK_N; ink++)
+        colours[ink] = colour_of(ink);
+    if (!is_same_size)
+        erase();
+    for (unsigned y = 0; y < g->height; y++)
+        if (!is_same_size || !same_row(g, last, y))
+            show_row(g, y, colours);
+    refresh();
+    if (!is_same_size) {
+        tmk_grid_fini(last);
+        if (tmk_grid_init(last, g->width, g->height, g->ascii) < 0)
+            return; /* all will be shown again */
+    }
+    memcpy(last->cells, g->cells, (size_t)g->width * g->height * sizeof *g->cells);
+}
+
+/* ---- keys ---- */
+
+static struct tmk_key mouse_key(void)
+{
+    MEVENT event;
+    if (getmouse(&event) != OK)
+        return (struct tmk_key){0};
+    if (event.bstate & BUTTON4_PRESSED)
+        return (struct tmk_key){.kind = TMK_KEY_UP};
+    if (event.bstate & BUTTON5_PRESSED)
+        return (struct tmk_key){.kind = TMK_KEY_DOWN};
+    return (struct tmk_key){.kind = TMK_KEY_CLICK, .x = (unsigned)event.x, .y = (unsigned)event.y};
+}
+
+static struct tmk_key function_key(wint_t c)
+{
+    static const struct {
+        wint_t code;
+        enum tmk_key_kind kind;
+    } keys[] = {
+        {KEY_UP, TMK_KEY_UP},         {KEY_DOWN, TMK_KEY_DOWN},
+        {KEY_LEFT, TMK_KEY_LEFT},     {KEY_RIGHT, TMK_KEY_RIGHT},
+        {KEY_PPAGE, TMK_KEY_PAGE_UP}, {KEY_NPAGE, TMK_KEY_PAGE_DOWN},
+        {KEY_HOME, TMK_KEY_HOME},     {KEY_END, TMK_KEY_END},
+        {KEY_ENTER, TMK_KEY_ENTER},   {KEY_BACKSPACE, TMK_KEY_BACKSPACE},
+        {KEY_RESIZE, TMK_KEY_RESIZE},
+    };
+    if (c == KEY_MOUSE)
+        return mouse_key();
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (keys[i].code == c)
+            return (struct tmk_key){.kind = keys[i].kind};
+    return (struct tmk_key){0};
+}
+
+static struct tmk_key plain_key(wint_t c)
+{
+    enum { ESCAPE = 27, DELETE = 127 };
+    enum tmk_key_kind kind = c == '\r' || c == '\n'     ? TMK_KEY_ENTER
+                             : c == ESCAPE              ? TMK_KEY_ESCAPE
+                             : c == '\b' || c == DELETE ? TMK_KEY_BACKSPACE
+                                                        : TMK_KEY_CHARACTER;
+    return (struct tmk_key){.kind = kind, .c = c};
+}
+
+static bool try_key(struct tmk_key *ret)
+{
+    wint_t c;
+    int kind = get_wch(&c);
+    if (kind == ERR)
+        return false;
+    *ret = kind == KEY_CODE_YES ? function_key(c) : plain_key(c);
+    return true;
+}
+
+struct tmk_key tmk_screen_key(unsigned wait_ms)
+{
+    struct tmk_key key = {0};
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (try_key(&key))
+        return key;
+    int n = poll(&input, 1, (int)wait_ms); /* a signal ends it: a resize is a key */
+    int waiting = 0;
+    bool has_input = n > 0 && (input.revents & POLLIN) && ioctl(0, FIONREAD, &waiting) == 0;
+    if (n > 0 && (!has_input || waiting == 0))
+        terminal.is_gone = true;
+    else
+        try_key(&key);
+    return key;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* tui/top_model.h - all that `top` can show, as plain data: what gather.c fills in, picture.c
+ * draws and --json prints. Unknown is TMK_BYTES_UNKNOWN or an empty text. */
+#ifndef TMK_TUI_TOP_MODEL_H
+#define TMK_TUI_TOP_MODEL_H
+
+#include "device/device.h"
+#include "tui/details.h"
+#include "tui/jobs.h"
+
+enum { TMK_TOP_HISTORY = 1024, TMK_TOP_LABEL_BYTES = 24 };
+
+struct tmk_top_device {
+    char label[TMK_TOP_LABEL_BYTES]; /* "0", "0:1" for a part, "host" */
+    struct tmk_device about;
+    struct tmk_device_memory memory;
+    char reason[232]; /* why its memory is not known */
+    unsigned n_history;
+    uint64_t history[TMK_TOP_HISTORY]; /* used bytes at each look, the newest last */
+};
+
+struct tmk_top_process {
+    uint32_t pid;
+    char user[24];
+    char command[TMK_JOB_TEXT_BYTES];
+    char devices[TMK_TOP_LABEL_BYTES]; /* "0", "0,2-3"; "": on none */
+    uint64_t used_bytes;               /* on all of them, as the driver says */
+    uint64_t host_bytes;               /* resident */
+    bool is_watched;
+    struct tmk_job job; /* of a watched one */
+};
+
+struct tmk_top_use { /* of a device by a process */
+    uint32_t pid;
+    unsigned device; /* its place in the list */
+    uint64_t bytes;
+};
+
+struct tmk_top_model {
+    char host[64];
+    char clock[16];    /* "12:31:05" */
+    char driver[64];   /* "driver 580.95.05, CUDA 13.0" */
+    char problem[256]; /* with a driver */
+    double interval_s; /* between two looks */
+    struct tmk_top_device *devices;
+    unsigned n_devices;
+    struct tmk_top_process *processes; /* by PID */
+    uint64_t n_processes, process_room;
+    struct tmk_top_use *uses;
+    uint64_t n_uses, use_room;
+    const struct tmk_details *details; /* of the process that is asked for; NULL: not there yet */
+    unsigned details_percent;          /* how far it is read then */
+};
+
+#endif

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: MIT
+"""`tidemark top` as people see it: in tmux, with keys, and as text and JSON for scripts.
+
+TIDEMARK_GOLDEN=write writes the screens anew: then look at them.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from top_kit import BUILD, GIB, HERE, OURS, masked
+
+READY = "4 processes, 2 watched"
+PROMPT = r"(^|\n)\$\s*$"
+
+
+def check(name, screen, pids):
+    path = HERE / "golden" / f"tmux_{name}.txt"
+    text = masked(screen, pids)
+    if os.environ.get("TIDEMARK_GOLDEN") == "write":
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width,height", [(80, 24), (120, 40), (200, 60)])
+def test_screens(machine, open_terminal, width, height):
+    terminal = open_terminal(width, height)
+    terminal.start()
+    terminal.until(READY)
+    check(f"list_{width}x{height}", terminal.settled("38.00G"), machine[1])
+    terminal.keys("Down", "Down", "Enter")
+    check(f"details_{width}x{height}", terminal.settled("AT PEAK"), machine[1])
+
+
+def test_keys(open_terminal):
+    terminal = open_terminal(100, 30)
+    terminal.start()
+    terminal.until(READY)
+    terminal.type("s")
+    terminal.until("HOST↓")
+    terminal.type("r")
+    terminal.until("HOST↑")
+    terminal.type("<")
+    terminal.until("USED↓")
+    terminal.type("?")
+    terminal.until("choose a process")
+    terminal.keys("Escape")
+    terminal.until("USED↓")
+    terminal.type(" ")
+    terminal.until("PAUSED")
+    terminal.type(" ")
+    terminal.until(r"\d\d:\d\d:\d\d")
+    terminal.type("/-tune")
+    terminal.until("filter: x7k2-tune")
+    terminal.keys("Escape")
+    terminal.until("/ filter")
+    terminal.type("/训练\n")
+    terminal.until(r"1 process, 0 watched")
+    terminal.keys("Enter")
+    terminal.until("process    40002 ")
+    terminal.type("q")
+    terminal.until("COMMAND")
+    terminal.type("q")
+    terminal.until(PROMPT)
+
+
+def test_mouse(open_terminal):
+    terminal = open_terminal(80, 24)
+    terminal.start()
+    screen = terminal.until(READY)
+    lines = screen.split("\n")
+    head = next(i for i, line in enumerate(lines) if "COMMAND" in line)
+
+    def click(x, y):  # as an xterm sends it: button down, then up; column, row, each + 32
+        for button in (32, 35):
+            terminal.run("send-keys", "-H", *(f"{byte:x}" for byte in
+                                              (27, 91, 77, button, x + 33, y + 33)))
+
+    click(4, head)
+    terminal.until("PID↑")
+    click(4, head + 3)
+    click(4, head + 3)
+    terminal.until("process    40001 ")
+
+
+def test_resize(open_terminal):
+    terminal = open_terminal(80, 24)
+    terminal.start()
+    terminal.until(READY)
+    terminal.run("resize-window", "-x", "120", "-y", "40")
+    terminal.until("RANK")
+    terminal.run("resize-window", "-x", "40", "-y", "10")
+    terminal.until(r"PID +USED↓ +ALLOC +PEAK COMMAND")
+    terminal.run("resize-window", "-x", "20", "-y", "5")
+    terminal.until(r"PID +USED↓ COM…")
+    terminal.run("resize-window", "-x", "200", "-y", "60")
+    terminal.until(r"HBM3 +━{30}")
+
+
+def test_new_figures_come(machine, open_terminal):
+    terminal = open_terminal(80, 24, "--interval", "0.2")
+    terminal.start()
+    terminal.until(READY)
+    cards = (machine[0].folder / "cards").read_text(encoding="utf-8")
+    try:
+        machine[0].write("cards", cards.replace(f"40002 {GIB * 3 // 4}", f"40002 {GIB * 20}"))
+        terminal.until(r"5 +NVIDIA H100 80GB HBM3 +━+╸?─+ +20\.00 / +80\.00 GiB +25 %")
+        terminal.until(r"40002 root +5 +20\.00G")
+    finally:
+        machine[0].write("cards", cards)
+
+
+# ---- the terminal afterwards
+
+def modes(terminal):
+    terminal.type("clear; stty -a; echo done=$?\n")
+    return re.sub(r"done=0[\s\S]*", "", terminal.until(r"done=0\n"))
+
+
+def pid_of_top(terminal):
+    shell = int(terminal.run("display-message", "-p", "#{pane_pid}"))
+    children = subprocess.run(["pgrep", "-P", str(shell), "tidemark"], capture_output=True,
+                              text=True, check=True)
+    return int(children.stdout.split()[0])
+
+
+@pytest.mark.parametrize("end", ["q", "C-c", signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
+                                 signal.SIGSEGV, signal.SIGABRT])
+def test_leaves_the_terminal_as_it_was(open_terminal, end):
+    terminal = open_terminal(100, 24)
+    before = modes(terminal)
+    terminal.type("echo before\n")
+    terminal.start()
+    terminal.until(READY)
+    if isinstance(end, str):
+        terminal.keys(end)
+    else:
+        os.kill(pid_of_top(terminal), end)
+    terminal.until(PROMPT)
+    flags = terminal.run("display-message", "-p", "#{alternate_on} #{mouse_any_flag} "
+                         "#{keypad_cursor_flag} #{cursor_flag}")
+    assert flags.split() == ["0", "0", "0", "1"]
+    assert modes(terminal) == before
+
+
+def test_stop_and_go_on(open_terminal):
+    terminal = open_terminal(100, 24)
+    terminal.start()
+    terminal.until(READY)
+    terminal.keys("C-z")
+    terminal.until(PROMPT)
+    terminal.type("fg\n")
+    terminal.until(READY)
+    terminal.type("q")
+    terminal.until(PROMPT)
+
+
+# ---- terminals
+
+@pytest.mark.parametrize("term,more,sign", [
+    ("xterm", {}, "━"), ("screen", {}, "━"), ("tmux-256color", {}, "━"),
+    ("linux", {}, "####"), ("vt100", {}, "####"),
+    ("xterm", {"LC_ALL": "C"}, "####"), ("xterm", {"NO_COLOR": "1"}, "━"),
+])
+def test_terminals(open_terminal, term, more, sign):
+    terminal = open_terminal(80, 24, term=term, **more)
+    terminal.start()
+    terminal.until(READY)
+    screen = terminal.screen("-e")
+    assert sign in screen
+    has_colours = bool(re.search(r"\x1b\[(\d+;)*3[1-7]m", screen))
+    assert has_colours == (term != "vt100" and "NO_COLOR" not in more)
+    terminal.keys("Down", "Enter")
+    terminal.until("process ")
+    terminal.type("qq")
+    terminal.until(PROMPT)
+
+
+def test_unknown_terminal(open_terminal):
+    terminal = open_terminal(100, 24, term="no-such-terminal")
+    terminal.start()
+    terminal.until("does not know the terminal TERM=no-such-terminal; try:")
+    terminal.until("TERM=xterm-256color")
+
+
+def run_top(machine, *arguments, **more):
+    return subprocess.run([str(BUILD / "tidemark"), "top", *arguments], capture_output=True,
+                          text=True, timeout=60, check=False, env=machine.environment(**more))
+
+
+def test_no_terminal(machine):
+    done = run_top(machine[0])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == ("tidemark: this needs a terminal; for a file or a pipe: "
+                           "tidemark top --once\n")
+
+
+# ---- for scripts
+
+def test_json(machine):
+    kit, pids = machine
+    first, second = map(int, pids)
+    done = kit.once("--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert list(found) == ["host", "problem", "devices", "processes", "jobs"]
+    assert (found["host"], found["problem"]) == (os.uname().nodename, None)
+    assert found["devices"][2] == {
+        "device": "2", "kind": "nvidia", "name": "NVIDIA H100 80GB HBM3", "id": "GPU-2",
+        "total": 80 * GIB, "used": 76 * GIB + GIB // 4, "reserved": GIB // 2, "reason": None}
+    assert found["devices"][8]["device"] == "host" and len(found["devices"]) == 9
+    assert (found["devices"][8]["total"], found["devices"][8]["used"]) == (512 * GIB, 64 * GIB)
+    processes = {row["pid"]: row for row in found["processes"]}
+    assert sorted(processes) == sorted([first, second, 40001, 40002])
+    assert processes[40001] == {
+        "pid": 40001, "user": processes[first]["user"],
+        "command": f"serve-{OURS} --model llama-70b", "watched": False,
+        "used": 146 * GIB + 3 * GIB // 4, "host": 12 * GIB,
+        "devices": [{"device": "2", "used": 76 * GIB + GIB // 4},
+                    {"device": "3", "used": 70 * GIB + GIB // 2}]}
+    jobs = {row["pid"]: row for row in found["jobs"]}
+    assert jobs[first] == {
+        "pid": first, "rank": 0, "run": str(kit.folder / "train.tmk"), "device": "cuda:0",
+        "allocated": 32 * GIB, "reserved": None, "peak": 38 * GIB, "step": 39,
+        "command": f"/usr/bin/python3 train-{OURS}.py 40 0"}
+    assert (jobs[second]["rank"], jobs[second]["peak"], jobs[second]["step"]) == (None, 46 * GIB, 6)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_once(machine, columns):
+    kit, pids = machine
+    done = kit.once(COLUMNS=str(columns))
+    assert (done.returncode, done.stderr) == (0, "")
+    check(f"once_{columns}", done.stdout, pids)
+
+
+def test_broken_driver(machine):
+    done = machine[0].once("--json", FAKE_CUDA_STATE="/no/such/file")
+    problem = json.loads(done.stdout)["problem"]
+    assert problem and problem.endswith("; see: tidemark doctor")
+
+
+@pytest.mark.parametrize("arguments,message", [
+    (["--json"], "--json goes with --once: tidemark top --once --json"),
+    (["--interval", "0"], "--interval: '0' is no time from 0.1 to 3600 seconds: 1, 0.5, 500ms"),
+    (["--interval", "x"], "--interval: 'x' is no time from 0.1 to 3600 seconds: 1, 0.5, 500ms"),
+])
+def test_usage(machine, arguments, message):
+    done = run_top(machine[0], *arguments)
+    assert (done.returncode, done.stderr) == (2, f"tidemark: {message}\n")
+
+
+def test_a_job_that_ends_goes(machine, open_terminal):
+    kit, _ = machine
+    pid = kit.job("short", 2)
+    terminal = open_terminal(80, 24, "--interval", "0.2")
+    terminal.start()
+    terminal.until("5 processes, 3 watched")
+    os.kill(pid, signal.SIGKILL)
+    start = time.monotonic()
+    terminal.until(READY)
+    assert time.monotonic() - start < 15
