@@ -60,6 +60,11 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         tell(r, TIMELINE, rp, ev, b);
         tell(r, ACCOUNTING, rp, ev, b);
         break;
+    case TMK_KIND_SEGMENT:
+    case TMK_KIND_SEGMENT_END:
+        tell(r, OOMS, rp, ev, b);
+        tell(r, ACCOUNTING, rp, ev, b);
+        break;
     default:
         break;
     }
@@ -267,6 +272,7 @@ static void doubt_losses(const struct tmk_quality *q, struct listener *l)
         {q->n_untracked, "blocks were not followed: more were alive at once than we keep."},
         {q->n_replaced, "frees were not reported: the address was simply handed out again."},
         {q->n_unknown_free, "frees were of blocks that were never seen allocated."},
+        {q->n_lost_segments, "segments were not followed: more were held at once than we keep."},
     };
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
         char count[TMK_AMOUNT_BYTES];

@@ -10,6 +10,7 @@
 #include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "tidemark/tidemark.h"
 
 enum {
     BAR_WIDTH = 16,
@@ -410,7 +411,10 @@ static void write_oom(const struct tmk_facts *f, uint64_t i, struct tmk_sheet *s
     tmk_size_text(o->requested_bytes, wanted);
     tmk_device_name(o->device, device);
     step_text(o->step, step);
-    if (o->is_of_driver)
+    if (o->is_of_driver && o->device == TIDEMARK_HOST)
+        tmk_sheet_text(sheet, "After %s, %s: the driver refused %s of host memory.", time, step,
+                       wanted);
+    else if (o->is_of_driver)
         tmk_sheet_text(sheet, "After %s, %s: the driver refused %s on %s.", time, step, wanted,
                        device);
     else

@@ -6,6 +6,7 @@
 
 #include "cli/report.h"
 #include "cli/say.h"
+#include "tidemark/tidemark.h"
 
 enum { MAX_ROWS = 100, MAX_STEPS = 100 };
 
@@ -229,7 +230,7 @@ static void add_oom(struct tmk_tree *t, const struct tmk_facts *f, uint64_t i)
     tmk_tree_text(t, "module", o->module);
     tmk_tree_text(t, "stage", o->stage);
     tmk_tree_text(t, "source", o->is_of_driver ? "driver" : "allocator");
-    tmk_tree_u64(t, "segments", o->segment_bytes);
+    add_known(t, "segments", o->device == TIDEMARK_HOST ? UINT64_MAX : o->segment_bytes);
     add_known(t, "device_used", o->used_bytes);
     add_known(t, "device_total", o->total_bytes);
     add_holders(t, f, i, "by_category", TMK_BY_CATEGORY);
@@ -278,6 +279,7 @@ static void add_quality(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_u64(t, "untracked", q->n_untracked);
     tmk_tree_u64(t, "replaced", q->n_replaced);
     tmk_tree_u64(t, "unknown_frees", q->n_unknown_free);
+    tmk_tree_u64(t, "lost_segments", q->n_lost_segments);
     tmk_tree_u64(t, "damaged_chunks", q->n_bad_chunks);
     tmk_tree_u64(t, "stray_bytes", q->n_stray_bytes);
     tmk_tree_bool(t, "header_damaged", q->header_damaged);

@@ -17,6 +17,7 @@
 #include "kit/amount.h"
 #include "kit/utf8.h"
 #include "trace/merge.h"
+#include "tidemark/tidemark.h"
 
 enum { NAME_WIDTH = 13 };
 
@@ -195,8 +196,10 @@ static void post_mortem(const struct tmk_facts *f)
     char site[TMK_FRAME_TEXT_BYTES];
     fprintf(stderr, "\nOUT OF MEMORY in %s after %s, %s\n", tmk_process_label(f->p, label),
             tmk_time_text(o->time_ns + f->p->offset_ns, time), step_text(o->step, step));
-    line("wanted", "%s more on %s", tmk_size_text(o->requested_bytes, wanted),
-         tmk_device_name(o->device, device));
+    bool is_of_host = o->is_of_driver && o->device == TIDEMARK_HOST;
+    line("wanted", "%s more %s%s", tmk_size_text(o->requested_bytes, wanted),
+         is_of_host ? "of host memory" : "on ",
+         is_of_host ? ", of the driver" : tmk_device_name(o->device, device));
     if (!o->is_of_driver)
         line("in use", "%s%s%s", tmk_size_text(o->allocated_bytes, used),
              o->capacity_bytes ? " of " : "",

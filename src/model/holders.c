@@ -13,8 +13,9 @@ struct rule {
     const char *owner; /* NULL: a go-between, to be passed over */
 };
 
-/* The first that fits counts. Names of packages' folders come before names of files: what a wheel
- * brings along is its own. */
+/* The first that fits counts. First go-betweens, wherever they are; then libraries that are the
+ * same whoever brings them along (NCCL in torch's wheel is NCCL); then those of one package, by its
+ * folder or its files' names. */
 static const struct rule rules[] = {
     {"libtidemark", NULL},
     {"libcuda.so", NULL},
@@ -22,7 +23,6 @@ static const struct rule rules[] = {
     {"libffi", NULL},
     {"_ctypes", NULL},
     {"libpython", NULL},
-    {"python", NULL},
     {"libc.so", NULL},
     {"libpthread", NULL},
     {"ld-linux", NULL},
@@ -38,8 +38,10 @@ static const struct rule rules[] = {
     {"libnvrtc", "nvrtc"},
     {"libnvinfer", "tensorrt"},
     {"libnvshmem", "nvshmem"},
-    {"libucx", "ucx"},
+    {"libucp", "ucx"},
+    {"libucs", "ucx"},
     {"libuct", "ucx"},
+    {"libucm", "ucx"},
     {"libcupti", "cupti"},
     {"/jaxlib/", "jax"},
     {"/jax_plugins/", "jax"},
@@ -65,9 +67,20 @@ static const char *file_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* python, python3, python3.11 */
+static bool is_interpreter(const char *file)
+{
+    static const char name[] = "python";
+    size_t n = sizeof name - 1;
+    return strncmp(file, name, n) == 0 && file[n + strspn(file + n, "0123456789.")] == '\0';
+}
+
 static const struct rule *rule_for(const char *path)
 {
+    static const struct rule interpreter = {"python", NULL};
     const char *file = file_of(path);
+    if (is_interpreter(file))
+        return &interpreter;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const char *part = rules[i].part;
         const char *found = strstr(part[0] == '/' ? path : file, part);
@@ -84,19 +97,19 @@ static void set(char *text, const char *value, size_t n)
              value);
 }
 
-/* The package that a Python file is installed with; false: none, it is the user's own. */
-static bool set_package(struct tmk_holder *h, const char *file)
+/* The package that the file is installed with; none: it is the user's own. */
+static void set_owner_by_folder(struct tmk_holder *h, const char *path)
 {
     static const char *const roots[] = {"/site-packages/", "/dist-packages/"};
     for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-        const char *root = strstr(file, roots[i]);
+        const char *root = strstr(path, roots[i]);
         if (!root)
             continue;
         const char *package = root + strlen(roots[i]);
         set(h->owner, package, strcspn(package, "/."));
-        return true;
+        return;
     }
-    return false;
+    set(h->owner, "user", strlen("user"));
 }
 
 /* Whether this frame says it. */
@@ -105,32 +118,47 @@ static bool look_at_native(struct tmk_holder *h, const char *path)
     const struct rule *rule = rule_for(path);
     if (rule && !rule->owner)
         return false;
-    const char *owner = rule ? rule->owner : "user";
-    set(h->owner, owner, strlen(owner));
+    if (rule)
+        set(h->owner, rule->owner, strlen(rule->owner));
+    else
+        set_owner_by_folder(h, path);
     set(h->library, file_of(path), strlen(file_of(path)));
     return true;
 }
 
-static void look_at_stack(const struct tmk_process *p, uint32_t stack, struct tmk_holder *ret)
+static bool look_at_frame(const struct tmk_process *p, uint32_t id, struct tmk_holder *h)
 {
-    struct tmk_stack frames;
+    struct tmk_native native;
+    struct tmk_frame frame;
+    if (tmk_reader_native(p->reader, id, &native))
+        return native.path && look_at_native(h, native.path);
+    if (!tmk_reader_frame(p->reader, id, &frame) || !frame.file || !frame.file[0])
+        return false;
+    set_owner_by_folder(h, frame.file);
+    return true;
+}
+
+/* Whether the stack goes down to the program itself: then nothing is missing of it. */
+static bool is_whole(const struct tmk_process *p, const struct tmk_stack *stack)
+{
+    struct tmk_native last;
+    const char *program = tmk_reader_info(p->reader, "exe");
+    return program && stack->n_frames > 0 &&
+           tmk_reader_native(p->reader, stack->frames[stack->n_frames - 1], &last) && last.path &&
+           strcmp(last.path, program) == 0;
+}
+
+static void look_at_stack(const struct tmk_process *p, uint32_t id, struct tmk_holder *ret)
+{
+    struct tmk_stack stack;
     *ret = (struct tmk_holder){0};
-    if (!tmk_reader_stack(p->reader, stack, &frames))
+    if (!tmk_reader_stack(p->reader, id, &stack))
         return;
-    for (uint32_t i = 0; i < frames.n_frames; i++) {
-        struct tmk_native native;
-        struct tmk_frame frame;
-        if (tmk_reader_native(p->reader, frames.frames[i], &native)) {
-            if (native.path && look_at_native(ret, native.path))
-                return;
-        } else if (tmk_reader_frame(p->reader, frames.frames[i], &frame) && frame.file &&
-                   frame.file[0]) {
-            if (!set_package(ret, frame.file))
-                set(ret->owner, "user", strlen("user"));
+    for (uint32_t i = 0; i < stack.n_frames; i++)
+        if (look_at_frame(p, stack.frames[i], ret))
             return;
-        }
-    }
-    set(ret->owner, "user", strlen("user"));
+    if (is_whole(p, &stack))
+        set(ret->owner, "user", strlen("user"));
 }
 
 /* ---- by stack ---- */
@@ -146,6 +174,7 @@ struct tmk_holders {
     const struct tmk_process *p;
     struct known *items; /* by stack */
     uint64_t room;
+    bool failed;
 };
 
 int tmk_holders_open(const struct tmk_process *p, struct tmk_holders **ret_holders)
@@ -181,17 +210,32 @@ static bool make_room(struct tmk_holders *h, uint32_t stack)
     return true;
 }
 
+static bool look_up(struct tmk_holders *h, uint32_t stack)
+{
+    if (!make_room(h, stack))
+        return false;
+    if (h->items[stack].holder)
+        return true;
+    struct tmk_holder *item = malloc(sizeof *item);
+    if (!item)
+        return false;
+    look_at_stack(h->p, stack, item);
+    h->items[stack].holder = item;
+    return true;
+}
+
 const struct tmk_holder *tmk_holders_get(struct tmk_holders *h, uint32_t stack)
 {
     static const struct tmk_holder nobody;
-    if (stack == 0 || stack >= MAX_STACKS || !make_room(h, stack))
+    if (stack == 0 || stack >= MAX_STACKS)
         return &nobody;
-    if (!h->items[stack].holder) {
-        struct tmk_holder *item = malloc(sizeof *item);
-        if (!item)
-            return &nobody;
-        look_at_stack(h->p, stack, item);
-        h->items[stack].holder = item;
-    }
-    return h->items[stack].holder;
+    if (look_up(h, stack))
+        return h->items[stack].holder;
+    h->failed = true;
+    return &nobody;
+}
+
+bool tmk_holders_failed(const struct tmk_holders *h)
+{
+    return h->failed;
 }

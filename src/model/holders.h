@@ -3,8 +3,9 @@
  *
  * The innermost native frame that is neither the driver, CUDA's runtime nor a mere go-between
  * (ctypes, libffi, Python itself) names the library; a table says whose it is: torch, nccl, cublas,
- * jax and so on. Where only go-betweens are found, the package of the innermost Python frame is
- * the owner. What is nobody's known is the user's. */
+ * jax and so on, else the package that it is installed with. Where only go-betweens are found, the
+ * package of the innermost Python frame is the owner. What is no package's is the user's.
+ * Go-betweens alone say nothing, unless they were followed down to the program itself. */
 #ifndef TMK_MODEL_HOLDERS_H
 #define TMK_MODEL_HOLDERS_H
 
@@ -23,5 +24,7 @@ int tmk_holders_open(const struct tmk_process *p, struct tmk_holders **ret_holde
 struct tmk_holders *tmk_holders_close(struct tmk_holders *h); /* takes NULL, returns NULL */
 /* Borrowed until close; never NULL: without memory it is as if nothing was known. */
 const struct tmk_holder *tmk_holders_get(struct tmk_holders *h, uint32_t stack);
+/* That happened. */
+bool tmk_holders_failed(const struct tmk_holders *h);
 
 #endif

@@ -1,104 +1,63 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/accounting.c - see accounting.h. The segments of a moment are added up while the sweep
- * stands at it: there are few, and moments that are larger than all before are few too. */
+/* passes/accounting.c - see accounting.h. What segments hold is carried along (segment_sums.h); at
+ * a look of the driver's that counts it is copied, at the end owners get their names and their
+ * order. Segments may be many and looks too, owners and devices are few. */
 #include "passes/accounting.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "kit/grow.h"
+#include "passes/segment_sums.h"
 
-enum { N_MOMENTS = 2 }; /* of a device: the peak and the last */
+enum { PEAK, LAST, N_MOMENTS };
 
-struct entry {
+/* What a look is worth: the larger, the more. */
+enum worth {
+    NOTHING,       /* there was none */
+    AT_ODDS,       /* the driver's figures are not of the same moment as our segments */
+    TOLD_AT_ODDS,  /* the same, with how much is this process's */
+    AGREES,        /* with our segments */
+    TOLD_AND_GOOD, /* the same, with how much is this process's */
+};
+
+struct moment {
+    enum worth worth;
     struct tmk_account account;
-    struct tmk_account_part *parts;
-    uint64_t room;
-    uint64_t pool_bytes; /* of all parts */
+    struct tmk_device_sums sums;
+    struct tmk_account_part *parts; /* of the end */
 };
 
 struct tmk_accounting {
-    struct tmk_holders *holders;
-    struct entry *entries; /* peak and last of each device */
-    uint64_t n, room;
-    bool failed;
+    struct tmk_segment_sums *sums;
+    struct moment moments[TMK_MAX_DEVICES][N_MOMENTS]; /* by place in the sums */
+    const struct moment *found[TMK_MAX_DEVICES * N_MOMENTS];
+    uint64_t n;
 };
 
-static struct tmk_account_part *part_of(struct tmk_accounting *a, struct entry *e,
-                                        const char *owner)
-{
-    for (uint64_t i = 0; i < e->account.n_parts; i++)
-        if (strcmp(e->parts[i].owner, owner) == 0)
-            return &e->parts[i];
-    struct tmk_account_part *more =
-        tmk_grow(e->parts, e->account.n_parts + 1, &e->room, sizeof *more);
-    if (!more) {
-        a->failed = true;
-        return NULL;
-    }
-    e->parts = more;
-    e->parts[e->account.n_parts] = (struct tmk_account_part){.owner = owner};
-    return &e->parts[e->account.n_parts++];
-}
+/* ---- a look ---- */
 
-static int by_bytes(const void *va, const void *vb)
-{
-    const struct tmk_account_part *a = va, *b = vb;
-    if (a->bytes != b->bytes)
-        return a->bytes < b->bytes ? 1 : -1;
-    return strcmp(a->owner, b->owner);
-}
-
-static void add_up_segments(struct tmk_accounting *a, struct entry *e, const struct tmk_state *s)
-{
-    e->account.n_parts = 0;
-    e->account.segment_bytes = 0;
-    e->pool_bytes = 0;
-    for (uint32_t i = 0; i < s->segments.n; i++) {
-        const struct tmk_driver_segment *g = &s->segments.items[i];
-        if (g->device != e->account.device || !tmk_segment_is_on_device(g->kind))
-            continue;
-        const char *owner = tmk_holders_get(a->holders, g->stack)->owner;
-        struct tmk_account_part *part = part_of(a, e, owner[0] ? owner : "unknown");
-        if (!part)
-            return;
-        part->bytes += g->size_bytes;
-        part->n_segments++;
-        e->account.segment_bytes += g->size_bytes;
-        e->pool_bytes += g->kind == TMK_SEGMENT_POOL ? g->size_bytes : 0;
-    }
-    if (e->account.n_parts > 0)
-        qsort(e->parts, (size_t)e->account.n_parts, sizeof *e->parts, by_bytes);
-    e->account.parts = e->parts;
-}
-
-/* a - b, unknown when one is; never below zero, where two accounts were not quite of a moment. */
+/* a - b; unknown when one is, and where the two accounts were not of one moment. */
 static uint64_t less(uint64_t a, uint64_t b)
 {
-    if (a == TMK_ACCOUNT_UNKNOWN || b == TMK_ACCOUNT_UNKNOWN)
-        return TMK_ACCOUNT_UNKNOWN;
-    return a > b ? a - b : 0;
+    bool is_known = a != TMK_ACCOUNT_UNKNOWN && b != TMK_ACCOUNT_UNKNOWN && a >= b;
+    return is_known ? a - b : TMK_ACCOUNT_UNKNOWN;
 }
 
-/* Of a process that had its memory before we came, torch at least says how much it holds. Where
- * blocks come from the driver's pools, that is how much these hold, and is counted already. */
-static void add_unseen(struct tmk_accounting *a, struct entry *e)
+/* Of a process that had its memory before we came, torch at least says how much it holds. Counted
+ * already is what we know of without knowing whose it is, and what the driver's pools hold: where
+ * blocks come from those, that is what torch says. */
+static void add_unseen(const struct tmk_account *account, struct tmk_device_sums *sums)
 {
-    struct tmk_account *account = &e->account;
-    if (!account->has_reserved || account->reserved_bytes <= e->pool_bytes)
+    uint64_t counted = sums->owners[TMK_SUMS_UNKNOWN].bytes + sums->pool_bytes;
+    if (!account->has_reserved || sums->owners[TMK_SUMS_TORCH].n_segments > 0 ||
+        account->reserved_bytes <= counted)
         return;
-    struct tmk_account_part *part = part_of(a, e, "torch");
-    if (!part || part->n_segments > 0)
-        return;
-    part->bytes = account->reserved_bytes;
-    account->segment_bytes += part->bytes;
-    account->parts = e->parts;
+    sums->owners[TMK_SUMS_TORCH].bytes = account->reserved_bytes - counted;
+    sums->bytes += sums->owners[TMK_SUMS_TORCH].bytes;
 }
 
 static void find_blocks(struct tmk_account *account, const struct tmk_state *s)
 {
-    account->allocated_bytes = 0;
-    account->has_reserved = false;
     for (uint32_t i = 0; i < s->n_devices; i++) {
         const struct tmk_device_use *d = &s->devices[i];
         if (d->device != account->device)
@@ -109,50 +68,62 @@ static void find_blocks(struct tmk_account *account, const struct tmk_state *s)
     }
 }
 
-static void fill(struct tmk_accounting *a, struct entry *e, const struct tmk_state *s,
-                 const struct tmk_sample_body *sample)
+static enum worth worth_of(const struct tmk_account *a)
 {
-    struct tmk_account *account = &e->account;
-    account->time_ns = s->now_ns;
-    account->step = s->step;
-    add_up_segments(a, e, s);
+    bool is_told = a->own_bytes != TMK_ACCOUNT_UNKNOWN;
+    uint64_t own = is_told ? a->own_bytes : a->segment_bytes; /* at least */
+    bool agrees =
+        own >= a->segment_bytes && a->used_bytes >= own &&
+        (a->others_bytes == TMK_ACCOUNT_UNKNOWN || a->used_bytes - own >= a->others_bytes);
+    if (agrees)
+        return is_told ? TOLD_AND_GOOD : AGREES;
+    return is_told ? TOLD_AT_ODDS : AT_ODDS;
+}
+
+static void look(const struct tmk_device_sums *sums, const struct tmk_state *s,
+                 const struct tmk_sample_body *sample, struct moment *ret)
+{
+    struct tmk_account *account = &ret->account;
+    *account = (struct tmk_account){.device = sums->device,
+                                    .time_ns = s->now_ns,
+                                    .step = s->step,
+                                    .used_bytes = sample->used_bytes,
+                                    .total_bytes = sample->total_bytes,
+                                    .own_bytes = sample->own_bytes,
+                                    .others_bytes = sample->others_bytes};
+    ret->sums = *sums;
     find_blocks(account, s);
-    add_unseen(a, e);
-    account->used_bytes = sample->used_bytes;
-    account->total_bytes = sample->total_bytes;
-    account->own_bytes = sample->own_bytes;
-    account->others_bytes = sample->others_bytes;
+    add_unseen(account, &ret->sums);
+    account->segment_bytes = ret->sums.bytes;
     account->context_bytes = less(sample->own_bytes, account->segment_bytes);
     account->unexplained_bytes =
         less(less(sample->used_bytes, sample->own_bytes), sample->others_bytes);
+    ret->worth = worth_of(account);
 }
 
-static struct entry *entries_of(struct tmk_accounting *a, uint16_t device)
+/* ---- the sweep ---- */
+
+static bool has_more(const struct moment *new, const struct moment *old)
 {
-    for (uint64_t i = 0; i < a->n; i += N_MOMENTS)
-        if (a->entries[i].account.device == device)
-            return &a->entries[i];
-    struct entry *more = tmk_grow(a->entries, a->n + N_MOMENTS, &a->room, sizeof *more);
-    if (!more) {
-        a->failed = true;
-        return NULL;
-    }
-    a->entries = more;
-    struct entry *new = &a->entries[a->n];
-    a->n += N_MOMENTS;
-    new[0] = (struct entry){.account = {.device = device, .is_peak = true}};
-    new[1] = (struct entry){.account = {.device = device}};
-    return new;
+    if (new->worth != old->worth)
+        return new->worth > old->worth;
+    const struct tmk_account *a = &new->account, *b = &old->account;
+    return a->own_bytes != TMK_ACCOUNT_UNKNOWN ? a->own_bytes > b->own_bytes
+                                               : a->used_bytes > b->used_bytes;
 }
 
-/* Looks that tell how much is this process's are worth more than those that do not. */
-static bool is_worth_more(const struct tmk_account *old, const struct tmk_sample_body *new)
+static void on_sample(struct tmk_accounting *a, const struct tmk_replay *rp,
+                      const struct tmk_event *ev)
 {
-    bool was_told = old->own_bytes != TMK_ACCOUNT_UNKNOWN;
-    bool is_told = new->own_bytes != UINT64_MAX;
-    if (was_told != is_told)
-        return is_told;
-    return is_told ? new->own_bytes > old->own_bytes : new->used_bytes > old->used_bytes;
+    uint32_t place = tmk_segment_sums_place(a->sums, ev->device);
+    if (place == TMK_MAX_DEVICES)
+        return;
+    struct moment *m = a->moments[place], new = {0};
+    look(&a->sums->devices[place], &rp->state, &ev->sample, &new);
+    if (has_more(&new, &m[PEAK]))
+        m[PEAK] = new;
+    if (new.worth >= m[LAST].worth)
+        m[LAST] = new;
 }
 
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
@@ -160,43 +131,73 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 {
     struct tmk_accounting *a = arg;
     (void)b;
-    if (ev->kind != TMK_KIND_SAMPLE || ev->sample.used_bytes == UINT64_MAX)
-        return;
-    uint64_t n_before = a->n;
-    struct entry *e = entries_of(a, ev->device);
-    if (!e)
-        return;
-    bool is_first = a->n > n_before;
-    if (is_first || is_worth_more(&e[0].account, &ev->sample))
-        fill(a, &e[0], &rp->state, &ev->sample);
-    if (is_first || ev->sample.own_bytes != UINT64_MAX ||
-        e[1].account.own_bytes == TMK_ACCOUNT_UNKNOWN)
-        fill(a, &e[1], &rp->state, &ev->sample);
+    tmk_segment_sums_event(a->sums, rp, ev);
+    if (ev->kind == TMK_KIND_SAMPLE && ev->sample.used_bytes != UINT64_MAX)
+        on_sample(a, rp, ev);
+}
+
+static void on_restored(void *arg, const struct tmk_replay *rp)
+{
+    struct tmk_accounting *a = arg;
+    tmk_segment_sums_restored(a->sums, rp);
 }
 
 struct tmk_visitor tmk_accounting_visitor(struct tmk_accounting *a)
 {
-    return (struct tmk_visitor){.arg = a, .event = on_event};
+    return (struct tmk_visitor){.arg = a, .event = on_event, .restored = on_restored};
 }
 
-/* Devices that nobody has sampled, as of the end. */
-static void add_unsampled(struct tmk_accounting *a, const struct tmk_state *s)
+/* ---- the end ---- */
+
+static int by_bytes(const void *va, const void *vb)
+{
+    const struct tmk_account_part *a = va, *b = vb;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    return strcmp(a->owner, b->owner);
+}
+
+static int name_parts(const struct tmk_accounting *a, struct moment *m)
+{
+    const struct tmk_textmap *names = &a->sums->owners;
+    uint64_t n = 0;
+    m->parts = calloc(TMK_SUMS_MAX_OWNERS, sizeof *m->parts);
+    if (!m->parts)
+        return TMK_ENOMEM;
+    for (uint64_t i = 0; i < names->n; i++) {
+        const struct tmk_owner_sum *sum = &m->sums.owners[i];
+        if (sum->n_segments > 0 || sum->bytes > 0)
+            m->parts[n++] = (struct tmk_account_part){
+                .owner = names->texts[i], .bytes = sum->bytes, .n_segments = sum->n_segments};
+    }
+    qsort(m->parts, (size_t)n, sizeof *m->parts, by_bytes);
+    m->account.parts = m->parts;
+    m->account.n_parts = n;
+    return 0;
+}
+
+static int finish_device(struct tmk_accounting *a, uint32_t place, const struct tmk_state *s)
 {
     static const struct tmk_sample_body unknown = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
-    for (uint32_t i = 0; i < s->segments.n && !a->failed; i++) {
-        const struct tmk_driver_segment *g = &s->segments.items[i];
-        uint64_t n_before = a->n;
-        struct entry *e = tmk_segment_is_on_device(g->kind) ? entries_of(a, g->device) : NULL;
-        if (!e || a->n == n_before)
-            continue;
-        fill(a, &e[0], s, &unknown);
-        fill(a, &e[1], s, &unknown);
+    const struct tmk_device_sums *now = &a->sums->devices[place];
+    struct moment *m = a->moments[place];
+    if (m[LAST].worth == NOTHING && now->n_segments == 0)
+        return 0;
+    for (int i = 0; i < N_MOMENTS; i++) {
+        if (m[i].worth == NOTHING) /* nobody has sampled it: as of the end */
+            look(now, s, &unknown, &m[i]);
+        m[i].account.is_peak = i == PEAK;
+        if (name_parts(a, &m[i]) < 0)
+            return TMK_ENOMEM;
+        a->found[a->n++] = &m[i];
     }
+    return 0;
 }
 
 static int by_device(const void *va, const void *vb)
 {
-    const struct entry *a = va, *b = vb;
+    const struct moment *a = *(const struct moment *const *)va;
+    const struct moment *b = *(const struct moment *const *)vb;
     if (a->account.device != b->account.device)
         return a->account.device < b->account.device ? -1 : 1;
     return (int)b->account.is_peak - (int)a->account.is_peak;
@@ -205,11 +206,12 @@ static int by_device(const void *va, const void *vb)
 int tmk_accounting_finish(struct tmk_accounting *a, const struct tmk_replay *rp,
                           struct tmk_error *err)
 {
-    add_unsampled(a, &rp->state);
-    if (a->failed)
-        return tmk_fail(err, TMK_ENOMEM, "no memory for the accounts of devices");
-    if (a->n > 0)
-        qsort(a->entries, (size_t)a->n, sizeof *a->entries, by_device);
+    int rc = tmk_segment_sums_check(a->sums);
+    for (uint32_t i = 0; i < a->sums->n_devices && rc == 0; i++)
+        rc = finish_device(a, i, &rp->state);
+    if (rc < 0)
+        return tmk_fail(err, rc, "no memory for the accounts of devices");
+    qsort(a->found, (size_t)a->n, sizeof a->found[0], by_device);
     return 0;
 }
 
@@ -220,7 +222,7 @@ uint64_t tmk_accounting_n(const struct tmk_accounting *a)
 
 const struct tmk_account *tmk_accounting_get(const struct tmk_accounting *a, uint64_t i)
 {
-    return &a->entries[i].account;
+    return &a->found[i]->account;
 }
 
 int tmk_accounting_open(const struct tmk_process *p, struct tmk_accounting **ret_accounting)
@@ -228,9 +230,10 @@ int tmk_accounting_open(const struct tmk_process *p, struct tmk_accounting **ret
     struct tmk_accounting *a = calloc(1, sizeof *a);
     if (!a)
         return TMK_ENOMEM;
-    if (tmk_holders_open(p, &a->holders) < 0) {
+    int rc = tmk_segment_sums_open(p, &a->sums);
+    if (rc < 0) {
         free(a);
-        return TMK_ENOMEM;
+        return rc;
     }
     *ret_accounting = a;
     return 0;
@@ -240,10 +243,10 @@ struct tmk_accounting *tmk_accounting_close(struct tmk_accounting *a)
 {
     if (!a)
         return NULL;
-    for (uint64_t i = 0; i < a->n; i++)
-        free(a->entries[i].parts);
-    free(a->entries);
-    tmk_holders_close(a->holders);
+    for (int i = 0; i < TMK_MAX_DEVICES; i++)
+        for (int k = 0; k < N_MOMENTS; k++)
+            free(a->moments[i][k].parts);
+    tmk_segment_sums_close(a->sums);
     free(a);
     return NULL;
 }

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/holders.h"
+#include "passes/segment_sums.h"
+#include "tidemark/tidemark.h"
 
 enum { MAX_KEPT = 16, N_GROUPS = 3 };
 
@@ -22,7 +23,7 @@ struct kept {
 
 struct tmk_ooms {
     const struct tmk_process *p;
-    struct tmk_holders *holders;
+    struct tmk_segment_sums *sums;
     struct kept kept[MAX_KEPT];
     uint64_t n, n_kept, n_looked_at;
     struct tmk_sample_body seen[TMK_MAX_DEVICES]; /* last, by number */
@@ -60,14 +61,12 @@ static int add_up_holders(struct kept *k, const struct tmk_process *p, const str
     return rc;
 }
 
-static uint64_t held_on(const struct tmk_state *s, uint16_t device)
+static uint64_t held_on(const struct tmk_segment_sums *sums, uint16_t device)
 {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < s->segments.n; i++)
-        if (s->segments.items[i].device == device &&
-            tmk_segment_is_on_device(s->segments.items[i].kind))
-            bytes += s->segments.items[i].size_bytes;
-    return bytes;
+    for (uint32_t i = 0; i < sums->n_devices; i++)
+        if (sums->devices[i].device == device)
+            return sums->devices[i].bytes;
+    return 0;
 }
 
 /* Those of a process differ in their number alone. */
@@ -81,16 +80,18 @@ static void note_sample(struct tmk_ooms *o, const struct tmk_event *ev)
 static void look_at_card(const struct tmk_ooms *o, struct tmk_oom *oom)
 {
     unsigned number = (oom->device & 0xff) % TMK_MAX_DEVICES;
-    bool is_known = o->was_seen[number] && oom->device != 0;
+    bool is_known = o->was_seen[number] && oom->device != TIDEMARK_HOST;
     oom->used_bytes = is_known ? o->seen[number].used_bytes : UINT64_MAX;
     oom->total_bytes = is_known ? o->seen[number].total_bytes : UINT64_MAX;
 }
 
-/* What the driver refuses torch's allocator is no failure yet: it gives back what it has cached and
- * asks again, and says so itself when that does not help. */
-static bool will_try_again(struct tmk_holders *holders, uint32_t stack)
+/* What the driver refuses torch's allocator of a card is no failure yet: it gives back what it has
+ * cached and asks again, and says so itself when that does not help. Host memory it asks for once.
+ */
+static bool will_try_again(struct tmk_holders *holders, const struct tmk_event *ev)
 {
-    return strcmp(tmk_holders_get(holders, stack)->owner, "torch") == 0;
+    return ev->is_of_driver && ev->device != TIDEMARK_HOST &&
+           strcmp(tmk_holders_get(holders, ev->stack)->owner, "torch") == 0;
 }
 
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
@@ -101,7 +102,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     const struct tmk_state *s = &rp->state;
     if (ev->kind == TMK_KIND_SAMPLE)
         note_sample(o, ev);
-    if (ev->kind != TMK_KIND_OOM || (ev->is_of_driver && will_try_again(o->holders, ev->stack)))
+    tmk_segment_sums_event(o->sums, rp, ev);
+    if (ev->kind != TMK_KIND_OOM || will_try_again(o->sums->holders, ev))
         return;
     o->n++;
     struct kept *k = &o->kept[o->n_kept < MAX_KEPT ? o->n_kept++ : MAX_KEPT - 1];
@@ -115,7 +117,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         .capacity_bytes = ev->capacity_bytes,
         .allocated_bytes = allocated_on(s, ev->device),
         .is_of_driver = ev->is_of_driver,
-        .segment_bytes = held_on(s, ev->device),
+        .segment_bytes = held_on(o->sums, ev->device),
         .module = context ? tmk_context_module(o->p, s, context) : NULL,
         .stage = context ? tmk_context_stage(o->p, s, context) : NULL,
     };
@@ -126,14 +128,21 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         o->failed = true;
 }
 
+static void on_restored(void *arg, const struct tmk_replay *rp)
+{
+    struct tmk_ooms *o = arg;
+    tmk_segment_sums_restored(o->sums, rp);
+}
+
 struct tmk_visitor tmk_ooms_visitor(struct tmk_ooms *o)
 {
-    return (struct tmk_visitor){.arg = o, .event = on_event};
+    return (struct tmk_visitor){.arg = o, .event = on_event, .restored = on_restored};
 }
 
 int tmk_ooms_finish(struct tmk_ooms *o, struct tmk_error *err)
 {
-    return o->failed ? tmk_fail(err, TMK_ENOMEM, "no memory for the out-of-memory events") : 0;
+    bool failed = o->failed || tmk_segment_sums_check(o->sums) < 0;
+    return failed ? tmk_fail(err, TMK_ENOMEM, "no memory for the out-of-memory events") : 0;
 }
 
 uint64_t tmk_ooms_n(const struct tmk_ooms *o)
@@ -168,9 +177,10 @@ int tmk_ooms_open(const struct tmk_process *p, struct tmk_ooms **ret_ooms)
     if (!o)
         return TMK_ENOMEM;
     o->p = p;
-    if (tmk_holders_open(p, &o->holders) < 0) {
+    int rc = tmk_segment_sums_open(p, &o->sums);
+    if (rc < 0) {
         free(o);
-        return TMK_ENOMEM;
+        return rc;
     }
     *ret_ooms = o;
     return 0;
@@ -182,7 +192,7 @@ struct tmk_ooms *tmk_ooms_close(struct tmk_ooms *o)
         return NULL;
     for (int i = 0; i < MAX_KEPT; i++)
         forget(&o->kept[i]);
-    tmk_holders_close(o->holders);
+    tmk_segment_sums_close(o->sums);
     free(o);
     return NULL;
 }

@@ -25,6 +25,7 @@ struct tmk_quality tmk_quality_of(const struct tmk_process *p, const struct tmk_
         .n_untracked = status->n_untracked,
         .n_replaced = s->n_replaced,
         .n_unknown_free = s->n_unknown_free,
+        .n_lost_segments = s->segments.n_lost,
         .n_bad_chunks = damage->n_chunks > rp->n_bad_chunks ? damage->n_chunks : rp->n_bad_chunks,
         .n_stray_bytes = damage->n_bytes,
         .header_damaged = damage->status_lost || damage->info_lost,
@@ -43,7 +44,8 @@ bool tmk_quality_is_good(const struct tmk_quality *q)
 {
     return !q->unfinished && q->stop == TMK_STOP_NONE && q->n_dropped == 0 && q->n_given_up == 0 &&
            q->n_untracked == 0 && q->n_replaced == 0 && q->n_unknown_free == 0 &&
-           q->n_bad_chunks == 0 && q->n_stray_bytes == 0 && !q->header_damaged;
+           q->n_lost_segments == 0 && q->n_bad_chunks == 0 && q->n_stray_bytes == 0 &&
+           !q->header_damaged;
 }
 
 const char *tmk_stop_text(enum tmk_stop stop)

@@ -12,14 +12,15 @@ struct tmk_quality {
     bool unfinished;    /* neither closed nor live: its last events may be missing */
     enum tmk_stop stop; /* recording ended early, and why */
     int stop_os_error;
-    uint64_t n_dropped;      /* events, because the ring was full */
-    uint64_t n_given_up;     /* events, to stay under --max-size */
-    uint64_t n_untracked;    /* blocks the recorder could not follow */
-    uint64_t n_replaced;     /* blocks whose free was never seen */
-    uint64_t n_unknown_free; /* frees of blocks that were never seen */
-    uint64_t detail_from_ns; /* trace time; later than 0 when detail was given up */
-    uint32_t n_bad_chunks;   /* unreadable parts of the trace */
-    uint64_t n_stray_bytes;  /* of the file that belong to no part */
+    uint64_t n_dropped;       /* events, because the ring was full */
+    uint64_t n_given_up;      /* events, to stay under --max-size */
+    uint64_t n_untracked;     /* blocks the recorder could not follow */
+    uint64_t n_replaced;      /* blocks whose free was never seen */
+    uint64_t n_unknown_free;  /* frees of blocks that were never seen */
+    uint64_t n_lost_segments; /* of the driver, that found no room */
+    uint64_t detail_from_ns;  /* trace time; later than 0 when detail was given up */
+    uint32_t n_bad_chunks;    /* unreadable parts of the trace */
+    uint64_t n_stray_bytes;   /* of the file that belong to no part */
     uint64_t first_bad_offset;
     bool header_damaged;
 };

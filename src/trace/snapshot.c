@@ -464,10 +464,12 @@ static void read_blocks(struct tmk_view *in, struct tmk_view *streams, uint64_t 
     }
 }
 
+/* Those that find no room now may have found none before: they are not counted twice. */
 static void read_segments(struct tmk_view *in, uint64_t now_ns, const struct tmk_region *map,
                           struct tmk_state *s)
 {
-    uint64_t n_begun = tmk_view_varint(in);
+    uint64_t n_begun = tmk_view_varint(in), n_lost = s->segments.n_lost;
+    s->segments.n_lost = 0;
     while (tmk_view_left(in) > 0 && !in->bad) {
         struct tmk_driver_segment g = {.device = (uint16_t)tmk_view_varint(in)};
         g.kind = (uint8_t)tmk_view_varint(in);
@@ -485,6 +487,8 @@ static void read_segments(struct tmk_view *in, uint64_t now_ns, const struct tmk
             tmk_segments_begin(&s->segments, &g);
     }
     s->segments.n_begun = n_begun;
+    if (s->segments.n_lost < n_lost)
+        s->segments.n_lost = n_lost;
 }
 
 int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t step,

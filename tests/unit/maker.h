@@ -34,7 +34,8 @@ struct maker {
 static inline void maker_open(struct maker *m, uint64_t max_size)
 {
     static const uint8_t id[16] = {1, 2, 3};
-    static const char info[] = "host=test\npid=42\nrank=0\ncommand=made by hand\n"
+    static const char info[] = "host=test\npid=42\nrank=0\nexe=/usr/bin/python3.11\n"
+                               "command=made by hand\n"
                                "start_realtime_ns=1700000000000000000\n";
     *m = (struct maker){.thread = 1};
     strcpy(m->folder, "/tmp/tidemark-test.XXXXXX");
@@ -145,6 +146,13 @@ static inline void maker_oom(struct maker *m, unsigned device, uint64_t requeste
                                     .a = requested,
                                     .b = capacity,
                                     .id = stack});
+}
+
+/* The driver's, not the framework's. */
+static inline void maker_driver_oom(struct maker *m, unsigned device, uint64_t requested,
+                                    uint32_t stack)
+{
+    maker_oom(m, device | TMK_OOM_OF_DRIVER, requested, 0, stack);
 }
 
 static inline void maker_reserved(struct maker *m, unsigned device, uint64_t bytes)

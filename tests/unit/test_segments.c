@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Segments: the table of those alive, whose they are, and the accounts of a card. */
 #include "passes/accounting.h"
+#include "passes/ooms.h"
+#include "passes/quality.h"
 #include "passes/segments.h"
 #include "trace/segments.h"
+#include "trace/snapshot.h"
 
 #include "maker.h"
 
@@ -105,7 +108,20 @@ static void end_segment(struct maker *m, unsigned device, unsigned kind, uint64_
                                     .a = address});
 }
 
-enum { TORCH = 1, NCCL, PROGRAM, BETWEEN, CTYPES, LONELY, N_STACKS = LONELY };
+enum {
+    TORCH = 1,
+    NCCL,
+    PROGRAM,
+    BETWEEN,
+    CTYPES,
+    LONELY,
+    TO_THE_END,  /* go-betweens, down to the interpreter, without Python's frames */
+    IN_PACKAGE,  /* a library that no rule knows, of an installed package */
+    LIKE_PYTHON, /* a program whose name merely begins so */
+    UCX,
+    SINGLE_FILE, /* a package that is one file */
+    N_STACKS = SINGLE_FILE,
+};
 
 /* Innermost first, as they are recorded. */
 static void make_stacks(struct maker *m)
@@ -115,21 +131,31 @@ static void make_stacks(struct maker *m)
                                         "/opt/lib/libnccl.so.2.21",
                                         "/home/me/bin/simulate",
                                         "/usr/lib/python3/lib-dynload/_ctypes.cpython-311.so",
-                                        "/usr/lib/x86_64-linux-gnu/libffi.so.8"};
+                                        "/usr/lib/x86_64-linux-gnu/libffi.so.8",
+                                        "/usr/bin/python3.11",
+                                        "/opt/site-packages/flash_attn/lib/libflash.so",
+                                        "/home/me/bin/pythonic-server",
+                                        "/usr/lib/libucs.so.0",
+                                        "/opt/dist-packages/fused.cpython-311.so"};
     for (uint32_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         make_module(m, i + 1, paths[i]);
         make_native(m, i + 1, i + 1);
     }
+    maker_stack(m, TO_THE_END, (uint32_t[]){1, 6, 5, 7}, 4);
+    maker_stack(m, IN_PACKAGE, (uint32_t[]){1, 8, 7}, 3);
+    maker_stack(m, LIKE_PYTHON, (uint32_t[]){1, 9}, 2);
+    maker_stack(m, UCX, (uint32_t[]){1, 10, 3}, 3);
+    maker_stack(m, SINGLE_FILE, (uint32_t[]){1, 11, 7}, 3);
     maker_string(m, 1, "/opt/site-packages/numba/cuda/driver.py");
     maker_string(m, 2, "alloc");
     maker_string(m, 3, "/home/me/train.py");
-    maker_frame(m, 10, 1, 2, 7);
-    maker_frame(m, 11, 3, 2, 8);
-    maker_stack(m, TORCH, (uint32_t[]){1, 2, 11}, 3);
-    maker_stack(m, NCCL, (uint32_t[]){1, 3, 2, 11}, 4);
+    maker_frame(m, 20, 1, 2, 7);
+    maker_frame(m, 21, 3, 2, 8);
+    maker_stack(m, TORCH, (uint32_t[]){1, 2, 21}, 3);
+    maker_stack(m, NCCL, (uint32_t[]){1, 3, 2, 21}, 4);
     maker_stack(m, PROGRAM, (uint32_t[]){4}, 1);
-    maker_stack(m, BETWEEN, (uint32_t[]){6, 5, 10, 11}, 4);
-    maker_stack(m, CTYPES, (uint32_t[]){6, 5, 11}, 3);
+    maker_stack(m, BETWEEN, (uint32_t[]){6, 5, 20, 21}, 4);
+    maker_stack(m, CTYPES, (uint32_t[]){6, 5, 21}, 3);
     maker_stack(m, LONELY, (uint32_t[]){1}, 1);
 }
 
@@ -147,7 +173,12 @@ static void holders_by_stack(void **state)
         {"user", "simulate"},
         {"numba", ""},
         {"user", ""},
+        {"", ""},
         {"user", ""},
+        {"flash_attn", "libflash.so"},
+        {"user", "pythonic-server"},
+        {"ucx", "libucs.so.0"},
+        {"fused", "fused.cpython-311.so"},
     };
     struct maker m;
     struct tmk_holders *h = NULL;
@@ -365,12 +396,264 @@ static void accounts_without_segments(void **state)
     maker_remove(&m);
 }
 
+/* What was there before the recording began has no stack: torch's figure is of the same memory. */
+static void accounts_of_segments_without_stacks(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    m.ns = 10;
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 21, 30 * MIB, 0);
+    maker_reserved(&m, CUDA0, 20 * MIB);
+    maker_sample(&m, CUDA0, 80 * GIB, 500 * MIB, 500 * MIB, 0);
+    m.ns = 20;
+    maker_reserved(&m, CUDA0, 36 * MIB); /* 6 of it in none of the segments */
+    maker_sample(&m, CUDA0, 80 * GIB, 400 * MIB, 400 * MIB, 0);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_accounting *a = sweep_accounts(run);
+    const struct tmk_account *peak = tmk_accounting_get(a, 0), *last = tmk_accounting_get(a, 1);
+    assert_int_equal(peak->n_parts, 1);
+    expect_part(peak, 0, "unknown", 30 * MIB, 1);
+    expect_sum(peak);
+    assert_int_equal(last->n_parts, 2);
+    expect_part(last, 0, "unknown", 30 * MIB, 1);
+    expect_part(last, 1, "torch", 6 * MIB, 0);
+    expect_sum(last);
+    tmk_accounting_close(a);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
+/* A pool holds the blocks that torch says are reserved, whoever made it. */
+static void accounts_of_pools(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    make_stacks(&m);
+    m.ns = 10;
+    make_segment(&m, CUDA0, TMK_SEGMENT_POOL, 77, 32 * MIB, PROGRAM);
+    maker_reserved(&m, CUDA0, 32 * MIB);
+    maker_sample(&m, CUDA0, 80 * GIB, 400 * MIB, 400 * MIB, 0);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_accounting *a = sweep_accounts(run);
+    const struct tmk_account *last = tmk_accounting_get(a, 1);
+    assert_int_equal(last->n_parts, 1);
+    expect_part(last, 0, "user", 32 * MIB, 1);
+    expect_sum(last);
+    tmk_accounting_close(a);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
+/* Where the driver's figure is from before a segment, what is left over is not known; another look
+ * is better, however little it has. */
+static void accounts_at_odds(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    make_stacks(&m);
+    m.ns = 10;
+    maker_sample(&m, CUDA0, 80 * GIB, 300 * MIB, 300 * MIB, 0);
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 21, 600 * MIB, TORCH);
+    m.ns = 20;
+    maker_sample(&m, CUDA0, 80 * GIB, 400 * MIB, 400 * MIB, 0); /* less than the segment */
+    make_segment(&m, CUDA1, TMK_SEGMENT_DEVICE, 1 << 22, 2 * MIB, TORCH);
+    m.ns = 30;
+    maker_sample(&m, CUDA1, 80 * GIB, 500 * MIB, 300 * MIB, 250 * MIB); /* more than is used */
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_accounting *a = sweep_accounts(run);
+    assert_int_equal(tmk_accounting_n(a), 4);
+    for (uint64_t i = 0; i < 2; i++) {
+        const struct tmk_account *good = tmk_accounting_get(a, i);
+        assert_int_equal(good->time_ns, 10);
+        assert_int_equal(good->n_parts, 0);
+        assert_int_equal(good->context_bytes, 300 * MIB);
+        expect_sum(good);
+    }
+    const struct tmk_account *only = tmk_accounting_get(a, 2);
+    assert_int_equal(only->time_ns, 30);
+    assert_int_equal(only->context_bytes, 298 * MIB);
+    assert_int_equal(only->unexplained_bytes, TMK_ACCOUNT_UNKNOWN);
+    tmk_accounting_close(a);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
+static void accounts_at_odds_alone(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    make_stacks(&m);
+    m.ns = 10;
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 21, 600 * MIB, TORCH);
+    maker_sample(&m, CUDA0, 80 * GIB, 400 * MIB, 400 * MIB, 0);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_accounting *a = sweep_accounts(run);
+    const struct tmk_account *last = tmk_accounting_get(a, 1);
+    expect_part(last, 0, "torch", 600 * MIB, 1);
+    assert_int_equal(last->used_bytes, 400 * MIB);
+    assert_int_equal(last->context_bytes, TMK_ACCOUNT_UNKNOWN);
+    assert_int_equal(last->unexplained_bytes, 0);
+    tmk_accounting_close(a);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
+/* Many of each: time that grew with segments times looks would be minutes here. */
+static void accounts_of_many(void **state)
+{
+    (void)state;
+    enum { N_SEGMENTS = 60000, N_LOOKS = 60000, N_DEVICES = 2 * TMK_MAX_DEVICES };
+    struct maker m;
+    maker_open(&m, 0);
+    make_stacks(&m);
+    for (uint32_t i = 0; i < N_SEGMENTS; i++)
+        make_segment(&m, CUDA0 + i % N_DEVICES, TMK_SEGMENT_DEVICE, 4096 * ((uint64_t)i + 1), 4096,
+                     i % 2 ? TORCH : NCCL);
+    for (uint32_t i = 0; i < N_LOOKS; i++)
+        maker_sample(&m, CUDA0 + i % N_DEVICES, GIB, GIB / 2, GIB / 2, 0);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_accounting *a = sweep_accounts(run);
+    assert_int_equal(tmk_accounting_n(a), 2 * TMK_MAX_DEVICES); /* those beyond are not counted */
+    for (uint64_t i = 0; i < tmk_accounting_n(a); i++) {
+        const struct tmk_account *account = tmk_accounting_get(a, i);
+        uint64_t n = N_SEGMENTS / N_DEVICES + (i / 2 < N_SEGMENTS % N_DEVICES);
+        assert_int_equal(account->device, CUDA0 + i / 2);
+        assert_int_equal(account->n_parts, 1);
+        expect_part(account, 0, i / 2 % 2 ? "torch" : "nccl", 4096 * n, n);
+        expect_sum(account);
+    }
+    tmk_accounting_close(a);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
+/* ---- what found no room ---- */
+
+static void lost_segments(void **state)
+{
+    (void)state;
+    struct maker m;
+    struct tmk_error err = {0};
+    struct tmk_replay rp;
+    maker_open(&m, 0);
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 4096, MIB, 0);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_process *p = tmk_run_process(run, 0);
+    assert_int_equal(tmk_process_sweep(p, NULL, 0, &rp, &err), 0);
+    struct tmk_quality q = tmk_quality_of(p, &rp);
+    assert_int_equal(q.n_lost_segments, 0);
+    assert_true(tmk_quality_is_good(&q));
+    rp.state.segments.n_lost = 3;
+    q = tmk_quality_of(p, &rp);
+    assert_int_equal(q.n_lost_segments, 3);
+    assert_false(tmk_quality_is_good(&q));
+    tmk_replay_fini(&rp);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
+static struct tmk_state_limits limits_for(uint32_t max_segments)
+{
+    struct tmk_state_limits limits = tmk_state_limits_recorder;
+    limits.max_segments = max_segments;
+    return limits;
+}
+
+/* Those that a checkpoint brings again are lost once. */
+static void lost_segments_of_a_checkpoint(void **state)
+{
+    (void)state;
+    enum { N_HELD = 6, ROOM_FOR = 4 };
+    struct tmk_state_limits many = limits_for(N_HELD), few = limits_for(ROOM_FOR);
+    struct tmk_state whole, small;
+    assert_int_equal(tmk_state_init(&whole, &many), 0);
+    assert_int_equal(tmk_state_init(&small, &few), 0);
+    for (uint64_t i = 0; i < N_HELD; i++) {
+        struct tmk_driver_segment g = {
+            .address = 4096 * (i + 1), .size_bytes = MIB, .kind = TMK_SEGMENT_DEVICE};
+        tmk_state_segment(&whole, i, 1, &g);
+        tmk_state_segment(&small, i, 1, &g);
+    }
+    assert_int_equal(small.segments.n_lost, N_HELD - ROOM_FOR);
+    size_t bound = tmk_checkpoint_bound(&whole);
+    uint8_t *bytes = malloc(bound), *scratch = malloc(bound);
+    assert_true(bytes && scratch);
+    struct tmk_sink out = tmk_sink_of(bytes, bound);
+    tmk_checkpoint_write(&out, &whole, N_HELD, scratch);
+    struct tmk_view payload = tmk_view_of(bytes, (size_t)(out.at - bytes));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tmk_checkpoint_restore(payload, N_HELD, TMK_NO_STEP, &small), 0);
+        assert_int_equal(small.segments.n, ROOM_FOR);
+        assert_int_equal(small.segments.n_lost, N_HELD - ROOM_FOR);
+        assert_int_equal(small.segments.n_begun, N_HELD);
+    }
+    free(bytes);
+    free(scratch);
+    tmk_state_fini(&whole);
+    tmk_state_fini(&small);
+}
+
+/* ---- what was refused ---- */
+
+static void ooms_of_the_driver(void **state)
+{
+    (void)state;
+    struct maker m;
+    struct tmk_ooms *o = NULL;
+    maker_open(&m, 0);
+    make_stacks(&m);
+    m.ns = 10;
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 4096, 20 * MIB, TORCH);
+    make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 8192, 5 * MIB, NCCL);
+    make_segment(&m, CUDA0, TMK_SEGMENT_PINNED, 4096, MIB, NCCL);
+    maker_sample(&m, CUDA0, 80 * GIB, 400 * MIB, 400 * MIB, 0);
+    maker_driver_oom(&m, CUDA0, 90 * GIB, TORCH); /* it gives back what it has, and asks again */
+    maker_driver_oom(&m, CUDA0, 91 * GIB, NCCL);
+    end_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 4096);
+    maker_driver_oom(&m, CUDA0, 92 * GIB, NCCL);
+    maker_driver_oom(&m, TIDEMARK_HOST, 64 * 1024 * GIB, TORCH); /* host memory: no card's matter */
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_process *p = tmk_run_process(run, 0);
+    assert_int_equal(tmk_ooms_open(p, &o), 0);
+    struct tmk_visitor visitor = tmk_ooms_visitor(o);
+    assert_int_equal(tmk_process_sweep(p, &visitor, 1, NULL, NULL), 0);
+    assert_int_equal(tmk_ooms_finish(o, NULL), 0);
+    assert_int_equal(tmk_ooms_n(o), 3);
+    assert_int_equal(tmk_ooms_get(o, 0)->requested_bytes, 91 * GIB);
+    assert_int_equal(tmk_ooms_get(o, 0)->segment_bytes, 25 * MIB);
+    assert_int_equal(tmk_ooms_get(o, 0)->used_bytes, 400 * MIB);
+    assert_int_equal(tmk_ooms_get(o, 1)->segment_bytes, 5 * MIB);
+    const struct tmk_oom *host = tmk_ooms_get(o, 2);
+    assert_true(host->is_of_driver);
+    assert_int_equal(host->device, TIDEMARK_HOST);
+    assert_int_equal(host->used_bytes, UINT64_MAX);
+    assert_int_equal(host->total_bytes, UINT64_MAX);
+    tmk_ooms_close(o);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_as_an_array), cmocka_unit_test(holders_by_stack),
-        cmocka_unit_test(rows_by_hand),      cmocka_unit_test(rows_after_a_cut),
-        cmocka_unit_test(accounts_by_hand),  cmocka_unit_test(accounts_without_segments),
+        cmocka_unit_test(table_as_an_array),
+        cmocka_unit_test(holders_by_stack),
+        cmocka_unit_test(rows_by_hand),
+        cmocka_unit_test(rows_after_a_cut),
+        cmocka_unit_test(accounts_by_hand),
+        cmocka_unit_test(accounts_without_segments),
+        cmocka_unit_test(accounts_of_segments_without_stacks),
+        cmocka_unit_test(accounts_of_pools),
+        cmocka_unit_test(accounts_at_odds),
+        cmocka_unit_test(accounts_at_odds_alone),
+        cmocka_unit_test(accounts_of_many),
+        cmocka_unit_test(lost_segments),
+        cmocka_unit_test(lost_segments_of_a_checkpoint),
+        cmocka_unit_test(ooms_of_the_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
