@@ -28,7 +28,27 @@ static struct {
 #undef X
 };
 
+enum { NO_SUCH_FUNCTION = 1 }; /* in place of an address: it was looked for */
+
 static _Atomic bool is_used;
+static _Atomic uint64_t n_begun, n_ended; /* calls */
+
+void tmk_driver_enter(void)
+{
+    atomic_fetch_add(&n_begun, 1);
+}
+
+void tmk_driver_leave(const char *scope)
+{
+    (void)scope;
+    atomic_fetch_add(&n_ended, 1);
+}
+
+uint64_t tmk_driver_n_calls(uint64_t *ret_n_ended)
+{
+    *ret_n_ended = atomic_load(&n_ended);
+    return atomic_load(&n_begun);
+}
 
 bool tmk_driver_is_used(void)
 {
@@ -42,11 +62,31 @@ void *tmk_driver_symbol(const char *symbol)
     return tmk_library_symbol("libcuda.so", symbol);
 }
 
-static void learn_real(int i, void *real)
+/* It stays loaded: we have its address. */
+static void pin(const void *address)
 {
-    uintptr_t none = 0;
-    if (real && real != functions[i].ours)
-        atomic_compare_exchange_strong(&functions[i].real, &none, (uintptr_t)real);
+    Dl_info info;
+    if (dladdr(address, &info) && info.dli_fname)
+        (void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static bool is_in_same_module(const void *a, const void *b)
+{
+    struct tmk_code_range range = tmk_library_range(a);
+    return (uintptr_t)b >= range.start && (uintptr_t)b < range.end;
+}
+
+/* True when `real` is what we call on to, or another way into the same library. */
+static bool learn_real(int i, void *real)
+{
+    uintptr_t known = 0;
+    if (!real || real == functions[i].ours)
+        return real != NULL;
+    if (atomic_compare_exchange_strong(&functions[i].real, &known, (uintptr_t)real)) {
+        pin(real);
+        return true;
+    }
+    return known == (uintptr_t)real || is_in_same_module((const void *)known, real);
 }
 
 /* Of a program that is linked with it: another that stands in front of the driver, or the driver.
@@ -56,7 +96,7 @@ __attribute__((noinline, cold)) static void *find_real(int i)
     void *real = tmk_loader_symbol(RTLD_NEXT, functions[i].symbol);
     if (!real || real == functions[i].ours)
         real = tmk_driver_symbol(functions[i].symbol);
-    learn_real(i, real);
+    (void)learn_real(i, real);
     return (void *)atomic_load(&functions[i].real);
 }
 
@@ -71,10 +111,8 @@ void *tmk_driver_real(enum tmk_driver_call i)
 void *tmk_driver_hook(const char *symbol, void *real)
 {
     for (int i = 0; i < TMK_N_CALLS; i++) {
-        if (strcmp(functions[i].symbol, symbol) != 0)
-            continue;
-        learn_real(i, real);
-        return functions[i].ours;
+        if (strcmp(functions[i].symbol, symbol) == 0)
+            return !real || learn_real(i, real) ? functions[i].ours : real;
     }
     return NULL;
 }
@@ -92,14 +130,16 @@ void *tmk_driver_ask(enum tmk_driver_question which)
         [TMK_ASK_RANGE] = "cuMemGetAddressRange_v2",
         [TMK_ASK_FREE] = "cuMemGetInfo_v2",
         [TMK_ASK_PRIMARY_STATE] = "cuDevicePrimaryCtxGetState",
+        [TMK_ASK_CAPTURING] = "cuStreamIsCapturing",
     };
     static _Atomic uintptr_t found[TMK_N_QUESTIONS];
     uintptr_t function = atomic_load_explicit(&found[which], memory_order_acquire);
     if (!function) {
         function = (uintptr_t)tmk_driver_symbol(symbols[which]);
+        function = function ? function : NO_SUCH_FUNCTION;
         atomic_store_explicit(&found[which], function, memory_order_release);
     }
-    return (void *)function;
+    return function == NO_SUCH_FUNCTION ? NULL : (void *)function;
 }
 
 uint16_t tmk_driver_device(void)
@@ -123,23 +163,45 @@ static int newest(const char *name, int version, bool per_thread)
     return best;
 }
 
+typedef int asker(const char *name, void **ret, int version, uint64_t flags, int *ret_status);
+
+/* What the driver gives for the version that made it as we know it is what it has given: else that
+ * is a newer one, with other arguments perhaps. */
+static bool is_as_we_know(int i, const void *given, asker *ask, uint64_t flags)
+{
+    void *known = NULL;
+    int status;
+    return ask(functions[i].name, &known, functions[i].version, flags, &status) == TMK_CU_SUCCESS &&
+           known == given;
+}
+
 /* Ours, where we have one for what the driver has given. Most have nothing to do with streams. */
-static void *in_front_of(const char *name, void *given, int version, uint64_t flags)
+static void *in_front_of(const char *name, void *given, int version, uint64_t flags, asker *ask)
 {
     int i = flags & TMK_CU_PER_THREAD_STREAM ? newest(name, version, true) : -1;
     if (i < 0)
         i = newest(name, version, false);
-    if (i < 0)
+    if (i < 0 || !is_as_we_know(i, given, ask, flags))
         return given;
-    learn_real(i, given);
-    return functions[i].ours;
+    return learn_real(i, given) ? functions[i].ours : given;
+}
+
+static int ask_old(const char *name, void **ret, int version, uint64_t flags, int *ret_status)
+{
+    *ret_status = 0;
+    return TMK_DRIVER(cuGetProcAddress, name, ret, version, flags);
+}
+
+static int ask_new(const char *name, void **ret, int version, uint64_t flags, int *ret_status)
+{
+    return TMK_DRIVER(cuGetProcAddress_v2, name, ret, version, flags, ret_status);
 }
 
 int tmk_cuGetProcAddress(const char *name, void **ret, int version, uint64_t flags)
 {
     int rc = TMK_DRIVER(cuGetProcAddress, name, ret, version, flags);
     if (rc == TMK_CU_SUCCESS && name && ret && *ret)
-        *ret = in_front_of(name, *ret, version, flags);
+        *ret = in_front_of(name, *ret, version, flags, ask_old);
     return rc;
 }
 
@@ -148,7 +210,7 @@ int tmk_cuGetProcAddress_v2(const char *name, void **ret, int version, uint64_t 
 {
     int rc = TMK_DRIVER(cuGetProcAddress_v2, name, ret, version, flags, ret_status);
     if (rc == TMK_CU_SUCCESS && name && ret && *ret)
-        *ret = in_front_of(name, *ret, version, flags);
+        *ret = in_front_of(name, *ret, version, flags, ask_new);
     return rc;
 }
 

@@ -19,8 +19,14 @@
 #include <stdint.h>
 
 /* What stands in front of the symbol of that name, NULL when nothing does. `real` is what the
- * symbol is, and where we call on to if we know of nothing yet. */
+ * symbol is: where we call on to if we know of nothing yet. Where that is somebody else who stands
+ * in front of the driver, he is given `real` itself when he asks for the driver's: we stand before
+ * him. */
 void *tmk_driver_hook(const char *symbol, void *real);
+
+/* How many calls that change what the process has of the card have begun; *ret_n_ended: and ended.
+ */
+uint64_t tmk_driver_n_calls(uint64_t *ret_n_ended);
 
 /* True from the first call of any of the driver's functions on. */
 bool tmk_driver_is_used(void);

@@ -36,12 +36,6 @@ struct tmk_cu_location {
     int id;
 };
 
-struct tmk_cu_pool_properties { /* how CUmemPoolProps begins */
-    int type;
-    int handle_types;
-    struct tmk_cu_location location;
-};
-
 struct tmk_cu_memory_properties { /* how CUmemAllocationProp begins */
     int type;
     int handle_types;
@@ -54,10 +48,11 @@ struct tmk_cu_array_2d { /* CUDA_ARRAY_DESCRIPTOR */
     unsigned n_channels;
 };
 
-struct tmk_cu_array_3d { /* how CUDA_ARRAY3D_DESCRIPTOR begins */
+struct tmk_cu_array_3d { /* CUDA_ARRAY3D_DESCRIPTOR */
     size_t width, height, depth;
     int format;
     unsigned n_channels;
+    unsigned flags;
 };
 
 /* Symbol, the name that cuGetProcAddress() knows it by, the version of CUDA that made it so, and
@@ -96,7 +91,8 @@ struct tmk_cu_array_3d { /* how CUDA_ARRAY3D_DESCRIPTOR begins */
     X(cuMemRelease, "cuMemRelease", 10020, 0)                                                      \
     X(cuMemMap, "cuMemMap", 10020, 0)                                                              \
     X(cuMemUnmap, "cuMemUnmap", 10020, 0)                                                          \
-    X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000, 0)
+    X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000, 0)                        \
+    X(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", 10020, 0)
 #define TMK_CALLS_PROC(X)                                                                          \
     X(cuGetProcAddress, "cuGetProcAddress", 11030, 0)                                              \
     X(cuGetProcAddress_v2, "cuGetProcAddress", 12000, 0)
@@ -139,6 +135,7 @@ int tmk_cuMemMap(tmk_cu_pointer p, size_t n, size_t offset, uint64_t memory,
                  unsigned long long flags);
 int tmk_cuMemUnmap(tmk_cu_pointer p, size_t n);
 int tmk_cuMemRetainAllocationHandle(uint64_t *ret, void *p);
+int tmk_cuMemImportFromShareableHandle(uint64_t *ret, void *from, int type);
 int tmk_cuArrayCreate_v2(tmk_cu_handle *ret, const struct tmk_cu_array_2d *what);
 int tmk_cuArray3DCreate_v2(tmk_cu_handle *ret, const struct tmk_cu_array_3d *what);
 int tmk_cuArrayDestroy(tmk_cu_handle array);
@@ -180,17 +177,30 @@ enum tmk_driver_question {
     TMK_ASK_RANGE,
     TMK_ASK_FREE,
     TMK_ASK_PRIMARY_STATE,
+    TMK_ASK_CAPTURING,
     TMK_N_QUESTIONS,
 };
 void *tmk_driver_ask(enum tmk_driver_question which);
 /* The calling thread's device. */
 uint16_t tmk_driver_device(void);
 
-/* The driver has refused, for want of memory: noted, with what was free. Returns rc. */
-int tmk_driver_refused(int rc, uint64_t size, uint16_t device);
+/* A call that changes what the process has of the card is under way, until the scope ends:
+ *
+ *     TMK_IN_CALL;
+ *
+ * Whoever compares the driver's account with ours does so when none is (samples.h). */
+void tmk_driver_enter(void);
+void tmk_driver_leave(const char *scope);
+#define TMK_IN_CALL                                                                                \
+    __attribute__((cleanup(tmk_driver_leave))) const char in_call_ = (tmk_driver_enter(), 0);      \
+    (void)in_call_
+
+/* The driver has refused, for want of memory: noted, with what was free. `device` -1: memory of the
+ * host. Returns rc. */
+int tmk_driver_refused(int rc, uint64_t size, int device);
 /* What was noted as gone is not, when the driver refuses. Returns rc. */
 int tmk_driver_ended(int rc, bool was_there, const struct tmk_driver_segment *gone);
-/* A pool may have grown or shrunk. */
-void tmk_driver_note_pool(uint64_t pool, uint16_t device);
+/* The same of what came from anywhere; a pool may have shrunk by it. */
+int tmk_driver_ended_pointer(int rc, bool was_there, const struct tmk_driver_segment *gone);
 
 #endif

@@ -7,33 +7,37 @@
 #include "record/held.h"
 #include "record/lane.h"
 #include "record/pystack.h"
+#include "tidemark/tidemark.h"
 
 enum { DEVICE_CUDA = 1, MAX_DEVICES = 64 };
 
 /* ---- what came of it ---- */
 
-/* The card as the driver sees it, with the refusal: what was free. */
-static void note_free_memory(struct tmk_lane *lane, uint16_t device)
+/* The card as the driver sees it, with the refusal: what was free. It answers for the thread's. */
+static void note_free_memory(struct tmk_lane *lane, int device)
 {
     int (*ask)(size_t * free, size_t * total) =
         (int (*)(size_t *, size_t *))tmk_driver_ask(TMK_ASK_FREE);
     size_t n_free = 0, n_total = 0;
-    if (!ask || ask(&n_free, &n_total) != TMK_CU_SUCCESS || n_free > n_total)
+    if (device != tmk_driver_device() || !ask || ask(&n_free, &n_total) != TMK_CU_SUCCESS ||
+        n_free > n_total)
         return;
     struct tmk_sample_body sample = {.used_bytes = n_total - n_free,
                                      .total_bytes = n_total,
                                      .own_bytes = UINT64_MAX,
                                      .others_bytes = UINT64_MAX};
-    tmk_lane_put_text(lane, TMK_KIND_SAMPLE, device, 0, &sample, sizeof sample);
+    tmk_lane_put_text(lane, TMK_KIND_SAMPLE, (uint32_t)(DEVICE_CUDA << 8 | device), 0, &sample,
+                      sizeof sample);
 }
 
-int tmk_driver_refused(int rc, uint64_t size, uint16_t device)
+int tmk_driver_refused(int rc, uint64_t size, int device)
 {
     struct tmk_lane *lane = rc == TMK_CU_OUT_OF_MEMORY ? tmk_lane_enter() : NULL;
     if (!lane)
         return rc;
-    uint16_t full = (uint16_t)(DEVICE_CUDA << 8 | device);
-    note_free_memory(lane, full);
+    uint16_t full = device < 0 ? TIDEMARK_HOST : (uint16_t)(DEVICE_CUDA << 8 | device);
+    if (device >= 0)
+        note_free_memory(lane, device);
     tmk_lane_put(lane, TMK_KIND_OOM, full | TMK_OOM_OF_DRIVER, tmk_pystack_native_id(lane), size,
                  0);
     tmk_lane_leave(lane);
@@ -51,7 +55,8 @@ static uint64_t current_context(void)
 static int noted(int rc, unsigned kind, uint64_t address, uint64_t size)
 {
     if (rc != TMK_CU_SUCCESS)
-        return tmk_driver_refused(rc, size, tmk_driver_device());
+        return tmk_driver_refused(rc, size,
+                                  tmk_segment_is_of_host(kind) ? -1 : tmk_driver_device());
     tmk_held_begin(&(struct tmk_driver_segment){.address = address,
                                                 .size_bytes = size,
                                                 .owner = current_context(),
@@ -71,6 +76,7 @@ int tmk_driver_ended(int rc, bool was_there, const struct tmk_driver_segment *go
 
 int tmk_cuMemAlloc_v2(tmk_cu_pointer *ret, size_t n)
 {
+    TMK_IN_CALL;
     int rc = TMK_DRIVER(cuMemAlloc_v2, ret, n);
     return noted(rc, TMK_SEGMENT_DEVICE, rc == TMK_CU_SUCCESS ? *ret : 0, n);
 }
@@ -78,6 +84,7 @@ int tmk_cuMemAlloc_v2(tmk_cu_pointer *ret, size_t n)
 int tmk_cuMemAllocPitch_v2(tmk_cu_pointer *ret, size_t *pitch, size_t width, size_t height,
                            unsigned element)
 {
+    TMK_IN_CALL;
     int rc = TMK_DRIVER(cuMemAllocPitch_v2, ret, pitch, width, height, element);
     size_t row = rc == TMK_CU_SUCCESS ? *pitch : width;
     return noted(rc, TMK_SEGMENT_DEVICE, rc == TMK_CU_SUCCESS ? *ret : 0, row * height);
@@ -92,13 +99,12 @@ int tmk_cuMemAllocManaged(tmk_cu_pointer *ret, size_t n, unsigned flags)
 int tmk_cuMemFree_v2(tmk_cu_pointer p)
 {
     struct tmk_driver_segment gone;
+    TMK_IN_CALL;
     bool was_there = tmk_held_end_pointer(p, &gone);
-    int rc = tmk_driver_ended(TMK_DRIVER(cuMemFree_v2, p), was_there, &gone);
-    if (was_there && gone.kind == TMK_SEGMENT_ASYNC)
-        tmk_driver_note_pool(gone.owner, gone.device);
-    return rc;
+    return tmk_driver_ended_pointer(TMK_DRIVER(cuMemFree_v2, p), was_there, &gone);
 }
 
+/* 0 where it is not known. */
 static uint64_t element_bytes(int format)
 {
     switch (format) {
@@ -110,33 +116,52 @@ static uint64_t element_bytes(int format)
     case 0x0a:
     case 0x20:
         return 4;
-    default:
+    case 0x01: /* 8 bits */
+    case 0x08:
         return 1;
+    default:
+        return 0;
     }
+}
+
+/* Memory is given to these later, by mappings. */
+static bool has_no_memory(unsigned flags)
+{
+    enum { SPARSE = 0x40, DEFERRED_MAPPING = 0x80 };
+    return (flags & (SPARSE | DEFERRED_MAPPING)) != 0;
+}
+
+static uint64_t array_bytes(size_t width, size_t height, size_t depth, unsigned n_channels,
+                            int format)
+{
+    return (uint64_t)width * (height ? height : 1) * (depth ? depth : 1) * n_channels *
+           element_bytes(format);
 }
 
 int tmk_cuArrayCreate_v2(tmk_cu_handle *ret, const struct tmk_cu_array_2d *what)
 {
+    TMK_IN_CALL;
     int rc = TMK_DRIVER(cuArrayCreate_v2, ret, what);
     if (!what)
         return rc;
-    uint64_t n = (uint64_t)what->width * (what->height ? what->height : 1) * what->n_channels *
-                 element_bytes(what->format);
-    return noted(rc, TMK_SEGMENT_ARRAY, rc == TMK_CU_SUCCESS ? (uintptr_t)*ret : 0, n);
+    return noted(rc, TMK_SEGMENT_ARRAY, rc == TMK_CU_SUCCESS ? (uintptr_t)*ret : 0,
+                 array_bytes(what->width, what->height, 0, what->n_channels, what->format));
 }
 
 int tmk_cuArray3DCreate_v2(tmk_cu_handle *ret, const struct tmk_cu_array_3d *what)
 {
+    TMK_IN_CALL;
     int rc = TMK_DRIVER(cuArray3DCreate_v2, ret, what);
-    if (!what)
+    if (!what || has_no_memory(what->flags))
         return rc;
-    uint64_t n = (uint64_t)what->width * (what->height ? what->height : 1) *
-                 (what->depth ? what->depth : 1) * what->n_channels * element_bytes(what->format);
-    return noted(rc, TMK_SEGMENT_ARRAY, rc == TMK_CU_SUCCESS ? (uintptr_t)*ret : 0, n);
+    return noted(
+        rc, TMK_SEGMENT_ARRAY, rc == TMK_CU_SUCCESS ? (uintptr_t)*ret : 0,
+        array_bytes(what->width, what->height, what->depth, what->n_channels, what->format));
 }
 
 int tmk_cuArrayDestroy(tmk_cu_handle array)
 {
+    TMK_IN_CALL;
     struct tmk_driver_segment gone;
     bool was_there = tmk_held_end(TMK_SEGMENT_ARRAY, (uintptr_t)array, &gone);
     return tmk_driver_ended(TMK_DRIVER(cuArrayDestroy, array), was_there, &gone);
@@ -210,10 +235,9 @@ int tmk_cuIpcCloseMemHandle(tmk_cu_pointer p)
 
 int tmk_cuCtxDestroy_v2(tmk_cu_handle context)
 {
-    int rc = TMK_DRIVER(cuCtxDestroy_v2, context);
-    if (rc == TMK_CU_SUCCESS)
-        tmk_held_end_context((uintptr_t)context);
-    return rc;
+    TMK_IN_CALL;
+    tmk_held_end_context((uintptr_t)context); /* before another may have its handle */
+    return TMK_DRIVER(cuCtxDestroy_v2, context);
 }
 
 /* The one that CUDA's runtime uses, by device. */
@@ -230,12 +254,13 @@ int tmk_cuDevicePrimaryCtxRetain(tmk_cu_handle *ret, int device)
 static void end_primary(int device)
 {
     if (device >= 0 && device < MAX_DEVICES)
-        tmk_held_end_device((uint16_t)device, atomic_exchange(&primary[device], 0));
+        tmk_held_end_device((uint16_t)device, atomic_load(&primary[device]));
 }
 
 /* Whoever releases it last ends it. */
 int tmk_cuDevicePrimaryCtxRelease_v2(int device)
 {
+    TMK_IN_CALL;
     int (*ask)(int device, unsigned *flags, int *is_active) =
         (int (*)(int, unsigned *, int *))tmk_driver_ask(TMK_ASK_PRIMARY_STATE);
     unsigned flags;
@@ -249,6 +274,7 @@ int tmk_cuDevicePrimaryCtxRelease_v2(int device)
 
 int tmk_cuDevicePrimaryCtxReset_v2(int device)
 {
+    TMK_IN_CALL;
     int rc = TMK_DRIVER(cuDevicePrimaryCtxReset_v2, device);
     if (rc == TMK_CU_SUCCESS)
         end_primary(device);

@@ -12,7 +12,7 @@
 #include "record/pystack.h"
 #include "record/torch.h"
 
-enum { MAX_HELD = 1 << 18, MAX_DEVICES = 64, DEVICE_CUDA = 1 };
+enum { MAX_HELD = 1 << 18, MAX_DEVICES = 64, DEVICE_CUDA = 1, LAST_DEFAULT_STREAM = 2 };
 
 static struct {
     _Atomic pid_t busy;        /* whose thread has it, 0: nobody's */
@@ -20,9 +20,12 @@ static struct {
     struct tmk_segments table; /* items NULL: not made yet */
     uint32_t generation;       /* of the recording that knows all of it */
     uint64_t pool_bytes[MAX_DEVICES];
-    bool has_blocks[MAX_DEVICES]; /* so that what its pools hold is what is reserved for blocks */
-    _Atomic uint64_t devices;     /* a bit each */
-    _Atomic uint64_t n_changes;   /* what began and ended */
+    struct said {
+        uint32_t generation;
+        uint64_t bytes;
+    } said[MAX_DEVICES];        /* of blocks' devices: what was last said to be reserved */
+    _Atomic uint64_t devices;   /* a bit each */
+    _Atomic uint64_t n_changes; /* what began and ended */
 } held;
 
 static void unlock(void)
@@ -34,15 +37,12 @@ static void start_over(pid_t self)
 {
     tmk_segments_forget(&held.table);
     atomic_store(&held.devices, 0);
-    for (int i = 0; i < MAX_DEVICES; i++) {
+    for (int i = 0; i < MAX_DEVICES; i++)
         held.pool_bytes[i] = 0;
-        held.has_blocks[i] = false;
-    }
     atomic_store(&held.owner, self);
 }
 
-/* False in a child that was forked while another thread had it, or without memory. Who has it may
- * be arming the recorder, which takes milliseconds. */
+/* False in a child that was forked while another thread had it, or without memory. */
 static bool lock(void)
 {
     pid_t self = getpid(), holder = 0;
@@ -62,16 +62,19 @@ static bool lock(void)
     return true;
 }
 
-/* ---- events; with the lock ---- */
+/* ---- turns ---- */
+
+/* What takes the loader's lock, or waits for the recorder to be armed, comes before ours: a
+ * constructor may call the driver while the loader is locked, and would wait for us. */
+struct turn {
+    struct tmk_lane *lane; /* NULL: nothing is recorded */
+    uint32_t stack;        /* of what begins */
+    uint64_t stream;       /* of a block that begins, as an id */
+};
 
 static uint16_t device_of(const struct tmk_driver_segment *item)
 {
     return (uint16_t)(DEVICE_CUDA << 8 | item->device);
-}
-
-static uint64_t reserved_on(uint16_t device)
-{
-    return device < MAX_DEVICES ? held.pool_bytes[device] : 0;
 }
 
 static void say_begin(struct tmk_lane *lane, const struct tmk_driver_segment *item, uint32_t stack)
@@ -91,54 +94,115 @@ static void say_all(struct tmk_lane *lane)
             say_begin(lane, &held.table.items[i], 0);
 }
 
-static void record_begin(const struct tmk_driver_segment *item)
+static bool finish_turn(struct turn *t)
 {
-    if (item->is_block) {
-        held.has_blocks[item->device % MAX_DEVICES] = true;
-        tmk_torch_note_block(device_of(item), item->address, item->size_bytes,
-                             reserved_on(item->device), item->stream);
-        return;
+    if (lock()) {
+        if (t->lane)
+            say_all(t->lane);
+        return true;
     }
-    struct tmk_lane *lane = tmk_lane_enter();
-    if (!lane)
-        return;
-    say_all(lane);
-    say_begin(lane, item, tmk_pystack_native_id(lane));
-    tmk_lane_leave(lane);
+    if (t->lane)
+        tmk_lane_leave(t->lane);
+    return false;
 }
 
-static void record_end(const struct tmk_driver_segment *item)
+/* To end things, or to look. */
+static bool take_turn(struct turn *t)
 {
-    if (item->is_block) {
-        tmk_torch_note_free(device_of(item), item->address, reserved_on(item->device));
-        return;
-    }
-    struct tmk_lane *lane = tmk_lane_enter();
-    if (!lane)
-        return;
-    say_all(lane);
-    tmk_lane_put(lane, TMK_KIND_SEGMENT_END, device_of(item), 0, item->address,
-                 (uint64_t)item->kind << TMK_SIZE_BITS);
-    tmk_lane_leave(lane);
+    *t = (struct turn){.lane = tmk_lane_enter()};
+    return finish_turn(t);
 }
 
-/* Recorded before the table has it, else it would be said twice. What is there already, and alike,
- * was noted by a call of the driver's inside of this one. */
-static void begin(const struct tmk_driver_segment *item)
+/* To begin something like this. */
+static bool take_turn_for(struct turn *t, const struct tmk_driver_segment *item)
 {
-    struct tmk_driver_segment *old = tmk_segments_find(&held.table, item->kind, item->address);
-    if (old && old->size_bytes == item->size_bytes) {
-        old->n_refs += item->kind == TMK_SEGMENT_IPC; /* opened again: the same address */
+    *t = (struct turn){.lane = tmk_lane_enter()};
+    if (t->lane && item->is_block) {
+        t->stack = tmk_torch_block_stack(t->lane);
+        t->stream = item->stream > LAST_DEFAULT_STREAM
+                        ? tmk_intern_stream(t->lane, device_of(item), item->stream)
+                        : 0;
+    } else if (t->lane) {
+        t->stack = tmk_pystack_native_id(t->lane);
+    }
+    return finish_turn(t);
+}
+
+static void end_turn(const struct turn *t)
+{
+    unlock();
+    if (t->lane)
+        tmk_lane_leave(t->lane);
+}
+
+/* ---- events; in a turn ---- */
+
+/* What pools hold is what is reserved, unless torch says that itself. */
+static void say_reserved(struct tmk_lane *lane, uint16_t number)
+{
+    uint16_t device = (uint16_t)(DEVICE_CUDA << 8 | number);
+    if (number >= MAX_DEVICES || tmk_torch_has_said(device))
+        return;
+    struct said *said = &held.said[number];
+    uint64_t bytes = held.pool_bytes[number];
+    if (said->generation == lane->generation && said->bytes == bytes)
+        return;
+    *said = (struct said){.generation = lane->generation, .bytes = bytes};
+    tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, bytes, 0);
+}
+
+static void record_begin(const struct turn *t, struct tmk_driver_segment *item)
+{
+    if (!t->lane)
+        return;
+    if (!item->is_block) {
+        say_begin(t->lane, item, t->stack);
         return;
     }
-    record_begin(item);
-    tmk_segments_begin(&held.table, item);
-    if (item->device < MAX_DEVICES)
-        atomic_fetch_or(&held.devices, UINT64_C(1) << item->device);
+    item->said_in = t->lane->generation;
+    tmk_lane_put(t->lane, TMK_KIND_ALLOC, device_of(item), t->stack, item->address,
+                 item->size_bytes | t->stream << TMK_SIZE_BITS);
+    say_reserved(t->lane, item->device);
+}
+
+/* A block of before the recording began is none that it knows. */
+static void record_end(const struct turn *t, const struct tmk_driver_segment *item)
+{
+    if (!t->lane || (item->is_block && item->said_in != t->lane->generation))
+        return;
+    if (!item->is_block) {
+        tmk_lane_put(t->lane, TMK_KIND_SEGMENT_END, device_of(item), 0, item->address,
+                     (uint64_t)item->kind << TMK_SIZE_BITS);
+        return;
+    }
+    tmk_lane_put(t->lane, TMK_KIND_FREE, device_of(item), 0, item->address, 0);
+    say_reserved(t->lane, item->device);
+}
+
+/* What is there already, and alike, was noted by a call of the driver's inside of this one. What
+ * there is no room for is not recorded: its end would not be. */
+static void begin(const struct turn *t, const struct tmk_driver_segment *new_item)
+{
+    struct tmk_driver_segment item = *new_item;
+    struct tmk_driver_segment *old = tmk_segments_find(&held.table, item.kind, item.address);
+    if (old && old->size_bytes == item.size_bytes && old->owner == item.owner) {
+        old->n_refs += item.kind == TMK_SEGMENT_IPC; /* opened again: the same address */
+        return;
+    }
+    if (!old && held.table.n == held.table.max) {
+        if (t->lane)
+            tmk_lane_count_drop();
+        return;
+    }
+    record_begin(t, &item);
+    tmk_segments_begin(&held.table, &item);
+    if (item.device < MAX_DEVICES)
+        atomic_fetch_or(&held.devices, UINT64_C(1) << item.device);
     atomic_fetch_add(&held.n_changes, 1);
 }
 
-static bool end(unsigned kind, uint64_t address, struct tmk_driver_segment *ret)
+static bool end(const struct turn *t, unsigned kind, uint64_t address,
+                struct tmk_driver_segment *ret)
 {
     struct tmk_driver_segment *item = tmk_segments_find(&held.table, kind, address);
     if (!item)
@@ -149,7 +213,7 @@ static bool end(unsigned kind, uint64_t address, struct tmk_driver_segment *ret)
     }
     tmk_segments_end(&held.table, kind, address, ret);
     atomic_fetch_add(&held.n_changes, 1);
-    record_end(ret);
+    record_end(t, ret);
     return true;
 }
 
@@ -158,11 +222,11 @@ static struct tmk_driver_segment *find_physical(uint64_t handle)
     return tmk_segments_find(&held.table, TMK_SEGMENT_PHYSICAL, handle);
 }
 
-static void end_if_unheld(const struct tmk_driver_segment *item)
+static void end_if_unheld(const struct turn *t, const struct tmk_driver_segment *item)
 {
     struct tmk_driver_segment gone;
     if (item->n_refs == 0 && item->n_mappings == 0)
-        end(TMK_SEGMENT_PHYSICAL, item->address, &gone);
+        end(t, TMK_SEGMENT_PHYSICAL, item->address, &gone);
 }
 
 uint64_t tmk_held_devices(uint64_t *ret_n_changes)
@@ -175,26 +239,35 @@ uint64_t tmk_held_devices(uint64_t *ret_n_changes)
 
 void tmk_held_begin(const struct tmk_driver_segment *item)
 {
-    if (!lock())
+    struct turn t;
+    if (!take_turn_for(&t, item))
         return;
-    begin(item);
-    unlock();
+    begin(&t, item);
+    end_turn(&t);
+}
+
+static bool end_one_of(const uint8_t *kinds, size_t n, uint64_t address,
+                       struct tmk_driver_segment *ret)
+{
+    struct turn t;
+    bool was_there = false;
+    if (!take_turn(&t))
+        return false;
+    for (size_t i = 0; i < n && !was_there; i++)
+        was_there = end(&t, kinds[i], address, ret);
+    end_turn(&t);
+    return was_there;
 }
 
 bool tmk_held_end(unsigned kind, uint64_t address, struct tmk_driver_segment *ret)
 {
-    if (!lock())
-        return false;
-    bool was_there = end(kind, address, ret);
-    unlock();
-    return was_there;
+    return end_one_of(&(uint8_t){(uint8_t)kind}, 1, address, ret);
 }
 
 bool tmk_held_end_pointer(uint64_t address, struct tmk_driver_segment *ret)
 {
-    return tmk_held_end(TMK_SEGMENT_DEVICE, address, ret) ||
-           tmk_held_end(TMK_SEGMENT_ASYNC, address, ret) ||
-           tmk_held_end(TMK_SEGMENT_MANAGED, address, ret);
+    static const uint8_t kinds[] = {TMK_SEGMENT_DEVICE, TMK_SEGMENT_ASYNC, TMK_SEGMENT_MANAGED};
+    return end_one_of(kinds, sizeof kinds, address, ret);
 }
 
 void tmk_held_retain(uint64_t handle)
@@ -210,46 +283,48 @@ void tmk_held_retain(uint64_t handle)
 /* Where it has no owner any more the driver will refuse. */
 void tmk_held_release(uint64_t handle)
 {
-    if (!lock())
+    struct turn t;
+    if (!take_turn(&t))
         return;
     struct tmk_driver_segment *item = find_physical(handle);
     if (item && item->n_refs > 0) {
         item->n_refs--;
-        end_if_unheld(item);
+        end_if_unheld(&t, item);
     }
-    unlock();
+    end_turn(&t);
 }
 
 void tmk_held_map(const struct tmk_driver_segment *mapping)
 {
-    if (!lock())
+    struct turn t;
+    if (!take_turn_for(&t, mapping))
         return;
     struct tmk_driver_segment *item = find_physical(mapping->owner);
     if (item)
         item->n_mappings++;
-    begin(mapping);
-    unlock();
+    begin(&t, mapping);
+    end_turn(&t);
 }
 
-uint16_t tmk_held_device(unsigned kind, uint64_t handle, uint16_t otherwise)
+int tmk_held_device(unsigned kind, uint64_t handle)
 {
     if (!lock())
-        return otherwise;
+        return -1;
     const struct tmk_driver_segment *item = tmk_segments_find(&held.table, kind, handle);
-    uint16_t device = item ? item->device : otherwise;
+    int device = item ? item->device : -1;
     unlock();
     return device;
 }
 
-static bool unmap(uint64_t address, uint64_t *ret_size_bytes)
+static bool unmap(const struct turn *t, uint64_t address, uint64_t *ret_size_bytes)
 {
     struct tmk_driver_segment mapping;
-    if (!end(TMK_SEGMENT_MAPPING, address, &mapping))
+    if (!end(t, TMK_SEGMENT_MAPPING, address, &mapping))
         return false;
     struct tmk_driver_segment *item = find_physical(mapping.owner);
     if (item && item->n_mappings > 0) {
         item->n_mappings--;
-        end_if_unheld(item);
+        end_if_unheld(t, item);
     }
     *ret_size_bytes = mapping.size_bytes;
     return true;
@@ -259,76 +334,91 @@ static bool unmap(uint64_t address, uint64_t *ret_size_bytes)
 void tmk_held_unmap(uint64_t address, uint64_t size_bytes)
 {
     uint64_t at = address, stop = address + size_bytes, n = 0;
-    if (!lock())
+    struct turn t;
+    if (!take_turn(&t))
         return;
-    while (at < stop && unmap(at, &n))
+    while (at < stop && unmap(&t, at, &n))
         at += n;
     for (uint32_t i = 0; at < stop && i < held.table.n;) {
         const struct tmk_driver_segment *item = &held.table.items[i];
         bool is_in =
             item->kind == TMK_SEGMENT_MAPPING && item->address >= at && item->address < stop;
-        if (!is_in || !unmap(item->address, &n))
+        if (!is_in || !unmap(&t, item->address, &n))
             i++; /* else another stands in its place now */
     }
-    unlock();
+    end_turn(&t);
 }
 
+/* ---- pools ---- */
+
+static uint64_t pool_size(uint64_t pool)
+{
+    const struct tmk_driver_segment *known = tmk_segments_find(&held.table, TMK_SEGMENT_POOL, pool);
+    return known ? known->size_bytes : 0;
+}
+
+static void end_pool_bytes(const struct turn *t, uint64_t pool)
+{
+    struct tmk_driver_segment gone;
+    if (end(t, TMK_SEGMENT_POOL, pool, &gone) && gone.device < MAX_DEVICES)
+        held.pool_bytes[gone.device] -= gone.size_bytes;
+}
+
+static void resize_pool(const struct turn *t, const struct tmk_driver_segment *pool)
+{
+    end_pool_bytes(t, pool->address);
+    if (pool->device < MAX_DEVICES)
+        held.pool_bytes[pool->device] += pool->size_bytes;
+    if (pool->size_bytes)
+        begin(t, pool);
+    if (t->lane && pool->device < MAX_DEVICES &&
+        held.said[pool->device].generation == t->lane->generation)
+        say_reserved(t->lane, pool->device);
+}
+
+/* Mostly nothing has changed: that costs no stack. */
 void tmk_held_pool(uint64_t pool, uint16_t device, uint64_t size_bytes)
 {
-    struct tmk_driver_segment before = {0};
+    struct tmk_driver_segment item = {
+        .address = pool, .size_bytes = size_bytes, .device = device, .kind = TMK_SEGMENT_POOL};
+    struct turn t;
     if (!lock())
         return;
-    const struct tmk_driver_segment *known = tmk_segments_find(&held.table, TMK_SEGMENT_POOL, pool);
-    if ((known ? known->size_bytes : 0) != size_bytes) {
-        if (known)
-            end(TMK_SEGMENT_POOL, pool, &before);
-        if (device < MAX_DEVICES)
-            held.pool_bytes[device] += size_bytes - before.size_bytes;
-        if (size_bytes)
-            begin(&(struct tmk_driver_segment){.address = pool,
-                                               .size_bytes = size_bytes,
-                                               .device = device,
-                                               .kind = TMK_SEGMENT_POOL});
-        if (device < MAX_DEVICES && held.has_blocks[device])
-            tmk_torch_note_reserved((uint16_t)(DEVICE_CUDA << 8 | device), reserved_on(device));
-    }
+    bool is_same = pool_size(pool) == size_bytes;
     unlock();
-}
-
-uint64_t tmk_held_pool_bytes(uint16_t device)
-{
-    if (!lock())
-        return 0;
-    uint64_t bytes = reserved_on(device);
-    unlock();
-    return bytes;
-}
-
-void tmk_held_end_pool(uint64_t pool, uint16_t device)
-{
-    tmk_held_pool(pool, device, 0);
-    if (!lock())
+    if (is_same || !take_turn_for(&t, &item))
         return;
+    if (pool_size(pool) != size_bytes)
+        resize_pool(&t, &item);
+    end_turn(&t);
+}
+
+void tmk_held_end_pool(uint64_t pool)
+{
+    struct turn t;
+    if (!take_turn(&t))
+        return;
+    end_pool_bytes(&t, pool);
     for (uint32_t i = 0; i < held.table.n; i++)
         if (held.table.items[i].kind == TMK_SEGMENT_ASYNC && held.table.items[i].owner == pool)
             held.table.items[i].owner = 0;
-    unlock();
+    end_turn(&t);
 }
 
-static void end_all(bool (*is_in)(const struct tmk_driver_segment *item, uint64_t what),
+/* ---- contexts ---- */
+
+static void end_all(const struct turn *t,
+                    bool (*is_in)(const struct tmk_driver_segment *item, uint64_t what),
                     uint64_t what)
 {
-    struct tmk_driver_segment gone;
-    if (!lock())
-        return;
     for (uint32_t i = 0; i < held.table.n;) {
+        struct tmk_driver_segment gone;
         const struct tmk_driver_segment *item = &held.table.items[i];
-        if (!is_in(item, what) || !end(item->kind, item->address, &gone))
+        if (!is_in(item, what) || !end(t, item->kind, item->address, &gone))
             i++;
         else if (gone.kind == TMK_SEGMENT_POOL && gone.device < MAX_DEVICES)
             held.pool_bytes[gone.device] -= gone.size_bytes;
     }
-    unlock();
 }
 
 static bool is_of_context(const struct tmk_driver_segment *item, uint64_t context)
@@ -337,20 +427,31 @@ static bool is_of_context(const struct tmk_driver_segment *item, uint64_t contex
     return has_context && item->owner == context;
 }
 
-void tmk_held_end_context(uint64_t context)
-{
-    if (context)
-        end_all(is_of_context, context);
-}
-
 static bool is_of_pools(const struct tmk_driver_segment *item, uint64_t device)
 {
     return item->device == device &&
            (item->kind == TMK_SEGMENT_POOL || item->kind == TMK_SEGMENT_ASYNC);
 }
 
+void tmk_held_end_context(uint64_t context)
+{
+    struct turn t;
+    if (!context || !take_turn(&t))
+        return;
+    end_all(&t, is_of_context, context);
+    end_turn(&t);
+}
+
+/* Without it the process has nothing there that the driver would count to it. */
 void tmk_held_end_device(uint16_t device, uint64_t primary)
 {
-    tmk_held_end_context(primary);
-    end_all(is_of_pools, device);
+    struct turn t;
+    if (!take_turn(&t))
+        return;
+    if (primary)
+        end_all(&t, is_of_context, primary);
+    end_all(&t, is_of_pools, device);
+    if (device < MAX_DEVICES)
+        atomic_fetch_and(&held.devices, ~(UINT64_C(1) << device));
+    end_turn(&t);
 }

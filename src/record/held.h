@@ -7,8 +7,8 @@
  * what is there already.
  *
  * Calls of the driver take microseconds, and they are few: there is one lock, under which the
- * events are written too, so that their order is the table's. A child that was forked with it
- * locked has no driver to call. */
+ * events are written too, so that their order is the table's, and nothing else that could wait. A
+ * child that was forked with it locked has no driver to call. */
 #ifndef TMK_RECORD_HELD_H
 #define TMK_RECORD_HELD_H
 
@@ -29,17 +29,14 @@ void tmk_held_release(uint64_t handle);
 void tmk_held_map(const struct tmk_driver_segment *mapping);
 /* The mappings that begin in these addresses go, and each releases its handle. */
 void tmk_held_unmap(uint64_t address, uint64_t size_bytes);
-/* The device of a handle or of a pool; `otherwise` when it is not known. */
-uint16_t tmk_held_device(unsigned kind, uint64_t handle, uint16_t otherwise);
+/* The device of a handle or of a pool; -1: it is not known. */
+int tmk_held_device(unsigned kind, uint64_t handle);
 
 /* A pool has this many bytes; nothing is recorded when it had as many before. */
 void tmk_held_pool(uint64_t pool, uint16_t device, uint64_t size_bytes);
-/* That all pools of the device have. */
-uint64_t tmk_held_pool_bytes(uint16_t device);
-
-/* It is destroyed: what is still allocated from it has no pool that the driver could be asked for.
- */
-void tmk_held_end_pool(uint64_t pool, uint16_t device);
+/* It is about to be destroyed: what is still allocated from it has no pool that the driver could be
+ * asked for. */
+void tmk_held_end_pool(uint64_t pool);
 
 /* The devices on which anything was ever held, a bit each; *ret_n_changes counts what began and
  * ended. */

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 #include "record/loader.h"
 
@@ -85,20 +86,35 @@ struct tmk_code_range tmk_library_range(const void *address)
 /* ---- forks ---- */
 
 static pthread_mutex_t holding = PTHREAD_MUTEX_INITIALIZER;
+static __thread bool is_held __attribute__((tls_model("initial-exec"))); /* for a fork, by us */
 
+/* Not for ever: who holds it may wait for the loader, and the loader for whoever forks. */
 static void before_fork(void)
 {
-    pthread_mutex_lock(&holding);
+    static const long limit_ns = 100000000;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += limit_ns;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    is_held = pthread_mutex_timedlock(&holding, &until) == 0;
 }
 
 static void after_fork(void)
 {
-    pthread_mutex_unlock(&holding);
+    if (is_held)
+        pthread_mutex_unlock(&holding);
+}
+
+/* Whoever else held it is not here. */
+static void after_fork_in_child(void)
+{
+    holding = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 static void guard_forks(void)
 {
-    pthread_atfork(before_fork, after_fork, after_fork);
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 void tmk_library_hold_forks(void)

@@ -21,8 +21,9 @@ void *tmk_library_symbol(const char *prefix, const char *symbol);
  * would reach if nobody stood in front. */
 void *tmk_library_symbol_from(const void *address, const char *symbol);
 
-/* Around what holds the loader's lock: a fork in the middle of it would leave that locked in the
- * child for ever, so forks wait. Not nested. */
+/* Around what holds the loader's lock, or another's that we know nothing of: a fork in the middle
+ * of it would leave that locked in the child for ever, so forks wait, but for a tenth of a second
+ * at most. Not nested. */
 void tmk_library_hold_forks(void);
 void tmk_library_let_forks(void);
 

@@ -57,13 +57,16 @@ void *tmk_loader_next_dlsym(void)
     return (void *)next;
 }
 
-/* RTLD_NEXT and RTLD_DEFAULT are for the C library to answer, which knows who asks: where the
- * driver is to be found so, our own definition is what it finds. */
+/* RTLD_NEXT is for the C library to answer, which knows who asks. By RTLD_DEFAULT it would find our
+ * own definition, which is right where the driver is behind it; where it is not there is none, as
+ * the C library has then said (dlerror). */
 void *tmk_loader_answer(void *handle, const char *name)
 {
     dlsym_function *next = (dlsym_function *)tmk_loader_next_dlsym();
-    if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || !next || !tmk_driver_hook(name, NULL))
+    if (handle == RTLD_NEXT || !next || !tmk_driver_hook(name, NULL))
         return NULL;
+    if (handle == RTLD_DEFAULT)
+        return tmk_loader_symbol(RTLD_NEXT, name) ? NULL : TMK_LOADER_NONE;
     void *real = next(handle, name);
     return real ? tmk_driver_hook(name, real) : NULL;
 }

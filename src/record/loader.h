@@ -17,7 +17,9 @@ void *tmk_loader_symbol(void *handle, const char *name);
 
 /* The next dlsym() behind ours, another preloaded library's or the C library's; for the stub. */
 void *tmk_loader_next_dlsym(void);
-/* What our dlsym answers, NULL: let the next one answer; for the stub. */
+/* What our dlsym answers, NULL: let the next one answer, TMK_LOADER_NONE: there is none; for the
+ * stub. */
+#define TMK_LOADER_NONE ((void *)-1)
 void *tmk_loader_answer(void *handle, const char *name);
 
 #endif

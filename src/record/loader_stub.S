@@ -29,7 +29,10 @@ dlsym:
     .cfi_adjust_cfa_offset -8
     test %rax, %rax
     jz 1f
-    ret
+    cmp $-1, %rax    /* TMK_LOADER_NONE */
+    jne 2f
+    xor %eax, %eax
+2:  ret
 1:  push %rdi
     .cfi_adjust_cfa_offset 8
     push %rsi
@@ -66,7 +69,10 @@ dlsym:
     cmp w2, #117    /* 'u' */
     b.ne 1f
     bl tmk_loader_answer
-    cbnz x0, 2f
+    cbz x0, 1f
+    cmn x0, #1    /* TMK_LOADER_NONE */
+    csel x0, xzr, x0, eq
+    b 2f
 1:  bl tmk_loader_next_dlsym
     mov x16, x0
     ldp x0, x1, [sp, #16]

@@ -4,8 +4,11 @@
 #include "record/samples.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/nvml_abi.h"
@@ -15,7 +18,14 @@
 #include "record/library.h"
 #include "record/torch.h"
 
-enum { MAX_DEVICES = 64, MAX_PROCESSES = 256, ID_BYTES = 16, DEVICE_CUDA = 1 };
+enum {
+    MAX_DEVICES = 64,
+    MAX_PROCESSES = 256,
+    ID_BYTES = 16,
+    DEVICE_CUDA = 1,
+    MAX_TRIES = 8,
+    TRY_AGAIN_NS = 300000,
+};
 static const uint64_t period_ns = 1000000000u, soonest_ns = 100000000u;
 
 static struct {
@@ -55,15 +65,11 @@ static bool load(void)
            nvml.init() == TMK_NVML_OK;
 }
 
-/* Loading takes locks that a child would find locked for ever. */
 static bool is_ready(void)
 {
-    if (nvml.was_loaded)
-        return nvml.is_ready;
+    if (!nvml.was_loaded)
+        nvml.is_ready = load();
     nvml.was_loaded = true;
-    tmk_library_hold_forks();
-    nvml.is_ready = load();
-    tmk_library_let_forks();
     return nvml.is_ready;
 }
 
@@ -138,7 +144,14 @@ static bool ask_memory(struct tmk_nvml_device *card, struct tmk_sample_body *ret
     return true;
 }
 
-/* In a container the driver may call us by another number: the only one there is we are. */
+/* In a container the driver may call us by another number: one that is nobody's here. */
+static bool is_own(const struct tmk_nvml_process *process, unsigned n)
+{
+    if (process->pid == (uint32_t)getpid())
+        return true;
+    return n == 1 && kill((pid_t)process->pid, 0) < 0 && errno == ESRCH;
+}
+
 static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *ret)
 {
     static struct tmk_nvml_process list[MAX_PROCESSES];
@@ -148,9 +161,8 @@ static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *
     if (!nvml.processes || nvml.processes(card, &n, list) != TMK_NVML_OK)
         return;
     for (unsigned i = 0; i < n; i++) {
-        bool is_own = list[i].pid == (uint32_t)getpid() || n == 1;
         bool is_known = list[i].used_bytes != TMK_NVML_UNAVAILABLE;
-        if (is_own && is_known)
+        if (is_own(&list[i], n) && is_known)
             own = list[i].used_bytes;
         else if (others != UINT64_MAX)
             others = is_known ? others + list[i].used_bytes : UINT64_MAX;
@@ -159,17 +171,37 @@ static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *
     ret->others_bytes = own == UINT64_MAX ? UINT64_MAX : others;
 }
 
-/* Of the moment before the questions: what is noted until then the driver has given, and what it
- * has not taken back yet is noted as gone, so the process has as much by the driver's account as by
- * ours, or more. */
+/* While no call that changes what we have is under way, before, between and after the questions:
+ * then the driver's account and ours are of one moment. A program that is never quiet has samples
+ * that do not tell its own share. */
+static bool ask_all(struct tmk_nvml_device *card, uint64_t *ret_ticks, struct tmk_sample_body *ret)
+{
+    for (int i = 0; i < MAX_TRIES; i++) {
+        uint64_t n_ended, n_begun = tmk_driver_n_calls(&n_ended), n_changes, n_now;
+        tmk_held_devices(&n_changes);
+        *ret_ticks = tmk_clock_ticks(tmk_recorder.counter);
+        if (!ask_memory(card, ret))
+            return false;
+        ask_processes(card, ret);
+        tmk_held_devices(&n_now);
+        uint64_t ended_now, begun_now = tmk_driver_n_calls(&ended_now);
+        if (n_begun == n_ended && begun_now == n_begun && ended_now == n_ended &&
+            n_now == n_changes)
+            return true;
+        struct timespec pause = {.tv_nsec = TRY_AGAIN_NS};
+        nanosleep(&pause, NULL);
+    }
+    ret->own_bytes = ret->others_bytes = UINT64_MAX;
+    return true;
+}
+
 static void take(unsigned device)
 {
     struct tmk_sample_body sample;
-    uint64_t ticks = tmk_clock_ticks(tmk_recorder.counter);
+    uint64_t ticks;
     struct tmk_nvml_device *card = card_of(device);
-    if (!card || !ask_memory(card, &sample))
+    if (!card || !ask_all(card, &ticks, &sample))
         return;
-    ask_processes(card, &sample);
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
@@ -178,19 +210,29 @@ static void take(unsigned device)
     tmk_lane_leave(lane);
 }
 
+static void take_all(uint64_t devices)
+{
+    if (!is_ready())
+        return;
+    for (unsigned i = 0; i < MAX_DEVICES; i++)
+        if (devices >> i & 1)
+            take(i);
+}
+
+/* NVML and the loader have locks, which a child that is forked meanwhile would find locked. */
 void tmk_samples_look(uint64_t now_ns, bool at_once)
 {
     uint64_t n_changes, devices = tmk_held_devices(&n_changes);
     devices |= atomic_load(&tmk_torch_hot.cards); /* had before we came, maybe */
     uint64_t age_ns = now_ns - nvml.taken_ns;
     bool is_due = age_ns >= period_ns || (n_changes != nvml.n_changes && age_ns >= soonest_ns);
-    if (devices == 0 || !(is_due || at_once) || !is_ready())
+    if (devices == 0 || !(is_due || at_once) || (nvml.was_loaded && !nvml.is_ready))
         return;
     nvml.taken_ns = now_ns;
     nvml.n_changes = n_changes;
-    for (unsigned i = 0; i < MAX_DEVICES; i++)
-        if (devices >> i & 1)
-            take(i);
+    tmk_library_hold_forks();
+    take_all(devices);
+    tmk_library_let_forks();
 }
 
 /* A child of the process that loaded it asks anew. */

@@ -305,24 +305,19 @@ __attribute__((noinline)) static void record_host(const void *address, int64_t s
     tmk_lane_leave(lane);
 }
 
-static inline void put_alloc(struct tmk_lane *lane, uint16_t device, uint64_t address,
-                             uint64_t size, uint64_t reserved, uint64_t stream)
-{
-    if (__builtin_expect(!host_is_over(lane), 0))
-        end_host(lane);
-    want_bridge(lane);
-    tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), address,
-                 size | stream << TMK_SIZE_BITS);
-    note_reserved(lane, device, reserved);
-}
-
 __attribute__((hot, noinline)) static void record_alloc(uint16_t device, const void *address,
                                                         uint64_t size, uint64_t reserved)
 {
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    put_alloc(lane, device, (uintptr_t)address, size, reserved, current_stream(lane, device));
+    if (__builtin_expect(!host_is_over(lane), 0))
+        end_host(lane);
+    want_bridge(lane);
+    uint64_t stream = current_stream(lane, device);
+    tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,
+                 size | stream << TMK_SIZE_BITS);
+    note_reserved(lane, device, reserved);
     tmk_lane_leave(lane);
 }
 
@@ -368,35 +363,22 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
 
 /* ---- blocks of the driver's ---- */
 
-/* Handles up to 2 are the default stream, by its names. */
-void tmk_torch_note_block(uint16_t device, uint64_t address, uint64_t size, uint64_t reserved,
-                          uint64_t stream)
+uint32_t tmk_torch_block_stack(struct tmk_lane *lane)
+{
+    if (!host_is_over(lane))
+        end_host(lane);
+    want_bridge(lane);
+    return tmk_pystack_id(lane);
+}
+
+void tmk_torch_note_oom(uint16_t device, uint64_t size)
 {
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    put_alloc(lane, device, address, size, reserved,
-              stream > 2 ? tmk_intern_stream(lane, device, stream) : 0);
+    tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
-}
-
-void tmk_torch_note_free(uint16_t device, uint64_t address, uint64_t reserved)
-{
-    record_free(device, (const void *)(uintptr_t)address, reserved);
-}
-
-void tmk_torch_note_reserved(uint16_t device, uint64_t reserved)
-{
-    struct tmk_lane *lane = tmk_lane_enter();
-    if (!lane)
-        return;
-    note_reserved(lane, device, reserved);
-    tmk_lane_leave(lane);
-}
-
-void tmk_torch_note_oom(uint16_t device, uint64_t size, uint64_t reserved)
-{
-    record_oom(size, reserved, device);
+    tmk_recorder_hurry();
 }
 
 bool tmk_torch_has_said(uint16_t device)

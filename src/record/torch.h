@@ -61,13 +61,11 @@ extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
  * the library that calls, helps where torch's files have other names; NULL when not known. */
 void *tmk_torch_find_real(struct tmk_hook *hook, const void *caller);
 
-/* Blocks that are the driver's own, of the backend that says nothing of them: an allocation on a
- * stream (its handle), a free, a refusal. */
-void tmk_torch_note_block(uint16_t device, uint64_t address, uint64_t size, uint64_t reserved,
-                          uint64_t stream);
-void tmk_torch_note_free(uint16_t device, uint64_t address, uint64_t reserved);
-void tmk_torch_note_reserved(uint16_t device, uint64_t reserved);
-void tmk_torch_note_oom(uint16_t device, uint64_t size, uint64_t reserved);
+/* Blocks that are the driver's own, of the backend that says nothing of them (held.h): the stack of
+ * one that is about to be recorded, and a refusal. */
+struct tmk_lane;
+uint32_t tmk_torch_block_stack(struct tmk_lane *lane);
+void tmk_torch_note_oom(uint16_t device, uint64_t size);
 /* Torch has said something of this device itself: its blocks are its own. */
 bool tmk_torch_has_said(uint16_t device);
 

@@ -51,8 +51,9 @@ struct tmk_driver_segment {
     uint8_t kind;
 
     /* In the recorder's own table alone (record/held.h). */
-    bool is_block;   /* an async allocation that is recorded as a block */
-    uint32_t n_refs; /* of a handle: owners; of what is opened by IPC: how often more than once */
+    uint32_t said_in; /* a block: the recording that knows it */
+    bool is_block;    /* an async allocation that is recorded as a block */
+    uint32_t n_refs;  /* of a handle: owners; of what is opened by IPC: how often more than once */
     uint32_t n_mappings; /* of a handle */
     uint64_t owner;      /* the context that it goes with; of a mapping its handle; 0: none */
     uint64_t stream;     /* of a block: the handle of the stream that it was asked for on */

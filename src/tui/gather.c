@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "kit/grow.h"
 #include "kit/lines.h"
+#include "monitor/selection.h"
 
 enum { N_USERS = 32 };
 
@@ -42,18 +43,6 @@ static int no_memory(struct tmk_error *err)
 
 /* ---- what does not change ---- */
 
-static void name_device(struct tmk_top_device *d, bool has_nvidia)
-{
-    unsigned number = d->about.number;
-    if (d->about.kind == TMK_DEVICE_HOST)
-        snprintf(d->label, sizeof d->label, "host");
-    else if (d->about.mig == TMK_MIG_PART)
-        snprintf(d->label, sizeof d->label, "%u:%u", d->about.card, number);
-    else
-        snprintf(d->label, sizeof d->label, "%s%u",
-                 d->about.kind == TMK_DEVICE_AMD && has_nvidia ? "amd" : "", number);
-}
-
 static int list_devices(struct tmk_gather *g)
 {
     struct tmk_top_model *m = &g->model;
@@ -61,12 +50,12 @@ static int list_devices(struct tmk_gather *g)
     m->devices = calloc(m->n_devices + 1, sizeof *m->devices);
     if (!m->devices)
         return TMK_ENOMEM;
-    bool has_nvidia = false;
     for (unsigned i = 0; i < m->n_devices; i++) {
         struct tmk_top_device *d = &m->devices[i];
         d->about = *tmk_devices_get(g->devices, i);
-        has_nvidia |= d->about.kind == TMK_DEVICE_NVIDIA;
-        name_device(d, has_nvidia);
+        tmk_device_label(g->devices, i, d->label);
+        if (d->about.kind == TMK_DEVICE_HOST) /* though it may also be device 0 */
+            strcpy(d->label, "host");
     }
     return 0;
 }

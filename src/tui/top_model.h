@@ -5,13 +5,14 @@
 #define TMK_TUI_TOP_MODEL_H
 
 #include "device/device.h"
+#include "monitor/selection.h"
 #include "tui/details.h"
 #include "tui/jobs.h"
 
-enum { TMK_TOP_HISTORY = 1024, TMK_TOP_LABEL_BYTES = 24 };
+enum { TMK_TOP_HISTORY = 1024, TMK_TOP_DEVICES_BYTES = 24 };
 
 struct tmk_top_device {
-    char label[TMK_TOP_LABEL_BYTES]; /* "0", "0:1" for a part, "host" */
+    char label[TMK_LABEL_BYTES]; /* "0", "0:1" for a part, "host" */
     struct tmk_device about;
     struct tmk_device_memory memory;
     char reason[232]; /* why its memory is not known */
@@ -23,9 +24,9 @@ struct tmk_top_process {
     uint32_t pid;
     char user[24];
     char command[TMK_JOB_TEXT_BYTES];
-    char devices[TMK_TOP_LABEL_BYTES]; /* "0", "0,2-3"; "": on none */
-    uint64_t used_bytes;               /* on all of them, as the driver says */
-    uint64_t host_bytes;               /* resident */
+    char devices[TMK_TOP_DEVICES_BYTES]; /* "0", "0,2-3"; "": on none */
+    uint64_t used_bytes;                 /* on all of them, as the driver says */
+    uint64_t host_bytes;                 /* resident */
     bool is_watched;
     struct tmk_job job; /* of a watched one */
 };

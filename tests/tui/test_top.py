@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import pytest
-from top_kit import BUILD, GIB, HERE, OURS, masked
+from top_kit import BUILD, GIB, HERE, OURS, Machine, masked
 
 READY = "4 processes, 2 watched"
 PROMPT = r"(^|\n)\$\s*$"
@@ -227,6 +227,22 @@ def test_json(machine):
         "allocated": 32 * GIB, "reserved": None, "peak": 38 * GIB, "step": 39,
         "command": f"/usr/bin/python3 train-{OURS}.py 40 0"}
     assert (jobs[second]["rank"], jobs[second]["peak"], jobs[second]["step"]) == (None, 46 * GIB, 6)
+
+
+def test_parts_of_a_card(tmp_path):
+    """A process on a part is counted there alone, though its card lists it too."""
+    machine = Machine(tmp_path)
+    try:
+        machine.write("cards", f"driver 580.95.05\ncuda 13000\ndevice {80 * GIB} A100\n"
+                      f"migmode 1\nprocess 40001 {GIB}\nmig {10 * GIB} A100 MIG 1g.10gb\n"
+                      f"process 40001 {GIB}\n")
+        machine.add_process(40001, [f"serve-{OURS}"])
+        found = json.loads(machine.once("--json").stdout)
+    finally:
+        machine.close()
+    assert [device["device"] for device in found["devices"]] == ["0", "0:0", "host"]
+    assert [(row["pid"], row["used"], row["devices"]) for row in found["processes"]
+            if not row["watched"]] == [(40001, GIB, [{"device": "0:0", "used": GIB}])]
 
 
 @pytest.mark.parametrize("columns", [80, 120])
