@@ -85,6 +85,8 @@ static const char notes[] =
     "  oom_count ooms: time_ns step device request_bytes allocated capacity file\n"
     "            line function module stage source segments device_used\n"
     "            device_total by_category by_module by_line\n"
+    "  accounting device moment (peak last) time_ns total used, segments: owner\n"
+    "            bytes segments; context others unexplained allocated reserved\n"
     "  mark_count marks: time_ns step name text\n"
     "  quality   complete live merged unfinished stopped dropped given_up\n"
     "            detail_from_ns untracked replaced unknown_frees lost_segments\n"

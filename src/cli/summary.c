@@ -16,8 +16,8 @@
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
-#include "trace/merge.h"
 #include "tidemark/tidemark.h"
+#include "trace/merge.h"
 
 enum { NAME_WIDTH = 13 };
 
@@ -199,7 +199,7 @@ static void post_mortem(const struct tmk_facts *f)
     bool is_of_host = o->is_of_driver && o->device == TIDEMARK_HOST;
     line("wanted", "%s more %s%s", tmk_size_text(o->requested_bytes, wanted),
          is_of_host ? "of host memory" : "on ",
-         is_of_host ? ", of the driver" : tmk_device_name(o->device, device));
+         is_of_host ? "" : tmk_device_name(o->device, device));
     if (!o->is_of_driver)
         line("in use", "%s%s%s", tmk_size_text(o->allocated_bytes, used),
              o->capacity_bytes ? " of " : "",

@@ -62,6 +62,14 @@ struct tmk_fill {
     struct tmk_rows *rows; /* empty; to be filled */
 };
 
+/* A text that may go away; NULL: unknown. */
+static inline void tmk_fill_text(struct tmk_fill *f, uint32_t column, uint64_t row,
+                                 const char *text)
+{
+    if (text && tmk_rows_want(f->rows, column))
+        tmk_rows_text(f->rows, column, row, tmk_textpool_keep(f->pool, text));
+}
+
 struct tmk_vtab_def {
     struct tmk_sql_table doc;
     const char *schema; /* database to make it in; NULL: main */

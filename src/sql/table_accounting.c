@@ -4,8 +4,6 @@
  *     SELECT part, owner, bytes FROM accounting WHERE device = 'cuda:0' AND moment = 'peak';
  *     SELECT owner, bytes FROM accounting WHERE part = 'segments' ORDER BY bytes DESC;
  *     SELECT sum(bytes) FROM accounting WHERE inside = 'used' AND moment = 'last'; */
-#include <string.h>
-
 #include "passes/accounting.h"
 #include "sql/schema.h"
 
@@ -26,22 +24,16 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void set_text(struct tmk_fill *f, uint32_t column, uint64_t row, const char *text)
-{
-    if (text)
-        tmk_rows_text(f->rows, column, row, tmk_textpool_copy(f->pool, text, strlen(text)));
-}
-
 static uint64_t add_row(struct tmk_fill *f, const struct tmk_account *a, const char *part,
                         const char *inside, uint64_t bytes)
 {
     uint64_t row = tmk_rows_add(f->rows);
     tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, a->device));
-    set_text(f, COL_moment, row, a->is_peak ? "peak" : "last");
+    tmk_fill_text(f, COL_moment, row, a->is_peak ? "peak" : "last");
     tmk_rows_int(f->rows, COL_time_ns, row, tmk_source_time(f->source, a->time_ns));
     tmk_rows_int(f->rows, COL_step, row, a->step);
-    set_text(f, COL_part, row, part);
-    set_text(f, COL_inside, row, inside);
+    tmk_fill_text(f, COL_part, row, part);
+    tmk_fill_text(f, COL_inside, row, inside);
     if (bytes != TMK_ACCOUNT_UNKNOWN)
         tmk_rows_u64(f->rows, COL_bytes, row, bytes);
     return row;
@@ -53,7 +45,7 @@ static void add_account(struct tmk_fill *f, const struct tmk_account *a)
     add_row(f, a, "used", "total", a->used_bytes);
     for (uint64_t i = 0; i < a->n_parts; i++) {
         uint64_t row = add_row(f, a, "segments", "used", a->parts[i].bytes);
-        set_text(f, COL_owner, row, a->parts[i].owner);
+        tmk_fill_text(f, COL_owner, row, a->parts[i].owner);
         tmk_rows_u64(f->rows, COL_segments, row, a->parts[i].n_segments);
     }
     add_row(f, a, "context", "used", a->context_bytes);

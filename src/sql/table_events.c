@@ -98,8 +98,7 @@ static void set_of_driver(struct tmk_fill *f, uint64_t row)
             tmk_rows_u64(f->rows, COL_size, row, ev->sample.used_bytes);
         return;
     }
-    const char *kind = tmk_segment_kind_text(ev->segment_kind);
-    tmk_rows_text(f->rows, COL_name, row, tmk_textpool_copy(f->pool, kind, strlen(kind)));
+    tmk_fill_text(f, COL_name, row, tmk_segment_kind_text(ev->segment_kind));
     tmk_rows_int(f->rows, COL_address, row, (int64_t)ev->address);
     if (ev->kind == TMK_KIND_SEGMENT) {
         tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
@@ -129,7 +128,7 @@ static void set_other(struct tmk_fill *f, uint64_t row)
     } else if (ev->kind == TMK_KIND_DROP) {
         char text[32];
         snprintf(text, sizeof text, "%llu lost", (unsigned long long)ev->size_bytes);
-        tmk_rows_text(f->rows, COL_info, row, tmk_textpool_copy(f->pool, text, strlen(text)));
+        tmk_fill_text(f, COL_info, row, text);
     }
 }
 

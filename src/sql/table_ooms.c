@@ -4,8 +4,6 @@
  *     SELECT time_ns, device, requested, capacity - allocated AS free FROM ooms;
  *     SELECT o.step, s.text FROM ooms o JOIN stacks s ON s.id = o.stack_id;
  *     SELECT l.category, sum(l.size) FROM ooms o JOIN live_at(o.time_ns) l GROUP BY 1; */
-#include <string.h>
-
 #include "sql/schema.h"
 
 #define COLUMNS(X)                                                                                 \
@@ -51,8 +49,7 @@ static void add_oom(void *arg)
     if (ev->capacity_bytes)
         tmk_rows_u64(rows, COL_capacity, row, ev->capacity_bytes);
     tmk_rows_u64(rows, COL_allocated, row, allocated_on(f->walk, ev->device));
-    const char *source = ev->is_of_driver ? "driver" : "allocator";
-    tmk_rows_text(rows, COL_source, row, tmk_textpool_copy(f->pool, source, strlen(source)));
+    tmk_fill_text(f, COL_source, row, ev->is_of_driver ? "driver" : "allocator");
     tmk_rows_int(rows, COL_thread, row, tmk_source_thread(f->source, ev->thread));
     tmk_rows_int(rows, COL_stack_id, row, tmk_source_id(f->source, ev->stack));
     if (top && top->stage_name)

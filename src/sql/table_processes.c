@@ -43,16 +43,10 @@ static const char *reason_text(const struct tmk_status *s)
     return s->state == TMK_STATE_STOPPED ? tmk_stop_text((enum tmk_stop)s->reason) : NULL;
 }
 
-static void set_text(struct tmk_fill *f, uint32_t column, uint64_t row, const char *text)
-{
-    if (text && text[0])
-        tmk_rows_text(f->rows, column, row, tmk_textpool_put(f->pool, text));
-}
-
 static void set_status(struct tmk_fill *f, uint64_t row, const struct tmk_status *s)
 {
-    set_text(f, COL_state, row, state_name(s->state));
-    set_text(f, COL_reason, row, reason_text(s));
+    tmk_fill_text(f, COL_state, row, state_name(s->state));
+    tmk_fill_text(f, COL_reason, row, reason_text(s));
     tmk_rows_u64(f->rows, COL_events, row, s->n_events);
     tmk_rows_u64(f->rows, COL_allocations, row, s->n_allocs);
     tmk_rows_u64(f->rows, COL_frees, row, s->n_frees);
@@ -70,9 +64,9 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     tmk_rows_int(rows, COL_pid, row, tmk_source_pid(f->source));
     tmk_rows_int(rows, COL_rank, row, tmk_source_rank(f->source));
     tmk_rows_int(rows, COL_world_size, row, p->world_size < 0 ? TMK_NULL_INT : p->world_size);
-    set_text(f, COL_host, row, p->host);
-    set_text(f, COL_command, row, p->command);
-    set_text(f, COL_file, row, p->file);
+    tmk_fill_text(f, COL_host, row, p->host[0] ? p->host : NULL);
+    tmk_fill_text(f, COL_command, row, p->command[0] ? p->command : NULL);
+    tmk_fill_text(f, COL_file, row, p->file);
     tmk_rows_int(rows, COL_start_ns, row, tmk_source_time(f->source, 0));
     tmk_rows_int(rows, COL_end_ns, row, tmk_source_time(f->source, p->end_ns));
     if (p->start_realtime_ns)

@@ -4,8 +4,6 @@
  *     SELECT owner, sum(size) FROM segments WHERE free_ns IS NULL AND on_device GROUP BY owner;
  *     SELECT s.size, f.text FROM segments s JOIN stacks f ON f.id = s.stack_id ORDER BY size DESC;
  *     SELECT kind, count(*), sum(size) FROM segments GROUP BY kind; */
-#include <string.h>
-
 #include "passes/segments.h"
 #include "sql/schema.h"
 
@@ -33,12 +31,6 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void set_text(struct tmk_fill *f, uint32_t column, uint64_t row, const char *text)
-{
-    if (text)
-        tmk_rows_text(f->rows, column, row, tmk_textpool_copy(f->pool, text, strlen(text)));
-}
-
 static void add_row(struct tmk_fill *f, const struct tmk_segment_row *r)
 {
     struct tmk_rows *rows = f->rows;
@@ -47,20 +39,20 @@ static void add_row(struct tmk_fill *f, const struct tmk_segment_row *r)
     tmk_rows_int(rows, COL_id, row, tmk_source_id(f->source, g->serial));
     if (!tmk_segment_is_of_host(g->kind))
         tmk_rows_text(rows, COL_device, row, tmk_source_device(f->source, g->device));
-    set_text(f, COL_kind, row, tmk_segment_kind_text(g->kind));
+    tmk_fill_text(f, COL_kind, row, tmk_segment_kind_text(g->kind));
     tmk_rows_int(rows, COL_on_device, row, tmk_segment_is_on_device(g->kind));
     tmk_rows_int(rows, COL_address, row, (int64_t)g->address);
     tmk_rows_u64(rows, COL_size, row, g->size_bytes);
     tmk_rows_int(rows, COL_alloc_ns, row, tmk_source_time(f->source, g->alloc_ns));
     if (r->end_ns != UINT64_MAX)
         tmk_rows_int(rows, COL_free_ns, row, tmk_source_time(f->source, r->end_ns));
-    set_text(f, COL_owner, row, r->owner);
-    set_text(f, COL_library, row, r->library);
+    tmk_fill_text(f, COL_owner, row, r->owner);
+    tmk_fill_text(f, COL_library, row, r->library);
     tmk_rows_int(rows, COL_thread, row, tmk_source_thread(f->source, g->thread));
     tmk_rows_int(rows, COL_stack_id, row, tmk_source_id(f->source, g->stack));
     tmk_rows_int(rows, COL_step, row, g->step);
-    set_text(f, COL_stage, row, r->stage);
-    set_text(f, COL_module, row, r->module);
+    tmk_fill_text(f, COL_stage, row, r->stage);
+    tmk_fill_text(f, COL_module, row, r->module);
 }
 
 static int fill(struct tmk_fill *f, struct tmk_error *err)

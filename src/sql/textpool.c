@@ -46,6 +46,14 @@ uint32_t tmk_textpool_copy(struct tmk_textpool *p, const char *text, size_t n)
     return copy ? tmk_textpool_put(p, copy) : fail(p);
 }
 
+uint32_t tmk_textpool_keep(struct tmk_textpool *p, const char *text)
+{
+    uint32_t number;
+    if (tmk_textmap_find(&p->map, text, &number))
+        return number + 1;
+    return tmk_textpool_copy(p, text, strlen(text));
+}
+
 int tmk_textpool_compare(const struct tmk_textpool *p, uint32_t a, uint32_t b)
 {
     if (a == 0 || b == 0)

@@ -30,6 +30,8 @@ void tmk_textpool_fini(struct tmk_textpool *p);
 uint32_t tmk_textpool_put(struct tmk_textpool *p, const char *text);
 /* The same for a text that goes away. */
 uint32_t tmk_textpool_copy(struct tmk_textpool *p, const char *text, size_t n);
+/* The same for one that is often there already: only a new one is copied. */
+uint32_t tmk_textpool_keep(struct tmk_textpool *p, const char *text);
 
 /* Of a number that is not 0. */
 static inline const char *tmk_textpool_text(const struct tmk_textpool *p, uint32_t id)

@@ -77,6 +77,34 @@ def test_post_mortem(seen):
     assert "asked by fill.py:12 <module>" in talk
 
 
+HOST_SCRIPT = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+context, p = ctypes.c_void_p(), ctypes.c_void_p()
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+assert cuda.cuMemAllocHost_v2(ctypes.byref(p), ctypes.c_size_t(64 << 40)) == 2
+"""
+
+
+def test_host_memory_that_is_refused(watch, cards, tmp_path):
+    """It is no card's matter: nothing is said of one."""
+    script = tmp_path / "pin.py"
+    script.write_text(HOST_SCRIPT, encoding="utf-8")
+    done = subprocess.run([REPO / "build" / "tidemark", "run", "-o", watch.run, "--", PYTHON, script], capture_output=True, text=True,
+                          env={**os.environ, **cards.environment()}, check=False)
+    assert done.returncode == 0, done.stderr
+    talk = re.sub(r"\s+", " ", done.stderr)
+    assert "wanted 64.00 TiB more of host memory asked by pin.py:8 <module>" in talk
+    assert "the card" not in talk
+    oom = re.sub(r"\s+", " ", " ".join(section(watch.tidemark("report", watch.run), "OUT OF MEMORY")))
+    assert re.fullmatch(r" After .*: the driver refused 64.00 TiB of host memory. Asked for by pin.py:8 <module>.", oom)
+    (oom,) = json.loads(watch.tidemark("report", watch.run, "--format", "json"))["processes"][0]["ooms"]
+    assert (oom["device"], oom["source"], oom["request_bytes"]) == ("cpu", "driver", 64 << 40)
+    assert (oom["segments"], oom["device_used"], oom["device_total"]) == (None, None, None)
+
+
 def test_without_nvml(watch, cards, tmp_path):
     """Where the driver tells nothing, nothing is said to be zero."""
     folder = tmp_path / "libraries"

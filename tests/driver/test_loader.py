@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A watched program's questions to the loader have the answers that they have unwatched.
 
-The recorder defines dlsym and dlopen, whose answers depend on who asks; the programs of
-tests/driver/loader ask in all ways, alone and with other libraries that are preloaded too.
+The recorder defines dlsym, whose answers depend on who asks; dlopen stays the loader's own. The
+programs of tests/driver/loader ask in all ways, alone and with other libraries that are preloaded
+too.
 """
 import os
 import subprocess
