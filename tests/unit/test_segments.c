@@ -531,6 +531,71 @@ static void accounts_of_many(void **state)
     maker_remove(&m);
 }
 
+/* ---- a gap ---- */
+
+/* As a checkpoint has it behind a gap in which the second of three ended and two more began, the
+ * later of them at the address of the first, which has ended as well. */
+static void change_unseen(struct tmk_state *s)
+{
+    s->now_ns = 90;
+    assert_true(tmk_segments_end(&s->segments, TMK_SEGMENT_DEVICE, 8192, NULL));
+    for (uint64_t i = 2; i > 0; i--) { /* the later first: they have no order */
+        struct tmk_driver_segment g = {.kind = TMK_SEGMENT_DEVICE,
+                                       .device = CUDA0,
+                                       .serial = 3 + i,
+                                       .address = i == 2 ? 4096 : 65536,
+                                       .size_bytes = i * 100 * MIB,
+                                       .alloc_ns = 40 + i,
+                                       .stack = NCCL};
+        tmk_segments_begin(&s->segments, &g);
+    }
+    s->segments.n_begun = 5;
+}
+
+static void after_a_gap(void **state)
+{
+    (void)state;
+    struct maker m;
+    struct tmk_segment_rows *rows = NULL;
+    struct tmk_accounting *a = NULL;
+    struct tmk_replay rp;
+    maker_open(&m, 0);
+    make_stacks(&m);
+    for (uint64_t i = 1; i <= 3; i++) {
+        m.ns = 10 * i;
+        make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, 4096 * i, i * MIB, TORCH);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_process *p = tmk_run_process(run, 0);
+    assert_int_equal(tmk_segment_rows_open(p, &rows), 0);
+    assert_int_equal(tmk_accounting_open(p, &a), 0);
+    struct tmk_visitor visitors[] = {tmk_segment_rows_visitor(rows), tmk_accounting_visitor(a)};
+    assert_int_equal(tmk_process_sweep(p, visitors, 2, &rp, NULL), 0);
+    for (int twice = 0; twice < 2; twice++) { /* the second time nothing is new */
+        if (!twice)
+            change_unseen(&rp.state);
+        for (int i = 0; i < 2; i++)
+            visitors[i].restored(visitors[i].arg, &rp);
+    }
+    assert_int_equal(tmk_segment_rows_finish(rows, NULL), 0);
+    assert_int_equal(tmk_segment_rows_n(rows), 5);
+    expect_row(rows, 0, TMK_SEGMENT_DEVICE, MIB, 10, 90, "torch");
+    expect_row(rows, 1, TMK_SEGMENT_DEVICE, 2 * MIB, 20, 90, "torch");
+    expect_row(rows, 2, TMK_SEGMENT_DEVICE, 3 * MIB, 30, UINT64_MAX, "torch");
+    expect_row(rows, 3, TMK_SEGMENT_DEVICE, 100 * MIB, 41, UINT64_MAX, "nccl");
+    expect_row(rows, 4, TMK_SEGMENT_DEVICE, 200 * MIB, 42, UINT64_MAX, "nccl");
+    assert_int_equal(tmk_accounting_finish(a, &rp, NULL), 0);
+    const struct tmk_account *last = tmk_accounting_get(a, 1);
+    assert_int_equal(last->n_parts, 2);
+    expect_part(last, 0, "nccl", 300 * MIB, 2);
+    expect_part(last, 1, "torch", 3 * MIB, 1);
+    tmk_segment_rows_close(rows);
+    tmk_accounting_close(a);
+    tmk_replay_fini(&rp);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
 /* ---- what found no room ---- */
 
 static void lost_segments(void **state)
@@ -651,6 +716,7 @@ int main(void)
         cmocka_unit_test(accounts_at_odds),
         cmocka_unit_test(accounts_at_odds_alone),
         cmocka_unit_test(accounts_of_many),
+        cmocka_unit_test(after_a_gap),
         cmocka_unit_test(lost_segments),
         cmocka_unit_test(lost_segments_of_a_checkpoint),
         cmocka_unit_test(ooms_of_the_driver),
