@@ -27,10 +27,14 @@ struct moment {
     struct tmk_account_part *parts; /* of the end */
 };
 
+struct found {
+    const struct moment *moment;
+};
+
 struct tmk_accounting {
     struct tmk_segment_sums *sums;
     struct moment moments[TMK_MAX_DEVICES][N_MOMENTS]; /* by place in the sums */
-    const struct moment *found[TMK_MAX_DEVICES * N_MOMENTS];
+    struct found found[TMK_MAX_DEVICES * N_MOMENTS];
     uint64_t n;
 };
 
@@ -189,18 +193,18 @@ static int finish_device(struct tmk_accounting *a, uint32_t place, const struct 
         m[i].account.is_peak = i == PEAK;
         if (name_parts(a, &m[i]) < 0)
             return TMK_ENOMEM;
-        a->found[a->n++] = &m[i];
+        a->found[a->n++].moment = &m[i];
     }
     return 0;
 }
 
 static int by_device(const void *va, const void *vb)
 {
-    const struct moment *a = *(const struct moment *const *)va;
-    const struct moment *b = *(const struct moment *const *)vb;
-    if (a->account.device != b->account.device)
-        return a->account.device < b->account.device ? -1 : 1;
-    return (int)b->account.is_peak - (int)a->account.is_peak;
+    const struct tmk_account *a = &((const struct found *)va)->moment->account;
+    const struct tmk_account *b = &((const struct found *)vb)->moment->account;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    return (int)b->is_peak - (int)a->is_peak;
 }
 
 int tmk_accounting_finish(struct tmk_accounting *a, const struct tmk_replay *rp,
@@ -222,7 +226,7 @@ uint64_t tmk_accounting_n(const struct tmk_accounting *a)
 
 const struct tmk_account *tmk_accounting_get(const struct tmk_accounting *a, uint64_t i)
 {
-    return &a->found[i]->account;
+    return &a->found[i].moment->account;
 }
 
 int tmk_accounting_open(const struct tmk_process *p, struct tmk_accounting **ret_accounting)
