@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tui/details.c - see details.h.
  *
- * Two passes look on during one sweep: what is alive at its end, and what was at the peak. Their
- * rows meet by their keys. */
+ * Passes look on during one sweep: what is alive at its end, what was at the peak, and whose the
+ * card's memory is. Rows of the first two meet by their keys. */
 #include "tui/details.h"
 
 #include <stdatomic.h>
@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
+#include "passes/accounting.h"
 #include "passes/peak.h"
 #include "passes/steps.h"
 #include "tui/errand.h"
@@ -123,18 +125,55 @@ static void tell(void *arg, uint32_t done, uint32_t total)
     atomic_store(&r->percent, total ? (unsigned)((uint64_t)done * 100 / total) : 0);
 }
 
+/* "torch 40.00 GiB, nccl 1.00 GiB, context 512 MiB, others 0 B", as of the last look at it. */
+static void take_card(struct tmk_details *d, const struct tmk_account *a)
+{
+    char size[TMK_AMOUNT_BYTES];
+    size_t n = 0;
+    for (uint64_t i = 0; i < a->n_parts && n < sizeof d->card; i++)
+        n += (size_t)snprintf(d->card + n, sizeof d->card - n, "%s %s, ", a->parts[i].owner,
+                              tmk_size_text(a->parts[i].bytes, size));
+    const struct {
+        const char *name;
+        uint64_t bytes;
+    } rest[] = {{"context", a->context_bytes},
+                {"others", a->others_bytes},
+                {"unexplained", a->unexplained_bytes}};
+    size_t n_shown = sizeof rest / sizeof rest[0] - (a->unexplained_bytes == 0);
+    for (size_t i = 0; i < n_shown && n < sizeof d->card; i++) {
+        bool is_known = rest[i].bytes != TMK_ACCOUNT_UNKNOWN;
+        n += (size_t)snprintf(d->card + n, sizeof d->card - n, "%s%s %s", i ? ", " : "",
+                              rest[i].name, is_known ? tmk_size_text(rest[i].bytes, size) : "-");
+    }
+}
+
+static void take_accounts(struct tmk_details *d, const struct tmk_accounting *all)
+{
+    for (uint64_t i = 0; i < tmk_accounting_n(all); i++) {
+        const struct tmk_account *a = tmk_accounting_get(all, i);
+        if (!a->is_peak && (a->device == d->device || !d->has_memory) && !d->card[0])
+            take_card(d, a);
+    }
+}
+
 static int sweep(struct tmk_details_reader *r, struct tmk_process *p, struct tmk_peak *now,
-                 struct tmk_peak *peak)
+                 struct tmk_peak *peak, struct tmk_accounting *accounting)
 {
     struct tmk_details *d = &r->next;
     struct tmk_replay rp;
     struct tmk_visitor visitors[] = {
-        tmk_peak_visitor(now), tmk_peak_visitor(peak), {.arg = r, .progress = tell}};
-    int rc = tmk_process_sweep(p, visitors, 3, &rp, &d->problem);
+        {.arg = r, .progress = tell},
+        tmk_accounting_visitor(accounting),
+        now ? tmk_peak_visitor(now) : (struct tmk_visitor){0},
+        peak ? tmk_peak_visitor(peak) : (struct tmk_visitor){0},
+    };
+    int rc = tmk_process_sweep(p, visitors, now && peak ? 4 : 2, &rp, &d->problem);
     if (rc < 0)
         return rc;
-    rc = tmk_peak_finish(now, &rp, &d->problem);
-    if (rc == 0)
+    rc = tmk_accounting_finish(accounting, &rp, &d->problem);
+    if (rc == 0 && now)
+        rc = tmk_peak_finish(now, &rp, &d->problem);
+    if (rc == 0 && peak)
         rc = tmk_peak_finish(peak, &rp, &d->problem);
     tmk_replay_fini(&rp);
     return rc;
@@ -162,14 +201,11 @@ static void take_history(struct tmk_details *d, struct tmk_process *p,
     tmk_steps_close(steps);
 }
 
-static int read_process(struct tmk_details_reader *r, struct tmk_process *p)
+/* What is alive now and what was at the peak, on the device where most was. */
+static int read_blocks(struct tmk_details_reader *r, struct tmk_process *p,
+                       const struct tmk_step_row *row, struct tmk_accounting *accounting)
 {
     struct tmk_details *d = &r->next;
-    const struct tmk_step_row *row = tmk_steps_peak(p, true, 0);
-    d->is_over = !p->live;
-    if (!row)
-        return 0;
-    take_history(d, p, row);
     struct tmk_peak *now = NULL, *peak = NULL;
     struct tmk_moment last = {
         .kind = TMK_MOMENT_TIME, .time_ns = UINT64_MAX, .device = row->device};
@@ -178,12 +214,29 @@ static int read_process(struct tmk_details_reader *r, struct tmk_process *p)
     if (rc == 0)
         rc = tmk_peak_open(p, &highest, &peak);
     if (rc == 0)
-        rc = sweep(r, p, now, peak);
+        rc = sweep(r, p, now, peak, accounting);
     d->has_peak = rc == 0 && tmk_peak_found(peak) && tmk_peak_bytes(peak) == row->peak_bytes;
     if (rc == 0)
         rc = take_lists(d, now, peak);
     tmk_peak_close(now);
     tmk_peak_close(peak);
+    return rc;
+}
+
+static int read_process(struct tmk_details_reader *r, struct tmk_process *p)
+{
+    struct tmk_details *d = &r->next;
+    const struct tmk_step_row *row = tmk_steps_peak(p, true, 0);
+    struct tmk_accounting *accounting = NULL;
+    d->is_over = !p->live;
+    if (row)
+        take_history(d, p, row);
+    int rc = tmk_accounting_open(p, &accounting);
+    if (rc == 0)
+        rc = row ? read_blocks(r, p, row, accounting) : sweep(r, p, NULL, NULL, accounting);
+    if (rc == 0)
+        take_accounts(d, accounting);
+    tmk_accounting_close(accounting);
     return rc;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tui/details.h - one watched process in full: what it holds now and what it held at its peak, by
- * category, by module and by the line that asked for it.
+ * category, by module and by the line that asked for it; and the account of its card.
  *
  * Needs a sweep of the whole trace, so it is read on a thread of its own and, the longer that
  * takes, the more seldom. Until the first reading has come there is a progress to show. */
@@ -36,6 +36,7 @@ struct tmk_details {
     int64_t peak_step;
     uint64_t reserved_bytes; /* UINT64_MAX: not known */
     bool has_peak; /* the rows know of the peak; else its detail was given up (--max-size) */
+    char card[192]; /* who has what of the device, in a line; "": not known */
     uint64_t n_steps, step_ns;
     double bytes_per_step; /* what stays after each step grows by; 0: it does not */
     uint32_t n_rows[TMK_DETAILS_N_LISTS];

@@ -224,10 +224,13 @@ void tmk_picture_details(struct tmk_grid *g, struct tmk_area area, const struct 
         return;
     }
     if (!d->has_memory) {
-        put_fact(g, &area, "trace", "nothing has been allocated yet");
+        put_fact(g, &area, d->card[0] ? "card" : "trace",
+                 d->card[0] ? d->card : "nothing has been allocated yet");
         return;
     }
     put_memory(g, &area, d);
+    if (d->card[0])
+        put_fact(g, &area, "card", d->card);
     put_peak(g, &area, d);
     put_steps(g, &area, d);
     if (area.height > 1) {

@@ -133,6 +133,8 @@ static void make_details(void)
                                    .peak_ns = 123456789012,
                                    .peak_step = 12001,
                                    .reserved_bytes = 40 * GIB,
+                                   .card = "torch 40.00 GiB, nccl 1.00 GiB, context 512.0 MiB, "
+                                           "others 0 B",
                                    .n_steps = 12345,
                                    .step_ns = 345678901,
                                    .bytes_per_step = 393216};
@@ -287,6 +289,7 @@ static void test_details(void **state)
     check("details_scrolled_80x24", 80, 24, &choice);
     details.has_peak = false;
     details.reserved_bytes = UINT64_MAX;
+    details.card[0] = '\0';
     choice.scroll = 0;
     choice.pid = 3978;
     check("details_no_peak_80x24", 80, 24, &choice);
