@@ -110,10 +110,8 @@ bool tmk_segments_end(struct tmk_segments *s, unsigned kind, uint64_t address,
                       struct tmk_driver_segment *ret_item)
 {
     uint32_t at = slot_of(s, kind, address), i = s->slots[at];
-    if (!i) {
-        s->n_unknown++;
+    if (!i)
         return false;
-    }
     if (ret_item)
         *ret_item = s->items[i - 1];
     free_slot(s, at);

@@ -35,7 +35,7 @@ struct tmk_details {
     uint64_t now_bytes, peak_bytes, peak_ns;
     int64_t peak_step;
     uint64_t reserved_bytes; /* UINT64_MAX: not known */
-    bool has_peak; /* the rows know of the peak; else its detail was given up (--max-size) */
+    bool has_peak;  /* the rows know of the peak; else its detail was given up (--max-size) */
     char card[192]; /* who has what of the device, in a line; "": not known */
     uint64_t n_steps, step_ns;
     double bytes_per_step; /* what stays after each step grows by; 0: it does not */
