@@ -100,12 +100,12 @@ __attribute__((noinline, cold)) static void *find_real(int i)
     return (void *)atomic_load(&functions[i].real);
 }
 
-void *tmk_driver_real(enum tmk_driver_call i)
+void *tmk_driver_real(enum tmk_driver_call call)
 {
-    uintptr_t real = atomic_load_explicit(&functions[i].real, memory_order_acquire);
+    uintptr_t real = atomic_load_explicit(&functions[call].real, memory_order_acquire);
     if (!atomic_load_explicit(&is_used, memory_order_relaxed))
         atomic_store(&is_used, true);
-    return real ? (void *)real : find_real((int)i);
+    return real ? (void *)real : find_real((int)call);
 }
 
 void *tmk_driver_hook(const char *symbol, void *real)
