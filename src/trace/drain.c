@@ -30,8 +30,9 @@ struct tmk_drain {
     struct tmk_ring *ring;
     struct tmk_packer *packer;
     bool recycle;
-    bool take_all;
-    uint64_t skip_seq; /* chunks up to this number are in the file */
+    bool is_copy;
+    uint64_t last_ticks; /* of a copy: what counts */
+    uint64_t skip_seq;   /* chunks up to this number are in the file */
     bool skip;
     int marks_fd;    /* file that the marks are written to as well, -1: none */
     bool marks_lost; /* that failed */
@@ -85,9 +86,10 @@ void tmk_drain_skip_packed(struct tmk_drain *d, uint64_t last_seq)
     d->skip_seq = last_seq;
 }
 
-void tmk_drain_take_all(struct tmk_drain *d)
+void tmk_drain_take_until(struct tmk_drain *d, uint64_t ticks)
 {
-    d->take_all = true;
+    d->is_copy = true;
+    d->last_ticks = ticks;
 }
 
 void tmk_drain_keep_marks(struct tmk_drain *d, int fd)
@@ -157,6 +159,11 @@ static void list_pages(struct tmk_drain *d)
     sort_pages(d->pages, d->n_pages);
 }
 
+static bool is_due(const struct tmk_drain *d, const struct tmk_record *r)
+{
+    return r->ticks <= (d->is_copy ? d->last_ticks : d->cut_ticks);
+}
+
 /* The record at a page's cursor, or NULL when there is none to take. */
 static struct tmk_record *peek(const struct tmk_drain *d, const struct lane_page *lp)
 {
@@ -166,7 +173,7 @@ static struct tmk_record *peek(const struct tmk_drain *d, const struct lane_page
     union tmk_record_head head = {.word = atomic_load_explicit(&r->head, memory_order_acquire)};
     if (head.kind == TMK_KIND_NONE || head.n_slots == 0 || lp->at + head.n_slots > TMK_PAGE_SLOTS)
         return NULL;
-    return d->take_all || r->ticks <= d->cut_ticks ? r : NULL;
+    return is_due(d, r) ? r : NULL;
 }
 
 /* Set lane->ticks to its next record, stepping over exhausted pages. */
@@ -181,7 +188,7 @@ static void settle(const struct tmk_drain *d, struct lane *lane)
         /* A record not yet due hides those on the thread's later pages. */
         const struct lane_page *lp = &d->pages[lane->first];
         if (lp->at < TMK_PAGE_SLOTS && (atomic_load(&lp->page->slots[lp->at].head) & 0xff) &&
-            !d->take_all)
+            !is_due(d, &lp->page->slots[lp->at]))
             break;
     }
     lane->ticks = UINT64_MAX;

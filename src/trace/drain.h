@@ -32,7 +32,8 @@ void tmk_drain_keep_marks(struct tmk_drain *d, int fd);
 /* Move everything stamped until now, as one or more chunks. 0, or the packer's error. */
 int tmk_drain_run(struct tmk_drain *d);
 
-/* The latest tick that counts, for rings whose clock cannot be read now: take all. */
-void tmk_drain_take_all(struct tmk_drain *d);
+/* The latest tick that counts, for copies of rings, whose clock is not to be read: UINT64_MAX for
+ * all. */
+void tmk_drain_take_until(struct tmk_drain *d, uint64_t ticks);
 
 #endif

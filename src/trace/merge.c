@@ -69,7 +69,7 @@ static int drain_ring(struct tmk_ring *ring, int ring_fd, struct tmk_packer *pac
     if (rc < 0)
         return rc;
     tmk_drain_skip_packed(drain, last_seq);
-    tmk_drain_take_all(drain);
+    tmk_drain_take_until(drain, ring->copied_ticks);
     tmk_drain_keep_marks(drain, ring_fd);
     rc = tmk_drain_run(drain);
     tmk_packer_on_commit(packer, NULL, NULL);

@@ -211,7 +211,9 @@ static int copy_pages(int fd, struct tmk_ring *r)
     return 0;
 }
 
-/* One try; TMK_EBUSY when the packer moved meanwhile. */
+/* One try; TMK_EBUSY when the packer moved meanwhile. The pages of a living ring are of different
+ * moments: of a thread that goes from one to the next meanwhile, records on the later may be there
+ * and some on the earlier not. What was stamped before the first page was copied is whole. */
 static int copy_once(int fd, struct tmk_ring *r, bool live)
 {
     if (read_all(fd, r->header, TMK_RING_HEADER_BYTES, 0) < 0)
@@ -219,6 +221,7 @@ static int copy_once(int fd, struct tmk_ring *r, bool live)
     uint64_t epoch = atomic_load(&r->header->epoch);
     if (live && (epoch & 1))
         return TMK_EBUSY;
+    r->copied_ticks = live ? tmk_clock_ticks(tmk_clock_has_counter()) : UINT64_MAX;
     if (copy_pages(fd, r) < 0)
         return TMK_EIO;
     struct tmk_ring_header after;

@@ -64,8 +64,8 @@ struct tmk_segments {
     uint32_t n, max;
     uint32_t *slots; /* hash table of index + 1 */
     uint32_t n_slots;
-    uint64_t n_begun;   /* of all time */
-    uint64_t n_lost;    /* beyond max */
+    uint64_t n_begun; /* of all time */
+    uint64_t n_lost;  /* beyond max */
     struct tmk_region regions[2];
 };
 

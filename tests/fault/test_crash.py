@@ -7,6 +7,7 @@ order and with the right contents. 200 runs in all.
 """
 import os
 import random
+import select
 import signal
 import subprocess
 import time
@@ -79,11 +80,12 @@ def kill_child_of_run(watch, chance, lanes, pace_ns):
 
 def kill_both(watch, chance, lanes, pace_ns):
     process = start(watch, False, lanes, pace_ns)
-    child_of(process.pid)
+    child = os.pidfd_open(child_of(process.pid))
     time.sleep(chance)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    time.sleep(0.005)  # the child is not ours to wait for
+    select.select([child], [], [])  # not ours to wait for, but gone then
+    os.close(child)
 
 
 def kill_run_while_merging(watch, chance, lanes, pace_ns):
