@@ -48,6 +48,11 @@ static void put_device(struct tmk_json *j, const struct tmk_top_device *d)
     put_bytes(j, "used", d->memory.used_bytes);
     put_bytes(j, "reserved", d->memory.reserved_bytes);
     tmk_json_text(j, "reason", known(d->reason));
+    if (d->has_users)
+        tmk_json_u64(j, "processes_left_out", d->n_left_out);
+    else
+        tmk_json_null(j, "processes_left_out");
+    tmk_json_text(j, "processes_reason", known(d->users_reason));
     tmk_json_end(j);
 }
 
@@ -221,8 +226,9 @@ static const char notes[] =
     "most. What is not known is shown as -.\n"
     "\n"
     "--json, sizes in bytes: host, problem; devices: device kind name id total used\n"
-    "reserved reason; processes: pid user command watched used host, devices: device\n"
-    "used; jobs: pid rank run device allocated reserved peak step command.\n";
+    "reserved reason processes_left_out processes_reason; processes: pid user command\n"
+    "watched used host, devices: device used; jobs: pid rank run device allocated\n"
+    "reserved peak step command.\n";
 
 static const char *const examples[] = {
     "tidemark top",

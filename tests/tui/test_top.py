@@ -210,7 +210,9 @@ def test_json(machine):
     assert (found["host"], found["problem"]) == (os.uname().nodename, None)
     assert found["devices"][2] == {
         "device": "2", "kind": "nvidia", "name": "NVIDIA H100 80GB HBM3", "id": "GPU-2",
-        "total": 80 * GIB, "used": 76 * GIB + GIB // 4, "reserved": GIB // 2, "reason": None}
+        "total": 80 * GIB, "used": 76 * GIB + GIB // 4, "reserved": GIB // 2, "reason": None,
+        "processes_left_out": 0, "processes_reason": None}
+    assert found["devices"][8]["processes_left_out"] is None
     assert found["devices"][8]["device"] == "host" and len(found["devices"]) == 9
     assert (found["devices"][8]["total"], found["devices"][8]["used"]) == (512 * GIB, 64 * GIB)
     processes = {row["pid"]: row for row in found["processes"]}
@@ -243,6 +245,33 @@ def test_parts_of_a_card(tmp_path):
     assert [device["device"] for device in found["devices"]] == ["0", "0:0", "host"]
     assert [(row["pid"], row["used"], row["devices"]) for row in found["processes"]
             if not row["watched"]] == [(40001, GIB, [{"device": "0:0", "used": GIB}])]
+
+
+def test_processes_that_cannot_be_listed(tmp_path):
+    machine = Machine(tmp_path)
+    try:
+        machine.write("cards", f"driver 580.95.05\ncuda 13000\ndevice {80 * GIB} A100\n"
+                      f"process 40001 {GIB}\nfail nvmlDeviceGetComputeRunningProcesses_v3 4\n")
+        card = json.loads(machine.once("--json").stdout)["devices"][0]
+        text = machine.once().stdout.split("\n")
+    finally:
+        machine.close()
+    assert (card["used"], card["processes_left_out"], card["processes_reason"]) == (
+        GIB, None, "NVML, card 0: Insufficient Permissions (4)")
+    assert text[1] == (" who uses device 0 is not known: "
+                       "NVML, card 0: Insufficient Permissions (4)")
+
+
+def test_more_processes_than_are_listed(tmp_path):
+    machine = Machine(tmp_path)
+    try:
+        machine.set_cards([("A100", 80, [(40001 + i, 0.03125) for i in range(2000)])])
+        card = json.loads(machine.once("--json").stdout)["devices"][0]
+        text = machine.once().stdout.split("\n")
+    finally:
+        machine.close()
+    assert (card["processes_left_out"], card["processes_reason"]) == (1488, None)
+    assert text[1] == " 1,488 more processes on device 0: those that use least are not listed"
 
 
 @pytest.mark.parametrize("columns", [80, 120])

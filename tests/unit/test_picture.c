@@ -227,6 +227,20 @@ static void check(const char *name, unsigned width, unsigned height,
     free(text);
 }
 
+static void check_page(const char *name, unsigned width, const struct tmk_choice *choice)
+{
+    struct tmk_grid g;
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    assert_int_equal(tmk_picture_page(&g, width, &model, choice), 0);
+    tmk_grid_write(&g, out);
+    fclose(out);
+    compare(name, text);
+    tmk_grid_fini(&g);
+    free(text);
+}
+
 /* ---- screens ---- */
 
 static void test_list(void **state)
@@ -271,6 +285,23 @@ static void test_other_lists(void **state)
     free_model();
 }
 
+/* That nobody is listed does not mean that nobody is there. */
+static void test_unlisted(void **state)
+{
+    (void)state;
+    struct tmk_choice choice = tmk_choice_start(false, NULL);
+    make_model(4); /* the last is lost, and says so in its line */
+    strcpy(model.devices[1].users_reason, "NVML, card 1: Insufficient Permissions (4)");
+    check("unlisted_80x24", 80, 24, &choice);
+    strcpy(model.devices[2].users_reason, "NVML, card 2: Insufficient Permissions (4)");
+    strcpy(model.devices[3].users_reason, "the card has fallen off the bus");
+    model.devices[0].n_left_out = 1488;
+    model.n_processes = 0;
+    check("unlisted_all_80x24", 80, 24, &choice);
+    check_page("unlisted_page_80", 80, &choice);
+    free_model();
+}
+
 static void test_details(void **state)
 {
     (void)state;
@@ -307,17 +338,8 @@ static void test_page(void **state)
 {
     (void)state;
     struct tmk_choice choice = tmk_choice_start(false, NULL);
-    struct tmk_grid g;
-    char *text = NULL;
-    size_t n = 0;
     make_model(8);
-    FILE *out = open_memstream(&text, &n);
-    assert_int_equal(tmk_picture_page(&g, 100, &model, &choice), 0);
-    tmk_grid_write(&g, out);
-    fclose(out);
-    compare("page_100", text);
-    tmk_grid_fini(&g);
-    free(text);
+    check_page("page_100", 100, &choice);
     free_model();
 }
 
@@ -378,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_list),     cmocka_unit_test(test_other_lists),
         cmocka_unit_test(test_details),  cmocka_unit_test(test_page),
         cmocka_unit_test(test_any_size), cmocka_unit_test(test_grid_cuts),
+        cmocka_unit_test(test_unlisted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
