@@ -97,6 +97,7 @@ static void put_job(struct tmk_json *j, const struct tmk_job *job)
         tmk_json_i64(j, "step", job->step);
     else
         tmk_json_null(j, "step");
+    tmk_json_null(j, "forecast"); /* nothing is forecast yet: not known */
     tmk_json_text(j, "command", known(job->command));
     tmk_json_end(j);
 }
@@ -228,7 +229,7 @@ static const char notes[] =
     "--json, sizes in bytes: host, problem; devices: device kind name id total used\n"
     "reserved reason processes_left_out processes_reason; processes: pid user command\n"
     "watched used host, devices: device used; jobs: pid rank run device allocated\n"
-    "reserved peak step command.\n";
+    "reserved peak step forecast command.\n";
 
 static const char *const examples[] = {
     "tidemark top",

@@ -227,7 +227,7 @@ def test_json(machine):
     assert jobs[first] == {
         "pid": first, "rank": 0, "run": str(kit.folder / "train.tmk"), "device": "cuda:0",
         "allocated": 32 * GIB, "reserved": None, "peak": 38 * GIB, "step": 39,
-        "command": f"/usr/bin/python3 train-{OURS}.py 40 0"}
+        "forecast": None, "command": f"/usr/bin/python3 train-{OURS}.py 40 0"}
     assert (jobs[second]["rank"], jobs[second]["peak"], jobs[second]["step"]) == (None, 46 * GIB, 6)
 
 
