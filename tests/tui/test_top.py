@@ -107,10 +107,22 @@ def test_new_figures_come(machine, open_terminal):
     cards = (machine[0].folder / "cards").read_text(encoding="utf-8")
     try:
         machine[0].write("cards", cards.replace(f"40002 {GIB * 3 // 4}", f"40002 {GIB * 20}"))
-        terminal.until(r"5 +NVIDIA H100 80GB HBM3 +━+╸?─+ +20\.00 / +80\.00 GiB +25 %")
+        terminal.until(r"5 +NVIDIA H100 80GB HBM3 +━+╸?─+ +20\.00 / +80\.00 GiB +26 %")
         terminal.until(r"40002 root +5 +20\.00G")
     finally:
         machine[0].write("cards", cards)
+
+
+def test_signals_end_the_wait(open_terminal):
+    """The next look is an hour away: a resize is drawn, and SIGTERM ends it, at once."""
+    terminal = open_terminal(80, 24, "--interval", "3600")
+    terminal.start()
+    terminal.until(READY)
+    for width, column in [(120, "RANK"), (80, r"DEV +USED"), (120, "RANK")]:
+        terminal.run("resize-window", "-x", str(width))
+        terminal.until(column)
+    os.kill(pid_of_top(terminal), signal.SIGTERM)
+    terminal.until(PROMPT)
 
 
 # ---- the terminal afterwards
@@ -179,11 +191,17 @@ def test_terminals(open_terminal, term, more, sign):
     terminal.until(PROMPT)
 
 
-def test_unknown_terminal(open_terminal):
-    terminal = open_terminal(100, 24, term="no-such-terminal")
+@pytest.mark.parametrize("term,problem", [
+    ("no-such-terminal", "this machine does not know the terminal TERM=no-such-terminal"),
+    ("dumb", "the terminal TERM=dumb cannot place its cursor"),
+])
+def test_unusable_terminal(open_terminal, term, problem):
+    terminal = open_terminal(160, 24, term=term)
     terminal.start()
-    terminal.until("does not know the terminal TERM=no-such-terminal; try:")
-    terminal.until("TERM=xterm-256color")
+    terminal.until(f"(^|\n)tidemark: {problem}; try: "
+                   "TERM=xterm-256color tidemark top, or: tidemark top --once\n")
+    terminal.type("echo status=$?\n")
+    terminal.until("status=2\n")
 
 
 def run_top(machine, *arguments, **more):
