@@ -308,12 +308,18 @@ def test_broken_driver(machine):
 
 @pytest.mark.parametrize("arguments,message", [
     (["--json"], "--json goes with --once: tidemark top --once --json"),
-    (["--interval", "0"], "--interval: '0' is no time from 0.1 to 3600 seconds: 1, 0.5, 500ms"),
-    (["--interval", "x"], "--interval: 'x' is no time from 0.1 to 3600 seconds: 1, 0.5, 500ms"),
+    *((["--interval", word], f"--interval: '{word}' is no time from 0.1 to 3600 seconds: "
+       "1, 0.5, 500ms") for word in ("0", "x", "1e3", "0x10", "99ms", "3601", "61min", "-1", "",
+                                               "1" + "x" * 40, "0" * 40 + "1x")),
 ])
 def test_usage(machine, arguments, message):
     done = run_top(machine[0], *arguments)
     assert (done.returncode, done.stderr) == (2, f"tidemark: {message}\n")
+
+
+@pytest.mark.parametrize("word", ["1", "0.1", "100ms", "2 s", "3600", "60min", "1h"])
+def test_interval(machine, word):
+    assert machine[0].once("--interval", word).returncode == 0
 
 
 def test_a_job_that_ends_goes(machine, open_terminal):
