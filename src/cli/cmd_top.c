@@ -2,7 +2,6 @@
 /* cli/cmd_top.c - devices, processes and watched jobs: on a full screen, or once as text or JSON.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,6 +18,9 @@
 #include "tui/screen.h"
 
 enum { WIDTH_LEAST = 40, WIDTH_MOST = 500, WIDTH_USUAL = 80 };
+
+#define LEAST_INTERVAL_NS 100000000u
+#define MOST_INTERVAL_NS 3600000000000u
 
 /* ---- JSON ---- */
 
@@ -48,6 +50,11 @@ static void put_device(struct tmk_json *j, const struct tmk_top_device *d)
     put_bytes(j, "used", d->memory.used_bytes);
     put_bytes(j, "reserved", d->memory.reserved_bytes);
     tmk_json_text(j, "reason", known(d->reason));
+    if (d->has_users)
+        tmk_json_u64(j, "processes_left_out", d->n_left_out);
+    else
+        tmk_json_null(j, "processes_left_out");
+    tmk_json_text(j, "processes_reason", known(d->users_reason));
     tmk_json_end(j);
 }
 
@@ -92,6 +99,7 @@ static void put_job(struct tmk_json *j, const struct tmk_job *job)
         tmk_json_i64(j, "step", job->step);
     else
         tmk_json_null(j, "step");
+    tmk_json_null(j, "forecast"); /* nothing is forecast yet: not known */
     tmk_json_text(j, "command", known(job->command));
     tmk_json_end(j);
 }
@@ -169,17 +177,16 @@ static int print_once(const char *filter, bool json)
 /* "2", "0.5", "500ms": seconds, from 0.1 to an hour. */
 static bool parse_interval(const char *text, double *ret_s)
 {
-    uint64_t ns;
-    char *end;
-    double s = strtod(text, &end);
-    if (end == text || *end)
-        s = tmk_time_parse(text, &ns) == 0 ? (double)ns / 1e9 : NAN;
-    if (!(s >= 0.1 && s <= 3600)) {
-        tmk_say("--interval: '%s' is no time from 0.1 to 3600 seconds: 1, 0.5, 500ms", text);
-        return false;
-    }
-    *ret_s = s;
-    return true;
+    uint64_t ns = 0; /* of what is no time too */
+    char seconds[32];
+    snprintf(seconds, sizeof seconds, "%ss", text); /* what is cut has no unit */
+    if (tmk_time_parse(text, &ns) < 0)
+        (void)tmk_time_parse(seconds, &ns);
+    *ret_s = (double)ns / 1e9;
+    if (ns >= LEAST_INTERVAL_NS && ns <= MOST_INTERVAL_NS)
+        return true;
+    tmk_say("--interval: '%s' is no time from 0.1 to 3600 seconds: 1, 0.5, 500ms", text);
+    return false;
 }
 
 static int run(const struct tmk_args *args)
@@ -221,8 +228,9 @@ static const char notes[] =
     "most. What is not known is shown as -.\n"
     "\n"
     "--json, sizes in bytes: host, problem; devices: device kind name id total used\n"
-    "reserved reason; processes: pid user command watched used host, devices: device\n"
-    "used; jobs: pid rank run device allocated reserved peak step command.\n";
+    "reserved reason processes_left_out processes_reason; processes: pid user command\n"
+    "watched used host, devices: device used; jobs: pid rank run device allocated\n"
+    "reserved peak step forecast command.\n";
 
 static const char *const examples[] = {
     "tidemark top",

@@ -94,22 +94,41 @@ int tmk_devices_memory(struct tmk_devices *d, unsigned index, struct tmk_device_
 
 /* ---- processes ---- */
 
+/* What is not known is less than anything that is. */
+static bool is_less(uint64_t a, uint64_t b)
+{
+    return b != TMK_BYTES_UNKNOWN && (a == TMK_BYTES_UNKNOWN || a < b);
+}
+
+static struct tmk_device_process *smallest(struct tmk_device_processes *list)
+{
+    struct tmk_device_process *least = &list->items[0];
+    for (unsigned i = 1; i < list->n; i++)
+        if (is_less(list->items[i].used_bytes, least->used_bytes))
+            least = &list->items[i];
+    return least;
+}
+
 void tmk_processes_add(struct tmk_device_processes *list, pid_t pid, uint64_t used_bytes)
 {
     for (unsigned i = 0; i < list->n; i++) {
         struct tmk_device_process *p = &list->items[i];
         if (p->pid != pid)
             continue;
-        if (p->used_bytes == TMK_BYTES_UNKNOWN ||
-            (used_bytes != TMK_BYTES_UNKNOWN && used_bytes > p->used_bytes))
+        if (is_less(p->used_bytes, used_bytes))
             p->used_bytes = used_bytes;
         return;
     }
-    if (list->n == TMK_DEVICE_PROCESSES_MOST) {
+    struct tmk_device_process *place = &list->items[list->n];
+    if (list->n < TMK_DEVICE_PROCESSES_MOST) {
+        list->n++;
+    } else {
         list->n_left_out++;
-        return;
+        place = smallest(list);
+        if (!is_less(place->used_bytes, used_bytes))
+            return;
     }
-    list->items[list->n++] = (struct tmk_device_process){.pid = pid, .used_bytes = used_bytes};
+    *place = (struct tmk_device_process){.pid = pid, .used_bytes = used_bytes};
 }
 
 static int by_pid(const void *a, const void *b)

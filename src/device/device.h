@@ -74,7 +74,7 @@ struct tmk_device_process {
 
 struct tmk_device_processes {
     unsigned n;
-    unsigned n_left_out; /* for want of room */
+    unsigned n_left_out; /* for want of room: those that use least */
     struct tmk_device_process items[TMK_DEVICE_PROCESSES_MOST];
 };
 

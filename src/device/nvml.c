@@ -15,9 +15,15 @@
 
 #include "base/nvml_abi.h"
 #include "device/source.h"
+#include "kit/grow.h"
 #include "kit/lines.h"
 
-enum { RAW_PROCESSES_MOST = 1024, MIG_PARTS_MOST = 16 };
+enum {
+    RAW_PROCESSES_FIRST = 1024,
+    RAW_PROCESSES_MOST = 65536,
+    MIG_PARTS_MOST = 16,
+    OUT_OF_MEMORY = 20, /* as NVML's own code for it */
+};
 
 typedef int process_fn(struct tmk_nvml_device *, unsigned *, struct tmk_nvml_process *);
 
@@ -42,6 +48,8 @@ struct nvml {
                       struct tmk_nvml_device **); /* (optional) */
     process_fn *compute;                          /* (optional) */
     process_fn *graphics;                         /* (optional) */
+    struct tmk_nvml_process *raw;                 /* lists, as NVML gives them */
+    uint64_t raw_room;
 };
 
 static const struct {
@@ -305,6 +313,8 @@ static void nvml_close(struct tmk_devices *d)
         nvml->shutdown();
     if (nvml && nvml->library)
         dlclose(nvml->library);
+    if (nvml)
+        free(nvml->raw);
     free(nvml);
     d->nvml = NULL;
 }
@@ -362,35 +372,77 @@ static int nvml_memory(struct tmk_devices *d, const struct tmk_device *device,
     return 0;
 }
 
-static int add_list(const struct nvml *nvml, const struct tmk_device *device, process_fn *list,
-                    struct tmk_device_processes *ret, struct tmk_error *err)
+/* Ask for a list until there is room for it, behind the `*n` that were had before. NVML's code. */
+static int ask_list(struct nvml *nvml, const struct tmk_device *device, process_fn *list,
+                    unsigned *n)
 {
-    struct tmk_nvml_process raw[RAW_PROCESSES_MOST];
-    unsigned n = RAW_PROCESSES_MOST;
-    int code = list(device->handle, &n, raw);
-    if (code == TMK_NVML_INSUFFICIENT_SIZE)
-        return tmk_fail(err, TMK_EFULL, "more than %d processes use card %u", RAW_PROCESSES_MOST,
-                        device->number);
-    if (code != TMK_NVML_OK)
-        return refuse(nvml, device, code, err);
-    for (unsigned i = 0; i < n; i++)
-        tmk_processes_add(ret, (pid_t)raw[i].pid,
-                          raw[i].used_bytes == TMK_NVML_UNAVAILABLE ? TMK_BYTES_UNKNOWN
-                                                                    : raw[i].used_bytes);
-    return 0;
+    uint64_t wanted = *n + RAW_PROCESSES_FIRST;
+    int code = TMK_NVML_INSUFFICIENT_SIZE;
+    while (code == TMK_NVML_INSUFFICIENT_SIZE && wanted <= RAW_PROCESSES_MOST) {
+        struct tmk_nvml_process *more = tmk_grow(nvml->raw, wanted, &nvml->raw_room, sizeof *more);
+        if (!more)
+            return OUT_OF_MEMORY;
+        nvml->raw = more;
+        unsigned count = (unsigned)(nvml->raw_room - *n);
+        code = list(device->handle, &count, nvml->raw + *n);
+        wanted = nvml->raw_room * 2; /* some may start in between */
+        if (code == TMK_NVML_OK)
+            *n += count;
+    }
+    return code;
+}
+
+static int by_pid(const void *va, const void *vb)
+{
+    const struct tmk_nvml_process *a = va, *b = vb;
+    return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static uint64_t known_bytes(const struct tmk_nvml_process *p)
+{
+    return p->used_bytes == TMK_NVML_UNAVAILABLE ? TMK_BYTES_UNKNOWN : p->used_bytes;
+}
+
+/* A process that draws and computes is in both lists: each is added once, so that those left out
+ * are counted right. */
+static void add_each(struct nvml *nvml, unsigned n, struct tmk_device_processes *ret)
+{
+    const struct tmk_nvml_process *raw = nvml->raw;
+    if (n > 1)
+        qsort(nvml->raw, n, sizeof *raw, by_pid);
+    for (unsigned i = 0; i < n;) {
+        uint32_t pid = raw[i].pid;
+        uint64_t most = known_bytes(&raw[i++]);
+        for (; i < n && raw[i].pid == pid; i++) {
+            uint64_t bytes = known_bytes(&raw[i]);
+            if (most == TMK_BYTES_UNKNOWN || (bytes != TMK_BYTES_UNKNOWN && bytes > most))
+                most = bytes;
+        }
+        tmk_processes_add(ret, (pid_t)pid, most);
+    }
 }
 
 /* Cards without a display, and parts, may not know of graphics: that is no fault. */
 static int nvml_processes(struct tmk_devices *d, const struct tmk_device *device,
                           struct tmk_device_processes *ret, struct tmk_error *err)
 {
-    const struct nvml *nvml = d->nvml;
+    struct nvml *nvml = d->nvml;
+    unsigned n = 0;
     if (!nvml->compute)
         return tmk_fail(err, TMK_EVERSION, "this driver is too old to list processes (before 460)");
-    int rc = add_list(nvml, device, nvml->compute, ret, err);
-    if (rc == 0 && nvml->graphics)
-        (void)add_list(nvml, device, nvml->graphics, ret, NULL);
-    return rc;
+    int code = ask_list(nvml, device, nvml->compute, &n);
+    bool is_had = code == TMK_NVML_OK;
+    if (is_had && nvml->graphics)
+        code = ask_list(nvml, device, nvml->graphics, &n);
+    if (code == TMK_NVML_INSUFFICIENT_SIZE)
+        return tmk_fail(err, TMK_EFULL, "more than %d processes use card %u", RAW_PROCESSES_MOST,
+                        device->number);
+    if (code == OUT_OF_MEMORY)
+        return tmk_fail(err, TMK_ENOMEM, "no memory for the processes of card %u", device->number);
+    if (!is_had)
+        return refuse(nvml, device, code, err);
+    add_each(nvml, n, ret);
+    return 0;
 }
 
 const struct tmk_device_source tmk_source_nvml = {

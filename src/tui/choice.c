@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/choice.c - see view.h. */
+/* tui/choice.c - see choice.h. */
 #include "tui/choice.h"
 
 #include <inttypes.h>

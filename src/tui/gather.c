@@ -182,10 +182,19 @@ static int add_use(struct tmk_top_model *m, unsigned device, const struct tmk_de
 /* On a divided card its parts say who uses them. */
 static int look_at_users(struct tmk_gather *g, unsigned i)
 {
-    const struct tmk_device *about = &g->model.devices[i].about;
-    if (about->kind == TMK_DEVICE_HOST || about->mig == TMK_MIG_ON ||
-        tmk_devices_processes(g->devices, i, &g->found, NULL) < 0)
+    struct tmk_top_device *d = &g->model.devices[i];
+    struct tmk_error err = {0};
+    d->users_reason[0] = '\0';
+    d->has_users = false;
+    d->n_left_out = 0;
+    if (d->about.kind == TMK_DEVICE_HOST || d->about.mig == TMK_MIG_ON)
         return 0;
+    if (tmk_devices_processes(g->devices, i, &g->found, &err) < 0) {
+        snprintf(d->users_reason, sizeof d->users_reason, "%s", err.text);
+        return 0;
+    }
+    d->has_users = true;
+    d->n_left_out = g->found.n_left_out;
     for (unsigned k = 0; k < g->found.n; k++)
         if (add_use(&g->model, i, &g->found.items[k]) < 0)
             return TMK_ENOMEM;

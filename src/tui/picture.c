@@ -13,6 +13,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "kit/amount.h"
 #include "tui/picture_parts.h"
 
 enum {
@@ -132,7 +134,7 @@ static void draw_keys(struct tmk_grid *g, const struct tmk_choice *v)
     }
 }
 
-/* ---- the list ---- */
+/* ---- areas ---- */
 
 static struct tmk_area take_lines(struct tmk_area *from, unsigned n)
 {
@@ -155,20 +157,84 @@ static unsigned graph_lines(unsigned height, uint32_t n_rows)
     return fits && left >= TMK_GRAPH_LEAST_LINES ? left : 0;
 }
 
-static void draw_problem(struct tmk_grid *g, struct tmk_area *body, const struct tmk_top_model *m)
+/* ---- notes ---- */
+
+/* What the figures below do not show: a line each. */
+struct notes {
+    unsigned n;
+    char lines[3][320];
+};
+
+/* "who uses device 2 and 3 more is not known: ..."; where a device cannot be asked for its
+ * memory either, its own line says why. */
+static void note_unlisted(struct notes *notes, const struct tmk_top_model *m)
 {
-    if (m->problem[0] == '\0')
+    const struct tmk_top_device *first = NULL;
+    unsigned n = 0;
+    char others[48] = "";
+    for (unsigned i = 0; i < m->n_devices; i++) {
+        const struct tmk_top_device *d = &m->devices[i];
+        if (d->users_reason[0] == '\0' || d->reason[0])
+            continue;
+        first = first ? first : d;
+        n++;
+    }
+    if (!first)
         return;
-    struct tmk_area line = take_lines(body, 1);
-    if (line.height > 0)
-        tmk_grid_put(g, 1, line.y, g->width - 1, TMK_INK_WARN, m->problem);
+    if (n > 1)
+        snprintf(others, sizeof others, " and %u more", n - 1);
+    snprintf(notes->lines[notes->n++], sizeof notes->lines[0],
+             "who uses device %s%s is not known: %s", first->label, others, first->users_reason);
 }
+
+/* "1,488 more processes on device 0, 12 on 3: ...": as many devices as there is room for. */
+static void note_left_out(struct notes *notes, const struct tmk_top_model *m)
+{
+    struct tmk_text text;
+    char count[TMK_AMOUNT_BYTES];
+    bool is_first = true;
+    tmk_text_init(&text, notes->lines[notes->n], sizeof notes->lines[0]);
+    for (unsigned i = 0; i < m->n_devices; i++) {
+        const struct tmk_top_device *d = &m->devices[i];
+        if (d->n_left_out == 0)
+            continue;
+        tmk_text_add(&text, is_first ? "%s more processes on device %s" : ", %s on %s",
+                     tmk_count_text(d->n_left_out, count), d->label);
+        is_first = false;
+    }
+    if (!is_first) {
+        tmk_text_add(&text, ": those that use least are not listed");
+        notes->n++;
+    }
+}
+
+static struct notes make_notes(const struct tmk_top_model *m)
+{
+    struct notes notes = {0};
+    if (m->problem[0])
+        snprintf(notes.lines[notes.n++], sizeof notes.lines[0], "%s", m->problem);
+    note_unlisted(&notes, m);
+    note_left_out(&notes, m);
+    return notes;
+}
+
+static void draw_notes(struct tmk_grid *g, struct tmk_area *body, const struct tmk_top_model *m)
+{
+    struct notes notes = make_notes(m);
+    for (unsigned i = 0; i < notes.n; i++) {
+        struct tmk_area line = take_lines(body, 1);
+        if (line.height > 0)
+            tmk_grid_put(g, 1, line.y, g->width - 1, TMK_INK_WARN, notes.lines[i]);
+    }
+}
+
+/* ---- the list ---- */
 
 static void draw_list(struct tmk_grid *g, struct tmk_area body, const struct tmk_top_model *m,
                       const struct tmk_choice *v, const uint32_t *order, uint32_t n,
                       struct tmk_hits *hits)
 {
-    draw_problem(g, &body, m);
+    draw_notes(g, &body, m);
     unsigned most = body.height > 6 ? body.height / 2 : body.height / 3;
     tmk_picture_devices(g, take_lines(&body, m->n_devices < most ? m->n_devices : most), m);
     if (body.height > TABLE_LEAST_ROWS + 2)
@@ -213,13 +279,13 @@ int tmk_picture_page(struct tmk_grid *ret_grid, unsigned width, const struct tmk
     if (!order)
         return TMK_ENOMEM;
     uint32_t n = tmk_choice_order(v, m, order);
-    unsigned height = 1 + (m->problem[0] ? 1u : 0u) + m->n_devices + 1 + 1 + (n ? n : 1);
+    unsigned height = 1 + make_notes(m).n + m->n_devices + 1 + 1 + (n ? n : 1);
     struct tmk_hits hits = {0};
     int rc = tmk_grid_init(ret_grid, width, height, v->ascii);
     if (rc == 0) {
         struct tmk_area body = {0, 1, width, height - 1};
         draw_title(ret_grid, m, v, order, n);
-        draw_problem(ret_grid, &body, m);
+        draw_notes(ret_grid, &body, m);
         tmk_picture_devices(ret_grid, take_lines(&body, m->n_devices), m);
         take_lines(&body, 1);
         tmk_picture_table(ret_grid, body, m, v, order, n, &hits);

@@ -17,6 +17,7 @@ enum {
     BAR_WIDTH = 10,
     GAP = 3,
     HELP_KEYS_WIDTH = 28,
+    LISTS_LEAST_LINES = 4, /* which no fact that is not known may take */
 };
 
 static const char *const titles[] = {
@@ -233,6 +234,8 @@ void tmk_picture_details(struct tmk_grid *g, struct tmk_area area, const struct 
         put_fact(g, &area, "card", d->card);
     put_peak(g, &area, d);
     put_steps(g, &area, d);
+    if (area.height > LISTS_LEAST_LINES) /* nothing is forecast yet: not known */
+        put_fact(g, &area, "forecast", "-");
     if (area.height > 1) {
         area.y++;
         area.height--;

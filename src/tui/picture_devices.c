@@ -20,13 +20,22 @@ static double gib(uint64_t bytes)
     return (double)bytes / (double)(1 << 30);
 }
 
+/* What nobody can have any more when so much is used: with what the driver keeps for itself, which
+ * it counts apart. Without that a full card would never be full. */
+static uint64_t taken_bytes(const struct tmk_device_memory *memory, uint64_t used)
+{
+    bool has_reserved = memory->reserved_bytes != TMK_BYTES_UNKNOWN;
+    uint64_t taken = used + (has_reserved ? memory->reserved_bytes : 0);
+    return taken < memory->total_bytes ? taken : memory->total_bytes;
+}
+
 /* ---- lines ---- */
 
 static void draw_figures(struct tmk_grid *g, unsigned x, unsigned y, unsigned width,
                          const struct tmk_device_memory *memory)
 {
     char percent[TMK_AMOUNT_BYTES], text[64];
-    tmk_percent_text(memory->used_bytes, memory->total_bytes, percent);
+    tmk_percent_text(taken_bytes(memory, memory->used_bytes), memory->total_bytes, percent);
     if (width >= FIGURES_WIDTH)
         snprintf(text, sizeof text, "%7.2f / %6.2f GiB %5s", gib(memory->used_bytes),
                  gib(memory->total_bytes), percent);
@@ -60,10 +69,10 @@ static void draw_device(struct tmk_grid *g, struct tmk_area line, const struct t
         return;
     }
     unsigned figures = end - x >= FIGURES_WIDTH + 4 ? FIGURES_WIDTH : 13;
+    uint64_t taken = taken_bytes(&d->memory, d->memory.used_bytes), total = d->memory.total_bytes;
     if (end - x > figures + 2)
-        tmk_picture_bar(g, x, line.y, end - x - figures - 1,
-                        tmk_picture_level(d->memory.used_bytes, d->memory.total_bytes),
-                        d->memory.used_bytes, d->memory.total_bytes);
+        tmk_picture_bar(g, x, line.y, end - x - figures - 1, tmk_picture_level(taken, total), taken,
+                        total);
     else
         figures = end - x;
     draw_figures(g, end - figures, line.y, figures, &d->memory);
@@ -109,7 +118,8 @@ static void draw_column(struct tmk_grid *g, unsigned x, struct tmk_area plot,
                         const struct tmk_top_device *d, uint64_t used)
 {
     unsigned eighths = eighths_of(d, used, plot.height);
-    enum tmk_ink ink = tmk_picture_level(used, d->memory.total_bytes);
+    uint64_t taken = used == TMK_BYTES_UNKNOWN ? 0 : taken_bytes(&d->memory, used);
+    enum tmk_ink ink = tmk_picture_level(taken, d->memory.total_bytes);
     ink = ink == TMK_INK_GOOD ? TMK_INK_GRAPH : ink;
     for (unsigned row = 0; row < plot.height; row++) {
         unsigned below = (plot.height - 1 - row) * 8;

@@ -140,11 +140,16 @@ static void draw_row(struct tmk_grid *g, struct tmk_area line, const struct tmk_
         tmk_grid_ink(g, line.x, line.y, line.width, TMK_INK_SELECTED);
 }
 
-static void say_nothing(struct tmk_grid *g, struct tmk_area area, const struct tmk_choice *v)
+static void say_nothing(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m,
+                        const struct tmk_choice *v)
 {
+    bool is_whole = true; /* what was asked of the devices has been answered */
+    for (unsigned i = 0; i < m->n_devices; i++)
+        is_whole &= m->devices[i].users_reason[0] == '\0';
     const char *text = v->filter[0] ? "no process fits the filter; Esc clears it"
-                                    : "no process uses a device or is watched; to watch one: "
-                                      "tidemark run -- PROGRAM ...";
+                       : is_whole   ? "no process uses a device or is watched; to watch one: "
+                                      "tidemark run -- PROGRAM ..."
+                                    : "no process is watched; who uses the devices is not known";
     if (area.height > 1)
         tmk_grid_put(g, area.x + 1, area.y + 1, area.width - 1, TMK_INK_DIM, text);
 }
@@ -169,7 +174,7 @@ void tmk_picture_table(struct tmk_grid *g, struct tmk_area area, const struct tm
     hits->head_y = area.y;
     draw_heads(g, area, v, hits);
     if (n == 0) {
-        say_nothing(g, area, v);
+        say_nothing(g, area, m, v);
         return;
     }
     uint32_t n_shown = area.height - 1;

@@ -2,9 +2,10 @@
 /* tui/screen.c - see screen.h.
  *
  * curses finds the least to send by itself, but looks at every cell for that; rows that are as they
- * were are not even handed to it. Signals that end us set a flag, and the loop ends in order. Those
- * of a crash restore the terminal by bytes that were made ready before: nothing else may be called
- * then. */
+ * were are not even handed to it. Signals that end us set a flag, and the loop ends in order; these
+ * and a resize are blocked but where we wait for keys, so none is lost between a test and the wait.
+ * Those of a crash restore the terminal by bytes that were made ready before: nothing else may be
+ * called then. */
 #include "tui/screen.h"
 
 #define NCURSES_WIDECHAR 1
@@ -19,10 +20,11 @@
 #include <sys/ioctl.h>
 #include <term.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
-enum { RESTORE_BYTES = 512, ESCAPE_MS = 25 };
+enum { RESTORE_BYTES = 512, ESCAPE_MS = 100 }; /* over ssh the rest of a key may come late */
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static const int crashing[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
@@ -34,6 +36,7 @@ static struct {
     char restore[RESTORE_BYTES];
     size_t n_restore;
     bool is_gone;
+    sigset_t mask; /* of signals, as it was before */
 } terminal;
 
 static volatile sig_atomic_t ended_by; /* a signal */
@@ -60,6 +63,21 @@ static void handle(const int *numbers, size_t n, void (*handler)(int))
     for (size_t i = 0; i < n; i++) /* what was ignored (nohup) stays so */
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
+}
+
+static void block(void)
+{
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGWINCH);
+    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
+        sigaddset(&blocked, ending[i]);
+    sigprocmask(SIG_BLOCK, &blocked, &terminal.mask);
+}
+
+static void unblock(void)
+{
+    sigprocmask(SIG_SETMASK, &terminal.mask, NULL);
 }
 
 static int keep_byte(int c)
@@ -114,6 +132,28 @@ static void choose_colours(void)
     init_pair(TMK_INK_SORTED, COLOR_CYAN, -1);
 }
 
+static int refuse(struct tmk_error *err, const char *before, const char *after)
+{
+    return tmk_fail(err, TMK_EINVAL,
+                    "%s TERM=%s%s; try: TERM=xterm-256color tidemark top, or: tidemark top --once",
+                    before, terminal_name(), after);
+}
+
+/* curses takes terminals without a cursor to place too, and fills them with lines. */
+static int start_curses(struct tmk_error *err)
+{
+    int status = 0;
+    if (setupterm(NULL, STDOUT_FILENO, &status) != OK && status != 1)
+        return refuse(err, "this machine does not know the terminal", "");
+    if (!cur_term || !cursor_address)
+        return refuse(err, "the terminal", " cannot place its cursor");
+    terminal.curses = newterm(NULL, stdout, stdin);
+    if (!terminal.curses)
+        return refuse(err, "this machine does not know the terminal", "");
+    set_term(terminal.curses);
+    return 0;
+}
+
 int tmk_screen_open(struct tmk_error *err)
 {
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
@@ -121,13 +161,10 @@ int tmk_screen_open(struct tmk_error *err)
                         "this needs a terminal; for a file or a pipe: tidemark top --once");
     tcgetattr(STDIN_FILENO, &terminal.modes);
     handle(ending, sizeof ending / sizeof ending[0], note_end);
-    terminal.curses = newterm(NULL, stdout, stdin);
-    if (!terminal.curses)
-        return tmk_fail(err, TMK_EINVAL,
-                        "this machine does not know the terminal TERM=%s; try: "
-                        "TERM=xterm-256color tidemark top, or: tidemark top --once",
-                        terminal_name());
-    set_term(terminal.curses);
+    int rc = start_curses(err);
+    if (rc < 0)
+        return rc;
+    block();
     set_escdelay(ESCAPE_MS);
     cbreak();
     noecho();
@@ -160,6 +197,7 @@ void tmk_screen_close(void)
     terminal.curses = NULL;
     tmk_grid_fini(&terminal.last);
     handle(crashing, sizeof crashing / sizeof crashing[0], SIG_DFL);
+    unblock();
 }
 
 void tmk_screen_reraise(void)
@@ -310,13 +348,23 @@ static bool try_key(struct tmk_key *ret)
     return true;
 }
 
+/* Those that wait: keys that come without a pause must not keep them out. */
+static void let_signals_in(void)
+{
+    unblock();
+    block();
+}
+
 struct tmk_key tmk_screen_key(unsigned wait_ms)
 {
     struct tmk_key key = {0};
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    if (try_key(&key))
+    struct timespec wait = {wait_ms / 1000, wait_ms % 1000 * 1000000L};
+    if (try_key(&key)) {
+        let_signals_in();
         return key;
-    int n = poll(&input, 1, (int)wait_ms); /* a signal ends it: a resize is a key */
+    }
+    int n = ppoll(&input, 1, &wait, &terminal.mask); /* a signal ends it: a resize is a key */
     int waiting = 0;
     bool has_input = n > 0 && (input.revents & POLLIN) && ioctl(0, FIONREAD, &waiting) == 0;
     if (n > 0 && (!has_input || waiting == 0))

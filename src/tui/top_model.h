@@ -15,7 +15,10 @@ struct tmk_top_device {
     char label[TMK_LABEL_BYTES]; /* "0", "0:1" for a part, "host" */
     struct tmk_device about;
     struct tmk_device_memory memory;
-    char reason[232]; /* why its memory is not known */
+    char reason[232];       /* why its memory is not known */
+    char users_reason[232]; /* why its processes could not be listed */
+    bool has_users;         /* they were; not asked of the host, nor of a card that has parts */
+    unsigned n_left_out;    /* of them, those that use least, for want of room */
     unsigned n_history;
     uint64_t history[TMK_TOP_HISTORY]; /* used bytes at each look, the newest last */
 };

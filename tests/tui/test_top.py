@@ -107,10 +107,22 @@ def test_new_figures_come(machine, open_terminal):
     cards = (machine[0].folder / "cards").read_text(encoding="utf-8")
     try:
         machine[0].write("cards", cards.replace(f"40002 {GIB * 3 // 4}", f"40002 {GIB * 20}"))
-        terminal.until(r"5 +NVIDIA H100 80GB HBM3 +━+╸?─+ +20\.00 / +80\.00 GiB +25 %")
+        terminal.until(r"5 +NVIDIA H100 80GB HBM3 +━+╸?─+ +20\.00 / +80\.00 GiB +26 %")
         terminal.until(r"40002 root +5 +20\.00G")
     finally:
         machine[0].write("cards", cards)
+
+
+def test_signals_end_the_wait(open_terminal):
+    """The next look is an hour away: a resize is drawn, and SIGTERM ends it, at once."""
+    terminal = open_terminal(80, 24, "--interval", "3600")
+    terminal.start()
+    terminal.until(READY)
+    for width, column in [(120, "RANK"), (80, r"DEV +USED"), (120, "RANK")]:
+        terminal.run("resize-window", "-x", str(width))
+        terminal.until(column)
+    os.kill(pid_of_top(terminal), signal.SIGTERM)
+    terminal.until(PROMPT)
 
 
 # ---- the terminal afterwards
@@ -179,11 +191,17 @@ def test_terminals(open_terminal, term, more, sign):
     terminal.until(PROMPT)
 
 
-def test_unknown_terminal(open_terminal):
-    terminal = open_terminal(100, 24, term="no-such-terminal")
+@pytest.mark.parametrize("term,problem", [
+    ("no-such-terminal", "this machine does not know the terminal TERM=no-such-terminal"),
+    ("dumb", "the terminal TERM=dumb cannot place its cursor"),
+])
+def test_unusable_terminal(open_terminal, term, problem):
+    terminal = open_terminal(160, 24, term=term)
     terminal.start()
-    terminal.until("does not know the terminal TERM=no-such-terminal; try:")
-    terminal.until("TERM=xterm-256color")
+    terminal.until(f"(^|\n)tidemark: {problem}; try: "
+                   "TERM=xterm-256color tidemark top, or: tidemark top --once\n")
+    terminal.type("echo status=$?\n")
+    terminal.until("status=2\n")
 
 
 def run_top(machine, *arguments, **more):
@@ -210,7 +228,9 @@ def test_json(machine):
     assert (found["host"], found["problem"]) == (os.uname().nodename, None)
     assert found["devices"][2] == {
         "device": "2", "kind": "nvidia", "name": "NVIDIA H100 80GB HBM3", "id": "GPU-2",
-        "total": 80 * GIB, "used": 76 * GIB + GIB // 4, "reserved": GIB // 2, "reason": None}
+        "total": 80 * GIB, "used": 76 * GIB + GIB // 4, "reserved": GIB // 2, "reason": None,
+        "processes_left_out": 0, "processes_reason": None}
+    assert found["devices"][8]["processes_left_out"] is None
     assert found["devices"][8]["device"] == "host" and len(found["devices"]) == 9
     assert (found["devices"][8]["total"], found["devices"][8]["used"]) == (512 * GIB, 64 * GIB)
     processes = {row["pid"]: row for row in found["processes"]}
@@ -225,7 +245,7 @@ def test_json(machine):
     assert jobs[first] == {
         "pid": first, "rank": 0, "run": str(kit.folder / "train.tmk"), "device": "cuda:0",
         "allocated": 32 * GIB, "reserved": None, "peak": 38 * GIB, "step": 39,
-        "command": f"/usr/bin/python3 train-{OURS}.py 40 0"}
+        "forecast": None, "command": f"/usr/bin/python3 train-{OURS}.py 40 0"}
     assert (jobs[second]["rank"], jobs[second]["peak"], jobs[second]["step"]) == (None, 46 * GIB, 6)
 
 
@@ -245,6 +265,33 @@ def test_parts_of_a_card(tmp_path):
             if not row["watched"]] == [(40001, GIB, [{"device": "0:0", "used": GIB}])]
 
 
+def test_processes_that_cannot_be_listed(tmp_path):
+    machine = Machine(tmp_path)
+    try:
+        machine.write("cards", f"driver 580.95.05\ncuda 13000\ndevice {80 * GIB} A100\n"
+                      f"process 40001 {GIB}\nfail nvmlDeviceGetComputeRunningProcesses_v3 4\n")
+        card = json.loads(machine.once("--json").stdout)["devices"][0]
+        text = machine.once().stdout.split("\n")
+    finally:
+        machine.close()
+    assert (card["used"], card["processes_left_out"], card["processes_reason"]) == (
+        GIB, None, "NVML, card 0: Insufficient Permissions (4)")
+    assert text[1] == (" who uses device 0 is not known: "
+                       "NVML, card 0: Insufficient Permissions (4)")
+
+
+def test_more_processes_than_are_listed(tmp_path):
+    machine = Machine(tmp_path)
+    try:
+        machine.set_cards([("A100", 80, [(40001 + i, 0.03125) for i in range(2000)])])
+        card = json.loads(machine.once("--json").stdout)["devices"][0]
+        text = machine.once().stdout.split("\n")
+    finally:
+        machine.close()
+    assert (card["processes_left_out"], card["processes_reason"]) == (1488, None)
+    assert text[1] == " 1,488 more processes on device 0: those that use least are not listed"
+
+
 @pytest.mark.parametrize("columns", [80, 120])
 def test_once(machine, columns):
     kit, pids = machine
@@ -261,12 +308,18 @@ def test_broken_driver(machine):
 
 @pytest.mark.parametrize("arguments,message", [
     (["--json"], "--json goes with --once: tidemark top --once --json"),
-    (["--interval", "0"], "--interval: '0' is no time from 0.1 to 3600 seconds: 1, 0.5, 500ms"),
-    (["--interval", "x"], "--interval: 'x' is no time from 0.1 to 3600 seconds: 1, 0.5, 500ms"),
+    *((["--interval", word], f"--interval: '{word}' is no time from 0.1 to 3600 seconds: "
+       "1, 0.5, 500ms") for word in ("0", "x", "1e3", "0x10", "99ms", "3601", "61min", "-1", "",
+                                               "1" + "x" * 40, "0" * 40 + "1x")),
 ])
 def test_usage(machine, arguments, message):
     done = run_top(machine[0], *arguments)
     assert (done.returncode, done.stderr) == (2, f"tidemark: {message}\n")
+
+
+@pytest.mark.parametrize("word", ["1", "0.1", "100ms", "2 s", "3600", "60min", "1h"])
+def test_interval(machine, word):
+    assert machine[0].once("--interval", word).returncode == 0
 
 
 def test_a_job_that_ends_goes(machine, open_terminal):

@@ -248,7 +248,7 @@ static void write_processes(struct fixture *f, int n)
     char *text = malloc((size_t)n * 32 + 64), *end = text;
     end += sprintf(end, "device 100000 A\n");
     for (int i = 0; i < n; i++)
-        end += sprintf(end, "process %d 1\n", 1000 + i);
+        end += sprintf(end, "process %d %d\n", 1000 + i, i % 2 ? i : 0);
     tree_cards(&f->tree, text);
     free(text);
 }
@@ -257,16 +257,40 @@ static void test_processes_are_bounded(void **state)
 {
     struct fixture *f = *state;
     struct tmk_device_processes list;
-    struct tmk_error err;
-    write_processes(f, 1024);
+    write_processes(f, 512);
     open_with(f, NULL);
     assert_int_equal(tmk_devices_processes(f->devices, 0, &list, NULL), 0);
     assert_int_equal(list.n, 512);
-    assert_int_equal(list.n_left_out, 512);
-    write_processes(f, 1025);
-    assert_int_equal(tmk_devices_processes(f->devices, 0, &list, &err), TMK_EFULL);
-    assert_string_equal(err.text, "more than 1024 processes use card 0");
-    assert_int_equal(list.n, 0);
+    assert_int_equal(list.n_left_out, 0);
+    write_processes(f, 2000); /* more than NVML is given room for at first */
+    assert_int_equal(tmk_devices_processes(f->devices, 0, &list, NULL), 0);
+    assert_int_equal(list.n, 512);
+    assert_int_equal(list.n_left_out, 2000 - 512);
+    for (unsigned i = 0; i < 512; i++) { /* the last of the odd ones */
+        assert_int_equal(list.items[i].pid, 1000 + 977 + 2 * i);
+        assert_int_equal(list.items[i].used_bytes, 977 + 2 * i);
+    }
+}
+
+/* Those that draw too are not counted twice, and what is not known has the least right to a place.
+ */
+static void test_processes_left_out_are_counted_once(void **state)
+{
+    struct fixture *f = *state;
+    struct tmk_device_processes list;
+    char *text = malloc(600 * 64 + 64), *end = text;
+    end += sprintf(end, "device 100000 A\n");
+    for (int i = 0; i < 600; i++)
+        end += sprintf(end, "process %d -\ngraphics %d %s\n", 1000 + i, 1000 + i,
+                       i == 599 ? "7" : "-");
+    open_with(f, text);
+    free(text);
+    assert_int_equal(tmk_devices_processes(f->devices, 0, &list, NULL), 0);
+    assert_int_equal(list.n, 512);
+    assert_int_equal(list.n_left_out, 600 - 512);
+    assert_int_equal(list.items[511].pid, 1599);
+    assert_int_equal(list.items[511].used_bytes, 7);
+    assert_int_equal(list.items[510].used_bytes, TMK_BYTES_UNKNOWN);
 }
 
 /* ---- what goes wrong ---- */
@@ -431,6 +455,7 @@ int main(void)
         CASE(test_processes),
         CASE(test_processes_from_outside),
         CASE(test_processes_are_bounded),
+        CASE(test_processes_left_out_are_counted_once),
         CASE(test_start_fails),
         CASE(test_no_library),
         CASE(test_lost_card),

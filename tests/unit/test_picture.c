@@ -65,6 +65,7 @@ static void make_devices(unsigned n)
     make_device(n, 512, 64);
     strcpy(model.devices[n].label, "host");
     model.devices[n].about.kind = TMK_DEVICE_HOST;
+    model.devices[n].memory.reserved_bytes = TMK_BYTES_UNKNOWN;
 }
 
 static struct tmk_top_process *add_process(uint32_t pid, const char *user, const char *devices,
@@ -227,6 +228,20 @@ static void check(const char *name, unsigned width, unsigned height,
     free(text);
 }
 
+static void check_page(const char *name, unsigned width, const struct tmk_choice *choice)
+{
+    struct tmk_grid g;
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    assert_int_equal(tmk_picture_page(&g, width, &model, choice), 0);
+    tmk_grid_write(&g, out);
+    fclose(out);
+    compare(name, text);
+    tmk_grid_fini(&g);
+    free(text);
+}
+
 /* ---- screens ---- */
 
 static void test_list(void **state)
@@ -271,6 +286,23 @@ static void test_other_lists(void **state)
     free_model();
 }
 
+/* That nobody is listed does not mean that nobody is there. */
+static void test_unlisted(void **state)
+{
+    (void)state;
+    struct tmk_choice choice = tmk_choice_start(false, NULL);
+    make_model(4); /* the last is lost, and says so in its line */
+    strcpy(model.devices[1].users_reason, "NVML, card 1: Insufficient Permissions (4)");
+    check("unlisted_80x24", 80, 24, &choice);
+    strcpy(model.devices[2].users_reason, "NVML, card 2: Insufficient Permissions (4)");
+    strcpy(model.devices[3].users_reason, "the card has fallen off the bus");
+    model.devices[0].n_left_out = 1488;
+    model.n_processes = 0;
+    check("unlisted_all_80x24", 80, 24, &choice);
+    check_page("unlisted_page_80", 80, &choice);
+    free_model();
+}
+
 static void test_details(void **state)
 {
     (void)state;
@@ -307,17 +339,8 @@ static void test_page(void **state)
 {
     (void)state;
     struct tmk_choice choice = tmk_choice_start(false, NULL);
-    struct tmk_grid g;
-    char *text = NULL;
-    size_t n = 0;
     make_model(8);
-    FILE *out = open_memstream(&text, &n);
-    assert_int_equal(tmk_picture_page(&g, 100, &model, &choice), 0);
-    tmk_grid_write(&g, out);
-    fclose(out);
-    compare("page_100", text);
-    tmk_grid_fini(&g);
-    free(text);
+    check_page("page_100", 100, &choice);
     free_model();
 }
 
@@ -343,6 +366,34 @@ static void test_any_size(void **state)
                             assert_true(x > 0 && tmk_grid_cell(&g, x - 1, y)->c > 0x1100);
                 tmk_grid_fini(&g);
             }
+    free_model();
+}
+
+/* What a driver keeps for itself cannot be had: a card is full without it. */
+static void test_full_card(void **state)
+{
+    (void)state;
+    enum { BAR_X = 31, BAR_Y = 1, GRAPH_X = 38, GRAPH_Y = 12 }; /* of the last sample */
+    struct tmk_choice choice = tmk_choice_start(false, NULL);
+    make_model(1);
+    make_device(0, 8, 7.5);
+    for (unsigned is_known = 0; is_known < 2; is_known++) {
+        struct tmk_grid g;
+        char *text = NULL;
+        size_t n = 0;
+        model.devices[0].memory.reserved_bytes = is_known ? GIB / 2 : TMK_BYTES_UNKNOWN;
+        draw(&g, 80, 24, &choice);
+        FILE *out = open_memstream(&text, &n);
+        tmk_grid_write(&g, out);
+        fclose(out);
+        assert_non_null(
+            strstr(text, is_known ? "7.50 /   8.00 GiB 100 %" : "7.50 /   8.00 GiB  94 %"));
+        enum tmk_ink ink = is_known ? TMK_INK_BAD : TMK_INK_WARN;
+        assert_int_equal(tmk_grid_cell(&g, BAR_X, BAR_Y)->ink, ink);
+        assert_int_equal(tmk_grid_cell(&g, GRAPH_X, GRAPH_Y)->ink, ink);
+        free(text);
+        tmk_grid_fini(&g);
+    }
     free_model();
 }
 
@@ -378,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_list),     cmocka_unit_test(test_other_lists),
         cmocka_unit_test(test_details),  cmocka_unit_test(test_page),
         cmocka_unit_test(test_any_size), cmocka_unit_test(test_grid_cuts),
+        cmocka_unit_test(test_unlisted), cmocka_unit_test(test_full_card),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
