@@ -86,7 +86,7 @@ static int watch(struct tmk_monitoring *m, const struct tmk_args *args, double t
             print_table(&w);
         status = say_silent(m) || tmk_oom_watch_found(&w) ? TMK_EXIT_FINDING : TMK_EXIT_OK;
     }
-    fflush(stdout);
+    tmk_monitoring_release(m);
     tmk_oom_watch_fini(&w, once);
     return status;
 }
