@@ -27,9 +27,9 @@ static void say_unlisted(const struct tmk_monitoring *m)
     for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
         const struct tmk_device_use *u = tmk_sampler_device(m->sampler, i);
         if (u->reason[0])
-            tmk_say("device %s did not answer: %s", u->label, u->reason);
+            tmk_monitoring_say(u, "did not answer", u->reason);
         else if (u->process_reason[0])
-            tmk_say("device %s does not list its processes: %s", u->label, u->process_reason);
+            tmk_monitoring_say(u, "does not list its processes", u->process_reason);
     }
 }
 

@@ -65,8 +65,7 @@ static unsigned say_silent(const struct tmk_monitoring *m)
         if (u->has_now)
             continue;
         n++;
-        tmk_say("device %s did not answer: %s", u->label,
-                u->reason[0] ? u->reason : "it was not asked");
+        tmk_monitoring_say(u, "did not answer", u->reason[0] ? u->reason : "it was not asked");
     }
     return n;
 }

@@ -181,6 +181,14 @@ static bool wait_for(pid_t pid, int *ret_status)
     return true;
 }
 
+/* It may repeat texts of the script, which are others'. */
+static void make_harmless(char *line)
+{
+    for (; *line; line++)
+        if ((unsigned char)*line < ' ' || *line == 127)
+            *line = ' ';
+}
+
 /* Its first complaint; of a script, gnuplot shows the line and an arrow before it. */
 static void say_complaint(struct tmk_gnuplot *g)
 {
@@ -189,6 +197,7 @@ static void say_complaint(struct tmk_gnuplot *g)
     rewind(g->complaints);
     while (fgets(line, sizeof line, g->complaints)) {
         line[strcspn(line, "\n")] = '\0';
+        make_harmless(line);
         if (strstr(line, "line ") || strstr(line, "rror")) {
             shown = line + strspn(line, " \t");
             break;

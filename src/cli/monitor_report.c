@@ -8,6 +8,7 @@
 
 #include "cli/gnuplot.h"
 #include "cli/monitor_plot.h"
+#include "cli/monitoring.h"
 #include "cli/output_file.h"
 #include "cli/sheet.h"
 #include "kit/amount.h"
@@ -106,7 +107,7 @@ static void print_table(const struct tmk_status *status)
     for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++) {
         const struct tmk_device_use *u = tmk_sampler_device(status->sampler, i);
         if (u->reason[0])
-            tmk_say("device %s did not answer: %s", u->label, u->reason);
+            tmk_monitoring_say(u, "did not answer", u->reason);
     }
 }
 

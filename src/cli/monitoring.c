@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "kit/amount.h"
+#include "kit/utf8.h"
 
 enum { PROGRESS_BYTES = 56 }; /* the line is to fit a screen */
 
@@ -86,14 +87,38 @@ static uint64_t process_interval(const struct tmk_sampler_settings *s)
     return ns < s->interval_ns ? s->interval_ns : ns;
 }
 
+/* ---- what a driver says ---- */
+
+enum { REASON_BYTES = 1024 };
+
+/* `text` as it may stand on a screen, in the caller's buffer of REASON_BYTES; returns it. */
+static const char *make_harmless(const char *text, char *buffer)
+{
+    memset(buffer, 0, REASON_BYTES);
+    FILE *out = fmemopen(buffer, REASON_BYTES - 1, "w");
+    if (!out)
+        return "-";
+    tmk_utf8_write(out, text, REASON_BYTES / 4 - 1);
+    fclose(out);
+    return buffer;
+}
+
+void tmk_monitoring_say(const struct tmk_device_use *u, const char *what, const char *reason)
+{
+    char buffer[REASON_BYTES];
+    tmk_say("device %s %s: %s", u->label, what, make_harmless(reason, buffer));
+}
+
 /* ---- open, close ---- */
 
 /* A card that is there but cannot be asked is worth a word, since the host stands in for it. */
 static void say_driver(const struct tmk_devices *d)
 {
     const struct tmk_driver *driver = tmk_devices_driver(d, TMK_DEVICE_NVIDIA);
+    char buffer[REASON_BYTES];
     if (driver->state != TMK_DRIVER_READY && driver->state != TMK_DRIVER_ABSENT)
-        tmk_say("NVIDIA's cards cannot be asked: %s; see: tidemark doctor", driver->reason);
+        tmk_say("NVIDIA's cards cannot be asked: %s; see: tidemark doctor",
+                make_harmless(driver->reason, buffer));
 }
 
 static int open_devices(struct tmk_monitoring *m, const struct tmk_args *args,

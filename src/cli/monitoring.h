@@ -62,6 +62,9 @@ int tmk_monitoring_run(struct tmk_monitoring *m, void (*each)(void *arg), void *
 /* Wipe the progress line; for `each`, before it prints. */
 void tmk_monitoring_clear(struct tmk_monitoring *m);
 
+/* Why a device did not answer, or does not list its processes: a driver's text, made harmless. */
+void tmk_monitoring_say(const struct tmk_device_use *u, const char *what, const char *reason);
+
 /* The report as of now. */
 struct tmk_status tmk_monitoring_status(const struct tmk_monitoring *m);
 

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "cli/xalloc.h"
+#include "kit/utf8.h"
 
 extern char **environ;
 
@@ -65,7 +66,9 @@ static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
             is_host ? "host" : "GPU ", is_host ? "" : u->label, tmk_device_use_percent(u));
     for (unsigned i = 0; i < holders->n && i < SHOWN_HOLDERS; i++) {
         const struct tmk_device_process *p = &holders->items[i];
-        fprintf(w->out, "   Held by: %d %s, ", (int)p->pid, p->name[0] ? p->name : "-");
+        fprintf(w->out, "   Held by: %d ", (int)p->pid);
+        tmk_utf8_write(w->out, p->name[0] ? p->name : "-", sizeof p->name);
+        fputs(", ", w->out);
         if (p->used_bytes == TMK_BYTES_UNKNOWN)
             fputs("-\n", w->out);
         else

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """oom: one look or many, what it warns of, and the command that it runs."""
 import json
+import resource
 import time
 
 import pytest
@@ -43,6 +44,16 @@ def test_host(machine):
     assert done.returncode == 1
     assert done.stdout.startswith("[WARNING] OOM warning: host\n   Risk level: -\n"
                                   "   Current usage: 93.8%\n")
+
+
+def test_names_do_not_drive_the_terminal(machine):
+    machine.host(15 * GIB)
+    folder = machine.folder / "proc" / "41"
+    machine.put(folder / "statm", f"0 {GIB // resource.getpagesize()} 0 0 0 0 0\n")
+    machine.put(folder / "status", "Name:\t\x1b]0;mine\x07\n")
+    done = machine.run("oom")
+    assert "   Held by: 41 \ufffd]0;mine\ufffd, 1.00 GB\n" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
 
 
 def test_a_card_that_does_not_answer_is_not_fine(machine):
