@@ -76,6 +76,19 @@ double tmk_device_use_percent(const struct tmk_device_use *u)
     return u->now.total_bytes ? 100.0 * (double)u->now.used_bytes / (double)u->now.total_bytes : 0;
 }
 
+uint64_t tmk_device_free_bytes(const struct tmk_device_memory *m)
+{
+    uint64_t kept = m->reserved_bytes == TMK_BYTES_UNKNOWN ? 0 : m->reserved_bytes;
+    uint64_t taken = m->used_bytes + kept;
+    return taken < m->total_bytes ? m->total_bytes - taken : 0;
+}
+
+double tmk_device_taken_percent(const struct tmk_device_use *u)
+{
+    uint64_t total = u->now.total_bytes;
+    return total ? 100.0 * (double)(total - tmk_device_free_bytes(&u->now)) / (double)total : 0;
+}
+
 static void miss(struct tmk_device_use *u, const char *reason)
 {
     u->has_now = false;

@@ -77,5 +77,9 @@ const struct tmk_sampler_settings *tmk_sampler_settings(const struct tmk_sampler
 
 /* Share of its memory that is used now; only where has_now. */
 double tmk_device_use_percent(const struct tmk_device_use *u);
+/* The same with what the driver keeps for itself: 100 is where nobody can have any more. */
+double tmk_device_taken_percent(const struct tmk_device_use *u);
+/* What a program could still have: neither used nor kept by the driver. */
+uint64_t tmk_device_free_bytes(const struct tmk_device_memory *m);
 
 #endif
