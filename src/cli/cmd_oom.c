@@ -137,11 +137,10 @@ static const char notes[] =
     "runs beside.\n"
     "\n" TMK_MONITORING_NOTES "\n"
     "json: timestamp verdict (over, below; null: no device answered) threshold,\n"
-    "predictions: a list of\n"
-    "device_id risk_level predicted_oom_time confidence current_usage (percent)\n"
-    "trend_slope recommended_actions name allocated total threshold over_threshold\n"
-    "times_passed error taken_percent (with what the driver keeps; it is what the\n"
-    "threshold is for). Nothing is forecast yet: those fields are null.\n";
+    "predictions: a list of device_id risk_level predicted_oom_time confidence\n"
+    "current_usage (percent) trend_slope recommended_actions name allocated total\n"
+    "threshold over_threshold times_passed error taken_percent (with what the driver\n"
+    "keeps: what the threshold is for). Nothing is forecast yet: those are null.\n";
 
 static const char *const examples[] = {
     "tidemark oom --devices 0 --threshold 90",

@@ -26,13 +26,20 @@ struct tmk_sampler_settings {
     uint64_t interval_ns;
     uint64_t duration_ns;                 /* 0: without end */
     uint64_t process_interval_ns;         /* how often to list processes; 0: never */
-    const struct tmk_device_roots *roots; /* borrowed; for limits of the host; NULL: none count */
+    const struct tmk_device_roots *roots; /* borrowed; for limits of the host, and to tell
+                                             processes of one number apart; NULL: neither */
 };
 
+/* Processes that are no longer there are kept where there is something to judge, but of a device
+ * only so many: those that grew most. */
+enum { TMK_ENDED_MOST = 64 };
+
 struct tmk_process_use {
-    struct tmk_device_process now; /* used_bytes may be unknown */
+    struct tmk_device_process now; /* used_bytes may be unknown; has_ended: as it was last */
     struct tmk_history history;
-    bool is_there; /* in the list that was read last */
+    uint64_t start_ticks; /* since the machine started, in the kernel's ticks; 0: not known */
+    bool is_there;        /* in the list that was read last */
+    bool has_ended;       /* in none since */
 };
 
 /* A device, and what was seen of it. Times are ns since the first sample was due. */

@@ -197,6 +197,14 @@ static void add_growth(struct tmk_json *j, const struct tmk_leak_row *row)
     tmk_json_fixed(j, "bytes_per_second",
                    g->is_known && span_s > 0 ? (double)g->bytes / span_s : NAN, 1);
     add_seconds(j, "window_s", g->is_known, g->span_ns);
+    if (row->process)
+        tmk_json_bool(j, "ended", row->process->has_ended);
+    else
+        tmk_json_null(j, "ended");
+    if (row->process)
+        add_bytes(j, "last_bytes", true, row->process->now.used_bytes);
+    else
+        add_bytes(j, "last_bytes", row->device->has_now, row->device->now.used_bytes);
 }
 
 static void add_leak(struct tmk_json *j, const struct tmk_leak_row *row)

@@ -87,7 +87,7 @@ def test_keys(machine):
     assert list(leak) == [
         "file", "line", "function", "stack", "category", "module", "bytes_per_step",
         "blocks_per_step", "first_step", "confidence", "device", "pid", "process", "growth_bytes",
-        "bytes_per_second", "window_s"]
+        "bytes_per_second", "window_s", "ended", "last_bytes"]
     assert [leak[key] for key in list(leak)[:9]] == [None, None, None, [], None, None, None, None,
                                                      None]
 
