@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -206,6 +207,13 @@ static void say_complaint(struct tmk_gnuplot *g)
     tmk_say("gnuplot could not draw %s: %s", g->path, shown);
 }
 
+/* It does not look whether its writes succeed. */
+static bool is_empty(int out)
+{
+    struct stat picture;
+    return fstat(out, &picture) == 0 && S_ISREG(picture.st_mode) && picture.st_size == 0;
+}
+
 /* With the whole script: is the picture written? Says why not. */
 static bool draw(struct tmk_gnuplot *g, int out)
 {
@@ -223,7 +231,7 @@ static bool draw(struct tmk_gnuplot *g, int out)
         tmk_say("gnuplot did not draw %s within %d s, and was ended", g->path, MOST_SECONDS);
         return false;
     }
-    bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !is_empty(out);
     if (!good)
         say_complaint(g);
     return good;

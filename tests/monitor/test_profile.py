@@ -280,6 +280,15 @@ def test_plot_that_fails(machine):
     assert (machine.folder / "a.png").read_text() == "precious"
 
 
+def test_plot_that_is_empty(machine):
+    (machine.folder / "a.png").write_text("precious")
+    done = machine.run("profile", "--duration", "0.05", "--plot", "a.png",
+                       PATH=machine.gnuplot("exit 0"))
+    assert done.returncode == 1
+    assert done.stderr == "tidemark: gnuplot could not draw a.png: it says nothing\n"
+    assert (machine.folder / "a.png").read_text() == "precious"
+
+
 def test_plot_reads_no_settings_of_people(machine):
     (machine.folder / ".gnuplot").write_text("exit status 7\n")
     done = machine.run("profile", "--duration", "0.05", "--plot", "a.svg", HOME=str(machine.folder))
