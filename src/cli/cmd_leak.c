@@ -27,9 +27,9 @@ static void say_unlisted(const struct tmk_monitoring *m)
     for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
         const struct tmk_device_use *u = tmk_sampler_device(m->sampler, i);
         if (u->reason[0])
-            tmk_say("device %s did not answer: %s", u->label, u->reason);
+            tmk_monitoring_say(u, "did not answer", u->reason);
         else if (u->process_reason[0])
-            tmk_say("device %s does not list its processes: %s", u->label, u->process_reason);
+            tmk_monitoring_say(u, "does not list its processes", u->process_reason);
     }
 }
 
@@ -76,15 +76,17 @@ static const char notes[] =
     "rises: in each third of the time watched, and with it the ceiling. One step up\n"
     "is none, nor is a rise that has ended. So let the time watched hold several\n"
     "steps, and let a program warm up first: one that came in the second half of it\n"
-    "is not judged. Verdicts: LEAK; grows, by less than the threshold; swings, is\n"
-    "higher now but not steadily; ok. Exit status: 1 when something leaks, or the\n"
-    "time was too short. Of the host, processes of 16 MB or more are looked at.\n"
+    "is not judged; one that has ended is, over its own life. Verdicts: LEAK; grows,\n"
+    "by less than the threshold; swings, is higher now but not steadily; ok. Exit\n"
+    "status: 1 when something leaks, or the time was too short. Of the host,\n"
+    "processes of 16 MB or more are looked at.\n"
     "\n" TMK_MONITORING_NOTES "\n"
     "json: verdict (leak, clean; null: too short), leaks, largest first: file line\n"
     "function stack category module bytes_per_step blocks_per_step first_step (all\n"
     "unknown here) confidence (Kendall's tau of the floors: 1 always up) device pid\n"
-    "process growth_bytes bytes_per_second window_s; watched: all that was looked\n"
-    "at; timestamp threshold_mb duration_s. pid null: the device as a whole.\n";
+    "process growth_bytes bytes_per_second window_s ended last_bytes; watched: all\n"
+    "that was looked at; timestamp threshold_mb duration_s. pid null: the device as\n"
+    "a whole.\n";
 
 static const char *const examples[] = {
     "tidemark leak --check --threshold 100",

@@ -18,7 +18,7 @@ static void add_row(struct tmk_table *t, const struct tmk_device_use *u,
     tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.used_bytes, text) : NULL);
     tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.total_bytes, text) : NULL);
     if (u->has_now)
-        tmk_table_cellf(t, "%.1f %%", tmk_device_use_percent(u));
+        tmk_table_cellf(t, "%.1f %%", tmk_device_taken_percent(u));
     else
         tmk_table_cell(t, NULL);
     tmk_table_cellf(t, "%g %%", alarm->threshold_percent);
@@ -40,6 +40,15 @@ static void print_table(const struct tmk_oom_watch *w)
     tmk_sheet_table(&sheet, t);
 }
 
+/* Of devices that were never asked nothing is known. */
+static const char *verdict_of(const struct tmk_oom_watch *w)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
+        n += tmk_sampler_device(w->m->sampler, i)->n_samples;
+    return n == 0 ? NULL : tmk_oom_watch_found(w) ? "over" : "below";
+}
+
 static void print_json(const struct tmk_oom_watch *w, double threshold)
 {
     struct tmk_json j;
@@ -47,7 +56,7 @@ static void print_json(const struct tmk_oom_watch *w, double threshold)
     tmk_json_init(&j, stdout, 2);
     tmk_json_object(&j, NULL);
     tmk_json_text(&j, "timestamp", tmk_iso_text(time(NULL), iso));
-    tmk_json_text(&j, "verdict", tmk_oom_watch_found(w) ? "over" : "below");
+    tmk_json_text(&j, "verdict", verdict_of(w));
     tmk_json_fixed(&j, "threshold", threshold, 2);
     tmk_json_array(&j, "predictions");
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
@@ -65,8 +74,7 @@ static unsigned say_silent(const struct tmk_monitoring *m)
         if (u->has_now)
             continue;
         n++;
-        tmk_say("device %s did not answer: %s", u->label,
-                u->reason[0] ? u->reason : "it was not asked");
+        tmk_monitoring_say(u, "did not answer", u->reason[0] ? u->reason : "it was not asked");
     }
     return n;
 }
@@ -86,7 +94,7 @@ static int watch(struct tmk_monitoring *m, const struct tmk_args *args, double t
             print_table(&w);
         status = say_silent(m) || tmk_oom_watch_found(&w) ? TMK_EXIT_FINDING : TMK_EXIT_OK;
     }
-    fflush(stdout);
+    tmk_monitoring_release(m);
     tmk_oom_watch_fini(&w, once);
     return status;
 }
@@ -119,16 +127,20 @@ static const struct tmk_option options[] = {
 
 static const char notes[] =
     "Exit status: 1 when a device was at the threshold or over it, or did not answer,\n"
-    "else 0. A device warns again only after it was 2 points below the threshold.\n"
+    "else 0. What counts is what nobody can have any more: used, or kept by the\n"
+    "driver for itself. A device warns again only after it was 2 points below the\n"
+    "threshold; of one under 4, half of it.\n"
     "\n"
     "CMD finds TIDEMARK_OOM_DEVICE, _NAME, _USED_BYTES, _TOTAL_BYTES, _PERCENT,\n"
     "_THRESHOLD and _PID (who has most of it, where that is known) in its\n"
-    "environment; what it prints goes to stderr. With --monitor it runs beside.\n"
+    "environment; what it prints goes to stderr; ^C is not for it. With --monitor it\n"
+    "runs beside.\n"
     "\n" TMK_MONITORING_NOTES "\n"
-    "json: timestamp verdict (over, below) threshold, predictions: a list of\n"
-    "device_id risk_level predicted_oom_time confidence current_usage (percent)\n"
-    "trend_slope recommended_actions name allocated total threshold over_threshold\n"
-    "times_passed error. Nothing is forecast yet: those fields are null.\n";
+    "json: timestamp verdict (over, below; null: no device answered) threshold,\n"
+    "predictions: a list of device_id risk_level predicted_oom_time confidence\n"
+    "current_usage (percent) trend_slope recommended_actions name allocated total\n"
+    "threshold over_threshold times_passed error taken_percent (with what the driver\n"
+    "keeps: what the threshold is for). Nothing is forecast yet: those are null.\n";
 
 static const char *const examples[] = {
     "tidemark oom --devices 0 --threshold 90",

@@ -22,11 +22,12 @@ struct tmk_gnuplot;
  * For commands that work for long before they draw. */
 int tmk_gnuplot_check(const char *path);
 
-/* Start gnuplot. 0, or an exit status after a message and *ret untouched. */
+/* Begin a script. 0, or an exit status after a message and *ret untouched. */
 int tmk_gnuplot_open(const char *path, struct tmk_gnuplot **ret);
 /* Where to write the script; borrowed until close. */
 FILE *tmk_gnuplot_script(struct tmk_gnuplot *g);
-/* Let it draw. 0, or an exit status after a message; a picture that failed is removed. */
+/* Let it draw. 0, or an exit status after a message; a picture of before is
+ * kept then. */
 int tmk_gnuplot_close(struct tmk_gnuplot *g);
 
 /* `text` as a quoted word of the script. */

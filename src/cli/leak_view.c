@@ -65,7 +65,8 @@ static void add_row(struct tmk_table *t, const struct tmk_leak_row *row, uint64_
     }
     add_amount(t, g->bytes, "");
     add_amount(t, g->span_ns ? (int64_t)((double)g->bytes * 60e9 / (double)g->span_ns) : 0, "/min");
-    tmk_table_cell(t, verdict_of(row, threshold_bytes));
+    tmk_table_cellf(t, "%s%s", verdict_of(row, threshold_bytes),
+                    row->process && row->process->has_ended ? ", ended" : "");
 }
 
 void tmk_leak_view(const struct tmk_leaks *leaks, uint64_t elapsed_ns)

@@ -3,10 +3,13 @@
 #include "cli/monitor_report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "cli/gnuplot.h"
 #include "cli/monitor_plot.h"
+#include "cli/monitoring.h"
+#include "cli/output_file.h"
 #include "cli/sheet.h"
 #include "kit/amount.h"
 
@@ -15,24 +18,13 @@ static bool is_screen(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-/* The file that is there keeps what it has until there is something to write. */
-static int check_output(const char *path)
-{
-    FILE *out = is_screen(path) ? NULL : fopen(path, "ae");
-    if (!out && !is_screen(path)) {
-        tmk_say("cannot write %s: %s", path, strerror(errno));
-        return TMK_EXIT_FINDING;
-    }
-    if (out)
-        fclose(out);
-    return 0;
-}
-
 int tmk_monitor_report_check(const struct tmk_args *args)
 {
     const char *output = tmk_args_get(args, "output"), *plot = tmk_args_get(args, "plot");
     int status = plot ? tmk_gnuplot_check(plot) : 0;
-    return status == 0 && output ? check_output(output) : status;
+    if (status == 0 && output && !is_screen(output))
+        status = tmk_output_file_check(output);
+    return status;
 }
 
 bool tmk_monitor_report_is_json(const struct tmk_args *args)
@@ -50,18 +42,29 @@ static void write_json(FILE *out, const struct tmk_status *status)
     tmk_status_write(&j, status);
 }
 
-static int write_file(const struct tmk_status *status, const char *path)
+/* Closes the descriptor. 0, or an exit status after a message. */
+static int write_to(int fd, const struct tmk_status *status, const char *path)
 {
-    FILE *out = fopen(path, "we");
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!out) {
         tmk_say("cannot write %s: %s", path, strerror(errno));
         return TMK_EXIT_FINDING;
     }
     write_json(out, status);
-    int closed = tmk_close_output(out, path, 0);
-    if (closed == 0)
+    return tmk_close_output(out, path, 0);
+}
+
+static int write_file(const struct tmk_status *status, const char *path)
+{
+    struct tmk_output_file o;
+    int rc = tmk_output_file_open(&o, path);
+    if (rc != 0)
+        return rc;
+    rc = write_to(fcntl(o.fd, F_DUPFD_CLOEXEC, 0), status, path);
+    int closed = tmk_output_file_close(&o, rc == 0);
+    if (rc == 0 && closed == 0)
         tmk_say("report written to %s", path);
-    return closed;
+    return rc ? rc : closed;
 }
 
 /* ---- the table ---- */
@@ -104,7 +107,7 @@ static void print_table(const struct tmk_status *status)
     for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++) {
         const struct tmk_device_use *u = tmk_sampler_device(status->sampler, i);
         if (u->reason[0])
-            tmk_say("device %s did not answer: %s", u->label, u->reason);
+            tmk_monitoring_say(u, "did not answer", u->reason);
     }
 }
 
@@ -118,18 +121,19 @@ static bool has_answer(const struct tmk_sampler *s)
     return false;
 }
 
+/* Files come first: stdout may be closed, and we end with it. */
 int tmk_monitor_report(const struct tmk_status *status, const struct tmk_args *args)
 {
     const char *output = tmk_args_get(args, "output"), *plot = tmk_args_get(args, "plot");
     int written = 0, drawn = 0;
-    if (tmk_monitor_report_is_json(args))
-        write_json(stdout, status);
-    else
-        print_table(status);
     if (output && !is_screen(output))
         written = write_file(status, output);
     if (plot)
         drawn = tmk_monitor_plot(status, plot);
+    if (tmk_monitor_report_is_json(args))
+        write_json(stdout, status);
+    else
+        print_table(status);
     if (written == 0 && !has_answer(status->sampler))
         return TMK_EXIT_FINDING;
     return written ? written : drawn;

@@ -19,7 +19,7 @@
 int tmk_monitor_report_check(const struct tmk_args *args);
 /* Is stdout for JSON only? */
 bool tmk_monitor_report_is_json(const struct tmk_args *args);
-/* Table or JSON on stdout, and the files that were asked for; then which devices do not answer. 0,
+/* The files that were asked for, then table or JSON on stdout; then which devices do not answer. 0,
  * or an exit status after a message; also when none of them ever answered. */
 int tmk_monitor_report(const struct tmk_status *status, const struct tmk_args *args);
 

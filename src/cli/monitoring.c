@@ -2,8 +2,9 @@
 /* cli/monitoring.c - see monitoring.h.
  *
  * The signals are blocked and waited for until the next sample is due: so none is lost between a
- * test and a sleep, and there are no handlers. One that was ignored when we were started (nohup)
- * stays ignored. */
+ * test and a sleep, and there are no handlers. They stay blocked until the report is out: a second
+ * ^C, out of impatience, must not keep it from being written. One that was ignored when we were
+ * started (nohup) stays ignored. */
 #include "cli/monitoring.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 
 #include "base/clock.h"
 #include "kit/amount.h"
+#include "kit/utf8.h"
 
 enum { PROGRESS_BYTES = 56 }; /* the line is to fit a screen */
 
@@ -85,14 +87,38 @@ static uint64_t process_interval(const struct tmk_sampler_settings *s)
     return ns < s->interval_ns ? s->interval_ns : ns;
 }
 
+/* ---- what a driver says ---- */
+
+enum { REASON_BYTES = 1024 };
+
+/* `text` as it may stand on a screen, in the caller's buffer of REASON_BYTES; returns it. */
+static const char *make_harmless(const char *text, char *buffer)
+{
+    memset(buffer, 0, REASON_BYTES);
+    FILE *out = fmemopen(buffer, REASON_BYTES - 1, "w");
+    if (!out)
+        return "-";
+    tmk_utf8_write(out, text, REASON_BYTES / 4 - 1);
+    fclose(out);
+    return buffer;
+}
+
+void tmk_monitoring_say(const struct tmk_device_use *u, const char *what, const char *reason)
+{
+    char buffer[REASON_BYTES];
+    tmk_say("device %s %s: %s", u->label, what, make_harmless(reason, buffer));
+}
+
 /* ---- open, close ---- */
 
 /* A card that is there but cannot be asked is worth a word, since the host stands in for it. */
 static void say_driver(const struct tmk_devices *d)
 {
     const struct tmk_driver *driver = tmk_devices_driver(d, TMK_DEVICE_NVIDIA);
+    char buffer[REASON_BYTES];
     if (driver->state != TMK_DRIVER_READY && driver->state != TMK_DRIVER_ABSENT)
-        tmk_say("NVIDIA's cards cannot be asked: %s; see: tidemark doctor", driver->reason);
+        tmk_say("NVIDIA's cards cannot be asked: %s; see: tidemark doctor",
+                make_harmless(driver->reason, buffer));
 }
 
 static int open_devices(struct tmk_monitoring *m, const struct tmk_args *args,
@@ -141,33 +167,42 @@ int tmk_monitoring_open(struct tmk_monitoring *m, const struct tmk_args *args,
 
 void tmk_monitoring_close(struct tmk_monitoring *m)
 {
+    tmk_monitoring_release(m);
     m->sampler = tmk_sampler_close(m->sampler);
     m->devices = tmk_devices_close(m->devices);
 }
 
 /* ---- the loop ---- */
 
-static const int stopping[] = {SIGINT, SIGTERM, SIGHUP};
+/* SIGPIPE: nobody reads our warnings any more, but a report may be due. */
+static const int stopping[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
-static void block_signals(sigset_t *ret_set, sigset_t *ret_before)
+static void hold_signals(struct tmk_monitoring *m)
 {
-    sigemptyset(ret_set);
+    sigemptyset(&m->held);
     for (size_t i = 0; i < TMK_N(stopping); i++) {
         struct sigaction now;
         sigaction(stopping[i], NULL, &now);
         if (now.sa_handler != SIG_IGN)
-            sigaddset(ret_set, stopping[i]);
+            sigaddset(&m->held, stopping[i]);
     }
-    sigprocmask(SIG_BLOCK, ret_set, ret_before);
+    sigprocmask(SIG_BLOCK, &m->held, &m->before);
+    m->is_holding = true;
 }
 
-/* A second ^C in the same moment must not keep the report from being written. */
-static void unblock_signals(const sigset_t *set, const sigset_t *before)
+/* A second ^C meant what the first did: it is taken as answered. A closed stdout ends us now, as it
+ * does all programs. */
+void tmk_monitoring_release(struct tmk_monitoring *m)
 {
     const struct timespec now = {0};
-    while (sigtimedwait(set, NULL, &now) > 0)
+    if (!m->is_holding)
+        return;
+    fflush(stdout);
+    sigdelset(&m->held, SIGPIPE);
+    while (sigtimedwait(&m->held, NULL, &now) > 0)
         ;
-    sigprocmask(SIG_SETMASK, before, NULL);
+    sigprocmask(SIG_SETMASK, &m->before, NULL);
+    m->is_holding = false;
 }
 
 /* True: a signal came before it was due. */
@@ -224,8 +259,9 @@ static void tell(struct tmk_monitoring *m, char *text, size_t size)
     tmk_progress_tell(&m->progress, (uint32_t)(part * 1000), s->duration_ns ? 1000 : 0);
 }
 
-static int loop(struct tmk_monitoring *m, const sigset_t *set, void (*each)(void *arg), void *arg)
+static int loop(struct tmk_monitoring *m, void (*each)(void *arg), void *arg)
 {
+    const sigset_t *set = &m->held;
     char text[PROGRESS_BYTES];
     uint64_t due_ns, start_ns = tmk_sampler_start_ns(m->sampler);
     uint64_t duration_ns = tmk_sampler_settings(m->sampler)->duration_ns;
@@ -250,12 +286,10 @@ static int loop(struct tmk_monitoring *m, const sigset_t *set, void (*each)(void
 
 int tmk_monitoring_run(struct tmk_monitoring *m, void (*each)(void *arg), void *arg)
 {
-    sigset_t set, before;
-    block_signals(&set, &before);
-    int status = loop(m, &set, each, arg);
+    hold_signals(m);
+    int status = loop(m, each, arg);
     m->elapsed_ns = tmk_clock_monotonic_ns() - tmk_sampler_start_ns(m->sampler);
     tmk_progress_fini(&m->progress);
-    unblock_signals(&set, &before);
     return status;
 }
 

@@ -2,9 +2,12 @@
 /* cli/monitoring.h - what the sampling monitors (profile, oom, leak, monitor) share: their options,
  * the loop that looks at devices until the time is over or a signal comes, and what they print.
  *
- * SIGINT, SIGTERM and SIGHUP end the loop, not the program: the report is written all the same. */
+ * SIGINT, SIGTERM and SIGHUP end the loop, not the program: the report is written all the same.
+ * From the run on they are held back until tmk_monitoring_release() or close. */
 #ifndef TMK_CLI_MONITORING_H
 #define TMK_CLI_MONITORING_H
+
+#include <signal.h>
 
 #include "cli/command.h"
 #include "kit/progress.h"
@@ -35,6 +38,8 @@ struct tmk_monitoring {
     uint64_t elapsed_ns;
     uint64_t next_tell_ns; /* when the progress line is worth writing anew */
     struct tmk_progress progress;
+    sigset_t held, before; /* signals, while it is holding them back */
+    bool is_holding;
 };
 
 struct tmk_monitoring_needs {
@@ -48,12 +53,17 @@ struct tmk_monitoring_needs {
 int tmk_monitoring_open(struct tmk_monitoring *m, const struct tmk_args *args,
                         const struct tmk_monitoring_needs *needs);
 void tmk_monitoring_close(struct tmk_monitoring *m);
+/* All is written: flush stdout, and let signals end the program again. Close does it too. */
+void tmk_monitoring_release(struct tmk_monitoring *m);
 
 /* Look until the end, with a progress line. `each` (may be NULL) is called after every look. 0, or
  * an exit status after a message. */
 int tmk_monitoring_run(struct tmk_monitoring *m, void (*each)(void *arg), void *arg);
 /* Wipe the progress line; for `each`, before it prints. */
 void tmk_monitoring_clear(struct tmk_monitoring *m);
+
+/* Why a device did not answer, or does not list its processes: a driver's text, made harmless. */
+void tmk_monitoring_say(const struct tmk_device_use *u, const char *what, const char *reason);
 
 /* The report as of now. */
 struct tmk_status tmk_monitoring_status(const struct tmk_monitoring *m);

@@ -7,6 +7,7 @@
 #include "cli/oom_watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,6 +17,7 @@
 #include <sys/wait.h>
 
 #include "cli/xalloc.h"
+#include "kit/utf8.h"
 
 extern char **environ;
 
@@ -62,10 +64,12 @@ static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
             "   Current usage: %.1f%%\n"
             "   Predicted OOM time: -\n"
             "   Confidence: -\n",
-            is_host ? "host" : "GPU ", is_host ? "" : u->label, tmk_device_use_percent(u));
+            is_host ? "host" : "GPU ", is_host ? "" : u->label, tmk_device_taken_percent(u));
     for (unsigned i = 0; i < holders->n && i < SHOWN_HOLDERS; i++) {
         const struct tmk_device_process *p = &holders->items[i];
-        fprintf(w->out, "   Held by: %d %s, ", (int)p->pid, p->name[0] ? p->name : "-");
+        fprintf(w->out, "   Held by: %d ", (int)p->pid);
+        tmk_utf8_write(w->out, p->name[0] ? p->name : "-", sizeof p->name);
+        fputs(", ", w->out);
         if (p->used_bytes == TMK_BYTES_UNKNOWN)
             fputs("-\n", w->out);
         else
@@ -95,7 +99,7 @@ static void set_environment(const struct tmk_device_use *u, const struct tmk_ala
     set("TIDEMARK_OOM_NAME", "%s", u->device->name);
     set("TIDEMARK_OOM_USED_BYTES", "%" PRIu64, u->now.used_bytes);
     set("TIDEMARK_OOM_TOTAL_BYTES", "%" PRIu64, u->now.total_bytes);
-    set("TIDEMARK_OOM_PERCENT", "%.1f", tmk_device_use_percent(u));
+    set("TIDEMARK_OOM_PERCENT", "%.1f", tmk_device_taken_percent(u));
     set("TIDEMARK_OOM_THRESHOLD", "%.1f", alarm->threshold_percent);
     if (holders->n)
         set("TIDEMARK_OOM_PID", "%d", (int)holders->items[0].pid);
@@ -103,7 +107,8 @@ static void set_environment(const struct tmk_device_use *u, const struct tmk_ala
         unsetenv("TIDEMARK_OOM_PID");
 }
 
-/* With signals as a program expects them: we hold some back, and ignore SIGXFSZ. */
+/* With signals as a program expects them: we hold some back, and ignore SIGXFSZ. In a group of its
+ * own: ^C is for us, and it is to end its work. What is typed is not for it either. */
 static int spawn(const char *command, pid_t *ret)
 {
     char *argv[] = {"sh", "-c", (char *)command, NULL};
@@ -116,8 +121,11 @@ static int spawn(const char *command, pid_t *ret)
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &standard);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                              POSIX_SPAWN_SETPGROUP);
     posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, 2, 1);
     int reason = posix_spawn(ret, "/bin/sh", &files, &attributes, argv, environ);
     posix_spawn_file_actions_destroy(&files);
@@ -180,7 +188,7 @@ void tmk_oom_watch_look(void *arg)
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
         const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
         reap(w, i, WNOHANG);
-        if (u->has_now && tmk_alarm_look(&w->alarms[i], tmk_device_use_percent(u)))
+        if (u->has_now && tmk_alarm_look(&w->alarms[i], tmk_device_taken_percent(u)))
             ring(w, i);
     }
 }

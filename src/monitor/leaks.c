@@ -28,7 +28,7 @@ static int add_device(struct tmk_leaks *leaks, const struct tmk_device_use *u)
     for (uint64_t i = 0; i < u->n_processes && rc == 0; i++) {
         row.process = &u->processes[i];
         row.growth = tmk_growth_judge(&row.process->history);
-        if (row.growth.span_ns < whole.span_ns / 2)
+        if (!row.process->has_ended && row.growth.span_ns < whole.span_ns / 2)
             row.growth = (struct tmk_growth){0};
         row.is_leak = tmk_growth_is_leak(&row.growth, leaks->threshold_bytes);
         rc = add(leaks, &row);

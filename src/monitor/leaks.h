@@ -20,7 +20,8 @@ struct tmk_leaks {
 };
 
 /* Of what the sampler has seen; rows are good until its next look. A process that was there for
- * less than half of the time is not judged: programs grow while they start. 0 or TMK_ENOMEM; fini
+ * less than half of the time is not judged: programs grow while they start. One that has ended is
+ * judged over its own life: what kept it short may have been the leak. 0 or TMK_ENOMEM; fini
  * in both cases. */
 int tmk_leaks_find(const struct tmk_sampler *s, uint64_t threshold_bytes, struct tmk_leaks *ret);
 void tmk_leaks_fini(struct tmk_leaks *leaks);

@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "device/host.h"
 #include "kit/grow.h"
+#include "kit/lines.h"
+#include "monitor/growth.h"
 
 struct tmk_sampler {
     struct tmk_devices *devices;
@@ -76,6 +78,19 @@ double tmk_device_use_percent(const struct tmk_device_use *u)
     return u->now.total_bytes ? 100.0 * (double)u->now.used_bytes / (double)u->now.total_bytes : 0;
 }
 
+uint64_t tmk_device_free_bytes(const struct tmk_device_memory *m)
+{
+    uint64_t kept = m->reserved_bytes == TMK_BYTES_UNKNOWN ? 0 : m->reserved_bytes;
+    uint64_t taken = m->used_bytes + kept;
+    return taken < m->total_bytes ? m->total_bytes - taken : 0;
+}
+
+double tmk_device_taken_percent(const struct tmk_device_use *u)
+{
+    uint64_t total = u->now.total_bytes;
+    return total ? 100.0 * (double)(total - tmk_device_free_bytes(&u->now)) / (double)total : 0;
+}
+
 static void miss(struct tmk_device_use *u, const char *reason)
 {
     u->has_now = false;
@@ -137,10 +152,35 @@ static int look_at(struct tmk_sampler *s, struct tmk_device_use *u, uint64_t tim
 
 /* ---- processes ---- */
 
-static struct tmk_process_use *find_process(struct tmk_device_use *u, pid_t pid)
+/* When it started; 0: that cannot be read. Its name, in parentheses, may hold anything. */
+static uint64_t read_start_ticks(const struct tmk_sampler *s, pid_t pid)
+{
+    enum { STAT_BYTES = 1024, BEFORE_START = 20 }; /* fields from the one behind the name on */
+    char text[STAT_BYTES];
+    if (!s->settings.roots ||
+        tmk_lines_read(text, sizeof text, "%s/%d/stat", s->settings.roots->proc, (int)pid) <= 0)
+        return 0;
+    const char *at = strrchr(text, ')');
+    for (unsigned i = 0; at && i < BEFORE_START; i++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* A number is given to another process when its own has ended; only the start tells them apart.
+ * What was gone and is back is the same only where that is sure. */
+static bool is_same(const struct tmk_process_use *p, pid_t pid, uint64_t start_ticks)
+{
+    if (p->now.pid != pid)
+        return false;
+    bool is_known = p->start_ticks && start_ticks;
+    return is_known ? p->start_ticks == start_ticks : !p->has_ended;
+}
+
+static struct tmk_process_use *find_process(struct tmk_device_use *u, pid_t pid,
+                                            uint64_t start_ticks)
 {
     for (uint64_t i = 0; i < u->n_processes; i++)
-        if (u->processes[i].now.pid == pid)
+        if (is_same(&u->processes[i], pid, start_ticks))
             return &u->processes[i];
     return NULL;
 }
@@ -158,31 +198,70 @@ static struct tmk_process_use *add_process(struct tmk_device_use *u)
     return p;
 }
 
-static int take_process(struct tmk_device_use *u, uint64_t time_ns,
+static int take_process(const struct tmk_sampler *s, struct tmk_device_use *u, uint64_t time_ns,
                         const struct tmk_device_process *now)
 {
-    struct tmk_process_use *p = find_process(u, now->pid);
+    uint64_t start_ticks = read_start_ticks(s, now->pid);
+    struct tmk_process_use *p = find_process(u, now->pid, start_ticks);
     if (!p && !(p = add_process(u)))
         return TMK_ENOMEM;
     p->now = *now;
+    p->start_ticks = start_ticks ? start_ticks : p->start_ticks;
     p->is_there = true;
+    p->has_ended = false;
     if (now->used_bytes != TMK_BYTES_UNKNOWN)
         return tmk_history_add(&p->history, time_ns, now->used_bytes);
     tmk_history_gap(&p->history);
     return 0;
 }
 
-/* What has ended has given its memory back. */
-static void forget_ended(struct tmk_device_use *u)
+/* ---- processes that have ended ---- */
+
+static int64_t rise_of(const struct tmk_process_use *p)
 {
-    uint64_t n = 0;
+    const struct tmk_history *h = &p->history;
+    return (int64_t)(h->entries[h->n - 1].last_bytes - h->entries[0].min_bytes);
+}
+
+static void forget(struct tmk_device_use *u, uint64_t i)
+{
+    tmk_history_fini(&u->processes[i].history);
+    u->n_processes--;
+    memmove(&u->processes[i], &u->processes[i + 1], (u->n_processes - i) * sizeof u->processes[0]);
+}
+
+/* Room for those that grew more; true: there may still be too many. */
+static bool forget_least(struct tmk_device_use *u)
+{
+    uint64_t least = u->n_processes, n = 0;
     for (uint64_t i = 0; i < u->n_processes; i++) {
-        if (u->processes[i].is_there)
-            u->processes[n++] = u->processes[i];
-        else
-            tmk_history_fini(&u->processes[i].history);
+        if (!u->processes[i].has_ended)
+            continue;
+        n++;
+        if (least == u->n_processes || rise_of(&u->processes[i]) < rise_of(&u->processes[least]))
+            least = i;
     }
-    u->n_processes = n;
+    if (n <= TMK_ENDED_MOST)
+        return false;
+    forget(u, least);
+    return true;
+}
+
+/* One that leaked until it was killed is what is looked for; one that was too short to be judged is
+ * not. */
+static void keep_ended(struct tmk_device_use *u)
+{
+    for (uint64_t i = u->n_processes; i-- > 0;) {
+        struct tmk_process_use *p = &u->processes[i];
+        if (p->is_there || p->has_ended)
+            continue;
+        p->has_ended = true;
+        tmk_history_gap(&p->history);
+        if (!tmk_growth_judge(&p->history).is_known)
+            forget(u, i);
+    }
+    while (forget_least(u))
+        ;
 }
 
 /* A list that cannot be had now leaves the processes as they were, with a gap. */
@@ -200,9 +279,9 @@ static int look_at_processes(struct tmk_sampler *s, struct tmk_device_use *u, ui
         u->processes[i].is_there = false;
     int rc = 0;
     for (unsigned i = 0; i < s->listed.n && rc == 0; i++)
-        rc = take_process(u, time_ns, &s->listed.items[i]);
+        rc = take_process(s, u, time_ns, &s->listed.items[i]);
     if (rc == 0)
-        forget_ended(u);
+        keep_ended(u);
     return rc;
 }
 

@@ -26,13 +26,20 @@ struct tmk_sampler_settings {
     uint64_t interval_ns;
     uint64_t duration_ns;                 /* 0: without end */
     uint64_t process_interval_ns;         /* how often to list processes; 0: never */
-    const struct tmk_device_roots *roots; /* borrowed; for limits of the host; NULL: none count */
+    const struct tmk_device_roots *roots; /* borrowed; for limits of the host, and to tell
+                                             processes of one number apart; NULL: neither */
 };
 
+/* Processes that are no longer there are kept where there is something to judge, but of a device
+ * only so many: those that grew most. */
+enum { TMK_ENDED_MOST = 64 };
+
 struct tmk_process_use {
-    struct tmk_device_process now; /* used_bytes may be unknown */
+    struct tmk_device_process now; /* used_bytes may be unknown; has_ended: as it was last */
     struct tmk_history history;
-    bool is_there; /* in the list that was read last */
+    uint64_t start_ticks; /* since the machine started, in the kernel's ticks; 0: not known */
+    bool is_there;        /* in the list that was read last */
+    bool has_ended;       /* in none since */
 };
 
 /* A device, and what was seen of it. Times are ns since the first sample was due. */
@@ -77,5 +84,9 @@ const struct tmk_sampler_settings *tmk_sampler_settings(const struct tmk_sampler
 
 /* Share of its memory that is used now; only where has_now. */
 double tmk_device_use_percent(const struct tmk_device_use *u);
+/* The same with what the driver keeps for itself: 100 is where nobody can have any more. */
+double tmk_device_taken_percent(const struct tmk_device_use *u);
+/* What a program could still have: neither used nor kept by the driver. */
+uint64_t tmk_device_free_bytes(const struct tmk_device_memory *m);
 
 #endif

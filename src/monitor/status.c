@@ -53,19 +53,11 @@ static void add_device(struct tmk_json *j, const char *key, const struct tmk_dev
 
 /* ---- a device ---- */
 
-/* Free is what a program could still have: without what the driver keeps. */
-static uint64_t free_bytes(const struct tmk_device_memory *m)
-{
-    uint64_t kept = m->reserved_bytes == TMK_BYTES_UNKNOWN ? 0 : m->reserved_bytes;
-    uint64_t taken = m->used_bytes + kept;
-    return taken < m->total_bytes ? m->total_bytes - taken : 0;
-}
-
 static void add_current(struct tmk_json *j, const struct tmk_device_use *u)
 {
     tmk_json_object(j, "current_usage");
     add_bytes(j, "allocated", u->has_now, u->now.used_bytes);
-    add_bytes(j, "free", u->has_now, free_bytes(&u->now));
+    add_bytes(j, "free", u->has_now, tmk_device_free_bytes(&u->now));
     add_bytes(j, "total", u->has_now, u->now.total_bytes);
     add_percent(j, "utilization_percent", u->has_now, tmk_device_use_percent(u));
     add_bytes(j, "reserved", u->has_now, u->now.reserved_bytes);
@@ -104,11 +96,12 @@ void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_
     add_bytes(j, "total", u->has_now, u->now.total_bytes);
     add_percent(j, "threshold", true, alarm->threshold_percent);
     if (u->has_now)
-        tmk_json_bool(j, "over_threshold", alarm->is_over);
+        tmk_json_bool(j, "over_threshold", tmk_device_taken_percent(u) >= alarm->threshold_percent);
     else
         tmk_json_null(j, "over_threshold");
     tmk_json_u64(j, "times_passed", alarm->n_passed);
     tmk_json_text(j, "error", text_or_null(u->reason));
+    add_percent(j, "taken_percent", u->has_now, tmk_device_taken_percent(u));
     tmk_json_end(j);
 }
 
@@ -143,21 +136,25 @@ static void add_one(struct tmk_json *j, const struct tmk_status *st, unsigned i)
 
 /* ---- the whole ---- */
 
+/* A device that does not answer now has the size that it had; what it uses is not known. */
 static void add_summary(struct tmk_json *j, const struct tmk_sampler *s)
 {
-    double total = 0, used = 0;
+    double total = 0, answered = 0, used = 0;
     unsigned n = tmk_sampler_n_devices(s);
     for (unsigned i = 0; i < n; i++) {
         const struct tmk_device_use *u = tmk_sampler_device(s, i);
-        if (!u->has_now || u->is_part_of_other)
+        if (u->n_samples == 0 || u->is_part_of_other)
             continue;
         total += (double)u->now.total_bytes;
+        if (!u->has_now)
+            continue;
+        answered += (double)u->now.total_bytes;
         used += (double)u->now.used_bytes;
     }
     tmk_json_object(j, "summary");
     tmk_json_u64(j, "total_devices", n);
-    tmk_json_fixed(j, "total_memory_gb", total / GB, 2);
-    add_percent(j, "overall_utilization", total > 0, total > 0 ? 100 * used / total : 0);
+    tmk_json_fixed(j, "total_memory_gb", total > 0 ? total / GB : NAN, 2);
+    add_percent(j, "overall_utilization", answered > 0, answered > 0 ? 100 * used / answered : 0);
     tmk_json_end(j);
 }
 
@@ -200,6 +197,14 @@ static void add_growth(struct tmk_json *j, const struct tmk_leak_row *row)
     tmk_json_fixed(j, "bytes_per_second",
                    g->is_known && span_s > 0 ? (double)g->bytes / span_s : NAN, 1);
     add_seconds(j, "window_s", g->is_known, g->span_ns);
+    if (row->process)
+        tmk_json_bool(j, "ended", row->process->has_ended);
+    else
+        tmk_json_null(j, "ended");
+    if (row->process)
+        add_bytes(j, "last_bytes", true, row->process->now.used_bytes);
+    else
+        add_bytes(j, "last_bytes", row->device->has_now, row->device->now.used_bytes);
 }
 
 static void add_leak(struct tmk_json *j, const struct tmk_leak_row *row)

@@ -87,7 +87,7 @@ def test_keys(machine):
     assert list(leak) == [
         "file", "line", "function", "stack", "category", "module", "bytes_per_step",
         "blocks_per_step", "first_step", "confidence", "device", "pid", "process", "growth_bytes",
-        "bytes_per_second", "window_s"]
+        "bytes_per_second", "window_s", "ended", "last_bytes"]
     assert [leak[key] for key in list(leak)[:9]] == [None, None, None, [], None, None, None, None,
                                                      None]
 
@@ -145,6 +145,19 @@ def test_process_of_the_host(machine):
     assert report["leaks"][0]["growth_bytes"] > 1000 * MIB
     clean = [row for row in report["watched"] if row["verdict"] == "clean"]
     assert [(row["pid"], row["growth_bytes"]) for row in clean] == [(None, 0), (42, 0)]
+
+
+def test_process_that_leaked_and_died(machine):
+    """It is named though its memory is back, and though it is gone for half of the time."""
+    def put(grown):
+        leaker = [f"process 41 {GIB + grown * MIB}"] if grown < 750 else []
+        machine.cards([*leaker, f"process 42 {2 * GIB}"])
+    report = watch(machine, put)
+    assert [(row["pid"], row["ended"]) for row in report["leaks"]] == [(41, True)]
+    assert 400 * MIB < report["leaks"][0]["growth_bytes"] < 750 * MIB
+    assert GIB + 500 * MIB < report["leaks"][0]["last_bytes"] < GIB + 750 * MIB
+    steady = next(row for row in report["watched"] if row["pid"] == 42)
+    assert steady["ended"] is False and steady["last_bytes"] == 2 * GIB
 
 
 def test_too_short(machine):

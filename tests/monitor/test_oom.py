@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """oom: one look or many, what it warns of, and the command that it runs."""
 import json
+import resource
 import time
 
 import pytest
@@ -45,11 +46,34 @@ def test_host(machine):
                                   "   Current usage: 93.8%\n")
 
 
+def test_names_do_not_drive_the_terminal(machine):
+    machine.host(15 * GIB)
+    folder = machine.folder / "proc" / "41"
+    machine.put(folder / "statm", f"0 {GIB // resource.getpagesize()} 0 0 0 0 0\n")
+    machine.put(folder / "status", "Name:\t\x1b]0;mine\x07\n")
+    done = machine.run("oom")
+    assert "   Held by: 41 \ufffd]0;mine\ufffd, 1.00 GB\n" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+
+
 def test_a_card_that_does_not_answer_is_not_fine(machine):
     machine.cards(["fail nvmlDeviceGetMemoryInfo 15", "fail nvmlDeviceGetMemoryInfo_v2 15"])
     done = machine.run("oom")
     assert done.returncode == 1
     assert done.stderr == "tidemark: device 0 did not answer: NVML, card 0: GPU is lost (15)\n"
+    report = machine.json("oom", "--json", status=1)
+    assert report["verdict"] is None and report["predictions"][0]["taken_percent"] is None
+
+
+def test_what_the_driver_keeps_is_not_free(machine):
+    """A card that is full to the last byte is at 100 %, though programs have only three quarters."""
+    machine.cards([f"process 41 {12 * GIB}", f"reserved {4 * GIB}"])
+    report = machine.json("oom", "--threshold", "100", "--json", status=1)
+    first = report["predictions"][0]
+    assert report["verdict"] == "over" and first["over_threshold"] is True
+    assert first["current_usage"] == 75.0 and first["taken_percent"] == 100.0
+    done = machine.run("oom", "--threshold", "100")
+    assert "   Current usage: 100.0%\n" in done.stdout
 
 
 def test_json(machine):
@@ -60,7 +84,7 @@ def test_json(machine):
         "device_id": 0, "risk_level": None, "predicted_oom_time": None, "confidence": None,
         "current_usage": 87.5, "trend_slope": None, "recommended_actions": None, "name": "Card 0",
         "allocated": 14 * GIB, "total": 16 * GIB, "threshold": 85.0, "over_threshold": True,
-        "times_passed": 1, "error": None}
+        "times_passed": 1, "error": None, "taken_percent": 87.5}
     assert report["predictions"][1]["over_threshold"] is False
     assert machine.json("oom", "--devices", "1", "--json")["verdict"] == "below"
 
@@ -96,6 +120,25 @@ def test_monitor_warns_once_each_time(machine):
     assert out.splitlines()[-1].split()[-4:] == ["%", "90", "%", "2"]
 
 
+def test_over_threshold_is_of_now(machine):
+    """Below by less than two points: the alarm is not ready again, but it is below."""
+    machine.cards([])
+    monitor = machine.start("oom", "--monitor", "--threshold", "90", "--json")
+    fill(machine, monitor, 14.5, 14.3)
+    status, out, _ = monitor.end()
+    first = json.loads(out)["predictions"][0]
+    assert status == 1 and first["over_threshold"] is False and first["times_passed"] == 1
+
+
+def test_low_thresholds_warn_again(machine):
+    """0.32 GiB are 2 %: half of that is low enough."""
+    machine.cards([])
+    monitor = machine.start("oom", "--monitor", "--threshold", "2")
+    fill(machine, monitor, 0.4, 0.2, 0.4, 0.1, 0.4)
+    status, out, _ = monitor.end()
+    assert status == 1 and out.count("[WARNING]") == 2
+
+
 def test_monitor_without_a_finding(machine):
     machine.cards([])
     monitor = machine.start("oom", "--monitor")
@@ -121,6 +164,15 @@ def test_exec(machine):
         "TIDEMARK_OOM_PID=42\nTIDEMARK_OOM_THRESHOLD=85.0\n"
         f"TIDEMARK_OOM_TOTAL_BYTES={16 * GIB}\nTIDEMARK_OOM_USED_BYTES={14 * GIB}\n"
         "tidemark: --exec: 'env | grep ^TIDEMARK_OOM | sort; exit 3' ended with status 3\n")
+
+
+def test_exec_in_a_group_of_its_own(machine):
+    """^C on the terminal is not for it, and nothing that is typed."""
+    machine.cards(FULL)
+    done = machine.run("oom", "--exec", "ps -o pgid= -p $$ | tr -d ' '; echo $$; "
+                                        "readlink /proc/$$/fd/0")
+    group, own, stdin = done.stderr.split()
+    assert group == own and stdin == "/dev/null"
 
 
 def test_exec_not_needed(machine):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """profile: the report's shape, its figures on a machine that changes, devices by name, signals."""
 import json
+import os
 import re
 import signal
 import subprocess
@@ -121,7 +122,8 @@ def test_a_card_that_fails_is_a_gap(machine):
     assert devices["0"]["error"] == "NVML, card 0: GPU is lost (15)"
     assert devices["1"]["current_usage"]["allocated"] == 2 * GIB
     assert devices["1"]["statistics"]["gaps_count"] == 0
-    assert json.loads(out)["summary"]["total_memory_gb"] == 16.0
+    assert json.loads(out)["summary"] == {"total_devices": 2, "total_memory_gb": 32.0,
+                                          "overall_utilization": 12.5}
 
 
 def test_a_card_that_never_answers(machine):
@@ -129,7 +131,8 @@ def test_a_card_that_never_answers(machine):
     report = machine.json("profile", "--duration", "0.1", "--json", status=1)
     figures = report["devices"]["0"]["statistics"]
     assert figures["samples_count"] == 0 and figures["avg_utilization"] is None
-    assert report["summary"]["overall_utilization"] is None
+    assert report["summary"] == {"total_devices": 1, "total_memory_gb": None,
+                                 "overall_utilization": None}
     done = machine.run("profile", "--duration", "0.1")
     assert done.stdout.splitlines()[1].split() == ["0", "Card", "0", "-", "-", "-", "-", "-", "0"]
     assert done.stderr == "tidemark: device 0 did not answer: NVML, card 0: GPU is lost (15)\n"
@@ -264,11 +267,102 @@ def test_plot_without_gnuplot(machine):
 
 
 def test_plot_that_fails(machine):
-    """What gnuplot says is handed on, and no half picture stays."""
-    fake = machine.folder / "bin" / "gnuplot"
-    machine.put(fake, "#!/bin/sh\necho 'line 3: no such terminal' >&2\nexit 1\n")
-    fake.chmod(0o755)
-    done = machine.run("profile", "--duration", "0.05", "--plot", "a.png", PATH=str(fake.parent))
+    """What gnuplot says is handed on, no half picture stays, and one of before is kept."""
+    path = machine.gnuplot("echo half; echo 'line 3: no such terminal' >&2; exit 1")
+    for before in (None, "precious"):
+        if before:
+            (machine.folder / "a.png").write_text(before)
+        done = machine.run("profile", "--duration", "0.05", "--plot", "a.png", PATH=path)
+        assert done.returncode == 1
+        assert done.stderr == "tidemark: gnuplot could not draw a.png: line 3: no such terminal\n"
+        assert sorted(found.name for found in machine.folder.iterdir()) == [
+            *(["a.png"] if before else []), "bin", "proc", "sys"]
+    assert (machine.folder / "a.png").read_text() == "precious"
+
+
+def test_plot_that_is_empty(machine):
+    (machine.folder / "a.png").write_text("precious")
+    done = machine.run("profile", "--duration", "0.05", "--plot", "a.png",
+                       PATH=machine.gnuplot("exit 0"))
     assert done.returncode == 1
-    assert done.stderr == "tidemark: gnuplot could not draw a.png: line 3: no such terminal\n"
-    assert not (machine.folder / "a.png").exists()
+    assert done.stderr == "tidemark: gnuplot could not draw a.png: it says nothing\n"
+    assert (machine.folder / "a.png").read_text() == "precious"
+
+
+def test_plot_reads_no_settings_of_people(machine):
+    (machine.folder / ".gnuplot").write_text("exit status 7\n")
+    done = machine.run("profile", "--duration", "0.05", "--plot", "a.svg", HOME=str(machine.folder))
+    assert done.returncode == 0, done.stderr
+
+
+def test_second_signal_while_it_draws(machine):
+    """Out of impatience: report and picture are written all the same."""
+    path = machine.gnuplot("cat >script; touch begun; until [ -e go ]; do sleep 0.01; done; "
+                           "echo picture; grep SigBlk /proc/self/status")
+    machine.cards([f"process 41 {GIB}"])
+    monitor = machine.start("profile", "--duration", "0", "--plot", "a.svg", "--output", "r.json",
+                            PATH=path)
+    monitor.process.send_signal(signal.SIGINT)
+    monitor.wait((machine.folder / "begun").exists)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        monitor.process.send_signal(number)
+    (machine.folder / "go").touch()
+    status, out, err = monitor.end()
+    assert status == 0 and out.splitlines()[1].split()[:3] == ["0", "Card", "0"]
+    assert err == "tidemark: report written to r.json\ntidemark: picture written to a.svg\n"
+    assert (machine.folder / "a.svg").read_text().split() == ["picture", "SigBlk:", "0" * 16]
+    assert json.loads((machine.folder / "r.json").read_text())["summary"]
+
+
+# ---- files
+
+def test_files_are_checked_first(machine):
+    """Before time is spent, and nothing is left by a command that does not run."""
+    done = machine.run("profile", "--duration", "1000", "--plot", "nowhere/a.png")
+    assert done.returncode == 1
+    assert done.stderr == "tidemark: cannot write nowhere/a.png: No such file or directory\n"
+    done = machine.run("profile", "--devices", "7", "--output", "r.json", "--plot", "a.png")
+    assert done.returncode == 2
+    assert not (machine.folder / "r.json").exists() and not (machine.folder / "a.png").exists()
+    done = machine.run("profile", "--duration", "1000", "--output", "proc")
+    assert (done.returncode, done.stderr) == (1, "tidemark: cannot write proc: Is a directory\n")
+
+
+def test_file_is_replaced_at_once(machine):
+    """Whoever has the old one open keeps it whole; rights and a link to it stay."""
+    real, link = machine.folder / "real.json", machine.folder / "link.json"
+    real.write_text("precious")
+    real.chmod(0o640)
+    link.symlink_to("real.json")
+    with open(real, encoding="ascii") as old:
+        done = machine.run("profile", "--duration", "0.05", "--output", "link.json")
+        assert done.returncode == 0 and old.read() == "precious"
+    assert link.is_symlink() and json.loads(real.read_text())["summary"]
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_output_to_what_is_no_file(machine):
+    done = machine.run("profile", "--duration", "0.05", "--output", "/dev/stderr", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["summary"]
+    assert json.loads(done.stderr.replace("tidemark: report written to /dev/stderr\n", ""))
+
+
+def test_full_disk(machine):
+    done = machine.run("profile", "--duration", "0.05", "--output", "/dev/full")
+    assert done.returncode == 1
+    assert done.stderr == "tidemark: cannot write /dev/full: No space left on device\n"
+
+
+@pytest.mark.parametrize("words", [["profile"], ["monitor", "--all"]])
+def test_closed_stdout(machine, words):
+    """Nobody reads the table, nor the warnings before it: the file is there."""
+    machine.cards([f"process 41 {15 * GIB}"])
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([TIDEMARK, *words, "--duration", "0.1", "--output", "r.json"],
+                          stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60,
+                          cwd=machine.folder, env=machine.environment(), text=True)
+    os.close(writer)
+    assert done.returncode == -signal.SIGPIPE
+    assert done.stderr == "tidemark: report written to r.json\n"
+    assert json.loads((machine.folder / "r.json").read_text())["summary"]

@@ -175,6 +175,121 @@ static void test_leaks(void **state)
     tmk_leaks_fini(&leaks);
 }
 
+/* ---- processes that end ---- */
+
+static const struct tmk_process_use *find(const struct tmk_device_use *u, pid_t pid, bool ended)
+{
+    for (uint64_t i = 0; i < u->n_processes; i++)
+        if (u->processes[i].now.pid == pid && u->processes[i].has_ended == ended)
+            return &u->processes[i];
+    return NULL;
+}
+
+/* The row of a process that has ended; NULL: there is none. */
+static const struct tmk_leak_row *find_row(const struct tmk_leaks *leaks, pid_t pid)
+{
+    for (uint64_t i = 0; i < leaks->n; i++)
+        if (leaks->rows[i].process && leaks->rows[i].process->now.pid == pid)
+            return &leaks->rows[i];
+    return NULL;
+}
+
+static void open_fast(struct fixture *f)
+{
+    set_card(f, 42, 100, "");
+    open_with(f, &(struct tmk_sampler_settings){
+                     .interval_ns = 1, .process_interval_ns = 1, .roots = &f->tree.roots});
+}
+
+/* A process that leaked until it was killed is judged over its life, however long we look on. */
+static void test_leaked_and_died(void **state)
+{
+    struct fixture *f = *state;
+    struct tmk_leaks leaks;
+    open_fast(f);
+    while (!grow(f)) {
+        f->sampler = tmk_sampler_close(f->sampler);
+        f->devices = tmk_devices_close(f->devices);
+        open_fast(f);
+    }
+    for (unsigned i = 0; i < 200; i++) {
+        set_card(f, 42, 200, "");
+        look(f);
+        usleep(500);
+    }
+    assert_int_equal(tmk_leaks_find(f->sampler, 100 * MIB, &leaks), 0);
+    assert_int_equal(leaks.n_leaks, 1);
+    const struct tmk_leak_row *row = find_row(&leaks, 41);
+    assert_true(row && row->is_leak && row->process->has_ended);
+    assert_int_equal(row->process->now.used_bytes, 490 * MIB);
+    assert_false(find_row(&leaks, 42)->process->has_ended);
+    tmk_leaks_fini(&leaks);
+}
+
+static void look_often(struct fixture *f, unsigned pid, unsigned mib)
+{
+    for (unsigned i = 0; i < TMK_GROWTH_LEAST_SAMPLES; i++) {
+        set_card(f, pid, mib + i, "");
+        look(f);
+    }
+}
+
+static void set_start(struct fixture *f, unsigned pid, const char *ticks)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%u (a ) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 %s 20\n",
+             pid, ticks);
+    tree_file(&f->tree, text, "proc/%u/stat", pid);
+    tree_file(&f->tree, "Name:\ta ) b\n", "proc/%u/status", pid);
+}
+
+/* The start is the 22nd field. Another start is another process; the same one is back. */
+static void test_reused_number(void **state)
+{
+    struct fixture *f = *state;
+    open_fast(f);
+    set_start(f, 41, "1000");
+    look_often(f, 41, 100);
+    set_start(f, 41, "2000");
+    look_often(f, 41, 700);
+    const struct tmk_device_use *u = tmk_sampler_device(f->sampler, 0);
+    const struct tmk_process_use *old = find(u, 41, true), *now = find(u, 41, false);
+    assert_true(old && now);
+    assert_int_equal(old->start_ticks, 1000);
+    assert_int_equal(old->now.used_bytes, (100 + TMK_GROWTH_LEAST_SAMPLES - 1) * MIB);
+    assert_int_equal(now->start_ticks, 2000);
+    assert_int_equal(now->history.entries[0].min_bytes, 700 * MIB);
+    set_card(f, 43, 1, "");
+    look(f);
+    assert_true(find(u, 41, true) && !find(u, 41, false));
+    set_card(f, 41, 800, "");
+    look(f);
+    now = find(u, 41, false);
+    assert_int_equal(now->history.n, TMK_GROWTH_LEAST_SAMPLES + 1);
+    assert_true(now->history.entries[TMK_GROWTH_LEAST_SAMPLES].after_gap);
+}
+
+/* So many at most; what goes first is what grew least, and what was too short is not kept. */
+static void test_ended_are_bounded(void **state)
+{
+    struct fixture *f = *state;
+    open_fast(f);
+    for (unsigned n = 0; n < TMK_ENDED_MOST + 3; n++) {
+        for (unsigned i = 0; i < TMK_GROWTH_LEAST_SAMPLES; i++) {
+            set_card(f, 1000 + n, 100 + i * (n == 1 ? 0 : 1), "");
+            look(f);
+        }
+    }
+    set_card(f, 9, 1, "");
+    look(f);
+    set_card(f, 10, 1, "");
+    const struct tmk_device_use *u = look(f);
+    assert_int_equal(u->n_processes, TMK_ENDED_MOST + 1);
+    assert_null(find(u, 1001, true));
+    assert_null(find(u, 9, true));
+    assert_non_null(find(u, 1000 + TMK_ENDED_MOST + 2, true));
+}
+
 /* ---- the schedule ---- */
 
 static void test_schedule(void **state)
@@ -211,6 +326,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_failure_is_a_gap, setup, teardown),
         cmocka_unit_test_setup_teardown(test_processes_come_and_go, setup, teardown),
         cmocka_unit_test_setup_teardown(test_leaks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_leaked_and_died, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reused_number, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ended_are_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_schedule, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
