@@ -165,12 +165,14 @@ static int newest(const char *name, int version, bool per_thread)
 
 typedef int asker(const char *name, void **ret, int version, uint64_t flags, int *ret_status);
 
-/* What the driver gives for the version that made it as we know it is what it has given: else that
- * is a newer one, with other arguments perhaps. */
+/* It is the driver's symbol of the name that we know, or what the driver gives for the version that
+ * made it so: else it is a newer one, with other arguments perhaps. */
 static bool is_as_we_know(int i, const void *given, asker *ask, uint64_t flags)
 {
     void *known = NULL;
     int status;
+    if (given == tmk_driver_symbol(functions[i].symbol))
+        return true;
     return ask(functions[i].name, &known, functions[i].version, flags, &status) == TMK_CU_SUCCESS &&
            known == given;
 }
