@@ -3,10 +3,10 @@
 #include "cli/commands.h"
 #include "cli/leak_view.h"
 #include "cli/monitoring.h"
+#include "kit/amount.h"
 
 #define DEFAULT_MB 100.0
 #define MOST_MB 1e9
-#define MB 1048576.0
 
 static void print_json(const struct tmk_leaks *leaks, const struct tmk_monitoring *m)
 {
@@ -16,7 +16,7 @@ static void print_json(const struct tmk_leaks *leaks, const struct tmk_monitorin
     tmk_json_object(&j, NULL);
     tmk_leaks_write(&j, leaks);
     tmk_json_text(&j, "timestamp", tmk_iso_text(time(NULL), iso));
-    tmk_json_fixed(&j, "threshold_mb", (double)leaks->threshold_bytes / MB, 2);
+    tmk_json_fixed(&j, "threshold_mb", (double)leaks->threshold_bytes / TMK_MB, 2);
     tmk_json_fixed(&j, "duration_s", (double)m->elapsed_ns / 1e9, 3);
     tmk_json_end(&j);
 }
@@ -36,7 +36,7 @@ static void say_unlisted(const struct tmk_monitoring *m)
 static int judge(const struct tmk_monitoring *m, double threshold_mb, bool json)
 {
     struct tmk_leaks leaks;
-    if (tmk_leaks_find(m->sampler, (uint64_t)(threshold_mb * MB), &leaks) < 0)
+    if (tmk_leaks_find(m->sampler, (uint64_t)(threshold_mb * TMK_MB), &leaks) < 0)
         tmk_die("out of memory");
     if (json)
         print_json(&leaks, m);

@@ -5,7 +5,6 @@
 #include "cli/monitor_report.h"
 #include "cli/oom_watch.h"
 
-#define DEFAULT_PERCENT 85.0
 #define DEFAULT_LEAK_BYTES (100ull << 20)
 
 static int report_profile(struct tmk_monitoring *m, const struct tmk_args *args)
@@ -22,7 +21,7 @@ static int report_all(struct tmk_monitoring *m, const struct tmk_args *args)
     struct tmk_oom_watch w;
     struct tmk_leaks leaks = {0};
     bool json = tmk_monitor_report_is_json(args);
-    tmk_oom_watch_init(&w, m, DEFAULT_PERCENT, NULL, json ? stderr : stdout);
+    tmk_oom_watch_init(&w, m, TMK_OOM_PERCENT, NULL, json ? stderr : stdout);
     int status = tmk_monitoring_run(m, tmk_oom_watch_look, &w);
     if (status == 0) {
         if (tmk_leaks_find(m->sampler, DEFAULT_LEAK_BYTES, &leaks) < 0)

@@ -5,8 +5,6 @@
 #include "cli/sheet.h"
 #include "kit/amount.h"
 
-#define DEFAULT_PERCENT 85.0
-
 /* ---- what is printed ---- */
 
 static void add_row(struct tmk_table *t, const struct tmk_device_use *u,
@@ -108,7 +106,7 @@ static int run(const struct tmk_args *args)
         tmk_say("--duration and --interval want --monitor: without it, oom looks once");
         return TMK_EXIT_USAGE;
     }
-    int status = tmk_monitoring_number(args, "threshold", DEFAULT_PERCENT, 100, &threshold);
+    int status = tmk_monitoring_number(args, "threshold", TMK_OOM_PERCENT, 100, &threshold);
     if (status == 0)
         status = tmk_monitoring_open(&m, args, &(struct tmk_monitoring_needs){.once = once});
     if (status == 0)

@@ -39,11 +39,9 @@ static const char *known(const char *text)
 
 static void put_device(struct tmk_json *j, const struct tmk_top_device *d)
 {
-    static const char *const kinds[] = {
-        [TMK_DEVICE_NVIDIA] = "nvidia", [TMK_DEVICE_AMD] = "amd", [TMK_DEVICE_HOST] = "host"};
     tmk_json_object(j, NULL);
     tmk_json_text(j, "device", d->label);
-    tmk_json_text(j, "kind", kinds[d->about.kind]);
+    tmk_json_text(j, "kind", tmk_device_kind_text(d->about.kind));
     tmk_json_text(j, "name", known(d->about.name));
     tmk_json_text(j, "id", known(d->about.id));
     put_bytes(j, "total", d->memory.total_bytes);
@@ -178,10 +176,7 @@ static int print_once(const char *filter, bool json)
 static bool parse_interval(const char *text, double *ret_s)
 {
     uint64_t ns = 0; /* of what is no time too */
-    char seconds[32];
-    snprintf(seconds, sizeof seconds, "%ss", text); /* what is cut has no unit */
-    if (tmk_time_parse(text, &ns) < 0)
-        (void)tmk_time_parse(seconds, &ns);
+    (void)tmk_seconds_parse(text, &ns);
     *ret_s = (double)ns / 1e9;
     if (ns >= LEAST_INTERVAL_NS && ns <= MOST_INTERVAL_NS)
         return true;

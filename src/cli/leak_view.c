@@ -8,12 +8,10 @@
 
 enum { SHOWN_ROWS = 20 };
 
-#define MB 1048576.0
-
 static void say_verdict(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
 {
     char time[TMK_AMOUNT_BYTES];
-    double threshold_mb = (double)leaks->threshold_bytes / MB;
+    double threshold_mb = (double)leaks->threshold_bytes / TMK_MB;
     tmk_time_text(elapsed_ns, time);
     if (leaks->n_leaks)
         printf("leak: %llu of %llu grew steadily by %g MB or more in %s\n",

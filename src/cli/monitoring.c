@@ -30,11 +30,7 @@ enum { PROGRESS_BYTES = 56 }; /* the line is to fit a screen */
 static int read_time(const struct tmk_args *args, const char *option, uint64_t *ret_ns)
 {
     const char *text = tmk_args_get(args, option);
-    char seconds[32];
-    if (!text)
-        return 0;
-    snprintf(seconds, sizeof seconds, "%.28ss", text);
-    if (tmk_time_parse(text, ret_ns) == 0 || tmk_time_parse(seconds, ret_ns) == 0)
+    if (!text || tmk_seconds_parse(text, ret_ns) == 0)
         return 0;
     tmk_say("--%s: '%s' is not a time, such as 60, 0.1, 250ms or 5min", option, text);
     return TMK_EXIT_USAGE;

@@ -17,13 +17,12 @@
 #include <sys/wait.h>
 
 #include "cli/xalloc.h"
+#include "kit/amount.h"
 #include "kit/utf8.h"
 
 extern char **environ;
 
 enum { SHOWN_HOLDERS = 3 };
-
-#define GB 1073741824.0
 
 void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, double threshold_percent,
                         const char *command, FILE *out)
@@ -73,7 +72,7 @@ static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
         if (p->used_bytes == TMK_BYTES_UNKNOWN)
             fputs("-\n", w->out);
         else
-            fprintf(w->out, "%.2f GB\n", (double)p->used_bytes / GB);
+            fprintf(w->out, "%.2f GB\n", (double)p->used_bytes / TMK_GB);
     }
     fflush(w->out);
 }

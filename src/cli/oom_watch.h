@@ -5,6 +5,8 @@
 
 #include "cli/monitoring.h"
 
+#define TMK_OOM_PERCENT 85.0 /* warn from here on, unless told otherwise */
+
 struct tmk_oom_watch {
     struct tmk_monitoring *m;
     FILE *out;                /* for warnings */

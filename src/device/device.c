@@ -68,6 +68,13 @@ struct tmk_device *tmk_devices_add(struct tmk_devices *d, enum tmk_device_kind k
     return device;
 }
 
+const char *tmk_device_kind_text(enum tmk_device_kind kind)
+{
+    static const char *const texts[TMK_DEVICE_N_KINDS] = {
+        [TMK_DEVICE_NVIDIA] = "nvidia", [TMK_DEVICE_AMD] = "amd", [TMK_DEVICE_HOST] = "host"};
+    return texts[kind];
+}
+
 unsigned tmk_devices_count(const struct tmk_devices *d)
 {
     return d->n;

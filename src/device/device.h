@@ -38,6 +38,9 @@ struct tmk_device_roots tmk_device_roots_get(void);
 
 enum tmk_device_kind { TMK_DEVICE_NVIDIA, TMK_DEVICE_AMD, TMK_DEVICE_HOST, TMK_DEVICE_N_KINDS };
 
+/* "nvidia", "amd", "host": as JSON has it. */
+const char *tmk_device_kind_text(enum tmk_device_kind kind);
+
 enum tmk_compute_mode {
     TMK_COMPUTE_UNKNOWN,
     TMK_COMPUTE_DEFAULT,

@@ -156,6 +156,15 @@ int tmk_time_parse(const char *text, uint64_t *ret_ns)
     return parse_amount(text, time_units, ret_ns);
 }
 
+int tmk_seconds_parse(const char *text, uint64_t *ret_ns)
+{
+    char seconds[64];
+    if (tmk_time_parse(text, ret_ns) == 0)
+        return 0;
+    int n = snprintf(seconds, sizeof seconds, "%ss", text);
+    return (size_t)n < sizeof seconds ? tmk_time_parse(seconds, ret_ns) : TMK_EINVAL;
+}
+
 int tmk_integer_parse(const char *text, int64_t *ret)
 {
     const char *digits = text + (*text == '-' || *text == '+');

@@ -23,7 +23,13 @@ const char *tmk_percent_text(uint64_t part, uint64_t whole, char *buffer);
 int tmk_size_parse(const char *text, uint64_t *ret_bytes);
 /* "1.5s", "300ms", "20us", "7ns", "2min", "1h"; a unit is needed. 0 or TMK_EINVAL. */
 int tmk_time_parse(const char *text, uint64_t *ret_ns);
+/* The same, and a number without a unit is seconds. */
+int tmk_seconds_parse(const char *text, uint64_t *ret_ns);
 /* A whole number with an optional sign and nothing else. 0 or TMK_EINVAL. */
 int tmk_integer_parse(const char *text, int64_t *ret);
+
+/* As the documents we follow count them: powers of 1024. */
+#define TMK_MB 1048576.0
+#define TMK_GB 1073741824.0
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GB 1073741824.0
+#include "kit/amount.h"
 
 const char *tmk_iso_text(time_t t, char *buffer)
 {
@@ -105,13 +105,6 @@ void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_
     tmk_json_end(j);
 }
 
-static const char *kind_name(enum tmk_device_kind kind)
-{
-    static const char *const names[TMK_DEVICE_N_KINDS] = {
-        [TMK_DEVICE_NVIDIA] = "nvidia", [TMK_DEVICE_AMD] = "amd", [TMK_DEVICE_HOST] = "host"};
-    return names[kind];
-}
-
 static void add_one(struct tmk_json *j, const struct tmk_status *st, unsigned i)
 {
     const struct tmk_device_use *u = tmk_sampler_device(st->sampler, i);
@@ -119,7 +112,7 @@ static void add_one(struct tmk_json *j, const struct tmk_status *st, unsigned i)
     add_current(j, u);
     add_statistics(j, u);
     tmk_json_text(j, "name", text_or_null(u->device->name));
-    tmk_json_text(j, "kind", kind_name(u->device->kind));
+    tmk_json_text(j, "kind", tmk_device_kind_text(u->device->kind));
     tmk_json_text(j, "id", text_or_null(u->device->id));
     tmk_json_text(j, "limited_by", u->has_limit ? "control group" : NULL);
     tmk_json_text(j, "error", text_or_null(u->reason));
@@ -153,7 +146,7 @@ static void add_summary(struct tmk_json *j, const struct tmk_sampler *s)
     }
     tmk_json_object(j, "summary");
     tmk_json_u64(j, "total_devices", n);
-    tmk_json_fixed(j, "total_memory_gb", total > 0 ? total / GB : NAN, 2);
+    tmk_json_fixed(j, "total_memory_gb", total > 0 ? total / TMK_GB : NAN, 2);
     add_percent(j, "overall_utilization", answered > 0, answered > 0 ? 100 * used / answered : 0);
     tmk_json_end(j);
 }

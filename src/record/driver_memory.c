@@ -9,7 +9,7 @@
 #include "record/pystack.h"
 #include "tidemark/tidemark.h"
 
-enum { DEVICE_CUDA = 1, MAX_DEVICES = 64 };
+enum { MAX_DEVICES = TMK_HELD_DEVICES };
 
 /* ---- what came of it ---- */
 
@@ -26,7 +26,7 @@ static void note_free_memory(struct tmk_lane *lane, int device)
                                      .total_bytes = n_total,
                                      .own_bytes = UINT64_MAX,
                                      .others_bytes = UINT64_MAX};
-    tmk_lane_put_text(lane, TMK_KIND_SAMPLE, (uint32_t)(DEVICE_CUDA << 8 | device), 0, &sample,
+    tmk_lane_put_text(lane, TMK_KIND_SAMPLE, tmk_cuda_device((unsigned)device), 0, &sample,
                       sizeof sample);
 }
 
@@ -35,7 +35,7 @@ int tmk_driver_refused(int rc, uint64_t size, int device)
     struct tmk_lane *lane = rc == TMK_CU_OUT_OF_MEMORY ? tmk_lane_enter() : NULL;
     if (!lane)
         return rc;
-    uint16_t full = device < 0 ? TIDEMARK_HOST : (uint16_t)(DEVICE_CUDA << 8 | device);
+    uint16_t full = device < 0 ? TIDEMARK_HOST : tmk_cuda_device((unsigned)device);
     if (device >= 0)
         note_free_memory(lane, device);
     tmk_lane_put(lane, TMK_KIND_OOM, full | TMK_OOM_OF_DRIVER, tmk_pystack_native_id(lane), size,

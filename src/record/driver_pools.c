@@ -4,8 +4,9 @@
 #include "record/driver_calls.h"
 #include "record/held.h"
 #include "record/torch.h"
+#include "trace/layout.h"
 
-enum { DEVICE_CUDA = 1, MAX_DEVICES = 64 };
+enum { MAX_DEVICES = TMK_HELD_DEVICES };
 
 /* ---- pools ---- */
 
@@ -52,7 +53,7 @@ static uint64_t pool_of_device(uint16_t device)
 /* Where torch says nothing of its blocks, these are them; else they are somebody else's. */
 static bool are_blocks(int device)
 {
-    return !tmk_torch_has_said((uint16_t)(DEVICE_CUDA << 8 | device));
+    return !tmk_torch_has_said(tmk_cuda_device((unsigned)device));
 }
 
 static int refused_async(int rc, size_t n)
@@ -61,7 +62,7 @@ static int refused_async(int rc, size_t n)
     if (!are_blocks(device))
         return tmk_driver_refused(rc, n, device);
     if (rc == TMK_CU_OUT_OF_MEMORY)
-        tmk_torch_note_oom((uint16_t)(DEVICE_CUDA << 8 | device), n);
+        tmk_torch_note_oom(tmk_cuda_device((unsigned)device), n);
     return rc;
 }
 

@@ -11,7 +11,7 @@
 #include "record/python.h"
 #include "tidemark/tidemark.h"
 
-enum { STACK_BYTES = 1 << 20, DEVICE_CUDA = 1 };
+enum { STACK_BYTES = 1 << 20 };
 static const uint64_t hook_limit_ns = 5000000000u;
 static const uint64_t hold_limit_ns = 3000000000u;
 
@@ -64,7 +64,7 @@ static struct tmk_object *record(struct tmk_object *self, struct tmk_object *arg
     long values[3];
     for (int i = 0; i < 3; i++)
         values[i] = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, i));
-    uint16_t device = (uint16_t)(DEVICE_CUDA << 8 | (values[0] & 0xff));
+    uint16_t device = tmk_cuda_device((unsigned)values[0]);
     if (!is_over())
         tmk_lane_put_at(&work.lane, work.ticks, TMK_KIND_FOUND, device, work.stack,
                         (uint64_t)values[1], (uint64_t)values[2]);

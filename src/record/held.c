@@ -7,12 +7,13 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "record/driver_calls.h"
 #include "record/intern.h"
 #include "record/lane.h"
 #include "record/pystack.h"
 #include "record/torch.h"
 
-enum { MAX_HELD = 1 << 18, MAX_DEVICES = 64, DEVICE_CUDA = 1, LAST_DEFAULT_STREAM = 2 };
+enum { MAX_HELD = 1 << 18, MAX_DEVICES = TMK_HELD_DEVICES };
 
 static struct {
     _Atomic pid_t busy;        /* whose thread has it, 0: nobody's */
@@ -74,7 +75,7 @@ struct turn {
 
 static uint16_t device_of(const struct tmk_driver_segment *item)
 {
-    return (uint16_t)(DEVICE_CUDA << 8 | item->device);
+    return tmk_cuda_device(item->device);
 }
 
 static void say_begin(struct tmk_lane *lane, const struct tmk_driver_segment *item, uint32_t stack)
@@ -119,7 +120,7 @@ static bool take_turn_for(struct turn *t, const struct tmk_driver_segment *item)
     *t = (struct turn){.lane = tmk_lane_enter()};
     if (t->lane && item->is_block) {
         t->stack = tmk_torch_block_stack(t->lane);
-        t->stream = item->stream > LAST_DEFAULT_STREAM
+        t->stream = item->stream > TMK_CU_LAST_DEFAULT_STREAM
                         ? tmk_intern_stream(t->lane, device_of(item), item->stream)
                         : 0;
     } else if (t->lane) {
@@ -140,7 +141,7 @@ static void end_turn(const struct turn *t)
 /* What pools hold is what is reserved, unless torch says that itself. */
 static void say_reserved(struct tmk_lane *lane, uint16_t number)
 {
-    uint16_t device = (uint16_t)(DEVICE_CUDA << 8 | number);
+    uint16_t device = tmk_cuda_device(number);
     if (number >= MAX_DEVICES || tmk_torch_has_said(device))
         return;
     struct said *said = &held.said[number];

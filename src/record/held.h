@@ -14,6 +14,8 @@
 
 #include "trace/segments.h"
 
+enum { TMK_HELD_DEVICES = 64 }; /* cards that are told apart */
+
 /* It is there now: recorded, with the calling thread's stack. */
 void tmk_held_begin(const struct tmk_driver_segment *item);
 

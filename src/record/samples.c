@@ -19,10 +19,9 @@
 #include "record/torch.h"
 
 enum {
-    MAX_DEVICES = 64,
+    MAX_DEVICES = TMK_HELD_DEVICES,
     MAX_PROCESSES = 256,
     ID_BYTES = 16,
-    DEVICE_CUDA = 1,
     MAX_TRIES = 8,
     TRY_AGAIN_NS = 300000,
 };
@@ -205,8 +204,8 @@ static void take(unsigned device)
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    tmk_lane_put_text_at(lane, ticks, TMK_KIND_SAMPLE, (uint32_t)(DEVICE_CUDA << 8 | device), 0,
-                         &sample, sizeof sample);
+    tmk_lane_put_text_at(lane, ticks, TMK_KIND_SAMPLE, tmk_cuda_device(device), 0, &sample,
+                         sizeof sample);
     tmk_lane_leave(lane);
 }
 

@@ -13,7 +13,7 @@
 #include "record/intern.h"
 #include "tidemark/tidemark.h"
 
-enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2, DEVICE_CUDA = 1 };
+enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2 };
 
 struct source { /* a parameter; torch does not get on with weak references to those */
     struct tmk_object *reference; /* weak, to its module; the same for all of a module's */
@@ -212,7 +212,7 @@ static void note_input(struct tmk_object *tensor, uint32_t name)
 {
     tmk_bridge.py->Py_IncRef(tensor);
     int64_t index = (int64_t)ask(tensor, tags.get_device, UINT64_MAX);
-    uint16_t device = index < 0 ? TIDEMARK_HOST : (uint16_t)(DEVICE_CUDA << 8 | (index & 0xff));
+    uint16_t device = index < 0 ? TIDEMARK_HOST : tmk_cuda_device((unsigned)index);
     put(device, ask(tensor, tags.data_ptr, 0), TIDEMARK_INPUT, name);
     tmk_bridge.py->Py_DecRef(tensor);
 }

@@ -18,8 +18,6 @@
 #include "record/torch_stubs.h"
 #include "tidemark/tidemark.h"
 
-enum { DEVICE_CPU = 0, DEVICE_CUDA = 1 };
-
 #define NAME_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #define NAME_USAGE_113 "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
 #define NAME_OOM "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
@@ -156,7 +154,7 @@ struct tmk_torch_hot tmk_torch_hot __attribute__((aligned(64)));
 static uint16_t device_of(uint16_t torch_device)
 {
     unsigned type = torch_device & 0xff, index = torch_device >> 8;
-    return type == DEVICE_CPU ? TIDEMARK_HOST : (uint16_t)(type << 8 | index);
+    return type == TMK_DEVICE_TYPE_CPU ? TIDEMARK_HOST : (uint16_t)(type << 8 | index);
 }
 
 __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, uint16_t device,
@@ -168,7 +166,7 @@ __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, 
     atomic_store_explicit(&tmk_torch_hot.said[i].generation, lane->generation,
                           memory_order_relaxed);
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
-    if (device >> 8 == DEVICE_CUDA)
+    if (device >> 8 == TMK_DEVICE_TYPE_CUDA)
         atomic_fetch_or_explicit(&tmk_torch_hot.cards, UINT64_C(1) << (device & 63),
                                  memory_order_relaxed);
 }

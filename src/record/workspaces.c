@@ -14,7 +14,7 @@
 #include "record/library.h"
 #include "tidemark/tidemark.h"
 
-enum { MAX_WORKSPACES = 256, MAX_DEPTH = 64, DEVICE_CUDA = 1 };
+enum { MAX_WORKSPACES = 256, MAX_DEPTH = 64 };
 
 struct map { /* std::map: a red-black tree */
     uint64_t compare;
@@ -41,7 +41,7 @@ static bool copy(void *to, uint64_t from, size_t n)
 
 static void tag(const struct map_node *node, const char *name)
 {
-    if (node->address && node->device_type == DEVICE_CUDA)
+    if (node->address && node->device_type == TMK_DEVICE_TYPE_CUDA)
         tidemark_record_tag(TIDEMARK_CUDA(node->device_index),
                             (const void *)(uintptr_t)node->address, TIDEMARK_TEMPORARY, name);
 }

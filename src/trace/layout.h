@@ -34,6 +34,14 @@ enum {
 
 #define TMK_NO_STEP INT64_MIN
 
+/* A device's number: type × 256 + index; the types are torch's. */
+enum tmk_device_type { TMK_DEVICE_TYPE_CPU = 0, TMK_DEVICE_TYPE_CUDA = 1 };
+
+static inline uint16_t tmk_cuda_device(unsigned index)
+{
+    return (uint16_t)(TMK_DEVICE_TYPE_CUDA << 8 | (index & 0xff));
+}
+
 /* Events and definitions: the kinds of ring records; events 1-6 are also the file's. */
 enum tmk_kind {
     TMK_KIND_NONE = 0,

@@ -100,6 +100,26 @@ static void test_size_parse(void **state)
     }
 }
 
+/* A number alone is seconds; what is too long is no time, however it begins. */
+static void test_seconds_parse(void **state)
+{
+    (void)state;
+    uint64_t ns = 5;
+    assert_int_equal(tmk_seconds_parse("12", &ns), 0);
+    assert_int_equal(ns, 12000000000);
+    assert_int_equal(tmk_seconds_parse("250ms", &ns), 0);
+    assert_int_equal(ns, 250000000);
+    assert_int_equal(tmk_seconds_parse("1e3", &ns), TMK_EINVAL);
+    assert_int_equal(tmk_seconds_parse("", &ns), TMK_EINVAL);
+    assert_int_equal(tmk_seconds_parse("0.1000000000000000000000000000 of anything", &ns),
+                     TMK_EINVAL);
+    assert_int_equal(tmk_seconds_parse("0.10000000000000000000000000000000000000000000000000000"
+                                       "000000000000 of anything",
+                                       &ns),
+                     TMK_EINVAL);
+    assert_int_equal(ns, 250000000);
+}
+
 static void test_time_parse(void **state)
 {
     (void)state;
@@ -136,7 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts),         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_size_parse),    cmocka_unit_test(test_time_parse),
-        cmocka_unit_test(test_integer_parse),
+        cmocka_unit_test(test_seconds_parse), cmocka_unit_test(test_integer_parse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
