@@ -39,6 +39,7 @@ struct tmk_caching_stats {
     uint64_t n_segments, peak_segments;  /* expandable ones are not counted, as torch does not */
     uint64_t n_retries; /* all cached segments were given back, and the driver asked again */
     uint64_t n_ooms;
+    uint64_t n_syncs; /* times that everything cached was given back */
 };
 
 /* 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
@@ -52,18 +53,14 @@ int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t
                        uint32_t *ret_block);
 /* The program gave the block up; it may be handed out again. 0 or TMK_ENOMEM. */
 int tmk_caching_free(struct tmk_caching_allocator *a, uint32_t block);
-/* The same in two: given up while another stream still uses it (record_stream), and done with. A
- * block whose completion was forced by a retry is completed again without harm only by its owner
- * asking first: is_pending. */
-void tmk_caching_free_requested(struct tmk_caching_allocator *a, uint32_t block);
-bool tmk_caching_is_pending(const struct tmk_caching_allocator *a, uint32_t block);
+/* The same in two: given up while another stream still uses it (record_stream), and done with. When
+ * all is given back (n_syncs counts that) what is given up is waited for and done with at once;
+ * whoever completes a block compares n_syncs first, since the block is another's by then. */
+int tmk_caching_free_requested(struct tmk_caching_allocator *a, uint32_t block);
 int tmk_caching_free_completed(struct tmk_caching_allocator *a, uint32_t block);
 /* torch.cuda.empty_cache(). */
 int tmk_caching_empty_cache(struct tmk_caching_allocator *a);
 
 const struct tmk_caching_stats *tmk_caching_stats(const struct tmk_caching_allocator *a);
-
-/* For tests: every invariant holds. */
-bool tmk_caching_is_valid(const struct tmk_caching_allocator *a);
 
 #endif
