@@ -204,6 +204,7 @@ static void on_segment(struct tmk_whatif *w, const struct tmk_event *ev)
         return;
     w->grew_since = true;
     w->torch_bytes += ev->size_bytes;
+    w->n_pages += ev->segment_kind == TMK_SEGMENT_PHYSICAL;
     if (ev->segment_kind != TMK_SEGMENT_DEVICE)
         return;
     struct tmk_caching_place *more =
@@ -391,6 +392,10 @@ int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct 
     struct tmk_whatif_facts *f = &w->facts;
     struct tmk_device_use *d = tmk_state_find_device((struct tmk_state *)&rp->state, w->device);
     settle_empty(w, 0, false);
+    if (!f->alloc_conf && w->n_pages && !w->n_places) {
+        f->is_conf_inferred = true;
+        f->alloc_conf = "expandable_segments:True";
+    }
     f->peak_allocated_bytes = d ? d->max_bytes : 0;
     f->peak_reserved_bytes = d && d->has_reserved ? d->max_reserved_bytes : TMK_WHATIF_UNKNOWN;
     /* What ran out held as much as it could: with that as the limit, the same things happen. */

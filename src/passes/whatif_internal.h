@@ -41,6 +41,7 @@ struct tmk_whatif {
     uint64_t n_words, word_room;
     struct tmk_caching_place *places; /* where torch's segments were, as they came */
     uint64_t n_places, place_room;
+    uint64_t n_pages; /* torch's parts of expandable segments */
 
     struct live_block *live; /* open addressing, by address */
     uint64_t n_live, live_room;
