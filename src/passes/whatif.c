@@ -136,6 +136,70 @@ static uint32_t remove_live(struct tmk_whatif *w, uint64_t address)
     return slot;
 }
 
+/* ---- segments ---- */
+
+/* Imported traces have no segments but torch's, and no native stacks. */
+static bool is_torch(struct tmk_whatif *w, uint32_t stack)
+{
+    const char *owner = tmk_holders_get(w->holders, stack)->owner;
+    return strcmp(owner, "torch") == 0 || tmk_reader_info(w->p->reader, "imported") != NULL;
+}
+
+/* What changed at one moment counts as one: an expandable segment that grows ends and begins anew.
+ * Memory that went without a block's doing was given back. */
+static void settle_segments(struct tmk_whatif *w)
+{
+    if (w->torch_bytes < w->settled_bytes && !w->empty_at && w->has_begun) {
+        w->reserved_before = w->settled_bytes;
+        w->grew_since = false;
+        put_other(w, OTHER_EMPTY, 0);
+        w->empty_at = w->failed ? 0 : w->n_words - 2;
+    } else if (w->torch_bytes > w->settled_bytes) {
+        w->grew_since = true;
+    }
+    w->settled_bytes = w->torch_bytes;
+}
+
+static void before_segment(struct tmk_whatif *w, uint64_t ns)
+{
+    if (ns != w->segment_ns)
+        settle_segments(w);
+    w->segment_ns = ns;
+}
+
+static void keep_place(struct tmk_whatif *w, uint64_t address, uint64_t size_bytes)
+{
+    struct tmk_caching_place *more =
+        tmk_grow(w->places, w->n_places + 1, &w->place_room, sizeof *more);
+    if (!more) {
+        w->failed = true;
+        return;
+    }
+    w->places = more;
+    more[w->n_places++] = (struct tmk_caching_place){address, size_bytes};
+}
+
+static void on_segment(struct tmk_whatif *w, const struct tmk_event *ev)
+{
+    if (!tmk_segment_is_on_device(ev->segment_kind) || !is_torch(w, ev->stack))
+        return;
+    before_segment(w, ev->time_ns);
+    w->torch_bytes += ev->size_bytes;
+    w->n_pages += ev->segment_kind == TMK_SEGMENT_PHYSICAL;
+    if (ev->segment_kind == TMK_SEGMENT_DEVICE)
+        keep_place(w, ev->address, ev->size_bytes);
+}
+
+static void on_segment_end(struct tmk_whatif *w, uint64_t ns,
+                           const struct tmk_driver_segment *segment)
+{
+    if (!tmk_segment_is_on_device(segment->kind) || segment->device != w->device ||
+        !is_torch(w, segment->stack))
+        return;
+    before_segment(w, ns);
+    w->torch_bytes -= segment->size_bytes < w->torch_bytes ? segment->size_bytes : w->torch_bytes;
+}
+
 /* ---- allocations and frees ---- */
 
 /* An EMPTY before an allocation that got a segment may have been a retry of it: note what it
@@ -143,6 +207,7 @@ static uint32_t remove_live(struct tmk_whatif *w, uint64_t address)
 static void settle_empty(struct tmk_whatif *w, uint64_t bytes, bool was_refused)
 {
     uint64_t need = 0;
+    settle_segments(w);
     if (!w->empty_at)
         return;
     if (bytes && (w->grew_since || was_refused))
@@ -189,47 +254,7 @@ static void on_oom(struct tmk_whatif *w, const struct tmk_state *s, const struct
         w->facts.limit_bytes = w->reserved_bytes + segment - 1;
 }
 
-/* ---- segments and samples ---- */
-
-/* Imported traces have no segments but torch's, and no native stacks. */
-static bool is_torch(struct tmk_whatif *w, uint32_t stack)
-{
-    const char *owner = tmk_holders_get(w->holders, stack)->owner;
-    return strcmp(owner, "torch") == 0 || tmk_reader_info(w->p->reader, "imported") != NULL;
-}
-
-static void on_segment(struct tmk_whatif *w, const struct tmk_event *ev)
-{
-    if (!tmk_segment_is_on_device(ev->segment_kind) || !is_torch(w, ev->stack))
-        return;
-    w->grew_since = true;
-    w->torch_bytes += ev->size_bytes;
-    w->n_pages += ev->segment_kind == TMK_SEGMENT_PHYSICAL;
-    if (ev->segment_kind != TMK_SEGMENT_DEVICE)
-        return;
-    struct tmk_caching_place *more =
-        tmk_grow(w->places, w->n_places + 1, &w->place_room, sizeof *more);
-    if (!more) {
-        w->failed = true;
-        return;
-    }
-    w->places = more;
-    more[w->n_places++] = (struct tmk_caching_place){ev->address, ev->size_bytes};
-}
-
-static void on_segment_end(struct tmk_whatif *w, const struct tmk_driver_segment *segment)
-{
-    if (!tmk_segment_is_on_device(segment->kind) || segment->device != w->device ||
-        !is_torch(w, segment->stack))
-        return;
-    if (!w->empty_at && w->has_begun) {
-        w->reserved_before = w->torch_bytes;
-        put_other(w, OTHER_EMPTY, 0);
-        w->empty_at = w->failed ? 0 : w->n_words - 2;
-        w->grew_since = false;
-    }
-    w->torch_bytes -= segment->size_bytes < w->torch_bytes ? segment->size_bytes : w->torch_bytes;
-}
+/* ---- samples ---- */
 
 /* What the process has of the card beside torch's memory: the most that was seen. */
 static void on_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample)
@@ -260,7 +285,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     struct tmk_whatif *w = arg;
     const struct tmk_state *s = &rp->state;
     if (ev->kind == TMK_KIND_SEGMENT_END) {
-        on_segment_end(w, &rp->ended);
+        on_segment_end(w, ev->time_ns, &rp->ended);
         return;
     }
     if (ev->device != w->device)

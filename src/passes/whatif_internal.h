@@ -54,10 +54,12 @@ struct tmk_whatif {
     uint64_t n_since_time;
     int64_t step;
     uint64_t now_ns;
+    uint64_t torch_bytes;     /* in torch's segments on the device */
+    uint64_t settled_bytes;   /* the same, before the moment of the last change */
+    uint64_t segment_ns;      /* that moment */
     uint64_t empty_at;        /* word of an EMPTY that waits for what comes next; 0: none */
     uint64_t reserved_before; /* it */
     bool grew_since;          /* a segment came after it */
-    uint64_t torch_bytes;     /* in torch's segments on the device */
     uint64_t reserved_bytes;  /* as the allocator says */
 };
 
