@@ -238,7 +238,7 @@ static void on_alloc(struct tmk_whatif *w, const struct tmk_state *s, uint64_t n
     if (requested_bytes)
         w->facts.knows_requests = true;
     else if (tmk_whatif_sizes_alloc(w->sizes, b->address, bytes, b->stack, s->step,
-                                    w->n_words - 2) < 0)
+                                    w->n_words - 4) < 0)
         w->failed = true;
 }
 
