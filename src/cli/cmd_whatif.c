@@ -269,7 +269,7 @@ static const struct tmk_option options[] = {
     {"alloc-conf", 0, "C...", NULL, "settings to try, as in PYTORCH_CUDA_ALLOC_CONF; several"},
     {"capacity", 0, "SIZE", NULL, "a card of this size: does it fit? 24GiB, 80GiB"},
     {"allowed", 0, "SIZE", NULL, "what torch's allocator may have, whatever the card"},
-    {"device", 0, "NAME", NULL, "cuda:0 ... (the one with the largest peak); cpu, see below"},
+    {"device", 0, "NAME", NULL, "cuda:0 ... (the one with the largest peak); or cpu"},
     {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
     {"json", 0, NULL, NULL, "one JSON object"},
 };
