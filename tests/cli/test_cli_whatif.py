@@ -148,3 +148,17 @@ def test_settings_are_recorded(tmp_path):
     assert said["alloc_conf"] == conf and said["settings"][0]["conf"] == conf
     rows = shell("tidemark query a.tmk 'SELECT alloc_conf FROM processes' --format csv", tmp_path)
     assert rows.stdout.split() == ["alloc_conf", conf]
+
+
+def doc_lines():
+    text = (DATA.parent.parent / "docs" / "whatif.md").read_text(encoding="utf-8")
+    return text.split("```sh\n")[1].split("```")[0].splitlines()
+
+
+@pytest.mark.parametrize("line", doc_lines())
+def test_docs(line, runs, tmp_path):
+    """The commands of docs/whatif.md run as they stand there."""
+    (tmp_path / "a.tmk").symlink_to(runs / "growth.tmk")
+    (tmp_path / "snapshot.pickle.gz").symlink_to(DATA / "whatif" / "streams.pickle.gz")
+    done = shell(line, tmp_path)
+    assert done.returncode == 0 and done.stdout, done.stderr
