@@ -236,7 +236,7 @@ int tmk_whatif_smallest(const struct tmk_whatif *w, const struct tmk_alloc_conf 
 {
     const uint64_t unit = TMK_ALLOC_SMALL_SEGMENT;
     struct tmk_whatif_setting setting = {.conf = *conf, .limit_bytes = TMK_ALLOC_NO_BOUND};
-    struct tmk_whatif_result r;
+    struct tmk_whatif_result r = {0};
     int rc = tmk_whatif_replay(w, &setting, &r, err);
     if (rc < 0)
         return rc;
