@@ -245,6 +245,49 @@ static void on_alloc(struct tmk_whatif *w, const struct tmk_state *s, uint64_t n
         w->failed = true;
 }
 
+static int by_seed_address(const void *a, const void *b)
+{
+    const struct seed_block *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+static int by_place_address(const void *a, const void *b)
+{
+    const struct tmk_space_event *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+/* All that is alive was there before: the words so far are taken back, each block is a seed. */
+static void begin_history(struct tmk_whatif *w, struct tmk_state *s)
+{
+    w->seeds = tmk_grow(NULL, w->n_live + 1, &w->seed_room, sizeof *w->seeds);
+    if (!w->seeds) {
+        w->failed = true;
+        return;
+    }
+    for (uint64_t i = 0; i < w->live_room; i++) {
+        const struct tmk_block *b =
+            w->live[i].slot ? tmk_state_find(s, w->device, w->live[i].address) : NULL;
+        if (b)
+            w->seeds[w->n_seeds++] =
+                (struct seed_block){.address = b->address,
+                                    .size_bytes = b->size_bytes,
+                                    .requested_bytes = tmk_state_requested(s, b),
+                                    .slot = w->live[i].slot - 1,
+                                    .stream = b->stream};
+    }
+    qsort(w->seeds, w->n_seeds, sizeof *w->seeds, by_seed_address);
+    if (w->n_places)
+        qsort(w->places, w->n_places, sizeof *w->places, by_place_address);
+    w->n_seed_places = w->n_places;
+    w->n_words = 0;
+    w->has_begun = false;
+    w->facts.n_events = 0;
+    w->facts.n_seeded = w->n_seeds;
+    w->settled_bytes = w->torch_bytes;
+    w->empty_at = 0;
+}
+
 static void on_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns, uint64_t address)
 {
     uint32_t slot = remove_live(w, address);
@@ -323,11 +366,21 @@ static void on_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample
 
 /* ---- the sweep ---- */
 
+/* An import says that what it has told so far was there before its first event. */
+static bool is_history_mark(const struct tmk_whatif *w, const struct tmk_event *ev)
+{
+    const char *name = tmk_reader_string(w->p->reader, ev->name);
+    return name && strcmp(name, "history begins") == 0;
+}
+
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                      struct tmk_block *b)
 {
     struct tmk_whatif *w = arg;
     const struct tmk_state *s = &rp->state;
+    if (ev->kind == TMK_KIND_MARK && !w->n_seeds && w->n_live && w->facts.n_events == w->n_live &&
+        is_history_mark(w, ev))
+        begin_history(w, (struct tmk_state *)s);
     if (ev->kind == TMK_KIND_SEGMENT_END) {
         on_segment_end(w, ev->time_ns, &rp->ended);
         return;
@@ -407,16 +460,37 @@ static void take_found(struct tmk_whatif *w, struct tmk_state *s)
         if (b)
             on_alloc(w, s, s->now_ns, b, tmk_state_requested(s, b));
     }
-    w->facts.n_seeded += n;
+    w->n_found += n;
     free(found);
+}
+
+/* Torch's segments that are there already. */
+static void take_segments(struct tmk_whatif *w, const struct tmk_state *s)
+{
+    for (uint32_t i = 0; i < s->segments.n; i++) {
+        const struct tmk_driver_segment *segment = &s->segments.items[i];
+        if (segment->device == w->device)
+            on_segment(w, &(struct tmk_event){.segment_kind = segment->kind,
+                                              .stack = segment->stack,
+                                              .address = segment->address,
+                                              .size_bytes = segment->size_bytes});
+    }
 }
 
 static void on_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_whatif *w = arg;
     struct tmk_state *s = (struct tmk_state *)&rp->state; /* finding changes nothing */
+    bool is_first = !w->has_begun && !w->n_seeds;
+    if (is_first)
+        take_segments(w, s);
     forget_gone(w, s);
     take_found(w, s);
+    if (is_first && w->n_live)
+        begin_history(w, s);
+    else
+        w->facts.n_seeded += w->n_found;
+    w->n_found = 0;
 }
 
 struct tmk_visitor tmk_whatif_visitor(struct tmk_whatif *w)
@@ -465,6 +539,7 @@ struct tmk_whatif *tmk_whatif_close(struct tmk_whatif *w)
     free(w->live);
     free(w->free_slots);
     free(w->held);
+    free(w->seeds);
     free(w);
     return NULL;
 }
