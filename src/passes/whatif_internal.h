@@ -97,4 +97,10 @@ struct tmk_whatif {
     uint64_t reserved_bytes;  /* as the allocator says */
 };
 
+/* A slot for a new live block; NO_SLOT: no memory. */
+uint32_t tmk_whatif_add_live(struct tmk_whatif *w, uint64_t address);
+/* The slot of a block that goes; NO_SLOT: it was not known. */
+uint32_t tmk_whatif_remove_live(struct tmk_whatif *w, uint64_t address);
+bool tmk_whatif_is_live(const struct tmk_whatif *w, uint64_t address);
+
 #endif

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What-if against truth: runs on an H200 (torch 2.11) under many settings, of each of which torch's
 own snapshot, or our trace, of one is replayed under the others. See tests/data/whatif."""
+import gzip
 import json
+import pickle
 import tarfile
 from pathlib import Path
 
@@ -99,6 +101,21 @@ def test_own_traces(name, runs):
     for row in said["settings"][1:]:
         expected = truths[row["conf"]]["peak_reserved"]
         assert abs(row["peak_reserved"] - expected) <= expected / 100, row["conf"]
+
+
+def test_lost_beginning(tmp_path):
+    """Of a snapshot whose ring was too short: what was there before lies where it lay."""
+    with gzip.open(DATA / "torch_snapshots" / "varlen.pickle.gz") as file:
+        snapshot = pickle.load(file)
+    snapshot["device_traces"] = [trace[len(trace) // 2:] for trace in snapshot["device_traces"]]
+    (tmp_path / "half.pickle").write_bytes(pickle.dumps(snapshot, protocol=4))
+    assert shell("tidemark import half.pickle -o half.tmk", tmp_path).returncode == 0
+    said = whatif(tmp_path, "half.tmk")
+    truth = next(t for t in SNAPSHOTS if t["workload"] == "varlen" and t["conf"] == "")
+    assert said["seeded"] == 92
+    assert said["settings"][0]["peak_reserved"] == truth["peak_reserved"]
+    assert said["settings"][0]["peak_allocated"] == truth["peak_allocated"]
+    assert "92 blocks were there before" in shell("tidemark whatif half.tmk", tmp_path).stdout
 
 
 def test_table(runs):
