@@ -116,7 +116,7 @@ static const struct {
         {"container",
          "a list, a dict, a cache or an attribute that is added to and never "
          "emptied",
-         "bound it (deque(maxlen=...), an LRU), del what is done with, move it "
+         "bound it (deque(maxlen=...), an LRU), free or del what is done with, move it "
          "to the host, or hold it by weak references"},
     [TMK_KEEPER_HOOK] = {"hook", "a hook of a module's or a tensor's, which keeps what it makes",
                          "remove the hook (handle.remove()) when done, or empty what it fills each "
