@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/look.h"
+#include "cli/sheet.h"
 #include "passes/diff.h"
 #include "passes/diff_steps.h"
 #include "passes/gates.h"
@@ -52,8 +53,9 @@ struct tmk_two tmk_comparison_most_reserved(const struct tmk_comparison *c);
 int64_t tmk_comparison_unexplained(const struct tmk_comparison *c);
 double tmk_comparison_attributed(const struct tmk_comparison *c);
 
-/* For people, on stdout. */
+/* For people, on stdout; and the part of it that says why. */
 void tmk_comparison_print(const struct tmk_comparison *c);
+void tmk_comparison_causes(const struct tmk_comparison *c, struct tmk_sheet *sheet);
 /* One JSON object on stdout. */
 void tmk_comparison_json(const struct tmk_comparison *c);
 /* The gates as JUnit's XML: a test case each. 0, or an exit status after a message. */

@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "cli/comparison.h"
-#include "cli/sheet.h"
 #include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
-#include "tidemark/tidemark.h"
 
-enum { SHOWN_CAUSES = 12, SHOWN_STEPS = 6, SHOWN_FRAMES = 3 };
+enum { SHOWN_STEPS = 6, SHOWN_FRAMES = 3 };
 
 /* ---- amounts ---- */
 
@@ -131,188 +129,6 @@ static void print_sides(struct tmk_sheet *sheet, const struct tmk_comparison *c)
     sheet->is_begun = true;
 }
 
-/* ---- causes ---- */
-
-/* "2", "1.5": a factor as people say it. */
-static void write_factor(FILE *out, double factor)
-{
-    double whole = round(factor);
-    if (fabs(factor - whole) < 0.005 && whole > 0)
-        fprintf(out, "%.0f", whole);
-    else
-        fprintf(out, factor < 0.1 ? "%.3f" : "%.2f", factor);
-}
-
-static bool is_of_batch(uint8_t category)
-{
-    return category == TIDEMARK_ACTIVATION || category == TIDEMARK_INPUT ||
-           category == TIDEMARK_AUTOGRAD_DETAIL;
-}
-
-/* What such a change of sizes usually comes from; NULL: hard to say. */
-static const char *usual_reason(const struct tmk_diff_cause *c, bool is_even)
-{
-    bool is_adapter = c->owner && strstr(c->owner, "lora_");
-    if (!is_even)
-        return NULL;
-    if (is_of_batch(c->category) && !is_adapter)
-        return c->most_factor > 1 ? "as a larger batch or longer sequence does"
-                                  : "as a smaller batch or shorter sequence does";
-    if (is_adapter)
-        return c->most_factor > 1 ? "as a higher rank does" : "as a lower rank does";
-    return fabs(c->most_factor - 0.5) < 0.01 ? "as half the precision does" : NULL;
-}
-
-static void write_resized(FILE *out, const struct tmk_diff_cause *c)
-{
-    char count[TMK_AMOUNT_BYTES];
-    bool is_even = c->most_factor - c->least_factor <= 0.01 * c->most_factor;
-    const char *reason = usual_reason(c, is_even);
-    bool is_all = c->n_resized == c->n_blocks[0] && c->n_blocks[0] == c->n_blocks[1];
-    fprintf(out, "%s%s %s", is_all ? "the same " : "", tmk_count_text(c->n_resized, count),
-            c->n_resized == 1 ? "block, "
-            : is_even         ? "blocks, each "
-                              : "blocks, ");
-    write_factor(out, c->least_factor);
-    if (!is_even) {
-        fprintf(out, " to ");
-        write_factor(out, c->most_factor);
-    }
-    fprintf(out, " times as large%s%s%s", reason ? " (" : "", reason ? reason : "",
-            reason ? ")" : "");
-}
-
-static void write_part(FILE *out, const char *what, int64_t bytes, bool *is_first)
-{
-    char text[TMK_AMOUNT_BYTES];
-    if (bytes == 0)
-        return;
-    fprintf(out, "%s%s %s", *is_first ? "" : ", ", what, tmk_change_text(bytes, text));
-    *is_first = false;
-}
-
-static void write_blocks(FILE *out, uint64_t n)
-{
-    char count[TMK_AMOUNT_BYTES];
-    fprintf(out, "%s block%s", tmk_count_text(n, count), n == 1 ? "" : "s");
-}
-
-/* Of what only one side has. */
-static void write_only(FILE *out, const struct tmk_diff_cause *c, enum tmk_side side)
-{
-    uint64_t n = c->n_parameters[side];
-    write_blocks(out, c->n_blocks[side]);
-    if (n && c->n_blocks[side] % n == 0)
-        fprintf(out, " (%" PRIu64 " for each of %" PRIu64 " parameters)", c->n_blocks[side] / n, n);
-    fprintf(out, ", none in %s", side == TMK_SIDE_A ? "B" : "A");
-}
-
-/* How it came to that, in words. */
-static void write_how(FILE *out, const struct tmk_diff_cause *c)
-{
-    const struct tmk_diff_split *s = &c->split;
-    bool is_first = true;
-    if (c->n_blocks[0] == 0 || c->n_blocks[1] == 0) {
-        write_only(out, c, c->n_blocks[0] ? TMK_SIDE_A : TMK_SIDE_B);
-    } else if (!s->recounted && !s->added && !s->gone) {
-        write_resized(out, c);
-    } else {
-        fprintf(out, "%" PRIu64 " -> ", c->n_blocks[0]);
-        write_blocks(out, c->n_blocks[1]);
-        fprintf(out, ": ");
-        write_part(out, "other sizes", s->resized, &is_first);
-        write_part(out, s->recounted < 0 ? "fewer" : "more", s->recounted, &is_first);
-        write_part(out, "new places", s->added, &is_first);
-        write_part(out, "places gone", s->gone, &is_first);
-    }
-}
-
-static void write_cause(FILE *out, const struct tmk_comparison *x, const struct tmk_diff_cause *c)
-{
-    struct tmk_frame f;
-    char frame[TMK_FRAME_TEXT_BYTES];
-    bool has_site = tmk_stack_site(x->shown->looks[c->stack_side].p, c->stack, &f);
-    fprintf(out, "%s", tmk_category_name(c->category));
-    if (c->owner)
-        fprintf(out, " of %s", c->owner);
-    else if (has_site)
-        fprintf(out, " made at %s", tmk_frame_text(&f, true, frame));
-    fprintf(out, ": ");
-    write_how(out, c);
-}
-
-static void print_cause(const struct tmk_sheet *sheet, const char *change, const char *text)
-{
-    char lead[TMK_AMOUNT_BYTES + 8];
-    snprintf(lead, sizeof lead, "  %12s  ", change);
-    tmk_sheet_wrap(sheet->out, text, lead);
-}
-
-static void print_one_cause(const struct tmk_sheet *sheet, const struct tmk_comparison *x,
-                            const struct tmk_diff_cause *c)
-{
-    char change[TMK_AMOUNT_BYTES], *text = NULL;
-    size_t n = 0;
-    FILE *out = open_memstream(&text, &n);
-    if (!out)
-        tmk_die("out of memory");
-    write_cause(out, x, c);
-    fclose(out);
-    print_cause(sheet, tmk_change_text(tmk_diff_change(c->bytes[0], c->bytes[1]), change), text);
-    free(text);
-}
-
-static bool has_changed(const struct tmk_diff_cause *c)
-{
-    const struct tmk_diff_split *s = &c->split;
-    return s->resized || s->recounted || s->added || s->gone;
-}
-
-/* Those that do not fit, in one line. */
-static void print_other_causes(const struct tmk_sheet *sheet, const struct tmk_comparison *x,
-                               uint64_t from)
-{
-    char change[TMK_AMOUNT_BYTES], up[TMK_AMOUNT_BYTES], down[TMK_AMOUNT_BYTES];
-    uint64_t n = 0, bytes[2] = {0, 0}; /* less, more */
-    for (uint64_t i = from; i < tmk_diff_n_causes(x->diff); i++) {
-        const struct tmk_diff_cause *c = tmk_diff_cause(x->diff, i);
-        bool grows = c->bytes[1] > c->bytes[0];
-        n += has_changed(c);
-        bytes[grows] += grows ? c->bytes[1] - c->bytes[0] : c->bytes[0] - c->bytes[1];
-    }
-    if (n == 0)
-        return;
-    char *text = tmk_xformat("%" PRIu64 " smaller changes: %s more, %s less", n,
-                             tmk_size_text(bytes[1], up), tmk_size_text(bytes[0], down));
-    print_cause(sheet, tmk_change_text(tmk_diff_change(bytes[0], bytes[1]), change), text);
-    free(text);
-}
-
-static void print_causes(struct tmk_sheet *sheet, const struct tmk_comparison *x)
-{
-    char share[TMK_AMOUNT_BYTES], change[TMK_AMOUNT_BYTES];
-    uint64_t i = 0, shown = 0;
-    int64_t rest = tmk_comparison_unexplained(x);
-    double attributed = floor(1000 * tmk_comparison_attributed(x)) / 10;
-    snprintf(share, sizeof share, attributed == 100 ? "%.0f" : "%.1f", attributed);
-    char *heading = tmk_xformat("Why (%s %% of the change is attributed)", share);
-    for (; i < tmk_diff_n_causes(x->diff) && shown < SHOWN_CAUSES; i++) {
-        if (!has_changed(tmk_diff_cause(x->diff, i)))
-            continue;
-        if (shown++ == 0)
-            tmk_sheet_heading(sheet, heading);
-        print_one_cause(sheet, x, tmk_diff_cause(x->diff, i));
-    }
-    free(heading);
-    print_other_causes(sheet, x, i);
-    if (rest != 0)
-        print_cause(sheet, tmk_change_text(rest, change),
-                    "in blocks that the trace no longer has, or never could follow");
-    if (tmk_diff_unwraps(x->diff))
-        tmk_sheet_text(sheet, "Names are compared without what wrappers add (module, _orig_mod, "
-                              "base_model.model, base_layer ...): more of them match so.");
-}
-
 /* ---- rows ---- */
 
 static const struct tmk_frame *user_frame(const struct tmk_process *p, const struct tmk_stack *s,
@@ -412,7 +228,7 @@ static void print_steps(struct tmk_sheet *sheet, const struct tmk_comparison *c)
     if (c->shown->looks[0].p == c->shown->looks[1].p || tmk_diff_steps_n(c->steps) == 0)
         return; /* one run, or no steps */
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    uint64_t n = tmk_diff_steps_pick(c->steps, SHOWN_STEPS, picked);
+    uint64_t n = has_apart ? tmk_diff_steps_pick(c->steps, SHOWN_STEPS, picked) : 0;
     for (uint64_t i = 0; i < n; i++) {
         const struct tmk_diff_step *row = tmk_diff_steps_get(c->steps, picked[i]);
         tmk_table_cellf(t, "%" PRId64, row->step);
@@ -491,7 +307,7 @@ void tmk_comparison_print(const struct tmk_comparison *c)
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     print_sides(&sheet, c);
     print_totals(&sheet, c);
-    print_causes(&sheet, c);
+    tmk_comparison_causes(c, &sheet);
     print_rows(&sheet, c);
     print_steps(&sheet, c);
     print_ranks(&sheet, c);

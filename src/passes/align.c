@@ -19,6 +19,7 @@ enum { MAX_FRAMES = 128, MAX_CELLS = 1 << 16 };
 
 struct place {
     uint32_t chain; /* number of its text */
+    uint32_t site;  /* likewise of its innermost frame alone, with its line */
     uint32_t n_lines;
     const uint32_t *lines; /* innermost first */
     enum tmk_side side;
@@ -109,6 +110,7 @@ static const char *place_key(struct tmk_arena *memory, const struct place *place
 /* Texts met so far, while places are searched. */
 struct index {
     struct tmk_textmap chains;  /* of both sides */
+    struct tmk_textmap sites;   /* likewise */
     struct tmk_textmap keys[2]; /* of places */
     uint64_t first[2];          /* place of a side's first key */
 };
@@ -129,7 +131,10 @@ static uint32_t place_of_stack(struct tmk_align *x, struct index *index, enum tm
     memcpy(kept, lines, place.n_lines * sizeof *lines);
     place.lines = kept;
     const char *key = place_key(&x->memory, &place);
-    if (!key || tmk_textmap_put(&index->keys[side], key, &number) < 0)
+    const char *site = tmk_arena_format(&x->memory, "%.*s %u", (int)strcspn(chain, "\n"), chain,
+                                        (unsigned)place.lines[0]);
+    if (!key || !site || tmk_textmap_put(&index->keys[side], key, &number) < 0 ||
+        tmk_textmap_put(&index->sites, site, &place.site) < 0)
         return 0;
     if (index->first[side] + number == x->n_places) {
         struct place *more = tmk_grow(x->places, x->n_places + 1, &x->place_room, sizeof *more);
@@ -284,15 +289,9 @@ static void match(struct tmk_align *x, struct list a, struct list b, double *cos
         pair_cheapest(x, a, b, cost);
 }
 
-static int match_all(struct tmk_align *x)
+static void match_chains(struct tmk_align *x, struct place **sorted, double *cost)
 {
-    struct place **sorted = calloc(x->n_places + 1, sizeof *sorted);
-    double *cost = malloc(MAX_CELLS * sizeof *cost);
-    for (uint64_t i = 0; sorted && i < x->n_places; i++)
-        sorted[i] = &x->places[i];
-    if (sorted && x->n_places)
-        qsort(sorted, x->n_places, sizeof *sorted, by_place);
-    for (uint64_t i = 0; sorted && cost && i < x->n_places;) {
+    for (uint64_t i = 0; i < x->n_places;) {
         struct list a = take_list(sorted + i, x->n_places - i, TMK_SIDE_A);
         struct list b = {.items = sorted + i + a.n};
         if (i + a.n < x->n_places && b.items[0]->chain == sorted[i]->chain)
@@ -300,12 +299,38 @@ static int match_all(struct tmk_align *x)
         match(x, a, b, cost);
         i += a.n + b.n;
     }
-    for (uint64_t i = 0; i < x->n_places; i++)
-        if (x->places[i].number == 0)
-            x->places[i].number = ++x->n_numbers;
-    int rc = sorted && cost ? 0 : TMK_ENOMEM;
+}
+
+/* What is left of both sides and was made by the same line: it was called in another way (through
+ * a wrapper, or again in backward), but is the same. */
+static void match_sites(struct tmk_align *x, uint32_t *number_of_site)
+{
+    for (uint64_t i = 0; i < x->n_places; i++) {
+        struct place *p = &x->places[i];
+        if (p->number)
+            continue;
+        if (number_of_site[p->site] == 0)
+            number_of_site[p->site] = ++x->n_numbers;
+        p->number = number_of_site[p->site];
+    }
+}
+
+static int match_all(struct tmk_align *x, uint64_t n_sites)
+{
+    struct place **sorted = calloc(x->n_places + 1, sizeof *sorted);
+    double *cost = malloc(MAX_CELLS * sizeof *cost);
+    uint32_t *number_of_site = calloc(n_sites + 1, sizeof *number_of_site);
+    int rc = sorted && cost && number_of_site ? 0 : TMK_ENOMEM;
+    if (rc == 0 && x->n_places) {
+        for (uint64_t i = 0; i < x->n_places; i++)
+            sorted[i] = &x->places[i];
+        qsort(sorted, x->n_places, sizeof *sorted, by_place);
+        match_chains(x, sorted, cost);
+        match_sites(x, number_of_site);
+    }
     free(sorted);
     free(cost);
+    free(number_of_site);
     return rc;
 }
 
@@ -435,8 +460,9 @@ static int align(struct tmk_align *x, struct tmk_peak *const peaks[2], struct tm
     if (rc == 0)
         rc = find_places(x, &index, TMK_SIDE_B, peaks[1]);
     if (rc == 0)
-        rc = match_all(x);
+        rc = match_all(x, index.sites.n);
     tmk_textmap_fini(&index.chains);
+    tmk_textmap_fini(&index.sites);
     tmk_textmap_fini(&index.keys[0]);
     tmk_textmap_fini(&index.keys[1]);
     if (rc < 0)

@@ -225,29 +225,13 @@ static void compare_thing(struct thing *t)
     }
 }
 
-/* "layers.0.mlp" as "layers.*.mlp". */
-static const char *pattern_of(struct tmk_diff *d, const char *name)
-{
-    char *pattern = tmk_arena_text(&d->memory, name, strlen(name)), *to = pattern;
-    for (const char *at = name; pattern && *at;) {
-        size_t n = strcspn(at, ".");
-        bool is_number = n > 0 && strspn(at, "0123456789") == n;
-        to = is_number ? stpcpy(to, "*") : mempcpy(to, at, n);
-        at += n;
-        if (*at)
-            *to++ = *at++;
-    }
-    if (pattern)
-        *to = '\0';
-    return pattern;
-}
-
 /* The cause that a thing is part of, made when new; NULL without memory. */
 static struct tmk_diff_cause *cause_of(struct tmk_diff *d, struct tmk_textmap *keys,
-                                       const struct tmk_piece *piece)
+                                       const struct thing *t)
 {
+    const struct tmk_piece *piece = t->pieces[0]; /* B's stand behind A's */
     const char *owner = d->pieces.texts.texts[piece->owner];
-    const char *pattern = owner ? pattern_of(d, owner) : NULL;
+    const char *pattern = owner ? tmk_name_pattern(&d->memory, owner) : NULL;
     const char *key =
         owner ? tmk_arena_format(&d->memory, "%u %s", piece->category, pattern ? pattern : "")
               : tmk_arena_format(&d->memory, "%u\n%u", piece->category, piece->stack);
@@ -268,8 +252,9 @@ static struct tmk_diff_cause *cause_of(struct tmk_diff *d, struct tmk_textmap *k
                              piece->category != TIDEMARK_OTHER && (owner || piece->stack)};
     }
     struct tmk_diff_cause *c = &d->causes[number];
-    if (owner && strcmp(c->owner, owner) != 0)
-        c->owner = pattern;
+    for (uint64_t i = 0; owner && i < t->n[0] + t->n[1]; i++)
+        if (strcmp(d->pieces.texts.texts[piece[i].owner], c->owner) != 0)
+            c->owner = pattern; /* more than one module: what they have in common */
     return c;
 }
 
@@ -292,19 +277,21 @@ static void add_thing(struct tmk_diff_cause *c, const struct thing *t, uint64_t 
     c->most_factor = t->most_factor > c->most_factor ? t->most_factor : c->most_factor;
 }
 
-/* Count the parameter that a piece of optimizer state is kept for, once a cause and side. */
+/* Count the parameters that optimizer state is kept for, each once a cause and side. */
 static int count_parameters(struct tmk_diff *d, struct tmk_textmap *keys, uint64_t cause,
                             const struct thing *t)
 {
-    for (unsigned side = 0; side < 2; side++) {
-        uint32_t parameter = t->n[side] ? t->pieces[side]->parameter : 0, number;
+    for (uint64_t i = 0; i < t->n[0] + t->n[1]; i++) {
+        const struct tmk_piece *piece = &t->pieces[0][i];
         uint64_t n_before = keys->n;
-        const char *key = parameter ? tmk_arena_format(&d->memory, "%llu/%u/%u",
-                                                       (unsigned long long)cause, side, parameter)
-                                    : NULL;
-        if (parameter && (!key || tmk_textmap_put(keys, key, &number) < 0))
+        uint32_t number;
+        if (piece->parameter == 0)
+            return 0;
+        const char *key = tmk_arena_format(&d->memory, "%llu/%u/%u", (unsigned long long)cause,
+                                           piece->side, piece->parameter);
+        if (!key || tmk_textmap_put(keys, key, &number) < 0)
             return TMK_ENOMEM;
-        d->causes[cause].n_parameters[side] += keys->n > n_before;
+        d->causes[cause].n_parameters[piece->side] += keys->n > n_before;
     }
     return 0;
 }
@@ -327,7 +314,7 @@ static int compare_things(struct tmk_diff *d, struct tmk_textmap *keys,
     while (at != end) {
         struct thing t = take_thing(at, end);
         compare_thing(&t);
-        struct tmk_diff_cause *c = cause_of(d, keys, at);
+        struct tmk_diff_cause *c = cause_of(d, keys, &t);
         if (!c || count_parameters(d, parameters, (uint64_t)(c - d->causes), &t) < 0)
             return TMK_ENOMEM;
         add_thing(c, &t, &largest[c - d->causes]);

@@ -2,18 +2,19 @@
 /* passes/diff.h - two moments compared: what each had alive, by a key, and why that has changed.
  *
  * Blocks of both sides are the same thing when they have the same category and name (parameters,
- * buffers, gradients, optimizer state), or the same category, module and stack (all else); see
- * align.h for when those are the same. Of each such thing blocks of equal size cancel out; of what
- * is left the largest of one side is set against the largest of the other and so on. That splits
- * the change of bytes, exactly:
+ * buffers, gradients, optimizer state), or the same category, module and stack (all else). Numbers
+ * in names do not count ("layers.*.mlp"): layers of the same kind are the same thing. See align.h
+ * for when names and stacks are the same. Of each such thing blocks of equal size cancel out; of
+ * what is left the largest of one side is set against the largest of the other and so on. That
+ * splits the change of bytes, exactly:
  *
  *     resized    blocks that both have, of another size
  *     recounted  blocks that one side has more of, at things that both have
  *     added      things that only B has
  *     gone       things that only A has (counted negative)
  *
- * Things are then put together by category and module, layers of the same kind as one
- * ("layers.*.mlp"): a cause. Causes add up to the change of what was alive. */
+ * Things are then put together by category and module: a cause. Causes add up to the change of what
+ * was alive. */
 #ifndef TMK_PASSES_DIFF_H
 #define TMK_PASSES_DIFF_H
 

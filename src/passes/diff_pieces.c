@@ -20,6 +20,29 @@ static uint32_t number_of_text(struct tmk_pieces *l, const char *text)
     return failed ? UINT32_MAX : number;
 }
 
+const char *tmk_name_pattern(struct tmk_arena *memory, const char *name)
+{
+    char *pattern = tmk_arena_text(memory, name, strlen(name)), *to = pattern;
+    for (const char *at = name; pattern && *at;) {
+        size_t n = strcspn(at, ".");
+        bool is_number = n > 0 && strspn(at, "0123456789") == n;
+        to = is_number ? stpcpy(to, "*") : mempcpy(to, at, n);
+        at += n;
+        if (*at)
+            *to++ = *at++;
+    }
+    if (pattern)
+        *to = '\0';
+    return pattern;
+}
+
+/* The number of a name's pattern: layers of the same kind are one thing. */
+static uint32_t number_of_pattern(struct tmk_pieces *l, const char *name)
+{
+    const char *pattern = name ? tmk_name_pattern(&l->memory, name) : NULL;
+    return name && !pattern ? UINT32_MAX : number_of_text(l, pattern);
+}
+
 /* Blocks that are what they are by their name, wherever they were made. */
 static bool goes_by_name(const struct tmk_block *b, uint8_t category)
 {
@@ -69,7 +92,7 @@ static const struct meaning *meaning_of(struct tmk_pieces *l, struct teller *t, 
     struct meaning *m = &t->names[(size_t)name * N_NAME_KINDS + is_state];
     if (m->identity == 0) {
         const char *text = tmk_align_name(t->align, tmk_reader_string(t->labels->p->reader, name));
-        m->identity = number_of_text(l, text) + 1;
+        m->identity = number_of_pattern(l, text) + 1;
         m->owner = number_of_part(l, text, is_state ? 2 : 1) + 1;
         m->parameter = is_state ? number_of_part(l, text, 1) + 1 : 0;
     }
@@ -95,7 +118,8 @@ static int add_piece(struct tmk_pieces *l, struct teller *t, enum tmk_side side,
         piece.parameter = m->parameter;
     } else {
         const char *module = tmk_align_name(t->align, tmk_group_key(t->modules, b));
-        piece.identity = piece.owner = number_of_text(l, module);
+        piece.owner = number_of_text(l, module);
+        piece.identity = number_of_pattern(l, module);
         piece.stack = tmk_align_stack(t->align, side, b->stack);
     }
     l->items[l->n++] = piece;

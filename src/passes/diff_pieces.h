@@ -20,10 +20,13 @@ struct tmk_piece {
     uint64_t size_bytes;
 };
 
+/* "layers.0.mlp" as "layers.*.mlp"; NULL without memory. */
+const char *tmk_name_pattern(struct tmk_arena *memory, const char *name);
+
 struct tmk_pieces { /* zero: none */
     struct tmk_piece *items;
     uint64_t n, room;
-    struct tmk_textmap texts; /* identities and owners by number */
+    struct tmk_textmap texts; /* patterns and owners by number */
     struct tmk_arena memory;
     uint64_t bytes[2]; /* by side */
 };
