@@ -135,7 +135,7 @@ static const struct tmk_frame *user_frame(const struct tmk_process *p, const str
                                           uint32_t *at, bool user_only, struct tmk_frame *ret)
 {
     for (; *at < s->n_frames; ++*at)
-        if (tmk_process_frame(p, s->frames[*at], ret) && (!user_only || !tmk_frame_is_inner(ret))) {
+        if (tmk_process_frame(p, s->frames[*at], ret) && (!user_only || tmk_frame_is_users(ret))) {
             ++*at;
             return ret;
         }

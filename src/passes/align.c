@@ -70,7 +70,7 @@ static uint32_t write_chain(FILE *out, const struct tmk_reader *r, const struct 
     uint32_t n = 0;
     for (uint32_t i = 0; i < stack->n_frames && n < MAX_FRAMES; i++) {
         struct tmk_frame f;
-        if (!tmk_reader_frame(r, stack->frames[i], &f) || (user_only && tmk_frame_is_inner(&f)))
+        if (!tmk_reader_frame(r, stack->frames[i], &f) || (user_only && !tmk_frame_is_users(&f)))
             continue;
         write_frame(out, &f);
         lines[n++] = line_in_function(&f);
