@@ -201,78 +201,7 @@ double tmk_comparison_attributed(const struct tmk_comparison *c)
     return tmk_diff_attributed(c->diff, rest < 0 ? 0 - (uint64_t)rest : (uint64_t)rest);
 }
 
-/* ---- gates ---- */
-
-static int read_gates(struct tmk_comparison *c, const struct tmk_args *args)
-{
-    const char *texts[TMK_MAX_VALUES];
-    struct tmk_error err = {0};
-    c->n_verdicts = tmk_args_list(args, "fail-if", texts);
-    for (unsigned i = 0; i < c->n_verdicts; i++) {
-        c->verdicts[i].passed = true;
-        if (tmk_gate_parse(texts[i], &c->verdicts[i].gate, &err) < 0) {
-            tmk_say("--fail-if: %s", err.text);
-            return TMK_EXIT_USAGE;
-        }
-    }
-    return 0;
-}
-
-static void measure_category(const struct tmk_comparison *c, uint8_t category,
-                             struct tmk_gate_measure *m)
-{
-    for (uint64_t i = 0; i < tmk_diff_n_causes(c->diff); i++) {
-        const struct tmk_diff_cause *cause = tmk_diff_cause(c->diff, i);
-        for (unsigned side = 0; side < 2 && cause->category == category; side++)
-            m->bytes[side] += cause->bytes[side];
-    }
-    for (unsigned side = 0; side < 2; side++)
-        m->known[side] = !c->shown->looks[side].detail_lost;
-}
-
-static struct tmk_gate_measure measure(const struct tmk_comparison *c, const struct tmk_gate *g)
-{
-    struct tmk_gate_measure m = {0};
-    struct tmk_two reserved;
-    switch (g->kind) {
-    case TMK_GATE_ALLOCATED:
-        for (unsigned side = 0; side < 2; side++) {
-            m.known[side] = true;
-            m.bytes[side] = tmk_look_bytes(&c->shown->looks[side]);
-        }
-        break;
-    case TMK_GATE_RESERVED:
-        reserved = tmk_comparison_reserved(c);
-        if (c->is_peak[0] && c->is_peak[1])
-            reserved = tmk_comparison_most_reserved(c);
-        memcpy(m.known, reserved.known, sizeof m.known);
-        memcpy(m.bytes, reserved.bytes, sizeof m.bytes);
-        break;
-    case TMK_GATE_CATEGORY:
-        measure_category(c, g->category, &m);
-        break;
-    case TMK_GATE_LEAK:
-        break;
-    }
-    return m;
-}
-
-/* The first pair that fails decides; else the one with the largest increase. */
-static void judge(struct tmk_comparison *c)
-{
-    for (unsigned i = 0; i < c->n_verdicts; i++) {
-        struct tmk_verdict *v = &c->verdicts[i];
-        struct tmk_gate_measure m = measure(c, &v->gate);
-        bool passes = tmk_gate_passes(&v->gate, &m);
-        bool grows_more = tmk_diff_change(m.bytes[0], m.bytes[1]) >
-                          tmk_diff_change(v->measure.bytes[0], v->measure.bytes[1]);
-        if (v->of && !(v->passed && (!passes || grows_more)))
-            continue;
-        v->passed = passes;
-        v->measure = m;
-        v->of = c->shown->looks[1].p;
-    }
-}
+/* ---- all pairs ---- */
 
 /* Gates hold for every rank; then what has changed most is compared, to be shown. */
 static int compare_all(struct tmk_comparison *c)
@@ -281,10 +210,10 @@ static int compare_all(struct tmk_comparison *c)
     int status = 0;
     for (uint32_t i = 0; i < c->n_pairs && status == 0 && c->n_verdicts; i++)
         if (&c->pairs[i] != shown && (status = compare(c, &c->pairs[i])) == 0)
-            judge(c);
-    if (status == 0 && (status = compare(c, shown)) == 0)
-        judge(c);
-    return status;
+            status = tmk_comparison_judge(c);
+    if (status == 0)
+        status = compare(c, shown);
+    return status ? status : tmk_comparison_judge(c);
 }
 
 static int say_failed(const struct tmk_comparison *c)
@@ -328,7 +257,7 @@ static int run(const struct tmk_args *args)
     struct tmk_run *runs[2] = {NULL, NULL};
     int status = tmk_by_find(c.by_name, &c.by) ? ask_moments(&q, args) : TMK_EXIT_USAGE;
     if (status == 0)
-        status = read_gates(&c, args);
+        status = tmk_comparison_gates(&c, args);
     if (status == 0 && junit)
         status = tmk_output_file_check(junit);
     if (status == 0)
@@ -342,6 +271,8 @@ static int run(const struct tmk_args *args)
             answer(&c, (struct tmk_run *const[]){runs[0], runs[1] ? runs[1] : runs[0]}, args, &q);
     }
     forget(&c);
+    for (unsigned i = 0; i < c.n_verdicts; i++)
+        free(c.verdicts[i].note);
     free(c.pairs);
     tmk_run_close(runs[0]);
     tmk_run_close(runs[1]);

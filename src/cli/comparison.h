@@ -24,7 +24,7 @@ struct tmk_verdict { /* on a gate */
     bool passed;
     struct tmk_gate_measure measure; /* of the pair that decided */
     const struct tmk_process *of;    /* its process in B */
-    char *why_unknown;               /* NULL: known */
+    char *note;                      /* where, or why it is not known; NULL: nothing to add */
 };
 
 struct tmk_comparison {
@@ -52,6 +52,11 @@ struct tmk_two tmk_comparison_most_reserved(const struct tmk_comparison *c);
 /* Bytes allocated at the moments that no block kept in the trace accounts for: b's less a's. */
 int64_t tmk_comparison_unexplained(const struct tmk_comparison *c);
 double tmk_comparison_attributed(const struct tmk_comparison *c);
+
+/* The gates of --fail-if. 0, or TMK_EXIT_USAGE after a message. */
+int tmk_comparison_gates(struct tmk_comparison *c, const struct tmk_args *args);
+/* Judge the pair that is shown. 0, or an exit status after a message. */
+int tmk_comparison_judge(struct tmk_comparison *c);
 
 /* For people, on stdout; and the part of it that says why. */
 void tmk_comparison_print(const struct tmk_comparison *c);

@@ -32,7 +32,7 @@ static bool is_of_batch(uint8_t category)
 static const char *usual_reason(const struct tmk_diff_cause *c, bool is_even)
 {
     bool is_adapter = c->owner && strstr(c->owner, "lora_");
-    if (!is_even)
+    if (!is_even || fabs(c->most_factor - 1) < 0.1)
         return NULL;
     if (is_of_batch(c->category) && is_adapter)
         return NULL; /* both a rank and a batch do */
@@ -126,13 +126,34 @@ static bool is_alike(const struct tmk_diff_cause *a, const struct tmk_diff_cause
            memcmp(&a->split, &b->split, sizeof a->split) == 0;
 }
 
+/* Bytes that all of n names begin with, up to a dot. */
+static size_t common_start(const struct tmk_comparison *x, uint64_t i, uint64_t n)
+{
+    const char *first = tmk_diff_cause(x->diff, i)->owner;
+    size_t same = strlen(first);
+    for (uint64_t k = 1; k < n; k++) {
+        const char *other = tmk_diff_cause(x->diff, i + k)->owner;
+        size_t at = 0;
+        while (at < same && first[at] == other[at])
+            at++;
+        same = at;
+    }
+    while (same > 0 && first[same - 1] != '.')
+        same--;
+    return same;
+}
+
+/* "layers.*.q" or, of several, "layers.*.{q, v}". */
 static void write_owners(FILE *out, const struct tmk_comparison *x, uint64_t i, uint64_t n)
 {
-    fprintf(out, " of %s", tmk_diff_cause(x->diff, i)->owner);
+    const char *first = tmk_diff_cause(x->diff, i)->owner;
+    size_t same = n > 1 ? common_start(x, i, n) : 0;
+    fprintf(out, " of %.*s%s%s", (int)same, first, n > 1 ? "{" : "", first + same);
     for (uint64_t k = 1; k < n && k < SHOWN_OWNERS; k++)
-        fprintf(out, "%s%s", k + 1 == n ? " and " : ", ", tmk_diff_cause(x->diff, i + k)->owner);
+        fprintf(out, ", %s", tmk_diff_cause(x->diff, i + k)->owner + same);
     if (n > SHOWN_OWNERS)
         fprintf(out, " and %" PRIu64 " more", n - SHOWN_OWNERS);
+    fprintf(out, n > 1 ? "}" : "");
 }
 
 static void write_causes(FILE *out, const struct tmk_comparison *x, uint64_t i, uint64_t n)
@@ -249,6 +270,30 @@ static void print_heading(struct tmk_sheet *sheet, double attributed)
     free(text);
 }
 
+/* Are activations made anew in backward? */
+static bool recomputes(const struct tmk_process *p)
+{
+    struct tmk_frame f;
+    for (uint32_t i = 1; i <= tmk_reader_n_frames(p->reader); i++)
+        if (tmk_reader_frame(p->reader, i, &f) && f.file && f.address == 0 &&
+            strstr(f.file, "/torch/utils/checkpoint.py"))
+            return true;
+    return false;
+}
+
+static void print_notes(struct tmk_sheet *sheet, const struct tmk_comparison *x)
+{
+    bool a = recomputes(x->shown->looks[0].p), b = recomputes(x->shown->looks[1].p);
+    if (a != b)
+        tmk_sheet_text(sheet,
+                       "%s recomputes activations in backward (torch.utils.checkpoint), %s "
+                       "does not.",
+                       a ? "A" : "B", a ? "B" : "A");
+    if (tmk_diff_unwraps(x->diff))
+        tmk_sheet_text(sheet, "Names are compared without what wrappers add (module, _orig_mod, "
+                              "base_model.model, base_layer ...): more of them match so.");
+}
+
 void tmk_comparison_causes(const struct tmk_comparison *x, struct tmk_sheet *sheet)
 {
     char change[TMK_AMOUNT_BYTES];
@@ -265,7 +310,5 @@ void tmk_comparison_causes(const struct tmk_comparison *x, struct tmk_sheet *she
     if (rest != 0)
         print_cause(sheet, tmk_change_text(rest, change),
                     "in blocks that the trace no longer has, or never could follow");
-    if (tmk_diff_unwraps(x->diff))
-        tmk_sheet_text(sheet, "Names are compared without what wrappers add (module, _orig_mod, "
-                              "base_model.model, base_layer ...): more of them match so.");
+    print_notes(sheet, x);
 }

@@ -271,15 +271,16 @@ char *tmk_verdict_text(const struct tmk_verdict *v)
     char a[TMK_AMOUNT_BYTES], b[TMK_AMOUNT_BYTES], change[TMK_AMOUNT_BYTES];
     char growth[TMK_AMOUNT_BYTES];
     const struct tmk_gate_measure *m = &v->measure;
-    if (v->gate.kind == TMK_GATE_LEAK && m->known[1])
-        return tmk_xformat("%s a step", tmk_size_text(m->bytes[1], b));
-    if (!m->known[1] || (v->gate.kind != TMK_GATE_LEAK && !m->known[0]))
-        return tmk_xformat("not known%s%s", v->why_unknown ? ": " : "",
-                           v->why_unknown ? v->why_unknown : "");
-    return tmk_xformat("%s -> %s, %s, %s", tmk_size_text(m->bytes[0], a),
-                       tmk_size_text(m->bytes[1], b),
+    const char *comma = v->note ? ", " : "", *note = v->note ? v->note : "";
+    bool is_leak = v->gate.kind == TMK_GATE_LEAK;
+    tmk_size_text(m->bytes[1], b);
+    if (!m->known[1] || (!is_leak && !m->known[0]))
+        return tmk_xformat("not known%s%s", v->note ? ": " : "", note);
+    if (is_leak)
+        return tmk_xformat("%s a step%s%s", b, comma, note);
+    return tmk_xformat("%s -> %s, %s, %s%s%s", tmk_size_text(m->bytes[0], a), b,
                        tmk_change_text(tmk_diff_change(m->bytes[0], m->bytes[1]), change),
-                       tmk_growth_text(m->bytes[0], m->bytes[1], growth));
+                       tmk_growth_text(m->bytes[0], m->bytes[1], growth), comma, note);
 }
 
 static void print_gates(struct tmk_sheet *sheet, const struct tmk_comparison *c)
