@@ -2,9 +2,9 @@
 /* passes/align.c - see align.h.
  *
  * A place is a chain of functions and the lines in them. The places of both sides are sorted by
- * chain; in each chain those with equal lines are one, unless some of both sides are left over:
- * then the function was edited, and the cheapest way to match the two lists in order is searched
- * (costs: the bytes that do not match). */
+ * chain; in each chain those with equal lines are one, unless the lines of the two sides differ:
+ * then the function may have been edited, and the cheapest way to match the two lists in order is
+ * searched (costs: the bytes that do not match). */
 #include "passes/align.h"
 
 #include <stdio.h>
@@ -34,6 +34,7 @@ struct tmk_align {
     struct place *places;
     uint64_t n_places, place_room;
     uint32_t n_numbers;
+    bool is_same_program; /* two moments of one process: no line has moved */
     bool unwraps;
 };
 
@@ -212,17 +213,13 @@ static void pair(struct tmk_align *x, struct place *a, struct place *b)
     a->number = b->number = ++x->n_numbers;
 }
 
-/* Are all lines of one side lines of the other too? Then nothing has moved. */
-static bool is_within(struct list a, struct list b)
+/* Have both the same lines? Then nothing has moved. */
+static bool are_equal(struct list a, struct list b)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0, j = 0; i < a.n && j < b.n;) {
-        int order = compare_lines(a.items[i], b.items[j]);
-        n += order == 0;
-        i += order <= 0;
-        j += order >= 0;
-    }
-    return n == (a.n < b.n ? a.n : b.n);
+    for (uint32_t i = 0; a.n == b.n && i < a.n; i++)
+        if (compare_lines(a.items[i], b.items[i]) != 0)
+            return false;
+    return a.n == b.n;
 }
 
 static void pair_equal(struct tmk_align *x, struct list a, struct list b)
@@ -236,14 +233,16 @@ static void pair_equal(struct tmk_align *x, struct list a, struct list b)
     }
 }
 
-/* What it costs to take two places for the same; negative: they are not. */
+/* What it costs to take two places for the same: the bytes in which they differ and, to think that
+ * a line has moved, a quarter of all. Negative: they are not the same. */
 static double pairing_cost(const struct place *a, const struct place *b)
 {
     double difference = (double)a->bytes - (double)b->bytes;
     double cost = difference < 0 ? -difference : difference;
     if (compare_lines(a, b) == 0)
         return cost;
-    return a->n_blocks == b->n_blocks || a->bytes == b->bytes ? cost + 1 : -1;
+    bool is_alike = a->n_blocks == b->n_blocks || a->bytes == b->bytes;
+    return is_alike ? cost + ((double)a->bytes + (double)b->bytes) / 4 + 1 : -1;
 }
 
 /* cost[i][j]: of the first i places of a and the first j of b. */
@@ -283,7 +282,7 @@ static void pair_cheapest(struct tmk_align *x, struct list a, struct list b, dou
 static void match(struct tmk_align *x, struct list a, struct list b, double *cost)
 {
     bool is_large = (uint64_t)(a.n + 1) * (b.n + 1) > MAX_CELLS;
-    if (is_large || is_within(a, b))
+    if (x->is_same_program || is_large || are_equal(a, b))
         pair_equal(x, a, b);
     else
         pair_cheapest(x, a, b, cost);
@@ -456,6 +455,7 @@ static int align(struct tmk_align *x, struct tmk_peak *const peaks[2], struct tm
 {
     struct index index = {0};
     uint64_t plain, without;
+    x->is_same_program = tmk_peak_labels(peaks[0])->p == tmk_peak_labels(peaks[1])->p;
     int rc = find_places(x, &index, TMK_SIDE_A, peaks[0]);
     if (rc == 0)
         rc = find_places(x, &index, TMK_SIDE_B, peaks[1]);
