@@ -318,10 +318,10 @@ static void say_notes(const struct job *j)
 {
     char text[TMK_AMOUNT_BYTES];
     if (j->notes.is_host)
-        tmk_say("the CPU's blocks are in the file as those of device 0");
-    if (j->notes.made_up_segments)
-        tmk_say("the trace does not have the segments of all blocks: some in the file are made up, "
-                "2 MiB and up around each block");
+        tmk_say("the CPU's blocks stand in the file as those of device 0, in made-up segments");
+    else if (j->notes.made_up_segments)
+        tmk_say("not all blocks lie in a segment that was recorded: around those, segments are "
+                "made up");
     if (j->notes.resolution_ns)
         tmk_say("there are too many events for a viewer: counters have the most and the last of "
                 "every %s; --from and --until give all of a shorter time",
@@ -432,7 +432,7 @@ static const char notes[] =
     "                of tidemark query.\n"
     "sqlite          all tables in one file, for any tool that reads SQLite.\n"
     "\n"
-    "A file takes its name when it is whole. docs/export.md has the details.\n";
+    "docs/export.md says what is in each. A file takes its name when it is whole.\n";
 
 static const char *const examples[] = {
     "tidemark export a.tmk --to torch-snapshot",
@@ -453,7 +453,7 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_export = {
     .name = "export",
     .summary = "Write a run in the format of another tool",
-    .usage = "RUN|PID --to FORMAT [-o FILE] [--device NAME] [--rank N] ...",
+    .usage = "RUN|PID --to FORMAT [-o FILE] [--rank N] [--device NAME] ...",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

@@ -2,9 +2,8 @@
 /* interop/perfetto_packets.c - see perfetto_packets.h. */
 #include "interop/perfetto_packets.h"
 
-#include <string.h>
-
 #include "base/bytes.h"
+#include "kit/utf8.h"
 
 /* Numbers of fields. */
 enum {
@@ -70,7 +69,9 @@ static void put_bytes(struct tmk_sink *s, unsigned field, const void *bytes, siz
 /* Cut where it is longer than anything that a trace says in one piece. */
 static void put_text(struct tmk_sink *s, unsigned field, const char *text)
 {
-    put_bytes(s, field, text, strnlen(text, LONGEST_TEXT));
+    char repaired[LONGEST_TEXT];
+    size_t n = tmk_utf8_repair(text, repaired, sizeof repaired);
+    put_bytes(s, field, repaired, n);
 }
 
 static void put_part(struct tmk_sink *s, unsigned field, const struct tmk_sink *part)

@@ -30,7 +30,7 @@ enum opcode {
     OP_MEMOIZE = 0x94,
 };
 
-enum { PROTOCOL = 4, LONGEST_TEXT = 1 << 20 };
+enum { PROTOCOL = 4, LONGEST_TEXT = 1 << 16 };
 
 static void put(struct tmk_pickle *p, enum opcode op)
 {
@@ -88,35 +88,14 @@ void tmk_pickle_pair(struct tmk_pickle *p)
 
 /* ---- texts ---- */
 
-static const char replacement[] = "\xef\xbf\xbd";
-
-/* Bytes of `text` when each that does not belong has become U+FFFD; with a pickle, write them. */
-static size_t repair(const char *text, struct tmk_pickle *p)
-{
-    size_t n = 0;
-    for (;;) {
-        const char *from = text;
-        uint32_t c = tmk_utf8_next(&text);
-        if (c == 0)
-            return n;
-        size_t part = c == TMK_UTF8_BAD ? sizeof replacement - 1 : (size_t)(text - from);
-        if (p)
-            tmk_out_bytes(p->out, c == TMK_UTF8_BAD ? replacement : from, part);
-        n += part;
-    }
-}
-
 void tmk_pickle_text(struct tmk_pickle *p, const char *text)
 {
+    char repaired[LONGEST_TEXT];
     if (!text) {
         put(p, OP_NONE);
         return;
     }
-    size_t n = repair(text, NULL);
-    if (n > LONGEST_TEXT) { /* longer than any that a trace can hold */
-        put(p, OP_NONE);
-        return;
-    }
+    size_t n = tmk_utf8_repair(text, repaired, sizeof repaired);
     if (n < 256) {
         put(p, OP_SHORT_BINUNICODE);
         tmk_out_byte(p->out, (uint8_t)n);
@@ -124,7 +103,7 @@ void tmk_pickle_text(struct tmk_pickle *p, const char *text)
         put(p, OP_BINUNICODE);
         put_u32(p, (uint32_t)n);
     }
-    repair(text, p);
+    tmk_out_bytes(p->out, repaired, n);
 }
 
 /* ---- numbers ---- */

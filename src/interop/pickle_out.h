@@ -38,7 +38,7 @@ void tmk_pickle_append_items(struct tmk_pickle *p);
 /* The last two values become a pair. */
 void tmk_pickle_pair(struct tmk_pickle *p);
 
-/* Text that is not UTF-8 is repaired with U+FFFD. NULL: None. */
+/* Text that is not UTF-8 is repaired with U+FFFD, and cut at 64 KiB. NULL: None. */
 void tmk_pickle_text(struct tmk_pickle *p, const char *text);
 void tmk_pickle_int(struct tmk_pickle *p, int64_t value);
 /* Numbers above INT64_MAX, which no address or size of a program reaches, turn negative: they keep

@@ -165,14 +165,17 @@ static void write_frame(struct tmk_torch_file *f, uint32_t id)
         tmk_pickle_get(&f->pickle, f->frames[id] - 1);
         return;
     }
+    char text[TMK_FRAME_TEXT_BYTES];
     struct tmk_frame frame = {0};
-    (void)tmk_process_frame(f->p, id, &frame);
+    bool is_known = tmk_process_frame(f->p, id, &frame);
     tmk_torch_begin_dict(f);
     tmk_torch_word(f, TMK_WORD_filename);
     tmk_pickle_text(&f->pickle, frame.file && *frame.file ? frame.file : "??");
     tmk_torch_number(f, TMK_WORD_line, frame.line);
     tmk_torch_word(f, TMK_WORD_name);
-    tmk_pickle_text(&f->pickle, frame.function ? frame.function : "??");
+    tmk_pickle_text(&f->pickle, frame.function
+                                    ? frame.function
+                                    : tmk_frame_text(is_known ? &frame : NULL, true, text));
     tmk_torch_end_dict(f);
     if (is_kept)
         f->frames[id] = tmk_pickle_keep(&f->pickle) + 1;
