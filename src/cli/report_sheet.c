@@ -527,7 +527,9 @@ void tmk_report_sheet(const struct tmk_report *r, struct tmk_sheet *sheet)
         write_processes(r, sheet);
     write_ooms(f, sheet);
     write_peak(f, sheet);
+    tmk_report_leak_sheet(f, sheet);
     tmk_report_card_sheet(f, sheet);
+    tmk_report_frag_sheet(f, sheet);
     write_timeline(f, sheet);
     write_steps(f, sheet);
     write_sites(f, sheet);
