@@ -35,7 +35,10 @@ const char *tmk_growth_text(uint64_t a, uint64_t b, char *buffer)
         return strcpy(buffer, a == 0 ? "new" : "gone");
     if (fabs(percent) < 0.05)
         return strcpy(buffer, percent < 0 ? "-<0.1 %" : "+<0.1 %");
-    snprintf(buffer, TMK_AMOUNT_BYTES, fabs(percent) < 10 ? "%+.1f %%" : "%+.0f %%", percent);
+    if (percent > 999)
+        snprintf(buffer, TMK_AMOUNT_BYTES, "x %.0f", (double)b / (double)a);
+    else
+        snprintf(buffer, TMK_AMOUNT_BYTES, fabs(percent) < 10 ? "%+.1f %%" : "%+.0f %%", percent);
     return buffer;
 }
 
