@@ -81,10 +81,16 @@ static int complain_unknown(const struct tmk_command *c, const char *argument)
 static int complain_value(const struct tmk_command *c, const struct tmk_option *o,
                           const char *value)
 {
+    char buffer[TMK_LONGEST_NEAR + 1];
+    const char *nearest =
+        o->choices && value ? tmk_nearest_choice(o->choices, value, buffer) : NULL;
     if (!o->value)
         tmk_say("--%s takes no value", o->name);
     else if (!value)
         tmk_say("--%s wants a value: tidemark %s %s", o->name, c->name, c->usage);
+    else if (nearest)
+        tmk_say("--%s: '%s' is not one of %s; did you mean %s?", o->name, value, o->choices,
+                nearest);
     else
         tmk_say("--%s: '%s' is not one of %s", o->name, value, o->choices);
     return TMK_EXIT_USAGE;

@@ -87,6 +87,9 @@ bool tmk_completion_write(FILE *out, const char *shell);
 /* The name in the table that `typed` was most likely meant to be; NULL when none is near. */
 const char *tmk_nearest_command(const char *typed);
 const char *tmk_nearest_option(const struct tmk_command *command, const char *typed);
+/* The same among the choices "a|b|c", into the caller's buffer of TMK_LONGEST_NEAR + 1. */
+enum { TMK_LONGEST_NEAR = 24 };
+const char *tmk_nearest_choice(const char *choices, const char *typed, char *buffer);
 
 /* Is `word` one of the choices "a|b|c"? */
 bool tmk_is_choice(const char *choices, const char *word);
