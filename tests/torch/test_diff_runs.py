@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """`tidemark diff` on trainings with adapters: another rank inside a wrapper, and with checkpointing."""
 import json
+import os
+import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from torch_kit import LIBRARY, PYTHON, REPO, TIDEMARK, WORKLOADS, environment, query
+from torch_kit import BUILD, LIBRARY, PYTHON, REPO, TIDEMARK, WORKLOADS, environment, query
 
 LAYERS, DIM, FLOAT = 4, 128, 4
 RUNS = {"rank8": ["--rank", "8"], "rank64": ["--rank", "64", "--wrapped"],
@@ -121,3 +123,17 @@ def test_moments_of_one_run(runs):
     assert changes(found) == {"optimizer_state": states}
     assert {cause["split"]["added"] for cause in found["causes"] if cause["change"]} \
         == {2 * LAYERS * DIM * 8 * FLOAT + LAYERS * FLOAT}
+
+
+def test_docs(runs):
+    """The commands of docs/diff.md run as they stand there."""
+    for name, run in {"before.tmk": "rank8.tmk", "after.tmk": "rank64.tmk"}.items():
+        (runs / name).symlink_to(runs / run)
+    text = (REPO / "docs" / "diff.md").read_text(encoding="utf-8")
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
+    assert len(lines) == 5
+    for line in lines:
+        done = subprocess.run(["sh", "-c", line], cwd=runs, capture_output=True, text=True, check=False,
+                              env=environment(PATH=f"{BUILD}{os.pathsep}{os.environ['PATH']}"))
+        assert done.returncode == (1 if "--fail-if" in line else 0), done.stderr
+        assert done.stdout.startswith("  A  ")
