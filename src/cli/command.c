@@ -103,10 +103,16 @@ static bool is_option(const char *argument)
     return dashes > 0 && argument[dashes] != '\0' && !isspace((unsigned char)argument[dashes]);
 }
 
-static bool takes_several(const struct tmk_option *o)
+static bool has_several(const struct tmk_option *o)
 {
     size_t n = o->value ? strlen(o->value) : 0;
     return n > 3 && strcmp(o->value + n - 3, "...") == 0;
+}
+
+/* At once, without the option's name before each. */
+static bool takes_several(const struct tmk_option *o)
+{
+    return has_several(o) && o->value[strlen(o->value) - 4] != ' ';
 }
 
 /* Is this the end of the values of an option that takes several? */
@@ -120,7 +126,7 @@ static bool take_value(struct tmk_args *args, const struct tmk_option *o, const 
 {
     unsigned number = (unsigned)(o - args->command->options);
     args->values[number] = value;
-    if (!takes_several(o))
+    if (!has_several(o))
         return true;
     if (args->n_listed == TMK_MAX_VALUES) {
         tmk_say("--%s: '%s' is one value too many", o->name, value);
