@@ -73,7 +73,7 @@ static void test_a_full_disk_is_said(void **state)
     assert_int_equal(tmk_out_init(&out, fileno(file)), 0);
     tmk_out_bytes(&out, "abc", 3);
     assert_int_equal(tmk_out_finish(&out, &err), TMK_EIO);
-    assert_non_null(strstr(err.text, "cannot write: "));
+    assert_non_null(strstr(err.text, "cannot write: no space left"));
     tmk_out_fini(&out);
     fclose(file);
 }
