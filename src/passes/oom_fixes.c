@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/oom_fixes.c - see oom_fixes.h: the order, and fixes of what is not the model's. */
+#include "passes/oom_fixes.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kit/amount.h"
+#include "passes/oom_fixes_internal.h"
+
+/* What a fix costs the user. */
+enum { A_VARIABLE, A_LINE, A_SETTING };
+
+void tmk_fixing_add(struct tmk_fixing *f, struct tmk_fix fix, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (f->c->n_fixes == TMK_MAX_FIXES)
+        return;
+    fix.text = tmk_arena_text(f->arena, text, strlen(text));
+    if (!fix.text) {
+        f->failed = true;
+        return;
+    }
+    f->c->fixes[f->c->n_fixes++] = fix;
+}
+
+bool tmk_fixing_covers(const struct tmk_case *c, uint64_t saves_bytes)
+{
+    const struct tmk_verdict *v = &c->verdict;
+    uint64_t over = c->need.bytes > v->limit_bytes ? c->need.bytes - v->limit_bytes : 0;
+    return saves_bytes >= (over > v->missing_bytes ? over : v->missing_bytes);
+}
+
+bool tmk_fixing_is_much(const struct tmk_case *c, uint64_t bytes)
+{
+    return bytes > 0 && bytes >= c->verdict.limit_bytes / 20;
+}
+
+static bool is_first(const struct tmk_case *c, enum tmk_cause cause)
+{
+    return c->verdict.rows[0].cause == cause;
+}
+
+/* ---- the allocator ---- */
+
+/* How much less the allocator needs with the trial's settings. */
+static uint64_t trial_saves(const struct tmk_inquiry *q, const struct tmk_trial *trial)
+{
+    uint64_t with = trial->needs_bytes, without = q->trials[0].needs_bytes;
+    bool is_known = with != TMK_SCENE_UNKNOWN && without != TMK_SCENE_UNKNOWN;
+    return is_known && without > with ? without - with : is_known ? 0 : TMK_SCENE_UNKNOWN;
+}
+
+static void try_settings(struct tmk_fixing *f, const struct tmk_trial *trial)
+{
+    const struct tmk_case *c = f->c;
+    const struct tmk_inquiry *q = &c->inquiry;
+    bool is_plain = trial->conf[0] == '\0';
+    bool is_expandable = strncmp(trial->conf, "expandable", 10) == 0;
+    uint64_t saves = trial_saves(q, trial);
+    bool is_proven = q->trials[0].runs_out && !q->trials[0].runs_out_before;
+    bool avoids = is_proven && !trial->runs_out;
+    bool saves_much = saves != TMK_SCENE_UNKNOWN && tmk_fixing_is_much(c, saves);
+    if (!avoids && !saves_much)
+        return;
+    char size[TMK_AMOUNT_BYTES], much[TMK_AMOUNT_BYTES + 32] = "";
+    if (saves != TMK_SCENE_UNKNOWN && saves > 0)
+        snprintf(much, sizeof much, " and needs %s less", tmk_size_text(saves, size));
+    struct tmk_fix fix = {.kind = is_plain        ? "default_settings"
+                                  : is_expandable ? "expandable_segments"
+                                                  : "max_split_size",
+                          .saves_bytes = saves,
+                          .proof = TMK_PROOF_REPLAY,
+                          .avoids = avoids,
+                          .cost = is_expandable || is_plain ? A_VARIABLE : A_LINE,
+                          .is_for_cause = is_first(c, TMK_CAUSE_FRAGMENTATION) ||
+                                          is_first(c, TMK_CAUSE_SETTINGS)};
+    const char *what = avoids ? "the allocator gets past this request" : "the allocator runs out too";
+    if (is_plain)
+        tmk_fixing_add(f, fix,
+                       "Leave the allocator's settings as torch has them (they were "
+                       "PYTORCH_CUDA_ALLOC_CONF=%s). Replayed so, %s%s.",
+                       q->alloc_conf, what, much);
+    else
+        tmk_fixing_add(f, fix, "Set PYTORCH_CUDA_ALLOC_CONF=%s. Replayed with it, %s%s.",
+                       trial->conf, what, much);
+}
+
+/* Where no replay can tell: gaps there were, and expandable segments close them. */
+static void try_unproven(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    char size[TMK_AMOUNT_BYTES];
+    if (!is_first(c, TMK_CAUSE_FRAGMENTATION) || c->scene.is_of_driver)
+        return;
+    for (uint32_t i = 0; i < c->n_fixes; i++)
+        if (strcmp(c->fixes[i].kind, "expandable_segments") == 0)
+            return;
+    tmk_fixing_add(f,
+                   (struct tmk_fix){.kind = "expandable_segments",
+                                    .saves_bytes = c->verdict.free_bytes,
+                                    .proof = TMK_PROOF_ESTIMATE,
+                                    .avoids = true,
+                                    .cost = A_VARIABLE,
+                                    .is_for_cause = true},
+                   "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it lets the %s that lie "
+                   "free in pieces be used as one.",
+                   tmk_size_text(c->verdict.free_bytes, size));
+}
+
+static void empty_cache(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    char size[TMK_AMOUNT_BYTES];
+    uint64_t unused = c->verdict.free_bytes;
+    if (!c->scene.is_of_driver || unused == TMK_SCENE_UNKNOWN || !tmk_fixing_is_much(c, unused))
+        return;
+    tmk_fixing_add(f,
+                   (struct tmk_fix){.kind = "empty_cache",
+                                    .saves_bytes = unused,
+                                    .proof = TMK_PROOF_MEASURED,
+                                    .avoids = unused >= c->verdict.missing_bytes,
+                                    .cost = A_LINE,
+                                    .is_for_cause = is_first(c, TMK_CAUSE_FRAGMENTATION)},
+                   "Call torch.cuda.empty_cache() before %s asks for memory, or keep torch below a "
+                   "limit (torch.cuda.set_per_process_memory_fraction): torch had %s cached and not "
+                   "in use.",
+                   c->scene.owner ? c->scene.owner : "somebody else",
+                   tmk_size_text(unused, size));
+}
+
+static void raise_limit(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    const struct tmk_scene *s = &c->scene;
+    char free_text[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
+    bool is_known = s->card_total_bytes != TMK_SCENE_UNKNOWN &&
+                    s->card_used_bytes != TMK_SCENE_UNKNOWN &&
+                    s->card_total_bytes > s->card_used_bytes;
+    if (c->verdict.limit != TMK_LIMIT_SETTING || !is_known)
+        return;
+    uint64_t left = s->card_total_bytes - s->card_used_bytes;
+    tmk_fixing_add(f,
+                   (struct tmk_fix){.kind = "limit",
+                                    .saves_bytes = left,
+                                    .proof = TMK_PROOF_MEASURED,
+                                    .avoids = tmk_fixing_covers(c, left),
+                                    .cost = A_LINE,
+                                    .is_for_cause = is_first(c, TMK_CAUSE_DEMAND)},
+                   "Raise the limit: torch was allowed some %s of the card "
+                   "(torch.cuda.set_per_process_memory_fraction), and %s of it were free.",
+                   tmk_size_text(c->verdict.limit_bytes, limit), tmk_size_text(left, free_text));
+}
+
+/* ---- leaks, large steps, neighbours ---- */
+
+static void stop_leak(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    const struct tmk_leak *leak = c->inquiry.leak;
+    char size[TMK_AMOUNT_BYTES], rate[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
+    if (!leak || !tmk_fixing_is_much(c, c->inquiry.leaked_bytes))
+        return;
+    tmk_fixing_add(f,
+                   (struct tmk_fix){.kind = "leak",
+                                    .saves_bytes = c->inquiry.leaked_bytes,
+                                    .proof = TMK_PROOF_MEASURED,
+                                    .avoids = c->inquiry.leaked_bytes >= c->verdict.missing_bytes,
+                                    .cost = A_LINE,
+                                    .is_for_cause = is_first(c, TMK_CAUSE_LEAK)},
+                   "Let go of what is kept at %.200s: %s a step, %s by then. %s",
+                   tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
+                   tmk_size_text((uint64_t)leak->bytes_per_step, rate),
+                   tmk_size_text(c->inquiry.leaked_bytes, size), tmk_keeper_advice(leak->keeper));
+}
+
+/* How many times the usual batch would have fitted: what stays between steps does not grow with it.
+ */
+static double times_usual(const struct tmk_case *c)
+{
+    const struct tmk_inquiry *q = &c->inquiry;
+    double fixed = (double)q->kept_bytes, usual = (double)q->median_bytes - fixed;
+    double room = 0.9 * (double)c->verdict.limit_bytes - fixed;
+    return usual > 0 && room > usual ? room / usual : 1;
+}
+
+static void cap_step(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    uint64_t above = tmk_verdict_bytes(&c->verdict, TMK_CAUSE_OUTLIER);
+    char usual[TMK_AMOUNT_BYTES], most[TMK_AMOUNT_BYTES];
+    if (above == 0)
+        return;
+    double times = times_usual(c);
+    tmk_fixing_add(f,
+                   (struct tmk_fix){.kind = "outlier",
+                                    .saves_bytes = above,
+                                    .proof = TMK_PROOF_MEASURED,
+                                    .avoids = above >= c->verdict.missing_bytes,
+                                    .factor = (double)(uint64_t)(times * 10) / 10,
+                                    .cost = A_LINE,
+                                    .is_for_cause = is_first(c, TMK_CAUSE_OUTLIER)},
+                   "Cap the largest batches: cut or skip the longest samples, or put samples of "
+                   "like length together. Steps before peaked at %s (the largest at %s); about %.1f "
+                   "times their batch would still fit.",
+                   tmk_size_text(c->inquiry.median_bytes, usual),
+                   tmk_size_text(c->inquiry.most_bytes, most), times);
+}
+
+static void move_others(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    const struct tmk_scene *s = &c->scene;
+    char size[TMK_AMOUNT_BYTES], device[24];
+    if (c->verdict.limit != TMK_LIMIT_CARD || s->others_bytes == TMK_SCENE_UNKNOWN ||
+        !tmk_fixing_is_much(c, s->others_bytes))
+        return;
+    tmk_fixing_add(f,
+                   (struct tmk_fix){.kind = "other_process",
+                                    .saves_bytes = s->others_bytes,
+                                    .proof = TMK_PROOF_MEASURED,
+                                    .avoids = tmk_fixing_covers(c, s->others_bytes),
+                                    .cost = A_LINE,
+                                    .is_for_cause = is_first(c, TMK_CAUSE_OTHER_PROCESS)},
+                   "End or move the other processes on %s, which had %s of it (tidemark top and "
+                   "nvidia-smi name them), or run this job on another card.",
+                   tmk_device_name(s->device, device), tmk_size_text(s->others_bytes, size));
+}
+
+/* ---- the order ---- */
+
+static int by_worth(const void *a, const void *b)
+{
+    const struct tmk_fix *p = a, *q = b;
+    if (p->avoids != q->avoids)
+        return p->avoids ? -1 : 1;
+    if (p->is_for_cause != q->is_for_cause)
+        return p->is_for_cause ? -1 : 1;
+    if (p->cost != q->cost)
+        return p->cost < q->cost ? -1 : 1;
+    uint64_t m = p->saves_bytes == TMK_SCENE_UNKNOWN ? 0 : p->saves_bytes;
+    uint64_t n = q->saves_bytes == TMK_SCENE_UNKNOWN ? 0 : q->saves_bytes;
+    return m != n ? (m < n ? 1 : -1) : strcmp(p->kind, q->kind);
+}
+
+int tmk_fixes_find(struct tmk_case *c, struct tmk_arena *arena)
+{
+    struct tmk_fixing f = {.c = c, .arena = arena};
+    c->n_fixes = 0;
+    for (uint32_t i = 1; i < c->inquiry.n_trials; i++)
+        try_settings(&f, &c->inquiry.trials[i]);
+    try_unproven(&f);
+    empty_cache(&f);
+    raise_limit(&f);
+    stop_leak(&f);
+    cap_step(&f);
+    move_others(&f);
+    tmk_fixing_model(&f);
+    qsort(c->fixes, c->n_fixes, sizeof c->fixes[0], by_worth);
+    return f.failed ? TMK_ENOMEM : 0;
+}
+
+const char *tmk_proof_name(enum tmk_proof proof)
+{
+    static const char *const names[] = {[TMK_PROOF_REPLAY] = "replay",
+                                        [TMK_PROOF_MEASURED] = "measured",
+                                        [TMK_PROOF_ESTIMATE] = "estimate"};
+    return names[proof];
+}
