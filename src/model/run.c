@@ -380,15 +380,14 @@ bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_f
     return true;
 }
 
-/* Not a line that the user wrote: torch's own, the interpreter's, or ours. */
-static bool is_inner(const struct tmk_frame *f)
+bool tmk_frame_is_users(const struct tmk_frame *f)
 {
     static const char *const inner[] = {"/site-packages/torch/", "/dist-packages/torch/",
                                         "<frozen ", "<tidemark>"};
     for (size_t i = 0; f->file && i < sizeof inner / sizeof inner[0]; i++)
         if (strstr(f->file, inner[i]))
-            return true;
-    return f->address != 0;
+            return false;
+    return f->address == 0;
 }
 
 bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret)
@@ -397,7 +396,7 @@ bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_fram
     if (!tmk_reader_stack(p->reader, stack, &frames))
         return false;
     for (uint32_t i = 0; i < frames.n_frames; i++)
-        if (tmk_reader_frame(p->reader, frames.frames[i], ret) && !is_inner(ret))
+        if (tmk_reader_frame(p->reader, frames.frames[i], ret) && tmk_frame_is_users(ret))
             return true;
     return frames.n_frames > 0 && tmk_process_frame(p, frames.frames[0], ret);
 }
