@@ -31,9 +31,10 @@ struct tmk_event {
     uint32_t name;  /* TAG, PUSH, MARK: string id */
     int64_t step;   /* STEP */
     uint64_t address;
-    uint64_t size_bytes;     /* ALLOC, SEGMENT; OOM: requested; DROP: events lost; RESERVED */
-    uint64_t capacity_bytes; /* OOM */
-    const char *text;        /* MARK: info, not zero-terminated; good while the payload is */
+    uint64_t requested_bytes; /* ALLOC: before rounding up; 0: not known */
+    uint64_t size_bytes;      /* ALLOC, SEGMENT; OOM: requested; DROP: events lost; RESERVED */
+    uint64_t capacity_bytes;  /* OOM */
+    const char *text;         /* MARK: info, not zero-terminated; good while the payload is */
     uint32_t text_bytes;
     struct tmk_sample_body sample; /* SAMPLE */
 };

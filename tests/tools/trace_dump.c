@@ -46,7 +46,8 @@ static void print_block_event(const struct tmk_reader *r, const struct tmk_event
 {
     printf(" device=%u address=0x%" PRIx64, ev->device, ev->address);
     if (ev->kind == TMK_KIND_ALLOC)
-        printf(" size=%" PRIu64 " stack=%u stream=%u", ev->size_bytes, ev->stack, ev->stream);
+        printf(" size=%" PRIu64 " stack=%u stream=%u requested=%" PRIu64, ev->size_bytes, ev->stack,
+               ev->stream, ev->requested_bytes);
     if (ev->kind != TMK_KIND_TAG)
         return;
     printf(" category=%u", ev->category);
