@@ -128,13 +128,21 @@ static bool had_room(const struct tmk_scene *scene, const struct tmk_verdict *v)
            plus(scene->allocated_bytes, scene->request_bytes) <= v->limit_bytes;
 }
 
+/* Some settings would have served the request. */
+static bool can_be_served(const struct tmk_inquiry *q)
+{
+    for (uint32_t i = 1; i < q->n_trials; i++)
+        if (!q->trials[i].runs_out)
+            return true;
+    return false;
+}
+
 static uint64_t fragmentation(const struct tmk_scene *scene, const struct tmk_inquiry *q,
                               const struct tmk_verdict *v, uint64_t need_bytes)
 {
-    const struct tmk_trial *expandable = trial_of(q, "expandable_segments:True");
     if (!had_room(scene, v) || (!scene->is_of_driver && need_bytes > v->limit_below_bytes))
         return 0;
-    return has_witness(q) && expandable && expandable->runs_out ? 0 : v->free_bytes;
+    return has_witness(q) && !can_be_served(q) ? 0 : v->free_bytes;
 }
 
 static uint64_t settings(const struct tmk_scene *scene, const struct tmk_inquiry *q,
@@ -194,10 +202,10 @@ void tmk_causes_judge(const struct tmk_scene *scene, const struct tmk_inquiry *i
     for (int i = 0; i < TMK_N_CAUSES; i++) {
         bool is_of_cache = i == TMK_CAUSE_FRAGMENTATION || i == TMK_CAUSE_SETTINGS;
         bool is_enough = bytes[i] >= ret->missing_bytes && (bytes[i] >= least || is_of_cache);
-        ret->rows[i] = (struct tmk_cause_row){
-            .cause = (enum tmk_cause)i,
-            .bytes = bytes[i],
-            .counts = i == TMK_CAUSE_DEMAND || (bytes[i] > 0 && is_enough)};
+        ret->rows[i] =
+            (struct tmk_cause_row){.cause = (enum tmk_cause)i,
+                                   .bytes = bytes[i],
+                                   .counts = i == TMK_CAUSE_DEMAND || (bytes[i] > 0 && is_enough)};
     }
     qsort(ret->rows, TMK_N_CAUSES, sizeof ret->rows[0], by_weight);
 }

@@ -14,15 +14,16 @@
  * Missing is S less what was left of the limit. Each cause accounts for bytes:
  *
  *   fragmentation  A + Q fits in the limit and R - A >= Q, so without gaps there was room; what the
- *                  whole step needs is not thought to be more (oom_need.h); and where a replay of the allocator says the same again, one with expandable
- *                  segments does not run out here: R - A. Also when somebody else than torch asked
- *                  the driver for no more than torch kept unused.
+ *                  whole step needs is not thought to be more (oom_need.h); and if a replay of the
+ *                  allocator runs out here as the job did, one with some other settings does not:
+ *                  R - A. Also when somebody else than torch asked the driver for no more than
+ *                  torch kept unused.
  *   settings       the same, where a replay with torch's own settings does not run out: R - A
  *   leak           what grew step by step until then
  *   outlier        A + Q is above the median peak of (up to 32) steps before by more than a quarter
- *                  and by five deviations (MAD x 1.4826), and those would fit: A + Q less the median
- *   other_process  the card is the limit and others have some of it: what they have
- *   demand         the job needs more than there is: a twentieth of the limit, always
+ *                  and by five deviations (MAD x 1.4826), and those would fit: A + Q less the
+ * median other_process  the card is the limit and others have some of it: what they have demand the
+ * job needs more than there is: a twentieth of the limit, always
  *
  * A cause counts if its bytes are at least what was missing and at least a twentieth of the limit
  * (of fragmentation: what was asked for). The one with most bytes comes first, where fragmentation
@@ -60,7 +61,7 @@ struct tmk_trial {
     uint64_t needs_bytes; /* the smallest limit with which nothing runs out; TMK_SCENE_UNKNOWN */
 };
 
-enum { TMK_MAX_TRIALS = 4 };
+enum { TMK_MAX_TRIALS = 8 };
 
 /* What is known beside the scene. */
 struct tmk_inquiry {
@@ -78,7 +79,7 @@ struct tmk_inquiry {
     bool has_pin;
     struct tmk_frame pin; /* the line that made most of the blocks that keep them */
 
-    const char *alloc_conf; /* as recorded; NULL: not known */
+    const char *alloc_conf;                  /* as recorded; NULL: not known */
     struct tmk_trial trials[TMK_MAX_TRIALS]; /* the recorded settings first */
     uint32_t n_trials;
 };
@@ -91,12 +92,12 @@ struct tmk_cause_row {
 
 struct tmk_verdict {
     enum tmk_limit limit;
-    uint64_t limit_bytes;       /* at least */
-    uint64_t limit_below_bytes; /* and below this; the same: it is known exactly */
-    uint64_t held_bytes;        /* R, or what is known of it */
-    uint64_t asked_bytes;       /* S */
-    uint64_t missing_bytes;     /* at most; 0: a near miss */
-    uint64_t free_bytes;        /* R - A; TMK_SCENE_UNKNOWN */
+    uint64_t limit_bytes;                    /* at least */
+    uint64_t limit_below_bytes;              /* and below this; the same: it is known exactly */
+    uint64_t held_bytes;                     /* R, or what is known of it */
+    uint64_t asked_bytes;                    /* S */
+    uint64_t missing_bytes;                  /* at most; 0: a near miss */
+    uint64_t free_bytes;                     /* R - A; TMK_SCENE_UNKNOWN */
     struct tmk_cause_row rows[TMK_N_CAUSES]; /* those that count first, most bytes first */
 };
 

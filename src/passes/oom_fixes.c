@@ -50,68 +50,94 @@ static bool is_first(const struct tmk_case *c, enum tmk_cause cause)
 
 /* ---- the allocator ---- */
 
-/* How much less the allocator needs with the trial's settings. */
-static uint64_t trial_saves(const struct tmk_inquiry *q, const struct tmk_trial *trial)
+/* A replay is a witness only if with the recorded settings it runs out where the job did. */
+static bool has_witness(const struct tmk_inquiry *q)
 {
-    uint64_t with = trial->needs_bytes, without = q->trials[0].needs_bytes;
-    bool is_known = with != TMK_SCENE_UNKNOWN && without != TMK_SCENE_UNKNOWN;
-    return is_known && without > with ? without - with : is_known ? 0 : TMK_SCENE_UNKNOWN;
+    return q->n_trials > 0 && q->trials[0].runs_out && !q->trials[0].runs_out_before;
 }
 
-static void try_settings(struct tmk_fixing *f, const struct tmk_trial *trial)
+/* How much less the allocator needs with the trial's settings; where that was not searched for, at
+ * least what was missing. */
+static uint64_t trial_saves(const struct tmk_case *c, const struct tmk_trial *trial)
+{
+    uint64_t with = trial->needs_bytes, without = c->inquiry.trials[0].needs_bytes;
+    if (with == TMK_SCENE_UNKNOWN || without == TMK_SCENE_UNKNOWN)
+        return c->verdict.missing_bytes;
+    return without > with ? without - with : 0;
+}
+
+static const char *kind_of_conf(const char *conf)
+{
+    if (conf[0] == '\0')
+        return "default_settings";
+    return strncmp(conf, "expandable", 10) == 0 ? "expandable_segments" : "alloc_conf";
+}
+
+static void advise_conf(struct tmk_fixing *f, const struct tmk_trial *trial)
 {
     const struct tmk_case *c = f->c;
-    const struct tmk_inquiry *q = &c->inquiry;
-    bool is_plain = trial->conf[0] == '\0';
-    bool is_expandable = strncmp(trial->conf, "expandable", 10) == 0;
-    uint64_t saves = trial_saves(q, trial);
-    bool is_proven = q->trials[0].runs_out && !q->trials[0].runs_out_before;
-    bool avoids = is_proven && !trial->runs_out;
-    bool saves_much = saves != TMK_SCENE_UNKNOWN && tmk_fixing_is_much(c, saves);
-    if (!avoids && !saves_much)
-        return;
     char size[TMK_AMOUNT_BYTES], much[TMK_AMOUNT_BYTES + 32] = "";
-    if (saves != TMK_SCENE_UNKNOWN && saves > 0)
-        snprintf(much, sizeof much, " and needs %s less", tmk_size_text(saves, size));
-    struct tmk_fix fix = {.kind = is_plain        ? "default_settings"
-                                  : is_expandable ? "expandable_segments"
-                                                  : "max_split_size",
+    uint64_t saves = trial_saves(c, trial);
+    bool is_plain = trial->conf[0] == '\0';
+    enum tmk_cause first = c->verdict.rows[0].cause;
+    struct tmk_fix fix = {.kind = kind_of_conf(trial->conf),
+                          .conf = trial->conf,
                           .saves_bytes = saves,
                           .proof = TMK_PROOF_REPLAY,
-                          .avoids = avoids,
-                          .cost = is_expandable || is_plain ? A_VARIABLE : A_LINE,
-                          .is_for_cause = is_first(c, TMK_CAUSE_FRAGMENTATION) ||
-                                          is_first(c, TMK_CAUSE_SETTINGS)};
-    const char *what = avoids ? "the allocator gets past this request" : "the allocator runs out too";
+                          .avoids = true,
+                          .cost = A_VARIABLE,
+                          .is_for_cause = first == TMK_CAUSE_SETTINGS ||
+                                          (first == TMK_CAUSE_FRAGMENTATION && !is_plain)};
+    if (saves > 0)
+        snprintf(much, sizeof much, " and needs %s less", tmk_size_text(saves, size));
     if (is_plain)
         tmk_fixing_add(f, fix,
                        "Leave the allocator's settings as torch has them (they were "
-                       "PYTORCH_CUDA_ALLOC_CONF=%s). Replayed so, %s%s.",
-                       q->alloc_conf, what, much);
+                       "PYTORCH_CUDA_ALLOC_CONF=%.200s). Replayed so, it gets past this request%s.",
+                       c->inquiry.alloc_conf, much);
     else
-        tmk_fixing_add(f, fix, "Set PYTORCH_CUDA_ALLOC_CONF=%s. Replayed with it, %s%s.",
-                       trial->conf, what, much);
+        tmk_fixing_add(f, fix,
+                       "Set PYTORCH_CUDA_ALLOC_CONF=%s. Replayed with it, the allocator gets past "
+                       "this request%s.",
+                       trial->conf, much);
 }
 
-/* Where no replay can tell: gaps there were, and expandable segments close them. */
+/* Of settings that serve the request the one that needs least, torch's own where they do, and
+ * expandable segments, since those never waste more later on. */
+static void try_settings(struct tmk_fixing *f)
+{
+    const struct tmk_inquiry *q = &f->c->inquiry;
+    const struct tmk_trial *best = NULL;
+    for (uint32_t i = 1; has_witness(q) && i < q->n_trials; i++) {
+        const struct tmk_trial *trial = &q->trials[i];
+        if (trial->runs_out)
+            continue;
+        if (strcmp(kind_of_conf(trial->conf), "alloc_conf") != 0)
+            advise_conf(f, trial);
+        else if (!best || trial_saves(f->c, trial) > trial_saves(f->c, best))
+            best = trial;
+    }
+    if (best)
+        advise_conf(f, best);
+}
+
+/* Where no replay can tell: gaps there were, and expandable segments close most of them. */
 static void try_unproven(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     char size[TMK_AMOUNT_BYTES];
-    if (!is_first(c, TMK_CAUSE_FRAGMENTATION) || c->scene.is_of_driver)
+    if (!is_first(c, TMK_CAUSE_FRAGMENTATION) || c->scene.is_of_driver || has_witness(&c->inquiry))
         return;
-    for (uint32_t i = 0; i < c->n_fixes; i++)
-        if (strcmp(c->fixes[i].kind, "expandable_segments") == 0)
-            return;
     tmk_fixing_add(f,
                    (struct tmk_fix){.kind = "expandable_segments",
+                                    .conf = "expandable_segments:True",
                                     .saves_bytes = c->verdict.free_bytes,
                                     .proof = TMK_PROOF_ESTIMATE,
-                                    .avoids = true,
+                                    .avoids = c->verdict.free_bytes >= c->verdict.missing_bytes,
                                     .cost = A_VARIABLE,
                                     .is_for_cause = true},
-                   "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it lets the %s that lie "
-                   "free in pieces be used as one.",
+                   "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which joins most pieces "
+                   "of what lies free, %s. (Not replayed: tidemark whatif tries other settings.)",
                    tmk_size_text(c->verdict.free_bytes, size));
 }
 
@@ -122,18 +148,18 @@ static void empty_cache(struct tmk_fixing *f)
     uint64_t unused = c->verdict.free_bytes;
     if (!c->scene.is_of_driver || unused == TMK_SCENE_UNKNOWN || !tmk_fixing_is_much(c, unused))
         return;
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "empty_cache",
-                                    .saves_bytes = unused,
-                                    .proof = TMK_PROOF_MEASURED,
-                                    .avoids = unused >= c->verdict.missing_bytes,
-                                    .cost = A_LINE,
-                                    .is_for_cause = is_first(c, TMK_CAUSE_FRAGMENTATION)},
-                   "Call torch.cuda.empty_cache() before %s asks for memory, or keep torch below a "
-                   "limit (torch.cuda.set_per_process_memory_fraction): torch had %s cached and not "
-                   "in use.",
-                   c->scene.owner ? c->scene.owner : "somebody else",
-                   tmk_size_text(unused, size));
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "empty_cache",
+                         .saves_bytes = unused,
+                         .proof = TMK_PROOF_MEASURED,
+                         .avoids = unused >= c->verdict.missing_bytes,
+                         .cost = A_LINE,
+                         .is_for_cause = is_first(c, TMK_CAUSE_FRAGMENTATION)},
+        "Call torch.cuda.empty_cache() before %s asks for memory, or keep torch below a "
+        "limit (torch.cuda.set_per_process_memory_fraction): torch had %s cached and not "
+        "in use.",
+        c->scene.owner ? c->scene.owner : "somebody else", tmk_size_text(unused, size));
 }
 
 static void raise_limit(struct tmk_fixing *f)
@@ -199,19 +225,20 @@ static void cap_step(struct tmk_fixing *f)
     if (above == 0)
         return;
     double times = times_usual(c);
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "outlier",
-                                    .saves_bytes = above,
-                                    .proof = TMK_PROOF_MEASURED,
-                                    .avoids = above >= c->verdict.missing_bytes,
-                                    .factor = (double)(uint64_t)(times * 10) / 10,
-                                    .cost = A_LINE,
-                                    .is_for_cause = is_first(c, TMK_CAUSE_OUTLIER)},
-                   "Cap the largest batches: cut or skip the longest samples, or put samples of "
-                   "like length together. Steps before peaked at %s (the largest at %s); about %.1f "
-                   "times their batch would still fit.",
-                   tmk_size_text(c->inquiry.median_bytes, usual),
-                   tmk_size_text(c->inquiry.most_bytes, most), times);
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "outlier",
+                         .saves_bytes = above,
+                         .proof = TMK_PROOF_MEASURED,
+                         .avoids = above >= c->verdict.missing_bytes,
+                         .factor = (double)(uint64_t)(times * 10) / 10,
+                         .cost = A_LINE,
+                         .is_for_cause = is_first(c, TMK_CAUSE_OUTLIER)},
+        "Cap the largest batches: cut or skip the longest samples, or put samples of "
+        "like length together. Steps before peaked at %s (the largest at %s); about %.1f "
+        "times their batch would still fit.",
+        tmk_size_text(c->inquiry.median_bytes, usual), tmk_size_text(c->inquiry.most_bytes, most),
+        times);
 }
 
 static void move_others(struct tmk_fixing *f)
@@ -254,8 +281,7 @@ int tmk_fixes_find(struct tmk_case *c, struct tmk_arena *arena)
 {
     struct tmk_fixing f = {.c = c, .arena = arena};
     c->n_fixes = 0;
-    for (uint32_t i = 1; i < c->inquiry.n_trials; i++)
-        try_settings(&f, &c->inquiry.trials[i]);
+    try_settings(&f);
     try_unproven(&f);
     empty_cache(&f);
     raise_limit(&f);

@@ -18,8 +18,9 @@
 enum tmk_proof { TMK_PROOF_REPLAY, TMK_PROOF_MEASURED, TMK_PROOF_ESTIMATE };
 
 struct tmk_fix {
-    const char *kind; /* for machines: "expandable_segments", "leak", "batch" ... */
-    const char *text; /* for people; one or two sentences */
+    const char *kind;     /* for machines: "expandable_segments", "leak", "batch" ... */
+    const char *text;     /* for people; one or two sentences */
+    const char *conf;     /* of the allocator, PYTORCH_CUDA_ALLOC_CONF; NULL: it is no such fix */
     uint64_t saves_bytes; /* TMK_SCENE_UNKNOWN */
     enum tmk_proof proof;
     bool avoids;   /* it would have been enough */

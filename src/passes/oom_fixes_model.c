@@ -17,10 +17,11 @@ enum { A_CALL = 1, THE_BATCH = 2, TIME = 3, A_LIBRARY = 4, OTHER_TRAINING = 6, A
 
 /* ---- the batch ---- */
 
-/* Leave a part of the limit for what the estimate does not see. */
+/* Leave a part of the limit for what is not seen yet: of a forward that had not ended all that
+ * backward adds, gradients of its inputs and the handles and workspaces of cuBLAS. */
 static double room_of(const struct tmk_case *c)
 {
-    return (c->need.is_estimate ? 0.9 : 0.95) * (double)c->verdict.limit_bytes;
+    return (c->need.is_estimate ? 0.85 : 0.92) * (double)c->verdict.limit_bytes;
 }
 
 static void smaller_batch(struct tmk_fixing *f)
@@ -36,21 +37,21 @@ static void smaller_batch(struct tmk_fixing *f)
     if (percent < 2)
         return; /* not even one sample: the rest is too much */
     uint64_t saves = c->need.scaling_bytes / 100 * (uint64_t)(100 - percent);
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "batch",
-                                    .saves_bytes = saves,
-                                    .proof = TMK_PROOF_ESTIMATE,
-                                    .avoids = tmk_fixing_covers(c, saves),
-                                    .factor = percent / 100.0,
-                                    .cost = THE_BATCH,
-                                    .is_for_cause =
-                                        c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
-                   "Take at most %d %% of the batch (%d instead of 32) or of the sequence's length, "
-                   "and accumulate gradients over %d parts to train alike. The step needs %s%s, of "
-                   "which %s grow with the batch.",
-                   percent, percent * 32 / 100 ? percent * 32 / 100 : 1, (99 + percent) / percent,
-                   c->need.is_estimate ? "about " : "at least ",
-                   tmk_size_text(c->need.bytes, need), tmk_size_text(c->need.scaling_bytes, size));
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "batch",
+                         .saves_bytes = saves,
+                         .proof = TMK_PROOF_ESTIMATE,
+                         .avoids = tmk_fixing_covers(c, saves),
+                         .factor = percent / 100.0,
+                         .cost = THE_BATCH,
+                         .is_for_cause = c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
+        "Take at most %d %% of the batch (%d instead of 32) or of the sequence's length, "
+        "and accumulate gradients over %d parts to train alike. The step needs %s%s, of "
+        "which %s grow with the batch.",
+        percent, percent * 32 / 100 ? percent * 32 / 100 : 1, (99 + percent) / percent,
+        c->need.is_estimate ? "about " : "at least ", tmk_size_text(c->need.bytes, need),
+        tmk_size_text(c->need.scaling_bytes, size));
 }
 
 /* ---- checkpointing ---- */
@@ -136,18 +137,18 @@ static void checkpointing(struct tmk_fixing *f)
         return;
     if (group > 1)
         snprintf(groups, sizeof groups, "groups of %" PRIu32 " blocks", group);
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "checkpointing",
-                                    .saves_bytes = saves,
-                                    .proof = TMK_PROOF_ESTIMATE,
-                                    .avoids = tmk_fixing_covers(c, saves),
-                                    .cost = TIME,
-                                    .is_for_cause =
-                                        c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
-                   "Checkpoint %s (torch.utils.checkpoint): only their inputs are kept, the rest is "
-                   "computed again in backward, which takes about a third more time. Activations "
-                   "had %s then; about %s less.",
-                   groups, tmk_size_text(now, size), tmk_size_text(saves, saved));
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "checkpointing",
+                         .saves_bytes = saves,
+                         .proof = TMK_PROOF_ESTIMATE,
+                         .avoids = tmk_fixing_covers(c, saves),
+                         .cost = TIME,
+                         .is_for_cause = c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
+        "Checkpoint %s (torch.utils.checkpoint): only their inputs are kept, the rest is "
+        "computed again in backward, which takes about a third more time. Activations "
+        "had %s then; about %s less.",
+        groups, tmk_size_text(now, size), tmk_size_text(saves, saved));
 }
 
 /* ---- dtypes, optimizer, what is trained ---- */
@@ -219,15 +220,16 @@ static void shard(struct tmk_fixing *f)
     uint64_t saves = state - state / (uint64_t)n;
     if (!tmk_fixing_is_much(c, saves))
         return;
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "shard",
-                                    .saves_bytes = saves,
-                                    .proof = TMK_PROOF_ESTIMATE,
-                                    .avoids = tmk_fixing_covers(c, saves),
-                                    .cost = A_LIBRARY},
-                   "Share the optimizer's state among the %" PRId64 " ranks "
-                   "(ZeroRedundancyOptimizer, FSDP): about %s less on each, if it is not shared yet.",
-                   n, tmk_size_text(saves, size));
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "shard",
+                         .saves_bytes = saves,
+                         .proof = TMK_PROOF_ESTIMATE,
+                         .avoids = tmk_fixing_covers(c, saves),
+                         .cost = A_LIBRARY},
+        "Share the optimizer's state among the %" PRId64 " ranks "
+        "(ZeroRedundancyOptimizer, FSDP): about %s less on each, if it is not shared yet.",
+        n, tmk_size_text(saves, size));
 }
 
 static void train_less(struct tmk_fixing *f, const struct weights *w)
@@ -238,15 +240,16 @@ static void train_less(struct tmk_fixing *f, const struct weights *w)
     char size[TMK_AMOUNT_BYTES];
     if (w->bytes == 0 || w->trained_bytes < w->bytes / 10 * 9 || !tmk_fixing_is_much(c, saves))
         return;
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "lora",
-                                    .saves_bytes = saves,
-                                    .proof = TMK_PROOF_ESTIMATE,
-                                    .avoids = tmk_fixing_covers(c, saves),
-                                    .cost = OTHER_TRAINING},
-                   "Train small adapters (LoRA) instead of all weights, where that will do: with 2 %% "
-                   "of them trained, gradients and optimizer state have about %s less.",
-                   tmk_size_text(saves, size));
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "lora",
+                         .saves_bytes = saves,
+                         .proof = TMK_PROOF_ESTIMATE,
+                         .avoids = tmk_fixing_covers(c, saves),
+                         .cost = OTHER_TRAINING},
+        "Train small adapters (LoRA) instead of all weights, where that will do: with 2 %% "
+        "of them trained, gradients and optimizer state have about %s less.",
+        tmk_size_text(saves, size));
 }
 
 /* ---- what was there for nothing ---- */
@@ -276,16 +279,16 @@ static void no_graph(struct tmk_fixing *f)
     char size[TMK_AMOUNT_BYTES];
     if (c->scene.stage_kind != TMK_STAGE_EVAL || !tmk_fixing_is_much(c, activations))
         return;
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "no_grad",
-                                    .saves_bytes = activations,
-                                    .proof = TMK_PROOF_ESTIMATE,
-                                    .avoids = tmk_fixing_covers(c, activations),
-                                    .cost = A_CALL,
-                                    .is_for_cause =
-                                        c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
-                   "Evaluate under torch.no_grad(): %s were kept for a backward that does not come.",
-                   tmk_size_text(activations, size));
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "no_grad",
+                         .saves_bytes = activations,
+                         .proof = TMK_PROOF_ESTIMATE,
+                         .avoids = tmk_fixing_covers(c, activations),
+                         .cost = A_CALL,
+                         .is_for_cause = c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
+        "Evaluate under torch.no_grad(): %s were kept for a backward that does not come.",
+        tmk_size_text(activations, size));
 }
 
 static void fewer_inputs(struct tmk_fixing *f)
@@ -295,14 +298,15 @@ static void fewer_inputs(struct tmk_fixing *f)
     char size[TMK_AMOUNT_BYTES];
     if (inputs / 2 < c->verdict.limit_bytes / 20)
         return;
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "inputs",
-                                    .saves_bytes = TMK_SCENE_UNKNOWN,
-                                    .proof = TMK_PROOF_ESTIMATE,
-                                    .cost = THE_BATCH},
-                   "Keep only the batch in use on the card: inputs had %s of it. Load the rest, and "
-                   "prefetch, into host memory.",
-                   tmk_size_text(inputs, size));
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "inputs",
+                         .saves_bytes = TMK_SCENE_UNKNOWN,
+                         .proof = TMK_PROOF_ESTIMATE,
+                         .cost = THE_BATCH},
+        "Keep only the batch in use on the card: inputs had %s of it. Load the rest, and "
+        "prefetch, into host memory.",
+        tmk_size_text(inputs, size));
 }
 
 static void beside_torch(struct tmk_fixing *f)

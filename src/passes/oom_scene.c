@@ -249,8 +249,8 @@ struct tmk_visitor tmk_scenes_visitor(struct tmk_scenes *s)
 
 static void settle(struct tmk_scenes *s, struct place *k)
 {
-    if (k->activations && tmk_group_rows(k->activations, &k->scene.activations,
-                                         &k->scene.n_activations) < 0)
+    if (k->activations &&
+        tmk_group_rows(k->activations, &k->scene.activations, &k->scene.n_activations) < 0)
         s->failed = true;
     s->found[s->n_found++] = &k->scene;
 }

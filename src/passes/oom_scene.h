@@ -37,10 +37,10 @@ struct tmk_scene {
     uint64_t request_bytes; /* FULL: 0 */
     uint64_t times;         /* RETRY: how often it happened on the device; else 1 */
 
-    bool is_of_driver;    /* an OOM that the driver told somebody else than torch's allocator */
-    const char *owner;    /* who that was: "nccl", "jax" ...; NULL: not known */
-    bool driver_refused;  /* torch's allocator had asked the driver for it, in vain */
-    bool sees_driver;     /* what the allocator asks of the driver is in the trace at all */
+    bool is_of_driver;     /* an OOM that the driver told somebody else than torch's allocator */
+    const char *owner;     /* who that was: "nccl", "jax" ...; NULL: not known */
+    bool driver_refused;   /* torch's allocator had asked the driver for it, in vain */
+    bool sees_driver;      /* what the allocator asks of the driver is in the trace at all */
     uint64_t stated_bytes; /* a limit that the event itself tells */
 
     uint64_t allocated_bytes;    /* in blocks on the device */
@@ -59,7 +59,7 @@ struct tmk_scene {
 
     bool has_blocks; /* else the next are not known */
     uint64_t category_bytes[TMK_SCENE_CATEGORIES];
-    uint64_t largest_activation_bytes; /* one block */
+    uint64_t largest_activation_bytes;      /* one block */
     const struct tmk_peak_row *activations; /* by module, largest first */
     uint64_t n_activations;
 };

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/explain_inquiry.c - see explain_inquiry.h.
+ *
+ * Gaps are looked at for the first few scenes, replays made for devices as they are met: a program
+ * that catches the error a thousand times is explained as fast as one that dies of it. */
+#include "passes/explain_inquiry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/fragmentation.h"
+#include "passes/steps.h"
+#include "passes/whatif.h"
+
+enum { MAX_LOOKS = 4, MAX_REPLAYED = 8, LAST_STEPS = 32, MAX_PINNED = 256 };
+
+/* Above this many events the least limit is not searched for: that takes a dozen replays. */
+#define MAX_SEARCHED 200000u
+/* Events that are replayed in all: a few seconds' worth. */
+#define MAX_EVENTS 40000000u
+
+struct look {
+    const struct tmk_scene *scene;
+    struct tmk_fragmentation *gaps;
+    struct tmk_group *pins;
+};
+
+struct tmk_inquirer {
+    struct tmk_process *p;
+    struct tmk_leakage *leakage;
+    struct look looks[MAX_LOOKS];
+    uint32_t n_looks;
+    struct {
+        uint16_t device;
+        struct tmk_whatif *whatif;
+    } replayed[MAX_REPLAYED];
+    uint32_t n_replayed;
+    uint64_t n_events;
+};
+
+/* ---- the sweep ---- */
+
+static int open_look(struct tmk_inquirer *q, const struct tmk_scene *scene)
+{
+    struct tmk_frag_moment moment = {.kind = TMK_FRAG_TIME, .time_ns = scene->time_ns};
+    struct look *look = &q->looks[q->n_looks];
+    if (q->n_looks == MAX_LOOKS || scene->device == TIDEMARK_HOST)
+        return 0;
+    int rc = tmk_fragmentation_open(q->p, &moment, &look->gaps);
+    if (rc == 0) {
+        look->scene = scene;
+        q->n_looks++;
+    }
+    return rc;
+}
+
+static struct tmk_whatif *whatif_of(const struct tmk_inquirer *q, uint16_t device)
+{
+    for (uint32_t i = 0; i < q->n_replayed; i++)
+        if (q->replayed[i].device == device)
+            return q->replayed[i].whatif;
+    return NULL;
+}
+
+static int open_whatif(struct tmk_inquirer *q, const struct tmk_scene *scene)
+{
+    if (q->n_replayed == MAX_REPLAYED || scene->device == TIDEMARK_HOST ||
+        whatif_of(q, scene->device))
+        return 0;
+    int rc = tmk_whatif_open(q->p, scene->device, &q->replayed[q->n_replayed].whatif);
+    if (rc == 0)
+        q->replayed[q->n_replayed++].device = scene->device;
+    return rc;
+}
+
+static int open_all(struct tmk_inquirer *q, const struct tmk_scenes *scenes)
+{
+    int rc = tmk_leakage_open(q->p, TMK_LEAK_DEFAULT_BYTES, &q->leakage);
+    for (uint64_t i = 0; i < tmk_scenes_n(scenes) && rc == 0; i++) {
+        rc = open_look(q, tmk_scenes_get(scenes, i));
+        if (rc == 0)
+            rc = open_whatif(q, tmk_scenes_get(scenes, i));
+    }
+    return rc;
+}
+
+static int finish_all(struct tmk_inquirer *q, const struct tmk_replay *rp, struct tmk_error *err)
+{
+    int rc = tmk_leakage_finish(q->leakage, rp, err);
+    for (uint32_t i = 0; i < q->n_looks && rc == 0; i++)
+        rc = tmk_fragmentation_finish(q->looks[i].gaps, rp, err);
+    for (uint32_t i = 0; i < q->n_replayed && rc == 0; i++)
+        rc = tmk_whatif_finish(q->replayed[i].whatif, rp, err);
+    return rc;
+}
+
+static int sweep(struct tmk_inquirer *q, const struct tmk_visitor *watcher, struct tmk_error *err)
+{
+    struct tmk_visitor visitors[2 + MAX_LOOKS + MAX_REPLAYED];
+    uint32_t n = 0;
+    visitors[n++] = tmk_leakage_visitor(q->leakage);
+    for (uint32_t i = 0; i < q->n_looks; i++)
+        visitors[n++] = tmk_fragmentation_visitor(q->looks[i].gaps);
+    for (uint32_t i = 0; i < q->n_replayed; i++)
+        visitors[n++] = tmk_whatif_visitor(q->replayed[i].whatif);
+    if (watcher)
+        visitors[n++] = *watcher;
+    struct tmk_replay rp;
+    int rc = tmk_process_sweep(q->p, visitors, n, &rp, err);
+    if (rc < 0)
+        return rc;
+    rc = finish_all(q, &rp, err);
+    tmk_replay_fini(&rp);
+    return rc;
+}
+
+int tmk_inquirer_open(struct tmk_process *p, const struct tmk_scenes *scenes,
+                      const struct tmk_visitor *watcher, struct tmk_inquirer **ret_inquirer,
+                      struct tmk_error *err)
+{
+    struct tmk_inquirer *q = calloc(1, sizeof *q);
+    if (!q)
+        return TMK_ENOMEM;
+    q->p = p;
+    int rc = open_all(q, scenes);
+    if (rc == 0)
+        rc = sweep(q, watcher, err);
+    if (rc < 0) {
+        tmk_inquirer_close(q);
+        return rc;
+    }
+    *ret_inquirer = q;
+    return 0;
+}
+
+struct tmk_inquirer *tmk_inquirer_close(struct tmk_inquirer *q)
+{
+    if (!q)
+        return NULL;
+    for (uint32_t i = 0; i < q->n_looks; i++) {
+        tmk_group_close(q->looks[i].pins);
+        tmk_fragmentation_close(q->looks[i].gaps);
+    }
+    for (uint32_t i = 0; i < q->n_replayed; i++)
+        tmk_whatif_close(q->replayed[i].whatif);
+    tmk_leakage_close(q->leakage);
+    free(q);
+    return NULL;
+}
+
+/* ---- steps ---- */
+
+static int by_bytes(const void *a, const void *b)
+{
+    uint64_t m = *(const uint64_t *)a, n = *(const uint64_t *)b;
+    return (m > n) - (m < n);
+}
+
+static uint64_t median(uint64_t *values, uint64_t n)
+{
+    qsort(values, n, sizeof *values, by_bytes);
+    return values[n / 2];
+}
+
+/* The last steps that had ended when the scene came. */
+static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene,
+                     struct tmk_inquiry *ret)
+{
+    struct tmk_steps *steps = NULL;
+    uint64_t peaks[LAST_STEPS], ends[LAST_STEPS], apart[LAST_STEPS], n = 0;
+    int rc = tmk_steps_open(q->p, scene->device, &steps);
+    if (rc < 0)
+        return rc;
+    for (uint64_t i = tmk_steps_n(steps); i > 0 && n < LAST_STEPS; i--) {
+        const struct tmk_step_row *row = tmk_steps_get(steps, i - 1);
+        if (row->open || row->end_ns > scene->time_ns)
+            continue;
+        peaks[n] = row->peak_bytes;
+        ends[n++] = row->end_bytes;
+    }
+    tmk_steps_close(steps);
+    ret->n_steps = n;
+    if (n == 0)
+        return 0;
+    ret->median_bytes = median(peaks, n);
+    ret->most_bytes = peaks[n - 1];
+    ret->kept_bytes = median(ends, n);
+    for (uint64_t i = 0; i < n; i++)
+        apart[i] = peaks[i] > ret->median_bytes ? peaks[i] - ret->median_bytes
+                                                : ret->median_bytes - peaks[i];
+    ret->deviation_bytes = median(apart, n);
+    return 0;
+}
+
+/* ---- leaks ---- */
+
+/* What a leak had kept when the scene came; it may have gone on since. */
+static uint64_t leaked_by(const struct tmk_leak *leak, const struct tmk_scene *scene)
+{
+    if (leak->first_ns > scene->time_ns)
+        return 0;
+    double bytes = (double)leak->bytes;
+    double until = scene->step != TMK_NO_STEP && leak->first_step != TMK_NO_STEP
+                       ? ((double)scene->step - (double)leak->first_step + 1) * leak->bytes_per_step
+                       : (double)(scene->time_ns - leak->first_ns) / 1e9 * leak->bytes_per_second;
+    return (uint64_t)(until < bytes ? until : bytes);
+}
+
+static void ask_leaks(const struct tmk_inquirer *q, const struct tmk_scene *scene,
+                      struct tmk_inquiry *ret)
+{
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < tmk_leakage_n(q->leakage); i++) {
+        const struct tmk_leak *leak = tmk_leakage_get(q->leakage, i);
+        uint64_t bytes = leak->device == scene->device ? leaked_by(leak, scene) : 0;
+        ret->leaked_bytes += bytes;
+        if (bytes > most) {
+            most = bytes;
+            ret->leak = leak;
+        }
+    }
+    /* A leak is alive: it cannot be more than is allocated. */
+    if (ret->leaked_bytes > scene->allocated_bytes)
+        ret->leaked_bytes = scene->allocated_bytes;
+}
+
+/* ---- gaps ---- */
+
+/* The line that made most of the blocks that keep segments. */
+static int find_pin(const struct tmk_inquirer *q, struct look *look, uint64_t device,
+                    const struct tmk_frag_segment **pinned, uint64_t n, struct tmk_inquiry *ret)
+{
+    const struct tmk_peak_row *rows;
+    uint64_t n_rows;
+    int rc = tmk_group_open(tmk_fragmentation_labels(look->gaps), TMK_BY_SITE, &look->pins);
+    for (uint64_t i = 0; i < n && rc == 0; i++)
+        for (uint64_t b = 0; b < pinned[i]->n_blocks; b++)
+            tmk_group_add(look->pins,
+                          tmk_fragmentation_block(look->gaps, device, pinned[i]->first_block + b));
+    if (rc == 0)
+        rc = tmk_group_rows(look->pins, &rows, &n_rows);
+    if (rc == 0 && n_rows > 0)
+        ret->has_pin = tmk_stack_site(q->p, rows[0].stack, &ret->pin);
+    return rc;
+}
+
+static int ask_gaps(const struct tmk_inquirer *q, struct look *look, struct tmk_inquiry *ret)
+{
+    const struct tmk_frag_segment *pinned[MAX_PINNED];
+    for (uint64_t i = 0; i < tmk_fragmentation_n(look->gaps); i++) {
+        const struct tmk_frag_device *d = tmk_fragmentation_get(look->gaps, i);
+        if (d->device != look->scene->device || !d->has_segments)
+            continue;
+        ret->n_pinned = tmk_fragmentation_pinned(look->gaps, i, pinned, MAX_PINNED);
+        uint64_t n = ret->n_pinned < MAX_PINNED ? ret->n_pinned : MAX_PINNED;
+        for (uint64_t k = 0; k < n; k++)
+            ret->pinned_bytes += pinned[k]->free_bytes;
+        ret->has_gaps = d->sum.largest_bytes != TMK_FRAG_UNKNOWN;
+        ret->largest_bytes = d->sum.largest_bytes;
+        return n ? find_pin(q, look, i, pinned, n, ret) : 0;
+    }
+    return 0;
+}
+
+int tmk_inquirer_ask(struct tmk_inquirer *q, const struct tmk_scene *scene, struct tmk_inquiry *ret,
+                     struct tmk_error *err)
+{
+    *ret = (struct tmk_inquiry){0};
+    const struct tmk_whatif *whatif = whatif_of(q, scene->device);
+    ret->alloc_conf = whatif ? tmk_whatif_facts(whatif)->alloc_conf : NULL;
+    ask_leaks(q, scene, ret);
+    int rc = ask_steps(q, scene, ret);
+    for (uint32_t i = 0; i < q->n_looks && rc == 0; i++)
+        if (q->looks[i].scene->time_ns == scene->time_ns &&
+            q->looks[i].scene->device == scene->device)
+            rc = ask_gaps(q, &q->looks[i], ret);
+    return rc < 0 ? tmk_fail(err, rc, "no memory to look into an out-of-memory event") : 0;
+}
+
+/* ---- trials ---- */
+
+static int try_conf(struct tmk_inquirer *q, const struct tmk_whatif *whatif, const char *conf,
+                    const struct tmk_scene *scene, uint64_t limit_bytes,
+                    struct tmk_inquiry *inquiry, struct tmk_error *err)
+{
+    struct tmk_whatif_setting setting = {.limit_bytes = limit_bytes};
+    struct tmk_trial *trial = &inquiry->trials[inquiry->n_trials];
+    struct tmk_whatif_result result;
+    if (tmk_alloc_conf_parse(conf, &setting.conf, NULL) < 0 || setting.conf.is_async)
+        return 0;
+    int rc = tmk_whatif_replay(whatif, &setting, &result, err);
+    if (rc < 0)
+        return rc;
+    *trial =
+        (struct tmk_trial){.conf = conf,
+                           .runs_out = result.has_oom && result.oom.time_ns <= scene->time_ns,
+                           .runs_out_before = result.has_oom && result.oom.time_ns < scene->time_ns,
+                           .needs_bytes = TMK_SCENE_UNKNOWN};
+    uint64_t n_events = tmk_whatif_facts(whatif)->n_events;
+    q->n_events += n_events;
+    inquiry->n_trials++;
+    bool is_wanted = inquiry->n_trials == 1 || !trial->runs_out;
+    return is_wanted && n_events <= MAX_SEARCHED
+               ? tmk_whatif_smallest(whatif, &setting.conf, &trial->needs_bytes, err)
+               : 0;
+}
+
+int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene, uint64_t limit_bytes,
+                     struct tmk_inquiry *inquiry, struct tmk_error *err)
+{
+    const struct tmk_whatif *whatif = whatif_of(q, scene->device);
+    const char *recorded = inquiry->alloc_conf ? inquiry->alloc_conf : "";
+    const char *const confs[TMK_MAX_TRIALS] = {recorded,
+                                               "",
+                                               "expandable_segments:True",
+                                               "max_split_size_mb:32",
+                                               "max_split_size_mb:64",
+                                               "max_split_size_mb:128",
+                                               "max_split_size_mb:256",
+                                               "garbage_collection_threshold:0.8"};
+    bool is_for_it = scene->kind == TMK_SCENE_OOM && !scene->is_of_driver && whatif &&
+                     scene->reserved_bytes != TMK_SCENE_UNKNOWN;
+    if (!is_for_it || tmk_whatif_facts(whatif)->is_async || q->n_events > MAX_EVENTS)
+        return 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < TMK_MAX_TRIALS && rc == 0; i++)
+        if (i == 0 || strcmp(confs[i], recorded) != 0)
+            rc = try_conf(q, whatif, confs[i], scene, limit_bytes, inquiry, err);
+    return rc;
+}
