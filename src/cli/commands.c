@@ -9,6 +9,7 @@ const struct tmk_command *const tmk_commands[] = {
     &tmk_cmd_ps,      &tmk_cmd_top,
     &tmk_cmd_eval,    &tmk_cmd_report,
     &tmk_cmd_peak,    &tmk_cmd_explain,
+    &tmk_cmd_peak,    &tmk_cmd_frag,
     &tmk_cmd_query,   &tmk_cmd_tables,
     &tmk_cmd_profile, &tmk_cmd_oom,
     &tmk_cmd_leak,    &tmk_cmd_monitor,

@@ -14,6 +14,7 @@ extern const struct tmk_command tmk_cmd_eval;
 extern const struct tmk_command tmk_cmd_report;
 extern const struct tmk_command tmk_cmd_explain;
 extern const struct tmk_command tmk_cmd_peak;
+extern const struct tmk_command tmk_cmd_frag;
 extern const struct tmk_command tmk_cmd_query;
 extern const struct tmk_command tmk_cmd_tables;
 extern const struct tmk_command tmk_cmd_top;

@@ -19,8 +19,7 @@ enum tmk_frag_kind {
     TMK_FRAG_WORST, /* the last refused allocation; without one, the first time that most was
                      * reserved; where that is not known, that most was allocated */
     TMK_FRAG_TIME,  /* after the last event not later than `time_ns` (trace time) */
-    TMK_FRAG_STEP,  /* the first time that most was reserved within step `step` */
-    TMK_FRAG_END,   /* the last event */
+    TMK_FRAG_STEP,  /* the first time that most was allocated within step `step` */
 };
 
 struct tmk_frag_moment {
@@ -39,7 +38,8 @@ struct tmk_frag_sum {
     uint64_t largest_bytes;     /* the largest free block; unknown without segments */
     uint64_t allocatable_bytes; /* the largest request that would be served from the cache */
     uint64_t n_segments, n_blocks, n_free;
-    uint64_t whole_bytes; /* in segments without any block: empty_cache() would give them back */
+    uint64_t whole_bytes; /* that empty_cache() would give back: segments without a block, of
+                           * expandable ones whole pages */
 };
 
 struct tmk_frag_pool_row {
@@ -56,6 +56,7 @@ struct tmk_frag_segment {
     uint64_t first_block; /* its blocks are so many from here on (tmk_fragmentation_block) */
     enum tmk_frag_pool pool;
     bool is_expandable;
+    uint64_t page_bytes; /* of an expandable one: what is mapped at once */
 };
 
 struct tmk_frag_device {
