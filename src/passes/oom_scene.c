@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/owners.h"
 #include "passes/ooms.h"
 #include "passes/segment_sums.h"
 
