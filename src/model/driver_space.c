@@ -139,7 +139,6 @@ void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address)
     if (!find_range(s, address, &range))
         return;
     at = count_below(&s->segments, s->ranges.pieces[range].address);
-    if (at == s->segments.n ||
-        s->segments.pieces[at].address >= end_of(&s->ranges.pieces[range]))
+    if (at == s->segments.n || s->segments.pieces[at].address >= end_of(&s->ranges.pieces[range]))
         remove_at(&s->ranges, range);
 }

@@ -25,6 +25,7 @@ struct tmk_whatif_facts {
     uint64_t n_seeded;      /* blocks that were there before the first event */
     bool knows_requests;    /* requested sizes; else blocks' rounded ones */
     const char *alloc_conf; /* settings when recorded; NULL: not known. Borrowed */
+    bool is_conf_wrong;     /* torch would not take them; defaults stand in */
     bool is_async;          /* recorded with backend:cudaMallocAsync */
     uint64_t peak_allocated_bytes;
     uint64_t peak_reserved_bytes; /* as measured */
