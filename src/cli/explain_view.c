@@ -77,7 +77,7 @@ static void tell_fragmentation(const struct tmk_case *c, struct tmk_sheet *sheet
                    q->has_gaps ? size(q->largest_bytes, &b) : "",
                    size(c->scene.allocated_bytes + c->scene.request_bytes, &d),
                    size(c->verdict.limit_bytes, &e));
-    if (q->n_pinned > 0 && q->has_pin)
+    if (q->has_pin && q->pinned_bytes >= c->verdict.free_bytes / 2)
         tmk_sheet_text(sheet,
                        "%" PRIu64 " segment%s with %s free cannot be given back because of a few "
                        "blocks in them, most of them made at %s.",
@@ -206,7 +206,7 @@ static void add_limit(struct tmk_table *t, const struct tmk_case *c)
     static const char *const notes[] = {
         [TMK_LIMIT_UNKNOWN] = "at least: it had that",
         [TMK_LIMIT_CARD] = "what the card left it",
-        [TMK_LIMIT_SETTING] = "at least: a memory fraction was set, the card had more",
+        [TMK_LIMIT_SETTING] = "at least: a limit that was set, not the card's",
         [TMK_LIMIT_STATED] = "as told with the error",
     };
     add_fact(t, "it may have", c->verdict.limit_bytes, notes[c->verdict.limit]);
@@ -242,7 +242,7 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
     struct size a;
     char asked[96] = "", steps[96];
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    if (v->asked_bytes != s->request_bytes)
+    if (v->asked_bytes / 10 > s->request_bytes / 9)
         snprintf(asked, sizeof asked, "torch asks for %s at once", size(v->asked_bytes, &a));
     if (s->kind != TMK_SCENE_FULL)
         add_fact(t, "asked for", s->request_bytes, asked);

@@ -2,7 +2,8 @@
 /* passes/explain_inquiry.c - see explain_inquiry.h.
  *
  * Gaps are looked at for the first few scenes, replays made for devices as they are met: a program
- * that catches the error a thousand times is explained as fast as one that dies of it. */
+ * that catches the error a thousand times is explained as fast as one that dies of it. Replays are
+ * of a device's first OOM alone: what would have come of the job behind it, nobody knows. */
 #include "passes/explain_inquiry.h"
 
 #include <stdlib.h>
@@ -279,52 +280,70 @@ int tmk_inquirer_ask(struct tmk_inquirer *q, const struct tmk_scene *scene, stru
 
 /* ---- trials ---- */
 
-static int try_conf(struct tmk_inquirer *q, const struct tmk_whatif *whatif, const char *conf,
-                    const struct tmk_scene *scene, uint64_t limit_bytes,
-                    struct tmk_inquiry *inquiry, struct tmk_error *err)
+/* One replay; *end is the number of the event at which the job ran out, which the first one, with
+ * the recorded settings, finds out. */
+static int try_conf(struct tmk_inquirer *q, const struct tmk_whatif *whatif,
+                    const struct tmk_whatif_setting *setting, const struct tmk_scene *scene,
+                    struct tmk_trial *trial, uint64_t *end, struct tmk_error *err)
 {
-    struct tmk_whatif_setting setting = {.limit_bytes = limit_bytes};
-    struct tmk_trial *trial = &inquiry->trials[inquiry->n_trials];
     struct tmk_whatif_result result;
-    if (tmk_alloc_conf_parse(conf, &setting.conf, NULL) < 0 || setting.conf.is_async)
-        return 0;
-    int rc = tmk_whatif_replay(whatif, &setting, &result, err);
+    bool is_recorded = *end == UINT64_MAX;
+    int rc = tmk_whatif_replay(whatif, setting, &result, err);
     if (rc < 0)
         return rc;
-    *trial =
-        (struct tmk_trial){.conf = conf,
-                           .runs_out = result.has_oom && result.oom.time_ns <= scene->time_ns,
-                           .runs_out_before = result.has_oom && result.oom.time_ns < scene->time_ns,
-                           .needs_bytes = TMK_SCENE_UNKNOWN};
+    bool is_same = result.has_oom && result.oom.is_recorded && result.oom.step == scene->step &&
+                   result.oom.requested_bytes == scene->request_bytes;
+    if (is_recorded && is_same)
+        *end = result.oom.event;
+    trial->runs_out = result.has_oom && result.oom.event <= *end;
+    trial->runs_out_before = trial->runs_out && (result.oom.event < *end || !is_same);
+    trial->needs_bytes = TMK_SCENE_UNKNOWN;
     uint64_t n_events = tmk_whatif_facts(whatif)->n_events;
     q->n_events += n_events;
-    inquiry->n_trials++;
-    bool is_wanted = inquiry->n_trials == 1 || !trial->runs_out;
-    return is_wanted && n_events <= MAX_SEARCHED
-               ? tmk_whatif_smallest(whatif, &setting.conf, &trial->needs_bytes, err)
-               : 0;
+    if (n_events > MAX_SEARCHED || (trial->runs_out && !is_recorded))
+        return 0;
+    return tmk_whatif_smallest(whatif, &setting->conf, &trial->needs_bytes, err);
+}
+
+/* The recorded settings first; nothing more where the replay does not do as the job did. */
+static int try_all(struct tmk_inquirer *q, const struct tmk_whatif *whatif,
+                   const struct tmk_scene *scene, uint64_t limit_bytes, struct tmk_inquiry *inquiry,
+                   struct tmk_error *err)
+{
+    const char *recorded = inquiry->alloc_conf ? inquiry->alloc_conf : "";
+    const char *const confs[] = {recorded,
+                                 "",
+                                 "expandable_segments:True",
+                                 "max_split_size_mb:32",
+                                 "max_split_size_mb:64",
+                                 "max_split_size_mb:128",
+                                 "max_split_size_mb:256",
+                                 "max_split_size_mb:512"};
+    uint64_t end = UINT64_MAX;
+    int rc = 0;
+    for (uint32_t i = 0; i < TMK_MAX_TRIALS && rc == 0; i++) {
+        struct tmk_whatif_setting setting = {.limit_bytes = limit_bytes};
+        bool is_known = tmk_alloc_conf_parse(confs[i], &setting.conf, NULL) == 0;
+        if (i > 0 && (strcmp(confs[i], recorded) == 0 || inquiry->trials[0].runs_out_before))
+            continue;
+        if (!is_known || setting.conf.is_async)
+            return 0;
+        inquiry->trials[inquiry->n_trials].conf = confs[i];
+        rc = try_conf(q, whatif, &setting, scene, &inquiry->trials[inquiry->n_trials], &end, err);
+        inquiry->n_trials++;
+        if (end == UINT64_MAX)
+            break;
+    }
+    return rc;
 }
 
 int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene, uint64_t limit_bytes,
                      struct tmk_inquiry *inquiry, struct tmk_error *err)
 {
     const struct tmk_whatif *whatif = whatif_of(q, scene->device);
-    const char *recorded = inquiry->alloc_conf ? inquiry->alloc_conf : "";
-    const char *const confs[TMK_MAX_TRIALS] = {recorded,
-                                               "",
-                                               "expandable_segments:True",
-                                               "max_split_size_mb:32",
-                                               "max_split_size_mb:64",
-                                               "max_split_size_mb:128",
-                                               "max_split_size_mb:256",
-                                               "garbage_collection_threshold:0.8"};
-    bool is_for_it = scene->kind == TMK_SCENE_OOM && !scene->is_of_driver && whatif &&
-                     scene->reserved_bytes != TMK_SCENE_UNKNOWN;
+    bool is_for_it = scene->kind == TMK_SCENE_OOM && scene->is_first && !scene->is_of_driver &&
+                     whatif && scene->reserved_bytes != TMK_SCENE_UNKNOWN;
     if (!is_for_it || tmk_whatif_facts(whatif)->is_async || q->n_events > MAX_EVENTS)
         return 0;
-    int rc = 0;
-    for (uint32_t i = 0; i < TMK_MAX_TRIALS && rc == 0; i++)
-        if (i == 0 || strcmp(confs[i], recorded) != 0)
-            rc = try_conf(q, whatif, confs[i], scene, limit_bytes, inquiry, err);
-    return rc;
+    return try_all(q, whatif, scene, limit_bytes, inquiry, err);
 }

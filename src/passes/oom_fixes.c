@@ -201,7 +201,7 @@ static void stop_leak(struct tmk_fixing *f)
                                     .avoids = c->inquiry.leaked_bytes >= c->verdict.missing_bytes,
                                     .cost = A_LINE,
                                     .is_for_cause = is_first(c, TMK_CAUSE_LEAK)},
-                   "Let go of what is kept at %.200s: %s a step, %s by then. %s",
+                   "Let go of what is kept at %.200s, %s a step and %s by then: %s.",
                    tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
                    tmk_size_text((uint64_t)leak->bytes_per_step, rate),
                    tmk_size_text(c->inquiry.leaked_bytes, size), tmk_keeper_advice(leak->keeper));
@@ -288,7 +288,8 @@ int tmk_fixes_find(struct tmk_case *c, struct tmk_arena *arena)
     stop_leak(&f);
     cap_step(&f);
     move_others(&f);
-    tmk_fixing_model(&f);
+    if (!is_first(c, TMK_CAUSE_LEAK)) /* it would only come later */
+        tmk_fixing_model(&f);
     qsort(c->fixes, c->n_fixes, sizeof c->fixes[0], by_worth);
     return f.failed ? TMK_ENOMEM : 0;
 }

@@ -25,9 +25,9 @@ struct place { /* a scene, and what its names are borrowed from */
 };
 
 struct card { /* by a device's number, in which alone those of a process differ; the host's last */
-    struct tmk_sample_body seen;
+    struct tmk_sample_body seen; /* own and others as last told: not every look does */
     bool was_seen, is_pending;
-    uint64_t sampled_reserved; /* of the allocator when it was seen */
+    uint64_t sampled_reserved; /* of the allocator, when they were */
     uint64_t first_others_bytes;
     uint64_t pending_bytes; /* asked for by torch's allocator and refused by the driver */
     uint64_t n_retries;
@@ -153,6 +153,7 @@ static void take_oom(struct tmk_scenes *s, const struct tmk_replay *rp, const st
     struct tmk_scene scene = {
         .kind = TMK_SCENE_OOM,
         .device = ev->device,
+        .is_first = !c->had_oom,
         .request_bytes = ev->size_bytes,
         .is_of_driver = ev->is_of_driver,
         .driver_refused = c->is_pending || ev->is_of_driver,
@@ -182,20 +183,33 @@ static void take_near(struct tmk_scenes *s, const struct tmk_replay *rp, const s
     take(s, &c->near, rp, ev, scene);
 }
 
+static uint64_t reserved_on(const struct tmk_state *state, uint16_t device)
+{
+    for (uint32_t i = 0; i < state->n_devices; i++)
+        if (state->devices[i].device == device && state->devices[i].has_reserved)
+            return state->devices[i].reserved_bytes;
+    return 0;
+}
+
 static void note_sample(struct tmk_scenes *s, const struct tmk_replay *rp,
                         const struct tmk_event *ev)
 {
     struct card *c = card_of(s, ev->device);
     const struct tmk_sample_body *now = &ev->sample;
     const struct tmk_scene *near = &c->near.scene;
-    if (!c->was_seen || (c->first_others_bytes == TMK_SCENE_UNKNOWN))
+    if (!c->was_seen)
+        c->seen = *now;
+    if (!c->was_seen || c->first_others_bytes == TMK_SCENE_UNKNOWN)
         c->first_others_bytes = now->others_bytes;
-    c->seen = *now;
     c->was_seen = true;
-    c->sampled_reserved = 0;
-    for (uint32_t i = 0; i < rp->state.n_devices; i++)
-        if (rp->state.devices[i].device == ev->device && rp->state.devices[i].has_reserved)
-            c->sampled_reserved = rp->state.devices[i].reserved_bytes;
+    c->seen.used_bytes = now->used_bytes;
+    c->seen.total_bytes = now->total_bytes;
+    if (now->others_bytes != TMK_SCENE_UNKNOWN)
+        c->seen.others_bytes = now->others_bytes;
+    if (now->own_bytes != TMK_SCENE_UNKNOWN) {
+        c->seen.own_bytes = now->own_bytes;
+        c->sampled_reserved = reserved_on(&rp->state, ev->device);
+    }
     uint64_t percent = now->total_bytes / 100;
     bool is_full = now->used_bytes != TMK_SCENE_UNKNOWN && now->total_bytes != TMK_SCENE_UNKNOWN &&
                    percent > 0 && now->used_bytes / percent >= TMK_NEAR_PERCENT;

@@ -34,6 +34,7 @@ struct tmk_scene {
     uint64_t time_ns; /* trace time */
     int64_t step;     /* TMK_NO_STEP: before the first */
     uint16_t device;
+    bool is_first;          /* OOM of the device */
     uint64_t request_bytes; /* FULL: 0 */
     uint64_t times;         /* RETRY: how often it happened on the device; else 1 */
 
@@ -48,7 +49,7 @@ struct tmk_scene {
     uint64_t max_reserved_bytes; /* until then */
     uint64_t segment_bytes;      /* that the process had of the driver, whoever asked for it */
     uint64_t card_total_bytes, card_used_bytes; /* as last seen */
-    uint64_t own_bytes, others_bytes;           /* of the card, by the driver's account */
+    uint64_t own_bytes, others_bytes;           /* of the card, by the driver; as last told */
     uint64_t others_first_bytes;                /* the first time that it was known */
     uint64_t outside_bytes; /* of the process, but not in what the allocator held then */
 
