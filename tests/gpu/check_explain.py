@@ -6,7 +6,7 @@
 
 Names: fragmentation, leak, outlier, demand, other_process, oom_growth. Each is run watched until it runs out;
 `explain --json` must name the cause first; then what it advises first is done for real, and no OOM may come.
---record-only: no `explain`; the usual fixes are tried and what came of them is noted. Traces (NAME.tmk) and
+--record-only: no `explain`; a usual fix is tried. Traces (NAME.tmk) and
 what the programs said (NAME.txt) stay in OUT. Writes OUT/check_explain.json, exit 1 when a check fails."""
 import json
 import os
@@ -21,14 +21,14 @@ GROWTH = os.path.join(HERE, "..", "torch", "workloads", "oom_growth.py")
 EATER_LEAVES_MIB = 6 * 1024
 CONF = "PYTORCH_CUDA_ALLOC_CONF"
 
-# name: the cause, and fixes that are worth a try where explain is not there to tell; the first is expected of it
+# name: the cause, and a fix to try where explain is not asked
 PROGRAMS = {
-    "fragmentation": ("fragmentation", ["expandable_segments"]),
-    "leak": ("leak", ["leak"]),
-    "outlier": ("outlier", ["outlier"]),
-    "demand": ("demand", ["batch:0.6", "batch:0.65", "batch:0.7", "checkpointing"]),
-    "other_process": ("other_process", ["other_process"]),
-    "oom_growth": ("fragmentation", ["expandable_segments"]),
+    "fragmentation": ("fragmentation", {"kind": "expandable_segments", "conf": "expandable_segments:True"}),
+    "leak": ("leak", {"kind": "leak"}),
+    "outlier": ("outlier", {"kind": "outlier"}),
+    "demand": ("demand", {"kind": "batch", "factor": 0.5}),
+    "other_process": ("other_process", {"kind": "other_process"}),
+    "oom_growth": ("fragmentation", {"kind": "alloc_conf", "conf": "max_split_size_mb:32"}),
 }
 
 
@@ -112,42 +112,39 @@ def run_out(checks, name):
 
 def try_growth(checks, name, fix, step):
     """The endless program: with the fix it must come further than the step at which it ran out."""
-    folder, status, _, said = checks.watched(f"{name}_fixed", program(name), **{CONF: "expandable_segments:True"})
+    folder, status, _, said = checks.watched(f"{name}_fixed", program(name), **{CONF: fix.get("conf") or ""})
     further = checks.oom_step(folder)
-    checks.add(name, f"with {fix} it does not run out there", step is not None and further and further > step,
-               step=step, further=further, status=status, said=said[-300:])
+    checks.add(name, "with the fix it does not run out there", step is not None and further and further > step,
+               fix=fix, step=step, further=further, status=status, said=said[-300:])
 
 
-def try_fix(checks, name, fix, step, required=True):
+def try_fix(checks, name, fix, step):
     if name == "oom_growth":
         try_growth(checks, name, fix, step)
         return
-    label = f"{name}_fixed_{fix.replace(':', '_')}"
-    status, ran_out, said = checks.start(label, [*program(name), "--fix", fix])
-    ok = status == 0 and not ran_out
-    checks.add(name, f"with {fix} it does not run out", ok or not required, status=status, ran_out=ran_out,
-               said=said[-400:])
+    word = fix["kind"] + (f":{fix['factor']}" if fix.get("factor") else "")
+    more = {CONF: fix["conf"]} if fix.get("conf") else {}
+    status, ran_out, said = checks.start(f"{name}_fixed", [*program(name), "--fix", word], **more)
+    checks.add(name, "with the fix it does not run out", status == 0 and not ran_out, fix=fix, status=status,
+               ran_out=ran_out, said=said[-400:])
 
 
 def explained(checks, name, cause, folder):
-    """What explain says; the fix that it puts first, as the programs take it."""
+    """What explain says; the fix that it puts first."""
     ooms = checks.json("explain", folder, "--json")["ooms"]
     first = ooms[0] if ooms else {"cause": None, "fixes": []}
     checks.add(name, "the first cause is the true one", first["cause"] == cause, explained=first)
-    top = first["fixes"][0] if first["fixes"] else {"kind": None}
-    return top["kind"] + (f":{top['factor']}" if top.get("factor") else "") if top["kind"] else None
+    return first["fixes"][0] if first["fixes"] else None
 
 
 def check(checks, name, record_only):
     cause, usual = PROGRAMS[name]
     folder, step = run_out(checks, name)
-    if record_only:
-        for i, fix in enumerate(usual):
-            try_fix(checks, name, fix, step, required=i == 0)
-        return
-    fix = explained(checks, name, cause, folder)
+    fix = usual if record_only else explained(checks, name, cause, folder)
     if fix:
         try_fix(checks, name, fix, step)
+    else:
+        checks.add(name, "there is a fix", False)
 
 
 def main():

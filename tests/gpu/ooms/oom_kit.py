@@ -10,13 +10,13 @@ CONF = "PYTORCH_CUDA_ALLOC_CONF"
 
 def wanted_fix(usual):
     """(kind, number): `usual` for a bare --fix, (None, None) without one. Before torch is imported: a fix may
-    be a setting of its allocator."""
+    be a setting of its allocator, which the environment has or, for a bare --fix, is set here."""
     if "--fix" not in sys.argv:
         return None, None
     at = sys.argv.index("--fix")
     kind, _, number = (sys.argv[at + 1] if at + 1 < len(sys.argv) else usual).partition(":")
     if kind == "expandable_segments":
-        os.environ[CONF] = "expandable_segments:True"
+        os.environ.setdefault(CONF, "expandable_segments:True")
     return kind, float(number) if number else None
 
 
