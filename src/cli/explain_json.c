@@ -57,6 +57,7 @@ static void add_steps(struct tmk_json *j, const struct tmk_inquiry *q)
     add_bytes(j, "median_peak", has_steps ? q->median_bytes : TMK_SCENE_UNKNOWN);
     add_bytes(j, "deviation", has_steps ? q->deviation_bytes : TMK_SCENE_UNKNOWN);
     add_bytes(j, "largest_peak", has_steps ? q->most_bytes : TMK_SCENE_UNKNOWN);
+    add_bytes(j, "growth_per_step", has_steps ? q->growth_bytes : TMK_SCENE_UNKNOWN);
     tmk_json_end(j);
 }
 

@@ -48,14 +48,15 @@ static void tell_request(const struct tmk_case *c, struct tmk_sheet *sheet)
                        s->times, s->times == 1 ? "" : "s", size(s->request_bytes, &a));
         return;
     }
-    tmk_sheet_text(sheet, "%s%s%s asked %sfor %s, with %s in blocks%s%s%s.",
+    tmk_sheet_text(sheet, "%s%s%s%s%s asked %sfor %s, with %s in blocks%s%s%s.",
                    s->has_site ? tmk_frame_text(&s->site, true, site) : "Somebody",
-                   s->module ? ", in module " : "", s->module ? s->module : "",
-                   s->is_of_driver ? "the driver " : "", size(s->request_bytes, &a),
-                   size(s->allocated_bytes, &b),
+                   s->stage ? ", in " : "", s->stage ? s->stage : "",
+                   s->module ? (s->stage ? " of module " : ", in module ") : "",
+                   s->module ? s->module : "", s->is_of_driver ? "the driver " : "",
+                   size(s->request_bytes, &a), size(s->allocated_bytes, &b),
                    s->reserved_bytes == TMK_SCENE_UNKNOWN ? "" : " and ",
                    s->reserved_bytes == TMK_SCENE_UNKNOWN ? "" : size(s->reserved_bytes, &d),
-                   s->reserved_bytes == TMK_SCENE_UNKNOWN ? "" : " held by torch's allocator");
+                   s->reserved_bytes == TMK_SCENE_UNKNOWN ? "" : " held by the allocator");
 }
 
 static void tell_fragmentation(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -162,6 +163,12 @@ static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     struct size a, b;
     char of[64] = "";
+    if (c->scene.card_total_bytes != TMK_SCENE_UNKNOWN &&
+        c->scene.request_bytes > c->scene.card_total_bytes) {
+        tmk_sheet_text(sheet, "The card has %s in all: no such request can be served.",
+                       size(c->scene.card_total_bytes, &a));
+        return;
+    }
     if (c->need.is_estimate)
         snprintf(of, sizeof of, " (forward had come to module %" PRIu32 " of %" PRIu32 ")",
                  c->need.n_done + 1, c->need.n_all);
@@ -185,8 +192,15 @@ void tmk_explain_story(const struct tmk_case *c, struct tmk_sheet *sheet)
         [TMK_CAUSE_OTHER_PROCESS] = tell_others,
         [TMK_CAUSE_SETTINGS] = tell_settings,
     };
+    enum tmk_cause cause = c->verdict.rows[0].cause;
     tell_request(c, sheet);
-    tell[c->verdict.rows[0].cause](c, sheet);
+    tell[cause](c, sheet);
+    struct size a;
+    if (c->inquiry.growth_bytes > 0 && cause != TMK_CAUSE_LEAK)
+        tmk_sheet_text(sheet,
+                       "And steps need more and more, some %s each time: as long as that goes on, "
+                       "it runs out sooner or later, whatever else is done.",
+                       size(c->inquiry.growth_bytes, &a));
 }
 
 /* ---- the evidence ---- */
@@ -248,7 +262,7 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
         add_fact(t, "asked for", s->request_bytes, asked);
     add_fact(t, "in blocks", s->allocated_bytes, "");
     if (v->free_bytes != TMK_SCENE_UNKNOWN)
-        add_fact(t, "cached, free", v->free_bytes, "held by torch's allocator, not in use");
+        add_fact(t, "cached, free", v->free_bytes, "held by the allocator, not in use");
     add_limit(t, c);
     if (v->missing_bytes > 0)
         add_fact(t, "missing", v->missing_bytes, v->limit == TMK_LIMIT_STATED ? "" : "at most");

@@ -13,7 +13,7 @@
 #include "passes/steps.h"
 #include "passes/whatif.h"
 
-enum { MAX_LOOKS = 4, MAX_REPLAYED = 8, LAST_STEPS = 32, MAX_PINNED = 256 };
+enum { MAX_LOOKS = 4, MAX_REPLAYED = 8, LAST_STEPS = 32, N_QUARTERS = 4, MAX_PINNED = 256 };
 
 /* Above this many events the least limit is not searched for: that takes a dozen replays. */
 #define MAX_SEARCHED 200000u
@@ -163,6 +163,23 @@ static uint64_t median(uint64_t *values, uint64_t n)
     return values[n / 2];
 }
 
+/* By how much a step: the medians of quarters rise each time, by a twentieth in all. `newest` has
+ * the last step first. */
+static uint64_t growth_of(const uint64_t *newest, uint64_t n)
+{
+    uint64_t quarter = n / N_QUARTERS, middle[N_QUARTERS], some[LAST_STEPS];
+    if (quarter < 2)
+        return 0;
+    for (int i = 0; i < N_QUARTERS; i++) {
+        memcpy(some, newest + (uint64_t)i * quarter, quarter * sizeof *some);
+        middle[i] = median(some, quarter);
+        if (i > 0 && middle[i] >= middle[i - 1])
+            return 0;
+    }
+    uint64_t rise = middle[0] - middle[N_QUARTERS - 1];
+    return rise > middle[0] / 20 ? rise / (quarter * (N_QUARTERS - 1)) : 0;
+}
+
 /* The last steps that had ended when the scene came. */
 static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene,
                      struct tmk_inquiry *ret)
@@ -183,6 +200,7 @@ static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene
     ret->n_steps = n;
     if (n == 0)
         return 0;
+    ret->growth_bytes = growth_of(peaks, n);
     ret->median_bytes = median(peaks, n);
     ret->most_bytes = peaks[n - 1];
     ret->kept_bytes = median(ends, n);
@@ -257,6 +275,9 @@ static int ask_gaps(const struct tmk_inquirer *q, struct look *look, struct tmk_
         for (uint64_t k = 0; k < n; k++)
             ret->pinned_bytes += pinned[k]->free_bytes;
         ret->has_gaps = d->sum.largest_bytes != TMK_FRAG_UNKNOWN;
+        for (uint64_t k = 0; k < d->n_segments && !ret->alloc_conf; k++)
+            if (d->segments[k].is_expandable) /* it must have been set, whatever else was */
+                ret->alloc_conf = "expandable_segments:True";
         ret->largest_bytes = d->sum.largest_bytes;
         return n ? find_pin(q, look, i, pinned, n, ret) : 0;
     }

@@ -68,6 +68,7 @@ struct tmk_inquiry {
     uint64_t n_steps; /* that ended before, with a number, on the device: of the last 32 ... */
     uint64_t median_bytes, deviation_bytes, most_bytes; /* ... their peaks */
     uint64_t kept_bytes;                                /* median of what was alive at their ends */
+    uint64_t growth_bytes; /* by which the peak grew a step, steadily; 0: it did not */
 
     uint64_t leaked_bytes;       /* that all leaks had kept by then */
     const struct tmk_leak *leak; /* the largest; NULL: none. Borrowed */

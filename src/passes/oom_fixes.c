@@ -126,7 +126,9 @@ static void try_unproven(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     char size[TMK_AMOUNT_BYTES];
-    if (!is_first(c, TMK_CAUSE_FRAGMENTATION) || c->scene.is_of_driver || has_witness(&c->inquiry))
+    const char *conf = c->inquiry.alloc_conf;
+    if (!is_first(c, TMK_CAUSE_FRAGMENTATION) || c->scene.is_of_driver ||
+        has_witness(&c->inquiry) || (conf && strstr(conf, "expandable_segments:True")))
         return;
     tmk_fixing_add(f,
                    (struct tmk_fix){.kind = "expandable_segments",

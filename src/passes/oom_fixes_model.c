@@ -335,16 +335,30 @@ static void beside_torch(struct tmk_fixing *f)
 static void larger_card(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
-    char need[TMK_AMOUNT_BYTES];
+    char need[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
     if (c->verdict.rows[0].cause != TMK_CAUSE_DEMAND || c->scene.device == TIDEMARK_HOST)
         return;
+    if (c->scene.card_total_bytes != TMK_SCENE_UNKNOWN &&
+        c->scene.request_bytes > c->scene.card_total_bytes) {
+        tmk_fixing_add(f,
+                       (struct tmk_fix){.kind = "request",
+                                        .saves_bytes = c->scene.request_bytes,
+                                        .proof = TMK_PROOF_MEASURED,
+                                        .avoids = true,
+                                        .cost = A_CALL,
+                                        .is_for_cause = true},
+                       "Look at how the size comes about at %.200s: a shape that is larger than "
+                       "meant (a broadcast, an outer product) or a number that overflowed.",
+                       tmk_frame_text(c->scene.has_site ? &c->scene.site : NULL, true, site));
+        return;
+    }
     tmk_fixing_add(f,
                    (struct tmk_fix){.kind = "card",
                                     .saves_bytes = TMK_SCENE_UNKNOWN,
                                     .proof = TMK_PROOF_ESTIMATE,
                                     .cost = A_CARD,
                                     .is_for_cause = true},
-                   "Use a card that leaves torch %s %s (tidemark whatif --capacity tells which "
+                   "Use a card that leaves it %s %s (tidemark whatif --capacity tells which "
                    "would do), or share the model among several (FSDP).",
                    c->need.is_estimate ? "about" : "more than", tmk_size_text(c->need.bytes, need));
 }
