@@ -97,7 +97,7 @@ static void tell_leak(const struct tmk_case *c, struct tmk_sheet *sheet)
                    "Memory leaks: what is kept at %s grew by %s a step%s and had %s by then. "
                    "Without it, %s would have been in blocks.",
                    tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
-                   size((uint64_t)leak->bytes_per_step, &a), since,
+                   size(tmk_size_whole(leak->bytes_per_step), &a), since,
                    size(c->inquiry.leaked_bytes, &b),
                    size(c->scene.allocated_bytes - c->inquiry.leaked_bytes, &d));
 }

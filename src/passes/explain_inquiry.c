@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/amount.h"
 #include "passes/fragmentation.h"
 #include "passes/steps.h"
 #include "passes/whatif.h"
@@ -222,7 +223,7 @@ static uint64_t leaked_by(const struct tmk_leak *leak, const struct tmk_scene *s
     double until = scene->step != TMK_NO_STEP && leak->first_step != TMK_NO_STEP
                        ? ((double)scene->step - (double)leak->first_step + 1) * leak->bytes_per_step
                        : (double)(scene->time_ns - leak->first_ns) / 1e9 * leak->bytes_per_second;
-    return (uint64_t)(until < bytes ? until : bytes);
+    return tmk_size_whole(until < bytes ? until : bytes);
 }
 
 static void ask_leaks(const struct tmk_inquirer *q, const struct tmk_scene *scene,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/amount.h"
 #include "model/alloc_conf.h"
 
 enum { LEAST_PART = 20, MIN_STEPS = 5, N_DEVIATIONS = 5 };
@@ -157,7 +158,7 @@ static uint64_t outlier(const struct tmk_scene *scene, const struct tmk_inquiry 
                         const struct tmk_verdict *v)
 {
     uint64_t need = plus(scene->allocated_bytes, scene->request_bytes);
-    uint64_t spread = (uint64_t)((double)q->deviation_bytes * 1.4826 * N_DEVIATIONS);
+    uint64_t spread = tmk_size_whole((double)q->deviation_bytes * 1.4826 * N_DEVIATIONS);
     uint64_t usual = plus(q->median_bytes, spread);
     bool stands_out = q->n_steps >= MIN_STEPS && need > usual &&
                       need > plus(q->median_bytes, q->median_bytes / 4);

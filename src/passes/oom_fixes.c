@@ -12,7 +12,9 @@
 #include "passes/oom_fixes_internal.h"
 
 /* What a fix costs the user. */
-enum { A_VARIABLE, A_LINE, A_SETTING };
+enum { A_VARIABLE, A_LINE };
+
+enum { MAX_TIMES = 1000 };
 
 void tmk_fixing_add(struct tmk_fixing *f, struct tmk_fix fix, const char *format, ...)
 {
@@ -205,7 +207,7 @@ static void stop_leak(struct tmk_fixing *f)
                                     .is_for_cause = is_first(c, TMK_CAUSE_LEAK)},
                    "Let go of what is kept at %.200s, %s a step and %s by then: %s.",
                    tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
-                   tmk_size_text((uint64_t)leak->bytes_per_step, rate),
+                   tmk_size_text(tmk_size_whole(leak->bytes_per_step), rate),
                    tmk_size_text(c->inquiry.leaked_bytes, size), tmk_keeper_advice(leak->keeper));
 }
 
@@ -216,7 +218,8 @@ static double times_usual(const struct tmk_case *c)
     const struct tmk_inquiry *q = &c->inquiry;
     double fixed = (double)q->kept_bytes, usual = (double)q->median_bytes - fixed;
     double room = 0.9 * (double)c->verdict.limit_bytes - fixed;
-    return usual > 0 && room > usual ? room / usual : 1;
+    double times = usual > 0 && room > usual ? room / usual : 1;
+    return times < MAX_TIMES ? times : MAX_TIMES;
 }
 
 static void cap_step(struct tmk_fixing *f)

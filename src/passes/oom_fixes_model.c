@@ -132,7 +132,7 @@ static void checkpointing(struct tmk_fixing *f)
         return;
     /* Of a forward that had not ended: as much of the rest. */
     double more = (double)c->need.activation_bytes / (double)now;
-    uint64_t saves = (uint64_t)((double)(blocks.bytes - kept) * more);
+    uint64_t saves = tmk_size_whole((double)(blocks.bytes - kept) * more);
     if (!tmk_fixing_is_much(c, saves))
         return;
     if (group > 1)
@@ -178,7 +178,8 @@ static void half_precision(struct tmk_fixing *f, const struct weights *w)
     const struct tmk_case *c = f->c;
     uint64_t saves = c->need.activation_bytes / 2;
     char size[TMK_AMOUNT_BYTES];
-    if (!c->need.has_parts || w->float32_bytes < w->bytes / 2 || !tmk_fixing_is_much(c, saves))
+    if (!c->need.has_parts || w->bytes == 0 || w->float32_bytes < w->bytes / 2 ||
+        !tmk_fixing_is_much(c, saves))
         return;
     tmk_fixing_add(f,
                    (struct tmk_fix){.kind = "bfloat16",
@@ -191,12 +192,12 @@ static void half_precision(struct tmk_fixing *f, const struct weights *w)
                    tmk_size_text(saves, size));
 }
 
-static void smaller_optimizer(struct tmk_fixing *f)
+static void smaller_optimizer(struct tmk_fixing *f, const struct weights *w)
 {
     const struct tmk_case *c = f->c;
     uint64_t state = c->scene.category_bytes[TIDEMARK_OPTIMIZER_STATE], saves = state / 4 * 3;
     char size[TMK_AMOUNT_BYTES], saved[TMK_AMOUNT_BYTES];
-    if (!tmk_fixing_is_much(c, saves))
+    if (w->float32_bytes < w->bytes / 2 || w->bytes == 0 || !tmk_fixing_is_much(c, saves))
         return;
     tmk_fixing_add(f,
                    (struct tmk_fix){.kind = "optimizer",
@@ -205,7 +206,7 @@ static void smaller_optimizer(struct tmk_fixing *f)
                                     .avoids = tmk_fixing_covers(c, saves),
                                     .cost = A_LIBRARY},
                    "Keep the optimizer's state in 8 bits (bitsandbytes, torchao): it has %s, about "
-                   "%s less if that is float32. Plain SGD has none.",
+                   "%s less where that is float32. Plain SGD has none.",
                    tmk_size_text(state, size), tmk_size_text(saves, saved));
 }
 
@@ -371,7 +372,7 @@ void tmk_fixing_model(struct tmk_fixing *f)
     smaller_batch(f);
     checkpointing(f);
     half_precision(f, &w);
-    smaller_optimizer(f);
+    smaller_optimizer(f, &w);
     shard(f);
     train_less(f, &w);
     fewer_inputs(f);

@@ -2,6 +2,7 @@
 /* passes/oom_need.c - see oom_need.h. */
 #include "passes/oom_need.h"
 
+#include "kit/amount.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
 
@@ -37,12 +38,6 @@ static int find_progress(const struct tmk_process *p, const struct tmk_scene *sc
     return rc;
 }
 
-static uint64_t scaled(uint64_t bytes, uint32_t n_done, uint32_t n_all)
-{
-    double more = (double)bytes / n_done * n_all;
-    return more < (double)(UINT64_MAX / 4) ? (uint64_t)more : UINT64_MAX / 4;
-}
-
 int tmk_need_estimate(const struct tmk_process *p, const struct tmk_scene *scene,
                       const struct tmk_inquiry *inquiry, struct tmk_need *ret_need)
 {
@@ -63,7 +58,8 @@ int tmk_need_estimate(const struct tmk_process *p, const struct tmk_scene *scene
     }
     if (need.n_done >= MIN_DONE && need.n_done < need.n_all &&
         need.n_done >= need.n_all / MIN_PART) {
-        uint64_t more = scaled(activations, need.n_done, need.n_all) - activations;
+        double part = (double)need.n_all / need.n_done - 1;
+        uint64_t more = tmk_size_whole((double)activations * part);
         need.is_estimate = true;
         need.activation_bytes += more;
         need.scaling_bytes += more;
