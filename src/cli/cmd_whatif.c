@@ -35,7 +35,6 @@ struct question {
     uint16_t device;
     const char *confs[TMK_MAX_VALUES];
     unsigned n_confs;
-    bool wants_smallest;
     uint64_t capacity_bytes, allowed_bytes; /* TMK_WHATIF_UNKNOWN: not asked */
     struct tmk_whatif *whatif;
     struct tmk_whatif_view view;
@@ -75,7 +74,7 @@ static int ask(struct question *q, const struct tmk_args *args)
         status = read_size(args, "allowed", &q->allowed_bytes);
     if (status != 0)
         return status;
-    q->wants_smallest =
+    q->view.is_asked =
         q->capacity_bytes != TMK_WHATIF_UNKNOWN || q->allowed_bytes != TMK_WHATIF_UNKNOWN;
     if (device)
         return tmk_target_device(q->p, device, &q->device) ? 0 : TMK_EXIT_USAGE;
@@ -161,7 +160,7 @@ static int add_settings(struct question *q, struct tmk_error *err)
     for (unsigned i = 0; i < q->n_confs && rc == 0; i++)
         rc = add_setting(q, q->confs[i], err);
     for (size_t i = 0; i < TMK_N(sensible) && q->n_confs == 0 && rc == 0; i++) {
-        bool applies = !sensible[i].needs_limit || q->view.limit_from;
+        bool applies = !sensible[i].needs_limit || q->view.is_asked || q->view.facts->n_ooms;
         if (applies && strcmp(sensible[i].conf, q->view.rows[0].conf) != 0)
             rc = add_setting(q, sensible[i].conf, err);
     }
@@ -175,7 +174,7 @@ static int replay_all(struct question *q, struct tmk_error *err)
         struct tmk_whatif_row *row = &q->view.rows[i];
         rc = tmk_whatif_replay(q->whatif, &row->setting, &row->result, err);
     }
-    for (unsigned i = 0; i < q->view.n_rows && rc == 0 && q->wants_smallest; i++) {
+    for (unsigned i = 0; i < q->view.n_rows && rc == 0 && q->view.is_asked; i++) {
         struct tmk_whatif_row *row = &q->view.rows[i];
         row->has_smallest = i == 0 || q->n_confs > 0;
         if (row->has_smallest)
@@ -281,9 +280,9 @@ static const char notes[] =
     "was measured they show how good the model is. Then the settings asked for, or a\n"
     "table of sensible ones. Nothing is run again, no GPU is needed.\n"
     "\n"
-    "peak reserved: the most that torch took from the driver. wasted: how much of it\n"
-    "was in no block at that moment. retries: how often it gave back all that it had\n"
-    "cached and asked again, which is slow.\n"
+    "reserved: the most that torch held of the driver at once. wasted: how much more\n"
+    "that is than blocks ever needed at once. retries: how often it gave back all that\n"
+    "it had cached and asked again, which is slow.\n"
     "\n"
     "--capacity is of the whole card: what the process holds beside torch's memory,\n"
     "if the trace tells, is taken off. --allowed is torch's own limit, as with\n"

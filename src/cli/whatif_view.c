@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "cli/sheet.h"
@@ -12,6 +13,7 @@
 #include "kit/amount.h"
 #include "kit/json.h"
 #include "kit/table.h"
+#include "tidemark/tidemark.h"
 
 /* Savings below this are not worth a setting. */
 static const double least_saving = 0.01;
@@ -54,50 +56,73 @@ static void add_fits(struct tmk_table *t, const struct tmk_whatif_result *r)
         tmk_table_cellf(t, "no, step %" PRId64, r->oom.step);
 }
 
+/* Columns that say the same of all are left out: settings need the room. */
+struct shown {
+    bool retries, fits;
+};
+
+static struct shown shown_of(const struct tmk_whatif_view *v)
+{
+    struct shown shown = {.fits = v->is_asked};
+    for (unsigned i = 0; i < v->n_rows; i++) {
+        shown.retries |= v->rows[i].result.n_retries > 0;
+        shown.fits |= v->rows[i].result.has_oom;
+    }
+    return shown;
+}
+
 static void add_row(struct tmk_table *t, const struct tmk_whatif_view *v,
-                    const struct tmk_whatif_row *row)
+                    const struct tmk_whatif_row *row, const struct shown *shown)
 {
     char text[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_result *r = &row->result;
-    if (row == v->rows)
-        tmk_table_cellf(t, "as recorded: %s", conf_text(row->conf));
-    else
-        tmk_table_cell(t, conf_text(row->conf));
+    tmk_table_cell(t, row == v->rows ? "as recorded" : conf_text(row->conf));
     tmk_table_cell(t, tmk_size_text(r->peak_reserved_bytes, text));
     add_change(t, r->peak_reserved_bytes, v->rows[0].result.peak_reserved_bytes);
     tmk_table_cell(t, tmk_size_text(r->wasted_bytes, text));
-    tmk_table_cell(t, tmk_count_text(r->n_retries, text));
-    if (v->limit_from)
+    if (shown->retries)
+        tmk_table_cell(t, tmk_count_text(r->n_retries, text));
+    if (shown->fits)
         add_fits(t, r);
 }
 
-static void add_measured(struct tmk_table *t, const struct tmk_whatif_view *v)
+static void add_measured(struct tmk_table *t, const struct tmk_whatif_view *v,
+                         const struct shown *shown)
 {
     char text[TMK_AMOUNT_BYTES];
     uint64_t bytes = v->facts->peak_reserved_bytes;
     if (bytes == TMK_WHATIF_UNKNOWN)
         return;
-    tmk_table_cell(t, "measured when recorded");
+    tmk_table_cell(t, "  measured then");
     tmk_table_cell(t, tmk_size_text(bytes, text));
     add_change(t, bytes, v->rows[0].result.peak_reserved_bytes);
     tmk_table_cell(t, NULL);
-    tmk_table_cell(t, NULL);
-    if (v->limit_from)
+    if (shown->retries)
+        tmk_table_cell(t, NULL);
+    if (shown->fits)
         tmk_table_cell(t, v->facts->n_ooms ? "no" : "yes");
 }
 
 static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
 {
-    static const struct tmk_column columns[] = {
-        {"setting", TMK_LEFT, TMK_SHRINK}, {"peak reserved", TMK_RIGHT, TMK_FIXED},
+    static const struct tmk_column all[] = {
+        {"setting", TMK_LEFT, TMK_SHRINK}, {"reserved", TMK_RIGHT, TMK_FIXED},
         {"change", TMK_RIGHT, TMK_FIXED},  {"wasted", TMK_RIGHT, TMK_FIXED},
         {"retries", TMK_RIGHT, TMK_FIXED}, {"fits", TMK_LEFT, TMK_FIXED},
     };
-    struct tmk_table *t = tmk_table_open(columns, TMK_N(columns) - !v->limit_from);
-    add_row(t, v, &v->rows[0]);
-    add_measured(t, v);
+    struct tmk_column columns[TMK_N(all)];
+    struct shown shown = shown_of(v);
+    uint32_t n = 4;
+    memcpy(columns, all, sizeof all);
+    if (shown.retries)
+        columns[n++] = all[4];
+    if (shown.fits)
+        columns[n++] = all[5];
+    struct tmk_table *t = tmk_table_open(columns, n);
+    add_row(t, v, &v->rows[0], &shown);
+    add_measured(t, v, &shown);
     for (unsigned i = 1; i < v->n_rows; i++)
-        add_row(t, v, &v->rows[i]);
+        add_row(t, v, &v->rows[i], &shown);
     tmk_sheet_table(sheet, t);
 }
 
@@ -107,9 +132,10 @@ static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
     const struct tmk_whatif_facts *f = v->facts;
     tmk_sheet_text(sheet,
                    "%s allocations and frees on %s through a model of PyTorch's caching allocator; "
-                   "at most %s in blocks.",
+                   "at most %s in blocks. Recorded with %s.",
                    tmk_count_text(f->n_events, count), tmk_device_name(v->device, device),
-                   tmk_size_text(v->rows[0].result.peak_allocated_bytes, peak));
+                   tmk_size_text(v->rows[0].result.peak_allocated_bytes, peak),
+                   conf_text(v->rows[0].conf));
 }
 
 /* The limit: of what, and where it comes from. */
@@ -117,7 +143,7 @@ static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
 {
     char limit[TMK_AMOUNT_BYTES], card[TMK_AMOUNT_BYTES], outside[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_facts *f = v->facts;
-    if (!v->limit_from)
+    if (!v->limit_from || !(v->is_asked || f->n_ooms))
         return;
     if (v->capacity_bytes == TMK_WHATIF_UNKNOWN)
         tmk_sheet_text(sheet, "Limit of torch's memory: %s (%s).",
@@ -141,7 +167,10 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view 
 {
     char count[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_facts *f = v->facts;
-    if (!f->alloc_conf)
+    if (f->is_conf_inferred)
+        tmk_sheet_item(sheet, "The settings were not recorded; that segments were expandable is "
+                              "seen in them.");
+    else if (!f->alloc_conf)
         tmk_sheet_item(sheet, "The settings were not recorded: torch's defaults are taken.");
     if (f->is_conf_wrong)
         tmk_sheet_item(sheet, "The recorded settings make no sense to torch 2.11: its defaults are "
@@ -156,7 +185,9 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view 
         tmk_sheet_item(sheet, text);
         free(text);
     }
-    if (!f->knows_requests)
+    if (v->device == TIDEMARK_HOST)
+        tmk_sheet_item(sheet, "These are blocks of the host, replayed as if they were on a card.");
+    else if (!f->knows_requests)
         tmk_sheet_item(sheet, "Block sizes are known as torch rounded them, not as requested: "
                               "figures are within 1 %.");
 }
@@ -189,15 +220,16 @@ static void print_least(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
                         const struct tmk_whatif_row *row)
 {
     char need[TMK_AMOUNT_BYTES], card[TMK_AMOUNT_BYTES];
-    uint64_t outside = v->facts->outside_bytes == TMK_WHATIF_UNKNOWN ? 0 : v->facts->outside_bytes;
-    if (row->has_smallest && !row->result.has_oom)
-        tmk_sheet_text(sheet,
-                       "The least that works with %s: %s for torch, a card of %.2f GiB (%s).",
-                       row == v->rows ? "the recorded settings" : conf_text(row->conf),
-                       tmk_size_text(row->smallest_bytes, need),
-                       (double)(row->smallest_bytes + outside) / TMK_GB,
-                       outside ? tmk_size_text(row->smallest_bytes + outside, card)
-                               : "without what is held beside torch");
+    uint64_t outside = v->facts->outside_bytes;
+    const char *name = row == v->rows ? "the recorded settings" : conf_text(row->conf);
+    if (!row->has_smallest || row->result.has_oom)
+        return;
+    tmk_size_text(row->smallest_bytes, need);
+    if (outside == TMK_WHATIF_UNKNOWN)
+        tmk_sheet_text(sheet, "The least that works with %s: %s for torch.", name, need);
+    else
+        tmk_sheet_text(sheet, "The least that works with %s: a card of %s, %s of it for torch.",
+                       name, tmk_size_text(row->smallest_bytes + outside, card), need);
 }
 
 static void print_advice(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
@@ -228,7 +260,9 @@ void tmk_whatif_print(const struct tmk_whatif_view *v)
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     print_head(&sheet, v);
     print_limit(&sheet, v);
+    fputc('\n', stdout);
     print_table(&sheet, v);
+    fputc('\n', stdout);
     print_oom(&sheet, v, &v->rows[0]);
     if (v->n_rows == 2)
         print_oom(&sheet, v, &v->rows[1]);
@@ -306,6 +340,7 @@ void tmk_whatif_print_json(const struct tmk_whatif_view *v)
     tmk_json_u64(&j, "ooms", f->n_ooms);
     tmk_json_end(&j);
     tmk_json_text(&j, "alloc_conf", f->alloc_conf);
+    tmk_json_bool(&j, "alloc_conf_inferred", f->is_conf_inferred);
     tmk_json_bool(&j, "requests_known", f->knows_requests);
     tmk_json_u64(&j, "events", f->n_events);
     tmk_json_u64(&j, "seeded", f->n_seeded);

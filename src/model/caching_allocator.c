@@ -101,10 +101,8 @@ void tmk_caching_reserve(struct tmk_caching_allocator *a, uint64_t bytes)
 {
     a->total_bytes += bytes;
     a->stats.reserved_bytes = a->total_bytes;
-    if (a->total_bytes > a->stats.peak_reserved_bytes) {
+    if (a->total_bytes > a->stats.peak_reserved_bytes)
         a->stats.peak_reserved_bytes = a->total_bytes;
-        a->is_new_peak = true;
-    }
 }
 
 void tmk_caching_unreserve(struct tmk_caching_allocator *a, uint64_t bytes)
@@ -405,10 +403,6 @@ static void count_allocated(struct tmk_caching_allocator *a, uint64_t bytes)
     s->allocated_bytes += bytes;
     if (s->allocated_bytes > s->peak_allocated_bytes)
         s->peak_allocated_bytes = s->allocated_bytes;
-    if (a->is_new_peak) {
-        s->allocated_at_peak_reserved = s->allocated_bytes;
-        a->is_new_peak = false;
-    }
 }
 
 int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,

@@ -35,8 +35,7 @@ struct tmk_caching_place {
 struct tmk_caching_stats {
     uint64_t allocated_bytes, peak_allocated_bytes;
     uint64_t reserved_bytes, peak_reserved_bytes;
-    uint64_t allocated_at_peak_reserved; /* when the most was reserved, the first time */
-    uint64_t n_segments, peak_segments;  /* expandable ones are not counted, as torch does not */
+    uint64_t n_segments, peak_segments; /* expandable ones are not counted, as torch does not */
     uint64_t n_retries; /* all cached segments were given back, and the driver asked again */
     uint64_t n_ooms;
     uint64_t n_syncs; /* times that everything cached was given back */

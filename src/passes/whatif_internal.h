@@ -18,6 +18,7 @@
 #include "model/caching_allocator.h"
 #include "model/holders.h"
 #include "passes/whatif.h"
+#include "passes/whatif_sizes.h"
 
 enum whatif_op { OP_ALLOC, OP_FREE, OP_OTHER };
 enum whatif_other { OTHER_OOM, OTHER_EMPTY, OTHER_STEP, OTHER_TIME };
@@ -27,6 +28,13 @@ enum { NO_SLOT = (1u << OP_SHIFT) - 1 };
 struct live_block { /* in the table of live blocks */
     uint64_t address;
     uint32_t slot; /* + 1; 0: the place is empty */
+};
+
+/* What an allocation may have asked for, when that is less than the block it got. The block's size
+ * is what counts under the recorded settings, where it gives the same block again. */
+struct request_guess {
+    uint64_t word;
+    uint64_t bytes;
 };
 
 struct tmk_whatif {
@@ -39,8 +47,12 @@ struct tmk_whatif {
 
     uint32_t *words;
     uint64_t n_words, word_room;
+    struct request_guess *guesses; /* in order of words */
+    uint64_t n_guesses, guess_room;
+    uint64_t max_request;             /* the largest */
     struct tmk_caching_place *places; /* where torch's segments were, as they came */
     uint64_t n_places, place_room;
+    uint64_t n_pages; /* torch's parts of expandable segments */
 
     struct live_block *live; /* open addressing, by address */
     uint64_t n_live, live_room;
@@ -49,14 +61,17 @@ struct tmk_whatif {
     uint32_t n_slots;
 
     /* Of the sweep. */
+    struct tmk_whatif_sizes *sizes;
     bool has_begun; /* an event of the device has come */
     uint64_t n_since_time;
     int64_t step;
     uint64_t now_ns;
+    uint64_t torch_bytes;     /* in torch's segments on the device */
+    uint64_t settled_bytes;   /* the same, before the moment of the last change */
+    uint64_t segment_ns;      /* that moment */
     uint64_t empty_at;        /* word of an EMPTY that waits for what comes next; 0: none */
     uint64_t reserved_before; /* it */
     bool grew_since;          /* a segment came after it */
-    uint64_t torch_bytes;     /* in torch's segments on the device */
     uint64_t reserved_bytes;  /* as the allocator says */
 };
 
