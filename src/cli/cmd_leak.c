@@ -100,7 +100,7 @@ static const char notes[] =
     "leaks. It takes ten finished steps; a run without steps is cut into parts of\n"
     "time. docs/leaks.md says how each number is made. Of a PID also the host's\n"
     "memory and Python's objects by type, two looks --duration apart; a look holds\n"
-    "Python up for about 0.1 s per million objects (--no-python: none).\n"
+    "Python up for about 0.3 s per million objects (--no-python: none).\n"
     "\n"
     "Without: the devices of this machine. Memory of a training goes up and down\n"
     "with its steps. A leak is a floor that\n"

@@ -74,12 +74,11 @@ static void say_verdict(const struct tmk_leak_findings *f)
         printf("\n");
         break;
     case TMK_LEAK_CLEAN:
-        if (n_steps)
-            printf("clean: nothing grew steadily over %s steps by %s or more\n", steps,
-                   tmk_size_text(f->threshold_bytes, size));
-        else
-            printf("clean: nothing grew steadily over the run by %s or more\n",
-                   tmk_size_text(f->threshold_bytes, size));
+        printf("clean: nothing grew steadily over %s%s", n_steps ? steps : "the run",
+               n_steps ? " steps" : "");
+        if (f->threshold_bytes)
+            printf(" by %s or more", tmk_size_text(f->threshold_bytes, size));
+        printf("\n");
         break;
     case TMK_LEAK_TOO_SHORT:
         if (n_steps)
@@ -166,13 +165,18 @@ static void say_end(const struct tmk_leak_finding *item, const struct tmk_leak *
             time);
 }
 
-static void say_parts(const struct tmk_leak *leak)
+static void say_parts(const struct tmk_leak_finding *item, const struct tmk_leak *leak)
 {
+    /* A step's, or without steps a minute's, as the rate above. */
+    double scale = 1;
+    if (tmk_leakage_n_steps(item->leakage) == 0 && leak->bytes_per_step > 0)
+        scale = leak->bytes_per_second * 60 / leak->bytes_per_step;
     for (uint64_t i = 0; i < leak->n_parts && i < SHOWN_PARTS; i++) {
         const struct tmk_leak_part *part = &leak->parts[i];
         char size[TMK_AMOUNT_BYTES];
         const char *category = tmk_category_name(part->category);
-        say(i == 0 ? "made of" : "", "%s %s%s%s", tmk_size_text(whole(part->bytes_per_step), size),
+        say(i == 0 ? "made of" : "", "%s %s%s%s",
+            tmk_size_text(whole(scale * part->bytes_per_step), size),
             category ? category : "of unknown use", part->module ? " in " : "",
             part->module ? part->module : "");
     }
@@ -208,7 +212,7 @@ static void show_leak(const struct tmk_leak_findings *f, const struct tmk_leak_f
     say_end(item, leak);
     say("kept by", "%s", tmk_keeper_text(leak->keeper));
     say("advice", "%s", tmk_keeper_advice(leak->keeper));
-    say_parts(leak);
+    say_parts(item, leak);
     say_stack(item->p, leak);
 }
 

@@ -80,6 +80,13 @@ static bool users_frame(const struct tmk_process *p, const struct tmk_stack *s, 
     return false;
 }
 
+/* "forward" of "Model.forward", which is what Python 3.11 and later say. */
+static bool is_called(const char *function, const char *name)
+{
+    const char *dot = function ? strrchr(function, '.') : NULL;
+    return is_same_text(dot ? dot + 1 : function, name);
+}
+
 bool tmk_leak_is_hook(const struct tmk_process *p, uint32_t stack)
 {
     struct tmk_stack s;
@@ -90,8 +97,8 @@ bool tmk_leak_is_hook(const struct tmk_process *p, uint32_t stack)
         !tmk_reader_frame(p->reader, s.frames[i + 1], &caller))
         return false;
     bool by_engine = caller.file && strstr(caller.file, "/torch/autograd/");
-    return (is_module_call(&caller) || by_engine) && !is_same_text(line.function, "forward") &&
-           !is_same_text(line.function, "backward");
+    return (is_module_call(&caller) || by_engine) && !is_called(line.function, "forward") &&
+           !is_called(line.function, "backward");
 }
 
 /* ---- what keeps them, in words ---- */
@@ -109,7 +116,7 @@ static const struct {
         {"container",
          "a list, a dict, a cache or an attribute that is added to and never "
          "emptied",
-         "bound it (deque(maxlen=...), an LRU), del what is done with, move it "
+         "bound it (deque(maxlen=...), an LRU), free or del what is done with, move it "
          "to the host, or hold it by weak references"},
     [TMK_KEEPER_HOOK] = {"hook", "a hook of a module's or a tensor's, which keeps what it makes",
                          "remove the hook (handle.remove()) when done, or empty what it fills each "

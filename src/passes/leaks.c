@@ -287,7 +287,9 @@ static int by_part_bytes(const void *va, const void *vb)
     const struct tmk_leak_part *a = va, *b = vb;
     if (a->bytes_per_step != b->bytes_per_step)
         return a->bytes_per_step > b->bytes_per_step ? -1 : 1;
-    return (a->stack > b->stack) - (a->stack < b->stack);
+    if (a->stack != b->stack)
+        return a->stack > b->stack ? 1 : -1;
+    return strcmp(a->module ? a->module : "", b->module ? b->module : "");
 }
 
 static int take_parts(struct tmk_leakage *l, const struct line *line, struct tmk_leak *leak)
