@@ -112,6 +112,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         .device = ev->device,
         .requested_bytes = ev->size_bytes,
         .capacity_bytes = ev->capacity_bytes,
+        .free_bytes = ev->free_bytes,
         .allocated_bytes = allocated_on(s, ev->device),
         .is_of_driver = ev->is_of_driver,
         .segment_bytes = held_on(o->sums, ev->device),

@@ -20,6 +20,7 @@ struct tmk_oom {
     bool is_of_driver;                /* it refused, not the framework's allocator */
     uint64_t segment_bytes;           /* that the process had of the driver on the device */
     uint64_t used_bytes, total_bytes; /* of the whole device, as last seen; UINT64_MAX: not known */
+    uint64_t free_bytes; /* of the device, as the event has it; UINT64_MAX: not known */
     bool has_site;
     struct tmk_frame site;      /* who asked */
     const char *module, *stage; /* NULL: none */
