@@ -48,15 +48,18 @@ static void tell_request(const struct tmk_case *c, struct tmk_sheet *sheet)
                        s->times, s->times == 1 ? "" : "s", size(s->request_bytes, &a));
         return;
     }
-    tmk_sheet_text(sheet, "%s%s%s%s%s asked %sfor %s, with %s in blocks%s%s%s.",
-                   s->has_site ? tmk_frame_text(&s->site, true, site) : "Somebody",
-                   s->stage ? ", in " : "", s->stage ? s->stage : "",
-                   s->module ? (s->stage ? " of module " : ", in module ") : "",
-                   s->module ? s->module : "", s->is_of_driver ? "the driver " : "",
-                   size(s->request_bytes, &a), size(s->allocated_bytes, &b),
-                   s->reserved_bytes == TMK_SCENE_UNKNOWN ? "" : " and ",
-                   s->reserved_bytes == TMK_SCENE_UNKNOWN ? "" : size(s->reserved_bytes, &d),
-                   s->reserved_bytes == TMK_SCENE_UNKNOWN ? "" : " held by the allocator");
+    bool has_held = s->reserved_bytes != TMK_SCENE_UNKNOWN;
+    char *who = s->has_site
+                    ? tmk_xformat("%s asked%s for %s", tmk_frame_text(&s->site, true, site),
+                                  s->is_of_driver ? " the driver" : "", size(s->request_bytes, &a))
+                    : tmk_xformat("%s were asked for%s", size(s->request_bytes, &a),
+                                  s->is_of_driver ? " of the driver" : "");
+    tmk_sheet_text(
+        sheet, "%s%s%s%s%s, with %s in blocks%s%s%s.", who, s->stage ? ", in " : "",
+        s->stage ? s->stage : "", s->module ? (s->stage ? " of module " : ", in module ") : "",
+        s->module ? s->module : "", size(s->allocated_bytes, &b), has_held ? " and " : "",
+        has_held ? size(s->reserved_bytes, &d) : "", has_held ? " held by the allocator" : "");
+    free(who);
 }
 
 static void tell_fragmentation(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -91,15 +94,17 @@ static void tell_leak(const struct tmk_case *c, struct tmk_sheet *sheet)
     const struct tmk_leak *leak = c->inquiry.leak;
     struct size a, b, d;
     char site[TMK_FRAME_TEXT_BYTES], since[48] = "";
-    if (leak->first_step != TMK_NO_STEP)
+    bool has_steps = leak->first_step != TMK_NO_STEP;
+    if (has_steps)
         snprintf(since, sizeof since, " since step %" PRId64, leak->first_step);
-    tmk_sheet_text(sheet,
-                   "Memory leaks: what is kept at %s grew by %s a step%s and had %s by then. "
-                   "Without it, %s would have been in blocks.",
-                   tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
-                   size(tmk_size_whole(leak->bytes_per_step), &a), since,
-                   size(c->inquiry.leaked_bytes, &b),
-                   size(c->scene.allocated_bytes - c->inquiry.leaked_bytes, &d));
+    tmk_sheet_text(
+        sheet,
+        "Memory leaks: what is kept at %s grew by %s a %s%s and had %s by then. "
+        "Without it, %s would have been in blocks.",
+        tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
+        size(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second), &a),
+        has_steps ? "step" : "second", since, size(c->inquiry.leaked_bytes, &b),
+        size(c->scene.allocated_bytes - c->inquiry.leaked_bytes, &d));
 }
 
 static void tell_outlier(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -281,30 +286,43 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
 
 /* ---- fixes ---- */
 
-static void write_fix(const struct tmk_fix *fix, uint32_t number, struct tmk_sheet *sheet)
+/* "enough; saves 2.0 MiB, measured": whether it would have been, how much, and how that is known.
+ */
+static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
 {
     static const char *const proofs[] = {[TMK_PROOF_REPLAY] = "replayed",
                                          [TMK_PROOF_MEASURED] = "measured",
                                          [TMK_PROOF_ESTIMATE] = "an estimate"};
     struct size a;
-    bool has_size = fix->saves_bytes != TMK_SCENE_UNKNOWN && fix->saves_bytes > 0;
-    char *text =
-        tmk_xformat("%s [%s; %s%s%s%s]", fix->text, fix->avoids ? "enough" : "not enough alone",
-                    has_size ? "saves " : "", has_size ? size(fix->saves_bytes, &a) : "",
-                    has_size ? ", " : "", proofs[fix->proof]);
+    const char *enough = c->scene.kind != TMK_SCENE_OOM ? ""
+                         : fix->avoids                  ? "enough; "
+                                                        : "not enough alone; ";
+    if (fix->saves_bytes == TMK_SCENE_UNKNOWN)
+        return tmk_xstrdup("not computed");
+    if (fix->saves_bytes == 0)
+        return tmk_xformat("%s%s", enough, proofs[fix->proof]);
+    return tmk_xformat("%ssaves %s, %s", enough, size(fix->saves_bytes, &a), proofs[fix->proof]);
+}
+
+static void write_fix(const struct tmk_case *c, const struct tmk_fix *fix, uint32_t number,
+                      struct tmk_sheet *sheet)
+{
+    char *worth = worth_text(c, fix);
+    char *text = tmk_xformat("%s [%s]", fix->text, worth);
     char lead[16];
     snprintf(lead, sizeof lead, sheet->markdown ? "%" PRIu32 ". " : "  %" PRIu32 ". ", number);
     if (sheet->markdown)
         fprintf(sheet->out, "%s%s\n", lead, text);
     else
         tmk_sheet_wrap(sheet->out, text, lead);
+    free(worth);
     free(text);
 }
 
 void tmk_explain_fixes(const struct tmk_case *c, uint32_t max, struct tmk_sheet *sheet)
 {
     for (uint32_t i = 0; i < c->n_fixes && i < max; i++)
-        write_fix(&c->fixes[i], i + 1, sheet);
+        write_fix(c, &c->fixes[i], i + 1, sheet);
 }
 
 void tmk_explain_sheet(const struct tmk_case *c, const char *process, struct tmk_sheet *sheet)
@@ -323,7 +341,8 @@ void tmk_explain_sheet(const struct tmk_case *c, const char *process, struct tmk
     tmk_explain_story(c, sheet);
     write_evidence(c, sheet);
     if (c->n_fixes > 0) {
-        tmk_sheet_heading(sheet, "WHAT WOULD HAVE HELPED");
+        tmk_sheet_heading(sheet, c->scene.kind == TMK_SCENE_OOM ? "WHAT WOULD HAVE HELPED"
+                                                                : "WHAT WOULD HELP");
         tmk_explain_fixes(c, c->n_fixes, sheet);
     }
 }

@@ -38,7 +38,7 @@ static int explain(struct tmk_explanation *x, struct tmk_case *c, struct tmk_err
     if (rc < 0)
         return rc;
     tmk_causes_judge(&c->scene, &c->inquiry, c->need.bytes, &c->verdict);
-    rc = tmk_inquirer_try(x->inquirer, &c->scene, c->verdict.limit_bytes, &c->inquiry, err);
+    rc = tmk_inquirer_try(x->inquirer, &c->scene, &c->verdict, &c->inquiry, err);
     if (rc < 0)
         return rc;
     tmk_causes_judge(&c->scene, &c->inquiry, c->need.bytes, &c->verdict);

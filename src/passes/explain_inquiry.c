@@ -14,7 +14,14 @@
 #include "passes/steps.h"
 #include "passes/whatif.h"
 
-enum { MAX_LOOKS = 4, MAX_REPLAYED = 8, LAST_STEPS = 32, N_QUARTERS = 4, MAX_PINNED = 256 };
+enum {
+    MAX_LOOKS = 4,
+    MAX_REPLAYED = 8,
+    LAST_STEPS = 32,
+    N_QUARTERS = 4,
+    MAX_PINNED = 256,
+    MAX_HALVES = 6
+};
 
 /* Above this many events the least limit is not searched for: that takes a dozen replays. */
 #define MAX_SEARCHED 200000u
@@ -226,6 +233,15 @@ static uint64_t leaked_by(const struct tmk_leak *leak, const struct tmk_scene *s
     return tmk_size_whole(until < bytes ? until : bytes);
 }
 
+/* Without steps, what grows may be a program that is only filling up. It is a leak if it kept on
+ * growing while several times as much came and went. */
+static bool is_believed(const struct tmk_inquirer *q, const struct tmk_leak *leak, uint64_t bytes,
+                        const struct tmk_scene *scene)
+{
+    return tmk_leakage_n_steps(q->leakage) > 0 ||
+           (leak->confidence >= 0.8 && scene->turnover_bytes / 4 >= bytes);
+}
+
 static void ask_leaks(const struct tmk_inquirer *q, const struct tmk_scene *scene,
                       struct tmk_inquiry *ret)
 {
@@ -233,6 +249,8 @@ static void ask_leaks(const struct tmk_inquirer *q, const struct tmk_scene *scen
     for (uint64_t i = 0; i < tmk_leakage_n(q->leakage); i++) {
         const struct tmk_leak *leak = tmk_leakage_get(q->leakage, i);
         uint64_t bytes = leak->device == scene->device ? leaked_by(leak, scene) : 0;
+        if (!is_believed(q, leak, bytes, scene))
+            continue;
         ret->leaked_bytes += bytes;
         if (bytes > most) {
             most = bytes;
@@ -302,70 +320,118 @@ int tmk_inquirer_ask(struct tmk_inquirer *q, const struct tmk_scene *scene, stru
 
 /* ---- trials ---- */
 
-/* One replay; *end is the number of the event at which the job ran out, which the first one, with
- * the recorded settings, finds out. */
-static int try_conf(struct tmk_inquirer *q, const struct tmk_whatif *whatif,
-                    const struct tmk_whatif_setting *setting, const struct tmk_scene *scene,
-                    struct tmk_trial *trial, uint64_t *end, struct tmk_error *err)
+struct trials { /* of one scene */
+    struct tmk_inquirer *q;
+    const struct tmk_whatif *whatif;
+    const struct tmk_scene *scene;
+    uint64_t limit_bytes;
+    uint64_t end; /* number of the event at which the job ran out, once it is known */
+};
+
+static bool is_here(const struct tmk_whatif_result *r, const struct tmk_scene *scene)
 {
-    struct tmk_whatif_result result;
-    bool is_recorded = *end == UINT64_MAX;
-    int rc = tmk_whatif_replay(whatif, setting, &result, err);
+    return r->has_oom && r->oom.is_recorded && r->oom.step == scene->step &&
+           r->oom.requested_bytes == scene->request_bytes;
+}
+
+static int replay(struct trials *t, const struct tmk_alloc_conf *conf,
+                  struct tmk_whatif_result *ret, struct tmk_error *err)
+{
+    struct tmk_whatif_setting setting = {.conf = *conf, .limit_bytes = t->limit_bytes};
+    t->q->n_events += tmk_whatif_facts(t->whatif)->n_events;
+    return tmk_whatif_replay(t->whatif, &setting, ret, err);
+}
+
+static int fill(struct trials *t, const struct tmk_alloc_conf *conf,
+                const struct tmk_whatif_result *r, bool is_recorded, struct tmk_trial *trial,
+                struct tmk_error *err)
+{
+    trial->runs_out = r->has_oom && r->oom.event <= t->end;
+    trial->runs_out_before = trial->runs_out && (r->oom.event < t->end || !is_here(r, t->scene));
+    trial->needs_bytes = TMK_SCENE_UNKNOWN;
+    bool is_wanted = !trial->runs_out || (is_recorded && !trial->runs_out_before);
+    if (!is_wanted || tmk_whatif_facts(t->whatif)->n_events > MAX_SEARCHED)
+        return 0;
+    return tmk_whatif_smallest(t->whatif, conf, &trial->needs_bytes, err);
+}
+
+/* With the recorded settings. The limit is only known to lie between two bounds: it is the one with
+ * which the replay runs out where the job did, if there is one; where the lower bound is too little
+ * for the replay, halves are tried. */
+static int try_recorded(struct trials *t, const struct tmk_alloc_conf *conf, uint64_t below_bytes,
+                        struct tmk_trial *trial, struct tmk_error *err)
+{
+    struct tmk_whatif_result r;
+    uint64_t low = t->limit_bytes, high = below_bytes > low ? below_bytes - 1 : low;
+    int rc = replay(t, conf, &r, err);
+    for (int i = 0; i < MAX_HALVES && rc == 0 && low < high && !is_here(&r, t->scene); i++) {
+        bool is_too_little = r.has_oom && !r.oom.is_recorded;
+        if (i > 0 && !is_too_little)
+            high = t->limit_bytes;
+        else if (is_too_little)
+            low = t->limit_bytes;
+        else
+            break; /* even the least is more than it needs */
+        t->limit_bytes = i == 0 ? high : low + (high - low) / 2;
+        rc = replay(t, conf, &r, err);
+    }
     if (rc < 0)
         return rc;
-    bool is_same = result.has_oom && result.oom.is_recorded && result.oom.step == scene->step &&
-                   result.oom.requested_bytes == scene->request_bytes;
-    if (is_recorded && is_same)
-        *end = result.oom.event;
-    trial->runs_out = result.has_oom && result.oom.event <= *end;
-    trial->runs_out_before = trial->runs_out && (result.oom.event < *end || !is_same);
-    trial->needs_bytes = TMK_SCENE_UNKNOWN;
-    uint64_t n_events = tmk_whatif_facts(whatif)->n_events;
-    q->n_events += n_events;
-    if (n_events > MAX_SEARCHED || (trial->runs_out && !is_recorded))
-        return 0;
-    return tmk_whatif_smallest(whatif, &setting->conf, &trial->needs_bytes, err);
+    if (is_here(&r, t->scene))
+        t->end = r.oom.event;
+    return fill(t, conf, &r, true, trial, err);
 }
 
-/* The recorded settings first; nothing more where the replay does not do as the job did. */
-static int try_all(struct tmk_inquirer *q, const struct tmk_whatif *whatif,
-                   const struct tmk_scene *scene, uint64_t limit_bytes, struct tmk_inquiry *inquiry,
-                   struct tmk_error *err)
+static int try_others(struct trials *t, const char *recorded, struct tmk_inquiry *inquiry,
+                      struct tmk_error *err)
 {
-    const char *recorded = inquiry->alloc_conf ? inquiry->alloc_conf : "";
-    const char *const confs[] = {recorded,
-                                 "",
-                                 "expandable_segments:True",
-                                 "max_split_size_mb:32",
-                                 "max_split_size_mb:64",
-                                 "max_split_size_mb:128",
-                                 "max_split_size_mb:256",
-                                 "max_split_size_mb:512"};
-    uint64_t end = UINT64_MAX;
-    int rc = 0;
-    for (uint32_t i = 0; i < TMK_MAX_TRIALS && rc == 0; i++) {
-        struct tmk_whatif_setting setting = {.limit_bytes = limit_bytes};
-        bool is_known = tmk_alloc_conf_parse(confs[i], &setting.conf, NULL) == 0;
-        if (i > 0 && (strcmp(confs[i], recorded) == 0 || inquiry->trials[0].runs_out_before))
+    static const char *const confs[] = {"",
+                                        "expandable_segments:True",
+                                        "max_split_size_mb:32",
+                                        "max_split_size_mb:64",
+                                        "max_split_size_mb:128",
+                                        "max_split_size_mb:256",
+                                        "max_split_size_mb:512"};
+    _Static_assert(sizeof confs / sizeof confs[0] < TMK_MAX_TRIALS, "and the recorded ones");
+    for (size_t i = 0; i < sizeof confs / sizeof confs[0]; i++) {
+        struct tmk_alloc_conf conf;
+        struct tmk_whatif_result r;
+        if (strcmp(confs[i], recorded) == 0)
             continue;
-        if (!is_known || setting.conf.is_async)
-            return 0;
-        inquiry->trials[inquiry->n_trials].conf = confs[i];
-        rc = try_conf(q, whatif, &setting, scene, &inquiry->trials[inquiry->n_trials], &end, err);
+        int rc = tmk_alloc_conf_parse(confs[i], &conf, err);
+        if (rc == 0)
+            rc = replay(t, &conf, &r, err);
+        struct tmk_trial *trial = &inquiry->trials[inquiry->n_trials];
+        trial->conf = confs[i];
+        if (rc == 0)
+            rc = fill(t, &conf, &r, false, trial, err);
+        if (rc < 0)
+            return rc;
         inquiry->n_trials++;
-        if (end == UINT64_MAX)
-            break;
     }
-    return rc;
+    return 0;
 }
 
-int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene, uint64_t limit_bytes,
-                     struct tmk_inquiry *inquiry, struct tmk_error *err)
+int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene,
+                     const struct tmk_verdict *verdict, struct tmk_inquiry *inquiry,
+                     struct tmk_error *err)
 {
-    const struct tmk_whatif *whatif = whatif_of(q, scene->device);
+    struct trials t = {.q = q,
+                       .whatif = whatif_of(q, scene->device),
+                       .scene = scene,
+                       .limit_bytes = verdict->limit_bytes,
+                       .end = UINT64_MAX};
+    const char *recorded = inquiry->alloc_conf ? inquiry->alloc_conf : "";
+    struct tmk_alloc_conf conf;
     bool is_for_it = scene->kind == TMK_SCENE_OOM && scene->is_first && !scene->is_of_driver &&
-                     whatif && scene->reserved_bytes != TMK_SCENE_UNKNOWN;
-    if (!is_for_it || tmk_whatif_facts(whatif)->is_async || q->n_events > MAX_EVENTS)
+                     t.whatif && scene->reserved_bytes != TMK_SCENE_UNKNOWN;
+    if (!is_for_it || tmk_whatif_facts(t.whatif)->is_async || q->n_events > MAX_EVENTS ||
+        tmk_alloc_conf_parse(recorded, &conf, NULL) < 0)
         return 0;
-    return try_all(q, whatif, scene, limit_bytes, inquiry, err);
+    int rc = try_recorded(&t, &conf, verdict->limit_below_bytes, &inquiry->trials[0], err);
+    if (rc < 0)
+        return rc;
+    inquiry->trials[0].conf = recorded;
+    inquiry->n_trials = 1;
+    return t.end == UINT64_MAX ? 0 : try_others(&t, recorded, inquiry, err);
 }

@@ -17,8 +17,10 @@ struct tmk_inquirer *tmk_inquirer_close(struct tmk_inquirer *q);
 /* All but the trials. 0 or TMK_ENOMEM; what is in *ret is borrowed until close. */
 int tmk_inquirer_ask(struct tmk_inquirer *q, const struct tmk_scene *scene, struct tmk_inquiry *ret,
                      struct tmk_error *err);
-/* Replays the allocator, where it is torch's and its blocks are known. 0 or TMK_ENOMEM. */
-int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene, uint64_t limit_bytes,
-                     struct tmk_inquiry *inquiry, struct tmk_error *err);
+/* Replays the allocator, where it is torch's and its blocks are known, within the limit of a first
+ * verdict. 0 or TMK_ENOMEM. */
+int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene,
+                     const struct tmk_verdict *verdict, struct tmk_inquiry *inquiry,
+                     struct tmk_error *err);
 
 #endif

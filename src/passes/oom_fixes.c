@@ -198,17 +198,21 @@ static void stop_leak(struct tmk_fixing *f)
     char size[TMK_AMOUNT_BYTES], rate[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
     if (!leak || !tmk_fixing_is_much(c, c->inquiry.leaked_bytes))
         return;
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "leak",
-                                    .saves_bytes = c->inquiry.leaked_bytes,
-                                    .proof = TMK_PROOF_MEASURED,
-                                    .avoids = c->inquiry.leaked_bytes >= c->verdict.missing_bytes,
-                                    .cost = A_LINE,
-                                    .is_for_cause = is_first(c, TMK_CAUSE_LEAK)},
-                   "Let go of what is kept at %.200s, %s a step and %s by then: %s.",
-                   tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
-                   tmk_size_text(tmk_size_whole(leak->bytes_per_step), rate),
-                   tmk_size_text(c->inquiry.leaked_bytes, size), tmk_keeper_advice(leak->keeper));
+    bool has_steps = leak->first_step != TMK_NO_STEP;
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "leak",
+                         .saves_bytes = c->inquiry.leaked_bytes,
+                         .proof = TMK_PROOF_MEASURED,
+                         .avoids = c->inquiry.leaked_bytes >= c->verdict.missing_bytes,
+                         .cost = A_LINE,
+                         .is_for_cause = is_first(c, TMK_CAUSE_LEAK)},
+        "Let go of what is kept at %.200s, %s a %s and %s by then: %s.",
+        tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
+        tmk_size_text(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second),
+                      rate),
+        has_steps ? "step" : "second", tmk_size_text(c->inquiry.leaked_bytes, size),
+        tmk_keeper_advice(leak->keeper));
 }
 
 /* How many times the usual batch would have fitted: what stays between steps does not grow with it.

@@ -24,10 +24,27 @@ static double room_of(const struct tmk_case *c)
     return (c->need.is_estimate ? 0.85 : 0.92) * (double)c->verdict.limit_bytes;
 }
 
+/* What blocks are for is not known: how much it saves can not be said. */
+static void some_smaller_batch(struct tmk_fixing *f)
+{
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "batch",
+                         .saves_bytes = TMK_SCENE_UNKNOWN,
+                         .proof = TMK_PROOF_ESTIMATE,
+                         .cost = THE_BATCH,
+                         .is_for_cause = f->c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
+        "Take a smaller batch or shorter sequences. How much that saves is not known: "
+        "this trace does not say what blocks are for (one of tidemark run does).");
+}
+
 static void smaller_batch(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     char size[TMK_AMOUNT_BYTES], need[TMK_AMOUNT_BYTES];
+    uint64_t unknown = c->scene.category_bytes[TIDEMARK_UNKNOWN];
+    if (!c->scene.is_of_driver && unknown > 0 && unknown >= c->scene.allocated_bytes / 10 * 9)
+        some_smaller_batch(f);
     if (!c->need.has_parts || !tmk_fixing_is_much(c, c->need.scaling_bytes))
         return;
     double scaling = (double)c->need.scaling_bytes;

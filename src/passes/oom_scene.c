@@ -31,6 +31,7 @@ struct card { /* by a device's number, in which alone those of a process differ;
     uint64_t first_others_bytes;
     uint64_t pending_bytes; /* asked for by torch's allocator and refused by the driver */
     uint64_t n_retries;
+    uint64_t turnover_bytes;
     bool had_oom;
     struct place near;
 };
@@ -136,6 +137,7 @@ static void take(struct tmk_scenes *s, struct place *k, const struct tmk_replay 
     scene.time_ns = ev->time_ns;
     scene.step = state->step;
     scene.times = 1;
+    scene.turnover_bytes = card_of(s, scene.device)->turnover_bytes;
     scene.module = context ? tmk_context_module(s->p, state, context) : NULL;
     scene.stage = context ? tmk_context_stage(s->p, state, context) : NULL;
     scene.stage_kind = scene.stage ? tmk_stage_of(scene.stage) : TMK_STAGE_NONE;
@@ -239,6 +241,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     tmk_segment_sums_event(s->sums, rp, ev);
     if (ev->kind == TMK_KIND_ALLOC) {
         struct card *c = card_of(s, ev->device);
+        c->turnover_bytes += ev->size_bytes;
         if (__builtin_expect(c->is_pending, 0))
             note_retry(s, c, rp, ev);
     } else if (ev->kind == TMK_KIND_SAMPLE) {

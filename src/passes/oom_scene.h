@@ -45,6 +45,7 @@ struct tmk_scene {
     uint64_t stated_bytes; /* a limit that the event itself tells */
 
     uint64_t allocated_bytes;    /* in blocks on the device */
+    uint64_t turnover_bytes;     /* in all blocks that were ever made on it, until then */
     uint64_t reserved_bytes;     /* by the framework's allocator */
     uint64_t max_reserved_bytes; /* until then */
     uint64_t segment_bytes;      /* that the process had of the driver, whoever asked for it */
