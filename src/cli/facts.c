@@ -15,7 +15,7 @@
 #include "kit/progress.h"
 #include "model/owners.h"
 
-enum pass { PEAK, TIMELINE, SITES, OOMS, MARKS, ACCOUNTING, N_PASSES };
+enum pass { PEAK, TIMELINE, SITES, OOMS, MARKS, ACCOUNTING, SAMPLES, N_PASSES };
 
 struct router {
     struct tmk_visitor passes[N_PASSES];
@@ -59,6 +59,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         tell(r, OOMS, rp, ev, b);
         tell(r, TIMELINE, rp, ev, b);
         tell(r, ACCOUNTING, rp, ev, b);
+        tell(r, SAMPLES, rp, ev, b);
         break;
     case TMK_KIND_SEGMENT:
     case TMK_KIND_SEGMENT_END:
@@ -100,6 +101,8 @@ static int open_passes(struct tmk_facts *f, uint32_t n_parts)
         rc = tmk_ooms_open(f->p, &f->ooms);
     if (rc == 0)
         rc = tmk_accounting_open(f->p, &f->accounting);
+    if (rc == 0)
+        rc = tmk_forecast_samples_open(&f->samples);
     return rc == 0 ? tmk_marks_open(f->p, &f->marks) : rc;
 }
 
@@ -155,7 +158,8 @@ static int sweep(struct tmk_facts *f, struct tmk_error *err)
                                   [SITES] = tmk_sites_visitor(f->sites),
                                   [OOMS] = tmk_ooms_visitor(f->ooms),
                                   [MARKS] = tmk_marks_visitor(f->marks),
-                                  [ACCOUNTING] = tmk_accounting_visitor(f->accounting)}};
+                                  [ACCOUNTING] = tmk_accounting_visitor(f->accounting),
+                                  [SAMPLES] = tmk_forecast_samples_visitor(f->samples)}};
     struct tmk_visitor visitor = {&r, on_event, on_restored, on_progress};
     struct tmk_replay rp;
     tmk_progress_init(&r.progress, stderr, f->p->file);
@@ -169,6 +173,8 @@ static int sweep(struct tmk_facts *f, struct tmk_error *err)
         take_peak(f);
         rc = tmk_steps_open(f->p, f->device, &f->steps);
     }
+    if (rc == 0)
+        rc = tmk_forecast_of(f->p, f->device, f->samples, &f->forecast);
     tmk_replay_fini(&rp);
     return rc;
 }
@@ -195,6 +201,7 @@ void tmk_facts_fini(struct tmk_facts *f)
     f->marks = tmk_marks_close(f->marks);
     f->accounting = tmk_accounting_close(f->accounting);
     f->steps = tmk_steps_close(f->steps);
+    f->samples = tmk_forecast_samples_close(f->samples);
 }
 
 /* ---- asking ---- */

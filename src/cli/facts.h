@@ -5,6 +5,7 @@
 
 #include "model/run.h"
 #include "passes/accounting.h"
+#include "passes/forecast.h"
 #include "passes/marks.h"
 #include "passes/ooms.h"
 #include "passes/peak.h"
@@ -35,6 +36,8 @@ struct tmk_facts {
     struct tmk_marks *marks;
     struct tmk_accounting *accounting;
     struct tmk_steps *steps; /* of `device` */
+    struct tmk_forecast_samples *samples;
+    struct tmk_forecast forecast; /* of `device` */
     struct tmk_quality quality;
 };
 
