@@ -36,6 +36,10 @@ void tmk_report_frag_tree(const struct tmk_facts *f, struct tmk_tree *t);
 /* Of the chosen process: why it ran out of memory, where it did. */
 void tmk_report_why_sheet(const struct tmk_report *r, struct tmk_sheet *sheet);
 
+/* When it runs out; nothing where that is not worth a sentence. */
+void tmk_report_forecast_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet);
+void tmk_report_forecast_tree(const struct tmk_facts *f, struct tmk_tree *t);
+
 /* "2024-05-01 12:00:00" of the machine's clock, in UTC, into the caller's buffer of 32 bytes. */
 const char *tmk_date_text(uint64_t realtime_ns, char *buffer);
 

@@ -533,6 +533,7 @@ void tmk_report_sheet(const struct tmk_report *r, struct tmk_sheet *sheet)
     tmk_report_frag_sheet(f, sheet);
     write_timeline(f, sheet);
     write_steps(f, sheet);
+    tmk_report_forecast_sheet(f, sheet);
     write_sites(f, sheet);
     write_left(f, sheet);
     write_marks(f, sheet);
