@@ -86,7 +86,7 @@ static void print_advice(FILE *out, const struct tmk_prediction *p)
 {
     enum tmk_growth_cause cause = p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
     const char *advice;
-    for (unsigned i = 0; (advice = tmk_growth_advice(cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(cause, i)) != NULL; i++)
         fprintf(out, "   Advice: %s\n", advice);
 }
 

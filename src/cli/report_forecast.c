@@ -64,7 +64,7 @@ void tmk_report_forecast_sheet(const struct tmk_facts *f, struct tmk_sheet *shee
                    when);
     free(when);
     const char *advice;
-    for (unsigned i = 0; (advice = tmk_growth_advice(c->cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)
         tmk_sheet_item(sheet, advice);
 }
 
@@ -92,11 +92,11 @@ void tmk_report_forecast_tree(const struct tmk_facts *f, struct tmk_tree *t)
     add_number(t, "seconds_high", c->has_time, c->seconds_high);
     add_number(t, "steps_to_oom", c->has_time && c->by_step, ceil(c->steps_to_oom - 1e-6));
     add_number(t, "confidence", c->has_confidence, c->confidence);
-    tmk_tree_text(t, "cause", tmk_growth_text(c->cause));
+    tmk_tree_text(t, "cause", tmk_growth_cause_name(c->cause));
     tmk_tree_u64(t, "capacity", c->capacity_bytes);
     tmk_tree_list(t, "advice");
     const char *advice;
-    for (unsigned i = 0; (advice = tmk_growth_advice(c->cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)
         tmk_tree_text(t, NULL, advice);
     tmk_tree_end(t);
     tmk_tree_end(t);

@@ -90,8 +90,8 @@ enum tmk_growth_cause {
 };
 
 /* "none", "leak", "growing_batch" and so on. */
-const char *tmk_growth_text(enum tmk_growth_cause cause);
+const char *tmk_growth_cause_name(enum tmk_growth_cause cause);
 /* What to do, a sentence each; NULL: no more. */
-const char *tmk_growth_advice(enum tmk_growth_cause cause, unsigned i);
+const char *tmk_growth_cause_advice(enum tmk_growth_cause cause, unsigned i);
 
 #endif

@@ -45,12 +45,12 @@ static const struct {
                                  "consider reducing the batch size"}},
 };
 
-const char *tmk_growth_text(enum tmk_growth_cause cause)
+const char *tmk_growth_cause_name(enum tmk_growth_cause cause)
 {
     return causes[cause].text;
 }
 
-const char *tmk_growth_advice(enum tmk_growth_cause cause, unsigned i)
+const char *tmk_growth_cause_advice(enum tmk_growth_cause cause, unsigned i)
 {
     return i < MOST_ADVICE ? causes[cause].advice[i] : NULL;
 }

@@ -17,7 +17,7 @@ struct tmk_prediction {
     bool has_usage;
     double current_usage;        /* percent, with what the driver keeps */
     double trend_slope;          /* bytes a second; 0: it does not grow */
-    enum tmk_growth_cause cause; /* what to do about it: tmk_growth_advice() */
+    enum tmk_growth_cause cause; /* what to do about it: tmk_growth_cause_advice() */
 };
 
 /* Programs that start fill memory steadily too: nothing shorter than that is an alarm. */

@@ -88,7 +88,7 @@ static void add_actions(struct tmk_json *j, const struct tmk_prediction *p)
         return;
     }
     tmk_json_array(j, "recommended_actions");
-    for (unsigned i = 0; (advice = tmk_growth_advice(p->cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(p->cause, i)) != NULL; i++)
         tmk_json_text(j, NULL, advice);
     tmk_json_end(j);
 }
@@ -111,7 +111,8 @@ static void add_bounds(struct tmk_json *j, const struct tmk_prediction *p)
 {
     tmk_json_fixed(j, "predicted_low", p->has_time ? p->predicted_low : NAN, 1);
     tmk_json_fixed(j, "predicted_high", p->has_time ? p->predicted_high : NAN, 1);
-    tmk_json_text(j, "cause", p->risk_level != TMK_RISK_UNKNOWN ? tmk_growth_text(p->cause) : NULL);
+    tmk_json_text(j, "cause",
+                  p->risk_level != TMK_RISK_UNKNOWN ? tmk_growth_cause_name(p->cause) : NULL);
 }
 
 void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,

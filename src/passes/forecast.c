@@ -361,10 +361,10 @@ const char *tmk_forecast_text(const struct tmk_forecast *f, bool is_short, char 
     else if (f->has_confidence)
         snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s: full in %s (confidence %.2f), %s", risk,
                  tmk_time_text((uint64_t)(f->seconds_to_oom * 1e9), time), f->confidence,
-                 tmk_growth_text(f->cause));
+                 tmk_growth_cause_name(f->cause));
     else
         snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s: full in %s, %s", risk,
                  tmk_time_text((uint64_t)(f->seconds_to_oom * 1e9), time),
-                 tmk_growth_text(f->cause));
+                 tmk_growth_cause_name(f->cause));
     return buffer;
 }
