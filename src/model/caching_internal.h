@@ -52,10 +52,9 @@ struct tmk_caching_allocator {
 
     struct tmk_driver_space space;
     uint64_t next_address; /* of expandable segments, which share no pool with the others */
-    uint64_t n_placed;    /* of the places recorded */
-    bool lost_places;     /* a segment was none of the recorded ones */
-    uint64_t total_bytes; /* held of the driver */
-    bool is_new_peak;
+    uint64_t n_placed;     /* of the places recorded */
+    bool lost_places;      /* a segment was none of the recorded ones */
+    uint64_t total_bytes;  /* held of the driver */
 };
 
 static inline struct block *block_at(struct tmk_caching_allocator *a, uint32_t b)

@@ -386,15 +386,14 @@ bool tmk_frame_is_native(const struct tmk_frame *f)
            (f->file && strncmp(f->file, TMK_CPP_FILE, strlen(TMK_CPP_FILE)) == 0);
 }
 
-/* Not a line that the user wrote: torch's own, the interpreter's, or ours. */
-static bool is_inner(const struct tmk_frame *f)
+bool tmk_frame_is_users(const struct tmk_frame *f)
 {
     static const char *const inner[] = {"site-packages/torch/", "dist-packages/torch/", "<frozen ",
                                         "<tidemark>", TMK_CPP_FILE};
     for (size_t i = 0; f->file && i < sizeof inner / sizeof inner[0]; i++)
         if (strstr(f->file, inner[i]))
-            return true;
-    return tmk_frame_is_native(f);
+            return false;
+    return !tmk_frame_is_native(f);
 }
 
 /* Where no frame is the user's: the operation, of autograd or of torch, rather than how memory for
@@ -418,7 +417,7 @@ bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_fram
     if (!tmk_reader_stack(p->reader, stack, &frames))
         return false;
     for (uint32_t i = 0; i < frames.n_frames; i++)
-        if (tmk_reader_frame(p->reader, frames.frames[i], ret) && !is_inner(ret))
+        if (tmk_reader_frame(p->reader, frames.frames[i], ret) && tmk_frame_is_users(ret))
             return true;
     return frames.n_frames > 0 &&
            tmk_process_frame(p, frames.frames[operation_of(p, &frames)], ret);

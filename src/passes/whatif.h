@@ -25,6 +25,8 @@ struct tmk_whatif_facts {
     uint64_t n_seeded;      /* blocks that were there before the first event */
     bool knows_requests;    /* requested sizes; else blocks' rounded ones */
     const char *alloc_conf; /* settings when recorded; NULL: not known. Borrowed */
+    bool is_conf_inferred;  /* not recorded, but segments show that they were expandable */
+    bool is_conf_wrong;     /* torch would not take them; defaults stand in */
     bool is_async;          /* recorded with backend:cudaMallocAsync */
     uint64_t peak_allocated_bytes;
     uint64_t peak_reserved_bytes; /* as measured */
@@ -50,7 +52,7 @@ struct tmk_whatif_oom {
 struct tmk_whatif_result {
     uint64_t peak_allocated_bytes;
     uint64_t peak_reserved_bytes;
-    uint64_t wasted_bytes; /* reserved and not allocated when the most was reserved */
+    uint64_t wasted_bytes; /* reserved beyond what blocks ever needed: the peaks' difference */
     uint64_t n_retries;
     uint64_t n_segments; /* most at once */
     uint64_t n_ooms;

@@ -2,7 +2,6 @@
 /* record/identity.c - see identity.h. */
 #include "record/identity.h"
 
-#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +10,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/hash.h"
+#include "record/host_memory.h"
 
 #ifndef TMK_VERSION
 #define TMK_VERSION "unknown"
 #endif
 
-enum { COMMAND_BYTES = 2000 };
+enum { COMMAND_BYTES = 2000, CONF_BYTES = 256 };
 
 /* The first of these variables that holds a number. */
 static const char *const rank_names[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
@@ -28,6 +29,10 @@ static const char *const local_names[] = {"LOCAL_RANK", "SLURM_LOCALID",
                                           "OMPI_COMM_WORLD_LOCAL_RANK", NULL};
 static const char *const local_size_names[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
                                                "SLURM_NTASKS_PER_NODE", NULL};
+
+/* Settings of torch's allocator, in the order in which it looks. */
+static const char *const conf_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF",
+                                         "PYTORCH_HIP_ALLOC_CONF", NULL};
 
 static int64_t number_of(const char *const *names)
 {
@@ -169,24 +174,12 @@ static void add_number(struct tmk_text *out, const char *key, int64_t value)
         tmk_text_add(out, "%s=%llu\n", key, (unsigned long long)value);
 }
 
-static size_t read_small(const char *path, char *buffer, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    size_t n = 0;
-    for (ssize_t got; n < size && (got = read(fd, buffer + n, size - n)) > 0;)
-        n += (size_t)got;
-    close(fd);
-    return n;
-}
-
 /* Cut to what the header has room for, at a character's boundary. */
 static void add_command(struct tmk_text *out)
 {
     static const char ellipsis[] = "…";
     char raw[COMMAND_BYTES + 1], line[COMMAND_BYTES];
-    size_t n = read_small("/proc/self/cmdline", raw, sizeof raw - 1);
+    size_t n = tmk_fd_read_small("/proc/self/cmdline", raw, sizeof raw - 1);
     raw[n] = '\0';
     struct tmk_text text;
     tmk_text_init(&text, line, sizeof line);
@@ -200,6 +193,28 @@ static void add_command(struct tmk_text *out)
     add_text(out, "command", line);
 }
 
+/* Empty says that there were none. Longer ones than torch could mean anything by are left out. */
+static void add_alloc_conf(struct tmk_text *out)
+{
+    const char *conf = NULL;
+    for (const char *const *name = conf_names; *name && !conf; name++)
+        conf = getenv(*name);
+    if (!conf)
+        conf = "";
+    if (strlen(conf) < CONF_BYTES)
+        add_text(out, "alloc_conf", conf);
+}
+
+/* What a job on the CPU can run out of. */
+static void add_memory(struct tmk_text *out)
+{
+    struct tmk_host_memory memory;
+    if (!tmk_host_memory_read(&memory))
+        return;
+    add_number(out, "host_memory", (int64_t)memory.total_bytes);
+    add_number(out, "host_available", (int64_t)memory.available_bytes);
+}
+
 static void add_system(struct tmk_text *out)
 {
     char text[256] = {0};
@@ -208,7 +223,7 @@ static void add_system(struct tmk_text *out)
         add_text(out, "kernel", name.release);
         add_text(out, "arch", name.machine);
     }
-    size_t n = read_small("/proc/sys/kernel/random/boot_id", text, sizeof text - 1);
+    size_t n = tmk_fd_read_small("/proc/sys/kernel/random/boot_id", text, sizeof text - 1);
     text[strcspn(text, "\n")] = '\0';
     if (n > 0)
         add_text(out, "boot_id", text);
@@ -242,5 +257,7 @@ void tmk_identity_info(const struct tmk_identity *id, const struct tmk_identity_
     if (extra->control_path)
         add_text(out, "control", extra->control_path);
     add_system(out);
+    add_alloc_conf(out);
+    add_memory(out);
     add_command(out);
 }
