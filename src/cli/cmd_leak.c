@@ -82,7 +82,7 @@ static int run(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"check", 0, NULL, NULL, "look, judge and end: what it does anyway"},
-    {"threshold", 0, "MB", NULL, "growth that counts, in MB of 1024^2 (devices 100, run 1)"},
+    {"threshold", 0, "MB", NULL, "growth that counts, MB of 1024^2 (devices 100, run 1)"},
     {"devices", 0, "N...", NULL, "0 1, 0,1, 0:2 (a part), host, all (all cards)"},
     {"duration", 0, "S", NULL, "seconds watched; 0: until ^C or kill (60; of a PID 5)"},
     {"interval", 0, "S", NULL, "seconds between two samples (0.1)"},

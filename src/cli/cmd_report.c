@@ -81,6 +81,8 @@ static const char notes[] =
     "            too_short) bytes_per_step, rows (the first, the last and the\n"
     "            largest, at most 100): step start_ns end_ns finished\n"
     "            peak_allocated end_allocated allocations frees bytes\n"
+    "  forecast  device risk seconds_to_oom seconds_low seconds_high steps_to_oom\n"
+    "            confidence cause capacity advice; null: not known\n"
     "  sites     file line function allocations bytes live_blocks live_bytes\n"
     "  oom_count ooms: time_ns step device request_bytes allocated capacity file\n"
     "            line function module stage source segments device_used\n"

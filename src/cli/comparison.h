@@ -68,7 +68,7 @@ int tmk_comparison_junit(const struct tmk_comparison *c, const char *path);
 
 /* "+1.5 MiB", "-200 B", "0 B" into a buffer of TMK_AMOUNT_BYTES. */
 const char *tmk_change_text(int64_t bytes, char *buffer);
-/* "+12 %", "new", "gone", "=" into the same. */
+/* "+12 %", "x 20", "new", "gone", "=" into the same. */
 const char *tmk_growth_text(uint64_t a, uint64_t b, char *buffer);
 /* What a gate has measured, a phrase: "peak 1.0 MiB -> 2.0 MiB, +1.0 MiB, +100 %"; the caller's. */
 char *tmk_verdict_text(const struct tmk_verdict *v);

@@ -35,7 +35,10 @@ const char *tmk_growth_text(uint64_t a, uint64_t b, char *buffer)
         return strcpy(buffer, a == 0 ? "new" : "gone");
     if (fabs(percent) < 0.05)
         return strcpy(buffer, percent < 0 ? "-<0.1 %" : "+<0.1 %");
-    snprintf(buffer, TMK_AMOUNT_BYTES, fabs(percent) < 10 ? "%+.1f %%" : "%+.0f %%", percent);
+    if (percent > 999)
+        snprintf(buffer, TMK_AMOUNT_BYTES, "x %.0f", (double)b / (double)a);
+    else
+        snprintf(buffer, TMK_AMOUNT_BYTES, fabs(percent) < 10 ? "%+.1f %%" : "%+.0f %%", percent);
     return buffer;
 }
 
@@ -97,6 +100,19 @@ static void print_totals(struct tmk_sheet *sheet, const struct tmk_comparison *c
     tmk_sheet_table(sheet, t);
 }
 
+static const char *without_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* A run without its folder, unless that is what tells the two apart. */
+static const char *run_name(const struct tmk_comparison *c, unsigned side)
+{
+    const char *names[2] = {without_folder(c->paths[0]), without_folder(c->paths[1])};
+    return strcmp(names[0], names[1]) == 0 ? c->paths[side] : names[side];
+}
+
 static void add_side(struct tmk_table *t, const struct tmk_comparison *c, unsigned side)
 {
     const struct tmk_look *l = &c->shown->looks[side];
@@ -104,7 +120,7 @@ static void add_side(struct tmk_table *t, const struct tmk_comparison *c, unsign
     if (tmk_look_step(l) != TMK_NO_STEP)
         snprintf(step, sizeof step, "in step %" PRId64, tmk_look_step(l));
     tmk_table_cell(t, side ? "B" : "A");
-    tmk_table_cell(t, c->paths[side]);
+    tmk_table_cell(t, run_name(c, side));
     if (l->p->rank >= 0)
         tmk_table_cellf(t, "rank %" PRId64, l->p->rank);
     else
@@ -209,7 +225,8 @@ static void print_rows(struct tmk_sheet *sheet, const struct tmk_comparison *c)
         tmk_table_cellf(t, "(%" PRIu64 " unchanged)", n_same);
         add_sizes(t, both_known, same);
     }
-    tmk_sheet_heading(sheet, heading);
+    if (tmk_table_n_rows(t) > 0)
+        tmk_sheet_heading(sheet, heading);
     tmk_sheet_table(sheet, t);
     free(heading);
 }

@@ -15,7 +15,7 @@
 #include "kit/progress.h"
 #include "model/owners.h"
 
-enum pass { PEAK, TIMELINE, SITES, OOMS, MARKS, ACCOUNTING, LEAKAGE, FRAG, N_PASSES };
+enum pass { PEAK, TIMELINE, SITES, OOMS, MARKS, ACCOUNTING, LEAKAGE, FRAG, SAMPLES, N_PASSES };
 
 struct router {
     struct tmk_visitor passes[N_PASSES];
@@ -65,6 +65,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         tell(r, TIMELINE, rp, ev, b);
         tell(r, ACCOUNTING, rp, ev, b);
         tell(r, FRAG, rp, ev, b);
+        tell(r, SAMPLES, rp, ev, b);
         break;
     case TMK_KIND_SEGMENT:
     case TMK_KIND_SEGMENT_END:
@@ -112,6 +113,8 @@ static int open_passes(struct tmk_facts *f, uint32_t n_parts)
     if (rc == 0)
         rc = tmk_fragmentation_open(f->p, &(struct tmk_frag_moment){.kind = TMK_FRAG_WORST},
                                     &f->frag);
+    if (rc == 0)
+        rc = tmk_forecast_samples_open(&f->samples);
     return rc == 0 ? tmk_marks_open(f->p, &f->marks) : rc;
 }
 
@@ -173,7 +176,8 @@ static int sweep(struct tmk_facts *f, struct tmk_error *err)
                                   [MARKS] = tmk_marks_visitor(f->marks),
                                   [ACCOUNTING] = tmk_accounting_visitor(f->accounting),
                                   [LEAKAGE] = tmk_leakage_visitor(f->leakage),
-                                  [FRAG] = tmk_fragmentation_visitor(f->frag)}};
+                                  [FRAG] = tmk_fragmentation_visitor(f->frag),
+                                  [SAMPLES] = tmk_forecast_samples_visitor(f->samples)}};
     struct tmk_visitor visitor = {&r, on_event, on_restored, on_progress};
     struct tmk_replay rp;
     tmk_progress_init(&r.progress, stderr, f->p->file);
@@ -187,6 +191,8 @@ static int sweep(struct tmk_facts *f, struct tmk_error *err)
         take_peak(f);
         rc = tmk_steps_open(f->p, f->device, &f->steps);
     }
+    if (rc == 0)
+        rc = tmk_forecast_of(f->p, f->device, f->samples, &f->forecast);
     tmk_replay_fini(&rp);
     return rc;
 }
@@ -215,6 +221,7 @@ void tmk_facts_fini(struct tmk_facts *f)
     f->leakage = tmk_leakage_close(f->leakage);
     f->frag = tmk_fragmentation_close(f->frag);
     f->steps = tmk_steps_close(f->steps);
+    f->samples = tmk_forecast_samples_close(f->samples);
 }
 
 /* ---- asking ---- */

@@ -5,6 +5,7 @@
 
 #include "model/run.h"
 #include "passes/accounting.h"
+#include "passes/forecast.h"
 #include "passes/fragmentation.h"
 #include "passes/leaks.h"
 #include "passes/marks.h"
@@ -39,6 +40,8 @@ struct tmk_facts {
     struct tmk_leakage *leakage;
     struct tmk_fragmentation *frag; /* at the worst moment */
     struct tmk_steps *steps;        /* of `device` */
+    struct tmk_forecast_samples *samples;
+    struct tmk_forecast forecast; /* of `device` */
     struct tmk_quality quality;
 };
 

@@ -315,6 +315,7 @@ static void add_process(struct tmk_tree *t, const struct tmk_facts *f)
     add_peak(t, f);
     add_timeline(t, f);
     add_steps(t, f);
+    tmk_report_forecast_tree(f, t);
     add_sites(t, f);
     add_ooms(t, f);
     tmk_report_card_tree(f, t);

@@ -26,7 +26,7 @@ enum { TMK_OUTLOOK_POINTS = 60 };
 
 /* Fewer finished steps than these raise no alarm: it may be warm-up. Of samples by time, ns. */
 enum { TMK_OUTLOOK_LEAST_STEPS = 24, TMK_OUTLOOK_SOON_STEPS = 5 };
-#define TMK_OUTLOOK_LEAST_NS 30e9
+#define TMK_OUTLOOK_LEAST_NS 60e9
 #define TMK_OUTLOOK_SOON_NS 30e9
 
 struct tmk_outlook_point {

@@ -40,8 +40,9 @@ static const struct {
     [TMK_CAUSE_OTHER_PROCESS] = {"other_process",
                                  {"another process takes the card: tidemark top shows which"}},
     [TMK_CAUSE_NEARLY_FULL] = {"nearly_full",
-                               {"one larger step would not fit: leave room, or reduce the batch "
-                                "size"}},
+                               {"be ready to free caches (torch.cuda.empty_cache): a larger step "
+                                "may not fit",
+                                "consider reducing the batch size"}},
 };
 
 const char *tmk_cause_text(enum tmk_cause cause)

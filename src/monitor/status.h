@@ -17,6 +17,7 @@
 #include "kit/json.h"
 #include "monitor/alarm.h"
 #include "monitor/leaks.h"
+#include "monitor/prediction.h"
 #include "monitor/sampler.h"
 
 enum { TMK_ISO_BYTES = 32 };

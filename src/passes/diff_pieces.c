@@ -85,7 +85,14 @@ static uint32_t number_of_part(struct tmk_pieces *l, const char *name, unsigned 
     return name && !part ? UINT32_MAX : number_of_text(l, part);
 }
 
-/* "layers.0.fc.weight" is of module layers.0.fc, and so is "layers.0.fc.weight.exp_avg". */
+static bool ends_in_grad(const char *name)
+{
+    size_t n = name ? strlen(name) : 0;
+    return n > 5 && strcmp(name + n - 5, ".grad") == 0;
+}
+
+/* "layers.0.fc.weight" is of module layers.0.fc, and so are "layers.0.fc.weight.exp_avg" and
+ * "layers.0.fc.weight.grad". */
 static const struct meaning *meaning_of(struct tmk_pieces *l, struct teller *t, uint32_t name,
                                         bool is_state)
 {
@@ -93,7 +100,7 @@ static const struct meaning *meaning_of(struct tmk_pieces *l, struct teller *t, 
     if (m->identity == 0) {
         const char *text = tmk_align_name(t->align, tmk_reader_string(t->labels->p->reader, name));
         m->identity = number_of_pattern(l, text) + 1;
-        m->owner = number_of_part(l, text, is_state ? 2 : 1) + 1;
+        m->owner = number_of_part(l, text, is_state || ends_in_grad(text) ? 2 : 1) + 1;
         m->parameter = is_state ? number_of_part(l, text, 1) + 1 : 0;
     }
     return m;

@@ -332,16 +332,18 @@ int tmk_forecast_list(const struct tmk_process *p, const struct tmk_forecast_sam
     return 0;
 }
 
-bool tmk_forecast_of(const struct tmk_process *p, uint16_t device, struct tmk_forecast *ret)
+int tmk_forecast_of(const struct tmk_process *p, uint16_t device,
+                    const struct tmk_forecast_samples *samples, struct tmk_forecast *ret)
 {
     struct work *w = calloc(1, sizeof *w);
     if (!w)
-        return false;
+        return TMK_ENOMEM;
     w->p = p;
+    w->samples = samples;
     find_limits(w);
     forecast_device(w, device, ret);
     free(w);
-    return true;
+    return 0;
 }
 
 const char *tmk_forecast_text(const struct tmk_forecast *f, bool is_short, char *buffer)
