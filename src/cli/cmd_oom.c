@@ -8,10 +8,10 @@
 /* ---- what is printed ---- */
 
 /* "high, in 45.2 s". */
-static void add_forecast(struct tmk_table *t, const struct tmk_device_use *u)
+static void add_forecast(struct tmk_table *t, const struct tmk_device_use *u, uint64_t warm_up_ns)
 {
     char text[TMK_AMOUNT_BYTES];
-    struct tmk_prediction p = tmk_prediction_of(u);
+    struct tmk_prediction p = tmk_prediction_of(u, warm_up_ns);
     if (p.has_time)
         tmk_table_cellf(t, "%s, in %s", tmk_risk_text(p.risk_level),
                         tmk_time_text((uint64_t)(p.predicted_oom_time * 1e9), text));
@@ -20,7 +20,7 @@ static void add_forecast(struct tmk_table *t, const struct tmk_device_use *u)
 }
 
 static void add_row(struct tmk_table *t, const struct tmk_device_use *u,
-                    const struct tmk_alarm *alarm)
+                    const struct tmk_alarm *alarm, uint64_t warm_up_ns)
 {
     char text[TMK_AMOUNT_BYTES];
     tmk_table_cell(t, u->label);
@@ -33,7 +33,7 @@ static void add_row(struct tmk_table *t, const struct tmk_device_use *u,
         tmk_table_cell(t, NULL);
     tmk_table_cellf(t, "%g %%", alarm->threshold_percent);
     tmk_table_cell(t, tmk_count_text(alarm->n_passed, text));
-    add_forecast(t, u);
+    add_forecast(t, u, warm_up_ns);
 }
 
 static void print_table(const struct tmk_oom_watch *w)
@@ -47,7 +47,7 @@ static void print_table(const struct tmk_oom_watch *w)
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
-        add_row(t, tmk_sampler_device(w->m->sampler, i), &w->alarms[i]);
+        add_row(t, tmk_sampler_device(w->m->sampler, i), &w->alarms[i], w->warm_up_ns);
     tmk_sheet_table(&sheet, t);
 }
 
@@ -70,8 +70,11 @@ static void print_json(const struct tmk_oom_watch *w, double threshold)
     tmk_json_text(&j, "verdict", verdict_of(w));
     tmk_json_fixed(&j, "threshold", threshold, 2);
     tmk_json_array(&j, "predictions");
-    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
-        tmk_prediction_write(&j, NULL, tmk_sampler_device(w->m->sampler, i), &w->alarms[i]);
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
+        const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+        struct tmk_prediction p = tmk_prediction_of(u, w->warm_up_ns);
+        tmk_prediction_write(&j, NULL, u, &w->alarms[i], &p);
+    }
     tmk_json_end(&j);
     tmk_json_end(&j);
 }
@@ -92,11 +95,13 @@ static unsigned say_silent(const struct tmk_monitoring *m)
 
 /* ---- the command ---- */
 
-static int watch(struct tmk_monitoring *m, const struct tmk_args *args, double threshold)
+static int watch(struct tmk_monitoring *m, const struct tmk_args *args, double threshold,
+                 uint64_t warm_up_ns)
 {
     struct tmk_oom_watch w;
     bool json = tmk_args_get(args, "json") != NULL, once = !tmk_args_get(args, "monitor");
     tmk_oom_watch_init(&w, m, threshold, tmk_args_get(args, "exec"), json ? stderr : stdout);
+    w.warm_up_ns = warm_up_ns;
     int status = tmk_monitoring_run(m, tmk_oom_watch_look, &w);
     if (status == 0) {
         if (json)
@@ -115,15 +120,19 @@ static int run(const struct tmk_args *args)
     struct tmk_monitoring m = {0};
     double threshold;
     bool once = !tmk_args_get(args, "monitor");
-    if (once && (tmk_args_get(args, "duration") || tmk_args_get(args, "interval"))) {
-        tmk_say("--duration and --interval want --monitor: without it, oom looks once");
+    uint64_t warm_up_ns = TMK_PREDICTION_WARM_UP_NS;
+    if (once && (tmk_args_get(args, "duration") || tmk_args_get(args, "interval") ||
+                 tmk_args_get(args, "warm-up"))) {
+        tmk_say("--duration, --interval and --warm-up want --monitor: without it, oom looks once");
         return TMK_EXIT_USAGE;
     }
     int status = tmk_monitoring_number(args, "threshold", TMK_OOM_PERCENT, 100, &threshold);
     if (status == 0)
+        status = tmk_monitoring_time(args, "warm-up", &warm_up_ns);
+    if (status == 0)
         status = tmk_monitoring_open(&m, args, &(struct tmk_monitoring_needs){.once = once});
     if (status == 0)
-        status = watch(&m, args, threshold);
+        status = watch(&m, args, threshold, warm_up_ns);
     tmk_monitoring_close(&m);
     return status;
 }
@@ -132,6 +141,7 @@ static const struct tmk_option options[] = {
     {"threshold", 0, "PCT", NULL, "how full is too full, in percent (85)"},
     {"monitor", 0, NULL, NULL, "go on looking; without it: one look"},
     {"exec", 0, "CMD", NULL, "a line for sh, run each time a device gets too full"},
+    {"warm-up", 0, "S", NULL, "seconds watched before an OOM is forecast (60)"},
     TMK_MONITORING_OPTIONS("0"),
     {"json", 0, NULL, NULL, "one JSON object at the end; warnings go to stderr"},
 };
@@ -143,8 +153,8 @@ static const char notes[] =
     "again only after it was 2 points below the threshold; of one under 4, half of it.\n"
     "\n"
     "With --monitor it also warns, whatever the threshold, when the use of a device\n"
-    "grows so that it will run out. That takes a minute of samples at least; one look\n"
-    "forecasts nothing. docs/forecast.md says what risk and confidence mean.\n"
+    "grows so that it will run out. That takes a minute of samples (--warm-up): what\n"
+    "starts grows too. docs/forecast.md says what risk and confidence mean.\n"
     "\n"
     "CMD finds TIDEMARK_OOM_DEVICE, _NAME, _USED_BYTES, _TOTAL_BYTES, _PERCENT,\n"
     "_THRESHOLD, _RISK, _SECONDS (to the predicted OOM, where one is) and _PID (who\n"
@@ -171,8 +181,8 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_oom = {
     .name = "oom",
     .summary = "Warn when a device is almost out of memory",
-    .usage = "[--threshold PCT] [--monitor [--duration S] [--interval S]] [--devices N...] "
-             "[--exec CMD] [--json]",
+    .usage = "[--threshold PCT] [--monitor [--duration S] [--interval S] [--warm-up S]] "
+             "[--devices N...] [--exec CMD] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

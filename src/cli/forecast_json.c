@@ -4,11 +4,11 @@
 
 #include <math.h>
 
-static void add_advice(struct tmk_json *j, enum tmk_cause cause)
+static void add_advice(struct tmk_json *j, enum tmk_growth_cause cause)
 {
     const char *advice;
     tmk_json_array(j, "advice");
-    for (unsigned i = 0; (advice = tmk_cause_advice(cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(cause, i)) != NULL; i++)
         tmk_json_text(j, NULL, advice);
     tmk_json_end(j);
 }
@@ -29,7 +29,7 @@ void tmk_forecast_write(struct tmk_json *j, const char *key, const struct tmk_fo
     else
         tmk_json_null(j, "steps_to_oom");
     tmk_json_fixed(j, "confidence", f->has_confidence ? f->confidence : NAN, 2);
-    tmk_json_text(j, "cause", tmk_cause_text(f->cause));
+    tmk_json_text(j, "cause", tmk_growth_cause_name(f->cause));
     add_advice(j, f->cause);
     tmk_json_end(j);
 }

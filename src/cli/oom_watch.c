@@ -29,7 +29,8 @@ void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, doubl
                         const char *command, FILE *out)
 {
     unsigned n = tmk_sampler_n_devices(m->sampler);
-    *w = (struct tmk_oom_watch){.m = m, .out = out, .command = command};
+    *w = (struct tmk_oom_watch){
+        .m = m, .out = out, .command = command, .warm_up_ns = TMK_PREDICTION_WARM_UP_NS};
     w->alarms = tmk_xcalloc(n, sizeof *w->alarms);
     w->forecasts = tmk_xcalloc(n, sizeof *w->forecasts);
     w->running = tmk_xcalloc(n, sizeof *w->running);
@@ -83,9 +84,9 @@ static void print_holders(FILE *out, const struct tmk_device_processes *holders)
 /* Whatever the outlook is, one that is so full has little left. */
 static void print_advice(FILE *out, const struct tmk_prediction *p)
 {
-    enum tmk_cause cause = p->cause == TMK_CAUSE_NONE ? TMK_CAUSE_NEARLY_FULL : p->cause;
+    enum tmk_growth_cause cause = p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
     const char *advice;
-    for (unsigned i = 0; (advice = tmk_cause_advice(cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(cause, i)) != NULL; i++)
         fprintf(out, "   Advice: %s\n", advice);
 }
 
@@ -227,7 +228,7 @@ static void look_ahead(struct tmk_oom_watch *w, const struct tmk_device_use *u,
                        struct tmk_oom_forecast *f)
 {
     uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
-    f->prediction = tmk_prediction_of(u);
+    f->prediction = tmk_prediction_of(u, w->warm_up_ns);
     f->due_ns = w->m->elapsed_ns + (pause > FORECAST_NS ? pause : FORECAST_NS);
 }
 

@@ -21,7 +21,8 @@ struct tmk_oom_watch {
     const char *command;                /* NULL: none */
     struct tmk_alarm *alarms;           /* by device */
     struct tmk_oom_forecast *forecasts; /* by device */
-    pid_t *running;                     /* the command of each device; 0: none runs */
+    uint64_t warm_up_ns; /* nothing that was watched for less is forecast to run out */
+    pid_t *running;      /* the command of each device; 0: none runs */
 };
 
 /* `m` and `command` are borrowed until fini. */

@@ -15,17 +15,17 @@ static const char *seconds_text(double seconds, char *buffer)
 }
 
 /* "leak" as a word of a sentence. */
-static const char *reason_text(enum tmk_cause cause)
+static const char *reason_text(enum tmk_growth_cause cause)
 {
     static const char *const texts[] = {
-        [TMK_CAUSE_NONE] = "nothing grows",
-        [TMK_CAUSE_GROWTH] = "its use grows",
-        [TMK_CAUSE_LEAK] = "what stays after each step grows (a leak)",
-        [TMK_CAUSE_GROWING_BATCH] = "what a step needs grows",
-        [TMK_CAUSE_STEPS_UP] = "it jumps up again and again",
-        [TMK_CAUSE_FRAGMENTATION] = "what is reserved grows, though no more is needed",
-        [TMK_CAUSE_OTHER_PROCESS] = "others take more and more of it",
-        [TMK_CAUSE_NEARLY_FULL] = "it is almost full, though nothing grows",
+        [TMK_GROWTH_NONE] = "nothing grows",
+        [TMK_GROWTH_STEADY] = "its use grows",
+        [TMK_GROWTH_LEAK] = "what stays after each step grows (a leak)",
+        [TMK_GROWTH_BATCH] = "what a step needs grows",
+        [TMK_GROWTH_STEPS_UP] = "it jumps up again and again",
+        [TMK_GROWTH_FRAGMENTATION] = "what is reserved grows, though no more is needed",
+        [TMK_GROWTH_OTHER_PROCESS] = "others take more and more of it",
+        [TMK_GROWTH_NEARLY_FULL] = "it is almost full, though nothing grows",
     };
     return texts[cause];
 }
@@ -64,7 +64,7 @@ void tmk_report_forecast_sheet(const struct tmk_facts *f, struct tmk_sheet *shee
                    when);
     free(when);
     const char *advice;
-    for (unsigned i = 0; (advice = tmk_cause_advice(c->cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)
         tmk_sheet_item(sheet, advice);
 }
 
@@ -92,11 +92,11 @@ void tmk_report_forecast_tree(const struct tmk_facts *f, struct tmk_tree *t)
     add_number(t, "seconds_high", c->has_time, c->seconds_high);
     add_number(t, "steps_to_oom", c->has_time && c->by_step, ceil(c->steps_to_oom - 1e-6));
     add_number(t, "confidence", c->has_confidence, c->confidence);
-    tmk_tree_text(t, "cause", tmk_cause_text(c->cause));
+    tmk_tree_text(t, "cause", tmk_growth_cause_name(c->cause));
     tmk_tree_u64(t, "capacity", c->capacity_bytes);
     tmk_tree_list(t, "advice");
     const char *advice;
-    for (unsigned i = 0; (advice = tmk_cause_advice(c->cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)
         tmk_tree_text(t, NULL, advice);
     tmk_tree_end(t);
     tmk_tree_end(t);

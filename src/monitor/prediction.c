@@ -41,12 +41,12 @@ static void take(struct tmk_prediction *p, const struct tmk_outlook *o)
     p->predicted_high = o->high / 1e9;
     p->confidence = o->confidence;
     p->trend_slope = o->slope * 1e9;
-    p->cause = o->slope > 0                 ? TMK_CAUSE_GROWTH
-               : o->risk == TMK_RISK_MEDIUM ? TMK_CAUSE_NEARLY_FULL
-                                            : TMK_CAUSE_NONE;
+    p->cause = o->slope > 0                 ? TMK_GROWTH_STEADY
+               : o->risk == TMK_RISK_MEDIUM ? TMK_GROWTH_NEARLY_FULL
+                                            : TMK_GROWTH_NONE;
 }
 
-struct tmk_prediction tmk_prediction_of(const struct tmk_device_use *u)
+struct tmk_prediction tmk_prediction_of(const struct tmk_device_use *u, uint64_t warm_up_ns)
 {
     struct tmk_outlook_point points[MOST_POINTS + 1];
     struct tmk_prediction p = {.device_id = u->label, .has_usage = u->has_now};
@@ -54,7 +54,7 @@ struct tmk_prediction tmk_prediction_of(const struct tmk_device_use *u)
         return p;
     p.current_usage = tmk_device_taken_percent(u);
     struct tmk_outlook_terms terms = {.capacity_bytes = capacity_of(&u->now),
-                                      .least_span = TMK_OUTLOOK_LEAST_NS,
+                                      .least_span = (double)warm_up_ns,
                                       .soon = TMK_OUTLOOK_SOON_NS};
     struct tmk_outlook o = tmk_outlook_look(points, draw(&u->history, points), &terms);
     take(&p, &o);

@@ -15,13 +15,16 @@ struct tmk_prediction {
     double predicted_low, predicted_high;
     double confidence;
     bool has_usage;
-    double current_usage; /* percent, with what the driver keeps */
-    double trend_slope;   /* bytes a second; 0: it does not grow */
-    enum tmk_cause cause; /* what to do about it: tmk_cause_advice() */
+    double current_usage;        /* percent, with what the driver keeps */
+    double trend_slope;          /* bytes a second; 0: it does not grow */
+    enum tmk_growth_cause cause; /* what to do about it: tmk_growth_cause_advice() */
 };
 
+/* Programs that start fill memory steadily too: nothing shorter than that is an alarm. */
+#define TMK_PREDICTION_WARM_UP_NS ((uint64_t)TMK_OUTLOOK_LEAST_NS)
+
 /* Of all that was seen of the device. Takes about 0.1 ms, and more the longer its history is. */
-struct tmk_prediction tmk_prediction_of(const struct tmk_device_use *u);
+struct tmk_prediction tmk_prediction_of(const struct tmk_device_use *u, uint64_t warm_up_ns);
 
 static inline bool tmk_prediction_is_alarm(const struct tmk_prediction *p)
 {

@@ -21,7 +21,7 @@
 struct tmk_forecast {
     uint16_t device;
     enum tmk_risk risk;
-    enum tmk_cause cause;
+    enum tmk_growth_cause cause;
     uint64_t capacity_bytes; /* 0: not known, and then nothing else is but highest */
     uint64_t highest_bytes;  /* of the peaks */
     double slope;            /* bytes a step, or with !by_step a second; 0: it does not grow */

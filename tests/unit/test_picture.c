@@ -96,7 +96,7 @@ static void watch(struct tmk_top_process *p, int64_t rank, uint64_t allocated, u
 }
 
 static const struct tmk_forecast runs_out = {.risk = TMK_RISK_HIGH,
-                                             .cause = TMK_CAUSE_LEAK,
+                                             .cause = TMK_GROWTH_LEAK,
                                              .has_time = true,
                                              .by_step = true,
                                              .seconds_to_oom = 2835.5,
