@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -115,3 +116,15 @@ def test_text():
     assert "Pinned: " in done.stdout and "worst step: " in done.stdout
     assert all(len(line) <= 80 for line in lines)
     assert tidemark("frag", DATA / "ooms" / "fragmentation.trace", "--at", "step:99").returncode == 1
+
+
+def test_docs(tmp_path):
+    """The commands of docs/fragmentation.md run as they stand there."""
+    (tmp_path / "oom.trace").symlink_to(DATA / "ooms" / "fragmentation.trace")
+    text = (REPO / "docs" / "fragmentation.md").read_text(encoding="utf-8")
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
+    assert len(lines) == 5
+    for line in lines:
+        done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False,
+                              env={**os.environ, "PATH": f"{Path(TIDEMARK).parent}{os.pathsep}{os.environ['PATH']}"})
+        assert done.returncode == 0 and done.stdout, done.stderr
