@@ -8,7 +8,7 @@ Its purpose is to show that the document suffices and to be compared with the re
 prints one line per event, in order. Fields are separated by one space and always stand in this
 order; numbers are decimal, addresses hexadecimal with 0x:
 
-    TIME alloc thread=T device=D address=0xA size=N stack=S stream=S
+    TIME alloc thread=T device=D address=0xA size=N stack=S stream=S requested=N
     TIME free thread=T device=D address=0xA
     TIME tag thread=T device=D address=0xA category=C name=TEXT
     TIME push thread=T range=K name=TEXT
@@ -21,6 +21,8 @@ order; numbers are decimal, addresses hexadecimal with 0x:
     TIME device_end thread=T device=D
     TIME segment thread=T device=D kind=K address=0xA size=N stack=S
     TIME segment_end thread=T device=D kind=K address=0xA
+    TIME held thread=T device=D address=0xA size=N
+    TIME released thread=T device=D address=0xA
     TIME sample thread=T device=D used=N total=N own=N others=N
     TIME other thread=T type=N
 
@@ -69,7 +71,8 @@ OPEN, CLOSED = 0, 1  # states of a trace
 KINDS = {
     1: "alloc", 2: "free", 3: "tag", 4: "push", 5: "pop", 6: "step",
     16: "mark", 17: "oom", 18: "drop", 19: "reserved", 20: "device_end",
-    22: "segment", 23: "segment_end", 24: "sample",
+    22: "segment", 23: "segment_end", 24: "sample", 25: "held",
+    26: "released",
 }  # fmt: skip
 
 Status = namedtuple(
@@ -101,8 +104,8 @@ Row = namedtuple(
 # A live block; context is [(name, kind), ...] of its ranges, outermost first. None: not known.
 Block = namedtuple(
     "Block",
-    "size time stack context thread flags step category name serial stream",
-    defaults=[None] * 10,
+    "size time stack context thread flags step category name serial stream requested",
+    defaults=[None] * 11,
 )
 TOTALS = ("events", "allocations", "frees", "dropped", "rows", "replaced", "unmatched_frees")
 # Checkpoint: blocks are {(device, address): Block}.
@@ -303,6 +306,8 @@ class EventDecoder:
         shapes.finish()
         streams = self.section(6)
         self.streams = streams.varints(len(self.shapes)) if streams else [0] * len(self.shapes)
+        asked = self.section(38)
+        self.requested = asked.varints(len(self.shapes)) if asked else [0] * len(self.shapes)
         self.data = [self.section(16 + kind) for kind in range(8)]
 
     def section(self, number: int) -> Cursor:
@@ -341,6 +346,7 @@ class EventDecoder:
             shape = data.varint()
             fields["size"], fields["stack"] = self.shapes[shape]
             fields["stream"] = self.streams[shape]
+            fields["requested"] = self.requested[shape]
         elif kind == 3:
             fields |= {"category": data.varint(), **named(self.strings, data.varint())}
         elif kind == 4:
@@ -359,6 +365,7 @@ class EventDecoder:
             fields = {**named(self.strings, body.varint()), "info": body.text()}
         elif number == 17:
             fields = dict(zip(("device", "requested", "capacity", "stack"), body.varints(4)))
+            fields["free"] = body.varint() - 1 if body else None
         elif number == 18:
             fields = {"count": body.varint()}
         elif number == 19:
@@ -372,6 +379,9 @@ class EventDecoder:
             device, *numbers = body.varints(5)
             fields = {"device": device}
             fields.update(zip(("used", "total", "own", "others"), ((n - 1) & MASK for n in numbers)))
+        elif number in (25, 26):
+            names = ("device", "address", "size")[: 3 if number == 25 else 2]
+            fields = dict(zip(names, body.varints(len(names))))
         else:
             return "other", {"type": number, "body": body.data.hex()}
         return KINDS[number], fields
@@ -399,16 +409,17 @@ def parse_contexts(cursor: Cursor) -> list[list[tuple[int, int]]]:
 
 
 def parse_blocks(
-    cursor: Cursor, streams: Cursor, contexts: list, start: int
+    cursor: Cursor, streams: Cursor, requested: Cursor, contexts: list, start: int
 ) -> dict[tuple[int, int], Block]:
-    """Sections 35 and 36 of a checkpoint."""
-    blocks, address, has_streams = {}, 0, bool(streams)
+    """Sections 35, 36 and 38 of a checkpoint."""
+    blocks, address, has_streams, has_requested = {}, 0, bool(streams), bool(requested)
     for _ in cursor.count():
         device, address = cursor.varint(), (address + cursor.zigzag()) & MASK
         size, age, stack, context, thread, flags = cursor.varints(6)
         blocks[device, address] = Block(
             size, start - age, stack, contexts[context], thread, flags, cursor.zigzag(),
             *cursor.varints(3), streams.varint() if has_streams else 0,
+            requested.varint() if has_requested else 0,
         )  # fmt: skip
     cursor.finish()
     return blocks
@@ -428,13 +439,13 @@ def parse_segments(cursor: Cursor, contexts: list, start: int) -> Segments:
 def parse_checkpoint(chunk: Chunk) -> Checkpoint:
     """Decodes a checkpoint chunk."""
     sections = sections_of(chunk.payload)
-    cursors = {number: Cursor(sections.get(number, b"")) for number in (2, 7, *range(32, 38))}
+    cursors = {number: Cursor(sections.get(number, b"")) for number in (2, 7, *range(32, 39))}
     context = parse_context(cursors[2], cursors[7], chunk)
     totals = dict(zip(TOTALS, cursors[32].varints(len(TOTALS))))
     rows = list(parse_rows(cursors[33]))
     try:
         contexts = parse_contexts(cursors[34])
-        blocks = parse_blocks(cursors[35], cursors[36], contexts, chunk.start)
+        blocks = parse_blocks(cursors[35], cursors[36], cursors[38], contexts, chunk.start)
         segments = parse_segments(cursors[37], contexts, chunk.start)
     except IndexError:
         raise FormatError("a context does not exist") from None
@@ -755,6 +766,7 @@ class Replay:
         return Block(
             event["size"], self.time, event["stack"], context, event["thread"], flags, step,
             category=0, name=0, serial=self.totals["allocations"], stream=event["stream"],
+            requested=event["requested"],
         )  # fmt: skip
 
     def remove_block(self, event: dict, device: Device) -> bool:
@@ -972,14 +984,17 @@ def check(trace: Trace) -> list[str]:
 # --- command line -------------------------------------------------------------------------------
 
 LINES = {
-    "alloc": "device={device} address={address:#x} size={size} stack={stack} stream={stream}",
+    "alloc": "device={device} address={address:#x} size={size} stack={stack} stream={stream} "
+    "requested={requested}",
     "free": "device={device} address={address:#x}",
     "tag": "device={device} address={address:#x} category={category} name={name}",
     "push": "range={range_kind} name={name}",
     "pop": "range={range_kind}",
     "step": "step={step}",
     "mark": "name={name} info={info}",
-    "oom": "device={device} requested={requested} capacity={capacity} stack={stack}",
+    "oom": "device={device} requested={requested} capacity={capacity} stack={stack} free={free}",
+    "held": "device={device} address={address:#x} size={size}",
+    "released": "device={device} address={address:#x}",
     "drop": "count={count}",
     "reserved": "device={device} bytes={bytes}",
     "device_end": "device={device}",
@@ -998,7 +1013,8 @@ def quote(text: str | None) -> str:
 def canonical(event: dict) -> str:
     """The canonical line of an event; see the top of this file."""
     quoted = {key: quote(event[key]) for key in ("name", "info") if key in event}
-    rest = LINES[event["kind"]].format(**{**event, **quoted})
+    known = {key: "-" if value is None else value for key, value in event.items()}
+    rest = LINES[event["kind"]].format(**{**known, **quoted})
     return f"{event['time_ns']} {event['kind']} thread={event['thread']} {rest}"
 
 

@@ -129,7 +129,8 @@ def record_fields(strings: dict[int, str], record: Record) -> dict:
     kind, a, b = record.kind, record.a, record.b
     place = {"device": record.device, "address": a}
     if kind in (1, 21):
-        return {**place, "size": b & (1 << 48) - 1, "stack": record.id, "stream": b >> 48}
+        return {**place, "size": b & (1 << 48) - 1, "stack": record.id, "stream": b >> 48,
+                "requested": 0}
     if kind == 2:
         return place
     if kind == 3:
@@ -146,7 +147,7 @@ def record_fields(strings: dict[int, str], record: Record) -> dict:
         return {"device": record.device, "bytes": a}
     if kind == 20:
         return {"device": record.device}
-    return {"device": record.device, "requested": a, "capacity": b, "stack": record.id}
+    return {"device": record.device, "requested": a, "capacity": b, "stack": record.id, "free": None}
 
 
 def ring_events(trace: Trace, ring: Ring) -> list[dict]:

@@ -380,15 +380,14 @@ bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_f
     return true;
 }
 
-/* Not a line that the user wrote: torch's own, the interpreter's, or ours. */
-static bool is_inner(const struct tmk_frame *f)
+bool tmk_frame_is_users(const struct tmk_frame *f)
 {
-    static const char *const inner[] = {"/site-packages/torch/", "/dist-packages/torch/",
-                                        "<frozen ", "<tidemark>"};
+    static const char *const inner[] = {"site-packages/torch/", "dist-packages/torch/", "<frozen ",
+                                        "<tidemark>", TMK_CPP_FILE};
     for (size_t i = 0; f->file && i < sizeof inner / sizeof inner[0]; i++)
         if (strstr(f->file, inner[i]))
-            return true;
-    return f->address != 0;
+            return false;
+    return f->address == 0;
 }
 
 bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret)
@@ -397,7 +396,7 @@ bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_fram
     if (!tmk_reader_stack(p->reader, stack, &frames))
         return false;
     for (uint32_t i = 0; i < frames.n_frames; i++)
-        if (tmk_reader_frame(p->reader, frames.frames[i], ret) && !is_inner(ret))
+        if (tmk_reader_frame(p->reader, frames.frames[i], ret) && tmk_frame_is_users(ret))
             return true;
     return frames.n_frames > 0 && tmk_process_frame(p, frames.frames[0], ret);
 }
@@ -416,7 +415,8 @@ const char *tmk_frame_text(const struct tmk_frame *f, bool short_file, char *buf
     else if (!*file)
         snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s", function);
     else if (f->line == 0)
-        snprintf(buffer, TMK_FRAME_TEXT_BYTES, f->address ? "%s %s" : "%s:? %s", file, function);
+        snprintf(buffer, TMK_FRAME_TEXT_BYTES, f->address || file[0] == '<' ? "%s %s" : "%s:? %s",
+                 file, function);
     else
         snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s:%u %s", file, (unsigned)f->line, function);
     return buffer;

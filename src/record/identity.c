@@ -18,7 +18,7 @@
 #define TMK_VERSION "unknown"
 #endif
 
-enum { COMMAND_BYTES = 2000 };
+enum { COMMAND_BYTES = 2000, CONF_BYTES = 256 };
 
 /* The first of these variables that holds a number. */
 static const char *const rank_names[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
@@ -29,6 +29,10 @@ static const char *const local_names[] = {"LOCAL_RANK", "SLURM_LOCALID",
                                           "OMPI_COMM_WORLD_LOCAL_RANK", NULL};
 static const char *const local_size_names[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
                                                "SLURM_NTASKS_PER_NODE", NULL};
+
+/* Settings of torch's allocator, in the order in which it looks. */
+static const char *const conf_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF",
+                                         "PYTORCH_HIP_ALLOC_CONF", NULL};
 
 static int64_t number_of(const char *const *names)
 {
@@ -189,6 +193,18 @@ static void add_command(struct tmk_text *out)
     add_text(out, "command", line);
 }
 
+/* Empty says that there were none. Longer ones than torch could mean anything by are left out. */
+static void add_alloc_conf(struct tmk_text *out)
+{
+    const char *conf = NULL;
+    for (const char *const *name = conf_names; *name && !conf; name++)
+        conf = getenv(*name);
+    if (!conf)
+        conf = "";
+    if (strlen(conf) < CONF_BYTES)
+        add_text(out, "alloc_conf", conf);
+}
+
 /* What a job on the CPU can run out of. */
 static void add_memory(struct tmk_text *out)
 {
@@ -241,6 +257,7 @@ void tmk_identity_info(const struct tmk_identity *id, const struct tmk_identity_
     if (extra->control_path)
         add_text(out, "control", extra->control_path);
     add_system(out);
+    add_alloc_conf(out);
     add_memory(out);
     add_command(out);
 }

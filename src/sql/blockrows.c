@@ -96,7 +96,7 @@ static int64_t stream_of(const struct tmk_source *s, const struct tmk_block *b)
 }
 
 static void set_block(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
-                      const struct tmk_block *b)
+                      const struct tmk_block *b, uint64_t requested_bytes)
 {
     struct tmk_rows *rows = f->rows;
     struct tmk_source *s = f->source;
@@ -105,6 +105,8 @@ static void set_block(struct tmk_fill *f, const struct tmk_state *state, uint64_
         tmk_rows_text(rows, COL_device, row, tmk_source_device(s, b->device));
     tmk_rows_int(rows, COL_address, row, (int64_t)b->address);
     tmk_rows_u64(rows, COL_size, row, b->size_bytes);
+    if (requested_bytes)
+        tmk_rows_u64(rows, COL_requested, row, requested_bytes);
     tmk_rows_int(rows, COL_step, row, b->step);
     set_tag(f, state, row, b);
     if (b->serial == 0)
@@ -148,7 +150,7 @@ static void add_block(struct sweep *w, const struct tmk_state *state, struct tmk
     w->blocks = more;
     w->blocks[w->n++] = (struct open_row){.serial = b->serial, .open = true};
     uint64_t row = tmk_rows_add(w->f->rows);
-    set_block(w->f, state, row, b);
+    set_block(w->f, state, row, b, tmk_state_requested(state, b));
     b->row = (uint32_t)w->n;
 }
 
@@ -284,35 +286,40 @@ int tmk_block_rows(struct tmk_fill *f, enum tmk_block_choice choice, struct tmk_
 
 /* ---- blocks at a moment ---- */
 
-struct frees { /* when each block was freed: the pass does not keep that */
-    int64_t *times;
+struct fate { /* of a block: what the pass does not keep */
+    int64_t free_ns;
+    uint64_t requested_bytes;
+};
+
+struct frees {
+    struct fate *blocks; /* by row */
     uint64_t n, room;
     bool failed;
 };
 
-static void number_block(struct frees *w, struct tmk_block *b)
+static void number_block(struct frees *w, const struct tmk_state *state, struct tmk_block *b)
 {
-    int64_t *more = tmk_grow(w->times, w->n + 1, &w->room, sizeof *more);
+    struct fate *more = tmk_grow(w->blocks, w->n + 1, &w->room, sizeof *more);
     if (!more || w->n >= UINT32_MAX - 1) {
         w->failed = true;
         return;
     }
-    w->times = more;
-    w->times[w->n++] = TMK_NULL_INT;
+    w->blocks = more;
+    w->blocks[w->n++] =
+        (struct fate){.free_ns = TMK_NULL_INT, .requested_bytes = tmk_state_requested(state, b)};
     b->row = (uint32_t)w->n;
 }
 
 static void note_free(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                       struct tmk_block *b)
 {
-    (void)rp;
     struct frees *w = arg;
     if (!b || w->failed)
         return;
     if (ev->kind == TMK_KIND_ALLOC)
-        number_block(w, b);
+        number_block(w, &rp->state, b);
     else if (ev->kind == TMK_KIND_FREE && b->row > 0 && b->row <= w->n)
-        w->times[b->row - 1] = (int64_t)(ev->time_ns & INT64_MAX);
+        w->blocks[b->row - 1].free_ns = (int64_t)(ev->time_ns & INT64_MAX);
 }
 
 /* What a gap hides is not known: blocks found after it are new ones. */
@@ -321,7 +328,7 @@ static void note_gap(void *arg, const struct tmk_replay *rp)
     struct frees *w = arg;
     for (uint32_t i = 1; i <= rp->state.n_entries && !w->failed; i++)
         if (rp->state.entries[i].live && rp->state.entries[i].row == 0)
-            number_block(w, &rp->state.entries[i]);
+            number_block(w, &rp->state, &rp->state.entries[i]);
 }
 
 static void add_rows(struct tmk_fill *f, const struct tmk_peak *peak, const struct tmk_state *state,
@@ -330,10 +337,13 @@ static void add_rows(struct tmk_fill *f, const struct tmk_peak *peak, const stru
     for (uint64_t i = 0; i < tmk_peak_n_blocks(peak); i++) {
         const struct tmk_block *b = tmk_peak_block(peak, i);
         uint64_t row = tmk_rows_add(f->rows);
-        set_block(f, state, row, b);
-        int64_t ns = b->row > 0 && b->row <= frees->n ? frees->times[b->row - 1] : TMK_NULL_INT;
-        if (ns != TMK_NULL_INT)
-            tmk_rows_int(f->rows, COL_free_ns, row, tmk_source_time(f->source, (uint64_t)ns));
+        bool is_known = b->row > 0 && b->row <= frees->n;
+        struct fate fate =
+            is_known ? frees->blocks[b->row - 1] : (struct fate){.free_ns = TMK_NULL_INT};
+        set_block(f, state, row, b, fate.requested_bytes);
+        if (fate.free_ns != TMK_NULL_INT)
+            tmk_rows_int(f->rows, COL_free_ns, row,
+                         tmk_source_time(f->source, (uint64_t)fate.free_ns));
     }
 }
 
@@ -348,7 +358,8 @@ int tmk_block_rows_at(struct tmk_fill *f, const struct tmk_moment *moment, struc
         return rc;
     struct tmk_visitor visitors[2] = {tmk_peak_visitor(peak)};
     uint32_t n_visitors = 1;
-    if (tmk_rows_want(f->rows, COL_free_ns)) { /* before the pass, which copies blocks */
+    if (tmk_rows_want(f->rows, COL_free_ns) ||
+        tmk_rows_want(f->rows, COL_requested)) { /* before the pass, which copies blocks */
         visitors[1] = visitors[0];
         visitors[0] = (struct tmk_visitor){.arg = &frees, .event = note_free, .restored = note_gap};
         n_visitors = 2;
@@ -361,6 +372,6 @@ int tmk_block_rows_at(struct tmk_fill *f, const struct tmk_moment *moment, struc
         tmk_replay_fini(&rp);
     }
     tmk_peak_close(peak);
-    free(frees.times);
+    free(frees.blocks);
     return rc;
 }

@@ -25,7 +25,8 @@
     X(dropped, INT, TMK_PLAIN, "events lost because the ring was full")                            \
     X(given_up, INT, TMK_PLAIN, "events given up to stay under the size allowed")                  \
     X(untracked, INT, TMK_PLAIN, "blocks that could not be followed")                              \
-    X(file_bytes, INT, TMK_PLAIN, "size of the trace")
+    X(file_bytes, INT, TMK_PLAIN, "size of the trace")                                             \
+    X(alloc_conf, TEXT, TMK_FEW, "settings of torch's allocator; '': its defaults")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
@@ -71,6 +72,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     tmk_rows_int(rows, COL_end_ns, row, tmk_source_time(f->source, p->end_ns));
     if (p->start_realtime_ns)
         tmk_rows_u64(rows, COL_start_realtime_ns, row, p->start_realtime_ns);
+    tmk_fill_text(f, COL_alloc_conf, row, tmk_reader_info(p->reader, "alloc_conf"));
     tmk_rows_u64(rows, COL_file_bytes, row, tmk_reader_file_bytes(p->reader));
     if (!tmk_reader_damage(p->reader)->status_lost)
         set_status(f, row, tmk_reader_status(p->reader));

@@ -49,6 +49,7 @@ static int read_shapes(struct tmk_cursor *c, struct tmk_view in)
         c->shapes[i].size_bytes = tmk_view_varint(&in);
         c->shapes[i].stack = (uint32_t)tmk_view_varint(&in);
         c->shapes[i].stream = 0;
+        c->shapes[i].requested_bytes = 0;
     }
     c->n_shapes = (uint32_t)n;
     return in.bad ? TMK_EDAMAGED : 0;
@@ -58,6 +59,13 @@ static int read_streams(struct tmk_cursor *c, struct tmk_view in)
 {
     for (uint32_t i = 0; i < c->n_shapes; i++)
         c->shapes[i].stream = (uint16_t)tmk_view_varint(&in);
+    return in.bad ? TMK_EDAMAGED : 0;
+}
+
+static int read_requested(struct tmk_cursor *c, struct tmk_view in)
+{
+    for (uint32_t i = 0; i < c->n_shapes; i++)
+        c->shapes[i].requested_bytes = tmk_view_varint(&in);
     return in.bad ? TMK_EDAMAGED : 0;
 }
 
@@ -76,6 +84,8 @@ static int take_section(struct tmk_cursor *c, uint64_t id, struct tmk_view secti
         return read_shapes(c, section);
     case TMK_SECTION_STREAMS:
         return read_streams(c, section);
+    case TMK_SECTION_REQUESTED:
+        return read_requested(c, section);
     case TMK_SECTION_RESERVED:
         c->reserved = section;
         return 0;
@@ -176,6 +186,12 @@ bool tmk_cursor_read_other(struct tmk_cursor *c, struct tmk_event *ret)
         ret->size_bytes = tmk_view_varint(&body);
         ret->capacity_bytes = tmk_view_varint(&body);
         ret->stack = (uint32_t)tmk_view_varint(&body);
+        ret->free_bytes = tmk_view_left(&body) > 0 ? tmk_view_varint(&body) - 1 : UINT64_MAX;
+    } else if (type == TMK_KIND_HELD || type == TMK_KIND_RELEASED) {
+        ret->kind = (uint8_t)type;
+        ret->device = (uint16_t)tmk_view_varint(&body);
+        ret->address = tmk_view_varint(&body);
+        ret->size_bytes = type == TMK_KIND_HELD ? tmk_view_varint(&body) : 0;
     } else if (type == TMK_KIND_DROP) {
         ret->kind = TMK_KIND_DROP;
         ret->size_bytes = tmk_view_varint(&body);
@@ -207,6 +223,7 @@ static inline bool read_data(struct tmk_cursor *c, struct tmk_event *ret)
         ret->size_bytes = c->shapes[v].size_bytes;
         ret->stack = c->shapes[v].stack;
         ret->stream = c->shapes[v].stream;
+        ret->requested_bytes = c->shapes[v].requested_bytes;
         break;
     case TMK_KIND_FREE:
         if (!read_slot(c, in, ret))

@@ -61,6 +61,8 @@ enum tmk_kind {
     TMK_KIND_SEGMENT = 22,
     TMK_KIND_SEGMENT_END = 23,
     TMK_KIND_SAMPLE = 24,
+    TMK_KIND_HELD = 25, /* in traces made of other tools' files only, these two */
+    TMK_KIND_RELEASED = 26,
     TMK_KIND_DEF_STRING = 32,
     TMK_KIND_DEF_FRAME = 33,
     TMK_KIND_DEF_STACK = 34,
@@ -154,7 +156,8 @@ enum tmk_section {
     TMK_SECTION_BLOCKS = 35,
     TMK_SECTION_BLOCK_STREAMS = 36,
     TMK_SECTION_SEGMENTS = 37,
-    TMK_SECTION_END = 38,
+    TMK_SECTION_REQUESTED = 38,
+    TMK_SECTION_END = 39,
 };
 
 enum { TMK_STEP_HAS_NUMBER = 1, TMK_STEP_OPEN = 2 };

@@ -56,9 +56,10 @@ struct tmk_packer {
     uint32_t n_addresses;
     uint64_t address_bits; /* all addresses or-ed: gives the common alignment */
     uint32_t n_shapes;
-    bool has_streams;  /* some shape's stream is not 0 */
+    bool has_streams; /* some shape's stream is not 0 */
+    bool has_requested;
     bool device_ended; /* and with it the chunk: `live` of its addresses is found by looking now */
-    struct tmk_sink threads, context, heads, shapes, streams, reserved, data[N_DATA];
+    struct tmk_sink threads, context, heads, shapes, streams, requested, reserved, data[N_DATA];
     uint64_t *addresses; /* of the dictionary, with device and live beside: written at flush */
     uint16_t *address_devices;
     uint64_t *address_lives;
@@ -101,7 +102,7 @@ static size_t worst_payload(const struct tmk_packer *p)
 {
     size_t n = p->options.max_events;
     size_t bytes =
-        n * (10 + 10 + 23 + 15 + 3) + CONTEXT_BYTES + TMK_RESERVED_BOUND + OTHER_SLACK + 4096;
+        n * (10 + 10 + 23 + 15 + 3 + 10) + CONTEXT_BYTES + TMK_RESERVED_BOUND + OTHER_SLACK + 4096;
     for (int k = 1; k < N_DATA; k++)
         bytes += n * data_bound[k];
     return bytes;
@@ -124,6 +125,7 @@ static void lay_out(struct tmk_packer *p)
     p->heads = cut_sink(&at, n * 10 + SINK_SLACK);
     p->shapes = cut_sink(&at, n * 15 + SINK_SLACK);
     p->streams = cut_sink(&at, n * 3 + SINK_SLACK);
+    p->requested = cut_sink(&at, n * 10 + SINK_SLACK);
     p->reserved = cut_sink(&at, TMK_RESERVED_BOUND);
     for (int k = 1; k < N_DATA; k++)
         p->data[k] =
@@ -323,6 +325,8 @@ static int write_events(struct tmk_packer *p)
     tmk_section_write(&p->payload, TMK_SECTION_RESERVED, &p->reserved);
     for (unsigned k = 1; k < N_DATA; k++)
         tmk_section_write(&p->payload, TMK_SECTION_DATA + k, &p->data[k]);
+    if (p->has_requested)
+        tmk_section_write(&p->payload, TMK_SECTION_REQUESTED, &p->requested);
     if (p->payload.full || p->context.full)
         return p->failed = TMK_EFULL;
     struct tmk_chunk_header h = header_of(TMK_CHUNK_EVENTS, p->n_events, p->start_ns, p->last_ns);
@@ -336,11 +340,12 @@ static void begin_chunk(struct tmk_packer *p)
     p->stamp++;
     p->n_events = p->n_addresses = p->n_shapes = 0;
     p->address_bits = 0;
-    p->has_streams = p->device_ended = false;
+    p->has_streams = p->has_requested = p->device_ended = false;
     p->threads.at = p->threads.start;
     p->heads.at = p->heads.start;
     p->shapes.at = p->shapes.start;
     p->streams.at = p->streams.start;
+    p->requested.at = p->requested.start;
     for (int k = 1; k < N_DATA; k++)
         p->data[k].at = p->data[k].start;
     tmk_state_compact(&p->state);
@@ -523,14 +528,15 @@ static uint32_t dictionary_index(struct tmk_packer *p, const struct tmk_block *b
 
 static bool is_same_shape(const struct tmk_shape *a, const struct tmk_shape *b)
 {
-    return a->size_bytes == b->size_bytes && a->stack == b->stack && a->stream == b->stream;
+    return a->size_bytes == b->size_bytes && a->stack == b->stack && a->stream == b->stream &&
+           a->requested_bytes == b->requested_bytes;
 }
 
 static uint32_t shape_index(struct tmk_packer *p, const struct tmk_shape *shape)
 {
     uint32_t mask = p->n_shape_slots - 1;
-    uint64_t key =
-        shape->size_bytes ^ ((uint64_t)shape->stack << 40) ^ (uint64_t)shape->stream << 24;
+    uint64_t key = shape->size_bytes ^ ((uint64_t)shape->stack << 40) ^
+                   (uint64_t)shape->stream << 24 ^ shape->requested_bytes << 8;
     uint32_t at = (uint32_t)tmk_hash_u64(key) & mask;
     struct shape_slot *slot = &p->shape_slots[at];
     while (slot->stamp == p->stamp && !is_same_shape(&slot->shape, shape)) {
@@ -543,6 +549,8 @@ static uint32_t shape_index(struct tmk_packer *p, const struct tmk_shape *shape)
         tmk_sink_varint(&p->shapes, shape->stack);
         tmk_sink_varint(&p->streams, shape->stream);
         p->has_streams |= shape->stream != 0;
+        tmk_sink_varint(&p->requested, shape->requested_bytes);
+        p->has_requested |= shape->requested_bytes != 0;
     }
     return slot->index;
 }
@@ -593,6 +601,17 @@ static void write_other_numbers(struct tmk_sink *body, const struct tmk_input *i
         tmk_sink_varint(body, in->a);
         tmk_sink_varint(body, in->b);
         tmk_sink_varint(body, in->id);
+        if (in->requested)
+            tmk_sink_varint(body, in->requested);
+        break;
+    case TMK_KIND_HELD:
+        tmk_sink_varint(body, in->device);
+        tmk_sink_varint(body, in->a);
+        tmk_sink_varint(body, in->b);
+        break;
+    case TMK_KIND_RELEASED:
+        tmk_sink_varint(body, in->device);
+        tmk_sink_varint(body, in->a);
         break;
     case TMK_KIND_RESERVED:
         tmk_sink_varint(body, in->device);
@@ -641,7 +660,10 @@ static void add_block_event(struct tmk_packer *p, const struct tmk_input *in, ui
     struct tmk_sink *out = &p->data[in->kind];
     tmk_sink_varint(out, index);
     if (in->kind == TMK_KIND_ALLOC) {
-        struct tmk_shape shape = {.size_bytes = in->b, .stack = in->id, .stream = in->stream};
+        struct tmk_shape shape = {.size_bytes = in->b,
+                                  .requested_bytes = in->requested,
+                                  .stack = in->id,
+                                  .stream = in->stream};
         tmk_sink_varint(out, shape_index(p, &shape));
         if (b && b->live)
             tmk_state_replace(&p->state, b);
@@ -724,6 +746,8 @@ int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
     case TMK_KIND_DEVICE_END:
     case TMK_KIND_SEGMENT:
     case TMK_KIND_SEGMENT_END:
+    case TMK_KIND_HELD:
+    case TMK_KIND_RELEASED:
         add_other(p, in, add_head(p, in));
         break;
     case TMK_KIND_SAMPLE:

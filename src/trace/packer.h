@@ -7,7 +7,8 @@
  * the trace file; the merger of a dead process's ring and the generator of the benchmark use it
  * alike.
  *
- * Each events chunk carries its own dictionaries of addresses and of (size, stack, stream) shapes,
+ * Each events chunk carries its own dictionaries of addresses and of (size, stack, stream,
+ * requested) shapes,
  * and the context it starts in, so that it can be read without the chunks before it. */
 #ifndef TMK_TRACE_PACKER_H
 #define TMK_TRACE_PACKER_H
@@ -21,19 +22,22 @@
 
 /* One record, out of the ring or made up. Fields by kind:
  *
- *   ALLOC       device, a = address, b = size, id = stack, stream
+ *   ALLOC       device, a = address, b = size, id = stack, stream, requested
  *   FREE        device, a = address
  *   TAG         device, a = address, b = category, id = name
  *   PUSH        a = range kind, id = name
  *   POP         a = range kind
  *   STEP        a = step
  *   MARK        id = event name, text = info
- *   OOM         device, a = requested, b = capacity, id = stack
+ *   OOM         device, a = requested, b = capacity, id = stack, requested = free bytes of the
+ *               device + 1 (0: not known)
  *   DROP        a = events lost
  *   RESERVED    device, a = bytes
  *   DEVICE_END  device
  *   SEGMENT     device, stream = kind, a = address, b = size, id = stack
  *   SEGMENT_END device, stream = kind, a = address
+ *   HELD        device, a = address, b = size
+ *   RELEASED    device, a = address
  *   SAMPLE      id = device, text = tmk_sample_body
  *   DEF_STRING  id, text
  *   DEF_FRAME   id, a = file << 32 | function, b = line
@@ -51,6 +55,7 @@ struct tmk_input {
     uint64_t ns;
     uint64_t a;
     uint64_t b;
+    uint64_t requested; /* bytes asked for, of which b was made; 0: not known */
     const uint8_t *text;
     uint32_t text_bytes;
     uint32_t id;

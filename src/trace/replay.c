@@ -94,7 +94,10 @@ static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const stru
         if (b && b->live)
             imply_free(rp, v, ev, b);
         tmk_state_alloc(s, b, ev->time_ns, ev->device, ev->thread,
-                        &(struct tmk_shape){.size_bytes = ev->size_bytes, ev->stack, ev->stream});
+                        &(struct tmk_shape){.size_bytes = ev->size_bytes,
+                                            .requested_bytes = ev->requested_bytes,
+                                            .stack = ev->stack,
+                                            .stream = ev->stream});
         break;
     case TMK_KIND_FREE:
         b = block_at(rp, ev->slot);
@@ -187,6 +190,7 @@ static int patch(struct tmk_replay *rp)
                                 .size_bytes = live - 1,
                                 .alloc_ns = c->chunk->start_ns,
                                 .step = TMK_NO_STEP};
+        tmk_state_set_requested(s, b, 0);
         tmk_state_put(s, b);
     }
     return rc;

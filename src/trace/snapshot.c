@@ -261,7 +261,7 @@ int tmk_step_row_read(struct tmk_view *in, struct tmk_step_row *ret)
 /* ---- checkpoints ---- */
 
 enum {
-    BLOCK_BOUND = 3 + 10 + 10 + 10 + 5 + 5 + 5 + 1 + 10 + 2 + 5 + 10 + 3,
+    BLOCK_BOUND = 3 + 10 + 10 + 10 + 5 + 5 + 5 + 1 + 10 + 2 + 5 + 10 + 3 + 10,
     SEGMENT_BOUND = 3 + 2 + 10 + 10 + 10 + 10 + 5 + 5 + 5 + 1 + 10,
     CONTEXT_BOUND = 12,
 };
@@ -306,6 +306,13 @@ static void write_block_streams(struct tmk_sink *out, const struct tmk_state *s)
     for (uint32_t i = 1; i <= s->n_entries && some; i++)
         if (s->entries[i].live)
             tmk_sink_varint(out, s->entries[i].stream);
+}
+
+static void write_block_requests(struct tmk_sink *out, const struct tmk_state *s)
+{
+    for (uint32_t i = 1; i <= s->n_entries && s->has_requested; i++)
+        if (s->entries[i].live)
+            tmk_sink_varint(out, s->requested[i]);
 }
 
 /* First how many there were until now, since ids count on. */
@@ -384,6 +391,10 @@ void tmk_checkpoint_write(struct tmk_sink *out, const struct tmk_state *s, uint6
     section = tmk_sink_of(scratch, room);
     write_segments(&section, s, now_ns);
     tmk_section_write(out, TMK_SECTION_SEGMENTS, &section);
+
+    section = tmk_sink_of(scratch, room);
+    write_block_requests(&section, s);
+    tmk_section_write(out, TMK_SECTION_REQUESTED, &section);
 }
 
 static void read_totals(struct tmk_view *in, struct tmk_state *s)
@@ -433,11 +444,11 @@ static uint32_t mapped(const struct tmk_region *map, uint64_t i)
     return i < map->size_bytes / sizeof(uint32_t) ? ((const uint32_t *)map->base)[i] : 0;
 }
 
-/* Sections 35 and, where it is not empty, 36. */
-static void read_blocks(struct tmk_view *in, struct tmk_view *streams, uint64_t now_ns,
-                        const struct tmk_region *map, struct tmk_state *s)
+/* Sections 35 and, where they are not empty, 36 and 38. */
+static void read_blocks(struct tmk_view *in, struct tmk_view *streams, struct tmk_view *requested,
+                        uint64_t now_ns, const struct tmk_region *map, struct tmk_state *s)
 {
-    bool has_streams = tmk_view_left(streams) > 0;
+    bool has_streams = tmk_view_left(streams) > 0, has_requested = tmk_view_left(requested) > 0;
     uint64_t n = tmk_view_varint(in);
     uint64_t address = 0;
     for (uint64_t i = 0; i < n && !in->bad; i++) {
@@ -455,10 +466,12 @@ static void read_blocks(struct tmk_view *in, struct tmk_view *streams, uint64_t 
         block.name = (uint32_t)tmk_view_varint(in);
         block.serial = tmk_view_varint(in);
         block.stream = has_streams ? (uint16_t)tmk_view_varint(streams) : 0;
+        uint64_t asked = has_requested ? tmk_view_varint(requested) : 0;
         struct tmk_block *b = in->bad ? NULL : tmk_state_entry(s, block.device, block.address);
         if (b) {
             block.live = b->live;
             *b = block;
+            tmk_state_set_requested(s, b, asked);
             tmk_state_put(s, b);
         }
     }
@@ -499,7 +512,8 @@ int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t ste
     s->step = step;
     s->now_ns = now_ns;
     struct tmk_region map = {0};
-    struct tmk_view section, blocks = tmk_view_of("", 0), streams = blocks, segments = blocks;
+    struct tmk_view section, blocks = tmk_view_of("", 0), streams = blocks, segments = blocks,
+                             requested = blocks;
     uint64_t id = 0;
     int rc;
     bool bad = false;
@@ -520,13 +534,15 @@ int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t ste
             streams = section;
         else if (id == TMK_SECTION_SEGMENTS)
             segments = section;
+        else if (id == TMK_SECTION_REQUESTED)
+            requested = section;
         bad |= section.bad;
     }
     if (tmk_view_left(&blocks) > 0)
-        read_blocks(&blocks, &streams, now_ns, &map, s);
+        read_blocks(&blocks, &streams, &requested, now_ns, &map, s);
     if (tmk_view_left(&segments) > 0)
         read_segments(&segments, now_ns, &map, s);
-    bad |= blocks.bad || streams.bad || segments.bad;
+    bad |= blocks.bad || streams.bad || segments.bad || requested.bad;
     tmk_region_fini(&map);
     return rc < 0 || bad ? TMK_EDAMAGED : 0;
 }

@@ -65,6 +65,9 @@ int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits)
     if (rc == 0)
         rc = reserve(&s->regions[5], l->max_ranges, sizeof *s->ranges, (void **)&s->ranges);
     if (rc == 0)
+        rc = reserve(&s->regions[6], (uint64_t)l->max_blocks + 1, sizeof *s->requested,
+                     (void **)&s->requested);
+    if (rc == 0)
         rc = tmk_segments_init(&s->segments, l->max_segments);
     if (rc < 0)
         tmk_state_fini(s);
@@ -104,10 +107,20 @@ static void drop_dead(struct tmk_state *s)
 {
     uint32_t kept = 0;
     for (uint32_t i = 1; i <= s->n_entries; i++)
-        if (s->entries[i].live)
+        if (s->entries[i].live) {
             s->entries[++kept] = s->entries[i];
+            if (s->has_requested)
+                s->requested[kept] = s->requested[i];
+        }
     s->n_entries = kept;
     rehash_blocks(s, s->n_slots);
+}
+
+void tmk_state_set_requested(struct tmk_state *s, const struct tmk_block *b, uint64_t bytes)
+{
+    s->has_requested |= bytes != 0;
+    if (s->has_requested)
+        s->requested[tmk_state_index(s, b)] = bytes;
 }
 
 void tmk_state_compact(struct tmk_state *s)
@@ -562,6 +575,8 @@ void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint
     b->category = TIDEMARK_UNKNOWN;
     b->live = 1;
     s->n_live++;
+    if (s->has_requested || shape->requested_bytes)
+        tmk_state_set_requested(s, b, shape->requested_bytes);
 }
 
 void tmk_state_segment(struct tmk_state *s, uint64_t ns, uint32_t thread,

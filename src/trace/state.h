@@ -60,6 +60,7 @@ _Static_assert(sizeof(struct tmk_block) == 64,
 /* What an allocation asks for. */
 struct tmk_shape {
     uint64_t size_bytes;
+    uint64_t requested_bytes; /* before the allocator rounded it up; 0: not known */
     uint32_t stack;
     uint16_t stream;
 };
@@ -140,6 +141,8 @@ struct tmk_stage_name {
 struct tmk_state {
     /* Entries 1..n_entries; 0 is "none". `slots` is the hash table of entry indices. */
     struct tmk_block *entries;
+    uint64_t *requested; /* by entry; see tmk_state_requested() */
+    bool has_requested;  /* else none is known, and the array is not touched */
     uint32_t n_entries;
     uint32_t n_live;
     uint32_t *slots;
@@ -186,7 +189,7 @@ struct tmk_state {
     struct tmk_segments segments;
 
     struct tmk_state_limits limits;
-    struct tmk_region regions[6];
+    struct tmk_region regions[7];
 };
 
 /* 0 or TMK_ENOMEM. fini takes a zeroed or half-made state. */
@@ -205,6 +208,14 @@ static inline uint32_t tmk_state_index(const struct tmk_state *s, const struct t
 {
     return (uint32_t)(b - s->entries);
 }
+
+/* The bytes that the program asked for, of which the block's size is what the allocator made; 0:
+ * not known, as in all that our recorder writes. Beside the entries, which are full. */
+static inline uint64_t tmk_state_requested(const struct tmk_state *s, const struct tmk_block *b)
+{
+    return s->has_requested ? s->requested[tmk_state_index(s, b)] : 0;
+}
+void tmk_state_set_requested(struct tmk_state *s, const struct tmk_block *b, uint64_t bytes);
 
 /* Drop dead entries when they have become many. Invalidates all entry pointers and indices; call
  * between chunks. */

@@ -99,7 +99,7 @@ def test_made_up(tmp_path, seed):
     trace = tmp_path / "made.trace"
     subprocess.run([program("make_trace_of_all"), trace, str(seed), "30000"], check=True)
     text = b"\n".join(lines_of([program("trace_dump"), "--as-is", trace]))
-    for kind in (b" reserved ", b" device_end ", b" stream=1\n"):
+    for kind in (b" reserved ", b" device_end ", b" stream=1 requested=0\n", b" requested=1792\n"):
         assert kind in text
     compare(trace, least=25_000)
     check = subprocess.run([sys.executable, "-B", READER, trace, "--check"], capture_output=True)

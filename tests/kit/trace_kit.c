@@ -230,6 +230,7 @@ static void make_block_event(struct kit_source *s, struct tmk_input *ret)
     if (ret->kind == TMK_KIND_ALLOC) {
         pick_place(s, below(s, 100) == 0, ret, &live);
         ret->b = size_of_block(s);
+        ret->requested = ret->b % 7 < 4 ? 0 : ret->b - ret->b / 8; /* of some it is known */
         ret->id = any_id(s, s->n_stacks);
         ret->stream = (uint16_t)(below(s, 4) ? 0 : any_id(s, s->n_streams));
         *live = true;
@@ -262,7 +263,11 @@ static void make_driver_event(struct kit_source *s, struct tmk_input *ret)
     ret->device = kit_devices[below(s, KIT_DEVICES)];
     ret->stream = (uint16_t)(1 + below(s, TMK_N_SEGMENT_KINDS - 1));
     ret->a = 0x700000000000 + below(s, 40) * (2 << 20);
-    if (below(s, 3) == 0) {
+    if (below(s, 5) == 0) {
+        ret->kind = below(s, 2) ? TMK_KIND_HELD : TMK_KIND_RELEASED;
+        ret->b = ret->kind == TMK_KIND_HELD ? below(s, 1ull << 30) : 0;
+        ret->stream = 0;
+    } else if (below(s, 3) == 0) {
         ret->kind = TMK_KIND_SEGMENT_END;
     } else if (below(s, 3) != 0) {
         ret->b = below(s, 1ull << 38);
@@ -294,6 +299,7 @@ static void make_rare_event(struct kit_source *s, struct tmk_input *ret)
         ret->device = kit_devices[below(s, KIT_DEVICES)];
         ret->a = kit_random_next(&s->random);
         ret->b = below(s, 2) ? 0 : kit_random_next(&s->random);
+        ret->requested = below(s, 2) ? 0 : 1 + below(s, 1ull << 38);
         ret->id = any_id(s, s->n_stacks);
     } else if (ret->kind == TMK_KIND_RESERVED) {
         make_device_event(s, ret);
@@ -356,7 +362,10 @@ static void apply_block_event(struct tmk_state *s, const struct tmk_input *in)
     if (in->kind == TMK_KIND_ALLOC) {
         if (b && b->live)
             tmk_state_replace(s, b);
-        struct tmk_shape shape = {.size_bytes = in->b, .stack = in->id, .stream = in->stream};
+        struct tmk_shape shape = {.size_bytes = in->b,
+                                  .requested_bytes = in->requested,
+                                  .stack = in->id,
+                                  .stream = in->stream};
         tmk_state_alloc(s, b, in->ns, in->device, in->thread, &shape);
     } else if (in->kind == TMK_KIND_FREE) {
         tmk_state_free(s, b, in->ns, in->device, in->thread);
@@ -423,6 +432,7 @@ static bool is_same_block(const struct tmk_state *sa, const struct tmk_block *a,
     return a->size_bytes == b->size_bytes && a->alloc_ns == b->alloc_ns && a->serial == b->serial &&
            a->step == b->step && a->stack == b->stack && a->thread == b->thread &&
            a->name == b->name && a->category == b->category && a->stream == b->stream &&
+           tmk_state_requested(sa, a) == tmk_state_requested(sb, b) &&
            is_same_context(sa, a->context, sb, b->context);
 }
 
@@ -535,7 +545,10 @@ static bool is_same_rare(const struct tmk_input *in, const struct tmk_event *ev)
                (in->text_bytes == 0 || memcmp(in->text, ev->text, in->text_bytes) == 0);
     case TMK_KIND_OOM:
         return in->device == ev->device && in->a == ev->size_bytes && in->b == ev->capacity_bytes &&
-               in->id == ev->stack;
+               in->id == ev->stack && in->requested - 1 == ev->free_bytes;
+    case TMK_KIND_HELD:
+    case TMK_KIND_RELEASED:
+        return in->device == ev->device && in->a == ev->address && in->b == ev->size_bytes;
     case TMK_KIND_RESERVED:
         return in->device == ev->device && in->a == ev->size_bytes;
     case TMK_KIND_DEVICE_END:
@@ -560,7 +573,8 @@ bool kit_is_same_event(const struct tmk_input *in, const struct tmk_event *ev)
     switch (in->kind) {
     case TMK_KIND_ALLOC:
         return in->device == ev->device && in->a == ev->address && in->b == ev->size_bytes &&
-               in->id == ev->stack && in->stream == ev->stream;
+               in->id == ev->stack && in->stream == ev->stream &&
+               in->requested == ev->requested_bytes;
     case TMK_KIND_FREE:
         return in->device == ev->device && in->a == ev->address;
     case TMK_KIND_TAG:

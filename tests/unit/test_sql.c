@@ -134,8 +134,9 @@ static void blocks_by_hand(void **state)
            "2|42|3|cuda:0|8192|2097152|1200|1800|1001|2|5|forward|model.fc1|mlp|activation|-\n"
            "3|42|3|cpu|8192|67108864|1300|-|1001|-|5|forward|model.fc1|mlp|activation|-\n"
            "4|42|3|cuda:0|12288|1048576|1300|1400|1001|-|5|forward|model.fc1|mlp|temporary|-\n");
-    expect(f.sql, "SELECT * FROM tensors",
-           "1|42|3|cuda:0|4096|4194304|100|-|1001|1|-|model_load|-|other|parameter|fc1.weight|0\n");
+    expect(
+        f.sql, "SELECT * FROM tensors",
+        "1|42|3|cuda:0|4096|4194304|100|-|1001|1|-|model_load|-|other|parameter|fc1.weight|0|-\n");
     expect(f.sql, "SELECT id, stream FROM allocations", "1|0\n2|0\n3|-\n4|0\n");
     /* cpu has the largest peak */
     expect(f.sql, "SELECT id, free_ns, category FROM peak ORDER BY id", "3|-|activation\n");
@@ -220,8 +221,8 @@ static void moments_by_hand(void **state)
            "42|3|1900|5|1001|saved|checkpoint 1\n"
            "42|3|1900|5|1001|-|-\n");
     expect(f.sql, "SELECT * FROM ooms",
-           "42|3|2100|6|cuda:0|104857600|83886080|4194304|1001|1|optimizer|model|allocator\n"
-           "42|3|2100|6|cuda:1|7|-|0|1001|-|optimizer|model|allocator\n");
+           "42|3|2100|6|cuda:0|104857600|83886080|4194304|1001|1|optimizer|model|allocator|-\n"
+           "42|3|2100|6|cuda:1|7|-|0|1001|-|optimizer|model|allocator|-\n");
     expect(f.sql,
            "SELECT time_ns, step, thread, kind, device, address, size, stack_id, stage, module,"
            " category, name, range, info FROM events WHERE time_ns IN (100, 1300, 1400, 1800, 1900,"
@@ -407,6 +408,7 @@ static void accelerator_by_hand(void **state)
     expect(f.sql, "SELECT id, device, size, free_ns, stream FROM allocations",
            "1|cpu|5242880|20|-\n2|cuda:0|1048576|-|21930\n3|cuda:0|1048576|-|0\n"
            "4|cuda:0|1048576|-|-\n");
+    expect(f.sql, "SELECT count(*) FROM allocations WHERE requested IS NOT NULL", "0\n");
     expect(f.sql,
            "SELECT stack_id, depth, file, function, line, address FROM frames"
            " WHERE stack_id > 2",

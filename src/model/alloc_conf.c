@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* model/alloc_conf.c - see alloc_conf.h.
+ *
+ * A table of keys, each with what its value must be: a number, a fraction, a truth value, or one of
+ * the few with a syntax of their own. As in torch, blanks mean nothing and a key that is not known
+ * is an error: a misspelt option would otherwise silently change nothing. */
+#include "model/alloc_conf.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKEN_BYTES = 64, MIB_SHIFT = 20 };
+
+void tmk_alloc_conf_init(struct tmk_alloc_conf *conf)
+{
+    *conf = (struct tmk_alloc_conf){.max_split_bytes = TMK_ALLOC_NO_BOUND,
+                                    .max_non_split_rounding_bytes = TMK_ALLOC_LARGE_SEGMENT,
+                                    .large_segment_bytes = TMK_ALLOC_LARGE_SEGMENT,
+                                    .memory_fraction = 1.0};
+}
+
+/* ---- words of the text ---- */
+
+/* What is read next: `word` is a key, a value, or one of : , [ ] alone; "" at the end. */
+struct scan {
+    const char *rest;
+    char word[TOKEN_BYTES];
+    struct tmk_error *err;
+};
+
+static bool is_mark(char c)
+{
+    return c == ',' || c == ':' || c == '[' || c == ']';
+}
+
+static void advance(struct scan *s)
+{
+    size_t n = 0;
+    while (*s->rest == ' ')
+        s->rest++;
+    if (is_mark(*s->rest)) {
+        s->word[n++] = *s->rest++;
+    } else {
+        for (; *s->rest && !is_mark(*s->rest); s->rest++)
+            if (*s->rest != ' ' && n + 1 < sizeof s->word)
+                s->word[n++] = *s->rest;
+    }
+    s->word[n] = '\0';
+}
+
+static bool is_word(const struct scan *s, const char *text)
+{
+    return strcmp(s->word, text) == 0;
+}
+
+static int expect(struct scan *s, const char *mark)
+{
+    if (!is_word(s, mark))
+        return tmk_fail(s->err, TMK_EINVAL, "allocator settings: '%s' expected before '%s'", mark,
+                        s->word[0] ? s->word : "the end");
+    advance(s);
+    return 0;
+}
+
+static int read_number(struct scan *s, const char *key, uint64_t *ret)
+{
+    char *end;
+    uint64_t n = strtoull(s->word, &end, 10);
+    if (s->word[0] < '0' || s->word[0] > '9' || *end || n > UINT32_MAX)
+        return tmk_fail(s->err, TMK_EINVAL, "allocator settings: %s needs a number, not '%s'", key,
+                        s->word);
+    *ret = n;
+    advance(s);
+    return 0;
+}
+
+static int read_fraction(struct scan *s, const char *key, double *ret)
+{
+    char *end;
+    double f = strtod(s->word, &end);
+    if (!s->word[0] || *end || !(f > 0) || !(f <= 1))
+        return tmk_fail(s->err, TMK_EINVAL,
+                        "allocator settings: %s needs a number between 0 and 1, not '%s'", key,
+                        s->word);
+    *ret = f;
+    advance(s);
+    return 0;
+}
+
+static int read_truth(struct scan *s, const char *key, bool *ret)
+{
+    if (!is_word(s, "True") && !is_word(s, "False"))
+        return tmk_fail(s->err, TMK_EINVAL, "allocator settings: %s needs True or False, not '%s'",
+                        key, s->word);
+    *ret = is_word(s, "True");
+    advance(s);
+    return 0;
+}
+
+/* ---- roundup_power2_divisions ---- */
+
+static bool is_power2(uint64_t n)
+{
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
+static unsigned log2_floor(uint64_t n)
+{
+    return 63u - (unsigned)__builtin_clzll(n);
+}
+
+static int read_divisions(struct scan *s, const char *key, bool may_be_none, uint64_t *ret)
+{
+    uint64_t n;
+    int rc = read_number(s, key, &n);
+    if (rc < 0)
+        return rc;
+    if (!is_power2(n) && !(may_be_none && n == 0))
+        return tmk_fail(s->err, TMK_EINVAL,
+                        "allocator settings: divisions of %s must be a power of 2", key);
+    *ret = n;
+    return 0;
+}
+
+static void set_divisions(struct tmk_alloc_conf *conf, unsigned from, unsigned until, uint64_t n)
+{
+    for (unsigned i = from; i < until; i++)
+        conf->roundup_divisions[i] = n;
+}
+
+/* "256:4" or ">:8". The first interval named stands for all below it too. */
+static int read_interval(struct scan *s, const char *key, struct tmk_alloc_conf *conf, int *last)
+{
+    uint64_t mib = 0, n;
+    bool is_rest = is_word(s, ">");
+    int rc = 0;
+    if (is_rest)
+        advance(s);
+    else
+        rc = read_number(s, key, &mib);
+    if (rc == 0 && !is_rest && !is_power2(mib))
+        rc = tmk_fail(s->err, TMK_EINVAL,
+                      "allocator settings: intervals of %s must be a power of 2", key);
+    if (rc == 0)
+        rc = expect(s, ":");
+    if (rc == 0)
+        rc = read_divisions(s, key, true, &n);
+    if (rc < 0)
+        return rc;
+    if (is_rest) {
+        set_divisions(conf, *last < 0 ? 0 : (unsigned)*last, TMK_ALLOC_N_INTERVALS, n);
+        return 0;
+    }
+    unsigned i = log2_floor(mib);
+    if (i >= TMK_ALLOC_N_INTERVALS)
+        i = TMK_ALLOC_N_INTERVALS - 1;
+    set_divisions(conf, *last < 0 ? 0 : i, i + 1, n);
+    *last = (int)i;
+    return 0;
+}
+
+static int read_roundup(struct scan *s, const char *key, struct tmk_alloc_conf *conf)
+{
+    uint64_t n;
+    if (!is_word(s, "[")) {
+        int rc = read_divisions(s, key, false, &n);
+        if (rc == 0)
+            set_divisions(conf, 0, TMK_ALLOC_N_INTERVALS, n);
+        return rc;
+    }
+    int last = -1, rc = 0;
+    do {
+        advance(s);
+        rc = read_interval(s, key, conf, &last);
+    } while (rc == 0 && is_word(s, ","));
+    return rc < 0 ? rc : expect(s, "]");
+}
+
+/* ---- keys ---- */
+
+enum value { MIB, FRACTION, THRESHOLD, TRUTH, ROUNDUP, BACKEND, IGNORED };
+
+static const struct key {
+    const char *name;
+    enum value value;
+    uint64_t least; /* of MIB */
+    size_t offset;  /* in the settings */
+} keys[] = {
+#define FIELD(name) offsetof(struct tmk_alloc_conf, name)
+    {"max_split_size_mb", MIB, 20, FIELD(max_split_bytes)},
+    {"max_non_split_rounding_mb", MIB, 20, FIELD(max_non_split_rounding_bytes)},
+    {"large_segment_size_mb", MIB, 2, FIELD(large_segment_bytes)},
+    {"garbage_collection_threshold", THRESHOLD, 0, FIELD(gc_threshold)},
+    {"per_process_memory_fraction", FRACTION, 0, FIELD(memory_fraction)},
+    {"expandable_segments", TRUTH, 0, FIELD(expandable_segments)},
+    {"roundup_power2_divisions", ROUNDUP, 0, 0},
+    {"backend", BACKEND, 0, FIELD(is_async)},
+    /* Of pinned host memory, locks and graphs' capture: nothing that is modelled. */
+    {"pinned_use_cuda_host_register", IGNORED, 0, 0},
+    {"pinned_use_hip_host_register", IGNORED, 0, 0},
+    {"pinned_num_register_threads", IGNORED, 0, 0},
+    {"pinned_reserve_segment_size_mb", IGNORED, 0, 0},
+    {"pinned_use_background_threads", IGNORED, 0, 0},
+    {"pinned_max_cached_size_mb", IGNORED, 0, 0},
+    {"pinned_max_round_threshold_mb", IGNORED, 0, 0},
+    {"release_lock_on_cudamalloc", IGNORED, 0, 0},
+    {"release_lock_on_hipmalloc", IGNORED, 0, 0},
+    {"graph_capture_record_stream_reuse", IGNORED, 0, 0},
+    {"throw_on_cudamalloc_oom", IGNORED, 0, 0},
+#undef FIELD
+};
+
+static const struct key *find_key(const char *name)
+{
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+static int read_mib(struct scan *s, const struct key *k, uint64_t *ret)
+{
+    uint64_t mib;
+    int rc = read_number(s, k->name, &mib);
+    if (rc < 0)
+        return rc;
+    if (mib < k->least)
+        return tmk_fail(s->err, TMK_EINVAL, "allocator settings: %s must be at least %llu", k->name,
+                        (unsigned long long)k->least);
+    *ret = mib << MIB_SHIFT;
+    return 0;
+}
+
+static int read_threshold(struct scan *s, const struct key *k, double *ret)
+{
+    double f;
+    int rc = read_fraction(s, k->name, &f);
+    if (rc == 0 && f >= 1)
+        return tmk_fail(s->err, TMK_EINVAL, "allocator settings: %s must be below 1", k->name);
+    if (rc == 0)
+        *ret = f;
+    return rc;
+}
+
+static int read_backend(struct scan *s, bool *ret)
+{
+    if (!is_word(s, "native") && !is_word(s, "cudaMallocAsync") && !is_word(s, "hipMallocAsync"))
+        return tmk_fail(s->err, TMK_EINVAL,
+                        "allocator settings: backend is native or cudaMallocAsync, not '%s'",
+                        s->word);
+    *ret = !is_word(s, "native");
+    advance(s);
+    return 0;
+}
+
+static int read_value(struct scan *s, const struct key *k, struct tmk_alloc_conf *conf)
+{
+    void *field = (char *)conf + k->offset;
+    switch (k->value) {
+    case MIB:
+        return read_mib(s, k, field);
+    case FRACTION:
+        return read_fraction(s, k->name, field);
+    case THRESHOLD:
+        return read_threshold(s, k, field);
+    case TRUTH:
+        return read_truth(s, k->name, field);
+    case ROUNDUP:
+        return read_roundup(s, k->name, conf);
+    case BACKEND:
+        return read_backend(s, field);
+    case IGNORED:
+        break;
+    }
+    advance(s);
+    return 0;
+}
+
+static int read_option(struct scan *s, struct tmk_alloc_conf *conf)
+{
+    const struct key *k = find_key(s->word);
+    if (!k)
+        return tmk_fail(s->err, TMK_EINVAL, "allocator settings: torch knows no option '%s'",
+                        s->word);
+    advance(s);
+    int rc = expect(s, ":");
+    return rc < 0 ? rc : read_value(s, k, conf);
+}
+
+int tmk_alloc_conf_parse(const char *text, struct tmk_alloc_conf *ret_conf, struct tmk_error *err)
+{
+    struct tmk_alloc_conf conf;
+    struct scan s = {.rest = text ? text : "", .err = err};
+    tmk_alloc_conf_init(&conf);
+    advance(&s);
+    while (s.word[0]) {
+        int rc = read_option(&s, &conf);
+        if (rc == 0 && s.word[0])
+            rc = expect(&s, ",");
+        if (rc < 0)
+            return rc;
+    }
+    *ret_conf = conf;
+    return 0;
+}
+
+/* ---- rules ---- */
+
+/* Intervals are 1 MiB to 2 MiB and so on; what is smaller counts to the first. */
+static uint64_t divisions_of(const struct tmk_alloc_conf *conf, uint64_t bytes)
+{
+    unsigned log = log2_floor(bytes);
+    unsigned i = log < MIB_SHIFT ? 0 : log - MIB_SHIFT;
+    return conf->roundup_divisions[i < TMK_ALLOC_N_INTERVALS ? i : TMK_ALLOC_N_INTERVALS - 1];
+}
+
+/* Up to the next of `divisions` equal steps between two powers of 2. */
+static uint64_t round_to_division(uint64_t bytes, uint64_t divisions)
+{
+    uint64_t step = (1ull << log2_floor(bytes)) >> log2_floor(divisions);
+    return (bytes + step - 1) & ~(step - 1);
+}
+
+uint64_t tmk_alloc_round(const struct tmk_alloc_conf *conf, uint64_t bytes)
+{
+    if (bytes < TMK_ALLOC_UNIT)
+        return TMK_ALLOC_UNIT;
+    uint64_t divisions = divisions_of(conf, bytes);
+    if (divisions > 1 && bytes > TMK_ALLOC_UNIT * divisions)
+        return round_to_division(bytes, divisions);
+    return (bytes + TMK_ALLOC_UNIT - 1) / TMK_ALLOC_UNIT * TMK_ALLOC_UNIT;
+}
+
+uint64_t tmk_alloc_segment_bytes(const struct tmk_alloc_conf *conf, uint64_t rounded)
+{
+    if (tmk_alloc_is_small(rounded))
+        return TMK_ALLOC_SMALL_SEGMENT;
+    if (rounded < TMK_ALLOC_OWN_SEGMENT)
+        return conf->large_segment_bytes;
+    return (rounded + TMK_ALLOC_ROUND_SEGMENT - 1) / TMK_ALLOC_ROUND_SEGMENT *
+           TMK_ALLOC_ROUND_SEGMENT;
+}
+
+bool tmk_alloc_should_split(const struct tmk_alloc_conf *conf, uint64_t block_bytes,
+                            uint64_t rounded)
+{
+    uint64_t rest = block_bytes - rounded;
+    if (tmk_alloc_is_small(rounded) || conf->expandable_segments)
+        return rest >= TMK_ALLOC_UNIT;
+    return rounded < conf->max_split_bytes && rest > TMK_ALLOC_SMALL;
+}
+
+uint64_t tmk_alloc_page_bytes(const struct tmk_alloc_conf *conf, bool is_small)
+{
+    return is_small ? TMK_ALLOC_SMALL_SEGMENT : conf->large_segment_bytes;
+}

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: MIT */
+/* model/caching_allocator.c - see caching_allocator.h: pools, cutting and merging, giving back.
+ *
+ * Written from the behaviour of torch 2.11's allocator: the order in which it tries things is the
+ * model, so each function here is one of its steps. What a GPU does (streams that finish) is told
+ * from outside; what the driver does is that it always has memory up to the limit.
+ *
+ * Ties of best fit go to the lower address, so where the driver puts segments can matter: that is
+ * modelled too (driver_space.h), or known from a recording. */
+#include "model/caching_allocator.h"
+
+#include <stdlib.h>
+
+#include "kit/grow.h"
+#include "model/caching_internal.h"
+
+enum { MAX_STREAM = 65535 };
+
+static const uint64_t first_address = 1ull << 32;
+static const uint64_t max_request = 1ull << 46; /* more is out of memory, whatever the limit */
+
+/* ---- blocks ---- */
+
+uint32_t tmk_caching_new_block(struct tmk_caching_allocator *a, const struct block *like)
+{
+    struct block copy = *like; /* it may lie in the array */
+    uint32_t b = a->dead;
+    if (b) {
+        a->dead = a->blocks[b].next;
+    } else {
+        if (a->n_blocks >> TMK_FREE_SET_INDEX_BITS)
+            return 0;
+        struct block *more = tmk_grow(a->blocks, a->n_blocks + 1, &a->block_room, sizeof *more);
+        if (!more)
+            return 0;
+        a->blocks = more;
+        b = (uint32_t)a->n_blocks++;
+    }
+    a->blocks[b] = copy;
+    return b;
+}
+
+void tmk_caching_drop_block(struct tmk_caching_allocator *a, uint32_t b)
+{
+    a->blocks[b] = (struct block){.next = a->dead};
+    a->dead = b;
+}
+
+int tmk_caching_insert(struct tmk_caching_allocator *a, uint32_t b)
+{
+    struct block *block = block_at(a, b);
+    struct lane *lane = &a->lanes[block->lane];
+    if (!block->is_mapped)
+        return tmk_free_set_add(&lane->unmapped, 0, block->address, b);
+    block->gc_base = a->n_searches[lane->is_small];
+    return tmk_free_set_add(&lane->blocks, block->size_bytes, block->address, b);
+}
+
+void tmk_caching_remove(struct tmk_caching_allocator *a, uint32_t b)
+{
+    const struct block *block = block_at(a, b);
+    struct lane *lane = &a->lanes[block->lane];
+    if (block->is_mapped)
+        tmk_free_set_remove(&lane->blocks, block->size_bytes, block->address, b);
+    else
+        tmk_free_set_remove(&lane->unmapped, 0, block->address, b);
+}
+
+void tmk_caching_merge(struct tmk_caching_allocator *a, uint32_t dst, uint32_t src)
+{
+    struct block *d = block_at(a, dst);
+    if (!src)
+        return;
+    const struct block *s = block_at(a, src);
+    if (s->is_allocated || s->is_pending || s->is_mapped != d->is_mapped)
+        return;
+    tmk_caching_remove(a, src);
+    d->size_bytes += s->size_bytes;
+    if (d->prev == src) {
+        d->address = s->address;
+        d->prev = s->prev;
+        if (d->prev)
+            block_at(a, d->prev)->next = dst;
+    } else {
+        d->next = s->next;
+        if (d->next)
+            block_at(a, d->next)->prev = dst;
+    }
+    tmk_caching_drop_block(a, src);
+}
+
+static bool is_split(const struct block *block)
+{
+    return block->prev || block->next;
+}
+
+/* ---- what is held of the driver ---- */
+
+void tmk_caching_reserve(struct tmk_caching_allocator *a, uint64_t bytes)
+{
+    a->total_bytes += bytes;
+    a->stats.reserved_bytes = a->total_bytes;
+    if (a->total_bytes > a->stats.peak_reserved_bytes)
+        a->stats.peak_reserved_bytes = a->total_bytes;
+}
+
+void tmk_caching_unreserve(struct tmk_caching_allocator *a, uint64_t bytes)
+{
+    a->total_bytes -= bytes;
+    a->stats.reserved_bytes = a->total_bytes;
+}
+
+uint64_t tmk_caching_address(struct tmk_caching_allocator *a, uint64_t bytes)
+{
+    uint64_t address = a->next_address;
+    if (bytes > TMK_FREE_SET_ADDRESS_END - address - TMK_ALLOC_SMALL_SEGMENT)
+        return 0;
+    a->next_address += bytes + TMK_ALLOC_SMALL_SEGMENT;
+    return address;
+}
+
+/* The recorded place of the next segment, if it is of this size. */
+static const struct tmk_space_event *next_place(struct tmk_caching_allocator *a, uint64_t bytes)
+{
+    const struct tmk_caching_setup *setup = &a->setup;
+    while (a->n_placed < setup->n_places && !setup->places[a->n_placed].size_bytes)
+        a->n_placed++; /* one that ended */
+    if (a->n_placed == setup->n_places || setup->places[a->n_placed].size_bytes != bytes)
+        return NULL;
+    return &setup->places[a->n_placed++];
+}
+
+/* Where the driver puts a new segment; 0: nowhere. */
+static uint64_t place_segment(struct tmk_caching_allocator *a, uint64_t bytes)
+{
+    const struct tmk_space_event *place = a->lost_places ? NULL : next_place(a, bytes);
+    if (place && tmk_driver_space_put(&a->space, place->address, bytes) == 0)
+        return place->address;
+    a->lost_places = true;
+    return tmk_driver_space_alloc(&a->space, bytes);
+}
+
+int tmk_caching_heed(struct tmk_caching_allocator *a, const struct tmk_space_hint *hint)
+{
+    return tmk_driver_space_heed(&a->space, hint);
+}
+
+/* A free block that is a whole segment goes back to the driver. It is in its lane's set. */
+static void release_block(struct tmk_caching_allocator *a, uint32_t b)
+{
+    tmk_caching_remove(a, b);
+    tmk_driver_space_free(&a->space, block_at(a, b)->address);
+    tmk_caching_unreserve(a, block_at(a, b)->size_bytes);
+    a->stats.n_segments--;
+    tmk_caching_drop_block(a, b);
+}
+
+/* ---- a block that is there ---- */
+
+/* Best fit; oversize blocks serve oversize requests only, and not much smaller ones. 0: none. */
+static uint32_t take_free(struct tmk_caching_allocator *a, struct lane *lane, uint64_t bytes)
+{
+    const struct tmk_alloc_conf *conf = &a->setup.conf;
+    if (a->has_gc)
+        a->n_searches[lane->is_small]++;
+    struct tmk_free_cursor c = tmk_free_set_find(&lane->blocks, bytes, 0);
+    if (tmk_free_set_is_end(&lane->blocks, c))
+        return 0;
+    if (conf->expandable_segments)
+        c = tmk_caching_best_expandable(a, lane, c);
+    uint32_t b = tmk_free_set_block(&lane->blocks, c);
+    uint64_t found = block_at(a, b)->size_bytes;
+    if (bytes < conf->max_split_bytes && found >= conf->max_split_bytes)
+        return 0;
+    if (bytes >= conf->max_split_bytes && found >= bytes + conf->max_non_split_rounding_bytes)
+        return 0;
+    tmk_free_set_remove_at(&lane->blocks, c);
+    return b;
+}
+
+/* ---- giving back ---- */
+
+struct ages {
+    uint64_t total;
+    uint64_t n;
+};
+
+static uint64_t age_of(const struct tmk_caching_allocator *a, const struct block *block)
+{
+    return a->n_searches[0] - block->gc_base;
+}
+
+static struct ages sum_ages(struct tmk_caching_allocator *a)
+{
+    struct ages ages = {0};
+    for (uint64_t i = 0; i < a->n_lanes; i += N_POOLS) {
+        const struct tmk_free_set *set = &a->lanes[i].blocks;
+        struct tmk_free_cursor c = tmk_free_set_begin();
+        for (; !tmk_free_set_is_end(set, c); tmk_free_set_next(set, &c)) {
+            const struct block *block = block_at(a, tmk_free_set_block(set, c));
+            if (!is_split(block)) {
+                ages.total += age_of(a, block);
+                ages.n++;
+            }
+        }
+    }
+    return ages;
+}
+
+/* Give back the whole segments of a lane that are at least as old as `threshold`. Returns the
+ * bytes. */
+static uint64_t collect_lane(struct tmk_caching_allocator *a, struct lane *lane, double threshold,
+                             struct ages *ages)
+{
+    uint64_t freed = 0;
+    struct tmk_free_set *set = &lane->blocks;
+    uint64_t size = 0, address = 0; /* of the last one looked at: sets move when one is removed */
+    for (;;) {
+        struct tmk_free_cursor c = tmk_free_set_find(set, size, address);
+        if (tmk_free_set_is_end(set, c))
+            return freed;
+        uint32_t b = tmk_free_set_block(set, c);
+        const struct block *block = block_at(a, b);
+        size = block->size_bytes;
+        address = block->address + TMK_ALLOC_UNIT;
+        uint64_t age = age_of(a, block);
+        if (is_split(block) || block->segment_end || (double)age < threshold)
+            continue;
+        freed += block->size_bytes;
+        ages->total -= age;
+        ages->n--;
+        release_block(a, b);
+    }
+}
+
+/* Above the threshold, whole free segments of the large pool that are older than the average go,
+ * round by round, until enough is free or none goes any more. */
+static void collect_garbage(struct tmk_caching_allocator *a)
+{
+    uint64_t wanted = (uint64_t)(a->setup.conf.gc_threshold * (double)a->setup.limit_bytes);
+    if (a->total_bytes <= wanted)
+        return;
+    uint64_t target = a->total_bytes - wanted, freed = 0, round = 1;
+    struct ages ages = sum_ages(a);
+    while (freed < target && round > 0 && ages.n > 0) {
+        double threshold = (double)ages.total / (double)ages.n;
+        round = 0;
+        for (uint64_t i = 0; i < a->n_lanes; i += N_POOLS)
+            round += collect_lane(a, &a->lanes[i], threshold, &ages);
+        freed += round;
+    }
+}
+
+/* One oversize block that is large enough or, if none is, the largest ones until they add up. True
+ * when enough was given back. */
+static bool release_oversize(struct tmk_caching_allocator *a, struct lane *lane, uint64_t bytes)
+{
+    uint64_t least = a->setup.conf.max_split_bytes;
+    if (least == TMK_ALLOC_NO_BOUND)
+        return false;
+    uint64_t need = bytes < least ? least : bytes, released = 0;
+    struct tmk_free_set *set = &lane->blocks;
+    struct tmk_free_cursor c = tmk_free_set_find(set, need, 0);
+    if (!tmk_free_set_is_end(set, c) && !block_at(a, tmk_free_set_block(set, c))->segment_end) {
+        release_block(a, tmk_free_set_block(set, c));
+        return true;
+    }
+    bool more = tmk_free_set_back(set, &c);
+    while (more && released < need) {
+        uint32_t b = tmk_free_set_block(set, c);
+        const struct block *block = block_at(a, b);
+        uint64_t size = block->size_bytes, address = block->address;
+        if (size < least)
+            break;
+        if (!block->segment_end) {
+            released += size;
+            release_block(a, b);
+        }
+        c = tmk_free_set_find(set, size, address);
+        more = tmk_free_set_back(set, &c);
+    }
+    return released >= need;
+}
+
+static int complete_pending(struct tmk_caching_allocator *a)
+{
+    int rc = 0;
+    while (rc == 0 && a->n_pending > 0)
+        rc = tmk_caching_free_completed(a, a->pending[0]);
+    return rc;
+}
+
+/* Whole free segments of a lane go back, and whole free pages of expandable ones. */
+static int release_lane(struct tmk_caching_allocator *a, struct lane *lane)
+{
+    struct tmk_free_set *set = &lane->blocks;
+    uint64_t size = 0, address = 0;
+    int rc = 0;
+    while (rc == 0) {
+        struct tmk_free_cursor c = tmk_free_set_find(set, size, address);
+        if (tmk_free_set_is_end(set, c))
+            break;
+        uint32_t b = tmk_free_set_block(set, c);
+        const struct block *block = block_at(a, b);
+        size = block->size_bytes;
+        address = block->address + TMK_ALLOC_UNIT;
+        if (block->segment_end)
+            rc = tmk_caching_unmap(a, b);
+        else if (!is_split(block))
+            release_block(a, b);
+    }
+    return rc;
+}
+
+int tmk_caching_empty_cache(struct tmk_caching_allocator *a)
+{
+    int rc = complete_pending(a);
+    a->stats.n_syncs++;
+    for (unsigned is_small = 0; is_small < N_POOLS; is_small++)
+        for (uint64_t i = is_small; i < a->n_lanes && rc == 0; i += N_POOLS)
+            rc = release_lane(a, &a->lanes[i]);
+    return rc;
+}
+
+/* ---- a new segment ---- */
+
+static int new_segment(struct tmk_caching_allocator *a, uint32_t lane, uint64_t bytes,
+                       uint32_t *ret_block)
+{
+    uint64_t address = place_segment(a, bytes);
+    if (!address)
+        return 0;
+    struct block block = {.address = address, .size_bytes = bytes, .lane = lane, .is_mapped = true};
+    uint32_t b = tmk_caching_new_block(a, &block);
+    if (!b)
+        return TMK_ENOMEM;
+    tmk_caching_reserve(a, bytes);
+    if (++a->stats.n_segments > a->stats.peak_segments)
+        a->stats.peak_segments = a->stats.n_segments;
+    *ret_block = b;
+    return 1;
+}
+
+/* 1, 0 when the limit is met, or TMK_ENOMEM. */
+static int ask_driver(struct tmk_caching_allocator *a, uint32_t lane, uint64_t bytes,
+                      uint32_t *ret_block)
+{
+    uint64_t segment = tmk_alloc_segment_bytes(&a->setup.conf, bytes);
+    uint64_t limit = a->setup.limit_bytes;
+    if (limit != TMK_ALLOC_NO_BOUND && (segment > limit || a->total_bytes > limit - segment))
+        return 0;
+    if (a->setup.conf.expandable_segments)
+        return tmk_caching_expand(a, lane, bytes, ret_block);
+    return new_segment(a, lane, segment, ret_block);
+}
+
+static int take_new(struct tmk_caching_allocator *a, uint32_t lane, uint64_t bytes,
+                    uint32_t *ret_block)
+{
+    if (a->has_gc)
+        collect_garbage(a);
+    int rc = ask_driver(a, lane, bytes, ret_block);
+    if (rc == 0 && release_oversize(a, &a->lanes[lane], bytes))
+        rc = ask_driver(a, lane, bytes, ret_block);
+    if (rc != 0)
+        return rc;
+    rc = tmk_caching_empty_cache(a);
+    if (rc < 0)
+        return rc;
+    a->stats.n_retries++;
+    return ask_driver(a, lane, bytes, ret_block);
+}
+
+/* ---- the program's calls ---- */
+
+static int find_lane(struct tmk_caching_allocator *a, uint32_t stream, bool is_small,
+                     uint32_t *ret_lane)
+{
+    uint64_t n = N_POOLS * ((uint64_t)stream + 1);
+    if (n > a->n_lanes) {
+        struct lane *more = tmk_grow(a->lanes, n, &a->lane_room, sizeof *more);
+        if (!more)
+            return TMK_ENOMEM;
+        a->lanes = more;
+        for (; a->n_lanes < n; a->n_lanes++)
+            a->lanes[a->n_lanes] = (struct lane){.is_small = a->n_lanes % N_POOLS};
+    }
+    *ret_lane = N_POOLS * stream + is_small;
+    return 0;
+}
+
+/* The first `bytes` of block `b` become a block of their own; the rest is free again. Returns the
+ * new one, 0 when there is no memory. */
+static uint32_t cut(struct tmk_caching_allocator *a, uint32_t b, uint64_t bytes)
+{
+    uint32_t head = tmk_caching_new_block(a, block_at(a, b));
+    if (!head)
+        return 0;
+    struct block *h = block_at(a, head), *rest = block_at(a, b);
+    h->size_bytes = bytes;
+    h->next = b;
+    if (h->prev)
+        block_at(a, h->prev)->next = head;
+    rest->prev = head;
+    rest->address += bytes;
+    rest->size_bytes -= bytes;
+    return tmk_caching_insert(a, b) < 0 ? 0 : head;
+}
+
+static void count_allocated(struct tmk_caching_allocator *a, uint64_t bytes)
+{
+    struct tmk_caching_stats *s = &a->stats;
+    s->allocated_bytes += bytes;
+    if (s->allocated_bytes > s->peak_allocated_bytes)
+        s->peak_allocated_bytes = s->allocated_bytes;
+}
+
+int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,
+                       uint32_t *ret_block)
+{
+    uint32_t lane, b;
+    if (bytes > max_request) {
+        a->stats.n_ooms++;
+        return 0;
+    }
+    uint64_t rounded = tmk_alloc_round(&a->setup.conf, bytes);
+    int rc =
+        stream > MAX_STREAM ? TMK_EINVAL : find_lane(a, stream, tmk_alloc_is_small(rounded), &lane);
+    if (rc < 0)
+        return rc;
+    b = take_free(a, &a->lanes[lane], rounded);
+    rc = b ? 1 : take_new(a, lane, rounded, &b);
+    if (rc == 0)
+        a->stats.n_ooms++;
+    if (rc <= 0)
+        return rc;
+    if (tmk_alloc_should_split(&a->setup.conf, block_at(a, b)->size_bytes, rounded))
+        b = cut(a, b, rounded);
+    if (!b)
+        return TMK_ENOMEM;
+    block_at(a, b)->is_allocated = true;
+    count_allocated(a, block_at(a, b)->size_bytes);
+    *ret_block = b;
+    return 1;
+}
+
+static void give_up(struct tmk_caching_allocator *a, uint32_t b)
+{
+    block_at(a, b)->is_allocated = false;
+    a->stats.allocated_bytes -= block_at(a, b)->size_bytes;
+}
+
+static int make_free(struct tmk_caching_allocator *a, uint32_t b)
+{
+    tmk_caching_merge(a, b, block_at(a, b)->prev);
+    tmk_caching_merge(a, b, block_at(a, b)->next);
+    return tmk_caching_insert(a, b);
+}
+
+int tmk_caching_free(struct tmk_caching_allocator *a, uint32_t block)
+{
+    give_up(a, block);
+    return make_free(a, block);
+}
+
+int tmk_caching_free_requested(struct tmk_caching_allocator *a, uint32_t block)
+{
+    uint32_t *more = tmk_grow(a->pending, a->n_pending + 1, &a->pending_room, sizeof *more);
+    if (!more)
+        return TMK_ENOMEM;
+    a->pending = more;
+    a->pending[a->n_pending++] = block;
+    give_up(a, block);
+    block_at(a, block)->is_pending = true;
+    return 0;
+}
+
+int tmk_caching_free_completed(struct tmk_caching_allocator *a, uint32_t block)
+{
+    uint64_t i = 0;
+    while (i < a->n_pending && a->pending[i] != block)
+        i++;
+    if (i == a->n_pending)
+        return 0;
+    for (a->n_pending--; i < a->n_pending; i++) /* they complete in order */
+        a->pending[i] = a->pending[i + 1];
+    block_at(a, block)->is_pending = false;
+    return make_free(a, block);
+}
+
+/* ---- the allocator ---- */
+
+/* Made-up addresses begin behind the recorded ones, which may be anything in a damaged trace. */
+static void learn_places(struct tmk_caching_allocator *a)
+{
+    for (uint64_t i = 0; i < a->setup.n_places; i++) {
+        const struct tmk_space_event *place = &a->setup.places[i];
+        bool fits = place->address < TMK_FREE_SET_ADDRESS_END / 2 + max_request &&
+                    place->size_bytes < max_request && place->address % TMK_ALLOC_UNIT == 0;
+        uint64_t end = place->address + place->size_bytes + TMK_ALLOC_SMALL_SEGMENT;
+        if (!fits || !place->address)
+            a->lost_places = true;
+        else if (end > a->next_address)
+            a->next_address = end;
+    }
+}
+
+int tmk_caching_open(const struct tmk_caching_setup *setup,
+                     struct tmk_caching_allocator **ret_allocator)
+{
+    struct tmk_caching_allocator *a = calloc(1, sizeof *a);
+    if (!a)
+        return TMK_ENOMEM;
+    a->setup = *setup;
+    a->has_gc = setup->conf.gc_threshold > 0 && setup->limit_bytes != TMK_ALLOC_NO_BOUND;
+    a->next_address = first_address;
+    a->space.top = setup->top;
+    learn_places(a);
+    if (tmk_caching_new_block(a, &(struct block){0}) != 0 || !a->blocks) { /* number 0: none */
+        tmk_caching_close(a);
+        return TMK_ENOMEM;
+    }
+    *ret_allocator = a;
+    return 0;
+}
+
+struct tmk_caching_allocator *tmk_caching_close(struct tmk_caching_allocator *a)
+{
+    if (!a)
+        return NULL;
+    for (uint64_t i = 0; i < a->n_lanes; i++) {
+        tmk_free_set_fini(&a->lanes[i].blocks);
+        tmk_free_set_fini(&a->lanes[i].unmapped);
+    }
+    tmk_driver_space_fini(&a->space);
+    free(a->lanes);
+    free(a->blocks);
+    free(a->pending);
+    free(a);
+    return NULL;
+}
+
+const struct tmk_caching_stats *tmk_caching_stats(const struct tmk_caching_allocator *a)
+{
+    return &a->stats;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/whatif.c - see whatif.h: one sweep that keeps what replay needs.
+ *
+ * The live blocks have a table of their own, by address: entries of the state move. After a gap, or
+ * when the trace begins in the middle, blocks that are there without an allocation are taken as
+ * allocated at that moment, in order of address, and those that are gone as freed.
+ *
+ * That the program emptied the cache is seen in segments that go; so is a retry, after which the
+ * same allocation gets a segment. They are kept alike, with what was needed: replay knows the limit
+ * and tells them apart. */
+#include "passes/whatif.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "kit/grow.h"
+#include "passes/whatif_internal.h"
+#include "tidemark/tidemark.h"
+
+/* ---- words ---- */
+
+static void put_words(struct tmk_whatif *w, const uint32_t *words, uint64_t n)
+{
+    uint32_t *more = tmk_grow(w->words, w->n_words + n, &w->word_room, sizeof *more);
+    if (!more) {
+        w->failed = true;
+        return;
+    }
+    w->words = more;
+    memcpy(&more[w->n_words], words, n * sizeof *more);
+    w->n_words += n;
+}
+
+static void put_other(struct tmk_whatif *w, enum whatif_other kind, uint64_t value)
+{
+    uint32_t words[] = {(uint32_t)OP_OTHER << OP_SHIFT | kind, (uint32_t)value,
+                        (uint32_t)(value >> 32)};
+    put_words(w, words, 3);
+}
+
+static void put_request(struct tmk_whatif *w, uint32_t head, uint16_t stream, uint64_t bytes)
+{
+    uint32_t words[] = {head, stream, (uint32_t)bytes, (uint32_t)(bytes >> 32)};
+    put_words(w, words, 4);
+}
+
+/* Before an event of the device: when it is, seldom. */
+static void put_moment(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns)
+{
+    if (!w->has_begun || s->step != w->step) {
+        w->step = s->step;
+        put_other(w, OTHER_STEP, (uint64_t)s->step);
+        w->n_since_time = OP_TIME_EVERY;
+    }
+    if (w->n_since_time++ >= OP_TIME_EVERY) {
+        put_other(w, OTHER_TIME, ns);
+        w->n_since_time = 0;
+    }
+    w->has_begun = true;
+    w->now_ns = ns;
+    w->facts.n_events++;
+}
+
+/* ---- live blocks ---- */
+
+static uint64_t find_place(const struct tmk_whatif *w, uint64_t address)
+{
+    uint64_t i = tmk_hash_mix(address, 0) & (w->live_room - 1);
+    while (w->live[i].slot && w->live[i].address != address)
+        i = (i + 1) & (w->live_room - 1);
+    return i;
+}
+
+static bool grow_live(struct tmk_whatif *w)
+{
+    struct live_block *old = w->live;
+    uint64_t n = w->live_room;
+    if (2 * (w->n_live + 1) <= n)
+        return true;
+    w->live = calloc(n ? 2 * n : 1024, sizeof *w->live);
+    if (!w->live) {
+        w->live = old;
+        w->failed = true;
+        return false;
+    }
+    w->live_room = n ? 2 * n : 1024;
+    for (uint64_t i = 0; i < n; i++)
+        if (old[i].slot)
+            w->live[find_place(w, old[i].address)] = old[i];
+    free(old);
+    return true;
+}
+
+/* A slot for a new live block; NO_SLOT: no memory. */
+static uint32_t add_live(struct tmk_whatif *w, uint64_t address)
+{
+    if (!grow_live(w) || (!w->n_free_slots && w->n_slots >= NO_SLOT))
+        return NO_SLOT;
+    uint32_t slot = w->n_free_slots ? w->free_slots[--w->n_free_slots] : w->n_slots++;
+    w->live[find_place(w, address)] = (struct live_block){address, slot + 1};
+    w->n_live++;
+    return slot;
+}
+
+/* Blocks that came after and were moved on by this one's place move back. */
+static void close_hole(struct tmk_whatif *w, uint64_t hole)
+{
+    uint64_t mask = w->live_room - 1;
+    for (uint64_t i = (hole + 1) & mask; w->live[i].slot; i = (i + 1) & mask) {
+        uint64_t home = tmk_hash_mix(w->live[i].address, 0) & mask;
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            w->live[hole] = w->live[i];
+            hole = i;
+        }
+    }
+    w->live[hole].slot = 0;
+}
+
+/* The slot of a block that goes; NO_SLOT: it was not known. */
+static uint32_t remove_live(struct tmk_whatif *w, uint64_t address)
+{
+    uint64_t i = w->live_room ? find_place(w, address) : 0;
+    if (!w->live_room || !w->live[i].slot)
+        return NO_SLOT;
+    uint32_t slot = w->live[i].slot - 1;
+    uint32_t *more = tmk_grow(w->free_slots, w->n_free_slots + 1, &w->free_room, sizeof *more);
+    if (!more) {
+        w->failed = true;
+        return NO_SLOT;
+    }
+    w->free_slots = more;
+    more[w->n_free_slots++] = slot;
+    w->n_live--;
+    close_hole(w, i);
+    return slot;
+}
+
+/* ---- segments ---- */
+
+/* Imported traces have no segments but torch's, and no native stacks. */
+static bool is_torch(struct tmk_whatif *w, uint32_t stack)
+{
+    const char *owner = tmk_holders_get(w->holders, stack)->owner;
+    return strcmp(owner, "torch") == 0 || tmk_reader_info(w->p->reader, "imported") != NULL;
+}
+
+/* What changed at one moment counts as one: an expandable segment that grows ends and begins anew.
+ * Memory that went without a block's doing was given back. */
+static void settle_segments(struct tmk_whatif *w)
+{
+    if (w->torch_bytes < w->settled_bytes && !w->empty_at && w->has_begun) {
+        w->reserved_before = w->settled_bytes;
+        w->grew_since = false;
+        put_other(w, OTHER_EMPTY, 0);
+        w->empty_at = w->failed ? 0 : w->n_words - 2;
+    } else if (w->torch_bytes > w->settled_bytes) {
+        w->grew_since = true;
+    }
+    w->settled_bytes = w->torch_bytes;
+}
+
+static void before_segment(struct tmk_whatif *w, uint64_t ns)
+{
+    if (ns != w->segment_ns)
+        settle_segments(w);
+    w->segment_ns = ns;
+}
+
+static void keep_place(struct tmk_whatif *w, uint64_t address, uint64_t size_bytes)
+{
+    struct tmk_space_event *more =
+        tmk_grow(w->places, w->n_places + 1, &w->place_room, sizeof *more);
+    if (!more) {
+        w->failed = true;
+        return;
+    }
+    w->places = more;
+    more[w->n_places++] = (struct tmk_space_event){address, size_bytes, w->facts.n_events};
+}
+
+static void on_segment(struct tmk_whatif *w, const struct tmk_event *ev)
+{
+    if (!tmk_segment_is_on_device(ev->segment_kind) || !is_torch(w, ev->stack))
+        return;
+    before_segment(w, ev->time_ns);
+    w->torch_bytes += ev->size_bytes;
+    w->n_pages += ev->segment_kind == TMK_SEGMENT_PHYSICAL;
+    if (ev->segment_kind != TMK_SEGMENT_DEVICE)
+        return;
+    keep_place(w, ev->address, ev->size_bytes);
+    if (tmk_whatif_sizes_segment(w->sizes, ev->address, ev->size_bytes) < 0)
+        w->failed = true;
+}
+
+static void on_segment_end(struct tmk_whatif *w, uint64_t ns,
+                           const struct tmk_driver_segment *segment)
+{
+    if (!tmk_segment_is_on_device(segment->kind) || segment->device != w->device ||
+        !is_torch(w, segment->stack))
+        return;
+    before_segment(w, ns);
+    tmk_whatif_sizes_segment_end(w->sizes, segment->address);
+    if (segment->kind == TMK_SEGMENT_DEVICE)
+        keep_place(w, segment->address, 0);
+    w->torch_bytes -= segment->size_bytes < w->torch_bytes ? segment->size_bytes : w->torch_bytes;
+}
+
+/* ---- allocations and frees ---- */
+
+/* An EMPTY before an allocation that got a segment may have been a retry of it: note what it
+ * needed. */
+static void settle_empty(struct tmk_whatif *w, uint64_t bytes, bool was_refused)
+{
+    uint64_t need = 0;
+    settle_segments(w);
+    if (!w->empty_at)
+        return;
+    if (bytes && (w->grew_since || was_refused))
+        need = w->reserved_before +
+               tmk_alloc_segment_bytes(&w->conf, tmk_alloc_round(&w->conf, bytes));
+    w->words[w->empty_at] = (uint32_t)need;
+    w->words[w->empty_at + 1] = (uint32_t)(need >> 32);
+    w->empty_at = 0;
+}
+
+/* `b` is the block, or what is known of one that was never entered. */
+static void on_alloc(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns,
+                     const struct tmk_block *b, uint64_t requested_bytes)
+{
+    uint64_t bytes = requested_bytes ? requested_bytes : b->size_bytes;
+    settle_empty(w, bytes, false);
+    put_moment(w, s, ns);
+    uint32_t slot = add_live(w, b->address);
+    if (slot == NO_SLOT)
+        return;
+    put_request(w, slot | (uint32_t)OP_ALLOC << OP_SHIFT, b->stream, bytes);
+    if (bytes > w->max_request)
+        w->max_request = bytes;
+    if (requested_bytes)
+        w->facts.knows_requests = true;
+    else if (tmk_whatif_sizes_alloc(w->sizes, b->address, bytes, b->stack, s->step,
+                                    w->n_words - 4) < 0)
+        w->failed = true;
+}
+
+static void on_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns, uint64_t address)
+{
+    uint32_t slot = remove_live(w, address);
+    if (slot == NO_SLOT)
+        return;
+    tmk_whatif_sizes_free(w->sizes, address);
+    settle_empty(w, 0, false);
+    put_moment(w, s, ns);
+    uint32_t word = slot | (uint32_t)OP_FREE << OP_SHIFT;
+    put_words(w, &word, 1);
+}
+
+/* A recorded request that failed for good: everything cached had been given back by then. */
+static void on_oom(struct tmk_whatif *w, const struct tmk_state *s, const struct tmk_event *ev)
+{
+    uint64_t segment = tmk_alloc_segment_bytes(&w->conf, tmk_alloc_round(&w->conf, ev->size_bytes));
+    settle_empty(w, ev->size_bytes, true);
+    put_moment(w, s, ev->time_ns);
+    put_request(w, (uint32_t)OP_OTHER << OP_SHIFT | OTHER_OOM, 0, ev->size_bytes);
+    if (w->facts.n_ooms++ > 0)
+        return;
+    if (ev->capacity_bytes)
+        w->facts.limit_bytes = ev->capacity_bytes;
+    else if (w->conf.expandable_segments && w->reserved_bytes)
+        w->facts.limit_bytes = w->reserved_bytes + segment - 1;
+}
+
+/* ---- samples ---- */
+
+/* What the process has of the card beside torch's memory: the most that was seen. */
+static void on_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample)
+{
+    struct tmk_whatif_facts *f = &w->facts;
+    if (sample->total_bytes != UINT64_MAX)
+        f->card_bytes = sample->total_bytes;
+    if (sample->own_bytes == UINT64_MAX || sample->own_bytes < w->reserved_bytes)
+        return;
+    uint64_t outside = sample->own_bytes - w->reserved_bytes;
+    if (f->outside_bytes == TMK_WHATIF_UNKNOWN || outside > f->outside_bytes)
+        f->outside_bytes = outside;
+}
+
+/* ---- the sweep ---- */
+
+static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                     struct tmk_block *b)
+{
+    struct tmk_whatif *w = arg;
+    const struct tmk_state *s = &rp->state;
+    if (ev->kind == TMK_KIND_SEGMENT_END) {
+        on_segment_end(w, ev->time_ns, &rp->ended);
+        return;
+    }
+    if (ev->device != w->device)
+        return;
+    if (ev->kind == TMK_KIND_ALLOC)
+        on_alloc(w, s, ev->time_ns,
+                 &(struct tmk_block){.address = ev->address,
+                                     .size_bytes = ev->size_bytes,
+                                     .stack = ev->stack,
+                                     .stream = ev->stream},
+                 ev->requested_bytes);
+    else if (ev->kind == TMK_KIND_FREE && b)
+        on_free(w, s, ev->time_ns, b->address);
+    else if (ev->kind == TMK_KIND_OOM && !ev->is_of_driver)
+        on_oom(w, s, ev);
+    else if (ev->kind == TMK_KIND_RESERVED)
+        w->reserved_bytes = ev->size_bytes;
+    else if (ev->kind == TMK_KIND_SEGMENT)
+        on_segment(w, ev);
+    else if (ev->kind == TMK_KIND_SAMPLE)
+        on_sample(w, &ev->sample);
+}
+
+static int by_address(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool is_known(const struct tmk_whatif *w, uint64_t address)
+{
+    return w->live_room && w->live[find_place(w, address)].slot;
+}
+
+/* Blocks that we have and the state has not were freed unseen. */
+static void forget_gone(struct tmk_whatif *w, struct tmk_state *s)
+{
+    uint64_t *gone = malloc((w->n_live + 1) * sizeof *gone), n = 0;
+    if (!gone) {
+        w->failed = true;
+        return;
+    }
+    for (uint64_t i = 0; i < w->live_room; i++) {
+        const struct tmk_block *b =
+            w->live[i].slot ? tmk_state_find(s, w->device, w->live[i].address) : NULL;
+        if (w->live[i].slot && !(b && b->live))
+            gone[n++] = w->live[i].address;
+    }
+    qsort(gone, n, sizeof *gone, by_address);
+    for (uint64_t i = 0; i < n; i++)
+        on_free(w, s, s->now_ns, gone[i]);
+    free(gone);
+}
+
+/* Blocks that the state has and we have not were there before, or came unseen. */
+static void take_found(struct tmk_whatif *w, struct tmk_state *s)
+{
+    uint64_t *found = malloc((s->n_live + 1ull) * sizeof *found), n = 0;
+    if (!found) {
+        w->failed = true;
+        return;
+    }
+    for (uint32_t i = 1; i <= s->n_entries && n < s->n_live; i++) {
+        const struct tmk_block *b = &s->entries[i];
+        if (b->live && b->device == w->device && !is_known(w, b->address))
+            found[n++] = b->address;
+    }
+    qsort(found, n, sizeof *found, by_address);
+    for (uint64_t i = 0; i < n; i++) {
+        const struct tmk_block *b = tmk_state_find(s, w->device, found[i]);
+        if (b)
+            on_alloc(w, s, s->now_ns, b, tmk_state_requested(s, b));
+    }
+    w->facts.n_seeded += n;
+    free(found);
+}
+
+static void on_restored(void *arg, const struct tmk_replay *rp)
+{
+    struct tmk_whatif *w = arg;
+    struct tmk_state *s = (struct tmk_state *)&rp->state; /* finding changes nothing */
+    forget_gone(w, s);
+    take_found(w, s);
+}
+
+struct tmk_visitor tmk_whatif_visitor(struct tmk_whatif *w)
+{
+    return (struct tmk_visitor){.arg = w, .event = on_event, .restored = on_restored};
+}
+
+/* ---- before and after ---- */
+
+int tmk_whatif_open(const struct tmk_process *p, uint16_t device, struct tmk_whatif **ret_whatif)
+{
+    struct tmk_whatif *w = calloc(1, sizeof *w);
+    if (!w)
+        return TMK_ENOMEM;
+    int rc = tmk_holders_open(p, &w->holders);
+    if (rc == 0)
+        rc = tmk_whatif_sizes_open(&w->sizes);
+    if (rc < 0) {
+        tmk_whatif_close(w);
+        return rc;
+    }
+    w->p = p;
+    w->device = device;
+    w->facts.alloc_conf = tmk_reader_info(p->reader, "alloc_conf");
+    w->facts.limit_bytes = TMK_WHATIF_UNKNOWN;
+    w->facts.card_bytes = TMK_WHATIF_UNKNOWN;
+    w->facts.outside_bytes = TMK_WHATIF_UNKNOWN;
+    w->facts.is_conf_wrong = tmk_alloc_conf_parse(w->facts.alloc_conf, &w->conf, NULL) < 0;
+    if (w->facts.is_conf_wrong)
+        tmk_alloc_conf_init(&w->conf);
+    w->facts.is_async = w->conf.is_async;
+    *ret_whatif = w;
+    return 0;
+}
+
+struct tmk_whatif *tmk_whatif_close(struct tmk_whatif *w)
+{
+    if (!w)
+        return NULL;
+    tmk_holders_close(w->holders);
+    tmk_whatif_sizes_close(w->sizes);
+    free(w->words);
+    free(w->places);
+    tmk_space_hints_fini(&w->hints);
+    free(w->guesses);
+    free(w->live);
+    free(w->free_slots);
+    free(w);
+    return NULL;
+}
+
+static void keep_guess(void *arg, uint64_t word, uint64_t bytes)
+{
+    struct tmk_whatif *w = arg;
+    struct request_guess *more =
+        tmk_grow(w->guesses, w->n_guesses + 1, &w->guess_room, sizeof *more);
+    if (!more) {
+        w->failed = true;
+        return;
+    }
+    w->guesses = more;
+    more[w->n_guesses++] = (struct request_guess){word, bytes};
+}
+
+int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct tmk_error *err)
+{
+    struct tmk_whatif_facts *f = &w->facts;
+    struct tmk_device_use *d = tmk_state_find_device((struct tmk_state *)&rp->state, w->device);
+    settle_empty(w, 0, false);
+    if (!f->alloc_conf && w->n_pages && !w->n_places) {
+        f->is_conf_inferred = true;
+        f->alloc_conf = "expandable_segments:True";
+    }
+    f->peak_allocated_bytes = d ? d->max_bytes : 0;
+    f->peak_reserved_bytes = d && d->has_reserved ? d->max_reserved_bytes : TMK_WHATIF_UNKNOWN;
+    /* What ran out held as much as it could: with that as the limit, the same things happen. */
+    if (f->n_ooms && f->limit_bytes == TMK_WHATIF_UNKNOWN)
+        f->limit_bytes = f->peak_reserved_bytes;
+    if (!w->failed && tmk_whatif_sizes_resolve(w->sizes, keep_guess, w) < 0)
+        w->failed = true;
+    w->sizes = tmk_whatif_sizes_close(w->sizes);
+    if (!w->failed && tmk_driver_space_learn(w->places, w->n_places, &w->hints) < 0)
+        w->failed = true;
+    if (w->failed || tmk_holders_failed(w->holders))
+        return tmk_fail(err, TMK_ENOMEM, "no memory for the allocations of the device");
+    return 0;
+}
+
+const struct tmk_whatif_facts *tmk_whatif_facts(const struct tmk_whatif *w)
+{
+    return &w->facts;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/whatif_internal.h - what is kept of a trace for replaying it: whatif.c collects it,
+ * whatif_replay.c goes through it.
+ *
+ * Words of 32 bits. A block is a slot, a small number that is used again when it is freed:
+ *
+ *     ALLOC  slot | ALLOC << 30, stream, bytes low, bytes high
+ *     FREE   slot | FREE << 30
+ *     OTHER  kind of other | OTHER << 30, and for
+ *       OOM    stream, bytes low, bytes high
+ *       EMPTY  need low, need high: all cached memory was given back, outside of an allocation when
+ *              `need` is 0; else what was reserved before and what was then asked for, together
+ *       STEP   step low, step high
+ *       TIME   ns low, ns high: of the next event; one for every few events */
+#ifndef TMK_PASSES_WHATIF_INTERNAL_H
+#define TMK_PASSES_WHATIF_INTERNAL_H
+
+#include "model/caching_allocator.h"
+#include "model/holders.h"
+#include "passes/whatif.h"
+#include "passes/whatif_sizes.h"
+
+enum whatif_op { OP_ALLOC, OP_FREE, OP_OTHER };
+enum whatif_other { OTHER_OOM, OTHER_EMPTY, OTHER_STEP, OTHER_TIME };
+enum { OP_SHIFT = 30, OP_TIME_EVERY = 64 };
+enum { NO_SLOT = (1u << OP_SHIFT) - 1 };
+
+struct live_block { /* in the table of live blocks */
+    uint64_t address;
+    uint32_t slot; /* + 1; 0: the place is empty */
+};
+
+/* What an allocation may have asked for, when that is less than the block it got. The block's size
+ * is what counts under the recorded settings, where it gives the same block again. */
+struct request_guess {
+    uint64_t word;
+    uint64_t bytes;
+};
+
+struct tmk_whatif {
+    const struct tmk_process *p;
+    struct tmk_holders *holders;
+    uint16_t device;
+    bool failed; /* out of memory in the sweep */
+    struct tmk_whatif_facts facts;
+    struct tmk_alloc_conf conf; /* of the recording, as far as it is known */
+
+    uint32_t *words;
+    uint64_t n_words, word_room;
+    struct request_guess *guesses; /* in order of words */
+    uint64_t n_guesses, guess_room;
+    uint64_t max_request;           /* the largest */
+    struct tmk_space_event *places; /* torch's segments as they came and went */
+    struct tmk_space_hints hints;
+    uint64_t n_places, place_room;
+    uint64_t n_pages; /* torch's parts of expandable segments */
+
+    struct live_block *live; /* open addressing, by address */
+    uint64_t n_live, live_room;
+    uint32_t *free_slots;
+    uint64_t n_free_slots, free_room;
+    uint32_t n_slots;
+
+    /* Of the sweep. */
+    struct tmk_whatif_sizes *sizes;
+    bool has_begun; /* an event of the device has come */
+    uint64_t n_since_time;
+    int64_t step;
+    uint64_t now_ns;
+    uint64_t torch_bytes;     /* in torch's segments on the device */
+    uint64_t settled_bytes;   /* the same, before the moment of the last change */
+    uint64_t segment_ns;      /* that moment */
+    uint64_t empty_at;        /* word of an EMPTY that waits for what comes next; 0: none */
+    uint64_t reserved_before; /* it */
+    bool grew_since;          /* a segment came after it */
+    uint64_t reserved_bytes;  /* as the allocator says */
+};
+
+#endif
