@@ -158,6 +158,12 @@ static const struct tmk_frame *user_frame(const struct tmk_process *p, const str
     return NULL;
 }
 
+static bool is_moved(const struct tmk_frame *a, const struct tmk_frame *b)
+{
+    return a->line && b->line && a->line != b->line && a->function && b->function &&
+           strcmp(a->function, b->function) == 0;
+}
+
 /* The user's frames of a stack, innermost first, callers behind '<'. Where the other side has other
  * lines, both: "train.py:12/14 step". */
 static void write_stacks(FILE *out, const struct tmk_comparison *c, const uint32_t stack[2])
@@ -178,9 +184,9 @@ static void write_stacks(FILE *out, const struct tmk_comparison *c, const uint32
         bool has_other =
             first == 0 && user_frame(c->shown->looks[1].p, &frames[1], &at[1], user_only, &f[1]);
         fputs(n++ ? " < " : "", out);
-        if (has_other && f[0].line && f[1].line && f[1].line != f[0].line)
+        if (has_other && is_moved(&f[0], &f[1]))
             fprintf(out, "%s:%u/%u %s", without_folder(f[0].file ? f[0].file : "?"),
-                    (unsigned)f[0].line, (unsigned)f[1].line, f[0].function ? f[0].function : "?");
+                    (unsigned)f[0].line, (unsigned)f[1].line, f[0].function);
         else
             fputs(tmk_frame_text(&f[0], true, text), out);
     }

@@ -317,14 +317,16 @@ static void match_sites(struct tmk_align *x, uint32_t *number_of_site)
 
 static int match_all(struct tmk_align *x, uint64_t n_sites)
 {
-    struct place **sorted = calloc(x->n_places + 1, sizeof *sorted);
+    struct place **sorted =                      /* an array of pointers */
+        calloc(x->n_places + 1, sizeof *sorted); /* NOLINT(bugprone-sizeof-expression) */
     double *cost = malloc(MAX_CELLS * sizeof *cost);
     uint32_t *number_of_site = calloc(n_sites + 1, sizeof *number_of_site);
     int rc = sorted && cost && number_of_site ? 0 : TMK_ENOMEM;
     if (rc == 0 && x->n_places) {
         for (uint64_t i = 0; i < x->n_places; i++)
             sorted[i] = &x->places[i];
-        qsort(sorted, x->n_places, sizeof *sorted, by_place);
+        qsort(sorted, x->n_places, sizeof *sorted, /* NOLINT(bugprone-sizeof-expression) */
+              by_place);
         match_chains(x, sorted, cost);
         match_sites(x, number_of_site);
     }
