@@ -21,6 +21,8 @@ order; numbers are decimal, addresses hexadecimal with 0x:
     TIME device_end thread=T device=D
     TIME segment thread=T device=D kind=K address=0xA size=N stack=S
     TIME segment_end thread=T device=D kind=K address=0xA
+    TIME held thread=T device=D address=0xA size=N
+    TIME released thread=T device=D address=0xA
     TIME sample thread=T device=D used=N total=N own=N others=N
     TIME other thread=T type=N
 
@@ -69,7 +71,8 @@ OPEN, CLOSED = 0, 1  # states of a trace
 KINDS = {
     1: "alloc", 2: "free", 3: "tag", 4: "push", 5: "pop", 6: "step",
     16: "mark", 17: "oom", 18: "drop", 19: "reserved", 20: "device_end",
-    22: "segment", 23: "segment_end", 24: "sample",
+    22: "segment", 23: "segment_end", 24: "sample", 25: "held",
+    26: "released",
 }  # fmt: skip
 
 Status = namedtuple(
@@ -362,6 +365,7 @@ class EventDecoder:
             fields = {**named(self.strings, body.varint()), "info": body.text()}
         elif number == 17:
             fields = dict(zip(("device", "requested", "capacity", "stack"), body.varints(4)))
+            fields["free"] = body.varint() - 1 if body else None
         elif number == 18:
             fields = {"count": body.varint()}
         elif number == 19:
@@ -375,6 +379,9 @@ class EventDecoder:
             device, *numbers = body.varints(5)
             fields = {"device": device}
             fields.update(zip(("used", "total", "own", "others"), ((n - 1) & MASK for n in numbers)))
+        elif number in (25, 26):
+            names = ("device", "address", "size")[: 3 if number == 25 else 2]
+            fields = dict(zip(names, body.varints(len(names))))
         else:
             return "other", {"type": number, "body": body.data.hex()}
         return KINDS[number], fields
@@ -985,7 +992,9 @@ LINES = {
     "pop": "range={range_kind}",
     "step": "step={step}",
     "mark": "name={name} info={info}",
-    "oom": "device={device} requested={requested} capacity={capacity} stack={stack}",
+    "oom": "device={device} requested={requested} capacity={capacity} stack={stack} free={free}",
+    "held": "device={device} address={address:#x} size={size}",
+    "released": "device={device} address={address:#x}",
     "drop": "count={count}",
     "reserved": "device={device} bytes={bytes}",
     "device_end": "device={device}",
@@ -1004,7 +1013,8 @@ def quote(text: str | None) -> str:
 def canonical(event: dict) -> str:
     """The canonical line of an event; see the top of this file."""
     quoted = {key: quote(event[key]) for key in ("name", "info") if key in event}
-    rest = LINES[event["kind"]].format(**{**event, **quoted})
+    known = {key: "-" if value is None else value for key, value in event.items()}
+    rest = LINES[event["kind"]].format(**{**known, **quoted})
     return f"{event['time_ns']} {event['kind']} thread={event['thread']} {rest}"
 
 

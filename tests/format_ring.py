@@ -147,7 +147,7 @@ def record_fields(strings: dict[int, str], record: Record) -> dict:
         return {"device": record.device, "bytes": a}
     if kind == 20:
         return {"device": record.device}
-    return {"device": record.device, "requested": a, "capacity": b, "stack": record.id}
+    return {"device": record.device, "requested": a, "capacity": b, "stack": record.id, "free": None}
 
 
 def ring_events(trace: Trace, ring: Ring) -> list[dict]:

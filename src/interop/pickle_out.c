@@ -32,63 +32,63 @@ enum opcode {
 
 enum { PROTOCOL = 4, LONGEST_TEXT = 1 << 16 };
 
-static void put(struct tmk_pickle *p, enum opcode op)
+static void put(struct tmk_pickler *p, enum opcode op)
 {
     tmk_out_byte(p->out, (uint8_t)op);
 }
 
-static void put_u32(struct tmk_pickle *p, uint32_t value)
+static void put_u32(struct tmk_pickler *p, uint32_t value)
 {
     uint8_t bytes[4];
     tmk_store_u32(bytes, value);
     tmk_out_bytes(p->out, bytes, sizeof bytes);
 }
 
-void tmk_pickle_begin(struct tmk_pickle *p, struct tmk_out *out)
+void tmk_pickler_begin(struct tmk_pickler *p, struct tmk_out *out)
 {
-    *p = (struct tmk_pickle){.out = out};
+    *p = (struct tmk_pickler){.out = out};
     put(p, OP_PROTO);
     tmk_out_byte(out, PROTOCOL);
 }
 
-void tmk_pickle_end(struct tmk_pickle *p)
+void tmk_pickler_end(struct tmk_pickler *p)
 {
     put(p, OP_STOP);
 }
 
-void tmk_pickle_dict(struct tmk_pickle *p)
+void tmk_pickler_dict(struct tmk_pickler *p)
 {
     put(p, OP_EMPTY_DICT);
 }
 
-void tmk_pickle_list(struct tmk_pickle *p)
+void tmk_pickler_list(struct tmk_pickler *p)
 {
     put(p, OP_EMPTY_LIST);
 }
 
-void tmk_pickle_mark(struct tmk_pickle *p)
+void tmk_pickler_mark(struct tmk_pickler *p)
 {
     put(p, OP_MARK);
 }
 
-void tmk_pickle_set_items(struct tmk_pickle *p)
+void tmk_pickler_set_items(struct tmk_pickler *p)
 {
     put(p, OP_SETITEMS);
 }
 
-void tmk_pickle_append_items(struct tmk_pickle *p)
+void tmk_pickler_append_items(struct tmk_pickler *p)
 {
     put(p, OP_APPENDS);
 }
 
-void tmk_pickle_pair(struct tmk_pickle *p)
+void tmk_pickler_pair(struct tmk_pickler *p)
 {
     put(p, OP_TUPLE2);
 }
 
 /* ---- texts ---- */
 
-void tmk_pickle_text(struct tmk_pickle *p, const char *text)
+void tmk_pickler_text(struct tmk_pickler *p, const char *text)
 {
     char repaired[LONGEST_TEXT];
     if (!text) {
@@ -117,7 +117,7 @@ static uint8_t long_bytes(int64_t value)
     return n;
 }
 
-void tmk_pickle_int(struct tmk_pickle *p, int64_t value)
+void tmk_pickler_int(struct tmk_pickler *p, int64_t value)
 {
     uint8_t bytes[8];
     tmk_store_u64(bytes, (uint64_t)value);
@@ -137,25 +137,25 @@ void tmk_pickle_int(struct tmk_pickle *p, int64_t value)
     }
 }
 
-void tmk_pickle_u64(struct tmk_pickle *p, uint64_t value)
+void tmk_pickler_u64(struct tmk_pickler *p, uint64_t value)
 {
-    tmk_pickle_int(p, (int64_t)value);
+    tmk_pickler_int(p, (int64_t)value);
 }
 
-void tmk_pickle_bool(struct tmk_pickle *p, bool value)
+void tmk_pickler_bool(struct tmk_pickler *p, bool value)
 {
     put(p, value ? OP_NEWTRUE : OP_NEWFALSE);
 }
 
 /* ---- the memo ---- */
 
-uint32_t tmk_pickle_keep(struct tmk_pickle *p)
+uint32_t tmk_pickler_keep(struct tmk_pickler *p)
 {
     put(p, OP_MEMOIZE);
     return p->n_memo++;
 }
 
-void tmk_pickle_get(struct tmk_pickle *p, uint32_t number)
+void tmk_pickler_get(struct tmk_pickler *p, uint32_t number)
 {
     if (number < 256) {
         put(p, OP_BINGET);
@@ -166,7 +166,7 @@ void tmk_pickle_get(struct tmk_pickle *p, uint32_t number)
     }
 }
 
-uint64_t tmk_pickle_get_changeable(struct tmk_pickle *p, uint32_t number)
+uint64_t tmk_pickler_get_changeable(struct tmk_pickler *p, uint32_t number)
 {
     put(p, OP_BINGET);
     tmk_out_byte(p->out, (uint8_t)number);

@@ -2,6 +2,8 @@
 /* interop/result_out.c - see result_out.h. */
 #include "interop/result_out.h"
 
+#include <stdio_ext.h>
+
 static const char *text_of(const struct tmk_result_out *r, int i)
 {
     return (const char *)sqlite3_column_text(r->statement, i);
@@ -12,6 +14,7 @@ void tmk_result_out_begin(struct tmk_result_out *r, sqlite3_stmt *statement, boo
 {
     *r = (struct tmk_result_out){
         .statement = statement, .is_json = is_json, .n_columns = sqlite3_column_count(statement)};
+    __fsetlocking(out, FSETLOCKING_BYCALLER); /* no other thread writes: a lock a call is waste */
     if (!is_json) {
         tmk_csv_init(&r->csv, out);
         for (int i = 0; i < r->n_columns; i++)

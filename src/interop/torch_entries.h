@@ -64,7 +64,7 @@ enum { TMK_N_CATEGORIES = TIDEMARK_OTHER + 1 };
 struct tmk_torch_file {
     const struct tmk_process *p;
     struct tmk_out out;
-    struct tmk_pickle pickle;
+    struct tmk_pickler pickle;
     uint32_t words[TMK_N_TORCH_WORDS]; /* numbers in the memo */
     uint32_t categories[TMK_N_CATEGORIES];
     uint32_t *stacks, *frames, *strings; /* by id: number in the memo + 1, 0: not in it yet */

@@ -41,25 +41,25 @@ struct part { /* of the blocks: those of a segment */
 static void write_blocks(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
                          const struct part *part)
 {
-    struct tmk_pickle *k = &f->pickle;
+    struct tmk_pickler *k = &f->pickle;
     uint64_t at = s->address, end = s->address + s->size_bytes;
     tmk_torch_word(f, TMK_WORD_blocks);
-    tmk_pickle_list(k);
+    tmk_pickler_list(k);
     for (uint64_t i = 0; i < part->n; i++) {
         const struct tmk_torch_block *block = &part->blocks[i];
         if (block->address < at) /* under the one before: a free that was lost */
             continue;
-        tmk_pickle_mark(k);
+        tmk_pickler_mark(k);
         if (block->address > at)
             write_block(f, at, block->address - at, NULL);
         write_block(f, block->address, block->size_bytes, block);
-        tmk_pickle_append_items(k);
+        tmk_pickler_append_items(k);
         at = block->address + block->size_bytes;
     }
-    tmk_pickle_mark(k);
+    tmk_pickler_mark(k);
     if (at < end)
         write_block(f, at, end - at, NULL);
-    tmk_pickle_append_items(k);
+    tmk_pickler_append_items(k);
 }
 
 static bool is_small(const struct tmk_torch_segment *s, uint64_t largest_bytes)
@@ -90,11 +90,11 @@ static void write_segment(struct tmk_torch_file *f, const struct tmk_torch_segme
     tmk_torch_pair(f, TMK_WORD_segment_type,
                    is_small(s, largest) ? TMK_WORD_small : TMK_WORD_large);
     tmk_torch_word(f, TMK_WORD_segment_pool_id);
-    tmk_pickle_int(&f->pickle, 0);
-    tmk_pickle_int(&f->pickle, 0);
-    tmk_pickle_pair(&f->pickle);
+    tmk_pickler_int(&f->pickle, 0);
+    tmk_pickler_int(&f->pickle, 0);
+    tmk_pickler_pair(&f->pickle);
     tmk_torch_word(f, TMK_WORD_is_expandable);
-    tmk_pickle_bool(&f->pickle, s->kind != TMK_TORCH_ALLOCATED);
+    tmk_pickler_bool(&f->pickle, s->kind != TMK_TORCH_ALLOCATED);
     tmk_torch_frames(f, s->stack);
     write_blocks(f, s, part);
     tmk_torch_end_dict(f);
@@ -146,7 +146,7 @@ static void annotate(struct annotations *a, uint32_t name, uint64_t ns, enum tmk
         tmk_torch_string(a->file, name);
     } else {
         snprintf(text, sizeof text, "step %" PRId64, a->step);
-        tmk_pickle_text(&a->file->pickle, text);
+        tmk_pickler_text(&a->file->pickle, text);
     }
     tmk_torch_pair(a->file, TMK_WORD_stage, stage);
     tmk_torch_number(a->file, TMK_WORD_device, a->device);
@@ -245,7 +245,7 @@ static unsigned first_device(const struct devices *d)
 static void write_settings(struct tmk_torch_file *f)
 {
     tmk_torch_begin_item(f, "allocator_settings");
-    tmk_pickle_dict(&f->pickle);
+    tmk_pickler_dict(&f->pickle);
     tmk_torch_end_item(f);
 }
 
@@ -254,14 +254,14 @@ static int write_traces(struct tmk_torch_file *f, const struct tmk_export *x,
 {
     int rc = 0;
     tmk_torch_begin_item(f, "device_traces");
-    tmk_pickle_list(&f->pickle);
+    tmk_pickler_list(&f->pickle);
     for (unsigned i = 0; i < d->n && rc == 0; i++) {
-        tmk_pickle_mark(&f->pickle);
+        tmk_pickler_mark(&f->pickle);
         if (d->is_there[i])
             rc = tmk_torch_trace_write(f, x, d->by_index[i], &left[i], err);
         else
-            tmk_pickle_list(&f->pickle);
-        tmk_pickle_append_items(&f->pickle);
+            tmk_pickler_list(&f->pickle);
+        tmk_pickler_append_items(&f->pickle);
     }
     tmk_torch_end_item(f);
     return rc;

@@ -382,8 +382,8 @@ bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_f
 
 bool tmk_frame_is_users(const struct tmk_frame *f)
 {
-    static const char *const inner[] = {"/site-packages/torch/", "/dist-packages/torch/",
-                                        "<frozen ", "<tidemark>"};
+    static const char *const inner[] = {"site-packages/torch/", "dist-packages/torch/", "<frozen ",
+                                        "<tidemark>", TMK_CPP_FILE};
     for (size_t i = 0; f->file && i < sizeof inner / sizeof inner[0]; i++)
         if (strstr(f->file, inner[i]))
             return false;
@@ -415,7 +415,8 @@ const char *tmk_frame_text(const struct tmk_frame *f, bool short_file, char *buf
     else if (!*file)
         snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s", function);
     else if (f->line == 0)
-        snprintf(buffer, TMK_FRAME_TEXT_BYTES, f->address ? "%s %s" : "%s:? %s", file, function);
+        snprintf(buffer, TMK_FRAME_TEXT_BYTES, f->address || file[0] == '<' ? "%s %s" : "%s:? %s",
+                 file, function);
     else
         snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s:%u %s", file, (unsigned)f->line, function);
     return buffer;

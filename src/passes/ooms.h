@@ -6,6 +6,7 @@
 #ifndef TMK_PASSES_OOMS_H
 #define TMK_PASSES_OOMS_H
 
+#include "model/holders.h"
 #include "model/run.h"
 #include "passes/group.h"
 
@@ -19,10 +20,16 @@ struct tmk_oom {
     bool is_of_driver;                /* it refused, not the framework's allocator */
     uint64_t segment_bytes;           /* that the process had of the driver on the device */
     uint64_t used_bytes, total_bytes; /* of the whole device, as last seen; UINT64_MAX: not known */
+    uint64_t free_bytes; /* of the device, as the event has it; UINT64_MAX: not known */
     bool has_site;
     struct tmk_frame site;      /* who asked */
     const char *module, *stage; /* NULL: none */
 };
+
+/* What the driver refuses torch's allocator of a card is no failure yet: it gives back what it has
+ * cached and asks again, and says so itself when that does not help. Host memory it asks for once.
+ */
+bool tmk_oom_is_first_try(struct tmk_holders *holders, const struct tmk_event *ev);
 
 struct tmk_ooms;
 

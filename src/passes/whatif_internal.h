@@ -18,6 +18,7 @@
 #include "model/caching_allocator.h"
 #include "model/holders.h"
 #include "passes/whatif.h"
+#include "passes/whatif_sizes.h"
 
 enum whatif_op { OP_ALLOC, OP_FREE, OP_OTHER };
 enum whatif_other { OTHER_OOM, OTHER_EMPTY, OTHER_STEP, OTHER_TIME };
@@ -27,6 +28,13 @@ enum { NO_SLOT = (1u << OP_SHIFT) - 1 };
 struct live_block { /* in the table of live blocks */
     uint64_t address;
     uint32_t slot; /* + 1; 0: the place is empty */
+};
+
+/* What an allocation may have asked for, when that is less than the block it got. The block's size
+ * is what counts under the recorded settings, where it gives the same block again. */
+struct request_guess {
+    uint64_t word;
+    uint64_t bytes;
 };
 
 struct tmk_whatif {
@@ -39,7 +47,11 @@ struct tmk_whatif {
 
     uint32_t *words;
     uint64_t n_words, word_room;
-    struct tmk_caching_place *places; /* where torch's segments were, as they came */
+    struct request_guess *guesses; /* in order of words */
+    uint64_t n_guesses, guess_room;
+    uint64_t max_request;           /* the largest */
+    struct tmk_space_event *places; /* torch's segments as they came and went */
+    struct tmk_space_hints hints;
     uint64_t n_places, place_room;
     uint64_t n_pages; /* torch's parts of expandable segments */
 
@@ -50,6 +62,7 @@ struct tmk_whatif {
     uint32_t n_slots;
 
     /* Of the sweep. */
+    struct tmk_whatif_sizes *sizes;
     bool has_begun; /* an event of the device has come */
     uint64_t n_since_time;
     int64_t step;

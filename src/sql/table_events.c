@@ -50,6 +50,8 @@ static const char *const kind_names[] = {
     [TMK_KIND_SEGMENT] = "segment",
     [TMK_KIND_SEGMENT_END] = "segment_end",
     [TMK_KIND_SAMPLE] = "sample",
+    [TMK_KIND_HELD] = "held",
+    [TMK_KIND_RELEASED] = "released",
 };
 static const char *const range_names[] = {
     [TIDEMARK_STAGE] = "stage", [TIDEMARK_MODULE] = "module", [TIDEMARK_USER] = "user"};
@@ -125,6 +127,11 @@ static void set_other(struct tmk_fill *f, uint64_t row)
     } else if (ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END ||
                ev->kind == TMK_KIND_SAMPLE) {
         set_of_driver(f, row);
+    } else if (ev->kind == TMK_KIND_HELD || ev->kind == TMK_KIND_RELEASED) {
+        tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
+        tmk_rows_int(f->rows, COL_address, row, (int64_t)ev->address);
+        if (ev->kind == TMK_KIND_HELD)
+            tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
     } else if (ev->kind == TMK_KIND_DROP) {
         char text[32];
         snprintf(text, sizeof text, "%llu lost", (unsigned long long)ev->size_bytes);

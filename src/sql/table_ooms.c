@@ -19,7 +19,8 @@
     X(stack_id, INT, TMK_PLAIN, "who asked: stacks.id")                                            \
     X(stage, TEXT, TMK_FEW, "innermost stage")                                                     \
     X(module, TEXT, TMK_FEW, "innermost module")                                                   \
-    X(source, TEXT, TMK_FEW, "who refused: allocator (the framework's) or driver")
+    X(source, TEXT, TMK_FEW, "who refused: allocator (the framework's) or driver")                 \
+    X(device_free, INT, TMK_PLAIN, "bytes of the device that nobody had then; NULL: not known")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
@@ -50,6 +51,8 @@ static void add_oom(void *arg)
         tmk_rows_u64(rows, COL_capacity, row, ev->capacity_bytes);
     tmk_rows_u64(rows, COL_allocated, row, allocated_on(f->walk, ev->device));
     tmk_fill_text(f, COL_source, row, ev->is_of_driver ? "driver" : "allocator");
+    if (ev->free_bytes != UINT64_MAX)
+        tmk_rows_u64(rows, COL_device_free, row, ev->free_bytes);
     tmk_rows_int(rows, COL_thread, row, tmk_source_thread(f->source, ev->thread));
     tmk_rows_int(rows, COL_stack_id, row, tmk_source_id(f->source, ev->stack));
     if (top && top->stage_name)

@@ -186,6 +186,12 @@ bool tmk_cursor_read_other(struct tmk_cursor *c, struct tmk_event *ret)
         ret->size_bytes = tmk_view_varint(&body);
         ret->capacity_bytes = tmk_view_varint(&body);
         ret->stack = (uint32_t)tmk_view_varint(&body);
+        ret->free_bytes = tmk_view_left(&body) > 0 ? tmk_view_varint(&body) - 1 : UINT64_MAX;
+    } else if (type == TMK_KIND_HELD || type == TMK_KIND_RELEASED) {
+        ret->kind = (uint8_t)type;
+        ret->device = (uint16_t)tmk_view_varint(&body);
+        ret->address = tmk_view_varint(&body);
+        ret->size_bytes = type == TMK_KIND_HELD ? tmk_view_varint(&body) : 0;
     } else if (type == TMK_KIND_DROP) {
         ret->kind = TMK_KIND_DROP;
         ret->size_bytes = tmk_view_varint(&body);

@@ -23,7 +23,8 @@ struct tmk_event {
     uint8_t category;
     uint8_t segment_kind; /* SEGMENT, SEGMENT_END */
     bool is_of_driver;    /* OOM: the driver has refused, not the framework's allocator */
-    uint16_t device; /* ALLOC, FREE, TAG, OOM, RESERVED, DEVICE_END, SEGMENT, SEGMENT_END, SAMPLE */
+    uint16_t device; /* ALLOC, FREE, TAG, OOM, RESERVED, DEVICE_END, SEGMENT, SEGMENT_END, SAMPLE,
+                        HELD, RELEASED */
     uint16_t stream; /* ALLOC */
     uint32_t thread;
     uint32_t slot;  /* ALLOC, FREE, TAG: number of the address in the chunk's dictionary */
@@ -32,9 +33,10 @@ struct tmk_event {
     int64_t step;   /* STEP */
     uint64_t address;
     uint64_t requested_bytes; /* ALLOC: before rounding up; 0: not known */
-    uint64_t size_bytes;      /* ALLOC, SEGMENT; OOM: requested; DROP: events lost; RESERVED */
-    uint64_t capacity_bytes;  /* OOM */
-    const char *text;         /* MARK: info, not zero-terminated; good while the payload is */
+    uint64_t size_bytes;     /* ALLOC, SEGMENT, HELD; OOM: requested; DROP: events lost; RESERVED */
+    uint64_t capacity_bytes; /* OOM */
+    uint64_t free_bytes;     /* OOM: what the device had; UINT64_MAX: not known */
+    const char *text;        /* MARK: info, not zero-terminated; good while the payload is */
     uint32_t text_bytes;
     struct tmk_sample_body sample; /* SAMPLE */
 };

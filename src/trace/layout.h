@@ -61,6 +61,8 @@ enum tmk_kind {
     TMK_KIND_SEGMENT = 22,
     TMK_KIND_SEGMENT_END = 23,
     TMK_KIND_SAMPLE = 24,
+    TMK_KIND_HELD = 25, /* in traces made of other tools' files only, these two */
+    TMK_KIND_RELEASED = 26,
     TMK_KIND_DEF_STRING = 32,
     TMK_KIND_DEF_FRAME = 33,
     TMK_KIND_DEF_STACK = 34,

@@ -601,6 +601,17 @@ static void write_other_numbers(struct tmk_sink *body, const struct tmk_input *i
         tmk_sink_varint(body, in->a);
         tmk_sink_varint(body, in->b);
         tmk_sink_varint(body, in->id);
+        if (in->requested)
+            tmk_sink_varint(body, in->requested);
+        break;
+    case TMK_KIND_HELD:
+        tmk_sink_varint(body, in->device);
+        tmk_sink_varint(body, in->a);
+        tmk_sink_varint(body, in->b);
+        break;
+    case TMK_KIND_RELEASED:
+        tmk_sink_varint(body, in->device);
+        tmk_sink_varint(body, in->a);
         break;
     case TMK_KIND_RESERVED:
         tmk_sink_varint(body, in->device);
@@ -735,6 +746,8 @@ int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
     case TMK_KIND_DEVICE_END:
     case TMK_KIND_SEGMENT:
     case TMK_KIND_SEGMENT_END:
+    case TMK_KIND_HELD:
+    case TMK_KIND_RELEASED:
         add_other(p, in, add_head(p, in));
         break;
     case TMK_KIND_SAMPLE:

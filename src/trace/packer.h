@@ -29,12 +29,15 @@
  *   POP         a = range kind
  *   STEP        a = step
  *   MARK        id = event name, text = info
- *   OOM         device, a = requested, b = capacity, id = stack
+ *   OOM         device, a = requested, b = capacity, id = stack, requested = free bytes of the
+ *               device + 1 (0: not known)
  *   DROP        a = events lost
  *   RESERVED    device, a = bytes
  *   DEVICE_END  device
  *   SEGMENT     device, stream = kind, a = address, b = size, id = stack
  *   SEGMENT_END device, stream = kind, a = address
+ *   HELD        device, a = address, b = size
+ *   RELEASED    device, a = address
  *   SAMPLE      id = device, text = tmk_sample_body
  *   DEF_STRING  id, text
  *   DEF_FRAME   id, a = file << 32 | function, b = line

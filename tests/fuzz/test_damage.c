@@ -83,6 +83,9 @@ static uint64_t fingerprint_of(const struct tmk_event *ev)
         return tmk_hash_mix(h, tmk_hash_bytes(ev->text, ev->text_bytes));
     case TMK_KIND_DEVICE_END:
         return tmk_hash_mix(h, ev->device);
+    case TMK_KIND_HELD:
+    case TMK_KIND_RELEASED:
+        return tmk_hash_mix(tmk_hash_mix(h, ev->address ^ ev->device), ev->size_bytes);
     case TMK_KIND_SEGMENT:
         h = tmk_hash_mix(h, ev->size_bytes ^ (uint64_t)ev->stack << 40);
         __attribute__((fallthrough));

@@ -263,7 +263,11 @@ static void make_driver_event(struct kit_source *s, struct tmk_input *ret)
     ret->device = kit_devices[below(s, KIT_DEVICES)];
     ret->stream = (uint16_t)(1 + below(s, TMK_N_SEGMENT_KINDS - 1));
     ret->a = 0x700000000000 + below(s, 40) * (2 << 20);
-    if (below(s, 3) == 0) {
+    if (below(s, 5) == 0) {
+        ret->kind = below(s, 2) ? TMK_KIND_HELD : TMK_KIND_RELEASED;
+        ret->b = ret->kind == TMK_KIND_HELD ? below(s, 1ull << 30) : 0;
+        ret->stream = 0;
+    } else if (below(s, 3) == 0) {
         ret->kind = TMK_KIND_SEGMENT_END;
     } else if (below(s, 3) != 0) {
         ret->b = below(s, 1ull << 38);
@@ -295,6 +299,7 @@ static void make_rare_event(struct kit_source *s, struct tmk_input *ret)
         ret->device = kit_devices[below(s, KIT_DEVICES)];
         ret->a = kit_random_next(&s->random);
         ret->b = below(s, 2) ? 0 : kit_random_next(&s->random);
+        ret->requested = below(s, 2) ? 0 : 1 + below(s, 1ull << 38);
         ret->id = any_id(s, s->n_stacks);
     } else if (ret->kind == TMK_KIND_RESERVED) {
         make_device_event(s, ret);
@@ -540,7 +545,10 @@ static bool is_same_rare(const struct tmk_input *in, const struct tmk_event *ev)
                (in->text_bytes == 0 || memcmp(in->text, ev->text, in->text_bytes) == 0);
     case TMK_KIND_OOM:
         return in->device == ev->device && in->a == ev->size_bytes && in->b == ev->capacity_bytes &&
-               in->id == ev->stack;
+               in->id == ev->stack && in->requested - 1 == ev->free_bytes;
+    case TMK_KIND_HELD:
+    case TMK_KIND_RELEASED:
+        return in->device == ev->device && in->a == ev->address && in->b == ev->size_bytes;
     case TMK_KIND_RESERVED:
         return in->device == ev->device && in->a == ev->size_bytes;
     case TMK_KIND_DEVICE_END:

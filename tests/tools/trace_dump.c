@@ -80,6 +80,7 @@ static void print_fields(const struct tmk_reader *r, const struct tmk_event *ev)
     case TMK_KIND_OOM:
         printf(" device=%u requested=%" PRIu64 " capacity=%" PRIu64 " stack=%u", ev->device,
                ev->size_bytes, ev->capacity_bytes, ev->stack);
+        printf(ev->free_bytes == UINT64_MAX ? " free=-" : " free=%" PRIu64, ev->free_bytes);
         break;
     case TMK_KIND_DROP:
         printf(" count=%" PRIu64, ev->size_bytes);
@@ -95,6 +96,12 @@ static void print_fields(const struct tmk_reader *r, const struct tmk_event *ev)
         printf(" device=%u kind=%u address=%#" PRIx64, ev->device, ev->segment_kind, ev->address);
         if (ev->kind == TMK_KIND_SEGMENT)
             printf(" size=%" PRIu64 " stack=%u", ev->size_bytes, ev->stack);
+        break;
+    case TMK_KIND_HELD:
+    case TMK_KIND_RELEASED:
+        printf(" device=%u address=%#" PRIx64, ev->device, ev->address);
+        if (ev->kind == TMK_KIND_HELD)
+            printf(" size=%" PRIu64, ev->size_bytes);
         break;
     case TMK_KIND_SAMPLE:
         printf(" device=%u used=%" PRIu64 " total=%" PRIu64 " own=%" PRIu64 " others=%" PRIu64,
@@ -124,11 +131,13 @@ static void print_event(void *arg, const struct tmk_replay *rp, const struct tmk
         [TMK_KIND_SEGMENT] = "segment",
         [TMK_KIND_SEGMENT_END] = "segment_end",
         [TMK_KIND_SAMPLE] = "sample",
+        [TMK_KIND_HELD] = "held",
+        [TMK_KIND_RELEASED] = "released",
     };
     (void)b;
     if (rp->implied)
         return;
-    const char *name = ev->kind <= TMK_KIND_SAMPLE ? names[ev->kind] : NULL;
+    const char *name = ev->kind <= TMK_KIND_RELEASED ? names[ev->kind] : NULL;
     printf("%" PRIu64 " %s thread=%u", ev->time_ns, name ? name : "other", ev->thread);
     print_fields(arg, ev);
     putchar('\n');

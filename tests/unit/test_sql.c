@@ -221,8 +221,8 @@ static void moments_by_hand(void **state)
            "42|3|1900|5|1001|saved|checkpoint 1\n"
            "42|3|1900|5|1001|-|-\n");
     expect(f.sql, "SELECT * FROM ooms",
-           "42|3|2100|6|cuda:0|104857600|83886080|4194304|1001|1|optimizer|model|allocator\n"
-           "42|3|2100|6|cuda:1|7|-|0|1001|-|optimizer|model|allocator\n");
+           "42|3|2100|6|cuda:0|104857600|83886080|4194304|1001|1|optimizer|model|allocator|-\n"
+           "42|3|2100|6|cuda:1|7|-|0|1001|-|optimizer|model|allocator|-\n");
     expect(f.sql,
            "SELECT time_ns, step, thread, kind, device, address, size, stack_id, stage, module,"
            " category, name, range, info FROM events WHERE time_ns IN (100, 1300, 1400, 1800, 1900,"
