@@ -19,6 +19,13 @@ struct waiting { /* a segment that began or ended: said with the next block, whi
     bool begins;
 };
 
+struct freed { /* a block whose free was asked for and is not completed */
+    struct tmk_torch_block block;
+    uint64_t stream;
+    uint64_t ns;
+    bool is_shown; /* asking for it was */
+};
+
 struct trace { /* of a device */
     struct tmk_torch_file *file;
     const struct tmk_process *p;
@@ -29,6 +36,10 @@ struct trace { /* of a device */
     struct tmk_torch_segments segments;
     struct waiting *waiting;
     uint64_t n_waiting, waiting_room;
+    struct freed last_freed; /* completed at once, unless the next event says that it is held */
+    bool has_freed;
+    struct freed *held;
+    uint64_t n_held, held_room;
     uint64_t now_ns, last_ns;
     uint64_t free_bytes; /* of the device, as last seen */
     bool has_free, has_begun, is_over, failed;
@@ -83,20 +94,14 @@ static void write_alloc(struct trace *t, const struct tmk_state *s, const struct
 }
 
 /* Where the allocation is not in the file, its stack is shown here. */
-static void write_free(struct trace *t, const struct tmk_torch_block *block, uint64_t stream,
-                       enum tmk_torch_word action)
+static void write_free(struct trace *t, const struct freed *f, enum tmk_torch_word action,
+                       uint64_t ns)
 {
-    begin_entry(t, action, t->now_ns);
-    put_memory(t, block->address, block->requested_bytes, stream);
-    if (block->place == 0)
-        tmk_torch_frames(t->file, block->stack);
+    begin_entry(t, action, ns);
+    put_memory(t, f->block.address, f->block.requested_bytes, f->stream);
+    if (f->block.place == 0)
+        tmk_torch_frames(t->file, f->block.stack);
     tmk_torch_end_dict(t->file);
-}
-
-static void write_frees(struct trace *t, const struct tmk_torch_block *block, uint64_t stream)
-{
-    write_free(t, block, stream, TMK_WORD_free_requested);
-    write_free(t, block, stream, TMK_WORD_free_completed);
 }
 
 /* ---- segments ---- */
@@ -201,11 +206,74 @@ static void on_driver(struct trace *t, const struct tmk_replay *rp, const struct
         begin_segment(t, new);
 }
 
+/* ---- frees ---- */
+
+static void ask_free(struct trace *t, const struct freed *f)
+{
+    if (!f->is_shown)
+        return;
+    write_waiting(t);
+    write_free(t, f, TMK_WORD_free_requested, f->ns);
+}
+
+static void complete_free(struct trace *t, const struct freed *f, uint64_t ns)
+{
+    if (f->is_shown)
+        write_free(t, f, TMK_WORD_free_completed, ns);
+    tmk_torch_segments_release(&t->segments, f->block.address);
+}
+
+/* Nothing was said of the last one being held: it is free. */
+static void complete_last(struct trace *t)
+{
+    if (t->has_freed)
+        complete_free(t, &t->last_freed, t->last_freed.ns);
+    t->has_freed = false;
+}
+
+/* Of the block that was freed last or, at the start of a trace, before it. */
+static void on_held(struct trace *t, const struct tmk_event *ev)
+{
+    struct freed *more = tmk_grow(t->held, t->n_held + 1, &t->held_room, sizeof *more);
+    if (!more) {
+        t->failed = true;
+        return;
+    }
+    t->held = more;
+    bool is_last = t->has_freed && t->last_freed.block.address == ev->address;
+    if (!is_last)
+        complete_last(t);
+    t->held[t->n_held] = is_last ? t->last_freed
+                                 : (struct freed){.block = {.address = ev->address,
+                                                            .size_bytes = ev->size_bytes,
+                                                            .requested_bytes = ev->size_bytes}};
+    t->held[t->n_held++].block.is_held = true;
+    t->has_freed = false;
+    if (!is_last)
+        tmk_torch_segments_hold(&t->segments, ev->address, ev->size_bytes, 0);
+}
+
+static void on_released(struct trace *t, const struct tmk_event *ev)
+{
+    for (uint64_t i = 0; i < t->n_held; i++) {
+        if (t->held[i].block.address != ev->address)
+            continue;
+        struct freed f = t->held[i];
+        t->held[i] = t->held[--t->n_held];
+        f.is_shown = is_shown(t);
+        if (f.is_shown)
+            write_waiting(t);
+        complete_free(t, &f, ev->time_ns);
+        return;
+    }
+}
+
 /* ---- blocks ---- */
 
-static struct tmk_torch_block *take_block(struct trace *t, struct tmk_block *b)
+static struct tmk_torch_block *take_block(struct trace *t, const struct tmk_state *s,
+                                          struct tmk_block *b)
 {
-    struct tmk_torch_block *block = tmk_torch_blocks_add(&t->blocks, b);
+    struct tmk_torch_block *block = tmk_torch_blocks_add(&t->blocks, s, b);
     if (!block) {
         t->failed = true;
         return NULL;
@@ -217,7 +285,7 @@ static struct tmk_torch_block *take_block(struct trace *t, struct tmk_block *b)
 static void on_alloc(struct trace *t, const struct tmk_state *s, struct tmk_block *b)
 {
     b->row = 0;
-    struct tmk_torch_block *block = t->is_over ? NULL : take_block(t, b);
+    struct tmk_torch_block *block = t->is_over ? NULL : take_block(t, s, b);
     if (!block || !is_shown(t))
         return;
     write_waiting(t);
@@ -231,12 +299,12 @@ static void on_free(struct trace *t, const struct tmk_state *s, const struct tmk
         return;
     if (block->place)
         tmk_torch_change_category(t->file, block->place, category_of(t, s, b));
-    if (is_shown(t)) {
-        write_waiting(t);
-        write_frees(t, block, stream_of(t, b));
+    if (!t->is_over) {
+        t->last_freed = (struct freed){
+            .block = *block, .stream = stream_of(t, b), .ns = t->now_ns, .is_shown = is_shown(t)};
+        t->has_freed = true;
+        ask_free(t, &t->last_freed);
     }
-    if (!t->is_over)
-        tmk_torch_segments_release(&t->segments, block->address);
     tmk_torch_blocks_remove(&t->blocks, block);
 }
 
@@ -250,7 +318,10 @@ static void on_oom(struct trace *t, const struct tmk_state *s, const struct tmk_
     uint64_t left = ev->capacity_bytes > held ? ev->capacity_bytes - held : 0;
     write_waiting(t);
     begin_entry(t, TMK_WORD_oom, ev->time_ns);
-    tmk_torch_number(t->file, TMK_WORD_device_free, t->has_free ? t->free_bytes : left);
+    tmk_torch_number(t->file, TMK_WORD_device_free,
+                     ev->free_bytes != UINT64_MAX ? ev->free_bytes
+                     : t->has_free                ? t->free_bytes
+                                                  : left);
     tmk_torch_number(t->file, TMK_WORD_size, ev->size_bytes);
     tmk_torch_number(t->file, TMK_WORD_stream, 0);
     tmk_torch_frames(t->file, ev->stack);
@@ -264,10 +335,13 @@ static void end_trace(struct trace *t)
 {
     if (t->is_over)
         return;
+    complete_last(t);
     if (t->now_ns >= t->from_ns)
         write_waiting(t);
     t->is_over = true;
     t->failed |= t->segments.failed;
+    for (uint64_t i = 0; i < t->n_held && !t->failed; i++)
+        t->failed = !tmk_torch_blocks_put(&t->blocks, &t->held[i].block);
     t->left->blocks = tmk_torch_blocks_sorted(&t->blocks, &t->left->n_blocks);
     t->failed |= !t->left->blocks;
     t->left->made_up = t->segments.n_made_up > 0;
@@ -283,19 +357,25 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     struct trace *t = arg;
     if (t->failed)
         return;
+    bool is_ours = ev->device == t->device;
+    if (ev->kind != TMK_KIND_HELD)
+        complete_last(t);
     if (ev->time_ns > t->until_ns)
         end_trace(t);
     t->has_begun = true;
     t->now_ns = ev->time_ns;
     if (!t->is_over)
         t->last_ns = ev->time_ns;
-    bool is_ours = ev->device == t->device;
     if (ev->kind == TMK_KIND_ALLOC && b && is_ours)
         on_alloc(t, &rp->state, b);
     else if (ev->kind == TMK_KIND_FREE && b && is_ours)
         on_free(t, &rp->state, b);
     else if (t->is_over)
         return;
+    else if (ev->kind == TMK_KIND_HELD && is_ours)
+        on_held(t, ev);
+    else if (ev->kind == TMK_KIND_RELEASED && is_ours)
+        on_released(t, ev);
     else if (ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END)
         on_driver(t, rp, ev);
     else if (ev->kind == TMK_KIND_OOM && is_ours && !ev->is_of_driver && is_shown(t))
@@ -333,9 +413,9 @@ static void drop_lost(struct trace *t)
         struct tmk_torch_block *block = &t->blocks.items[i];
         if (!block->is_used || block->is_found)
             continue;
-        if (is_shown(t))
-            write_frees(t, block, 0);
-        tmk_torch_segments_release(&t->segments, block->address);
+        struct freed f = {.block = *block, .ns = t->now_ns, .is_shown = is_shown(t)};
+        ask_free(t, &f);
+        complete_free(t, &f, t->now_ns);
         tmk_torch_blocks_remove(&t->blocks, block);
     }
 }
@@ -347,7 +427,7 @@ static void take_found(struct trace *t, struct tmk_state *s)
         struct tmk_block *b = &s->entries[i];
         if (!b->live || b->device != t->device || tmk_torch_blocks_find(&t->blocks, b))
             continue;
-        struct tmk_torch_block *block = take_block(t, b);
+        struct tmk_torch_block *block = take_block(t, s, b);
         if (block && t->has_begun && is_shown(t)) {
             write_waiting(t);
             write_alloc(t, s, b, block);
@@ -361,6 +441,7 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
     struct tmk_state *s = (struct tmk_state *)(uintptr_t)&rp->state; /* rows are the visitor's */
     if (t->failed)
         return;
+    complete_last(t);
     if (s->now_ns > t->until_ns)
         end_trace(t);
     t->now_ns = s->now_ns;
@@ -442,6 +523,7 @@ int tmk_torch_trace_write(struct tmk_torch_file *f, const struct tmk_export *x, 
     tmk_torch_blocks_fini(&t.blocks);
     tmk_torch_segments_fini(&t.segments);
     free(t.waiting);
+    free(t.held);
     return rc;
 }
 
