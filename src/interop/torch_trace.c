@@ -9,15 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interop/torch_changes.h"
 #include "kit/grow.h"
 #include "model/holders.h"
 #include "model/owners.h"
-
-struct waiting { /* a segment that began or ended: said with the next block, which has its stream */
-    struct tmk_torch_segment segment;
-    uint64_t ns;
-    bool begins;
-};
 
 struct freed { /* a block whose free was asked for and is not completed */
     struct tmk_torch_block block;
@@ -34,8 +29,7 @@ struct trace { /* of a device */
     struct tmk_holders *holders;
     struct tmk_torch_blocks blocks;
     struct tmk_torch_segments segments;
-    struct waiting *waiting;
-    uint64_t n_waiting, waiting_room;
+    struct tmk_torch_changes changes; /* that wait */
     struct freed last_freed; /* completed at once, unless the next event says that it is held */
     bool has_freed;
     struct freed *held;
@@ -43,6 +37,7 @@ struct trace { /* of a device */
     uint64_t now_ns, last_ns;
     uint64_t free_bytes; /* of the device, as last seen */
     bool has_free, has_begun, is_over, failed;
+    bool must_hold;              /* a segment has ended with blocks in it */
     struct tmk_torch_left *left; /* when it is over */
 };
 
@@ -106,7 +101,7 @@ static void write_free(struct trace *t, const struct freed *f, enum tmk_torch_wo
 
 /* ---- segments ---- */
 
-static void write_segment(struct trace *t, const struct waiting *w)
+static void write_segment(struct trace *t, const struct tmk_torch_change *w)
 {
     bool is_mapped = w->segment.kind != TMK_TORCH_ALLOCATED;
     enum tmk_torch_word action = w->begins
@@ -121,45 +116,37 @@ static void write_segment(struct trace *t, const struct waiting *w)
 static void on_segment(void *arg, const struct tmk_torch_segment *s, bool begins)
 {
     struct trace *t = arg;
-    if (!is_shown(t))
-        return;
-    struct waiting *more = tmk_grow(t->waiting, t->n_waiting + 1, &t->waiting_room, sizeof *more);
-    if (!more) {
-        t->failed = true;
-        return;
-    }
-    t->waiting = more;
-    t->waiting[t->n_waiting++] = (struct waiting){.segment = *s, .ns = t->now_ns, .begins = begins};
+    if (is_shown(t))
+        tmk_torch_changes_add(&t->changes, &(struct tmk_torch_change){
+                                               .segment = *s, .ns = t->now_ns, .begins = begins});
 }
 
-/* What was mapped piece by piece at once is one. */
-static bool goes_on(const struct waiting *a, const struct waiting *b)
+/* Blocks whose segment has gone under them lie in the one that took its place, or their frees were
+ * lost: then one is made up. */
+static void hold_again(struct trace *t)
 {
-    return a->begins == b->begins && a->segment.kind == TMK_TORCH_MAPPED &&
-           b->segment.kind == TMK_TORCH_MAPPED && a->segment.stream == b->segment.stream &&
-           a->segment.address + a->segment.size_bytes == b->segment.address;
+    if (!t->must_hold)
+        return;
+    t->must_hold = false;
+    for (uint64_t i = 0; i < t->segments.n; i++)
+        t->segments.items[i].n_blocks = 0;
+    for (uint64_t i = 0; i < t->blocks.n; i++) {
+        const struct tmk_torch_block *b = &t->blocks.items[i];
+        if (b->is_used)
+            tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, 0);
+    }
+    for (uint64_t i = 0; i < t->n_held; i++)
+        tmk_torch_segments_hold(&t->segments, t->held[i].block.address, t->held[i].block.size_bytes,
+                                0);
 }
 
 static void write_waiting(struct trace *t)
 {
-    struct waiting last = {0};
-    for (uint64_t i = 0; i < t->n_waiting; i++) {
-        struct waiting *w = &t->waiting[i];
-        const struct tmk_torch_segment *now =
-            tmk_torch_segments_find(&t->segments, w->segment.address);
-        if (w->begins && now && now->has_stream)
-            w->segment.stream = now->stream;
-        if (i > 0 && goes_on(&last, w)) {
-            last.segment.size_bytes += w->segment.size_bytes;
-            continue;
-        }
-        if (i > 0)
-            write_segment(t, &last);
-        last = *w;
-    }
-    if (t->n_waiting > 0)
-        write_segment(t, &last);
-    t->n_waiting = 0;
+    hold_again(t);
+    tmk_torch_changes_settle(&t->changes, &t->segments);
+    for (uint64_t i = 0; i < t->changes.n; i++)
+        write_segment(t, &t->changes.items[i]);
+    t->changes.n = 0;
 }
 
 /* Is it one that torch takes its blocks from? */
@@ -182,22 +169,11 @@ static void begin_segment(struct trace *t, const struct tmk_driver_segment *s)
         tmk_torch_segments_begin(&t->segments, &new);
 }
 
-/* Blocks whose segment has gone under them: their frees were lost. */
-static void hold_again(struct trace *t, const struct tmk_driver_segment *s)
-{
-    for (uint64_t i = 0; i < t->blocks.n; i++) {
-        const struct tmk_torch_block *b = &t->blocks.items[i];
-        if (b->is_used && b->address >= s->address && b->address - s->address < s->size_bytes)
-            tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, 0);
-    }
-}
-
 static void on_driver(struct trace *t, const struct tmk_replay *rp, const struct tmk_event *ev)
 {
     const struct tmk_driver_segment *ended = &rp->ended;
-    bool is_of_device = ended->kind && is_torchs(t, ended);
-    if (is_of_device && tmk_torch_segments_end(&t->segments, ended->address))
-        hold_again(t, ended);
+    if (ended->kind && is_torchs(t, ended) && tmk_torch_segments_end(&t->segments, ended->address))
+        t->must_hold = true;
     const struct tmk_driver_segment *new =
         ev->kind == TMK_KIND_SEGMENT
             ? tmk_segments_find(&rp->state.segments, ev->segment_kind, ev->address)
@@ -285,6 +261,7 @@ static struct tmk_torch_block *take_block(struct trace *t, const struct tmk_stat
 static void on_alloc(struct trace *t, const struct tmk_state *s, struct tmk_block *b)
 {
     b->row = 0;
+    hold_again(t);
     struct tmk_torch_block *block = t->is_over ? NULL : take_block(t, s, b);
     if (!block || !is_shown(t))
         return;
@@ -336,10 +313,11 @@ static void end_trace(struct trace *t)
     if (t->is_over)
         return;
     complete_last(t);
+    hold_again(t);
     if (t->now_ns >= t->from_ns)
         write_waiting(t);
     t->is_over = true;
-    t->failed |= t->segments.failed;
+    t->failed |= t->segments.failed || t->changes.failed;
     for (uint64_t i = 0; i < t->n_held && !t->failed; i++)
         t->failed = !tmk_torch_blocks_put(&t->blocks, &t->held[i].block);
     t->left->blocks = tmk_torch_blocks_sorted(&t->blocks, &t->left->n_blocks);
@@ -397,7 +375,7 @@ static void restore_segments(struct trace *t, const struct tmk_segments *all)
             !tmk_segments_find(
                 all, old.kind == TMK_TORCH_MAPPED ? TMK_SEGMENT_MAPPING : TMK_SEGMENT_DEVICE,
                 old.address))
-            (void)tmk_torch_segments_end(&t->segments, old.address);
+            t->must_hold |= tmk_torch_segments_end(&t->segments, old.address);
     }
     for (uint32_t i = 0; i < all->n; i++) {
         const struct tmk_torch_segment *there =
@@ -522,7 +500,7 @@ int tmk_torch_trace_write(struct tmk_torch_file *f, const struct tmk_export *x, 
     tmk_holders_close(t.holders);
     tmk_torch_blocks_fini(&t.blocks);
     tmk_torch_segments_fini(&t.segments);
-    free(t.waiting);
+    tmk_torch_changes_fini(&t.changes);
     free(t.held);
     return rc;
 }
