@@ -9,6 +9,7 @@ import os
 import pathlib
 import pickle
 import pickletools
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -394,3 +395,20 @@ def test_what_is_exported_can_be_imported(a, tmp_path):
     assert blocks(again) == blocks(first)
     Backwards(again, 0)
     assert "PYTORCH_CUDA_ALLOC_CONF" in again["allocator_settings"]
+
+
+# ---- the document
+
+TEXT = (REPO / "docs" / "export.md").read_text(encoding="utf-8")
+LINES = [line for block in re.findall(r"```sh\n(.*?)```", TEXT, re.S) for line in block.splitlines()
+         if line.startswith("tidemark ")]
+
+
+def test_the_documents_lines_run(tmp_path):
+    record(tmp_path, "a.tmk", "tinytrain", "--quiet", "--steps", "4")
+    assert len(LINES) == 8
+    for line in LINES:
+        subprocess.run(["sh", "-c", line], cwd=tmp_path, env={"PATH": f"{BUILD}:/usr/bin:/bin"}, check=True,
+                       capture_output=True, timeout=60)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.perfetto-trace", "a.pickle", "a.speedscope.json", "a.sqlite", "a.tmk", "left.folded", "steps.csv"]
