@@ -225,10 +225,10 @@ static void add_limit(struct tmk_table *t, const struct tmk_case *c)
     static const char *const notes[] = {
         [TMK_LIMIT_UNKNOWN] = "at least: it had that",
         [TMK_LIMIT_CARD] = "what the card left it",
-        [TMK_LIMIT_SETTING] = "at least: a limit that was set, not the card's",
+        [TMK_LIMIT_SETTING] = "at least: one that was set, not the card's",
         [TMK_LIMIT_STATED] = "as told with the error",
     };
-    add_fact(t, "it may have", c->verdict.limit_bytes, notes[c->verdict.limit]);
+    add_fact(t, "limit", c->verdict.limit_bytes, notes[c->verdict.limit]);
 }
 
 static void add_causes(struct tmk_table *t, const struct tmk_case *c)
