@@ -5,9 +5,8 @@
  * model, so each function here is one of its steps. What a GPU does (streams that finish) is told
  * from outside; what the driver does is that it always has memory up to the limit.
  *
- * Ties of best fit go to the lower address, so where the driver puts segments can matter. Until the
- * replayed run asks for a segment that the recorded one did not, it gets the recorded addresses;
- * after that, ever higher ones. Whatever the choice, wholly free segments of one size are alike. */
+ * Ties of best fit go to the lower address, so where the driver puts segments can matter: that is
+ * modelled too (driver_space.h), or known from a recording. */
 #include "model/caching_allocator.h"
 
 #include <stdlib.h>
@@ -120,19 +119,30 @@ uint64_t tmk_caching_address(struct tmk_caching_allocator *a, uint64_t bytes)
     return address;
 }
 
+/* The recorded place of the next segment, if it is of this size. */
+static const struct tmk_space_event *next_place(struct tmk_caching_allocator *a, uint64_t bytes)
+{
+    const struct tmk_caching_setup *setup = &a->setup;
+    while (a->n_placed < setup->n_places && !setup->places[a->n_placed].size_bytes)
+        a->n_placed++; /* one that ended */
+    if (a->n_placed == setup->n_places || setup->places[a->n_placed].size_bytes != bytes)
+        return NULL;
+    return &setup->places[a->n_placed++];
+}
+
 /* Where the driver puts a new segment; 0: nowhere. */
 static uint64_t place_segment(struct tmk_caching_allocator *a, uint64_t bytes)
 {
-    const struct tmk_caching_setup *setup = &a->setup;
-    if (!a->lost_places && a->n_placed < setup->n_places) {
-        const struct tmk_caching_place *place = &setup->places[a->n_placed];
-        if (place->size_bytes == bytes) {
-            a->n_placed++;
-            return tmk_driver_space_put(&a->space, place->address, bytes) < 0 ? 0 : place->address;
-        }
-    }
+    const struct tmk_space_event *place = a->lost_places ? NULL : next_place(a, bytes);
+    if (place && tmk_driver_space_put(&a->space, place->address, bytes) == 0)
+        return place->address;
     a->lost_places = true;
     return tmk_driver_space_alloc(&a->space, bytes);
+}
+
+int tmk_caching_heed(struct tmk_caching_allocator *a, const struct tmk_space_hint *hint)
+{
+    return tmk_driver_space_heed(&a->space, hint);
 }
 
 /* A free block that is a whole segment goes back to the driver. It is in its lane's set. */
@@ -484,7 +494,7 @@ int tmk_caching_free_completed(struct tmk_caching_allocator *a, uint32_t block)
 static void learn_places(struct tmk_caching_allocator *a)
 {
     for (uint64_t i = 0; i < a->setup.n_places; i++) {
-        const struct tmk_caching_place *place = &a->setup.places[i];
+        const struct tmk_space_event *place = &a->setup.places[i];
         bool fits = place->address < TMK_FREE_SET_ADDRESS_END / 2 + max_request &&
                     place->size_bytes < max_request && place->address % TMK_ALLOC_UNIT == 0;
         uint64_t end = place->address + place->size_bytes + TMK_ALLOC_SMALL_SEGMENT;
@@ -504,6 +514,7 @@ int tmk_caching_open(const struct tmk_caching_setup *setup,
     a->setup = *setup;
     a->has_gc = setup->conf.gc_threshold > 0 && setup->limit_bytes != TMK_ALLOC_NO_BOUND;
     a->next_address = first_address;
+    a->space.top = setup->top;
     learn_places(a);
     if (tmk_caching_new_block(a, &(struct block){0}) != 0 || !a->blocks) { /* number 0: none */
         tmk_caching_close(a);

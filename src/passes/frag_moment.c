@@ -65,6 +65,12 @@ __attribute__((noinline)) static void move(struct tmk_frag_candidate *c, const s
     note_left(c);
 }
 
+/* Only events that say what is reserved can be the moment. */
+static bool is_by_reserved(const struct tmk_frag_moments *m, const struct tmk_frag_candidate *c)
+{
+    return c->is_oom || (m->moment.kind == TMK_FRAG_WORST && c->found && c->has_reserved);
+}
+
 static void consider(const struct tmk_frag_moments *m, struct tmk_frag_candidate *c,
                      const struct tmk_state *s, uint64_t ns)
 {
@@ -187,7 +193,7 @@ void tmk_frag_moments_event(struct tmk_frag_moments *m, const struct tmk_replay 
         c = device_of(m, ev->device);
         if (c)
             on_alloc(c, ev);
-        if (c && is_searched)
+        if (c && is_searched && !is_by_reserved(m, c))
             consider(m, c, s, ev->time_ns);
         break;
     case TMK_KIND_FREE:

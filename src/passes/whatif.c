@@ -169,14 +169,14 @@ static void before_segment(struct tmk_whatif *w, uint64_t ns)
 
 static void keep_place(struct tmk_whatif *w, uint64_t address, uint64_t size_bytes)
 {
-    struct tmk_caching_place *more =
+    struct tmk_space_event *more =
         tmk_grow(w->places, w->n_places + 1, &w->place_room, sizeof *more);
     if (!more) {
         w->failed = true;
         return;
     }
     w->places = more;
-    more[w->n_places++] = (struct tmk_caching_place){address, size_bytes};
+    more[w->n_places++] = (struct tmk_space_event){address, size_bytes, w->facts.n_events};
 }
 
 static void on_segment(struct tmk_whatif *w, const struct tmk_event *ev)
@@ -201,6 +201,8 @@ static void on_segment_end(struct tmk_whatif *w, uint64_t ns,
         return;
     before_segment(w, ns);
     tmk_whatif_sizes_segment_end(w->sizes, segment->address);
+    if (segment->kind == TMK_SEGMENT_DEVICE)
+        keep_place(w, segment->address, 0);
     w->torch_bytes -= segment->size_bytes < w->torch_bytes ? segment->size_bytes : w->torch_bytes;
 }
 
@@ -419,6 +421,7 @@ struct tmk_whatif *tmk_whatif_close(struct tmk_whatif *w)
     tmk_whatif_sizes_close(w->sizes);
     free(w->words);
     free(w->places);
+    tmk_space_hints_fini(&w->hints);
     free(w->guesses);
     free(w->live);
     free(w->free_slots);
@@ -456,6 +459,8 @@ int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct 
     if (!w->failed && tmk_whatif_sizes_resolve(w->sizes, keep_guess, w) < 0)
         w->failed = true;
     w->sizes = tmk_whatif_sizes_close(w->sizes);
+    if (!w->failed && tmk_driver_space_learn(w->places, w->n_places, &w->hints) < 0)
+        w->failed = true;
     if (w->failed || tmk_holders_failed(w->holders))
         return tmk_fail(err, TMK_ENOMEM, "no memory for the allocations of the device");
     return 0;

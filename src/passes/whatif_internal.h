@@ -49,8 +49,9 @@ struct tmk_whatif {
     uint64_t n_words, word_room;
     struct request_guess *guesses; /* in order of words */
     uint64_t n_guesses, guess_room;
-    uint64_t max_request;             /* the largest */
-    struct tmk_caching_place *places; /* where torch's segments were, as they came */
+    uint64_t max_request;           /* the largest */
+    struct tmk_space_event *places; /* torch's segments as they came and went */
+    struct tmk_space_hints hints;
     uint64_t n_places, place_room;
     uint64_t n_pages; /* torch's parts of expandable segments */
 

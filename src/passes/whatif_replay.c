@@ -11,6 +11,7 @@ struct player {
     uint64_t limit_bytes;
     uint64_t guess; /* the next one; n_guesses: none are wanted */
     uint64_t event, time_ns;
+    uint64_t n_heeded; /* of the hints */
     int64_t step;
     bool is_over; /* out of memory where the recording was not */
     struct tmk_whatif_result *result;
@@ -41,12 +42,25 @@ static uint64_t request_of(struct player *p, const uint32_t *words)
     return two_words(&words[2]);
 }
 
+static int heed(struct player *p)
+{
+    const struct tmk_space_hints *hints = &p->w->hints;
+    int rc = 0;
+    while (rc == 0 && p->n_heeded < hints->n && hints->items[p->n_heeded].at <= p->event)
+        rc = tmk_caching_heed(p->model, &hints->items[p->n_heeded++]);
+    return rc;
+}
+
 static int play_alloc(struct player *p, const uint32_t *words)
 {
     uint32_t *block = &p->blocks[words[0] & NO_SLOT];
     uint64_t bytes = request_of(p, words);
     *block = TMK_CACHING_NONE;
-    int rc = tmk_caching_malloc(p->model, bytes, words[1], block);
+    int rc = heed(p);
+    if (rc == 0)
+        rc = tmk_caching_malloc(p->model, bytes, words[1], block);
+    else
+        return rc;
     if (rc == 0) {
         note_oom(p, bytes, false);
         p->is_over = true;
@@ -160,16 +174,18 @@ static void tell(struct tmk_whatif_result *r, const struct tmk_caching_stats *s)
 int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_setting *setting,
                       struct tmk_whatif_result *ret_result, struct tmk_error *err)
 {
+    bool is_recorded = is_as_recorded(w, setting);
     uint64_t card = w->facts.card_bytes == TMK_WHATIF_UNKNOWN ? 0 : w->facts.card_bytes;
     struct tmk_caching_setup setup = {.conf = setting->conf,
                                       .limit_bytes = setting->limit_bytes,
                                       .card_bytes = card,
                                       .places = w->places,
-                                      .n_places = w->n_places};
+                                      .n_places = is_recorded ? w->n_places : 0,
+                                      .top = w->hints.top};
     struct tmk_whatif_result result = {0};
     struct player p = {.w = w,
                        .limit_bytes = setting->limit_bytes,
-                       .guess = is_as_recorded(w, setting) ? w->n_guesses : 0,
+                       .guess = is_recorded ? w->n_guesses : 0,
                        .step = TMK_NO_STEP,
                        .result = &result};
     p.blocks = calloc(w->n_slots + 1ull, sizeof *p.blocks);

@@ -203,7 +203,7 @@ def test_monitor_all(machine):
     first, second = report["devices"]["0"], report["devices"]["1"]
     assert first["statistics"]["samples_count"] > STEPS
     assert not err and first["oom"]["times_passed"] == 0
-    assert first["oom"]["risk_level"] is None and first["oom"]["threshold"] == 85.0
+    assert first["oom"]["risk_level"] in ("low", "medium") and first["oom"]["threshold"] == 85.0
     assert second["oom"]["current_usage"] == 6.25
     assert first["fragmentation"] is None and "tidemark run" in first["fragmentation_reason"]
 

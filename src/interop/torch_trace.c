@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+/* interop/torch_trace.c - see torch_trace.h.
+ *
+ * An allocation gets its category when it is freed: its byte in the file is then changed (out.h).
+ * What the list begins with is what torch itself would have, had its history been switched on then:
+ * blocks from before are in the final segments, or are only seen being freed. */
+#include "interop/torch_trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kit/grow.h"
+#include "model/holders.h"
+#include "model/owners.h"
+
+struct waiting { /* a segment that began or ended: said with the next block, which has its stream */
+    struct tmk_torch_segment segment;
+    uint64_t ns;
+    bool begins;
+};
+
+struct trace { /* of a device */
+    struct tmk_torch_file *file;
+    const struct tmk_process *p;
+    uint16_t device;
+    uint64_t from_ns, until_ns; /* trace time */
+    struct tmk_holders *holders;
+    struct tmk_torch_blocks blocks;
+    struct tmk_torch_segments segments;
+    struct waiting *waiting;
+    uint64_t n_waiting, waiting_room;
+    uint64_t now_ns, last_ns;
+    uint64_t free_bytes; /* of the device, as last seen */
+    bool has_free, has_begun, is_over, failed;
+    struct tmk_torch_left *left; /* when it is over */
+};
+
+/* ---- entries ---- */
+
+static bool is_shown(const struct trace *t)
+{
+    return !t->is_over && t->now_ns >= t->from_ns;
+}
+
+static void begin_entry(struct trace *t, enum tmk_torch_word action, uint64_t ns)
+{
+    tmk_torch_next(t->file);
+    tmk_torch_begin_dict(t->file);
+    tmk_torch_pair(t->file, TMK_WORD_action, action);
+    tmk_torch_time(t->file, ns);
+}
+
+static void put_memory(struct trace *t, uint64_t address, uint64_t size_bytes, uint64_t stream)
+{
+    tmk_torch_number(t->file, TMK_WORD_addr, address);
+    tmk_torch_number(t->file, TMK_WORD_size, size_bytes);
+    tmk_torch_number(t->file, TMK_WORD_stream, stream);
+}
+
+static uint64_t stream_of(const struct trace *t, const struct tmk_block *b)
+{
+    struct tmk_stream stream;
+    bool is_known = b->stream > 0 && tmk_reader_stream(t->p->reader, b->stream, &stream);
+    return is_known ? stream.handle : 0;
+}
+
+static uint8_t category_of(const struct trace *t, const struct tmk_state *s,
+                           const struct tmk_block *b)
+{
+    struct tmk_block settled = tmk_state_settled(s, b);
+    return tmk_block_category(t->p, s->contexts, &settled);
+}
+
+static void write_alloc(struct trace *t, const struct tmk_state *s, const struct tmk_block *b,
+                        struct tmk_torch_block *block)
+{
+    begin_entry(t, TMK_WORD_alloc, t->now_ns);
+    put_memory(t, block->address, block->requested_bytes, stream_of(t, b));
+    tmk_torch_frames(t->file, block->stack);
+    tmk_torch_context(t->file, s, b->context);
+    block->place = tmk_torch_category(t->file, TIDEMARK_UNKNOWN);
+    tmk_torch_end_dict(t->file);
+}
+
+/* Where the allocation is not in the file, its stack is shown here. */
+static void write_free(struct trace *t, const struct tmk_torch_block *block, uint64_t stream,
+                       enum tmk_torch_word action)
+{
+    begin_entry(t, action, t->now_ns);
+    put_memory(t, block->address, block->requested_bytes, stream);
+    if (block->place == 0)
+        tmk_torch_frames(t->file, block->stack);
+    tmk_torch_end_dict(t->file);
+}
+
+static void write_frees(struct trace *t, const struct tmk_torch_block *block, uint64_t stream)
+{
+    write_free(t, block, stream, TMK_WORD_free_requested);
+    write_free(t, block, stream, TMK_WORD_free_completed);
+}
+
+/* ---- segments ---- */
+
+static void write_segment(struct trace *t, const struct waiting *w)
+{
+    bool is_mapped = w->segment.kind != TMK_TORCH_ALLOCATED;
+    enum tmk_torch_word action = w->begins
+                                     ? (is_mapped ? TMK_WORD_segment_map : TMK_WORD_segment_alloc)
+                                     : (is_mapped ? TMK_WORD_segment_unmap : TMK_WORD_segment_free);
+    begin_entry(t, action, w->ns);
+    put_memory(t, w->segment.address, w->segment.size_bytes, w->segment.stream);
+    tmk_torch_frames(t->file, w->segment.stack);
+    tmk_torch_end_dict(t->file);
+}
+
+static void on_segment(void *arg, const struct tmk_torch_segment *s, bool begins)
+{
+    struct trace *t = arg;
+    if (!is_shown(t))
+        return;
+    struct waiting *more = tmk_grow(t->waiting, t->n_waiting + 1, &t->waiting_room, sizeof *more);
+    if (!more) {
+        t->failed = true;
+        return;
+    }
+    t->waiting = more;
+    t->waiting[t->n_waiting++] = (struct waiting){.segment = *s, .ns = t->now_ns, .begins = begins};
+}
+
+/* What was mapped piece by piece at once is one. */
+static bool goes_on(const struct waiting *a, const struct waiting *b)
+{
+    return a->begins == b->begins && a->segment.kind == TMK_TORCH_MAPPED &&
+           b->segment.kind == TMK_TORCH_MAPPED && a->segment.stream == b->segment.stream &&
+           a->segment.address + a->segment.size_bytes == b->segment.address;
+}
+
+static void write_waiting(struct trace *t)
+{
+    struct waiting last = {0};
+    for (uint64_t i = 0; i < t->n_waiting; i++) {
+        struct waiting *w = &t->waiting[i];
+        const struct tmk_torch_segment *now =
+            tmk_torch_segments_find(&t->segments, w->segment.address);
+        if (w->begins && now && now->has_stream)
+            w->segment.stream = now->stream;
+        if (i > 0 && goes_on(&last, w)) {
+            last.segment.size_bytes += w->segment.size_bytes;
+            continue;
+        }
+        if (i > 0)
+            write_segment(t, &last);
+        last = *w;
+    }
+    if (t->n_waiting > 0)
+        write_segment(t, &last);
+    t->n_waiting = 0;
+}
+
+/* Is it one that torch takes its blocks from? */
+static bool is_torchs(struct trace *t, const struct tmk_driver_segment *s)
+{
+    if (s->device != t->device || (s->kind != TMK_SEGMENT_DEVICE && s->kind != TMK_SEGMENT_MAPPING))
+        return false;
+    const char *owner = tmk_holders_get(t->holders, s->stack)->owner;
+    return *owner == '\0' || strcmp(owner, "torch") == 0;
+}
+
+static void begin_segment(struct trace *t, const struct tmk_driver_segment *s)
+{
+    struct tmk_torch_segment new = {.address = s->address,
+                                    .size_bytes = s->size_bytes,
+                                    .stack = s->stack,
+                                    .kind = s->kind == TMK_SEGMENT_MAPPING ? TMK_TORCH_MAPPED
+                                                                           : TMK_TORCH_ALLOCATED};
+    if (is_torchs(t, s))
+        tmk_torch_segments_begin(&t->segments, &new);
+}
+
+/* Blocks whose segment has gone under them: their frees were lost. */
+static void hold_again(struct trace *t, const struct tmk_driver_segment *s)
+{
+    for (uint64_t i = 0; i < t->blocks.n; i++) {
+        const struct tmk_torch_block *b = &t->blocks.items[i];
+        if (b->is_used && b->address >= s->address && b->address - s->address < s->size_bytes)
+            tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, 0);
+    }
+}
+
+static void on_driver(struct trace *t, const struct tmk_replay *rp, const struct tmk_event *ev)
+{
+    const struct tmk_driver_segment *ended = &rp->ended;
+    bool is_of_device = ended->kind && is_torchs(t, ended);
+    if (is_of_device && tmk_torch_segments_end(&t->segments, ended->address))
+        hold_again(t, ended);
+    const struct tmk_driver_segment *new =
+        ev->kind == TMK_KIND_SEGMENT
+            ? tmk_segments_find(&rp->state.segments, ev->segment_kind, ev->address)
+            : NULL;
+    if (new)
+        begin_segment(t, new);
+}
+
+/* ---- blocks ---- */
+
+static struct tmk_torch_block *take_block(struct trace *t, struct tmk_block *b)
+{
+    struct tmk_torch_block *block = tmk_torch_blocks_add(&t->blocks, b);
+    if (!block) {
+        t->failed = true;
+        return NULL;
+    }
+    tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, stream_of(t, b));
+    return block;
+}
+
+static void on_alloc(struct trace *t, const struct tmk_state *s, struct tmk_block *b)
+{
+    b->row = 0;
+    struct tmk_torch_block *block = t->is_over ? NULL : take_block(t, b);
+    if (!block || !is_shown(t))
+        return;
+    write_waiting(t);
+    write_alloc(t, s, b, block);
+}
+
+static void on_free(struct trace *t, const struct tmk_state *s, const struct tmk_block *b)
+{
+    struct tmk_torch_block *block = tmk_torch_blocks_find(&t->blocks, b);
+    if (!block)
+        return;
+    if (block->place)
+        tmk_torch_change_category(t->file, block->place, category_of(t, s, b));
+    if (is_shown(t)) {
+        write_waiting(t);
+        write_frees(t, block, stream_of(t, b));
+    }
+    if (!t->is_over)
+        tmk_torch_segments_release(&t->segments, block->address);
+    tmk_torch_blocks_remove(&t->blocks, block);
+}
+
+static void on_oom(struct trace *t, const struct tmk_state *s, const struct tmk_event *ev)
+{
+    const struct tmk_device_use *use = NULL;
+    for (uint32_t i = 0; i < s->n_devices; i++)
+        if (s->devices[i].device == t->device)
+            use = &s->devices[i];
+    uint64_t held = use && use->has_reserved ? use->reserved_bytes : use ? use->allocated_bytes : 0;
+    uint64_t left = ev->capacity_bytes > held ? ev->capacity_bytes - held : 0;
+    write_waiting(t);
+    begin_entry(t, TMK_WORD_oom, ev->time_ns);
+    tmk_torch_number(t->file, TMK_WORD_device_free, t->has_free ? t->free_bytes : left);
+    tmk_torch_number(t->file, TMK_WORD_size, ev->size_bytes);
+    tmk_torch_number(t->file, TMK_WORD_stream, 0);
+    tmk_torch_frames(t->file, ev->stack);
+    tmk_torch_end_dict(t->file);
+}
+
+/* ---- the sweep ---- */
+
+/* The moment that the snapshot is of has come. */
+static void end_trace(struct trace *t)
+{
+    if (t->is_over)
+        return;
+    if (t->now_ns >= t->from_ns)
+        write_waiting(t);
+    t->is_over = true;
+    t->failed |= t->segments.failed;
+    t->left->blocks = tmk_torch_blocks_sorted(&t->blocks, &t->left->n_blocks);
+    t->failed |= !t->left->blocks;
+    t->left->made_up = t->segments.n_made_up > 0;
+    t->left->segments = t->segments.items;
+    t->left->n_segments = t->segments.n;
+    t->segments.items = NULL;
+    t->segments.n = t->segments.room = 0;
+}
+
+static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                     struct tmk_block *b)
+{
+    struct trace *t = arg;
+    if (t->failed)
+        return;
+    if (ev->time_ns > t->until_ns)
+        end_trace(t);
+    t->has_begun = true;
+    t->now_ns = ev->time_ns;
+    if (!t->is_over)
+        t->last_ns = ev->time_ns;
+    bool is_ours = ev->device == t->device;
+    if (ev->kind == TMK_KIND_ALLOC && b && is_ours)
+        on_alloc(t, &rp->state, b);
+    else if (ev->kind == TMK_KIND_FREE && b && is_ours)
+        on_free(t, &rp->state, b);
+    else if (t->is_over)
+        return;
+    else if (ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END)
+        on_driver(t, rp, ev);
+    else if (ev->kind == TMK_KIND_OOM && is_ours && !ev->is_of_driver && is_shown(t))
+        on_oom(t, &rp->state, ev);
+    else if (ev->kind == TMK_KIND_SAMPLE && is_ours && ev->sample.total_bytes != UINT64_MAX &&
+             ev->sample.used_bytes <= ev->sample.total_bytes) {
+        t->free_bytes = ev->sample.total_bytes - ev->sample.used_bytes;
+        t->has_free = true;
+    }
+}
+
+/* ---- after a gap ---- */
+
+static void restore_segments(struct trace *t, const struct tmk_segments *all)
+{
+    for (uint64_t i = t->segments.n; i-- > 0;) {
+        struct tmk_torch_segment old = t->segments.items[i];
+        if (old.kind != TMK_TORCH_MADE_UP &&
+            !tmk_segments_find(
+                all, old.kind == TMK_TORCH_MAPPED ? TMK_SEGMENT_MAPPING : TMK_SEGMENT_DEVICE,
+                old.address))
+            (void)tmk_torch_segments_end(&t->segments, old.address);
+    }
+    for (uint32_t i = 0; i < all->n; i++) {
+        const struct tmk_torch_segment *there =
+            tmk_torch_segments_find(&t->segments, all->items[i].address);
+        if (!there || there->kind == TMK_TORCH_MADE_UP || there->address != all->items[i].address)
+            begin_segment(t, &all->items[i]);
+    }
+}
+
+static void drop_lost(struct trace *t)
+{
+    for (uint64_t i = 0; i < t->blocks.n; i++) {
+        struct tmk_torch_block *block = &t->blocks.items[i];
+        if (!block->is_used || block->is_found)
+            continue;
+        if (is_shown(t))
+            write_frees(t, block, 0);
+        tmk_torch_segments_release(&t->segments, block->address);
+        tmk_torch_blocks_remove(&t->blocks, block);
+    }
+}
+
+/* At the start what is there was there before; after a gap it has come in it. */
+static void take_found(struct trace *t, struct tmk_state *s)
+{
+    for (uint32_t i = 1; i <= s->n_entries && !t->failed; i++) {
+        struct tmk_block *b = &s->entries[i];
+        if (!b->live || b->device != t->device || tmk_torch_blocks_find(&t->blocks, b))
+            continue;
+        struct tmk_torch_block *block = take_block(t, b);
+        if (block && t->has_begun && is_shown(t)) {
+            write_waiting(t);
+            write_alloc(t, s, b, block);
+        }
+    }
+}
+
+static void on_restored(void *arg, const struct tmk_replay *rp)
+{
+    struct trace *t = arg;
+    struct tmk_state *s = (struct tmk_state *)(uintptr_t)&rp->state; /* rows are the visitor's */
+    if (t->failed)
+        return;
+    if (s->now_ns > t->until_ns)
+        end_trace(t);
+    t->now_ns = s->now_ns;
+    if (!tmk_torch_blocks_match(&t->blocks, s, t->device)) {
+        t->failed = true;
+        return;
+    }
+    if (t->is_over)
+        return;
+    drop_lost(t);
+    if (t->has_begun) {
+        restore_segments(t, &s->segments);
+        take_found(t, s);
+        write_waiting(t);
+        return;
+    }
+    uint64_t from_ns = t->from_ns; /* what is there at the start has no entries */
+    t->from_ns = UINT64_MAX;
+    restore_segments(t, &s->segments);
+    take_found(t, s);
+    t->from_ns = from_ns;
+}
+
+static void settle_live(struct trace *t, const struct tmk_state *s)
+{
+    for (uint32_t i = 1; i <= s->n_entries; i++) {
+        const struct tmk_block *b = &s->entries[i];
+        const struct tmk_torch_block *block =
+            b->live && b->device == t->device ? tmk_torch_blocks_find(&t->blocks, b) : NULL;
+        if (block && block->place)
+            tmk_torch_change_category(t->file, block->place, category_of(t, s, b));
+    }
+}
+
+/* The entry that torch ends its own with. memory_viz wants "unknown" to be among the categories. */
+static void write_last(struct trace *t)
+{
+    begin_entry(t, TMK_WORD_snapshot, t->last_ns);
+    put_memory(t, 0, 0, 0);
+    (void)tmk_torch_category(t->file, TIDEMARK_UNKNOWN);
+    tmk_torch_end_dict(t->file);
+}
+
+static int sweep(struct trace *t, const struct tmk_export *x, struct tmk_error *err)
+{
+    struct tmk_replay rp;
+    struct tmk_visitor both[] = {{.arg = t, .event = on_event, .restored = on_restored},
+                                 x->progress};
+    int rc = tmk_holders_open(x->p, &t->holders);
+    if (rc == 0)
+        rc = tmk_process_sweep(x->p, both, 2, &rp, err);
+    if (rc < 0)
+        return rc;
+    end_trace(t);
+    if (!t->failed)
+        settle_live(t, &rp.state);
+    tmk_replay_fini(&rp);
+    return t->failed ? tmk_fail(err, TMK_ENOMEM, "no memory for the blocks of the snapshot") : 0;
+}
+
+int tmk_torch_trace_write(struct tmk_torch_file *f, const struct tmk_export *x, uint16_t device,
+                          struct tmk_torch_left *ret, struct tmk_error *err)
+{
+    *ret = (struct tmk_torch_left){0};
+    struct trace t = {.file = f,
+                      .p = x->p,
+                      .device = device,
+                      .from_ns = tmk_export_trace_time(x->p, x->from_ns),
+                      .until_ns = tmk_export_trace_time(x->p, x->until_ns),
+                      .left = ret};
+    t.segments.tell = on_segment;
+    t.segments.arg = &t;
+    tmk_torch_begin_list(f);
+    int rc = sweep(&t, x, err);
+    if (rc == 0)
+        write_last(&t);
+    tmk_torch_end_list(f);
+    tmk_holders_close(t.holders);
+    tmk_torch_blocks_fini(&t.blocks);
+    tmk_torch_segments_fini(&t.segments);
+    free(t.waiting);
+    return rc;
+}
+
+void tmk_torch_left_fini(struct tmk_torch_left *left)
+{
+    free(left->blocks);
+    free(left->segments);
+    *left = (struct tmk_torch_left){0};
+}
