@@ -8,7 +8,7 @@
 #include "kit/amount.h"
 #include "model/alloc_conf.h"
 
-enum { LEAST_PART = 20, MIN_STEPS = 5, N_DEVIATIONS = 5 };
+enum { LEAST_PART = 20, MIN_STEPS = 3, N_DEVIATIONS = 5 };
 
 static bool is_known(uint64_t bytes)
 {

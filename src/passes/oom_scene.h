@@ -64,6 +64,10 @@ struct tmk_scene {
     uint64_t largest_activation_bytes;      /* one block */
     const struct tmk_peak_row *activations; /* by module, largest first */
     uint64_t n_activations;
+    /* By the line that made them: blocks of steps before the last one, but for those of the model
+     * and its optimizer. */
+    const struct tmk_peak_row *old;
+    uint64_t n_old;
 };
 
 struct tmk_scenes;
