@@ -70,6 +70,12 @@ struct tmk_scene {
     uint64_t n_old;
 };
 
+/* What was asked for and not given: nothing in a near miss. */
+static inline uint64_t tmk_scene_lacking(const struct tmk_scene *s)
+{
+    return s->kind == TMK_SCENE_OOM ? s->request_bytes : 0;
+}
+
 struct tmk_scenes;
 
 /* 0 or TMK_ENOMEM. Give the visitor to a sweep, then finish, then ask. close takes NULL. */
