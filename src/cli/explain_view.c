@@ -242,12 +242,15 @@ static void add_causes(struct tmk_table *t, const struct tmk_case *c)
     };
     for (int i = 0; i < TMK_N_CAUSES; i++) {
         const struct tmk_cause_row *row = &c->verdict.rows[i];
+        const char *note = notes[row->cause];
+        if (row->cause == TMK_CAUSE_FRAGMENTATION && c->scene.is_of_driver)
+            note = "cache: held by torch, and not in use";
         if (row->bytes > 0 && row->cause != TMK_CAUSE_DEMAND)
             add_fact(t,
                      i == 0        ? "the cause"
                      : row->counts ? "a cause too"
                                    : "not the cause",
-                     row->bytes, notes[row->cause]);
+                     row->bytes, note);
     }
 }
 
