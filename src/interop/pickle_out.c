@@ -9,6 +9,7 @@
 
 enum opcode {
     OP_APPENDS = 'e',
+    OP_BINFLOAT = 'G',
     OP_BINGET = 'h',
     OP_BININT = 'J',
     OP_BININT1 = 'K',
@@ -140,6 +141,17 @@ void tmk_pickler_int(struct tmk_pickler *p, int64_t value)
 void tmk_pickler_u64(struct tmk_pickler *p, uint64_t value)
 {
     tmk_pickler_int(p, (int64_t)value);
+}
+
+/* The one number that is written with its first byte first. */
+void tmk_pickler_double(struct tmk_pickler *p, double value)
+{
+    uint64_t bits;
+    uint8_t bytes[8];
+    memcpy(&bits, &value, sizeof bits);
+    tmk_store_u64(bytes, __builtin_bswap64(bits));
+    put(p, OP_BINFLOAT);
+    tmk_out_bytes(p->out, bytes, sizeof bytes);
 }
 
 void tmk_pickler_bool(struct tmk_pickler *p, bool value)

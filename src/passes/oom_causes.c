@@ -8,7 +8,7 @@
 #include "kit/amount.h"
 #include "model/alloc_conf.h"
 
-enum { LEAST_PART = 20, MIN_STEPS = 5, N_DEVIATIONS = 5 };
+enum { LEAST_PART = 20, MIN_STEPS = 3, N_DEVIATIONS = 5 };
 
 static bool is_known(uint64_t bytes)
 {
@@ -157,7 +157,7 @@ static uint64_t settings(const struct tmk_scene *scene, const struct tmk_inquiry
 static uint64_t outlier(const struct tmk_scene *scene, const struct tmk_inquiry *q,
                         const struct tmk_verdict *v)
 {
-    uint64_t need = plus(scene->allocated_bytes, scene->request_bytes);
+    uint64_t need = plus(scene->allocated_bytes, tmk_scene_lacking(scene));
     uint64_t spread = tmk_size_whole((double)q->deviation_bytes * 1.4826 * N_DEVIATIONS);
     uint64_t usual = plus(q->median_bytes, spread);
     bool stands_out = q->n_steps >= MIN_STEPS && need > usual &&

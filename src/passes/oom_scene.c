@@ -20,7 +20,7 @@ enum { N_CARDS = TMK_MAX_DEVICES + 1 };
 struct place { /* a scene, and what its names are borrowed from */
     struct tmk_scene scene;
     struct tmk_labels labels;
-    struct tmk_group *activations;
+    struct tmk_group *activations, *old;
     bool is_taken;
 };
 
@@ -49,6 +49,7 @@ struct tmk_scenes {
 static void forget(struct place *k)
 {
     tmk_group_close(k->activations);
+    tmk_group_close(k->old);
     tmk_labels_fini(&k->labels);
     *k = (struct place){0};
 }
@@ -61,12 +62,22 @@ static struct card *card_of(struct tmk_scenes *s, uint16_t device)
 
 /* ---- taking a scene ---- */
 
+/* Made two steps ago or earlier, and nothing that is kept on purpose. */
+static bool is_old(const struct tmk_scene *scene, const struct tmk_block *b, uint8_t category)
+{
+    return b->step != TMK_NO_STEP && scene->step != TMK_NO_STEP && b->step < scene->step - 1 &&
+           category != TIDEMARK_PARAMETER && category != TIDEMARK_GRADIENT &&
+           category != TIDEMARK_OPTIMIZER_STATE && category != TIDEMARK_BUFFER;
+}
+
 static int add_up_blocks(struct place *k, const struct tmk_process *p, const struct tmk_state *s)
 {
     struct tmk_scene *scene = &k->scene;
     int rc = tmk_labels_init(&k->labels, p, s);
     if (rc == 0)
         rc = tmk_group_open(&k->labels, TMK_BY_MODULE, &k->activations);
+    if (rc == 0)
+        rc = tmk_group_open(&k->labels, TMK_BY_SITE, &k->old);
     for (uint32_t i = 1; i <= s->n_entries && rc == 0; i++) {
         if (!s->entries[i].live || s->entries[i].device != scene->device)
             continue;
@@ -75,6 +86,8 @@ static int add_up_blocks(struct place *k, const struct tmk_process *p, const str
         if (category >= TMK_SCENE_CATEGORIES)
             category = TIDEMARK_UNKNOWN;
         scene->category_bytes[category] += b.size_bytes;
+        if (is_old(scene, &b, category))
+            tmk_group_add(k->old, &b);
         if (category != TIDEMARK_ACTIVATION)
             continue;
         tmk_group_add(k->activations, &b);
@@ -267,10 +280,12 @@ struct tmk_visitor tmk_scenes_visitor(struct tmk_scenes *s)
 
 static void settle(struct tmk_scenes *s, struct place *k)
 {
-    if (k->activations &&
-        tmk_group_rows(k->activations, &k->scene.activations, &k->scene.n_activations) < 0)
+    struct tmk_scene *scene = &k->scene;
+    if (scene->has_blocks &&
+        (tmk_group_rows(k->activations, &scene->activations, &scene->n_activations) < 0 ||
+         tmk_group_rows(k->old, &scene->old, &scene->n_old) < 0))
         s->failed = true;
-    s->found[s->n_found++] = &k->scene;
+    s->found[s->n_found++] = scene;
 }
 
 int tmk_scenes_finish(struct tmk_scenes *s, struct tmk_error *err)

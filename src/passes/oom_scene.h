@@ -64,7 +64,17 @@ struct tmk_scene {
     uint64_t largest_activation_bytes;      /* one block */
     const struct tmk_peak_row *activations; /* by module, largest first */
     uint64_t n_activations;
+    /* By the line that made them: blocks of steps before the last one, but for those of the model
+     * and its optimizer. */
+    const struct tmk_peak_row *old;
+    uint64_t n_old;
 };
+
+/* What was asked for and not given: nothing in a near miss. */
+static inline uint64_t tmk_scene_lacking(const struct tmk_scene *s)
+{
+    return s->kind == TMK_SCENE_OOM ? s->request_bytes : 0;
+}
 
 struct tmk_scenes;
 
