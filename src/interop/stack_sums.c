@@ -48,7 +48,7 @@ static void add_found(const struct sweep *w, const struct tmk_peak *peak, const 
 static int run_sweep(const struct tmk_export *x, const struct sweep *w, struct tmk_peak *peak,
                      struct tmk_error *err)
 {
-    struct tmk_replay rp;
+    struct tmk_replay rp = {0};
     struct tmk_visitor all[] = {
         {.arg = (void *)(uintptr_t)w, .event = on_event}, tmk_peak_visitor(peak), x->progress};
     int rc = tmk_process_sweep(x->p, all, 3, &rp, err);

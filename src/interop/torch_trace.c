@@ -465,7 +465,7 @@ static void write_last(struct trace *t)
 
 static int sweep(struct trace *t, const struct tmk_export *x, struct tmk_error *err)
 {
-    struct tmk_replay rp;
+    struct tmk_replay rp = {0};
     struct tmk_visitor both[] = {{.arg = t, .event = on_event, .restored = on_restored},
                                  x->progress};
     int rc = tmk_holders_open(x->p, &t->holders);
