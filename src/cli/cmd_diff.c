@@ -282,20 +282,20 @@ static int run(const struct tmk_args *args)
 static const struct tmk_option options[] = {
     {"by", 0, "KEY", "category|module|component|stage|stack|tensor",
      "category (the default) or another key, as in `peak`"},
-    {"at", 0, "TIME|STEP", NULL, "not the peaks but this moment of both: 1.5s; 12, step:12"},
-    {"from", 0, "TIME|STEP", NULL, "the moment of A, or the first of one run"},
-    {"to", 0, "TIME|STEP", NULL, "the moment of B, or the second of one run"},
+    {"at", 0, "TIME|STEP", NULL, "not the peaks but this moment: 1.5s; 12, step:12"},
+    {"from", 0, "TIME|STEP", NULL, "the moment of A"},
+    {"to", 0, "TIME|STEP", NULL, "the moment of B, or the second one of A"},
     {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (the one with the largest peak)"},
-    {"rank", 0, "N", NULL, "of this rank (all; details of the one that changed most)"},
+    {"rank", 0, "N", NULL, "this one only (all, and of one the details)"},
     {"fail-if", 0, "GATE ...", NULL, "exit with 1 if B has so much more; may be given again"},
     {"junit", 0, "FILE", NULL, "the gates as JUnit XML, a test case each"},
     {"json", 0, NULL, NULL, "one JSON object"},
 };
 
 static const char notes[] =
-    "Two runs are compared at their peaks, rank by rank. --at compares them at the\n"
-    "same step (its own peak) or time; --from and --to name a moment each, of two\n"
-    "runs or, with RUN alone, of one.\n"
+    "Two runs are compared at their peaks, rank by rank; details are of the rank that\n"
+    "changed most. --at compares them at the same step (at its own peak) or time;\n"
+    "--from and --to name the moments of A and B or, with A alone, two of one run.\n"
     "\n"
     "What is shown: bytes allocated and reserved; why that has changed; the change by\n"
     "KEY; the peaks of the steps. Causes add up to the change, exactly. Blocks are\n"
@@ -333,8 +333,8 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_diff = {
     .name = "diff",
     .summary = "Compare two runs, or two moments of one",
-    .usage = "A [B] [--by KEY] [--at MOMENT] [--from MOMENT] [--to MOMENT]\n"
-             "       [--rank N] [--device NAME] [--fail-if GATE]... [--junit FILE] [--json]",
+    .usage = "A [B] [--by KEY] [--at TIME|STEP] [--from TIME|STEP] [--to TIME|STEP] "
+             "[--device NAME] [--rank N] [--fail-if GATE]... [--junit FILE] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

@@ -154,9 +154,7 @@ static int fail(const char *source, int rc, const struct tmk_error *err)
         tmk_say("%s: byte %" PRIu64 ": %s", source, err->offset, err->text);
     else
         tmk_say("%s: %s", source, err->text);
-    return rc == TMK_EFORMAT || rc == TMK_EDAMAGED || rc == TMK_EVERSION || rc == TMK_EFULL
-               ? TMK_EXIT_BAD_TRACE
-               : TMK_EXIT_FINDING;
+    return rc == TMK_EIO || rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
 }
 
 /* Into a folder of its own, which takes the run's name when it is whole. */

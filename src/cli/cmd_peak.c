@@ -134,7 +134,7 @@ static uint32_t first_shown(const struct answer *a, uint32_t stack)
     if (!tmk_reader_stack(a->look.p->reader, stack, &frames))
         return 0;
     for (uint32_t i = 0; i < frames.n_frames; i++)
-        if (tmk_reader_frame(a->look.p->reader, frames.frames[i], &f) && f.address == 0)
+        if (tmk_reader_frame(a->look.p->reader, frames.frames[i], &f) && !tmk_frame_is_native(&f))
             return i;
     return 0;
 }

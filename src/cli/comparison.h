@@ -60,7 +60,7 @@ int tmk_comparison_judge(struct tmk_comparison *c);
 
 /* For people, on stdout; and the part of it that says why. */
 void tmk_comparison_print(const struct tmk_comparison *c);
-void tmk_comparison_causes(const struct tmk_comparison *c, struct tmk_sheet *sheet);
+void tmk_comparison_causes(const struct tmk_comparison *x, struct tmk_sheet *sheet);
 /* One JSON object on stdout. */
 void tmk_comparison_json(const struct tmk_comparison *c);
 /* The gates as JUnit's XML: a test case each. 0, or an exit status after a message. */
@@ -68,7 +68,7 @@ int tmk_comparison_junit(const struct tmk_comparison *c, const char *path);
 
 /* "+1.5 MiB", "-200 B", "0 B" into a buffer of TMK_AMOUNT_BYTES. */
 const char *tmk_change_text(int64_t bytes, char *buffer);
-/* "+12 %", "new", "gone", "=" into the same. */
+/* "+12 %", "x 20", "new", "gone", "=" into the same. */
 const char *tmk_growth_text(uint64_t a, uint64_t b, char *buffer);
 /* What a gate has measured, a phrase: "peak 1.0 MiB -> 2.0 MiB, +1.0 MiB, +100 %"; the caller's. */
 char *tmk_verdict_text(const struct tmk_verdict *v);

@@ -128,6 +128,12 @@ static void add_cause(struct tmk_json *j, const struct tmk_comparison *x,
     tmk_json_end(j);
 }
 
+static bool has_changed(const struct tmk_diff_cause *c)
+{
+    const struct tmk_diff_split *s = &c->split;
+    return s->resized || s->recounted || s->added || s->gone;
+}
+
 static void add_causes(struct tmk_json *j, const struct tmk_comparison *c)
 {
     struct tmk_diff_split split = tmk_diff_split(c->diff);
@@ -136,7 +142,8 @@ static void add_causes(struct tmk_json *j, const struct tmk_comparison *c)
     tmk_json_i64(j, "unexplained", tmk_comparison_unexplained(c));
     tmk_json_array(j, "causes");
     for (uint64_t i = 0; i < tmk_diff_n_causes(c->diff); i++)
-        add_cause(j, c, tmk_diff_cause(c->diff, i));
+        if (has_changed(tmk_diff_cause(c->diff, i)))
+            add_cause(j, c, tmk_diff_cause(c->diff, i));
     tmk_json_end(j);
     tmk_json_bool(j, "names_unwrapped", tmk_diff_unwraps(c->diff));
 }

@@ -35,7 +35,10 @@ const char *tmk_growth_text(uint64_t a, uint64_t b, char *buffer)
         return strcpy(buffer, a == 0 ? "new" : "gone");
     if (fabs(percent) < 0.05)
         return strcpy(buffer, percent < 0 ? "-<0.1 %" : "+<0.1 %");
-    snprintf(buffer, TMK_AMOUNT_BYTES, fabs(percent) < 10 ? "%+.1f %%" : "%+.0f %%", percent);
+    if (percent > 999)
+        snprintf(buffer, TMK_AMOUNT_BYTES, "x %.0f", (double)b / (double)a);
+    else
+        snprintf(buffer, TMK_AMOUNT_BYTES, fabs(percent) < 10 ? "%+.1f %%" : "%+.0f %%", percent);
     return buffer;
 }
 
@@ -97,6 +100,19 @@ static void print_totals(struct tmk_sheet *sheet, const struct tmk_comparison *c
     tmk_sheet_table(sheet, t);
 }
 
+static const char *without_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* A run without its folder, unless that is what tells the two apart. */
+static const char *run_name(const struct tmk_comparison *c, unsigned side)
+{
+    const char *names[2] = {without_folder(c->paths[0]), without_folder(c->paths[1])};
+    return strcmp(names[0], names[1]) == 0 ? c->paths[side] : names[side];
+}
+
 static void add_side(struct tmk_table *t, const struct tmk_comparison *c, unsigned side)
 {
     const struct tmk_look *l = &c->shown->looks[side];
@@ -104,7 +120,7 @@ static void add_side(struct tmk_table *t, const struct tmk_comparison *c, unsign
     if (tmk_look_step(l) != TMK_NO_STEP)
         snprintf(step, sizeof step, "in step %" PRId64, tmk_look_step(l));
     tmk_table_cell(t, side ? "B" : "A");
-    tmk_table_cell(t, c->paths[side]);
+    tmk_table_cell(t, run_name(c, side));
     if (l->p->rank >= 0)
         tmk_table_cellf(t, "rank %" PRId64, l->p->rank);
     else
@@ -142,8 +158,14 @@ static const struct tmk_frame *user_frame(const struct tmk_process *p, const str
     return NULL;
 }
 
+static bool is_moved(const struct tmk_frame *a, const struct tmk_frame *b)
+{
+    return a->line && b->line && a->line != b->line && a->function && b->function &&
+           strcmp(a->function, b->function) == 0;
+}
+
 /* The user's frames of a stack, innermost first, callers behind '<'. Where the other side has other
- * lines, both: "train.py:12|14 step". */
+ * lines, both: "train.py:12/14 step". */
 static void write_stacks(FILE *out, const struct tmk_comparison *c, const uint32_t stack[2])
 {
     struct tmk_stack frames[2] = {{0}, {0}};
@@ -161,9 +183,12 @@ static void write_stacks(FILE *out, const struct tmk_comparison *c, const uint32
            user_frame(c->shown->looks[first].p, &frames[first], &at[0], user_only, &f[0])) {
         bool has_other =
             first == 0 && user_frame(c->shown->looks[1].p, &frames[1], &at[1], user_only, &f[1]);
-        fprintf(out, "%s%s", n++ ? " < " : "", tmk_frame_text(&f[0], true, text));
-        if (has_other && f[1].line && f[1].line != f[0].line)
-            fprintf(out, " (B: %u)", (unsigned)f[1].line);
+        fputs(n++ ? " < " : "", out);
+        if (has_other && is_moved(&f[0], &f[1]))
+            fprintf(out, "%s:%u/%u %s", without_folder(f[0].file ? f[0].file : "?"),
+                    (unsigned)f[0].line, (unsigned)f[1].line, f[0].function);
+        else
+            fputs(tmk_frame_text(&f[0], true, text), out);
     }
 }
 
@@ -209,7 +234,8 @@ static void print_rows(struct tmk_sheet *sheet, const struct tmk_comparison *c)
         tmk_table_cellf(t, "(%" PRIu64 " unchanged)", n_same);
         add_sizes(t, both_known, same);
     }
-    tmk_sheet_heading(sheet, heading);
+    if (tmk_table_n_rows(t) > 0)
+        tmk_sheet_heading(sheet, heading);
     tmk_sheet_table(sheet, t);
     free(heading);
 }

@@ -21,7 +21,7 @@ enum {
     PROTOCOL_MAX = 5,
     STACK_MAX = 1 << 22, /* values waiting at once; picklers leave a thousand */
     ITEMS_MAX = 1 << 26, /* of one list, dict or tuple */
-    TELL_EVERY = 1 << 12,
+    INSTRUCTION_MAX = 9, /* bytes, those of a text not counted */
 };
 
 /* What an instruction does. Those that take no part in plain data are listed to name them. */
@@ -81,42 +81,43 @@ enum op {
 static const struct {
     uint8_t op;       /* enum op */
     uint8_t argument; /* bytes that follow, those of a text not counted */
+    bool is_simple;   /* the first pass has only to go past it */
 } ops[256] = {
-    [0x80] = {OP_PROTO, 1},        [0x95] = {OP_FRAME, 8},
-    ['.'] = {OP_STOP, 0},          ['N'] = {OP_NONE, 0},
-    [0x88] = {OP_TRUE, 0},         [0x89] = {OP_FALSE, 0},
-    ['K'] = {OP_INT1, 1},          ['M'] = {OP_INT2, 2},
-    ['J'] = {OP_INT4, 4},          [0x8a] = {OP_LONG1, 1},
-    [0x8b] = {OP_LONG4, 4},        ['G'] = {OP_FLOAT, 8},
-    [0x8c] = {OP_TEXT1, 1},        ['X'] = {OP_TEXT4, 4},
-    [0x8d] = {OP_TEXT8, 8},        ['U'] = {OP_TEXT1, 1},
-    ['T'] = {OP_TEXT4, 4},         ['C'] = {OP_BYTES1, 1},
-    ['B'] = {OP_BYTES4, 4},        [0x8e] = {OP_BYTES8, 8},
-    [0x96] = {OP_BYTES8, 8},       ['}'] = {OP_EMPTY_DICT, 0},
-    [']'] = {OP_EMPTY_LIST, 0},    [')'] = {OP_EMPTY_TUPLE, 0},
-    ['('] = {OP_MARK, 0},          ['l'] = {OP_LIST, 0},
-    ['d'] = {OP_DICT, 0},          ['t'] = {OP_TUPLE, 0},
-    [0x85] = {OP_TUPLE1, 0},       [0x86] = {OP_TUPLE2, 0},
-    [0x87] = {OP_TUPLE3, 0},       ['a'] = {OP_APPEND, 0},
-    ['e'] = {OP_APPENDS, 0},       ['s'] = {OP_SETITEM, 0},
-    ['u'] = {OP_SETITEMS, 0},      ['0'] = {OP_POP, 0},
-    ['1'] = {OP_POP_MARK, 0},      ['2'] = {OP_DUP, 0},
-    ['h'] = {OP_GET1, 1},          ['j'] = {OP_GET4, 4},
-    ['q'] = {OP_PUT1, 1},          ['r'] = {OP_PUT4, 4},
-    [0x94] = {OP_MEMOIZE, 0},      ['c'] = {OP_GLOBAL, 0},
-    ['i'] = {OP_GLOBAL, 0}, /* INST: the same two lines, and a call */
-    [0x93] = {OP_STACK_GLOBAL, 0}, ['R'] = {OP_CALL, 0},
-    ['b'] = {OP_CALL, 0},          ['o'] = {OP_CALL, 0},
-    [0x81] = {OP_CALL, 0},         [0x92] = {OP_CALL, 0},
-    [0x82] = {OP_EXTENSION, 0},    [0x83] = {OP_EXTENSION, 0},
-    [0x84] = {OP_EXTENSION, 0},    ['P'] = {OP_PERSISTENT, 0},
-    ['Q'] = {OP_PERSISTENT, 0},    [0x97] = {OP_BUFFER, 0},
-    [0x98] = {OP_BUFFER, 0},       [0x8f] = {OP_SET, 0},
-    [0x90] = {OP_SET, 0},          [0x91] = {OP_SET, 0},
-    ['I'] = {OP_TEXTUAL, 0},       ['L'] = {OP_TEXTUAL, 0},
-    ['F'] = {OP_TEXTUAL, 0},       ['S'] = {OP_TEXTUAL, 0},
-    ['V'] = {OP_TEXTUAL, 0},       ['g'] = {OP_TEXTUAL, 0},
-    ['p'] = {OP_TEXTUAL, 0},
+    [0x80] = {OP_PROTO, 1, true},         [0x95] = {OP_FRAME, 8, true},
+    ['.'] = {OP_STOP, 0, false},          ['N'] = {OP_NONE, 0, true},
+    [0x88] = {OP_TRUE, 0, true},          [0x89] = {OP_FALSE, 0, true},
+    ['K'] = {OP_INT1, 1, true},           ['M'] = {OP_INT2, 2, true},
+    ['J'] = {OP_INT4, 4, true},           [0x8a] = {OP_LONG1, 1, false},
+    [0x8b] = {OP_LONG4, 4, false},        ['G'] = {OP_FLOAT, 8, true},
+    [0x8c] = {OP_TEXT1, 1, false},        ['X'] = {OP_TEXT4, 4, false},
+    [0x8d] = {OP_TEXT8, 8, false},        ['U'] = {OP_TEXT1, 1, false},
+    ['T'] = {OP_TEXT4, 4, false},         ['C'] = {OP_BYTES1, 1, false},
+    ['B'] = {OP_BYTES4, 4, false},        [0x8e] = {OP_BYTES8, 8, false},
+    [0x96] = {OP_BYTES8, 8, false},       ['}'] = {OP_EMPTY_DICT, 0, true},
+    [']'] = {OP_EMPTY_LIST, 0, true},     [')'] = {OP_EMPTY_TUPLE, 0, true},
+    ['('] = {OP_MARK, 0, true},           ['l'] = {OP_LIST, 0, false},
+    ['d'] = {OP_DICT, 0, false},          ['t'] = {OP_TUPLE, 0, true},
+    [0x85] = {OP_TUPLE1, 0, true},        [0x86] = {OP_TUPLE2, 0, true},
+    [0x87] = {OP_TUPLE3, 0, true},        ['a'] = {OP_APPEND, 0, true},
+    ['e'] = {OP_APPENDS, 0, true},        ['s'] = {OP_SETITEM, 0, true},
+    ['u'] = {OP_SETITEMS, 0, true},       ['0'] = {OP_POP, 0, false},
+    ['1'] = {OP_POP_MARK, 0, false},      ['2'] = {OP_DUP, 0, false},
+    ['h'] = {OP_GET1, 1, false},          ['j'] = {OP_GET4, 4, false},
+    ['q'] = {OP_PUT1, 1, false},          ['r'] = {OP_PUT4, 4, false},
+    [0x94] = {OP_MEMOIZE, 0, false},      ['c'] = {OP_GLOBAL, 0, false},
+    ['i'] = {OP_GLOBAL, 0, false}, /* INST: the same two lines, and a call */
+    [0x93] = {OP_STACK_GLOBAL, 0, false}, ['R'] = {OP_CALL, 0, false},
+    ['b'] = {OP_CALL, 0, false},          ['o'] = {OP_CALL, 0, false},
+    [0x81] = {OP_CALL, 0, false},         [0x92] = {OP_CALL, 0, false},
+    [0x82] = {OP_EXTENSION, 0, false},    [0x83] = {OP_EXTENSION, 0, false},
+    [0x84] = {OP_EXTENSION, 0, false},    ['P'] = {OP_PERSISTENT, 0, false},
+    ['Q'] = {OP_PERSISTENT, 0, false},    [0x97] = {OP_BUFFER, 0, false},
+    [0x98] = {OP_BUFFER, 0, false},       [0x8f] = {OP_SET, 0, false},
+    [0x90] = {OP_SET, 0, false},          [0x91] = {OP_SET, 0, false},
+    ['I'] = {OP_TEXTUAL, 0, false},       ['L'] = {OP_TEXTUAL, 0, false},
+    ['F'] = {OP_TEXTUAL, 0, false},       ['S'] = {OP_TEXTUAL, 0, false},
+    ['V'] = {OP_TEXTUAL, 0, false},       ['g'] = {OP_TEXTUAL, 0, false},
+    ['p'] = {OP_TEXTUAL, 0, false},
 };
 
 struct tmk_pickle {
@@ -137,7 +138,6 @@ struct tmk_pickle {
     uint64_t n_memo;
     uint64_t n_scanned_memo;
 
-    uint32_t until_tell;
     uint64_t progress_base;
 };
 
@@ -207,85 +207,108 @@ static uint64_t argument_of(const uint8_t *at, unsigned bytes)
 
 static void tell(struct tmk_pickle *p)
 {
-    p->until_tell = TELL_EVERY;
     if (p->visitor.progress)
         p->visitor.progress(p->visitor.arg, p->progress_base + p->feed->file_read,
                             2 * p->feed->file_bytes);
 }
 
 /* The next instruction's bytes are here, as far as the file has them. False: not enough of them. */
-static inline bool have_instruction(struct tmk_feed *f)
+static bool fetch(struct tmk_pickle *p)
 {
-    if (__builtin_expect(f->end - f->at >= 9, 1))
-        return true;
-    return tmk_feed_need(f, 9) >= 0 && f->end > f->at && f->end - f->at > ops[f->at[0]].argument;
+    struct tmk_feed *f = p->feed;
+    tell(p);
+    return tmk_feed_need(f, INSTRUCTION_MAX) >= 0 && f->end > f->at &&
+           f->end - f->at > ops[f->at[0]].argument;
+}
+
+static inline bool have_instruction(struct tmk_pickle *p)
+{
+    return __builtin_expect(p->feed->end - p->feed->at >= INSTRUCTION_MAX, 1) || fetch(p);
+}
+
+/* One that the first pass has to look at. False: it ends there. */
+static bool scan_one(struct tmk_pickle *p, uint8_t op, uint64_t argument)
+{
+    switch (op) {
+    case OP_GET1:
+    case OP_GET4:
+        return note_wanted(p, argument);
+    case OP_PUT1:
+    case OP_PUT4:
+        return note_put(p, argument);
+    case OP_MEMOIZE:
+        return note_put(p, p->n_scanned_memo);
+    case OP_TEXT1:
+    case OP_TEXT4:
+    case OP_TEXT8:
+    case OP_BYTES1:
+    case OP_BYTES4:
+    case OP_BYTES8:
+    case OP_LONG1:
+    case OP_LONG4:
+        return tmk_feed_skip(p->feed, argument) > 0;
+    default:
+        return op != OP_STOP && op != OP_UNKNOWN && op < OP_FIRST_REFUSED;
+    }
 }
 
 static void scan(struct tmk_pickle *p)
 {
     struct tmk_feed *f = p->feed;
-    while (have_instruction(f)) {
-        uint8_t op = ops[f->at[0]].op;
-        uint64_t argument = argument_of(f->at + 1, ops[f->at[0]].argument);
-        f->at += 1 + ops[f->at[0]].argument;
-        switch (op) {
-        case OP_GET1:
-        case OP_GET4:
-            if (!note_wanted(p, argument))
-                return;
-            break;
-        case OP_PUT1:
-        case OP_PUT4:
-        case OP_MEMOIZE:
-            if (!note_put(p, op == OP_MEMOIZE ? p->n_scanned_memo : argument))
-                return;
-            break;
-        case OP_TEXT1:
-        case OP_TEXT4:
-        case OP_TEXT8:
-        case OP_BYTES1:
-        case OP_BYTES4:
-        case OP_BYTES8:
-        case OP_LONG1:
-        case OP_LONG4:
-            if (tmk_feed_skip(f, argument) <= 0)
-                return;
-            break;
-        default:
-            if (op == OP_STOP || op == OP_UNKNOWN || op >= OP_FIRST_REFUSED)
-                return;
-            break;
+    while (have_instruction(p)) {
+        const uint8_t *at = f->at, *last = f->end - INSTRUCTION_MAX;
+        uint64_t i;
+        for (; at <= last;
+             at += 1 + ops[at[0]].argument) { /* the most frequent, one after the other */
+            if (at[0] == 'h' && (i = at[1]) < p->n_scanned_memo)
+                p->wanted[i / 64] |= UINT64_C(1) << (i % 64);
+            else if (at[0] == 'j' && (i = tmk_load_u32(at + 1)) < p->n_scanned_memo)
+                p->wanted[i / 64] |= UINT64_C(1) << (i % 64);
+            else if (!ops[at[0]].is_simple)
+                break;
         }
-        if (p->until_tell-- == 0)
-            tell(p);
+        f->at = at;
+        if (f->end == at)
+            continue;
+        unsigned bytes = ops[at[0]].argument;
+        if (f->end - at <= bytes)
+            continue;
+        f->at = at + 1 + bytes;
+        if (!scan_one(p, ops[at[0]].op, argument_of(at + 1, bytes)))
+            return;
     }
 }
 
 /* ---- the stack ---- */
 
+static int grow_stack(struct tmk_pickle *p)
+{
+    if (p->n >= STACK_MAX)
+        return fail(p, TMK_EFULL, "it nests deeper, or piles up more, than any snapshot");
+    struct tmk_pickle_value *more = tmk_grow(p->stack, p->n + 1, &p->room, sizeof *more);
+    if (!more)
+        return fail_memory(p);
+    p->stack = more;
+    return 0;
+}
+
 static inline int push(struct tmk_pickle *p, struct tmk_pickle_value v)
 {
     if (__builtin_expect(p->n == p->room, 0)) {
-        struct tmk_pickle_value *more =
-            p->n < STACK_MAX ? tmk_grow(p->stack, p->n + 1, &p->room, sizeof *more) : NULL;
-        if (!more) {
-            tmk_pickle_release(&p->memory, v);
-            return p->n < STACK_MAX
-                       ? fail_memory(p)
-                       : fail(p, TMK_EFULL, "it nests deeper, or piles up more, than any snapshot");
-        }
-        p->stack = more;
+        int rc = grow_stack(p);
+        if (rc < 0)
+            return rc;
     }
     p->stack[p->n++] = v;
     return 0;
 }
 
-static int push_number(struct tmk_pickle *p, enum tmk_pickle_kind kind, int64_t number)
+static inline int push_number(struct tmk_pickle *p, enum tmk_pickle_kind kind, int64_t number)
 {
     return push(p, (struct tmk_pickle_value){.kind = kind, .number = number});
 }
 
-static int push_object(struct tmk_pickle *p, struct tmk_pickle_object *o)
+static inline int push_object(struct tmk_pickle *p, struct tmk_pickle_object *o)
 {
     if (!o)
         return fail_memory(p);
@@ -377,10 +400,10 @@ static int hand_over(struct tmk_pickle *p, uint16_t stream, struct tmk_pickle_va
 
 /* A dict is about to be pushed. What is on top and a dict too is complete, since a dict is never a
  * key; if it is the first of a list that streams, it goes now. */
-static int flow(struct tmk_pickle *p)
+static inline int flow(struct tmk_pickle *p)
 {
-    if (p->n < 3 || p->stack[p->n - 1].kind != TMK_PICKLE_DICT ||
-        p->stack[p->n - 2].kind != TMK_PICKLE_MARK || p->stack[p->n - 3].kind != TMK_PICKLE_LIST)
+    if (p->n < 3 || p->stack[p->n - 2].kind != TMK_PICKLE_MARK ||
+        p->stack[p->n - 1].kind != TMK_PICKLE_DICT || p->stack[p->n - 3].kind != TMK_PICKLE_LIST)
         return 0;
     uint16_t stream = stream_of(p, p->n - 3);
     return stream ? hand_over(p, stream, p->stack[--p->n]) : 0;
@@ -586,10 +609,13 @@ static int long_number(struct tmk_pickle *p, uint64_t n)
     int rc = tmk_feed_need(p->feed, n);
     if (rc <= 0)
         return fail_feed(p, rc);
-    const uint8_t *at = p->feed->at;
-    uint64_t value = n > 0 && at[n - 1] & 0x80 ? UINT64_MAX : 0;
-    for (uint64_t i = n; i-- > 0;)
-        value = value << 8 | at[i];
+    uint64_t value = 0;
+    if (p->feed->end - p->feed->at >= 8)
+        value = tmk_load_u64(p->feed->at);
+    else
+        memcpy(&value, p->feed->at, n);
+    unsigned unused = 64 - 8 * (unsigned)n; /* the sign is in the last byte's highest bit */
+    value = n ? (uint64_t)((int64_t)(value << unused) >> unused) : 0;
     p->feed->at += n;
     return push_number(p, TMK_PICKLE_INT, (int64_t)value);
 }
@@ -803,17 +829,15 @@ static inline int step(struct tmk_pickle *p, enum op op, const uint8_t *at)
 static int run(struct tmk_pickle *p)
 {
     struct tmk_feed *f = p->feed;
-    while (have_instruction(f)) {
+    while (have_instruction(p)) {
         const uint8_t *at = f->at;
         enum op op = (enum op)ops[at[0]].op;
         if (op == OP_STOP)
             return 0;
-        f->at += 1 + ops[at[0]].argument;
+        f->at = at + 1 + ops[at[0]].argument;
         int rc = step(p, op, at + 1);
         if (rc < 0)
             return rc;
-        if (p->until_tell-- == 0)
-            tell(p);
     }
     return fail_feed(p, tmk_feed_need(f, (size_t)(f->end - f->at) + 1));
 }

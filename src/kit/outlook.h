@@ -26,7 +26,7 @@ enum { TMK_OUTLOOK_POINTS = 60 };
 
 /* Fewer finished steps than these raise no alarm: it may be warm-up. Of samples by time, ns. */
 enum { TMK_OUTLOOK_LEAST_STEPS = 24, TMK_OUTLOOK_SOON_STEPS = 5 };
-#define TMK_OUTLOOK_LEAST_NS 30e9
+#define TMK_OUTLOOK_LEAST_NS 60e9
 #define TMK_OUTLOOK_SOON_NS 30e9
 
 struct tmk_outlook_point {
@@ -78,20 +78,20 @@ struct tmk_outlook tmk_outlook_look(const struct tmk_outlook_point *points, uint
 const char *tmk_risk_text(enum tmk_risk risk);
 
 /* Why it would run out, as far as who looks can tell. */
-enum tmk_cause {
-    TMK_CAUSE_NONE,
-    TMK_CAUSE_GROWTH,        /* of a device: it grows, and from outside there is no more to see */
-    TMK_CAUSE_LEAK,          /* what stays after each step grows */
-    TMK_CAUSE_GROWING_BATCH, /* what a step needs grows, and is given back */
-    TMK_CAUSE_STEPS_UP,      /* by jumps */
-    TMK_CAUSE_FRAGMENTATION, /* what is reserved grows, what is needed does not */
-    TMK_CAUSE_OTHER_PROCESS, /* what others have of the card grows */
-    TMK_CAUSE_NEARLY_FULL,   /* does not grow, but there is little left */
+enum tmk_growth_cause {
+    TMK_GROWTH_NONE,
+    TMK_GROWTH_STEADY,        /* of a device: it grows, and from outside there is no more to see */
+    TMK_GROWTH_LEAK,          /* what stays after each step grows */
+    TMK_GROWTH_BATCH,         /* what a step needs grows, and is given back */
+    TMK_GROWTH_STEPS_UP,      /* by jumps */
+    TMK_GROWTH_FRAGMENTATION, /* what is reserved grows, what is needed does not */
+    TMK_GROWTH_OTHER_PROCESS, /* what others have of the card grows */
+    TMK_GROWTH_NEARLY_FULL,   /* does not grow, but there is little left */
 };
 
 /* "none", "leak", "growing_batch" and so on. */
-const char *tmk_cause_text(enum tmk_cause cause);
+const char *tmk_growth_cause_name(enum tmk_growth_cause cause);
 /* What to do, a sentence each; NULL: no more. */
-const char *tmk_cause_advice(enum tmk_cause cause, unsigned i);
+const char *tmk_growth_cause_advice(enum tmk_growth_cause cause, unsigned i);
 
 #endif

@@ -12,6 +12,7 @@
 #define TMK_MODEL_CACHING_ALLOCATOR_H
 
 #include "model/alloc_conf.h"
+#include "model/driver_space.h"
 
 struct tmk_caching_allocator;
 
@@ -21,15 +22,11 @@ struct tmk_caching_setup {
     struct tmk_alloc_conf conf;
     uint64_t limit_bytes; /* TMK_ALLOC_NO_BOUND: none */
     uint64_t card_bytes; /* the address space of an expandable segment is 9/8 of it; 0: not known */
-    /* Where the driver put segments when this was recorded, in order: a new one of the same size
-     * gets the next of these addresses. NULL: made-up ones. Borrowed until close. */
-    const struct tmk_caching_place *places;
+    /* Segments of the driver when this was recorded, in order: as long as the same are asked for,
+     * they get the same addresses. NULL: made-up ones. Borrowed until close. */
+    const struct tmk_space_event *places;
     uint64_t n_places;
-};
-
-struct tmk_caching_place {
-    uint64_t address;
-    uint64_t size_bytes;
+    uint64_t top; /* of the addresses of segments, see driver_space.h; 0: anywhere */
 };
 
 struct tmk_caching_stats {
@@ -59,6 +56,9 @@ int tmk_caching_free_requested(struct tmk_caching_allocator *a, uint32_t block);
 int tmk_caching_free_completed(struct tmk_caching_allocator *a, uint32_t block);
 /* torch.cuda.empty_cache(). */
 int tmk_caching_empty_cache(struct tmk_caching_allocator *a);
+
+/* What is known of others' addresses from now on. 0 or TMK_ENOMEM. */
+int tmk_caching_heed(struct tmk_caching_allocator *a, const struct tmk_space_hint *hint);
 
 const struct tmk_caching_stats *tmk_caching_stats(const struct tmk_caching_allocator *a);
 

@@ -12,8 +12,12 @@
 #include "kit/grow.h"
 
 static const uint64_t range_unit = 32ull << 20;
-static const uint64_t top = 0x7f0000000000ull; /* where the kernel begins, going down */
-static const uint64_t bottom = 1ull << 40;
+static const uint64_t granule = 2ull << 20;
+static const uint64_t default_top = 0x7f0000000000ull; /* the kernel begins there, going down */
+static const uint64_t bottom = 1ull << 40, limit = 1ull << 47;
+static const uint64_t max_segment = 1ull << 45;
+
+enum { max_steps = 64, max_hints = 4096 };
 
 void tmk_driver_space_fini(struct tmk_driver_space *s)
 {
@@ -38,7 +42,7 @@ static uint64_t count_below(const struct tmk_space_list *list, uint64_t address)
     return low;
 }
 
-static int insert(struct tmk_space_list *list, uint64_t address, uint64_t bytes)
+static int insert(struct tmk_space_list *list, uint64_t address, uint64_t bytes, bool is_others)
 {
     struct tmk_space_piece *more = tmk_grow(list->pieces, list->n + 1, &list->room, sizeof *more);
     if (!more)
@@ -46,7 +50,7 @@ static int insert(struct tmk_space_list *list, uint64_t address, uint64_t bytes)
     list->pieces = more;
     uint64_t at = count_below(list, address);
     memmove(&more[at + 1], &more[at], (list->n - at) * sizeof *more);
-    more[at] = (struct tmk_space_piece){address, bytes};
+    more[at] = (struct tmk_space_piece){address, bytes, is_others};
     list->n++;
     return 0;
 }
@@ -82,63 +86,242 @@ static uint64_t find_hole(const struct tmk_driver_space *s, uint64_t bytes)
     return 0;
 }
 
-/* The top of the highest gap between ranges that is large enough for a new one. */
-static uint64_t find_gap(const struct tmk_driver_space *s, uint64_t bytes)
+struct gap {
+    uint64_t start, end;
+};
+
+/* The highest gap between ranges that is large enough for a new one. */
+static struct gap find_gap(const struct tmk_driver_space *s, uint64_t bytes)
 {
-    uint64_t end = top;
-    for (uint64_t r = s->ranges.n; r > 0; r--) {
+    uint64_t end = s->top ? s->top : default_top;
+    for (uint64_t r = count_below(&s->ranges, end); r > 0; r--) {
         uint64_t below = end_of(&s->ranges.pieces[r - 1]);
         if (end > below && end - below >= bytes + range_unit)
-            break;
-        end = s->ranges.pieces[r - 1].address;
+            return (struct gap){below, end};
+        if (s->ranges.pieces[r - 1].address < end)
+            end = s->ranges.pieces[r - 1].address;
     }
-    return end - bottom >= bytes ? (end - bytes) / range_unit * range_unit : 0;
+    return (struct gap){bottom, end};
+}
+
+static uint64_t range_bytes(uint64_t bytes)
+{
+    return (bytes + range_unit - 1) / range_unit * range_unit;
+}
+
+/* Where a new range goes; 0: there is no room. */
+static uint64_t place_range(const struct gap *gap, uint64_t bytes)
+{
+    bool fits = gap->end > gap->start && gap->end - gap->start >= bytes + range_unit;
+    return fits ? (gap->end - bytes) / range_unit * range_unit : 0;
 }
 
 uint64_t tmk_driver_space_alloc(struct tmk_driver_space *s, uint64_t bytes)
 {
-    uint64_t address = bytes < top - bottom ? find_hole(s, bytes) : 0;
-    if (!address && bytes < top - bottom) {
-        uint64_t size = (bytes + range_unit - 1) / range_unit * range_unit;
-        address = find_gap(s, size);
-        if (!address || insert(&s->ranges, address, size) < 0)
+    if (bytes >= max_segment)
+        return 0;
+    uint64_t address = find_hole(s, bytes);
+    if (!address) {
+        struct gap gap = find_gap(s, range_bytes(bytes));
+        address = place_range(&gap, range_bytes(bytes));
+        if (!address || insert(&s->ranges, address, range_bytes(bytes), false) < 0)
             return 0;
     }
-    if (!address || insert(&s->segments, address, bytes) < 0)
-        return 0;
-    return address;
+    return insert(&s->segments, address, bytes, false) < 0 ? 0 : address;
 }
 
-/* Is the address in one of the ranges? */
-static bool find_range(const struct tmk_driver_space *s, uint64_t address, uint64_t *ret_at)
+/* The piece that has the address; false: none. */
+static bool find_piece(const struct tmk_space_list *list, uint64_t address, uint64_t *ret_at)
 {
-    uint64_t n = count_below(&s->ranges, address + 1);
-    if (n == 0 || end_of(&s->ranges.pieces[n - 1]) <= address)
+    uint64_t n = list->pieces ? count_below(list, address + 1) : 0;
+    if (n == 0 || end_of(&list->pieces[n - 1]) <= address)
         return false;
     *ret_at = n - 1;
     return true;
 }
 
+/* Has the list something of [address, address + bytes)? */
+static bool overlaps(const struct tmk_space_list *list, uint64_t address, uint64_t bytes)
+{
+    uint64_t n = list->pieces ? count_below(list, address + bytes) : 0;
+    return n > 0 && end_of(&list->pieces[n - 1]) > address;
+}
+
 int tmk_driver_space_put(struct tmk_driver_space *s, uint64_t address, uint64_t bytes)
 {
-    uint64_t at, from = address / range_unit * range_unit;
-    uint64_t until = (address + bytes + range_unit - 1) / range_unit * range_unit;
+    uint64_t at;
     int rc = 0;
-    for (; from < until && rc == 0; from += range_unit) /* one by one: some may be there */
-        if (!find_range(s, from, &at))
-            rc = insert(&s->ranges, from, range_unit);
-    return rc < 0 ? rc : insert(&s->segments, address, bytes);
+    if (!find_piece(&s->ranges, address, &at)) {
+        bool is_new =
+            address % range_unit == 0 && !overlaps(&s->ranges, address, range_bytes(bytes));
+        rc = insert(&s->ranges, address, is_new ? range_bytes(bytes) : bytes, !is_new);
+    }
+    return rc < 0 ? rc : insert(&s->segments, address, bytes, false);
 }
 
 void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address)
 {
-    uint64_t range, at = count_below(&s->segments, address);
+    uint64_t range, at = s->segments.pieces ? count_below(&s->segments, address) : s->segments.n;
     if (at == s->segments.n || s->segments.pieces[at].address != address)
         return;
     remove_at(&s->segments, at);
-    if (!find_range(s, address, &range))
+    if (!find_piece(&s->ranges, address, &range) || s->ranges.pieces[range].is_others)
         return;
-    at = count_below(&s->segments, s->ranges.pieces[range].address);
-    if (at == s->segments.n || s->segments.pieces[at].address >= end_of(&s->ranges.pieces[range]))
+    const struct tmk_space_piece *r = &s->ranges.pieces[range];
+    if (!overlaps(&s->segments, r->address, r->size_bytes))
         remove_at(&s->ranges, range);
+}
+
+/* ---- others ---- */
+
+void tmk_space_hints_fini(struct tmk_space_hints *hints)
+{
+    free(hints->items);
+    *hints = (struct tmk_space_hints){0};
+}
+
+int tmk_driver_space_heed(struct tmk_driver_space *s, const struct tmk_space_hint *hint)
+{
+    uint64_t range;
+    bool is_inside = find_piece(&s->ranges, hint->address, &range);
+    int rc = 0;
+    if (hint->is_room ? overlaps(&s->ranges, hint->address, hint->size_bytes)
+                      : overlaps(&s->segments, hint->address, hint->size_bytes))
+        return 0;
+    if (!is_inside && overlaps(&s->ranges, hint->address, hint->size_bytes))
+        return 0;
+    if (!is_inside)
+        rc = insert(&s->ranges, hint->address, hint->size_bytes, true);
+    if (rc == 0 && !hint->is_room)
+        rc = insert(&s->segments, hint->address, hint->size_bytes, true);
+    return rc;
+}
+
+static int add_hint(struct tmk_space_hints *hints, const struct tmk_space_hint *hint)
+{
+    struct tmk_space_hint *more = tmk_grow(hints->items, hints->n + 1, &hints->room, sizeof *more);
+    if (!more)
+        return TMK_ENOMEM;
+    hints->items = more;
+    more[hints->n++] = *hint;
+    return 0;
+}
+
+/* Room that others left: found piece by piece, as segments come to lie there. */
+static int learn_room(struct tmk_driver_space *s, struct tmk_space_hints *hints,
+                      const struct tmk_space_event *ev)
+{
+    uint64_t end = ev->address + ev->size_bytes;
+    struct tmk_space_hint hint = {ev->address, ev->size_bytes, ev->at, true};
+    for (uint64_t i = 0; i < hints->n; i++) {
+        struct tmk_space_hint *h = &hints->items[i];
+        if (h->is_room && h->address + h->size_bytes == ev->address) {
+            h->size_bytes += ev->size_bytes;
+            return tmk_driver_space_heed(s, &hint);
+        }
+        if (h->is_room && h->address == end) {
+            h->address = ev->address;
+            h->size_bytes += ev->size_bytes;
+            return tmk_driver_space_heed(s, &hint);
+        }
+    }
+    int rc = add_hint(hints, &hint);
+    return rc < 0 ? rc : tmk_driver_space_heed(s, &hint);
+}
+
+static int learn_taken(struct tmk_driver_space *s, struct tmk_space_hints *hints, uint64_t start,
+                       uint64_t end, uint64_t at)
+{
+    struct tmk_space_hint hint = {start, end - start, at, false};
+    int rc = add_hint(hints, &hint);
+    return rc < 0 ? rc : tmk_driver_space_heed(s, &hint);
+}
+
+static uint64_t hole_end(const struct tmk_driver_space *s, uint64_t address)
+{
+    uint64_t range, next = count_below(&s->segments, address);
+    uint64_t end =
+        find_piece(&s->ranges, address, &range) ? end_of(&s->ranges.pieces[range]) : address;
+    if (next < s->segments.n && s->segments.pieces[next].address < end)
+        end = s->segments.pieces[next].address;
+    return end;
+}
+
+/* One step towards an expectation that is what was recorded: 1 it is, 0 try again, or an error. */
+static int learn_step(struct tmk_driver_space *s, struct tmk_space_hints *hints,
+                      const struct tmk_space_event *ev)
+{
+    uint64_t size = range_bytes(ev->size_bytes), hole = find_hole(s, ev->size_bytes);
+    struct gap gap = find_gap(s, size);
+    uint64_t expected = hole ? hole : place_range(&gap, size);
+    if (expected == ev->address)
+        return 1;
+    if (hole) {
+        uint64_t end = hole_end(s, hole);
+        bool is_in = ev->address > hole && ev->address < end;
+        return learn_taken(s, hints, hole, is_in ? ev->address : end, ev->at);
+    }
+    bool is_range = ev->address % range_unit == 0 && ev->address < expected &&
+                    !overlaps(&s->ranges, ev->address, size);
+    if (is_range) {
+        uint64_t start = ev->address + size > gap.start ? ev->address + size : gap.start;
+        return learn_taken(s, hints, start, gap.end, ev->at);
+    }
+    int rc = learn_room(s, hints, ev);
+    return rc < 0 ? rc : 1;
+}
+
+/* Something of others was where the segment is: it must have gone. */
+static void forget_taken(struct tmk_driver_space *s, uint64_t address, uint64_t bytes)
+{
+    for (uint64_t i = s->segments.n; i > 0; i--) {
+        const struct tmk_space_piece *p = &s->segments.pieces[i - 1];
+        if (p->is_others && p->address < address + bytes && end_of(p) > address)
+            remove_at(&s->segments, i - 1);
+    }
+}
+
+static int learn_segment(struct tmk_driver_space *s, struct tmk_space_hints *hints,
+                         const struct tmk_space_event *ev)
+{
+    int rc = 0;
+    forget_taken(s, ev->address, ev->size_bytes);
+    for (unsigned i = 0; i < max_steps && rc == 0; i++)
+        rc = learn_step(s, hints, ev);
+    if (rc < 0)
+        return rc;
+    return tmk_driver_space_put(s, ev->address, ev->size_bytes);
+}
+
+/* New ranges begin below the end of the first one that looks like one. */
+static uint64_t find_top(const struct tmk_space_event *events, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        if (events[i].size_bytes && events[i].address % range_unit == 0)
+            return events[i].address + range_bytes(events[i].size_bytes);
+    return 0;
+}
+
+static bool is_sane(const struct tmk_space_event *ev)
+{
+    return ev->address % granule == 0 && ev->size_bytes % granule == 0 && ev->address >= bottom &&
+           ev->address < limit && ev->size_bytes < max_segment;
+}
+
+int tmk_driver_space_learn(const struct tmk_space_event *events, uint64_t n,
+                           struct tmk_space_hints *ret_hints)
+{
+    struct tmk_driver_space s = {.top = find_top(events, n)};
+    int rc = 0;
+    ret_hints->top = s.top;
+    for (uint64_t i = 0; i < n && rc == 0 && ret_hints->n < max_hints; i++) {
+        if (!is_sane(&events[i]))
+            continue;
+        if (events[i].size_bytes)
+            rc = learn_segment(&s, ret_hints, &events[i]);
+        else
+            tmk_driver_space_free(&s, events[i].address);
+    }
+    tmk_driver_space_fini(&s);
+    return rc;
 }

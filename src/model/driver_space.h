@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* model/driver_space.h - where CUDA's driver puts what cudaMalloc gives: the addresses.
  *
- * They decide ties of best fit, so a model without them is a little off. Seen with the drivers of
+ * They decide ties of best fit, so a model without them is a little off. Seen with drivers of
  * 2024-2026, not documented:
  *   - address space is taken in ranges of a multiple of 32 MiB, a range for one segment, which lies
  *     at its low end; a range is given up with the last segment in it;
  *   - what is left of ranges serves later segments that fit, the lowest address first;
  *   - a new range goes to the top of the highest gap that has 32 MiB more than it needs (the
  *     kernel's mmap, aligned), so mostly below all others.
+ * Others use the same space: libraries' memory lies in the way, and the context leaves room in
+ * ranges of its own. Where a recording has the addresses, learn() finds both out by what is not as
+ * expected, and replays are told as they get there.
+ *
  * Segments and their sizes are multiples of 2 MiB. */
 #ifndef TMK_MODEL_DRIVER_SPACE_H
 #define TMK_MODEL_DRIVER_SPACE_H
@@ -15,9 +19,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A segment that began or ended while something was recorded. */
+struct tmk_space_event {
+    uint64_t address;
+    uint64_t size_bytes; /* 0: it ended */
+    uint64_t at;         /* when: the caller's count */
+};
+
+/* What is known of others' use of the space. */
+struct tmk_space_hint {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t at;  /* from when on */
+    bool is_room; /* free for segments; else taken */
+};
+
+struct tmk_space_hints {
+    struct tmk_space_hint *items; /* by `at` */
+    uint64_t n, room;
+    uint64_t top; /* new ranges lie below; 0: not known */
+};
+
 struct tmk_space_piece {
     uint64_t address;
     uint64_t size_bytes;
+    bool is_others;
 };
 
 struct tmk_space_list { /* by address */
@@ -28,6 +54,7 @@ struct tmk_space_list { /* by address */
 struct tmk_driver_space {
     struct tmk_space_list ranges;
     struct tmk_space_list segments;
+    uint64_t top; /* 0: anywhere */
 };
 
 /* A zeroed space is an empty one. */
@@ -37,5 +64,13 @@ uint64_t tmk_driver_space_alloc(struct tmk_driver_space *s, uint64_t bytes);
 /* One that is known to be at an address. 0 or TMK_ENOMEM. */
 int tmk_driver_space_put(struct tmk_driver_space *s, uint64_t address, uint64_t bytes);
 void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address);
+
+/* What recorded segments tell of others. 0 or TMK_ENOMEM; zero the hints before, fini them after.
+ */
+int tmk_driver_space_learn(const struct tmk_space_event *events, uint64_t n,
+                           struct tmk_space_hints *ret_hints);
+void tmk_space_hints_fini(struct tmk_space_hints *hints);
+/* Heed one, unless something of ours is there by now. 0 or TMK_ENOMEM. */
+int tmk_driver_space_heed(struct tmk_driver_space *s, const struct tmk_space_hint *hint);
 
 #endif

@@ -248,8 +248,7 @@ static struct tmk_diff_cause *cause_of(struct tmk_diff *d, struct tmk_textmap *k
             .category = piece->category,
             .owner = owner,
             .least_factor = 1e300,
-            .is_attributed = piece->category != TIDEMARK_UNKNOWN &&
-                             piece->category != TIDEMARK_OTHER && (owner || piece->stack)};
+            .is_attributed = piece->category != TIDEMARK_UNKNOWN && (owner || piece->stack)};
     }
     struct tmk_diff_cause *c = &d->causes[number];
     for (uint64_t i = 0; owner && i < t->n[0] + t->n[1]; i++)

@@ -6,7 +6,7 @@
 
 #include "passes/steps.h"
 
-enum { WARM_UP_PART = 10, APART_PART = 100 };
+enum { WARM_UP_PART = 10, MIN_STEPS = 2, APART_PART = 100 };
 
 struct tmk_diff_steps {
     struct tmk_diff_step *rows;
@@ -32,8 +32,8 @@ static int settle(struct tmk_diff_steps *s, unsigned side, const struct tmk_step
     uint64_t n = tmk_steps_n(steps);
     while (n > 0 && tmk_steps_get(steps, n - 1)->open)
         n--;
-    uint64_t first = n > 1 ? n / WARM_UP_PART + 1 : 0, n_kept = n - first;
-    if (n_kept == 0)
+    uint64_t first = n / WARM_UP_PART + 1, n_kept = n > first ? n - first : 0;
+    if (n_kept < MIN_STEPS)
         return 0;
     uint64_t *peaks = malloc(n_kept * sizeof *peaks);
     if (!peaks)

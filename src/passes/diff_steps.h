@@ -26,7 +26,7 @@ struct tmk_diff_steps *tmk_diff_steps_close(struct tmk_diff_steps *s);
 /* Of either, by number. */
 uint64_t tmk_diff_steps_n(const struct tmk_diff_steps *s);
 const struct tmk_diff_step *tmk_diff_steps_get(const struct tmk_diff_steps *s, uint64_t i);
-/* What a side settles at; false when it has no finished step. */
+/* What a side settles at; false when fewer than two steps are left for that. */
 bool tmk_diff_steps_settled(const struct tmk_diff_steps *s, unsigned side, uint64_t *ret_bytes);
 /* The first step that both have and whose peaks part; false: none. */
 bool tmk_diff_steps_apart(const struct tmk_diff_steps *s, int64_t *ret_step);

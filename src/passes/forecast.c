@@ -212,14 +212,15 @@ static uint64_t capacity_of(const struct work *w, uint16_t device)
 
 /* ---- why ---- */
 
-static enum tmk_cause cause_of(struct work *w, const struct tmk_outlook *peaks, double capacity)
+static enum tmk_growth_cause cause_of(struct work *w, const struct tmk_outlook *peaks,
+                                      double capacity)
 {
     if (peaks->slope <= 0)
-        return peaks->risk == TMK_RISK_MEDIUM ? TMK_CAUSE_NEARLY_FULL : TMK_CAUSE_NONE;
+        return peaks->risk == TMK_RISK_MEDIUM ? TMK_GROWTH_NEARLY_FULL : TMK_GROWTH_NONE;
     if (peaks->shape == TMK_SHAPE_STAIRS)
-        return TMK_CAUSE_STEPS_UP;
+        return TMK_GROWTH_STEPS_UP;
     struct tmk_outlook ends = look_at_steps(w, ENDS, capacity);
-    return ends.slope >= peaks->slope / 2 ? TMK_CAUSE_LEAK : TMK_CAUSE_GROWING_BATCH;
+    return ends.slope >= peaks->slope / 2 ? TMK_GROWTH_LEAK : TMK_GROWTH_BATCH;
 }
 
 static void take(struct tmk_forecast *f, const struct tmk_outlook *o, double seconds_a_unit)
@@ -249,7 +250,7 @@ static void forecast_by_steps(struct work *w, struct tmk_forecast *f)
         return;
     take(f, &o, pace);
     f->risk = TMK_RISK_MEDIUM;
-    f->cause = TMK_CAUSE_FRAGMENTATION;
+    f->cause = TMK_GROWTH_FRAGMENTATION;
     f->has_confidence = false;
 }
 
@@ -285,8 +286,8 @@ static void forecast_by_time(struct work *w, struct tmk_forecast *f)
     f->slope *= 1e9;
     f->by_step = false;
     f->cause = used.slope > 0
-                   ? (is_theirs ? TMK_CAUSE_OTHER_PROCESS : TMK_CAUSE_GROWTH)
-                   : (used.risk == TMK_RISK_MEDIUM ? TMK_CAUSE_NEARLY_FULL : TMK_CAUSE_NONE);
+                   ? (is_theirs ? TMK_GROWTH_OTHER_PROCESS : TMK_GROWTH_STEADY)
+                   : (used.risk == TMK_RISK_MEDIUM ? TMK_GROWTH_NEARLY_FULL : TMK_GROWTH_NONE);
 }
 
 /* ---- together ---- */
@@ -332,16 +333,18 @@ int tmk_forecast_list(const struct tmk_process *p, const struct tmk_forecast_sam
     return 0;
 }
 
-bool tmk_forecast_of(const struct tmk_process *p, uint16_t device, struct tmk_forecast *ret)
+int tmk_forecast_of(const struct tmk_process *p, uint16_t device,
+                    const struct tmk_forecast_samples *samples, struct tmk_forecast *ret)
 {
     struct work *w = calloc(1, sizeof *w);
     if (!w)
-        return false;
+        return TMK_ENOMEM;
     w->p = p;
+    w->samples = samples;
     find_limits(w);
     forecast_device(w, device, ret);
     free(w);
-    return true;
+    return 0;
 }
 
 const char *tmk_forecast_text(const struct tmk_forecast *f, bool is_short, char *buffer)
@@ -358,10 +361,10 @@ const char *tmk_forecast_text(const struct tmk_forecast *f, bool is_short, char 
     else if (f->has_confidence)
         snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s: full in %s (confidence %.2f), %s", risk,
                  tmk_time_text((uint64_t)(f->seconds_to_oom * 1e9), time), f->confidence,
-                 tmk_cause_text(f->cause));
+                 tmk_growth_cause_name(f->cause));
     else
         snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s: full in %s, %s", risk,
                  tmk_time_text((uint64_t)(f->seconds_to_oom * 1e9), time),
-                 tmk_cause_text(f->cause));
+                 tmk_growth_cause_name(f->cause));
     return buffer;
 }

@@ -21,7 +21,7 @@
 struct tmk_forecast {
     uint16_t device;
     enum tmk_risk risk;
-    enum tmk_cause cause;
+    enum tmk_growth_cause cause;
     uint64_t capacity_bytes; /* 0: not known, and then nothing else is but highest */
     uint64_t highest_bytes;  /* of the peaks */
     double slope;            /* bytes a step, or with !by_step a second; 0: it does not grow */
@@ -37,8 +37,9 @@ struct tmk_forecast {
 int tmk_forecast_list(const struct tmk_process *p, const struct tmk_forecast_samples *samples,
                       struct tmk_forecast *ret, uint32_t *ret_n, struct tmk_error *err);
 
-/* Of the device where most was allocated, as `ps` and `top` show it; false: there is none. */
-bool tmk_forecast_of(const struct tmk_process *p, uint16_t device, struct tmk_forecast *ret);
+/* The same of one device. */
+int tmk_forecast_of(const struct tmk_process *p, uint16_t device,
+                    const struct tmk_forecast_samples *samples, struct tmk_forecast *ret);
 
 /* "high: in 3 min 05 s (0.87)", "low", into the caller's buffer of TMK_FORECAST_TEXT_BYTES; "-"
  * where nothing is known. `is_short`: "high 3 min 05 s". */

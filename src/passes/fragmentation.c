@@ -170,15 +170,37 @@ static struct tmk_frag_pool_row *row_of(struct tmk_frag_device *d, struct tmk_fr
     return &rows[d->n_pools++];
 }
 
+/* The first trace of a block in the segment; NULL: none. */
+static const struct tmk_frag_trace *trace_in(const struct tmk_frag_candidate *c,
+                                             const struct tmk_frag_segment *g)
+{
+    uint64_t low = 0, high = c->n_traces;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (c->traces[middle].address < g->address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_in = low < c->n_traces && c->traces[low].address - g->address < g->size_bytes;
+    return is_in ? &c->traces[low] : NULL;
+}
+
 /* The stream that a segment serves is that of its blocks. One without any is of the only stream
- * that there is, or not known. */
+ * that there is, or of what lay in it before; else it is not known. */
 static struct tmk_frag_pool_row key_of(const struct tmk_frag_candidate *c,
                                        const struct tmk_frag_segment *g)
 {
-    struct tmk_frag_pool_row key = {.pool = g->pool};
-    key.has_stream = g->n_blocks > 0 || (c->has_stream && !c->has_streams);
-    if (key.has_stream)
-        key.stream = g->n_blocks > 0 ? c->blocks[g->first_block].stream : c->stream;
+    struct tmk_frag_pool_row key = {.pool = g->pool, .has_stream = true};
+    const struct tmk_frag_trace *trace = trace_in(c, g);
+    if (g->n_blocks > 0)
+        key.stream = c->blocks[g->first_block].stream;
+    else if (c->has_stream && !c->has_streams)
+        key.stream = c->stream;
+    else if (trace)
+        key.stream = trace->stream;
+    else
+        key.has_stream = false;
     return key;
 }
 

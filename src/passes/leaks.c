@@ -183,14 +183,19 @@ static bool is_of_graph(const struct line *seed, const struct line *other)
            tmk_rise_together(&seed->rise, &other->rise) >= TOGETHER;
 }
 
-/* Groups of the line that grew with it. */
+/* What a group of the line has grown by while the line did. */
+static uint64_t growth_of(const struct tmk_leakage *l, const struct line *line, uint32_t group)
+{
+    const uint64_t *bytes = l->groups.groups[group].bytes + l->groups.first;
+    uint64_t from = bytes[line->rise.from], to = bytes[line->rise.to];
+    return to > from ? to - from : 0;
+}
+
 static uint64_t n_growing(const struct tmk_leakage *l, const struct line *line)
 {
     uint64_t n = 0;
-    for (uint64_t i = 0; i < line->n_groups; i++) {
-        const uint64_t *bytes = l->groups.groups[line->groups[i]].bytes + l->groups.first;
-        n += bytes[line->rise.to] > bytes[line->rise.from];
-    }
+    for (uint64_t i = 0; i < line->n_groups; i++)
+        n += growth_of(l, line, line->groups[i]) > 0;
     return n;
 }
 
@@ -200,13 +205,11 @@ static void find_owner(struct tmk_leakage *l, struct line *line)
     uint32_t *stacks = tmk_arena_take(&l->arena, line->n_groups * sizeof *stacks);
     uint32_t n = 0, root = 0;
     for (uint64_t i = 0; stacks && i < line->n_groups; i++) {
-        const struct tmk_leak_group *g = &l->groups.groups[line->groups[i]];
-        const uint64_t *bytes = g->bytes + l->groups.first;
-        if (bytes[line->rise.to] <= bytes[line->rise.from])
+        if (growth_of(l, line, line->groups[i]) == 0)
             continue;
         if (line->groups[i] == line->root)
             root = n;
-        stacks[n++] = g->latest.stack;
+        stacks[n++] = l->groups.groups[line->groups[i]].latest.stack;
     }
     struct tmk_frame f;
     if (n > 0 && tmk_leak_common_line(l->p, stacks, n, root, &f)) {
@@ -234,10 +237,9 @@ static void find_root(const struct tmk_leakage *l, struct line *line)
 {
     uint64_t last = 0;
     for (uint64_t i = 0; i < line->n_groups; i++) {
-        const struct tmk_leak_group *g = &l->groups.groups[line->groups[i]];
-        const uint64_t *bytes = g->bytes + l->groups.first;
-        if (bytes[line->rise.to] > bytes[line->rise.from] && g->latest.serial >= last) {
-            last = g->latest.serial;
+        uint64_t serial = l->groups.groups[line->groups[i]].latest.serial;
+        if (growth_of(l, line, line->groups[i]) > 0 && serial >= last) {
+            last = serial;
             line->root = line->groups[i];
         }
     }
@@ -264,8 +266,9 @@ static int merge_graphs(struct tmk_leakage *l)
 
 /* ---- telling ---- */
 
+/* Its part of what is added, by what it has grown of all growth. */
 static struct tmk_leak_part part_of(const struct tmk_leakage *l, const struct line *line,
-                                    const struct tmk_leak_group *g)
+                                    const struct tmk_leak_group *g, uint64_t all)
 {
     const uint64_t *bytes = g->bytes + l->groups.first, *blocks = g->blocks + l->groups.first;
     const uint64_t *steps = l->groups.n_before + l->groups.first;
@@ -276,7 +279,7 @@ static struct tmk_leak_part part_of(const struct tmk_leakage *l, const struct li
         .module = tmk_block_module(l->p, l->contexts, &g->latest),
         .stage = tmk_block_stage(l->p, l->contexts, &g->latest),
         .category = category_of(g),
-        .bytes_per_step = n_steps > 0 ? (double)(bytes[r->to] - bytes[r->from]) / n_steps : 0,
+        .bytes_per_step = r->per_step * (double)(bytes[r->to] - bytes[r->from]) / (double)all,
         .blocks_per_step =
             n_steps > 0 ? ((double)blocks[r->to] - (double)blocks[r->from]) / n_steps : 0,
     };
@@ -295,14 +298,14 @@ static int by_part_bytes(const void *va, const void *vb)
 static int take_parts(struct tmk_leakage *l, const struct line *line, struct tmk_leak *leak)
 {
     struct tmk_leak_part *parts = tmk_arena_take(&l->arena, line->n_groups * sizeof *parts);
+    uint64_t all = 0;
     if (!parts)
         return TMK_ENOMEM;
-    for (uint64_t i = 0; i < line->n_groups; i++) {
-        const struct tmk_leak_group *g = &l->groups.groups[line->groups[i]];
-        const uint64_t *bytes = g->bytes + l->groups.first;
-        if (bytes[line->rise.to] > bytes[line->rise.from])
-            parts[leak->n_parts++] = part_of(l, line, g);
-    }
+    for (uint64_t i = 0; i < line->n_groups; i++)
+        all += growth_of(l, line, line->groups[i]);
+    for (uint64_t i = 0; i < line->n_groups; i++)
+        if (growth_of(l, line, line->groups[i]) > 0)
+            parts[leak->n_parts++] = part_of(l, line, &l->groups.groups[line->groups[i]], all);
     qsort(parts, (size_t)leak->n_parts, sizeof *parts, by_part_bytes);
     leak->parts = parts;
     return 0;

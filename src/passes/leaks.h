@@ -15,8 +15,8 @@
  * or a generation gathers and then drops is a leak. A cache that fills until the very end cannot be
  * told from one.
  *
- * Bytes per step: what was added between two rises over the steps between them, of the first
- * quarter of the rises none. Confidence is Laplace's rule of succession, (k + 1) / (n + 2): of the
+ * Bytes per step: what was added between two rises over the steps between them, the median of many
+ * such pairs (rise.c). Confidence is Laplace's rule of succession, (k + 1) / (n + 2): of the
  * n times that it could have risen (its life cut into parts as long as its mean pause) it rose in
  * k, so this is the probability that it will the next time. It is higher the longer and the more
  * regularly it grows.

@@ -2,13 +2,15 @@
 /* passes/rise.c - see rise.h.
  *
  * A line fitted through the levels was rejected, as in monitor/growth.h: it rises with every
- * sawtooth that ends high. The rate is not fitted either: between two rises the floor has grown by
- * exactly what was kept, so of a regular leak it is exact however seldom it leaks. The first
- * quarter of the rises is left out of it, since programs warm up, and the last sixteenth, since the
- * series may end in a swing. */
+ * sawtooth that ends high. Between two rises the floor has grown by exactly what was kept, so the
+ * rate is the median of what that is over all pairs that lie half of the rises apart: exact for a
+ * regular leak, however seldom it leaks, and not bent by a swing or an end that is none. The first
+ * quarter of the rises is left out of it, since programs warm up. */
 #include "passes/rise.h"
 
-enum { N_PARTS = 3, LEAST_SHARE = 10, WARM_UP_PART = 4, END_PART = 16, BURST_LEAST = 3 };
+#include <stdlib.h>
+
+enum { N_PARTS = 3, LEAST_SHARE = 10, WARM_UP_PART = 4, BURST_LEAST = 3 };
 
 static void find_floors(const uint64_t *levels, uint32_t n, uint64_t *ret)
 {
@@ -31,21 +33,30 @@ static void find_rises(const uint64_t *floors, uint32_t n, struct tmk_rise *r)
     }
 }
 
-/* The number of the n-th rise, from 0. */
-static uint32_t nth_rise(const struct tmk_rise *r, uint32_t n)
+static int by_value(const void *va, const void *vb)
 {
-    uint32_t i = r->first;
-    for (; n > 0; n -= r->rose[i])
-        i++;
-    return i;
+    const double a = *(const double *)va, b = *(const double *)vb;
+    return (a > b) - (a < b);
 }
 
 static void measure(const uint64_t *floors, const uint64_t *steps, struct tmk_rise *r)
 {
-    r->from = nth_rise(r, r->n_rises / WARM_UP_PART);
-    r->to = nth_rise(r, r->n_rises - 1 - r->n_rises / END_PART);
-    uint64_t n_steps = steps[r->to] - steps[r->from];
-    r->per_step = n_steps ? (double)(floors[r->to] - floors[r->from]) / (double)n_steps : 0;
+    uint32_t rises[TMK_RISE_MAX_LEVELS], n = 0, n_left_out = r->n_rises / WARM_UP_PART;
+    double rates[TMK_RISE_MAX_LEVELS];
+    for (uint32_t i = r->first; i <= r->last; i++)
+        if (r->rose[i] && n_left_out > 0)
+            n_left_out--;
+        else if (r->rose[i])
+            rises[n++] = i;
+    uint32_t apart = n / 2, n_rates = n - apart;
+    for (uint32_t i = 0; i < n_rates; i++) {
+        uint32_t from = rises[i], to = rises[i + apart];
+        rates[i] = (double)(floors[to] - floors[from]) / (double)(steps[to] - steps[from]);
+    }
+    qsort(rates, n_rates, sizeof *rates, by_value);
+    r->per_step = (rates[(n_rates - 1) / 2] + rates[n_rates / 2]) / 2;
+    r->from = rises[0];
+    r->to = rises[n - 1];
 }
 
 /* Of the parts of its life, each as long as its mean pause, those in which it rose; by the rule of

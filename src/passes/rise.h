@@ -16,7 +16,7 @@ struct tmk_rise {
     bool is_leak;         /* it rises still, evenly, for long enough, by more than it fell back */
     uint32_t n_rises;     /* 0: the rest is 0 */
     uint32_t first, last; /* numbers of the levels that were higher than the floor before */
-    uint32_t from, to;    /* the rises between which the rate is measured */
+    uint32_t from, to;    /* the first and last rise that the rate is measured by */
     uint64_t bytes;       /* last floor - floor before the first rise */
     double per_step;
     double confidence;

@@ -124,7 +124,8 @@ static uint32_t remove_live(struct tmk_whatif *w, uint64_t address)
     if (!w->live_room || !w->live[i].slot)
         return NO_SLOT;
     uint32_t slot = w->live[i].slot - 1;
-    uint32_t *more = tmk_grow(w->free_slots, w->n_free_slots + 1, &w->free_room, sizeof *more);
+    uint32_t *more =
+        tmk_grow(w->free_slots, w->n_free_slots + w->n_held + 1, &w->free_room, sizeof *more);
     if (!more) {
         w->failed = true;
         return NO_SLOT;
@@ -169,14 +170,14 @@ static void before_segment(struct tmk_whatif *w, uint64_t ns)
 
 static void keep_place(struct tmk_whatif *w, uint64_t address, uint64_t size_bytes)
 {
-    struct tmk_caching_place *more =
+    struct tmk_space_event *more =
         tmk_grow(w->places, w->n_places + 1, &w->place_room, sizeof *more);
     if (!more) {
         w->failed = true;
         return;
     }
     w->places = more;
-    more[w->n_places++] = (struct tmk_caching_place){address, size_bytes};
+    more[w->n_places++] = (struct tmk_space_event){address, size_bytes, w->facts.n_events};
 }
 
 static void on_segment(struct tmk_whatif *w, const struct tmk_event *ev)
@@ -186,8 +187,11 @@ static void on_segment(struct tmk_whatif *w, const struct tmk_event *ev)
     before_segment(w, ev->time_ns);
     w->torch_bytes += ev->size_bytes;
     w->n_pages += ev->segment_kind == TMK_SEGMENT_PHYSICAL;
-    if (ev->segment_kind == TMK_SEGMENT_DEVICE)
-        keep_place(w, ev->address, ev->size_bytes);
+    if (ev->segment_kind != TMK_SEGMENT_DEVICE)
+        return;
+    keep_place(w, ev->address, ev->size_bytes);
+    if (tmk_whatif_sizes_segment(w->sizes, ev->address, ev->size_bytes) < 0)
+        w->failed = true;
 }
 
 static void on_segment_end(struct tmk_whatif *w, uint64_t ns,
@@ -197,6 +201,9 @@ static void on_segment_end(struct tmk_whatif *w, uint64_t ns,
         !is_torch(w, segment->stack))
         return;
     before_segment(w, ns);
+    tmk_whatif_sizes_segment_end(w->sizes, segment->address);
+    if (segment->kind == TMK_SEGMENT_DEVICE)
+        keep_place(w, segment->address, 0);
     w->torch_bytes -= segment->size_bytes < w->torch_bytes ? segment->size_bytes : w->torch_bytes;
 }
 
@@ -218,14 +225,24 @@ static void settle_empty(struct tmk_whatif *w, uint64_t bytes, bool was_refused)
     w->empty_at = 0;
 }
 
-static void on_alloc(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns, uint64_t address,
-                     uint64_t bytes, uint16_t stream)
+/* `b` is the block, or what is known of one that was never entered. */
+static void on_alloc(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns,
+                     const struct tmk_block *b, uint64_t requested_bytes)
 {
+    uint64_t bytes = requested_bytes ? requested_bytes : b->size_bytes;
     settle_empty(w, bytes, false);
     put_moment(w, s, ns);
-    uint32_t slot = add_live(w, address);
-    if (slot != NO_SLOT)
-        put_request(w, slot | (uint32_t)OP_ALLOC << OP_SHIFT, stream, bytes);
+    uint32_t slot = add_live(w, b->address);
+    if (slot == NO_SLOT)
+        return;
+    put_request(w, slot | (uint32_t)OP_ALLOC << OP_SHIFT, b->stream, bytes);
+    if (bytes > w->max_request)
+        w->max_request = bytes;
+    if (requested_bytes)
+        w->facts.knows_requests = true;
+    else if (tmk_whatif_sizes_alloc(w->sizes, b->address, bytes, b->stack, s->step,
+                                    w->n_words - 4) < 0)
+        w->failed = true;
 }
 
 static void on_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns, uint64_t address)
@@ -233,10 +250,45 @@ static void on_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns
     uint32_t slot = remove_live(w, address);
     if (slot == NO_SLOT)
         return;
+    tmk_whatif_sizes_free(w->sizes, address);
     settle_empty(w, 0, false);
     put_moment(w, s, ns);
     uint32_t word = slot | (uint32_t)OP_FREE << OP_SHIFT;
     put_words(w, &word, 1);
+    w->freed = (struct live_block){address, slot + 1};
+}
+
+/* The block just freed is still in use by another stream: its slot is not free yet. */
+static void on_held(struct tmk_whatif *w, uint64_t address)
+{
+    uint32_t slot = w->freed.slot - 1;
+    uint32_t word = slot | (uint32_t)OP_FREE << OP_SHIFT;
+    if (!w->freed.slot || w->freed.address != address || w->words[w->n_words - 1] != word)
+        return;
+    struct live_block *more = tmk_grow(w->held, w->n_held + 1, &w->held_room, sizeof *more);
+    if (!more) {
+        w->failed = true;
+        return;
+    }
+    w->held = more;
+    more[w->n_held++] = w->freed;
+    w->words[w->n_words - 1] = slot | (uint32_t)OP_GIVE << OP_SHIFT;
+    w->n_free_slots--; /* it is the last one */
+    w->freed.slot = 0;
+    w->has_held = true;
+}
+
+static void on_released(struct tmk_whatif *w, uint64_t address)
+{
+    uint64_t i = 0;
+    while (i < w->n_held && w->held[i].address != address)
+        i++;
+    if (i == w->n_held)
+        return;
+    uint32_t slot = w->held[i].slot - 1;
+    w->held[i] = w->held[--w->n_held];
+    put_other(w, OTHER_DONE, slot);
+    w->free_slots[w->n_free_slots++] = slot; /* there was room when it was taken out */
 }
 
 /* A recorded request that failed for good: everything cached had been given back by then. */
@@ -271,14 +323,6 @@ static void on_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample
 
 /* ---- the sweep ---- */
 
-static uint64_t request_of(struct tmk_whatif *w, uint64_t size_bytes, uint64_t requested_bytes)
-{
-    if (!requested_bytes)
-        return size_bytes;
-    w->facts.knows_requests = true;
-    return requested_bytes;
-}
-
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                      struct tmk_block *b)
 {
@@ -291,12 +335,20 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     if (ev->device != w->device)
         return;
     if (ev->kind == TMK_KIND_ALLOC)
-        on_alloc(w, s, ev->time_ns, ev->address, request_of(w, ev->size_bytes, ev->requested_bytes),
-                 ev->stream);
+        on_alloc(w, s, ev->time_ns,
+                 &(struct tmk_block){.address = ev->address,
+                                     .size_bytes = ev->size_bytes,
+                                     .stack = ev->stack,
+                                     .stream = ev->stream},
+                 ev->requested_bytes);
     else if (ev->kind == TMK_KIND_FREE && b)
         on_free(w, s, ev->time_ns, b->address);
     else if (ev->kind == TMK_KIND_OOM && !ev->is_of_driver)
         on_oom(w, s, ev);
+    else if (ev->kind == TMK_KIND_HELD)
+        on_held(w, ev->address);
+    else if (ev->kind == TMK_KIND_RELEASED)
+        on_released(w, ev->address);
     else if (ev->kind == TMK_KIND_RESERVED)
         w->reserved_bytes = ev->size_bytes;
     else if (ev->kind == TMK_KIND_SEGMENT)
@@ -353,8 +405,7 @@ static void take_found(struct tmk_whatif *w, struct tmk_state *s)
     for (uint64_t i = 0; i < n; i++) {
         const struct tmk_block *b = tmk_state_find(s, w->device, found[i]);
         if (b)
-            on_alloc(w, s, s->now_ns, b->address,
-                     request_of(w, b->size_bytes, tmk_state_requested(s, b)), b->stream);
+            on_alloc(w, s, s->now_ns, b, tmk_state_requested(s, b));
     }
     w->facts.n_seeded += n;
     free(found);
@@ -381,6 +432,8 @@ int tmk_whatif_open(const struct tmk_process *p, uint16_t device, struct tmk_wha
     if (!w)
         return TMK_ENOMEM;
     int rc = tmk_holders_open(p, &w->holders);
+    if (rc == 0)
+        rc = tmk_whatif_sizes_open(&w->sizes);
     if (rc < 0) {
         tmk_whatif_close(w);
         return rc;
@@ -404,12 +457,29 @@ struct tmk_whatif *tmk_whatif_close(struct tmk_whatif *w)
     if (!w)
         return NULL;
     tmk_holders_close(w->holders);
+    tmk_whatif_sizes_close(w->sizes);
     free(w->words);
     free(w->places);
+    tmk_space_hints_fini(&w->hints);
+    free(w->guesses);
     free(w->live);
     free(w->free_slots);
+    free(w->held);
     free(w);
     return NULL;
+}
+
+static void keep_guess(void *arg, uint64_t word, uint64_t bytes)
+{
+    struct tmk_whatif *w = arg;
+    struct request_guess *more =
+        tmk_grow(w->guesses, w->n_guesses + 1, &w->guess_room, sizeof *more);
+    if (!more) {
+        w->failed = true;
+        return;
+    }
+    w->guesses = more;
+    more[w->n_guesses++] = (struct request_guess){word, bytes};
 }
 
 int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct tmk_error *err)
@@ -426,6 +496,11 @@ int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct 
     /* What ran out held as much as it could: with that as the limit, the same things happen. */
     if (f->n_ooms && f->limit_bytes == TMK_WHATIF_UNKNOWN)
         f->limit_bytes = f->peak_reserved_bytes;
+    if (!w->failed && tmk_whatif_sizes_resolve(w->sizes, keep_guess, w) < 0)
+        w->failed = true;
+    w->sizes = tmk_whatif_sizes_close(w->sizes);
+    if (!w->failed && tmk_driver_space_learn(w->places, w->n_places, &w->hints) < 0)
+        w->failed = true;
     if (w->failed || tmk_holders_failed(w->holders))
         return tmk_fail(err, TMK_ENOMEM, "no memory for the allocations of the device");
     return 0;

@@ -6,7 +6,9 @@
  *
  *     ALLOC  slot | ALLOC << 30, stream, bytes low, bytes high
  *     FREE   slot | FREE << 30
+ *     GIVE   slot | GIVE << 30: freed, but another stream is not done with it until DONE
  *     OTHER  kind of other | OTHER << 30, and for
+ *       DONE   slot, 0
  *       OOM    stream, bytes low, bytes high
  *       EMPTY  need low, need high: all cached memory was given back, outside of an allocation when
  *              `need` is 0; else what was reserved before and what was then asked for, together
@@ -18,15 +20,23 @@
 #include "model/caching_allocator.h"
 #include "model/holders.h"
 #include "passes/whatif.h"
+#include "passes/whatif_sizes.h"
 
-enum whatif_op { OP_ALLOC, OP_FREE, OP_OTHER };
-enum whatif_other { OTHER_OOM, OTHER_EMPTY, OTHER_STEP, OTHER_TIME };
+enum whatif_op { OP_ALLOC, OP_FREE, OP_OTHER, OP_GIVE };
+enum whatif_other { OTHER_OOM, OTHER_EMPTY, OTHER_STEP, OTHER_TIME, OTHER_DONE };
 enum { OP_SHIFT = 30, OP_TIME_EVERY = 64 };
 enum { NO_SLOT = (1u << OP_SHIFT) - 1 };
 
 struct live_block { /* in the table of live blocks */
     uint64_t address;
     uint32_t slot; /* + 1; 0: the place is empty */
+};
+
+/* What an allocation may have asked for, when that is less than the block it got. The block's size
+ * is what counts under the recorded settings, where it gives the same block again. */
+struct request_guess {
+    uint64_t word;
+    uint64_t bytes;
 };
 
 struct tmk_whatif {
@@ -39,7 +49,11 @@ struct tmk_whatif {
 
     uint32_t *words;
     uint64_t n_words, word_room;
-    struct tmk_caching_place *places; /* where torch's segments were, as they came */
+    struct request_guess *guesses; /* in order of words */
+    uint64_t n_guesses, guess_room;
+    uint64_t max_request;           /* the largest */
+    struct tmk_space_event *places; /* torch's segments as they came and went */
+    struct tmk_space_hints hints;
     uint64_t n_places, place_room;
     uint64_t n_pages; /* torch's parts of expandable segments */
 
@@ -49,7 +63,13 @@ struct tmk_whatif {
     uint64_t n_free_slots, free_room;
     uint32_t n_slots;
 
+    struct live_block *held; /* given, not done; in no order */
+    uint64_t n_held, held_room;
+    bool has_held; /* there ever were some */
+
     /* Of the sweep. */
+    struct live_block freed; /* last; its word is the last one */
+    struct tmk_whatif_sizes *sizes;
     bool has_begun; /* an event of the device has come */
     uint64_t n_since_time;
     int64_t step;

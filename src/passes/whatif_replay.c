@@ -7,13 +7,21 @@
 struct player {
     const struct tmk_whatif *w;
     struct tmk_caching_allocator *model;
-    uint32_t *blocks; /* by slot; 0: none */
+    uint32_t *blocks;  /* by slot; 0: none */
+    uint64_t *n_syncs; /* by slot: of the model, when it was given; NULL: none ever is */
     uint64_t limit_bytes;
+    uint64_t guess; /* the next one; n_guesses: none are wanted */
     uint64_t event, time_ns;
+    uint64_t n_heeded; /* of the hints */
     int64_t step;
     bool is_over; /* out of memory where the recording was not */
     struct tmk_whatif_result *result;
 };
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
 
 static uint64_t two_words(const uint32_t *words)
 {
@@ -32,12 +40,33 @@ static void note_oom(struct player *p, uint64_t bytes, bool is_recorded)
                                              .is_recorded = is_recorded};
 }
 
+static uint64_t request_of(struct player *p, const uint32_t *words)
+{
+    const struct tmk_whatif *w = p->w;
+    if (p->guess < w->n_guesses && &w->words[w->guesses[p->guess].word] == words)
+        return w->guesses[p->guess++].bytes;
+    return two_words(&words[2]);
+}
+
+static int heed(struct player *p)
+{
+    const struct tmk_space_hints *hints = &p->w->hints;
+    int rc = 0;
+    while (rc == 0 && p->n_heeded < hints->n && hints->items[p->n_heeded].at <= p->event)
+        rc = tmk_caching_heed(p->model, &hints->items[p->n_heeded++]);
+    return rc;
+}
+
 static int play_alloc(struct player *p, const uint32_t *words)
 {
     uint32_t *block = &p->blocks[words[0] & NO_SLOT];
-    uint64_t bytes = two_words(&words[2]);
+    uint64_t bytes = request_of(p, words);
     *block = TMK_CACHING_NONE;
-    int rc = tmk_caching_malloc(p->model, bytes, words[1], block);
+    int rc = heed(p);
+    if (rc == 0)
+        rc = tmk_caching_malloc(p->model, bytes, words[1], block);
+    else
+        return rc;
     if (rc == 0) {
         note_oom(p, bytes, false);
         p->is_over = true;
@@ -49,6 +78,23 @@ static int play_free(struct player *p, uint32_t word)
 {
     uint32_t block = p->blocks[word & NO_SLOT];
     return block == TMK_CACHING_NONE ? 0 : tmk_caching_free(p->model, block);
+}
+
+static int play_give(struct player *p, uint32_t word)
+{
+    uint32_t slot = word & NO_SLOT;
+    if (p->blocks[slot] == TMK_CACHING_NONE)
+        return 0;
+    p->n_syncs[slot] = tmk_caching_stats(p->model)->n_syncs;
+    return tmk_caching_free_requested(p->model, p->blocks[slot]);
+}
+
+static int play_done(struct player *p, uint32_t slot)
+{
+    if (p->blocks[slot] == TMK_CACHING_NONE ||
+        p->n_syncs[slot] != tmk_caching_stats(p->model)->n_syncs)
+        return 0;
+    return tmk_caching_free_completed(p->model, p->blocks[slot]);
 }
 
 static int play_oom(struct player *p, const uint32_t *words)
@@ -65,8 +111,7 @@ static int play_oom(struct player *p, const uint32_t *words)
 static int play_empty(struct player *p, uint64_t need)
 {
     const struct tmk_whatif *w = p->w;
-    uint64_t limit =
-        w->facts.limit_bytes != TMK_WHATIF_UNKNOWN ? w->facts.limit_bytes : p->limit_bytes;
+    uint64_t limit = least_of(w->facts.limit_bytes, p->limit_bytes); /* unknown is no bound */
     bool is_own = need && (need > limit || w->conf.gc_threshold > 0);
     return is_own ? 0 : tmk_caching_empty_cache(p->model);
 }
@@ -89,6 +134,9 @@ static int play_other(struct player *p, const uint32_t *words)
     case OTHER_TIME:
         p->time_ns = two_words(&words[1]);
         break;
+    case OTHER_DONE:
+        rc = play_done(p, words[1]);
+        break;
     }
     return rc < 0 ? rc : 3;
 }
@@ -109,6 +157,11 @@ static int play(struct player *p)
             words++;
             p->event++;
             break;
+        case OP_GIVE:
+            rc = play_give(p, words[0]);
+            words++;
+            p->event++;
+            break;
         case OP_OTHER:
             rc = play_other(p, words);
             words += rc > 0 ? rc : 0;
@@ -116,6 +169,22 @@ static int play(struct player *p)
         }
     }
     return rc < 0 ? rc : 0;
+}
+
+/* Do the settings do what the recorded ones did, for requests as large as there were? */
+static bool is_as_recorded(const struct tmk_whatif *w, const struct tmk_whatif_setting *setting)
+{
+    const struct tmk_alloc_conf *a = &setting->conf, *b = &w->conf;
+    uint64_t most = w->max_request + 1;
+    bool has_limit = setting->limit_bytes != TMK_ALLOC_NO_BOUND;
+    for (unsigned i = 0; i < TMK_ALLOC_N_INTERVALS && (i == 0 || most >> 20 >> i); i++)
+        if ((a->roundup_divisions[i] > 1 || b->roundup_divisions[i] > 1) &&
+            a->roundup_divisions[i] != b->roundup_divisions[i])
+            return false;
+    return a->expandable_segments == b->expandable_segments &&
+           a->large_segment_bytes == b->large_segment_bytes &&
+           least_of(a->max_split_bytes, most) == least_of(b->max_split_bytes, most) &&
+           (!has_limit || !(a->gc_threshold > 0 || b->gc_threshold > 0));
 }
 
 static void tell(struct tmk_whatif_result *r, const struct tmk_caching_stats *s)
@@ -130,23 +199,32 @@ static void tell(struct tmk_whatif_result *r, const struct tmk_caching_stats *s)
 int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_setting *setting,
                       struct tmk_whatif_result *ret_result, struct tmk_error *err)
 {
+    bool is_recorded = is_as_recorded(w, setting);
     uint64_t card = w->facts.card_bytes == TMK_WHATIF_UNKNOWN ? 0 : w->facts.card_bytes;
     struct tmk_caching_setup setup = {.conf = setting->conf,
                                       .limit_bytes = setting->limit_bytes,
                                       .card_bytes = card,
                                       .places = w->places,
-                                      .n_places = w->n_places};
+                                      .n_places = is_recorded ? w->n_places : 0,
+                                      .top = w->hints.top};
     struct tmk_whatif_result result = {0};
-    struct player p = {
-        .w = w, .limit_bytes = setting->limit_bytes, .step = TMK_NO_STEP, .result = &result};
+    struct player p = {.w = w,
+                       .limit_bytes = setting->limit_bytes,
+                       .guess = is_recorded ? w->n_guesses : 0,
+                       .step = TMK_NO_STEP,
+                       .result = &result};
     p.blocks = calloc(w->n_slots + 1ull, sizeof *p.blocks);
-    int rc = p.blocks ? tmk_caching_open(&setup, &p.model) : TMK_ENOMEM;
+    if (w->has_held)
+        p.n_syncs = calloc(w->n_slots + 1ull, sizeof *p.n_syncs);
+    bool has_memory = p.blocks && (p.n_syncs || !w->has_held);
+    int rc = has_memory ? tmk_caching_open(&setup, &p.model) : TMK_ENOMEM;
     if (rc == 0)
         rc = play(&p);
     if (rc == 0)
         tell(&result, tmk_caching_stats(p.model));
     tmk_caching_close(p.model);
     free(p.blocks);
+    free(p.n_syncs);
     if (rc < 0)
         return tmk_fail(err, rc, "no memory to replay the allocations");
     *ret_result = result;
@@ -158,7 +236,7 @@ int tmk_whatif_smallest(const struct tmk_whatif *w, const struct tmk_alloc_conf 
 {
     const uint64_t unit = TMK_ALLOC_SMALL_SEGMENT;
     struct tmk_whatif_setting setting = {.conf = *conf, .limit_bytes = TMK_ALLOC_NO_BOUND};
-    struct tmk_whatif_result r;
+    struct tmk_whatif_result r = {0};
     int rc = tmk_whatif_replay(w, &setting, &r, err);
     if (rc < 0)
         return rc;

@@ -28,20 +28,20 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-/* A column of seconds holds ns: any number to nine places. */
+/* A column of seconds holds ns, so any number; three places are all that a forecast is worth. */
 static void set_number(struct tmk_fill *f, uint32_t column, uint64_t row, double value)
 {
     if (value < 9e9)
-        tmk_rows_int(f->rows, column, row, (int64_t)llround(value * 1e9));
+        tmk_rows_int(f->rows, column, row, (int64_t)llround(value * 1e3) * 1000000);
 }
 
-static void set_advice(struct tmk_fill *f, uint64_t row, enum tmk_cause cause)
+static void set_advice(struct tmk_fill *f, uint64_t row, enum tmk_growth_cause cause)
 {
     char buffer[512];
     struct tmk_text text;
     tmk_text_init(&text, buffer, sizeof buffer);
     const char *advice;
-    for (unsigned i = 0; (advice = tmk_cause_advice(cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(cause, i)) != NULL; i++)
         tmk_text_add(&text, "%s%s", i ? "; " : "", advice);
     tmk_fill_text(f, COL_advice, row, text.length ? buffer : NULL);
 }
@@ -53,7 +53,7 @@ static void add_row(struct tmk_fill *f, const struct tmk_forecast *c)
     tmk_fill_text(f, COL_risk, row, tmk_risk_text(c->risk));
     if (c->risk == TMK_RISK_UNKNOWN)
         return;
-    tmk_fill_text(f, COL_cause, row, tmk_cause_text(c->cause));
+    tmk_fill_text(f, COL_cause, row, tmk_growth_cause_name(c->cause));
     set_advice(f, row, c->cause);
     if (!c->has_time)
         return;
