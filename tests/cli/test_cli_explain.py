@@ -134,6 +134,7 @@ def test_snapshot(name, conf, tmp_path):
     replays = oom["evidence"]["replays"]
     assert (replays[0]["conf"], replays[0]["runs_out"], replays[0]["runs_out_before"]) == (conf, True, False)
     assert oom["evidence"]["leak"] is None and oom["evidence"]["card"] is None
+    assert oom["evidence"]["limit_is"] == "setting" and oom["evidence"]["card_free"] > 100 << 30
 
 
 def test_docs_show_what_it_prints():
