@@ -7,11 +7,13 @@
 
 One process trains the shape of tests/torch/workloads/encoder.py, or of lora.py. Blocks of ten steps
 run with the hooks in torch's calls (of blocks, modules, backward and optimizers, whichever the run
-has) and without them, in turn, so that whatever drifts (clocks, temperature) drifts for both. Two steps that are not timed come before each block: switching empties the
+has) and without them, in turn, so that whatever drifts (clocks, temperature) drifts for both. Two
+steps that are not timed come before each block: switching empties the
 processor's caches. Then the peers, likewise in turn with nothing: torch's memory history, torch.profiler
 with memory. Prints one JSON object: for each the ratio of mean step times, the 95 % interval of a
 bootstrap over pairs of blocks, the same without the tenth of pairs in which a block took longest
-(machines have hiccups of their own), and the step time itself.
+(machines have hiccups of their own), the same of the lower quartiles of both (what a step costs while the machine
+does little else), and the step time itself.
 
 --pin puts the threads that compute, the main one and autograd's, on one core and all others on the
 rest: that leaves out the way from one sleeping core to another, several times a step. Whether it makes
@@ -130,15 +132,20 @@ def ratio(pairs):
     return sum(p[0] for p in pairs) / sum(p[1] for p in pairs)
 
 
-def interval(pairs):
+def quartile_ratio(pairs):
+    quarter = len(pairs) // 4
+    return sorted(p[0] for p in pairs)[quarter] / sorted(p[1] for p in pairs)[quarter]
+
+
+def interval(pairs, of=ratio):
     chance = random.Random(1)
-    samples = sorted(ratio([chance.choice(pairs) for _ in pairs]) for _ in range(2000))
-    return {"ratio": round(ratio(pairs), 5), "low": round(samples[50], 5), "high": round(samples[1949], 5)}
+    samples = sorted(of([chance.choice(pairs) for _ in pairs]) for _ in range(2000))
+    return {"ratio": round(of(pairs), 5), "low": round(samples[50], 5), "high": round(samples[1949], 5)}
 
 
 def figures(pairs):
     steady = sorted(pairs, key=max)[:max(1, len(pairs) * 9 // 10)]
-    return {**interval(pairs), "steady": interval(steady),
+    return {**interval(pairs), "steady": interval(steady), "quartile": interval(pairs, quartile_ratio),
             "median_pair": round(sorted(p[0] / p[1] for p in pairs)[len(pairs) // 2], 5),
             "step_ms": round(sum(p[1] for p in pairs) / len(pairs) / BLOCK * 1e3, 4),
             "n_steps": 2 * BLOCK * len(pairs)}

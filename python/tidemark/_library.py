@@ -7,7 +7,9 @@ by name. Nothing here is called for a block: those go from torch to the library 
 """
 import ctypes
 import os
+import shutil
 import sys
+import tempfile
 import time
 
 STAGE, MODULE, USER = 1, 2, 3
@@ -39,6 +41,18 @@ def find():
             return os.path.realpath(candidate)
     raise ImportError("libtidemark.so is not found; build it (./dev build) or set TIDEMARK_LIBRARY "
                       "to its path. Looked at: " + ", ".join(filter(None, _candidates)))
+
+
+def program():
+    """Path of the program `tidemark`, or None."""
+    for candidate in (os.environ.get("TIDEMARK_PROGRAM", ""),
+                      os.path.join(_folder, "tidemark"),
+                      os.path.join(_folder, "..", "..", "build", "tidemark"),
+                      os.path.join(_folder, "..", "..", "..", "bin", "tidemark"),
+                      os.path.join(_folder, "..", "..", "..", "..", "bin", "tidemark")):
+        if candidate and os.access(candidate, os.X_OK) and os.path.isfile(candidate):
+            return os.path.realpath(candidate)
+    return shutil.which("tidemark")
 
 
 def open_library():
@@ -79,8 +93,22 @@ def program_name():
     return module_looked_for() or ("python" if script in ("", "-c", "-m") else script)
 
 
+def is_imported_for(module):
+    """True while Python imports this package on its way to that module of it."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>" and \
+                frame.f_locals.get("name") == module:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def run_folder():
-    """A name for a run that nobody has named, as `tidemark run` makes it."""
+    """A name for a run that nobody has named, as `tidemark run` makes it. Tests leave nothing behind:
+    their plugin's is a temporary folder."""
+    if is_imported_for("tidemark.pytest_plugin"):
+        return os.path.join(tempfile.mkdtemp(prefix="tidemark-pytest-"), "pytest.tmk")
     base = "".join(c if c.isalnum() or c in "._-+" else "_" for c in program_name())
     name = f"{base}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = os.path.abspath(name + ".tmk")

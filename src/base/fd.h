@@ -7,6 +7,7 @@
 #define TMK_BASE_FD_H
 
 #include <fcntl.h>
+#include <stddef.h>
 #include <unistd.h>
 
 enum { TMK_FD_HIGH = 700 };
@@ -20,6 +21,19 @@ static inline int tmk_fd_raise(int fd)
         return fd;
     close(fd);
     return high;
+}
+
+/* What a file begins with, at most `size` bytes; returns how many, 0 when it cannot be read. */
+static inline size_t tmk_fd_read_small(const char *path, char *buffer, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    size_t n = 0;
+    for (ssize_t got; n < size && (got = read(fd, buffer + n, size - n)) > 0;)
+        n += (size_t)got;
+    close(fd);
+    return n;
 }
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd_leak.c - what grows, on the devices as they are now. */
+/* cli/cmd_leak.c - what grows: step by step in a run, or on the devices as they are now. */
+#include <string.h>
+
 #include "cli/commands.h"
+#include "cli/leak_run.h"
 #include "cli/leak_view.h"
 #include "cli/monitoring.h"
 #include "kit/amount.h"
@@ -48,14 +51,11 @@ static int judge(const struct tmk_monitoring *m, double threshold_mb, bool json)
     return status;
 }
 
-static int run(const struct tmk_args *args)
+static int watch_devices(const struct tmk_args *args, double threshold_mb)
 {
     struct tmk_monitoring m = {0};
     const struct tmk_monitoring_needs needs = {.duration_s = 60, .wants_processes = true};
-    double threshold_mb;
-    int status = tmk_monitoring_number(args, "threshold", DEFAULT_MB, MOST_MB, &threshold_mb);
-    if (status == 0)
-        status = tmk_monitoring_open(&m, args, &needs);
+    int status = tmk_monitoring_open(&m, args, &needs);
     if (status == 0)
         status = tmk_monitoring_run(&m, NULL, NULL);
     if (status == 0)
@@ -64,31 +64,70 @@ static int run(const struct tmk_args *args)
     return status;
 }
 
+/* Of a run --threshold 0 asks for all growth. */
+static int run(const struct tmk_args *args)
+{
+    bool has_run = args->n_operands > 0;
+    const char *text = tmk_args_get(args, "threshold");
+    double threshold_mb = has_run ? -1 : DEFAULT_MB;
+    int status = 0;
+    if (text && has_run && strcmp(text, "0") == 0)
+        threshold_mb = 0;
+    else if (text)
+        status = tmk_monitoring_number(args, "threshold", DEFAULT_MB, MOST_MB, &threshold_mb);
+    if (status != 0)
+        return status;
+    return has_run ? tmk_leak_run(args, threshold_mb) : watch_devices(args, threshold_mb);
+}
+
 static const struct tmk_option options[] = {
     {"check", 0, NULL, NULL, "look, judge and end: what it does anyway"},
-    {"threshold", 0, "MB", NULL, "growth that counts, in MB of 1024^2 bytes (100)"},
-    TMK_MONITORING_OPTIONS("60"),
+    {"threshold", 0, "MB", NULL, "growth that counts, MB of 1024^2 (devices 100, run 1)"},
+    {"devices", 0, "N...", NULL, "0 1, 0,1, 0:2 (a part), host, all (all cards)"},
+    {"duration", 0, "S", NULL, "seconds watched; 0: until ^C or kill (60; of a PID 5)"},
+    {"interval", 0, "S", NULL, "seconds between two samples (0.1)"},
+    {"rank", 0, "N", NULL, "of a run: this rank alone"},
+    {"no-python", 0, NULL, NULL, "of a PID: do not count Python's objects"},
     {"json", 0, NULL, NULL, "one JSON object"},
 };
 
 static const char notes[] =
-    "Memory of a training goes up and down with its steps. A leak is a floor that\n"
-    "rises: in each third of the time watched, and with it the ceiling. One step up\n"
-    "is none, nor is a rise that has ended. So let the time watched hold several\n"
-    "steps, and let a program warm up first: one that came in the second half of it\n"
-    "is not judged; one that has ended is, over its own life. Verdicts: LEAK; grows,\n"
-    "by less than the threshold; swings, is higher now but not steadily; ok. Exit\n"
-    "status: 1 when something leaks, or the time was too short. Of the host,\n"
-    "processes of 16 MB or more are looked at.\n"
+    "With a run, or the PID of a watched process: which lines of code keep more\n"
+    "with every step, how much, since when, what keeps it and what to do. A line\n"
+    "leaks when the least that is alive of it from there on rises: still, evenly,\n"
+    "for eight steps or more, and by more than it ever fell back. Caches that are\n"
+    "full, warm-up, gradient accumulation and what an evaluation gathers are no\n"
+    "leaks. It takes ten finished steps; a run without steps is cut into parts of\n"
+    "time. docs/leaks.md says how each number is made. Of a PID also the host's\n"
+    "memory and Python's objects by type, two looks --duration apart; a look holds\n"
+    "Python up for about 0.3 s per million objects (--no-python: none).\n"
+    "\n"
+    "Without: the devices of this machine. Memory of a training goes up and down\n"
+    "with its steps. A leak is a floor that rises: in each third of the time\n"
+    "watched, and with it the ceiling. One step up is none, nor is a rise that has\n"
+    "ended. So let the time watched hold several steps, and let a program warm up\n"
+    "first: one that came in the second half of it is not judged; one that has ended\n"
+    "is, over its own life. Verdicts: LEAK; grows, by less than the threshold;\n"
+    "swings, is higher now but not steadily; ok. Exit status: 1 when something\n"
+    "leaks, or the time was too short. Of the host, processes of 16 MB or more are\n"
+    "looked at.\n"
     "\n" TMK_MONITORING_NOTES "\n"
     "json: verdict (leak, clean; null: too short), leaks, largest first: file line\n"
-    "function stack category module bytes_per_step blocks_per_step first_step (all\n"
-    "unknown here) confidence (Kendall's tau of the floors: 1 always up) device pid\n"
-    "process growth_bytes bytes_per_second window_s ended last_bytes; watched: all\n"
-    "that was looked at; timestamp threshold_mb duration_s. pid null: the device as\n"
-    "a whole.\n";
+    "function stack category module bytes_per_step blocks_per_step first_step\n"
+    "confidence device pid. Of a run also rank first_ns growth_bytes\n"
+    "bytes_per_second steps_left (until the card is full) kept_by (graph container\n"
+    "hook cycle growing loader) advice parts; and falls_back (grows and goes again)\n"
+    "steps per below_threshold threshold_mb host python. Of devices what is about\n"
+    "lines is null, confidence is Kendall's tau of the floors (1: always up), and\n"
+    "there is process growth_bytes bytes_per_second window_s ended last_bytes;\n"
+    "watched: all that was looked at; timestamp threshold_mb duration_s. pid null:\n"
+    "the device as a whole.\n";
 
 static const char *const examples[] = {
+    "tidemark leak a.tmk",
+    "which lines of that run keep more with every step?",
+    "tidemark leak 4242 --duration 30",
+    "the same of a process that runs, and what grows in its Python",
     "tidemark leak --check --threshold 100",
     "does a card, or a process on it, grow by 100 MB in a minute?",
     "tidemark leak --devices 0 --duration 600",
@@ -100,12 +139,14 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_leak = {
     .name = "leak",
-    .summary = "Find out which devices and processes grow",
-    .usage = "[--check] [--threshold MB] [--devices N...] [--duration S] [--interval S] [--json]",
+    .summary = "Find the lines that leak, or which devices and processes grow",
+    .usage = "[RUN|PID] [--check] [--threshold MB] [--devices N...] [--duration S] "
+             "[--interval S] [--rank N] [--no-python] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
-    .operand = TMK_OPERAND_NONE,
+    .max_operands = 1,
+    .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run,
 };

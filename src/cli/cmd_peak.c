@@ -2,180 +2,36 @@
 /* cli/cmd_peak.c - what was alive at the high-water mark, or at a time or step. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/chart.h"
 #include "cli/commands.h"
+#include "cli/look.h"
 #include "cli/sheet.h"
 #include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/json.h"
-#include "kit/progress.h"
-#include "passes/peak.h"
-#include "passes/quality.h"
-#include "passes/steps.h"
 
 enum { BAR_WIDTH = 16, SHOWN_FRAMES = 4 };
 
-static const struct {
-    const char *name;
-    enum tmk_by by;
-} keys[] = {
-    {"category", TMK_BY_CATEGORY}, {"module", TMK_BY_MODULE}, {"component", TMK_BY_COMPONENT},
-    {"stage", TMK_BY_STAGE},       {"step", TMK_BY_STEP},     {"stack", TMK_BY_STACK},
-    {"tensor", TMK_BY_TENSOR},
-};
-
 /* What is asked and what is answered. */
 struct answer {
-    struct tmk_process *p;
-    struct tmk_moment moment;
+    struct tmk_look look;
     enum tmk_by by;
     const char *by_name;
-    struct tmk_peak *peak;
-    struct tmk_quality quality;
-    const struct tmk_step_row *exact; /* the history's row of the moment; NULL: none */
-    bool detail_lost;                 /* it had more than the largest moment kept */
     const struct tmk_peak_row *rows;
     uint64_t n_rows;
 };
 
 /* ---- the question ---- */
 
-/* "300ms", "1.5s": a time since the run's start; "12", "step:12": a step. */
-static bool parse_moment(const char *text, const struct tmk_process *p, struct tmk_moment *m)
-{
-    uint64_t run_ns;
-    const char *number = strncmp(text, "step:", 5) == 0 ? text + 5 : text;
-    if (tmk_integer_parse(number, &m->step) == 0) {
-        m->kind = TMK_MOMENT_STEP;
-        return true;
-    }
-    if (tmk_time_parse(text, &run_ns) == 0) {
-        m->kind = TMK_MOMENT_TIME;
-        m->time_ns = run_ns > p->offset_ns ? run_ns - p->offset_ns : 0;
-        return true;
-    }
-    tmk_say("--at: '%s' is neither a step (12, step:12) nor a time (1.5s, 300ms, 42ns)", text);
-    return false;
-}
-
-/* The history's row that has the peak asked for. */
-static const struct tmk_step_row *exact_row(const struct answer *a)
-{
-    const struct tmk_step_row *best = NULL;
-    const struct tmk_reader *r = a->p->reader;
-    if (a->moment.kind == TMK_MOMENT_PEAK)
-        return tmk_steps_peak(a->p, a->moment.any_device, a->moment.device);
-    for (uint64_t i = 0; a->moment.kind == TMK_MOMENT_STEP && i < tmk_reader_n_step_rows(r); i++) {
-        const struct tmk_step_row *row = tmk_reader_step_row(r, i);
-        bool fits = row->step == a->moment.step &&
-                    (a->moment.any_device || row->device == a->moment.device);
-        if (fits && (!best || row->peak_bytes > best->peak_bytes))
-            best = row;
-    }
-    return best;
-}
-
 static int ask(struct answer *a, const struct tmk_args *args)
 {
-    const char *at = tmk_args_get(args, "at"), *device = tmk_args_get(args, "device");
     const char *by = tmk_args_get(args, "by");
-    a->moment = (struct tmk_moment){.kind = TMK_MOMENT_PEAK, .any_device = !device};
-    if (at && !parse_moment(at, a->p, &a->moment))
-        return TMK_EXIT_USAGE;
-    if (device && !tmk_target_device(a->p, device, &a->moment.device))
-        return TMK_EXIT_USAGE;
-    for (size_t i = 0; i < TMK_N(keys); i++)
-        if (strcmp(keys[i].name, by ? by : "category") == 0) {
-            a->by = keys[i].by;
-            a->by_name = keys[i].name;
-        }
-    /* The device is decided before the sweep, so that a moment is one device's. */
-    a->exact = exact_row(a);
-    const struct tmk_step_row *row = a->exact ? a->exact : tmk_steps_peak(a->p, true, 0);
-    if (a->moment.any_device && row) {
-        a->moment.any_device = false;
-        a->moment.device = row->device;
-    }
-    return 0;
-}
-
-/* ---- the answer ---- */
-
-static int sweep(struct answer *a, struct tmk_error *err)
-{
-    struct tmk_progress progress;
-    struct tmk_replay rp;
-    int rc = tmk_peak_open(a->p, &a->moment, &a->peak);
-    if (rc < 0)
-        return rc;
-    tmk_progress_init(&progress, stderr, a->p->file);
-    struct tmk_visitor visitor = tmk_peak_visitor(a->peak);
-    struct tmk_visitor both[] = {visitor, {.arg = &progress, .progress = tmk_progress_tell}};
-    rc = tmk_process_sweep(a->p, both, TMK_N(both), &rp, err);
-    tmk_progress_fini(&progress);
-    if (rc < 0)
-        return rc;
-    a->quality = tmk_quality_of(a->p, &rp);
-    rc = tmk_peak_finish(a->peak, &rp, err);
-    tmk_replay_fini(&rp);
-    if (rc == 0)
-        rc = tmk_peak_group(a->peak, a->by, &a->rows, &a->n_rows, err);
-    uint64_t found = tmk_peak_found(a->peak) ? tmk_peak_bytes(a->peak) : 0;
-    a->detail_lost = a->exact && a->exact->peak_bytes > found;
-    return rc;
-}
-
-/* Why there is nothing to show. */
-static int complain_not_found(const struct answer *a)
-{
-    const struct tmk_moment *m = &a->moment;
-    char time[TMK_AMOUNT_BYTES];
-    if (m->kind == TMK_MOMENT_TIME)
-        tmk_say("the detail of that time was given up to stay under --max-size; it begins at %s",
-                tmk_time_text(a->quality.detail_from_ns + a->p->offset_ns, time));
-    else if (m->kind == TMK_MOMENT_STEP && !a->exact)
-        tmk_say("there is no step %" PRId64 " in %s", m->step, a->p->file);
-    else
-        tmk_say("no block was ever allocated in %s", a->p->file);
-    return TMK_EXIT_FINDING;
-}
-
-static void say_detail_lost(const struct answer *a)
-{
-    char kept[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES];
-    const char *why = a->quality.n_given_up ? "was given up to stay under --max-size"
-                                            : "is in a part of the trace that cannot be read";
-    if (!tmk_peak_found(a->peak)) {
-        tmk_say("what was alive then %s", why);
-        return;
-    }
-    tmk_say("what was alive then %s; shown is the largest moment that is left, %s after %s", why,
-            tmk_size_text(tmk_peak_bytes(a->peak), kept),
-            tmk_time_text(tmk_peak_time_ns(a->peak) + a->p->offset_ns, time));
-}
-
-static uint64_t answer_bytes(const struct answer *a)
-{
-    return a->detail_lost ? a->exact->peak_bytes : tmk_peak_bytes(a->peak);
-}
-
-static uint64_t answer_ns(const struct answer *a)
-{
-    uint64_t ns = a->detail_lost ? a->exact->peak_ns : tmk_peak_time_ns(a->peak);
-    return ns + a->p->offset_ns;
-}
-
-static int64_t answer_step(const struct answer *a)
-{
-    return a->detail_lost ? a->exact->step : tmk_peak_step(a->peak);
-}
-
-static uint16_t answer_device(const struct answer *a)
-{
-    return a->exact ? a->exact->device : tmk_peak_device(a->peak);
+    a->by_name = by ? by : "category";
+    if (!tmk_by_find(a->by_name, &a->by))
+        return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
+    return tmk_look_ask(&a->look, "at", tmk_args_get(args, "at"), tmk_args_get(args, "device"));
 }
 
 /* ---- printing ---- */
@@ -194,9 +50,9 @@ static char *frame_text(const struct answer *a, uint32_t stack, uint32_t i, bool
     struct tmk_stack frames;
     struct tmk_frame f;
     char text[TMK_FRAME_TEXT_BYTES];
-    if (!tmk_reader_stack(a->p->reader, stack, &frames) || i >= frames.n_frames)
+    if (!tmk_reader_stack(a->look.p->reader, stack, &frames) || i >= frames.n_frames)
         return NULL;
-    bool known = tmk_process_frame(a->p, frames.frames[i], &f);
+    bool known = tmk_process_frame(a->look.p, frames.frames[i], &f);
     return tmk_xstrdup(tmk_frame_text(known ? &f : NULL, short_file, text));
 }
 
@@ -225,24 +81,24 @@ static void print_json(const struct answer *a)
     uint64_t reserved;
     tmk_json_init(&j, stdout, 2);
     tmk_json_object(&j, NULL);
-    tmk_json_u64(&j, "time_ns", answer_ns(a));
-    add_step(&j, answer_step(a));
-    tmk_json_u64(&j, "allocated", answer_bytes(a));
-    if (!a->detail_lost && tmk_peak_reserved(a->peak, &reserved))
+    tmk_json_u64(&j, "time_ns", tmk_look_ns(&a->look));
+    add_step(&j, tmk_look_step(&a->look));
+    tmk_json_u64(&j, "allocated", tmk_look_bytes(&a->look));
+    if (tmk_look_reserved(&a->look, &reserved))
         tmk_json_u64(&j, "reserved", reserved);
     else
         tmk_json_null(&j, "reserved");
-    tmk_json_text(&j, "device", tmk_device_name(answer_device(a), device));
-    if (a->p->rank >= 0)
-        tmk_json_i64(&j, "rank", a->p->rank);
+    tmk_json_text(&j, "device", tmk_device_name(tmk_look_device(&a->look), device));
+    if (a->look.p->rank >= 0)
+        tmk_json_i64(&j, "rank", a->look.p->rank);
     else
         tmk_json_null(&j, "rank");
-    tmk_json_u64(&j, "pid", a->p->pid);
-    if (a->detail_lost && tmk_peak_found(a->peak)) {
+    tmk_json_u64(&j, "pid", a->look.p->pid);
+    if (a->look.detail_lost && tmk_peak_found(a->look.peak)) {
         tmk_json_object(&j, "kept");
-        tmk_json_u64(&j, "time_ns", tmk_peak_time_ns(a->peak) + a->p->offset_ns);
-        add_step(&j, tmk_peak_step(a->peak));
-        tmk_json_u64(&j, "allocated", tmk_peak_bytes(a->peak));
+        tmk_json_u64(&j, "time_ns", tmk_peak_time_ns(a->look.peak) + a->look.p->offset_ns);
+        add_step(&j, tmk_peak_step(a->look.peak));
+        tmk_json_u64(&j, "allocated", tmk_peak_bytes(a->look.peak));
         tmk_json_end(&j);
     } else {
         tmk_json_null(&j, "kept");
@@ -260,14 +116,14 @@ static void print_headline(const struct answer *a)
                                        [TMK_MOMENT_TIME] = "",
                                        [TMK_MOMENT_STEP] = "at the step's peak"};
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
-    const char *kind = what[a->moment.kind];
-    printf("%s on %s%s%s, after %s", tmk_size_text(answer_bytes(a), size),
-           tmk_device_name(answer_device(a), device), *kind ? " " : "", kind,
-           tmk_time_text(answer_ns(a), time));
-    if (answer_step(a) == TMK_NO_STEP)
+    const char *kind = what[a->look.moment.kind];
+    printf("%s on %s%s%s, after %s", tmk_size_text(tmk_look_bytes(&a->look), size),
+           tmk_device_name(tmk_look_device(&a->look), device), *kind ? " " : "", kind,
+           tmk_time_text(tmk_look_ns(&a->look), time));
+    if (tmk_look_step(&a->look) == TMK_NO_STEP)
         printf(", before the first step\n");
     else
-        printf(", in step %" PRId64 "\n", answer_step(a));
+        printf(", in step %" PRId64 "\n", tmk_look_step(&a->look));
 }
 
 /* Where to begin in a line: native frames would leave no room for the program's own. */
@@ -275,10 +131,10 @@ static uint32_t first_shown(const struct answer *a, uint32_t stack)
 {
     struct tmk_stack frames;
     struct tmk_frame f;
-    if (!tmk_reader_stack(a->p->reader, stack, &frames))
+    if (!tmk_reader_stack(a->look.p->reader, stack, &frames))
         return 0;
     for (uint32_t i = 0; i < frames.n_frames; i++)
-        if (tmk_reader_frame(a->p->reader, frames.frames[i], &f) && f.address == 0)
+        if (tmk_reader_frame(a->look.p->reader, frames.frames[i], &f) && !tmk_frame_is_native(&f))
             return i;
     return 0;
 }
@@ -304,7 +160,7 @@ static void add_table_row(struct tmk_table *t, const struct answer *a,
                           const struct tmk_peak_row *row, bool has_bar)
 {
     char text[TMK_AMOUNT_BYTES], bar[3 * BAR_WIDTH + 4];
-    uint64_t whole = tmk_peak_bytes(a->peak);
+    uint64_t whole = tmk_peak_bytes(a->look.peak);
     if (a->by == TMK_BY_STACK)
         add_stack_cell(t, a, row);
     else
@@ -335,15 +191,15 @@ static void print_table(const struct answer *a)
 static int answer(struct answer *a, bool json)
 {
     struct tmk_error err = {0};
-    int rc = sweep(a, &err);
-    if (rc < 0) {
-        tmk_say("%s: %s", a->p->file, err.text[0] ? err.text : tmk_result_text(rc));
-        return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
+    int status = tmk_look_sweep(&a->look);
+    if (status != 0)
+        return status;
+    if (tmk_peak_group(a->look.peak, a->by, &a->rows, &a->n_rows, &err) < 0) {
+        tmk_say("%s", err.text);
+        return TMK_EXIT_FINDING;
     }
-    if (!tmk_peak_found(a->peak) && !a->detail_lost)
-        return complain_not_found(a);
-    if (a->detail_lost)
-        say_detail_lost(a);
+    if (a->look.detail_lost)
+        tmk_look_say_lost(&a->look);
     if (json)
         print_json(a);
     else
@@ -357,11 +213,11 @@ static int run(const struct tmk_args *args)
     int status = tmk_target_open(args->operands[0], &target);
     if (status != 0)
         return status;
-    struct answer a = {.p = tmk_target_pick(target, tmk_args_get(args, "rank"))};
-    status = a.p ? ask(&a, args) : TMK_EXIT_USAGE;
+    struct answer a = {.look.p = tmk_target_pick(target, tmk_args_get(args, "rank"))};
+    status = a.look.p ? ask(&a, args) : TMK_EXIT_USAGE;
     if (status == 0)
         status = answer(&a, tmk_args_get(args, "json") != NULL);
-    tmk_peak_close(a.peak);
+    tmk_look_fini(&a.look);
     tmk_run_close(target);
     return status;
 }

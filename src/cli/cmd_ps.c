@@ -4,11 +4,13 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
+#include "cli/forecast_json.h"
 #include "cli/sheet.h"
 #include "cli/target.h"
 #include "kit/amount.h"
 #include "kit/json.h"
 #include "kit/table.h"
+#include "passes/forecast.h"
 #include "passes/steps.h"
 
 struct row { /* of one process */
@@ -18,6 +20,7 @@ struct row { /* of one process */
     char folder[4096];
     const struct tmk_step_row *peak; /* NULL: nothing allocated yet */
     uint64_t allocated_bytes;        /* on the peak's device, now */
+    struct tmk_forecast forecast;    /* of that device */
 };
 
 static struct row read_row(const struct tmk_watched *w)
@@ -31,8 +34,10 @@ static struct row read_row(const struct tmk_watched *w)
     }
     row.p = tmk_run_process(row.run, 0);
     row.peak = tmk_steps_peak(row.p, true, 0);
-    if (row.peak)
-        row.allocated_bytes = tmk_steps_last(row.p, row.peak->device)->end_bytes;
+    if (!row.peak)
+        return row;
+    row.allocated_bytes = tmk_steps_last(row.p, row.peak->device)->end_bytes;
+    (void)tmk_forecast_of(row.p, row.peak->device, NULL, &row.forecast);
     return row;
 }
 
@@ -48,9 +53,10 @@ static void print_text(const struct tmk_watched *list, uint32_t n)
     static const struct tmk_column columns[] = {
         {"PID", TMK_RIGHT, TMK_FIXED},       {"RANK", TMK_RIGHT, TMK_FIXED},
         {"ALLOCATED", TMK_RIGHT, TMK_FIXED}, {"PEAK", TMK_RIGHT, TMK_FIXED},
-        {"DEVICE", TMK_LEFT, TMK_FIXED},     {"RUN", TMK_LEFT, TMK_FIXED},
+        {"DEVICE", TMK_LEFT, TMK_FIXED},     {"FORECAST", TMK_LEFT, TMK_FIXED},
+        {"RUN", TMK_LEFT, TMK_FIXED},
     };
-    char text[TMK_AMOUNT_BYTES];
+    char text[TMK_AMOUNT_BYTES], forecast[TMK_FORECAST_TEXT_BYTES];
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (uint32_t i = 0; i < n; i++) {
         struct row row = read_row(&list[i]);
@@ -62,6 +68,7 @@ static void print_text(const struct tmk_watched *list, uint32_t n)
         tmk_table_cell(t, row.peak ? tmk_size_text(row.allocated_bytes, text) : NULL);
         tmk_table_cell(t, row.peak ? tmk_size_text(row.peak->peak_bytes, text) : NULL);
         tmk_table_cell(t, row.peak ? tmk_device_name(row.peak->device, text) : NULL);
+        tmk_table_cell(t, tmk_forecast_text(&row.forecast, true, forecast));
         tmk_table_cell(t, row.folder);
         close_row(&row);
     }
@@ -90,6 +97,7 @@ static void json_row(struct tmk_json *j, const struct row *row)
         tmk_json_null(j, "peak");
     }
     tmk_json_text(j, "command", row->p ? row->p->command : NULL);
+    tmk_forecast_write(j, "forecast", row->peak ? &row->forecast : NULL);
     tmk_json_end(j);
 }
 
@@ -136,7 +144,11 @@ static const char notes[] =
     "have allocated on the device where most was: now, and at most so far. A process\n"
     "is watched from its first allocation on. Nothing is asked of the processes.\n"
     "\n"
-    "--json: pid rank run device allocated peak command.\n";
+    "FORECAST is the risk that it runs out of that device's memory, and in what time\n"
+    "if it grows; docs/forecast.md says how that is found.\n"
+    "\n"
+    "--json: pid rank run device allocated peak command forecast (risk seconds_to_oom\n"
+    "seconds_low seconds_high steps_to_oom confidence cause advice; null: not known).\n";
 
 static const char *const examples[] = {
     "tidemark ps",

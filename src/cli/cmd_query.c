@@ -9,8 +9,7 @@
 #include "cli/heartbeat.h"
 #include "cli/target.h"
 #include "cli/xalloc.h"
-#include "kit/csv.h"
-#include "kit/json.h"
+#include "interop/result_out.h"
 #include "kit/table.h"
 #include "sql/sql.h"
 
@@ -26,8 +25,7 @@ struct printer {
     int n_columns;
     struct tmk_column *columns;
     struct tmk_table *table;
-    struct tmk_json json;
-    struct tmk_csv csv;
+    struct tmk_result_out out;
 };
 
 static void flush_table(struct printer *p)
@@ -53,89 +51,36 @@ static void begin_table(struct printer *p)
 static void begin(struct printer *p)
 {
     p->n_columns = sqlite3_column_count(p->statement);
-    switch (p->format) {
-    case FORMAT_TABLE:
+    if (p->format == FORMAT_TABLE)
         begin_table(p);
-        break;
-    case FORMAT_JSON:
-        tmk_json_init(&p->json, stdout, 2);
-        tmk_json_object(&p->json, NULL);
-        p->json.lines = 1; /* the names in one line, then a line a row */
-        tmk_json_array(&p->json, "columns");
-        for (int i = 0; i < p->n_columns; i++)
-            tmk_json_text(&p->json, NULL, sqlite3_column_name(p->statement, i));
-        tmk_json_end(&p->json);
-        p->json.lines = 2;
-        tmk_json_array(&p->json, "rows");
-        break;
-    case FORMAT_CSV:
-        tmk_csv_init(&p->csv, stdout);
-        for (int i = 0; i < p->n_columns; i++)
-            tmk_csv_text(&p->csv, sqlite3_column_name(p->statement, i));
-        tmk_csv_end_row(&p->csv);
-        break;
-    }
-}
-
-static const char *text_of(struct printer *p, int i)
-{
-    return (const char *)sqlite3_column_text(p->statement, i);
-}
-
-static void print_json_row(struct printer *p)
-{
-    tmk_json_object(&p->json, NULL);
-    for (int i = 0; i < p->n_columns; i++) {
-        const char *name = sqlite3_column_name(p->statement, i);
-        switch (sqlite3_column_type(p->statement, i)) {
-        case SQLITE_INTEGER:
-            tmk_json_i64(&p->json, name, sqlite3_column_int64(p->statement, i));
-            break;
-        case SQLITE_FLOAT:
-            tmk_json_double(&p->json, name, sqlite3_column_double(p->statement, i));
-            break;
-        case SQLITE_NULL:
-            tmk_json_null(&p->json, name);
-            break;
-        default:
-            tmk_json_text(&p->json, name, text_of(p, i));
-            break;
-        }
-    }
-    tmk_json_end(&p->json);
+    else
+        tmk_result_out_begin(&p->out, p->statement, p->format == FORMAT_JSON, stdout);
 }
 
 static void print_row(struct printer *p)
 {
-    if (p->format == FORMAT_JSON) {
-        print_json_row(p);
+    if (p->format != FORMAT_TABLE) {
+        tmk_result_out_row(&p->out);
         return;
     }
     for (int i = 0; i < p->n_columns; i++) {
-        if (p->format == FORMAT_TABLE && is_number(sqlite3_column_type(p->statement, i)))
+        if (is_number(sqlite3_column_type(p->statement, i)))
             p->columns[i].align = TMK_RIGHT; /* a column with numbers among the rows held */
-        const char *text = text_of(p, i);
-        if (p->format == FORMAT_CSV)
-            tmk_csv_text(&p->csv, text);
-        else
-            tmk_table_cell(p->table, text);
+        tmk_table_cell(p->table, (const char *)sqlite3_column_text(p->statement, i));
     }
-    if (p->format == FORMAT_CSV)
-        tmk_csv_end_row(&p->csv);
-    else if (tmk_table_n_rows(p->table) >= HELD_ROWS)
+    if (tmk_table_n_rows(p->table) >= HELD_ROWS)
         flush_table(p);
 }
 
 static void end(struct printer *p)
 {
-    if (p->format == FORMAT_TABLE) {
-        flush_table(p);
-        p->table = tmk_table_close(p->table);
-        free(p->columns);
-    } else if (p->format == FORMAT_JSON) {
-        tmk_json_end(&p->json);
-        tmk_json_end(&p->json);
+    if (p->format != FORMAT_TABLE) {
+        tmk_result_out_end(&p->out);
+        return;
     }
+    flush_table(p);
+    p->table = tmk_table_close(p->table);
+    free(p->columns);
 }
 
 /* ---- running ---- */

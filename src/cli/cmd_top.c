@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/forecast_json.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/json.h"
@@ -97,7 +98,7 @@ static void put_job(struct tmk_json *j, const struct tmk_job *job)
         tmk_json_i64(j, "step", job->step);
     else
         tmk_json_null(j, "step");
-    tmk_json_null(j, "forecast"); /* nothing is forecast yet: not known */
+    tmk_forecast_write(j, "forecast", job->has_memory ? &job->forecast : NULL);
     tmk_json_text(j, "command", known(job->command));
     tmk_json_end(j);
 }
@@ -225,7 +226,8 @@ static const char notes[] =
     "--json, sizes in bytes: host, problem; devices: device kind name id total used\n"
     "reserved reason processes_left_out processes_reason; processes: pid user command\n"
     "watched used host, devices: device used; jobs: pid rank run device allocated\n"
-    "reserved peak step forecast command.\n";
+    "reserved peak step forecast (risk seconds_to_oom seconds_low seconds_high\n"
+    "steps_to_oom confidence cause advice; null: not known) command.\n";
 
 static const char *const examples[] = {
     "tidemark top",

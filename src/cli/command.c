@@ -81,10 +81,16 @@ static int complain_unknown(const struct tmk_command *c, const char *argument)
 static int complain_value(const struct tmk_command *c, const struct tmk_option *o,
                           const char *value)
 {
+    char buffer[TMK_LONGEST_NEAR + 1];
+    const char *nearest =
+        o->choices && value ? tmk_nearest_choice(o->choices, value, buffer) : NULL;
     if (!o->value)
         tmk_say("--%s takes no value", o->name);
     else if (!value)
         tmk_say("--%s wants a value: tidemark %s %s", o->name, c->name, c->usage);
+    else if (nearest)
+        tmk_say("--%s: '%s' is not one of %s; did you mean %s?", o->name, value, o->choices,
+                nearest);
     else
         tmk_say("--%s: '%s' is not one of %s", o->name, value, o->choices);
     return TMK_EXIT_USAGE;
@@ -97,10 +103,16 @@ static bool is_option(const char *argument)
     return dashes > 0 && argument[dashes] != '\0' && !isspace((unsigned char)argument[dashes]);
 }
 
-static bool takes_several(const struct tmk_option *o)
+static bool has_several(const struct tmk_option *o)
 {
     size_t n = o->value ? strlen(o->value) : 0;
     return n > 3 && strcmp(o->value + n - 3, "...") == 0;
+}
+
+/* At once, without the option's name before each. */
+static bool takes_several(const struct tmk_option *o)
+{
+    return has_several(o) && o->value[strlen(o->value) - 4] != ' ';
 }
 
 /* Is this the end of the values of an option that takes several? */
@@ -114,7 +126,7 @@ static bool take_value(struct tmk_args *args, const struct tmk_option *o, const 
 {
     unsigned number = (unsigned)(o - args->command->options);
     args->values[number] = value;
-    if (!takes_several(o))
+    if (!has_several(o))
         return true;
     if (args->n_listed == TMK_MAX_VALUES) {
         tmk_say("--%s: '%s' is one value too many", o->name, value);

@@ -14,7 +14,8 @@ enum { TMK_MAX_OPTIONS = 12, TMK_MAX_VALUES = 128 };
 struct tmk_option {
     const char *name;    /* without "--" */
     char letter;         /* 0: none */
-    const char *value;   /* how help calls it; NULL: a switch; "N...": takes one or more */
+    const char *value;   /* how help calls it; NULL: a switch; "N...": takes one or more;
+                          * "N ...": takes one and may be given again */
     const char *choices; /* "text|json"; NULL: anything */
     const char *help;
 };
@@ -56,7 +57,7 @@ const struct tmk_command *tmk_command_find(const char *name);
 struct tmk_args {
     const struct tmk_command *command;
     const char *values[TMK_MAX_OPTIONS]; /* by option, the last one; NULL: not given */
-    const char *listed[TMK_MAX_VALUES];  /* of options that take several, as they came */
+    const char *listed[TMK_MAX_VALUES];  /* of options that have several, as they came */
     unsigned listed_for[TMK_MAX_VALUES]; /* the option of each */
     unsigned n_listed;
     char **operands; /* ends in NULL */
@@ -72,7 +73,7 @@ int tmk_args_parse(const struct tmk_command *command, char **argv, struct tmk_ar
 
 /* Value of an option ("" for a switch), NULL when not given. The name must be in the table. */
 const char *tmk_args_get(const struct tmk_args *args, const char *name);
-/* All values of an option that takes several, into `to` of TMK_MAX_VALUES; returns how many. */
+/* All values of an option that has several, into `to` of TMK_MAX_VALUES; returns how many. */
 unsigned tmk_args_list(const struct tmk_args *args, const char *name, const char **to);
 
 /* ---- what is made from the table ---- */
@@ -86,6 +87,9 @@ bool tmk_completion_write(FILE *out, const char *shell);
 /* The name in the table that `typed` was most likely meant to be; NULL when none is near. */
 const char *tmk_nearest_command(const char *typed);
 const char *tmk_nearest_option(const struct tmk_command *command, const char *typed);
+/* The same among the choices "a|b|c", into the caller's buffer of TMK_LONGEST_NEAR + 1. */
+enum { TMK_LONGEST_NEAR = 24 };
+const char *tmk_nearest_choice(const char *choices, const char *typed, char *buffer);
 
 /* Is `word` one of the choices "a|b|c"? */
 bool tmk_is_choice(const char *choices, const char *word);

@@ -15,7 +15,7 @@
 #include "kit/progress.h"
 #include "model/owners.h"
 
-enum pass { PEAK, TIMELINE, SITES, OOMS, MARKS, ACCOUNTING, N_PASSES };
+enum pass { PEAK, TIMELINE, SITES, OOMS, MARKS, ACCOUNTING, LEAKAGE, FRAG, SAMPLES, N_PASSES };
 
 struct router {
     struct tmk_visitor passes[N_PASSES];
@@ -37,10 +37,13 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         tell(r, SITES, rp, ev, b);
         tell(r, PEAK, rp, ev, b);
         tell(r, TIMELINE, rp, ev, b);
+        tell(r, FRAG, rp, ev, b);
         break;
     case TMK_KIND_FREE:
         tell(r, PEAK, rp, ev, b);
         tell(r, TIMELINE, rp, ev, b);
+        tell(r, LEAKAGE, rp, ev, b);
+        tell(r, FRAG, rp, ev, b);
         break;
     case TMK_KIND_STEP:
         tell(r, TIMELINE, rp, ev, b);
@@ -48,9 +51,11 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     case TMK_KIND_RESERVED:
         tell(r, PEAK, rp, ev, b);
         tell(r, TIMELINE, rp, ev, b);
+        tell(r, FRAG, rp, ev, b);
         break;
     case TMK_KIND_OOM:
         tell(r, OOMS, rp, ev, b);
+        tell(r, FRAG, rp, ev, b);
         break;
     case TMK_KIND_MARK:
         tell(r, MARKS, rp, ev, b);
@@ -59,11 +64,14 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         tell(r, OOMS, rp, ev, b);
         tell(r, TIMELINE, rp, ev, b);
         tell(r, ACCOUNTING, rp, ev, b);
+        tell(r, FRAG, rp, ev, b);
+        tell(r, SAMPLES, rp, ev, b);
         break;
     case TMK_KIND_SEGMENT:
     case TMK_KIND_SEGMENT_END:
         tell(r, OOMS, rp, ev, b);
         tell(r, ACCOUNTING, rp, ev, b);
+        tell(r, FRAG, rp, ev, b);
         break;
     default:
         break;
@@ -100,6 +108,13 @@ static int open_passes(struct tmk_facts *f, uint32_t n_parts)
         rc = tmk_ooms_open(f->p, &f->ooms);
     if (rc == 0)
         rc = tmk_accounting_open(f->p, &f->accounting);
+    if (rc == 0)
+        rc = tmk_leakage_open(f->p, TMK_LEAK_DEFAULT_BYTES, &f->leakage);
+    if (rc == 0)
+        rc = tmk_fragmentation_open(f->p, &(struct tmk_frag_moment){.kind = TMK_FRAG_WORST},
+                                    &f->frag);
+    if (rc == 0)
+        rc = tmk_forecast_samples_open(&f->samples);
     return rc == 0 ? tmk_marks_open(f->p, &f->marks) : rc;
 }
 
@@ -114,6 +129,10 @@ static int finish_passes(struct tmk_facts *f, const struct tmk_replay *rp, struc
         rc = tmk_ooms_finish(f->ooms, err);
     if (rc == 0)
         rc = tmk_accounting_finish(f->accounting, rp, err);
+    if (rc == 0)
+        rc = tmk_leakage_finish(f->leakage, rp, err);
+    if (rc == 0)
+        rc = tmk_fragmentation_finish(f->frag, rp, err);
     return rc == 0 ? tmk_marks_finish(f->marks, err) : rc;
 }
 
@@ -155,7 +174,10 @@ static int sweep(struct tmk_facts *f, struct tmk_error *err)
                                   [SITES] = tmk_sites_visitor(f->sites),
                                   [OOMS] = tmk_ooms_visitor(f->ooms),
                                   [MARKS] = tmk_marks_visitor(f->marks),
-                                  [ACCOUNTING] = tmk_accounting_visitor(f->accounting)}};
+                                  [ACCOUNTING] = tmk_accounting_visitor(f->accounting),
+                                  [LEAKAGE] = tmk_leakage_visitor(f->leakage),
+                                  [FRAG] = tmk_fragmentation_visitor(f->frag),
+                                  [SAMPLES] = tmk_forecast_samples_visitor(f->samples)}};
     struct tmk_visitor visitor = {&r, on_event, on_restored, on_progress};
     struct tmk_replay rp;
     tmk_progress_init(&r.progress, stderr, f->p->file);
@@ -169,6 +191,8 @@ static int sweep(struct tmk_facts *f, struct tmk_error *err)
         take_peak(f);
         rc = tmk_steps_open(f->p, f->device, &f->steps);
     }
+    if (rc == 0)
+        rc = tmk_forecast_of(f->p, f->device, f->samples, &f->forecast);
     tmk_replay_fini(&rp);
     return rc;
 }
@@ -194,7 +218,10 @@ void tmk_facts_fini(struct tmk_facts *f)
     f->ooms = tmk_ooms_close(f->ooms);
     f->marks = tmk_marks_close(f->marks);
     f->accounting = tmk_accounting_close(f->accounting);
+    f->leakage = tmk_leakage_close(f->leakage);
+    f->frag = tmk_fragmentation_close(f->frag);
     f->steps = tmk_steps_close(f->steps);
+    f->samples = tmk_forecast_samples_close(f->samples);
 }
 
 /* ---- asking ---- */

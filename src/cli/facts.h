@@ -5,6 +5,9 @@
 
 #include "model/run.h"
 #include "passes/accounting.h"
+#include "passes/forecast.h"
+#include "passes/fragmentation.h"
+#include "passes/leaks.h"
 #include "passes/marks.h"
 #include "passes/ooms.h"
 #include "passes/peak.h"
@@ -34,7 +37,11 @@ struct tmk_facts {
     struct tmk_ooms *ooms;
     struct tmk_marks *marks;
     struct tmk_accounting *accounting;
-    struct tmk_steps *steps; /* of `device` */
+    struct tmk_leakage *leakage;
+    struct tmk_fragmentation *frag; /* at the worst moment */
+    struct tmk_steps *steps;        /* of `device` */
+    struct tmk_forecast_samples *samples;
+    struct tmk_forecast forecast; /* of `device` */
     struct tmk_quality quality;
 };
 

@@ -26,8 +26,7 @@ enum { PROGRESS_BYTES = 56 }; /* the line is to fit a screen */
 
 /* ---- options ---- */
 
-/* Seconds, or any time with a unit. */
-static int read_time(const struct tmk_args *args, const char *option, uint64_t *ret_ns)
+int tmk_monitoring_time(const struct tmk_args *args, const char *option, uint64_t *ret_ns)
 {
     const char *text = tmk_args_get(args, option);
     if (!text || tmk_seconds_parse(text, ret_ns) == 0)
@@ -59,9 +58,9 @@ static int read_settings(const struct tmk_args *args, const struct tmk_monitorin
 {
     ret->interval_ns = NS_PER_S / 10;
     ret->duration_ns = (uint64_t)(needs->duration_s * NS_PER_S);
-    int status = read_time(args, "interval", &ret->interval_ns);
+    int status = tmk_monitoring_time(args, "interval", &ret->interval_ns);
     if (status == 0)
-        status = read_time(args, "duration", &ret->duration_ns);
+        status = tmk_monitoring_time(args, "duration", &ret->duration_ns);
     if (status == 0 &&
         (ret->interval_ns < LEAST_INTERVAL_NS || ret->interval_ns > MOST_DURATION_NS)) {
         tmk_say("--interval: %s is out of range: from 0.001 s to a year",

@@ -68,6 +68,9 @@ void tmk_monitoring_say(const struct tmk_device_use *u, const char *what, const 
 /* The report as of now. */
 struct tmk_status tmk_monitoring_status(const struct tmk_monitoring *m);
 
+/* Seconds, or any time with a unit; *ret_ns is untouched when the option was not given. 0, or an
+ * exit status after a message. */
+int tmk_monitoring_time(const struct tmk_args *args, const char *option, uint64_t *ret_ns);
 /* A positive number in an option. 0 and *ret, or an exit status after a message. */
 int tmk_monitoring_number(const struct tmk_args *args, const char *option, double otherwise,
                           double most, double *ret);

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 
-enum { LONGEST = 24, FAR = 99 };
+enum { LONGEST = TMK_LONGEST_NEAR, FAR = 99 };
 
 static unsigned least(unsigned a, unsigned b, unsigned c)
 {
@@ -60,4 +60,24 @@ const char *tmk_nearest_option(const struct tmk_command *command, const char *ty
     for (unsigned i = 0; i < command->n_options; i++)
         consider(typed, command->options[i].name, &best, &name);
     return name;
+}
+
+const char *tmk_nearest_choice(const char *choices, const char *typed, char *buffer)
+{
+    unsigned best = FAR;
+    const char *name = NULL;
+    char choice[LONGEST + 1];
+    for (const char *at = choices; *at;) {
+        size_t n = strcspn(at, "|");
+        if (n <= LONGEST) {
+            memcpy(choice, at, n);
+            choice[n] = '\0';
+            unsigned before = best;
+            consider(typed, choice, &best, &name);
+            if (best < before)
+                memcpy(buffer, choice, n + 1);
+        }
+        at += n + (at[n] == '|');
+    }
+    return name ? buffer : NULL;
 }

@@ -22,14 +22,17 @@
 
 extern char **environ;
 
-enum { SHOWN_HOLDERS = 3 };
+enum { SHOWN_HOLDERS = 3, FORECAST_PART = 600 };
+#define FORECAST_NS 1000000000u
 
 void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, double threshold_percent,
                         const char *command, FILE *out)
 {
     unsigned n = tmk_sampler_n_devices(m->sampler);
-    *w = (struct tmk_oom_watch){.m = m, .out = out, .command = command};
+    *w = (struct tmk_oom_watch){
+        .m = m, .out = out, .command = command, .warm_up_ns = TMK_PREDICTION_WARM_UP_NS};
     w->alarms = tmk_xcalloc(n, sizeof *w->alarms);
+    w->forecasts = tmk_xcalloc(n, sizeof *w->forecasts);
     w->running = tmk_xcalloc(n, sizeof *w->running);
     for (unsigned i = 0; i < n; i++)
         w->alarms[i].threshold_percent = threshold_percent;
@@ -53,27 +56,54 @@ static void find_holders(const struct tmk_oom_watch *w, const struct tmk_device_
     qsort(ret->items, ret->n, sizeof ret->items[0], by_bytes);
 }
 
-static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
-                 const struct tmk_device_processes *holders)
+static void print_time(FILE *out, const struct tmk_prediction *p)
 {
-    bool is_host = u->device->kind == TMK_DEVICE_HOST;
-    fprintf(w->out,
-            "[WARNING] OOM warning: %s%s\n"
-            "   Risk level: -\n"
-            "   Current usage: %.1f%%\n"
-            "   Predicted OOM time: -\n"
-            "   Confidence: -\n",
-            is_host ? "host" : "GPU ", is_host ? "" : u->label, tmk_device_taken_percent(u));
+    if (p->has_time)
+        fprintf(out,
+                "   Predicted OOM time: in %.1f s (%.1f to %.1f)\n"
+                "   Confidence: %.2f\n",
+                p->predicted_oom_time, p->predicted_low, p->predicted_high, p->confidence);
+    else
+        fputs("   Predicted OOM time: -\n   Confidence: -\n", out);
+}
+
+static void print_holders(FILE *out, const struct tmk_device_processes *holders)
+{
     for (unsigned i = 0; i < holders->n && i < SHOWN_HOLDERS; i++) {
         const struct tmk_device_process *p = &holders->items[i];
-        fprintf(w->out, "   Held by: %d ", (int)p->pid);
-        tmk_utf8_write(w->out, p->name[0] ? p->name : "-", sizeof p->name);
-        fputs(", ", w->out);
+        fprintf(out, "   Held by: %d ", (int)p->pid);
+        tmk_utf8_write(out, p->name[0] ? p->name : "-", sizeof p->name);
+        fputs(", ", out);
         if (p->used_bytes == TMK_BYTES_UNKNOWN)
-            fputs("-\n", w->out);
+            fputs("-\n", out);
         else
-            fprintf(w->out, "%.2f GB\n", (double)p->used_bytes / TMK_GB);
+            fprintf(out, "%.2f GB\n", (double)p->used_bytes / TMK_GB);
     }
+}
+
+/* Whatever the outlook is, one that is so full has little left. */
+static void print_advice(FILE *out, const struct tmk_prediction *p)
+{
+    enum tmk_growth_cause cause = p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
+    const char *advice;
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(cause, i)) != NULL; i++)
+        fprintf(out, "   Advice: %s\n", advice);
+}
+
+static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
+                 const struct tmk_prediction *p, const struct tmk_device_processes *holders)
+{
+    bool is_host = u->device->kind == TMK_DEVICE_HOST;
+    const char *risk = tmk_risk_text(p->risk_level);
+    fprintf(w->out,
+            "[WARNING] OOM warning: %s%s\n"
+            "   Risk level: %s\n"
+            "   Current usage: %.1f%%\n",
+            is_host ? "host" : "GPU ", is_host ? "" : u->label, risk ? risk : "-",
+            tmk_device_taken_percent(u));
+    print_time(w->out, p);
+    print_advice(w->out, p);
+    print_holders(w->out, holders);
     fflush(w->out);
 }
 
@@ -92,6 +122,7 @@ static void set(const char *name, const char *format, ...)
 }
 
 static void set_environment(const struct tmk_device_use *u, const struct tmk_alarm *alarm,
+                            const struct tmk_prediction *p,
                             const struct tmk_device_processes *holders)
 {
     set("TIDEMARK_OOM_DEVICE", "%s", u->label);
@@ -100,6 +131,12 @@ static void set_environment(const struct tmk_device_use *u, const struct tmk_ala
     set("TIDEMARK_OOM_TOTAL_BYTES", "%" PRIu64, u->now.total_bytes);
     set("TIDEMARK_OOM_PERCENT", "%.1f", tmk_device_taken_percent(u));
     set("TIDEMARK_OOM_THRESHOLD", "%.1f", alarm->threshold_percent);
+    set("TIDEMARK_OOM_RISK", "%s",
+        tmk_risk_text(p->risk_level) ? tmk_risk_text(p->risk_level) : "");
+    if (p->has_time)
+        set("TIDEMARK_OOM_SECONDS", "%.1f", p->predicted_oom_time);
+    else
+        unsetenv("TIDEMARK_OOM_SECONDS");
     if (holders->n)
         set("TIDEMARK_OOM_PID", "%d", (int)holders->items[0].pid);
     else
@@ -140,7 +177,7 @@ static void act(struct tmk_oom_watch *w, unsigned i, const struct tmk_device_pro
                 u->label, (int)w->running[i]);
         return;
     }
-    set_environment(u, &w->alarms[i], holders);
+    set_environment(u, &w->alarms[i], &w->forecasts[i].prediction, holders);
     int reason = spawn(w->command, &w->running[i]);
     if (reason != 0) {
         w->running[i] = 0;
@@ -175,29 +212,74 @@ static void ring(struct tmk_oom_watch *w, unsigned i)
     struct tmk_device_processes *holders = tmk_xcalloc(1, sizeof *holders);
     find_holders(w, u, holders);
     tmk_monitoring_clear(w->m);
-    warn(w, u, holders);
+    warn(w, u, &w->forecasts[i].prediction, holders);
     if (w->command)
         act(w, i, holders);
     free(holders);
+}
+
+/* The longer it was watched, the slower its outlook changes, and the more there is to look at. */
+static bool is_due(const struct tmk_oom_watch *w, const struct tmk_oom_forecast *f)
+{
+    return w->m->elapsed_ns >= f->due_ns;
+}
+
+static void look_ahead(struct tmk_oom_watch *w, const struct tmk_device_use *u,
+                       struct tmk_oom_forecast *f)
+{
+    uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
+    f->prediction = tmk_prediction_of(u, w->warm_up_ns);
+    f->due_ns = w->m->elapsed_ns + (pause > FORECAST_NS ? pause : FORECAST_NS);
+}
+
+/* Once when it gets high, once more when it gets critical, and again after it was neither. */
+static bool is_worse(struct tmk_oom_forecast *f)
+{
+    enum tmk_risk before = f->warned_risk, now = f->prediction.risk_level;
+    bool is_alarm = tmk_prediction_is_alarm(&f->prediction);
+    f->warned_risk = !is_alarm ? TMK_RISK_UNKNOWN : now > before ? now : before;
+    return is_alarm && now > before;
+}
+
+static void look_at(struct tmk_oom_watch *w, unsigned i)
+{
+    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    struct tmk_oom_forecast *f = &w->forecasts[i];
+    if (!u->has_now)
+        return;
+    bool passed = tmk_alarm_look(&w->alarms[i], tmk_device_taken_percent(u)), worse = false;
+    if (passed || is_due(w, f)) {
+        look_ahead(w, u, f);
+        worse = is_worse(f);
+    }
+    f->n_warned += worse && !passed;
+    if (passed || worse)
+        ring(w, i);
 }
 
 void tmk_oom_watch_look(void *arg)
 {
     struct tmk_oom_watch *w = arg;
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
         reap(w, i, WNOHANG);
-        if (u->has_now && tmk_alarm_look(&w->alarms[i], tmk_device_taken_percent(u)))
-            ring(w, i);
+        look_at(w, i);
     }
 }
 
-bool tmk_oom_watch_found(const struct tmk_oom_watch *w)
+bool tmk_oom_watch_is_over(const struct tmk_oom_watch *w)
 {
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
         if (w->alarms[i].n_passed)
             return true;
     return false;
+}
+
+bool tmk_oom_watch_found(const struct tmk_oom_watch *w)
+{
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
+        if (w->forecasts[i].n_warned)
+            return true;
+    return tmk_oom_watch_is_over(w);
 }
 
 void tmk_oom_watch_fini(struct tmk_oom_watch *w, bool wait)
@@ -208,6 +290,7 @@ void tmk_oom_watch_fini(struct tmk_oom_watch *w, bool wait)
             tmk_say("--exec: the command still runs (process %d)", (int)w->running[i]);
     }
     free(w->alarms);
+    free(w->forecasts);
     free(w->running);
     *w = (struct tmk_oom_watch){0};
 }

@@ -10,6 +10,19 @@
 #include "cli/target.h"
 #include "cli/xalloc.h"
 
+/* Sweeps once more, and only who ran out. */
+static int explain(struct tmk_report *r)
+{
+    const struct tmk_facts *f = &r->facts[r->chosen];
+    struct tmk_error err = {0};
+    if (tmk_ooms_n(f->ooms) == 0)
+        return 0;
+    int rc = tmk_explanation_open(f->p, NULL, &r->explanation, &err);
+    if (rc < 0)
+        tmk_say("%s: %s", f->p->file, err.text[0] ? err.text : tmk_result_text(rc));
+    return rc == 0 ? 0 : TMK_EXIT_FINDING;
+}
+
 int tmk_report_init(struct tmk_report *r, struct tmk_run *run, const char *rank)
 {
     *r = (struct tmk_report){.run = run, .n = tmk_run_n_processes(run)};
@@ -25,13 +38,14 @@ int tmk_report_init(struct tmk_report *r, struct tmk_run *run, const char *rank)
         if (status != 0)
             return status;
     }
-    return 0;
+    return explain(r);
 }
 
 void tmk_report_fini(struct tmk_report *r)
 {
     for (uint32_t i = 0; r->facts && i < r->n; i++)
         tmk_facts_fini(&r->facts[i]);
+    r->explanation = tmk_explanation_close(r->explanation);
     free(r->facts);
     r->facts = NULL;
 }

@@ -6,12 +6,14 @@
 #include "cli/facts.h"
 #include "cli/sheet.h"
 #include "cli/tree.h"
+#include "passes/explain.h"
 
 struct tmk_report {
     struct tmk_run *run;
     struct tmk_facts *facts; /* by process, in the run's order */
     uint32_t n;
-    uint32_t chosen; /* the process whose details go on the page */
+    uint32_t chosen;                     /* the process whose details go on the page */
+    struct tmk_explanation *explanation; /* of that, where it ran out of memory; else NULL */
 };
 
 /* Sweep all processes; `rank` as for tmk_target_pick(). 0 or an exit status after a message; fini
@@ -24,6 +26,19 @@ void tmk_report_tree(const struct tmk_report *r, struct tmk_tree *tree);
 /* Of one process: the accounts of the cards that it used; nothing without any. */
 void tmk_report_card_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet);
 void tmk_report_card_tree(const struct tmk_facts *f, struct tmk_tree *t);
+/* Of one process: what grows step by step, and what is held but not used; nothing where there is
+ * nothing to say. */
+void tmk_report_leak_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet);
+void tmk_report_frag_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet);
+void tmk_report_leak_tree(const struct tmk_facts *f, struct tmk_tree *t);
+void tmk_report_frag_tree(const struct tmk_facts *f, struct tmk_tree *t);
+
+/* Of the chosen process: why it ran out of memory, where it did. */
+void tmk_report_why_sheet(const struct tmk_report *r, struct tmk_sheet *sheet);
+
+/* When it runs out; nothing where that is not worth a sentence. */
+void tmk_report_forecast_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet);
+void tmk_report_forecast_tree(const struct tmk_facts *f, struct tmk_tree *t);
 
 /* "2024-05-01 12:00:00" of the machine's clock, in UTC, into the caller's buffer of 32 bytes. */
 const char *tmk_date_text(uint64_t realtime_ns, char *buffer);

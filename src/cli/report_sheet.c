@@ -526,10 +526,14 @@ void tmk_report_sheet(const struct tmk_report *r, struct tmk_sheet *sheet)
     if (r->n > 1)
         write_processes(r, sheet);
     write_ooms(f, sheet);
+    tmk_report_why_sheet(r, sheet);
     write_peak(f, sheet);
+    tmk_report_leak_sheet(f, sheet);
     tmk_report_card_sheet(f, sheet);
+    tmk_report_frag_sheet(f, sheet);
     write_timeline(f, sheet);
     write_steps(f, sheet);
+    tmk_report_forecast_sheet(f, sheet);
     write_sites(f, sheet);
     write_left(f, sheet);
     write_marks(f, sheet);

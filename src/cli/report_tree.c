@@ -315,9 +315,12 @@ static void add_process(struct tmk_tree *t, const struct tmk_facts *f)
     add_peak(t, f);
     add_timeline(t, f);
     add_steps(t, f);
+    tmk_report_forecast_tree(f, t);
     add_sites(t, f);
     add_ooms(t, f);
     tmk_report_card_tree(f, t);
+    tmk_report_leak_tree(f, t);
+    tmk_report_frag_tree(f, t);
     add_marks(t, f);
     add_quality(t, f);
     tmk_tree_end(t);

@@ -63,7 +63,7 @@ void tmk_sheet_wrap(FILE *out, const char *text, const char *lead)
             fputc(' ', out);
             at++;
         }
-        fputs(word, out);
+        tmk_utf8_write(out, word, SIZE_MAX); /* it may be a stranger's */
         at += width;
         free(word);
         text += n;

@@ -185,11 +185,12 @@ static void line_recorded(struct tmk_run *run, const struct tmk_facts *f)
 
 /* ---- post-mortem ---- */
 
-static void post_mortem(const struct tmk_facts *f)
+/* False: there is nothing to tell. */
+static bool post_mortem(const struct tmk_facts *f)
 {
     uint64_t n = tmk_ooms_n_kept(f->ooms);
     if (n == 0)
-        return;
+        return false;
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, n - 1);
     char wanted[TMK_AMOUNT_BYTES], used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     char time[TMK_AMOUNT_BYTES], device[24], step[48], label[40];
@@ -223,12 +224,14 @@ static void post_mortem(const struct tmk_facts *f)
             line_shares(holders[i].name, holders[i].by, rows, n_rows, o->allocated_bytes);
     if (tmk_ooms_n(f->ooms) > 1)
         line("times", "%" PRIu64 "; this is the last", tmk_ooms_n(f->ooms));
+    return true;
 }
 
-/* Post-mortems of the processes that the summary is not about. */
-static void other_post_mortems(struct tmk_run *run, const struct tmk_process *done)
+/* Post-mortems of the processes that the summary is not about; true when there was one. */
+static bool other_post_mortems(struct tmk_run *run, const struct tmk_process *done)
 {
     uint64_t n_events = 0;
+    bool any = false;
     for (uint32_t i = 0; i < tmk_run_n_processes(run); i++) {
         struct tmk_process *p = tmk_run_process(run, i);
         n_events += tmk_reader_status(p->reader)->n_events;
@@ -236,9 +239,10 @@ static void other_post_mortems(struct tmk_run *run, const struct tmk_process *do
             continue;
         struct tmk_facts f;
         if (tmk_facts_init(&f, p, 1) == 0)
-            post_mortem(&f);
+            any |= post_mortem(&f);
         tmk_facts_fini(&f);
     }
+    return any;
 }
 
 /* ---- all of it ---- */
@@ -275,9 +279,9 @@ void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct
         line_peak(&f);
         line_steps(&f);
         line_recorded(run, &f);
-        post_mortem(&f);
-        other_post_mortems(run, f.p);
-        fprintf(stderr, "next: tidemark report %s\n", name);
+        bool ran_out = post_mortem(&f);
+        ran_out |= other_post_mortems(run, f.p);
+        fprintf(stderr, "next: tidemark %s %s\n", ran_out ? "explain" : "report", name);
     }
     tmk_facts_fini(&f);
     tmk_run_close(run);

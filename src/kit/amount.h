@@ -25,6 +25,11 @@ int tmk_size_parse(const char *text, uint64_t *ret_bytes);
 int tmk_time_parse(const char *text, uint64_t *ret_ns);
 /* The same, and a number without a unit is seconds. */
 int tmk_seconds_parse(const char *text, uint64_t *ret_ns);
+/* The nearest whole number of bytes; 0 for what is negative or no number, the largest for more. */
+static inline uint64_t tmk_size_whole(double size_bytes)
+{
+    return !(size_bytes > 0) ? 0 : size_bytes >= 1.8e19 ? UINT64_MAX : (uint64_t)(size_bytes + 0.5);
+}
 /* A whole number with an optional sign and nothing else. 0 or TMK_EINVAL. */
 int tmk_integer_parse(const char *text, int64_t *ret);
 

@@ -6,6 +6,7 @@
 #include "kit/utf8.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 static const struct {
     uint32_t first, last;
@@ -97,4 +98,22 @@ size_t tmk_utf8_write(FILE *out, const char *text, size_t width)
     size_t written = write_some(out, text, width - 1);
     fputs("…", out);
     return written + 1;
+}
+
+size_t tmk_utf8_repair(const char *text, char *to, size_t room)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    size_t n = 0;
+    for (;;) {
+        const char *from = text;
+        uint32_t c = tmk_utf8_next(&text);
+        bool is_bad = c == TMK_UTF8_BAD;
+        size_t part = is_bad ? sizeof replacement - 1 : (size_t)(text - from);
+        if (c == 0 || part >= room - n)
+            break;
+        memcpy(to + n, is_bad ? replacement : from, part);
+        n += part;
+    }
+    to[n] = '\0';
+    return n;
 }

@@ -26,4 +26,8 @@ size_t tmk_utf8_width(const char *text);
  * the columns written. */
 size_t tmk_utf8_write(FILE *out, const char *text, size_t width);
 
+/* `text` for whoever insists on UTF-8: bytes that do not belong become U+FFFD; what does not fit
+ * into `room` bytes, zero byte included, is left off. Returns the bytes, without that. */
+size_t tmk_utf8_repair(const char *text, char *to, size_t room);
+
 #endif

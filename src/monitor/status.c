@@ -80,17 +80,47 @@ static void add_statistics(struct tmk_json *j, const struct tmk_device_use *u)
     tmk_json_end(j);
 }
 
+static void add_actions(struct tmk_json *j, const struct tmk_prediction *p)
+{
+    const char *advice;
+    if (p->risk_level == TMK_RISK_UNKNOWN) {
+        tmk_json_null(j, "recommended_actions");
+        return;
+    }
+    tmk_json_array(j, "recommended_actions");
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(p->cause, i)) != NULL; i++)
+        tmk_json_text(j, NULL, advice);
+    tmk_json_end(j);
+}
+
+/* Those of the prediction's fields that the tool has, in its order. */
+static void add_outlook(struct tmk_json *j, const struct tmk_prediction *p,
+                        const struct tmk_device_use *u)
+{
+    bool is_known = p->risk_level != TMK_RISK_UNKNOWN;
+    tmk_json_text(j, "risk_level", tmk_risk_text(p->risk_level));
+    tmk_json_fixed(j, "predicted_oom_time", p->has_time ? p->predicted_oom_time : NAN, 1);
+    tmk_json_fixed(j, "confidence", p->has_time ? p->confidence : NAN, 2);
+    add_percent(j, "current_usage", u->has_now, tmk_device_use_percent(u));
+    tmk_json_fixed(j, "trend_slope", is_known ? p->trend_slope : NAN, 1);
+    add_actions(j, p);
+}
+
+/* What that tool does not have. */
+static void add_bounds(struct tmk_json *j, const struct tmk_prediction *p)
+{
+    tmk_json_fixed(j, "predicted_low", p->has_time ? p->predicted_low : NAN, 1);
+    tmk_json_fixed(j, "predicted_high", p->has_time ? p->predicted_high : NAN, 1);
+    tmk_json_text(j, "cause",
+                  p->risk_level != TMK_RISK_UNKNOWN ? tmk_growth_cause_name(p->cause) : NULL);
+}
+
 void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,
-                          const struct tmk_alarm *alarm)
+                          const struct tmk_alarm *alarm, const struct tmk_prediction *p)
 {
     tmk_json_object(j, key);
     add_device(j, "device_id", u);
-    tmk_json_null(j, "risk_level");
-    tmk_json_null(j, "predicted_oom_time");
-    tmk_json_null(j, "confidence");
-    add_percent(j, "current_usage", u->has_now, tmk_device_use_percent(u));
-    tmk_json_null(j, "trend_slope");
-    tmk_json_null(j, "recommended_actions");
+    add_outlook(j, p, u);
     tmk_json_text(j, "name", text_or_null(u->device->name));
     add_bytes(j, "allocated", u->has_now, u->now.used_bytes);
     add_bytes(j, "total", u->has_now, u->now.total_bytes);
@@ -102,6 +132,16 @@ void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_
     tmk_json_u64(j, "times_passed", alarm->n_passed);
     tmk_json_text(j, "error", text_or_null(u->reason));
     add_percent(j, "taken_percent", u->has_now, tmk_device_taken_percent(u));
+    add_bounds(j, p);
+    tmk_json_end(j);
+}
+
+static void add_forecast(struct tmk_json *j, const struct tmk_device_use *u,
+                         const struct tmk_prediction *p)
+{
+    tmk_json_object(j, "forecast");
+    add_outlook(j, p, u);
+    add_bounds(j, p);
     tmk_json_end(j);
 }
 
@@ -116,8 +156,11 @@ static void add_one(struct tmk_json *j, const struct tmk_status *st, unsigned i)
     tmk_json_text(j, "id", text_or_null(u->device->id));
     tmk_json_text(j, "limited_by", u->has_limit ? "control group" : NULL);
     tmk_json_text(j, "error", text_or_null(u->reason));
+    struct tmk_prediction p = tmk_prediction_of(u, TMK_PREDICTION_WARM_UP_NS);
     if (st->alarms)
-        tmk_prediction_write(j, "oom", u, &st->alarms[i]);
+        tmk_prediction_write(j, "oom", u, &st->alarms[i], &p);
+    else
+        add_forecast(j, u, &p);
     if (st->is_whole) {
         tmk_json_null(j, "fragmentation");
         tmk_json_text(j, "fragmentation_reason",

@@ -17,6 +17,7 @@
 #include "kit/json.h"
 #include "monitor/alarm.h"
 #include "monitor/leaks.h"
+#include "monitor/prediction.h"
 #include "monitor/sampler.h"
 
 enum { TMK_ISO_BYTES = 32 };
@@ -37,7 +38,7 @@ void tmk_status_write(struct tmk_json *j, const struct tmk_status *status);
 
 /* What is known about a device's running out of memory, with that tool's keys. */
 void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,
-                          const struct tmk_alarm *alarm);
+                          const struct tmk_alarm *alarm, const struct tmk_prediction *p);
 
 /* "verdict" and "leaks", as elements of the object that is open; then "watched": every device and
  * process that was looked at. */

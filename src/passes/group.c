@@ -34,6 +34,21 @@ struct tmk_group {
     bool failed;
 };
 
+bool tmk_by_find(const char *name, enum tmk_by *ret)
+{
+    static const char *const names[] = {
+        [TMK_BY_CATEGORY] = "category",   [TMK_BY_MODULE] = "module",
+        [TMK_BY_COMPONENT] = "component", [TMK_BY_STAGE] = "stage",
+        [TMK_BY_STEP] = "step",           [TMK_BY_STACK] = "stack",
+        [TMK_BY_TENSOR] = "tensor"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], name) == 0) {
+            *ret = (enum tmk_by)i;
+            return true;
+        }
+    return false;
+}
+
 /* ---- labels ---- */
 
 int tmk_labels_init(struct tmk_labels *l, const struct tmk_process *p, const struct tmk_state *s)
@@ -250,17 +265,30 @@ static uint32_t *kept_row(struct tmk_group *g, const struct tmk_block *b)
     return &g->nowhere;
 }
 
-void tmk_group_add(struct tmk_group *g, const struct tmk_block *b)
+/* The block's row; NULL without memory, which is remembered. */
+static struct tmk_peak_row *row_of(struct tmk_group *g, const struct tmk_block *b)
 {
     uint32_t *kept = kept_row(g, b);
     struct tmk_peak_row *row = *kept ? &g->rows[*kept - 1] : find_row(g, b);
-    if (!row) {
-        g->failed = true;
-        return;
+    if (row)
+        *kept = (uint32_t)(row - g->rows) + 1;
+    g->failed |= !row;
+    return row;
+}
+
+void tmk_group_add(struct tmk_group *g, const struct tmk_block *b)
+{
+    struct tmk_peak_row *row = row_of(g, b);
+    if (row) {
+        row->bytes += b->size_bytes;
+        row->n_blocks++;
     }
-    *kept = (uint32_t)(row - g->rows) + 1;
-    row->bytes += b->size_bytes;
-    row->n_blocks++;
+}
+
+const char *tmk_group_key(struct tmk_group *g, const struct tmk_block *b)
+{
+    const struct tmk_peak_row *row = row_of(g, b);
+    return row ? row->key : NULL;
 }
 
 /* Largest first; then by key, unknown last, so that the order is always the same. */

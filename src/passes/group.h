@@ -20,6 +20,9 @@ enum tmk_by {
     TMK_BY_SITE, /* the innermost line of the stack alone */
 };
 
+/* By its name, as in --by: false when there is none of that name. */
+bool tmk_by_find(const char *name, enum tmk_by *ret);
+
 struct tmk_peak_row {
     const char *key; /* NULL: not known, of a step: before the first. By stack and by site:
                       * "file:line function", innermost */
@@ -45,6 +48,8 @@ int tmk_group_open(const struct tmk_labels *l, enum tmk_by by, struct tmk_group 
 struct tmk_group *tmk_group_close(struct tmk_group *g);
 /* Running out of memory is remembered and said by rows. */
 void tmk_group_add(struct tmk_group *g, const struct tmk_block *b);
+/* The key of the row that the block belongs to, made when new; good until close. */
+const char *tmk_group_key(struct tmk_group *g, const struct tmk_block *b);
 /* Largest first; borrowed until close. 0 or TMK_ENOMEM. */
 int tmk_group_rows(struct tmk_group *g, const struct tmk_peak_row **ret_rows, uint64_t *ret_n);
 

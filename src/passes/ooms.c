@@ -85,10 +85,7 @@ static void look_at_card(const struct tmk_ooms *o, struct tmk_oom *oom)
     oom->total_bytes = is_known ? o->seen[number].total_bytes : UINT64_MAX;
 }
 
-/* What the driver refuses torch's allocator of a card is no failure yet: it gives back what it has
- * cached and asks again, and says so itself when that does not help. Host memory it asks for once.
- */
-static bool will_try_again(struct tmk_holders *holders, const struct tmk_event *ev)
+bool tmk_oom_is_first_try(struct tmk_holders *holders, const struct tmk_event *ev)
 {
     return ev->is_of_driver && ev->device != TIDEMARK_HOST &&
            strcmp(tmk_holders_get(holders, ev->stack)->owner, "torch") == 0;
@@ -103,7 +100,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     if (ev->kind == TMK_KIND_SAMPLE)
         note_sample(o, ev);
     tmk_segment_sums_event(o->sums, rp, ev);
-    if (ev->kind != TMK_KIND_OOM || will_try_again(o->sums->holders, ev))
+    if (ev->kind != TMK_KIND_OOM || tmk_oom_is_first_try(o->sums->holders, ev))
         return;
     o->n++;
     struct kept *k = &o->kept[o->n_kept < MAX_KEPT ? o->n_kept++ : MAX_KEPT - 1];

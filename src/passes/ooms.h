@@ -6,6 +6,7 @@
 #ifndef TMK_PASSES_OOMS_H
 #define TMK_PASSES_OOMS_H
 
+#include "model/holders.h"
 #include "model/run.h"
 #include "passes/group.h"
 
@@ -24,6 +25,11 @@ struct tmk_oom {
     struct tmk_frame site;      /* who asked */
     const char *module, *stage; /* NULL: none */
 };
+
+/* What the driver refuses torch's allocator of a card is no failure yet: it gives back what it has
+ * cached and asks again, and says so itself when that does not help. Host memory it asks for once.
+ */
+bool tmk_oom_is_first_try(struct tmk_holders *holders, const struct tmk_event *ev);
 
 struct tmk_ooms;
 

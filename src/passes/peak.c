@@ -321,6 +321,11 @@ const struct tmk_block *tmk_peak_block(const struct tmk_peak *k, uint64_t i)
     return &k->blocks[i];
 }
 
+const struct tmk_labels *tmk_peak_labels(const struct tmk_peak *k)
+{
+    return &k->labels;
+}
+
 int tmk_peak_group(struct tmk_peak *k, enum tmk_by by, const struct tmk_peak_row **ret_rows,
                    uint64_t *ret_n, struct tmk_error *err)
 {

@@ -48,6 +48,8 @@ bool tmk_peak_reserved(const struct tmk_peak *k, uint64_t *ret_bytes);
  * a damaged part of the trace hid their end or the recorder could not follow them. */
 uint64_t tmk_peak_n_blocks(const struct tmk_peak *k);
 const struct tmk_block *tmk_peak_block(const struct tmk_peak *k, uint64_t i);
+/* What these blocks' numbers stand for; borrowed until close. */
+const struct tmk_labels *tmk_peak_labels(const struct tmk_peak *k);
 /* Bytes by key, largest first; borrowed until the next call of group or close. */
 int tmk_peak_group(struct tmk_peak *k, enum tmk_by by, const struct tmk_peak_row **ret_rows,
                    uint64_t *ret_n, struct tmk_error *err);

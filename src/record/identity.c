@@ -2,7 +2,6 @@
 /* record/identity.c - see identity.h. */
 #include "record/identity.h"
 
-#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/hash.h"
+#include "record/host_memory.h"
 
 #ifndef TMK_VERSION
 #define TMK_VERSION "unknown"
@@ -173,24 +174,12 @@ static void add_number(struct tmk_text *out, const char *key, int64_t value)
         tmk_text_add(out, "%s=%llu\n", key, (unsigned long long)value);
 }
 
-static size_t read_small(const char *path, char *buffer, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    size_t n = 0;
-    for (ssize_t got; n < size && (got = read(fd, buffer + n, size - n)) > 0;)
-        n += (size_t)got;
-    close(fd);
-    return n;
-}
-
 /* Cut to what the header has room for, at a character's boundary. */
 static void add_command(struct tmk_text *out)
 {
     static const char ellipsis[] = "…";
     char raw[COMMAND_BYTES + 1], line[COMMAND_BYTES];
-    size_t n = read_small("/proc/self/cmdline", raw, sizeof raw - 1);
+    size_t n = tmk_fd_read_small("/proc/self/cmdline", raw, sizeof raw - 1);
     raw[n] = '\0';
     struct tmk_text text;
     tmk_text_init(&text, line, sizeof line);
@@ -216,6 +205,16 @@ static void add_alloc_conf(struct tmk_text *out)
         add_text(out, "alloc_conf", conf);
 }
 
+/* What a job on the CPU can run out of. */
+static void add_memory(struct tmk_text *out)
+{
+    struct tmk_host_memory memory;
+    if (!tmk_host_memory_read(&memory))
+        return;
+    add_number(out, "host_memory", (int64_t)memory.total_bytes);
+    add_number(out, "host_available", (int64_t)memory.available_bytes);
+}
+
 static void add_system(struct tmk_text *out)
 {
     char text[256] = {0};
@@ -224,7 +223,7 @@ static void add_system(struct tmk_text *out)
         add_text(out, "kernel", name.release);
         add_text(out, "arch", name.machine);
     }
-    size_t n = read_small("/proc/sys/kernel/random/boot_id", text, sizeof text - 1);
+    size_t n = tmk_fd_read_small("/proc/sys/kernel/random/boot_id", text, sizeof text - 1);
     text[strcspn(text, "\n")] = '\0';
     if (n > 0)
         add_text(out, "boot_id", text);
@@ -259,5 +258,6 @@ void tmk_identity_info(const struct tmk_identity *id, const struct tmk_identity_
         add_text(out, "control", extra->control_path);
     add_system(out);
     add_alloc_conf(out);
+    add_memory(out);
     add_command(out);
 }

@@ -485,7 +485,7 @@ bool tmk_defs_frame(const struct tmk_defs *d, uint32_t id, struct tmk_frame *ret
     const struct frame_def *f = table_get(&d->frames, id, sizeof *f);
     if (!f || f->kind == FRAME_NONE)
         return false;
-    uint32_t file = f->base, function = f->function;
+    uint32_t file = f->base, function = f->function, first_line = 0;
     if (f->kind == FRAME_NATIVE) {
         const struct module_def *module = table_get(&d->modules, f->base, sizeof *module);
         *ret = (struct tmk_frame){.file = module ? module->path : NULL, .address = f->where};
@@ -495,10 +495,12 @@ bool tmk_defs_frame(const struct tmk_defs *d, uint32_t id, struct tmk_frame *ret
         const struct code_def *code = table_get(&d->codes, f->base, sizeof *code);
         file = code ? code->file : 0;
         function = code ? code->function : 0;
+        first_line = code ? code->first_line : 0;
     }
     *ret = (struct tmk_frame){.file = tmk_defs_string(d, file),
                               .function = tmk_defs_string(d, function),
-                              .line = f->line};
+                              .line = f->line,
+                              .first_line = first_line};
     return true;
 }
 

@@ -20,7 +20,8 @@ struct tmk_frame {
     const char *file; /* of a native frame the module's path; "" where there is none to speak of */
     const char *function;
     uint32_t line;
-    uint64_t address; /* native: in the module's file */
+    uint32_t first_line; /* of the function; Python's only */
+    uint64_t address;    /* native: in the module's file */
 };
 
 struct tmk_native {

@@ -40,6 +40,13 @@ static bool is_shown(const struct tmk_choice *v, const struct tmk_top_process *p
            strcasestr(p->user, v->filter) || strstr(pid, v->filter);
 }
 
+/* By risk, then by how soon. */
+static int64_t urgency_of(const struct tmk_forecast *f)
+{
+    double seconds = f->has_time && f->seconds_to_oom < 1e12 ? f->seconds_to_oom : 1e12;
+    return (int64_t)f->risk * 10000000000000 - (int64_t)seconds;
+}
+
 /* Of a column of numbers; unknown is less than anything. */
 static int64_t number_of(const struct tmk_top_process *p, enum tmk_sort sort)
 {
@@ -52,6 +59,8 @@ static int64_t number_of(const struct tmk_top_process *p, enum tmk_sort sort)
         return p->is_watched ? p->job.rank : -1;
     case TMK_SORT_STEP:
         return has_job ? p->job.step : INT64_MIN;
+    case TMK_SORT_FORECAST:
+        return has_job ? urgency_of(&p->job.forecast) : INT64_MIN;
     case TMK_SORT_USED:
         bytes = p->used_bytes;
         break;

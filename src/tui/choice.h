@@ -19,6 +19,7 @@ enum tmk_sort {
     TMK_SORT_RESERVED,
     TMK_SORT_PEAK,
     TMK_SORT_STEP,
+    TMK_SORT_FORECAST,
     TMK_SORT_COMMAND,
     TMK_SORT_N,
 };

@@ -192,6 +192,7 @@ static void take_history(struct tmk_details *d, struct tmk_process *p,
     d->peak_step = peak->step;
     d->now_bytes = last->end_bytes;
     d->reserved_bytes = last->has_reserved ? last->end_reserved_bytes : UINT64_MAX;
+    (void)tmk_forecast_of(p, peak->device, NULL, &d->forecast);
     if (tmk_steps_open(p, peak->device, &steps) < 0)
         return;
     struct tmk_steps_digest digest = tmk_steps_digest(steps);

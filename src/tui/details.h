@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "passes/forecast.h"
 
 enum tmk_details_list {
     TMK_DETAILS_CATEGORIES,
@@ -39,6 +40,7 @@ struct tmk_details {
     char card[192]; /* who has what of the device, in a line; "": not known */
     uint64_t n_steps, step_ns;
     double bytes_per_step; /* what stays after each step grows by; 0: it does not */
+    struct tmk_forecast forecast;
     uint32_t n_rows[TMK_DETAILS_N_LISTS];
     uint32_t n_more[TMK_DETAILS_N_LISTS];                               /* not listed */
     struct tmk_details_row rows[TMK_DETAILS_N_LISTS][TMK_DETAILS_ROWS]; /* largest first */

@@ -54,6 +54,7 @@ static void note_memory(struct tmk_job *job, const struct tmk_process *p)
     job->allocated_bytes = last->end_bytes;
     if (last->has_reserved)
         job->reserved_bytes = last->end_reserved_bytes;
+    (void)tmk_forecast_of(p, peak->device, NULL, &job->forecast);
 }
 
 static struct tmk_job unread(const struct tmk_watched *w)

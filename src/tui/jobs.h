@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "passes/forecast.h"
 
 enum { TMK_JOB_TEXT_BYTES = 512 };
 
@@ -24,6 +25,7 @@ struct tmk_job {
     uint64_t allocated_bytes;
     uint64_t reserved_bytes; /* UINT64_MAX: not known */
     uint64_t peak_bytes;
+    struct tmk_forecast forecast;     /* of the device */
     char run[TMK_JOB_TEXT_BYTES];     /* the folder of its trace */
     char command[TMK_JOB_TEXT_BYTES]; /* secrets left out; "": the trace cannot be read */
 };

@@ -17,7 +17,7 @@ enum {
     BAR_WIDTH = 10,
     GAP = 3,
     HELP_KEYS_WIDTH = 28,
-    LISTS_LEAST_LINES = 4, /* which no fact that is not known may take */
+    LISTS_LEAST_LINES = 4, /* which no fact that says little may take */
 };
 
 static const char *const titles[] = {
@@ -114,6 +114,14 @@ static void put_process(struct tmk_grid *g, struct tmk_area *area, const struct 
     if (p->is_watched)
         put_fact(g, area, "run", p->job.run);
     put_uses(g, area, p);
+}
+
+/* What is not known, and what is not worth a line where there are few, is left out. */
+static void put_forecast(struct tmk_grid *g, struct tmk_area *area, const struct tmk_forecast *f)
+{
+    char text[TMK_FORECAST_TEXT_BYTES];
+    if (area->height > LISTS_LEAST_LINES || f->has_time)
+        put_fact(g, area, "forecast", tmk_forecast_text(f, false, text));
 }
 
 /* ---- lists ---- */
@@ -234,8 +242,7 @@ void tmk_picture_details(struct tmk_grid *g, struct tmk_area area, const struct 
         put_fact(g, &area, "card", d->card);
     put_peak(g, &area, d);
     put_steps(g, &area, d);
-    if (area.height > LISTS_LEAST_LINES) /* nothing is forecast yet: not known */
-        put_fact(g, &area, "forecast", "-");
+    put_forecast(g, &area, &d->forecast);
     if (area.height > 1) {
         area.y++;
         area.height--;

@@ -16,11 +16,17 @@ struct column {
 
 /* In this order from left to right. */
 static const struct column columns[] = {
-    {"PID", TMK_SORT_PID, 7, 0, false},          {"USER", TMK_SORT_USER, 8, 76, true},
-    {"DEV", TMK_SORT_DEVICES, 5, 56, true},      {"RANK", TMK_SORT_RANK, 5, 100, false},
-    {"USED", TMK_SORT_USED, 7, 0, false},        {"HOST", TMK_SORT_HOST, 7, 100, false},
-    {"ALLOC", TMK_SORT_ALLOCATED, 7, 32, false}, {"RESERVED", TMK_SORT_RESERVED, 8, 68, false},
-    {"PEAK", TMK_SORT_PEAK, 7, 40, false},       {"STEP", TMK_SORT_STEP, 7, 60, false},
+    {"PID", TMK_SORT_PID, 7, 0, false},
+    {"USER", TMK_SORT_USER, 8, 76, true},
+    {"DEV", TMK_SORT_DEVICES, 5, 56, true},
+    {"RANK", TMK_SORT_RANK, 5, 100, false},
+    {"USED", TMK_SORT_USED, 7, 0, false},
+    {"HOST", TMK_SORT_HOST, 7, 100, false},
+    {"ALLOC", TMK_SORT_ALLOCATED, 7, 32, false},
+    {"RESERVED", TMK_SORT_RESERVED, 8, 68, false},
+    {"PEAK", TMK_SORT_PEAK, 7, 40, false},
+    {"STEP", TMK_SORT_STEP, 7, 60, false},
+    {"FORECAST", TMK_SORT_FORECAST, 20, 116, true},
     {"COMMAND", TMK_SORT_COMMAND, 0, 0, true},
 };
 
@@ -44,6 +50,8 @@ static const char *job_text(const struct tmk_top_process *p, enum tmk_sort sort,
         return tmk_short_size(job->reserved_bytes, buffer);
     if (sort == TMK_SORT_PEAK)
         return tmk_short_size(job->peak_bytes, buffer);
+    if (sort == TMK_SORT_FORECAST)
+        return tmk_forecast_text(&job->forecast, true, buffer);
     if (job->step != TMK_NO_STEP)
         snprintf(buffer, CELL_BYTES, "%" PRId64, job->step);
     return buffer;
@@ -130,10 +138,13 @@ static void draw_row(struct tmk_grid *g, struct tmk_area line, const struct tmk_
     for (unsigned i = 0; i < hits->n_heads; i++) {
         enum tmk_sort sort = hits->heads[i].sort;
         const char *text = cell_text(p, sort, buffer);
-        enum tmk_ink ink = strcmp(text, "-") == 0 ? TMK_INK_DIM
-                           : p->is_watched && sort >= TMK_SORT_ALLOCATED && sort <= TMK_SORT_STEP
-                               ? TMK_INK_STRONG
-                               : TMK_INK_PLAIN;
+        bool is_alarm = sort == TMK_SORT_FORECAST && p->job.forecast.risk >= TMK_RISK_HIGH;
+        enum tmk_ink ink =
+            strcmp(text, "-") == 0 ? TMK_INK_DIM
+            : is_alarm             ? TMK_INK_WARN
+            : p->is_watched && sort >= TMK_SORT_ALLOCATED && sort <= TMK_SORT_FORECAST
+                ? TMK_INK_STRONG
+                : TMK_INK_PLAIN;
         put_cell(g, column_of(sort), hits->heads[i].x, line.y, hits->heads[i].width, ink, text);
     }
     if (is_selected)

@@ -187,9 +187,9 @@ def test_host(machine):
     assert status == 1 and json.loads(out)["leaks"][0]["device"] == 0
 
 
-def test_a_run_is_not_offered_yet(machine):
+def test_a_run_that_is_not_there(machine):
     done = machine.run("leak", "a.tmk")
-    assert done.returncode == 2 and "is one argument too many" in done.stderr
+    assert done.returncode == 3 and "a run is a folder made with" in done.stderr
 
 
 # ---- monitor
@@ -203,7 +203,7 @@ def test_monitor_all(machine):
     first, second = report["devices"]["0"], report["devices"]["1"]
     assert first["statistics"]["samples_count"] > STEPS
     assert not err and first["oom"]["times_passed"] == 0
-    assert first["oom"]["risk_level"] is None and first["oom"]["threshold"] == 85.0
+    assert first["oom"]["risk_level"] in ("low", "medium") and first["oom"]["threshold"] == 85.0
     assert second["oom"]["current_usage"] == 6.25
     assert first["fragmentation"] is None and "tidemark run" in first["fragmentation_reason"]
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """oom: one look or many, what it warns of, and the command that it runs."""
 import json
+import re
 import resource
 import time
 
@@ -13,6 +14,8 @@ WARNING = """\
    Current usage: 87.5%
    Predicted OOM time: -
    Confidence: -
+   Advice: be ready to free caches (torch.cuda.empty_cache): a larger step may not fit
+   Advice: consider reducing the batch size
    Held by: 42 -, 12.00 GB
    Held by: 41 -, 2.00 GB
 """
@@ -29,7 +32,7 @@ def test_one_look(machine, threshold, status):
     assert done.stdout.startswith(WARNING) == bool(status)
     assert done.stdout.splitlines()[-1].split() == [
         "0", "Card", "0", "14.00", "GiB", "16.00", "GiB", "87.5", "%", threshold or "85", "%",
-        str(status)]
+        str(status), "-"]
 
 
 def test_only_the_devices_asked_for(machine):
@@ -84,7 +87,8 @@ def test_json(machine):
         "device_id": 0, "risk_level": None, "predicted_oom_time": None, "confidence": None,
         "current_usage": 87.5, "trend_slope": None, "recommended_actions": None, "name": "Card 0",
         "allocated": 14 * GIB, "total": 16 * GIB, "threshold": 85.0, "over_threshold": True,
-        "times_passed": 1, "error": None, "taken_percent": 87.5}
+        "times_passed": 1, "error": None, "taken_percent": 87.5,
+        "predicted_low": None, "predicted_high": None, "cause": None}
     assert report["predictions"][1]["over_threshold"] is False
     assert machine.json("oom", "--devices", "1", "--json")["verdict"] == "below"
 
@@ -93,7 +97,9 @@ def test_json(machine):
     (["--threshold", "101"], "--threshold: '101' is not a number over 0 and up to 100"),
     (["--threshold", "much"], "--threshold: 'much' is not a number over 0 and up to 100"),
     (["--duration", "5"],
-     "--duration and --interval want --monitor: without it, oom looks once"),
+     "--duration, --interval and --warm-up want --monitor: without it, oom looks once"),
+    (["--monitor", "--warm-up", "long"],
+     "--warm-up: 'long' is not a time, such as 60, 0.1, 250ms or 5min"),
 ])
 def test_wrong_words(machine, words, said):
     done = machine.run("oom", *words)
@@ -117,7 +123,7 @@ def test_monitor_warns_once_each_time(machine):
     assert status == 1 and not err
     usages = [line for line in out.splitlines() if "usage" in line]
     assert usages == ["   Current usage: 90.6%", "   Current usage: 93.8%"]
-    assert out.splitlines()[-1].split()[-4:] == ["%", "90", "%", "2"]
+    assert out.splitlines()[-1].split("GiB")[2].split()[2:5] == ["90", "%", "2"]
 
 
 def test_over_threshold_is_of_now(machine):
@@ -152,6 +158,41 @@ def test_monitor_ends_by_itself(machine):
     assert done.returncode == 1 and done.stdout.count("[WARNING]") == 1
 
 
+FORECAST = re.compile(r"""\[WARNING\] OOM warning: GPU 0
+   Risk level: (high|critical)
+   Current usage: (\d+\.\d)%
+   Predicted OOM time: in (\d+\.\d) s \((\d+\.\d) to (\d+\.\d)\)
+   Confidence: (0\.\d\d)
+   Advice: save a checkpoint while there is time
+   Advice: be ready to free caches .*
+   Advice: find what grows: .*
+   Held by: 41 -, (\d+\.\d\d) GB
+""")
+
+
+def test_monitor_forecasts(machine):
+    """Far below the threshold, but it grows by an eighth of a GiB a second: all fields are there."""
+    start, rate = time.monotonic(), GIB // 8
+    machine.cards([f"process 41 {2 * GIB}"])
+    monitor = machine.start("oom", "--monitor", "--warm-up", "1", "--exec",
+                            "touch $TIDEMARK_OOM_RISK.$TIDEMARK_OOM_SECONDS")
+
+    def has_warned():
+        used = 2 * GIB + int(rate * (time.monotonic() - start))
+        machine.cards([f"process 41 {min(used, 13 * GIB)}"])
+        return any(machine.folder.glob("high.*")) or any(machine.folder.glob("critical.*"))
+
+    monitor.wait(has_warned)
+    status, out, err = monitor.end()
+    found = FORECAST.search(out)
+    assert status == 1 and found, out + err
+    usage, seconds, low, high, confidence, held = map(float, found.groups()[1:])
+    left = 16 - 16 * usage / 100
+    assert low <= seconds <= high and 0.7 <= confidence <= 1
+    assert abs(held - 16 * usage / 100) < 0.3
+    assert abs(seconds - left / (rate / GIB)) < 0.25 * left / (rate / GIB)
+
+
 # ---- the command
 
 def test_exec(machine):
@@ -161,7 +202,7 @@ def test_exec(machine):
     assert done.returncode == 1 and json.loads(done.stdout)["verdict"] == "over"
     assert done.stderr == WARNING + (
         "TIDEMARK_OOM_DEVICE=0\nTIDEMARK_OOM_NAME=Card 0\nTIDEMARK_OOM_PERCENT=87.5\n"
-        "TIDEMARK_OOM_PID=42\nTIDEMARK_OOM_THRESHOLD=85.0\n"
+        "TIDEMARK_OOM_PID=42\nTIDEMARK_OOM_RISK=\nTIDEMARK_OOM_THRESHOLD=85.0\n"
         f"TIDEMARK_OOM_TOTAL_BYTES={16 * GIB}\nTIDEMARK_OOM_USED_BYTES={14 * GIB}\n"
         "tidemark: --exec: 'env | grep ^TIDEMARK_OOM | sort; exit 3' ended with status 3\n")
 

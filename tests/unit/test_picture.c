@@ -95,6 +95,14 @@ static void watch(struct tmk_top_process *p, int64_t rank, uint64_t allocated, u
     strcpy(p->job.run, "/home/ana/runs/long-name-of-an-experiment.tmk");
 }
 
+static const struct tmk_forecast runs_out = {.risk = TMK_RISK_HIGH,
+                                             .cause = TMK_GROWTH_LEAK,
+                                             .has_time = true,
+                                             .by_step = true,
+                                             .seconds_to_oom = 2835.5,
+                                             .has_confidence = true,
+                                             .confidence = 0.87};
+
 static void make_processes(void)
 {
     model.processes = calloc(64, sizeof *model.processes);
@@ -106,6 +114,8 @@ static void make_processes(void)
     watch(add_process(4100, "bo", "", TMK_BYTES_UNKNOWN, "python3 on_the_cpu.py"), -1, 300 * MIB,
           TMK_BYTES_UNKNOWN, 812 * MIB, TMK_NO_STEP);
     model.processes[2].job.device = 0;
+    model.processes[0].job.forecast = runs_out;
+    model.processes[1].job.forecast.risk = TMK_RISK_LOW;
     add_process(120, "root", "3", 12 * GIB, "训练任务 --配置 超长的名字.yaml --另一个参数 值");
     add_process(99, "", "3", TMK_BYTES_UNKNOWN, "");
     add_process(5120, "a-very-long-user", "6", 512 * MIB, "serve\x1b[31m --port 80");
@@ -138,7 +148,8 @@ static void make_details(void)
                                            "others 0 B",
                                    .n_steps = 12345,
                                    .step_ns = 345678901,
-                                   .bytes_per_step = 393216};
+                                   .bytes_per_step = 393216,
+                                   .forecast = runs_out};
     char key[64];
     add_row(TMK_DETAILS_CATEGORIES, "activation", 20 * GIB, 21 * GIB);
     add_row(TMK_DETAILS_CATEGORIES, "parameter", 12 * GIB, 12 * GIB);

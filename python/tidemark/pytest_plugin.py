@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""A budget of GPU memory for a test: `pytest -p tidemark.pytest_plugin`.
+
+    @pytest.mark.limit_gpu_memory("2 GiB")
+    def test_training_fits(): ...
+
+    def test_cache_is_small(gpu_memory):
+        ...
+        assert gpu_memory.peak < 1 << 30
+
+The test fails when torch had more than that allocated on a device at any moment of it, whatever was
+alive before included. Where there is no GPU the CPU's tensors stand in. What is measured is what
+libtidemark records anyway: a test is a step of the run, and `tidemark` is asked for its peak and, when
+it was too much, for what was alive then.
+"""
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import tidemark
+from tidemark import _library
+
+MARKER = "limit_gpu_memory"
+UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+SHOWN_LINES = 5
+_OUTCOME = pytest.StashKey()
+_tokens = itertools.count()
+_keeps_run = False
+
+
+def parse_size(size):
+    """Bytes of "2 GiB", "512MB" (units are powers of 1024) or a number; ValueError says what is wrong."""
+    if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+        return size
+    match = re.fullmatch(r"\s*(\d+(?:[.]\d+)?)\s*(?:([KMGT])(?:i?B)?|B?)\s*", str(size), re.IGNORECASE)
+    if match is None:
+        raise ValueError(f'{MARKER}: a size is wanted, as in "2 GiB", not {size!r}')
+    return int(float(match[1]) * UNITS[(match[2] or "").upper()])
+
+
+def size_text(size):
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.2f} GiB"
+
+
+def _ask(*arguments):
+    """What the program says of this process."""
+    path = _library.program()
+    if path is None:
+        raise RuntimeError("the program `tidemark` is not found; build it, or set TIDEMARK_PROGRAM to its path")
+    done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
+    return json.loads(done.stdout)
+
+
+class GpuMemory:
+    """Memory since this was made."""
+
+    def __init__(self):
+        if not tidemark.is_watched():
+            raise RuntimeError("tidemark does not record in this process, so there is nothing to measure")
+        self._token = f"{os.getpid()}-{next(_tokens)}"
+        tidemark.step()  # the history keeps each step's peak
+        tidemark.mark("pytest", self._token)
+
+    def _steps(self):
+        """The device with the largest peak since then: its peak, and when it was."""
+        wanted = "cuda:%" if _has_gpu() else "cpu"
+        rows = _ask("query", str(os.getpid()), "--format", "json", f"""
+            SELECT device, max(peak_allocated) AS peak, peak_ns FROM steps
+            WHERE device LIKE '{wanted}' AND start_ns >=
+                (SELECT max(start_ns) FROM steps WHERE start_ns <=
+                    (SELECT max(time_ns) FROM marks WHERE event = 'pytest' AND info = '{self._token}'))
+            GROUP BY device ORDER BY peak DESC LIMIT 1""")["rows"]
+        return rows[0] if rows else {"device": wanted, "peak": 0, "peak_ns": None}
+
+    @property
+    def peak(self):
+        """Most bytes that torch had allocated on one device at once so far."""
+        return self._steps()["peak"]
+
+
+def _has_gpu():
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_available()
+
+
+def _line_of(stack):
+    """The user's line of a stack, innermost first: not torch's own."""
+    for frame in stack:
+        if "-packages/torch/" not in frame and not frame.startswith("<"):
+            return frame
+    return stack[0] if stack else "(unknown)"
+
+
+def _holders(peak):
+    """Lines that held most at the peak, largest first."""
+    found = _ask("peak", str(os.getpid()), "--at", f"{peak['peak_ns']}ns", "--device", peak["device"],
+                 "--by", "stack", "--json")
+    lines = {}
+    for row in found["by"]:
+        line = _line_of(row["stack"])
+        lines[line] = lines.get(line, 0) + row["bytes"]
+    return sorted(lines.items(), key=lambda item: -item[1])[:SHOWN_LINES]
+
+
+def _complaint(limit, memory):
+    """Why the test fails, or None."""
+    peak = memory._steps()
+    if peak["peak"] <= limit:
+        return None
+    global _keeps_run
+    _keeps_run = True
+    lines = [f"{size_text(peak['peak'])} allocated on {peak['device']} at the peak, "
+             f"{size_text(peak['peak'] - limit)} more than the budget of {size_text(limit)}",
+             "alive then, by the line that allocated it:"]
+    lines += [f"  {size_text(size):>10}  {line}" for line, size in _holders(peak)]
+    lines += [f"more: tidemark peak {tidemark.run} --at {peak['peak_ns']}ns"]
+    return "\n".join(lines)
+
+
+# ---- pytest
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", f'{MARKER}(size): fail the test when torch allocates more on a GPU '
+                                       '(without one: on the CPU) than "2 GiB" at any moment of it')
+
+
+@pytest.fixture
+def gpu_memory():
+    """.peak: most bytes that torch had allocated on one device at once since the test began."""
+    return GpuMemory()
+
+
+def _limit_of(item):
+    marker = item.get_closest_marker(MARKER)
+    if marker is None:
+        return None
+    if len(marker.args) != 1 or marker.kwargs:
+        raise ValueError(f'{MARKER} takes one argument, as in @pytest.mark.{MARKER}("2 GiB")')
+    return parse_size(marker.args[0])
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    complaint = memory = limit = None
+    try:
+        limit = _limit_of(item)
+        memory = GpuMemory() if limit is not None else None
+    except (RuntimeError, ValueError) as reason:
+        complaint = str(reason)
+    yield
+    try:
+        if memory is not None:
+            complaint = _complaint(limit, memory)
+    except RuntimeError as reason:
+        complaint = f"{MARKER}: {reason}"
+    item.stash[_OUTCOME] = complaint
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    complaint = item.stash.get(_OUTCOME, None)
+    if call.when == "call" and report.passed and complaint is not None:
+        report.outcome = "failed"
+        try:
+            pytest.fail(complaint, pytrace=False)
+        except pytest.fail.Exception:
+            report.longrepr = pytest.ExceptionInfo.from_current().getrepr(style="value")
+
+
+def pytest_unconfigure():
+    folder = os.path.dirname(tidemark.run or "")
+    if os.path.basename(folder).startswith("tidemark-pytest-") and not _keeps_run:
+        shutil.rmtree(folder, ignore_errors=True)

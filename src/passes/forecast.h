@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/forecast.h - when will a process run out of a device's memory, and why?
+ *
+ *     struct tmk_forecast list[TMK_MAX_DEVICES];
+ *     rc = tmk_forecast_list(p, NULL, list, &n, &err);
+ *
+ * From the per-step history, which is in every trace whole: the peaks of what is allocated, set
+ * against what the process can have of the device. That is, as of the driver's last look, what is
+ * free and what the process's allocator holds; less where an OOM told of a limit; of the host, what
+ * was available when the process began. No sweep: cheap enough for lists of processes.
+ *
+ * With samples (forecast_samples.h, which take a sweep) two more are seen: that others take the
+ * card, and how a process without steps grows. What the words mean is in docs/forecast.md. */
+#ifndef TMK_PASSES_FORECAST_H
+#define TMK_PASSES_FORECAST_H
+
+#include "kit/outlook.h"
+#include "model/run.h"
+#include "passes/forecast_samples.h"
+
+struct tmk_forecast {
+    uint16_t device;
+    enum tmk_risk risk;
+    enum tmk_growth_cause cause;
+    uint64_t capacity_bytes; /* 0: not known, and then nothing else is but highest */
+    uint64_t highest_bytes;  /* of the peaks */
+    double slope;            /* bytes a step, or with !by_step a second; 0: it does not grow */
+    bool by_step;
+    bool has_time;       /* the next four are known */
+    double steps_to_oom; /* by_step */
+    double seconds_to_oom, seconds_low, seconds_high;
+    bool has_confidence;
+    double confidence;
+};
+
+/* One a device, at most TMK_MAX_DEVICES. `samples` may be NULL. 0 or TMK_ENOMEM. */
+int tmk_forecast_list(const struct tmk_process *p, const struct tmk_forecast_samples *samples,
+                      struct tmk_forecast *ret, uint32_t *ret_n, struct tmk_error *err);
+
+/* The same of one device. */
+int tmk_forecast_of(const struct tmk_process *p, uint16_t device,
+                    const struct tmk_forecast_samples *samples, struct tmk_forecast *ret);
+
+/* "high: in 3 min 05 s (0.87)", "low", into the caller's buffer of TMK_FORECAST_TEXT_BYTES; "-"
+ * where nothing is known. `is_short`: "high 3 min 05 s". */
+enum { TMK_FORECAST_TEXT_BYTES = 80 };
+const char *tmk_forecast_text(const struct tmk_forecast *f, bool is_short, char *buffer);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/leak_groups.c - see leak_groups.h. */
+#include "passes/leak_groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "kit/grow.h"
+#include "model/owners.h"
+#include "passes/leaks.h"
+
+/* ---- looks ---- */
+
+static bool is_finished_step(const struct tmk_step_row *row)
+{
+    return row->step != TMK_NO_STEP && !row->open;
+}
+
+/* Each device has a row for a step; those of the device that has most of them will do. */
+static uint16_t device_of_steps(const struct tmk_reader *r)
+{
+    uint64_t count[TMK_MAX_DEVICES] = {0};
+    uint16_t devices[TMK_MAX_DEVICES] = {0};
+    uint32_t n = 0, best = 0;
+    for (uint64_t i = 0; i < tmk_reader_n_step_rows(r); i++) {
+        const struct tmk_step_row *row = tmk_reader_step_row(r, i);
+        uint32_t at = 0;
+        while (at < n && devices[at] != row->device)
+            at++;
+        if (!is_finished_step(row) || at == TMK_MAX_DEVICES)
+            continue;
+        if (at == n)
+            devices[n++] = row->device;
+        if (++count[at] > count[best])
+            best = at;
+    }
+    return devices[best];
+}
+
+static void count_steps(struct tmk_leak_groups *g, uint16_t device)
+{
+    for (uint64_t i = 0; i < tmk_reader_n_step_rows(g->p->reader); i++) {
+        const struct tmk_step_row *row = tmk_reader_step_row(g->p->reader, i);
+        g->n_steps += is_finished_step(row) && row->device == device;
+    }
+}
+
+/* Every n-th, so that the last one of all is among them. */
+static void take_steps(struct tmk_leak_groups *g)
+{
+    const struct tmk_reader *r = g->p->reader;
+    uint16_t device = device_of_steps(r);
+    count_steps(g, device);
+    uint64_t stride = (g->n_steps + TMK_RISE_MAX_LEVELS - 1) / TMK_RISE_MAX_LEVELS, number = 0;
+    for (uint64_t i = 0; i < tmk_reader_n_step_rows(r); i++) {
+        const struct tmk_step_row *row = tmk_reader_step_row(r, i);
+        if (!is_finished_step(row) || row->device != device)
+            continue;
+        number++;
+        bool is_later = g->n_looks == 0 || row->end_ns > g->look_ns[g->n_looks - 1];
+        if ((g->n_steps - number) % stride != 0 || !is_later)
+            continue;
+        g->look_ns[g->n_looks] = row->end_ns;
+        g->n_before[g->n_looks] = number;
+        g->step[g->n_looks++] = row->step;
+    }
+}
+
+static void take_time(struct tmk_leak_groups *g)
+{
+    uint64_t end_ns = g->p->end_ns;
+    for (uint32_t i = 0; i < TMK_LEAK_TIME_PARTS && end_ns >= TMK_LEAK_TIME_PARTS; i++) {
+        g->look_ns[i] = end_ns / TMK_LEAK_TIME_PARTS * (i + 1);
+        g->n_before[i] = i + 1;
+        g->step[i] = TMK_NO_STEP;
+        g->n_looks = i + 1;
+    }
+}
+
+/* The number of the first look that is later. */
+static uint32_t look_after(const struct tmk_leak_groups *g, uint64_t ns)
+{
+    uint32_t low = 0, high = g->n_looks;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->look_ns[middle] > ns)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static void advance(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns)
+{
+    while (g->next < g->n_looks && g->look_ns[g->next] <= ns) {
+        g->last_ns = g->look_ns[g->next];
+        g->n_allocs[g->next++] = s->n_allocs;
+    }
+}
+
+/* ---- groups ---- */
+
+static bool is_of_group(const struct tmk_leak_group *group, const struct tmk_block *b)
+{
+    return group->latest.stack == b->stack && group->latest.context == b->context &&
+           group->latest.device == b->device;
+}
+
+static uint64_t hash_of(const struct tmk_block *b)
+{
+    return tmk_hash_u64((uint64_t)b->stack << 32 | (b->context ^ (uint32_t)b->device << 16));
+}
+
+static bool make_slots(struct tmk_leak_groups *g)
+{
+    uint32_t n_slots = g->n_slots ? 2 * g->n_slots : 256;
+    uint32_t *slots = calloc(n_slots, sizeof *slots);
+    if (!slots)
+        return false;
+    for (uint32_t i = 0; i < g->n_groups; i++) {
+        uint64_t at = hash_of(&g->groups[i].latest) & (n_slots - 1);
+        while (slots[at])
+            at = (at + 1) & (n_slots - 1);
+        slots[at] = i + 1;
+    }
+    free(g->slots);
+    g->slots = slots;
+    g->n_slots = n_slots;
+    return true;
+}
+
+static struct tmk_leak_group *add_group(struct tmk_leak_groups *g, const struct tmk_block *b)
+{
+    struct tmk_leak_group *more = tmk_grow(g->groups, g->n_groups + 1, &g->room, sizeof *more);
+    uint64_t *levels = calloc(2 * (size_t)g->n_looks, sizeof *levels);
+    if (more)
+        g->groups = more;
+    if (!more || !levels) {
+        free(levels);
+        g->failed = true;
+        return NULL;
+    }
+    more = &g->groups[g->n_groups++];
+    *more = (struct tmk_leak_group){.latest = *b, .bytes = levels, .blocks = levels + g->n_looks};
+    return more;
+}
+
+/* NULL: there are too many. */
+static struct tmk_leak_group *group_of(struct tmk_leak_groups *g, const struct tmk_block *b)
+{
+    if (2 * g->n_groups >= g->n_slots && !make_slots(g)) {
+        g->failed = true;
+        return NULL;
+    }
+    uint64_t at = hash_of(b) & (g->n_slots - 1);
+    while (g->slots[at] && !is_of_group(&g->groups[g->slots[at] - 1], b))
+        at = (at + 1) & (g->n_slots - 1);
+    if (g->slots[at])
+        return &g->groups[g->slots[at] - 1];
+    if (g->n_groups == TMK_LEAK_MAX_GROUPS)
+        return NULL;
+    struct tmk_leak_group *new = add_group(g, b);
+    if (new)
+        g->slots[at] = (uint32_t)g->n_groups;
+    return new;
+}
+
+/* A settled block lived through the looks from when it was made up to, not including, `end`. */
+static void note(struct tmk_leak_groups *g, const struct tmk_state *s, const struct tmk_block *b,
+                 uint32_t end)
+{
+    uint32_t begin = look_after(g, b->alloc_ns);
+    struct tmk_leak_group *group = begin < end ? group_of(g, b) : NULL;
+    if (!group)
+        return;
+    group->bytes[begin] += b->size_bytes;
+    group->blocks[begin]++;
+    if (end < g->n_looks) { /* levels are sums of changes, so going round is right */
+        group->bytes[end] -= b->size_bytes;
+        group->blocks[end]--;
+    }
+    uint8_t category = tmk_block_category(g->p, s->contexts, b);
+    if (category < TMK_LEAK_N_CATEGORIES)
+        group->category_bytes[category] += b->size_bytes;
+    if (b->serial >= group->latest.serial)
+        group->latest = *b;
+}
+
+/* ---- the sweep ---- */
+
+void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
+                           const struct tmk_block *b)
+{
+    advance(g, s, ns);
+    if (b->alloc_ns < g->last_ns)
+        note(g, s, b, g->next);
+}
+
+/* What went meanwhile was not seen: what is known begins here. */
+void tmk_leak_groups_restored(struct tmk_leak_groups *g, const struct tmk_state *s)
+{
+    advance(g, s, s->now_ns);
+    g->first = g->next;
+    for (uint64_t i = 0; i < g->n_groups; i++)
+        free(g->groups[i].bytes);
+    g->n_groups = 0;
+    if (g->n_slots)
+        memset(g->slots, 0, g->n_slots * sizeof *g->slots);
+}
+
+/* A process that ends frees what it had and allocates nothing: those parts of time, and the one in
+ * which that began, say nothing of how it grew. */
+static void leave_out_end(struct tmk_leak_groups *g, const struct tmk_state *s)
+{
+    uint64_t n_allocs = s->n_allocs;
+    while (g->n_looks > 0 && g->n_allocs[g->n_looks - 1] == n_allocs)
+        g->n_looks--;
+}
+
+static void add_up(struct tmk_leak_group *group, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        group->bytes[i] += group->bytes[i - 1];
+        group->blocks[i] += group->blocks[i - 1];
+    }
+}
+
+int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
+{
+    advance(g, s, UINT64_MAX);
+    for (uint32_t i = 1; i <= s->n_entries; i++) {
+        if (!s->entries[i].live)
+            continue;
+        struct tmk_block settled = tmk_state_settled(s, &s->entries[i]);
+        note(g, s, &settled, g->n_looks);
+    }
+    for (uint64_t i = 0; i < g->n_groups; i++)
+        add_up(&g->groups[i], g->n_looks);
+    if (!g->has_steps)
+        leave_out_end(g, s);
+    return g->failed ? TMK_ENOMEM : 0;
+}
+
+/* ---- opening and closing ---- */
+
+void tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p)
+{
+    *g = (struct tmk_leak_groups){.p = p};
+    take_steps(g);
+    g->has_steps = g->n_steps > 0;
+    if (!g->has_steps)
+        take_time(g);
+}
+
+void tmk_leak_groups_fini(struct tmk_leak_groups *g)
+{
+    for (uint64_t i = 0; i < g->n_groups; i++)
+        free(g->groups[i].bytes);
+    free(g->groups);
+    free(g->slots);
+    *g = (struct tmk_leak_groups){0};
+}

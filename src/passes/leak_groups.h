@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/leak_groups.h - how much of each stack and context was alive at the end of every step.
+ *
+ * Part of leaks.h. A look is a moment: the end of a step or, in a long run, of every n-th; without
+ * steps one of equal parts of time. Only a block that lives through a look counts, so what a step
+ * makes and frees again costs one comparison: it is younger than the last look. */
+#ifndef TMK_PASSES_LEAK_GROUPS_H
+#define TMK_PASSES_LEAK_GROUPS_H
+
+#include "model/run.h"
+#include "passes/rise.h"
+
+enum {
+    TMK_LEAK_MAX_GROUPS = 1 << 14, /* blocks of further ones are not looked at */
+    TMK_LEAK_N_CATEGORIES = 10,
+};
+
+struct tmk_leak_group {
+    struct tmk_block latest;  /* the youngest that lived through a look; settled */
+    uint64_t *bytes, *blocks; /* by look: changes, and after finish levels */
+    uint64_t category_bytes[TMK_LEAK_N_CATEGORIES];
+};
+
+struct tmk_leak_groups {
+    const struct tmk_process *p;
+    bool has_steps;
+    uint64_t n_steps;                       /* finished ones */
+    uint64_t look_ns[TMK_RISE_MAX_LEVELS];  /* trace time, rising */
+    uint64_t n_before[TMK_RISE_MAX_LEVELS]; /* steps that had ended, that one included */
+    int64_t step[TMK_RISE_MAX_LEVELS];      /* the step that ended; TMK_NO_STEP */
+    uint64_t n_allocs[TMK_RISE_MAX_LEVELS]; /* that had been made, roughly */
+    uint32_t n_looks;
+    uint32_t first;   /* looks before are not known: their detail is gone */
+    uint32_t next;    /* number of the first look that is later than the event */
+    uint64_t last_ns; /* of the look before that; 0: none */
+
+    struct tmk_leak_group *groups;
+    uint64_t n_groups, room;
+    uint32_t *slots; /* hash table of number + 1 */
+    uint32_t n_slots;
+    bool failed; /* out of memory */
+};
+
+void tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p);
+void tmk_leak_groups_fini(struct tmk_leak_groups *g);
+
+/* A block was freed, and the state was restored. */
+void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
+                           const struct tmk_block *b);
+void tmk_leak_groups_restored(struct tmk_leak_groups *g, const struct tmk_state *s);
+/* The sweep is over: levels from look `first` up to, not including, n_looks. */
+int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s);
+
+static inline uint64_t tmk_leak_groups_n_looks(const struct tmk_leak_groups *g)
+{
+    return g->n_looks > g->first ? g->n_looks - g->first : 0;
+}
+
+#endif

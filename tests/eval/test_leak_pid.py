@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""leak PID: what grows in a process that runs: its blocks, its memory of the host, its objects of Python."""
+import json
+
+from eval_kit import BLOCKS, tidemark
+
+# Ten steps, each with a block that stays; then 7 objects more in each of many rounds.
+GROWING = BLOCKS + """
+class Kept:
+    pass
+recorder.tidemark_record_step.argtypes = [ctypes.c_int64]
+for step in range(20):
+    recorder.tidemark_record_step(step)
+    alloc(0x1000 + step * 0x100000, 0x20000)
+    alloc(0x10, 64)
+    free(0x10)
+kept, ballast = [Kept()], []
+ready()
+while True:
+    kept.extend(Kept() for _ in range(7))
+    ballast.append(bytearray(1 << 20))
+    time.sleep(0.05)
+"""
+
+
+def test_growing(shop):
+    pid = shop.target(GROWING)
+    done = tidemark("leak", pid, "--json", "--duration", "1.5")
+    assert done.returncode == 1, done.stderr
+    told = json.loads(done.stdout)
+    assert told["verdict"] == "leak" and told["duration_s"] == 1.5
+    (leak,) = told["leaks"]
+    assert (leak["file"], leak["line"], leak["function"]) == ("train.py", 7, "step")
+    assert (leak["bytes_per_step"], leak["blocks_per_step"], leak["first_step"]) == (0x20000, 1, 0)
+    assert leak["device"] == "cuda:0" and leak["pid"] == pid
+    assert told["host"]["rss"] > told["host"]["rss_before"] > 0
+    (kept,) = [row for row in told["python"]["growing"] if row["type"] == "__main__.Kept"]
+    assert kept["after"] > kept["before"] > 0
+    assert (kept["after"] - kept["before"]) % 7 == 0
+    assert told["python"]["objects"] >= kept["after"] and told["python"]["cost_ms"] >= 0
+
+
+def test_quiet(shop):
+    """No blocks, no Python wanted: nothing is run in the process."""
+    pid = shop.target()
+    done = tidemark("leak", pid, "--duration", "0", "--no-python")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("too short to tell: ")
+    assert "Python" not in done.stdout
+    assert lines[-1].startswith("  the process has ")
+    assert not tidemark("leak", pid, "--duration", "soon").stdout

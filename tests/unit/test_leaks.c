@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* Leaks of traces made by hand: whose they are, how fast, since when. */
+#include "maker.h"
+
+#include "passes/leaks.h"
+
+enum { CUDA0 = 0x100, CUDA1 = 0x101 };
+enum { S_TRAIN = 1, S_TORCH, S_MAIN, S_STEP, S_FORWARD_F, S_CALL, S_LINEAR, S_FORWARD, S_BACKWARD };
+enum { LIST = 1, CALL_FIRST, CALL_SECOND, LOSS, HOOK, SECOND_LIST };
+
+static void define_all(struct maker *m)
+{
+    static const char *const texts[] = {
+        [S_TRAIN] = "/home/me/train.py",
+        [S_TORCH] = "/usr/lib/python3/dist-packages/torch/nn/modules/module.py",
+        [S_MAIN] = "main",
+        [S_STEP] = "one_step",
+        [S_FORWARD_F] = "Model.forward",
+        [S_CALL] = "Module._call_impl",
+        [S_LINEAR] = "remember",
+        [S_FORWARD] = "forward",
+        [S_BACKWARD] = "backward",
+    };
+    for (uint32_t i = 1; i < sizeof texts / sizeof texts[0]; i++)
+        maker_string(m, i, texts[i]);
+    maker_frame(m, 1, S_TRAIN, S_MAIN, 90);
+    maker_frame(m, 2, S_TRAIN, S_STEP, 21); /* out = model(x) */
+    maker_frame(m, 3, S_TRAIN, S_STEP, 22); /* loss = out.mean() */
+    maker_frame(m, 4, S_TORCH, S_CALL, 1190);
+    maker_frame(m, 5, S_TRAIN, S_FORWARD_F, 7); /* self.first(x) */
+    maker_frame(m, 6, S_TRAIN, S_FORWARD_F, 8); /* self.second(x) */
+    maker_frame(m, 7, S_TRAIN, S_STEP, 30);     /* kept.append(...) */
+    maker_frame(m, 8, S_TRAIN, S_LINEAR, 40);
+    maker_frame(m, 9, S_TRAIN, S_STEP, 31);
+    maker_stack(m, LIST, (uint32_t[]){7, 1}, 2);
+    maker_stack(m, CALL_FIRST, (uint32_t[]){5, 4, 2, 1}, 4);
+    maker_stack(m, CALL_SECOND, (uint32_t[]){6, 4, 2, 1}, 4);
+    maker_stack(m, LOSS, (uint32_t[]){3, 1}, 2);
+    maker_stack(m, HOOK, (uint32_t[]){8, 4, 2, 1}, 4);
+    maker_stack(m, SECOND_LIST, (uint32_t[]){9, 1}, 2);
+}
+
+static struct tmk_leakage *ask(struct tmk_run *run, uint64_t threshold)
+{
+    struct tmk_process *p = tmk_run_process(run, 0);
+    struct tmk_leakage *l = NULL;
+    struct tmk_replay rp;
+    assert_int_equal(tmk_leakage_open(p, threshold, &l), 0);
+    struct tmk_visitor visitor = tmk_leakage_visitor(l);
+    assert_int_equal(tmk_process_sweep(p, &visitor, 1, &rp, NULL), 0);
+    assert_int_equal(tmk_leakage_finish(l, &rp, NULL), 0);
+    tmk_replay_fini(&rp);
+    return l;
+}
+
+static void close_all(struct tmk_leakage *l, struct tmk_run *run, struct maker *m)
+{
+    tmk_leakage_close(l);
+    tmk_run_close(run);
+    maker_remove(m);
+}
+
+static void expect_leak(const struct tmk_leakage *l, uint64_t i, uint32_t line, double bytes,
+                        double blocks)
+{
+    assert_true(i < tmk_leakage_n(l));
+    const struct tmk_leak *leak = tmk_leakage_get(l, i);
+    assert_true(leak->has_site);
+    assert_string_equal(leak->site.file, "/home/me/train.py");
+    assert_int_equal(leak->site.line, line);
+    assert_true(leak->bytes_per_step > bytes * 0.99 && leak->bytes_per_step < bytes * 1.01);
+    assert_true(leak->blocks_per_step > blocks * 0.99 && leak->blocks_per_step < blocks * 1.01);
+}
+
+/* What a step allocates and frees again, so that there are frees to look at. */
+static void churn(struct maker *m, unsigned device)
+{
+    maker_alloc(m, device, 0x10, 1 << 20, LOSS);
+    m->ns += 10;
+    maker_free(m, device, 0x10);
+    m->ns += 10;
+}
+
+static void begin_step(struct maker *m, int64_t step)
+{
+    m->ns += 100;
+    maker_step(m, step);
+    m->ns += 10;
+}
+
+/* Two lists, of which one grows on another device too; a cache that is bounded. */
+static void test_lists(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    define_all(&m);
+    for (int64_t step = 5; step < 45; step++) {
+        uint64_t at = 0x100000 + (uint64_t)step * 0x1000;
+        begin_step(&m, step);
+        churn(&m, CUDA0);
+        maker_alloc(&m, CUDA0, at, 3000, LIST);
+        maker_alloc(&m, CUDA1, at, 100, LIST);
+        maker_alloc(&m, CUDA0, at + 0x1000000, 500, SECOND_LIST);
+        if (step >= 15)
+            maker_free(&m, CUDA0, at - 10 * 0x1000 + 0x1000000);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_leakage *l = ask(run, 1000);
+    assert_int_equal(tmk_leakage_verdict(l), TMK_LEAK_FOUND);
+    assert_int_equal(tmk_leakage_n(l), 2);
+    assert_int_equal(tmk_leakage_n_steps(l), 39);
+    expect_leak(l, 0, 30, 3000, 1);
+    expect_leak(l, 1, 30, 100, 1);
+    const struct tmk_leak *first = tmk_leakage_get(l, 0);
+    assert_int_equal(first->device, CUDA0);
+    assert_int_equal(tmk_leakage_get(l, 1)->device, CUDA1);
+    assert_int_equal(first->first_step, 5);
+    assert_int_equal(first->keeper, TMK_KEEPER_CONTAINER);
+    assert_int_equal(first->bytes, 38 * 3000);
+    assert_int_equal(first->n_parts, 1);
+    assert_true(first->confidence > 0.95 && first->confidence < 1);
+    assert_int_equal(tmk_leakage_n_small(l), 0);
+    tmk_leakage_close(l);
+    l = ask(run, 10000);
+    assert_int_equal(tmk_leakage_n(l), 1);
+    assert_int_equal(tmk_leakage_n_small(l), 1);
+    close_all(l, run, &m);
+}
+
+/* Layers in forward and a loss outside: one graph, owned by the line in the function that called
+ * both, and there by the loss, which was made last. */
+static void test_graph(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    define_all(&m);
+    for (int64_t step = 0; step < 20; step++) {
+        uint64_t at = 0x100000 + (uint64_t)step * 0x10000;
+        begin_step(&m, step);
+        churn(&m, CUDA0);
+        maker_push(&m, TIDEMARK_STAGE, S_FORWARD);
+        maker_alloc(&m, CUDA0, at, 1000, CALL_FIRST);
+        maker_alloc(&m, CUDA0, at + 0x1000, 2000, CALL_SECOND);
+        maker_alloc(&m, CUDA0, at + 0x2000, 4, LOSS);
+        maker_pop(&m, TIDEMARK_STAGE);
+        maker_alloc(&m, CUDA0, at + 0x3000, 700, LIST);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_leakage *l = ask(run, 0);
+    assert_int_equal(tmk_leakage_n(l), 2);
+    expect_leak(l, 0, 22, 3004, 3);
+    expect_leak(l, 1, 30, 700, 1);
+    const struct tmk_leak *graph = tmk_leakage_get(l, 0);
+    assert_int_equal(graph->keeper, TMK_KEEPER_GRAPH);
+    assert_int_equal(graph->stack, LOSS);
+    assert_int_equal(graph->category, TIDEMARK_ACTIVATION);
+    assert_string_equal(graph->stage, "forward");
+    assert_int_equal(graph->n_parts, 3);
+    assert_int_equal(graph->parts[0].stack, CALL_SECOND);
+    assert_int_equal(tmk_leakage_get(l, 1)->keeper, TMK_KEEPER_CONTAINER);
+    close_all(l, run, &m);
+}
+
+/* Only a hook's own block grows; and work that grows, in a training, is no leak. */
+static void test_hook_and_work(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    define_all(&m);
+    for (int64_t step = 0; step < 20; step++) {
+        uint64_t at = 0x100000 + (uint64_t)step * 0x10000;
+        begin_step(&m, step);
+        churn(&m, CUDA0);
+        maker_push(&m, TIDEMARK_STAGE, S_FORWARD);
+        maker_alloc(&m, CUDA0, at, 1000, HOOK);
+        maker_alloc(&m, CUDA0, at + 0x1000, 5000 * (uint64_t)(step + 1), CALL_FIRST);
+        maker_pop(&m, TIDEMARK_STAGE);
+        if (step > 0)
+            maker_free(&m, CUDA0, at - 0xf000);
+        maker_push(&m, TIDEMARK_STAGE, S_BACKWARD);
+        maker_pop(&m, TIDEMARK_STAGE);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_leakage *l = ask(run, 0);
+    assert_int_equal(tmk_leakage_n(l), 1);
+    expect_leak(l, 0, 40, 1000, 1);
+    assert_int_equal(tmk_leakage_get(l, 0)->keeper, TMK_KEEPER_HOOK);
+    close_all(l, run, &m);
+}
+
+/* More steps than are looked at, a leak in every seventh of them. */
+static void test_long(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    define_all(&m);
+    for (int64_t step = 0; step < 5000; step++) {
+        begin_step(&m, step);
+        churn(&m, CUDA0);
+        if (step % 7 == 0)
+            maker_alloc(&m, CUDA0, 0x1000000 + (uint64_t)step * 0x1000, 700, LIST);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_leakage *l = ask(run, 0);
+    assert_int_equal(tmk_leakage_n(l), 1);
+    expect_leak(l, 0, 30, 100, 1.0 / 7);
+    close_all(l, run, &m);
+}
+
+/* The oldest steps were given up: what is left tells the rate, and blocks from before are no leak
+ * that began with it. */
+static void test_given_up(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 4 << 20);
+    define_all(&m);
+    for (int64_t step = 0; step < 4000; step++) {
+        begin_step(&m, step);
+        for (uint64_t i = 0; i < 400; i++) {
+            m.ns += 3 + (i * 7919 + (uint64_t)step * 104729) % 1000;
+            maker_alloc(&m, CUDA0, 0x10 + (i * 0x100), 64 + (i ^ (uint64_t)step) % 4096, LOSS);
+            maker_free(&m, CUDA0, 0x10 + (i * 0x100));
+        }
+        maker_alloc(&m, CUDA0, 0x1000000 + (uint64_t)step * 0x1000, 900, LIST);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    assert_true(tmk_reader_status(tmk_run_process(run, 0)->reader)->n_given_up > 0);
+    struct tmk_leakage *l = ask(run, 0);
+    assert_int_equal(tmk_leakage_n(l), 1);
+    expect_leak(l, 0, 30, 900, 1);
+    assert_true(tmk_leakage_get(l, 0)->first_step > 0);
+    close_all(l, run, &m);
+}
+
+static void test_too_short(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    define_all(&m);
+    for (int64_t step = 0; step < 10; step++) { /* the last one has not ended */
+        begin_step(&m, step);
+        maker_alloc(&m, CUDA0, 0x1000000 + (uint64_t)step * 0x1000, 1 << 20, LIST);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_leakage *l = ask(run, 0);
+    assert_int_equal(tmk_leakage_verdict(l), TMK_LEAK_TOO_SHORT);
+    assert_int_equal(tmk_leakage_n(l), 0);
+    assert_int_equal(tmk_leakage_n_steps(l), 9);
+    close_all(l, run, &m);
+}
+
+/* No steps: equal parts of time, without the end in which all is freed. */
+static void test_by_time(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    define_all(&m);
+    for (uint64_t i = 0; i < 600; i++) {
+        m.ns += 1000;
+        churn(&m, CUDA0);
+        maker_alloc(&m, CUDA0, 0x1000000 + i * 0x1000, 900, LIST);
+    }
+    for (uint64_t i = 0; i < 600; i++) {
+        m.ns += 100;
+        maker_free(&m, CUDA0, 0x1000000 + i * 0x1000);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_leakage *l = ask(run, 0);
+    assert_int_equal(tmk_leakage_n_steps(l), 0);
+    assert_int_equal(tmk_leakage_verdict(l), TMK_LEAK_FOUND);
+    assert_int_equal(tmk_leakage_n(l), 1);
+    const struct tmk_leak *leak = tmk_leakage_get(l, 0);
+    assert_int_equal(leak->site.line, 30);
+    assert_int_equal(leak->first_step, TMK_NO_STEP);
+    double truth = 900 * 1e9 / 1020; /* each so many ns */
+    assert_true(leak->bytes_per_second > truth * 0.99 && leak->bytes_per_second < truth * 1.01);
+    close_all(l, run, &m);
+}
+
+/* Ten steps at a time are kept and then dropped. */
+static void test_falls_back(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    define_all(&m);
+    for (int64_t step = 0; step < 55; step++) {
+        begin_step(&m, step);
+        churn(&m, CUDA0);
+        maker_alloc(&m, CUDA0, 0x1000000 + (uint64_t)step * 0x1000, 1000, LIST);
+        for (int64_t old = step - 9; step % 10 == 9 && old <= step; old++)
+            maker_free(&m, CUDA0, 0x1000000 + (uint64_t)old * 0x1000);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_leakage *l = ask(run, 0);
+    assert_int_equal(tmk_leakage_verdict(l), TMK_LEAK_CLEAN);
+    assert_int_equal(tmk_leakage_n_cycles(l), 1);
+    assert_int_equal(tmk_leakage_cycle(l, 0)->site.line, 30);
+    assert_int_equal(tmk_leakage_cycle(l, 0)->bytes, 9000);
+    close_all(l, run, &m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lists),         cmocka_unit_test(test_graph),
+        cmocka_unit_test(test_hook_and_work), cmocka_unit_test(test_long),
+        cmocka_unit_test(test_given_up),      cmocka_unit_test(test_too_short),
+        cmocka_unit_test(test_by_time),       cmocka_unit_test(test_falls_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* When it runs out: series by hand, whose answer is known. How good it is with noise is
+ * bench/forecast_score's to say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kit/outlook.h"
+
+enum { MOST = 5000 };
+#define GB 1073741824.0
+
+static struct tmk_outlook_point points[MOST];
+
+typedef double curve(double x);
+
+static struct tmk_outlook look(curve *f, unsigned n, double every, double capacity)
+{
+    for (unsigned i = 0; i < n; i++)
+        points[i] = (struct tmk_outlook_point){i * every, f(i * every)};
+    return tmk_outlook_look(points, n,
+                            &(struct tmk_outlook_terms){.capacity_bytes = capacity,
+                                                        .least_span = TMK_OUTLOOK_LEAST_STEPS,
+                                                        .soon = TMK_OUTLOOK_SOON_STEPS});
+}
+
+static void assert_near(double is, double should, double part)
+{
+    assert_true(is >= should - part * (should < 0 ? -should : should));
+    assert_true(is <= should + part * (should < 0 ? -should : should));
+}
+
+/* ---- what runs out ---- */
+
+static double line(double x)
+{
+    return 10 * GB + x * GB / 16;
+}
+
+/* 40 steps to 12.4375 GB, and 67.5625 GB to go at 1/16 GB a step. */
+static void test_line_is_exact(void **state)
+{
+    (void)state;
+    struct tmk_outlook o = look(line, 40, 1, 80 * GB);
+    assert_true(o.has_time);
+    assert_near(o.to_oom, 67.5625 * 16, 1e-6);
+    assert_near(o.slope, GB / 16, 1e-9);
+    assert_int_equal(o.shape, TMK_SHAPE_STEADY);
+    assert_int_equal(o.risk, TMK_RISK_HIGH);
+    assert_true(o.low < o.to_oom && o.to_oom < o.high);
+    assert_near(o.highest, 12.4375 * GB, 1e-12);
+}
+
+/* Points that are drawn together end where the last of each was: nothing is lost of a line. */
+static void test_long_line_is_exact(void **state)
+{
+    (void)state;
+    for (unsigned n = 100; n <= 1100; n += 97) {
+        struct tmk_outlook o = look(line, n, 1, 80 * GB);
+        assert_true(o.has_time);
+        assert_near(o.to_oom, (80 - 10) * 16 - (n - 1.0), 1e-6);
+    }
+}
+
+/* The same in another unit of time: 0.25 s each, in ns. */
+static void test_unit_does_not_matter(void **state)
+{
+    (void)state;
+    struct tmk_outlook steps = look(line, 40, 1, 80 * GB);
+    for (unsigned i = 0; i < 40; i++)
+        points[i].x *= 250e6;
+    struct tmk_outlook ns =
+        tmk_outlook_look(points, 40, &(struct tmk_outlook_terms){80 * GB, 24 * 250e6, 5 * 250e6});
+    assert_near(ns.to_oom, steps.to_oom * 250e6, 1e-6);
+    assert_near(ns.high, steps.high * 250e6, 1e-6);
+    assert_near(ns.confidence, steps.confidence, 1e-9);
+    assert_int_equal(ns.risk, steps.risk);
+}
+
+static void test_soon_is_critical(void **state)
+{
+    (void)state;
+    struct tmk_outlook o = look(line, 1118, 1, 80 * GB); /* two steps and it is there */
+    assert_near(o.to_oom, 3, 1e-3);
+    assert_int_equal(o.risk, TMK_RISK_CRITICAL);
+}
+
+static double square(double x)
+{
+    return 10 * GB + x * x * GB / 1024;
+}
+
+/* 64 * 64 / 1024 = 4 GB of 36: at x = 192, that is 128 from 64. */
+static void test_curve_is_exact(void **state)
+{
+    (void)state;
+    struct tmk_outlook o = look(square, 65, 1, 46 * GB);
+    assert_true(o.has_time);
+    assert_near(o.to_oom, 128, 0.01);
+    assert_int_equal(o.shape, TMK_SHAPE_ACCELERATING);
+}
+
+static double warm_line(double x)
+{
+    return x < 6 ? 2 * GB * x : line(x);
+}
+
+static void test_warm_up_is_left_out(void **state)
+{
+    (void)state;
+    struct tmk_outlook o = look(warm_line, 100, 1, 80 * GB);
+    assert_true(o.has_time);
+    assert_near(o.to_oom, 70 * 16 - 99, 0.01);
+}
+
+static double late_line(double x)
+{
+    return x < 100 ? 10 * GB : 10 * GB + (x - 100) * GB / 4;
+}
+
+static void test_late_leak(void **state)
+{
+    (void)state;
+    struct tmk_outlook o = look(late_line, 201, 1, 80 * GB);
+    assert_true(o.has_time);
+    assert_near(o.to_oom, 45 * 4, 0.02);
+    assert_int_equal(o.risk, TMK_RISK_HIGH);
+}
+
+static double stairs(double x)
+{
+    return 10 * GB + (double)((unsigned)x / 10) * GB;
+}
+
+static void test_stairs(void **state)
+{
+    (void)state;
+    struct tmk_outlook o = look(stairs, 120, 1, 30 * GB);
+    assert_true(o.has_time);
+    assert_near(o.to_oom, 81, 0.1);
+    assert_int_equal(o.shape, TMK_SHAPE_STAIRS);
+    assert_int_equal(o.risk, TMK_RISK_HIGH);
+}
+
+/* ---- what does not ---- */
+
+static double flat(double x)
+{
+    (void)x;
+    return 40 * GB;
+}
+
+static double plateau(double x)
+{
+    return x < 10 ? x * 5 * GB : 50 * GB;
+}
+
+static double one_step_up(double x)
+{
+    return x < 50 ? 20 * GB : 50 * GB;
+}
+
+static double sawtooth(double x)
+{
+    return 20 * GB + (double)((unsigned)x % 12) * 3 * GB;
+}
+
+static double evaluation(double x)
+{
+    return (unsigned)x % 25 == 24 ? 70 * GB : 30 * GB;
+}
+
+static double long_batch(double x)
+{
+    return x == 83 ? 79 * GB : 30 * GB;
+}
+
+static double falling(double x)
+{
+    return 60 * GB - x * GB / 100;
+}
+
+static double settling(double x)
+{
+    return 20 * GB + 50 * GB * x / (20 + x);
+}
+
+static void test_quiet(void **state)
+{
+    (void)state;
+    static curve *const curves[] = {flat,       plateau,    one_step_up, sawtooth,
+                                    evaluation, long_batch, falling};
+    for (unsigned i = 0; i < sizeof curves / sizeof *curves; i++) {
+        for (unsigned n = 8; n <= 1000; n++) {
+            struct tmk_outlook o = look(curves[i], n, 1, 80 * GB);
+            assert_true(o.risk == TMK_RISK_LOW || o.risk == TMK_RISK_MEDIUM);
+        }
+        struct tmk_outlook o = look(curves[i], 1000, 1, 80 * GB);
+        assert_false(o.has_time);
+        assert_int_equal(o.risk, curves[i] == long_batch ? TMK_RISK_MEDIUM : TMK_RISK_LOW);
+    }
+}
+
+static void test_settling_is_quiet(void **state)
+{
+    (void)state;
+    for (unsigned n = 8; n <= 1000; n++) {
+        struct tmk_outlook o = look(settling, n, 1, 80 * GB);
+        assert_true(o.risk < TMK_RISK_HIGH);
+    }
+}
+
+static double full(double x)
+{
+    (void)x;
+    return 75 * GB;
+}
+
+static void test_nearly_full_is_medium(void **state)
+{
+    (void)state;
+    struct tmk_outlook o = look(full, 100, 1, 80 * GB);
+    assert_int_equal(o.risk, TMK_RISK_MEDIUM);
+    assert_false(o.has_time);
+}
+
+/* ---- what cannot be said ---- */
+
+static void test_too_little(void **state)
+{
+    (void)state;
+    for (unsigned n = 0; n < 8; n++)
+        assert_int_equal(look(line, n, 1, 80 * GB).risk, TMK_RISK_UNKNOWN);
+    assert_int_equal(look(line, 100, 1, 0).risk, TMK_RISK_UNKNOWN);
+    assert_int_equal(look(line, 100, 0, 80 * GB).risk, TMK_RISK_UNKNOWN); /* all at one time */
+    assert_null(tmk_risk_text(TMK_RISK_UNKNOWN));
+    assert_string_equal(tmk_risk_text(TMK_RISK_CRITICAL), "critical");
+}
+
+/* A time is told early, an alarm raised only when it can no longer be warm-up. */
+static void test_short_raises_no_alarm(void **state)
+{
+    (void)state;
+    struct tmk_outlook o = look(line, 20, 1, 40 * GB);
+    assert_true(o.has_time);
+    assert_true(o.risk < TMK_RISK_HIGH);
+    assert_int_equal(look(line, TMK_OUTLOOK_LEAST_STEPS + 1, 1, 40 * GB).risk, TMK_RISK_HIGH);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_line_is_exact),
+        cmocka_unit_test(test_long_line_is_exact),
+        cmocka_unit_test(test_unit_does_not_matter),
+        cmocka_unit_test(test_soon_is_critical),
+        cmocka_unit_test(test_curve_is_exact),
+        cmocka_unit_test(test_warm_up_is_left_out),
+        cmocka_unit_test(test_late_leak),
+        cmocka_unit_test(test_stairs),
+        cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_settling_is_quiet),
+        cmocka_unit_test(test_nearly_full_is_medium),
+        cmocka_unit_test(test_too_little),
+        cmocka_unit_test(test_short_raises_no_alarm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Series that rise as a leak does, and series that only look like it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "passes/rise.h"
+
+#define assert_near(a, b) assert_true((a) > (b)-1e-9 && (a) < (b) + 1e-9)
+
+static uint64_t levels[TMK_RISE_MAX_LEVELS], steps[TMK_RISE_MAX_LEVELS];
+
+static struct tmk_rise judge(uint32_t n)
+{
+    struct tmk_rise r;
+    for (uint32_t i = 0; i < n; i++)
+        steps[i] = i + 1;
+    tmk_rise_judge(levels, steps, n, &r);
+    return r;
+}
+
+static void every_step(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 30; i++)
+        levels[i] = 1000 + 100 * i;
+    struct tmk_rise r = judge(30);
+    assert_true(r.is_leak);
+    assert_int_equal(r.n_rises, 29);
+    assert_int_equal(r.first, 1);
+    assert_int_equal(r.last, 29);
+    assert_int_equal(r.bytes, 2900);
+    assert_near(r.per_step, 100);
+    assert_near(r.confidence, 29.0 / 30);
+}
+
+/* However seldom: the rate is exact, and the confidence that of fewer chances. */
+static void every_third_step(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 60; i++)
+        levels[i] = i / 3 * 300;
+    struct tmk_rise r = judge(60);
+    assert_true(r.is_leak);
+    assert_int_equal(r.n_rises, 19);
+    assert_near(r.per_step, 100);
+    assert_near(r.confidence, 19.0 / 20);
+}
+
+static void with_a_swing(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 60; i++)
+        levels[i] = 20 * i + i % 4 * 50;
+    struct tmk_rise r = judge(60);
+    assert_true(r.is_leak);
+    assert_near(r.per_step, 20);
+}
+
+static void after_a_warm_up(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 100; i++)
+        levels[i] = 10 * i + (i < 8 ? 500 * i : 4000);
+    struct tmk_rise r = judge(100);
+    assert_near(r.per_step, 10);
+}
+
+static void begun_late(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 62; i++)
+        levels[i] = 7000 + (i < 50 ? 0 : 10 * (i - 49));
+    struct tmk_rise r = judge(62);
+    assert_true(r.is_leak);
+    assert_int_equal(r.first, 50);
+    assert_int_equal(r.bytes, 120);
+    for (uint32_t i = 0; i < 56; i++) /* only seven times by now */
+        levels[i] = 7000 + (i < 50 ? 0 : 10 * (i - 49));
+    assert_false(judge(56).is_leak);
+}
+
+static void no_leaks(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 60; i++)
+        levels[i] = 500;
+    assert_false(judge(60).is_leak);
+    assert_int_equal(judge(60).n_rises, 0);
+    for (uint32_t i = 0; i < 60; i++) /* a cache that is full */
+        levels[i] = i < 40 ? 10 * i : 400;
+    assert_false(judge(60).is_leak);
+    for (uint32_t i = 0; i < 60; i++) /* state of the first steps */
+        levels[i] = i < 3 ? 1000 * i : 3000;
+    assert_false(judge(60).is_leak);
+    for (uint32_t i = 0; i < 60; i++) /* one step up half way */
+        levels[i] = i < 30 ? 1000 : 9000;
+    assert_false(judge(60).is_leak);
+    for (uint32_t i = 0; i < 60; i++) /* it shrinks */
+        levels[i] = 10000 - 10 * i;
+    assert_false(judge(60).is_leak);
+    assert_false(judge(0).is_leak);
+    assert_false(judge(1).is_leak);
+}
+
+/* A sawtooth whose last tooth is under way and as high as the others were. */
+static void sawtooth(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 59; i++)
+        levels[i] = i % 12 * 100;
+    struct tmk_rise r = judge(59);
+    assert_false(r.is_leak);
+    assert_int_equal(r.n_bursts, 4);
+    assert_int_equal(r.burst_bytes, 1100);
+}
+
+static void together(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 40; i++)
+        levels[i] = i / 2;
+    struct tmk_rise even = judge(40);
+    for (uint32_t i = 0; i < 40; i++)
+        levels[i] = (i + 1) / 2;
+    struct tmk_rise odd = judge(40);
+    assert_near(tmk_rise_together(&even, &even), 1);
+    assert_near(tmk_rise_together(&even, &odd), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_step),   cmocka_unit_test(every_third_step),
+        cmocka_unit_test(with_a_swing), cmocka_unit_test(after_a_warm_up),
+        cmocka_unit_test(begun_late),   cmocka_unit_test(no_leaks),
+        cmocka_unit_test(sawtooth),     cmocka_unit_test(together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
