@@ -176,6 +176,6 @@ def doc_lines():
 def test_docs(line, runs, tmp_path):
     """The commands of docs/whatif.md run as they stand there."""
     (tmp_path / "a.tmk").symlink_to(runs / "growth.tmk")
-    (tmp_path / "snapshot.pickle.gz").symlink_to(DATA / "whatif" / "streams.pickle.gz")
+    (tmp_path / "snapshot.pickle.gz").symlink_to(DATA / "whatif" / "growth.pickle.gz")
     done = shell(line, tmp_path)
     assert done.returncode == 0 and done.stdout, done.stderr
