@@ -179,3 +179,21 @@ def test_docs(line, runs, tmp_path):
     (tmp_path / "snapshot.pickle.gz").symlink_to(DATA / "whatif" / "growth.pickle.gz")
     done = shell(line, tmp_path)
     assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_sql(runs):
+    """The same as a table."""
+    said = whatif(runs, "oom_s.tmk")["settings"]
+    query = "SELECT conf, recorded, peak_reserved, retries, oom_event, oom_request FROM whatif"
+    done = shell(f"tidemark query oom_s.tmk '{query}' --format json", runs)
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["conf"] for row in rows] == [row["conf"] for row in said]
+    assert [row["recorded"] for row in rows] == [1] + [0] * (len(said) - 1)
+    for row, other in zip(rows, said):
+        oom = other["oom"] or {"event": None, "request_bytes": None}
+        assert row["peak_reserved"] == other["peak_reserved"]
+        assert row["retries"] == other["retries"]
+        assert (row["oom_event"], row["oom_request"]) == (oom["event"], oom["request_bytes"])
+    done = shell("tidemark query oom_s.tmk 'SELECT count(*) FROM whatif(1073741824)"
+                 " WHERE oom_request IS NULL' --format csv", runs)
+    assert done.stdout.split() == ["count(*)", str(len(said))]
