@@ -12,7 +12,7 @@
 #include "sql/schema.h"
 #include "tidemark/tidemark.h"
 
-#define AS_RECORDED 0
+enum { AS_RECORDED = 0 };
 
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \
@@ -68,7 +68,7 @@ static int add_setting(struct tmk_fill *f, const struct tmk_whatif *w, const cha
                        bool is_recorded, uint16_t device, struct tmk_error *err)
 {
     struct tmk_whatif_setting setting = {.limit_bytes = limit_of(f, tmk_whatif_facts(w))};
-    struct tmk_whatif_result result;
+    struct tmk_whatif_result result = {0};
     int rc = tmk_alloc_conf_parse(conf, &setting.conf, err);
     if (rc == 0)
         rc = tmk_whatif_replay(w, &setting, &result, err);
