@@ -180,7 +180,7 @@ static unsigned look_at_recorded(struct score *sc, const char *folder)
 {
     static struct series s;
     static char names[MOST_RECORDED][256]; /* NAME_MAX and its end */
-    char *path, name[64];
+    char *path, name[SERIES_NAME_BYTES];
     unsigned n = 0, n_bad = 0;
     DIR *dir = opendir(folder);
     for (struct dirent *e; dir && n < MOST_RECORDED && (e = readdir(dir)) != NULL;)

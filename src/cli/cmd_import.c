@@ -245,8 +245,8 @@ static const char notes[] =
 static const char *const examples[] = {
     "tidemark import snapshot.pickle",
     "makes snapshot.tmk",
-    "tidemark import runs/oom.pickle.gz -o /tmp/oom.tmk && tidemark peak /tmp/oom.tmk --by stack",
-    "what filled the card when it ran out, by line",
+    "tidemark import runs/oom.pickle.gz -o /tmp/oom.tmk",
+    "then tidemark report /tmp/oom.tmk: what filled the card when it ran out",
     NULL,
 };
 

@@ -274,6 +274,8 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
     add_limit(t, c);
     if (v->missing_bytes > 0)
         add_fact(t, "missing", v->missing_bytes, v->limit == TMK_LIMIT_STATED ? "" : "at most");
+    if (s->card_total_bytes == TMK_SCENE_UNKNOWN)
+        add_fact(t, "card, free", s->card_free_bytes, "as told with the error");
     add_fact(t, "card", s->card_total_bytes, "");
     add_fact(t, "card, in use", s->card_used_bytes, "as last seen");
     if (c->inquiry.n_steps > 0) {

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/pickle.c - see pickle.h.
  *
- * One table says of every byte what it is: how many bytes follow at least, and what it means. The
- * first pass goes through the instructions with it and notes which memo entries are fetched; it
- * stops at whatever it does not know and leaves it to the second pass, the machine, to say what is
- * wrong, since only that has the names.
- *
- * Where a list lies is read off the stack below it: containers are there before what they hold. */
+ * The machine: a stack of values, marks on it, and the memo. Where a list lies is read off the
+ * stack below it: containers are there before what they hold. */
 #include "interop/pickle.h"
 
 #include <stdio.h>
@@ -14,110 +10,16 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "interop/pickle_memo.h"
 #include "interop/pickle_memory.h"
+#include "interop/pickle_ops.h"
 #include "kit/grow.h"
 
 enum {
     PROTOCOL_MAX = 5,
     STACK_MAX = 1 << 22, /* values waiting at once; picklers leave a thousand */
     ITEMS_MAX = 1 << 26, /* of one list, dict or tuple */
-    INSTRUCTION_MAX = 9, /* bytes, those of a text not counted */
-};
-
-/* What an instruction does. Those that take no part in plain data are listed to name them. */
-enum op {
-    OP_UNKNOWN,
-    OP_PROTO,
-    OP_FRAME,
-    OP_STOP,
-    OP_NONE,
-    OP_TRUE,
-    OP_FALSE,
-    OP_INT1,
-    OP_INT2,
-    OP_INT4,
-    OP_LONG1,
-    OP_LONG4,
-    OP_FLOAT,
-    OP_TEXT1,
-    OP_TEXT4,
-    OP_TEXT8,
-    OP_BYTES1,
-    OP_BYTES4,
-    OP_BYTES8,
-    OP_EMPTY_DICT,
-    OP_EMPTY_LIST,
-    OP_EMPTY_TUPLE,
-    OP_MARK,
-    OP_LIST,
-    OP_DICT,
-    OP_TUPLE,
-    OP_TUPLE1,
-    OP_TUPLE2,
-    OP_TUPLE3,
-    OP_APPEND,
-    OP_APPENDS,
-    OP_SETITEM,
-    OP_SETITEMS,
-    OP_POP,
-    OP_POP_MARK,
-    OP_DUP,
-    OP_GET1,
-    OP_GET4,
-    OP_PUT1,
-    OP_PUT4,
-    OP_MEMOIZE,
-    OP_FIRST_REFUSED,
-    OP_GLOBAL = OP_FIRST_REFUSED, /* two lines follow: module and name */
-    OP_STACK_GLOBAL,              /* both are on the stack */
-    OP_CALL,
-    OP_EXTENSION,
-    OP_PERSISTENT,
-    OP_BUFFER,
-    OP_SET,
-    OP_TEXTUAL, /* protocol 0 */
-};
-
-static const struct {
-    uint8_t op;       /* enum op */
-    uint8_t argument; /* bytes that follow, those of a text not counted */
-    bool is_simple;   /* the first pass has only to go past it */
-} ops[256] = {
-    [0x80] = {OP_PROTO, 1, true},         [0x95] = {OP_FRAME, 8, true},
-    ['.'] = {OP_STOP, 0, false},          ['N'] = {OP_NONE, 0, true},
-    [0x88] = {OP_TRUE, 0, true},          [0x89] = {OP_FALSE, 0, true},
-    ['K'] = {OP_INT1, 1, true},           ['M'] = {OP_INT2, 2, true},
-    ['J'] = {OP_INT4, 4, true},           [0x8a] = {OP_LONG1, 1, false},
-    [0x8b] = {OP_LONG4, 4, false},        ['G'] = {OP_FLOAT, 8, true},
-    [0x8c] = {OP_TEXT1, 1, false},        ['X'] = {OP_TEXT4, 4, false},
-    [0x8d] = {OP_TEXT8, 8, false},        ['U'] = {OP_TEXT1, 1, false},
-    ['T'] = {OP_TEXT4, 4, false},         ['C'] = {OP_BYTES1, 1, false},
-    ['B'] = {OP_BYTES4, 4, false},        [0x8e] = {OP_BYTES8, 8, false},
-    [0x96] = {OP_BYTES8, 8, false},       ['}'] = {OP_EMPTY_DICT, 0, true},
-    [']'] = {OP_EMPTY_LIST, 0, true},     [')'] = {OP_EMPTY_TUPLE, 0, true},
-    ['('] = {OP_MARK, 0, true},           ['l'] = {OP_LIST, 0, false},
-    ['d'] = {OP_DICT, 0, false},          ['t'] = {OP_TUPLE, 0, true},
-    [0x85] = {OP_TUPLE1, 0, true},        [0x86] = {OP_TUPLE2, 0, true},
-    [0x87] = {OP_TUPLE3, 0, true},        ['a'] = {OP_APPEND, 0, true},
-    ['e'] = {OP_APPENDS, 0, true},        ['s'] = {OP_SETITEM, 0, true},
-    ['u'] = {OP_SETITEMS, 0, true},       ['0'] = {OP_POP, 0, false},
-    ['1'] = {OP_POP_MARK, 0, false},      ['2'] = {OP_DUP, 0, false},
-    ['h'] = {OP_GET1, 1, false},          ['j'] = {OP_GET4, 4, false},
-    ['q'] = {OP_PUT1, 1, false},          ['r'] = {OP_PUT4, 4, false},
-    [0x94] = {OP_MEMOIZE, 0, false},      ['c'] = {OP_GLOBAL, 0, false},
-    ['i'] = {OP_GLOBAL, 0, false}, /* INST: the same two lines, and a call */
-    [0x93] = {OP_STACK_GLOBAL, 0, false}, ['R'] = {OP_CALL, 0, false},
-    ['b'] = {OP_CALL, 0, false},          ['o'] = {OP_CALL, 0, false},
-    [0x81] = {OP_CALL, 0, false},         [0x92] = {OP_CALL, 0, false},
-    [0x82] = {OP_EXTENSION, 0, false},    [0x83] = {OP_EXTENSION, 0, false},
-    [0x84] = {OP_EXTENSION, 0, false},    ['P'] = {OP_PERSISTENT, 0, false},
-    ['Q'] = {OP_PERSISTENT, 0, false},    [0x97] = {OP_BUFFER, 0, false},
-    [0x98] = {OP_BUFFER, 0, false},       [0x8f] = {OP_SET, 0, false},
-    [0x90] = {OP_SET, 0, false},          [0x91] = {OP_SET, 0, false},
-    ['I'] = {OP_TEXTUAL, 0, false},       ['L'] = {OP_TEXTUAL, 0, false},
-    ['F'] = {OP_TEXTUAL, 0, false},       ['S'] = {OP_TEXTUAL, 0, false},
-    ['V'] = {OP_TEXTUAL, 0, false},       ['g'] = {OP_TEXTUAL, 0, false},
-    ['p'] = {OP_TEXTUAL, 0, false},
+    PILE_MAX_BYTES = 128 << 20,
 };
 
 struct tmk_pickle {
@@ -131,14 +33,8 @@ struct tmk_pickle {
     uint32_t *marks; /* where they are on the stack */
     uint64_t n_marks, mark_room;
 
-    uint64_t *wanted; /* by memo number, a bit: it is fetched later */
-    uint64_t wanted_room;
-    struct tmk_pickle_object *
-        *memo; /* the wanted ones; what is no object lies in one of kind MARK */
-    uint64_t n_memo;
-    uint64_t n_scanned_memo;
-
-    uint64_t progress_base;
+    struct tmk_pickle_memo memo;
+    bool is_careful;
 };
 
 /* ---- errors ---- */
@@ -169,47 +65,14 @@ static int fail_feed(struct tmk_pickle *p, int rc)
     return fail(p, rc, p->feed->error.text);
 }
 
-/* ---- the first pass ---- */
-
-static bool note_wanted(struct tmk_pickle *p, uint64_t i)
-{
-    if (i >= p->n_scanned_memo)
-        return false;
-    p->wanted[i / 64] |= UINT64_C(1) << (i % 64);
-    return true;
-}
-
-/* Numbers are dense: each new one follows the last. */
-static bool note_put(struct tmk_pickle *p, uint64_t i)
-{
-    if (i > p->n_scanned_memo)
-        return false;
-    if (i < p->n_scanned_memo)
-        return true;
-    uint64_t room = p->wanted_room;
-    uint64_t *more = tmk_grow(p->wanted, i / 64 + 1, &p->wanted_room, sizeof *more);
-    if (!more)
-        return false;
-    p->wanted = more;
-    memset(more + room, 0, (size_t)(p->wanted_room - room) * sizeof *more);
-    p->n_scanned_memo++;
-    return true;
-}
-
-static uint64_t argument_of(const uint8_t *at, unsigned bytes)
-{
-    return bytes == 1   ? at[0]
-           : bytes == 4 ? tmk_load_u32(at)
-           : bytes == 8 ? tmk_load_u64(at)
-           : bytes == 2 ? tmk_load_u16(at)
-                        : 0;
-}
+/* ---- instructions ---- */
 
 static void tell(struct tmk_pickle *p)
 {
+    const struct tmk_feed *f = p->feed;
     if (p->visitor.progress)
-        p->visitor.progress(p->visitor.arg, p->progress_base + p->feed->file_read,
-                            2 * p->feed->file_bytes);
+        p->visitor.progress(p->visitor.arg, f->file_read + (p->is_careful ? 2 * f->file_bytes : 0),
+                            (p->is_careful ? 3 : 1) * f->file_bytes);
 }
 
 /* The next instruction's bytes are here, as far as the file has them. False: not enough of them. */
@@ -217,66 +80,13 @@ static bool fetch(struct tmk_pickle *p)
 {
     struct tmk_feed *f = p->feed;
     tell(p);
-    return tmk_feed_need(f, INSTRUCTION_MAX) >= 0 && f->end > f->at &&
-           f->end - f->at > ops[f->at[0]].argument;
+    return tmk_feed_need(f, TMK_OP_MAX_BYTES) >= 0 && f->end > f->at &&
+           f->end - f->at > tmk_pickle_ops[f->at[0]].argument;
 }
 
 static inline bool have_instruction(struct tmk_pickle *p)
 {
-    return __builtin_expect(p->feed->end - p->feed->at >= INSTRUCTION_MAX, 1) || fetch(p);
-}
-
-/* One that the first pass has to look at. False: it ends there. */
-static bool scan_one(struct tmk_pickle *p, uint8_t op, uint64_t argument)
-{
-    switch (op) {
-    case OP_GET1:
-    case OP_GET4:
-        return note_wanted(p, argument);
-    case OP_PUT1:
-    case OP_PUT4:
-        return note_put(p, argument);
-    case OP_MEMOIZE:
-        return note_put(p, p->n_scanned_memo);
-    case OP_TEXT1:
-    case OP_TEXT4:
-    case OP_TEXT8:
-    case OP_BYTES1:
-    case OP_BYTES4:
-    case OP_BYTES8:
-    case OP_LONG1:
-    case OP_LONG4:
-        return tmk_feed_skip(p->feed, argument) > 0;
-    default:
-        return op != OP_STOP && op != OP_UNKNOWN && op < OP_FIRST_REFUSED;
-    }
-}
-
-static void scan(struct tmk_pickle *p)
-{
-    struct tmk_feed *f = p->feed;
-    while (have_instruction(p)) {
-        const uint8_t *at = f->at, *last = f->end - INSTRUCTION_MAX;
-        uint64_t i;
-        for (; at <= last;
-             at += 1 + ops[at[0]].argument) { /* the most frequent, one after the other */
-            if (at[0] == 'h' && (i = at[1]) < p->n_scanned_memo)
-                p->wanted[i / 64] |= UINT64_C(1) << (i % 64);
-            else if (at[0] == 'j' && (i = tmk_load_u32(at + 1)) < p->n_scanned_memo)
-                p->wanted[i / 64] |= UINT64_C(1) << (i % 64);
-            else if (!ops[at[0]].is_simple)
-                break;
-        }
-        f->at = at;
-        if (f->end == at)
-            continue;
-        unsigned bytes = ops[at[0]].argument;
-        if (f->end - at <= bytes)
-            continue;
-        f->at = at + 1 + bytes;
-        if (!scan_one(p, ops[at[0]].op, argument_of(at + 1, bytes)))
-            return;
-    }
+    return __builtin_expect(p->feed->end - p->feed->at >= TMK_OP_MAX_BYTES, 1) || fetch(p);
 }
 
 /* ---- the stack ---- */
@@ -394,6 +204,8 @@ static int hand_over(struct tmk_pickle *p, uint16_t stream, struct tmk_pickle_va
     int rc = p->visitor.item(p->visitor.arg, stream, v.object, p->err);
     if (rc < 0 && p->err && p->err->offset == 0)
         p->err->offset = tmk_feed_offset(p->feed);
+    if (!p->is_careful)
+        tmk_pickle_memo_forget(&p->memo, v.object);
     tmk_pickle_release(&p->memory, v);
     return rc;
 }
@@ -526,19 +338,10 @@ static int tuple_of(struct tmk_pickle *p, uint64_t n)
 
 /* ---- the memo ---- */
 
-/* One more reference to a value, as an object. */
-static struct tmk_pickle_object *keep(struct tmk_pickle *p, const struct tmk_pickle_value *v)
+/* What might be referred to again and never is piles up: look what is, first. */
+static bool has_piled_up(const struct tmk_pickle *p)
 {
-    if (tmk_pickle_is_object(v)) {
-        v->object->n_refs++;
-        return v->object;
-    }
-    struct tmk_pickle_object *box = tmk_pickle_object_new(&p->memory, TMK_PICKLE_MARK);
-    if (!box || !tmk_pickle_object_reserve(&p->memory, box, 1))
-        return NULL;
-    box->n = 1;
-    box->items[0] = *v;
-    return box;
+    return !p->is_careful && p->memory.total_bytes > PILE_MAX_BYTES;
 }
 
 static int put(struct tmk_pickle *p, uint64_t i)
@@ -546,30 +349,28 @@ static int put(struct tmk_pickle *p, uint64_t i)
     const struct tmk_pickle_value *v = top(p);
     if (!v)
         return fail_nonsense(p);
-    if (i > p->n_memo)
+    if (i > p->memo.n)
         return fail(p, TMK_EFORMAT, "it numbers what it keeps out of order: not a torch snapshot");
-    if (i == p->n_memo)
-        p->n_memo++;
-    if (i >= p->n_scanned_memo || !(p->wanted[i / 64] >> (i % 64) & 1))
-        return 0;
-    if (!p->memo && p->n_scanned_memo > 0) /* pages that are not written cost nothing */
-        p->memo = calloc(p->n_scanned_memo, sizeof *p->memo);
-    struct tmk_pickle_object *kept = p->memo ? keep(p, v) : NULL;
-    if (!kept)
-        return fail_memory(p);
-    if (p->memo[i] && --p->memo[i]->n_refs == 0)
-        tmk_pickle_object_free(&p->memory, p->memo[i]);
-    p->memo[i] = kept;
-    return 0;
+    if (has_piled_up(p))
+        return TMK_EAGAIN;
+    return tmk_pickle_memo_put(&p->memo, &p->memory, i, v) < 0 ? fail_memory(p) : 0;
+}
+
+/* One that is no object, or whose content was given up. */
+static int get_rare(struct tmk_pickle *p, uint64_t i)
+{
+    struct tmk_pickle_value v;
+    int rc = i < p->memo.n ? tmk_pickle_memo_get(&p->memo, &p->memory, i, &v) : TMK_EDAMAGED;
+    if (rc == TMK_EAGAIN)
+        return rc;
+    return rc == 0 ? push(p, v) : rc == TMK_ENOMEM ? fail_memory(p) : fail_nonsense(p);
 }
 
 static inline int get(struct tmk_pickle *p, uint64_t i)
 {
-    struct tmk_pickle_object *o = i < p->n_memo && p->memo ? p->memo[i] : NULL;
-    if (!o)
-        return fail_nonsense(p);
-    if (o->kind == TMK_PICKLE_MARK)
-        return push(p, o->items[0]);
+    struct tmk_pickle_object *o = tmk_pickle_memo_object(&p->memo, i);
+    if (__builtin_expect(!o, 0))
+        return get_rare(p, i);
     if (o->kind == TMK_PICKLE_DICT) {
         int rc = flow(p);
         if (rc < 0)
@@ -676,24 +477,24 @@ static int refuse_stack_global(struct tmk_pickle *p)
     return refuse_name(p, parts[1], parts[0]);
 }
 
-static int refuse(struct tmk_pickle *p, enum op op)
+static int refuse(struct tmk_pickle *p, enum tmk_pickle_op op)
 {
     switch (op) {
-    case OP_GLOBAL:
+    case TMK_OP_GLOBAL:
         return refuse_global(p);
-    case OP_STACK_GLOBAL:
+    case TMK_OP_STACK_GLOBAL:
         return refuse_stack_global(p);
-    case OP_CALL:
+    case TMK_OP_CALL:
         return fail(p, TMK_EFORMAT, "this file wants code run; nothing was run");
-    case OP_EXTENSION:
+    case TMK_OP_EXTENSION:
         return fail(p, TMK_EFORMAT,
                     "refers to a registered extension: this file wants code run; nothing was run");
-    case OP_PERSISTENT:
-    case OP_BUFFER:
+    case TMK_OP_PERSISTENT:
+    case TMK_OP_BUFFER:
         return fail(p, TMK_EFORMAT, "it refers to data outside of the file: not a torch snapshot");
-    case OP_SET:
+    case TMK_OP_SET:
         return fail(p, TMK_EFORMAT, "it has a set: not a torch snapshot");
-    case OP_TEXTUAL:
+    case TMK_OP_TEXTUAL:
         return fail(
             p, TMK_EFORMAT,
             "a pickle of protocol 0 or 1, which is not read; in Python, pickle.dump(snapshot, "
@@ -741,86 +542,86 @@ static int empty_dict(struct tmk_pickle *p)
 }
 
 /* One instruction, already taken off the feed but for the bytes of a text. `at`: its argument. */
-static inline int step(struct tmk_pickle *p, enum op op, const uint8_t *at)
+static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
 {
     switch (op) {
-    case OP_PROTO:
+    case TMK_OP_PROTO:
         return at[0] <= PROTOCOL_MAX ? 0
                                      : fail(p, TMK_EVERSION, "a pickle of a protocol newer than 5");
-    case OP_FRAME:
+    case TMK_OP_FRAME:
         return 0;
-    case OP_NONE:
+    case TMK_OP_NONE:
         return push_number(p, TMK_PICKLE_NONE, 0);
-    case OP_TRUE:
+    case TMK_OP_TRUE:
         return push_number(p, TMK_PICKLE_BOOL, 1);
-    case OP_FALSE:
+    case TMK_OP_FALSE:
         return push_number(p, TMK_PICKLE_BOOL, 0);
-    case OP_INT1:
+    case TMK_OP_INT1:
         return push_number(p, TMK_PICKLE_INT, at[0]);
-    case OP_INT2:
+    case TMK_OP_INT2:
         return push_number(p, TMK_PICKLE_INT, tmk_load_u16(at));
-    case OP_INT4:
+    case TMK_OP_INT4:
         return push_number(p, TMK_PICKLE_INT, (int32_t)tmk_load_u32(at));
-    case OP_LONG1:
+    case TMK_OP_LONG1:
         return long_number(p, at[0]);
-    case OP_LONG4:
+    case TMK_OP_LONG4:
         return long_number(p, tmk_load_u32(at));
-    case OP_FLOAT:
+    case TMK_OP_FLOAT:
         return real(p, at);
-    case OP_TEXT1:
+    case TMK_OP_TEXT1:
         return text(p, at[0]);
-    case OP_TEXT4:
+    case TMK_OP_TEXT4:
         return text(p, tmk_load_u32(at));
-    case OP_TEXT8:
+    case TMK_OP_TEXT8:
         return text(p, tmk_load_u64(at));
-    case OP_BYTES1:
+    case TMK_OP_BYTES1:
         return bytes(p, at[0]);
-    case OP_BYTES4:
+    case TMK_OP_BYTES4:
         return bytes(p, tmk_load_u32(at));
-    case OP_BYTES8:
+    case TMK_OP_BYTES8:
         return bytes(p, tmk_load_u64(at));
-    case OP_EMPTY_DICT:
+    case TMK_OP_EMPTY_DICT:
         return empty_dict(p);
-    case OP_EMPTY_LIST:
+    case TMK_OP_EMPTY_LIST:
         return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_LIST));
-    case OP_EMPTY_TUPLE:
+    case TMK_OP_EMPTY_TUPLE:
         return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_TUPLE));
-    case OP_MARK:
+    case TMK_OP_MARK:
         return push_mark(p);
-    case OP_LIST:
+    case TMK_OP_LIST:
         return gather_from_mark(p, TMK_PICKLE_LIST);
-    case OP_DICT:
+    case TMK_OP_DICT:
         return gather_from_mark(p, TMK_PICKLE_DICT);
-    case OP_TUPLE:
+    case TMK_OP_TUPLE:
         return gather_from_mark(p, TMK_PICKLE_TUPLE);
-    case OP_TUPLE1:
-    case OP_TUPLE2:
-    case OP_TUPLE3:
-        return tuple_of(p, 1 + (uint64_t)(op - OP_TUPLE1));
-    case OP_APPEND:
+    case TMK_OP_TUPLE1:
+    case TMK_OP_TUPLE2:
+    case TMK_OP_TUPLE3:
+        return tuple_of(p, 1 + (uint64_t)(op - TMK_OP_TUPLE1));
+    case TMK_OP_APPEND:
         return append(p);
-    case OP_APPENDS:
+    case TMK_OP_APPENDS:
         return appends(p);
-    case OP_SETITEM:
+    case TMK_OP_SETITEM:
         return set_item(p);
-    case OP_SETITEMS:
+    case TMK_OP_SETITEMS:
         return set_items(p);
-    case OP_POP:
+    case TMK_OP_POP:
         return pop_top(p);
-    case OP_POP_MARK:
+    case TMK_OP_POP_MARK:
         return pop_to_mark(p);
-    case OP_DUP:
+    case TMK_OP_DUP:
         return dup_top(p);
-    case OP_GET1:
+    case TMK_OP_GET1:
         return get(p, at[0]);
-    case OP_GET4:
+    case TMK_OP_GET4:
         return get(p, tmk_load_u32(at));
-    case OP_PUT1:
+    case TMK_OP_PUT1:
         return put(p, at[0]);
-    case OP_PUT4:
+    case TMK_OP_PUT4:
         return put(p, tmk_load_u32(at));
-    case OP_MEMOIZE:
-        return put(p, p->n_memo);
+    case TMK_OP_MEMOIZE:
+        return put(p, p->memo.n);
     default:
         return refuse(p, op);
     }
@@ -831,10 +632,10 @@ static int run(struct tmk_pickle *p)
     struct tmk_feed *f = p->feed;
     while (have_instruction(p)) {
         const uint8_t *at = f->at;
-        enum op op = (enum op)ops[at[0]].op;
-        if (op == OP_STOP)
+        enum tmk_pickle_op op = (enum tmk_pickle_op)tmk_pickle_ops[at[0]].op;
+        if (op == TMK_OP_STOP)
             return 0;
-        f->at = at + 1 + ops[at[0]].argument;
+        f->at = at + 1 + tmk_pickle_ops[at[0]].argument;
         int rc = step(p, op, at + 1);
         if (rc < 0)
             return rc;
@@ -842,15 +643,21 @@ static int run(struct tmk_pickle *p)
     return fail_feed(p, tmk_feed_need(f, (size_t)(f->end - f->at) + 1));
 }
 
+/* What is referred to, before anything is made. */
+static int look_ahead(struct tmk_pickle *p, struct tmk_error *err)
+{
+    int rc = tmk_pickle_scan(p->feed, &p->memo);
+    if (rc < 0)
+        return tmk_fail(err, rc, "out of memory");
+    return tmk_feed_rewind(p->feed, err);
+}
+
 int tmk_pickle_read(struct tmk_pickle *p, struct tmk_pickle_value *ret_root, struct tmk_error *err)
 {
     p->err = err;
-    p->progress_base = 0;
-    scan(p);
-    int rc = tmk_feed_rewind(p->feed, err);
+    int rc = p->is_careful ? look_ahead(p, err) : 0;
     if (rc < 0)
         return rc;
-    p->progress_base = p->feed->file_bytes;
     if (tmk_feed_need(p->feed, 1) > 0 && p->feed->at[0] != 0x80)
         return fail(p, TMK_EFORMAT, "this is not a pickle of protocol 2 to 5");
     rc = run(p);
@@ -865,13 +672,14 @@ int tmk_pickle_read(struct tmk_pickle *p, struct tmk_pickle_value *ret_root, str
 /* ---- the rest ---- */
 
 int tmk_pickle_open(struct tmk_feed *feed, const struct tmk_pickle_visitor *visitor,
-                    struct tmk_pickle **ret_pickle)
+                    bool is_careful, struct tmk_pickle **ret_pickle)
 {
     struct tmk_pickle *p = calloc(1, sizeof *p);
     if (!p)
         return TMK_ENOMEM;
     p->feed = feed;
     p->visitor = *visitor;
+    p->is_careful = is_careful;
     *ret_pickle = p;
     return 0;
 }
@@ -881,10 +689,9 @@ struct tmk_pickle *tmk_pickle_close(struct tmk_pickle *p)
     if (!p)
         return NULL;
     tmk_arena_fini(&p->memory.arena);
+    tmk_pickle_memo_fini(&p->memo);
     free(p->stack);
     free(p->marks);
-    free(p->wanted);
-    free(p->memo);
     free(p);
     return NULL;
 }
@@ -904,4 +711,5 @@ void tmk_pickle_fold(struct tmk_pickle *p, struct tmk_pickle_object *list, uint3
     tmk_pickle_object_empty(&p->memory, list);
     list->is_folded = 1;
     list->tag = tag;
+    tmk_pickle_memo_fold(&p->memo, list);
 }

@@ -112,8 +112,9 @@ void tmk_pickler_text(struct tmk_pickler *p, const char *text)
 /* Bytes of the shortest two's complement. */
 static uint8_t long_bytes(int64_t value)
 {
+    uint64_t bits = value < 0 ? ~(uint64_t)value : (uint64_t)value; /* but for the sign's */
     uint8_t n = 1;
-    while (n < 8 && (value >> (8 * n - 1)) != 0 && (value >> (8 * n - 1)) != -1)
+    while (n < 8 && bits >> (8 * n - 1))
         n++;
     return n;
 }

@@ -15,6 +15,7 @@ struct tmk_torch_block {
     uint64_t address;
     uint64_t size_bytes;
     uint64_t requested_bytes; /* its size, where that is all that is known */
+    uint64_t stream;          /* handle; set by whoever adds it */
     uint64_t serial;
     uint64_t place; /* of its category in the file; 0: its allocation is not in it */
     uint32_t stack;

@@ -621,27 +621,38 @@ static int read_root(struct reader *r, struct tmk_error *err)
     return s->names.failed ? tmk_fail(err, TMK_ENOMEM, "out of memory") : 0;
 }
 
+static int read_once(struct reader *r, struct tmk_feed *feed, bool is_careful,
+                     struct tmk_error *err)
+{
+    struct tmk_pickle_visitor visitor = {
+        .arg = r, .stream = on_list, .item = on_item, .progress = on_progress};
+    *r->s = (struct tmk_import_snapshot){.first_us = UINT64_MAX};
+    int rc = tmk_feed_rewind(feed, err);
+    if (rc == 0)
+        rc = tmk_pickle_open(feed, &visitor, is_careful, &r->pickle);
+    if (rc == 0)
+        rc = read_root(r, err);
+    r->pickle = tmk_pickle_close(r->pickle);
+    if (rc < 0)
+        tmk_import_snapshot_fini(r->s);
+    return rc;
+}
+
 int tmk_import_snapshot_read(struct tmk_import_snapshot *s, const char *path, const char *folder,
                              void (*tell)(void *arg, uint32_t done, uint32_t total), void *arg,
                              struct tmk_error *err)
 {
-    *s = (struct tmk_import_snapshot){.first_us = UINT64_MAX};
     struct reader r = {.s = s, .folder = folder, .tell = tell, .tell_arg = arg};
-    struct tmk_pickle_visitor visitor = {
-        .arg = &r, .stream = on_list, .item = on_item, .progress = on_progress};
     struct tmk_feed feed;
     int rc = tmk_feed_init(&feed, path, err);
     if (rc < 0)
         return rc;
     rc = look_at_start(&feed, err);
-    if (rc == 0 && tmk_feed_rewind(&feed, err) == 0)
-        rc = tmk_pickle_open(&feed, &visitor, &r.pickle);
     if (rc == 0)
-        rc = read_root(&r, err);
-    tmk_pickle_close(r.pickle);
+        rc = read_once(&r, &feed, false, err);
+    if (rc == TMK_EAGAIN)
+        rc = read_once(&r, &feed, true, err);
     tmk_feed_fini(&feed);
-    if (rc < 0)
-        tmk_import_snapshot_fini(s);
     return rc;
 }
 

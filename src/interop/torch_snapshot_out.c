@@ -66,10 +66,14 @@ static void write_blocks(struct tmk_torch_file *f, const struct tmk_torch_segmen
     tmk_pickler_append_items(k);
 }
 
+/* Of which pool. An expandable one grows with what is asked for: its blocks tell or, where it has
+ * none, that the large pool's grow by 20 MiB. */
 static bool is_small(const struct tmk_torch_segment *s, uint64_t largest_bytes)
 {
-    return s->size_bytes <= TMK_ALLOC_SMALL_SEGMENT ||
-           (s->kind == TMK_TORCH_MAPPED && largest_bytes > 0 && largest_bytes <= TMK_ALLOC_SMALL);
+    if (s->kind != TMK_TORCH_MAPPED || s->size_bytes <= TMK_ALLOC_SMALL_SEGMENT)
+        return s->size_bytes <= TMK_ALLOC_SMALL_SEGMENT;
+    return largest_bytes ? largest_bytes <= TMK_ALLOC_SMALL
+                         : s->size_bytes % TMK_ALLOC_LARGE_SEGMENT != 0;
 }
 
 static void write_segment(struct tmk_torch_file *f, const struct tmk_torch_segment *s,

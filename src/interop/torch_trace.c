@@ -16,7 +16,6 @@
 
 struct freed { /* a block whose free was asked for and is not completed */
     struct tmk_torch_block block;
-    uint64_t stream;
     uint64_t ns;
     bool is_shown; /* asking for it was */
 };
@@ -81,7 +80,7 @@ static void write_alloc(struct trace *t, const struct tmk_state *s, const struct
                         struct tmk_torch_block *block)
 {
     begin_entry(t, TMK_WORD_alloc, t->now_ns);
-    put_memory(t, block->address, block->requested_bytes, stream_of(t, b));
+    put_memory(t, block->address, block->requested_bytes, block->stream);
     tmk_torch_frames(t->file, block->stack);
     tmk_torch_context(t->file, s, b->context);
     block->place = tmk_torch_category(t->file, TIDEMARK_UNKNOWN);
@@ -93,7 +92,7 @@ static void write_free(struct trace *t, const struct freed *f, enum tmk_torch_wo
                        uint64_t ns)
 {
     begin_entry(t, action, ns);
-    put_memory(t, f->block.address, f->block.requested_bytes, f->stream);
+    put_memory(t, f->block.address, f->block.requested_bytes, f->block.stream);
     if (f->block.place == 0)
         tmk_torch_frames(t->file, f->block.stack);
     tmk_torch_end_dict(t->file);
@@ -133,11 +132,11 @@ static void hold_again(struct trace *t)
     for (uint64_t i = 0; i < t->blocks.n; i++) {
         const struct tmk_torch_block *b = &t->blocks.items[i];
         if (b->is_used)
-            tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, 0);
+            tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, b->stream);
     }
     for (uint64_t i = 0; i < t->n_held; i++)
         tmk_torch_segments_hold(&t->segments, t->held[i].block.address, t->held[i].block.size_bytes,
-                                0);
+                                t->held[i].block.stream);
 }
 
 static void write_waiting(struct trace *t)
@@ -254,7 +253,8 @@ static struct tmk_torch_block *take_block(struct trace *t, const struct tmk_stat
         t->failed = true;
         return NULL;
     }
-    tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, stream_of(t, b));
+    block->stream = stream_of(t, b);
+    tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, block->stream);
     return block;
 }
 
@@ -277,8 +277,7 @@ static void on_free(struct trace *t, const struct tmk_state *s, const struct tmk
     if (block->place)
         tmk_torch_change_category(t->file, block->place, category_of(t, s, b));
     if (!t->is_over) {
-        t->last_freed = (struct freed){
-            .block = *block, .stream = stream_of(t, b), .ns = t->now_ns, .is_shown = is_shown(t)};
+        t->last_freed = (struct freed){.block = *block, .ns = t->now_ns, .is_shown = is_shown(t)};
         t->has_freed = true;
         ask_free(t, &t->last_freed);
     }
@@ -465,7 +464,7 @@ static void write_last(struct trace *t)
 
 static int sweep(struct trace *t, const struct tmk_export *x, struct tmk_error *err)
 {
-    struct tmk_replay rp;
+    struct tmk_replay rp = {0};
     struct tmk_visitor both[] = {{.arg = t, .event = on_event, .restored = on_restored},
                                  x->progress};
     int rc = tmk_holders_open(x->p, &t->holders);

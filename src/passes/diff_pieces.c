@@ -25,7 +25,7 @@ const char *tmk_name_pattern(struct tmk_arena *memory, const char *name)
     char *pattern = tmk_arena_text(memory, name, strlen(name)), *to = pattern;
     for (const char *at = name; pattern && *at;) {
         size_t n = strcspn(at, ".");
-        bool is_number = n > 0 && strspn(at, "0123456789") == n;
+        bool is_number = n > 0 && strspn(at, "0123456789") == n && at != name;
         to = is_number ? stpcpy(to, "*") : mempcpy(to, at, n);
         at += n;
         if (*at)

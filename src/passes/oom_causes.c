@@ -42,7 +42,7 @@ static uint64_t asked_for(const struct tmk_scene *scene, const struct tmk_inquir
     return tmk_alloc_segment_bytes(&conf, rounded);
 }
 
-static enum tmk_limit kind_of_limit(const struct tmk_scene *scene)
+static enum tmk_limit kind_of_limit(const struct tmk_scene *scene, uint64_t asked_bytes)
 {
     if (is_known(scene->stated_bytes))
         return TMK_LIMIT_STATED;
@@ -50,16 +50,9 @@ static enum tmk_limit kind_of_limit(const struct tmk_scene *scene)
         return TMK_LIMIT_UNKNOWN;
     if (scene->driver_refused || scene->kind != TMK_SCENE_OOM)
         return TMK_LIMIT_CARD;
+    if (scene->tells_free)
+        return scene->card_free_bytes < asked_bytes ? TMK_LIMIT_CARD : TMK_LIMIT_SETTING;
     return scene->sees_driver ? TMK_LIMIT_SETTING : TMK_LIMIT_UNKNOWN;
-}
-
-/* What the card leaves the framework's allocator, or who else asked. */
-static uint64_t card_limit(const struct tmk_scene *scene)
-{
-    uint64_t beside = scene->is_of_driver ? 0 : scene->outside_bytes;
-    if (!is_known(scene->card_total_bytes) || !is_known(scene->others_bytes) || !is_known(beside))
-        return 0;
-    return minus(scene->card_total_bytes, plus(scene->others_bytes, beside));
 }
 
 static uint64_t held_of(const struct tmk_scene *scene)
@@ -71,13 +64,24 @@ static uint64_t held_of(const struct tmk_scene *scene)
     return is_known(scene->reserved_bytes) ? scene->reserved_bytes : scene->allocated_bytes;
 }
 
+/* What the card leaves the framework's allocator, or who else asked. */
+static uint64_t card_limit(const struct tmk_scene *scene)
+{
+    uint64_t beside = scene->is_of_driver ? 0 : scene->outside_bytes;
+    if (scene->tells_free)
+        return plus(held_of(scene), scene->card_free_bytes);
+    if (!is_known(scene->card_total_bytes) || !is_known(scene->others_bytes) || !is_known(beside))
+        return 0;
+    return minus(scene->card_total_bytes, plus(scene->others_bytes, beside));
+}
+
 static void find_limit(const struct tmk_scene *scene, const struct tmk_inquiry *q,
                        struct tmk_verdict *v)
 {
     bool is_near = scene->kind != TMK_SCENE_OOM;
-    v->limit = kind_of_limit(scene);
     v->held_bytes = held_of(scene);
     v->asked_bytes = asked_for(scene, q);
+    v->limit = kind_of_limit(scene, v->asked_bytes);
     v->free_bytes = is_known(scene->reserved_bytes)
                         ? minus(scene->reserved_bytes, scene->allocated_bytes)
                         : TMK_SCENE_UNKNOWN;

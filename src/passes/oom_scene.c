@@ -137,6 +137,8 @@ static void look_at_card(const struct card *c, struct tmk_scene *scene)
     scene->own_bytes = is_known ? c->seen.own_bytes : TMK_SCENE_UNKNOWN;
     scene->others_bytes = is_known ? c->seen.others_bytes : TMK_SCENE_UNKNOWN;
     scene->others_first_bytes = is_known ? c->first_others_bytes : TMK_SCENE_UNKNOWN;
+    if (scene->card_free_bytes == TMK_SCENE_UNKNOWN)
+        scene->card_free_bytes = less(scene->card_total_bytes, scene->card_used_bytes);
     scene->outside_bytes = less(scene->own_bytes, is_known ? c->sampled_reserved : 0);
 }
 
@@ -173,6 +175,8 @@ static void take_oom(struct tmk_scenes *s, const struct tmk_replay *rp, const st
         .is_of_driver = ev->is_of_driver,
         .driver_refused = c->is_pending || ev->is_of_driver,
         .stated_bytes = ev->capacity_bytes ? ev->capacity_bytes : TMK_SCENE_UNKNOWN,
+        .tells_free = ev->free_bytes != TMK_SCENE_UNKNOWN,
+        .card_free_bytes = ev->free_bytes,
     };
     const char *owner = ev->is_of_driver ? tmk_holders_get(s->sums->holders, ev->stack)->owner : "";
     scene.owner = owner[0] ? owner : NULL;
@@ -194,7 +198,8 @@ static void take_near(struct tmk_scenes *s, const struct tmk_replay *rp, const s
                               .device = ev->device,
                               .request_bytes = bytes,
                               .driver_refused = kind == TMK_SCENE_RETRY,
-                              .stated_bytes = TMK_SCENE_UNKNOWN};
+                              .stated_bytes = TMK_SCENE_UNKNOWN,
+                              .card_free_bytes = TMK_SCENE_UNKNOWN};
     take(s, &c->near, rp, ev, scene);
 }
 

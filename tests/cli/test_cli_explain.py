@@ -134,3 +134,14 @@ def test_snapshot(name, conf, tmp_path):
     replays = oom["evidence"]["replays"]
     assert (replays[0]["conf"], replays[0]["runs_out"], replays[0]["runs_out_before"]) == (conf, True, False)
     assert oom["evidence"]["leak"] is None and oom["evidence"]["card"] is None
+    assert oom["evidence"]["limit_is"] == "setting" and oom["evidence"]["card_free"] > 100 << 30
+
+
+def test_docs_show_what_it_prints():
+    with open(os.path.join(ROOT, "docs", "explain.md"), encoding="utf-8") as docs:
+        shown = docs.read().split("```console\n")[1].split("```")[0].splitlines()[1:]
+    done = subprocess.run([TIDEMARK, "explain", os.path.join(DATA, "fragmentation.trace")], capture_output=True,
+                          text=True, timeout=60, check=False)
+    printed = iter(done.stdout.splitlines())
+    missing = [line for line in shown if line.strip() != "..." and line not in printed]
+    assert not missing

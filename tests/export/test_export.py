@@ -2,6 +2,7 @@
 """tidemark export: each file, read by a reader of its own format, has the numbers of `query`."""
 import collections
 import csv
+import gzip
 import importlib.util
 import io
 import json
@@ -395,6 +396,36 @@ def test_what_is_exported_can_be_imported(a, tmp_path):
     assert blocks(again) == blocks(first)
     Backwards(again, 0)
     assert "PYTORCH_CUDA_ALLOC_CONF" in again["allocator_settings"]
+
+
+SNAPSHOTS = sorted((REPO / "tests" / "data" / "torch_snapshots").glob("*.pickle.gz"))
+
+
+@pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.name)
+def test_torchs_own_snapshots_there_and_back(path, tmp_path):
+    """As torch wrote them: only when a free was completed is not kept, and of what is free no size."""
+    with gzip.open(path) as source:
+        given = pickle.load(source)
+    tidemark("import", path, "-o", tmp_path / "there.tmk")
+    back = snapshot_of(tmp_path / "there.tmk")
+
+    def entries(snapshot):
+        return [(entry["action"], entry.get("addr", entry.get("device_free")), entry["size"], entry["stream"],
+                 entry["time_us"] if entry["action"] != "free_completed" else None)
+                for entry in snapshot["device_traces"][0] if entry["action"] != "snapshot"]
+
+    def segments(snapshot):
+        return sorted(({**segment, "frames": None, "blocks": [
+            (block["address"], block["size"], block["state"],
+             block["requested_size"] if block["state"] != "inactive" else None)
+            for block in segment["blocks"]]} for segment in snapshot["segments"]), key=str)
+
+    assert entries(back) == entries(given)
+    assert segments(back) == segments(given)
+    assert back["external_annotations"] == given["external_annotations"]
+    for key, value in back["allocator_settings"].items():
+        assert given["allocator_settings"][key] == value
+    assert Backwards(back, 0).blocks == Backwards(given, 0).blocks
 
 
 # ---- the document

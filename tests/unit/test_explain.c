@@ -26,6 +26,7 @@ static struct tmk_scene at_a_limit(void)
                               .reserved_bytes = 990 * MIB,
                               .max_reserved_bytes = 1000 * MIB,
                               .segment_bytes = 990 * MIB,
+                              .card_free_bytes = UNKNOWN,
                               .card_total_bytes = UNKNOWN,
                               .card_used_bytes = UNKNOWN,
                               .own_bytes = UNKNOWN,
@@ -78,6 +79,16 @@ static void limits(void **state)
     assert_int_equal(v.missing_bytes, 17 * MIB);
     scene.others_bytes = 0; /* seen too early: it was refused all the same */
     assert_int_equal(judge(&scene, NULL, 0).missing_bytes, 1);
+
+    struct tmk_scene told = at_a_limit(); /* a snapshot's event says what the card had free */
+    told.tells_free = true;
+    told.card_free_bytes = 19 * MIB;
+    v = judge(&told, NULL, 0);
+    assert_int_equal(v.limit, TMK_LIMIT_CARD);
+    assert_int_equal(v.limit_bytes, 1009 * MIB);
+    assert_int_equal(v.missing_bytes, 1 * MIB);
+    told.card_free_bytes = 20 * MIB;
+    assert_int_equal(judge(&told, NULL, 0).limit, TMK_LIMIT_SETTING);
 
     scene.stated_bytes = 1001 * MIB;
     v = judge(&scene, NULL, 0);
