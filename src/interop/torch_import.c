@@ -540,6 +540,11 @@ static int open_trace(struct maker *m, const char *path, const char *source)
         snprintf(text, sizeof text, "%" PRIu64 "000", s->first_us);
         add_info(info, sizeof info, "start_realtime_ns", text);
     }
+    uint64_t n_seeds = 0;
+    for (uint32_t i = 0; i < s->n_devices; i++)
+        n_seeds += m->tracks[i].history.n_seeds;
+    snprintf(text, sizeof text, "%" PRIu64, n_seeds);
+    add_info(info, sizeof info, "older_blocks", text);
     if (s->has_settings)
         add_info(info, sizeof info, "alloc_conf", s->alloc_conf);
     add_info(info, sizeof info, "tidemark", TMK_VERSION);
