@@ -6,7 +6,7 @@
  *   - the error of the predicted time at half way to the step that ran out,
  *   - the quiet series that raised an alarm (high or critical), at any moment,
  *   - of the forecasts of each confidence, how many came true,
- *   - how early a slow leak is seen,
+ *   - how early a slow leak is seen, and what a forecast costs,
  * and exits 1 when a bound of docs/forecast.md does not hold. --fit prints the weights of
  * src/kit/outlook.c anew, from the other set: maximum likelihood by Newton's method. */
 #include <dirent.h>
@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "forecast_series.h"
 #include "kit/outlook.h"
 
@@ -53,15 +55,22 @@ struct score {
 
 /* ---- looking ---- */
 
+static uint64_t looking_ns, n_looked;
+
 static struct tmk_outlook look(const struct series *s, uint32_t n)
 {
     static struct tmk_outlook_point points[SERIES_MOST];
     for (uint32_t i = 0; i < n; i++)
         points[i] = (struct tmk_outlook_point){i, s->bytes[i]};
-    return tmk_outlook_look(points, n,
-                            &(struct tmk_outlook_terms){.capacity_bytes = s->capacity,
-                                                        .least_span = TMK_OUTLOOK_LEAST_STEPS,
-                                                        .soon = TMK_OUTLOOK_SOON_STEPS});
+    uint64_t start_ns = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    struct tmk_outlook o =
+        tmk_outlook_look(points, n,
+                         &(struct tmk_outlook_terms){.capacity_bytes = s->capacity,
+                                                     .least_span = TMK_OUTLOOK_LEAST_STEPS,
+                                                     .soon = TMK_OUTLOOK_SOON_STEPS});
+    looking_ns += tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+    n_looked++;
+    return o;
 }
 
 /* Whether it ran out between the bounds. What was recorded may end before. */
@@ -171,7 +180,7 @@ static unsigned look_at_recorded(struct score *sc, const char *folder)
 {
     static struct series s;
     static char names[MOST_RECORDED][256]; /* NAME_MAX and its end */
-    char *path, name[64];
+    char *path, name[SERIES_NAME_BYTES];
     unsigned n = 0, n_bad = 0;
     DIR *dir = opendir(folder);
     for (struct dirent *e; dir && n < MOST_RECORDED && (e = readdir(dir)) != NULL;)
@@ -234,6 +243,8 @@ static int print_score(struct score *sc)
     printf("slow leaks: alarm after %.0f %% of the way (median), %.0f %% (nine in ten)\n",
            100 * lead, 100 * worst_lead);
     double off = print_calibration(sc);
+    printf("a forecast takes %.1f us (%llu made)\n", (double)looking_ns / 1e3 / (double)n_looked,
+           (unsigned long long)n_looked);
     bool good = sc->n_series >= 40 && error <= MOST_ERROR && sc->n_false == 0 && off <= MOST_OFF;
     printf("%s: median error %.1f %% (at most 10), false alarms %u (none), calibration off by "
            "%.1f points (at most 10)\n",

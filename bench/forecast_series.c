@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CAPACITY 85899345920.0 /* 80 GiB */
@@ -453,21 +454,44 @@ void series_make(enum series_set set, unsigned kind, uint64_t seed, struct serie
 
 /* ---- recorded ---- */
 
+/* "# NAME runs_out|quiet CAPACITY" */
+static int read_head(char *line, char *name, struct series *ret)
+{
+    char *rest = NULL, *end;
+    const char *mark = strtok_r(line, " \n", &rest), *title = strtok_r(NULL, " \n", &rest);
+    const char *what = strtok_r(NULL, " \n", &rest), *capacity = strtok_r(NULL, " \n", &rest);
+    if (!mark || strcmp(mark, "#") != 0 || !title || !what || !capacity)
+        return -1;
+    snprintf(name, SERIES_NAME_BYTES, "%s", title);
+    ret->name = name;
+    ret->runs_out = strcmp(what, "runs_out") == 0;
+    ret->capacity = strtod(capacity, &end);
+    return *end == '\0' && ret->capacity > 0 ? 0 : -1;
+}
+
+static int read_lines(FILE *in, char *name, struct series *ret)
+{
+    char *line = NULL, *end;
+    size_t room = 0;
+    int rc = getline(&line, &room, in) > 0 ? read_head(line, name, ret) : -1;
+    for (ret->n = 0; rc == 0 && ret->n < SERIES_MOST && getline(&line, &room, in) > 0; ret->n++) {
+        ret->bytes[ret->n] = strtod(line, &end);
+        if (end == line)
+            rc = -1;
+    }
+    free(line);
+    return rc;
+}
+
 int series_read(const char *path, char *name, struct series *ret)
 {
-    char what[16];
     FILE *in = fopen(path, "r");
     if (!in)
         return -1;
-    int rc = fscanf(in, "# %63s %15s %lf", name, what, &ret->capacity) == 3 ? 0 : -1;
-    ret->name = name;
-    ret->runs_out = strcmp(what, "runs_out") == 0;
+    int rc = read_lines(in, name, ret);
+    fclose(in);
     ret->is_slow = false;
     ret->is_recorded = true;
-    for (ret->n = 0; rc == 0 && ret->n < SERIES_MOST; ret->n++)
-        if (fscanf(in, "%lf", &ret->bytes[ret->n]) != 1)
-            break;
     ret->oom = ret->runs_out ? ret->n - 1 : ret->n;
-    fclose(in);
-    return ret->n > 1 ? rc : -1;
+    return rc == 0 && ret->n > 1 ? 0 : -1;
 }

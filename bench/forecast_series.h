@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SERIES_MOST = 4000 };
+enum { SERIES_MOST = 4000, SERIES_NAME_BYTES = 64 };
 
 struct series {
     const char *name;
@@ -31,7 +31,7 @@ unsigned series_n_kinds(enum series_set set);
 void series_make(enum series_set set, unsigned kind, uint64_t seed, struct series *ret);
 
 /* One that was recorded: "# NAME runs_out|quiet CAPACITY", then a number of bytes a line. 0, or -1
- * when it cannot be read. `name` is the caller's, of 64 bytes. */
+ * when it cannot be read. `name` is the caller's, of SERIES_NAME_BYTES. */
 int series_read(const char *path, char *name, struct series *ret);
 
 #endif

@@ -30,10 +30,10 @@ static const char notes[] = TMK_MONITORING_NOTES
     "json: timestamp (local time), devices {\"0\": {current_usage: allocated free total\n"
     "utilization_percent reserved; statistics: avg_utilization max_utilization\n"
     "samples_count min_allocated avg_allocated max_allocated max_time_s gaps_count;\n"
-    "name kind id limited_by error; forecast, as a prediction of `oom`}}, summary: total_devices "
-    "total_memory_gb (1024^3\n"
-    "bytes) overall_utilization; started duration_s interval_s missed_samples. Sizes\n"
-    "are bytes; allocated is what all programs together have, as the driver says.\n";
+    "name kind id limited_by error; forecast: of a prediction of `oom` what is\n"
+    "forecast}}, summary: total_devices total_memory_gb (1024^3 bytes)\n"
+    "overall_utilization; started duration_s interval_s missed_samples. Sizes are\n"
+    "bytes; allocated is what all programs together have, as the driver says.\n";
 
 static const char *const examples[] = {
     "tidemark profile --duration 60 --output profile.json",

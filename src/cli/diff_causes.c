@@ -162,11 +162,14 @@ static void write_causes(FILE *out, const struct tmk_comparison *x, uint64_t i, 
     struct tmk_frame f;
     char frame[TMK_FRAME_TEXT_BYTES];
     bool has_site = tmk_stack_site(x->shown->looks[c->stack_side].p, c->stack, &f);
-    fprintf(out, "%s", tmk_category_name(c->category));
+    bool is_known = c->category != TIDEMARK_UNKNOWN;
+    fputs(is_known ? tmk_category_name(c->category) : "blocks", out);
     if (c->owner)
         write_owners(out, x, i, n);
     else if (has_site)
         fprintf(out, " made at %s", tmk_frame_text(&f, true, frame));
+    else if (!is_known)
+        fputs(" of unknown origin", out);
     fprintf(out, n > 1 ? ": in each " : ": ");
     write_how(out, c);
 }

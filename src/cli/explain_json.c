@@ -126,6 +126,7 @@ static void add_evidence(struct tmk_json *j, const struct tmk_case *c)
     tmk_json_bool(j, "need_is_estimate", c->need.is_estimate);
     add_bytes(j, "card", s->card_total_bytes);
     add_bytes(j, "card_used", s->card_used_bytes);
+    add_bytes(j, "card_free", s->card_free_bytes);
     add_bytes(j, "others", s->others_bytes);
     add_bytes(j, "others_at_start", s->others_first_bytes);
     add_gaps(j, &c->inquiry);

@@ -57,7 +57,7 @@ void tmk_report_forecast_sheet(const struct tmk_facts *f, struct tmk_sheet *shee
         return;
     char *when = when_text(f);
     tmk_sheet_heading(sheet, "FORECAST");
-    tmk_sheet_text(sheet, "The risk that %s %s of its %s is %s: %s%s%s.",
+    tmk_sheet_text(sheet, "The risk that %s of memory on %s (%s) is %s: %s%s%s.",
                    f->p->live ? "this job runs out" : "the job would have run out",
                    tmk_device_name(c->device, device), tmk_size_text(c->capacity_bytes, size),
                    tmk_risk_text(c->risk), reason_text(c->cause), c->has_time ? "; full " : "",

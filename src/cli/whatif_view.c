@@ -189,8 +189,8 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view 
     if (v->device == TIDEMARK_HOST)
         tmk_sheet_item(sheet, "These are blocks of the host, replayed as if they were on a card.");
     else if (!f->knows_requests)
-        tmk_sheet_item(sheet, "Block sizes are known as torch rounded them, not as requested: "
-                              "figures are within 1 %.");
+        tmk_sheet_item(sheet, "Blocks' sizes are known, not what was asked for: that matters under "
+                              "other settings, by a few percent.");
 }
 
 /* ---- what to do ---- */

@@ -57,9 +57,11 @@ static double select_kth(double *v, int n, int k)
     return v[k];
 }
 
-/* Reorders. */
+/* Reorders. Of nothing: 0. */
 static double median(double *v, unsigned n)
 {
+    if (n == 0)
+        return 0;
     double upper = select_kth(v, (int)n, (int)n / 2);
     if (n % 2)
         return upper;

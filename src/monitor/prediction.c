@@ -8,12 +8,14 @@ enum { MOST_POINTS = 4 * TMK_OUTLOOK_POINTS };
 /* Returns how many. */
 static uint64_t draw(const struct tmk_history *h, struct tmk_outlook_point *ret)
 {
+    if (h->n == 0)
+        return 0;
     uint64_t width = (h->n + MOST_POINTS - 1) / MOST_POINTS, n = 0;
-    uint64_t first = width ? h->n % width : 0; /* the last part is a whole one */
+    uint64_t first = h->n % width; /* where parts begin, so that the last is a whole one */
     for (uint64_t i = 0; i < h->n; i++) {
         const struct tmk_history_entry *e = &h->entries[i];
         struct tmk_outlook_point *p = &ret[n - (n > 0)];
-        if (i == 0 || i % width == first % width) {
+        if (i == 0 || i % width == first) {
             p = &ret[n++];
             p->bytes = 0;
         }

@@ -50,6 +50,7 @@ static void read_file(char *to, const char *root, const char *folder, const char
 {
     char path[2 * PATH_BYTES];
     struct tmk_text text;
+    to[0] = '\0';
     tmk_text_init(&text, path, sizeof path);
     tmk_text_add(&text, "%s%s/%s", root, folder, name);
     to[text.cut ? 0 : tmk_fd_read_small(path, to, TEXT_BYTES - 1)] = '\0';
@@ -57,7 +58,7 @@ static void read_file(char *to, const char *root, const char *folder, const char
 
 static bool read_host(const char *root, struct tmk_host_memory *ret)
 {
-    char text[TEXT_BYTES];
+    char text[TEXT_BYTES] = "";
     read_file(text, root, "/proc", "meminfo");
     uint64_t total = number_at(field(text, "MemTotal:"));
     uint64_t available = number_at(field(text, "MemAvailable:"));
@@ -90,7 +91,7 @@ static bool find_group(const char *text, const struct generation *g, char *to)
 static void apply_limit(const char *root, const struct generation *g, const char *folder,
                         struct tmk_host_memory *ret)
 {
-    char text[TEXT_BYTES];
+    char text[TEXT_BYTES] = "";
     read_file(text, root, folder, g->limit);
     uint64_t limit = number_at(text);
     if (limit == NO_LIMIT)
@@ -121,7 +122,7 @@ static void walk_up(const char *root, const struct generation *g, char *folder,
 
 bool tmk_host_memory_read_at(const char *root, struct tmk_host_memory *ret)
 {
-    char text[TEXT_BYTES], folder[PATH_BYTES];
+    char text[TEXT_BYTES] = "", folder[PATH_BYTES];
     if (!read_host(root, ret))
         return false;
     read_file(text, root, "/proc/self", "cgroup");

@@ -28,11 +28,11 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-/* A column of seconds holds ns: any number to nine places. */
+/* A column of seconds holds ns, so any number; three places are all that a forecast is worth. */
 static void set_number(struct tmk_fill *f, uint32_t column, uint64_t row, double value)
 {
     if (value < 9e9)
-        tmk_rows_int(f->rows, column, row, (int64_t)llround(value * 1e9));
+        tmk_rows_int(f->rows, column, row, (int64_t)llround(value * 1e3) * 1000000);
 }
 
 static void set_advice(struct tmk_fill *f, uint64_t row, enum tmk_growth_cause cause)

@@ -158,8 +158,7 @@ def test_monitor_ends_by_itself(machine):
     assert done.returncode == 1 and done.stdout.count("[WARNING]") == 1
 
 
-FORECAST = re.compile(r"""\
-\[WARNING\] OOM warning: GPU 0
+FORECAST = re.compile(r"""\[WARNING\] OOM warning: GPU 0
    Risk level: (high|critical)
    Current usage: (\d+\.\d)%
    Predicted OOM time: in (\d+\.\d) s \((\d+\.\d) to (\d+\.\d)\)
