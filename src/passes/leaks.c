@@ -120,6 +120,7 @@ static void characterize(const struct tmk_leakage *l, struct line *line)
         uint8_t stage = l->contexts[g->latest.context].stage_kind;
         bool in_call = stage == TMK_STAGE_FORWARD || stage == TMK_STAGE_EVAL ||
                        category_of(g) == TIDEMARK_ACTIVATION;
+        in_call = in_call && !tmk_leak_is_hook(l->p, g->latest.stack);
         all += bytes;
         call_bytes += in_call ? bytes : 0;
         input_bytes += category_of(g) == TIDEMARK_INPUT ? bytes : 0;
