@@ -29,7 +29,7 @@
 #define LEAST_SURE 0.4   /* what passes for growth at all came true as often, in the set fitted */
 #define MOST_SURE 0.97
 #define HIGH_CONFIDENCE 0.7
-#define ALARM_Z 6.0
+#define ALARM_Z 10.0
 #define NEAR 5.0
 #define SOME_CONFIDENCE 0.2
 
@@ -102,9 +102,9 @@ static void find_time(struct tmk_outlook *o, const struct tmk_fit_series *s,
 
 /* ---- how surely ---- */
 
-static const double weights[TMK_OUTLOOK_FEATURES] = {-0.503, 0.577,  -0.096, -0.951, 0.276,
-                                                     0.677,  -0.248, 0.092,  -0.510, -1.034,
-                                                     0.715,  1.584,  -0.166};
+static const double weights[TMK_OUTLOOK_FEATURES] = {-0.335, 0.582,  -0.138, -0.797, 0.089,
+                                                     0.522,  -0.127, -0.253, -0.548, -0.735,
+                                                     -0.135, 1.405,  -0.152};
 
 /* From how much higher it fell to where the fit begins: as when garbage was collected. */
 static double fall_before(const struct tmk_fit_series *s, const struct tmk_fit *f)
@@ -183,7 +183,7 @@ static enum tmk_risk risk_of(const struct tmk_outlook *o, const struct tmk_fit_s
                              const struct tmk_fit *f, double new_high,
                              const struct tmk_outlook_terms *terms)
 {
-    double span = -s->x[0] * s->spacing;
+    double span = (f->n - 1) * s->spacing; /* without warm-up */
     if (o->has_time && span >= terms->least_span && is_alarm(o, s, f, new_high))
         return o->to_oom <= terms->soon ? TMK_RISK_CRITICAL : TMK_RISK_HIGH;
     bool is_full = o->highest >= NEARLY_FULL * terms->capacity_bytes;
