@@ -10,21 +10,24 @@
 #include "kit/amount.h"
 #include "kit/progress.h"
 
+struct part {
+    struct tmk_process *p;
+    struct tmk_explanation *explanation;
+};
+
 struct answer {
     struct tmk_run *run;
-    struct tmk_process **processes; /* those asked for */
-    struct tmk_explanation **explanations;
+    struct part *parts; /* of the processes asked for */
     uint32_t n;
 };
 
 static int choose(struct answer *a, const char *rank)
 {
     a->n = rank ? 1 : tmk_run_n_processes(a->run);
-    a->processes = tmk_xcalloc(a->n, sizeof *a->processes);
-    a->explanations = tmk_xcalloc(a->n, sizeof *a->explanations);
+    a->parts = tmk_xcalloc(a->n, sizeof *a->parts);
     for (uint32_t i = 0; i < a->n; i++)
-        a->processes[i] = rank ? tmk_target_pick(a->run, rank) : tmk_run_process(a->run, i);
-    return a->n > 0 && !a->processes[0] ? TMK_EXIT_USAGE : 0;
+        a->parts[i].p = rank ? tmk_target_pick(a->run, rank) : tmk_run_process(a->run, i);
+    return a->n > 0 && !a->parts[0].p ? TMK_EXIT_USAGE : 0;
 }
 
 static int explain_all(struct answer *a)
@@ -32,13 +35,13 @@ static int explain_all(struct answer *a)
     for (uint32_t i = 0; i < a->n; i++) {
         struct tmk_error err = {0};
         struct tmk_progress progress;
-        tmk_progress_init(&progress, stderr, a->processes[i]->file);
+        tmk_progress_init(&progress, stderr, a->parts[i].p->file);
         struct tmk_visitor watcher = {.arg = &progress, .progress = tmk_progress_tell};
-        int rc = tmk_explanation_open(a->processes[i], &watcher, &a->explanations[i], &err);
+        int rc = tmk_explanation_open(a->parts[i].p, &watcher, &a->parts[i].explanation, &err);
         tmk_progress_fini(&progress);
         if (rc == 0)
             continue;
-        tmk_say("%s: %s", a->processes[i]->file, err.text[0] ? err.text : tmk_result_text(rc));
+        tmk_say("%s: %s", a->parts[i].p->file, err.text[0] ? err.text : tmk_result_text(rc));
         return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
     }
     return 0;
@@ -50,8 +53,8 @@ static void add_cases(const struct answer *a, struct tmk_json *j, const char *ke
 {
     tmk_json_array(j, key);
     for (uint32_t i = 0; i < a->n; i++)
-        for (uint64_t k = 0; k < tmk_explanation_n(a->explanations[i]); k++) {
-            const struct tmk_case *c = tmk_explanation_get(a->explanations[i], k);
+        for (uint64_t k = 0; k < tmk_explanation_n(a->parts[i].explanation); k++) {
+            const struct tmk_case *c = tmk_explanation_get(a->parts[i].explanation, k);
             if ((c->scene.kind != TMK_SCENE_OOM) == near)
                 tmk_explain_json(c, j);
         }
@@ -62,7 +65,7 @@ static uint64_t n_ooms(const struct answer *a)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < a->n; i++)
-        n += tmk_explanation_n_ooms(a->explanations[i]);
+        n += tmk_explanation_n_ooms(a->parts[i].explanation);
     return n;
 }
 
@@ -89,11 +92,11 @@ static bool is_again(const struct tmk_case *c, const struct tmk_case *before)
 
 static void print_process(const struct answer *a, uint32_t i, struct tmk_sheet *sheet)
 {
-    const struct tmk_explanation *x = a->explanations[i];
+    const struct tmk_explanation *x = a->parts[i].explanation;
     const struct tmk_case *last = NULL;
     char label[40], count[TMK_AMOUNT_BYTES];
     uint64_t n_shown = 0;
-    const char *process = a->n > 1 ? tmk_process_label(a->processes[i], label) : NULL;
+    const char *process = a->n > 1 ? tmk_process_label(a->parts[i].p, label) : NULL;
     for (uint64_t k = 0; k < tmk_explanation_n(x); k++) {
         const struct tmk_case *c = tmk_explanation_get(x, k);
         if (is_again(c, last))
@@ -140,10 +143,9 @@ static int run(const struct tmk_args *args)
     int status = tmk_target_open(args->operands[0], &a.run);
     if (status == 0)
         status = answer(&a, args);
-    for (uint32_t i = 0; a.explanations && i < a.n; i++)
-        tmk_explanation_close(a.explanations[i]);
-    free(a.explanations);
-    free(a.processes);
+    for (uint32_t i = 0; a.parts && i < a.n; i++)
+        tmk_explanation_close(a.parts[i].explanation);
+    free(a.parts);
     tmk_run_close(a.run);
     return status;
 }

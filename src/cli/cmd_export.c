@@ -221,6 +221,27 @@ static int ask_moment(struct job *j)
     return status;
 }
 
+static int complain_table(const char *name)
+{
+    char buffer[TMK_LONGEST_NEAR + 1];
+    size_t n;
+    const struct tmk_sql_table *tables = tmk_sql_tables(&n);
+    char *all = tmk_xstrdup("");
+    for (size_t i = 0; i < n; i++) {
+        const char *dot = strchr(tables[i].name, '.'), *known = dot ? dot + 1 : tables[i].name;
+        char *more = tmk_xformat("%s%s%.*s", all, i ? "|" : "", (int)strcspn(known, "("), known);
+        free(all);
+        all = more;
+    }
+    const char *nearest = tmk_nearest_choice(all, name, buffer);
+    free(all);
+    if (nearest)
+        tmk_say("there is no table '%s'; did you mean %s?", name, nearest);
+    else
+        tmk_say("there is no table '%s'; what there is: tidemark tables", name);
+    return TMK_EXIT_USAGE;
+}
+
 /* Rows of all ranks, or of one. */
 static int ask_table(struct job *j)
 {
@@ -229,10 +250,8 @@ static int ask_table(struct job *j)
                                          .is_json = strcmp(j->format->name, "json") == 0,
                                          .rank = -1};
     const struct tmk_sql_table *table = tmk_export_find_table(j->table.name);
-    if (!table) {
-        tmk_say("there is no table '%s'; what there is: tidemark tables", j->table.name);
-        return TMK_EXIT_USAGE;
-    }
+    if (!table)
+        return complain_table(j->table.name);
     if (rank && (tmk_integer_parse(rank, &j->table.rank) < 0 || j->table.rank < 0)) {
         tmk_say("--rank: '%s' is not a rank: 0, 1, 2 ...", rank);
         return TMK_EXIT_USAGE;

@@ -171,8 +171,8 @@ static const char *const examples[] = {
     "at the peak of step 12",
     "tidemark frag a.tmk --at end --json",
     "at the end, for a script",
-    "tidemark query a.tmk \"SELECT pool, stream, free, largest_free FROM fragmentation\"",
-    "the same numbers by pool and stream, in SQL",
+    "tidemark query a.tmk \"SELECT pool, free, largest_free FROM fragmentation\"",
+    "the same numbers by pool, in SQL",
     NULL,
 };
 

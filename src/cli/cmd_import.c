@@ -154,9 +154,7 @@ static int fail(const char *source, int rc, const struct tmk_error *err)
         tmk_say("%s: byte %" PRIu64 ": %s", source, err->offset, err->text);
     else
         tmk_say("%s: %s", source, err->text);
-    return rc == TMK_EFORMAT || rc == TMK_EDAMAGED || rc == TMK_EVERSION || rc == TMK_EFULL
-               ? TMK_EXIT_BAD_TRACE
-               : TMK_EXIT_FINDING;
+    return rc == TMK_EIO || rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
 }
 
 /* Into a folder of its own, which takes the run's name when it is whole. */
@@ -247,8 +245,8 @@ static const char notes[] =
 static const char *const examples[] = {
     "tidemark import snapshot.pickle",
     "makes snapshot.tmk",
-    "tidemark import runs/oom.pickle.gz -o /tmp/oom.tmk && tidemark peak /tmp/oom.tmk --by stack",
-    "what filled the card when it ran out, by line",
+    "tidemark import runs/oom.pickle.gz -o /tmp/oom.tmk",
+    "then tidemark report /tmp/oom.tmk: what filled the card when it ran out",
     NULL,
 };
 

@@ -82,7 +82,7 @@ static int run(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"check", 0, NULL, NULL, "look, judge and end: what it does anyway"},
-    {"threshold", 0, "MB", NULL, "growth that counts, MB of 1024^2 bytes (devices 100, run 1)"},
+    {"threshold", 0, "MB", NULL, "growth that counts, MB of 1024^2 (devices 100, run 1)"},
     {"devices", 0, "N...", NULL, "0 1, 0,1, 0:2 (a part), host, all (all cards)"},
     {"duration", 0, "S", NULL, "seconds watched; 0: until ^C or kill (60; of a PID 5)"},
     {"interval", 0, "S", NULL, "seconds between two samples (0.1)"},
@@ -103,14 +103,14 @@ static const char notes[] =
     "Python up for about 0.3 s per million objects (--no-python: none).\n"
     "\n"
     "Without: the devices of this machine. Memory of a training goes up and down\n"
-    "with its steps. A leak is a floor that\n"
-    "rises: in each third of the time watched, and with it the ceiling. One step up\n"
-    "is none, nor is a rise that has ended. So let the time watched hold several\n"
-    "steps, and let a program warm up first: one that came in the second half of it\n"
-    "is not judged; one that has ended is, over its own life. Verdicts: LEAK; grows,\n"
-    "by less than the threshold; swings, is higher now but not steadily; ok. Exit\n"
-    "status: 1 when something leaks, or the time was too short. Of the host,\n"
-    "processes of 16 MB or more are looked at.\n"
+    "with its steps. A leak is a floor that rises: in each third of the time\n"
+    "watched, and with it the ceiling. One step up is none, nor is a rise that has\n"
+    "ended. So let the time watched hold several steps, and let a program warm up\n"
+    "first: one that came in the second half of it is not judged; one that has ended\n"
+    "is, over its own life. Verdicts: LEAK; grows, by less than the threshold;\n"
+    "swings, is higher now but not steadily; ok. Exit status: 1 when something\n"
+    "leaks, or the time was too short. Of the host, processes of 16 MB or more are\n"
+    "looked at.\n"
     "\n" TMK_MONITORING_NOTES "\n"
     "json: verdict (leak, clean; null: too short), leaks, largest first: file line\n"
     "function stack category module bytes_per_step blocks_per_step first_step\n"

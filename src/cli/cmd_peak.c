@@ -93,7 +93,7 @@ static void print_json(const struct answer *a)
         tmk_json_i64(&j, "rank", a->look.p->rank);
     else
         tmk_json_null(&j, "rank");
-    tmk_json_u64(&j, "pid", a->look.p->pid);
+    tmk_process_json_pid(&j, a->look.p);
     if (a->look.detail_lost && tmk_peak_found(a->look.peak)) {
         tmk_json_object(&j, "kept");
         tmk_json_u64(&j, "time_ns", tmk_peak_time_ns(a->look.peak) + a->look.p->offset_ns);
@@ -134,7 +134,7 @@ static uint32_t first_shown(const struct answer *a, uint32_t stack)
     if (!tmk_reader_stack(a->look.p->reader, stack, &frames))
         return 0;
     for (uint32_t i = 0; i < frames.n_frames; i++)
-        if (tmk_reader_frame(a->look.p->reader, frames.frames[i], &f) && f.address == 0)
+        if (tmk_reader_frame(a->look.p->reader, frames.frames[i], &f) && !tmk_frame_is_native(&f))
             return i;
     return 0;
 }

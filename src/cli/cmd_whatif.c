@@ -269,7 +269,7 @@ static const struct tmk_option options[] = {
     {"alloc-conf", 0, "C...", NULL, "settings to try, as in PYTORCH_CUDA_ALLOC_CONF; several"},
     {"capacity", 0, "SIZE", NULL, "a card of this size: does it fit? 24GiB, 80GiB"},
     {"allowed", 0, "SIZE", NULL, "what torch's allocator may have, whatever the card"},
-    {"device", 0, "NAME", NULL, "cuda:0 ... (the card with the largest peak); cpu: see below"},
+    {"device", 0, "NAME", NULL, "cuda:0 ... (the one with the largest peak); or cpu"},
     {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
     {"json", 0, NULL, NULL, "one JSON object"},
 };
@@ -281,8 +281,8 @@ static const char notes[] =
     "table of sensible ones. Nothing is run again, no GPU is needed.\n"
     "\n"
     "reserved: the most that torch held of the driver at once. wasted: how much more\n"
-    "that is than blocks ever needed at once. retries: how often it gave back all that\n"
-    "it had cached and asked again, which is slow.\n"
+    "that is than blocks ever needed at once. retries: how often it gave back all\n"
+    "that it had cached and asked again, which is slow.\n"
     "\n"
     "--capacity is of the whole card: what the process holds beside torch's memory,\n"
     "if the trace tells, is taken off. --allowed is torch's own limit, as with\n"

@@ -60,7 +60,7 @@ int tmk_comparison_judge(struct tmk_comparison *c);
 
 /* For people, on stdout; and the part of it that says why. */
 void tmk_comparison_print(const struct tmk_comparison *c);
-void tmk_comparison_causes(const struct tmk_comparison *c, struct tmk_sheet *sheet);
+void tmk_comparison_causes(const struct tmk_comparison *x, struct tmk_sheet *sheet);
 /* One JSON object on stdout. */
 void tmk_comparison_json(const struct tmk_comparison *c);
 /* The gates as JUnit's XML: a test case each. 0, or an exit status after a message. */

@@ -158,8 +158,14 @@ static const struct tmk_frame *user_frame(const struct tmk_process *p, const str
     return NULL;
 }
 
+static bool is_moved(const struct tmk_frame *a, const struct tmk_frame *b)
+{
+    return a->line && b->line && a->line != b->line && a->function && b->function &&
+           strcmp(a->function, b->function) == 0;
+}
+
 /* The user's frames of a stack, innermost first, callers behind '<'. Where the other side has other
- * lines, both: "train.py:12|14 step". */
+ * lines, both: "train.py:12/14 step". */
 static void write_stacks(FILE *out, const struct tmk_comparison *c, const uint32_t stack[2])
 {
     struct tmk_stack frames[2] = {{0}, {0}};
@@ -177,9 +183,12 @@ static void write_stacks(FILE *out, const struct tmk_comparison *c, const uint32
            user_frame(c->shown->looks[first].p, &frames[first], &at[0], user_only, &f[0])) {
         bool has_other =
             first == 0 && user_frame(c->shown->looks[1].p, &frames[1], &at[1], user_only, &f[1]);
-        fprintf(out, "%s%s", n++ ? " < " : "", tmk_frame_text(&f[0], true, text));
-        if (has_other && f[1].line && f[1].line != f[0].line)
-            fprintf(out, " (B: %u)", (unsigned)f[1].line);
+        fputs(n++ ? " < " : "", out);
+        if (has_other && is_moved(&f[0], &f[1]))
+            fprintf(out, "%s:%u/%u %s", without_folder(f[0].file ? f[0].file : "?"),
+                    (unsigned)f[0].line, (unsigned)f[1].line, f[0].function);
+        else
+            fputs(tmk_frame_text(&f[0], true, text), out);
     }
 }
 
@@ -192,9 +201,7 @@ static void add_key(struct tmk_table *t, const struct tmk_comparison *c,
     }
     char *text = NULL;
     size_t n = 0;
-    FILE *out = open_memstream(&text, &n);
-    if (!out)
-        tmk_die("out of memory");
+    FILE *out = tmk_xmemstream(&text, &n);
     write_stacks(out, c, row->stack);
     fclose(out);
     tmk_table_cell(t, n ? text : NULL);

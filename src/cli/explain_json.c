@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "cli/target.h"
+
 static void add_bytes(struct tmk_json *j, const char *key, uint64_t bytes)
 {
     if (bytes == TMK_SCENE_UNKNOWN)
@@ -124,6 +126,7 @@ static void add_evidence(struct tmk_json *j, const struct tmk_case *c)
     tmk_json_bool(j, "need_is_estimate", c->need.is_estimate);
     add_bytes(j, "card", s->card_total_bytes);
     add_bytes(j, "card_used", s->card_used_bytes);
+    add_bytes(j, "card_free", s->card_free_bytes);
     add_bytes(j, "others", s->others_bytes);
     add_bytes(j, "others_at_start", s->others_first_bytes);
     add_gaps(j, &c->inquiry);
@@ -166,7 +169,7 @@ void tmk_explain_json(const struct tmk_case *c, struct tmk_json *j)
         tmk_json_i64(j, "rank", c->p->rank);
     else
         tmk_json_null(j, "rank");
-    tmk_json_u64(j, "pid", c->p->pid);
+    tmk_process_json_pid(j, c->p);
     tmk_json_text(j, "source", s->is_of_driver ? "driver" : "allocator");
     tmk_json_text(j, "stage", s->stage);
     tmk_json_text(j, "module", s->module);

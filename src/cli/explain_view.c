@@ -225,10 +225,10 @@ static void add_limit(struct tmk_table *t, const struct tmk_case *c)
     static const char *const notes[] = {
         [TMK_LIMIT_UNKNOWN] = "at least: it had that",
         [TMK_LIMIT_CARD] = "what the card left it",
-        [TMK_LIMIT_SETTING] = "at least: a limit that was set, not the card's",
+        [TMK_LIMIT_SETTING] = "at least: one that was set, not the card's",
         [TMK_LIMIT_STATED] = "as told with the error",
     };
-    add_fact(t, "it may have", c->verdict.limit_bytes, notes[c->verdict.limit]);
+    add_fact(t, "limit", c->verdict.limit_bytes, notes[c->verdict.limit]);
 }
 
 static void add_causes(struct tmk_table *t, const struct tmk_case *c)
@@ -242,12 +242,15 @@ static void add_causes(struct tmk_table *t, const struct tmk_case *c)
     };
     for (int i = 0; i < TMK_N_CAUSES; i++) {
         const struct tmk_cause_row *row = &c->verdict.rows[i];
+        const char *note = notes[row->cause];
+        if (row->cause == TMK_CAUSE_FRAGMENTATION && c->scene.is_of_driver)
+            note = "cache: held by torch, and not in use";
         if (row->bytes > 0 && row->cause != TMK_CAUSE_DEMAND)
             add_fact(t,
                      i == 0        ? "the cause"
                      : row->counts ? "a cause too"
                                    : "not the cause",
-                     row->bytes, notes[row->cause]);
+                     row->bytes, note);
     }
 }
 
@@ -271,6 +274,8 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
     add_limit(t, c);
     if (v->missing_bytes > 0)
         add_fact(t, "missing", v->missing_bytes, v->limit == TMK_LIMIT_STATED ? "" : "at most");
+    if (s->card_total_bytes == TMK_SCENE_UNKNOWN)
+        add_fact(t, "card, free", s->card_free_bytes, "as told with the error");
     add_fact(t, "card", s->card_total_bytes, "");
     add_fact(t, "card, in use", s->card_used_bytes, "as last seen");
     if (c->inquiry.n_steps > 0) {

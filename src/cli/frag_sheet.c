@@ -2,6 +2,7 @@
 /* cli/frag_sheet.c - see frag_answer.h: for people. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/chart.h"
 #include "cli/command.h"
@@ -9,10 +10,11 @@
 #include "cli/sheet.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "kit/grow.h"
 #include "model/owners.h"
 #include "passes/steps.h"
 
-enum { SHOWN_PINNED = 8, SHOWN_STEPS = 6 };
+enum { SHOWN_PINS = 8, SITE_BYTES = 160 };
 
 static const char *size_or_null(uint64_t bytes, char *buffer)
 {
@@ -87,7 +89,7 @@ static void show_pools(const struct tmk_frag_answer *a, const struct tmk_frag_de
         {"pool", TMK_LEFT, TMK_FIXED},      {"stream", TMK_LEFT, TMK_SHRINK},
         {"segments", TMK_RIGHT, TMK_FIXED}, {"reserved", TMK_RIGHT, TMK_FIXED},
         {"blocks", TMK_RIGHT, TMK_FIXED},   {"allocated", TMK_RIGHT, TMK_FIXED},
-        {"free", TMK_RIGHT, TMK_FIXED},     {"largest free", TMK_RIGHT, TMK_FIXED},
+        {"free", TMK_RIGHT, TMK_FIXED},     {"largest", TMK_RIGHT, TMK_FIXED},
     };
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (uint64_t i = 0; i < d->n_pools; i++) {
@@ -113,7 +115,18 @@ static void show_pools(const struct tmk_frag_answer *a, const struct tmk_frag_de
 
 /* ---- what is pinned ---- */
 
-/* The largest block of a segment. */
+/* Segments whose largest blocks are of one line and category. */
+struct pin {
+    const char *category;
+    char site[SITE_BYTES];
+    uint64_t n_segments, n_blocks, free_bytes, block_bytes;
+};
+
+struct pins {
+    struct pin *rows;
+    uint64_t n, room;
+};
+
 static const struct tmk_block *largest_block(const struct tmk_frag_answer *a, uint64_t device,
                                              const struct tmk_frag_segment *g)
 {
@@ -126,53 +139,92 @@ static const struct tmk_block *largest_block(const struct tmk_frag_answer *a, ui
     return best;
 }
 
-static void add_pinned_row(struct tmk_table *t, const struct tmk_frag_answer *a, uint64_t device,
-                           const struct tmk_frag_segment *g)
+static struct pin *pin_for(struct pins *pins, const struct pin *key)
+{
+    for (uint64_t i = 0; i < pins->n; i++)
+        if (pins->rows[i].category == key->category && strcmp(pins->rows[i].site, key->site) == 0)
+            return &pins->rows[i];
+    struct pin *more = tmk_grow(pins->rows, pins->n + 1, &pins->room, sizeof *more);
+    if (!more)
+        tmk_die("out of memory");
+    pins->rows = more;
+    pins->rows[pins->n] = *key;
+    return &pins->rows[pins->n++];
+}
+
+static void add_pin(struct pins *pins, const struct tmk_frag_answer *a, uint64_t device,
+                    const struct tmk_frag_segment *g)
 {
     const struct tmk_block *b = largest_block(a, device, g);
     const struct tmk_context *contexts = tmk_fragmentation_labels(a->frag)->contexts;
-    char text[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
+    struct pin key = {.category = tmk_category_name(tmk_block_category(a->p, contexts, b))};
+    char text[TMK_FRAME_TEXT_BYTES];
     struct tmk_frame f;
-    const char *category = tmk_category_name(tmk_block_category(a->p, contexts, b));
     bool known = tmk_stack_site(a->p, b->stack, &f);
-    tmk_table_cell(t, tmk_size_text(g->size_bytes, text));
-    tmk_table_cell(t, tmk_size_text(g->free_bytes, text));
-    tmk_table_cell(t, tmk_count_text(g->n_blocks, text));
-    tmk_table_cell(t, tmk_size_text(b->size_bytes, text));
-    tmk_table_cell(t, category);
-    tmk_table_cell(t, tmk_frame_text(known ? &f : NULL, true, site));
+    snprintf(key.site, sizeof key.site, "%.*s", SITE_BYTES - 1,
+             tmk_frame_text(known ? &f : NULL, true, text));
+    struct pin *pin = pin_for(pins, &key);
+    pin->n_segments++;
+    pin->n_blocks += g->n_blocks;
+    pin->free_bytes += g->free_bytes;
+    pin->block_bytes += g->size_bytes - g->free_bytes;
+}
+
+static int by_free(const void *va, const void *vb)
+{
+    const struct pin *a = va, *b = vb;
+    if (a->free_bytes != b->free_bytes)
+        return a->free_bytes > b->free_bytes ? -1 : 1;
+    return strcmp(a->site, b->site);
+}
+
+static void print_pins(const struct pins *pins, struct tmk_sheet *sheet)
+{
+    static const struct tmk_column columns[] = {
+        {"free", TMK_RIGHT, TMK_FIXED},    {"segments", TMK_RIGHT, TMK_FIXED},
+        {"blocks", TMK_RIGHT, TMK_FIXED},  {"size", TMK_RIGHT, TMK_FIXED},
+        {"category", TMK_LEFT, TMK_FIXED}, {"largest made by", TMK_LEFT, TMK_SHRINK},
+    };
+    struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
+    for (uint64_t i = 0; i < pins->n && i < SHOWN_PINS; i++) {
+        const struct pin *pin = &pins->rows[i];
+        char text[TMK_AMOUNT_BYTES];
+        tmk_table_cell(t, tmk_size_text(pin->free_bytes, text));
+        tmk_table_cell(t, tmk_count_text(pin->n_segments, text));
+        tmk_table_cell(t, tmk_count_text(pin->n_blocks, text));
+        tmk_table_cell(t, tmk_size_text(pin->block_bytes, text));
+        tmk_table_cell(t, pin->category);
+        tmk_table_cell(t, pin->site);
+    }
+    tmk_sheet_table(sheet, t);
+    if (pins->n > SHOWN_PINS)
+        printf("  and %" PRIu64 " more lines; --json has the segments\n", pins->n - SHOWN_PINS);
 }
 
 static void show_pinned(const struct tmk_frag_answer *a, uint64_t device, struct tmk_sheet *sheet)
 {
-    static const struct tmk_column columns[] = {
-        {"segment", TMK_RIGHT, TMK_FIXED},  {"free", TMK_RIGHT, TMK_FIXED},
-        {"blocks", TMK_RIGHT, TMK_FIXED},   {"largest", TMK_RIGHT, TMK_FIXED},
-        {"category", TMK_LEFT, TMK_SHRINK}, {"made by", TMK_LEFT, TMK_SHRINK},
-    };
-    const struct tmk_frag_segment *pinned[SHOWN_PINNED];
-    uint64_t n = tmk_fragmentation_pinned(a->frag, device, pinned, SHOWN_PINNED), bytes = 0;
-    const struct tmk_frag_device *d = tmk_fragmentation_get(a->frag, device);
+    uint64_t n = tmk_fragmentation_pinned(a->frag, device, NULL, 0), bytes = 0;
     if (n == 0)
         return;
-    for (uint64_t i = 0; i < d->n_segments; i++) {
-        const struct tmk_frag_segment *g = &d->segments[i];
-        bool is_pinned = g->n_blocks > 0 && g->free_bytes >= g->size_bytes - g->free_bytes;
-        bytes += is_pinned ? g->free_bytes : 0;
+    const struct tmk_frag_segment **pinned = tmk_xcalloc(n, sizeof(void *));
+    struct pins pins = {0};
+    tmk_fragmentation_pinned(a->frag, device, pinned, n);
+    for (uint64_t i = 0; i < n; i++) {
+        add_pin(&pins, a, device, pinned[i]);
+        bytes += pinned[i]->free_bytes;
     }
-    struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    for (uint64_t i = 0; i < n && i < SHOWN_PINNED; i++)
-        add_pinned_row(t, a, device, pinned[i]);
+    qsort(pins.rows, (size_t)pins.n, sizeof *pins.rows, by_free);
     char size[TMK_AMOUNT_BYTES];
-    char *text = tmk_xformat("Pinned: %" PRIu64 " segment%s at least half free, %s in all, that "
-                             "blocks keep from going back:",
-                             n, n == 1 ? " is" : "s are", tmk_size_text(bytes, size));
+    char *text = tmk_xformat("Pinned: %" PRIu64 " segment%s at least half free, %s in all, and "
+                             "cannot go back because of blocks in %s:",
+                             n, n == 1 ? " is" : "s are", tmk_size_text(bytes, size),
+                             n == 1 ? "it" : "them");
     printf("\n");
     tmk_sheet_wrap(stdout, text, "  ");
+    print_pins(&pins, sheet);
     free(text);
-    tmk_sheet_table(sheet, t);
-    if (n > SHOWN_PINNED)
-        printf("  and %" PRIu64 " more; --json has them\n", n - SHOWN_PINNED);
+    free(pins.rows);
+    free(pinned);
 }
 
 /* ---- over time ---- */

@@ -12,6 +12,8 @@ struct tmk_leak_finding {
     struct tmk_process *p;
     struct tmk_leakage *leakage;
     uint64_t total_bytes[TMK_MAX_DEVICES], used_bytes[TMK_MAX_DEVICES]; /* as last told */
+    int64_t oom_step[TMK_MAX_DEVICES]; /* of the last refusal, where has_oom */
+    bool has_oom[TMK_MAX_DEVICES];
     uint16_t devices[TMK_MAX_DEVICES];
     uint32_t n_devices;
 };
@@ -29,7 +31,11 @@ struct tmk_leak_findings {
 /* Of the devices asked for. */
 bool tmk_leak_is_wanted(const struct tmk_leak_findings *f, const struct tmk_leak *leak);
 enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_findings *f);
-/* Steps until the device is full at this rate; false when its size is not known. */
+/* The program was refused memory of that device: where that was. */
+bool tmk_leak_has_run_out(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
+                          int64_t *ret_step);
+/* Steps until the device is full at this rate, 0 when memory was refused already; false when its
+ * size is not known. */
 bool tmk_leak_steps_left(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
                          double *ret_steps);
 

@@ -2,7 +2,6 @@
 /* cli/leak_live.c - see leak_live.h. */
 #include "cli/leak_live.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,11 +73,14 @@ static void add_count(struct look *look, const char *type, uint64_t count)
 /* The first line is cost and number of objects, the others a number and a type each. */
 static void read_answer(struct look *look)
 {
-    char *rest = NULL, *line = strtok_r(look->text, "\n", &rest);
-    if (!line || sscanf(line, "%lf %" SCNu64, &look->cost_ms, &look->n_objects) != 2) {
+    char *rest = NULL, *line = strtok_r(look->text, "\n", &rest), *end = line;
+    if (line)
+        look->cost_ms = strtod(line, &end);
+    if (!line || end == line || *end != ' ') {
         snprintf(look->reason, sizeof look->reason, "the process gave no answer that makes sense");
         return;
     }
+    look->n_objects = strtoull(end, NULL, 10);
     while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
         char *type;
         uint64_t count = strtoull(line, &type, 10);

@@ -17,28 +17,58 @@
 
 /* ---- what the devices have ---- */
 
+/* The place of a device, made when new; TMK_MAX_DEVICES: there is none left. */
+static uint32_t place_of(struct tmk_leak_finding *item, uint16_t device)
+{
+    uint32_t i = 0;
+    while (i < item->n_devices && item->devices[i] != device)
+        i++;
+    if (i < TMK_MAX_DEVICES && i == item->n_devices) {
+        item->devices[item->n_devices++] = device;
+        item->total_bytes[i] = UINT64_MAX;
+    }
+    return i;
+}
+
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                      struct tmk_block *b)
 {
     struct tmk_leak_finding *item = arg;
-    (void)rp;
     (void)b;
-    if (ev->kind != TMK_KIND_SAMPLE)
+    bool is_oom = ev->kind == TMK_KIND_OOM && !ev->is_of_driver;
+    if (ev->kind != TMK_KIND_SAMPLE && !is_oom)
         return;
-    uint32_t i = 0;
-    while (i < item->n_devices && item->devices[i] != ev->device)
-        i++;
+    uint32_t i = place_of(item, ev->device);
     if (i == TMK_MAX_DEVICES)
         return;
-    item->n_devices += i == item->n_devices;
-    item->devices[i] = ev->device;
-    item->total_bytes[i] = ev->sample.total_bytes;
-    item->used_bytes[i] = ev->sample.used_bytes;
+    if (is_oom) {
+        item->has_oom[i] = true;
+        item->oom_step[i] = rp->state.step;
+    } else {
+        item->total_bytes[i] = ev->sample.total_bytes;
+        item->used_bytes[i] = ev->sample.used_bytes;
+    }
+}
+
+bool tmk_leak_has_run_out(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
+                          int64_t *ret_step)
+{
+    for (uint32_t i = 0; i < item->n_devices; i++)
+        if (item->devices[i] == leak->device && item->has_oom[i]) {
+            *ret_step = item->oom_step[i];
+            return true;
+        }
+    return false;
 }
 
 bool tmk_leak_steps_left(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
                          double *ret_steps)
 {
+    int64_t step;
+    if (tmk_leak_has_run_out(item, leak, &step)) {
+        *ret_steps = 0;
+        return true;
+    }
     for (uint32_t i = 0; i < item->n_devices; i++) {
         uint64_t total = item->total_bytes[i], used = item->used_bytes[i];
         if (item->devices[i] != leak->device || total == UINT64_MAX || used > total ||

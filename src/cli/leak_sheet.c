@@ -85,7 +85,7 @@ static void say_verdict(const struct tmk_leak_findings *f)
             printf("not enough steps to tell: %s %s ended; it takes %d\n", steps,
                    n_steps == 1 ? "has" : "have", TMK_LEAK_MIN_STEPS);
         else
-            printf("too short to tell: no step was seen, and blocks were made in less than %d of "
+            printf("too short to tell: no step has ended, and blocks were made in less than %d of "
                    "%d parts of the time\n",
                    TMK_LEAK_MIN_STEPS, TMK_LEAK_TIME_PARTS);
         break;
@@ -153,16 +153,24 @@ static void say_end(const struct tmk_leak_finding *item, const struct tmk_leak *
 {
     char steps[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
     double n_steps;
+    int64_t step;
+    tmk_device_name(leak->device, device);
+    if (tmk_leak_has_run_out(item, leak, &step)) {
+        if (step != TMK_NO_STEP)
+            say("full", "memory of %s was refused in step %" PRId64, device, step);
+        else
+            say("full", "memory of %s was refused", device);
+        return;
+    }
     if (!tmk_leak_steps_left(item, leak, &n_steps))
         return;
     double ns = n_steps * (double)tmk_leakage_part_ns(item->leakage);
     tmk_time_text(whole(ns), time);
     if (tmk_leakage_n_steps(item->leakage))
-        say("full", "%s in %s steps, or %s, if nothing else changes",
-            tmk_device_name(leak->device, device), tmk_count_text(whole(n_steps), steps), time);
+        say("full", "%s in %s steps, or %s, if nothing else changes", device,
+            tmk_count_text(whole(n_steps), steps), time);
     else
-        say("full", "%s in %s, if nothing else changes", tmk_device_name(leak->device, device),
-            time);
+        say("full", "%s in %s, if nothing else changes", device, time);
 }
 
 static void say_parts(const struct tmk_leak_finding *item, const struct tmk_leak *leak)

@@ -33,9 +33,9 @@ static void add_leak_row(struct tmk_table *t, const struct tmk_leak *leak)
 void tmk_report_leak_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {
-        {"line", TMK_LEFT, TMK_SHRINK},      {"a step", TMK_RIGHT, TMK_FIXED},
-        {"so far", TMK_RIGHT, TMK_FIXED},    {"since step", TMK_RIGHT, TMK_FIXED},
-        {"confident", TMK_RIGHT, TMK_FIXED}, {"kept by", TMK_LEFT, TMK_FIXED},
+        {"line", TMK_LEFT, TMK_SHRINK},   {"a step", TMK_RIGHT, TMK_FIXED},
+        {"so far", TMK_RIGHT, TMK_FIXED}, {"since", TMK_RIGHT, TMK_FIXED},
+        {"sure", TMK_RIGHT, TMK_FIXED},   {"kept by", TMK_LEFT, TMK_FIXED},
     };
     uint64_t n = tmk_leakage_n(f->leakage);
     if (n == 0)

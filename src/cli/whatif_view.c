@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/sheet.h"
+#include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/json.h"
@@ -188,8 +189,8 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view 
     if (v->device == TIDEMARK_HOST)
         tmk_sheet_item(sheet, "These are blocks of the host, replayed as if they were on a card.");
     else if (!f->knows_requests)
-        tmk_sheet_item(sheet, "Block sizes are known as torch rounded them, not as requested: "
-                              "figures are within 1 %.");
+        tmk_sheet_item(sheet, "Blocks' sizes are known, not what was asked for: that matters under "
+                              "other settings, by a few percent.");
 }
 
 /* ---- what to do ---- */
@@ -351,6 +352,6 @@ void tmk_whatif_print_json(const struct tmk_whatif_view *v)
         tmk_json_i64(&j, "rank", v->p->rank);
     else
         tmk_json_null(&j, "rank");
-    tmk_json_u64(&j, "pid", v->p->pid);
+    tmk_process_json_pid(&j, v->p);
     tmk_json_end(&j);
 }

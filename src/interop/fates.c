@@ -39,7 +39,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 static int run_sweep(struct sweep *w, struct tmk_process *p, const struct tmk_visitor *progress,
                      struct tmk_error *err)
 {
-    struct tmk_replay rp;
+    struct tmk_replay rp = {0};
     struct tmk_visitor both[] = {{.arg = w, .event = on_event}, *progress};
     int rc = tmk_process_sweep(p, both, 2, &rp, err);
     if (rc < 0)

@@ -53,13 +53,12 @@ static int open_file(const char *path, struct tmk_error *err)
         return spool_input(err);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return tmk_fail_os(err, errno == ENOENT ? TMK_ENOENT : TMK_EIO, errno, "cannot open %s",
-                           path);
+        return tmk_fail_os(err, errno == ENOENT ? TMK_ENOENT : TMK_EIO, errno, "cannot be opened");
     struct stat st;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
         return fd;
     close(fd);
-    return tmk_fail(err, TMK_EIO, "%s is a folder or a device, not a file", path);
+    return tmk_fail(err, TMK_EFORMAT, "this is a folder or a device, not a file");
 }
 
 static ssize_t read_file(struct tmk_feed *f, void *to, size_t n)

@@ -32,7 +32,7 @@ struct tmk_feed {
 };
 
 /* `path` "-" is standard input, which is copied to a file without a name first. 0; TMK_ENOENT,
- * TMK_EIO (a folder too), TMK_ENOMEM. fini takes a zeroed or half-made one. */
+ * TMK_EFORMAT (no file), TMK_EIO, TMK_ENOMEM. fini takes a zeroed or half-made one. */
 int tmk_feed_init(struct tmk_feed *f, const char *path, struct tmk_error *err);
 void tmk_feed_fini(struct tmk_feed *f);
 

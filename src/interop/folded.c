@@ -42,8 +42,8 @@ int tmk_export_folded(const struct tmk_export *x, FILE *out, struct tmk_export_n
     struct tmk_stack_sums sums;
     int rc = tmk_stack_sums_make(x, &sums, err);
     *ret = (struct tmk_export_notes){.at_bytes = sums.total.bytes[TMK_EXPORT_AT]};
-    if (rc == 0 && x->what == TMK_EXPORT_AT && !sums.is_found)
-        rc = tmk_fail(err, TMK_ENOENT, "there is no such moment in %s", x->p->file);
+    if (rc == 0)
+        rc = tmk_stack_sums_check(x, &sums, err);
     for (uint32_t i = 0; rc == 0 && i < sums.n; i++) {
         if (sums.stacks[i].bytes[x->what] == 0)
             continue;

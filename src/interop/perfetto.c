@@ -29,6 +29,11 @@ struct device {
     struct tmk_counter allocated, reserved, used, categories[N_CATEGORIES];
 };
 
+struct thread {
+    uint32_t depth; /* open slices */
+    bool is_named;
+};
+
 struct view { /* of a process */
     const struct tmk_export *x;
     struct tmk_process *p;
@@ -39,9 +44,8 @@ struct view { /* of a process */
     uint64_t from_ns, until_ns; /* trace time */
     uint64_t part_ns;
     struct device *devices; /* in the state's order */
-    uint32_t *depths;       /* by thread: open slices; */
-    bool *is_thread_named;
-    uint32_t n_threads; /* of both */
+    struct thread *threads;
+    uint32_t n_threads;
     bool *is_name_known;
     int64_t step;
     uint64_t last_ns; /* of what was shown */
@@ -77,7 +81,7 @@ static void describe_process(struct view *v)
 static uint64_t thread_track(struct view *v, uint32_t thread)
 {
     uint64_t id = v->tracks + first_thread + thread;
-    if (thread < v->n_threads && !v->is_thread_named[thread]) {
+    if (thread < v->n_threads && !v->threads[thread].is_named) {
         struct tmk_thread_info info = {0};
         bool is_known = tmk_reader_thread(v->p->reader, thread, &info);
         tmk_packets_track(&v->packets,
@@ -87,7 +91,7 @@ static uint64_t thread_track(struct view *v, uint32_t thread)
                                               .name = info.name ? info.name : "thread",
                                               .pid = v->pid,
                                               .tid = is_known ? info.system_id : thread});
-        v->is_thread_named[thread] = true;
+        v->threads[thread].is_named = true;
     }
     return id;
 }
@@ -198,7 +202,7 @@ static void begin_slice(struct view *v, uint32_t thread, uint32_t name, uint64_t
     tmk_packets_begin(&v->packets, track, run_time(v, ns), &n);
     if (is_new)
         v->is_name_known[name] = true;
-    v->depths[thread]++;
+    v->threads[thread].depth++;
 }
 
 static uint32_t depth_now(const struct tmk_state *s, uint32_t thread)
@@ -212,16 +216,16 @@ static uint32_t depth_now(const struct tmk_state *s, uint32_t thread)
 
 static void end_slices(struct view *v, uint32_t thread, uint32_t depth, uint64_t ns)
 {
-    for (; v->depths[thread] > depth; v->depths[thread]--)
+    for (; v->threads[thread].depth > depth; v->threads[thread].depth--)
         tmk_packets_end(&v->packets, thread_track(v, thread), run_time(v, ns));
 }
 
 /* Those that are open, outermost first: links lead outwards. */
 static void begin_open(struct view *v, const struct tmk_state *s, uint32_t thread, uint64_t ns)
 {
-    for (uint32_t depth = depth_now(s, thread); depth > v->depths[thread];) {
+    for (uint32_t depth = depth_now(s, thread); depth > v->threads[thread].depth;) {
         uint32_t i = s->thread_top[thread];
-        for (uint32_t k = depth - v->depths[thread] - 1; k > 0; k--)
+        for (uint32_t k = depth - v->threads[thread].depth - 1; k > 0; k--)
             i = s->ranges[i - 1].outer;
         begin_slice(v, thread, s->ranges[i - 1].name, ns);
     }
@@ -232,19 +236,14 @@ static bool has_thread(struct view *v, uint32_t thread)
 {
     if (thread < v->n_threads)
         return true;
-    uint64_t room = v->n_threads, flag_room = v->n_threads;
-    uint32_t *depths = tmk_grow(v->depths, (uint64_t)thread + 1, &room, sizeof *depths);
-    if (depths)
-        v->depths = depths;
-    bool *named = tmk_grow(v->is_thread_named, (uint64_t)thread + 1, &flag_room, sizeof *named);
-    if (named)
-        v->is_thread_named = named;
-    if (!depths || !named || room > UINT32_MAX)
+    uint64_t room = v->n_threads;
+    struct thread *more = tmk_grow(v->threads, (uint64_t)thread + 1, &room, sizeof *more);
+    if (!more)
         return false;
-    memset(depths + v->n_threads, 0, (size_t)(room - v->n_threads) * sizeof *depths);
-    memset(named + v->n_threads, 0, (size_t)(room - v->n_threads) * sizeof *named);
-    v->n_threads = (uint32_t)room;
-    return true;
+    memset(more + v->n_threads, 0, (size_t)(room - v->n_threads) * sizeof *more);
+    v->threads = more;
+    v->n_threads = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+    return thread < v->n_threads;
 }
 
 static void show_step(struct view *v, int64_t step, uint64_t ns)
@@ -491,8 +490,7 @@ static int write_process(const struct tmk_export *x, uint32_t i, struct tmk_out 
     tmk_fates_fini(&v.fates);
     free(v.devices);
     free(v.is_name_known);
-    free(v.depths);
-    free(v.is_thread_named);
+    free(v.threads);
     return rc;
 }
 

@@ -7,9 +7,11 @@
  *
  * Long lists stream: the visitor is asked about each list that lies directly under a key of the
  * outermost dict, and about the lists in such a list; of those it wants, each dict is handed over
- * as soon as it is complete, and is not kept. Two passes make that safe: the first finds which memo
- * entries are asked for again, and only these are kept by the second. So memory does not grow with
- * the file, and a pickle that refers back to anything at all is still read right.
+ * as soon as it is complete, and is not kept; neither is what it alone holds. A pickle may refer
+ * back to anything, though: if one refers to what was given up, or makes too much pile up that it
+ * might refer to, reading ends with TMK_EAGAIN. Then open with `is_careful`: a pass of its own
+ * finds what is referred to, and just that is kept. So a usual snapshot is read in one pass, any
+ * other in two more, and memory does not grow with the file.
  *
  *     0x80 4  }  94  (  "segments" 94  ]  94  ( } 94 ( "device" 94 K 0 ... u   } ... u   e  ... u .
  *     proto   dict memo mark   key           list      ^ item() when the next } or the e comes
@@ -54,9 +56,12 @@ struct tmk_pickle_object {
         struct tmk_pickle_value *items; /* TUPLE, LIST; DICT: keys and values in turn */
         char *text;                     /* TEXT: ends in a zero byte, too */
     };
-    struct tmk_pickle_object *link; /* the reader's own */
-    uint32_t n;                     /* items, or bytes of the text */
-    uint32_t tag;                   /* the visitor's own; 0 at first */
+    union {
+        uint64_t memo;                  /* where it is kept, + 1; 0: it is not */
+        struct tmk_pickle_object *link; /* of those that are free */
+    };
+    uint32_t n;   /* items, or bytes of the text */
+    uint32_t tag; /* the visitor's own; 0 at first */
     uint32_t n_refs;
     uint16_t stream;    /* what the visitor said of a list; 1 + that, 0: not asked yet */
     uint8_t room_class; /* of `items` or `text`; 0: none */
@@ -72,21 +77,22 @@ struct tmk_pickle_visitor {
     uint16_t (*stream)(void *arg, const char *key, unsigned level, uint64_t index);
     /* A complete dict of such a list. 0, or an error that ends the reading (fill *err). */
     int (*item)(void *arg, uint16_t stream, struct tmk_pickle_object *dict, struct tmk_error *err);
-    /* Now and then: bytes of the file on the disk, of both passes together. May be NULL. */
+    /* Now and then: bytes of the file on the disk, of all passes together. May be NULL. */
     void (*progress)(void *arg, uint64_t done, uint64_t total);
 };
 
 struct tmk_pickle;
 
-/* Machine for a feed, which is borrowed. 0 or TMK_ENOMEM. */
+/* Machine for a feed, which is borrowed and at its start. 0 or TMK_ENOMEM. */
 int tmk_pickle_open(struct tmk_feed *feed, const struct tmk_pickle_visitor *visitor,
-                    struct tmk_pickle **ret_pickle);
+                    bool is_careful, struct tmk_pickle **ret_pickle);
 /* All values go with it. Takes NULL, returns NULL. */
 struct tmk_pickle *tmk_pickle_close(struct tmk_pickle *p);
 
-/* Read all: 0, and *ret_root is what is left of the outermost value, good until close. TMK_EFORMAT:
- * this is no pickle, or not one of plain data; TMK_EDAMAGED: it is cut or makes no sense;
- * TMK_EFULL: more than is sensible; item()'s error; *err has the reason and the byte. */
+/* Read all: 0, and *ret_root is what is left of the outermost value, good until close. TMK_EAGAIN:
+ * see above; the visitor has to forget what it was given. TMK_EFORMAT: this is no pickle, or not
+ * one of plain data; TMK_EDAMAGED: it is cut or makes no sense; TMK_EFULL: more than is sensible;
+ * item()'s error; *err has the reason and the byte. */
 int tmk_pickle_read(struct tmk_pickle *p, struct tmk_pickle_value *ret_root, struct tmk_error *err);
 
 /* The value of a key, NULL when there is none; of two the last counts. */

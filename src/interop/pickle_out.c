@@ -9,6 +9,7 @@
 
 enum opcode {
     OP_APPENDS = 'e',
+    OP_BINFLOAT = 'G',
     OP_BINGET = 'h',
     OP_BININT = 'J',
     OP_BININT1 = 'K',
@@ -111,8 +112,9 @@ void tmk_pickler_text(struct tmk_pickler *p, const char *text)
 /* Bytes of the shortest two's complement. */
 static uint8_t long_bytes(int64_t value)
 {
+    uint64_t bits = value < 0 ? ~(uint64_t)value : (uint64_t)value; /* but for the sign's */
     uint8_t n = 1;
-    while (n < 8 && (value >> (8 * n - 1)) != 0 && (value >> (8 * n - 1)) != -1)
+    while (n < 8 && bits >> (8 * n - 1))
         n++;
     return n;
 }
@@ -140,6 +142,17 @@ void tmk_pickler_int(struct tmk_pickler *p, int64_t value)
 void tmk_pickler_u64(struct tmk_pickler *p, uint64_t value)
 {
     tmk_pickler_int(p, (int64_t)value);
+}
+
+/* The one number that is written with its first byte first. */
+void tmk_pickler_double(struct tmk_pickler *p, double value)
+{
+    uint64_t bits;
+    uint8_t bytes[8];
+    memcpy(&bits, &value, sizeof bits);
+    tmk_store_u64(bytes, __builtin_bswap64(bits));
+    put(p, OP_BINFLOAT);
+    tmk_out_bytes(p->out, bytes, sizeof bytes);
 }
 
 void tmk_pickler_bool(struct tmk_pickler *p, bool value)

@@ -44,6 +44,7 @@ void tmk_pickler_int(struct tmk_pickler *p, int64_t value);
 /* Numbers above INT64_MAX, which no address or size of a program reaches, turn negative: they keep
  * to eight bytes. */
 void tmk_pickler_u64(struct tmk_pickler *p, uint64_t value);
+void tmk_pickler_double(struct tmk_pickler *p, double value);
 void tmk_pickler_bool(struct tmk_pickler *p, bool value);
 
 /* Keep the last value: its number, from 0, by which get puts it again. */

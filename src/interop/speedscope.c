@@ -149,8 +149,8 @@ int tmk_export_speedscope(const struct tmk_export *x, FILE *out, struct tmk_expo
     int rc = tmk_stack_sums_make(x, &sums, err);
     struct page g = {.x = x, .sums = &sums, .n_ids = tmk_reader_n_frames(x->p->reader)};
     *ret = (struct tmk_export_notes){.at_bytes = sums.total.bytes[TMK_EXPORT_AT]};
-    if (rc == 0 && x->what == TMK_EXPORT_AT && !sums.is_found)
-        rc = tmk_fail(err, TMK_ENOENT, "there is no such moment in %s", x->p->file);
+    if (rc == 0)
+        rc = tmk_stack_sums_check(x, &sums, err);
     if (rc == 0) {
         g.frames = calloc((size_t)g.n_ids + 1, sizeof *g.frames);
         rc = g.frames ? 0 : tmk_fail(err, TMK_ENOMEM, "no memory for the frames");

@@ -2,6 +2,7 @@
 /* interop/stack_sums.c - see stack_sums.h. */
 #include "interop/stack_sums.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 struct sweep {
@@ -48,7 +49,7 @@ static void add_found(const struct sweep *w, const struct tmk_peak *peak, const 
 static int run_sweep(const struct tmk_export *x, const struct sweep *w, struct tmk_peak *peak,
                      struct tmk_error *err)
 {
-    struct tmk_replay rp;
+    struct tmk_replay rp = {0};
     struct tmk_visitor all[] = {
         {.arg = (void *)(uintptr_t)w, .event = on_event}, tmk_peak_visitor(peak), x->progress};
     int rc = tmk_process_sweep(x->p, all, 3, &rp, err);
@@ -76,6 +77,20 @@ int tmk_stack_sums_make(const struct tmk_export *x, struct tmk_stack_sums *ret,
     }
     tmk_peak_close(peak);
     return rc;
+}
+
+int tmk_stack_sums_check(const struct tmk_export *x, const struct tmk_stack_sums *s,
+                         struct tmk_error *err)
+{
+    char step[24];
+    if (x->what != TMK_EXPORT_AT || s->is_found)
+        return 0;
+    snprintf(step, sizeof step, "%" PRId64, x->moment.step);
+    if (x->moment.kind == TMK_MOMENT_STEP)
+        return tmk_fail(err, TMK_ENOENT, "there is no step %s in %s", step, x->p->file);
+    if (x->moment.kind == TMK_MOMENT_TIME)
+        return tmk_fail(err, TMK_ENOENT, "the detail of that time is no longer in %s", x->p->file);
+    return tmk_fail(err, TMK_ENOENT, "no block was ever allocated in %s", x->p->file);
 }
 
 void tmk_stack_sums_fini(struct tmk_stack_sums *s)

@@ -22,6 +22,9 @@ struct tmk_stack_sums {
 /* Of x->p, on x->device. 0, or what went wrong. fini takes a zeroed one. */
 int tmk_stack_sums_make(const struct tmk_export *x, struct tmk_stack_sums *ret,
                         struct tmk_error *err);
+/* Is there what x->what asks for? 0, or TMK_ENOENT. */
+int tmk_stack_sums_check(const struct tmk_export *x, const struct tmk_stack_sums *s,
+                         struct tmk_error *err);
 void tmk_stack_sums_fini(struct tmk_stack_sums *s);
 
 #endif

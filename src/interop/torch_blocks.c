@@ -26,20 +26,35 @@ static struct tmk_torch_block *new_block(struct tmk_torch_blocks *t)
     return &more[t->n++];
 }
 
-struct tmk_torch_block *tmk_torch_blocks_add(struct tmk_torch_blocks *t, struct tmk_block *b)
+struct tmk_torch_block *tmk_torch_blocks_add(struct tmk_torch_blocks *t, const struct tmk_state *s,
+                                             struct tmk_block *b)
 {
+    uint64_t requested_bytes = tmk_state_requested(s, b);
     struct tmk_torch_block *block = new_block(t);
     if (!block)
         return NULL;
     *block = (struct tmk_torch_block){.address = b->address,
                                       .size_bytes = b->size_bytes,
-                                      .requested_bytes = b->size_bytes,
+                                      .requested_bytes =
+                                          requested_bytes ? requested_bytes : b->size_bytes,
                                       .serial = b->serial,
                                       .stack = b->stack,
                                       .is_used = true,
                                       .is_found = true};
     b->row = (uint32_t)(block - t->items) + 1;
     return block;
+}
+
+struct tmk_torch_block *tmk_torch_blocks_put(struct tmk_torch_blocks *t,
+                                             const struct tmk_torch_block *block)
+{
+    struct tmk_torch_block *new = new_block(t);
+    if (new) {
+        *new = *block;
+        new->is_used = true;
+        new->serial = UINT64_MAX; /* no live block's */
+    }
+    return new;
 }
 
 struct tmk_torch_block *tmk_torch_blocks_find(const struct tmk_torch_blocks *t,

@@ -14,12 +14,14 @@
 struct tmk_torch_block {
     uint64_t address;
     uint64_t size_bytes;
-    uint64_t requested_bytes;
+    uint64_t requested_bytes; /* its size, where that is all that is known */
+    uint64_t stream;          /* handle; set by whoever adds it */
     uint64_t serial;
     uint64_t place; /* of its category in the file; 0: its allocation is not in it */
     uint32_t stack;
     uint32_t next_free; /* number of the next free one, while it is free itself */
     bool is_used;
+    bool is_held;  /* freed, but its memory is not free yet */
     bool is_found; /* for whoever goes through all */
 };
 
@@ -33,7 +35,11 @@ struct tmk_torch_blocks {
 void tmk_torch_blocks_fini(struct tmk_torch_blocks *t);
 
 /* Makes a place for the block and notes it in `b`; NULL without memory. Good until the next add. */
-struct tmk_torch_block *tmk_torch_blocks_add(struct tmk_torch_blocks *t, struct tmk_block *b);
+struct tmk_torch_block *tmk_torch_blocks_add(struct tmk_torch_blocks *t, const struct tmk_state *s,
+                                             struct tmk_block *b);
+/* The same for one of which no entry is left. */
+struct tmk_torch_block *tmk_torch_blocks_put(struct tmk_torch_blocks *t,
+                                             const struct tmk_torch_block *block);
 /* NULL: it is not here. */
 struct tmk_torch_block *tmk_torch_blocks_find(const struct tmk_torch_blocks *t,
                                               const struct tmk_block *b);

@@ -158,6 +158,30 @@ void tmk_torch_time(struct tmk_torch_file *f, uint64_t trace_ns)
     tmk_torch_number(f, TMK_WORD_time_us, (f->p->start_realtime_ns + trace_ns) / 1000);
 }
 
+/* Frames of C++ in imported runs (TMK_CPP_FILE) get back the file that they came with. */
+static void write_file(struct tmk_torch_file *f, const char *file)
+{
+    char inner[TMK_STRING_MAX_BYTES + 1];
+    size_t n = sizeof TMK_CPP_FILE - 1, length = file ? strlen(file) : 0;
+    bool is_cpp = file && strncmp(file, TMK_CPP_FILE, n) == 0 && length <= sizeof inner;
+    if (is_cpp && file[n] == ' ') {
+        snprintf(inner, sizeof inner, "%.*s", (int)(length - n - 2), file + n + 1);
+        file = inner;
+    } else if (is_cpp || length == 0) {
+        file = "??";
+    }
+    tmk_torch_word(f, TMK_WORD_filename);
+    tmk_pickler_text(&f->pickle, file);
+}
+
+/* What import puts under a segment's stack, to say whose it is. */
+static bool is_imports(const struct tmk_torch_file *f, uint32_t frame)
+{
+    struct tmk_native native;
+    return tmk_reader_native(f->p->reader, frame, &native) && native.address == 1 &&
+           native.build_id_bytes == 0 && native.path && !strchr(native.path, '/');
+}
+
 static void write_frame(struct tmk_torch_file *f, uint32_t id)
 {
     bool is_kept = id < tmk_reader_n_frames(f->p->reader);
@@ -169,8 +193,7 @@ static void write_frame(struct tmk_torch_file *f, uint32_t id)
     struct tmk_frame frame = {0};
     bool is_known = tmk_process_frame(f->p, id, &frame);
     tmk_torch_begin_dict(f);
-    tmk_torch_word(f, TMK_WORD_filename);
-    tmk_pickler_text(&f->pickle, frame.file && *frame.file ? frame.file : "??");
+    write_file(f, frame.file);
     tmk_torch_number(f, TMK_WORD_line, frame.line);
     tmk_torch_word(f, TMK_WORD_name);
     tmk_pickler_text(&f->pickle, frame.function
@@ -195,7 +218,8 @@ void tmk_torch_frames(struct tmk_torch_file *f, uint32_t stack)
         return;
     tmk_pickler_mark(&f->pickle);
     for (uint32_t i = 0; i < frames.n_frames; i++)
-        write_frame(f, frames.frames[i]);
+        if (!is_imports(f, frames.frames[i]))
+            write_frame(f, frames.frames[i]);
     tmk_pickler_append_items(&f->pickle);
     f->stacks[stack] = tmk_pickler_keep(&f->pickle) + 1;
 }

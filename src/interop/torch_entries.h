@@ -14,6 +14,7 @@
 #define TMK_TORCH_WORDS(X)                                                                         \
     X(action)                                                                                      \
     X(active_allocated)                                                                            \
+    X(active_pending_free)                                                                         \
     X(active_size)                                                                                 \
     X(addr)                                                                                        \
     X(address)                                                                                     \

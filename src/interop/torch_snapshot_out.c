@@ -14,9 +14,10 @@
 #include <stdlib.h>
 
 #include "interop/torch_trace.h"
+#include "model/alloc_conf.h"
 #include "passes/steps.h"
 
-enum { SMALL_BLOCK_BYTES = 1 << 20, SMALL_SEGMENT_BYTES = 2 << 20, MAX_INDEX = 256 };
+enum { MAX_INDEX = 256 };
 
 /* ---- segments ---- */
 
@@ -27,7 +28,10 @@ static void write_block(struct tmk_torch_file *f, uint64_t address, uint64_t siz
     tmk_torch_number(f, TMK_WORD_address, address);
     tmk_torch_number(f, TMK_WORD_size, size_bytes);
     tmk_torch_number(f, TMK_WORD_requested_size, block ? block->requested_bytes : 0);
-    tmk_torch_pair(f, TMK_WORD_state, block ? TMK_WORD_active_allocated : TMK_WORD_inactive);
+    tmk_torch_pair(f, TMK_WORD_state,
+                   !block           ? TMK_WORD_inactive
+                   : block->is_held ? TMK_WORD_active_pending_free
+                                    : TMK_WORD_active_allocated);
     tmk_torch_frames(f, block ? block->stack : 0);
     tmk_torch_end_dict(f);
 }
@@ -62,18 +66,24 @@ static void write_blocks(struct tmk_torch_file *f, const struct tmk_torch_segmen
     tmk_pickler_append_items(k);
 }
 
+/* Of which pool. An expandable one grows with what is asked for: its blocks tell or, where it has
+ * none, that the large pool's grow by 20 MiB. */
 static bool is_small(const struct tmk_torch_segment *s, uint64_t largest_bytes)
 {
-    return s->size_bytes <= SMALL_SEGMENT_BYTES ||
-           (s->kind == TMK_TORCH_MAPPED && largest_bytes > 0 && largest_bytes <= SMALL_BLOCK_BYTES);
+    if (s->kind != TMK_TORCH_MAPPED || s->size_bytes <= TMK_ALLOC_SMALL_SEGMENT)
+        return s->size_bytes <= TMK_ALLOC_SMALL_SEGMENT;
+    return largest_bytes ? largest_bytes <= TMK_ALLOC_SMALL
+                         : s->size_bytes % TMK_ALLOC_LARGE_SEGMENT != 0;
 }
 
 static void write_segment(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
                           unsigned index, const struct part *part)
 {
-    uint64_t bytes = 0, requested = 0, largest = 0;
+    uint64_t bytes = 0, active = 0, requested = 0, largest = 0;
     for (uint64_t i = 0; i < part->n; i++) {
-        bytes += part->blocks[i].size_bytes;
+        bool is_held = part->blocks[i].is_held;
+        active += part->blocks[i].size_bytes;
+        bytes += is_held ? 0 : part->blocks[i].size_bytes;
         requested += part->blocks[i].requested_bytes;
         if (part->blocks[i].size_bytes > largest)
             largest = part->blocks[i].size_bytes;
@@ -84,7 +94,7 @@ static void write_segment(struct tmk_torch_file *f, const struct tmk_torch_segme
     tmk_torch_number(f, TMK_WORD_address, s->address);
     tmk_torch_number(f, TMK_WORD_total_size, s->size_bytes);
     tmk_torch_number(f, TMK_WORD_allocated_size, bytes);
-    tmk_torch_number(f, TMK_WORD_active_size, bytes);
+    tmk_torch_number(f, TMK_WORD_active_size, active);
     tmk_torch_number(f, TMK_WORD_requested_size, requested);
     tmk_torch_number(f, TMK_WORD_stream, s->stream);
     tmk_torch_pair(f, TMK_WORD_segment_type,
@@ -242,10 +252,44 @@ static unsigned first_device(const struct devices *d)
     return i;
 }
 
+/* What follows from the settings, under the names that torch gives them. */
+static void write_settings_known(struct tmk_pickler *k, const struct tmk_alloc_conf *conf)
+{
+    char interval[16];
+    bool is_bounded = conf->max_split_bytes != TMK_ALLOC_NO_BOUND;
+    tmk_pickler_text(k, "max_split_size");
+    tmk_pickler_int(k, is_bounded ? (int64_t)conf->max_split_bytes : -1);
+    tmk_pickler_text(k, "garbage_collection_threshold");
+    tmk_pickler_double(k, conf->gc_threshold);
+    tmk_pickler_text(k, "expandable_segments");
+    tmk_pickler_bool(k, conf->expandable_segments);
+    tmk_pickler_text(k, "roundup_power2_divisions");
+    tmk_pickler_dict(k);
+    tmk_pickler_mark(k);
+    for (unsigned i = 0; i < TMK_ALLOC_N_INTERVALS; i++) {
+        snprintf(interval, sizeof interval, "%u", 1u << i);
+        tmk_pickler_text(k, interval);
+        tmk_pickler_u64(k, conf->roundup_divisions[i]);
+    }
+    tmk_pickler_set_items(k);
+}
+
+/* Empty where nothing is known of them. */
 static void write_settings(struct tmk_torch_file *f)
 {
+    struct tmk_pickler *k = &f->pickle;
+    struct tmk_alloc_conf conf;
+    const char *text = tmk_reader_info(f->p->reader, "alloc_conf");
     tmk_torch_begin_item(f, "allocator_settings");
-    tmk_pickler_dict(&f->pickle);
+    tmk_pickler_dict(k);
+    tmk_pickler_mark(k);
+    if (text) {
+        tmk_pickler_text(k, "PYTORCH_CUDA_ALLOC_CONF");
+        tmk_pickler_text(k, text);
+        if (tmk_alloc_conf_parse(text, &conf, NULL) == 0)
+            write_settings_known(k, &conf);
+    }
+    tmk_pickler_set_items(k);
     tmk_torch_end_item(f);
 }
 

@@ -9,14 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interop/torch_changes.h"
 #include "kit/grow.h"
 #include "model/holders.h"
 #include "model/owners.h"
 
-struct waiting { /* a segment that began or ended: said with the next block, which has its stream */
-    struct tmk_torch_segment segment;
+struct freed { /* a block whose free was asked for and is not completed */
+    struct tmk_torch_block block;
     uint64_t ns;
-    bool begins;
+    bool is_shown; /* asking for it was */
 };
 
 struct trace { /* of a device */
@@ -27,11 +28,15 @@ struct trace { /* of a device */
     struct tmk_holders *holders;
     struct tmk_torch_blocks blocks;
     struct tmk_torch_segments segments;
-    struct waiting *waiting;
-    uint64_t n_waiting, waiting_room;
+    struct tmk_torch_changes changes; /* that wait */
+    struct freed last_freed; /* completed at once, unless the next event says that it is held */
+    bool has_freed;
+    struct freed *held;
+    uint64_t n_held, held_room;
     uint64_t now_ns, last_ns;
     uint64_t free_bytes; /* of the device, as last seen */
     bool has_free, has_begun, is_over, failed;
+    bool must_hold;              /* a segment has ended with blocks in it */
     struct tmk_torch_left *left; /* when it is over */
 };
 
@@ -75,7 +80,7 @@ static void write_alloc(struct trace *t, const struct tmk_state *s, const struct
                         struct tmk_torch_block *block)
 {
     begin_entry(t, TMK_WORD_alloc, t->now_ns);
-    put_memory(t, block->address, block->requested_bytes, stream_of(t, b));
+    put_memory(t, block->address, block->requested_bytes, block->stream);
     tmk_torch_frames(t->file, block->stack);
     tmk_torch_context(t->file, s, b->context);
     block->place = tmk_torch_category(t->file, TIDEMARK_UNKNOWN);
@@ -83,25 +88,19 @@ static void write_alloc(struct trace *t, const struct tmk_state *s, const struct
 }
 
 /* Where the allocation is not in the file, its stack is shown here. */
-static void write_free(struct trace *t, const struct tmk_torch_block *block, uint64_t stream,
-                       enum tmk_torch_word action)
+static void write_free(struct trace *t, const struct freed *f, enum tmk_torch_word action,
+                       uint64_t ns)
 {
-    begin_entry(t, action, t->now_ns);
-    put_memory(t, block->address, block->requested_bytes, stream);
-    if (block->place == 0)
-        tmk_torch_frames(t->file, block->stack);
+    begin_entry(t, action, ns);
+    put_memory(t, f->block.address, f->block.requested_bytes, f->block.stream);
+    if (f->block.place == 0)
+        tmk_torch_frames(t->file, f->block.stack);
     tmk_torch_end_dict(t->file);
-}
-
-static void write_frees(struct trace *t, const struct tmk_torch_block *block, uint64_t stream)
-{
-    write_free(t, block, stream, TMK_WORD_free_requested);
-    write_free(t, block, stream, TMK_WORD_free_completed);
 }
 
 /* ---- segments ---- */
 
-static void write_segment(struct trace *t, const struct waiting *w)
+static void write_segment(struct trace *t, const struct tmk_torch_change *w)
 {
     bool is_mapped = w->segment.kind != TMK_TORCH_ALLOCATED;
     enum tmk_torch_word action = w->begins
@@ -116,45 +115,37 @@ static void write_segment(struct trace *t, const struct waiting *w)
 static void on_segment(void *arg, const struct tmk_torch_segment *s, bool begins)
 {
     struct trace *t = arg;
-    if (!is_shown(t))
-        return;
-    struct waiting *more = tmk_grow(t->waiting, t->n_waiting + 1, &t->waiting_room, sizeof *more);
-    if (!more) {
-        t->failed = true;
-        return;
-    }
-    t->waiting = more;
-    t->waiting[t->n_waiting++] = (struct waiting){.segment = *s, .ns = t->now_ns, .begins = begins};
+    if (is_shown(t))
+        tmk_torch_changes_add(&t->changes, &(struct tmk_torch_change){
+                                               .segment = *s, .ns = t->now_ns, .begins = begins});
 }
 
-/* What was mapped piece by piece at once is one. */
-static bool goes_on(const struct waiting *a, const struct waiting *b)
+/* Blocks whose segment has gone under them lie in the one that took its place, or their frees were
+ * lost: then one is made up. */
+static void hold_again(struct trace *t)
 {
-    return a->begins == b->begins && a->segment.kind == TMK_TORCH_MAPPED &&
-           b->segment.kind == TMK_TORCH_MAPPED && a->segment.stream == b->segment.stream &&
-           a->segment.address + a->segment.size_bytes == b->segment.address;
+    if (!t->must_hold)
+        return;
+    t->must_hold = false;
+    for (uint64_t i = 0; i < t->segments.n; i++)
+        t->segments.items[i].n_blocks = 0;
+    for (uint64_t i = 0; i < t->blocks.n; i++) {
+        const struct tmk_torch_block *b = &t->blocks.items[i];
+        if (b->is_used)
+            tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, b->stream);
+    }
+    for (uint64_t i = 0; i < t->n_held; i++)
+        tmk_torch_segments_hold(&t->segments, t->held[i].block.address, t->held[i].block.size_bytes,
+                                t->held[i].block.stream);
 }
 
 static void write_waiting(struct trace *t)
 {
-    struct waiting last = {0};
-    for (uint64_t i = 0; i < t->n_waiting; i++) {
-        struct waiting *w = &t->waiting[i];
-        const struct tmk_torch_segment *now =
-            tmk_torch_segments_find(&t->segments, w->segment.address);
-        if (w->begins && now && now->has_stream)
-            w->segment.stream = now->stream;
-        if (i > 0 && goes_on(&last, w)) {
-            last.segment.size_bytes += w->segment.size_bytes;
-            continue;
-        }
-        if (i > 0)
-            write_segment(t, &last);
-        last = *w;
-    }
-    if (t->n_waiting > 0)
-        write_segment(t, &last);
-    t->n_waiting = 0;
+    hold_again(t);
+    tmk_torch_changes_settle(&t->changes, &t->segments);
+    for (uint64_t i = 0; i < t->changes.n; i++)
+        write_segment(t, &t->changes.items[i]);
+    t->changes.n = 0;
 }
 
 /* Is it one that torch takes its blocks from? */
@@ -177,22 +168,11 @@ static void begin_segment(struct trace *t, const struct tmk_driver_segment *s)
         tmk_torch_segments_begin(&t->segments, &new);
 }
 
-/* Blocks whose segment has gone under them: their frees were lost. */
-static void hold_again(struct trace *t, const struct tmk_driver_segment *s)
-{
-    for (uint64_t i = 0; i < t->blocks.n; i++) {
-        const struct tmk_torch_block *b = &t->blocks.items[i];
-        if (b->is_used && b->address >= s->address && b->address - s->address < s->size_bytes)
-            tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, 0);
-    }
-}
-
 static void on_driver(struct trace *t, const struct tmk_replay *rp, const struct tmk_event *ev)
 {
     const struct tmk_driver_segment *ended = &rp->ended;
-    bool is_of_device = ended->kind && is_torchs(t, ended);
-    if (is_of_device && tmk_torch_segments_end(&t->segments, ended->address))
-        hold_again(t, ended);
+    if (ended->kind && is_torchs(t, ended) && tmk_torch_segments_end(&t->segments, ended->address))
+        t->must_hold = true;
     const struct tmk_driver_segment *new =
         ev->kind == TMK_KIND_SEGMENT
             ? tmk_segments_find(&rp->state.segments, ev->segment_kind, ev->address)
@@ -201,23 +181,88 @@ static void on_driver(struct trace *t, const struct tmk_replay *rp, const struct
         begin_segment(t, new);
 }
 
+/* ---- frees ---- */
+
+static void ask_free(struct trace *t, const struct freed *f)
+{
+    if (!f->is_shown)
+        return;
+    write_waiting(t);
+    write_free(t, f, TMK_WORD_free_requested, f->ns);
+}
+
+static void complete_free(struct trace *t, const struct freed *f, uint64_t ns)
+{
+    if (f->is_shown)
+        write_free(t, f, TMK_WORD_free_completed, ns);
+    tmk_torch_segments_release(&t->segments, f->block.address);
+}
+
+/* Nothing was said of the last one being held: it is free. */
+static void complete_last(struct trace *t)
+{
+    if (t->has_freed)
+        complete_free(t, &t->last_freed, t->last_freed.ns);
+    t->has_freed = false;
+}
+
+/* Of the block that was freed last or, at the start of a trace, before it. */
+static void on_held(struct trace *t, const struct tmk_event *ev)
+{
+    struct freed *more = tmk_grow(t->held, t->n_held + 1, &t->held_room, sizeof *more);
+    if (!more) {
+        t->failed = true;
+        return;
+    }
+    t->held = more;
+    bool is_last = t->has_freed && t->last_freed.block.address == ev->address;
+    if (!is_last)
+        complete_last(t);
+    t->held[t->n_held] = is_last ? t->last_freed
+                                 : (struct freed){.block = {.address = ev->address,
+                                                            .size_bytes = ev->size_bytes,
+                                                            .requested_bytes = ev->size_bytes}};
+    t->held[t->n_held++].block.is_held = true;
+    t->has_freed = false;
+    if (!is_last)
+        tmk_torch_segments_hold(&t->segments, ev->address, ev->size_bytes, 0);
+}
+
+static void on_released(struct trace *t, const struct tmk_event *ev)
+{
+    for (uint64_t i = 0; i < t->n_held; i++) {
+        if (t->held[i].block.address != ev->address)
+            continue;
+        struct freed f = t->held[i];
+        t->held[i] = t->held[--t->n_held];
+        f.is_shown = is_shown(t);
+        if (f.is_shown)
+            write_waiting(t);
+        complete_free(t, &f, ev->time_ns);
+        return;
+    }
+}
+
 /* ---- blocks ---- */
 
-static struct tmk_torch_block *take_block(struct trace *t, struct tmk_block *b)
+static struct tmk_torch_block *take_block(struct trace *t, const struct tmk_state *s,
+                                          struct tmk_block *b)
 {
-    struct tmk_torch_block *block = tmk_torch_blocks_add(&t->blocks, b);
+    struct tmk_torch_block *block = tmk_torch_blocks_add(&t->blocks, s, b);
     if (!block) {
         t->failed = true;
         return NULL;
     }
-    tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, stream_of(t, b));
+    block->stream = stream_of(t, b);
+    tmk_torch_segments_hold(&t->segments, b->address, b->size_bytes, block->stream);
     return block;
 }
 
 static void on_alloc(struct trace *t, const struct tmk_state *s, struct tmk_block *b)
 {
     b->row = 0;
-    struct tmk_torch_block *block = t->is_over ? NULL : take_block(t, b);
+    hold_again(t);
+    struct tmk_torch_block *block = t->is_over ? NULL : take_block(t, s, b);
     if (!block || !is_shown(t))
         return;
     write_waiting(t);
@@ -231,12 +276,11 @@ static void on_free(struct trace *t, const struct tmk_state *s, const struct tmk
         return;
     if (block->place)
         tmk_torch_change_category(t->file, block->place, category_of(t, s, b));
-    if (is_shown(t)) {
-        write_waiting(t);
-        write_frees(t, block, stream_of(t, b));
+    if (!t->is_over) {
+        t->last_freed = (struct freed){.block = *block, .ns = t->now_ns, .is_shown = is_shown(t)};
+        t->has_freed = true;
+        ask_free(t, &t->last_freed);
     }
-    if (!t->is_over)
-        tmk_torch_segments_release(&t->segments, block->address);
     tmk_torch_blocks_remove(&t->blocks, block);
 }
 
@@ -250,7 +294,10 @@ static void on_oom(struct trace *t, const struct tmk_state *s, const struct tmk_
     uint64_t left = ev->capacity_bytes > held ? ev->capacity_bytes - held : 0;
     write_waiting(t);
     begin_entry(t, TMK_WORD_oom, ev->time_ns);
-    tmk_torch_number(t->file, TMK_WORD_device_free, t->has_free ? t->free_bytes : left);
+    tmk_torch_number(t->file, TMK_WORD_device_free,
+                     ev->free_bytes != UINT64_MAX ? ev->free_bytes
+                     : t->has_free                ? t->free_bytes
+                                                  : left);
     tmk_torch_number(t->file, TMK_WORD_size, ev->size_bytes);
     tmk_torch_number(t->file, TMK_WORD_stream, 0);
     tmk_torch_frames(t->file, ev->stack);
@@ -264,10 +311,14 @@ static void end_trace(struct trace *t)
 {
     if (t->is_over)
         return;
+    complete_last(t);
+    hold_again(t);
     if (t->now_ns >= t->from_ns)
         write_waiting(t);
     t->is_over = true;
-    t->failed |= t->segments.failed;
+    t->failed |= t->segments.failed || t->changes.failed;
+    for (uint64_t i = 0; i < t->n_held && !t->failed; i++)
+        t->failed = !tmk_torch_blocks_put(&t->blocks, &t->held[i].block);
     t->left->blocks = tmk_torch_blocks_sorted(&t->blocks, &t->left->n_blocks);
     t->failed |= !t->left->blocks;
     t->left->made_up = t->segments.n_made_up > 0;
@@ -283,19 +334,25 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     struct trace *t = arg;
     if (t->failed)
         return;
+    bool is_ours = ev->device == t->device;
+    if (ev->kind != TMK_KIND_HELD)
+        complete_last(t);
     if (ev->time_ns > t->until_ns)
         end_trace(t);
     t->has_begun = true;
     t->now_ns = ev->time_ns;
     if (!t->is_over)
         t->last_ns = ev->time_ns;
-    bool is_ours = ev->device == t->device;
     if (ev->kind == TMK_KIND_ALLOC && b && is_ours)
         on_alloc(t, &rp->state, b);
     else if (ev->kind == TMK_KIND_FREE && b && is_ours)
         on_free(t, &rp->state, b);
     else if (t->is_over)
         return;
+    else if (ev->kind == TMK_KIND_HELD && is_ours)
+        on_held(t, ev);
+    else if (ev->kind == TMK_KIND_RELEASED && is_ours)
+        on_released(t, ev);
     else if (ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END)
         on_driver(t, rp, ev);
     else if (ev->kind == TMK_KIND_OOM && is_ours && !ev->is_of_driver && is_shown(t))
@@ -317,7 +374,7 @@ static void restore_segments(struct trace *t, const struct tmk_segments *all)
             !tmk_segments_find(
                 all, old.kind == TMK_TORCH_MAPPED ? TMK_SEGMENT_MAPPING : TMK_SEGMENT_DEVICE,
                 old.address))
-            (void)tmk_torch_segments_end(&t->segments, old.address);
+            t->must_hold |= tmk_torch_segments_end(&t->segments, old.address);
     }
     for (uint32_t i = 0; i < all->n; i++) {
         const struct tmk_torch_segment *there =
@@ -333,9 +390,9 @@ static void drop_lost(struct trace *t)
         struct tmk_torch_block *block = &t->blocks.items[i];
         if (!block->is_used || block->is_found)
             continue;
-        if (is_shown(t))
-            write_frees(t, block, 0);
-        tmk_torch_segments_release(&t->segments, block->address);
+        struct freed f = {.block = *block, .ns = t->now_ns, .is_shown = is_shown(t)};
+        ask_free(t, &f);
+        complete_free(t, &f, t->now_ns);
         tmk_torch_blocks_remove(&t->blocks, block);
     }
 }
@@ -347,7 +404,7 @@ static void take_found(struct trace *t, struct tmk_state *s)
         struct tmk_block *b = &s->entries[i];
         if (!b->live || b->device != t->device || tmk_torch_blocks_find(&t->blocks, b))
             continue;
-        struct tmk_torch_block *block = take_block(t, b);
+        struct tmk_torch_block *block = take_block(t, s, b);
         if (block && t->has_begun && is_shown(t)) {
             write_waiting(t);
             write_alloc(t, s, b, block);
@@ -361,6 +418,7 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
     struct tmk_state *s = (struct tmk_state *)(uintptr_t)&rp->state; /* rows are the visitor's */
     if (t->failed)
         return;
+    complete_last(t);
     if (s->now_ns > t->until_ns)
         end_trace(t);
     t->now_ns = s->now_ns;
@@ -406,7 +464,7 @@ static void write_last(struct trace *t)
 
 static int sweep(struct trace *t, const struct tmk_export *x, struct tmk_error *err)
 {
-    struct tmk_replay rp;
+    struct tmk_replay rp = {0};
     struct tmk_visitor both[] = {{.arg = t, .event = on_event, .restored = on_restored},
                                  x->progress};
     int rc = tmk_holders_open(x->p, &t->holders);
@@ -441,7 +499,8 @@ int tmk_torch_trace_write(struct tmk_torch_file *f, const struct tmk_export *x, 
     tmk_holders_close(t.holders);
     tmk_torch_blocks_fini(&t.blocks);
     tmk_torch_segments_fini(&t.segments);
-    free(t.waiting);
+    tmk_torch_changes_fini(&t.changes);
+    free(t.held);
     return rc;
 }
 

@@ -99,7 +99,8 @@ static void find_time(struct tmk_outlook *o, const struct tmk_fit_series *s,
     double unsure = unsure_of(o, s, f, ahead);
     double faster = f->curve == 0 ? clip(4.5 * f->bend / f->rise * (1 + ahead), 0, 1) : 0;
     o->to_oom = middle;
-    o->low = fmin(when(f, f->slope * (1 + hypot(unsure, faster)), -log(0.9)), middle);
+    o->low =
+        fmin(when(f, f->slope * (1 + sqrt(unsure * unsure + faster * faster)), -log(0.9)), middle);
     o->high = when(f, f->slope * (1 - fmin(unsure, MOST_UNSURE)), -log(0.1));
     o->high = clip(o->high, middle, middle * MOST_LATE);
     o->has_time = middle <= FARTHEST * f->n;

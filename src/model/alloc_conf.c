@@ -112,7 +112,7 @@ static unsigned log2_floor(uint64_t n)
 
 static int read_divisions(struct scan *s, const char *key, bool may_be_none, uint64_t *ret)
 {
-    uint64_t n;
+    uint64_t n = 0;
     int rc = read_number(s, key, &n);
     if (rc < 0)
         return rc;
@@ -132,7 +132,7 @@ static void set_divisions(struct tmk_alloc_conf *conf, unsigned from, unsigned u
 /* "256:4" or ">:8". The first interval named stands for all below it too. */
 static int read_interval(struct scan *s, const char *key, struct tmk_alloc_conf *conf, int *last)
 {
-    uint64_t mib = 0, n;
+    uint64_t mib = 0, n = 0;
     bool is_rest = is_word(s, ">");
     int rc = 0;
     if (is_rest)
@@ -162,7 +162,7 @@ static int read_interval(struct scan *s, const char *key, struct tmk_alloc_conf 
 
 static int read_roundup(struct scan *s, const char *key, struct tmk_alloc_conf *conf)
 {
-    uint64_t n;
+    uint64_t n = 0;
     if (!is_word(s, "[")) {
         int rc = read_divisions(s, key, false, &n);
         if (rc == 0)
@@ -221,7 +221,7 @@ static const struct key *find_key(const char *name)
 
 static int read_mib(struct scan *s, const struct key *k, uint64_t *ret)
 {
-    uint64_t mib;
+    uint64_t mib = 0;
     int rc = read_number(s, k->name, &mib);
     if (rc < 0)
         return rc;
@@ -234,7 +234,7 @@ static int read_mib(struct scan *s, const struct key *k, uint64_t *ret)
 
 static int read_threshold(struct scan *s, const struct key *k, double *ret)
 {
-    double f;
+    double f = 0;
     int rc = read_fraction(s, k->name, &f);
     if (rc == 0 && f >= 1)
         return tmk_fail(s->err, TMK_EINVAL, "allocator settings: %s must be below 1", k->name);

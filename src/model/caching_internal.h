@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model/caching_internal.h - what caching_allocator.c and caching_expandable.c share.
+/* model/caching_internal.h - what the files of the caching allocator's model share.
  *
  * Blocks are numbers (0: none) in one array; dead ones are linked by `next`. A block lies between
  * its neighbours of the same segment: prev and next. A free one that is mapped is in its lane's set
@@ -74,6 +74,12 @@ void tmk_caching_reserve(struct tmk_caching_allocator *a, uint64_t bytes);
 void tmk_caching_unreserve(struct tmk_caching_allocator *a, uint64_t bytes);
 /* `n` bytes of address space that touch no others; 0: there are none left. */
 uint64_t tmk_caching_address(struct tmk_caching_allocator *a, uint64_t bytes);
+
+/* Above the threshold, whole free segments of the large pool that are older than the average go. */
+void tmk_caching_collect_garbage(struct tmk_caching_allocator *a);
+/* Oversize blocks for a request of `bytes`: true when enough was given back. */
+bool tmk_caching_release_oversize(struct tmk_caching_allocator *a, struct lane *lane,
+                                  uint64_t bytes);
 
 /* A block of at least `bytes`, out of its set; pages are mapped for it. 1, 0 (no address space), or
  * TMK_ENOMEM. */

@@ -133,7 +133,7 @@ uint64_t tmk_driver_space_alloc(struct tmk_driver_space *s, uint64_t bytes)
 /* The piece that has the address; false: none. */
 static bool find_piece(const struct tmk_space_list *list, uint64_t address, uint64_t *ret_at)
 {
-    uint64_t n = count_below(list, address + 1);
+    uint64_t n = list->pieces ? count_below(list, address + 1) : 0;
     if (n == 0 || end_of(&list->pieces[n - 1]) <= address)
         return false;
     *ret_at = n - 1;
@@ -143,7 +143,7 @@ static bool find_piece(const struct tmk_space_list *list, uint64_t address, uint
 /* Has the list something of [address, address + bytes)? */
 static bool overlaps(const struct tmk_space_list *list, uint64_t address, uint64_t bytes)
 {
-    uint64_t n = count_below(list, address + bytes);
+    uint64_t n = list->pieces ? count_below(list, address + bytes) : 0;
     return n > 0 && end_of(&list->pieces[n - 1]) > address;
 }
 
@@ -161,7 +161,7 @@ int tmk_driver_space_put(struct tmk_driver_space *s, uint64_t address, uint64_t 
 
 void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address)
 {
-    uint64_t range, at = count_below(&s->segments, address);
+    uint64_t range, at = s->segments.pieces ? count_below(&s->segments, address) : s->segments.n;
     if (at == s->segments.n || s->segments.pieces[at].address != address)
         return;
     remove_at(&s->segments, at);

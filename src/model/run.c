@@ -380,6 +380,12 @@ bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_f
     return true;
 }
 
+bool tmk_frame_is_native(const struct tmk_frame *f)
+{
+    return f->address != 0 ||
+           (f->file && strncmp(f->file, TMK_CPP_FILE, strlen(TMK_CPP_FILE)) == 0);
+}
+
 bool tmk_frame_is_users(const struct tmk_frame *f)
 {
     static const char *const inner[] = {"site-packages/torch/", "dist-packages/torch/", "<frozen ",
@@ -387,7 +393,22 @@ bool tmk_frame_is_users(const struct tmk_frame *f)
     for (size_t i = 0; f->file && i < sizeof inner / sizeof inner[0]; i++)
         if (strstr(f->file, inner[i]))
             return false;
-    return f->address == 0;
+    return !tmk_frame_is_native(f);
+}
+
+/* Where no frame is the user's: the operation, of autograd or of torch, rather than how memory for
+ * it was found. 0: the innermost. */
+static uint32_t operation_of(const struct tmk_process *p, const struct tmk_stack *frames)
+{
+    static const char *const names[] = {"Backward", "at::_ops::"};
+    struct tmk_frame f;
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+        for (uint32_t i = 0; i < frames->n_frames; i++)
+            if (tmk_reader_frame(p->reader, frames->frames[i], &f) && f.file && f.function &&
+                strncmp(f.file, TMK_CPP_FILE, strlen(TMK_CPP_FILE)) == 0 &&
+                strstr(f.function, names[k]))
+                return i;
+    return 0;
 }
 
 bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret)
@@ -398,7 +419,25 @@ bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_fram
     for (uint32_t i = 0; i < frames.n_frames; i++)
         if (tmk_reader_frame(p->reader, frames.frames[i], ret) && tmk_frame_is_users(ret))
             return true;
-    return frames.n_frames > 0 && tmk_process_frame(p, frames.frames[0], ret);
+    return frames.n_frames > 0 &&
+           tmk_process_frame(p, frames.frames[operation_of(p, &frames)], ret);
+}
+
+/* "torch::autograd::generated::MulBackward0::apply(std::vector<..." as "MulBackward0::apply". */
+static const char *short_cpp_text(const char *function, char *buffer)
+{
+    static const char anonymous[] = "(anonymous namespace)::";
+    const char *inner = strstr(function, anonymous);
+    function = inner ? inner + strlen(anonymous) : function;
+    size_t n = strcspn(function, "(<");
+    unsigned n_colons = 0;
+    const char *start = function + n;
+    for (; start > function; start--)
+        if (start - function >= 2 && start[-1] == ':' && start[-2] == ':' && ++n_colons == 2)
+            break;
+    snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%.*s " TMK_CPP_FILE ">", (int)(function + n - start),
+             start);
+    return buffer;
 }
 
 const char *tmk_frame_text(const struct tmk_frame *f, bool short_file, char *buffer)
@@ -406,6 +445,8 @@ const char *tmk_frame_text(const struct tmk_frame *f, bool short_file, char *buf
     static const struct tmk_frame unknown = {0};
     if (!f)
         f = &unknown;
+    if (short_file && f->function && f->address == 0 && tmk_frame_is_native(f))
+        return short_cpp_text(f->function, buffer);
     const char *function = f->function ? f->function : "?";
     const char *file = f->file ? f->file : f->function ? "" : "?";
     const char *slash = short_file ? strrchr(file, '/') : NULL;

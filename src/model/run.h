@@ -74,6 +74,8 @@ bool tmk_frame_is_users(const struct tmk_frame *f);
 /* How the file of a frame of C++ begins whose address is not known, as other tools' files have it:
  * "<c++>", "<c++ Engine.cpp>". */
 #define TMK_CPP_FILE "<c++"
+/* Of C or C++: it has an address, or such a file. */
+bool tmk_frame_is_native(const struct tmk_frame *f);
 /* The line that asked for the block: the innermost frame that is neither native nor torch's own, or
  * else the innermost. False when the stack is unknown. */
 bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret);

@@ -234,7 +234,8 @@ static void pair_equal(struct tmk_align *x, struct list a, struct list b)
 }
 
 /* What it costs to take two places for the same: the bytes in which they differ and, to think that
- * a line has moved, a quarter of all. Negative: they are not the same. */
+ * a line has moved, half of those in which they do not; that is still less than to think of two
+ * places. Negative: they are not the same. */
 static double pairing_cost(const struct place *a, const struct place *b)
 {
     double difference = (double)a->bytes - (double)b->bytes;
@@ -242,7 +243,7 @@ static double pairing_cost(const struct place *a, const struct place *b)
     if (compare_lines(a, b) == 0)
         return cost;
     bool is_alike = a->n_blocks == b->n_blocks || a->bytes == b->bytes;
-    return is_alike ? cost + ((double)a->bytes + (double)b->bytes) / 4 + 1 : -1;
+    return is_alike ? cost + (double)(a->bytes < b->bytes ? a->bytes : b->bytes) / 2 + 1 : -1;
 }
 
 /* cost[i][j]: of the first i places of a and the first j of b. */
@@ -316,14 +317,16 @@ static void match_sites(struct tmk_align *x, uint32_t *number_of_site)
 
 static int match_all(struct tmk_align *x, uint64_t n_sites)
 {
-    struct place **sorted = calloc(x->n_places + 1, sizeof *sorted);
+    struct place **sorted =                      /* an array of pointers */
+        calloc(x->n_places + 1, sizeof *sorted); /* NOLINT(bugprone-sizeof-expression) */
     double *cost = malloc(MAX_CELLS * sizeof *cost);
     uint32_t *number_of_site = calloc(n_sites + 1, sizeof *number_of_site);
     int rc = sorted && cost && number_of_site ? 0 : TMK_ENOMEM;
     if (rc == 0 && x->n_places) {
         for (uint64_t i = 0; i < x->n_places; i++)
             sorted[i] = &x->places[i];
-        qsort(sorted, x->n_places, sizeof *sorted, by_place);
+        qsort(sorted, x->n_places, sizeof *sorted, /* NOLINT(bugprone-sizeof-expression) */
+              by_place);
         match_chains(x, sorted, cost);
         match_sites(x, number_of_site);
     }
@@ -454,7 +457,7 @@ static int count_common(struct tmk_align *x, struct tmk_peak *const peaks[2], bo
 static int align(struct tmk_align *x, struct tmk_peak *const peaks[2], struct tmk_error *err)
 {
     struct index index = {0};
-    uint64_t plain, without;
+    uint64_t plain = 0, without = 0;
     x->is_same_program = tmk_peak_labels(peaks[0])->p == tmk_peak_labels(peaks[1])->p;
     int rc = find_places(x, &index, TMK_SIDE_A, peaks[0]);
     if (rc == 0)

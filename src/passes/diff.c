@@ -17,6 +17,7 @@
 struct tmk_diff {
     struct tmk_arena memory;
     struct tmk_align *align;
+    const struct tmk_reader *readers[2];
     struct tmk_diff_row *rows;
     uint64_t n_rows, row_room;
     struct tmk_diff_cause *causes;
@@ -225,6 +226,19 @@ static void compare_thing(struct thing *t)
     }
 }
 
+/* Does the stack lead to a line of code? A thread's name alone does not. */
+static bool has_line(const struct tmk_reader *r, uint32_t stack)
+{
+    struct tmk_stack frames;
+    struct tmk_frame f;
+    if (!tmk_reader_stack(r, stack, &frames))
+        return false;
+    for (uint32_t i = 0; i < frames.n_frames; i++)
+        if (tmk_reader_frame(r, frames.frames[i], &f) && (f.line || f.address))
+            return true;
+    return false;
+}
+
 /* The cause that a thing is part of, made when new; NULL without memory. */
 static struct tmk_diff_cause *cause_of(struct tmk_diff *d, struct tmk_textmap *keys,
                                        const struct thing *t)
@@ -248,7 +262,7 @@ static struct tmk_diff_cause *cause_of(struct tmk_diff *d, struct tmk_textmap *k
             .category = piece->category,
             .owner = owner,
             .least_factor = 1e300,
-            .is_attributed = piece->category != TIDEMARK_UNKNOWN && (owner || piece->stack)};
+            .is_attributed = owner || has_line(d->readers[piece->side], piece->own_stack)};
     }
     struct tmk_diff_cause *c = &d->causes[number];
     for (uint64_t i = 0; owner && i < t->n[0] + t->n[1]; i++)
@@ -327,6 +341,8 @@ static int compare_things(struct tmk_diff *d, struct tmk_textmap *keys,
 static int find_causes(struct tmk_diff *d, struct tmk_peak *const peaks[2])
 {
     struct tmk_textmap keys = {0}, parameters = {0};
+    for (unsigned side = 0; side < 2; side++)
+        d->readers[side] = tmk_peak_labels(peaks[side])->p->reader;
     int rc = tmk_pieces_add(&d->pieces, d->align, TMK_SIDE_A, peaks[0]);
     if (rc == 0)
         rc = tmk_pieces_add(&d->pieces, d->align, TMK_SIDE_B, peaks[1]);

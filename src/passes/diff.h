@@ -44,7 +44,7 @@ struct tmk_diff_cause {
     /* Of blocks that were resized: how many, and by which factors. */
     uint64_t n_resized;
     double least_factor, most_factor;
-    bool is_attributed; /* its category, and its module, name or stack are known */
+    bool is_attributed; /* its module, its name or the line that made it is known */
 };
 
 struct tmk_diff;

@@ -25,7 +25,7 @@ const char *tmk_name_pattern(struct tmk_arena *memory, const char *name)
     char *pattern = tmk_arena_text(memory, name, strlen(name)), *to = pattern;
     for (const char *at = name; pattern && *at;) {
         size_t n = strcspn(at, ".");
-        bool is_number = n > 0 && strspn(at, "0123456789") == n;
+        bool is_number = n > 0 && strspn(at, "0123456789") == n && at != name;
         to = is_number ? stpcpy(to, "*") : mempcpy(to, at, n);
         at += n;
         if (*at)
@@ -74,9 +74,12 @@ enum { N_NAME_KINDS = 2 }; /* optimizer state, others */
 struct teller {
     const struct tmk_labels *labels;
     struct tmk_align *align;
-    struct tmk_group *modules;
     struct meaning *names; /* by string id and kind */
     uint32_t n_names;
+    struct tmk_group *modules;
+    struct tmk_textmap module_keys; /* as the trace has them */
+    struct meaning *module_meanings;
+    uint64_t module_room;
 };
 
 static uint32_t number_of_part(struct tmk_pieces *l, const char *name, unsigned n_less)
@@ -106,6 +109,27 @@ static const struct meaning *meaning_of(struct tmk_pieces *l, struct teller *t, 
     return m;
 }
 
+/* The same for the module that a block is of; NULL without memory. */
+static const struct meaning *module_meaning(struct tmk_pieces *l, struct teller *t,
+                                            const struct tmk_block *b)
+{
+    const char *key = tmk_group_key(t->modules, b);
+    uint64_t n = t->module_keys.n;
+    uint32_t number;
+    if (tmk_textmap_put(&t->module_keys, key, &number) < 0)
+        return NULL;
+    if (number == n) {
+        struct meaning *more = tmk_grow(t->module_meanings, n + 1, &t->module_room, sizeof *more);
+        if (!more)
+            return NULL;
+        t->module_meanings = more;
+        const char *name = tmk_align_name(t->align, key);
+        more[number] = (struct meaning){.identity = number_of_pattern(l, name) + 1,
+                                        .owner = number_of_text(l, name) + 1};
+    }
+    return &t->module_meanings[number];
+}
+
 static int add_piece(struct tmk_pieces *l, struct teller *t, enum tmk_side side,
                      const struct tmk_block *b)
 {
@@ -117,21 +141,19 @@ static int add_piece(struct tmk_pieces *l, struct teller *t, enum tmk_side side,
                               .side = (uint8_t)side,
                               .size_bytes = b->size_bytes,
                               .own_stack = b->stack};
-    if (goes_by_name(b, piece.category) && b->name < t->n_names) {
-        const struct meaning *m =
-            meaning_of(l, t, b->name, piece.category == TIDEMARK_OPTIMIZER_STATE);
-        piece.identity = m->identity - 1;
-        piece.owner = m->owner - 1;
-        piece.parameter = m->parameter;
-    } else {
-        const char *module = tmk_align_name(t->align, tmk_group_key(t->modules, b));
-        piece.owner = number_of_text(l, module);
-        piece.identity = number_of_pattern(l, module);
-        piece.stack = tmk_align_stack(t->align, side, b->stack);
-    }
+    bool is_named = goes_by_name(b, piece.category) && b->name < t->n_names;
+    const struct meaning *m =
+        is_named ? meaning_of(l, t, b->name, piece.category == TIDEMARK_OPTIMIZER_STATE)
+                 : module_meaning(l, t, b);
+    if (!m || m->identity == 0 || m->owner == 0)
+        return TMK_ENOMEM;
+    piece.identity = m->identity - 1;
+    piece.owner = m->owner - 1;
+    piece.parameter = m->parameter;
+    piece.stack = is_named ? 0 : tmk_align_stack(t->align, side, b->stack);
     l->items[l->n++] = piece;
     l->bytes[side] += b->size_bytes;
-    return piece.identity == UINT32_MAX || piece.owner == UINT32_MAX ? TMK_ENOMEM : 0;
+    return 0;
 }
 
 int tmk_pieces_add(struct tmk_pieces *l, struct tmk_align *align, enum tmk_side side,
@@ -143,7 +165,13 @@ int tmk_pieces_add(struct tmk_pieces *l, struct tmk_align *align, enum tmk_side 
     int rc = t.names ? tmk_group_open(t.labels, TMK_BY_MODULE, &t.modules) : TMK_ENOMEM;
     for (uint64_t i = 0; rc == 0 && i < tmk_peak_n_blocks(k); i++)
         rc = add_piece(l, &t, side, tmk_peak_block(k, i));
+    const struct tmk_peak_row *rows;
+    uint64_t n_rows;
+    if (rc == 0)
+        rc = tmk_group_rows(t.modules, &rows, &n_rows); /* was there memory for all? */
     tmk_group_close(t.modules);
+    tmk_textmap_fini(&t.module_keys);
+    free(t.module_meanings);
     free(t.names);
     return rc;
 }

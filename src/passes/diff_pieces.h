@@ -20,7 +20,8 @@ struct tmk_piece {
     uint64_t size_bytes;
 };
 
-/* "layers.0.mlp" as "layers.*.mlp"; NULL without memory. */
+/* "layers.0.mlp" as "layers.*.mlp"; NULL without memory. A number in front stays: the parts of a
+ * plain nn.Sequential are of different kinds. */
 const char *tmk_name_pattern(struct tmk_arena *memory, const char *name);
 
 struct tmk_pieces { /* zero: none */

@@ -20,7 +20,8 @@ enum {
     LAST_STEPS = 32,
     N_QUARTERS = 4,
     MAX_PINNED = 256,
-    MAX_HALVES = 6
+    MAX_HALVES = 6,
+    MIN_RISES = 4
 };
 
 /* Above this many events the least limit is not searched for: that takes a dozen replays. */
@@ -188,6 +189,18 @@ static uint64_t growth_of(const uint64_t *newest, uint64_t n)
     return rise > middle[0] / 20 ? rise / (quarter * (N_QUARTERS - 1)) : 0;
 }
 
+/* By how much a step what stays grew, if it did with every one; the first may make the optimizer's
+ * state. `newest` has the last step first. */
+static uint64_t rise_of(const uint64_t *newest, uint64_t n)
+{
+    if (n < MIN_RISES + 1)
+        return 0;
+    for (uint64_t i = 0; i + 2 < n; i++)
+        if (newest[i] <= newest[i + 1])
+            return 0;
+    return (newest[0] - newest[n - 2]) / (n - 2);
+}
+
 /* The last steps that had ended when the scene came. */
 static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene,
                      struct tmk_inquiry *ret)
@@ -211,6 +224,7 @@ static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene
     ret->growth_bytes = growth_of(peaks, n);
     ret->median_bytes = median(peaks, n);
     ret->most_bytes = peaks[n - 1];
+    ret->rise_bytes = rise_of(ends, n);
     ret->kept_bytes = median(ends, n);
     for (uint64_t i = 0; i < n; i++)
         apart[i] = peaks[i] > ret->median_bytes ? peaks[i] - ret->median_bytes
@@ -262,6 +276,27 @@ static void ask_leaks(const struct tmk_inquirer *q, const struct tmk_scene *scen
         ret->leaked_bytes = scene->allocated_bytes;
 }
 
+/* Too few steps for a verdict, but what stays grew with each: the blocks of earlier ones. */
+static void ask_short_leak(const struct tmk_inquirer *q, const struct tmk_scene *scene,
+                           struct tmk_inquiry *ret)
+{
+    struct tmk_leak *leak = &ret->short_leak;
+    if (tmk_leakage_verdict(q->leakage) != TMK_LEAK_TOO_SHORT || ret->rise_bytes == 0 ||
+        scene->n_old == 0)
+        return;
+    for (uint64_t i = 0; i < scene->n_old; i++)
+        ret->leaked_bytes += scene->old[i].bytes;
+    *leak = (struct tmk_leak){.device = scene->device,
+                              .stack = scene->old[0].stack,
+                              .bytes_per_step = (double)ret->rise_bytes,
+                              .bytes = ret->leaked_bytes};
+    if (__builtin_sub_overflow(scene->step, (int64_t)ret->n_steps, &leak->first_step))
+        leak->first_step = scene->step;
+    leak->has_site = tmk_stack_site(q->p, leak->stack, &leak->site);
+    leak->keeper = leak->has_site ? TMK_KEEPER_CONTAINER : TMK_KEEPER_UNKNOWN;
+    ret->leak = leak;
+}
+
 /* ---- gaps ---- */
 
 /* The line that made most of the blocks that keep segments. */
@@ -311,6 +346,8 @@ int tmk_inquirer_ask(struct tmk_inquirer *q, const struct tmk_scene *scene, stru
     ret->alloc_conf = whatif ? tmk_whatif_facts(whatif)->alloc_conf : NULL;
     ask_leaks(q, scene, ret);
     int rc = ask_steps(q, scene, ret);
+    if (rc == 0)
+        ask_short_leak(q, scene, ret);
     for (uint32_t i = 0; i < q->n_looks && rc == 0; i++)
         if (q->looks[i].scene->time_ns == scene->time_ns &&
             q->looks[i].scene->device == scene->device)

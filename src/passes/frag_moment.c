@@ -252,6 +252,34 @@ void tmk_frag_moments_restored(struct tmk_frag_moments *m, const struct tmk_repl
 
 /* ---- after the sweep ---- */
 
+static int by_trace_address(const void *va, const void *vb)
+{
+    const struct tmk_frag_trace *a = va, *b = vb;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+/* The state still knows many blocks that are gone; which ones is chance, so this is a help only. */
+static int collect_traces(struct tmk_frag_moments *m, const struct tmk_state *s)
+{
+    for (uint32_t i = 1; i <= s->n_entries; i++) {
+        const struct tmk_block *b = &s->entries[i];
+        struct tmk_frag_candidate *c = b->live ? NULL : device_of(m, b->device);
+        if (!c || !c->has_streams)
+            continue;
+        struct tmk_frag_trace *more =
+            tmk_grow(c->traces, c->n_traces + 1, &c->trace_room, sizeof *more);
+        if (!more)
+            return TMK_ENOMEM;
+        c->traces = more;
+        c->traces[c->n_traces++] = (struct tmk_frag_trace){b->address, b->stream};
+    }
+    for (uint32_t i = 0; i < m->n_devices; i++)
+        if (m->devices[i].n_traces > 1)
+            qsort(m->devices[i].traces, (size_t)m->devices[i].n_traces,
+                  sizeof *m->devices[i].traces, by_trace_address);
+    return 0;
+}
+
 static int collect_blocks(struct tmk_frag_moments *m, const struct tmk_state *s)
 {
     int rc = 0;
@@ -269,6 +297,8 @@ static int collect_blocks(struct tmk_frag_moments *m, const struct tmk_state *s)
 int tmk_frag_moments_collect(struct tmk_frag_moments *m, const struct tmk_state *s)
 {
     int rc = m->failed ? TMK_ENOMEM : collect_blocks(m, s);
+    if (rc == 0)
+        rc = collect_traces(m, s);
     for (uint32_t i = 0; i < s->segments.n && rc == 0; i++) {
         const struct tmk_driver_segment *g = &s->segments.items[i];
         struct tmk_frag_candidate *c = device_of(m, g->device);
@@ -283,6 +313,7 @@ void tmk_frag_moments_fini(struct tmk_frag_moments *m)
     for (uint32_t i = 0; i < m->n_devices; i++) {
         free(m->devices[i].blocks);
         free(m->devices[i].segments);
+        free(m->devices[i].traces);
     }
     m->n_devices = 0;
 }

@@ -9,6 +9,12 @@
 
 #include "passes/fragmentation.h"
 
+/* A block that has gone: whose the segment is that it lay in. */
+struct tmk_frag_trace {
+    uint64_t address;
+    uint16_t stream;
+};
+
 struct tmk_frag_candidate {
     uint16_t device;
     bool found, is_oom;
@@ -27,6 +33,8 @@ struct tmk_frag_candidate {
     uint64_t n_blocks, block_room;
     struct tmk_driver_segment *segments; /* likewise */
     uint64_t n_segments, segment_room;
+    struct tmk_frag_trace *traces; /* after collect, by address; where there are several streams */
+    uint64_t n_traces, trace_room;
 
     /* As of now. */
     uint64_t segment_bytes;                              /* of memory on the device */

@@ -18,15 +18,19 @@ enum {
     DRIVER_GRANULARITY = 2 << 20,
 };
 
+struct entry {
+    struct tmk_frag_device device;
+    const struct tmk_frag_candidate *candidate; /* its blocks */
+};
+
 struct tmk_fragmentation {
     const struct tmk_process *p;
     struct tmk_frag_moments moments;
     struct tmk_labels labels;
     struct tmk_holders *holders;
     struct tmk_arena arena;
-    struct tmk_frag_device *devices;
-    const struct tmk_frag_candidate **candidates; /* of each */
-    uint64_t n_devices, room;
+    struct entry *entries;
+    uint64_t n_entries;
 };
 
 /* ---- segments ---- */
@@ -170,15 +174,37 @@ static struct tmk_frag_pool_row *row_of(struct tmk_frag_device *d, struct tmk_fr
     return &rows[d->n_pools++];
 }
 
+/* The first trace of a block in the segment; NULL: none. */
+static const struct tmk_frag_trace *trace_in(const struct tmk_frag_candidate *c,
+                                             const struct tmk_frag_segment *g)
+{
+    uint64_t low = 0, high = c->n_traces;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (c->traces[middle].address < g->address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_in = low < c->n_traces && c->traces[low].address - g->address < g->size_bytes;
+    return is_in ? &c->traces[low] : NULL;
+}
+
 /* The stream that a segment serves is that of its blocks. One without any is of the only stream
- * that there is, or not known. */
+ * that there is, or of what lay in it before; else it is not known. */
 static struct tmk_frag_pool_row key_of(const struct tmk_frag_candidate *c,
                                        const struct tmk_frag_segment *g)
 {
-    struct tmk_frag_pool_row key = {.pool = g->pool};
-    key.has_stream = g->n_blocks > 0 || (c->has_stream && !c->has_streams);
-    if (key.has_stream)
-        key.stream = g->n_blocks > 0 ? c->blocks[g->first_block].stream : c->stream;
+    struct tmk_frag_pool_row key = {.pool = g->pool, .has_stream = true};
+    const struct tmk_frag_trace *trace = trace_in(c, g);
+    if (g->n_blocks > 0)
+        key.stream = c->blocks[g->first_block].stream;
+    else if (c->has_stream && !c->has_streams)
+        key.stream = c->stream;
+    else if (trace)
+        key.stream = trace->stream;
+    else
+        key.has_stream = false;
     return key;
 }
 
@@ -280,8 +306,7 @@ static int add_device(struct tmk_fragmentation *f, struct tmk_frag_candidate *c)
     d.allocatable_new_bytes = allocatable_new(c, &d);
     if (!d.has_segments && !c->has_reserved)
         return 0; /* the host: there is no cache to speak of */
-    f->candidates[f->n_devices] = c;
-    f->devices[f->n_devices++] = d;
+    f->entries[f->n_entries++] = (struct entry){d, c};
     return 0;
 }
 
@@ -305,30 +330,20 @@ struct tmk_visitor tmk_fragmentation_visitor(struct tmk_fragmentation *f)
     return (struct tmk_visitor){.arg = f, .event = on_event, .restored = on_restored};
 }
 
-/* Most reserved first: few devices, so one by one into their place. */
-static void sort_devices(struct tmk_fragmentation *f)
+static int by_reserved(const void *va, const void *vb)
 {
-    for (uint64_t i = 1; i < f->n_devices; i++)
-        for (uint64_t k = i;
-             k > 0 && f->devices[k].sum.reserved_bytes > f->devices[k - 1].sum.reserved_bytes;
-             k--) {
-            struct tmk_frag_device device = f->devices[k];
-            const struct tmk_frag_candidate *candidate = f->candidates[k];
-            f->devices[k] = f->devices[k - 1];
-            f->candidates[k] = f->candidates[k - 1];
-            f->devices[k - 1] = device;
-            f->candidates[k - 1] = candidate;
-        }
+    const struct tmk_frag_device *a = &((const struct entry *)va)->device;
+    const struct tmk_frag_device *b = &((const struct entry *)vb)->device;
+    if (a->sum.reserved_bytes != b->sum.reserved_bytes)
+        return a->sum.reserved_bytes > b->sum.reserved_bytes ? -1 : 1;
+    return (a->device > b->device) - (a->device < b->device);
 }
 
 int tmk_fragmentation_finish(struct tmk_fragmentation *f, const struct tmk_replay *rp,
                              struct tmk_error *err)
 {
-    size_t n = f->moments.n_devices + 1u;
-    f->devices = tmk_arena_take(&f->arena, n * sizeof *f->devices);
-    f->candidates = tmk_arena_take(&f->arena, n * sizeof *f->candidates);
-    int rc =
-        f->devices && f->candidates ? tmk_labels_init(&f->labels, f->p, &rp->state) : TMK_ENOMEM;
+    f->entries = tmk_arena_take(&f->arena, (f->moments.n_devices + 1u) * sizeof *f->entries);
+    int rc = f->entries ? tmk_labels_init(&f->labels, f->p, &rp->state) : TMK_ENOMEM;
     if (rc == 0)
         rc = tmk_frag_moments_collect(&f->moments, &rp->state);
     for (uint32_t i = 0; i < f->moments.n_devices && rc == 0; i++)
@@ -336,7 +351,8 @@ int tmk_fragmentation_finish(struct tmk_fragmentation *f, const struct tmk_repla
             rc = add_device(f, &f->moments.devices[i]);
     if (rc == 0 && tmk_holders_failed(f->holders))
         rc = TMK_ENOMEM;
-    sort_devices(f);
+    if (rc == 0 && f->n_entries > 1)
+        qsort(f->entries, (size_t)f->n_entries, sizeof *f->entries, by_reserved);
     return rc < 0 ? tmk_fail(err, rc, "no memory for blocks and segments") : 0;
 }
 
@@ -372,24 +388,24 @@ struct tmk_fragmentation *tmk_fragmentation_close(struct tmk_fragmentation *f)
 
 uint64_t tmk_fragmentation_n(const struct tmk_fragmentation *f)
 {
-    return f->n_devices;
+    return f->n_entries;
 }
 
 const struct tmk_frag_device *tmk_fragmentation_get(const struct tmk_fragmentation *f, uint64_t i)
 {
-    return &f->devices[i];
+    return &f->entries[i].device;
 }
 
 const struct tmk_block *tmk_fragmentation_block(const struct tmk_fragmentation *f, uint64_t device,
                                                 uint64_t i)
 {
-    return &f->candidates[device]->blocks[i];
+    return &f->entries[device].candidate->blocks[i];
 }
 
 uint64_t tmk_fragmentation_pinned(const struct tmk_fragmentation *f, uint64_t device,
                                   const struct tmk_frag_segment **ret, uint64_t max)
 {
-    const struct tmk_frag_device *d = &f->devices[device];
+    const struct tmk_frag_device *d = &f->entries[device].device;
     uint64_t n = 0;
     for (uint64_t i = 0; i < d->n_segments; i++) {
         const struct tmk_frag_segment *g = &d->segments[i];

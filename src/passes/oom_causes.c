@@ -8,7 +8,7 @@
 #include "kit/amount.h"
 #include "model/alloc_conf.h"
 
-enum { LEAST_PART = 20, MIN_STEPS = 5, N_DEVIATIONS = 5 };
+enum { LEAST_PART = 20, MIN_STEPS = 3, N_DEVIATIONS = 5 };
 
 static bool is_known(uint64_t bytes)
 {
@@ -42,7 +42,7 @@ static uint64_t asked_for(const struct tmk_scene *scene, const struct tmk_inquir
     return tmk_alloc_segment_bytes(&conf, rounded);
 }
 
-static enum tmk_limit kind_of_limit(const struct tmk_scene *scene)
+static enum tmk_limit kind_of_limit(const struct tmk_scene *scene, uint64_t asked_bytes)
 {
     if (is_known(scene->stated_bytes))
         return TMK_LIMIT_STATED;
@@ -50,16 +50,9 @@ static enum tmk_limit kind_of_limit(const struct tmk_scene *scene)
         return TMK_LIMIT_UNKNOWN;
     if (scene->driver_refused || scene->kind != TMK_SCENE_OOM)
         return TMK_LIMIT_CARD;
+    if (scene->tells_free)
+        return scene->card_free_bytes < asked_bytes ? TMK_LIMIT_CARD : TMK_LIMIT_SETTING;
     return scene->sees_driver ? TMK_LIMIT_SETTING : TMK_LIMIT_UNKNOWN;
-}
-
-/* What the card leaves the framework's allocator, or who else asked. */
-static uint64_t card_limit(const struct tmk_scene *scene)
-{
-    uint64_t beside = scene->is_of_driver ? 0 : scene->outside_bytes;
-    if (!is_known(scene->card_total_bytes) || !is_known(scene->others_bytes) || !is_known(beside))
-        return 0;
-    return minus(scene->card_total_bytes, plus(scene->others_bytes, beside));
 }
 
 static uint64_t held_of(const struct tmk_scene *scene)
@@ -71,13 +64,24 @@ static uint64_t held_of(const struct tmk_scene *scene)
     return is_known(scene->reserved_bytes) ? scene->reserved_bytes : scene->allocated_bytes;
 }
 
+/* What the card leaves the framework's allocator, or who else asked. */
+static uint64_t card_limit(const struct tmk_scene *scene)
+{
+    uint64_t beside = scene->is_of_driver ? 0 : scene->outside_bytes;
+    if (scene->tells_free)
+        return plus(held_of(scene), scene->card_free_bytes);
+    if (!is_known(scene->card_total_bytes) || !is_known(scene->others_bytes) || !is_known(beside))
+        return 0;
+    return minus(scene->card_total_bytes, plus(scene->others_bytes, beside));
+}
+
 static void find_limit(const struct tmk_scene *scene, const struct tmk_inquiry *q,
                        struct tmk_verdict *v)
 {
     bool is_near = scene->kind != TMK_SCENE_OOM;
-    v->limit = kind_of_limit(scene);
     v->held_bytes = held_of(scene);
     v->asked_bytes = asked_for(scene, q);
+    v->limit = kind_of_limit(scene, v->asked_bytes);
     v->free_bytes = is_known(scene->reserved_bytes)
                         ? minus(scene->reserved_bytes, scene->allocated_bytes)
                         : TMK_SCENE_UNKNOWN;
@@ -157,7 +161,7 @@ static uint64_t settings(const struct tmk_scene *scene, const struct tmk_inquiry
 static uint64_t outlier(const struct tmk_scene *scene, const struct tmk_inquiry *q,
                         const struct tmk_verdict *v)
 {
-    uint64_t need = plus(scene->allocated_bytes, scene->request_bytes);
+    uint64_t need = plus(scene->allocated_bytes, tmk_scene_lacking(scene));
     uint64_t spread = tmk_size_whole((double)q->deviation_bytes * 1.4826 * N_DEVIATIONS);
     uint64_t usual = plus(q->median_bytes, spread);
     bool stands_out = q->n_steps >= MIN_STEPS && need > usual &&

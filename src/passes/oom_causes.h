@@ -19,11 +19,12 @@
  *                  R - A. Also when somebody else than torch asked the driver for no more than
  *                  torch kept unused.
  *   settings       the same, where a replay with torch's own settings does not run out: R - A
- *   leak           what grew step by step until then
+ *   leak           what grew step by step until then (leaks.h). Of fewer than ten steps: if what
+ *                  stays grew with each of at least four, the blocks of earlier ones
  *   outlier        A + Q is above the median peak of (up to 32) steps before by more than a quarter
- *                  and by five deviations (MAD x 1.4826), and those would fit: A + Q less the
- * median other_process  the card is the limit and others have some of it: what they have demand the
- * job needs more than there is: a twentieth of the limit, always
+ *                  and by five deviations (MAD x 1.4826), of at least three, and those would fit: A
+ * + Q less the median other_process  the card is the limit and others have some of it: what they
+ * have demand the job needs more than there is: a twentieth of the limit, always
  *
  * A cause counts if its bytes are at least what was missing and at least a twentieth of the limit
  * (of fragmentation: what was asked for). The one with most bytes comes first, where fragmentation
@@ -68,10 +69,12 @@ struct tmk_inquiry {
     uint64_t n_steps; /* that ended before, with a number, on the device: of the last 32 ... */
     uint64_t median_bytes, deviation_bytes, most_bytes; /* ... their peaks */
     uint64_t kept_bytes;                                /* median of what was alive at their ends */
+    uint64_t rise_bytes;   /* by which what stays grew with each one but the first; 0: it did not */
     uint64_t growth_bytes; /* by which the peak grew a step, steadily; 0: it did not */
 
     uint64_t leaked_bytes;       /* that all leaks had kept by then */
     const struct tmk_leak *leak; /* the largest; NULL: none. Borrowed */
+    struct tmk_leak short_leak;  /* what `leak` is where steps were too few for leaks.h */
 
     bool has_gaps;          /* else the next two are not known */
     uint64_t largest_bytes; /* the largest free block */

@@ -169,14 +169,10 @@ static void empty_cache(struct tmk_fixing *f)
 static void raise_limit(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
-    const struct tmk_scene *s = &c->scene;
+    uint64_t left = c->scene.card_free_bytes;
     char free_text[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
-    bool is_known = s->card_total_bytes != TMK_SCENE_UNKNOWN &&
-                    s->card_used_bytes != TMK_SCENE_UNKNOWN &&
-                    s->card_total_bytes > s->card_used_bytes;
-    if (c->verdict.limit != TMK_LIMIT_SETTING || !is_known)
+    if (c->verdict.limit != TMK_LIMIT_SETTING || left == TMK_SCENE_UNKNOWN || left == 0)
         return;
-    uint64_t left = s->card_total_bytes - s->card_used_bytes;
     tmk_fixing_add(f,
                    (struct tmk_fix){.kind = "limit",
                                     .saves_bytes = left,

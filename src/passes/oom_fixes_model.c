@@ -63,7 +63,7 @@ static void smaller_batch(struct tmk_fixing *f)
                          .factor = percent / 100.0,
                          .cost = THE_BATCH,
                          .is_for_cause = c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
-        "Take at most %d %% of the batch (%d instead of 32) or of the sequence's length, "
+        "Take at most %d %% of the batch (%d where it was 32) or of the sequence's length, "
         "and accumulate gradients over %d parts to train alike. The step needs %s%s, of "
         "which %s grow with the batch.",
         percent, percent * 32 / 100 ? percent * 32 / 100 : 1, (99 + percent) / percent,

@@ -44,8 +44,8 @@ int tmk_need_estimate(const struct tmk_process *p, const struct tmk_scene *scene
     const uint64_t *of = scene->category_bytes;
     uint64_t activations = of[TIDEMARK_ACTIVATION];
     uint64_t scaling = activations + of[TIDEMARK_INPUT] + of[TIDEMARK_TEMPORARY] +
-                       of[TIDEMARK_AUTOGRAD_DETAIL] + scene->request_bytes;
-    struct tmk_need need = {.bytes = scene->allocated_bytes + scene->request_bytes,
+                       of[TIDEMARK_AUTOGRAD_DETAIL] + tmk_scene_lacking(scene);
+    struct tmk_need need = {.bytes = scene->allocated_bytes + tmk_scene_lacking(scene),
                             .activation_bytes = activations,
                             .scaling_bytes = scaling};
     need.has_parts = scene->has_blocks && of[TIDEMARK_UNKNOWN] < scene->allocated_bytes / 2 &&

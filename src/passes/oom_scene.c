@@ -20,7 +20,7 @@ enum { N_CARDS = TMK_MAX_DEVICES + 1 };
 struct place { /* a scene, and what its names are borrowed from */
     struct tmk_scene scene;
     struct tmk_labels labels;
-    struct tmk_group *activations;
+    struct tmk_group *activations, *old;
     bool is_taken;
 };
 
@@ -49,6 +49,7 @@ struct tmk_scenes {
 static void forget(struct place *k)
 {
     tmk_group_close(k->activations);
+    tmk_group_close(k->old);
     tmk_labels_fini(&k->labels);
     *k = (struct place){0};
 }
@@ -61,12 +62,22 @@ static struct card *card_of(struct tmk_scenes *s, uint16_t device)
 
 /* ---- taking a scene ---- */
 
+/* Made two steps ago or earlier, and nothing that is kept on purpose. */
+static bool is_old(const struct tmk_scene *scene, const struct tmk_block *b, uint8_t category)
+{
+    return b->step != TMK_NO_STEP && scene->step != TMK_NO_STEP && b->step < scene->step - 1 &&
+           category != TIDEMARK_PARAMETER && category != TIDEMARK_GRADIENT &&
+           category != TIDEMARK_OPTIMIZER_STATE && category != TIDEMARK_BUFFER;
+}
+
 static int add_up_blocks(struct place *k, const struct tmk_process *p, const struct tmk_state *s)
 {
     struct tmk_scene *scene = &k->scene;
     int rc = tmk_labels_init(&k->labels, p, s);
     if (rc == 0)
         rc = tmk_group_open(&k->labels, TMK_BY_MODULE, &k->activations);
+    if (rc == 0)
+        rc = tmk_group_open(&k->labels, TMK_BY_SITE, &k->old);
     for (uint32_t i = 1; i <= s->n_entries && rc == 0; i++) {
         if (!s->entries[i].live || s->entries[i].device != scene->device)
             continue;
@@ -75,6 +86,8 @@ static int add_up_blocks(struct place *k, const struct tmk_process *p, const str
         if (category >= TMK_SCENE_CATEGORIES)
             category = TIDEMARK_UNKNOWN;
         scene->category_bytes[category] += b.size_bytes;
+        if (is_old(scene, &b, category))
+            tmk_group_add(k->old, &b);
         if (category != TIDEMARK_ACTIVATION)
             continue;
         tmk_group_add(k->activations, &b);
@@ -124,6 +137,8 @@ static void look_at_card(const struct card *c, struct tmk_scene *scene)
     scene->own_bytes = is_known ? c->seen.own_bytes : TMK_SCENE_UNKNOWN;
     scene->others_bytes = is_known ? c->seen.others_bytes : TMK_SCENE_UNKNOWN;
     scene->others_first_bytes = is_known ? c->first_others_bytes : TMK_SCENE_UNKNOWN;
+    if (scene->card_free_bytes == TMK_SCENE_UNKNOWN)
+        scene->card_free_bytes = less(scene->card_total_bytes, scene->card_used_bytes);
     scene->outside_bytes = less(scene->own_bytes, is_known ? c->sampled_reserved : 0);
 }
 
@@ -160,6 +175,8 @@ static void take_oom(struct tmk_scenes *s, const struct tmk_replay *rp, const st
         .is_of_driver = ev->is_of_driver,
         .driver_refused = c->is_pending || ev->is_of_driver,
         .stated_bytes = ev->capacity_bytes ? ev->capacity_bytes : TMK_SCENE_UNKNOWN,
+        .tells_free = ev->free_bytes != TMK_SCENE_UNKNOWN,
+        .card_free_bytes = ev->free_bytes,
     };
     const char *owner = ev->is_of_driver ? tmk_holders_get(s->sums->holders, ev->stack)->owner : "";
     scene.owner = owner[0] ? owner : NULL;
@@ -181,7 +198,8 @@ static void take_near(struct tmk_scenes *s, const struct tmk_replay *rp, const s
                               .device = ev->device,
                               .request_bytes = bytes,
                               .driver_refused = kind == TMK_SCENE_RETRY,
-                              .stated_bytes = TMK_SCENE_UNKNOWN};
+                              .stated_bytes = TMK_SCENE_UNKNOWN,
+                              .card_free_bytes = TMK_SCENE_UNKNOWN};
     take(s, &c->near, rp, ev, scene);
 }
 
@@ -267,10 +285,12 @@ struct tmk_visitor tmk_scenes_visitor(struct tmk_scenes *s)
 
 static void settle(struct tmk_scenes *s, struct place *k)
 {
-    if (k->activations &&
-        tmk_group_rows(k->activations, &k->scene.activations, &k->scene.n_activations) < 0)
+    struct tmk_scene *scene = &k->scene;
+    if (scene->has_blocks &&
+        (tmk_group_rows(k->activations, &scene->activations, &scene->n_activations) < 0 ||
+         tmk_group_rows(k->old, &scene->old, &scene->n_old) < 0))
         s->failed = true;
-    s->found[s->n_found++] = &k->scene;
+    s->found[s->n_found++] = scene;
 }
 
 int tmk_scenes_finish(struct tmk_scenes *s, struct tmk_error *err)

@@ -43,12 +43,14 @@ struct tmk_scene {
     bool driver_refused;   /* torch's allocator had asked the driver for it, in vain */
     bool sees_driver;      /* what the allocator asks of the driver is in the trace at all */
     uint64_t stated_bytes; /* a limit that the event itself tells */
+    bool tells_free;       /* the event tells what the card had free, as a snapshot's does */
 
     uint64_t allocated_bytes;    /* in blocks on the device */
     uint64_t turnover_bytes;     /* in all blocks that were ever made on it, until then */
     uint64_t reserved_bytes;     /* by the framework's allocator */
     uint64_t max_reserved_bytes; /* until then */
     uint64_t segment_bytes;      /* that the process had of the driver, whoever asked for it */
+    uint64_t card_free_bytes;    /* where it is told with the event, or is what follows: */
     uint64_t card_total_bytes, card_used_bytes; /* as last seen */
     uint64_t own_bytes, others_bytes;           /* of the card, by the driver; as last told */
     uint64_t others_first_bytes;                /* the first time that it was known */
@@ -64,7 +66,17 @@ struct tmk_scene {
     uint64_t largest_activation_bytes;      /* one block */
     const struct tmk_peak_row *activations; /* by module, largest first */
     uint64_t n_activations;
+    /* By the line that made them: blocks of steps before the last one, but for those of the model
+     * and its optimizer. */
+    const struct tmk_peak_row *old;
+    uint64_t n_old;
 };
+
+/* What was asked for and not given: nothing in a near miss. */
+static inline uint64_t tmk_scene_lacking(const struct tmk_scene *s)
+{
+    return s->kind == TMK_SCENE_OOM ? s->request_bytes : 0;
+}
 
 struct tmk_scenes;
 

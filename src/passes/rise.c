@@ -41,8 +41,8 @@ static int by_value(const void *va, const void *vb)
 
 static void measure(const uint64_t *floors, const uint64_t *steps, struct tmk_rise *r)
 {
-    uint32_t rises[TMK_RISE_MAX_LEVELS], n = 0, n_left_out = r->n_rises / WARM_UP_PART;
-    double rates[TMK_RISE_MAX_LEVELS];
+    uint32_t rises[TMK_RISE_MAX_LEVELS] = {0}, n = 0, n_left_out = r->n_rises / WARM_UP_PART;
+    double rates[TMK_RISE_MAX_LEVELS] = {0};
     for (uint32_t i = r->first; i <= r->last; i++)
         if (r->rose[i] && n_left_out > 0)
             n_left_out--;

@@ -124,7 +124,8 @@ static uint32_t remove_live(struct tmk_whatif *w, uint64_t address)
     if (!w->live_room || !w->live[i].slot)
         return NO_SLOT;
     uint32_t slot = w->live[i].slot - 1;
-    uint32_t *more = tmk_grow(w->free_slots, w->n_free_slots + 1, &w->free_room, sizeof *more);
+    uint32_t *more =
+        tmk_grow(w->free_slots, w->n_free_slots + w->n_held + 1, &w->free_room, sizeof *more);
     if (!more) {
         w->failed = true;
         return NO_SLOT;
@@ -254,6 +255,40 @@ static void on_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns
     put_moment(w, s, ns);
     uint32_t word = slot | (uint32_t)OP_FREE << OP_SHIFT;
     put_words(w, &word, 1);
+    w->freed = (struct live_block){address, slot + 1};
+}
+
+/* The block just freed is still in use by another stream: its slot is not free yet. */
+static void on_held(struct tmk_whatif *w, uint64_t address)
+{
+    uint32_t slot = w->freed.slot - 1;
+    uint32_t word = slot | (uint32_t)OP_FREE << OP_SHIFT;
+    if (!w->freed.slot || w->freed.address != address || w->words[w->n_words - 1] != word)
+        return;
+    struct live_block *more = tmk_grow(w->held, w->n_held + 1, &w->held_room, sizeof *more);
+    if (!more) {
+        w->failed = true;
+        return;
+    }
+    w->held = more;
+    more[w->n_held++] = w->freed;
+    w->words[w->n_words - 1] = slot | (uint32_t)OP_GIVE << OP_SHIFT;
+    w->n_free_slots--; /* it is the last one */
+    w->freed.slot = 0;
+    w->has_held = true;
+}
+
+static void on_released(struct tmk_whatif *w, uint64_t address)
+{
+    uint64_t i = 0;
+    while (i < w->n_held && w->held[i].address != address)
+        i++;
+    if (i == w->n_held)
+        return;
+    uint32_t slot = w->held[i].slot - 1;
+    w->held[i] = w->held[--w->n_held];
+    put_other(w, OTHER_DONE, slot);
+    w->free_slots[w->n_free_slots++] = slot; /* there was room when it was taken out */
 }
 
 /* A recorded request that failed for good: everything cached had been given back by then. */
@@ -310,6 +345,10 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         on_free(w, s, ev->time_ns, b->address);
     else if (ev->kind == TMK_KIND_OOM && !ev->is_of_driver)
         on_oom(w, s, ev);
+    else if (ev->kind == TMK_KIND_HELD)
+        on_held(w, ev->address);
+    else if (ev->kind == TMK_KIND_RELEASED)
+        on_released(w, ev->address);
     else if (ev->kind == TMK_KIND_RESERVED)
         w->reserved_bytes = ev->size_bytes;
     else if (ev->kind == TMK_KIND_SEGMENT)
@@ -425,6 +464,7 @@ struct tmk_whatif *tmk_whatif_close(struct tmk_whatif *w)
     free(w->guesses);
     free(w->live);
     free(w->free_slots);
+    free(w->held);
     free(w);
     return NULL;
 }

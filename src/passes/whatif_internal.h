@@ -6,7 +6,9 @@
  *
  *     ALLOC  slot | ALLOC << 30, stream, bytes low, bytes high
  *     FREE   slot | FREE << 30
+ *     GIVE   slot | GIVE << 30: freed, but another stream is not done with it until DONE
  *     OTHER  kind of other | OTHER << 30, and for
+ *       DONE   slot, 0
  *       OOM    stream, bytes low, bytes high
  *       EMPTY  need low, need high: all cached memory was given back, outside of an allocation when
  *              `need` is 0; else what was reserved before and what was then asked for, together
@@ -20,8 +22,8 @@
 #include "passes/whatif.h"
 #include "passes/whatif_sizes.h"
 
-enum whatif_op { OP_ALLOC, OP_FREE, OP_OTHER };
-enum whatif_other { OTHER_OOM, OTHER_EMPTY, OTHER_STEP, OTHER_TIME };
+enum whatif_op { OP_ALLOC, OP_FREE, OP_OTHER, OP_GIVE };
+enum whatif_other { OTHER_OOM, OTHER_EMPTY, OTHER_STEP, OTHER_TIME, OTHER_DONE };
 enum { OP_SHIFT = 30, OP_TIME_EVERY = 64 };
 enum { NO_SLOT = (1u << OP_SHIFT) - 1 };
 
@@ -61,7 +63,12 @@ struct tmk_whatif {
     uint64_t n_free_slots, free_room;
     uint32_t n_slots;
 
+    struct live_block *held; /* given, not done; in no order */
+    uint64_t n_held, held_room;
+    bool has_held; /* there ever were some */
+
     /* Of the sweep. */
+    struct live_block freed; /* last; its word is the last one */
     struct tmk_whatif_sizes *sizes;
     bool has_begun; /* an event of the device has come */
     uint64_t n_since_time;

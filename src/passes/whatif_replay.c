@@ -7,7 +7,8 @@
 struct player {
     const struct tmk_whatif *w;
     struct tmk_caching_allocator *model;
-    uint32_t *blocks; /* by slot; 0: none */
+    uint32_t *blocks;  /* by slot; 0: none */
+    uint64_t *n_syncs; /* by slot: of the model, when it was given; NULL: none ever is */
     uint64_t limit_bytes;
     uint64_t guess; /* the next one; n_guesses: none are wanted */
     uint64_t event, time_ns;
@@ -16,6 +17,11 @@ struct player {
     bool is_over; /* out of memory where the recording was not */
     struct tmk_whatif_result *result;
 };
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
 
 static uint64_t two_words(const uint32_t *words)
 {
@@ -74,6 +80,23 @@ static int play_free(struct player *p, uint32_t word)
     return block == TMK_CACHING_NONE ? 0 : tmk_caching_free(p->model, block);
 }
 
+static int play_give(struct player *p, uint32_t word)
+{
+    uint32_t slot = word & NO_SLOT;
+    if (p->blocks[slot] == TMK_CACHING_NONE)
+        return 0;
+    p->n_syncs[slot] = tmk_caching_stats(p->model)->n_syncs;
+    return tmk_caching_free_requested(p->model, p->blocks[slot]);
+}
+
+static int play_done(struct player *p, uint32_t slot)
+{
+    if (p->blocks[slot] == TMK_CACHING_NONE ||
+        p->n_syncs[slot] != tmk_caching_stats(p->model)->n_syncs)
+        return 0;
+    return tmk_caching_free_completed(p->model, p->blocks[slot]);
+}
+
 static int play_oom(struct player *p, const uint32_t *words)
 {
     uint32_t block;
@@ -88,8 +111,7 @@ static int play_oom(struct player *p, const uint32_t *words)
 static int play_empty(struct player *p, uint64_t need)
 {
     const struct tmk_whatif *w = p->w;
-    uint64_t limit =
-        w->facts.limit_bytes != TMK_WHATIF_UNKNOWN ? w->facts.limit_bytes : p->limit_bytes;
+    uint64_t limit = least_of(w->facts.limit_bytes, p->limit_bytes); /* unknown is no bound */
     bool is_own = need && (need > limit || w->conf.gc_threshold > 0);
     return is_own ? 0 : tmk_caching_empty_cache(p->model);
 }
@@ -112,6 +134,9 @@ static int play_other(struct player *p, const uint32_t *words)
     case OTHER_TIME:
         p->time_ns = two_words(&words[1]);
         break;
+    case OTHER_DONE:
+        rc = play_done(p, words[1]);
+        break;
     }
     return rc < 0 ? rc : 3;
 }
@@ -132,6 +157,11 @@ static int play(struct player *p)
             words++;
             p->event++;
             break;
+        case OP_GIVE:
+            rc = play_give(p, words[0]);
+            words++;
+            p->event++;
+            break;
         case OP_OTHER:
             rc = play_other(p, words);
             words += rc > 0 ? rc : 0;
@@ -139,11 +169,6 @@ static int play(struct player *p)
         }
     }
     return rc < 0 ? rc : 0;
-}
-
-static uint64_t least_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Do the settings do what the recorded ones did, for requests as large as there were? */
@@ -189,13 +214,17 @@ int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_settin
                        .step = TMK_NO_STEP,
                        .result = &result};
     p.blocks = calloc(w->n_slots + 1ull, sizeof *p.blocks);
-    int rc = p.blocks ? tmk_caching_open(&setup, &p.model) : TMK_ENOMEM;
+    if (w->has_held)
+        p.n_syncs = calloc(w->n_slots + 1ull, sizeof *p.n_syncs);
+    bool has_memory = p.blocks && (p.n_syncs || !w->has_held);
+    int rc = has_memory ? tmk_caching_open(&setup, &p.model) : TMK_ENOMEM;
     if (rc == 0)
         rc = play(&p);
     if (rc == 0)
         tell(&result, tmk_caching_stats(p.model));
     tmk_caching_close(p.model);
     free(p.blocks);
+    free(p.n_syncs);
     if (rc < 0)
         return tmk_fail(err, rc, "no memory to replay the allocations");
     *ret_result = result;
@@ -207,7 +236,7 @@ int tmk_whatif_smallest(const struct tmk_whatif *w, const struct tmk_alloc_conf 
 {
     const uint64_t unit = TMK_ALLOC_SMALL_SEGMENT;
     struct tmk_whatif_setting setting = {.conf = *conf, .limit_bytes = TMK_ALLOC_NO_BOUND};
-    struct tmk_whatif_result r;
+    struct tmk_whatif_result r = {0};
     int rc = tmk_whatif_replay(w, &setting, &r, err);
     if (rc < 0)
         return rc;

@@ -119,3 +119,29 @@ def test_tinytrain_needs_more(tmp_path):
     (oom,) = tinytrain(str(tmp_path / "demand.tmk"), "--capacity", "5MiB")
     assert (oom["cause"], oom["step"], oom["evidence"]["limit_is"]) == ("demand", 0, "stated")
     assert oom["fixes"][0]["kind"] == "batch"
+
+
+@pytest.mark.parametrize("name, conf", [("oom", ""), ("growth_expandable", "expandable_segments:True")])
+def test_snapshot(name, conf, tmp_path):
+    """No steps, categories or card; and yet: gaps, and settings that were replayed to serve it, as they did."""
+    run = str(tmp_path / "snapshot.tmk")
+    pickle = os.path.join(ROOT, "tests", "data", "torch_snapshots", name + ".pickle.gz")
+    subprocess.run([TIDEMARK, "import", pickle, "-o", run], capture_output=True, timeout=60, check=True)
+    (oom,) = explain(run)["ooms"]
+    first = oom["fixes"][0]
+    assert (oom["cause"], oom["step"], first["conf"]) == ("fragmentation", None, "max_split_size_mb:32")
+    assert (first["proof"], first["avoids"]) == ("replay", True)
+    replays = oom["evidence"]["replays"]
+    assert (replays[0]["conf"], replays[0]["runs_out"], replays[0]["runs_out_before"]) == (conf, True, False)
+    assert oom["evidence"]["leak"] is None and oom["evidence"]["card"] is None
+    assert oom["evidence"]["limit_is"] == "setting" and oom["evidence"]["card_free"] > 100 << 30
+
+
+def test_docs_show_what_it_prints():
+    with open(os.path.join(ROOT, "docs", "explain.md"), encoding="utf-8") as docs:
+        shown = docs.read().split("```console\n")[1].split("```")[0].splitlines()[1:]
+    done = subprocess.run([TIDEMARK, "explain", os.path.join(DATA, "fragmentation.trace")], capture_output=True,
+                          text=True, timeout=60, check=False)
+    printed = iter(done.stdout.splitlines())
+    missing = [line for line in shown if line.strip() != "..." and line not in printed]
+    assert not missing

@@ -46,7 +46,7 @@ class Backwards:
                 at = segment["address"]
                 for block in segment["blocks"]:
                     assert block["address"] == at
-                    if block["state"] == "active_allocated":
+                    if block["state"] != "inactive":
                         self.blocks[at] = block["size"]
                     at += block["size"]
                 assert at == segment["address"] + segment["total_size"]

@@ -2,12 +2,15 @@
 """tidemark export: each file, read by a reader of its own format, has the numbers of `query`."""
 import collections
 import csv
+import gzip
 import importlib.util
 import io
 import json
+import os
 import pathlib
 import pickle
 import pickletools
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -18,8 +21,8 @@ from export_kit import BUILD, REPO, Backwards, Perfetto, forwards, tidemark
 TRAINING = ("tinytrain", "--quiet", "--steps", "6", "--leak", "100KiB", "--spike", "3",
             "--capacity", "12MiB")  # ends in an OOM, with blocks left
 VIEWER_READS = {"PROTO", "STOP", "MARK", "EMPTY_DICT", "EMPTY_LIST", "SETITEMS", "APPENDS", "TUPLE2",
-                "SHORT_BINUNICODE", "BINUNICODE", "BININT", "BININT1", "BININT2", "LONG1", "NONE",
-                "NEWTRUE", "NEWFALSE", "MEMOIZE", "BINGET", "LONG_BINGET"}
+                "SHORT_BINUNICODE", "BINUNICODE", "BININT", "BININT1", "BININT2", "LONG1",
+                "BINFLOAT", "NONE", "NEWTRUE", "NEWFALSE", "MEMOIZE", "BINGET", "LONG_BINGET"}
 
 
 def record(folder, name, *command, options=()):
@@ -367,3 +370,76 @@ def test_names_pipes_and_failures(a, tmp_path):
     tidemark("export", a, "--to", "perfetto", "-o", tmp_path / "no" / "x", status=1)
     for form in ("folded", "torch-snapshot", "perfetto"):
         tidemark("export", a, "--to", form, "-o", "/dev/full", status=1)
+
+
+# ---- there and back
+
+def test_what_is_exported_can_be_imported(a, tmp_path):
+    """And exported again: the same entries and blocks, but for what a snapshot cannot say."""
+    first = snapshot_of(a)
+    tidemark("import", export(a, "torch-snapshot"), "-o", tmp_path / "back.tmk")
+    again = snapshot_of(tmp_path / "back.tmk")
+
+    def lines(frames):  # import keeps no folders of files in C
+        return [(os.path.basename(frame["filename"]), frame["line"], frame["name"]) for frame in frames]
+
+    def entries(snapshot):
+        return [(entry["action"], entry.get("addr"), entry["size"], entry["time_us"],
+                 lines(entry["frames"]) if entry["action"] == "alloc" else None)
+                for entry in snapshot["device_traces"][0] if entry["action"] != "snapshot"]
+
+    def blocks(snapshot):
+        return sorted((block["address"], block["requested_size"]) for segment in snapshot["segments"]
+                      for block in segment["blocks"] if block["state"] == "active_allocated")
+
+    assert entries(again) == entries(first)
+    assert blocks(again) == blocks(first)
+    Backwards(again, 0)
+    assert "PYTORCH_CUDA_ALLOC_CONF" in again["allocator_settings"]
+
+
+SNAPSHOTS = sorted((REPO / "tests" / "data" / "torch_snapshots").glob("*.pickle.gz"))
+
+
+@pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.name)
+def test_torchs_own_snapshots_there_and_back(path, tmp_path):
+    """As torch wrote them: only when a free was completed is not kept, and of what is free no size."""
+    with gzip.open(path) as source:
+        given = pickle.load(source)
+    tidemark("import", path, "-o", tmp_path / "there.tmk")
+    back = snapshot_of(tmp_path / "there.tmk")
+
+    def entries(snapshot):
+        return [(entry["action"], entry.get("addr", entry.get("device_free")), entry["size"], entry["stream"],
+                 entry["time_us"] if entry["action"] != "free_completed" else None)
+                for entry in snapshot["device_traces"][0] if entry["action"] != "snapshot"]
+
+    def segments(snapshot):
+        return sorted(({**segment, "frames": None, "blocks": [
+            (block["address"], block["size"], block["state"],
+             block["requested_size"] if block["state"] != "inactive" else None)
+            for block in segment["blocks"]]} for segment in snapshot["segments"]), key=str)
+
+    assert entries(back) == entries(given)
+    assert segments(back) == segments(given)
+    assert back["external_annotations"] == given["external_annotations"]
+    for key, value in back["allocator_settings"].items():
+        assert given["allocator_settings"][key] == value
+    assert Backwards(back, 0).blocks == Backwards(given, 0).blocks
+
+
+# ---- the document
+
+TEXT = (REPO / "docs" / "export.md").read_text(encoding="utf-8")
+LINES = [line for block in re.findall(r"```sh\n(.*?)```", TEXT, re.S) for line in block.splitlines()
+         if line.startswith("tidemark ")]
+
+
+def test_the_documents_lines_run(tmp_path):
+    record(tmp_path, "a.tmk", "tinytrain", "--quiet", "--steps", "4")
+    assert len(LINES) == 8
+    for line in LINES:
+        subprocess.run(["sh", "-c", line], cwd=tmp_path, env={"PATH": f"{BUILD}:/usr/bin:/bin"}, check=True,
+                       capture_output=True, timeout=60)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.perfetto-trace", "a.pickle", "a.speedscope.json", "a.sqlite", "a.tmk", "left.folded", "steps.csv"]

@@ -187,9 +187,9 @@ def test_host(machine):
     assert status == 1 and json.loads(out)["leaks"][0]["device"] == 0
 
 
-def test_a_run_is_not_offered_yet(machine):
+def test_a_run_that_is_not_there(machine):
     done = machine.run("leak", "a.tmk")
-    assert done.returncode == 2 and "is one argument too many" in done.stderr
+    assert done.returncode == 3 and "a run is a folder made with" in done.stderr
 
 
 # ---- monitor

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`tidemark diff` on trainings with adapters: another rank inside a wrapper, and with checkpointing."""
+"""`tidemark diff` on trainings with adapters: with checkpointing; and with another rank, inside a wrapper, by
+an edited copy of the program in another folder."""
 import json
 import os
 import re
@@ -22,9 +23,13 @@ def runs(tmp_path_factory):
     (folder / "rings").mkdir()
     env = environment(TIDEMARK_RING_DIR=str(folder / "rings"), PYTHONPATH=str(REPO / "python"),
                       TIDEMARK_LIBRARY=LIBRARY)
+    program = WORKLOADS / "adapters.py"
+    edited = folder / "edited" / "adapters.py"
+    edited.parent.mkdir()
+    edited.write_text(program.read_text().replace("class Adapted", "# two\n# lines\nclass Adapted"))
     for name, args in RUNS.items():
         subprocess.run([TIDEMARK, "run", "-q", "-o", str(folder / f"{name}.tmk"), "--", PYTHON,
-                        str(WORKLOADS / "adapters.py"), "--steps", "3", *args],
+                        str(edited if name == "rank64" else program), "--steps", "3", *args],
                        env=env, capture_output=True, timeout=100, check=True)
     return folder
 
@@ -84,6 +89,17 @@ def test_wrapper(runs):
     modules = {row["key"] for row in diff(runs, "rank8.tmk", "rank64.tmk", "--by", "module")["by"]
                if row["change"]}
     assert {f"layers.{i}.{part}.lora_A" for i in range(LAYERS) for part in "qv"} <= modules
+
+
+def test_moved_lines(runs):
+    """Nothing is new, and both lines are shown."""
+    found = diff(runs, "rank8.tmk", "rank64.tmk", "--by", "stack")
+    assert all(row["a_stack"] and row["b_stack"] for row in found["by"])
+    line = 1 + next(i for i, text in enumerate((WORKLOADS / "adapters.py").read_text().splitlines())
+                    if "self.lora_B(self.lora_A(x))" in text)
+    text = subprocess.run([TIDEMARK, "diff", "rank8.tmk", "rank64.tmk", "--by", "stack"], cwd=runs,
+                          capture_output=True, text=True, check=True).stdout
+    assert f"adapters.py:{line}/{line + 2} Adapted.forward" in text
 
 
 def test_checkpointing(runs):

@@ -4,11 +4,12 @@
 What is true is said by the programs themselves (leaks/leak_truth.py), each of which is a process of one run."""
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from torch_kit import PYTHON, TIDEMARK, WORKLOADS, environment, query
+from torch_kit import BUILD, PYTHON, REPO, TIDEMARK, WORKLOADS, environment, query
 
 FOLDER = Path(__file__).parent / "leaks"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("all_leaks", "leak_truth"))
@@ -125,3 +126,16 @@ def test_text(truths):
     assert lines[2].endswith("leak_graph.py:21 <module>")
     assert "detach()" in done.stdout
     assert all(len(line) <= 80 for line in lines if "leak_graph.py" not in line)
+
+
+def test_docs(truths, tmp_path):
+    """The commands of docs/leaks.md run as they stand there."""
+    (tmp_path / "leak.tmk").symlink_to(truths["leak_graph"]["trace"])
+    (tmp_path / "a.tmk").symlink_to(truths["bounded_cache"]["trace"])
+    text = (REPO / "docs" / "leaks.md").read_text(encoding="utf-8")
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
+    assert len(lines) == 4
+    for line in lines:
+        done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False,
+                              env=environment(PATH=f"{BUILD}{os.pathsep}{os.environ['PATH']}"))
+        assert done.returncode == 0 and done.stdout, done.stderr

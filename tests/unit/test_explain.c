@@ -26,6 +26,7 @@ static struct tmk_scene at_a_limit(void)
                               .reserved_bytes = 990 * MIB,
                               .max_reserved_bytes = 1000 * MIB,
                               .segment_bytes = 990 * MIB,
+                              .card_free_bytes = UNKNOWN,
                               .card_total_bytes = UNKNOWN,
                               .card_used_bytes = UNKNOWN,
                               .own_bytes = UNKNOWN,
@@ -79,6 +80,16 @@ static void limits(void **state)
     scene.others_bytes = 0; /* seen too early: it was refused all the same */
     assert_int_equal(judge(&scene, NULL, 0).missing_bytes, 1);
 
+    struct tmk_scene told = at_a_limit(); /* a snapshot's event says what the card had free */
+    told.tells_free = true;
+    told.card_free_bytes = 19 * MIB;
+    v = judge(&told, NULL, 0);
+    assert_int_equal(v.limit, TMK_LIMIT_CARD);
+    assert_int_equal(v.limit_bytes, 1009 * MIB);
+    assert_int_equal(v.missing_bytes, 1 * MIB);
+    told.card_free_bytes = 20 * MIB;
+    assert_int_equal(judge(&told, NULL, 0).limit, TMK_LIMIT_SETTING);
+
     scene.stated_bytes = 1001 * MIB;
     v = judge(&scene, NULL, 0);
     assert_int_equal(v.limit, TMK_LIMIT_STATED);
@@ -131,9 +142,9 @@ static void leaks_and_large_steps(void **state)
     expect_cause(judge(&scene, &q, 0), TMK_CAUSE_DEMAND, 50 * MIB);
     q.leaked_bytes = 60 * MIB;
     expect_cause(judge(&scene, &q, 0), TMK_CAUSE_LEAK, 60 * MIB);
-    q = (struct tmk_inquiry){.n_steps = 5, .median_bytes = 600 * MIB, .deviation_bytes = 10 * MIB};
+    q = (struct tmk_inquiry){.n_steps = 3, .median_bytes = 600 * MIB, .deviation_bytes = 10 * MIB};
     expect_cause(judge(&scene, &q, 0), TMK_CAUSE_OUTLIER, 405 * MIB);
-    q.n_steps = 4;
+    q.n_steps = 2;
     expect_cause(judge(&scene, &q, 0), TMK_CAUSE_DEMAND, 50 * MIB);
     q.n_steps = 32;
     q.deviation_bytes = 60 * MIB; /* they go up and down */
@@ -337,6 +348,33 @@ static void driver_refuses_nccl(void **state)
     maker_remove(&m);
 }
 
+/* Six steps, each of which keeps 100 MiB: too few for the pass that finds leaks. */
+static void short_leak(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    make_stacks(&m);
+    for (int64_t step = 0; step < 7; step++) {
+        m.ns += 10;
+        maker_step(&m, step);
+        maker_alloc(&m, TIDEMARK_HOST, (uint64_t)(step + 1) << 30, 100 * MIB, LINE);
+    }
+    maker_oom(&m, TIDEMARK_HOST, 100 * MIB, 750 * MIB, LINE);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_explanation *x = explain(run);
+    const struct tmk_case *c = tmk_explanation_get(x, 0);
+    assert_int_equal(c->inquiry.n_steps, 6);
+    assert_int_equal(c->inquiry.rise_bytes, 100 * MIB);
+    expect_cause(c->verdict, TMK_CAUSE_LEAK, 500 * MIB); /* of steps 0 to 4 */
+    assert_true(c->inquiry.leak->has_site);
+    assert_int_equal(c->inquiry.leak->site.line, 7);
+    assert_string_equal(c->fixes[0].kind, "leak");
+    tmk_explanation_close(x);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
 /* Steps of 100 MiB, then one that asks for 300 more of the host's memory. */
 static void host_runs_out_in_a_large_step(void **state)
 {
@@ -408,6 +446,7 @@ int main(void)
         cmocka_unit_test(near_miss_by_retry),
         cmocka_unit_test(near_miss_by_others),
         cmocka_unit_test(driver_refuses_nccl),
+        cmocka_unit_test(short_leak),
         cmocka_unit_test(host_runs_out_in_a_large_step),
         cmocka_unit_test(storm),
     };
