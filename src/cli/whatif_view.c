@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/sheet.h"
+#include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/json.h"
@@ -356,6 +357,6 @@ void tmk_whatif_print_json(const struct tmk_whatif_view *v)
         tmk_json_i64(&j, "rank", v->p->rank);
     else
         tmk_json_null(&j, "rank");
-    tmk_json_u64(&j, "pid", v->p->pid);
+    tmk_process_json_pid(&j, v->p);
     tmk_json_end(&j);
 }
