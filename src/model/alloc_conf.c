@@ -6,6 +6,7 @@
  * is an error: a misspelt option would otherwise silently change nothing. */
 #include "model/alloc_conf.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,9 +190,9 @@ static const struct key {
     size_t offset;  /* in the settings */
 } keys[] = {
 #define FIELD(name) offsetof(struct tmk_alloc_conf, name)
-    {"max_split_size_mb", MIB, 20, FIELD(max_split_bytes)},
-    {"max_non_split_rounding_mb", MIB, 20, FIELD(max_non_split_rounding_bytes)},
-    {"large_segment_size_mb", MIB, 2, FIELD(large_segment_bytes)},
+    {"max_split_size_mb", MIB, 0, FIELD(max_split_bytes)}, /* see settle() */
+    {"max_non_split_rounding_mb", MIB, 0, FIELD(max_non_split_rounding_bytes)},
+    {"large_segment_size_mb", MIB, 11, FIELD(large_segment_bytes)}, /* above the largest in it */
     {"garbage_collection_threshold", THRESHOLD, 0, FIELD(gc_threshold)},
     {"per_process_memory_fraction", FRACTION, 0, FIELD(memory_fraction)},
     {"expandable_segments", TRUTH, 0, FIELD(expandable_segments)},
@@ -289,11 +290,30 @@ static int read_option(struct scan *s, struct tmk_alloc_conf *conf)
     return rc < 0 ? rc : read_value(s, k, conf);
 }
 
+/* What depends on the size of segments, wherever in the text that is. */
+static int settle(struct tmk_alloc_conf *conf, struct tmk_error *err)
+{
+    uint64_t least = conf->large_segment_bytes;
+    const char *wrong = NULL;
+    if (conf->max_non_split_rounding_bytes == TMK_ALLOC_NO_BOUND)
+        conf->max_non_split_rounding_bytes = least;
+    if (conf->max_split_bytes < least)
+        wrong = "max_split_size_mb";
+    else if (conf->max_non_split_rounding_bytes < least)
+        wrong = "max_non_split_rounding_mb";
+    if (!wrong)
+        return 0;
+    return tmk_fail(err, TMK_EINVAL,
+                    "allocator settings: %s must be at least %llu, which is large_segment_size_mb",
+                    wrong, (unsigned long long)(least >> MIB_SHIFT));
+}
+
 int tmk_alloc_conf_parse(const char *text, struct tmk_alloc_conf *ret_conf, struct tmk_error *err)
 {
     struct tmk_alloc_conf conf;
     struct scan s = {.rest = text ? text : "", .err = err};
     tmk_alloc_conf_init(&conf);
+    conf.max_non_split_rounding_bytes = TMK_ALLOC_NO_BOUND; /* not given */
     advance(&s);
     while (s.word[0]) {
         int rc = read_option(&s, &conf);
@@ -302,8 +322,10 @@ int tmk_alloc_conf_parse(const char *text, struct tmk_alloc_conf *ret_conf, stru
         if (rc < 0)
             return rc;
     }
-    *ret_conf = conf;
-    return 0;
+    int rc = settle(&conf, err);
+    if (rc == 0)
+        *ret_conf = conf;
+    return rc;
 }
 
 /* ---- rules ---- */
@@ -346,6 +368,7 @@ uint64_t tmk_alloc_segment_bytes(const struct tmk_alloc_conf *conf, uint64_t rou
 bool tmk_alloc_should_split(const struct tmk_alloc_conf *conf, uint64_t block_bytes,
                             uint64_t rounded)
 {
+    assert(block_bytes >= rounded);
     uint64_t rest = block_bytes - rounded;
     if (tmk_alloc_is_small(rounded) || conf->expandable_segments)
         return rest >= TMK_ALLOC_UNIT;

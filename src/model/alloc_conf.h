@@ -27,7 +27,7 @@ enum {
 struct tmk_alloc_conf {
     uint64_t max_split_bytes; /* TMK_ALLOC_NO_BOUND: all blocks may be cut */
     uint64_t max_non_split_rounding_bytes;
-    uint64_t large_segment_bytes;                      /* 20 MiB */
+    uint64_t large_segment_bytes;                      /* 20 MiB; above TMK_ALLOC_OWN_SEGMENT */
     double gc_threshold;                               /* 0: no garbage collection */
     double memory_fraction;                            /* of the card, 1: no limit of torch's own */
     uint64_t roundup_divisions[TMK_ALLOC_N_INTERVALS]; /* 0: none */
@@ -48,7 +48,8 @@ static inline bool tmk_alloc_is_small(uint64_t rounded)
 {
     return rounded <= TMK_ALLOC_SMALL;
 }
-/* What is asked of the driver for a rounded size that no cached block serves (not expandable). */
+/* What is asked of the driver for a rounded size that no cached block serves (not expandable); at
+ * least that size. */
 uint64_t tmk_alloc_segment_bytes(const struct tmk_alloc_conf *conf, uint64_t rounded);
 /* Is a found block of `block_bytes` cut, for a rounded size that it serves? */
 bool tmk_alloc_should_split(const struct tmk_alloc_conf *conf, uint64_t block_bytes,

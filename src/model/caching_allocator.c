@@ -10,6 +10,7 @@
  * modelled too (driver_space.h), or known from a recording. */
 #include "model/caching_allocator.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "kit/grow.h"
@@ -194,6 +195,7 @@ static int ask_driver(struct tmk_caching_allocator *a, uint32_t lane, uint64_t b
 {
     uint64_t segment = tmk_alloc_segment_bytes(&a->setup.conf, bytes);
     uint64_t limit = a->setup.limit_bytes;
+    assert(segment >= bytes);
     if (limit != TMK_ALLOC_NO_BOUND && (segment > limit || a->total_bytes > limit - segment))
         return 0;
     if (a->setup.conf.expandable_segments)
@@ -258,6 +260,7 @@ static void count_allocated(struct tmk_caching_allocator *a, uint64_t bytes)
 {
     struct tmk_caching_stats *s = &a->stats;
     s->allocated_bytes += bytes;
+    assert(s->allocated_bytes <= s->reserved_bytes);
     if (s->allocated_bytes > s->peak_allocated_bytes)
         s->peak_allocated_bytes = s->allocated_bytes;
 }
@@ -320,6 +323,8 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
     int rc = find_lane(a, stream, segment->size_bytes == TMK_ALLOC_SMALL_SEGMENT, &like.lane);
     if (rc == 0)
         rc = tmk_driver_space_put(&a->space, segment->address, segment->size_bytes);
+    if (rc == 0)
+        count_segment(a, segment->size_bytes);
     for (uint64_t i = 0; i < n && rc == 0; i++) {
         uint64_t gap = blocks[i].address - like.address;
         if (gap && !seed_part(a, &like, gap, false))
@@ -329,10 +334,7 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
     }
     if (rc == 0 && like.address < end && !seed_part(a, &like, end - like.address, false))
         rc = TMK_ENOMEM;
-    if (rc < 0)
-        return rc;
-    count_segment(a, segment->size_bytes);
-    return 0;
+    return rc;
 }
 
 static void give_up(struct tmk_caching_allocator *a, uint32_t b)

@@ -256,7 +256,9 @@ static void tell(struct tmk_whatif_result *r, const struct tmk_caching_stats *s)
 {
     r->peak_allocated_bytes = s->peak_allocated_bytes;
     r->peak_reserved_bytes = s->peak_reserved_bytes;
-    r->wasted_bytes = s->peak_reserved_bytes - s->peak_allocated_bytes;
+    r->wasted_bytes = s->peak_reserved_bytes > s->peak_allocated_bytes
+                          ? s->peak_reserved_bytes - s->peak_allocated_bytes
+                          : 0;
     r->n_retries = s->n_retries;
     r->n_segments = s->peak_segments;
 }

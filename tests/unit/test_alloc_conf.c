@@ -58,11 +58,21 @@ static void test_refused(void **state)
     } bad[] = {
         {"max_split_size:32", "torch knows no option 'max_split_size'"},
         {"max_split_size_mb:19", "max_split_size_mb must be at least 20"},
+        {"max_split_size_mb:0", "max_split_size_mb must be at least 20"},
+        {"max_split_size_mb:32,large_segment_size_mb:40", "max_split_size_mb must be at least 40"},
+        {"max_non_split_rounding_mb:19", "max_non_split_rounding_mb must be at least 20"},
+        {"large_segment_size_mb:64,max_non_split_rounding_mb:40", "must be at least 64"},
+        {"large_segment_size_mb:2", "large_segment_size_mb must be at least 11"},
+        {"large_segment_size_mb:10", "large_segment_size_mb must be at least 11"},
         {"max_split_size_mb", "':' expected before 'the end'"},
         {"max_split_size_mb:x", "max_split_size_mb needs a number, not 'x'"},
         {"max_split_size_mb:-32", "needs a number, not '-32'"},
         {"garbage_collection_threshold:1", "must be below 1"},
         {"garbage_collection_threshold:0", "between 0 and 1, not '0'"},
+        {"garbage_collection_threshold:-0.5", "between 0 and 1, not '-0.5'"},
+        {"per_process_memory_fraction:0", "between 0 and 1, not '0'"},
+        {"per_process_memory_fraction:1.1", "between 0 and 1, not '1.1'"},
+        {"roundup_power2_divisions:0", "must be a power of 2"},
         {"garbage_collection_threshold:nan", "between 0 and 1, not 'nan'"},
         {"expandable_segments:true", "needs True or False, not 'true'"},
         {"expandable_segments:True max_split_size_mb:32", "not 'Truemax_split_size_mb'"},
@@ -143,6 +153,11 @@ static void test_segments(void **state)
     conf = parsed("large_segment_size_mb:64");
     assert_int_equal(tmk_alloc_segment_bytes(&conf, mib + 512), 64 * mib);
     assert_int_equal(tmk_alloc_page_bytes(&conf, false), 64 * mib);
+    assert_int_equal(conf.max_non_split_rounding_bytes, 64 * mib); /* unless it is given */
+    conf = parsed("max_split_size_mb:11,large_segment_size_mb:11"); /* the least of both */
+    assert_int_equal(conf.max_split_bytes, 11 * mib);
+    assert_int_equal(tmk_alloc_segment_bytes(&conf, 10 * mib - 512), 11 * mib);
+    assert_int_equal(tmk_alloc_segment_bytes(&conf, 10 * mib), 10 * mib);
 }
 
 static void test_split(void **state)
