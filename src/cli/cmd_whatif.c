@@ -95,19 +95,12 @@ static void choose_limit(struct question *q)
     }
 }
 
-/* A fraction in the settings is of the card. */
-static uint64_t limit_of(const struct question *q, const struct tmk_alloc_conf *conf)
-{
-    uint64_t limit = q->view.limit_bytes;
-    uint64_t card =
-        q->capacity_bytes != TMK_WHATIF_UNKNOWN ? q->capacity_bytes : q->view.facts->card_bytes;
-    if (conf->memory_fraction >= 1 || card == TMK_WHATIF_UNKNOWN)
-        return limit;
-    uint64_t allowed = (uint64_t)(conf->memory_fraction * (double)card);
-    return allowed < limit ? allowed : limit;
-}
-
 /* ---- the answer ---- */
+
+static uint64_t card_of(const struct question *q)
+{
+    return q->capacity_bytes != TMK_WHATIF_UNKNOWN ? q->capacity_bytes : q->view.facts->card_bytes;
+}
 
 static int add_setting(struct question *q, const char *conf, struct tmk_error *err)
 {
@@ -118,9 +111,16 @@ static int add_setting(struct question *q, const char *conf, struct tmk_error *e
     if (rc == 0 && row.setting.conf.is_async)
         rc = tmk_fail(err, TMK_EINVAL,
                       "the model is of torch's native backend: cudaMallocAsync cannot be replayed");
+    bool needs_card = row.setting.conf.memory_fraction < 1 && card_of(q) == TMK_WHATIF_UNKNOWN;
+    if (rc == 0 && needs_card && q->view.n_rows > 0)
+        rc = tmk_fail(err, TMK_EINVAL,
+                      "per_process_memory_fraction is of a card whose size was not recorded: give "
+                      "--capacity, or --allowed instead of the fraction");
     if (rc < 0)
         return rc;
-    row.setting.limit_bytes = limit_of(q, &row.setting.conf);
+    q->view.ignores_fraction |= needs_card;
+    row.setting.limit_bytes =
+        tmk_whatif_limit(&row.setting.conf, q->view.limit_bytes, card_of(q));
     q->view.rows[q->view.n_rows++] = row;
     return 0;
 }

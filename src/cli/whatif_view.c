@@ -43,6 +43,8 @@ static void add_change(struct tmk_table *t, uint64_t bytes, uint64_t from)
     double change = from ? 100.0 * ((double)bytes - (double)from) / (double)from : 0;
     if (bytes == from)
         tmk_table_cell(t, "same");
+    else if (!from)
+        tmk_table_cell(t, NULL);
     else
         tmk_table_cellf(t, "%+.1f %%", change);
 }
@@ -77,7 +79,8 @@ static void add_row(struct tmk_table *t, const struct tmk_whatif_view *v,
 {
     char text[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_result *r = &row->result;
-    tmk_table_cell(t, row == v->rows ? "as recorded" : conf_text(row->conf));
+    bool is_as_recorded = row == v->rows && !v->facts->is_async;
+    tmk_table_cell(t, is_as_recorded ? "as recorded" : conf_text(row->conf));
     tmk_table_cell(t, tmk_size_text(r->peak_reserved_bytes, text));
     add_change(t, r->peak_reserved_bytes, v->rows[0].result.peak_reserved_bytes);
     tmk_table_cell(t, tmk_size_text(r->wasted_bytes, text));
@@ -100,8 +103,8 @@ static void add_measured(struct tmk_table *t, const struct tmk_whatif_view *v,
     tmk_table_cell(t, NULL);
     if (shown->retries)
         tmk_table_cell(t, NULL);
-    if (shown->fits)
-        tmk_table_cell(t, v->facts->n_ooms ? "no" : "yes");
+    if (shown->fits) /* not in what is asked about */
+        tmk_table_cell(t, v->is_asked ? NULL : v->facts->n_ooms ? "no" : "yes");
 }
 
 static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
@@ -135,8 +138,8 @@ static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
                    "%s allocations and frees on %s through a model of PyTorch's caching allocator; "
                    "at most %s in blocks. Recorded with %s.",
                    tmk_count_text(f->n_events, count), tmk_device_name(v->device, device),
-                   tmk_size_text(v->rows[0].result.peak_allocated_bytes, peak),
-                   conf_text(v->rows[0].conf));
+                   tmk_size_text(f->peak_allocated_bytes, peak),
+                   f->is_async ? "backend:cudaMallocAsync" : conf_text(v->rows[0].conf));
 }
 
 /* The limit: of what, and where it comes from. */
@@ -155,6 +158,12 @@ static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
             "On a card of %s, all of it for torch: what the process holds beside torch's "
             "memory (context, libraries; often 0.5 to 2 GiB) was not recorded.",
             tmk_size_text(v->capacity_bytes, card));
+    else if (v->capacity_bytes <= f->outside_bytes)
+        tmk_sheet_text(sheet,
+                       "On a card of %s nothing is left for torch: the process holds %s beside "
+                       "(context, libraries), as recorded.",
+                       tmk_size_text(v->capacity_bytes, card),
+                       tmk_size_text(f->outside_bytes, outside));
     else
         tmk_sheet_text(sheet,
                        "On a card of %s: %s for torch, since the process holds %s beside (context, "
@@ -164,11 +173,45 @@ static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
 }
 
 /* What a reader must know to trust the figures. */
+static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+{
+    char count[TMK_AMOUNT_BYTES], least[TMK_AMOUNT_BYTES], below[TMK_AMOUNT_BYTES];
+    const struct tmk_whatif_facts *f = v->facts;
+    if (!f->n_returns || v->is_asked)
+        return;
+    char *text = tmk_xformat(
+        "%s time%s torch gave back what it had cached and took new memory at once: it met a limit "
+        "that is not known (or the program empties the cache). That would be %s or more, and less "
+        "than %s: --allowed %" PRIu64 " replays with it.",
+        tmk_count_text(f->n_returns, count), f->n_returns == 1 ? "" : "s",
+        tmk_size_text(f->peak_reserved_bytes, least), tmk_size_text(f->limit_below_bytes, below),
+        f->peak_reserved_bytes);
+    tmk_sheet_item(sheet, text);
+    free(text);
+}
+
+/* Settings without expandable segments, at a limit, replayed of a recording with them? */
+static bool has_unplaced(const struct tmk_whatif_view *v)
+{
+    bool is_unplaced = false;
+    for (unsigned i = 1; i < v->n_rows; i++)
+        is_unplaced |= !v->rows[i].setting.conf.expandable_segments;
+    return is_unplaced && v->rows[0].setting.conf.expandable_segments &&
+           (v->is_asked || v->facts->n_ooms);
+}
+
 static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
 {
     char count[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_facts *f = v->facts;
-    if (f->is_conf_inferred)
+    print_returns(sheet, v);
+    if (v->ignores_fraction)
+        tmk_sheet_item(sheet, "per_process_memory_fraction of the recorded settings has no effect "
+                              "here: the card's size was not recorded. --capacity tells it.");
+    if (f->is_conf_inferred && f->is_async)
+        tmk_sheet_item(sheet, "The settings were not recorded; that the backend was cudaMallocAsync "
+                              "is seen in the driver's pool.");
+    else if (f->is_conf_inferred)
         tmk_sheet_item(sheet, "The settings were not recorded; that segments were expandable is "
                               "seen in them.");
     else if (!f->alloc_conf)
@@ -177,8 +220,8 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view 
         tmk_sheet_item(sheet, "The recorded settings make no sense to torch 2.11: its defaults are "
                               "taken.");
     if (f->is_async)
-        tmk_sheet_item(sheet, "Recorded with backend:cudaMallocAsync: this is what the native "
-                              "backend would have held.");
+        tmk_sheet_item(sheet, "cudaMallocAsync is not modelled: this is what the native backend "
+                              "would have held.");
     if (f->n_seeded) {
         char *text = tmk_xformat("%s blocks were there before recording began: replay begins with "
                                  "them, as if allocated then.",
@@ -188,9 +231,13 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view 
     }
     if (v->device == TIDEMARK_HOST)
         tmk_sheet_item(sheet, "These are blocks of the host, replayed as if they were on a card.");
-    else if (!f->knows_requests)
-        tmk_sheet_item(sheet, "Blocks' sizes are known, not what was asked for: that matters under "
-                              "other settings, by a few percent.");
+    else if (!f->knows_requests && !v->rows[0].setting.conf.expandable_segments)
+        tmk_sheet_item(sheet, "Blocks' sizes are known, not what was asked for: figures are good to "
+                              "1 % with the settings it was recorded with, to a few percent with "
+                              "others.");
+    else if (has_unplaced(v))
+        tmk_sheet_item(sheet, "Recorded with expandable segments: where the driver would have put "
+                              "others is not known, and near a limit that can make some percent.");
 }
 
 /* ---- what to do ---- */
@@ -327,6 +374,20 @@ static void add_setting(struct tmk_json *j, const struct tmk_whatif_view *v,
     tmk_json_end(j);
 }
 
+/* Signs of a limit that is not known. */
+static void add_returns(struct tmk_json *j, const struct tmk_whatif_facts *f)
+{
+    if (!f->n_returns) {
+        tmk_json_null(j, "unknown_limit");
+        return;
+    }
+    tmk_json_object(j, "unknown_limit");
+    tmk_json_u64(j, "times", f->n_returns);
+    tmk_json_u64(j, "at_least", f->peak_reserved_bytes);
+    tmk_json_u64(j, "below", f->limit_below_bytes);
+    tmk_json_end(j);
+}
+
 void tmk_whatif_print_json(const struct tmk_whatif_view *v)
 {
     struct tmk_json j;
@@ -348,6 +409,7 @@ void tmk_whatif_print_json(const struct tmk_whatif_view *v)
     tmk_json_text(&j, "alloc_conf", f->alloc_conf);
     tmk_json_bool(&j, "alloc_conf_inferred", f->is_conf_inferred);
     tmk_json_bool(&j, "requests_known", f->knows_requests);
+    add_returns(&j, f);
     tmk_json_u64(&j, "events", f->n_events);
     tmk_json_u64(&j, "seeded", f->n_seeded);
     add_known(&j, "card", f->card_bytes);

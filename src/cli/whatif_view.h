@@ -27,6 +27,7 @@ struct tmk_whatif_view {
     uint64_t limit_bytes;    /* of torch's memory; TMK_ALLOC_NO_BOUND: none */
     const char *limit_from;  /* how that is known; NULL without a limit */
     bool is_asked;           /* the limit was asked for */
+    bool ignores_fraction;   /* the recorded settings have one of a card that is not known */
 };
 
 void tmk_whatif_print(const struct tmk_whatif_view *v);

@@ -109,6 +109,10 @@ static void on_segment(struct tmk_whatif *w, const struct tmk_event *ev)
 {
     if (!tmk_segment_is_on_device(ev->segment_kind) || !is_torch(w, ev->stack))
         return;
+    if (ev->segment_kind == TMK_SEGMENT_POOL) { /* the driver's to fill and to empty */
+        w->n_pools++;
+        return;
+    }
     before_segment(w, ev->time_ns);
     w->torch_bytes += ev->size_bytes;
     w->n_pages += ev->segment_kind == TMK_SEGMENT_PHYSICAL;
@@ -123,7 +127,7 @@ static void on_segment_end(struct tmk_whatif *w, uint64_t ns,
                            const struct tmk_driver_segment *segment)
 {
     if (!tmk_segment_is_on_device(segment->kind) || segment->device != w->device ||
-        !is_torch(w, segment->stack))
+        segment->kind == TMK_SEGMENT_POOL || !is_torch(w, segment->stack))
         return;
     before_segment(w, ns);
     tmk_whatif_sizes_segment_end(w->sizes, segment->address);
@@ -153,6 +157,7 @@ static void settle_empty(struct tmk_whatif *w, uint64_t bytes, bool was_refused)
         need = w->reserved_before +
                tmk_alloc_segment_bytes(&w->conf, tmk_alloc_round(&w->conf, bytes));
     note_need(w, need);
+    w->n_needs += need != 0;
     w->words[w->empty_at] = (uint32_t)need;
     w->words[w->empty_at + 1] = (uint32_t)(need >> 32);
     w->empty_at = 0;
@@ -494,19 +499,39 @@ static uint64_t infer_limit(const struct tmk_whatif *w)
     return is_expandable && is_usable ? most : f->peak_reserved_bytes;
 }
 
+/* Settings that were not recorded, as far as segments show them. */
+static void infer_conf(struct tmk_whatif *w)
+{
+    struct tmk_whatif_facts *f = &w->facts;
+    if (f->alloc_conf || w->n_places || !(w->n_pages || w->n_pools))
+        return;
+    f->is_conf_inferred = true;
+    f->is_async = !w->n_pages;
+    f->alloc_conf = f->is_async ? "backend:cudaMallocAsync" : "expandable_segments:True";
+}
+
+/* A limit that nothing tells, but that was met. Garbage collection gives back, too. */
+static void suspect_limit(struct tmk_whatif *w)
+{
+    struct tmk_whatif_facts *f = &w->facts;
+    if (f->n_ooms || f->is_async || w->conf.gc_threshold > 0 ||
+        f->peak_reserved_bytes == TMK_WHATIF_UNKNOWN || w->least_need <= f->peak_reserved_bytes)
+        return;
+    f->n_returns = w->n_needs;
+    f->limit_below_bytes = w->least_need;
+}
+
 int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct tmk_error *err)
 {
     struct tmk_whatif_facts *f = &w->facts;
     struct tmk_device_use *d = tmk_state_find_device((struct tmk_state *)&rp->state, w->device);
     settle_empty(w, 0, false);
-    if (!f->alloc_conf && w->n_pages && !w->n_places) {
-        f->is_conf_inferred = true;
-        f->alloc_conf = "expandable_segments:True";
-    }
+    infer_conf(w);
     f->peak_allocated_bytes = d ? d->max_bytes : 0;
     f->peak_reserved_bytes = d && d->has_reserved ? d->max_reserved_bytes : TMK_WHATIF_UNKNOWN;
     if (f->n_ooms && f->limit_bytes == TMK_WHATIF_UNKNOWN)
         f->limit_bytes = infer_limit(w);
+    suspect_limit(w);
     if (!w->failed && tmk_whatif_sizes_resolve(w->sizes, keep_guess, w) < 0)
         w->failed = true;
     w->sizes = tmk_whatif_sizes_close(w->sizes);

@@ -65,6 +65,7 @@ struct tmk_whatif {
     struct tmk_space_hints hints;
     uint64_t n_places, place_room;
     uint64_t n_pages; /* torch's parts of expandable segments */
+    uint64_t n_pools; /* torch's of cudaMallocAsync */
 
     struct live_block *live; /* open addressing, by address */
     uint64_t n_live, live_room;
@@ -95,6 +96,7 @@ struct tmk_whatif {
     uint64_t reserved_before; /* it */
     bool grew_since;          /* a segment came after it */
     uint64_t least_need;      /* of retries and OOMs: held and asked for; 0: none */
+    uint64_t n_needs;         /* that looked like retries */
     uint64_t reserved_bytes;  /* as the allocator says */
 };
 

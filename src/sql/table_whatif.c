@@ -67,9 +67,12 @@ static uint64_t limit_of(const struct tmk_fill *f, const struct tmk_whatif_facts
 static int add_setting(struct tmk_fill *f, const struct tmk_whatif *w, const char *conf,
                        bool is_recorded, uint16_t device, struct tmk_error *err)
 {
-    struct tmk_whatif_setting setting = {.limit_bytes = limit_of(f, tmk_whatif_facts(w))};
+    const struct tmk_whatif_facts *facts = tmk_whatif_facts(w);
+    uint64_t card = f->args[0] > 0 ? (uint64_t)f->args[0] : facts->card_bytes;
+    struct tmk_whatif_setting setting = {0};
     struct tmk_whatif_result result = {0};
     int rc = tmk_alloc_conf_parse(conf, &setting.conf, err);
+    setting.limit_bytes = tmk_whatif_limit(&setting.conf, limit_of(f, facts), card);
     if (rc == 0)
         rc = tmk_whatif_replay(w, &setting, &result, err);
     if (rc < 0)

@@ -4,6 +4,7 @@ own snapshot, or our trace, of one is replayed under the others. See tests/data/
 import gzip
 import json
 import pickle
+import re
 import tarfile
 from pathlib import Path
 
@@ -147,7 +148,53 @@ def test_card(runs):
     assert same["settings"][0]["oom"] is None
 
 
+def test_small_card(runs):
+    """Not even what is held beside torch fits: nothing is left, and what was measured then says
+    nothing of such a card."""
+    said = whatif(runs, "growth.tmk", "--capacity", "300MiB")
+    assert [row["limit"] for row in said["settings"]] == [0] * len(said["settings"])
+    assert all(row["oom"] for row in said["settings"]) and said["best"] is None
+    text = shell("tidemark whatif growth.tmk --capacity 300MiB", runs).stdout
+    assert "On a card of 300.0 MiB nothing is left for torch" in text
+    assert re.search(r"measured then  .* MiB +- +- +- +-$", text, re.MULTILINE)
+    assert "at most 0 B" not in text
+
+
+def test_limit_not_known(runs, tmp_path):
+    """It met a limit, but got over it each time: what was given back shows that."""
+    with gzip.open(DATA / "whatif" / "growth.pickle.gz") as file:
+        snapshot = pickle.load(file)
+    trace = snapshot["device_traces"][0]
+    end = next(i for i, event in enumerate(trace) if event["action"] == "oom")
+    while trace[end - 1]["action"] == "segment_free":  # of the request that was refused
+        end -= 1
+    snapshot["device_traces"][0] = trace[:end]
+    (tmp_path / "a.pickle").write_bytes(pickle.dumps(snapshot, protocol=4))
+    assert shell("tidemark import a.pickle -o a.tmk", tmp_path).returncode == 0
+    truth = next(t for t in RUNS if t["run"] == "growth" and t["conf"] == "")
+    said = whatif(tmp_path, "a.tmk")
+    limit = said["unknown_limit"]
+    assert limit["times"] == truth["retries"] - 1  # the last was of the request
+    assert limit["at_least"] == truth["peak_reserved"] <= truth["allowed"] < limit["below"]
+    assert said["settings"][0]["limit"] is None and said["settings"][0]["retries"] == 0
+    text = " ".join(shell("tidemark whatif a.tmk", tmp_path).stdout.split())
+    assert f"--allowed {limit['at_least']} replays with it" in text
+    known = whatif(tmp_path, "a.tmk", "--allowed", str(limit["at_least"]))["settings"][0]
+    assert known["retries"] == limit["times"] and known["oom"] is None
+    assert whatif(runs, "varlen_s.tmk")["unknown_limit"] is None
+
+
+def test_fraction_of_what(runs):
+    """A part of a card whose size is not known is no limit."""
+    conf = ["--alloc-conf", "per_process_memory_fraction:0.5"]
+    assert "give --capacity" in whatif(runs, "varlen_s.tmk", *conf, status=2)
+    rows = whatif(runs, "varlen_s.tmk", *conf, "--capacity", "2GiB")["settings"]
+    assert [row["limit"] for row in rows] == [2 << 30, 1 << 30]
+
+
 def test_refusals(runs, tmp_path):
+    assert "large_segment_size_mb must be at least 11" in whatif(
+        runs, "varlen_s.tmk", "--alloc-conf", "large_segment_size_mb:2", status=2)
     assert "torch knows no option 'max_split'" in whatif(runs, "growth.tmk", "--alloc-conf",
                                                          "max_split:32", status=2)
     assert "cudaMallocAsync cannot be replayed" in whatif(
