@@ -164,6 +164,19 @@ static void tell_holders(const struct tmk_case *c, struct tmk_sheet *sheet)
         tmk_sheet_text(sheet, "Alive were %s.", text);
 }
 
+/* Blocks and request would fit; what torch holds and the segment that the request takes do not. */
+static void tell_segment(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    const struct tmk_verdict *v = &c->verdict;
+    struct size a, b, d, e;
+    tmk_sheet_text(sheet,
+                   "It simply needs more: the %s that torch holds and a segment of %s for the "
+                   "request are %s, above the limit of %s%s.",
+                   size(v->held_bytes, &a), size(v->asked_bytes, &b),
+                   size(v->held_bytes + v->asked_bytes, &d), size(v->limit_bytes, &e),
+                   v->limit == TMK_LIMIT_STATED ? "" : " (at least: it is not known exactly)");
+}
+
 static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     struct size a, b;
@@ -174,10 +187,14 @@ static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
                        size(c->scene.card_total_bytes, &a));
         return;
     }
+    uint64_t asked_for = c->verdict.held_bytes + c->verdict.asked_bytes;
     if (c->need.is_estimate)
         snprintf(of, sizeof of, " (forward had come to module %" PRIu32 " of %" PRIu32 ")",
                  c->need.n_done + 1, c->need.n_all);
-    if (c->scene.kind == TMK_SCENE_OOM)
+    if (c->scene.kind == TMK_SCENE_OOM && c->need.bytes <= c->verdict.limit_bytes &&
+        asked_for > c->verdict.limit_bytes)
+        tell_segment(c, sheet);
+    else if (c->scene.kind == TMK_SCENE_OOM)
         tmk_sheet_text(sheet, "It simply needs more: %s %s%s, and may have %s.",
                        c->need.is_estimate ? "about" : "at least", size(c->need.bytes, &a), of,
                        size(c->verdict.limit_bytes, &b));
@@ -292,19 +309,22 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
 /* ---- fixes ---- */
 
 /* "enough; saves 2.0 MiB, measured": whether it would have been, how much, and how that is known.
- */
+ * Where steps need more and more it is enough for this request, not for the next ones. */
 static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
 {
     static const char *const proofs[] = {[TMK_PROOF_REPLAY] = "replayed",
                                          [TMK_PROOF_MEASURED] = "measured",
                                          [TMK_PROOF_ESTIMATE] = "an estimate"};
     struct size a;
+    bool only_later = c->inquiry.growth_bytes > 0 && strcmp(fix->kind, "leak") != 0;
     const char *enough = c->scene.kind != TMK_SCENE_OOM ? ""
-                         : fix->avoids                  ? "enough; "
-                                                        : "not enough alone; ";
-    if (fix->saves_bytes == TMK_SCENE_UNKNOWN)
+                         : !fix->avoids                 ? "not enough alone; "
+                         : only_later                   ? "gets past this request; "
+                                                        : "enough; ";
+    bool is_known = fix->saves_bytes != TMK_SCENE_UNKNOWN;
+    if (!is_known && fix->proof == TMK_PROOF_ESTIMATE)
         return tmk_xstrdup("not computed");
-    if (fix->saves_bytes == 0)
+    if (!is_known || fix->saves_bytes == 0)
         return tmk_xformat("%s%s", enough, proofs[fix->proof]);
     return tmk_xformat("%ssaves %s, %s", enough, size(fix->saves_bytes, &a), proofs[fix->proof]);
 }

@@ -175,7 +175,7 @@ static void raise_limit(struct tmk_fixing *f)
         return;
     tmk_fixing_add(f,
                    (struct tmk_fix){.kind = "limit",
-                                    .saves_bytes = left,
+                                    .saves_bytes = TMK_SCENE_UNKNOWN, /* it is room, no saving */
                                     .proof = TMK_PROOF_MEASURED,
                                     .avoids = tmk_fixing_covers(c, left),
                                     .cost = A_LINE,

@@ -27,6 +27,8 @@ static double room_of(const struct tmk_case *c)
 /* What blocks are for is not known: how much it saves can not be said. */
 static void some_smaller_batch(struct tmk_fixing *f)
 {
+    const struct tmk_process *p = f->c->p;
+    bool is_imported = p && p->reader && tmk_reader_info(p->reader, "imported");
     tmk_fixing_add(
         f,
         (struct tmk_fix){.kind = "batch",
@@ -34,8 +36,9 @@ static void some_smaller_batch(struct tmk_fixing *f)
                          .proof = TMK_PROOF_ESTIMATE,
                          .cost = THE_BATCH,
                          .is_for_cause = f->c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
-        "Take a smaller batch or shorter sequences. How much that saves is not known: "
-        "this trace does not say what blocks are for (one of tidemark run does).");
+        "Take a smaller batch or shorter sequences. How much that saves is not known: %s.",
+        is_imported ? "a snapshot does not say what blocks are for (a trace of tidemark run does)"
+                    : "what most blocks are for is not, since no module was seen to make them");
 }
 
 static void smaller_batch(struct tmk_fixing *f)
@@ -63,7 +66,7 @@ static void smaller_batch(struct tmk_fixing *f)
                          .factor = percent / 100.0,
                          .cost = THE_BATCH,
                          .is_for_cause = c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
-        "Take at most %d %% of the batch (%d where it was 32) or of the sequence's length, "
+        "Take at most %d %% of the batch (%d of every 32 samples) or of the sequence's length, "
         "and accumulate gradients over %d parts to train alike. The step needs %s%s, of "
         "which %s grow with the batch.",
         percent, percent * 32 / 100 ? percent * 32 / 100 : 1, (99 + percent) / percent,
@@ -353,6 +356,8 @@ static void beside_torch(struct tmk_fixing *f)
 static void larger_card(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
+    const struct tmk_verdict *v = &c->verdict;
+    uint64_t least = v->held_bytes + v->asked_bytes; /* what the need leaves out: the segment */
     char need[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
     if (c->verdict.rows[0].cause != TMK_CAUSE_DEMAND || c->scene.device == TIDEMARK_HOST)
         return;
@@ -378,7 +383,8 @@ static void larger_card(struct tmk_fixing *f)
                                     .is_for_cause = true},
                    "Use a card that leaves it %s %s (tidemark whatif --capacity tells which "
                    "would do), or share the model among several (FSDP).",
-                   c->need.is_estimate ? "about" : "more than", tmk_size_text(c->need.bytes, need));
+                   c->need.is_estimate ? "about" : "more than",
+                   tmk_size_text(c->need.bytes > v->limit_bytes ? c->need.bytes : least, need));
 }
 
 void tmk_fixing_model(struct tmk_fixing *f)

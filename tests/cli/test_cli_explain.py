@@ -54,6 +54,27 @@ def test_cause_and_first_fix(name):
     assert [fix["avoids"] for fix in oom["fixes"]] == sorted((fix["avoids"] for fix in oom["fixes"]), reverse=True)
 
 
+def test_table():
+    """SQL tells the same, with the first fix."""
+    columns = "oom, time_ns, step, request, cause, max_bytes, allocated, reserved, missing, fix, fix_saves, fix_proof"
+    for name in CAUSES:
+        oom, done = found(name), subprocess.run(
+            [TIDEMARK, "query", os.path.join(DATA, name + ".trace"), f"SELECT {columns} FROM explanations",
+             "--format", "json"], capture_output=True, text=True, check=True)
+        (row,) = json.loads(done.stdout)["rows"]
+        first, evidence = oom["fixes"][0], oom["evidence"]
+        assert list(row.values()) == [
+            1, oom["time_ns"], oom["step"], oom["request_bytes"], oom["cause"], evidence["limit"],
+            evidence["allocated"], evidence["reserved"], evidence["missing"], first["text"],
+            first["saves_bytes"], first["proof"]]
+
+
+def test_room_is_no_saving():
+    """What is free beyond a limit that was set is not what raising it saves."""
+    fixes = {fix["kind"]: fix for name in CAUSES for fix in found(name)["fixes"]}
+    assert fixes["limit"]["saves_bytes"] is None and fixes["limit"]["avoids"]
+
+
 @pytest.mark.parametrize("name", CAUSES)
 def test_figures_are_torchs(name):
     truth, oom = TRUTH[name], found(name)

@@ -213,12 +213,52 @@ static void test_cut_trace(void **state)
     maker_remove(&m);
 }
 
+/* Blocks of a pool of the driver's: settings are not recorded, but the backend shows. */
+static void test_async(void **state)
+{
+    (void)state;
+    static const char path[] = "/opt/torch/lib/libc10_cuda.so";
+    struct maker m;
+    maker_open(&m, 0);
+    maker_add(&m, (struct tmk_input){.kind = TMK_KIND_DEF_MODULE,
+                                     .id = 1,
+                                     .text = (const uint8_t *)path,
+                                     .text_bytes = sizeof path - 1});
+    maker_add(&m,
+              (struct tmk_input){.kind = TMK_KIND_DEF_NATIVE_FRAME, .id = 1, .a = 1, .b = 4096});
+    maker_stack(&m, 1, (uint32_t[]){1}, 1);
+    for (unsigned i = 1; i <= 2; i++) { /* the pool grows: it ends and begins anew */
+        m.ns += 1000;
+        maker_add(&m, (struct tmk_input){.kind = TMK_KIND_SEGMENT,
+                                         .device = CUDA0,
+                                         .stream = TMK_SEGMENT_POOL,
+                                         .a = base + i,
+                                         .b = 32 * mib * i,
+                                         .id = 1});
+        alloc_at(&m, 40 * i, 30 * mib);
+        m.ns += 1000;
+        maker_add(&m, (struct tmk_input){.kind = TMK_KIND_SEGMENT_END, .a = base + i});
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_whatif *w = ask(run, CUDA0);
+    const struct tmk_whatif_facts *f = tmk_whatif_facts(w);
+    assert_true(f->is_async);
+    assert_true(f->is_conf_inferred);
+    assert_string_equal(f->alloc_conf, "backend:cudaMallocAsync");
+    assert_string_equal(tmk_whatif_recorded_conf(f), "");
+    assert_int_equal(f->n_returns, 0);
+    assert_int_equal(replay(w, "", 0).peak_reserved_bytes, 60 * mib);
+    tmk_whatif_close(w);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_devices), cmocka_unit_test(test_recorded_oom),
         cmocka_unit_test(test_smallest),    cmocka_unit_test(test_imported),
-        cmocka_unit_test(test_cut_trace),
+        cmocka_unit_test(test_cut_trace),   cmocka_unit_test(test_async),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
