@@ -20,6 +20,7 @@ enum {
 };
 
 #define SOON_S 30.0
+#define SMALL_CARD 1.25 /* times the highest peak: on one of that, would it be an alarm? */
 
 struct steps { /* finished ones of a device, the last MOST_STEPS */
     const struct tmk_step_row *rows[MOST_STEPS];
@@ -236,6 +237,21 @@ static void take(struct tmk_forecast *f, const struct tmk_outlook *o, double sec
     f->seconds_high = o->high * seconds_a_unit;
 }
 
+/* Growth that is nothing beside the capacity is no risk, but a leak is worth its name: one that
+ * would be an alarm on a card that is hardly larger than what is used. */
+static void name_far_leak(struct work *w, struct tmk_forecast *f)
+{
+    double capacity = SMALL_CARD * (double)f->highest_bytes;
+    if (f->risk != TMK_RISK_LOW || f->cause != TMK_GROWTH_NONE ||
+        capacity >= (double)f->capacity_bytes)
+        return;
+    struct tmk_outlook o = look_at_steps(w, PEAKS, capacity);
+    if (o.risk < TMK_RISK_HIGH || cause_of(w, &o, capacity) != TMK_GROWTH_LEAK)
+        return;
+    f->cause = TMK_GROWTH_LEAK;
+    f->slope = o.slope;
+}
+
 static void forecast_by_steps(struct work *w, struct tmk_forecast *f)
 {
     double capacity = (double)f->capacity_bytes, pace = pace_of(&w->steps);
@@ -246,8 +262,10 @@ static void forecast_by_steps(struct work *w, struct tmk_forecast *f)
     if (o.has_time || o.risk == TMK_RISK_UNKNOWN)
         return;
     o = look_at_steps(w, RESERVED, capacity);
-    if (!o.has_time)
+    if (!o.has_time) {
+        name_far_leak(w, f);
         return;
+    }
     take(f, &o, pace);
     f->risk = TMK_RISK_MEDIUM;
     f->cause = TMK_GROWTH_FRAGMENTATION;

@@ -115,6 +115,25 @@ static void test_leak(void **state)
     }
 }
 
+static uint64_t growing_little(int step)
+{
+    return 20 * MB + (uint64_t)step * MB / 4;
+}
+
+/* A leak of no consequence on so large a card: no risk, but it is named. */
+static void test_far_leak(void **state)
+{
+    (void)state;
+    struct plan plan = {growing_little, growing_little, NULL, none, CUDA, .has_samples = true};
+    struct tmk_forecast f = forecast(&plan, false);
+    assert_int_equal(f.risk, TMK_RISK_LOW);
+    assert_int_equal(f.cause, TMK_GROWTH_LEAK);
+    assert_false(f.has_time || f.has_confidence);
+    assert_near(f.slope, (double)MB / 4);
+    plan.left = none;
+    assert_int_equal(forecast(&plan, false).cause, TMK_GROWTH_NONE);
+}
+
 /* The same peaks, but nothing stays. */
 static void test_growing_batch(void **state)
 {
@@ -221,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_leak),
+        cmocka_unit_test(test_far_leak),
         cmocka_unit_test(test_growing_batch),
         cmocka_unit_test(test_limit_of_an_oom),
         cmocka_unit_test(test_reserved_grows),
