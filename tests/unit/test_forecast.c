@@ -186,6 +186,37 @@ static void test_capacity_unknown(void **state)
     assert_string_equal(tmk_forecast_text(&f, true, text), "-");
 }
 
+/* However many there are: the room is bounded, nothing high is lost, and time goes on. */
+static void test_samples_are_bounded(void **state)
+{
+    (void)state;
+    struct maker m;
+    struct tmk_forecast_samples *samples = NULL;
+    maker_open(&m, 0);
+    for (uint64_t i = 0; i < 5000; i++) {
+        m.ns += 1000;
+        maker_sample(&m, CUDA, 80 * GB, i == 1234 ? 70 * GB : 10 * GB + i, 1, UINT64_MAX);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    assert_int_equal(tmk_forecast_samples_open(&samples), 0);
+    struct tmk_visitor visitor = tmk_forecast_samples_visitor(samples);
+    assert_int_equal(tmk_process_sweep(tmk_run_process(run, 0), &visitor, 1, NULL, NULL), 0);
+    const struct tmk_device_samples *d = tmk_forecast_samples_get(samples, CUDA);
+    assert_non_null(d);
+    assert_null(tmk_forecast_samples_get(samples, CPU));
+    assert_int_equal(d->n, 5000 / 8); /* merged three times, two by two */
+    assert_int_equal(d->total_bytes, 80 * GB);
+    for (uint32_t i = 0; i < d->n; i++) {
+        uint64_t last = 8 * (uint64_t)i + 7;
+        assert_int_equal(d->items[i].time_ns, (last + 1) * 1000);
+        assert_int_equal(d->items[i].used_bytes, i == 1234 / 8 ? 70 * GB : 10 * GB + last);
+        assert_true(d->items[i].others_bytes == UINT64_MAX);
+    }
+    tmk_forecast_samples_close(samples);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +227,7 @@ int main(void)
         cmocka_unit_test(test_others_grow),
         cmocka_unit_test(test_quiet),
         cmocka_unit_test(test_capacity_unknown),
+        cmocka_unit_test(test_samples_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
