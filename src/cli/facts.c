@@ -71,6 +71,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     case TMK_KIND_SEGMENT_END:
         tell(r, OOMS, rp, ev, b);
         tell(r, ACCOUNTING, rp, ev, b);
+        tell(r, LEAKAGE, rp, ev, b);
         tell(r, FRAG, rp, ev, b);
         break;
     default:

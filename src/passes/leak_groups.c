@@ -9,6 +9,9 @@
 #include "kit/grow.h"
 #include "model/owners.h"
 #include "passes/leaks.h"
+#include "tidemark/tidemark.h"
+
+#define MAX_CONTEXT ((1u << TMK_CONTEXT_BITS) - 1)
 
 /* ---- looks ---- */
 
@@ -92,11 +95,16 @@ static uint32_t look_after(const struct tmk_leak_groups *g, uint64_t ns)
     return low;
 }
 
+static uint64_t n_made(const struct tmk_state *s)
+{
+    return s->n_allocs + s->segments.n_begun;
+}
+
 static void advance(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns)
 {
     while (g->next < g->n_looks && g->look_ns[g->next] <= ns) {
         g->last_ns = g->look_ns[g->next];
-        g->n_allocs[g->next++] = s->n_allocs;
+        g->n_allocs[g->next++] = n_made(s);
     }
 }
 
@@ -188,6 +196,47 @@ static void note(struct tmk_leak_groups *g, const struct tmk_state *s, const str
         group->latest = *b;
 }
 
+/* ---- segments ---- */
+
+static bool has_blocks(const struct tmk_state *s, uint16_t device)
+{
+    for (uint32_t i = 0; i < s->n_devices; i++)
+        if (s->devices[i].device == device)
+            return s->devices[i].max_bytes > 0;
+    return false;
+}
+
+static bool is_counted(struct tmk_leak_groups *g, const struct tmk_state *s,
+                       const struct tmk_driver_segment *segment)
+{
+    if (segment->kind == TMK_SEGMENT_PINNED)
+        return true;
+    if (!tmk_segment_is_on_device(segment->kind) && segment->kind != TMK_SEGMENT_MANAGED)
+        return false;
+    const char *owner = tmk_holders_get(g->holders, segment->stack)->owner;
+    return owner[0] && strcmp(owner, "torch") != 0 && !has_blocks(s, segment->device);
+}
+
+static void note_segment(struct tmk_leak_groups *g, const struct tmk_state *s,
+                         const struct tmk_driver_segment *segment, uint32_t end)
+{
+    if (look_after(g, segment->alloc_ns) >= end || !is_counted(g, s, segment))
+        return;
+    struct tmk_block b = {
+        .address = segment->address,
+        .size_bytes = segment->size_bytes,
+        .alloc_ns = segment->alloc_ns,
+        .serial = segment->serial,
+        .step = segment->step,
+        .stack = segment->stack,
+        .thread = segment->thread,
+        .category = TIDEMARK_OTHER,
+        .device = tmk_segment_is_of_host(segment->kind) ? TIDEMARK_HOST : segment->device,
+    };
+    b.context = segment->context <= s->n_contexts ? (segment->context & MAX_CONTEXT) : 0;
+    note(g, s, &b, end);
+}
+
 /* ---- the sweep ---- */
 
 void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
@@ -196,6 +245,13 @@ void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s,
     advance(g, s, ns);
     if (b->alloc_ns < g->last_ns)
         note(g, s, b, g->next);
+}
+
+void tmk_leak_groups_ended(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
+                           const struct tmk_driver_segment *segment)
+{
+    advance(g, s, ns);
+    note_segment(g, s, segment, g->next);
 }
 
 /* What went meanwhile was not seen: what is known begins here. */
@@ -214,7 +270,7 @@ void tmk_leak_groups_restored(struct tmk_leak_groups *g, const struct tmk_state 
  * which that began, say nothing of how it grew. */
 static void leave_out_end(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
-    uint64_t n_allocs = s->n_allocs;
+    uint64_t n_allocs = n_made(s);
     while (g->n_looks > 0 && g->n_allocs[g->n_looks - 1] == n_allocs)
         g->n_looks--;
 }
@@ -236,22 +292,25 @@ int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
         struct tmk_block settled = tmk_state_settled(s, &s->entries[i]);
         note(g, s, &settled, g->n_looks);
     }
+    for (uint32_t i = 0; i < s->segments.n; i++)
+        note_segment(g, s, &s->segments.items[i], g->n_looks);
     for (uint64_t i = 0; i < g->n_groups; i++)
         add_up(&g->groups[i], g->n_looks);
     if (!g->has_steps)
         leave_out_end(g, s);
-    return g->failed ? TMK_ENOMEM : 0;
+    return g->failed || tmk_holders_failed(g->holders) ? TMK_ENOMEM : 0;
 }
 
 /* ---- opening and closing ---- */
 
-void tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p)
+int tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p)
 {
     *g = (struct tmk_leak_groups){.p = p};
     take_steps(g);
     g->has_steps = g->n_steps > 0;
     if (!g->has_steps)
         take_time(g);
+    return tmk_holders_open(p, &g->holders);
 }
 
 void tmk_leak_groups_fini(struct tmk_leak_groups *g)
@@ -260,5 +319,6 @@ void tmk_leak_groups_fini(struct tmk_leak_groups *g)
         free(g->groups[i].bytes);
     free(g->groups);
     free(g->slots);
+    tmk_holders_close(g->holders);
     *g = (struct tmk_leak_groups){0};
 }

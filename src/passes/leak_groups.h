@@ -3,10 +3,14 @@
  *
  * Part of leaks.h. A look is a moment: the end of a step or, in a long run, of every n-th; without
  * steps one of equal parts of time. Only a block that lives through a look counts, so what a step
- * makes and frees again costs one comparison: it is younger than the last look. */
+ * makes and frees again costs one comparison: it is younger than the last look.
+ *
+ * Memory of the driver counts too where no block stands for it: pinned memory of the host (a data
+ * loader's), and what others than torch hold of a device that no block was ever on. */
 #ifndef TMK_PASSES_LEAK_GROUPS_H
 #define TMK_PASSES_LEAK_GROUPS_H
 
+#include "model/holders.h"
 #include "model/run.h"
 #include "passes/rise.h"
 
@@ -23,12 +27,13 @@ struct tmk_leak_group {
 
 struct tmk_leak_groups {
     const struct tmk_process *p;
+    struct tmk_holders *holders;
     bool has_steps;
     uint64_t n_steps;                       /* finished ones */
     uint64_t look_ns[TMK_RISE_MAX_LEVELS];  /* trace time, rising */
     uint64_t n_before[TMK_RISE_MAX_LEVELS]; /* steps that had ended, that one included */
     int64_t step[TMK_RISE_MAX_LEVELS];      /* the step that ended; TMK_NO_STEP */
-    uint64_t n_allocs[TMK_RISE_MAX_LEVELS]; /* that had been made, roughly */
+    uint64_t n_allocs[TMK_RISE_MAX_LEVELS]; /* blocks and segments that had been made, roughly */
     uint32_t n_looks;
     uint32_t first;   /* looks before are not known: their detail is gone */
     uint32_t next;    /* number of the first look that is later than the event */
@@ -41,12 +46,15 @@ struct tmk_leak_groups {
     bool failed; /* out of memory */
 };
 
-void tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p);
+/* 0 or TMK_ENOMEM; fini in both cases. */
+int tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p);
 void tmk_leak_groups_fini(struct tmk_leak_groups *g);
 
-/* A block was freed, and the state was restored. */
+/* A block was freed, a segment has ended, and the state was restored. */
 void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
                            const struct tmk_block *b);
+void tmk_leak_groups_ended(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
+                           const struct tmk_driver_segment *segment);
 void tmk_leak_groups_restored(struct tmk_leak_groups *g, const struct tmk_state *s);
 /* The sweep is over: levels from look `first` up to, not including, n_looks. */
 int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s);

@@ -120,6 +120,7 @@ static void characterize(const struct tmk_leakage *l, struct line *line)
         uint8_t stage = l->contexts[g->latest.context].stage_kind;
         bool in_call = stage == TMK_STAGE_FORWARD || stage == TMK_STAGE_EVAL ||
                        category_of(g) == TIDEMARK_ACTIVATION;
+        in_call = in_call && !tmk_leak_is_hook(l->p, g->latest.stack);
         all += bytes;
         call_bytes += in_call ? bytes : 0;
         input_bytes += category_of(g) == TIDEMARK_INPUT ? bytes : 0;
@@ -463,6 +464,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     struct tmk_leakage *l = arg;
     if (ev->kind == TMK_KIND_FREE && b)
         tmk_leak_groups_freed(&l->groups, &rp->state, ev->time_ns, b);
+    else if ((ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END) && rp->ended.kind)
+        tmk_leak_groups_ended(&l->groups, &rp->state, ev->time_ns, &rp->ended);
 }
 
 static void on_restored(void *arg, const struct tmk_replay *rp)
@@ -508,7 +511,10 @@ int tmk_leakage_open(const struct tmk_process *p, uint64_t threshold_bytes,
         return TMK_ENOMEM;
     l->p = p;
     l->threshold_bytes = threshold_bytes;
-    tmk_leak_groups_init(&l->groups, p);
+    if (tmk_leak_groups_init(&l->groups, p) < 0) {
+        tmk_leakage_close(l);
+        return TMK_ENOMEM;
+    }
     *ret_leakage = l;
     return 0;
 }

@@ -307,6 +307,45 @@ static void test_falls_back(void **state)
     close_all(l, run, &m);
 }
 
+static void make_segment(struct maker *m, unsigned device, unsigned kind, uint64_t address,
+                         uint64_t size, uint32_t stack)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_SEGMENT,
+                                    .device = (uint16_t)device,
+                                    .stream = (uint16_t)kind,
+                                    .a = address,
+                                    .b = size,
+                                    .id = stack});
+}
+
+/* Pinned memory that a loader keeps; what is taken and given back; and segments of whose owner
+ * nothing is known, on a device with blocks, which are an allocator's. */
+static void test_pinned(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    define_all(&m);
+    for (int64_t step = 0; step < 25; step++) {
+        uint64_t at = 0x100000 + (uint64_t)step * 0x10000;
+        begin_step(&m, step);
+        churn(&m, CUDA0);
+        make_segment(&m, 0, TMK_SEGMENT_PINNED, at, 4096, LIST);
+        make_segment(&m, 0, TMK_SEGMENT_PINNED, at + 0x2000, 8192, SECOND_LIST);
+        make_segment(&m, CUDA0, TMK_SEGMENT_DEVICE, at + 0x1000000, 1 << 21, LOSS);
+        if (step > 2)
+            maker_add(&m, (struct tmk_input){.kind = TMK_KIND_SEGMENT_END,
+                                             .stream = TMK_SEGMENT_PINNED,
+                                             .a = at + 0x2000 - 2 * 0x10000});
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_leakage *l = ask(run, 0);
+    assert_int_equal(tmk_leakage_n(l), 1);
+    expect_leak(l, 0, 30, 4096, 1);
+    assert_int_equal(tmk_leakage_get(l, 0)->device, TIDEMARK_HOST);
+    close_all(l, run, &m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_hook_and_work), cmocka_unit_test(test_long),
         cmocka_unit_test(test_given_up),      cmocka_unit_test(test_too_short),
         cmocka_unit_test(test_by_time),       cmocka_unit_test(test_falls_back),
+        cmocka_unit_test(test_pinned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

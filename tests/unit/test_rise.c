@@ -119,6 +119,33 @@ static void sawtooth(void **state)
     assert_int_equal(r.burst_bytes, 1100);
 }
 
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+/* Batches of all lengths: whatever their order, none of a thousand runs leaks. With a leak that is
+ * small beside them it is found once it has grown past them, and its rate is right. */
+static void at_random(void **state)
+{
+    (void)state;
+    uint32_t seed = 5;
+    for (int turn = 0; turn < 1000; turn++) {
+        uint32_t n = 10 + next_random(&seed) % 400;
+        for (uint32_t i = 0; i < n; i++)
+            levels[i] = next_random(&seed) % 1000;
+        assert_false(judge(n).is_leak);
+    }
+    for (int turn = 0; turn < 100; turn++) {
+        for (uint32_t i = 0; i < 500; i++)
+            levels[i] = 20 * i + next_random(&seed) % 1000;
+        struct tmk_rise r = judge(500);
+        assert_true(r.is_leak);
+        assert_true(r.per_step > 19.0 && r.per_step < 21.0);
+    }
+}
+
 static void together(void **state)
 {
     (void)state;
@@ -139,6 +166,7 @@ int main(void)
         cmocka_unit_test(with_a_swing), cmocka_unit_test(after_a_warm_up),
         cmocka_unit_test(begun_late),   cmocka_unit_test(no_leaks),
         cmocka_unit_test(sawtooth),     cmocka_unit_test(together),
+        cmocka_unit_test(at_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

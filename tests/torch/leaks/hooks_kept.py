@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Leak: a forward hook that keeps a copy of what the layer gave."""
+"""Leak: a forward hook of two layers that keeps a copy of what they gave."""
 import leak_truth as truth
 
 model, optimizer = truth.small_model(width=256)
@@ -11,6 +11,7 @@ def remember(module, args, output):
 
 
 model[0].register_forward_hook(remember)
+model[1].register_forward_hook(remember)
 for _ in range(30):
     truth.train(model, optimizer, batch=128)
-truth.tell("leak", truth.kept_bytes(seen) / len(seen), "hook")
+truth.tell("leak", truth.kept_bytes(seen) / 30, "hook")
