@@ -134,6 +134,13 @@ static void on_segment_end(struct tmk_whatif *w, uint64_t ns,
 
 /* ---- allocations and frees ---- */
 
+/* The limit was less than what a retry, or an OOM, would have had torch hold. */
+static void note_need(struct tmk_whatif *w, uint64_t need)
+{
+    if (need && (!w->least_need || need < w->least_need))
+        w->least_need = need;
+}
+
 /* An EMPTY before an allocation that got a segment may have been a retry of it: note what it
  * needed. */
 static void settle_empty(struct tmk_whatif *w, uint64_t bytes, bool was_refused)
@@ -145,6 +152,7 @@ static void settle_empty(struct tmk_whatif *w, uint64_t bytes, bool was_refused)
     if (bytes && (w->grew_since || was_refused))
         need = w->reserved_before +
                tmk_alloc_segment_bytes(&w->conf, tmk_alloc_round(&w->conf, bytes));
+    note_need(w, need);
     w->words[w->empty_at] = (uint32_t)need;
     w->words[w->empty_at + 1] = (uint32_t)(need >> 32);
     w->empty_at = 0;
@@ -262,16 +270,14 @@ static void on_released(struct tmk_whatif *w, uint64_t address)
 /* A recorded request that failed for good: everything cached had been given back by then. */
 static void on_oom(struct tmk_whatif *w, const struct tmk_state *s, const struct tmk_event *ev)
 {
-    uint64_t segment = tmk_alloc_segment_bytes(&w->conf, tmk_alloc_round(&w->conf, ev->size_bytes));
     settle_empty(w, ev->size_bytes, true);
     put_moment(w, s, ev->time_ns);
     put_request(w, (uint32_t)OP_OTHER << OP_SHIFT | OTHER_OOM, 0, ev->size_bytes);
-    if (w->facts.n_ooms++ > 0)
-        return;
-    if (ev->capacity_bytes)
+    uint64_t held = w->torch_bytes ? w->torch_bytes : w->reserved_bytes;
+    note_need(w,
+              held + tmk_alloc_segment_bytes(&w->conf, tmk_alloc_round(&w->conf, ev->size_bytes)));
+    if (w->facts.n_ooms++ == 0 && ev->capacity_bytes)
         w->facts.limit_bytes = ev->capacity_bytes;
-    else if (w->conf.expandable_segments && w->reserved_bytes)
-        w->facts.limit_bytes = w->reserved_bytes + segment - 1;
 }
 
 /* ---- samples ---- */
@@ -477,6 +483,17 @@ static void keep_guess(void *arg, uint64_t word, uint64_t bytes)
     more[w->n_guesses++] = (struct request_guess){word, bytes};
 }
 
+/* What ran out held as much as it could: with that as the limit, the same things happen. But for
+ * expandable segments, of which a request may need less than what is held against the limit. */
+static uint64_t infer_limit(const struct tmk_whatif *w)
+{
+    const struct tmk_whatif_facts *f = &w->facts;
+    bool is_expandable = w->conf.expandable_segments || f->is_conf_inferred;
+    uint64_t most = w->least_need ? w->least_need - 1 : 0;
+    bool is_usable = f->peak_reserved_bytes != TMK_WHATIF_UNKNOWN && most > f->peak_reserved_bytes;
+    return is_expandable && is_usable ? most : f->peak_reserved_bytes;
+}
+
 int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct tmk_error *err)
 {
     struct tmk_whatif_facts *f = &w->facts;
@@ -488,9 +505,8 @@ int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct 
     }
     f->peak_allocated_bytes = d ? d->max_bytes : 0;
     f->peak_reserved_bytes = d && d->has_reserved ? d->max_reserved_bytes : TMK_WHATIF_UNKNOWN;
-    /* What ran out held as much as it could: with that as the limit, the same things happen. */
     if (f->n_ooms && f->limit_bytes == TMK_WHATIF_UNKNOWN)
-        f->limit_bytes = f->peak_reserved_bytes;
+        f->limit_bytes = infer_limit(w);
     if (!w->failed && tmk_whatif_sizes_resolve(w->sizes, keep_guess, w) < 0)
         w->failed = true;
     w->sizes = tmk_whatif_sizes_close(w->sizes);

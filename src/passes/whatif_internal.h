@@ -94,6 +94,7 @@ struct tmk_whatif {
     uint64_t empty_at;        /* word of an EMPTY that waits for what comes next; 0: none */
     uint64_t reserved_before; /* it */
     bool grew_since;          /* a segment came after it */
+    uint64_t least_need;      /* of retries and OOMs: held and asked for; 0: none */
     uint64_t reserved_bytes;  /* as the allocator says */
 };
 

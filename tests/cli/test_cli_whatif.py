@@ -84,6 +84,10 @@ def test_expandable_recording(runs):
     assert said["settings"][0]["conf"] == "expandable_segments:True"
     check(said["settings"][0], truth)
     assert said["settings"][0]["oom"]["recorded"]
+    # Without the limit: it is found from what was given back and from the OOM.
+    found = whatif(runs, "growth_expandable_s.tmk")["settings"][0]
+    assert truth["allowed"] <= found["limit"] < truth["allowed"] + (20 << 20)
+    check(found, truth)
 
 
 @pytest.mark.parametrize("name", ["streams", "growth"])
