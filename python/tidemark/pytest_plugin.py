@@ -4,6 +4,10 @@
     @pytest.mark.limit_gpu_memory("2 GiB")
     def test_training_fits(): ...
 
+    def test_inference_fits(limit_gpu_memory):
+        limit_gpu_memory("1 GiB")  # from here to the end of the test
+        ...
+
     def test_cache_is_small(gpu_memory):
         ...
         assert gpu_memory.peak < 1 << 30
@@ -30,6 +34,7 @@ MARKER = "limit_gpu_memory"
 UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SHOWN_LINES = 5
 _OUTCOME = pytest.StashKey()
+_LIMITS = pytest.StashKey()  # of a test: [(bytes, since when)]
 _tokens = itertools.count()
 _keeps_run = False
 
@@ -74,15 +79,16 @@ class GpuMemory:
         tidemark.mark("pytest", self._token)
 
     def _steps(self):
-        """The device with the largest peak since then: its peak, and when it was."""
+        """The device with the largest peak since then: its peak, and the step it was in. Not its time: that of what is
+        still in the ring is told a little differently each time one asks."""
         wanted = "cuda:%" if _has_gpu() else "cpu"
         rows = _ask("query", str(os.getpid()), "--format", "json", f"""
-            SELECT device, max(peak_allocated) AS peak, peak_ns FROM steps
+            SELECT device, max(peak_allocated) AS peak, step FROM steps
             WHERE device LIKE '{wanted}' AND start_ns >=
                 (SELECT max(start_ns) FROM steps WHERE start_ns <=
                     (SELECT max(time_ns) FROM marks WHERE event = 'pytest' AND info = '{self._token}'))
             GROUP BY device ORDER BY peak DESC LIMIT 1""")["rows"]
-        return rows[0] if rows else {"device": wanted, "peak": 0, "peak_ns": None}
+        return rows[0] if rows else {"device": wanted, "peak": 0, "step": None}
 
     @property
     def peak(self):
@@ -105,7 +111,7 @@ def _line_of(stack):
 
 def _holders(peak):
     """Lines that held most at the peak, largest first."""
-    found = _ask("peak", str(os.getpid()), "--at", f"{peak['peak_ns']}ns", "--device", peak["device"],
+    found = _ask("peak", str(os.getpid()), "--at", f"step:{peak['step']}", "--device", peak["device"],
                  "--by", "stack", "--json")
     lines = {}
     for row in found["by"]:
@@ -125,7 +131,7 @@ def _complaint(limit, memory):
              f"{size_text(peak['peak'] - limit)} more than the budget of {size_text(limit)}",
              "alive then, by the line that allocated it:"]
     lines += [f"  {size_text(size):>10}  {line}" for line, size in _holders(peak)]
-    lines += [f"more: tidemark peak {tidemark.run} --at {peak['peak_ns']}ns"]
+    lines += [f"more: tidemark peak {tidemark.run} --at step:{peak['step']}"]
     return "\n".join(lines)
 
 
@@ -142,6 +148,14 @@ def gpu_memory():
     return GpuMemory()
 
 
+@pytest.fixture
+def limit_gpu_memory(request):
+    """limit_gpu_memory("2 GiB"): the rest of the test fails if it takes more, whatever is alive by then included."""
+    def limit(size):
+        request.node.stash[_LIMITS].append((parse_size(size), GpuMemory()))
+    return limit
+
+
 def _limit_of(item):
     marker = item.get_closest_marker(MARKER)
     if marker is None:
@@ -153,16 +167,18 @@ def _limit_of(item):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
-    complaint = memory = limit = None
+    complaint = None
+    limits = item.stash.setdefault(_LIMITS, [])
     try:
         limit = _limit_of(item)
-        memory = GpuMemory() if limit is not None else None
+        if limit is not None:
+            limits.append((limit, GpuMemory()))
     except (RuntimeError, ValueError) as reason:
         complaint = str(reason)
     yield
     try:
-        if memory is not None:
-            complaint = _complaint(limit, memory)
+        found = [_complaint(limit, memory) for limit, memory in limits]
+        complaint = next(filter(None, [complaint, *found]), None)
     except RuntimeError as reason:
         complaint = f"{MARKER}: {reason}"
     item.stash[_OUTCOME] = complaint

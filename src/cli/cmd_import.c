@@ -127,7 +127,7 @@ static void say_summary(const struct tmk_import_summary *sum, const char *source
                         const char *output, uint64_t n_unknown)
 {
     char count[TMK_AMOUNT_BYTES], text[TMK_AMOUNT_BYTES], more[TMK_AMOUNT_BYTES];
-    tmk_say("%s: %s events in %s; at the end %s in %" PRIu64 " blocks", source,
+    tmk_say("%s: %s events over %s; at the end %s in %" PRIu64 " blocks", source,
             tmk_count_text(sum->n_events, count), tmk_time_text(sum->duration_us * 1000, text),
             tmk_size_text(sum->end_bytes, more), sum->n_live);
     for (uint32_t i = 0; i < sum->n_devices; i++)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/main.c - the program: find the command, take its arguments apart, run it. */
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/watch.h"
@@ -50,10 +52,25 @@ static int dispatch(char **argv)
     return c ? run_command(c, argv + 1) : unknown_command(argv[0]);
 }
 
+/* Where stdin, stdout or stderr is closed, the next file that is opened would take its number, and
+ * be written to in its stead. What stands there instead can be neither read nor written the wrong
+ * way, and a program that we start finds it closed, as it was. */
+static void occupy_standard_files(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        int other = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+        if (other >= 0 && other != fd)
+            close(other);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 1)
         return TMK_EXIT_USAGE;
+    occupy_standard_files();
     tmk_watch_prepare();
     return tmk_close_output(stdout, "the output", dispatch(argv + 1));
 }

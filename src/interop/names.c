@@ -88,8 +88,9 @@ uint32_t tmk_names_string(struct tmk_names *n, const char *text, size_t bytes)
     if (n->failed || !make_room(n, &n->string_table, n->n_strings, string_hash))
         return fail(n);
     uint32_t *slot = string_slot(n, text, length);
-    if (*slot)
-        return *slot;
+    uint32_t known = *slot;
+    if (known)
+        return known;
     struct tmk_name *more = tmk_grow(n->strings, n->n_strings + 1, &n->string_room, sizeof *more);
     if (more)
         n->strings = more;
@@ -119,8 +120,9 @@ uint32_t tmk_names_frame(struct tmk_names *n, uint32_t file, uint32_t function, 
     if (n->failed || !make_room(n, &n->frame_table, n->n_frames, frame_hash))
         return fail(n);
     uint32_t *slot = frame_slot(n, &f);
-    if (*slot)
-        return *slot;
+    uint32_t known = *slot;
+    if (known)
+        return known;
     struct tmk_name_frame *more =
         tmk_grow(n->frames, n->n_frames + 1, &n->frame_room, sizeof *more);
     if (!more)
@@ -152,8 +154,9 @@ uint32_t tmk_names_stack(struct tmk_names *n, const uint32_t *frames, uint32_t n
     if (n->failed || !make_room(n, &n->stack_table, n->n_stacks, stack_hash))
         return fail(n);
     uint32_t *slot = stack_slot(n, frames, n_frames);
-    if (*slot)
-        return *slot;
+    uint32_t known = *slot;
+    if (known)
+        return known;
     struct tmk_name_stack *more =
         tmk_grow(n->stacks, n->n_stacks + 1, &n->stack_room, sizeof *more);
     if (more)

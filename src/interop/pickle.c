@@ -385,8 +385,9 @@ static int empty_dict(struct tmk_pickle *p)
     return rc < 0 ? rc : push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_DICT));
 }
 
-/* One instruction, already taken off the feed but for the bytes of a text. `at`: its argument. */
-static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
+/* One instruction, already taken off the feed but for the bytes of a text. `at`: its argument.
+ * First those that snapshots have few of. */
+static int step_rare(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
 {
     switch (op) {
     case TMK_OP_PROTO:
@@ -395,26 +396,14 @@ static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_
                    : tmk_pickle_fail(p, TMK_EVERSION, "a pickle of a protocol newer than 5");
     case TMK_OP_FRAME:
         return 0;
-    case TMK_OP_NONE:
-        return push_number(p, TMK_PICKLE_NONE, 0);
     case TMK_OP_TRUE:
         return push_number(p, TMK_PICKLE_BOOL, 1);
     case TMK_OP_FALSE:
         return push_number(p, TMK_PICKLE_BOOL, 0);
-    case TMK_OP_INT1:
-        return push_number(p, TMK_PICKLE_INT, at[0]);
-    case TMK_OP_INT2:
-        return push_number(p, TMK_PICKLE_INT, tmk_load_u16(at));
-    case TMK_OP_INT4:
-        return push_number(p, TMK_PICKLE_INT, (int32_t)tmk_load_u32(at));
-    case TMK_OP_LONG1:
-        return long_number(p, at[0]);
     case TMK_OP_LONG4:
         return long_number(p, tmk_load_u32(at));
     case TMK_OP_FLOAT:
         return real(p, at);
-    case TMK_OP_TEXT1:
-        return text(p, at[0]);
     case TMK_OP_TEXT4:
         return text(p, tmk_load_u32(at));
     case TMK_OP_TEXT8:
@@ -425,20 +414,46 @@ static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_
         return bytes(p, tmk_load_u32(at));
     case TMK_OP_BYTES8:
         return bytes(p, tmk_load_u64(at));
-    case TMK_OP_EMPTY_DICT:
-        return empty_dict(p);
-    case TMK_OP_EMPTY_LIST:
-        return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_LIST));
     case TMK_OP_EMPTY_TUPLE:
         return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_TUPLE));
-    case TMK_OP_MARK:
-        return push_mark(p);
     case TMK_OP_LIST:
         return gather_from_mark(p, TMK_PICKLE_LIST);
     case TMK_OP_DICT:
         return gather_from_mark(p, TMK_PICKLE_DICT);
     case TMK_OP_TUPLE:
         return gather_from_mark(p, TMK_PICKLE_TUPLE);
+    case TMK_OP_POP:
+        return pop_top(p);
+    case TMK_OP_POP_MARK:
+        return pop_to_mark(p);
+    case TMK_OP_DUP:
+        return dup_top(p);
+    default:
+        return tmk_pickle_refuse(p, op);
+    }
+}
+
+static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
+{
+    switch (op) {
+    case TMK_OP_NONE:
+        return push_number(p, TMK_PICKLE_NONE, 0);
+    case TMK_OP_INT1:
+        return push_number(p, TMK_PICKLE_INT, at[0]);
+    case TMK_OP_INT2:
+        return push_number(p, TMK_PICKLE_INT, tmk_load_u16(at));
+    case TMK_OP_INT4:
+        return push_number(p, TMK_PICKLE_INT, (int32_t)tmk_load_u32(at));
+    case TMK_OP_LONG1:
+        return long_number(p, at[0]);
+    case TMK_OP_TEXT1:
+        return text(p, at[0]);
+    case TMK_OP_EMPTY_DICT:
+        return empty_dict(p);
+    case TMK_OP_EMPTY_LIST:
+        return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_LIST));
+    case TMK_OP_MARK:
+        return push_mark(p);
     case TMK_OP_TUPLE1:
     case TMK_OP_TUPLE2:
     case TMK_OP_TUPLE3:
@@ -451,12 +466,6 @@ static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_
         return set_item(p);
     case TMK_OP_SETITEMS:
         return set_items(p);
-    case TMK_OP_POP:
-        return pop_top(p);
-    case TMK_OP_POP_MARK:
-        return pop_to_mark(p);
-    case TMK_OP_DUP:
-        return dup_top(p);
     case TMK_OP_GET1:
         return get(p, at[0]);
     case TMK_OP_GET4:
@@ -468,7 +477,7 @@ static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_
     case TMK_OP_MEMOIZE:
         return put(p, p->memo.n);
     default:
-        return tmk_pickle_refuse(p, op);
+        return step_rare(p, op, at);
     }
 }
 

@@ -38,11 +38,10 @@ static void *cut(struct tmk_pickle_memory *m, size_t n)
 
 static void *take_room(struct tmk_pickle_memory *m, unsigned class)
 {
-    void *room = m->free_rooms[class];
-    if (room)
-        memcpy(&m->free_rooms[class], room, sizeof room);
-    else
-        room = cut(m, class_bytes(class));
+    struct tmk_pickle_room *room = m->free_rooms[class];
+    if (!room)
+        return cut(m, class_bytes(class));
+    m->free_rooms[class] = room->next;
     return room;
 }
 
@@ -50,8 +49,9 @@ static void give_room(struct tmk_pickle_memory *m, struct tmk_pickle_object *o)
 {
     if (o->room_class == 0)
         return;
-    memcpy(o->items, &m->free_rooms[o->room_class], sizeof(void *));
-    m->free_rooms[o->room_class] = o->items;
+    struct tmk_pickle_room *room = (void *)o->items;
+    room->next = m->free_rooms[o->room_class];
+    m->free_rooms[o->room_class] = room;
     o->room_class = 0;
     o->items = NULL;
 }

@@ -13,11 +13,15 @@
 
 enum { TMK_PICKLE_CLASSES = 32 };
 
+struct tmk_pickle_room { /* one that is free */
+    struct tmk_pickle_room *next;
+};
+
 struct tmk_pickle_memory {
     struct tmk_arena arena;
     uint64_t total_bytes;
     uint8_t *at, *end; /* of the block that small things are cut from */
-    void *free_rooms[TMK_PICKLE_CLASSES];
+    struct tmk_pickle_room *free_rooms[TMK_PICKLE_CLASSES];
     struct tmk_pickle_object *free_objects;
 };
 

@@ -94,8 +94,8 @@ static int read_blocks(struct tmk_import_reader *r, const struct tmk_pickle_valu
 int tmk_import_set_device(struct tmk_import_snapshot *s, uint64_t device, struct tmk_error *err)
 {
     if (device >= TMK_IMPORT_MAX_DEVICES)
-        return tmk_fail(err, TMK_EFORMAT, "it has device %llu; %d are read",
-                        (unsigned long long)device, TMK_IMPORT_MAX_DEVICES);
+        return tmk_fail(err, TMK_EFORMAT, "it has a device %llu; devices 0 to %d can be read",
+                        (unsigned long long)device, TMK_IMPORT_MAX_DEVICES - 1);
     if (device >= s->n_devices)
         s->n_devices = (uint32_t)device + 1;
     return 0;

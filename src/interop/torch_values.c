@@ -75,8 +75,9 @@ static bool is_native(const char *file, size_t n)
 static uint32_t file_of(struct tmk_import_reader *r, const struct tmk_pickle_object *file)
 {
     const char *text = file ? file->text : "";
-    if (!is_native(text, file ? file->n : 0))
-        return tmk_names_string(&r->s->names, text, file->n);
+    size_t length = file ? file->n : 0;
+    if (!is_native(text, length))
+        return tmk_names_string(&r->s->names, text, length);
     char name[256];
     const char *slash = strrchr(text, '/');
     const char *base = slash ? slash + 1 : text;

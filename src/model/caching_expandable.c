@@ -60,13 +60,14 @@ static bool has_room(const struct tmk_caching_allocator *a, uint32_t b, uint64_t
     return room >= bytes;
 }
 
-/* Address space for 9/8 of the card. */
-static int new_space(struct tmk_caching_allocator *a, uint32_t lane, uint32_t *ret_block)
+/* Address space for 9/8 of the card. 0: `wanted_bytes` are more than that. */
+static int new_space(struct tmk_caching_allocator *a, uint32_t lane, uint64_t wanted_bytes,
+                     uint32_t *ret_block)
 {
     uint64_t card = a->setup.card_bytes ? a->setup.card_bytes : unknown_card_bytes;
     uint64_t page = tmk_alloc_page_bytes(&a->setup.conf, a->lanes[lane].is_small);
     uint64_t bytes = (card + card / 8 + page - 1) / page * page;
-    uint64_t address = tmk_caching_address(a, bytes);
+    uint64_t address = wanted_bytes > bytes ? 0 : tmk_caching_address(a, bytes);
     if (!address)
         return 0;
     struct block block = {.address = address,
@@ -96,7 +97,7 @@ static int find_room(struct tmk_caching_allocator *a, uint32_t lane, uint64_t by
             return 1;
         }
     }
-    return new_space(a, lane, ret_block);
+    return new_space(a, lane, bytes, ret_block);
 }
 
 /* Map the first `bytes` of an unmapped block, in whole pages, and merge it with what is free beside

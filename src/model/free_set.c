@@ -132,8 +132,11 @@ int tmk_free_set_add(struct tmk_free_set *s, uint64_t size_bytes, uint64_t addre
 {
     struct tmk_free_key key = make_key(size_bytes, address, block);
     int rc = 0;
-    if (s->n_leaves == 0)
+    if (s->n_leaves == 0) {
         rc = insert_leaf(s, 0);
+        if (rc == 0)
+            s->firsts[0] = key;
+    }
     uint32_t i = rc < 0 ? 0 : leaf_of(s, &key);
     if (rc == 0 && s->leaves[i]->n == TMK_FREE_SET_LEAF) {
         rc = halve(s, i);

@@ -146,14 +146,22 @@ static int fail_cut(const struct tmk_reader *r, struct tmk_error *err)
                     (unsigned long long)r->file_bytes);
 }
 
+/* Pickles, plain or gzipped, are what people have from torch. */
+static int fail_stranger(const uint8_t *bytes, struct tmk_error *err)
+{
+    bool pickled = bytes[0] == 0x80 || (bytes[0] == 0x1f && bytes[1] == 0x8b);
+    return tmk_fail(err, TMK_EFORMAT, "not a tidemark trace (it does not begin with %s)%s",
+                    TMK_FILE_MAGIC,
+                    pickled ? "; a run is made of a torch snapshot by: tidemark import" : "");
+}
+
 static int read_header(struct tmk_reader *r, struct tmk_error *err)
 {
     uint8_t bytes[TMK_HEADER_MAX_BYTES] = {0};
     size_t n = r->file_bytes < sizeof bytes ? (size_t)r->file_bytes : sizeof bytes;
     if (r->file_bytes < sizeof r->header.magic || read_exact(r, bytes, 8, 0) < 0 ||
         memcmp(bytes, TMK_FILE_MAGIC, 8) != 0)
-        return tmk_fail(err, TMK_EFORMAT, "not a tidemark trace (it does not begin with %s)",
-                        TMK_FILE_MAGIC);
+        return fail_stranger(bytes, err);
     if (n < TMK_INFO_OFFSET || read_exact(r, bytes, n, 0) < 0)
         return fail_cut(r, err);
     memcpy(&r->header, bytes, sizeof r->header);

@@ -60,6 +60,17 @@ def test_fails_by_itself():
     assert False, "its own failure"
 
 
+def test_limit_from_here(limit_gpu_memory):
+    make(8 * MIB)
+    limit_gpu_memory("5 MiB")  # with the model's 3
+    make(MIB)
+
+
+def test_limit_from_here_too_much(limit_gpu_memory):
+    limit_gpu_memory("5 MiB")
+    make(3 * MIB)
+
+
 @pytest.mark.limit_gpu_memory("plenty")
 def test_nonsense():
     pass
@@ -106,8 +117,8 @@ def results(tmp_path_factory):
 def test_verdicts(results):
     failed = {name for name, failure in results.items() if failure is not None}
     assert failed == {"test_too_much", "test_what_was_alive_counts", "test_fails_by_itself", "test_nonsense",
-                      "test_no_size", "test_steps"}
-    assert set(results) - failed == {"test_fits", "test_peak", "test_bytes"}
+                      "test_no_size", "test_steps", "test_limit_from_here_too_much"}
+    assert set(results) - failed == {"test_fits", "test_peak", "test_bytes", "test_limit_from_here"}
 
 
 def test_message(results):
@@ -116,7 +127,7 @@ def test_message(results):
     assert lines[0] == "3.0 MiB allocated on cpu at the peak, 1.0 MiB more than the budget of 2.0 MiB"
     assert re.fullmatch(r"     2[.]0 MiB  /.*/test_budget[.]py:9 make", lines[2])
     assert re.fullmatch(r"     1[.]0 MiB  /.*/test_budget[.]py:25 test_too_much", lines[3])
-    run = re.fullmatch(r"more: tidemark peak (\S+) --at (\d+ns)", lines[-1])
+    run = re.fullmatch(r"more: tidemark peak (\S+) --at (step:\d+)", lines[-1])
     done = subprocess.run([TIDEMARK, "peak", run[1], "--at", run[2]], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("3.0 MiB on cpu")
     assert "5.0 MiB allocated on cpu" in results["test_what_was_alive_counts"]

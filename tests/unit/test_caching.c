@@ -180,6 +180,13 @@ static void test_absurd(void **state)
     assert_int_equal(tmk_caching_malloc(a, 512, 1u << 20, &block), TMK_EINVAL);
     check(a, 0, 0, 0);
     tmk_caching_close(a);
+    a = open_model("expandable_segments:True", 0); /* more than the address space of a segment */
+    uint32_t x = take(a, 30 * mib);
+    assert_int_equal(tmk_caching_malloc(a, 1ull << 60, 0, &block), 0);
+    assert_int_equal(tmk_caching_malloc(a, 1ull << 52, 0, &block), 0);
+    check(a, 30 * mib, 40 * mib, 0);
+    give(a, x);
+    tmk_caching_close(a);
 }
 
 /* ---- max_split_size_mb ---- */
