@@ -119,8 +119,7 @@ static int add_setting(struct question *q, const char *conf, struct tmk_error *e
     if (rc < 0)
         return rc;
     q->view.ignores_fraction |= needs_card;
-    row.setting.limit_bytes =
-        tmk_whatif_limit(&row.setting.conf, q->view.limit_bytes, card_of(q));
+    row.setting.limit_bytes = tmk_whatif_limit(&row.setting.conf, q->view.limit_bytes, card_of(q));
     q->view.rows[q->view.n_rows++] = row;
     return 0;
 }

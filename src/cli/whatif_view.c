@@ -209,8 +209,9 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view 
         tmk_sheet_item(sheet, "per_process_memory_fraction of the recorded settings has no effect "
                               "here: the card's size was not recorded. --capacity tells it.");
     if (f->is_conf_inferred && f->is_async)
-        tmk_sheet_item(sheet, "The settings were not recorded; that the backend was cudaMallocAsync "
-                              "is seen in the driver's pool.");
+        tmk_sheet_item(sheet,
+                       "The settings were not recorded; that the backend was cudaMallocAsync "
+                       "is seen in the driver's pool.");
     else if (f->is_conf_inferred)
         tmk_sheet_item(sheet, "The settings were not recorded; that segments were expandable is "
                               "seen in them.");
@@ -232,9 +233,10 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view 
     if (v->device == TIDEMARK_HOST)
         tmk_sheet_item(sheet, "These are blocks of the host, replayed as if they were on a card.");
     else if (!f->knows_requests && !v->rows[0].setting.conf.expandable_segments)
-        tmk_sheet_item(sheet, "Blocks' sizes are known, not what was asked for: figures are good to "
-                              "1 % with the settings it was recorded with, to a few percent with "
-                              "others.");
+        tmk_sheet_item(sheet,
+                       "Blocks' sizes are known, not what was asked for: figures are good to "
+                       "1 % with the settings it was recorded with, to a few percent with "
+                       "others.");
     else if (has_unplaced(v))
         tmk_sheet_item(sheet, "Recorded with expandable segments: where the driver would have put "
                               "others is not known, and near a limit that can make some percent.");

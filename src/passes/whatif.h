@@ -25,19 +25,19 @@ struct tmk_whatif_facts {
     uint64_t n_seeded;      /* blocks that were there before the first event */
     bool knows_requests;    /* requested sizes; else blocks' rounded ones */
     const char *alloc_conf; /* settings when recorded; NULL: not known. Borrowed */
-    bool is_conf_inferred;  /* not recorded, but segments show that they were expandable, or async */
-    bool is_conf_wrong;     /* torch would not take them; defaults stand in */
-    bool is_async;          /* recorded with backend:cudaMallocAsync */
+    bool is_conf_inferred; /* not recorded, but segments show that they were expandable, or async */
+    bool is_conf_wrong;    /* torch would not take them; defaults stand in */
+    bool is_async;         /* recorded with backend:cudaMallocAsync */
     uint64_t peak_allocated_bytes;
     uint64_t peak_reserved_bytes; /* as measured */
     uint64_t n_ooms;
-    uint64_t limit_bytes;   /* torch's own, or what follows from the first recorded OOM */
-    /* Without an OOM: how often it gave back what it had cached and took a new segment at once, each
-     * time when it would else have held more than it ever did. So a retry looks (or a program that
-     * empties the cache); if it is one, the limit is at least peak_reserved_bytes and ... */
+    uint64_t limit_bytes; /* torch's own, or what follows from the first recorded OOM */
+    /* Without an OOM: how often it gave back what it had cached and took a new segment at once,
+     * each time when it would else have held more than it ever did. So a retry looks (or a program
+     * that empties the cache); if it is one, the limit is at least peak_reserved_bytes and ... */
     uint64_t n_returns;
     uint64_t limit_below_bytes; /* ... below this */
-    uint64_t card_bytes;    /* of the device */
+    uint64_t card_bytes;        /* of the device */
     uint64_t outside_bytes; /* of the process on the device but not torch's: context, NCCL ... */
 };
 

@@ -153,7 +153,7 @@ static void test_segments(void **state)
     conf = parsed("large_segment_size_mb:64");
     assert_int_equal(tmk_alloc_segment_bytes(&conf, mib + 512), 64 * mib);
     assert_int_equal(tmk_alloc_page_bytes(&conf, false), 64 * mib);
-    assert_int_equal(conf.max_non_split_rounding_bytes, 64 * mib); /* unless it is given */
+    assert_int_equal(conf.max_non_split_rounding_bytes, 64 * mib);  /* unless it is given */
     conf = parsed("max_split_size_mb:11,large_segment_size_mb:11"); /* the least of both */
     assert_int_equal(conf.max_split_bytes, 11 * mib);
     assert_int_equal(tmk_alloc_segment_bytes(&conf, 10 * mib - 512), 11 * mib);
