@@ -442,9 +442,9 @@ static const char notes[] =
     "                for https://pytorch.org/memory_viz: one process, all its cards\n"
     "                (or with --device one). --from and --until make it small enough\n"
     "                for the viewer.\n"
-    "perfetto        for https://ui.perfetto.dev: memory as counters, by category too,\n"
+    "perfetto        for https://ui.perfetto.dev: memory as counters, by category,\n"
     "                steps, stages and modules as slices, marks and OOMs; all ranks.\n"
-    "speedscope      for https://www.speedscope.app: bytes by stack, alive at the peak\n"
+    "speedscope      for https://www.speedscope.app: bytes by stack, alive at peak\n"
     "                (or --at), allocated in all, and alive at the end.\n"
     "folded          the same for flamegraph.pl, a line a stack: outer;inner BYTES.\n"
     "csv, json       a table: tidemark tables lists them. json is one object, as that\n"
@@ -460,7 +460,7 @@ static const char *const examples[] = {
     "steps 100 to 102 of it alone",
     "tidemark export a.tmk --to perfetto -o run.perfetto-trace",
     "counters and steps on a time line, all ranks",
-    "tidemark export a.tmk --to folded -o - | flamegraph.pl --countname bytes >a.svg",
+    "tidemark export a.tmk --to folded -o - | flamegraph.pl >a.svg",
     "who held the memory at the peak, as a picture",
     "tidemark export a.tmk --to csv --table steps -o -",
     "the history of steps on stdout",

@@ -93,7 +93,7 @@ static void print_json(const struct answer *a)
         tmk_json_i64(&j, "rank", a->look.p->rank);
     else
         tmk_json_null(&j, "rank");
-    tmk_json_u64(&j, "pid", a->look.p->pid);
+    tmk_process_json_pid(&j, a->look.p);
     if (a->look.detail_lost && tmk_peak_found(a->look.peak)) {
         tmk_json_object(&j, "kept");
         tmk_json_u64(&j, "time_ns", tmk_peak_time_ns(a->look.peak) + a->look.p->offset_ns);

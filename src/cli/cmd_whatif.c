@@ -14,22 +14,6 @@
 #include "passes/steps.h"
 #include "tidemark/tidemark.h"
 
-/* Replayed when none is asked for. */
-static const struct {
-    const char *conf;
-    bool needs_limit; /* without one it changes nothing */
-} sensible[] = {
-    {"expandable_segments:True", false},
-    {"max_split_size_mb:32", false},
-    {"max_split_size_mb:128", false},
-    {"max_split_size_mb:512", false},
-    {"roundup_power2_divisions:4", false},
-    {"roundup_power2_divisions:8", false},
-    {"expandable_segments:True,roundup_power2_divisions:8", false},
-    {"garbage_collection_threshold:0.8", true},
-    {"garbage_collection_threshold:0.8,max_split_size_mb:128", true},
-};
-
 struct question {
     struct tmk_process *p;
     uint16_t device;
@@ -88,12 +72,6 @@ static int ask(struct question *q, const struct tmk_args *args)
 
 /* ---- limits ---- */
 
-static uint64_t beside(const struct tmk_whatif_facts *f, uint64_t card_bytes)
-{
-    uint64_t outside = f->outside_bytes == TMK_WHATIF_UNKNOWN ? 0 : f->outside_bytes;
-    return card_bytes > outside ? card_bytes - outside : 1;
-}
-
 /* What torch may have: what was asked for, else what held when it was recorded. */
 static void choose_limit(struct question *q)
 {
@@ -102,13 +80,13 @@ static void choose_limit(struct question *q)
     v->capacity_bytes = q->capacity_bytes;
     v->limit_bytes = TMK_ALLOC_NO_BOUND;
     if (q->capacity_bytes != TMK_WHATIF_UNKNOWN) {
-        v->limit_bytes = beside(f, q->capacity_bytes);
+        v->limit_bytes = tmk_whatif_share(f, q->capacity_bytes);
         v->limit_from = "the card's";
     } else if (q->allowed_bytes == TMK_WHATIF_UNKNOWN && f->limit_bytes != TMK_WHATIF_UNKNOWN) {
         v->limit_bytes = f->limit_bytes;
         v->limit_from = "it ran out there when recorded; --capacity asks about another card";
     } else if (q->allowed_bytes == TMK_WHATIF_UNKNOWN && f->card_bytes != TMK_WHATIF_UNKNOWN) {
-        v->limit_bytes = beside(f, f->card_bytes);
+        v->limit_bytes = tmk_whatif_share(f, f->card_bytes);
         v->limit_from = "the card that it was recorded on, less what is held beside torch";
     }
     if (q->allowed_bytes < v->limit_bytes) {
@@ -147,22 +125,16 @@ static int add_setting(struct question *q, const char *conf, struct tmk_error *e
     return 0;
 }
 
-static int add_recorded(struct question *q, struct tmk_error *err)
-{
-    const struct tmk_whatif_facts *f = q->view.facts;
-    bool is_usable = f->alloc_conf && !f->is_conf_wrong && !f->is_async;
-    return add_setting(q, is_usable ? f->alloc_conf : "", err);
-}
-
 static int add_settings(struct question *q, struct tmk_error *err)
 {
-    int rc = add_recorded(q, err);
+    int rc = add_setting(q, tmk_whatif_recorded_conf(q->view.facts), err);
     for (unsigned i = 0; i < q->n_confs && rc == 0; i++)
         rc = add_setting(q, q->confs[i], err);
-    for (size_t i = 0; i < TMK_N(sensible) && q->n_confs == 0 && rc == 0; i++) {
-        bool applies = !sensible[i].needs_limit || q->view.is_asked || q->view.facts->n_ooms;
-        if (applies && strcmp(sensible[i].conf, q->view.rows[0].conf) != 0)
-            rc = add_setting(q, sensible[i].conf, err);
+    const struct tmk_whatif_choice *c = tmk_whatif_choices;
+    for (; c->conf && q->n_confs == 0 && rc == 0; c++) {
+        bool applies = !c->needs_limit || q->view.is_asked || q->view.facts->n_ooms;
+        if (applies && strcmp(c->conf, q->view.rows[0].conf) != 0)
+            rc = add_setting(q, c->conf, err);
     }
     return rc;
 }

@@ -187,9 +187,7 @@ static void print_alike(const struct tmk_sheet *sheet, const struct tmk_comparis
 {
     char change[TMK_AMOUNT_BYTES], *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        tmk_die("out of memory");
+    FILE *out = tmk_xmemstream(&text, &size);
     write_causes(out, x, i, n);
     fclose(out);
     print_cause(sheet, tmk_change_text(bytes, change), text);
@@ -199,7 +197,7 @@ static void print_alike(const struct tmk_sheet *sheet, const struct tmk_comparis
 /* ---- those that are alike as one, largest first ---- */
 
 struct bunch {
-    uint64_t first, n;
+    uint64_t first, count;
     int64_t change;
 };
 
@@ -235,10 +233,10 @@ static struct bunch *find_bunches(const struct tmk_comparison *x, uint64_t *ret_
         if (change == 0)
             continue;
         if (last && is_alike(tmk_diff_cause(x->diff, last->first), c)) {
-            last->n++;
+            last->count++;
             add(&last->change, change);
         } else {
-            bunches[n++] = (struct bunch){.first = i, .n = 1, .change = change};
+            bunches[n++] = (struct bunch){.first = i, .count = 1, .change = change};
         }
     }
     qsort(bunches, n, sizeof *bunches, by_change);
@@ -306,7 +304,7 @@ void tmk_comparison_causes(const struct tmk_comparison *x, struct tmk_sheet *she
     if (n > 0 || rest != 0)
         print_heading(sheet, tmk_comparison_attributed(x));
     for (uint64_t i = 0; i < n && i < SHOWN_CAUSES; i++)
-        print_alike(sheet, x, bunches[i].first, bunches[i].n, bunches[i].change);
+        print_alike(sheet, x, bunches[i].first, bunches[i].count, bunches[i].change);
     if (n > SHOWN_CAUSES)
         print_others(sheet, bunches + SHOWN_CAUSES, n - SHOWN_CAUSES);
     free(bunches);

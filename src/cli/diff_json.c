@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/comparison.h"
+#include "cli/target.h"
 #include "kit/json.h"
 
 enum { LISTED_STEPS = 40 };
@@ -193,7 +194,7 @@ static void add_side(struct tmk_json *j, const char *key, const struct tmk_compa
     tmk_json_object(j, key);
     tmk_json_text(j, "run", c->paths[side]);
     add_i64_or_null(j, "rank", l->p->rank >= 0, l->p->rank);
-    tmk_json_u64(j, "pid", l->p->pid);
+    tmk_process_json_pid(j, l->p);
     tmk_json_text(j, "device", tmk_device_name(tmk_look_device(l), device));
     add_i64_or_null(j, "step", tmk_look_step(l) != TMK_NO_STEP, tmk_look_step(l));
     tmk_json_u64(j, "time_ns", tmk_look_ns(l));

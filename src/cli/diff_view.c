@@ -201,9 +201,7 @@ static void add_key(struct tmk_table *t, const struct tmk_comparison *c,
     }
     char *text = NULL;
     size_t n = 0;
-    FILE *out = open_memstream(&text, &n);
-    if (!out)
-        tmk_die("out of memory");
+    FILE *out = tmk_xmemstream(&text, &n);
     write_stacks(out, c, row->stack);
     fclose(out);
     tmk_table_cell(t, n ? text : NULL);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "cli/target.h"
+
 static void add_bytes(struct tmk_json *j, const char *key, uint64_t bytes)
 {
     if (bytes == TMK_SCENE_UNKNOWN)
@@ -167,7 +169,7 @@ void tmk_explain_json(const struct tmk_case *c, struct tmk_json *j)
         tmk_json_i64(j, "rank", c->p->rank);
     else
         tmk_json_null(j, "rank");
-    tmk_json_u64(j, "pid", c->p->pid);
+    tmk_process_json_pid(j, c->p);
     tmk_json_text(j, "source", s->is_of_driver ? "driver" : "allocator");
     tmk_json_text(j, "stage", s->stage);
     tmk_json_text(j, "module", s->module);

@@ -335,6 +335,22 @@ static void doubt_stacks(const struct tmk_facts *f, struct listener *l)
     }
 }
 
+/* A snapshot of torch's own tells less than a recording. */
+static void doubt_import(const struct tmk_facts *f, struct listener *l)
+{
+    const char *older = tmk_reader_info(f->p->reader, "older_blocks");
+    if (!tmk_reader_info(f->p->reader, "imported"))
+        return;
+    doubt(l, "Imported from a torch snapshot: blocks of torch's allocator on its devices, without "
+             "steps, stages, modules or categories (docs/snapshots.md).");
+    if (older && strcmp(older, "0") != 0)
+        doubt(
+            l,
+            "The history had lost, or never had, its beginning: %s blocks are older than its first "
+            "event. A peak before that is not known.",
+            older);
+}
+
 unsigned tmk_facts_doubts(const struct tmk_facts *f, void (*sentence)(void *arg, const char *text),
                           void *arg)
 {
@@ -342,6 +358,7 @@ unsigned tmk_facts_doubts(const struct tmk_facts *f, void (*sentence)(void *arg,
     struct listener l = {.sentence = sentence, .arg = arg};
     char count[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES];
     doubt_end(f, &l);
+    doubt_import(f, &l);
     if (q->n_given_up > 0)
         doubt(&l,
               "To stay under --max-size the oldest %s events were given up: detail begins at %s. "

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/frag_answer.h"
+#include "cli/target.h"
 #include "kit/json.h"
 #include "model/owners.h"
 
@@ -134,7 +135,7 @@ static void add_device(struct tmk_json *j, const struct tmk_frag_answer *a, uint
     add_number(j, "step", d->step, d->step != TMK_NO_STEP);
     tmk_json_text(j, "device", tmk_device_name(d->device, name));
     add_number(j, "rank", a->p->rank, a->p->rank >= 0);
-    tmk_json_u64(j, "pid", a->p->pid);
+    tmk_process_json_pid(j, a->p);
     add_bytes(j, "request", d->is_oom ? d->request_bytes : TMK_FRAG_UNKNOWN);
     add_bytes(j, "largest_allocatable_new", d->allocatable_new_bytes);
     add_bytes(j, "capacity", d->capacity_bytes);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/leak_findings.h"
+#include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/json.h"
@@ -64,7 +65,7 @@ static void add_whose(struct tmk_json *j, const struct tmk_process *p, const str
         tmk_json_i64(j, "rank", p->rank);
     else
         tmk_json_null(j, "rank");
-    tmk_json_u64(j, "pid", p->pid);
+    tmk_process_json_pid(j, p);
 }
 
 static void add_leak(struct tmk_json *j, const struct tmk_leak_finding *item,

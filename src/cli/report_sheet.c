@@ -58,8 +58,11 @@ static void write_header(const struct tmk_report *r, struct tmk_sheet *sheet)
     struct tmk_table *t = tmk_table_open(sheet->markdown ? titled : columns, 2);
     write_pair(t, "program", f->p->command[0] ? f->p->command : NULL);
     tmk_table_cell(t, "process");
-    tmk_table_cellf(t, "%" PRIu64 " on %s%s", f->p->pid, f->p->host[0] ? f->p->host : "?",
-                    f->p->live ? ", still running" : "");
+    if (f->p->pid)
+        tmk_table_cellf(t, "%" PRIu64 " on %s%s", f->p->pid, f->p->host[0] ? f->p->host : "?",
+                        f->p->live ? ", still running" : "");
+    else
+        tmk_table_cell(t, NULL);
     tmk_table_cell(t, "started");
     tmk_table_cellf(t, "%s UTC, recorded for %s",
                     tmk_date_text(f->p->start_realtime_ns - f->p->offset_ns, date),

@@ -299,7 +299,7 @@ static void add_process(struct tmk_tree *t, const struct tmk_facts *f)
     const struct tmk_process *p = f->p;
     tmk_tree_object(t, NULL);
     tmk_tree_text(t, "file", p->file);
-    tmk_tree_u64(t, "pid", p->pid);
+    add_number_or_null(t, "pid", p->pid ? (int64_t)p->pid : -1);
     add_number_or_null(t, "rank", p->rank);
     add_number_or_null(t, "world_size", p->world_size);
     tmk_tree_text(t, "host", p->host[0] ? p->host : NULL);

@@ -37,6 +37,14 @@ int tmk_target_open(const char *target, struct tmk_run **ret_run)
     return 0;
 }
 
+void tmk_process_json_pid(struct tmk_json *j, const struct tmk_process *p)
+{
+    if (p->pid)
+        tmk_json_u64(j, "pid", p->pid);
+    else
+        tmk_json_null(j, "pid");
+}
+
 const char *tmk_process_label(const struct tmk_process *p, char *buffer)
 {
     if (p->rank >= 0)

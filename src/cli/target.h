@@ -4,6 +4,7 @@
 #define TMK_CLI_TARGET_H
 
 #include "cli/command.h"
+#include "kit/json.h"
 #include "model/run.h"
 
 /* Open, or say why not and return an exit status (*ret_run untouched). Traces of the folder that
@@ -13,6 +14,9 @@ int tmk_target_open(const char *target, struct tmk_run **ret_run);
 /* The process that --rank names or, with `rank` NULL, the one with the largest peak. Says which
  * when there was a choice. NULL after a message. */
 struct tmk_process *tmk_target_pick(struct tmk_run *run, const char *rank);
+
+/* The key "pid": null where it is not known, as of an imported snapshot. */
+void tmk_process_json_pid(struct tmk_json *j, const struct tmk_process *p);
 
 /* "rank 3" or "pid 123" into the caller's buffer of 40 bytes. */
 const char *tmk_process_label(const struct tmk_process *p, char *buffer);

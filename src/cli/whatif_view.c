@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/sheet.h"
+#include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/json.h"
@@ -247,6 +248,11 @@ static void print_advice(struct tmk_sheet *sheet, const struct tmk_whatif_view *
     if (best == now || (saving < least_saving && !now->result.has_oom))
         tmk_sheet_text(sheet, "Nothing here is worth a change: no setting saves more than %.0f %%.",
                        100 * least_saving);
+    else if (now->result.has_oom && now->result.oom.is_recorded)
+        tmk_sheet_text(sheet,
+                       "Set PYTORCH_CUDA_ALLOC_CONF=%s: with that it gets past where it ran out. "
+                       "What would have come after that is not in the recording.",
+                       conf_text(best->conf));
     else if (now->result.has_oom)
         tmk_sheet_text(sheet, "Set PYTORCH_CUDA_ALLOC_CONF=%s: with that it does not run out.",
                        conf_text(best->conf));
@@ -351,6 +357,6 @@ void tmk_whatif_print_json(const struct tmk_whatif_view *v)
         tmk_json_i64(&j, "rank", v->p->rank);
     else
         tmk_json_null(&j, "rank");
-    tmk_json_u64(&j, "pid", v->p->pid);
+    tmk_process_json_pid(&j, v->p);
     tmk_json_end(&j);
 }

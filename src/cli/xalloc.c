@@ -36,3 +36,11 @@ char *tmk_xformat(const char *format, ...)
         tmk_die("out of memory");
     return text;
 }
+
+FILE *tmk_xmemstream(char **text, size_t *n)
+{
+    FILE *out = open_memstream(text, n);
+    if (!out)
+        tmk_die("out of memory");
+    return out;
+}

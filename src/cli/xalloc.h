@@ -5,9 +5,12 @@
 #define TMK_CLI_XALLOC_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 void *tmk_xcalloc(size_t n, size_t item_bytes) __attribute__((returns_nonnull));
 char *tmk_xstrdup(const char *text) __attribute__((returns_nonnull));
 char *tmk_xformat(const char *format, ...) __attribute__((returns_nonnull, format(printf, 1, 2)));
+/* open_memstream: close it, then *text is the caller's. */
+FILE *tmk_xmemstream(char **text, size_t *n) __attribute__((returns_nonnull));
 
 #endif

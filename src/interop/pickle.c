@@ -10,9 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "interop/pickle_memo.h"
-#include "interop/pickle_memory.h"
-#include "interop/pickle_ops.h"
+#include "interop/pickle_machine.h"
 #include "kit/grow.h"
 
 enum {
@@ -21,49 +19,6 @@ enum {
     ITEMS_MAX = 1 << 26, /* of one list, dict or tuple */
     PILE_MAX_BYTES = 128 << 20,
 };
-
-struct tmk_pickle {
-    struct tmk_feed *feed;
-    struct tmk_pickle_visitor visitor;
-    struct tmk_pickle_memory memory;
-    struct tmk_error *err; /* of the call under way */
-
-    struct tmk_pickle_value *stack;
-    uint64_t n, room;
-    uint32_t *marks; /* where they are on the stack */
-    uint64_t n_marks, mark_room;
-
-    struct tmk_pickle_memo memo;
-    bool is_careful;
-};
-
-/* ---- errors ---- */
-
-static int fail(struct tmk_pickle *p, int rc, const char *text)
-{
-    tmk_fail(p->err, rc, "%s", text);
-    if (p->err)
-        p->err->offset = tmk_feed_offset(p->feed);
-    return rc;
-}
-
-static int fail_memory(struct tmk_pickle *p)
-{
-    return fail(p, TMK_ENOMEM, "out of memory");
-}
-
-static int fail_nonsense(struct tmk_pickle *p)
-{
-    return fail(p, TMK_EDAMAGED, "the pickle makes no sense here: it is damaged");
-}
-
-/* After need() or skip() gave `rc`, not 1. */
-static int fail_feed(struct tmk_pickle *p, int rc)
-{
-    if (rc == 0)
-        return fail(p, TMK_EDAMAGED, "the file ends in the middle: it was cut");
-    return fail(p, rc, p->feed->error.text);
-}
 
 /* ---- instructions ---- */
 
@@ -94,10 +49,11 @@ static inline bool have_instruction(struct tmk_pickle *p)
 static int grow_stack(struct tmk_pickle *p)
 {
     if (p->n >= STACK_MAX)
-        return fail(p, TMK_EFULL, "it nests deeper, or piles up more, than any snapshot");
+        return tmk_pickle_fail(p, TMK_EFULL,
+                               "it nests deeper, or piles up more, than any snapshot");
     struct tmk_pickle_value *more = tmk_grow(p->stack, p->n + 1, &p->room, sizeof *more);
     if (!more)
-        return fail_memory(p);
+        return tmk_pickle_fail_memory(p);
     p->stack = more;
     return 0;
 }
@@ -121,7 +77,7 @@ static inline int push_number(struct tmk_pickle *p, enum tmk_pickle_kind kind, i
 static inline int push_object(struct tmk_pickle *p, struct tmk_pickle_object *o)
 {
     if (!o)
-        return fail_memory(p);
+        return tmk_pickle_fail_memory(p);
     return push(p, (struct tmk_pickle_value){.kind = (enum tmk_pickle_kind)o->kind, .object = o});
 }
 
@@ -129,7 +85,7 @@ static int push_mark(struct tmk_pickle *p)
 {
     uint32_t *more = tmk_grow(p->marks, p->n_marks + 1, &p->mark_room, sizeof *more);
     if (!more)
-        return fail_memory(p);
+        return tmk_pickle_fail_memory(p);
     p->marks = more;
     p->marks[p->n_marks++] = (uint32_t)p->n;
     return push_number(p, TMK_PICKLE_MARK, 0);
@@ -147,55 +103,14 @@ static void drop_above(struct tmk_pickle *p, uint64_t n)
         tmk_pickle_release(&p->memory, p->stack[--p->n]);
 }
 
-/* ---- where a list lies ---- */
-
-/* Position of the last mark below `at`, or -1. */
-static int64_t mark_below(const struct tmk_pickle *p, uint64_t at)
-{
-    uint64_t i = p->n_marks;
-    while (i > 0 && p->marks[i - 1] >= at)
-        i--;
-    return i > 0 ? (int64_t)p->marks[i - 1] : -1;
-}
-
-/* The key of the outermost dict under which the value at `at` will lie; NULL: it lies elsewhere. */
-static const char *root_key(const struct tmk_pickle *p, uint64_t at)
-{
-    if (at < 2 || p->stack[0].kind != TMK_PICKLE_DICT || p->stack[at - 1].kind != TMK_PICKLE_TEXT)
-        return NULL;
-    int64_t mark = mark_below(p, at);
-    bool in_group = mark == 1 && (at - 2) % 2 == 1; /* dict ( key value ... key HERE */
-    bool alone = mark < 0 && at == 2;               /* dict key HERE */
-    return in_group || alone ? p->stack[at - 1].object->text : NULL;
-}
-
-static uint16_t ask_stream(const struct tmk_pickle *p, uint64_t at)
-{
-    const struct tmk_pickle_visitor *v = &p->visitor;
-    const char *key = root_key(p, at);
-    if (key)
-        return v->stream(v->arg, key, 1, 0);
-    int64_t mark = mark_below(p, at);
-    /* list HERE, or list ( value ... HERE */
-    uint64_t outer = mark >= 0 && (uint64_t)mark + 1 == at ? at - 2 : at - 1;
-    uint64_t index = 0;
-    if (at >= 2 && p->stack[at - 1].kind != TMK_PICKLE_MARK && mark > 0 &&
-        root_key(p, (uint64_t)mark - 1)) {
-        outer = (uint64_t)mark - 1;
-        index = at - (uint64_t)mark - 1;
-    }
-    if (at < 2 || outer >= at || p->stack[outer].kind != TMK_PICKLE_LIST)
-        return 0;
-    key = root_key(p, outer);
-    return key ? v->stream(v->arg, key, 2, p->stack[outer].object->n + index) : 0;
-}
+/* ---- streaming ---- */
 
 /* What the visitor wants of the list at `at`. */
 static inline uint16_t stream_of(struct tmk_pickle *p, uint64_t at)
 {
     struct tmk_pickle_object *list = p->stack[at].object;
     if (list->stream == 0)
-        list->stream = (uint16_t)(1 + ask_stream(p, at));
+        list->stream = (uint16_t)(1 + tmk_pickle_ask_stream(p, at));
     return (uint16_t)(list->stream - 1);
 }
 
@@ -230,11 +145,11 @@ static int take_items(struct tmk_pickle *p, struct tmk_pickle_object *o, uint64_
     if (n == 0)
         return 0;
     if (o->is_folded)
-        return fail(p, TMK_EFORMAT, "it adds to a list after that was used");
+        return tmk_pickle_fail(p, TMK_EFORMAT, "it adds to a list after that was used");
     if (o->n + n > ITEMS_MAX)
-        return fail(p, TMK_EFULL, "it has a longer list than any snapshot");
+        return tmk_pickle_fail(p, TMK_EFULL, "it has a longer list than any snapshot");
     if (!tmk_pickle_object_reserve(&p->memory, o, o->n + n))
-        return fail_memory(p);
+        return tmk_pickle_fail_memory(p);
     memcpy(o->items + o->n, p->stack + from, (size_t)n * sizeof *o->items);
     o->n += (uint32_t)n;
     p->n = from;
@@ -264,7 +179,7 @@ static int append_from(struct tmk_pickle *p, uint64_t list_at, uint64_t from)
 static int append(struct tmk_pickle *p)
 {
     if (!top(p) || p->n < 2 || p->stack[p->n - 2].kind != TMK_PICKLE_LIST)
-        return fail_nonsense(p);
+        return tmk_pickle_fail_nonsense(p);
     return append_from(p, p->n - 2, p->n - 1);
 }
 
@@ -284,7 +199,7 @@ static int appends(struct tmk_pickle *p)
 {
     int64_t mark = pop_mark(p, TMK_PICKLE_LIST);
     if (mark < 0)
-        return fail_nonsense(p);
+        return tmk_pickle_fail_nonsense(p);
     int rc = append_from(p, (uint64_t)mark - 1, (uint64_t)mark + 1);
     if (rc == 0)
         p->n = (uint64_t)mark;
@@ -295,7 +210,7 @@ static int set_item(struct tmk_pickle *p)
 {
     if (p->n < 3 || p->stack[p->n - 1].kind == TMK_PICKLE_MARK ||
         p->stack[p->n - 2].kind == TMK_PICKLE_MARK || p->stack[p->n - 3].kind != TMK_PICKLE_DICT)
-        return fail_nonsense(p);
+        return tmk_pickle_fail_nonsense(p);
     return take_items(p, p->stack[p->n - 3].object, p->n - 2);
 }
 
@@ -303,7 +218,7 @@ static int set_items(struct tmk_pickle *p)
 {
     int64_t mark = pop_mark(p, TMK_PICKLE_DICT);
     if (mark < 0 || (p->n - (uint64_t)mark - 1) % 2 != 0)
-        return fail_nonsense(p);
+        return tmk_pickle_fail_nonsense(p);
     int rc = take_items(p, p->stack[mark - 1].object, (uint64_t)mark + 1);
     if (rc == 0)
         p->n = (uint64_t)mark;
@@ -315,9 +230,9 @@ static int gather(struct tmk_pickle *p, enum tmk_pickle_kind kind, uint64_t from
 {
     struct tmk_pickle_object *o = tmk_pickle_object_new(&p->memory, kind);
     if (!o)
-        return fail_memory(p);
-    int rc =
-        kind == TMK_PICKLE_DICT && (p->n - from) % 2 ? fail_nonsense(p) : take_items(p, o, from);
+        return tmk_pickle_fail_memory(p);
+    int rc = kind == TMK_PICKLE_DICT && (p->n - from) % 2 ? tmk_pickle_fail_nonsense(p)
+                                                          : take_items(p, o, from);
     if (rc < 0)
         return rc;
     p->n = from - n_below;
@@ -327,13 +242,14 @@ static int gather(struct tmk_pickle *p, enum tmk_pickle_kind kind, uint64_t from
 static int gather_from_mark(struct tmk_pickle *p, enum tmk_pickle_kind kind)
 {
     int64_t mark = pop_mark(p, TMK_PICKLE_MARK);
-    return mark < 0 ? fail_nonsense(p) : gather(p, kind, (uint64_t)mark + 1, 1);
+    return mark < 0 ? tmk_pickle_fail_nonsense(p) : gather(p, kind, (uint64_t)mark + 1, 1);
 }
 
 static int tuple_of(struct tmk_pickle *p, uint64_t n)
 {
     uint64_t least = p->n_marks ? p->marks[p->n_marks - 1] + 1 : 0;
-    return p->n < least + n ? fail_nonsense(p) : gather(p, TMK_PICKLE_TUPLE, p->n - n, 0);
+    return p->n < least + n ? tmk_pickle_fail_nonsense(p)
+                            : gather(p, TMK_PICKLE_TUPLE, p->n - n, 0);
 }
 
 /* ---- the memo ---- */
@@ -348,12 +264,13 @@ static int put(struct tmk_pickle *p, uint64_t i)
 {
     const struct tmk_pickle_value *v = top(p);
     if (!v)
-        return fail_nonsense(p);
+        return tmk_pickle_fail_nonsense(p);
     if (i > p->memo.n)
-        return fail(p, TMK_EFORMAT, "it numbers what it keeps out of order: not a torch snapshot");
+        return tmk_pickle_fail(p, TMK_EFORMAT,
+                               "it numbers what it keeps out of order: not a torch snapshot");
     if (has_piled_up(p))
         return TMK_EAGAIN;
-    return tmk_pickle_memo_put(&p->memo, &p->memory, i, v) < 0 ? fail_memory(p) : 0;
+    return tmk_pickle_memo_put(&p->memo, &p->memory, i, v) < 0 ? tmk_pickle_fail_memory(p) : 0;
 }
 
 /* One that is no object, or whose content was given up. */
@@ -363,7 +280,9 @@ static int get_rare(struct tmk_pickle *p, uint64_t i)
     int rc = i < p->memo.n ? tmk_pickle_memo_get(&p->memo, &p->memory, i, &v) : TMK_EDAMAGED;
     if (rc == TMK_EAGAIN)
         return rc;
-    return rc == 0 ? push(p, v) : rc == TMK_ENOMEM ? fail_memory(p) : fail_nonsense(p);
+    return rc == 0            ? push(p, v)
+           : rc == TMK_ENOMEM ? tmk_pickle_fail_memory(p)
+                              : tmk_pickle_fail_nonsense(p);
 }
 
 static inline int get(struct tmk_pickle *p, uint64_t i)
@@ -386,7 +305,7 @@ static int text(struct tmk_pickle *p, uint64_t n)
 {
     int rc = tmk_feed_need(p->feed, n);
     if (rc <= 0)
-        return fail_feed(p, rc);
+        return tmk_pickle_fail_feed(p, rc);
     struct tmk_pickle_object *o = tmk_pickle_text_new(&p->memory, p->feed->at, (uint32_t)n);
     p->feed->at += n;
     return push_object(p, o);
@@ -396,7 +315,7 @@ static int bytes(struct tmk_pickle *p, uint64_t n)
 {
     int rc = tmk_feed_skip(p->feed, n);
     if (rc <= 0)
-        return fail_feed(p, rc);
+        return tmk_pickle_fail_feed(p, rc);
     return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_BYTES));
 }
 
@@ -405,11 +324,11 @@ static int long_number(struct tmk_pickle *p, uint64_t n)
 {
     if (n > 8) {
         int rc = tmk_feed_skip(p->feed, n);
-        return rc <= 0 ? fail_feed(p, rc) : push_number(p, TMK_PICKLE_BIG, 0);
+        return rc <= 0 ? tmk_pickle_fail_feed(p, rc) : push_number(p, TMK_PICKLE_BIG, 0);
     }
     int rc = tmk_feed_need(p->feed, n);
     if (rc <= 0)
-        return fail_feed(p, rc);
+        return tmk_pickle_fail_feed(p, rc);
     uint64_t value = 0;
     if (p->feed->end - p->feed->at >= 8)
         value = tmk_load_u64(p->feed->at);
@@ -429,88 +348,13 @@ static int real(struct tmk_pickle *p, const uint8_t *at)
     return push(p, v);
 }
 
-/* ---- what is refused ---- */
-
-/* A name for people: printable ASCII, cut. */
-static void copy_name(char *to, size_t room, const uint8_t *from, size_t n)
-{
-    size_t i = 0;
-    for (; i < n && i + 1 < room; i++)
-        to[i] = from[i] >= ' ' && from[i] < 0x7f ? (char)from[i] : '?';
-    to[i] = '\0';
-}
-
-static size_t line_length(struct tmk_feed *f, size_t from)
-{
-    size_t n = 0;
-    while (tmk_feed_need(f, from + n + 1) > 0 && f->at[from + n] != '\n' && n < 80)
-        n++;
-    return n;
-}
-
-static int refuse_name(struct tmk_pickle *p, const char *module, const char *name)
-{
-    char why[200];
-    snprintf(why, sizeof why, "refers to %s.%s: this file wants code run; nothing was run", module,
-             name);
-    return fail(p, TMK_EFORMAT, why);
-}
-
-static int refuse_global(struct tmk_pickle *p)
-{
-    char module[64], name[64];
-    size_t n = line_length(p->feed, 0);
-    copy_name(module, sizeof module, p->feed->at, n);
-    size_t m = line_length(p->feed, n + 1);
-    copy_name(name, sizeof name, p->feed->at + n + 1, m);
-    return refuse_name(p, module, name);
-}
-
-static int refuse_stack_global(struct tmk_pickle *p)
-{
-    char parts[2][64] = {"?", "?"};
-    for (unsigned i = 0; i < 2; i++) {
-        const struct tmk_pickle_value *v = p->n > i ? &p->stack[p->n - 1 - i] : NULL;
-        if (v && v->kind == TMK_PICKLE_TEXT)
-            copy_name(parts[i], sizeof parts[i], (const uint8_t *)v->object->text, v->object->n);
-    }
-    return refuse_name(p, parts[1], parts[0]);
-}
-
-static int refuse(struct tmk_pickle *p, enum tmk_pickle_op op)
-{
-    switch (op) {
-    case TMK_OP_GLOBAL:
-        return refuse_global(p);
-    case TMK_OP_STACK_GLOBAL:
-        return refuse_stack_global(p);
-    case TMK_OP_CALL:
-        return fail(p, TMK_EFORMAT, "this file wants code run; nothing was run");
-    case TMK_OP_EXTENSION:
-        return fail(p, TMK_EFORMAT,
-                    "refers to a registered extension: this file wants code run; nothing was run");
-    case TMK_OP_PERSISTENT:
-    case TMK_OP_BUFFER:
-        return fail(p, TMK_EFORMAT, "it refers to data outside of the file: not a torch snapshot");
-    case TMK_OP_SET:
-        return fail(p, TMK_EFORMAT, "it has a set: not a torch snapshot");
-    case TMK_OP_TEXTUAL:
-        return fail(
-            p, TMK_EFORMAT,
-            "a pickle of protocol 0 or 1, which is not read; in Python, pickle.dump(snapshot, "
-            "file, protocol=4) writes one that is");
-    default:
-        return fail(p, TMK_EDAMAGED, "it has a byte that is no pickle instruction");
-    }
-}
-
 /* ---- the machine ---- */
 
 static int dup_top(struct tmk_pickle *p)
 {
     const struct tmk_pickle_value *v = top(p);
     if (!v)
-        return fail_nonsense(p);
+        return tmk_pickle_fail_nonsense(p);
     if (tmk_pickle_is_object(v))
         v->object->n_refs++;
     return push(p, *v);
@@ -519,7 +363,7 @@ static int dup_top(struct tmk_pickle *p)
 static int pop_top(struct tmk_pickle *p)
 {
     if (p->n == 0)
-        return fail_nonsense(p);
+        return tmk_pickle_fail_nonsense(p);
     if (p->stack[p->n - 1].kind == TMK_PICKLE_MARK)
         p->n_marks--;
     drop_above(p, p->n - 1);
@@ -530,7 +374,7 @@ static int pop_to_mark(struct tmk_pickle *p)
 {
     int64_t mark = pop_mark(p, TMK_PICKLE_MARK);
     if (mark < 0)
-        return fail_nonsense(p);
+        return tmk_pickle_fail_nonsense(p);
     drop_above(p, (uint64_t)mark);
     return 0;
 }
@@ -546,8 +390,9 @@ static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_
 {
     switch (op) {
     case TMK_OP_PROTO:
-        return at[0] <= PROTOCOL_MAX ? 0
-                                     : fail(p, TMK_EVERSION, "a pickle of a protocol newer than 5");
+        return at[0] <= PROTOCOL_MAX
+                   ? 0
+                   : tmk_pickle_fail(p, TMK_EVERSION, "a pickle of a protocol newer than 5");
     case TMK_OP_FRAME:
         return 0;
     case TMK_OP_NONE:
@@ -623,7 +468,7 @@ static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_
     case TMK_OP_MEMOIZE:
         return put(p, p->memo.n);
     default:
-        return refuse(p, op);
+        return tmk_pickle_refuse(p, op);
     }
 }
 
@@ -640,7 +485,7 @@ static int run(struct tmk_pickle *p)
         if (rc < 0)
             return rc;
     }
-    return fail_feed(p, tmk_feed_need(f, (size_t)(f->end - f->at) + 1));
+    return tmk_pickle_fail_feed(p, tmk_feed_need(f, (size_t)(f->end - f->at) + 1));
 }
 
 /* What is referred to, before anything is made. */
@@ -659,12 +504,12 @@ int tmk_pickle_read(struct tmk_pickle *p, struct tmk_pickle_value *ret_root, str
     if (rc < 0)
         return rc;
     if (tmk_feed_need(p->feed, 1) > 0 && p->feed->at[0] != 0x80)
-        return fail(p, TMK_EFORMAT, "this is not a pickle of protocol 2 to 5");
+        return tmk_pickle_fail(p, TMK_EFORMAT, "this is not a pickle of protocol 2 to 5");
     rc = run(p);
     if (rc < 0)
         return rc;
     if (p->n != 1 || !top(p))
-        return fail_nonsense(p);
+        return tmk_pickle_fail_nonsense(p);
     *ret_root = p->stack[0];
     return 0;
 }

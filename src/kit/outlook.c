@@ -28,10 +28,15 @@
 #define NEARLY_FULL 0.9  /* of the capacity: one larger step would do */
 #define LEAST_SURE 0.4   /* what passes for growth at all came true as often, in the set fitted */
 #define MOST_SURE 0.97
-#define HIGH_CONFIDENCE 0.7
-#define ALARM_Z 6.0
-#define NEAR 5.0
-#define SOME_CONFIDENCE 0.2
+
+/* For an alarm. */
+#define ALARM_SURE 0.7  /* confidence */
+#define ALARM_Z 10.0    /* slope over its error */
+#define ALARM_NEAR 5.0  /* times the span fitted, or a quarter of z where that is more */
+#define ALARM_NEW 0.5   /* of half the rise, that is above all that was before */
+#define ALARM_BEND 0.05 /* of the rise, that it may bend down by, */
+#define ALARM_FALL 0.6  /* fall now and then, */
+#define ALARM_FELL 0.35 /* and have fallen to where the fit begins */
 
 /* ---- when ---- */
 
@@ -103,9 +108,10 @@ static void find_time(struct tmk_outlook *o, const struct tmk_fit_series *s,
 
 /* ---- how surely ---- */
 
-static const double weights[TMK_OUTLOOK_FEATURES] = {-0.503, 0.577,  -0.096, -0.951, 0.276,
-                                                     0.677,  -0.248, 0.092,  -0.510, -1.034,
-                                                     0.715,  1.584,  -0.166};
+/* Of find_features(), in its order; `forecast_score --fit` prints this line. */
+static const double weights[TMK_OUTLOOK_FEATURES] = {-0.335, 0.582,  -0.138, -0.797, 0.089,
+                                                     0.522,  -0.127, -0.253, -0.548, -0.735,
+                                                     -0.135, 1.405,  -0.152};
 
 /* From how much higher it fell to where the fit begins: as when garbage was collected. */
 static double fall_before(const struct tmk_fit_series *s, const struct tmk_fit *f)
@@ -123,14 +129,14 @@ static void find_features(struct tmk_outlook *o, const struct tmk_fit_series *s,
     double bend = f->curve == 0 ? f->bend / f->rise : 0;
     v[0] = 1;
     v[1] = clip(log(f->z / GROWS_Z), 0, 4);
-    v[2] = clip(log(o->to_oom / f->n), -3, 4);
-    v[3] = clip(1 - f->tail, 0, 1);
-    v[4] = clip(f->tail - 1, 0, 1);
+    v[2] = clip(log(o->to_oom / f->n), -3, 4); /* how far it is */
+    v[3] = clip(1 - f->tail, 0, 1);            /* slower at its end, */
+    v[4] = clip(f->tail - 1, 0, 1);            /* or faster */
     v[5] = log((double)f->n / TMK_FIT_LEAST);
-    v[6] = (double)f->n / s->n;
+    v[6] = (double)f->n / s->n; /* of all that was seen */
     v[7] = clip(-bend, 0, 0.1) * 10;
     v[8] = clip(bend, 0, 0.1) * 10;
-    v[9] = clip(1 - new_high, 0, 1);
+    v[9] = clip(1 - new_high, 0, 1); /* it was as high before */
     v[10] = clip(fmax(s->fall, fall_before(s, f)) / f->rise, 0, 1);
     v[11] = o->shape == TMK_SHAPE_STAIRS;
     v[12] = f->curve != 0;
@@ -174,22 +180,21 @@ static bool is_alarm(const struct tmk_outlook *o, const struct tmk_fit_series *s
                      const struct tmk_fit *f, double new_high)
 {
     bool goes_on = f->tail_z < 2.5 || (f->tail >= 0.5 && f->tail_z < 4) || f->tail >= 0.85;
-    bool is_near = o->to_oom / s->spacing <= f->n * fmax(NEAR, f->z / 4);
-    return o->confidence >= HIGH_CONFIDENCE && f->z >= ALARM_Z && is_near && goes_on &&
-           new_high >= 0.5 && f->bend >= -0.05 * f->rise && s->fall <= 0.6 * f->rise &&
-           fall_before(s, f) <= 0.35 * f->rise;
+    bool is_near = o->to_oom / s->spacing <= f->n * fmax(ALARM_NEAR, f->z / 4);
+    return o->confidence >= ALARM_SURE && f->z >= ALARM_Z && is_near && goes_on &&
+           new_high >= ALARM_NEW && f->bend >= -ALARM_BEND * f->rise &&
+           s->fall <= ALARM_FALL * f->rise && fall_before(s, f) <= ALARM_FELL * f->rise;
 }
 
 static enum tmk_risk risk_of(const struct tmk_outlook *o, const struct tmk_fit_series *s,
                              const struct tmk_fit *f, double new_high,
                              const struct tmk_outlook_terms *terms)
 {
-    double span = -s->x[0] * s->spacing;
+    double span = (f->n - 1) * s->spacing; /* without warm-up */
     if (o->has_time && span >= terms->least_span && is_alarm(o, s, f, new_high))
         return o->to_oom <= terms->soon ? TMK_RISK_CRITICAL : TMK_RISK_HIGH;
     bool is_full = o->highest >= NEARLY_FULL * terms->capacity_bytes;
-    return is_full || (o->has_time && o->confidence >= SOME_CONFIDENCE) ? TMK_RISK_MEDIUM
-                                                                        : TMK_RISK_LOW;
+    return is_full || o->has_time ? TMK_RISK_MEDIUM : TMK_RISK_LOW;
 }
 
 struct tmk_outlook tmk_outlook_look(const struct tmk_outlook_point *points, uint64_t n,

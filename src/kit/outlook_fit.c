@@ -244,7 +244,7 @@ static struct tmk_fit fit_line(const struct tmk_fit_series *s, unsigned first)
     f.level = median(copy, n);
     for (unsigned i = 0; i < n; i++)
         rests[i] -= f.level;
-    double like = likeness(rests, n) * sqrt(1 + s->width);
+    double like = fmax(likeness(rests, n), sqrt(1 + s->width));
     f.scale = scale_of(rests, n);
     f.z = f.slope / (slope_error(f.scale, n) * like);
     f.rise = f.slope * (s->x[s->n - 1] - s->x[first]);

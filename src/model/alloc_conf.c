@@ -129,7 +129,8 @@ static void set_divisions(struct tmk_alloc_conf *conf, unsigned from, unsigned u
         conf->roundup_divisions[i] = n;
 }
 
-/* "256:4" or ">:8". The first interval named stands for all below it too. */
+/* "256:4" or ">:8". The first interval named stands for all below it too, ">" for all above the
+ * last one (above the first of all, when none was named: that is how torch 2.11 counts). */
 static int read_interval(struct scan *s, const char *key, struct tmk_alloc_conf *conf, int *last)
 {
     uint64_t mib = 0, n = 0;
@@ -149,7 +150,7 @@ static int read_interval(struct scan *s, const char *key, struct tmk_alloc_conf 
     if (rc < 0)
         return rc;
     if (is_rest) {
-        set_divisions(conf, *last < 0 ? 0 : (unsigned)*last, TMK_ALLOC_N_INTERVALS, n);
+        set_divisions(conf, *last < 0 ? 1 : (unsigned)*last + 1, TMK_ALLOC_N_INTERVALS, n);
         return 0;
     }
     unsigned i = log2_floor(mib);

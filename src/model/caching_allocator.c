@@ -166,6 +166,13 @@ static uint32_t take_free(struct tmk_caching_allocator *a, struct lane *lane, ui
 
 /* ---- a new segment ---- */
 
+static void count_segment(struct tmk_caching_allocator *a, uint64_t bytes)
+{
+    tmk_caching_reserve(a, bytes);
+    if (++a->stats.n_segments > a->stats.peak_segments)
+        a->stats.peak_segments = a->stats.n_segments;
+}
+
 static int new_segment(struct tmk_caching_allocator *a, uint32_t lane, uint64_t bytes,
                        uint32_t *ret_block)
 {
@@ -176,9 +183,7 @@ static int new_segment(struct tmk_caching_allocator *a, uint32_t lane, uint64_t 
     uint32_t b = tmk_caching_new_block(a, &block);
     if (!b)
         return TMK_ENOMEM;
-    tmk_caching_reserve(a, bytes);
-    if (++a->stats.n_segments > a->stats.peak_segments)
-        a->stats.peak_segments = a->stats.n_segments;
+    count_segment(a, bytes);
     *ret_block = b;
     return 1;
 }
@@ -284,6 +289,50 @@ int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t
     count_allocated(a, block_at(a, b)->size_bytes);
     *ret_block = b;
     return 1;
+}
+
+/* A part of a seeded segment, behind the one before it. Returns its block, 0 without memory. */
+static uint32_t seed_part(struct tmk_caching_allocator *a, struct block *like, uint64_t size_bytes,
+                          bool is_allocated)
+{
+    like->size_bytes = size_bytes;
+    like->is_allocated = is_allocated;
+    uint32_t b = tmk_caching_new_block(a, like);
+    if (!b)
+        return 0;
+    if (like->prev)
+        block_at(a, like->prev)->next = b;
+    like->prev = b;
+    like->address += size_bytes;
+    if (is_allocated)
+        count_allocated(a, size_bytes);
+    else if (tmk_caching_insert(a, b) < 0)
+        return 0;
+    return b;
+}
+
+int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_seed *segment,
+                     uint32_t stream, const struct tmk_caching_seed *blocks, uint64_t n,
+                     uint32_t *ret_blocks)
+{
+    uint64_t end = segment->address + segment->size_bytes;
+    struct block like = {.address = segment->address, .is_mapped = true};
+    int rc = find_lane(a, stream, segment->size_bytes == TMK_ALLOC_SMALL_SEGMENT, &like.lane);
+    if (rc == 0)
+        rc = tmk_driver_space_put(&a->space, segment->address, segment->size_bytes);
+    for (uint64_t i = 0; i < n && rc == 0; i++) {
+        uint64_t gap = blocks[i].address - like.address;
+        if (gap && !seed_part(a, &like, gap, false))
+            rc = TMK_ENOMEM;
+        if (rc == 0 && !(ret_blocks[i] = seed_part(a, &like, blocks[i].size_bytes, true)))
+            rc = TMK_ENOMEM;
+    }
+    if (rc == 0 && like.address < end && !seed_part(a, &like, end - like.address, false))
+        rc = TMK_ENOMEM;
+    if (rc < 0)
+        return rc;
+    count_segment(a, segment->size_bytes);
+    return 0;
 }
 
 static void give_up(struct tmk_caching_allocator *a, uint32_t b)

@@ -43,6 +43,17 @@ int tmk_caching_open(const struct tmk_caching_setup *setup,
                      struct tmk_caching_allocator **ret_allocator);
 struct tmk_caching_allocator *tmk_caching_close(struct tmk_caching_allocator *a);
 
+/* A segment that is there before the first call, with the blocks in it, by address, which must lie
+ * in it one after the other; their numbers go to `ret_blocks`. Not with expandable segments. 0 or
+ * TMK_ENOMEM. */
+struct tmk_caching_seed {
+    uint64_t address;
+    uint64_t size_bytes;
+};
+int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_seed *segment,
+                     uint32_t stream, const struct tmk_caching_seed *blocks, uint64_t n,
+                     uint32_t *ret_blocks);
+
 /* 1: *ret_block is a block of at least `bytes`, good until its free is complete. 0: out of memory,
  * everything cached was given back. TMK_ENOMEM: ours is out. */
 int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,

@@ -457,7 +457,7 @@ static int count_common(struct tmk_align *x, struct tmk_peak *const peaks[2], bo
 static int align(struct tmk_align *x, struct tmk_peak *const peaks[2], struct tmk_error *err)
 {
     struct index index = {0};
-    uint64_t plain, without;
+    uint64_t plain = 0, without = 0;
     x->is_same_program = tmk_peak_labels(peaks[0])->p == tmk_peak_labels(peaks[1])->p;
     int rc = find_places(x, &index, TMK_SIDE_A, peaks[0]);
     if (rc == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/whatif.c - see whatif.h: one sweep that keeps what replay needs.
  *
- * The live blocks have a table of their own, by address: entries of the state move. After a gap, or
+ * The live blocks have a table of their own (whatif_live.c). After a gap, or
  * when the trace begins in the middle, blocks that are there without an allocation are taken as
  * allocated at that moment, in order of address, and those that are gone as freed.
  *
@@ -60,81 +60,6 @@ static void put_moment(struct tmk_whatif *w, const struct tmk_state *s, uint64_t
     w->has_begun = true;
     w->now_ns = ns;
     w->facts.n_events++;
-}
-
-/* ---- live blocks ---- */
-
-static uint64_t find_place(const struct tmk_whatif *w, uint64_t address)
-{
-    uint64_t i = tmk_hash_mix(address, 0) & (w->live_room - 1);
-    while (w->live[i].slot && w->live[i].address != address)
-        i = (i + 1) & (w->live_room - 1);
-    return i;
-}
-
-static bool grow_live(struct tmk_whatif *w)
-{
-    struct live_block *old = w->live;
-    uint64_t n = w->live_room;
-    if (2 * (w->n_live + 1) <= n)
-        return true;
-    w->live = calloc(n ? 2 * n : 1024, sizeof *w->live);
-    if (!w->live) {
-        w->live = old;
-        w->failed = true;
-        return false;
-    }
-    w->live_room = n ? 2 * n : 1024;
-    for (uint64_t i = 0; i < n; i++)
-        if (old[i].slot)
-            w->live[find_place(w, old[i].address)] = old[i];
-    free(old);
-    return true;
-}
-
-/* A slot for a new live block; NO_SLOT: no memory. */
-static uint32_t add_live(struct tmk_whatif *w, uint64_t address)
-{
-    if (!grow_live(w) || (!w->n_free_slots && w->n_slots >= NO_SLOT))
-        return NO_SLOT;
-    uint32_t slot = w->n_free_slots ? w->free_slots[--w->n_free_slots] : w->n_slots++;
-    w->live[find_place(w, address)] = (struct live_block){address, slot + 1};
-    w->n_live++;
-    return slot;
-}
-
-/* Blocks that came after and were moved on by this one's place move back. */
-static void close_hole(struct tmk_whatif *w, uint64_t hole)
-{
-    uint64_t mask = w->live_room - 1;
-    for (uint64_t i = (hole + 1) & mask; w->live[i].slot; i = (i + 1) & mask) {
-        uint64_t home = tmk_hash_mix(w->live[i].address, 0) & mask;
-        if (((i - home) & mask) >= ((i - hole) & mask)) {
-            w->live[hole] = w->live[i];
-            hole = i;
-        }
-    }
-    w->live[hole].slot = 0;
-}
-
-/* The slot of a block that goes; NO_SLOT: it was not known. */
-static uint32_t remove_live(struct tmk_whatif *w, uint64_t address)
-{
-    uint64_t i = w->live_room ? find_place(w, address) : 0;
-    if (!w->live_room || !w->live[i].slot)
-        return NO_SLOT;
-    uint32_t slot = w->live[i].slot - 1;
-    uint32_t *more =
-        tmk_grow(w->free_slots, w->n_free_slots + w->n_held + 1, &w->free_room, sizeof *more);
-    if (!more) {
-        w->failed = true;
-        return NO_SLOT;
-    }
-    w->free_slots = more;
-    more[w->n_free_slots++] = slot;
-    w->n_live--;
-    close_hole(w, i);
-    return slot;
 }
 
 /* ---- segments ---- */
@@ -232,7 +157,7 @@ static void on_alloc(struct tmk_whatif *w, const struct tmk_state *s, uint64_t n
     uint64_t bytes = requested_bytes ? requested_bytes : b->size_bytes;
     settle_empty(w, bytes, false);
     put_moment(w, s, ns);
-    uint32_t slot = add_live(w, b->address);
+    uint32_t slot = tmk_whatif_add_live(w, b->address);
     if (slot == NO_SLOT)
         return;
     put_request(w, slot | (uint32_t)OP_ALLOC << OP_SHIFT, b->stream, bytes);
@@ -245,9 +170,52 @@ static void on_alloc(struct tmk_whatif *w, const struct tmk_state *s, uint64_t n
         w->failed = true;
 }
 
+static int by_seed_address(const void *a, const void *b)
+{
+    const struct seed_block *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+static int by_place_address(const void *a, const void *b)
+{
+    const struct tmk_space_event *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+/* All that is alive was there before: the words so far are taken back, each block is a seed. */
+static void begin_history(struct tmk_whatif *w, struct tmk_state *s)
+{
+    w->seeds = tmk_grow(NULL, w->n_live + 1, &w->seed_room, sizeof *w->seeds);
+    if (!w->seeds) {
+        w->failed = true;
+        return;
+    }
+    for (uint64_t i = 0; i < w->live_room; i++) {
+        const struct tmk_block *b =
+            w->live[i].slot ? tmk_state_find(s, w->device, w->live[i].address) : NULL;
+        if (b)
+            w->seeds[w->n_seeds++] =
+                (struct seed_block){.address = b->address,
+                                    .size_bytes = b->size_bytes,
+                                    .requested_bytes = tmk_state_requested(s, b),
+                                    .slot = w->live[i].slot - 1,
+                                    .stream = b->stream};
+    }
+    qsort(w->seeds, w->n_seeds, sizeof *w->seeds, by_seed_address);
+    if (w->n_places)
+        qsort(w->places, w->n_places, sizeof *w->places, by_place_address);
+    w->n_seed_places = w->n_places;
+    w->n_words = 0;
+    w->has_begun = false;
+    w->facts.n_events = 0;
+    w->facts.n_seeded = w->n_seeds;
+    w->settled_bytes = w->torch_bytes;
+    w->empty_at = 0;
+}
+
 static void on_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns, uint64_t address)
 {
-    uint32_t slot = remove_live(w, address);
+    uint32_t slot = tmk_whatif_remove_live(w, address);
     if (slot == NO_SLOT)
         return;
     tmk_whatif_sizes_free(w->sizes, address);
@@ -323,11 +291,21 @@ static void on_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample
 
 /* ---- the sweep ---- */
 
+/* An import says that what it has told so far was there before its first event. */
+static bool is_history_mark(const struct tmk_whatif *w, const struct tmk_event *ev)
+{
+    const char *name = tmk_reader_string(w->p->reader, ev->name);
+    return name && strcmp(name, "history begins") == 0;
+}
+
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                      struct tmk_block *b)
 {
     struct tmk_whatif *w = arg;
     const struct tmk_state *s = &rp->state;
+    if (ev->kind == TMK_KIND_MARK && !w->n_seeds && w->n_live && w->facts.n_events == w->n_live &&
+        is_history_mark(w, ev))
+        begin_history(w, (struct tmk_state *)s);
     if (ev->kind == TMK_KIND_SEGMENT_END) {
         on_segment_end(w, ev->time_ns, &rp->ended);
         return;
@@ -363,11 +341,6 @@ static int by_address(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool is_known(const struct tmk_whatif *w, uint64_t address)
-{
-    return w->live_room && w->live[find_place(w, address)].slot;
-}
-
 /* Blocks that we have and the state has not were freed unseen. */
 static void forget_gone(struct tmk_whatif *w, struct tmk_state *s)
 {
@@ -398,7 +371,7 @@ static void take_found(struct tmk_whatif *w, struct tmk_state *s)
     }
     for (uint32_t i = 1; i <= s->n_entries && n < s->n_live; i++) {
         const struct tmk_block *b = &s->entries[i];
-        if (b->live && b->device == w->device && !is_known(w, b->address))
+        if (b->live && b->device == w->device && !tmk_whatif_is_live(w, b->address))
             found[n++] = b->address;
     }
     qsort(found, n, sizeof *found, by_address);
@@ -407,16 +380,37 @@ static void take_found(struct tmk_whatif *w, struct tmk_state *s)
         if (b)
             on_alloc(w, s, s->now_ns, b, tmk_state_requested(s, b));
     }
-    w->facts.n_seeded += n;
+    w->n_found += n;
     free(found);
+}
+
+/* Torch's segments that are there already. */
+static void take_segments(struct tmk_whatif *w, const struct tmk_state *s)
+{
+    for (uint32_t i = 0; i < s->segments.n; i++) {
+        const struct tmk_driver_segment *segment = &s->segments.items[i];
+        if (segment->device == w->device)
+            on_segment(w, &(struct tmk_event){.segment_kind = segment->kind,
+                                              .stack = segment->stack,
+                                              .address = segment->address,
+                                              .size_bytes = segment->size_bytes});
+    }
 }
 
 static void on_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_whatif *w = arg;
     struct tmk_state *s = (struct tmk_state *)&rp->state; /* finding changes nothing */
+    bool is_first = !w->has_begun && !w->n_seeds;
+    if (is_first)
+        take_segments(w, s);
     forget_gone(w, s);
     take_found(w, s);
+    if (is_first && w->n_live)
+        begin_history(w, s);
+    else
+        w->facts.n_seeded += w->n_found;
+    w->n_found = 0;
 }
 
 struct tmk_visitor tmk_whatif_visitor(struct tmk_whatif *w)
@@ -465,6 +459,7 @@ struct tmk_whatif *tmk_whatif_close(struct tmk_whatif *w)
     free(w->live);
     free(w->free_slots);
     free(w->held);
+    free(w->seeds);
     free(w);
     return NULL;
 }

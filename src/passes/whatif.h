@@ -75,4 +75,16 @@ int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_settin
 int tmk_whatif_smallest(const struct tmk_whatif *w, const struct tmk_alloc_conf *conf,
                         uint64_t *ret_limit_bytes, struct tmk_error *err);
 
+/* Settings that are worth a try; ends in one without a text. */
+struct tmk_whatif_choice {
+    const char *conf;
+    bool needs_limit; /* without one it changes nothing */
+};
+extern const struct tmk_whatif_choice tmk_whatif_choices[];
+
+/* The recorded settings, as far as the model has them: "" for torch's defaults. */
+const char *tmk_whatif_recorded_conf(const struct tmk_whatif_facts *f);
+/* What is left for torch of a card, by what the process held beside it. */
+uint64_t tmk_whatif_share(const struct tmk_whatif_facts *f, uint64_t card_bytes);
+
 #endif

@@ -39,6 +39,15 @@ struct request_guess {
     uint64_t bytes;
 };
 
+/* A block that was there before the first event. */
+struct seed_block {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t requested_bytes;
+    uint32_t slot;
+    uint16_t stream;
+};
+
 struct tmk_whatif {
     const struct tmk_process *p;
     struct tmk_holders *holders;
@@ -63,6 +72,10 @@ struct tmk_whatif {
     uint64_t n_free_slots, free_room;
     uint32_t n_slots;
 
+    struct seed_block *seeds; /* by address */
+    uint64_t n_seeds, seed_room;
+    uint64_t n_seed_places; /* of the places: those that were there, by address */
+
     struct live_block *held; /* given, not done; in no order */
     uint64_t n_held, held_room;
     bool has_held; /* there ever were some */
@@ -72,6 +85,7 @@ struct tmk_whatif {
     struct tmk_whatif_sizes *sizes;
     bool has_begun; /* an event of the device has come */
     uint64_t n_since_time;
+    uint64_t n_found; /* blocks that came unseen, at the last restore */
     int64_t step;
     uint64_t now_ns;
     uint64_t torch_bytes;     /* in torch's segments on the device */
@@ -82,5 +96,11 @@ struct tmk_whatif {
     bool grew_since;          /* a segment came after it */
     uint64_t reserved_bytes;  /* as the allocator says */
 };
+
+/* A slot for a new live block; NO_SLOT: no memory. */
+uint32_t tmk_whatif_add_live(struct tmk_whatif *w, uint64_t address);
+/* The slot of a block that goes; NO_SLOT: it was not known. */
+uint32_t tmk_whatif_remove_live(struct tmk_whatif *w, uint64_t address);
+bool tmk_whatif_is_live(const struct tmk_whatif *w, uint64_t address);
 
 #endif

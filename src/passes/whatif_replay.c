@@ -187,6 +187,71 @@ static bool is_as_recorded(const struct tmk_whatif *w, const struct tmk_whatif_s
            (!has_limit || !(a->gc_threshold > 0 || b->gc_threshold > 0));
 }
 
+/* Does every block that was there lie in a segment that was, one after the other? */
+static bool are_seeds_placed(const struct tmk_whatif *w)
+{
+    uint64_t k = 0, at = 0;
+    for (uint64_t i = 0; i < w->n_seeds; i++) {
+        const struct seed_block *b = &w->seeds[i];
+        uint64_t end = b->address + b->size_bytes;
+        while (k < w->n_seed_places && w->places[k].address + w->places[k].size_bytes <= b->address)
+            k++;
+        if (k == w->n_seed_places || b->address < w->places[k].address || b->address < at ||
+            end < b->address || end > w->places[k].address + w->places[k].size_bytes)
+            return false;
+        at = end;
+    }
+    return true;
+}
+
+/* One segment as it was. `first` is the first block that may lie in it; returns the one behind. */
+static int seed_segment(struct player *p, const struct tmk_space_event *place, uint64_t *first)
+{
+    const struct tmk_whatif *w = p->w;
+    uint64_t end = place->address + place->size_bytes, n = 0;
+    while (*first + n < w->n_seeds && w->seeds[*first + n].address < end)
+        n++;
+    struct tmk_caching_seed *blocks = calloc(n + 1, sizeof *blocks);
+    uint32_t *numbers = calloc(n + 1, sizeof *numbers);
+    for (uint64_t i = 0; i < n && blocks; i++)
+        blocks[i] = (struct tmk_caching_seed){w->seeds[*first + i].address,
+                                              w->seeds[*first + i].size_bytes};
+    struct tmk_caching_seed segment = {place->address, place->size_bytes};
+    uint32_t stream = n ? w->seeds[*first].stream : 0;
+    int rc = blocks && numbers ? tmk_caching_seed(p->model, &segment, stream, blocks, n, numbers)
+                               : TMK_ENOMEM;
+    for (uint64_t i = 0; i < n && rc == 0; i++)
+        p->blocks[w->seeds[*first + i].slot] = numbers[i];
+    *first += n;
+    free(blocks);
+    free(numbers);
+    return rc;
+}
+
+/* What was there before the first event: as it lay, or as if it had been asked for in order of
+ * address. */
+static int play_seeds(struct player *p, bool as_it_lay)
+{
+    const struct tmk_whatif *w = p->w;
+    uint64_t first = 0;
+    int rc = 0;
+    if (as_it_lay && are_seeds_placed(w)) {
+        for (uint64_t i = 0; i < w->n_seed_places && rc == 0; i++)
+            rc = seed_segment(p, &w->places[i], &first);
+        return rc;
+    }
+    for (uint64_t i = 0; i < w->n_seeds && rc >= 0 && !p->is_over; i++) {
+        const struct seed_block *b = &w->seeds[i];
+        uint64_t bytes = b->requested_bytes ? b->requested_bytes : b->size_bytes;
+        rc = tmk_caching_malloc(p->model, bytes, b->stream, &p->blocks[b->slot]);
+        if (rc == 0) {
+            note_oom(p, bytes, false);
+            p->is_over = true;
+        }
+    }
+    return rc < 0 ? rc : 0;
+}
+
 static void tell(struct tmk_whatif_result *r, const struct tmk_caching_stats *s)
 {
     r->peak_allocated_bytes = s->peak_allocated_bytes;
@@ -204,8 +269,8 @@ int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_settin
     struct tmk_caching_setup setup = {.conf = setting->conf,
                                       .limit_bytes = setting->limit_bytes,
                                       .card_bytes = card,
-                                      .places = w->places,
-                                      .n_places = is_recorded ? w->n_places : 0,
+                                      .places = w->places + w->n_seed_places,
+                                      .n_places = is_recorded ? w->n_places - w->n_seed_places : 0,
                                       .top = w->hints.top};
     struct tmk_whatif_result result = {0};
     struct player p = {.w = w,
@@ -218,6 +283,8 @@ int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_settin
         p.n_syncs = calloc(w->n_slots + 1ull, sizeof *p.n_syncs);
     bool has_memory = p.blocks && (p.n_syncs || !w->has_held);
     int rc = has_memory ? tmk_caching_open(&setup, &p.model) : TMK_ENOMEM;
+    if (rc == 0)
+        rc = play_seeds(&p, is_recorded && !w->conf.expandable_segments);
     if (rc == 0)
         rc = play(&p);
     if (rc == 0)

@@ -89,6 +89,6 @@ extern const struct tmk_vtab_def tmk_vtab_accounting, tmk_vtab_allocations, tmk_
     tmk_vtab_ooms, tmk_vtab_parameters, tmk_vtab_peak, tmk_vtab_processes, tmk_vtab_ranges,
     tmk_vtab_stacks, tmk_vtab_steps, tmk_vtab_samples, tmk_vtab_segments, tmk_vtab_tensors,
     tmk_vtab_timeline, tmk_vtab_torch_trace;
-extern const struct tmk_vtab_def tmk_vtab_fragmentation, tmk_vtab_leaks;
+extern const struct tmk_vtab_def tmk_vtab_fragmentation, tmk_vtab_leaks, tmk_vtab_whatif;
 
 #endif

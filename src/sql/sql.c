@@ -13,7 +13,7 @@ static const struct tmk_vtab_def *const defs[] = {
     &tmk_vtab_devices,     &tmk_vtab_processes,     &tmk_vtab_marks,    &tmk_vtab_ooms,
     &tmk_vtab_torch_trace, &tmk_vtab_timeline,      &tmk_vtab_live_at,  &tmk_vtab_peak,
     &tmk_vtab_parameters,  &tmk_vtab_segments,      &tmk_vtab_samples,  &tmk_vtab_accounting,
-    &tmk_vtab_leaks,       &tmk_vtab_fragmentation, &tmk_vtab_forecast,
+    &tmk_vtab_leaks,       &tmk_vtab_fragmentation, &tmk_vtab_forecast, &tmk_vtab_whatif,
 };
 
 enum { N_TABLES = sizeof defs / sizeof defs[0] };

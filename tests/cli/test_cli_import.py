@@ -227,6 +227,16 @@ def test_old_files(tmp_path):
     assert "old.py,3" in lines
 
 
+def test_there_and_back(tmp_path):
+    """Exported as a snapshot and imported again it is the same run."""
+    import_(DATA / "streams_expandable.pickle.gz", tmp_path)
+    shell("tidemark export a.tmk --to torch-snapshot -o b.pickle", tmp_path)
+    assert "do not fit" not in import_("b.pickle", tmp_path, "")
+    assert figures(tmp_path, "b.tmk") == figures(tmp_path)
+    query = "SELECT address, size, requested, alloc_ns, free_ns, stream FROM allocations"
+    assert rows("b.tmk", query, tmp_path) == rows("a.tmk", query, tmp_path)
+
+
 # ---- a history that has lost its beginning
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What-if against truth: runs on an H200 (torch 2.11) under many settings, of each of which torch's
 own snapshot, or our trace, of one is replayed under the others. See tests/data/whatif."""
+import gzip
 import json
+import pickle
 import tarfile
 from pathlib import Path
 
@@ -101,6 +103,21 @@ def test_own_traces(name, runs):
         assert abs(row["peak_reserved"] - expected) <= expected / 100, row["conf"]
 
 
+def test_lost_beginning(tmp_path):
+    """Of a snapshot whose ring was too short: what was there before lies where it lay."""
+    with gzip.open(DATA / "torch_snapshots" / "varlen.pickle.gz") as file:
+        snapshot = pickle.load(file)
+    snapshot["device_traces"] = [trace[len(trace) // 2:] for trace in snapshot["device_traces"]]
+    (tmp_path / "half.pickle").write_bytes(pickle.dumps(snapshot, protocol=4))
+    assert shell("tidemark import half.pickle -o half.tmk", tmp_path).returncode == 0
+    said = whatif(tmp_path, "half.tmk")
+    truth = next(t for t in SNAPSHOTS if t["workload"] == "varlen" and t["conf"] == "")
+    assert said["seeded"] == 92
+    assert said["settings"][0]["peak_reserved"] == truth["peak_reserved"]
+    assert said["settings"][0]["peak_allocated"] == truth["peak_allocated"]
+    assert "92 blocks were there before" in shell("tidemark whatif half.tmk", tmp_path).stdout
+
+
 def test_table(runs):
     """Without a question: a table of sensible settings, and what to do."""
     said = whatif(runs, "varlen_s.tmk")
@@ -159,6 +176,24 @@ def doc_lines():
 def test_docs(line, runs, tmp_path):
     """The commands of docs/whatif.md run as they stand there."""
     (tmp_path / "a.tmk").symlink_to(runs / "growth.tmk")
-    (tmp_path / "snapshot.pickle.gz").symlink_to(DATA / "whatif" / "streams.pickle.gz")
+    (tmp_path / "snapshot.pickle.gz").symlink_to(DATA / "whatif" / "growth.pickle.gz")
     done = shell(line, tmp_path)
     assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_sql(runs):
+    """The same as a table."""
+    said = whatif(runs, "oom_s.tmk")["settings"]
+    query = "SELECT conf, recorded, peak_reserved, retries, oom_event, oom_request FROM whatif"
+    done = shell(f"tidemark query oom_s.tmk '{query}' --format json", runs)
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["conf"] for row in rows] == [row["conf"] for row in said]
+    assert [row["recorded"] for row in rows] == [1] + [0] * (len(said) - 1)
+    for row, other in zip(rows, said):
+        oom = other["oom"] or {"event": None, "request_bytes": None}
+        assert row["peak_reserved"] == other["peak_reserved"]
+        assert row["retries"] == other["retries"]
+        assert (row["oom_event"], row["oom_request"]) == (oom["event"], oom["request_bytes"])
+    done = shell("tidemark query oom_s.tmk 'SELECT count(*) FROM whatif(1073741824)"
+                 " WHERE oom_request IS NULL' --format csv", runs)
+    assert done.stdout.split() == ["count(*)", str(len(said))]

@@ -37,10 +37,11 @@ def test_known_blocks(shop):
     pid = shop.target(KNOWN, env={"RANK": "3"})
     script = str(shop.folder / "script0.py")
     assert listed(pid) == {"pid": pid, "rank": 3, "run": str(shop.run), "device": "cuda:0",
-                           "allocated": 16_000, "peak": 23_000, "command": f"{DEBIAN} {script}"}
+                           "allocated": 16_000, "peak": 23_000, "command": f"{DEBIAN} {script}",
+                           "forecast": None}
     table = [line.split() for line in tidemark("ps").stdout.splitlines()]
-    assert table[0] == ["PID", "RANK", "ALLOCATED", "PEAK", "DEVICE", "RUN"]
-    assert [str(pid), "3", "15.6", "KiB", "22.5", "KiB", "cuda:0", str(shop.run)] in table
+    assert table[0] == ["PID", "RANK", "ALLOCATED", "PEAK", "DEVICE", "FORECAST", "RUN"]
+    assert [str(pid), "3", "15.6", "KiB", "22.5", "KiB", "cuda:0", "-", str(shop.run)] in table
     assert query(pid, "SELECT count(*), sum(size), count(free_ns) FROM allocations") == [
         ["23", "23000", "7"]]
     assert query(pid, "SELECT pid, rank, state FROM processes") == [[str(pid), "3", "open"]]
@@ -71,6 +72,36 @@ while True:
         assert last < least <= count <= most
         last = count
         time.sleep(0.1)
+
+
+def test_forecast(shop):
+    """A thousand bytes stay after each of 40 steps, and there are 100,000: 60 more, everywhere."""
+    pid = shop.target(BLOCKS + """
+recorder.tidemark_record_step.argtypes = [ctypes.c_int64]
+recorder.tidemark_record_oom.argtypes = [ctypes.c_uint, ctypes.c_uint64, ctypes.c_uint64,
+                                         ctypes.c_void_p]
+for i in range(40):
+    recorder.tidemark_record_step(i)
+    alloc(4096 * (i + 1), 1000)
+    time.sleep(0.01)
+recorder.tidemark_record_step(40)
+recorder.tidemark_record_oom(256, 70000, 100000, ctypes.byref(site))
+idle()
+""")
+    found = listed(pid)["forecast"]
+    assert (found["risk"], found["steps_to_oom"], found["cause"]) in [
+        (risk, 60, "leak") for risk in ("high", "critical")]
+    assert 0 < found["seconds_low"] < found["seconds_to_oom"] < found["seconds_high"]
+    assert 0.7 <= found["confidence"] < 1 and "tidemark leak" in found["advice"][0]
+    assert query(pid, "SELECT device, pid, rank, risk, steps_to_oom, cause FROM forecast") == [
+        ["cuda:0", str(pid), "", found["risk"], "60", "leak"]]
+    report = json.loads(tidemark("report", pid, "--format", "json").stdout)["processes"][0]
+    assert report["forecast"]["steps_to_oom"] == 60
+    assert report["forecast"]["capacity"] == 100_000
+    text = " ".join(tidemark("report", pid).stdout.split())
+    assert "FORECAST The risk that this job runs out of memory on cuda:0 (97.7 KiB) is" in text
+    jobs = json.loads(tidemark("top", "--once", "--json").stdout)["jobs"]
+    assert [job["forecast"]["steps_to_oom"] for job in jobs if job["pid"] == pid] == [60]
 
 
 def test_trace_is_not_disturbed(shop):

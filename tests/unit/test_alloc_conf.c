@@ -83,12 +83,12 @@ static void test_refused(void **state)
     }
 }
 
-/* The first interval named stands for those below it too, ">" for those from the last one on. */
+/* The first interval named stands for those below it too, ">" for those above the last one. */
 static void test_roundup_intervals(void **state)
 {
     (void)state;
     static const uint64_t expected[TMK_ALLOC_N_INTERVALS] = {1, 1, 1, 1, 1, 1, 1, 1,
-                                                             1, 2, 8, 8, 8, 8, 8, 8};
+                                                             1, 2, 4, 8, 8, 8, 8, 8};
     struct tmk_alloc_conf conf = parsed("roundup_power2_divisions:[256:1,512:2,1024:4,>:8]");
     for (unsigned i = 0; i < TMK_ALLOC_N_INTERVALS; i++)
         assert_int_equal(conf.roundup_divisions[i], expected[i]);
@@ -98,7 +98,8 @@ static void test_roundup_intervals(void **state)
     assert_int_equal(conf.roundup_divisions[7], 0);
     assert_int_equal(conf.roundup_divisions[8], 0);
     conf = parsed("roundup_power2_divisions:[>:4]");
-    assert_int_equal(conf.roundup_divisions[0], 4);
+    assert_int_equal(conf.roundup_divisions[0], 0);
+    assert_int_equal(conf.roundup_divisions[1], 4);
     assert_int_equal(conf.roundup_divisions[15], 4);
     conf = parsed("roundup_power2_divisions:[1048576:2]"); /* beyond the last: the last */
     assert_int_equal(conf.roundup_divisions[15], 2);

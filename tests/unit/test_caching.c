@@ -127,6 +127,26 @@ static void test_pending(void **state)
     tmk_caching_close(a);
 }
 
+/* A segment that was there, with two blocks and free memory before, between and behind them. */
+static void test_seed(void **state)
+{
+    (void)state;
+    struct tmk_caching_allocator *a = open_model("", 0);
+    const struct tmk_caching_seed segment = {1ull << 40, 40 * mib};
+    const struct tmk_caching_seed blocks[] = {{(1ull << 40) + 4 * mib, 5 * mib},
+                                              {(1ull << 40) + 12 * mib, 8 * mib}};
+    uint32_t numbers[2];
+    assert_int_equal(tmk_caching_seed(a, &segment, 0, blocks, 2, numbers), 0);
+    check(a, 13 * mib, 40 * mib, 1);
+    take(a, 3 * mib); /* the 3 MiB between fit best */
+    take(a, 4 * mib); /* then the 4 before */
+    check(a, 20 * mib, 40 * mib, 1);
+    give(a, numbers[1]);
+    take(a, 28 * mib); /* with the 20 behind it, one block */
+    check(a, 40 * mib, 40 * mib, 1);
+    tmk_caching_close(a);
+}
+
 /* ---- limits ---- */
 
 static void test_retry_and_oom(void **state)
@@ -370,13 +390,21 @@ static void test_free_set(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_pool),       cmocka_unit_test(test_cut_and_merge),
-        cmocka_unit_test(test_streams),          cmocka_unit_test(test_pending),
-        cmocka_unit_test(test_retry_and_oom),    cmocka_unit_test(test_absurd),
-        cmocka_unit_test(test_oversize),         cmocka_unit_test(test_oversize_release),
-        cmocka_unit_test(test_garbage),          cmocka_unit_test(test_expandable),
-        cmocka_unit_test(test_expandable_unmap), cmocka_unit_test(test_expandable_best_fit),
-        cmocka_unit_test(test_expandable_limit), cmocka_unit_test(test_free_set),
+        cmocka_unit_test(test_small_pool),
+        cmocka_unit_test(test_cut_and_merge),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_pending),
+        cmocka_unit_test(test_seed),
+        cmocka_unit_test(test_retry_and_oom),
+        cmocka_unit_test(test_absurd),
+        cmocka_unit_test(test_oversize),
+        cmocka_unit_test(test_oversize_release),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_expandable),
+        cmocka_unit_test(test_expandable_unmap),
+        cmocka_unit_test(test_expandable_best_fit),
+        cmocka_unit_test(test_expandable_limit),
+        cmocka_unit_test(test_free_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
