@@ -146,8 +146,8 @@ static void at_random(void **state)
     }
 }
 
-/* Caches of 40 that are filled by chance: never a leak. What leaks by chance at an even rate is one,
- * but for few. */
+/* Caches of 40 that are filled by chance: never a leak. What leaks by chance at an even rate is
+ * one, but for few. */
 static void filling(void **state)
 {
     (void)state;
