@@ -331,8 +331,7 @@ static void choose_looks(struct tmk_leak_groups *g, const struct tmk_state *s)
     for (uint32_t i = g->first; i < n; i++) {
         uint64_t begun = g->n_allocs[g->first], all = g->n_allocs[n - 1] - begun;
         uint64_t now = g->n_allocs[i] - begun;
-        uint64_t its_part =
-            all ? (uint64_t)((double)now / (double)all * TMK_LEAK_TIME_PARTS) : 0;
+        uint64_t its_part = all ? (uint64_t)((double)now / (double)all * TMK_LEAK_TIME_PARTS) : 0;
         if (its_part != part)
             keep_look(g, kept++, i);
         part = its_part;

@@ -255,16 +255,21 @@ static int merge_graph(struct tmk_leakage *l, uint64_t seed)
     return rc;
 }
 
-/* The group of a line that was made last among those that grow. */
+/* The group of a line that was made last among those that grow. What a backward makes hangs on
+ * nothing that is kept: it comes into question only where there is nothing else. */
 static void find_root(const struct tmk_leakage *l, struct line *line)
 {
     uint64_t last = 0;
+    bool has_forward = false;
     for (uint64_t i = 0; i < line->n_groups; i++) {
-        uint64_t serial = l->groups.groups[line->groups[i]].latest.serial;
-        if (growth_of(l, line, line->groups[i]) > 0 && serial >= last) {
-            last = serial;
-            line->root = line->groups[i];
-        }
+        const struct tmk_block *b = &l->groups.groups[line->groups[i]].latest;
+        bool is_forward = l->contexts[b->context].stage_kind != TMK_STAGE_BACKWARD;
+        if (growth_of(l, line, line->groups[i]) == 0 || is_forward < has_forward ||
+            (is_forward == has_forward && b->serial < last))
+            continue;
+        last = b->serial;
+        has_forward = is_forward;
+        line->root = line->groups[i];
     }
 }
 
@@ -363,7 +368,9 @@ static void take_kind(struct tmk_leak *leak)
 static enum tmk_leak_keeper keeper_of(const struct tmk_leakage *l, const struct line *line,
                                       const struct tmk_leak *leak)
 {
-    if (line->rise.n_bursts >= LEAST_BURSTS)
+    /* A graph has swings of its own, so what falls must be much beside what stays. */
+    uint64_t least = line->is_graph ? line->rise.bytes / 4 : 0;
+    if (line->rise.n_bursts >= LEAST_BURSTS && line->rise.burst_bytes >= least)
         return TMK_KEEPER_CYCLE;
     if (line->is_graph)
         return TMK_KEEPER_GRAPH;
@@ -374,6 +381,16 @@ static enum tmk_leak_keeper keeper_of(const struct tmk_leakage *l, const struct 
     if (leak->stage && strcmp(leak->stage, "data") == 0)
         return TMK_KEEPER_LOADER;
     return leak->has_site ? TMK_KEEPER_CONTAINER : TMK_KEEPER_UNKNOWN;
+}
+
+/* Of a graph, the largest part that was made by way of the line that owns it. */
+static void take_stack(const struct tmk_leakage *l, struct tmk_leak *leak)
+{
+    for (uint64_t i = 0; i < leak->n_parts; i++)
+        if (leak->has_site && tmk_leak_passes(l->p, leak->parts[i].stack, &leak->site)) {
+            leak->stack = leak->parts[i].stack;
+            return;
+        }
 }
 
 /* When it began: with the first step known, if what it had then is what it adds in a step. */
@@ -413,6 +430,8 @@ static int tell(struct tmk_leakage *l, const struct line *line, struct tmk_leak 
     int rc = take_parts(l, line, ret);
     take_kind(ret);
     ret->keeper = keeper_of(l, line, ret);
+    if (line->is_graph)
+        take_stack(l, ret);
     return rc;
 }
 
