@@ -124,8 +124,8 @@ static const struct {
          "torch.no_grad()"},
     [TMK_KEEPER_CONTAINER] =
         {"container",
-         "a list, a dict, a cache or an attribute that is added to and never emptied; or reference "
-         "cycles, if Python's collector is off or was not called yet: a trace cannot tell",
+         "a list, a dict, a cache or an attribute that is added to and never emptied (or, in "
+         "Python, reference cycles that nobody collects: a trace cannot tell)",
          "bound it (deque(maxlen=...), an LRU), free or del what is done with, move it "
          "to the host, or hold it by weak references"},
     [TMK_KEEPER_HOOK] = {"hook", "a hook of a module's or a tensor's, which keeps what it makes",

@@ -44,7 +44,7 @@ def test_quiet(shop):
     """No blocks, no Python wanted: nothing is run in the process."""
     pid = shop.target()
     done = tidemark("leak", pid, "--duration", "0", "--no-python")
-    assert done.returncode == 0
+    assert done.returncode == 1
     lines = done.stdout.splitlines()
     assert lines[0].startswith("too short to tell: ")
     assert "Python" not in done.stdout
