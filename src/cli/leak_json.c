@@ -13,20 +13,6 @@ struct found {
     const struct tmk_leak *leak;
 };
 
-static void add_stack(struct tmk_json *j, const struct tmk_process *p, uint32_t stack)
-{
-    struct tmk_stack s = {0};
-    tmk_json_array(j, "stack");
-    bool known = tmk_reader_stack(p->reader, stack, &s);
-    for (uint32_t i = 0; known && i < s.n_frames; i++) {
-        struct tmk_frame f;
-        char text[TMK_FRAME_TEXT_BYTES];
-        bool has_frame = tmk_process_frame(p, s.frames[i], &f);
-        tmk_json_text(j, NULL, tmk_frame_text(has_frame ? &f : NULL, false, text));
-    }
-    tmk_json_end(j);
-}
-
 static void add_site(struct tmk_json *j, const struct tmk_leak *leak)
 {
     tmk_json_text(j, "file", leak->has_site ? leak->site.file : NULL);
@@ -87,7 +73,7 @@ static void add_leak(struct tmk_json *j, const struct tmk_leak_finding *item,
     double left;
     tmk_json_object(j, NULL);
     add_site(j, leak);
-    add_stack(j, item->p, leak->stack);
+    tmk_process_json_stack(j, item->p, leak->stack);
     tmk_json_text(j, "category", tmk_category_name(leak->category));
     tmk_json_text(j, "module", leak->module);
     add_per_step(j, leak->first_step != TMK_NO_STEP, leak->bytes_per_step, leak->blocks_per_step);
