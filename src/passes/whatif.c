@@ -488,50 +488,15 @@ static void keep_guess(void *arg, uint64_t word, uint64_t bytes)
     more[w->n_guesses++] = (struct request_guess){word, bytes};
 }
 
-/* What ran out held as much as it could: with that as the limit, the same things happen. But for
- * expandable segments, of which a request may need less than what is held against the limit. */
-static uint64_t infer_limit(const struct tmk_whatif *w)
-{
-    const struct tmk_whatif_facts *f = &w->facts;
-    bool is_expandable = w->conf.expandable_segments || f->is_conf_inferred;
-    uint64_t most = w->least_need ? w->least_need - 1 : 0;
-    bool is_usable = f->peak_reserved_bytes != TMK_WHATIF_UNKNOWN && most > f->peak_reserved_bytes;
-    return is_expandable && is_usable ? most : f->peak_reserved_bytes;
-}
-
-/* Settings that were not recorded, as far as segments show them. */
-static void infer_conf(struct tmk_whatif *w)
-{
-    struct tmk_whatif_facts *f = &w->facts;
-    if (f->alloc_conf || w->n_places || !(w->n_pages || w->n_pools))
-        return;
-    f->is_conf_inferred = true;
-    f->is_async = !w->n_pages;
-    f->alloc_conf = f->is_async ? "backend:cudaMallocAsync" : "expandable_segments:True";
-}
-
-/* A limit that nothing tells, but that was met. Garbage collection gives back, too. */
-static void suspect_limit(struct tmk_whatif *w)
-{
-    struct tmk_whatif_facts *f = &w->facts;
-    if (f->n_ooms || f->is_async || w->conf.gc_threshold > 0 ||
-        f->peak_reserved_bytes == TMK_WHATIF_UNKNOWN || w->least_need <= f->peak_reserved_bytes)
-        return;
-    f->n_returns = w->n_needs;
-    f->limit_below_bytes = w->least_need;
-}
-
 int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct tmk_error *err)
 {
     struct tmk_whatif_facts *f = &w->facts;
     struct tmk_device_use *d = tmk_state_find_device((struct tmk_state *)&rp->state, w->device);
     settle_empty(w, 0, false);
-    infer_conf(w);
+    tmk_whatif_infer_conf(w);
     f->peak_allocated_bytes = d ? d->max_bytes : 0;
     f->peak_reserved_bytes = d && d->has_reserved ? d->max_reserved_bytes : TMK_WHATIF_UNKNOWN;
-    if (f->n_ooms && f->limit_bytes == TMK_WHATIF_UNKNOWN)
-        f->limit_bytes = infer_limit(w);
-    suspect_limit(w);
+    tmk_whatif_infer_limit(w);
     if (!w->failed && tmk_whatif_sizes_resolve(w->sizes, keep_guess, w) < 0)
         w->failed = true;
     w->sizes = tmk_whatif_sizes_close(w->sizes);

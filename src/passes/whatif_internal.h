@@ -106,4 +106,9 @@ uint32_t tmk_whatif_add_live(struct tmk_whatif *w, uint64_t address);
 uint32_t tmk_whatif_remove_live(struct tmk_whatif *w, uint64_t address);
 bool tmk_whatif_is_live(const struct tmk_whatif *w, uint64_t address);
 
+/* Of the sweep that has ended, in this order. Settings that were not recorded, as far as segments
+ * show them; the limit that follows from an OOM, or signs that there was one. */
+void tmk_whatif_infer_conf(struct tmk_whatif *w);
+void tmk_whatif_infer_limit(struct tmk_whatif *w);
+
 #endif
