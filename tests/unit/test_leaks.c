@@ -284,6 +284,69 @@ static void test_by_time(void **state)
     close_all(l, run, &m);
 }
 
+/* A worker that waits for most of the time, after the first few and whenever it is ahead. */
+static void test_waiting(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    define_all(&m);
+    for (uint64_t i = 0; i < 600; i++) {
+        m.ns += i == 20 ? 500000 : i % 100 == 99 ? 20000 : 1000;
+        churn(&m, CUDA0);
+        maker_alloc(&m, CUDA0, 0x1000000 + i * 0x1000, 900, LIST);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_leakage *l = ask(run, 0);
+    assert_int_equal(tmk_leakage_n(l), 1);
+    assert_int_equal(tmk_leakage_get(l, 0)->site.line, 30);
+    close_all(l, run, &m);
+}
+
+/* Forty steps keep a block each and all are freed after the last: so long before the parameter. */
+static struct tmk_run *gather(struct maker *m, uint64_t before_ns, bool has_oom)
+{
+    maker_open(m, 0);
+    define_all(m);
+    maker_alloc(m, CUDA0, 0x900000, 4096, SECOND_LIST);
+    maker_tag(m, CUDA0, 0x900000, TIDEMARK_PARAMETER, 0);
+    for (int64_t step = 0; step < 40; step++) {
+        begin_step(m, step);
+        churn(m, CUDA0);
+        maker_alloc(m, CUDA0, 0x1000000 + (uint64_t)step * 0x1000, 1000, LIST);
+    }
+    begin_step(m, 40);
+    if (has_oom)
+        maker_oom(m, CUDA0, 1 << 30, 1 << 29, LOSS);
+    for (uint64_t i = 0; i < 40; i++)
+        maker_free(m, CUDA0, 0x1000000 + i * 0x1000);
+    m->ns += before_ns;
+    maker_free(m, CUDA0, 0x900000);
+    return maker_finish(m);
+}
+
+static void test_let_go(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t before_ns;
+        bool has_oom, is_leak;
+    } cases[] = {{10000000, false, false}, {9000000, false, true}, {10000000, true, true}};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct maker m;
+        struct tmk_run *run = gather(&m, cases[i].before_ns, cases[i].has_oom);
+        struct tmk_leakage *l = ask(run, 0);
+        assert_int_equal(tmk_leakage_n(l), cases[i].is_leak);
+        assert_int_equal(tmk_leakage_n_doubts(l), !cases[i].is_leak);
+        if (!cases[i].is_leak) {
+            assert_int_equal(tmk_leakage_doubt(l, 0)->doubt, TMK_DOUBT_LET_GO);
+            assert_int_equal(tmk_leakage_doubt(l, 0)->site.line, 30);
+            assert_int_equal(tmk_leakage_doubt(l, 0)->n_rises, 39);
+        }
+        close_all(l, run, &m);
+    }
+}
+
 /* Ten steps at a time are kept and then dropped. */
 static void test_falls_back(void **state)
 {
@@ -353,7 +416,8 @@ int main(void)
         cmocka_unit_test(test_hook_and_work), cmocka_unit_test(test_long),
         cmocka_unit_test(test_given_up),      cmocka_unit_test(test_too_short),
         cmocka_unit_test(test_by_time),       cmocka_unit_test(test_falls_back),
-        cmocka_unit_test(test_pinned),
+        cmocka_unit_test(test_pinned),        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_let_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
