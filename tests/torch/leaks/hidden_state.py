@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Leak: a hidden state that is never detached, so that each loss goes back to the first. The optimizer makes no step."""
+"""Leak: a hidden state that is never detached: each loss goes back to the first. The optimizer makes no step."""
 import leak_truth as truth
 import torch
 
