@@ -98,9 +98,9 @@ static const char notes[] =
     "for eight steps or more, and by more than it ever fell back. Caches that are\n"
     "full, warm-up, gradient accumulation and what an evaluation gathers are no\n"
     "leaks. Named but not judged is what rose too few times, slower and slower (a\n"
-    "cache that fills), or was let go after the last step. It takes ten finished\n"
-    "steps; a process without steps is cut into parts with as many blocks made in\n"
-    "each. docs/leaks.md says how each number is made. Of a PID also the host's\n"
+    "cache that fills), or was let go or joined after the last step. It takes ten\n"
+    "finished steps; a process without steps is cut into parts with as many blocks\n"
+    "made in each. docs/leaks.md says how numbers are made. Of a PID also the host's\n"
     "memory and Python's objects by type, two looks --duration apart; a look holds\n"
     "Python up for about 0.3 s per million objects (--no-python: none).\n"
     "\n"
@@ -121,12 +121,12 @@ static const char notes[] =
     "the process has no steps) confidence device pid. Of a run also rank first_ns\n"
     "growth_bytes bytes_per_second steps_left seconds_left (until the card is full)\n"
     "kept_by (graph container hook cycle growing loader) advice parts; and falls_back\n"
-    "(grows and goes again) not_judged (reason: few slowing let_go; growth_bytes\n"
-    "rises) steps below_threshold threshold_mb host python. Of devices what is about\n"
-    "lines is null, confidence is Kendall's tau of the floors (1: always up), and\n"
-    "there is process growth_bytes bytes_per_second window_s ended last_bytes;\n"
-    "watched: all that was looked at; timestamp threshold_mb duration_s. pid null:\n"
-    "the device as a whole.\n";
+    "(grows and goes again) not_judged (reason: few slowing let_go joined;\n"
+    "growth_bytes rises) steps below_threshold threshold_mb host python. Of devices\n"
+    "what is about lines is null, confidence is Kendall's tau of the floors (1:\n"
+    "always up), and there is process growth_bytes bytes_per_second window_s ended\n"
+    "last_bytes; watched: all that was looked at; timestamp threshold_mb duration_s.\n"
+    "pid null: the device as a whole.\n";
 
 static const char *const examples[] = {
     "tidemark leak a.tmk",

@@ -278,6 +278,12 @@ static void say_doubt(const struct tmk_leak *doubt)
         say("", "%s in %" PRIu32 " rises, gathered up to the last step and then let go", size,
             doubt->n_rises);
         break;
+    case TMK_DOUBT_JOINED:
+        say("",
+            "%s in %" PRIu32 " rises, gathered: after the last step one block was made that is "
+            "as large as all of it",
+            size, doubt->n_rises);
+        break;
     case TMK_DOUBT_NONE:
         break;
     }

@@ -208,6 +208,17 @@ static bool is_after_looks(const struct tmk_leak_groups *g)
     return g->n_looks > 0 && g->next == g->n_looks;
 }
 
+/* In the place of the smallest. */
+static void keep_late(struct tmk_leak_groups *g, const struct tmk_block *b)
+{
+    struct tmk_leak_late *least = g->late;
+    for (uint32_t i = 1; i < TMK_LEAK_MAX_LATE; i++)
+        least = g->late[i].size_bytes < least->size_bytes ? &g->late[i] : least;
+    bool is_late = g->n_looks > 0 && b->alloc_ns > g->look_ns[g->n_looks - 1];
+    if (is_late && b->size_bytes > least->size_bytes)
+        *least = (struct tmk_leak_late){b->size_bytes, b->device};
+}
+
 /* The program went on after what had gone by then. */
 static void let_go(struct tmk_leak_group *group, uint64_t ns)
 {
@@ -282,6 +293,8 @@ void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s,
     advance(g, s, ns);
     if (b->alloc_ns < g->last_ns)
         note_late(g, s, ns, b, note(g, s, b, g->next));
+    else if (is_after_looks(g))
+        keep_late(g, b);
 }
 
 void tmk_leak_groups_refused(struct tmk_leak_groups *g, uint64_t ns)
@@ -356,6 +369,7 @@ int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
             continue;
         struct tmk_block settled = tmk_state_settled(s, &s->entries[i]);
         note(g, s, &settled, g->n_looks);
+        keep_late(g, &settled);
         g->has_parameters |= tmk_block_category(g->p, s->contexts, &settled) == TIDEMARK_PARAMETER;
     }
     for (uint32_t i = 0; i < s->segments.n; i++)

@@ -19,6 +19,7 @@
 enum {
     TMK_LEAK_MAX_GROUPS = 1 << 14, /* blocks of further ones are not looked at */
     TMK_LEAK_N_CATEGORIES = 10,
+    TMK_LEAK_MAX_LATE = 32,
     TMK_LEAK_END_NS = 10000000, /* within this a program that ends frees what it has */
 };
 
@@ -29,6 +30,12 @@ struct tmk_leak_group {
     uint64_t let_go_bytes; /* freed after the last look, while the program went on */
     uint64_t going_bytes;  /* likewise, but less than TMK_LEAK_END_NS ago: until finish */
     uint64_t going_ns;     /* when the last of them went */
+};
+
+/* A block that was made after the last look. */
+struct tmk_leak_late {
+    uint64_t size_bytes;
+    uint16_t device;
 };
 
 struct tmk_leak_groups {
@@ -49,6 +56,7 @@ struct tmk_leak_groups {
     uint64_t n_groups, room;
     uint32_t *slots; /* hash table of number + 1 */
     uint32_t n_slots;
+    struct tmk_leak_late late[TMK_LEAK_MAX_LATE]; /* the largest */
     bool has_parameters;
     uint64_t end_ns; /* when the first parameter went after the last look, or the trace ended */
     bool has_oom;    /* memory was refused after the last look */

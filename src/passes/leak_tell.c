@@ -40,10 +40,30 @@ static bool is_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *l
     return bytes >= line->rise.bytes - line->rise.bytes / 10;
 }
 
+/* A result that was put together: after the last step a block was made that is as large as what the
+ * line had then in several, or a step's or two's more. */
+static bool is_joined(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+{
+    const struct tmk_leak_groups *g = &l->groups;
+    uint64_t last = tmk_leak_groups_n_looks(g) - 1;
+    double level = (double)line->bytes[last];
+    if (!g->has_steps || g->has_oom || line->blocks[last] < TMK_RISE_LEAST)
+        return false;
+    for (uint32_t i = 0; i < TMK_LEAK_MAX_LATE; i++) {
+        double size = (double)g->late[i].size_bytes;
+        if (g->late[i].device == line->device && size >= level &&
+            size <= level + 2 * line->rise.per_step)
+            return true;
+    }
+    return false;
+}
+
 enum tmk_leak_doubt tmk_leak_doubt_of(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     if (line->rise.kind != TMK_RISE_NONE && is_let_go(l, line))
         return TMK_DOUBT_LET_GO;
+    if (line->rise.kind == TMK_RISE_LEAK && is_joined(l, line))
+        return TMK_DOUBT_JOINED;
     return line->rise.kind == TMK_RISE_FEW       ? TMK_DOUBT_FEW
            : line->rise.kind == TMK_RISE_SLOWING ? TMK_DOUBT_SLOWING
                                                  : TMK_DOUBT_NONE;
@@ -54,7 +74,8 @@ const char *tmk_doubt_name(enum tmk_leak_doubt doubt)
     static const char *const names[] = {[TMK_DOUBT_NONE] = NULL,
                                         [TMK_DOUBT_FEW] = "few",
                                         [TMK_DOUBT_SLOWING] = "slowing",
-                                        [TMK_DOUBT_LET_GO] = "let_go"};
+                                        [TMK_DOUBT_LET_GO] = "let_go",
+                                        [TMK_DOUBT_JOINED] = "joined"};
     return names[doubt];
 }
 

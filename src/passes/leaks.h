@@ -18,7 +18,8 @@
  * rises slower and slower, as a cache that fills does (see rise.c; also what would have a
  * confidence below a half), and what was let go after the last step while the parameters stayed: a
  * result that was gathered. Programs that end free all they have within moments, so this must be
- * ten milliseconds or more before the first parameter goes.
+ * ten milliseconds or more before the first parameter goes. A result is also what is as large as
+ * one block that is made after the last step: torch.cat() of it.
  *
  * Bytes per step: what was added between two rises over the steps between them, the median of many
  * such pairs (rise.c). Confidence is Laplace's rule of succession, (k + 1) / (n + 2): of the
@@ -67,6 +68,7 @@ enum tmk_leak_doubt {
     TMK_DOUBT_FEW,     /* it rose too few times */
     TMK_DOUBT_SLOWING, /* it rises slower and slower */
     TMK_DOUBT_LET_GO,  /* it was let go after the last step */
+    TMK_DOUBT_JOINED,  /* after the last step one block was made that is as large as all of it */
 };
 
 /* Growth of one stack in one context. */
@@ -128,7 +130,7 @@ const struct tmk_leak *tmk_leakage_cycle(const struct tmk_leakage *l, uint64_t i
 /* Growth that is named and not judged; most bytes first. */
 uint64_t tmk_leakage_n_doubts(const struct tmk_leakage *l);
 const struct tmk_leak *tmk_leakage_doubt(const struct tmk_leakage *l, uint64_t i);
-const char *tmk_doubt_name(enum tmk_leak_doubt doubt); /* "few", "slowing", "let_go" */
+const char *tmk_doubt_name(enum tmk_leak_doubt doubt); /* "few", "slowing", "let_go", "joined" */
 
 /* "graph", "container" ...; NULL: not known. For people: what that means, and what to do. */
 const char *tmk_keeper_name(enum tmk_leak_keeper keeper);

@@ -347,6 +347,33 @@ static void test_let_go(void **state)
     }
 }
 
+/* The same, kept to the end; a block of as much is made of it, or of somewhat less. */
+static void test_joined(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {40000, 38000};
+    for (unsigned i = 0; i < 2; i++) {
+        struct maker m;
+        maker_open(&m, 0);
+        define_all(&m);
+        for (int64_t step = 0; step < 40; step++) {
+            begin_step(&m, step);
+            churn(&m, CUDA0);
+            maker_alloc(&m, CUDA0, 0x1000000 + (uint64_t)step * 0x1000, 1000, LIST);
+        }
+        begin_step(&m, 40);
+        m.ns += 10;
+        maker_alloc(&m, CUDA0, 0x2000000, sizes[i], LOSS);
+        struct tmk_run *run = maker_finish(&m);
+        struct tmk_leakage *l = ask(run, 0);
+        assert_int_equal(tmk_leakage_n(l), i);
+        assert_int_equal(tmk_leakage_n_doubts(l), 1 - i);
+        if (i == 0)
+            assert_int_equal(tmk_leakage_doubt(l, 0)->doubt, TMK_DOUBT_JOINED);
+        close_all(l, run, &m);
+    }
+}
+
 /* Ten steps at a time are kept and then dropped. */
 static void test_falls_back(void **state)
 {
@@ -417,7 +444,7 @@ int main(void)
         cmocka_unit_test(test_given_up),      cmocka_unit_test(test_too_short),
         cmocka_unit_test(test_by_time),       cmocka_unit_test(test_falls_back),
         cmocka_unit_test(test_pinned),        cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_let_go),
+        cmocka_unit_test(test_let_go),        cmocka_unit_test(test_joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
