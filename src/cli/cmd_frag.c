@@ -97,8 +97,9 @@ static int complain_not_found(const struct tmk_frag_answer *a)
         tmk_say("there is no step %" PRId64 " with memory of a card in %s", a->moment.step,
                 a->p->file);
     else
-        tmk_say("%s: nothing is known of what an allocator held of a card at that moment. (Memory "
-                "of the host is not cached, so it has no fragmentation of this kind.)",
+        tmk_say("%s: no blocks of a caching allocator on a card are known at that moment: there "
+                "were none (memory of the host is not cached), or of one that does not tell, as "
+                "CuPy's or JAX's. `tidemark report` shows what the driver gave",
                 a->p->file);
     return TMK_EXIT_FINDING;
 }
@@ -124,11 +125,10 @@ static int answer(struct tmk_frag_answer *a, bool json)
 static int run(const struct tmk_args *args)
 {
     struct tmk_run *target = NULL;
-    int status = tmk_target_open(args->operands[0], &target);
-    if (status != 0)
-        return status;
-    struct tmk_frag_answer a = {.p = tmk_target_pick(target, tmk_args_get(args, "rank"))};
-    status = a.p ? ask(&a, args) : TMK_EXIT_USAGE;
+    struct tmk_frag_answer a = {0};
+    int status = tmk_target_open_one(args, &target, &a.p);
+    if (status == 0)
+        status = ask(&a, args);
     if (status == 0)
         status = answer(&a, tmk_args_get(args, "json") != NULL);
     tmk_fragmentation_close(a.frag);

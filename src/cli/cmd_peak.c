@@ -115,15 +115,12 @@ static void print_headline(const struct answer *a)
     static const char *const what[] = {[TMK_MOMENT_PEAK] = "at the peak",
                                        [TMK_MOMENT_TIME] = "",
                                        [TMK_MOMENT_STEP] = "at the step's peak"};
-    char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
+    char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
     const char *kind = what[a->look.moment.kind];
-    printf("%s on %s%s%s, after %s", tmk_size_text(tmk_look_bytes(&a->look), size),
+    printf("%s on %s%s%s, after %s%s\n", tmk_size_text(tmk_look_bytes(&a->look), size),
            tmk_device_name(tmk_look_device(&a->look), device), *kind ? " " : "", kind,
-           tmk_time_text(tmk_look_ns(&a->look), time));
-    if (tmk_look_step(&a->look) == TMK_NO_STEP)
-        printf(", before the first step\n");
-    else
-        printf(", in step %" PRId64 "\n", tmk_look_step(&a->look));
+           tmk_time_text(tmk_look_ns(&a->look), time),
+           tmk_step_text(a->look.p, tmk_look_step(&a->look), ", ", step));
 }
 
 /* Where to begin in a line: native frames would leave no room for the program's own. */
@@ -210,11 +207,10 @@ static int answer(struct answer *a, bool json)
 static int run(const struct tmk_args *args)
 {
     struct tmk_run *target = NULL;
-    int status = tmk_target_open(args->operands[0], &target);
-    if (status != 0)
-        return status;
-    struct answer a = {.look.p = tmk_target_pick(target, tmk_args_get(args, "rank"))};
-    status = a.look.p ? ask(&a, args) : TMK_EXIT_USAGE;
+    struct answer a = {0};
+    int status = tmk_target_open_one(args, &target, &a.look.p);
+    if (status == 0)
+        status = ask(&a, args);
     if (status == 0)
         status = answer(&a, tmk_args_get(args, "json") != NULL);
     tmk_look_fini(&a.look);

@@ -7,6 +7,7 @@
 
 #include "cli/comparison.h"
 #include "cli/xalloc.h"
+#include "kit/amount.h"
 #include "passes/leaks.h"
 
 int tmk_comparison_gates(struct tmk_comparison *c, const struct tmk_args *args)
@@ -45,23 +46,28 @@ static void measure_reserved(const struct tmk_comparison *c, struct tmk_gate_mea
     memcpy(m->bytes, two.bytes, sizeof m->bytes);
 }
 
-/* Leaks of the device, added up; the largest one's line goes into the note. */
+/* Leaks of the device, added up; the largest one's line goes into the note. What leaks without
+ * steps leaks nobody knows how much a step: a gate does not pass. */
 static void add_leaks(const struct tmk_leakage *l, uint16_t device, struct tmk_gate_measure *m,
                       char **ret_note)
 {
     const struct tmk_leak *most = NULL;
-    double bytes = 0;
-    char frame[TMK_FRAME_TEXT_BYTES];
+    double bytes = 0, per_second = 0;
+    char frame[TMK_FRAME_TEXT_BYTES], size[TMK_AMOUNT_BYTES];
     for (uint64_t i = 0; i < tmk_leakage_n(l); i++) {
         const struct tmk_leak *leak = tmk_leakage_get(l, i);
         if (leak->device != device)
             continue;
         bytes += leak->bytes_per_step;
+        per_second += leak->bytes_per_second;
         most = most ? most : leak;
     }
-    m->known[1] = true;
+    m->known[1] = !most || most->first_step != TMK_NO_STEP;
     m->bytes[1] = bytes < 1e18 ? (uint64_t)ceil(bytes) : (uint64_t)1e18;
-    if (most && most->has_site)
+    if (!m->known[1])
+        *ret_note = tmk_xformat("it leaks %s a second and has no steps",
+                                tmk_size_text(tmk_size_whole(per_second), size));
+    else if (most && most->has_site)
         *ret_note = tmk_xformat("most at %s", tmk_frame_text(&most->site, true, frame));
 }
 

@@ -116,9 +116,8 @@ static const char *run_name(const struct tmk_comparison *c, unsigned side)
 static void add_side(struct tmk_table *t, const struct tmk_comparison *c, unsigned side)
 {
     const struct tmk_look *l = &c->shown->looks[side];
-    char time[TMK_AMOUNT_BYTES], device[24], step[40] = "before the first step";
-    if (tmk_look_step(l) != TMK_NO_STEP)
-        snprintf(step, sizeof step, "in step %" PRId64, tmk_look_step(l));
+    char time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
+    tmk_step_text(l->p, tmk_look_step(l), "", step);
     tmk_table_cell(t, side ? "B" : "A");
     tmk_table_cell(t, run_name(c, side));
     if (l->p->rank >= 0)
@@ -126,8 +125,8 @@ static void add_side(struct tmk_table *t, const struct tmk_comparison *c, unsign
     else
         tmk_table_cell(t, "");
     tmk_table_cell(t, tmk_device_name(tmk_look_device(l), device));
-    tmk_table_cellf(t, "%s%s, after %s", c->is_peak[side] ? "at the peak, " : "", step,
-                    tmk_time_text(tmk_look_ns(l), time));
+    tmk_table_cellf(t, "%s%s%safter %s", c->is_peak[side] ? "at the peak, " : "", step,
+                    step[0] ? ", " : "", tmk_time_text(tmk_look_ns(l), time));
 }
 
 static void print_sides(struct tmk_sheet *sheet, const struct tmk_comparison *c)

@@ -44,7 +44,10 @@ static void add_leak(struct tmk_json *j, const struct tmk_case *c)
     }
     tmk_json_object(j, "leak");
     tmk_json_u64(j, "bytes", c->inquiry.leaked_bytes);
-    tmk_json_fixed(j, "bytes_per_step", leak->bytes_per_step, 1);
+    if (leak->first_step != TMK_NO_STEP)
+        tmk_json_fixed(j, "bytes_per_step", leak->bytes_per_step, 1);
+    else
+        tmk_json_null(j, "bytes_per_step");
     add_step(j, "first_step", leak->first_step);
     add_frame(j, "site", leak->has_site, &leak->site);
     tmk_json_text(j, "keeper", tmk_keeper_name(leak->keeper));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 
@@ -17,15 +18,6 @@ struct size {
 static const char *size(uint64_t bytes, struct size *buffer)
 {
     return bytes == TMK_SCENE_UNKNOWN ? "-" : tmk_size_text(bytes, buffer->text);
-}
-
-static const char *step_text(int64_t step, char *buffer, size_t n)
-{
-    if (step == TMK_NO_STEP)
-        snprintf(buffer, n, "before the first step");
-    else
-        snprintf(buffer, n, "in step %" PRId64, step);
-    return buffer;
 }
 
 /* ---- what happened ---- */
@@ -355,12 +347,12 @@ void tmk_explain_sheet(const struct tmk_case *c, const char *process, struct tmk
     static const char *const kinds[] = {[TMK_SCENE_OOM] = "OUT OF MEMORY",
                                         [TMK_SCENE_RETRY] = "NEARLY OUT OF MEMORY",
                                         [TMK_SCENE_FULL] = "NEARLY OUT OF MEMORY"};
-    char device[24], time[TMK_AMOUNT_BYTES], step[48];
+    char device[24], time[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
     char *heading = tmk_xformat(
-        "%s on %s%s%s after %s, %s: %s", kinds[c->scene.kind],
+        "%s on %s%s%s after %s%s: %s", kinds[c->scene.kind],
         tmk_device_name(c->scene.device, device), process ? " in " : "", process ? process : "",
         tmk_time_text(c->scene.time_ns + c->p->offset_ns, time),
-        step_text(c->scene.step, step, sizeof step), tmk_cause_name(c->verdict.rows[0].cause));
+        tmk_step_text(c->p, c->scene.step, ", ", step), tmk_cause_name(c->verdict.rows[0].cause));
     tmk_sheet_heading(sheet, heading);
     free(heading);
     tmk_explain_story(c, sheet);

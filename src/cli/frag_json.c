@@ -45,20 +45,6 @@ static void add_counts(struct tmk_json *j, const struct tmk_frag_sum *sum, bool 
 
 /* ---- what is pinned ---- */
 
-static void add_stack(struct tmk_json *j, const struct tmk_process *p, uint32_t stack)
-{
-    struct tmk_stack s = {0};
-    tmk_json_array(j, "stack");
-    bool known = tmk_reader_stack(p->reader, stack, &s);
-    for (uint32_t i = 0; known && i < s.n_frames; i++) {
-        struct tmk_frame f;
-        char text[TMK_FRAME_TEXT_BYTES];
-        bool has_frame = tmk_process_frame(p, s.frames[i], &f);
-        tmk_json_text(j, NULL, tmk_frame_text(has_frame ? &f : NULL, false, text));
-    }
-    tmk_json_end(j);
-}
-
 static void add_block(struct tmk_json *j, const struct tmk_frag_answer *a,
                       const struct tmk_block *b)
 {
@@ -72,7 +58,7 @@ static void add_block(struct tmk_json *j, const struct tmk_frag_answer *a,
     tmk_json_text(j, "module", tmk_block_module(a->p, contexts, b));
     add_number(j, "step", b->step, b->step != TMK_NO_STEP);
     tmk_json_text(j, "tensor", b->name ? tmk_reader_string(a->p->reader, b->name) : NULL);
-    add_stack(j, a->p, b->stack);
+    tmk_process_json_stack(j, a->p, b->stack);
     tmk_json_end(j);
 }
 

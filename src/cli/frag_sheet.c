@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/frag_answer.h"
 #include "cli/sheet.h"
+#include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
@@ -25,7 +26,7 @@ static const char *size_or_null(uint64_t bytes, char *buffer)
 
 static void say_moment(const struct tmk_frag_answer *a, const struct tmk_frag_device *d)
 {
-    char device[24], time[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES];
+    char device[24], time[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
     printf("%s", tmk_device_name(d->device, device));
     if (d->is_oom)
         printf(" when %s were refused", tmk_size_text(d->request_bytes, size));
@@ -33,11 +34,8 @@ static void say_moment(const struct tmk_frag_answer *a, const struct tmk_frag_de
         printf(" when most was reserved");
     else if (a->moment.kind == TMK_FRAG_STEP)
         printf(" at the step's peak");
-    printf(", after %s", tmk_time_text(d->time_ns + a->p->offset_ns, time));
-    if (d->step == TMK_NO_STEP)
-        printf(", before the first step\n");
-    else
-        printf(", in step %" PRId64 "\n", d->step);
+    printf(", after %s%s\n", tmk_time_text(d->time_ns + a->p->offset_ns, time),
+           tmk_step_text(a->p, d->step, ", ", step));
 }
 
 static void say_sum(const struct tmk_frag_device *d)

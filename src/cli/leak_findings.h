@@ -34,10 +34,15 @@ enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_findings *f);
 /* The program was refused memory of that device: where that was. */
 bool tmk_leak_has_run_out(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
                           int64_t *ret_step);
-/* Steps until the device is full at this rate, 0 when memory was refused already; false when its
+/* Seconds until the device is full at this rate, 0 when memory was refused already; false when its
  * size is not known. */
+bool tmk_leak_seconds_left(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
+                           double *ret_seconds);
+/* Likewise; false also when the process has no steps. */
 bool tmk_leak_steps_left(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
                          double *ret_steps);
+/* Processes that have finished steps. */
+uint32_t tmk_leak_n_with_steps(const struct tmk_leak_findings *f);
 
 void tmk_leak_sheet(const struct tmk_leak_findings *f);
 void tmk_leak_json(const struct tmk_leak_findings *f);

@@ -13,20 +13,6 @@ struct found {
     const struct tmk_leak *leak;
 };
 
-static void add_stack(struct tmk_json *j, const struct tmk_process *p, uint32_t stack)
-{
-    struct tmk_stack s = {0};
-    tmk_json_array(j, "stack");
-    bool known = tmk_reader_stack(p->reader, stack, &s);
-    for (uint32_t i = 0; known && i < s.n_frames; i++) {
-        struct tmk_frame f;
-        char text[TMK_FRAME_TEXT_BYTES];
-        bool has_frame = tmk_process_frame(p, s.frames[i], &f);
-        tmk_json_text(j, NULL, tmk_frame_text(has_frame ? &f : NULL, false, text));
-    }
-    tmk_json_end(j);
-}
-
 static void add_site(struct tmk_json *j, const struct tmk_leak *leak)
 {
     tmk_json_text(j, "file", leak->has_site ? leak->site.file : NULL);
@@ -35,6 +21,18 @@ static void add_site(struct tmk_json *j, const struct tmk_leak *leak)
     else
         tmk_json_null(j, "line");
     tmk_json_text(j, "function", leak->has_site ? leak->site.function : NULL);
+}
+
+/* Without steps there is nothing "per step": null. */
+static void add_per_step(struct tmk_json *j, bool has_steps, double bytes, double blocks)
+{
+    if (has_steps) {
+        tmk_json_double(j, "bytes_per_step", bytes);
+        tmk_json_double(j, "blocks_per_step", blocks);
+    } else {
+        tmk_json_null(j, "bytes_per_step");
+        tmk_json_null(j, "blocks_per_step");
+    }
 }
 
 static void add_parts(struct tmk_json *j, const struct tmk_process *p, const struct tmk_leak *leak)
@@ -50,8 +48,9 @@ static void add_parts(struct tmk_json *j, const struct tmk_process *p, const str
         tmk_json_text(j, "category", tmk_category_name(part->category));
         tmk_json_text(j, "module", part->module);
         tmk_json_text(j, "stage", part->stage);
-        tmk_json_double(j, "bytes_per_step", part->bytes_per_step);
-        tmk_json_double(j, "blocks_per_step", part->blocks_per_step);
+        add_per_step(j, leak->first_step != TMK_NO_STEP, part->bytes_per_step,
+                     part->blocks_per_step);
+        tmk_json_double(j, "share", part->bytes_per_step / leak->bytes_per_step);
         tmk_json_end(j);
     }
     tmk_json_end(j);
@@ -71,14 +70,13 @@ static void add_whose(struct tmk_json *j, const struct tmk_process *p, const str
 static void add_leak(struct tmk_json *j, const struct tmk_leak_finding *item,
                      const struct tmk_leak *leak)
 {
-    double steps;
+    double left;
     tmk_json_object(j, NULL);
     add_site(j, leak);
-    add_stack(j, item->p, leak->stack);
+    tmk_process_json_stack(j, item->p, leak->stack);
     tmk_json_text(j, "category", tmk_category_name(leak->category));
     tmk_json_text(j, "module", leak->module);
-    tmk_json_double(j, "bytes_per_step", leak->bytes_per_step);
-    tmk_json_double(j, "blocks_per_step", leak->blocks_per_step);
+    add_per_step(j, leak->first_step != TMK_NO_STEP, leak->bytes_per_step, leak->blocks_per_step);
     if (leak->first_step != TMK_NO_STEP)
         tmk_json_i64(j, "first_step", leak->first_step);
     else
@@ -88,24 +86,36 @@ static void add_leak(struct tmk_json *j, const struct tmk_leak_finding *item,
     tmk_json_u64(j, "first_ns", leak->first_ns + item->p->offset_ns);
     tmk_json_u64(j, "growth_bytes", leak->bytes);
     tmk_json_double(j, "bytes_per_second", leak->bytes_per_second);
-    if (tmk_leak_steps_left(item, leak, &steps))
-        tmk_json_double(j, "steps_left", steps);
+    if (tmk_leak_steps_left(item, leak, &left))
+        tmk_json_double(j, "steps_left", left);
     else
         tmk_json_null(j, "steps_left");
+    if (tmk_leak_seconds_left(item, leak, &left))
+        tmk_json_double(j, "seconds_left", left);
+    else
+        tmk_json_null(j, "seconds_left");
     tmk_json_text(j, "kept_by", tmk_keeper_name(leak->keeper));
     tmk_json_text(j, "advice", tmk_keeper_advice(leak->keeper));
     add_parts(j, item->p, leak);
     tmk_json_end(j);
 }
 
-static int by_rate(const void *va, const void *vb)
+static int by_step(const void *va, const void *vb)
 {
     const struct tmk_leak *a = ((const struct found *)va)->leak;
     const struct tmk_leak *b = ((const struct found *)vb)->leak;
     return (a->bytes_per_step < b->bytes_per_step) - (a->bytes_per_step > b->bytes_per_step);
 }
 
-/* Of all processes, largest first. */
+static int by_second(const void *va, const void *vb)
+{
+    const struct tmk_leak *a = ((const struct found *)va)->leak;
+    const struct tmk_leak *b = ((const struct found *)vb)->leak;
+    return (a->bytes_per_second < b->bytes_per_second) -
+           (a->bytes_per_second > b->bytes_per_second);
+}
+
+/* Of all processes, largest first: per second where one of them has no steps. */
 static void add_leaks(struct tmk_json *j, const struct tmk_leak_findings *f)
 {
     uint64_t n = 0;
@@ -119,7 +129,7 @@ static void add_leaks(struct tmk_json *j, const struct tmk_leak_findings *f)
             if (tmk_leak_is_wanted(f, leak))
                 all[n++] = (struct found){&f->items[i], leak};
         }
-    qsort(all, (size_t)n, sizeof *all, by_rate);
+    qsort(all, (size_t)n, sizeof *all, tmk_leak_n_with_steps(f) == f->n ? by_step : by_second);
     tmk_json_array(j, "leaks");
     for (uint64_t i = 0; i < n; i++)
         add_leak(j, all[i].item, all[i].leak);
@@ -141,6 +151,27 @@ static void add_cycles(struct tmk_json *j, const struct tmk_leak_findings *f)
             tmk_json_text(j, "module", c->module);
             tmk_json_u64(j, "bytes", c->bytes);
             add_whose(j, f->items[i].p, c);
+            tmk_json_end(j);
+        }
+    tmk_json_end(j);
+}
+
+static void add_doubts(struct tmk_json *j, const struct tmk_leak_findings *f)
+{
+    tmk_json_array(j, "not_judged");
+    for (uint32_t i = 0; i < f->n; i++)
+        for (uint64_t k = 0; k < tmk_leakage_n_doubts(f->items[i].leakage); k++) {
+            const struct tmk_leak *doubt = tmk_leakage_doubt(f->items[i].leakage, k);
+            if (!tmk_leak_is_wanted(f, doubt))
+                continue;
+            tmk_json_object(j, NULL);
+            add_site(j, doubt);
+            tmk_json_text(j, "category", tmk_category_name(doubt->category));
+            tmk_json_text(j, "module", doubt->module);
+            tmk_json_text(j, "reason", tmk_doubt_name(doubt->doubt));
+            tmk_json_u64(j, "growth_bytes", doubt->bytes);
+            tmk_json_u64(j, "rises", doubt->n_rises);
+            add_whose(j, f->items[i].p, doubt);
             tmk_json_end(j);
         }
     tmk_json_end(j);
@@ -204,8 +235,11 @@ void tmk_leak_json(const struct tmk_leak_findings *f)
     tmk_json_text(&j, "verdict", verdicts[tmk_leak_verdict_of(f)]);
     add_leaks(&j, f);
     add_cycles(&j, f);
-    tmk_json_u64(&j, "steps", n_steps);
-    tmk_json_text(&j, "per", n_steps ? "step" : "part of time");
+    add_doubts(&j, f);
+    if (n_steps)
+        tmk_json_u64(&j, "steps", n_steps);
+    else
+        tmk_json_null(&j, "steps");
     tmk_json_u64(&j, "below_threshold", n_small);
     tmk_json_fixed(&j, "threshold_mb", (double)f->threshold_bytes / TMK_MB, 3);
     add_live(&j, f->live);

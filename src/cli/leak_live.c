@@ -16,18 +16,24 @@
 
 enum { TIMEOUT_MS = 20000 };
 
-/* Names of its own, so that none of the script's is touched. All that is done for each object is
- * done in C; types are told apart by their addresses, since their own hash may be anybody's code.
- */
+/* Names of its own, so that none of the script's is touched.
+ *
+ * A list of everything must be gone before another thread of Python's may run: a tensor that one
+ * lets go of meanwhile is told to be in use, and torch warns, which under -W error ends the job.
+ * Between two instructions of Python's, and after each call, another thread may run. So the list is
+ * made, gone through and dropped within a single call of C's, which starmap() begins and chain()
+ * ends; of each object its type alone is kept, and type() of one argument runs nobody's code.
+ * Types are told apart by their addresses, since their own hash may be anybody's code. */
 static const char count_types[] =
     "exec('''\n"
-    "import collections, gc, time\n"
+    "import collections, gc, itertools, time\n"
     "start = time.thread_time()\n"
-    "things = gc.get_objects()\n"
-    "counts = collections.Counter(map(id, map(type, things)))\n"
-    "kinds = dict(zip(map(id, map(type, things)), map(type, things)))\n"
-    "total = len(things)\n"
-    "del things\n"
+    "things = itertools.chain.from_iterable(itertools.starmap(gc.get_objects, [()]))\n"
+    "types = list(map(type, things))\n"
+    "counts = collections.Counter(map(id, types))\n"
+    "kinds = dict(zip(map(id, types), types))\n"
+    "total = len(types)\n"
+    "del types\n"
     "spent = time.thread_time() - start\n"
     "print(f'{spent * 1e3:.3f} {total}')\n"
     "for number, kind in kinds.items():\n"

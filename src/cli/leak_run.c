@@ -61,23 +61,44 @@ bool tmk_leak_has_run_out(const struct tmk_leak_finding *item, const struct tmk_
     return false;
 }
 
-bool tmk_leak_steps_left(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
-                         double *ret_steps)
+/* At a rate of bytes per something: how many of that are left. */
+static bool left_at(const struct tmk_leak_finding *item, const struct tmk_leak *leak, double rate,
+                    double *ret)
 {
     int64_t step;
     if (tmk_leak_has_run_out(item, leak, &step)) {
-        *ret_steps = 0;
+        *ret = 0;
         return true;
     }
     for (uint32_t i = 0; i < item->n_devices; i++) {
         uint64_t total = item->total_bytes[i], used = item->used_bytes[i];
-        if (item->devices[i] != leak->device || total == UINT64_MAX || used > total ||
-            leak->bytes_per_step <= 0)
+        if (item->devices[i] != leak->device || total == UINT64_MAX || used > total || rate <= 0)
             continue;
-        *ret_steps = (double)(total - used) / leak->bytes_per_step;
+        *ret = (double)(total - used) / rate;
         return true;
     }
     return false;
+}
+
+bool tmk_leak_steps_left(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
+                         double *ret_steps)
+{
+    return tmk_leakage_n_steps(item->leakage) > 0 &&
+           left_at(item, leak, leak->bytes_per_step, ret_steps);
+}
+
+bool tmk_leak_seconds_left(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
+                           double *ret_seconds)
+{
+    return left_at(item, leak, leak->bytes_per_second, ret_seconds);
+}
+
+uint32_t tmk_leak_n_with_steps(const struct tmk_leak_findings *f)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->n; i++)
+        n += tmk_leakage_n_steps(f->items[i].leakage) > 0;
+    return n;
 }
 
 /* ---- the sweeps ---- */
@@ -215,7 +236,7 @@ static int answer(struct tmk_leak_findings *f, const struct tmk_args *args)
         tmk_leak_json(f);
     else
         tmk_leak_sheet(f);
-    return tmk_leak_verdict_of(f) == TMK_LEAK_FOUND ? TMK_EXIT_FINDING : TMK_EXIT_OK;
+    return tmk_leak_verdict_of(f) == TMK_LEAK_CLEAN ? TMK_EXIT_OK : TMK_EXIT_FINDING;
 }
 
 int tmk_leak_run(const struct tmk_args *args, double threshold_mb)

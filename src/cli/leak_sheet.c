@@ -11,7 +11,13 @@
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 
-enum { SHOWN_LEAKS = 10, SHOWN_PARTS = 6, SHOWN_FRAMES = 12, SHOWN_TYPES = 10 };
+enum {
+    SHOWN_LEAKS = 10,
+    SHOWN_PARTS = 6,
+    SHOWN_FRAMES = 12,
+    SHOWN_TYPES = 10,
+    SHOWN_PROCESSES = 8
+};
 
 /* A line of a leak: what it is about, then the text, wrapped. */
 __attribute__((format(printf, 2, 3))) static void say(const char *what, const char *format, ...)
@@ -28,48 +34,49 @@ __attribute__((format(printf, 2, 3))) static void say(const char *what, const ch
     free(text);
 }
 
-static uint64_t whole(double value)
-{
-    return value < 0 ? 0 : value >= 1.8e19 ? UINT64_MAX : (uint64_t)(value + 0.5);
-}
-
 /* ---- the verdict ---- */
 
-static void sum_up(const struct tmk_leak_findings *f, uint64_t *ret_n, double *ret_rate,
-                   uint64_t *ret_steps, bool *ret_by_time)
+/* The rate of all is per step where all that leak have steps. */
+struct sum {
+    uint64_t n;       /* leaks */
+    uint64_t n_steps; /* of the process that has most */
+    bool by_time;     /* a process without steps leaks */
+    double per_step, per_second;
+};
+
+static struct sum sum_up(const struct tmk_leak_findings *f)
 {
-    *ret_n = *ret_steps = 0;
-    *ret_rate = 0;
-    *ret_by_time = false;
+    struct sum sum = {0};
     for (uint32_t i = 0; i < f->n; i++) {
         const struct tmk_leakage *l = f->items[i].leakage;
         uint64_t n_steps = tmk_leakage_n_steps(l);
-        *ret_steps = n_steps > *ret_steps ? n_steps : *ret_steps;
+        sum.n_steps = n_steps > sum.n_steps ? n_steps : sum.n_steps;
         for (uint64_t k = 0; k < tmk_leakage_n(l); k++) {
             const struct tmk_leak *leak = tmk_leakage_get(l, k);
             if (!tmk_leak_is_wanted(f, leak))
                 continue;
-            *ret_by_time |= n_steps == 0;
-            *ret_n += 1;
-            *ret_rate += n_steps ? leak->bytes_per_step : leak->bytes_per_second * 60;
+            sum.by_time |= n_steps == 0;
+            sum.n++;
+            sum.per_step += leak->bytes_per_step;
+            sum.per_second += leak->bytes_per_second;
         }
     }
+    return sum;
 }
 
 static void say_verdict(const struct tmk_leak_findings *f)
 {
     char size[TMK_AMOUNT_BYTES], steps[TMK_AMOUNT_BYTES];
-    uint64_t n, n_steps;
-    double rate;
-    bool by_time;
-    sum_up(f, &n, &rate, &n_steps, &by_time);
+    struct sum sum = sum_up(f);
+    uint64_t n = sum.n, n_steps = sum.n_steps;
+    double rate = sum.by_time ? 60 * sum.per_second : sum.per_step;
     tmk_count_text(n_steps, steps);
     switch (tmk_leak_verdict_of(f)) {
     case TMK_LEAK_FOUND:
         printf("leak: %" PRIu64 " line%s of code keep%s %s more with every %s", n,
-               n == 1 ? "" : "s", n == 1 ? "s" : "", tmk_size_text(whole(rate), size),
-               by_time ? "minute" : "step");
-        if (n_steps)
+               n == 1 ? "" : "s", n == 1 ? "s" : "", tmk_size_text(tmk_size_whole(rate), size),
+               sum.by_time ? "minute" : "step");
+        if (!sum.by_time)
             printf(" (%s steps)", steps);
         printf("\n");
         break;
@@ -92,21 +99,37 @@ static void say_verdict(const struct tmk_leak_findings *f)
     }
 }
 
+/* Which processes have no steps, where that is so: all, or these. */
+static void say_stepless(const struct tmk_leak_findings *f)
+{
+    uint32_t n_named = 0, n_without = f->n - tmk_leak_n_with_steps(f);
+    char label[40], *whose = tmk_xstrdup("this run");
+    if (n_without == 0 || tmk_leak_verdict_of(f) == TMK_LEAK_TOO_SHORT)
+        return free(whose);
+    for (uint32_t i = 0; i < f->n && n_without < f->n; i++) {
+        if (tmk_leakage_n_steps(f->items[i].leakage) > 0 || n_named == SHOWN_PROCESSES)
+            continue;
+        const char *name = tmk_process_label(f->items[i].p, label);
+        char *more = n_named++ == 0 ? tmk_xstrdup(name) : tmk_xformat("%s, %s", whose, name);
+        free(whose);
+        whose = more;
+    }
+    char *text = tmk_xformat("No steps are known of %s%s, so what grows was looked for over parts "
+                             "with as many blocks made in each: what is loaded bit by bit may look "
+                             "the same. (tidemark.step() says where a step ends.)",
+                             whose, n_named && n_named < n_without ? " and others" : "");
+    tmk_sheet_wrap(stdout, text, "  ");
+    free(text);
+    free(whose);
+}
+
 /* What is worth knowing beside it. */
 static void say_remarks(const struct tmk_leak_findings *f)
 {
     uint64_t n_small = 0;
-    bool by_time = false;
-    for (uint32_t i = 0; i < f->n; i++) {
+    for (uint32_t i = 0; i < f->n; i++)
         n_small += tmk_leakage_n_small(f->items[i].leakage);
-        by_time |= tmk_leakage_n_steps(f->items[i].leakage) == 0;
-    }
-    if (by_time && tmk_leak_verdict_of(f) != TMK_LEAK_TOO_SHORT)
-        tmk_sheet_wrap(stdout,
-                       "No steps are known of this run, so what grows was looked for over equal "
-                       "parts of time: what is loaded bit by bit may look the same. "
-                       "(tidemark.step() says where a step ends.)",
-                       "  ");
+    say_stepless(f);
     if (n_small > 0) {
         char size[TMK_AMOUNT_BYTES];
         char *text =
@@ -125,14 +148,14 @@ static void say_rate(const struct tmk_leak_finding *item, const struct tmk_leak 
 {
     char step[TMK_AMOUNT_BYTES], hour[TMK_AMOUNT_BYTES];
     bool has_steps = tmk_leakage_n_steps(item->leakage) > 0;
-    tmk_size_text(whole(leak->bytes_per_second * 3600), hour);
+    tmk_size_text(tmk_size_whole(leak->bytes_per_second * 3600), hour);
     if (has_steps)
         say("rate", "%s (%.3g block%s) a step; %s an hour at this speed",
-            tmk_size_text(whole(leak->bytes_per_step), step), leak->blocks_per_step,
+            tmk_size_text(tmk_size_whole(leak->bytes_per_step), step), leak->blocks_per_step,
             leak->blocks_per_step == 1 ? "" : "s", hour);
     else
         say("rate", "%s a minute, %s an hour",
-            tmk_size_text(whole(leak->bytes_per_second * 60), step), hour);
+            tmk_size_text(tmk_size_whole(leak->bytes_per_second * 60), step), hour);
 }
 
 static void say_extent(const struct tmk_leak_finding *item, const struct tmk_leak *leak)
@@ -152,7 +175,7 @@ static void say_extent(const struct tmk_leak_finding *item, const struct tmk_lea
 static void say_end(const struct tmk_leak_finding *item, const struct tmk_leak *leak)
 {
     char steps[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
-    double n_steps;
+    double n_steps, seconds;
     int64_t step;
     tmk_device_name(leak->device, device);
     if (tmk_leak_has_run_out(item, leak, &step)) {
@@ -162,13 +185,12 @@ static void say_end(const struct tmk_leak_finding *item, const struct tmk_leak *
             say("full", "memory of %s was refused", device);
         return;
     }
-    if (!tmk_leak_steps_left(item, leak, &n_steps))
+    if (!tmk_leak_seconds_left(item, leak, &seconds))
         return;
-    double ns = n_steps * (double)tmk_leakage_part_ns(item->leakage);
-    tmk_time_text(whole(ns), time);
-    if (tmk_leakage_n_steps(item->leakage))
+    tmk_time_text(tmk_size_whole(seconds * 1e9), time);
+    if (tmk_leak_steps_left(item, leak, &n_steps))
         say("full", "%s in %s steps, or %s, if nothing else changes", device,
-            tmk_count_text(whole(n_steps), steps), time);
+            tmk_count_text(tmk_size_whole(n_steps), steps), time);
     else
         say("full", "%s in %s, if nothing else changes", device, time);
 }
@@ -184,7 +206,7 @@ static void say_parts(const struct tmk_leak_finding *item, const struct tmk_leak
         char size[TMK_AMOUNT_BYTES];
         const char *category = tmk_category_name(part->category);
         say(i == 0 ? "made of" : "", "%s %s%s%s",
-            tmk_size_text(whole(scale * part->bytes_per_step), size),
+            tmk_size_text(tmk_size_whole(scale * part->bytes_per_step), size),
             category ? category : "of unknown use", part->module ? " in " : "",
             part->module ? part->module : "");
     }
@@ -237,6 +259,49 @@ static void show_cycles(const struct tmk_leak_findings *f, const struct tmk_leak
         say("", "%s at once; %s. To keep it low: %s.", tmk_size_text(c->bytes, size),
             tmk_keeper_text(c->keeper), tmk_keeper_advice(c->keeper));
     }
+}
+
+static void say_doubt(const struct tmk_leak *doubt)
+{
+    char size[TMK_AMOUNT_BYTES];
+    tmk_size_text(doubt->bytes, size);
+    switch (doubt->doubt) {
+    case TMK_DOUBT_FEW:
+        say("", "%s in %" PRIu32 " rises, too few to judge: a longer run will tell", size,
+            doubt->n_rises);
+        break;
+    case TMK_DOUBT_SLOWING:
+        say("", "%s in %" PRIu32 " rises, slower and slower, as a cache that fills", size,
+            doubt->n_rises);
+        break;
+    case TMK_DOUBT_LET_GO:
+        say("", "%s in %" PRIu32 " rises, gathered up to the last step and then let go", size,
+            doubt->n_rises);
+        break;
+    case TMK_DOUBT_NONE:
+        break;
+    }
+}
+
+static void show_doubts(const struct tmk_leak_findings *f)
+{
+    char text[TMK_FRAME_TEXT_BYTES], label[40];
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < f->n; i++)
+        for (uint64_t k = 0; k < tmk_leakage_n_doubts(f->items[i].leakage); k++) {
+            const struct tmk_leak *doubt = tmk_leakage_doubt(f->items[i].leakage, k);
+            if (!tmk_leak_is_wanted(f, doubt) || ++n > SHOWN_LEAKS)
+                continue;
+            if (n == 1)
+                printf("\n  Not judged a leak, but it grew:\n");
+            printf("  %s%s%s%s\n",
+                   doubt->has_site ? tmk_frame_text(&doubt->site, false, text) : "?",
+                   f->n > 1 ? " [" : "", f->n > 1 ? tmk_process_label(f->items[i].p, label) : "",
+                   f->n > 1 ? "]" : "");
+            say_doubt(doubt);
+        }
+    if (n > SHOWN_LEAKS)
+        printf("  and %" PRIu64 " more; --json has all\n", n - SHOWN_LEAKS);
 }
 
 /* ---- a living process ---- */
@@ -298,6 +363,7 @@ void tmk_leak_sheet(const struct tmk_leak_findings *f)
         printf("\n  and %" PRIu64 " more; --json has all\n", n - n_shown);
     for (uint32_t i = 0; i < f->n; i++)
         show_cycles(f, &f->items[i]);
+    show_doubts(f);
     say_remarks(f);
     if (f->live)
         show_live(f->live);

@@ -9,31 +9,29 @@
 
 enum { SHOWN_LEAKS = 5, WORTH_A_WORD = 16 << 20, WORTH_PART = 10 };
 
-static uint64_t whole(double value)
-{
-    return value < 0 ? 0 : value >= 1.8e19 ? UINT64_MAX : (uint64_t)(value + 0.5);
-}
-
 /* ---- leaks ---- */
 
 static void add_leak_row(struct tmk_table *t, const struct tmk_leak *leak)
 {
     char text[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
     tmk_table_cell(t, leak->has_site ? tmk_frame_text(&leak->site, true, site) : NULL);
-    tmk_table_cell(t, tmk_size_text(whole(leak->bytes_per_step), text));
+    bool has_steps = leak->first_step != TMK_NO_STEP;
+    double rate = has_steps ? leak->bytes_per_step : 60 * leak->bytes_per_second;
+    tmk_table_cell(t, tmk_size_text(tmk_size_whole(rate), text));
     tmk_table_cell(t, tmk_size_text(leak->bytes, text));
-    if (leak->first_step == TMK_NO_STEP)
-        tmk_table_cell(t, NULL);
-    else
+    if (has_steps)
         tmk_table_cellf(t, "%" PRId64, leak->first_step);
+    else
+        tmk_table_cell(t, NULL);
     tmk_table_cellf(t, "%.2f", leak->confidence);
     tmk_table_cell(t, tmk_keeper_name(leak->keeper));
 }
 
 void tmk_report_leak_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
 {
-    static const struct tmk_column columns[] = {
-        {"line", TMK_LEFT, TMK_SHRINK},   {"a step", TMK_RIGHT, TMK_FIXED},
+    bool has_steps = tmk_leakage_n_steps(f->leakage) > 0;
+    const struct tmk_column columns[] = {
+        {"line", TMK_LEFT, TMK_SHRINK},   {has_steps ? "a step" : "a minute", TMK_RIGHT, TMK_FIXED},
         {"so far", TMK_RIGHT, TMK_FIXED}, {"since", TMK_RIGHT, TMK_FIXED},
         {"sure", TMK_RIGHT, TMK_FIXED},   {"kept by", TMK_LEFT, TMK_FIXED},
     };
@@ -45,8 +43,7 @@ void tmk_report_leak_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
         add_leak_row(t, tmk_leakage_get(f->leakage, i));
     tmk_sheet_heading(sheet, "LEAKS");
     tmk_sheet_text(sheet, "%s more with every %s; `tidemark leak` says what to do.",
-                   n == 1 ? "This line keeps" : "These lines keep",
-                   tmk_leakage_n_steps(f->leakage) ? "step" : "part of time");
+                   n == 1 ? "This line keeps" : "These lines keep", has_steps ? "step" : "minute");
     tmk_sheet_table(sheet, t);
     if (n > SHOWN_LEAKS)
         tmk_sheet_text(sheet, "%" PRIu64 " more", n - SHOWN_LEAKS);
@@ -70,12 +67,15 @@ void tmk_report_leak_tree(const struct tmk_facts *f, struct tmk_tree *t)
         tmk_tree_text(t, "function", leak->has_site ? leak->site.function : NULL);
         tmk_tree_text(t, "category", tmk_category_name(leak->category));
         tmk_tree_text(t, "module", leak->module);
-        tmk_tree_double(t, "bytes_per_step", leak->bytes_per_step);
-        tmk_tree_double(t, "blocks_per_step", leak->blocks_per_step);
-        if (leak->first_step != TMK_NO_STEP)
+        if (leak->first_step != TMK_NO_STEP) {
+            tmk_tree_double(t, "bytes_per_step", leak->bytes_per_step);
+            tmk_tree_double(t, "blocks_per_step", leak->blocks_per_step);
             tmk_tree_i64(t, "first_step", leak->first_step);
-        else
+        } else {
+            tmk_tree_null(t, "bytes_per_step");
+            tmk_tree_null(t, "blocks_per_step");
             tmk_tree_null(t, "first_step");
+        }
         tmk_tree_double(t, "confidence", leak->confidence);
         tmk_tree_u64(t, "growth_bytes", leak->bytes);
         tmk_tree_text(t, "device", tmk_device_name(leak->device, device));

@@ -28,16 +28,6 @@ static uint64_t run_time(const struct tmk_facts *f, uint64_t trace_ns)
     return trace_ns + f->p->offset_ns;
 }
 
-/* "in step 3" or "before the first step". */
-static const char *step_text(int64_t step, char *buffer)
-{
-    if (step == TMK_NO_STEP)
-        strcpy(buffer, "before the first step");
-    else
-        snprintf(buffer, 48, "in step %" PRId64, step);
-    return buffer;
-}
-
 /* ---- header ---- */
 
 static void write_pair(struct tmk_table *t, const char *name, const char *value)
@@ -205,24 +195,25 @@ static void write_parameters(const struct tmk_facts *f, struct tmk_sheet *sheet)
 
 static void write_peak(const struct tmk_facts *f, struct tmk_sheet *sheet)
 {
-    char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[48];
+    char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
     tmk_sheet_heading(sheet, "PEAK");
     if (!f->has_peak) {
         tmk_sheet_text(sheet, "No block was ever allocated.");
         return;
     }
-    tmk_sheet_text(sheet, "At most %s were allocated on %s: after %s, %s.",
+    tmk_sheet_text(sheet, "At most %s were allocated on %s: after %s%s.",
                    tmk_size_text(f->peak_bytes, size), tmk_device_name(f->device, device),
-                   tmk_time_text(run_time(f, f->peak_ns), time), step_text(f->peak_step, step));
+                   tmk_time_text(run_time(f, f->peak_ns), time),
+                   tmk_step_text(f->p, f->peak_step, ", ", step));
     write_reserved(f, sheet);
     if (f->detail_lost)
         tmk_sheet_text(
             sheet,
             "What was alive then is not in the trace any more. The largest moment that is, "
-            "%s after %s, %s, was made of:",
+            "%s after %s%s, was made of:",
             tmk_size_text(tmk_peak_bytes(f->peak), size),
             tmk_time_text(run_time(f, tmk_peak_time_ns(f->peak)), time),
-            step_text(tmk_peak_step(f->peak), step));
+            tmk_step_text(f->p, tmk_peak_step(f->peak), ", ", step));
     else
         tmk_sheet_text(sheet,
                        "What was alive at that moment, by what it is and by what allocated it:");
@@ -409,19 +400,19 @@ static void write_oom(const struct tmk_facts *f, uint64_t i, struct tmk_sheet *s
 {
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, i);
     char wanted[TMK_AMOUNT_BYTES], used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
-    char time[TMK_AMOUNT_BYTES], device[24], step[48], site[TMK_FRAME_TEXT_BYTES];
+    char time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES], site[TMK_FRAME_TEXT_BYTES];
     tmk_time_text(run_time(f, o->time_ns), time);
     tmk_size_text(o->requested_bytes, wanted);
     tmk_device_name(o->device, device);
-    step_text(o->step, step);
+    tmk_step_text(f->p, o->step, ", ", step);
     if (o->is_of_driver && o->device == TIDEMARK_HOST)
-        tmk_sheet_text(sheet, "After %s, %s: the driver refused %s of host memory.", time, step,
+        tmk_sheet_text(sheet, "After %s%s: the driver refused %s of host memory.", time, step,
                        wanted);
     else if (o->is_of_driver)
-        tmk_sheet_text(sheet, "After %s, %s: the driver refused %s on %s.", time, step, wanted,
+        tmk_sheet_text(sheet, "After %s%s: the driver refused %s on %s.", time, step, wanted,
                        device);
     else
-        tmk_sheet_text(sheet, "After %s, %s: %s more were wanted on %s, with %s in use%s%s.", time,
+        tmk_sheet_text(sheet, "After %s%s: %s more were wanted on %s, with %s in use%s%s.", time,
                        step, wanted, device, tmk_size_text(o->allocated_bytes, used),
                        o->capacity_bytes ? " of " : "",
                        o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");

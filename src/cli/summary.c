@@ -60,15 +60,6 @@ __attribute__((format(printf, 2, 3))) static void line(const char *name, const c
     tmk_sheet_wrap(stderr, text, lead);
 }
 
-static const char *step_text(int64_t step, char *buffer)
-{
-    if (step == TMK_NO_STEP)
-        strcpy(buffer, "before the first step");
-    else
-        snprintf(buffer, 48, "in step %" PRId64, step);
-    return buffer;
-}
-
 /* Of a path only its end: lines are short here. */
 static const char *short_key(const char *key, enum tmk_by by)
 {
@@ -124,12 +115,12 @@ static void line_holders(const char *name, struct tmk_peak *peak, uint64_t whole
 
 static void line_peak(const struct tmk_facts *f)
 {
-    char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[48];
+    char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
     if (!f->has_peak)
         return;
-    line("peak", "%s on %s after %s, %s", tmk_size_text(f->peak_bytes, size),
+    line("peak", "%s on %s after %s%s", tmk_size_text(f->peak_bytes, size),
          tmk_device_name(f->device, device), tmk_time_text(f->peak_ns + f->p->offset_ns, time),
-         step_text(f->peak_step, step));
+         tmk_step_text(f->p, f->peak_step, ", ", step));
     if (f->detail_lost)
         line("made of", "no longer known: --max-size gave that part of the trace up");
     else
@@ -193,10 +184,11 @@ static bool post_mortem(const struct tmk_facts *f)
         return false;
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, n - 1);
     char wanted[TMK_AMOUNT_BYTES], used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
-    char time[TMK_AMOUNT_BYTES], device[24], step[48], label[40];
+    char time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES], label[40];
     char site[TMK_FRAME_TEXT_BYTES];
-    fprintf(stderr, "\nOUT OF MEMORY in %s after %s, %s\n", tmk_process_label(f->p, label),
-            tmk_time_text(o->time_ns + f->p->offset_ns, time), step_text(o->step, step));
+    fprintf(stderr, "\nOUT OF MEMORY in %s after %s%s\n", tmk_process_label(f->p, label),
+            tmk_time_text(o->time_ns + f->p->offset_ns, time),
+            tmk_step_text(f->p, o->step, ", ", step));
     bool is_of_host = o->is_of_driver && o->device == TIDEMARK_HOST;
     line("wanted", "%s more %s%s", tmk_size_text(o->requested_bytes, wanted),
          is_of_host ? "of host memory" : "on ",

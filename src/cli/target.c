@@ -45,12 +45,47 @@ void tmk_process_json_pid(struct tmk_json *j, const struct tmk_process *p)
         tmk_json_null(j, "pid");
 }
 
+void tmk_process_json_stack(struct tmk_json *j, const struct tmk_process *p, uint32_t stack)
+{
+    struct tmk_stack s = {0};
+    tmk_json_array(j, "stack");
+    bool known = tmk_reader_stack(p->reader, stack, &s);
+    for (uint32_t i = 0; known && i < s.n_frames; i++) {
+        struct tmk_frame f;
+        char text[TMK_FRAME_TEXT_BYTES];
+        bool has_frame = tmk_process_frame(p, s.frames[i], &f);
+        tmk_json_text(j, NULL, tmk_frame_text(has_frame ? &f : NULL, false, text));
+    }
+    tmk_json_end(j);
+}
+
+static bool has_steps(const struct tmk_process *p)
+{
+    for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++)
+        if (tmk_reader_step_row(p->reader, i)->step != TMK_NO_STEP)
+            return true;
+    return false;
+}
+
+const char *tmk_step_text(const struct tmk_process *p, int64_t step, const char *lead, char *buffer)
+{
+    if (step != TMK_NO_STEP)
+        snprintf(buffer, TMK_STEP_TEXT_BYTES, "%sin step %" PRId64, lead, step);
+    else if (has_steps(p))
+        snprintf(buffer, TMK_STEP_TEXT_BYTES, "%sbefore the first step", lead);
+    else
+        buffer[0] = '\0';
+    return buffer;
+}
+
 const char *tmk_process_label(const struct tmk_process *p, char *buffer)
 {
     if (p->rank >= 0)
         snprintf(buffer, 40, "rank %" PRId64, p->rank);
-    else
+    else if (p->pid)
         snprintf(buffer, 40, "pid %" PRIu64, p->pid);
+    else
+        snprintf(buffer, 40, "process");
     return buffer;
 }
 
@@ -94,6 +129,16 @@ struct tmk_process *tmk_target_pick(struct tmk_run *run, const char *rank)
         tmk_say("of %" PRIu32 " processes, the one with the largest peak: %s (%s)", n,
                 tmk_process_label(best, label), best->file);
     return best;
+}
+
+int tmk_target_open_one(const struct tmk_args *args, struct tmk_run **ret_run,
+                        struct tmk_process **ret_p)
+{
+    int status = tmk_target_open(args->operands[0], ret_run);
+    if (status != 0)
+        return status;
+    *ret_p = tmk_target_pick(*ret_run, tmk_args_get(args, "rank"));
+    return *ret_p ? 0 : TMK_EXIT_USAGE;
 }
 
 /* ---- devices ---- */

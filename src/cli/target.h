@@ -15,10 +15,25 @@ int tmk_target_open(const char *target, struct tmk_run **ret_run);
  * when there was a choice. NULL after a message. */
 struct tmk_process *tmk_target_pick(struct tmk_run *run, const char *rank);
 
+/* Both, of a command's operand and its --rank. 0, or an exit status after a message; the run is to
+ * be closed in both cases. */
+int tmk_target_open_one(const struct tmk_args *args, struct tmk_run **ret_run,
+                        struct tmk_process **ret_p);
+
 /* The key "pid": null where it is not known, as of an imported snapshot. */
 void tmk_process_json_pid(struct tmk_json *j, const struct tmk_process *p);
 
-/* "rank 3" or "pid 123" into the caller's buffer of 40 bytes. */
+/* The key "stack": its frames as texts, the innermost first. */
+void tmk_process_json_stack(struct tmk_json *j, const struct tmk_process *p, uint32_t stack);
+
+enum { TMK_STEP_TEXT_BYTES = 64 };
+/* `lead`, then "in step 3" or "before the first step", into the caller's buffer; of a process that
+ * has no steps at all there is nothing to say: "". */
+const char *tmk_step_text(const struct tmk_process *p, int64_t step, const char *lead,
+                          char *buffer);
+
+/* "rank 3", "pid 123" or, of an imported snapshot, "process", into the caller's buffer of 40
+ * bytes. */
 const char *tmk_process_label(const struct tmk_process *p, char *buffer);
 
 /* The device of that name ("cpu", "cuda:1") that the process has used; false after a message that

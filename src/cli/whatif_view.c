@@ -248,21 +248,20 @@ static void print_oom(struct tmk_sheet *sheet, const struct tmk_whatif_view *v,
                       const struct tmk_whatif_row *row)
 {
     char time[TMK_AMOUNT_BYTES], request[TMK_AMOUNT_BYTES], need[TMK_AMOUNT_BYTES];
+    char step[TMK_STEP_TEXT_BYTES];
     const struct tmk_whatif_oom *oom = &row->result.oom;
     if (!row->result.has_oom)
         return;
-    char *where = oom->step == TMK_NO_STEP ? tmk_xstrdup("before the first step")
-                                           : tmk_xformat("in step %" PRId64, oom->step);
     char *least = row->has_smallest ? tmk_xformat(" It would need %s for torch.",
                                                   tmk_size_text(row->smallest_bytes, need))
                                     : tmk_xstrdup("");
     tmk_sheet_text(sheet,
-                   "With %s it runs out of memory %s, about %s after the start, asking for %s%s.%s",
-                   row == v->rows ? "the recorded settings" : row->conf, where,
+                   "With %s it runs out of memory%s, about %s after the start, asking for %s%s.%s",
+                   row == v->rows ? "the recorded settings" : row->conf,
+                   tmk_step_text(v->p, oom->step, " ", step),
                    tmk_time_text(oom->time_ns + v->p->offset_ns, time),
                    tmk_size_text(oom->requested_bytes, request),
                    oom->is_recorded ? ", as it did when recorded" : "", least);
-    free(where);
     free(least);
 }
 

@@ -2,6 +2,7 @@
 /* passes/leak_groups.c - see leak_groups.h. */
 #include "passes/leak_groups.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,10 @@
 #include "tidemark/tidemark.h"
 
 #define MAX_CONTEXT ((1u << TMK_CONTEXT_BITS) - 1)
+
+/* Finer than wanted, since when blocks are made is known only in the end. */
+enum { TIME_PARTS = 8 * TMK_LEAK_TIME_PARTS };
+static_assert(TIME_PARTS <= (int)TMK_RISE_MAX_LEVELS, "there is room for them");
 
 /* ---- looks ---- */
 
@@ -73,8 +78,8 @@ static void take_steps(struct tmk_leak_groups *g)
 static void take_time(struct tmk_leak_groups *g)
 {
     uint64_t end_ns = g->p->end_ns;
-    for (uint32_t i = 0; i < TMK_LEAK_TIME_PARTS && end_ns >= TMK_LEAK_TIME_PARTS; i++) {
-        g->look_ns[i] = end_ns / TMK_LEAK_TIME_PARTS * (i + 1);
+    for (uint32_t i = 0; i < TIME_PARTS && end_ns >= TIME_PARTS; i++) {
+        g->look_ns[i] = end_ns / TIME_PARTS * (i + 1);
         g->n_before[i] = i + 1;
         g->step[i] = TMK_NO_STEP;
         g->n_looks = i + 1;
@@ -175,14 +180,15 @@ static struct tmk_leak_group *group_of(struct tmk_leak_groups *g, const struct t
     return new;
 }
 
-/* A settled block lived through the looks from when it was made up to, not including, `end`. */
-static void note(struct tmk_leak_groups *g, const struct tmk_state *s, const struct tmk_block *b,
-                 uint32_t end)
+/* A settled block lived through the looks from when it was made up to, not including, `end`. Its
+ * group, or NULL. */
+static struct tmk_leak_group *note(struct tmk_leak_groups *g, const struct tmk_state *s,
+                                   const struct tmk_block *b, uint32_t end)
 {
     uint32_t begin = look_after(g, b->alloc_ns);
     struct tmk_leak_group *group = begin < end ? group_of(g, b) : NULL;
     if (!group)
-        return;
+        return NULL;
     group->bytes[begin] += b->size_bytes;
     group->blocks[begin]++;
     if (end < g->n_looks) { /* levels are sums of changes, so going round is right */
@@ -194,6 +200,37 @@ static void note(struct tmk_leak_groups *g, const struct tmk_state *s, const str
         group->category_bytes[category] += b->size_bytes;
     if (b->serial >= group->latest.serial)
         group->latest = *b;
+    return group;
+}
+
+static bool is_after_looks(const struct tmk_leak_groups *g)
+{
+    return g->n_looks > 0 && g->next == g->n_looks;
+}
+
+/* The program went on after what had gone by then. */
+static void let_go(struct tmk_leak_group *group, uint64_t ns)
+{
+    if (ns < group->going_ns + TMK_LEAK_END_NS)
+        return;
+    group->let_go_bytes += group->going_bytes;
+    group->going_bytes = 0;
+}
+
+/* Blocks that go after the last look, until the first parameter does. */
+static void note_late(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
+                      const struct tmk_block *b, struct tmk_leak_group *group)
+{
+    if (!is_after_looks(g) || ns > g->end_ns)
+        return;
+    if (tmk_block_category(g->p, s->contexts, b) == TIDEMARK_PARAMETER) {
+        g->has_parameters = true;
+        g->end_ns = ns;
+    } else if (group) {
+        let_go(group, ns);
+        group->going_bytes += b->size_bytes;
+        group->going_ns = ns;
+    }
 }
 
 /* ---- segments ---- */
@@ -244,7 +281,12 @@ void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s,
 {
     advance(g, s, ns);
     if (b->alloc_ns < g->last_ns)
-        note(g, s, b, g->next);
+        note_late(g, s, ns, b, note(g, s, b, g->next));
+}
+
+void tmk_leak_groups_refused(struct tmk_leak_groups *g, uint64_t ns)
+{
+    g->has_oom |= g->n_looks > 0 && ns > g->look_ns[g->n_looks - 1];
 }
 
 void tmk_leak_groups_ended(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
@@ -266,17 +308,40 @@ void tmk_leak_groups_restored(struct tmk_leak_groups *g, const struct tmk_state 
         memset(g->slots, 0, g->n_slots * sizeof *g->slots);
 }
 
-/* A process that ends frees what it had and allocates nothing: those parts of time, and the one in
- * which that began, say nothing of how it grew. */
-static void leave_out_end(struct tmk_leak_groups *g, const struct tmk_state *s)
+static void keep_look(struct tmk_leak_groups *g, uint32_t to, uint32_t from)
 {
-    uint64_t n_allocs = n_made(s);
-    while (g->n_looks > 0 && g->n_allocs[g->n_looks - 1] == n_allocs)
-        g->n_looks--;
+    for (uint64_t i = 0; i < g->n_groups; i++) {
+        g->groups[i].bytes[to] = g->groups[i].bytes[from];
+        g->groups[i].blocks[to] = g->groups[i].blocks[from];
+    }
+    g->look_ns[to] = g->look_ns[from];
+    g->n_before[to] = g->n_before[from];
+    g->n_allocs[to] = g->n_allocs[from];
 }
 
-static void add_up(struct tmk_leak_group *group, uint32_t n)
+/* Looks with about as many blocks made from one to the next: time in which nothing is done, as when
+ * a data loader's worker waits, says nothing of how a process grows. Nor does its end, when it
+ * frees what it had and makes nothing. */
+static void choose_looks(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
+    uint64_t n_allocs = n_made(s), part = UINT64_MAX;
+    uint32_t n = g->n_looks, kept = g->first;
+    while (n > g->first && g->n_allocs[n - 1] == n_allocs)
+        n--;
+    for (uint32_t i = g->first; i < n; i++) {
+        uint64_t begun = g->n_allocs[g->first], all = g->n_allocs[n - 1] - begun;
+        uint64_t now = g->n_allocs[i] - begun;
+        uint64_t its_part = all ? (uint64_t)((double)now / (double)all * TMK_LEAK_TIME_PARTS) : 0;
+        if (its_part != part)
+            keep_look(g, kept++, i);
+        part = its_part;
+    }
+    g->n_looks = kept;
+}
+
+static void finish_group(struct tmk_leak_group *group, uint32_t n, uint64_t end_ns)
+{
+    let_go(group, end_ns);
     for (uint32_t i = 1; i < n; i++) {
         group->bytes[i] += group->bytes[i - 1];
         group->blocks[i] += group->blocks[i - 1];
@@ -291,13 +356,14 @@ int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
             continue;
         struct tmk_block settled = tmk_state_settled(s, &s->entries[i]);
         note(g, s, &settled, g->n_looks);
+        g->has_parameters |= tmk_block_category(g->p, s->contexts, &settled) == TIDEMARK_PARAMETER;
     }
     for (uint32_t i = 0; i < s->segments.n; i++)
         note_segment(g, s, &s->segments.items[i], g->n_looks);
     for (uint64_t i = 0; i < g->n_groups; i++)
-        add_up(&g->groups[i], g->n_looks);
+        finish_group(&g->groups[i], g->n_looks, g->end_ns);
     if (!g->has_steps)
-        leave_out_end(g, s);
+        choose_looks(g, s);
     return g->failed || tmk_holders_failed(g->holders) ? TMK_ENOMEM : 0;
 }
 
@@ -305,7 +371,7 @@ int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
 
 int tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p)
 {
-    *g = (struct tmk_leak_groups){.p = p};
+    *g = (struct tmk_leak_groups){.p = p, .end_ns = p->end_ns};
     take_steps(g);
     g->has_steps = g->n_steps > 0;
     if (!g->has_steps)

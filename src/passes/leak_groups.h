@@ -6,7 +6,9 @@
  * makes and frees again costs one comparison: it is younger than the last look.
  *
  * Memory of the driver counts too where no block stands for it: pinned memory of the host (a data
- * loader's), and what others than torch hold of a device that no block was ever on. */
+ * loader's), and what others than torch hold of a device that no block was ever on.
+ *
+ * Without steps looks lie so that about as many blocks are made from one to the next. */
 #ifndef TMK_PASSES_LEAK_GROUPS_H
 #define TMK_PASSES_LEAK_GROUPS_H
 
@@ -17,12 +19,16 @@
 enum {
     TMK_LEAK_MAX_GROUPS = 1 << 14, /* blocks of further ones are not looked at */
     TMK_LEAK_N_CATEGORIES = 10,
+    TMK_LEAK_END_NS = 10000000, /* within this a program that ends frees what it has */
 };
 
 struct tmk_leak_group {
     struct tmk_block latest;  /* the youngest that lived through a look; settled */
     uint64_t *bytes, *blocks; /* by look: changes, and after finish levels */
     uint64_t category_bytes[TMK_LEAK_N_CATEGORIES];
+    uint64_t let_go_bytes; /* freed after the last look, while the program went on */
+    uint64_t going_bytes;  /* likewise, but less than TMK_LEAK_END_NS ago: until finish */
+    uint64_t going_ns;     /* when the last of them went */
 };
 
 struct tmk_leak_groups {
@@ -43,18 +49,22 @@ struct tmk_leak_groups {
     uint64_t n_groups, room;
     uint32_t *slots; /* hash table of number + 1 */
     uint32_t n_slots;
-    bool failed; /* out of memory */
+    bool has_parameters;
+    uint64_t end_ns; /* when the first parameter went after the last look, or the trace ended */
+    bool has_oom;    /* memory was refused after the last look */
+    bool failed;     /* out of memory */
 };
 
 /* 0 or TMK_ENOMEM; fini in both cases. */
 int tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p);
 void tmk_leak_groups_fini(struct tmk_leak_groups *g);
 
-/* A block was freed, a segment has ended, and the state was restored. */
+/* A block was freed, a segment has ended, memory was refused, and the state was restored. */
 void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
                            const struct tmk_block *b);
 void tmk_leak_groups_ended(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
                            const struct tmk_driver_segment *segment);
+void tmk_leak_groups_refused(struct tmk_leak_groups *g, uint64_t ns);
 void tmk_leak_groups_restored(struct tmk_leak_groups *g, const struct tmk_state *s);
 /* The sweep is over: levels from look `first` up to, not including, n_looks. */
 int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s);

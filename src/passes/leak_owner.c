@@ -68,6 +68,16 @@ bool tmk_leak_common_line(const struct tmk_process *p, const uint32_t *stacks, u
     return found;
 }
 
+bool tmk_leak_passes(const struct tmk_process *p, uint32_t stack, const struct tmk_frame *line)
+{
+    struct tmk_frame f;
+    for (uint32_t level = 0; frame_at(p, stack, level, &f); level++)
+        if (f.line == line->line && is_same_text(f.file, line->file) &&
+            is_same_text(f.function, line->function))
+            return true;
+    return false;
+}
+
 /* Number of the innermost frame that is the user's. */
 static bool users_frame(const struct tmk_process *p, const struct tmk_stack *s, uint32_t *ret)
 {
@@ -114,8 +124,8 @@ static const struct {
          "torch.no_grad()"},
     [TMK_KEEPER_CONTAINER] =
         {"container",
-         "a list, a dict, a cache or an attribute that is added to and never "
-         "emptied",
+         "a list, a dict, a cache or an attribute that is added to and never emptied (or, in "
+         "Python, reference cycles that nobody collects: a trace cannot tell)",
          "bound it (deque(maxlen=...), an LRU), free or del what is done with, move it "
          "to the host, or hold it by weak references"},
     [TMK_KEEPER_HOOK] = {"hook", "a hook of a module's or a tensor's, which keeps what it makes",
@@ -129,9 +139,12 @@ static const struct {
     [TMK_KEEPER_GROWING] = {"growing", "one block that is made anew, larger each time (torch.cat)",
                             "allocate it once at its largest and write into it, or bound its "
                             "length"},
-    [TMK_KEEPER_LOADER] = {"loader", "batches of a data loader that are not let go",
-                           "keep no reference to batches after their step; lower prefetch_factor "
-                           "and num_workers"},
+    [TMK_KEEPER_LOADER] = {"loader",
+                           "batches of a data loader that are not let go, or a dataset that keeps "
+                           "what it has read",
+                           "keep no reference to batches after their step, and nothing in the "
+                           "dataset (each worker has its own); lower prefetch_factor and "
+                           "num_workers"},
 };
 
 const char *tmk_keeper_name(enum tmk_leak_keeper keeper)

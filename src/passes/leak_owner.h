@@ -11,6 +11,9 @@
 bool tmk_leak_common_line(const struct tmk_process *p, const uint32_t *stacks, uint32_t n,
                           uint32_t root, struct tmk_frame *ret);
 
+/* The stack has that line in it. */
+bool tmk_leak_passes(const struct tmk_process *p, uint32_t stack, const struct tmk_frame *line);
+
 /* The line was called by torch, not as a module's forward: a hook. */
 bool tmk_leak_is_hook(const struct tmk_process *p, uint32_t stack);
 

@@ -45,8 +45,8 @@ struct tmk_leakage {
     struct tmk_arena arena;
     struct line *lines;
     uint64_t n_lines, line_room;
-    struct tmk_leak *leaks, *cycles;
-    uint64_t n_leaks, leak_room, n_cycles, cycle_room;
+    struct tmk_leak *leaks, *cycles, *doubts;
+    uint64_t n_leaks, leak_room, n_cycles, cycle_room, n_doubts, doubt_room;
     uint64_t n_small;
     bool is_training; /* there is a backward */
 };
@@ -132,11 +132,21 @@ static void characterize(const struct tmk_leakage *l, struct line *line)
 /* Without steps, what is loaded one after the other looks like a leak. */
 static bool is_loading(const struct tmk_leakage *l, const struct line *line)
 {
-    if (l->groups.has_steps)
-        return false;
     uint8_t category = category_of(&l->groups.groups[line->root]);
-    return category == TIDEMARK_PARAMETER || category == TIDEMARK_BUFFER ||
-           line->rise.n_rises < LEAST_RISES_BY_TIME;
+    return !l->groups.has_steps && (category == TIDEMARK_PARAMETER || category == TIDEMARK_BUFFER);
+}
+
+/* A result that was gathered and is done with: the program goes on without it. What is dropped
+ * since memory was refused is none. */
+static bool is_let_go(const struct tmk_leakage *l, const struct line *line)
+{
+    const struct tmk_leak_groups *g = &l->groups;
+    uint64_t bytes = 0;
+    if (!g->has_steps || !g->has_parameters || g->has_oom)
+        return false;
+    for (uint64_t i = 0; i < line->n_groups; i++)
+        bytes += g->groups[line->groups[i]].let_go_bytes;
+    return bytes >= line->rise.bytes - line->rise.bytes / 10;
 }
 
 /* In training, what a call makes anew each time, and larger, is the work that grows: longer
@@ -157,8 +167,20 @@ static void judge(const struct tmk_leakage *l, struct line *line)
     const struct tmk_leak_groups *g = &l->groups;
     tmk_rise_judge(line->bytes, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
                    &line->rise);
-    if (line->rise.is_leak && (is_loading(l, line) || is_work(l, line)))
-        line->rise.is_leak = false;
+    struct tmk_rise *r = &line->rise;
+    if (r->kind != TMK_RISE_NONE && (is_loading(l, line) || is_work(l, line)))
+        r->kind = TMK_RISE_NONE;
+    if (r->kind == TMK_RISE_LEAK && !g->has_steps && r->n_rises < LEAST_RISES_BY_TIME)
+        r->kind = TMK_RISE_FEW;
+}
+
+static enum tmk_leak_doubt doubt_of(const struct tmk_leakage *l, const struct line *line)
+{
+    if (line->rise.kind != TMK_RISE_NONE && is_let_go(l, line))
+        return TMK_DOUBT_LET_GO;
+    return line->rise.kind == TMK_RISE_FEW       ? TMK_DOUBT_FEW
+           : line->rise.kind == TMK_RISE_SLOWING ? TMK_DOUBT_SLOWING
+                                                 : TMK_DOUBT_NONE;
 }
 
 static int make_lines(struct tmk_leakage *l)
@@ -179,7 +201,7 @@ static int make_lines(struct tmk_leakage *l)
 
 static bool is_of_graph(const struct line *seed, const struct line *other)
 {
-    return other->rise.is_leak && !other->is_taken && other->device == seed->device &&
+    return other->rise.kind == TMK_RISE_LEAK && !other->is_taken && other->device == seed->device &&
            (other->is_made_in_call || other->is_input) &&
            tmk_rise_together(&seed->rise, &other->rise) >= TOGETHER;
 }
@@ -233,16 +255,21 @@ static int merge_graph(struct tmk_leakage *l, uint64_t seed)
     return rc;
 }
 
-/* The group of a line that was made last among those that grow. */
+/* The group of a line that was made last among those that grow. What a backward makes hangs on
+ * nothing that is kept: it comes into question only where there is nothing else. */
 static void find_root(const struct tmk_leakage *l, struct line *line)
 {
     uint64_t last = 0;
+    bool has_forward = false;
     for (uint64_t i = 0; i < line->n_groups; i++) {
-        uint64_t serial = l->groups.groups[line->groups[i]].latest.serial;
-        if (growth_of(l, line, line->groups[i]) > 0 && serial >= last) {
-            last = serial;
-            line->root = line->groups[i];
-        }
+        const struct tmk_block *b = &l->groups.groups[line->groups[i]].latest;
+        bool is_forward = l->contexts[b->context].stage_kind != TMK_STAGE_BACKWARD;
+        if (growth_of(l, line, line->groups[i]) == 0 || is_forward < has_forward ||
+            (is_forward == has_forward && b->serial < last))
+            continue;
+        last = b->serial;
+        has_forward = is_forward;
+        line->root = line->groups[i];
     }
 }
 
@@ -251,7 +278,7 @@ static int merge_graphs(struct tmk_leakage *l)
     int rc = 0;
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
         struct line *line = &l->lines[i];
-        if (!line->rise.is_leak || line->is_taken)
+        if (line->rise.kind != TMK_RISE_LEAK || line->is_taken)
             continue;
         if (line->is_made_in_call) {
             rc = merge_graph(l, i);
@@ -341,7 +368,9 @@ static void take_kind(struct tmk_leak *leak)
 static enum tmk_leak_keeper keeper_of(const struct tmk_leakage *l, const struct line *line,
                                       const struct tmk_leak *leak)
 {
-    if (line->rise.n_bursts >= LEAST_BURSTS)
+    /* A graph has swings of its own, so what falls must be much beside what stays. */
+    uint64_t least = line->is_graph ? line->rise.bytes / 4 : 0;
+    if (line->rise.n_bursts >= LEAST_BURSTS && line->rise.burst_bytes >= least)
         return TMK_KEEPER_CYCLE;
     if (line->is_graph)
         return TMK_KEEPER_GRAPH;
@@ -352,6 +381,16 @@ static enum tmk_leak_keeper keeper_of(const struct tmk_leakage *l, const struct 
     if (leak->stage && strcmp(leak->stage, "data") == 0)
         return TMK_KEEPER_LOADER;
     return leak->has_site ? TMK_KEEPER_CONTAINER : TMK_KEEPER_UNKNOWN;
+}
+
+/* Of a graph, the largest part that was made by way of the line that owns it. */
+static void take_stack(const struct tmk_leakage *l, struct tmk_leak *leak)
+{
+    for (uint64_t i = 0; i < leak->n_parts; i++)
+        if (leak->has_site && tmk_leak_passes(l->p, leak->parts[i].stack, &leak->site)) {
+            leak->stack = leak->parts[i].stack;
+            return;
+        }
 }
 
 /* When it began: with the first step known, if what it had then is what it adds in a step. */
@@ -380,6 +419,8 @@ static int tell(struct tmk_leakage *l, const struct line *line, struct tmk_leak 
         .first_step = g->step[first],
         .first_ns = g->look_ns[first],
         .bytes = line->rise.bytes,
+        .n_rises = line->rise.n_rises,
+        .doubt = doubt_of(l, line),
         .confidence = line->rise.confidence,
     };
     if (to > from)
@@ -389,6 +430,8 @@ static int tell(struct tmk_leakage *l, const struct line *line, struct tmk_leak 
     int rc = take_parts(l, line, ret);
     take_kind(ret);
     ret->keeper = keeper_of(l, line, ret);
+    if (line->is_graph)
+        take_stack(l, ret);
     return rc;
 }
 
@@ -399,6 +442,15 @@ static int add_leak(struct tmk_leakage *l, const struct line *line)
         return TMK_ENOMEM;
     l->leaks = more;
     return tell(l, line, &l->leaks[l->n_leaks++]);
+}
+
+static int add_doubt(struct tmk_leakage *l, const struct line *line)
+{
+    struct tmk_leak *more = tmk_grow(l->doubts, l->n_doubts + 1, &l->doubt_room, sizeof *more);
+    if (!more)
+        return TMK_ENOMEM;
+    l->doubts = more;
+    return tell(l, line, &l->doubts[l->n_doubts++]);
 }
 
 static int add_cycle(struct tmk_leakage *l, const struct line *line)
@@ -433,6 +485,14 @@ static int by_rate(const void *va, const void *vb)
     return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
+static int by_bytes(const void *va, const void *vb)
+{
+    const struct tmk_leak *a = va, *b = vb;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return (a->stack > b->stack) - (a->stack < b->stack);
+}
+
 static int tell_all(struct tmk_leakage *l)
 {
     int rc = 0;
@@ -441,9 +501,12 @@ static int tell_all(struct tmk_leakage *l)
         if (line->is_taken)
             continue;
         bool is_large = line->rise.bytes >= l->threshold_bytes;
-        if (line->rise.is_leak && is_large)
+        bool is_leak = line->rise.kind == TMK_RISE_LEAK;
+        if (doubt_of(l, line) != TMK_DOUBT_NONE)
+            rc = is_large ? add_doubt(l, line) : 0;
+        else if (is_leak && is_large)
             rc = add_leak(l, line);
-        else if (line->rise.is_leak)
+        else if (is_leak)
             l->n_small++;
         else if (line->rise.n_bursts >= LEAST_BURSTS &&
                  line->rise.burst_bytes >= l->threshold_bytes)
@@ -453,6 +516,8 @@ static int tell_all(struct tmk_leakage *l)
         qsort(l->leaks, (size_t)l->n_leaks, sizeof *l->leaks, by_rate);
     if (l->n_cycles > 1)
         qsort(l->cycles, (size_t)l->n_cycles, sizeof *l->cycles, by_rate);
+    if (l->n_doubts > 1)
+        qsort(l->doubts, (size_t)l->n_doubts, sizeof *l->doubts, by_bytes);
     return rc;
 }
 
@@ -464,6 +529,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     struct tmk_leakage *l = arg;
     if (ev->kind == TMK_KIND_FREE && b)
         tmk_leak_groups_freed(&l->groups, &rp->state, ev->time_ns, b);
+    else if (ev->kind == TMK_KIND_OOM && !ev->is_of_driver)
+        tmk_leak_groups_refused(&l->groups, ev->time_ns);
     else if ((ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END) && rp->ended.kind)
         tmk_leak_groups_ended(&l->groups, &rp->state, ev->time_ns, &rp->ended);
 }
@@ -528,6 +595,7 @@ struct tmk_leakage *tmk_leakage_close(struct tmk_leakage *l)
     free(l->lines);
     free(l->leaks);
     free(l->cycles);
+    free(l->doubts);
     tmk_leak_groups_fini(&l->groups);
     tmk_arena_fini(&l->arena);
     free(l);
@@ -580,4 +648,23 @@ uint64_t tmk_leakage_n_cycles(const struct tmk_leakage *l)
 const struct tmk_leak *tmk_leakage_cycle(const struct tmk_leakage *l, uint64_t i)
 {
     return &l->cycles[i];
+}
+
+uint64_t tmk_leakage_n_doubts(const struct tmk_leakage *l)
+{
+    return l->n_doubts;
+}
+
+const struct tmk_leak *tmk_leakage_doubt(const struct tmk_leakage *l, uint64_t i)
+{
+    return &l->doubts[i];
+}
+
+const char *tmk_doubt_name(enum tmk_leak_doubt doubt)
+{
+    static const char *const names[] = {[TMK_DOUBT_NONE] = NULL,
+                                        [TMK_DOUBT_FEW] = "few",
+                                        [TMK_DOUBT_SLOWING] = "slowing",
+                                        [TMK_DOUBT_LET_GO] = "let_go"};
+    return names[doubt];
 }

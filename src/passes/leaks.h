@@ -12,8 +12,13 @@
  *   - by more than twice of what it ever fell back.
  *
  * So neither caches that are full, nor warm-up, nor gradient accumulation, nor what an evaluation
- * or a generation gathers and then drops is a leak. A cache that fills until the very end cannot be
- * told from one.
+ * or a generation gathers and then drops is a leak.
+ *
+ * Some lines are named and not judged: what rose only three times (without steps: seven), what
+ * rises slower and slower, as a cache that fills does (see rise.c; also what would have a
+ * confidence below a half), and what was let go after the last step while the parameters stayed: a
+ * result that was gathered. Programs that end free all they have within moments, so this must be
+ * ten milliseconds or more before the first parameter goes.
  *
  * Bytes per step: what was added between two rises over the steps between them, the median of many
  * such pairs (rise.c). Confidence is Laplace's rule of succession, (k + 1) / (n + 2): of the
@@ -26,7 +31,8 @@
  * line that led there, in the innermost function that all of them were called from, outside of
  * modules.
  *
- * Without steps time is cut into equal parts; what is "per step" is then per part. */
+ * Without steps time is cut into equal parts; what is "per step" is then per part and means nothing
+ * to anybody: bytes_per_second does. */
 #ifndef TMK_PASSES_LEAKS_H
 #define TMK_PASSES_LEAKS_H
 
@@ -55,6 +61,14 @@ enum tmk_leak_keeper {
     TMK_KEEPER_LOADER,    /* batches of a data loader */
 };
 
+/* Why a line that grew was not judged. */
+enum tmk_leak_doubt {
+    TMK_DOUBT_NONE,
+    TMK_DOUBT_FEW,     /* it rose too few times */
+    TMK_DOUBT_SLOWING, /* it rises slower and slower */
+    TMK_DOUBT_LET_GO,  /* it was let go after the last step */
+};
+
 /* Growth of one stack in one context. */
 struct tmk_leak_part {
     uint32_t stack;
@@ -75,10 +89,12 @@ struct tmk_leak {
     double bytes_per_step; /* without steps: per part of time */
     double blocks_per_step;
     double bytes_per_second;
-    int64_t first_step; /* TMK_NO_STEP without steps */
-    uint64_t first_ns;  /* trace time of its first rise */
-    uint64_t bytes;     /* by which it has grown */
-    double confidence;  /* see above */
+    int64_t first_step;        /* TMK_NO_STEP without steps */
+    uint64_t first_ns;         /* trace time of its first rise */
+    uint64_t bytes;            /* by which it has grown */
+    uint32_t n_rises;          /* times that it was seen to grow */
+    enum tmk_leak_doubt doubt; /* of those that were not judged */
+    double confidence;         /* see above */
     enum tmk_leak_keeper keeper;
     const struct tmk_leak_part *parts; /* largest first */
     uint64_t n_parts;
@@ -87,8 +103,8 @@ struct tmk_leak {
 struct tmk_leakage; /* the pass, then its result */
 
 /* 0 or TMK_ENOMEM. `threshold_bytes`: what has grown by less over the run is no leak. Visit, finish
- * with the replay, then ask. Events of the kinds FREE, SEGMENT and
- * SEGMENT_END are all that it needs to see. */
+ * with the replay, then ask. Events of the kinds FREE, OOM, SEGMENT
+ * and SEGMENT_END are all that it needs to see. */
 int tmk_leakage_open(const struct tmk_process *p, uint64_t threshold_bytes,
                      struct tmk_leakage **ret_leakage);
 struct tmk_leakage *tmk_leakage_close(struct tmk_leakage *l); /* takes NULL, returns NULL */
@@ -108,6 +124,11 @@ uint64_t tmk_leakage_n_small(const struct tmk_leakage *l);
  * freed in bursts. No leak, but worth a word; the same as leaks, bytes is the largest burst. */
 uint64_t tmk_leakage_n_cycles(const struct tmk_leakage *l);
 const struct tmk_leak *tmk_leakage_cycle(const struct tmk_leakage *l, uint64_t i);
+
+/* Growth that is named and not judged; most bytes first. */
+uint64_t tmk_leakage_n_doubts(const struct tmk_leakage *l);
+const struct tmk_leak *tmk_leakage_doubt(const struct tmk_leakage *l, uint64_t i);
+const char *tmk_doubt_name(enum tmk_leak_doubt doubt); /* "few", "slowing", "let_go" */
 
 /* "graph", "container" ...; NULL: not known. For people: what that means, and what to do. */
 const char *tmk_keeper_name(enum tmk_leak_keeper keeper);

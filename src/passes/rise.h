@@ -10,10 +10,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TMK_RISE_MAX_LEVELS = 512, TMK_RISE_LEAST = 4, TMK_RISE_LEAST_SPAN = 8 };
+enum {
+    TMK_RISE_MAX_LEVELS = 512,
+    TMK_RISE_LEAST = 4,
+    TMK_RISE_LEAST_NAMED = 3,
+    TMK_RISE_LEAST_SPAN = 8
+};
+
+enum tmk_rise_kind {
+    TMK_RISE_NONE,
+    TMK_RISE_LEAK,    /* it rises still, evenly, for long enough, by more than it fell back */
+    TMK_RISE_FEW,     /* likewise, but three times only, or over less than eight levels */
+    TMK_RISE_SLOWING, /* likewise, but slower and slower */
+};
 
 struct tmk_rise {
-    bool is_leak;         /* it rises still, evenly, for long enough, by more than it fell back */
+    enum tmk_rise_kind kind;
     uint32_t n_rises;     /* 0: the rest is 0 */
     uint32_t first, last; /* numbers of the levels that were higher than the floor before */
     uint32_t from, to;    /* the first and last rise that the rate is measured by */

@@ -19,7 +19,7 @@
     X(category, TEXT, TMK_FEW, "that most of its bytes have")                                      \
     X(module, TEXT, TMK_FEW, "that more than half of its bytes were made in; NULL: several")       \
     X(stage, TEXT, TMK_FEW, "that most of its bytes were made in")                                 \
-    X(bytes_per_step, INT, TMK_PLAIN, "that are added; without steps: per 60th of the run")        \
+    X(bytes_per_step, INT, TMK_PLAIN, "that are added; NULL: the run has no steps")                \
     X(blocks_per_step, SECONDS, TMK_PLAIN, "likewise")                                             \
     X(bytes_per_second, INT, TMK_PLAIN, "likewise")                                                \
     X(first_step, INT, TMK_PLAIN, "that it was seen to grow in; NULL: the run has no steps")       \
@@ -61,8 +61,10 @@ static void add_leak(struct tmk_fill *f, const struct tmk_leak *leak)
     tmk_fill_text(f, COL_category, row, tmk_category_name(leak->category));
     tmk_fill_text(f, COL_module, row, leak->module);
     tmk_fill_text(f, COL_stage, row, leak->stage);
-    tmk_rows_int(rows, COL_bytes_per_step, row, whole(leak->bytes_per_step));
-    tmk_rows_int(rows, COL_blocks_per_step, row, billionths(leak->blocks_per_step));
+    if (leak->first_step != TMK_NO_STEP) {
+        tmk_rows_int(rows, COL_bytes_per_step, row, whole(leak->bytes_per_step));
+        tmk_rows_int(rows, COL_blocks_per_step, row, billionths(leak->blocks_per_step));
+    }
     tmk_rows_int(rows, COL_bytes_per_second, row, whole(leak->bytes_per_second));
     tmk_rows_int(rows, COL_first_step, row, leak->first_step);
     tmk_rows_int(rows, COL_first_ns, row, tmk_source_time(f->source, leak->first_ns));

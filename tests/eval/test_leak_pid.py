@@ -44,9 +44,36 @@ def test_quiet(shop):
     """No blocks, no Python wanted: nothing is run in the process."""
     pid = shop.target()
     done = tidemark("leak", pid, "--duration", "0", "--no-python")
-    assert done.returncode == 0
+    assert done.returncode == 1
     lines = done.stdout.splitlines()
     assert lines[0].startswith("too short to tell: ")
     assert "Python" not in done.stdout
     assert lines[-1].startswith("  the process has ")
     assert not tidemark("leak", pid, "--duration", "soon").stdout
+
+
+# Each time that somebody else has a reference to what is this loop's own, one object more.
+ALONE = """
+import sys
+class Mine:
+    pass
+class Shared:
+    pass
+ballast, seen, kept = [[] for _ in range(200000)], [], []
+ready()
+while True:
+    mine = Mine()
+    for _ in range(1000):
+        if sys.getrefcount(mine) > 2:
+            seen.append(Shared())
+    kept.append([])
+"""
+
+
+def test_alone(shop):
+    """While Python's objects are counted no other thread runs: torch warns when a tensor goes that others refer to."""
+    pid = shop.target(ALONE)
+    told = json.loads(tidemark("leak", pid, "--json", "--duration", "0.5").stdout)
+    growing = [row["type"] for row in told["python"]["growing"]]
+    assert "list" in growing and "__main__.Shared" not in growing
+    assert told["python"]["objects"] > 200000

@@ -62,10 +62,10 @@ def saved_by_autograd():
         yield saved
 
 
-def tell(verdict, bytes_per_step=None, kept_by=None, falls_back=False):
+def tell(verdict, bytes_per_step=None, kept_by=None, falls_back=False, not_judged=None):
     """To the test, which set the file's name."""
     truth = {"program": sys.argv[0], "pid": os.getpid(), "verdict": verdict, "bytes_per_step": bytes_per_step,
-             "kept_by": kept_by, "falls_back": falls_back}
+             "kept_by": kept_by, "falls_back": falls_back, "not_judged": not_judged}
     path = os.environ.get("LEAK_TRUTH")
     if path:
         with open(path, "a", encoding="utf-8") as file:
