@@ -24,6 +24,8 @@ from . import _library
 #: Names of the seeds' tools, and the module of each: imported when first asked for.
 _TOOLS = {
     "GPUMemoryProfiler": "gpu_memory_profiler",
+    **dict.fromkeys(("memory_snapshot", "compare_snapshots", "analyze_model", "monitor_function",
+                     "check_memory_status", "cleanup_memory", "generate_report"), "quick_memory_debug"),
 }
 
 __all__ = ["is_watched", "mark", "run", "stage", "step", "watch", *_TOOLS]
