@@ -2,7 +2,8 @@
 """How much is allocated and reserved on which device: the one place where the package finds out.
 
 libtidemark is told by torch with every block and answers in 0.2 µs, without a lock and without a word
-to the device. Where it does not know, torch is asked. A machine without a GPU has one device, the CPU:
+to the device. Where it does not know, torch is asked (tens of µs): until torch's first block, after the
+driver took memory back without one, and where the driver's calls are not seen. A machine without a GPU has one device, the CPU:
 allocated are torch's tensors, and reserved is the same, since torch keeps no cache there.
 """
 import ctypes
@@ -128,9 +129,11 @@ def ask_torch(number: int) -> Figures:
     now = time.time_ns()
     if number < CARD:
         return Figures(now, None, None, None, None)
-    stats = torch_or_none().cuda.memory_stats(number - CARD)  # empty before CUDA is in use
-    return Figures(now, *(stats.get(f"{name}_bytes.all.{what}", 0) for what in ("current", "peak")
-                          for name in ("allocated", "reserved")))
+    stats = torch_or_none().cuda.memory_stats_as_nested_dict(number - CARD)
+    if not stats:  # CUDA is not in use yet
+        return Figures(now, 0, 0, 0, 0)
+    allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
+    return Figures(now, allocated["current"], reserved["current"], allocated["peak"], reserved["peak"])
 
 
 def figures(number: int) -> Figures:
