@@ -27,6 +27,7 @@ _TOOLS = {
     **dict.fromkeys(("memory_snapshot", "compare_snapshots", "analyze_model", "monitor_function",
                      "check_memory_status", "cleanup_memory", "generate_report"), "quick_memory_debug"),
     **dict.fromkeys(("MemoryDebugger", "MemoryProfiler", "OOMDetector", "OOMPrediction", "RiskLevel"), "monitors"),
+    "memory_profiled_training": "training_stages",
 }
 
 __all__ = ["is_watched", "mark", "run", "stage", "step", "watch", *_TOOLS]

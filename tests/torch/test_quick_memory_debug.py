@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Snapshots, models and reports: their seed's examples, and their values against torch's."""
 from seeds_kit import examples, run_python
+from torch_kit import query
 
-IMPORTS = ["utils.loraTrain.quickMemoryDebug"]
+IMPORTS = ["utils.loraTrain.quickMemoryDebug", "utils.loraTrain.trainWithMemoryDebug"]
 
 PRELUDE = """
 import tidemark, torch
@@ -14,6 +15,9 @@ kept = []
 def your_training_function(n, scale=1):
     kept.append(torch.ones(n, device=DEVICE))
     return n * scale
+def train_model(model, dataloader):
+    kept.append(torch.ones(3 << 20, dtype=torch.uint8, device=DEVICE))
+    return model
 num_epochs = 2
 def train_epoch(model, dataloader):
     kept.append(torch.ones(105 << 20, dtype=torch.uint8, device=DEVICE))
@@ -139,17 +143,32 @@ except ZeroDivisionError:
 """
 
 
+STAGES = """
+stages = report["stages"]
+assert [s["name"] for s in stages] == ["model_creation", "data_loading", "training"]
+assert [s["gpu_changes"][0]["memory_change"] for s in stages] == [513 * 512 * 4, 8 * 512 * 4, 3 << 20]
+assert report["total_change_mb"] == sum(s["memory_change_mb"] for s in stages)
+assert report["largest_stage"] == "training" and trained_model is model
+import glob, json
+try:
+    with memory_profiled_training("logs") as profiler:
+        profiler.profile_stage("fails", lambda: 1 / 0)
+    raise SystemExit("not raised")
+except ZeroDivisionError:
+    (written,) = glob.glob("logs/training_report_*.json")
+    assert json.load(open(written, encoding="utf-8"))["stages"][0]["error"] == "ZeroDivisionError"
+"""
+
+
 def test_examples(tmp_path, rings):
     """Those of the simple functions, under zh_CN; values against torch's."""
     blocks = examples("s2.md", IMPORTS)
-    simple = [block for block in blocks if "import" not in block or "quickMemoryDebug" in block
-              or "from tidemark import" in block]
-    start, develop = (block for block in simple if "your_" in block and "import" in block)
-    check, loop, issue = (next(b for b in blocks if text in b) for text in
-                          ("pre_training", "train_epoch(model", "def debug_memory_issue"))
+    start, develop, check, loop, issue, stages = (next(b for b in blocks if text in b) for text in (
+        "your_training_function", "development_model", "pre_training", "train_epoch(model",
+        "def debug_memory_issue", "profiler.profile_stage"))
     start = start.replace("your_training_function, args...", "your_training_function, 1 << 20")
     source = "\n".join([PRELUDE, start, FIRST, develop, check, "dataloader = create_dataloader()",
-                        "from tidemark import compare_snapshots", loop, issue, LAST, MODELS])
+                        "from tidemark import compare_snapshots", loop, issue, LAST, MODELS, stages, STAGES])
     done = run_python(source, tmp_path, rings, LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
     said = done.stderr.splitlines()
     assert said[0] == "[INFO] 获取内存快照: before_training"
@@ -162,6 +181,9 @@ def test_examples(tmp_path, rings):
     assert "[ERROR] 参数包含NaN: 137 (211, 13)" in said
     assert "[WARNING] 大参数检测: weight (1.00 MB)" in said
     assert any("内存使用超过阈值: " in line for line in said)
+    at = said.index("[INFO] 训练阶段内存报告")
+    assert said[at + 3].split()[:3] == ["[INFO]", "training", "+3.0MB"]
+    assert query(tmp_path / "run.tmk", "SELECT DISTINCT stage FROM allocations WHERE size = 3 << 20") == [["training"]]
     assert done.stdout.splitlines() == ["模型内存占用: 1.00 MB", "参数效率: 100.00%"]
 
 
