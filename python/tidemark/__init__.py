@@ -26,7 +26,8 @@ _TOOLS = {
     "GPUMemoryProfiler": "gpu_memory_profiler",
     **dict.fromkeys(("memory_snapshot", "compare_snapshots", "analyze_model", "monitor_function",
                      "check_memory_status", "cleanup_memory", "generate_report"), "quick_memory_debug"),
-    **dict.fromkeys(("MemoryDebugger", "MemoryProfiler", "OOMDetector", "OOMPrediction", "RiskLevel"), "monitors"),
+    **dict.fromkeys(("MemoryProfiler", "OOMDetector", "OOMPrediction", "RiskLevel"), "monitors"),
+    **dict.fromkeys(("MemoryDebugger", "create_memory_debugger"), "memory_debugger"),
     "memory_profiled_training": "training_stages",
 }
 

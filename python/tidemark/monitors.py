@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""MemoryProfiler, OOMDetector, MemoryDebugger: devices watched while the training runs.
+"""MemoryProfiler and OOMDetector: devices watched while the training runs.
 
-    from tidemark import MemoryDebugger
+    from tidemark import MemoryProfiler
 
-    debugger = MemoryDebugger()
-    debugger.start_monitoring()
+    profiler = MemoryProfiler(sampling_interval=0.1)
+    profiler.start_monitoring()
     train()
-    debugger.stop_monitoring()
-    print(debugger.get_status_report()["summary"])
+    profiler.stop_monitoring()
+    print(profiler.generate_report()["summary"])
 
 Each is `tidemark monitor --follow` beside the program: devices as a whole, as the driver sees them, all
 processes together; without a GPU the host's memory is device 0. docs/monitors.md says what is measured,
@@ -107,15 +107,18 @@ class _Monitor:
 
     def __init__(self, sampling_interval: float, devices: Optional[Sequence[Union[int, str]]],
                  more: Sequence[str] = ()):
-        if not sampling_interval > 0:
-            raise ValueError(f"a sampling interval in seconds is wanted, above 0, not {sampling_interval!r}")
-        self.sampling_interval = sampling_interval
-        self._arguments = ["--interval", f"{sampling_interval:.9f}", *more]
+        self._set_interval(sampling_interval)
+        self._arguments = list(more)
         if devices is not None:
             self._arguments += ["--devices", ",".join(map(str, devices))]
         self._follower: Optional[Follower] = None
         self._end: Optional[weakref.finalize] = None
         self._last: Optional[Dict[str, Any]] = None
+
+    def _set_interval(self, interval: float) -> None:
+        if not interval > 0:
+            raise ValueError(f"a sampling interval in seconds is wanted, above 0, not {interval!r}")
+        self.sampling_interval = interval
 
     def _listeners(self) -> Dict[str, Any]:
         return {}
@@ -127,7 +130,8 @@ class _Monitor:
         """
         if _figures.is_off() or self.is_monitoring:
             return
-        self._follower = Follower(self._arguments, **self._listeners())
+        self._follower = Follower(["--interval", f"{self.sampling_interval:.9f}", *self._arguments],
+                                  **self._listeners())
         self._end = weakref.finalize(self, self._follower.stop)
         log.debug("monitoring every %s s", self.sampling_interval)
 
@@ -261,23 +265,3 @@ class OOMDetector(_Monitor):
                 callback(prediction)
             except Exception as reason:  # the others are called all the same
                 say(logging.ERROR, words(f"a callback failed: {reason!r}", f"回调出错: {reason!r}"))
-
-
-class MemoryDebugger(OOMDetector):
-    """All in one: use, warnings, growth.
-
-    >>> debugger = MemoryDebugger()
-    >>> debugger.start_monitoring()
-    >>> train()
-    >>> debugger.stop_monitoring()
-    >>> report = debugger.get_status_report()
-    """
-
-    def get_status_report(self) -> Dict[str, Any]:
-        """What MemoryProfiler reports, and of each device `oom` (what is forecast) and `fragmentation` (None: of a
-        device as a whole it cannot be known); `verdict`, `leaks` and `watched`: what grew. Also while it runs.
-
-        >>> debugger.get_status_report()["devices"]["0"]["current_usage"]["utilization_percent"]
-        69.5
-        """
-        return self._report()

@@ -3,7 +3,8 @@
 from seeds_kit import examples, run_python
 from torch_kit import query
 
-IMPORTS = ["utils.loraTrain.quickMemoryDebug", "utils.loraTrain.trainWithMemoryDebug"]
+IMPORTS = ["utils.loraTrain.quickMemoryDebug", "utils.loraTrain.trainWithMemoryDebug",
+           "utils.loraTrain.memoryDebugger"]
 
 PRELUDE = """
 import tidemark, torch
@@ -18,6 +19,7 @@ def your_training_function(n, scale=1):
 def train_model(model, dataloader):
     kept.append(torch.ones(3 << 20, dtype=torch.uint8, device=DEVICE))
     return model
+problematic_function = lambda: kept.append(torch.ones(2 << 20, dtype=torch.uint8, device=DEVICE))
 num_epochs = 2
 def train_epoch(model, dataloader):
     kept.append(torch.ones(105 << 20, dtype=torch.uint8, device=DEVICE))
@@ -160,15 +162,59 @@ except ZeroDivisionError:
 """
 
 
+DEBUGGER = """
+import os, time
+change = comparison["gpu_changes"][0]
+assert change["memory_change"] == 2 << 20 and "after_problem" in report
+assert os.listdir("logs/memory_debug")[0].startswith("memory_report_")
+try:
+    debugger.compare_checkpoints("start", "nowhere")
+    raise SystemExit("not raised")
+except KeyError as reason:
+    assert "start, after_problem" in str(reason)
+"""
+
+REAL_TIME = """
+assert report == open("custom_report.txt", encoding="utf-8").read()
+debugger.start_real_time_monitoring(interval=0.01)
+deadline = time.monotonic() + 30
+while len(debugger.memory_history) < 5 and time.monotonic() < deadline:
+    time.sleep(0.01)
+debugger.stop_monitoring()
+assert len(debugger.memory_history) >= 5
+assert debugger._check_memory_anomalies() == []
+
+from tidemark.memory_debugger import anomalies
+def history(*sizes, total=1000.0):
+    return [{"gpu_memory": [{"device_id": 0, "kind": "GPU", "allocated_mb": size,
+                             "utilization": 100 * size / total}]} for size in sizes]
+def types(*sizes, **more):
+    return [issue["type"] for issue in anomalies(history(*sizes, **more), 50.0)]
+assert types(10) == types(10, 60) == types(500, 10) == []
+assert types(10, 61) == ["sudden_growth"]
+assert types(901, 901) == ["over_use"]
+assert types(*range(0, 90, 10)) == ["leak"]
+assert types(*range(0, 54, 6)) == []             # less than the threshold
+assert types(0, 10, 20, 10, 40, 50, 60, 70, 80) == []  # fell
+assert types(0, 40, 40, 40, 40, 40, 40, 80, 120) == [] # a plateau
+assert types(*range(0, 70, 10)) == []            # too few
+debugger.memory_history = history(*range(3000))
+debugger.create_memory_checkpoint("last")
+assert len(debugger.memory_history) == 1000
+"""
+
+
 def test_examples(tmp_path, rings):
     """Those of the simple functions, under zh_CN; values against torch's."""
     blocks = examples("s2.md", IMPORTS)
-    start, develop, check, loop, issue, stages = (next(b for b in blocks if text in b) for text in (
+    start, develop, check, loop, issue, stages, diagnose, logs, monitoring, reports = (next(b for b in blocks if text in b) for text in (
         "your_training_function", "development_model", "pre_training", "train_epoch(model",
-        "def debug_memory_issue", "profiler.profile_stage"))
+        "def debug_memory_issue", "profiler.profile_stage", "problematic_function", "custom_logs/",
+        "_check_memory_anomalies", "custom_report.txt"))
     start = start.replace("your_training_function, args...", "your_training_function, 1 << 20")
     source = "\n".join([PRELUDE, start, FIRST, develop, check, "dataloader = create_dataloader()",
-                        "from tidemark import compare_snapshots", loop, issue, LAST, MODELS, stages, STAGES])
+                        "from tidemark import compare_snapshots", loop, issue, LAST, MODELS, stages, STAGES, diagnose,
+                        DEBUGGER, logs, monitoring, reports, REAL_TIME])
     done = run_python(source, tmp_path, rings, LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
     said = done.stderr.splitlines()
     assert said[0] == "[INFO] 获取内存快照: before_training"
