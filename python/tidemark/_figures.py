@@ -3,8 +3,9 @@
 
 libtidemark is told by torch with every block and answers in 0.2 µs, without a lock and without a word
 to the device. Where it does not know, torch is asked (tens of µs): until torch's first block, after the
-driver took memory back without one, and where the driver's calls are not seen. A machine without a GPU has one device, the CPU:
-allocated are torch's tensors, and reserved is the same, since torch keeps no cache there.
+driver took memory back without one, and where the driver's calls are not seen. A machine without a GPU
+has one device, the CPU: allocated are torch's tensors, and reserved is the same, since torch keeps no
+cache there.
 """
 import ctypes
 import importlib
