@@ -9,6 +9,7 @@
 #include "record/held.h"
 #include "record/host_memory.h"
 #include "record/python.h"
+#include "record/recorder.h"
 #include "record/torch.h"
 #include "tidemark/tidemark.h"
 #include "trace/layout.h"
@@ -102,9 +103,17 @@ uint64_t tmk_tally_take(const struct tmk_tally_table *table, uintptr_t address)
     return 0;
 }
 
+/* Somebody tells us of the host's blocks. */
+static inline void note_host(void)
+{
+    if (atomic_load_explicit(&tally.host.device, memory_order_relaxed) == 0)
+        atomic_store_explicit(&tally.host.device, TIDEMARK_HOST + 1U, memory_order_relaxed);
+}
+
 void tmk_tally_host_alloc(const void *address, uint64_t size_bytes)
 {
     struct tmk_tally_table table = host_table();
+    note_host();
     if (!table.slots || !tmk_tally_put(&table, (uintptr_t)address, size_bytes))
         return;
     uint64_t now = atomic_fetch_add(&tally.host.allocated, size_bytes) + size_bytes;
@@ -116,6 +125,7 @@ void tmk_tally_host_alloc(const void *address, uint64_t size_bytes)
 void tmk_tally_host_free(const void *address)
 {
     struct tmk_tally_table table = host_table();
+    note_host();
     if (table.slots)
         atomic_fetch_sub(&tally.host.allocated, tmk_tally_take(&table, (uintptr_t)address));
 }
@@ -136,9 +146,12 @@ bool tmk_tally_want_host(void)
 
 /* ---- asking ---- */
 
+/* While nothing is recorded, the hooks may not even be in torch: then none seen is not none there.
+ */
 static bool read_host(struct tmk_tally *ret)
 {
-    if (!host_table().slots)
+    bool is_heard = atomic_load_explicit(&tally.host.device, memory_order_relaxed) != 0;
+    if (!host_table().slots || (!is_heard && tmk_recorder_is_off()))
         return false;
     ret->allocated_bytes = ret->reserved_bytes = get(&tally.host.allocated);
     ret->peak_allocated_bytes = ret->peak_reserved_bytes = get(&tally.host.peak_allocated);
