@@ -130,8 +130,9 @@ void tmk_tally_host_free(const void *address)
         atomic_fetch_sub(&tally.host.allocated, tmk_tally_take(&table, (uintptr_t)address));
 }
 
-bool tmk_tally_want_host(void)
+bool tmk_tally_want(void)
 {
+    atomic_store(&tmk_torch_hot.is_tallied, true);
     if (host_table().slots)
         return true;
     size_t n_bytes = sizeof(struct tmk_tally_slot) << TABLE_BITS;
@@ -179,7 +180,7 @@ bool tmk_tally_read(uint16_t device, struct tmk_tally *ret)
 /* ---- for the Python package ---- */
 
 __attribute__((visibility("default"))) struct tmk_object *tidemark_record_tally_function(void);
-__attribute__((visibility("default"))) int tidemark_record_want_host(void);
+__attribute__((visibility("default"))) int tidemark_record_want_tally(void);
 __attribute__((visibility("default"))) int tidemark_record_host_memory(uint64_t *ret_two);
 
 static const struct tmk_python *python; /* there while its functions can be called */
@@ -215,9 +216,9 @@ struct tmk_object *tidemark_record_tally_function(void)
     return python ? python->PyCFunction_NewEx(&method, NULL, NULL) : NULL;
 }
 
-int tidemark_record_want_host(void)
+int tidemark_record_want_tally(void)
 {
-    return tmk_tally_want_host();
+    return tmk_tally_want();
 }
 
 /* Total and available bytes, in a container by its limit; 0: not known. */

@@ -7,7 +7,8 @@
  *
  * Of an accelerator torch itself says both figures with each block, under its lock of that device.
  * Of the host it says sizes of blocks that come, not of those that go: so addresses and sizes are
- * kept in a table, from the moment on that somebody wants to know (tmk_tally_want_host()). */
+ * kept in a table. All of it from the moment on that somebody wants to know (tmk_tally_want()):
+ * others shall not pay for it. */
 #ifndef TMK_RECORD_TALLY_H
 #define TMK_RECORD_TALLY_H
 
@@ -29,8 +30,8 @@ void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_
 void tmk_tally_host_alloc(const void *address, uint64_t size_bytes);
 void tmk_tally_host_free(const void *address);
 
-/* Count the host's blocks from now on. False: there is no memory for the table. */
-bool tmk_tally_want_host(void);
+/* Keep figures from now on. False: there is no memory for the table of the host's blocks. */
+bool tmk_tally_want(void);
 
 /* False: not known, because torch has said nothing of this device yet, or the driver has given or
  * taken back memory since, of which torch says nothing until its next block. */

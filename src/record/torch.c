@@ -345,7 +345,8 @@ static inline void record_usage(const void *address, int64_t size, uint64_t allo
         record_host(address, size);
         return;
     }
-    tmk_tally_say(device, allocated, reserved);
+    if (__builtin_expect(atomic_load_explicit(&tmk_torch_hot.is_tallied, memory_order_relaxed), 0))
+        tmk_tally_say(device, allocated, reserved);
     if (size > 0)
         record_alloc(device, address, (uint64_t)size, reserved);
     else
