@@ -10,16 +10,28 @@
 
 `import tidemark` works under `tidemark run`, after `tidemark attach`, and alone; alone it begins to
 record into a run folder of its own (`tidemark.run` says which; TIDEMARK_RUN names it;
-TIDEMARK_OFF=1 keeps it from recording). Whatever goes wrong with recording, the program goes on.
+TIDEMARK_OFF=1 keeps it from recording; TIDEMARK=0 makes all of the package a no-op). Whatever goes
+wrong with recording, the program goes on.
 """
 import contextlib
+import importlib
 import itertools
 import os
 import warnings
 
 from . import _library
 
-__all__ = ["is_watched", "mark", "run", "stage", "step", "watch"]
+#: Names of the seeds' tools, and the module of each: imported when first asked for.
+_TOOLS = {
+    "GPUMemoryProfiler": "gpu_memory_profiler",
+    **dict.fromkeys(("memory_snapshot", "compare_snapshots", "analyze_model", "monitor_function",
+                     "check_memory_status", "cleanup_memory", "generate_report"), "quick_memory_debug"),
+    **dict.fromkeys(("MemoryProfiler", "OOMDetector", "OOMPrediction", "RiskLevel"), "monitors"),
+    **dict.fromkeys(("MemoryDebugger", "create_memory_debugger"), "memory_debugger"),
+    "memory_profiled_training": "training_stages",
+}
+
+__all__ = ["is_watched", "mark", "run", "stage", "step", "watch", *_TOOLS]
 
 #: The run folder, where it is known: by TIDEMARK_RUN, or because we made it.
 run = os.environ.get("TIDEMARK_RUN") or None
@@ -30,14 +42,22 @@ _steps = itertools.count()
 
 def _start():
     global _lib, run
-    if _library.module_looked_for() == __name__:
-        return  # `python -m tidemark` is the program, which is not watched itself
+    if os.environ.get("TIDEMARK") == "0" or _library.module_looked_for() == __name__:
+        return  # not wanted; or `python -m tidemark` is the program, which is not watched itself
     _lib = _library.open_library()
     if _lib.tidemark_record_on() or os.environ.get("TIDEMARK_OFF", "") not in ("", "0"):
         return
     folder = os.path.abspath(run or _library.run_folder())
     _library.begin(_lib, folder)
     run = folder
+
+
+def __getattr__(name):
+    if name not in _TOOLS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    tool = getattr(importlib.import_module("." + _TOOLS[name], __name__), name)
+    globals()[name] = tool
+    return tool
 
 
 def is_watched():

@@ -67,6 +67,9 @@ def open_library():
     lib.tidemark_attach.argtypes = [text, text, ctypes.c_size_t]
     # With Python's lock held, which CDLL gives up and PyDLL does not.
     lib.watch = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(("tidemark_watch", lib))
+    lib.tally = ctypes.PYFUNCTYPE(ctypes.py_object)(("tidemark_record_tally_function", lib))()
+    lib.tidemark_record_want_tally()  # from now on: of blocks that were there before nobody says the size
+    lib.tidemark_record_host_memory.argtypes = [ctypes.POINTER(ctypes.c_uint64)]
     return lib
 
 

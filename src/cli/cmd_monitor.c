@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd_monitor.c - all monitors in one: profile, oom, leak, fragmentation. */
 #include "cli/commands.h"
+#include "cli/follow.h"
 #include "cli/leak_view.h"
 #include "cli/monitor_report.h"
 #include "cli/oom_watch.h"
@@ -16,13 +17,43 @@ static int report_profile(struct tmk_monitoring *m, const struct tmk_args *args)
     return tmk_monitor_report(&report, args);
 }
 
+/* With the threshold and the warm-up that were asked for. 0, or an exit status after a message. */
+static int init_watch(struct tmk_oom_watch *w, struct tmk_monitoring *m,
+                      const struct tmk_args *args, FILE *out)
+{
+    double threshold;
+    uint64_t warm_up_ns = TMK_PREDICTION_WARM_UP_NS;
+    int status = tmk_monitoring_number(args, "threshold", TMK_OOM_PERCENT, 100, &threshold);
+    if (status == 0)
+        status = tmk_monitoring_time(args, "warm-up", &warm_up_ns);
+    if (status != 0)
+        return status;
+    tmk_oom_watch_init(w, m, threshold, NULL, out);
+    w->warm_up_ns = warm_up_ns;
+    return 0;
+}
+
+static int follow(struct tmk_monitoring *m, const struct tmk_args *args)
+{
+    struct tmk_oom_watch w;
+    int status = init_watch(&w, m, args, stderr);
+    if (status != 0)
+        return status;
+    status = tmk_follow_run(m, &w, DEFAULT_LEAK_BYTES);
+    tmk_monitoring_release(m);
+    tmk_oom_watch_fini(&w, false);
+    return status;
+}
+
 static int report_all(struct tmk_monitoring *m, const struct tmk_args *args)
 {
     struct tmk_oom_watch w;
     struct tmk_leaks leaks = {0};
     bool json = tmk_monitor_report_is_json(args);
-    tmk_oom_watch_init(&w, m, TMK_OOM_PERCENT, NULL, json ? stderr : stdout);
-    int status = tmk_monitoring_run(m, tmk_oom_watch_look, &w);
+    int status = init_watch(&w, m, args, json ? stderr : stdout);
+    if (status != 0)
+        return status;
+    status = tmk_monitoring_run(m, tmk_oom_watch_look, &w);
     if (status == 0) {
         if (tmk_leaks_find(m->sampler, DEFAULT_LEAK_BYTES, &leaks) < 0)
             tmk_die("out of memory");
@@ -44,19 +75,23 @@ static int report_all(struct tmk_monitoring *m, const struct tmk_args *args)
 static int run(const struct tmk_args *args)
 {
     struct tmk_monitoring m = {0};
-    bool all = tmk_args_get(args, "all") != NULL;
+    bool follows = tmk_args_get(args, "follow") != NULL;
+    bool all = follows || tmk_args_get(args, "all") != NULL;
     int status = tmk_monitor_report_check(args);
     if (status == 0)
         status =
             tmk_monitoring_open(&m, args, &(struct tmk_monitoring_needs){.wants_processes = all});
     if (status == 0)
-        status = all ? report_all(&m, args) : report_profile(&m, args);
+        status = follows ? follow(&m, args) : all ? report_all(&m, args) : report_profile(&m, args);
     tmk_monitoring_close(&m);
     return status;
 }
 
 static const struct tmk_option options[] = {
     {"all", 0, NULL, NULL, "oom, leak and fragmentation too; without it: profile"},
+    {"follow", 0, NULL, NULL, "all, for a program that reads along: lines of JSON"},
+    {"threshold", 0, "PCT", NULL, "with --all: how full is too full, in percent (85)"},
+    {"warm-up", 0, "S", NULL, "seconds watched before an OOM is forecast (60)"},
     TMK_MONITORING_OPTIONS("0"),
     TMK_MONITOR_REPORT_OPTIONS,
 };
@@ -69,21 +104,27 @@ static const char notes[] =
     "\n" TMK_MONITORING_NOTES "\n"
     "json: as of `profile`; with --all each device has oom (as a prediction of\n"
     "`oom`), fragmentation and fragmentation_reason too, and the whole verdict, leaks\n"
-    "and watched, as of `leak`.\n";
+    "and watched, as of `leak`.\n"
+    "\n"
+    "--follow writes a line for each round of samples {\"samples\": [...]}, for each\n"
+    "warning {\"warning\": a prediction of `oom`}, and a report for each line on stdin\n"
+    "and at the end. It ends with stdin.\n";
 
 static const char *const examples[] = {
     "tidemark monitor --all",
     "everything, until ^C; then the report",
     "tidemark monitor --all --duration 300 --output status.json",
     "five minutes, the report in a file too",
+    "sleep 2 | tidemark monitor --follow | jq -c .samples",
+    "two seconds of samples, for a script",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_monitor = {
     .name = "monitor",
     .summary = "Watch devices with all monitors at once",
-    .usage = "[--all] [--duration S] [--interval S] [--devices N...] [--output FILE] [--plot FILE] "
-             "[--json]",
+    .usage = "[--all|--follow] [--threshold PCT] [--warm-up S] [--duration S] [--interval S] "
+             "[--devices N...] [--output FILE] [--plot FILE] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

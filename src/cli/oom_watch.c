@@ -212,7 +212,10 @@ static void ring(struct tmk_oom_watch *w, unsigned i)
     struct tmk_device_processes *holders = tmk_xcalloc(1, sizeof *holders);
     find_holders(w, u, holders);
     tmk_monitoring_clear(w->m);
-    warn(w, u, &w->forecasts[i].prediction, holders);
+    if (w->rang)
+        w->rang(w, i);
+    else
+        warn(w, u, &w->forecasts[i].prediction, holders);
     if (w->command)
         act(w, i, holders);
     free(holders);

@@ -17,10 +17,11 @@ struct tmk_oom_forecast { /* of a device: made anew now and then, not at each sa
 
 struct tmk_oom_watch {
     struct tmk_monitoring *m;
-    FILE *out;                          /* for warnings */
-    const char *command;                /* NULL: none */
-    struct tmk_alarm *alarms;           /* by device */
-    struct tmk_oom_forecast *forecasts; /* by device */
+    FILE *out;                                                    /* for warnings */
+    void (*rang)(const struct tmk_oom_watch *w, unsigned device); /* instead; NULL: a text */
+    const char *command;                                          /* NULL: none */
+    struct tmk_alarm *alarms;                                     /* by device */
+    struct tmk_oom_forecast *forecasts;                           /* by device */
     uint64_t warm_up_ns; /* nothing that was watched for less is forecast to run out */
     pid_t *running;      /* the command of each device; 0: none runs */
 };

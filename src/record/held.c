@@ -236,6 +236,11 @@ uint64_t tmk_held_devices(uint64_t *ret_n_changes)
     return atomic_load(&held.owner) == getpid() ? atomic_load(&held.devices) : 0;
 }
 
+uint64_t tmk_held_changes(void)
+{
+    return atomic_load_explicit(&held.n_changes, memory_order_relaxed);
+}
+
 /* ---- what the driver's calls mean ---- */
 
 void tmk_held_begin(const struct tmk_driver_segment *item)

@@ -43,6 +43,7 @@ void tmk_held_end_pool(uint64_t pool);
 /* The devices on which anything was ever held, a bit each; *ret_n_changes counts what began and
  * ended. */
 uint64_t tmk_held_devices(uint64_t *ret_n_changes);
+uint64_t tmk_held_changes(void); /* that number alone: no system call */
 
 /* All that goes with a context has gone with it; with a device's primary one its pools too. */
 void tmk_held_end_context(uint64_t context);

@@ -15,11 +15,11 @@ struct tmk_object; /* PyObject */
 struct tmk_python_method { /* PyMethodDef */
     const char *name;
     struct tmk_object *(*function)(struct tmk_object *self, struct tmk_object *arguments);
-    int flags; /* TMK_PYTHON_VARARGS */
+    int flags; /* TMK_PYTHON_VARARGS, or _ONE_ARGUMENT: that itself */
     const char *doc;
 };
 
-enum { TMK_PYTHON_VARARGS = 1, TMK_PYTHON_FILE_INPUT = 257 };
+enum { TMK_PYTHON_VARARGS = 1, TMK_PYTHON_ONE_ARGUMENT = 8, TMK_PYTHON_FILE_INPUT = 257 };
 
 /* X(result, name, arguments) */
 #define TMK_PYTHON_FUNCTIONS(X)                                                                    \

@@ -15,6 +15,7 @@
 #include "record/loader.h"
 #include "record/pystack.h"
 #include "record/recorder.h"
+#include "record/tally.h"
 #include "record/torch_stubs.h"
 #include "tidemark/tidemark.h"
 
@@ -293,6 +294,10 @@ __attribute__((noinline)) static void record_host(const void *address, int64_t s
 {
     if ((uintptr_t)__builtin_frame_address(0) < tmk_lane.reporting)
         return;
+    if (size > 0)
+        tmk_tally_host_alloc(address, (uint64_t)size);
+    else
+        tmk_tally_host_free(address);
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
@@ -330,15 +335,19 @@ __attribute__((hot, noinline)) static void record_free(uint16_t device, const vo
     tmk_lane_leave(lane);
 }
 
-static inline void record_usage(const void *address, int64_t size, uint64_t reserved,
-                                uint16_t torch_device)
+static inline void record_usage(const void *address, int64_t size, uint64_t allocated,
+                                uint64_t reserved, uint16_t torch_device)
 {
     uint16_t device = device_of(torch_device);
     if (size == 0)
         return;
-    if (__builtin_expect(device == TIDEMARK_HOST, 0))
+    if (__builtin_expect(device == TIDEMARK_HOST, 0)) {
         record_host(address, size);
-    else if (size > 0)
+        return;
+    }
+    if (__builtin_expect(atomic_load_explicit(&tmk_torch_hot.is_tallied, memory_order_relaxed), 0))
+        tmk_tally_say(device, allocated, reserved);
+    if (size > 0)
         record_alloc(device, address, (uint64_t)size, reserved);
     else
         record_free(device, address, reserved);
@@ -440,7 +449,7 @@ __attribute__((noinline, cold)) static void usage_by_others(int which, const voi
     usage_function *next =
         (usage_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which], caller));
     if (!nested)
-        record_usage(address, size, reserved, device);
+        record_usage(address, size, allocated, reserved, device);
     struct call before = begin_call(which, frame);
     if (next)
         next(address, size, allocated, reserved, device);
@@ -455,7 +464,7 @@ static inline void usage_hook(int which, const void *caller, void *address, int6
         usage_by_others(which, caller, address, size, allocated, reserved, device);
         return;
     }
-    record_usage(address, size, reserved, device);
+    record_usage(address, size, allocated, reserved, device);
     usage_function *real = (usage_function *)real_of(hook, caller);
     if (real)
         real(address, size, allocated, reserved, device);
@@ -504,6 +513,8 @@ static void hook_cpu_new(void *self, void *address, size_t size)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     bool nested = is_nested(CPU_NEW, frame);
+    if (size && !nested)
+        tmk_tally_host_alloc(address, size);
     struct tmk_lane *lane = size && !nested ? tmk_lane_enter() : NULL;
     if (lane) {
         record_host_alloc(lane, address, size);
@@ -522,6 +533,8 @@ static void hook_cpu_delete(void *self, void *address)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     bool nested = is_nested(CPU_DELETE, frame);
+    if (address && !nested)
+        tmk_tally_host_free(address);
     struct tmk_lane *lane = address && !nested ? tmk_lane_enter() : NULL;
     if (lane) {
         record_host_free(lane, address);

@@ -44,6 +44,7 @@ struct tmk_torch_hot {
     _Atomic uint32_t host_over;       /* nor are any on their way */
     _Atomic uint64_t host_ends_ns;    /* when */
     _Atomic bool streams_used;        /* others than a device's default one may be */
+    _Atomic bool is_tallied;          /* somebody wants to know what is allocated now (tally.h) */
     _Atomic uintptr_t current_stream; /* of the accelerator; 0: not looked for, 1: not there */
     struct {                          /* what was last said of a device, under torch's lock of it */
         _Atomic uint32_t generation;  /* in which */

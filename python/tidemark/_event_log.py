@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Lines to a log file that is rotated, and to the console, written by a thread of their own.
+
+Who has something to say appends a row to a list, which is all it costs. The thread comes by ten times a
+second, makes lines of what is new, and writes them at once. It ends with close(), with its owner, and
+with the interpreter; none is lost then. A forked child has the rows and writes no lines.
+"""
+import logging.handlers
+import os
+import sys
+import threading
+import time
+import weakref
+from typing import Any, Callable, List, Optional
+
+from ._words import say, show, words
+
+PAUSE_S = 0.1
+BATCH_ROWS = 500  # written at once, so that a file is not much larger than it may be
+_logs: "weakref.WeakSet[EventLog]" = weakref.WeakSet()
+
+
+class EventLog:
+    """rows: appended to by others. line_of(row): (ns since 1970, text), texts with several lines too."""
+
+    def __init__(self, rows: List[Any], line_of: Callable[[Any], Any], name: str, path: Optional[str],
+                 console: bool, max_bytes: int, backups: int):
+        self._rows, self._line_of, self._name, self._console = rows, line_of, name, console
+        self._n_written = 0
+        self._second, self._second_text = -1, ""
+        self._lock = threading.RLock()
+        self._ended = threading.Event()
+        self._max_bytes, self._n_bytes = max_bytes, 0
+        self._file = None
+        if path is not None:
+            self._file = logging.handlers.RotatingFileHandler(path, backupCount=backups, encoding="utf-8",
+                                                              errors="replace")
+        self._thread: Optional[threading.Thread] = None
+        if self._file is not None or console:
+            self._thread = threading.Thread(target=self._write_on, name="tidemark-log", daemon=True)
+            self._thread.start()
+        _logs.add(self)
+
+    def _write_on(self) -> None:
+        while not self._ended.wait(PAUSE_S):
+            self.flush()
+
+    def _stamp(self, time_ns: int) -> str:
+        second = time_ns // 1_000_000_000
+        if second != self._second:
+            self._second = second
+            self._second_text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
+        return self._second_text
+
+    def write(self, time_ns: int, text: str) -> None:
+        """A line that is no row, after all rows so far."""
+        with self._lock:
+            self.flush()
+            self._put(self._lines(time_ns, text))
+
+    def flush(self) -> None:
+        """Write what has come since."""
+        with self._lock:
+            end = len(self._rows)
+            while self._n_written < end:
+                rows = self._rows[self._n_written:min(self._n_written + BATCH_ROWS, end)]
+                self._n_written += len(rows)
+                self._put("".join(self._lines(*self._line_of(row)) for row in rows))
+
+    def _lines(self, time_ns: int, text: str) -> str:
+        head = f"{self._stamp(time_ns)} - {self._name} - INFO - "
+        return head + text.replace("\n", "\n" + head) + "\n"
+
+    def _put(self, text: str) -> None:
+        if self._console:
+            show(text, sys.stderr)
+        if self._file is None:
+            return
+        try:
+            n_bytes = len(text.encode("utf-8", "replace"))
+            if self._n_bytes > 0 and self._n_bytes + n_bytes > self._max_bytes:
+                self._file.doRollover()
+                self._n_bytes = 0
+            self._n_bytes += n_bytes
+            self._file.stream.write(text)
+            self._file.stream.flush()
+        except (OSError, ValueError) as reason:  # the training goes on without
+            self._file = None
+            say(logging.WARNING, words(f"the log is no longer written: {reason}", f"日志停止写入: {reason}"))
+
+    def close(self) -> None:
+        """Write what is left and end. May be called again."""
+        self._ended.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        if self._thread is None and self._file is None:
+            return
+        self._thread = None
+        self.flush()
+        if self._file is not None:
+            self._file.close()
+        self._file, self._console = None, False
+
+    def forget(self) -> None:
+        """In a forked child, whose parent's log it is: let go of everything, and write nothing."""
+        self._lock, self._thread, self._file, self._console = threading.RLock(), None, None, False
+        self._ended.set()
+
+
+def _before_fork() -> None:
+    for log in list(_logs):
+        log._lock.acquire()  # no line is half written in what the child gets
+
+
+def _after_fork() -> None:
+    for log in list(_logs):
+        log._lock.release()
+
+
+def _in_child() -> None:
+    for log in list(_logs):
+        log.forget()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)

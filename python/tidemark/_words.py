@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""What the package says, in English, and under zh_CN in Chinese; through the logger `tidemark`."""
+import locale
+import logging
+import os
+import sys
+import unicodedata
+from typing import Optional
+
+log = logging.getLogger("tidemark")
+
+
+def is_chinese() -> bool:
+    """True under zh_CN, by the variables that decide the language of messages, in their order."""
+    for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        value = os.environ.get(variable, "")
+        if value:
+            return value.startswith("zh_CN")
+    return (locale.getlocale(getattr(locale, "LC_MESSAGES", locale.LC_CTYPE))[0] or "").startswith("zh_CN")
+
+
+def words(english: str, chinese: str) -> str:
+    """Whichever of the two is wanted here."""
+    return chinese if is_chinese() else english
+
+
+def say(level: int, text: str) -> None:
+    """To the logger; where nobody has set up logging, to stderr as `[INFO] text`, from INFO on."""
+    if log.hasHandlers():
+        log.log(level, "%s", text)
+    elif level >= max(log.level, logging.INFO):
+        show(f"[{logging.getLevelName(level)}] {text}\n", sys.stderr)
+
+
+def show(text: str, stream: Optional[object]) -> None:
+    """Write to a stream that may be closed, absent, or unable to show every letter."""
+    if stream is None:
+        return
+    try:
+        stream.write(text)
+        stream.flush()
+    except UnicodeEncodeError as wrong:
+        stream.write(text.encode(wrong.encoding, "backslashreplace").decode(wrong.encoding))
+        stream.flush()
+    except (OSError, ValueError):  # a terminal that has gone, a closed file
+        pass
+
+
+def width(text: str) -> int:
+    """Columns on a terminal: letters of East Asia take two, combining ones none."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+               for c in text)
+
+
+def padded(text: str, columns: int) -> str:
+    """Followed by blanks to that many columns."""
+    return text + " " * (columns - width(text))

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: MIT
+"""GPUMemoryProfiler: name the moments of a training, and see what was allocated at each.
+
+    from tidemark import GPUMemoryProfiler
+
+    profiler = GPUMemoryProfiler(log_dir="logs/my_training")
+    profiler.record("model made")
+    profiler.record("forward", "loss=0.1234")
+    profiler.print_report()
+    profiler.save_to_json()
+    profiler.cleanup()
+"""
+import json
+import os
+import sys
+import time
+import weakref
+from datetime import datetime
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import _figures
+from ._event_log import EventLog
+from ._figures import GB, MB, ROW, Figures, mb, mb_text
+from ._words import is_chinese, padded, show, words
+
+FIRST_EVENT = "初始化"  # the constructor's row, as in GPUMemoryProfiler's own timeline, in every language
+TITLE = "==== GPU Memory Timeline ====="
+LABEL_COLUMNS = 20
+
+Row = Tuple[str, Any, bytes]  # event, what else is known of it, figures as packed by libtidemark
+
+
+class Details:
+    """What record_detailed() was given: facts, not the tensors themselves, which must be free to go."""
+
+    def __init__(self, info: Optional[str], tensors: Dict[str, Dict[str, Any]], model: Dict[str, Any]):
+        self.info, self.tensors, self.model = info, tensors, model
+
+
+def tensor_facts(tensor: Any) -> Dict[str, Any]:
+    """Shape, dtype, device and bytes of a tensor."""
+    return {"shape": list(tensor.shape), "dtype": str(tensor.dtype), "device": str(tensor.device),
+            "bytes": tensor.numel() * tensor.element_size()}
+
+
+def model_facts(model: Any) -> Dict[str, Any]:
+    """Counts of a module's parameters, each counted once; of a mapping, what it says."""
+    if not hasattr(model, "parameters"):
+        return dict(model)
+    parameters = list(model.parameters())
+    return {"total_params": sum(p.numel() for p in parameters),
+            "trainable_params": sum(p.numel() for p in parameters if p.requires_grad),
+            "bytes": sum(p.numel() * p.element_size() for p in parameters)}
+
+
+class Lines:
+    """Rows as lines of the log. Knows nothing of the profiler, which must be free to go."""
+
+    ENGLISH = ("event: %s | allocated: %s | reserved: %s | max allocated: %s | max reserved: %s | "
+               "elapsed: %.2fs", " | info: ")
+    CHINESE = ("事件: %s | 分配: %s | 保留: %s | 最大分配: %s | 最大保留: %s | 耗时: %.2fs", " | 额外信息: ")
+
+    def __init__(self, start_ns: int, before: Figures):
+        """before: what torch says of the time before the library saw its blocks."""
+        self.start_ns = start_ns
+        self._most = before.max_allocated or 0, before.max_reserved or 0
+        self._form, self._info = self.CHINESE if is_chinese() else self.ENGLISH
+
+    def figures(self, row: bytes) -> Figures:
+        """Unpacked; the time alone means that nothing else was known."""
+        if len(row) < ROW.size:
+            return Figures(int.from_bytes(row, sys.byteorder), None, None, None, None)
+        time_ns, allocated, reserved, max_allocated, max_reserved = ROW.unpack(row)
+        return Figures(time_ns, allocated, reserved, max(max_allocated, self._most[0]),
+                       max(max_reserved, self._most[1]))
+
+    def seconds(self, time_ns: int) -> float:
+        return max(0, time_ns - self.start_ns) / 1e9
+
+    def line_of(self, row: Row) -> Tuple[int, str]:
+        event, more, packed = row
+        f = self.figures(packed)
+        text = self._form % (event, *map(mb_text, f[1:]), self.seconds(f.time_ns))
+        if more is None:
+            return f.time_ns, text
+        info = more.info if isinstance(more, Details) else more
+        if info:
+            text += self._info + str(info)
+        return f.time_ns, text + (_detail_lines(more) if isinstance(more, Details) else "")
+
+
+class GPUMemoryProfiler:
+    """Allocated and reserved memory at the moments that you name.
+
+    >>> profiler = GPUMemoryProfiler(log_dir="logs", enable_file_logging=True)
+    >>> profiler.record("model made")
+
+    Figures are those of the device that torch allocates on; without a GPU those of the CPU's tensors.
+    Maxima are the highest since the process began (since `import tidemark` on the CPU), whoever resets
+    torch's meanwhile. Lines go to the console (stderr) and to log_dir/memory_profiler_<stamp>.log, which
+    begins anew at max_log_bytes; log_backups older ones are kept. A thread writes them, within 0.1 s.
+    """
+
+    def __init__(self, log_dir: str = "logs", enable_file_logging: bool = True, *, console: bool = True,
+                 max_log_bytes: int = 10 * MB, log_backups: int = 5):
+        self._is_off = _figures.is_off()
+        self.log_dir = log_dir
+        self.log_file: Optional[str] = None
+        self._rows: List[Row] = []
+        self._start_ns = time.time_ns()
+        if self._is_off:
+            return
+        self.stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(self._start_ns // 1_000_000_000))
+        if enable_file_logging:
+            self.log_file = self._new_file("memory_profiler", ".log")
+        self._tally = _figures.tally_function()
+        self._current = _figures.current_number()
+        self._devices = _figures.devices()
+        self._lines = Lines(self._start_ns, _figures.ask_torch(self._current()))
+        self._first = self._lines.figures(self._read())
+        self._log = EventLog(self._rows, self._lines.line_of, f"MemoryProfiler_{self.stamp}", self.log_file, console,
+                             max_log_bytes, log_backups)
+        self._end = weakref.finalize(self, self._log.close)  # at exit too
+        self._log.write(self._start_ns, "\n".join(self._opening()))
+
+    def _new_file(self, name: str, ending: str) -> str:
+        """A file that nobody else has: two may begin in one second."""
+        os.makedirs(self.log_dir, exist_ok=True)
+        serial = 1
+        while True:
+            again = "" if serial == 1 else f"_{serial}"
+            path = os.path.join(self.log_dir, f"{name}_{self.stamp}{again}{ending}")
+            try:
+                with open(path, "x", encoding="utf-8"):
+                    return path
+            except FileExistsError:
+                serial += 1
+
+    def _opening(self) -> List[str]:
+        bar = "=" * 80
+        cards = [device for device in self._devices if device.kind == "GPU"]
+        return [bar, words("GPU memory profiler begins", "GPU内存分析器初始化"), bar,
+                *([words("log file", "日志文件") + f": {self.log_file}"] if self.log_file else []),
+                words("CUDA available", "CUDA可用") + f": {bool(cards)}",
+                words("GPUs", "GPU数量") + f": {len(cards)}",
+                *(f"{device.label}: {device.name} ({(device.total or 0) / GB:.1f}GB)" for device in self._devices)]
+
+    # ---- recording
+
+    def _read(self) -> bytes:
+        """The figures now, packed. Neither allocates on the device nor waits for it."""
+        number = self._current()
+        row = self._tally(number)
+        if row:
+            return row
+        asked = _figures.ask_torch(number)
+        return ROW.pack(*asked) if asked.allocated is not None else ROW.pack(asked.time_ns, 0, 0, 0, 0)[:8]
+
+    def record(self, event: str, extra_info: Optional[str] = None) -> None:
+        """This happens now.
+
+        >>> profiler.record("forward", "loss=0.1234")
+        """
+        if not self._is_off:
+            self._rows.append((event, extra_info, self._tally(self._current()) or self._read()))
+
+    def record_detailed(self, event: str, tensor_info: Optional[Dict[str, Any]] = None,
+                        model_info: Optional[Any] = None, extra_info: Optional[str] = None) -> None:
+        """This happens now, with these tensors (by name) and this model: a module, or counts.
+
+        >>> profiler.record_detailed("step", tensor_info={"input": x}, model_info={"total_params": 1000})
+        """
+        if self._is_off:
+            return
+        row = self._read()
+        tensors = {name: tensor_facts(tensor) for name, tensor in (tensor_info or {}).items()}
+        model = {} if model_info is None else model_facts(model_info)
+        self._rows.append((event, Details(extra_info, tensors, model), row))
+
+    # ---- what was recorded
+
+    def print_report(self) -> None:
+        """The timeline, to stdout.
+
+        >>> profiler.print_report()
+        ==== GPU Memory Timeline =====
+        初始化               | Allocated:    0.0MB | Reserved:    0.0MB
+        """
+        if self._is_off:
+            return
+        self._log.flush()
+        rows = [(FIRST_EVENT, self._first)] + [(event, self._lines.figures(row)) for event, _, row in self._rows]
+        show("\n".join([TITLE, *(f"{padded(event, LABEL_COLUMNS)} | Allocated: {mb_text(f.allocated)} | "
+                                 f"Reserved: {mb_text(f.reserved)}" for event, f in rows)]) + "\n", sys.stdout)
+
+    def _entries(self) -> Dict[str, List[Dict[str, Any]]]:
+        events: Dict[str, List[Dict[str, Any]]] = {}
+        for event, more, packed in self._rows:
+            f = self._lines.figures(packed)
+            entry = {"time": round(self._lines.seconds(f.time_ns), 6), "allocated": mb(f.allocated),
+                     "reserved": mb(f.reserved), "max_allocated": mb(f.max_allocated),
+                     "max_reserved": mb(f.max_reserved),
+                     "timestamp": datetime.fromtimestamp(f.time_ns / 1e9).isoformat(timespec="microseconds")}
+            info = more.info if isinstance(more, Details) else more
+            if info:
+                entry["info"] = str(info)
+            if isinstance(more, Details):
+                entry.update(tensors=more.tensors, model=more.model)
+            events.setdefault(event, []).append(entry)
+        return events
+
+    def generate_summary_report(self) -> Dict[str, Any]:
+        """Counts, peak and what each event came to, in MB; written to the log as well.
+
+        >>> profiler.generate_summary_report()["total_events"]
+        2
+        """
+        summary: Dict[str, Any] = {"total_events": len(self._rows), "duration_s": 0.0, "peak_allocated": None,
+                                   "peak_reserved": None, "peak_event": None, "events": {}}
+        if self._is_off:
+            return summary
+        entries = self._entries()
+        rows = [(event, self._lines.figures(packed)) for event, _, packed in self._rows]
+        known = [(event, f) for event, f in rows if f.allocated is not None]
+        summary["duration_s"] = round(self._lines.seconds(time.time_ns()), 6)
+        if known:
+            summary["peak_allocated"] = mb(max(f.max_allocated for _, f in known))
+            summary["peak_reserved"] = mb(max(f.max_reserved for _, f in known))
+            summary["peak_event"] = max(known, key=lambda item: item[1].allocated)[0]
+        for event, found in entries.items():
+            sizes = [entry["allocated"] for entry in found if entry["allocated"] is not None]
+            summary["events"][event] = {"count": len(found),
+                                        "mean_allocated": sum(sizes) / len(sizes) if sizes else None,
+                                        "max_allocated": max(sizes, default=None)}
+        self._log.write(time.time_ns(), "\n".join(_summary_lines(summary)))
+        return summary
+
+    def save_to_json(self, path: Optional[str] = None) -> str:
+        """All events with their figures (MB), by name, as JSON; returns the file's path.
+
+        >>> json_file = profiler.save_to_json()
+        """
+        if self._is_off:
+            return ""
+        if path is None:
+            path = self._new_file("memory_profiler", ".json")
+        with open(path + ".part", "w", encoding="utf-8") as file:
+            json.dump(self._entries(), file, ensure_ascii=False, indent=2)
+        os.replace(path + ".part", path)
+        return path
+
+    def cleanup(self) -> None:
+        """Write what is left of the log and close it. What was recorded stays.
+
+        >>> profiler.cleanup()
+        """
+        if not self._is_off:
+            self._end()
+
+
+def _detail_lines(details: Details) -> str:
+    lines = []
+    for name, t in details.tensors.items():
+        shape = tuple(t["shape"])
+        lines.append(words(
+            f"  tensor {name}: shape={shape}, dtype={t['dtype']}, size={t['bytes'] / MB:.2f}MB, device={t['device']}",
+            f"  张量 {name}: 形状={shape}, 类型={t['dtype']}, 大小={t['bytes'] / MB:.2f}MB, 设备={t['device']}"))
+    facts = []
+    for key, value in details.model.items():
+        name = {"total_params": words("parameters", "总参数"), "bytes": words("bytes", "字节"),
+                "trainable_params": words("trainable", "可训练参数")}.get(key, key)
+        facts.append(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}")
+    if facts:
+        lines.append(words("  model: ", "  模型: ") + ", ".join(facts))
+    return "".join("\n" + line for line in lines)
+
+
+def _summary_lines(summary: Dict[str, Any]) -> List[str]:
+    def size(value: Optional[float]) -> str:
+        return mb_text(None if value is None else value * MB)
+
+    lines = ["=" * 80, words("summary of memory", "内存使用摘要"), "=" * 80,
+             words(f"events: {summary['total_events']}, {summary['duration_s']:.2f}s",
+                   f"事件总数: {summary['total_events']}, 总耗时: {summary['duration_s']:.2f}s"),
+             words("peak", "峰值") + f": {size(summary['peak_allocated'])} " + words("allocated", "分配") +
+             f", {size(summary['peak_reserved'])} " + words("reserved", "保留")]
+    for event, found in summary["events"].items():
+        lines.append(f"  {padded(event, LABEL_COLUMNS)} | " + words("count", "次数") + f": {found['count']} | " +
+                     words("mean", "平均") + f": {size(found['mean_allocated'])} | " + words("most", "最大") +
+                     f": {size(found['max_allocated'])}")
+    return lines

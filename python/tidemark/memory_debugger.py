@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""MemoryDebugger: devices watched while the training runs, checkpoints of your own, and what is odd.
+
+    from tidemark import create_memory_debugger
+
+    with create_memory_debugger(log_dir="logs/memory_debug") as debugger:
+        debugger.create_memory_checkpoint("start")
+        train()
+        debugger.create_memory_checkpoint("end")
+        debugger.compare_checkpoints("start", "end")
+        print(debugger.generate_memory_report())
+"""
+import logging
+import os
+import time
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+from . import _figures
+from ._words import padded, say, words
+from .monitors import Callback, OOMDetector, Strategy
+from .quick_memory_debug import Snapshot, _label, _take, _text, compare_snapshots, memory_snapshot
+
+MAX_HISTORY = 1000      # snapshots; the oldest are given up first
+OVER_USE_PERCENT = 90.0
+LEAK_SNAPSHOTS = 9      # as many in a row that never fell make a leak
+
+
+class MemoryDebugger(OOMDetector):
+    """All in one: use, warnings and growth of devices; checkpoints and anomalies of this process.
+
+    >>> debugger = MemoryDebugger()
+    >>> debugger.start_monitoring()
+    >>> train()
+    >>> debugger.stop_monitoring()
+    >>> report = debugger.get_status_report()
+
+    With enable_real_time snapshots of this process are kept in memory_history and looked at for anomalies.
+    """
+
+    def __init__(self, log_dir: Optional[str] = None, enable_real_time: bool = False, *, threshold: float = 85.0,
+                 warning_callback: Optional[Callback] = None, sampling_interval: float = 0.1,
+                 devices: Optional[Sequence[Union[int, str]]] = None, warm_up: float = 60.0,
+                 strategy: Optional[Strategy] = None):
+        super().__init__(threshold, warning_callback, sampling_interval=sampling_interval, devices=devices,
+                         warm_up=warm_up, strategy=strategy)
+        self.log_dir = log_dir
+        self.checkpoints: Dict[str, Snapshot] = {}
+        #: Snapshots, oldest first, at most MAX_HISTORY; may be assigned to.
+        self.memory_history: List[Snapshot] = []
+        self.issues: List[Dict[str, Any]] = []
+        self._is_real_time = False
+        if enable_real_time:
+            self.start_real_time_monitoring()
+
+    # ---- devices
+
+    def get_status_report(self) -> Dict[str, Any]:
+        """What MemoryProfiler reports, and of each device `oom` (what is forecast) and `fragmentation` (None: of a
+        device as a whole it cannot be known); `verdict`, `leaks` and `watched`: what grew. Also while it runs.
+
+        >>> debugger.get_status_report()["devices"]["0"]["current_usage"]["utilization_percent"]
+        69.5
+        """
+        return self._report()
+
+    def start_real_time_monitoring(self, interval: float = 1.0) -> None:
+        """Begin, or go on at this interval (seconds): a snapshot of this process each time, looked at for anomalies.
+
+        >>> debugger.start_real_time_monitoring(interval=0.5)
+        """
+        self.stop_monitoring()
+        self._set_interval(interval)
+        self._is_real_time = True
+        self.start_monitoring()
+
+    def stop_monitoring(self) -> None:
+        super().stop_monitoring()
+        self._is_real_time = False
+
+    def __enter__(self) -> "MemoryDebugger":
+        return self  # with create_memory_debugger(): watched if it was asked to
+
+    def _on_samples(self, samples: List[Dict[str, Any]]) -> None:
+        super()._on_samples(samples)
+        if self._is_real_time:
+            self._keep(_take("real_time"))
+            self._check_memory_anomalies()
+
+    # ---- this process
+
+    def _keep(self, snapshot: Snapshot) -> None:
+        self.memory_history.append(snapshot)
+        if len(self.memory_history) > MAX_HISTORY:
+            del self.memory_history[:-MAX_HISTORY]
+
+    def create_memory_checkpoint(self, name: str) -> Snapshot:
+        """A snapshot under this name; one of the same name is replaced.
+
+        >>> debugger.create_memory_checkpoint("start")["gpu_memory"][0]["allocated"]
+        0
+        """
+        self.checkpoints[name] = memory_snapshot(name)
+        if not _figures.is_off():
+            self._keep(self.checkpoints[name])
+        return self.checkpoints[name]
+
+    def compare_checkpoints(self, before: str, after: str) -> Dict[str, Any]:
+        """What has changed between two checkpoints, as compare_snapshots() says it.
+
+        >>> debugger.compare_checkpoints("start", "after_problem")["gpu_changes"][0]["memory_change_mb"]
+        456.7
+        """
+        for name in (before, after):
+            if name not in self.checkpoints:
+                raise KeyError(f"there is no checkpoint {name!r}; there are: {', '.join(self.checkpoints) or 'none'}")
+        return compare_snapshots(self.checkpoints[before], self.checkpoints[after])
+
+    def _check_memory_anomalies(self, threshold_mb: float = 100.0) -> List[Dict[str, Any]]:
+        """What is odd now, of what memory_history shows; each is said once until it is over.
+
+        >>> debugger._check_memory_anomalies(threshold_mb=200.0)
+        [{'type': 'sudden_growth', 'device_id': 0, 'growth_mb': 512.0, 'message': ...}]
+        """
+        history = list(self.memory_history)
+        if _figures.is_off() or not history:
+            return []
+        found = anomalies(history, threshold_mb)
+        known = {(issue["type"], issue["device_id"]) for issue in self.issues}
+        for issue in found:
+            if (issue["type"], issue["device_id"]) not in known:
+                say(logging.WARNING, issue["message"])
+        self.issues = found
+        return found
+
+    def generate_memory_report(self, output_file: Optional[str] = None) -> str:
+        """Checkpoints, the change from each to the next, and what is odd, as text; to a file too (in log_dir by itself).
+
+        >>> report = debugger.generate_memory_report(output_file="custom_report.txt")
+        """
+        if _figures.is_off():
+            return ""
+        text = "\n".join(self._report_lines()) + "\n"
+        if output_file is None and self.log_dir is not None:
+            os.makedirs(self.log_dir, exist_ok=True)
+            output_file = os.path.join(self.log_dir, f"memory_report_{time.strftime('%Y%m%d_%H%M%S')}.txt")
+        if output_file is not None:
+            with open(output_file, "w", encoding="utf-8") as file:
+                file.write(text)
+            say(logging.INFO, words("report written to ", "报告已保存: ") + str(output_file))
+        return text
+
+    def _report_lines(self) -> List[str]:
+        lines = ["=" * 80, words("memory report", "内存调试报告") + time.strftime("  %Y-%m-%dT%H:%M:%S"), "=" * 80,
+                 words("checkpoints (allocated, change, reserved)", "检查点 (分配, 变化, 保留)")]
+        last: Dict[int, Optional[float]] = {}
+        for name, snapshot in self.checkpoints.items():
+            for entry in snapshot["gpu_memory"]:
+                now, before = entry["allocated_mb"], last.get(entry["device_id"])
+                change = "" if now is None or before is None else f"{now - before:+.1f}MB"
+                last[entry["device_id"]] = now
+                lines.append(f"  {padded(name, 30)} {_label(entry)} {_text(now, '.1f'):>10}MB {change:>12} "
+                             f"{_text(entry['reserved_mb'], '.1f'):>10}MB")
+        if not self.checkpoints:
+            lines.append(words("  none", "  无"))
+        issues = self._check_memory_anomalies()
+        lines.append(words("anomalies", "内存异常"))
+        return lines + ([f"  {issue['message']}" for issue in issues] or [words("  none", "  无")])
+
+
+# ---- anomalies
+
+def _series(history: List[Snapshot], device_id: int) -> List[float]:
+    """MB allocated on a device, oldest first, as far as known."""
+    return [entry["allocated_mb"] for snapshot in history for entry in snapshot["gpu_memory"]
+            if entry["device_id"] == device_id and entry["allocated_mb"] is not None]
+
+
+def grows_steadily(series: List[float], threshold_mb: float) -> bool:
+    """The last LEAK_SNAPSHOTS never fell, grew in each third of them, and by more than this in all."""
+    last = series[-LEAK_SNAPSHOTS:]
+    third = LEAK_SNAPSHOTS // 3
+    return (len(last) == LEAK_SNAPSHOTS and all(a <= b for a, b in zip(last, last[1:])) and
+            all(last[i] < last[min(i + third, LEAK_SNAPSHOTS - 1)] for i in range(0, LEAK_SNAPSHOTS, third)) and
+            last[-1] - last[0] > threshold_mb)
+
+
+def anomalies(history: List[Snapshot], threshold_mb: float) -> List[Dict[str, Any]]:
+    """Over-use, sudden growth and steady growth, by device."""
+    found: List[Dict[str, Any]] = []
+    for entry in history[-1]["gpu_memory"]:
+        device, label, series = entry["device_id"], _label(entry), _series(history, entry["device_id"])
+        if entry["utilization"] is not None and entry["utilization"] > OVER_USE_PERCENT:
+            found.append({"type": "over_use", "device_id": device, "utilization": entry["utilization"],
+                          "message": label + words(" is nearly full: ", " 内存过度使用: ") +
+                          f"{entry['utilization']:.1f}%"})
+        if len(series) > 1 and series[-1] - series[-2] > threshold_mb:
+            grown = series[-1] - series[-2]
+            found.append({"type": "sudden_growth", "device_id": device, "growth_mb": grown,
+                          "message": label + words(" grew suddenly: ", " 内存异常增长: ") +
+                          f"+{grown:.1f}MB > {threshold_mb:.1f}MB"})
+        if grows_steadily(series, threshold_mb):
+            grown = series[-1] - series[-LEAK_SNAPSHOTS]
+            found.append({"type": "leak", "device_id": device, "growth_mb": grown,
+                          "message": label + words(" grows steadily, a leak? ", " 疑似内存泄漏: ") +
+                          f"+{grown:.1f}MB" + words("; find the line: tidemark leak RUN",
+                                                    "; 定位代码: tidemark leak RUN")})
+    return found
+
+
+def create_memory_debugger(log_dir: str = "logs/memory_debug", enable_real_time: bool = False) -> MemoryDebugger:
+    """A MemoryDebugger, for `with` or without; reports go into log_dir.
+
+    >>> debugger = create_memory_debugger(log_dir="custom_logs/memory_debug", enable_real_time=True)
+    """
+    return MemoryDebugger(log_dir, enable_real_time)

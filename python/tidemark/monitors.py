@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: MIT
+"""MemoryProfiler and OOMDetector: devices watched while the training runs.
+
+    from tidemark import MemoryProfiler
+
+    profiler = MemoryProfiler(sampling_interval=0.1)
+    profiler.start_monitoring()
+    train()
+    profiler.stop_monitoring()
+    print(profiler.generate_report()["summary"])
+
+Each is `tidemark monitor --follow` beside the program: devices as a whole, as the driver sees them, all
+processes together; without a GPU the host's memory is device 0. docs/monitors.md says what is measured,
+docs/forecast.md what risk and confidence mean.
+"""
+import collections
+import enum
+import json
+import logging
+import os
+import time
+import weakref
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Union
+
+from . import _figures
+from ._follower import Follower
+from ._words import is_chinese, log, say, words
+
+KEPT_SAMPLES = 600  # of a device, for a strategy
+
+
+class RiskLevel(enum.Enum):
+    """How likely it is to run out; UNKNOWN: too little was seen."""
+    UNKNOWN = "unknown"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class Sample(NamedTuple):
+    """What a device had in use at one moment."""
+    device_id: Union[int, str]
+    time_s: float  # since the monitor began
+    allocated: int
+    total: int
+    utilization_percent: float
+
+
+class OOMPrediction(NamedTuple):
+    """What a callback is given; None: not known."""
+    device_id: Union[int, str]
+    risk_level: RiskLevel
+    predicted_oom_time: Optional[float]  # seconds from now
+    confidence: Optional[float]          # that it comes within the bounds said, 0 to 1
+    current_usage: Optional[float]       # percent
+    trend_slope: Optional[float]         # bytes a second
+    recommended_actions: List[str]
+    device_name: str = ""
+
+
+Callback = Callable[[OOMPrediction], None]
+Strategy = Callable[[Sequence[Sample]], Optional[OOMPrediction]]
+
+# What a device that is nearly full is told, where nothing can be forecast yet; and in Chinese.
+NEARLY_FULL = ["be ready to free caches (torch.cuda.empty_cache): a larger step may not fit",
+               "consider reducing the batch size"]
+CHINESE = {
+    NEARLY_FULL[0]: "准备释放缓存",
+    NEARLY_FULL[1]: "考虑减少batch size",
+    "be ready to free caches (torch.cuda.empty_cache) or to reduce the batch size": "准备释放缓存，或减少batch size",
+    "save a checkpoint while there is time": "尽快保存检查点",
+    "find what grows: tidemark attach PID, then tidemark leak PID": "查找增长原因: tidemark attach PID, 然后 tidemark leak PID",
+}
+
+
+def _id_of(label: str) -> Union[int, str]:
+    return int(label) if label.isdigit() else label
+
+
+def prediction_of(found: Dict[str, Any]) -> OOMPrediction:
+    """A warning of the program's."""
+    return OOMPrediction(found["device_id"], RiskLevel(found["risk_level"] or "unknown"), found["predicted_oom_time"],
+                         found["confidence"], found["taken_percent"], found["trend_slope"],
+                         found["recommended_actions"] or list(NEARLY_FULL), found["name"] or "")
+
+
+def warning_text(prediction: OOMPrediction, label: str) -> str:
+    """As Tiny Torch's memory tools show it."""
+    p = prediction
+    usage = "-" if p.current_usage is None else f"{p.current_usage:.1f}%"
+    confidence = "-" if p.confidence is None else f"{p.confidence:.2f}"
+    if is_chinese():
+        when = "-" if p.predicted_oom_time is None else f"{p.predicted_oom_time:.1f}秒后"
+        lines = [f"OOM警告: {label}", f"风险等级: {p.risk_level.value}", f"当前使用率: {usage}", f"预测OOM时间: {when}",
+                 f"置信度: {confidence}", *(f"建议: {CHINESE.get(text, text)}" for text in p.recommended_actions)]
+    else:
+        when = "-" if p.predicted_oom_time is None else f"in {p.predicted_oom_time:.1f} s"
+        lines = [f"OOM warning: {label}", f"Risk level: {p.risk_level.value}", f"Current usage: {usage}",
+                 f"Predicted OOM time: {when}", f"Confidence: {confidence}",
+                 *(f"Advice: {text}" for text in p.recommended_actions)]
+    return "\n   ".join(lines)
+
+
+class _Monitor:
+    """What the three share: one process that samples, while it runs."""
+
+    def __init__(self, sampling_interval: float, devices: Optional[Sequence[Union[int, str]]],
+                 more: Sequence[str] = ()):
+        self._set_interval(sampling_interval)
+        self._arguments = list(more)
+        if devices is not None:
+            self._arguments += ["--devices", ",".join(map(str, devices))]
+        self._follower: Optional[Follower] = None
+        self._end: Optional[weakref.finalize] = None
+        self._last: Optional[Dict[str, Any]] = None
+
+    def _set_interval(self, interval: float) -> None:
+        if not interval > 0:
+            raise ValueError(f"a sampling interval in seconds is wanted, above 0, not {interval!r}")
+        self.sampling_interval = interval
+
+    def _listeners(self) -> Dict[str, Any]:
+        return {}
+
+    def start_monitoring(self) -> None:
+        """Begin; while it runs already, nothing.
+
+        >>> monitor.start_monitoring()
+        """
+        if _figures.is_off() or self.is_monitoring:
+            return
+        self._follower = Follower(["--interval", f"{self.sampling_interval:.9f}", *self._arguments],
+                                  **self._listeners())
+        self._end = weakref.finalize(self, self._follower.stop)
+        log.debug("monitoring every %s s", self.sampling_interval)
+
+    @property
+    def is_monitoring(self) -> bool:
+        """True between start_monitoring() and stop_monitoring()."""
+        return self._follower is not None
+
+    def stop_monitoring(self) -> None:
+        """End; what was seen is kept. May be called again.
+
+        >>> monitor.stop_monitoring()
+        """
+        if self._follower is None:
+            return
+        follower, self._follower = self._follower, None
+        self._end.detach()
+        self._last = follower.stop() or self._last
+
+    def __enter__(self) -> Any:
+        self.start_monitoring()
+        return self
+
+    def __exit__(self, *_reason: Any) -> None:
+        self.stop_monitoring()
+
+    def _report(self) -> Dict[str, Any]:
+        if self._follower is not None:
+            self._last = self._follower.report(self.sampling_interval)
+        if self._last is not None:
+            return self._last
+        return {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%S"), "devices": {},
+                "summary": {"total_devices": 0, "total_memory_gb": 0.0, "overall_utilization": None}}
+
+
+class MemoryProfiler(_Monitor):
+    """What devices use over time, and at most.
+
+    >>> profiler = MemoryProfiler(sampling_interval=0.1)
+    >>> profiler.start_monitoring()
+    >>> train()
+    >>> profiler.stop_monitoring()
+    >>> profiler.generate_report("memory_report.json")["devices"]["0"]["statistics"]["max_utilization"]
+    89.1
+    """
+
+    def __init__(self, sampling_interval: float = 0.1, devices: Optional[Sequence[Union[int, str]]] = None):
+        super().__init__(sampling_interval, devices)
+
+    def generate_report(self, output_file: Optional[str] = None) -> Dict[str, Any]:
+        """Current use and statistics of each device, and their sum; to a file as JSON too. Also while it runs.
+
+        >>> profiler.generate_report("memory_report.json")["summary"]
+        {'total_devices': 1, 'total_memory_gb': 11.5, 'overall_utilization': 69.5}
+        """
+        report = self._report()
+        if output_file is not None and not _figures.is_off():
+            with open(f"{output_file}.part", "w", encoding="utf-8") as file:
+                json.dump(report, file, indent=2, ensure_ascii=False)
+            os.replace(f"{output_file}.part", output_file)
+        return report
+
+
+class OOMDetector(_Monitor):
+    """Warns when a device gets too full, or is forecast to run out: to the logger, and to your callbacks.
+
+    >>> def on_warning(prediction):
+    ...     if prediction.risk_level.value == "critical":
+    ...         print(f"GPU {prediction.device_id} will be full in {prediction.predicted_oom_time} s")
+    >>> detector = OOMDetector(threshold=85.0, warning_callback=on_warning)
+    >>> detector.start_monitoring()
+
+    A device warns once each time it reaches the threshold (percent), and when its risk gets high or critical,
+    which takes warm_up seconds of samples. Callbacks run on a thread of the detector's. A strategy of yours
+    (samples of a device in, oldest first; a prediction or None out) is asked after each sample, besides.
+    """
+
+    def __init__(self, threshold: float = 85.0, warning_callback: Optional[Callback] = None, *,
+                 sampling_interval: float = 0.1, devices: Optional[Sequence[Union[int, str]]] = None,
+                 warm_up: float = 60.0, strategy: Optional[Strategy] = None):
+        if not 0 < threshold <= 100:
+            raise ValueError(f"a threshold in percent is wanted, above 0 and up to 100, not {threshold!r}")
+        super().__init__(sampling_interval, devices, ["--threshold", f"{threshold:.6f}", "--warm-up", f"{warm_up:.6f}"])
+        self.threshold, self.strategy = threshold, strategy
+        self._callbacks: List[Callback] = [] if warning_callback is None else [warning_callback]
+        self._samples: Dict[str, Deque[Sample]] = {}
+        self._kinds: Dict[Union[int, str], str] = {}
+        #: The last predictions that were warned of.
+        self.warnings: Deque[OOMPrediction] = collections.deque(maxlen=KEPT_SAMPLES)
+
+    def add_callback(self, callback: Callback) -> None:
+        """One more, called after those before.
+
+        >>> detector.add_callback(lambda prediction: save_checkpoint())
+        """
+        self._callbacks.append(callback)
+
+    def _listeners(self) -> Dict[str, Any]:
+        own = weakref.WeakMethod(self._on_samples), weakref.WeakMethod(self._on_warning)
+
+        def pass_on(method: Any, found: Any) -> None:  # the thread keeps nobody alive
+            target = method()
+            if target is not None:
+                target(found)
+
+        return {"on_samples": lambda found: pass_on(own[0], found), "on_warning": lambda found: pass_on(own[1], found)}
+
+    def _on_samples(self, samples: List[Dict[str, Any]]) -> None:
+        for found in samples:
+            device = _id_of(found["device"])
+            self._kinds[device] = found["kind"]
+            if self.strategy is None:
+                continue
+            kept = self._samples.setdefault(found["device"], collections.deque(maxlen=KEPT_SAMPLES))
+            kept.append(Sample(device, found["time_s"], found["allocated"], found["total"],
+                               found["utilization_percent"]))
+            prediction = self.strategy(list(kept))
+            log.debug("strategy: %s", prediction)
+            if prediction is not None:
+                self._warn(prediction)
+
+    def _on_warning(self, found: Dict[str, Any]) -> None:
+        self._warn(prediction_of(found))
+
+    def _warn(self, prediction: OOMPrediction) -> None:
+        is_host = self._kinds.get(prediction.device_id) == "host"
+        self.warnings.append(prediction)
+        say(logging.WARNING, warning_text(prediction, words("host", "主机") if is_host else f"GPU {prediction.device_id}"))
+        for callback in self._callbacks:
+            try:
+                callback(prediction)
+            except Exception as reason:  # the others are called all the same
+                say(logging.ERROR, words(f"a callback failed: {reason!r}", f"回调出错: {reason!r}"))

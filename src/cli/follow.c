@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/follow.c - see follow.h. */
+#include "cli/follow.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "cli/xalloc.h"
+#include "kit/json.h"
+
+struct follow {
+    struct tmk_monitoring *m;
+    struct tmk_oom_watch *watch;
+    uint64_t leak_bytes;
+};
+
+static void write_report(const struct follow *f)
+{
+    struct tmk_leaks leaks = {0};
+    struct tmk_json j;
+    if (tmk_leaks_find(f->m->sampler, f->leak_bytes, &leaks) < 0)
+        tmk_die("out of memory");
+    struct tmk_status report = tmk_monitoring_status(f->m);
+    report.alarms = f->watch->alarms;
+    report.leaks = &leaks;
+    report.is_whole = true;
+    tmk_json_init(&j, stdout, 0);
+    tmk_status_write(&j, &report);
+    tmk_leaks_fini(&leaks);
+}
+
+static void write_warning(const struct tmk_oom_watch *w, unsigned i)
+{
+    struct tmk_json j;
+    tmk_json_init(&j, stdout, 0);
+    tmk_json_object(&j, NULL);
+    tmk_prediction_write(&j, "warning", tmk_sampler_device(w->m->sampler, i), &w->alarms[i],
+                         &w->forecasts[i].prediction);
+    tmk_json_end(&j);
+}
+
+static void write_samples(const struct tmk_monitoring *m)
+{
+    struct tmk_json j;
+    tmk_json_init(&j, stdout, 0);
+    tmk_json_object(&j, NULL);
+    tmk_json_array(&j, "samples");
+    for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
+        const struct tmk_device_use *u = tmk_sampler_device(m->sampler, i);
+        if (!u->has_now)
+            continue;
+        tmk_json_object(&j, NULL);
+        tmk_json_text(&j, "device", u->label);
+        tmk_json_text(&j, "kind", tmk_device_kind_text(u->device->kind));
+        tmk_json_fixed(&j, "time_s", (double)m->elapsed_ns / 1e9, 3);
+        tmk_json_u64(&j, "allocated", u->now.used_bytes);
+        tmk_json_u64(&j, "total", u->now.total_bytes);
+        tmk_json_fixed(&j, "utilization_percent", tmk_device_use_percent(u), 2);
+        tmk_json_end(&j);
+    }
+    tmk_json_end(&j);
+    tmk_json_end(&j);
+}
+
+/* Lines on stdin, as many as are there; *ret_ended: there will be no more. */
+static unsigned n_asked(bool *ret_ended)
+{
+    char text[256];
+    unsigned n = 0;
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    *ret_ended = false;
+    while (!*ret_ended && poll(&input, 1, 0) > 0) {
+        ssize_t got = read(STDIN_FILENO, text, sizeof text);
+        *ret_ended = got <= 0;
+        for (ssize_t i = 0; i < got; i++)
+            n += text[i] == '\n';
+    }
+    return n;
+}
+
+static void look(void *arg)
+{
+    const struct follow *f = arg;
+    bool ended;
+    write_samples(f->m);
+    tmk_oom_watch_look(f->watch);
+    for (unsigned n = n_asked(&ended); n > 0; n--)
+        write_report(f);
+    fflush(stdout);
+    if (ended)
+        kill(getpid(), SIGTERM); /* held back, and taken as the end before the next look */
+}
+
+int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w, uint64_t leak_bytes)
+{
+    struct follow f = {m, w, leak_bytes};
+    w->rang = write_warning;
+    int status = tmk_monitoring_run(m, look, &f);
+    if (status == 0)
+        write_report(&f);
+    return status;
+}

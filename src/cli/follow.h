@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/follow.h - `monitor --follow`: the monitors for a program that reads along, the Python
+ * package for one.
+ *
+ * A line of JSON on stdout for each sample {"samples": [...]}, warning {"warning": {...}} and
+ * report {"timestamp", "devices", ...}. A report is written for each line on stdin, and at the end.
+ * The end of stdin ends it: nobody is left behind by a program that was killed. */
+#ifndef TMK_CLI_FOLLOW_H
+#define TMK_CLI_FOLLOW_H
+
+#include "cli/oom_watch.h"
+
+/* Until the end, as tmk_monitoring_run(). 0, or an exit status after a message. */
+int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w, uint64_t leak_bytes);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* record/tally.c - see tally.h. */
+#include "record/tally.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "record/held.h"
+#include "record/host_memory.h"
+#include "record/python.h"
+#include "record/recorder.h"
+#include "record/torch.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+
+/* A line of its own for each: devices are used by different threads. */
+struct figures {
+    _Atomic uint64_t allocated, reserved, peak_allocated, peak_reserved;
+    _Atomic uint64_t n_changes; /* of what the driver gave, when this was said */
+    _Atomic uint32_t device;    /* plus 1; 0: nothing was said */
+} __attribute__((aligned(64)));
+
+enum { TABLE_BITS = 17, MAX_PROBES = 64, WAS_USED = 1 };
+
+static struct {
+    struct figures devices[TMK_TORCH_DEVICES];
+    struct figures host;
+    _Atomic uintptr_t slots; /* 0: nobody wants to know of the host's blocks */
+} tally;
+
+static struct tmk_tally_table host_table(void)
+{
+    uintptr_t slots = atomic_load_explicit(&tally.slots, memory_order_acquire);
+    return (struct tmk_tally_table){(struct tmk_tally_slot *)slots, TABLE_BITS};
+}
+
+/* ---- accelerators ---- */
+
+static inline void set(_Atomic uint64_t *figure, uint64_t value)
+{
+    atomic_store_explicit(figure, value, memory_order_relaxed);
+}
+
+static inline uint64_t get(const _Atomic uint64_t *figure)
+{
+    return atomic_load_explicit(figure, memory_order_relaxed);
+}
+
+void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_bytes)
+{
+    struct figures *f = &tally.devices[device % TMK_TORCH_DEVICES];
+    set(&f->allocated, allocated_bytes);
+    set(&f->reserved, reserved_bytes);
+    if (allocated_bytes > get(&f->peak_allocated))
+        set(&f->peak_allocated, allocated_bytes);
+    if (reserved_bytes > get(&f->peak_reserved))
+        set(&f->peak_reserved, reserved_bytes);
+    set(&f->n_changes, tmk_held_changes());
+    atomic_store_explicit(&f->device, device + 1U, memory_order_release);
+}
+
+/* ---- the host ---- */
+
+static inline size_t place_of(const struct tmk_tally_table *table, uintptr_t address)
+{
+    return (size_t)((address >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - table->bits));
+}
+
+static inline struct tmk_tally_slot *slot_at(const struct tmk_tally_table *table, size_t place)
+{
+    return &table->slots[place & (((size_t)1 << table->bits) - 1)];
+}
+
+bool tmk_tally_put(const struct tmk_tally_table *table, uintptr_t address, uint64_t size_bytes)
+{
+    size_t place = place_of(table, address);
+    for (size_t i = 0; i < MAX_PROBES; i++) {
+        struct tmk_tally_slot *slot = slot_at(table, place + i);
+        uintptr_t there = atomic_load_explicit(&slot->address, memory_order_relaxed);
+        if (there <= WAS_USED && atomic_compare_exchange_strong(&slot->address, &there, address)) {
+            atomic_store_explicit(&slot->size_bytes, size_bytes, memory_order_relaxed);
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t tmk_tally_take(const struct tmk_tally_table *table, uintptr_t address)
+{
+    size_t place = place_of(table, address);
+    for (size_t i = 0; i < MAX_PROBES; i++) {
+        struct tmk_tally_slot *slot = slot_at(table, place + i);
+        uintptr_t there = atomic_load_explicit(&slot->address, memory_order_relaxed);
+        if (there == 0)
+            return 0;
+        if (there == address) {
+            uint64_t size_bytes = atomic_load_explicit(&slot->size_bytes, memory_order_relaxed);
+            atomic_store_explicit(&slot->address, WAS_USED, memory_order_release);
+            return size_bytes;
+        }
+    }
+    return 0;
+}
+
+/* Somebody tells us of the host's blocks. */
+static inline void note_host(void)
+{
+    if (atomic_load_explicit(&tally.host.device, memory_order_relaxed) == 0)
+        atomic_store_explicit(&tally.host.device, TIDEMARK_HOST + 1U, memory_order_relaxed);
+}
+
+void tmk_tally_host_alloc(const void *address, uint64_t size_bytes)
+{
+    struct tmk_tally_table table = host_table();
+    note_host();
+    if (!table.slots || !tmk_tally_put(&table, (uintptr_t)address, size_bytes))
+        return;
+    uint64_t now = atomic_fetch_add(&tally.host.allocated, size_bytes) + size_bytes;
+    uint64_t peak = get(&tally.host.peak_allocated);
+    while (now > peak && !atomic_compare_exchange_weak(&tally.host.peak_allocated, &peak, now))
+        ;
+}
+
+void tmk_tally_host_free(const void *address)
+{
+    struct tmk_tally_table table = host_table();
+    note_host();
+    if (table.slots)
+        atomic_fetch_sub(&tally.host.allocated, tmk_tally_take(&table, (uintptr_t)address));
+}
+
+bool tmk_tally_want(void)
+{
+    atomic_store(&tmk_torch_hot.is_tallied, true);
+    if (host_table().slots)
+        return true;
+    size_t n_bytes = sizeof(struct tmk_tally_slot) << TABLE_BITS;
+    void *slots = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (slots == MAP_FAILED)
+        return false;
+    uintptr_t none = 0;
+    if (!atomic_compare_exchange_strong(&tally.slots, &none, (uintptr_t)slots))
+        munmap(slots, n_bytes);
+    return true;
+}
+
+/* ---- asking ---- */
+
+/* While nothing is recorded, the hooks may not even be in torch: then none seen is not none there.
+ */
+static bool read_host(struct tmk_tally *ret)
+{
+    bool is_heard = atomic_load_explicit(&tally.host.device, memory_order_relaxed) != 0;
+    if (!host_table().slots || (!is_heard && tmk_recorder_is_off()))
+        return false;
+    ret->allocated_bytes = ret->reserved_bytes = get(&tally.host.allocated);
+    ret->peak_allocated_bytes = ret->peak_reserved_bytes = get(&tally.host.peak_allocated);
+    return true;
+}
+
+bool tmk_tally_read(uint16_t device, struct tmk_tally *ret)
+{
+    if (device == TIDEMARK_HOST)
+        return read_host(ret);
+    struct figures *f = &tally.devices[device % TMK_TORCH_DEVICES];
+    uint64_t n_changes;
+    uint64_t held = tmk_held_devices(&n_changes);
+    bool is_known = atomic_load_explicit(&f->device, memory_order_acquire) == device + 1U &&
+                    (held >> (device & 63) & 1) && get(&f->n_changes) == n_changes;
+    if (!is_known)
+        return false;
+    ret->allocated_bytes = get(&f->allocated);
+    ret->reserved_bytes = get(&f->reserved);
+    ret->peak_allocated_bytes = get(&f->peak_allocated);
+    ret->peak_reserved_bytes = get(&f->peak_reserved);
+    return true;
+}
+
+/* ---- for the Python package ---- */
+
+__attribute__((visibility("default"))) struct tmk_object *tidemark_record_tally_function(void);
+__attribute__((visibility("default"))) int tidemark_record_want_tally(void);
+__attribute__((visibility("default"))) int tidemark_record_host_memory(uint64_t *ret_two);
+
+static const struct tmk_python *python; /* there while its functions can be called */
+
+/* tally(device): bytes of five numbers, the time (ns since 1970) and the four figures; empty when
+ * they are not known. */
+static struct tmk_object *python_tally(struct tmk_object *unused, struct tmk_object *device)
+{
+    struct {
+        uint64_t time_ns;
+        struct tmk_tally tally;
+    } row;
+    (void)unused;
+    long number = python->PyLong_AsLong(device);
+    if (number == -1 && python->PyErr_Occurred())
+        return NULL;
+    if (!tmk_tally_read((uint16_t)number, &row.tally))
+        return python->PyBytes_FromStringAndSize("", 0);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    row.time_ns = (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+    /* cppcheck-suppress returnDanglingLifetime ; it copies */
+    return python->PyBytes_FromStringAndSize((const char *)&row, (long)sizeof row);
+}
+
+/* With Python's lock: that as a function of Python's, for a call by ctypes would cost more than
+ * the answer. NULL with an exception set. */
+struct tmk_object *tidemark_record_tally_function(void)
+{
+    static struct tmk_python_method method = {"tally", python_tally, TMK_PYTHON_ONE_ARGUMENT, NULL};
+    const char *reason;
+    python = tmk_python_find(&reason);
+    return python ? python->PyCFunction_NewEx(&method, NULL, NULL) : NULL;
+}
+
+int tidemark_record_want_tally(void)
+{
+    return tmk_tally_want();
+}
+
+/* Total and available bytes, in a container by its limit; 0: not known. */
+int tidemark_record_host_memory(uint64_t *ret_two)
+{
+    struct tmk_host_memory memory;
+    if (!tmk_host_memory_read(&memory))
+        return 0;
+    ret_two[0] = memory.total_bytes;
+    ret_two[1] = memory.available_bytes;
+    return 1;
+}

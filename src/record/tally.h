@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* record/tally.h - how much torch has allocated and reserved on a device right now.
+ *
+ * The trace knows it too, but only after the packer has come by. Who asks here, the Python package
+ * many thousand times a second, gets an answer at once, without a lock and without asking torch,
+ * whose own statistics take ten microseconds to put together.
+ *
+ * Of an accelerator torch itself says both figures with each block, under its lock of that device.
+ * Of the host it says sizes of blocks that come, not of those that go: so addresses and sizes are
+ * kept in a table. All of it from the moment on that somebody wants to know (tmk_tally_want()):
+ * others shall not pay for it. */
+#ifndef TMK_RECORD_TALLY_H
+#define TMK_RECORD_TALLY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tmk_tally {
+    uint64_t allocated_bytes;
+    uint64_t reserved_bytes; /* of the host: as much as is allocated, torch keeps no cache there */
+    uint64_t peak_allocated_bytes;
+    uint64_t peak_reserved_bytes;
+};
+
+/* Torch says it of an accelerator, whose lock it holds. */
+void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_bytes);
+
+/* A block of the host's has come, or is about to go. */
+void tmk_tally_host_alloc(const void *address, uint64_t size_bytes);
+void tmk_tally_host_free(const void *address);
+
+/* Keep figures from now on. False: there is no memory for the table of the host's blocks. */
+bool tmk_tally_want(void);
+
+/* False: not known, because torch has said nothing of this device yet, or the driver has given or
+ * taken back memory since, of which torch says nothing until its next block. */
+bool tmk_tally_read(uint16_t device, struct tmk_tally *ret);
+
+/* ---- the host's blocks by address; for tests too ---- */
+
+struct tmk_tally_slot {
+    _Atomic uintptr_t address; /* 0: never used, 1: was used */
+    _Atomic uint64_t size_bytes;
+};
+
+struct tmk_tally_table {
+    struct tmk_tally_slot *slots;
+    unsigned bits; /* there are 1 << bits of them */
+};
+
+/* False: no room near its place; it is not counted. Any thread, no lock; an address is put once,
+ * and taken once after that. */
+bool tmk_tally_put(const struct tmk_tally_table *table, uintptr_t address, uint64_t size_bytes);
+/* Its size; 0 when it was never put. */
+uint64_t tmk_tally_take(const struct tmk_tally_table *table, uintptr_t address);
+
+#endif

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""MemoryProfiler, OOMDetector, MemoryDebugger: their seed's examples, on cards that are made up."""
+import json
+import os
+import re
+import subprocess
+import time
+
+from monitor_kit import BUILD, GIB, LIMIT_S, REPO, TIDEMARK
+
+FULL = [f"process 41 {2 * GIB}", f"process 42 {12 * GIB}"]
+BLOCK = re.compile(r"^```python\n(.*?)^```\s*$", re.S | re.M)
+SEED = REPO / "tests" / "data" / "seeds" / "s1.md"
+
+UNTIL = """
+import json, os, sys, threading, time
+def until(is_so):
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+GIB = 1 << 30
+"""
+
+CHECKS = [
+    """
+device = report["devices"]["0"]
+assert device["current_usage"]["allocated"] == 14 * GIB and device["current_usage"]["total"] == 16 * GIB
+assert device["current_usage"]["free"] == 2 * GIB and device["current_usage"]["utilization_percent"] == 87.5
+assert device["statistics"]["max_utilization"] == 87.5 and device["statistics"]["samples_count"] >= 1
+assert report["summary"] == {"total_devices": 2, "total_memory_gb": 32.0, "overall_utilization": 43.75}
+assert device["oom"]["over_threshold"] is True and device["fragmentation"] is None and report["leaks"] == []
+assert not debugger.is_monitoring
+debugger.stop_monitoring()
+""",
+    """
+written = json.load(open("memory_report.json", encoding="utf-8"))
+assert written == profiler.generate_report() and written["devices"]["1"]["current_usage"]["allocated"] == 0
+until(lambda: detector.warnings)
+detector.stop_monitoring()
+""",
+    """
+until(lambda: detector.warnings)
+detector.stop_monitoring()
+(prediction,) = detector.warnings
+assert (prediction.device_id, prediction.risk_level.value, prediction.current_usage) == (0, "unknown", 87.5)
+assert (prediction.predicted_oom_time, prediction.confidence, prediction.trend_slope) == (None, None, None)
+assert len(prediction.recommended_actions) == 2
+""",
+    """
+logging.disable(logging.CRITICAL)
+until(lambda: debugger.warnings)
+running = debugger.get_status_report()  # while it runs
+assert running["devices"]["0"]["statistics"]["samples_count"] >= 1
+debugger.stop_monitoring()
+logging.disable(logging.NOTSET)
+""",
+]
+
+MORE = """
+from tidemark import OOMPrediction, RiskLevel
+seen, calls = [], []
+def strategy(samples):
+    seen.append((threading.current_thread().name, [s.allocated for s in samples], samples[-1].device_id))
+    if samples[-1].device_id == 1 and len(samples) == 3:
+        return OOMPrediction(1, RiskLevel.CRITICAL, 45.2, 0.82, 99.5, 1e9, ["stop"])
+def wrong(prediction):
+    raise KeyError("mine")
+with OOMDetector(99, wrong, sampling_interval=0.01, strategy=strategy) as detector:
+    detector.add_callback(calls.append)
+    until(lambda: calls)
+    pid = detector._follower._process.pid
+    child = os.fork()
+    if child == 0:
+        detector.stop_monitoring()  # the parent's goes on
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    n = len(seen)
+    until(lambda: len(seen) > n + 2)
+assert calls[0].predicted_oom_time == 45.2 and len(calls) == 1
+assert seen[0] == ("tidemark-monitor", [14 * GIB], 0)
+assert not os.path.exists(f"/proc/{pid}")
+
+for mistake in (lambda: OOMDetector(threshold=0), lambda: MemoryProfiler(sampling_interval=0)):
+    try:
+        mistake()
+        raise SystemExit("no error")
+    except ValueError:
+        pass
+only = MemoryProfiler(devices=[1])
+with only:
+    assert list(only.generate_report()["devices"]) == ["1"]
+import gc
+lost = OOMDetector()
+lost.start_monitoring()
+process = lost._follower._process
+del lost
+gc.collect()
+assert process.poll() is not None
+left_running = MemoryDebugger()
+left_running.start_monitoring()
+assert "torch" not in sys.modules
+"""
+
+
+def python(machine, source, **more):
+    script = machine.folder / "script.py"
+    script.write_text(source, encoding="utf-8")
+    env = {**machine.environment(), "PYTHONPATH": str(REPO / "python"), "PYTHONDONTWRITEBYTECODE": "1",
+           "PYTHONUTF8": "1", "TIDEMARK_LIBRARY": str(BUILD / "libtidemark.so"), "TIDEMARK_PROGRAM": TIDEMARK,
+           "TIDEMARK_OFF": "1", "LC_ALL": "zh_CN.UTF-8", **more}
+    return subprocess.Popen(["/usr/bin/python3", str(script)], cwd=machine.folder, env=env, text=True,
+                            encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_examples(machine):
+    machine.cards(FULL, [])
+    blocks = [block.replace("from tools.memory import", "from tidemark import")
+              for block in BLOCK.findall(SEED.read_text(encoding="utf-8"))]
+    assert len(blocks) == len(CHECKS)
+    source = UNTIL + "".join(block + check for block, check in zip(blocks, CHECKS)) + MORE
+    out, err = (process := python(machine, source)).communicate(timeout=LIMIT_S)
+    assert process.returncode == 0, err
+    assert out.startswith("监控摘要: {'timestamp': ")
+    assert """[WARNING] OOM警告: GPU 0
+   风险等级: unknown
+   当前使用率: 87.5%
+   预测OOM时间: -
+   置信度: -
+   建议: 准备释放缓存
+   建议: 考虑减少batch size
+""" in err
+    assert "风险等级: critical\n   当前使用率: 99.5%\n   预测OOM时间: 45.2秒后\n   置信度: 0.82\n   建议: stop\n" in err
+    assert "DEBUG:tidemark:" in err and "KeyError('mine')" in err
+
+
+def test_killed(machine):
+    """What watches for a program that is killed does not outlive it."""
+    machine.cards(FULL)
+    process = python(machine, UNTIL + """
+from tidemark import MemoryProfiler
+profiler = MemoryProfiler(0.01)
+profiler.start_monitoring()
+profiler.generate_report()
+print(profiler._follower._process.pid, flush=True)
+time.sleep(60)
+""")
+    pid = int(process.stdout.readline())
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + LIMIT_S
+    while os.path.exists(f"/proc/{pid}") and open(f"/proc/{pid}/stat", encoding="ascii").read().split()[2] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_switched_off(machine):
+    """TIDEMARK=0: nothing is started, and the report has its keys."""
+    process = python(machine, """
+import json
+from tidemark import MemoryDebugger, MemoryProfiler
+debugger = MemoryDebugger()
+debugger.start_monitoring()
+assert not debugger.is_monitoring
+debugger.stop_monitoring()
+print(json.dumps(debugger.get_status_report()))
+MemoryProfiler().generate_report("file")
+""", TIDEMARK="0", TIDEMARK_PROGRAM="/bin/false")
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, err) == (0, "")
+    assert json.loads(out)["devices"] == {} and not (machine.folder / "file").exists()
+
+
+def test_follow(machine):
+    """What the program itself says: a report for each line, the last at the end of stdin."""
+    machine.cards(FULL)
+    done = subprocess.run([TIDEMARK, "monitor", "--follow", "--interval", "0.01"], input="\n\n", text=True,
+                          capture_output=True, timeout=LIMIT_S, env=machine.environment(), check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    samples, warning, *more = [json.loads(line) for line in done.stdout.splitlines()]
+    assert samples == {"samples": [{"device": "0", "kind": "nvidia", "time_s": samples["samples"][0]["time_s"],
+                                    "allocated": 14 * GIB, "total": 16 * GIB, "utilization_percent": 87.5}]}
+    assert warning["warning"]["device_id"] == 0 and warning["warning"]["over_threshold"] is True
+    reports = [found for found in more if "devices" in found]
+    assert len(reports) == 3 and reports[2] is more[-1]
+    assert [found["devices"]["0"]["statistics"]["samples_count"] for found in reports] == [1, 1, 1]

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: MIT
+"""Snapshots, models and reports: their seed's examples, and their values against torch's."""
+from seeds_kit import examples, run_python
+from torch_kit import query
+
+IMPORTS = ["utils.loraTrain.quickMemoryDebug", "utils.loraTrain.trainWithMemoryDebug",
+           "utils.loraTrain.memoryDebugger"]
+
+PRELUDE = """
+import tidemark, torch
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+create_model = create_your_model = lambda: torch.nn.Linear(512, 512, device=DEVICE)
+create_dataloader = lambda: [torch.ones(8, 512, device=DEVICE)]
+your_model = create_model()
+kept = []
+def your_training_function(n, scale=1):
+    kept.append(torch.ones(n, device=DEVICE))
+    return n * scale
+def train_model(model, dataloader):
+    kept.append(torch.ones(3 << 20, dtype=torch.uint8, device=DEVICE))
+    return model
+problematic_function = lambda: kept.append(torch.ones(2 << 20, dtype=torch.uint8, device=DEVICE))
+num_epochs = 2
+def train_epoch(model, dataloader):
+    kept.append(torch.ones(105 << 20, dtype=torch.uint8, device=DEVICE))
+"""
+
+FIRST = """
+assert result == 1 << 20
+(change,) = [c for c in comparison["gpu_changes"] if c["device_id"] == 0]
+assert change["memory_change"] == 4 << 20 and change["memory_change_mb"] == 4.0
+assert abs(change["utilization_change"] - 100 * (4 << 20) / snapshot["gpu_memory"][0]["total"]) < 1e-9
+assert snapshot["name"] == "before_training"
+entry = snapshot["gpu_memory"][0]
+assert set(entry) >= {"allocated", "reserved", "total", "utilization"}
+assert entry["allocated"] == (torch.cuda.memory_allocated() - (4 << 20) if DEVICE == "cuda"
+                              else your_model.weight.numel() * 4 + 512 * 4)
+system = snapshot["system_memory"]
+assert 0 < system["available"] < system["total"] and 0 < system["percent"] < 100
+assert "before_training" in report and "my_model" in report
+"""
+
+LAST = """
+assert "debug_model" in debug_memory_issue()
+assert [c["memory_change_mb"] for c in comparison["gpu_changes"]][0] == 105.0
+"""
+
+MODELS = """
+import tidemark.quick_memory_debug as quick
+
+def check(model, name):
+    found = analyze_model(model, name)
+    parameters, buffers = list(model.parameters()), list(model.buffers())
+    assert found["total_params"] == sum(p.numel() for p in parameters), name
+    assert found["trainable_params"] == sum(p.numel() for p in parameters if p.requires_grad), name
+    assert found["bytes"] == sum(t.numel() * t.element_size() for t in parameters + buffers), name
+    assert found["bytes"] == sum(row["bytes"] for row in found["layer_groups"].values())
+    assert found["summary"]["total_memory_mb"] == found["memory_mb"] == found["bytes"] / 1048576
+    assert found["not_finite"] == []
+    return found
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(100, 16)
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(16, 16) for _ in range(3))
+        self.lm_head = torch.nn.Linear(16, 100, bias=False)
+        self.lm_head.weight = self.embedding.weight
+
+tied = check(Tied(), "tied")
+assert tied["total_params"] == 1600 + 3 * (256 + 16)
+assert list(tied["layer_groups"]) == ["embedding", "layers.0", "layers.1", "layers.2"]
+row = tied["parameters"][0]
+assert {key: row[key] for key in ("name", "shape", "dtype", "device", "bytes", "requires_grad")} == {
+    "name": "embedding.weight", "shape": [100, 16], "dtype": "torch.float32", "device": "cpu", "bytes": 6400,
+    "requires_grad": True}
+
+shared = torch.nn.Sequential(torch.nn.Linear(16, 16, bias=False), torch.nn.Linear(16, 16, bias=False))
+shared[1].weight = torch.nn.Parameter(shared[0].weight.data)  # another parameter, the same memory
+found = analyze_model(shared, "shared")
+assert found["bytes"] == 1024 and found["parameters"][1]["tied_to"] == "0.weight"
+
+frozen = Tied().requires_grad_(False)
+assert check(frozen, "frozen")["param_efficiency"] == 0.0
+
+meta = check(torch.nn.Linear(1000, 1000, device="meta", dtype=torch.bfloat16), "meta")
+assert meta["by_device"] == {"meta": {"params": 1001000, "bytes": 2002000, "memory_mb": 2002000 / 1048576}}
+
+class Quantized(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("weight", torch.zeros(64, 64, dtype=torch.int8))
+        self.register_buffer("scale", torch.ones(64, dtype=torch.float16))
+
+assert check(Quantized(), "quantized")["by_dtype"]["torch.int8"]["bytes"] == 4096
+
+class Lora(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.base = torch.nn.Linear(128, 128).requires_grad_(False)
+        self.lora_A = torch.nn.Parameter(torch.ones(8, 128))
+        self.lora_B = torch.nn.Parameter(torch.zeros(128, 8))
+
+assert check(Lora(), "lora")["param_efficiency"] == 100 * 2048 / (128 * 129 + 2048)
+assert check(torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Identity()), "buffers")["buffer_mb"] == 40 / 1048576
+assert analyze_model(torch.nn.LazyLinear(3), "lazy")["total_params"] == 0
+assert analyze_model(torch.nn.Identity(), "empty")["param_efficiency"] == 0.0
+
+# One wrong element in one of 200 parameters, of each kind of number.
+many = torch.nn.ParameterList(torch.nn.Parameter(torch.ones(300, 70)) for _ in range(200))
+assert analyze_model(many, "many")["not_finite"] == []
+for place, value, kind in ((137, float("nan"), "NaN"), (3, float("-inf"), "Inf")):
+    many[place].data[211, 13] = value
+    (wrong,) = analyze_model(many, "many")["not_finite"]
+    assert wrong == {"name": str(place), "kind": kind, "index": [211, 13], "flat_index": 211 * 70 + 13}
+    many[place].data[211, 13] = 1
+many[5].data.fill_(3e38)  # the sum is too large, the numbers are not
+assert analyze_model(many, "many")["not_finite"] == []
+for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.complex64):
+    odd = torch.nn.Module()
+    odd.register_buffer("long", torch.ones(3 << 20, dtype=dtype))
+    odd.register_buffer("scalar", torch.tensor(float("nan"), dtype=dtype))
+    odd.long[2500000] = float("inf")
+    found = analyze_model(odd, "odd")["not_finite"]
+    assert [(f["name"], f["kind"], f["index"]) for f in found] == [
+        ("long", "Inf", [2500000]), ("scalar", "NaN", [])], (dtype, found)
+
+(large,) = analyze_model(torch.nn.Linear(512, 512), "large", large_mb=1.0)["large_parameters"]
+assert large["name"] == "weight"
+
+used = quick._take("now")["gpu_memory"][0]["allocated_mb"]
+issues = check_memory_status(threshold_mb=used - 1)
+assert [i["type"] for i in issues] == ["over_threshold"] and issues[0]["used_mb"] == used
+assert "not_free" in [i["type"] for i in check_memory_status(threshold_mb=1e9)]
+assert check_memory_status(threshold_mb=used + 1) == []
+kept.clear()
+quick.history.extend([quick.history[-1]] * 2000)
+assert len(quick.history) == 1000
+assert generate_report("report.txt") == open("report.txt", encoding="utf-8").read()
+try:
+    monitor_function(lambda: 1 / 0)
+    raise SystemExit("not raised")
+except ZeroDivisionError:
+    pass
+"""
+
+
+STAGES = """
+stages = report["stages"]
+assert [s["name"] for s in stages] == ["model_creation", "data_loading", "training"]
+assert [s["gpu_changes"][0]["memory_change"] for s in stages] == [513 * 512 * 4, 8 * 512 * 4, 3 << 20]
+assert report["total_change_mb"] == sum(s["memory_change_mb"] for s in stages)
+assert report["largest_stage"] == "training" and trained_model is model
+import glob, json
+try:
+    with memory_profiled_training("logs") as profiler:
+        profiler.profile_stage("fails", lambda: 1 / 0)
+    raise SystemExit("not raised")
+except ZeroDivisionError:
+    (written,) = glob.glob("logs/training_report_*.json")
+    assert json.load(open(written, encoding="utf-8"))["stages"][0]["error"] == "ZeroDivisionError"
+"""
+
+
+DEBUGGER = """
+import os, time
+change = comparison["gpu_changes"][0]
+assert change["memory_change"] == 2 << 20 and "after_problem" in report
+assert os.listdir("logs/memory_debug")[0].startswith("memory_report_")
+try:
+    debugger.compare_checkpoints("start", "nowhere")
+    raise SystemExit("not raised")
+except KeyError as reason:
+    assert "start, after_problem" in str(reason)
+"""
+
+REAL_TIME = """
+assert report == open("custom_report.txt", encoding="utf-8").read()
+debugger.start_real_time_monitoring(interval=0.01)
+deadline = time.monotonic() + 30
+while len(debugger.memory_history) < 5 and time.monotonic() < deadline:
+    time.sleep(0.01)
+debugger.stop_monitoring()
+assert len(debugger.memory_history) >= 5
+assert debugger._check_memory_anomalies() == []
+
+from tidemark.memory_debugger import anomalies
+def history(*sizes, total=1000.0):
+    return [{"gpu_memory": [{"device_id": 0, "kind": "GPU", "allocated_mb": size,
+                             "utilization": 100 * size / total}]} for size in sizes]
+def types(*sizes, **more):
+    return [issue["type"] for issue in anomalies(history(*sizes, **more), 50.0)]
+assert types(10) == types(10, 60) == types(500, 10) == []
+assert types(10, 61) == ["sudden_growth"]
+assert types(901, 901) == ["over_use"]
+assert types(*range(0, 90, 10)) == ["leak"]
+assert types(*range(0, 54, 6)) == []             # less than the threshold
+assert types(0, 10, 20, 10, 40, 50, 60, 70, 80) == []  # fell
+assert types(0, 40, 40, 40, 40, 40, 40, 80, 120) == [] # a plateau
+assert types(*range(0, 70, 10)) == []            # too few
+debugger.memory_history = history(*range(3000))
+debugger.create_memory_checkpoint("last")
+assert len(debugger.memory_history) == 1000
+"""
+
+
+def test_examples(tmp_path, rings):
+    """Those of the simple functions, under zh_CN; values against torch's."""
+    blocks = examples("s2.md", IMPORTS)
+    start, develop, check, loop, issue, stages, diagnose, logs, monitoring, reports = (next(b for b in blocks if text in b) for text in (
+        "your_training_function", "development_model", "pre_training", "train_epoch(model",
+        "def debug_memory_issue", "profiler.profile_stage", "problematic_function", "custom_logs/",
+        "_check_memory_anomalies", "custom_report.txt"))
+    start = start.replace("your_training_function, args...", "your_training_function, 1 << 20")
+    source = "\n".join([PRELUDE, start, FIRST, develop, check, "dataloader = create_dataloader()",
+                        "from tidemark import compare_snapshots", loop, issue, LAST, MODELS, stages, STAGES, diagnose,
+                        DEBUGGER, logs, monitoring, reports, REAL_TIME])
+    done = run_python(source, tmp_path, rings, LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
+    said = done.stderr.splitlines()
+    assert said[0] == "[INFO] 获取内存快照: before_training"
+    assert said[1].startswith(("[INFO]   CPU: 1.0MB / ", "[INFO]   GPU 0: 1.0MB / "))
+    at = said.index("[INFO] 快速分析模型: my_model")
+    assert said[at + 1:at + 5] == ["[INFO]   总参数: 262,656", "[INFO]   可训练参数: 262,656",
+                                   "[INFO]   内存占用: 1.00 MB", "[INFO]   参数效率: 100.00%"]
+    at = said.index("[INFO] 比较内存快照: epoch_0_start vs epoch_0_end")
+    assert said[at + 1].partition(": ")[2].startswith("内存变化 +105.0MB, 利用率变化 +")
+    assert "[ERROR] 参数包含NaN: 137 (211, 13)" in said
+    assert "[WARNING] 大参数检测: weight (1.00 MB)" in said
+    assert any("内存使用超过阈值: " in line for line in said)
+    at = said.index("[INFO] 训练阶段内存报告")
+    assert said[at + 3].split()[:3] == ["[INFO]", "training", "+3.0MB"]
+    assert query(tmp_path / "run.tmk", "SELECT DISTINCT stage FROM allocations WHERE size = 3 << 20") == [["training"]]
+    assert done.stdout.splitlines() == ["模型内存占用: 1.00 MB", "参数效率: 100.00%"]
+
+
+def test_switched_off(tmp_path, rings):
+    """TIDEMARK=0: the same keys, the function is called, nothing is said, torch is not imported."""
+    source = """
+import sys
+from tidemark import *
+snapshot = memory_snapshot("a")
+assert snapshot["gpu_memory"] == []
+assert compare_snapshots(snapshot, snapshot)["gpu_changes"] == []
+assert monitor_function(max, 3, 4)[0] == 4
+assert analyze_model(None)["memory_mb"] == 0 and check_memory_status() == []
+assert cleanup_memory()["gpu_changes"] == [] and generate_report("file") == ""
+assert "torch" not in sys.modules
+"""
+    done = run_python(source, tmp_path, rings, TIDEMARK="0")
+    assert (done.stdout, done.stderr) == ("", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]

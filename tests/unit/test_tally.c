@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* What is allocated right now, said by torch or counted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "record/tally.h"
+#include "tidemark/tidemark.h"
+
+enum { BITS = 8, N_THREADS = 4, N_ROUNDS = 20000 };
+
+static void test_table(void **state)
+{
+    (void)state;
+    struct tmk_tally_slot slots[1 << BITS] = {{0}};
+    struct tmk_tally_table table = {slots, BITS};
+    assert_int_equal(tmk_tally_take(&table, 64), 0);
+    for (uintptr_t i = 1; i <= 100; i++)
+        assert_true(tmk_tally_put(&table, i * 64, i));
+    for (uintptr_t i = 2; i <= 100; i += 2)
+        assert_int_equal(tmk_tally_take(&table, i * 64), i);
+    for (uintptr_t i = 2; i <= 100; i += 2)
+        assert_int_equal(tmk_tally_take(&table, i * 64), 0);
+    for (uintptr_t i = 1; i <= 100; i += 2)
+        assert_int_equal(tmk_tally_take(&table, i * 64), i);
+}
+
+static void test_full_table(void **state)
+{
+    (void)state;
+    struct tmk_tally_slot slots[1 << BITS] = {{0}};
+    struct tmk_tally_table table = {slots, BITS};
+    unsigned n_put = 0, n_taken = 0;
+    for (uintptr_t i = 1; i <= 300; i++)
+        n_put += tmk_tally_put(&table, i * 64, 1);
+    assert_in_range(n_put, 200, 1 << BITS);
+    for (uintptr_t i = 1; i <= 300; i++)
+        n_taken += (unsigned)tmk_tally_take(&table, i * 64);
+    assert_int_equal(n_taken, n_put);
+    for (uintptr_t i = 1000; i < 1100; i++) /* what was used is used again */
+        assert_true(tmk_tally_put(&table, i * 64, 1));
+}
+
+static void *allocate(void *argument)
+{
+    uintptr_t first = (uintptr_t)argument;
+    for (uintptr_t i = 0; i < N_ROUNDS; i++) {
+        tmk_tally_host_alloc((void *)(first + i % 16 * 64), 10 + i % 16);
+        tmk_tally_host_free((void *)(first + i % 16 * 64));
+    }
+    tmk_tally_host_alloc((void *)first, 1000);
+    return NULL;
+}
+
+static void test_host(void **state)
+{
+    (void)state;
+    struct tmk_tally now;
+    tmk_tally_host_alloc((void *)64, 5); /* nobody counts yet */
+    assert_false(tmk_tally_read(TIDEMARK_HOST, &now));
+    assert_true(tmk_tally_want());
+    assert_true(tmk_tally_want());
+    tmk_tally_host_free((void *)64); /* not seen to come */
+    assert_true(tmk_tally_read(TIDEMARK_HOST, &now));
+    assert_int_equal(now.allocated_bytes, 0);
+
+    pthread_t threads[N_THREADS];
+    for (uintptr_t i = 0; i < N_THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, allocate, (void *)((i + 1) << 20)), 0);
+    for (size_t i = 0; i < N_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(tmk_tally_read(TIDEMARK_HOST, &now));
+    assert_int_equal(now.allocated_bytes, N_THREADS * 1000);
+    assert_int_equal(now.reserved_bytes, N_THREADS * 1000);
+    assert_int_equal(now.peak_allocated_bytes, N_THREADS * 1000);
+
+    tmk_tally_host_free((void *)((uintptr_t)1 << 20));
+    assert_true(tmk_tally_read(TIDEMARK_HOST, &now));
+    assert_int_equal(now.allocated_bytes, (N_THREADS - 1) * 1000);
+    assert_int_equal(now.peak_allocated_bytes, N_THREADS * 1000);
+}
+
+/* Where the driver's calls are not seen, torch's cache may shrink unheard. */
+static void test_card_without_driver(void **state)
+{
+    (void)state;
+    struct tmk_tally now;
+    uint16_t card = 1 << 8;
+    assert_false(tmk_tally_read(card, &now));
+    tmk_tally_say(card, 512, 2 << 20);
+    assert_false(tmk_tally_read(card, &now));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_full_table),
+        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_card_without_driver),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
