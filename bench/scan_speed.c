@@ -139,7 +139,8 @@ int main(int argc, char **argv)
         best_probe = a < best_probe ? a : best_probe;
         best_scan = b < best_scan ? b : best_scan;
     }
-    printf("{\"bytes\": %" PRIu64 ", \"cores\": %d, \"level\": \"%s\", \"probe_bytes_per_s\": %.0f, "
+    printf("{\"bytes\": %" PRIu64
+           ", \"cores\": %d, \"level\": \"%s\", \"probe_bytes_per_s\": %.0f, "
            "\"scan_bytes_per_s\": %.0f, \"ratio\": %.3f}\n",
            n_bytes, n_cores(), tmk_scan_level(), (double)n_bytes / best_probe,
            (double)n_bytes / best_scan, best_probe / best_scan);

@@ -31,27 +31,44 @@ struct type_name {
 };
 
 static const struct type_name storage_types[] = {
-    {"torch.DoubleStorage", TMK_WEIGHT_F64},      {"torch.FloatStorage", TMK_WEIGHT_F32},
-    {"torch.HalfStorage", TMK_WEIGHT_F16},        {"torch.BFloat16Storage", TMK_WEIGHT_BF16},
-    {"torch.LongStorage", TMK_WEIGHT_I64},        {"torch.IntStorage", TMK_WEIGHT_I32},
-    {"torch.ShortStorage", TMK_WEIGHT_I16},       {"torch.CharStorage", TMK_WEIGHT_I8},
-    {"torch.ByteStorage", TMK_WEIGHT_U8},         {"torch.BoolStorage", TMK_WEIGHT_BOOL},
-    {"torch.QInt8Storage", TMK_WEIGHT_I8},        {"torch.QUInt8Storage", TMK_WEIGHT_U8},
-    {"torch.QInt32Storage", TMK_WEIGHT_I32},      {"torch.ComplexFloatStorage", TMK_WEIGHT_C64},
-    {"torch.ComplexDoubleStorage", TMK_WEIGHT_C128}, {NULL, TMK_WEIGHT_U8},
+    {"torch.DoubleStorage", TMK_WEIGHT_F64},
+    {"torch.FloatStorage", TMK_WEIGHT_F32},
+    {"torch.HalfStorage", TMK_WEIGHT_F16},
+    {"torch.BFloat16Storage", TMK_WEIGHT_BF16},
+    {"torch.LongStorage", TMK_WEIGHT_I64},
+    {"torch.IntStorage", TMK_WEIGHT_I32},
+    {"torch.ShortStorage", TMK_WEIGHT_I16},
+    {"torch.CharStorage", TMK_WEIGHT_I8},
+    {"torch.ByteStorage", TMK_WEIGHT_U8},
+    {"torch.BoolStorage", TMK_WEIGHT_BOOL},
+    {"torch.QInt8Storage", TMK_WEIGHT_I8},
+    {"torch.QUInt8Storage", TMK_WEIGHT_U8},
+    {"torch.QInt32Storage", TMK_WEIGHT_I32},
+    {"torch.ComplexFloatStorage", TMK_WEIGHT_C64},
+    {"torch.ComplexDoubleStorage", TMK_WEIGHT_C128},
+    {NULL, TMK_WEIGHT_U8},
 };
 
 /* Of the tensors of newer versions, whose storages are bytes. */
 static const struct type_name dtypes[] = {
-    {"torch.float64", TMK_WEIGHT_F64},           {"torch.float32", TMK_WEIGHT_F32},
-    {"torch.float16", TMK_WEIGHT_F16},           {"torch.bfloat16", TMK_WEIGHT_BF16},
-    {"torch.float8_e4m3fn", TMK_WEIGHT_F8_E4M3}, {"torch.float8_e5m2", TMK_WEIGHT_F8_E5M2},
-    {"torch.int64", TMK_WEIGHT_I64},             {"torch.int32", TMK_WEIGHT_I32},
-    {"torch.int16", TMK_WEIGHT_I16},             {"torch.int8", TMK_WEIGHT_I8},
-    {"torch.uint64", TMK_WEIGHT_U64},            {"torch.uint32", TMK_WEIGHT_U32},
-    {"torch.uint16", TMK_WEIGHT_U16},            {"torch.uint8", TMK_WEIGHT_U8},
-    {"torch.bool", TMK_WEIGHT_BOOL},             {"torch.complex64", TMK_WEIGHT_C64},
-    {"torch.complex128", TMK_WEIGHT_C128},       {NULL, TMK_WEIGHT_U8},
+    {"torch.float64", TMK_WEIGHT_F64},
+    {"torch.float32", TMK_WEIGHT_F32},
+    {"torch.float16", TMK_WEIGHT_F16},
+    {"torch.bfloat16", TMK_WEIGHT_BF16},
+    {"torch.float8_e4m3fn", TMK_WEIGHT_F8_E4M3},
+    {"torch.float8_e5m2", TMK_WEIGHT_F8_E5M2},
+    {"torch.int64", TMK_WEIGHT_I64},
+    {"torch.int32", TMK_WEIGHT_I32},
+    {"torch.int16", TMK_WEIGHT_I16},
+    {"torch.int8", TMK_WEIGHT_I8},
+    {"torch.uint64", TMK_WEIGHT_U64},
+    {"torch.uint32", TMK_WEIGHT_U32},
+    {"torch.uint16", TMK_WEIGHT_U16},
+    {"torch.uint8", TMK_WEIGHT_U8},
+    {"torch.bool", TMK_WEIGHT_BOOL},
+    {"torch.complex64", TMK_WEIGHT_C64},
+    {"torch.complex128", TMK_WEIGHT_C128},
+    {NULL, TMK_WEIGHT_U8},
 };
 
 /* Places of what a function's arguments say; -1: not among them. */
@@ -69,8 +86,13 @@ static const struct maker makers[] = {
 };
 
 static const char *const plain_names[] = {
-    "collections.OrderedDict", "collections.defaultdict", "torch.Size", "builtins.set",
-    "__builtin__.set",         "torch.device",            NULL,
+    "collections.OrderedDict",
+    "collections.defaultdict",
+    "torch.Size",
+    "builtins.set",
+    "__builtin__.set",
+    "torch.device",
+    NULL,
 };
 
 static bool find_type(const struct type_name *table, const char *name, enum tmk_weight_type *ret)
@@ -98,7 +120,8 @@ static const char *text_of(const struct tmk_cell *c)
 
 static const struct tmk_cell *item_of(const struct tmk_cell *c, int i)
 {
-    bool holds = c && c->kind >= TMK_CELL_TUPLE && c->kind != TMK_CELL_NAME && c->kind < TMK_CELL_MARK;
+    bool holds =
+        c && c->kind >= TMK_CELL_TUPLE && c->kind != TMK_CELL_NAME && c->kind < TMK_CELL_MARK;
     return holds && i >= 0 && (uint64_t)i < c->n ? c->items[i] : NULL;
 }
 
@@ -114,8 +137,7 @@ static bool numbers_of(struct walk *k, const struct tmk_cell *c, const uint64_t 
 {
     if (c && c->kind == TMK_CELL_CALL) /* torch.Size((2, 3)) */
         c = item_of(item_of(c, 1), 0);
-    if (!c || (c->kind != TMK_CELL_TUPLE && c->kind != TMK_CELL_LIST) ||
-        c->n > TMK_WEIGHT_MAX_DIMS)
+    if (!c || (c->kind != TMK_CELL_TUPLE && c->kind != TMK_CELL_LIST) || c->n > TMK_WEIGHT_MAX_DIMS)
         return false;
     uint64_t *numbers = tmk_arena_take(&k->w->arena, (c->n + 1) * sizeof *numbers);
     if (!numbers)
@@ -164,9 +186,8 @@ static int place(struct walk *k, struct tmk_weight *t, const char *key, uint64_t
         return tmk_fail(k->err, TMK_EDAMAGED,
                         "the storage of %s has %llu bytes, and should have %llu", t->name,
                         (unsigned long long)n_bytes, (unsigned long long)claimed_bytes);
-    if (t->n_elements > 0 &&
-        (!extent_of(t, &extent) || __builtin_add_overflow(first, extent, &end) ||
-         end > n_bytes / item))
+    if (t->n_elements > 0 && (!extent_of(t, &extent) ||
+                              __builtin_add_overflow(first, extent, &end) || end > n_bytes / item))
         return tmk_fail(k->err, TMK_EDAMAGED, "the tensor %s is larger than its storage", t->name);
     t->offset = t->n_elements > 0 ? offset + first * item : offset;
     if (t->n_elements == 0 || is_contiguous(t))
@@ -183,8 +204,8 @@ static int place_in(struct walk *k, struct tmk_weight *t, const struct tmk_cell 
                *key = text_of(item_of(what, 2));
     uint64_t claimed = 0;
     if (!word || strcmp(word, "storage") != 0 || !type || !key || !count ||
-        count->kind != TMK_CELL_INT || count->number < 0 || !first ||
-        first->kind != TMK_CELL_INT || first->number < 0)
+        count->kind != TMK_CELL_INT || count->number < 0 || !first || first->kind != TMK_CELL_INT ||
+        first->number < 0)
         return odd(k, t->name);
     bool is_bytes = strcmp(type, "torch.storage.UntypedStorage") == 0 ||
                     strcmp(type, "torch.UntypedStorage") == 0;
@@ -245,7 +266,7 @@ static const char *join(struct walk *k, const char *name, const struct tmk_cell 
     const char *dot = name[0] ? "." : "", *text = key ? text_of(key) : NULL;
     if (text)
         return tmk_arena_format(&k->w->arena, "%s%s%s", name, dot, text);
-    long long number = !key ? (long long)i
+    long long number = !key                                                      ? (long long)i
                        : key->kind == TMK_CELL_INT || key->kind == TMK_CELL_BOOL ? key->number
                                                                                  : (long long)i;
     return tmk_arena_format(&k->w->arena, "%s%s%lld", name, dot, number);
@@ -270,9 +291,8 @@ static int visit_pairs(struct walk *k, const struct tmk_cell *dict, const char *
     for (uint64_t i = 0; i + 1 < dict->n; i += 2) {
         if (!may_hold(dict->items[i + 1]))
             continue;
-        const char *inside = is_state && is_inner(dict->items[i])
-                                 ? name
-                                 : join(k, name, dict->items[i], i / 2);
+        const char *inside =
+            is_state && is_inner(dict->items[i]) ? name : join(k, name, dict->items[i], i / 2);
         int rc = inside ? visit(k, dict->items[i + 1], inside, depth) : TMK_ENOMEM;
         if (rc < 0)
             return rc;

@@ -237,8 +237,8 @@ static const struct entry *entry_of(const struct zip *z, const char *name)
     return tmk_textmap_find(&z->names, name, &number) ? &z->entries[number] : NULL;
 }
 
-static int find_storage(const void *zip, const char *key, uint64_t *ret_offset,
-                        uint64_t *ret_bytes, struct tmk_error *err)
+static int find_storage(const void *zip, const char *key, uint64_t *ret_offset, uint64_t *ret_bytes,
+                        struct tmk_error *err)
 {
     const struct zip *z = zip;
     const char *name = tmk_arena_format(z->arena, "%sdata/%s", z->prefix, key);
@@ -284,8 +284,9 @@ static int load(const struct zip *z, const struct entry *e, uint8_t **ret, struc
         return damaged(err, e->local_offset, "data.pkl is too large or packed in an unknown way");
     uint8_t *packed = malloc((size_t)e->packed_bytes + 1);
     uint8_t *bytes = e->method == STORED ? packed : malloc((size_t)e->n_bytes + 1);
-    rc = packed && bytes ? tmk_weights_pread(z->source, offset, packed, (size_t)e->packed_bytes, err)
-                         : TMK_ENOMEM;
+    rc = packed && bytes
+             ? tmk_weights_pread(z->source, offset, packed, (size_t)e->packed_bytes, err)
+             : TMK_ENOMEM;
     if (rc == 0 && bytes != packed) {
         rc = inflate_all(packed, (size_t)e->packed_bytes, bytes, (size_t)e->n_bytes);
         if (rc == TMK_EDAMAGED)

@@ -100,7 +100,10 @@ static struct tmk_scan_result result_of(const struct tmk_scan_sums *s)
         .min = has_any ? s->min : (double)NAN,
         .max = has_any ? s->max : (double)NAN,
         .mean = has_any ? mean : (double)NAN,
-        .std = n < 2 ? (double)NAN : variance > 0 ? sqrt(variance) : isnan(variance) ? variance : 0,
+        .std = n < 2             ? (double)NAN
+               : variance > 0    ? sqrt(variance)
+               : isnan(variance) ? variance
+                                 : 0,
     };
 }
 

@@ -8,8 +8,8 @@
  * above 1e-7 of its mean.
  *
  * The fast loop takes for granted that all is finite and notes whether that was so; a block that
- * has a NaN or an infinity is done again, one by one. So each is found with its place, and the usual
- * tensor pays two instructions for it. */
+ * has a NaN or an infinity is done again, one by one. So each is found with its place, and the
+ * usual tensor pays two instructions for it. */
 #include "interop/scan_kernels.h"
 
 #include <stdbool.h>
@@ -69,7 +69,8 @@ struct format {
     uint32_t infinite;                /* magnitude; 0: there is none */
 };
 
-#define F32 ((struct format){4, 0x80000000, 0x7fffffff, 0, 0, 0, 0x00800000, 0x7f800000, 0x7f800000})
+#define F32                                                                                        \
+    ((struct format){4, 0x80000000, 0x7fffffff, 0, 0, 0, 0x00800000, 0x7f800000, 0x7f800000})
 #define BF16                                                                                       \
     ((struct format){2, 0x80000000, 0x7fffffff, 16, 0, 0, 0x00800000, 0x7f800000, 0x7f800000})
 #define F16 ((struct format){2, 0x8000, 0x7fff, 0, 13, 112, 0x0400, 0x7c00, 0x7c00})

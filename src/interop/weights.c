@@ -191,8 +191,8 @@ static int index_put(struct index *x, const char *name, const char *shard, struc
     uint32_t number, file;
     uint64_t before = x->names.n;
     if (strchr(shard, '/') || strcmp(shard, "..") == 0 || strcmp(shard, ".") == 0 || !shard[0])
-        return tmk_fail(err, TMK_EDAMAGED,
-                        "the index names a file that is not beside it: %s", shard);
+        return tmk_fail(err, TMK_EDAMAGED, "the index names a file that is not beside it: %s",
+                        shard);
     if (tmk_textmap_put(&x->names, name, &number) < 0 ||
         tmk_textmap_put(&x->shards, shard, &file) < 0)
         return TMK_ENOMEM;

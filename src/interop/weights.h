@@ -62,9 +62,9 @@ struct tmk_weight {
     uint32_t file;
     uint32_t same_as; /* 1 + the tensor that has the same data; 0: the first or only one */
     enum tmk_weight_type type;
-    bool has_data;       /* false: a tensor of the meta device */
-    bool is_extra;       /* beside the model: an optimizer's state and the like */
-    bool is_parameter;   /* the file says so, then it also says the next; else both unknown */
+    bool has_data;     /* false: a tensor of the meta device */
+    bool is_extra;     /* beside the model: an optimizer's state and the like */
+    bool is_parameter; /* the file says so, then it also says the next; else both unknown */
     bool requires_grad;
 };
 

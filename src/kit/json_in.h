@@ -30,11 +30,11 @@ enum { TMK_JSON_IN_DEPTH = 32 };
 
 struct tmk_json_in {
     const char *start, *at, *end;
-    struct tmk_arena *texts;               /* of keys and texts */
-    const char *problem;                   /* NULL: none so far */
-    unsigned depth;                        /* of what is open */
-    bool is_array[TMK_JSON_IN_DEPTH];      /* else an object */
-    bool has_element[TMK_JSON_IN_DEPTH];   /* a comma comes before the next */
+    struct tmk_arena *texts;             /* of keys and texts */
+    const char *problem;                 /* NULL: none so far */
+    unsigned depth;                      /* of what is open */
+    bool is_array[TMK_JSON_IN_DEPTH];    /* else an object */
+    bool has_element[TMK_JSON_IN_DEPTH]; /* a comma comes before the next */
 };
 
 /* The bytes and the arena are borrowed. */
