@@ -118,6 +118,7 @@ void tmk_scan_memory(enum tmk_weight_type type, const void *data, uint64_t n,
 /* ---- a file that is cut while it is mapped ---- */
 
 static struct {
+    int fd;
     uint8_t *start, *end;
     atomic_bool is_cut;
     struct sigaction before;
@@ -151,10 +152,12 @@ static int map_file(const struct tmk_weight_file *file, struct tmk_error *err)
     else
         errno = 0;
     int reason = errno;
-    close(fd);
-    if (data == MAP_FAILED)
+    if (data == MAP_FAILED) {
+        close(fd);
         return reason ? tmk_fail_os(err, TMK_EIO, reason, "cannot map")
                       : tmk_fail(err, TMK_EDAMAGED, "the file changed while it was read");
+    }
+    mapped.fd = fd;
     mapped.start = data;
     mapped.end = mapped.start + file->n_bytes;
     atomic_store(&mapped.is_cut, false);
@@ -166,10 +169,15 @@ static int map_file(const struct tmk_weight_file *file, struct tmk_error *err)
 
 static int unmap_file(struct tmk_error *err)
 {
+    struct stat st;
+    size_t n_bytes = (size_t)(mapped.end - mapped.start);
+    /* What is gone of the last page that is left reads as zeros, without a signal. */
+    bool is_cut = fstat(mapped.fd, &st) < 0 || (uint64_t)st.st_size < n_bytes;
     sigaction(SIGBUS, &mapped.before, NULL);
-    munmap(mapped.start, (size_t)(mapped.end - mapped.start));
+    munmap(mapped.start, n_bytes);
+    close(mapped.fd);
     mapped.start = mapped.end = NULL;
-    return atomic_load(&mapped.is_cut)
+    return is_cut || atomic_load(&mapped.is_cut)
                ? tmk_fail(err, TMK_EDAMAGED, "the file became shorter while it was read")
                : 0;
 }

@@ -33,29 +33,22 @@
 #endif
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-#define VECTOR(type, bytes) type __attribute__((vector_size(bytes)))
+
+/* Vectors have no other names in C; only here do we make types. */
+typedef float floats __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint32_t words __attribute__((vector_size(VECTOR_BYTES)));
+typedef int32_t signs __attribute__((vector_size(VECTOR_BYTES)));
+typedef double doubles __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint64_t words_64 __attribute__((vector_size(VECTOR_BYTES)));
+typedef int64_t signs_64 __attribute__((vector_size(VECTOR_BYTES)));
 
 enum {
     LANES = VECTOR_BYTES / 4,
     LANES_64 = VECTOR_BYTES / 8,
-    BLOCK = 8192, /* elements: lanes of counts cannot overflow, and a second look finds them near */
-};
-
-union lanes {
-    VECTOR(float, VECTOR_BYTES) f;
-    VECTOR(uint32_t, VECTOR_BYTES) u;
-    VECTOR(int32_t, VECTOR_BYTES) i;
-    VECTOR(float, VECTOR_BYTES / 2) half[2];
-    float each[LANES];
-    uint32_t each_u[LANES];
-};
-
-union lanes_64 {
-    VECTOR(double, VECTOR_BYTES) d;
-    VECTOR(uint64_t, VECTOR_BYTES) u;
-    VECTOR(int64_t, VECTOR_BYTES) i;
-    double each[LANES_64];
-    uint64_t each_u[LANES_64];
+    BLOCK = 8192,       /* elements: counts cannot overflow, and a second look finds them near */
+    RUN = 32,           /* vectors whose sums may be float: their squares are exact in it */
+    AHEAD_BYTES = 1024, /* asked for before they are needed */
+    LINE_BYTES = 64,
 };
 
 /* ---- how small floats are laid out ---- */
@@ -79,56 +72,44 @@ struct format {
 
 /* ---- elements of any width, as 32 bits ---- */
 
-ALWAYS_INLINE union lanes load(const uint8_t *at, uint32_t n_bytes)
+ALWAYS_INLINE words load(const uint8_t *at, uint32_t n_bytes)
 {
-    union lanes v;
+    words v = {0};
     if (n_bytes == 4) {
         memcpy(&v, at, sizeof v);
         return v;
     }
 #if VECTOR_BYTES == 64
     if (n_bytes == 2)
-        v.u = (VECTOR(uint32_t, 64))_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)at));
-    else
-        v.u = (VECTOR(uint32_t, 64))_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)at));
+        return (words)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)at));
+    return (words)_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)at));
 #elif VECTOR_BYTES == 32
     if (n_bytes == 2)
-        v.u = (VECTOR(uint32_t, 32))_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)at));
-    else
-        v.u = (VECTOR(uint32_t, 32))_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)at));
+        return (words)_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)at));
+    return (words)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)at));
 #else
     for (unsigned i = 0; i < LANES; i++)
-        if (n_bytes == 2) {
-            uint16_t element;
-            memcpy(&element, at + 2 * i, 2);
-            v.each_u[i] = element;
-        } else {
-            v.each_u[i] = at[i];
-        }
-#endif
+        v[i] = n_bytes == 2 ? (uint32_t)(at[2 * i] | at[2 * i + 1] << 8) : at[i];
     return v;
+#endif
 }
 
-ALWAYS_INLINE union lanes to_float(union lanes bits, struct format f)
+ALWAYS_INLINE floats to_float(words bits, struct format f)
 {
     if (f.shift == 0)
-        return bits;
-    union lanes magnitude, normal, small, x;
-    magnitude.u = (bits.u & f.magnitude) << f.shift;
-    normal.u = magnitude.u + (f.bias << 23);
+        return (floats)bits;
+    words magnitude = bits & f.magnitude, moved = magnitude << f.shift;
+    words normal = moved + (f.bias << 23);
     /* A denormal is an exact multiple of the least one: put it behind a 1 and take that off. */
-    union lanes one, least;
-    one.u = (VECTOR(uint32_t, VECTOR_BYTES)){0} + ((f.bias + 1) << 23);
-    small.u = magnitude.u + one.u;
-    small.f = small.f - one.f;
-    least.u = (VECTOR(uint32_t, VECTOR_BYTES))((bits.u & f.magnitude) < f.least_normal);
-    x.u = (least.u & small.u) | (~least.u & normal.u);
-    x.u |= f.sign == 0x8000 ? (bits.u & f.sign) << 16 : (bits.u & f.sign) << 24;
-    return x;
+    words one = (words){0} + ((f.bias + 1) << 23);
+    words small = (words)((floats)(moved + one) - (floats)one);
+    words is_small = (words)((signs)magnitude < (int32_t)f.least_normal);
+    words sign = (bits & f.sign) << (f.sign == 0x8000 ? 16 : 24);
+    return (floats)((is_small & small) | (~is_small & normal) | sign);
 }
 
 /* One element; of what is finite the value is right. */
-static double one_of(const uint8_t *at, struct format f, uint32_t *ret_magnitude)
+ALWAYS_INLINE double one_of(const uint8_t *at, struct format f, uint32_t *ret_magnitude)
 {
     uint32_t bits = 0;
     memcpy(&bits, at, f.n_bytes);
@@ -163,7 +144,8 @@ static void add_odd(struct tmk_scan_sums *s, uint64_t index, bool is_infinite)
         *first = index;
 }
 
-static void one_by_one(const uint8_t *at, uint64_t n, struct format f, struct tmk_scan_sums *s)
+ALWAYS_INLINE void one_by_one(const uint8_t *at, uint64_t n, struct format f,
+                              struct tmk_scan_sums *s)
 {
     for (uint64_t i = 0; i < n; i++) {
         uint32_t magnitude;
@@ -181,45 +163,44 @@ static void one_by_one(const uint8_t *at, uint64_t n, struct format f, struct tm
 
 /* ---- a block of floats of 32 bits and fewer ---- */
 
-ALWAYS_INLINE void keep_extremes(union lanes *least, union lanes *most, union lanes x)
+ALWAYS_INLINE floats lesser(floats a, floats b)
 {
 #if VECTOR_BYTES == 64
-    least->f = (VECTOR(float, 64))_mm512_min_ps((__m512)least->f, (__m512)x.f);
-    most->f = (VECTOR(float, 64))_mm512_max_ps((__m512)most->f, (__m512)x.f);
+    return (floats)_mm512_min_ps((__m512)a, (__m512)b);
 #elif VECTOR_BYTES == 32
-    least->f = (VECTOR(float, 32))_mm256_min_ps((__m256)least->f, (__m256)x.f);
-    most->f = (VECTOR(float, 32))_mm256_max_ps((__m256)most->f, (__m256)x.f);
+    return (floats)_mm256_min_ps((__m256)a, (__m256)b);
 #elif defined(__SSE2__)
-    least->f = (VECTOR(float, 16))_mm_min_ps((__m128)least->f, (__m128)x.f);
-    most->f = (VECTOR(float, 16))_mm_max_ps((__m128)most->f, (__m128)x.f);
+    return (floats)_mm_min_ps((__m128)a, (__m128)b);
 #else
-    for (unsigned i = 0; i < LANES; i++) {
-        least->each[i] = x.each[i] < least->each[i] ? x.each[i] : least->each[i];
-        most->each[i] = x.each[i] > most->each[i] ? x.each[i] : most->each[i];
-    }
+    words less = (words)(a < b);
+    return (floats)(((words)a & less) | ((words)b & ~less));
 #endif
 }
 
-ALWAYS_INLINE void to_doubles(union lanes x, union lanes_64 *low, union lanes_64 *high)
+/* The half of a vector with this number, as doubles. */
+ALWAYS_INLINE doubles half_of(floats x, unsigned half)
 {
 #if VECTOR_BYTES == 64
-    low->d = (VECTOR(double, 64))_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x.f));
-    high->d = (VECTOR(double, 64))_mm512_cvtps_pd((__m256)x.half[1]);
+    __m512d whole = (__m512d)x;
+    __m256d part = half ? _mm512_extractf64x4_pd(whole, 1) : _mm512_castpd512_pd256(whole);
+    return (doubles)_mm512_cvtps_pd((__m256)part);
 #elif VECTOR_BYTES == 32
-    low->d = (VECTOR(double, 32))_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)x.f));
-    high->d = (VECTOR(double, 32))_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)x.f, 1));
+    __m256 whole = (__m256)x;
+    return (doubles)_mm256_cvtps_pd(half ? _mm256_extractf128_ps(whole, 1)
+                                         : _mm256_castps256_ps128(whole));
+#elif defined(__SSE2__)
+    __m128 whole = (__m128)x;
+    return (doubles)_mm_cvtps_pd(half ? _mm_movehl_ps(whole, whole) : whole);
 #else
-    for (unsigned i = 0; i < LANES_64; i++) {
-        low->each[i] = x.each[i];
-        high->each[i] = x.each[i + LANES_64];
-    }
+    return (doubles){x[2 * half], x[2 * half + 1]};
 #endif
 }
 
 /* What a block adds up, lane by lane. */
 struct block {
-    union lanes n_zero, n_small, least, most, odd;
-    union lanes_64 sum[2], squares[2];
+    words n_zero, n_small, odd;
+    floats least, minus_most;
+    doubles sum[2], squares[2];
 };
 
 /* False when something in it is not finite; then nothing was added. */
@@ -227,18 +208,19 @@ static bool add_block(struct tmk_scan_sums *s, const struct block *b, uint64_t n
 {
     uint32_t odd = 0, n_zero = 0, n_small = 0;
     for (unsigned i = 0; i < LANES; i++)
-        odd |= b->odd.each_u[i];
+        odd |= b->odd[i];
     if (odd & 0x80000000)
         return false;
     for (unsigned i = 0; i < LANES; i++) {
-        n_zero += b->n_zero.each_u[i];
-        n_small += b->n_small.each_u[i];
-        s->min = (double)b->least.each[i] < s->min ? (double)b->least.each[i] : s->min;
-        s->max = (double)b->most.each[i] > s->max ? (double)b->most.each[i] : s->max;
+        double least = (double)b->least[i], most = -(double)b->minus_most[i];
+        n_zero += b->n_zero[i];
+        n_small += b->n_small[i];
+        s->min = least < s->min ? least : s->min;
+        s->max = most > s->max ? most : s->max;
     }
     for (unsigned i = 0; i < LANES_64; i++) {
-        s->sum += b->sum[0].each[i] + b->sum[1].each[i];
-        s->squares += b->squares[0].each[i] + b->squares[1].each[i];
+        s->sum += b->sum[0][i] + b->sum[1][i];
+        s->squares += b->squares[0][i] + b->squares[1][i];
     }
     s->n += n;
     s->n_zero += n_zero;
@@ -246,38 +228,50 @@ static bool add_block(struct tmk_scan_sums *s, const struct block *b, uint64_t n
     return true;
 }
 
-ALWAYS_INLINE void run_block(const uint8_t *at, uint64_t n, struct format f, struct block *b)
+/* In float16 and smaller, sums of a few are as good in float32, and take half the work. */
+ALWAYS_INLINE struct block run_block(const uint8_t *at, uint64_t n, struct format f)
 {
-    union lanes_64 low, high;
-    *b = (struct block){0};
-    b->least.f += __builtin_inff();
-    b->most.f -= __builtin_inff();
-    for (uint64_t i = 0; i < n; i += LANES) {
-        __builtin_prefetch(at + i * f.n_bytes + 1024);
-        union lanes bits = load(at + i * f.n_bytes, f.n_bytes), magnitude;
-        if (f.up > 0)
-            bits.u <<= f.up;
-        union lanes x = to_float(bits, f);
-        magnitude.u = bits.u & f.magnitude;
-        b->n_zero.i -= (magnitude.i == 0);
-        b->n_small.i -= (magnitude.i < (int32_t)f.least_normal);
-        b->odd.u |= magnitude.u + (0x80000000 - f.least_odd); /* the highest bit, if it is one */
-        keep_extremes(&b->least, &b->most, x);
-        to_doubles(x, &low, &high);
-        b->sum[0].d += low.d;
-        b->sum[1].d += high.d;
-        b->squares[0].d += low.d * low.d;
-        b->squares[1].d += high.d * high.d;
+    struct block b = {.least = (floats){0} + __builtin_inff(),
+                      .minus_most = (floats){0} + __builtin_inff()};
+    bool is_narrow = f.shift > 0;
+    for (uint64_t i = 0; i < n;) {
+        floats sum = {0}, squares = {0};
+        uint64_t end = n - i < RUN * LANES ? n : i + RUN * LANES;
+        for (; i < end; i += LANES) {
+            __builtin_prefetch(at + i * f.n_bytes + AHEAD_BYTES);
+            words bits = load(at + i * f.n_bytes, f.n_bytes) << f.up;
+            words magnitude = bits & f.magnitude;
+            floats x = to_float(bits, f);
+            b.n_zero -= (words)((signs)magnitude == 0);
+            b.n_small -= (words)((signs)magnitude < (int32_t)f.least_normal);
+            b.odd |= magnitude + (0x80000000 - f.least_odd); /* sets the highest bit, if it is */
+            b.least = lesser(b.least, x);
+            b.minus_most = lesser(b.minus_most, -x);
+            if (is_narrow) {
+                sum += x;
+                squares += x * x;
+                continue;
+            }
+            doubles low = half_of(x, 0), high = half_of(x, 1);
+            b.sum[0] += low;
+            b.sum[1] += high;
+            b.squares[0] += low * low;
+            b.squares[1] += high * high;
+        }
+        for (unsigned half = 0; is_narrow && half < 2; half++) {
+            b.sum[half] += half ? half_of(sum, 1) : half_of(sum, 0);
+            b.squares[half] += half ? half_of(squares, 1) : half_of(squares, 0);
+        }
     }
+    return b;
 }
 
 ALWAYS_INLINE void scan_small_floats(const uint8_t *at, uint64_t n, struct format f,
                                      struct tmk_scan_sums *s)
 {
-    struct block b;
     while (n >= LANES) {
         uint64_t m = n < BLOCK ? n - n % LANES : BLOCK;
-        run_block(at, m, f, &b);
+        struct block b = run_block(at, m, f);
         if (!add_block(s, &b, m))
             one_by_one(at, m, f, s);
         at += m * f.n_bytes;
@@ -304,35 +298,34 @@ static void one_double(const uint8_t *at, uint64_t index, struct tmk_scan_sums *
     add_one(s, x);
 }
 
-ALWAYS_INLINE bool doubles_block(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
+static bool doubles_block(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
 {
-    union lanes_64 x, magnitude, n_zero = {0}, n_small = {0}, odd = {0}, sum = {0}, squares = {0};
-    union lanes_64 least = {0}, most = {0}, mask;
-    least.d += __builtin_inf();
-    most.d -= __builtin_inf();
+    words_64 n_zero = {0}, n_small = {0}, odd = {0};
+    doubles least = (doubles){0} + __builtin_inf(), most = -least, sum = {0}, squares = {0};
     for (uint64_t i = 0; i < n; i += LANES_64) {
+        doubles x;
+        __builtin_prefetch(at + 8 * i + AHEAD_BYTES);
         memcpy(&x, at + 8 * i, sizeof x);
-        magnitude.u = x.u & INT64_MAX;
-        n_zero.i -= (magnitude.i == 0);
-        n_small.i -= (magnitude.i < 0x0010000000000000);
-        odd.u |= magnitude.u + 0x0010000000000000;
-        mask.i = (x.d < least.d);
-        least.u = (x.u & mask.u) | (least.u & ~mask.u);
-        mask.i = (x.d > most.d);
-        most.u = (x.u & mask.u) | (most.u & ~mask.u);
-        sum.d += x.d;
-        squares.d += x.d * x.d;
+        words_64 magnitude = (words_64)x & INT64_MAX;
+        n_zero -= (words_64)((signs_64)magnitude == 0);
+        n_small -= (words_64)((signs_64)magnitude < 0x0010000000000000);
+        odd |= magnitude + 0x0010000000000000;
+        words_64 is_less = (words_64)(x < least), is_more = (words_64)(x > most);
+        least = (doubles)(((words_64)x & is_less) | ((words_64)least & ~is_less));
+        most = (doubles)(((words_64)x & is_more) | ((words_64)most & ~is_more));
+        sum += x;
+        squares += x * x;
     }
     for (unsigned i = 0; i < LANES_64; i++)
-        if (odd.each_u[i] >> 63)
+        if (odd[i] >> 63)
             return false;
     for (unsigned i = 0; i < LANES_64; i++) {
-        s->n_zero += n_zero.each_u[i];
-        s->n_denormal += n_small.each_u[i] - n_zero.each_u[i];
-        s->min = least.each[i] < s->min ? least.each[i] : s->min;
-        s->max = most.each[i] > s->max ? most.each[i] : s->max;
-        s->sum += sum.each[i];
-        s->squares += squares.each[i];
+        s->n_zero += n_zero[i];
+        s->n_denormal += n_small[i] - n_zero[i];
+        s->min = least[i] < s->min ? least[i] : s->min;
+        s->max = most[i] > s->max ? most[i] : s->max;
+        s->sum += sum[i];
+        s->squares += squares[i];
     }
     s->n += n;
     return true;
@@ -358,24 +351,34 @@ static void scan_doubles(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
 
 /* ---- whole numbers: loops that the compiler makes vectors of ---- */
 
-#define SCAN_SMALL_INTEGERS(name, type, sum_type, square_type)                                     \
+/* What comes after this block, while there is work to do on it. */
+static void ask_ahead(const uint8_t *at, uint64_t n_bytes)
+{
+    for (uint64_t i = 0; i < n_bytes; i += LINE_BYTES)
+        __builtin_prefetch(at + i);
+}
+
+#define SCAN_SMALL_INTEGERS(name, type, wide, sum_type, square_type)                               \
     static void name(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)                       \
     {                                                                                              \
-        type block[BLOCK], least, most;                                                            \
+        type least, most;                                                                          \
         for (; n > 0;) {                                                                           \
             uint64_t m = n < BLOCK ? n : BLOCK;                                                    \
-            uint32_t n_zero = 0;                                                                   \
+            uint16_t n_zero = 0;                                                                   \
             sum_type sum = 0;                                                                      \
             square_type squares = 0;                                                               \
-            memcpy(block, at, m * sizeof(type));                                                   \
-            least = most = block[0];                                                               \
+            ask_ahead(at + m * sizeof(type), m * sizeof(type));                                    \
+            memcpy(&least, at, sizeof(type));                                                      \
+            most = least;                                                                          \
             for (uint64_t i = 0; i < m; i++) {                                                     \
-                type x = block[i];                                                                 \
+                type x;                                                                            \
+                memcpy(&x, at + i * sizeof(type), sizeof(type));                                   \
                 least = x < least ? x : least;                                                     \
                 most = x > most ? x : most;                                                        \
-                n_zero += x == 0;                                                                  \
-                sum += x;                                                                          \
-                squares += (square_type)((sum_type)x * (sum_type)x);                               \
+                n_zero = (uint16_t)(n_zero + (x == 0));                                            \
+                wide y = (wide)x;                                                                  \
+                sum += y;                                                                          \
+                squares += (square_type)(y * y);                                                   \
             }                                                                                      \
             s->min = (double)least < s->min ? (double)least : s->min;                              \
             s->max = (double)most > s->max ? (double)most : s->max;                                \
@@ -388,28 +391,38 @@ static void scan_doubles(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
         }                                                                                          \
     }
 
-SCAN_SMALL_INTEGERS(scan_i8, int8_t, int32_t, int32_t)
-SCAN_SMALL_INTEGERS(scan_u8, uint8_t, uint32_t, uint32_t)
-SCAN_SMALL_INTEGERS(scan_i16, int16_t, int32_t, int64_t)
-SCAN_SMALL_INTEGERS(scan_u16, uint16_t, uint32_t, uint64_t)
+SCAN_SMALL_INTEGERS(scan_i8, int8_t, int16_t, int32_t, int32_t)
+SCAN_SMALL_INTEGERS(scan_u8, uint8_t, int16_t, int32_t, int32_t)
+SCAN_SMALL_INTEGERS(scan_i16, int16_t, int32_t, int32_t, int64_t)
+SCAN_SMALL_INTEGERS(scan_u16, uint16_t, uint32_t, uint32_t, uint64_t)
 
 #define SCAN_LARGE_INTEGERS(name, type)                                                            \
     static void name(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)                       \
     {                                                                                              \
-        double sum[4] = {0}, squares[4] = {0};                                                     \
+        double sum[8] = {0}, squares[8] = {0};                                                     \
+        type least, most;                                                                          \
+        uint64_t n_zero = 0;                                                                       \
+        if (n == 0)                                                                                \
+            return;                                                                                \
+        memcpy(&least, at, sizeof(type));                                                          \
+        most = least;                                                                              \
         for (uint64_t i = 0; i < n; i++) {                                                         \
             type x;                                                                                \
             memcpy(&x, at + i * sizeof(type), sizeof(type));                                       \
-            double value = (double)x;                                                              \
-            s->min = value < s->min ? value : s->min;                                              \
-            s->max = value > s->max ? value : s->max;                                              \
-            s->n_zero += x == 0;                                                                   \
-            sum[i % 4] += value;                                                                   \
-            squares[i % 4] += value * value;                                                       \
+            least = x < least ? x : least;                                                         \
+            most = x > most ? x : most;                                                            \
+            n_zero += x == 0;                                                                      \
+            sum[i % 8] += (double)x;                                                               \
+            squares[i % 8] += (double)x * (double)x;                                               \
         }                                                                                          \
+        s->min = (double)least < s->min ? (double)least : s->min;                                  \
+        s->max = (double)most > s->max ? (double)most : s->max;                                    \
         s->n += n;                                                                                 \
-        s->sum += sum[0] + sum[1] + sum[2] + sum[3];                                               \
-        s->squares += squares[0] + squares[1] + squares[2] + squares[3];                           \
+        s->n_zero += n_zero;                                                                       \
+        for (unsigned i = 0; i < 8; i++) {                                                         \
+            s->sum += sum[i];                                                                      \
+            s->squares += squares[i];                                                              \
+        }                                                                                          \
     }
 
 SCAN_LARGE_INTEGERS(scan_i32, int32_t)
