@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench/scan_speed.c - how fast `tidemark model` looks at a file's numbers, against a probe of the
- * memory: the same file, mapped anew, and its words added up by the same cores.
+ * memory: the same file, mapped anew, and its words added up by the same cores, pages and cache
+ * lines asked for ahead.
  *
  *     scan_speed FILE [N]      N rounds (5), probe and scan in turn; the best of each counts
  *
@@ -21,7 +22,7 @@
 
 #include "interop/scan.h"
 
-enum { PIECE_BYTES = 4 << 20, MAX_CORES = 16, POPULATE_READ = 22 };
+enum { PIECE_BYTES = 4 << 20, MAX_CORES = 16, POPULATE_READ = 22, AHEAD_BYTES = 1024 };
 
 static double now_s(void)
 {
@@ -45,6 +46,8 @@ static uint64_t add_up(const uint8_t *at, size_t n_bytes)
     uint64_t more __attribute__((vector_size(64))) = {0};
     uint64_t words[2] __attribute__((vector_size(64)));
     for (size_t i = 0; i + sizeof words <= n_bytes; i += sizeof words) {
+        __builtin_prefetch(at + i + AHEAD_BYTES);
+        __builtin_prefetch(at + i + AHEAD_BYTES + 64);
         memcpy(words, at + i, sizeof words);
         lanes += words[0];
         more += words[1];
