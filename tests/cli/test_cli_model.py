@@ -8,13 +8,14 @@ import json
 import math
 import os
 import pickle
+import re
 import struct
 import subprocess
 import zipfile
 from collections import OrderedDict
 
 import pytest
-from test_golden import BUILD, environment
+from test_golden import BUILD, ROOT, environment
 
 np = pytest.importorskip("numpy")
 TIDEMARK = os.path.join(BUILD, "tidemark")
@@ -356,3 +357,16 @@ def test_hostile(tmp_path, name):
 def test_cannot_open(tmp_path):
     assert model(tmp_path / "none.pt").returncode == 1
     assert model(tmp_path).returncode == 3
+
+
+def test_docs(tmp_path):
+    """The commands of docs/model.md run as they stand there."""
+    write_safetensors(tmp_path / "model.safetensors", llama())
+    with open(os.path.join(ROOT, "docs", "model.md"), encoding="utf-8") as docs:
+        blocks = re.findall(r"```sh\n(.*?)```", docs.read(), re.S)
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert len(lines) == 5
+    for line in lines:
+        done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True,
+                              timeout=60, check=False, env=environment())
+        assert done.returncode == 0 and done.stdout, done.stderr
