@@ -93,7 +93,8 @@ static struct tmk_cell *make(struct machine *m, enum tmk_cell_kind kind)
 
 static void push(struct machine *m, struct tmk_cell *cell)
 {
-    struct tmk_cell **more = tmk_grow(m->stack, m->n_stack + 1, &m->stack_room, sizeof *more);
+    struct tmk_cell **more =
+        tmk_grow(m->stack, m->n_stack + 1, &m->stack_room, sizeof(struct tmk_cell *));
     if (!more) {
         fail(m, TMK_ENOMEM, "out of memory");
         return;
@@ -269,7 +270,8 @@ static void remember(struct machine *m, uint64_t number)
         fail(m, TMK_EDAMAGED, "the memo has a number that makes no sense");
         return;
     }
-    struct tmk_cell **more = tmk_grow(m->memo, number + 1, &m->memo_room, sizeof *more);
+    struct tmk_cell **more =
+        tmk_grow(m->memo, number + 1, &m->memo_room, sizeof(struct tmk_cell *));
     if (!more) {
         fail(m, TMK_ENOMEM, "out of memory");
         return;

@@ -275,7 +275,7 @@ static int inflate_all(const uint8_t *packed, size_t n_packed, uint8_t *to, size
 /* A small entry, as the caller's. */
 static int load(const struct zip *z, const struct entry *e, uint8_t **ret, struct tmk_error *err)
 {
-    uint64_t offset;
+    uint64_t offset = 0;
     int rc = locate(z, e, &offset, err);
     if (rc < 0)
         return rc;
