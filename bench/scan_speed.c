@@ -44,13 +44,15 @@ static uint64_t add_up(const uint8_t *at, size_t n_bytes)
 {
     uint64_t lanes __attribute__((vector_size(64))) = {0};
     uint64_t more __attribute__((vector_size(64))) = {0};
-    uint64_t words[2] __attribute__((vector_size(64)));
-    for (size_t i = 0; i + sizeof words <= n_bytes; i += sizeof words) {
+    uint64_t first __attribute__((vector_size(64)));
+    uint64_t second __attribute__((vector_size(64)));
+    for (size_t i = 0; i + 128 <= n_bytes; i += 128) {
         __builtin_prefetch(at + i + AHEAD_BYTES);
         __builtin_prefetch(at + i + AHEAD_BYTES + 64);
-        memcpy(words, at + i, sizeof words);
-        lanes += words[0];
-        more += words[1];
+        memcpy(&first, at + i, sizeof first);
+        memcpy(&second, at + i + 64, sizeof second);
+        lanes += first;
+        more += second;
     }
     lanes += more;
     uint64_t sum = 0;

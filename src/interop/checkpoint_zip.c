@@ -325,7 +325,7 @@ static int check_byte_order(const struct zip *z, struct tmk_error *err)
     if (!e)
         return name ? 0 : TMK_ENOMEM;
     int rc = load(z, e, &order, err);
-    if (rc == 0 && e->n_bytes == 3 && memcmp(order, "big", 3) == 0)
+    if (rc == 0 && order && e->n_bytes == 3 && memcmp(order, "big", 3) == 0)
         rc = tmk_fail(err, TMK_EFORMAT, "written on a big-endian machine, which is not read here");
     free(order);
     return rc;

@@ -176,12 +176,12 @@ static int check_ranges(const struct tmk_weights *w, uint64_t first, uint64_t da
                         uint64_t file_end, struct tmk_error *err)
 {
     uint64_t n = w->n - first;
-    const struct tmk_weight **sorted = malloc((n + 1) * sizeof *sorted);
+    const struct tmk_weight **sorted = malloc((n + 1) * sizeof(struct tmk_weight *));
     if (!sorted)
         return TMK_ENOMEM;
     for (uint64_t i = 0; i < n; i++)
         sorted[i] = &w->all[first + i];
-    qsort(sorted, n, sizeof *sorted, by_offset);
+    qsort(sorted, n, sizeof(struct tmk_weight *), by_offset);
     int rc = check_sorted(sorted, n, data_start, file_end, err);
     free(sorted);
     return rc;

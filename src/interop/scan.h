@@ -7,7 +7,8 @@
  * added up in their order.
  *
  * A file that becomes shorter meanwhile would kill us by SIGBUS. While a file is scanned, a handler
- * puts zeros in place of what is gone and remembers; the scan then ends with TMK_EDAMAGED. */
+ * puts zeros in place of what is gone and remembers; the scan then ends with TMK_EDAMAGED. The
+ * handler is the process's, so there is one scan at a time. */
 #ifndef TMK_INTEROP_SCAN_H
 #define TMK_INTEROP_SCAN_H
 

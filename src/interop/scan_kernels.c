@@ -466,6 +466,11 @@ void TMK_SCAN_KERNEL(enum tmk_weight_type type, const void *data, uint64_t n,
                      struct tmk_scan_sums *s)
 {
     const uint8_t *at = data;
+#if VECTOR_BYTES == 64
+    uint64_t done = tmk_scan_bytes_avx512(type, at, n, s);
+    at += done;
+    n -= done;
+#endif
     switch (type) {
     case TMK_WEIGHT_F64:
         scan_doubles(at, n, s);
