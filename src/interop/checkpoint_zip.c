@@ -282,7 +282,7 @@ static int load(const struct zip *z, const struct entry *e, uint8_t **ret, struc
     if (e->n_bytes > MAX_PICKLE_BYTES || (e->method != STORED && e->method != DEFLATED) ||
         (e->method == STORED && e->packed_bytes != e->n_bytes))
         return damaged(err, e->local_offset, "data.pkl is too large or packed in an unknown way");
-    uint8_t *packed = malloc((size_t)e->packed_bytes + 1);
+    uint8_t *packed = calloc((size_t)e->packed_bytes + 1, 1);
     uint8_t *bytes = e->method == STORED ? packed : malloc((size_t)e->n_bytes + 1);
     rc = packed && bytes
              ? tmk_weights_pread(z->source, offset, packed, (size_t)e->packed_bytes, err)

@@ -8,7 +8,7 @@ static const struct {
     uint32_t scale_block;                        /* parameters that share two scales; 0: none */
 } ways[TMK_TRAINING_N_WAYS] = {
     [TMK_TRAINING_FP32] = {"fp32", "fp32", 4, 4, 0, 8, 0},
-    [TMK_TRAINING_BF16_MIXED] = {"bf16_mixed", "bf16, fp32 master weights", 2, 2, 4, 8, 0},
+    [TMK_TRAINING_BF16_MIXED] = {"bf16_mixed", "bf16, fp32 master", 2, 2, 4, 8, 0},
     [TMK_TRAINING_BF16] = {"bf16", "bf16 alone", 2, 2, 0, 4, 0},
     [TMK_TRAINING_8BIT] = {"bf16_8bit_optimizer", "bf16, 8-bit optimizer", 2, 2, 0, 2, 256},
 };
