@@ -278,7 +278,7 @@ static void show_estimate(struct tmk_sheet *sheet, const struct tmk_model_answer
     for (uint32_t i = 0; a->n_adapted > 0 && i < a->n_ranks; i++) {
         struct tmk_training_memory m =
             tmk_training_lora(a->n_trainable, a->adapted_sides, a->ranks[i]);
-        tmk_table_cellf(t, "LoRA rank %" PRIu32 " on bf16", a->ranks[i]);
+        tmk_table_cellf(t, "LoRA rank %" PRIu32, a->ranks[i]);
         put_estimate(t, &m);
     }
     tmk_sheet_heading(sheet, "Memory for training with AdamW: an estimate");
@@ -286,8 +286,10 @@ static void show_estimate(struct tmk_sheet *sheet, const struct tmk_model_answer
     tmk_sheet_text(sheet, "Not in it: activations (they grow with batch and sequence), temporary "
                           "memory, the CUDA context. To measure: tidemark run.");
     if (a->n_adapted > 0)
-        tmk_sheet_text(sheet, "LoRA on the %" PRIu64 " matri%s of attention and mlp.", a->n_adapted,
-                       a->n_adapted == 1 ? "x" : "ces");
+        tmk_sheet_text(sheet,
+                       "LoRA: fp32 adapters on the %" PRIu64
+                       " matri%s of attention and mlp, bf16 else.",
+                       a->n_adapted, a->n_adapted == 1 ? "x" : "ces");
 }
 
 void tmk_model_sheet(const struct tmk_model_answer *a, FILE *out)

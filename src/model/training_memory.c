@@ -10,7 +10,7 @@ static const struct {
     [TMK_TRAINING_FP32] = {"fp32", "fp32", 4, 4, 0, 8, 0},
     [TMK_TRAINING_BF16_MIXED] = {"bf16_mixed", "bf16, fp32 master", 2, 2, 4, 8, 0},
     [TMK_TRAINING_BF16] = {"bf16", "bf16 alone", 2, 2, 0, 4, 0},
-    [TMK_TRAINING_8BIT] = {"bf16_8bit_optimizer", "bf16, 8-bit optimizer", 2, 2, 0, 2, 256},
+    [TMK_TRAINING_8BIT] = {"bf16_8bit_optimizer", "bf16, 8-bit Adam", 2, 2, 0, 2, 256},
 };
 
 const char *tmk_training_way_key(enum tmk_training_way way)
