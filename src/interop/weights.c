@@ -153,7 +153,7 @@ static int open_source(const char *path, struct tmk_weights_source *ret, struct 
 static int read_file(struct tmk_weights *w, const char *path, const char **ret_path,
                      struct tmk_error *err)
 {
-    struct tmk_weights_source s;
+    struct tmk_weights_source s = {.fd = -1};
     struct tmk_weight_file *more = tmk_grow(w->files, w->n_files + 1, &w->files_room, sizeof *more);
     if (!more)
         return TMK_ENOMEM;
@@ -245,7 +245,7 @@ static int index_parse(struct tmk_weights *w, struct index *x, const char *text,
 static int index_load(struct tmk_weights *w, struct index *x, const char *path,
                       struct tmk_error *err)
 {
-    struct tmk_weights_source s;
+    struct tmk_weights_source s = {.fd = -1};
     int rc = open_source(path, &s, err);
     if (rc < 0)
         return rc;
@@ -267,6 +267,8 @@ static int index_load(struct tmk_weights *w, struct index *x, const char *path,
 static int index_check(const struct tmk_weights *w, const struct index *x, uint64_t first,
                        uint64_t first_file, struct tmk_error *err)
 {
+    if (!x->shard_of)
+        return 0; /* it names none */
     bool *seen = calloc(x->names.n + 1, sizeof *seen);
     if (!seen)
         return TMK_ENOMEM;
