@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "fake_machine.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_use.h"
+
+enum { STATE_BYTES = 1 << 17 };
 
 static void wrong(const char *line)
 {
@@ -110,19 +115,57 @@ static void add_users(struct fake_machine *m)
     }
 }
 
-bool fake_machine_read(struct fake_machine *m)
+/* The text of the state; how much, or -1. */
+static ssize_t read_text(char *text, size_t room)
 {
     const char *path = getenv("FAKE_CUDA_STATE");
-    FILE *in = path ? fopen(path, "re") : NULL;
-    char line[256];
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return -1;
+    ssize_t n = read(fd, text, room - 1);
+    close(fd);
+    if (n == (ssize_t)room - 1)
+        wrong("too long a state");
+    if (n >= 0)
+        text[n] = '\0';
+    return n;
+}
+
+static void parse(struct fake_machine *m, char *text)
+{
     m->n_devices = m->n_processes = m->n_failures = 0;
-    if (!in)
-        return false;
-    while (fgets(line, sizeof line, in))
-        if (line[0] != '\n')
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;)
+        if (line[0])
             read_line(m, line);
-    fclose(in);
+}
+
+/* The file is read each time, since tests change it at any moment, and taken apart when it has
+ * changed: NVIDIA's library takes some microseconds, and so shall this. */
+bool fake_machine_read(struct fake_machine *m)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static char last[STATE_BYTES];
+    static ssize_t n_last;
+    static const struct fake_machine *last_m; /* has what `last` says, then users */
+    static int n_processes;
+    char text[STATE_BYTES];
+    ssize_t n = read_text(text, sizeof text);
+    if (n < 0) {
+        m->n_devices = m->n_processes = m->n_failures = 0;
+        last_m = NULL;
+        return false;
+    }
+    pthread_mutex_lock(&mutex);
+    if (m != last_m || n != n_last || memcmp(text, last, (size_t)n) != 0) {
+        memcpy(last, text, (size_t)n);
+        parse(m, text);
+        n_last = n;
+        last_m = m;
+        n_processes = m->n_processes;
+    }
+    m->n_processes = n_processes;
     add_users(m);
+    pthread_mutex_unlock(&mutex);
     return true;
 }
 
