@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "device/source.h"
 #include "kit/lines.h"
 
@@ -96,84 +97,22 @@ const struct tmk_device_source tmk_source_host = {
 
 /* ---- control groups ---- */
 
-/* The two generations: where they are mounted and what their files are called. */
-static const struct generation {
-    const char *controller; /* as /proc/self/cgroup has it, between the colons */
-    const char *mount, *limit, *used, *droppable;
-} generations[] = {
-    {"memory", "fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-     "total_inactive_file "},
-    {"", "fs/cgroup", "memory.max", "memory.current", "inactive_file "},
-};
-
-/* The path of our group in the line "4:memory:/PATH" or "0::/PATH"; false: no such line. */
-static bool find_group(const char *text, const char *controller, char *to, size_t size)
+static void take_tightest(void *arg, uint64_t limit_bytes, uint64_t used_bytes)
 {
-    for (const char *line = text; *line; line += *line == '\n') {
-        const char *name = strchr(line, ':');
-        const char *path = name ? strchr(name + 1, ':') : NULL;
-        size_t n = strcspn(line, "\n");
-        if (path && path < line + n && (size_t)(path - name - 1) == strlen(controller) &&
-            memcmp(name + 1, controller, strlen(controller)) == 0) {
-            snprintf(to, size, "%.*s", (int)(line + n - path - 1), path + 1);
-            return true;
-        }
-        line += n;
-    }
-    return false;
-}
-
-/* A file with one number; "max", and v1's number near 2^63, are no limit: unknown. */
-static uint64_t read_number(const char *folder, const char *name)
-{
-    char text[64], *end;
-    tmk_lines_read(text, sizeof text, "%s/%s", folder, name);
-    uint64_t value = strtoull(text, &end, 10);
-    return end == text || value >= 1ull << 62 ? TMK_BYTES_UNKNOWN : value;
-}
-
-static uint64_t read_used(const char *folder, const struct generation *g)
-{
-    char text[TEXT_BYTES];
-    uint64_t used = read_number(folder, g->used);
-    tmk_lines_read(text, sizeof text, "%s/memory.stat", folder);
-    uint64_t droppable = strtoull(tmk_lines_field(text, g->droppable), NULL, 10);
-    return used == TMK_BYTES_UNKNOWN ? used : used - (droppable < used ? droppable : used);
-}
-
-/* From our group up to the root of the mount. In a container without a namespace for groups the
- * path is the host's and only the root is there; the walk comes by it. */
-static void walk_up(const struct tmk_device_roots *roots, const struct generation *g, char *group,
-                    struct tmk_host_limit *ret)
-{
-    char folder[PATH_MAX];
-    for (;;) {
-        snprintf(folder, sizeof folder, "%.1000s/%s%s", roots->sys, g->mount, group);
-        uint64_t limit = read_number(folder, g->limit);
-        if (limit < ret->limit_bytes)
-            *ret = (struct tmk_host_limit){limit, read_used(folder, g)};
-        char *slash = strrchr(group, '/');
-        if (!slash)
-            return;
-        *slash = '\0';
-    }
+    struct tmk_host_limit *tightest = arg;
+    if (limit_bytes < tightest->limit_bytes)
+        *tightest = (struct tmk_host_limit){limit_bytes, used_bytes};
 }
 
 int tmk_host_limit_read(const struct tmk_device_roots *roots, struct tmk_host_limit *ret,
                         struct tmk_error *err)
 {
-    char text[TEXT_BYTES], group[PATH_MAX / 2];
     struct tmk_host_limit found = {TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN};
-    tmk_lines_read(text, sizeof text, "%s/self/cgroup", roots->proc);
-    for (size_t i = 0; i < sizeof generations / sizeof generations[0]; i++) {
-        if (!find_group(text, generations[i].controller, group, sizeof group))
-            continue;
-        walk_up(roots, &generations[i], group, &found);
-        *ret = found;
-        return 0;
-    }
-    return tmk_fail(err, TMK_ENOENT, "%s/self/cgroup names no control group for memory",
-                    roots->proc);
+    if (!tmk_cgroup_limits(roots->proc, roots->sys, take_tightest, &found))
+        return tmk_fail(err, TMK_ENOENT, "%s/self/cgroup names no control group for memory",
+                        roots->proc);
+    *ret = found;
+    return 0;
 }
 
 /* ---- pressure ---- */

@@ -29,17 +29,6 @@ ssize_t tmk_lines_read(char *to, size_t size, const char *format, ...)
     return n;
 }
 
-const char *tmk_lines_field(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, name, n) == 0)
-            return line + n + strspn(line + n, "\t ");
-    }
-    return "";
-}
-
 unsigned tmk_lines_numbers(const char *text, long *to, unsigned room)
 {
     unsigned n = 0;

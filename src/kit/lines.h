@@ -6,14 +6,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/lines.h"
+
 /* What one read gives of the file whose path is `format` filled in, with a zero byte behind: all
  * of it where it fits. Its length, or -1 with errno when it cannot be read; `to` is then "". */
 ssize_t tmk_lines_read(char *to, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* What follows `name` at the start of a line, blanks left out; name has its colon or blank:
- * "NSpid:", "inactive_file ". "" when there is no such line. */
-const char *tmk_lines_field(const char *text, const char *name);
 
 /* The numbers at the start of a line, at most `room`; returns how many there are. */
 unsigned tmk_lines_numbers(const char *text, long *to, unsigned room);

@@ -17,7 +17,7 @@ struct tmk_host_memory {
 /* False: /proc does not tell. */
 bool tmk_host_memory_read(struct tmk_host_memory *ret);
 
-/* The same, of other files; "" for those of the system. For tests. */
-bool tmk_host_memory_read_at(const char *root, struct tmk_host_memory *ret);
+/* The same of a /proc and a /sys elsewhere. For tests. */
+bool tmk_host_memory_read_at(const char *proc, const char *sys, struct tmk_host_memory *ret);
 
 #endif

@@ -88,3 +88,20 @@ void tree_cards(struct tree *t, const char *text)
     t->roots.nvml = getenv("FAKE_NVML");
     need(t->roots.nvml, "FAKE_NVML");
 }
+
+int tree_setup(void **state)
+{
+    struct tree *t = calloc(1, sizeof *t);
+    if (!t)
+        return -1;
+    tree_init(t);
+    *state = t;
+    return 0;
+}
+
+int tree_teardown(void **state)
+{
+    tree_fini(*state);
+    free(*state);
+    return 0;
+}

@@ -15,6 +15,9 @@ struct tree {
 void tree_init(struct tree *t);
 /* Remove it all. */
 void tree_fini(struct tree *t);
+/* The same around a test of cmocka's: *state is the tree. */
+int tree_setup(void **state);
+int tree_teardown(void **state);
 
 /* A file at ROOT/NAME, its folders made; written over when there is one. */
 void tree_file(const struct tree *t, const char *text, const char *format, ...)

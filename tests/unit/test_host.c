@@ -14,21 +14,6 @@
 #include "device/host.h"
 #include "tree_kit.h"
 
-static int setup(void **state)
-{
-    struct tree *t = calloc(1, sizeof *t);
-    tree_init(t);
-    *state = t;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    tree_fini(*state);
-    free(*state);
-    return 0;
-}
-
 static void assert_limit(const struct tree *t, uint64_t limit, uint64_t used)
 {
     struct tmk_host_limit l;
@@ -173,7 +158,7 @@ static void test_real(void **state)
     free(block);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, tree_setup, tree_teardown)
 
 int main(void)
 {

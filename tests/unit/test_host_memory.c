@@ -11,25 +11,10 @@
 #include "record/host_memory.h"
 #include "tree_kit.h"
 
-static int setup(void **state)
-{
-    struct tree *t = calloc(1, sizeof *t);
-    tree_init(t);
-    *state = t;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    tree_fini(*state);
-    free(*state);
-    return 0;
-}
-
 static void assert_memory(const struct tree *t, uint64_t total, uint64_t available)
 {
     struct tmk_host_memory m;
-    assert_true(tmk_host_memory_read_at(t->root, &m));
+    assert_true(tmk_host_memory_read_at(t->proc, t->sys, &m));
     assert_int_equal(m.total_bytes, total);
     assert_int_equal(m.available_bytes, available);
 }
@@ -38,7 +23,7 @@ static void test_host_alone(void **state)
 {
     const struct tree *t = *state;
     struct tmk_host_memory m;
-    assert_false(tmk_host_memory_read_at(t->root, &m));
+    assert_false(tmk_host_memory_read_at(t->proc, t->sys, &m));
     tree_file(t, "MemTotal:       9000 kB\nMemFree:  1 kB\nMemAvailable:  4000 kB\n",
               "proc/meminfo");
     assert_memory(t, 9000 * 1024, 4000 * 1024);
@@ -58,6 +43,8 @@ static void test_second_generation(void **state)
     tree_file(t, "5000\n", "sys/fs/cgroup/a.slice/job/memory.max"); /* with more room: both hold */
     tree_file(t, "100\n", "sys/fs/cgroup/a.slice/job/memory.current");
     assert_memory(t, 5000, 3500);
+    tree_file(t, "2000\n", "sys/fs/cgroup/memory.max"); /* it does not tell what is used */
+    assert_memory(t, 2000, 2000);
 }
 
 static void test_first_generation(void **state)
@@ -76,9 +63,9 @@ static void test_first_generation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_host_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_second_generation, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_first_generation, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_host_alone, tree_setup, tree_teardown),
+        cmocka_unit_test_setup_teardown(test_second_generation, tree_setup, tree_teardown),
+        cmocka_unit_test_setup_teardown(test_first_generation, tree_setup, tree_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
