@@ -56,11 +56,6 @@ struct tmk_spool *tmk_spool_close(struct tmk_spool *s)
     return NULL;
 }
 
-uint64_t tmk_spool_n(const struct tmk_spool *s)
-{
-    return s->n;
-}
-
 /* ---- putting ---- */
 
 static int write_out(struct tmk_spool *s, struct tmk_error *err)

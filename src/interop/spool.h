@@ -18,7 +18,6 @@ struct tmk_spool *tmk_spool_close(struct tmk_spool *s);
 
 /* 0 or TMK_EIO. */
 int tmk_spool_put(struct tmk_spool *s, const void *record, struct tmk_error *err);
-uint64_t tmk_spool_n(const struct tmk_spool *s);
 
 /* Begin at the first record, after all puts. */
 int tmk_spool_rewind(struct tmk_spool *s, struct tmk_error *err);

@@ -415,15 +415,6 @@ uint64_t tmk_leakage_n_steps(const struct tmk_leakage *l)
     return l->groups.n_steps;
 }
 
-uint64_t tmk_leakage_part_ns(const struct tmk_leakage *l)
-{
-    const struct tmk_leak_groups *g = &l->groups;
-    if (tmk_leak_groups_n_looks(g) < 2)
-        return 0;
-    uint64_t last = g->n_looks - 1;
-    return (g->look_ns[last] - g->look_ns[g->first]) / (g->n_before[last] - g->n_before[g->first]);
-}
-
 uint64_t tmk_leakage_n_small(const struct tmk_leakage *l)
 {
     return l->n_small;

@@ -119,7 +119,6 @@ uint64_t tmk_leakage_n(const struct tmk_leakage *l);
 const struct tmk_leak *tmk_leakage_get(const struct tmk_leakage *l, uint64_t i);
 /* Finished steps that were looked at; 0: there are none, time was cut into parts. */
 uint64_t tmk_leakage_n_steps(const struct tmk_leakage *l);
-uint64_t tmk_leakage_part_ns(const struct tmk_leakage *l); /* mean length of a step, or of a part */
 /* Lines that grow by less than the threshold. */
 uint64_t tmk_leakage_n_small(const struct tmk_leakage *l);
 /* Growth that falls back when Python collects garbage: what is kept by reference cycles and then
