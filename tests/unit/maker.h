@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "model/run.h"
+#include "passes/peak.h"
 #include "tidemark/tidemark.h"
 #include "trace/packer.h"
 #include "trace/writer.h"
@@ -280,6 +281,20 @@ static inline uint32_t plain_random(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(*state >> 33);
+}
+
+/* What was alive at a moment of the run's first process; the caller's. */
+static inline struct tmk_peak *maker_peak(struct tmk_run *run, struct tmk_moment moment)
+{
+    struct tmk_process *p = tmk_run_process(run, 0);
+    struct tmk_peak *k = NULL;
+    struct tmk_replay rp;
+    assert_int_equal(tmk_peak_open(p, &moment, &k), 0);
+    struct tmk_visitor visitor = tmk_peak_visitor(k);
+    assert_int_equal(tmk_process_sweep(p, &visitor, 1, &rp, NULL), 0);
+    assert_int_equal(tmk_peak_finish(k, &rp, NULL), 0);
+    tmk_replay_fini(&rp);
+    return k;
 }
 
 #endif

@@ -17,16 +17,7 @@ struct side {
 
 static struct tmk_peak *look_at_peak(struct tmk_run *run)
 {
-    struct tmk_process *p = tmk_run_process(run, 0);
-    struct tmk_moment moment = {.kind = TMK_MOMENT_PEAK, .any_device = true};
-    struct tmk_peak *k = NULL;
-    struct tmk_replay rp;
-    assert_int_equal(tmk_peak_open(p, &moment, &k), 0);
-    struct tmk_visitor visitor = tmk_peak_visitor(k);
-    assert_int_equal(tmk_process_sweep(p, &visitor, 1, &rp, NULL), 0);
-    assert_int_equal(tmk_peak_finish(k, &rp, NULL), 0);
-    tmk_replay_fini(&rp);
-    return k;
+    return maker_peak(run, (struct tmk_moment){.kind = TMK_MOMENT_PEAK, .any_device = true});
 }
 
 static void finish(struct side *s)

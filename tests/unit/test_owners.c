@@ -390,15 +390,8 @@ static void test_groups(void **state)
     (void)state;
     struct fixture f;
     open_training(&f);
-    struct tmk_process *p = tmk_run_process(f.run, 0);
-    struct tmk_moment moment = {.kind = TMK_MOMENT_STEP, .step = 0, .any_device = true};
-    struct tmk_peak *k = NULL;
-    struct tmk_replay rp;
-    assert_int_equal(tmk_peak_open(p, &moment, &k), 0);
-    struct tmk_visitor visitor = tmk_peak_visitor(k);
-    assert_int_equal(tmk_process_sweep(p, &visitor, 1, &rp, NULL), 0);
-    assert_int_equal(tmk_peak_finish(k, &rp, NULL), 0);
-    tmk_replay_fini(&rp);
+    struct tmk_peak *k = maker_peak(
+        f.run, (struct tmk_moment){.kind = TMK_MOMENT_STEP, .step = 0, .any_device = true});
     assert_int_equal(tmk_peak_bytes(k), 4065);
     check_group(k, TMK_BY_CATEGORY,
                 "parameter 1539/3\nactivation 809/4\nbuffer 515/1\nunknown 406/4\ngradient 301/1\n"

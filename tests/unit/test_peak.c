@@ -9,19 +9,6 @@ enum { CUDA0 = 0x100, CUDA1 = 0x101 };
 
 /* ---- asking ---- */
 
-static struct tmk_peak *ask(struct tmk_run *run, struct tmk_moment moment)
-{
-    struct tmk_process *p = tmk_run_process(run, 0);
-    struct tmk_peak *k = NULL;
-    struct tmk_replay rp;
-    assert_int_equal(tmk_peak_open(p, &moment, &k), 0);
-    struct tmk_visitor visitor = tmk_peak_visitor(k);
-    assert_int_equal(tmk_process_sweep(p, &visitor, 1, &rp, NULL), 0);
-    assert_int_equal(tmk_peak_finish(k, &rp, NULL), 0);
-    tmk_replay_fini(&rp);
-    return k;
-}
-
 static void check_row(struct tmk_peak *k, enum tmk_by by, uint64_t i, const char *key,
                       uint64_t bytes, uint64_t n_blocks)
 {
@@ -76,24 +63,26 @@ static void test_reserved(void **state)
     maker_device_end(&m, CUDA0);
     maker_alloc(&m, CUDA0, 0x10, 9, 0);
     struct tmk_run *run = maker_finish(&m);
-    struct tmk_peak *k = ask(run, the_peak);
+    struct tmk_peak *k = maker_peak(run, the_peak);
     assert_int_equal(tmk_peak_bytes(k), 1300);
     assert_int_equal(tmk_peak_n_blocks(k), 2);
     assert_int_equal(sum_of_blocks(k), 1300);
     assert_true(tmk_peak_reserved(k, &reserved));
     assert_int_equal(reserved, 2000);
     tmk_peak_close(k);
-    k = ask(run, (struct tmk_moment){.kind = TMK_MOMENT_TIME, .time_ns = 2, .device = CUDA0});
+    k = maker_peak(run,
+                   (struct tmk_moment){.kind = TMK_MOMENT_TIME, .time_ns = 2, .device = CUDA0});
     assert_int_equal(tmk_peak_bytes(k), 600);
     assert_int_equal(sum_of_blocks(k), 600);
     assert_true(tmk_peak_reserved(k, &reserved));
     assert_int_equal(reserved, 1500);
     tmk_peak_close(k);
-    k = ask(run, (struct tmk_moment){.kind = TMK_MOMENT_TIME, .time_ns = 3, .any_device = true});
+    k = maker_peak(run,
+                   (struct tmk_moment){.kind = TMK_MOMENT_TIME, .time_ns = 3, .any_device = true});
     assert_int_equal(tmk_peak_bytes(k), 14);
     assert_int_equal(sum_of_blocks(k), 14);
     tmk_peak_close(k);
-    k = ask(run, (struct tmk_moment){.kind = TMK_MOMENT_PEAK, .device = CUDA1});
+    k = maker_peak(run, (struct tmk_moment){.kind = TMK_MOMENT_PEAK, .device = CUDA1});
     assert_int_equal(tmk_peak_bytes(k), 5);
     assert_false(tmk_peak_reserved(k, &reserved)); /* not known there */
     tmk_peak_close(k);
@@ -163,7 +152,7 @@ static void test_by_hand(void **state)
     maker_open(&m, 0);
     make_by_hand(&m);
     struct tmk_run *run = maker_finish(&m);
-    struct tmk_peak *k = ask(run, the_peak);
+    struct tmk_peak *k = maker_peak(run, the_peak);
     assert_true(tmk_peak_found(k));
     assert_int_equal(tmk_peak_bytes(k), 700);
     assert_int_equal(tmk_peak_time_ns(k), 300);
@@ -218,7 +207,7 @@ static void test_moments(void **state)
         {{.kind = TMK_MOMENT_TIME, .time_ns = 9999, .device = CUDA0}, true, 350, 3, 9999, 8},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct tmk_peak *k = ask(run, cases[i].moment);
+        struct tmk_peak *k = maker_peak(run, cases[i].moment);
         assert_int_equal(tmk_peak_found(k), cases[i].found);
         if (cases[i].found) {
             assert_int_equal(tmk_peak_bytes(k), cases[i].bytes);
@@ -247,8 +236,8 @@ static void test_peak_at_begin_of_step(void **state)
     m.ns = 30;
     maker_free(&m, 0, 0x10);
     struct tmk_run *run = maker_finish(&m);
-    struct tmk_peak *k =
-        ask(run, (struct tmk_moment){.kind = TMK_MOMENT_STEP, .step = 0, .any_device = true});
+    struct tmk_peak *k = maker_peak(
+        run, (struct tmk_moment){.kind = TMK_MOMENT_STEP, .step = 0, .any_device = true});
     assert_int_equal(tmk_peak_bytes(k), 96);
     assert_int_equal(tmk_peak_time_ns(k), 20);
     assert_int_equal(tmk_peak_n_blocks(k), 2);
@@ -268,7 +257,7 @@ static void test_lost_free(void **state)
     m.ns = 20;
     maker_alloc(&m, 0, 0x10, 48, 0);
     struct tmk_run *run = maker_finish(&m);
-    struct tmk_peak *k = ask(run, the_peak);
+    struct tmk_peak *k = maker_peak(run, the_peak);
     assert_int_equal(tmk_peak_bytes(k), 64);
     assert_int_equal(tmk_peak_time_ns(k), 10);
     assert_int_equal(tmk_peak_n_blocks(k), 1);
@@ -286,7 +275,7 @@ static void test_nothing(void **state)
     m.ns = 5;
     maker_step(&m, 1);
     struct tmk_run *run = maker_finish(&m);
-    struct tmk_peak *k = ask(run, the_peak);
+    struct tmk_peak *k = maker_peak(run, the_peak);
     assert_false(tmk_peak_found(k));
     assert_int_equal(tmk_peak_n_blocks(k), 0);
     assert_int_equal(n_rows(k, TMK_BY_CATEGORY), 0);
@@ -393,7 +382,7 @@ static void test_random(void **state)
             uint64_t bytes;
             uint64_t at = true_peak(&p, devices[d], 1, 0, true, &bytes);
             struct tmk_moment moment = {.kind = TMK_MOMENT_PEAK, .device = (uint16_t)devices[d]};
-            struct tmk_peak *k = ask(run, moment);
+            struct tmk_peak *k = maker_peak(run, moment);
             assert_int_equal(tmk_peak_bytes(k), bytes);
             assert_int_equal(tmk_peak_time_ns(k), p.event_ns[at]);
             check_set(k, &p, devices[d], at);
@@ -422,7 +411,7 @@ static void test_random_times(void **state)
         while (at < p.n_events && p.event_ns[at + 1] <= t)
             at++;
         struct tmk_moment moment = {.kind = TMK_MOMENT_TIME, .time_ns = t, .device = CUDA0};
-        struct tmk_peak *k = ask(run, moment);
+        struct tmk_peak *k = maker_peak(run, moment);
         assert_true(tmk_peak_found(k));
         assert_int_equal(tmk_peak_bytes(k), plain_bytes(&p, CUDA0, at));
         check_set(k, &p, CUDA0, at);
@@ -473,7 +462,7 @@ static void test_given_up(void **state)
     struct tmk_run *run = maker_finish(&m);
     const struct tmk_process *process = tmk_run_process(run, 0);
     assert_true(tmk_reader_status(process->reader)->n_given_up > 0);
-    struct tmk_peak *k = ask(run, the_peak);
+    struct tmk_peak *k = maker_peak(run, the_peak);
     assert_true(tmk_peak_found(k));
     uint64_t best = 0, best_ns = 0, from_ns = detail_start(process->reader);
     for (uint32_t i = 1; i < p.n; i++) { /* one block at a time: the largest kept is the peak */
@@ -486,7 +475,8 @@ static void test_given_up(void **state)
     assert_int_equal(tmk_peak_time_ns(k), best_ns);
     assert_int_equal(tmk_peak_n_blocks(k), 1);
     tmk_peak_close(k);
-    k = ask(run, (struct tmk_moment){.kind = TMK_MOMENT_TIME, .time_ns = 1, .any_device = true});
+    k = maker_peak(run,
+                   (struct tmk_moment){.kind = TMK_MOMENT_TIME, .time_ns = 1, .any_device = true});
     assert_false(tmk_peak_found(k));
     tmk_peak_close(k);
     tmk_run_close(run);
