@@ -60,7 +60,7 @@ const char *tmk_sweep_say_fit(struct tmk_sweep_story *v)
     const char *text = tmk_arena_format(
         &v->arena,
         "%u configurations were measured. When each is left out in turn, the "
-        "others tell its peak within %.1f %% (the middle one; the worst %.1f %%).%s",
+        "others tell its peak within %.2g %% (the middle one; the worst %.2g %%).%s",
         tmk_fit_n_configurations(f), 100 * median, 100 * worst, judgement(median));
     if (wrong == 0 || !text)
         return text;
@@ -69,6 +69,15 @@ const char *tmk_sweep_say_fit(struct tmk_sweep_story *v)
         "%s %u cell%s ran out of memory though by the fit %s would have fitted: "
         "it is too low there, or others used the device.",
         text, wrong, wrong == 1 ? "" : "s", wrong == 1 ? "it" : "they");
+}
+
+const char *tmk_sweep_capacity_text(uint64_t bytes, char *buffer)
+{
+    const uint64_t gib = UINT64_C(1) << 30;
+    if (bytes % gib != 0)
+        return tmk_size_text(bytes, buffer);
+    snprintf(buffer, TMK_AMOUNT_BYTES, "%" PRIu64 " GiB", bytes / gib);
+    return buffer;
 }
 
 const char *tmk_sweep_limit_text(const struct tmk_limit *l, char *buffer, size_t size)
@@ -93,7 +102,7 @@ static void say_components(FILE *out, const struct tmk_sweep_story *v)
 {
     const struct tmk_cell *c = &v->r->cells[v->advice.largest];
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES], name[512];
-    fprintf(out, "Peak of the largest configuration, %s: %s on %s\n\n",
+    fprintf(out, "\nPeak of the largest configuration, %s: %s on %s\n\n",
             tmk_cell_text(v->r, c, name, sizeof name),
             gb_text(c->peak_allocated, c->peak_allocated, size), c->device ? c->device : "-");
     fputs("Component breakdown:\n", out);
@@ -175,7 +184,7 @@ static void add_titles(const struct tmk_sweep_story *v, struct tmk_column *colum
 {
     columns[0] = (struct tmk_column){"with", TMK_LEFT, TMK_SHRINK};
     for (uint32_t i = 0; i < v->advice.n_capacities; i++) {
-        tmk_size_text(v->advice.capacities[i], titles[i]);
+        tmk_sweep_capacity_text(v->advice.capacities[i], titles[i]);
         columns[i + 1] = (struct tmk_column){titles[i], TMK_RIGHT, TMK_FIXED};
     }
 }

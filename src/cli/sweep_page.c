@@ -176,7 +176,8 @@ static void put_limit_titles(FILE *out, const struct tmk_sweep_story *v)
         if (p != v->advice.main_param && tmk_advice_matters(v->r, &v->advice, p))
             tmk_html_element(out, "th", "%s", v->r->params[p].name);
     for (uint32_t i = 0; i < v->advice.n_capacities; i++)
-        tmk_html_element(out, "th class=\"n\"", "%s", tmk_size_text(v->advice.capacities[i], size));
+        tmk_html_element(out, "th class=\"n\"", "%s",
+                         tmk_sweep_capacity_text(v->advice.capacities[i], size));
     fputs("</tr>\n", out);
 }
 
