@@ -16,13 +16,14 @@ static const struct kind {
     int (*draw)(const struct tmk_plot *plot);
     const char *by; /* what --by may be; NULL: nothing */
     bool takes_steps;
+    bool is_of_all; /* processes, not of one */
 } kinds[] = {
-    {"timeline", tmk_plot_timeline, "category|component|module|stage", true},
-    {"heatmap", tmk_plot_heatmap, "module|component|category|stage", true},
-    {"components", tmk_plot_components, "component|module|stage", false},
-    {"operations", tmk_plot_operations, NULL, false},
-    {"ranks", tmk_plot_ranks, NULL, false},
-    {"forecast", tmk_plot_forecast, NULL, false},
+    {"timeline", tmk_plot_timeline, "category|component|module|stage", true, false},
+    {"heatmap", tmk_plot_heatmap, "module|component|category|stage", true, false},
+    {"components", tmk_plot_components, "component|module|stage", false, false},
+    {"operations", tmk_plot_operations, NULL, false, false},
+    {"ranks", tmk_plot_ranks, NULL, false, true},
+    {"forecast", tmk_plot_forecast, NULL, false, false},
 };
 
 static const struct kind *find_kind(const char *name)
@@ -85,6 +86,7 @@ static int set_window(struct tmk_plot *plot, const char *steps)
 
 static int choose_device(struct tmk_plot *plot, const char *name)
 {
+    plot->has_device = name != NULL;
     if (name)
         return tmk_target_device(plot->p, name, &plot->device) ? 0 : TMK_EXIT_USAGE;
     const struct tmk_step_row *peak = tmk_steps_peak(plot->p, true, 0);
@@ -98,7 +100,10 @@ static int choose_device(struct tmk_plot *plot, const char *name)
 
 static int plot_run(const struct kind *kind, const struct tmk_args *args, struct tmk_plot *plot)
 {
-    int status = tmk_target_open_one(args, &plot->run, &plot->p);
+    int status = kind->is_of_all ? tmk_target_open(args->operands[0], &plot->run)
+                                 : tmk_target_open_one(args, &plot->run, &plot->p);
+    if (status == 0 && kind->is_of_all)
+        plot->p = tmk_run_process(plot->run, 0);
     if (status == 0)
         status = choose_device(plot, tmk_args_get(args, "device"));
     if (status == 0 && tmk_args_get(args, "steps"))

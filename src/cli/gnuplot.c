@@ -73,6 +73,19 @@ void tmk_gnuplot_text(FILE *script, const char *text)
     tmk_gnuplot_short_text(script, text, UINT_MAX);
 }
 
+void tmk_gnuplot_tail_text(FILE *script, const char *text, unsigned columns)
+{
+    size_t width = tmk_utf8_width(text);
+    char *tail = NULL;
+    if (width > columns) {
+        while (tmk_utf8_width(text) >= columns)
+            tmk_utf8_next(&text);
+        tail = tmk_xformat("…%s", text);
+    }
+    tmk_gnuplot_text(script, tail ? tail : text);
+    free(tail);
+}
+
 /* ---- what is needed ---- */
 
 static const struct format *format_of(const char *path)
@@ -124,12 +137,22 @@ struct tmk_gnuplot {
     FILE *script, *complaints;
 };
 
-/* Above the key, which stands above the picture: gnuplot's own title would come between them. */
+void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text)
+{
+    fputs("set label ", g->script);
+    tmk_gnuplot_short_text(g->script, g->title ? g->title : text, LONGEST_TITLE);
+    fprintf(g->script,
+            " at screen 0, screen 1 left offset 2,-1.2 font ',15' textcolor rgb '%s'\n"
+            "set tmargin 4\n",
+            g->theme->text);
+}
+
+/* The key stands above the picture and makes its room there; its own title, empty, makes that of
+ * ours. gnuplot's would come between key and picture. */
 void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text)
 {
-    fputs("set key title ", g->script);
-    tmk_gnuplot_short_text(g->script, g->title ? g->title : text, LONGEST_TITLE);
-    fprintf(g->script, " left font ',15' textcolor rgb '%s'\n", g->theme->text);
+    tmk_gnuplot_heading(g, text);
+    fputs("set tmargin -1\nset key title ' ' left font ',17'\n", g->script);
 }
 
 static const char *name_of(const struct tmk_gnuplot *g)
@@ -146,20 +169,18 @@ static void discard(struct tmk_gnuplot *g)
     free(g);
 }
 
-/* Of all three the same part of the width is a letter's. */
+/* A letter of 12 points is the same part of the width in all three. */
 static void put_terminal(const struct tmk_gnuplot *g, unsigned height)
 {
-    const char *background = g->theme->background;
     if (g->kind == PNG)
-        fprintf(g->script, "set terminal pngcairo size %d,%u font 'sans,12' ", TMK_PICTURE_WIDTH,
-                height);
+        fprintf(g->script, "set terminal pngcairo size %d,%u", TMK_PICTURE_WIDTH, height);
     else if (g->kind == SVG)
-        fprintf(g->script, "set terminal svg size %d,%u dynamic font 'sans,16' ", TMK_PICTURE_WIDTH,
-                height);
+        fprintf(g->script, "set terminal svg size %d,%u dynamic", TMK_PICTURE_WIDTH * 3 / 4,
+                height * 3 / 4);
     else
-        fprintf(g->script, "set terminal pdfcairo size 10in,%.3fin font 'sans,18' ",
+        fprintf(g->script, "set terminal pdfcairo size 10in,%.3fin fontscale 0.75",
                 10.0 * height / TMK_PICTURE_WIDTH);
-    fprintf(g->script, "background '%s' noenhanced\n", background);
+    fprintf(g->script, " font 'sans,12' background '%s' noenhanced\n", g->theme->background);
 }
 
 static void put_look(const struct tmk_gnuplot *g)

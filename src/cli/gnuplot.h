@@ -51,7 +51,11 @@ const struct tmk_theme *tmk_gnuplot_theme(const struct tmk_gnuplot *g);
 void tmk_gnuplot_text(FILE *script, const char *text);
 /* The same of at most `columns` columns. */
 void tmk_gnuplot_short_text(FILE *script, const char *text, unsigned columns);
-/* The picture's title, or what the style has instead. */
+/* The same, but its end is kept: "...layers.0.mlp". */
+void tmk_gnuplot_tail_text(FILE *script, const char *text, unsigned columns);
+/* The picture's title, or what the style has instead; above the key. Pictures without a key, or
+ * with several graphs, take heading: it makes room at the top itself. */
 void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text);
+void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text);
 
 #endif

@@ -2,6 +2,7 @@
 /* cli/plot.c - see plot.h. */
 #include "cli/plot.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,12 @@ struct tmk_plot_unit tmk_plot_time_unit(uint64_t ns)
         if ((double)ns >= units[i].least_ns)
             return units[i].unit;
     return (struct tmk_plot_unit){1e3, "microseconds"};
+}
+
+double tmk_plot_tic(double range, unsigned n)
+{
+    double tic = range / (n ? n : 1), ten = pow(10, floor(log10(tic > 0 ? tic : 1)));
+    return tic <= ten ? ten : tic <= 2 * ten ? 2 * ten : tic <= 5 * ten ? 5 * ten : 10 * ten;
 }
 
 /* ---- texts ---- */

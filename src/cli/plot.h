@@ -15,9 +15,10 @@
 struct tmk_plot {
     struct tmk_run *run;
     struct tmk_process *p;
+    bool has_device; /* it was asked for, not found */
     uint16_t device;
     const char *by; /* NULL: the picture's own choice */
-    bool by_time; /* even where there are steps */
+    bool by_time;   /* even where there are steps */
     bool has_window;
     uint64_t start_ns, end_ns; /* trace time */
     int64_t first_step, last_step;
@@ -45,6 +46,9 @@ struct tmk_plot_unit {
 /* In which amounts up to `most_bytes` are read best. */
 struct tmk_plot_unit tmk_plot_size_unit(double most_bytes);
 struct tmk_plot_unit tmk_plot_time_unit(uint64_t ns);
+
+/* How far apart tics should be, to be about `n` in so wide a range: 1, 2 or 5 of a power of ten. */
+double tmk_plot_tic(double range, unsigned n);
 
 /* ---- texts ---- */
 

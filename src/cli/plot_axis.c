@@ -104,11 +104,11 @@ static void set_steps(struct tmk_plot_axis *a, uint64_t start_ns, uint64_t end_n
 
 static void set_time(struct tmk_plot_axis *a, uint64_t start_ns, uint64_t end_ns)
 {
-    uint64_t offset = a->plot->p->offset_ns;
+    uint64_t from = a->plot->has_window ? start_ns : 0;
+    uint64_t offset = a->plot->has_window ? 0 : a->plot->p->offset_ns;
     a->unit = tmk_plot_time_unit(end_ns - start_ns);
-    end_ns = end_ns > start_ns ? end_ns : start_ns + 1;
-    add_knot(a, start_ns, (double)(start_ns + offset) / a->unit.size);
-    add_knot(a, end_ns, (double)(end_ns + offset) / a->unit.size);
+    add_knot(a, start_ns, (double)(start_ns - from + offset) / a->unit.size);
+    add_knot(a, end_ns, (double)(end_ns - from + offset) / a->unit.size);
 }
 
 int tmk_plot_axis_init(struct tmk_plot_axis *a, const struct tmk_plot *plot)
@@ -120,6 +120,8 @@ int tmk_plot_axis_init(struct tmk_plot_axis *a, const struct tmk_plot *plot)
     a->knots = tmk_xcalloc(a->n_rows + 4, sizeof *a->knots);
     uint64_t start = plot->has_window ? plot->start_ns : first_alloc_ns(plot);
     uint64_t end = plot->has_window ? plot->end_ns : plot->p->end_ns;
+    if (plot->has_window && a->n_rows)
+        end = end_of_last(a);
     end = end > start ? end : start + 1;
     if (a->n_rows >= FEWEST_STEPS && !plot->by_time)
         set_steps(a, start, end);
@@ -220,8 +222,12 @@ void tmk_plot_axis_put(const struct tmk_plot_axis *a, FILE *out, const struct tm
                     start / 2, theme->faint);
         return;
     }
-    fprintf(out, "set xlabel '%s since the start of the run'\n", a->unit.name);
-    if (a->n_rows == 0)
+    if (a->plot->has_window)
+        fprintf(out, "set xlabel '%s since the start of step %" PRId64 "'\n", a->unit.name,
+                a->plot->first_step);
+    else
+        fprintf(out, "set xlabel '%s since the start of the run'\n", a->unit.name);
+    if (a->n_rows < FEWEST_STEPS)
         return;
     fprintf(out,
             "set x2label 'step' offset 0,-0.6 textcolor rgb '%s'\nset x2range [%.9g:%.9g]\n"

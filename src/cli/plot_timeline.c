@@ -218,7 +218,7 @@ static void put_axes(const struct drawing *d)
 static void put_curves(const struct drawing *d)
 {
     const struct tmk_layers *l = &d->layers;
-    fputs("set style fill solid 0.85 noborder\nplot ", d->out);
+    fputs("set style fill solid 1 noborder\nplot ", d->out);
     for (uint32_t k = l->n_layers; k > 0; k--) {
         fprintf(d->out, "$d using 1:%u:%u with filledcurves linecolor rgb '%s' title ", k + 1,
                 k + 2, tmk_palette_of(l->layers[k - 1].key));
