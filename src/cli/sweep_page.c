@@ -84,7 +84,7 @@ static void put_head(FILE *out, const struct tmk_sweep_story *v)
     tmk_html_element(out, "h1", "%s", r->title);
     fprintf(out, "<p class=\"faint\">%u configurations", r->n_cells);
     for (int o = TMK_CELL_PENDING; o <= TMK_CELL_HOPELESS; o++) {
-        uint32_t n = tmk_sweep_count(r, (enum tmk_cell_outcome)o);
+        uint32_t n = tmk_sweep_n_of(r, (enum tmk_cell_outcome)o);
         if (n > 0)
             fprintf(out, " · %u %s", n, tmk_cell_outcome_name((enum tmk_cell_outcome)o));
     }
