@@ -31,6 +31,9 @@ esac
 exec tinytrain --steps 2 --dim 16 --heads 1 --quiet --capacity 400KiB --seq "$1" --batch "$2" \
     --layers "$TIDEMARK_LAYERS"
 """
+FILES = set("""memory_profile_results.json memory_profile_summary.csv memory_analysis_overview.png
+    memory_heatmap.png detailed_memory_results.json detailed_memory_analysis.png
+    operation_level_breakdown.png index.html""".split())
 GRID = "-p seq=8,16,32 -p batch=1,2,4 -p layers=1,2 -- ./train.sh {seq} {batch}"
 
 
@@ -65,8 +68,8 @@ def folder_fixture(tmp_path):
     return tmp_path
 
 
-def sweep(line, folder, status=0, **more):
-    done = subprocess.run(["bash", "-c", f"exec {TIDEMARK} sweep {line}"], cwd=folder, text=True,
+def sweep(line, folder, status=0, plain="--no-pictures", **more):
+    done = subprocess.run(["bash", "-c", f"exec {TIDEMARK} sweep {plain} {line}"], cwd=folder, text=True,
                           capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
                           env={**environment(), **more})
     assert done.returncode == status, done.stderr
@@ -83,7 +86,7 @@ def test_killed_and_resumed(folder):
     assert len(journal(folder / "cut")) == 13
     with open(folder / "cut" / "sweep.jsonl", "a", encoding="utf-8") as torn:
         torn.write('{"cell": 10, "outco')
-    resumed = sweep("--resume cut", folder, status=1)
+    resumed = sweep("--resume cut --detailed", folder, status=1, plain="")
     assert "going on with the sweep in" in resumed.stderr and "12 of 18" in resumed.stderr
     assert "[12/18]" not in resumed.stderr and "[13/18]" in resumed.stderr
     whole, cut = cells(folder / "whole"), cells(folder / "cut")
@@ -104,6 +107,9 @@ def test_killed_and_resumed(folder):
         assert (cell["peak_allocated"] is None) == (cell["outcome"] == "failed")
     assert [stage["name"] for stage in cut[0]["stages"]] == [
         "data", "model_load", "forward", "backward", "optimizer"]
+    made = set(os.listdir(folder / "cut")) - {"logs", "runs", "sweep.jsonl"}
+    assert made == FILES | {f"memory_timeline_config_{i + 1}.png" for i in cut if cut[i]["run"]}
+    assert all((folder / "cut" / name).stat().st_size > 100 for name in made)
     assert sweep("--resume cut", folder, status=1).stderr.startswith(
         f"tidemark: all 18 configurations in {folder}/cut have ended already")
 
