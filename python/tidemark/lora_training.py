@@ -18,9 +18,11 @@ optimizer. A step is one batch: physical batches one after the other, then one s
 import argparse
 import contextlib
 import dataclasses
+import functools
 import json
 import logging
 import os
+import subprocess
 import sys
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -89,22 +91,36 @@ def usable_precision(precision: str, device: Any) -> str:
     'bf16'
     """
     wanted = [precision, *(other for other in ("bf16", "fp32") if other != precision)]
-    used = next(candidate for candidate in wanted if candidate == "fp32" or _computes(dtype_of(candidate), device))
+    used = next(other for other in wanted if other == "fp32" or _computes(other, device.type))
     if used != precision:
         say(logging.WARNING, words(f"torch cannot compute in {precision} on {device.type}; {used} is used",
                                    f"{device.type} 上的 torch 不支持 {precision} 计算, 改用 {used}"))
     return used
 
 
-def _computes(dtype: Any, device: Any) -> bool:
-    import torch
-    try:
-        x = torch.ones(1, 2, 4, 8, dtype=dtype, device=device, requires_grad=True)
-        scores = torch.nn.functional.softmax(x @ x.transpose(-2, -1), -1) @ x
-        torch.nn.functional.silu(scores * torch.cat((-x, x), -1)[..., :8]).sum().backward()
+#: A training's kinds of operations, large enough for the routines that large matrices get.
+TRIAL = """
+import sys, torch
+dtype, device = getattr(torch, sys.argv[1]), sys.argv[2]
+layer = torch.nn.Linear(128, 128, dtype=dtype, device=device)
+x = layer(torch.ones(2, 64, 128, dtype=dtype, device=device))
+x = torch.nn.functional.softmax(x @ x.transpose(-2, -1), -1) @ x
+torch.nn.functional.silu(x * torch.cat((-x, x), -1)[..., :128]).sum().backward()
+"""
+
+
+@functools.lru_cache(maxsize=None)
+def _computes(precision: str, device_type: str) -> bool:
+    """Tried in a process of its own: of a number type that the processor, or torch's build, cannot do torch does
+    not only raise, it can also die."""
+    if device_type != "cpu":
         return True
-    except RuntimeError:  # "not implemented for 'Half'"
-        return False
+    dtype = str(dtype_of(precision)).partition(".")[2]
+    environment = {**os.environ, "TIDEMARK": "0"}
+    environment.pop("LD_PRELOAD", None)
+    done = subprocess.run([sys.executable, "-c", TRIAL, dtype, device_type], env=environment, check=False,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return done.returncode == 0
 
 
 # ---- the parts of a training
@@ -300,3 +316,55 @@ def run(config: LoraConfig, data: Optional[Iterable[Any]] = None, hooks: Optiona
         with tidemark.stage("privacy_setup"):
             model, optimizer, data = hooks.privacy(model, optimizer, data, config)
     return Trained(model, optimizer, train(model, data, optimizer, config, hooks), config)
+
+
+# ---- the command
+
+EXAMPLES = """examples:
+  python -m tidemark.lora_training --seq_length 128 --batch_size 8 --max_physical_batch_size 2 --lora_rank 8
+  python -m tidemark.lora_training --model meta-llama/Llama-3.1-8B-Instruct --precision bf16 --num_steps 3
+  tidemark run -o train.tmk -- python -m tidemark.lora_training --config lora.json
+"""
+
+
+def is_out_of_memory(reason: BaseException) -> bool:
+    """torch's OutOfMemoryError of a GPU, and what it raises on the CPU."""
+    return type(reason).__name__ == "OutOfMemoryError" or (
+        isinstance(reason, RuntimeError) and ("out of memory" in str(reason) or "allocate memory" in str(reason)))
+
+
+def result_of(trained: Trained) -> Dict[str, Any]:
+    """What the command prints: bytes as torch counts them."""
+    import torch
+    device = torch.device(trained.config.device)
+    found = _figures.figures(_figures.HOST if device.type == "cpu" else _figures.CARD + (device.index or 0))
+    return {"config": trained.config.to_dict(), "losses": trained.losses, "device": str(device),
+            "max_allocated": found.max_allocated, "max_reserved": found.max_reserved, "run": tidemark.run}
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tidemark.lora_training", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="A LoRA training to be measured. One JSON object on stdout, progress on stderr.")
+    add_arguments(parser)
+    given = parser.parse_args(arguments)
+    if _figures.torch_or_none() is None:
+        sys.exit("lora_training: torch is not installed: pip install torch")
+    try:
+        config = config_of(given)
+    except (OSError, ValueError) as reason:
+        parser.error(str(reason))
+    try:
+        trained = run(config)
+    except RuntimeError as reason:
+        from ._lora_model import ModelNotAvailable
+        if not is_out_of_memory(reason) and not isinstance(reason, ModelNotAvailable):
+            raise
+        print(f"lora_training: {reason}", file=sys.stderr)
+        return 1
+    print(json.dumps(result_of(trained)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
