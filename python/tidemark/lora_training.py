@@ -50,6 +50,8 @@ class Hooks:
     privacy: Optional[Callable[[Any, Any, Any, LoraConfig], Tuple[Any, Any, Any]]] = None
     #: (model, optimizer, is_last) -> None: after each physical batch's backward; is_last: the optimizer steps next.
     after_backward: Optional[Callable[[Any, Any, bool], None]] = None
+    #: (step, loss) -> None: after each step of the optimizer, while its gradients are there; steps count from 0.
+    after_step: Optional[Callable[[int, float], None]] = None
     #: Losses count by their share of the batch, so that gradients add up to those of the whole. DP-SGD, which
     #: has each sample's gradient, wants the loss of the physical batch as it is: False.
     weighs_loss: bool = True
@@ -288,6 +290,8 @@ def train(model: Any, data: Iterable[Any], optimizer: Any, config: LoraConfig, h
         losses.append(_step(model, batch, optimizer, config, hooks, scaler))
         if is_first_rank:
             say(logging.INFO, words("step", "训练步") + f" {i + 1}/{config.num_steps}: loss {losses[-1]:.4f}")
+        if hooks.after_step is not None:
+            hooks.after_step(i, losses[-1])
     return losses
 
 
