@@ -130,7 +130,7 @@ class _Debugged:
 
     def _after_step(self, step: int, loss: float) -> None:
         if step > 0 and not _figures.is_off():  # in the first step gradients and the optimizer's state come
-            self.debugger.memory_history.append(_take(f"step_{step}"))
+            self.debugger._keep(_take(f"step_{step}"))
 
     def train(self, dataloader: Optional[Iterable[Any]]) -> Any:
         stage, report = self.stages.profile_stage, self.report

@@ -324,7 +324,7 @@ def check_full(report, out, folder):
     lines = out.splitlines()
     assert lines[0] == f"model as made, MB: {report['creation_analysis']['summary']['total_memory_mb']:.2f}"
     assert lines[1] == f"after training, MB: {report['training_analysis']['summary']['total_memory_mb']:.2f}"
-    assert lines[2:] == [f"at the peak, MB: {report['peak_mb']:.2f}", "issues: []"]
+    assert lines[2:] == [f"at the peak, MB: {report['peak_mb']:.2f}", "issues: none"]
     # What was allocated at the run's peak is what the report says.
     done = subprocess.run([TIDEMARK, "peak", str(folder / "run.tmk"), "--json"], capture_output=True, check=True)
     assert json.loads(done.stdout)["allocated"] == report["peak_mb"] * 1048576
@@ -380,3 +380,19 @@ def test_training_command(tmp_path, rings):
 def test_example(tmp_path, rings):
     done = run_script([str(REPO / "examples" / "debug_memory_usage.py")], tmp_path, rings)
     assert "issues: none" in done.stdout
+
+
+def test_switched_off(tmp_path, rings):
+    """TIDEMARK=0: the same keys; trained as ever, nothing written."""
+    source = """
+from tidemark import check_gradients, debug_lora_training, debug_memory_with_different_configs
+config = {"num_steps": 1, "num_hidden_layers": 1, "vocab_size": 50, "seq_length": 8, "batch_size": 1}
+model, results = debug_lora_training(config, pkg="a", version="1")
+assert model.lm_head.weight.shape == (50, 256) and len(results["losses"]) == 1
+assert results["creation_analysis"]["summary"]["total_memory_mb"] == 0 and results["memory_issues"] == []
+assert results["training_analysis"]["summary"]["total_memory_mb"] == 0 and results["report_file"] is None
+assert min(debug_memory_with_different_configs(config, {"a": {"r": 8}}).values(), key=lambda x: x["memory_mb"])
+assert check_gradients(model)["issues"] == []
+"""
+    run_python(source, tmp_path, rings, TIDEMARK="0")
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
