@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The model of a LoRA training: transformers' and peft's where they are installed and a model is named, else our own."""
+"""The model of a LoRA training: that of transformers and peft where a model is named, else our own."""
 import contextlib
 import glob
 import importlib.util
@@ -94,8 +94,8 @@ def _of_shape(config: LoraConfig, device: Any, dtype: Any, reason: str, chinese:
     if shape is None:
         raise ModelError(f"{config.model_name}: {reason}, and its shape is not known here; name a folder with "
                                 f"its config.json, or one of {', '.join(SHAPES)}")
-    _random_weights(f"{config.model_name}: {reason}; a Llama of its shape stands in", f"{config.model_name}: {chinese}; "
-                    "以相同结构的 Llama 代替")
+    _random_weights(f"{config.model_name}: {reason}; a Llama of its shape stands in",
+                    f"{config.model_name}: {chinese}; 以相同结构的 Llama 代替")
     if not _is_installed("transformers"):
         return _built_in(config.with_(shape), device, dtype)
     import transformers
@@ -190,5 +190,6 @@ def _with_adapters(model: Any, config: LoraConfig) -> Any:
             target_modules=list(config.target_modules)))
     from ._llama import add_lora
     if not add_lora(model, config.r, config.alpha, config.dropout, config.target_modules):
-        raise ModelError(f"the model has no linear layer named {' or '.join(config.target_modules)}; set target_modules")
+        raise ModelError(f"the model has no linear layer named {' or '.join(config.target_modules)}; "
+                         "set target_modules")
     return model

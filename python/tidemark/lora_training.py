@@ -285,7 +285,8 @@ def _scaler(config: LoraConfig, model: Any, hooks: Hooks) -> Any:
     return make(init_scale=FIRST_SCALE)
 
 
-def train(model: Any, data: Iterable[Any], optimizer: Any, config: LoraConfig, hooks: Optional[Hooks] = None) -> List[float]:
+def train(model: Any, data: Iterable[Any], optimizer: Any, config: LoraConfig,
+          hooks: Optional[Hooks] = None) -> List[float]:
     """config.num_steps steps, over the data as often as it takes; the loss of each step.
 
     >>> losses = train(model, dataloader, make_optimizer(model, config), config)
@@ -372,7 +373,8 @@ def result_of(trained: Trained) -> Dict[str, Any]:
 
 def main(arguments: Optional[List[str]] = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tidemark.lora_training", usage="%(prog)s [--config FILE] [--model NAME] [options]", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m tidemark.lora_training", usage="%(prog)s [--config FILE] [--model NAME] [options]",
+        epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
         description="A LoRA training to be measured. One JSON object on stdout, progress on stderr.")
     add_arguments(parser)
     given = parser.parse_args(arguments)

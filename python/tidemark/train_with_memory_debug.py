@@ -206,7 +206,8 @@ def _trial(config: LoraConfig, window: Optional[_figures.Window]) -> Dict[str, A
     parameters = {id(p): p for p in model.parameters()}.values()
     total, trainable = sum(p.numel() for p in parameters), sum(p.numel() for p in parameters if p.requires_grad)
     peak = _peak_mb(window)
-    return {"memory_mb": math.nan if peak is None else peak, "model_mb": sum(part.bytes for part in _model.parts_of(model)) / MB,
+    return {"memory_mb": math.nan if peak is None else peak,
+            "model_mb": sum(part.bytes for part in _model.parts_of(model)) / MB,
             "gradient_mb": _bytes_of(p.grad for p in parameters if p.grad is not None) / MB,
             "optimizer_mb": _state_bytes(trained.optimizer) / MB, "total_params": total, "trainable_params": trainable,
             "param_efficiency": 100.0 * trainable / total, "loss": trained.losses[-1],

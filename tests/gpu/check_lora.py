@@ -81,8 +81,8 @@ results = debug_memory_with_different_configs({"precision": "bf16"}, {"huge": bi
 print(json.dumps([{"check": "an OOM is survived, and all is given back",
                    "ok": "out of memory" in (results["huge"]["error"] or "") and
                          results["r8"]["memory_mb"] < results["r64"]["memory_mb"] and
-                         torch.cuda.memory_allocated() == before, "sizes": [results[n]["memory_mb"] for n in ("r8", "r64")],
-                   "error": results["huge"]["error"]}]))
+                         torch.cuda.memory_allocated() == before,
+                   "sizes": [results[n]["memory_mb"] for n in ("r8", "r64")], "error": results["huge"]["error"]}]))
 """
 
 COST = """
@@ -103,7 +103,8 @@ def best_ms(function):
 plain = best_ms(lambda: analyze_model(model, check_values=False))
 flat = torch.ones(200 * 1310720, device="cuda")
 print(json.dumps([{"check": "cost of checks, 1 GB in 200 tensors (ms)", "ok": True,
-                   "gradients": best_ms(lambda: check_gradients(model)), "values": best_ms(lambda: analyze_model(model)) - plain,
+                   "gradients": best_ms(lambda: check_gradients(model)),
+                   "values": best_ms(lambda: analyze_model(model)) - plain,
                    "sum": best_ms(flat.sum)}]))
 """
 
@@ -163,8 +164,8 @@ def check_training(checks, tidemark, work):
     result = json.loads(done.stdout)
     peak = json.loads(subprocess.run([tidemark, "peak", str(folder / "run.tmk"), "--json"], capture_output=True,
                                      check=True).stdout)
-    checks.add("python -m tidemark.lora_training: the run's peak is torch's", peak["allocated"] == result["max_allocated"],
-               peak=peak["allocated"], torch=result["max_allocated"])
+    checks.add("python -m tidemark.lora_training: the run's peak is torch's",
+               peak["allocated"] == result["max_allocated"], peak=peak["allocated"], torch=result["max_allocated"])
 
 
 def main():

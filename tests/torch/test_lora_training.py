@@ -58,7 +58,8 @@ if not torch.cuda.is_available():
     turned = debug_memory_with_different_configs(config, dict(reversed(list(variations.items()))))
     assert {n: f["memory_mb"] for n, f in turned.items()} == {n: f["memory_mb"] for n, f in results.items()}
 before = memory_snapshot()["gpu_memory"][0]["allocated"]
-tried = debug_memory_with_different_configs(config, {"huge": {"vocab_size": 10 ** 11}, "fits": {"r": 2}}, log_dir="logs")
+two = {"huge": {"vocab_size": 10 ** 11}, "fits": {"r": 2}}
+tried = debug_memory_with_different_configs(config, two, log_dir="logs")
 assert tried["huge"]["memory_mb"] == float("inf") and "memory" in tried["huge"]["error"]
 assert min(tried.items(), key=lambda x: x[1]["memory_mb"])[0] == "fits" and tried["fits"]["loss"] > 0
 assert memory_snapshot()["gpu_memory"][0]["allocated"] == before
@@ -219,7 +220,8 @@ for installed in (False, True):
         import transformers
     model = build_model(small.with_({"model_name": "named"}))
     assert model.lm_head.weight.shape == (50, 32) and model.model.layers[0].self_attn.k_proj.weight.shape == (32, 32)
-    assert run(small.with_({"model_name": "here/known-2"})).model.model.layers[0].self_attn.k_proj.weight.shape == (16, 32)
+    model = run(small.with_({"model_name": "here/known-2"})).model
+    assert model.model.layers[0].self_attn.k_proj.weight.shape == (16, 32)
     assert "its shape is not known here" in refused("gpt2") and "no such folder" in refused("./nowhere")
 transformers.status = 401
 assert "HF_TOKEN" in refused("here/known")
@@ -354,9 +356,9 @@ CHECKS = {"model_only": check_model_only, "full": check_full, "custom": check_cu
 
 def test_training_command(tmp_path, rings):
     """What the sweep runs: its peak is the run's, its stages and components are there; it fails with torch's words."""
-    sizes = ["--num_hidden_layers", "2", "--vocab_size", "500"]
-    done = run_script(["-m", "tidemark.lora_training", "--seq_length", "64", "--batch_size", "4",
-                       "--max_physical_batch_size", "2", "--lora_rank", "8", "--num_steps", "2", *sizes], tmp_path, rings)
+    command = ("-m tidemark.lora_training --seq_length 64 --batch_size 4 --max_physical_batch_size 2 --lora_rank 8 "
+               "--num_steps 2 --num_hidden_layers 2 --vocab_size 500")
+    done = run_script(command.split(), tmp_path, rings)
     result = json.loads(done.stdout)
     run = tmp_path / "run.tmk"
     assert result["run"] == str(run) and len(result["losses"]) == 2
