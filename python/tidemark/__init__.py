@@ -53,6 +53,8 @@ def _start():
 
 
 def __getattr__(name):
+    if name == "__version__":
+        return _library.version()
     if name not in _TOOLS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     tool = getattr(importlib.import_module("." + _TOOLS[name], __name__), name)
