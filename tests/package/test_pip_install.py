@@ -274,4 +274,5 @@ def test_program_named(tmp_path):
                TIDEMARK_PROGRAM=str(wanted))[0] == f"{os.path.realpath(wanted)}\n"
     said = run(PYTHON, "-m", "tidemark", cwd=tmp_path, status=1, PYTHONPATH=str(REPO / "python"),
                TIDEMARK_PROGRAM="/nowhere")[1]
-    assert said == "tidemark: TIDEMARK_PROGRAM says /nowhere, but there is no such file; set it to the right path, or not at all\n"
+    assert said == ("tidemark: TIDEMARK_PROGRAM says /nowhere, but there is no such file; set it to the right path, or not at "
+                    "all\n")
