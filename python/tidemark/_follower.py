@@ -27,9 +27,6 @@ class Follower:
     def __init__(self, arguments: List[str], on_samples: Optional[Callable[[List[Dict[str, Any]]], None]] = None,
                  on_warning: Optional[Callable[[Dict[str, Any]], None]] = None):
         program = _library.program()
-        if program is None:
-            raise RuntimeError("the program `tidemark` is not found; build it (./dev build), or set "
-                               "TIDEMARK_PROGRAM to its path")
         self._on_samples, self._on_warning = on_samples, on_warning
         self._report: Optional[Dict[str, Any]] = None
         self._n_reports = 0

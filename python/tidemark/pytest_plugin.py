@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A budget of GPU memory for a test: `pytest -p tidemark.pytest_plugin`.
+"""A budget of GPU memory for a test. Where tidemark is installed by pip, pytest finds it by itself, and it records
+from the first such test on (tidemark_pytest.py); elsewhere, and to record from the start: `pytest -p tidemark.pytest_plugin`.
 
     @pytest.mark.limit_gpu_memory("2 GiB")
     def test_training_fits(): ...
@@ -59,10 +60,7 @@ def size_text(size):
 
 def _ask(*arguments):
     """What the program says of this process."""
-    path = _library.program()
-    if path is None:
-        raise RuntimeError("the program `tidemark` is not found; build it, or set TIDEMARK_PROGRAM to its path")
-    done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([_library.program(), *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
     return json.loads(done.stdout)
