@@ -16,8 +16,6 @@ import sys
 import time
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
-from . import _library
-
 MB = 1024 * 1024
 GB = 1024 * MB
 ROW = struct.Struct("5Q")  # as libtidemark's tally() packs it

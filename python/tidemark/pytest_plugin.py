@@ -99,7 +99,7 @@ def _line_of(stack):
 def _holders(peak):
     """Lines that held most at the peak, largest first."""
     found = _program.ask("peak", str(os.getpid()), "--at", f"step:{peak['step']}", "--device", peak["device"],
-                 "--by", "stack", "--json")
+                         "--by", "stack", "--json")
     lines = {}
     for row in found["by"]:
         line = _line_of(row["stack"])
