@@ -43,8 +43,8 @@ _steps = itertools.count()
 
 def _start() -> None:
     global _lib, run
-    if os.environ.get("TIDEMARK") == "0" or _library.module_looked_for() == __name__:
-        return  # not wanted; or `python -m tidemark` is the program, which is not watched itself
+    if os.environ.get("TIDEMARK") == "0" or _library.is_the_program(__name__):
+        return  # not wanted; or this is the program, which is not watched itself
     _lib = _library.open_library()
     if _lib.tidemark_record_on() or os.environ.get("TIDEMARK_OFF", "") not in ("", "0"):
         return

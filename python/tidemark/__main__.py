@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""`python -m tidemark ...` is `tidemark ...`: the same program."""
+"""`python -m tidemark ...` is `tidemark ...`: the same program. So is the command that pip installs."""
 import os
 import sys
 
-from ._library import program
+from ._library import NotFound, program
 
 
-def main():
-    path = program()
-    if path is None:
-        sys.exit("tidemark: the program is not found; build it (./dev build) or put it on the PATH")
+def main() -> None:
+    try:
+        path = program()
+    except NotFound as reason:
+        sys.exit(f"tidemark: {reason}")
     os.execv(path, ["tidemark", *sys.argv[1:]])
 
 
-main()
+if __name__ == "__main__":
+    main()

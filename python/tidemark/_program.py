@@ -21,11 +21,10 @@ class NoAnswer(RuntimeError):
 
 def command(*arguments: str) -> List[str]:
     """The program and these arguments."""
-    program = _library.program()
-    if program is None:
-        raise NoAnswer("the program `tidemark` is not found; build it (./dev build), or set TIDEMARK_PROGRAM to "
-                       "its path")
-    return [program, *arguments]
+    try:
+        return [_library.program(), *arguments]
+    except _library.NotFound as reason:
+        raise NoAnswer(str(reason)) from reason
 
 
 def environment() -> Dict[str, str]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A budget of GPU memory for a test: `pytest -p tidemark.pytest_plugin`.
+"""A budget of GPU memory for a test. Where tidemark is installed by pip, pytest finds it by itself, and it records
+from the first such test on (tidemark_pytest.py); elsewhere, and to record from the start: `pytest -p tidemark.pytest_plugin`.
 
     @pytest.mark.limit_gpu_memory("2 GiB")
     def test_training_fits(): ...
