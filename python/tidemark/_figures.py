@@ -56,6 +56,14 @@ def torch_or_none() -> Any:
     return importlib.import_module("torch")
 
 
+def need_torch(who: str) -> Any:
+    """torch; ImportError says how to install it."""
+    torch = torch_or_none()
+    if torch is None:
+        raise ImportError(f"{who} needs torch, which is not installed: pip install torch")
+    return torch
+
+
 def uses_cuda() -> bool:
     torch = torch_or_none()
     return torch is not None and torch.cuda.is_available()

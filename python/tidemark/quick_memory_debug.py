@@ -182,6 +182,8 @@ def analyze_model(model: Any, name: str = "model", *, large_mb: float = LARGE_MB
     >>> analysis["memory_mb"], analysis["param_efficiency"]   # MB; trainable ones of all, in percent
     (27.64, 1.81)
     """
+    if not _figures.is_off():
+        _figures.need_torch("analyze_model")
     parts = [] if _figures.is_off() else _model.parts_of(model)
     rows = [_row(part) for part in parts]
     own = [row for row in rows if row["kind"] == "parameter" and row["tied_to"] is None]

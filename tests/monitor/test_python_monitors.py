@@ -276,6 +276,11 @@ profiler.cleanup()
 with MemoryDebugger(threshold=99.0) as watched:
     watched.start_monitoring()
     assert watched.get_status_report()["devices"]["0"]["current_usage"]["total"] == 16 << 30
+try:
+    analyze_model(object())
+    raise SystemExit("no error")
+except ImportError as reason:
+    assert str(reason) == "analyze_model needs torch, which is not installed: pip install torch"
 tidemark.step()
 with tidemark.stage("forward"):
     tidemark.mark("here")
