@@ -69,8 +69,8 @@ class MemoryDebugger(OOMDetector):
         >>> report = debugger.get_status_report()
         >>> report["devices"]["0"]["current_usage"]["utilization_percent"]
         69.5
-        >>> report["leak"]["verdict"], len(report["fragmentation"]["ranks"])
-        (None, 0)
+        >>> report["leak"]["leaks"], report["fragmentation"]["ranks"]
+        ([], [])
         """
         if _figures.is_off():
             return {**self._report(), **_run_answers.off()}
