@@ -281,19 +281,23 @@ class BlockQuestion:
 
 
 def fragmented(rows: List[Dict[str, Any]], threshold_mb: float) -> List[Dict[str, Any]]:
-    """Devices on which more than this is held and in no block, of which one request could have less than half."""
+    """Devices on which more than this lies between blocks, so that it cannot be given back, and no request could have
+    half of it. Free segments do not count: torch gives them back when it needs to."""
     found = []
     for row in rows:
-        free, largest = row["free"], row["largest_allocatable"]
-        if largest is None or free is None or free <= threshold_mb * MB or largest >= free / 2:
+        free, releasable, largest = row["free"], row["releasable"], row["largest_allocatable"]
+        if free is None or releasable is None or largest is None:
+            continue
+        stuck = free - releasable
+        if stuck <= threshold_mb * MB or largest >= stuck / 2:
             continue
         number = row["device"].rpartition(":")[2]
-        found.append({"type": "fragmentation", "device_id": int(number) if number.isdigit() else 0, "free_mb": free / MB,
-                      "largest_mb": largest / MB, "free_blocks": row["free_blocks"],
+        found.append({"type": "fragmentation", "device_id": int(number) if number.isdigit() else 0,
+                      "stuck_mb": stuck / MB, "largest_mb": largest / MB, "free_blocks": row["free_blocks"],
                       "message": row["device"] + words(
-                          f" is fragmented: {free / MB:.1f}MB held and free, the largest piece {largest / MB:.1f}MB; see "
-                          "tidemark frag RUN",
-                          f" 内存碎片化: 空闲 {free / MB:.1f}MB, 最大连续 {largest / MB:.1f}MB; 详见 tidemark frag RUN")})
+                          f" is fragmented: {stuck / MB:.1f}MB free between blocks, the largest piece "
+                          f"{largest / MB:.1f}MB; see tidemark frag RUN",
+                          f" 内存碎片化: 块间空闲 {stuck / MB:.1f}MB, 最大连续 {largest / MB:.1f}MB; 详见 tidemark frag RUN")})
     return found
 
 

@@ -103,16 +103,20 @@ assert asked == [1]
 FRAGMENTATION = """
 from tidemark import _program, _run_answers
 from tidemark.memory_debugger import BlockQuestion, fragmented
-rows = _program.rows(TRACE, _run_answers.FRAGMENTATION)
-told = _program.ask("frag", TRACE, "--at", "end", "--json")
+assert fragmented(_program.rows(TRACE, _run_answers.FRAGMENTATION), 1.0) == []  # at the end all is free
+sql = _run_answers.FRAGMENTATION.replace(f"({_run_answers.END})", "")  # when that run was refused memory for it
+rows = _program.rows(TRACE, sql)
+told = _program.ask("frag", TRACE, "--json")
 (row,) = rows
-assert (row["free"], row["largest_allocatable"]) == (told["free"], told["largest_allocatable"])
-free_mb, largest_mb = row["free"] / 1048576, row["largest_allocatable"] / 1048576
-assert free_mb > 4 * largest_mb, (free_mb, largest_mb)  # that run was refused memory for it
-(issue,) = fragmented(rows, free_mb - 1)
+assert [row[key] for key in ("free", "releasable", "largest_allocatable")] == [
+    told[key] for key in ("free", "releasable", "largest_allocatable")]
+stuck_mb, largest_mb = (row["free"] - row["releasable"]) / 1048576, row["largest_allocatable"] / 1048576
+assert stuck_mb > 4 * largest_mb, (stuck_mb, largest_mb)
+(issue,) = fragmented(rows, stuck_mb - 1)
 assert issue["type"] == "fragmentation" and issue["device_id"] == 0
-assert (issue["free_mb"], issue["largest_mb"]) == (free_mb, largest_mb)
-assert fragmented(rows, free_mb) == [] == fragmented([{**row, "largest_allocatable": row["free"] // 2 + 1}], 1.0)
+assert (issue["stuck_mb"], issue["largest_mb"]) == (stuck_mb, largest_mb)
+half = (row["free"] - row["releasable"]) // 2
+assert fragmented(rows, stuck_mb) == [] == fragmented([{**row, "largest_allocatable": half + 1}], 1.0)
 assert fragmented([{**row, "largest_allocatable": None}], 1.0) == []
 
 def snapshot(reserved, allocated):
