@@ -63,9 +63,9 @@ class Follower:
             if self._on_samples is not None:
                 self._on_samples(found["samples"])
         elif "warning" in found:
-            log.debug("warning: %s", found["warning"])
+            log.debug("warning: %s", found)
             if self._on_warning is not None:
-                self._on_warning(found["warning"])
+                self._on_warning(found)
         else:
             with self._changed:
                 self._report = found

@@ -78,30 +78,20 @@ class OOMPrediction(NamedTuple):
 Callback = Callable[[OOMPrediction], None]
 Strategy = Callable[[Sequence[Sample]], Optional[OOMPrediction]]
 
-# What a device that is nearly full is told, where nothing can be forecast yet; and in Chinese.
-NEARLY_FULL = ["be ready to free caches (torch.cuda.empty_cache): a larger step may not fit",
-               "consider reducing the batch size"]
-CHINESE = {
-    NEARLY_FULL[0]: "准备释放缓存",
-    NEARLY_FULL[1]: "考虑减少batch size",
-    "be ready to free caches (torch.cuda.empty_cache) or to reduce the batch size": "准备释放缓存，或减少batch size",
-    "save a checkpoint while there is time": "尽快保存检查点",
-    "find what grows: tidemark attach PID, then tidemark leak PID": "查找增长原因: tidemark attach PID, 然后 tidemark leak PID",
-}
-
 
 def _id_of(label: str) -> Union[int, str]:
     return int(label) if label.isdigit() else label
 
 
-def prediction_of(found: Dict[str, Any]) -> OOMPrediction:
+def prediction_of(line: Dict[str, Any]) -> OOMPrediction:
     """A warning of the program's."""
+    found = line["warning"]
     return OOMPrediction(found["device_id"], RiskLevel(found["risk_level"] or "unknown"), found["predicted_oom_time"],
-                         found["confidence"], found["taken_percent"], found["trend_slope"],
-                         found["recommended_actions"] or list(NEARLY_FULL), found["name"] or "")
+                         found["confidence"], found["taken_percent"], found["trend_slope"], line["actions"],
+                         found["name"] or "")
 
 
-def warning_text(prediction: OOMPrediction, label: str) -> str:
+def warning_text(prediction: OOMPrediction, label: str, actions: Sequence[str]) -> str:
     """As Tiny Torch's memory tools show it."""
     p = prediction
     usage = "-" if p.current_usage is None else f"{p.current_usage:.1f}%"
@@ -109,12 +99,12 @@ def warning_text(prediction: OOMPrediction, label: str) -> str:
     if is_chinese():
         when = "-" if p.predicted_oom_time is None else f"{p.predicted_oom_time:.1f}秒后"
         lines = [f"OOM警告: {label}", f"风险等级: {p.risk_level.value}", f"当前使用率: {usage}", f"预测OOM时间: {when}",
-                 f"置信度: {confidence}", *(f"建议: {CHINESE.get(text, text)}" for text in p.recommended_actions)]
+                 f"置信度: {confidence}", *(f"建议: {text}" for text in actions)]
     else:
         when = "-" if p.predicted_oom_time is None else f"in {p.predicted_oom_time:.1f} s"
         lines = [f"OOM warning: {label}", f"Risk level: {p.risk_level.value}", f"Current usage: {usage}",
                  f"Predicted OOM time: {when}", f"Confidence: {confidence}",
-                 *(f"Advice: {text}" for text in p.recommended_actions)]
+                 *(f"Advice: {text}" for text in actions)]
     return "\n   ".join(lines)
 
 
@@ -281,15 +271,16 @@ class OOMDetector(_Monitor):
             return
         self._said[device] = prediction.risk_level
         if prediction.risk_level in URGENT and URGENT.get(before, 0) < URGENT[prediction.risk_level]:
-            self._warn(prediction)
+            self._warn(prediction, prediction.recommended_actions)
 
-    def _on_warning(self, found: Dict[str, Any]) -> None:
-        self._warn(prediction_of(found))
+    def _on_warning(self, line: Dict[str, Any]) -> None:
+        self._warn(prediction_of(line), line["actions_zh"] if is_chinese() else line["actions"])
 
-    def _warn(self, prediction: OOMPrediction) -> None:
+    def _warn(self, prediction: OOMPrediction, actions: Sequence[str]) -> None:
         is_host = self._kinds.get(prediction.device_id) == "host"
+        label = words("host", "主机") if is_host else f"GPU {prediction.device_id}"
         self.warnings.append(prediction)
-        say(logging.WARNING, warning_text(prediction, words("host", "主机") if is_host else f"GPU {prediction.device_id}"))
+        say(logging.WARNING, warning_text(prediction, label, actions))
         for callback in self._callbacks:
             try:
                 callback(prediction)

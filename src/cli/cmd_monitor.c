@@ -116,8 +116,9 @@ static const char notes[] =
     "and watched, as of `leak`.\n"
     "\n"
     "--follow writes a line for each round of samples {\"samples\": [...]}, for each\n"
-    "warning {\"warning\": a prediction of `oom`}, and a report for each line on stdin\n"
-    "and at the end, with --process also process: pid rss_before rss rss_max\n"
+    "warning {\"warning\": a prediction of `oom`, \"actions\": [...], \"actions_zh\":\n"
+    "[...]} (what to do, in English and in Chinese), and a report for each line on\n"
+    "stdin and at the end, with --process also process: pid rss_before rss rss_max\n"
     "growth_bytes bytes_per_second window_s verdict. It ends with stdin.\n";
 
 static const char *const examples[] = {

@@ -31,6 +31,17 @@ static void write_report(const struct follow *f)
     tmk_leaks_fini(&leaks);
 }
 
+/* Advice for people, as `tidemark oom` gives it; which language is the reader's choice. */
+static void write_actions(struct tmk_json *j, const char *key, const struct tmk_prediction *p,
+                          const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i))
+{
+    const char *advice;
+    tmk_json_array(j, key);
+    for (unsigned i = 0; (advice = advice_of(tmk_oom_watch_cause(p), i)) != NULL; i++)
+        tmk_json_text(j, NULL, advice);
+    tmk_json_end(j);
+}
+
 static void write_warning(const struct tmk_oom_watch *w, unsigned i)
 {
     struct tmk_json j;
@@ -38,6 +49,8 @@ static void write_warning(const struct tmk_oom_watch *w, unsigned i)
     tmk_json_object(&j, NULL);
     tmk_prediction_write(&j, "warning", tmk_sampler_device(w->m->sampler, i), &w->alarms[i],
                          &w->forecasts[i].prediction);
+    write_actions(&j, "actions", &w->forecasts[i].prediction, tmk_growth_cause_advice);
+    write_actions(&j, "actions_zh", &w->forecasts[i].prediction, tmk_growth_cause_advice_zh);
     tmk_json_end(&j);
 }
 
