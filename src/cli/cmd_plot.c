@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd_plot.c - pictures of a run. */
+/* cli/cmd_plot.c - pictures of a run or of a sweep. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/plot.h"
+#include "cli/plot_sweep.h"
 #include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
@@ -17,13 +19,18 @@ static const struct kind {
     const char *by; /* what --by may be; NULL: nothing */
     bool takes_steps;
     bool is_of_all; /* processes, not of one */
+    enum tmk_sweep_picture of_sweep;
 } kinds[] = {
-    {"timeline", tmk_plot_timeline, "category|component|module|stage", true, false},
-    {"heatmap", tmk_plot_heatmap, "module|component|category|stage", true, false},
-    {"components", tmk_plot_components, "component|module|stage", false, false},
-    {"operations", tmk_plot_operations, NULL, false, false},
-    {"ranks", tmk_plot_ranks, NULL, false, true},
-    {"forecast", tmk_plot_forecast, NULL, false, false},
+    {"timeline", tmk_plot_timeline, "category|component|module|stage", true, false,
+     TMK_SWEEP_OVERVIEW},
+    {"overview", NULL, NULL, false, false, TMK_SWEEP_OVERVIEW},
+    {"heatmap", tmk_plot_heatmap, "module|component|category|stage", true, false,
+     TMK_SWEEP_HEATMAP},
+    {"components", tmk_plot_components, "component|module|stage", false, false,
+     TMK_SWEEP_COMPONENTS},
+    {"operations", tmk_plot_operations, NULL, false, false, TMK_SWEEP_OPERATIONS},
+    {"ranks", tmk_plot_ranks, NULL, false, true, TMK_N_SWEEP_PICTURES},
+    {"forecast", tmk_plot_forecast, NULL, false, false, TMK_N_SWEEP_PICTURES},
 };
 
 static const struct kind *find_kind(const char *name)
@@ -102,6 +109,10 @@ static int plot_run(const struct kind *kind, const struct tmk_args *args, struct
 {
     int status = kind->is_of_all ? tmk_target_open(args->operands[0], &plot->run)
                                  : tmk_target_open_one(args, &plot->run, &plot->p);
+    if (status == 0 && !kind->draw) {
+        tmk_say("--kind %s is of a sweep, and %s is a run", kind->name, args->operands[0]);
+        status = TMK_EXIT_USAGE;
+    }
     if (status == 0 && kind->is_of_all)
         plot->p = tmk_run_process(plot->run, 0);
     if (status == 0)
@@ -114,11 +125,58 @@ static int plot_run(const struct kind *kind, const struct tmk_args *args, struct
     return status;
 }
 
+/* ---- of a sweep ---- */
+
+static bool is_sweep(const char *folder)
+{
+    char *journal = tmk_xformat("%s/" TMK_SWEEP_JOURNAL, folder);
+    bool found = access(journal, F_OK) == 0;
+    free(journal);
+    return found;
+}
+
+static int check_sweep_options(const struct kind *kind, const struct tmk_args *args)
+{
+    static const char *const of_runs[] = {"by", "steps", "axis", "device", "rank"};
+    for (size_t i = 0; i < TMK_N(of_runs); i++)
+        if (tmk_args_get(args, of_runs[i])) {
+            tmk_say("--%s is for a run, and %s is a sweep", of_runs[i], args->operands[0]);
+            return TMK_EXIT_USAGE;
+        }
+    if (kind->of_sweep < TMK_N_SWEEP_PICTURES)
+        return 0;
+    tmk_say("a sweep has no --kind %s: it has overview, heatmap, components and operations; its "
+            "runs are in %s/runs",
+            kind->name, args->operands[0]);
+    return TMK_EXIT_USAGE;
+}
+
+static int plot_sweep(const struct kind *kind, const struct tmk_args *args, struct tmk_plot *plot)
+{
+    struct tmk_error err = {0};
+    struct tmk_results *results = NULL;
+    struct tmk_fit *fit = NULL;
+    int status = check_sweep_options(kind, args);
+    if (status != 0)
+        return status;
+    if (tmk_results_load(args->operands[0], &results, &err) < 0) {
+        tmk_say("%s: %s", args->operands[0], err.text);
+        return TMK_EXIT_BAD_TRACE;
+    }
+    if (tmk_fit_make(results, TMK_FIT_ALLOCATED, &fit, &err) < 0)
+        tmk_say("without a fit: %s", err.text);
+    status = tmk_plot_sweep_picture(results, fit, kind->of_sweep, &plot->style, plot->path);
+    tmk_fit_close(fit);
+    tmk_results_close(results);
+    return status;
+}
+
 static int run(const struct tmk_args *args)
 {
     const char *name = tmk_args_get(args, "kind"), *theme = tmk_args_get(args, "theme");
     const char *axis = tmk_args_get(args, "axis");
-    const struct kind *kind = find_kind(name ? name : "timeline");
+    bool of_sweep = is_sweep(args->operands[0]);
+    const struct kind *kind = find_kind(name ? name : of_sweep ? "overview" : "timeline");
     int status = kind ? check_options(kind, args) : TMK_EXIT_USAGE;
     if (status != 0)
         return status;
@@ -131,15 +189,15 @@ static int run(const struct tmk_args *args)
     };
     status = tmk_gnuplot_check(plot.path);
     if (status == 0)
-        status = plot_run(kind, args, &plot);
+        status = of_sweep ? plot_sweep(kind, args, &plot) : plot_run(kind, args, &plot);
     if (status == 0)
         tmk_say("picture written to %s", plot.path);
     return status;
 }
 
 static const struct tmk_option options[] = {
-    {"kind", 'k', "KIND", "timeline|heatmap|components|operations|ranks|forecast",
-     "which picture, see below (timeline)"},
+    {"kind", 'k', "KIND", "timeline|heatmap|components|operations|ranks|forecast|overview",
+     "which picture, see below (timeline; of a sweep overview)"},
     {"output", 'o', "FILE", NULL, "where to: .png, .svg or .pdf"},
     {"by", 0, "KEY", "category|component|module|stage", "pile up by this instead"},
     {"steps", 0, "N|N-M", NULL, "timeline and heatmap: these steps only"},
@@ -160,6 +218,9 @@ static const char notes[] =
     "ranks       the peaks of all processes side by side\n"
     "forecast    peaks of the steps, where they lead, and what there is\n"
     "\n"
+    "Of a sweep's folder: overview (peak against each parameter), heatmap (peak of\n"
+    "each configuration), components and operations (of each configuration).\n"
+    "\n"
     "Drawn by gnuplot (apt-get install gnuplot-nox). docs/plot.md shows them all.\n";
 
 static const char *const examples[] = {
@@ -171,13 +232,15 @@ static const char *const examples[] = {
     "which layer holds how much in the peak's step",
     "tidemark plot a.tmk --kind components --by module -o peak.pdf",
     "what was alive at the peak, by module",
+    "tidemark plot sweep-results --kind heatmap -o fits.png",
+    "which configurations of a sweep fit",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_plot = {
     .name = "plot",
-    .summary = "Draw a run: over time, by part, by rank, or where it leads",
-    .usage = "RUN|PID [--kind KIND] -o FILE [--by KEY] [--steps N|N-M] [--device NAME]\n"
+    .summary = "Draw a run or a sweep: over time, by part, by rank, where it leads",
+    .usage = "RUN|PID|SWEEP [--kind KIND] -o FILE [--by KEY] [--steps N|N-M] [--device NAME]\n"
              "     [--rank N] [--theme THEME] [--title TEXT]",
     .notes = notes,
     .options = options,

@@ -137,7 +137,7 @@ struct tmk_gnuplot {
     FILE *script, *complaints;
 };
 
-void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text)
+void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text, const char *note)
 {
     fputs("set label ", g->script);
     tmk_gnuplot_short_text(g->script, g->title ? g->title : text, LONGEST_TITLE);
@@ -145,13 +145,19 @@ void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text)
             " at screen 0, screen 1 left offset 2,-1.2 font ',15' textcolor rgb '%s'\n"
             "set tmargin 4\n",
             g->theme->text);
+    if (!note)
+        return;
+    fputs("set label ", g->script);
+    tmk_gnuplot_text(g->script, note);
+    fprintf(g->script, " at screen 0, screen 1 left offset 2,-2.6 textcolor rgb '%s'\n",
+            g->theme->faint);
 }
 
 /* The key stands above the picture and makes its room there; its own title, empty, makes that of
  * ours. gnuplot's would come between key and picture. */
 void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text)
 {
-    tmk_gnuplot_heading(g, text);
+    tmk_gnuplot_heading(g, text, NULL);
     fputs("set tmargin -1\nset key title ' ' left font ',17'\n", g->script);
 }
 

@@ -54,8 +54,8 @@ void tmk_gnuplot_short_text(FILE *script, const char *text, unsigned columns);
 /* The same, but its end is kept: "...layers.0.mlp". */
 void tmk_gnuplot_tail_text(FILE *script, const char *text, unsigned columns);
 /* The picture's title, or what the style has instead; above the key. Pictures without a key, or
- * with several graphs, take heading: it makes room at the top itself. */
+ * with several graphs, take heading: it makes room at the top itself, and has a line for a note, NULL: none. */
 void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text);
-void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text);
+void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text, const char *note);
 
 #endif

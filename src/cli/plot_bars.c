@@ -9,8 +9,9 @@
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
+#include "kit/utf8.h"
 
-enum { NAME = 36, BAR_HEIGHT = 30, LEAST_HEIGHT = 300, MOST_HEIGHT = 1600 };
+enum { NAME = 40, BAR_HEIGHT = 30, LEAST_HEIGHT = 300, MOST_HEIGHT = 1600 };
 
 /* ---- making them ---- */
 
@@ -91,12 +92,21 @@ void tmk_bars_tidy(struct tmk_bars *b, uint32_t most)
     b->n_bars = most;
 }
 
+/* Where its note stands. */
+static uint64_t end_of(const struct tmk_bars *b, const struct tmk_bar *bar)
+{
+    uint64_t end = b->is_dots ? 0 : bar->total;
+    for (uint32_t k = 0; b->is_dots && k < b->n_keys; k++)
+        end = bar->bytes[k] > end ? bar->bytes[k] : end;
+    return bar->outline > end ? bar->outline : end;
+}
+
 uint64_t tmk_bars_most(const struct tmk_bars *b)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < b->n_bars; i++) {
         const struct tmk_bar *bar = &b->bars[i];
-        uint64_t bytes = bar->outline > bar->total ? bar->outline : bar->total;
+        uint64_t bytes = end_of(b, bar);
         most = bytes > most ? bytes : most;
     }
     return most;
@@ -114,6 +124,16 @@ void tmk_bars_fini(struct tmk_bars *b)
 }
 
 /* ---- drawing them ---- */
+
+double tmk_bars_names_width(const struct tmk_bars *b)
+{
+    size_t longest = 4;
+    for (uint32_t i = 0; i < b->n_bars; i++) {
+        size_t width = tmk_utf8_width(b->bars[i].name);
+        longest = width > longest ? width : longest;
+    }
+    return 0.02 + 0.0074 * (double)(longest > NAME ? NAME : longest);
+}
 
 unsigned tmk_bars_height(uint32_t n_bars)
 {
@@ -154,7 +174,7 @@ static void put_data(const struct tmk_bars *b, FILE *out, const uint32_t *order,
             if (bytes)
                 fprintf(out, "%.7g %.7g %.1f\n", (double)left[i] / unit,
                         (double)(left[i] + bytes) / unit, row_of(b, i));
-            left[i] += bytes;
+            left[i] += b->is_dots ? 0 : bytes;
         }
         fputs("EOD\n", out);
     }
@@ -182,9 +202,9 @@ static void put_notes(const struct tmk_bars *b, FILE *out, const struct tmk_them
     for (uint32_t i = 0; i < b->n_bars; i++) {
         const struct tmk_bar *bar = &b->bars[i];
         char size[TMK_AMOUNT_BYTES];
-        uint64_t end = bar->outline > bar->total ? bar->outline : bar->total;
+        uint64_t end = end_of(b, bar);
         fputs("set label ", out);
-        tmk_gnuplot_text(out, bar->note ? bar->note : tmk_size_text(bar->total, size));
+        tmk_gnuplot_text(out, bar->note ? bar->note : tmk_size_text(end, size));
         fprintf(out, " at first %.7g, first %.1f left front offset 0.6,0 textcolor rgb '%s'\n",
                 (double)end / unit, row_of(b, i), bar->is_warning ? theme->warning : theme->text);
         if (bar->mark)
@@ -229,7 +249,7 @@ static void put_frame(const struct tmk_bars *b, FILE *out, const struct tmk_them
         "unset grid\nset grid x linetype 1 linewidth 1 linecolor rgb '%s'\nset border 0\n"
         "set xtics scale 0 autofreq %.7g\nset xlabel '%s%s%s'\nset style fill solid 1 noborder\n"
         "set xrange [0:%.7g]\nset yrange [-0.6:%.1f]\n",
-        theme->grid, tmk_plot_tic(width / unit.size, (unsigned)(10 * part_of(place))),
+        theme->grid, tmk_plot_tic(width / unit.size, (unsigned)(16 * part_of(place))),
         place->label ? place->label : "", place->label ? ", " : "", unit.name, width / unit.size,
         b->n_bars - 0.4);
     if (place->limit)
@@ -263,10 +283,10 @@ void tmk_bars_put(const struct tmk_bars *b, FILE *out, const struct tmk_theme *t
     put_notes(b, out, theme, unit.size);
     fputs("plot ", out);
     for (uint32_t k = 0; k < b->n_keys; k++) {
-        fprintf(out,
-                "%s$k%u using (($1+$2)/2):3:1:2:($3-0.36):($3+0.36) with boxxyerror "
-                "linecolor rgb '%s' ",
-                k ? ", " : "", k, tmk_palette_of(b->keys[order[k]]));
+        const char *how = b->is_dots ? "2:3 with points pointtype 7 pointsize 1.6 "
+                                     : "(($1+$2)/2):3:1:2:($3-0.36):($3+0.36) with boxxyerror ";
+        fprintf(out, "%s$k%u using %slinecolor rgb '%s' ", k ? ", " : "", k, how,
+                tmk_palette_of(b->keys[order[k]]));
         bool has_title = !place->no_key && !is_invisible(b, order[k]);
         fputs(has_title ? "title " : "notitle", out);
         if (has_title)

@@ -35,6 +35,7 @@ struct tmk_bars {
     uint32_t n_keys, key_room;
     struct tmk_bar *bars;
     uint32_t n_bars, bar_room;
+    bool is_dots; /* pieces do not add up: a dot each, on a line */
 };
 
 /* The bar of that name, made when new; good until the next add. */
@@ -55,6 +56,8 @@ struct tmk_bars_place {
     uint64_t limit;    /* a line at so many bytes, 0: none */
 };
 
+/* The part of the picture's width that the names take. */
+double tmk_bars_names_width(const struct tmk_bars *b);
 /* Points that a picture of so many bars should be high. */
 unsigned tmk_bars_height(uint32_t n_bars);
 void tmk_bars_put(const struct tmk_bars *b, FILE *script, const struct tmk_theme *theme,

@@ -97,10 +97,11 @@ static void find_lead(struct drawing *d)
     const struct tmk_forecast *f = &d->f;
     uint64_t n = n_points(d);
     d->first_x = x_of(d, 0);
-    d->last_x = x_of(d, n - 1);
-    uint64_t tail = n > 8 ? n - 8 : 0; /* the last peak alone may be an unfinished step's */
-    for (uint64_t i = tail; i < n; i++)
-        d->last_y = bytes_of(d, i) > d->last_y ? bytes_of(d, i) : d->last_y;
+    uint64_t last = n - 1; /* that has ended: what an open one needs is not known */
+    while (d->by_step && last > 0 && tmk_steps_get(d->steps, last)->open)
+        last--;
+    d->last_x = x_of(d, last);
+    d->last_y = bytes_of(d, last);
     if (!f->has_time || f->seconds_to_oom <= 0 || f->by_step != d->by_step)
         return;
     double one = d->by_step ? f->seconds_to_oom / (f->steps_to_oom > 0 ? f->steps_to_oom : 1)
@@ -133,21 +134,23 @@ static double end_of(const struct drawing *d)
 static void put_title(const struct drawing *d, struct tmk_gnuplot *g)
 {
     const struct tmk_forecast *f = &d->f;
-    char text[TMK_FORECAST_TEXT_BYTES], slope[TMK_AMOUNT_BYTES];
+    char slope[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES];
+    char *growth =
+        tmk_xformat("%s, +%s a %s", tmk_growth_cause_name(f->cause),
+                    tmk_size_text(tmk_size_whole(f->slope), slope), f->by_step ? "step" : "second");
     char *title;
     if (d->lead > 0)
-        title = tmk_plot_title(d->plot, "risk to run out of memory %s; %s, +%s a %s",
-                               tmk_forecast_text(f, false, text), tmk_growth_cause_name(f->cause),
-                               tmk_size_text(tmk_size_whole(f->slope), slope),
-                               f->by_step ? "step" : "second");
+        title =
+            tmk_plot_title(d->plot, "%s risk, full in %s (%s)", tmk_risk_text(f->risk),
+                           tmk_time_text(tmk_size_whole(f->seconds_to_oom * 1e9), time), growth);
     else if (f->risk == TMK_RISK_UNKNOWN)
         title = tmk_plot_title(d->plot, "too short to say where it leads");
     else if (f->slope > 0)
-        title = tmk_plot_title(
-            d->plot, "%s, +%s a %s, far from the limit", tmk_growth_cause_name(f->cause),
-            tmk_size_text(tmk_size_whole(f->slope), slope), f->by_step ? "step" : "second");
+        title = tmk_plot_title(d->plot, "%s, %s the limit", growth,
+                               f->highest_bytes < f->capacity_bytes ? "far from" : "past");
     else
         title = tmk_plot_title(d->plot, "does not grow towards the limit");
+    free(growth);
     tmk_gnuplot_title(g, title);
     free(title);
 }
@@ -167,7 +170,7 @@ static void put_axes(const struct drawing *d, FILE *out, const struct tmk_theme 
         fprintf(out, "set xlabel '%s since the start of the run'\n", d->time.name);
     snprintf(text, sizeof text, "limit %s", tmk_size_text(d->f.capacity_bytes, size));
     if (has_limit)
-        tmk_plot_limit(out, theme, capacity / d->size.size, text);
+        tmk_plot_limit(out, theme, capacity / d->size.size, text, false);
     else
         fprintf(out,
                 "set label 'limit %s' at graph 1, graph 1 right offset 0,0.7 textcolor rgb '%s'\n",

@@ -257,7 +257,7 @@ static void put_title(const struct drawing *d, struct tmk_gnuplot *g)
                  plot->last_step);
     char *title = tmk_plot_title(plot, "allocated by %s %s, at most %s", d->by, when,
                                  tmk_size_text(d->layers.most_bytes, size));
-    tmk_gnuplot_heading(g, title);
+    tmk_gnuplot_heading(g, title, NULL);
     free(title);
 }
 

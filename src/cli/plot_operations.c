@@ -45,17 +45,18 @@ static int draw(const struct tmk_plot *plot, const struct tmk_bars *peaks,
         return status;
     FILE *out = tmk_gnuplot_script(g);
     char *title = tmk_plot_title(plot, "what each stage needs");
-    tmk_gnuplot_heading(g, title);
+    tmk_gnuplot_heading(g, title, NULL);
     free(title);
+    double left = tmk_bars_names_width(peaks), middle = left + (0.985 - left) * 0.54;
     fputs("unset key\nset multiplot\n", out);
     tmk_bars_put(peaks, out, tmk_gnuplot_theme(g),
-                 &(struct tmk_bars_place){.left = 0.22,
-                                          .right = 0.60,
+                 &(struct tmk_bars_place){.left = left,
+                                          .right = middle - 0.02,
                                           .no_key = true,
                                           .label = "most allocated in it; line: when it ended"});
     fputs("unset label\nunset arrow\nunset object\n", out);
     tmk_bars_put(asked, out, tmk_gnuplot_theme(g),
-                 &(struct tmk_bars_place){.left = 0.64,
+                 &(struct tmk_bars_place){.left = middle + 0.02,
                                           .right = 0.99,
                                           .no_names = true,
                                           .no_key = true,
