@@ -250,7 +250,7 @@ def debug_memory_with_different_configs(base_config: Any, variations: Mapping[st
         _begin_alike()
         say(logging.INFO, words("configuration: ", "配置: ") + f"{name} {dict(variations[name])}")
         results[name] = _survived(config, _window(pick_device(config.device)))
-    _figures.give_back()
+    _begin_alike()
     _say_configs(results)
     if log_dir is not None:
         write_report(log_dir, "config_comparison", {"results": results, "run": tidemark.run})

@@ -257,8 +257,8 @@ class AutoConfig:
 
 class AutoModelForCausalLM:
     @staticmethod
-    def from_config(shape):
-        model = _llama.LlamaForCausalLM(shape)
+    def from_config(shape, dtype):
+        model = _llama.LlamaForCausalLM(shape, dtype=dtype)
         model.config = shape
         return model
 
