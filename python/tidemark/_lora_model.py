@@ -167,8 +167,8 @@ def _loaded(config: LoraConfig, device: Any, dtype: Any) -> Any:
     import transformers
     version = tuple(int(part) for part in transformers.__version__.split(".")[:2])
     named = {"dtype" if version >= (4, 56) else "torch_dtype": dtype}
+    say(logging.INFO, words("loading the model ", "加载模型: ") + config.model_name)
     model = transformers.AutoModelForCausalLM.from_pretrained(config.model_name, **named)
-    say(logging.INFO, words("model: ", "模型: ") + config.model_name)
     return _for_training(model.to(device), config)
 
 

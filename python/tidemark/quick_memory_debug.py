@@ -164,11 +164,19 @@ def _say_model(found: Dict[str, Any]) -> None:
     say(logging.INFO, words("  trainable: ", "  可训练参数: ") + f"{found['trainable_params']:,}")
     say(logging.INFO, words("  memory: ", "  内存占用: ") + f"{found['memory_mb']:.2f} MB")
     say(logging.INFO, words("  trainable share: ", "  参数效率: ") + f"{found['param_efficiency']:.2f}%")
-    for row in found["large_parameters"]:
-        say(logging.WARNING, words("large parameter: ", "大参数检测: ") + f"{row['name']} ({row['memory_mb']:.2f} MB)")
-    for wrong in found["not_finite"]:
-        say(logging.ERROR, words(f"{wrong['kind']} in parameter: {wrong['name']} at {tuple(wrong['index'])}",
-                                 f"参数包含{wrong['kind']}: {wrong['name']} {tuple(wrong['index'])}"))
+    _say_first(logging.WARNING, [words("large parameter: ", "大参数检测: ") + f"{row['name']} ({row['memory_mb']:.2f} MB)"
+                                 for row in found["large_parameters"]])
+    _say_first(logging.ERROR, [words(f"{wrong['kind']} in parameter: {wrong['name']} at {tuple(wrong['index'])}",
+                                     f"参数包含{wrong['kind']}: {wrong['name']} {tuple(wrong['index'])}")
+                               for wrong in found["not_finite"]])
+
+
+def _say_first(level: int, messages: List[str]) -> None:
+    """A large model has hundreds of large parameters, and one that is ill is ill all over: the first are enough."""
+    for message in messages[:SHOWN_PARTS]:
+        say(level, message)
+    if len(messages) > SHOWN_PARTS:
+        say(level, words(f"and {len(messages) - SHOWN_PARTS} more", f"另有 {len(messages) - SHOWN_PARTS} 个"))
 
 
 def analyze_model(model: Any, name: str = "model", *, large_mb: float = LARGE_MB,

@@ -130,7 +130,7 @@ class _Debugged:
 
     def _after_step(self, step: int, loss: float) -> None:
         if step > 0 and not _figures.is_off():  # in the first step gradients and the optimizer's state come
-            self.debugger.memory_history.append(_take(f"step_{step}"))
+            self.debugger._keep(_take(f"step_{step}"))
 
     def train(self, dataloader: Optional[Iterable[Any]]) -> Any:
         stage, report = self.stages.profile_stage, self.report
@@ -246,7 +246,7 @@ def debug_memory_with_different_configs(base_config: Any, variations: Mapping[st
         return {name: _unmeasured(config, 0.0, None) for name, config in configs.items()}
     results = {}
     for name, config in configs.items():
-        _figures.give_back()
+        _begin_alike()
         say(logging.INFO, words("configuration: ", "配置: ") + f"{name} {dict(variations[name])}")
         results[name] = _survived(config, _window(pick_device(config.device)))
     _figures.give_back()
@@ -254,6 +254,17 @@ def debug_memory_with_different_configs(base_config: Any, variations: Mapping[st
     if log_dir is not None:
         write_report(log_dir, "config_comparison", {"results": results, "run": tidemark.run})
     return results
+
+
+def _begin_alike() -> None:
+    """No configuration finds what one before has left: neither torch's cache, nor cuBLAS' workspaces, which stay
+    allocated and would be counted for the first alone."""
+    torch = _figures.torch_or_none()
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
+    if clear is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+        clear()
+    _figures.give_back()
 
 
 def _say_configs(results: Mapping[str, Mapping[str, Any]]) -> None:
