@@ -56,6 +56,8 @@ def _start() -> None:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _library.version()
     if name not in _TOOLS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     tool = getattr(importlib.import_module("." + _TOOLS[name], __name__), name)

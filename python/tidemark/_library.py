@@ -7,6 +7,7 @@ by name. Nothing here is called for a block: those go from torch to the library 
 """
 import ctypes
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -75,6 +76,12 @@ def program():
     folders = [programs for programs, _ in _PLACES] + list(filter(os.path.isabs, os.get_exec_path()))
     return (_named_by(("TIDEMARK_PROGRAM",), os.path.isfile) or
             _first("tidemark", "TIDEMARK_PROGRAM", folders, _is_compiled))
+
+
+def version():
+    """As the program says it, which was told by meson.build."""
+    said = subprocess.run([program(), "--version"], capture_output=True, text=True, check=True).stdout
+    return said.split()[1]
 
 
 def open_library():

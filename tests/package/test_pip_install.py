@@ -85,6 +85,15 @@ def test_the_program_finds_its_parts(place, tmp_path, rings):
     assert (inner / "include/tidemark/tidemark.h").read_bytes() == (REPO / "include/tidemark/tidemark.h").read_bytes()
 
 
+def test_watched_job_sees_nothing_of_python(place, tmp_path, rings):
+    """Neither the signals that Python ignores nor the locale that it sets: it started the program, no more."""
+    code = "grep SigIgn /proc/self/status; echo ${LC_CTYPE-none}"
+    for command in ([place / "bin/tidemark"], [place / "bin/python", "-m", "tidemark"]):
+        done = subprocess.run([*command, "run", "-q", "-o", tmp_path / "a.tmk", "--", "sh", "-c", code], capture_output=True,
+                              text=True, env={"PATH": "/usr/bin:/bin", "TIDEMARK_RING_DIR": rings}, check=False)
+        assert (done.returncode, done.stdout) == (0, "SigIgn:\t0000000000000000\nnone\n"), done.stderr
+
+
 def test_import_records(place, tmp_path, rings):
     out = run(place / "bin/python", "-c", "import tidemark; print(tidemark.is_watched(), tidemark._library.find(), "
               "tidemark._library.program())", cwd=tmp_path, TIDEMARK_RING_DIR=rings)[0]
@@ -97,6 +106,8 @@ def test_import_records(place, tmp_path, rings):
 def test_what_pip_knows(place):
     (found,) = importlib.metadata.distributions(name="tidemark", path=[str(packages_of(place))])
     assert run(BUILD / "tidemark", "--version")[0] == f"tidemark {found.version}\n"
+    assert run(place / "bin/python", "-c", "import tidemark; print(tidemark.__version__)",
+               TIDEMARK="0")[0] == f"{found.version}\n"
     assert found.metadata["Requires-Python"] == ">=3.9"
     assert found.metadata.get_all("Provides-Extra") == ["torch", "lora", "privacy", "pytest"]
     assert [line for line in found.requires if "lora" in line] == [
@@ -263,4 +274,5 @@ def test_program_named(tmp_path):
                TIDEMARK_PROGRAM=str(wanted))[0] == f"{os.path.realpath(wanted)}\n"
     said = run(PYTHON, "-m", "tidemark", cwd=tmp_path, status=1, PYTHONPATH=str(REPO / "python"),
                TIDEMARK_PROGRAM="/nowhere")[1]
-    assert said == "tidemark: TIDEMARK_PROGRAM says /nowhere, but there is no such file; set it to the right path, or not at all\n"
+    assert said == ("tidemark: TIDEMARK_PROGRAM says /nowhere, but there is no such file; set it to the right path, or not at "
+                    "all\n")
