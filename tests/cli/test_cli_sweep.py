@@ -9,7 +9,7 @@ import time
 
 import pytest
 from test_cli_run import wait_until
-from test_golden import BUILD, environment, shell
+from test_golden import BUILD, SMALL, environment, shell
 
 TIDEMARK = os.path.join(BUILD, "tidemark")
 TINY = "tinytrain --steps 2 --dim 16 --heads 1 --quiet"
@@ -125,6 +125,26 @@ def test_a_run_is_as_tidemark_run_makes_it(folder):
         f"# seq=16\n# {TINY} --seq 16\n")
 
 
+def test_detail_given_up(folder):
+    """A peak whose blocks --max-size gave up has its size, and no shares that were of another."""
+    sweep(f"-o s -p steps=12000 --max-size 4MiB -- tinytrain --steps {{steps}} --spike 3 {SMALL}", folder)
+    cell = cells(folder / "s")[0]
+    most = shell("tidemark query --format csv s/runs/0001.tmk 'SELECT max(peak_allocated) m, count(step) n "
+                 "FROM steps'", folder).stdout.split()
+    assert most == ["m,n", f"{cell['peak_allocated']},{cell['n_steps']}"]
+    assert cell["categories"] == cell["components"] == cell["at_stage"] == {}
+
+
+def test_memory_that_the_trace_does_not_show(folder):
+    """A program that is not watched ran out: its last words tell."""
+    sweep("-o s -p a=1,2 -- sh -c 'ulimit -v 500000; [ {a} = 1 ] || python3 -c \"bytearray(1 << 40)\"'",
+          folder)
+    found = cells(folder / "s")
+    assert [found[i]["outcome"] for i in (0, 1)] == ["done", "oom"]
+    assert found[0]["message"] == "reported no allocation"
+    assert found[1]["message"] == "ended with status 1: MemoryError"
+
+
 def test_interrupted(folder):
     process = subprocess.Popen([TIDEMARK, "sweep", "-o", "s", "-j", "2", "-p", "a=1,2,3", "--", "sh",
                                 "-c", "touch began.{a}; [ {a} = 1 ] || sleep 1000"],
@@ -171,6 +191,8 @@ def test_hopeless(folder):
     assert outcomes["1"] == outcomes["8"] == "done"
     assert outcomes["64"] == "hopeless"
     assert "not tried: by what was measured it needs at least" in done.stderr
+    done = sweep("-o t -p a=1 --skip-hopeless -- true", folder)
+    assert "no device has told what it has; give --capacity too" in done.stderr
 
 
 def test_secrets(folder):
