@@ -3,13 +3,13 @@
 not been, and no process is left behind."""
 import json
 import os
+import re
 import signal
 import subprocess
-import time
 
 import pytest
 from test_cli_run import wait_until
-from test_golden import BUILD, SMALL, environment, shell
+from test_golden import BUILD, ROOT, SMALL, environment, shell
 
 TIDEMARK = os.path.join(BUILD, "tidemark")
 TINY = "tinytrain --steps 2 --dim 16 --heads 1 --quiet"
@@ -17,7 +17,6 @@ TINY = "tinytrain --steps 2 --dim 16 --heads 1 --quiet"
 # Trains, but: batch 4 with seq 8 ends with status 3, batch 2 with seq 16 of a signal; in both it
 # says why. Where the file `kill` is, it goes and the sweep is killed with this configuration.
 TRAIN = """#!/bin/sh
-[ -z "$SLOW" ] || sleep "$SLOW"
 if [ "$TIDEMARK_CELL" = 11 ] && rm kill 2>/dev/null; then
     sleep 1000 &
     setsid sleep 1000 &
@@ -227,3 +226,15 @@ def test_environment_and_repeats(folder, jobs):
     assert logs == ["1 0 1 1 0", "1 1 2 1 1", "2 0 3 2 0", "2 1 4 2 1"]
     assert (folder / "s" / "logs" / "0002.log").read_text(
         encoding="ascii").startswith("# Seq=1 repeat 2 of 2\n")
+
+
+def test_docs(folder):
+    """Every command of docs/sweep-running.md runs as written."""
+    with open(os.path.join(ROOT, "docs", "sweep-running.md"), encoding="utf-8") as docs:
+        blocks = re.findall(r"^```sh\n(.*?)^```$", docs.read(), re.S | re.M)
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert len(lines) == 4
+    for line in lines:
+        done = shell(line.replace("tidemark sweep", "tidemark sweep --no-pictures"), folder)
+        assert done.returncode == 0, done.stderr
+    assert "18 configurations" in done.stderr and "have ended already" in done.stderr
