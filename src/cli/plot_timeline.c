@@ -211,7 +211,7 @@ static void put_axes(const struct drawing *d)
     if (d->capacity) {
         char text[TMK_AMOUNT_BYTES + 24];
         snprintf(text, sizeof text, "limit %s", tmk_size_text(d->capacity, size));
-        tmk_plot_limit(d->out, d->theme, (double)d->capacity / d->size.size, text, false);
+        tmk_plot_limit(d->out, d->theme, (double)d->capacity / d->size.size, text);
     }
 }
 
