@@ -18,7 +18,7 @@
 enum {
     MOST_GRAPHS = 6,
     MOST_LINES = 6,
-    GRAPH_HEIGHT = 380,
+    GRAPH_HEIGHT = 400,
     TOP = 70,
     CURVE_POINTS = 60,
 };
@@ -260,7 +260,7 @@ static void place_graph(const struct graph *a)
             "set lmargin at screen %.4f\nset rmargin at screen %.4f\n"
             "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
             column * w + 0.065, (column + 1) * w - 0.02, top - 28.0 / height,
-            top - h + 64.0 / height);
+            top - h + 84.0 / height);
 }
 
 /* ---- the picture ---- */
