@@ -99,7 +99,10 @@ class Follower:
             pass
         if self._has_begun and self._process.poll() is None:  # not to wait for the next sample
             self._process.send_signal(signal.SIGTERM)
-        if self._thread is not threading.current_thread():
+        if self._thread is threading.current_thread():  # a callback ends it: the last report is ours to read
+            while self._read_line():
+                pass
+        else:
             self._thread.join(ANSWER_S)
         try:
             self._process.wait(ANSWER_S)

@@ -13,7 +13,7 @@
 import logging
 import os
 import time
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _figures, _program, _run_answers
 from ._figures import MB
@@ -168,10 +168,11 @@ class MemoryDebugger(OOMDetector):
         if _figures.is_off() or not history:
             return []
         found = anomalies(history, threshold_mb) + fragmented(self._blocks.rows(history[-1], threshold_mb), threshold_mb)
+        found += leaking_types(self._objects.report() if self._objects is not None else None)
         log.debug("anomalies of %d snapshots: %s", len(history), found)
-        known = {(issue["type"], issue["device_id"]) for issue in self.issues}
+        known = {_what(issue) for issue in self.issues}
         for issue in found:
-            if (issue["type"], issue["device_id"]) not in known:
+            if _what(issue) not in known:
                 say(logging.WARNING, issue["message"])
         self.issues = found
         return found
@@ -254,6 +255,20 @@ def anomalies(history: List[Snapshot], threshold_mb: float) -> List[Dict[str, An
                           f"+{grown:.1f}MB" + words("; find the line: tidemark leak RUN",
                                                     "; 定位代码: tidemark leak RUN")})
     return found
+
+
+def _what(issue: Dict[str, Any]) -> Tuple[str, Optional[int], Optional[str]]:
+    """Equal for issues of which one warning is enough."""
+    return issue["type"], issue["device_id"], issue.get("object_type")
+
+
+def leaking_types(python: Optional[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """Types of Python's of which there are more and more, of what ObjectGrowth reports."""
+    return [{"type": "python_leak", "device_id": None, "object_type": row["type"], "before": row["before"],
+             "after": row["after"],
+             "message": words(f"Python objects grow steadily, a leak? {row['type']}: {row['before']} -> {row['after']}",
+                              f"疑似Python内存泄漏: {row['type']}: {row['before']} -> {row['after']}")}
+            for row in (python or {"growing": []})["growing"] if row["verdict"] == "leak"]
 
 
 class BlockQuestion:

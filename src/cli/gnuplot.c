@@ -137,14 +137,19 @@ struct tmk_gnuplot {
     FILE *script, *complaints;
 };
 
+double tmk_gnuplot_points(const struct tmk_gnuplot *g, double points)
+{
+    return g->kind == SVG ? points * 14 / 12 : points;
+}
+
 void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text, const char *note)
 {
     fputs("set label ", g->script);
     tmk_gnuplot_short_text(g->script, g->title ? g->title : text, LONGEST_TITLE);
     fprintf(g->script,
-            " at screen 0, screen 1 left offset 2,-1.2 font ',15' textcolor rgb '%s'\n"
+            " at screen 0, screen 1 left offset 2,-1.2 font ',%.4g' textcolor rgb '%s'\n"
             "set tmargin 4\n",
-            g->theme->text);
+            tmk_gnuplot_points(g, 15), g->theme->text);
     if (!note)
         return;
     fputs("set label ", g->script);
@@ -158,7 +163,8 @@ void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text, const char *no
 void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text)
 {
     tmk_gnuplot_heading(g, text, NULL);
-    fputs("set tmargin -1\nset key title ' ' left font ',17'\n", g->script);
+    fprintf(g->script, "set tmargin -1\nset key title ' ' left font ',%.4g'\n",
+            tmk_gnuplot_points(g, 17));
 }
 
 static const char *name_of(const struct tmk_gnuplot *g)
@@ -175,18 +181,20 @@ static void discard(struct tmk_gnuplot *g)
     free(g);
 }
 
-/* A letter of 12 points is the same part of the width in all three. */
+/* Letters are about the same part of the width in all three. Of an SVG gnuplot does not know how
+ * wide a text will be and takes it for wider than it is: somewhat smaller letters make up for it.
+ */
 static void put_terminal(const struct tmk_gnuplot *g, unsigned height)
 {
     if (g->kind == PNG)
         fprintf(g->script, "set terminal pngcairo size %d,%u", TMK_PICTURE_WIDTH, height);
     else if (g->kind == SVG)
-        fprintf(g->script, "set terminal svg size %d,%u dynamic", TMK_PICTURE_WIDTH * 3 / 4,
-                height * 3 / 4);
+        fprintf(g->script, "set terminal svg size %d,%u dynamic", TMK_PICTURE_WIDTH, height);
     else
         fprintf(g->script, "set terminal pdfcairo size 10in,%.3fin fontscale 0.75",
                 10.0 * height / TMK_PICTURE_WIDTH);
-    fprintf(g->script, " font 'sans,12' background '%s' noenhanced\n", g->theme->background);
+    fprintf(g->script, " font 'sans,%.4g' background '%s' noenhanced\n", tmk_gnuplot_points(g, 12),
+            g->theme->background);
 }
 
 static void put_look(const struct tmk_gnuplot *g)

@@ -45,6 +45,8 @@ FILE *tmk_gnuplot_script(struct tmk_gnuplot *g);
 int tmk_gnuplot_close(struct tmk_gnuplot *g);
 /* The same, and the picture is a text for a page, from "<svg" on; the caller's. */
 int tmk_gnuplot_close_svg(struct tmk_gnuplot *g, char **ret_svg);
+/* The size of a font that would be so large in a PNG, where a text is 12. */
+double tmk_gnuplot_points(const struct tmk_gnuplot *g, double points);
 const struct tmk_theme *tmk_gnuplot_theme(const struct tmk_gnuplot *g);
 
 /* `text` as a quoted word of the script. */

@@ -55,9 +55,8 @@ double tmk_plot_tic(double range, unsigned n);
 /* "a.tmk, rank 1, cuda:0: " and what is said of it; the caller's. */
 char *tmk_plot_title(const struct tmk_plot *plot, const char *format, ...)
     __attribute__((returns_nonnull, format(printf, 2, 3)));
-/* A dashed line across the picture at `at` of the y axis, and what it is, at its left or right. */
-void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, const char *name,
-                    bool is_left);
+/* A dashed line across the picture at `at` of the y axis, and what it is; NULL: said elsewhere. */
+void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, const char *name);
 
 /* ---- the sweep ---- */
 

@@ -170,7 +170,7 @@ static void put_axes(const struct drawing *d, FILE *out, const struct tmk_theme 
         fprintf(out, "set xlabel '%s since the start of the run'\n", d->time.name);
     snprintf(text, sizeof text, "limit %s", tmk_size_text(d->f.capacity_bytes, size));
     if (has_limit)
-        tmk_plot_limit(out, theme, capacity / d->size.size, text, false);
+        tmk_plot_limit(out, theme, capacity / d->size.size, text);
     else
         fprintf(out,
                 "set label 'limit %s' at graph 1, graph 1 right offset 0,0.7 textcolor rgb '%s'\n",

@@ -96,6 +96,11 @@ assert [prediction.risk_level for prediction in detector.warnings] == [H, C, H]
 assert seen[0] == ("tidemark-monitor", [14 * GIB], 0)
 assert not os.path.exists(f"/proc/{pid}")
 
+stopped = OOMDetector(1, lambda prediction: stopped.stop_monitoring(), sampling_interval=0.01, devices=[0])
+stopped.start_monitoring()
+until(lambda: not stopped.is_monitoring and stopped._last)  # by the callback; its last report is there
+assert stopped._last["devices"]["0"]["current_usage"]["allocated"] == 14 * GIB
+
 for mistake in (lambda: OOMDetector(threshold=0), lambda: MemoryProfiler(sampling_interval=0)):
     try:
         mistake()
@@ -229,7 +234,8 @@ def test_ends(machine):
     machine.cards(FULL)
     process = python(machine, UNTIL + """
 from tidemark import MemoryDebugger, MemoryProfiler
-debugger = MemoryDebugger(enable_real_time=True, threshold=99)
+debugger = MemoryDebugger(threshold=99)
+debugger.start_real_time_monitoring(interval=0.05)
 pids = [debugger._follower._process.pid]
 child = os.fork()
 if child == 0:

@@ -88,6 +88,14 @@ report = growth.report()
 verdicts = {row["type"]: row["verdict"] for row in report["growing"]}
 assert verdicts["__main__.Leaked"] == "leak" and report["verdict"] == "leak"
 assert [name for name, verdict in verdicts.items() if verdict == "leak"] == ["__main__.Leaked"], verdicts
+from tidemark.memory_debugger import leaking_types
+(issue,) = leaking_types(report)
+assert (issue["type"], issue["object_type"], issue["before"], issue["after"]) == (
+    "python_leak", "__main__.Leaked", 0, 50 * JUDGED_LOOKS) and leaking_types(None) == []
+debugger._objects = growth
+debugger.create_memory_checkpoint("with a leak")
+assert "python_leak" in [found["type"] for found in debugger._check_memory_anomalies()]
+debugger._objects = None
 for look in range(100):
     growth._add({})
 assert len(growth._more) <= MOST_LOOKS and growth._spacing == 64.0
@@ -179,6 +187,7 @@ def test_report(tmp_path, rings):
     done = run_python(source, tmp_path, rings)
     assert "Traceback" not in done.stderr
     assert "[WARNING] cuda:0 is fragmented: " in done.stderr
+    assert "[WARNING] Python objects grow steadily, a leak? __main__.Leaked: 0 -> 350" in done.stderr
 
 
 def test_switched_off(tmp_path, rings):
