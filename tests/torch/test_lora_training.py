@@ -87,7 +87,8 @@ assert memory_snapshot()["gpu_memory"][0]["allocated"] == before
 import glob
 (written,) = glob.glob("logs/config_comparison_*.json")
 assert json.load(open(written, encoding="utf-8"))["results"]["huge"]["memory_mb"] is None
-for wrong in ({"rnk": 8}, {"r": 0}, {"batch_size": 2, "max_physical_batch_size": 3}, {"precision": "int8"}):
+for wrong in ({"rnk": 8}, {"r": 0}, {"batch_size": 2, "max_physical_batch_size": 3}, {"precision": "int8"},
+              {"dropout": 1.0}, {"learning_rate": "x"}, {"alpha": float("nan")}):
     try:
         debug_memory_with_different_configs(config, {"a": wrong})
         raise SystemExit("not raised")
