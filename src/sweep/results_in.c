@@ -421,20 +421,29 @@ static int apply_lines(struct tmk_results *r, const char *bytes, size_t n, struc
     return rc;
 }
 
-int tmk_results_load(const char *folder, struct tmk_results **ret, struct tmk_error *err)
+int tmk_results_parse(const char *folder, const char *bytes, size_t n, struct tmk_results **ret,
+                      struct tmk_error *err)
 {
-    char *bytes = NULL;
-    size_t n = 0;
     struct tmk_results *r = tmk_results_new(folder);
-    const char *path = r ? tmk_arena_format(r->arena, "%s/%s", folder, TMK_SWEEP_JOURNAL) : NULL;
-    int rc = path ? read_file(path, &bytes, &n, err) : TMK_ENOMEM;
-    if (rc == 0 && bytes)
-        rc = apply_lines(r, bytes, n, err);
-    free(bytes);
+    int rc = r ? apply_lines(r, bytes, n, err) : TMK_ENOMEM;
     if (rc < 0) {
         tmk_results_close(r);
         return rc == TMK_ENOMEM ? tmk_fail(err, rc, "no memory for the sweep") : rc;
     }
     *ret = r;
     return 0;
+}
+
+int tmk_results_load(const char *folder, struct tmk_results **ret, struct tmk_error *err)
+{
+    char *path = NULL, *bytes = NULL;
+    size_t n = 0;
+    if (asprintf(&path, "%s/%s", folder, TMK_SWEEP_JOURNAL) < 0)
+        return tmk_fail(err, TMK_ENOMEM, "no memory for the sweep");
+    int rc = read_file(path, &bytes, &n, err);
+    if (rc == 0 && bytes)
+        rc = tmk_results_parse(folder, bytes, n, ret, err);
+    free(bytes);
+    free(path);
+    return rc;
 }
