@@ -62,7 +62,7 @@ static void *add_row(struct tmk_json_in *j, void **rows, uint32_t *n, size_t row
         void *more = tmk_arena_take(j->texts, (*n ? 2 * (size_t)*n : 1) * row_bytes);
         if (!more)
             complain(j, "out of memory");
-        else if (*n > 0)
+        else if (*rows)
             memcpy(more, *rows, *n * row_bytes);
         *rows = more ? more : *rows;
     }
@@ -105,6 +105,7 @@ static void read_param(struct tmk_json_in *j, struct tmk_sweep_param *p)
 static void read_params(struct tmk_json_in *j, struct tmk_results *r)
 {
     void *rows = NULL;
+    r->n_params = 0; /* of a key that comes twice the later one holds */
     tmk_json_in_array(j);
     while (tmk_json_in_item(j)) {
         struct tmk_sweep_param *p = add_row(j, &rows, &r->n_params, sizeof *p);
@@ -217,6 +218,7 @@ static void read_rank(struct tmk_json_in *j, struct tmk_cell_rank *k)
 static void read_stages(struct tmk_json_in *j, struct tmk_cell *c)
 {
     void *rows = NULL;
+    c->n_stages = 0;
     tmk_json_in_array(j);
     while (tmk_json_in_item(j)) {
         struct tmk_cell_stage *s = add_row(j, &rows, &c->n_stages, sizeof *s);
@@ -229,6 +231,7 @@ static void read_stages(struct tmk_json_in *j, struct tmk_cell *c)
 static void read_ranks(struct tmk_json_in *j, struct tmk_cell *c)
 {
     void *rows = NULL;
+    c->n_ranks = 0;
     tmk_json_in_array(j);
     while (tmk_json_in_item(j)) {
         struct tmk_cell_rank *k = add_row(j, &rows, &c->n_ranks, sizeof *k);

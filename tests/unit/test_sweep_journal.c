@@ -263,6 +263,9 @@ static void test_hostile_lines(void **state)
         "{\"cell\":6,\"outcome\":\"done\",\"peak_allocated\":1,\"categories\":{\"a\":2}}\n"
         "{\"cell\":6,\"outcome\":\"done\",\"peak_allocated\":1,"
         "\"categories\":{\"a\":18446744073709551615,\"b\":2}}\n"
+        "{\"cell\":8,\"outcome\":\"done\",\"stages\":[{},{}],\"stages\":[{\"name\":\"a\"}],"
+        "\"ranks\":[{},{},{}],\"ranks\":[{\"rank\":1}],\"peak_allocated\":2,"
+        "\"categories\":{\"a\":1,\"b\":9},\"categories\":{\"c\":2}}\n" /* keys twice */
         "{\"cell\":7,\"outcome\":\"done\",\"new\":[{\"x\":1}],\"peak_allocated\":1}\n"
         "{\"cell\":0,\"outcome\":\"failed\",\"exit_status\":3}\n";
     write_one();
@@ -273,6 +276,9 @@ static void test_hostile_lines(void **state)
     assert_int_equal(r->n_bad_lines, 10);
     assert_int_equal(r->cells[6].outcome, TMK_CELL_PENDING);
     assert_int_equal(r->cells[7].outcome, TMK_CELL_DONE);
+    assert_int_equal(r->cells[8].n_stages, 1);
+    assert_int_equal(r->cells[8].ranks[0].rank, 1);
+    assert_string_equal(r->cells[8].categories.rows[0].key, "c");
     assert_int_equal(r->cells[7].peak_allocated, 1);
     assert_int_equal(r->cells[0].outcome, TMK_CELL_FAILED); /* the later line holds */
     assert_int_equal(r->cells[0].n_stages, 0);
@@ -305,6 +311,10 @@ static void test_hostile_heads(void **state)
                 TMK_EFORMAT);
     refuse_head("{\"tidemark_sweep\":1,\"repeats\":1,\"params\":[{\"values\":[\"a\"]}]}\n",
                 TMK_EFORMAT);
+    refuse_head(
+        "{\"tidemark_sweep\":1,\"repeats\":1,\"params\":[{\"name\":\"a\",\"values\":[\"1\"]}],"
+        "\"params\":[{\"name\":\"b\"}]}\n",
+        TMK_EFORMAT);
     refuse_head("{\"tidemark_sweep\":1,\"repeats\":1,\"where\":[\"a<1\"]}\n", TMK_EINVAL);
 }
 
