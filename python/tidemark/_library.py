@@ -7,7 +7,7 @@ by name. Nothing here is called for a block: those go from torch to the library 
 """
 import ctypes
 import os
-import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -15,16 +15,17 @@ import time
 STAGE, MODULE, USER = 1, 2, 3
 
 _folder = os.path.dirname(os.path.abspath(__file__))
-_candidates = (
-    os.environ.get("TIDEMARK_LIBRARY", ""),
-    os.path.join(_folder, "libtidemark.so"),
-    os.path.join(_folder, "..", "..", "build", "libtidemark.so"),  # a source tree
-    os.path.join(_folder, "..", "..", "libtidemark.so"),           # PREFIX/lib/tidemark/python
-    os.path.join(_folder, "..", "..", "..", "libtidemark.so"),
-    os.path.join(sys.prefix, "lib", "libtidemark.so"),
-    "/usr/local/lib/libtidemark.so",
-    "/usr/lib/libtidemark.so",
+#: Where programs and library may lie, as seen from here.
+_PLACES = (
+    ("bin", "lib"),                  # installed by pip: in the package itself
+    ("../../build", "../../build"),  # a source tree: ./dev build
+    ("../../../../bin", "../../.."), # PREFIX/lib/tidemark/python: ./dev install, or an unpacked archive
 )
+_SYSTEM = (os.path.join(sys.prefix, "lib"), "/usr/local/lib", "/usr/lib")
+
+
+class NotFound(ImportError, RuntimeError):
+    """A part of tidemark that should have come with the package; the text says what to do."""
 
 
 def loaded():
@@ -34,25 +35,53 @@ def loaded():
     return process if hasattr(process, "tidemark_attach") else None
 
 
+def _named_by(variables, is_it):
+    """What the environment names, else None; NotFound if that is nothing of the kind."""
+    for variable in variables:
+        path = os.environ.get(variable)
+        if path and not is_it(path):
+            raise NotFound(f"{variable} says {path}, but there is no such file; set it to the right path, or not at all")
+        if path:
+            return os.path.realpath(path)
+    return None
+
+
+def _first(name, variable, folders, is_it):
+    looked = [os.path.normpath(os.path.join(_folder, folder, name)) for folder in folders]
+    for path in looked:
+        if is_it(path):
+            return os.path.realpath(path)
+    raise NotFound(f"{name} is not found. In a source tree run ./dev build, or install the package again: pip install . "
+                   f"there, or pip install the wheel; or set {variable} to its path. Looked at: {', '.join(looked)}")
+
+
+def _is_compiled(path):
+    """Is it a program, and not a script? One of that name is pip's, which would come back here."""
+    try:
+        with open(path, "rb") as file:
+            return os.access(path, os.X_OK) and file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
+
+
 def find():
-    """Path of the library; ImportError says where it was looked for."""
-    for candidate in _candidates:
-        if candidate and os.path.exists(candidate):
-            return os.path.realpath(candidate)
-    raise ImportError("libtidemark.so is not found; build it (./dev build) or set TIDEMARK_LIBRARY "
-                      "to its path. Looked at: " + ", ".join(filter(None, _candidates)))
+    """Path of the library; NotFound says where it was looked for."""
+    folders = [libraries for _, libraries in _PLACES] + list(_SYSTEM)
+    return (_named_by(("TIDEMARK_LIBRARY", "TIDEMARK_LIB"), os.path.exists) or
+            _first("libtidemark.so", "TIDEMARK_LIBRARY", folders, os.path.exists))
 
 
 def program():
-    """Path of the program `tidemark`, or None."""
-    for candidate in (os.environ.get("TIDEMARK_PROGRAM", ""),
-                      os.path.join(_folder, "tidemark"),
-                      os.path.join(_folder, "..", "..", "build", "tidemark"),
-                      os.path.join(_folder, "..", "..", "..", "bin", "tidemark"),
-                      os.path.join(_folder, "..", "..", "..", "..", "bin", "tidemark")):
-        if candidate and os.access(candidate, os.X_OK) and os.path.isfile(candidate):
-            return os.path.realpath(candidate)
-    return shutil.which("tidemark")
+    """Path of the program `tidemark`; NotFound says where it was looked for."""
+    folders = [programs for programs, _ in _PLACES] + list(filter(os.path.isabs, os.get_exec_path()))
+    return (_named_by(("TIDEMARK_PROGRAM",), os.path.isfile) or
+            _first("tidemark", "TIDEMARK_PROGRAM", folders, _is_compiled))
+
+
+def version():
+    """As the program says it, which was told by meson.build."""
+    said = subprocess.run([program(), "--version"], capture_output=True, text=True, check=True).stdout
+    return said.split()[1]
 
 
 def open_library():
@@ -70,6 +99,8 @@ def open_library():
     lib.tally = ctypes.PYFUNCTYPE(ctypes.py_object)(("tidemark_record_tally_function", lib))()
     lib.tidemark_record_want_tally()  # from now on: of blocks that were there before nobody says the size
     lib.tidemark_record_host_memory.argtypes = [ctypes.POINTER(ctypes.c_uint64)]
+    lib.tidemark_record_begin_window.argtypes, lib.tidemark_record_begin_window.restype = [number], None
+    lib.tidemark_record_window.argtypes = [number, ctypes.POINTER(ctypes.c_uint64)]
     return lib
 
 
@@ -105,6 +136,11 @@ def is_imported_for(module):
             return True
         frame = frame.f_back
     return False
+
+
+def is_the_program(package):
+    """True while the package is imported to become the program: `python -m tidemark`, or pip's command."""
+    return module_looked_for() == package or is_imported_for(package + ".__main__")
 
 
 def run_folder():

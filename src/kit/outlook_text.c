@@ -18,13 +18,16 @@ const char *tmk_risk_text(enum tmk_risk risk)
 static const struct {
     const char *text;
     const char *advice[MOST_ADVICE + 1];
+    const char *advice_zh[MOST_ADVICE + 1];
 } causes[] = {
     [TMK_GROWTH_NONE] = {"none", {NULL}},
     [TMK_GROWTH_STEADY] = {"growth",
                            {"save a checkpoint while there is time",
                             "be ready to free caches (torch.cuda.empty_cache) or to reduce the "
                             "batch size",
-                            "find what grows: tidemark attach PID, then tidemark leak PID"}},
+                            "find what grows: tidemark attach PID, then tidemark leak PID"},
+                           {"尽快保存检查点", "准备释放缓存，或减少batch size",
+                            "查找增长原因: tidemark attach PID, 然后 tidemark leak PID"}},
     [TMK_GROWTH_LEAK] = {"leak",
                          {"find the line that keeps memory: tidemark leak RUN",
                           "until then: save a checkpoint, and start again before it runs out"}},
@@ -42,7 +45,8 @@ static const struct {
     [TMK_GROWTH_NEARLY_FULL] = {"nearly_full",
                                 {"be ready to free caches (torch.cuda.empty_cache): a larger step "
                                  "may not fit",
-                                 "consider reducing the batch size"}},
+                                 "consider reducing the batch size"},
+                                {"准备释放缓存", "考虑减少batch size"}},
 };
 
 const char *tmk_growth_cause_name(enum tmk_growth_cause cause)
@@ -53,4 +57,11 @@ const char *tmk_growth_cause_name(enum tmk_growth_cause cause)
 const char *tmk_growth_cause_advice(enum tmk_growth_cause cause, unsigned i)
 {
     return i < MOST_ADVICE ? causes[cause].advice[i] : NULL;
+}
+
+const char *tmk_growth_cause_advice_zh(enum tmk_growth_cause cause, unsigned i)
+{
+    if (!causes[cause].advice_zh[0])
+        return tmk_growth_cause_advice(cause, i);
+    return i < MOST_ADVICE ? causes[cause].advice_zh[i] : NULL;
 }

@@ -39,7 +39,7 @@ struct tmk_sweep_param {
 enum tmk_cell_outcome {
     TMK_CELL_PENDING,  /* not tried yet */
     TMK_CELL_DONE,     /* exit status 0 */
-    TMK_CELL_OOM,      /* ran out of a device's memory, whatever the status */
+    TMK_CELL_OOM,      /* ran out of memory, whatever the status, and did not train on */
     TMK_CELL_FAILED,   /* any other status or signal */
     TMK_CELL_TIMEOUT,  /* took longer than it may */
     TMK_CELL_EXCLUDED, /* a constraint says no (physical > batch) */
