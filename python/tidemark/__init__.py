@@ -29,6 +29,8 @@ _TOOLS = {
     **dict.fromkeys(("MemoryProfiler", "OOMDetector", "OOMPrediction", "RiskLevel"), "monitors"),
     **dict.fromkeys(("MemoryDebugger", "create_memory_debugger"), "memory_debugger"),
     "memory_profiled_training": "training_stages",
+    "check_gradients": "gradient_checks",
+    **dict.fromkeys(("debug_lora_training", "debug_memory_with_different_configs"), "train_with_memory_debug"),
 }
 
 __all__ = ["is_watched", "mark", "run", "stage", "step", "watch", *_TOOLS]

@@ -70,6 +70,8 @@ def open_library():
     lib.tally = ctypes.PYFUNCTYPE(ctypes.py_object)(("tidemark_record_tally_function", lib))()
     lib.tidemark_record_want_tally()  # from now on: of blocks that were there before nobody says the size
     lib.tidemark_record_host_memory.argtypes = [ctypes.POINTER(ctypes.c_uint64)]
+    lib.tidemark_record_begin_window.argtypes, lib.tidemark_record_begin_window.restype = [number], None
+    lib.tidemark_record_window.argtypes = [number, ctypes.POINTER(ctypes.c_uint64)]
     return lib
 
 

@@ -12,7 +12,6 @@ Figures of a GPU are torch's own. Without a GPU the CPU stands in its place, wit
 tensors that were made since `import tidemark`. MB are 1024² bytes. Messages go to the logger `tidemark`.
 """
 import collections
-import gc
 import logging
 import time
 from datetime import datetime
@@ -257,10 +256,7 @@ def cleanup_memory() -> Dict[str, Any]:
     if _figures.is_off():
         return _changes(_empty("before_cleanup"), _empty("after_cleanup"))
     before = _take("before_cleanup")
-    gc.collect()
-    torch = _figures.torch_or_none()
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
+    _figures.give_back()
     comparison = _changes(before, _take("after_cleanup"))
     for change in comparison["gpu_changes"]:
         size, kept = _text(change["memory_change_mb"], "+.1f"), _text(change["reserved_change_mb"], "+.1f")
