@@ -166,21 +166,25 @@ class PrivateSGD:
         return norms
 
     @torch.no_grad()
-    def step(self) -> None:
-        """Noise on the sums, then the optimizer's step; gradients are gone afterwards."""
-        several = torch.distributed.is_available() and torch.distributed.is_initialized() and \
-            torch.distributed.get_world_size() > 1
+    def finish(self) -> None:
+        """The private gradient of the whole batch into `.grad`, for an optimizer that others step."""
+        several = torch.distributed.is_available() and torch.distributed.is_initialized()
         n_ranks = torch.distributed.get_world_size() if several else 1
+        is_first = not several or torch.distributed.get_rank() == 0
         for p in self._parameters():
             total = self._sums.pop(p, None)
             if total is None:  # noise all the same: that it had no part in this step is told by nobody
                 total = torch.zeros_like(p, dtype=_wide(p.dtype))
-            if self.noise_multiplier and (not several or torch.distributed.get_rank() == 0):
-                total = total + torch.randn(total.shape, dtype=total.dtype, device=total.device,
-                                            generator=self.generator) * (self.noise_multiplier * self.max_grad_norm)
+            if self.noise_multiplier and is_first:
+                total.add_(torch.randn(total.shape, dtype=total.dtype, device=total.device, generator=self.generator),
+                           alpha=self.noise_multiplier * self.max_grad_norm)
             if several:
                 torch.distributed.all_reduce(total)
-            p.grad = (total / (self.batch_size * n_ranks)).to(p.dtype)
+            p.grad = total.div_(self.batch_size * n_ranks).to(p.dtype)
+
+    def step(self) -> None:
+        """finish(), then the optimizer's step; gradients are gone afterwards."""
+        self.finish()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
