@@ -32,7 +32,7 @@ class LoraConfig:
     num_hidden_layers: int = 4
     num_attention_heads: int = 8
     num_key_value_heads: int = 4
-    vocab_size: int = 4096
+    vocab_size: int = 2048
     rms_norm_eps: float = 1e-5
     rope_theta: float = 10000.0
     tie_word_embeddings: bool = False
@@ -161,7 +161,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     def add(name: str, kind: Any, text: str, **more: Any) -> None:
         parser.add_argument(*name.split(), type=kind, default=None, help=text, **more)
 
-    add("--config", str, "JSON file, such as {\"r\": 8, \"alpha\": 16}; arguments go before it", metavar="FILE")
+    add("--config", str, "JSON file, such as {\"r\": 8, \"alpha\": 16}; arguments override it", metavar="FILE")
     add("--model --model_name", str, "a folder or a name on the hub (a small Llama with random weights)",
         dest="model_name", metavar="NAME")
     add("--precision", str, "fp32, fp16 or bf16 (fp32)", choices=PRECISIONS)
@@ -171,7 +171,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                        ("num_steps", "steps (5)"), ("seed", "of the random numbers (0)"),
                        ("hidden_size", "of the built-in model (256)"), ("intermediate_size", "likewise (688)"),
                        ("num_hidden_layers", "likewise (4)"), ("num_attention_heads", "likewise (8)"),
-                       ("num_key_value_heads", "likewise (4)"), ("vocab_size", "likewise (4096)")):
+                       ("num_key_value_heads", "likewise (4)"), ("vocab_size", "likewise (2048)")):
         add("--" + name, int, text, metavar="N")
     add("--lora_rank", int, "rank of the adapters (8)", dest="r", metavar="N")
     add("--lora_alpha", float, "their scale (16)", dest="alpha", metavar="X")

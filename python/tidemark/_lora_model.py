@@ -33,8 +33,8 @@ SHAPE_KEYS = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_atte
 INSTALL = "pip install transformers peft"
 
 
-class ModelNotAvailable(RuntimeError):
-    """A model was named that cannot be had; the message says what to do."""
+class ModelError(RuntimeError):
+    """A model that cannot be had, or has no place for adapters; the message says what to do."""
 
 
 def build(config: LoraConfig, device: Any, dtype: Any) -> Any:
@@ -69,7 +69,10 @@ def shape_of(name: str) -> Optional[Dict[str, Any]]:
     file = os.path.join(name, "config.json")
     if os.path.isfile(file):
         with open(file, encoding="utf-8") as opened:
-            return _shape_in(json.load(opened), file)
+            try:
+                return _shape_in(json.load(opened), file)
+            except ValueError as reason:
+                raise ModelError(f"{file}: not JSON: {reason}") from None
     return next((dict(shape) for known, shape in SHAPES.items() if name.startswith(known)), None)
 
 
@@ -78,7 +81,7 @@ def _shape_in(found: Dict[str, Any], file: str) -> Dict[str, Any]:
                                "vocab_size") if not isinstance(found.get(key), int)]
     head_size = found.get("head_dim") or 0
     if missing or (head_size and head_size * found["num_attention_heads"] != found["hidden_size"]):
-        raise ModelNotAvailable(f"{file}: not the shape of a Llama ({', '.join(missing) or 'head_dim'}); for other "
+        raise ModelError(f"{file}: not the shape of a Llama ({', '.join(missing) or 'head_dim'}); for other "
                                 f"models: {INSTALL}")
     shape = {key: found[key] for key in SHAPE_KEYS if found.get(key) is not None}
     shape.setdefault("num_key_value_heads", found["num_attention_heads"])
@@ -89,7 +92,7 @@ def _of_shape(config: LoraConfig, device: Any, dtype: Any, reason: str, chinese:
     """A model as large as the one that was named."""
     shape = shape_of(config.model_name)
     if shape is None:
-        raise ModelNotAvailable(f"{config.model_name}: {reason}, and its shape is not known here; name a folder with "
+        raise ModelError(f"{config.model_name}: {reason}, and its shape is not known here; name a folder with "
                                 f"its config.json, or one of {', '.join(SHAPES)}")
     _random_weights(f"{config.model_name}: {reason}; a Llama of its shape stands in", f"{config.model_name}: {chinese}; "
                     "以相同结构的 Llama 代替")
@@ -105,7 +108,7 @@ def _named(config: LoraConfig, device: Any, dtype: Any) -> Any:
     name = config.model_name
     is_folder = os.path.isdir(name)
     if not is_folder and (name.startswith((".", "/", "~")) or name.count("/") > 1):
-        raise ModelNotAvailable(f"{name}: there is no such folder")
+        raise ModelError(f"{name}: there is no such folder")
     if not _is_installed("transformers"):
         return _of_shape(config, device, dtype, f"transformers is not installed ({INSTALL})",
                          f"未安装 transformers ({INSTALL})")
@@ -131,10 +134,10 @@ def _raise_if_refused(name: str, reason: Optional[BaseException]) -> None:
     while reason is not None:
         status = getattr(getattr(reason, "response", None), "status_code", None)
         if status in (401, 403):
-            raise ModelNotAvailable(f"{name}: the hub refuses it: accept the model's terms on "
+            raise ModelError(f"{name}: the hub refuses it: accept the model's terms on "
                                     f"https://huggingface.co/{name} and put a valid token into HF_TOKEN") from None
         if status == 404:
-            raise ModelNotAvailable(f"{name}: there is no such model on the hub") from None
+            raise ModelError(f"{name}: there is no such model on the hub") from None
         reason = reason.__cause__ or reason.__context__
 
 
@@ -187,5 +190,5 @@ def _with_adapters(model: Any, config: LoraConfig) -> Any:
             target_modules=list(config.target_modules)))
     from ._llama import add_lora
     if not add_lora(model, config.r, config.alpha, config.dropout, config.target_modules):
-        raise ValueError(f"the model has no linear layer named {' or '.join(config.target_modules)}; set target_modules")
+        raise ModelError(f"the model has no linear layer named {' or '.join(config.target_modules)}; set target_modules")
     return model

@@ -2,16 +2,18 @@
 """`python -m tidemark.debug`: what a LoRA training takes, from its model alone to configurations compared."""
 import argparse
 import json
+import logging
+import os
 import sys
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import tidemark
 
 from . import _figures
-from ._lora_config import add_arguments, config_of
-from ._words import words
-from .lora_training import (Batch, LoraConfig, as_batch, build_model, is_out_of_memory, make_data, make_optimizer,
-                            pick_device, usable_precision)
+from ._lora_config import add_arguments
+from ._words import say, words
+from .lora_training import (Batch, LoraConfig, as_batch, build_model, checked_config, is_expected, make_data,
+                            make_optimizer, pick_device, usable_precision)
 
 LEVELS = {
     "model_only": "make the model and look at it: each parameter, large ones, NaN and Inf",
@@ -66,14 +68,15 @@ def model_only(job: Job) -> None:
 
 
 def full(job: Job) -> None:
+    from .quick_memory_debug import _text
     from .train_with_memory_debug import debug_lora_training
     given = job.given
     _, results = debug_lora_training(job.config, None, job.config.precision, given.pkg, given.version,
                                      given.knowledge_type, given.log_dir)
     created, trained = results["creation_analysis"], results["training_analysis"]
-    _print("model as made, MB:", "模型创建内存占用:", created["summary"]["total_memory_mb"])
-    _print("after training, MB:", "训练后内存占用:", trained["summary"]["total_memory_mb"])
-    _print("at the peak, MB:", "峰值内存占用:", results["peak_mb"])
+    _print("model as made, MB:", "模型创建内存占用:", _text(created["summary"]["total_memory_mb"], ".2f"))
+    _print("after training, MB:", "训练后内存占用:", _text(trained["summary"]["total_memory_mb"], ".2f"))
+    _print("at the peak, MB:", "峰值内存占用:", _text(results["peak_mb"], ".2f"))
     _print("issues:", "检测到的内存问题:", [issue["message"] for issue in results["memory_issues"]])
 
 
@@ -112,11 +115,13 @@ def custom(job: Job) -> None:
     tidemark.step()
     for name, function in (("model_creation", stages.make_model), ("data_loading", stages.load_data),
                            ("optimizer_setup", stages.make_optimizer), ("forward", stages.forward),
-                           ("backward", stages.backward), ("optimizer_step", stages.step)):
+                           ("backward", stages.backward)):
         profiler.profile_stage(name, function)
+    gradients = check_gradients(stages.model)
+    profiler.profile_stage("optimizer_step", stages.step)
     report = profiler.generate_training_report()
     _print("the stage that leaves most:", "内存占用最大的阶段:", report["largest_stage"])
-    job.write({"stages": report, "gradient_analysis": check_gradients(stages.model)})
+    job.write({"stages": report, "gradient_analysis": gradients})
 
 
 def comparison(job: Job) -> None:
@@ -148,7 +153,8 @@ def _variations(text: str) -> Mapping[str, Mapping[str, Any]]:
 def _parser() -> argparse.ArgumentParser:
     levels = "\n".join(f"  {name:<12} {text}" for name, text in LEVELS.items())
     parser = argparse.ArgumentParser(
-        prog="python -m tidemark.debug", formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m tidemark.debug", usage="%(prog)s [--debug_level LEVEL] [--pkg NAME] [--version V] [options]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         description=f"What a LoRA training takes.\n\nlevels:\n{levels}\n\n"
                     "Without a model or a config: a small Llama with random weights, rank 8.", epilog=EXAMPLES)
     parser.add_argument("--debug_level", choices=LEVELS, default="full", help="see above (full)")
@@ -169,17 +175,19 @@ def main(arguments: Optional[List[str]] = None) -> int:
         sys.exit("tidemark.debug: torch is not installed: pip install torch")
     level: Callable[[Job], None] = globals()[given.debug_level]
     try:
-        job = Job(config_of(given), given)
+        job = Job(checked_config(given), given)
     except (OSError, ValueError) as reason:
         parser.error(str(reason))
     try:
         level(job)
     except RuntimeError as reason:
-        from ._lora_model import ModelNotAvailable
-        if not is_out_of_memory(reason) and not isinstance(reason, ModelNotAvailable):
+        if not is_expected(reason):
             raise
         print(f"tidemark.debug: {reason}", file=sys.stderr)
         return 1
+    if tidemark.run is not None:
+        say(logging.INFO, words("recorded; see what was alive: ", "已记录, 查看峰值: ") +
+            f"tidemark peak {os.path.relpath(tidemark.run)} --by module")
     return 0
 
 

@@ -78,9 +78,19 @@ def _not_finite(name: str, gradient: Any) -> Dict[str, Any]:
                   f"梯度包含{kind}: ")
 
 
-def check_gradients(model: Any, *, vanishing: float = VANISHING, exploding: float = EXPLODING) -> Dict[str, Any]:
+def _not_begun(model: Any, zeros: List[str]) -> List[str]:
+    """Of these the A of adapters whose B is still 0, as it is at first: no gradient reaches A then."""
+    weights = dict(model.named_parameters())
+    partner = {name: name.replace(".lora_A", ".lora_B") for name in zeros if ".lora_A" in name}
+    norms = norms_of([(b, weights[b]) for b in partner.values() if b in weights])
+    return [a for a, b in partner.items() if norms.get(b) == 0.0]
+
+
+def check_gradients(model: Any, *, vanishing: float = VANISHING, exploding: float = EXPLODING,
+                    is_first_step: bool = False) -> Dict[str, Any]:
     """Norms of all gradients, and which of them vanish, explode, or have a NaN or Inf in them (with the index of
-    the first).
+    the first). In a LoRA training's first step A has no gradient, since B is 0: that is not one of them. Call it
+    after backward; where the first step has been made already, B is not 0 any more: then say is_first_step.
 
     >>> check_gradients(model)["issues"]
     [{'type': 'nan_gradient', 'name': 'layers.3.weight', 'norm': None, 'index': [7, 9], 'message': ...}]
@@ -90,7 +100,11 @@ def check_gradients(model: Any, *, vanishing: float = VANISHING, exploding: floa
     there = [(name, gradient) for name, gradient in gradients if gradient is not None]
     norms = norms_of(there) if there else {}
     of_name, issues = dict(there), []
+    zeros = [name for name, norm in norms.items() if norm == 0.0]
+    fine = {name for name in zeros if ".lora_A" in name} if is_first_step else set(_not_begun(model, zeros))
     for name, norm in norms.items():
+        if name in fine:
+            continue
         if not math.isfinite(norm):
             issues.append(_not_finite(name, of_name[name]))
         elif norm > exploding:

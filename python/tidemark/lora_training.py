@@ -75,7 +75,13 @@ def pick_device(name: Optional[str] = None) -> Any:
     """
     import torch
     if name is not None:
-        return torch.device(name)
+        try:
+            device = torch.device(name)
+        except RuntimeError as reason:
+            raise ValueError(f"device {name!r}: {str(reason).splitlines()[0]}") from None
+        if device.type == "cuda" and not torch.cuda.is_available():
+            raise ValueError(f"device {name!r}: torch finds no GPU here; try cpu")
+        return device
     if not torch.cuda.is_available():
         return torch.device("cpu")
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
@@ -337,6 +343,19 @@ def is_out_of_memory(reason: BaseException) -> bool:
         isinstance(reason, RuntimeError) and ("out of memory" in str(reason) or "allocate memory" in str(reason)))
 
 
+def is_expected(reason: BaseException) -> bool:
+    """Its message says all: no traceback is needed."""
+    from ._lora_model import ModelError
+    return is_out_of_memory(reason) or isinstance(reason, ModelError)
+
+
+def checked_config(arguments: argparse.Namespace) -> LoraConfig:
+    """Of a command's arguments; ValueError or OSError says what is wrong with them."""
+    config = config_of(arguments)
+    pick_device(config.device)
+    return config
+
+
 def result_of(trained: Trained) -> Dict[str, Any]:
     """What the command prints: bytes as torch counts them."""
     import torch
@@ -348,21 +367,20 @@ def result_of(trained: Trained) -> Dict[str, Any]:
 
 def main(arguments: Optional[List[str]] = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tidemark.lora_training", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m tidemark.lora_training", usage="%(prog)s [--config FILE] [--model NAME] [options]", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
         description="A LoRA training to be measured. One JSON object on stdout, progress on stderr.")
     add_arguments(parser)
     given = parser.parse_args(arguments)
     if _figures.torch_or_none() is None:
         sys.exit("lora_training: torch is not installed: pip install torch")
     try:
-        config = config_of(given)
+        config = checked_config(given)
     except (OSError, ValueError) as reason:
         parser.error(str(reason))
     try:
         trained = run(config)
     except RuntimeError as reason:
-        from ._lora_model import ModelNotAvailable
-        if not is_out_of_memory(reason) and not isinstance(reason, ModelNotAvailable):
+        if not is_expected(reason):
             raise
         print(f"lora_training: {reason}", file=sys.stderr)
         return 1

@@ -112,13 +112,6 @@ def _model_issues(analysis: Dict[str, Any]) -> List[Dict[str, Any]]:
     return large + wrong
 
 
-def _gradient_issues(checked: Dict[str, Any], n_steps: int) -> List[Dict[str, Any]]:
-    """In the first step adapters' A have no gradient, since B is 0: nothing is wrong then."""
-    if n_steps > 1:
-        return checked["issues"]
-    return [issue for issue in checked["issues"] if not (issue["norm"] == 0.0 and ".lora_A" in issue["name"])]
-
-
 # ---- one training
 
 class _Debugged:
@@ -147,7 +140,8 @@ class _Debugged:
         data = stage("data_loading", lambda: make_data(self.config, model) if dataloader is None else dataloader)
         optimizer = stage("optimizer_setup", make_optimizer, model, self.config)
         losses = stage("training", train, model, data, optimizer, self.config, Hooks(after_step=self._after_step))
-        report.update(losses=losses, peak_mb=_peak_mb(window), gradient_analysis=check_gradients(model))
+        report.update(losses=losses, peak_mb=_peak_mb(window),
+                      gradient_analysis=check_gradients(model, is_first_step=self.config.num_steps == 1))
         report["training_analysis"] = analyze_training(Trained(model, optimizer, losses, self.config))
         report["memory_issues"] = self._issues()
         return model
@@ -157,7 +151,7 @@ class _Debugged:
             return []
         grown = self.debugger._check_memory_anomalies() if self.debugger.memory_history else []
         return (_model_issues(self.report["training_analysis"]) +
-                _gradient_issues(self.report["gradient_analysis"], self.config.num_steps) + grown)
+                self.report["gradient_analysis"]["issues"] + grown)
 
 
 def _window(device: Any) -> Optional[_figures.Window]:
@@ -199,8 +193,6 @@ def debug_lora_training(config: Any = None, dataloader: Optional[Iterable[Any]] 
     finally:
         report.update(stages=debugged.stages.generate_training_report(), config=debugged.config.to_dict(), error=error,
                       precision_used=debugged.config.precision, run=tidemark.run)
-        for issue in report["memory_issues"]:
-            say(logging.WARNING, words("memory issue: ", "内存问题: ") + issue["message"])
         report["report_file"] = write_report(folder, "training_debug", report)
 
 
