@@ -44,7 +44,8 @@ _steps = itertools.count()
 
 def _start():
     global _lib, run
-    if os.environ.get("TIDEMARK") == "0" or _library.module_looked_for() == __name__:
+    if os.environ.get("TIDEMARK") == "0" or \
+            _library.module_looked_for() in (__name__, __name__ + ".sweep"):
         return  # not wanted; or `python -m tidemark` is the program, which is not watched itself
     _lib = _library.open_library()
     if _lib.tidemark_record_on() or os.environ.get("TIDEMARK_OFF", "") not in ("", "0"):

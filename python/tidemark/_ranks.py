@@ -137,7 +137,8 @@ def shared_model(model: Any, parallel: str, is_private: bool) -> Any:
                 torch.distributed.broadcast(tensor, 0)
         return model
     device = next(model.parameters()).device
-    return torch.nn.parallel.DistributedDataParallel(model, device_ids=[device.index] if device.type == "cuda" else None)
+    devices = [device.index] if device.type == "cuda" else None
+    return torch.nn.parallel.DistributedDataParallel(model, device_ids=devices)
 
 
 def _sharded(model: Any) -> Any:

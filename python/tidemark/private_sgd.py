@@ -94,8 +94,8 @@ class PerSampleGradients:
             if self._is_inside or not torch.is_grad_enabled():
                 return
             if not isinstance(result, torch.Tensor) or len(args) != 1 or not isinstance(args[0], torch.Tensor):
-                raise NotPrivate(f"{name or 'the model'} ({type(layer).__name__}) has trained parameters of its own and "
-                                 "takes or gives more than one tensor; freeze it, or use opacus")
+                raise NotPrivate(f"{name or 'the model'} ({type(layer).__name__}) has trained parameters of its own "
+                                 "and takes or gives more than one tensor; freeze it, or use opacus")
             given = args[0].detach()
             if result.requires_grad:
                 result.register_hook(lambda back: self._keep(name, layer, rule, given, back))

@@ -47,7 +47,8 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
                         help="DP-SGD by opacus, by the built-in engine, or off; auto: opacus if it is installed (auto)")
     parser.add_argument("--max_grad_norm", type=float, default=1.0, metavar="X",
                         help="DP-SGD: to which each sample's gradient is clipped (1)")
-    parser.add_argument("--noise_multiplier", type=float, default=1.0, metavar="X", help="DP-SGD: noise, times that (1)")
+    parser.add_argument("--noise_multiplier", type=float, default=1.0, metavar="X",
+                        help="DP-SGD: noise, times that (1)")
     parser.add_argument("--limit_memory", type=bytes_of, default=None, metavar="SIZE",
                         help="as if the device had no more than this, such as 24GiB")
 
