@@ -27,6 +27,8 @@ MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 SIZES = {"seq_lengths": ([128, 256, 512], [128, 256]), "batch_sizes": ([8, 16, 32], [8, 16]),
          "max_physical_batch_sizes": ([1, 2, 4], [1, 2]), "lora_ranks": ([8, 16], [8]),
          "results_dir": ("./memory_results", "./detailed_results"), "num_steps": (5, 3)}
+DP_SGD = {"off": "no DP-SGD", "opacus": "DP-SGD by opacus", "builtin": "DP-SGD by the built-in engine"}
+REDACT = ["--redact", "env:HF_TOKEN"]
 #: A list of ours, and the parameter that it is of.
 PARAMETERS = {"seq_lengths": "seq_length", "batch_sizes": "batch_size",
               "max_physical_batch_sizes": "max_physical_batch_size", "lora_ranks": "lora_rank"}
@@ -55,6 +57,11 @@ def _whole(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
     return number
+
+
+def _time(text: str) -> str:
+    """A number by itself is seconds."""
+    return text + "s" if text.replace(".", "", 1).isdigit() else text
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,11 +106,15 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     running = parser.add_argument_group("running it")
     running.add_argument("--results_dir", default=None, metavar="FOLDER",
                          help="./memory_results, with --detailed ./detailed_results")
-    running.add_argument("--devices", default=None, metavar="LIST", help="GPUs, one configuration on each: 0,1 (all)")
+    running.add_argument("--devices", default=None, metavar="LIST",
+                         help="one configuration on each of these GPUs at once: 0,1 or all")
     running.add_argument("--jobs", type=_whole, default=None, metavar="N",
-                         help="configurations at once on each device (1)")
-    running.add_argument("--timeout", default=None, metavar="S", help="give up a configuration after so many seconds")
-    running.add_argument("--resume", action="store_true", help="go on with what is in the results' folder")
+                         help="configurations at once on the same device (1)")
+    running.add_argument("--timeout", type=_time, default=None, metavar="TIME",
+                         help="end a configuration that takes longer: 300s, 10min")
+    running.add_argument("--resume", action="store_true",
+                         help="go on with the sweep in the results' folder, whatever else is given here")
+    running.add_argument("--retry_failed", action="store_true", help="what failed or timed out there once more")
     running.add_argument("--skip_hopeless", action="store_true",
                          help="do not try what the fit so far says cannot fit")
     running.add_argument("--capacity", type=bytes_of, default=None, metavar="SIZE",
@@ -167,7 +178,8 @@ def _model(given: argparse.Namespace, device: Device, precision: str, token: Opt
             raise SweepError(f"--{next(iter(own))} is for a model of your own, instead of --model_name; give one or "
                              "the other")
         LoraConfig(**own)
-        return {"said": "a Llama of the given shape, with random weights", "arguments": own, "environment": {}}
+        return {"said": "a Llama of the given shape, with random weights", "title": "a Llama of its own shape",
+                "arguments": own, "environment": {}}
     name = given.model_name or MODEL
     need = _weights_bytes(name, precision, given)
     is_too_large = need is not None and device.total is not None and need > 0.95 * device.total
@@ -178,13 +190,13 @@ def _model(given: argparse.Namespace, device: Device, precision: str, token: Opt
                         f"({_hub.n_parameters(small) / 1e6:.1f} million parameters, hidden size "
                         f"{small['hidden_size']}, {small['num_hidden_layers']} layers, random weights). "
                         "--model_name insists",
-                "arguments": small, "environment": {}}
+                "title": "a small Llama", "arguments": small, "environment": {}}
     if is_too_large:
         raise SweepError(f"{name}: its weights alone take {_gib(need)} in {precision}, and {device.name} has "
                          f"{_gib(device.total)}; take a smaller model, --precision bf16, or more --ranks with FSDP")
     source = _hub.source_of(name, token)
     return {"said": source.said + ("" if device.is_gpu else ". On the CPU this can take long"),
-            "arguments": {"model_name": name}, "environment": source.environment}
+            "title": name, "arguments": {"model_name": name}, "environment": source.environment}
 
 
 def _settled(given: argparse.Namespace) -> None:
@@ -238,14 +250,15 @@ def command(program: str, given: argparse.Namespace, model: Dict[str, Any], prec
     words = [program, "sweep"]
     for name, parameter in PARAMETERS.items():
         words += ["--param", f"{parameter}={','.join(map(str, getattr(given, name)))}"]
-    words += ["--where", "max_physical_batch_size<=batch_size", "-o", given.results_dir]
+    words += ["--where", "max_physical_batch_size<=batch_size", "-o", given.results_dir, *REDACT, "--title",
+              f"LoRA of {model['title']}, {precision}, " + DP_SGD[given.privacy]]
     options = {"repeats": given.repeats, "jobs": given.jobs, "timeout": given.timeout,
                "devices": given.devices if given.ranks == 1 else None,  # else they are all one configuration's
                "capacity": given.capacity or given.limit_memory}
     for name, value in options.items():
         if value is not None:
             words += [f"--{name}", str(value)]
-    for name in ("detailed", "resume", "skip_hopeless"):
+    for name in ("detailed", "skip_hopeless", "retry_failed"):
         if getattr(given, name):
             words.append("--" + name.replace("_", "-"))
     return [*words, "--", *_training(given, model, precision)]
@@ -272,6 +285,19 @@ def _skipped(given: argparse.Namespace) -> None:
         _tell(f"skipped, as max_physical_batch_size > batch_size: {', '.join(pairs)}")
 
 
+def _become(program: str, words: List[str], environment: Dict[str, str]) -> int:
+    sys.stdout.flush()
+    os.execve(program, words, environment)
+    return 1  # not reached
+
+
+def _go_on(program: str, given: argparse.Namespace, token: Optional[str]) -> int:
+    """All is in the journal. What it needs of the hub was fetched before it began."""
+    words = [program, "sweep", "--resume", given.results_dir, *REDACT]
+    return _become(program, words + (["--retry-failed"] if given.retry_failed else []),
+                   _environment(given, token, {"HF_HUB_OFFLINE": "1"}))
+
+
 def _normal(word: str) -> str:
     """--seq-lengths is --seq_lengths."""
     name, equals, value = word.partition("=")
@@ -288,6 +314,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     token = given.token if _hub.is_token(given.token) else None
     if given.token is not None and token is None:
         _tell("the token is the documentation's placeholder; going on without one")
+    if given.resume:
+        return _go_on(program, given, token)
     try:
         _check(given)
         device = _device(program)
@@ -297,12 +325,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except (SweepError, ModelError, ValueError) as reason:
         parser.error(str(reason))
     _tell(f"model: {model['said']}")
-    _tell("DP-SGD: " + {"off": "off", "opacus": "by opacus", "builtin": "by the built-in engine"}[given.privacy])
+    _tell(DP_SGD[given.privacy])
     _skipped(given)
-    words = command(program, given, model, precision)
-    sys.stdout.flush()
-    os.execve(program, words, _environment(given, token, model["environment"]))
-    return 1  # not reached
+    return _become(program, command(program, given, model, precision), _environment(given, token, model["environment"]))
 
 
 if __name__ == "__main__":
