@@ -7,7 +7,7 @@
 All is processor time. record(): of the thread that calls it, in a loop, best and median round; of the thread
 that writes the log, a line. Monitors: of this process while a MemoryDebugger reads along at 0.1 s. NaN check:
 analyze_model with and without it, over a model of 256 MB in 200 parameters; beside it one sum over the same
-memory. Prints one JSON object.
+memory. Gradient check: check_gradients over as much. Prints one JSON object.
 """
 import argparse
 import gc
@@ -74,7 +74,10 @@ def check_cost():
     flat = torch.ones(200 * 335544)
     plain = best_s(lambda: tidemark.analyze_model(model, check_values=False))
     whole = best_s(lambda: tidemark.analyze_model(model))
-    return {"check_ms": (whole - plain) * 1e3, "sum_ms": best_s(flat.sum) * 1e3}
+    for parameter in model:
+        parameter.grad = torch.ones_like(parameter)
+    gradients = best_s(lambda: tidemark.check_gradients(model))
+    return {"check_ms": (whole - plain) * 1e3, "gradient_ms": gradients * 1e3, "sum_ms": best_s(flat.sum) * 1e3}
 
 
 def main():

@@ -35,6 +35,8 @@ from ._words import say, words
 __all__ = ["Hooks", "LoraConfig", "Trained", "build_model", "make_data", "make_optimizer", "pick_device", "run",
            "train", "usable_precision"]
 
+FIRST_SCALE = 1024.0  # of losses in fp16: torch's own, 65536, makes gradients of the first steps overflow
+
 Batch = Dict[str, Any]  # input_ids, labels and, if there is one, attention_mask: tensors, one row a sample
 
 
@@ -277,7 +279,8 @@ def _scaler(config: LoraConfig, model: Any, hooks: Hooks) -> Any:
     is_needed = config.precision == "fp16" and next(model.parameters()).device.type == "cuda"
     if not is_needed or hooks.privacy is not None:
         return None
-    return torch.amp.GradScaler("cuda") if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler()
+    make = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
+    return make(init_scale=FIRST_SCALE)
 
 
 def train(model: Any, data: Iterable[Any], optimizer: Any, config: LoraConfig, hooks: Optional[Hooks] = None) -> List[float]:

@@ -29,7 +29,7 @@ from .gradient_checks import check_gradients
 from .lora_training import (Hooks, LoraConfig, Trained, build_model, is_out_of_memory, make_data, make_optimizer,
                             pick_device, run, train, usable_precision)
 from .memory_debugger import MemoryDebugger
-from .quick_memory_debug import _take, _text, analyze_model
+from .quick_memory_debug import _take, analyze_model
 from .training_stages import TrainingProfiler
 
 LOG_DIR = "logs/training_debug"
@@ -205,7 +205,8 @@ def _trial(config: LoraConfig, window: Optional[_figures.Window]) -> Dict[str, A
     model = trained.model
     parameters = {id(p): p for p in model.parameters()}.values()
     total, trainable = sum(p.numel() for p in parameters), sum(p.numel() for p in parameters if p.requires_grad)
-    return {"memory_mb": _peak_mb(window), "model_mb": sum(part.bytes for part in _model.parts_of(model)) / MB,
+    peak = _peak_mb(window)
+    return {"memory_mb": math.nan if peak is None else peak, "model_mb": sum(part.bytes for part in _model.parts_of(model)) / MB,
             "gradient_mb": _bytes_of(p.grad for p in parameters if p.grad is not None) / MB,
             "optimizer_mb": _state_bytes(trained.optimizer) / MB, "total_params": total, "trainable_params": trainable,
             "param_efficiency": 100.0 * trainable / total, "loss": trained.losses[-1],
@@ -219,15 +220,20 @@ def _survived(config: LoraConfig, window: Optional[_figures.Window]) -> Dict[str
     except RuntimeError as reason:
         if not is_out_of_memory(reason):
             raise
-        return {"memory_mb": math.inf, "model_mb": None, "gradient_mb": None, "optimizer_mb": None,
-                "total_params": None, "trainable_params": None, "param_efficiency": None, "loss": None,
-                "duration_s": None, "config": config.to_dict(), "error": str(reason)}
+        return _unmeasured(config, math.inf, str(reason))
+
+
+def _unmeasured(config: LoraConfig, memory_mb: float, error: Optional[str]) -> Dict[str, Any]:
+    return {"memory_mb": memory_mb, "model_mb": None, "gradient_mb": None, "optimizer_mb": None, "total_params": None,
+            "trainable_params": None, "param_efficiency": None, "loss": None, "duration_s": None,
+            "config": config.to_dict(), "error": error}
 
 
 def debug_memory_with_different_configs(base_config: Any, variations: Mapping[str, Mapping[str, Any]], *,
                                         num_steps: int = 1, log_dir: Optional[str] = None) -> Dict[str, Dict[str, Any]]:
     """Each variation of the base, built and trained for a step, and given back before the next: `memory_mb` is the
-    most that it had allocated at once (inf where it ran out of memory; `error` has torch's message), beside
+    most that it had allocated at once (inf where it ran out of memory: `error` has torch's message; nan where that is
+    not known, with TIDEMARK_OFF on the CPU), beside
     `model_mb`, `gradient_mb`, `optimizer_mb`, `trainable_params`, `param_efficiency` and more.
 
     >>> results = debug_memory_with_different_configs(base_config, {"small_r": {"r": 8, "alpha": 16}})
@@ -236,9 +242,11 @@ def debug_memory_with_different_configs(base_config: Any, variations: Mapping[st
     """
     base = LoraConfig.of(base_config)
     configs = {name: base.with_({"num_steps": num_steps, **changes}) for name, changes in variations.items()}
+    if _figures.is_off():
+        return {name: _unmeasured(config, 0.0, None) for name, config in configs.items()}
     results = {}
     for name, config in configs.items():
-        _figures.give_back()
+        _begin_alike()
         say(logging.INFO, words("configuration: ", "配置: ") + f"{name} {dict(variations[name])}")
         results[name] = _survived(config, _window(pick_device(config.device)))
     _figures.give_back()
@@ -248,15 +256,24 @@ def debug_memory_with_different_configs(base_config: Any, variations: Mapping[st
     return results
 
 
+def _begin_alike() -> None:
+    """No configuration finds what one before has left: neither torch's cache, nor cuBLAS' workspaces, which stay
+    allocated and would be counted for the first alone."""
+    torch = _figures.torch_or_none()
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
+    if clear is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+        clear()
+    _figures.give_back()
+
+
 def _say_configs(results: Mapping[str, Mapping[str, Any]]) -> None:
-    if _figures.is_off():
-        return
     say(logging.INFO, words("configurations, by memory at the peak", "配置内存比较 (峰值)"))
-    for name, found in sorted(results.items(), key=lambda item: item[1]["memory_mb"] or 0.0):
+    for name, found in sorted(results.items(), key=lambda item: item[1]["memory_mb"]):
         if found["error"] is not None:
             say(logging.WARNING, f"  {padded(name, NAME_COLUMNS)} " + words("out of memory: ", "内存不足: ") +
                 found["error"].splitlines()[0])
             continue
         share = words("trainable", "可训练")
-        say(logging.INFO, f"  {padded(name, NAME_COLUMNS)} {_text(found['memory_mb'], '.2f'):>10} MB  "
+        say(logging.INFO, f"  {padded(name, NAME_COLUMNS)} {found['memory_mb']:10.2f} MB  "
             f"{found['trainable_params']:,} {share} ({found['param_efficiency']:.2f}%)")

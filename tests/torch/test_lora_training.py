@@ -90,7 +90,7 @@ with torch.no_grad():
     changed = batch["input_ids"].clone()
     changed[:, 9] = (changed[:, 9] + 1) % 100
     again = model(changed).logits  # no token sees a later one
-    assert torch.equal(again[:, :9], logits[:, :9]) and not torch.equal(again[:, 9], logits[:, 9])
+    assert torch.allclose(again[:, :9], logits[:, :9], atol=1e-6) and not torch.allclose(again[:, 9], logits[:, 9])
     mask = torch.ones_like(changed)
     assert torch.allclose(model(batch["input_ids"], mask).logits, logits, atol=1e-5)
     mask[:, :3] = 0
@@ -115,8 +115,9 @@ losses, whole = gradients()
 for changes in ({"max_physical_batch_size": 4}, {"max_physical_batch_size": 1}, {"gradient_checkpointing": True}):
     again, parts = gradients(**changes)
     assert abs(again[0] - losses[0]) < 1e-5, changes
-    assert all(torch.allclose(parts[name], whole[name], atol=1e-6) for name in whole), changes
-assert run(small).losses == run(small).losses  # the same seed, the same numbers
+    assert all(torch.allclose(parts[name], whole[name], rtol=1e-3, atol=1e-6) for name in whole), changes
+first, second = run(small).losses, run(small).losses  # the same seed, the same numbers
+assert first == second or device.type != "cpu" and max(abs(a - b) for a, b in zip(first, second)) < 1e-5
 tied = build_model(small.with_({"tie_word_embeddings": True}))
 assert tied.lm_head.weight is tied.model.embed_tokens.weight
 fast = run(small.with_({"learning_rate": 0.05, "num_steps": 8, "target_modules": "q_proj,v_proj,gate_proj,up_proj"}),
@@ -173,6 +174,16 @@ for dtype in (torch.float16, torch.bfloat16, torch.float64):
     odd[0].grad[2500000] = float("nan")
     assert check_gradients(odd)["issues"][0]["index"] == [2500000]
 
+# Neither check needs memory of its own.
+from tidemark import _figures
+number = _figures.CARD if torch.cuda.is_available() else _figures.HOST
+large = torch.nn.ParameterList([torch.nn.Parameter(torch.ones(8 << 20, device=device))])
+large[0].grad = torch.ones_like(large[0])
+for look in (check_gradients, tidemark.analyze_model):
+    window = _figures.Window(number)
+    look(large)
+    assert window.peak() - window.before <= (4096 if device.type == "cpu" else 1 << 18), look
+
 # The first step's A: nothing is wrong with it. Later it would be.
 model = build_model(small)
 model(**batch).loss.backward()
@@ -181,12 +192,85 @@ make_optimizer(model, small).step()
 assert len(check_gradients(model)["issues"]) == 4 and check_gradients(model, is_first_step=True)["issues"] == []
 """
 
+NAMED = """
+import sys
+from pathlib import Path
+from tidemark._lora_model import ModelError, SHAPES, shape_of
+def refused(name):
+    try:
+        build_model(small.with_({"model_name": name}))
+    except ModelError as reason:
+        return str(reason)
+    raise SystemExit("not raised")
+
+assert shape_of("meta-llama/Llama-3.1-8B-Instruct") == SHAPES["meta-llama/Llama-3.1-8B"]
+shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2,
+         "vocab_size": 50, "architectures": ["LlamaForCausalLM"], "rope_theta": None}
+folder = Path("named")
+folder.mkdir()
+(folder / "config.json").write_text(json.dumps(shape))
+SHAPES["here/known"] = {**{key: shape[key] for key in list(shape)[:5]}, "num_key_value_heads": 1}
+for installed in (False, True):
+    if installed:  # a stand-in: the hub answers as a test says
+        library = Path("fake/transformers")
+        library.mkdir(parents=True)
+        (library / "__init__.py").write_text(TRANSFORMERS)
+        sys.path.insert(0, "fake")
+        import transformers
+    model = build_model(small.with_({"model_name": "named"}))
+    assert model.lm_head.weight.shape == (50, 32) and model.model.layers[0].self_attn.k_proj.weight.shape == (32, 32)
+    assert run(small.with_({"model_name": "here/known-2"})).model.model.layers[0].self_attn.k_proj.weight.shape == (16, 32)
+    assert "its shape is not known here" in refused("gpt2") and "no such folder" in refused("./nowhere")
+transformers.status = 401
+assert "HF_TOKEN" in refused("here/known")
+transformers.status = 404
+assert "no such model" in refused("here/known")
+sys.path.remove("fake")
+for bad, message in (('{"hidden_size": 32', "not JSON"), (json.dumps({**shape, "head_dim": 64}), "head_dim"),
+                     (json.dumps({"hidden_size": 32}), "vocab_size")):
+    (folder / "config.json").write_text(bad)
+    try:
+        shape_of("named")
+        raise SystemExit("not raised")
+    except ModelError as reason:
+        assert message in str(reason)
+"""
+
+TRANSFORMERS = """
+import types
+from tidemark import _llama
+status, __version__ = None, "5.0.0"
+
+class LlamaConfig(types.SimpleNamespace):
+    rms_norm_eps, rope_theta, tie_word_embeddings, gradient_checkpointing = 1e-5, 10000.0, False, False
+
+class AutoConfig:
+    @staticmethod
+    def from_pretrained(name):
+        from tidemark._lora_model import shape_of
+        return LlamaConfig(**shape_of(name))
+
+class AutoModelForCausalLM:
+    @staticmethod
+    def from_config(shape):
+        model = _llama.LlamaForCausalLM(shape)
+        model.config = shape
+        return model
+
+    @staticmethod
+    def from_pretrained(name, dtype):
+        reason = ConnectionError("hub")
+        reason.response = types.SimpleNamespace(status_code=status)
+        raise OSError("could not load") from reason
+"""
+
 
 def test_examples(tmp_path, rings):
     """Those of the LoRA functions, under zh_CN; the model; the checks."""
     blocks = examples("s2.md", IMPORTS)
     train, compare = (next(b for b in blocks if text in b) for text in ("debug_results", "best_config"))
-    source = "\n".join([PRELUDE, train, DEBUGGED, compare, COMPARED, MODEL, GRADIENTS])
+    source = "\n".join([PRELUDE, train, DEBUGGED, compare, COMPARED, MODEL, GRADIENTS,
+                        f"TRANSFORMERS = {TRANSFORMERS!r}", NAMED])
     done = run_python(source, tmp_path, rings, LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
     printed = done.stdout.splitlines()
     assert re.fullmatch(r"模型创建内存占用: \d+[.]\d+", printed[0])
@@ -198,6 +282,7 @@ def test_examples(tmp_path, rings):
     assert "[INFO] 快速分析模型: lora_model" in said
     assert "[ERROR] 梯度包含NaN: 137 (21, 13)" in said
     assert "[WARNING] 梯度消失: 9 (norm 0)" in said
+    assert "[WARNING] here/known-2: 无法访问模型中心; 以相同结构的 Llama 代替; 使用随机权重" in said
 
 
 def shell_commands():
@@ -246,12 +331,14 @@ def check_full(report, out, folder):
 
 
 def check_custom(report, _out, _folder):
+    is_gpu = report["config"]["device"].startswith("cuda")  # where blocks are multiples of 512, cuBLAS keeps its own
     stages = {stage["name"]: stage["gpu_changes"][0]["memory_change"] for stage in report["stages"]["stages"]}
     assert list(stages) == ["model_creation", "data_loading", "optimizer_setup", "forward", "backward",
                             "optimizer_step"]
     n_trainable = 4 * 8 * (256 + 256 + 256 + 128)
-    assert stages["optimizer_step"] == 2 * 4 * n_trainable + 4 * 16
-    assert stages["forward"] + stages["backward"] == 4 * n_trainable + 4  # gradients, and the loss
+    assert stages["optimizer_step"] == 2 * 4 * n_trainable + (0 if is_gpu else 4 * 16)
+    left = stages["forward"] + stages["backward"] - 4 * n_trainable  # but for gradients
+    assert left >= 512 if is_gpu else left == 4                      # the loss
     assert report["gradient_analysis"]["issues"] == []
 
 

@@ -38,7 +38,7 @@ def shape(text):
 
 def test_examples(tmp_path, rings):
     parts = PART.findall(PAGE.read_text(encoding="utf-8"))
-    assert len(parts) == 8
+    assert len(parts) == 11
     printed = printed_by([block for block, _ in parts], tmp_path, rings)
     for (block, expected), found in zip(parts, printed):
         assert shape(found) == shape(expected), block
