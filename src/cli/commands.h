@@ -17,6 +17,7 @@ extern const struct tmk_command tmk_cmd_peak;
 extern const struct tmk_command tmk_cmd_frag;
 extern const struct tmk_command tmk_cmd_diff;
 extern const struct tmk_command tmk_cmd_query;
+extern const struct tmk_command tmk_cmd_sweep;
 extern const struct tmk_command tmk_cmd_tables;
 extern const struct tmk_command tmk_cmd_export;
 extern const struct tmk_command tmk_cmd_top;

@@ -13,6 +13,9 @@ struct tmk_timeline_part {
     uint64_t start_ns; /* trace time */
     uint64_t end_ns;
     uint64_t max_bytes;
+    uint64_t max_ns;     /* when it was first reached, or the start of the part */
+    uint64_t max_serial; /* blocks with a larger one were born later */
+    uint64_t max_seen;   /* allocations and frees that the sweep had shown by then */
     uint64_t min_bytes;
     uint64_t last_bytes;
     bool has_reserved;           /* else the next is not known */
