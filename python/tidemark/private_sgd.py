@@ -22,6 +22,12 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
+import tidemark
+
+from ._figures import CARD, HOST
+
+GRADIENT = 2  # the trace's number for it
+
 
 class NotPrivate(ValueError):
     """A layer whose per-sample gradients cannot be had; says which, and what to do."""
@@ -113,7 +119,7 @@ class PerSampleGradients:
             with torch.no_grad():
                 for own, gradient in rule(layer, given, back.detach() * n).items():
                     p = getattr(layer, own)
-                    self.found[p] = self.found[p] + gradient if p in self.found else gradient
+                    self.found[p] = _noted(self.found[p] + gradient if p in self.found else gradient)
         finally:
             self._is_inside = False
 
@@ -159,7 +165,7 @@ class PrivateSGD:
             factors = (self.max_grad_norm / norms.clamp(min=1e-12)).clamp(max=1.0)
             for p, gradients in found.items():
                 clipped = torch.einsum("n,n...->...", factors.to(gradients.dtype), gradients).to(factors.dtype)
-                self._sums[p] = self._sums[p].add_(clipped) if p in self._sums else clipped
+                self._sums[p] = self._sums[p].add_(clipped) if p in self._sums else _noted(clipped)
         self.samples.clear()
         for p in self._parameters():
             p.grad = None
@@ -180,7 +186,7 @@ class PrivateSGD:
                            alpha=self.noise_multiplier * self.max_grad_norm)
             if several:
                 torch.distributed.all_reduce(total)
-            p.grad = total.div_(self.batch_size * n_ranks).to(p.dtype)
+            p.grad = _noted(total.div_(self.batch_size * n_ranks).to(p.dtype))
 
     def step(self) -> None:
         """finish(), then the optimizer's step; gradients are gone afterwards."""
@@ -191,6 +197,14 @@ class PrivateSGD:
     def close(self) -> None:
         self.samples.close()
         self._sums.clear()
+
+
+def _noted(tensor: torch.Tensor) -> torch.Tensor:
+    """In the recorded run it is a gradient, which torch does not know."""
+    if tidemark._lib is not None and tensor.device.type in ("cpu", "cuda"):
+        device = CARD + tensor.device.index if tensor.device.type == "cuda" else HOST
+        tidemark._lib.tidemark_record_tag(device, tensor.data_ptr(), GRADIENT, None)
+    return tensor
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:
