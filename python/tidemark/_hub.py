@@ -10,6 +10,7 @@ import os
 from typing import Any, Dict, NamedTuple, Optional
 
 from ._lora_model import SHAPES, ModelError, shape_of
+from ._lora_model import _has_weights as has_weights
 
 HUB_TIMEOUT_S = 10
 WEIGHTS = ("*.json", "*.safetensors", "*.model", "*.txt")
@@ -30,7 +31,7 @@ def is_token(text: Optional[str]) -> bool:
 def source_of(name: str, token: Optional[str]) -> Source:
     """ModelError where it cannot be had at all, or the hub says no."""
     if os.path.isdir(name):
-        return Source(f"{name}, a folder", {})
+        return Source(f"{name}, a folder" + ("" if has_weights(name) else "; no weights are in it: random ones"), {})
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise ModelError(f"{name}: there is no such folder")
     for package in ("transformers", "huggingface_hub"):

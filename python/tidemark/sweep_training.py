@@ -12,7 +12,7 @@ import importlib.util
 import json
 import os
 import sys
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from . import _figures, _ranks
 from ._lora_config import LoraConfig, add_arguments
@@ -130,6 +130,15 @@ def limit_memory(size: int, device: Any) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (has_now + size, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
+def _torch_says(device: Any) -> Dict[str, int]:
+    """Torch's own count of a GPU's memory, to set beside ours."""
+    if device.type != "cuda":
+        return {}
+    import torch
+    return {"torch_max_allocated": torch.cuda.max_memory_allocated(device),
+            "torch_max_reserved": torch.cuda.max_memory_reserved(device)}
+
+
 def _train(given: argparse.Namespace, config: LoraConfig) -> int:
     device = pick_device(config.device)
     if given.limit_memory is not None:
@@ -144,7 +153,7 @@ def _train(given: argparse.Namespace, config: LoraConfig) -> int:
     finally:
         _ranks.leave()
     if os.environ.get("RANK", "0") == "0":
-        print(json.dumps(result_of(trained)))
+        print(json.dumps({**result_of(trained), **_torch_says(device)}))
     return 0
 
 
