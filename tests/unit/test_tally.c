@@ -90,7 +90,7 @@ static void test_window(void **state)
 {
     (void)state;
     struct tmk_tally now, window;
-    void *block = (void *)(UINTPTR_C(1) << 30);
+    void *block = (void *)((uintptr_t)1 << 30);
     assert_true(tmk_tally_read(TIDEMARK_HOST, &now));
     uint64_t before = now.allocated_bytes, peak = now.peak_allocated_bytes;
     tmk_tally_begin_window(TIDEMARK_HOST);
