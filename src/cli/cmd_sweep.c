@@ -40,8 +40,7 @@ static int run(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"param", 'p', "NAME=VALUES ...", NULL,
-     "values (8,16), range (1..8), step (0..64..8), factor (8..64*2)"},
+    {"param", 'p', "NAME=V ...", NULL, "values: 8,16 or 1..8 or 0..64..8 or 8..64*2"},
     {"where", 0, "CONDITION ...", NULL, "only configurations for which it holds"},
     {"repeats", 0, "N", NULL, "run each configuration N times (1)"},
     {"timeout", 0, "TIME", NULL, "end a configuration that takes longer, e.g. 10min"},
@@ -61,15 +60,17 @@ static const struct tmk_option options[] = {
 };
 
 static const char notes[] =
-    "{NAME} in the command is the parameter's value; TIDEMARK_NAME in its environment\n"
-    "too (in capitals). {{ is a brace. Conditions know parameters, numbers, 'texts',\n"
-    "+ - * / %, comparisons, and, or, not and brackets.\n"
+    "Values are words or numbers; 1..8 is 1, 2 ... 8, with 0..64..8 in steps of 8 and\n"
+    "with 8..64*2 each twice the one before. {NAME} in the command is the parameter's\n"
+    "value, and so is TIDEMARK_NAME (in capitals) in its environment; {{ is a brace.\n"
+    "Conditions know parameters, numbers, 'texts', + - * / %, comparisons, and, or,\n"
+    "not and brackets.\n"
     "\n"
-    "Each configuration is run as `tidemark run` would, its trace in DIR/runs, what it\n"
-    "prints in DIR/logs. One that runs out of memory, fails or takes too long is noted\n"
-    "as such, and the next begins; none of its processes is left behind. The smallest\n"
-    "comes first, then the corners of the grid, then what lies between, the largest\n"
-    "last.\n"
+    "Each configuration is run as `tidemark run` would, its trace in DIR/runs, what\n"
+    "it prints in DIR/logs. One that runs out of memory, fails or takes too long is\n"
+    "noted as such, and the next begins; none of its processes is left behind. The\n"
+    "smallest comes first, then the corners of the grid, then what lies between, the\n"
+    "largest last.\n"
     "\n"
     "What has ended is in DIR/sweep.jsonl at once. After ^C, a crash or kill -9 the\n"
     "same command with the same -o, or --resume DIR, goes on from there.\n"
@@ -78,15 +79,12 @@ static const char notes[] =
     "one failed otherwise, 126 or 127 when the command cannot be run, 130 after ^C.\n";
 
 static const char *const examples[] = {
-    "tidemark sweep -p seq=128..512*2 -p batch=8,16,32 -- python train.py --seq {seq} --batch "
-    "{batch}",
-    "nine configurations, one after the other",
-    "tidemark sweep -p batch=8,16 -p physical=1..16*2 --where 'physical <= batch' -o s -- "
-    "./train.sh",
-    "train.sh reads TIDEMARK_BATCH and TIDEMARK_PHYSICAL",
-    "tidemark sweep --devices all --timeout 10min --skip-hopeless -p batch=1..256*2 -- ./train "
-    "{batch}",
-    "one on each card at once; those that cannot fit are not tried",
+    "tidemark sweep -p seq=128..512*2 -p b=8,16 -- ./train --seq {seq} --batch {b}",
+    "six configurations, one after the other",
+    "tidemark sweep -o s -p b=8,16 -p m=1..16*2 --where 'm <= b' -- ./train.sh",
+    "nine, of ten; train.sh reads TIDEMARK_B and TIDEMARK_M",
+    "tidemark sweep --devices all --skip-hopeless -p b=1..256*2 -- ./train {b}",
+    "one on each card at once; what cannot fit is not tried",
     "tidemark sweep --resume s --retry-failed",
     "go on with the sweep in s, and try again what failed",
     NULL,
@@ -95,7 +93,7 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_sweep = {
     .name = "sweep",
     .summary = "Run a grid of configurations and learn how memory grows",
-    .usage = "--param NAME=VALUES ... [--where CONDITION] [--repeats N] [--timeout TIME] [-o DIR] "
+    .usage = "--param NAME=V ... [--where CONDITION] [--repeats N] [--timeout TIME] [-o DIR] "
              "[--devices LIST | --jobs N] [--skip-hopeless] [--capacity SIZE] [--detailed] "
              "[--dry-run] -- PROGRAM [ARGUMENT...] | --resume DIR [--retry-failed]",
     .notes = notes,

@@ -326,9 +326,12 @@ char *tmk_sweep_cell_end(const struct tmk_sweep_plan *p, uint32_t number,
     char *tail = read_tail(p, f->log);
     struct tmk_measured m = measure(p, &c, f);
     judge(p, &c, &o, &m, f, tail);
+    if (c.outcome == TMK_CELL_DONE && !m.found)
+        c.message = "reported no allocation";
     note_files(p, &c, m.found || m.ran_out, f);
     *at = c;
-    if (c.outcome == TMK_CELL_FAILED || c.outcome == TMK_CELL_TIMEOUT)
+    bool says_more = c.outcome == TMK_CELL_TIMEOUT || (tail && strchr(tail, '\n'));
+    if (says_more && (c.outcome == TMK_CELL_FAILED || c.outcome == TMK_CELL_TIMEOUT))
         return tail;
     free(tail);
     return NULL;

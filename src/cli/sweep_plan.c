@@ -13,10 +13,8 @@
 #include <unistd.h>
 
 #include "cli/locate.h"
-#include "cli/watch_options.h"
+#include "cli/sweep_same.h"
 #include "cli/xalloc.h"
-#include "kit/amount.h"
-#include "monitor/selection.h"
 #include "sweep/journal_out.h"
 #include "sweep/params.h"
 #include "sweep/words.h"
@@ -116,21 +114,6 @@ static void read_wheres(struct tmk_results *r, const struct tmk_args *args)
     memcpy(r->wheres, texts, r->n_wheres * sizeof *r->wheres);
 }
 
-/* A whole number of at least 1; `value` is what it is when not given. */
-static int read_count(const struct tmk_args *args, const char *name, unsigned most, unsigned *value)
-{
-    const char *text = tmk_args_get(args, name);
-    int64_t number;
-    if (!text)
-        return 0;
-    if (tmk_integer_parse(text, &number) < 0 || number < 1 || number > most) {
-        tmk_say("--%s: '%s' is not a number from 1 to %u", name, text, most);
-        return TMK_EXIT_USAGE;
-    }
-    *value = (unsigned)number;
-    return 0;
-}
-
 /* Which constraint it was, with a caret below the place. */
 static int complain_where(const struct tmk_results *r, const struct tmk_error *err)
 {
@@ -218,7 +201,7 @@ static int make_grid(struct tmk_sweep_plan *p, const struct tmk_args *args)
     read_wheres(r, args);
     int status = read_params(r, args);
     if (status == 0)
-        status = read_count(args, "repeats", TMK_SWEEP_MAX_CELLS, &r->n_repeats);
+        status = tmk_sweep_count(args, "repeats", TMK_SWEEP_MAX_CELLS, &r->n_repeats);
     if (status == 0 && tmk_results_lay_out(r, &err) < 0)
         status = complain_where(r, &err);
     if (status == 0)
@@ -282,72 +265,7 @@ static int lock_journal(struct tmk_sweep_plan *p)
     return TMK_EXIT_FINDING;
 }
 
-/* ---- is it the same sweep? ---- */
-
-static bool same_texts(const char *const *a, uint32_t n_a, const char *const *b, uint32_t n_b)
-{
-    bool same = n_a == n_b;
-    for (uint32_t i = 0; i < n_a && same; i++)
-        same = strcmp(a[i], b[i]) == 0;
-    return same;
-}
-
-static void say_texts(const char *what, const char *const *texts, uint32_t n, const char *between)
-{
-    fprintf(stderr, "    %s", what);
-    for (uint32_t i = 0; i < n; i++)
-        fprintf(stderr, "%s%s", i ? between : "", texts[i]);
-    fputs(n ? "\n" : "(none)\n", stderr);
-}
-
-static int say_differs(const struct tmk_results *then, const char *what)
-{
-    tmk_say("%s is of another sweep: %s differs. Give another folder with -o, or go on with that "
-            "one by: tidemark sweep --resume %s",
-            then->folder, what, then->folder);
-    return TMK_EXIT_USAGE;
-}
-
-static int compare_texts(const struct tmk_results *then, const char *what, const char *const *a,
-                         uint32_t n_a, const char *const *b, uint32_t n_b, const char *between)
-{
-    if (same_texts(a, n_a, b, n_b))
-        return 0;
-    say_differs(then, what);
-    say_texts("then: ", a, n_a, between);
-    say_texts("now:  ", b, n_b, between);
-    return TMK_EXIT_USAGE;
-}
-
-static int compare_params(const struct tmk_results *then, const struct tmk_results *now)
-{
-    const char *a[TMK_SWEEP_MAX_PARAMS], *b[TMK_SWEEP_MAX_PARAMS];
-    for (uint32_t i = 0; i < then->n_params; i++)
-        a[i] = then->params[i].name;
-    for (uint32_t i = 0; i < now->n_params; i++)
-        b[i] = now->params[i].name;
-    int status =
-        compare_texts(then, "which parameters there are", a, then->n_params, b, now->n_params, " ");
-    for (uint32_t i = 0; i < then->n_params && status == 0; i++) {
-        const struct tmk_sweep_param *x = &then->params[i], *y = &now->params[i];
-        status = compare_texts(then, x->name, x->values, x->n_values, y->values, y->n_values, ",");
-    }
-    return status;
-}
-
-static int compare(const struct tmk_results *then, const struct tmk_results *now)
-{
-    int status = compare_texts(then, "the command", then->command, then->n_command, now->command,
-                               now->n_command, " ");
-    if (status == 0)
-        status = compare_params(then, now);
-    if (status == 0)
-        status = compare_texts(then, "--where", then->wheres, then->n_wheres, now->wheres,
-                               now->n_wheres, "; ");
-    if (status == 0 && then->n_repeats != now->n_repeats)
-        status = say_differs(then, "--repeats");
-    return status;
-}
+/* ---- a sweep that was begun ---- */
 
 /* What is there already takes the place of what was made of the command line. */
 static int look_for_journal(struct tmk_sweep_plan *p)
@@ -361,7 +279,7 @@ static int look_for_journal(struct tmk_sweep_plan *p)
         tmk_say("%s", err.text);
         return TMK_EXIT_FINDING;
     }
-    int status = compare(then, p->results);
+    int status = tmk_sweep_compare(then, p->results);
     if (status != 0) {
         tmk_results_close(then);
         return status;
@@ -370,91 +288,6 @@ static int look_for_journal(struct tmk_sweep_plan *p)
     p->results = then;
     p->goes_on = true;
     return 0;
-}
-
-/* ---- how to run ---- */
-
-/* One configuration a card: what the driver calls it, which does not change with the order in which
- * CUDA counts. */
-static int take_devices(struct tmk_sweep_plan *p, const struct tmk_devices *d,
-                        const struct tmk_selection *s)
-{
-    p->devices = tmk_xcalloc(s->n + 1, sizeof *p->devices);
-    p->n_jobs = 0;
-    for (unsigned i = 0; i < s->n; i++) {
-        const struct tmk_device *device = tmk_devices_get(d, s->items[i]);
-        bool is_amd = device->kind == TMK_DEVICE_AMD;
-        if (device->kind == TMK_DEVICE_HOST) {
-            tmk_say("--devices: there is no card here; for several at once on the CPU: --jobs N");
-            return TMK_EXIT_USAGE;
-        }
-        p->devices_name = is_amd ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
-        p->devices[p->n_jobs++] =
-            is_amd || !device->id[0] ? tmk_xformat("%u", device->number) : tmk_xstrdup(device->id);
-    }
-    return 0;
-}
-
-static int read_devices(struct tmk_sweep_plan *p, const char *text)
-{
-    struct tmk_devices *d = NULL;
-    struct tmk_device_roots roots = tmk_device_roots_get();
-    struct tmk_selection s;
-    struct tmk_error err = {0};
-    if (tmk_devices_open(&roots, &d, &err) < 0)
-        tmk_die("%s", err.text);
-    int status = 0;
-    if (tmk_selection_parse(d, &text, 1, &s, &err) < 0) {
-        tmk_say("--devices: %s", err.text);
-        status = TMK_EXIT_USAGE;
-    } else {
-        status = take_devices(p, d, &s);
-    }
-    tmk_devices_close(d);
-    return status;
-}
-
-static int read_at_once(struct tmk_sweep_plan *p, const struct tmk_args *args)
-{
-    const char *devices = tmk_args_get(args, "devices");
-    p->n_jobs = 1;
-    if (devices && tmk_args_get(args, "jobs")) {
-        tmk_say("--devices runs one configuration on each; --jobs is for sweeps without it");
-        return TMK_EXIT_USAGE;
-    }
-    return devices ? read_devices(p, devices)
-                   : read_count(args, "jobs", TMK_SWEEP_MAX_JOBS, &p->n_jobs);
-}
-
-static int read_limits(struct tmk_sweep_plan *p, const struct tmk_args *args)
-{
-    const char *timeout = tmk_args_get(args, "timeout"), *size = tmk_args_get(args, "capacity");
-    if (timeout && (tmk_seconds_parse(timeout, &p->timeout_ns) < 0 || p->timeout_ns == 0)) {
-        tmk_say("--timeout: '%s' is not a time, such as 90s or 10min", timeout);
-        return TMK_EXIT_USAGE;
-    }
-    if (size && (tmk_size_parse(size, &p->capacity) < 0 || p->capacity == 0)) {
-        tmk_say("--capacity: '%s' is not a size, such as 24GiB", size);
-        return TMK_EXIT_USAGE;
-    }
-    return 0;
-}
-
-static int read_options(struct tmk_sweep_plan *p, const struct tmk_args *args)
-{
-    const char *keep = tmk_args_get(args, "keep-traces");
-    p->keep = keep && strcmp(keep, "none") == 0     ? TMK_KEEP_NONE
-              : keep && strcmp(keep, "failed") == 0 ? TMK_KEEP_FAILED
-                                                    : TMK_KEEP_ALL;
-    p->skip_hopeless = tmk_args_get(args, "skip-hopeless") != NULL;
-    p->detailed = tmk_args_get(args, "detailed") != NULL;
-    p->dry_run = tmk_args_get(args, "dry-run") != NULL;
-    int status = read_limits(p, args);
-    if (status == 0 && !p->dry_run)
-        status = read_at_once(p, args);
-    if (status == 0 && !p->dry_run)
-        status = tmk_watch_options_read(args, &p->watch);
-    return status;
 }
 
 /* ---- both ways to begin ---- */
@@ -491,7 +324,7 @@ static int begin_new(struct tmk_sweep_plan *p, const struct tmk_args *args)
     if (status == 0)
         status = look_for_journal(p);
     if (status == 0)
-        status = read_options(p, args);
+        status = tmk_sweep_read_how(p, args);
     return status;
 }
 
@@ -568,7 +401,7 @@ static int resume_with(struct tmk_sweep_plan *p, const struct tmk_args *args)
         status = check_words(p->results, p->command);
     }
     if (status == 0)
-        status = read_options(p, &joined);
+        status = tmk_sweep_read_how(p, &joined);
     if (p->watch.ranks) /* all else that is kept of the arguments is copied or read by now */
         p->watch.ranks = tmk_arena_text(p->results->arena, p->watch.ranks, strlen(p->watch.ranks));
     for (unsigned i = 0; i < n; i++)

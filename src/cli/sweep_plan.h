@@ -36,6 +36,12 @@ struct tmk_sweep_plan {
 int tmk_sweep_plan_init(struct tmk_sweep_plan *p, const struct tmk_args *args);
 void tmk_sweep_plan_fini(struct tmk_sweep_plan *p);
 
+/* Parts of init (sweep_how.c). How to run: devices, limits, what is kept. 0, or an exit status
+ * after a message. */
+int tmk_sweep_read_how(struct tmk_sweep_plan *p, const struct tmk_args *args);
+/* A whole number from 1 to `most`; *value stays as it is when the option is not given. The same. */
+int tmk_sweep_count(const struct tmk_args *args, const char *name, unsigned most, unsigned *value);
+
 /* `text` with "***" for each secret; the caller's. */
 char *tmk_sweep_redacted(const struct tmk_sweep_plan *p, const char *text);
 
