@@ -164,14 +164,14 @@ static const struct tmk_influence *influence_of(const struct tmk_advice *a, uint
 bool tmk_advice_matters(const struct tmk_results *r, const struct tmk_advice *a, uint32_t p)
 {
     const struct tmk_influence *i = influence_of(a, p);
-    return r->params[p].n_values > 1 && (!i || i->shape != TMK_INFLUENCE_NONE);
+    return r->params[p].n_values > 1 && (!i || i->shape >= TMK_INFLUENCE_LINEAR);
 }
 
 /* ---- what fits ---- */
 
 static bool can_be_asked(const struct tmk_influence *i)
 {
-    return i->shape != TMK_INFLUENCE_UNKNOWN && i->shape != TMK_INFLUENCE_NONE;
+    return i->shape >= TMK_INFLUENCE_LINEAR;
 }
 
 /* A batch that matters, else what matters most. */
@@ -208,14 +208,16 @@ static uint32_t n_kinds(const struct limits *l, uint32_t p)
     return n;
 }
 
-/* Cells alike in all that matters but `p` have the same number. */
-static uint32_t kind_of(const struct limits *l, uint32_t p, const uint32_t *choice)
+/* Of cells that are alike in all that matters but `p`, the one that stands for them. */
+static bool stands_for_others(const struct limits *l, uint32_t p, const struct tmk_cell *c)
 {
-    uint32_t kind = 0;
+    const uint32_t *largest = l->r->cells[l->a->largest].choice;
+    if (c->repeat != 0 || c->choice[p] != largest[p])
+        return false;
     for (uint32_t q = 0; q < l->r->n_params; q++)
-        if (q != p && tmk_advice_matters(l->r, l->a, q))
-            kind = kind * l->r->params[q].n_values + choice[q];
-    return kind;
+        if (!tmk_advice_matters(l->r, l->a, q) && c->choice[q] != largest[q])
+            return false;
+    return true;
 }
 
 static void add_limit(struct limits *l, const struct tmk_influence *i, uint32_t cell,
@@ -237,15 +239,10 @@ static void find_limits_of(struct limits *l, const struct tmk_influence *i)
     const struct tmk_results *r = l->r;
     if (n_kinds(l, i->param) > MOST_KINDS) /* nobody reads that */
         return;
-    bool seen[MOST_KINDS] = {false};
-    for (uint32_t c = 0; c < r->n_cells; c++) {
-        uint32_t kind = kind_of(l, i->param, r->cells[c].choice);
-        if (seen[kind])
-            continue;
-        seen[kind] = true;
-        for (uint32_t k = 0; k < l->a->n_capacities; k++)
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        for (uint32_t k = 0; k < l->a->n_capacities && stands_for_others(l, i->param, &r->cells[c]);
+             k++)
             add_limit(l, i, c, l->a->capacities[k]);
-    }
 }
 
 static int find_limits(struct limits *l)

@@ -27,7 +27,8 @@ struct tmk_influence {
     const char *text; /* a sentence */
 };
 
-/* "On a device of `capacity`, with all but `param` as in `cell`." */
+/* "On a device of `capacity`, with all but `param` as in `cell`." What hardly matters is as in
+ * the largest cell. */
 struct tmk_limit {
     uint32_t param, cell;
     uint64_t capacity;
@@ -57,8 +58,8 @@ int tmk_advice_make(const struct tmk_results *r, const struct tmk_fit *allocated
 /* "none", "hardly", "linear", "partly_quadratic", "quadratic", "falls"; NULL: unknown. */
 const char *tmk_influence_name(enum tmk_influence_shape shape);
 
-/* Whether parameter p has a part in what is told of other parameters: one that is in no term does
- * not, words with several values do. */
+/* Whether parameter p has a part in what is told of other parameters: words with several values do,
+ * numbers that change nothing, or hardly anything, do not. */
 bool tmk_advice_matters(const struct tmk_results *r, const struct tmk_advice *a, uint32_t p);
 
 #endif

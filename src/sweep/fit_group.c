@@ -18,6 +18,8 @@ enum { ALL_ROWS = 64, LEAST_ROWS = 16 }; /* that are left out, of few and of ver
 
 #define PREFERRED 0.8 /* another way must err by less than this much of what categories do */
 #define LEAST_ERROR 1e-6
+#define FALL 0.001  /* of a row: less is no fall */
+#define STILL 0.003 /* of a row: more is a change */
 
 static double weight_of(const struct tmk_fit_group *g, uint32_t row)
 {
@@ -26,27 +28,51 @@ static double weight_of(const struct tmk_fit_group *g, uint32_t row)
 
 /* ---- what the terms are ---- */
 
-/* Is there a pair of rows that differ in parameter k alone, where more of it needs less? */
-static bool falls(const struct tmk_fit_group *g, uint32_t k)
+/* The only number in which two rows differ; n_numbers: there are none or several. */
+static uint32_t only_difference(const struct tmk_fit_group *g, const double *a, const double *b)
 {
+    uint32_t found = g->n_numbers;
+    for (uint32_t k = 0; k < g->n_numbers; k++) {
+        if (a[k] == b[k])
+            continue;
+        if (found < g->n_numbers)
+            return g->n_numbers;
+        found = k;
+    }
+    return found;
+}
+
+/* What pairs of rows say that differ in one number alone. A number is capped by another where
+ * nothing changes as long as it is the larger one; each must have been seen capped by the other. */
+static void find_hints(const struct tmk_fit_group *g, struct tmk_terms_hints *ret)
+{
+    bool seen[TMK_TERMS_PARAMS][TMK_TERMS_PARAMS] = {0};
+    bool moves[TMK_TERMS_PARAMS][TMK_TERMS_PARAMS] = {0};
+    memset(ret, 0, sizeof *ret);
     for (uint32_t i = 0; i < g->m; i++)
         for (uint32_t j = 0; j < g->m; j++) {
             const double *a = g->x + (size_t)i * g->n_numbers, *b = g->x + (size_t)j * g->n_numbers;
-            bool is_pair = a[k] < b[k] && g->total[j] < 0.999 * g->total[i];
-            for (uint32_t p = 0; is_pair && p < g->n_numbers; p++)
-                is_pair = p == k || a[p] == b[p];
-            if (is_pair)
-                return true;
+            uint32_t k = only_difference(g, a, b);
+            if (k == g->n_numbers || a[k] > b[k])
+                continue;
+            ret->falls[k] = ret->falls[k] || g->total[j] < (1 - FALL) * g->total[i];
+            for (uint32_t p = 0; p < g->n_numbers; p++)
+                if (p != k && a[k] > a[p]) {
+                    seen[k][p] = true;
+                    moves[k][p] =
+                        moves[k][p] || fabs(g->total[j] - g->total[i]) > STILL * g->total[i];
+                }
         }
-    return false;
+    for (uint32_t k = 0; k < g->n_numbers; k++)
+        for (uint32_t p = 0; p < g->n_numbers; p++)
+            ret->caps[k][p] = seen[k][p] && seen[p][k] && !moves[k][p] && !moves[p][k];
 }
 
 static int find_terms(struct tmk_fit_group *g, struct tmk_arena *arena)
 {
-    bool inverse[TMK_TERMS_PARAMS] = {false};
-    for (uint32_t k = 0; k < g->n_numbers; k++)
-        inverse[k] = falls(g, k);
-    tmk_terms_find(g->x, g->m, g->n_numbers, inverse, &g->terms);
+    struct tmk_terms_hints hints;
+    find_hints(g, &hints);
+    tmk_terms_find(g->x, g->m, g->n_numbers, &hints, &g->terms);
     g->a = tmk_arena_take(arena, (size_t)g->m * g->terms.n * sizeof *g->a);
     if (!g->a)
         return TMK_ENOMEM;

@@ -29,18 +29,6 @@ static unsigned n_values(const struct cells *c, uint32_t p)
     return isnan(other) ? 1 : 2;
 }
 
-/* Is now the one, now the other the smaller? */
-static bool cross(const struct cells *c, uint32_t p, uint32_t q)
-{
-    bool below = false, above = false;
-    for (uint32_t i = 0; i < c->n; i++) {
-        double a = c->x[(size_t)i * c->n_params + p], b = c->x[(size_t)i * c->n_params + q];
-        below = below || a < b;
-        above = above || a > b;
-    }
-    return below && above;
-}
-
 static bool is_above_zero(const struct cells *c, uint32_t p)
 {
     for (uint32_t i = 0; i < c->n; i++)
@@ -65,8 +53,8 @@ static void add_factor(struct factors *f, uint32_t a, uint32_t b, bool is_invers
     f->may_square[f->n++] = may_square;
 }
 
-static void find_factors(const struct cells *c, const bool *falls, struct tmk_terms *t,
-                         struct factors *ret)
+static void find_factors(const struct cells *c, const struct tmk_terms_hints *hints,
+                         struct tmk_terms *t, struct factors *ret)
 {
     ret->n = 0;
     for (uint32_t p = 0; p < c->n_params; p++) {
@@ -77,10 +65,10 @@ static void find_factors(const struct cells *c, const bool *falls, struct tmk_te
     }
     for (uint32_t p = 0; p < c->n_params; p++)
         for (uint32_t q = p + 1; q < c->n_params; q++)
-            if (t->varies[p] && t->varies[q] && cross(c, p, q))
+            if (t->varies[p] && t->varies[q] && hints->caps[p][q])
                 add_factor(ret, p, q, false, false);
     for (uint32_t p = 0; p < c->n_params; p++)
-        if (t->varies[p] && falls[p] && is_above_zero(c, p))
+        if (t->varies[p] && hints->falls[p] && is_above_zero(c, p))
             add_factor(ret, p, p, true, false);
 }
 
@@ -107,13 +95,13 @@ static void add_term(struct tmk_terms *t, const struct factors *f, const uint32_
 }
 
 /* Of low degree first: where there is no room for all, it is high ones that are left out. */
-void tmk_terms_find(const double *x, uint32_t n, uint32_t n_params, const bool *falls,
-                    struct tmk_terms *ret)
+void tmk_terms_find(const double *x, uint32_t n, uint32_t n_params,
+                    const struct tmk_terms_hints *hints, struct tmk_terms *ret)
 {
     const struct cells cells = {.x = x, .n = n, .n_params = n_params};
     struct factors f;
     memset(ret, 0, sizeof *ret);
-    find_factors(&cells, falls, ret, &f);
+    find_factors(&cells, hints, ret, &f);
     add_term(ret, &f, NULL, 0);
     for (uint32_t i = 0; i < f.n; i++)
         add_term(ret, &f, (uint32_t[]){i}, 1);

@@ -5,8 +5,9 @@
  * A term is a product of at most three factors. A factor is a parameter, the smaller one of two
  * parameters (a physical batch is never larger than the batch), or one over a parameter (what is
  * divided among ranks). Which terms a sweep can tell anything of is decided by its values: a
- * parameter that does not vary has no term, a square needs three values, "the smaller one" needs
- * cells on both sides. */
+ * parameter that does not vary has no term, a square needs three values, and of two parameters the
+ * smaller one is a factor only where cells on both sides show that the larger one changes nothing.
+ */
 #ifndef TMK_SWEEP_TERMS_H
 #define TMK_SWEEP_TERMS_H
 
@@ -33,10 +34,15 @@ struct tmk_terms {
     bool varies[TMK_TERMS_PARAMS];
 };
 
-/* What can be told from `n` cells with `n_params` numbers each (x, by cells). `falls`: for which
- * parameters something becomes less as they grow. */
-void tmk_terms_find(const double *x, uint32_t n, uint32_t n_params, const bool *falls,
-                    struct tmk_terms *ret);
+/* What the figures themselves say. */
+struct tmk_terms_hints {
+    bool falls[TMK_TERMS_PARAMS];                  /* something becomes less as this one grows */
+    bool caps[TMK_TERMS_PARAMS][TMK_TERMS_PARAMS]; /* of these two, the larger one is nothing */
+};
+
+/* What can be told from `n` cells with `n_params` numbers each (x, by cells). */
+void tmk_terms_find(const double *x, uint32_t n, uint32_t n_params,
+                    const struct tmk_terms_hints *hints, struct tmk_terms *ret);
 
 double tmk_term_value(const struct tmk_term *t, const double *numbers);
 /* The dearer, the more a term must explain to be taken. */
