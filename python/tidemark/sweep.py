@@ -220,7 +220,9 @@ def _check(given: argparse.Namespace) -> None:
         raise SweepError("torch is not installed: pip install torch (tidemark sweep runs any other program)")
 
 
-def _check_ranks(given: argparse.Namespace, device: Device) -> None:
+def _check_device(given: argparse.Namespace, device: Device) -> None:
+    if given.limit_memory is not None and not device.is_gpu:
+        raise SweepError("--limit_memory is for GPUs, and there is none here")
     n = device.n_gpus if given.devices is None else len(given.devices.split(","))
     if given.ranks > 1 and device.is_gpu and given.ranks > n:
         raise SweepError(f"--ranks {given.ranks}: each rank needs a GPU of its own, and there "
@@ -319,7 +321,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     try:
         _check(given)
         device = _device(program)
-        _check_ranks(given, device)
+        _check_device(given, device)
         precision = given.precision or ("bf16" if device.is_gpu else "fp32")
         model = _model(given, device, precision, token or os.environ.get("HF_TOKEN"))
     except (SweepError, ModelError, ValueError) as reason:

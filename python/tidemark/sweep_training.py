@@ -50,7 +50,7 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--noise_multiplier", type=float, default=1.0, metavar="X",
                         help="DP-SGD: noise, times that (1)")
     parser.add_argument("--limit_memory", type=bytes_of, default=None, metavar="SIZE",
-                        help="as if the device had no more than this, such as 24GiB")
+                        help="torch gets no more of the GPU than this, such as 24GiB")
 
 
 # ---- privacy
@@ -117,17 +117,14 @@ def hooks_of(given: argparse.Namespace, device: Any) -> Hooks:
 # ---- the command
 
 def limit_memory(size: int, device: Any) -> None:
-    """A GPU's allocator is told; on the CPU the kernel gives this process no more than it has now and that."""
-    if device.type == "cuda":
-        import torch
-        total = torch.cuda.get_device_properties(device).total_memory
-        if size < total:
-            torch.cuda.set_per_process_memory_fraction(size / total, device)
-        return
-    import resource
-    with open("/proc/self/status", encoding="ascii") as file:
-        has_now = next(int(line.split()[1]) << 10 for line in file if line.startswith("VmData:"))
-    resource.setrlimit(resource.RLIMIT_DATA, (has_now + size, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    """The GPU's allocator is told. On the CPU nothing of the kind is safe: libraries wait for ever when the kernel
+    refuses them memory."""
+    if device.type != "cuda":
+        raise SweepError("--limit_memory is for GPUs; on the CPU: systemd-run --scope -p MemoryMax=24G ...")
+    import torch
+    total = torch.cuda.get_device_properties(device).total_memory
+    if size < total:
+        torch.cuda.set_per_process_memory_fraction(size / total, device)
 
 
 def _torch_says(device: Any) -> Dict[str, int]:
@@ -141,9 +138,9 @@ def _torch_says(device: Any) -> Dict[str, int]:
 
 def _train(given: argparse.Namespace, config: LoraConfig) -> int:
     device = pick_device(config.device)
-    if given.limit_memory is not None:
-        limit_memory(given.limit_memory, device)
     try:
+        if given.limit_memory is not None:
+            limit_memory(given.limit_memory, device)
         trained = run(config, hooks=hooks_of(given, device))
     except RuntimeError as reason:
         if not isinstance(reason, SweepError) and not is_expected(reason):

@@ -153,8 +153,9 @@ def check_fit(checks, sweeps):
 
 def check_largest(checks, sweeps, done):
     """A card half as large again as the largest configuration needed: what is said to fit, and half as much more."""
-    key = "peak_reserved" if sweeps.is_gpu else "peak_allocated"
-    room = int(1.5 * max(cell[key] for cell in done))
+    if not sweeps.is_gpu:
+        return
+    room = int(1.5 * max(cell["peak_reserved"] for cell in done))
     found = sweeps.ask(room + (sweeps.results()["device_overhead"] or 0))
     limits = [limit for limit in found["largest_that_fits"] if limit["parameter"] == "max_physical_batch_size"
               and limit["value"]]
@@ -169,9 +170,8 @@ def check_largest(checks, sweeps, done):
                  for n in (fits, too_many)}
         said = {n: (process.communicate(timeout=300), process.returncode) for n, process in tried.items()}
         checks.add("largest that fits: it does", said[fits][1] == 0, limit=limit, room=room, said=said[fits][0][1][-600:])
-        if sweeps.is_gpu:  # what the kernel grants a process is not what torch allocates
-            checks.add("largest that fits: half as much more does not", said[too_many][1] != 0 and
-                       "out of memory" in said[too_many][0][1], n=too_many, said=said[too_many][0][1][-600:])
+        checks.add("largest that fits: half as much more does not", said[too_many][1] != 0 and
+                   "out of memory" in said[too_many][0][1], n=too_many, said=said[too_many][0][1][-600:])
 
 
 def check_engines(checks, sweeps):

@@ -109,6 +109,7 @@ def test_defaults(front):
     ("--model_name ./nowhere", "cpu", None, "./nowhere: there is no such folder"),
     ("--model_name some/model", "cpu", None, "its shape is not known here; name a folder with its config.json"),
     ("--model_name meta-llama/Llama-3.1-8B", "small", None, "take 15.0 GiB in bf16, and RTX has 8.0 GiB"),
+    ("--limit_memory 24GiB", "cpu", None, "--limit_memory is for GPUs, and there is none here"),
     ("--ranks 2", "large", None, "--ranks 2: each rank needs a GPU of its own, and there is one"),
     ("--token hf_bad", "large", 401, "the hub refuses the token: check that it is valid"),
     ("", "large", 403, "gated, or not there: accept its terms on https://huggingface.co/meta-llama/Llama-3.1-8B-Inst"),
