@@ -17,8 +17,6 @@ import sys
 import time
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
-from . import _library
-
 MB = 1024 * 1024
 GB = 1024 * MB
 ROW = struct.Struct("5Q")  # as libtidemark's tally() packs it
@@ -57,6 +55,14 @@ def torch_or_none() -> Any:
     if "torch" not in sys.modules and importlib.util.find_spec("torch") is None:
         return None
     return importlib.import_module("torch")
+
+
+def need_torch(who: str) -> Any:
+    """torch; ImportError says how to install it."""
+    torch = torch_or_none()
+    if torch is None:
+        raise ImportError(f"{who} needs torch, which is not installed: pip install torch")
+    return torch
 
 
 def uses_cuda() -> bool:

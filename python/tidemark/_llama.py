@@ -22,6 +22,11 @@ class Output(NamedTuple):
     logits: torch.Tensor
 
 
+def _linear(n_in: int, n_out: int, **where: Any) -> nn.Linear:
+    """Not filled: that comes once, for all."""
+    return nn.utils.skip_init(nn.Linear, n_in, n_out, bias=False, **where)
+
+
 class RMSNorm(nn.Module):
     """Computed in fp32, whatever the weights are."""
 
@@ -81,10 +86,10 @@ class Attention(nn.Module):
         super().__init__()
         size, n_heads, n_key_value = config.hidden_size, config.num_attention_heads, config.num_key_value_heads
         self.head_size = size // n_heads
-        self.q_proj = nn.Linear(size, n_heads * self.head_size, bias=False, **where)
-        self.k_proj = nn.Linear(size, n_key_value * self.head_size, bias=False, **where)
-        self.v_proj = nn.Linear(size, n_key_value * self.head_size, bias=False, **where)
-        self.o_proj = nn.Linear(n_heads * self.head_size, size, bias=False, **where)
+        self.q_proj = _linear(size, n_heads * self.head_size, **where)
+        self.k_proj = _linear(size, n_key_value * self.head_size, **where)
+        self.v_proj = _linear(size, n_key_value * self.head_size, **where)
+        self.o_proj = _linear(n_heads * self.head_size, size, **where)
 
     def _heads(self, x: torch.Tensor) -> torch.Tensor:
         return x.unflatten(-1, (x.shape[-1] // self.head_size, self.head_size)).transpose(1, 2)
@@ -102,9 +107,9 @@ class Attention(nn.Module):
 class MLP(nn.Module):
     def __init__(self, config: Any, **where: Any):
         super().__init__()
-        self.gate_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False, **where)
-        self.up_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False, **where)
-        self.down_proj = nn.Linear(config.intermediate_size, config.hidden_size, bias=False, **where)
+        self.gate_proj = _linear(config.hidden_size, config.intermediate_size, **where)
+        self.up_proj = _linear(config.hidden_size, config.intermediate_size, **where)
+        self.down_proj = _linear(config.intermediate_size, config.hidden_size, **where)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
@@ -127,7 +132,7 @@ class DecoderLayer(nn.Module):
 class Decoder(nn.Module):
     def __init__(self, config: Any, **where: Any):
         super().__init__()
-        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size, **where)
+        self.embed_tokens = nn.utils.skip_init(nn.Embedding, config.vocab_size, config.hidden_size, **where)
         self.layers = nn.ModuleList(DecoderLayer(config, **where) for _ in range(config.num_hidden_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, **where)
         self.rotary_emb = RotaryEmbedding(config.hidden_size // config.num_attention_heads, config.rope_theta,
@@ -147,26 +152,27 @@ class Decoder(nn.Module):
 
 
 class LlamaForCausalLM(nn.Module):
-    """`where`: device and dtype, so that weights are made where they stay."""
+    """`where`: device and, if it is not fp32, dtype, so that weights are made where they stay."""
 
     def __init__(self, config: Any, **where: Any):
         super().__init__()
         self.model = Decoder(config, **where)
-        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False, **where)
-        with torch.no_grad():
-            for name, parameter in self.named_parameters():
-                if parameter.dim() > 1:  # not the norms'
-                    parameter.normal_(0.0, STD)
+        self.lm_head = _linear(config.hidden_size, config.vocab_size, **where)
         if config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
+        with torch.no_grad():
+            for parameter in self.parameters():
+                if parameter.dim() > 1:  # not the norms'
+                    parameter.normal_(0.0, STD)
 
     def forward(self, input_ids: torch.Tensor, attention_mask: Optional[torch.Tensor] = None,
                 labels: Optional[torch.Tensor] = None) -> Output:
         logits = self.lm_head(self.model(input_ids, attention_mask))
         if labels is None:
             return Output(None, logits)
-        scores = logits.float()[:, :-1].flatten(0, 1)  # each token is to say the next one
-        return Output(F.cross_entropy(scores, labels[:, 1:].flatten(), ignore_index=IGNORED), logits)
+        following = F.pad(labels, (0, 1), value=IGNORED)[:, 1:]  # each token is to say the next one
+        scores = logits.float().flatten(0, 1)
+        return Output(F.cross_entropy(scores, following.flatten(), ignore_index=IGNORED), logits)
 
 
 # ---- LoRA

@@ -21,6 +21,7 @@ LEVELS = {
     "custom": "stage by stage (model, data, optimizer, forward, backward, step): what each leaves",
     "comparison": "each of some configurations, built and trained for a step: which needs least",
 }
+SHOWN = 10  # issues; all are in the report
 VARIATIONS = {"small_r": {"r": 8, "alpha": 16}, "medium_r": {"r": 16, "alpha": 32}, "large_r": {"r": 32, "alpha": 64}}
 
 EXAMPLES = """examples:
@@ -77,7 +78,9 @@ def full(job: Job) -> None:
     _print("model as made, MB:", "模型创建内存占用:", _text(created["summary"]["total_memory_mb"], ".2f"))
     _print("after training, MB:", "训练后内存占用:", _text(trained["summary"]["total_memory_mb"], ".2f"))
     _print("at the peak, MB:", "峰值内存占用:", _text(results["peak_mb"], ".2f"))
-    _print("issues:", "检测到的内存问题:", [issue["message"] for issue in results["memory_issues"]])
+    issues = [issue["message"] for issue in results["memory_issues"]]
+    more = [words(f"and {len(issues) - SHOWN} more", f"另有 {len(issues) - SHOWN} 个")] if len(issues) > SHOWN else []
+    _print("issues:", "检测到的内存问题:", "".join(f"\n  {line}" for line in issues[:SHOWN] + more) or words("none", "无"))
 
 
 class _Stages:

@@ -15,11 +15,11 @@ import math
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import _figures, _model
-from ._words import say, words
+from ._words import words
+from .quick_memory_debug import _say_first
 
 VANISHING = 1e-8   # a gradient's norm (the root of the sum of its squares) below that
 EXPLODING = 1e3    # and above that
-SHOWN = 10         # messages of one kind
 
 
 def _narrow_norm(tensor: Any) -> Any:
@@ -120,13 +120,6 @@ def check_gradients(model: Any, *, vanishing: float = VANISHING, exploding: floa
 
 
 def _say_issues(issues: List[Dict[str, Any]]) -> None:
-    """A model that is ill is ill all over: the first of each kind are enough."""
-    counts: Dict[str, int] = {}
-    for issue in issues:
-        counts[issue["type"]] = counts.get(issue["type"], 0) + 1
-        if counts[issue["type"]] <= SHOWN:
-            level = logging.WARNING if issue["type"] in ("vanishing_gradient", "exploding_gradient") else logging.ERROR
-            say(level, issue["message"])
-    for kind, n in counts.items():
-        if n > SHOWN:
-            say(logging.WARNING, f"{kind}: " + words(f"and {n - SHOWN} more", f"另有 {n - SHOWN} 个"))
+    for kind in dict.fromkeys(issue["type"] for issue in issues):
+        _say_first(logging.WARNING if kind in ("vanishing_gradient", "exploding_gradient") else logging.ERROR,
+                   [issue["message"] for issue in issues if issue["type"] == kind])

@@ -130,7 +130,7 @@ class _Debugged:
 
     def _after_step(self, step: int, loss: float) -> None:
         if step > 0 and not _figures.is_off():  # in the first step gradients and the optimizer's state come
-            self.debugger.memory_history.append(_take(f"step_{step}"))
+            self.debugger._keep(_take(f"step_{step}"))
 
     def train(self, dataloader: Optional[Iterable[Any]]) -> Any:
         stage, report = self.stages.profile_stage, self.report
@@ -206,7 +206,8 @@ def _trial(config: LoraConfig, window: Optional[_figures.Window]) -> Dict[str, A
     parameters = {id(p): p for p in model.parameters()}.values()
     total, trainable = sum(p.numel() for p in parameters), sum(p.numel() for p in parameters if p.requires_grad)
     peak = _peak_mb(window)
-    return {"memory_mb": math.nan if peak is None else peak, "model_mb": sum(part.bytes for part in _model.parts_of(model)) / MB,
+    return {"memory_mb": math.nan if peak is None else peak,
+            "model_mb": sum(part.bytes for part in _model.parts_of(model)) / MB,
             "gradient_mb": _bytes_of(p.grad for p in parameters if p.grad is not None) / MB,
             "optimizer_mb": _state_bytes(trained.optimizer) / MB, "total_params": total, "trainable_params": trainable,
             "param_efficiency": 100.0 * trainable / total, "loss": trained.losses[-1],
@@ -249,7 +250,7 @@ def debug_memory_with_different_configs(base_config: Any, variations: Mapping[st
         _begin_alike()
         say(logging.INFO, words("configuration: ", "配置: ") + f"{name} {dict(variations[name])}")
         results[name] = _survived(config, _window(pick_device(config.device)))
-    _figures.give_back()
+    _begin_alike()
     _say_configs(results)
     if log_dir is not None:
         write_report(log_dir, "config_comparison", {"results": results, "run": tidemark.run})

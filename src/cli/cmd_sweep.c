@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd_sweep.c - run a grid of configurations and learn how memory grows with its parameters. */
 #include "cli/commands.h"
+#include "cli/plot_sweep.h"
+#include "cli/sweep_outputs.h"
 #include "cli/sweep_plan.h"
 #include "cli/sweep_runner.h"
 #include "cli/sweep_view.h"
@@ -16,6 +18,29 @@ static int status_of(const struct tmk_results *r)
     return status;
 }
 
+/* A machine without gnuplot has no pictures; that is said, and no fault of the sweep. */
+static void draw(const struct tmk_sweep_plan *p)
+{
+    struct tmk_plot_style style = {0};
+    struct tmk_fit *fit = NULL;
+    tmk_fit_make(p->results, TMK_FIT_ALLOCATED, &fit, NULL);
+    tmk_plot_sweep(p->results, fit, TMK_PLOT_BASIC | (p->detailed ? TMK_PLOT_DETAILED : 0), &style);
+    tmk_fit_close(fit);
+}
+
+/* Everything that is made of the results: it can be made again at any time. */
+static int show(const struct tmk_sweep_plan *p)
+{
+    struct tmk_sweep_outputs_options o = {
+        .detailed = p->detailed, .capacity = p->capacity, .console = stdout};
+    tmk_sweep_view_table(p->results);
+    int status = tmk_sweep_outputs(p->results, &o);
+    if (!p->no_pictures)
+        draw(p);
+    tmk_say("all of it is in %s; begin with index.html", p->results->folder);
+    return status == 0 ? status_of(p->results) : status;
+}
+
 static int sweep(struct tmk_sweep_plan *p)
 {
     if (p->dry_run) {
@@ -23,10 +48,7 @@ static int sweep(struct tmk_sweep_plan *p)
         return TMK_EXIT_OK;
     }
     int status = tmk_sweep_run(p);
-    if (status != 0)
-        return status;
-    tmk_sweep_view_table(p->results);
-    return status_of(p->results);
+    return status == 0 ? show(p) : status;
 }
 
 static int run(const struct tmk_args *args)
@@ -54,6 +76,7 @@ static const struct tmk_option options[] = {
     {"detailed", 0, NULL, NULL, "stages, components and operations in files of their own"},
     {"dry-run", 'n', NULL, NULL, "list the configurations in order, run none"},
     {"keep-traces", 0, "WHICH", "all|failed|none", "keep these runs' traces (all)"},
+    {"no-pictures", 0, NULL, NULL, "files and tables only"},
     {"redact", 0, "WORD ...", NULL, "never write WORD; env:NAME: what that variable holds"},
     {"title", 0, "TEXT", NULL, "for pictures and pages (the command)"},
     TMK_WATCH_OPTIONS,

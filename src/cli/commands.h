@@ -21,6 +21,7 @@ extern const struct tmk_command tmk_cmd_sweep;
 extern const struct tmk_command tmk_cmd_tables;
 extern const struct tmk_command tmk_cmd_export;
 extern const struct tmk_command tmk_cmd_top;
+extern const struct tmk_command tmk_cmd_plot;
 extern const struct tmk_command tmk_cmd_profile;
 extern const struct tmk_command tmk_cmd_oom;
 extern const struct tmk_command tmk_cmd_leak;

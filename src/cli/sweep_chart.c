@@ -3,7 +3,8 @@
  *
  * SVG inside the page takes its colours from the page's style, so that one drawing is light and
  * dark; that is why it is not gnuplot's. Points of the same other values as the largest cell are
- * full, others faint; the line and the band around it are the fit's for those values. */
+ * full, others faint, hollow where the peak is estimated; crosses are cells that ran out of memory.
+ * The line and the band around it are the fit's for those values. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +12,16 @@
 #include "cli/sweep_story.h"
 #include "kit/amount.h"
 
-enum { WIDTH = 380, HEIGHT = 230, LEFT = 52, RIGHT = 12, TOP = 26, BOTTOM = 40, N_LINE = 48 };
+enum {
+    WIDTH = 380,
+    HEIGHT = 230,
+    LEFT = 52,
+    RIGHT = 12,
+    TOP = 26,
+    BOTTOM = 40,
+    PAD = 14,
+    N_LINE = 48
+};
 
 struct chart {
     const struct tmk_sweep_story *v;
@@ -22,7 +32,7 @@ struct chart {
 static double x_of(const struct chart *c, double value)
 {
     double span = c->to > c->from ? c->to - c->from : 1;
-    return LEFT + (value - c->from) / span * (WIDTH - LEFT - RIGHT);
+    return LEFT + PAD + (value - c->from) / span * (WIDTH - LEFT - RIGHT - 2 * PAD);
 }
 
 static double y_of(const struct chart *c, double bytes)
@@ -109,33 +119,77 @@ static bool is_on_line(const struct chart *c, const struct tmk_cell *cell)
     return true;
 }
 
+static double value_of(const struct chart *c, const struct tmk_cell *cell)
+{
+    return c->v->r->params[c->i->param].numbers[cell->choice[c->i->param]];
+}
+
+/* What is known of a cell's peak, measured or not; 0: nothing. */
+static double peak_of(const struct chart *c, uint32_t k, bool *ret_is_estimated)
+{
+    const struct tmk_cell *cell = &c->v->r->cells[k];
+    struct tmk_estimate e;
+    *ret_is_estimated = tmk_sweep_is_estimated(c->v, k, &e);
+    if (*ret_is_estimated)
+        return e.bytes;
+    return cell->outcome == TMK_CELL_DONE && cell->peak_allocated != TMK_UNKNOWN_BYTES
+               ? (double)cell->peak_allocated
+               : 0;
+}
+
+static void draw_point(FILE *out, const struct chart *c, uint32_t k, bool is_strong)
+{
+    const struct tmk_cell *cell = &c->v->r->cells[k];
+    char name[512], size[TMK_AMOUNT_BYTES];
+    bool is_estimated;
+    double peak = peak_of(c, k, &is_estimated), x = x_of(c, value_of(c, cell));
+    double y = y_of(c, fmin(peak, c->most));
+    if (peak == 0 || is_on_line(c, cell) != is_strong)
+        return;
+    if (cell->outcome == TMK_CELL_OOM)
+        fprintf(out, "<g class=\"oom\"><path d=\"M%.1f %.1fl8 8m0 -8l-8 8\"/><title>", x - 4,
+                y - 4);
+    else
+        fprintf(out, "<g class=\"%s%s\"><circle cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"/><title>",
+                is_strong ? "point" : "faint", is_estimated ? " guess" : "", x, y,
+                is_strong ? "4" : "2.5");
+    tmk_html_text(out, tmk_cell_text(c->v->r, cell, name, sizeof name));
+    fprintf(out, ": %s%s%s</title></g>\n", is_estimated ? "about " : "",
+            tmk_size_text(tmk_size_whole(peak), size),
+            cell->outcome == TMK_CELL_OOM ? ", ran out of memory" : "");
+}
+
 static void draw_points(FILE *out, const struct chart *c)
 {
     for (int strong = 0; strong < 2; strong++)
-        for (uint32_t k = 0; k < c->v->r->n_cells; k++) {
-            const struct tmk_cell *cell = &c->v->r->cells[k];
-            char name[512], size[TMK_AMOUNT_BYTES];
-            if (cell->outcome != TMK_CELL_DONE || cell->peak_allocated == TMK_UNKNOWN_BYTES ||
-                is_on_line(c, cell) != (strong == 1))
-                continue;
-            fprintf(out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>",
-                    strong ? "point" : "faint",
-                    x_of(c, c->v->r->params[c->i->param].numbers[cell->choice[c->i->param]]),
-                    y_of(c, (double)cell->peak_allocated), strong ? "4" : "2.5");
-            tmk_html_text(out, tmk_cell_text(c->v->r, cell, name, sizeof name));
-            fprintf(out, ": %s</title></circle>\n", tmk_size_text(cell->peak_allocated, size));
-        }
+        for (uint32_t k = 0; k < c->v->r->n_cells; k++)
+            draw_point(out, c, k, strong == 1);
+}
+
+/* Everything that has a peak has room, but guesses no more than twice what was measured. */
+static void find_room(struct chart *c)
+{
+    double guessed = 0;
+    for (uint32_t k = 0; k < c->v->r->n_cells; k++) {
+        bool is_estimated;
+        double peak = peak_of(c, k, &is_estimated), value = value_of(c, &c->v->r->cells[k]);
+        if (peak == 0)
+            continue;
+        if (is_estimated)
+            guessed = fmax(guessed, peak);
+        else
+            c->most = fmax(c->most, peak);
+        c->from = fmin(c->from, value);
+        c->to = fmax(c->to, value);
+    }
+    c->most = 1.08 * fmax(c->most, fmin(guessed, 2 * c->most));
 }
 
 void tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
                            const struct tmk_influence *i)
 {
     struct chart c = {.v = v, .i = i, .from = i->effect.from, .to = i->effect.to};
-    for (uint32_t k = 0; k < v->r->n_cells; k++)
-        if (v->r->cells[k].outcome == TMK_CELL_DONE &&
-            v->r->cells[k].peak_allocated != TMK_UNKNOWN_BYTES)
-            c.most = fmax(c.most, (double)v->r->cells[k].peak_allocated);
-    c.most *= 1.08;
+    find_room(&c);
     fprintf(out,
             "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"peak against ",
             WIDTH, HEIGHT);

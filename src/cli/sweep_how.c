@@ -8,7 +8,8 @@
 #include "kit/amount.h"
 #include "monitor/selection.h"
 
-int tmk_sweep_count(const struct tmk_args *args, const char *name, unsigned most, unsigned *value)
+int tmk_sweep_read_count(const struct tmk_args *args, const char *name, unsigned most,
+                         unsigned *value)
 {
     const char *text = tmk_args_get(args, name);
     int64_t number;
@@ -71,7 +72,7 @@ static int read_at_once(struct tmk_sweep_plan *p, const struct tmk_args *args)
         return TMK_EXIT_USAGE;
     }
     return devices ? read_devices(p, devices)
-                   : tmk_sweep_count(args, "jobs", TMK_SWEEP_MAX_JOBS, &p->n_jobs);
+                   : tmk_sweep_read_count(args, "jobs", TMK_SWEEP_MAX_JOBS, &p->n_jobs);
 }
 
 static int read_limits(struct tmk_sweep_plan *p, const struct tmk_args *args)
@@ -96,6 +97,7 @@ int tmk_sweep_read_how(struct tmk_sweep_plan *p, const struct tmk_args *args)
                                                     : TMK_KEEP_ALL;
     p->skip_hopeless = tmk_args_get(args, "skip-hopeless") != NULL;
     p->detailed = tmk_args_get(args, "detailed") != NULL;
+    p->no_pictures = tmk_args_get(args, "no-pictures") != NULL;
     p->dry_run = tmk_args_get(args, "dry-run") != NULL;
     int status = read_limits(p, args);
     if (status == 0 && !p->dry_run)

@@ -169,7 +169,7 @@ static void put_counts(struct tmk_json *j, const struct tmk_results *r)
     tmk_json_u64(j, "cells", r->n_cells);
     for (int o = TMK_CELL_PENDING; o <= TMK_CELL_HOPELESS; o++)
         tmk_json_u64(j, tmk_cell_outcome_name((enum tmk_cell_outcome)o),
-                     tmk_sweep_count(r, (enum tmk_cell_outcome)o));
+                     tmk_sweep_n_of(r, (enum tmk_cell_outcome)o));
     tmk_json_end(j);
 }
 

@@ -44,7 +44,7 @@ static void close_story(struct tmk_sweep_story *v)
     tmk_arena_fini(&v->arena);
 }
 
-uint32_t tmk_sweep_count(const struct tmk_results *r, enum tmk_cell_outcome o)
+uint32_t tmk_sweep_n_of(const struct tmk_results *r, enum tmk_cell_outcome o)
 {
     uint32_t n = 0;
     for (uint32_t c = 0; c < r->n_cells; c++)

@@ -24,7 +24,8 @@ static const char style[] =
     ".grid{stroke:var(--line)}.tick{fill:var(--faint);font-size:11px}"
     ".name{fill:var(--text);font-size:12px;font-weight:600}\n"
     ".fit{fill:none;stroke:var(--fit);stroke-width:2}.band{fill:var(--band)}"
-    ".point{fill:var(--fit)}.faint-point,circle.faint{fill:var(--faint);opacity:.45}\n"
+    ".point{fill:var(--fit)}g.faint{fill:var(--faint);opacity:.45}\n"
+    ".guess{fill:var(--box);stroke:var(--fit)}.oom{fill:none;stroke:var(--bad);stroke-width:2}\n"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
     "font-size:13.5px}\n"
     "th{text-align:left;color:var(--faint);font-weight:500}"
@@ -83,7 +84,7 @@ static void put_head(FILE *out, const struct tmk_sweep_story *v)
     tmk_html_element(out, "h1", "%s", r->title);
     fprintf(out, "<p class=\"faint\">%u configurations", r->n_cells);
     for (int o = TMK_CELL_PENDING; o <= TMK_CELL_HOPELESS; o++) {
-        uint32_t n = tmk_sweep_count(r, (enum tmk_cell_outcome)o);
+        uint32_t n = tmk_sweep_n_of(r, (enum tmk_cell_outcome)o);
         if (n > 0)
             fprintf(out, " · %u %s", n, tmk_cell_outcome_name((enum tmk_cell_outcome)o));
     }
@@ -133,9 +134,11 @@ static void put_influences(FILE *out, const struct tmk_sweep_story *v)
         if (v->advice.influences[i].effect.known)
             tmk_sweep_write_chart(out, v, &v->advice.influences[i]);
     fputs("</div>\n", out);
-    tmk_html_element(out, "p class=\"faint\"",
-                     "Points are measured peaks, full ones with the other values as in the largest "
-                     "configuration; the line is the fit for those, the band its bounds.");
+    tmk_html_element(
+        out, "p class=\"faint\"",
+        "Points are measured peaks, large ones with the other values as in the largest "
+        "configuration; hollow ones are estimated, crosses ran out of memory. The "
+        "line is the fit, the band its bounds.");
 }
 
 static void put_terms(FILE *out, const struct tmk_fit *f)

@@ -168,8 +168,9 @@ static const char *make_title(const struct tmk_sweep_plan *p, const struct tmk_a
 /* Of the options that say how, those given, for the journal. */
 static bool is_kept_option(const char *name)
 {
-    static const char *const others[] = {"param",        "where",   "repeats", "output", "resume",
-                                         "retry-failed", "dry-run", "redact",  "title"};
+    static const char *const others[] = {"param",  "where",        "repeats", "output",
+                                         "resume", "retry-failed", "dry-run", "redact",
+                                         "title",  "no-pictures"};
     for (size_t i = 0; i < TMK_N(others); i++)
         if (strcmp(others[i], name) == 0)
             return false;
@@ -201,7 +202,7 @@ static int make_grid(struct tmk_sweep_plan *p, const struct tmk_args *args)
     read_wheres(r, args);
     int status = read_params(r, args);
     if (status == 0)
-        status = tmk_sweep_count(args, "repeats", TMK_SWEEP_MAX_CELLS, &r->n_repeats);
+        status = tmk_sweep_read_count(args, "repeats", TMK_SWEEP_MAX_CELLS, &r->n_repeats);
     if (status == 0 && tmk_results_lay_out(r, &err) < 0)
         status = complain_where(r, &err);
     if (status == 0)

@@ -26,6 +26,7 @@ struct tmk_sweep_plan {
     enum tmk_keep_traces keep;
     bool skip_hopeless;
     bool detailed;
+    bool no_pictures;
     bool dry_run;
     char *secrets[TMK_SWEEP_MAX_SECRETS]; /* that may stand nowhere */
     unsigned n_secrets;
@@ -40,7 +41,8 @@ void tmk_sweep_plan_fini(struct tmk_sweep_plan *p);
  * after a message. */
 int tmk_sweep_read_how(struct tmk_sweep_plan *p, const struct tmk_args *args);
 /* A whole number from 1 to `most`; *value stays as it is when the option is not given. The same. */
-int tmk_sweep_count(const struct tmk_args *args, const char *name, unsigned most, unsigned *value);
+int tmk_sweep_read_count(const struct tmk_args *args, const char *name, unsigned most,
+                         unsigned *value);
 
 /* `text` with "***" for each secret; the caller's. */
 char *tmk_sweep_redacted(const struct tmk_sweep_plan *p, const char *text);

@@ -34,7 +34,7 @@ const char *tmk_sweep_say_largest(struct tmk_sweep_story *v);
 const char *tmk_sweep_say_fit(struct tmk_sweep_story *v);
 
 /* Cells by outcome. */
-uint32_t tmk_sweep_count(const struct tmk_results *r, enum tmk_cell_outcome o);
+uint32_t tmk_sweep_n_of(const struct tmk_results *r, enum tmk_cell_outcome o);
 /* "24 GiB" where it is whole, into TMK_AMOUNT_BYTES. */
 const char *tmk_sweep_capacity_text(uint64_t bytes, char *buffer);
 /* A limit as people read it: "12", "12–14", "~300" (far), "any", "none". */

@@ -6,6 +6,7 @@
 #include "passes/timeline.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct track {
     uint16_t device;
@@ -19,6 +20,7 @@ struct track {
 
 struct tmk_timeline {
     uint64_t start_ns, end_ns;
+    uint64_t *times; /* of all starts and the end; NULL: equally long */
     uint32_t n_parts;
     uint32_t at;      /* the part that time is in */
     uint64_t next_ns; /* where the next one starts */
@@ -34,6 +36,8 @@ struct tmk_timeline {
 /* Start of part i; part n_parts would start where the last ends. */
 static uint64_t part_start(const struct tmk_timeline *t, uint32_t i)
 {
+    if (t->times)
+        return t->times[i];
     unsigned __int128 span = t->end_ns - t->start_ns;
     return t->start_ns + (uint64_t)(span * i / t->n_parts);
 }
@@ -244,12 +248,31 @@ int tmk_timeline_open(uint64_t start_ns, uint64_t end_ns, uint32_t n_parts,
     return 0;
 }
 
+int tmk_timeline_open_at(const uint64_t *times, uint32_t n_parts,
+                         struct tmk_timeline **ret_timeline)
+{
+    struct tmk_timeline *t = NULL;
+    int rc = tmk_timeline_open(times[0], times[n_parts], n_parts, &t);
+    if (rc < 0)
+        return rc;
+    t->times = malloc(((size_t)n_parts + 1) * sizeof *times);
+    if (!t->times) {
+        tmk_timeline_close(t);
+        return TMK_ENOMEM;
+    }
+    memcpy(t->times, times, ((size_t)n_parts + 1) * sizeof *times);
+    enter_part(t, 0);
+    *ret_timeline = t;
+    return 0;
+}
+
 struct tmk_timeline *tmk_timeline_close(struct tmk_timeline *t)
 {
     if (!t)
         return NULL;
     for (uint32_t i = 0; i < t->n_tracks; i++)
         free(t->tracks[i].parts);
+    free(t->times);
     free(t);
     return NULL;
 }

@@ -8,8 +8,9 @@
 
 #include "base/error.h"
 
-enum { MOST_TERMS = 10, MOST_MOVES = 60 };
+enum { MOST_TERMS = 10, MOST_MOVES = 60, MOST_PAIRED = 64 };
 
+#define GOOD 3e-3   /* of a cell's whole: well enough */
 #define EXACT 1e-6  /* of a cell's whole: who is nearer than that is there */
 #define ALONE 1e-9  /* a row that nobody else says anything of: its leverage is 1 less this */
 #define BETTER 1e-9 /* of a score, so that rounding makes no circles */
@@ -21,6 +22,7 @@ struct trial {
     uint32_t set[TMK_NNLS_MOST];
     uint32_t n;
     double score;
+    double squares; /* of the errors of rows left out, their mean */
 };
 
 struct search {
@@ -64,7 +66,8 @@ static void judge(struct search *s, struct trial *t, double *rest)
             t->set[n++] = t->set[k];
         }
     t->n = n;
-    t->score = p->m * log(squares / p->m + EXACT * EXACT) + log(p->m) * (cost + n_alone);
+    t->squares = squares / p->m;
+    t->score = p->m * log(t->squares + EXACT * EXACT) + log(p->m) * (cost + n_alone);
     if (n >= p->m && p->m > 1) /* says back what it was told */
         t->score = INFINITY;
 }
@@ -125,9 +128,9 @@ static bool is_exact(const struct search *s)
     return s->best.n <= 1 && s->best.score < m * log(2 * EXACT * EXACT) + 2 * log(m);
 }
 
-static void look_for_terms(struct search *s, double *rest)
+/* From where it is to where no step makes it better. */
+static void climb(struct search *s, double *rest)
 {
-    judge(s, &s->best, rest);
     for (unsigned move = 0; move < MOST_MOVES && !is_exact(s); move++) {
         struct trial next = best_neighbour(s, rest);
         if (next.score >= s->best.score)
@@ -136,6 +139,33 @@ static void look_for_terms(struct search *s, double *rest)
             break;
         s->best = next;
     }
+}
+
+/* The best two terms beside the first one, which is the constant. */
+static struct trial best_pair(struct search *s, double *rest)
+{
+    struct trial best = {.score = INFINITY};
+    for (uint32_t i = 1; i < s->p->n; i++)
+        for (uint32_t j = i + 1; j < s->p->n; j++) {
+            struct trial t = {.set = {0, i, j}, .n = 3};
+            compare(s, &t, &best, rest);
+        }
+    return best;
+}
+
+/* From nothing, and where that leads to nothing good, from the best pair: step by step it is easy
+ * to go astray with a term that looks like two others together, and not to come back. */
+static void look_for_terms(struct search *s, double *rest)
+{
+    judge(s, &s->best, rest);
+    climb(s, rest);
+    if (s->best.squares < GOOD * GOOD || s->most < 3 || s->p->n > MOST_PAIRED)
+        return;
+    struct trial first = s->best;
+    s->best = best_pair(s, rest);
+    climb(s, rest);
+    if (first.score <= s->best.score)
+        s->best = first;
 }
 
 int tmk_curve_fit(const struct tmk_curve_problem *p, struct tmk_arena *arena, struct tmk_curve *ret)

@@ -294,7 +294,7 @@ static int measure_process(struct tmk_process *p, bool decides, struct tmk_arena
         rc = replay(&l, err);
     if (rc == 0 && l.best.row)
         rc = take_rank(&l, a, &c->ranks[c->n_ranks++]);
-    if (rc == 0 && decides)
+    if (rc == 0 && decides && l.best.row)
         rc = take_process(&l, a, c);
     if (rc == 0 && tmk_ooms_n(l.ooms) > 0)
         rc = tell_oom(&l, a, ret);

@@ -77,7 +77,7 @@ struct tmk_results *tmk_results_close(struct tmk_results *r)
 
 static int read_wheres(struct tmk_results *r, const struct tmk_where ***ret, struct tmk_error *err)
 {
-    const struct tmk_where **wheres = tmk_arena_take(r->arena, (r->n_wheres + 1) * sizeof *wheres);
+    const struct tmk_where **wheres = tmk_arena_take(r->arena, (r->n_wheres + 1) * sizeof(void *));
     int rc = wheres ? 0 : TMK_ENOMEM;
     for (uint32_t i = 0; i < r->n_wheres && rc == 0; i++)
         rc = tmk_where_parse(r->wheres[i], r->params, r->n_params, r->arena, &wheres[i], err);

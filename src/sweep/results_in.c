@@ -428,7 +428,7 @@ int tmk_results_load(const char *folder, struct tmk_results **ret, struct tmk_er
     struct tmk_results *r = tmk_results_new(folder);
     const char *path = r ? tmk_arena_format(r->arena, "%s/%s", folder, TMK_SWEEP_JOURNAL) : NULL;
     int rc = path ? read_file(path, &bytes, &n, err) : TMK_ENOMEM;
-    if (rc == 0)
+    if (rc == 0 && bytes)
         rc = apply_lines(r, bytes, n, err);
     free(bytes);
     if (rc < 0) {

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from test_golden import BUILD, ROOT, run_case, shell
 
-COMMANDS = ("run attach detach env ps top eval report peak leak frag explain whatif diff query tables profile oom "
+COMMANDS = ("run attach detach env ps top eval report peak leak frag explain whatif diff query plot tables profile oom "
             "monitor sweep model import export check doctor demo completion help").split()
 
 

