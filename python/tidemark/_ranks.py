@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Tuple
 
 from ._words import say, words
 
@@ -94,7 +94,7 @@ def parallel_of(wanted: str, device: Any) -> str:
     reason = None
     if device.type != "cuda":
         reason = words(f"FSDP is for GPUs, and this is {device}", f"FSDP 需要 GPU, 当前设备为 {device}")
-    elif _fsdp() is None:
+    elif _version() < (2, 1):
         reason = words("this torch has no FSDP that shards frozen weights (torch 2.1 has)",
                        "当前 torch 的 FSDP 过旧 (需 2.1 以上)")
     if reason is not None and os.environ.get("RANK", "0") == "0":
@@ -102,19 +102,16 @@ def parallel_of(wanted: str, device: Any) -> str:
     return "fsdp" if reason is None else "ddp"
 
 
-def _fsdp() -> Optional[Any]:
+def _version() -> Tuple[int, ...]:
     import torch
-    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 1):
-        return None
-    from torch.distributed import fsdp
-    return fsdp
+    return tuple(int(part) for part in torch.__version__.split(".")[:2])
 
 
 def join(device: Any) -> None:
     """Meet the other ranks."""
     import torch.distributed
     more: Dict[str, Any] = {}
-    if device.type == "cuda" and tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 3):
+    if device.type == "cuda" and _version() >= (2, 3):
         more["device_id"] = device
     torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", **more)
 
@@ -143,15 +140,16 @@ def shared_model(model: Any, parallel: str, is_private: bool) -> Any:
 
 def _sharded(model: Any) -> Any:
     import torch
-    fsdp = _fsdp()
+    from torch.distributed.fsdp import FullyShardedDataParallel
+    from torch.distributed.fsdp.wrap import ModuleWrapPolicy
     trained = [p for p in model.parameters() if p.requires_grad]
     layers = max((m for m in model.modules() if isinstance(m, torch.nn.ModuleList)), key=len, default=[])
-    policy = fsdp.wrap.ModuleWrapPolicy({type(layer) for layer in layers}) if len(layers) else None
+    policy = ModuleWrapPolicy({type(layer) for layer in layers}) if len(layers) else None
     with torch.no_grad():
         for tensor in trained:
             torch.distributed.broadcast(tensor, 0)
-    return fsdp.FullyShardedDataParallel(model, auto_wrap_policy=policy, ignored_states=trained, use_orig_params=True,
-                                         device_id=next(model.parameters()).device)
+    return FullyShardedDataParallel(model, auto_wrap_policy=policy, ignored_states=trained, use_orig_params=True,
+                                    device_id=next(model.parameters()).device)
 
 
 def add_up_gradients(optimizer: Any) -> None:
