@@ -140,8 +140,9 @@ def is_imported_for(module: str) -> bool:
 
 
 def is_the_program(package: str) -> bool:
-    """True while the package is imported to become the program: `python -m tidemark`, or pip's command."""
-    return module_looked_for() == package or is_imported_for(package + ".__main__")
+    """True while the package is imported to become the program: `python -m tidemark`, `python -m tidemark.sweep`, or
+    pip's command."""
+    return module_looked_for() in (package, package + ".sweep") or is_imported_for(package + ".__main__")
 
 
 def run_folder() -> str:
