@@ -197,11 +197,11 @@ static int run(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"kind", 'k', "KIND", "timeline|heatmap|components|operations|ranks|forecast|overview",
-     "which picture, see below (timeline; of a sweep overview)"},
+     "which picture, see below"},
     {"output", 'o', "FILE", NULL, "where to: .png, .svg or .pdf"},
     {"by", 0, "KEY", "category|component|module|stage", "pile up by this instead"},
     {"steps", 0, "N|N-M", NULL, "timeline and heatmap: these steps only"},
-    {"axis", 0, "AXIS", "step|time", "of these: each step as wide as the next, or by time (step)"},
+    {"axis", 0, "AXIS", "step|time", "of these: steps equally wide (the default) or time"},
     {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (the one with the largest peak)"},
     {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
     {"theme", 0, "THEME", "light|dark", "light (the default) or dark"},
@@ -209,8 +209,8 @@ static const struct tmk_option options[] = {
 };
 
 static const char notes[] =
-    "timeline    what was allocated over time, piled up by category, with what the\n"
-    "            allocator held, what of the device was in use, and refusals\n"
+    "timeline    (the default) what was allocated over time, piled up by category,\n"
+    "            with what the allocator held, the device's use, and refusals\n"
     "heatmap     who held how much when: modules from top to bottom, in the step of\n"
     "            the peak (--steps: in others)\n"
     "components  what was alive at the peak: attention, mlp ... by category\n"
@@ -218,8 +218,8 @@ static const char notes[] =
     "ranks       the peaks of all processes side by side\n"
     "forecast    peaks of the steps, where they lead, and what there is\n"
     "\n"
-    "Of a sweep's folder: overview (peak against each parameter), heatmap (peak of\n"
-    "each configuration), components and operations (of each configuration).\n"
+    "Of a sweep's folder: overview (the default: peak against each parameter),\n"
+    "heatmap (peak of each configuration), components and operations (of each).\n"
     "\n"
     "Drawn by gnuplot (apt-get install gnuplot-nox). docs/plot.md shows them all.\n";
 
@@ -240,8 +240,8 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_plot = {
     .name = "plot",
     .summary = "Draw a run or a sweep: over time, by part, by rank, where it leads",
-    .usage = "RUN|PID|SWEEP [--kind KIND] -o FILE [--by KEY] [--steps N|N-M] [--device NAME]\n"
-             "     [--rank N] [--theme THEME] [--title TEXT]",
+    .usage = "RUN|PID|SWEEP [--kind KIND] -o FILE [--by KEY] [--steps N|N-M] [--axis AXIS] "
+             "[--device NAME] [--rank N] [--theme THEME] [--title TEXT]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

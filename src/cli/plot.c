@@ -100,16 +100,17 @@ char *tmk_plot_title(const struct tmk_plot *plot, const char *format, ...)
     return text;
 }
 
-void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, const char *name,
-                    bool is_left)
+void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, const char *name)
 {
     fprintf(script,
             "set arrow from graph 0, first %.9g to graph 1, first %.9g nohead front dashtype 2 "
-            "linewidth 1.5 linecolor rgb '%s'\nset label ",
+            "linewidth 1.5 linecolor rgb '%s'\n",
             at, at, theme->capacity);
+    if (!name)
+        return;
+    fputs("set label ", script);
     tmk_gnuplot_text(script, name);
-    fprintf(script, " at graph %d, first %.9g %s front offset %s,0.6 textcolor rgb '%s'\n",
-            is_left ? 0 : 1, at, is_left ? "left" : "right", is_left ? "1" : "-0.5",
+    fprintf(script, " at graph 1, first %.9g right front offset -0.5,0.6 textcolor rgb '%s'\n", at,
             theme->capacity);
 }
 
@@ -121,8 +122,8 @@ int tmk_plot_failed(const struct tmk_plot *plot, const struct tmk_error *err)
     return TMK_EXIT_FINDING;
 }
 
-int tmk_plot_sweep_run(const struct tmk_plot *plot, const struct tmk_visitor *visitors, uint32_t n,
-                       struct tmk_replay *rp)
+int tmk_plot_replay(const struct tmk_plot *plot, const struct tmk_visitor *visitors, uint32_t n,
+                    struct tmk_replay *rp)
 {
     struct tmk_visitor all[MOST_VISITORS + 1];
     struct tmk_progress progress;

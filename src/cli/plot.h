@@ -55,16 +55,15 @@ double tmk_plot_tic(double range, unsigned n);
 /* "a.tmk, rank 1, cuda:0: " and what is said of it; the caller's. */
 char *tmk_plot_title(const struct tmk_plot *plot, const char *format, ...)
     __attribute__((returns_nonnull, format(printf, 2, 3)));
-/* A dashed line across the picture at `at` of the y axis, and what it is, at its left or right. */
-void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, const char *name,
-                    bool is_left);
+/* A dashed line across the picture at `at` of the y axis, and what it is; NULL: said elsewhere. */
+void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, const char *name);
 
 /* ---- the sweep ---- */
 
 /* Replay the process for these visitors, with progress on stderr. 0, or an exit status after a
  * message; then *rp is the caller's to fini. */
-int tmk_plot_sweep_run(const struct tmk_plot *plot, const struct tmk_visitor *visitors, uint32_t n,
-                       struct tmk_replay *rp);
+int tmk_plot_replay(const struct tmk_plot *plot, const struct tmk_visitor *visitors, uint32_t n,
+                    struct tmk_replay *rp);
 /* Say why it could not be done: running out of memory, mostly. Returns TMK_EXIT_FINDING. */
 int tmk_plot_failed(const struct tmk_plot *plot, const struct tmk_error *err);
 

@@ -194,11 +194,13 @@ static void put_step_tics(const struct tmk_plot_axis *a, FILE *out)
 {
     double least = (tmk_plot_axis_end(a) - tmk_plot_axis_start(a)) / MOST_TICS;
     double last = tmk_plot_axis_start(a) - 2 * least;
+    double apart = tmk_plot_tic((double)a->n_rows, MOST_TICS);
+    int64_t distance = apart > 1 ? (int64_t)apart : 1;
     const char *between = "(";
     for (uint64_t i = 0; i < a->n_rows; i++) {
         const struct tmk_step_row *row = shown_row(a, i);
         double x = tmk_plot_axis_x(a, row->start_ns);
-        bool is_round = a->n_rows <= MOST_TICS || row->step % 5 == 0 || !a->by_step;
+        bool is_round = !a->by_step || row->step % distance == 0;
         if (x < last + least || !is_round)
             continue;
         fprintf(out, "%s'%" PRId64 "' %.9g", between, row->step, x);

@@ -170,7 +170,7 @@ static void put_axes(const struct drawing *d, FILE *out, const struct tmk_theme 
         fprintf(out, "set xlabel '%s since the start of the run'\n", d->time.name);
     snprintf(text, sizeof text, "limit %s", tmk_size_text(d->f.capacity_bytes, size));
     if (has_limit)
-        tmk_plot_limit(out, theme, capacity / d->size.size, text, false);
+        tmk_plot_limit(out, theme, capacity / d->size.size, text);
     else
         fprintf(out,
                 "set label 'limit %s' at graph 1, graph 1 right offset 0,0.7 textcolor rgb '%s'\n",
@@ -232,7 +232,7 @@ static int read_samples(const struct tmk_plot *plot, struct tmk_forecast_samples
     if (tmk_forecast_samples_open(ret) < 0)
         return tmk_plot_failed(plot, &(struct tmk_error){0});
     struct tmk_visitor visitor = tmk_forecast_samples_visitor(*ret);
-    int status = tmk_plot_sweep_run(plot, &visitor, 1, &rp);
+    int status = tmk_plot_replay(plot, &visitor, 1, &rp);
     if (status == 0)
         tmk_replay_fini(&rp);
     return status;

@@ -68,7 +68,7 @@ struct two {
 static void place(FILE *out, unsigned height)
 {
     fprintf(out, "set tmargin at screen %.4f\nset bmargin at screen %.4f\n", 1 - 120.0 / height,
-            60.0 / height);
+            84.0 / height);
 }
 
 static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const struct two *t,

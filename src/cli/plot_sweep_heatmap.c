@@ -14,7 +14,7 @@
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 
-enum { MOST_FIELDS = 24, TOP = 110, BOTTOM = 60, FIELD_LABEL = 40 };
+enum { MOST_FIELDS = 24, TOP = 110, BOTTOM = 84, FIELD_LABEL = 40 };
 
 struct layout {
     uint32_t x, y; /* parameters; UINT32_MAX: none */

@@ -18,7 +18,7 @@
 enum {
     MOST_GRAPHS = 6,
     MOST_LINES = 6,
-    GRAPH_HEIGHT = 380,
+    GRAPH_HEIGHT = 400,
     TOP = 70,
     CURVE_POINTS = 60,
 };
@@ -205,10 +205,8 @@ static void put_axes(const struct graph *a)
     fputs(")\n", a->out);
     put_others(a);
     double capacity = (double)a->g->capacity / a->unit.size;
-    char size[TMK_AMOUNT_BYTES], text[TMK_AMOUNT_BYTES + 16];
-    snprintf(text, sizeof text, "capacity %s", tmk_size_text(a->g->capacity, size));
     if (a->g->capacity && capacity <= a->top)
-        tmk_plot_limit(a->out, a->theme, capacity, text, true);
+        tmk_plot_limit(a->out, a->theme, capacity, NULL);
 }
 
 static void put_line(const struct graph *a, uint32_t s, unsigned colour_i, const char *between)
@@ -262,7 +260,7 @@ static void place_graph(const struct graph *a)
             "set lmargin at screen %.4f\nset rmargin at screen %.4f\n"
             "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
             column * w + 0.065, (column + 1) * w - 0.02, top - 28.0 / height,
-            top - h + 64.0 / height);
+            top - h + 84.0 / height);
 }
 
 /* ---- the picture ---- */
@@ -287,13 +285,26 @@ static double top_of(const struct tmk_survey *g)
     return 1.12 * most;
 }
 
+static void put_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot, double top)
+{
+    char size[TMK_AMOUNT_BYTES];
+    bool has_limit = g->capacity && (double)g->capacity <= top;
+    char *title = tmk_survey_title(g, "Peak memory against each parameter");
+    char *note = tmk_xformat("discs measured%s   crosses ran out of memory%s%s",
+                             g->f ? "   lines fitted   rings estimated" : "",
+                             has_limit ? "   dashed capacity, " : "",
+                             has_limit ? tmk_size_text(g->capacity, size) : "");
+    tmk_gnuplot_heading(plot, title, note);
+    free(title);
+    free(note);
+}
+
 static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
 {
     FILE *out = tmk_gnuplot_script(plot);
     double top = top_of(g);
     struct tmk_plot_unit unit = tmk_plot_size_unit(top);
     uint32_t *choice = tmk_xcalloc((size_t)g->r->n_params + 1, sizeof *choice);
-    char *title = tmk_survey_title(g, "Peak memory against each parameter");
     fprintf(out, "set multiplot\nset key at graph 0, graph 1 left bottom horizontal Left reverse "
                  "samplen 1\n");
     for (uint32_t i = 0; i < n_graphs(g); i++) {
@@ -311,15 +322,11 @@ static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
         memcpy(choice, g->configs[g->largest].cell->choice, g->r->n_params * sizeof *choice);
         fputs("unset label\nunset arrow\n", out);
         if (i == 0)
-            tmk_gnuplot_heading(plot, title,
-                                g->f ? "discs measured   lines fitted   rings estimated   crosses "
-                                       "ran out of memory"
-                                     : "discs measured   crosses ran out of memory");
+            put_heading(g, plot, top);
         place_graph(&a);
         put_graph(&a);
     }
     fputs("unset multiplot\n", out);
-    free(title);
     free(choice);
 }
 

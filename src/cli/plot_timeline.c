@@ -156,9 +156,10 @@ static void put_bands(const struct drawing *d)
         fputs("set label ", d->out);
         tmk_gnuplot_text(d->out, span->name);
         fprintf(d->out,
-                " at first %.9g, graph 1 center front font ',10' offset 0,-0.7 textcolor rgb "
+                " at first %.9g, graph 1 center front font ',%.4g' offset 0,-0.7 textcolor rgb "
                 "'%s'\n",
-                band_start(d, span) + band_width(d, span) / 2, d->theme->faint);
+                band_start(d, span) + band_width(d, span) / 2, tmk_gnuplot_points(d->g, 10),
+                d->theme->faint);
     }
 }
 
@@ -211,7 +212,7 @@ static void put_axes(const struct drawing *d)
     if (d->capacity) {
         char text[TMK_AMOUNT_BYTES + 24];
         snprintf(text, sizeof text, "limit %s", tmk_size_text(d->capacity, size));
-        tmk_plot_limit(d->out, d->theme, (double)d->capacity / d->size.size, text, false);
+        tmk_plot_limit(d->out, d->theme, (double)d->capacity / d->size.size, text);
     }
 }
 

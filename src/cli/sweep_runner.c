@@ -305,6 +305,8 @@ static void say_end(struct runner *run)
                 run->n, run->p->resume);
     } else if (run->status != 0 && run->status != 126 && run->status != 127) {
         tmk_say("given up; to go on: %s", run->p->resume);
+    } else if (run->p->skip_hopeless && capacity_of(run) == 0) {
+        tmk_say("--skip-hopeless: no device has told what it has; give --capacity too");
     }
 }
 

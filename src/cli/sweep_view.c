@@ -43,6 +43,15 @@ static uint32_t count_pending(const struct tmk_sweep_view *v)
     return n;
 }
 
+/* In whole seconds, for lines that change while they are read. */
+static const char *clock_text(double seconds, char *buffer)
+{
+    if (seconds >= 60)
+        return tmk_time_text((uint64_t)(seconds + 0.5) * 1000000000u, buffer);
+    snprintf(buffer, TMK_AMOUNT_BYTES, "%.0f s", seconds);
+    return buffer;
+}
+
 /* "about 3 min left" into the buffer; "" when nothing is known. */
 static const char *time_left(const struct tmk_sweep_view *v, char *buffer, size_t size)
 {
@@ -50,8 +59,7 @@ static const char *time_left(const struct tmk_sweep_view *v, char *buffer, size_
     char time[TMK_AMOUNT_BYTES];
     buffer[0] = '\0';
     if (seconds >= 2)
-        snprintf(buffer, size, "about %s left",
-                 tmk_time_text((uint64_t)(seconds + 0.5) * 1000000000u, time));
+        snprintf(buffer, size, "about %s left", clock_text(seconds, time));
     return buffer;
 }
 
@@ -109,7 +117,7 @@ void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const 
         snprintf(more, sizeof more, " and %u more", n_running - 1);
     time_left(v, left, sizeof left);
     fprintf(stderr, "\r\033[K  ... %.60s%s, for %s%s%s", tmk_cell_text(v->r, c, text, sizeof text),
-            more, tmk_time_text(ns / 1000000000u * 1000000000u, time), *left ? "; " : "", left);
+            more, clock_text((double)(ns / 1000000000u), time), *left ? "; " : "", left);
     fflush(stderr);
     v->shown = true;
 }

@@ -3,13 +3,13 @@
 not been, and no process is left behind."""
 import json
 import os
+import re
 import signal
 import subprocess
-import time
 
 import pytest
 from test_cli_run import wait_until
-from test_golden import BUILD, environment, shell
+from test_golden import BUILD, ROOT, SMALL, environment, shell
 
 TIDEMARK = os.path.join(BUILD, "tidemark")
 TINY = "tinytrain --steps 2 --dim 16 --heads 1 --quiet"
@@ -17,7 +17,6 @@ TINY = "tinytrain --steps 2 --dim 16 --heads 1 --quiet"
 # Trains, but: batch 4 with seq 8 ends with status 3, batch 2 with seq 16 of a signal; in both it
 # says why. Where the file `kill` is, it goes and the sweep is killed with this configuration.
 TRAIN = """#!/bin/sh
-[ -z "$SLOW" ] || sleep "$SLOW"
 if [ "$TIDEMARK_CELL" = 11 ] && rm kill 2>/dev/null; then
     sleep 1000 &
     setsid sleep 1000 &
@@ -54,10 +53,17 @@ def cells(folder):
     return found
 
 
-def sleepers():
-    """Processes that train.sh has started and that should have been ended."""
-    done = subprocess.run(["pgrep", "-fx", "sleep 1000"], capture_output=True, text=True, check=False)
-    return done.stdout.split()
+def sleepers(folder):
+    """Processes that a configuration has started there and that should have been ended."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            here = os.readlink(f"/proc/{process}/cwd") == str(folder)
+            with open(f"/proc/{process}/comm", encoding="ascii") as comm:
+                found += [process] if here and comm.read() == "sleep\n" else []
+        except OSError:
+            pass  # it has ended, or is not ours
+    return found
 
 
 @pytest.fixture(name="folder")
@@ -82,7 +88,7 @@ def test_killed_and_resumed(folder):
     (folder / "kill").touch()
     killed = sweep(f"-o cut {GRID}", folder, status=-signal.SIGKILL)
     assert "[12/18]" in killed.stderr and "[13/18]" not in killed.stderr
-    wait_until("the end of what ran", lambda: not sleepers())
+    wait_until("the end of what ran", lambda: not sleepers(folder))
     assert len(journal(folder / "cut")) == 13
     with open(folder / "cut" / "sweep.jsonl", "a", encoding="utf-8") as torn:
         torn.write('{"cell": 10, "outco')
@@ -125,6 +131,26 @@ def test_a_run_is_as_tidemark_run_makes_it(folder):
         f"# seq=16\n# {TINY} --seq 16\n")
 
 
+def test_detail_given_up(folder):
+    """A peak whose blocks --max-size gave up has its size, and no shares that were of another."""
+    sweep(f"-o s -p steps=12000 --max-size 4MiB -- tinytrain --steps {{steps}} --spike 3 {SMALL}", folder)
+    cell = cells(folder / "s")[0]
+    most = shell("tidemark query --format csv s/runs/0001.tmk 'SELECT max(peak_allocated) m, count(step) n "
+                 "FROM steps'", folder).stdout.split()
+    assert most == ["m,n", f"{cell['peak_allocated']},{cell['n_steps']}"]
+    assert cell["categories"] == cell["components"] == cell["at_stage"] == {}
+
+
+def test_memory_that_the_trace_does_not_show(folder):
+    """A program that is not watched ran out: its last words tell."""
+    sweep("-o s -p a=1,2 -- sh -c 'ulimit -v 500000; [ {a} = 1 ] || python3 -c \"bytearray(1 << 40)\"'",
+          folder)
+    found = cells(folder / "s")
+    assert [found[i]["outcome"] for i in (0, 1)] == ["done", "oom"]
+    assert found[0]["message"] == "reported no allocation"
+    assert found[1]["message"] == "ended with status 1: MemoryError"
+
+
 def test_interrupted(folder):
     process = subprocess.Popen([TIDEMARK, "sweep", "-o", "s", "-j", "2", "-p", "a=1,2,3", "--", "sh",
                                 "-c", "touch began.{a}; [ {a} = 1 ] || sleep 1000"],
@@ -136,7 +162,7 @@ def test_interrupted(folder):
     assert said.splitlines()[-1] == (
         "tidemark: stopped; 1 of 3 configurations have ended. To go on: "
         f"tidemark sweep --resume {folder}/s")
-    assert not sleepers() and list(cells(folder / "s")) == [0]
+    assert not sleepers(folder) and list(cells(folder / "s")) == [0]
 
 
 def test_ranks(folder):
@@ -153,7 +179,7 @@ def test_timeout_and_retry(folder):
     line = "-o s -p a=1,2 --keep-traces failed -- sh -c"
     first = sweep(f"--timeout 300ms {line} 'echo at work; [ {{a}} = 1 ] || sleep 1000'", folder, 1)
     assert "took longer than --timeout, 300.00 ms" in first.stderr and "| at work" in first.stderr
-    assert not sleepers()
+    assert not sleepers(folder)
     assert [cells(folder / "s")[i]["outcome"] for i in (0, 1)] == ["done", "timeout"]
     other = sweep(f"{line} 'true {{a}}'", folder, 2)
     assert "is of another sweep: the command differs" in other.stderr
@@ -171,6 +197,8 @@ def test_hopeless(folder):
     assert outcomes["1"] == outcomes["8"] == "done"
     assert outcomes["64"] == "hopeless"
     assert "not tried: by what was measured it needs at least" in done.stderr
+    done = sweep("-o t -p a=1 --skip-hopeless -- true", folder)
+    assert "no device has told what it has; give --capacity too" in done.stderr
 
 
 def test_secrets(folder):
@@ -205,3 +233,15 @@ def test_environment_and_repeats(folder, jobs):
     assert logs == ["1 0 1 1 0", "1 1 2 1 1", "2 0 3 2 0", "2 1 4 2 1"]
     assert (folder / "s" / "logs" / "0002.log").read_text(
         encoding="ascii").startswith("# Seq=1 repeat 2 of 2\n")
+
+
+def test_docs(folder):
+    """Every command of docs/sweep-running.md runs as written."""
+    with open(os.path.join(ROOT, "docs", "sweep-running.md"), encoding="utf-8") as docs:
+        blocks = re.findall(r"^```sh\n(.*?)^```$", docs.read(), re.S | re.M)
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert len(lines) == 4
+    for line in lines:
+        done = shell(line.replace("tidemark sweep", "tidemark sweep --no-pictures"), folder)
+        assert done.returncode == 0, done.stderr
+    assert "18 configurations" in done.stderr and "have ended already" in done.stderr
