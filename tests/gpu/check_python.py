@@ -5,7 +5,8 @@
     tests/gpu/check_python.py TIDEMARK OUT [PART...]
 
 Parts: seeds, monitors, costs. seeds: every Python example of the tools whose names tidemark has, by the tests that
-run them on the CPU elsewhere (tests/torch), with what they compare to torch; without pytest. monitors: the examples of
+run them on the CPU elsewhere (tests/torch), with what they compare to torch; without pytest (those of LoRA trainings
+are check_lora.py's). monitors: the examples of
 Tiny Torch's memory tools on the real card, and what MemoryDebugger says of the run, imported alone and under `tidemark
 run`. costs: record() on CUDA both ways, MemoryDebugger at 0.1 s. Writes each check with its figures to
 OUT/check_python.json, exit 1 when one fails. Without a GPU the CPU stands in, which is told, and checks the script
@@ -25,11 +26,10 @@ REPO = HERE.parents[1]
 sys.path.insert(0, str(REPO / "tests" / "torch"))
 sys.dont_write_bytecode = True
 
-#: Tests that hold the seeds' examples; those that are not there yet are told.
+#: Tests that hold the seeds' examples.
 SEEDS = [("test_gpu_memory_profiler", ("test_examples", "test_example_program")),
          ("test_quick_memory_debug", ("test_examples",)),
-         ("test_status_report", ("test_report", "test_switched_off")),
-         ("test_lora_training", ("test_examples", "test_commands", "test_training_command", "test_example"))]
+         ("test_status_report", ("test_report", "test_switched_off", "test_after_attach"))]
 
 MONITORS = """
 import json, os, sys, time
@@ -206,9 +206,6 @@ def use(tidemark):
 
 def check_seeds(checks, _kit, _tidemark):
     for name, functions in SEEDS:
-        if not (REPO / "tests" / "torch" / f"{name}.py").exists():
-            print("seeds", "SKIPPED", name, "is not there")
-            continue
         for function in functions:
             with Place() as place:
                 try:
