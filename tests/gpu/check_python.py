@@ -23,8 +23,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 REPO = HERE.parents[1]
-sys.path.insert(0, str(REPO / "tests" / "torch"))
+sys.path[:0] = [str(HERE), str(REPO / "tests" / "torch")]
 sys.dont_write_bytecode = True
+
+from check_diff import Checks  # noqa: E402
 
 #: Tests that hold the seeds' examples.
 SEEDS = [("test_gpu_memory_profiler", ("test_examples", "test_example_program")),
@@ -169,18 +171,6 @@ def tell(what, ok, **figures):
 """
 
 
-class Checks:
-    def __init__(self):
-        self.results = []
-
-    def add(self, part, what, ok, **figures):
-        self.results.append({"part": part, "check": what, "ok": bool(ok), **figures})
-        print(part, "ok  " if ok else "FAIL", what, json.dumps(figures), flush=True)
-
-    def all_ok(self):
-        return all(result["ok"] for result in self.results)
-
-
 class Place:
     """A folder for a script, and one for rings, both gone afterwards."""
 
@@ -210,9 +200,9 @@ def check_seeds(checks, _kit, _tidemark):
             with Place() as place:
                 try:
                     getattr(importlib.import_module(name), function)(place.folder, place.rings)
-                    checks.add("seeds", f"{name}.{function}", True)
+                    checks.add(f"seeds, {name}.{function}", True)
                 except (Exception, SystemExit):
-                    checks.add("seeds", f"{name}.{function}", False, said=traceback.format_exc()[-3000:])
+                    checks.add(f"seeds, {name}.{function}", False, said=traceback.format_exc()[-3000:])
 
 
 def told_by(checks, part, kit, tidemark, source):
@@ -234,15 +224,15 @@ def told_by(checks, part, kit, tidemark, source):
             told = place.folder / "told.jsonl"
             for line in told.read_text(encoding="utf-8").splitlines() if told.exists() else ():
                 found = json.loads(line)
-                checks.add(part, f"{way}: {found.pop('check')}", found.pop("ok"), **found)
-            checks.add(part, f"{way}: it ends well", done.returncode == 0, said=done.stderr[-2000:]
+                checks.add(f"{part}, {way}: {found.pop('check')}", found.pop("ok"), **found)
+            checks.add(f"{part}, {way}: it ends well", done.returncode == 0, said=done.stderr[-2000:]
                        if done.returncode else "")
 
 
 def check_monitors(checks, kit, tidemark):
     blocks = kit.examples("s1.md", ["tools.memory"])
     source = MONITORS + "".join(block + check for block, check in zip(blocks, MONITOR_CHECKS)) + AFTER
-    checks.add("monitors", "there are four examples", len(blocks) == len(MONITOR_CHECKS))
+    checks.add("monitors: there are four examples", len(blocks) == len(MONITOR_CHECKS))
     told_by(checks, "monitors", kit, tidemark, source)
 
 
