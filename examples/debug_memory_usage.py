@@ -47,7 +47,8 @@ def whole_training(log_dir: str) -> None:
                                      log_dir=log_dir)
     made, held = (results[key]["summary"]["total_memory_mb"] for key in ("creation_analysis", "training_analysis"))
     issues = "; ".join(issue["message"] for issue in results["memory_issues"]) or "none"
-    print(f"made: {made:.2f} MB, after training: {held:.2f} MB, at the peak: {results['peak_mb']:.2f} MB; issues: {issues}")
+    print(f"made: {made:.2f} MB, after training: {held:.2f} MB, at the peak: {results['peak_mb']:.2f} MB")
+    print("issues:", issues)
     print("report:", results["report_file"])
 
 

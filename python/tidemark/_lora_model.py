@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The model of a LoRA training: transformers' and peft's where they are installed and a model is named, else our own."""
+"""The model of a LoRA training: that of transformers and peft where a model is named, else our own."""
 import contextlib
 import glob
 import importlib.util
 import json
 import logging
 import os
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Optional
 
 from ._lora_config import LoraConfig
 from ._words import say, words
@@ -76,7 +76,8 @@ def shape_of(name: str) -> Optional[Dict[str, Any]]:
     return next((dict(shape) for known, shape in SHAPES.items() if name.startswith(known)), None)
 
 
-def _shape_in(found: Dict[str, Any], file: str) -> Dict[str, Any]:
+def _shape_in(found: Any, file: str) -> Dict[str, Any]:
+    found = found if isinstance(found, dict) else {}
     missing = [key for key in ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
                                "vocab_size") if not isinstance(found.get(key), int)]
     head_size = found.get("head_dim") or 0
@@ -94,10 +95,13 @@ def _of_shape(config: LoraConfig, device: Any, dtype: Any, reason: str, chinese:
     if shape is None:
         raise ModelError(f"{config.model_name}: {reason}, and its shape is not known here; name a folder with "
                                 f"its config.json, or one of {', '.join(SHAPES)}")
-    _random_weights(f"{config.model_name}: {reason}; a Llama of its shape stands in", f"{config.model_name}: {chinese}; "
-                    "以相同结构的 Llama 代替")
+    _random_weights(f"{config.model_name}: {reason}; a Llama of its shape stands in",
+                    f"{config.model_name}: {chinese}; 以相同结构的 Llama 代替")
     if not _is_installed("transformers"):
-        return _built_in(config.with_(shape), device, dtype)
+        try:
+            return _built_in(config.with_(shape), device, dtype)
+        except ValueError as reason:
+            raise ModelError(f"{config.model_name}: {reason}") from None
     import transformers
     return _unfilled(transformers.LlamaConfig(**shape), config, device, dtype)
 
@@ -135,22 +139,17 @@ def _raise_if_refused(name: str, reason: Optional[BaseException]) -> None:
         status = getattr(getattr(reason, "response", None), "status_code", None)
         if status in (401, 403):
             raise ModelError(f"{name}: the hub refuses it: accept the model's terms on "
-                                    f"https://huggingface.co/{name} and put a valid token into HF_TOKEN") from None
+                             f"https://huggingface.co/{name} and put a valid token into HF_TOKEN") from None
         if status == 404:
             raise ModelError(f"{name}: there is no such model on the hub") from None
         reason = reason.__cause__ or reason.__context__
 
 
-@contextlib.contextmanager
-def _default_dtype(dtype: Any) -> Iterator[None]:
-    """Models are made in torch's default, whatever their library calls its own argument."""
-    import torch
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
+def _of_dtype(dtype: Any) -> Dict[str, Any]:
+    """As transformers wants to be told; otherwise it would be what the model's own config says."""
+    import transformers
+    version = tuple(int(part) for part in transformers.__version__.split(".")[:2])
+    return {"dtype" if version >= (4, 56) else "torch_dtype": dtype}
 
 
 def _unfilled(shape: Any, config: LoraConfig, device: Any, dtype: Any) -> Any:
@@ -158,17 +157,15 @@ def _unfilled(shape: Any, config: LoraConfig, device: Any, dtype: Any) -> Any:
     import torch
     import transformers
     where = device if hasattr(torch, "set_default_device") else contextlib.nullcontext()  # from torch 2 on
-    with _default_dtype(dtype), where:
-        model = transformers.AutoModelForCausalLM.from_config(shape)
+    with where:
+        model = transformers.AutoModelForCausalLM.from_config(shape, **_of_dtype(dtype))
     return _for_training(model.to(device), config)
 
 
 def _loaded(config: LoraConfig, device: Any, dtype: Any) -> Any:
     import transformers
-    version = tuple(int(part) for part in transformers.__version__.split(".")[:2])
-    named = {"dtype" if version >= (4, 56) else "torch_dtype": dtype}
     say(logging.INFO, words("loading the model ", "加载模型: ") + config.model_name)
-    model = transformers.AutoModelForCausalLM.from_pretrained(config.model_name, **named)
+    model = transformers.AutoModelForCausalLM.from_pretrained(config.model_name, **_of_dtype(dtype))
     return _for_training(model.to(device), config)
 
 
@@ -185,10 +182,14 @@ def _with_adapters(model: Any, config: LoraConfig) -> Any:
     is_ours = type(model).__module__ == __package__ + "._llama"
     if not is_ours and _is_installed("peft"):
         import peft
-        return peft.get_peft_model(model, peft.LoraConfig(
-            r=config.r, lora_alpha=config.alpha, lora_dropout=config.dropout, bias="none", task_type="CAUSAL_LM",
-            target_modules=list(config.target_modules)))
+        adapters = peft.LoraConfig(r=config.r, lora_alpha=config.alpha, lora_dropout=config.dropout, bias="none",
+                                   task_type="CAUSAL_LM", target_modules=list(config.target_modules))
+        try:
+            return peft.get_peft_model(model, adapters)
+        except ValueError as reason:  # no such layers
+            raise ModelError(str(reason)) from None
     from ._llama import add_lora
     if not add_lora(model, config.r, config.alpha, config.dropout, config.target_modules):
-        raise ModelError(f"the model has no linear layer named {' or '.join(config.target_modules)}; set target_modules")
+        raise ModelError(f"the model has no linear layer named {' or '.join(config.target_modules)}; "
+                         "set target_modules")
     return model

@@ -90,6 +90,10 @@ def pick_device(name: Optional[str] = None) -> Any:
 
 
 def dtype_of(precision: str) -> Any:
+    """
+    >>> dtype_of("bf16")
+    torch.bfloat16
+    """
     import torch
     return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
 
@@ -100,8 +104,9 @@ def usable_precision(precision: str, device: Any) -> str:
     >>> usable_precision("fp16", torch.device("cpu"))   # torch 1.13
     'bf16'
     """
-    wanted = [precision, *(other for other in ("bf16", "fp32") if other != precision)]
-    used = next(other for other in wanted if other == "fp32" or _computes(other, device.type))
+    if precision == "fp32" or device.type != "cpu":
+        return precision
+    used = _first_computed((precision,) if precision == "bf16" else (precision, "bf16"))
     if used != precision:
         say(logging.WARNING, words(f"torch cannot compute in {precision} on {device.type}; {used} is used",
                                    f"{device.type} 上的 torch 不支持 {precision} 计算, 改用 {used}"))
@@ -111,26 +116,27 @@ def usable_precision(precision: str, device: Any) -> str:
 #: A training's kinds of operations, large enough for the routines that large matrices get.
 TRIAL = """
 import sys, torch
-dtype, device = getattr(torch, sys.argv[1]), sys.argv[2]
-layer = torch.nn.Linear(128, 128, dtype=dtype, device=device)
-x = layer(torch.ones(2, 64, 128, dtype=dtype, device=device))
-x = torch.nn.functional.softmax(x @ x.transpose(-2, -1), -1) @ x
-torch.nn.functional.silu(x * torch.cat((-x, x), -1)[..., :128]).sum().backward()
+for name in sys.argv[1:]:
+    try:
+        x = torch.nn.Linear(128, 128, dtype=getattr(torch, name))(torch.ones(2, 64, 128, dtype=getattr(torch, name)))
+        x = torch.nn.functional.softmax(x @ x.transpose(-2, -1), -1) @ x
+        torch.nn.functional.silu(x * torch.cat((-x, x), -1)[..., :128]).sum().backward()
+        sys.exit(print(name))
+    except RuntimeError:
+        pass
 """
 
 
 @functools.lru_cache(maxsize=None)
-def _computes(precision: str, device_type: str) -> bool:
-    """Tried in a process of its own: of a number type that the processor, or torch's build, cannot do torch does
-    not only raise, it can also die."""
-    if device_type != "cpu":
-        return True
-    dtype = str(dtype_of(precision)).partition(".")[2]
+def _first_computed(precisions: Tuple[str, ...]) -> str:
+    """Of these on the CPU; else fp32. Tried in a process of its own: of a kind of number that the processor, or
+    torch's build, cannot do torch does not only raise, it can also die."""
+    names = {str(dtype_of(precision)).partition(".")[2]: precision for precision in precisions}
     environment = {**os.environ, "TIDEMARK": "0"}
     environment.pop("LD_PRELOAD", None)
-    done = subprocess.run([sys.executable, "-c", TRIAL, dtype, device_type], env=environment, check=False,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return done.returncode == 0
+    done = subprocess.run([sys.executable, "-c", TRIAL, *names], env=environment, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return names.get(done.stdout.decode().strip(), "fp32")
 
 
 # ---- the parts of a training
@@ -195,7 +201,11 @@ def make_optimizer(model: Any, config: LoraConfig) -> Any:
 
 def as_batch(given: Any) -> Batch:
     """What a loader gives: a dict with input_ids, a tensor of them, or a pair with labels. Without labels each
-    token is to say the next one."""
+    token is to say the next one.
+
+    >>> sorted(as_batch(torch.ones(2, 8, dtype=torch.long)))
+    ['input_ids', 'labels']
+    """
     if hasattr(given, "items"):
         batch = {name: value for name, value in given.items() if name in ("input_ids", "labels", "attention_mask")}
     elif isinstance(given, (list, tuple)):
@@ -283,7 +293,8 @@ def _scaler(config: LoraConfig, model: Any, hooks: Hooks) -> Any:
     return make(init_scale=FIRST_SCALE)
 
 
-def train(model: Any, data: Iterable[Any], optimizer: Any, config: LoraConfig, hooks: Optional[Hooks] = None) -> List[float]:
+def train(model: Any, data: Iterable[Any], optimizer: Any, config: LoraConfig,
+          hooks: Optional[Hooks] = None) -> List[float]:
     """config.num_steps steps, over the data as often as it takes; the loss of each step.
 
     >>> losses = train(model, dataloader, make_optimizer(model, config), config)
@@ -370,7 +381,8 @@ def result_of(trained: Trained) -> Dict[str, Any]:
 
 def main(arguments: Optional[List[str]] = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tidemark.lora_training", usage="%(prog)s [--config FILE] [--model NAME] [options]", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m tidemark.lora_training", usage="%(prog)s [--config FILE] [--model NAME] [options]",
+        epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
         description="A LoRA training to be measured. One JSON object on stdout, progress on stderr.")
     add_arguments(parser)
     given = parser.parse_args(arguments)

@@ -59,7 +59,11 @@ def _for_json(value: Any) -> Any:
 
 
 def write_report(folder: str, kind: str, report: Mapping[str, Any]) -> Optional[str]:
-    """As JSON; the path of the file. With TIDEMARK=0: none."""
+    """As JSON; the path of the file. With TIDEMARK=0: none.
+
+    >>> write_report("logs", "full", {"losses": [8.3]})
+    'logs/full_20261115_184237_32318.json'
+    """
     if _figures.is_off():
         return None
     os.makedirs(folder, exist_ok=True)
@@ -73,6 +77,11 @@ def write_report(folder: str, kind: str, report: Mapping[str, Any]) -> Optional[
 
 def labels_of(pkg: Optional[str], version: Optional[str], knowledge_type: Optional[str],
               precision: Optional[str]) -> Dict[str, Optional[str]]:
+    """What a report is labelled with.
+
+    >>> labels_of("matplotlib", "3.8.0", "code", "fp16")["pkg"]
+    'matplotlib'
+    """
     return {"pkg": pkg, "version": version, "knowledge_type": knowledge_type, "precision": precision}
 
 
@@ -206,7 +215,8 @@ def _trial(config: LoraConfig, window: Optional[_figures.Window]) -> Dict[str, A
     parameters = {id(p): p for p in model.parameters()}.values()
     total, trainable = sum(p.numel() for p in parameters), sum(p.numel() for p in parameters if p.requires_grad)
     peak = _peak_mb(window)
-    return {"memory_mb": math.nan if peak is None else peak, "model_mb": sum(part.bytes for part in _model.parts_of(model)) / MB,
+    return {"memory_mb": math.nan if peak is None else peak,
+            "model_mb": sum(part.bytes for part in _model.parts_of(model)) / MB,
             "gradient_mb": _bytes_of(p.grad for p in parameters if p.grad is not None) / MB,
             "optimizer_mb": _state_bytes(trained.optimizer) / MB, "total_params": total, "trainable_params": trainable,
             "param_efficiency": 100.0 * trainable / total, "loss": trained.losses[-1],
@@ -249,7 +259,7 @@ def debug_memory_with_different_configs(base_config: Any, variations: Mapping[st
         _begin_alike()
         say(logging.INFO, words("configuration: ", "配置: ") + f"{name} {dict(variations[name])}")
         results[name] = _survived(config, _window(pick_device(config.device)))
-    _figures.give_back()
+    _begin_alike()
     _say_configs(results)
     if log_dir is not None:
         write_report(log_dir, "config_comparison", {"results": results, "run": tidemark.run})

@@ -9,7 +9,7 @@
 
 #include "cli/say.h"
 
-enum { TMK_MAX_OPTIONS = 12, TMK_MAX_VALUES = 128 };
+enum { TMK_MAX_OPTIONS = 28, TMK_MAX_VALUES = 128 };
 
 struct tmk_option {
     const char *name;    /* without "--" */

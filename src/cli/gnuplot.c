@@ -10,6 +10,7 @@
 #include "cli/gnuplot.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -25,53 +26,64 @@
 #include "cli/locate.h"
 #include "cli/output_file.h"
 #include "cli/xalloc.h"
+#include "kit/utf8.h"
 
 extern char **environ;
 
-enum { MOST_SECONDS = 60 }; /* for a picture */
-
-static const struct format {
-    const char *suffix, *terminal;
-} formats[] = {
-    {".png", "pngcairo size 1280,640 font 'sans,12' background '#ffffff' noenhanced"},
-    {".svg", "svg size 1000,500 font 'sans,13' background '#ffffff' noenhanced dynamic"},
-    {".pdf", "pdfcairo size 10in,5in font 'sans,12' background '#ffffff' noenhanced"},
+enum {
+    MOST_SECONDS = 60,   /* for a picture */
+    LONGEST_TITLE = 118, /* columns that have room */
 };
 
-static const char look[] =
-    "set encoding utf8\n"
-    "set border 3 linecolor rgb '#aaaaaa'\n"
-    "set tics nomirror textcolor rgb '#333333'\n"
-    "set grid y linetype 1 linewidth 1 linecolor rgb '#e4e4e4'\n"
-    "set key tmargin left horizontal Left reverse samplen 2 width 2 textcolor rgb '#333333'\n"
-    "set xlabel textcolor rgb '#555555'\n"
-    "set ylabel textcolor rgb '#555555'\n"
-    "set style fill transparent solid 0.25 noborder\n";
+enum kind { PNG, SVG, PDF };
 
-const char *tmk_gnuplot_colour(unsigned i)
+static const struct format {
+    const char *suffix;
+    enum kind kind;
+} formats[] = {{".png", PNG}, {".svg", SVG}, {".pdf", PDF}};
+
+static const char look[] = "set encoding utf8\n"
+                           "set border 3 linecolor rgb '%s'\n"
+                           "set tics nomirror textcolor rgb '%s'\n"
+                           "set grid y linetype 1 linewidth 1 linecolor rgb '%s'\n"
+                           "set key tmargin left horizontal Left reverse samplen 2 width 2 "
+                           "textcolor rgb '%s'\n"
+                           "set xlabel textcolor rgb '%s'\n"
+                           "set ylabel textcolor rgb '%s'\n"
+                           "set style textbox opaque fillcolor rgb '%s' noborder\n"
+                           "set style fill transparent solid 0.25 noborder\n";
+
+/* As a screen would show it, so that an SVG of it is well-formed whatever the bytes were. */
+void tmk_gnuplot_short_text(FILE *script, const char *text, unsigned columns)
 {
-    static const char *const colours[] = {"#4393c3", "#e08214", "#1b7837", "#d6604d",
-                                          "#9970ab", "#878787", "#35978f", "#c51b7d"};
-    return colours[i % TMK_N(colours)];
+    char *shown = NULL;
+    size_t n = 0;
+    FILE *out = tmk_xmemstream(&shown, &n);
+    tmk_utf8_write(out, text, columns);
+    fclose(out);
+    fputc('\'', script);
+    for (const char *at = shown; *at; at++)
+        fputs(*at == '\'' ? "\'\'" : (char[]){*at, 0}, script);
+    fputc('\'', script);
+    free(shown);
 }
 
 void tmk_gnuplot_text(FILE *script, const char *text)
 {
-    fputc('\'', script);
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputc('\'', script);
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, script);
-    }
-    fputc('\'', script);
+    tmk_gnuplot_short_text(script, text, UINT_MAX);
 }
 
-/* Above the key, which stands above the picture: gnuplot's own title would come between them. */
-void tmk_gnuplot_title(FILE *script, const char *text)
+void tmk_gnuplot_tail_text(FILE *script, const char *text, unsigned columns)
 {
-    fputs("set key title ", script);
-    tmk_gnuplot_text(script, text);
-    fputs(" left font ',15'\n", script);
+    size_t width = tmk_utf8_width(text);
+    char *tail = NULL;
+    if (width > columns) {
+        while (tmk_utf8_width(text) >= columns)
+            tmk_utf8_next(&text);
+        tail = tmk_xformat("…%s", text);
+    }
+    tmk_gnuplot_text(script, tail ? tail : text);
+    free(tail);
 }
 
 /* ---- what is needed ---- */
@@ -85,6 +97,12 @@ static const struct format *format_of(const char *path)
             return &formats[i];
     }
     return NULL;
+}
+
+bool tmk_gnuplot_is_vector(const char *path)
+{
+    const struct format *format = format_of(path);
+    return format && format->kind != PNG;
 }
 
 int tmk_gnuplot_check(const char *path)
@@ -107,8 +125,41 @@ int tmk_gnuplot_check(const char *path)
 
 struct tmk_gnuplot {
     const char *path; /* borrowed */
+    enum kind kind;
+    const char *title; /* of the style */
+    const struct tmk_theme *theme;
     FILE *script, *complaints;
 };
+
+double tmk_gnuplot_points(const struct tmk_gnuplot *g, double points)
+{
+    return g->kind == SVG ? points * 14 / 12 : points;
+}
+
+void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text, const char *note)
+{
+    fputs("set label ", g->script);
+    tmk_gnuplot_short_text(g->script, g->title ? g->title : text, LONGEST_TITLE);
+    fprintf(g->script,
+            " at screen 0, screen 1 left offset 2,-1.2 font ',%.4g' textcolor rgb '%s'\n"
+            "set tmargin 4\n",
+            tmk_gnuplot_points(g, 15), g->theme->text);
+    if (!note)
+        return;
+    fputs("set label ", g->script);
+    tmk_gnuplot_text(g->script, note);
+    fprintf(g->script, " at screen 0, screen 1 left offset 2,-2.6 textcolor rgb '%s'\n",
+            g->theme->faint);
+}
+
+/* The key stands above the picture and makes its room there; its own title, empty, makes that of
+ * ours. gnuplot's would come between key and picture. */
+void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text)
+{
+    tmk_gnuplot_heading(g, text, NULL);
+    fprintf(g->script, "set tmargin -1\nset key title ' ' left font ',%.4g'\n",
+            tmk_gnuplot_points(g, 17));
+}
 
 static void discard(struct tmk_gnuplot *g)
 {
@@ -119,13 +170,39 @@ static void discard(struct tmk_gnuplot *g)
     free(g);
 }
 
-int tmk_gnuplot_open(const char *path, struct tmk_gnuplot **ret)
+/* Letters are about the same part of the width in all three. Of an SVG gnuplot does not know how
+ * wide a text will be and takes it for wider than it is: somewhat smaller letters make up for it.
+ */
+static void put_terminal(const struct tmk_gnuplot *g, unsigned height)
+{
+    if (g->kind == PNG)
+        fprintf(g->script, "set terminal pngcairo size %d,%u", TMK_PICTURE_WIDTH, height);
+    else if (g->kind == SVG)
+        fprintf(g->script, "set terminal svg size %d,%u dynamic", TMK_PICTURE_WIDTH, height);
+    else
+        fprintf(g->script, "set terminal pdfcairo size 10in,%.3fin fontscale 0.75",
+                10.0 * height / TMK_PICTURE_WIDTH);
+    fprintf(g->script, " font 'sans,%.4g' background '%s' noenhanced\n", tmk_gnuplot_points(g, 12),
+            g->theme->background);
+}
+
+static void put_look(const struct tmk_gnuplot *g)
+{
+    const struct tmk_theme *t = g->theme;
+    fprintf(g->script, look, t->axis, t->text, t->grid, t->text, t->faint, t->faint, t->background);
+}
+
+int tmk_gnuplot_open(const char *path, const struct tmk_plot_style *style, unsigned height,
+                     struct tmk_gnuplot **ret)
 {
     int status = tmk_gnuplot_check(path);
     if (status != 0)
         return status;
     struct tmk_gnuplot *g = tmk_xcalloc(1, sizeof *g);
     g->path = path;
+    g->kind = format_of(path)->kind;
+    g->title = style->title;
+    g->theme = tmk_palette_theme(style->dark);
     g->script = tmpfile();
     g->complaints = tmpfile();
     if (!g->script || !g->complaints) {
@@ -133,9 +210,15 @@ int tmk_gnuplot_open(const char *path, struct tmk_gnuplot **ret)
         discard(g);
         return TMK_EXIT_FINDING;
     }
-    fprintf(g->script, "set terminal %s\n%s", format_of(path)->terminal, look);
+    put_terminal(g, height);
+    put_look(g);
     *ret = g;
     return 0;
+}
+
+const struct tmk_theme *tmk_gnuplot_theme(const struct tmk_gnuplot *g)
+{
+    return g->theme;
 }
 
 FILE *tmk_gnuplot_script(struct tmk_gnuplot *g)

@@ -91,7 +91,7 @@ static void put_curves(FILE *out, const struct tmk_sampler *s)
     const char *between = "plot ";
     for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++) {
         const struct tmk_device_use *u = tmk_sampler_device(s, i);
-        const char *colour = tmk_gnuplot_colour(i);
+        const char *colour = tmk_palette_colour(i);
         if (u->history.n == 0)
             continue;
         fprintf(out,
@@ -113,7 +113,8 @@ static bool is_first_of_size(const struct tmk_sampler *s, unsigned i)
     return true;
 }
 
-static void put_sizes(FILE *out, const struct tmk_sampler *s, double height)
+static void put_sizes(FILE *out, const struct tmk_theme *theme, const struct tmk_sampler *s,
+                      double height)
 {
     for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++) {
         uint64_t total = tmk_sampler_device(s, i)->now.total_bytes;
@@ -123,15 +124,16 @@ static void put_sizes(FILE *out, const struct tmk_sampler *s, double height)
             continue;
         fprintf(out,
                 "set arrow from graph 0, first %.6f to graph 1, first %.6f nohead dashtype 2 "
-                "linewidth 1 linecolor rgb '#999999'\n"
+                "linewidth 1 linecolor rgb '%s'\n"
                 "set label 'size %s' at graph 1, first %.6f right offset 0,-0.7 textcolor rgb "
-                "'#777777'\n",
-                at, at, tmk_size_text(total, text), at);
+                "'%s'\n",
+                at, at, theme->axis, tmk_size_text(total, text), at, theme->faint);
     }
 }
 
-static void put_script(FILE *out, const struct tmk_status *st)
+static void put_script(struct tmk_gnuplot *g, const struct tmk_status *st)
 {
+    FILE *out = tmk_gnuplot_script(g);
     char iso[TMK_ISO_BYTES];
     struct axis axis = time_axis(st->elapsed_ns);
     for (unsigned i = 0; i < tmk_sampler_n_devices(st->sampler); i++) {
@@ -140,14 +142,14 @@ static void put_script(FILE *out, const struct tmk_status *st)
         fputs("EOD\n", out);
     }
     double height = height_gib(st->sampler);
-    tmk_gnuplot_title(out, "Device memory");
+    tmk_gnuplot_title(g, "Device memory");
     fprintf(out,
             "set xlabel '%s since %s'\n"
             "set ylabel 'GiB used'\n"
             "set xrange [0:%.4f]\nset yrange [0:%.6f]\n",
             axis.name, tmk_iso_text(st->started, iso), (double)st->elapsed_ns / 1e9 / axis.unit_s,
             height);
-    put_sizes(out, st->sampler, height);
+    put_sizes(out, tmk_gnuplot_theme(g), st->sampler, height);
     put_curves(out, st->sampler);
 }
 
@@ -161,10 +163,10 @@ int tmk_monitor_plot(const struct tmk_status *status, const char *path)
         tmk_say("no device answered: there is nothing to draw in %s", path);
         return TMK_EXIT_FINDING;
     }
-    int rc = tmk_gnuplot_open(path, &g);
+    int rc = tmk_gnuplot_open(path, &(struct tmk_plot_style){0}, TMK_PICTURE_HEIGHT, &g);
     if (rc != 0)
         return rc;
-    put_script(tmk_gnuplot_script(g), status);
+    put_script(g, status);
     rc = tmk_gnuplot_close(g);
     if (rc == 0)
         tmk_say("picture written to %s", path);

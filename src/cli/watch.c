@@ -80,8 +80,7 @@ static void set_environment(const struct tmk_watch *w)
     }
 }
 
-/* Become the program; `failure` takes the reason when that fails. */
-_Noreturn static void become(const struct tmk_watch *w, int failure)
+_Noreturn void tmk_watch_become(const struct tmk_watch *w, int failure)
 {
     set_environment(w);
     sigaction(SIGXFSZ, &inherited_xfsz, NULL);
@@ -168,7 +167,7 @@ static int wait_for(pid_t child, const sigset_t *set)
     }
 }
 
-static struct tmk_outcome outcome_of(int wait_status)
+struct tmk_outcome tmk_watch_outcome(int wait_status)
 {
     struct tmk_outcome o = {.started = true};
     if (WIFSIGNALED(wait_status)) {
@@ -180,7 +179,7 @@ static struct tmk_outcome outcome_of(int wait_status)
     return o;
 }
 
-static struct tmk_outcome not_started(const char *program, int reason)
+struct tmk_outcome tmk_watch_not_started(const char *program, int reason)
 {
     bool missing = reason == ENOENT;
     if (missing && !strchr(program, '/'))
@@ -188,6 +187,17 @@ static struct tmk_outcome not_started(const char *program, int reason)
     else
         tmk_say("cannot run %s: %s", program, strerror(reason));
     return (struct tmk_outcome){.status = missing ? 127 : 126};
+}
+
+int tmk_watch_failure(int failure)
+{
+    int reason = 0;
+    ssize_t got;
+    do
+        got = read(failure, &reason, sizeof reason);
+    while (got < 0 && errno == EINTR);
+    close(failure);
+    return got == sizeof reason ? reason : 0;
 }
 
 struct tmk_outcome tmk_watch_run(const struct tmk_watch *w)
@@ -202,15 +212,10 @@ struct tmk_outcome tmk_watch_run(const struct tmk_watch *w)
     if (child < 0)
         tmk_die("cannot start a process: %s", strerror(errno));
     if (child == 0)
-        become(w, failure[1]);
+        tmk_watch_become(w, failure[1]);
     close(failure[1]);
-    int reason = 0;
-    ssize_t got;
-    do
-        got = read(failure[0], &reason, sizeof reason);
-    while (got < 0 && errno == EINTR);
-    close(failure[0]);
+    int reason = tmk_watch_failure(failure[0]);
     int wait_status = wait_for(child, &set);
     unblock_signals(&set);
-    return got == sizeof reason ? not_started(w->argv[0], reason) : outcome_of(wait_status);
+    return reason ? tmk_watch_not_started(w->argv[0], reason) : tmk_watch_outcome(wait_status);
 }

@@ -39,6 +39,16 @@ struct tmk_outcome {
 /* Ignore SIGXFSZ from now on, and remember what to give back to a watched program. Call first. */
 void tmk_watch_prepare(void);
 
+/* In a child of ours: become the program, watched, with signals as we found them. When that fails
+ * `failure` takes errno, an int, and the process ends. */
+_Noreturn void tmk_watch_become(const struct tmk_watch *w, int failure);
+/* Read what became of that: errno, 0 when the program has begun. Closes `failure`. */
+int tmk_watch_failure(int failure);
+/* What waitpid() says, for exit(). */
+struct tmk_outcome tmk_watch_outcome(int wait_status);
+/* Say why the program could not be started; the status to end with. */
+struct tmk_outcome tmk_watch_not_started(const char *program, int reason);
+
 /* Run, hand signals on, wait for the end. A program that could not be started is said. */
 struct tmk_outcome tmk_watch_run(const struct tmk_watch *w);
 

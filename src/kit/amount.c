@@ -117,6 +117,7 @@ static const struct unit time_units[] = {
     {"ms", 1000000},
     {"s", NS_PER_S},
     {"min", 60 * (uint64_t)NS_PER_S},
+    {"m", 60 * (uint64_t)NS_PER_S},
     {"h", 3600 * (uint64_t)NS_PER_S},
     {NULL, 0},
 };

@@ -21,7 +21,7 @@ const char *tmk_percent_text(uint64_t part, uint64_t whole, char *buffer);
 /* "4096", "512MiB", "1.5 G", "2gb": bytes. Units are powers of 1024, case does not matter. 0, or
  * TMK_EINVAL and *ret_bytes untouched. */
 int tmk_size_parse(const char *text, uint64_t *ret_bytes);
-/* "1.5s", "300ms", "20us", "7ns", "2min", "1h"; a unit is needed. 0 or TMK_EINVAL. */
+/* "1.5s", "300ms", "20us", "7ns", "2min", "2m", "1h"; a unit is needed. 0 or TMK_EINVAL. */
 int tmk_time_parse(const char *text, uint64_t *ret_ns);
 /* The same, and a number without a unit is seconds. */
 int tmk_seconds_parse(const char *text, uint64_t *ret_ns);

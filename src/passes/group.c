@@ -291,6 +291,12 @@ const char *tmk_group_key(struct tmk_group *g, const struct tmk_block *b)
     return row ? row->key : NULL;
 }
 
+uint32_t tmk_group_number(struct tmk_group *g, const struct tmk_block *b)
+{
+    const struct tmk_peak_row *row = row_of(g, b);
+    return row ? (uint32_t)(row - g->rows) : UINT32_MAX;
+}
+
 /* Largest first; then by key, unknown last, so that the order is always the same. */
 static int by_bytes(const void *va, const void *vb)
 {

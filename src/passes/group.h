@@ -50,6 +50,9 @@ struct tmk_group *tmk_group_close(struct tmk_group *g);
 void tmk_group_add(struct tmk_group *g, const struct tmk_block *b);
 /* The key of the row that the block belongs to, made when new; good until close. */
 const char *tmk_group_key(struct tmk_group *g, const struct tmk_block *b);
+/* The row's number, in the order in which they were made, until rows are asked for; UINT32_MAX
+ * without memory. */
+uint32_t tmk_group_number(struct tmk_group *g, const struct tmk_block *b);
 /* Largest first; borrowed until close. 0 or TMK_ENOMEM. */
 int tmk_group_rows(struct tmk_group *g, const struct tmk_peak_row **ret_rows, uint64_t *ret_n);
 

@@ -6,6 +6,7 @@
 #include "passes/timeline.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct track {
     uint16_t device;
@@ -19,11 +20,13 @@ struct track {
 
 struct tmk_timeline {
     uint64_t start_ns, end_ns;
+    uint64_t *times; /* of all starts and the end; NULL: equally long */
     uint32_t n_parts;
     uint32_t at;      /* the part that time is in */
     uint64_t next_ns; /* where the next one starts */
     uint64_t known_ns;
     int64_t step;
+    uint64_t now_ns, serial, n_seen;
     bool has_begun; /* time is in the span; before, only the value now counts */
     bool failed;
     struct track tracks[TMK_MAX_DEVICES]; /* in the state's order */
@@ -33,8 +36,19 @@ struct tmk_timeline {
 /* Start of part i; part n_parts would start where the last ends. */
 static uint64_t part_start(const struct tmk_timeline *t, uint32_t i)
 {
+    if (t->times)
+        return t->times[i];
     unsigned __int128 span = t->end_ns - t->start_ns;
     return t->start_ns + (uint64_t)(span * i / t->n_parts);
+}
+
+static void set_max(const struct tmk_timeline *t, struct tmk_timeline_part *part, uint64_t bytes,
+                    uint64_t ns)
+{
+    part->max_bytes = bytes;
+    part->max_ns = ns;
+    part->max_serial = t->serial;
+    part->max_seen = t->n_seen;
 }
 
 static void enter_part(struct tmk_timeline *t, uint32_t i)
@@ -43,7 +57,8 @@ static void enter_part(struct tmk_timeline *t, uint32_t i)
     t->next_ns = i + 1 < t->n_parts ? part_start(t, i + 1) : UINT64_MAX;
     for (uint32_t d = 0; d < t->n_tracks; d++) {
         struct tmk_timeline_part *part = &t->tracks[d].parts[i];
-        part->max_bytes = part->min_bytes = t->tracks[d].bytes;
+        part->min_bytes = t->tracks[d].bytes;
+        set_max(t, part, part->min_bytes, part->start_ns);
         part->has_reserved = t->tracks[d].has_reserved;
         part->max_reserved_bytes = t->tracks[d].reserved_bytes;
         part->has_used = t->tracks[d].has_used;
@@ -76,7 +91,7 @@ static void add_track(struct tmk_timeline *t, uint16_t device)
         return;
     }
     for (uint32_t i = 0; i < t->n_parts; i++) {
-        parts[i].start_ns = part_start(t, i);
+        parts[i].start_ns = parts[i].max_ns = part_start(t, i);
         parts[i].end_ns = part_start(t, i + 1);
         parts[i].step = t->n_tracks ? t->tracks[0].parts[i].step : TMK_NO_STEP;
     }
@@ -88,7 +103,7 @@ static void set_bytes(struct tmk_timeline *t, struct track *track, uint64_t byte
     struct tmk_timeline_part *part = &track->parts[t->at];
     track->bytes = bytes;
     if (bytes > part->max_bytes || !t->has_begun)
-        part->max_bytes = bytes;
+        set_max(t, part, bytes, t->has_begun ? t->now_ns : part->start_ns);
     if (bytes < part->min_bytes || !t->has_begun)
         part->min_bytes = bytes;
 }
@@ -148,7 +163,10 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         return;
     if (ev->time_ns >= t->next_ns || !t->has_begun)
         go_to(t, ev->time_ns);
+    t->now_ns = ev->time_ns;
     if (is_block) {
+        t->n_seen++;
+        t->serial = rp->state.n_allocs;
         take_over(t, &rp->state);
     } else if (ev->kind == TMK_KIND_STEP) {
         t->step = ev->step;
@@ -169,6 +187,8 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
         return;
     go_to(t, rp->state.now_ns);
     t->step = rp->state.step;
+    t->now_ns = rp->state.now_ns;
+    t->serial = rp->state.n_allocs;
     take_over(t, &rp->state);
     take_over_reserved(t, &rp->state);
 }
@@ -228,12 +248,31 @@ int tmk_timeline_open(uint64_t start_ns, uint64_t end_ns, uint32_t n_parts,
     return 0;
 }
 
+int tmk_timeline_open_at(const uint64_t *times, uint32_t n_parts,
+                         struct tmk_timeline **ret_timeline)
+{
+    struct tmk_timeline *t = NULL;
+    int rc = tmk_timeline_open(times[0], times[n_parts], n_parts, &t);
+    if (rc < 0)
+        return rc;
+    t->times = malloc(((size_t)n_parts + 1) * sizeof *times);
+    if (!t->times) {
+        tmk_timeline_close(t);
+        return TMK_ENOMEM;
+    }
+    memcpy(t->times, times, ((size_t)n_parts + 1) * sizeof *times);
+    enter_part(t, 0);
+    *ret_timeline = t;
+    return 0;
+}
+
 struct tmk_timeline *tmk_timeline_close(struct tmk_timeline *t)
 {
     if (!t)
         return NULL;
     for (uint32_t i = 0; i < t->n_tracks; i++)
         free(t->tracks[i].parts);
+    free(t->times);
     free(t);
     return NULL;
 }

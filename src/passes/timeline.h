@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/timeline.h - allocated bytes over time, in n equal parts: the most, least and last of
- * each.
+/* passes/timeline.h - allocated bytes over time, in n parts, equal ones mostly: the most, least and
+ * last of each.
  *
  * The span is [start, end] of trace time; every part has values, since memory is held also while
  * nothing happens. */
@@ -13,6 +13,9 @@ struct tmk_timeline_part {
     uint64_t start_ns; /* trace time */
     uint64_t end_ns;
     uint64_t max_bytes;
+    uint64_t max_ns;     /* when it was first reached, or the start of the part */
+    uint64_t max_serial; /* blocks with a larger one were born later */
+    uint64_t max_seen;   /* allocations and frees that the sweep had shown by then */
     uint64_t min_bytes;
     uint64_t last_bytes;
     bool has_reserved;           /* else the next is not known */
@@ -26,6 +29,10 @@ struct tmk_timeline;
 
 int tmk_timeline_open(uint64_t start_ns, uint64_t end_ns, uint32_t n_parts,
                       struct tmk_timeline **ret_timeline);
+/* The same with parts of any length: `times` are n_parts + 1, never falling, where each starts and
+ * the last ends; copied. */
+int tmk_timeline_open_at(const uint64_t *times, uint32_t n_parts,
+                         struct tmk_timeline **ret_timeline);
 struct tmk_timeline *tmk_timeline_close(struct tmk_timeline *t);
 struct tmk_visitor tmk_timeline_visitor(struct tmk_timeline *t);
 /* After the sweep: 0, or TMK_ENOMEM when it ran out of memory. */

@@ -15,7 +15,8 @@
  *     r = tmk_results_close(r);
  *
  * Bytes are of the device with the largest peak of the rank with the largest peak: what decides
- * whether it fits. What is not known is TMK_UNKNOWN_BYTES, which is null in JSON. */
+ * whether it fits; the host's memory counts only where no accelerator's was used. What is not known
+ * is TMK_UNKNOWN_BYTES, which is null in JSON. */
 #ifndef TMK_SWEEP_RESULTS_H
 #define TMK_SWEEP_RESULTS_H
 
@@ -38,7 +39,7 @@ struct tmk_sweep_param {
 enum tmk_cell_outcome {
     TMK_CELL_PENDING,  /* not tried yet */
     TMK_CELL_DONE,     /* exit status 0 */
-    TMK_CELL_OOM,      /* ran out of a device's memory, whatever the status */
+    TMK_CELL_OOM,      /* ran out of memory, whatever the status, and did not train on */
     TMK_CELL_FAILED,   /* any other status or signal */
     TMK_CELL_TIMEOUT,  /* took longer than it may */
     TMK_CELL_EXCLUDED, /* a constraint says no (physical > batch) */
@@ -83,6 +84,7 @@ struct tmk_cell {
     const char *message; /* why it did not end well, a sentence; else NULL */
     double seconds;
     const char *run;    /* of the trace, relative to the folder; NULL: none */
+    const char *log;    /* what it printed, likewise */
     const char *device; /* which the peak is of */
     uint64_t capacity;  /* of that device */
     uint64_t peak_allocated;
@@ -108,13 +110,46 @@ struct tmk_results {
     struct tmk_cell *cells; /* the whole grid, in its order, pending and excluded ones too */
     uint32_t n_cells;
     struct tmk_arena *arena; /* has all of it */
+
+    /* What a sweep needs to go on; views need none of it. */
+    const char **command; /* words with {NAME} in them, secrets left out */
+    uint32_t n_command;
+    const char **wheres; /* constraints (sweep/where.h) */
+    uint32_t n_wheres;
+    const char **options; /* others of the command line: "--timeout=10m" */
+    uint32_t n_options;
+    uint32_t n_bad_lines;   /* of the journal, which are passed over */
+    uint64_t journal_bytes; /* of it that are whole lines */
 };
 
+/* The file's name in the folder. */
+#define TMK_SWEEP_JOURNAL "sweep.jsonl"
+enum { TMK_SWEEP_MAX_CELLS = 100000 };
+
+/* 0; TMK_ENOENT: the folder has no journal; TMK_EFORMAT: its first line is none; TMK_EVERSION. */
 int tmk_results_load(const char *folder, struct tmk_results **ret, struct tmk_error *err);
-struct tmk_results *tmk_results_close(struct tmk_results *r);
+/* The same from what the journal has. */
+int tmk_results_parse(const char *folder, const char *bytes, size_t n, struct tmk_results **ret,
+                      struct tmk_error *err);
+struct tmk_results *tmk_results_close(struct tmk_results *r); /* takes NULL, returns NULL */
+
+/* For a new sweep: an empty one, whose params, n_repeats, wheres and so on the caller fills in from
+ * the arena and then lays out. NULL without memory. */
+struct tmk_results *tmk_results_new(const char *folder);
+/* Make the cells, pending or excluded. A constraint that cannot be judged is TMK_EINVAL;
+ * err->offset is then where in its text. */
+int tmk_results_lay_out(struct tmk_results *r, struct tmk_error *err);
+/* A line of the journal that tells of a cell, applied: the cell's number, or TMK_E*. */
+int tmk_results_apply(struct tmk_results *r, const char *line, size_t n, struct tmk_error *err);
 
 /* "done", "oom", "failed", "timeout", "excluded", "hopeless", "pending": as in JSON and CSV. */
 const char *tmk_cell_outcome_name(enum tmk_cell_outcome o);
+/* Whether it was run, whatever came of it. */
+bool tmk_cell_was_run(const struct tmk_cell *c);
+/* "seq=128 batch=8", and " repeat 2 of 3" where there are several; in the caller's buffer, cut
+ * where it does not fit; returns it. */
+const char *tmk_cell_text(const struct tmk_results *r, const struct tmk_cell *c, char *buffer,
+                          size_t size);
 /* The number of a parameter of that name, -1: there is none. */
 int tmk_results_param(const struct tmk_results *r, const char *name);
 

@@ -4,23 +4,20 @@
 
     tests/gpu/check_lora.py TIDEMARK OUT
 
-The tests of tests/torch/test_lora_training.py that need no CPU; each precision; our Llama against transformers';
-peft's adapters, where both are installed; an OOM that is survived. Writes each check to OUT/check_lora.json, exit 1
-when one fails."""
+Each precision; our Llama against transformers'; peft's adapters, where both are installed; an OOM that is survived;
+what the checks of values and gradients cost. (The examples and commands are check_python.py's.) Writes each check to
+OUT/check_lora.json, exit 1 when one fails."""
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import torch
+
+from check_diff import Checks
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "torch"))
-
-import torch  # noqa: E402
-
-from check_diff import Checks  # noqa: E402
-from seeds_kit import examples  # noqa: E402
-import test_lora_training as tests  # noqa: E402
 
 PRECISIONS = """
 import json, math, tidemark, torch
@@ -81,8 +78,8 @@ results = debug_memory_with_different_configs({"precision": "bf16"}, {"huge": bi
 print(json.dumps([{"check": "an OOM is survived, and all is given back",
                    "ok": "out of memory" in (results["huge"]["error"] or "") and
                          results["r8"]["memory_mb"] < results["r64"]["memory_mb"] and
-                         torch.cuda.memory_allocated() == before, "sizes": [results[n]["memory_mb"] for n in ("r8", "r64")],
-                   "error": results["huge"]["error"]}]))
+                         torch.cuda.memory_allocated() == before,
+                   "sizes": [results[n]["memory_mb"] for n in ("r8", "r64")], "error": results["huge"]["error"]}]))
 """
 
 COST = """
@@ -103,27 +100,23 @@ def best_ms(function):
 plain = best_ms(lambda: analyze_model(model, check_values=False))
 flat = torch.ones(200 * 1310720, device="cuda")
 print(json.dumps([{"check": "cost of checks, 1 GB in 200 tensors (ms)", "ok": True,
-                   "gradients": best_ms(lambda: check_gradients(model)), "values": best_ms(lambda: analyze_model(model)) - plain,
+                   "gradients": best_ms(lambda: check_gradients(model)),
+                   "values": best_ms(lambda: analyze_model(model)) - plain,
                    "sum": best_ms(flat.sum)}]))
 """
 
 
-def environment(tidemark, **more):
-    return {**os.environ, "TIDEMARK_PROGRAM": tidemark, "LC_ALL": "C.UTF-8",
-            "PYTHONPATH": os.path.join(HERE, "..", "..", "python"), **more}
-
-
-def python(tidemark, work, name, arguments, **more):
+def python(tidemark, work, name, source):
     """Watched, in a folder of its own."""
     folder = Path(work, name)
     folder.mkdir(parents=True, exist_ok=True)
-    return folder, subprocess.run(
-        [tidemark, "run", "--quiet", "-o", str(folder / "run.tmk"), "--", sys.executable, *arguments], cwd=folder,
-        env=environment(tidemark, **more), capture_output=True, text=True, timeout=400, check=False)
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": os.path.join(HERE, "..", "..", "python")}
+    return subprocess.run([tidemark, "run", "--quiet", "-o", str(folder / "run.tmk"), "--", sys.executable, "-c", source],
+                          cwd=folder, env=env, capture_output=True, text=True, timeout=400, check=False)
 
 
 def add_all(checks, tidemark, work, name, source):
-    _, done = python(tidemark, work, name, ["-c", source])
+    done = python(tidemark, work, name, source)
     if done.returncode != 0:
         checks.add(name, False, error=done.stderr[-2000:])
         return
@@ -131,50 +124,11 @@ def add_all(checks, tidemark, work, name, source):
         checks.add(found.pop("check"), found.pop("ok"), **found)
 
 
-def check_examples(checks, tidemark, work):
-    blocks = examples("s2.md", tests.IMPORTS)
-    train, compare = (next(b for b in blocks if text in b) for text in ("debug_results", "best_config"))
-    source = "\n".join([tests.PRELUDE, train, tests.DEBUGGED, compare, tests.COMPARED, tests.MODEL, tests.GRADIENTS])
-    _, done = python(tidemark, work, "lora_examples", ["-c", source])
-    checks.add("the seed's examples, the model, the checks", done.returncode == 0, error=done.stderr[-2000:]
-               if done.returncode else None)
-
-
-def check_commands(checks, tidemark, work):
-    for command in tests.shell_commands():
-        level = command[1]
-        folder, done = python(tidemark, work, "lora_" + level, ["-m", "tidemark.debug", *command])
-        error = done.stderr[-2000:] if done.returncode else None
-        if error is None:
-            (written,) = (folder / "logs/memory_debug/matplotlib-3.8.0").glob("*.json")
-            try:
-                tests.TIDEMARK = tidemark
-                tests.CHECKS[level](json.loads(written.read_text(encoding="utf-8")), done.stdout, folder)
-            except AssertionError as reason:
-                error = repr(reason)
-        checks.add(f"python -m tidemark.debug {' '.join(command)}", error is None, error=error)
-
-
-def check_training(checks, tidemark, work):
-    """What the sweep runs."""
-    folder, done = python(tidemark, work, "lora_training", [
-        "-m", "tidemark.lora_training", "--seq_length", "128", "--batch_size", "8", "--max_physical_batch_size", "2",
-        "--lora_rank", "8", "--num_steps", "3", "--precision", "bf16"])
-    result = json.loads(done.stdout)
-    peak = json.loads(subprocess.run([tidemark, "peak", str(folder / "run.tmk"), "--json"], capture_output=True,
-                                     check=True).stdout)
-    checks.add("python -m tidemark.lora_training: the run's peak is torch's", peak["allocated"] == result["max_allocated"],
-               peak=peak["allocated"], torch=result["max_allocated"])
-
-
 def main():
     tidemark, out = os.path.abspath(sys.argv[1]), sys.argv[2]
     if not torch.cuda.is_available():
         sys.exit("check_lora: torch finds no GPU here")  # on a CPU the OOM would be the machine's
     checks = Checks()
-    check_examples(checks, tidemark, out)
-    check_commands(checks, tidemark, out)
-    check_training(checks, tidemark, out)
     for name, source in (("lora_precisions", PRECISIONS), ("lora_transformers", TRANSFORMERS), ("lora_oom", OOM),
                          ("lora_cost", COST)):
         add_all(checks, tidemark, out, name, source)

@@ -12,6 +12,7 @@ IMPORTS = ["utils.loraTrain.trainWithMemoryDebug"]
 
 PRELUDE = """
 import tidemark, torch
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 config = {"r": 4, "alpha": 8, "num_steps": 2, "batch_size": 4, "seq_length": 32, "num_hidden_layers": 2,
           "vocab_size": 300, "project": "not ours"}
 load_config = lambda: config
@@ -43,6 +44,26 @@ assert written["pkg"] == "matplotlib" and written["losses"] == debug_results["lo
 assert debug_results["gradient_analysis"]["checked"] == len(trainable)
 """
 
+LEAKING = """
+kept = []
+class Leaking:
+    def __iter__(self):
+        for batch in dataloader:
+            kept.append(torch.empty(15 << 20, dtype=torch.uint8, device=DEVICE))
+            yield batch["input_ids"]
+_, found = debug_lora_training({**config, "num_steps": 11}, Leaking(), pkg="../a b", version="1/2")
+assert [issue["type"] for issue in found["memory_issues"]] == ["leak"], found["memory_issues"]
+assert found["memory_issues"][0]["growth_mb"] == 8 * 15
+assert os.path.dirname(found["report_file"]) == "logs/training_debug/_a_b-1_2"
+del kept, _
+try:
+    debug_lora_training({**config, "target_modules": ["nothing"]}, log_dir="failed")
+    raise SystemExit("not raised")
+except RuntimeError as reason:
+    (written,) = os.listdir("failed")
+    assert str(reason) in json.load(open("failed/" + written, encoding="utf-8"))["error"]
+"""
+
 COMPARED = """
 assert list(results) == ["small_r", "medium_r", "large_r"] and best_config[0] == "small_r"
 for name, r in (("small_r", 8), ("medium_r", 16), ("large_r", 32)):
@@ -58,14 +79,16 @@ if not torch.cuda.is_available():
     turned = debug_memory_with_different_configs(config, dict(reversed(list(variations.items()))))
     assert {n: f["memory_mb"] for n, f in turned.items()} == {n: f["memory_mb"] for n, f in results.items()}
 before = memory_snapshot()["gpu_memory"][0]["allocated"]
-tried = debug_memory_with_different_configs(config, {"huge": {"vocab_size": 10 ** 11}, "fits": {"r": 2}}, log_dir="logs")
+two = {"huge": {"vocab_size": 10 ** 11}, "fits": {"r": 2}}
+tried = debug_memory_with_different_configs(config, two, log_dir="logs")
 assert tried["huge"]["memory_mb"] == float("inf") and "memory" in tried["huge"]["error"]
 assert min(tried.items(), key=lambda x: x[1]["memory_mb"])[0] == "fits" and tried["fits"]["loss"] > 0
 assert memory_snapshot()["gpu_memory"][0]["allocated"] == before
 import glob
 (written,) = glob.glob("logs/config_comparison_*.json")
 assert json.load(open(written, encoding="utf-8"))["results"]["huge"]["memory_mb"] is None
-for wrong in ({"rnk": 8}, {"r": 0}, {"batch_size": 2, "max_physical_batch_size": 3}, {"precision": "int8"}):
+for wrong in ({"rnk": 8}, {"r": 0}, {"batch_size": 2, "max_physical_batch_size": 3}, {"precision": "int8"},
+              {"dropout": 1.0}, {"learning_rate": "x"}, {"alpha": float("nan")}):
     try:
         debug_memory_with_different_configs(config, {"a": wrong})
         raise SystemExit("not raised")
@@ -210,7 +233,8 @@ folder = Path("named")
 folder.mkdir()
 (folder / "config.json").write_text(json.dumps(shape))
 SHAPES["here/known"] = {**{key: shape[key] for key in list(shape)[:5]}, "num_key_value_heads": 1}
-for installed in (False, True):
+import importlib.util
+for installed in (False, True) if importlib.util.find_spec("transformers") is None else ():
     if installed:  # a stand-in: the hub answers as a test says
         library = Path("fake/transformers")
         library.mkdir(parents=True)
@@ -219,15 +243,18 @@ for installed in (False, True):
         import transformers
     model = build_model(small.with_({"model_name": "named"}))
     assert model.lm_head.weight.shape == (50, 32) and model.model.layers[0].self_attn.k_proj.weight.shape == (32, 32)
-    assert run(small.with_({"model_name": "here/known-2"})).model.model.layers[0].self_attn.k_proj.weight.shape == (16, 32)
+    model = run(small.with_({"model_name": "here/known-2"})).model
+    assert model.model.layers[0].self_attn.k_proj.weight.shape == (16, 32)
     assert "its shape is not known here" in refused("gpt2") and "no such folder" in refused("./nowhere")
-transformers.status = 401
-assert "HF_TOKEN" in refused("here/known")
-transformers.status = 404
-assert "no such model" in refused("here/known")
-sys.path.remove("fake")
+    if installed:
+        transformers.status = 401
+        assert "HF_TOKEN" in refused("here/known")
+        transformers.status = 404
+        assert "no such model" in refused("here/known")
+if importlib.util.find_spec("transformers") is not None and "fake" not in sys.path:
+    print("transformers is there")
 for bad, message in (('{"hidden_size": 32', "not JSON"), (json.dumps({**shape, "head_dim": 64}), "head_dim"),
-                     (json.dumps({"hidden_size": 32}), "vocab_size")):
+                     (json.dumps({"hidden_size": 32}), "vocab_size"), ("[]", "vocab_size")):
     (folder / "config.json").write_text(bad)
     try:
         shape_of("named")
@@ -252,8 +279,8 @@ class AutoConfig:
 
 class AutoModelForCausalLM:
     @staticmethod
-    def from_config(shape):
-        model = _llama.LlamaForCausalLM(shape)
+    def from_config(shape, dtype):
+        model = _llama.LlamaForCausalLM(shape, dtype=dtype)
         model.config = shape
         return model
 
@@ -269,7 +296,7 @@ def test_examples(tmp_path, rings):
     """Those of the LoRA functions, under zh_CN; the model; the checks."""
     blocks = examples("s2.md", IMPORTS)
     train, compare = (next(b for b in blocks if text in b) for text in ("debug_results", "best_config"))
-    source = "\n".join([PRELUDE, train, DEBUGGED, compare, COMPARED, MODEL, GRADIENTS,
+    source = "\n".join([PRELUDE, train, DEBUGGED, LEAKING, compare, COMPARED, MODEL, GRADIENTS,
                         f"TRANSFORMERS = {TRANSFORMERS!r}", NAMED])
     done = run_python(source, tmp_path, rings, LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
     printed = done.stdout.splitlines()
@@ -282,7 +309,8 @@ def test_examples(tmp_path, rings):
     assert "[INFO] 快速分析模型: lora_model" in said
     assert "[ERROR] 梯度包含NaN: 137 (21, 13)" in said
     assert "[WARNING] 梯度消失: 9 (norm 0)" in said
-    assert "[WARNING] here/known-2: 无法访问模型中心; 以相同结构的 Llama 代替; 使用随机权重" in said
+    if "transformers is there" not in printed:
+        assert "[WARNING] here/known-2: 无法访问模型中心; 以相同结构的 Llama 代替; 使用随机权重" in said
 
 
 def shell_commands():
@@ -354,9 +382,9 @@ CHECKS = {"model_only": check_model_only, "full": check_full, "custom": check_cu
 
 def test_training_command(tmp_path, rings):
     """What the sweep runs: its peak is the run's, its stages and components are there; it fails with torch's words."""
-    sizes = ["--num_hidden_layers", "2", "--vocab_size", "500"]
-    done = run_script(["-m", "tidemark.lora_training", "--seq_length", "64", "--batch_size", "4",
-                       "--max_physical_batch_size", "2", "--lora_rank", "8", "--num_steps", "2", *sizes], tmp_path, rings)
+    command = ("-m tidemark.lora_training --seq_length 64 --batch_size 4 --max_physical_batch_size 2 --lora_rank 8 "
+               "--num_steps 2 --num_hidden_layers 2 --vocab_size 500")
+    done = run_script(command.split(), tmp_path, rings)
     result = json.loads(done.stdout)
     run = tmp_path / "run.tmk"
     assert result["run"] == str(run) and len(result["losses"]) == 2
@@ -373,7 +401,8 @@ def test_training_command(tmp_path, rings):
     env = seed_environment(tmp_path, rings, TIDEMARK_RUN=str(tmp_path / "oom.tmk"))
     failed = subprocess.run([PYTHON, "-m", "tidemark.lora_training", "--vocab_size", str(10 ** 11)], env=env,
                             capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
-    assert failed.returncode == 1 and "allocate memory" in failed.stderr and failed.stdout == ""
+    assert failed.returncode == 1 and failed.stdout == ""
+    assert "can't allocate memory" in failed.stderr or "out of memory" in failed.stderr  # the CPU's, a GPU's
     assert "Traceback" not in failed.stderr
 
 

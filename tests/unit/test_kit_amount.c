@@ -133,6 +133,8 @@ static void test_time_parse(void **state)
     assert_int_equal(ns, 300000000);
     assert_int_equal(tmk_time_parse("42ns", &ns), 0);
     assert_int_equal(ns, 42);
+    assert_int_equal(tmk_time_parse("10m", &ns), 0);
+    assert_int_equal(ns, 600000000000u);
     assert_int_equal(tmk_time_parse("2min", &ns), 0);
     assert_int_equal(ns, 120000000000);
 }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/palette.c - see palette.h. */
+#include "cli/palette.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+static const struct tmk_theme light = {
+    .background = "#ffffff",
+    .text = "#333333",
+    .faint = "#666666",
+    .axis = "#aaaaaa",
+    .grid = "#e4e4e4",
+    .band = "#f3f3f6",
+    .warning = "#c0182b",
+    .reserved = "#333333",
+    .device = "#777777",
+    .capacity = "#c0182b",
+    .ramp = "0 '#f1f4f9', 0.25 '#c3d4e8', 0.5 '#86b0d2', 0.75 '#3f7fb5', 1 '#173f73'",
+};
+
+static const struct tmk_theme dark = {
+    .background = "#16181d",
+    .text = "#e6e6e6",
+    .faint = "#a8acb5",
+    .axis = "#6a6e78",
+    .grid = "#2c3038",
+    .band = "#1f222a",
+    .warning = "#ff6b6b",
+    .reserved = "#f0f0f0",
+    .device = "#a0a4ad",
+    .capacity = "#ff6b6b",
+    .ramp = "0 '#1d222c', 0.25 '#234468', 0.5 '#2f6ea8', 0.75 '#5fa3d6', 1 '#d5e9f8'",
+};
+
+const struct tmk_theme *tmk_palette_theme(bool is_dark)
+{
+    return is_dark ? &dark : &light;
+}
+
+static const struct named {
+    const char *name, *colour;
+} table[] = {
+    /* categories, in the order of a pile */
+    {"parameter", "#3f9b5b"},
+    {"buffer", "#8c6d46"},
+    {"optimizer_state", "#dba520"},
+    {"gradient", "#3f74c4"},
+    {"input", "#27a5a0"},
+    {"activation", "#d6604d"},
+    {"autograd_detail", "#7fb2e5"},
+    {"temporary", "#9970ab"},
+    /* components */
+    {"embedding", "#27a5a0"},
+    {"attention", "#3f74c4"},
+    {"mlp", "#e08214"},
+    {"normalization", "#9970ab"},
+    {"lora", "#c51b7d"},
+    {"convolution", "#7fb2e5"},
+    {"head", "#3f9b5b"},
+    {"loss", "#d6604d"},
+    {"optimizer", "#dba520"},
+    /* stages */
+    {"model_load", "#3f9b5b"},
+    {"data", "#27a5a0"},
+    {"wrap", "#8c6d46"},
+    {"optimizer_setup", "#b8860b"},
+    {"privacy_setup", "#c51b7d"},
+    {"forward", "#d6604d"},
+    {"backward", "#3f74c4"},
+    {"eval", "#9970ab"},
+    /* the rest */
+    {"other", "#9aa0a6"},
+    {"unknown", "#c4c7cc"},
+};
+
+const char *tmk_palette_colour(unsigned i)
+{
+    static const char *const colours[] = {"#4393c3", "#e08214", "#1b7837", "#d6604d",
+                                          "#9970ab", "#878787", "#35978f", "#c51b7d"};
+    return colours[i % TMK_N(colours)];
+}
+
+static const struct named *find(const char *name)
+{
+    for (size_t i = 0; i < TMK_N(table); i++)
+        if (strcmp(table[i].name, name ? name : "unknown") == 0)
+            return &table[i];
+    return NULL;
+}
+
+const char *tmk_palette_of(const char *name)
+{
+    const struct named *known = find(name);
+    if (known)
+        return known->colour;
+    unsigned sum = 0;
+    for (; *name; name++)
+        sum = 31 * sum + (unsigned char)*name;
+    return tmk_palette_colour(sum);
+}
+
+unsigned tmk_palette_rank(const char *name)
+{
+    const struct named *known = find(name);
+    return known ? (unsigned)(known - table) : (unsigned)TMK_N(table);
+}

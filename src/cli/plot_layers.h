@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/plot_layers.h - what was alive over time, read from a process for a picture: two sweeps of
+ * the trace, then the layers in the order of a pile.
+ *
+ * Layers that are too thin to be seen, and all but the largest where there are many, are one:
+ * "other". So a pile still is what was allocated. */
+#ifndef TMK_CLI_PLOT_LAYERS_H
+#define TMK_CLI_PLOT_LAYERS_H
+
+#include "cli/plot_axis.h"
+#include "passes/ooms.h"
+#include "passes/strata.h"
+
+struct tmk_layer {
+    const char *key; /* never NULL: "unknown" */
+    uint64_t *bytes; /* by part */
+    uint64_t most;
+};
+
+/* A stage that ended, seen in the window. */
+struct tmk_stage_span {
+    const char *name;
+    uint64_t start_ns, end_ns; /* trace time */
+};
+
+struct tmk_layers {
+    const struct tmk_plot *plot;
+    struct tmk_plot_axis axis;
+    struct tmk_timeline *timeline;
+    struct tmk_ooms *ooms;
+    struct tmk_labels labels;
+    struct tmk_strata *strata;
+    const struct tmk_timeline_part *parts;
+    uint32_t n_parts;
+    struct tmk_layer *layers;
+    uint32_t n_layers;
+    struct tmk_stage_span *spans; /* the first ones; n_spans is of all */
+    uint64_t n_spans;
+    uint64_t most_bytes; /* allocated */
+};
+
+enum { TMK_LAYERS_MOST_SPANS = 256 };
+
+/* Of plot's process and device, in so many parts; at most `most` layers, 0: all of them, and no
+ * "other" is made. 0, or an exit status after a message; fini in both cases. */
+int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, enum tmk_by by,
+                    uint32_t n_parts, uint32_t most);
+void tmk_layers_fini(struct tmk_layers *l);
+
+#endif

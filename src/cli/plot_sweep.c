@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/plot_sweep.c - see plot_sweep.h. */
+#include "cli/plot_sweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/plot.h"
+#include "cli/plot_survey.h"
+#include "cli/target.h"
+#include "cli/xalloc.h"
+#include "kit/progress.h"
+#include "passes/steps.h"
+
+static const struct picture {
+    const char *file;
+    unsigned set;
+    const struct tmk_survey_picture *how;
+} pictures[TMK_N_SWEEP_PICTURES] = {
+    [TMK_SWEEP_OVERVIEW] = {"memory_analysis_overview.png", TMK_PLOT_BASIC, &tmk_survey_overview},
+    [TMK_SWEEP_HEATMAP] = {"memory_heatmap.png", TMK_PLOT_BASIC, &tmk_survey_heatmap},
+    [TMK_SWEEP_COMPONENTS] = {"detailed_memory_analysis.png", TMK_PLOT_DETAILED,
+                              &tmk_survey_components},
+    [TMK_SWEEP_OPERATIONS] = {"operation_level_breakdown.png", TMK_PLOT_DETAILED,
+                              &tmk_survey_operations},
+};
+
+/* ---- one picture ---- */
+
+static int open_picture(const struct tmk_survey *g, enum tmk_sweep_picture which,
+                        const struct tmk_plot_style *style, const char *path,
+                        struct tmk_gnuplot **ret)
+{
+    const struct tmk_survey_picture *how = pictures[which].how;
+    int status = tmk_gnuplot_open(path, style, how->height(g), ret);
+    if (status == 0)
+        how->put(g, *ret);
+    return status;
+}
+
+int tmk_plot_sweep_picture(const struct tmk_results *r, const struct tmk_fit *f,
+                           enum tmk_sweep_picture which, const struct tmk_plot_style *style,
+                           const char *path)
+{
+    struct tmk_survey g;
+    struct tmk_gnuplot *plot = NULL;
+    int status = tmk_survey_init(&g, r, f);
+    if (status == 0)
+        status = open_picture(&g, which, style, path, &plot);
+    if (status == 0)
+        status = tmk_gnuplot_close(plot);
+    tmk_survey_fini(&g);
+    return status;
+}
+
+/* ---- timelines of the runs ---- */
+
+/* The process and device that the cell's peak is of. */
+static int choose(struct tmk_plot *plot, const struct tmk_cell *cell)
+{
+    const struct tmk_step_row *best = NULL;
+    char name[24];
+    for (uint32_t i = 0; i < tmk_run_n_processes(plot->run); i++) {
+        struct tmk_process *p = tmk_run_process(plot->run, i);
+        for (uint64_t k = 0; k < tmk_reader_n_step_rows(p->reader); k++) {
+            const struct tmk_step_row *row = tmk_reader_step_row(p->reader, k);
+            bool is_it =
+                !cell->device || strcmp(tmk_device_name(row->device, name), cell->device) == 0;
+            if (!is_it || (best && row->peak_bytes <= best->peak_bytes))
+                continue;
+            best = row;
+            plot->p = p;
+            plot->device = row->device;
+        }
+    }
+    return best ? 0 : TMK_EXIT_FINDING; /* it ended before its first block */
+}
+
+static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cell,
+                         const struct tmk_plot_style *style, const char *path)
+{
+    char name[256];
+    char *run = tmk_xformat("%s/%s", r->folder, cell->run);
+    char *title =
+        tmk_xformat("%s: allocated by category", tmk_cell_text(r, cell, name, sizeof name));
+    struct tmk_plot plot = {.style = *style, .path = path};
+    plot.style.title = style->title ? style->title : title;
+    int status = tmk_target_open(run, &plot.run);
+    if (status == 0 && choose(&plot, cell) == 0)
+        status = tmk_plot_timeline(&plot);
+    tmk_run_close(plot.run);
+    free(title);
+    free(run);
+    return status;
+}
+
+static int plot_timelines(const struct tmk_results *r, const struct tmk_plot_style *style)
+{
+    struct tmk_progress progress;
+    int status = 0;
+    tmk_progress_init(&progress, stderr, "drawing timelines");
+    for (uint32_t i = 0; i < r->n_cells; i++) {
+        tmk_progress_tell(&progress, i, r->n_cells);
+        if (!r->cells[i].run)
+            continue;
+        char *path = tmk_xformat("%s/memory_timeline_config_%u.png", r->folder, i + 1);
+        int rc = plot_timeline(r, &r->cells[i], style, path);
+        status = status ? status : rc;
+        free(path);
+    }
+    tmk_progress_fini(&progress);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+int tmk_plot_sweep(const struct tmk_results *r, const struct tmk_fit *f, unsigned sets,
+                   const struct tmk_plot_style *style)
+{
+    struct tmk_survey g;
+    struct tmk_gnuplot *plot;
+    int status = tmk_survey_init(&g, r, f);
+    for (unsigned i = 0; status == 0 && i < TMK_N(pictures); i++) {
+        if (!(pictures[i].set & sets))
+            continue;
+        char *path = tmk_xformat("%s/%s", r->folder, pictures[i].file);
+        status = open_picture(&g, i, style, path, &plot);
+        if (status == 0)
+            status = tmk_gnuplot_close(plot);
+        free(path);
+    }
+    tmk_survey_fini(&g);
+    return status == 0 && sets & TMK_PLOT_BASIC ? plot_timelines(r, style) : status;
+}

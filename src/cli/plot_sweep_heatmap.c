@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/plot_sweep_heatmap.c - the peak of every configuration: the two parameters that matter most
+ * as axes, a field for each combination of the others.
+ *
+ * A cell has its figure. What was not measured looks different from what was: an estimate is pale
+ * and has "≈", and what ran out of memory, failed, or was not to be tried says so. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/plot.h"
+#include "cli/plot_survey.h"
+#include "cli/say.h"
+#include "cli/xalloc.h"
+#include "kit/amount.h"
+
+enum { MOST_FIELDS = 24, TOP = 110, BOTTOM = 84, FIELD_LABEL = 40 };
+
+struct layout {
+    uint32_t x, y; /* parameters; UINT32_MAX: none */
+    uint32_t n_x, n_y;
+    uint32_t n_fields; /* combinations of the others */
+    uint32_t n_columns, n_rows;
+    unsigned cell_height; /* points */
+};
+
+/* ---- where things stand ---- */
+
+static uint32_t n_values(const struct tmk_survey *g, uint32_t p)
+{
+    return p == UINT32_MAX ? 1 : g->r->params[p].n_values;
+}
+
+static struct layout lay_out(const struct tmk_survey *g)
+{
+    struct layout l = {.x = g->n_order > 0 ? g->order[0] : UINT32_MAX,
+                       .y = g->n_order > 1 ? g->order[1] : UINT32_MAX,
+                       .n_fields = 1};
+    if (n_values(g, l.y) > n_values(g, l.x)) { /* the picture is wider than high */
+        uint32_t swap = l.x;
+        l.x = l.y;
+        l.y = swap;
+    }
+    l.n_x = n_values(g, l.x);
+    l.n_y = n_values(g, l.y);
+    for (uint32_t i = 2; i < g->n_order; i++)
+        l.n_fields *= n_values(g, g->order[i]);
+    uint32_t shown = l.n_fields < MOST_FIELDS ? l.n_fields : MOST_FIELDS;
+    uint32_t most = 14 / (l.n_x > 14 ? 14 : l.n_x); /* columns of fields that have room */
+    most = most < 1 ? 1 : most > 4 ? 4 : most;
+    l.n_columns = shown < most ? shown : most;
+    if (g->n_order > 2 && n_values(g, g->order[2]) <= most)
+        l.n_columns = n_values(g, g->order[2]);
+    l.n_rows = (shown + l.n_columns - 1) / l.n_columns;
+    l.cell_height = l.n_rows == 1 ? 64 : l.n_rows <= 3 ? 46 : 34;
+    return l;
+}
+
+static unsigned height_of(const struct tmk_survey *g)
+{
+    struct layout l = lay_out(g);
+    unsigned height = TOP + BOTTOM + l.n_rows * (l.n_y * l.cell_height + FIELD_LABEL);
+    return height < 360 ? 360 : height > 3000 ? 3000 : height;
+}
+
+/* The choices of field `n`: those of the largest configuration, but for the other parameters. */
+static void choose_field(const struct tmk_survey *g, uint32_t n, uint32_t *choice)
+{
+    memcpy(choice, g->configs[g->largest].cell->choice, g->r->n_params * sizeof *choice);
+    for (uint32_t i = 2; i < g->n_order; i++) {
+        choice[g->order[i]] = n % n_values(g, g->order[i]);
+        n /= n_values(g, g->order[i]);
+    }
+}
+
+/* ---- a cell ---- */
+
+enum style { MEASURED, ESTIMATED, REFUSED, EMPTY };
+
+struct shown {
+    enum style style;
+    double bytes;    /* 0: none */
+    const char *why; /* it was not measured; "": it was, or will be */
+    char text[TMK_AMOUNT_BYTES];
+};
+
+static void set_size(struct shown *s, const char *lead, double bytes, struct tmk_plot_unit unit)
+{
+    double value = bytes / unit.size;
+    snprintf(s->text, sizeof s->text, "%s%.*f", lead, value < 10 ? 2 : 1, value);
+    s->bytes = bytes;
+}
+
+static struct shown show(const struct tmk_survey *g, const struct tmk_survey_config *c,
+                         struct tmk_plot_unit unit)
+{
+    static const char *const words[] = {
+        [TMK_CELL_PENDING] = "",         [TMK_CELL_DONE] = "",           [TMK_CELL_OOM] = "OOM",
+        [TMK_CELL_FAILED] = "failed",    [TMK_CELL_TIMEOUT] = "timeout", [TMK_CELL_EXCLUDED] = "–",
+        [TMK_CELL_HOPELESS] = "too big",
+    };
+    enum tmk_cell_outcome outcome = c->cell ? c->cell->outcome : TMK_CELL_EXCLUDED;
+    struct tmk_estimate e = tmk_survey_estimate(g, c);
+    struct shown s = {.style = EMPTY, .why = words[outcome]};
+    if (c->has_peak) {
+        s.style = MEASURED;
+        set_size(&s, "", (double)c->cell->peak_allocated, unit);
+    } else if (outcome != TMK_CELL_EXCLUDED) {
+        bool is_refused = outcome == TMK_CELL_OOM || outcome == TMK_CELL_HOPELESS;
+        s.style = is_refused ? REFUSED : e.known ? ESTIMATED : EMPTY;
+        if (e.known)
+            set_size(&s, "≈", e.bytes, unit);
+        else if (outcome == TMK_CELL_PENDING)
+            s.why = "not tried";
+    }
+    return s;
+}
+
+static const char *text_colour(const struct tmk_survey *g, const struct tmk_theme *theme,
+                               const struct shown *s)
+{
+    bool is_dark = theme == tmk_palette_theme(true);
+    if (s->style == REFUSED)
+        return theme->warning;
+    if (s->style == ESTIMATED && g->capacity && s->bytes > (double)g->capacity)
+        return theme->warning;
+    if (s->style == EMPTY || s->style == ESTIMATED)
+        return theme->faint;
+    return s->bytes > 0.55 * (double)g->most ? (is_dark ? "#101318" : "#ffffff") : theme->text;
+}
+
+/* ---- a field ---- */
+
+static void put_text(FILE *out, const char *text, uint32_t x, uint32_t y, const char *offset,
+                     const char *colour)
+{
+    if (!text[0])
+        return;
+    fputs("set label ", out);
+    tmk_gnuplot_text(out, text);
+    fprintf(out, " at first %u, first %u center front offset 0,%s textcolor rgb '%s'\n", x, y,
+            offset, colour);
+}
+
+static void put_cell(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
+                     const struct shown *s, uint32_t x, uint32_t y)
+{
+    if (s->style == REFUSED || s->style == ESTIMATED)
+        fprintf(out,
+                "set object rectangle from first %.2f, first %.2f to first %.2f, first %.2f front "
+                "fillstyle empty border linecolor rgb '%s' dashtype %d\n",
+                x - 0.46, y - 0.44, x + 0.46, y + 0.44,
+                s->style == REFUSED ? theme->warning : theme->axis, s->style == REFUSED ? 1 : 2);
+    put_text(out, s->why, x, y, s->text[0] ? "0.5" : "0", text_colour(g, theme, s));
+    put_text(out, s->text, x, y, s->why[0] ? "-0.5" : "0", text_colour(g, theme, s));
+}
+
+static void put_tics(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
+                     char axis, uint32_t p, bool is_shown)
+{
+    if (!is_shown) {
+        fprintf(out, "unset %ctics\n", axis);
+        return;
+    }
+    fprintf(out, "set %ctics scale 0 textcolor rgb '%s' (", axis, theme->text);
+    for (uint32_t v = 0; v < n_values(g, p); v++) {
+        fputs(v ? ", " : "", out);
+        tmk_gnuplot_short_text(out, p == UINT32_MAX ? "" : g->r->params[p].values[v], 12);
+        fprintf(out, " %u", v);
+    }
+    fputs(")\n", out);
+}
+
+static void put_field_name(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
+                           const uint32_t *choice)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *name = tmk_xmemstream(&text, &n);
+    for (uint32_t i = 2; i < g->n_order; i++) {
+        const struct tmk_sweep_param *p = &g->r->params[g->order[i]];
+        fprintf(name, "%s%s=%s", i > 2 ? " " : "", p->name, p->values[choice[g->order[i]]]);
+    }
+    fclose(name);
+    fputs("set label ", out);
+    tmk_gnuplot_short_text(out, text, 60);
+    fprintf(out, " at graph 0, graph 1 left offset 0,0.7 textcolor rgb '%s'\n", theme->text);
+    free(text);
+}
+
+static void put_field(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
+                      const struct layout *l, uint32_t field, struct tmk_plot_unit unit)
+{
+    uint32_t *choice = tmk_xcalloc((size_t)g->r->n_params + 1, sizeof *choice);
+    choose_field(g, field, choice);
+    fputs("unset label\nunset object\n", out);
+    fprintf(out, "$f%u << EOD\nNaN NaN NaN\n", field);
+    for (uint32_t i = 0; i < l->n_x * l->n_y; i++) {
+        uint32_t x = i % l->n_x, y = i / l->n_x;
+        if (l->x != UINT32_MAX)
+            choice[l->x] = x;
+        if (l->y != UINT32_MAX)
+            choice[l->y] = y;
+        struct shown s = show(g, tmk_survey_at(g, choice), unit);
+        if (s.style == MEASURED)
+            fprintf(out, "%u %u %.7g\n", x, y, s.bytes / unit.size);
+    }
+    fputs("EOD\n", out);
+    for (uint32_t i = 0; i < l->n_x * l->n_y; i++) {
+        uint32_t x = i % l->n_x, y = i / l->n_x;
+        if (l->x != UINT32_MAX)
+            choice[l->x] = x;
+        if (l->y != UINT32_MAX)
+            choice[l->y] = y;
+        struct shown s = show(g, tmk_survey_at(g, choice), unit);
+        put_cell(g, out, theme, &s, x, y);
+    }
+    if (g->n_order > 2)
+        put_field_name(g, out, theme, choice);
+    free(choice);
+}
+
+static void place_field(FILE *out, const struct layout *l, uint32_t field, unsigned height)
+{
+    uint32_t column = field % l->n_columns, row = field / l->n_columns;
+    double left = 0.085, width = (0.90 - left) / l->n_columns;
+    double top = 1 - (TOP - FIELD_LABEL + 0.0) / height - FIELD_LABEL / (double)height;
+    double step = (top - BOTTOM / (double)height) / l->n_rows;
+    fprintf(out,
+            "set lmargin at screen %.4f\nset rmargin at screen %.4f\n"
+            "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
+            left + column * width, left + (column + 1) * width - 0.015, top - row * step,
+            top - (row + 1) * step + (l->n_rows > 1 ? FIELD_LABEL / (double)height : 0));
+}
+
+/* ---- the picture ---- */
+
+static void put_axes_names(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
+                           const struct layout *l, uint32_t field, uint32_t n)
+{
+    bool is_left = field % l->n_columns == 0, is_last = field + l->n_columns >= n;
+    put_tics(g, out, theme, 'x', l->x, is_last);
+    put_tics(g, out, theme, 'y', l->y, is_left);
+    fputs("set xlabel ", out);
+    tmk_gnuplot_text(out, is_last && l->x != UINT32_MAX ? g->r->params[l->x].name : "");
+    fputs("\nset ylabel ", out);
+    tmk_gnuplot_text(out, is_left && l->y != UINT32_MAX ? g->r->params[l->y].name : "");
+    fputc('\n', out);
+}
+
+static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+{
+    FILE *out = tmk_gnuplot_script(plot);
+    const struct tmk_theme *theme = tmk_gnuplot_theme(plot);
+    struct layout l = lay_out(g);
+    struct tmk_plot_unit unit = tmk_plot_size_unit((double)g->most);
+    uint32_t n = l.n_fields < MOST_FIELDS ? l.n_fields : MOST_FIELDS;
+    if (n < l.n_fields)
+        tmk_say("the heat map has the first %u of %u combinations", n, l.n_fields);
+    char *title = tmk_survey_title(g, "Peak of each configuration");
+    fprintf(
+        out,
+        "set multiplot\nunset key\nunset grid\nset border 0\nset style fill solid 1 noborder\n"
+        "set palette defined (%s)\nset cbrange [0:%.7g]\n"
+        "set xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\nset cbtics scale 0 textcolor rgb '%s'\n"
+        "set colorbox user origin screen 0.925, screen 0.15 size screen 0.012, screen 0.6 "
+        "noborder\n"
+        "set cblabel '%s' textcolor rgb '%s'\n",
+        theme->ramp, (double)g->most / unit.size, l.n_x - 1, l.n_y - 1, theme->faint, unit.name,
+        theme->faint);
+    for (uint32_t i = 0; i < n; i++) {
+        place_field(out, &l, i, height_of(g));
+        put_field(g, out, theme, &l, i, unit);
+        if (i == 0)
+            tmk_gnuplot_heading(plot, title, "≈ estimated, not measured    – excluded");
+        place_field(out, &l, i, height_of(g));
+        put_axes_names(g, out, theme, &l, i, n);
+        fprintf(out,
+                "plot $f%u using 1:2:($1-0.47):($1+0.47):($2-0.45):($2+0.45):3 with boxxyerror "
+                "fillcolor palette\nunset colorbox\n",
+                i);
+    }
+    fputs("unset multiplot\n", out);
+    free(title);
+}
+
+const struct tmk_survey_picture tmk_survey_heatmap = {height_of, put};

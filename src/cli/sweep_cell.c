@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/sweep_cell.c - see sweep_cell.h. */
+#include "cli/sweep_cell.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/say.h"
+#include "cli/summary.h"
+#include "cli/xalloc.h"
+#include "kit/amount.h"
+#include "kit/lines.h"
+#include "kit/utf8.h"
+#include "sweep/measure.h"
+#include "sweep/params.h"
+#include "sweep/words.h"
+
+enum {
+    TAIL_BYTES = 8192,
+    TAIL_LINES = 6,
+    LINE_BYTES = 200,
+    VMSTAT_BYTES = 16384,
+    MORE_SETTINGS = 3
+};
+
+static const char *keep_text(struct tmk_results *r, const char *text)
+{
+    const char *kept = text ? tmk_arena_text(r->arena, text, strlen(text)) : NULL;
+    if (text && !kept)
+        tmk_die("out of memory");
+    return kept;
+}
+
+/* ---- begin ---- */
+
+static char **fill_words(const struct tmk_sweep_plan *p, const struct tmk_cell *c)
+{
+    unsigned n = 0;
+    while (p->command[n])
+        n++;
+    char **words = tmk_xcalloc(n + 1, sizeof *words);
+    for (unsigned i = 0; i < n; i++)
+        if (!(words[i] = tmk_word_fill(p->command[i], p->results, c)))
+            tmk_die("out of memory");
+    return words;
+}
+
+static void free_words(char **words)
+{
+    for (unsigned i = 0; words[i]; i++)
+        free(words[i]);
+    free(words);
+}
+
+static void put_word(FILE *f, const char *word)
+{
+    bool is_plain = *word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX"
+                                                "YZ0123456789_-+=./:,@%{}")];
+    if (!is_plain)
+        fputc('\'', f);
+    for (; *word; word++)
+        fputs(*word == '\'' ? "'\\''" : (char[2]){*word, 0}, f);
+    if (!is_plain)
+        fputc('\'', f);
+}
+
+char *tmk_sweep_cell_command(const struct tmk_sweep_plan *p, const struct tmk_cell *c)
+{
+    char *text = NULL;
+    size_t n;
+    char **words = fill_words(p, c);
+    FILE *f = tmk_xmemstream(&text, &n);
+    for (unsigned i = 0; words[i]; i++) {
+        fputs(i ? " " : "", f);
+        put_word(f, words[i]);
+    }
+    fclose(f);
+    free_words(words);
+    char *shown = tmk_sweep_redacted(p, text);
+    free(text);
+    return shown;
+}
+
+/* TIDEMARK_SEQ=128 and so on, and the device. */
+static unsigned make_settings(const struct tmk_sweep_plan *p, uint32_t number, unsigned slot,
+                              struct tmk_setting *to)
+{
+    const struct tmk_results *r = p->results;
+    const struct tmk_cell *c = &r->cells[number];
+    unsigned n = 0;
+    for (uint32_t i = 0; i < r->n_params; i++) {
+        char *name = tmk_xformat("TIDEMARK_%s", r->params[i].name);
+        for (char *at = name; *at; at++)
+            *at = (char)toupper((unsigned char)*at);
+        to[n++] = (struct tmk_setting){name, tmk_xstrdup(r->params[i].values[c->choice[i]])};
+    }
+    to[n++] = (struct tmk_setting){tmk_xstrdup("TIDEMARK_REPEAT"), tmk_xformat("%u", c->repeat)};
+    to[n++] = (struct tmk_setting){tmk_xstrdup("TIDEMARK_CELL"), tmk_xformat("%u", number + 1)};
+    if (p->devices)
+        to[n++] = (struct tmk_setting){tmk_xstrdup(p->devices_name), tmk_xstrdup(p->devices[slot])};
+    return n;
+}
+
+/* What is left of an attempt that was interrupted. Runs are flat. */
+static void remove_run(const char *path)
+{
+    DIR *dir = opendir(path);
+    if (!dir)
+        return;
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    closedir(dir);
+    rmdir(path);
+}
+
+/* The log, with a head that says what it is of; -1 after a message. */
+static int open_log(const struct tmk_sweep_plan *p, const struct tmk_cell *c, const char *path)
+{
+    char text[512];
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        tmk_say("cannot write %s: %s", path, strerror(errno));
+        return -1;
+    }
+    char *command = tmk_sweep_cell_command(p, c);
+    dprintf(fd, "# %s\n# %s\n", tmk_cell_text(p->results, c, text, sizeof text), command);
+    free(command);
+    return fd;
+}
+
+/* How many processes the kernel's OOM killer has ended on this machine. */
+static uint64_t count_oom_kills(void)
+{
+    char text[VMSTAT_BYTES];
+    if (tmk_lines_read(text, sizeof text, "/proc/vmstat") < 0)
+        return UINT64_MAX;
+    return tmk_lines_bytes(tmk_lines_field(text, "oom_kill "));
+}
+
+int tmk_sweep_cell_start(const struct tmk_sweep_plan *p, uint32_t number, unsigned slot,
+                         struct tmk_sweep_cell *f, struct tmk_keeper *ret_keeper)
+{
+    const struct tmk_cell *c = &p->results->cells[number];
+    struct tmk_setting settings[TMK_SWEEP_MAX_PARAMS + MORE_SETTINGS];
+    *f = (struct tmk_sweep_cell){
+        .run = tmk_xformat("%s/runs/%04u.tmk", p->results->folder, number + 1),
+        .log = tmk_xformat("%s/logs/%04u.log", p->results->folder, number + 1),
+        .n_oom_kills = count_oom_kills(),
+    };
+    int log = open_log(p, c, f->log);
+    if (log < 0)
+        return TMK_EXIT_FINDING;
+    remove_run(f->run);
+    char **words = fill_words(p, c);
+    struct tmk_watch watch = p->watch;
+    watch.argv = words;
+    watch.folder = f->run;
+    unsigned n = make_settings(p, number, slot, settings);
+    struct tmk_keeping how = {&watch, settings, n, log};
+    int reason = tmk_keeper_start(&how, ret_keeper);
+    close(log);
+    free_words(words);
+    for (unsigned i = 0; i < n; i++) {
+        free((char *)settings[i].name);
+        free(settings[i].value);
+    }
+    if (reason)
+        tmk_say("cannot start a process: %s", strerror(reason));
+    return reason ? TMK_EXIT_FINDING : 0;
+}
+
+void tmk_sweep_cell_forget(struct tmk_sweep_cell *f)
+{
+    free(f->run);
+    free(f->log);
+    *f = (struct tmk_sweep_cell){0};
+}
+
+/* ---- what it printed last ---- */
+
+/* The last lines, without the head and empty ones; the caller's. */
+static char *read_tail(const struct tmk_sweep_plan *p, const char *path)
+{
+    char bytes[TAIL_BYTES + 1];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0)
+        return NULL;
+    off_t size = fstat(fd, &st) == 0 ? st.st_size : 0;
+    ssize_t n = pread(fd, bytes, TAIL_BYTES, size > TAIL_BYTES ? size - TAIL_BYTES : 0);
+    close(fd);
+    bytes[n > 0 ? n : 0] = '\0';
+    for (ssize_t i = 0; i < n; i++)
+        if (bytes[i] == '\0' || bytes[i] == '\r')
+            bytes[i] = bytes[i] ? '\n' : ' ';
+    while (n > 0 && isspace((unsigned char)bytes[n - 1]))
+        bytes[--n] = '\0';
+    char *at = bytes + (n > 0 ? n : 0);
+    for (unsigned lines = 0; at > bytes && lines < TAIL_LINES; at--)
+        lines += at[-1] == '\n';
+    at += at > bytes || *at == '\n';
+    while (*at == '#' && size <= TAIL_BYTES && strchr(at, '\n')) /* the head */
+        at = strchr(at, '\n') + 1;
+    if (*at == '#' && size <= TAIL_BYTES)
+        at += strlen(at);
+    return *at ? tmk_sweep_redacted(p, at) : NULL;
+}
+
+static const char *last_line(const char *tail)
+{
+    const char *newline = tail ? strrchr(tail, '\n') : NULL;
+    return newline ? newline + 1 : tail;
+}
+
+/* Words by which programs tell that memory ran out, where the trace does not. */
+static bool tells_oom(const char *tail)
+{
+    static const char *const words[] = {
+        "CUDA out of memory", "OutOfMemoryError",
+        "HIP out of memory",  "MemoryError",
+        "std::bad_alloc",     "Cannot allocate memory",
+        "not enough memory",  "CUDA error: out of memory",
+    };
+    for (size_t i = 0; tail && i < TMK_N(words); i++)
+        if (strstr(tail, words[i]))
+            return true;
+    return false;
+}
+
+/* ---- end ---- */
+
+/* "ended with status 3: LAST LINE". */
+static char *tell_status(const struct tmk_outcome *o, const char *tail)
+{
+    char line[LINE_BYTES] = "";
+    const char *last = last_line(tail);
+    if (last)
+        tmk_utf8_repair(last, line, sizeof line);
+    if (o->signal)
+        return tmk_xformat("was ended by signal %d (%s)%s%s", o->signal, strsignal(o->signal),
+                           last ? "; it last said: " : "", line);
+    return tmk_xformat("ended with status %d%s%s", o->status, last ? ": " : "", line);
+}
+
+/* The kernel has killed a process, and it may have been this one. */
+static bool was_oom_killed(const struct tmk_sweep_plan *p, const struct tmk_outcome *o,
+                           const struct tmk_sweep_cell *f)
+{
+    uint64_t now = count_oom_kills();
+    if (now == UINT64_MAX || f->n_oom_kills == UINT64_MAX || now == f->n_oom_kills)
+        return false;
+    return o->status == 128 + SIGKILL || (p->n_jobs == 1 && o->status != 0);
+}
+
+static void judge(const struct tmk_sweep_plan *p, struct tmk_cell *c, const struct tmk_outcome *o,
+                  const struct tmk_measured *m, const struct tmk_sweep_cell *f, const char *tail)
+{
+    char *message = NULL, time[TMK_AMOUNT_BYTES];
+    c->exit_status = o->status;
+    if (f->timed_out) {
+        c->outcome = TMK_CELL_TIMEOUT;
+        message = tmk_xformat("took longer than --timeout, %s", tmk_time_text(p->timeout_ns, time));
+    } else if (m->ran_out && !(m->went_on && o->status == 0)) {
+        c->outcome = TMK_CELL_OOM;
+        message = tmk_xstrdup(m->oom);
+    } else if (was_oom_killed(p, o, f)) {
+        c->outcome = TMK_CELL_OOM;
+        message = tmk_xstrdup("the kernel's OOM killer ended it: the host's memory ran out");
+    } else if (o->status != 0) {
+        c->outcome = tells_oom(tail) ? TMK_CELL_OOM : TMK_CELL_FAILED;
+        message = tell_status(o, tail);
+    } else {
+        c->outcome = TMK_CELL_DONE;
+        message = m->ran_out ? tmk_xformat("went on after it %s", m->oom) : NULL;
+    }
+    c->message = keep_text(p->results, message);
+    free(message);
+}
+
+static struct tmk_measured measure(const struct tmk_sweep_plan *p, struct tmk_cell *c,
+                                   const struct tmk_sweep_cell *f)
+{
+    struct tmk_measured m = {0};
+    struct tmk_error err = {0};
+    if (tmk_summary_settle(f->run) && tmk_measure_run(f->run, p->results->arena, c, &m, &err) < 0)
+        tmk_say("%s: %s", f->run, err.text);
+    return m;
+}
+
+/* Paths in the folder, and not those of files that are gone. */
+static void note_files(const struct tmk_sweep_plan *p, struct tmk_cell *c, bool has_run,
+                       const struct tmk_sweep_cell *f)
+{
+    size_t n = strlen(p->results->folder) + 1;
+    bool is_kept =
+        p->keep == TMK_KEEP_ALL || (p->keep == TMK_KEEP_FAILED && c->outcome != TMK_CELL_DONE);
+    if (!is_kept)
+        remove_run(f->run);
+    c->run = has_run && is_kept ? keep_text(p->results, f->run + n) : NULL;
+    c->log = keep_text(p->results, f->log + n);
+}
+
+char *tmk_sweep_cell_end(const struct tmk_sweep_plan *p, uint32_t number,
+                         const struct tmk_kept *kept, const struct tmk_sweep_cell *f)
+{
+    struct tmk_cell *at = &p->results->cells[number];
+    struct tmk_cell c = {
+        .choice = at->choice,
+        .repeat = at->repeat,
+        .seconds = f->seconds,
+        .peak_step = -1,
+        .capacity = TMK_UNKNOWN_BYTES,
+        .peak_allocated = TMK_UNKNOWN_BYTES,
+        .peak_reserved = TMK_UNKNOWN_BYTES,
+        .peak_device = TMK_UNKNOWN_BYTES,
+    };
+    struct tmk_outcome o = tmk_watch_outcome(kept->wait_status);
+    char *tail = read_tail(p, f->log);
+    struct tmk_measured m = measure(p, &c, f);
+    judge(p, &c, &o, &m, f, tail);
+    if (c.outcome == TMK_CELL_DONE && !m.found)
+        c.message = "reported no allocation";
+    note_files(p, &c, m.found || m.ran_out, f);
+    *at = c;
+    bool says_more = c.outcome == TMK_CELL_TIMEOUT || (tail && strchr(tail, '\n'));
+    if (says_more && (c.outcome == TMK_CELL_FAILED || c.outcome == TMK_CELL_TIMEOUT))
+        return tail;
+    free(tail);
+    return NULL;
+}
+
+void tmk_sweep_cell_hopeless(struct tmk_results *r, uint32_t number, double low, uint64_t capacity)
+{
+    char needs[TMK_AMOUNT_BYTES], has[TMK_AMOUNT_BYTES];
+    struct tmk_cell *c = &r->cells[number];
+    char *message =
+        tmk_xformat("not tried: by what was measured it needs at least %s, of %s",
+                    tmk_size_text(tmk_size_whole(low), needs), tmk_size_text(capacity, has));
+    c->outcome = TMK_CELL_HOPELESS;
+    c->message = keep_text(r, message);
+    free(message);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/sweep_console.c - what a sweep says when it has ended: where the memory goes, what parameters
+ * do to it, what fits where. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/sheet.h"
+#include "cli/sweep_story.h"
+#include "kit/amount.h"
+
+enum { MOST_ROWS = 12 };
+
+/* ---- sentences ---- */
+
+/* As the documents that we follow write sizes; small ones in MB, which would be 0.00 GB. */
+static const char *gb_text(uint64_t bytes, uint64_t whole, char *buffer)
+{
+    bool is_small = whole < (uint64_t)TMK_GB;
+    snprintf(buffer, TMK_AMOUNT_BYTES, "%.2f %s", (double)bytes / (is_small ? TMK_MB : TMK_GB),
+             is_small ? "MB" : "GB");
+    return buffer;
+}
+
+const char *tmk_sweep_say_largest(struct tmk_sweep_story *v)
+{
+    char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
+    if (v->advice.largest == UINT32_MAX)
+        return NULL;
+    const struct tmk_cell *c = &v->r->cells[v->advice.largest];
+    if (c->components.n == 0)
+        return NULL;
+    const struct tmk_share *most = &c->components.rows[0];
+    for (uint32_t i = 1; i < c->components.n; i++)
+        most = c->components.rows[i].bytes > most->bytes ? &c->components.rows[i] : most;
+    return tmk_arena_format(&v->arena, "%s is the largest: %s, %s of the peak.", most->key,
+                            gb_text(most->bytes, c->peak_allocated, size),
+                            tmk_percent_text(most->bytes, c->peak_allocated, percent));
+}
+
+static const char *judgement(double median)
+{
+    return median <= 0.05   ? ""
+           : median <= 0.15 ? " Estimates are rough."
+                            : " Do not rely on estimates: something else than these parameters "
+                              "decides.";
+}
+
+const char *tmk_sweep_say_fit(struct tmk_sweep_story *v)
+{
+    uint32_t wrong = 0;
+    if (!v->allocated)
+        return tmk_arena_format(&v->arena, "No fit: %s.", v->why_none);
+    const struct tmk_fit *f = v->allocated;
+    for (uint32_t c = 0; c < v->r->n_cells; c++)
+        wrong += tmk_fit_contradicts(v->reserved ? v->reserved : f, c);
+    double median = tmk_fit_left_out_median(f), worst = tmk_fit_left_out_worst(f);
+    const char *text = tmk_arena_format(
+        &v->arena,
+        "%u configurations were measured. When each is left out in turn, the "
+        "others tell its peak within %.2g %% (the middle one; the worst %.2g %%).%s",
+        tmk_fit_n_configurations(f), 100 * median, 100 * worst, judgement(median));
+    if (wrong == 0 || !text)
+        return text;
+    return tmk_arena_format(
+        &v->arena,
+        "%s %u cell%s ran out of memory though by the fit %s would have fitted: "
+        "it is too low there, or others used the device.",
+        text, wrong, wrong == 1 ? "" : "s", wrong == 1 ? "it" : "they");
+}
+
+const char *tmk_sweep_capacity_text(uint64_t bytes, char *buffer)
+{
+    const uint64_t gib = UINT64_C(1) << 30;
+    if (bytes % gib != 0)
+        return tmk_size_text(bytes, buffer);
+    snprintf(buffer, TMK_AMOUNT_BYTES, "%" PRIu64 " GiB", bytes / gib);
+    return buffer;
+}
+
+const char *tmk_sweep_limit_text(const struct tmk_limit *l, char *buffer, size_t size)
+{
+    const char *far = l->is_far ? "~" : "";
+    if (l->sure == UINT64_MAX)
+        snprintf(buffer, size, "any");
+    else if (l->possible == 0)
+        snprintf(buffer, size, "none");
+    else if (l->possible == l->sure)
+        snprintf(buffer, size, "%s%" PRIu64, far, l->sure);
+    else if (l->possible == UINT64_MAX)
+        snprintf(buffer, size, "%s%" PRIu64 " or more", far, l->sure);
+    else
+        snprintf(buffer, size, "%s%" PRIu64 "–%" PRIu64, far, l->sure, l->possible);
+    return buffer;
+}
+
+/* ---- parts ---- */
+
+static void say_components(FILE *out, const struct tmk_sweep_story *v)
+{
+    const struct tmk_cell *c = &v->r->cells[v->advice.largest];
+    char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES], name[512];
+    fprintf(out, "\nPeak of the largest configuration, %s: %s on %s\n\n",
+            tmk_cell_text(v->r, c, name, sizeof name),
+            gb_text(c->peak_allocated, c->peak_allocated, size), c->device ? c->device : "-");
+    fputs("Component breakdown:\n", out);
+    for (uint32_t i = 0; i < c->components.n; i++) {
+        const struct tmk_share *s = &c->components.rows[i];
+        fprintf(out, "  %s: %s (%s)\n", s->key, gb_text(s->bytes, c->peak_allocated, size),
+                tmk_percent_text(s->bytes, c->peak_allocated, percent));
+    }
+}
+
+static void say_influences(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+{
+    if (v->advice.n_influences == 0)
+        return;
+    tmk_sheet_heading(sheet, "What the parameters do to the peak");
+    for (uint32_t i = 0; i < v->advice.n_influences; i++)
+        tmk_sheet_item(sheet, v->advice.influences[i].text);
+}
+
+bool tmk_sweep_is_estimated(const struct tmk_sweep_story *v, uint32_t c, struct tmk_estimate *ret)
+{
+    const struct tmk_cell *cell = &v->r->cells[c];
+    bool is_measured = cell->outcome == TMK_CELL_DONE && cell->peak_allocated != TMK_UNKNOWN_BYTES;
+    *ret = v->allocated && !is_measured && cell->outcome != TMK_CELL_EXCLUDED && cell->repeat == 0
+               ? tmk_fit_cell(v->allocated, c)
+               : (struct tmk_estimate){.known = false};
+    return ret->known;
+}
+
+static void say_estimates(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+{
+    static const struct tmk_column columns[] = {
+        {"not measured", TMK_LEFT, TMK_SHRINK},
+        {"why", TMK_LEFT, TMK_FIXED},
+        {"estimated peak", TMK_RIGHT, TMK_FIXED},
+        {"between", TMK_RIGHT, TMK_FIXED},
+    };
+    struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < v->r->n_cells; c++) {
+        struct tmk_estimate e;
+        char name[512], size[TMK_AMOUNT_BYTES], low[TMK_AMOUNT_BYTES], high[TMK_AMOUNT_BYTES];
+        if (!tmk_sweep_is_estimated(v, c, &e) || ++n > MOST_ROWS)
+            continue;
+        tmk_table_cell(t, tmk_cell_text(v->r, &v->r->cells[c], name, sizeof name));
+        tmk_table_cell(t, tmk_cell_outcome_name(v->r->cells[c].outcome));
+        tmk_table_cell(t, tmk_size_text(tmk_size_whole(e.bytes), size));
+        tmk_table_cellf(t, "%s and %s", tmk_size_text(tmk_size_whole(e.low), low),
+                        tmk_size_text(tmk_size_whole(e.high), high));
+    }
+    if (n > 0)
+        tmk_sheet_heading(sheet, "Configurations without a measured peak");
+    tmk_sheet_table(sheet, t);
+    if (n > MOST_ROWS)
+        tmk_sheet_text(sheet, "and %u more, in memory_profile_results.json", n - MOST_ROWS);
+}
+
+/* ---- what fits ---- */
+
+/* All that matters but the parameter asked for; in the caller's buffer. */
+static const char *others_text(const struct tmk_sweep_story *v, const struct tmk_limit *l,
+                               char *buffer, size_t size)
+{
+    size_t at = 0;
+    buffer[0] = '\0';
+    for (uint32_t p = 0; p < v->r->n_params; p++) {
+        const struct tmk_sweep_param *param = &v->r->params[p];
+        if (p == l->param || !tmk_advice_matters(v->r, &v->advice, p) || at + 1 >= size)
+            continue;
+        int n = snprintf(buffer + at, size - at, "%s%s=%s", at ? " " : "", param->name,
+                         param->values[v->r->cells[l->cell].choice[p]]);
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return buffer[0] ? buffer : "all";
+}
+
+static void add_titles(const struct tmk_sweep_story *v, struct tmk_column *columns,
+                       char (*titles)[TMK_AMOUNT_BYTES])
+{
+    columns[0] = (struct tmk_column){"with", TMK_LEFT, TMK_SHRINK};
+    for (uint32_t i = 0; i < v->advice.n_capacities; i++) {
+        tmk_sweep_capacity_text(v->advice.capacities[i], titles[i]);
+        columns[i + 1] = (struct tmk_column){titles[i], TMK_RIGHT, TMK_FIXED};
+    }
+}
+
+static void say_notes(struct tmk_sheet *sheet, const struct tmk_sweep_story *v, bool any_far,
+                      bool any_range)
+{
+    char size[TMK_AMOUNT_BYTES];
+    if (v->advice.overhead != TMK_UNKNOWN_BYTES && v->advice.overhead > 0)
+        tmk_sheet_text(sheet, "%s of each card are left to the CUDA context and others.",
+                       tmk_size_text(v->advice.overhead, size));
+    if (any_range)
+        tmk_sheet_text(sheet, "A–B: up to A it fits; above B it does not; between, it may.");
+    if (any_far)
+        tmk_sheet_text(sheet,
+                       "~: more than twice what was measured. Try it before you rely on it.");
+}
+
+static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+{
+    uint32_t n = v->advice.n_capacities, n_rows = 0;
+    struct tmk_column columns[16];
+    char titles[15][TMK_AMOUNT_BYTES];
+    bool any_far = false, any_range = false;
+    if (v->advice.main_param == UINT32_MAX || n == 0 || n >= TMK_N(columns))
+        return;
+    add_titles(v, columns, titles);
+    struct tmk_table *t = tmk_table_open(columns, n + 1);
+    for (uint32_t i = 0; i < v->advice.n_limits; i++) {
+        const struct tmk_limit *l = &v->advice.limits[i];
+        char text[512];
+        if (l->param != v->advice.main_param || (i % n == 0 && ++n_rows > MOST_ROWS) ||
+            n_rows > MOST_ROWS)
+            continue;
+        if (i % n == 0)
+            tmk_table_cell(t, others_text(v, l, text, sizeof text));
+        tmk_table_cell(t, tmk_sweep_limit_text(l, text, sizeof text));
+        any_far = any_far || l->is_far;
+        any_range = any_range || l->possible != l->sure;
+    }
+    char *heading = NULL;
+    if (asprintf(&heading, "Largest %s that fits, by the fit",
+                 v->r->params[v->advice.main_param].name) < 0)
+        tmk_die("out of memory");
+    tmk_sheet_heading(sheet, heading);
+    free(heading);
+    tmk_sheet_table(sheet, t);
+    if (n_rows > MOST_ROWS)
+        tmk_sheet_text(sheet, "and %u more, in memory_profile_results.json", n_rows - MOST_ROWS);
+    say_notes(sheet, v, any_far, any_range);
+}
+
+void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v)
+{
+    struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out), .is_begun = true};
+    if (v->advice.largest == UINT32_MAX) {
+        fputs("Nothing was measured: no cell ended well.\n", out);
+        return;
+    }
+    say_components(out, v);
+    if (v->largest_text)
+        fprintf(out, "\n%s\n", v->largest_text);
+    say_influences(&sheet, v);
+    tmk_sheet_heading(&sheet, "How memory grows: the fit");
+    tmk_sheet_text(&sheet, "%s", v->fit_text);
+    say_estimates(&sheet, v);
+    say_limits(&sheet, v);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/sweep_outputs.c - see sweep_outputs.h. */
+#include "cli/sweep_outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/output_file.h"
+#include "cli/sweep_story.h"
+#include "cli/xalloc.h"
+
+/* ---- the story ---- */
+
+static int make_fit(struct tmk_sweep_story *v, enum tmk_fit_of of, struct tmk_fit **ret)
+{
+    struct tmk_error err = {0};
+    int rc = tmk_fit_make(v->r, of, ret, &err);
+    if (rc == TMK_EINVAL && of == TMK_FIT_ALLOCATED)
+        v->why_none = tmk_arena_text(&v->arena, err.text, strlen(err.text));
+    return rc == TMK_ENOMEM ? rc : 0;
+}
+
+static void open_story(struct tmk_sweep_story *v, const struct tmk_results *r,
+                       const struct tmk_sweep_outputs_options *o)
+{
+    *v = (struct tmk_sweep_story){.r = r, .o = o};
+    if (make_fit(v, TMK_FIT_ALLOCATED, &v->allocated) != 0 ||
+        make_fit(v, TMK_FIT_RESERVED, &v->reserved) != 0 ||
+        tmk_advice_make(r, v->allocated, v->reserved, o->capacity, &v->arena, &v->advice) != 0)
+        tmk_die("out of memory");
+    v->largest_text = tmk_sweep_say_largest(v);
+    v->fit_text = tmk_sweep_say_fit(v);
+    if (!v->fit_text)
+        tmk_die("out of memory");
+}
+
+static void close_story(struct tmk_sweep_story *v)
+{
+    tmk_fit_close(v->allocated);
+    tmk_fit_close(v->reserved);
+    tmk_arena_fini(&v->arena);
+}
+
+uint32_t tmk_sweep_n_of(const struct tmk_results *r, enum tmk_cell_outcome o)
+{
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        n += r->cells[c].outcome == o;
+    return n;
+}
+
+/* ---- files ---- */
+
+typedef void writer(FILE *out, const struct tmk_sweep_story *v);
+
+/* 0, or an exit status after a message. */
+static int write_file(const struct tmk_sweep_story *v, const char *name, writer *write_all)
+{
+    struct tmk_output_file o;
+    char *path = tmk_xformat("%s/%s", v->r->folder, name);
+    int status = tmk_output_file_open(&o, path);
+    if (status == 0) {
+        int fd = dup(o.fd);
+        FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+        bool good = out != NULL;
+        if (out) {
+            write_all(out, v);
+            good = !ferror(out);
+            good = fclose(out) == 0 && good;
+        } else if (fd >= 0) {
+            close(fd);
+        }
+        if (!good)
+            tmk_say("cannot write %s: %s", path, strerror(errno));
+        status = tmk_output_file_close(&o, good);
+        status = good ? status : TMK_EXIT_FINDING;
+    }
+    free(path);
+    return status;
+}
+
+static const struct {
+    const char *name;
+    writer *write;
+    bool is_detailed;
+} files[] = {
+    {"memory_profile_results.json", tmk_sweep_write_json, false},
+    {"memory_profile_summary.csv", tmk_sweep_write_csv, false},
+    {"detailed_memory_results.json", tmk_sweep_write_detailed, true},
+    {"index.html", tmk_sweep_write_page, false},
+};
+
+int tmk_sweep_outputs(const struct tmk_results *r, const struct tmk_sweep_outputs_options *o)
+{
+    struct tmk_sweep_story v;
+    int status = 0;
+    open_story(&v, r, o);
+    for (size_t i = 0; i < TMK_N(files); i++)
+        if (o->detailed || !files[i].is_detailed) {
+            int own = write_file(&v, files[i].name, files[i].write);
+            status = status ? status : own;
+        }
+    if (o->console)
+        tmk_sweep_write_console(o->console, &v);
+    close_story(&v);
+    return status;
+}
+
+int tmk_sweep_console(const struct tmk_results *r, const struct tmk_sweep_outputs_options *o)
+{
+    struct tmk_sweep_story v;
+    open_story(&v, r, o);
+    tmk_sweep_write_console(o->console ? o->console : stdout, &v);
+    close_story(&v);
+    return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/sweep_story.h - a sweep as its writers tell it: results, fits and advice, made once. */
+#ifndef TMK_CLI_SWEEP_STORY_H
+#define TMK_CLI_SWEEP_STORY_H
+
+#include "cli/sweep_outputs.h"
+#include "sweep/advice.h"
+
+struct tmk_sweep_story {
+    const struct tmk_results *r;
+    const struct tmk_sweep_outputs_options *o;
+    struct tmk_arena arena;
+    struct tmk_fit *allocated, *reserved; /* NULL: there is none, */
+    const char *why_none;                 /* and that is why */
+    struct tmk_advice advice;
+    const char *largest_text; /* tmk_sweep_say_largest(), tmk_sweep_say_fit() */
+    const char *fit_text;
+};
+
+/* Each writes one file or page to `out`; whoever opened it looks for errors. */
+void tmk_sweep_write_json(FILE *out, const struct tmk_sweep_story *v);
+void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_story *v);
+void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_story *v);
+void tmk_sweep_write_page(FILE *out, const struct tmk_sweep_story *v);
+void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v);
+/* For the page: the peak against a parameter, as SVG. */
+void tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
+                           const struct tmk_influence *i);
+
+/* Sentences, in its arena: */
+/* "mlp is the largest: 3.67 GB, 50 % of the peak"; NULL: nothing was measured. */
+const char *tmk_sweep_say_largest(struct tmk_sweep_story *v);
+/* How good the fit is, or why there is none. */
+const char *tmk_sweep_say_fit(struct tmk_sweep_story *v);
+
+/* Cells by outcome. */
+uint32_t tmk_sweep_n_of(const struct tmk_results *r, enum tmk_cell_outcome o);
+/* "24 GiB" where it is whole, into TMK_AMOUNT_BYTES. */
+const char *tmk_sweep_capacity_text(uint64_t bytes, char *buffer);
+/* A limit as people read it: "12", "12–14", "~300" (far), "any", "none". */
+const char *tmk_sweep_limit_text(const struct tmk_limit *l, char *buffer, size_t size);
+/* Whether an estimate is shown for the cell: it is known, and there is no measured peak. */
+bool tmk_sweep_is_estimated(const struct tmk_sweep_story *v, uint32_t c, struct tmk_estimate *ret);
+
+#endif

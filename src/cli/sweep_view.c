@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/sweep_view.c - see sweep_view.h. */
+#include "cli/sweep_view.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/say.h"
+#include "cli/sheet.h"
+#include "kit/amount.h"
+#include "kit/utf8.h"
+#include "sweep/remaining.h"
+
+enum { TEXT_BYTES = 512, MOST_ROWS = 60, WIDEST_TEXT = 60, WIDEST_LOG = 110 };
+
+void tmk_sweep_view_init(struct tmk_sweep_view *v, const struct tmk_results *r,
+                         const uint32_t *order, uint32_t n, unsigned n_at_once)
+{
+    *v = (struct tmk_sweep_view){.r = r, .order = order, .n = n, .n_at_once = n_at_once};
+    v->is_terminal = isatty(STDERR_FILENO);
+    for (uint32_t i = 0; i < n; i++) {
+        char text[TEXT_BYTES];
+        size_t width = tmk_utf8_width(tmk_cell_text(r, &r->cells[order[i]], text, sizeof text));
+        v->widest = width > v->widest ? width : v->widest;
+    }
+    if (v->widest > WIDEST_TEXT)
+        v->widest = WIDEST_TEXT;
+}
+
+void tmk_sweep_view_clear(struct tmk_sweep_view *v)
+{
+    if (v->shown)
+        fputs("\r\033[K", stderr);
+    v->shown = false;
+}
+
+static uint32_t count_pending(const struct tmk_sweep_view *v)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->n; i++)
+        n += v->r->cells[v->order[i]].outcome == TMK_CELL_PENDING;
+    return n;
+}
+
+/* In whole seconds, for lines that change while they are read. */
+static const char *clock_text(double seconds, char *buffer)
+{
+    if (seconds >= 60)
+        return tmk_time_text((uint64_t)(seconds + 0.5) * 1000000000u, buffer);
+    snprintf(buffer, TMK_AMOUNT_BYTES, "%.0f s", seconds);
+    return buffer;
+}
+
+/* "about 3 min left" into the buffer; "" when nothing is known. */
+static const char *time_left(const struct tmk_sweep_view *v, char *buffer, size_t size)
+{
+    double seconds = tmk_remaining_seconds(v->r, v->order, v->n, v->n_at_once);
+    char time[TMK_AMOUNT_BYTES];
+    buffer[0] = '\0';
+    if (seconds >= 2)
+        snprintf(buffer, size, "about %s left", clock_text(seconds, time));
+    return buffer;
+}
+
+/* ---- a line a configuration ---- */
+
+static const char *peak_text(const struct tmk_cell *c, char *buffer)
+{
+    return c->peak_allocated == TMK_UNKNOWN_BYTES ? "-" : tmk_size_text(c->peak_allocated, buffer);
+}
+
+static const char *outcome_text(const struct tmk_cell *c)
+{
+    return c->outcome == TMK_CELL_OOM ? "OOM" : tmk_cell_outcome_name(c->outcome);
+}
+
+/* The last lines, indented. */
+static void print_log(const char *log)
+{
+    while (*log) {
+        size_t n = strcspn(log, "\n");
+        char line[TEXT_BYTES];
+        snprintf(line, sizeof line, "%.*s", (int)n, log);
+        fputs("        | ", stderr);
+        tmk_utf8_write(stderr, line, WIDEST_LOG);
+        fputc('\n', stderr);
+        log += n + (log[n] == '\n');
+    }
+}
+
+void tmk_sweep_view_cell(struct tmk_sweep_view *v, const struct tmk_cell *c, const char *log)
+{
+    char text[TEXT_BYTES], peak[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], left[64], count[16];
+    uint32_t n_pending = count_pending(v);
+    int digits = snprintf(count, sizeof count, "%u", v->n);
+    tmk_sweep_view_clear(v);
+    tmk_cell_text(v->r, c, text, sizeof text);
+    fprintf(stderr, "[%*u/%u] %-*s  %-8s %11s  %9s%s%s\n", digits, v->n - n_pending, v->n,
+            (int)v->widest, text, outcome_text(c), peak_text(c, peak),
+            c->outcome == TMK_CELL_HOPELESS ? "-"
+                                            : tmk_time_text((uint64_t)(c->seconds * 1e9), time),
+            *time_left(v, left, sizeof left) ? "   " : "", left);
+    if (c->message)
+        fprintf(stderr, "        %s\n", c->message);
+    if (log)
+        print_log(log);
+}
+
+void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const struct tmk_cell *c,
+                            uint64_t ns)
+{
+    char text[TEXT_BYTES], time[TMK_AMOUNT_BYTES], left[64], more[32] = "";
+    if (!v->is_terminal || ns < 1000000000u)
+        return;
+    if (n_running > 1)
+        snprintf(more, sizeof more, " and %u more", n_running - 1);
+    time_left(v, left, sizeof left);
+    fprintf(stderr, "\r\033[K  ... %.60s%s, for %s%s%s", tmk_cell_text(v->r, c, text, sizeof text),
+            more, clock_text((double)(ns / 1000000000u), time), *left ? "; " : "", left);
+    fflush(stderr);
+    v->shown = true;
+}
+
+/* ---- the table ---- */
+
+static const struct tmk_column columns[] = {
+    {"configuration", TMK_LEFT, TMK_SHRINK}, {"outcome", TMK_LEFT, TMK_FIXED},
+    {"peak", TMK_RIGHT, TMK_FIXED},          {"reserved", TMK_RIGHT, TMK_FIXED},
+    {"device", TMK_LEFT, TMK_FIXED},         {"time", TMK_RIGHT, TMK_FIXED},
+};
+
+static void add_row(struct tmk_table *t, const struct tmk_results *r, const struct tmk_cell *c)
+{
+    char text[TEXT_BYTES], size[TMK_AMOUNT_BYTES];
+    bool was_run = tmk_cell_was_run(c);
+    tmk_table_cell(t, tmk_cell_text(r, c, text, sizeof text));
+    tmk_table_cell(t, outcome_text(c));
+    tmk_table_cell(t, peak_text(c, size));
+    tmk_table_cell(
+        t, c->peak_reserved == TMK_UNKNOWN_BYTES ? NULL : tmk_size_text(c->peak_reserved, size));
+    tmk_table_cell(t, c->device);
+    tmk_table_cell(t, was_run ? tmk_time_text((uint64_t)(c->seconds * 1e9), size) : NULL);
+}
+
+struct tally {
+    uint32_t n[TMK_CELL_HOPELESS + 1];
+    const struct tmk_cell *largest; /* that ended well */
+};
+
+static struct tally count(const struct tmk_results *r)
+{
+    struct tally t = {0};
+    for (uint32_t i = 0; i < r->n_cells; i++) {
+        const struct tmk_cell *c = &r->cells[i];
+        t.n[c->outcome]++;
+        if (c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_UNKNOWN_BYTES &&
+            (!t.largest || c->peak_allocated > t.largest->peak_allocated))
+            t.largest = c;
+    }
+    return t;
+}
+
+/* "14 done, 2 OOM, 1 failed, 3 excluded". */
+static void print_tally(struct tmk_sheet *sheet, const struct tmk_results *r, const struct tally *t)
+{
+    char line[256] = "", text[TEXT_BYTES], size[TMK_AMOUNT_BYTES];
+    for (int o = TMK_CELL_PENDING; o <= TMK_CELL_HOPELESS; o++) {
+        size_t n = strlen(line);
+        struct tmk_cell c = {.outcome = (enum tmk_cell_outcome)o};
+        if (t->n[o])
+            snprintf(line + n, sizeof line - n, "%s%u %s", n ? ", " : "", t->n[o],
+                     outcome_text(&c));
+    }
+    if (t->largest)
+        tmk_sheet_text(sheet, "%s. The largest peak that ended well: %s, %s.", line,
+                       tmk_size_text(t->largest->peak_allocated, size),
+                       tmk_cell_text(r, t->largest, text, sizeof text));
+    else
+        tmk_sheet_text(sheet, "%s.", line);
+}
+
+void tmk_sweep_view_table(const struct tmk_results *r)
+{
+    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    struct tmk_table *t = tmk_table_open(columns, sizeof columns / sizeof columns[0]);
+    struct tally tally = count(r);
+    uint32_t shown = 0, n = r->n_cells - tally.n[TMK_CELL_EXCLUDED];
+    tmk_sheet_heading(&sheet, "Configurations");
+    for (uint32_t i = 0; i < r->n_cells && shown < MOST_ROWS; i++)
+        if (r->cells[i].outcome != TMK_CELL_EXCLUDED) {
+            add_row(t, r, &r->cells[i]);
+            shown++;
+        }
+    tmk_sheet_table(&sheet, t);
+    if (shown < n)
+        tmk_sheet_text(&sheet, "... and %u more; memory_profile_summary.csv has them all.",
+                       n - shown);
+    print_tally(&sheet, r, &tally);
+}

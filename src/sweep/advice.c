@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* sweep/advice.c - see advice.h. */
+#include "sweep/advice.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kit/amount.h"
+
+#define GIB (UINT64_C(1) << 30)
+
+enum { MOST_CAPACITIES = 8, MOST_KINDS = 512 };
+static const uint64_t common_cards[] = {16 * GIB, 24 * GIB, 40 * GIB, 80 * GIB};
+
+/* ---- what was measured ---- */
+
+static bool is_measured(const struct tmk_cell *c)
+{
+    return c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_UNKNOWN_BYTES;
+}
+
+static uint32_t find_largest(const struct tmk_results *r)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        if (is_measured(&r->cells[c]) &&
+            (best == UINT32_MAX || r->cells[c].peak_allocated > r->cells[best].peak_allocated))
+            best = c;
+    return best;
+}
+
+/* What others use may come and go: the least is what is always there. */
+static uint64_t find_overhead(const struct tmk_results *r)
+{
+    uint64_t least = TMK_UNKNOWN_BYTES;
+    for (uint32_t i = 0; i < r->n_cells; i++) {
+        const struct tmk_cell *c = &r->cells[i];
+        if (is_measured(c) && c->peak_device != TMK_UNKNOWN_BYTES &&
+            c->peak_reserved != TMK_UNKNOWN_BYTES && c->peak_device >= c->peak_reserved &&
+            c->peak_device - c->peak_reserved < least)
+            least = c->peak_device - c->peak_reserved;
+    }
+    return least;
+}
+
+static void add_capacity(struct tmk_advice *a, uint64_t bytes)
+{
+    uint32_t at = 0;
+    if (bytes == 0 || bytes == TMK_UNKNOWN_BYTES || a->n_capacities == MOST_CAPACITIES)
+        return;
+    while (at < a->n_capacities && a->capacities[at] < bytes)
+        at++;
+    if (at < a->n_capacities && a->capacities[at] == bytes)
+        return;
+    memmove(&a->capacities[at + 1], &a->capacities[at],
+            (a->n_capacities - at) * sizeof *a->capacities);
+    a->capacities[at] = bytes;
+    a->n_capacities++;
+}
+
+static void find_capacities(const struct tmk_results *r, uint64_t asked, struct tmk_advice *a)
+{
+    add_capacity(a, asked);
+    for (uint32_t i = 0; asked == 0 && i < sizeof common_cards / sizeof *common_cards; i++)
+        add_capacity(a, common_cards[i]);
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        add_capacity(a, r->cells[c].capacity);
+}
+
+/* ---- what parameters do ---- */
+
+const char *tmk_influence_name(enum tmk_influence_shape shape)
+{
+    static const char *const names[] = {
+        [TMK_INFLUENCE_NONE] = "none",           [TMK_INFLUENCE_HARDLY] = "hardly",
+        [TMK_INFLUENCE_LINEAR] = "linear",       [TMK_INFLUENCE_PARTLY] = "partly_quadratic",
+        [TMK_INFLUENCE_QUADRATIC] = "quadratic", [TMK_INFLUENCE_FALLS] = "falls",
+    };
+    return names[shape];
+}
+
+static enum tmk_influence_shape shape_of(const struct tmk_fit_effect *e)
+{
+    double grows = e->linear + e->squared, change = fabs(e->bytes_to - e->bytes_from);
+    if (!e->known)
+        return TMK_INFLUENCE_UNKNOWN;
+    if (grows == 0 && e->inverse == 0)
+        return TMK_INFLUENCE_NONE;
+    if (change < 0.01 * fmax(e->bytes_to, e->bytes_from))
+        return TMK_INFLUENCE_HARDLY;
+    if (e->bytes_to < e->bytes_from)
+        return TMK_INFLUENCE_FALLS;
+    return e->squared >= 0.5 * grows   ? TMK_INFLUENCE_QUADRATIC
+           : e->squared >= 0.1 * grows ? TMK_INFLUENCE_PARTLY
+                                       : TMK_INFLUENCE_LINEAR;
+}
+
+static const char *how(const struct tmk_influence *i)
+{
+    switch (i->shape) {
+    case TMK_INFLUENCE_HARDLY:
+        return "hardly matters";
+    case TMK_INFLUENCE_LINEAR:
+        return i->effect.n_values > 2 ? "makes it grow linearly"
+                                      : "makes it grow, linearly as far as two values can tell";
+    case TMK_INFLUENCE_PARTLY:
+        return "makes it grow, in part quadratically";
+    case TMK_INFLUENCE_QUADRATIC:
+        return "makes it grow quadratically";
+    case TMK_INFLUENCE_FALLS:
+        return "makes it fall";
+    default:
+        return "";
+    }
+}
+
+static const char *sentence_of(const struct tmk_results *r, const struct tmk_influence *i,
+                               struct tmk_arena *arena)
+{
+    const char *name = r->params[i->param].name;
+    const struct tmk_fit_effect *e = &i->effect;
+    char from[TMK_AMOUNT_BYTES], to[TMK_AMOUNT_BYTES], square[64] = "";
+    if (i->shape == TMK_INFLUENCE_UNKNOWN)
+        return tmk_arena_format(arena, "%s: too few cells to say what it does", name);
+    if (i->shape == TMK_INFLUENCE_NONE)
+        return tmk_arena_format(arena, "%s changes nothing", name);
+    if (i->shape == TMK_INFLUENCE_PARTLY || i->shape == TMK_INFLUENCE_QUADRATIC)
+        snprintf(square, sizeof square, "; %.0f %% of the growth is by its square",
+                 100 * e->squared / (e->linear + e->squared));
+    return tmk_arena_format(arena, "%s %s: %s at %g, %s at %g%s", name, how(i),
+                            tmk_size_text(tmk_size_whole(e->bytes_from), from), e->from,
+                            tmk_size_text(tmk_size_whole(e->bytes_to), to), e->to, square);
+}
+
+static int find_influences(const struct tmk_results *r, const struct tmk_fit *f,
+                           struct tmk_arena *arena, struct tmk_advice *a)
+{
+    a->influences = tmk_arena_take(arena, (r->n_params + 1) * sizeof *a->influences);
+    if (!a->influences)
+        return TMK_ENOMEM;
+    for (uint32_t p = 0; f && a->largest != UINT32_MAX && p < r->n_params; p++) {
+        if (!r->params[p].numbers || r->params[p].n_values < 2)
+            continue;
+        struct tmk_influence *i = &a->influences[a->n_influences++];
+        i->param = p;
+        i->effect = tmk_fit_effect(f, p, a->largest);
+        i->effect.known = i->effect.known && i->effect.n_values > 1;
+        i->shape = shape_of(&i->effect);
+        i->text = sentence_of(r, i, arena);
+        if (!i->text)
+            return TMK_ENOMEM;
+    }
+    return 0;
+}
+
+static const struct tmk_influence *influence_of(const struct tmk_advice *a, uint32_t p)
+{
+    for (uint32_t i = 0; i < a->n_influences; i++)
+        if (a->influences[i].param == p)
+            return &a->influences[i];
+    return NULL;
+}
+
+bool tmk_advice_matters(const struct tmk_results *r, const struct tmk_advice *a, uint32_t p)
+{
+    const struct tmk_influence *i = influence_of(a, p);
+    return r->params[p].n_values > 1 && (!i || i->shape >= TMK_INFLUENCE_LINEAR);
+}
+
+/* ---- what fits ---- */
+
+static bool can_be_asked(const struct tmk_influence *i)
+{
+    return i->shape >= TMK_INFLUENCE_LINEAR;
+}
+
+/* A batch that matters, else what matters most. */
+static uint32_t find_main(const struct tmk_results *r, const struct tmk_advice *a)
+{
+    uint32_t best = UINT32_MAX;
+    double most = -1;
+    for (int any = 0; any < 2 && best == UINT32_MAX; any++)
+        for (uint32_t i = 0; i < a->n_influences; i++) {
+            const struct tmk_influence *it = &a->influences[i];
+            const char *name = r->params[it->param].name;
+            double change = it->effect.bytes_to - it->effect.bytes_from;
+            bool is_batch = strcasestr(name, "batch") || strcasestr(name, "physical");
+            if (!can_be_asked(it) || (!any && !is_batch) || change <= most)
+                continue;
+            best = it->param;
+            most = change;
+        }
+    return best;
+}
+
+struct limits {
+    const struct tmk_results *r;
+    const struct tmk_fit *allocated, *reserved;
+    struct tmk_arena *arena;
+    struct tmk_advice *a;
+};
+
+static uint32_t n_kinds(const struct limits *l, uint32_t p)
+{
+    uint32_t n = 1;
+    for (uint32_t q = 0; q < l->r->n_params; q++)
+        n *= q != p && tmk_advice_matters(l->r, l->a, q) ? l->r->params[q].n_values : 1;
+    return n;
+}
+
+/* Of cells that are alike in all that matters but `p`, the one that stands for them. */
+static bool stands_for_others(const struct limits *l, uint32_t p, const struct tmk_cell *c)
+{
+    const uint32_t *largest = l->r->cells[l->a->largest].choice;
+    if (c->repeat != 0 || c->choice[p] != largest[p])
+        return false;
+    for (uint32_t q = 0; q < l->r->n_params; q++)
+        if (!tmk_advice_matters(l->r, l->a, q) && c->choice[q] != largest[q])
+            return false;
+    return true;
+}
+
+static void add_limit(struct limits *l, const struct tmk_influence *i, uint32_t cell,
+                      uint64_t capacity)
+{
+    const struct tmk_fit *sure = l->reserved ? l->reserved : l->allocated;
+    uint64_t overhead = l->a->overhead == TMK_UNKNOWN_BYTES ? 0 : l->a->overhead;
+    uint64_t room = capacity > overhead ? capacity - overhead : 0;
+    struct tmk_limit *to = &l->a->limits[l->a->n_limits++];
+    *to = (struct tmk_limit){.param = i->param, .cell = cell, .capacity = capacity};
+    to->sure = tmk_fit_largest(sure, i->param, cell, room);
+    to->possible = tmk_fit_largest_possible(l->allocated, i->param, cell, room);
+    to->possible = to->possible > to->sure ? to->possible : to->sure;
+    to->is_far = to->sure != UINT64_MAX && (double)to->sure > 2 * i->effect.to;
+}
+
+static void find_limits_of(struct limits *l, const struct tmk_influence *i)
+{
+    const struct tmk_results *r = l->r;
+    if (n_kinds(l, i->param) > MOST_KINDS) /* nobody reads that */
+        return;
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        for (uint32_t k = 0; k < l->a->n_capacities && stands_for_others(l, i->param, &r->cells[c]);
+             k++)
+            add_limit(l, i, c, l->a->capacities[k]);
+}
+
+static int find_limits(struct limits *l)
+{
+    size_t room = (size_t)l->a->n_influences * MOST_KINDS * l->a->n_capacities;
+    l->a->limits = tmk_arena_take(l->arena, (room + 1) * sizeof *l->a->limits);
+    if (!l->a->limits)
+        return TMK_ENOMEM;
+    for (uint32_t i = 0; i < l->a->n_influences; i++)
+        if (can_be_asked(&l->a->influences[i]))
+            find_limits_of(l, &l->a->influences[i]);
+    return 0;
+}
+
+int tmk_advice_make(const struct tmk_results *r, const struct tmk_fit *allocated,
+                    const struct tmk_fit *reserved, uint64_t capacity, struct tmk_arena *arena,
+                    struct tmk_advice *ret)
+{
+    struct tmk_advice a = {.largest = find_largest(r), .overhead = find_overhead(r)};
+    struct limits l = {
+        .r = r, .allocated = allocated, .reserved = reserved, .arena = arena, .a = &a};
+    a.capacities = tmk_arena_take(arena, (MOST_CAPACITIES + 1) * sizeof *a.capacities);
+    if (!a.capacities || find_influences(r, allocated, arena, &a) != 0)
+        return TMK_ENOMEM;
+    find_capacities(r, capacity, &a);
+    a.main_param = find_main(r, &a);
+    if (find_limits(&l) != 0)
+        return TMK_ENOMEM;
+    *ret = a;
+    return 0;
+}

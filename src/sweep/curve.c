@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* sweep/curve.c - see curve.h. */
+#include "sweep/curve.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { MOST_TERMS = 10, MOST_MOVES = 60, MOST_PAIRED = 64 };
+
+#define GOOD 3e-3   /* of a cell's whole: well enough */
+#define EXACT 1e-6  /* of a cell's whole: who is nearer than that is there */
+#define ALONE 1e-9  /* a row that nobody else says anything of: its leverage is 1 less this */
+#define BETTER 1e-9 /* of a score, so that rounding makes no circles */
+
+_Static_assert((int)MOST_TERMS < (int)TMK_NNLS_MOST, "a term more is tried");
+
+/* A set of candidates, and what it is worth. */
+struct trial {
+    uint32_t set[TMK_NNLS_MOST];
+    uint32_t n;
+    double score;
+    double squares; /* of the errors of rows left out, their mean */
+};
+
+struct search {
+    const struct tmk_curve_problem *p;
+    uint32_t most; /* terms */
+    double *a;     /* the columns of a trial */
+    struct tmk_nnls fit;
+    struct trial best;
+};
+
+/* Errors of rows left out; returns how many rows stand alone. */
+static uint32_t leave_out(const struct tmk_curve_problem *p, const struct tmk_nnls *fit,
+                          const double *a, double *rest)
+{
+    uint32_t n_alone = 0;
+    for (uint32_t i = 0; i < p->m; i++) {
+        double r = p->b[i], own = 1 - tmk_nnls_leverage(fit, p->m, i);
+        for (uint32_t k = 0; k < fit->n_used; k++)
+            r -= a[(size_t)fit->used[k] * p->m + i] * fit->x[fit->used[k]];
+        n_alone += own < ALONE;
+        rest[i] = own < ALONE ? r : r / own;
+    }
+    return n_alone;
+}
+
+/* Solve for the set; candidates that get nothing leave it. `rest` has room for a number a row. */
+static void judge(struct search *s, struct trial *t, double *rest)
+{
+    const struct tmk_curve_problem *p = s->p;
+    double squares = 0, cost = 0;
+    for (uint32_t k = 0; k < t->n; k++)
+        memcpy(s->a + (size_t)k * p->m, p->a + (size_t)t->set[k] * p->m, p->m * sizeof *s->a);
+    tmk_nnls_solve(&s->fit, s->a, p->m, t->n, p->b);
+    uint32_t n_alone = leave_out(p, &s->fit, s->a, rest);
+    for (uint32_t i = 0; i < p->m; i++)
+        squares += rest[i] * rest[i];
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < t->n; k++)
+        if (s->fit.x[k] > 0) {
+            cost += p->cost[t->set[k]];
+            t->set[n++] = t->set[k];
+        }
+    t->n = n;
+    t->squares = squares / p->m;
+    t->score = p->m * log(t->squares + EXACT * EXACT) + log(p->m) * (cost + n_alone);
+    if (n >= p->m && p->m > 1) /* says back what it was told */
+        t->score = INFINITY;
+}
+
+static bool holds(const struct trial *t, uint32_t candidate)
+{
+    for (uint32_t k = 0; k < t->n; k++)
+        if (t->set[k] == candidate)
+            return true;
+    return false;
+}
+
+static void compare(struct search *s, struct trial *t, struct trial *best, double *rest)
+{
+    judge(s, t, rest);
+    if (t->score < best->score - BETTER)
+        *best = *t;
+}
+
+/* The best set that is one term in or out away. */
+static struct trial best_neighbour(struct search *s, double *rest)
+{
+    struct trial best = s->best;
+    for (uint32_t j = 0; j < s->p->n && s->best.n < s->most; j++) {
+        struct trial t = s->best;
+        if (holds(&t, j))
+            continue;
+        t.set[t.n++] = j;
+        compare(s, &t, &best, rest);
+    }
+    for (uint32_t k = 0; k < s->best.n; k++) {
+        struct trial t = s->best;
+        t.set[k] = t.set[--t.n];
+        compare(s, &t, &best, rest);
+    }
+    return best;
+}
+
+/* The best that is an exchange away. */
+static struct trial best_exchange(struct search *s, double *rest)
+{
+    struct trial best = s->best;
+    for (uint32_t k = 0; k < s->best.n; k++)
+        for (uint32_t j = 0; j < s->p->n; j++) {
+            struct trial t = s->best;
+            if (holds(&t, j))
+                continue;
+            t.set[k] = j;
+            compare(s, &t, &best, rest);
+        }
+    return best;
+}
+
+/* One term that explains all, mostly the constant: there is nothing to look for. */
+static bool is_exact(const struct search *s)
+{
+    double m = s->p->m;
+    return s->best.n <= 1 && s->best.score < m * log(2 * EXACT * EXACT) + 2 * log(m);
+}
+
+/* From where it is to where no step makes it better. */
+static void climb(struct search *s, double *rest)
+{
+    for (unsigned move = 0; move < MOST_MOVES && !is_exact(s); move++) {
+        struct trial next = best_neighbour(s, rest);
+        if (next.score >= s->best.score)
+            next = best_exchange(s, rest);
+        if (next.score >= s->best.score)
+            break;
+        s->best = next;
+    }
+}
+
+/* The best two terms beside the first one, which is the constant. */
+static struct trial best_pair(struct search *s, double *rest)
+{
+    struct trial best = {.score = INFINITY};
+    for (uint32_t i = 1; i < s->p->n; i++)
+        for (uint32_t j = i + 1; j < s->p->n; j++) {
+            struct trial t = {.set = {0, i, j}, .n = 3};
+            compare(s, &t, &best, rest);
+        }
+    return best;
+}
+
+/* From nothing, and where that leads to nothing good, from the best pair: step by step it is easy
+ * to go astray with a term that looks like two others together, and not to come back. */
+static void look_for_terms(struct search *s, double *rest)
+{
+    judge(s, &s->best, rest);
+    climb(s, rest);
+    if (s->best.squares < GOOD * GOOD || s->most < 3 || s->p->n > MOST_PAIRED)
+        return;
+    struct trial first = s->best;
+    s->best = best_pair(s, rest);
+    climb(s, rest);
+    if (first.score <= s->best.score)
+        s->best = first;
+}
+
+int tmk_curve_fit(const struct tmk_curve_problem *p, struct tmk_arena *arena, struct tmk_curve *ret)
+{
+    struct search s = {.p = p, .most = p->m * 2 / 3 < MOST_TERMS ? p->m * 2 / 3 : MOST_TERMS};
+    size_t room = (size_t)p->m * TMK_NNLS_MOST;
+    s.most = s.most > 0 ? s.most : 1;
+    s.a = tmk_arena_take(arena, room * sizeof *s.a);
+    s.fit.q = tmk_arena_take(arena, room * sizeof *s.fit.q);
+    double *rest = tmk_arena_take(arena, p->m * sizeof *rest);
+    if (!s.a || !s.fit.q || !rest)
+        return TMK_ENOMEM;
+    look_for_terms(&s, rest);
+    uint32_t n;
+    do { /* until all that are in the best set have a part in it */
+        n = s.best.n;
+        judge(&s, &s.best, rest);
+    } while (s.best.n != n);
+    *ret = (struct tmk_curve){
+        .m = p->m, .n_chosen = s.best.n, .fit = s.fit, .rest = rest, .score = s.best.score};
+    memcpy(ret->chosen, s.best.set, sizeof ret->chosen);
+    memcpy(ret->x, s.fit.x, sizeof ret->x);
+    return 0;
+}
+
+double tmk_curve_value(const struct tmk_curve *c, const double *row)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < c->n_chosen; k++)
+        sum += c->x[k] * row[c->chosen[k]];
+    return sum;
+}
+
+void tmk_curve_weights(const struct tmk_curve *c, const double *row, double *ret)
+{
+    double own[TMK_NNLS_MOST] = {0};
+    for (uint32_t k = 0; k < c->n_chosen; k++)
+        own[k] = row[c->chosen[k]];
+    tmk_nnls_weights(&c->fit, c->m, own, ret);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* sweep/journal_out.c - see journal_out.h. */
+#include "sweep/journal_out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "kit/json.h"
+
+/* ---- lines ---- */
+
+static void put_bytes(struct tmk_json *j, const char *key, uint64_t bytes)
+{
+    if (bytes == TMK_UNKNOWN_BYTES)
+        tmk_json_null(j, key);
+    else
+        tmk_json_u64(j, key, bytes);
+}
+
+static void put_number(struct tmk_json *j, const char *key, int64_t number)
+{
+    if (number < 0)
+        tmk_json_null(j, key);
+    else
+        tmk_json_i64(j, key, number);
+}
+
+static void put_texts(struct tmk_json *j, const char *key, const char *const *texts, uint32_t n)
+{
+    tmk_json_array(j, key);
+    for (uint32_t i = 0; i < n; i++)
+        tmk_json_text(j, NULL, texts[i]);
+    tmk_json_end(j);
+}
+
+static void put_head(struct tmk_json *j, const struct tmk_results *r)
+{
+    tmk_json_object(j, NULL);
+    tmk_json_u64(j, "tidemark_sweep", TMK_JOURNAL_VERSION);
+    tmk_json_text(j, "title", r->title);
+    tmk_json_array(j, "params");
+    for (uint32_t i = 0; i < r->n_params; i++) {
+        tmk_json_object(j, NULL);
+        tmk_json_text(j, "name", r->params[i].name);
+        put_texts(j, "values", r->params[i].values, r->params[i].n_values);
+        tmk_json_end(j);
+    }
+    tmk_json_end(j);
+    put_texts(j, "where", r->wheres, r->n_wheres);
+    tmk_json_u64(j, "repeats", r->n_repeats);
+    put_texts(j, "command", r->command, r->n_command);
+    put_texts(j, "options", r->options, r->n_options);
+    tmk_json_end(j);
+}
+
+static void put_shares(struct tmk_json *j, const char *key, const struct tmk_shares *s)
+{
+    tmk_json_object(j, key);
+    for (uint32_t i = 0; i < s->n; i++)
+        tmk_json_u64(j, s->rows[i].key, s->rows[i].bytes);
+    tmk_json_end(j);
+}
+
+static void put_stages(struct tmk_json *j, const struct tmk_cell *c)
+{
+    tmk_json_array(j, "stages");
+    for (uint32_t i = 0; i < c->n_stages; i++) {
+        const struct tmk_cell_stage *s = &c->stages[i];
+        tmk_json_object(j, NULL);
+        tmk_json_text(j, "name", s->name);
+        tmk_json_u64(j, "peak", s->peak);
+        tmk_json_u64(j, "end", s->end);
+        tmk_json_u64(j, "allocated", s->allocated);
+        tmk_json_u64(j, "times", s->n_times);
+        tmk_json_u64(j, "ns", s->ns);
+        tmk_json_end(j);
+    }
+    tmk_json_end(j);
+}
+
+static void put_ranks(struct tmk_json *j, const struct tmk_cell *c)
+{
+    tmk_json_array(j, "ranks");
+    for (uint32_t i = 0; i < c->n_ranks; i++) {
+        const struct tmk_cell_rank *k = &c->ranks[i];
+        tmk_json_object(j, NULL);
+        put_number(j, "rank", k->rank);
+        tmk_json_u64(j, "pid", k->pid);
+        tmk_json_text(j, "device", k->device);
+        put_bytes(j, "peak_allocated", k->peak_allocated);
+        put_bytes(j, "peak_reserved", k->peak_reserved);
+        tmk_json_end(j);
+    }
+    tmk_json_end(j);
+}
+
+static void put_measures(struct tmk_json *j, const struct tmk_cell *c)
+{
+    tmk_json_text(j, "run", c->run);
+    tmk_json_text(j, "log", c->log);
+    tmk_json_text(j, "device", c->device);
+    put_bytes(j, "capacity", c->capacity);
+    put_bytes(j, "peak_allocated", c->peak_allocated);
+    put_bytes(j, "peak_reserved", c->peak_reserved);
+    put_bytes(j, "peak_device", c->peak_device);
+    put_number(j, "peak_step", c->peak_step);
+    tmk_json_u64(j, "n_steps", c->n_steps);
+    put_shares(j, "categories", &c->categories);
+    put_shares(j, "components", &c->components);
+    put_shares(j, "at_stage", &c->at_stage);
+    put_stages(j, c);
+    put_ranks(j, c);
+}
+
+static void put_cell(struct tmk_json *j, const struct tmk_results *r, uint32_t number)
+{
+    const struct tmk_cell *c = &r->cells[number];
+    tmk_json_object(j, NULL);
+    tmk_json_u64(j, "cell", number);
+    tmk_json_object(j, "params");
+    for (uint32_t i = 0; i < r->n_params; i++)
+        tmk_json_text(j, r->params[i].name, r->params[i].values[c->choice[i]]);
+    tmk_json_end(j);
+    tmk_json_u64(j, "repeat", c->repeat);
+    tmk_json_text(j, "outcome", tmk_cell_outcome_name(c->outcome));
+    tmk_json_i64(j, "exit_status", c->exit_status);
+    tmk_json_text(j, "message", c->message);
+    tmk_json_u64(j, "ns", (uint64_t)(c->seconds * 1e9 + 0.5));
+    put_measures(j, c);
+    tmk_json_end(j);
+}
+
+/* ---- the file ---- */
+
+static int fail_writing(const struct tmk_results *r, struct tmk_error *err)
+{
+    return tmk_fail_os(err, TMK_EIO, errno, "cannot write %s/%s", r->folder, TMK_SWEEP_JOURNAL);
+}
+
+static int write_all(int fd, const struct tmk_results *r, const char *bytes, size_t n,
+                     struct tmk_error *err)
+{
+    while (n > 0) {
+        ssize_t done = write(fd, bytes, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return fail_writing(r, err);
+        bytes += done;
+        n -= (size_t)done;
+    }
+    return fdatasync(fd) == 0 || errno == EINVAL ? 0 : fail_writing(r, err);
+}
+
+/* The line of a cell, or with `number` UINT32_MAX the first one. */
+static int add_line(int fd, const struct tmk_results *r, uint32_t number, struct tmk_error *err)
+{
+    char *text = NULL;
+    size_t n = 0;
+    struct tmk_json j;
+    FILE *out = open_memstream(&text, &n);
+    if (!out)
+        return tmk_fail(err, TMK_ENOMEM, "no memory for a line of the journal");
+    tmk_json_init(&j, out, 0);
+    if (number == UINT32_MAX)
+        put_head(&j, r);
+    else
+        put_cell(&j, r, number);
+    int rc = fclose(out) == 0 ? write_all(fd, r, text, n, err)
+                              : tmk_fail(err, TMK_ENOMEM, "no memory for a line of the journal");
+    free(text);
+    return rc;
+}
+
+int tmk_journal_add(int fd, const struct tmk_results *r, uint32_t number, struct tmk_error *err)
+{
+    return add_line(fd, r, number, err);
+}
+
+static int open_locked(const struct tmk_results *r, int flags, int *ret_fd, struct tmk_error *err)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", r->folder, TMK_SWEEP_JOURNAL) < 0)
+        return TMK_ENOMEM;
+    int fd = open(path, flags | O_RDWR | O_APPEND | O_CLOEXEC, 0666);
+    free(path);
+    if (fd < 0)
+        return fail_writing(r, err);
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        close(fd);
+        return tmk_fail(err, TMK_EBUSY, "another sweep is at work in %s", r->folder);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+int tmk_journal_make(const struct tmk_results *r, int *ret_fd, struct tmk_error *err)
+{
+    int fd = -1;
+    int rc = open_locked(r, O_CREAT | O_EXCL, &fd, err);
+    if (rc == 0 && (rc = add_line(fd, r, UINT32_MAX, err)) < 0)
+        close(fd);
+    if (rc == 0)
+        *ret_fd = fd;
+    return rc;
+}
+
+/* What was read before the lock was ours must be all there is: a torn line may follow, no other. */
+static int cut_torn(int fd, const struct tmk_results *r, struct tmk_error *err)
+{
+    char bytes[4096];
+    off_t at = (off_t)r->journal_bytes;
+    for (ssize_t got; (got = pread(fd, bytes, sizeof bytes, at)) != 0; at += got) {
+        if (got < 0)
+            return fail_writing(r, err);
+        if (memchr(bytes, '\n', (size_t)got))
+            return tmk_fail(err, TMK_EBUSY, "another sweep was at work in %s; try again",
+                            r->folder);
+    }
+    return ftruncate(fd, (off_t)r->journal_bytes) == 0 ? 0 : fail_writing(r, err);
+}
+
+int tmk_journal_go_on(const struct tmk_results *r, int *ret_fd, struct tmk_error *err)
+{
+    int fd = -1;
+    int rc = open_locked(r, 0, &fd, err);
+    if (rc == 0 && (rc = cut_torn(fd, r, err)) < 0)
+        close(fd);
+    if (rc == 0)
+        *ret_fd = fd;
+    return rc;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* sweep/measure.c - see measure.h. */
+#include "sweep/measure.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "kit/amount.h"
+#include "model/run.h"
+#include "passes/ooms.h"
+#include "passes/peak.h"
+#include "passes/stages.h"
+#include "passes/steps.h"
+#include "tidemark/tidemark.h"
+
+struct best {                       /* the device of a process that decides */
+    const struct tmk_step_row *row; /* of its peak; NULL: no block was ever reported */
+    uint64_t reserved_bytes;        /* most of all time, TMK_UNKNOWN_BYTES: not known */
+};
+
+static bool is_larger(const struct tmk_step_row *a, const struct tmk_step_row *b)
+{
+    bool a_is_card = a->device != TIDEMARK_HOST, b_is_card = b->device != TIDEMARK_HOST;
+    if (a_is_card != b_is_card)
+        return a_is_card;
+    return a->peak_bytes > b->peak_bytes;
+}
+
+/* From the history of steps, which has every peak to the byte. */
+static struct best find_best(const struct tmk_process *p)
+{
+    struct best best = {.reserved_bytes = TMK_UNKNOWN_BYTES};
+    uint64_t n = tmk_reader_n_step_rows(p->reader);
+    for (uint64_t i = 0; i < n; i++) {
+        const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i);
+        if (row->peak_bytes > 0 && (!best.row || is_larger(row, best.row)))
+            best.row = row;
+    }
+    for (uint64_t i = 0; best.row && i < n; i++) {
+        const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i);
+        if (row->device == best.row->device && row->has_reserved &&
+            (best.reserved_bytes == TMK_UNKNOWN_BYTES ||
+             row->peak_reserved_bytes > best.reserved_bytes))
+            best.reserved_bytes = row->peak_reserved_bytes;
+    }
+    return best;
+}
+
+/* ---- what the driver said, and what came behind a refusal ---- */
+
+struct card {
+    uint16_t device;
+    uint64_t total_bytes, used_bytes; /* TMK_UNKNOWN_BYTES: not looked at */
+    bool step_began;                  /* since the last refusal */
+};
+
+static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                     struct tmk_block *b)
+{
+    struct card *c = arg;
+    (void)rp;
+    (void)b;
+    if (ev->kind == TMK_KIND_STEP || ev->kind == TMK_KIND_OOM)
+        c->step_began = ev->kind == TMK_KIND_STEP;
+    if (ev->kind != TMK_KIND_SAMPLE || ev->device != c->device)
+        return;
+    c->total_bytes = ev->sample.total_bytes;
+    if (ev->sample.used_bytes != UINT64_MAX &&
+        (c->used_bytes == TMK_UNKNOWN_BYTES || ev->sample.used_bytes > c->used_bytes))
+        c->used_bytes = ev->sample.used_bytes;
+}
+
+/* ---- a process ---- */
+
+struct look { /* what one replay finds out */
+    struct tmk_process *p;
+    struct best best;
+    struct card card;
+    struct tmk_peak *peak;
+    struct tmk_stages *stages;
+    struct tmk_ooms *ooms;
+};
+
+static void close_look(struct look *l)
+{
+    l->peak = tmk_peak_close(l->peak);
+    l->stages = tmk_stages_close(l->stages);
+    l->ooms = tmk_ooms_close(l->ooms);
+}
+
+static int open_look(struct look *l)
+{
+    uint16_t device = l->best.row ? l->best.row->device : TIDEMARK_HOST;
+    struct tmk_moment moment = {.kind = TMK_MOMENT_PEAK, .device = device};
+    l->card = (struct card){device, TMK_UNKNOWN_BYTES, TMK_UNKNOWN_BYTES, false};
+    int rc = tmk_peak_open(l->p, &moment, &l->peak);
+    if (rc == 0)
+        rc = tmk_stages_open(l->p, device, &l->stages);
+    if (rc == 0)
+        rc = tmk_ooms_open(l->p, &l->ooms);
+    return rc;
+}
+
+static int replay(struct look *l, struct tmk_error *err)
+{
+    struct tmk_visitor visitors[] = {
+        tmk_peak_visitor(l->peak),
+        tmk_stages_visitor(l->stages),
+        tmk_ooms_visitor(l->ooms),
+        {.arg = &l->card, .event = on_event},
+    };
+    struct tmk_replay rp;
+    int rc = tmk_process_sweep(l->p, visitors, sizeof visitors / sizeof visitors[0], &rp, err);
+    if (rc < 0)
+        return rc;
+    rc = tmk_peak_finish(l->peak, &rp, err);
+    if (rc == 0)
+        rc = tmk_stages_finish(l->stages, &rp, err);
+    if (rc == 0)
+        rc = tmk_ooms_finish(l->ooms, err);
+    tmk_replay_fini(&rp);
+    return rc;
+}
+
+/* ---- shares ---- */
+
+static bool add_share(struct tmk_shares *s, struct tmk_arena *a, const char *key, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (strcmp(s->rows[i].key, key) == 0) {
+            s->rows[i].bytes += bytes;
+            return true;
+        }
+    const char *copy = tmk_arena_text(a, key, strlen(key));
+    s->rows[s->n++] = (struct tmk_share){copy, bytes};
+    return copy != NULL;
+}
+
+/* Largest first; only what was put together out of several can be out of order. */
+static void sort_shares(struct tmk_shares *s)
+{
+    for (uint32_t i = 1; i < s->n; i++)
+        for (uint32_t j = i; j > 0 && s->rows[j].bytes > s->rows[j - 1].bytes; j--) {
+            struct tmk_share swap = s->rows[j];
+            s->rows[j] = s->rows[j - 1];
+            s->rows[j - 1] = swap;
+        }
+}
+
+/* Of `whole`; what no block accounts for is unknown. */
+static int make_shares(struct tmk_peak *peak, enum tmk_by by, uint64_t whole, const char *nameless,
+                       struct tmk_arena *a, struct tmk_shares *ret)
+{
+    const struct tmk_peak_row *rows;
+    uint64_t n, sum = 0;
+    struct tmk_shares s = {0};
+    int rc = tmk_peak_group(peak, by, &rows, &n, NULL);
+    if (rc < 0)
+        return rc;
+    s.rows = tmk_arena_take(a, (size_t)(n + 1) * sizeof *s.rows);
+    bool good = s.rows != NULL;
+    for (uint64_t i = 0; i < n && good; i++) {
+        sum += rows[i].bytes;
+        good = add_share(&s, a, rows[i].key ? rows[i].key : nameless, rows[i].bytes);
+    }
+    if (good && sum < whole)
+        good = add_share(&s, a, "unknown", whole - sum);
+    if (!good)
+        return TMK_ENOMEM;
+    sort_shares(&s);
+    if (sum <= whole) /* more cannot be: the trace is damaged */
+        *ret = s;
+    return 0;
+}
+
+static int take_shares(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+{
+    uint64_t whole = c->peak_allocated;
+    if (!tmk_peak_found(l->peak) || tmk_peak_bytes(l->peak) != whole)
+        return 0;
+    int rc = make_shares(l->peak, TMK_BY_CATEGORY, whole, "unknown", a, &c->categories);
+    if (rc == 0)
+        rc = make_shares(l->peak, TMK_BY_COMPONENT, whole, "other", a, &c->components);
+    if (rc == 0)
+        rc = make_shares(l->peak, TMK_BY_STAGE, whole, "other", a, &c->at_stage);
+    return rc;
+}
+
+/* ---- into the cell ---- */
+
+static int take_stages(const struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+{
+    uint32_t n = tmk_stages_n(l->stages);
+    c->stages = tmk_arena_take(a, (n + 1) * sizeof *c->stages);
+    if (!c->stages)
+        return TMK_ENOMEM;
+    for (c->n_stages = 0; c->n_stages < n; c->n_stages++) {
+        const struct tmk_stage_row *row = tmk_stages_get(l->stages, c->n_stages);
+        const char *name = row->name ? row->name : "unknown";
+        c->stages[c->n_stages] = (struct tmk_cell_stage){
+            .name = tmk_arena_text(a, name, strlen(name)),
+            .peak = row->peak_bytes,
+            .end = row->end_bytes,
+            .allocated = row->allocated_bytes,
+            .n_times = row->n_times,
+            .ns = row->ns,
+        };
+        if (!c->stages[c->n_stages].name)
+            return TMK_ENOMEM;
+    }
+    return 0;
+}
+
+static int take_steps(const struct look *l, struct tmk_cell *c)
+{
+    struct tmk_steps *steps = NULL;
+    int rc = tmk_steps_open(l->p, l->best.row->device, &steps);
+    if (rc < 0)
+        return rc;
+    c->n_steps = tmk_steps_digest(steps).n_steps;
+    tmk_steps_close(steps);
+    return 0;
+}
+
+/* The process that decides: all of the cell but its ranks is about it. */
+static int take_process(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+{
+    char device[24];
+    const struct tmk_step_row *row = l->best.row;
+    tmk_device_name(row->device, device);
+    c->device = tmk_arena_text(a, device, strlen(device));
+    c->capacity = l->card.total_bytes;
+    c->peak_device = l->card.used_bytes;
+    c->peak_allocated = row->peak_bytes;
+    c->peak_reserved = l->best.reserved_bytes;
+    c->peak_step = row->step < 0 ? -1 : row->step;
+    uint64_t n = tmk_ooms_n_kept(l->ooms);
+    const struct tmk_oom *oom = n > 0 ? tmk_ooms_get(l->ooms, n - 1) : NULL;
+    if (oom && oom->device == row->device && oom->capacity_bytes)
+        c->capacity = oom->capacity_bytes; /* what the allocator may have of it */
+    int rc = c->device ? take_steps(l, c) : TMK_ENOMEM;
+    if (rc == 0)
+        rc = take_shares(l, a, c);
+    if (rc == 0)
+        rc = take_stages(l, a, c);
+    return rc;
+}
+
+static int take_rank(const struct look *l, struct tmk_arena *a, struct tmk_cell_rank *k)
+{
+    char device[24];
+    tmk_device_name(l->best.row->device, device);
+    *k = (struct tmk_cell_rank){
+        .rank = l->p->rank,
+        .pid = l->p->pid,
+        .device = tmk_arena_text(a, device, strlen(device)),
+        .peak_allocated = l->best.row->peak_bytes,
+        .peak_reserved = l->best.reserved_bytes,
+    };
+    return k->device ? 0 : TMK_ENOMEM;
+}
+
+/* "rank 1 ran out of memory in step 3 (forward): 1.2 GiB more on cuda:0, 22.1 of 24.0 GiB in use".
+ */
+static int tell_oom(const struct look *l, struct tmk_arena *a, struct tmk_measured *ret)
+{
+    uint64_t n = tmk_ooms_n_kept(l->ooms);
+    const struct tmk_oom *o = tmk_ooms_get(l->ooms, n - 1);
+    char device[24], wanted[TMK_AMOUNT_BYTES], used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
+    char who[40] = "", when[48] = "";
+    if (l->p->rank >= 0)
+        snprintf(who, sizeof who, "rank %" PRId64 " ", l->p->rank);
+    if (o->step != TMK_NO_STEP)
+        snprintf(when, sizeof when, " in step %" PRId64, o->step);
+    ret->went_on = l->card.step_began && (!ret->ran_out || ret->went_on);
+    ret->ran_out = true;
+    ret->oom = tmk_arena_format(
+        a, "%sran out of memory%s%s%s%s: wanted %s more on %s, %s%s%s in use", who, when,
+        o->stage ? " (" : "", o->stage ? o->stage : "", o->stage ? ")" : "",
+        tmk_size_text(o->requested_bytes, wanted), tmk_device_name(o->device, device),
+        tmk_size_text(o->allocated_bytes, used), o->capacity_bytes ? " of " : "",
+        o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");
+    return ret->oom ? 0 : TMK_ENOMEM;
+}
+
+/* ---- the run ---- */
+
+static int measure_process(struct tmk_process *p, bool decides, struct tmk_arena *a,
+                           struct tmk_cell *c, struct tmk_measured *ret, struct tmk_error *err)
+{
+    struct look l = {.p = p, .best = find_best(p)};
+    int rc = open_look(&l);
+    if (rc == 0)
+        rc = replay(&l, err);
+    if (rc == 0 && l.best.row)
+        rc = take_rank(&l, a, &c->ranks[c->n_ranks++]);
+    if (rc == 0 && decides && l.best.row)
+        rc = take_process(&l, a, c);
+    if (rc == 0 && tmk_ooms_n(l.ooms) > 0)
+        rc = tell_oom(&l, a, ret);
+    close_look(&l);
+    return rc;
+}
+
+/* The number of the process that decides; n: none reported a block. */
+static uint32_t find_deciding(struct tmk_run *run)
+{
+    uint32_t n = tmk_run_n_processes(run), best = n;
+    const struct tmk_step_row *most = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        struct best b = find_best(tmk_run_process(run, i));
+        if (b.row && (!most || is_larger(b.row, most))) {
+            most = b.row;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static int measure_all(struct tmk_run *run, struct tmk_arena *a, struct tmk_cell *c,
+                       struct tmk_measured *ret, struct tmk_error *err)
+{
+    uint32_t n = tmk_run_n_processes(run), deciding = find_deciding(run);
+    c->ranks = tmk_arena_take(a, (n + 1) * sizeof *c->ranks);
+    c->n_ranks = 0;
+    int rc = c->ranks ? 0 : TMK_ENOMEM;
+    for (uint32_t i = 0; i < n && rc == 0; i++)
+        rc = measure_process(tmk_run_process(run, i), i == deciding, a, c, ret, err);
+    ret->found = deciding < n;
+    return rc;
+}
+
+int tmk_measure_run(const char *path, struct tmk_arena *a, struct tmk_cell *c,
+                    struct tmk_measured *ret, struct tmk_error *err)
+{
+    struct tmk_run *run = NULL;
+    struct tmk_measured m = {0};
+    int rc = tmk_run_open(path, &run, err);
+    if (rc == 0)
+        rc = measure_all(run, a, c, &m, err);
+    else if (rc == TMK_ENOENT)
+        rc = 0;
+    tmk_run_close(run);
+    if (rc == 0)
+        *ret = m;
+    return rc == TMK_ENOMEM ? tmk_fail(err, rc, "no memory to look at %s", path) : rc;
+}

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""`tidemark sweep`: configurations that fail are outcomes, a sweep that is killed goes on as if it had
+not been, and no process is left behind."""
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+from test_cli_run import wait_until
+from test_golden import BUILD, ROOT, SMALL, environment, shell
+
+TIDEMARK = os.path.join(BUILD, "tidemark")
+TINY = "tinytrain --steps 2 --dim 16 --heads 1 --quiet"
+
+# Trains, but: batch 4 with seq 8 ends with status 3, batch 2 with seq 16 of a signal; in both it
+# says why. Where the file `kill` is, it goes and the sweep is killed with this configuration.
+TRAIN = """#!/bin/sh
+if [ "$TIDEMARK_CELL" = 11 ] && rm kill 2>/dev/null; then
+    sleep 1000 &
+    setsid sleep 1000 &
+    kill -9 "$(ps -o ppid= -p $PPID)"
+    sleep 1000
+fi
+case $1.$2 in
+8.4) echo "no such thing" >&2; exit 3 ;;
+16.2) echo "this went wrong" >&2; kill -SEGV $$ ;;
+esac
+exec tinytrain --steps 2 --dim 16 --heads 1 --quiet --capacity 400KiB --seq "$1" --batch "$2" \
+    --layers "$TIDEMARK_LAYERS"
+"""
+FILES = set("""memory_profile_results.json memory_profile_summary.csv memory_analysis_overview.png
+    memory_heatmap.png detailed_memory_results.json detailed_memory_analysis.png
+    operation_level_breakdown.png index.html""".split())
+GRID = "-p seq=8,16,32 -p batch=1,2,4 -p layers=1,2 -- ./train.sh {seq} {batch}"
+
+
+def journal(folder):
+    with open(folder / "sweep.jsonl", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def cells(folder):
+    """By number, without what differs from run to run."""
+    found = {}
+    for cell in journal(folder)[1:]:
+        for name in ("ns", "ranks"):
+            cell[name] = len(cell[name]) if name == "ranks" else None
+        for stage in cell["stages"]:
+            stage["ns"] = None
+        found[cell["cell"]] = cell
+    return found
+
+
+def sleepers(folder):
+    """Processes that a configuration has started there and that should have been ended."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            here = os.readlink(f"/proc/{process}/cwd") == str(folder)
+            with open(f"/proc/{process}/comm", encoding="ascii") as comm:
+                found += [process] if here and comm.read() == "sleep\n" else []
+        except OSError:
+            pass  # it has ended, or is not ours
+    return found
+
+
+@pytest.fixture(name="folder")
+def folder_fixture(tmp_path):
+    script = tmp_path / "train.sh"
+    script.write_text(TRAIN, encoding="ascii")
+    script.chmod(0o755)
+    return tmp_path
+
+
+def sweep(line, folder, status=0, plain="--no-pictures", **more):
+    done = subprocess.run(["bash", "-c", f"exec {TIDEMARK} sweep {plain} {line}"], cwd=folder, text=True,
+                          capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
+                          env={**environment(), **more})
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_killed_and_resumed(folder):
+    """Three by three by two, with failures, killed once: the same as one that was not."""
+    sweep(f"-o whole {GRID}", folder, status=1)
+    (folder / "kill").touch()
+    killed = sweep(f"-o cut {GRID}", folder, status=-signal.SIGKILL)
+    assert "[12/18]" in killed.stderr and "[13/18]" not in killed.stderr
+    wait_until("the end of what ran", lambda: not sleepers(folder))
+    assert len(journal(folder / "cut")) == 13
+    with open(folder / "cut" / "sweep.jsonl", "a", encoding="utf-8") as torn:
+        torn.write('{"cell": 10, "outco')
+    resumed = sweep("--resume cut --detailed", folder, status=1, plain="")
+    assert "going on with the sweep in" in resumed.stderr and "12 of 18" in resumed.stderr
+    assert "[12/18]" not in resumed.stderr and "[13/18]" in resumed.stderr
+    whole, cut = cells(folder / "whole"), cells(folder / "cut")
+    assert whole == cut and sorted(cut) == list(range(18))
+    outcomes = [cut[i]["outcome"] for i in range(18)]
+    assert outcomes == ["done"] * 4 + ["failed"] * 2 + ["done"] * 2 + ["failed"] * 2 + [
+        "done"] * 7 + ["oom"]
+    assert cut[4]["exit_status"] == 3
+    assert cut[4]["message"] == "ended with status 3: no such thing"
+    assert cut[8]["exit_status"] == 139
+    assert cut[8]["message"].startswith("was ended by signal 11 (")
+    assert cut[8]["message"].endswith("; it last said: this went wrong")
+    assert cut[17]["message"].startswith("ran out of memory in step 0 (")
+    assert cut[17]["capacity"] == 400 << 10
+    for cell in cut.values():
+        for by in ("categories", "components", "at_stage"):
+            assert sum(cell[by].values()) == (cell["peak_allocated"] or 0)
+        assert (cell["peak_allocated"] is None) == (cell["outcome"] == "failed")
+    assert [stage["name"] for stage in cut[0]["stages"]] == [
+        "data", "model_load", "forward", "backward", "optimizer"]
+    made = set(os.listdir(folder / "cut")) - {"logs", "runs", "sweep.jsonl"}
+    assert made == FILES | {f"memory_timeline_config_{i + 1}.png" for i in cut if cut[i]["run"]}
+    assert all((folder / "cut" / name).stat().st_size > 100 for name in made)
+    assert sweep("--resume cut", folder, status=1).stderr.startswith(
+        f"tidemark: all 18 configurations in {folder}/cut have ended already")
+
+
+def test_a_run_is_as_tidemark_run_makes_it(folder):
+    sweep(f"-o s -p seq=8,16 -- {TINY} --seq {{seq}}", folder)
+    cell = cells(folder / "s")[1]
+    peak = json.loads(shell("tidemark peak --json s/runs/0002.tmk", folder).stdout)
+    assert cell["run"] == "runs/0002.tmk" and cell["device"] == "cpu"
+    assert cell["peak_allocated"] == peak["allocated"] and cell["peak_step"] == peak["step"]
+    assert cell["categories"] == {row["key"]: row["bytes"] for row in peak["by"]}
+    assert (folder / "s" / "logs" / "0002.log").read_text(encoding="utf-8").startswith(
+        f"# seq=16\n# {TINY} --seq 16\n")
+
+
+def test_detail_given_up(folder):
+    """A peak whose blocks --max-size gave up has its size, and no shares that were of another."""
+    sweep(f"-o s -p steps=12000 --max-size 4MiB -- tinytrain --steps {{steps}} --spike 3 {SMALL}", folder)
+    cell = cells(folder / "s")[0]
+    most = shell("tidemark query --format csv s/runs/0001.tmk 'SELECT max(peak_allocated) m, count(step) n "
+                 "FROM steps'", folder).stdout.split()
+    assert most == ["m,n", f"{cell['peak_allocated']},{cell['n_steps']}"]
+    assert cell["categories"] == cell["components"] == cell["at_stage"] == {}
+
+
+def test_memory_that_the_trace_does_not_show(folder):
+    """A program that is not watched ran out: its last words tell."""
+    sweep("-o s -p a=1,2 -- sh -c 'ulimit -v 500000; [ {a} = 1 ] || python3 -c \"bytearray(1 << 40)\"'",
+          folder)
+    found = cells(folder / "s")
+    assert [found[i]["outcome"] for i in (0, 1)] == ["done", "oom"]
+    assert found[0]["message"] == "reported no allocation"
+    assert found[1]["message"] == "ended with status 1: MemoryError"
+
+
+def test_interrupted(folder):
+    process = subprocess.Popen([TIDEMARK, "sweep", "-o", "s", "-j", "2", "-p", "a=1,2,3", "--", "sh",
+                                "-c", "touch began.{a}; [ {a} = 1 ] || sleep 1000"],
+                               cwd=folder, env=environment(), text=True, stderr=subprocess.PIPE)
+    wait_until("three to begin", lambda: all((folder / f"began.{a}").exists() for a in "123"))
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    assert said.splitlines()[-1] == (
+        "tidemark: stopped; 1 of 3 configurations have ended. To go on: "
+        f"tidemark sweep --resume {folder}/s")
+    assert not sleepers(folder) and list(cells(folder / "s")) == [0]
+
+
+def test_ranks(folder):
+    ranks = ("RANK=0 WORLD_SIZE=2 {t} --batch {{b}} & RANK=1 WORLD_SIZE=2 {t} --batch 1{{b}}; wait"
+             ).format(t=TINY)
+    sweep(f"-o s -p b=1,2 -- sh -c '{ranks}'", folder)
+    for cell in journal(folder / "s")[1:]:
+        assert [rank["rank"] for rank in cell["ranks"]] == [0, 1]
+        peaks = [rank["peak_allocated"] for rank in cell["ranks"]]
+        assert peaks[0] < peaks[1] == cell["peak_allocated"]
+
+
+def test_timeout_and_retry(folder):
+    line = "-o s -p a=1,2 --keep-traces failed -- sh -c"
+    first = sweep(f"--timeout 300ms {line} 'echo at work; [ {{a}} = 1 ] || sleep 1000'", folder, 1)
+    assert "took longer than --timeout, 300.00 ms" in first.stderr and "| at work" in first.stderr
+    assert not sleepers(folder)
+    assert [cells(folder / "s")[i]["outcome"] for i in (0, 1)] == ["done", "timeout"]
+    other = sweep(f"{line} 'true {{a}}'", folder, 2)
+    assert "is of another sweep: the command differs" in other.stderr
+    assert "    now:  sh -c true {a}\n" in other.stderr
+    assert "have ended already" in sweep("--resume s", folder, 1).stderr
+    again = sweep("--resume s --retry-failed --timeout 100ms", folder, 1)
+    assert "--timeout, 100.00 ms" in again.stderr and "[1/2]" not in again.stderr
+
+
+def test_hopeless(folder):
+    """The smaller ones say what the larger ones would need; those are not tried."""
+    done = sweep(f"-o s -p batch=1..64*2 --capacity 500KiB --skip-hopeless -- {TINY} --seq 16 "
+                 "--batch {batch}", folder)
+    outcomes = {cell["params"]["batch"]: cell["outcome"] for cell in cells(folder / "s").values()}
+    assert outcomes["1"] == outcomes["8"] == "done"
+    assert outcomes["64"] == "hopeless"
+    assert "not tried: by what was measured it needs at least" in done.stderr
+    done = sweep("-o t -p a=1 --skip-hopeless -- true", folder)
+    assert "no device has told what it has; give --capacity too" in done.stderr
+
+
+def test_secrets(folder):
+    secret = "hf_s3cr3t"
+    line = f"-o s --redact env:TOKEN -p a=1 -- sh -c 'echo it is {secret}; exit {{a}}' x {secret}"
+    sweep(line, folder, 1, TOKEN=secret)
+    sweep(line, folder, 1, TOKEN=secret)
+    refused = sweep("--resume s", folder, 2)
+    assert "the command has a secret" in refused.stderr
+    for name in ("sweep.jsonl", "logs/0001.log"):
+        text = (folder / "s" / name).read_text(encoding="utf-8")
+        ours = text if name == "sweep.jsonl" else "".join(
+            line for line in text.splitlines(True) if line.startswith("#"))
+        assert secret not in ours and "***" in ours
+
+
+def test_refused(folder):
+    assert "no such program" in sweep("-o s -p a=1,2 -- nothing-like-it {a}", folder, 127).stderr
+    assert len(journal(folder / "s")) == 1
+    (folder / "t").mkdir()
+    (folder / "t" / "sweep.jsonl").write_text("{}\n", encoding="ascii")
+    assert "is no journal of a sweep" in sweep("-o t -p a=1 -- true", folder, 1).stderr
+    assert "not the folder of a sweep" in sweep("--resume nowhere", folder, 2).stderr
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_environment_and_repeats(folder, jobs):
+    sweep(f"-o s -j {jobs} -p Seq=1,2 --repeats 2 -- sh -c "
+          "'echo $TIDEMARK_SEQ $TIDEMARK_REPEAT $TIDEMARK_CELL {Seq} {repeat}'", folder)
+    logs = [(folder / "s" / "logs" / f"000{i}.log").read_text(encoding="ascii").splitlines()[-1]
+            for i in (1, 2, 3, 4)]
+    assert logs == ["1 0 1 1 0", "1 1 2 1 1", "2 0 3 2 0", "2 1 4 2 1"]
+    assert (folder / "s" / "logs" / "0002.log").read_text(
+        encoding="ascii").startswith("# Seq=1 repeat 2 of 2\n")
+
+
+def test_docs(folder):
+    """Every command of docs/sweep-running.md runs as written."""
+    with open(os.path.join(ROOT, "docs", "sweep-running.md"), encoding="utf-8") as docs:
+        blocks = re.findall(r"^```sh\n(.*?)^```$", docs.read(), re.S | re.M)
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert len(lines) == 4
+    for line in lines:
+        done = shell(line.replace("tidemark sweep", "tidemark sweep --no-pictures"), folder)
+        assert done.returncode == 0, done.stderr
+    assert "18 configurations" in done.stderr and "have ended already" in done.stderr

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: MIT
+"""Pictures: that they say what they should, are not blank, and take no orders from names."""
+import json
+import os
+import re
+import struct
+import zlib
+from xml.etree import ElementTree
+
+import pytest
+from test_golden import shell
+
+RUNS = [
+    "tidemark run -q -o a.tmk -- tinytrain --steps 12 --quiet",
+    "tidemark run -q -o oom.tmk -- tinytrain --spike 5 --capacity 12MiB --quiet",
+    "tidemark run -q -o ranks.tmk -- sh -c 'for r in 0 1 2; do RANK=$r WORLD_SIZE=3 tinytrain "
+    "--quiet --steps 2 --batch $((8 + 4 * r)); done'",
+    "tidemark run -q -o one.tmk -- tinytrain --quiet --steps 1",
+]
+
+
+@pytest.fixture(scope="module", name="runs")
+def make_runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plot")
+    for line in RUNS:
+        shell(line, folder)
+    return folder
+
+
+def plot(folder, words, output="p.svg", status=0):
+    done = shell(f"tidemark plot {words} -o {output}", folder)
+    assert done.returncode == status, done.stderr
+    assert not done.stdout
+    if status == 0:
+        assert done.stderr.endswith(f"tidemark: picture written to {output}\n")
+    return done.stderr
+
+
+def texts(folder, words):
+    """All texts of the picture, as a browser would show them."""
+    plot(folder, words)
+    root = ElementTree.parse(os.path.join(folder, "p.svg")).getroot()
+    found = ["".join(node.itertext()).strip() for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    return [re.sub(r"\s+", " ", text) for text in found if text]
+
+
+# ---- a tiny reader of PNG
+
+def unfilter(kind, line, above, width):
+    """One row: what is written is the difference to its neighbours."""
+    for i, value in enumerate(line):
+        left = line[i - width] if i >= width else 0
+        if kind == 1:
+            line[i] = value + left & 255
+        elif kind == 2:
+            line[i] = value + above[i] & 255
+        elif kind == 3:
+            line[i] = value + (left + above[i]) // 2 & 255
+        elif kind == 4:
+            corner = above[i - width] if i >= width else 0
+            guess = left + above[i] - corner
+            order = [(abs(guess - left), 0, left), (abs(guess - above[i]), 1, above[i]),
+                     (abs(guess - corner), 2, corner)]
+            line[i] = value + min(order)[2] & 255
+    return line
+
+
+def read_png(path):
+    """(width, height, {colour: how often})"""
+    with open(path, "rb") as file:
+        data = file.read()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at, pixels = 8, b""
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        body = data[at + 8:at + 8 + size]
+        if kind == b"IHDR":
+            width, height, depth, colours = struct.unpack(">IIBB", body[:10])
+        if kind == b"IDAT":
+            pixels += body
+        at += 12 + size
+    assert depth == 8 and colours in (2, 6)
+    n, rows, counts = (3 if colours == 2 else 4), zlib.decompress(pixels), {}
+    above = bytearray(n * width)
+    for y in range(height):
+        start = y * (n * width + 1)
+        above = unfilter(rows[start], bytearray(rows[start + 1:start + 1 + n * width]), above, n)
+        for x in range(0, n * width, 5 * n):  # every fifth will do
+            colour = bytes(above[x:x + 3])
+            counts[colour] = counts.get(colour, 0) + 1
+    return width, height, counts
+
+
+# ---- of a run
+
+def test_timeline(runs):
+    found = texts(runs, "a.tmk")
+    assert re.fullmatch(r"a\.tmk, cpu: allocated by category, at most 7\.\d MiB", found[0])
+    for text in ("MiB", "step", "before", "parameter", "gradient", "optimizer_state", "activation", "10"):
+        assert text in found, found
+    found = texts(runs, "a.tmk --axis time --by module")
+    assert "blocks.0.attn" in " ".join(found)
+    assert any(text.endswith("seconds since the start of the run") for text in found)
+    found = texts(runs, "a.tmk --steps 3-4")
+    assert "3" in found and "4" in found and "10" not in found and "before" not in found
+    assert "forward" in found  # there is room for names of stages
+
+
+def test_timeline_of_one_that_ran_out(runs):
+    found = texts(runs, "oom.tmk")
+    assert any(re.fullmatch(r"OOM: .* refused", text) for text in found)
+
+
+def test_heatmap(runs):
+    found = texts(runs, "a.tmk --kind heatmap")
+    assert any(re.match(r"a\.tmk, cpu: allocated by module in step \d+, at most 7\.\d MiB", text)
+               for text in found)
+    for text in ("forward", "backward", "embed"):
+        assert text in found, found
+    assert "parameter" in texts(runs, "a.tmk --kind heatmap --by category --steps 2")
+
+
+def test_components(runs):
+    peak = json.loads(shell("tidemark peak a.tmk --by component --json", runs).stdout)
+    found = texts(runs, "a.tmk --kind components")
+    whole = peak["allocated"]
+    for row in peak["by"]:
+        assert row["key"] in found
+        if row["bytes"] >= 1 << 20 and row["bytes"] * 100 > whole:
+            note = f"{row['bytes'] / (1 << 20):.1f} MiB {int(row['bytes'] * 100 / whole + 0.5)} %"
+            assert note in found, (note, found)
+    assert f"{whole / (1 << 20):.1f} MiB at the peak by component" in " ".join(found)
+    assert "forward" in texts(runs, "a.tmk --kind components --by stage")
+
+
+def test_operations(runs):
+    found = texts(runs, "a.tmk --kind operations")
+    for stage in ("forward", "backward", "optimizer"):
+        assert any(text.startswith(f"{stage}, 12 times ") for text in found), found
+    assert "asked for, each time, MiB" in found
+
+
+def test_ranks(runs):
+    peaks = json.loads(shell("tidemark report ranks.tmk --json", runs).stdout)["processes"]
+    found = texts(runs, "ranks.tmk --kind ranks")
+    for process in peaks:
+        assert f"rank {process['rank']}, cpu" in found
+        assert f"{process['peak']['allocated'] / (1 << 20):.1f} MiB" in found
+    mean = sum(process["peak"]["allocated"] for process in peaks) / 3
+    more = max(process["peak"]["allocated"] for process in peaks) / mean - 1
+    assert f"rank 2 has {100 * more:.0f} % more" in " ".join(found)
+
+
+def test_forecast(runs):
+    found = texts(runs, "a.tmk --kind forecast")
+    assert "peak of each step" in found and "step" in found
+    assert plot(runs, "one.tmk --kind forecast", status=1).endswith(
+        "no forecast for cpu: it has one step only\n")
+
+
+# ---- how it looks
+
+def test_png(runs):
+    plot(runs, "a.tmk --theme dark", "p.png")
+    width, height, colours = read_png(runs / "p.png")
+    (runs / "p.png").unlink()
+    assert (width, height) == (1280, 640)
+    assert b"\xff\xff\xff" not in colours and colours[b"\x16\x18\x1d"] > 1000 and len(colours) > 20
+    expected = {bytes.fromhex(colour) for colour in ("3f9b5b", "dba520", "d6604d", "3f74c4")}
+    assert expected <= colours.keys()  # parameters, optimizer's, activations, gradients
+
+
+def test_themes(runs):
+    """Another background, the same colours for the same things."""
+    plot(runs, "a.tmk")
+    light = (runs / "p.svg").read_text(encoding="utf-8").lower()
+    plot(runs, "a.tmk --theme dark")
+    dark = (runs / "p.svg").read_text(encoding="utf-8").lower()
+    assert "#ffffff" in light and "#16181d" not in light
+    assert "#16181d" in dark and "#ffffff" not in dark
+    for colour in ("rgb( 63, 155,  91)", "rgb(214,  96,  77)"):
+        assert colour in light and colour in dark
+
+
+def test_pdf(runs):
+    plot(runs, "a.tmk --kind components", "p.PDF")
+    assert (runs / "p.PDF").read_bytes().startswith(b"%PDF")
+
+
+def test_chinese(runs):
+    assert texts(runs, "a.tmk --title '显存时间线：训练'")[0] == "显存时间线：训练"
+    plot(runs, "a.tmk --title '显存时间线'", "zh.png")
+
+
+HOSTILE = "a'b\"`touch pwned`$(touch pwned)\\n' ; set output 'pwned' # <b>&amp;"
+
+
+def test_names_are_only_texts(runs):
+    """Of the run, of the title: gnuplot reads them in a script."""
+    (runs / HOSTILE.replace("/", "_")).symlink_to("a.tmk")
+    quoted = "'" + HOSTILE.replace("'", "'\\''") + "'"
+    assert texts(runs, quoted)[0].startswith(re.sub(r"\s+", " ", HOSTILE)[:40])
+    broken = "$'two\\nlines\\tand \\xff\\x1b[31m'"
+    assert texts(runs, f"a.tmk --title {broken}")[0] == "two\ufffdlines\ufffdand \ufffd\ufffd[31m"
+    assert not (runs / "pwned").exists()
+
+
+# ---- what cannot be drawn
+
+@pytest.mark.parametrize("words,status,said", [
+    ("a.tmk -o p.gif", 2, "'p.gif' is not the name of a picture: it should end in .png, .svg or .pdf"),
+    ("a.tmk -o nowhere/p.png", 1, "No such file or directory"),
+    ("a.tmk", 2, "where to? -o FILE.png, FILE.svg or FILE.pdf"),
+    ("a.tmk --kind pie -o p.png", 2, "--kind"),
+    ("a.tmk --kind overview -o p.png", 2, "--kind overview is of a sweep, and a.tmk is a run"),
+    ("a.tmk --kind ranks --by module -o p.png", 2, "--by is not for --kind ranks"),
+    ("a.tmk --kind components --by category -o p.png", 2, "it takes component|module|stage"),
+    ("a.tmk --kind ranks --steps 1 -o p.png", 2, "--steps is not for --kind ranks"),
+    ("a.tmk --steps 5-3 -o p.png", 2, "--steps '5-3': a step, 12, or from one to another, 10-20"),
+    ("a.tmk --steps 99 -o p.png", 1, "has no such step: 99"),
+    ("a.tmk --device cuda:7 -o p.png", 2, "cuda:7"),
+    ("nothing.tmk -o p.png", 3, "nothing.tmk"),
+])
+def test_complaints(runs, words, status, said):
+    done = shell(f"tidemark plot {words}", runs)
+    assert done.returncode == status and said in done.stderr, done.stderr
+    assert not (runs / "p.png").exists()
+
+
+def test_nothing_allocated(runs):
+    done = shell("tidemark run -q -o none.tmk -- tinytrain --help >/dev/null; "
+                 "tidemark plot none.tmk -o p.png", runs)
+    assert done.returncode in (1, 3) and done.stderr
+
+
+# ---- of a sweep
+
+PARAMS = {"seq": ["128", "256", "512"], "batch": ["1", "2", "4"], "attention": ["flash", "it's `x`"]}
+GIB = 1 << 30
+
+
+def cell_line(number, values, outcome):
+    params = dict(zip(PARAMS, values))
+    activation = int(params["seq"]) * int(params["batch"]) * (20 << 20)
+    peak = None if outcome in ("failed", "timeout") else 4 * GIB + activation
+    shares = {} if peak is None else {"parameter": 4 * GIB, "activation": activation}
+    stages = [] if peak is None else [
+        {"name": name, "peak": peak, "end": 4 * GIB, "allocated": activation, "times": 3, "ns": 5000}
+        for name in ("forward", "backward")]
+    return json.dumps({
+        "cell": number, "params": params, "repeat": 0, "outcome": outcome, "exit_status": 0,
+        "message": None, "ns": 10**9, "run": None, "log": None, "device": "cuda:0",
+        "capacity": 40 * GIB, "peak_allocated": peak, "peak_reserved": peak, "peak_device": None,
+        "peak_step": 1, "n_steps": 3, "categories": shares,
+        "components": {"mlp": peak} if peak else {}, "at_stage": {"forward": peak} if peak else {},
+        "stages": stages, "ranks": []})
+
+
+@pytest.fixture(scope="module", name="sweep")
+def make_sweep(tmp_path_factory):
+    """Cell 3 failed, 4 timed out, 17 and 16 ran out of memory, 9 was not tried yet."""
+    folder = tmp_path_factory.mktemp("sweep")
+    (folder / "s").mkdir()
+    lines = [json.dumps({
+        "tidemark_sweep": 1, "title": "train '; exit #", "where": [], "repeats": 1,
+        "params": [{"name": name, "values": values} for name, values in PARAMS.items()],
+        "command": ["train"], "options": []})]
+    cells = [(a, b, c) for a in PARAMS["seq"] for b in PARAMS["batch"] for c in PARAMS["attention"]]
+    outcomes = {3: "failed", 4: "timeout", 16: "oom", 17: "oom"}
+    lines += [cell_line(i, values, outcomes.get(i, "done")) for i, values in enumerate(cells) if i != 9]
+    (folder / "s" / "sweep.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_sweep_overview(sweep):
+    found = texts(sweep, "s")
+    assert "Peak memory against each parameter: train '; exit #" in found
+    assert any(text.endswith("dashed capacity, 40.00 GiB") for text in found)
+    for text in ("seq=128", "seq=512", "batch=4", "GiB", "flash", "it's `x`",
+                 "seq, with attention=it's `x`", "batch, with attention=it's `x`"):
+        assert text in found, found
+
+
+def test_sweep_heatmap(sweep):
+    found = texts(sweep, "s --kind heatmap")
+    assert found.count("OOM") == 2 and found.count("failed") == 1 and found.count("timeout") == 1
+    assert found.count("9.00") >= 2  # 4 GiB and 256 * 1 or 128 * 2 times 20 MiB
+    assert sum(text.startswith("≈") for text in found) == 6  # those five, and the sign's meaning
+    for text in ("attention=flash", "attention=it's `x`", "seq", "batch"):
+        assert text in found
+
+
+def test_sweep_bars(sweep):
+    found = texts(sweep, "s --kind components")
+    assert found.count("mlp") == 1 and "activation" in found and "by component, GiB" in found
+    assert "seq=512 batch=2 attention=flash" in found
+    found = texts(sweep, "s --kind operations --theme dark")
+    assert "most allocated in each stage, GiB" in found and found.count("forward") == 2
+
+
+def test_sweep_complaints(sweep):
+    assert "a sweep has no --kind ranks" in plot(sweep, "s --kind ranks", status=2)
+    assert "--by is not for --kind overview" in plot(sweep, "s --by module", status=2)
+    assert "--rank is for a run" in plot(sweep, "s --rank 1", status=2)
+    (sweep / "bad").mkdir()
+    (sweep / "bad" / "sweep.jsonl").write_text("{}\n")
+    assert plot(sweep, "bad", status=3)

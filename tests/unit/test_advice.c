@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* What a sweep says: sentences and limits, of sweeps made by formulas. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sweep/advice.h"
+#include "sweep_kit.h"
+
+#define MB 1048576.0
+#define GB 1073741824.0
+#define GIB(n) ((uint64_t)(n) << 30)
+
+struct said {
+    struct tmk_arena arena;
+    struct tmk_fit *allocated, *reserved;
+    struct tmk_advice a;
+};
+
+static void ask(const struct tmk_results *r, uint64_t capacity, struct said *s)
+{
+    *s = (struct said){.allocated = NULL};
+    (void)tmk_fit_make(r, TMK_FIT_ALLOCATED, &s->allocated, NULL);
+    (void)tmk_fit_make(r, TMK_FIT_RESERVED, &s->reserved, NULL);
+    assert_int_equal(tmk_advice_make(r, s->allocated, s->reserved, capacity, &s->arena, &s->a), 0);
+}
+
+static void forget(struct said *s)
+{
+    tmk_fit_close(s->allocated);
+    tmk_fit_close(s->reserved);
+    tmk_arena_fini(&s->arena);
+}
+
+static struct tmk_results *lora_sweep(void)
+{
+    struct tmk_results *r =
+        kit_sweep_open((const char *[]){"seq=128,256,512", "batch=8,16", "physical=1,2,4",
+                                        "rank=8,16", "attention=plain"},
+                       5, 1);
+    for (uint32_t c = 0; c < r->n_cells; c++) {
+        double seq = kit_sweep_number(r, c, 0), physical = kit_sweep_number(r, c, 2);
+        kit_sweep_done(r, c, 2 * GB + kit_sweep_number(r, c, 3) * MB,
+                       physical * seq * 100000 + physical * seq * seq * 3000);
+    }
+    return r;
+}
+
+static void sentences_are_the_fits(void **state)
+{
+    struct tmk_results *r = lora_sweep();
+    struct said s;
+    (void)state;
+    ask(r, 0, &s);
+    assert_int_equal(s.a.largest, 29);     /* the first of two: the batch changes nothing */
+    assert_int_equal(s.a.n_influences, 4); /* words have none */
+    assert_string_equal(s.a.influences[0].text,
+                        "seq makes it grow quadratically: 2.25 GiB at 128, 5.14 GiB at 512; 95 % "
+                        "of the growth is by its square");
+    assert_string_equal(s.a.influences[1].text, "batch changes nothing");
+    assert_string_equal(s.a.influences[2].text,
+                        "physical makes it grow linearly: 2.80 GiB at 1, 5.14 GiB at 4");
+    assert_string_equal(s.a.influences[3].text, "rank hardly matters: 5.13 GiB at 8, 5.14 GiB at "
+                                                "16");
+    assert_string_equal(tmk_influence_name(s.a.influences[0].shape), "quadratic");
+    assert_int_equal(s.a.main_param, 2); /* the batch that matters */
+    forget(&s);
+    kit_sweep_close(r);
+}
+
+/* Rows for each value of what matters, columns for each card. */
+static void limits_are_the_truth(void **state)
+{
+    struct tmk_results *r = lora_sweep();
+    struct said s;
+    uint32_t n = 0;
+    (void)state;
+    ask(r, GIB(24), &s);
+    assert_int_equal(s.a.n_capacities, 1);
+    for (uint32_t i = 0; i < s.a.n_limits; i++) {
+        const struct tmk_limit *l = &s.a.limits[i];
+        double seq = kit_sweep_number(r, l->cell, 0);
+        if (l->param != 2)
+            continue;
+        uint64_t truth =
+            (uint64_t)((24 * GB - 2 * GB - 16 * MB) / (seq * 100000 + seq * seq * 3000));
+        assert_int_equal(l->sure, truth);
+        assert_int_equal(l->possible, truth);
+        assert_int_equal(l->is_far, truth > 8);
+        n++;
+    }
+    assert_int_equal(n, 3);
+    forget(&s);
+    kit_sweep_close(r);
+}
+
+/* What the driver's figure has more than the allocator's is not for us. */
+static void context_is_left_free(void **state)
+{
+    struct tmk_results *r = kit_sweep_open((const char *[]){"batch=1,2,4,8"}, 1, 1);
+    struct said s;
+    (void)state;
+    for (uint32_t c = 0; c < r->n_cells; c++) {
+        kit_sweep_done(r, c, 2 * GB, GB * kit_sweep_number(r, c, 0));
+        r->cells[c].peak_device = r->cells[c].peak_reserved + GIB(1) + c;
+        r->cells[c].capacity = GIB(80);
+    }
+    ask(r, GIB(24), &s);
+    assert_int_equal(s.a.overhead, GIB(1));
+    assert_int_equal(s.a.n_capacities, 2); /* asked, and its own */
+    assert_int_equal(s.a.limits[0].capacity, GIB(24));
+    assert_int_equal(s.a.limits[0].sure, 20); /* 21 would be full to the byte */
+    assert_int_equal(s.a.limits[1].capacity, GIB(80));
+    forget(&s);
+    kit_sweep_close(r);
+}
+
+static void two_values_tell_no_curve(void **state)
+{
+    struct tmk_results *r = kit_sweep_open((const char *[]){"seq=1,2", "batch=1,2"}, 2, 1);
+    struct said s;
+    (void)state;
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        kit_sweep_done(r, c, GB, GB * kit_sweep_number(r, c, 0));
+    ask(r, 0, &s);
+    assert_string_equal(s.a.influences[0].text,
+                        "seq makes it grow, linearly as far as two values can tell: 2.00 GiB at 1, "
+                        "3.00 GiB at 2");
+    assert_int_equal(s.a.n_capacities, 4);
+    forget(&s);
+    kit_sweep_close(r);
+}
+
+static void nothing_measured_nothing_said(void **state)
+{
+    struct tmk_results *r = kit_sweep_open((const char *[]){"seq=1,2,3"}, 1, 1);
+    struct said s;
+    (void)state;
+    ask(r, 0, &s);
+    assert_int_equal(s.a.largest, UINT32_MAX);
+    assert_int_equal(s.a.n_influences, 0);
+    assert_int_equal(s.a.n_limits, 0);
+    assert_int_equal(s.a.main_param, UINT32_MAX);
+    assert_true(s.a.overhead == TMK_UNKNOWN_BYTES);
+    forget(&s);
+    /* One cell is something, though no fit. */
+    kit_sweep_done(r, 1, GB, GB);
+    ask(r, 0, &s);
+    assert_int_equal(s.a.largest, 1);
+    assert_int_equal(s.a.n_influences, 0);
+    forget(&s);
+    kit_sweep_close(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sentences_are_the_fits),        cmocka_unit_test(limits_are_the_truth),
+        cmocka_unit_test(context_is_left_free),          cmocka_unit_test(two_values_tell_no_curve),
+        cmocka_unit_test(nothing_measured_nothing_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
