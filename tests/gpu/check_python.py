@@ -153,7 +153,12 @@ def monitor_cost():
     debugger.stop_monitoring()
     return 100 * spent / MONITORED_S, 100 * spent_beside / MONITORED_S, int(resident[0]) / 1024
 
+def n_allocations():
+    return torch.cuda.memory_stats()["allocation.all.allocated"] if DEVICE == "cuda" else 0
+
+before = n_allocations()
 best, median = record_us()
+tell("record() allocates nothing on the device", n_allocations() == before, more=n_allocations() - before)
 here, beside, anonymous_mb = monitor_cost()
 # After import alone the driver's calls are not seen, so torch is asked for a card's figures: docs/python.md.
 bound_us = 100.0 if DEVICE == "cuda" and WAY == "import tidemark" else 2.0
