@@ -18,6 +18,7 @@ import importlib
 import itertools
 import os
 import warnings
+from typing import Any, Iterator, Optional
 
 from . import _library
 
@@ -29,6 +30,8 @@ _TOOLS = {
     **dict.fromkeys(("MemoryProfiler", "OOMDetector", "OOMPrediction", "RiskLevel"), "monitors"),
     **dict.fromkeys(("MemoryDebugger", "create_memory_debugger"), "memory_debugger"),
     "memory_profiled_training": "training_stages",
+    "check_gradients": "gradient_checks",
+    **dict.fromkeys(("debug_lora_training", "debug_memory_with_different_configs"), "train_with_memory_debug"),
 }
 
 __all__ = ["is_watched", "mark", "run", "stage", "step", "watch", *_TOOLS]
@@ -40,10 +43,10 @@ _lib = None
 _steps = itertools.count()
 
 
-def _start():
+def _start() -> None:
     global _lib, run
-    if os.environ.get("TIDEMARK") == "0" or _library.module_looked_for() == __name__:
-        return  # not wanted; or `python -m tidemark` is the program, which is not watched itself
+    if os.environ.get("TIDEMARK") == "0" or _library.is_the_program(__name__):
+        return  # not wanted; or this is the program, which is not watched itself
     _lib = _library.open_library()
     if _lib.tidemark_record_on() or os.environ.get("TIDEMARK_OFF", "") not in ("", "0"):
         return
@@ -52,7 +55,9 @@ def _start():
     run = folder
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _library.version()
     if name not in _TOOLS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     tool = getattr(importlib.import_module("." + _TOOLS[name], __name__), name)
@@ -60,25 +65,38 @@ def __getattr__(name):
     return tool
 
 
-def is_watched():
-    """True while this process is being recorded."""
+def is_watched() -> bool:
+    """True while this process is being recorded.
+
+    >>> is_watched()
+    True
+    """
     return bool(_lib is not None and _lib.tidemark_record_on())
 
 
-def _text(value):
+def _text(value: Any) -> Optional[bytes]:
     return None if value is None else str(value).encode("utf-8", "surrogateescape")
 
 
-def step(number=None):
-    """A training step begins. Without a number they count from 0."""
+def step(number: Optional[int] = None) -> None:
+    """A training step begins. Without a number they count from 0.
+
+    >>> for batch in loader:
+    ...     step()
+    ...     train()
+    """
     if _lib is not None:
         _lib.tidemark_record_step(next(_steps) if number is None else int(number))
 
 
 @contextlib.contextmanager
-def stage(name):
+def stage(name: str) -> Iterator[None]:
     """A stage: forward, backward, optimizer, data, or a name of your own. For `with`, or as a
-    decorator."""
+    decorator.
+
+    >>> with stage("forward"):
+    ...     output = model(batch)
+    """
     if _lib is not None:
         _lib.tidemark_record_push(_library.STAGE, _text(name))
     try:
@@ -88,16 +106,23 @@ def stage(name):
             _lib.tidemark_record_pop(_library.STAGE)
 
 
-def mark(event, info=None):
-    """Something happened now: a name and, if you like, a sentence."""
+def mark(event: str, info: Optional[str] = None) -> None:
+    """Something happened now: a name and, if you like, a sentence.
+
+    >>> mark("checkpoint", "epoch 3")
+    """
     if _lib is not None:
         _lib.tidemark_record_mark(_text(event), _text(info))
 
 
-def watch(*objects):
+def watch(*objects: Any) -> Any:
     """Modules and optimizers that are not found by themselves: those of a program that calls
     neither. Modules get their names, their parameters and buffers theirs, optimizers' state and
-    steps are followed. May be called again. Returns its first argument."""
+    steps are followed. May be called again. Returns its first argument.
+
+    >>> watch(model) is model
+    True
+    """
     for thing in objects:
         if not hasattr(thing, "named_parameters") and not hasattr(thing, "param_groups"):
             raise TypeError(f"tidemark.watch: a module or an optimizer is wanted, not {thing!r}")

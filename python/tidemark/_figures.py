@@ -8,6 +8,7 @@ has one device, the CPU: allocated are torch's tensors, and reserved is the same
 cache there.
 """
 import ctypes
+import gc
 import importlib
 import importlib.util
 import os
@@ -15,8 +16,6 @@ import struct
 import sys
 import time
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
-
-from . import _library
 
 MB = 1024 * 1024
 GB = 1024 * MB
@@ -56,6 +55,14 @@ def torch_or_none() -> Any:
     if "torch" not in sys.modules and importlib.util.find_spec("torch") is None:
         return None
     return importlib.import_module("torch")
+
+
+def need_torch(who: str) -> Any:
+    """torch; ImportError says how to install it."""
+    torch = torch_or_none()
+    if torch is None:
+        raise ImportError(f"{who} needs torch, which is not installed: pip install torch")
+    return torch
 
 
 def uses_cuda() -> bool:
@@ -141,6 +148,36 @@ def figures(number: int) -> Figures:
     """Of a device by its number, now."""
     row = tally_function()(number)
     return Figures(*ROW.unpack(row)) if row else ask_torch(number)
+
+
+def give_back() -> None:
+    """Collect garbage, and have torch give back what it caches."""
+    gc.collect()
+    torch = torch_or_none()
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+class Window:
+    """Peaks of a device from now on; one window at a time. Of a GPU they are torch's own, which is told to begin
+    anew (torch.cuda.reset_peak_memory_stats)."""
+
+    def __init__(self, number: int):
+        import tidemark
+        self.number, self.before = number, figures(number).allocated
+        if number >= CARD and torch_or_none().cuda.is_initialized():
+            torch_or_none().cuda.reset_peak_memory_stats(number - CARD)
+        elif number < CARD and tidemark._lib is not None:
+            tidemark._lib.tidemark_record_begin_window(number)
+
+    def peak(self) -> Optional[int]:
+        """Allocated bytes; None: not known."""
+        import tidemark
+        if self.number >= CARD:
+            return ask_torch(self.number).max_allocated
+        pair = (ctypes.c_uint64 * 2)()
+        is_known = tidemark._lib is not None and tidemark._lib.tidemark_record_window(self.number, pair)
+        return pair[0] if is_known else None
 
 
 def mb(size: Optional[float]) -> Optional[float]:

@@ -14,7 +14,7 @@ import threading
 import weakref
 from typing import Any, Callable, Dict, List, Optional
 
-from . import _library
+from . import _program
 from ._words import log, say, words
 
 ANSWER_S = 10.0
@@ -26,31 +26,32 @@ class Follower:
 
     def __init__(self, arguments: List[str], on_samples: Optional[Callable[[List[Dict[str, Any]]], None]] = None,
                  on_warning: Optional[Callable[[Dict[str, Any]], None]] = None):
-        program = _library.program()
-        if program is None:
-            raise RuntimeError("the program `tidemark` is not found; build it (./dev build), or set "
-                               "TIDEMARK_PROGRAM to its path")
         self._on_samples, self._on_warning = on_samples, on_warning
         self._report: Optional[Dict[str, Any]] = None
         self._n_reports = 0
         self._has_begun = False  # from then on signals are held back
         self._changed = threading.Condition()
-        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        self._process = subprocess.Popen([program, "monitor", "--follow", *arguments], stdin=subprocess.PIPE,
-                                         stdout=subprocess.PIPE, env=environment, start_new_session=True)
+        self._process = subprocess.Popen(_program.command("monitor", "--follow", *arguments), stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, env=_program.environment(), start_new_session=True)
         self._thread = threading.Thread(target=self._read, name="tidemark-monitor", daemon=True)
         self._thread.start()
         _followers.add(self)
 
     def _read(self) -> None:
-        for line in self._process.stdout:
-            self._has_begun = True
-            try:
-                self._take(line)
-            except Exception as reason:  # a callback's: the monitor goes on
-                say(logging.ERROR, words(f"a callback of the monitor failed: {reason!r}", f"监控回调出错: {reason!r}"))
+        while self._read_line():
+            pass
         with self._changed:
             self._changed.notify_all()
+
+    def _read_line(self) -> bool:
+        line = self._process.stdout.readline()
+        self._has_begun = self._has_begun or bool(line)
+        try:
+            if line:
+                self._take(line)
+        except Exception as reason:  # a callback's: the monitor goes on
+            say(logging.ERROR, words(f"a callback of the monitor failed: {reason!r}", f"监控回调出错: {reason!r}"))
+        return bool(line)
 
     def _take(self, line: bytes) -> None:
         if line.startswith(b'{"samples"') and self._on_samples is None and not log.isEnabledFor(logging.DEBUG):
@@ -62,9 +63,9 @@ class Follower:
             if self._on_samples is not None:
                 self._on_samples(found["samples"])
         elif "warning" in found:
-            log.debug("warning: %s", found["warning"])
+            log.debug("warning: %s", found)
             if self._on_warning is not None:
-                self._on_warning(found["warning"])
+                self._on_warning(found)
         else:
             with self._changed:
                 self._report = found
@@ -80,11 +81,15 @@ class Follower:
                 self._process.stdin.flush()
             except (OSError, ValueError):
                 pass  # it has ended: its last report is there, or comes
-            self._changed.wait_for(lambda: self._n_reports >= wanted or not self._thread.is_alive(),
-                                   interval_s + ANSWER_S)
-            if self._report is None:
-                raise RuntimeError("the monitor has ended without a report; try: tidemark monitor --all --duration 1")
-            return self._report
+            if self._thread is not threading.current_thread():
+                self._changed.wait_for(lambda: self._n_reports >= wanted or not self._thread.is_alive(),
+                                       interval_s + ANSWER_S)
+        if self._thread is threading.current_thread():  # a callback asks: nobody else reads meanwhile
+            while self._n_reports < wanted and self._read_line():
+                pass
+        if self._report is None:
+            raise RuntimeError("the monitor has ended without a report; try: tidemark monitor --all --duration 1")
+        return self._report
 
     def stop(self) -> Optional[Dict[str, Any]]:
         """End it; its last report. May be called again."""
@@ -94,7 +99,10 @@ class Follower:
             pass
         if self._has_begun and self._process.poll() is None:  # not to wait for the next sample
             self._process.send_signal(signal.SIGTERM)
-        if self._thread is not threading.current_thread():
+        if self._thread is threading.current_thread():  # a callback ends it: the last report is ours to read
+            while self._read_line():
+                pass
+        else:
             self._thread.join(ANSWER_S)
         try:
             self._process.wait(ANSWER_S)

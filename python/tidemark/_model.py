@@ -10,6 +10,11 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 PIECE = 1 << 20  # elements looked through at once
 
+#: What sparse tensors consist of, their values last.
+SPARSE = {"torch.sparse_coo": ("_indices", "_values"),
+          **dict.fromkeys(("torch.sparse_csr", "torch.sparse_bsr"), ("crow_indices", "col_indices", "values")),
+          **dict.fromkeys(("torch.sparse_csc", "torch.sparse_bsc"), ("ccol_indices", "row_indices", "values"))}
+
 
 class Part(NamedTuple):
     """A parameter or a buffer."""
@@ -24,17 +29,13 @@ def tensor_bytes(tensor: Any) -> int:
     """Bytes of its elements; of a sparse one those of indices and values; 0 for one not made yet."""
     if _is_unmade(tensor):
         return 0
-    if _is_sparse_coo(tensor):
-        return tensor_bytes(tensor._indices()) + tensor_bytes(tensor._values())
+    if str(tensor.layout) in SPARSE:
+        return sum(tensor_bytes(getattr(tensor, part)()) for part in SPARSE[str(tensor.layout)])
     return tensor.numel() * tensor.element_size()
 
 
 def _is_unmade(tensor: Any) -> bool:
     return hasattr(tensor, "materialize")  # a lazy module's
-
-
-def _is_sparse_coo(tensor: Any) -> bool:
-    return str(tensor.layout) == "torch.sparse_coo"
 
 
 def n_elements(tensor: Any) -> int:
@@ -91,8 +92,8 @@ def _numbers_of(tensor: Any) -> Optional[Any]:
     if tensor is None or _is_unmade(tensor) or tensor.device.type == "meta" or getattr(tensor, "is_quantized", False):
         return None
     tensor = tensor.detach()
-    if _is_sparse_coo(tensor):
-        tensor = tensor._values()
+    if str(tensor.layout) in SPARSE:
+        tensor = getattr(tensor, SPARSE[str(tensor.layout)][-1])()
     if str(tensor.layout) != "torch.strided" or tensor.numel() == 0:
         return None
     if tensor.is_complex():

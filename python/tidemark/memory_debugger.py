@@ -13,16 +13,19 @@
 import logging
 import os
 import time
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from . import _figures
-from ._words import padded, say, words
+from . import _figures, _program, _run_answers
+from ._figures import MB
+from ._growth import steady_rise
+from ._object_growth import ObjectGrowth
+from ._words import log, padded, say, words
 from .monitors import Callback, OOMDetector, Strategy
 from .quick_memory_debug import Snapshot, _label, _take, _text, compare_snapshots, memory_snapshot
 
 MAX_HISTORY = 1000      # snapshots; the oldest are given up first
 OVER_USE_PERCENT = 90.0
-LEAK_SNAPSHOTS = 9      # as many in a row that never fell make a leak
+LEAK_SNAPSHOTS = 9      # so many are looked at for a leak: the last ones, three times as many, and so on
 
 
 class MemoryDebugger(OOMDetector):
@@ -34,20 +37,25 @@ class MemoryDebugger(OOMDetector):
     >>> debugger.stop_monitoring()
     >>> report = debugger.get_status_report()
 
-    With enable_real_time snapshots of this process are kept in memory_history and looked at for anomalies.
+    With enable_real_time snapshots of this process are kept in memory_history and looked at for anomalies. While it
+    monitors, Python's objects are counted by type now and then (python_objects), at a fifth of a percent of a core.
     """
 
     def __init__(self, log_dir: Optional[str] = None, enable_real_time: bool = False, *, threshold: float = 85.0,
                  warning_callback: Optional[Callback] = None, sampling_interval: float = 0.1,
                  devices: Optional[Sequence[Union[int, str]]] = None, warm_up: float = 60.0,
-                 strategy: Optional[Strategy] = None):
+                 strategy: Optional[Strategy] = None, python_objects: bool = True):
         super().__init__(threshold, warning_callback, sampling_interval=sampling_interval, devices=devices,
                          warm_up=warm_up, strategy=strategy)
         self.log_dir = log_dir
         self.checkpoints: Dict[str, Snapshot] = {}
         #: Snapshots, oldest first, at most MAX_HISTORY; may be assigned to.
         self.memory_history: List[Snapshot] = []
+        #: What _check_memory_anomalies() found last.
         self.issues: List[Dict[str, Any]] = []
+        self._wants_objects = python_objects
+        self._objects: Optional[ObjectGrowth] = None
+        self._blocks = BlockQuestion()
         self._is_real_time = False
         if enable_real_time:
             self.start_real_time_monitoring()
@@ -55,13 +63,41 @@ class MemoryDebugger(OOMDetector):
     # ---- devices
 
     def get_status_report(self) -> Dict[str, Any]:
-        """What MemoryProfiler reports, and of each device `oom` (what is forecast) and `fragmentation` (None: of a
-        device as a whole it cannot be known); `verdict`, `leaks` and `watched`: what grew. Also while it runs.
+        """What MemoryProfiler reports of devices, each with `oom` (what is forecast); `verdict`, `leaks` and
+        `watched`: what grew on them. Then of the recorded run, all ranks: `oom`, `leak` (with `host` and `python` of
+        this process), `fragmentation`, each with the `reason` where it is not known. Also while it runs.
 
-        >>> debugger.get_status_report()["devices"]["0"]["current_usage"]["utilization_percent"]
+        >>> report = debugger.get_status_report()
+        >>> report["devices"]["0"]["current_usage"]["utilization_percent"]
         69.5
+        >>> report["leak"]["leaks"], report["fragmentation"]["ranks"]
+        ([], [])
         """
-        return self._report()
+        if _figures.is_off():
+            return {**self._report(), **_run_answers.off()}
+        if self.is_monitoring and self._objects is not None:
+            self._objects.look()
+        report = dict(self._report())
+        leak = _run_answers.leak()
+        leak["host"] = report.pop("process", None)
+        leak["python"] = None if self._objects is None else self._objects.report()
+        verdicts = [part["verdict"] for part in (leak, leak["host"], leak["python"]) if part is not None]
+        leak["verdict"] = "leak" if "leak" in verdicts else "clean" if "clean" in verdicts else None
+        return {**report, "run": _run_answers.run_folder(), "oom": _run_answers.oom(), "leak": leak,
+                "fragmentation": _run_answers.fragmentation()}
+
+    def start_monitoring(self) -> None:
+        """Begin; while it runs already, nothing.
+
+        >>> debugger.start_monitoring()
+        """
+        if _figures.is_off() or self.is_monitoring:
+            return
+        self._objects = ObjectGrowth() if self._wants_objects else None
+        super().start_monitoring()
+
+    def _more_arguments(self) -> List[str]:
+        return ["--process", str(os.getpid())]
 
     def start_real_time_monitoring(self, interval: float = 1.0) -> None:
         """Begin, or go on at this interval (seconds): a snapshot of this process each time, looked at for anomalies.
@@ -74,6 +110,12 @@ class MemoryDebugger(OOMDetector):
         self.start_monitoring()
 
     def stop_monitoring(self) -> None:
+        """End; what was seen is kept. May be called again.
+
+        >>> debugger.stop_monitoring()
+        """
+        if self.is_monitoring and self._objects is not None:
+            self._objects.look()
         super().stop_monitoring()
         self._is_real_time = False
 
@@ -82,6 +124,8 @@ class MemoryDebugger(OOMDetector):
 
     def _on_samples(self, samples: List[Dict[str, Any]]) -> None:
         super()._on_samples(samples)
+        if self._objects is not None:
+            self._objects.look_if_due()
         if self._is_real_time:
             self._keep(_take("real_time"))
             self._check_memory_anomalies()
@@ -124,10 +168,12 @@ class MemoryDebugger(OOMDetector):
         history = list(self.memory_history)
         if _figures.is_off() or not history:
             return []
-        found = anomalies(history, threshold_mb)
-        known = {(issue["type"], issue["device_id"]) for issue in self.issues}
+        found = anomalies(history, threshold_mb) + fragmented(self._blocks.rows(history[-1], threshold_mb), threshold_mb)
+        found += leaking_types(self._objects.report() if self._objects is not None else None)
+        log.debug("anomalies of %d snapshots: %s", len(history), found)
+        known = {_what(issue) for issue in self.issues}
         for issue in found:
-            if (issue["type"], issue["device_id"]) not in known:
+            if _what(issue) not in known:
                 say(logging.WARNING, issue["message"])
         self.issues = found
         return found
@@ -164,7 +210,12 @@ class MemoryDebugger(OOMDetector):
             lines.append(words("  none", "  无"))
         issues = self._check_memory_anomalies()
         lines.append(words("anomalies", "内存异常"))
-        return lines + ([f"  {issue['message']}" for issue in issues] or [words("  none", "  无")])
+        lines += [f"  {issue['message']}" for issue in issues] or [words("  none", "  无")]
+        leaks = _run_answers.leak()["leaks"]
+        if leaks:
+            lines.append(words("lines that leak", "泄漏的代码行"))
+        return lines + [f"  {leak['file']}:{leak['line']} {leak['function']}  +{leak['growth_bytes'] / MB:.1f}MB"
+                        for leak in leaks]
 
 
 # ---- anomalies
@@ -175,13 +226,16 @@ def _series(history: List[Snapshot], device_id: int) -> List[float]:
             if entry["device_id"] == device_id and entry["allocated_mb"] is not None]
 
 
-def grows_steadily(series: List[float], threshold_mb: float) -> bool:
-    """The last LEAK_SNAPSHOTS never fell, grew in each third of them, and by more than this in all."""
-    last = series[-LEAK_SNAPSHOTS:]
-    third = LEAK_SNAPSHOTS // 3
-    return (len(last) == LEAK_SNAPSHOTS and all(a <= b for a, b in zip(last, last[1:])) and
-            all(last[i] < last[min(i + third, LEAK_SNAPSHOTS - 1)] for i in range(0, LEAK_SNAPSHOTS, third)) and
-            last[-1] - last[0] > threshold_mb)
+def steady_growth(series: List[float], threshold_mb: float) -> Optional[float]:
+    """By how much it has grown steadily, and by more than this: over the last LEAK_SNAPSHOTS, three times as many and so
+    on, whichever shows it first. None: it does not."""
+    n = LEAK_SNAPSHOTS
+    while n <= len(series):
+        grown = steady_rise(series[-n:])
+        if grown > threshold_mb:
+            return grown
+        n = min(3 * n, len(series)) if n < len(series) else n + 1
+    return None
 
 
 def anomalies(history: List[Snapshot], threshold_mb: float) -> List[Dict[str, Any]]:
@@ -198,12 +252,71 @@ def anomalies(history: List[Snapshot], threshold_mb: float) -> List[Dict[str, An
             found.append({"type": "sudden_growth", "device_id": device, "growth_mb": grown,
                           "message": label + words(" grew suddenly: ", " 内存异常增长: ") +
                           f"+{grown:.1f}MB > {threshold_mb:.1f}MB"})
-        if grows_steadily(series, threshold_mb):
-            grown = series[-1] - series[-LEAK_SNAPSHOTS]
+        grown = steady_growth(series, threshold_mb)
+        if grown is not None:
             found.append({"type": "leak", "device_id": device, "growth_mb": grown,
                           "message": label + words(" grows steadily, a leak? ", " 疑似内存泄漏: ") +
                           f"+{grown:.1f}MB" + words("; find the line: tidemark leak RUN",
                                                     "; 定位代码: tidemark leak RUN")})
+    return found
+
+
+def _what(issue: Dict[str, Any]) -> Tuple[str, Optional[int], Optional[str]]:
+    """Equal for issues of which one warning is enough."""
+    return issue["type"], issue["device_id"], issue.get("object_type")
+
+
+def leaking_types(python: Optional[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """Types of Python's of which there are more and more, of what ObjectGrowth reports."""
+    return [{"type": "python_leak", "device_id": None, "object_type": row["type"], "before": row["before"],
+             "after": row["after"],
+             "message": words(f"Python objects grow steadily, a leak? {row['type']}: {row['before']} -> {row['after']}",
+                              f"疑似Python内存泄漏: {row['type']}: {row['before']} -> {row['after']}")}
+            for row in (python or {"growing": []})["growing"] if row["verdict"] == "leak"]
+
+
+class BlockQuestion:
+    """Asks the program where the blocks of this process lie: only when torch holds much that is in no block, and not
+    sooner than a hundred times what the last answer took."""
+
+    def __init__(self) -> None:
+        self._rows: List[Dict[str, Any]] = []
+        self._due_s = 0.0
+
+    def rows(self, snapshot: Snapshot, threshold_mb: float) -> List[Dict[str, Any]]:
+        if not any(entry["reserved"] is not None and entry["reserved"] - entry["allocated"] > threshold_mb * MB
+                   for entry in snapshot["gpu_memory"]):
+            self._rows = []
+        elif time.monotonic() >= self._due_s:
+            start = time.monotonic()
+            try:
+                self._rows = _program.rows(str(os.getpid()), _run_answers.FRAGMENTATION)
+            except _program.NoAnswer as reason:
+                log.debug("fragmentation: %s", reason)
+                self._rows = []
+            end = time.monotonic()
+            self._due_s = end + 100 * (end - start)
+        return self._rows
+
+
+def fragmented(rows: List[Dict[str, Any]], threshold_mb: float) -> List[Dict[str, Any]]:
+    """Devices on which more than this lies between blocks, so that it cannot be given back, and no request could have
+    half of it. Free segments do not count: torch gives them back when it needs to."""
+    found = []
+    for row in rows:
+        free, releasable, largest = row["free"], row["releasable"], row["largest_allocatable"]
+        if free is None or releasable is None or largest is None:
+            continue
+        stuck = free - releasable
+        if stuck <= threshold_mb * MB or largest >= stuck / 2:
+            continue
+        number = row["device"].rpartition(":")[2]
+        found.append({"type": "fragmentation", "device_id": int(number) if number.isdigit() else 0,
+                      "stuck_mb": stuck / MB, "largest_mb": largest / MB, "free_blocks": row["free_blocks"],
+                      "message": row["device"] + words(
+                          f" is fragmented: {stuck / MB:.1f}MB free between blocks, the largest piece "
+                          f"{largest / MB:.1f}MB; see tidemark frag RUN",
+                          f" 内存碎片化: 块间空闲 {stuck / MB:.1f}MB, 最大连续 {largest / MB:.1f}MB; 详见 tidemark frag RUN")})
     return found
 
 

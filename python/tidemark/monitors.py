@@ -30,7 +30,11 @@ KEPT_SAMPLES = 600  # of a device, for a strategy
 
 
 class RiskLevel(enum.Enum):
-    """How likely it is to run out; UNKNOWN: too little was seen."""
+    """How likely it is to run out; UNKNOWN: too little was seen.
+
+    >>> RiskLevel.HIGH.value
+    'high'
+    """
     UNKNOWN = "unknown"
     LOW = "low"
     MEDIUM = "medium"
@@ -38,8 +42,15 @@ class RiskLevel(enum.Enum):
     CRITICAL = "critical"
 
 
+URGENT = {RiskLevel.HIGH: 1, RiskLevel.CRITICAL: 2}
+
+
 class Sample(NamedTuple):
-    """What a device had in use at one moment."""
+    """What a device had in use at one moment; a strategy is given these.
+
+    >>> Sample(device_id=0, time_s=0.1, allocated=8 << 30, total=16 << 30, utilization_percent=50.0).allocated
+    8589934592
+    """
     device_id: Union[int, str]
     time_s: float  # since the monitor began
     allocated: int
@@ -48,7 +59,12 @@ class Sample(NamedTuple):
 
 
 class OOMPrediction(NamedTuple):
-    """What a callback is given; None: not known."""
+    """What a callback is given, and what a strategy returns; None: not known.
+
+    >>> OOMPrediction(device_id=0, risk_level=RiskLevel.HIGH, predicted_oom_time=45.2, confidence=0.82,
+    ...               current_usage=87.3, trend_slope=1e8, recommended_actions=["save"]).risk_level.value
+    'high'
+    """
     device_id: Union[int, str]
     risk_level: RiskLevel
     predicted_oom_time: Optional[float]  # seconds from now
@@ -62,30 +78,20 @@ class OOMPrediction(NamedTuple):
 Callback = Callable[[OOMPrediction], None]
 Strategy = Callable[[Sequence[Sample]], Optional[OOMPrediction]]
 
-# What a device that is nearly full is told, where nothing can be forecast yet; and in Chinese.
-NEARLY_FULL = ["be ready to free caches (torch.cuda.empty_cache): a larger step may not fit",
-               "consider reducing the batch size"]
-CHINESE = {
-    NEARLY_FULL[0]: "准备释放缓存",
-    NEARLY_FULL[1]: "考虑减少batch size",
-    "be ready to free caches (torch.cuda.empty_cache) or to reduce the batch size": "准备释放缓存，或减少batch size",
-    "save a checkpoint while there is time": "尽快保存检查点",
-    "find what grows: tidemark attach PID, then tidemark leak PID": "查找增长原因: tidemark attach PID, 然后 tidemark leak PID",
-}
-
 
 def _id_of(label: str) -> Union[int, str]:
     return int(label) if label.isdigit() else label
 
 
-def prediction_of(found: Dict[str, Any]) -> OOMPrediction:
+def prediction_of(line: Dict[str, Any]) -> OOMPrediction:
     """A warning of the program's."""
+    found = line["warning"]
     return OOMPrediction(found["device_id"], RiskLevel(found["risk_level"] or "unknown"), found["predicted_oom_time"],
-                         found["confidence"], found["taken_percent"], found["trend_slope"],
-                         found["recommended_actions"] or list(NEARLY_FULL), found["name"] or "")
+                         found["confidence"], found["taken_percent"], found["trend_slope"], line["actions"],
+                         found["name"] or "")
 
 
-def warning_text(prediction: OOMPrediction, label: str) -> str:
+def warning_text(prediction: OOMPrediction, label: str, actions: Sequence[str]) -> str:
     """As Tiny Torch's memory tools show it."""
     p = prediction
     usage = "-" if p.current_usage is None else f"{p.current_usage:.1f}%"
@@ -93,12 +99,12 @@ def warning_text(prediction: OOMPrediction, label: str) -> str:
     if is_chinese():
         when = "-" if p.predicted_oom_time is None else f"{p.predicted_oom_time:.1f}秒后"
         lines = [f"OOM警告: {label}", f"风险等级: {p.risk_level.value}", f"当前使用率: {usage}", f"预测OOM时间: {when}",
-                 f"置信度: {confidence}", *(f"建议: {CHINESE.get(text, text)}" for text in p.recommended_actions)]
+                 f"置信度: {confidence}", *(f"建议: {text}" for text in actions)]
     else:
         when = "-" if p.predicted_oom_time is None else f"in {p.predicted_oom_time:.1f} s"
         lines = [f"OOM warning: {label}", f"Risk level: {p.risk_level.value}", f"Current usage: {usage}",
                  f"Predicted OOM time: {when}", f"Confidence: {confidence}",
-                 *(f"Advice: {text}" for text in p.recommended_actions)]
+                 *(f"Advice: {text}" for text in actions)]
     return "\n   ".join(lines)
 
 
@@ -123,6 +129,9 @@ class _Monitor:
     def _listeners(self) -> Dict[str, Any]:
         return {}
 
+    def _more_arguments(self) -> List[str]:
+        return []
+
     def start_monitoring(self) -> None:
         """Begin; while it runs already, nothing.
 
@@ -130,7 +139,8 @@ class _Monitor:
         """
         if _figures.is_off() or self.is_monitoring:
             return
-        self._follower = Follower(["--interval", f"{self.sampling_interval:.9f}", *self._arguments],
+        self._follower = Follower(["--interval", f"{self.sampling_interval:.9f}", *self._arguments,
+                                   *self._more_arguments()],
                                   **self._listeners())
         self._end = weakref.finalize(self, self._follower.stop)
         log.debug("monitoring every %s s", self.sampling_interval)
@@ -205,8 +215,9 @@ class OOMDetector(_Monitor):
     >>> detector.start_monitoring()
 
     A device warns once each time it reaches the threshold (percent), and when its risk gets high or critical,
-    which takes warm_up seconds of samples. Callbacks run on a thread of the detector's. A strategy of yours
-    (samples of a device in, oldest first; a prediction or None out) is asked after each sample, besides.
+    which takes warm_up seconds of samples. Callbacks run on a thread of the detector's, one after the other. A
+    strategy of yours (samples of a device in, oldest first; a prediction or None out) is asked after each sample,
+    besides: its prediction warns when its risk gets high or critical.
     """
 
     def __init__(self, threshold: float = 85.0, warning_callback: Optional[Callback] = None, *,
@@ -219,6 +230,7 @@ class OOMDetector(_Monitor):
         self._callbacks: List[Callback] = [] if warning_callback is None else [warning_callback]
         self._samples: Dict[str, Deque[Sample]] = {}
         self._kinds: Dict[Union[int, str], str] = {}
+        self._said: Dict[Union[int, str], RiskLevel] = {}  # what a strategy's last prediction of a device was
         #: The last predictions that were warned of.
         self.warnings: Deque[OOMPrediction] = collections.deque(maxlen=KEPT_SAMPLES)
 
@@ -243,23 +255,32 @@ class OOMDetector(_Monitor):
         for found in samples:
             device = _id_of(found["device"])
             self._kinds[device] = found["kind"]
-            if self.strategy is None:
-                continue
-            kept = self._samples.setdefault(found["device"], collections.deque(maxlen=KEPT_SAMPLES))
-            kept.append(Sample(device, found["time_s"], found["allocated"], found["total"],
-                               found["utilization_percent"]))
-            prediction = self.strategy(list(kept))
-            log.debug("strategy: %s", prediction)
-            if prediction is not None:
-                self._warn(prediction)
+            log.debug("decision: device %s at %s %%, %s the threshold of %s %%, risk %s", found["device"],
+                      found["utilization_percent"], "over" if found["over_threshold"] else "below", self.threshold,
+                      found["risk_level"] or "unknown")
+            if self.strategy is not None:
+                self._ask_strategy(device, found)
 
-    def _on_warning(self, found: Dict[str, Any]) -> None:
-        self._warn(prediction_of(found))
+    def _ask_strategy(self, device: Union[int, str], found: Dict[str, Any]) -> None:
+        kept = self._samples.setdefault(found["device"], collections.deque(maxlen=KEPT_SAMPLES))
+        kept.append(Sample(device, found["time_s"], found["allocated"], found["total"], found["utilization_percent"]))
+        prediction = self.strategy(list(kept))
+        log.debug("strategy: %s", prediction)
+        before = self._said.pop(device, None)
+        if prediction is None:
+            return
+        self._said[device] = prediction.risk_level
+        if prediction.risk_level in URGENT and URGENT.get(before, 0) < URGENT[prediction.risk_level]:
+            self._warn(prediction, prediction.recommended_actions)
 
-    def _warn(self, prediction: OOMPrediction) -> None:
+    def _on_warning(self, line: Dict[str, Any]) -> None:
+        self._warn(prediction_of(line), line["actions_zh"] if is_chinese() else line["actions"])
+
+    def _warn(self, prediction: OOMPrediction, actions: Sequence[str]) -> None:
         is_host = self._kinds.get(prediction.device_id) == "host"
+        label = words("host", "主机") if is_host else f"GPU {prediction.device_id}"
         self.warnings.append(prediction)
-        say(logging.WARNING, warning_text(prediction, words("host", "主机") if is_host else f"GPU {prediction.device_id}"))
+        say(logging.WARNING, warning_text(prediction, label, actions))
         for callback in self._callbacks:
             try:
                 callback(prediction)

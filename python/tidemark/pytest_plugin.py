@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A budget of GPU memory for a test: `pytest -p tidemark.pytest_plugin`.
+"""A budget of GPU memory for a test. Where tidemark is installed by pip, pytest finds it by itself, and it records
+from the first such test on (tidemark_pytest.py); elsewhere, and to record from the start: `pytest -p tidemark.pytest_plugin`.
 
     @pytest.mark.limit_gpu_memory("2 GiB")
     def test_training_fits(): ...
@@ -18,17 +19,15 @@ libtidemark records anyway: a test is a step of the run, and `tidemark` is asked
 it was too much, for what was alive then.
 """
 import itertools
-import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 import tidemark
-from tidemark import _library
+from tidemark import _program
 
 MARKER = "limit_gpu_memory"
 UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -57,17 +56,6 @@ def size_text(size):
     return f"{size:.2f} GiB"
 
 
-def _ask(*arguments):
-    """What the program says of this process."""
-    path = _library.program()
-    if path is None:
-        raise RuntimeError("the program `tidemark` is not found; build it, or set TIDEMARK_PROGRAM to its path")
-    done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip())
-    return json.loads(done.stdout)
-
-
 class GpuMemory:
     """Memory since this was made."""
 
@@ -82,12 +70,12 @@ class GpuMemory:
         """The device with the largest peak since then: its peak, and the step it was in. Not its time: that of what is
         still in the ring is told a little differently each time one asks."""
         wanted = "cuda:%" if _has_gpu() else "cpu"
-        rows = _ask("query", str(os.getpid()), "--format", "json", f"""
+        rows = _program.rows(str(os.getpid()), f"""
             SELECT device, max(peak_allocated) AS peak, step FROM steps
             WHERE device LIKE '{wanted}' AND start_ns >=
                 (SELECT max(start_ns) FROM steps WHERE start_ns <=
                     (SELECT max(time_ns) FROM marks WHERE event = 'pytest' AND info = '{self._token}'))
-            GROUP BY device ORDER BY peak DESC LIMIT 1""")["rows"]
+            GROUP BY device ORDER BY peak DESC LIMIT 1""")
         return rows[0] if rows else {"device": wanted, "peak": 0, "step": None}
 
     @property
@@ -111,8 +99,8 @@ def _line_of(stack):
 
 def _holders(peak):
     """Lines that held most at the peak, largest first."""
-    found = _ask("peak", str(os.getpid()), "--at", f"step:{peak['step']}", "--device", peak["device"],
-                 "--by", "stack", "--json")
+    found = _program.ask("peak", str(os.getpid()), "--at", f"step:{peak['step']}", "--device", peak["device"],
+                         "--by", "stack", "--json")
     lines = {}
     for row in found["by"]:
         line = _line_of(row["stack"])

@@ -12,7 +12,6 @@ Figures of a GPU are torch's own. Without a GPU the CPU stands in its place, wit
 tensors that were made since `import tidemark`. MB are 1024² bytes. Messages go to the logger `tidemark`.
 """
 import collections
-import gc
 import logging
 import time
 from datetime import datetime
@@ -130,7 +129,7 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> Dict[str, Any]:
 def monitor_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Tuple[Any, Dict[str, Any]]:
     """Call it; its result, and what it has changed. What it raises goes through.
 
-    >>> model, comparison = monitor_function(make_model, layers=12)
+    >>> model, comparison = monitor_function(create_model)
     """
     name = getattr(function, "__name__", type(function).__name__)
     before = memory_snapshot(f"before_{name}")
@@ -165,11 +164,19 @@ def _say_model(found: Dict[str, Any]) -> None:
     say(logging.INFO, words("  trainable: ", "  可训练参数: ") + f"{found['trainable_params']:,}")
     say(logging.INFO, words("  memory: ", "  内存占用: ") + f"{found['memory_mb']:.2f} MB")
     say(logging.INFO, words("  trainable share: ", "  参数效率: ") + f"{found['param_efficiency']:.2f}%")
-    for row in found["large_parameters"]:
-        say(logging.WARNING, words("large parameter: ", "大参数检测: ") + f"{row['name']} ({row['memory_mb']:.2f} MB)")
-    for wrong in found["not_finite"]:
-        say(logging.ERROR, words(f"{wrong['kind']} in parameter: {wrong['name']} at {tuple(wrong['index'])}",
-                                 f"参数包含{wrong['kind']}: {wrong['name']} {tuple(wrong['index'])}"))
+    _say_first(logging.WARNING, [words("large parameter: ", "大参数检测: ") + f"{row['name']} ({row['memory_mb']:.2f} MB)"
+                                 for row in found["large_parameters"]])
+    _say_first(logging.ERROR, [words(f"{wrong['kind']} in parameter: {wrong['name']} at {tuple(wrong['index'])}",
+                                     f"参数包含{wrong['kind']}: {wrong['name']} {tuple(wrong['index'])}")
+                               for wrong in found["not_finite"]])
+
+
+def _say_first(level: int, messages: List[str]) -> None:
+    """A large model has hundreds of large parameters, and one that is ill is ill all over: the first are enough."""
+    for message in messages[:SHOWN_PARTS]:
+        say(level, message)
+    if len(messages) > SHOWN_PARTS:
+        say(level, words(f"and {len(messages) - SHOWN_PARTS} more", f"另有 {len(messages) - SHOWN_PARTS} 个"))
 
 
 def analyze_model(model: Any, name: str = "model", *, large_mb: float = LARGE_MB,
@@ -182,6 +189,8 @@ def analyze_model(model: Any, name: str = "model", *, large_mb: float = LARGE_MB
     >>> analysis["memory_mb"], analysis["param_efficiency"]   # MB; trainable ones of all, in percent
     (27.64, 1.81)
     """
+    if not _figures.is_off():
+        _figures.need_torch("analyze_model")
     parts = [] if _figures.is_off() else _model.parts_of(model)
     rows = [_row(part) for part in parts]
     own = [row for row in rows if row["kind"] == "parameter" and row["tied_to"] is None]
@@ -218,10 +227,11 @@ def _free_bytes(entry: Dict[str, Any], system: Dict[str, Any]) -> Optional[int]:
 
 
 def check_memory_status(threshold_mb: float = 1000.0) -> List[Dict[str, Any]]:
-    """Warn of each device that uses more than this, or on which this much is not free; the list of issues.
+    """Warn of each device that uses more than this (type `over_threshold`), or on which this much is not free
+    (`not_free`); the list of issues, each with type, device_id, used_mb or free_mb, threshold_mb and message.
 
-    >>> check_memory_status(threshold_mb=1000.0)
-    [{'type': 'over_threshold', 'device_id': 0, 'used_mb': 1456.7, 'threshold_mb': 1000.0, 'message': ...}]
+    >>> [issue["type"] for issue in check_memory_status(threshold_mb=1000.0)]
+    []
     """
     issues: List[Dict[str, Any]] = []
     if _figures.is_off():
@@ -257,10 +267,7 @@ def cleanup_memory() -> Dict[str, Any]:
     if _figures.is_off():
         return _changes(_empty("before_cleanup"), _empty("after_cleanup"))
     before = _take("before_cleanup")
-    gc.collect()
-    torch = _figures.torch_or_none()
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
+    _figures.give_back()
     comparison = _changes(before, _take("after_cleanup"))
     for change in comparison["gpu_changes"]:
         size, kept = _text(change["memory_change_mb"], "+.1f"), _text(change["reserved_change_mb"], "+.1f")
@@ -292,7 +299,7 @@ def _model_lines(found: Dict[str, Any]) -> List[str]:
 def generate_report(output_file: Optional[str] = None) -> str:
     """What was seen so far, as text: snapshots, the change from the first to the last, models. To a file too.
 
-    >>> print(generate_report("memory_report.txt"))
+    >>> text = generate_report("memory_report.txt")
     """
     if _figures.is_off():
         return ""

@@ -5,6 +5,8 @@
 #include "cli/leak_view.h"
 #include "cli/monitor_report.h"
 #include "cli/oom_watch.h"
+#include "cli/say.h"
+#include "model/watched.h"
 
 #define DEFAULT_LEAK_BYTES (100ull << 20)
 
@@ -36,10 +38,16 @@ static int init_watch(struct tmk_oom_watch *w, struct tmk_monitoring *m,
 static int follow(struct tmk_monitoring *m, const struct tmk_args *args)
 {
     struct tmk_oom_watch w;
+    const char *text = tmk_args_get(args, "process");
+    pid_t process = text ? (pid_t)tmk_watched_parse(text) : 0;
+    if (text && process <= 0) {
+        tmk_say("--process: '%s' is no process number", text);
+        return TMK_EXIT_USAGE;
+    }
     int status = init_watch(&w, m, args, stderr);
     if (status != 0)
         return status;
-    status = tmk_follow_run(m, &w, DEFAULT_LEAK_BYTES);
+    status = tmk_follow_run(m, &w, DEFAULT_LEAK_BYTES, process);
     tmk_monitoring_release(m);
     tmk_oom_watch_fini(&w, false);
     return status;
@@ -90,6 +98,7 @@ static int run(const struct tmk_args *args)
 static const struct tmk_option options[] = {
     {"all", 0, NULL, NULL, "oom, leak and fragmentation too; without it: profile"},
     {"follow", 0, NULL, NULL, "all, for a program that reads along: lines of JSON"},
+    {"process", 0, "PID", NULL, "with --follow: the host's memory of this process too"},
     {"threshold", 0, "PCT", NULL, "with --all: how full is too full, in percent (85)"},
     {"warm-up", 0, "S", NULL, "seconds watched before an OOM is forecast (60)"},
     TMK_MONITORING_OPTIONS("0"),
@@ -107,8 +116,10 @@ static const char notes[] =
     "and watched, as of `leak`.\n"
     "\n"
     "--follow writes a line for each round of samples {\"samples\": [...]}, for each\n"
-    "warning {\"warning\": a prediction of `oom`}, and a report for each line on stdin\n"
-    "and at the end. It ends with stdin.\n";
+    "warning {\"warning\": a prediction of `oom`, \"actions\": [...], \"actions_zh\":\n"
+    "[...]} (what to do, in English and in Chinese), and a report for each line on\n"
+    "stdin and at the end, with --process also process: pid rss_before rss rss_max\n"
+    "growth_bytes bytes_per_second window_s verdict. It ends with stdin.\n";
 
 static const char *const examples[] = {
     "tidemark monitor --all",
@@ -123,7 +134,8 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_monitor = {
     .name = "monitor",
     .summary = "Watch devices with all monitors at once",
-    .usage = "[--all|--follow] [--threshold PCT] [--warm-up S] [--duration S] [--interval S] "
+    .usage = "[--all|--follow] [--process PID] [--threshold PCT] [--warm-up S] [--duration S] "
+             "[--interval S] "
              "[--devices N...] [--output FILE] [--plot FILE] [--json]",
     .notes = notes,
     .options = options,

@@ -12,6 +12,7 @@ struct follow {
     struct tmk_monitoring *m;
     struct tmk_oom_watch *watch;
     uint64_t leak_bytes;
+    struct tmk_resident process; /* pid 0: none */
 };
 
 static void write_report(const struct follow *f)
@@ -24,9 +25,21 @@ static void write_report(const struct follow *f)
     report.alarms = f->watch->alarms;
     report.leaks = &leaks;
     report.is_whole = true;
+    report.process = f->process.pid ? &f->process : NULL;
     tmk_json_init(&j, stdout, 0);
     tmk_status_write(&j, &report);
     tmk_leaks_fini(&leaks);
+}
+
+/* Advice for people, as `tidemark oom` gives it; which language is the reader's choice. */
+static void write_actions(struct tmk_json *j, const char *key, const struct tmk_prediction *p,
+                          const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i))
+{
+    const char *advice;
+    tmk_json_array(j, key);
+    for (unsigned i = 0; (advice = advice_of(tmk_oom_watch_cause(p), i)) != NULL; i++)
+        tmk_json_text(j, NULL, advice);
+    tmk_json_end(j);
 }
 
 static void write_warning(const struct tmk_oom_watch *w, unsigned i)
@@ -36,11 +49,15 @@ static void write_warning(const struct tmk_oom_watch *w, unsigned i)
     tmk_json_object(&j, NULL);
     tmk_prediction_write(&j, "warning", tmk_sampler_device(w->m->sampler, i), &w->alarms[i],
                          &w->forecasts[i].prediction);
+    write_actions(&j, "actions", &w->forecasts[i].prediction, tmk_growth_cause_advice);
+    write_actions(&j, "actions_zh", &w->forecasts[i].prediction, tmk_growth_cause_advice_zh);
     tmk_json_end(&j);
 }
 
-static void write_samples(const struct tmk_monitoring *m)
+/* With what is decided by: how full is too full, and what was forecast last. */
+static void write_samples(const struct follow *f)
 {
+    const struct tmk_monitoring *m = f->m;
     struct tmk_json j;
     tmk_json_init(&j, stdout, 0);
     tmk_json_object(&j, NULL);
@@ -56,6 +73,10 @@ static void write_samples(const struct tmk_monitoring *m)
         tmk_json_u64(&j, "allocated", u->now.used_bytes);
         tmk_json_u64(&j, "total", u->now.total_bytes);
         tmk_json_fixed(&j, "utilization_percent", tmk_device_use_percent(u), 2);
+        tmk_json_bool(&j, "over_threshold",
+                      tmk_device_taken_percent(u) >= f->watch->alarms[i].threshold_percent);
+        tmk_json_text(&j, "risk_level",
+                      tmk_risk_text(f->watch->forecasts[i].prediction.risk_level));
         tmk_json_end(&j);
     }
     tmk_json_end(&j);
@@ -80,9 +101,11 @@ static unsigned n_asked(bool *ret_ended)
 
 static void look(void *arg)
 {
-    const struct follow *f = arg;
+    struct follow *f = arg;
     bool ended;
-    write_samples(f->m);
+    if (f->process.pid && tmk_resident_look(&f->process, &f->m->roots, f->m->elapsed_ns) < 0)
+        tmk_die("out of memory");
+    write_samples(f);
     tmk_oom_watch_look(f->watch);
     for (unsigned n = n_asked(&ended); n > 0; n--)
         write_report(f);
@@ -91,12 +114,16 @@ static void look(void *arg)
         kill(getpid(), SIGTERM); /* held back, and taken as the end before the next look */
 }
 
-int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w, uint64_t leak_bytes)
+int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w, uint64_t leak_bytes,
+                   pid_t process)
 {
-    struct follow f = {m, w, leak_bytes};
+    struct follow f = {.m = m, .watch = w, .leak_bytes = leak_bytes};
+    tmk_resident_init(&f.process, process);
     w->rang = write_warning;
+    m->is_silent = true;
     int status = tmk_monitoring_run(m, look, &f);
     if (status == 0)
         write_report(&f);
+    tmk_resident_fini(&f.process);
     return status;
 }

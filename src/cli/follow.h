@@ -10,7 +10,9 @@
 
 #include "cli/oom_watch.h"
 
-/* Until the end, as tmk_monitoring_run(). 0, or an exit status after a message. */
-int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w, uint64_t leak_bytes);
+/* Until the end, as tmk_monitoring_run(). The host's memory of `process` is looked at too; 0: of
+ * none. 0, or an exit status after a message. */
+int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w, uint64_t leak_bytes,
+                   pid_t process);
 
 #endif

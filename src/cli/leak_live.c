@@ -16,31 +16,8 @@
 
 enum { TIMEOUT_MS = 20000 };
 
-/* Names of its own, so that none of the script's is touched.
- *
- * A list of everything must be gone before another thread of Python's may run: a tensor that one
- * lets go of meanwhile is told to be in use, and torch warns, which under -W error ends the job.
- * Between two instructions of Python's, and after each call, another thread may run. So the list is
- * made, gone through and dropped within a single call of C's, which starmap() begins and chain()
- * ends; of each object its type alone is kept, and type() of one argument runs nobody's code.
- * Types are told apart by their addresses, since their own hash may be anybody's code. */
-static const char count_types[] =
-    "exec('''\n"
-    "import collections, gc, itertools, time\n"
-    "start = time.thread_time()\n"
-    "things = itertools.chain.from_iterable(itertools.starmap(gc.get_objects, [()]))\n"
-    "types = list(map(type, things))\n"
-    "counts = collections.Counter(map(id, types))\n"
-    "kinds = dict(zip(map(id, types), types))\n"
-    "total = len(types)\n"
-    "del types\n"
-    "spent = time.thread_time() - start\n"
-    "print(f'{spent * 1e3:.3f} {total}')\n"
-    "for number, kind in kinds.items():\n"
-    "    name = str(kind.__module__) + '.' + str(kind.__qualname__)\n"
-    "    name = name.split(chr(10))[0][:200].replace('builtins.', '')\n"
-    "    print(counts[number], name)\n"
-    "''', {'__name__': 'tidemark'})\n";
+/* python/tidemark/_objects.py, which says what to heed. */
+extern const char tmk_objects_source[];
 
 /* One look: texts of types, and how many of each. */
 struct look {
@@ -95,13 +72,24 @@ static void read_answer(struct look *look)
     }
 }
 
+/* With names of its own, so that none of the script's is touched. */
+static char *counting_code(void)
+{
+    char *code;
+    if (asprintf(&code, "exec('''%s\nprint_counts()\n''', {'__name__': 'tidemark'})\n",
+                 tmk_objects_source) < 0)
+        tmk_die("out of memory");
+    return code;
+}
+
 static void look_at_python(const struct tmk_watched *w, struct look *look)
 {
     struct tmk_error err = {0};
+    char *code = counting_code();
     struct tmk_ask ask = {.verb = TMK_WIRE_EVAL,
                           .timeout_ms = TIMEOUT_MS,
-                          .code = count_types,
-                          .n_code = sizeof count_types - 1,
+                          .code = code,
+                          .n_code = strlen(code),
                           .hear = hear,
                           .arg = look};
     look->out = open_memstream(&look->text, &look->n_text);
@@ -109,6 +97,7 @@ static void look_at_python(const struct tmk_watched *w, struct look *look)
         tmk_die("out of memory");
     int rc = tmk_ask(w, &ask, &err);
     fclose(look->out);
+    free(code);
     if (rc < 0)
         snprintf(look->reason, sizeof look->reason, "%.255s", err.text);
     if (!look->reason[0])

@@ -18,6 +18,7 @@
 
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/utf8.h"
 
 extern char **environ;
@@ -56,22 +57,42 @@ static void find_holders(const struct tmk_oom_watch *w, const struct tmk_device_
     qsort(ret->items, ret->n, sizeof ret->items[0], by_bytes);
 }
 
-static void print_time(FILE *out, const struct tmk_prediction *p)
-{
-    if (p->has_time)
-        fprintf(out,
-                "   Predicted OOM time: in %.1f s (%.1f to %.1f)\n"
-                "   Confidence: %.2f\n",
-                p->predicted_oom_time, p->predicted_low, p->predicted_high, p->confidence);
-    else
-        fputs("   Predicted OOM time: -\n   Confidence: -\n", out);
-}
+/* The warning's words, line by line. */
+static const struct words {
+    const char *title, *host, *risk, *usage;
+    const char *when, *before_seconds, *after_seconds, *between_bounds;
+    const char *confidence, *advice, *holder;
+    const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i);
+} english = {.title = "OOM warning",
+             .host = "host",
+             .risk = "Risk level",
+             .usage = "Current usage",
+             .when = "Predicted OOM time",
+             .before_seconds = "in ",
+             .after_seconds = " s",
+             .between_bounds = "to",
+             .confidence = "Confidence",
+             .advice = "Advice",
+             .holder = "Held by",
+             .advice_of = tmk_growth_cause_advice},
+  chinese = {.title = "OOM警告",
+             .host = "主机",
+             .risk = "风险等级",
+             .usage = "当前使用率",
+             .when = "预测OOM时间",
+             .before_seconds = "",
+             .after_seconds = "秒后",
+             .between_bounds = "-",
+             .confidence = "置信度",
+             .advice = "建议",
+             .holder = "占用进程",
+             .advice_of = tmk_growth_cause_advice_zh};
 
-static void print_holders(FILE *out, const struct tmk_device_processes *holders)
+static void print_holders(FILE *out, const char *label, const struct tmk_device_processes *holders)
 {
     for (unsigned i = 0; i < holders->n && i < SHOWN_HOLDERS; i++) {
         const struct tmk_device_process *p = &holders->items[i];
-        fprintf(out, "   Held by: %d ", (int)p->pid);
+        fprintf(out, "   %s: %d ", label, (int)p->pid);
         tmk_utf8_write(out, p->name[0] ? p->name : "-", sizeof p->name);
         fputs(", ", out);
         if (p->used_bytes == TMK_BYTES_UNKNOWN)
@@ -81,29 +102,34 @@ static void print_holders(FILE *out, const struct tmk_device_processes *holders)
     }
 }
 
-/* Whatever the outlook is, one that is so full has little left. */
-static void print_advice(FILE *out, const struct tmk_prediction *p)
+static void print_time(FILE *out, const struct words *say, const struct tmk_prediction *p)
 {
-    enum tmk_growth_cause cause = p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
-    const char *advice;
-    for (unsigned i = 0; (advice = tmk_growth_cause_advice(cause, i)) != NULL; i++)
-        fprintf(out, "   Advice: %s\n", advice);
+    if (p->has_time)
+        fprintf(out, "   %s: %s%.1f%s (%.1f %s %.1f)\n   %s: %.2f\n", say->when,
+                say->before_seconds, p->predicted_oom_time, say->after_seconds, p->predicted_low,
+                say->between_bounds, p->predicted_high, say->confidence, p->confidence);
+    else
+        fprintf(out, "   %s: -\n   %s: -\n", say->when, say->confidence);
+}
+
+enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_prediction *p)
+{
+    return p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
 }
 
 static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
                  const struct tmk_prediction *p, const struct tmk_device_processes *holders)
 {
+    const struct words *say = tmk_language_is_chinese() ? &chinese : &english;
     bool is_host = u->device->kind == TMK_DEVICE_HOST;
-    const char *risk = tmk_risk_text(p->risk_level);
-    fprintf(w->out,
-            "[WARNING] OOM warning: %s%s\n"
-            "   Risk level: %s\n"
-            "   Current usage: %.1f%%\n",
-            is_host ? "host" : "GPU ", is_host ? "" : u->label, risk ? risk : "-",
-            tmk_device_taken_percent(u));
-    print_time(w->out, p);
-    print_advice(w->out, p);
-    print_holders(w->out, holders);
+    const char *risk = tmk_risk_text(p->risk_level), *advice;
+    fprintf(w->out, "[WARNING] %s: %s%s\n   %s: %s\n   %s: %.1f%%\n", say->title,
+            is_host ? say->host : "GPU ", is_host ? "" : u->label, say->risk, risk ? risk : "-",
+            say->usage, tmk_device_taken_percent(u));
+    print_time(w->out, say, p);
+    for (unsigned i = 0; (advice = say->advice_of(tmk_oom_watch_cause(p), i)) != NULL; i++)
+        fprintf(w->out, "   %s: %s\n", say->advice, advice);
+    print_holders(w->out, say->holder, holders);
     fflush(w->out);
 }
 

@@ -31,6 +31,8 @@ void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, doubl
                         const char *command, FILE *out);
 /* Look at what was sampled last; `arg` is the watch, so that this fits tmk_monitoring_run(). */
 void tmk_oom_watch_look(void *arg);
+/* What is advised about: whatever the outlook is, a device that warns has little left. */
+enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_prediction *p);
 /* Was the threshold passed, on any device, at any time? */
 bool tmk_oom_watch_is_over(const struct tmk_oom_watch *w);
 /* The same, or was it forecast that a device runs out? That is: was there a warning? */

@@ -133,6 +133,13 @@ int tmk_host_pressure_read(const struct tmk_device_roots *roots, unsigned *ret_s
 
 /* ---- a process ---- */
 
+uint64_t tmk_host_resident_bytes(const struct tmk_device_roots *roots, pid_t pid)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", (int)pid);
+    return resident_bytes(roots->proc, text);
+}
+
 int tmk_host_process_read(const struct tmk_device_roots *roots, pid_t pid,
                           struct tmk_host_process *ret, struct tmk_error *err)
 {

@@ -31,6 +31,9 @@ struct tmk_host_process {
     uint64_t pinned_bytes; /* by a driver, for DMA */
 };
 
+/* Resident bytes alone, which is cheap. 0: there is no such process, or it is the kernel's. */
+uint64_t tmk_host_resident_bytes(const struct tmk_device_roots *roots, pid_t pid);
+
 /* Of a process of our /proc. 0; TMK_ENOENT: there is none. */
 int tmk_host_process_read(const struct tmk_device_roots *roots, pid_t pid,
                           struct tmk_host_process *ret, struct tmk_error *err);

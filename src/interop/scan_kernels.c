@@ -462,15 +462,9 @@ static void scan_bools(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
     s->squares += (double)n_true;
 }
 
-void TMK_SCAN_KERNEL(enum tmk_weight_type type, const void *data, uint64_t n,
+static void scan_any(enum tmk_weight_type type, const uint8_t *at, uint64_t n,
                      struct tmk_scan_sums *s)
 {
-    const uint8_t *at = data;
-#if VECTOR_BYTES == 64
-    uint64_t done = tmk_scan_bytes_avx512(type, at, n, s);
-    at += done;
-    n -= done;
-#endif
     switch (type) {
     case TMK_WEIGHT_F64:
         scan_doubles(at, n, s);
@@ -522,4 +516,21 @@ void TMK_SCAN_KERNEL(enum tmk_weight_type type, const void *data, uint64_t n,
     case TMK_WEIGHT_N_TYPES:
         break;
     }
+}
+
+void TMK_SCAN_KERNEL(enum tmk_weight_type type, const void *data, uint64_t n,
+                     struct tmk_scan_sums *s)
+{
+    const uint8_t *at = data;
+#if VECTOR_BYTES == 64
+    /* A block that the faster loops leave, since it has a NaN or is the last, and on they go. */
+    for (uint64_t item = tmk_weight_type_bytes(type); item <= 2 && n > 0;) {
+        uint64_t done = tmk_scan_narrow_avx512(type, at, n, s);
+        uint64_t left = n - done < BLOCK ? n - done : BLOCK;
+        scan_any(type, at + done * item, left, s);
+        at += (done + left) * item;
+        n -= done + left;
+    }
+#endif
+    scan_any(type, at, n, s);
 }

@@ -29,9 +29,9 @@ void tmk_scan_kernel_avx2(enum tmk_weight_type type, const void *data, uint64_t 
 void tmk_scan_kernel_avx512(enum tmk_weight_type type, const void *data, uint64_t n,
                             struct tmk_scan_sums *s);
 
-/* What can be done faster of types of one byte (scan_bytes.c): returns how many elements it has
- * added, from the first on; the rest is for the loops that know everything. */
-uint64_t tmk_scan_bytes_avx512(enum tmk_weight_type type, const void *data, uint64_t n,
-                               struct tmk_scan_sums *s);
+/* What can be done faster of types of one or two bytes (scan_narrow.c): returns how many elements
+ * it has added, from the first on; the rest is for the loops that know everything. */
+uint64_t tmk_scan_narrow_avx512(enum tmk_weight_type type, const void *data, uint64_t n,
+                                struct tmk_scan_sums *s);
 
 #endif

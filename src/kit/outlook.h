@@ -93,5 +93,7 @@ enum tmk_growth_cause {
 const char *tmk_growth_cause_name(enum tmk_growth_cause cause);
 /* What to do, a sentence each; NULL: no more. */
 const char *tmk_growth_cause_advice(enum tmk_growth_cause cause, unsigned i);
+/* The same in Chinese, of those causes that monitors of devices know; of others in English. */
+const char *tmk_growth_cause_advice_zh(enum tmk_growth_cause cause, unsigned i);
 
 #endif

@@ -170,6 +170,40 @@ static void add_one(struct tmk_json *j, const struct tmk_status *st, unsigned i)
     tmk_json_end(j);
 }
 
+/* ---- a process ---- */
+
+static void add_rate(struct tmk_json *j, const struct tmk_growth *g)
+{
+    double span_s = (double)g->span_ns / 1e9;
+    if (g->is_known)
+        tmk_json_i64(j, "growth_bytes", g->bytes);
+    else
+        tmk_json_null(j, "growth_bytes");
+    tmk_json_fixed(j, "bytes_per_second",
+                   g->is_known && span_s > 0 ? (double)g->bytes / span_s : NAN, 1);
+    add_seconds(j, "window_s", g->is_known, g->span_ns);
+}
+
+static const char *verdict_text(bool is_known, bool is_leak)
+{
+    return is_leak ? "leak" : is_known ? "clean" : NULL;
+}
+
+static void add_process(struct tmk_json *j, const struct tmk_resident *r, uint64_t threshold_bytes)
+{
+    struct tmk_growth growth = tmk_growth_judge(&r->history);
+    bool is_known = r->n_looks > 0;
+    tmk_json_object(j, "process");
+    tmk_json_i64(j, "pid", r->pid);
+    add_bytes(j, "rss_before", is_known, r->first_bytes);
+    add_bytes(j, "rss", is_known, r->now_bytes);
+    add_bytes(j, "rss_max", is_known, r->max_bytes);
+    add_rate(j, &growth);
+    tmk_json_text(j, "verdict",
+                  verdict_text(growth.is_known, tmk_growth_is_leak(&growth, threshold_bytes)));
+    tmk_json_end(j);
+}
+
 /* ---- the whole ---- */
 
 /* A device that does not answer now has the size that it had; what it uses is not known. */
@@ -210,6 +244,8 @@ void tmk_status_write(struct tmk_json *j, const struct tmk_status *st)
     tmk_json_u64(j, "missed_samples", tmk_sampler_n_missed(st->sampler));
     if (st->leaks)
         tmk_leaks_write(j, st->leaks);
+    if (st->process)
+        add_process(j, st->process, st->leaks ? st->leaks->threshold_bytes : 0);
     tmk_json_end(j);
 }
 
@@ -218,21 +254,13 @@ void tmk_status_write(struct tmk_json *j, const struct tmk_status *st)
 /* What is known of a leak where only a device or a process is: how much, and how surely. */
 static void add_growth(struct tmk_json *j, const struct tmk_leak_row *row)
 {
-    const struct tmk_growth *g = &row->growth;
-    double span_s = (double)g->span_ns / 1e9;
     add_device(j, "device", row->device);
     if (row->process)
         tmk_json_i64(j, "pid", row->process->now.pid);
     else
         tmk_json_null(j, "pid");
     tmk_json_text(j, "process", row->process ? text_or_null(row->process->now.name) : NULL);
-    if (g->is_known)
-        tmk_json_i64(j, "growth_bytes", g->bytes);
-    else
-        tmk_json_null(j, "growth_bytes");
-    tmk_json_fixed(j, "bytes_per_second",
-                   g->is_known && span_s > 0 ? (double)g->bytes / span_s : NAN, 1);
-    add_seconds(j, "window_s", g->is_known, g->span_ns);
+    add_rate(j, &row->growth);
     if (row->process)
         tmk_json_bool(j, "ended", row->process->has_ended);
     else
@@ -262,7 +290,7 @@ static void add_leak(struct tmk_json *j, const struct tmk_leak_row *row)
 
 void tmk_leaks_write(struct tmk_json *j, const struct tmk_leaks *leaks)
 {
-    tmk_json_text(j, "verdict", leaks->n_leaks ? "leak" : leaks->n_known ? "clean" : NULL);
+    tmk_json_text(j, "verdict", verdict_text(leaks->n_known > 0, leaks->n_leaks > 0));
     tmk_json_array(j, "leaks");
     for (uint64_t i = 0; i < leaks->n_leaks; i++)
         add_leak(j, &leaks->rows[i]);
@@ -272,9 +300,7 @@ void tmk_leaks_write(struct tmk_json *j, const struct tmk_leaks *leaks)
         tmk_json_object(j, NULL);
         add_growth(j, &leaks->rows[i]);
         tmk_json_text(j, "verdict",
-                      leaks->rows[i].is_leak           ? "leak"
-                      : leaks->rows[i].growth.is_known ? "clean"
-                                                       : NULL);
+                      verdict_text(leaks->rows[i].growth.is_known, leaks->rows[i].is_leak));
         tmk_json_end(j);
     }
     tmk_json_end(j);

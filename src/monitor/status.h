@@ -18,6 +18,7 @@
 #include "monitor/alarm.h"
 #include "monitor/leaks.h"
 #include "monitor/prediction.h"
+#include "monitor/resident.h"
 #include "monitor/sampler.h"
 
 enum { TMK_ISO_BYTES = 32 };
@@ -26,9 +27,10 @@ struct tmk_status {
     const struct tmk_sampler *sampler;
     time_t started, now;
     uint64_t elapsed_ns;
-    const struct tmk_alarm *alarms; /* by device; NULL: nobody watched for a threshold */
-    const struct tmk_leaks *leaks;  /* NULL: nobody looked for leaks */
-    bool is_whole;                  /* fragmentation belongs into the report too */
+    const struct tmk_alarm *alarms;     /* by device; NULL: nobody watched for a threshold */
+    const struct tmk_leaks *leaks;      /* NULL: nobody looked for leaks */
+    const struct tmk_resident *process; /* NULL: the host's memory of none was looked at */
+    bool is_whole;                      /* fragmentation belongs into the report too */
 };
 
 /* "2025-01-15T10:30:00", local time, into the caller's buffer of TMK_ISO_BYTES; returns it. */

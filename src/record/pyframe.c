@@ -15,12 +15,13 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "record/hot.h"
 #include "record/pylayout_known.h"
 
 enum state { NOT_LOOKED, LOOKING, READY, REFUSED };
 
 static struct tmk_pyruntime runtime; /* good when READY */
-uint64_t (*_Atomic tmk_pyframe_hash)(void);
+struct tmk_pyframe_hot tmk_pyframe_hot TMK_HOT_DATA;
 static _Atomic int state;
 static _Atomic pid_t looker;
 static _Atomic int n_refused;
@@ -54,8 +55,8 @@ static inline uint32_t offset_of(const struct tmk_pylayout *l, const void *frame
 /* NULL without frames, and in a sub-interpreter, whose frames are not read. */
 static inline const void *top_frame(const struct tmk_pylayout *l)
 {
-    const void *thread = runtime.this_thread();
-    if (!thread || pointer_at(thread, l->thread_interpreter) != runtime.main_interpreter)
+    const void *thread = tmk_pyframe_hot.this_thread();
+    if (!thread || pointer_at(thread, l->thread_interpreter) != tmk_pyframe_hot.main_interpreter)
         return NULL;
     const void *frame = pointer_at(thread, l->thread_frame);
     return l->indirect && frame ? pointer_at(frame, l->cframe_frame) : frame;
@@ -113,16 +114,27 @@ static inline const void *next_function(const struct tmk_pylayout *l, const void
     return frame;
 }
 
+static inline void fetch(struct tmk_pyframe_hints *hints)
+{
+    for (unsigned i = 0; i < TMK_PYFRAME_HINTS; i++)
+        __builtin_prefetch(
+            (const void *)atomic_load_explicit(&hints->frames[i], memory_order_relaxed));
+}
+
 /* The hash alone: mostly the stack is known, and nothing else is wanted. The chain of frames is
  * followed as fast as its pointers can be loaded; between two frames there is one multiplication.
  * Compiled for each layout whose offsets are known: they are constants then. */
-__attribute__((always_inline)) static inline uint64_t hash_frames(const struct tmk_pylayout *l)
+__attribute__((always_inline)) static inline uint64_t hash_frames(const struct tmk_pylayout *l,
+                                                                  struct tmk_pyframe_hints *hints)
 {
     uint64_t hash = 0;
-    uint32_t n_left = TMK_PYFRAME_MAX;
+    uint32_t n_left = TMK_PYFRAME_MAX, n = 0;
+    fetch(hints);
     for (const void *frame = top_frame(l); frame && n_left > 0;
          frame = pointer_at(frame, l->frame_back)) {
         const void *code = code_of(l, frame);
+        atomic_store_explicit(&hints->frames[n++ % TMK_PYFRAME_HINTS], (uintptr_t)frame,
+                              memory_order_relaxed);
         if (!is_function(l, frame, code))
             continue;
         hash = (hash + place_of(l, frame, code)) * 0x9e3779b97f4a7c15u + identity_of(l, code);
@@ -132,9 +144,9 @@ __attribute__((always_inline)) static inline uint64_t hash_frames(const struct t
 }
 
 #define HASH_OF(minor, layout)                                                                     \
-    __attribute__((hot)) static uint64_t hash_3_##minor(void)                                      \
+    __attribute__((hot)) static uint64_t hash_3_##minor(struct tmk_pyframe_hints *hints)           \
     {                                                                                              \
-        return hash_frames(&(layout));                                                             \
+        return hash_frames(&(layout), hints);                                                      \
     }
 HASH_OF(9, tmk_pylayout_known[TMK_PYLAYOUT_3_9])
 HASH_OF(10, tmk_pylayout_known[TMK_PYLAYOUT_3_10])
@@ -142,13 +154,13 @@ HASH_OF(11, tmk_pylayout_known[TMK_PYLAYOUT_3_11])
 HASH_OF(12, tmk_pylayout_known[TMK_PYLAYOUT_3_12])
 HASH_OF(13, tmk_pylayout_usual_3_13)
 
-static uint64_t hash_published(void)
+static uint64_t hash_published(struct tmk_pyframe_hints *hints)
 {
     struct tmk_pylayout l = runtime.layout; /* a copy, which no store can change */
-    return hash_frames(&l);
+    return hash_frames(&l, hints);
 }
 
-static uint64_t (*hash_function(const struct tmk_pylayout *l))(void)
+static uint64_t (*hash_function(const struct tmk_pylayout *l))(struct tmk_pyframe_hints *hints)
 {
     if (memcmp(l, &tmk_pylayout_usual_3_13, sizeof *l) == 0)
         return hash_3_13;
@@ -265,9 +277,12 @@ static bool look(void)
     atomic_store(&looker, getpid());
     const char *reason = NULL;
     enum tmk_pylook found = tmk_pylayout_find(&runtime, &reason);
-    if (found == TMK_PYLOOK_PROVEN)
-        atomic_store_explicit(&tmk_pyframe_hash, hash_function(&runtime.layout),
+    if (found == TMK_PYLOOK_PROVEN) {
+        tmk_pyframe_hot.this_thread = runtime.this_thread;
+        tmk_pyframe_hot.main_interpreter = runtime.main_interpreter;
+        atomic_store_explicit(&tmk_pyframe_hot.hash, hash_function(&runtime.layout),
                               memory_order_release);
+    }
     if (found == TMK_PYLOOK_REFUSED && atomic_fetch_add(&n_refused, 1) + 1 < MAX_REFUSALS)
         found = TMK_PYLOOK_LATER; /* one odd stack is no proof */
     atomic_store(&look_again_ns, now + (found == TMK_PYLOOK_NONE ? no_python_ns : no_frames_ns));

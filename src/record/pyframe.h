@@ -47,13 +47,28 @@ bool tmk_pyframe_look(void);
 /* Why not, when there is an interpreter that cannot be read; NULL otherwise. */
 const char *tmk_pyframe_refusal(void);
 
-/* NULL until stacks can be read. Then a hash of this thread's stack: equal hashes mean equal
- * stacks; 0 when it has none. */
-extern uint64_t (*_Atomic tmk_pyframe_hash)(void);
+/* Where the outermost frames of a stack lay when it was last looked at. Most are there again the
+ * next time, so they are fetched all at once, before the chain of their pointers is followed, which
+ * would wait for each in turn. (The innermost ones have just been run.) Never trusted, so that
+ * threads may share one. */
+enum { TMK_PYFRAME_HINTS = 16 };
+struct tmk_pyframe_hints {
+    _Alignas(64) _Atomic uintptr_t frames[TMK_PYFRAME_HINTS];
+};
+
+/* What each stack needs, in one cache line. */
+struct tmk_pyframe_hot {
+    /* NULL until stacks can be read. Then a hash of this thread's stack: equal hashes mean equal
+     * stacks; 0 when it has none. */
+    uint64_t (*_Atomic hash)(struct tmk_pyframe_hints *hints);
+    void *(*this_thread)(void); /* of the runtime, as the next */
+    const void *main_interpreter;
+};
+extern struct tmk_pyframe_hot tmk_pyframe_hot;
 
 static inline bool tmk_pyframe_ready(void)
 {
-    bool known = atomic_load_explicit(&tmk_pyframe_hash, memory_order_acquire) != NULL;
+    bool known = atomic_load_explicit(&tmk_pyframe_hot.hash, memory_order_acquire) != NULL;
     return __builtin_expect(known, 1) || tmk_pyframe_look();
 }
 

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include "base/hash.h"
+#include "record/hot.h"
 #include "record/intern.h"
 #include "record/native.h"
 #include "record/pyframe.h"
@@ -17,6 +18,13 @@ enum {
 
 /* generation << 32 | stack, of the last call of backward() */
 static _Atomic uint64_t backward;
+
+static uint64_t hash_of_stack(const struct tmk_lane *lane)
+{
+    enum { N = 8 };
+    static struct tmk_pyframe_hints hints[N] TMK_HOT_DATA;
+    return tmk_pyframe_hot.hash(&hints[lane->thread % N]);
+}
 
 /* ---- definitions ---- */
 
@@ -178,7 +186,7 @@ static void say_once(struct tmk_lane *lane, _Atomic uint32_t *said, const char *
 static uint32_t native_stack(struct tmk_lane *lane)
 {
     uint32_t ids[TMK_NATIVE_MAX_FRAMES + MAX_IDS];
-    bool has_python = tmk_pyframe_ready() && tmk_pyframe_hash() != 0;
+    bool has_python = tmk_pyframe_ready() && hash_of_stack(lane) != 0;
     uint32_t n = tmk_native_frames(lane, 0, has_python ? tmk_pyframe_range() : NULL, ids,
                                    TMK_NATIVE_MAX_FRAMES);
     if (has_python)
@@ -212,7 +220,8 @@ __attribute__((noinline, cold)) static uint32_t unusual_stack(struct tmk_lane *l
  * are kept together, in two pages, and not where a large table scatters them. Behind it a larger
  * one, for programs that have more, or the same stack under many hashes: code that is made anew. */
 enum { RECENT = 1024, KEPT = 1 << 16, ID_BITS = 20 };
-static _Atomic uint64_t recent[RECENT], kept[KEPT];
+static _Atomic uint64_t recent[RECENT] __attribute__((aligned(64)));
+static _Atomic uint64_t kept[KEPT];
 
 static inline uint64_t tag_of(const struct tmk_lane *lane, uint64_t hash)
 {
@@ -250,7 +259,7 @@ __attribute__((hot)) uint32_t tmk_pystack_id(struct tmk_lane *lane)
     const struct tmk_settings *how = &tmk_recorder.settings;
     if (__builtin_expect(how->no_stacks || how->native || !tmk_pyframe_ready(), 0))
         return unusual_stack(lane);
-    uint64_t hash = tmk_pyframe_hash();
+    uint64_t hash = hash_of_stack(lane);
     if (__builtin_expect(hash == 0, 0))
         return stack_without_frames(lane);
     uint32_t id = id_in(&recent[hash % RECENT], tag_of(lane, hash));
@@ -266,7 +275,7 @@ void tmk_pystack_note_backward(struct tmk_lane *lane)
     if (lane->is_autograd)
         return;
     if (tmk_recorder.settings.native) {
-        if (tmk_pyframe_ready() && tmk_pyframe_hash() != 0)
+        if (tmk_pyframe_ready() && hash_of_stack(lane) != 0)
             keep_caller(lane);
         return;
     }

@@ -16,7 +16,9 @@
 
 /* A line of its own for each: devices are used by different threads. */
 struct figures {
-    _Atomic uint64_t allocated, reserved, peak_allocated, peak_reserved;
+    _Atomic uint64_t allocated, reserved;
+    _Atomic uint64_t peak_allocated, peak_reserved; /* since the window began */
+    _Atomic uint64_t past_allocated, past_reserved; /* the highest before that */
     _Atomic uint64_t n_changes; /* of what the driver gave, when this was said */
     _Atomic uint32_t device;    /* plus 1; 0: nothing was said */
 } __attribute__((aligned(64)));
@@ -147,34 +149,68 @@ bool tmk_tally_want(void)
 
 /* ---- asking ---- */
 
+static struct figures *figures_of(uint16_t device)
+{
+    return device == TIDEMARK_HOST ? &tally.host : &tally.devices[device % TMK_TORCH_DEVICES];
+}
+
 /* While nothing is recorded, the hooks may not even be in torch: then none seen is not none there.
  */
-static bool read_host(struct tmk_tally *ret)
+static bool is_host_known(void)
 {
     bool is_heard = atomic_load_explicit(&tally.host.device, memory_order_relaxed) != 0;
-    if (!host_table().slots || (!is_heard && tmk_recorder_is_off()))
+    return host_table().slots && (is_heard || !tmk_recorder_is_off());
+}
+
+static bool is_known(uint16_t device)
+{
+    if (device == TIDEMARK_HOST)
+        return is_host_known();
+    const struct figures *f = figures_of(device);
+    uint64_t n_changes;
+    uint64_t held = tmk_held_devices(&n_changes);
+    return atomic_load_explicit(&f->device, memory_order_acquire) == device + 1U &&
+           (held >> (device & 63) & 1) && get(&f->n_changes) == n_changes;
+}
+
+bool tmk_tally_read_window(uint16_t device, struct tmk_tally *ret)
+{
+    if (!is_known(device))
         return false;
-    ret->allocated_bytes = ret->reserved_bytes = get(&tally.host.allocated);
-    ret->peak_allocated_bytes = ret->peak_reserved_bytes = get(&tally.host.peak_allocated);
+    const struct figures *f = figures_of(device);
+    bool is_host = device == TIDEMARK_HOST;
+    ret->allocated_bytes = get(&f->allocated);
+    ret->reserved_bytes = get(is_host ? &f->allocated : &f->reserved);
+    ret->peak_allocated_bytes = get(&f->peak_allocated);
+    ret->peak_reserved_bytes = get(is_host ? &f->peak_allocated : &f->peak_reserved);
     return true;
+}
+
+static inline uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
 }
 
 bool tmk_tally_read(uint16_t device, struct tmk_tally *ret)
 {
-    if (device == TIDEMARK_HOST)
-        return read_host(ret);
-    struct figures *f = &tally.devices[device % TMK_TORCH_DEVICES];
-    uint64_t n_changes;
-    uint64_t held = tmk_held_devices(&n_changes);
-    bool is_known = atomic_load_explicit(&f->device, memory_order_acquire) == device + 1U &&
-                    (held >> (device & 63) & 1) && get(&f->n_changes) == n_changes;
-    if (!is_known)
+    if (!tmk_tally_read_window(device, ret))
         return false;
-    ret->allocated_bytes = get(&f->allocated);
-    ret->reserved_bytes = get(&f->reserved);
-    ret->peak_allocated_bytes = get(&f->peak_allocated);
-    ret->peak_reserved_bytes = get(&f->peak_reserved);
+    const struct figures *f = figures_of(device);
+    ret->peak_allocated_bytes = larger(ret->peak_allocated_bytes, get(&f->past_allocated));
+    ret->peak_reserved_bytes =
+        larger(ret->peak_reserved_bytes,
+               get(device == TIDEMARK_HOST ? &f->past_allocated : &f->past_reserved));
     return true;
+}
+
+/* What is allocated while this runs may be missed in the peak, by the blocks of that moment. */
+void tmk_tally_begin_window(uint16_t device)
+{
+    struct figures *f = figures_of(device);
+    set(&f->past_allocated, larger(get(&f->past_allocated), get(&f->peak_allocated)));
+    set(&f->past_reserved, larger(get(&f->past_reserved), get(&f->peak_reserved)));
+    set(&f->peak_allocated, get(&f->allocated));
+    set(&f->peak_reserved, get(&f->reserved));
 }
 
 /* ---- for the Python package ---- */
@@ -182,6 +218,9 @@ bool tmk_tally_read(uint16_t device, struct tmk_tally *ret)
 __attribute__((visibility("default"))) struct tmk_object *tidemark_record_tally_function(void);
 __attribute__((visibility("default"))) int tidemark_record_want_tally(void);
 __attribute__((visibility("default"))) int tidemark_record_host_memory(uint64_t *ret_two);
+__attribute__((visibility("default"))) void tidemark_record_begin_window(unsigned device);
+__attribute__((visibility("default"))) int tidemark_record_window(unsigned device,
+                                                                  uint64_t *ret_two);
 
 static const struct tmk_python *python; /* there while its functions can be called */
 
@@ -229,5 +268,21 @@ int tidemark_record_host_memory(uint64_t *ret_two)
         return 0;
     ret_two[0] = memory.total_bytes;
     ret_two[1] = memory.available_bytes;
+    return 1;
+}
+
+void tidemark_record_begin_window(unsigned device)
+{
+    tmk_tally_begin_window((uint16_t)device);
+}
+
+/* Peaks since then, allocated and reserved; 0: not known. */
+int tidemark_record_window(unsigned device, uint64_t *ret_two)
+{
+    struct tmk_tally found;
+    if (!tmk_tally_read_window((uint16_t)device, &found))
+        return 0;
+    ret_two[0] = found.peak_allocated_bytes;
+    ret_two[1] = found.peak_reserved_bytes;
     return 1;
 }

@@ -37,6 +37,11 @@ bool tmk_tally_want(void);
  * taken back memory since, of which torch says nothing until its next block. */
 bool tmk_tally_read(uint16_t device, struct tmk_tally *ret);
 
+/* The same with peaks since the window began, or since the process did where none has. A window
+ * begins now, for everybody: one measurement at a time. Peaks of tmk_tally_read() go on over it. */
+bool tmk_tally_read_window(uint16_t device, struct tmk_tally *ret);
+void tmk_tally_begin_window(uint16_t device);
+
 /* ---- the host's blocks by address; for tests too ---- */
 
 struct tmk_tally_slot {

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "record/bridge.h"
+#include "record/hot.h"
 #include "record/intern.h"
 #include "record/library.h"
 #include "record/loader.h"
@@ -66,7 +67,7 @@ enum {
     NODE,
 };
 
-struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] = {
+struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] TMK_HOT_DATA = {
     [USAGE] = {.name = NAME_USAGE, .library = "libc10.so", .ours = (void *)hook_usage},
     [USAGE_113] = {.name = NAME_USAGE_113, .library = "libc10.so", .ours = (void *)hook_usage_113},
     [OOM] = {.name = NAME_OOM, .library = "libc10.so", .ours = (void *)hook_oom},
@@ -150,7 +151,7 @@ struct stream {
 };
 typedef struct stream stream_function(int8_t device);
 
-struct tmk_torch_hot tmk_torch_hot __attribute__((aligned(64)));
+struct tmk_torch_hot tmk_torch_hot TMK_HOT_DATA;
 
 static uint16_t device_of(uint16_t torch_device)
 {

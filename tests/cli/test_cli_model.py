@@ -70,6 +70,26 @@ def table(exponent_bits, mantissa_bits, has_inf=True):
                      for code in range(1 << (1 + exponent_bits + mantissa_bits))])
 
 
+def one_sided(rng):
+    """Floats of 8 and 16 bits, none of them zero: of one sign each, and both with a few that are not finite far apart; as
+    cases()."""
+    every16 = np.arange(65536, dtype=np.uint16)
+    with np.errstate(invalid="ignore"):  # NaNs
+        bf16 = (every16.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    for name, dtype, kind, values, least, top in (
+            ("bf16", "BF16", np.uint16, bf16, 2.0 ** -126, 0x4200),
+            ("f16", "F16", np.uint16, every16.view(np.float16).astype(np.float64), 2.0 ** -14, 0x7c00),
+            ("e4m3", "F8_E4M3", np.uint8, table(4, 3, False), 2.0 ** -6, 0x7f),
+            ("e5m2", "F8_E5M2", np.uint8, table(5, 2), 2.0 ** -14, 0x7c)):
+        sign = 1 << (8 * np.dtype(kind).itemsize - 1)
+        positive = rng.integers(top // 2, top, 30_007).astype(kind)
+        negative, broken = positive | kind(sign), positive.copy()
+        broken[::3] |= kind(sign)
+        broken[[9_000, 29_999]] = sign - 1, 2 * sign - 1  # a NaN of either sign
+        for which, codes in (("positive", positive), ("negative", negative), ("broken", broken)):
+            yield f"{name}_{which}", (dtype, codes.tobytes(), values[codes], least)
+
+
 def cases():
     """{name: (dtype, bytes, values as float64, least normal)}"""
     rng = np.random.default_rng(7)
@@ -116,6 +136,7 @@ def cases():
     truth = rng.integers(0, 2, 9_999).astype(np.uint8)
     out["bool"] = "BOOL", truth.tobytes(), truth.astype(np.float64), 0.0
     out["empty"] = "F32", b"", np.zeros(0), 2.0 ** -126
+    out.update(one_sided(rng))
     return out
 
 
@@ -158,7 +179,7 @@ def test_every_type(tmp_path, level):
         assert tensors[name]["parameters"] == len(values)
         check_stats(name, tensors[name]["stats"], values, least)
     assert found["bytes"] == sum(len(raw) for _, raw, _, _ in wanted.values())
-    assert found["tensors_with_nan"] == 5 and found["tensors_with_inf"] == 3
+    assert found["tensors_with_nan"] == 9 and found["tensors_with_inf"] == 3
 
 
 # ---- layers, estimates

@@ -35,6 +35,28 @@ def test_one_look(machine, threshold, status):
         str(status), "-"]
 
 
+def test_in_chinese(machine):
+    """Labels as the tools that came first have them; what machines read stays."""
+    machine.cards(FULL)
+    expected = """\
+[WARNING] OOM警告: GPU 0
+   风险等级: -
+   当前使用率: 87.5%
+   预测OOM时间: -
+   置信度: -
+   建议: 准备释放缓存
+   建议: 考虑减少batch size
+   占用进程: 42 -, 12.00 GB
+   占用进程: 41 -, 2.00 GB
+"""
+    assert machine.run("oom", LANG="zh_CN.UTF-8").stdout.startswith(expected)
+    assert machine.run("oom", LANG="zh_CN.UTF-8", LC_MESSAGES="C").stdout.startswith(WARNING)
+    assert machine.run("oom", LC_ALL="zh_CN.UTF-8", LC_MESSAGES="C").stdout.startswith(expected)
+    plain, chinese = (json.loads(machine.run("oom", "--json", LC_ALL=name).stdout) for name in ("C", "zh_CN"))
+    plain["timestamp"] = chinese["timestamp"] = None
+    assert plain == chinese
+
+
 def test_only_the_devices_asked_for(machine):
     machine.cards(FULL, [])
     assert machine.run("oom", "--devices", "1").returncode == 0

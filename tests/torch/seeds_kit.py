@@ -26,10 +26,15 @@ def run_python(source, folder, rings, **variables):
     return run_script([str(script)], folder, rings, **variables)
 
 
+def seed_environment(folder, rings, **variables):
+    """Of a program that imports tidemark in that folder."""
+    return environment(**{"TIDEMARK_RING_DIR": str(rings), "PYTHONPATH": str(REPO / "python"),
+                          "TIDEMARK_LIBRARY": LIBRARY, "TIDEMARK_PROGRAM": TIDEMARK, "LC_ALL": "C.UTF-8",
+                          "TIDEMARK_RUN": str(folder / "run.tmk"), **variables})
+
+
 def run_script(command, folder, rings, **variables):
-    env = environment(**{"TIDEMARK_RING_DIR": str(rings), "PYTHONPATH": str(REPO / "python"),
-                         "TIDEMARK_LIBRARY": LIBRARY, "TIDEMARK_PROGRAM": TIDEMARK, "LC_ALL": "C.UTF-8",
-                         "TIDEMARK_RUN": str(folder / "run.tmk"), **variables})
+    env = seed_environment(folder, rings, **variables)
     done = subprocess.run([PYTHON, *command], cwd=folder, env=env, capture_output=True, text=True,
                           encoding="utf-8", timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from seeds_kit import run_python
+from seeds_kit import SEEDS, run_python
 from torch_kit import REPO
 
 PAGE = REPO / "docs" / "python.md"
@@ -38,10 +38,25 @@ def shape(text):
 
 def test_examples(tmp_path, rings):
     parts = PART.findall(PAGE.read_text(encoding="utf-8"))
-    assert len(parts) == 8
+    assert len(parts) == 12
     printed = printed_by([block for block, _ in parts], tmp_path, rings)
     for (block, expected), found in zip(parts, printed):
         assert shape(found) == shape(expected), block
+
+
+def test_migration_table():
+    """Every name that a seed's example imports, every method and every command has a line."""
+    table = PAGE.read_text(encoding="utf-8").partition("## Names that you know")[2]
+    for path in sorted(SEEDS.glob("s*.md")):
+        text = path.read_text(encoding="utf-8")
+        for module, names in re.findall(r"^from ([\w.]+) import (\([^)]*\)|.*)$", text, re.M):
+            line = next(line for line in table.splitlines() if f"from {module} import" in line)
+            for name in re.findall(r"\w+", names):
+                assert name in line, (module, name)
+        for command in re.findall(r"^(python (?:-m )?[\w./]+)", text, re.M):
+            assert f"`{command} " in table or f"`{command}`" in table, command
+        for method in set(re.findall(r"\b(?:profiler|debugger)\.(\w+)\(", text)):
+            assert f"`{method}" in table, method
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["--write"]:

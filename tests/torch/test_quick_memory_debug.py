@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Snapshots, models and reports: their seed's examples, and their values against torch's."""
+import re
+
 from seeds_kit import examples, run_python
 from torch_kit import query
 
@@ -93,6 +95,21 @@ class Quantized(torch.nn.Module):
         self.register_buffer("scale", torch.ones(64, dtype=torch.float16))
 
 assert check(Quantized(), "quantized")["by_dtype"]["torch.int8"]["bytes"] == 4096
+
+class Packed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("q", torch.quantize_per_tensor(torch.ones(64, 64), 0.1, 0, torch.qint8))
+        self.register_buffer("coo", torch.eye(4).to_sparse())
+        self.register_buffer("csr", torch.eye(4).to_sparse_csr())
+
+packed = analyze_model(Packed(), "packed")  # what sparse ones take are their indices and values
+assert [row["bytes"] for row in packed["parameters"]] == [4096, 2 * 4 * 8 + 4 * 4, 5 * 8 + 4 * 8 + 4 * 4], packed
+wrong = Packed()
+wrong.csr.values()[2] = float("inf")
+wrong.coo._values()[3] = float("nan")
+found = analyze_model(wrong, "wrong")["not_finite"]
+assert [(f["name"], f["kind"], f["index"]) for f in found] == [("coo", "NaN", [3]), ("csr", "Inf", [2])], found
 
 class Lora(torch.nn.Module):
     def __init__(self):
@@ -195,9 +212,13 @@ assert types(10, 61) == ["sudden_growth"]
 assert types(901, 901) == ["over_use"]
 assert types(*range(0, 90, 10)) == ["leak"]
 assert types(*range(0, 54, 6)) == []             # less than the threshold
-assert types(0, 10, 20, 10, 40, 50, 60, 70, 80) == []  # fell
+assert types(0, 30, 10, 40, 20, 50, 30, 60, 40, 70, 50, 80) == [] # swings, and its floor rises by 50: the threshold
+assert types(0, 30, 10, 40, 20, 50, 30, 60, 40, 70, 50, 80, 60, 90) == ["leak"]
+assert types(*[0, 40] * 10) == types(90, 40, 90, 40, 90, 40, 90, 40, 90, 40) == []
 assert types(0, 40, 40, 40, 40, 40, 40, 80, 120) == [] # a plateau
 assert types(*range(0, 70, 10)) == []            # too few
+assert types(*range(0, 58, 1)) == ["leak"] and types(*range(0, 51, 1)) == [] # slowly, over all of them
+assert types(*range(100, 400, 20), *[400] * 300) == [] # has ended
 debugger.memory_history = history(*range(3000))
 debugger.create_memory_checkpoint("last")
 assert len(debugger.memory_history) == 1000
@@ -211,6 +232,9 @@ def test_examples(tmp_path, rings):
         "your_training_function", "development_model", "pre_training", "train_epoch(model",
         "def debug_memory_issue", "profiler.profile_stage", "problematic_function", "custom_logs/",
         "_check_memory_anomalies", "custom_report.txt"))
+    known = (start, develop, check, loop, issue, stages, diagnose, logs, monitoring, reports)
+    assert [block for block in blocks if block not in known and
+            not re.search("import debug_(lora_training|memory_with_different_configs)", block)] == []
     start = start.replace("your_training_function, args...", "your_training_function, 1 << 20")
     source = "\n".join([PRELUDE, start, FIRST, develop, check, "dataloader = create_dataloader()",
                         "from tidemark import compare_snapshots", loop, issue, LAST, MODELS, stages, STAGES, diagnose,

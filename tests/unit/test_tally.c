@@ -85,6 +85,33 @@ static void test_host(void **state)
     assert_int_equal(now.peak_allocated_bytes, N_THREADS * 1000);
 }
 
+/* A window has its own peak; that of the process goes on. */
+static void test_window(void **state)
+{
+    (void)state;
+    struct tmk_tally now, window;
+    void *block = (void *)((uintptr_t)1 << 30);
+    assert_true(tmk_tally_read(TIDEMARK_HOST, &now));
+    uint64_t before = now.allocated_bytes, peak = now.peak_allocated_bytes;
+    tmk_tally_begin_window(TIDEMARK_HOST);
+    assert_true(tmk_tally_read_window(TIDEMARK_HOST, &window));
+    assert_int_equal(window.peak_allocated_bytes, before);
+    tmk_tally_host_alloc(block, 10);
+    tmk_tally_host_free(block);
+    assert_true(tmk_tally_read_window(TIDEMARK_HOST, &window));
+    assert_int_equal(window.allocated_bytes, before);
+    assert_int_equal(window.peak_allocated_bytes, before + 10);
+    assert_int_equal(window.peak_reserved_bytes, before + 10);
+    assert_true(tmk_tally_read(TIDEMARK_HOST, &now));
+    assert_int_equal(now.peak_allocated_bytes, peak);
+    assert_int_equal(now.peak_reserved_bytes, peak);
+    tmk_tally_host_alloc(block, 1 << 20);
+    tmk_tally_host_free(block);
+    tmk_tally_begin_window(TIDEMARK_HOST);
+    assert_true(tmk_tally_read(TIDEMARK_HOST, &now));
+    assert_int_equal(now.peak_allocated_bytes, before + (1 << 20));
+}
+
 /* Where the driver's calls are not seen, torch's cache may shrink unheard. */
 static void test_card_without_driver(void **state)
 {
@@ -102,6 +129,7 @@ int main(void)
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_full_table),
         cmocka_unit_test(test_host),
+        cmocka_unit_test(test_window),
         cmocka_unit_test(test_card_without_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Where the memory of a LoRA training goes: its model, its stages, its steps, and which rank to choose.
+
+    python3 examples/debug_memory_usage.py [LOG_DIR]
+
+Runs on the GPU if there is one, else on the CPU. Needs torch; with a model's name in CONFIG ("model_name") also
+transformers and peft. The same from a shell: python -m tidemark.debug --help
+"""
+import sys
+import tempfile
+from typing import Any, Dict
+
+import tidemark
+from tidemark import (analyze_model, check_gradients, debug_lora_training, debug_memory_with_different_configs,
+                      memory_profiled_training)
+from tidemark.lora_training import LoraConfig, build_model, make_data, make_optimizer, train
+
+CONFIG: Dict[str, Any] = {"r": 8, "alpha": 16, "seq_length": 64, "batch_size": 4, "max_physical_batch_size": 2,
+                          "num_steps": 3, "num_hidden_layers": 2}
+VARIATIONS = {"small_r": {"r": 8, "alpha": 16}, "medium_r": {"r": 16, "alpha": 32}, "large_r": {"r": 32, "alpha": 64}}
+
+
+def model_only() -> None:
+    """What the model takes, and its largest layer."""
+    analysis = analyze_model(build_model(LoraConfig.of(CONFIG)), "lora_model")
+    largest = max(analysis["layer_groups"].items(), key=lambda item: item[1]["bytes"])
+    print(f"model: {analysis['memory_mb']:.2f} MB, {analysis['param_efficiency']:.2f}% trainable; "
+          f"most in {largest[0]}: {largest[1]['memory_mb']:.2f} MB")
+
+
+def stage_by_stage() -> None:
+    """A training of your own, in stages of your own."""
+    config = LoraConfig.of(CONFIG)
+    with memory_profiled_training() as profiler:
+        model = profiler.profile_stage("model_creation", build_model, config)
+        data = profiler.profile_stage("data_loading", make_data, config, model)
+        optimizer = profiler.profile_stage("optimizer_setup", make_optimizer, model, config)
+        profiler.profile_stage("training", train, model, data, optimizer, config)
+        report = profiler.generate_training_report()
+    gradients = check_gradients(model)
+    print(f"most is left by: {report['largest_stage']}; norm of all gradients: {gradients['total_norm']:.2e}")
+
+
+def whole_training(log_dir: str) -> None:
+    """The model before and after, gradients, what is wrong; all of it in a report."""
+    _, results = debug_lora_training(CONFIG, None, "fp32", pkg="matplotlib", version="3.8.0", knowledge_type="code",
+                                     log_dir=log_dir)
+    made, held = (results[key]["summary"]["total_memory_mb"] for key in ("creation_analysis", "training_analysis"))
+    issues = "; ".join(issue["message"] for issue in results["memory_issues"]) or "none"
+    print(f"made: {made:.2f} MB, after training: {held:.2f} MB, at the peak: {results['peak_mb']:.2f} MB")
+    print("issues:", issues)
+    print("report:", results["report_file"])
+
+
+def which_rank() -> None:
+    """Each is built and trained for a step."""
+    results = debug_memory_with_different_configs(CONFIG, VARIATIONS)
+    best = min(results.items(), key=lambda item: item[1]["memory_mb"])
+    print(f"least memory: {best[0]}, {best[1]['memory_mb']:.2f} MB")
+
+
+def main() -> None:
+    log_dir = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="debug-")
+    model_only()
+    stage_by_stage()
+    whole_training(log_dir)
+    which_rank()
+    print(f"all of it is recorded: tidemark peak {tidemark.run} --by component")
+
+
+main()

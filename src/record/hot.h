@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* record/hot.h - where the data that every event reads stands: together, on pages of its own.
+ *
+ * Between two events a training goes through more memory than the inner caches and their table of
+ * pages hold. What an event needs is then fetched line by line and page by page; scattered over the
+ * library's data it would be twice as many. */
+#ifndef TMK_RECORD_HOT_H
+#define TMK_RECORD_HOT_H
+
+#define TMK_HOT_DATA __attribute__((section(".tmk_hot"), aligned(64)))
+
+#endif

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""On a machine with a GPU: the Python package, against torch.cuda's own numbers.
+
+    tests/gpu/check_python.py TIDEMARK OUT [PART...]
+
+Parts: seeds, monitors, costs. seeds: every Python example of the tools whose names tidemark has, by the tests that
+run them on the CPU elsewhere (tests/torch), with what they compare to torch; without pytest. monitors: the examples of
+Tiny Torch's memory tools on the real card, and what MemoryDebugger says of the run, imported alone and under `tidemark
+run`. costs: record() on CUDA both ways, MemoryDebugger at 0.1 s. Writes each check with its figures to
+OUT/check_python.json, exit 1 when one fails. Without a GPU the CPU stands in, which is told, and checks the script
+itself."""
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REPO = HERE.parents[1]
+sys.path.insert(0, str(REPO / "tests" / "torch"))
+sys.dont_write_bytecode = True
+
+#: Tests that hold the seeds' examples; those that are not there yet are told.
+SEEDS = [("test_gpu_memory_profiler", ("test_examples", "test_example_program")),
+         ("test_quick_memory_debug", ("test_examples",)),
+         ("test_status_report", ("test_report", "test_switched_off")),
+         ("test_lora_training", ("test_examples", "test_commands", "test_training_command", "test_example"))]
+
+MONITORS = """
+import json, os, sys, time
+import tidemark, torch
+IS_CUDA = torch.cuda.is_available()
+DEVICE, NAME = ("cuda", "cuda:0") if IS_CUDA else ("cpu", "cpu")
+kept = [torch.ones(256 << 20, dtype=torch.uint8, device=DEVICE)]
+def until(is_so):
+    deadline = time.monotonic() + 30
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return is_so()
+def torch_says():
+    return (torch.cuda.memory_allocated(), torch.cuda.memory_reserved()) if IS_CUDA else (0, 0)
+"""
+
+MONITOR_CHECKS = [
+    """
+usage, (allocated, reserved) = report["devices"]["0"]["current_usage"], torch_says()
+tell("the card has what torch has reserved, and more", reserved <= usage["allocated"] <= usage["total"],
+     usage=usage, torch_reserved=reserved)
+tell("the card is as large as torch says", not IS_CUDA or
+     abs(usage["total"] - torch.cuda.mem_get_info()[1]) <= usage["reserved"] + (64 << 20), total=usage["total"])
+tell("samples were taken", report["devices"]["0"]["statistics"]["samples_count"] >= 1,
+     samples=report["devices"]["0"]["statistics"]["samples_count"])
+""",
+    """
+written = json.load(open("memory_report.json", encoding="utf-8"))
+tell("generate_report() writes what it returns", written == profiler.generate_report())
+detector.stop_monitoring()
+""",
+    "detector.stop_monitoring()\n",
+    "debugger.stop_monitoring()\nlogging.disable(logging.INFO)\n",
+]
+
+AFTER = """
+from tidemark import MemoryDebugger
+warned = []
+with OOMDetector(threshold=0.01, warning_callback=warned.append) as detector:
+    detector.add_callback(lambda prediction: warned.append(prediction))
+    until(lambda: len(warned) >= 2)
+first = warned[0]
+tell("both callbacks are called, with the card and its use", len(warned) == 2 and first.device_id == 0 and
+     0 < first.current_usage <= 100 and first.risk_level.value == "unknown" and len(first.recommended_actions) > 0,
+     prediction=str(first))
+
+debugger = MemoryDebugger()
+debugger.start_monitoring()
+class Kept:
+    pass
+objects = []
+for step in range(20):
+    tidemark.step()
+    kept.append(torch.ones(2 << 20, dtype=torch.uint8, device=DEVICE))  # the line that leaks
+    objects += [Kept() for _ in range(50)]
+report, (allocated, reserved) = debugger.get_status_report(), torch_says()
+debugger.stop_monitoring()
+leaks = [(leak["device"], leak["bytes_per_step"], os.path.basename(leak["file"])) for leak in report["leak"]["leaks"]]
+tell("the leak is found, to the byte", leaks == [(NAME, 2 << 20, "script.py")], leaks=leaks)
+tell("the forecast knows the device", NAME in [row["device"] for row in report["oom"]["ranks"]], oom=report["oom"])
+grown = [row for row in report["leak"]["python"]["growing"] if row["type"] == "__main__.Kept"]
+tell("Python's objects are counted", [(row["before"], row["after"]) for row in grown] == [(0, 1000)], grown=grown,
+     cost_ms=report["leak"]["python"]["cost_ms"], objects=report["leak"]["python"]["objects"])
+frag = report["fragmentation"]
+tell("fragmentation has torch's figures", not IS_CUDA or
+     [(row["allocated"], row["reserved"]) for row in frag["ranks"]] == [(allocated, reserved)], found=frag,
+     torch=[allocated, reserved])
+if IS_CUDA and "tidemark run" in WAY:
+    (row,) = frag["ranks"]
+    pieces = [block["size"] for segment in torch.cuda.memory_snapshot() for block in segment["blocks"]
+              if block["state"] == "inactive"]
+    tell("and its largest free piece", row["largest_free"] == max(pieces, default=0), found=row["largest_free"],
+         torch=max(pieces, default=0))
+entry = tidemark.memory_snapshot("now")["gpu_memory"][0]
+tell("a snapshot has torch's figures", not IS_CUDA or (entry["allocated"], entry["reserved"]) == torch_says(),
+     found=entry, torch=torch_says())
+if IS_CUDA:
+    kept.clear()
+    torch.cuda.empty_cache()
+    entry = tidemark.memory_snapshot("emptied")["gpu_memory"][0]
+    tell("also after empty_cache()", (entry["allocated"], entry["reserved"]) == torch_says(), found=entry,
+         torch=torch_says())
+"""
+
+COSTS = """
+import gc, json, logging, os, statistics, time
+import tidemark, torch
+logging.getLogger("tidemark").addHandler(logging.NullHandler())
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+CALLS, MONITORED_S = 5000, 10.0
+kept = torch.ones(1 << 20, device=DEVICE)
+gc.freeze()
+
+def record_us():
+    profiler = tidemark.GPUMemoryProfiler("logs", enable_file_logging=False, console=False)
+    spent = []
+    for _ in range(20):
+        start = time.thread_time()
+        for _ in range(CALLS):
+            profiler.record("forward")
+        spent.append((time.thread_time() - start) / CALLS * 1e6)
+        profiler._rows.clear()
+    profiler.cleanup()
+    return min(spent), statistics.median(spent)
+
+def ticks(pid):
+    fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+def monitor_cost():
+    debugger = tidemark.MemoryDebugger(threshold=100.0, sampling_interval=0.1)
+    debugger.start_monitoring()
+    debugger.get_status_report()
+    beside = debugger._follower._process.pid
+    start, start_beside = time.process_time(), ticks(beside)
+    time.sleep(MONITORED_S)
+    spent, spent_beside = time.process_time() - start, ticks(beside) - start_beside
+    resident = [line.split()[1] for line in open(f"/proc/{beside}/status") if line.startswith("RssAnon:")]
+    debugger.stop_monitoring()
+    return 100 * spent / MONITORED_S, 100 * spent_beside / MONITORED_S, int(resident[0]) / 1024
+
+best, median = record_us()
+here, beside, anonymous_mb = monitor_cost()
+# After import alone the driver's calls are not seen, so torch is asked for a card's figures: docs/python.md.
+bound_us = 100.0 if DEVICE == "cuda" and WAY == "import tidemark" else 2.0
+tell(f"record() costs at most {bound_us} us", median <= bound_us, best_us=round(best, 3), median_us=round(median, 3))
+tell("MemoryDebugger at 0.1 s costs at most 1 % of a core", here + beside <= 1.0, here_percent=round(here, 3),
+     beside_percent=round(beside, 3))
+tell("and 5 MB a device", anonymous_mb <= 5.0 * max(1, torch.cuda.device_count()), anonymous_mb=round(anonymous_mb, 2))
+"""
+
+TELL = """
+import json as _json
+def tell(what, ok, **figures):
+    with open("told.jsonl", "a", encoding="utf-8") as file:
+        file.write(_json.dumps({"check": what, "ok": bool(ok), **figures}) + "\\n")
+"""
+
+
+class Checks:
+    def __init__(self):
+        self.results = []
+
+    def add(self, part, what, ok, **figures):
+        self.results.append({"part": part, "check": what, "ok": bool(ok), **figures})
+        print(part, "ok  " if ok else "FAIL", what, json.dumps(figures), flush=True)
+
+    def all_ok(self):
+        return all(result["ok"] for result in self.results)
+
+
+class Place:
+    """A folder for a script, and one for rings, both gone afterwards."""
+
+    def __enter__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="tidemark-check-"))
+        self.rings = Path(tempfile.mkdtemp(prefix="tidemark-rings-", dir="/dev/shm"))
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.rings, ignore_errors=True)
+
+
+def use(tidemark):
+    """The tests' kit, with this program and this Python."""
+    kit = importlib.import_module("torch_kit")
+    folder = Path(tidemark).parent
+    library = next(path for path in (folder / "libtidemark.so", folder.parent / "lib" / "libtidemark.so")
+                   if path.exists())
+    kit.TIDEMARK, kit.LIBRARY, kit.PYTHON = tidemark, str(library), sys.executable
+    return importlib.import_module("seeds_kit")
+
+
+def check_seeds(checks, _kit, _tidemark):
+    for name, functions in SEEDS:
+        if not (REPO / "tests" / "torch" / f"{name}.py").exists():
+            print("seeds", "SKIPPED", name, "is not there")
+            continue
+        for function in functions:
+            with Place() as place:
+                try:
+                    getattr(importlib.import_module(name), function)(place.folder, place.rings)
+                    checks.add("seeds", f"{name}.{function}", True)
+                except (Exception, SystemExit):
+                    checks.add("seeds", f"{name}.{function}", False, said=traceback.format_exc()[-3000:])
+
+
+def told_by(checks, part, kit, tidemark, source):
+    """Run it imported alone and under `tidemark run`; each tells its checks."""
+    for way in ("import tidemark", "tidemark run"):
+        with Place() as place:
+            script = place.folder / "script.py"
+            script.write_text(f"WAY = {way!r}\n{TELL}{source}", encoding="utf-8")
+            env = kit.environment(TIDEMARK_RING_DIR=str(place.rings), PYTHONPATH=str(REPO / "python"),
+                                  TIDEMARK_LIBRARY=kit.LIBRARY, TIDEMARK_PROGRAM=tidemark, LC_ALL="C.UTF-8")
+            run = str(place.folder / "run.tmk")
+            command = [sys.executable, str(script)]
+            if way == "tidemark run":
+                command = [tidemark, "run", "--quiet", "-o", run, "--", *command]
+            else:
+                env["TIDEMARK_RUN"] = run
+            done = subprocess.run(command, cwd=place.folder, env=env, capture_output=True, text=True, timeout=300,
+                                  check=False)
+            told = place.folder / "told.jsonl"
+            for line in told.read_text(encoding="utf-8").splitlines() if told.exists() else ():
+                found = json.loads(line)
+                checks.add(part, f"{way}: {found.pop('check')}", found.pop("ok"), **found)
+            checks.add(part, f"{way}: it ends well", done.returncode == 0, said=done.stderr[-2000:]
+                       if done.returncode else "")
+
+
+def check_monitors(checks, kit, tidemark):
+    blocks = kit.examples("s1.md", ["tools.memory"])
+    source = MONITORS + "".join(block + check for block, check in zip(blocks, MONITOR_CHECKS)) + AFTER
+    checks.add("monitors", "there are four examples", len(blocks) == len(MONITOR_CHECKS))
+    told_by(checks, "monitors", kit, tidemark, source)
+
+
+def check_costs(checks, kit, tidemark):
+    told_by(checks, "costs", kit, tidemark, COSTS)
+
+
+PARTS = {"seeds": check_seeds, "monitors": check_monitors, "costs": check_costs}
+
+
+def main():
+    tidemark, out = os.path.realpath(sys.argv[1]), sys.argv[2]
+    kit, checks = use(tidemark), Checks()
+    device = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.get_device_name(0) if "
+                             "torch.cuda.is_available() else 'no GPU: the CPU stands in')"], capture_output=True,
+                            text=True, check=False)
+    print(device.stdout.strip() or device.stderr[-500:], flush=True)
+    try:
+        for part in sys.argv[3:] or PARTS:
+            PARTS[part](checks, kit, tidemark)
+    finally:
+        with open(os.path.join(out, "check_python.json"), "w", encoding="utf-8") as file:
+            json.dump(checks.results, file, indent=1)
+    return 0 if checks.all_ok() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
