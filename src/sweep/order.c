@@ -26,8 +26,8 @@ static uint32_t rank_of(const struct tmk_sweep_param *p, uint32_t value)
     if (!p->numbers)
         return value;
     for (uint32_t i = 0; i < p->n_values; i++)
-        rank += p->numbers[i] < p->numbers[value] ||
-                (i < value && p->numbers[i] == p->numbers[value]);
+        rank +=
+            p->numbers[i] < p->numbers[value] || (i < value && p->numbers[i] == p->numbers[value]);
     return rank;
 }
 
