@@ -185,7 +185,7 @@ static void put_axes(const struct drawing *d, FILE *out, const struct tmk_theme 
                 text, capacity / d->size.size, theme->capacity);
     else
         fprintf(out,
-                "set label 'limit %s' at graph 1, graph 1 right offset 0,0.7 textcolor rgb '%s'\n",
+                "set label 'limit %s' at graph 1, screen 0 right offset 0,0.8 textcolor rgb '%s'\n",
                 size, theme->faint);
 }
 
