@@ -17,10 +17,7 @@ import sys
 import tarfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-from check_diff import Checks  # noqa: E402
-from check_lora import environment  # noqa: E402
+from check_diff import Checks, package_environment
 
 N_AT_ONCE = max(1, min(12, len(os.sched_getaffinity(0)) - 2))
 MOST_MISSING = 0.01   # of the peak, in the table of components
@@ -75,7 +72,7 @@ def has_gpu():
 class Sweeps:
     def __init__(self, tidemark, out, is_gpu):
         self.tidemark, self.out, self.is_gpu = tidemark, out, is_gpu
-        self.env = environment(tidemark)
+        self.env = {**package_environment(tidemark), "LC_ALL": "C.UTF-8"}
         self.model = os.path.join(out, "llama")
         os.makedirs(self.model, exist_ok=True)
         with open(os.path.join(self.model, "config.json"), "w", encoding="utf-8") as file:
