@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _figures, _program, _run_answers
 from ._figures import MB
+from ._growth import steady_rise
 from ._object_growth import ObjectGrowth
 from ._words import log, padded, say, words
 from .monitors import Callback, OOMDetector, Strategy
@@ -24,7 +25,7 @@ from .quick_memory_debug import Snapshot, _label, _take, _text, compare_snapshot
 
 MAX_HISTORY = 1000      # snapshots; the oldest are given up first
 OVER_USE_PERCENT = 90.0
-LEAK_SNAPSHOTS = 9      # as many in a row that never fell make a leak
+LEAK_SNAPSHOTS = 9      # so many are looked at for a leak: the last ones, three times as many, and so on
 
 
 class MemoryDebugger(OOMDetector):
@@ -225,13 +226,16 @@ def _series(history: List[Snapshot], device_id: int) -> List[float]:
             if entry["device_id"] == device_id and entry["allocated_mb"] is not None]
 
 
-def grows_steadily(series: List[float], threshold_mb: float) -> bool:
-    """The last LEAK_SNAPSHOTS never fell, grew in each third of them, and by more than this in all."""
-    last = series[-LEAK_SNAPSHOTS:]
-    third = LEAK_SNAPSHOTS // 3
-    return (len(last) == LEAK_SNAPSHOTS and all(a <= b for a, b in zip(last, last[1:])) and
-            all(last[i] < last[min(i + third, LEAK_SNAPSHOTS - 1)] for i in range(0, LEAK_SNAPSHOTS, third)) and
-            last[-1] - last[0] > threshold_mb)
+def steady_growth(series: List[float], threshold_mb: float) -> Optional[float]:
+    """By how much it has grown steadily, and by more than this: over the last LEAK_SNAPSHOTS, three times as many and so
+    on, whichever shows it first. None: it does not."""
+    n = LEAK_SNAPSHOTS
+    while n <= len(series):
+        grown = steady_rise(series[-n:])
+        if grown > threshold_mb:
+            return grown
+        n = min(3 * n, len(series)) if n < len(series) else n + 1
+    return None
 
 
 def anomalies(history: List[Snapshot], threshold_mb: float) -> List[Dict[str, Any]]:
@@ -248,8 +252,8 @@ def anomalies(history: List[Snapshot], threshold_mb: float) -> List[Dict[str, An
             found.append({"type": "sudden_growth", "device_id": device, "growth_mb": grown,
                           "message": label + words(" grew suddenly: ", " 内存异常增长: ") +
                           f"+{grown:.1f}MB > {threshold_mb:.1f}MB"})
-        if grows_steadily(series, threshold_mb):
-            grown = series[-1] - series[-LEAK_SNAPSHOTS]
+        grown = steady_growth(series, threshold_mb)
+        if grown is not None:
             found.append({"type": "leak", "device_id": device, "growth_mb": grown,
                           "message": label + words(" grows steadily, a leak? ", " 疑似内存泄漏: ") +
                           f"+{grown:.1f}MB" + words("; find the line: tidemark leak RUN",

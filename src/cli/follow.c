@@ -120,6 +120,7 @@ int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w, uint64_t l
     struct follow f = {.m = m, .watch = w, .leak_bytes = leak_bytes};
     tmk_resident_init(&f.process, process);
     w->rang = write_warning;
+    m->is_silent = true;
     int status = tmk_monitoring_run(m, look, &f);
     if (status == 0)
         write_report(&f);

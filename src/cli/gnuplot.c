@@ -105,32 +105,26 @@ bool tmk_gnuplot_is_vector(const char *path)
     return format && format->kind != PNG;
 }
 
-static int check_program(void)
-{
-    char *program = tmk_locate_on_path("gnuplot");
-    bool found = program != NULL;
-    free(program);
-    if (found)
-        return 0;
-    tmk_say("pictures are drawn by gnuplot, which is not on the PATH; install it: apt-get install "
-            "gnuplot-nox");
-    return TMK_EXIT_FINDING;
-}
-
 int tmk_gnuplot_check(const char *path)
 {
     if (!format_of(path)) {
         tmk_say("'%s' is not the name of a picture: it should end in .png, .svg or .pdf", path);
         return TMK_EXIT_USAGE;
     }
-    int status = check_program();
-    return status == 0 ? tmk_output_file_check(path) : status;
+    char *program = tmk_locate_on_path("gnuplot");
+    bool found = program != NULL;
+    free(program);
+    if (found)
+        return tmk_output_file_check(path);
+    tmk_say("pictures are drawn by gnuplot, which is not on the PATH; install it: apt-get install "
+            "gnuplot-nox");
+    return TMK_EXIT_FINDING;
 }
 
 /* ---- the process ---- */
 
 struct tmk_gnuplot {
-    const char *path; /* borrowed; NULL: for close_svg */
+    const char *path; /* borrowed */
     enum kind kind;
     const char *title; /* of the style */
     const struct tmk_theme *theme;
@@ -167,11 +161,6 @@ void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text)
             tmk_gnuplot_points(g, 17));
 }
 
-static const char *name_of(const struct tmk_gnuplot *g)
-{
-    return g->path ? g->path : "a picture";
-}
-
 static void discard(struct tmk_gnuplot *g)
 {
     if (g->script)
@@ -206,12 +195,12 @@ static void put_look(const struct tmk_gnuplot *g)
 int tmk_gnuplot_open(const char *path, const struct tmk_plot_style *style, unsigned height,
                      struct tmk_gnuplot **ret)
 {
-    int status = path ? tmk_gnuplot_check(path) : check_program();
+    int status = tmk_gnuplot_check(path);
     if (status != 0)
         return status;
     struct tmk_gnuplot *g = tmk_xcalloc(1, sizeof *g);
     g->path = path;
-    g->kind = path ? format_of(path)->kind : SVG;
+    g->kind = format_of(path)->kind;
     g->title = style->title;
     g->theme = tmk_palette_theme(style->dark);
     g->script = tmpfile();
@@ -298,7 +287,7 @@ static void say_complaint(struct tmk_gnuplot *g)
             break;
         }
     }
-    tmk_say("gnuplot could not draw %s: %s", name_of(g), shown);
+    tmk_say("gnuplot could not draw %s: %s", g->path, shown);
 }
 
 /* It does not look whether its writes succeed. */
@@ -318,11 +307,11 @@ static bool draw(struct tmk_gnuplot *g, int out)
     if (reason == 0)
         reason = spawn(g, in, out, &pid);
     if (reason != 0) {
-        tmk_say("gnuplot could not be started for %s: %s", name_of(g), strerror(reason));
+        tmk_say("gnuplot could not be started for %s: %s", g->path, strerror(reason));
         return false;
     }
     if (!wait_for(pid, &status)) {
-        tmk_say("gnuplot did not draw %s within %d s, and was ended", name_of(g), MOST_SECONDS);
+        tmk_say("gnuplot did not draw %s within %d s, and was ended", g->path, MOST_SECONDS);
         return false;
     }
     bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !is_empty(out);
@@ -342,40 +331,4 @@ int tmk_gnuplot_close(struct tmk_gnuplot *g)
     }
     discard(g);
     return status;
-}
-
-/* What a file has, from "<svg" on; NULL after a message. */
-static char *read_svg(FILE *file)
-{
-    struct stat st;
-    if (fstat(fileno(file), &st) != 0 || fseek(file, 0, SEEK_SET) != 0)
-        return NULL;
-    char *text = tmk_xcalloc((size_t)st.st_size + 1, 1);
-    size_t n = fread(text, 1, (size_t)st.st_size, file);
-    text[n] = '\0';
-    char *svg = strstr(text, "<svg");
-    if (svg)
-        memmove(text, svg, strlen(svg) + 1);
-    else
-        tmk_say("gnuplot drew no SVG");
-    if (!svg)
-        free(text);
-    return svg ? text : NULL;
-}
-
-int tmk_gnuplot_close_svg(struct tmk_gnuplot *g, char **ret_svg)
-{
-    FILE *out = tmpfile();
-    char *svg = NULL;
-    if (!out)
-        tmk_say("cannot make a temporary file: %s", strerror(errno));
-    else if (draw(g, fileno(out)))
-        svg = read_svg(out);
-    if (out)
-        fclose(out);
-    discard(g);
-    if (!svg)
-        return TMK_EXIT_FINDING;
-    *ret_svg = svg;
-    return 0;
 }

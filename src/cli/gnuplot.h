@@ -34,8 +34,7 @@ int tmk_gnuplot_check(const char *path);
 /* Are lines kept in such a file one by one? Then fewer points will do. */
 bool tmk_gnuplot_is_vector(const char *path);
 
-/* Begin a script of a picture so high. `path` NULL: SVG, for tmk_gnuplot_close_svg(). 0, or an exit
- * status after a message and *ret untouched. */
+/* Begin a script of a picture so high. 0, or an exit status after a message and *ret untouched. */
 int tmk_gnuplot_open(const char *path, const struct tmk_plot_style *style, unsigned height,
                      struct tmk_gnuplot **ret);
 /* Where to write the script; borrowed until close. */
@@ -43,8 +42,6 @@ FILE *tmk_gnuplot_script(struct tmk_gnuplot *g);
 /* Let it draw. 0, or an exit status after a message; a picture of before is
  * kept then. */
 int tmk_gnuplot_close(struct tmk_gnuplot *g);
-/* The same, and the picture is a text for a page, from "<svg" on; the caller's. */
-int tmk_gnuplot_close_svg(struct tmk_gnuplot *g, char **ret_svg);
 /* The size of a font that would be so large in a PNG, where a text is 12. */
 double tmk_gnuplot_points(const struct tmk_gnuplot *g, double points);
 const struct tmk_theme *tmk_gnuplot_theme(const struct tmk_gnuplot *g);
@@ -56,7 +53,8 @@ void tmk_gnuplot_short_text(FILE *script, const char *text, unsigned columns);
 /* The same, but its end is kept: "...layers.0.mlp". */
 void tmk_gnuplot_tail_text(FILE *script, const char *text, unsigned columns);
 /* The picture's title, or what the style has instead; above the key. Pictures without a key, or
- * with several graphs, take heading: it makes room at the top itself, and has a line for a note, NULL: none. */
+ * with several graphs, take heading: it makes room at the top itself, and has a line for a note,
+ * NULL: none. */
 void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text);
 void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text, const char *note);
 

@@ -122,8 +122,8 @@ int tmk_plot_failed(const struct tmk_plot *plot, const struct tmk_error *err)
     return TMK_EXIT_FINDING;
 }
 
-int tmk_plot_sweep_run(const struct tmk_plot *plot, const struct tmk_visitor *visitors, uint32_t n,
-                       struct tmk_replay *rp)
+int tmk_plot_replay(const struct tmk_plot *plot, const struct tmk_visitor *visitors, uint32_t n,
+                    struct tmk_replay *rp)
 {
     struct tmk_visitor all[MOST_VISITORS + 1];
     struct tmk_progress progress;

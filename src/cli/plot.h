@@ -62,8 +62,8 @@ void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, cons
 
 /* Replay the process for these visitors, with progress on stderr. 0, or an exit status after a
  * message; then *rp is the caller's to fini. */
-int tmk_plot_sweep_run(const struct tmk_plot *plot, const struct tmk_visitor *visitors, uint32_t n,
-                       struct tmk_replay *rp);
+int tmk_plot_replay(const struct tmk_plot *plot, const struct tmk_visitor *visitors, uint32_t n,
+                    struct tmk_replay *rp);
 /* Say why it could not be done: running out of memory, mostly. Returns TMK_EXIT_FINDING. */
 int tmk_plot_failed(const struct tmk_plot *plot, const struct tmk_error *err);
 

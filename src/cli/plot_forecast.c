@@ -232,7 +232,7 @@ static int read_samples(const struct tmk_plot *plot, struct tmk_forecast_samples
     if (tmk_forecast_samples_open(ret) < 0)
         return tmk_plot_failed(plot, &(struct tmk_error){0});
     struct tmk_visitor visitor = tmk_forecast_samples_visitor(*ret);
-    int status = tmk_plot_sweep_run(plot, &visitor, 1, &rp);
+    int status = tmk_plot_replay(plot, &visitor, 1, &rp);
     if (status == 0)
         tmk_replay_fini(&rp);
     return status;

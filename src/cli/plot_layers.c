@@ -57,7 +57,7 @@ static int read_timeline(struct tmk_layers *l, const struct tmk_plot *plot)
     struct tmk_visitor visitors[] = {tmk_timeline_visitor(l->timeline),
                                      tmk_ooms_visitor(l->ooms),
                                      {.arg = l, .event = on_event}};
-    int status = tmk_plot_sweep_run(plot, visitors, TMK_N(visitors), &rp);
+    int status = tmk_plot_replay(plot, visitors, TMK_N(visitors), &rp);
     if (status != 0)
         return status;
     bool good = tmk_timeline_finish(l->timeline) == 0 && tmk_ooms_finish(l->ooms, &err) == 0 &&
@@ -90,7 +90,7 @@ static int read_strata(struct tmk_layers *l, const struct tmk_plot *plot, enum t
     if (tmk_strata_open(&l->labels, by, l->timeline, device, &l->strata) < 0)
         return tmk_plot_failed(plot, &err);
     struct tmk_visitor visitor = tmk_strata_visitor(l->strata);
-    status = tmk_plot_sweep_run(plot, &visitor, 1, &rp);
+    status = tmk_plot_replay(plot, &visitor, 1, &rp);
     if (status != 0)
         return status;
     int rc = tmk_strata_finish(l->strata, &rp, &err);

@@ -87,7 +87,7 @@ int tmk_plot_operations(const struct tmk_plot *plot)
     if (tmk_stages_open(plot->p, plot->device, &stages) < 0)
         return tmk_plot_failed(plot, &err);
     struct tmk_visitor visitor = tmk_stages_visitor(stages);
-    int status = tmk_plot_sweep_run(plot, &visitor, 1, &rp);
+    int status = tmk_plot_replay(plot, &visitor, 1, &rp);
     if (status == 0) {
         int rc = tmk_stages_finish(stages, &rp, &err);
         tmk_replay_fini(&rp);

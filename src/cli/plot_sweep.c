@@ -54,21 +54,6 @@ int tmk_plot_sweep_picture(const struct tmk_results *r, const struct tmk_fit *f,
     return status;
 }
 
-int tmk_plot_sweep_svg(const struct tmk_results *r, const struct tmk_fit *f,
-                       enum tmk_sweep_picture which, const struct tmk_plot_style *style,
-                       char **ret_svg)
-{
-    struct tmk_survey g;
-    struct tmk_gnuplot *plot = NULL;
-    int status = tmk_survey_init(&g, r, f);
-    if (status == 0)
-        status = open_picture(&g, which, style, NULL, &plot);
-    if (status == 0)
-        status = tmk_gnuplot_close_svg(plot, ret_svg);
-    tmk_survey_fini(&g);
-    return status;
-}
-
 /* ---- timelines of the runs ---- */
 
 /* The process and device that the cell's peak is of. */

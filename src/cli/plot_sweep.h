@@ -20,8 +20,6 @@
 #ifndef TMK_CLI_PLOT_SWEEP_H
 #define TMK_CLI_PLOT_SWEEP_H
 
-#include <stddef.h>
-
 #include "cli/plot_style.h"
 #include "sweep/fit.h"
 #include "sweep/results.h"
@@ -45,10 +43,5 @@ int tmk_plot_sweep(const struct tmk_results *r, const struct tmk_fit *f, unsigne
 int tmk_plot_sweep_picture(const struct tmk_results *r, const struct tmk_fit *f,
                            enum tmk_sweep_picture which, const struct tmk_plot_style *style,
                            const char *path);
-
-/* The same as SVG for a page, from "<svg" on: *ret_svg is the caller's, to be freed. */
-int tmk_plot_sweep_svg(const struct tmk_results *r, const struct tmk_fit *f,
-                       enum tmk_sweep_picture which, const struct tmk_plot_style *style,
-                       char **ret_svg);
 
 #endif

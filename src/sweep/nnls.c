@@ -145,12 +145,13 @@ static void step_towards(struct tmk_nnls *s, const double *z)
 /* Bring in column j. False: it brings nothing. */
 static bool take_in(struct tmk_nnls *s, const struct problem *p, uint32_t j)
 {
-    double z[TMK_NNLS_MOST];
+    double z[TMK_NNLS_MOST] = {0};
+    uint32_t own = s->n_used;
     if (!push(s, p, j))
         return false;
     solve_used(s, p, z);
-    if (!(z[s->n_used - 1] > 0)) { /* rounding: by its slope it would be */
-        s->n_used--;
+    if (!(z[own] > 0)) { /* rounding: by its slope it would be */
+        s->n_used = own;
         return false;
     }
     while (s->n_used > 0 && !all_above(z, s->n_used)) {

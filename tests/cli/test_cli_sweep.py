@@ -53,10 +53,17 @@ def cells(folder):
     return found
 
 
-def sleepers():
-    """Processes that train.sh has started and that should have been ended."""
-    done = subprocess.run(["pgrep", "-fx", "sleep 1000"], capture_output=True, text=True, check=False)
-    return done.stdout.split()
+def sleepers(folder):
+    """Processes that a configuration has started there and that should have been ended."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            here = os.readlink(f"/proc/{process}/cwd") == str(folder)
+            with open(f"/proc/{process}/comm", encoding="ascii") as comm:
+                found += [process] if here and comm.read() == "sleep\n" else []
+        except OSError:
+            pass  # it has ended, or is not ours
+    return found
 
 
 @pytest.fixture(name="folder")
@@ -81,7 +88,7 @@ def test_killed_and_resumed(folder):
     (folder / "kill").touch()
     killed = sweep(f"-o cut {GRID}", folder, status=-signal.SIGKILL)
     assert "[12/18]" in killed.stderr and "[13/18]" not in killed.stderr
-    wait_until("the end of what ran", lambda: not sleepers())
+    wait_until("the end of what ran", lambda: not sleepers(folder))
     assert len(journal(folder / "cut")) == 13
     with open(folder / "cut" / "sweep.jsonl", "a", encoding="utf-8") as torn:
         torn.write('{"cell": 10, "outco')
@@ -155,7 +162,7 @@ def test_interrupted(folder):
     assert said.splitlines()[-1] == (
         "tidemark: stopped; 1 of 3 configurations have ended. To go on: "
         f"tidemark sweep --resume {folder}/s")
-    assert not sleepers() and list(cells(folder / "s")) == [0]
+    assert not sleepers(folder) and list(cells(folder / "s")) == [0]
 
 
 def test_ranks(folder):
@@ -172,7 +179,7 @@ def test_timeout_and_retry(folder):
     line = "-o s -p a=1,2 --keep-traces failed -- sh -c"
     first = sweep(f"--timeout 300ms {line} 'echo at work; [ {{a}} = 1 ] || sleep 1000'", folder, 1)
     assert "took longer than --timeout, 300.00 ms" in first.stderr and "| at work" in first.stderr
-    assert not sleepers()
+    assert not sleepers(folder)
     assert [cells(folder / "s")[i]["outcome"] for i in (0, 1)] == ["done", "timeout"]
     other = sweep(f"{line} 'true {{a}}'", folder, 2)
     assert "is of another sweep: the command differs" in other.stderr

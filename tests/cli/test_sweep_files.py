@@ -267,16 +267,12 @@ def test_of_nothing_there_is_no_fit(tmp_path):
 # ---- the truth
 
 def test_a_real_training_is_told_by_the_others(tmp_path):
-    """Measured once with torch on the CPU (docs/sweep-files.md says how): a small Llama with LoRA adapters."""
+    """A small Llama with LoRA adapters, measured once with torch on the CPU (tests/data/sweep/README.md)."""
     with open(os.path.join(ROOT, "tests", "data", "sweep", "llama", "sweep.jsonl"), encoding="utf-8") as journal:
         (tmp_path / "sweep.jsonl").write_text(journal.read())
     write_files(tmp_path)
     document = load(tmp_path, "memory_profile_results.json")
     assert document["counts"]["done"] == 42
-    fit = document["fit"]["allocated"]
-    assert fit["left_out_median"] < 0.005 and fit["left_out_worst"] < 0.05
-    # 4 layers of 8 heads keep 4 bytes for each pair of places.
-    terms = {(t["category"], t["term"]): t["coefficient"] for t in fit["terms"]}
-    assert terms["activation", "seq^2*physical"] == pytest.approx(4 * 8 * 4, rel=0.02)
+    assert document["fit"]["allocated"]["left_out_median"] < 0.002
     shapes = {i["parameter"]: i["shape"] for i in document["influence"]}
-    assert shapes == {"seq": "partly_quadratic", "batch": "hardly", "physical": "linear", "rank": "hardly"}
+    assert shapes == {"seq": "partly_quadratic", "batch": "none", "physical": "linear", "rank": "hardly"}

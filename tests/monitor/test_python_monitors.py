@@ -303,3 +303,20 @@ with tidemark.stage("forward"):
                           capture_output=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
     assert "one                  | Allocated: " in done.stdout and "Traceback" not in done.stderr
+
+
+def test_follow_is_silent(machine):
+    """Its stderr is the training's: no progress line there, which would come after two seconds, on a terminal."""
+    machine.cards([])
+    ours, theirs = os.openpty()
+    process = subprocess.Popen([TIDEMARK, "monitor", "--follow", "--interval", "0.05"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=theirs, env=machine.environment())
+    machine.started.append(process)
+    last_s = 0.0
+    while last_s < 2.3:
+        last_s = json.loads(process.stdout.readline())["samples"][0]["time_s"]
+    process.communicate(timeout=LIMIT_S)
+    os.write(theirs, b"end\n")
+    assert os.read(ours, 1000) == b"end\r\n"
+    os.close(ours)
+    os.close(theirs)

@@ -68,13 +68,14 @@ json.dumps(report)
 
 OBJECTS = """
 _object_growth.GAP_S = 1.0
-from tidemark._object_growth import JUDGED_LOOKS, MOST_LOOKS, ObjectGrowth, rises
-assert rises(range(0, 700, 100), 100) and not rises(range(0, 700, 100), 601)
-assert not rises(range(0, 600, 100), 100)             # too few looks
-assert not rises([0, 0, 0, 900, 900, 900, 900], 100)  # one step up
-assert not rises([0, 300, 600, 900, 900, 900, 900], 100)  # has ended
-assert not rises([0, 900, 0, 900, 0, 900, 0, 900], 100)   # swings
-assert rises([0, 200, 100, 300, 200, 400, 300, 500], 100) # swings, and its floor rises
+from tidemark._growth import steady_rise
+from tidemark._object_growth import JUDGED_LOOKS, MOST_LOOKS, ObjectGrowth
+for series, rise in [(range(0, 700, 100), 500), ([0, 100, 200], 0), (range(700, 0, -100), 0),
+                     ([0, 0, 0, 900, 900, 900, 900], 0),          # one step up
+                     ([0, 300, 600, 900, 900, 900, 900], 0),      # has ended
+                     ([0, 900, 0, 900, 0, 900, 0, 900], 0),       # swings
+                     ([0, 200, 100, 300, 200, 400, 300, 500], 300)]:  # swings, and its floor rises
+    assert steady_rise(series) == rise, (list(series), steady_rise(series))
 
 class Leaked:
     pass

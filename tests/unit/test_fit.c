@@ -433,6 +433,59 @@ static void left_out_as_by_brute_force(void **state)
     kit_sweep_close(r);
 }
 
+/* ---- the truth ---- */
+
+/* A small Llama with LoRA adapters, measured with torch (tests/data/sweep/README.md). */
+static struct tmk_results *load_llama(void)
+{
+    struct tmk_results *r = NULL;
+    struct tmk_error err = {0};
+    if (tmk_results_load("tests/data/sweep/llama", &r, &err) != 0)
+        fail_msg("%s", err.text);
+    return r;
+}
+
+static void a_real_training_is_told_by_the_others(void **state)
+{
+    struct tmk_results *r = load_llama();
+    struct tmk_fit *f = fit_of(r, TMK_FIT_ALLOCATED);
+    (void)state;
+    assert_int_equal(tmk_fit_n_configurations(f), 42);
+    assert_true(tmk_fit_left_out_median(f) < 0.002);
+    assert_true(tmk_fit_left_out_worst(f) < 0.01);
+    /* 8 heads of 4 layers keep 4 bytes for each pair of places; a number of 4 for each rank and
+     * place in 8 adapters. */
+    assert_near(term(f, "activation", "seq^2*physical")->coefficient, 4 * 8 * 4, 0.01);
+    assert_near(term(f, "parameter", "rank")->coefficient, 14336, 1e-6);
+    assert_near(term(f, "optimizer_state", "rank")->coefficient, 2 * 14336, 1e-3);
+    struct tmk_fit *reserved = NULL;
+    assert_int_equal(tmk_fit_make(r, TMK_FIT_RESERVED, &reserved, NULL), TMK_EINVAL);
+    tmk_fit_close(f);
+    tmk_results_close(r);
+}
+
+/* From physical batches of 1, 2 and 4 to those of 8. */
+static void a_real_training_is_told_beyond(void **state)
+{
+    struct tmk_results *r = load_llama();
+    int physical = tmk_results_param(r, "physical");
+    uint32_t n = 0;
+    (void)state;
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        if (r->cells[c].outcome == TMK_CELL_DONE && kit_sweep_number(r, c, (uint32_t)physical) == 8)
+            r->cells[c].outcome = TMK_CELL_PENDING;
+    struct tmk_fit *f = fit_of(r, TMK_FIT_ALLOCATED);
+    for (uint32_t c = 0; c < r->n_cells; c++) {
+        if (r->cells[c].outcome != TMK_CELL_PENDING)
+            continue;
+        assert_near(tmk_fit_cell(f, c).bytes, (double)r->cells[c].peak_allocated, 0.02);
+        n++;
+    }
+    assert_int_equal(n, 6);
+    tmk_fit_close(f);
+    tmk_results_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +504,8 @@ int main(void)
         cmocka_unit_test(bounds_hold_nine_times_in_ten),
         cmocka_unit_test(repeats_are_left_out_together),
         cmocka_unit_test(left_out_as_by_brute_force),
+        cmocka_unit_test(a_real_training_is_told_by_the_others),
+        cmocka_unit_test(a_real_training_is_told_beyond),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
