@@ -14,6 +14,7 @@
 #include "cli/plot_survey.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "kit/utf8.h"
 
 enum {
     MOST_GRAPHS = 6,
@@ -22,6 +23,8 @@ enum {
     TOP = 70,
     CURVE_POINTS = 60,
 };
+
+#define LETTER 0.0075 /* of the picture's width */
 
 struct graph {
     const struct tmk_survey *g;
@@ -191,11 +194,13 @@ static void put_axes(const struct graph *a)
     double margin = to > from ? 0.06 * (to - from) : 0.5;
     fprintf(a->out, "set xrange [%.9g:%.9g]\nset yrange [0:%.7g]\nset ylabel '%s'\nset xtics (",
             from - margin, to + margin, a->top, a->unit.name);
-    double last = from - 10 * margin;
+    double last = from;
     const char *between = "";
     for (uint32_t v = 0; v < param->n_values; v++) {
-        if (is_number && fabs(x_of(a, v) - last) < margin * 1.1 && v + 1 < param->n_values)
-            continue; /* no room for its name */
+        size_t letters = tmk_utf8_width(param->values[v]) + 2;
+        double room = (double)letters * LETTER * (to - from + 2 * margin) * n_columns(a->g);
+        if (is_number && x_of(a, v) - last < room && v > 0)
+            continue; /* for its name there is none */
         fputs(between, a->out);
         tmk_gnuplot_short_text(a->out, param->values[v], 14);
         fprintf(a->out, " %.9g", x_of(a, v));
