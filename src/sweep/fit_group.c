@@ -16,10 +16,10 @@
 
 enum { ALL_ROWS = 64, LEAST_ROWS = 16 }; /* that are left out, of few and of very many */
 
-#define PREFERRED 0.8 /* another way must err by less than this much of what categories do */
-#define LEAST_ERROR 1e-6
-#define FALL 0.001  /* of a row: less is no fall */
-#define STILL 0.003 /* of a row: more is a change */
+#define PREFERRED 0.8    /* another way must err by less than this much of what categories do */
+#define GOOD_ENOUGH 0.01 /* of a row: then categories, which say why, are kept */
+#define FALL 0.001       /* of a row: less is no fall */
+#define STILL 0.003      /* of a row: more is a change */
 
 static double weight_of(const struct tmk_fit_group *g, uint32_t row)
 {
@@ -207,7 +207,7 @@ int tmk_fit_group_solve(struct tmk_fit_group *g, struct tmk_arena *arena)
     g->best = &g->ways[0];
     for (uint32_t i = 1; i < g->n_ways; i++)
         if (g->ways[i].mean < (g->best == &g->ways[0] ? PREFERRED : 1) * g->best->mean &&
-            g->best->mean > LEAST_ERROR)
+            g->ways[0].mean > GOOD_ENOUGH)
             g->best = &g->ways[i];
     return find_spread(g, arena);
 }

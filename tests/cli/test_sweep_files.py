@@ -275,4 +275,5 @@ def test_a_real_training_is_told_by_the_others(tmp_path):
     assert document["counts"]["done"] == 42
     assert document["fit"]["allocated"]["left_out_median"] < 0.002
     shapes = {i["parameter"]: i["shape"] for i in document["influence"]}
-    assert shapes == {"seq": "partly_quadratic", "batch": "none", "physical": "linear", "rank": "hardly"}
+    assert shapes.pop("batch") in ("none", "hardly")  # whether gradients wait for the next physical batch
+    assert shapes == {"seq": "partly_quadratic", "physical": "linear", "rank": "hardly"}
