@@ -178,6 +178,11 @@ def check_largest(checks, sweeps, done):
                    limit=limit, room=room, said=said)
 
 
+def is_alike(some, others):
+    """Losses of the same steps. Attention's backward adds up in any order on a GPU, and Adam makes much of little."""
+    return all(abs(a - b) < 1e-2 for one, other in zip(some, others) for a, b in zip(one, other))
+
+
 def check_engines(checks, sweeps):
     """The same steps by both engines, without noise."""
     words = ["--batch_size", "8", "--max_physical_batch_size", "3", "--noise_multiplier", "0", "--max_grad_norm", "0.01",
@@ -191,7 +196,7 @@ def check_engines(checks, sweeps):
                    said=said["builtin"][1][-600:])
         return
     checks.add("DP-SGD: built-in and opacus alike", all(losses.values()) and
-               max(abs(a - b) for a, b in zip(losses["builtin"], losses["opacus"])) < 1e-2, losses=losses,
+               is_alike([losses["builtin"]], [losses["opacus"]]), losses=losses,
                said=said["opacus"][1][-600:])
 
 
@@ -201,7 +206,7 @@ def check_fsdp(checks, sweeps):
     done = subprocess.run([sys.executable, "-c", FSDP], env={**sweeps.env, "TIDEMARK_OFF": "1"}, capture_output=True, text=True,
                           timeout=300, check=False)
     losses = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
-    checks.add("FSDP: the same losses", losses is not None and losses["plain"] == losses["fsdp"], losses=losses,
+    checks.add("FSDP: losses alike", losses is not None and is_alike(losses["plain"], losses["fsdp"]), losses=losses,
                said=done.stderr[-1500:])
 
 
