@@ -141,7 +141,7 @@ double tmk_term_cost(const struct tmk_term *t)
 {
     double cost = 1;
     for (uint8_t i = 0; i < t->n; i++)
-        cost += (i > 0 ? 0.1 : 0) + (t->factors[i].a != t->factors[i].b ? 1 : 0) +
+        cost += (i > 0 ? 0.25 : 0) + (t->factors[i].a != t->factors[i].b ? 1 : 0) +
                 (t->factors[i].is_inverse ? 0.3 : 0);
     return cost;
 }
