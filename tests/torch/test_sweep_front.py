@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """python -m tidemark.sweep: what it makes of its arguments, what it refuses, and what it says of a model."""
 import json
+import re
 import subprocess
 
 import pytest
@@ -134,3 +135,13 @@ def test_where_the_model_comes_from(front, words, machine, hub, said, offline, m
     assert status == 0 and said in told
     assert f"HF_HUB_OFFLINE={offline} " in lines[0] and ("--model_name" in lines) == model
     assert lines[lines.index("--precision") + 1] == "bf16"
+
+
+def test_documentation(front):
+    """Each command of docs/sweep.md is taken as it stands there."""
+    text = (REPO / "docs" / "sweep.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    commands = re.findall(r"^python -m tidemark\.sweep (.*)$", text, re.M)
+    assert len(commands) >= 6
+    for command in commands:
+        status, lines, said = front(command, "large")
+        assert status == 0 and lines[1] == "sweep", (command, said)
