@@ -143,6 +143,7 @@ class _Monitor:
                                    *self._more_arguments()],
                                   **self._listeners())
         self._end = weakref.finalize(self, self._follower.stop)
+        self._follower.begin()
         log.debug("monitoring every %s s", self.sampling_interval)
 
     @property

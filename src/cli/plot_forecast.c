@@ -179,14 +179,10 @@ static void put_axes(const struct drawing *d, FILE *out, const struct tmk_theme 
         fprintf(out, "set xlabel '%s since the start of the run'\n", d->time.name);
     snprintf(text, sizeof text, "limit %s", tmk_size_text(d->f.capacity_bytes, size));
     if (has_limit)
-        tmk_plot_limit(out, theme, capacity / d->size.size, NULL);
-    if (has_limit)
-        fprintf(out, "set label '%s' at graph 0, first %.9g left offset 1,0.6 textcolor rgb '%s'\n",
-                text, capacity / d->size.size, theme->capacity);
+        tmk_plot_limit(out, theme, capacity / d->size.size, text);
     else
-        fprintf(out,
-                "set label 'limit %s' at graph 1, graph 1 right offset 0,0.7 textcolor rgb '%s'\n",
-                size, theme->faint);
+        fprintf(out, "set label '%s' at graph 1, screen 0 right offset 0,0.8 textcolor rgb '%s'\n",
+                text, theme->faint);
 }
 
 static void put_mark(const struct drawing *d, FILE *out, const struct tmk_theme *theme)

@@ -206,8 +206,8 @@ static void put_axes(const struct drawing *d)
     char size[TMK_AMOUNT_BYTES];
     if (d->has_used && d->used_is_above)
         fprintf(d->out,
-                "set label 'device in use: at most %s, not drawn' at graph 1, graph 1 right "
-                "offset 0,0.7 textcolor rgb '%s'\n",
+                "set label 'device in use: at most %s, not drawn' at graph 1, screen 0 right "
+                "offset 0,0.8 textcolor rgb '%s'\n",
                 tmk_size_text(d->most_used, size), d->theme->faint);
     if (d->capacity) {
         char text[TMK_AMOUNT_BYTES + 24];

@@ -291,7 +291,7 @@ static void say_begin(const struct runner *run)
         tmk_say("going on with the sweep in %s: %u of %u configurations have ended%s",
                 run->r->folder, run->n - pending, run->n, excluded);
     else
-        tmk_say("%u configurations%s%s; results in %s", run->n, excluded,
+        tmk_say("%u configuration%s%s%s; results in %s", run->n, run->n == 1 ? "" : "s", excluded,
                 run->p->n_jobs > 1 ? ", several at once" : "", run->r->folder);
 }
 

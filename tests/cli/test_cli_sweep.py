@@ -199,6 +199,9 @@ def test_timeout_and_retry(folder):
     assert "is of another sweep: the command differs" in other.stderr
     assert "    now:  sh -c true {a}\n" in other.stderr
     assert "have ended already" in sweep("--resume s", folder, 1).stderr
+    gentle = "trap 'sleep 0.2; echo asked; exit 1' TERM; while :; do sleep 0.05; done"
+    sweep(f'-o t --timeout 200ms -p a=1 -- sh -c "{gentle}"', folder, 1)
+    assert "asked" in (folder / "t" / "logs" / "0001.log").read_text(encoding="ascii")
     again = sweep("--resume s --retry-failed --timeout 100ms", folder, 1)
     assert "--timeout, 100.00 ms" in again.stderr and "[1/2]" not in again.stderr
 

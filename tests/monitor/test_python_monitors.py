@@ -97,7 +97,14 @@ assert seen[0] == ("tidemark-monitor", [14 * GIB], 0)
 assert not os.path.exists(f"/proc/{pid}")
 
 stopped = OOMDetector(1, lambda prediction: stopped.stop_monitoring(), sampling_interval=0.01, devices=[0])
+from tidemark import _follower
+started = _follower.threading.Thread.start
+def start_and_wait(thread):  # until the callback was called, which may be that soon
+    started(thread)
+    until(lambda: stopped.warnings)
+_follower.threading.Thread.start = start_and_wait
 stopped.start_monitoring()
+_follower.threading.Thread.start = started
 until(lambda: not stopped.is_monitoring and stopped._last)  # by the callback; its last report is there
 assert stopped._last["devices"]["0"]["current_usage"]["allocated"] == 14 * GIB
 

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,6 +257,48 @@ static void two_values_make_a_line(void **state)
     kit_sweep_close(r);
 }
 
+/* Of a huge grid some cells are drawn, and what they say holds for the others. */
+static void very_many_cells(void **state)
+{
+    char values[2][512] = {"a=1", "b=1"};
+    (void)state;
+    for (int p = 0; p < 2; p++)
+        for (int i = 2; i <= 40; i++)
+            sprintf(values[p] + strlen(values[p]), ",%d", i);
+    struct tmk_results *r = kit_sweep_open((const char *[]){values[0], values[1]}, 2, 2);
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        kit_sweep_done(r, c, GB, MB * kit_sweep_number(r, c, 0) * kit_sweep_number(r, c, 1));
+    struct tmk_fit *f = fit_of(r, TMK_FIT_RESERVED);
+    assert_in_range(tmk_fit_n_configurations(f), TMK_FIT_MOST - 50, TMK_FIT_MOST + 50);
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        assert_near(tmk_fit_cell(f, c).bytes, (double)r->cells[c].peak_allocated, 1e-4);
+    tmk_fit_close(f);
+    kit_sweep_close(r);
+}
+
+/* Figures that nobody has measured must not lead anywhere bad. */
+static void absurd_figures(void **state)
+{
+    struct tmk_results *r = kit_sweep_open(
+        (const char *[]){"a=0,-1,1e308,1e-308", "b=1e300,-1e300,5", "c=nan,1"}, 3, 1);
+    (void)state;
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        kit_sweep_done(r, c, (double)(UINT64_MAX >> 2), c % 3 ? 1 : 0);
+    for (int of = TMK_FIT_ALLOCATED; of <= TMK_FIT_RESERVED; of++) {
+        struct tmk_fit *f = NULL;
+        if (tmk_fit_make(r, (enum tmk_fit_of)of, &f, NULL) != 0)
+            continue;
+        for (uint32_t c = 0; c < r->n_cells; c++) {
+            struct tmk_estimate e = tmk_fit_cell(f, c);
+            assert_true(!e.known || (e.low >= 0 && e.low <= e.high));
+            (void)tmk_fit_largest(f, 0, c, UINT64_MAX);
+            (void)tmk_fit_effect(f, 1, c);
+        }
+        tmk_fit_close(f);
+    }
+    kit_sweep_close(r);
+}
+
 /* ---- cells that did not end well ---- */
 
 static void only_done_cells_count(void **state)
@@ -498,6 +541,8 @@ int main(void)
         cmocka_unit_test(one_value_only),
         cmocka_unit_test(nothing_changes_anything),
         cmocka_unit_test(two_values_make_a_line),
+        cmocka_unit_test(very_many_cells),
+        cmocka_unit_test(absurd_figures),
         cmocka_unit_test(only_done_cells_count),
         cmocka_unit_test(the_largest_that_fits),
         cmocka_unit_test(a_peak_that_moves),
