@@ -75,10 +75,11 @@ static bool knows_reserved(const struct tmk_results *r)
     return true;
 }
 
+/* With each cell that was done at first, seldomer when there are many: a fit takes its time. */
 static void fit_again(struct runner *run)
 {
     uint32_t n = count_done(run->r);
-    if (n == run->n_fitted)
+    if (n < run->n_fitted + 1 + run->n_fitted / 16)
         return;
     run->n_fitted = n;
     run->fit = tmk_fit_close(run->fit);

@@ -102,8 +102,10 @@ void tmk_sweep_view_cell(struct tmk_sweep_view *v, const struct tmk_cell *c, con
             c->outcome == TMK_CELL_HOPELESS ? "-"
                                             : tmk_time_text((uint64_t)(c->seconds * 1e9), time),
             *time_left(v, left, sizeof left) ? "   " : "", left);
-    if (c->message)
+    bool told_nothing = c->outcome == TMK_CELL_DONE && c->peak_allocated == TMK_UNKNOWN_BYTES;
+    if (c->message && !(told_nothing && v->said_nothing))
         fprintf(stderr, "        %s\n", c->message);
+    v->said_nothing |= told_nothing;
     if (log)
         print_log(log);
 }
