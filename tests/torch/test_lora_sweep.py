@@ -14,7 +14,7 @@ SHAPE = "--hidden_size 32 --intermediate_size 96 --num_hidden_layers 2 --num_att
 BASE_FILES = {"memory_profile_results.json", "memory_profile_summary.csv", "memory_analysis_overview.png",
               "memory_heatmap.png", "index.html", "sweep.jsonl"}
 DETAILED_FILES = {"detailed_memory_results.json", "detailed_memory_analysis.png", "operation_level_breakdown.png"}
-STAGES = ["model_load", "data", "optimizer_setup", "privacy_setup", "forward", "backward", "optimizer"]
+STAGES = ["model_load", "data", "optimizer_setup", "privacy_setup", "forward", "backward", "privacy", "optimizer"]
 
 
 def s4_command(program, sizes):
