@@ -73,7 +73,8 @@ def _of_hub(name: str, token: Optional[str]) -> Source:
 def _refusal(name: str, token: Optional[str]) -> str:
     if token is None:
         return (f"{name}: gated, or not there: accept its terms on https://huggingface.co/{name}, then give --token "
-                "(https://huggingface.co/settings/tokens)")
+                "(https://huggingface.co/settings/tokens)" +
+                ("; or set HF_HUB_OFFLINE=1 for its shape with random weights" if shape_of(name) else ""))
     return (f"{name}: the hub refuses the token: check that it is valid (https://huggingface.co/settings/tokens) and "
             f"that its account has accepted the terms on https://huggingface.co/{name}")
 

@@ -223,7 +223,7 @@ def _check(given: argparse.Namespace) -> None:
 def _check_device(given: argparse.Namespace, device: Device) -> None:
     if given.limit_memory is not None and not device.is_gpu:
         raise SweepError("--limit_memory is for GPUs, and there is none here")
-    n = device.n_gpus if given.devices is None else len(given.devices.split(","))
+    n = device.n_gpus if given.devices in (None, "all") else len(given.devices.split(","))
     if given.ranks > 1 and device.is_gpu and given.ranks > n:
         raise SweepError(f"--ranks {given.ranks}: each rank needs a GPU of its own, and there "
                          f"{'is one' if n == 1 else f'are {n}'}")
@@ -275,7 +275,7 @@ def _environment(given: argparse.Namespace, token: Optional[str], more: Dict[str
     environment = {**os.environ, **more, "PYTHONPATH": os.pathsep.join(paths)}
     if token is not None:
         environment["HF_TOKEN"] = token
-    if given.ranks > 1 and given.devices is not None:
+    if given.ranks > 1 and given.devices not in (None, "all"):
         environment["CUDA_VISIBLE_DEVICES"] = given.devices
     return environment
 

@@ -5,7 +5,8 @@
     python -m tidemark.sweep_training --ranks 2 --parallel ddp --num_steps 3
 
 `python -m tidemark.sweep` runs it once a configuration. Stages are model_load, data, wrap (with ranks),
-optimizer_setup, privacy_setup (with privacy), then forward, backward, optimizer. Sizes are those of each rank.
+optimizer_setup, privacy_setup (with privacy), then forward, backward, privacy (clipping, sums, noise), optimizer.
+Sizes are those of each rank.
 """
 import argparse
 import importlib.util
@@ -13,6 +14,8 @@ import json
 import os
 import sys
 from typing import Any, Dict, List, Optional, Tuple
+
+import tidemark
 
 from . import _figures, _ranks
 from ._lora_config import LoraConfig, add_arguments
@@ -74,6 +77,10 @@ class Engine:
         return (GradSampleModule(model), kind(optimizer, expected_batch_size=config.batch_size, **self.noise), data)
 
     def after_backward(self, _model: Any, optimizer: Any, is_last: bool) -> None:
+        with tidemark.stage("privacy"):
+            self._accumulate(optimizer, is_last)
+
+    def _accumulate(self, optimizer: Any, is_last: bool) -> None:
         if self.kind == "builtin":
             self.private.accumulate()
             if is_last:

@@ -180,7 +180,7 @@ static void put_terminal(const struct tmk_gnuplot *g, unsigned height)
     else if (g->kind == SVG)
         fprintf(g->script, "set terminal svg size %d,%u dynamic", TMK_PICTURE_WIDTH, height);
     else
-        fprintf(g->script, "set terminal pdfcairo size 10in,%.3fin fontscale 0.75",
+        fprintf(g->script, "set terminal pdfcairo size 10in,%.3fin fontscale 0.56 linewidth 1.3",
                 10.0 * height / TMK_PICTURE_WIDTH);
     fprintf(g->script, " font 'sans,%.4g' background '%s' noenhanced\n", tmk_gnuplot_points(g, 12),
             g->theme->background);

@@ -66,7 +66,7 @@ double tmk_plot_tic(double range, unsigned n)
 
 /* ---- texts ---- */
 
-/* The last part of the run's path. */
+/* The last part of the run's path, or the process that is being watched. */
 static char *run_name(const struct tmk_run *run)
 {
     char *path = tmk_xstrdup(tmk_run_path(run));
@@ -74,7 +74,9 @@ static char *run_name(const struct tmk_run *run)
     while (n > 1 && path[n - 1] == '/')
         path[--n] = '\0';
     const char *slash = strrchr(path, '/');
-    char *name = tmk_xstrdup(slash && slash[1] ? slash + 1 : path);
+    const char *last = slash && slash[1] ? slash + 1 : path;
+    bool is_pid = strspn(path, "0123456789") == n;
+    char *name = tmk_xformat("%s%s", is_pid ? "process " : "", last);
     free(path);
     return name;
 }
@@ -110,7 +112,7 @@ void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, cons
         return;
     fputs("set label ", script);
     tmk_gnuplot_text(script, name);
-    fprintf(script, " at graph 1, first %.9g right front offset -0.5,0.6 textcolor rgb '%s'\n", at,
+    fprintf(script, " at graph 0, first %.9g left front offset 1,0.6 textcolor rgb '%s'\n", at,
             theme->capacity);
 }
 

@@ -37,6 +37,6 @@ double tmk_plot_axis_x(const struct tmk_plot_axis *a, uint64_t ns);
 uint64_t *tmk_plot_axis_cut(const struct tmk_plot_axis *a, uint32_t n);
 
 /* Range, label and tics of x; steps above, where it is by time. */
-void tmk_plot_axis_put(const struct tmk_plot_axis *a, FILE *script, const struct tmk_theme *theme);
+void tmk_plot_axis_put(const struct tmk_plot_axis *a, FILE *out, const struct tmk_theme *theme);
 
 #endif

@@ -60,7 +60,7 @@ struct tmk_bars_place {
 double tmk_bars_names_width(const struct tmk_bars *b);
 /* Points that a picture of so many bars should be high. */
 unsigned tmk_bars_height(uint32_t n_bars);
-void tmk_bars_put(const struct tmk_bars *b, FILE *script, const struct tmk_theme *theme,
+void tmk_bars_put(const struct tmk_bars *b, FILE *out, const struct tmk_theme *theme,
                   const struct tmk_bars_place *place);
 
 #endif

@@ -39,28 +39,38 @@ static int complain(const struct tmk_plot *plot, const char *why)
     return TMK_EXIT_FINDING;
 }
 
+/* ---- points ---- */
+
+/* Steps that have ended: what an open one will need is not known. */
+static uint64_t n_finished(const struct drawing *d)
+{
+    uint64_t n = tmk_steps_n(d->steps);
+    while (n > 0 && tmk_steps_get(d->steps, n - 1)->open)
+        n--;
+    return n;
+}
+
+static uint64_t n_points(const struct drawing *d)
+{
+    return d->by_step ? n_finished(d) : d->samples->n;
+}
+
 /* Is there something to draw, and which? */
 static int choose(struct drawing *d)
 {
-    uint64_t n = tmk_steps_n(d->steps);
+    uint64_t n = n_finished(d);
     d->by_step = d->f.by_step || !d->samples || n >= 2;
     if (d->f.has_time && !d->f.by_step && d->samples)
         d->by_step = false;
     if (d->by_step && n < 2)
-        return complain(d->plot, n ? "it has one step only"
-                                   : "it has no steps, and the driver was not asked either");
+        return complain(d->plot,
+                        n ? "it has one finished step only"
+                          : "it has no finished step, and the driver was not asked either");
     if (!d->by_step && d->samples->n < 2)
         return complain(d->plot, "the driver was asked once only");
     if (d->f.capacity_bytes == 0)
         return complain(d->plot, "how much memory there is is not known");
     return 0;
-}
-
-/* ---- points ---- */
-
-static uint64_t n_points(const struct drawing *d)
-{
-    return d->by_step ? tmk_steps_n(d->steps) : d->samples->n;
 }
 
 static double x_of(const struct drawing *d, uint64_t i)
@@ -97,11 +107,8 @@ static void find_lead(struct drawing *d)
     const struct tmk_forecast *f = &d->f;
     uint64_t n = n_points(d);
     d->first_x = x_of(d, 0);
-    uint64_t last = n - 1; /* that has ended: what an open one needs is not known */
-    while (d->by_step && last > 0 && tmk_steps_get(d->steps, last)->open)
-        last--;
-    d->last_x = x_of(d, last);
-    d->last_y = bytes_of(d, last);
+    d->last_x = x_of(d, n - 1);
+    d->last_y = bytes_of(d, n - 1);
     if (!f->has_time || f->seconds_to_oom <= 0 || f->by_step != d->by_step)
         return;
     double one = d->by_step ? f->seconds_to_oom / (f->steps_to_oom > 0 ? f->steps_to_oom : 1)
@@ -138,6 +145,8 @@ static void put_title(const struct drawing *d, struct tmk_gnuplot *g)
     char *growth =
         tmk_xformat("%s, +%s a %s", tmk_growth_cause_name(f->cause),
                     tmk_size_text(tmk_size_whole(f->slope), slope), f->by_step ? "step" : "second");
+    for (char *at = growth; *at; at++)
+        *at = *at == '_' ? ' ' : *at;
     char *title;
     if (d->lead > 0)
         title =
@@ -172,9 +181,8 @@ static void put_axes(const struct drawing *d, FILE *out, const struct tmk_theme 
     if (has_limit)
         tmk_plot_limit(out, theme, capacity / d->size.size, text);
     else
-        fprintf(out,
-                "set label 'limit %s' at graph 1, graph 1 right offset 0,0.7 textcolor rgb '%s'\n",
-                size, theme->faint);
+        fprintf(out, "set label '%s' at graph 1, screen 0 right offset 0,0.8 textcolor rgb '%s'\n",
+                text, theme->faint);
 }
 
 static void put_mark(const struct drawing *d, FILE *out, const struct tmk_theme *theme)

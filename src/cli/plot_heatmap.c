@@ -304,15 +304,12 @@ static void choose_step(struct tmk_plot *plot)
         tmk_plot_set_steps(plot, peak->step, peak->step);
 }
 
-int tmk_plot_heatmap(const struct tmk_plot *asked)
+int tmk_plot_heatmap(const struct tmk_plot *plot)
 {
-    struct tmk_plot plot = *asked;
-    struct drawing d = {.plot = &plot, .by = asked->by ? asked->by : "module"};
-    enum tmk_by by;
-    if (!tmk_by_find(d.by, &by))
-        return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
-    choose_step(&plot);
-    int status = tmk_layers_read(&d.layers, &plot, by, COLUMNS, 0);
+    struct tmk_plot of_step = *plot;
+    struct drawing d = {.plot = &of_step, .by = plot->by ? plot->by : "module"};
+    choose_step(&of_step);
+    int status = tmk_layers_read(&d.layers, &of_step, d.by, COLUMNS, 0);
     if (status == 0) {
         make_rows(&d);
         status = draw(&d);

@@ -64,7 +64,7 @@ static void measure(struct tmk_survey *g)
             is_one &= g->capacity == 0 || g->capacity == cell->capacity;
             g->capacity = cell->capacity;
         }
-        if (!g->configs[i].has_peak)
+        if (!cell || !g->configs[i].has_peak)
             continue;
         g->n_measured++;
         if (cell->peak_allocated >= g->most) {

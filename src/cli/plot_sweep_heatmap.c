@@ -13,8 +13,13 @@
 #include "cli/say.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "kit/utf8.h"
 
-enum { MOST_FIELDS = 24, TOP = 110, BOTTOM = 84, FIELD_LABEL = 40 };
+enum { LONGEST_TIC = 12, MOST_FIELDS = 24, TOP = 110, BOTTOM = 84, FIELD_LABEL = 40 };
+
+#define FIELDS_LEFT 0.085 /* of the picture's width */
+#define FIELDS_WIDTH 0.815
+#define LETTER 9.6 /* points */
 
 struct layout {
     uint32_t x, y; /* parameters; UINT32_MAX: none */
@@ -22,13 +27,15 @@ struct layout {
     uint32_t n_fields; /* combinations of the others */
     uint32_t n_columns, n_rows;
     unsigned cell_height; /* points */
+    unsigned letters;     /* that a cell is wide */
 };
 
 /* ---- where things stand ---- */
 
 static uint32_t n_values(const struct tmk_survey *g, uint32_t p)
 {
-    return p == UINT32_MAX ? 1 : g->r->params[p].n_values;
+    uint32_t n = p == UINT32_MAX ? 1 : g->r->params[p].n_values;
+    return n ? n : 1;
 }
 
 static struct layout lay_out(const struct tmk_survey *g)
@@ -52,6 +59,7 @@ static struct layout lay_out(const struct tmk_survey *g)
     if (g->n_order > 2 && n_values(g, g->order[2]) <= most)
         l.n_columns = n_values(g, g->order[2]);
     l.n_rows = (shown + l.n_columns - 1) / l.n_columns;
+    l.letters = (unsigned)((FIELDS_WIDTH * TMK_PICTURE_WIDTH / l.n_columns - 20) / l.n_x / LETTER);
     l.cell_height = l.n_rows == 1 ? 64 : l.n_rows <= 3 ? 46 : 34;
     return l;
 }
@@ -87,7 +95,7 @@ struct shown {
 static void set_size(struct shown *s, const char *lead, double bytes, struct tmk_plot_unit unit)
 {
     double value = bytes / unit.size;
-    snprintf(s->text, sizeof s->text, "%s%.*f", lead, value < 10 ? 2 : 1, value);
+    snprintf(s->text, sizeof s->text, "%s%.*f", lead, value < 10 ? 2 : value < 1000 ? 1 : 0, value);
     s->bytes = bytes;
 }
 
@@ -102,7 +110,7 @@ static struct shown show(const struct tmk_survey *g, const struct tmk_survey_con
     enum tmk_cell_outcome outcome = c->cell ? c->cell->outcome : TMK_CELL_EXCLUDED;
     struct tmk_estimate e = tmk_survey_estimate(g, c);
     struct shown s = {.style = EMPTY, .why = words[outcome]};
-    if (c->has_peak) {
+    if (c->cell && c->has_peak) {
         s.style = MEASURED;
         set_size(&s, "", (double)c->cell->peak_allocated, unit);
     } else if (outcome != TMK_CELL_EXCLUDED) {
@@ -155,17 +163,28 @@ static void put_cell(const struct tmk_survey *g, FILE *out, const struct tmk_the
     put_text(out, s->text, x, y, s->why[0] ? "-0.5" : "0", text_colour(g, theme, s));
 }
 
+/* What has no room is left out: first the estimate, then the reason becomes a sign. */
+static void make_fit(struct shown *s, const struct layout *l)
+{
+    if (s->why[0] && (tmk_utf8_width(s->text) > l->letters || tmk_utf8_width(s->why) > l->letters))
+        s->text[0] = '\0';
+    if (tmk_utf8_width(s->why) > l->letters)
+        s->why = s->style == REFUSED ? "×" : "?";
+    if (tmk_utf8_width(s->text) > l->letters)
+        s->text[0] = '\0';
+}
+
 static void put_tics(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
-                     char axis, uint32_t p, bool is_shown)
+                     char axis, uint32_t p, bool is_shown, unsigned every)
 {
     if (!is_shown) {
         fprintf(out, "unset %ctics\n", axis);
         return;
     }
     fprintf(out, "set %ctics scale 0 textcolor rgb '%s' (", axis, theme->text);
-    for (uint32_t v = 0; v < n_values(g, p); v++) {
+    for (uint32_t v = 0; v < n_values(g, p); v += every) {
         fputs(v ? ", " : "", out);
-        tmk_gnuplot_short_text(out, p == UINT32_MAX ? "" : g->r->params[p].values[v], 12);
+        tmk_gnuplot_short_text(out, p == UINT32_MAX ? "" : g->r->params[p].values[v], LONGEST_TIC);
         fprintf(out, " %u", v);
     }
     fputs(")\n", out);
@@ -213,6 +232,7 @@ static void put_field(const struct tmk_survey *g, FILE *out, const struct tmk_th
         if (l->y != UINT32_MAX)
             choice[l->y] = y;
         struct shown s = show(g, tmk_survey_at(g, choice), unit);
+        make_fit(&s, l);
         put_cell(g, out, theme, &s, x, y);
     }
     if (g->n_order > 2)
@@ -223,7 +243,7 @@ static void put_field(const struct tmk_survey *g, FILE *out, const struct tmk_th
 static void place_field(FILE *out, const struct layout *l, uint32_t field, unsigned height)
 {
     uint32_t column = field % l->n_columns, row = field / l->n_columns;
-    double left = 0.085, width = (0.90 - left) / l->n_columns;
+    double left = FIELDS_LEFT, width = FIELDS_WIDTH / l->n_columns;
     double top = 1 - (TOP - FIELD_LABEL + 0.0) / height - FIELD_LABEL / (double)height;
     double step = (top - BOTTOM / (double)height) / l->n_rows;
     fprintf(out,
@@ -233,19 +253,35 @@ static void place_field(FILE *out, const struct layout *l, uint32_t field, unsig
             top - (row + 1) * step + (l->n_rows > 1 ? FIELD_LABEL / (double)height : 0));
 }
 
+/* Every so-manyth value of x has its name, for all to have room. */
+static unsigned tic_distance(const struct tmk_survey *g, const struct layout *l)
+{
+    size_t longest = 1;
+    for (uint32_t v = 0; l->x != UINT32_MAX && v < l->n_x; v++) {
+        size_t width = tmk_utf8_width(g->r->params[l->x].values[v]);
+        longest = width > longest ? width : longest;
+    }
+    longest = longest > LONGEST_TIC ? LONGEST_TIC : longest;
+    return l->letters > longest ? 1 : (unsigned)(longest / (l->letters ? l->letters : 1) + 1);
+}
+
 /* ---- the picture ---- */
 
 static void put_axes_names(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
                            const struct layout *l, uint32_t field, uint32_t n)
 {
     bool is_left = field % l->n_columns == 0, is_last = field + l->n_columns >= n;
-    put_tics(g, out, theme, 'x', l->x, is_last);
-    put_tics(g, out, theme, 'y', l->y, is_left);
+    put_tics(g, out, theme, 'x', l->x, is_last, tic_distance(g, l));
+    put_tics(g, out, theme, 'y', l->y, is_left, 1);
     fputs("set xlabel ", out);
     tmk_gnuplot_text(out, is_last && l->x != UINT32_MAX ? g->r->params[l->x].name : "");
-    fputs("\nset ylabel ", out);
-    tmk_gnuplot_text(out, is_left && l->y != UINT32_MAX ? g->r->params[l->y].name : "");
-    fputc('\n', out);
+    fputs("\nset ylabel ''\n", out);
+    if (field == 0 && l->y != UINT32_MAX) { /* once, as it may be longer than a field is high */
+        fputs("set label ", out);
+        tmk_gnuplot_text(out, g->r->params[l->y].name);
+        fprintf(out, " at screen 0.015, screen %.4f center rotate textcolor rgb '%s'\n",
+                (1 - (double)TOP / height_of(g) + (double)BOTTOM / height_of(g)) / 2, theme->faint);
+    }
 }
 
 static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)

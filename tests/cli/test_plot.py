@@ -155,7 +155,7 @@ def test_forecast(runs):
     found = texts(runs, "a.tmk --kind forecast")
     assert "peak of each step" in found and "step" in found
     assert plot(runs, "one.tmk --kind forecast", status=1).endswith(
-        "no forecast for cpu: it has one step only\n")
+        "no forecast for cpu: it has no finished step, and the driver was not asked either\n")
 
 
 # ---- how it looks

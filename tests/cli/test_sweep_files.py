@@ -147,6 +147,15 @@ def test_the_fit_tells_the_cell_that_did_not_fit(sweep):
     assert document["device_overhead"] == GB >> 1
 
 
+def test_side_by_side(tmp_path):
+    """With several configurations on a card at once, what it holds besides is not one's own."""
+    make_sweep(tmp_path)
+    journal = tmp_path / "sweep.jsonl"
+    journal.write_text(journal.read_text().replace('"options": []', '"options": ["--jobs=2"]'))
+    write_files(tmp_path)
+    assert load(tmp_path, "memory_profile_results.json")["device_overhead"] is None
+
+
 def test_the_largest_that_fits(sweep):
     document = load(sweep[0], "memory_profile_results.json")
     rows = [row for row in document["largest_that_fits"] if row["parameter"] == "batch"]

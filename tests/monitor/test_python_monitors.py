@@ -97,7 +97,14 @@ assert seen[0] == ("tidemark-monitor", [14 * GIB], 0)
 assert not os.path.exists(f"/proc/{pid}")
 
 stopped = OOMDetector(1, lambda prediction: stopped.stop_monitoring(), sampling_interval=0.01, devices=[0])
+from tidemark import _follower
+started = _follower.threading.Thread.start
+def start_and_wait(thread):  # until the callback was called, which may be that soon
+    started(thread)
+    until(lambda: stopped.warnings)
+_follower.threading.Thread.start = start_and_wait
 stopped.start_monitoring()
+_follower.threading.Thread.start = started
 until(lambda: not stopped.is_monitoring and stopped._last)  # by the callback; its last report is there
 assert stopped._last["devices"]["0"]["current_usage"]["allocated"] == 14 * GIB
 
@@ -208,6 +215,18 @@ def test_follow(machine):
     reports = [found for found in more if "devices" in found]
     assert len(reports) == 3 and reports[2] is more[-1]
     assert [found["devices"]["0"]["statistics"]["samples_count"] for found in reports] == [1, 1, 1]
+
+
+def test_follow_seldom(machine):
+    """Samples are written no more often than asked for, the first always; all are taken."""
+    machine.cards([])
+    process = subprocess.Popen([TIDEMARK, "monitor", "--follow", "--tell-every", "100", "--interval", "0.01",
+                                "--duration", "0.3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env=machine.environment())
+    machine.started.append(process)
+    samples, report = [json.loads(line) for line in process.stdout]
+    process.communicate()
+    assert "samples" in samples and report["devices"]["0"]["statistics"]["samples_count"] + report["missed_samples"] == 30
 
 
 def test_follow_process(machine):

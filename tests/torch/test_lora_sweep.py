@@ -14,7 +14,7 @@ SHAPE = "--hidden_size 32 --intermediate_size 96 --num_hidden_layers 2 --num_att
 BASE_FILES = {"memory_profile_results.json", "memory_profile_summary.csv", "memory_analysis_overview.png",
               "memory_heatmap.png", "index.html", "sweep.jsonl"}
 DETAILED_FILES = {"detailed_memory_results.json", "detailed_memory_analysis.png", "operation_level_breakdown.png"}
-STAGES = ["model_load", "data", "optimizer_setup", "privacy_setup", "forward", "backward", "optimizer"]
+STAGES = ["model_load", "data", "optimizer_setup", "privacy_setup", "forward", "backward", "privacy", "optimizer"]
 
 
 def s4_command(program, sizes):
@@ -61,6 +61,22 @@ def check_cells(folder, found):
         assert told["config"]["r"] == cell["config"].get("lora_rank", 2)
 
 
+def check_largest(folder, found, rings):
+    """What is said to fit on a card half as large again does; half as many samples more do not."""
+    room = int(1.5 * max(cell["peak_allocated"] for cell in found["results"] if cell["outcome"] == "done"))
+    env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"), TIDEMARK_LIBRARY=LIBRARY, TIDEMARK_OFF="1")
+    subprocess.run([TIDEMARK, "sweep", "--resume", str(folder), "--capacity", str(room)], env=env, check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    (limit,) = [limit for limit in results(folder)["largest_that_fits"] if limit["capacity"] == room and
+                limit["parameter"] == "max_physical_batch_size" and limit["config"].get("seq_length") == 32]
+    numbers = [limit["value"], limit["possible"] * 3 // 2 + 1]
+    tried = [subprocess.Popen([PYTHON, "-m", "tidemark.sweep_training", *SHAPE.split(), "--seq_length", "32", "--lora_rank", "2",
+                               "--num_steps", "2", "--batch_size", str(n), "--max_physical_batch_size", str(n)], env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for n in numbers]
+    took = [json.loads(process.communicate(timeout=120)[0])["max_allocated"] for process in tried]
+    assert took[0] <= room < took[1], (limit, room, took)
+
+
 def test_s4s_commands(tmp_path, rings):
     """Both run to the end and write their files; the token is in none of them, nor said."""
     words = s4_command("gpu_memory_profiler.py", {
@@ -79,6 +95,7 @@ def test_s4s_commands(tmp_path, rings):
     assert sum(name.startswith("memory_timeline_config_") for name in written) == 6
     assert "Component breakdown:\n" in base.stdout and "  mlp: " in base.stdout
     assert "skipped, as max_physical_batch_size > batch_size: 4 > 2" in base.stderr
+    check_largest(folder, found, rings)
     check_cells(second, results(second))
     assert BASE_FILES | DETAILED_FILES <= {path.name for path in second.iterdir()}
     for path in tmp_path.rglob("*"):

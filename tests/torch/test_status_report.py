@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """MemoryDebugger's report of a recorded run: all ranks, Python's objects, fragmentation; keys in every language."""
 import json
+import subprocess
 
-from seeds_kit import run_python
-from torch_kit import REPO
+from seeds_kit import run_python, seed_environment
+from torch_kit import PYTHON, REPO, TIDEMARK
 
 # Rank 1 keeps a MiB more with every step, and is alive while rank 0 asks.
 OTHER_RANK = """
@@ -221,3 +222,30 @@ print(json.dumps(report))
     assert done.stderr == "" and [path.name for path in tmp_path.iterdir()] == ["script.py"]
     assert report["devices"] == {} and report["leak"]["verdict"] is None
     assert {report[part]["reason"] for part in ("oom", "leak", "fragmentation")} == {"TIDEMARK=0"}
+
+
+def test_after_attach(tmp_path, rings):
+    """The run folder is known then too: the program is asked whose it is."""
+    source = """
+import sys
+import torch
+print("ready", flush=True)
+sys.stdin.readline()
+import tidemark
+kept = []
+for step in range(20):
+    tidemark.step()
+    kept.append(torch.ones(1 << 20, dtype=torch.uint8))
+report = tidemark.MemoryDebugger().get_status_report()
+print(tidemark.run, report["run"], [leak["bytes_per_step"] for leak in report["leak"]["leaks"]], report["devices"])
+"""
+    (tmp_path / "script.py").write_text(source, encoding="utf-8")
+    env = seed_environment(tmp_path, rings)
+    del env["TIDEMARK_RUN"]
+    run = tmp_path / "attached.tmk"
+    with subprocess.Popen([PYTHON, "script.py"], cwd=tmp_path, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as job:
+        assert job.stdout.readline() == "ready\n"
+        subprocess.run([TIDEMARK, "attach", str(job.pid), "-o", str(run)], env=env, check=True, capture_output=True,
+                       timeout=60)
+        assert job.communicate("go\n", timeout=60)[0] == f"None {run} [1048576] {{}}\n"

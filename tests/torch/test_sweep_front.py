@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """python -m tidemark.sweep: what it makes of its arguments, what it refuses, and what it says of a model."""
 import json
+import re
 import subprocess
 
 import pytest
@@ -10,6 +11,7 @@ SHAPE = "--hidden_size 32 --intermediate_size 64 --num_hidden_layers 1 --num_att
         "--num_key_value_heads 1 --vocab_size 64"
 MACHINES = {"cpu": [{"kind": "host", "name": "host", "total": 32 << 30}],
             "small": [{"kind": "nvidia", "name": "RTX", "total": 8 << 30}, {"kind": "host", "name": "host", "total": 1 << 40}],
+            "two": [{"kind": "nvidia", "name": "H200", "total": 140 << 30}] * 2,
             "large": [{"kind": "nvidia", "name": "H200", "total": 140 << 30}]}
 PROGRAM = """#!/bin/sh
 if [ "$1" = top ]; then cat {devices}; exit; fi
@@ -92,6 +94,11 @@ def test_defaults(front):
     assert "Llama-3.1-8B-Instruct has weights of 29.9 GiB and there is no GPU here: a small Llama" in said
     _, lines, said = front(f"{SHAPE} --privacy off --ranks 2 --devices 2,3", machine="cpu")
     assert lines[0].endswith("CUDA_VISIBLE_DEVICES=2,3") and "--devices" not in lines
+    _, lines, said = front(f"{SHAPE} --ranks 2 --devices all", machine="two")
+    assert lines[0].endswith("CUDA_VISIBLE_DEVICES=") and "--devices" not in lines
+    _, lines, said = front(f"{SHAPE} --devices all --privacy off", machine="two")
+    assert lines[lines.index("--devices") + 1] == "all"
+    _, lines, said = front(f"{SHAPE} --privacy off --ranks 2")
     assert lines[-4:] == ["--ranks", "2", "--parallel", "fsdp"]
     _, lines, _ = front("--resume --results_dir there --retry_failed")
     assert lines == ["HF_TOKEN= HF_HUB_OFFLINE=1 CUDA_VISIBLE_DEVICES=", "sweep", "--resume", "there", "--redact",
@@ -134,3 +141,13 @@ def test_where_the_model_comes_from(front, words, machine, hub, said, offline, m
     assert status == 0 and said in told
     assert f"HF_HUB_OFFLINE={offline} " in lines[0] and ("--model_name" in lines) == model
     assert lines[lines.index("--precision") + 1] == "bf16"
+
+
+def test_documentation(front):
+    """Each command of docs/sweep.md is taken as it stands there."""
+    text = (REPO / "docs" / "sweep.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    commands = re.findall(r"^python -m tidemark\.sweep (.*)$", text, re.M)
+    assert len(commands) >= 6
+    for command in commands:
+        status, lines, said = front(command, "large")
+        assert status == 0 and lines[1] == "sweep", (command, said)
