@@ -65,7 +65,7 @@ def cpu_s(pid):
 def kept_bytes():
     """As much as it can keep: snapshots, and samples for a strategy."""
     debugger = tidemark.MemoryDebugger(strategy=lambda samples: None)
-    sample = {"device": "0", "kind": "gpu", "total": 1 << 36}
+    sample = {"device": "0", "kind": "gpu", "total": 1 << 36, "over_threshold": False, "risk_level": None}
     tracemalloc.start()
     for i in range(memory_debugger.MAX_HISTORY):
         debugger._keep(quick_memory_debug._take("real_time"))

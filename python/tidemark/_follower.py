@@ -22,7 +22,8 @@ _followers: "weakref.WeakSet[Follower]" = weakref.WeakSet()
 
 
 class Follower:
-    """One such process, from the beginning to stop(). Callbacks run on its thread."""
+    """One such process, from here to stop(). Callbacks run on its thread, from begin() on: they may use whoever keeps
+    the follower."""
 
     def __init__(self, arguments: List[str], on_samples: Optional[Callable[[List[Dict[str, Any]]], None]] = None,
                  on_warning: Optional[Callable[[Dict[str, Any]], None]] = None):
@@ -34,8 +35,11 @@ class Follower:
         self._process = subprocess.Popen(_program.command("monitor", "--follow", *arguments), stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, env=_program.environment(), start_new_session=True)
         self._thread = threading.Thread(target=self._read, name="tidemark-monitor", daemon=True)
-        self._thread.start()
         _followers.add(self)
+
+    def begin(self) -> None:
+        """Read what it says; once."""
+        self._thread.start()
 
     def _read(self) -> None:
         while self._read_line():
@@ -99,7 +103,10 @@ class Follower:
             pass
         if self._has_begun and self._process.poll() is None:  # not to wait for the next sample
             self._process.send_signal(signal.SIGTERM)
-        if self._thread is not threading.current_thread():
+        if self._thread is threading.current_thread():  # a callback ends it: the last report is ours to read
+            while self._read_line():
+                pass
+        else:
             self._thread.join(ANSWER_S)
         try:
             self._process.wait(ANSWER_S)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Callable, Optional, Sequence
 
 STAGE, MODULE, USER = 1, 2, 3
 
@@ -28,14 +29,14 @@ class NotFound(ImportError, RuntimeError):
     """A part of tidemark that should have come with the package; the text says what to do."""
 
 
-def loaded():
+def loaded() -> Optional[ctypes.CDLL]:
     """The library as it is in this process already, in the global scope, or None: preloaded, or put
     there by `tidemark attach`, from wherever."""
     process = ctypes.CDLL(None)
     return process if hasattr(process, "tidemark_attach") else None
 
 
-def _named_by(variables, is_it):
+def _named_by(variables: Sequence[str], is_it: Callable[[str], bool]) -> Optional[str]:
     """What the environment names, else None; NotFound if that is nothing of the kind."""
     for variable in variables:
         path = os.environ.get(variable)
@@ -46,7 +47,7 @@ def _named_by(variables, is_it):
     return None
 
 
-def _first(name, variable, folders, is_it):
+def _first(name: str, variable: str, folders: Sequence[str], is_it: Callable[[str], bool]) -> str:
     looked = [os.path.normpath(os.path.join(_folder, folder, name)) for folder in folders]
     for path in looked:
         if is_it(path):
@@ -55,7 +56,7 @@ def _first(name, variable, folders, is_it):
                    f"there, or pip install the wheel; or set {variable} to its path. Looked at: {', '.join(looked)}")
 
 
-def _is_compiled(path):
+def _is_compiled(path: str) -> bool:
     """Is it a program, and not a script? One of that name is pip's, which would come back here."""
     try:
         with open(path, "rb") as file:
@@ -64,27 +65,27 @@ def _is_compiled(path):
         return False
 
 
-def find():
+def find() -> str:
     """Path of the library; NotFound says where it was looked for."""
     folders = [libraries for _, libraries in _PLACES] + list(_SYSTEM)
     return (_named_by(("TIDEMARK_LIBRARY", "TIDEMARK_LIB"), os.path.exists) or
             _first("libtidemark.so", "TIDEMARK_LIBRARY", folders, os.path.exists))
 
 
-def program():
+def program() -> str:
     """Path of the program `tidemark`; NotFound says where it was looked for."""
     folders = [programs for programs, _ in _PLACES] + list(filter(os.path.isabs, os.get_exec_path()))
     return (_named_by(("TIDEMARK_PROGRAM",), os.path.isfile) or
             _first("tidemark", "TIDEMARK_PROGRAM", folders, _is_compiled))
 
 
-def version():
+def version() -> str:
     """As the program says it, which was told by meson.build."""
     said = subprocess.run([program(), "--version"], capture_output=True, text=True, check=True).stdout
     return said.split()[1]
 
 
-def open_library():
+def open_library() -> ctypes.CDLL:
     lib = loaded() or ctypes.CDLL(find(), mode=ctypes.RTLD_GLOBAL)
     text, number = ctypes.c_char_p, ctypes.c_uint
     for name, arguments in {
@@ -104,7 +105,7 @@ def open_library():
     return lib
 
 
-def module_looked_for():
+def module_looked_for() -> Optional[str]:
     """The module of `python -m MODULE` while Python looks for it, which is when it imports the packages
     above it; else None. It stands before the program's own arguments: `-m MODULE` or `-BmMODULE`."""
     if not sys.argv or sys.argv[0] != "-m":
@@ -118,7 +119,7 @@ def module_looked_for():
     return word.partition("m")[2] if word.startswith("-") else word or None
 
 
-def program_name():
+def program_name() -> str:
     """What the user would call this program: its module or its script."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None and spec.name != "__main__":
@@ -127,7 +128,7 @@ def program_name():
     return module_looked_for() or ("python" if script in ("", "-c", "-m") else script)
 
 
-def is_imported_for(module):
+def is_imported_for(module: str) -> bool:
     """True while Python imports this package on its way to that module of it."""
     frame = sys._getframe()
     while frame is not None:
@@ -138,12 +139,13 @@ def is_imported_for(module):
     return False
 
 
-def is_the_program(package):
-    """True while the package is imported to become the program: `python -m tidemark`, or pip's command."""
-    return module_looked_for() == package or is_imported_for(package + ".__main__")
+def is_the_program(package: str) -> bool:
+    """True while the package is imported to become the program: `python -m tidemark`, `python -m tidemark.sweep`, or
+    pip's command."""
+    return module_looked_for() in (package, package + ".sweep") or is_imported_for(package + ".__main__")
 
 
-def run_folder():
+def run_folder() -> str:
     """A name for a run that nobody has named, as `tidemark run` makes it. Tests leave nothing behind:
     their plugin's is a temporary folder."""
     if is_imported_for("tidemark.pytest_plugin"):
@@ -163,7 +165,7 @@ SETTINGS = {"TIDEMARK_MAX_SIZE": "max_size", "TIDEMARK_CPU_TENSORS": "cpu_tensor
             "TIDEMARK_NO_MODULES": "no_modules", "TIDEMARK_NO_CATEGORIES": "no_categories"}
 
 
-def begin(lib, folder):
+def begin(lib: ctypes.CDLL, folder: str) -> None:
     """Begin to record in this process, as the environment says; RuntimeError with the library's
     reason."""
     options = f"run={folder}\n"

@@ -5,6 +5,7 @@ import dataclasses
 import difflib
 import json
 import logging
+import math
 import os
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
@@ -64,6 +65,12 @@ class LoraConfig:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} is to be a whole number from 1 on, not {value!r}")
+        for name in ("alpha", "dropout", "learning_rate", "weight_decay", "rms_norm_eps", "rope_theta"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+                raise ValueError(f"{name} is to be a number from 0 on, not {value!r}")
+        if self.dropout >= 1:
+            raise ValueError(f"dropout is to be less than 1, not {self.dropout!r}")
         if self.seq_length < 2:
             raise ValueError("seq_length is to be at least 2: each token is to say the next one")
         if self.precision not in PRECISIONS:
@@ -91,7 +98,7 @@ class LoraConfig:
         """
         known, unknown = _sorted_out(changes)
         if unknown:
-            raise ValueError("; ".join(_hint(name) for name in unknown))
+            raise ValueError("not known: " + "; ".join(_hint(name) for name in unknown))
         return dataclasses.replace(self, **known)
 
     def to_dict(self) -> Dict[str, Any]:

@@ -76,7 +76,8 @@ def shape_of(name: str) -> Optional[Dict[str, Any]]:
     return next((dict(shape) for known, shape in SHAPES.items() if name.startswith(known)), None)
 
 
-def _shape_in(found: Dict[str, Any], file: str) -> Dict[str, Any]:
+def _shape_in(found: Any, file: str) -> Dict[str, Any]:
+    found = found if isinstance(found, dict) else {}
     missing = [key for key in ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
                                "vocab_size") if not isinstance(found.get(key), int)]
     head_size = found.get("head_dim") or 0
@@ -97,7 +98,10 @@ def _of_shape(config: LoraConfig, device: Any, dtype: Any, reason: str, chinese:
     _random_weights(f"{config.model_name}: {reason}; a Llama of its shape stands in",
                     f"{config.model_name}: {chinese}; 以相同结构的 Llama 代替")
     if not _is_installed("transformers"):
-        return _built_in(config.with_(shape), device, dtype)
+        try:
+            return _built_in(config.with_(shape), device, dtype)
+        except ValueError as reason:
+            raise ModelError(f"{config.model_name}: {reason}") from None
     import transformers
     return _unfilled(transformers.LlamaConfig(**shape), config, device, dtype)
 

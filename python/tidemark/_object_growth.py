@@ -4,15 +4,15 @@
 A look costs about 0.3 s per million objects, during which Python's other threads wait; so the next comes when five
 hundred times as much has passed: a fifth of a percent of a core. What is kept are differences to the first look.
 
-A type leaks when its floor (the fewest from there on) rises in each third of the looks by a tenth of the whole or
-more, and by LEAST objects: the rule by which devices are judged too. Swings, one step up and a rise that has
-ended are none.
+A type leaks when the number of its objects rises by the rule of _growth.py, over JUDGED_LOOKS looks or more, and by
+LEAST objects.
 """
 import threading
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional
 
 from . import _objects
+from ._growth import steady_rise
 from ._words import log
 
 LEAST = 100       # objects of a type, to be called a leak
@@ -20,19 +20,6 @@ JUDGED_LOOKS = 7  # as many are needed to judge
 MOST_LOOKS = 30   # kept; then every second is dropped, and looks come half as often
 GAP_S = 1.0       # between two looks, at least
 GAP_COSTS = 500   # and this many times the cost of one
-
-
-def rises(series: Sequence[float], least: float) -> bool:
-    """By the rule above."""
-    if len(series) < JUDGED_LOOKS:
-        return False
-    floors = list(series)
-    for i in range(len(floors) - 2, -1, -1):
-        floors[i] = min(floors[i], floors[i + 1])
-    last = len(floors) - 1
-    bounds = [floors[last * third // 3] for third in range(4)]
-    growth = bounds[3] - bounds[0]
-    return growth >= least and all(b - a >= growth / 10 for a, b in zip(bounds, bounds[1:]))
 
 
 class ObjectGrowth:
@@ -88,4 +75,4 @@ class ObjectGrowth:
     def _verdict(series: List[int]) -> Optional[str]:
         if len(series) < JUDGED_LOOKS:
             return None
-        return "leak" if rises(series, LEAST) else "clean"
+        return "leak" if steady_rise(series) >= LEAST else "clean"

@@ -134,6 +134,8 @@ def comparison(job: Job) -> None:
     if found["error"] is None:
         print(words(f"least memory: {best}, {found['memory_mb']:.2f} MB",
                     f"最优配置: {best}, 内存占用: {found['memory_mb']:.2f} MB"))
+    else:
+        print(words("none of them fits", "没有可用的配置"))
     job.write({"results": results})
 
 
@@ -179,12 +181,14 @@ def main(arguments: Optional[List[str]] = None) -> int:
     level: Callable[[Job], None] = globals()[given.debug_level]
     try:
         job = Job(checked_config(given), given)
+        for changes in (given.variations or {}).values():
+            job.config.with_(changes)
     except (OSError, ValueError) as reason:
         parser.error(str(reason))
     try:
         level(job)
-    except RuntimeError as reason:
-        if not is_expected(reason):
+    except (OSError, RuntimeError) as reason:
+        if not isinstance(reason, OSError) and not is_expected(reason):
             raise
         print(f"tidemark.debug: {reason}", file=sys.stderr)
         return 1

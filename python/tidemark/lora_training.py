@@ -90,6 +90,10 @@ def pick_device(name: Optional[str] = None) -> Any:
 
 
 def dtype_of(precision: str) -> Any:
+    """
+    >>> dtype_of("bf16")
+    torch.bfloat16
+    """
     import torch
     return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
 
@@ -197,7 +201,11 @@ def make_optimizer(model: Any, config: LoraConfig) -> Any:
 
 def as_batch(given: Any) -> Batch:
     """What a loader gives: a dict with input_ids, a tensor of them, or a pair with labels. Without labels each
-    token is to say the next one."""
+    token is to say the next one.
+
+    >>> sorted(as_batch(torch.ones(2, 8, dtype=torch.long)))
+    ['input_ids', 'labels']
+    """
     if hasattr(given, "items"):
         batch = {name: value for name, value in given.items() if name in ("input_ids", "labels", "attention_mask")}
     elif isinstance(given, (list, tuple)):

@@ -13,10 +13,11 @@
 import logging
 import os
 import time
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _figures, _program, _run_answers
 from ._figures import MB
+from ._growth import steady_rise
 from ._object_growth import ObjectGrowth
 from ._words import log, padded, say, words
 from .monitors import Callback, OOMDetector, Strategy
@@ -24,7 +25,7 @@ from .quick_memory_debug import Snapshot, _label, _take, _text, compare_snapshot
 
 MAX_HISTORY = 1000      # snapshots; the oldest are given up first
 OVER_USE_PERCENT = 90.0
-LEAK_SNAPSHOTS = 9      # as many in a row that never fell make a leak
+LEAK_SNAPSHOTS = 9      # so many are looked at for a leak: the last ones, three times as many, and so on
 
 
 class MemoryDebugger(OOMDetector):
@@ -94,6 +95,9 @@ class MemoryDebugger(OOMDetector):
             return
         self._objects = ObjectGrowth() if self._wants_objects else None
         super().start_monitoring()
+
+    def _tell_every_s(self) -> float:
+        return 0.0 if self._is_real_time else super()._tell_every_s()
 
     def _more_arguments(self) -> List[str]:
         return ["--process", str(os.getpid())]
@@ -168,10 +172,11 @@ class MemoryDebugger(OOMDetector):
         if _figures.is_off() or not history:
             return []
         found = anomalies(history, threshold_mb) + fragmented(self._blocks.rows(history[-1], threshold_mb), threshold_mb)
+        found += leaking_types(self._objects.report() if self._objects is not None else None)
         log.debug("anomalies of %d snapshots: %s", len(history), found)
-        known = {(issue["type"], issue["device_id"]) for issue in self.issues}
+        known = {_what(issue) for issue in self.issues}
         for issue in found:
-            if (issue["type"], issue["device_id"]) not in known:
+            if _what(issue) not in known:
                 say(logging.WARNING, issue["message"])
         self.issues = found
         return found
@@ -224,13 +229,16 @@ def _series(history: List[Snapshot], device_id: int) -> List[float]:
             if entry["device_id"] == device_id and entry["allocated_mb"] is not None]
 
 
-def grows_steadily(series: List[float], threshold_mb: float) -> bool:
-    """The last LEAK_SNAPSHOTS never fell, grew in each third of them, and by more than this in all."""
-    last = series[-LEAK_SNAPSHOTS:]
-    third = LEAK_SNAPSHOTS // 3
-    return (len(last) == LEAK_SNAPSHOTS and all(a <= b for a, b in zip(last, last[1:])) and
-            all(last[i] < last[min(i + third, LEAK_SNAPSHOTS - 1)] for i in range(0, LEAK_SNAPSHOTS, third)) and
-            last[-1] - last[0] > threshold_mb)
+def steady_growth(series: List[float], threshold_mb: float) -> Optional[float]:
+    """By how much it has grown steadily, and by more than this: over the last LEAK_SNAPSHOTS, three times as many and so
+    on, whichever shows it first. None: it does not."""
+    n = LEAK_SNAPSHOTS
+    while n <= len(series):
+        grown = steady_rise(series[-n:])
+        if grown > threshold_mb:
+            return grown
+        n = min(3 * n, len(series)) if n < len(series) else n + 1
+    return None
 
 
 def anomalies(history: List[Snapshot], threshold_mb: float) -> List[Dict[str, Any]]:
@@ -247,13 +255,27 @@ def anomalies(history: List[Snapshot], threshold_mb: float) -> List[Dict[str, An
             found.append({"type": "sudden_growth", "device_id": device, "growth_mb": grown,
                           "message": label + words(" grew suddenly: ", " 内存异常增长: ") +
                           f"+{grown:.1f}MB > {threshold_mb:.1f}MB"})
-        if grows_steadily(series, threshold_mb):
-            grown = series[-1] - series[-LEAK_SNAPSHOTS]
+        grown = steady_growth(series, threshold_mb)
+        if grown is not None:
             found.append({"type": "leak", "device_id": device, "growth_mb": grown,
                           "message": label + words(" grows steadily, a leak? ", " 疑似内存泄漏: ") +
                           f"+{grown:.1f}MB" + words("; find the line: tidemark leak RUN",
                                                     "; 定位代码: tidemark leak RUN")})
     return found
+
+
+def _what(issue: Dict[str, Any]) -> Tuple[str, Optional[int], Optional[str]]:
+    """Equal for issues of which one warning is enough."""
+    return issue["type"], issue["device_id"], issue.get("object_type")
+
+
+def leaking_types(python: Optional[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """Types of Python's of which there are more and more, of what ObjectGrowth reports."""
+    return [{"type": "python_leak", "device_id": None, "object_type": row["type"], "before": row["before"],
+             "after": row["after"],
+             "message": words(f"Python objects grow steadily, a leak? {row['type']}: {row['before']} -> {row['after']}",
+                              f"疑似Python内存泄漏: {row['type']}: {row['before']} -> {row['after']}")}
+            for row in (python or {"growing": []})["growing"] if row["verdict"] == "leak"]
 
 
 class BlockQuestion:

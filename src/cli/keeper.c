@@ -105,8 +105,8 @@ static void wait_for_program(struct keep *k)
             signal_all(k, SIGKILL);
             wait_signal(k, 10000000);
         } else {
-            on_signal(k, wait_signal(k, k->kill_at_ns ? k->kill_at_ns - now : 3600000000000u),
-                      tmk_clock_monotonic_ns());
+            int number = wait_signal(k, k->kill_at_ns ? k->kill_at_ns - now : 3600000000000u);
+            on_signal(k, number, tmk_clock_monotonic_ns()); /* the wait may have been long */
         }
     }
 }

@@ -246,7 +246,7 @@ static void describe_all(const struct tmk_monitoring *m, char *text, size_t size
 static void tell(struct tmk_monitoring *m, char *text, size_t size)
 {
     const struct tmk_sampler_settings *s = tmk_sampler_settings(m->sampler);
-    if (m->elapsed_ns < m->next_tell_ns)
+    if (m->is_silent || m->elapsed_ns < m->next_tell_ns)
         return;
     m->next_tell_ns = m->elapsed_ns + TELL_NS;
     describe_all(m, text, size);

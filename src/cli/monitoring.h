@@ -37,6 +37,7 @@ struct tmk_monitoring {
     time_t started;
     uint64_t elapsed_ns;
     uint64_t next_tell_ns; /* when the progress line is worth writing anew */
+    bool is_silent;        /* no progress line: stderr is somebody else's */
     struct tmk_progress progress;
     sigset_t held, before; /* signals, while it is holding them back */
     bool is_holding;

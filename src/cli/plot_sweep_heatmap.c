@@ -275,9 +275,13 @@ static void put_axes_names(const struct tmk_survey *g, FILE *out, const struct t
     put_tics(g, out, theme, 'y', l->y, is_left, 1);
     fputs("set xlabel ", out);
     tmk_gnuplot_text(out, is_last && l->x != UINT32_MAX ? g->r->params[l->x].name : "");
-    fputs("\nset ylabel ", out);
-    tmk_gnuplot_text(out, is_left && l->y != UINT32_MAX ? g->r->params[l->y].name : "");
-    fputc('\n', out);
+    fputs("\nset ylabel ''\n", out);
+    if (field == 0 && l->y != UINT32_MAX) { /* once, as it may be longer than a field is high */
+        fputs("set label ", out);
+        tmk_gnuplot_text(out, g->r->params[l->y].name);
+        fprintf(out, " at screen 0.015, screen %.4f center rotate textcolor rgb '%s'\n",
+                (1 - (double)TOP / height_of(g) + (double)BOTTOM / height_of(g)) / 2, theme->faint);
+    }
 }
 
 static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)

@@ -22,9 +22,13 @@ enum {
     GRAPH_HEIGHT = 400,
     TOP = 70,
     CURVE_POINTS = 60,
+    MARK_LETTERS = 5, /* beside a line's name, and what gnuplot leaves between them */
+    LONGEST_NAME = 32,
 };
 
-#define LETTER 0.0075 /* of the picture's width */
+#define LETTER 0.0075 /* of the picture's width; so are those beside a graph */
+#define LEFT_SIDE 0.065
+#define SIDES 0.085
 
 struct graph {
     const struct tmk_survey *g;
@@ -214,6 +218,39 @@ static void put_axes(const struct graph *a)
         tmk_plot_limit(a->out, a->theme, capacity, NULL);
 }
 
+/* Letters for which there is room above a graph. */
+static double room_above(const struct graph *a)
+{
+    return (1.0 / n_columns(a->g) - SIDES) / LETTER;
+}
+
+/* Do "seq=128" of all lines stand in one row? Else the name stands before them once. */
+static bool has_full_names(const struct graph *a)
+{
+    const struct tmk_sweep_param *p = &a->g->r->params[a->series];
+    size_t letters = 0;
+    for (uint32_t s = 0; s < n_lines(a); s++)
+        if (is_line(a, s))
+            letters += tmk_utf8_width(p->name) + 1 + tmk_utf8_width(p->values[s]) + MARK_LETTERS;
+    return (double)letters <= room_above(a);
+}
+
+static void put_key(const struct graph *a)
+{
+    double from = 0;
+    if (a->series != UINT32_MAX && !has_full_names(a)) {
+        const char *name = a->g->r->params[a->series].name;
+        fputs("set label ", a->out);
+        tmk_gnuplot_short_text(a->out, name, LONGEST_NAME);
+        fprintf(a->out, " at graph 0, graph 1 left offset 0,0.5 textcolor rgb '%s'\n",
+                a->theme->faint);
+        size_t letters = tmk_utf8_width(name);
+        from = (double)(letters < LONGEST_NAME ? letters : LONGEST_NAME) / room_above(a);
+    }
+    fprintf(a->out,
+            "set key at graph %.4f, graph 1 left bottom horizontal Left reverse samplen 1\n", from);
+}
+
 static void put_line(const struct graph *a, uint32_t s, unsigned colour_i, const char *between)
 {
     const char *colour = tmk_palette_colour(colour_i);
@@ -224,9 +261,10 @@ static void put_line(const struct graph *a, uint32_t s, unsigned colour_i, const
             "dashtype 2 linecolor rgb '%s' notitle, "
             "$m%u_%u with points pointtype 7 pointsize 1.3 linecolor rgb '%s' title ",
             between, n, s, colour, n, s, colour, n, s, colour);
-    char *name = a->series == UINT32_MAX ? tmk_xstrdup("measured")
-                                         : tmk_xformat("%s=%s", a->g->r->params[a->series].name,
-                                                       a->g->r->params[a->series].values[s]);
+    const struct tmk_sweep_param *p = a->series == UINT32_MAX ? NULL : &a->g->r->params[a->series];
+    char *name = !p                  ? tmk_xstrdup("measured")
+                 : has_full_names(a) ? tmk_xformat("%s=%s", p->name, p->values[s])
+                                     : tmk_xstrdup(p->values[s]);
     tmk_gnuplot_short_text(a->out, name, 24);
     free(name);
     fprintf(a->out,
@@ -247,6 +285,7 @@ static void put_graph(struct graph *a)
         put_curve(a, s);
     }
     put_axes(a);
+    put_key(a);
     for (uint32_t s = 0; s < n_lines(a); s++)
         if (is_line(a, s)) {
             put_line(a, s, n_drawn, n_drawn ? ", " : "plot ");
@@ -264,7 +303,7 @@ static void place_graph(const struct graph *a)
     fprintf(a->out,
             "set lmargin at screen %.4f\nset rmargin at screen %.4f\n"
             "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
-            column * w + 0.065, (column + 1) * w - 0.02, top - 28.0 / height,
+            column * w + LEFT_SIDE, (column + 1) * w - (SIDES - LEFT_SIDE), top - 28.0 / height,
             top - h + 84.0 / height);
 }
 
@@ -310,8 +349,7 @@ static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
     double top = top_of(g);
     struct tmk_plot_unit unit = tmk_plot_size_unit(top);
     uint32_t *choice = tmk_xcalloc((size_t)g->r->n_params + 1, sizeof *choice);
-    fprintf(out, "set multiplot\nset key at graph 0, graph 1 left bottom horizontal Left reverse "
-                 "samplen 1\n");
+    fputs("set multiplot\n", out);
     for (uint32_t i = 0; i < n_graphs(g); i++) {
         struct graph a = {.g = g,
                           .out = out,

@@ -122,16 +122,18 @@ static void remove_run(const char *path)
 }
 
 /* The log, with a head that says what it is of; -1 after a message. */
-static int open_log(const struct tmk_sweep_plan *p, const struct tmk_cell *c, const char *path)
+static int open_log(const struct tmk_sweep_plan *p, const struct tmk_cell *c,
+                    struct tmk_sweep_cell *f)
 {
     char text[512];
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    int fd = open(f->log, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0) {
-        tmk_say("cannot write %s: %s", path, strerror(errno));
+        tmk_say("cannot write %s: %s", f->log, strerror(errno));
         return -1;
     }
     char *command = tmk_sweep_cell_command(p, c);
-    dprintf(fd, "# %s\n# %s\n", tmk_cell_text(p->results, c, text, sizeof text), command);
+    f->head_bytes =
+        dprintf(fd, "# %s\n# %s\n", tmk_cell_text(p->results, c, text, sizeof text), command);
     free(command);
     return fd;
 }
@@ -155,7 +157,7 @@ int tmk_sweep_cell_start(const struct tmk_sweep_plan *p, uint32_t number, unsign
         .log = tmk_xformat("%s/logs/%04u.log", p->results->folder, number + 1),
         .n_oom_kills = count_oom_kills(),
     };
-    int log = open_log(p, c, f->log);
+    int log = open_log(p, c, f);
     if (log < 0)
         return TMK_EXIT_FINDING;
     remove_run(f->run);
@@ -186,32 +188,36 @@ void tmk_sweep_cell_forget(struct tmk_sweep_cell *f)
 
 /* ---- what it printed last ---- */
 
-/* The last lines, without the head and empty ones; the caller's. */
-static char *read_tail(const struct tmk_sweep_plan *p, const char *path)
+/* Up to TAIL_BYTES from the end of what follows the head; the text's length. */
+static size_t read_end(const struct tmk_sweep_cell *f, char *to)
 {
-    char bytes[TAIL_BYTES + 1];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(f->log, O_RDONLY | O_CLOEXEC);
     struct stat st;
     if (fd < 0)
-        return NULL;
+        return 0;
     off_t size = fstat(fd, &st) == 0 ? st.st_size : 0;
-    ssize_t n = pread(fd, bytes, TAIL_BYTES, size > TAIL_BYTES ? size - TAIL_BYTES : 0);
+    off_t start = size - f->head_bytes > TAIL_BYTES ? size - TAIL_BYTES : f->head_bytes;
+    ssize_t n = pread(fd, to, TAIL_BYTES, start);
     close(fd);
-    bytes[n > 0 ? n : 0] = '\0';
-    for (ssize_t i = 0; i < n; i++)
-        if (bytes[i] == '\0' || bytes[i] == '\r')
-            bytes[i] = bytes[i] ? '\n' : ' ';
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* The last lines, those that a progress bar wrote over each other too; the caller's. NULL: it
+ * printed nothing. */
+static char *read_tail(const struct tmk_sweep_plan *p, const struct tmk_sweep_cell *f)
+{
+    char bytes[TAIL_BYTES + 1];
+    size_t n = read_end(f, bytes);
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = bytes[i] == '\r' ? '\n' : bytes[i] == '\0' ? ' ' : bytes[i];
     while (n > 0 && isspace((unsigned char)bytes[n - 1]))
-        bytes[--n] = '\0';
-    char *at = bytes + (n > 0 ? n : 0);
-    for (unsigned lines = 0; at > bytes && lines < TAIL_LINES; at--)
-        lines += at[-1] == '\n';
-    at += at > bytes || *at == '\n';
-    while (*at == '#' && size <= TAIL_BYTES && strchr(at, '\n')) /* the head */
-        at = strchr(at, '\n') + 1;
-    if (*at == '#' && size <= TAIL_BYTES)
-        at += strlen(at);
-    return *at ? tmk_sweep_redacted(p, at) : NULL;
+        n--;
+    bytes[n] = '\0';
+    size_t at = n;
+    for (unsigned lines = 0; at > 0; at--)
+        if (bytes[at - 1] == '\n' && ++lines == TAIL_LINES)
+            break;
+    return n > 0 ? tmk_sweep_redacted(p, bytes + at) : NULL;
 }
 
 static const char *last_line(const char *tail)
@@ -323,7 +329,7 @@ char *tmk_sweep_cell_end(const struct tmk_sweep_plan *p, uint32_t number,
         .peak_device = TMK_UNKNOWN_BYTES,
     };
     struct tmk_outcome o = tmk_watch_outcome(kept->wait_status);
-    char *tail = read_tail(p, f->log);
+    char *tail = read_tail(p, f);
     struct tmk_measured m = measure(p, &c, f);
     judge(p, &c, &o, &m, f, tail);
     if (c.outcome == TMK_CELL_DONE && !m.found)

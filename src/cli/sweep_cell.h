@@ -12,6 +12,7 @@
 
 struct tmk_sweep_cell {
     char *run, *log;      /* absolute */
+    off_t head_bytes;     /* of the log, ours */
     uint64_t n_oom_kills; /* of this machine, before it began */
     bool timed_out;
     double seconds;

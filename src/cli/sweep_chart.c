@@ -6,10 +6,11 @@
  * full, others faint, hollow where the peak is estimated; crosses are cells that ran out of memory.
  * The line and the band around it are the fit's for those values. */
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "cli/html.h"
 #include "cli/sweep_story.h"
+#include "cli/xalloc.h"
 #include "kit/amount.h"
 
 enum {
@@ -27,6 +28,7 @@ struct chart {
     const struct tmk_sweep_story *v;
     const struct tmk_influence *i;
     double from, to, most; /* of the axes, in bytes upwards */
+    double *numbers;       /* of the largest cell, but for the parameter drawn */
 };
 
 static double x_of(const struct chart *c, double value)
@@ -77,13 +79,9 @@ static void draw_axes(FILE *out, const struct chart *c)
 
 static struct tmk_estimate estimate_at(const struct chart *c, double value)
 {
-    const struct tmk_results *r = c->v->r;
-    const uint32_t *choice = r->cells[c->v->advice.largest].choice;
-    double numbers[64] = {0};
-    for (uint32_t p = 0; p < r->n_params && p < 64; p++)
-        numbers[p] = r->params[p].numbers ? r->params[p].numbers[choice[p]] : 0;
-    numbers[c->i->param] = value;
-    return tmk_fit_at(c->v->allocated, numbers, choice);
+    const uint32_t *choice = c->v->r->cells[c->v->advice.largest].choice;
+    c->numbers[c->i->param] = value;
+    return tmk_fit_at(c->v->allocated, c->numbers, choice);
 }
 
 static double place(const struct chart *c, unsigned k)
@@ -93,7 +91,7 @@ static double place(const struct chart *c, unsigned k)
 
 static void draw_fit(FILE *out, const struct chart *c)
 {
-    if (!estimate_at(c, c->from).known || c->v->r->n_params > 64)
+    if (!estimate_at(c, c->from).known)
         return;
     fputs("<polygon class=\"band\" points=\"", out);
     for (unsigned k = 0; k <= N_LINE; k++)
@@ -189,6 +187,10 @@ void tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
                            const struct tmk_influence *i)
 {
     struct chart c = {.v = v, .i = i, .from = i->effect.from, .to = i->effect.to};
+    const struct tmk_cell *largest = &v->r->cells[v->advice.largest];
+    c.numbers = tmk_xcalloc(v->r->n_params, sizeof *c.numbers);
+    for (uint32_t p = 0; p < v->r->n_params; p++)
+        c.numbers[p] = v->r->params[p].numbers ? v->r->params[p].numbers[largest->choice[p]] : 0;
     find_room(&c);
     fprintf(out,
             "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"peak against ",
@@ -199,4 +201,5 @@ void tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
     draw_fit(out, &c);
     draw_points(out, &c);
     fputs("</svg>\n", out);
+    free(c.numbers);
 }

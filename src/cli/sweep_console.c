@@ -59,7 +59,7 @@ const char *tmk_sweep_say_fit(struct tmk_sweep_story *v)
     double median = tmk_fit_left_out_median(f), worst = tmk_fit_left_out_worst(f);
     const char *text = tmk_arena_format(
         &v->arena,
-        "%u configurations were measured. When each is left out in turn, the "
+        "Made from %u configurations. When each is left out in turn, the "
         "others tell its peak within %.2g %% (the middle one; the worst %.2g %%).%s",
         tmk_fit_n_configurations(f), 100 * median, 100 * worst, judgement(median));
     if (wrong == 0 || !text)

@@ -136,13 +136,13 @@ static void put_cell(struct tmk_json *j, const struct tmk_results *r, uint32_t n
     tmk_sweep_json_config(j, r, c);
     tmk_json_u64(j, "repeat", c->repeat + 1);
     tmk_json_text(j, "outcome", tmk_cell_outcome_name(c->outcome));
-    tmk_sweep_json_bytes(j, "peak_allocated", c->peak_allocated);
-    tmk_sweep_json_shares(j, "by_component", &c->components);
-    tmk_sweep_json_shares(j, "by_category", &c->categories);
-    tmk_sweep_json_shares(j, "by_stage", &c->at_stage);
+    tmk_cell_json_bytes(j, "peak_allocated", c->peak_allocated);
+    tmk_cell_json_shares(j, "by_component", &c->components);
+    tmk_cell_json_shares(j, "by_category", &c->categories);
+    tmk_cell_json_shares(j, "by_stage", &c->at_stage);
     tmk_sweep_json_stages(j, c);
     put_operations(j, c);
-    tmk_sweep_json_ranks(j, c);
+    tmk_cell_json_ranks(j, c);
     put_trace(j, r, c);
     tmk_json_end(j);
 }

@@ -7,25 +7,9 @@
 
 #include "kit/amount.h"
 
-void tmk_sweep_json_bytes(struct tmk_json *j, const char *key, uint64_t bytes)
-{
-    if (bytes == TMK_UNKNOWN_BYTES)
-        tmk_json_null(j, key);
-    else
-        tmk_json_u64(j, key, bytes);
-}
-
 static void put_gb(struct tmk_json *j, const char *key, uint64_t bytes)
 {
     tmk_json_double(j, key, bytes == TMK_UNKNOWN_BYTES ? NAN : (double)bytes / TMK_GB);
-}
-
-void tmk_sweep_json_shares(struct tmk_json *j, const char *key, const struct tmk_shares *s)
-{
-    tmk_json_object(j, key);
-    for (uint32_t i = 0; i < s->n; i++)
-        tmk_json_u64(j, s->rows[i].key, s->rows[i].bytes);
-    tmk_json_end(j);
 }
 
 /* A number where all values are numbers, else the text. */
@@ -64,25 +48,6 @@ void tmk_sweep_json_stages(struct tmk_json *j, const struct tmk_cell *c)
     tmk_json_end(j);
 }
 
-void tmk_sweep_json_ranks(struct tmk_json *j, const struct tmk_cell *c)
-{
-    tmk_json_array(j, "ranks");
-    for (uint32_t i = 0; i < c->n_ranks; i++) {
-        const struct tmk_cell_rank *k = &c->ranks[i];
-        tmk_json_object(j, NULL);
-        if (k->rank < 0)
-            tmk_json_null(j, "rank");
-        else
-            tmk_json_i64(j, "rank", k->rank);
-        tmk_json_u64(j, "pid", k->pid);
-        tmk_json_text(j, "device", k->device);
-        tmk_sweep_json_bytes(j, "peak_allocated", k->peak_allocated);
-        tmk_sweep_json_bytes(j, "peak_reserved", k->peak_reserved);
-        tmk_json_end(j);
-    }
-    tmk_json_end(j);
-}
-
 /* ---- cells ---- */
 
 static void put_estimate(struct tmk_json *j, const char *key, const struct tmk_fit *f, uint32_t c)
@@ -104,16 +69,11 @@ static void put_estimate(struct tmk_json *j, const char *key, const struct tmk_f
 
 static void put_peaks(struct tmk_json *j, const struct tmk_cell *c)
 {
-    tmk_sweep_json_bytes(j, "peak_allocated", c->peak_allocated);
-    tmk_sweep_json_bytes(j, "peak_reserved", c->peak_reserved);
-    tmk_sweep_json_bytes(j, "peak_device", c->peak_device);
+    tmk_cell_json_peaks(j, c);
     put_gb(j, "peak_allocated_gb", c->peak_allocated);
     put_gb(j, "peak_reserved_gb", c->peak_reserved);
     put_gb(j, "peak_device_gb", c->peak_device);
-    if (c->peak_step < 0)
-        tmk_json_null(j, "peak_step");
-    else
-        tmk_json_i64(j, "peak_step", c->peak_step);
+    tmk_cell_json_number(j, "peak_step", c->peak_step);
     tmk_json_u64(j, "steps", c->n_steps);
 }
 
@@ -134,13 +94,13 @@ static void put_cell(struct tmk_json *j, const struct tmk_sweep_story *v, uint32
     tmk_json_text(j, "run", c->run);
     tmk_json_text(j, "log", c->log);
     tmk_json_text(j, "device", c->device);
-    tmk_sweep_json_bytes(j, "capacity", c->capacity);
+    tmk_cell_json_bytes(j, "capacity", c->capacity);
     put_peaks(j, c);
-    tmk_sweep_json_shares(j, "by_category", &c->categories);
-    tmk_sweep_json_shares(j, "by_component", &c->components);
-    tmk_sweep_json_shares(j, "by_stage", &c->at_stage);
+    tmk_cell_json_shares(j, "by_category", &c->categories);
+    tmk_cell_json_shares(j, "by_component", &c->components);
+    tmk_cell_json_shares(j, "by_stage", &c->at_stage);
     tmk_sweep_json_stages(j, c);
-    tmk_sweep_json_ranks(j, c);
+    tmk_cell_json_ranks(j, c);
     put_estimate(j, "estimate_allocated", v->allocated, number);
     put_estimate(j, "estimate_reserved", v->reserved, number);
     tmk_json_end(j);
@@ -271,7 +231,7 @@ void tmk_sweep_write_json(FILE *out, const struct tmk_sweep_story *v)
     put_fit(&j, "reserved", v->reserved);
     tmk_json_end(&j);
     put_influences(&j, v);
-    tmk_sweep_json_bytes(&j, "device_overhead", v->advice.overhead);
+    tmk_cell_json_bytes(&j, "device_overhead", v->advice.overhead);
     put_limits(&j, v);
     tmk_json_end(&j);
 }

@@ -135,6 +135,15 @@ static int complain_where(const struct tmk_results *r, const struct tmk_error *e
     return TMK_EXIT_USAGE;
 }
 
+static int check_some_left(const struct tmk_results *r)
+{
+    for (uint32_t i = 0; i < r->n_cells; i++)
+        if (r->cells[i].outcome != TMK_CELL_EXCLUDED)
+            return 0;
+    tmk_say("--where leaves none of the %u configurations", r->n_cells);
+    return TMK_EXIT_USAGE;
+}
+
 static int check_words(const struct tmk_results *r, char *const *words)
 {
     struct tmk_error err = {0};
@@ -207,6 +216,8 @@ static int make_grid(struct tmk_sweep_plan *p, const struct tmk_args *args)
         status = complain_where(r, &err);
     if (status == 0)
         status = check_words(r, p->command);
+    if (status == 0)
+        status = check_some_left(r);
     if (status != 0)
         return status;
     r->command = take(r, (args->n_operands + 1) * sizeof *r->command);

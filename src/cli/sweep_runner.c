@@ -75,10 +75,11 @@ static bool knows_reserved(const struct tmk_results *r)
     return true;
 }
 
+/* With each cell that was done at first, seldomer when there are many: a fit takes its time. */
 static void fit_again(struct runner *run)
 {
     uint32_t n = count_done(run->r);
-    if (n == run->n_fitted)
+    if (n < run->n_fitted + 1 + run->n_fitted / 16)
         return;
     run->n_fitted = n;
     run->fit = tmk_fit_close(run->fit);
@@ -291,7 +292,7 @@ static void say_begin(const struct runner *run)
         tmk_say("going on with the sweep in %s: %u of %u configurations have ended%s",
                 run->r->folder, run->n - pending, run->n, excluded);
     else
-        tmk_say("%u configurations%s%s; results in %s", run->n, excluded,
+        tmk_say("%u configuration%s%s%s; results in %s", run->n, run->n == 1 ? "" : "s", excluded,
                 run->p->n_jobs > 1 ? ", several at once" : "", run->r->folder);
 }
 

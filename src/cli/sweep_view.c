@@ -10,6 +10,7 @@
 #include "cli/sheet.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "sweep/params.h"
 #include "sweep/remaining.h"
 
 enum { TEXT_BYTES = 512, MOST_ROWS = 60, WIDEST_TEXT = 60, WIDEST_LOG = 110 };
@@ -101,8 +102,10 @@ void tmk_sweep_view_cell(struct tmk_sweep_view *v, const struct tmk_cell *c, con
             c->outcome == TMK_CELL_HOPELESS ? "-"
                                             : tmk_time_text((uint64_t)(c->seconds * 1e9), time),
             *time_left(v, left, sizeof left) ? "   " : "", left);
-    if (c->message)
+    bool told_nothing = c->outcome == TMK_CELL_DONE && c->peak_allocated == TMK_UNKNOWN_BYTES;
+    if (c->message && !(told_nothing && v->said_nothing))
         fprintf(stderr, "        %s\n", c->message);
+    v->said_nothing |= told_nothing;
     if (log)
         print_log(log);
 }
@@ -124,23 +127,62 @@ void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const 
 
 /* ---- the table ---- */
 
-static const struct tmk_column columns[] = {
-    {"configuration", TMK_LEFT, TMK_SHRINK}, {"outcome", TMK_LEFT, TMK_FIXED},
-    {"peak", TMK_RIGHT, TMK_FIXED},          {"reserved", TMK_RIGHT, TMK_FIXED},
-    {"device", TMK_LEFT, TMK_FIXED},         {"time", TMK_RIGHT, TMK_FIXED},
+/* Columns that would say nothing are left out. */
+struct layout {
+    struct tmk_column columns[TMK_SWEEP_MAX_PARAMS + 6];
+    uint32_t n;
+    bool has_repeats;
+    bool has_reserved; /* of any */
+    bool has_devices;  /* more than one */
 };
 
-static void add_row(struct tmk_table *t, const struct tmk_results *r, const struct tmk_cell *c)
+static void add_column(struct layout *l, const char *title, bool is_number, bool may_shrink)
 {
-    char text[TEXT_BYTES], size[TMK_AMOUNT_BYTES];
-    bool was_run = tmk_cell_was_run(c);
-    tmk_table_cell(t, tmk_cell_text(r, c, text, sizeof text));
+    l->columns[l->n++] = (struct tmk_column){title, is_number ? TMK_RIGHT : TMK_LEFT,
+                                             may_shrink ? TMK_SHRINK : TMK_FIXED};
+}
+
+static void lay_out(struct layout *l, const struct tmk_results *r)
+{
+    const char *device = NULL;
+    *l = (struct layout){.has_repeats = r->n_repeats > 1};
+    for (uint32_t i = 0; i < r->n_cells; i++) {
+        const struct tmk_cell *c = &r->cells[i];
+        l->has_reserved |= c->peak_reserved != TMK_UNKNOWN_BYTES;
+        l->has_devices |= device && c->device && strcmp(device, c->device) != 0;
+        device = c->device ? c->device : device;
+    }
+    for (uint32_t p = 0; p < r->n_params; p++)
+        add_column(l, r->params[p].name, r->params[p].numbers != NULL, true);
+    if (l->has_repeats)
+        add_column(l, "repeat", true, false);
+    add_column(l, "outcome", false, false);
+    add_column(l, "peak", true, false);
+    if (l->has_reserved)
+        add_column(l, "reserved", true, false);
+    if (l->has_devices)
+        add_column(l, "device", false, false);
+    add_column(l, "time", true, false);
+}
+
+static void add_row(struct tmk_table *t, const struct layout *l, const struct tmk_results *r,
+                    const struct tmk_cell *c)
+{
+    char size[TMK_AMOUNT_BYTES];
+    for (uint32_t p = 0; p < r->n_params; p++)
+        tmk_table_cell(t, r->params[p].values[c->choice[p]]);
+    if (l->has_repeats)
+        tmk_table_cellf(t, "%u", c->repeat + 1);
     tmk_table_cell(t, outcome_text(c));
     tmk_table_cell(t, peak_text(c, size));
-    tmk_table_cell(
-        t, c->peak_reserved == TMK_UNKNOWN_BYTES ? NULL : tmk_size_text(c->peak_reserved, size));
-    tmk_table_cell(t, c->device);
-    tmk_table_cell(t, was_run ? tmk_time_text((uint64_t)(c->seconds * 1e9), size) : NULL);
+    if (l->has_reserved)
+        tmk_table_cell(t, c->peak_reserved == TMK_UNKNOWN_BYTES
+                              ? NULL
+                              : tmk_size_text(c->peak_reserved, size));
+    if (l->has_devices)
+        tmk_table_cell(t, c->device);
+    tmk_table_cell(t,
+                   tmk_cell_was_run(c) ? tmk_time_text((uint64_t)(c->seconds * 1e9), size) : NULL);
 }
 
 struct tally {
@@ -183,13 +225,15 @@ static void print_tally(struct tmk_sheet *sheet, const struct tmk_results *r, co
 void tmk_sweep_view_table(const struct tmk_results *r)
 {
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
-    struct tmk_table *t = tmk_table_open(columns, sizeof columns / sizeof columns[0]);
+    struct layout l;
+    lay_out(&l, r);
+    struct tmk_table *t = tmk_table_open(l.columns, l.n);
     struct tally tally = count(r);
     uint32_t shown = 0, n = r->n_cells - tally.n[TMK_CELL_EXCLUDED];
     tmk_sheet_heading(&sheet, "Configurations");
     for (uint32_t i = 0; i < r->n_cells && shown < MOST_ROWS; i++)
         if (r->cells[i].outcome != TMK_CELL_EXCLUDED) {
-            add_row(t, r, &r->cells[i]);
+            add_row(t, &l, r, &r->cells[i]);
             shown++;
         }
     tmk_sheet_table(&sheet, t);

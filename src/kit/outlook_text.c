@@ -20,33 +20,40 @@ static const struct {
     const char *advice[MOST_ADVICE + 1];
     const char *advice_zh[MOST_ADVICE + 1];
 } causes[] = {
-    [TMK_GROWTH_NONE] = {"none", {NULL}},
-    [TMK_GROWTH_STEADY] = {"growth",
-                           {"save a checkpoint while there is time",
-                            "be ready to free caches (torch.cuda.empty_cache) or to reduce the "
-                            "batch size",
-                            "find what grows: tidemark attach PID, then tidemark leak PID"},
-                           {"尽快保存检查点", "准备释放缓存，或减少batch size",
-                            "查找增长原因: tidemark attach PID, 然后 tidemark leak PID"}},
-    [TMK_GROWTH_LEAK] = {"leak",
-                         {"find the line that keeps memory: tidemark leak RUN",
-                          "until then: save a checkpoint, and start again before it runs out"}},
-    [TMK_GROWTH_BATCH] = {"growing_batch",
-                          {"cap the length or the size of a batch; see what is alive at "
-                           "the peak: tidemark peak RUN"}},
-    [TMK_GROWTH_STEPS_UP] = {"steps_up",
-                             {"look at what happens at the steps where it jumps (evaluation, "
-                              "checkpoints, epochs): tidemark leak RUN"}},
-    [TMK_GROWTH_FRAGMENTATION] = {"fragmentation",
-                                  {"set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; see "
-                                   "tidemark frag RUN and tidemark whatif RUN"}},
-    [TMK_GROWTH_OTHER_PROCESS] = {"other_process",
-                                  {"another process takes the card: tidemark top shows which"}},
-    [TMK_GROWTH_NEARLY_FULL] = {"nearly_full",
-                                {"be ready to free caches (torch.cuda.empty_cache): a larger step "
-                                 "may not fit",
-                                 "consider reducing the batch size"},
-                                {"准备释放缓存", "考虑减少batch size"}},
+    [TMK_GROWTH_NONE] = {.text = "none", .advice = {NULL}},
+    [TMK_GROWTH_STEADY] =
+        {.text = "growth",
+         .advice = {"save a checkpoint while there is time",
+                    "be ready to free caches (torch.cuda.empty_cache) or to reduce the "
+                    "batch size",
+                    "find what grows: tidemark attach PID, then tidemark leak PID"},
+         .advice_zh =
+             {"准备释放缓存", "考虑减少batch size",
+              "尽快保存检查点，并查找增长原因: tidemark attach PID, 然后 tidemark leak PID"}},
+    [TMK_GROWTH_LEAK] =
+        {.text = "leak",
+         .advice = {"find the line that keeps memory: tidemark leak RUN",
+                    "until then: save a checkpoint, and start again before it runs out"}},
+    [TMK_GROWTH_BATCH] = {.text = "growing_batch",
+                          .advice = {"cap the length or the size of a batch; see what is alive at "
+                                     "the peak: tidemark peak RUN"}},
+    [TMK_GROWTH_STEPS_UP] =
+        {.text = "steps_up",
+         .advice = {"look at what happens at the steps where it jumps (evaluation, "
+                    "checkpoints, epochs): tidemark leak RUN"}},
+    [TMK_GROWTH_FRAGMENTATION] =
+        {.text = "fragmentation",
+         .advice = {"set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; see "
+                    "tidemark frag RUN and tidemark whatif RUN"}},
+    [TMK_GROWTH_OTHER_PROCESS] =
+        {.text = "other_process",
+         .advice = {"another process takes the card: tidemark top shows which"}},
+    [TMK_GROWTH_NEARLY_FULL] =
+        {.text = "nearly_full",
+         .advice = {"be ready to free caches (torch.cuda.empty_cache): a larger step "
+                    "may not fit",
+                    "consider reducing the batch size"},
+         .advice_zh = {"准备释放缓存", "考虑减少batch size"}},
 };
 
 const char *tmk_growth_cause_name(enum tmk_growth_cause cause)

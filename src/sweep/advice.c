@@ -29,10 +29,23 @@ static uint32_t find_largest(const struct tmk_results *r)
     return best;
 }
 
+/* Then what the driver says of the device is of several configurations. */
+static bool ran_side_by_side(const struct tmk_results *r)
+{
+    static const char jobs[] = "--jobs=";
+    for (uint32_t i = 0; i < r->n_options; i++)
+        if (strncmp(r->options[i], jobs, strlen(jobs)) == 0 &&
+            strcmp(r->options[i] + strlen(jobs), "1") != 0)
+            return true;
+    return false;
+}
+
 /* What others use may come and go: the least is what is always there. */
 static uint64_t find_overhead(const struct tmk_results *r)
 {
     uint64_t least = TMK_UNKNOWN_BYTES;
+    if (ran_side_by_side(r))
+        return least;
     for (uint32_t i = 0; i < r->n_cells; i++) {
         const struct tmk_cell *c = &r->cells[i];
         if (is_measured(c) && c->peak_device != TMK_UNKNOWN_BYTES &&

@@ -10,8 +10,8 @@
 
 enum { MOST_TERMS = 10, MOST_MOVES = 60, MOST_PAIRED = 64 };
 
-#define GOOD 3e-3   /* of a cell's whole: well enough */
-#define EXACT 1e-6  /* of a cell's whole: who is nearer than that is there */
+#define GOOD 3e-3   /* of a whole cell: well enough */
+#define EXACT 1e-4  /* of a whole cell: who is nearer than that is there */
 #define ALONE 1e-9  /* a row that nobody else says anything of: its leverage is 1 less this */
 #define BETTER 1e-9 /* of a score, so that rounding makes no circles */
 

@@ -10,12 +10,6 @@
 
 /* ---- the whole ---- */
 
-static int rising(const void *va, const void *vb)
-{
-    double a = *(const double *)va, b = *(const double *)vb;
-    return (a > b) - (a < b);
-}
-
 static int gather_left_out(struct tmk_fit *f)
 {
     size_t room = 0;
@@ -28,7 +22,7 @@ static int gather_left_out(struct tmk_fit *f)
         for (uint32_t k = 0; k < f->groups[i].m; k++)
             if (!isnan(f->groups[i].best->left_out[k]))
                 f->left_out[f->n_left_out++] = f->groups[i].best->left_out[k];
-    qsort(f->left_out, f->n_left_out, sizeof *f->left_out, rising);
+    qsort(f->left_out, f->n_left_out, sizeof *f->left_out, tmk_fit_rising);
     return 0;
 }
 

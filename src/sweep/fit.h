@@ -28,7 +28,10 @@ enum tmk_fit_of {
     TMK_FIT_RESERVED,  /* peak_reserved as a whole: what a card must have */
 };
 
-enum { TMK_FIT_LEAST = 3 }; /* configurations that must be done */
+enum {
+    TMK_FIT_LEAST = 3,   /* configurations that must be done */
+    TMK_FIT_MOST = 1024, /* of a grid with more, about so many are drawn by lot */
+};
 
 struct tmk_estimate {
     bool known; /* else there is nothing to go by, and the rest is 0 */

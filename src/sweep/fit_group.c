@@ -16,10 +16,10 @@
 
 enum { ALL_ROWS = 64, LEAST_ROWS = 16 }; /* that are left out, of few and of very many */
 
-#define PREFERRED 0.8 /* another way must err by less than this much of what categories do */
-#define LEAST_ERROR 1e-6
-#define FALL 0.001  /* of a row: less is no fall */
-#define STILL 0.003 /* of a row: more is a change */
+#define PREFERRED 0.8    /* another way must err by less than this much of what categories do */
+#define GOOD_ENOUGH 0.01 /* of a row: then categories, which say why, are kept */
+#define FALL 0.001       /* of a row: less is no fall */
+#define STILL 0.003      /* of a row: more is a change */
 
 static double weight_of(const struct tmk_fit_group *g, uint32_t row)
 {
@@ -175,7 +175,7 @@ static int solve_way(const struct tmk_fit_group *g, struct tmk_fit_way *w, struc
     return leave_out(g, w, arena);
 }
 
-static int rising(const void *va, const void *vb)
+int tmk_fit_rising(const void *va, const void *vb)
 {
     double a = *(const double *)va, b = *(const double *)vb;
     return (a > b) - (a < b);
@@ -191,7 +191,7 @@ static int find_spread(struct tmk_fit_group *g, struct tmk_arena *arena)
     for (uint32_t i = 0; i < g->m; i++)
         if (!isnan(g->best->left_out[i]))
             known[n++] = g->best->left_out[i];
-    qsort(known, n, sizeof *known, rising);
+    qsort(known, n, sizeof *known, tmk_fit_rising);
     uint32_t at = (uint32_t)ceil(0.9 * (n + 1));
     g->spread = n > 0 ? known[at < n ? at - 1 : n - 1] : 0;
     return 0;
@@ -207,7 +207,7 @@ int tmk_fit_group_solve(struct tmk_fit_group *g, struct tmk_arena *arena)
     g->best = &g->ways[0];
     for (uint32_t i = 1; i < g->n_ways; i++)
         if (g->ways[i].mean < (g->best == &g->ways[0] ? PREFERRED : 1) * g->best->mean &&
-            g->best->mean > LEAST_ERROR)
+            g->ways[0].mean > GOOD_ENOUGH)
             g->best = &g->ways[i];
     return find_spread(g, arena);
 }
@@ -232,14 +232,6 @@ static uint32_t largest_part(const struct tmk_fit_way *w, const double *row)
     return best;
 }
 
-static double dot(const double *a, const double *b, uint32_t m)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < m; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 /* Variance of the sum of parts [from, end) at a place: of what the rows' errors make of it, and of
  * the error that a new cell has. */
 static double variance(const struct tmk_fit_group *g, uint32_t from, uint32_t end,
@@ -253,8 +245,8 @@ static double variance(const struct tmk_fit_group *g, uint32_t from, uint32_t en
         double *own = weights + (size_t)(i - from) * g->m;
         tmk_curve_weights(&parts[i].curve, row, own);
         for (uint32_t j = from; j <= i; j++) {
-            double together = dot(parts[i].curve.rest, parts[j].curve.rest, g->m) / g->m;
-            double shared = dot(own, weights + (size_t)(j - from) * g->m, g->m);
+            double together = tmk_dot(parts[i].curve.rest, parts[j].curve.rest, g->m) / g->m;
+            double shared = tmk_dot(own, weights + (size_t)(j - from) * g->m, g->m);
             sum += (i == j ? 1 : 2) * together * (shared + value * value);
         }
     }

@@ -85,4 +85,7 @@ struct tmk_estimate tmk_fit_group_at(const struct tmk_fit_group *g, const double
 void tmk_fit_group_change(const struct tmk_fit_group *g, uint32_t k, const double *from,
                           const double *to, struct tmk_fit_effect *ret);
 
+/* For qsort: doubles, the least first. */
+int tmk_fit_rising(const void *va, const void *vb);
+
 #endif

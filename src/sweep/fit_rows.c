@@ -6,6 +6,8 @@
 #include "kit/textmap.h"
 #include "sweep/fit_internal.h"
 
+enum { MOST_PARTS = 48 }; /* categories or stages; what is more is no category of ours */
+
 /* ---- which cells ---- */
 
 static uint64_t figure_of(const struct tmk_fit *f, const struct tmk_cell *c)
@@ -13,10 +15,19 @@ static uint64_t figure_of(const struct tmk_fit *f, const struct tmk_cell *c)
     return f->of == TMK_FIT_RESERVED ? c->peak_reserved : c->peak_allocated;
 }
 
+/* Of very many configurations some, drawn by a hash of their number: every so many would meet the
+ * same value of a parameter again and again. */
+static bool is_drawn(const struct tmk_fit *f, const struct tmk_cell *c)
+{
+    uint64_t number = (uint64_t)(c - f->r->cells) / f->r->n_repeats;
+    uint64_t n = f->r->n_cells / f->r->n_repeats;
+    return n <= TMK_FIT_MOST || (uint32_t)(number * 2654435769u) % n < TMK_FIT_MOST;
+}
+
 static bool has_figure(const struct tmk_fit *f, const struct tmk_cell *c)
 {
     uint64_t v = figure_of(f, c);
-    return c->outcome == TMK_CELL_DONE && v != TMK_UNKNOWN_BYTES && v > 0;
+    return c->outcome == TMK_CELL_DONE && v != TMK_UNKNOWN_BYTES && v > 0 && is_drawn(f, c);
 }
 
 /* Parameters beyond those that terms can have count as if they were words. */
@@ -137,7 +148,7 @@ static int name_categories(const struct tmk_fit *f, const struct tmk_fit_group *
     uint32_t number;
     for (uint32_t c = g->first_cell; c < f->r->n_cells; c++) {
         const struct tmk_shares *s = &f->r->cells[c].categories;
-        for (uint32_t i = 0; is_in(f, g, c) && i < s->n; i++)
+        for (uint32_t i = 0; is_in(f, g, c) && i < s->n && names->n < MOST_PARTS; i++)
             if (tmk_textmap_put(names, s->rows[i].key, &number) != 0)
                 return TMK_ENOMEM;
     }
@@ -157,7 +168,8 @@ static void fill_categories(const struct tmk_fit *f, const struct tmk_fit_group 
         double rest = (double)cell->peak_allocated;
         for (uint32_t i = 0; i < cell->categories.n; i++) {
             double bytes = (double)cell->categories.rows[i].bytes;
-            (void)tmk_textmap_find(names, cell->categories.rows[i].key, &number);
+            if (!tmk_textmap_find(names, cell->categories.rows[i].key, &number))
+                continue;
             w->parts[number].y[row] += bytes / g->n_repeats[row];
             rest -= bytes;
         }
@@ -192,7 +204,7 @@ static int name_stages(const struct tmk_fit *f, const struct tmk_fit_group *g,
 {
     const struct tmk_cell *first = &f->r->cells[g->row_cell[0]];
     uint32_t number;
-    for (uint32_t i = 0; i < first->n_stages; i++) {
+    for (uint32_t i = 0; i < first->n_stages && names->n < MOST_PARTS; i++) {
         bool is_everywhere = true;
         for (uint32_t c = g->first_cell; c < f->r->n_cells; c++)
             is_everywhere = is_everywhere && (!is_in(f, g, c) ||

@@ -9,25 +9,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "kit/json.h"
+#include "sweep/cell_json.h"
 
 /* ---- lines ---- */
-
-static void put_bytes(struct tmk_json *j, const char *key, uint64_t bytes)
-{
-    if (bytes == TMK_UNKNOWN_BYTES)
-        tmk_json_null(j, key);
-    else
-        tmk_json_u64(j, key, bytes);
-}
-
-static void put_number(struct tmk_json *j, const char *key, int64_t number)
-{
-    if (number < 0)
-        tmk_json_null(j, key);
-    else
-        tmk_json_i64(j, key, number);
-}
 
 static void put_texts(struct tmk_json *j, const char *key, const char *const *texts, uint32_t n)
 {
@@ -57,14 +41,6 @@ static void put_head(struct tmk_json *j, const struct tmk_results *r)
     tmk_json_end(j);
 }
 
-static void put_shares(struct tmk_json *j, const char *key, const struct tmk_shares *s)
-{
-    tmk_json_object(j, key);
-    for (uint32_t i = 0; i < s->n; i++)
-        tmk_json_u64(j, s->rows[i].key, s->rows[i].bytes);
-    tmk_json_end(j);
-}
-
 static void put_stages(struct tmk_json *j, const struct tmk_cell *c)
 {
     tmk_json_array(j, "stages");
@@ -82,38 +58,20 @@ static void put_stages(struct tmk_json *j, const struct tmk_cell *c)
     tmk_json_end(j);
 }
 
-static void put_ranks(struct tmk_json *j, const struct tmk_cell *c)
-{
-    tmk_json_array(j, "ranks");
-    for (uint32_t i = 0; i < c->n_ranks; i++) {
-        const struct tmk_cell_rank *k = &c->ranks[i];
-        tmk_json_object(j, NULL);
-        put_number(j, "rank", k->rank);
-        tmk_json_u64(j, "pid", k->pid);
-        tmk_json_text(j, "device", k->device);
-        put_bytes(j, "peak_allocated", k->peak_allocated);
-        put_bytes(j, "peak_reserved", k->peak_reserved);
-        tmk_json_end(j);
-    }
-    tmk_json_end(j);
-}
-
 static void put_measures(struct tmk_json *j, const struct tmk_cell *c)
 {
     tmk_json_text(j, "run", c->run);
     tmk_json_text(j, "log", c->log);
     tmk_json_text(j, "device", c->device);
-    put_bytes(j, "capacity", c->capacity);
-    put_bytes(j, "peak_allocated", c->peak_allocated);
-    put_bytes(j, "peak_reserved", c->peak_reserved);
-    put_bytes(j, "peak_device", c->peak_device);
-    put_number(j, "peak_step", c->peak_step);
+    tmk_cell_json_bytes(j, "capacity", c->capacity);
+    tmk_cell_json_peaks(j, c);
+    tmk_cell_json_number(j, "peak_step", c->peak_step);
     tmk_json_u64(j, "n_steps", c->n_steps);
-    put_shares(j, "categories", &c->categories);
-    put_shares(j, "components", &c->components);
-    put_shares(j, "at_stage", &c->at_stage);
+    tmk_cell_json_shares(j, "categories", &c->categories);
+    tmk_cell_json_shares(j, "components", &c->components);
+    tmk_cell_json_shares(j, "at_stage", &c->at_stage);
     put_stages(j, c);
-    put_ranks(j, c);
+    tmk_cell_json_ranks(j, c);
 }
 
 static void put_cell(struct tmk_json *j, const struct tmk_results *r, uint32_t number)

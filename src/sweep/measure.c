@@ -11,6 +11,7 @@
 #include "passes/peak.h"
 #include "passes/stages.h"
 #include "passes/steps.h"
+#include "sweep/held_peak.h"
 #include "tidemark/tidemark.h"
 
 struct best {                       /* the device of a process that decides */
@@ -50,24 +51,50 @@ static struct best find_best(const struct tmk_process *p)
 
 struct card {
     uint16_t device;
-    uint64_t total_bytes, used_bytes; /* TMK_UNKNOWN_BYTES: not looked at */
-    bool step_began;                  /* since the last refusal */
+    uint64_t total_bytes, used_bytes; /* TMK_UNKNOWN_BYTES: not told */
 };
+
+struct watch {
+    struct card cards[TMK_MAX_DEVICES];
+    uint32_t n_cards;
+    uint64_t n_steps;
+    bool step_began; /* since the last refusal */
+};
+
+/* Made when new; NULL: there are too many. */
+static struct card *card_of(struct watch *w, uint16_t device)
+{
+    for (uint32_t i = 0; i < w->n_cards; i++)
+        if (w->cards[i].device == device)
+            return &w->cards[i];
+    if (w->n_cards == TMK_MAX_DEVICES)
+        return NULL;
+    w->cards[w->n_cards] = (struct card){device, TMK_UNKNOWN_BYTES, TMK_UNKNOWN_BYTES};
+    return &w->cards[w->n_cards++];
+}
+
+static void on_sample(struct watch *w, uint16_t device, const struct tmk_sample_body *sample)
+{
+    struct card *c = card_of(w, device);
+    if (!c)
+        return;
+    c->total_bytes = sample->total_bytes;
+    if (sample->used_bytes != UINT64_MAX &&
+        (c->used_bytes == TMK_UNKNOWN_BYTES || sample->used_bytes > c->used_bytes))
+        c->used_bytes = sample->used_bytes;
+}
 
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                      struct tmk_block *b)
 {
-    struct card *c = arg;
+    struct watch *w = arg;
     (void)rp;
     (void)b;
+    if (ev->kind == TMK_KIND_SAMPLE)
+        on_sample(w, ev->device, &ev->sample);
     if (ev->kind == TMK_KIND_STEP || ev->kind == TMK_KIND_OOM)
-        c->step_began = ev->kind == TMK_KIND_STEP;
-    if (ev->kind != TMK_KIND_SAMPLE || ev->device != c->device)
-        return;
-    c->total_bytes = ev->sample.total_bytes;
-    if (ev->sample.used_bytes != UINT64_MAX &&
-        (c->used_bytes == TMK_UNKNOWN_BYTES || ev->sample.used_bytes > c->used_bytes))
-        c->used_bytes = ev->sample.used_bytes;
+        w->step_began = ev->kind == TMK_KIND_STEP;
+    w->n_steps += ev->kind == TMK_KIND_STEP;
 }
 
 /* ---- a process ---- */
@@ -75,7 +102,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 struct look { /* what one replay finds out */
     struct tmk_process *p;
     struct best best;
-    struct card card;
+    struct watch watch;
+    struct tmk_held_peak held; /* what no framework handed out */
     struct tmk_peak *peak;
     struct tmk_stages *stages;
     struct tmk_ooms *ooms;
@@ -86,18 +114,20 @@ static void close_look(struct look *l)
     l->peak = tmk_peak_close(l->peak);
     l->stages = tmk_stages_close(l->stages);
     l->ooms = tmk_ooms_close(l->ooms);
+    tmk_held_peak_fini(&l->held);
 }
 
 static int open_look(struct look *l)
 {
     uint16_t device = l->best.row ? l->best.row->device : TIDEMARK_HOST;
     struct tmk_moment moment = {.kind = TMK_MOMENT_PEAK, .device = device};
-    l->card = (struct card){device, TMK_UNKNOWN_BYTES, TMK_UNKNOWN_BYTES, false};
     int rc = tmk_peak_open(l->p, &moment, &l->peak);
     if (rc == 0)
         rc = tmk_stages_open(l->p, device, &l->stages);
     if (rc == 0)
         rc = tmk_ooms_open(l->p, &l->ooms);
+    if (rc == 0)
+        rc = tmk_held_peak_init(&l->held, l->p);
     return rc;
 }
 
@@ -107,7 +137,8 @@ static int replay(struct look *l, struct tmk_error *err)
         tmk_peak_visitor(l->peak),
         tmk_stages_visitor(l->stages),
         tmk_ooms_visitor(l->ooms),
-        {.arg = &l->card, .event = on_event},
+        tmk_held_peak_visitor(&l->held),
+        {.arg = &l->watch, .event = on_event},
     };
     struct tmk_replay rp;
     int rc = tmk_process_sweep(l->p, visitors, sizeof visitors / sizeof visitors[0], &rp, err);
@@ -222,23 +253,34 @@ static int take_steps(const struct look *l, struct tmk_cell *c)
     return 0;
 }
 
-/* The process that decides: all of the cell but its ranks is about it. */
-static int take_process(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+/* The device and what its driver said of it. */
+static int take_device(struct look *l, uint16_t device, struct tmk_arena *a, struct tmk_cell *c)
 {
-    char device[24];
+    char name[24];
+    tmk_device_name(device, name);
+    c->device = tmk_arena_text(a, name, strlen(name));
+    const struct card *card = card_of(&l->watch, device);
+    if (card) {
+        c->capacity = card->total_bytes;
+        c->peak_device = card->used_bytes;
+    }
+    uint64_t n = tmk_ooms_n_kept(l->ooms);
+    const struct tmk_oom *oom = n > 0 ? tmk_ooms_get(l->ooms, n - 1) : NULL;
+    if (oom && oom->device == device && oom->capacity_bytes)
+        c->capacity = oom->capacity_bytes; /* what the allocator may have of it */
+    return c->device ? 0 : TMK_ENOMEM;
+}
+
+/* A process whose framework told of its blocks. */
+static int take_blocks(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+{
     const struct tmk_step_row *row = l->best.row;
-    tmk_device_name(row->device, device);
-    c->device = tmk_arena_text(a, device, strlen(device));
-    c->capacity = l->card.total_bytes;
-    c->peak_device = l->card.used_bytes;
     c->peak_allocated = row->peak_bytes;
     c->peak_reserved = l->best.reserved_bytes;
     c->peak_step = row->step < 0 ? -1 : row->step;
-    uint64_t n = tmk_ooms_n_kept(l->ooms);
-    const struct tmk_oom *oom = n > 0 ? tmk_ooms_get(l->ooms, n - 1) : NULL;
-    if (oom && oom->device == row->device && oom->capacity_bytes)
-        c->capacity = oom->capacity_bytes; /* what the allocator may have of it */
-    int rc = c->device ? take_steps(l, c) : TMK_ENOMEM;
+    int rc = take_device(l, row->device, a, c);
+    if (rc == 0)
+        rc = take_steps(l, c);
     if (rc == 0)
         rc = take_shares(l, a, c);
     if (rc == 0)
@@ -246,18 +288,38 @@ static int take_process(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
     return rc;
 }
 
-static int take_rank(const struct look *l, struct tmk_arena *a, struct tmk_cell_rank *k)
+static int one_share(struct tmk_arena *a, const char *key, uint64_t bytes, struct tmk_shares *ret)
 {
-    char device[24];
-    tmk_device_name(l->best.row->device, device);
-    *k = (struct tmk_cell_rank){
-        .rank = l->p->rank,
-        .pid = l->p->pid,
-        .device = tmk_arena_text(a, device, strlen(device)),
-        .peak_allocated = l->best.row->peak_bytes,
-        .peak_reserved = l->best.reserved_bytes,
-    };
-    return k->device ? 0 : TMK_ENOMEM;
+    ret->rows = tmk_arena_take(a, sizeof *ret->rows);
+    return ret->rows && add_share(ret, a, key, bytes) ? 0 : TMK_ENOMEM;
+}
+
+/* A process that asked the driver itself: who in it is all that is known. */
+static int take_held(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+{
+    const struct tmk_device_sums *peak = &l->held.peak;
+    c->peak_allocated = c->peak_reserved = peak->bytes;
+    c->peak_step = l->held.step < 0 ? -1 : l->held.step;
+    c->n_steps = l->watch.n_steps;
+    c->components.rows = tmk_arena_take(a, TMK_SUMS_MAX_OWNERS * sizeof *c->components.rows);
+    int rc = c->components.rows ? take_device(l, peak->device, a, c) : TMK_ENOMEM;
+    for (uint32_t i = 0; i < TMK_SUMS_MAX_OWNERS && rc == 0; i++)
+        if (peak->owners[i].bytes > 0 &&
+            !add_share(&c->components, a, tmk_held_peak_owner(&l->held, i), peak->owners[i].bytes))
+            rc = TMK_ENOMEM;
+    sort_shares(&c->components);
+    if (rc == 0)
+        rc = one_share(a, "unknown", peak->bytes, &c->categories);
+    return rc == 0 ? one_share(a, "other", peak->bytes, &c->at_stage) : rc;
+}
+
+/* Blocks on a card go before segments, and a card before the host. */
+static int take_process(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+{
+    bool has_card = l->best.row && l->best.row->device != TIDEMARK_HOST;
+    if (!has_card && l->held.found)
+        return take_held(l, a, c);
+    return l->best.row ? take_blocks(l, a, c) : 0;
 }
 
 /* "rank 1 ran out of memory in step 3 (forward): 1.2 GiB more on cuda:0, 22.1 of 24.0 GiB in use".
@@ -272,29 +334,35 @@ static int tell_oom(const struct look *l, struct tmk_arena *a, struct tmk_measur
         snprintf(who, sizeof who, "rank %" PRId64 " ", l->p->rank);
     if (o->step != TMK_NO_STEP)
         snprintf(when, sizeof when, " in step %" PRId64, o->step);
-    ret->went_on = l->card.step_began && (!ret->ran_out || ret->went_on);
+    ret->went_on = l->watch.step_began && (!ret->ran_out || ret->went_on);
     ret->ran_out = true;
+    uint64_t total =
+        o->is_of_driver && o->total_bytes != UINT64_MAX ? o->total_bytes : o->capacity_bytes;
+    uint64_t held = o->is_of_driver ? o->segment_bytes : o->allocated_bytes;
     ret->oom = tmk_arena_format(
         a, "%sran out of memory%s%s%s%s: wanted %s more on %s, %s%s%s in use", who, when,
         o->stage ? " (" : "", o->stage ? o->stage : "", o->stage ? ")" : "",
         tmk_size_text(o->requested_bytes, wanted), tmk_device_name(o->device, device),
-        tmk_size_text(o->allocated_bytes, used), o->capacity_bytes ? " of " : "",
-        o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");
+        tmk_size_text(held, used), total ? " of " : "", total ? tmk_size_text(total, limit) : "");
     return ret->oom ? 0 : TMK_ENOMEM;
 }
 
 /* ---- the run ---- */
 
-static int measure_process(struct tmk_process *p, bool decides, struct tmk_arena *a,
-                           struct tmk_cell *c, struct tmk_measured *ret, struct tmk_error *err)
+static const struct tmk_cell nothing = {.peak_step = -1,
+                                        .capacity = TMK_UNKNOWN_BYTES,
+                                        .peak_allocated = TMK_UNKNOWN_BYTES,
+                                        .peak_reserved = TMK_UNKNOWN_BYTES,
+                                        .peak_device = TMK_UNKNOWN_BYTES};
+
+static int measure_process(struct tmk_process *p, struct tmk_arena *a, struct tmk_cell *c,
+                           struct tmk_measured *ret, struct tmk_error *err)
 {
     struct look l = {.p = p, .best = find_best(p)};
     int rc = open_look(&l);
     if (rc == 0)
         rc = replay(&l, err);
-    if (rc == 0 && l.best.row)
-        rc = take_rank(&l, a, &c->ranks[c->n_ranks++]);
-    if (rc == 0 && decides && l.best.row)
+    if (rc == 0)
         rc = take_process(&l, a, c);
     if (rc == 0 && tmk_ooms_n(l.ooms) > 0)
         rc = tell_oom(&l, a, ret);
@@ -302,31 +370,57 @@ static int measure_process(struct tmk_process *p, bool decides, struct tmk_arena
     return rc;
 }
 
-/* The number of the process that decides; n: none reported a block. */
-static uint32_t find_deciding(struct tmk_run *run)
+/* Does what was measured of `a` decide, rather than `b`? */
+static bool decides(const struct tmk_cell *a, const struct tmk_cell *b)
 {
-    uint32_t n = tmk_run_n_processes(run), best = n;
-    const struct tmk_step_row *most = NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        struct best b = find_best(tmk_run_process(run, i));
-        if (b.row && (!most || is_larger(b.row, most))) {
-            most = b.row;
-            best = i;
-        }
-    }
-    return best;
+    bool a_is_card = strcmp(a->device, "cpu") != 0;
+    bool b_is_card = b->device && strcmp(b->device, "cpu") != 0;
+    if (!b->device || a_is_card != b_is_card)
+        return !b->device || a_is_card;
+    return a->peak_allocated > b->peak_allocated;
+}
+
+static void add_rank(struct tmk_cell *c, const struct tmk_process *p, const struct tmk_cell *m)
+{
+    c->ranks[c->n_ranks++] = (struct tmk_cell_rank){.rank = p->rank,
+                                                    .pid = p->pid,
+                                                    .device = m->device,
+                                                    .peak_allocated = m->peak_allocated,
+                                                    .peak_reserved = m->peak_reserved};
+}
+
+/* All but what the sweep knows by itself. */
+static void adopt(struct tmk_cell *c, const struct tmk_cell *best)
+{
+    struct tmk_cell all = *best;
+    all.choice = c->choice;
+    all.repeat = c->repeat;
+    all.seconds = c->seconds;
+    all.ranks = c->ranks;
+    all.n_ranks = c->n_ranks;
+    *c = all;
 }
 
 static int measure_all(struct tmk_run *run, struct tmk_arena *a, struct tmk_cell *c,
                        struct tmk_measured *ret, struct tmk_error *err)
 {
-    uint32_t n = tmk_run_n_processes(run), deciding = find_deciding(run);
+    uint32_t n = tmk_run_n_processes(run);
+    struct tmk_cell best = nothing;
     c->ranks = tmk_arena_take(a, (n + 1) * sizeof *c->ranks);
     c->n_ranks = 0;
     int rc = c->ranks ? 0 : TMK_ENOMEM;
-    for (uint32_t i = 0; i < n && rc == 0; i++)
-        rc = measure_process(tmk_run_process(run, i), i == deciding, a, c, ret, err);
-    ret->found = deciding < n;
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        struct tmk_process *p = tmk_run_process(run, i);
+        struct tmk_cell m = nothing;
+        rc = measure_process(p, a, &m, ret, err);
+        if (rc < 0 || !m.device)
+            continue;
+        add_rank(c, p, &m);
+        if (decides(&m, &best))
+            best = m;
+    }
+    ret->found = best.device != NULL;
+    adopt(c, &best);
     return rc;
 }
 

@@ -3,15 +3,17 @@
  *
  * Each process of the run is replayed once. The peak is that of the device that decides whether the
  * configuration fits: the accelerator with the largest peak of all processes, or the host where no
- * accelerator was used. Shares of it add up to it exactly; where the trace cannot say what all of
- * it was (--max-size gave that part up), there are none. */
+ * accelerator was used. Of a program that no framework's allocator serves (JAX, CUDA C) it is what
+ * it held of the driver, and its components are the libraries that asked. Shares of it add up to it
+ * exactly; where the trace cannot say what all of it was (--max-size gave that part up), there are
+ * none. */
 #ifndef TMK_SWEEP_MEASURE_H
 #define TMK_SWEEP_MEASURE_H
 
 #include "sweep/results.h"
 
 struct tmk_measured {
-    bool found;      /* a process reported a block */
+    bool found;      /* a process reported a block, or held some of a card */
     bool ran_out;    /* a process was refused memory, and that was not the allocator's first try */
     bool went_on;    /* then: another step began behind the last time, in each such process */
     const char *oom; /* then: a sentence about the last time */

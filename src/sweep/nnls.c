@@ -19,7 +19,7 @@ struct problem {
     uint32_t m, n;
 };
 
-static double dot(const double *a, const double *b, uint32_t m)
+double tmk_dot(const double *a, const double *b, uint32_t m)
 {
     double sum = 0;
     for (uint32_t i = 0; i < m; i++)
@@ -33,7 +33,7 @@ static bool push(struct tmk_nnls *s, const struct problem *p, uint32_t j)
     const double *column = p->a + (size_t)j * p->m;
     double *q = s->q + (size_t)s->n_used * p->m;
     uint32_t k = s->n_used;
-    double whole = sqrt(dot(column, column, p->m));
+    double whole = sqrt(tmk_dot(column, column, p->m));
     if (k == p->m || !(whole > 0) || !isfinite(whole))
         return false;
     memcpy(q, column, p->m * sizeof *q);
@@ -42,12 +42,12 @@ static bool push(struct tmk_nnls *s, const struct problem *p, uint32_t j)
     for (int round = 0; round < 2; round++)
         for (uint32_t i = 0; i < k; i++) {
             const double *other = s->q + (size_t)i * p->m;
-            double part = dot(other, q, p->m);
+            double part = tmk_dot(other, q, p->m);
             s->r[i][k] += part;
             for (uint32_t row = 0; row < p->m; row++)
                 q[row] -= part * other[row];
         }
-    double left = sqrt(dot(q, q, p->m));
+    double left = sqrt(tmk_dot(q, q, p->m));
     if (!(left > DEPENDENT * whole))
         return false;
     for (uint32_t row = 0; row < p->m; row++)
@@ -61,7 +61,7 @@ static bool push(struct tmk_nnls *s, const struct problem *p, uint32_t j)
 static void solve_used(const struct tmk_nnls *s, const struct problem *p, double *z)
 {
     for (uint32_t i = s->n_used; i-- > 0;) {
-        z[i] = dot(s->q + (size_t)i * p->m, p->b, p->m);
+        z[i] = tmk_dot(s->q + (size_t)i * p->m, p->b, p->m);
         for (uint32_t j = i + 1; j < s->n_used; j++)
             z[i] -= s->r[i][j] * z[j];
         z[i] /= s->r[i][i];
@@ -95,15 +95,15 @@ static bool is_used(const struct tmk_nnls *s, uint32_t j)
 static uint32_t steepest(const struct tmk_nnls *s, const struct problem *p, const bool *refused)
 {
     uint32_t best = p->n;
-    double most = FLAT * sqrt(dot(p->b, p->b, p->m));
+    double most = FLAT * sqrt(tmk_dot(p->b, p->b, p->m));
     for (uint32_t j = 0; j < p->n; j++) {
         const double *column = p->a + (size_t)j * p->m;
-        double length = sqrt(dot(column, column, p->m)), slope = dot(column, p->b, p->m);
+        double length = sqrt(tmk_dot(column, column, p->m)), slope = tmk_dot(column, p->b, p->m);
         if (refused[j] || is_used(s, j) || !(length > 0))
             continue;
         for (uint32_t i = 0; i < s->n_used; i++) {
             const double *q = s->q + (size_t)i * p->m;
-            slope -= dot(q, column, p->m) * dot(q, p->b, p->m);
+            slope -= tmk_dot(q, column, p->m) * tmk_dot(q, p->b, p->m);
         }
         if (slope / length > most) {
             most = slope / length;
@@ -145,12 +145,13 @@ static void step_towards(struct tmk_nnls *s, const double *z)
 /* Bring in column j. False: it brings nothing. */
 static bool take_in(struct tmk_nnls *s, const struct problem *p, uint32_t j)
 {
-    double z[TMK_NNLS_MOST];
+    double z[TMK_NNLS_MOST] = {0};
+    uint32_t own = s->n_used;
     if (!push(s, p, j))
         return false;
     solve_used(s, p, z);
-    if (!(z[s->n_used - 1] > 0)) { /* rounding: by its slope it would be */
-        s->n_used--;
+    if (!(z[own] > 0)) { /* rounding: by its slope it would be */
+        s->n_used = own;
         return false;
     }
     while (s->n_used > 0 && !all_above(z, s->n_used)) {

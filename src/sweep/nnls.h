@@ -26,6 +26,8 @@ struct tmk_nnls {
 /* Minimise |a x - b|, x >= 0. `a` has m rows and n columns (at most TMK_NNLS_MOST), by columns. */
 void tmk_nnls_solve(struct tmk_nnls *s, const double *a, uint32_t m, uint32_t n, const double *b);
 
+double tmk_dot(const double *a, const double *b, uint32_t m);
+
 /* How much of its own estimate row i is: 0 to 1. */
 double tmk_nnls_leverage(const struct tmk_nnls *s, uint32_t m, uint32_t i);
 /* Which weight each of the m rows has in what is said of a row with columns `row[0 .. n)`. */

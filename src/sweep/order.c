@@ -27,7 +27,7 @@ static uint32_t rank_of(const struct tmk_sweep_param *p, uint32_t value)
         return value;
     for (uint32_t i = 0; i < p->n_values; i++)
         rank +=
-            p->numbers[i] < p->numbers[value] || (p->numbers[i] == p->numbers[value] && i < value);
+            p->numbers[i] < p->numbers[value] || (i < value && p->numbers[i] == p->numbers[value]);
     return rank;
 }
 

@@ -128,6 +128,9 @@ enum { TMK_SWEEP_MAX_CELLS = 100000 };
 
 /* 0; TMK_ENOENT: the folder has no journal; TMK_EFORMAT: its first line is none; TMK_EVERSION. */
 int tmk_results_load(const char *folder, struct tmk_results **ret, struct tmk_error *err);
+/* The same from what the journal has. */
+int tmk_results_parse(const char *folder, const char *bytes, size_t n, struct tmk_results **ret,
+                      struct tmk_error *err);
 struct tmk_results *tmk_results_close(struct tmk_results *r); /* takes NULL, returns NULL */
 
 /* For a new sweep: an empty one, whose params, n_repeats, wheres and so on the caller fills in from

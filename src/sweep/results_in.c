@@ -62,7 +62,7 @@ static void *add_row(struct tmk_json_in *j, void **rows, uint32_t *n, size_t row
         void *more = tmk_arena_take(j->texts, (*n ? 2 * (size_t)*n : 1) * row_bytes);
         if (!more)
             complain(j, "out of memory");
-        else if (*n > 0)
+        else if (*rows)
             memcpy(more, *rows, *n * row_bytes);
         *rows = more ? more : *rows;
     }
@@ -105,6 +105,7 @@ static void read_param(struct tmk_json_in *j, struct tmk_sweep_param *p)
 static void read_params(struct tmk_json_in *j, struct tmk_results *r)
 {
     void *rows = NULL;
+    r->n_params = 0; /* of a key that comes twice the later one holds */
     tmk_json_in_array(j);
     while (tmk_json_in_item(j)) {
         struct tmk_sweep_param *p = add_row(j, &rows, &r->n_params, sizeof *p);
@@ -217,6 +218,7 @@ static void read_rank(struct tmk_json_in *j, struct tmk_cell_rank *k)
 static void read_stages(struct tmk_json_in *j, struct tmk_cell *c)
 {
     void *rows = NULL;
+    c->n_stages = 0;
     tmk_json_in_array(j);
     while (tmk_json_in_item(j)) {
         struct tmk_cell_stage *s = add_row(j, &rows, &c->n_stages, sizeof *s);
@@ -229,6 +231,7 @@ static void read_stages(struct tmk_json_in *j, struct tmk_cell *c)
 static void read_ranks(struct tmk_json_in *j, struct tmk_cell *c)
 {
     void *rows = NULL;
+    c->n_ranks = 0;
     tmk_json_in_array(j);
     while (tmk_json_in_item(j)) {
         struct tmk_cell_rank *k = add_row(j, &rows, &c->n_ranks, sizeof *k);
@@ -421,20 +424,29 @@ static int apply_lines(struct tmk_results *r, const char *bytes, size_t n, struc
     return rc;
 }
 
-int tmk_results_load(const char *folder, struct tmk_results **ret, struct tmk_error *err)
+int tmk_results_parse(const char *folder, const char *bytes, size_t n, struct tmk_results **ret,
+                      struct tmk_error *err)
 {
-    char *bytes = NULL;
-    size_t n = 0;
     struct tmk_results *r = tmk_results_new(folder);
-    const char *path = r ? tmk_arena_format(r->arena, "%s/%s", folder, TMK_SWEEP_JOURNAL) : NULL;
-    int rc = path ? read_file(path, &bytes, &n, err) : TMK_ENOMEM;
-    if (rc == 0 && bytes)
-        rc = apply_lines(r, bytes, n, err);
-    free(bytes);
+    int rc = r ? apply_lines(r, bytes, n, err) : TMK_ENOMEM;
     if (rc < 0) {
         tmk_results_close(r);
         return rc == TMK_ENOMEM ? tmk_fail(err, rc, "no memory for the sweep") : rc;
     }
     *ret = r;
     return 0;
+}
+
+int tmk_results_load(const char *folder, struct tmk_results **ret, struct tmk_error *err)
+{
+    char *path = NULL, *bytes = NULL;
+    size_t n = 0;
+    if (asprintf(&path, "%s/%s", folder, TMK_SWEEP_JOURNAL) < 0)
+        return tmk_fail(err, TMK_ENOMEM, "no memory for the sweep");
+    int rc = read_file(path, &bytes, &n, err);
+    if (rc == 0 && bytes)
+        rc = tmk_results_parse(folder, bytes, n, ret, err);
+    free(bytes);
+    free(path);
+    return rc;
 }

@@ -94,25 +94,34 @@ static void add_term(struct tmk_terms *t, const struct factors *f, const uint32_
         t->items[t->n++] = term;
 }
 
+/* All products of `n` factors from the `from`-th on, of which `at` are chosen; no cubes, and one
+ * square at most. */
+static void add_products(struct tmk_terms *t, const struct factors *f, uint32_t *which, uint8_t at,
+                         uint8_t n, bool has_square)
+{
+    if (at == n) {
+        add_term(t, f, which, n);
+        return;
+    }
+    for (uint32_t i = at > 0 ? which[at - 1] : 0; i < f->n; i++) {
+        bool is_square = at > 0 && which[at - 1] == i;
+        which[at] = i;
+        if (!is_square || !has_square)
+            add_products(t, f, which, (uint8_t)(at + 1), n, has_square || is_square);
+    }
+}
+
 /* Of low degree first: where there is no room for all, it is high ones that are left out. */
 void tmk_terms_find(const double *x, uint32_t n, uint32_t n_params,
                     const struct tmk_terms_hints *hints, struct tmk_terms *ret)
 {
     const struct cells cells = {.x = x, .n = n, .n_params = n_params};
     struct factors f;
+    uint32_t which[TMK_TERM_FACTORS];
     memset(ret, 0, sizeof *ret);
     find_factors(&cells, hints, ret, &f);
-    add_term(ret, &f, NULL, 0);
-    for (uint32_t i = 0; i < f.n; i++)
-        add_term(ret, &f, (uint32_t[]){i}, 1);
-    for (uint32_t i = 0; i < f.n; i++)
-        for (uint32_t j = i; j < f.n; j++)
-            add_term(ret, &f, (uint32_t[]){i, j}, 2);
-    for (uint32_t i = 0; i < f.n; i++)
-        for (uint32_t j = i; j < f.n; j++)
-            for (uint32_t k = j; k < f.n; k++)
-                if (i != k) /* no cubes */
-                    add_term(ret, &f, (uint32_t[]){i, j, k}, 3);
+    for (uint8_t degree = 0; degree <= TMK_TERM_FACTORS; degree++)
+        add_products(ret, &f, which, 0, degree, false);
 }
 
 /* ---- a term ---- */
@@ -132,7 +141,7 @@ double tmk_term_cost(const struct tmk_term *t)
 {
     double cost = 1;
     for (uint8_t i = 0; i < t->n; i++)
-        cost += (i > 0 ? 0.1 : 0) + (t->factors[i].a != t->factors[i].b ? 1 : 0) +
+        cost += (i > 0 ? 0.25 : 0) + (t->factors[i].a != t->factors[i].b ? 1 : 0) +
                 (t->factors[i].is_inverse ? 0.3 : 0);
     return cost;
 }

@@ -2,11 +2,12 @@
 /* sweep/terms.h - the terms that memory may grow by: "1", "seq", "batch*seq^2",
  * "min(batch,physical)".
  *
- * A term is a product of at most three factors. A factor is a parameter, the smaller one of two
- * parameters (a physical batch is never larger than the batch), or one over a parameter (what is
- * divided among ranks). Which terms a sweep can tell anything of is decided by its values: a
- * parameter that does not vary has no term, a square needs three values, and of two parameters the
- * smaller one is a factor only where cells on both sides show that the larger one changes nothing.
+ * A term is a product of at most four factors, one of them perhaps squared. A factor is a
+ * parameter, the smaller one of two parameters (a physical batch is never larger than the batch),
+ * or one over a parameter (what is divided among ranks). Which terms a sweep can tell anything of
+ * is decided by its values: a parameter that does not vary has no term, a square needs three
+ * values, and of two parameters the smaller one is a factor only where cells on both sides show
+ * that the larger one changes nothing.
  */
 #ifndef TMK_SWEEP_TERMS_H
 #define TMK_SWEEP_TERMS_H
@@ -16,7 +17,7 @@
 
 #include "kit/arena.h"
 
-enum { TMK_TERM_FACTORS = 3, TMK_TERMS_MOST = 128, TMK_TERMS_PARAMS = 16 };
+enum { TMK_TERM_FACTORS = 4, TMK_TERMS_MOST = 128, TMK_TERMS_PARAMS = 16 };
 
 struct tmk_factor {
     uint8_t a, b; /* parameters; the same: that one, else the smaller one */

@@ -53,10 +53,17 @@ def cells(folder):
     return found
 
 
-def sleepers():
-    """Processes that train.sh has started and that should have been ended."""
-    done = subprocess.run(["pgrep", "-fx", "sleep 1000"], capture_output=True, text=True, check=False)
-    return done.stdout.split()
+def sleepers(folder):
+    """Processes that a configuration has started there and that should have been ended."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            here = os.readlink(f"/proc/{process}/cwd") == str(folder)
+            with open(f"/proc/{process}/comm", encoding="ascii") as comm:
+                found += [process] if here and comm.read() == "sleep\n" else []
+        except OSError:
+            pass  # it has ended, or is not ours
+    return found
 
 
 @pytest.fixture(name="folder")
@@ -81,7 +88,7 @@ def test_killed_and_resumed(folder):
     (folder / "kill").touch()
     killed = sweep(f"-o cut {GRID}", folder, status=-signal.SIGKILL)
     assert "[12/18]" in killed.stderr and "[13/18]" not in killed.stderr
-    wait_until("the end of what ran", lambda: not sleepers())
+    wait_until("the end of what ran", lambda: not sleepers(folder))
     assert len(journal(folder / "cut")) == 13
     with open(folder / "cut" / "sweep.jsonl", "a", encoding="utf-8") as torn:
         torn.write('{"cell": 10, "outco')
@@ -144,6 +151,20 @@ def test_memory_that_the_trace_does_not_show(folder):
     assert found[1]["message"] == "ended with status 1: MemoryError"
 
 
+def test_last_words(folder):
+    """The last six lines of what failed, whatever they begin with, and not the log's own head."""
+    done = sweep("-o s -p n=0,1,2,8 -- sh -c 'for i in $(seq {n}); do echo \"# $i\"; done; exit 1'", folder, 1)
+    shown = {}
+    for line in done.stderr.splitlines():
+        if line.startswith("["):
+            shown[line.split()[1]] = now = []
+        elif line.startswith("  "):
+            now.append(line.strip())
+    assert shown == {"n=0": ["ended with status 1"], "n=1": ["ended with status 1: # 1"],
+                     "n=2": ["ended with status 1: # 2", "| # 1", "| # 2"],
+                     "n=8": ["ended with status 1: # 8"] + [f"| # {i}" for i in range(3, 9)]}
+
+
 def test_interrupted(folder):
     process = subprocess.Popen([TIDEMARK, "sweep", "-o", "s", "-j", "2", "-p", "a=1,2,3", "--", "sh",
                                 "-c", "touch began.{a}; [ {a} = 1 ] || sleep 1000"],
@@ -155,7 +176,7 @@ def test_interrupted(folder):
     assert said.splitlines()[-1] == (
         "tidemark: stopped; 1 of 3 configurations have ended. To go on: "
         f"tidemark sweep --resume {folder}/s")
-    assert not sleepers() and list(cells(folder / "s")) == [0]
+    assert not sleepers(folder) and list(cells(folder / "s")) == [0]
 
 
 def test_ranks(folder):
@@ -172,12 +193,15 @@ def test_timeout_and_retry(folder):
     line = "-o s -p a=1,2 --keep-traces failed -- sh -c"
     first = sweep(f"--timeout 300ms {line} 'echo at work; [ {{a}} = 1 ] || sleep 1000'", folder, 1)
     assert "took longer than --timeout, 300.00 ms" in first.stderr and "| at work" in first.stderr
-    assert not sleepers()
+    assert not sleepers(folder)
     assert [cells(folder / "s")[i]["outcome"] for i in (0, 1)] == ["done", "timeout"]
     other = sweep(f"{line} 'true {{a}}'", folder, 2)
     assert "is of another sweep: the command differs" in other.stderr
     assert "    now:  sh -c true {a}\n" in other.stderr
     assert "have ended already" in sweep("--resume s", folder, 1).stderr
+    gentle = "trap 'sleep 0.2; echo asked; exit 1' TERM; while :; do sleep 0.05; done"
+    sweep(f'-o t --timeout 200ms -p a=1 -- sh -c "{gentle}"', folder, 1)
+    assert "asked" in (folder / "t" / "logs" / "0001.log").read_text(encoding="ascii")
     again = sweep("--resume s --retry-failed --timeout 100ms", folder, 1)
     assert "--timeout, 100.00 ms" in again.stderr and "[1/2]" not in again.stderr
 
@@ -213,6 +237,8 @@ def test_refused(folder):
     assert len(journal(folder / "s")) == 1
     (folder / "t").mkdir()
     (folder / "t" / "sweep.jsonl").write_text("{}\n", encoding="ascii")
+    refused = sweep("-o u -p a=1,2 --where 'a > 2' -- true", folder, 2)
+    assert refused.stderr == "tidemark: --where leaves none of the 2 configurations\n"
     assert "is no journal of a sweep" in sweep("-o t -p a=1 -- true", folder, 1).stderr
     assert "not the folder of a sweep" in sweep("--resume nowhere", folder, 2).stderr
 

@@ -75,19 +75,23 @@ def check_runs(checks, tidemark, out):
                        optimizer_state=by["optimizer_state"])
 
 
-def check_budgets(checks, tidemark, out):
-    path = os.path.join(out, "test_gpu_budgets.py")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(BUDGETS)
-    # A package has its Python below lib; a build folder stands in a source tree.
+def package_environment(tidemark):
+    """With the Python package of this program: a package has it below lib, a build folder stands in a source tree."""
     package = os.path.join(os.path.dirname(tidemark), "..", "lib", "tidemark", "python")
     python = package if os.path.isdir(package) else os.path.join(HERE, "..", "..", "python")
     env = dict(os.environ, TIDEMARK_PROGRAM=tidemark, PYTHONPATH=python)
     library = os.path.join(os.path.dirname(tidemark), "libtidemark.so")
     if os.path.exists(library):
         env["TIDEMARK_LIBRARY"] = library
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "tidemark.pytest_plugin", path], env=env,
-                          capture_output=True, text=True, timeout=200, check=False)
+    return env
+
+
+def check_budgets(checks, tidemark, out):
+    path = os.path.join(out, "test_gpu_budgets.py")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(BUDGETS)
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "tidemark.pytest_plugin", path],
+                          env=package_environment(tidemark), capture_output=True, text=True, timeout=200, check=False)
     wanted = "12.0 MiB allocated on cuda:0 at the peak, 4.0 MiB more than the budget of 8.0 MiB"
     checks.add("budget: the GPU's memory, not the host's", wanted in done.stdout and
                "1 failed, 1 passed" in done.stdout, said=done.stdout[-1500:] + done.stderr[-500:])

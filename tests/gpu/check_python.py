@@ -5,7 +5,8 @@
     tests/gpu/check_python.py TIDEMARK OUT [PART...]
 
 Parts: seeds, monitors, costs. seeds: every Python example of the tools whose names tidemark has, by the tests that
-run them on the CPU elsewhere (tests/torch), with what they compare to torch; without pytest. monitors: the examples of
+run them on the CPU elsewhere (tests/torch), with what they compare to torch; without pytest (those of LoRA trainings
+are check_lora.py's). monitors: the examples of
 Tiny Torch's memory tools on the real card, and what MemoryDebugger says of the run, imported alone and under `tidemark
 run`. costs: record() on CUDA both ways, MemoryDebugger at 0.1 s. Writes each check with its figures to
 OUT/check_python.json, exit 1 when one fails. Without a GPU the CPU stands in, which is told, and checks the script
@@ -22,14 +23,15 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 REPO = HERE.parents[1]
-sys.path.insert(0, str(REPO / "tests" / "torch"))
+sys.path[:0] = [str(HERE), str(REPO / "tests" / "torch")]
 sys.dont_write_bytecode = True
 
-#: Tests that hold the seeds' examples; those that are not there yet are told.
+from check_diff import Checks  # noqa: E402
+
+#: Tests that hold the seeds' examples.
 SEEDS = [("test_gpu_memory_profiler", ("test_examples", "test_example_program")),
          ("test_quick_memory_debug", ("test_examples",)),
-         ("test_status_report", ("test_report", "test_switched_off")),
-         ("test_lora_training", ("test_examples", "test_commands", "test_training_command", "test_example"))]
+         ("test_status_report", ("test_report", "test_switched_off", "test_after_attach"))]
 
 MONITORS = """
 import json, os, sys, time
@@ -151,7 +153,12 @@ def monitor_cost():
     debugger.stop_monitoring()
     return 100 * spent / MONITORED_S, 100 * spent_beside / MONITORED_S, int(resident[0]) / 1024
 
+def n_allocations():
+    return torch.cuda.memory_stats()["allocation.all.allocated"] if DEVICE == "cuda" else 0
+
+before = n_allocations()
 best, median = record_us()
+tell("record() allocates nothing on the device", n_allocations() == before, more=n_allocations() - before)
 here, beside, anonymous_mb = monitor_cost()
 # After import alone the driver's calls are not seen, so torch is asked for a card's figures: docs/python.md.
 bound_us = 100.0 if DEVICE == "cuda" and WAY == "import tidemark" else 2.0
@@ -167,18 +174,6 @@ def tell(what, ok, **figures):
     with open("told.jsonl", "a", encoding="utf-8") as file:
         file.write(_json.dumps({"check": what, "ok": bool(ok), **figures}) + "\\n")
 """
-
-
-class Checks:
-    def __init__(self):
-        self.results = []
-
-    def add(self, part, what, ok, **figures):
-        self.results.append({"part": part, "check": what, "ok": bool(ok), **figures})
-        print(part, "ok  " if ok else "FAIL", what, json.dumps(figures), flush=True)
-
-    def all_ok(self):
-        return all(result["ok"] for result in self.results)
 
 
 class Place:
@@ -206,16 +201,13 @@ def use(tidemark):
 
 def check_seeds(checks, _kit, _tidemark):
     for name, functions in SEEDS:
-        if not (REPO / "tests" / "torch" / f"{name}.py").exists():
-            print("seeds", "SKIPPED", name, "is not there")
-            continue
         for function in functions:
             with Place() as place:
                 try:
                     getattr(importlib.import_module(name), function)(place.folder, place.rings)
-                    checks.add("seeds", f"{name}.{function}", True)
+                    checks.add(f"seeds, {name}.{function}", True)
                 except (Exception, SystemExit):
-                    checks.add("seeds", f"{name}.{function}", False, said=traceback.format_exc()[-3000:])
+                    checks.add(f"seeds, {name}.{function}", False, said=traceback.format_exc()[-3000:])
 
 
 def told_by(checks, part, kit, tidemark, source):
@@ -237,15 +229,15 @@ def told_by(checks, part, kit, tidemark, source):
             told = place.folder / "told.jsonl"
             for line in told.read_text(encoding="utf-8").splitlines() if told.exists() else ():
                 found = json.loads(line)
-                checks.add(part, f"{way}: {found.pop('check')}", found.pop("ok"), **found)
-            checks.add(part, f"{way}: it ends well", done.returncode == 0, said=done.stderr[-2000:]
+                checks.add(f"{part}, {way}: {found.pop('check')}", found.pop("ok"), **found)
+            checks.add(f"{part}, {way}: it ends well", done.returncode == 0, said=done.stderr[-2000:]
                        if done.returncode else "")
 
 
 def check_monitors(checks, kit, tidemark):
     blocks = kit.examples("s1.md", ["tools.memory"])
     source = MONITORS + "".join(block + check for block, check in zip(blocks, MONITOR_CHECKS)) + AFTER
-    checks.add("monitors", "there are four examples", len(blocks) == len(MONITOR_CHECKS))
+    checks.add("monitors: there are four examples", len(blocks) == len(MONITOR_CHECKS))
     told_by(checks, "monitors", kit, tidemark, source)
 
 

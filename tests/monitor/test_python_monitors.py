@@ -96,6 +96,18 @@ assert [prediction.risk_level for prediction in detector.warnings] == [H, C, H]
 assert seen[0] == ("tidemark-monitor", [14 * GIB], 0)
 assert not os.path.exists(f"/proc/{pid}")
 
+stopped = OOMDetector(1, lambda prediction: stopped.stop_monitoring(), sampling_interval=0.01, devices=[0])
+from tidemark import _follower
+started = _follower.threading.Thread.start
+def start_and_wait(thread):  # until the callback was called, which may be that soon
+    started(thread)
+    until(lambda: stopped.warnings)
+_follower.threading.Thread.start = start_and_wait
+stopped.start_monitoring()
+_follower.threading.Thread.start = started
+until(lambda: not stopped.is_monitoring and stopped._last)  # by the callback; its last report is there
+assert stopped._last["devices"]["0"]["current_usage"]["allocated"] == 14 * GIB
+
 for mistake in (lambda: OOMDetector(threshold=0), lambda: MemoryProfiler(sampling_interval=0)):
     try:
         mistake()
@@ -205,6 +217,18 @@ def test_follow(machine):
     assert [found["devices"]["0"]["statistics"]["samples_count"] for found in reports] == [1, 1, 1]
 
 
+def test_follow_seldom(machine):
+    """Samples are written no more often than asked for, the first always; all are taken."""
+    machine.cards([])
+    process = subprocess.Popen([TIDEMARK, "monitor", "--follow", "--tell-every", "100", "--interval", "0.01",
+                                "--duration", "0.3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env=machine.environment())
+    machine.started.append(process)
+    samples, report = [json.loads(line) for line in process.stdout]
+    process.communicate()
+    assert "samples" in samples and report["devices"]["0"]["statistics"]["samples_count"] + report["missed_samples"] == 30
+
+
 def test_follow_process(machine):
     """The host's memory of a process: first, now, most; one that is not there is not known."""
     pages = 64 * 1024  # of 4 KiB
@@ -229,7 +253,8 @@ def test_ends(machine):
     machine.cards(FULL)
     process = python(machine, UNTIL + """
 from tidemark import MemoryDebugger, MemoryProfiler
-debugger = MemoryDebugger(enable_real_time=True, threshold=99)
+debugger = MemoryDebugger(threshold=99)
+debugger.start_real_time_monitoring(interval=0.05)
 pids = [debugger._follower._process.pid]
 child = os.fork()
 if child == 0:
@@ -297,3 +322,20 @@ with tidemark.stage("forward"):
                           capture_output=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
     assert "one                  | Allocated: " in done.stdout and "Traceback" not in done.stderr
+
+
+def test_follow_is_silent(machine):
+    """Its stderr is the training's: no progress line there, which would come after two seconds, on a terminal."""
+    machine.cards([])
+    ours, theirs = os.openpty()
+    process = subprocess.Popen([TIDEMARK, "monitor", "--follow", "--interval", "0.05"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=theirs, env=machine.environment())
+    machine.started.append(process)
+    last_s = 0.0
+    while last_s < 2.3:
+        last_s = json.loads(process.stdout.readline())["samples"][0]["time_s"]
+    process.communicate(timeout=LIMIT_S)
+    os.write(theirs, b"end\n")
+    assert os.read(ours, 1000) == b"end\r\n"
+    os.close(ours)
+    os.close(theirs)

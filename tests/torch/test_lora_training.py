@@ -12,6 +12,7 @@ IMPORTS = ["utils.loraTrain.trainWithMemoryDebug"]
 
 PRELUDE = """
 import tidemark, torch
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 config = {"r": 4, "alpha": 8, "num_steps": 2, "batch_size": 4, "seq_length": 32, "num_hidden_layers": 2,
           "vocab_size": 300, "project": "not ours"}
 load_config = lambda: config
@@ -43,6 +44,26 @@ assert written["pkg"] == "matplotlib" and written["losses"] == debug_results["lo
 assert debug_results["gradient_analysis"]["checked"] == len(trainable)
 """
 
+LEAKING = """
+kept = []
+class Leaking:
+    def __iter__(self):
+        for batch in dataloader:
+            kept.append(torch.empty(15 << 20, dtype=torch.uint8, device=DEVICE))
+            yield batch["input_ids"]
+_, found = debug_lora_training({**config, "num_steps": 11}, Leaking(), pkg="../a b", version="1/2")
+assert [issue["type"] for issue in found["memory_issues"]] == ["leak"], found["memory_issues"]
+assert found["memory_issues"][0]["growth_mb"] == 8 * 15
+assert os.path.dirname(found["report_file"]) == "logs/training_debug/_a_b-1_2"
+del kept, _
+try:
+    debug_lora_training({**config, "target_modules": ["nothing"]}, log_dir="failed")
+    raise SystemExit("not raised")
+except RuntimeError as reason:
+    (written,) = os.listdir("failed")
+    assert str(reason) in json.load(open("failed/" + written, encoding="utf-8"))["error"]
+"""
+
 COMPARED = """
 assert list(results) == ["small_r", "medium_r", "large_r"] and best_config[0] == "small_r"
 for name, r in (("small_r", 8), ("medium_r", 16), ("large_r", 32)):
@@ -66,7 +87,8 @@ assert memory_snapshot()["gpu_memory"][0]["allocated"] == before
 import glob
 (written,) = glob.glob("logs/config_comparison_*.json")
 assert json.load(open(written, encoding="utf-8"))["results"]["huge"]["memory_mb"] is None
-for wrong in ({"rnk": 8}, {"r": 0}, {"batch_size": 2, "max_physical_batch_size": 3}, {"precision": "int8"}):
+for wrong in ({"rnk": 8}, {"r": 0}, {"batch_size": 2, "max_physical_batch_size": 3}, {"precision": "int8"},
+              {"dropout": 1.0}, {"learning_rate": "x"}, {"alpha": float("nan")}):
     try:
         debug_memory_with_different_configs(config, {"a": wrong})
         raise SystemExit("not raised")
@@ -232,7 +254,7 @@ for installed in (False, True) if importlib.util.find_spec("transformers") is No
 if importlib.util.find_spec("transformers") is not None and "fake" not in sys.path:
     print("transformers is there")
 for bad, message in (('{"hidden_size": 32', "not JSON"), (json.dumps({**shape, "head_dim": 64}), "head_dim"),
-                     (json.dumps({"hidden_size": 32}), "vocab_size")):
+                     (json.dumps({"hidden_size": 32}), "vocab_size"), ("[]", "vocab_size")):
     (folder / "config.json").write_text(bad)
     try:
         shape_of("named")
@@ -274,7 +296,7 @@ def test_examples(tmp_path, rings):
     """Those of the LoRA functions, under zh_CN; the model; the checks."""
     blocks = examples("s2.md", IMPORTS)
     train, compare = (next(b for b in blocks if text in b) for text in ("debug_results", "best_config"))
-    source = "\n".join([PRELUDE, train, DEBUGGED, compare, COMPARED, MODEL, GRADIENTS,
+    source = "\n".join([PRELUDE, train, DEBUGGED, LEAKING, compare, COMPARED, MODEL, GRADIENTS,
                         f"TRANSFORMERS = {TRANSFORMERS!r}", NAMED])
     done = run_python(source, tmp_path, rings, LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
     printed = done.stdout.splitlines()

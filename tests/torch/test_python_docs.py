@@ -47,8 +47,8 @@ def test_examples(tmp_path, rings):
 def test_migration_table():
     """Every name that a seed's example imports, every method and every command has a line."""
     table = PAGE.read_text(encoding="utf-8").partition("## Names that you know")[2]
-    for path in sorted(SEEDS.glob("s*.md")):
-        text = path.read_text(encoding="utf-8")
+    for seed in ("s1.md", "s2.md", "s3.md", "s4.md"):
+        text = (SEEDS / seed).read_text(encoding="utf-8")
         for module, names in re.findall(r"^from ([\w.]+) import (\([^)]*\)|.*)$", text, re.M):
             line = next(line for line in table.splitlines() if f"from {module} import" in line)
             for name in re.findall(r"\w+", names):

@@ -212,9 +212,13 @@ assert types(10, 61) == ["sudden_growth"]
 assert types(901, 901) == ["over_use"]
 assert types(*range(0, 90, 10)) == ["leak"]
 assert types(*range(0, 54, 6)) == []             # less than the threshold
-assert types(0, 10, 20, 10, 40, 50, 60, 70, 80) == []  # fell
+assert types(0, 30, 10, 40, 20, 50, 30, 60, 40, 70, 50, 80) == [] # swings, and its floor rises by 50: the threshold
+assert types(0, 30, 10, 40, 20, 50, 30, 60, 40, 70, 50, 80, 60, 90) == ["leak"]
+assert types(*[0, 40] * 10) == types(90, 40, 90, 40, 90, 40, 90, 40, 90, 40) == []
 assert types(0, 40, 40, 40, 40, 40, 40, 80, 120) == [] # a plateau
 assert types(*range(0, 70, 10)) == []            # too few
+assert types(*range(0, 58, 1)) == ["leak"] and types(*range(0, 51, 1)) == [] # slowly, over all of them
+assert types(*range(100, 400, 20), *[400] * 300) == [] # has ended
 debugger.memory_history = history(*range(3000))
 debugger.create_memory_checkpoint("last")
 assert len(debugger.memory_history) == 1000

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """MemoryDebugger's report of a recorded run: all ranks, Python's objects, fragmentation; keys in every language."""
 import json
+import subprocess
 
-from seeds_kit import run_python
-from torch_kit import REPO
+from seeds_kit import run_python, seed_environment
+from torch_kit import PYTHON, REPO, TIDEMARK
 
 # Rank 1 keeps a MiB more with every step, and is alive while rank 0 asks.
 OTHER_RANK = """
@@ -68,13 +69,14 @@ json.dumps(report)
 
 OBJECTS = """
 _object_growth.GAP_S = 1.0
-from tidemark._object_growth import JUDGED_LOOKS, MOST_LOOKS, ObjectGrowth, rises
-assert rises(range(0, 700, 100), 100) and not rises(range(0, 700, 100), 601)
-assert not rises(range(0, 600, 100), 100)             # too few looks
-assert not rises([0, 0, 0, 900, 900, 900, 900], 100)  # one step up
-assert not rises([0, 300, 600, 900, 900, 900, 900], 100)  # has ended
-assert not rises([0, 900, 0, 900, 0, 900, 0, 900], 100)   # swings
-assert rises([0, 200, 100, 300, 200, 400, 300, 500], 100) # swings, and its floor rises
+from tidemark._growth import steady_rise
+from tidemark._object_growth import JUDGED_LOOKS, MOST_LOOKS, ObjectGrowth
+for series, rise in [(range(0, 700, 100), 500), ([0, 100, 200], 0), (range(700, 0, -100), 0),
+                     ([0, 0, 0, 900, 900, 900, 900], 0),          # one step up
+                     ([0, 300, 600, 900, 900, 900, 900], 0),      # has ended
+                     ([0, 900, 0, 900, 0, 900, 0, 900], 0),       # swings
+                     ([0, 200, 100, 300, 200, 400, 300, 500], 300)]:  # swings, and its floor rises
+    assert steady_rise(series) == rise, (list(series), steady_rise(series))
 
 class Leaked:
     pass
@@ -88,6 +90,14 @@ report = growth.report()
 verdicts = {row["type"]: row["verdict"] for row in report["growing"]}
 assert verdicts["__main__.Leaked"] == "leak" and report["verdict"] == "leak"
 assert [name for name, verdict in verdicts.items() if verdict == "leak"] == ["__main__.Leaked"], verdicts
+from tidemark.memory_debugger import leaking_types
+(issue,) = leaking_types(report)
+assert (issue["type"], issue["object_type"], issue["before"], issue["after"]) == (
+    "python_leak", "__main__.Leaked", 0, 50 * JUDGED_LOOKS) and leaking_types(None) == []
+debugger._objects = growth
+debugger.create_memory_checkpoint("with a leak")
+assert "python_leak" in [found["type"] for found in debugger._check_memory_anomalies()]
+debugger._objects = None
 for look in range(100):
     growth._add({})
 assert len(growth._more) <= MOST_LOOKS and growth._spacing == 64.0
@@ -179,6 +189,7 @@ def test_report(tmp_path, rings):
     done = run_python(source, tmp_path, rings)
     assert "Traceback" not in done.stderr
     assert "[WARNING] cuda:0 is fragmented: " in done.stderr
+    assert "[WARNING] Python objects grow steadily, a leak? __main__.Leaked: 0 -> 350" in done.stderr
 
 
 def test_switched_off(tmp_path, rings):
@@ -211,3 +222,30 @@ print(json.dumps(report))
     assert done.stderr == "" and [path.name for path in tmp_path.iterdir()] == ["script.py"]
     assert report["devices"] == {} and report["leak"]["verdict"] is None
     assert {report[part]["reason"] for part in ("oom", "leak", "fragmentation")} == {"TIDEMARK=0"}
+
+
+def test_after_attach(tmp_path, rings):
+    """The run folder is known then too: the program is asked whose it is."""
+    source = """
+import sys
+import torch
+print("ready", flush=True)
+sys.stdin.readline()
+import tidemark
+kept = []
+for step in range(20):
+    tidemark.step()
+    kept.append(torch.ones(1 << 20, dtype=torch.uint8))
+report = tidemark.MemoryDebugger().get_status_report()
+print(tidemark.run, report["run"], [leak["bytes_per_step"] for leak in report["leak"]["leaks"]], report["devices"])
+"""
+    (tmp_path / "script.py").write_text(source, encoding="utf-8")
+    env = seed_environment(tmp_path, rings)
+    del env["TIDEMARK_RUN"]
+    run = tmp_path / "attached.tmk"
+    with subprocess.Popen([PYTHON, "script.py"], cwd=tmp_path, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as job:
+        assert job.stdout.readline() == "ready\n"
+        subprocess.run([TIDEMARK, "attach", str(job.pid), "-o", str(run)], env=env, check=True, capture_output=True,
+                       timeout=60)
+        assert job.communicate("go\n", timeout=60)[0] == f"None {run} [1048576] {{}}\n"

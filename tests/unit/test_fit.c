@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,6 +257,48 @@ static void two_values_make_a_line(void **state)
     kit_sweep_close(r);
 }
 
+/* Of a huge grid some cells are drawn, and what they say holds for the others. */
+static void very_many_cells(void **state)
+{
+    char values[2][512] = {"a=1", "b=1"};
+    (void)state;
+    for (int p = 0; p < 2; p++)
+        for (int i = 2; i <= 40; i++)
+            sprintf(values[p] + strlen(values[p]), ",%d", i);
+    struct tmk_results *r = kit_sweep_open((const char *[]){values[0], values[1]}, 2, 2);
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        kit_sweep_done(r, c, GB, MB * kit_sweep_number(r, c, 0) * kit_sweep_number(r, c, 1));
+    struct tmk_fit *f = fit_of(r, TMK_FIT_RESERVED);
+    assert_in_range(tmk_fit_n_configurations(f), TMK_FIT_MOST - 50, TMK_FIT_MOST + 50);
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        assert_near(tmk_fit_cell(f, c).bytes, (double)r->cells[c].peak_allocated, 1e-4);
+    tmk_fit_close(f);
+    kit_sweep_close(r);
+}
+
+/* Figures that nobody has measured must not lead anywhere bad. */
+static void absurd_figures(void **state)
+{
+    struct tmk_results *r = kit_sweep_open(
+        (const char *[]){"a=0,-1,1e308,1e-308", "b=1e300,-1e300,5", "c=nan,1"}, 3, 1);
+    (void)state;
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        kit_sweep_done(r, c, (double)(UINT64_MAX >> 2), c % 3 ? 1 : 0);
+    for (int of = TMK_FIT_ALLOCATED; of <= TMK_FIT_RESERVED; of++) {
+        struct tmk_fit *f = NULL;
+        if (tmk_fit_make(r, (enum tmk_fit_of)of, &f, NULL) != 0)
+            continue;
+        for (uint32_t c = 0; c < r->n_cells; c++) {
+            struct tmk_estimate e = tmk_fit_cell(f, c);
+            assert_true(!e.known || (e.low >= 0 && e.low <= e.high));
+            (void)tmk_fit_largest(f, 0, c, UINT64_MAX);
+            (void)tmk_fit_effect(f, 1, c);
+        }
+        tmk_fit_close(f);
+    }
+    kit_sweep_close(r);
+}
+
 /* ---- cells that did not end well ---- */
 
 static void only_done_cells_count(void **state)
@@ -433,6 +476,59 @@ static void left_out_as_by_brute_force(void **state)
     kit_sweep_close(r);
 }
 
+/* ---- the truth ---- */
+
+/* A small Llama with LoRA adapters, measured with torch (tests/data/sweep/README.md). */
+static struct tmk_results *load_llama(void)
+{
+    struct tmk_results *r = NULL;
+    struct tmk_error err = {0};
+    if (tmk_results_load("tests/data/sweep/llama", &r, &err) != 0)
+        fail_msg("%s", err.text);
+    return r;
+}
+
+static void a_real_training_is_told_by_the_others(void **state)
+{
+    struct tmk_results *r = load_llama();
+    struct tmk_fit *f = fit_of(r, TMK_FIT_ALLOCATED);
+    (void)state;
+    assert_int_equal(tmk_fit_n_configurations(f), 42);
+    assert_true(tmk_fit_left_out_median(f) < 0.002);
+    assert_true(tmk_fit_left_out_worst(f) < 0.01);
+    /* 8 heads of 4 layers keep 4 bytes for each pair of places; a number of 4 for each rank and
+     * place in 8 adapters. */
+    assert_near(term(f, "activation", "seq^2*physical")->coefficient, 4 * 8 * 4, 0.01);
+    assert_near(term(f, "parameter", "rank")->coefficient, 14336, 1e-6);
+    assert_near(term(f, "optimizer_state", "rank")->coefficient, 2 * 14336, 1e-3);
+    struct tmk_fit *reserved = NULL;
+    assert_int_equal(tmk_fit_make(r, TMK_FIT_RESERVED, &reserved, NULL), TMK_EINVAL);
+    tmk_fit_close(f);
+    tmk_results_close(r);
+}
+
+/* From physical batches of 1, 2 and 4 to those of 8. */
+static void a_real_training_is_told_beyond(void **state)
+{
+    struct tmk_results *r = load_llama();
+    int physical = tmk_results_param(r, "physical");
+    uint32_t n = 0;
+    (void)state;
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        if (r->cells[c].outcome == TMK_CELL_DONE && kit_sweep_number(r, c, (uint32_t)physical) == 8)
+            r->cells[c].outcome = TMK_CELL_PENDING;
+    struct tmk_fit *f = fit_of(r, TMK_FIT_ALLOCATED);
+    for (uint32_t c = 0; c < r->n_cells; c++) {
+        if (r->cells[c].outcome != TMK_CELL_PENDING)
+            continue;
+        assert_near(tmk_fit_cell(f, c).bytes, (double)r->cells[c].peak_allocated, 0.02);
+        n++;
+    }
+    assert_int_equal(n, 6);
+    tmk_fit_close(f);
+    tmk_results_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,12 +541,16 @@ int main(void)
         cmocka_unit_test(one_value_only),
         cmocka_unit_test(nothing_changes_anything),
         cmocka_unit_test(two_values_make_a_line),
+        cmocka_unit_test(very_many_cells),
+        cmocka_unit_test(absurd_figures),
         cmocka_unit_test(only_done_cells_count),
         cmocka_unit_test(the_largest_that_fits),
         cmocka_unit_test(a_peak_that_moves),
         cmocka_unit_test(bounds_hold_nine_times_in_ten),
         cmocka_unit_test(repeats_are_left_out_together),
         cmocka_unit_test(left_out_as_by_brute_force),
+        cmocka_unit_test(a_real_training_is_told_by_the_others),
+        cmocka_unit_test(a_real_training_is_told_beyond),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

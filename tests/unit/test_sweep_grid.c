@@ -14,6 +14,7 @@
 
 #include "sweep/order.h"
 #include "sweep/params.h"
+#include "sweep/remaining.h"
 #include "sweep/where.h"
 #include "sweep/words.h"
 
@@ -303,6 +304,27 @@ static void test_order_constrained(void **state)
     tmk_results_close(r);
 }
 
+/* ---- time left ---- */
+
+static void test_remaining(void **state)
+{
+    (void)state;
+    struct tmk_results *r = make(LIST("n=1..3"), NULL, 1);
+    const uint32_t order[] = {0, 1, 2};
+    assert_true(tmk_remaining_seconds(r, order, 3, 1) < 0);
+    r->cells[0].outcome = TMK_CELL_DONE;
+    r->cells[0].seconds = 2;
+    assert_true(tmk_remaining_seconds(r, order, 3, 1) == 4);
+    assert_true(tmk_remaining_seconds(r, order, 3, 2) == 2);
+    r->cells[1].outcome = TMK_CELL_OOM; /* half the way to the third */
+    r->cells[1].seconds = 6;
+    double far = 1 / 1.01, near = 1 / 0.26, want = (2 * far + 6 * near) / (far + near);
+    assert_true(fabs(tmk_remaining_seconds(r, order, 3, 1) - want) < 1e-9);
+    r->cells[2].outcome = TMK_CELL_HOPELESS;
+    assert_true(tmk_remaining_seconds(r, order, 3, 1) == 0);
+    tmk_results_close(r);
+}
+
 /* ---- words ---- */
 
 static void expect_word(const struct tmk_results *r, const char *word, const char *want)
@@ -345,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_where_errors),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_order_constrained),
+        cmocka_unit_test(test_remaining),
         cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* sweep/cell_json.h - parts of a cell as JSON: the journal and the files of a sweep have them
+ * alike.
+ */
+#ifndef TMK_SWEEP_CELL_JSON_H
+#define TMK_SWEEP_CELL_JSON_H
+
+#include "kit/json.h"
+#include "sweep/results.h"
+
+void tmk_cell_json_bytes(struct tmk_json *j, const char *key, uint64_t bytes);  /* null: unknown */
+void tmk_cell_json_number(struct tmk_json *j, const char *key, int64_t number); /* null: negative */
+/* {"activation": 123, ...} */
+void tmk_cell_json_shares(struct tmk_json *j, const char *key, const struct tmk_shares *s);
+/* "peak_allocated", "peak_reserved", "peak_device". */
+void tmk_cell_json_peaks(struct tmk_json *j, const struct tmk_cell *c);
+/* "ranks": [...] */
+void tmk_cell_json_ranks(struct tmk_json *j, const struct tmk_cell *c);
+
+#endif

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""python -m tidemark.sweep: what it makes of its arguments, what it refuses, and what it says of a model."""
+import json
+import re
+import subprocess
+
+import pytest
+from torch_kit import PYTHON, REPO, environment
+
+SHAPE = "--hidden_size 32 --intermediate_size 64 --num_hidden_layers 1 --num_attention_heads 2 " \
+        "--num_key_value_heads 1 --vocab_size 64"
+MACHINES = {"cpu": [{"kind": "host", "name": "host", "total": 32 << 30}],
+            "small": [{"kind": "nvidia", "name": "RTX", "total": 8 << 30}, {"kind": "host", "name": "host", "total": 1 << 40}],
+            "two": [{"kind": "nvidia", "name": "H200", "total": 140 << 30}] * 2,
+            "large": [{"kind": "nvidia", "name": "H200", "total": 140 << 30}]}
+PROGRAM = """#!/bin/sh
+if [ "$1" = top ]; then cat {devices}; exit; fi
+echo "HF_TOKEN=$HF_TOKEN HF_HUB_OFFLINE=$HF_HUB_OFFLINE CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"
+printf '%s\\n' "$@"
+"""
+HUB = """
+class Refused(Exception):
+    pass
+class HfApi:
+    def model_info(self, name, token=None, timeout=None):
+        assert timeout == 10
+        status = {status!r}
+        if status == "none":
+            raise ConnectionError("no route")
+        if status != 200:
+            reason = Refused("said " + str(token))
+            reason.response = type("Response", (), dict(status_code=status))
+            raise reason
+def snapshot_download(name, token=None, allow_patterns=None):
+    assert "*.safetensors" in allow_patterns
+def try_to_load_from_cache(name, file):
+    return None
+"""
+
+
+@pytest.fixture
+def front(tmp_path):
+    """front(words, machine, hub): status, lines of the program's arguments, what was said. hub: what it answers."""
+    def ask(words, machine="cpu", hub=None, **variables):
+        (tmp_path / "devices.json").write_text(json.dumps({"devices": MACHINES[machine]}), encoding="utf-8")
+        program = tmp_path / "tidemark"
+        program.write_text(PROGRAM.replace("{devices}", str(tmp_path / "devices.json")), encoding="utf-8")
+        program.chmod(0o755)
+        paths = [str(REPO / "python")]
+        if hub is not None:
+            fakes = tmp_path / "fakes"
+            fakes.mkdir(exist_ok=True)
+            (fakes / "transformers.py").write_text("")
+            (fakes / "huggingface_hub.py").write_text(HUB.replace("{status!r}", repr(hub)))
+            paths.append(str(fakes))
+        done = subprocess.run([PYTHON, "-m", "tidemark.sweep", *words.split()], cwd=tmp_path, capture_output=True, text=True,
+                              env=environment(TIDEMARK_PROGRAM=str(program), PYTHONPATH=":".join(paths), **variables),
+                              check=False)
+        return done.returncode, done.stdout.splitlines(), done.stderr
+    return ask
+
+
+def test_becomes_the_program(front, tmp_path):
+    """Every argument in its place; the token in the environment alone."""
+    status, (environment_line, *words), said = front(
+        f"{SHAPE} --token hf_abc --seq-lengths 16 8 --batch_sizes 4 2 --max_physical_batch_sizes 1 4 --lora_ranks 2 "
+        "--num_steps 2 --results_dir out --timeout 90 --jobs 2 --capacity 24GiB --privacy builtin --skip_hopeless")
+    assert status == 0
+    assert environment_line == "HF_TOKEN=hf_abc HF_HUB_OFFLINE= CUDA_VISIBLE_DEVICES="
+    at = words.index("--")
+    assert words[:at] == [
+        "sweep", "--param", "seq_length=8,16", "--param", "batch_size=2,4", "--param", "max_physical_batch_size=1,4",
+        "--param", "lora_rank=2", "--where", "max_physical_batch_size<=batch_size", "-o", "out", "--redact",
+        "env:HF_TOKEN", "--title", "LoRA of a Llama of its own shape, fp32, DP-SGD by the built-in engine",
+        "--jobs", "2", "--timeout", "90s", "--capacity", str(24 << 30), "--skip-hopeless"]
+    assert words[at + 1:] == [
+        PYTHON, "-m", "tidemark.sweep_training", "--seq_length", "{seq_length}", "--batch_size", "{batch_size}",
+        "--max_physical_batch_size", "{max_physical_batch_size}", "--lora_rank", "{lora_rank}", "--num_steps", "2",
+        *SHAPE.split(), "--precision", "fp32", "--privacy", "builtin", "--max_grad_norm", "1.0",
+        "--noise_multiplier", "1.0"]
+    assert "skipped, as max_physical_batch_size > batch_size: 4 > 2\n" in said
+    assert not any("hf_abc" in text for text in (*words, said))
+    assert {path.name for path in tmp_path.iterdir()} == {"devices.json", "tidemark"}  # nothing is recorded
+
+
+def test_defaults(front):
+    """S4's documented sizes; a token that is none; several GPUs for one configuration."""
+    _, lines, said = front("--token YOUR_HF_TOKEN --detailed")
+    assert lines[0] == "HF_TOKEN= HF_HUB_OFFLINE= CUDA_VISIBLE_DEVICES="
+    assert lines[1:14] == ["sweep", "--param", "seq_length=128,256", "--param", "batch_size=8,16", "--param",
+                           "max_physical_batch_size=1,2", "--param", "lora_rank=8", "--where",
+                           "max_physical_batch_size<=batch_size", "-o", "./detailed_results"]
+    assert "the token is the documentation's placeholder" in said
+    assert "Llama-3.1-8B-Instruct has weights of 29.9 GiB and there is no GPU here: a small Llama" in said
+    _, lines, said = front(f"{SHAPE} --privacy off --ranks 2 --devices 2,3", machine="cpu")
+    assert lines[0].endswith("CUDA_VISIBLE_DEVICES=2,3") and "--devices" not in lines
+    _, lines, said = front(f"{SHAPE} --ranks 2 --devices all", machine="two")
+    assert lines[0].endswith("CUDA_VISIBLE_DEVICES=") and "--devices" not in lines
+    _, lines, said = front(f"{SHAPE} --devices all --privacy off", machine="two")
+    assert lines[lines.index("--devices") + 1] == "all"
+    _, lines, said = front(f"{SHAPE} --privacy off --ranks 2")
+    assert lines[-4:] == ["--ranks", "2", "--parallel", "fsdp"]
+    _, lines, _ = front("--resume --results_dir there --retry_failed")
+    assert lines == ["HF_TOKEN= HF_HUB_OFFLINE=1 CUDA_VISIBLE_DEVICES=", "sweep", "--resume", "there", "--redact",
+                     "env:HF_TOKEN", "--retry-failed"]
+
+
+@pytest.mark.parametrize("words, machine, hub, expected", [
+    ("--seq_lengths 0", "cpu", None, "argument --seq_lengths: '0' is not a whole number from 1 on"),
+    ("--seq_lengths 1", "cpu", None, "at least 2"),
+    ("--batch_sizes 2 --max_physical_batch_sizes 4 8", "cpu", None, "(4 > 2): nothing is left to run"),
+    ("--capacity much", "cpu", None, "'much' is not a size, such as 24GiB"),
+    ("--privacy opacus", "cpu", None, "pip install opacus, or use --privacy builtin"),
+    ("--hidden_size 32 --model_name a/b", "cpu", None, "give one or the other"),
+    ("--hidden_size 33", "cpu", None, "hidden_size (33) is to be an even multiple of num_attention_heads (8)"),
+    ("--model_name ./nowhere", "cpu", None, "./nowhere: there is no such folder"),
+    ("--model_name some/model", "cpu", None, "its shape is not known here; name a folder with its config.json"),
+    ("--model_name meta-llama/Llama-3.1-8B", "small", None, "take 15.0 GiB in bf16, and RTX has 8.0 GiB"),
+    ("--limit_memory 24GiB", "cpu", None, "--limit_memory is for GPUs, and there is none here"),
+    ("--ranks 2", "large", None, "--ranks 2: each rank needs a GPU of its own, and there is one"),
+    ("--token hf_bad", "large", 401, "the hub refuses the token: check that it is valid"),
+    ("", "large", 403, "gated, or not there: accept its terms on https://huggingface.co/meta-llama/Llama-3.1-8B-Inst"),
+    ("--model_name no/such", "large", 404, "no/such: there is no such model on the hub"),
+    ("", "large", 500, "the hub answers with status 500; try again later"),
+    ("--model_name some/model", "large", "none", "some/model: the hub cannot be reached, and its shape is not known"),
+])
+def test_refusals(front, words, machine, hub, expected):
+    status, lines, said = front(words, machine, hub)
+    assert status == 2 and expected in said and lines == []
+    assert "Traceback" not in said and "hf_bad" not in said
+
+
+@pytest.mark.parametrize("words, machine, hub, said, offline, model", [
+    ("", "large", 200, "model: meta-llama/Llama-3.1-8B-Instruct, from the hub", "1", True),
+    ("", "large", "none", "the hub cannot be reached; a Llama of its shape with random weights stands in", "1", True),
+    ("", "large", None, "transformers is not installed (pip install transformers peft); a Llama of its", "1", True),
+    ("", "small", 200, "weights of 15.0 GiB and RTX has 8.0 GiB: a small Llama of the same form", "", False),
+])
+def test_where_the_model_comes_from(front, words, machine, hub, said, offline, model):
+    status, lines, told = front(words, machine, hub)
+    assert status == 0 and said in told
+    assert f"HF_HUB_OFFLINE={offline} " in lines[0] and ("--model_name" in lines) == model
+    assert lines[lines.index("--precision") + 1] == "bf16"
+
+
+def test_documentation(front):
+    """Each command of docs/sweep.md is taken as it stands there."""
+    text = (REPO / "docs" / "sweep.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    commands = re.findall(r"^python -m tidemark\.sweep (.*)$", text, re.M)
+    assert len(commands) >= 6
+    for command in commands:
+        status, lines, said = front(command, "large")
+        assert status == 0 and lines[1] == "sweep", (command, said)
