@@ -104,7 +104,7 @@ static int read_strata(struct tmk_layers *l, const struct tmk_plot *plot, enum t
 {
     struct tmk_error err = {0};
     struct tmk_replay rp;
-    uint32_t device;
+    uint32_t device = 0;
     int status = find_device(l, plot, &device);
     if (status != 0)
         return status;
