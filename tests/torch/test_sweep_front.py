@@ -151,3 +151,22 @@ def test_documentation(front):
     for command in commands:
         status, lines, said = front(command, "large")
         assert status == 0 and lines[1] == "sweep", (command, said)
+
+
+@pytest.mark.parametrize("end, status", [("sys.exit(3)", 3), ("os.kill(os.getpid(), 9)", 137), ("", 0)])
+def test_ranks_end_together(tmp_path, end, status):
+    """When one fails, the others, which would wait for it, are ended; the status is its own."""
+    rank = f"""
+import os, sys, time
+open(os.environ["RANK"] + "-of-" + os.environ["WORLD_SIZE"], "w").close()
+if os.environ["RANK"] == "1":
+    {end or 'pass'}
+elif {bool(end)}:
+    time.sleep(600)
+"""
+    source = f"import sys; from tidemark import _ranks; sys.exit(_ranks.launch(3, [sys.executable, '-c', {rank!r}]))"
+    done = subprocess.run([PYTHON, "-c", source], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                          env=environment(TIDEMARK="0", PYTHONPATH=str(REPO / "python")))
+    assert done.returncode == status, done.stderr
+    assert ("rank 1 failed; the others are ended" in done.stderr) == (status != 0)
+    assert status != 0 or {path.name for path in tmp_path.iterdir()} == {"0-of-3", "1-of-3", "2-of-3"}
