@@ -96,6 +96,9 @@ class MemoryDebugger(OOMDetector):
         self._objects = ObjectGrowth() if self._wants_objects else None
         super().start_monitoring()
 
+    def _tell_every_s(self) -> float:
+        return 0.0 if self._is_real_time else super()._tell_every_s()
+
     def _more_arguments(self) -> List[str]:
         return ["--process", str(os.getpid())]
 

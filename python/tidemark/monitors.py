@@ -129,6 +129,10 @@ class _Monitor:
     def _listeners(self) -> Dict[str, Any]:
         return {}
 
+    def _tell_every_s(self) -> float:
+        """How often samples are of interest here, beyond the first; each wakes a thread."""
+        return 3600.0
+
     def _more_arguments(self) -> List[str]:
         return []
 
@@ -139,8 +143,9 @@ class _Monitor:
         """
         if _figures.is_off() or self.is_monitoring:
             return
-        self._follower = Follower(["--interval", f"{self.sampling_interval:.9f}", *self._arguments,
-                                   *self._more_arguments()],
+        every_s = 0.0 if log.isEnabledFor(logging.DEBUG) else self._tell_every_s()
+        self._follower = Follower(["--interval", f"{self.sampling_interval:.9f}", "--tell-every", f"{every_s:.3f}",
+                                   *self._arguments, *self._more_arguments()],
                                   **self._listeners())
         self._end = weakref.finalize(self, self._follower.stop)
         self._follower.begin()
@@ -217,8 +222,8 @@ class OOMDetector(_Monitor):
 
     A device warns once each time it reaches the threshold (percent), and when its risk gets high or critical,
     which takes warm_up seconds of samples. Callbacks run on a thread of the detector's, one after the other. A
-    strategy of yours (samples of a device in, oldest first; a prediction or None out) is asked after each sample,
-    besides: its prediction warns when its risk gets high or critical.
+    strategy of yours (samples of a device in, oldest first; a prediction or None out), if there is one when monitoring
+    begins, is asked after each sample, besides: its prediction warns when its risk gets high or critical.
     """
 
     def __init__(self, threshold: float = 85.0, warning_callback: Optional[Callback] = None, *,
@@ -251,6 +256,9 @@ class OOMDetector(_Monitor):
                 target(found)
 
         return {"on_samples": lambda found: pass_on(own[0], found), "on_warning": lambda found: pass_on(own[1], found)}
+
+    def _tell_every_s(self) -> float:
+        return 1.0 if self.strategy is None else 0.0
 
     def _on_samples(self, samples: List[Dict[str, Any]]) -> None:
         for found in samples:

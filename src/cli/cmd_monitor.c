@@ -39,15 +39,18 @@ static int follow(struct tmk_monitoring *m, const struct tmk_args *args)
 {
     struct tmk_oom_watch w;
     const char *text = tmk_args_get(args, "process");
-    pid_t process = text ? (pid_t)tmk_watched_parse(text) : 0;
-    if (text && process <= 0) {
+    struct tmk_follow_wants wants = {.leak_bytes = DEFAULT_LEAK_BYTES};
+    wants.process = text ? (pid_t)tmk_watched_parse(text) : 0;
+    if (text && wants.process <= 0) {
         tmk_say("--process: '%s' is no process number", text);
         return TMK_EXIT_USAGE;
     }
-    int status = init_watch(&w, m, args, stderr);
+    int status = tmk_monitoring_time(args, "tell-every", &wants.tell_every_ns);
+    if (status == 0)
+        status = init_watch(&w, m, args, stderr);
     if (status != 0)
         return status;
-    status = tmk_follow_run(m, &w, DEFAULT_LEAK_BYTES, process);
+    status = tmk_follow_run(m, &w, &wants);
     tmk_monitoring_release(m);
     tmk_oom_watch_fini(&w, false);
     return status;
@@ -99,6 +102,7 @@ static const struct tmk_option options[] = {
     {"all", 0, NULL, NULL, "oom, leak and fragmentation too; without it: profile"},
     {"follow", 0, NULL, NULL, "all, for a program that reads along: lines of JSON"},
     {"process", 0, "PID", NULL, "with --follow: the host's memory of this process too"},
+    {"tell-every", 0, "S", NULL, "with --follow: write samples no more often (each)"},
     {"threshold", 0, "PCT", NULL, "with --all: how full is too full, in percent (85)"},
     {"warm-up", 0, "S", NULL, "seconds watched before an OOM is forecast (60)"},
     TMK_MONITORING_OPTIONS("0"),
@@ -134,7 +138,8 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_monitor = {
     .name = "monitor",
     .summary = "Watch devices with all monitors at once",
-    .usage = "[--all|--follow] [--process PID] [--threshold PCT] [--warm-up S] [--duration S] "
+    .usage = "[--all|--follow] [--process PID] [--tell-every S] [--threshold PCT] [--warm-up S] "
+             "[--duration S] "
              "[--interval S] "
              "[--devices N...] [--output FILE] [--plot FILE] [--json]",
     .notes = notes,

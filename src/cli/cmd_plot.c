@@ -11,6 +11,7 @@
 #include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "passes/accounting.h"
 #include "passes/steps.h"
 
 static const struct kind {
@@ -20,17 +21,18 @@ static const struct kind {
     bool takes_steps;
     bool is_of_all; /* processes, not of one */
     enum tmk_sweep_picture of_sweep;
+    bool draws_held; /* also without blocks: what the driver gave */
 } kinds[] = {
-    {"timeline", tmk_plot_timeline, "category|component|module|stage", true, false,
-     TMK_SWEEP_OVERVIEW},
-    {"overview", NULL, NULL, false, false, TMK_SWEEP_OVERVIEW},
-    {"heatmap", tmk_plot_heatmap, "module|component|category|stage", true, false,
-     TMK_SWEEP_HEATMAP},
+    {"timeline", tmk_plot_timeline, "category|component|module|stage|owner", true, false,
+     TMK_N_SWEEP_PICTURES, true},
+    {"overview", NULL, NULL, false, false, TMK_SWEEP_OVERVIEW, false},
+    {"heatmap", tmk_plot_heatmap, "module|component|category|stage", true, false, TMK_SWEEP_HEATMAP,
+     false},
     {"components", tmk_plot_components, "component|module|stage", false, false,
-     TMK_SWEEP_COMPONENTS},
-    {"operations", tmk_plot_operations, NULL, false, false, TMK_SWEEP_OPERATIONS},
-    {"ranks", tmk_plot_ranks, NULL, false, true, TMK_N_SWEEP_PICTURES},
-    {"forecast", tmk_plot_forecast, NULL, false, false, TMK_N_SWEEP_PICTURES},
+     TMK_SWEEP_COMPONENTS, false},
+    {"operations", tmk_plot_operations, NULL, false, false, TMK_SWEEP_OPERATIONS, false},
+    {"ranks", tmk_plot_ranks, NULL, false, true, TMK_N_SWEEP_PICTURES, false},
+    {"forecast", tmk_plot_forecast, NULL, false, false, TMK_N_SWEEP_PICTURES, true},
 };
 
 static const struct kind *find_kind(const char *name)
@@ -91,18 +93,45 @@ static int set_window(struct tmk_plot *plot, const char *steps)
     return TMK_EXIT_FINDING;
 }
 
-static int choose_device(struct tmk_plot *plot, const char *name)
+/* The device of which the driver gave the most, where no blocks are known; false: none. */
+static bool find_held_device(struct tmk_plot *plot)
 {
+    struct tmk_accounting *a = NULL;
+    struct tmk_replay rp;
+    uint64_t most = 0;
+    if (tmk_accounting_open(plot->p, &a) < 0)
+        return false;
+    struct tmk_visitor visitor = tmk_accounting_visitor(a);
+    if (tmk_plot_replay(plot, &visitor, 1, &rp) == 0) {
+        bool good = tmk_accounting_finish(a, &rp, NULL) == 0;
+        tmk_replay_fini(&rp);
+        for (uint64_t i = 0; good && i < tmk_accounting_n(a); i++) {
+            const struct tmk_account *account = tmk_accounting_get(a, i);
+            if (account->segment_bytes <= most)
+                continue;
+            most = account->segment_bytes;
+            plot->device = account->device;
+        }
+    }
+    tmk_accounting_close(a);
+    return most > 0;
+}
+
+static int choose_device(const struct kind *kind, struct tmk_plot *plot, const char *name)
+{
+    const struct tmk_step_row *peak = tmk_steps_peak(plot->p, true, 0);
     plot->has_device = name != NULL;
+    plot->has_blocks = peak != NULL;
     if (name)
         return tmk_target_device(plot->p, name, &plot->device) ? 0 : TMK_EXIT_USAGE;
-    const struct tmk_step_row *peak = tmk_steps_peak(plot->p, true, 0);
-    if (!peak) {
-        tmk_say("no block was ever allocated in %s: there is nothing to draw", plot->p->file);
-        return TMK_EXIT_FINDING;
+    if (peak) {
+        plot->device = peak->device;
+        return 0;
     }
-    plot->device = peak->device;
-    return 0;
+    if (kind->draws_held && find_held_device(plot))
+        return 0;
+    tmk_say("no block was ever allocated in %s: there is nothing to draw", plot->p->file);
+    return TMK_EXIT_FINDING;
 }
 
 static int plot_run(const struct kind *kind, const struct tmk_args *args, struct tmk_plot *plot)
@@ -116,7 +145,7 @@ static int plot_run(const struct kind *kind, const struct tmk_args *args, struct
     if (status == 0 && kind->is_of_all)
         plot->p = tmk_run_process(plot->run, 0);
     if (status == 0)
-        status = choose_device(plot, tmk_args_get(args, "device"));
+        status = choose_device(kind, plot, tmk_args_get(args, "device"));
     if (status == 0 && tmk_args_get(args, "steps"))
         status = set_window(plot, tmk_args_get(args, "steps"));
     if (status == 0)
@@ -199,7 +228,7 @@ static const struct tmk_option options[] = {
     {"kind", 'k', "KIND", "timeline|heatmap|components|operations|ranks|forecast|overview",
      "which picture, see below"},
     {"output", 'o', "FILE", NULL, "where to: .png, .svg or .pdf"},
-    {"by", 0, "KEY", "category|component|module|stage", "pile up by this instead"},
+    {"by", 0, "KEY", "category|component|module|stage|owner", "pile up by this instead"},
     {"steps", 0, "N|N-M", NULL, "timeline and heatmap: these steps only"},
     {"axis", 0, "AXIS", "step|time", "of these: steps equally wide (the default) or time"},
     {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (the one with the largest peak)"},
@@ -210,7 +239,8 @@ static const struct tmk_option options[] = {
 
 static const char notes[] =
     "timeline    (the default) what was allocated over time, piled up by category,\n"
-    "            with what the allocator held, the device's use, and refusals\n"
+    "            with what the allocator held, the device's use, and refusals; by\n"
+    "            owner: what the driver gave, and to whom (torch, nccl, jax ...)\n"
     "heatmap     who held how much when: modules from top to bottom, in the step of\n"
     "            the peak (--steps: in others)\n"
     "components  what was alive at the peak: attention, mlp ... by category\n"

@@ -11,7 +11,8 @@
 struct follow {
     struct tmk_monitoring *m;
     struct tmk_oom_watch *watch;
-    uint64_t leak_bytes;
+    const struct tmk_follow_wants *wants;
+    uint64_t tell_ns;            /* since the first sample: when samples are written again */
     struct tmk_resident process; /* pid 0: none */
 };
 
@@ -19,7 +20,7 @@ static void write_report(const struct follow *f)
 {
     struct tmk_leaks leaks = {0};
     struct tmk_json j;
-    if (tmk_leaks_find(f->m->sampler, f->leak_bytes, &leaks) < 0)
+    if (tmk_leaks_find(f->m->sampler, f->wants->leak_bytes, &leaks) < 0)
         tmk_die("out of memory");
     struct tmk_status report = tmk_monitoring_status(f->m);
     report.alarms = f->watch->alarms;
@@ -105,7 +106,10 @@ static void look(void *arg)
     bool ended;
     if (f->process.pid && tmk_resident_look(&f->process, &f->m->roots, f->m->elapsed_ns) < 0)
         tmk_die("out of memory");
-    write_samples(f);
+    if (f->m->elapsed_ns >= f->tell_ns) {
+        f->tell_ns = f->m->elapsed_ns + f->wants->tell_every_ns;
+        write_samples(f);
+    }
     tmk_oom_watch_look(f->watch);
     for (unsigned n = n_asked(&ended); n > 0; n--)
         write_report(f);
@@ -114,11 +118,11 @@ static void look(void *arg)
         kill(getpid(), SIGTERM); /* held back, and taken as the end before the next look */
 }
 
-int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w, uint64_t leak_bytes,
-                   pid_t process)
+int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w,
+                   const struct tmk_follow_wants *wants)
 {
-    struct follow f = {.m = m, .watch = w, .leak_bytes = leak_bytes};
-    tmk_resident_init(&f.process, process);
+    struct follow f = {.m = m, .watch = w, .wants = wants};
+    tmk_resident_init(&f.process, wants->process);
     w->rang = write_warning;
     m->is_silent = true;
     int status = tmk_monitoring_run(m, look, &f);

@@ -10,9 +10,14 @@
 
 #include "cli/oom_watch.h"
 
-/* Until the end, as tmk_monitoring_run(). The host's memory of `process` is looked at too; 0: of
- * none. 0, or an exit status after a message. */
-int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w, uint64_t leak_bytes,
-                   pid_t process);
+struct tmk_follow_wants {
+    uint64_t leak_bytes;    /* growth that counts */
+    uint64_t tell_every_ns; /* samples are written no more often than this; taken they are all */
+    pid_t process;          /* whose memory of the host is looked at too; 0: nobody's */
+};
+
+/* Until the end, as tmk_monitoring_run(). 0, or an exit status after a message. */
+int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w,
+                   const struct tmk_follow_wants *wants);
 
 #endif

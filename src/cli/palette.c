@@ -71,6 +71,14 @@ static const struct named {
     {"forward", "#d6604d"},
     {"backward", "#3f74c4"},
     {"eval", "#9970ab"},
+    /* owners of what the driver gave */
+    {"torch", "#ee7a32"},
+    {"jax", "#3f74c4"},
+    {"cupy", "#9970ab"},
+    {"cublas", "#27a5a0"},
+    {"cudnn", "#7fb2e5"},
+    {"nccl", "#3f9b5b"},
+    {"user", "#c51b7d"},
     /* the rest */
     {"other", "#9aa0a6"},
     {"unknown", "#c4c7cc"},

@@ -16,6 +16,7 @@ struct tmk_plot {
     struct tmk_run *run;
     struct tmk_process *p;
     bool has_device; /* it was asked for, not found */
+    bool has_blocks; /* else only what the driver gave is known */
     uint16_t device;
     const char *by; /* NULL: the picture's own choice */
     bool by_time;   /* even where there are steps */

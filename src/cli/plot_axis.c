@@ -18,7 +18,7 @@ enum {
 
 /* ---- what is shown ---- */
 
-/* When the first block of the device came; looked for from the front, which is soon found. */
+/* When the first memory of the device came; looked for from the front, which is soon found. */
 static uint64_t first_alloc_ns(const struct tmk_plot *plot)
 {
     struct tmk_reader *r = plot->p->reader;
@@ -32,7 +32,8 @@ static uint64_t first_alloc_ns(const struct tmk_plot *plot)
             tmk_cursor_begin(&cursor, &chunk->header, payload, NULL))
             continue;
         while (found == UINT64_MAX && tmk_cursor_next(&cursor, &ev) > 0)
-            if (ev.kind == TMK_KIND_ALLOC && ev.device == plot->device)
+            if ((ev.kind == TMK_KIND_ALLOC || ev.kind == TMK_KIND_SEGMENT) &&
+                ev.device == plot->device)
                 found = ev.time_ns;
     }
     tmk_cursor_fini(&cursor);

@@ -308,11 +308,8 @@ int tmk_plot_heatmap(const struct tmk_plot *plot)
 {
     struct tmk_plot of_step = *plot;
     struct drawing d = {.plot = &of_step, .by = plot->by ? plot->by : "module"};
-    enum tmk_by by;
-    if (!tmk_by_find(d.by, &by))
-        return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
     choose_step(&of_step);
-    int status = tmk_layers_read(&d.layers, &of_step, by, COLUMNS, 0);
+    int status = tmk_layers_read(&d.layers, &of_step, d.by, COLUMNS, 0);
     if (status == 0) {
         make_rows(&d);
         status = draw(&d);

@@ -66,6 +66,28 @@ static int read_timeline(struct tmk_layers *l, const struct tmk_plot *plot)
     return good ? 0 : tmk_plot_failed(plot, &err);
 }
 
+/* The one sweep of --by owner. */
+static int read_holdings(struct tmk_layers *l, const struct tmk_plot *plot)
+{
+    struct tmk_error err = {0};
+    struct tmk_replay rp;
+    uint64_t *times = tmk_plot_axis_cut(&l->axis, l->n_parts);
+    int rc = tmk_holdings_open(plot->p, plot->device, times, l->n_parts, &l->holdings);
+    free(times);
+    if (rc < 0 || tmk_ooms_open(plot->p, &l->ooms) < 0)
+        return tmk_plot_failed(plot, &err);
+    struct tmk_visitor visitors[] = {tmk_holdings_visitor(l->holdings),
+                                     tmk_ooms_visitor(l->ooms),
+                                     {.arg = l, .event = on_event}};
+    int status = tmk_plot_replay(plot, visitors, TMK_N(visitors), &rp);
+    if (status != 0)
+        return status;
+    bool good = tmk_holdings_finish(l->holdings, &err) == 0 && tmk_ooms_finish(l->ooms, &err) == 0;
+    tmk_replay_fini(&rp);
+    l->parts = tmk_holdings_parts(l->holdings);
+    return good ? 0 : tmk_plot_failed(plot, &err);
+}
+
 static int find_device(struct tmk_layers *l, const struct tmk_plot *plot, uint32_t *ret)
 {
     for (uint32_t i = 0; i < tmk_timeline_n_devices(l->timeline); i++) {
@@ -121,19 +143,25 @@ static int by_pile(const void *va, const void *vb)
     return x != y ? (x < y ? -1 : 1) : by_most(va, vb);
 }
 
-static void take_strata(struct tmk_layers *l)
+static void add_layer(struct tmk_layers *l, const char *key, const uint64_t *bytes)
 {
-    uint32_t n = tmk_strata_n(l->strata);
+    struct tmk_layer *layer = &l->layers[l->n_layers++];
+    layer->key = key ? key : "unknown";
+    layer->bytes = tmk_xcalloc(l->n_parts, sizeof *layer->bytes);
+    memcpy(layer->bytes, bytes, l->n_parts * sizeof *layer->bytes);
+    for (uint32_t i = 0; i < l->n_parts; i++)
+        layer->most = bytes[i] > layer->most ? bytes[i] : layer->most;
+}
+
+static void take_layers(struct tmk_layers *l)
+{
+    uint32_t n = l->strata ? tmk_strata_n(l->strata) : tmk_holdings_n(l->holdings);
     l->layers = tmk_xcalloc((size_t)n + 1, sizeof *l->layers);
-    for (uint32_t k = 0; k < n; k++) {
-        struct tmk_layer *layer = &l->layers[l->n_layers++];
-        const char *key = tmk_strata_key(l->strata, k);
-        layer->key = key ? key : "unknown";
-        layer->bytes = tmk_xcalloc(l->n_parts, sizeof *layer->bytes);
-        memcpy(layer->bytes, tmk_strata_bytes(l->strata, k), l->n_parts * sizeof *layer->bytes);
-        for (uint32_t i = 0; i < l->n_parts; i++)
-            layer->most = layer->bytes[i] > layer->most ? layer->bytes[i] : layer->most;
-    }
+    for (uint32_t k = 0; k < n; k++)
+        if (l->strata)
+            add_layer(l, tmk_strata_key(l->strata, k), tmk_strata_bytes(l->strata, k));
+        else
+            add_layer(l, tmk_holdings_owner(l->holdings, k), tmk_holdings_bytes(l->holdings, k));
 }
 
 /* The layer "other" at the end of the largest `kept`, made of a layer that goes if there is none.
@@ -166,20 +194,24 @@ static void merge_small(struct tmk_layers *l, uint32_t most)
     qsort(l->layers, l->n_layers, sizeof *l->layers, by_pile);
 }
 
-int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, enum tmk_by by,
+int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, const char *by,
                     uint32_t n_parts, uint32_t most)
 {
+    enum tmk_by key = TMK_BY_CATEGORY;
+    bool is_owner = strcmp(by, "owner") == 0;
     *l = (struct tmk_layers){.plot = plot, .n_parts = n_parts};
+    if (!is_owner && !tmk_by_find(by, &key))
+        return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
     l->spans = tmk_xcalloc(TMK_LAYERS_MOST_SPANS, sizeof *l->spans);
     int status = tmk_plot_axis_init(&l->axis, plot);
     if (status == 0)
-        status = read_timeline(l, plot);
-    if (status == 0)
-        status = read_strata(l, plot, by);
+        status = is_owner ? read_holdings(l, plot) : read_timeline(l, plot);
+    if (status == 0 && !is_owner)
+        status = read_strata(l, plot, key);
     if (status != 0)
         return status;
     measure(l);
-    take_strata(l);
+    take_layers(l);
     if (l->most_bytes == 0) {
         tmk_say("nothing was allocated in that time in %s: there is nothing to draw",
                 plot->p->file);
@@ -198,6 +230,7 @@ void tmk_layers_fini(struct tmk_layers *l)
     free(l->spans);
     tmk_plot_axis_fini(&l->axis);
     tmk_strata_close(l->strata);
+    tmk_holdings_close(l->holdings);
     tmk_labels_fini(&l->labels);
     tmk_ooms_close(l->ooms);
     tmk_timeline_close(l->timeline);

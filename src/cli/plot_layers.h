@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/plot_layers.h - what was alive over time, read from a process for a picture: two sweeps of
- * the trace, then the layers in the order of a pile.
+ * the trace (one by owner), then the layers in the order of a pile.
  *
  * Layers that are too thin to be seen, and all but the largest where there are many, are one:
  * "other". So a pile still is what was allocated. */
@@ -8,6 +8,7 @@
 #define TMK_CLI_PLOT_LAYERS_H
 
 #include "cli/plot_axis.h"
+#include "passes/holdings.h"
 #include "passes/ooms.h"
 #include "passes/strata.h"
 
@@ -30,6 +31,7 @@ struct tmk_layers {
     struct tmk_ooms *ooms;
     struct tmk_labels labels;
     struct tmk_strata *strata;
+    struct tmk_holdings *holdings; /* by owner: instead of timeline, labels and strata */
     const struct tmk_timeline_part *parts;
     uint32_t n_parts;
     struct tmk_layer *layers;
@@ -41,9 +43,10 @@ struct tmk_layers {
 
 enum { TMK_LAYERS_MOST_SPANS = 256 };
 
-/* Of plot's process and device, in so many parts; at most `most` layers, 0: all of them, and no
- * "other" is made. 0, or an exit status after a message; fini in both cases. */
-int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, enum tmk_by by,
+/* Of plot's process and device, in so many parts, by a key of tmk_by_find() or, of what the driver
+ * gave, by "owner"; at most `most` layers, 0: all of them, and no "other" is made. 0, or an exit
+ * status after a message; fini in both cases. */
+int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, const char *by,
                     uint32_t n_parts, uint32_t most);
 void tmk_layers_fini(struct tmk_layers *l);
 

@@ -84,7 +84,7 @@ static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cel
     char *run = tmk_xformat("%s/%s", r->folder, cell->run);
     char *title =
         tmk_xformat("%s: allocated by category", tmk_cell_text(r, cell, name, sizeof name));
-    struct tmk_plot plot = {.style = *style, .path = path};
+    struct tmk_plot plot = {.has_blocks = true, .style = *style, .path = path};
     plot.style.title = style->title ? style->title : title;
     int status = tmk_target_open(run, &plot.run);
     if (status == 0 && choose(&plot, cell) == 0)

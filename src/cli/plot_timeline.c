@@ -192,7 +192,8 @@ static void put_ooms(const struct drawing *d)
 static void put_title(const struct drawing *d, const char *by)
 {
     char size[TMK_AMOUNT_BYTES];
-    char *title = tmk_plot_title(d->plot, "allocated by %s, at most %s", by,
+    char *title = tmk_plot_title(d->plot, "%s by %s, at most %s",
+                                 d->layers.holdings ? "held of the device" : "allocated", by,
                                  tmk_size_text(d->layers.most_bytes, size));
     tmk_gnuplot_title(d->g, title);
     free(title);
@@ -255,10 +256,7 @@ static int draw(struct drawing *d, const char *by)
 int tmk_plot_timeline(const struct tmk_plot *plot)
 {
     struct drawing d = {.plot = plot};
-    enum tmk_by by = TMK_BY_CATEGORY;
-    const char *by_name = plot->by ? plot->by : "category";
-    if (!tmk_by_find(by_name, &by))
-        return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
+    const char *by = plot->by ? plot->by : plot->has_blocks ? "category" : "owner";
     int status = tmk_gnuplot_check(plot->path);
     if (status != 0)
         return status;
@@ -267,7 +265,7 @@ int tmk_plot_timeline(const struct tmk_plot *plot)
     if (status == 0)
         status = tmk_gnuplot_open(plot->path, &plot->style, TMK_PICTURE_HEIGHT, &d.g);
     if (status == 0)
-        status = draw(&d, by_name);
+        status = draw(&d, by);
     tmk_layers_fini(&d.layers);
     return status;
 }

@@ -217,6 +217,18 @@ def test_follow(machine):
     assert [found["devices"]["0"]["statistics"]["samples_count"] for found in reports] == [1, 1, 1]
 
 
+def test_follow_seldom(machine):
+    """Samples are written no more often than asked for, the first always; all are taken."""
+    machine.cards([])
+    process = subprocess.Popen([TIDEMARK, "monitor", "--follow", "--tell-every", "100", "--interval", "0.01",
+                                "--duration", "0.3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env=machine.environment())
+    machine.started.append(process)
+    samples, report = [json.loads(line) for line in process.stdout]
+    process.communicate()
+    assert "samples" in samples and report["devices"]["0"]["statistics"]["samples_count"] + report["missed_samples"] == 30
+
+
 def test_follow_process(machine):
     """The host's memory of a process: first, now, most; one that is not there is not known."""
     pages = 64 * 1024  # of 4 KiB

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Segments: the table of those alive, whose they are, and the accounts of a card. */
 #include "passes/accounting.h"
+#include "passes/holdings.h"
 #include "passes/ooms.h"
 #include "passes/quality.h"
 #include "passes/segments.h"
@@ -700,6 +701,77 @@ static void ooms_of_the_driver(void **state)
     maker_remove(&m);
 }
 
+/* ---- holdings ---- */
+
+static uint64_t held(const struct tmk_holdings *h, const char *owner, uint32_t part)
+{
+    for (uint32_t k = 0; k < tmk_holdings_n(h); k++) {
+        const char *name = tmk_holdings_owner(h, k);
+        if (name && owner ? strcmp(name, owner) == 0 : name == owner)
+            return tmk_holdings_bytes(h, k)[part];
+    }
+    return 0;
+}
+
+static void make_holdings(struct maker *m)
+{
+    make_stacks(m);
+    m->ns = 5;
+    make_segment(m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 21, 30 * MIB, TORCH);
+    make_segment(m, CUDA0 + 1, TMK_SEGMENT_DEVICE, 1 << 22, 99 * MIB, TORCH);
+    m->ns = 8;
+    make_segment(m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 26, 10 * MIB, NCCL);
+    m->ns = 9;
+    end_segment(m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 26);
+    maker_sample(m, CUDA0, 80 * GIB, 500 * MIB, 500 * MIB, 0);
+    m->ns = 25;
+    end_segment(m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 21);
+    m->ns = 30;
+    make_segment(m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 23, 5 * MIB, 0);
+    m->ns = 35;
+    maker_sample(m, CUDA0, 80 * GIB, 300 * MIB, 300 * MIB, 0);
+    m->ns = 60;
+    make_segment(m, CUDA0, TMK_SEGMENT_DEVICE, 1 << 24, 70 * MIB, TORCH); /* behind the last part */
+}
+
+/* Of each part the moment with the most, with what came before it. */
+static void holdings_by_hand(void **state)
+{
+    (void)state;
+    static const uint64_t times[] = {0, 10, 20, 28, 50};
+    static const struct {
+        uint64_t ns, torch, nccl, unknown, used;
+    } expected[] = {{8, 30 * MIB, 10 * MIB, 0, 500 * MIB},
+                    {10, 30 * MIB, 0, 0, 500 * MIB},
+                    {20, 30 * MIB, 0, 0, 500 * MIB},
+                    {30, 0, 0, 5 * MIB, 500 * MIB}};
+    struct maker m;
+    struct tmk_holdings *h = NULL;
+    maker_open(&m, 0);
+    make_holdings(&m);
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_process *p = tmk_run_process(run, 0);
+    assert_int_equal(tmk_holdings_open(p, CUDA0, times, 4, &h), 0);
+    struct tmk_visitor visitor = tmk_holdings_visitor(h);
+    assert_int_equal(tmk_process_sweep(p, &visitor, 1, NULL, NULL), 0);
+    assert_int_equal(tmk_holdings_finish(h, NULL), 0);
+    assert_int_equal(tmk_holdings_n(h), 3);
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct tmk_timeline_part *part = &tmk_holdings_parts(h)[i];
+        assert_int_equal(part->max_ns, expected[i].ns);
+        assert_int_equal(part->max_bytes,
+                         expected[i].torch + expected[i].nccl + expected[i].unknown);
+        assert_int_equal(held(h, "torch", i), expected[i].torch);
+        assert_int_equal(held(h, "nccl", i), expected[i].nccl);
+        assert_int_equal(held(h, NULL, i), expected[i].unknown);
+        assert_true(part->has_used);
+        assert_int_equal(part->max_used_bytes, expected[i].used);
+    }
+    tmk_holdings_close(h);
+    tmk_run_close(run);
+    maker_remove(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -718,6 +790,7 @@ int main(void)
         cmocka_unit_test(lost_segments),
         cmocka_unit_test(lost_segments_of_a_checkpoint),
         cmocka_unit_test(ooms_of_the_driver),
+        cmocka_unit_test(holdings_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
