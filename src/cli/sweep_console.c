@@ -48,6 +48,12 @@ static const char *judgement(double median)
                               "decides.";
 }
 
+/* Of an exact fit nothing is left but the rounding of numbers. */
+static double shown_percent(double share)
+{
+    return share < 1e-4 ? 0.01 : 100 * share;
+}
+
 const char *tmk_sweep_say_fit(struct tmk_sweep_story *v)
 {
     uint32_t wrong = 0;
@@ -61,7 +67,8 @@ const char *tmk_sweep_say_fit(struct tmk_sweep_story *v)
         &v->arena,
         "Made from %u configurations. When each is left out in turn, the "
         "others tell its peak within %.2g %% (the middle one; the worst %.2g %%).%s",
-        tmk_fit_n_configurations(f), 100 * median, 100 * worst, judgement(median));
+        tmk_fit_n_configurations(f), shown_percent(median), shown_percent(worst),
+        judgement(median));
     if (wrong == 0 || !text)
         return text;
     return tmk_arena_format(
