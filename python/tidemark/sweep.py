@@ -117,6 +117,8 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     running.add_argument("--retry_failed", action="store_true", help="what failed or timed out there once more")
     running.add_argument("--skip_hopeless", action="store_true",
                          help="do not try what the fit so far says cannot fit")
+    running.add_argument("--no_pictures", action="store_true", help="files and tables only")
+    running.add_argument("--dry_run", action="store_true", help="list the configurations in order, run none")
     running.add_argument("--capacity", type=bytes_of, default=None, metavar="SIZE",
                          help="say what would fit on such a card: 24GiB (this device's)")
 
@@ -260,7 +262,7 @@ def command(program: str, given: argparse.Namespace, model: Dict[str, Any], prec
     for name, value in options.items():
         if value is not None:
             words += [f"--{name}", str(value)]
-    for name in ("detailed", "skip_hopeless", "retry_failed"):
+    for name in ("detailed", "skip_hopeless", "retry_failed", "no_pictures", "dry_run"):
         if getattr(given, name):
             words.append("--" + name.replace("_", "-"))
     return [*words, "--", *_training(given, model, precision)]

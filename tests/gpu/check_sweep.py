@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""On a machine with a GPU: S4's two sweeps of a Llama with transformers and peft, what they say, and whether it is true.
+"""On a machine with a GPU: S4's two sweeps of a Llama with transformers and peft, and whether what they say is true.
 
     tests/gpu/check_sweep.py TIDEMARK OUT
 
@@ -26,7 +26,8 @@ SHAPE = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_a
          "intermediate_size": 2816, "num_hidden_layers": 8, "num_attention_heads": 16, "num_key_value_heads": 4,
          "vocab_size": 32000, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "max_position_embeddings": 4096,
          "tie_word_embeddings": False}
-BASE = "--seq_lengths 128 256 512 --batch_sizes 8 16 32 --max_physical_batch_sizes 1 2 4 --lora_ranks 8 16 --num_steps 5"
+BASE = "--seq_lengths 128 256 512 --batch_sizes 8 16 32 --max_physical_batch_sizes 1 2 4 --lora_ranks 8 16 " \
+       "--num_steps 5"
 DETAILED = "--detailed --seq_lengths 128 256 --batch_sizes 8 16 --max_physical_batch_sizes 1 2 --num_steps 3"
 TINY_SHAPE = {"hidden_size": 64, "intermediate_size": 176, "num_hidden_layers": 2, "num_attention_heads": 4,
               "num_key_value_heads": 2, "vocab_size": 512}
@@ -87,8 +88,8 @@ class Sweeps:
             self.is_gpu, is_detailed]
         start = time.monotonic()
         done = subprocess.run(
-            [sys.executable, "-m", "tidemark.sweep", "--token", "hf_notarealtoken", "--model_name", self.model, *words.split(),
-             "--results_dir", self.folder(is_detailed), "--jobs", str(N_AT_ONCE), "--timeout", "200s"], env=self.env,
+            [sys.executable, "-m", "tidemark.sweep", "--token", "hf_notarealtoken", "--model_name", self.model,
+             *words.split(), "--results_dir", self.folder(is_detailed), "--jobs", str(N_AT_ONCE), "--timeout", "200s"], env=self.env,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
         print(done.stderr[-3000:], done.stdout[-9000:], sep="\n", flush=True)
         return done.returncode, time.monotonic() - start
@@ -99,8 +100,9 @@ class Sweeps:
 
     def ask(self, capacity):
         """What fits on such a card, of the sweep that has ended."""
-        subprocess.run([self.tidemark, "sweep", "--resume", self.folder(False), "--capacity", str(capacity)], env=self.env,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=200, check=True)
+        subprocess.run([self.tidemark, "sweep", "--resume", self.folder(False), "--capacity", str(capacity),
+                        "--no-pictures"], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       timeout=200, check=True)
         return self.results()
 
     def training(self, *words):
@@ -123,7 +125,8 @@ def check_files(checks, sweeps, is_detailed, status, seconds):
     off = abs(sum(worst["by_component"].values()) / worst["peak_allocated"] - 1)
     checks.add(f"{name}: components add up to the peak", off <= MOST_MISSING, worst=off, config=worst["config"],
                peak=worst["peak_allocated"])
-    leaked = subprocess.run(["grep", "-rlF", "hf_notarealtoken", folder], stdout=subprocess.PIPE, text=True, check=False)
+    leaked = subprocess.run(["grep", "-rlF", "hf_notarealtoken", folder], stdout=subprocess.PIPE, text=True,
+                            check=False)
     checks.add(f"{name}: the token is in no file", leaked.stdout == "", files=leaked.stdout.split())
     return done
 
@@ -144,8 +147,8 @@ def check_fit(checks, sweeps):
     fit = sweeps.results()["fit"]
     for of in ("allocated", "reserved") if sweeps.is_gpu else ("allocated",):
         median = fit[of]["left_out_median"] if fit[of] else None
-        checks.add(f"fit of {of}: configurations left out", median is not None and median <= MOST_LEFT_OUT, median=median,
-                   worst=fit[of] and fit[of]["left_out_worst"], terms=fit[of] and fit[of]["terms"])
+        checks.add(f"fit of {of}: configurations left out", median is not None and median <= MOST_LEFT_OUT,
+                   median=median, worst=fit[of] and fit[of]["left_out_worst"], terms=fit[of] and fit[of]["terms"])
 
 
 def fits_into(sweeps, room, process):
@@ -169,8 +172,8 @@ def check_largest(checks, sweeps, done):
         return
     limit = max(limits, key=lambda limit: limit["config"]["seq_length"])
     fits, too_many = int(limit["value"]), int(limit["possible"]) * 3 // 2 + 1
-    given = ["--seq_length", int(limit["config"]["seq_length"]), "--lora_rank", int(limit["config"].get("lora_rank", 8)),
-             *(["--limit_memory", room] if sweeps.is_gpu else [])]
+    given = ["--seq_length", int(limit["config"]["seq_length"]),
+             "--lora_rank", int(limit["config"].get("lora_rank", 8)), *(["--limit_memory", room] if sweeps.is_gpu else [])]
     tried = {n: sweeps.training(*given, "--batch_size", n, "--max_physical_batch_size", n) for n in (fits, too_many)}
     for n, wanted in ((fits, True), (too_many, False)):
         is_so, said = fits_into(sweeps, room, tried[n])
@@ -185,8 +188,8 @@ def is_alike(some, others):
 
 def check_engines(checks, sweeps):
     """The same steps by both engines, without noise."""
-    words = ["--batch_size", "8", "--max_physical_batch_size", "3", "--noise_multiplier", "0", "--max_grad_norm", "0.01",
-             "--learning_rate", "0.01", "--seq_length", "64", "--privacy"]
+    words = ["--batch_size", "8", "--max_physical_batch_size", "3", "--noise_multiplier", "0",
+             "--max_grad_norm", "0.01", "--learning_rate", "0.01", "--seq_length", "64", "--privacy"]
     running = {kind: sweeps.training(*words, kind) for kind in ("builtin", "opacus")}
     said = {kind: process.communicate(timeout=300) for kind, process in running.items()}
     losses = {kind: json.loads(out)["losses"] if running[kind].returncode == 0 else None
@@ -203,8 +206,8 @@ def check_engines(checks, sweeps):
 def check_fsdp(checks, sweeps):
     if not sweeps.is_gpu:
         return
-    done = subprocess.run([sys.executable, "-c", FSDP], env={**sweeps.env, "TIDEMARK_OFF": "1"}, capture_output=True, text=True,
-                          timeout=300, check=False)
+    done = subprocess.run([sys.executable, "-c", FSDP], env={**sweeps.env, "TIDEMARK_OFF": "1"}, capture_output=True,
+                          text=True, timeout=300, check=False)
     losses = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
     checks.add("FSDP: losses alike", losses is not None and is_alike(losses["plain"], losses["fsdp"]), losses=losses,
                said=done.stderr[-1500:])

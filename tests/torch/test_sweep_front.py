@@ -10,7 +10,8 @@ from torch_kit import PYTHON, REPO, environment
 SHAPE = "--hidden_size 32 --intermediate_size 64 --num_hidden_layers 1 --num_attention_heads 2 " \
         "--num_key_value_heads 1 --vocab_size 64"
 MACHINES = {"cpu": [{"kind": "host", "name": "host", "total": 32 << 30}],
-            "small": [{"kind": "nvidia", "name": "RTX", "total": 8 << 30}, {"kind": "host", "name": "host", "total": 1 << 40}],
+            "small": [{"kind": "nvidia", "name": "RTX", "total": 8 << 30},
+                      {"kind": "host", "name": "host", "total": 1 << 40}],
             "two": [{"kind": "nvidia", "name": "H200", "total": 140 << 30}] * 2,
             "large": [{"kind": "nvidia", "name": "H200", "total": 140 << 30}]}
 PROGRAM = """#!/bin/sh
@@ -53,9 +54,9 @@ def front(tmp_path):
             (fakes / "transformers.py").write_text("")
             (fakes / "huggingface_hub.py").write_text(HUB.replace("{status!r}", repr(hub)))
             paths.append(str(fakes))
-        done = subprocess.run([PYTHON, "-m", "tidemark.sweep", *words.split()], cwd=tmp_path, capture_output=True, text=True,
-                              env=environment(TIDEMARK_PROGRAM=str(program), PYTHONPATH=":".join(paths), **variables),
-                              check=False)
+        env = environment(TIDEMARK_PROGRAM=str(program), PYTHONPATH=":".join(paths), **variables)
+        done = subprocess.run([PYTHON, "-m", "tidemark.sweep", *words.split()], cwd=tmp_path, capture_output=True,
+                              text=True, env=env, check=False)
         return done.returncode, done.stdout.splitlines(), done.stderr
     return ask
 
@@ -64,7 +65,7 @@ def test_becomes_the_program(front, tmp_path):
     """Every argument in its place; the token in the environment alone."""
     status, (environment_line, *words), said = front(
         f"{SHAPE} --token hf_abc --seq-lengths 16 8 --batch_sizes 4 2 --max_physical_batch_sizes 1 4 --lora_ranks 2 "
-        "--num_steps 2 --results_dir out --timeout 90 --jobs 2 --capacity 24GiB --privacy builtin --skip_hopeless")
+        "--num_steps 2 --results_dir out --timeout 90 --jobs 2 --capacity 24GiB --privacy builtin --skip_hopeless --dry-run")
     assert status == 0
     assert environment_line == "HF_TOKEN=hf_abc HF_HUB_OFFLINE= CUDA_VISIBLE_DEVICES="
     at = words.index("--")
@@ -72,7 +73,7 @@ def test_becomes_the_program(front, tmp_path):
         "sweep", "--param", "seq_length=8,16", "--param", "batch_size=2,4", "--param", "max_physical_batch_size=1,4",
         "--param", "lora_rank=2", "--where", "max_physical_batch_size<=batch_size", "-o", "out", "--redact",
         "env:HF_TOKEN", "--title", "LoRA of a Llama of its own shape, fp32, DP-SGD by the built-in engine",
-        "--jobs", "2", "--timeout", "90s", "--capacity", str(24 << 30), "--skip-hopeless"]
+        "--jobs", "2", "--timeout", "90s", "--capacity", str(24 << 30), "--skip-hopeless", "--dry-run"]
     assert words[at + 1:] == [
         PYTHON, "-m", "tidemark.sweep_training", "--seq_length", "{seq_length}", "--batch_size", "{batch_size}",
         "--max_physical_batch_size", "{max_physical_batch_size}", "--lora_rank", "{lora_rank}", "--num_steps", "2",
@@ -151,3 +152,22 @@ def test_documentation(front):
     for command in commands:
         status, lines, said = front(command, "large")
         assert status == 0 and lines[1] == "sweep", (command, said)
+
+
+@pytest.mark.parametrize("end, status", [("sys.exit(3)", 3), ("os.kill(os.getpid(), 9)", 137), ("", 0)])
+def test_ranks_end_together(tmp_path, end, status):
+    """When one fails, the others, which would wait for it, are ended; the status is its own."""
+    rank = f"""
+import os, sys, time
+open(os.environ["RANK"] + "-of-" + os.environ["WORLD_SIZE"], "w").close()
+if os.environ["RANK"] == "1":
+    {end or 'pass'}
+elif {bool(end)}:
+    time.sleep(600)
+"""
+    source = f"import sys; from tidemark import _ranks; sys.exit(_ranks.launch(3, [sys.executable, '-c', {rank!r}]))"
+    done = subprocess.run([PYTHON, "-c", source], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                          env=environment(TIDEMARK="0", PYTHONPATH=str(REPO / "python")))
+    assert done.returncode == status, done.stderr
+    assert ("rank 1 failed; the others are ended" in done.stderr) == (status != 0)
+    assert status != 0 or {path.name for path in tmp_path.iterdir()} == {"0-of-3", "1-of-3", "2-of-3"}
