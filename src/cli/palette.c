@@ -58,10 +58,11 @@ static const struct named {
     {"mlp", "#e08214"},
     {"normalization", "#9970ab"},
     {"lora", "#c51b7d"},
-    {"convolution", "#7fb2e5"},
+    {"conv", "#7fb2e5"},
+    {"expert", "#b35806"},
+    {"router", "#fdb863"},
+    {"(cuBLAS workspace)", "#bf9fcc"},
     {"head", "#3f9b5b"},
-    {"loss", "#d6604d"},
-    {"optimizer", "#dba520"},
     /* stages */
     {"model_load", "#3f9b5b"},
     {"data", "#27a5a0"},
@@ -70,6 +71,7 @@ static const struct named {
     {"privacy_setup", "#c51b7d"},
     {"forward", "#d6604d"},
     {"backward", "#3f74c4"},
+    {"optimizer", "#dba520"},
     {"eval", "#9970ab"},
     /* owners of what the driver gave */
     {"torch", "#ee7a32"},
@@ -86,8 +88,8 @@ static const struct named {
 
 const char *tmk_palette_colour(unsigned i)
 {
-    static const char *const colours[] = {"#4393c3", "#e08214", "#1b7837", "#d6604d",
-                                          "#9970ab", "#878787", "#35978f", "#c51b7d"};
+    static const char *const colours[] = {"#4393c3", "#e08214", "#1b7837", "#d6604d", "#9970ab",
+                                          "#878787", "#35978f", "#c51b7d", "#b8860b", "#6a51a3"};
     return colours[i % TMK_N(colours)];
 }
 
@@ -108,6 +110,12 @@ const char *tmk_palette_of(const char *name)
     for (; *name; name++)
         sum = 31 * sum + (unsigned char)*name;
     return tmk_palette_colour(sum);
+}
+
+const char *tmk_palette_next(const char *name, unsigned *n_others)
+{
+    const struct named *known = find(name);
+    return known ? known->colour : tmk_palette_colour((*n_others)++);
 }
 
 unsigned tmk_palette_rank(const char *name)

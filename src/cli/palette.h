@@ -32,6 +32,9 @@ const char *tmk_palette_colour(unsigned i);
 /* Of a category, component or stage by its name, NULL: unknown. A name that is none of ours gets a
  * colour that follows from its letters, so that it is the same in the next picture too. */
 const char *tmk_palette_of(const char *name);
+/* The same for the pieces of one picture, where names that are none of ours (modules) must not look
+ * alike: they get one colour after the other. *n_others begins at 0. */
+const char *tmk_palette_next(const char *name, unsigned *n_others);
 /* Where it stands in a pile, from below: what stays longest first, then by the table; names of
  * others last. */
 unsigned tmk_palette_rank(const char *name);

@@ -281,12 +281,13 @@ void tmk_bars_put(const struct tmk_bars *b, FILE *out, const struct tmk_theme *t
     put_frame(b, out, theme, place, unit, width_of(b, place, (double)most));
     put_names(b, out, place->no_names);
     put_notes(b, out, theme, unit.size);
+    unsigned n_others = 0;
     fputs("plot ", out);
     for (uint32_t k = 0; k < b->n_keys; k++) {
         const char *how = b->is_dots ? "2:3 with points pointtype 7 pointsize 1.6 "
                                      : "(($1+$2)/2):3:1:2:($3-0.36):($3+0.36) with boxxyerror ";
         fprintf(out, "%s$k%u using %slinecolor rgb '%s' ", k ? ", " : "", k, how,
-                tmk_palette_of(b->keys[order[k]]));
+                tmk_palette_next(b->keys[order[k]], &n_others));
         bool has_title = !place->no_key && !is_invisible(b, order[k]);
         fputs(has_title ? "title " : "notitle", out);
         if (has_title)

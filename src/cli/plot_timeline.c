@@ -220,11 +220,12 @@ static void put_axes(const struct drawing *d)
 static void put_curves(const struct drawing *d)
 {
     const struct tmk_layers *l = &d->layers;
+    unsigned n_others = 0;
     fputs("set style fill solid 1 noborder\nplot ", d->out);
     for (uint32_t k = l->n_layers; k > 0; k--) {
         fprintf(d->out, "$d using 1:%u:%u with filledcurves linecolor rgb '%s' title ", k + 1,
-                k + 2, tmk_palette_of(l->layers[k - 1].key));
-        tmk_gnuplot_short_text(d->out, l->layers[k - 1].key, 40);
+                k + 2, tmk_palette_next(l->layers[k - 1].key, &n_others));
+        tmk_gnuplot_tail_text(d->out, l->layers[k - 1].key, 40);
         fputs(k > 1 ? ", " : "", d->out);
     }
     if (d->has_reserved)
