@@ -118,6 +118,13 @@ void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, cons
 
 /* ---- the sweep ---- */
 
+int tmk_plot_nothing(const struct tmk_plot *plot)
+{
+    tmk_say("no block was allocated in what can be read of %s: there is nothing to draw",
+            plot->p->file);
+    return TMK_EXIT_FINDING;
+}
+
 int tmk_plot_failed(const struct tmk_plot *plot, const struct tmk_error *err)
 {
     tmk_say("%s: %s", plot->p->file, err->text[0] ? err->text : "out of memory");

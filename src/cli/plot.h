@@ -65,6 +65,8 @@ void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, cons
  * message; then *rp is the caller's to fini. */
 int tmk_plot_replay(const struct tmk_plot *plot, const struct tmk_visitor *visitors, uint32_t n,
                     struct tmk_replay *rp);
+/* Say that there is nothing to draw. Returns TMK_EXIT_FINDING. */
+int tmk_plot_nothing(const struct tmk_plot *plot);
 /* Say why it could not be done: running out of memory, mostly. Returns TMK_EXIT_FINDING. */
 int tmk_plot_failed(const struct tmk_plot *plot, const struct tmk_error *err);
 

@@ -123,11 +123,15 @@ int tmk_plot_axis_init(struct tmk_plot_axis *a, const struct tmk_plot *plot)
     uint64_t end = plot->has_window ? plot->end_ns : plot->p->end_ns;
     if (plot->has_window && a->n_rows)
         end = end_of_last(a);
+    start = start < UINT64_MAX ? start : 0; /* of a trace whose times make no sense */
     end = end > start ? end : start + 1;
     if (a->n_rows >= FEWEST_STEPS && !plot->by_time)
         set_steps(a, start, end);
-    else
+    if (a->n_knots < 2) {
+        a->n_knots = 0;
+        a->by_step = false;
         set_time(a, start, end);
+    }
     return 0;
 }
 
@@ -182,8 +186,11 @@ uint64_t *tmk_plot_axis_cut(const struct tmk_plot_axis *a, uint32_t n)
         const struct tmk_plot_knot *k = knot_at(a, UINT64_MAX, x);
         double part = (x - k[0].x) / (k[1].x - k[0].x);
         times[i] = k[0].ns + (uint64_t)(part * (double)(k[1].ns - k[0].ns));
+        if (i > 0 && times[i] < times[i - 1])
+            times[i] = times[i - 1]; /* rounding */
     }
     times[n] = a->knots[a->n_knots - 1].ns;
+    times[n] = times[n] < times[n - 1] ? times[n - 1] : times[n];
     return times;
 }
 

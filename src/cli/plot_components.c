@@ -72,6 +72,8 @@ int tmk_plot_components(const struct tmk_plot *plot)
         tmk_look_say_lost(&look);
     if (status == 0 && add_blocks(&bars, look.peak, by) < 0)
         status = tmk_plot_failed(plot, &(struct tmk_error){0});
+    if (status == 0 && bars.n_bars == 0)
+        status = tmk_plot_nothing(plot);
     if (status == 0) {
         tmk_bars_tidy(&bars, MOST_BARS);
         add_notes(&bars, tmk_peak_bytes(look.peak));

@@ -60,18 +60,22 @@ static size_t prefix_bytes(const char *name, unsigned depth)
     return n;
 }
 
+/* The map borrows the names, so all of them stay until the end. */
 static uint32_t count_rows(const struct tmk_layers *l, unsigned depth)
 {
     struct tmk_textmap names = {0};
+    char **prefixes = tmk_xcalloc((size_t)l->n_layers + 1, sizeof *prefixes);
     uint32_t row, n = 0;
     for (uint32_t k = 0; k < l->n_layers; k++) {
-        char *name = tmk_xstrdup(l->layers[k].key);
-        name[prefix_bytes(name, depth)] = '\0';
-        if (tmk_textmap_put(&names, name, &row) >= 0 && row >= n)
+        prefixes[k] = tmk_xstrdup(l->layers[k].key);
+        prefixes[k][prefix_bytes(prefixes[k], depth)] = '\0';
+        if (tmk_textmap_put(&names, prefixes[k], &row) >= 0 && row >= n)
             n = row + 1;
-        free(name);
     }
     tmk_textmap_fini(&names);
+    for (uint32_t k = 0; k < l->n_layers; k++)
+        free(prefixes[k]);
+    free(prefixes);
     return n;
 }
 

@@ -97,15 +97,14 @@ static int find_device(struct tmk_layers *l, const struct tmk_plot *plot, uint32
             return 0;
         }
     }
-    tmk_say("no block was ever allocated in %s: there is nothing to draw", plot->p->file);
-    return TMK_EXIT_FINDING;
+    return tmk_plot_nothing(plot);
 }
 
 static int read_strata(struct tmk_layers *l, const struct tmk_plot *plot, enum tmk_by by)
 {
     struct tmk_error err = {0};
     struct tmk_replay rp;
-    uint32_t device;
+    uint32_t device = 0;
     int status = find_device(l, plot, &device);
     if (status != 0)
         return status;
@@ -212,11 +211,8 @@ int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, const cha
         return status;
     measure(l);
     take_layers(l);
-    if (l->most_bytes == 0) {
-        tmk_say("nothing was allocated in that time in %s: there is nothing to draw",
-                plot->p->file);
-        return TMK_EXIT_FINDING;
-    }
+    if (l->most_bytes == 0)
+        return tmk_plot_nothing(plot);
     if (most)
         merge_small(l, most);
     return 0;

@@ -69,6 +69,8 @@ static int draw_stages(const struct tmk_plot *plot, const struct tmk_stages *sta
 {
     struct tmk_bars peaks = {0}, asked = {0};
     uint32_t n = tmk_stages_n(stages);
+    if (n == 0)
+        return tmk_plot_nothing(plot);
     for (uint32_t i = 0; i < n && i < MOST_BARS; i++)
         add_stage(&peaks, &asked, tmk_stages_get(stages, i));
     if (n > MOST_BARS)

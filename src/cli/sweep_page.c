@@ -30,6 +30,7 @@ static const char style[] =
     "font-size:13.5px}\n"
     "th{text-align:left;color:var(--faint);font-weight:500}"
     "th,td{padding:3px 10px 3px 0;border-bottom:1px solid var(--line);white-space:nowrap}\n"
+    ".heat td{padding:8px 14px;border:1px solid var(--back)}"
     "td.n,th.n{text-align:right}.est{font-style:italic;color:var(--faint)}\n"
     ".bar{display:flex;width:260px;height:12px}.bar span{display:block;height:12px}\n"
     ".key i{display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 5px 0 14px}\n";
@@ -279,6 +280,7 @@ void tmk_sweep_write_page(FILE *out, const struct tmk_sweep_story *v)
     put_head(out, v);
     put_components(out, v);
     put_influences(out, v);
+    tmk_sweep_write_heat(out, v);
     put_fit(out, v);
     put_limits(out, v);
     put_cells(out, v);

@@ -26,6 +26,8 @@ void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v);
 /* For the page: the peak against a parameter, as SVG. */
 void tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
                            const struct tmk_influence *i);
+/* For the page too: the peak by the two parameters that matter most, as a table. */
+void tmk_sweep_write_heat(FILE *out, const struct tmk_sweep_story *v);
 
 /* Sentences, in its arena: */
 /* "mlp is the largest: 3.67 GB, 50 % of the peak"; NULL: nothing was measured. */
