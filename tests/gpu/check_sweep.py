@@ -12,6 +12,7 @@ pictures of both sweeps to OUT/sweep.tar.gz, exit 1 when one fails. Without a GP
 which checks this script."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -20,6 +21,8 @@ import time
 from check_diff import Checks, package_environment
 
 N_AT_ONCE = max(1, min(12, len(os.sched_getaffinity(0)) - 2))
+HAS_GNUPLOT = shutil.which("gnuplot") is not None  # else pictures are drawn later, of what is packed
+MOST_PACKED = 6 << 20  # bytes of a trace
 MOST_MISSING = 0.01   # of the peak, in the table of components
 MOST_LEFT_OUT = 0.05  # median error of configurations left out
 SHAPE = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 1024,
@@ -115,9 +118,10 @@ class Sweeps:
 def check_files(checks, sweeps, is_detailed, status, seconds):
     name = "detailed" if is_detailed else "base"
     folder = sweeps.folder(is_detailed)
-    missing = [file for file in FILES[is_detailed] if not os.path.exists(os.path.join(folder, file))]
+    missing = [file for file in FILES[is_detailed] if not os.path.exists(os.path.join(folder, file)) and
+               (HAS_GNUPLOT or not file.endswith(".png"))]
     checks.add(f"{name}: runs to the end with all files", status == 0 and not missing, status=status, missing=missing,
-               seconds=round(seconds, 1))
+               seconds=round(seconds, 1), has_gnuplot=HAS_GNUPLOT)
     found = sweeps.results(is_detailed)
     done = [cell for cell in found["results"] if cell["outcome"] == "done"]
     checks.add(f"{name}: all configurations are done", len(done) == len(found["results"]), counts=found["counts"])
@@ -213,13 +217,27 @@ def check_fsdp(checks, sweeps):
                said=done.stderr[-1500:])
 
 
+def largest_run(folder):
+    """The trace of the configuration with the largest peak, where it is not too large; relative to the folder."""
+    try:
+        with open(os.path.join(folder, "memory_profile_results.json"), encoding="utf-8") as file:
+            cells = [cell for cell in json.load(file)["results"] if cell["run"] and cell["peak_allocated"]]
+    except OSError:
+        return None
+    run = max(cells, key=lambda cell: cell["peak_allocated"])["run"] if cells else None
+    path = os.path.join(folder, run or "nowhere")
+    size = sum(entry.stat().st_size for entry in os.scandir(path)) if os.path.isdir(path) else 0
+    return run if 0 < size <= MOST_PACKED else None
+
+
 def pack(sweeps):
     with tarfile.open(os.path.join(sweeps.out, "sweep.tar.gz"), "w:gz") as tar:
         for is_detailed in (False, True):
             folder = sweeps.folder(is_detailed)
             for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-                if name != "runs":
-                    tar.add(os.path.join(folder, name), os.path.join(os.path.basename(folder), name))
+                run = largest_run(folder) if name == "runs" else name
+                if run is not None:
+                    tar.add(os.path.join(folder, run), os.path.join(os.path.basename(folder), run))
 
 
 def main():
