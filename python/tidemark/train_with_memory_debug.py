@@ -29,7 +29,7 @@ from .gradient_checks import check_gradients
 from .lora_training import (Hooks, LoraConfig, Trained, build_model, is_out_of_memory, make_data, make_optimizer,
                             pick_device, run, train, usable_precision)
 from .memory_debugger import MemoryDebugger
-from .quick_memory_debug import _take, analyze_model
+from .quick_memory_debug import _large_text, _not_finite_text, _take, analyze_model
 from .training_stages import TrainingProfiler
 
 LOG_DIR = "logs/training_debug"
@@ -87,12 +87,8 @@ def labels_of(pkg: Optional[str], version: Optional[str], knowledge_type: Option
 
 # ---- what a training holds
 
-def _bytes_of(tensors: Iterable[Any]) -> int:
-    return sum(_model.tensor_bytes(tensor) for tensor in tensors)
-
-
 def _state_bytes(optimizer: Any) -> int:
-    return _bytes_of(value for state in optimizer.state.values() for value in state.values() if hasattr(value, "numel"))
+    return _model.tensors_bytes(value for state in optimizer.state.values() for value in state.values() if hasattr(value, "numel"))
 
 
 def analyze_training(trained: Trained, name: str = "trained_model") -> Dict[str, Any]:
@@ -104,7 +100,7 @@ def analyze_training(trained: Trained, name: str = "trained_model") -> Dict[str,
     found = analyze_model(trained.model, name)
     if _figures.is_off():
         return found
-    gradients = _bytes_of(p.grad for p in trained.model.parameters() if p.grad is not None)
+    gradients = _model.tensors_bytes(p.grad for p in trained.model.parameters() if p.grad is not None)
     state = _state_bytes(trained.optimizer)
     found["summary"].update(model_mb=found["memory_mb"], gradient_mb=gradients / MB, optimizer_mb=state / MB,
                             total_memory_mb=(found["bytes"] + gradients + state) / MB)
@@ -113,11 +109,9 @@ def analyze_training(trained: Trained, name: str = "trained_model") -> Dict[str,
 
 def _model_issues(analysis: Dict[str, Any]) -> List[Dict[str, Any]]:
     large = [{"type": "large_parameter", "name": row["name"], "memory_mb": row["memory_mb"],
-              "message": words("large parameter: ", "大参数检测: ") + f"{row['name']} ({row['memory_mb']:.2f} MB)"}
-             for row in analysis["large_parameters"]]
+              "message": _large_text(row)} for row in analysis["large_parameters"]]
     wrong = [{"type": f"{entry['kind'].lower()}_parameter", "name": entry["name"], "index": entry["index"],
-              "message": words(f"{entry['kind']} in parameter: ", f"参数包含{entry['kind']}: ") +
-              f"{entry['name']} {tuple(entry['index'])}"} for entry in analysis["not_finite"]]
+              "message": _not_finite_text(entry)} for entry in analysis["not_finite"]]
     return large + wrong
 
 
@@ -217,7 +211,7 @@ def _trial(config: LoraConfig, window: Optional[_figures.Window]) -> Dict[str, A
     peak = _peak_mb(window)
     return {"memory_mb": math.nan if peak is None else peak,
             "model_mb": sum(part.bytes for part in _model.parts_of(model)) / MB,
-            "gradient_mb": _bytes_of(p.grad for p in parameters if p.grad is not None) / MB,
+            "gradient_mb": _model.tensors_bytes(p.grad for p in parameters if p.grad is not None) / MB,
             "optimizer_mb": _state_bytes(trained.optimizer) / MB, "total_params": total, "trainable_params": trainable,
             "param_efficiency": 100.0 * trainable / total, "loss": trained.losses[-1],
             "duration_s": time.monotonic() - start, "config": trained.config.to_dict(), "error": None}
