@@ -11,7 +11,6 @@
     profiler.cleanup()
 """
 import json
-import os
 import sys
 import time
 import weakref
@@ -21,6 +20,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from . import _figures
 from ._event_log import EventLog
 from ._figures import GB, MB, ROW, Figures, mb, mb_text
+from ._files import new_file, write_file, write_new_file
 from ._words import is_chinese, padded, show, words
 
 FIRST_EVENT = "初始化"  # the constructor's row, as in GPUMemoryProfiler's own timeline, in every language
@@ -112,7 +112,7 @@ class GPUMemoryProfiler:
             return
         self.stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(self._start_ns // 1_000_000_000))
         if enable_file_logging:
-            self.log_file = self._new_file("memory_profiler", ".log")
+            self.log_file = new_file(log_dir, "memory_profiler", ".log", self.stamp)
         self._tally = _figures.tally_function()
         self._current = _figures.current_number()
         self._devices = _figures.devices()
@@ -122,19 +122,6 @@ class GPUMemoryProfiler:
                              max_log_bytes, log_backups)
         self._end = weakref.finalize(self, self._log.close)  # at exit too
         self._log.write(self._start_ns, "\n".join(self._opening()))
-
-    def _new_file(self, name: str, ending: str) -> str:
-        """A file that nobody else has: two may begin in one second."""
-        os.makedirs(self.log_dir, exist_ok=True)
-        serial = 1
-        while True:
-            again = "" if serial == 1 else f"_{serial}"
-            path = os.path.join(self.log_dir, f"{name}_{self.stamp}{again}{ending}")
-            try:
-                with open(path, "x", encoding="utf-8"):
-                    return path
-            except FileExistsError:
-                serial += 1
 
     def _opening(self) -> List[str]:
         bar = "=" * 80
@@ -242,11 +229,10 @@ class GPUMemoryProfiler:
         """
         if self._is_off:
             return ""
+        text = json.dumps(self._entries(), ensure_ascii=False, indent=2)
         if path is None:
-            path = self._new_file("memory_profiler", ".json")
-        with open(path + ".part", "w", encoding="utf-8") as file:
-            json.dump(self._entries(), file, ensure_ascii=False, indent=2)
-        os.replace(path + ".part", path)
+            return write_new_file(self.log_dir, "memory_profiler", ".json", text, self.stamp)
+        write_file(path, text)
         return path
 
     def cleanup(self) -> None:

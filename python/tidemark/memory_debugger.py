@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _figures, _program, _run_answers
 from ._figures import MB
+from ._files import write_file, write_new_file
 from ._growth import steady_rise
 from ._object_growth import ObjectGrowth
 from ._words import log, padded, say, words
@@ -189,12 +190,11 @@ class MemoryDebugger(OOMDetector):
         if _figures.is_off():
             return ""
         text = "\n".join(self._report_lines()) + "\n"
-        if output_file is None and self.log_dir is not None:
-            os.makedirs(self.log_dir, exist_ok=True)
-            output_file = os.path.join(self.log_dir, f"memory_report_{time.strftime('%Y%m%d_%H%M%S')}.txt")
         if output_file is not None:
-            with open(output_file, "w", encoding="utf-8") as file:
-                file.write(text)
+            write_file(output_file, text)
+        elif self.log_dir is not None:
+            output_file = write_new_file(self.log_dir, "memory_report", ".txt", text)
+        if output_file is not None:
             say(logging.INFO, words("report written to ", "报告已保存: ") + str(output_file))
         return text
 

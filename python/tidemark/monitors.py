@@ -17,12 +17,12 @@ import collections
 import enum
 import json
 import logging
-import os
 import time
 import weakref
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Union
 
 from . import _figures
+from ._files import write_file
 from ._follower import Follower
 from ._words import is_chinese, log, say, words
 
@@ -205,9 +205,7 @@ class MemoryProfiler(_Monitor):
         """
         report = self._report()
         if output_file is not None and not _figures.is_off():
-            with open(f"{output_file}.part", "w", encoding="utf-8") as file:
-                json.dump(report, file, indent=2, ensure_ascii=False)
-            os.replace(f"{output_file}.part", output_file)
+            write_file(output_file, json.dumps(report, indent=2, ensure_ascii=False))
         return report
 
 
