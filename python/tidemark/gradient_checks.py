@@ -106,10 +106,10 @@ def check_gradients(model: Any, *, vanishing: float = VANISHING, exploding: floa
     >>> check_gradients(model)["issues"]
     [{'type': 'nan_gradient', 'name': 'layers.3.weight', 'norm': None, 'index': [7, 9], 'message': ...}]
     """
-    if not _figures.is_off():
-        _figures.need_torch("check_gradients")
-    gradients = [] if _figures.is_off() else [
-        (name, parameter.grad) for name, parameter in model.named_parameters() if parameter.requires_grad]
+    if _figures.is_off():
+        return {"checked": 0, "issues": [], "norms": {}, "total_norm": None, "not_checked": [], "without_gradient": []}
+    _figures.need_torch("check_gradients")
+    gradients = [(name, parameter.grad) for name, parameter in model.named_parameters() if parameter.requires_grad]
     there = [(name, gradient) for name, gradient in gradients if gradient is not None]
     norms, skipped = norms_of(there) if there else Norms({}, [])
     of_name, issues = dict(there), []

@@ -13,12 +13,14 @@ tensors that were made since `import tidemark`. MB are 1024² bytes. Messages go
 """
 import collections
 import logging
+import math
 import time
 from datetime import datetime
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from . import _figures, _model
 from ._figures import MB, mb
+from ._files import write_file
 from ._words import padded, say, words
 
 Snapshot = Dict[str, Any]
@@ -198,15 +200,16 @@ def analyze_model(model: Any, name: str = "model", *, large_mb: float = LARGE_MB
     >>> analysis["memory_mb"], analysis["param_efficiency"]   # MB; trainable ones of all, in percent
     (27.64, 1.81)
     """
-    if not _figures.is_off():
-        _figures.need_torch("analyze_model")
-    parts = [] if _figures.is_off() else _model.parts_of(model)
+    if _figures.is_off():
+        return _unmeasured(name)
+    _figures.need_torch("analyze_model")
+    parts = _model.parts_of(model)
     rows = [_row(part) for part in parts]
     own = [row for row in rows if row["kind"] == "parameter" and row["tied_to"] is None]
     total, trainable = sum(row["params"] for row in own), sum(row["params"] for row in own if row["requires_grad"])
     sizes = {kind: sum(row["bytes"] for row in rows if row["kind"] == kind) for kind in ("parameter", "buffer")}
     looked = _model.check_values([(part.name, part.tensor) for part in parts if part.tied_to is None or part.bytes]
-                                 if check_values and parts else [])
+                                 if check_values else [])
     size = sizes["parameter"] + sizes["buffer"]
     found = {"name": name, "total_params": total, "trainable_params": trainable, "frozen_params": total - trainable,
              "param_efficiency": 100.0 * trainable / total if total else 0.0, "bytes": size, "memory_mb": size / MB,
@@ -218,10 +221,18 @@ def analyze_model(model: Any, name: str = "model", *, large_mb: float = LARGE_MB
                             for f in looked.wrong],
              "not_checked": [{"name": part, "reason": reason} for part, reason in looked.skipped],
              "summary": {"total_memory_mb": size / MB, "total_params": total, "trainable_params": trainable}}
-    if not _figures.is_off():
-        _models[name] = found
-        _say_model(found)
+    _models[name] = found
+    _say_model(found)
     return found
+
+
+def _unmeasured(name: str) -> Dict[str, Any]:
+    """With TIDEMARK=0: the same keys. What is in MB or percent is nan, which people's own lines can print."""
+    return {"name": name, "total_params": None, "trainable_params": None, "frozen_params": None,
+            "param_efficiency": math.nan, "bytes": None, "memory_mb": math.nan, "parameter_mb": math.nan,
+            "buffer_mb": math.nan, "parameters": [], "layer_groups": {}, "by_dtype": {}, "by_device": {},
+            "large_parameters": [], "not_finite": [], "not_checked": [],
+            "summary": {"total_memory_mb": math.nan, "total_params": None, "trainable_params": None}}
 
 
 # ---- status, cleaning up, report
@@ -329,7 +340,6 @@ def generate_report(output_file: Optional[str] = None) -> str:
             lines += _model_lines(found)
     report = "\n".join(lines) + "\n"
     if output_file is not None:
-        with open(output_file, "w", encoding="utf-8") as file:
-            file.write(report)
+        write_file(output_file, report)
         say(logging.INFO, words("report written to ", "报告已保存: ") + str(output_file))
     return report

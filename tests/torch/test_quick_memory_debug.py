@@ -314,6 +314,35 @@ def test_examples(tmp_path, rings):
     assert done.stdout.splitlines() == ["模型内存占用: 1.00 MB", "参数效率: 100.00%"]
 
 
+def test_without_torch(tmp_path, rings):
+    """What needs none works; the rest says what to install. So it is with a torch that cannot be imported."""
+    source = """
+import sys
+if BROKEN:
+    sys.path.insert(0, "broken")
+else:
+    sys.modules["torch"] = None
+from tidemark import *
+from tidemark.lora_training import LoraConfig, build_model, run
+assert memory_snapshot("a")["gpu_memory"][0]["kind"] == "CPU" and check_memory_status(1) == []
+with memory_profiled_training() as profiler:
+    assert profiler.profile_stage("a", max, 1, 2) == 2
+for needs in (lambda: analyze_model(None), lambda: check_gradients(None), lambda: debug_lora_training({}),
+              lambda: debug_memory_with_different_configs({}, {"a": {}}), lambda: build_model(LoraConfig()),
+              lambda: run(LoraConfig())):
+    try:
+        needs()
+        raise SystemExit("not raised")
+    except ImportError as reason:
+        assert (BROKEN or "which is not installed: pip install torch") in str(reason), reason
+"""
+    broken = tmp_path / "broken" / "torch"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise OSError('libcudart.so.13: no such file')", encoding="utf-8")
+    for text in ("", "cannot be imported (OSError: libcudart.so.13: no such file)"):
+        run_python(f"BROKEN = {text!r}\n{source}", tmp_path, rings)
+
+
 def test_switched_off(tmp_path, rings):
     """TIDEMARK=0: the same keys, the function is called, nothing is said, torch is not imported."""
     source = """
@@ -323,7 +352,7 @@ snapshot = memory_snapshot("a")
 assert snapshot["gpu_memory"] == []
 assert compare_snapshots(snapshot, snapshot)["gpu_changes"] == []
 assert monitor_function(max, 3, 4)[0] == 4
-assert analyze_model(None)["memory_mb"] == 0 and check_memory_status() == []
+assert f"{analyze_model(None)['memory_mb']:.2f}" == "nan" and check_memory_status() == []
 assert cleanup_memory()["gpu_changes"] == [] and generate_report("file") == ""
 assert "torch" not in sys.modules
 """
