@@ -9,8 +9,7 @@ import importlib.util
 import os
 from typing import Any, Dict, NamedTuple, Optional
 
-from ._lora_model import SHAPES, ModelError, shape_of
-from ._lora_model import _has_weights as has_weights
+from ._lora_model import INSTALL, has_weights, is_folder, known_shape, raise_if_refused, shape_of
 
 HUB_TIMEOUT_S = 10
 WEIGHTS = ("*.json", "*.safetensors", "*.model", "*.txt")
@@ -30,22 +29,18 @@ def is_token(text: Optional[str]) -> bool:
 
 def source_of(name: str, token: Optional[str]) -> Source:
     """ModelError where it cannot be had at all, or the hub says no."""
-    if os.path.isdir(name):
+    if is_folder(name):
         return Source(f"{name}, a folder" + ("" if has_weights(name) else "; no weights are in it: random ones"), {})
-    if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise ModelError(f"{name}: there is no such folder")
     for package in ("transformers", "huggingface_hub"):
         if importlib.util.find_spec(package) is None:
-            return _random(name, f"{package} is not installed (pip install transformers peft)")
+            return _random(name, f"{package} is not installed ({INSTALL})")
     if os.environ.get("HF_HUB_OFFLINE", "") not in ("", "0"):
         return Source(f"{name}, of the hub's cache (HF_HUB_OFFLINE is set), else random weights of its shape", {})
     return _of_hub(name, token)
 
 
 def _random(name: str, reason: str) -> Source:
-    if shape_of(name) is None:
-        raise ModelError(f"{name}: {reason}, and its shape is not known here; name a folder with its config.json, or "
-                         f"one of {', '.join(SHAPES)}")
+    known_shape(name, reason)
     return Source(f"{name}: {reason}; a Llama of its shape with random weights stands in. Memory is the same, losses "
                   "mean nothing", {"HF_HUB_OFFLINE": "1"})
 
@@ -56,37 +51,11 @@ def _of_hub(name: str, token: Optional[str]) -> Source:
         huggingface_hub.HfApi().model_info(name, token=token, timeout=HUB_TIMEOUT_S)
         huggingface_hub.snapshot_download(name, token=token, allow_patterns=list(WEIGHTS))
     except Exception as reason:  # which library's it is depends on their versions
-        status = _status(reason)
-        if status in (401, 403):
-            raise ModelError(_refusal(name, token)) from None
-        if status == 404:
-            raise ModelError(f"{name}: there is no such model on the hub") from None
-        if status is not None:
-            raise ModelError(f"{name}: the hub answers with status {status}; try again later, or name a folder") \
-                from None
+        raise_if_refused(name, reason, token, "--token")
         if shape_of(name) is None and _is_cached(name):
             return Source(f"{name}, of the hub's cache (the hub cannot be reached)", {"HF_HUB_OFFLINE": "1"})
         return _random(name, "the hub cannot be reached")
     return Source(f"{name}, from the hub", {"HF_HUB_OFFLINE": "1"})
-
-
-def _refusal(name: str, token: Optional[str]) -> str:
-    if token is None:
-        return (f"{name}: gated, or not there: accept its terms on https://huggingface.co/{name}, then give --token "
-                "(https://huggingface.co/settings/tokens)" +
-                ("; or set HF_HUB_OFFLINE=1 for its shape with random weights" if shape_of(name) else ""))
-    return (f"{name}: the hub refuses the token: check that it is valid (https://huggingface.co/settings/tokens) and "
-            f"that its account has accepted the terms on https://huggingface.co/{name}")
-
-
-def _status(reason: Optional[BaseException]) -> Optional[int]:
-    """What the hub answered; None: it did not."""
-    while reason is not None:
-        status = getattr(getattr(reason, "response", None), "status_code", None)
-        if status is not None:
-            return int(status)
-        reason = reason.__cause__ or reason.__context__
-    return None
 
 
 def _is_cached(name: str) -> bool:
