@@ -5,6 +5,7 @@ Who has something to say appends a row to a list, which is all it costs. The thr
 second, makes lines of what is new, and writes them at once. It ends with close(), with its owner, and
 with the interpreter; none is lost then. A forked child has the rows and writes no lines.
 """
+import itertools
 import logging.handlers
 import os
 import sys
@@ -18,6 +19,9 @@ from ._words import say, show, words
 PAUSE_S = 0.1
 BATCH_ROWS = 500  # written at once, so that a file is not much larger than it may be
 _logs: "weakref.WeakSet[EventLog]" = weakref.WeakSet()
+_logs_lock = threading.RLock()  # held only to change or to copy the set
+_serials = itertools.count()
+_forking = threading.local()   # .taken: logs whose locks a thread that forks has taken
 
 
 class EventLog:
@@ -29,6 +33,7 @@ class EventLog:
         self._n_written = 0
         self._second, self._second_text = -1, ""
         self._lock = threading.RLock()
+        self._pid, self.serial = os.getpid(), next(_serials)
         self._ended = threading.Event()
         self._max_bytes, self._n_bytes = max_bytes, 0
         self._file = None
@@ -38,8 +43,10 @@ class EventLog:
         self._thread: Optional[threading.Thread] = None
         if self._file is not None or console:
             self._thread = threading.Thread(target=self._write_on, name="tidemark-log", daemon=True)
+        with _logs_lock:  # before the thread is there: a fork from now on finds it
+            _logs.add(self)
+        if self._thread is not None:
             self._thread.start()
-        _logs.add(self)
 
     def _write_on(self) -> None:
         while not self._ended.wait(PAUSE_S):
@@ -54,12 +61,16 @@ class EventLog:
 
     def write(self, time_ns: int, text: str) -> None:
         """A line that is no row, after all rows so far."""
+        if self._is_anothers():
+            return
         with self._lock:
             self.flush()
             self._put(self._lines(time_ns, text))
 
     def flush(self) -> None:
         """Write what has come since."""
+        if self._is_anothers():
+            return
         with self._lock:
             end = len(self._rows)
             while self._n_written < end:
@@ -88,8 +99,15 @@ class EventLog:
             self._file = None
             say(logging.WARNING, words(f"the log is no longer written: {reason}", f"日志停止写入: {reason}"))
 
+    def _is_anothers(self) -> bool:
+        """This is a forked child: neither the thread nor who holds the lock is here."""
+        return self._pid != os.getpid()
+
     def close(self) -> None:
         """Write what is left and end. May be called again."""
+        if self._is_anothers():
+            self.forget()
+            return
         self._ended.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
@@ -107,18 +125,30 @@ class EventLog:
         self._ended.set()
 
 
+def _all_logs() -> List[EventLog]:
+    """In the same order for all who fork at once: nobody waits for who waits for them."""
+    return sorted(_logs, key=lambda log: log.serial)
+
+
 def _before_fork() -> None:
-    for log in list(_logs):
+    _forking.taken = []
+    with _logs_lock:
+        logs = _all_logs()
+    for log in logs:
         log._lock.acquire()  # no line is half written in what the child gets
+        _forking.taken.append(log)
 
 
 def _after_fork() -> None:
-    for log in list(_logs):
-        log._lock.release()
+    while _forking.taken:  # not those that another thread has made meanwhile
+        _forking.taken.pop()._lock.release()
 
 
 def _in_child() -> None:
-    for log in list(_logs):
+    global _logs_lock
+    _logs_lock = threading.RLock()
+    _forking.taken = []
+    for log in _all_logs():
         log.forget()
 
 

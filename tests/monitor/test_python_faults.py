@@ -86,3 +86,36 @@ _files.os.replace = replace
 assert os.listdir("logs2") == [] and not glob.glob("mine*")
 assert list(json.load(open(profiler.save_to_json(), encoding="utf-8"))) == ["one"] and len(os.listdir("logs2")) == 1
 """)
+
+
+def test_forks(machine):
+    """While another thread makes profilers: no lock stays taken, in neither process, and each has its lines."""
+    run(machine, """
+made, is_over = [], threading.Event()
+def make():
+    while not is_over.is_set():
+        made.append(GPUMemoryProfiler("logs", console=False))
+        made[-1].record("made")
+        if len(made) > 20:
+            made.pop(0).cleanup()
+def use():
+    for profiler in made[-5:]:
+        profiler.record("in the child")
+        profiler.generate_summary_report()
+        profiler.cleanup()
+threads = [threading.Thread(target=make) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for _ in range(60):
+    in_child(use)
+is_over.set()
+for thread in threads:
+    thread.join()
+last = GPUMemoryProfiler("last", console=False)
+for profiler in made:
+    profiler.record("the end")
+    profiler.cleanup()
+    text = open(profiler.log_file, encoding="utf-8").read()
+    assert "event: the end" in text and "in the child" not in text
+assert not [t.name for t in threading.enumerate() if t.name == "tidemark-log"][1:]
+""")
