@@ -32,7 +32,8 @@ class EventLog:
         self._rows, self._line_of, self._name, self._console = rows, line_of, name, console
         self._n_written = 0
         self._second, self._second_text = -1, ""
-        self._lock = threading.RLock()
+        #: Held while rows are written or dropped; a fork waits for it, and the child has a new one.
+        self.lock = threading.RLock()
         self._pid, self.serial = os.getpid(), next(_serials)
         self._ended = threading.Event()
         self._max_bytes, self._n_bytes = max_bytes, 0
@@ -63,7 +64,7 @@ class EventLog:
         """A line that is no row, after all rows so far."""
         if self._is_anothers():
             return
-        with self._lock:
+        with self.lock:
             self.flush()
             self._put(self._lines(time_ns, text))
 
@@ -71,20 +72,40 @@ class EventLog:
         """Write what has come since."""
         if self._is_anothers():
             return
-        with self._lock:
+        with self.lock:
             end = len(self._rows)
+            if self._file is None and not self._console:
+                self._n_written = end
             while self._n_written < end:
                 rows = self._rows[self._n_written:min(self._n_written + BATCH_ROWS, end)]
                 self._n_written += len(rows)
-                self._put("".join(self._lines(*self._line_of(row)) for row in rows))
+                self._put("".join(map(self._row_lines, rows)))
+
+    def drop(self, n: int) -> List[Any]:
+        """Take the oldest n rows out of the list, once they are written; they are returned."""
+        with self.lock:
+            self.flush()
+            dropped = self._rows[:n]
+            del self._rows[:n]
+            self._n_written = max(0, self._n_written - n)
+            return dropped
+
+    def _row_lines(self, row: Any) -> str:
+        try:
+            return self._lines(*self._line_of(row))
+        except Exception as reason:  # one row's fault is not the others'
+            return self._lines(time.time_ns(), words(f"a line could not be made: {reason!r}", f"无法生成日志行: {reason!r}"))
 
     def _lines(self, time_ns: int, text: str) -> str:
         head = f"{self._stamp(time_ns)} - {self._name} - INFO - "
         return head + text.replace("\n", "\n" + head) + "\n"
 
     def _put(self, text: str) -> None:
-        if self._console:
-            show(text, sys.stderr)
+        try:
+            if self._console:
+                show(text, sys.stderr)
+        except Exception:  # what stands in stderr's place may raise anything; the file is still there
+            self._console = False
         if self._file is None:
             return
         try:
@@ -121,7 +142,7 @@ class EventLog:
 
     def forget(self) -> None:
         """In a forked child, whose parent's log it is: let go of everything, and write nothing."""
-        self._lock, self._thread, self._file, self._console = threading.RLock(), None, None, False
+        self.lock, self._thread, self._file, self._console = threading.RLock(), None, None, False
         self._ended.set()
 
 
@@ -135,13 +156,13 @@ def _before_fork() -> None:
     with _logs_lock:
         logs = _all_logs()
     for log in logs:
-        log._lock.acquire()  # no line is half written in what the child gets
+        log.lock.acquire()  # no line is half written in what the child gets
         _forking.taken.append(log)
 
 
 def _after_fork() -> None:
     while _forking.taken:  # not those that another thread has made meanwhile
-        _forking.taken.pop()._lock.release()
+        _forking.taken.pop().lock.release()
 
 
 def _in_child() -> None:
