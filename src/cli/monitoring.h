@@ -38,9 +38,13 @@ struct tmk_monitoring {
     uint64_t elapsed_ns;
     uint64_t next_tell_ns; /* when the progress line is worth writing anew */
     bool is_silent;        /* no progress line: stderr is somebody else's */
+    /* From the first look on: there is something to read on stdin, or it has ended. True: end the
+     * loop. May be NULL. */
+    bool (*asked)(void *arg);
     struct tmk_progress progress;
     sigset_t held, before; /* signals, while it is holding them back */
     bool is_holding;
+    int signal_fd; /* of the held ones, while it runs and may be asked; -1: none */
 };
 
 struct tmk_monitoring_needs {

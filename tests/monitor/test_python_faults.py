@@ -3,6 +3,7 @@
 
 Without torch (-S leaves out the folder where it is), so that a process costs little.
 """
+import json
 import subprocess
 
 from monitor_kit import BUILD, GIB, LIMIT_S, REPO, TIDEMARK
@@ -119,3 +120,21 @@ for profiler in made:
     assert "event: the end" in text and "in the child" not in text
 assert not [t.name for t in threading.enumerate() if t.name == "tidemark-log"][1:]
 """)
+
+
+def test_answers_at_once(machine):
+    """Whoever asks between two samples that are far apart does not wait for the next; nor does the end."""
+    machine.cards(FULL)
+    process = subprocess.Popen([TIDEMARK, "monitor", "--follow", "--interval", "1000"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, env=machine.environment(), text=True)
+    machine.started.append(process)
+    assert "samples" in json.loads(process.stdout.readline())
+    assert "warning" in json.loads(process.stdout.readline())
+    for _ in range(2):
+        process.stdin.write("\n")
+        process.stdin.flush()
+        report = json.loads(process.stdout.readline())
+        assert report["devices"]["0"]["statistics"]["samples_count"] == 1
+    process.stdin.close()
+    assert json.loads(process.stdout.readline())["devices"] == report["devices"]
+    assert process.wait(LIMIT_S) == 0
