@@ -143,6 +143,7 @@ class EventLog:
     def forget(self) -> None:
         """In a forked child, whose parent's log it is: let go of everything, and write nothing."""
         self.lock, self._thread, self._file, self._console = threading.RLock(), None, None, False
+        self._ended = threading.Event()  # the old one's lock may have been the thread's
         self._ended.set()
 
 

@@ -97,6 +97,10 @@ class MemoryDebugger(OOMDetector):
         self._objects = ObjectGrowth() if self._wants_objects else None
         super().start_monitoring()
 
+    def _forget(self) -> None:
+        super()._forget()
+        self._objects = None
+
     def _tell_every_s(self) -> float:
         return 0.0 if self._is_real_time else super()._tell_every_s()
 
