@@ -8,6 +8,7 @@ has one device, the CPU: allocated are torch's tensors, and reserved is the same
 cache there.
 """
 import ctypes
+import functools
 import gc
 import importlib
 import importlib.util
@@ -94,6 +95,7 @@ def host_memory() -> Tuple[Optional[int], Optional[int]]:
 
 # ---- devices
 
+@functools.lru_cache(maxsize=None)
 def _cpu_name() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
