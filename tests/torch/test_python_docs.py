@@ -2,13 +2,15 @@
 """docs/python.md: each example, of Python and of a shell, runs and prints what stands below it, figure by figure, but
 for what differs from one run or machine to the next (FLOATING). `--write` writes what they print into the page."""
 import json
+import os
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from seeds_kit import SEEDS, run_python
-from torch_kit import REPO
+from seeds_kit import SEEDS, run_python, seed_environment
+from torch_kit import PYTHON, REPO, TIDEMARK
 
 PAGE = REPO / "docs" / "python.md"
 PART = re.compile(r"```(python|bash)\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.S)
@@ -103,6 +105,34 @@ def test_migration_table():
             assert f"`{command} " in table or f"`{command}`" in table, command
         for method in set(re.findall(r"\b(?:profiler|debugger)\.(\w+)\(", text)):
             assert f"`{method}" in table, method
+
+
+def test_install_page(tmp_path, rings):
+    """docs/install.md: what is said once tidemark is there; tests/package install it."""
+    page = (REPO / "docs" / "install.md").read_text(encoding="utf-8")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(PYTHON)
+    (tmp_path / "bin" / "tidemark").symlink_to(TIDEMARK)
+    (tmp_path / "train.py").write_text("import tidemark\n", encoding="utf-8")
+    env = seed_environment(tmp_path, rings)
+    env["PATH"] = f"{tmp_path / 'bin'}:{env['PATH']}"
+    del env["TIDEMARK_RUN"]
+
+    def said(command, most=0):
+        done = subprocess.run(command, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode <= most, done.stderr
+        return done.stdout + done.stderr
+
+    commands = dict(re.findall(r"^\$ (.*)\n(.*)$", page, re.M))
+    first = said("tidemark doctor", most=1).splitlines()[0].split()
+    assert first[:2] == commands["tidemark doctor"].split()[:2] and first[2].endswith("libtidemark.so")
+    command = next(line for line in commands if line.startswith("python -c"))
+    assert shape(commands[command]) == "True /home/me/python-STAMP.tmk"
+    assert shape(said(command)) == f"True {tmp_path}/python-STAMP.tmk\n"
+    command = next(line for line in commands if line.startswith("TIDEMARK_LIBRARY="))
+    assert commands[command] in said(command)
+    (command,) = re.findall(r'`(python -c "[^`]*)` with `TIDEMARK=0`', page)
+    assert said("TIDEMARK=0 " + command) == os.path.realpath(TIDEMARK) + "\n"
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["--write"]:
