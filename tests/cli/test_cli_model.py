@@ -421,3 +421,11 @@ def test_docs(tmp_path):
         done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True,
                               timeout=60, check=False, env=environment())
         assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_bench_says_what_to_build(tmp_path):
+    """As docs/model.md names it, after `./dev build` alone."""
+    done = subprocess.run([os.path.join(ROOT, "bench", "run"), "--only", "model", "--build", str(tmp_path)],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stdout == ""
+    assert re.fullmatch(r"bench: \S+ is not built: `[.]/dev bench` builds what is measured, .*\n", done.stderr)
