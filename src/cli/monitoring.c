@@ -131,10 +131,11 @@ static int open_devices(struct tmk_monitoring *m, const struct tmk_args *args,
         return TMK_EXIT_FINDING;
     }
     say_driver(m->devices);
-    if (tmk_selection_parse(m->devices, values, n, ret, &err) < 0) {
-        tmk_say("--devices: %s", err.text);
+    int rc = tmk_selection_parse_present(m->devices, values, n, ret, &err);
+    if (err.text[0])
+        tmk_say("--devices: %s%s", err.text, rc == 0 ? "; going on without it" : "");
+    if (rc < 0)
         return TMK_EXIT_USAGE;
-    }
     return 0;
 }
 
