@@ -132,8 +132,8 @@ static void say_influences(struct tmk_sheet *sheet, const struct tmk_sweep_story
 bool tmk_sweep_is_estimated(const struct tmk_sweep_story *v, uint32_t c, struct tmk_estimate *ret)
 {
     const struct tmk_cell *cell = &v->r->cells[c];
-    bool is_measured = cell->outcome == TMK_CELL_DONE && cell->peak_allocated != TMK_UNKNOWN_BYTES;
-    *ret = v->allocated && !is_measured && cell->outcome != TMK_CELL_EXCLUDED && cell->repeat == 0
+    *ret = v->allocated && !tmk_cell_is_measured(cell) && cell->outcome != TMK_CELL_EXCLUDED &&
+                   cell->repeat == 0
                ? tmk_fit_cell(v->allocated, c)
                : (struct tmk_estimate){.known = false};
     return ret->known;
@@ -244,11 +244,31 @@ static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
     say_notes(sheet, v, any_far, any_range);
 }
 
+/* Why there is nothing to tell, and what to do about it. */
+static void say_nothing(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+{
+    uint32_t n = tmk_sweep_n_of(v->r, TMK_CELL_DONE);
+    const char *message = NULL;
+    for (uint32_t c = 0; c < v->r->n_cells && !message; c++)
+        if (v->r->cells[c].outcome == TMK_CELL_DONE)
+            message = v->r->cells[c].message;
+    if (n == 0) {
+        tmk_sheet_text(sheet, "Nothing was measured: no configuration ended well.");
+        return;
+    }
+    tmk_sheet_text(sheet, "Nothing was measured: %u ended well, but no peak is known. %s%s", n,
+                   message ? "The first: " : "", message ? message : "");
+    tmk_sheet_text(sheet,
+                   "What is seen is memory of torch, of CUDA and HIP, and of programs that use "
+                   "tidemark.h, where the command starts them with its environment. To look at "
+                   "one by itself: tidemark run -- COMMAND; at this machine: tidemark doctor.");
+}
+
 void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v)
 {
     struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out), .is_begun = true};
     if (v->advice.largest == UINT32_MAX) {
-        fputs("Nothing was measured: no cell ended well.\n", out);
+        say_nothing(&sheet, v);
         return;
     }
     say_components(out, v);

@@ -14,16 +14,11 @@ static const uint64_t common_cards[] = {16 * GIB, 24 * GIB, 40 * GIB, 80 * GIB};
 
 /* ---- what was measured ---- */
 
-static bool is_measured(const struct tmk_cell *c)
-{
-    return c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_UNKNOWN_BYTES;
-}
-
 static uint32_t find_largest(const struct tmk_results *r)
 {
     uint32_t best = UINT32_MAX;
     for (uint32_t c = 0; c < r->n_cells; c++)
-        if (is_measured(&r->cells[c]) &&
+        if (tmk_cell_is_measured(&r->cells[c]) &&
             (best == UINT32_MAX || r->cells[c].peak_allocated > r->cells[best].peak_allocated))
             best = c;
     return best;
@@ -48,7 +43,7 @@ static uint64_t find_overhead(const struct tmk_results *r)
         return least;
     for (uint32_t i = 0; i < r->n_cells; i++) {
         const struct tmk_cell *c = &r->cells[i];
-        if (is_measured(c) && c->peak_device != TMK_UNKNOWN_BYTES &&
+        if (tmk_cell_is_measured(c) && c->peak_device != TMK_UNKNOWN_BYTES &&
             c->peak_reserved != TMK_UNKNOWN_BYTES && c->peak_device >= c->peak_reserved &&
             c->peak_device - c->peak_reserved < least)
             least = c->peak_device - c->peak_reserved;

@@ -252,10 +252,21 @@ static void read_outcome(struct tmk_json_in *j, struct tmk_cell *c)
     complain(j, "this outcome is not known");
 }
 
+static const char *read_message(struct tmk_json_in *j)
+{
+    const char *text = text_or_null(j);
+    char *own = text ? tmk_arena_text(j->texts, text, strlen(text)) : NULL;
+    if (text && !own)
+        complain(j, "out of memory");
+    if (own)
+        tmk_message_clean(own);
+    return own;
+}
+
 static bool read_text_value(struct tmk_json_in *j, struct tmk_cell *c, const char *key)
 {
     if (strcmp(key, "message") == 0)
-        c->message = text_or_null(j);
+        c->message = read_message(j);
     else if (strcmp(key, "run") == 0)
         c->run = text_or_null(j);
     else if (strcmp(key, "log") == 0)
