@@ -37,8 +37,12 @@ static int show(const struct tmk_sweep_plan *p)
     int status = tmk_sweep_outputs(p->results, &o);
     if (!p->no_pictures)
         draw(p);
+    if (status != 0) {
+        tmk_say("not all files could be written; once that is mended: %s", p->resume);
+        return status;
+    }
     tmk_say("all of it is in %s; begin with index.html", p->results->folder);
-    return status == 0 ? status_of(p->results) : status;
+    return status_of(p->results);
 }
 
 static int sweep(struct tmk_sweep_plan *p)

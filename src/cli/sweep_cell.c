@@ -287,8 +287,18 @@ static void judge(const struct tmk_sweep_plan *p, struct tmk_cell *c, const stru
         c->outcome = TMK_CELL_DONE;
         message = m->ran_out ? tmk_xformat("went on after it %s", m->oom) : NULL;
     }
+    if (message)
+        tmk_message_clean(message);
     c->message = keep_text(p->results, message);
     free(message);
+}
+
+static const char *add_sentence(struct tmk_results *r, const char *text, const char *more)
+{
+    char *both = text ? tmk_xformat("%s; %s", text, more) : tmk_xstrdup(more);
+    const char *kept = keep_text(r, both);
+    free(both);
+    return kept;
 }
 
 static struct tmk_measured measure(const struct tmk_sweep_plan *p, struct tmk_cell *c,
@@ -297,7 +307,7 @@ static struct tmk_measured measure(const struct tmk_sweep_plan *p, struct tmk_ce
     struct tmk_measured m = {0};
     struct tmk_error err = {0};
     if (tmk_summary_settle(f->run) && tmk_measure_run(f->run, p->results->arena, c, &m, &err) < 0)
-        tmk_say("%s: %s", f->run, err.text);
+        m.incomplete = keep_text(p->results, err.text);
     return m;
 }
 
@@ -332,9 +342,11 @@ char *tmk_sweep_cell_end(const struct tmk_sweep_plan *p, uint32_t number,
     char *tail = read_tail(p, f);
     struct tmk_measured m = measure(p, &c, f);
     judge(p, &c, &o, &m, f, tail);
-    if (c.outcome == TMK_CELL_DONE && !m.found)
+    if (m.incomplete)
+        c.message = add_sentence(p->results, c.message, m.incomplete);
+    else if (c.outcome == TMK_CELL_DONE && !m.found)
         c.message = "reported no allocation";
-    note_files(p, &c, m.found || m.ran_out, f);
+    note_files(p, &c, m.found || m.ran_out || m.incomplete, f);
     *at = c;
     bool says_more = c.outcome == TMK_CELL_TIMEOUT || (tail && strchr(tail, '\n'));
     if (says_more && (c.outcome == TMK_CELL_FAILED || c.outcome == TMK_CELL_TIMEOUT))

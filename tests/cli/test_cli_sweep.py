@@ -141,6 +141,41 @@ def test_detail_given_up(folder):
     assert cell["categories"] == cell["components"] == cell["at_stage"] == {}
 
 
+def test_recording_that_stopped(folder):
+    """A peak that was not seen to its end is not known; it is neither told nor fitted."""
+    line = f"-o s -p limit=8,300,unlimited -- sh -c 'ulimit -f {{limit}}; exec {TINY} --seq 16 --steps 300'"
+    done = sweep(line, folder)
+    found = cells(folder / "s")
+    for i in (0, 1):
+        assert found[i]["outcome"] == "done" and found[i]["peak_allocated"] is None
+        assert re.match(r"recording stopped after .*: the process's file-size limit \(ulimit -f\) was reached; the "
+                        r"peak is not known", found[i]["message"])
+        assert found[i]["categories"] == {} and found[i]["stages"] == []
+    assert found[1]["message"].endswith(" were seen)") and found[1]["run"] == "runs/0002.tmk"
+    assert found[2]["peak_allocated"] > 0 and found[2]["message"] is None
+    assert "the peak is not known" in done.stderr and "Of 2 that ended well the peak is not" in done.stdout
+    (folder / "s" / "index.html").unlink()
+    (folder / "s" / "index.html").mkdir()
+    failed = sweep("--resume s", folder, 1)
+    assert "not all files could be written" in failed.stderr and "begin with index.html" not in failed.stderr
+
+
+def test_nothing_reported(folder):
+    """Programs that end well and allocate nothing that is seen: that is said, and what to do."""
+    done = sweep("-o s -p a=1,2 -- true", folder)
+    assert "Nothing was measured: 2 ended well, but no peak is known. The first: reported\n" in done.stdout
+    assert "tidemark doctor" in done.stdout
+
+
+def test_messages_drive_no_terminal(folder):
+    line = "-o s -p n=大きい,b -- sh -c 'printf \"x\\033]0;title\\007 \\302\\233m\"; exit 3'"
+    done = sweep(line, folder, 1)
+    assert cells(folder / "s")[0]["message"] == "ended with status 3: x ]0;title    m"
+    for text in (done.stderr, (folder / "s" / "memory_profile_summary.csv").read_text(encoding="utf-8")):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+    assert "[1/2] n=大きい  failed" in done.stderr and "[2/2] n=b       failed" in done.stderr
+
+
 def test_memory_that_the_trace_does_not_show(folder):
     """A program that is not watched ran out: its last words tell."""
     sweep("-o s -p a=1,2 -- sh -c 'ulimit -v 500000; [ {a} = 1 ] || python3 -c \"bytearray(1 << 40)\"'",
