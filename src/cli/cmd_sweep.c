@@ -73,6 +73,7 @@ static const struct tmk_option options[] = {
     {"output", 'o', "DIR", NULL, "the folder for results (sweep-DATE-TIME)"},
     {"resume", 0, "DIR", NULL, "go on with the sweep in DIR"},
     {"retry-failed", 0, NULL, NULL, "those that failed, timed out or were skipped once more"},
+    {"retry-oom", 0, NULL, NULL, "those that ran out of memory once more"},
     {"devices", 'd', "LIST", NULL, "one configuration on each of these at once: 0,1 or all"},
     {"jobs", 'j', "N", NULL, "N configurations at once, without devices (1)"},
     {"skip-hopeless", 0, NULL, NULL, "leave out what cannot fit, by what was measured"},

@@ -18,6 +18,7 @@
 #include "kit/amount.h"
 #include "kit/lines.h"
 #include "kit/utf8.h"
+#include "sweep/last_words.h"
 #include "sweep/measure.h"
 #include "sweep/params.h"
 #include "sweep/words.h"
@@ -138,13 +139,20 @@ static int open_log(const struct tmk_sweep_plan *p, const struct tmk_cell *c,
     return fd;
 }
 
-/* How many processes the kernel's OOM killer has ended on this machine. */
+/* How many processes the kernel's OOM killer has ended in our control group (v2), or else on this
+ * machine. UINT64_MAX: not known. */
 static uint64_t count_oom_kills(void)
 {
-    char text[VMSTAT_BYTES];
-    if (tmk_lines_read(text, sizeof text, "/proc/vmstat") < 0)
-        return UINT64_MAX;
-    return tmk_lines_bytes(tmk_lines_field(text, "oom_kill "));
+    char text[VMSTAT_BYTES], group[VMSTAT_BYTES];
+    const char *path = tmk_lines_read(group, sizeof group, "/proc/self/cgroup") < 0
+                           ? NULL
+                           : tmk_lines_field(group, "0::");
+    int n = path ? (int)strcspn(path, "\n") : 0;
+    if ((path &&
+         tmk_lines_read(text, sizeof text, "/sys/fs/cgroup%.*s/memory.events", n, path) > 0) ||
+        tmk_lines_read(text, sizeof text, "/proc/vmstat") > 0)
+        return tmk_lines_bytes(tmk_lines_field(text, "oom_kill "));
+    return UINT64_MAX;
 }
 
 int tmk_sweep_cell_start(const struct tmk_sweep_plan *p, uint32_t number, unsigned slot,
@@ -226,21 +234,6 @@ static const char *last_line(const char *tail)
     return newline ? newline + 1 : tail;
 }
 
-/* Words by which programs tell that memory ran out, where the trace does not. */
-static bool tells_oom(const char *tail)
-{
-    static const char *const words[] = {
-        "CUDA out of memory", "OutOfMemoryError",
-        "HIP out of memory",  "MemoryError",
-        "std::bad_alloc",     "Cannot allocate memory",
-        "not enough memory",  "CUDA error: out of memory",
-    };
-    for (size_t i = 0; tail && i < TMK_N(words); i++)
-        if (strstr(tail, words[i]))
-            return true;
-    return false;
-}
-
 /* ---- end ---- */
 
 /* "ended with status 3: LAST LINE". */
@@ -256,14 +249,14 @@ static char *tell_status(const struct tmk_outcome *o, const char *tail)
     return tmk_xformat("ended with status %d%s%s", o->status, last ? ": " : "", line);
 }
 
-/* The kernel has killed a process, and it may have been this one. */
-static bool was_oom_killed(const struct tmk_sweep_plan *p, const struct tmk_outcome *o,
-                           const struct tmk_sweep_cell *f)
+/* The kernel has killed a process, and it was this one, or one of its own as far as it says. */
+static bool was_oom_killed(const struct tmk_outcome *o, const struct tmk_sweep_cell *f,
+                           const char *tail)
 {
     uint64_t now = count_oom_kills();
     if (now == UINT64_MAX || f->n_oom_kills == UINT64_MAX || now == f->n_oom_kills)
         return false;
-    return o->status == 128 + SIGKILL || (p->n_jobs == 1 && o->status != 0);
+    return o->status == 128 + SIGKILL || (o->status != 0 && tmk_last_words_tell_kill(tail));
 }
 
 static void judge(const struct tmk_sweep_plan *p, struct tmk_cell *c, const struct tmk_outcome *o,
@@ -274,14 +267,14 @@ static void judge(const struct tmk_sweep_plan *p, struct tmk_cell *c, const stru
     if (f->timed_out) {
         c->outcome = TMK_CELL_TIMEOUT;
         message = tmk_xformat("took longer than --timeout, %s", tmk_time_text(p->timeout_ns, time));
-    } else if (m->ran_out && !(m->went_on && o->status == 0)) {
+    } else if (m->ran_out && !m->went_on) {
         c->outcome = TMK_CELL_OOM;
         message = tmk_xstrdup(m->oom);
-    } else if (was_oom_killed(p, o, f)) {
+    } else if (was_oom_killed(o, f, tail)) {
         c->outcome = TMK_CELL_OOM;
         message = tmk_xstrdup("the kernel's OOM killer ended it: the host's memory ran out");
     } else if (o->status != 0) {
-        c->outcome = tells_oom(tail) ? TMK_CELL_OOM : TMK_CELL_FAILED;
+        c->outcome = tmk_last_words_tell_oom(tail) ? TMK_CELL_OOM : TMK_CELL_FAILED;
         message = tell_status(o, tail);
     } else {
         c->outcome = TMK_CELL_DONE;

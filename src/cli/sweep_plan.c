@@ -177,9 +177,9 @@ static const char *make_title(const struct tmk_sweep_plan *p, const struct tmk_a
 /* Of the options that say how, those given, for the journal. */
 static bool is_kept_option(const char *name)
 {
-    static const char *const others[] = {"param",  "where",        "repeats", "output",
-                                         "resume", "retry-failed", "dry-run", "redact",
-                                         "title",  "no-pictures"};
+    static const char *const others[] = {"param",  "where",        "repeats",    "output",
+                                         "resume", "retry-failed", "retry-oom",  "dry-run",
+                                         "redact", "title",        "no-pictures"};
     for (size_t i = 0; i < TMK_N(others); i++)
         if (strcmp(others[i], name) == 0)
             return false;
@@ -304,11 +304,14 @@ static int look_for_journal(struct tmk_sweep_plan *p)
 
 /* ---- both ways to begin ---- */
 
-static void forget_failed(struct tmk_results *r)
+/* --retry-failed and --retry-oom. */
+static void forget_failed(struct tmk_results *r, const struct tmk_args *args)
 {
+    bool failed = tmk_args_get(args, "retry-failed"), oom = tmk_args_get(args, "retry-oom");
     for (uint32_t i = 0; i < r->n_cells; i++) {
         enum tmk_cell_outcome *o = &r->cells[i].outcome;
-        if (*o == TMK_CELL_FAILED || *o == TMK_CELL_TIMEOUT || *o == TMK_CELL_HOPELESS)
+        bool is_failed = *o == TMK_CELL_FAILED || *o == TMK_CELL_TIMEOUT || *o == TMK_CELL_HOPELESS;
+        if ((failed && is_failed) || (oom && *o == TMK_CELL_OOM))
             *o = TMK_CELL_PENDING;
     }
 }
@@ -447,8 +450,8 @@ int tmk_sweep_plan_init(struct tmk_sweep_plan *p, const struct tmk_args *args)
     int status = read_secrets(p, args);
     if (status == 0)
         status = tmk_args_get(args, "resume") ? begin_again(p, args) : begin_new(p, args);
-    if (status == 0 && tmk_args_get(args, "retry-failed"))
-        forget_failed(p->results);
+    if (status == 0)
+        forget_failed(p->results, args);
     if (status != 0 || p->dry_run)
         return status;
     p->resume = has_hidden(p->results)

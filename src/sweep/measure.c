@@ -15,6 +15,9 @@
 #include "sweep/held_peak.h"
 #include "tidemark/tidemark.h"
 
+/* Blocks behind a refusal that are no clearing up any more: it goes on without steps. */
+enum { WENT_ON_BLOCKS = 1000 };
+
 struct best {                       /* the device of a process that decides */
     const struct tmk_step_row *row; /* of its peak; NULL: no block was ever reported */
     uint64_t reserved_bytes;        /* most of all time, TMK_UNKNOWN_BYTES: not known */
@@ -59,7 +62,9 @@ struct watch {
     struct card cards[TMK_MAX_DEVICES];
     uint32_t n_cards;
     uint64_t n_steps;
-    bool step_began; /* since the last refusal */
+    bool step_began;   /* since the last refusal */
+    uint64_t n_blocks; /* allocated since then, where it was */
+    uint16_t refused;  /* the device */
 };
 
 /* Made when new; NULL: there are too many. */
@@ -95,6 +100,11 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         on_sample(w, ev->device, &ev->sample);
     if (ev->kind == TMK_KIND_STEP || ev->kind == TMK_KIND_OOM)
         w->step_began = ev->kind == TMK_KIND_STEP;
+    if (ev->kind == TMK_KIND_OOM) {
+        w->n_blocks = 0;
+        w->refused = ev->device;
+    }
+    w->n_blocks += ev->kind == TMK_KIND_ALLOC && ev->device == w->refused;
     w->n_steps += ev->kind == TMK_KIND_STEP;
 }
 
@@ -337,7 +347,8 @@ static int tell_oom(const struct look *l, struct tmk_arena *a, struct tmk_measur
         snprintf(who, sizeof who, "rank %" PRId64 " ", l->p->rank);
     if (o->step != TMK_NO_STEP)
         snprintf(when, sizeof when, " in step %" PRId64, o->step);
-    ret->went_on = l->watch.step_began && (!ret->ran_out || ret->went_on);
+    bool went_on = l->watch.step_began || l->watch.n_blocks >= WENT_ON_BLOCKS;
+    ret->went_on = went_on && (!ret->ran_out || ret->went_on);
     ret->ran_out = true;
     uint64_t total =
         o->is_of_driver && o->total_bytes != UINT64_MAX ? o->total_bytes : o->capacity_bytes;

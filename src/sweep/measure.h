@@ -16,7 +16,8 @@
 struct tmk_measured {
     bool found;      /* a process reported a block, or held some of a card */
     bool ran_out;    /* a process was refused memory, and that was not the allocator's first try */
-    bool went_on;    /* then: another step began behind the last time, in each such process */
+    bool went_on;    /* then: another step, or very many blocks, came behind the last time, in each
+                      * such process */
     const char *oom; /* then: a sentence about the last time */
     const char *incomplete; /* why the peak is not known though some was seen; NULL: it is whole */
 };

@@ -186,6 +186,33 @@ def test_memory_that_the_trace_does_not_show(folder):
     assert found[1]["message"] == "ended with status 1: MemoryError"
 
 
+# Is refused memory, then does so many steps and blocks, and ends.
+REFUSED = """import ctypes, sys
+steps, blocks, status = map(int, sys.argv[1:])
+lib, at = ctypes.CDLL(None), ctypes.c_void_p(4096)
+lib.tidemark_record_alloc(0, at, ctypes.c_uint64(1000), None)
+lib.tidemark_record_oom(0, ctypes.c_uint64(5000), ctypes.c_uint64(4000), None)
+for i in range(steps):
+    lib.tidemark_record_step(ctypes.c_int64(i))
+for i in range(blocks):
+    lib.tidemark_record_free(0, at)
+    lib.tidemark_record_alloc(0, at, ctypes.c_uint64(1000), None)
+sys.exit("MemoryError: said in passing\\nthe disk is full" if status else 0)
+"""
+
+
+def test_refused_and_went_on(folder):
+    """Memory that a program did without is not what it failed of; what ran out is tried again when asked."""
+    (folder / "refused.py").write_text(REFUSED, encoding="ascii")
+    sweep("-o s -p how='0 0 0,0 0 1,1 0 0,1 0 1,0 2000 0,0 2000 1' -- sh -c 'python3 refused.py {how}'", folder, 1)
+    found = cells(folder / "s")
+    assert [found[i]["outcome"] for i in range(6)] == ["oom", "oom", "done", "failed", "done", "failed"]
+    assert found[2]["message"].startswith("went on after it ran out of memory")
+    assert found[3]["message"] == "ended with status 1: the disk is full"
+    again = sweep("--resume s --retry-oom", folder, 1)
+    assert "4 of 6 configurations have ended" in again.stderr and len(journal(folder / "s")) == 1 + 6 + 2
+
+
 def test_last_words(folder):
     """The last six lines of what failed, whatever they begin with, and not the log's own head."""
     done = sweep("-o s -p n=0,1,2,8 -- sh -c 'for i in $(seq {n}); do echo \"# $i\"; done; exit 1'", folder, 1)
