@@ -79,14 +79,14 @@ char *tmk_sweep_cell_command(const struct tmk_sweep_plan *p, const struct tmk_ce
     char **words = fill_words(p, c);
     FILE *f = tmk_xmemstream(&text, &n);
     for (unsigned i = 0; words[i]; i++) {
+        char *shown = tmk_sweep_redacted(p, words[i]); /* as it is: quoted, none would know it */
         fputs(i ? " " : "", f);
-        put_word(f, words[i]);
+        put_word(f, shown);
+        free(shown);
     }
     fclose(f);
     free_words(words);
-    char *shown = tmk_sweep_redacted(p, text);
-    free(text);
-    return shown;
+    return text;
 }
 
 /* TIDEMARK_SEQ=128 and so on, and the device. */

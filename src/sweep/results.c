@@ -36,6 +36,14 @@ uint32_t tmk_results_n_pending(const struct tmk_results *r, const uint32_t *orde
     return pending;
 }
 
+bool tmk_results_has_pending(const struct tmk_results *r)
+{
+    for (uint32_t i = 0; i < r->n_cells; i++)
+        if (r->cells[i].outcome == TMK_CELL_PENDING)
+            return true;
+    return false;
+}
+
 void tmk_message_clean(char *text)
 {
     for (unsigned char *at = (unsigned char *)text; *at; at++) {

@@ -114,6 +114,8 @@ struct tmk_results {
     /* What a sweep needs to go on; views need none of it. */
     const char **command; /* words with {NAME} in them, secrets left out */
     uint32_t n_command;
+    bool has_secret;     /* some were */
+    const char *cwd;     /* where it is run; NULL: not known */
     const char **wheres; /* constraints (sweep/where.h) */
     uint32_t n_wheres;
     const char **options; /* others of the command line: "--timeout=10m" */
@@ -126,7 +128,8 @@ struct tmk_results {
 #define TMK_SWEEP_JOURNAL "sweep.jsonl"
 enum { TMK_SWEEP_MAX_CELLS = 100000 };
 
-/* 0; TMK_ENOENT: the folder has no journal; TMK_EFORMAT: its first line is none; TMK_EVERSION. */
+/* 0; TMK_ENOENT: the folder has no journal, or one whose first line was not finished; TMK_EFORMAT:
+ * its first line is none; TMK_EVERSION. */
 int tmk_results_load(const char *folder, struct tmk_results **ret, struct tmk_error *err);
 /* The same from what the journal has. */
 int tmk_results_parse(const char *folder, const char *bytes, size_t n, struct tmk_results **ret,
@@ -151,6 +154,7 @@ static inline bool tmk_cell_is_measured(const struct tmk_cell *c)
 {
     return c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_UNKNOWN_BYTES;
 }
+bool tmk_results_has_pending(const struct tmk_results *r);
 /* Of the cells in that order, those that have not been tried. */
 uint32_t tmk_results_n_pending(const struct tmk_results *r, const uint32_t *order, uint32_t n);
 /* Words of a program, before they become a message: control characters, which could drive a

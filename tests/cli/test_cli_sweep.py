@@ -294,6 +294,53 @@ def test_secrets(folder):
         assert secret not in ours and "***" in ours
 
 
+def test_secrets_in_pieces(folder):
+    """Whatever needs quotes, and one within another; where it cannot be hidden it is refused."""
+    secret = "it's-secret"
+    line = f"""--redact abc --redact abcdef --redact "{secret}" -p a=1"""
+    sweep(f"""-o s {line} -- sh -c 'exit {{a}}' x=abcdef "{secret}" y=abc""", folder, 1)
+    head = (folder / "s" / "logs" / "0001.log").read_text(encoding="utf-8").splitlines()[1]
+    assert head == "# sh -c 'exit 1' 'x=***' '***' 'y=***'"
+    assert "def" not in (folder / "s" / "sweep.jsonl").read_text(encoding="utf-8")
+    refused = sweep("-o t --redact abc -p a=1,xabc -- true", folder, 2)
+    assert "--redact: a value of --param has a word" in refused.stderr and not (folder / "t").exists()
+    assert "--redact: --where has" in sweep("-o t --redact abc -p a=1 --where \"a != 'abc'\" -- true", folder, 2).stderr
+
+
+def test_resumed_elsewhere(folder):
+    """The command runs where the sweep was begun; three stars in it are no secret."""
+    (folder / "elsewhere").mkdir()
+    sweep("-o s -p a=1,2 -- sh -c '[ -e train.sh ] && echo \"***\" && [ {a} = 1 ]'", folder, 1)
+    for line in ("--resume ../s --retry-failed", "-o ../s --retry-failed -p a=1,2 -- sh -c "
+                 "'[ -e train.sh ] && echo \"***\" && [ {a} = 1 ]'"):
+        again = sweep(line, folder / "elsewhere", 1)
+        assert f"the command is run in {folder}, where the sweep was begun" in again.stderr
+        assert "ended with status 1: ***" in again.stderr
+    shell("mv s t; mkdir gone; cd gone; tidemark sweep --no-pictures -o ../u -p a=1 -- false; cd ..; rmdir gone", folder)
+    gone = sweep("--resume u --retry-failed", folder, 1)
+    assert f"the sweep was begun in {folder}/gone, from where its command is run: No such file" in gone.stderr
+
+
+def test_folders(folder):
+    """One killed as it began is new; somebody else's is left alone."""
+    for number, torn in enumerate(["", '{"tidemark_sweep": 1, "tit']):
+        for part in ("runs", "logs"):
+            (folder / f"s{number}" / part).mkdir(parents=True)
+        (folder / f"s{number}" / "sweep.jsonl").write_text(torn, encoding="ascii")
+        assert "killed as it began" in sweep(f"--resume s{number}", folder, 2).stderr
+        sweep(f"-o s{number} -p a=1 -- true", folder)
+        assert len(journal(folder / f"s{number}")) == 2
+    (folder / "t").mkdir()
+    (folder / "t" / "thesis.tex").touch()
+    refused = sweep("-o t -p a=1 -- true", folder, 2)
+    assert refused.stderr == (f"tidemark: {folder}/t has other files and no sweep in it (sweep.jsonl); give a new or "
+                              "empty folder with -o\n")
+    assert os.listdir(folder / "t") == ["thesis.tex"]
+    (folder / "t" / "sweep.jsonl").write_text("not ours", encoding="ascii")
+    assert "is no journal of a sweep" in sweep("-o t -p a=1 -- true", folder, 3).stderr
+    assert "tidemark has a meaning for that" in sweep("-o u -p Scan=1 -- true", folder, 2).stderr
+
+
 def test_refused(folder):
     assert "no such program" in sweep("-o s -p a=1,2 -- nothing-like-it {a}", folder, 127).stderr
     assert len(journal(folder / "s")) == 1
@@ -301,7 +348,8 @@ def test_refused(folder):
     (folder / "t" / "sweep.jsonl").write_text("{}\n", encoding="ascii")
     refused = sweep("-o u -p a=1,2 --where 'a > 2' -- true", folder, 2)
     assert refused.stderr == "tidemark: --where leaves none of the 2 configurations\n"
-    assert "is no journal of a sweep" in sweep("-o t -p a=1 -- true", folder, 1).stderr
+    assert "is no journal of a sweep" in sweep("-o t -p a=1 -- true", folder, 3).stderr
+    assert "is no journal of a sweep" in sweep("--resume t", folder, 3).stderr
     assert "not the folder of a sweep" in sweep("--resume nowhere", folder, 2).stderr
 
 
