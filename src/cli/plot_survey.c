@@ -151,6 +151,7 @@ char *tmk_survey_name(const struct tmk_survey *g, const struct tmk_survey_config
     size_t n = 0;
     FILE *out = tmk_xmemstream(&text, &n);
     const char *between = "";
+    fputs(g->r->n_params == 0 ? "the command" : "", out);
     for (uint32_t p = 0; p < g->r->n_params; p++) {
         const struct tmk_sweep_param *param = &g->r->params[p];
         if (param->n_values < 2 && g->n_order)

@@ -36,7 +36,8 @@ const struct tmk_survey_config *tmk_survey_at(const struct tmk_survey *g, const 
 /* What it would need; not known without a fit. */
 struct tmk_estimate tmk_survey_estimate(const struct tmk_survey *g,
                                         const struct tmk_survey_config *c);
-/* "seq=128 batch=8", of parameters with several values; the caller's. */
+/* "seq=128 batch=8", of parameters with several values; where none has, of all; of a sweep without
+ * parameters "the command". The caller's. */
 char *tmk_survey_name(const struct tmk_survey *g, const struct tmk_survey_config *c);
 /* The sweep's title for `what` of it; the caller's. */
 char *tmk_survey_title(const struct tmk_survey *g, const char *what);

@@ -35,7 +35,7 @@ struct graph {
     FILE *out;
     const struct tmk_theme *theme;
     uint32_t number;
-    uint32_t p;      /* along x */
+    uint32_t p;      /* along x; UINT32_MAX: no parameter has several values */
     uint32_t series; /* a line each of its values; UINT32_MAX: one line */
     uint32_t *choice;
     struct tmk_plot_unit unit;
@@ -60,9 +60,12 @@ static unsigned height_of(const struct tmk_survey *g)
 
 /* ---- along x ---- */
 
+/* Where there is nothing to compare, the only configuration is a point above its name. */
 static const struct tmk_sweep_param *param_of(const struct graph *a)
 {
-    return &a->g->r->params[a->p];
+    static const char *names[] = {""};
+    static const struct tmk_sweep_param none = {.name = "", .values = names, .n_values = 1};
+    return a->p == UINT32_MAX ? &none : &a->g->r->params[a->p];
 }
 
 static double x_of(const struct graph *a, uint32_t v)
@@ -89,7 +92,8 @@ static bool is_line(const struct graph *a, uint32_t s)
 
 static const struct tmk_survey_config *config_at(struct graph *a, uint32_t s, uint32_t v)
 {
-    a->choice[a->p] = v;
+    if (a->p != UINT32_MAX)
+        a->choice[a->p] = v;
     if (a->series != UINT32_MAX)
         a->choice[a->series] = s;
     return tmk_survey_at(a->g, a->choice);
@@ -171,7 +175,9 @@ static void put_others(const struct graph *a)
     const struct tmk_results *r = a->g->r;
     const uint32_t *fixed = a->g->configs[a->g->largest].cell->choice;
     const char *between = ", with ";
-    fputs(a->g->n_order ? param_of(a)->name : "the only configuration", name);
+    char *only = tmk_survey_name(a->g, &a->g->configs[a->g->largest]);
+    fputs(a->g->n_order ? param_of(a)->name : only, name);
+    free(only);
     for (uint32_t i = 0; i < a->g->n_order; i++) {
         uint32_t p = a->g->order[i];
         if (p == a->p || p == a->series)
@@ -333,7 +339,8 @@ static void put_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot, do
 {
     char size[TMK_AMOUNT_BYTES];
     bool has_limit = g->capacity && (double)g->capacity <= top;
-    char *title = tmk_survey_title(g, "Peak memory against each parameter");
+    char *title = tmk_survey_title(g, g->n_order ? "Peak memory against each parameter"
+                                                 : "Peak memory of the only configuration");
     char *note = tmk_xformat("discs measured%s   crosses ran out of memory%s%s",
                              g->f ? "   lines fitted   rings estimated" : "",
                              has_limit ? "   dashed capacity, " : "",
@@ -355,7 +362,7 @@ static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
                           .out = out,
                           .theme = tmk_gnuplot_theme(plot),
                           .number = i,
-                          .p = g->n_order ? g->order[i] : 0,
+                          .p = g->n_order ? g->order[i] : UINT32_MAX,
                           .series = UINT32_MAX,
                           .choice = choice,
                           .unit = unit,

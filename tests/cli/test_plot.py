@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Pictures: that they say what they should, are not blank, and take no orders from names."""
+import itertools
 import json
 import os
 import re
@@ -239,9 +240,8 @@ PARAMS = {"seq": ["128", "256", "512"], "batch": ["1", "2", "4"], "attention": [
 GIB = 1 << 30
 
 
-def cell_line(number, values, outcome):
-    params = dict(zip(PARAMS, values))
-    activation = int(params["seq"]) * int(params["batch"]) * (20 << 20)
+def cell_line(number, params, outcome):
+    activation = int(params.get("seq", 64)) * int(params.get("batch", 1)) * (20 << 20)
     peak = None if outcome in ("failed", "timeout") else 4 * GIB + activation
     shares = {} if peak is None else {"parameter": 4 * GIB, "activation": activation}
     stages = [] if peak is None else [
@@ -256,19 +256,23 @@ def cell_line(number, values, outcome):
         "stages": stages, "ranks": []})
 
 
+def write_sweep(folder, params, outcome_of, skipped=()):
+    lines = [json.dumps({
+        "tidemark_sweep": 1, "title": "train '; exit #", "where": [], "repeats": 1,
+        "params": [{"name": name, "values": values} for name, values in params.items()],
+        "command": ["train"], "options": []})]
+    cells = [dict(zip(params, values)) for values in itertools.product(*params.values())]
+    lines += [cell_line(i, cell, outcome_of(i)) for i, cell in enumerate(cells) if i not in skipped]
+    folder.mkdir(exist_ok=True)
+    (folder / "sweep.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 @pytest.fixture(scope="module", name="sweep")
 def make_sweep(tmp_path_factory):
     """Cell 3 failed, 4 timed out, 17 and 16 ran out of memory, 9 was not tried yet."""
     folder = tmp_path_factory.mktemp("sweep")
-    (folder / "s").mkdir()
-    lines = [json.dumps({
-        "tidemark_sweep": 1, "title": "train '; exit #", "where": [], "repeats": 1,
-        "params": [{"name": name, "values": values} for name, values in PARAMS.items()],
-        "command": ["train"], "options": []})]
-    cells = [(a, b, c) for a in PARAMS["seq"] for b in PARAMS["batch"] for c in PARAMS["attention"]]
     outcomes = {3: "failed", 4: "timeout", 16: "oom", 17: "oom"}
-    lines += [cell_line(i, values, outcomes.get(i, "done")) for i, values in enumerate(cells) if i != 9]
-    (folder / "s" / "sweep.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_sweep(folder / "s", PARAMS, lambda i: outcomes.get(i, "done"), skipped=(9,))
     return folder
 
 
@@ -296,6 +300,16 @@ def test_sweep_bars(sweep):
     assert "seq=512 batch=2 attention=flash" in found
     found = texts(sweep, "s --kind operations --theme dark")
     assert "most allocated in each stage, GiB" in found and found.count("forward") == 2
+
+
+@pytest.mark.parametrize("params,name", [({}, "the command"), ({"seq": ["64"]}, "seq=64")])
+def test_sweep_of_one(sweep, params, name):
+    """There is nothing to compare: one point, one cell, one bar."""
+    write_sweep(sweep / "only", params, lambda i: "done")
+    for kind in ("overview", "components", "operations"):
+        found = texts(sweep, f"only --kind {kind}")
+        assert name in found, (kind, found)
+    assert "5.25" in texts(sweep, "only --kind heatmap")
 
 
 def test_sweep_complaints(sweep):
