@@ -4,15 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command.h"
 #include "cli/plot_bars.h"
 #include "cli/plot_survey.h"
 #include "cli/say.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "kit/utf8.h"
 
-enum { /* points, but for the first */
+enum { /* points, but for the first two */
        MOST_BARS = 40,
+       LONGEST_NAME = 36, /* columns */
        TITLE = 50,
+       TITLE_AND_NOTE = 70,
        BOTTOM = 76,
        LEAST_ROW = 30,
        PIECE_HEIGHT = 5,
@@ -48,6 +52,19 @@ static struct tmk_survey_config *pick(const struct tmk_survey *g)
     return picked;
 }
 
+/* Would the name of one be cut? */
+static bool is_long(const struct tmk_survey *g, const struct tmk_survey_config *picked)
+{
+    size_t longest = 0;
+    for (uint32_t i = 0; i < n_bars(g); i++) {
+        char *name = tmk_survey_name(g, &picked[i]);
+        size_t width = tmk_utf8_width(name);
+        longest = width > longest ? width : longest;
+        free(name);
+    }
+    return longest > LONGEST_NAME;
+}
+
 static void say_missing(const struct tmk_survey *g)
 {
     if (g->n_measured > MOST_BARS)
@@ -78,7 +95,10 @@ struct side {
 
 struct two {
     struct side left, right;
+    bool is_short;   /* bars are named by values only */
+    char *note;      /* below the title; NULL: none */
     unsigned n_rows; /* of the legends */
+    unsigned top;    /* above the graphs */
     unsigned height;
 };
 
@@ -91,7 +111,7 @@ static void set_legend(struct side *side, double left, double right)
 }
 
 /* Room for rows of the legends, and for pieces of bars that lie one below the other. */
-static void lay_out(struct two *t)
+static void lay_out(struct two *t, const struct tmk_survey *g)
 {
     double left = tmk_bars_names_width(&t->left.bars), middle = left + (RIGHT - left) / 2;
     set_legend(&t->left, left, middle - 0.015);
@@ -104,13 +124,22 @@ static void lay_out(struct two *t)
     row = row < LEAST_ROW ? LEAST_ROW : row;
     unsigned graph = n_bars * row < LEAST_GRAPH ? LEAST_GRAPH : n_bars * row;
     graph = graph > MOST_GRAPH ? MOST_GRAPH : graph;
-    t->height = TITLE + t->n_rows * TMK_LEGEND_ROW + graph + BOTTOM;
+    char *mixed = tmk_survey_mixed_text(g), *names = tmk_survey_names(g);
+    char *rows = t->is_short ? tmk_xformat("rows: %s", names) : NULL;
+    tmk_survey_note(&t->note, rows);
+    tmk_survey_note(&t->note, mixed);
+    free(mixed);
+    free(names);
+    free(rows);
+    t->top = (t->note ? TITLE_AND_NOTE : TITLE) + t->n_rows * TMK_LEGEND_ROW;
+    t->height = t->top + graph + BOTTOM;
 }
 
 static void two_fini(struct two *t)
 {
     tmk_bars_fini(&t->left.bars);
     tmk_bars_fini(&t->right.bars);
+    free(t->note);
     free(t->left.items);
     free(t->right.items);
 }
@@ -119,8 +148,7 @@ static void put_side(const struct two *t, const struct side *side, struct tmk_gn
 {
     FILE *out = tmk_gnuplot_script(plot);
     const struct tmk_theme *theme = tmk_gnuplot_theme(plot);
-    double top = t->height - TITLE - t->n_rows * (double)TMK_LEGEND_ROW;
-    tmk_legend_put(&side->legend, out, theme, top + TMK_LEGEND_ROW * 0.6, t->height);
+    tmk_legend_put(&side->legend, out, theme, t->height - t->top + TMK_LEGEND_ROW * 0.6, t->height);
     tmk_bars_put(&side->bars, out, theme,
                  &(struct tmk_bars_place){.left = side->legend.left,
                                           .right = side->legend.left + side->legend.width,
@@ -136,14 +164,29 @@ static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const 
     FILE *out = tmk_gnuplot_script(plot);
     char *title = tmk_survey_title(g, what);
     fputs("set multiplot\nunset key\n", out);
-    tmk_gnuplot_heading(plot, title, NULL);
+    tmk_gnuplot_heading(plot, title, t->note);
     fprintf(out, "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
-            1 - (TITLE + t->n_rows * (double)TMK_LEGEND_ROW) / t->height,
-            (double)BOTTOM / t->height);
+            1 - (double)t->top / t->height, (double)BOTTOM / t->height);
     put_side(t, &t->left, plot);
     put_side(t, &t->right, plot);
     fputs("unset multiplot\n", out);
     free(title);
+}
+
+/* Behind the bar, of one that did not end well each time. */
+static void note_repeats(const struct tmk_survey *g, const struct tmk_survey_config *c,
+                         const char *name, struct two *t)
+{
+    char size[TMK_AMOUNT_BYTES];
+    char *repeats = tmk_survey_repeats(g, c);
+    struct tmk_bar *bars[] = {tmk_bars_get(&t->left.bars, name),
+                              tmk_bars_get(&t->right.bars, name)};
+    for (size_t i = 0; repeats && i < TMK_N(bars); i++) {
+        bars[i]->note =
+            tmk_xformat("%s, %s", tmk_size_text(c->cell->peak_allocated, size), repeats);
+        bars[i]->is_warning = true;
+    }
+    free(repeats);
 }
 
 /* ---- components ---- */
@@ -152,15 +195,17 @@ static struct two make_components(const struct tmk_survey *g)
 {
     struct two t = {.left.name = "by component", .right.name = "by category"};
     struct tmk_survey_config *picked = pick(g);
+    t.is_short = is_long(g, picked);
     for (uint32_t i = 0; i < n_bars(g); i++) {
         const struct tmk_cell *cell = picked[i].cell;
-        char *name = tmk_survey_name(g, &picked[i]);
+        char *name = t.is_short ? tmk_survey_values(g, &picked[i]) : tmk_survey_name(g, &picked[i]);
         add_shares(&t.left.bars, name, &cell->components, cell->peak_allocated);
         add_shares(&t.right.bars, name, &cell->categories, cell->peak_allocated);
+        note_repeats(g, &picked[i], name, &t);
         free(name);
     }
     free(picked);
-    lay_out(&t);
+    lay_out(&t, g);
     return t;
 }
 
@@ -196,15 +241,17 @@ static struct two make_operations(const struct tmk_survey *g)
     struct two t = {.left.name = "alive at the peak, by the stage that made it",
                     .right = {.name = "most allocated in each stage", .bars.is_beside = true}};
     struct tmk_survey_config *picked = pick(g);
+    t.is_short = is_long(g, picked);
     for (uint32_t i = 0; i < n_bars(g); i++) {
         const struct tmk_cell *cell = picked[i].cell;
-        char *name = tmk_survey_name(g, &picked[i]);
+        char *name = t.is_short ? tmk_survey_values(g, &picked[i]) : tmk_survey_name(g, &picked[i]);
         add_shares(&t.left.bars, name, &cell->at_stage, cell->peak_allocated);
         add_stages(&t.right.bars, name, cell);
+        note_repeats(g, &picked[i], name, &t);
         free(name);
     }
     free(picked);
-    lay_out(&t);
+    lay_out(&t, g);
     return t;
 }
 
