@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from pictures import overlaps, read_png, texts_of
+from pictures import overlaps, read_png, text_boxes, texts_of
 from test_golden import shell
 
 RUNS = [
@@ -59,6 +59,10 @@ def test_timeline(runs):
 def test_timeline_of_one_that_ran_out(runs):
     found = texts(runs, "oom.tmk")
     assert any(re.fullmatch(r"OOM: .* refused", text) for text in found)
+    boxes = {box[0]: box for box in text_boxes(runs / "p.svg")}
+    refusal = next(box for text, box in boxes.items() if text.startswith("OOM: "))
+    assert refusal[4] < boxes["limit 12.0 MiB"][2]  # above all that is drawn
+    assert not overlaps(runs / "p.svg")
 
 
 def test_heatmap(runs):
@@ -104,6 +108,8 @@ def test_ranks(runs):
 def test_forecast(runs):
     found = texts(runs, "a.tmk --kind forecast")
     assert "peak of each step" in found and "step" in found
+    found = texts(runs, "oom.tmk --kind forecast")  # five steps, and nothing between them
+    assert {"0", "1", "2", "3", "4"} <= set(found) and not any(re.fullmatch(r"\d\.\d", text) for text in found)
     assert plot(runs, "one.tmk --kind forecast", status=1).endswith(
         "no forecast for cpu: it has no finished step, and the driver was not asked either\n")
 
