@@ -10,6 +10,7 @@ This finds out what can be run here (the model, the device, the token), says so,
 runs `python -m tidemark.sweep_training` once a configuration and writes the results.
 """
 import argparse
+import difflib
 import importlib.util
 import json
 import os
@@ -20,7 +21,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from . import _hub, _library
 from ._lora_config import PRECISIONS, LoraConfig
 from ._lora_model import ModelError, shape_of
-from .sweep_training import SweepError, add_training_arguments, bytes_of, privacy_of
+from .sweep_training import SweepError, add_training_arguments, bytes_of, privacy_of, whole
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 #: What S4's two commands have in its documentation.
@@ -37,7 +38,7 @@ SHAPE = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention
 EXAMPLES = """examples:
   python -m tidemark.sweep --seq_lengths 128 256 512 --batch_sizes 8 16 32 \\
       --max_physical_batch_sizes 1 2 4 --lora_ranks 8 16 --results_dir ./memory_results --num_steps 5
-      memory_profile_results.json, memory_profile_summary.csv, memory_*.png, sweep.html in ./memory_results
+      memory_profile_results.json, memory_profile_summary.csv, memory_*.png, index.html in ./memory_results
   python -m tidemark.sweep --detailed --seq_lengths 128 256 --batch_sizes 8 16 --max_physical_batch_sizes 1 2
       module by module and operation by operation: detailed_*, operation_level_breakdown.png too
   python -m tidemark.sweep --model_name ./my-llama --ranks 4 --privacy off --capacity 24GiB
@@ -49,14 +50,20 @@ EXAMPLES = """examples:
 
 # ---- arguments
 
-def _whole(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return number
+class Parser(argparse.ArgumentParser):
+    """Of words that it does not know only names of options are shown: what follows one may be a token."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> argparse.Namespace:
+        given, rest = self.parse_known_args(args, namespace)
+        if rest:
+            options = [word.partition("=")[0] for word in rest if word.startswith("--")]
+            self.error("not known: " + ", ".join(map(self._hint, options)) if options else
+                       "there are words that belong to no option")
+        return given
+
+    def _hint(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self._option_string_actions, 1)
+        return name + (f" (did you mean {near[0]}?)" if near else "")
 
 
 def _time(text: str) -> str:
@@ -65,8 +72,8 @@ def _time(text: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m tidemark.sweep", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EXAMPLES,
+    parser = Parser(
+        prog="python -m tidemark.sweep", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EXAMPLES,
         usage="python -m tidemark.sweep [options]",
         description="Train each configuration of a grid for a few steps, survive those that do not fit, and show where "
                     "the memory goes and how it grows. Any other program: tidemark sweep --help.")
@@ -74,10 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (("seq_lengths", "tokens a sample (128 256 512)"), ("batch_sizes", "samples a step (8 16 32)"),
                        ("max_physical_batch_sizes", "samples computed at once (1 2 4); more than the batch is skipped"),
                        ("lora_ranks", "rank of the adapters (8 16)")):
-        what.add_argument("--" + name, nargs="+", type=_whole, default=None, metavar="N", help=text)
-    what.add_argument("--num_steps", type=_whole, default=None, metavar="N",
+        what.add_argument("--" + name, nargs="+", type=whole, default=None, metavar="N", help=text)
+    what.add_argument("--num_steps", type=whole, default=None, metavar="N",
                       help="steps of each configuration (5)")
-    what.add_argument("--repeats", type=_whole, default=None, metavar="N", help="run each that often (1)")
+    what.add_argument("--repeats", type=whole, default=None, metavar="N", help="run each that often (1)")
     what.add_argument("--detailed", action="store_true", help="by module and operation too: "
                       "detailed_memory_results.json, detailed_memory_analysis.png, operation_level_breakdown.png")
     _add_model(parser)
@@ -99,7 +106,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     shape = parser.add_argument_group("a Llama of your own with random weights, instead of --model_name")
     default = LoraConfig()
     for name in SHAPE:
-        shape.add_argument("--" + name, type=_whole, default=None, metavar="N", help=f"({getattr(default, name)})")
+        shape.add_argument("--" + name, type=whole, default=None, metavar="N", help=f"({getattr(default, name)})")
 
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +115,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
                          help="./memory_results, with --detailed ./detailed_results")
     running.add_argument("--devices", default=None, metavar="LIST",
                          help="one configuration on each of these GPUs at once: 0,1 or all")
-    running.add_argument("--jobs", type=_whole, default=None, metavar="N",
+    running.add_argument("--jobs", type=whole, default=None, metavar="N",
                          help="configurations at once on the same device (1)")
     running.add_argument("--timeout", type=_time, default=None, metavar="TIME",
                          help="end a configuration that takes longer: 300s, 10min")
