@@ -133,9 +133,13 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
 # ---- what can be run here
 
 class Device(NamedTuple):
+    """The smallest of the GPUs that are to be used, or the host."""
     n_gpus: int
     name: str
     total: Optional[int]
+    host_total: Optional[int]
+    variable: str = "CUDA_VISIBLE_DEVICES"
+    visible: str = ""  # what that variable takes for them
 
     @property
     def is_gpu(self) -> bool:
@@ -146,20 +150,68 @@ def _tell(text: str) -> None:
     print(f"tidemark: sweep: {text}", file=sys.stderr, flush=True)
 
 
-def _device(program: str) -> Device:
-    """The smallest GPU, or the host. The program is asked, as torch would hold memory of the GPU while it is there."""
+def _listed(cards: List[Dict[str, Any]], text: str) -> List[Dict[str, Any]]:
+    """Those that CUDA_VISIBLE_DEVICES names: by numbers, or by how an id begins. As CUDA reads it, what stands behind
+    a word that names nothing does not count."""
+    found: List[Dict[str, Any]] = []
+    for word in text.split(","):
+        named = [card for card in cards if (word == card["number"] if word.isdigit() else
+                                            len(word) > 4 and (card["id"] or "").startswith(word))]
+        if not named:
+            break
+        found += [card for card in named if card not in found]
+    return found
+
+
+def _cards(found: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """Cards and their parts (1:0), each with its variable, the number there, and whether it is ours to use."""
+    cards = []
+    for kind, variable in (("nvidia", "CUDA_VISIBLE_DEVICES"), ("amd", "HIP_VISIBLE_DEVICES")):
+        of_kind = [{**card, "variable": variable, "number": None} for card in found if card["kind"] == kind]
+        for i, card in enumerate(card for card in of_kind if ":" not in card["device"]):
+            card["number"] = str(i)
+        listed = _listed(of_kind, os.environ[variable]) if variable in os.environ else \
+            [card for card in of_kind if card["number"] is not None]
+        names = {card["device"] for card in listed}
+        cards += [{**card, "is_listed": card["device"] in names,
+                   "is_ours": not names.isdisjoint((card["device"], card["device"].partition(":")[0]))}
+                  for card in of_kind]
+    return cards
+
+
+def _chosen(cards: List[Dict[str, Any]], wanted: Optional[str]) -> List[Dict[str, Any]]:
+    """What --devices means, as the program understands it: numbers of the driver, ids, all."""
+    ours = [card for card in cards if card["is_listed"]]
+    if wanted in (None, "all") or not cards:
+        return ours
+    chosen = []
+    for word in wanted.split(","):
+        card = next((card for card in cards if word in (card["device"], card["id"])), None)
+        if card is None:
+            raise SweepError(f"--devices: there is no device {word!r}; there is: "
+                             f"{', '.join(card['device'] for card in cards)}")
+        if not card["is_ours"]:
+            raise SweepError(f"--devices: {word} is not among those of {card['variable']}="
+                             f"{os.environ[card['variable']]}; name those, or all")
+        chosen += [card] if card not in chosen else []
+    return chosen
+
+
+def _device(program: str, wanted: Optional[str]) -> Device:
+    """The program is asked, as torch would hold memory of the GPU while it is there."""
     done = subprocess.run([program, "top", "--once", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           check=False)
     try:
         found = json.loads(done.stdout)["devices"]
     except (ValueError, KeyError):
         found = []
-    gpus = [d for d in found if d["kind"] not in ("host", "cpu")]
+    host = next((d["total"] for d in found if d["kind"] in ("host", "cpu")), None)
+    gpus = _chosen(_cards(found), wanted)
     if not gpus:
-        hosts = [d for d in found if d["kind"] in ("host", "cpu")]
-        return Device(0, "the CPU", hosts[0]["total"] if hosts else None)
+        return Device(0, "the CPU", host, host)
     smallest = min(gpus, key=lambda d: d["total"] or 0)
-    return Device(len(gpus), smallest["name"] or "GPU", smallest["total"])
+    return Device(len(gpus), smallest["name"] or "GPU", smallest["total"], host, smallest["variable"], ",".join(
+        gpu["number"] if gpu["kind"] == "amd" or not gpu["id"] else gpu["id"] for gpu in gpus))
 
 
 def _gib(size: float) -> str:
@@ -232,7 +284,9 @@ def _check(given: argparse.Namespace) -> None:
 def _check_device(given: argparse.Namespace, device: Device) -> None:
     if given.limit_memory is not None and not device.is_gpu:
         raise SweepError("--limit_memory is for GPUs, and there is none here")
-    n = device.n_gpus if given.devices in (None, "all") else len(given.devices.split(","))
+    n = device.n_gpus
+    if given.devices is not None and n == 0:
+        raise SweepError("--devices: there is no card here; for several at once on the CPU: --jobs N")
     if given.ranks > 1 and device.is_gpu and given.ranks > n:
         raise SweepError(f"--ranks {given.ranks}: each rank needs a GPU of its own, and there "
                          f"{'is one' if n == 1 else f'are {n}'}")
@@ -275,7 +329,7 @@ def command(program: str, given: argparse.Namespace, model: Dict[str, Any], prec
     return [*words, "--", *_training(given, model, precision)]
 
 
-def _environment(given: argparse.Namespace, token: Optional[str], more: Dict[str, str]) -> Dict[str, str]:
+def _environment(token: Optional[str], more: Dict[str, str]) -> Dict[str, str]:
     """The token goes by the environment alone, which nobody writes down."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
@@ -284,9 +338,12 @@ def _environment(given: argparse.Namespace, token: Optional[str], more: Dict[str
     environment = {**os.environ, **more, "PYTHONPATH": os.pathsep.join(paths)}
     if token is not None:
         environment["HF_TOKEN"] = token
-    if given.ranks > 1 and given.devices not in (None, "all"):
-        environment["CUDA_VISIBLE_DEVICES"] = given.devices
     return environment
+
+
+def _cards_of_ranks(given: argparse.Namespace, device: Device) -> Dict[str, str]:
+    """By their ids, so that 0,1 are the same cards as without --ranks, in whatever order CUDA counts."""
+    return {device.variable: device.visible} if given.ranks > 1 and given.devices is not None else {}
 
 
 def _skipped(given: argparse.Namespace) -> None:
@@ -306,7 +363,7 @@ def _go_on(program: str, given: argparse.Namespace, token: Optional[str]) -> int
     """All is in the journal. What it needs of the hub was fetched before it began."""
     words = [program, "sweep", "--resume", given.results_dir, *REDACT]
     return _become(program, words + (["--retry-failed"] if given.retry_failed else []),
-                   _environment(given, token, {"HF_HUB_OFFLINE": "1"}))
+                   _environment(token, {"HF_HUB_OFFLINE": "1"}))
 
 
 def _normal(word: str) -> str:
@@ -329,7 +386,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return _go_on(program, given, token)
     try:
         _check(given)
-        device = _device(program)
+        device = _device(program, given.devices)
         _check_device(given, device)
         precision = given.precision or ("bf16" if device.is_gpu else "fp32")
         model = _model(given, device, precision, token or os.environ.get("HF_TOKEN"))
@@ -338,7 +395,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     _tell(f"model: {model['said']}")
     _tell(DP_SGD[given.privacy])
     _skipped(given)
-    return _become(program, command(program, given, model, precision), _environment(given, token, model["environment"]))
+    return _become(program, command(program, given, model, precision),
+                   _environment(token, {**model["environment"], **_cards_of_ranks(given, device)}))
 
 
 if __name__ == "__main__":

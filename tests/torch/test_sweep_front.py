@@ -9,11 +9,16 @@ from torch_kit import PYTHON, REPO, environment
 
 SHAPE = "--hidden_size 32 --intermediate_size 64 --num_hidden_layers 1 --num_attention_heads 2 " \
         "--num_key_value_heads 1 --vocab_size 64"
-MACHINES = {"cpu": [{"kind": "host", "name": "host", "total": 32 << 30}],
-            "small": [{"kind": "nvidia", "name": "RTX", "total": 8 << 30},
-                      {"kind": "host", "name": "host", "total": 1 << 40}],
-            "two": [{"kind": "nvidia", "name": "H200", "total": 140 << 30}] * 2,
-            "large": [{"kind": "nvidia", "name": "H200", "total": 140 << 30}]}
+HOST = {"device": "host", "kind": "host", "name": "host", "id": None, "total": 32 << 30}
+
+
+def cards(*ids, name="H200", gib=140):
+    return [{"device": str(i), "kind": "nvidia", "name": name, "id": "GPU-" + card, "total": gib << 30}
+            for i, card in enumerate(ids)] + [HOST]
+
+
+MACHINES = {"cpu": [HOST], "small": cards("aa1", name="RTX", gib=8), "large": cards("aa1"), "two": cards("aa1", "bb2"),
+            "four": cards("aa1", "bb2", "cc3", "dd4")}
 PROGRAM = """#!/bin/sh
 if [ "$1" = top ]; then cat {devices}; exit; fi
 echo "HF_TOKEN=$HF_TOKEN HF_HUB_OFFLINE=$HF_HUB_OFFLINE CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"
@@ -93,10 +98,6 @@ def test_defaults(front):
                            "max_physical_batch_size<=batch_size", "-o", "./detailed_results"]
     assert "the token is the documentation's placeholder" in said
     assert "Llama-3.1-8B-Instruct has weights of 29.9 GiB and there is no GPU here: a small Llama" in said
-    _, lines, said = front(f"{SHAPE} --privacy off --ranks 2 --devices 2,3", machine="cpu")
-    assert lines[0].endswith("CUDA_VISIBLE_DEVICES=2,3") and "--devices" not in lines
-    _, lines, said = front(f"{SHAPE} --ranks 2 --devices all", machine="two")
-    assert lines[0].endswith("CUDA_VISIBLE_DEVICES=") and "--devices" not in lines
     _, lines, said = front(f"{SHAPE} --devices all --privacy off", machine="two")
     assert lines[lines.index("--devices") + 1] == "all"
     _, lines, said = front(f"{SHAPE} --privacy off --ranks 2")
@@ -104,6 +105,29 @@ def test_defaults(front):
     _, lines, _ = front("--resume --results_dir there --retry_failed")
     assert lines == ["HF_TOKEN= HF_HUB_OFFLINE=1 CUDA_VISIBLE_DEVICES=", "sweep", "--resume", "there", "--redact",
                      "env:HF_TOKEN", "--retry-failed"]
+
+
+@pytest.mark.parametrize("words, machine, visible, expected", [
+    ("--ranks 2 --devices 2,3", "four", None, "GPU-cc3,GPU-dd4"),  # as the driver counts, with ranks as without
+    ("--ranks 2 --devices all", "two", None, "GPU-aa1,GPU-bb2"),
+    ("--ranks 2 --devices all", "four", "2,3", "GPU-cc3,GPU-dd4"),
+    ("--ranks 2 --devices all", "four", "GPU-d,0,9,1", "GPU-aa1,GPU-dd4"),
+    ("--ranks 2", "four", "2,3", "2,3"),
+    ("--devices all", "four", "2,3", "2,3"),  # the program itself takes those
+    ("--ranks 3 --devices all", "four", "2,3", "--ranks 3: each rank needs a GPU of its own, and there are 2"),
+    ("--ranks 2 --devices 0,3", "four", "2,3", "--devices: 0 is not among those of CUDA_VISIBLE_DEVICES=2,3; name"),
+    ("--ranks 2 --devices 0,7", "four", None, "--devices: there is no device '7'; there is: 0, 1, 2, 3"),
+    ("--devices all", "four", "", "--devices: there is no card here"),
+])
+def test_devices(front, words, machine, visible, expected):
+    """Ranks get cards by their ids; only those that a cluster has given to the job."""
+    variables = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    status, lines, said = front(f"{SHAPE} {words}", machine, **variables)
+    if status == 0:
+        assert lines[0].partition(" CUDA_VISIBLE_DEVICES=")[2] == expected
+        assert ("--devices" in lines) == ("--ranks" not in words)
+    else:
+        assert status == 2 and expected in said and lines == []
 
 
 @pytest.mark.parametrize("words, machine, hub, expected", [
@@ -162,7 +186,7 @@ def test_documentation(front):
     commands = re.findall(r"^python -m tidemark\.sweep (.*)$", text, re.M)
     assert len(commands) >= 6
     for command in commands:
-        status, lines, said = front(command, "large")
+        status, lines, said = front(command, "four")
         assert status == 0 and lines[1] == "sweep", (command, said)
 
 
