@@ -2,7 +2,8 @@
 """A training over several ranks of this machine: their processes, and the model that they share.
 
 launch() starts a command once a rank, with the variables that torch.distributed reads (RANK, WORLD_SIZE ...),
-and ends the others when one fails: they would wait for it for ever. It imports no torch.
+and ends the others when one fails: they would wait for it for ever. It imports no torch. Its ranks meet in a file:
+a port that is free now may be another sweep's when they get there. Ranks of other launchers meet as those say.
 
 With DDP each rank has the whole model. With FSDP the frozen weights are spread over the ranks and gathered
 layer by layer; the adapters, which are small, are whole on each. Gradients are added up over the ranks once a
@@ -11,15 +12,15 @@ step, by DDP, by private_sgd, or here.
 import logging
 import os
 import signal
-import socket
 import subprocess
-import sys
+import tempfile
 import time
 from typing import Any, Dict, List, Tuple
 
 from ._words import say, words
 
 LAST_WORDS_S = 10  # between SIGTERM and SIGKILL
+MEETING = "TIDEMARK_RANKS_MEET"  # a file's path, of the launcher for its ranks
 
 
 def n_ranks() -> int:
@@ -32,16 +33,9 @@ def is_one_of_several() -> bool:
 
 # ---- processes
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def launch(n: int, command: List[str]) -> int:
     """Run it as n ranks; the status of the first that failed, as a shell says it, or 0."""
-    shared = {"WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1",
-              "MASTER_PORT": str(_free_port())}
+    shared = {"WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n)}
     if "OMP_NUM_THREADS" not in os.environ:  # else each rank would take all cores for itself
         shared["OMP_NUM_THREADS"] = str(max(1, len(os.sched_getaffinity(0)) // n))
     ranks = []
@@ -53,9 +47,11 @@ def launch(n: int, command: List[str]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, pass_on)
-    for i in range(n):
-        ranks.append(subprocess.Popen(command, env={**os.environ, **shared, "RANK": str(i), "LOCAL_RANK": str(i)}))
-    return _wait(ranks)
+    with tempfile.TemporaryDirectory(prefix="tidemark-ranks-") as folder:
+        shared[MEETING] = os.path.join(folder, "meeting")
+        for i in range(n):
+            ranks.append(subprocess.Popen(command, env={**os.environ, **shared, "RANK": str(i), "LOCAL_RANK": str(i)}))
+        return _wait(ranks)
 
 
 def _wait(ranks: List[Any]) -> int:
@@ -113,6 +109,8 @@ def join(device: Any) -> None:
     more: Dict[str, Any] = {}
     if device.type == "cuda" and _version() >= (2, 3):
         more["device_id"] = device
+    if MEETING in os.environ:
+        more.update(init_method="file://" + os.environ[MEETING], rank=int(os.environ["RANK"]), world_size=n_ranks())
     torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", **more)
 
 

@@ -196,6 +196,8 @@ def test_ranks_end_together(tmp_path, end, status):
     rank = f"""
 import os, sys, time
 open(os.environ["RANK"] + "-of-" + os.environ["WORLD_SIZE"], "w").close()
+open(os.environ["TIDEMARK_RANKS_MEET"], "a").close()  # one place for all, of this launch alone
+assert "MASTER_PORT" not in os.environ
 if os.environ["RANK"] == "1":
     {end or 'pass'}
 elif {bool(end)}:
@@ -203,7 +205,8 @@ elif {bool(end)}:
 """
     source = f"import sys; from tidemark import _ranks; sys.exit(_ranks.launch(3, [sys.executable, '-c', {rank!r}]))"
     done = subprocess.run([PYTHON, "-c", source], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
-                          env=environment(TIDEMARK="0", PYTHONPATH=str(REPO / "python")))
+                          env=environment(TIDEMARK="0", PYTHONPATH=str(REPO / "python"), TMPDIR=str(tmp_path)))
     assert done.returncode == status, done.stderr
+    assert not list(tmp_path.glob("tidemark-ranks-*"))  # nothing is left behind
     assert ("rank 1 failed; the others are ended" in done.stderr) == (status != 0)
     assert status != 0 or {path.name for path in tmp_path.iterdir()} == {"0-of-3", "1-of-3", "2-of-3"}
