@@ -6,7 +6,8 @@ and ends the others when one fails: they would wait for it for ever. It imports 
 a port that is free now may be another sweep's when they get there. Ranks of other launchers meet as those say.
 
 With DDP each rank has the whole model. With FSDP the frozen weights are spread over the ranks and gathered
-layer by layer; the adapters, which are small, are whole on each. Gradients are added up over the ranks once a
+layer by layer; the adapters, which are small, are whole on each. Each rank makes the whole model on the CPU first,
+so the host needs room for one a rank while they begin. Gradients are added up over the ranks once a
 step, by DDP, by private_sgd, or here.
 """
 import logging
@@ -120,23 +121,24 @@ def leave() -> None:
         torch.distributed.destroy_process_group()
 
 
-def shared_model(model: Any, parallel: str, is_private: bool) -> Any:
-    """The model as all ranks have it. A private one is not wrapped by DDP, which would add up gradients before
-    they are clipped: rank 0's weights go to all, private_sgd or opacus does the rest."""
+def shared_model(model: Any, parallel: str, is_private: bool, device: Any) -> Any:
+    """The model as all ranks have it, this one on its device. A private one is not wrapped by DDP, which would add
+    up gradients before they are clipped: rank 0's weights go to all, private_sgd or opacus does the rest."""
     import torch
     if parallel == "fsdp":
-        return _sharded(model)
+        return _sharded(model, device)
     if is_private:
         with torch.no_grad():
             for tensor in (*model.parameters(), *model.buffers()):
                 torch.distributed.broadcast(tensor, 0)
         return model
-    device = next(model.parameters()).device
     devices = [device.index] if device.type == "cuda" else None
     return torch.nn.parallel.DistributedDataParallel(model, device_ids=devices)
 
 
-def _sharded(model: Any) -> Any:
+def _sharded(model: Any, device: Any) -> Any:
+    """Of a model on the CPU FSDP brings one layer after the other to the device and keeps its part of it there, so
+    that the device never has all of it. What is trained FSDP does not touch: we bring that."""
     import torch
     from torch.distributed.fsdp import FullyShardedDataParallel
     from torch.distributed.fsdp.wrap import ModuleWrapPolicy
@@ -145,9 +147,10 @@ def _sharded(model: Any) -> Any:
     policy = ModuleWrapPolicy({type(layer) for layer in layers}) if len(layers) else None
     with torch.no_grad():
         for tensor in trained:
+            tensor.data = tensor.to(device)
             torch.distributed.broadcast(tensor, 0)
     return FullyShardedDataParallel(model, auto_wrap_policy=policy, ignored_states=trained, use_orig_params=True,
-                                    device_id=next(model.parameters()).device)
+                                    device_id=device)
 
 
 def add_up_gradients(optimizer: Any) -> None:

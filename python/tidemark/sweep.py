@@ -222,13 +222,31 @@ def _own_shape(given: argparse.Namespace) -> Dict[str, int]:
     return {name: getattr(given, name) for name in SHAPE if getattr(given, name) is not None}
 
 
-def _weights_bytes(name: str, precision: str, given: argparse.Namespace) -> Optional[int]:
-    """Of one rank's part of the frozen weights; None: the shape is not known."""
+class Weights(NamedTuple):
+    """Bytes of the frozen weights."""
+    all: int
+    of_rank: int  # on its device
+
+    def said(self) -> str:
+        return _gib(self.all) + ("" if self.of_rank == self.all else f" ({_gib(self.of_rank)} a rank)")
+
+
+def _weights(name: str, precision: str, given: argparse.Namespace, device: Device) -> Optional[Weights]:
+    """None: the shape is not known."""
     shape = shape_of(name)
     if shape is None:
         return None
-    parts = given.ranks if given.parallel == "fsdp" else 1
-    return _hub.n_parameters(shape) * (4 if precision == "fp32" else 2) // parts
+    size = _hub.n_parameters(shape) * (4 if precision == "fp32" else 2)
+    is_spread = device.is_gpu and given.ranks > 1 and given.parallel == "fsdp"
+    return Weights(size, size // given.ranks if is_spread else size)
+
+
+def _check_host(name: str, need: Weights, device: Device, given: argparse.Namespace) -> None:
+    """With FSDP each rank makes the whole model on the CPU and hands its device a part of it."""
+    if need.of_rank != need.all and device.host_total is not None and need.all * given.ranks > device.host_total:
+        raise SweepError(f"{name}: with FSDP each of {given.ranks} ranks makes the model in the host's memory first, "
+                         f"{given.ranks} times {_gib(need.all)}, and there is {_gib(device.host_total)}; take fewer "
+                         "--ranks or a smaller model")
 
 
 def _model(given: argparse.Namespace, device: Device, precision: str, token: Optional[str]) -> Dict[str, Any]:
@@ -242,19 +260,21 @@ def _model(given: argparse.Namespace, device: Device, precision: str, token: Opt
         return {"said": "a Llama of the given shape, with random weights", "title": "a Llama of its own shape",
                 "arguments": own, "environment": {}}
     name = given.model_name or MODEL
-    need = _weights_bytes(name, precision, given)
-    is_too_large = need is not None and device.total is not None and need > 0.95 * device.total
+    need = _weights(name, precision, given, device)
+    is_too_large = need is not None and device.total is not None and need.of_rank > 0.95 * device.total
     if given.model_name is None and (is_too_large or not device.is_gpu):
         where = f"{device.name} has {_gib(device.total)}" if device.is_gpu else "there is no GPU here"
         small = {field: getattr(LoraConfig(), field) for field in SHAPE}
-        return {"said": f"{MODEL} has weights of {_gib(need)} and {where}: a small Llama of the same form stands in "
+        return {"said": f"{MODEL} has weights of {need.said()} and {where}: a small Llama of the same form stands in "
                         f"({_hub.n_parameters(small) / 1e6:.1f} million parameters, hidden size "
                         f"{small['hidden_size']}, {small['num_hidden_layers']} layers, random weights). "
                         "--model_name insists",
                 "title": "a small Llama", "arguments": small, "environment": {}}
     if is_too_large:
-        raise SweepError(f"{name}: its weights alone take {_gib(need)} in {precision}, and {device.name} has "
+        raise SweepError(f"{name}: its weights alone take {need.said()} in {precision}, and {device.name} has "
                          f"{_gib(device.total)}; take a smaller model, --precision bf16, or more --ranks with FSDP")
+    if need is not None:
+        _check_host(name, need, device, given)
     source = _hub.source_of(name, token)
     return {"said": source.said + ("" if device.is_gpu else ". On the CPU this can take long"),
             "title": name, "arguments": {"model_name": name}, "environment": source.environment}

@@ -135,8 +135,8 @@ def hooks_of(given: argparse.Namespace, device: Any) -> Hooks:
     if parallel is not None:
         def wrap(model: Any, _config: LoraConfig) -> Any:
             _ranks.join(device)
-            return _ranks.shared_model(model, parallel, privacy != "off")
-        hooks.wrap = wrap
+            return _ranks.shared_model(model, parallel, privacy != "off", device)
+        hooks.wrap, hooks.made_on = wrap, "cpu" if parallel == "fsdp" else None
     if privacy != "off":
         engine = Engine(privacy, given.max_grad_norm, given.noise_multiplier)
         hooks.privacy, hooks.after_backward, hooks.weighs_loss = engine.set_up, engine.after_backward, False

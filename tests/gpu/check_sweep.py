@@ -40,30 +40,43 @@ FILES = {False: ["memory_profile_results.json", "memory_profile_summary.csv", "m
                  "memory_heatmap.png", "index.html"],
          True: ["detailed_memory_results.json", "detailed_memory_analysis.png", "operation_level_breakdown.png"]}
 
-# One rank, so nothing is spread; but all that FSDP does to a model and its layers is done.
+# One rank, so nothing is spread; but all that FSDP does to a model and its layers is done. The model is made on the
+# CPU: before it is wrapped nothing is on the GPU, while it is wrapped never more than the model and two of its parts.
 FSDP = """
-import json, os, sys, torch
-os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
+import json, os, sys, tempfile, torch
+os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0",
+                  TIDEMARK_RANKS_MEET=os.path.join(tempfile.mkdtemp(), "meeting"))
 from tidemark import _ranks
 from tidemark.lora_training import Hooks, LoraConfig, run
 from tidemark.sweep_training import Engine
 device = torch.device("cuda", 0)
-config = LoraConfig(precision="bf16", num_steps=3, batch_size=4, max_physical_batch_size=2, learning_rate=0.01)
-losses = {}
-for name in ("plain", "fsdp"):
-    for kind in ("off", "builtin"):
+config = LoraConfig(precision="bf16", num_steps=3, batch_size=4, max_physical_batch_size=2, learning_rate=0.01,
+                    num_hidden_layers=16, hidden_size=1024, intermediate_size=2816)
+losses, wrapped = {}, {}
+for kind in ("off", "builtin"):
+    for name in ("plain", "fsdp"):
         def wrap(model, config):
+            if name == "plain":  # made on the CPU too, so that random weights are the same
+                return model.to(device)
             if not torch.distributed.is_initialized():
                 _ranks.join(device)
-            return _ranks.shared_model(model, "fsdp", True)
-        hooks = Hooks(wrap=wrap if name == "fsdp" else None)
+            sizes = [sum(p.nbytes for p in layer.parameters()) for layer in model.model.layers]
+            whole = sum(p.nbytes for p in model.parameters())
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+            shared = _ranks.shared_model(model, "fsdp", True, device)
+            wrapped[kind] = {"before": before, "peak": torch.cuda.max_memory_allocated() - before, "whole": whole,
+                             "largest_part": max(max(sizes), whole - sum(sizes))}
+            return shared
+        hooks = Hooks(wrap=wrap, made_on="cpu")
         if kind == "builtin":
             engine = Engine("builtin", 0.5, 0.0)
             hooks.privacy, hooks.after_backward, hooks.weighs_loss = engine.set_up, engine.after_backward, False
         losses[name, kind] = run(config, hooks=hooks).losses
 _ranks.leave()
 print(json.dumps({"plain": [losses["plain", kind] for kind in ("off", "builtin")],
-                  "fsdp": [losses["fsdp", kind] for kind in ("off", "builtin")]}))
+                  "fsdp": [losses["fsdp", kind] for kind in ("off", "builtin")], "wrapped": wrapped}))
 """
 
 
@@ -212,9 +225,12 @@ def check_fsdp(checks, sweeps):
         return
     done = subprocess.run([sys.executable, "-c", FSDP], env={**sweeps.env, "TIDEMARK_OFF": "1"}, capture_output=True,
                           text=True, timeout=300, check=False)
-    losses = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
-    checks.add("FSDP: losses alike", losses is not None and is_alike(losses["plain"], losses["fsdp"]), losses=losses,
+    found = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+    checks.add("FSDP: losses alike", found is not None and is_alike(found["plain"], found["fsdp"]), found=found,
                said=done.stderr[-1500:])
+    checks.add("FSDP: the model comes to the GPU part by part", found is not None and all(
+        one["peak"] <= one["whole"] + 2 * one["largest_part"] + (16 << 20) for one in found["wrapped"].values()) and
+        found["wrapped"]["off"]["before"] < 16 << 20, wrapped=found and found["wrapped"])
 
 
 def largest_run(folder):

@@ -9,7 +9,7 @@ from torch_kit import PYTHON, REPO, environment
 
 SHAPE = "--hidden_size 32 --intermediate_size 64 --num_hidden_layers 1 --num_attention_heads 2 " \
         "--num_key_value_heads 1 --vocab_size 64"
-HOST = {"device": "host", "kind": "host", "name": "host", "id": None, "total": 32 << 30}
+HOST = {"device": "host", "kind": "host", "name": "host", "id": None, "total": 60 << 30}
 
 
 def cards(*ids, name="H200", gib=140):
@@ -17,7 +17,8 @@ def cards(*ids, name="H200", gib=140):
             for i, card in enumerate(ids)] + [HOST]
 
 
-MACHINES = {"cpu": [HOST], "small": cards("aa1", name="RTX", gib=8), "large": cards("aa1"), "two": cards("aa1", "bb2"),
+MACHINES = {"cpu": [HOST], "small": cards("aa1", name="RTX", gib=8), "large": cards("aa1"),
+            "two_small": cards("aa1", "bb2", name="RTX", gib=8), "two": cards("aa1", "bb2"),
             "four": cards("aa1", "bb2", "cc3", "dd4")}
 PROGRAM = """#!/bin/sh
 if [ "$1" = top ]; then cat {devices}; exit; fi
@@ -100,6 +101,8 @@ def test_defaults(front):
     assert "Llama-3.1-8B-Instruct has weights of 29.9 GiB and there is no GPU here: a small Llama" in said
     _, lines, said = front(f"{SHAPE} --devices all --privacy off", machine="two")
     assert lines[lines.index("--devices") + 1] == "all"
+    _, lines, said = front("--ranks 2")  # DDP, as there is no GPU
+    assert "has weights of 29.9 GiB and there is no GPU here" in said
     _, lines, said = front(f"{SHAPE} --privacy off --ranks 2")
     assert lines[-4:] == ["--ranks", "2", "--parallel", "fsdp"]
     _, lines, _ = front("--resume --results_dir there --retry_failed")
@@ -153,6 +156,12 @@ def test_devices(front, words, machine, visible, expected):
     ("--model_name ./nowhere", "cpu", None, "./nowhere: there is no such folder"),
     ("--model_name some/model", "cpu", None, "its shape is not known here; name a folder with its config.json"),
     ("--model_name meta-llama/Llama-3.1-8B", "small", None, "take 15.0 GiB in bf16, and RTX has 8.0 GiB"),
+    ("--model_name meta-llama/Llama-3.1-70B --ranks 2", "two", None,
+     "ranks makes the model in the host's memory first, 2 times 131.4 GiB, and there is 60.0 GiB"),
+    ("--model_name meta-llama/Llama-3.1-8B --ranks 2 --precision fp32", "two_small", None,
+     "take 29.9 GiB (15.0 GiB a rank) in fp32, and RTX has 8.0 GiB"),
+    ("--model_name meta-llama/Llama-3.1-8B --ranks 2 --parallel ddp", "two_small", None,
+     "take 15.0 GiB in bf16, and RTX has 8.0 GiB"),
     ("--limit_memory 24GiB", "cpu", None, "--limit_memory is for GPUs, and there is none here"),
     ("--ranks 2", "large", None, "--ranks 2: each rank needs a GPU of its own, and there is one"),
     ("--token hf_bad", "large", 401, "the hub refuses the token: check that it is valid"),
@@ -171,6 +180,7 @@ def test_refusals(front, words, machine, hub, expected):
     ("", "large", 200, "model: meta-llama/Llama-3.1-8B-Instruct, from the hub", "1", True),
     ("", "large", "none", "the hub cannot be reached; a Llama of its shape with random weights stands in", "1", True),
     ("", "large", None, "transformers is not installed (pip install transformers peft); a Llama of its", "1", True),
+    ("--ranks 2", "two_small", 200, "model: meta-llama/Llama-3.1-8B-Instruct, from the hub", "1", True),  # spread
     ("", "small", 200, "weights of 15.0 GiB and RTX has 8.0 GiB: a small Llama of the same form", "", False),
 ])
 def test_where_the_model_comes_from(front, words, machine, hub, said, offline, model):
