@@ -145,8 +145,7 @@ def _first_computed(precisions: Tuple[str, ...]) -> str:
 # ---- the parts of a training
 
 def build_model(config: LoraConfig, device: Optional[Any] = None, made_on: Optional[str] = None) -> Any:
-    """The model with its adapters, on the device (or on another, for somebody to move it), in train mode; only
-    adapters are trainable.
+    """The model with its adapters, on the device, in train mode; only adapters are trainable.
 
     >>> model = build_model(LoraConfig(r=8, alpha=16))
     """
@@ -154,8 +153,8 @@ def build_model(config: LoraConfig, device: Optional[Any] = None, made_on: Optio
     from . import _lora_model
     device = pick_device(config.device) if device is None else device
     torch.manual_seed(config.seed)
-    dtype = dtype_of(usable_precision(config.precision, device))
-    return _lora_model.build(config, device if made_on is None else torch.device(made_on), dtype)
+    return _lora_model.build(config, torch.device(made_on or device),
+                             dtype_of(usable_precision(config.precision, device)))
 
 
 class RandomTokens:

@@ -54,7 +54,7 @@ config = LoraConfig(precision="bf16", num_steps=3, batch_size=4, max_physical_ba
                     num_hidden_layers=16, hidden_size=1024, intermediate_size=2816)
 losses, wrapped = {}, {}
 for kind in ("off", "builtin"):
-    for name in ("plain", "fsdp"):
+    for name in ("fsdp", "plain"):
         def wrap(model, config):
             if name == "plain":  # made on the CPU too, so that random weights are the same
                 return model.to(device)

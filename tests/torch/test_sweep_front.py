@@ -2,6 +2,7 @@
 """python -m tidemark.sweep: what it makes of its arguments, what it refuses, and what it says of a model."""
 import json
 import re
+import ssl
 import subprocess
 
 import pytest
@@ -32,8 +33,13 @@ class HfApi:
     def model_info(self, name, token=None, timeout=None):
         assert timeout == 10
         status = {status!r}
-        if status == "none":
+        if status == "cached":
             raise ConnectionError("no route")
+        if isinstance(status, BaseException):
+            try:
+                raise OSError("what came of it, with a screen full of words")
+            except OSError as reason:
+                raise status
         if status != 200:
             reason = Refused("said " + str(token))
             reason.response = type("Response", (), dict(status_code=status))
@@ -41,8 +47,11 @@ class HfApi:
 def snapshot_download(name, token=None, allow_patterns=None):
     assert "*.safetensors" in allow_patterns
 def try_to_load_from_cache(name, file):
-    return None
+    return {cache!r} if {status!r} == "cached" else None
 """
+NO_ROUTE = ConnectionError(113, "No route to host")
+FULL = OSError(28, "No space left on device")
+CERTIFICATE = ssl.SSLCertVerificationError(1, "certificate verify failed")
 
 
 @pytest.fixture
@@ -58,7 +67,9 @@ def front(tmp_path):
             fakes = tmp_path / "fakes"
             fakes.mkdir(exist_ok=True)
             (fakes / "transformers.py").write_text("")
-            (fakes / "huggingface_hub.py").write_text(HUB.replace("{status!r}", repr(hub)))
+            (fakes / "huggingface_hub.py").write_text("import ssl\n" + HUB.replace(
+                "{status!r}", ("ssl." if isinstance(hub, ssl.SSLError) else "") + repr(hub)).replace(
+                "{cache!r}", repr(str(tmp_path / "cache" / "config.json"))))
             paths.append(str(fakes))
         env = environment(TIDEMARK_PROGRAM=str(program), PYTHONPATH=":".join(paths), **variables)
         done = subprocess.run([PYTHON, "-m", "tidemark.sweep", *words.split()], cwd=tmp_path, capture_output=True,
@@ -168,7 +179,10 @@ def test_devices(front, words, machine, visible, expected):
     ("", "large", 403, "gated, or not there: accept its terms on https://huggingface.co/meta-llama/Llama-3.1-8B-Inst"),
     ("--model_name no/such", "large", 404, "no/such: there is no such model on the hub"),
     ("", "large", 500, "the hub answers with status 500; try again later"),
-    ("--model_name some/model", "large", "none", "some/model: the hub cannot be reached, and its shape is not known"),
+    ("--model_name some/model", "large", NO_ROUTE, "some/model: the hub cannot be reached: No route to host, and the model "
+     "is not in its cache, and its shape is not known"),
+    ("--token hf_bad", "large", FULL, "could not be fetched from the hub: No space left on device; set HF_HUB_OFFLINE=1"),
+    ("--token hf_bad", "large", ValueError("not hf_bad"), "from the hub: ValueError: not [token]; set HF_HUB_OFFLINE=1"),
 ])
 def test_refusals(front, words, machine, hub, expected):
     status, lines, said = front(words, machine, hub)
@@ -178,7 +192,9 @@ def test_refusals(front, words, machine, hub, expected):
 
 @pytest.mark.parametrize("words, machine, hub, said, offline, model", [
     ("", "large", 200, "model: meta-llama/Llama-3.1-8B-Instruct, from the hub", "1", True),
-    ("", "large", "none", "the hub cannot be reached; a Llama of its shape with random weights stands in", "1", True),
+    ("", "large", NO_ROUTE, "the hub cannot be reached: No route to host, and the model is not in its cache; a Llama of "
+     "its shape with random weights stands in", "1", True),
+    ("", "large", CERTIFICATE, "the hub cannot be reached: certificate verify failed, and", "1", True),
     ("", "large", None, "transformers is not installed (pip install transformers peft); a Llama of its", "1", True),
     ("--ranks 2", "two_small", 200, "model: meta-llama/Llama-3.1-8B-Instruct, from the hub", "1", True),  # spread
     ("", "small", 200, "weights of 15.0 GiB and RTX has 8.0 GiB: a small Llama of the same form", "", False),
@@ -188,6 +204,22 @@ def test_where_the_model_comes_from(front, words, machine, hub, said, offline, m
     assert status == 0 and said in told
     assert f"HF_HUB_OFFLINE={offline} " in lines[0] and ("--model_name" in lines) == model
     assert lines[lines.index("--precision") + 1] == "bf16"
+
+
+def test_model_in_the_cache(front, tmp_path):
+    """What the training will load is what is said: all of its weights are there, or random ones are used."""
+    (tmp_path / "cache").mkdir()
+    for name in ("config.json", "a.safetensors"):
+        (tmp_path / "cache" / name).touch()
+    _, lines, said = front("", "large", "cached")
+    assert "model: meta-llama/Llama-3.1-8B-Instruct, of the hub's cache (the hub cannot be reached: ConnectionError: no route)" in said
+    assert "HF_HUB_OFFLINE=1 " in lines[0]
+    _, lines, said = front("", "large", "cached", HF_HUB_OFFLINE="1")
+    assert "Instruct, of the hub's cache (HF_HUB_OFFLINE is set)" in said
+    index = tmp_path / "cache" / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}}), encoding="utf-8")
+    _, lines, said = front("", "large", "cached", HF_HUB_OFFLINE="1")
+    assert "HF_HUB_OFFLINE is set, and the model is not in its cache; a Llama of its shape with random weights" in said
 
 
 def test_documentation(front):
