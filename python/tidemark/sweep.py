@@ -14,11 +14,11 @@ import difflib
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from . import _hub, _library
+from ._cards import Device, device_of
 from ._lora_config import PRECISIONS, LoraConfig
 from ._lora_model import ModelError, shape_of
 from .sweep_training import SweepError, add_training_arguments, bytes_of, privacy_of, whole
@@ -73,8 +73,8 @@ def _time(text: str) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog="python -m tidemark.sweep", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EXAMPLES,
-        usage="python -m tidemark.sweep [options]",
+        prog="python -m tidemark.sweep", usage="python -m tidemark.sweep [options]", allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EXAMPLES,
         description="Train each configuration of a grid for a few steps, survive those that do not fit, and show where "
                     "the memory goes and how it grows. Any other program: tidemark sweep --help.")
     what = parser.add_argument_group("what is swept")
@@ -132,86 +132,8 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
 
 # ---- what can be run here
 
-class Device(NamedTuple):
-    """The smallest of the GPUs that are to be used, or the host."""
-    n_gpus: int
-    name: str
-    total: Optional[int]
-    host_total: Optional[int]
-    variable: str = "CUDA_VISIBLE_DEVICES"
-    visible: str = ""  # what that variable takes for them
-
-    @property
-    def is_gpu(self) -> bool:
-        return self.n_gpus > 0
-
-
 def _tell(text: str) -> None:
     print(f"tidemark: sweep: {text}", file=sys.stderr, flush=True)
-
-
-def _listed(cards: List[Dict[str, Any]], text: str) -> List[Dict[str, Any]]:
-    """Those that CUDA_VISIBLE_DEVICES names: by numbers, or by how an id begins. As CUDA reads it, what stands behind
-    a word that names nothing does not count."""
-    found: List[Dict[str, Any]] = []
-    for word in text.split(","):
-        named = [card for card in cards if (word == card["number"] if word.isdigit() else
-                                            len(word) > 4 and (card["id"] or "").startswith(word))]
-        if not named:
-            break
-        found += [card for card in named if card not in found]
-    return found
-
-
-def _cards(found: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-    """Cards and their parts (1:0), each with its variable, the number there, and whether it is ours to use."""
-    cards = []
-    for kind, variable in (("nvidia", "CUDA_VISIBLE_DEVICES"), ("amd", "HIP_VISIBLE_DEVICES")):
-        of_kind = [{**card, "variable": variable, "number": None} for card in found if card["kind"] == kind]
-        for i, card in enumerate(card for card in of_kind if ":" not in card["device"]):
-            card["number"] = str(i)
-        listed = _listed(of_kind, os.environ[variable]) if variable in os.environ else \
-            [card for card in of_kind if card["number"] is not None]
-        names = {card["device"] for card in listed}
-        cards += [{**card, "is_listed": card["device"] in names,
-                   "is_ours": not names.isdisjoint((card["device"], card["device"].partition(":")[0]))}
-                  for card in of_kind]
-    return cards
-
-
-def _chosen(cards: List[Dict[str, Any]], wanted: Optional[str]) -> List[Dict[str, Any]]:
-    """What --devices means, as the program understands it: numbers of the driver, ids, all."""
-    ours = [card for card in cards if card["is_listed"]]
-    if wanted in (None, "all") or not cards:
-        return ours
-    chosen = []
-    for word in wanted.split(","):
-        card = next((card for card in cards if word in (card["device"], card["id"])), None)
-        if card is None:
-            raise SweepError(f"--devices: there is no device {word!r}; there is: "
-                             f"{', '.join(card['device'] for card in cards)}")
-        if not card["is_ours"]:
-            raise SweepError(f"--devices: {word} is not among those of {card['variable']}="
-                             f"{os.environ[card['variable']]}; name those, or all")
-        chosen += [card] if card not in chosen else []
-    return chosen
-
-
-def _device(program: str, wanted: Optional[str]) -> Device:
-    """The program is asked, as torch would hold memory of the GPU while it is there."""
-    done = subprocess.run([program, "top", "--once", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          check=False)
-    try:
-        found = json.loads(done.stdout)["devices"]
-    except (ValueError, KeyError):
-        found = []
-    host = next((d["total"] for d in found if d["kind"] in ("host", "cpu")), None)
-    gpus = _chosen(_cards(found), wanted)
-    if not gpus:
-        return Device(0, "the CPU", host, host)
-    smallest = min(gpus, key=lambda d: d["total"] or 0)
-    return Device(len(gpus), smallest["name"] or "GPU", smallest["total"], host, smallest["variable"], ",".join(
-        gpu["number"] if gpu["kind"] == "amd" or not gpu["id"] else gpu["id"] for gpu in gpus))
 
 
 def _gib(size: float) -> str:
@@ -330,13 +252,12 @@ def _training(given: argparse.Namespace, model: Dict[str, Any], precision: str) 
     return words + (["--gradient_checkpointing"] if given.gradient_checkpointing else [])
 
 
-def command(program: str, given: argparse.Namespace, model: Dict[str, Any], precision: str) -> List[str]:
+def command(program: str, given: argparse.Namespace, training: List[str], title: str) -> List[str]:
     """`tidemark sweep ...` for these arguments."""
     words = [program, "sweep"]
     for name, parameter in PARAMETERS.items():
         words += ["--param", f"{parameter}={','.join(map(str, getattr(given, name)))}"]
-    words += ["--where", "max_physical_batch_size<=batch_size", "-o", given.results_dir, *REDACT, "--title",
-              f"LoRA of {model['title']}, {precision}, " + DP_SGD[given.privacy]]
+    words += ["--where", "max_physical_batch_size<=batch_size", "-o", given.results_dir, *REDACT, "--title", title]
     options = {"repeats": given.repeats, "jobs": given.jobs, "timeout": given.timeout,
                "devices": given.devices if given.ranks == 1 else None,  # else they are all one configuration's
                "capacity": given.capacity or given.limit_memory}
@@ -346,7 +267,7 @@ def command(program: str, given: argparse.Namespace, model: Dict[str, Any], prec
     for name in ("detailed", "skip_hopeless", "retry_failed", "no_pictures", "dry_run"):
         if getattr(given, name):
             words.append("--" + name.replace("_", "-"))
-    return [*words, "--", *_training(given, model, precision)]
+    return [*words, "--", *training]
 
 
 def _environment(token: Optional[str], more: Dict[str, str]) -> Dict[str, str]:
@@ -364,6 +285,46 @@ def _environment(token: Optional[str], more: Dict[str, str]) -> Dict[str, str]:
 def _cards_of_ranks(given: argparse.Namespace, device: Device) -> Dict[str, str]:
     """By their ids, so that 0,1 are the same cards as without --ranks, in whatever order CUDA counts."""
     return {device.variable: device.visible} if given.ranks > 1 and given.devices is not None else {}
+
+
+# ---- a sweep that is there already
+
+def _options(words: List[str]) -> Dict[str, str]:
+    """Of a configuration's command, by their names; the interpreter and the module are 'command'."""
+    start = next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
+    found, name = {"command": " ".join(words[:start])}, ""
+    for word in words[start:]:
+        if word.startswith("--"):
+            name = word
+            found[name] = "on"
+        else:
+            found[name] = word
+    return found
+
+
+def _told(header: Dict[str, Any]) -> Dict[str, str]:
+    """What makes a sweep this one, by the names of this command's options."""
+    lists = {parameter: "--" + name for name, parameter in PARAMETERS.items()}
+    told = {lists.get(param["name"], param["name"]): " ".join(param["values"]) for param in header["params"]}
+    return {**told, **_options(header["command"]), "--repeats": str(header["repeats"])}
+
+
+def _check_same(given: argparse.Namespace, training: List[str]) -> None:
+    """What a folder has already is gone on with if it is the same sweep; else what differs is said. A journal that
+    cannot be read is the program's to complain about."""
+    try:
+        with open(os.path.join(given.results_dir, "sweep.jsonl"), encoding="utf-8") as file:
+            then = _told(json.loads(file.readline()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    now = _told({"params": [{"name": parameter, "values": list(map(str, getattr(given, name)))}
+                            for name, parameter in PARAMETERS.items()],
+                 "command": training, "repeats": given.repeats or 1})
+    differs = [f"{name} was {then.get(name, 'not given')}, is {now.get(name, 'not given')}"
+               for name in {**then, **now} if then.get(name) != now.get(name)]
+    if differs:
+        raise SweepError(f"{given.results_dir} is of another sweep: {'; '.join(differs)}. Give another --results_dir, "
+                         "or go on with that one by --resume")
 
 
 def _skipped(given: argparse.Namespace) -> None:
@@ -406,16 +367,19 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return _go_on(program, given, token)
     try:
         _check(given)
-        device = _device(program, given.devices)
+        device = device_of(program, given.devices)
         _check_device(given, device)
         precision = given.precision or ("bf16" if device.is_gpu else "fp32")
         model = _model(given, device, precision, token or os.environ.get("HF_TOKEN"))
+        training = _training(given, model, precision)
+        _check_same(given, training)
     except (SweepError, ModelError, ValueError) as reason:
         parser.error(str(reason))
     _tell(f"model: {model['said']}")
     _tell(DP_SGD[given.privacy])
     _skipped(given)
-    return _become(program, command(program, given, model, precision),
+    title = f"LoRA of {model['title']}, {precision}, " + DP_SGD[given.privacy]
+    return _become(program, command(program, given, training, title),
                    _environment(token, {**model["environment"], **_cards_of_ranks(given, device)}))
 
 

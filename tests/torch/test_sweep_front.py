@@ -222,6 +222,25 @@ def test_model_in_the_cache(front, tmp_path):
     assert "HF_HUB_OFFLINE is set, and the model is not in its cache; a Llama of its shape with random weights" in said
 
 
+def test_another_sweep_in_the_folder(front, tmp_path):
+    """What differs is said, by the names of this command's options; the same sweep goes on."""
+    words = f"{SHAPE} --privacy builtin --results_dir there --seq_lengths 8 16 --num_steps 2"
+    _, lines, _ = front(words)
+    values = [word.split("=") for word in lines if re.match(r"\w+=[0-9,]+$", word)]
+    header = {"tidemark_sweep": 1, "params": [{"name": name, "values": text.split(",")} for name, text in values],
+              "where": ["max_physical_batch_size<=batch_size"], "repeats": 1,
+              "command": lines[lines.index("--") + 1:], "options": []}
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "sweep.jsonl").write_text(json.dumps(header) + "\n", encoding="utf-8")
+    assert front(words)[0] == 0
+    status, lines, said = front(words.replace("8 16", "8").replace("--num_steps 2", "--num_steps 3") +
+                                " --gradient_checkpointing --repeats 2")
+    assert status == 2 and lines == []
+    assert "error: there is of another sweep: --seq_lengths was 8 16, is 8; --num_steps was 2, is 3; --repeats was 1, " \
+        "is 2; --gradient_checkpointing was not given, is on. Give another --results_dir, or go on with that one by " \
+        "--resume\n" in said
+
+
 def test_documentation(front):
     """Each command of docs/sweep.md is taken as it stands there."""
     text = (REPO / "docs" / "sweep.md").read_text(encoding="utf-8").replace("\\\n", " ")
