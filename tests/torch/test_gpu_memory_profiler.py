@@ -100,6 +100,7 @@ profiler._rows.pop()
 profiler._log._n_written -= 1
 profiler.record("many", "1999")
 
+import tidemark._figures as figures
 from tidemark.gpu_memory_profiler import Lines  # each device has its own maxima of the time before
 lines = Lines(0, {figures.CARD: figures.Figures(0, 0, 0, 7, 9), figures.CARD + 1: figures.Figures(0, 0, 0, 1, 2)})
 packed = figures.ROW.pack(1, 1, 1, 3, 3)
