@@ -321,7 +321,7 @@ class GPUMemoryProfiler:
         2
         """
         if self._is_off:
-            return Totals().summary(0.0)
+            return {**Totals().summary(0.0), "peak_allocated": math.nan, "peak_reserved": math.nan}
         with self._log.lock:
             totals = self._old.copy()
             totals.add(list(self._rows), sys.maxsize)

@@ -209,7 +209,10 @@ class MemoryDebugger(OOMDetector):
         >>> report = debugger.generate_memory_report(output_file="custom_report.txt")
         """
         if _figures.is_off():
-            return ""
+            text = words("TIDEMARK=0: nothing was watched\n", "TIDEMARK=0: 未进行监控\n")
+            if output_file is not None:
+                write_file(output_file, text)
+            return text
         text = "\n".join(self._report_lines()) + "\n"
         if output_file is not None:
             write_file(output_file, text)

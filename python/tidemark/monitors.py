@@ -226,7 +226,8 @@ class _Monitor:
         if self._last is not None:
             return self._last
         return {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%S"), "devices": {},
-                "summary": {"total_devices": 0, "total_memory_gb": 0.0, "overall_utilization": None}}
+                "summary": {"total_devices": 0, "total_memory_gb": 0.0, "overall_utilization": None},
+                "reason": "TIDEMARK=0" if _figures.is_off() else "nothing was monitored yet: start_monitoring()"}
 
 
 def _in_child() -> None:
@@ -258,7 +259,7 @@ class MemoryProfiler(_Monitor):
         {'total_devices': 1, 'total_memory_gb': 11.5, 'overall_utilization': 69.5}
         """
         report = self._report()
-        if output_file is not None and not _figures.is_off():
+        if output_file is not None:
             write_file(output_file, json.dumps(report, indent=2, ensure_ascii=False))
         return report
 

@@ -200,3 +200,9 @@ assert not tidemark.is_watched() and "torch" not in sys.modules
     done = run_python(source, tmp_path, rings, TIDEMARK="0")
     assert (done.stdout, done.stderr) == ("", "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["logs", "mine.json", "script.py"]
+
+    first, lora, *others = examples("s3.md", ["memoryCheck"])
+    done = run_python("\n".join([PRELUDE, first, 'json.load(open(json_file, encoding="utf-8"))', lora,
+                                 "train_lora_with_profiling()", *others,
+                                 "if DEVICE == 'cuda': custom_memory_cleanup()"]), tmp_path, rings, TIDEMARK="0")
+    assert "Allocated" not in done.stdout and done.stderr == ""
