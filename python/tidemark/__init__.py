@@ -75,7 +75,17 @@ def is_watched() -> bool:
 
 
 def _text(value: Any) -> Optional[bytes]:
-    return None if value is None else str(value).encode("utf-8", "surrogateescape")
+    """Bytes of whatever it is: nothing that a moment is marked with may end a training."""
+    if value is None:
+        return None
+    try:
+        text = str(value)
+    except Exception:  # its own
+        text = f"<{type(value).__name__}>"
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return text.encode("utf-8", "backslashreplace")
 
 
 def step(number: Optional[int] = None) -> None:

@@ -5,7 +5,7 @@ libtidemark is told by torch with every block and answers in 0.2 µs, without a 
 to the device. Where it does not know, torch is asked (tens of µs): until torch's first block, after the
 driver took memory back without one, and where the driver's calls are not seen. A machine without a GPU
 has one device, the CPU: allocated are torch's tensors, and reserved is the same, since torch keeps no
-cache there.
+cache there. Nothing here initialises CUDA, and before it is in use nothing is allocated (_visible.py says the rest).
 """
 import ctypes
 import functools
@@ -18,6 +18,7 @@ import sys
 import time
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
+from . import _visible
 from ._words import log
 
 MB = 1024 * 1024
@@ -80,9 +81,16 @@ def need_torch(who: str) -> Any:
     return torch
 
 
+def is_in_use(torch: Any) -> bool:
+    """Has this process initialised CUDA? While it has not, nothing here does: forked children could not use it then,
+    not even after torch.cuda.is_available()."""
+    return torch is not None and torch.cuda.is_initialized()
+
+
 def uses_cuda() -> bool:
+    """Are torch's devices GPUs? Before CUDA is in use torch counts them by NVML, without initialising it."""
     torch = torch_or_none()
-    return torch is not None and torch.cuda.is_available()
+    return torch is not None and (is_in_use(torch) or torch.cuda.device_count() > 0)
 
 
 # ---- what libtidemark knows
@@ -126,11 +134,26 @@ def devices() -> List[Device]:
     if not uses_cuda():
         return [Device(0, "CPU", _cpu_name(), host_memory()[0])]
     torch = torch_or_none()
-    found = []
-    for index in range(torch.cuda.device_count()):
+    return [_gpu(torch, index) for index in range(torch.cuda.device_count())]
+
+
+def _gpu(torch: Any, index: int) -> Device:
+    if is_in_use(torch):
         properties = torch.cuda.get_device_properties(index)
-        found.append(Device(index, "GPU", properties.name, properties.total_memory))
-    return found
+        return Device(index, "GPU", properties.name, properties.total_memory)
+    card = _visible.known(index)
+    return Device(index, "GPU", card.name or "GPU", card.total)
+
+
+def free_bytes(device: Device, reserved: Optional[int], allocated: Optional[int]) -> Optional[int]:
+    """What can still be had on a device; None: not known. One on which this process has nothing may have no context
+    of it, and gets none by this: the driver is asked beside it."""
+    if device.kind == "CPU":
+        return host_memory()[1]
+    if not reserved or allocated is None:
+        return _visible.look(device.index).free
+    free, _ = torch_or_none().cuda.mem_get_info(device.index)
+    return free + reserved - allocated  # what torch keeps can be given out again
 
 
 def number_of(device: Device) -> int:
@@ -139,11 +162,15 @@ def number_of(device: Device) -> int:
 
 
 def current_number() -> Callable[[], int]:
-    """A function that says the number of the device that torch allocates on, without making a context."""
+    """A function that says the number of the device that torch allocates on, without making a context. Until CUDA is in
+    use it is the first."""
     if not uses_cuda():
         return lambda: HOST
-    current = torch_or_none()._C._cuda_getDevice
-    return lambda: CARD + current()
+    torch = torch_or_none()
+    current, cuda = torch._C._cuda_getDevice, torch.cuda
+    if hasattr(cuda, "_initialized"):  # as is_initialized() says it, at a fraction of the time
+        return lambda: CARD + (current() if cuda._initialized else 0)
+    return lambda: CARD + (current() if cuda.is_initialized() else 0)
 
 
 # ---- figures
@@ -170,7 +197,7 @@ def give_back() -> None:
     """Collect garbage, and have torch give back what it caches."""
     gc.collect()
     torch = torch_or_none()
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+    if is_in_use(torch):
         torch.cuda.empty_cache()
 
 
@@ -181,7 +208,7 @@ class Window:
     def __init__(self, number: int):
         import tidemark
         self.number, self.before = number, figures(number).allocated
-        if number >= CARD and torch_or_none().cuda.is_initialized():
+        if number >= CARD and is_in_use(torch_or_none()):
             torch_or_none().cuda.reset_peak_memory_stats(number - CARD)
         elif number < CARD and tidemark._lib is not None:
             tidemark._lib.tidemark_record_begin_window(number)

@@ -13,8 +13,7 @@ import socket
 import ssl
 from typing import Any, Dict, Iterator, NamedTuple, Optional
 
-from ._lora_model import SHAPES, ModelError, shape_of
-from ._lora_model import _has_weights as has_weights
+from ._lora_model import INSTALL, ModelError, has_weights, is_folder, known_shape, raise_if_refused
 
 HUB_TIMEOUT_S = 10
 WEIGHTS = ("*.json", "*.safetensors", "*.model", "*.txt")
@@ -39,13 +38,11 @@ def is_token(text: Optional[str]) -> bool:
 
 def source_of(name: str, token: Optional[str]) -> Source:
     """ModelError where it cannot be had at all, or the hub says no."""
-    if os.path.isdir(name):
+    if is_folder(name):
         return Source(f"{name}, a folder" + ("" if has_weights(name) else "; no weights are in it: random ones"), {})
-    if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise ModelError(f"{name}: there is no such folder")
     for package in ("transformers", "huggingface_hub"):
         if importlib.util.find_spec(package) is None:
-            return _random(name, f"{package} is not installed (pip install transformers peft)")
+            return _random(name, f"{package} is not installed ({INSTALL})")
     if os.environ.get("HF_HUB_OFFLINE", "") not in ("", "0"):
         return _without_hub(name, "HF_HUB_OFFLINE is set")
     return _of_hub(name, token)
@@ -58,9 +55,7 @@ def _without_hub(name: str, reason: str) -> Source:
 
 
 def _random(name: str, reason: str) -> Source:
-    if shape_of(name) is None:
-        raise ModelError(f"{name}: {reason}, and its shape is not known here; name a folder with its config.json, or "
-                         f"one of {', '.join(SHAPES)}")
+    known_shape(name, reason)
     return Source(f"{name}: {reason}; a Llama of its shape with random weights stands in. Memory is the same, losses "
                   "mean nothing", {"HF_HUB_OFFLINE": "1"})
 
@@ -71,14 +66,7 @@ def _of_hub(name: str, token: Optional[str]) -> Source:
         huggingface_hub.HfApi().model_info(name, token=token, timeout=HUB_TIMEOUT_S)
         huggingface_hub.snapshot_download(name, token=token, allow_patterns=list(WEIGHTS))
     except Exception as reason:  # which library's it is depends on their versions
-        status = _status(reason)
-        if status in (401, 403):
-            raise ModelError(_refusal(name, token)) from None
-        if status == 404:
-            raise ModelError(f"{name}: there is no such model on the hub") from None
-        if status is not None:
-            raise ModelError(f"{name}: the hub answers with status {status}; try again later, or name a folder") \
-                from None
+        raise_if_refused(name, reason, token, "--token")
         if not _is_unreachable(reason):
             raise ModelError(f"{name}: could not be fetched from the hub: {_said(reason, token)}; set HF_HUB_OFFLINE=1 "
                              "to do without it, or name a folder") from None
@@ -86,26 +74,11 @@ def _of_hub(name: str, token: Optional[str]) -> Source:
     return Source(f"{name}, from the hub", {"HF_HUB_OFFLINE": "1"})
 
 
-def _refusal(name: str, token: Optional[str]) -> str:
-    if token is None:
-        return (f"{name}: gated, or not there: accept its terms on https://huggingface.co/{name}, then give --token "
-                "(https://huggingface.co/settings/tokens)" +
-                ("; or set HF_HUB_OFFLINE=1 for its shape with random weights" if shape_of(name) else ""))
-    return (f"{name}: the hub refuses the token: check that it is valid (https://huggingface.co/settings/tokens) and "
-            f"that its account has accepted the terms on https://huggingface.co/{name}")
-
-
 def _chain(reason: Optional[BaseException]) -> Iterator[BaseException]:
     """From what was raised to what it came from."""
     while reason is not None:
         yield reason
         reason = reason.__cause__ or reason.__context__
-
-
-def _status(reason: BaseException) -> Optional[int]:
-    """What the hub answered; None: it did not."""
-    answers = (getattr(getattr(one, "response", None), "status_code", None) for one in _chain(reason))
-    return next((int(status) for status in answers if status is not None), None)
 
 
 def _is_unreachable(reason: BaseException) -> bool:

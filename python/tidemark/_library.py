@@ -13,6 +13,8 @@ import tempfile
 import time
 from typing import Callable, Optional, Sequence
 
+from ._words import log
+
 STAGE, MODULE, USER = 1, 2, 3
 
 _folder = os.path.dirname(os.path.abspath(__file__))
@@ -97,8 +99,12 @@ def open_library() -> ctypes.CDLL:
     lib.tidemark_attach.argtypes = [text, text, ctypes.c_size_t]
     # With Python's lock held, which CDLL gives up and PyDLL does not.
     lib.watch = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(("tidemark_watch", lib))
-    lib.tally = ctypes.PYFUNCTYPE(ctypes.py_object)(("tidemark_record_tally_function", lib))()
-    lib.tidemark_record_want_tally()  # from now on: of blocks that were there before nobody says the size
+    try:
+        lib.tally = ctypes.PYFUNCTYPE(ctypes.py_object)(("tidemark_record_tally_function", lib))()
+    except ValueError:  # it has not found Python's functions: then it knows nothing, and torch is asked
+        lib.tally = lambda device: b""
+    if not lib.tidemark_record_want_tally():  # from now on: of blocks that were there before nobody says the size
+        log.warning("no memory for the list of the CPU's blocks: what they take is not known")
     lib.tidemark_record_host_memory.argtypes = [ctypes.POINTER(ctypes.c_uint64)]
     lib.tidemark_record_begin_window.argtypes, lib.tidemark_record_begin_window.restype = [number], None
     lib.tidemark_record_window.argtypes = [number, ctypes.POINTER(ctypes.c_uint64)]

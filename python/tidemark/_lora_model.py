@@ -91,58 +91,89 @@ def _shape_in(found: Any, file: str) -> Dict[str, Any]:
 
 def _of_shape(config: LoraConfig, device: Any, dtype: Any, reason: str, chinese: str) -> Any:
     """A model as large as the one that was named."""
-    shape = shape_of(config.model_name)
-    if shape is None:
-        raise ModelError(f"{config.model_name}: {reason}, and its shape is not known here; name a folder with "
-                                f"its config.json, or one of {', '.join(SHAPES)}")
+    shape = known_shape(config.model_name, reason)
     _random_weights(f"{config.model_name}: {reason}; a Llama of its shape stands in",
                     f"{config.model_name}: {chinese}; 以相同结构的 Llama 代替")
     if not _is_installed("transformers"):
         try:
             return _built_in(config.with_(shape), device, dtype)
-        except ValueError as reason:
-            raise ModelError(f"{config.model_name}: {reason}") from None
+        except ValueError as wrong:
+            raise ModelError(f"{config.model_name}: {wrong}") from None
     import transformers
     return _unfilled(transformers.LlamaConfig(**shape), config, device, dtype)
+
+
+# ---- the hub, and folders
+
+def is_folder(name: str) -> bool:
+    """ModelError: it looks like one, and is not there."""
+    if os.path.isdir(name):
+        return True
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelError(f"{name}: there is no such folder")
+    return False
+
+
+def has_weights(folder: str) -> bool:
+    return any(glob.glob(os.path.join(folder, pattern)) for pattern in ("*.safetensors", "pytorch_model*.bin"))
+
+
+def known_shape(name: str, reason: str) -> Dict[str, Any]:
+    """Of a model that cannot be had for this reason; ModelError: that is not known either."""
+    shape = shape_of(name)
+    if shape is None:
+        raise ModelError(f"{name}: {reason}, and its shape is not known here; name a folder with its config.json, or "
+                         f"one of {', '.join(SHAPES)}")
+    return shape
+
+
+def _status(reason: Optional[BaseException]) -> Optional[int]:
+    """What the hub answered; None: it did not."""
+    while reason is not None:
+        status = getattr(getattr(reason, "response", None), "status_code", None)
+        if status is not None:
+            return int(status)
+        reason = reason.__cause__ or reason.__context__
+    return None
+
+
+def raise_if_refused(name: str, reason: BaseException, token: Optional[str], where: str) -> None:
+    """ModelError: the hub was there and said no. A token would be given `where`."""
+    status = _status(reason)
+    if status in (401, 403) and token is None:
+        raise ModelError(f"{name}: gated, or not there: accept its terms on https://huggingface.co/{name}, then give "
+                         f"{where} (https://huggingface.co/settings/tokens)" +
+                         ("; or set HF_HUB_OFFLINE=1 for its shape with random weights" if shape_of(name) else "")) \
+            from None
+    if status in (401, 403):
+        raise ModelError(f"{name}: the hub refuses the token: check that it is valid "
+                         "(https://huggingface.co/settings/tokens) and that its account has accepted the terms on "
+                         f"https://huggingface.co/{name}; it is given by {where}") from None
+    if status == 404:
+        raise ModelError(f"{name}: there is no such model on the hub") from None
+    if status is not None:
+        raise ModelError(f"{name}: the hub answers with status {status}; try again later, or name a folder") from None
 
 
 # ---- transformers
 
 def _named(config: LoraConfig, device: Any, dtype: Any) -> Any:
     name = config.model_name
-    is_folder = os.path.isdir(name)
-    if not is_folder and (name.startswith((".", "/", "~")) or name.count("/") > 1):
-        raise ModelError(f"{name}: there is no such folder")
+    is_local = is_folder(name)
     if not _is_installed("transformers"):
         return _of_shape(config, device, dtype, f"transformers is not installed ({INSTALL})",
                          f"未安装 transformers ({INSTALL})")
     import transformers
-    if is_folder and not _has_weights(name):
+    if is_local and not has_weights(name):
         _random_weights(f"{name} has no weights in it", f"{name} 中没有权重文件")
         return _unfilled(transformers.AutoConfig.from_pretrained(name), config, device, dtype)
     try:
         return _loaded(config, device, dtype)
     except OSError as reason:
-        if is_folder:
+        if is_local:
             raise
-        _raise_if_refused(name, reason)
+        raise_if_refused(name, reason, os.environ.get("HF_TOKEN"), "HF_TOKEN")
         return _of_shape(config, device, dtype, "the hub cannot be reached", "无法访问模型中心")
-
-
-def _has_weights(folder: str) -> bool:
-    return any(glob.glob(os.path.join(folder, pattern)) for pattern in ("*.safetensors", "pytorch_model*.bin"))
-
-
-def _raise_if_refused(name: str, reason: Optional[BaseException]) -> None:
-    """The hub was there and said no."""
-    while reason is not None:
-        status = getattr(getattr(reason, "response", None), "status_code", None)
-        if status in (401, 403):
-            raise ModelError(f"{name}: the hub refuses it: accept the model's terms on "
-                             f"https://huggingface.co/{name} and put a valid token into HF_TOKEN") from None
-        if status == 404:
-            raise ModelError(f"{name}: there is no such model on the hub") from None
-        reason = reason.__cause__ or reason.__context__
 
 
 def _of_dtype(dtype: Any) -> Dict[str, Any]:

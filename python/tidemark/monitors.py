@@ -10,8 +10,9 @@
     print(profiler.generate_report()["summary"])
 
 Each is `tidemark monitor --follow` beside the program: devices as a whole, as the driver sees them, all
-processes together; without a GPU the host's memory is device 0. docs/monitors.md says what is measured,
-docs/forecast.md what risk and confidence mean.
+processes together; those that this program sees, by the numbers that CUDA and torch give them. Without a GPU
+the host's memory is device 0. docs/monitors.md says what is measured, docs/forecast.md what risk and
+confidence mean.
 """
 import collections
 import enum
@@ -131,8 +132,8 @@ class _Monitor:
                  more: Sequence[str] = ()):
         self._set_interval(sampling_interval)
         self._arguments = list(more)
-        if devices is not None:
-            self._arguments += ["--devices", ",".join(map(str, devices))]
+        named = ["visible"] if devices is None else [f"visible:{d}" if isinstance(d, int) else d for d in devices]
+        self._arguments += ["--devices", ",".join(named)]
         self._follower: Optional[Follower] = None
         self._end: Optional[weakref.finalize] = None
         self._last: Optional[Dict[str, Any]] = None

@@ -237,17 +237,6 @@ def _unmeasured(name: str) -> Dict[str, Any]:
 
 # ---- status, cleaning up, report
 
-def _free_bytes(entry: Dict[str, Any], system: Dict[str, Any]) -> Optional[int]:
-    """What can still be had on a device; None: not known without making a context there."""
-    if entry["kind"] == "CPU":
-        return system["available"]
-    torch = _figures.torch_or_none()
-    if not entry["reserved"]:
-        return None
-    free, _ = torch.cuda.mem_get_info(entry["device_id"])
-    return free + entry["reserved"] - entry["allocated"]  # what torch keeps can be given out again
-
-
 def check_memory_status(threshold_mb: float = 1000.0) -> List[Dict[str, Any]]:
     """Warn of each device that uses more than this (type `over_threshold`), or on which this much is not free
     (`not_free`); the list of issues, each with type, device_id, used_mb or free_mb, threshold_mb and message.
@@ -258,10 +247,10 @@ def check_memory_status(threshold_mb: float = 1000.0) -> List[Dict[str, Any]]:
     issues: List[Dict[str, Any]] = []
     if _figures.is_off():
         return issues
-    now = _take("status")
-    for entry in now["gpu_memory"]:
-        used, free = entry["allocated_mb"], mb(_free_bytes(entry, now["system_memory"]))
-        label = _label(entry)
+    for device in _figures.devices():
+        entry = _device_entry(device)
+        used, label = entry["allocated_mb"], device.label
+        free = mb(_figures.free_bytes(device, entry["reserved"], entry["allocated"]))
         if used is not None and used > threshold_mb:
             issues.append({"type": "over_threshold", "device_id": entry["device_id"], "used_mb": used,
                            "threshold_mb": threshold_mb,
@@ -275,6 +264,9 @@ def check_memory_status(threshold_mb: float = 1000.0) -> List[Dict[str, Any]]:
         elif free is not None:
             say(logging.INFO, label + words(f": {threshold_mb:.1f}MB are free ({free:.1f}MB)",
                                             f": 可用内存充足 {free:.1f}MB >= {threshold_mb:.1f}MB"))
+        else:
+            say(logging.INFO, label + words(f": whether {threshold_mb:.1f}MB are free is not known",
+                                            f": 可用内存未知 (阈值 {threshold_mb:.1f}MB)"))
     for issue in issues:
         say(logging.WARNING, issue["message"])
     return issues

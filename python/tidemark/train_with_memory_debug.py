@@ -268,7 +268,7 @@ def _begin_alike() -> None:
     allocated and would be counted for the first alone."""
     torch = _figures.torch_or_none()
     clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
-    if clear is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+    if clear is not None and _figures.is_in_use(torch):
         torch.cuda.synchronize()
         clear()
     _figures.give_back()

@@ -4,11 +4,12 @@
 
     tests/gpu/check_python.py TIDEMARK OUT [PART...]
 
-Parts: seeds, monitors, costs. seeds: every Python example of the tools whose names tidemark has, by the tests that
+Parts: seeds, monitors, costs, fork. seeds: every Python example of the tools whose names tidemark has, by the tests that
 run them on the CPU elsewhere (tests/torch), with what they compare to torch; without pytest (those of LoRA trainings
 are check_lora.py's). monitors: the examples of
 Tiny Torch's memory tools on the real card, and what MemoryDebugger says of the run, imported alone and under `tidemark
-run`. costs: record() on CUDA both ways, MemoryDebugger at 0.1 s. Writes each check with its figures to
+run`. costs: record() on CUDA both ways, MemoryDebugger at 0.1 s. fork: what is looked at before CUDA is in use leaves it
+so, and forked children can use it. Writes each check with its figures to
 OUT/check_python.json, exit 1 when one fails. Without a GPU the CPU stands in, which is told, and checks the script
 itself."""
 import importlib
@@ -168,6 +169,41 @@ tell("MemoryDebugger at 0.1 s costs at most 1 % of a core", here + beside <= 1.0
 tell("and 5 MB a device", anonymous_mb <= 5.0 * max(1, torch.cuda.device_count()), anonymous_mb=round(anonymous_mb, 2))
 """
 
+FORK = """
+import logging, os
+import tidemark, torch
+logging.getLogger("tidemark").addHandler(logging.NullHandler())
+IS_CUDA = torch.cuda.device_count() > 0
+entry = tidemark.memory_snapshot("before")["gpu_memory"][0]
+issues = tidemark.check_memory_status(threshold_mb=1e9)
+tidemark.cleanup_memory()
+with tidemark.memory_profiled_training() as stages:
+    stages.profile_stage("nothing", max, 1, 2)
+profiler = tidemark.GPUMemoryProfiler("logs", enable_file_logging=False, console=False)
+profiler.record("before")
+profiler.cleanup()
+tell("CUDA is not in use after snapshots", not torch.cuda.is_initialized())
+tell("nothing is allocated", not IS_CUDA or (entry["allocated"], entry["reserved"]) == (0, 0), found=entry)
+tell("what is free is known", [issue["type"] for issue in issues][:1] == ["not_free"], issues=issues)
+child = os.fork()
+if child == 0:
+    try:
+        ok = torch.ones(4, device="cuda" if IS_CUDA else "cpu").sum().item() == 4.0
+    except BaseException as reason:
+        os.write(2, repr(reason).encode())
+        ok = False
+    os._exit(0 if ok else 1)
+tell("a forked child can use CUDA", os.waitpid(child, 0)[1] == 0)
+if IS_CUDA:
+    kept = torch.ones(1 << 20, device="cuda")
+    properties, after = torch.cuda.get_device_properties(0), tidemark.memory_snapshot("after")["gpu_memory"][0]
+    tell("the card was named as torch names it", entry["name"] == properties.name, found=entry["name"])
+    tell("and is as large, but for a hundredth", abs(entry["total"] - properties.total_memory) <=
+         properties.total_memory / 100, found=entry["total"], torch=properties.total_memory)
+    tell("then figures are torch's", (after["allocated"], after["total"]) ==
+         (torch.cuda.memory_allocated(), properties.total_memory), found=after)
+"""
+
 TELL = """
 import json as _json
 def tell(what, ok, **figures):
@@ -245,7 +281,11 @@ def check_costs(checks, kit, tidemark):
     told_by(checks, "costs", kit, tidemark, COSTS)
 
 
-PARTS = {"seeds": check_seeds, "monitors": check_monitors, "costs": check_costs}
+def check_fork(checks, kit, tidemark):
+    told_by(checks, "fork", kit, tidemark, FORK)
+
+
+PARTS = {"seeds": check_seeds, "monitors": check_monitors, "costs": check_costs, "fork": check_fork}
 
 
 def main():

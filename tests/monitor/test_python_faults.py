@@ -197,7 +197,7 @@ for _ in range(2):
         none.start_monitoring()
         raise SystemExit("no error")
     except ValueError as reason:
-        assert str(reason) == "--devices: there is no device '7'; there is: 0, host", reason
+        assert str(reason) == "--devices: there is no device 'visible:7'; there is: 0, host", reason
     assert not none.is_monitoring and none.generate_report()["devices"] == {}
 os.environ["TIDEMARK_PROGRAM"] = "/bin/false"
 try:

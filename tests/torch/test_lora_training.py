@@ -265,6 +265,10 @@ for installed in (False, True) if importlib.util.find_spec("transformers") is No
     if installed:
         transformers.status = 401
         assert "HF_TOKEN" in refused("here/known")
+        os.environ["HF_TOKEN"] = "hf_wrong"
+        assert "it is given by HF_TOKEN" in refused("here/known")
+        transformers.status = 503
+        assert "the hub answers with status 503" in refused("here/known")
         transformers.status = 404
         assert "no such model" in refused("here/known")
 if importlib.util.find_spec("transformers") is not None and "fake" not in sys.path:

@@ -22,6 +22,12 @@ for step in range(3):
     tidemark.watch(model, optimizer)
 tidemark.mark("saved", "checkpoint 3")
 
+class Unspeakable:
+    def __str__(self):
+        raise ValueError("no words")
+
+tidemark.mark("\\ud800", Unspeakable())  # neither may end the training
+
 @tidemark.stage("eval")
 def evaluate():
     return torch.empty(70001, dtype=torch.uint8)
@@ -57,6 +63,7 @@ def look(run):
     assert query(run, "SELECT step, stage FROM allocations WHERE size IN (70001, 70003) ORDER BY size") \
         == [["2", "eval"], ["100", "other"]]
     assert query(run, "SELECT event, info FROM marks WHERE event = 'saved'") == [["saved", "checkpoint 3"]]
+    assert query(run, "SELECT event, info FROM marks WHERE info LIKE '<%'") == [["\\ud800", "<Unspeakable>"]]
     assert query(run, "SELECT tensor, category, size FROM allocations WHERE category IN "
                       "('parameter', 'optimizer_state') AND size >= 40000 ORDER BY tensor") == [
         ["weight", "parameter", "40000"],
