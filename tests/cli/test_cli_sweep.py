@@ -110,6 +110,8 @@ def test_killed_and_resumed(folder):
     for cell in cut.values():
         for by in ("categories", "components", "at_stage"):
             assert sum(cell[by].values()) == (cell["peak_allocated"] or 0)
+        for by in ("components", "at_stage"):  # `unknown` is what they were filled up with
+            assert "unknown" not in cell[by]
         assert (cell["peak_allocated"] is None) == (cell["outcome"] == "failed")
     assert [stage["name"] for stage in cut[0]["stages"]] == [
         "data", "model_load", "forward", "backward", "optimizer"]
