@@ -357,7 +357,7 @@ def test_refused(folder):
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_environment_and_repeats(folder, jobs):
-    sweep(f"-o s -j {jobs} -p Seq=1,2 --repeats 2 -- sh -c "
+    sweep(f"-os -j{jobs} -pSeq=1,2 --repeats 2 -- sh -c "
           "'echo $TIDEMARK_SEQ $TIDEMARK_REPEAT $TIDEMARK_CELL {Seq} {repeat}'", folder)
     logs = [(folder / "s" / "logs" / f"000{i}.log").read_text(encoding="ascii").splitlines()[-1]
             for i in (1, 2, 3, 4)]
