@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 import pytest
+from pictures import check_panels, overlaps, texts_of
 from test_cli_run import wait_until
 from test_golden import BUILD, ROOT, SMALL, environment, shell
 
@@ -82,6 +83,34 @@ def sweep(line, folder, status=0, plain="--no-pictures", **more):
     return done
 
 
+def check_pictures(folder, cut):
+    """In each graph there is something to be seen; and in their twins of texts, what should be said."""
+    def path(name):
+        return folder / "cut" / f"{name}.png"
+    # seq by batch, batch by seq, and layers, in the last row alone
+    assert check_panels(path("memory_analysis_overview"), 2, 2, 0.001, empty=[(1, 1)]) == (1280, 874)
+    assert check_panels(path("memory_heatmap"), 2, 1, 0.1) == (1280, 426)
+    for name in ("detailed_memory_analysis", "operation_level_breakdown"):
+        width, height = check_panels(path(name), 2, 1, 0.05)
+        assert width == 1280 and 400 < height < 700
+    for i in (i for i in cut if cut[i]["run"]):
+        assert check_panels(path(f"memory_timeline_config_{i + 1}"), 1, 1, 0.1, every=8) == (1280, 640)
+    said = {
+        "overview": "seq=8 seq=16 seq=32 batch=1 batch=2 batch=4 1 2 4 8 16 32".split() + ["seq, with layers=1", "KiB"],
+        "heatmap": "OOM failed seq batch layers=1 layers=2 1 2 4 8 16 32 KiB".split(),
+        "components": ["seq=32 batch=4 layers=1", "by component, KiB", "by category, KiB", "attention", "mlp",
+                       "parameter", "activation"],
+        "operations": ["seq=8 batch=1 layers=2", "forward", "backward", "most allocated in each stage, KiB"]}
+    for kind, expected in said.items():
+        shell(f"tidemark plot cut --kind {kind} -o twin.svg", folder)
+        found = texts_of(folder / "twin.svg")
+        assert set(expected) <= set(found), (kind, set(expected) - set(found), found)
+        assert not overlaps(folder / "twin.svg"), kind
+        assert sum(": train.sh {seq} {batch}" in text for text in found) == 1, found
+        if kind == "heatmap":
+            assert found.count("OOM") == 1 and found.count("failed") == 4
+
+
 def test_killed_and_resumed(folder):
     """Three by three by two, with failures, killed once: the same as one that was not."""
     sweep(f"-o whole {GRID}", folder, status=1)
@@ -118,6 +147,7 @@ def test_killed_and_resumed(folder):
     made = set(os.listdir(folder / "cut")) - {"logs", "runs", "sweep.jsonl"}
     assert made == FILES | {f"memory_timeline_config_{i + 1}.png" for i in cut if cut[i]["run"]}
     assert all((folder / "cut" / name).stat().st_size > 100 for name in made)
+    check_pictures(folder, cut)
     assert sweep("--resume cut", folder, status=1).stderr.startswith(
         f"tidemark: all 18 configurations in {folder}/cut have ended already")
 
