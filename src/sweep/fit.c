@@ -159,16 +159,14 @@ static uint32_t number_at(const struct tmk_fit *f, uint32_t p)
 /* The values of number k in the rows of a group. */
 static void find_range(const struct tmk_fit_group *g, uint32_t k, struct tmk_fit_effect *e)
 {
-    e->from = INFINITY;
-    e->to = -INFINITY;
+    e->from = g->from[k];
+    e->to = g->to[k];
     for (uint32_t i = 0; i < g->m; i++) {
         double v = g->x[(size_t)i * g->n_numbers + k];
         bool is_new = true;
         for (uint32_t j = 0; is_new && j < i; j++)
             is_new = g->x[(size_t)j * g->n_numbers + k] != v;
         e->n_values += is_new;
-        e->from = fmin(e->from, v);
-        e->to = fmax(e->to, v);
     }
 }
 

@@ -139,6 +139,8 @@ def test_killed_and_resumed(folder):
     for cell in cut.values():
         for by in ("categories", "components", "at_stage"):
             assert sum(cell[by].values()) == (cell["peak_allocated"] or 0)
+        for by in ("components", "at_stage"):  # `unknown` is what they were filled up with
+            assert "unknown" not in cell[by]
         assert (cell["peak_allocated"] is None) == (cell["outcome"] == "failed")
     assert [stage["name"] for stage in cut[0]["stages"]] == [
         "data", "model_load", "forward", "backward", "optimizer"]
@@ -385,7 +387,7 @@ def test_refused(folder):
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_environment_and_repeats(folder, jobs):
-    sweep(f"-o s -j {jobs} -p Seq=1,2 --repeats 2 -- sh -c "
+    sweep(f"-os -j{jobs} -pSeq=1,2 --repeats 2 -- sh -c "
           "'echo $TIDEMARK_SEQ $TIDEMARK_REPEAT $TIDEMARK_CELL {Seq} {repeat}'", folder)
     logs = [(folder / "s" / "logs" / f"000{i}.log").read_text(encoding="ascii").splitlines()[-1]
             for i in (1, 2, 3, 4)]

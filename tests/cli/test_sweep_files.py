@@ -199,6 +199,21 @@ def test_detailed_has_operations(sweep):
     assert first["modules"] is None and first["lines"] is None  # there is no trace
 
 
+def test_no_parameters(tmp_path):
+    """A command that is only repeated is a sweep too; its journal has no parameters."""
+    head = {"tidemark_sweep": 1, "title": "train", "params": [], "where": [], "repeats": 4, "command": ["true"], "options": []}
+    cells = [{**make_cell(i, 128, 1, "oom" if i == 3 else "done"), "params": {}, "repeat": i} for i in range(4)]
+    (tmp_path / "sweep.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [head, *cells]))
+    shown = write_files(tmp_path, "--detailed")
+    document = load(tmp_path, "memory_profile_results.json")
+    assert document["parameters"] == document["influence"] == document["largest_that_fits"] == []
+    assert [row["config"] for row in document["results"]] == [{}] * 4
+    assert "1 configuration that differs in numbers only; 3 are needed" in document["fit"]["none_because"]
+    assert "the command repeat 1 of 4" in shown
+    with open(tmp_path / "memory_profile_summary.csv", encoding="utf-8", newline="") as lines:
+        assert [row["outcome"] for row in csv.DictReader(lines)] == ["done"] * 3 + ["oom"]
+
+
 # ---- for people
 
 def test_console_says_it_as_the_seed_does(sweep):
