@@ -293,6 +293,13 @@ def test_no_text_on_another(sweep, kind, theme):
         assert "512, 8, 4, 16" in found
 
 
+def page_of(folder):
+    """Written anew."""
+    done = shell(f"tidemark sweep --no-pictures --resume {folder.name}", folder.parent)
+    assert "have ended already" in done.stderr, done.stderr
+    return (folder / "index.html").read_text(encoding="utf-8")
+
+
 def test_above_the_graph(sweep):
     """What has no place in a graph is written at its top, and drawn nowhere."""
     params = {"seq": ["128", "256", "512"], "batch": ["1", "2", "16"]}
@@ -304,7 +311,12 @@ def test_above_the_graph(sweep):
     picture = (sweep / "p.svg").read_text(encoding="utf-8")
     crosses = re.findall(r"use xlink:href='#gpPt1' [^>]*color='rgb\(([^)]*)\)'", picture)
     assert sorted(crosses) == [" 27, 120,  55", "224, 130,  20"]  # 84 GiB, in the colours of batch=16 and seq=256
+    page = page_of(sweep / "above")
+    assert page.count("× ↑164.0") == 1 and page.count("An arrow at the top") == 1
+    assert page.count('<g class="oom">') == 1 and page.count('<g class="oom faint">') == 1  # 84 GiB
     write_sweep(sweep / "above", params, lambda i: "done")
+    page = page_of(sweep / "above")
+    assert not any(word in page for word in ("↑", "arrow", "Crosses", "Hollow")), page
     found = texts(sweep, "above")
     assert not any("↑" in text or "×" in text or "rings" in text for text in found), found
 
