@@ -61,7 +61,8 @@ static const struct named {
     {"conv", "#7a2f6b"},
     {"expert", "#8a3a1c"},
     {"router", "#f0d37a"},
-    {"(cuBLAS workspace)", "#a8788a"},
+    {"(cuBLAS workspace)", "#b47b80"},
+    {"(cuBLASLt workspace)", "#c9b08a"},
     {"head", "#7fc06a"},
     /* stages: the colour of the category that they make, where there is one */
     {"model_load", "#3f9b5b"},

@@ -71,6 +71,7 @@ def test_heatmap(runs):
                for text in found)
     for text in ("forward", "backward", "embed"):
         assert text in found, found
+    assert not overlaps(runs / "p.svg")
     assert "parameter" in texts(runs, "a.tmk --kind heatmap --by category --steps 2")
 
 
@@ -197,7 +198,8 @@ GIB = 1 << 30
 
 
 STAGES = "model_load data wrap optimizer_setup privacy_setup forward backward privacy optimizer other".split()
-COMPONENTS = "embedding attention mlp normalization lora conv expert router head other".split()
+COMPONENTS = ["(cuBLAS workspace)", "(cuBLASLt workspace)",
+              *"embedding attention mlp normalization lora conv expert router head other".split()]
 CATEGORIES = "parameter buffer optimizer_state gradient input activation autograd_detail temporary unknown".split()
 
 
