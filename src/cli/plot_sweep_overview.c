@@ -66,7 +66,8 @@ static const struct tmk_sweep_param *param_of(const struct graph *a)
 
 static double x_of(const struct graph *a, uint32_t v)
 {
-    return param_of(a)->numbers ? param_of(a)->numbers[v] : v;
+    const double *numbers = param_of(a)->numbers;
+    return numbers ? numbers[v] : v;
 }
 
 static void find_range(struct graph *a)
