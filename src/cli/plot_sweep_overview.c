@@ -36,8 +36,9 @@ struct graph {
     FILE *out;
     const struct tmk_theme *theme;
     uint32_t number;
-    uint32_t p;      /* along x; UINT32_MAX: no parameter has several values */
-    uint32_t series; /* a line each of its values; UINT32_MAX: one line */
+    uint32_t p;                          /* along x; UINT32_MAX: no parameter has several values */
+    uint32_t series;                     /* a line each of its values; UINT32_MAX: one line */
+    const struct tmk_sweep_param *lines; /* that one; NULL: one line */
     uint32_t *choice;
     struct tmk_plot_unit unit;
     double from, to; /* of x */
@@ -81,7 +82,7 @@ static void find_range(struct graph *a)
 
 static uint32_t n_lines(const struct graph *a)
 {
-    return a->series == UINT32_MAX ? 1 : a->g->r->params[a->series].n_values;
+    return a->lines ? a->lines->n_values : 1;
 }
 
 /* Of more values than lines are readable, some spread over them. */
@@ -301,7 +302,7 @@ struct key {
 
 static void set_names(const struct graph *a, struct key *key, bool is_full)
 {
-    const struct tmk_sweep_param *p = a->series == UINT32_MAX ? NULL : &a->g->r->params[a->series];
+    const struct tmk_sweep_param *p = a->lines;
     uint32_t n = 0;
     if (p && !is_full)
         key->texts[n++] = tmk_xstrdup(p->name);
@@ -349,6 +350,7 @@ static struct graph make_graph(const struct tmk_survey *g, uint32_t number)
                       .number = number,
                       .p = g->n_order ? g->order[number] : UINT32_MAX,
                       .series = g->n_order > 1 ? g->order[number == 0 ? 1 : 0] : UINT32_MAX};
+    a.lines = a.series == UINT32_MAX ? NULL : &g->r->params[a.series];
     find_range(&a);
     return a;
 }
