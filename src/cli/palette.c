@@ -90,7 +90,7 @@ static const struct named {
 
 const char *tmk_palette_colour(unsigned i)
 {
-    static const char *const colours[] = {"#4393c3", "#e08214", "#1b7837", "#d6604d", "#9970ab",
+    static const char *const colours[] = {"#4393c3", "#e08214", "#33a05c", "#d6604d", "#9970ab",
                                           "#878787", "#35978f", "#c51b7d", "#b8860b", "#6a51a3"};
     return colours[i % TMK_N(colours)];
 }

@@ -459,7 +459,9 @@ static double top_of(const struct tmk_survey *g)
 
 /* Which signs there are. */
 struct signs {
-    bool estimated, refused, above, unknown;
+    bool estimated, above;
+    bool refused, hopeless; /* ran out, was not tried */
+    bool known;             /* of one of these two, its estimate */
 };
 
 static void look_at(struct graph *a, struct signs *signs)
@@ -470,8 +472,10 @@ static void look_at(struct graph *a, struct signs *signs)
             if (!is_line(a, s) || !point_at(a, s, v, &p))
                 continue;
             signs->estimated |= p.kind == ESTIMATED && !is_above(a, &p);
-            signs->refused |= p.kind == REFUSED && p.known;
-            signs->unknown |= !p.known;
+            bool is_hopeless = config_at(a, s, v)->cell->outcome == TMK_CELL_HOPELESS;
+            signs->refused |= p.kind == REFUSED && !is_hopeless;
+            signs->hopeless |= p.kind == REFUSED && is_hopeless;
+            signs->known |= p.kind == REFUSED && p.known;
             signs->above |= p.known && is_above(a, &p);
         }
 }
@@ -484,15 +488,20 @@ static char *make_note(const struct tmk_survey *g, const struct signs *signs, do
     char *mixed = tmk_survey_mixed_text(g);
     char *limit =
         has_limit ? tmk_xformat("dashed capacity, %s", tmk_size_text(g->capacity, size)) : NULL;
+    char *cross = NULL;
+    if (signs->refused || signs->hopeless)
+        cross = tmk_xformat("× %s%s%s%s", signs->refused ? "ran out of memory" : "",
+                            signs->refused && signs->hopeless ? " or " : "",
+                            signs->hopeless ? "too big to try" : "",
+                            signs->known ? ", at its estimate" : "");
     tmk_survey_note(&note, "discs measured");
     tmk_survey_note(&note, g->f ? "lines fitted" : NULL);
     tmk_survey_note(&note, signs->estimated ? "rings estimated" : NULL);
-    tmk_survey_note(&note, signs->refused   ? "× ran out of memory, at its estimate"
-                           : signs->unknown ? "× ran out of memory"
-                                            : NULL);
+    tmk_survey_note(&note, cross);
     tmk_survey_note(&note, signs->above ? "↑ estimated above the graph" : NULL);
     tmk_survey_note(&note, limit);
     tmk_survey_note(&note, mixed);
+    free(cross);
     free(mixed);
     free(limit);
     return note;

@@ -312,10 +312,12 @@ def test_above_the_graph(sweep):
                and "rings" not in text for text in found), found
     picture = (sweep / "p.svg").read_text(encoding="utf-8")
     crosses = re.findall(r"use xlink:href='#gpPt1' [^>]*color='rgb\(([^)]*)\)'", picture)
-    assert sorted(crosses) == [" 27, 120,  55", "224, 130,  20"]  # 84 GiB, in the colours of batch=16 and seq=256
+    assert sorted(crosses) == [" 51, 160,  92", "224, 130,  20"]  # 84 GiB, in the colours of batch=16 and seq=256
     page = page_of(sweep / "above")
     assert page.count("× ↑164.0") == 1 and page.count("An arrow at the top") == 1
     assert page.count('<g class="oom">') == 1 and page.count('<g class="oom faint">') == 1  # 84 GiB
+    write_sweep(sweep / "above", params, lambda i: "hopeless" if i == 5 else "done")
+    assert "× too big to try, at its estimate" in " ".join(texts(sweep, "above"))
     write_sweep(sweep / "above", params, lambda i: "done")
     page = page_of(sweep / "above")
     assert not any(word in page for word in ("↑", "arrow", "Crosses", "Hollow")), page
