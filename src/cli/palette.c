@@ -61,7 +61,8 @@ static const struct named {
     {"conv", "#7a2f6b"},
     {"expert", "#8a3a1c"},
     {"router", "#f0d37a"},
-    {"(cuBLAS workspace)", "#a8788a"},
+    {"(cuBLAS workspace)", "#b47b80"},
+    {"(cuBLASLt workspace)", "#c9b08a"},
     {"head", "#7fc06a"},
     /* stages: the colour of the category that they make, where there is one */
     {"model_load", "#3f9b5b"},
@@ -89,7 +90,7 @@ static const struct named {
 
 const char *tmk_palette_colour(unsigned i)
 {
-    static const char *const colours[] = {"#4393c3", "#e08214", "#1b7837", "#d6604d", "#9970ab",
+    static const char *const colours[] = {"#4393c3", "#e08214", "#33a05c", "#d6604d", "#9970ab",
                                           "#878787", "#35978f", "#c51b7d", "#b8860b", "#6a51a3"};
     return colours[i % TMK_N(colours)];
 }

@@ -114,7 +114,8 @@ static struct shown show(const struct tmk_survey *g, const struct tmk_survey_con
     struct shown s = {.style = EMPTY, .is_excluded = outcome == TMK_CELL_EXCLUDED};
     char *repeats = tmk_survey_repeats(g, c);
     s.is_mixed = repeats != NULL;
-    snprintf(s.why, sizeof s.why, "%s", repeats ? repeats : words[outcome]);
+    const char *word = outcome == TMK_CELL_DONE && !c->has_peak ? "no peak" : words[outcome];
+    snprintf(s.why, sizeof s.why, "%s", repeats ? repeats : word);
     free(repeats);
     if (c->cell && c->has_peak) {
         s.style = MEASURED;

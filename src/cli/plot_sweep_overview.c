@@ -36,8 +36,9 @@ struct graph {
     FILE *out;
     const struct tmk_theme *theme;
     uint32_t number;
-    uint32_t p;      /* along x; UINT32_MAX: no parameter has several values */
-    uint32_t series; /* a line each of its values; UINT32_MAX: one line */
+    uint32_t p;                          /* along x; UINT32_MAX: no parameter has several values */
+    uint32_t series;                     /* a line each of its values; UINT32_MAX: one line */
+    const struct tmk_sweep_param *lines; /* that one; NULL: one line */
     uint32_t *choice;
     struct tmk_plot_unit unit;
     double from, to; /* of x */
@@ -66,7 +67,8 @@ static const struct tmk_sweep_param *param_of(const struct graph *a)
 
 static double x_of(const struct graph *a, uint32_t v)
 {
-    return param_of(a)->numbers ? param_of(a)->numbers[v] : v;
+    const double *numbers = param_of(a)->numbers;
+    return numbers ? numbers[v] : v;
 }
 
 static void find_range(struct graph *a)
@@ -80,7 +82,7 @@ static void find_range(struct graph *a)
 
 static uint32_t n_lines(const struct graph *a)
 {
-    return a->series == UINT32_MAX ? 1 : a->g->r->params[a->series].n_values;
+    return a->lines ? a->lines->n_values : 1;
 }
 
 /* Of more values than lines are readable, some spread over them. */
@@ -300,7 +302,7 @@ struct key {
 
 static void set_names(const struct graph *a, struct key *key, bool is_full)
 {
-    const struct tmk_sweep_param *p = a->series == UINT32_MAX ? NULL : &a->g->r->params[a->series];
+    const struct tmk_sweep_param *p = a->lines;
     uint32_t n = 0;
     if (p && !is_full)
         key->texts[n++] = tmk_xstrdup(p->name);
@@ -348,6 +350,7 @@ static struct graph make_graph(const struct tmk_survey *g, uint32_t number)
                       .number = number,
                       .p = g->n_order ? g->order[number] : UINT32_MAX,
                       .series = g->n_order > 1 ? g->order[number == 0 ? 1 : 0] : UINT32_MAX};
+    a.lines = a.series == UINT32_MAX ? NULL : &g->r->params[a.series];
     find_range(&a);
     return a;
 }
@@ -456,7 +459,9 @@ static double top_of(const struct tmk_survey *g)
 
 /* Which signs there are. */
 struct signs {
-    bool estimated, refused, above, unknown;
+    bool estimated, above;
+    bool refused, hopeless; /* ran out, was not tried */
+    bool known;             /* of one of these two, its estimate */
 };
 
 static void look_at(struct graph *a, struct signs *signs)
@@ -467,8 +472,10 @@ static void look_at(struct graph *a, struct signs *signs)
             if (!is_line(a, s) || !point_at(a, s, v, &p))
                 continue;
             signs->estimated |= p.kind == ESTIMATED && !is_above(a, &p);
-            signs->refused |= p.kind == REFUSED && p.known;
-            signs->unknown |= !p.known;
+            bool is_hopeless = config_at(a, s, v)->cell->outcome == TMK_CELL_HOPELESS;
+            signs->refused |= p.kind == REFUSED && !is_hopeless;
+            signs->hopeless |= p.kind == REFUSED && is_hopeless;
+            signs->known |= p.kind == REFUSED && p.known;
             signs->above |= p.known && is_above(a, &p);
         }
 }
@@ -481,15 +488,20 @@ static char *make_note(const struct tmk_survey *g, const struct signs *signs, do
     char *mixed = tmk_survey_mixed_text(g);
     char *limit =
         has_limit ? tmk_xformat("dashed capacity, %s", tmk_size_text(g->capacity, size)) : NULL;
+    char *cross = NULL;
+    if (signs->refused || signs->hopeless)
+        cross = tmk_xformat("× %s%s%s%s", signs->refused ? "ran out of memory" : "",
+                            signs->refused && signs->hopeless ? " or " : "",
+                            signs->hopeless ? "too big to try" : "",
+                            signs->known ? ", at its estimate" : "");
     tmk_survey_note(&note, "discs measured");
     tmk_survey_note(&note, g->f ? "lines fitted" : NULL);
     tmk_survey_note(&note, signs->estimated ? "rings estimated" : NULL);
-    tmk_survey_note(&note, signs->refused   ? "× ran out of memory, at its estimate"
-                           : signs->unknown ? "× ran out of memory"
-                                            : NULL);
+    tmk_survey_note(&note, cross);
     tmk_survey_note(&note, signs->above ? "↑ estimated above the graph" : NULL);
     tmk_survey_note(&note, limit);
     tmk_survey_note(&note, mixed);
+    free(cross);
     free(mixed);
     free(limit);
     return note;

@@ -164,7 +164,7 @@ static bool is_left(const struct drawing *d, double at)
  * for which there is no room have their line alone. */
 static void place_ooms(struct drawing *d)
 {
-    double ends[MOST_MARKS], letter = (d->end - d->start) * TMK_LETTER;
+    double ends[MOST_MARKS] = {0}, letter = (d->end - d->start) * TMK_LETTER;
     uint64_t n = tmk_ooms_n_kept(d->layers.ooms);
     d->oom_rows = tmk_xcalloc(n + 1, sizeof *d->oom_rows);
     for (uint64_t i = 0; i < n; i++) {

@@ -71,6 +71,7 @@ def test_heatmap(runs):
                for text in found)
     for text in ("forward", "backward", "embed"):
         assert text in found, found
+    assert not overlaps(runs / "p.svg")
     assert "parameter" in texts(runs, "a.tmk --kind heatmap --by category --steps 2")
 
 
@@ -197,7 +198,8 @@ GIB = 1 << 30
 
 
 STAGES = "model_load data wrap optimizer_setup privacy_setup forward backward privacy optimizer other".split()
-COMPONENTS = "embedding attention mlp normalization lora conv expert router head other".split()
+COMPONENTS = ["(cuBLAS workspace)", "(cuBLASLt workspace)",
+              *"embedding attention mlp normalization lora conv expert router head other".split()]
 CATEGORIES = "parameter buffer optimizer_state gradient input activation autograd_detail temporary unknown".split()
 
 
@@ -293,6 +295,13 @@ def test_no_text_on_another(sweep, kind, theme):
         assert "512, 8, 4, 16" in found
 
 
+def page_of(folder):
+    """Written anew."""
+    done = shell(f"tidemark sweep --no-pictures --resume {folder.name}", folder.parent)
+    assert "have ended already" in done.stderr, done.stderr
+    return (folder / "index.html").read_text(encoding="utf-8")
+
+
 def test_above_the_graph(sweep):
     """What has no place in a graph is written at its top, and drawn nowhere."""
     params = {"seq": ["128", "256", "512"], "batch": ["1", "2", "16"]}
@@ -303,8 +312,15 @@ def test_above_the_graph(sweep):
                and "rings" not in text for text in found), found
     picture = (sweep / "p.svg").read_text(encoding="utf-8")
     crosses = re.findall(r"use xlink:href='#gpPt1' [^>]*color='rgb\(([^)]*)\)'", picture)
-    assert sorted(crosses) == [" 27, 120,  55", "224, 130,  20"]  # 84 GiB, in the colours of batch=16 and seq=256
+    assert sorted(crosses) == [" 51, 160,  92", "224, 130,  20"]  # 84 GiB, in the colours of batch=16 and seq=256
+    page = page_of(sweep / "above")
+    assert page.count("× ↑164.0") == 1 and page.count("An arrow at the top") == 1
+    assert page.count('<g class="oom">') == 1 and page.count('<g class="oom faint">') == 1  # 84 GiB
+    write_sweep(sweep / "above", params, lambda i: "hopeless" if i == 5 else "done")
+    assert "× too big to try, at its estimate" in " ".join(texts(sweep, "above"))
     write_sweep(sweep / "above", params, lambda i: "done")
+    page = page_of(sweep / "above")
+    assert not any(word in page for word in ("↑", "arrow", "Crosses", "Hollow")), page
     found = texts(sweep, "above")
     assert not any("↑" in text or "×" in text or "rings" in text for text in found), found
 
