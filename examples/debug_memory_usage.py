@@ -6,9 +6,10 @@
 Runs on the GPU if there is one, else on the CPU. Needs torch; with a model's name in CONFIG ("model_name") also
 transformers and peft. The same from a shell: python -m tidemark.debug --help
 """
+import math
 import sys
 import tempfile
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import tidemark
 from tidemark import (analyze_model, check_gradients, debug_lora_training, debug_memory_with_different_configs,
@@ -20,12 +21,17 @@ CONFIG: Dict[str, Any] = {"r": 8, "alpha": 16, "seq_length": 64, "batch_size": 4
 VARIATIONS = {"small_r": {"r": 8, "alpha": 16}, "medium_r": {"r": 16, "alpha": 32}, "large_r": {"r": 32, "alpha": 64}}
 
 
+def shown(value: Optional[float], form: str = ".2f", unit: str = " MB") -> str:
+    """With TIDEMARK=0 nothing is measured."""
+    return "not measured" if value is None or math.isnan(value) else format(value, form) + unit
+
+
 def model_only() -> None:
     """What the model takes, and its largest layer."""
     analysis = analyze_model(build_model(LoraConfig.of(CONFIG)), "lora_model")
-    largest = max(analysis["layer_groups"].items(), key=lambda item: item[1]["bytes"])
-    print(f"model: {analysis['memory_mb']:.2f} MB, {analysis['param_efficiency']:.2f}% trainable; "
-          f"most in {largest[0]}: {largest[1]['memory_mb']:.2f} MB")
+    print(f"model: {shown(analysis['memory_mb'])}; trainable: {shown(analysis['param_efficiency'], unit='%')}")
+    for name, layer in sorted(analysis["layer_groups"].items(), key=lambda item: -item[1]["bytes"])[:1]:
+        print(f"most in {name}: {shown(layer['memory_mb'])}")
 
 
 def stage_by_stage() -> None:
@@ -38,7 +44,8 @@ def stage_by_stage() -> None:
         profiler.profile_stage("training", train, model, data, optimizer, config)
         report = profiler.generate_training_report()
     gradients = check_gradients(model)
-    print(f"most is left by: {report['largest_stage']}; norm of all gradients: {gradients['total_norm']:.2e}")
+    print(f"most is left by: {report['largest_stage'] or 'not measured'}; "
+          f"norm of all gradients: {shown(gradients['total_norm'], '.2e', '')}")
 
 
 def whole_training(log_dir: str) -> None:
@@ -47,16 +54,16 @@ def whole_training(log_dir: str) -> None:
                                      log_dir=log_dir)
     made, held = (results[key]["summary"]["total_memory_mb"] for key in ("creation_analysis", "training_analysis"))
     issues = "; ".join(issue["message"] for issue in results["memory_issues"]) or "none"
-    print(f"made: {made:.2f} MB, after training: {held:.2f} MB, at the peak: {results['peak_mb']:.2f} MB")
+    print(f"made: {shown(made)}, after training: {shown(held)}, at the peak: {shown(results['peak_mb'])}")
     print("issues:", issues)
-    print("report:", results["report_file"])
+    print("report:", results["report_file"] or "none")
 
 
 def which_rank() -> None:
     """Each is built and trained for a step."""
     results = debug_memory_with_different_configs(CONFIG, VARIATIONS)
     best = min(results.items(), key=lambda item: item[1]["memory_mb"])
-    print(f"least memory: {best[0]}, {best[1]['memory_mb']:.2f} MB")
+    print(f"least memory: {best[0]}, {shown(best[1]['memory_mb'])}")
 
 
 def main() -> None:
@@ -65,7 +72,8 @@ def main() -> None:
     stage_by_stage()
     whole_training(log_dir)
     which_rank()
-    print(f"all of it is recorded: tidemark peak {tidemark.run} --by component")
+    if tidemark.is_watched():
+        print(f"all of it is recorded: tidemark peak {tidemark.run} --by component")
 
 
 main()

@@ -8,6 +8,7 @@ has one device, the CPU: allocated are torch's tensors, and reserved is the same
 cache there.
 """
 import ctypes
+import functools
 import gc
 import importlib
 import importlib.util
@@ -16,6 +17,8 @@ import struct
 import sys
 import time
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+
+from ._words import log
 
 MB = 1024 * 1024
 GB = 1024 * MB
@@ -50,18 +53,30 @@ def is_off() -> bool:
     return os.environ.get("TIDEMARK") == "0"
 
 
+_broken: Optional[str] = None  # why torch, which is there, could not be imported: it is not tried again
+
+
 def torch_or_none() -> Any:
-    """torch, imported if it is installed; None if it is not."""
-    if "torch" not in sys.modules and importlib.util.find_spec("torch") is None:
-        return None
-    return importlib.import_module("torch")
+    """torch, imported if it is installed; None if it is not, or if that fails."""
+    global _broken
+    if sys.modules.get("torch") is not None:
+        return sys.modules["torch"]
+    try:
+        if _broken is None and importlib.util.find_spec("torch") is not None:
+            return importlib.import_module("torch")
+    except Exception as reason:  # whatever a broken installation raises
+        _broken = f"{type(reason).__name__}: {reason}"
+        log.debug("torch is installed, but cannot be imported: %s", _broken)
+    return None
 
 
 def need_torch(who: str) -> Any:
     """torch; ImportError says how to install it."""
     torch = torch_or_none()
     if torch is None:
-        raise ImportError(f"{who} needs torch, which is not installed: pip install torch")
+        raise ImportError(f"{who} needs torch, which is " + (
+            "not installed: pip install torch" if _broken is None else
+            f"installed but cannot be imported ({_broken}): pip install --force-reinstall torch"))
     return torch
 
 
@@ -94,6 +109,7 @@ def host_memory() -> Tuple[Optional[int], Optional[int]]:
 
 # ---- devices
 
+@functools.lru_cache(maxsize=None)
 def _cpu_name() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:

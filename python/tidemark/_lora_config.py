@@ -46,7 +46,7 @@ class LoraConfig:
     seq_length: int = 128
     batch_size: int = 8
     max_physical_batch_size: Optional[int] = None  # None: the whole batch at once
-    num_steps: int = 5
+    num_steps: Optional[int] = None  # None: one pass over the dataloader that is given; of random tokens 5
     learning_rate: float = 1e-4
     weight_decay: float = 0.0
     gradient_checkpointing: bool = False
@@ -60,8 +60,9 @@ class LoraConfig:
 
     def _check(self) -> None:
         whole = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
-                 "vocab_size", "r", "seq_length", "batch_size", "num_steps")
-        for name in whole + (() if self.max_physical_batch_size is None else ("max_physical_batch_size",)):
+                 "vocab_size", "r", "seq_length", "batch_size")
+        whole += tuple(name for name in ("max_physical_batch_size", "num_steps") if getattr(self, name) is not None)
+        for name in whole:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} is to be a whole number from 1 on, not {value!r}")

@@ -3,9 +3,10 @@
 import argparse
 import json
 import logging
+import math
 import os
 import sys
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 import tidemark
 
@@ -15,12 +16,6 @@ from ._words import say, words
 from .lora_training import (Batch, LoraConfig, as_batch, build_model, checked_config, is_expected, make_data,
                             make_optimizer, pick_device, usable_precision)
 
-LEVELS = {
-    "model_only": "make the model and look at it: each parameter, large ones, NaN and Inf",
-    "full": "train: the model before and after, gradients, memory step by step, what is wrong",
-    "custom": "stage by stage (model, data, optimizer, forward, backward, step): what each leaves",
-    "comparison": "each of some configurations, built and trained for a step: which needs least",
-}
 SHOWN = 10  # issues; all are in the report
 VARIATIONS = {"small_r": {"r": 8, "alpha": 16}, "medium_r": {"r": 16, "alpha": 32}, "large_r": {"r": 32, "alpha": 64}}
 
@@ -62,22 +57,22 @@ def _print(english: str, chinese: str, value: Any) -> None:
 
 def model_only(job: Job) -> None:
     from .quick_memory_debug import analyze_model
+    from .train_with_memory_debug import figure_text
     analysis = analyze_model(job.model(), "lora_model")
-    _print("model, MB:", "模型内存占用:", f"{analysis['memory_mb']:.2f}" + words("", " MB"))
-    _print("trainable share:", "参数效率:", f"{analysis['param_efficiency']:.2f}%")
+    _print("model, MB:", "模型内存占用:", figure_text(analysis["memory_mb"], words("", " MB")))
+    _print("trainable share:", "参数效率:", figure_text(analysis["param_efficiency"], "%"))
     job.write({"creation_analysis": analysis})
 
 
 def full(job: Job) -> None:
-    from .quick_memory_debug import _text
-    from .train_with_memory_debug import debug_lora_training
+    from .train_with_memory_debug import debug_lora_training, figure_text
     given = job.given
     _, results = debug_lora_training(job.config, None, job.config.precision, given.pkg, given.version,
                                      given.knowledge_type, given.log_dir)
     created, trained = results["creation_analysis"], results["training_analysis"]
-    _print("model as made, MB:", "模型创建内存占用:", _text(created["summary"]["total_memory_mb"], ".2f"))
-    _print("after training, MB:", "训练后内存占用:", _text(trained["summary"]["total_memory_mb"], ".2f"))
-    _print("at the peak, MB:", "峰值内存占用:", _text(results["peak_mb"], ".2f"))
+    _print("model as made, MB:", "模型创建内存占用:", figure_text(created["summary"]["total_memory_mb"]))
+    _print("after training, MB:", "训练后内存占用:", figure_text(trained["summary"]["total_memory_mb"]))
+    _print("at the peak, MB:", "峰值内存占用:", figure_text(results["peak_mb"]))
     issues = [issue["message"] for issue in results["memory_issues"]]
     more = [words(f"and {len(issues) - SHOWN} more", f"另有 {len(issues) - SHOWN} 个")] if len(issues) > SHOWN else []
     _print("issues:", "检测到的内存问题:", "".join(f"\n  {line}" for line in issues[:SHOWN] + more) or words("none", "无"))
@@ -123,7 +118,7 @@ def custom(job: Job) -> None:
     gradients = check_gradients(stages.model)
     profiler.profile_stage("optimizer_step", stages.step)
     report = profiler.generate_training_report()
-    _print("the stage that leaves most:", "内存占用最大的阶段:", report["largest_stage"])
+    _print("the stage that leaves most:", "内存占用最大的阶段:", report["largest_stage"] or words("not measured", "未测量"))
     job.write({"stages": report, "gradient_analysis": gradients})
 
 
@@ -131,12 +126,28 @@ def comparison(job: Job) -> None:
     from .train_with_memory_debug import debug_memory_with_different_configs
     results = debug_memory_with_different_configs(job.config, job.given.variations or VARIATIONS)
     best, found = min(results.items(), key=lambda item: item[1]["memory_mb"])
-    if found["error"] is None:
+    if math.isnan(found["memory_mb"]):
+        print(words("least memory: not measured", "最优配置: 未测量"))
+    elif found["error"] is None:
         print(words(f"least memory: {best}, {found['memory_mb']:.2f} MB",
                     f"最优配置: {best}, 内存占用: {found['memory_mb']:.2f} MB"))
     else:
         print(words("none of them fits", "没有可用的配置"))
     job.write({"results": results})
+
+
+class Level(NamedTuple):
+    """What --debug_level names."""
+    run: Callable[[Job], None]
+    text: str
+
+
+LEVELS = {
+    "model_only": Level(model_only, "make the model and look at it: each parameter, large ones, NaN and Inf"),
+    "full": Level(full, "train: the model before and after, gradients, memory step by step, what is wrong"),
+    "custom": Level(custom, "stage by stage (model, data, optimizer, forward, backward, step): what each leaves"),
+    "comparison": Level(comparison, "each of some configurations, built and trained for a step: which needs least"),
+}
 
 
 # ---- the command
@@ -156,7 +167,7 @@ def _variations(text: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    levels = "\n".join(f"  {name:<12} {text}" for name, text in LEVELS.items())
+    levels = "\n".join(f"  {name:<12} {level.text}" for name, level in LEVELS.items())
     parser = argparse.ArgumentParser(
         prog="python -m tidemark.debug", usage="%(prog)s [--debug_level LEVEL] [--pkg NAME] [--version V] [options]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -178,7 +189,6 @@ def main(arguments: Optional[List[str]] = None) -> int:
     given = parser.parse_args(arguments)
     if _figures.torch_or_none() is None:
         sys.exit("tidemark.debug: torch is not installed: pip install torch")
-    level: Callable[[Job], None] = globals()[given.debug_level]
     try:
         job = Job(checked_config(given), given)
         for changes in (given.variations or {}).values():
@@ -186,7 +196,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except (OSError, ValueError) as reason:
         parser.error(str(reason))
     try:
-        level(job)
+        LEVELS[given.debug_level].run(job)
     except (OSError, RuntimeError) as reason:
         if not isinstance(reason, OSError) and not is_expected(reason):
             raise

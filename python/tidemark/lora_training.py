@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import itertools
 import json
 import logging
 import os
@@ -35,6 +36,7 @@ from ._words import say, words
 __all__ = ["Hooks", "LoraConfig", "Trained", "build_model", "make_data", "make_optimizer", "pick_device", "run",
            "train", "usable_precision"]
 
+RANDOM_STEPS = 5      # where nobody says how many
 FIRST_SCALE = 1024.0  # of losses in fp16: torch's own, 65536, makes gradients of the first steps overflow
 
 Batch = Dict[str, Any]  # input_ids, labels and, if there is one, attention_mask: tensors, one row a sample
@@ -67,7 +69,7 @@ class Trained(NamedTuple):
     model: Any
     optimizer: Any
     losses: List[float]
-    config: LoraConfig  # with the precision and the device that were used
+    config: LoraConfig  # with the precision, the device and the number of steps that were used
 
 
 # ---- where and how precisely
@@ -78,7 +80,7 @@ def pick_device(name: Optional[str] = None) -> Any:
     >>> pick_device()
     device(type='cuda', index=0)
     """
-    import torch
+    torch = _figures.need_torch("a training")
     if name is not None:
         try:
             device = torch.device(name)
@@ -149,7 +151,7 @@ def build_model(config: LoraConfig, device: Optional[Any] = None, made_on: Optio
 
     >>> model = build_model(LoraConfig(r=8, alpha=16))
     """
-    import torch
+    torch = _figures.need_torch("build_model")
     from . import _lora_model
     device = pick_device(config.device) if device is None else device
     torch.manual_seed(config.seed)
@@ -164,7 +166,7 @@ class RandomTokens:
         self.config, self.n_tokens = config, n_tokens
 
     def __len__(self) -> int:
-        return self.config.num_steps
+        return self.config.num_steps or RANDOM_STEPS
 
     def __iter__(self) -> Iterator[Batch]:
         import torch
@@ -196,7 +198,7 @@ def make_optimizer(model: Any, config: LoraConfig) -> Any:
 
     >>> optimizer = make_optimizer(model, config)
     """
-    import torch
+    torch = _figures.need_torch("make_optimizer")
     trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
     return torch.optim.AdamW(trainable, lr=config.learning_rate, weight_decay=config.weight_decay)
 
@@ -236,14 +238,44 @@ def _checked(batch: Batch, n_tokens: Optional[int]) -> Batch:
     return batch
 
 
-def _forever(data: Iterable[Any]) -> Iterator[Any]:
+def _batches(data: Iterable[Any], n_steps: Optional[int]) -> Iterator[Any]:
+    """As often as it takes; without a number of steps once."""
+    n = 0
     while True:
-        n = 0
+        before = n
         for batch in data:
             n += 1
             yield batch
         if n == 0:
             raise ValueError("the dataloader has no batches")
+        if n_steps is None:
+            return
+        if n == before:
+            raise ValueError(f"the dataloader has only {n} batches and cannot be gone through again: num_steps "
+                             f"({n_steps}) is to be {n} or less, or the batches a list or a DataLoader")
+
+
+def _length(data: Iterable[Any]) -> Optional[int]:
+    """None: it does not say."""
+    try:
+        return len(data)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def _say_plan(data: Iterable[Any], n_steps: Optional[int]) -> None:
+    """How much of a dataloader is trained on."""
+    if isinstance(data, RandomTokens):
+        return
+    n = _length(data)
+    if n_steps is None:
+        say(logging.INFO, words("training: one pass over the dataloader, ", "训练: 遍历 dataloader 一次, ") +
+            (words("which does not say its length", "长度未知") if n is None else words(f"{n} batches", f"{n} 个批次")) +
+            words("; num_steps in the config limits it", "; 可用配置中的 num_steps 限制"))
+    else:
+        say(logging.INFO, words(f"training: {n_steps} steps (num_steps) over a dataloader of ",
+                                f"训练: {n_steps} 步 (num_steps), dataloader 共 ") +
+            (words("unknown length", "未知长度") if n is None else words(f"{n} batches", f"{n} 个批次")))
 
 
 # ---- the loop
@@ -299,24 +331,41 @@ def _scaler(config: LoraConfig, model: Any, hooks: Hooks) -> Any:
 
 def train(model: Any, data: Iterable[Any], optimizer: Any, config: LoraConfig,
           hooks: Optional[Hooks] = None) -> List[float]:
-    """config.num_steps steps, over the data as often as it takes; the loss of each step.
+    """config.num_steps steps, over the data as often as it takes, else one pass over it; the loss of each step.
 
     >>> losses = train(model, dataloader, make_optimizer(model, config), config)
     """
     hooks = hooks or Hooks()
     scaler, n_tokens, losses = _scaler(config, model, hooks), _n_tokens(model), []
-    batches = _forever(data)
+    batches, n_steps = _batches(data, config.num_steps), config.num_steps or _length(data)
     is_first_rank = os.environ.get("RANK", "0") == "0"
-    for i in range(config.num_steps):
-        tidemark.step()
+    if is_first_rank:
+        _say_plan(data, config.num_steps)
+    for i in itertools.count() if n_steps is None else range(n_steps):
+        given = _next(batches, n_steps is None)
+        if given is None:
+            break
         with tidemark.stage("data"):
-            batch = _checked(as_batch(next(batches)), n_tokens)
+            batch = _checked(as_batch(given), n_tokens)
         losses.append(_step(model, batch, optimizer, config, hooks, scaler))
         if is_first_rank:
-            say(logging.INFO, words("step", "训练步") + f" {i + 1}/{config.num_steps}: loss {losses[-1]:.4f}")
+            of_all = "" if n_steps is None else f"/{n_steps}"
+            say(logging.INFO, words("step", "训练步") + f" {i + 1}{of_all}: loss {losses[-1]:.4f}")
         if hooks.after_step is not None:
             hooks.after_step(i, losses[-1])
     return losses
+
+
+def _next(batches: Iterator[Any], may_end: bool) -> Any:
+    """A batch, as the first thing of its step; None: there is none. Where that may be, the step begins after it: none
+    shall begin in vain."""
+    if not may_end:
+        tidemark.step()
+    with tidemark.stage("data"):
+        given = next(batches, None)
+    if may_end and given is not None:
+        tidemark.step()
+    return given
 
 
 def run(config: LoraConfig, data: Optional[Iterable[Any]] = None, hooks: Optional[Hooks] = None) -> Trained:
@@ -343,7 +392,8 @@ def run(config: LoraConfig, data: Optional[Iterable[Any]] = None, hooks: Optiona
     if hooks.privacy is not None:
         with tidemark.stage("privacy_setup"):
             model, optimizer, data = hooks.privacy(model, optimizer, data, config)
-    return Trained(model, optimizer, train(model, data, optimizer, config, hooks), config)
+    losses = train(model, data, optimizer, config, hooks)
+    return Trained(model, optimizer, losses, config.with_({"num_steps": len(losses)}))
 
 
 # ---- the command

@@ -13,12 +13,14 @@ tensors that were made since `import tidemark`. MB are 1024² bytes. Messages go
 """
 import collections
 import logging
+import math
 import time
 from datetime import datetime
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from . import _figures, _model
 from ._figures import MB, mb
+from ._files import write_file
 from ._words import padded, say, words
 
 Snapshot = Dict[str, Any]
@@ -141,8 +143,7 @@ def monitor_function(function: Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 def _row(part: _model.Part) -> Dict[str, Any]:
     tensor = part.tensor
-    is_unmade = hasattr(tensor, "materialize")
-    return {"name": part.name, "kind": part.kind, "shape": None if is_unmade else list(tensor.shape),
+    return {"name": part.name, "kind": part.kind, "shape": None if _model.is_unmade(tensor) else list(tensor.shape),
             "dtype": str(tensor.dtype), "device": str(tensor.device), "params": _model.n_elements(tensor),
             "bytes": part.bytes, "memory_mb": part.bytes / MB, "requires_grad": tensor.requires_grad,
             "tied_to": part.tied_to}
@@ -158,17 +159,25 @@ def _sums(rows: List[Dict[str, Any]], key: Callable[[Dict[str, Any]], str]) -> D
     return sums
 
 
+def _large_text(row: Dict[str, Any]) -> str:
+    return words("large parameter: ", "大参数检测: ") + f"{row['name']} ({row['memory_mb']:.2f} MB)"
+
+
+def _not_finite_text(wrong: Dict[str, Any]) -> str:
+    return words(f"{wrong['kind']} in parameter: ", f"参数包含{wrong['kind']}: ") + \
+        f"{wrong['name']} {tuple(wrong['index'])}"
+
+
 def _say_model(found: Dict[str, Any]) -> None:
     say(logging.INFO, words("model: ", "快速分析模型: ") + found["name"])
     say(logging.INFO, words("  parameters: ", "  总参数: ") + f"{found['total_params']:,}")
     say(logging.INFO, words("  trainable: ", "  可训练参数: ") + f"{found['trainable_params']:,}")
     say(logging.INFO, words("  memory: ", "  内存占用: ") + f"{found['memory_mb']:.2f} MB")
     say(logging.INFO, words("  trainable share: ", "  参数效率: ") + f"{found['param_efficiency']:.2f}%")
-    _say_first(logging.WARNING, [words("large parameter: ", "大参数检测: ") + f"{row['name']} ({row['memory_mb']:.2f} MB)"
-                                 for row in found["large_parameters"]])
-    _say_first(logging.ERROR, [words(f"{wrong['kind']} in parameter: {wrong['name']} at {tuple(wrong['index'])}",
-                                     f"参数包含{wrong['kind']}: {wrong['name']} {tuple(wrong['index'])}")
-                               for wrong in found["not_finite"]])
+    _say_first(logging.WARNING, [_large_text(row) for row in found["large_parameters"]])
+    _say_first(logging.ERROR, [_not_finite_text(wrong) for wrong in found["not_finite"]])
+    _say_first(logging.WARNING, [words("not looked at for NaN and Inf: ", "未检查NaN和Inf: ") +
+                                 f"{entry['name']} ({entry['reason']})" for entry in found["not_checked"]])
 
 
 def _say_first(level: int, messages: List[str]) -> None:
@@ -183,20 +192,24 @@ def analyze_model(model: Any, name: str = "model", *, large_mb: float = LARGE_MB
                   check_values: bool = True) -> Dict[str, Any]:
     """What a model takes: totals, each parameter and buffer, layers, dtypes, devices; large ones; the first
     NaN or Inf of each tensor that has one (the index of it too), found on the device in one pass over the
-    model's memory. Shared memory counts once; on the meta device it is what the model would take.
+    model's memory; `not_checked` are those of a kind that torch cannot compute with. Memory that is shared (tied
+    weights, views, expanded tensors) counts once: a view is `tied_to` the one that it shows, and takes what it adds.
+    Of sharded tensors (FSDP2) it is what lies on this rank; on the meta device what the model would take.
 
     >>> analysis = analyze_model(model, "lora_model")
     >>> analysis["memory_mb"], analysis["param_efficiency"]   # MB; trainable ones of all, in percent
     (27.64, 1.81)
     """
-    if not _figures.is_off():
-        _figures.need_torch("analyze_model")
-    parts = [] if _figures.is_off() else _model.parts_of(model)
+    if _figures.is_off():
+        return _unmeasured(name)
+    _figures.need_torch("analyze_model")
+    parts = _model.parts_of(model)
     rows = [_row(part) for part in parts]
     own = [row for row in rows if row["kind"] == "parameter" and row["tied_to"] is None]
     total, trainable = sum(row["params"] for row in own), sum(row["params"] for row in own if row["requires_grad"])
     sizes = {kind: sum(row["bytes"] for row in rows if row["kind"] == kind) for kind in ("parameter", "buffer")}
-    wrong = _model.first_not_finite([(part.name, part.tensor) for part in parts]) if check_values and parts else []
+    looked = _model.check_values([(part.name, part.tensor) for part in parts if part.tied_to is None or part.bytes]
+                                 if check_values else [])
     size = sizes["parameter"] + sizes["buffer"]
     found = {"name": name, "total_params": total, "trainable_params": trainable, "frozen_params": total - trainable,
              "param_efficiency": 100.0 * trainable / total if total else 0.0, "bytes": size, "memory_mb": size / MB,
@@ -205,12 +218,21 @@ def analyze_model(model: Any, name: str = "model", *, large_mb: float = LARGE_MB
              "by_dtype": _sums(rows, lambda row: row["dtype"]), "by_device": _sums(rows, lambda row: row["device"]),
              "large_parameters": [row for row in rows if row["memory_mb"] >= large_mb],
              "not_finite": [{"name": f.name, "kind": f.kind, "index": list(f.index), "flat_index": f.flat_index}
-                            for f in wrong],
+                            for f in looked.wrong],
+             "not_checked": [{"name": part, "reason": reason} for part, reason in looked.skipped],
              "summary": {"total_memory_mb": size / MB, "total_params": total, "trainable_params": trainable}}
-    if not _figures.is_off():
-        _models[name] = found
-        _say_model(found)
+    _models[name] = found
+    _say_model(found)
     return found
+
+
+def _unmeasured(name: str) -> Dict[str, Any]:
+    """With TIDEMARK=0: the same keys. What is in MB or percent is nan, which people's own lines can print."""
+    return {"name": name, "total_params": None, "trainable_params": None, "frozen_params": None,
+            "param_efficiency": math.nan, "bytes": None, "memory_mb": math.nan, "parameter_mb": math.nan,
+            "buffer_mb": math.nan, "parameters": [], "layer_groups": {}, "by_dtype": {}, "by_device": {},
+            "large_parameters": [], "not_finite": [], "not_checked": [],
+            "summary": {"total_memory_mb": math.nan, "total_params": None, "trainable_params": None}}
 
 
 # ---- status, cleaning up, report
@@ -318,7 +340,6 @@ def generate_report(output_file: Optional[str] = None) -> str:
             lines += _model_lines(found)
     report = "\n".join(lines) + "\n"
     if output_file is not None:
-        with open(output_file, "w", encoding="utf-8") as file:
-            file.write(report)
+        write_file(output_file, report)
         say(logging.INFO, words("report written to ", "报告已保存: ") + str(output_file))
     return report

@@ -24,12 +24,13 @@ import tidemark
 
 from . import _figures, _model
 from ._figures import MB
+from ._files import write_new_file
 from ._words import padded, say, words
 from .gradient_checks import check_gradients
 from .lora_training import (Hooks, LoraConfig, Trained, build_model, is_out_of_memory, make_data, make_optimizer,
                             pick_device, run, train, usable_precision)
 from .memory_debugger import MemoryDebugger
-from .quick_memory_debug import _take, analyze_model
+from .quick_memory_debug import _large_text, _not_finite_text, _take, analyze_model
 from .training_stages import TrainingProfiler
 
 LOG_DIR = "logs/training_debug"
@@ -62,15 +63,12 @@ def write_report(folder: str, kind: str, report: Mapping[str, Any]) -> Optional[
     """As JSON; the path of the file. With TIDEMARK=0: none.
 
     >>> write_report("logs", "full", {"losses": [8.3]})
-    'logs/full_20261115_184237_32318.json'
+    'logs/full_20261115_184237.json'
     """
     if _figures.is_off():
         return None
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, f"{kind}_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}.json")
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(_for_json(dict(report)), file, indent=2, ensure_ascii=False)
-        file.write("\n")
+    path = write_new_file(folder, kind, ".json",
+                          json.dumps(_for_json(dict(report)), indent=2, ensure_ascii=False) + "\n")
     say(logging.INFO, words("report written to ", "报告已保存: ") + path)
     return path
 
@@ -87,12 +85,8 @@ def labels_of(pkg: Optional[str], version: Optional[str], knowledge_type: Option
 
 # ---- what a training holds
 
-def _bytes_of(tensors: Iterable[Any]) -> int:
-    return sum(_model.tensor_bytes(tensor) for tensor in tensors)
-
-
 def _state_bytes(optimizer: Any) -> int:
-    return _bytes_of(value for state in optimizer.state.values() for value in state.values() if hasattr(value, "numel"))
+    return _model.tensors_bytes(value for state in optimizer.state.values() for value in state.values() if hasattr(value, "numel"))
 
 
 def analyze_training(trained: Trained, name: str = "trained_model") -> Dict[str, Any]:
@@ -103,8 +97,9 @@ def analyze_training(trained: Trained, name: str = "trained_model") -> Dict[str,
     """
     found = analyze_model(trained.model, name)
     if _figures.is_off():
+        found["summary"].update(dict.fromkeys(("model_mb", "gradient_mb", "optimizer_mb"), math.nan))
         return found
-    gradients = _bytes_of(p.grad for p in trained.model.parameters() if p.grad is not None)
+    gradients = _model.tensors_bytes(p.grad for p in trained.model.parameters() if p.grad is not None)
     state = _state_bytes(trained.optimizer)
     found["summary"].update(model_mb=found["memory_mb"], gradient_mb=gradients / MB, optimizer_mb=state / MB,
                             total_memory_mb=(found["bytes"] + gradients + state) / MB)
@@ -113,11 +108,9 @@ def analyze_training(trained: Trained, name: str = "trained_model") -> Dict[str,
 
 def _model_issues(analysis: Dict[str, Any]) -> List[Dict[str, Any]]:
     large = [{"type": "large_parameter", "name": row["name"], "memory_mb": row["memory_mb"],
-              "message": words("large parameter: ", "大参数检测: ") + f"{row['name']} ({row['memory_mb']:.2f} MB)"}
-             for row in analysis["large_parameters"]]
+              "message": _large_text(row)} for row in analysis["large_parameters"]]
     wrong = [{"type": f"{entry['kind'].lower()}_parameter", "name": entry["name"], "index": entry["index"],
-              "message": words(f"{entry['kind']} in parameter: ", f"参数包含{entry['kind']}: ") +
-              f"{entry['name']} {tuple(entry['index'])}"} for entry in analysis["not_finite"]]
+              "message": _not_finite_text(entry)} for entry in analysis["not_finite"]]
     return large + wrong
 
 
@@ -150,7 +143,8 @@ class _Debugged:
         optimizer = stage("optimizer_setup", make_optimizer, model, self.config)
         losses = stage("training", train, model, data, optimizer, self.config, Hooks(after_step=self._after_step))
         report.update(losses=losses, peak_mb=_peak_mb(window),
-                      gradient_analysis=check_gradients(model, is_first_step=self.config.num_steps == 1))
+                      gradient_analysis=check_gradients(model, is_first_step=len(losses) == 1))
+        self.config = self.config.with_({"num_steps": len(losses)})
         report["training_analysis"] = analyze_training(Trained(model, optimizer, losses, self.config))
         report["memory_issues"] = self._issues()
         return model
@@ -178,7 +172,8 @@ def _peak_mb(window: Optional[_figures.Window]) -> Optional[float]:
 def debug_lora_training(config: Any = None, dataloader: Optional[Iterable[Any]] = None, precision: Optional[str] = None,
                         pkg: Optional[str] = None, version: Optional[str] = None, knowledge_type: Optional[str] = None,
                         log_dir: str = LOG_DIR) -> Tuple[Any, Dict[str, Any]]:
-    """Train, and say what it took: the trained model and a dict with `creation_analysis` (the model as made),
+    """Train (one pass over the dataloader, or num_steps of the config; without a dataloader on random tokens), and say
+    what it took: the trained model and a dict with `creation_analysis` (the model as made),
     `training_analysis` (its summary counts gradients and the optimizer's state too), `memory_issues`, `stages`,
     `losses`, `peak_mb`, `gradient_analysis`, the labels, and `report_file`, where the same is written. What the
     training raises goes through, after the report is written with it as `error`.
@@ -187,6 +182,7 @@ def debug_lora_training(config: Any = None, dataloader: Optional[Iterable[Any]] 
     >>> results["training_analysis"]["summary"]["total_memory_mb"]
     19.54
     """
+    _figures.need_torch("debug_lora_training")
     config = LoraConfig.of(config)
     if precision is not None:
         config = config.with_({"precision": precision})
@@ -217,7 +213,7 @@ def _trial(config: LoraConfig, window: Optional[_figures.Window]) -> Dict[str, A
     peak = _peak_mb(window)
     return {"memory_mb": math.nan if peak is None else peak,
             "model_mb": sum(part.bytes for part in _model.parts_of(model)) / MB,
-            "gradient_mb": _bytes_of(p.grad for p in parameters if p.grad is not None) / MB,
+            "gradient_mb": _model.tensors_bytes(p.grad for p in parameters if p.grad is not None) / MB,
             "optimizer_mb": _state_bytes(trained.optimizer) / MB, "total_params": total, "trainable_params": trainable,
             "param_efficiency": 100.0 * trainable / total, "loss": trained.losses[-1],
             "duration_s": time.monotonic() - start, "config": trained.config.to_dict(), "error": None}
@@ -243,7 +239,7 @@ def debug_memory_with_different_configs(base_config: Any, variations: Mapping[st
                                         num_steps: int = 1, log_dir: Optional[str] = None) -> Dict[str, Dict[str, Any]]:
     """Each variation of the base, built and trained for a step, and given back before the next: `memory_mb` is the
     most that it had allocated at once (inf where it ran out of memory: `error` has torch's message; nan where that is
-    not known, with TIDEMARK_OFF on the CPU), beside
+    not known, with TIDEMARK_OFF on the CPU; with TIDEMARK=0 nothing is trained), beside
     `model_mb`, `gradient_mb`, `optimizer_mb`, `trainable_params`, `param_efficiency` and more.
 
     >>> results = debug_memory_with_different_configs(base_config, {"small_r": {"r": 8, "alpha": 16}})
@@ -253,7 +249,8 @@ def debug_memory_with_different_configs(base_config: Any, variations: Mapping[st
     base = LoraConfig.of(base_config)
     configs = {name: base.with_({"num_steps": num_steps, **changes}) for name, changes in variations.items()}
     if _figures.is_off():
-        return {name: _unmeasured(config, 0.0, None) for name, config in configs.items()}
+        return {name: _unmeasured(config, math.nan, None) for name, config in configs.items()}
+    _figures.need_torch("debug_memory_with_different_configs")
     results = {}
     for name, config in configs.items():
         _begin_alike()
@@ -277,6 +274,17 @@ def _begin_alike() -> None:
     _figures.give_back()
 
 
+def figure_text(value: Optional[float], unit: str = "") -> str:
+    """With two digits behind the point; what is not a number (TIDEMARK=0, TIDEMARK_OFF on the CPU) was not measured.
+
+    >>> figure_text(math.nan)
+    'not measured'
+    """
+    if value is None or math.isnan(value):
+        return words("not measured", "未测量")
+    return f"{value:.2f}{unit}"
+
+
 def _say_configs(results: Mapping[str, Mapping[str, Any]]) -> None:
     say(logging.INFO, words("configurations, by memory at the peak", "配置内存比较 (峰值)"))
     for name, found in sorted(results.items(), key=lambda item: item[1]["memory_mb"]):
@@ -285,5 +293,5 @@ def _say_configs(results: Mapping[str, Mapping[str, Any]]) -> None:
                 found["error"].splitlines()[0])
             continue
         share = words("trainable", "可训练")
-        say(logging.INFO, f"  {padded(name, NAME_COLUMNS)} {found['memory_mb']:10.2f} MB  "
+        say(logging.INFO, f"  {padded(name, NAME_COLUMNS)} {figure_text(found['memory_mb'], ' MB'):>13}  "
             f"{found['trainable_params']:,} {share} ({found['param_efficiency']:.2f}%)")

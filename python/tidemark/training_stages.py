@@ -13,13 +13,13 @@ Each stage is a stage of the recorded run too: `tidemark peak RUN --by stage` sa
 import contextlib
 import json
 import logging
-import os
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import tidemark
 
 from . import _figures
+from ._files import write_file, write_new_file
 from ._words import padded, say, words
 from .quick_memory_debug import _changes, _label, _take, _text
 
@@ -77,16 +77,16 @@ class TrainingProfiler:
         report = {"stages": self.stages, "total_change_mb": _sum(stage["memory_change_mb"] for stage in known),
                   "total_duration_s": sum(stage["duration_s"] for stage in self.stages),
                   "largest_stage": max(known, key=lambda stage: stage["memory_change_mb"])["name"] if known else None}
-        if _figures.is_off():
-            return report
-        for line in _lines(report):
+        is_off = _figures.is_off()
+        if is_off:
+            report["reason"] = "TIDEMARK=0"
+        for line in [] if is_off else _lines(report):
             say(logging.INFO, line)
-        if output_file is None and self.log_dir is not None:
-            os.makedirs(self.log_dir, exist_ok=True)
-            output_file = os.path.join(self.log_dir, f"training_report_{time.strftime('%Y%m%d_%H%M%S')}.json")
+        text = json.dumps(report, indent=2, ensure_ascii=False)
         if output_file is not None:
-            with open(output_file, "w", encoding="utf-8") as file:
-                json.dump(report, file, indent=2, ensure_ascii=False)
+            write_file(output_file, text)
+        elif self.log_dir is not None and not is_off:
+            write_new_file(self.log_dir, "training_report", ".json", text)
         return report
 
 

@@ -268,17 +268,10 @@ static void take_order(struct runner *run)
         tmk_die("out of memory");
 }
 
-static uint32_t count_pending(const struct runner *run)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < run->n; i++)
-        n += run->r->cells[run->order[i]].outcome == TMK_CELL_PENDING;
-    return n;
-}
-
 static void say_begin(const struct runner *run)
 {
-    uint32_t pending = count_pending(run), n_out = run->r->n_cells - run->n;
+    uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n),
+             n_out = run->r->n_cells - run->n;
     char excluded[64] = "";
     if (n_out)
         snprintf(excluded, sizeof excluded, ", %u excluded by --where", n_out);
@@ -299,7 +292,7 @@ static void say_begin(const struct runner *run)
 static void say_end(struct runner *run)
 {
     tmk_sweep_view_clear(&run->view);
-    uint32_t pending = count_pending(run);
+    uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n);
     if (run->interrupted_by) {
         run->status = 128 + run->interrupted_by;
         tmk_say("stopped; %u of %u configurations have ended. To go on: %s", run->n - pending,

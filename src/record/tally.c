@@ -23,18 +23,20 @@ struct figures {
     _Atomic uint32_t device;    /* plus 1; 0: nothing was said */
 } __attribute__((aligned(64)));
 
-enum { TABLE_BITS = 17, MAX_PROBES = 64, WAS_USED = 1 };
+/* 42 MiB, room for two millions of blocks; of these most programs touch the first two. */
+enum { TABLE_BITS = 17, N_LEVELS = 3, FIRST_PROBES = 16, WAS_USED = 1 };
 
 static struct {
     struct figures devices[TMK_TORCH_DEVICES];
     struct figures host;
     _Atomic uintptr_t slots; /* 0: nobody wants to know of the host's blocks */
+    _Atomic bool has_missed; /* there was no room for one of them */
 } tally;
 
 static struct tmk_tally_table host_table(void)
 {
     uintptr_t slots = atomic_load_explicit(&tally.slots, memory_order_acquire);
-    return (struct tmk_tally_table){(struct tmk_tally_slot *)slots, TABLE_BITS};
+    return (struct tmk_tally_table){(struct tmk_tally_slot *)slots, TABLE_BITS, N_LEVELS};
 }
 
 /* ---- accelerators ---- */
@@ -64,21 +66,27 @@ void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_
 
 /* ---- the host ---- */
 
-static inline size_t place_of(const struct tmk_tally_table *table, uintptr_t address)
+/* Near the place of an address on a level; each way round its end. */
+struct probe {
+    struct tmk_tally_slot *level;
+    size_t place, mask;
+    size_t n; /* slots looked at: few on a full level, behind which there is another */
+};
+
+static inline struct probe probe_of(const struct tmk_tally_table *table, unsigned level,
+                                    uintptr_t address)
 {
-    return (size_t)((address >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - table->bits));
+    unsigned bits = table->bits + 2 * level;
+    uint64_t hash = (address >> 6) * UINT64_C(0x9e3779b97f4a7c15);
+    return (struct probe){table->slots + tmk_tally_slots_before(table, level),
+                          (size_t)(hash >> (64 - bits)), ((size_t)1 << bits) - 1,
+                          (size_t)FIRST_PROBES << 2 * level};
 }
 
-static inline struct tmk_tally_slot *slot_at(const struct tmk_tally_table *table, size_t place)
+static bool put_near(struct probe near, uintptr_t address, uint64_t size_bytes)
 {
-    return &table->slots[place & (((size_t)1 << table->bits) - 1)];
-}
-
-bool tmk_tally_put(const struct tmk_tally_table *table, uintptr_t address, uint64_t size_bytes)
-{
-    size_t place = place_of(table, address);
-    for (size_t i = 0; i < MAX_PROBES; i++) {
-        struct tmk_tally_slot *slot = slot_at(table, place + i);
+    for (size_t i = 0; i < near.n; i++) {
+        struct tmk_tally_slot *slot = &near.level[(near.place + i) & near.mask];
         uintptr_t there = atomic_load_explicit(&slot->address, memory_order_relaxed);
         if (there <= WAS_USED && atomic_compare_exchange_strong(&slot->address, &there, address)) {
             atomic_store_explicit(&slot->size_bytes, size_bytes, memory_order_relaxed);
@@ -88,21 +96,37 @@ bool tmk_tally_put(const struct tmk_tally_table *table, uintptr_t address, uint6
     return false;
 }
 
+bool tmk_tally_put(const struct tmk_tally_table *table, uintptr_t address, uint64_t size_bytes)
+{
+    for (unsigned level = 0; level < table->n_levels; level++)
+        if (put_near(probe_of(table, level, address), address, size_bytes))
+            return true;
+    return false;
+}
+
+/* False: it may be on the next level, since here there never was a free slot. */
+static bool take_near(struct probe near, uintptr_t address, uint64_t *ret_size_bytes)
+{
+    for (size_t i = 0; i < near.n; i++) {
+        struct tmk_tally_slot *slot = &near.level[(near.place + i) & near.mask];
+        uintptr_t there = atomic_load_explicit(&slot->address, memory_order_relaxed);
+        if (there == address) {
+            *ret_size_bytes = atomic_load_explicit(&slot->size_bytes, memory_order_relaxed);
+            atomic_store_explicit(&slot->address, WAS_USED, memory_order_release);
+        }
+        if (there == address || there == 0)
+            return true;
+    }
+    return false;
+}
+
 uint64_t tmk_tally_take(const struct tmk_tally_table *table, uintptr_t address)
 {
-    size_t place = place_of(table, address);
-    for (size_t i = 0; i < MAX_PROBES; i++) {
-        struct tmk_tally_slot *slot = slot_at(table, place + i);
-        uintptr_t there = atomic_load_explicit(&slot->address, memory_order_relaxed);
-        if (there == 0)
-            return 0;
-        if (there == address) {
-            uint64_t size_bytes = atomic_load_explicit(&slot->size_bytes, memory_order_relaxed);
-            atomic_store_explicit(&slot->address, WAS_USED, memory_order_release);
-            return size_bytes;
-        }
-    }
-    return 0;
+    uint64_t size_bytes = 0;
+    for (unsigned level = 0; level < table->n_levels; level++)
+        if (take_near(probe_of(table, level, address), address, &size_bytes))
+            break;
+    return size_bytes;
 }
 
 /* Somebody tells us of the host's blocks. */
@@ -116,8 +140,12 @@ void tmk_tally_host_alloc(const void *address, uint64_t size_bytes)
 {
     struct tmk_tally_table table = host_table();
     note_host();
-    if (!table.slots || !tmk_tally_put(&table, (uintptr_t)address, size_bytes))
+    if (!table.slots)
         return;
+    if (!tmk_tally_put(&table, (uintptr_t)address, size_bytes)) {
+        atomic_store_explicit(&tally.has_missed, true, memory_order_relaxed);
+        return;
+    }
     uint64_t now = atomic_fetch_add(&tally.host.allocated, size_bytes) + size_bytes;
     uint64_t peak = get(&tally.host.peak_allocated);
     while (now > peak && !atomic_compare_exchange_weak(&tally.host.peak_allocated, &peak, now))
@@ -135,12 +163,15 @@ void tmk_tally_host_free(const void *address)
 bool tmk_tally_want(void)
 {
     atomic_store(&tmk_torch_hot.is_tallied, true);
-    if (host_table().slots)
+    struct tmk_tally_table table = host_table();
+    if (table.slots)
         return true;
-    size_t n_bytes = sizeof(struct tmk_tally_slot) << TABLE_BITS;
-    void *slots = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t n_bytes = sizeof(struct tmk_tally_slot) * tmk_tally_slots_before(&table, N_LEVELS);
+    void *slots = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (slots == MAP_FAILED)
         return false;
+    madvise(slots, n_bytes, MADV_NOHUGEPAGE); /* or not: then it takes more than it needs */
     uintptr_t none = 0;
     if (!atomic_compare_exchange_strong(&tally.slots, &none, (uintptr_t)slots))
         munmap(slots, n_bytes);
@@ -159,7 +190,8 @@ static struct figures *figures_of(uint16_t device)
 static bool is_host_known(void)
 {
     bool is_heard = atomic_load_explicit(&tally.host.device, memory_order_relaxed) != 0;
-    return host_table().slots && (is_heard || !tmk_recorder_is_off());
+    return host_table().slots && (is_heard || !tmk_recorder_is_off()) &&
+           !atomic_load_explicit(&tally.has_missed, memory_order_relaxed);
 }
 
 static bool is_known(uint16_t device)
@@ -246,7 +278,7 @@ static struct tmk_object *python_tally(struct tmk_object *unused, struct tmk_obj
 }
 
 /* With Python's lock: that as a function of Python's, for a call by ctypes would cost more than
- * the answer. NULL with an exception set. */
+ * the answer. NULL: with an exception set, or, where Python's functions are not found, without. */
 struct tmk_object *tidemark_record_tally_function(void)
 {
     static struct tmk_python_method method = {"tally", python_tally, TMK_PYTHON_ONE_ARGUMENT, NULL};

@@ -7,13 +7,16 @@
  *
  * Of an accelerator torch itself says both figures with each block, under its lock of that device.
  * Of the host it says sizes of blocks that come, not of those that go: so addresses and sizes are
- * kept in a table. All of it from the moment on that somebody wants to know (tmk_tally_want()):
+ * kept in a table, of some millions of blocks: of its pages only those are there that were needed.
+ * Once there was no room for a block, what the host has allocated is not known any more, rather
+ * than too small. All of it from the moment on that somebody wants to know (tmk_tally_want()):
  * others shall not pay for it. */
 #ifndef TMK_RECORD_TALLY_H
 #define TMK_RECORD_TALLY_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct tmk_tally {
@@ -34,7 +37,8 @@ void tmk_tally_host_free(const void *address);
 bool tmk_tally_want(void);
 
 /* False: not known, because torch has said nothing of this device yet, or the driver has given or
- * taken back memory since, of which torch says nothing until its next block. */
+ * taken back memory since, of which torch says nothing until its next block; of the host, because
+ * there was no room for one of its blocks. */
 bool tmk_tally_read(uint16_t device, struct tmk_tally *ret);
 
 /* The same with peaks since the window began, or since the process did where none has. A window
@@ -49,13 +53,22 @@ struct tmk_tally_slot {
     _Atomic uint64_t size_bytes;
 };
 
+/* Levels one behind the other, each four times as large as the one before: a block is in the first
+ * that had room near its place. */
 struct tmk_tally_table {
     struct tmk_tally_slot *slots;
-    unsigned bits; /* there are 1 << bits of them */
+    unsigned bits; /* the first level has 1 << bits of them */
+    unsigned n_levels;
 };
 
-/* False: no room near its place; it is not counted. Any thread, no lock; an address is put once,
- * and taken once after that. */
+/* Slots of the levels before this one; of all with n_levels. */
+static inline size_t tmk_tally_slots_before(const struct tmk_tally_table *table, unsigned level)
+{
+    return (((size_t)1 << 2 * level) - 1) / 3 << table->bits;
+}
+
+/* False: no room near its place on any level. Any thread, no lock; an address is put once, and
+ * taken once after that. */
 bool tmk_tally_put(const struct tmk_tally_table *table, uintptr_t address, uint64_t size_bytes);
 /* Its size; 0 when it was never put. */
 uint64_t tmk_tally_take(const struct tmk_tally_table *table, uintptr_t address);

@@ -160,9 +160,12 @@ def test_the_largest_that_fits(sweep):
     document = load(sweep[0], "memory_profile_results.json")
     rows = [row for row in document["largest_that_fits"] if row["parameter"] == "batch"]
     assert {(row["config"]["seq"], row["capacity"]) for row in rows} == {
-        (seq, size * GB) for seq in (128, 256, 512) for size in (16, 24, 40, 80)}
+        (seq, size * GB) for seq in (128, 256, 512) for size in (16, 24, 40)}  # 80 are too far
     for row in rows:
         seq = row["config"]["seq"]
+        if seq == 512 and row["capacity"] <= 24 * GB:  # where 4 ran out, whatever the fit says
+            assert (row["value"], row["possible"], row["is_far"]) == (3, 3, False)
+            continue
         each, room = 4000 * seq * seq + 100000 * seq, row["capacity"] - (GB >> 1) - GB - (2 << 20)
         assert row["value"] == pytest.approx(room // each, abs=1, rel=1e-5)
         assert row["is_far"] == (row["value"] > 8)
@@ -209,7 +212,9 @@ def test_console_says_it_as_the_seed_does(sweep):
     text = " ".join(shown.split())
     assert ("seq makes it grow quadratically: 1.15 GiB at 128, 3.05 GiB at 512; 96 % of the growth is by its square"
             in text)
-    assert "batch makes it grow linearly: 2.02 GiB at 1, 5.10 GiB at 4" in text
+    assert "batch makes it grow linearly: 2.02 GiB at 1, about 5.10 GiB at 4" in text
+    table = shown.split("Largest batch that fits, by the fit\n")[1].splitlines()
+    assert table[0].split() == ["seq", "16", "GiB", "24", "GiB", "40", "GiB"] and table[3].split()[:3] == ["512", "3", "3"]
     assert "1 cell ran out of memory though by the fit it would have fitted" in text
 
 

@@ -18,7 +18,8 @@ import sys
 import tarfile
 import time
 
-from check_diff import Checks, package_environment
+from check_diff import package_environment
+from checks import Checks
 
 N_AT_ONCE = max(2, min(12, len(os.sched_getaffinity(0)) - 2))
 HAS_GNUPLOT = shutil.which("gnuplot") is not None  # else pictures are drawn later, of what is packed
@@ -291,9 +292,8 @@ def main():
         check_fsdp(checks, sweeps)
     finally:
         pack(sweeps)
-        with open(os.path.join(sweeps.out, "check_sweep.json"), "w", encoding="utf-8") as file:
-            json.dump(checks.results, file, indent=1)
-    return 0 if checks.all_ok() else 1
+        checks.save(sweeps.out, "check_sweep")
+    return checks.exit_status()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import re
 import subprocess
 
 from seeds_kit import SEEDS, examples, run_python, run_script, seed_environment
+from test_quick_memory_debug import PRELUDE as SIMPLE_PRELUDE
 from torch_kit import PYTHON, REPO, TIDEMARK, query
 
 IMPORTS = ["utils.loraTrain.trainWithMemoryDebug"]
@@ -53,7 +54,7 @@ class Leaking:
             yield batch["input_ids"]
 _, found = debug_lora_training({**config, "num_steps": 11}, Leaking(), pkg="../a b", version="1/2")
 assert [issue["type"] for issue in found["memory_issues"]] == ["leak"], found["memory_issues"]
-assert found["memory_issues"][0]["growth_mb"] == 8 * 15
+assert found["memory_issues"][0]["growth_mb"] == 7 * 15  # of nine, the last two by the lower one
 assert os.path.dirname(found["report_file"]) == "logs/training_debug/_a_b-1_2"
 del kept, _
 try:
@@ -62,6 +63,21 @@ try:
 except RuntimeError as reason:
     (written,) = os.listdir("failed")
     assert str(reason) in json.load(open("failed/" + written, encoding="utf-8"))["error"]
+"""
+
+PASSES = """
+tiny = {"num_hidden_layers": 1, "vocab_size": 50, "seq_length": 8, "batch_size": 1, "hidden_size": 32}
+batches = [torch.randint(50, (1, 8)) for _ in range(7)]
+found = [debug_lora_training(tiny, batches, log_dir="passes")[1] for _ in range(3)]  # in one second, perhaps
+assert [(len(f["losses"]), f["config"]["num_steps"]) for f in found] == [(7, 7)] * 3
+assert sorted(os.listdir("passes")) == sorted(os.path.basename(f["report_file"]) for f in found)
+assert len(debug_lora_training(tiny, iter(batches[:2]))[1]["losses"]) == 2
+assert len(debug_lora_training({**tiny, "num_steps": 9}, batches)[1]["losses"]) == 9
+try:
+    debug_lora_training({**tiny, "num_steps": 3}, (batch for batch in batches[:2]))
+    raise SystemExit("not raised")
+except ValueError as reason:
+    assert "has only 2 batches and cannot be gone through again" in str(reason)
 """
 
 COMPARED = """
@@ -296,7 +312,7 @@ def test_examples(tmp_path, rings):
     """Those of the LoRA functions, under zh_CN; the model; the checks."""
     blocks = examples("s2.md", IMPORTS)
     train, compare = (next(b for b in blocks if text in b) for text in ("debug_results", "best_config"))
-    source = "\n".join([PRELUDE, train, DEBUGGED, LEAKING, compare, COMPARED, MODEL, GRADIENTS,
+    source = "\n".join([PRELUDE, train, DEBUGGED, LEAKING, PASSES, compare, COMPARED, MODEL, GRADIENTS,
                         f"TRANSFORMERS = {TRANSFORMERS!r}", NAMED])
     done = run_python(source, tmp_path, rings, LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
     printed = done.stdout.splitlines()
@@ -307,6 +323,9 @@ def test_examples(tmp_path, rings):
     said = done.stderr.splitlines()
     assert "[WARNING] 配置中未识别的项已忽略: 'project'" in said
     assert "[INFO] 快速分析模型: lora_model" in said
+    assert "[INFO] 训练: 2 步 (num_steps), dataloader 共 3 个批次" in said
+    assert "[INFO] 训练: 遍历 dataloader 一次, 7 个批次; 可用配置中的 num_steps 限制" in said
+    assert "[INFO] 训练: 遍历 dataloader 一次, 长度未知; 可用配置中的 num_steps 限制" in said
     assert "[ERROR] 梯度包含NaN: 137 (21, 13)" in said
     assert "[WARNING] 梯度消失: 9 (norm 0)" in said
     if "transformers is there" not in printed:
@@ -411,17 +430,44 @@ def test_example(tmp_path, rings):
     assert "issues: none" in done.stdout
 
 
-def test_switched_off(tmp_path, rings):
-    """TIDEMARK=0: the same keys; trained as ever, nothing written."""
-    source = """
+OFF = """
+import os, runpy, sys
+from tidemark import debug
 from tidemark import check_gradients, debug_lora_training, debug_memory_with_different_configs
 config = {"num_steps": 1, "num_hidden_layers": 1, "vocab_size": 50, "seq_length": 8, "batch_size": 1}
 model, results = debug_lora_training(config, pkg="a", version="1")
 assert model.lm_head.weight.shape == (50, 256) and len(results["losses"]) == 1
-assert results["creation_analysis"]["summary"]["total_memory_mb"] == 0 and results["memory_issues"] == []
-assert results["training_analysis"]["summary"]["total_memory_mb"] == 0 and results["report_file"] is None
-assert min(debug_memory_with_different_configs(config, {"a": {"r": 8}}).values(), key=lambda x: x["memory_mb"])
-assert check_gradients(model)["issues"] == []
+assert results["memory_issues"] == [] and results["report_file"] is None and results["peak_mb"] is None
+assert {f"{results[key]['summary'][name]:.1f}" for key, name in (
+    ("creation_analysis", "total_memory_mb"), ("training_analysis", "total_memory_mb"),
+    ("training_analysis", "optimizer_mb"))} == {"nan"}
+assert [r["memory_mb"] != r["memory_mb"] for r in
+        debug_memory_with_different_configs(config, {"a": {"r": 8}}).values()] == [True]
+assert check_gradients(model)["issues"] == [] and check_gradients(model)["total_norm"] is None
+for command in COMMANDS:
+    small = ["--num_hidden_layers", "1", "--seq_length", "16", "--batch_size", "1", "--num_steps", "1"]
+    print("level", command[1])
+    assert debug.main(command + small + ["--precision", "fp32"]) == 0
+sys.argv = ["example"]
+print("example")
+runpy.run_path(EXAMPLE)
 """
-    run_python(source, tmp_path, rings, TIDEMARK="0")
-    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+
+
+def test_switched_off(tmp_path, rings):
+    """TIDEMARK=0: the same keys; trained as ever, nothing measured, said or written. Every example, every level."""
+    blocks = [block.replace("your_training_function, args...", "your_training_function, 1 << 20")
+              for block in examples("s2.md", [*IMPORTS, "utils.loraTrain.quickMemoryDebug",
+                                              "utils.loraTrain.memoryDebugger"])]
+    assert len(blocks) == 12
+    ends = [f"print('end of example {i}')\n" for i in range(len(blocks))]
+    source = "\n".join([SIMPLE_PRELUDE, PRELUDE, "import logging\nfrom tidemark import *",
+                        *(text for pair in zip(blocks, ends) for text in pair), f"COMMANDS = {shell_commands()!r}",
+                        f"EXAMPLE = {str(REPO / 'examples' / 'debug_memory_usage.py')!r}", OFF])
+    done = run_python(source, tmp_path, rings, TIDEMARK="0")
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if "end of example" in line] == [f"end of example {i}" for i in range(len(blocks))]
+    printed = "\n".join(lines[lines.index("level model_only"):])
+    assert "0.00" not in printed and "nan" not in printed and "None" not in printed, printed
+    assert printed.count("not measured") == 2 + 3 + 1 + 1 + 2 + 2 + 3 + 1, printed
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["custom_report.txt", "script.py"]  # which was named

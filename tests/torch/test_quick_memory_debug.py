@@ -71,7 +71,9 @@ class Tied(torch.nn.Module):
 
 tied = check(Tied(), "tied")
 assert tied["total_params"] == 1600 + 3 * (256 + 16)
-assert list(tied["layer_groups"]) == ["embedding", "layers.0", "layers.1", "layers.2"]
+assert list(tied["layer_groups"]) == ["embedding", "layers.0", "layers.1", "layers.2", "lm_head"]
+assert tied["layer_groups"]["lm_head"] == {"params": 0, "bytes": 0, "memory_mb": 0.0}
+assert [(row["name"], row["tied_to"]) for row in tied["parameters"]][-1] == ("lm_head.weight", "embedding.weight")
 row = tied["parameters"][0]
 assert {key: row[key] for key in ("name", "shape", "dtype", "device", "bytes", "requires_grad")} == {
     "name": "embedding.weight", "shape": [100, 16], "dtype": "torch.float32", "device": "cpu", "bytes": 6400,
@@ -81,6 +83,45 @@ shared = torch.nn.Sequential(torch.nn.Linear(16, 16, bias=False), torch.nn.Linea
 shared[1].weight = torch.nn.Parameter(shared[0].weight.data)  # another parameter, the same memory
 found = analyze_model(shared, "shared")
 assert found["bytes"] == 1024 and found["parameters"][1]["tied_to"] == "0.weight"
+
+class Views(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(64, 64))
+        self.register_buffer("tail", self.weight.data[32:])
+        self.register_buffer("turned", self.weight.data.t())
+        self.register_buffer("expanded", torch.zeros(1).expand(1000000))
+        flat = torch.ones(300)
+        self.register_buffer("a", flat[:100])
+        self.register_buffer("b", flat[100:])
+        self.register_buffer("c", flat[50:150])
+        self.register_buffer("gone", torch.ones(100))
+        self.gone.storage().resize_(0)  # as FSDP does with what it has scattered
+
+views = analyze_model(Views(), "views")
+assert [(row["name"], row["bytes"], row["tied_to"]) for row in views["parameters"]] == [
+    ("weight", 16384, None), ("tail", 0, "weight"), ("turned", 0, "weight"), ("expanded", 4, None), ("a", 400, None),
+    ("b", 800, None), ("c", 0, "a"), ("gone", 0, None)], views["parameters"]
+assert views["bytes"] == 16384 + 4 + 1200 and views["not_checked"] == []
+
+class Sharded(torch.Tensor):  # as DTensor: what is here is a part, and whole sums would wait for other ranks
+    def to_local(self):
+        return self.as_subclass(torch.Tensor)[:2]
+    def sum(self, *_, **__):
+        raise SystemExit("a collective")
+class Float4(torch.Tensor):
+    def sum(self, *_, **__):
+        raise NotImplementedError("sum is not made for Float4")
+class Odd(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("sharded", torch.ones(8, 4).as_subclass(Sharded))
+        self.register_buffer("narrow", torch.ones(8).as_subclass(Float4))
+        self.sharded[1, 2] = float("nan")
+odd = analyze_model(Odd(), "odd")
+assert [row["bytes"] for row in odd["parameters"]] == [32, 32] and odd["parameters"][0]["shape"] == [8, 4]
+assert [(f["name"], f["index"]) for f in odd["not_finite"]] == [("sharded", [1, 2])], odd["not_finite"]
+assert odd["not_checked"] == [{"name": "narrow", "reason": "sum is not made for Float4"}]
 
 frozen = Tied().requires_grad_(False)
 assert check(frozen, "frozen")["param_efficiency"] == 0.0
@@ -141,6 +182,22 @@ for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.complex64):
     found = analyze_model(odd, "odd")["not_finite"]
     assert [(f["name"], f["kind"], f["index"]) for f in found] == [
         ("long", "Inf", [2500000]), ("scalar", "NaN", [])], (dtype, found)
+
+# Whatever its kind and its shape, no more than some pieces of it are copied.
+from tidemark import _figures
+for dtype, shape in ((torch.bfloat16, (32 << 20,)), (torch.bfloat16, (1, 32 << 20)), (torch.float32, (1, 16 << 20)),
+                     (torch.float16, (4096, 4096))):
+    wide = torch.nn.Module()
+    wide.register_buffer("x", torch.ones(shape, dtype=dtype))
+    if shape == (4096, 4096):
+        wide.x = wide.x.t()
+    for value in (1.0, float("nan")):
+        wide.x[..., -1] = value
+        window = _figures.Window(_figures.HOST)
+        found = analyze_model(wide, "wide")["not_finite"]
+        assert window.peak() - window.before <= 10 << 20, (dtype, shape, window.peak() - window.before)
+        place = [0] * (len(shape) - 1) + [shape[-1] - 1]
+        assert [f["index"] for f in found] == ([] if value == 1.0 else [place]), found
 
 (large,) = analyze_model(torch.nn.Linear(512, 512), "large", large_mb=1.0)["large_parameters"]
 assert large["name"] == "weight"
@@ -210,6 +267,31 @@ def types(*sizes, **more):
 assert types(10) == types(10, 60) == types(500, 10) == []
 assert types(10, 61) == ["sudden_growth"]
 assert types(901, 901) == ["over_use"]
+full = history(400, 400)
+full[-1]["gpu_memory"][0].update(reserved=950, total=1000)  # of torch's cache
+(found,) = anomalies(full, 50.0)
+assert (found["type"], found["of"], found["utilization"]) == ("over_use", "reserved", 95.0)
+assert found["message"] == "GPU 0 内存过度使用: 95.0% 被torch保留, 已分配 40.0%", found
+
+from tidemark import MemoryDebugger, memory_debugger
+fast, looks = MemoryDebugger(), []
+memory_debugger.LOOK_S = 3600.0
+whole = fast._check_memory_anomalies
+fast._check_memory_anomalies = lambda threshold_mb: looks.append(1) or whole(threshold_mb)
+for sizes in (range(0, 90, 10), (90, 95), (95, 500), (500, 500)):
+    for snapshot in history(*sizes):
+        snapshot["gpu_memory"][0]["reserved"] = None
+        fast._keep(snapshot)
+        fast._check_in_time(50.0)
+        if len(fast.memory_history) == 9:
+            fast._looked_s = float("-inf")  # much later
+            fast._check_in_time(50.0)
+            assert [issue["type"] for issue in fast.issues] == ["leak"]
+        if sizes == (95, 500):
+            grown = [issue["type"] for issue in fast.issues]
+    if sizes == (95, 500):
+        assert grown == ["sudden_growth", "leak"]  # at once; what lasts is kept
+assert [issue["type"] for issue in fast.issues] == ["leak"] and len(looks) == 2
 assert types(*range(0, 90, 10)) == ["leak"]
 assert types(*range(0, 54, 6)) == []             # less than the threshold
 assert types(0, 30, 10, 40, 20, 50, 30, 60, 40, 70, 50, 80) == [] # swings, and its floor rises by 50: the threshold
@@ -257,6 +339,35 @@ def test_examples(tmp_path, rings):
     assert done.stdout.splitlines() == ["模型内存占用: 1.00 MB", "参数效率: 100.00%"]
 
 
+def test_without_torch(tmp_path, rings):
+    """What needs none works; the rest says what to install. So it is with a torch that cannot be imported."""
+    source = """
+import sys
+if BROKEN:
+    sys.path.insert(0, "broken")
+else:
+    sys.modules["torch"] = None
+from tidemark import *
+from tidemark.lora_training import LoraConfig, build_model, run
+assert memory_snapshot("a")["gpu_memory"][0]["kind"] == "CPU" and check_memory_status(1) == []
+with memory_profiled_training() as profiler:
+    assert profiler.profile_stage("a", max, 1, 2) == 2
+for needs in (lambda: analyze_model(None), lambda: check_gradients(None), lambda: debug_lora_training({}),
+              lambda: debug_memory_with_different_configs({}, {"a": {}}), lambda: build_model(LoraConfig()),
+              lambda: run(LoraConfig())):
+    try:
+        needs()
+        raise SystemExit("not raised")
+    except ImportError as reason:
+        assert (BROKEN or "which is not installed: pip install torch") in str(reason), reason
+"""
+    broken = tmp_path / "broken" / "torch"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise OSError('libcudart.so.13: no such file')", encoding="utf-8")
+    for text in ("", "cannot be imported (OSError: libcudart.so.13: no such file)"):
+        run_python(f"BROKEN = {text!r}\n{source}", tmp_path, rings)
+
+
 def test_switched_off(tmp_path, rings):
     """TIDEMARK=0: the same keys, the function is called, nothing is said, torch is not imported."""
     source = """
@@ -266,7 +377,7 @@ snapshot = memory_snapshot("a")
 assert snapshot["gpu_memory"] == []
 assert compare_snapshots(snapshot, snapshot)["gpu_changes"] == []
 assert monitor_function(max, 3, 4)[0] == 4
-assert analyze_model(None)["memory_mb"] == 0 and check_memory_status() == []
+assert f"{analyze_model(None)['memory_mb']:.2f}" == "nan" and check_memory_status() == []
 assert cleanup_memory()["gpu_changes"] == [] and generate_report("file") == ""
 assert "torch" not in sys.modules
 """

@@ -18,7 +18,7 @@ static void test_table(void **state)
 {
     (void)state;
     struct tmk_tally_slot slots[1 << BITS] = {{0}};
-    struct tmk_tally_table table = {slots, BITS};
+    struct tmk_tally_table table = {slots, BITS, 1};
     assert_int_equal(tmk_tally_take(&table, 64), 0);
     for (uintptr_t i = 1; i <= 100; i++)
         assert_true(tmk_tally_put(&table, i * 64, i));
@@ -34,7 +34,7 @@ static void test_full_table(void **state)
 {
     (void)state;
     struct tmk_tally_slot slots[1 << BITS] = {{0}};
-    struct tmk_tally_table table = {slots, BITS};
+    struct tmk_tally_table table = {slots, BITS, 1};
     unsigned n_put = 0, n_taken = 0;
     for (uintptr_t i = 1; i <= 300; i++)
         n_put += tmk_tally_put(&table, i * 64, 1);
@@ -44,6 +44,30 @@ static void test_full_table(void **state)
     assert_int_equal(n_taken, n_put);
     for (uintptr_t i = 1000; i < 1100; i++) /* what was used is used again */
         assert_true(tmk_tally_put(&table, i * 64, 1));
+}
+
+/* More than the first level holds: each is found again, on whichever level it is, also when there
+ * is room on one before meanwhile. */
+static void test_levels(void **state)
+{
+    (void)state;
+    struct tmk_tally_slot *slots = calloc(21 << BITS, sizeof *slots);
+    struct tmk_tally_table table = {slots, BITS, 3};
+    enum { N = 14 << BITS };
+    assert_int_equal(tmk_tally_slots_before(&table, 3), 21 << BITS);
+    for (uintptr_t i = 1; i <= N; i++)
+        assert_true(tmk_tally_put(&table, i * 64, i));
+    for (uintptr_t i = 1; i <= N; i += 2)
+        assert_int_equal(tmk_tally_take(&table, i * 64), i);
+    for (uintptr_t i = N + 1; i <= N + 100; i++)
+        assert_true(tmk_tally_put(&table, i * 64, i));
+    for (uintptr_t i = 2; i <= N; i += 2)
+        assert_int_equal(tmk_tally_take(&table, i * 64), i);
+    for (uintptr_t i = N + 1; i <= N + 100; i++)
+        assert_int_equal(tmk_tally_take(&table, i * 64), i);
+    for (uintptr_t i = 1; i <= N; i++)
+        assert_int_equal(tmk_tally_take(&table, i * 64), 0);
+    free(slots);
 }
 
 static void *allocate(void *argument)
@@ -112,6 +136,36 @@ static void test_window(void **state)
     assert_int_equal(now.peak_allocated_bytes, before + (1 << 20));
 }
 
+/* As if anywhere: one after the other they would spread too evenly. */
+static void *any_address(uint64_t n)
+{
+    n = (n ^ n >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+    n = (n ^ n >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (void *)(uintptr_t)((n ^ n >> 31) << 6);
+}
+
+/* Two millions are counted; from the first that there is no room for nothing is known, and nothing
+ * wrong is said. */
+static void test_millions(void **state)
+{
+    (void)state;
+    struct tmk_tally before, now;
+    uint64_t n = 0;
+    assert_true(tmk_tally_read(TIDEMARK_HOST, &before));
+    do {
+        for (unsigned i = 0; i < 1000; i++)
+            tmk_tally_host_alloc(any_address(++n), 64);
+        if (!tmk_tally_read(TIDEMARK_HOST, &now))
+            break;
+        assert_int_equal(now.allocated_bytes - before.allocated_bytes, n * 64);
+    } while (n < 4000000);
+    assert_in_range(n, 2000000, 4000000 - 1);
+    for (uint64_t i = 1; i <= 1000; i++)
+        tmk_tally_host_free(any_address(i));
+    assert_false(tmk_tally_read(TIDEMARK_HOST, &now)); /* what goes may not have been counted */
+    assert_false(tmk_tally_read_window(TIDEMARK_HOST, &now));
+}
+
 /* Where the driver's calls are not seen, torch's cache may shrink unheard. */
 static void test_card_without_driver(void **state)
 {
@@ -128,8 +182,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_full_table),
+        cmocka_unit_test(test_levels),
         cmocka_unit_test(test_host),
         cmocka_unit_test(test_window),
+        cmocka_unit_test(test_millions), /* the last of the host's: then nothing is known of it */
         cmocka_unit_test(test_card_without_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
