@@ -6,9 +6,9 @@
 
 All is processor time. record(): of the thread that calls it, in a loop, best and median round; of the thread
 that writes the log, a line. Monitors: of this process, and of the one beside it that samples, while a MemoryDebugger
-reads along at 0.1 s; and what it keeps of a device, at most. NaN check: analyze_model with and without it, over a model
-of 268 MB in 200 parameters; beside it one sum over the same memory. Gradient check: check_gradients over as much. Prints
-one JSON object.
+reads along at 0.1 s, without and with snapshots (real time, as many kept as can be); and what it keeps of a device, at
+most. NaN check: analyze_model with and without it, over a model of 268 MB in 200 parameters; beside it one sum over the
+same memory. Gradient check: check_gradients over as much. Prints one JSON object.
 """
 import argparse
 import gc
@@ -75,17 +75,24 @@ def kept_bytes():
     return found
 
 
-def monitor_cost():
-    debugger = tidemark.MemoryDebugger(threshold=100.0)
-    debugger.start_monitoring()
+def monitored_percent(debugger):
+    """Shares of a core while it monitors: of this process, and of the one beside it; it is stopped then."""
     debugger.get_status_report()
     pid = debugger._follower._process.pid
     start, start_beside = time.process_time(), cpu_s(pid)
     time.sleep(MONITORED_S)
     within, beside = time.process_time() - start, cpu_s(pid) - start_beside
     debugger.stop_monitoring()
-    return {"within_percent": 100 * within / MONITORED_S, "beside_percent": 100 * beside / MONITORED_S,
-            "kept_bytes": kept_bytes()}
+    return {"within_percent": 100 * within / MONITORED_S, "beside_percent": 100 * beside / MONITORED_S}
+
+
+def monitor_cost():
+    plain, real_time = tidemark.MemoryDebugger(threshold=100.0), tidemark.MemoryDebugger(threshold=100.0)
+    plain.start_monitoring()
+    found = monitored_percent(plain)
+    real_time.memory_history = [quick_memory_debug._take("real_time") for _ in range(memory_debugger.MAX_HISTORY)]
+    real_time.start_real_time_monitoring(0.1)
+    return {**found, "kept_bytes": kept_bytes(), "real_time": monitored_percent(real_time)}
 
 
 def best_s(function, n=5):

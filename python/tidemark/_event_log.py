@@ -5,6 +5,7 @@ Who has something to say appends a row to a list, which is all it costs. The thr
 second, makes lines of what is new, and writes them at once. It ends with close(), with its owner, and
 with the interpreter; none is lost then. A forked child has the rows and writes no lines.
 """
+import itertools
 import logging.handlers
 import os
 import sys
@@ -18,6 +19,9 @@ from ._words import say, show, words
 PAUSE_S = 0.1
 BATCH_ROWS = 500  # written at once, so that a file is not much larger than it may be
 _logs: "weakref.WeakSet[EventLog]" = weakref.WeakSet()
+_logs_lock = threading.RLock()  # held only to change or to copy the set
+_serials = itertools.count()
+_forking = threading.local()   # .taken: logs whose locks a thread that forks has taken
 
 
 class EventLog:
@@ -28,7 +32,9 @@ class EventLog:
         self._rows, self._line_of, self._name, self._console = rows, line_of, name, console
         self._n_written = 0
         self._second, self._second_text = -1, ""
-        self._lock = threading.RLock()
+        #: Held while rows are written or dropped; a fork waits for it, and the child has a new one.
+        self.lock = threading.RLock()
+        self._pid, self.serial = os.getpid(), next(_serials)
         self._ended = threading.Event()
         self._max_bytes, self._n_bytes = max_bytes, 0
         self._file = None
@@ -38,8 +44,10 @@ class EventLog:
         self._thread: Optional[threading.Thread] = None
         if self._file is not None or console:
             self._thread = threading.Thread(target=self._write_on, name="tidemark-log", daemon=True)
+        with _logs_lock:  # before the thread is there: a fork from now on finds it
+            _logs.add(self)
+        if self._thread is not None:
             self._thread.start()
-        _logs.add(self)
 
     def _write_on(self) -> None:
         while not self._ended.wait(PAUSE_S):
@@ -54,26 +62,50 @@ class EventLog:
 
     def write(self, time_ns: int, text: str) -> None:
         """A line that is no row, after all rows so far."""
-        with self._lock:
+        if self._is_anothers():
+            return
+        with self.lock:
             self.flush()
             self._put(self._lines(time_ns, text))
 
     def flush(self) -> None:
         """Write what has come since."""
-        with self._lock:
+        if self._is_anothers():
+            return
+        with self.lock:
             end = len(self._rows)
+            if self._file is None and not self._console:
+                self._n_written = end
             while self._n_written < end:
                 rows = self._rows[self._n_written:min(self._n_written + BATCH_ROWS, end)]
                 self._n_written += len(rows)
-                self._put("".join(self._lines(*self._line_of(row)) for row in rows))
+                self._put("".join(map(self._row_lines, rows)))
+
+    def drop(self, n: int) -> List[Any]:
+        """Take the oldest n rows out of the list, once they are written; they are returned."""
+        with self.lock:
+            self.flush()
+            dropped = self._rows[:n]
+            del self._rows[:n]
+            self._n_written = max(0, self._n_written - n)
+            return dropped
+
+    def _row_lines(self, row: Any) -> str:
+        try:
+            return self._lines(*self._line_of(row))
+        except Exception as reason:  # one row's fault is not the others'
+            return self._lines(time.time_ns(), words(f"a line could not be made: {reason!r}", f"无法生成日志行: {reason!r}"))
 
     def _lines(self, time_ns: int, text: str) -> str:
         head = f"{self._stamp(time_ns)} - {self._name} - INFO - "
         return head + text.replace("\n", "\n" + head) + "\n"
 
     def _put(self, text: str) -> None:
-        if self._console:
-            show(text, sys.stderr)
+        try:
+            if self._console:
+                show(text, sys.stderr)
+        except Exception:  # what stands in stderr's place may raise anything; the file is still there
+            self._console = False
         if self._file is None:
             return
         try:
@@ -88,8 +120,15 @@ class EventLog:
             self._file = None
             say(logging.WARNING, words(f"the log is no longer written: {reason}", f"日志停止写入: {reason}"))
 
+    def _is_anothers(self) -> bool:
+        """This is a forked child: neither the thread nor who holds the lock is here."""
+        return self._pid != os.getpid()
+
     def close(self) -> None:
         """Write what is left and end. May be called again."""
+        if self._is_anothers():
+            self.forget()
+            return
         self._ended.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
@@ -103,22 +142,35 @@ class EventLog:
 
     def forget(self) -> None:
         """In a forked child, whose parent's log it is: let go of everything, and write nothing."""
-        self._lock, self._thread, self._file, self._console = threading.RLock(), None, None, False
+        self.lock, self._thread, self._file, self._console = threading.RLock(), None, None, False
+        self._ended = threading.Event()  # the old one's lock may have been the thread's
         self._ended.set()
 
 
+def _all_logs() -> List[EventLog]:
+    """In the same order for all who fork at once: nobody waits for who waits for them."""
+    return sorted(_logs, key=lambda log: log.serial)
+
+
 def _before_fork() -> None:
-    for log in list(_logs):
-        log._lock.acquire()  # no line is half written in what the child gets
+    _forking.taken = []
+    with _logs_lock:
+        logs = _all_logs()
+    for log in logs:
+        log.lock.acquire()  # no line is half written in what the child gets
+        _forking.taken.append(log)
 
 
 def _after_fork() -> None:
-    for log in list(_logs):
-        log._lock.release()
+    while _forking.taken:  # not those that another thread has made meanwhile
+        _forking.taken.pop().lock.release()
 
 
 def _in_child() -> None:
-    for log in list(_logs):
+    global _logs_lock
+    _logs_lock = threading.RLock()
+    _forking.taken = []
+    for log in _all_logs():
         log.forget()
 
 

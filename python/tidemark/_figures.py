@@ -5,9 +5,10 @@ libtidemark is told by torch with every block and answers in 0.2 µs, without a 
 to the device. Where it does not know, torch is asked (tens of µs): until torch's first block, after the
 driver took memory back without one, and where the driver's calls are not seen. A machine without a GPU
 has one device, the CPU: allocated are torch's tensors, and reserved is the same, since torch keeps no
-cache there. Nothing here initialises CUDA, and before it is in use nothing is allocated (_cards.py says the rest).
+cache there. Nothing here initialises CUDA, and before it is in use nothing is allocated (_visible.py says the rest).
 """
 import ctypes
+import functools
 import gc
 import importlib
 import importlib.util
@@ -17,7 +18,7 @@ import sys
 import time
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
-from . import _cards
+from . import _visible
 from ._words import log
 
 MB = 1024 * 1024
@@ -116,6 +117,7 @@ def host_memory() -> Tuple[Optional[int], Optional[int]]:
 
 # ---- devices
 
+@functools.lru_cache(maxsize=None)
 def _cpu_name() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
@@ -139,7 +141,7 @@ def _gpu(torch: Any, index: int) -> Device:
     if is_in_use(torch):
         properties = torch.cuda.get_device_properties(index)
         return Device(index, "GPU", properties.name, properties.total_memory)
-    card = _cards.known(index)
+    card = _visible.known(index)
     return Device(index, "GPU", card.name or "GPU", card.total)
 
 
@@ -149,7 +151,7 @@ def free_bytes(device: Device, reserved: Optional[int], allocated: Optional[int]
     if device.kind == "CPU":
         return host_memory()[1]
     if not reserved or allocated is None:
-        return _cards.look(device.index).free
+        return _visible.look(device.index).free
     free, _ = torch_or_none().cuda.mem_get_info(device.index)
     return free + reserved - allocated  # what torch keeps can be given out again
 

@@ -2,24 +2,26 @@
 """A training over several ranks of this machine: their processes, and the model that they share.
 
 launch() starts a command once a rank, with the variables that torch.distributed reads (RANK, WORLD_SIZE ...),
-and ends the others when one fails: they would wait for it for ever. It imports no torch.
+and ends the others when one fails: they would wait for it for ever. It imports no torch. Its ranks meet in a file:
+a port that is free now may be another sweep's when they get there. Ranks of other launchers meet as those say.
 
 With DDP each rank has the whole model. With FSDP the frozen weights are spread over the ranks and gathered
-layer by layer; the adapters, which are small, are whole on each. Gradients are added up over the ranks once a
+layer by layer; the adapters, which are small, are whole on each. Each rank makes the whole model on the CPU first,
+so the host needs room for one a rank while they begin. Gradients are added up over the ranks once a
 step, by DDP, by private_sgd, or here.
 """
 import logging
 import os
 import signal
-import socket
 import subprocess
-import sys
+import tempfile
 import time
 from typing import Any, Dict, List, Tuple
 
 from ._words import say, words
 
 LAST_WORDS_S = 10  # between SIGTERM and SIGKILL
+MEETING = "TIDEMARK_RANKS_MEET"  # a file's path, of the launcher for its ranks
 
 
 def n_ranks() -> int:
@@ -32,16 +34,9 @@ def is_one_of_several() -> bool:
 
 # ---- processes
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def launch(n: int, command: List[str]) -> int:
     """Run it as n ranks; the status of the first that failed, as a shell says it, or 0."""
-    shared = {"WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1",
-              "MASTER_PORT": str(_free_port())}
+    shared = {"WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n)}
     if "OMP_NUM_THREADS" not in os.environ:  # else each rank would take all cores for itself
         shared["OMP_NUM_THREADS"] = str(max(1, len(os.sched_getaffinity(0)) // n))
     ranks = []
@@ -53,9 +48,11 @@ def launch(n: int, command: List[str]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, pass_on)
-    for i in range(n):
-        ranks.append(subprocess.Popen(command, env={**os.environ, **shared, "RANK": str(i), "LOCAL_RANK": str(i)}))
-    return _wait(ranks)
+    with tempfile.TemporaryDirectory(prefix="tidemark-ranks-") as folder:
+        shared[MEETING] = os.path.join(folder, "meeting")
+        for i in range(n):
+            ranks.append(subprocess.Popen(command, env={**os.environ, **shared, "RANK": str(i), "LOCAL_RANK": str(i)}))
+        return _wait(ranks)
 
 
 def _wait(ranks: List[Any]) -> int:
@@ -113,6 +110,8 @@ def join(device: Any) -> None:
     more: Dict[str, Any] = {}
     if device.type == "cuda" and _version() >= (2, 3):
         more["device_id"] = device
+    if MEETING in os.environ:
+        more.update(init_method="file://" + os.environ[MEETING], rank=int(os.environ["RANK"]), world_size=n_ranks())
     torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", **more)
 
 
@@ -122,23 +121,24 @@ def leave() -> None:
         torch.distributed.destroy_process_group()
 
 
-def shared_model(model: Any, parallel: str, is_private: bool) -> Any:
-    """The model as all ranks have it. A private one is not wrapped by DDP, which would add up gradients before
-    they are clipped: rank 0's weights go to all, private_sgd or opacus does the rest."""
+def shared_model(model: Any, parallel: str, is_private: bool, device: Any) -> Any:
+    """The model as all ranks have it, this one on its device. A private one is not wrapped by DDP, which would add
+    up gradients before they are clipped: rank 0's weights go to all, private_sgd or opacus does the rest."""
     import torch
     if parallel == "fsdp":
-        return _sharded(model)
+        return _sharded(model, device)
     if is_private:
         with torch.no_grad():
             for tensor in (*model.parameters(), *model.buffers()):
                 torch.distributed.broadcast(tensor, 0)
         return model
-    device = next(model.parameters()).device
     devices = [device.index] if device.type == "cuda" else None
     return torch.nn.parallel.DistributedDataParallel(model, device_ids=devices)
 
 
-def _sharded(model: Any) -> Any:
+def _sharded(model: Any, device: Any) -> Any:
+    """Of a model on the CPU FSDP brings one layer after the other to the device and keeps its part of it there, so
+    that the device never has all of it. What is trained FSDP does not touch: we bring that."""
     import torch
     from torch.distributed.fsdp import FullyShardedDataParallel
     from torch.distributed.fsdp.wrap import ModuleWrapPolicy
@@ -147,9 +147,10 @@ def _sharded(model: Any) -> Any:
     policy = ModuleWrapPolicy({type(layer) for layer in layers}) if len(layers) else None
     with torch.no_grad():
         for tensor in trained:
+            tensor.data = tensor.to(device)
             torch.distributed.broadcast(tensor, 0)
     return FullyShardedDataParallel(model, auto_wrap_policy=policy, ignored_states=trained, use_orig_params=True,
-                                    device_id=next(model.parameters()).device)
+                                    device_id=device)
 
 
 def add_up_gradients(optimizer: Any) -> None:

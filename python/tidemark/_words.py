@@ -25,10 +25,11 @@ def words(english: str, chinese: str) -> str:
 
 
 def say(level: int, text: str) -> None:
-    """To the logger; where nobody has set up logging, to stderr as `[INFO] text`, from INFO on."""
+    """To the logger; where nobody has set up logging, to stderr as `[INFO] text`, from INFO on (the root's level, which
+    nobody has set either, is WARNING), unless logging.disable() says not to."""
     if log.hasHandlers():
         log.log(level, "%s", text)
-    elif level >= max(log.level, logging.INFO):
+    elif level >= max(log.level, logging.INFO) and level > log.manager.disable and not log.disabled:
         show(f"[{logging.getLevelName(level)}] {text}\n", sys.stderr)
 
 

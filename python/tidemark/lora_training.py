@@ -50,6 +50,9 @@ class Hooks:
     """
     #: (model, config) -> model: FSDP, DDP. In stage `wrap`, before the optimizer is made.
     wrap: Optional[Callable[[Any, LoraConfig], Any]] = None
+    #: Where the model is made, if not on its device: "cpu" for FSDP, which moves it there part by part, so that no
+    #: rank's device has to have room for all of it.
+    made_on: Optional[str] = None
     #: (model, optimizer, data, config) -> (model, optimizer, data): a privacy engine. In stage `privacy_setup`.
     privacy: Optional[Callable[[Any, Any, Any, LoraConfig], Tuple[Any, Any, Any]]] = None
     #: (model, optimizer, is_last) -> None: after each physical batch's backward; is_last: the optimizer steps next.
@@ -143,7 +146,7 @@ def _first_computed(precisions: Tuple[str, ...]) -> str:
 
 # ---- the parts of a training
 
-def build_model(config: LoraConfig, device: Optional[Any] = None) -> Any:
+def build_model(config: LoraConfig, device: Optional[Any] = None, made_on: Optional[str] = None) -> Any:
     """The model with its adapters, on the device, in train mode; only adapters are trainable.
 
     >>> model = build_model(LoraConfig(r=8, alpha=16))
@@ -152,7 +155,8 @@ def build_model(config: LoraConfig, device: Optional[Any] = None) -> Any:
     from . import _lora_model
     device = pick_device(config.device) if device is None else device
     torch.manual_seed(config.seed)
-    return _lora_model.build(config, device, dtype_of(usable_precision(config.precision, device)))
+    return _lora_model.build(config, torch.device(made_on or device),
+                             dtype_of(usable_precision(config.precision, device)))
 
 
 class RandomTokens:
@@ -377,7 +381,7 @@ def run(config: LoraConfig, data: Optional[Iterable[Any]] = None, hooks: Optiona
         torch.cuda.set_device(device)
     with tidemark.stage("model_load"):
         config = config.with_({"precision": usable_precision(config.precision, device), "device": str(device)})
-        model = build_model(config, device)
+        model = build_model(config, device, hooks.made_on)
     with tidemark.stage("data"):
         data = make_data(config, model) if data is None else data
     if hooks.wrap is not None:

@@ -11,6 +11,7 @@
         print(debugger.generate_memory_report())
 """
 import logging
+import math
 import os
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
@@ -26,6 +27,8 @@ from .quick_memory_debug import Snapshot, _label, _take, _text, compare_snapshot
 
 MAX_HISTORY = 1000      # snapshots; the oldest are given up first
 OVER_USE_PERCENT = 90.0
+LOOK_S = 1.0            # in real time: the whole history is looked at no more often, the last two snapshots each time
+RECENT = ("over_use", "sudden_growth")  # what the last two show
 LEAK_SNAPSHOTS = 9      # so many are looked at for a leak: the last ones, three times as many, and so on
 
 
@@ -58,6 +61,7 @@ class MemoryDebugger(OOMDetector):
         self._objects: Optional[ObjectGrowth] = None
         self._blocks = BlockQuestion()
         self._is_real_time = False
+        self._looked_s = -math.inf
         if enable_real_time:
             self.start_real_time_monitoring()
 
@@ -97,6 +101,10 @@ class MemoryDebugger(OOMDetector):
         self._objects = ObjectGrowth() if self._wants_objects else None
         super().start_monitoring()
 
+    def _forget(self) -> None:
+        super()._forget()
+        self._objects = None
+
     def _tell_every_s(self) -> float:
         return 0.0 if self._is_real_time else super()._tell_every_s()
 
@@ -132,7 +140,7 @@ class MemoryDebugger(OOMDetector):
             self._objects.look_if_due()
         if self._is_real_time:
             self._keep(_take("real_time"))
-            self._check_memory_anomalies()
+            self._check_in_time()
 
     # ---- this process
 
@@ -163,6 +171,23 @@ class MemoryDebugger(OOMDetector):
                 raise KeyError(f"there is no checkpoint {name!r}; there are: {', '.join(self.checkpoints) or 'none'}")
         return compare_snapshots(self.checkpoints[before], self.checkpoints[after])
 
+    def _check_in_time(self, threshold_mb: float = 100.0) -> None:
+        """As _check_memory_anomalies(), at the cost of the last two snapshots most of the time."""
+        if time.monotonic() - self._looked_s >= LOOK_S:
+            self._check_memory_anomalies(threshold_mb)
+            self._looked_s = time.monotonic()
+            return
+        lasting = [issue for issue in self.issues if issue["type"] not in RECENT]
+        self._tell(recent_anomalies(self.memory_history[-2:], threshold_mb) + lasting)
+
+    def _tell(self, found: List[Dict[str, Any]]) -> None:
+        """Say what was not so before, and keep it."""
+        known = {_what(issue) for issue in self.issues}
+        for issue in found:
+            if _what(issue) not in known:
+                say(logging.WARNING, issue["message"])
+        self.issues = found
+
     def _check_memory_anomalies(self, threshold_mb: float = 100.0) -> List[Dict[str, Any]]:
         """What is odd now, of what memory_history shows; each is said once until it is over.
 
@@ -175,11 +200,7 @@ class MemoryDebugger(OOMDetector):
         found = anomalies(history, threshold_mb) + fragmented(self._blocks.rows(history[-1], threshold_mb), threshold_mb)
         found += leaking_types(self._objects.report() if self._objects is not None else None)
         log.debug("anomalies of %d snapshots: %s", len(history), found)
-        known = {_what(issue) for issue in self.issues}
-        for issue in found:
-            if _what(issue) not in known:
-                say(logging.WARNING, issue["message"])
-        self.issues = found
+        self._tell(found)
         return found
 
     def generate_memory_report(self, output_file: Optional[str] = None) -> str:
@@ -188,7 +209,10 @@ class MemoryDebugger(OOMDetector):
         >>> report = debugger.generate_memory_report(output_file="custom_report.txt")
         """
         if _figures.is_off():
-            return ""
+            text = words("TIDEMARK=0: nothing was watched\n", "TIDEMARK=0: 未进行监控\n")
+            if output_file is not None:
+                write_file(output_file, text)
+            return text
         text = "\n".join(self._report_lines()) + "\n"
         if output_file is not None:
             write_file(output_file, text)
@@ -241,24 +265,43 @@ def steady_growth(series: List[float], threshold_mb: float) -> Optional[float]:
     return None
 
 
-def anomalies(history: List[Snapshot], threshold_mb: float) -> List[Dict[str, Any]]:
-    """Over-use, sudden growth and steady growth, by device."""
+def over_use(entry: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """A device that is nearly full, of tensors (allocated) or of what torch holds besides (reserved); None: it is not."""
+    reserved, total = entry.get("reserved"), entry.get("total")
+    for what, percent in (("allocated", entry["utilization"]),
+                          ("reserved", 100.0 * reserved / total if reserved is not None and total else None)):
+        if percent is not None and percent > OVER_USE_PERCENT:
+            return {"type": "over_use", "device_id": entry["device_id"], "utilization": percent, "of": what,
+                    "message": _label(entry) + words(" is nearly full: ", " 内存过度使用: ") + f"{percent:.1f}%" +
+                    ("" if what == "allocated" else
+                     words(f" reserved by torch, {_text(entry['utilization'], '.1f')}% allocated",
+                           f" 被torch保留, 已分配 {_text(entry['utilization'], '.1f')}%"))}
+    return None
+
+
+def recent_anomalies(last: List[Snapshot], threshold_mb: float) -> List[Dict[str, Any]]:
+    """Over-use and sudden growth, by device, of the last two snapshots."""
     found: List[Dict[str, Any]] = []
-    for entry in history[-1]["gpu_memory"]:
-        device, label, series = entry["device_id"], _label(entry), _series(history, entry["device_id"])
-        if entry["utilization"] is not None and entry["utilization"] > OVER_USE_PERCENT:
-            found.append({"type": "over_use", "device_id": device, "utilization": entry["utilization"],
-                          "message": label + words(" is nearly full: ", " 内存过度使用: ") +
-                          f"{entry['utilization']:.1f}%"})
+    for entry in last[-1]["gpu_memory"] if last else ():
+        full, series = over_use(entry), _series(last[-2:], entry["device_id"])
+        if full is not None:
+            found.append(full)
         if len(series) > 1 and series[-1] - series[-2] > threshold_mb:
             grown = series[-1] - series[-2]
-            found.append({"type": "sudden_growth", "device_id": device, "growth_mb": grown,
-                          "message": label + words(" grew suddenly: ", " 内存异常增长: ") +
+            found.append({"type": "sudden_growth", "device_id": entry["device_id"], "growth_mb": grown,
+                          "message": _label(entry) + words(" grew suddenly: ", " 内存异常增长: ") +
                           f"+{grown:.1f}MB > {threshold_mb:.1f}MB"})
-        grown = steady_growth(series, threshold_mb)
+    return found
+
+
+def anomalies(history: List[Snapshot], threshold_mb: float) -> List[Dict[str, Any]]:
+    """Over-use, sudden growth and steady growth, by device."""
+    found = recent_anomalies(history[-2:], threshold_mb)
+    for entry in history[-1]["gpu_memory"]:
+        grown = steady_growth(_series(history, entry["device_id"]), threshold_mb)
         if grown is not None:
-            found.append({"type": "leak", "device_id": device, "growth_mb": grown,
-                          "message": label + words(" grows steadily, a leak? ", " 疑似内存泄漏: ") +
+            found.append({"type": "leak", "device_id": entry["device_id"], "growth_mb": grown,
+                          "message": _label(entry) + words(" grows steadily, a leak? ", " 疑似内存泄漏: ") +
                           f"+{grown:.1f}MB" + words("; find the line: tidemark leak RUN",
                                                     "; 定位代码: tidemark leak RUN")})
     return found

@@ -10,13 +10,15 @@
     print(profiler.generate_report()["summary"])
 
 Each is `tidemark monitor --follow` beside the program: devices as a whole, as the driver sees them, all
-processes together; without a GPU the host's memory is device 0. docs/monitors.md says what is measured,
-docs/forecast.md what risk and confidence mean.
+processes together; those that this program sees, by the numbers that CUDA and torch give them. Without a GPU
+the host's memory is device 0. docs/monitors.md says what is measured, docs/forecast.md what risk and
+confidence mean.
 """
 import collections
 import enum
 import json
 import logging
+import os
 import time
 import weakref
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Union
@@ -83,6 +85,18 @@ def _id_of(label: str) -> Union[int, str]:
     return int(label) if label.isdigit() else label
 
 
+def _checked(prediction: Any) -> OOMPrediction:
+    """A strategy's, with its device as samples name it; TypeError says what is wrong with it."""
+    if not isinstance(prediction, OOMPrediction):
+        raise TypeError(f"it returned {prediction!r}: an OOMPrediction or None is wanted")
+    if not isinstance(prediction.risk_level, RiskLevel):
+        raise TypeError(f"it returned risk_level={prediction.risk_level!r}: a RiskLevel is wanted")
+    if not isinstance(prediction.device_id, (int, str)):
+        raise TypeError(f"it returned device_id={prediction.device_id!r}: that of the samples is wanted")
+    return prediction._replace(device_id=_id_of(str(prediction.device_id)),
+                               recommended_actions=list(prediction.recommended_actions or ()))
+
+
 def prediction_of(line: Dict[str, Any]) -> OOMPrediction:
     """A warning of the program's."""
     found = line["warning"]
@@ -108,6 +122,9 @@ def warning_text(prediction: OOMPrediction, label: str, actions: Sequence[str]) 
     return "\n   ".join(lines)
 
 
+_monitors: "weakref.WeakSet[_Monitor]" = weakref.WeakSet()
+
+
 class _Monitor:
     """What the three share: one process that samples, while it runs."""
 
@@ -115,11 +132,12 @@ class _Monitor:
                  more: Sequence[str] = ()):
         self._set_interval(sampling_interval)
         self._arguments = list(more)
-        if devices is not None:
-            self._arguments += ["--devices", ",".join(map(str, devices))]
+        named = ["visible"] if devices is None else [f"visible:{d}" if isinstance(d, int) else d for d in devices]
+        self._arguments += ["--devices", ",".join(named)]
         self._follower: Optional[Follower] = None
         self._end: Optional[weakref.finalize] = None
         self._last: Optional[Dict[str, Any]] = None
+        _monitors.add(self)
 
     def _set_interval(self, interval: float) -> None:
         if not interval > 0:
@@ -137,31 +155,58 @@ class _Monitor:
         return []
 
     def start_monitoring(self) -> None:
-        """Begin; while it runs already, nothing.
+        """Begin; while it runs already, nothing. ValueError where there is no such device.
 
         >>> monitor.start_monitoring()
         """
         if _figures.is_off() or self.is_monitoring:
             return
+        self._let_go()
+        self._begin_anew()
         every_s = 0.0 if log.isEnabledFor(logging.DEBUG) else self._tell_every_s()
         self._follower = Follower(["--interval", f"{self.sampling_interval:.9f}", "--tell-every", f"{every_s:.3f}",
                                    *self._arguments, *self._more_arguments()],
                                   **self._listeners())
         self._end = weakref.finalize(self, self._follower.stop)
-        self._follower.begin()
+        try:
+            self._follower.begin()
+        except Exception:
+            self._let_go()
+            raise
         log.debug("monitoring every %s s", self.sampling_interval)
 
     @property
     def is_monitoring(self) -> bool:
-        """True between start_monitoring() and stop_monitoring()."""
-        return self._follower is not None
+        """True between start_monitoring() and stop_monitoring(), unless the monitor has ended by itself; in a forked
+        child, until that starts it anew, False."""
+        return self._follower is not None and not self._follower.has_ended
+
+    def _let_go(self) -> None:
+        """Of a monitor that has ended by itself."""
+        follower, self._follower = self._follower, None
+        if follower is None:
+            return
+        self._end.detach()
+        last = follower.stop() or self._last
+        if last is not None:
+            self._last = {**last, "reason": f"the monitor has ended by itself: {follower.reason}"}
+
+    def _begin_anew(self) -> None:
+        """What samples before must not be mixed with, now that others come."""
+
+    def _forget(self) -> None:
+        """In a forked child: what runs, and what it saw, is the parent's."""
+        if self._end is not None:
+            self._end.detach()
+        self._follower = self._end = self._last = None
 
     def stop_monitoring(self) -> None:
         """End; what was seen is kept. May be called again.
 
         >>> monitor.stop_monitoring()
         """
-        if self._follower is None:
+        if not self.is_monitoring:
+            self._let_go()
             return
         follower, self._follower = self._follower, None
         self._end.detach()
@@ -175,12 +220,23 @@ class _Monitor:
         self.stop_monitoring()
 
     def _report(self) -> Dict[str, Any]:
-        if self._follower is not None:
-            self._last = self._follower.report(self.sampling_interval)
+        if self.is_monitoring:
+            self._last = self._follower.report()
+        if not self.is_monitoring:
+            self._let_go()
         if self._last is not None:
             return self._last
         return {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%S"), "devices": {},
-                "summary": {"total_devices": 0, "total_memory_gb": 0.0, "overall_utilization": None}}
+                "summary": {"total_devices": 0, "total_memory_gb": 0.0, "overall_utilization": None},
+                "reason": "TIDEMARK=0" if _figures.is_off() else "nothing was monitored yet: start_monitoring()"}
+
+
+def _in_child() -> None:
+    for monitor in list(_monitors):
+        monitor._forget()
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 class MemoryProfiler(_Monitor):
@@ -204,7 +260,7 @@ class MemoryProfiler(_Monitor):
         {'total_devices': 1, 'total_memory_gb': 11.5, 'overall_utilization': 69.5}
         """
         report = self._report()
-        if output_file is not None and not _figures.is_off():
+        if output_file is not None:
             write_file(output_file, json.dumps(report, indent=2, ensure_ascii=False))
         return report
 
@@ -235,6 +291,7 @@ class OOMDetector(_Monitor):
         self._samples: Dict[str, Deque[Sample]] = {}
         self._kinds: Dict[Union[int, str], str] = {}
         self._said: Dict[Union[int, str], RiskLevel] = {}  # what a strategy's last prediction of a device was
+        self._has_failed = False  # the strategy; said
         #: The last predictions that were warned of.
         self.warnings: Deque[OOMPrediction] = collections.deque(maxlen=KEPT_SAMPLES)
 
@@ -258,15 +315,29 @@ class OOMDetector(_Monitor):
     def _tell_every_s(self) -> float:
         return 1.0 if self.strategy is None else 0.0
 
+    def _begin_anew(self) -> None:
+        self._samples, self._said, self._has_failed = {}, {}, False
+
     def _on_samples(self, samples: List[Dict[str, Any]]) -> None:
+        self._kinds.update((_id_of(found["device"]), found["kind"]) for found in samples)
         for found in samples:
             device = _id_of(found["device"])
-            self._kinds[device] = found["kind"]
             log.debug("decision: device %s at %s %%, %s the threshold of %s %%, risk %s", found["device"],
                       found["utilization_percent"], "over" if found["over_threshold"] else "below", self.threshold,
                       found["risk_level"] or "unknown")
             if self.strategy is not None:
-                self._ask_strategy(device, found)
+                self._try_strategy(device, found)
+
+    def _try_strategy(self, device: Union[int, str], found: Dict[str, Any]) -> None:
+        try:
+            self._ask_strategy(device, found)
+        except Exception as reason:  # the other devices, and what else is watched, go on
+            name = getattr(self.strategy, "__qualname__", None) or type(self.strategy).__name__
+            log.debug("strategy %s failed: %r", name, reason)
+            if not self._has_failed:
+                self._has_failed = True
+                say(logging.ERROR, words(f"strategy {name} failed (said once): {reason!r}",
+                                         f"策略 {name} 出错 (仅提示一次): {reason!r}"))
 
     def _ask_strategy(self, device: Union[int, str], found: Dict[str, Any]) -> None:
         kept = self._samples.setdefault(found["device"], collections.deque(maxlen=KEPT_SAMPLES))
@@ -276,6 +347,7 @@ class OOMDetector(_Monitor):
         before = self._said.pop(device, None)
         if prediction is None:
             return
+        prediction = _checked(prediction)
         self._said[device] = prediction.risk_level
         if prediction.risk_level in URGENT and URGENT.get(before, 0) < URGENT[prediction.risk_level]:
             self._warn(prediction, prediction.recommended_actions)
@@ -284,8 +356,10 @@ class OOMDetector(_Monitor):
         self._warn(prediction_of(line), line["actions_zh"] if is_chinese() else line["actions"])
 
     def _warn(self, prediction: OOMPrediction, actions: Sequence[str]) -> None:
-        is_host = self._kinds.get(prediction.device_id) == "host"
-        label = words("host", "主机") if is_host else f"GPU {prediction.device_id}"
+        kind = self._kinds.get(prediction.device_id)
+        label = (words("host", "主机") if kind == "host" else
+                 f"GPU {prediction.device_id}" if kind is not None else
+                 words("device", "设备") + f" {prediction.device_id}")
         self.warnings.append(prediction)
         say(logging.WARNING, warning_text(prediction, label, actions))
         for callback in self._callbacks:

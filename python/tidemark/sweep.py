@@ -10,17 +10,18 @@ This finds out what can be run here (the model, the device, the token), says so,
 runs `python -m tidemark.sweep_training` once a configuration and writes the results.
 """
 import argparse
+import difflib
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from . import _hub, _library
+from ._cards import Device, device_of
 from ._lora_config import PRECISIONS, LoraConfig
 from ._lora_model import ModelError, shape_of
-from .sweep_training import SweepError, add_training_arguments, bytes_of, privacy_of
+from .sweep_training import SweepError, add_training_arguments, bytes_of, privacy_of, whole
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 #: What S4's two commands have in its documentation.
@@ -37,7 +38,7 @@ SHAPE = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention
 EXAMPLES = """examples:
   python -m tidemark.sweep --seq_lengths 128 256 512 --batch_sizes 8 16 32 \\
       --max_physical_batch_sizes 1 2 4 --lora_ranks 8 16 --results_dir ./memory_results --num_steps 5
-      memory_profile_results.json, memory_profile_summary.csv, memory_*.png, sweep.html in ./memory_results
+      memory_profile_results.json, memory_profile_summary.csv, memory_*.png, index.html in ./memory_results
   python -m tidemark.sweep --detailed --seq_lengths 128 256 --batch_sizes 8 16 --max_physical_batch_sizes 1 2
       module by module and operation by operation: detailed_*, operation_level_breakdown.png too
   python -m tidemark.sweep --model_name ./my-llama --ranks 4 --privacy off --capacity 24GiB
@@ -49,14 +50,20 @@ EXAMPLES = """examples:
 
 # ---- arguments
 
-def _whole(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return number
+class Parser(argparse.ArgumentParser):
+    """Of words that it does not know only names of options are shown: what follows one may be a token."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> argparse.Namespace:
+        given, rest = self.parse_known_args(args, namespace)
+        if rest:
+            options = [word.partition("=")[0] for word in rest if word.startswith("--")]
+            self.error("not known: " + ", ".join(map(self._hint, options)) if options else
+                       "there are words that belong to no option")
+        return given
+
+    def _hint(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self._option_string_actions, 1)
+        return name + (f" (did you mean {near[0]}?)" if near else "")
 
 
 def _time(text: str) -> str:
@@ -65,19 +72,19 @@ def _time(text: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m tidemark.sweep", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EXAMPLES,
-        usage="python -m tidemark.sweep [options]",
+    parser = Parser(
+        prog="python -m tidemark.sweep", usage="python -m tidemark.sweep [options]", allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EXAMPLES,
         description="Train each configuration of a grid for a few steps, survive those that do not fit, and show where "
                     "the memory goes and how it grows. Any other program: tidemark sweep --help.")
     what = parser.add_argument_group("what is swept")
     for name, text in (("seq_lengths", "tokens a sample (128 256 512)"), ("batch_sizes", "samples a step (8 16 32)"),
                        ("max_physical_batch_sizes", "samples computed at once (1 2 4); more than the batch is skipped"),
                        ("lora_ranks", "rank of the adapters (8 16)")):
-        what.add_argument("--" + name, nargs="+", type=_whole, default=None, metavar="N", help=text)
-    what.add_argument("--num_steps", type=_whole, default=None, metavar="N",
+        what.add_argument("--" + name, nargs="+", type=whole, default=None, metavar="N", help=text)
+    what.add_argument("--num_steps", type=whole, default=None, metavar="N",
                       help="steps of each configuration (5)")
-    what.add_argument("--repeats", type=_whole, default=None, metavar="N", help="run each that often (1)")
+    what.add_argument("--repeats", type=whole, default=None, metavar="N", help="run each that often (1)")
     what.add_argument("--detailed", action="store_true", help="by module and operation too: "
                       "detailed_memory_results.json, detailed_memory_analysis.png, operation_level_breakdown.png")
     _add_model(parser)
@@ -99,7 +106,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     shape = parser.add_argument_group("a Llama of your own with random weights, instead of --model_name")
     default = LoraConfig()
     for name in SHAPE:
-        shape.add_argument("--" + name, type=_whole, default=None, metavar="N", help=f"({getattr(default, name)})")
+        shape.add_argument("--" + name, type=whole, default=None, metavar="N", help=f"({getattr(default, name)})")
 
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +115,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
                          help="./memory_results, with --detailed ./detailed_results")
     running.add_argument("--devices", default=None, metavar="LIST",
                          help="one configuration on each of these GPUs at once: 0,1 or all")
-    running.add_argument("--jobs", type=_whole, default=None, metavar="N",
+    running.add_argument("--jobs", type=whole, default=None, metavar="N",
                          help="configurations at once on the same device (1)")
     running.add_argument("--timeout", type=_time, default=None, metavar="TIME",
                          help="end a configuration that takes longer: 300s, 10min")
@@ -125,34 +132,8 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
 
 # ---- what can be run here
 
-class Device(NamedTuple):
-    n_gpus: int
-    name: str
-    total: Optional[int]
-
-    @property
-    def is_gpu(self) -> bool:
-        return self.n_gpus > 0
-
-
 def _tell(text: str) -> None:
     print(f"tidemark: sweep: {text}", file=sys.stderr, flush=True)
-
-
-def _device(program: str) -> Device:
-    """The smallest GPU, or the host. The program is asked, as torch would hold memory of the GPU while it is there."""
-    done = subprocess.run([program, "top", "--once", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          check=False)
-    try:
-        found = json.loads(done.stdout)["devices"]
-    except (ValueError, KeyError):
-        found = []
-    gpus = [d for d in found if d["kind"] not in ("host", "cpu")]
-    if not gpus:
-        hosts = [d for d in found if d["kind"] in ("host", "cpu")]
-        return Device(0, "the CPU", hosts[0]["total"] if hosts else None)
-    smallest = min(gpus, key=lambda d: d["total"] or 0)
-    return Device(len(gpus), smallest["name"] or "GPU", smallest["total"])
 
 
 def _gib(size: float) -> str:
@@ -163,13 +144,31 @@ def _own_shape(given: argparse.Namespace) -> Dict[str, int]:
     return {name: getattr(given, name) for name in SHAPE if getattr(given, name) is not None}
 
 
-def _weights_bytes(name: str, precision: str, given: argparse.Namespace) -> Optional[int]:
-    """Of one rank's part of the frozen weights; None: the shape is not known."""
+class Weights(NamedTuple):
+    """Bytes of the frozen weights."""
+    all: int
+    of_rank: int  # on its device
+
+    def said(self) -> str:
+        return _gib(self.all) + ("" if self.of_rank == self.all else f" ({_gib(self.of_rank)} a rank)")
+
+
+def _weights(name: str, precision: str, given: argparse.Namespace, device: Device) -> Optional[Weights]:
+    """None: the shape is not known."""
     shape = shape_of(name)
     if shape is None:
         return None
-    parts = given.ranks if given.parallel == "fsdp" else 1
-    return _hub.n_parameters(shape) * (4 if precision == "fp32" else 2) // parts
+    size = _hub.n_parameters(shape) * (4 if precision == "fp32" else 2)
+    is_spread = device.is_gpu and given.ranks > 1 and given.parallel == "fsdp"
+    return Weights(size, size // given.ranks if is_spread else size)
+
+
+def _check_host(name: str, need: Weights, device: Device, given: argparse.Namespace) -> None:
+    """With FSDP each rank makes the whole model on the CPU and hands its device a part of it."""
+    if need.of_rank != need.all and device.host_total is not None and need.all * given.ranks > device.host_total:
+        raise SweepError(f"{name}: with FSDP each of {given.ranks} ranks makes the model in the host's memory first, "
+                         f"{given.ranks} times {_gib(need.all)}, and there is {_gib(device.host_total)}; take fewer "
+                         "--ranks or a smaller model")
 
 
 def _model(given: argparse.Namespace, device: Device, precision: str, token: Optional[str]) -> Dict[str, Any]:
@@ -183,19 +182,21 @@ def _model(given: argparse.Namespace, device: Device, precision: str, token: Opt
         return {"said": "a Llama of the given shape, with random weights", "title": "a Llama of its own shape",
                 "arguments": own, "environment": {}}
     name = given.model_name or MODEL
-    need = _weights_bytes(name, precision, given)
-    is_too_large = need is not None and device.total is not None and need > 0.95 * device.total
+    need = _weights(name, precision, given, device)
+    is_too_large = need is not None and device.total is not None and need.of_rank > 0.95 * device.total
     if given.model_name is None and (is_too_large or not device.is_gpu):
         where = f"{device.name} has {_gib(device.total)}" if device.is_gpu else "there is no GPU here"
         small = {field: getattr(LoraConfig(), field) for field in SHAPE}
-        return {"said": f"{MODEL} has weights of {_gib(need)} and {where}: a small Llama of the same form stands in "
+        return {"said": f"{MODEL} has weights of {need.said()} and {where}: a small Llama of the same form stands in "
                         f"({_hub.n_parameters(small) / 1e6:.1f} million parameters, hidden size "
                         f"{small['hidden_size']}, {small['num_hidden_layers']} layers, random weights). "
                         "--model_name insists",
                 "title": "a small Llama", "arguments": small, "environment": {}}
     if is_too_large:
-        raise SweepError(f"{name}: its weights alone take {_gib(need)} in {precision}, and {device.name} has "
+        raise SweepError(f"{name}: its weights alone take {need.said()} in {precision}, and {device.name} has "
                          f"{_gib(device.total)}; take a smaller model, --precision bf16, or more --ranks with FSDP")
+    if need is not None:
+        _check_host(name, need, device, given)
     source = _hub.source_of(name, token)
     return {"said": source.said + ("" if device.is_gpu else ". On the CPU this can take long"),
             "title": name, "arguments": {"model_name": name}, "environment": source.environment}
@@ -225,7 +226,9 @@ def _check(given: argparse.Namespace) -> None:
 def _check_device(given: argparse.Namespace, device: Device) -> None:
     if given.limit_memory is not None and not device.is_gpu:
         raise SweepError("--limit_memory is for GPUs, and there is none here")
-    n = device.n_gpus if given.devices in (None, "all") else len(given.devices.split(","))
+    n = device.n_gpus
+    if given.devices is not None and n == 0:
+        raise SweepError("--devices: there is no card here; for several at once on the CPU: --jobs N")
     if given.ranks > 1 and device.is_gpu and given.ranks > n:
         raise SweepError(f"--ranks {given.ranks}: each rank needs a GPU of its own, and there "
                          f"{'is one' if n == 1 else f'are {n}'}")
@@ -249,13 +252,12 @@ def _training(given: argparse.Namespace, model: Dict[str, Any], precision: str) 
     return words + (["--gradient_checkpointing"] if given.gradient_checkpointing else [])
 
 
-def command(program: str, given: argparse.Namespace, model: Dict[str, Any], precision: str) -> List[str]:
+def command(program: str, given: argparse.Namespace, training: List[str], title: str) -> List[str]:
     """`tidemark sweep ...` for these arguments."""
     words = [program, "sweep"]
     for name, parameter in PARAMETERS.items():
         words += ["--param", f"{parameter}={','.join(map(str, getattr(given, name)))}"]
-    words += ["--where", "max_physical_batch_size<=batch_size", "-o", given.results_dir, *REDACT, "--title",
-              f"LoRA of {model['title']}, {precision}, " + DP_SGD[given.privacy]]
+    words += ["--where", "max_physical_batch_size<=batch_size", "-o", given.results_dir, *REDACT, "--title", title]
     options = {"repeats": given.repeats, "jobs": given.jobs, "timeout": given.timeout,
                "devices": given.devices if given.ranks == 1 else None,  # else they are all one configuration's
                "capacity": given.capacity or given.limit_memory}
@@ -265,10 +267,10 @@ def command(program: str, given: argparse.Namespace, model: Dict[str, Any], prec
     for name in ("detailed", "skip_hopeless", "retry_failed", "no_pictures", "dry_run"):
         if getattr(given, name):
             words.append("--" + name.replace("_", "-"))
-    return [*words, "--", *_training(given, model, precision)]
+    return [*words, "--", *training]
 
 
-def _environment(given: argparse.Namespace, token: Optional[str], more: Dict[str, str]) -> Dict[str, str]:
+def _environment(token: Optional[str], more: Dict[str, str]) -> Dict[str, str]:
     """The token goes by the environment alone, which nobody writes down."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
@@ -277,9 +279,52 @@ def _environment(given: argparse.Namespace, token: Optional[str], more: Dict[str
     environment = {**os.environ, **more, "PYTHONPATH": os.pathsep.join(paths)}
     if token is not None:
         environment["HF_TOKEN"] = token
-    if given.ranks > 1 and given.devices not in (None, "all"):
-        environment["CUDA_VISIBLE_DEVICES"] = given.devices
     return environment
+
+
+def _cards_of_ranks(given: argparse.Namespace, device: Device) -> Dict[str, str]:
+    """By their ids, so that 0,1 are the same cards as without --ranks, in whatever order CUDA counts."""
+    return {device.variable: device.visible} if given.ranks > 1 and given.devices is not None else {}
+
+
+# ---- a sweep that is there already
+
+def _options(words: List[str]) -> Dict[str, str]:
+    """Of a configuration's command, by their names; the interpreter and the module are 'command'."""
+    start = next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
+    found, name = {"command": " ".join(words[:start])}, ""
+    for word in words[start:]:
+        if word.startswith("--"):
+            name = word
+            found[name] = "on"
+        else:
+            found[name] = word
+    return found
+
+
+def _told(header: Dict[str, Any]) -> Dict[str, str]:
+    """What makes a sweep this one, by the names of this command's options."""
+    lists = {parameter: "--" + name for name, parameter in PARAMETERS.items()}
+    told = {lists.get(param["name"], param["name"]): " ".join(param["values"]) for param in header["params"]}
+    return {**told, **_options(header["command"]), "--repeats": str(header["repeats"])}
+
+
+def _check_same(given: argparse.Namespace, training: List[str]) -> None:
+    """What a folder has already is gone on with if it is the same sweep; else what differs is said. A journal that
+    cannot be read is the program's to complain about."""
+    try:
+        with open(os.path.join(given.results_dir, "sweep.jsonl"), encoding="utf-8") as file:
+            then = _told(json.loads(file.readline()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    now = _told({"params": [{"name": parameter, "values": list(map(str, getattr(given, name)))}
+                            for name, parameter in PARAMETERS.items()],
+                 "command": training, "repeats": given.repeats or 1})
+    differs = [f"{name} was {then.get(name, 'not given')}, is {now.get(name, 'not given')}"
+               for name in {**then, **now} if then.get(name) != now.get(name)]
+    if differs:
+        raise SweepError(f"{given.results_dir} is of another sweep: {'; '.join(differs)}. Give another --results_dir, "
+                         "or go on with that one by --resume")
 
 
 def _skipped(given: argparse.Namespace) -> None:
@@ -299,7 +344,7 @@ def _go_on(program: str, given: argparse.Namespace, token: Optional[str]) -> int
     """All is in the journal. What it needs of the hub was fetched before it began."""
     words = [program, "sweep", "--resume", given.results_dir, *REDACT]
     return _become(program, words + (["--retry-failed"] if given.retry_failed else []),
-                   _environment(given, token, {"HF_HUB_OFFLINE": "1"}))
+                   _environment(token, {"HF_HUB_OFFLINE": "1"}))
 
 
 def _normal(word: str) -> str:
@@ -322,16 +367,20 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return _go_on(program, given, token)
     try:
         _check(given)
-        device = _device(program)
+        device = device_of(program, given.devices)
         _check_device(given, device)
         precision = given.precision or ("bf16" if device.is_gpu else "fp32")
         model = _model(given, device, precision, token or os.environ.get("HF_TOKEN"))
+        training = _training(given, model, precision)
+        _check_same(given, training)
     except (SweepError, ModelError, ValueError) as reason:
         parser.error(str(reason))
     _tell(f"model: {model['said']}")
     _tell(DP_SGD[given.privacy])
     _skipped(given)
-    return _become(program, command(program, given, model, precision), _environment(given, token, model["environment"]))
+    title = f"LoRA of {model['title']}, {precision}, " + DP_SGD[given.privacy]
+    return _become(program, command(program, given, training, title),
+                   _environment(token, {**model["environment"], **_cards_of_ranks(given, device)}))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ Sizes are those of each rank.
 import argparse
 import importlib.util
 import json
+import math
 import os
 import sys
 from typing import Any, Dict, List, Optional, Tuple
@@ -35,22 +36,45 @@ def bytes_of(text: str) -> int:
     digits = text.strip().rstrip("BbIiKkMmGgTt ")
     unit = text.strip()[len(digits):].strip().upper().replace("IB", "").rstrip("B") or ""
     try:
-        return int(float(digits) * UNITS[unit])
-    except (KeyError, ValueError):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size, such as 24GiB or 512M") from None
+        size = int(float(digits) * UNITS[unit])
+    except (KeyError, ValueError, OverflowError):
+        size = 0
+    if not 0 < size < 1 << 63:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size, such as 24GiB or 512M")
+    return size
+
+
+def whole(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 0 < number < 1 << 31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return number
+
+
+def _number(text: str, is_zero_one: bool) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf or (number == 0 and not is_zero_one):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number {'from 0 on' if is_zero_one else 'above 0'}")
+    return number
 
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     """Those that lora_training does not have; the sweep hands them on as they are."""
-    parser.add_argument("--ranks", type=int, default=1, metavar="N",
+    parser.add_argument("--ranks", type=whole, default=1, metavar="N",
                         help="processes that train it together, each on a GPU of its own or all on the CPU (1)")
     parser.add_argument("--parallel", choices=PARALLEL, default="fsdp",
                         help="with --ranks: fsdp spreads the frozen weights, ddp copies them (fsdp; ddp on the CPU)")
     parser.add_argument("--privacy", choices=PRIVACY, default="auto",
                         help="DP-SGD by opacus, by the built-in engine, or off; auto: opacus if it is installed (auto)")
-    parser.add_argument("--max_grad_norm", type=float, default=1.0, metavar="X",
+    parser.add_argument("--max_grad_norm", type=lambda text: _number(text, False), default=1.0, metavar="X",
                         help="DP-SGD: to which each sample's gradient is clipped (1)")
-    parser.add_argument("--noise_multiplier", type=float, default=1.0, metavar="X",
+    parser.add_argument("--noise_multiplier", type=lambda text: _number(text, True), default=1.0, metavar="X",
                         help="DP-SGD: noise, times that (1)")
     parser.add_argument("--limit_memory", type=bytes_of, default=None, metavar="SIZE",
                         help="torch gets no more of the GPU than this, such as 24GiB")
@@ -111,8 +135,8 @@ def hooks_of(given: argparse.Namespace, device: Any) -> Hooks:
     if parallel is not None:
         def wrap(model: Any, _config: LoraConfig) -> Any:
             _ranks.join(device)
-            return _ranks.shared_model(model, parallel, privacy != "off")
-        hooks.wrap = wrap
+            return _ranks.shared_model(model, parallel, privacy != "off", device)
+        hooks.wrap, hooks.made_on = wrap, "cpu" if parallel == "fsdp" else None
     if privacy != "off":
         engine = Engine(privacy, given.max_grad_norm, given.noise_multiplier)
         hooks.privacy, hooks.after_backward, hooks.weighs_loss = engine.set_up, engine.after_backward, False
@@ -170,8 +194,6 @@ def main(arguments: Optional[List[str]] = None) -> int:
     add_arguments(parser)
     add_training_arguments(parser)
     given = parser.parse_args(arguments)
-    if given.ranks < 1:
-        parser.error("--ranks is a whole number from 1 on")
     if given.ranks > 1 and not _ranks.is_one_of_several():
         return _ranks.launch(given.ranks, [sys.executable, "-m", "tidemark.sweep_training",
                                            *(sys.argv[1:] if arguments is None else arguments)])

@@ -77,14 +77,15 @@ class TrainingProfiler:
         report = {"stages": self.stages, "total_change_mb": _sum(stage["memory_change_mb"] for stage in known),
                   "total_duration_s": sum(stage["duration_s"] for stage in self.stages),
                   "largest_stage": max(known, key=lambda stage: stage["memory_change_mb"])["name"] if known else None}
-        if _figures.is_off():
-            return report
-        for line in _lines(report):
+        is_off = _figures.is_off()
+        if is_off:
+            report["reason"] = "TIDEMARK=0"
+        for line in [] if is_off else _lines(report):
             say(logging.INFO, line)
         text = json.dumps(report, indent=2, ensure_ascii=False)
         if output_file is not None:
             write_file(output_file, text)
-        elif self.log_dir is not None:
+        elif self.log_dir is not None and not is_off:
             write_new_file(self.log_dir, "training_report", ".json", text)
         return report
 

@@ -17,7 +17,7 @@ static int fail(const char *path, int rc, const struct tmk_error *err)
         tmk_say("%s: byte %" PRIu64 ": %s", path ? path : "model", err->offset, err->text);
     else
         tmk_say("%s: %s", path ? path : "model", err->text[0] ? err->text : tmk_result_text(rc));
-    return rc == TMK_EIO || rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
+    return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
 }
 
 /* ---- options ---- */
@@ -121,8 +121,8 @@ static const char notes[] =
     "count once. The memory for training is an estimate without activations.\n"
     "See docs/model.md.\n"
     "\n"
-    "Exit status: 0 fine, 1 there is a NaN or an infinity, or a file cannot be\n"
-    "opened, 2 wrong usage, 3 a file is damaged or of another kind.\n";
+    "Exit status: 0 fine, 1 there is a NaN or an infinity, or no tensor at all,\n"
+    "2 wrong usage, 3 a file cannot be read, is damaged or of another kind.\n";
 
 static const char *const examples[] = {
     "tidemark model model.safetensors",

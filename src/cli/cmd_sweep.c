@@ -37,8 +37,12 @@ static int show(const struct tmk_sweep_plan *p)
     int status = tmk_sweep_outputs(p->results, &o);
     if (!p->no_pictures)
         draw(p);
+    if (status != 0) {
+        tmk_say("not all files could be written; once that is mended: %s", p->resume);
+        return status;
+    }
     tmk_say("all of it is in %s; begin with index.html", p->results->folder);
-    return status == 0 ? status_of(p->results) : status;
+    return status_of(p->results);
 }
 
 static int sweep(struct tmk_sweep_plan *p)
@@ -69,6 +73,7 @@ static const struct tmk_option options[] = {
     {"output", 'o', "DIR", NULL, "the folder for results (sweep-DATE-TIME)"},
     {"resume", 0, "DIR", NULL, "go on with the sweep in DIR"},
     {"retry-failed", 0, NULL, NULL, "those that failed, timed out or were skipped once more"},
+    {"retry-oom", 0, NULL, NULL, "those that ran out of memory once more"},
     {"devices", 'd', "LIST", NULL, "one configuration on each of these at once: 0,1 or all"},
     {"jobs", 'j', "N", NULL, "N configurations at once, without devices (1)"},
     {"skip-hopeless", 0, NULL, NULL, "leave out what cannot fit, by what was measured"},

@@ -51,7 +51,8 @@ unsigned tmk_args_list(const struct tmk_args *args, const char *name, const char
 
 /* ---- options ---- */
 
-/* The option of "--name", "--name=value" or "-n"; *ret_value is what stands behind '='. */
+/* The option of "--name", "--name=value", "-n" or "-nVALUE"; *ret_value is what stands behind '=',
+ * or behind the letter. */
 static const struct tmk_option *find_option(const struct tmk_command *c, const char *argument,
                                             const char **ret_value)
 {
@@ -62,8 +63,11 @@ static const struct tmk_option *find_option(const struct tmk_command *c, const c
         const struct tmk_option *o = &c->options[i];
         if (is_long && strlen(o->name) == n - 2 && strncmp(o->name, argument + 2, n - 2) == 0)
             return o;
-        if (!is_long && o->letter && argument[1] == o->letter && n == 2)
-            return o;
+        if (is_long || !o->letter || argument[1] != o->letter || (n > 2 && !o->value))
+            continue;
+        if (n > 2)
+            *ret_value = argument + 2;
+        return o;
     }
     return NULL;
 }

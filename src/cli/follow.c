@@ -100,10 +100,20 @@ static unsigned n_asked(bool *ret_ended)
     return n;
 }
 
-static void look(void *arg)
+/* While it waits for the next sample: a report as of the last one. */
+static bool answer(void *arg)
 {
     struct follow *f = arg;
     bool ended;
+    for (unsigned n = n_asked(&ended); n > 0; n--)
+        write_report(f);
+    fflush(stdout);
+    return ended;
+}
+
+static void look(void *arg)
+{
+    struct follow *f = arg;
     if (f->process.pid && tmk_resident_look(&f->process, &f->m->roots, f->m->elapsed_ns) < 0)
         tmk_die("out of memory");
     if (f->m->elapsed_ns >= f->tell_ns) {
@@ -111,10 +121,7 @@ static void look(void *arg)
         write_samples(f);
     }
     tmk_oom_watch_look(f->watch);
-    for (unsigned n = n_asked(&ended); n > 0; n--)
-        write_report(f);
-    fflush(stdout);
-    if (ended)
+    if (answer(f))
         kill(getpid(), SIGTERM); /* held back, and taken as the end before the next look */
 }
 
@@ -125,6 +132,7 @@ int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w,
     tmk_resident_init(&f.process, wants->process);
     w->rang = write_warning;
     m->is_silent = true;
+    m->asked = answer;
     int status = tmk_monitoring_run(m, look, &f);
     if (status == 0)
         write_report(&f);

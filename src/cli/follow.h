@@ -3,7 +3,8 @@
  * package for one.
  *
  * A line of JSON on stdout for each sample {"samples": [...]}, warning {"warning": {...}} and
- * report {"timestamp", "devices", ...}. A report is written for each line on stdin, and at the end.
+ * report {"timestamp", "devices", ...}. A report is written for each line on stdin, at
+ * once (as of the last sample; from the first on), and at the end.
  * The end of stdin ends it: nobody is left behind by a program that was killed. */
 #ifndef TMK_CLI_FOLLOW_H
 #define TMK_CLI_FOLLOW_H

@@ -78,7 +78,7 @@ static bool ends_in(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-static bool is_trainable(const struct tmk_weight *t)
+static bool may_be_trained(const struct tmk_weight *t)
 {
     return tmk_weight_type_is_float(t->type) && !t->same_as && !t->is_extra &&
            !ends_in(t->name, "running_mean") && !ends_in(t->name, "running_var") &&
@@ -91,19 +91,34 @@ static bool is_adapted(const struct tmk_weight *t, const char *component)
                               strcmp(component, "mlp") == 0 || strcmp(component, "expert") == 0);
 }
 
-static void count_trainable(struct tmk_model_answer *a, const struct tmk_weight *t,
-                            const char *component)
+static void count_trained(struct tmk_model_answer *a, const struct tmk_weight *t,
+                          const char *component)
 {
-    if (!is_trainable(t))
+    if (t->is_parameter && !t->same_as)
+        add(t->requires_grad ? &a->n_trainable : &a->n_frozen, t->n_elements);
+    if (!may_be_trained(t))
         return;
-    add(&a->n_trainable, t->n_elements);
-    if (t->is_parameter && !t->requires_grad)
-        add(&a->n_frozen, t->n_elements);
+    add(&a->n_floats, t->n_elements);
     if (is_adapted(t, component)) {
         a->n_adapted++;
         add(&a->adapted_sides, t->shape[0]);
         add(&a->adapted_sides, t->shape[1]);
     }
+}
+
+/* A file that has a parameter says of each tensor whether it is one; of state dicts and safetensors
+ * nobody knows. */
+static bool say_what_is_trained(const struct tmk_weights *w)
+{
+    uint64_t n = 0;
+    bool *says = tmk_xcalloc(w->n_files + 1, sizeof *says);
+    for (uint64_t i = 0; i < w->n; i++)
+        if (w->all[i].is_parameter && !says[w->all[i].file]) {
+            says[w->all[i].file] = true;
+            n++;
+        }
+    free(says);
+    return n == w->n_files;
 }
 
 /* ---- all ---- */
@@ -127,9 +142,11 @@ static void count_tensor(struct tmk_model_answer *a, uint64_t i)
         tmk_die("out of memory");
     count(&a->total, t);
     count(&a->types[t->type], t);
+    if (t->type == TMK_WEIGHT_OTHER)
+        count_in(&a->other_types, tmk_weight_dtype(t), t);
     count_in(&a->layers, layer, t);
     count_in(&a->parts, a->components[i], t);
-    count_trainable(a, t, a->components[i]);
+    count_trained(a, t, a->components[i]);
     if (t->same_as) {
         a->n_tied++;
         add(&a->tied_bytes, t->n_bytes);
@@ -157,13 +174,16 @@ void tmk_model_sum_up(struct tmk_model_answer *a)
             a->n_inf += a->results[i].n_inf > 0;
         }
     }
+    a->says_grad = say_what_is_trained(&a->weights);
     tmk_components_close(components);
 }
 
 void tmk_model_answer_fini(struct tmk_model_answer *a)
 {
+    tmk_textmap_fini(&a->other_types.names);
     tmk_textmap_fini(&a->layers.names);
     tmk_textmap_fini(&a->parts.names);
+    free(a->other_types.all);
     free(a->layers.all);
     free(a->parts.all);
     free(a->components);

@@ -30,11 +30,13 @@ struct tmk_model_answer {
     const char **components;               /* by tensor */
     struct tmk_model_group total, extra;   /* tied ones count once */
     struct tmk_model_group types[TMK_WEIGHT_N_TYPES];
+    struct tmk_model_groups other_types;   /* that are not known here, by the files' names */
     struct tmk_model_groups layers, parts; /* parts: components */
     uint64_t n_tied, tied_bytes;           /* that are there under another name, too */
     uint64_t n_nan, n_inf;                 /* tensors that have some */
-    uint64_t n_trainable;                  /* parameters: floats that are no running statistics */
-    uint64_t n_frozen;                     /* of those, the ones that the file calls frozen */
+    uint64_t n_floats;                     /* parameters: floats that are no running statistics */
+    bool says_grad;                        /* the files say what is trained, and so: */
+    uint64_t n_trainable, n_frozen;        /* parameters */
     uint64_t n_adapted, adapted_sides;     /* matrices of attention and mlp; out + in of all */
     uint32_t ranks[TMK_MODEL_MAX_RANKS];
     uint32_t n_ranks;

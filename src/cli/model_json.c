@@ -10,25 +10,31 @@ static void put_group(struct tmk_json *j, const struct tmk_model_group *g)
     tmk_json_u64(j, "bytes", g->n_bytes);
 }
 
-static void put_groups(struct tmk_json *j, const char *key, const char *name_key,
-                       const struct tmk_model_groups *groups)
+static void put_items(struct tmk_json *j, const char *name_key,
+                      const struct tmk_model_groups *groups)
 {
-    tmk_json_array(j, key);
     for (uint64_t i = 0; i < groups->names.n; i++) {
         tmk_json_object(j, NULL);
         tmk_json_text(j, name_key, groups->all[i].name);
         put_group(j, &groups->all[i]);
         tmk_json_end(j);
     }
+}
+
+static void put_groups(struct tmk_json *j, const char *key, const char *name_key,
+                       const struct tmk_model_groups *groups)
+{
+    tmk_json_array(j, key);
+    put_items(j, name_key, groups);
     tmk_json_end(j);
 }
 
-static void put_place(struct tmk_json *j, const char *key, uint64_t index)
+static void put_known(struct tmk_json *j, const char *key, bool is_known, uint64_t value)
 {
-    if (index == UINT64_MAX)
-        tmk_json_null(j, key);
+    if (is_known)
+        tmk_json_u64(j, key, value);
     else
-        tmk_json_u64(j, key, index);
+        tmk_json_null(j, key);
 }
 
 static void put_result(struct tmk_json *j, const struct tmk_scan_result *r)
@@ -42,8 +48,8 @@ static void put_result(struct tmk_json *j, const struct tmk_scan_result *r)
     tmk_json_u64(j, "inf", r->n_inf);
     tmk_json_u64(j, "zero", r->n_zero);
     tmk_json_u64(j, "denormal", r->n_denormal);
-    put_place(j, "first_nan", r->first_nan);
-    put_place(j, "first_inf", r->first_inf);
+    put_known(j, "first_nan", r->first_nan != UINT64_MAX, r->first_nan);
+    put_known(j, "first_inf", r->first_inf != UINT64_MAX, r->first_inf);
     tmk_json_double(j, "min", r->min);
     tmk_json_double(j, "max", r->max);
     tmk_json_double(j, "mean", r->mean);
@@ -57,7 +63,7 @@ static void put_tensor(struct tmk_json *j, const struct tmk_model_answer *a, uin
     tmk_json_object(j, NULL);
     tmk_json_text(j, "name", t->name);
     tmk_json_text(j, "file", a->weights.files[t->file].path);
-    tmk_json_text(j, "dtype", tmk_weight_type_name(t->type));
+    tmk_json_text(j, "dtype", tmk_weight_dtype(t));
     tmk_json_array(j, "shape");
     for (uint32_t d = 0; d < t->n_dims; d++)
         tmk_json_u64(j, NULL, t->shape[d]);
@@ -92,7 +98,7 @@ static void put_estimates(struct tmk_json *j, const struct tmk_model_answer *a)
     tmk_json_text(j, "not_included", "activations, temporary memory, the CUDA context");
     tmk_json_array(j, "full");
     for (unsigned way = 0; way < TMK_TRAINING_N_WAYS; way++) {
-        struct tmk_training_memory m = tmk_training_full(a->n_trainable, way);
+        struct tmk_training_memory m = tmk_training_full(a->n_floats, way);
         tmk_json_object(j, NULL);
         tmk_json_text(j, "precision", tmk_training_way_key(way));
         put_training(j, &m);
@@ -102,7 +108,7 @@ static void put_estimates(struct tmk_json *j, const struct tmk_model_answer *a)
     tmk_json_array(j, "lora");
     for (uint32_t i = 0; a->n_adapted > 0 && i < a->n_ranks; i++) {
         struct tmk_training_memory m =
-            tmk_training_lora(a->n_trainable, a->adapted_sides, a->ranks[i]);
+            tmk_training_lora(a->n_floats, a->adapted_sides, a->ranks[i]);
         tmk_json_object(j, NULL);
         tmk_json_u64(j, "rank", a->ranks[i]);
         put_training(j, &m);
@@ -128,13 +134,14 @@ static void put_types(struct tmk_json *j, const struct tmk_model_answer *a)
 {
     tmk_json_array(j, "dtypes");
     for (unsigned i = 0; i < TMK_WEIGHT_N_TYPES; i++) {
-        if (a->types[i].n_tensors == 0)
+        if (a->types[i].n_tensors == 0 || i == TMK_WEIGHT_OTHER)
             continue;
         tmk_json_object(j, NULL);
         tmk_json_text(j, "dtype", tmk_weight_type_name(i));
         put_group(j, &a->types[i]);
         tmk_json_end(j);
     }
+    put_items(j, "dtype", &a->other_types);
     tmk_json_end(j);
 }
 
@@ -152,17 +159,12 @@ void tmk_model_json(const struct tmk_model_answer *a, FILE *out)
     tmk_json_init(&j, out, 2);
     tmk_json_object(&j, NULL);
     put_group(&j, &a->total);
-    tmk_json_u64(&j, "trainable_parameters", a->n_trainable);
-    tmk_json_u64(&j, "frozen_parameters", a->n_frozen);
+    put_known(&j, "trainable_parameters", a->says_grad, a->n_trainable);
+    put_known(&j, "frozen_parameters", a->says_grad, a->n_frozen);
     tmk_json_u64(&j, "tied", a->n_tied);
     tmk_json_u64(&j, "tied_bytes", a->tied_bytes);
-    if (a->results) {
-        tmk_json_u64(&j, "tensors_with_nan", a->n_nan);
-        tmk_json_u64(&j, "tensors_with_inf", a->n_inf);
-    } else {
-        tmk_json_null(&j, "tensors_with_nan");
-        tmk_json_null(&j, "tensors_with_inf");
-    }
+    put_known(&j, "tensors_with_nan", a->results != NULL, a->n_nan);
+    put_known(&j, "tensors_with_inf", a->results != NULL, a->n_inf);
     tmk_json_object(&j, "extra");
     put_group(&j, &a->extra);
     tmk_json_end(&j);
@@ -172,6 +174,7 @@ void tmk_model_json(const struct tmk_model_answer *a, FILE *out)
     put_groups(&j, "components", "component", &a->parts);
     put_names(&j, "in_several_files", &a->weights.twice);
     put_names(&j, "not_read", &a->weights.left_out);
+    put_names(&j, "classes", &a->weights.classes);
     put_estimates(&j, a);
     tmk_json_array(&j, "tensors_by_name");
     for (uint64_t i = 0; i < a->weights.n; i++)

@@ -76,10 +76,14 @@ static void show_types(struct tmk_sheet *sheet, const struct tmk_model_answer *a
                                                 {"share", TMK_RIGHT, TMK_FIXED}};
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (unsigned i = 0; i < TMK_WEIGHT_N_TYPES; i++)
-        if (a->types[i].n_tensors > 0) {
+        if (a->types[i].n_tensors > 0 && i != TMK_WEIGHT_OTHER) {
             tmk_table_cell(t, tmk_weight_type_name(i));
             put_amounts(t, &a->types[i], a->total.n_bytes);
         }
+    for (uint64_t i = 0; i < a->other_types.names.n; i++) {
+        tmk_table_cellf(t, "%s (unknown)", a->other_types.all[i].name);
+        put_amounts(t, &a->other_types.all[i], a->total.n_bytes);
+    }
     tmk_sheet_heading(sheet, "By type");
     tmk_sheet_table(sheet, t);
 }
@@ -159,7 +163,7 @@ static void put_shape(struct tmk_table *t, const struct tmk_weight *tensor)
     char shape[TMK_SHAPE_TEXT], size[TMK_AMOUNT_BYTES];
     tmk_table_cell(t, tensor->name);
     tmk_table_cell(t, tmk_model_shape(tensor, shape));
-    tmk_table_cell(t, tmk_weight_type_name(tensor->type));
+    tmk_table_cell(t, tmk_weight_dtype(tensor));
     tmk_table_cell(t, tmk_size_text(tensor->n_bytes, size));
 }
 
@@ -224,9 +228,30 @@ static void say_odd(struct tmk_sheet *sheet, const struct tmk_model_answer *a, u
     free(inf);
 }
 
+/* Tensors that were not scanned, and why. */
+static void say_unseen(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
+{
+    struct tmk_textmap types = {0};
+    uint64_t n_others = 0;
+    for (uint64_t i = 0; i < a->weights.n; i++) {
+        const struct tmk_weight *t = &a->weights.all[i];
+        uint32_t number;
+        if (t->same_as || a->results[i].is_scanned)
+            continue;
+        if (tmk_weight_type_is_scanned(t->type))
+            n_others++;
+        else if (tmk_textmap_put(&types, tmk_weight_dtype(t), &number) < 0)
+            tmk_die("out of memory");
+    }
+    say_names(sheet, "Not looked at, since of a type that is not scanned", &types);
+    if (n_others > 0)
+        tmk_sheet_text(sheet, "Some tensors were not looked at (expanded or without data).");
+    tmk_textmap_fini(&types);
+}
+
 static void show_numbers(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
 {
-    uint64_t n_zero = 0, n_denormal = 0, n_unseen = 0, n_shown = 0;
+    uint64_t n_zero = 0, n_denormal = 0, n_shown = 0;
     char zero[TMK_AMOUNT_BYTES], denormal[TMK_AMOUNT_BYTES];
     tmk_sheet_heading(sheet, "Numbers");
     if (!a->results) {
@@ -237,7 +262,6 @@ static void show_numbers(struct tmk_sheet *sheet, const struct tmk_model_answer 
         const struct tmk_scan_result *r = &a->results[i];
         if (a->weights.all[i].same_as)
             continue;
-        n_unseen += !r->is_scanned;
         n_zero += r->n_zero;
         n_denormal += r->n_denormal;
         if ((r->n_nan || r->n_inf) && n_shown++ < 2 * SHOWN_NAMES)
@@ -245,10 +269,10 @@ static void show_numbers(struct tmk_sheet *sheet, const struct tmk_model_answer 
     }
     if (n_shown > 2 * SHOWN_NAMES)
         tmk_sheet_text(sheet, "... and %" PRIu64 " tensors more.", n_shown - 2 * SHOWN_NAMES);
-    tmk_sheet_text(
-        sheet, "%s%s zero, %s denormal.%s", a->n_nan || a->n_inf ? "" : "No NaN, no infinity. ",
-        tmk_count_text(n_zero, zero), tmk_count_text(n_denormal, denormal),
-        n_unseen ? " Some tensors were not looked at (complex, expanded or without data)." : "");
+    tmk_sheet_text(sheet, "%s%s zero, %s denormal.",
+                   a->n_nan || a->n_inf ? "" : "No NaN, no infinity. ",
+                   tmk_count_text(n_zero, zero), tmk_count_text(n_denormal, denormal));
+    say_unseen(sheet, a);
 }
 
 /* ---- the estimate ---- */
@@ -271,13 +295,13 @@ static void show_estimate(struct tmk_sheet *sheet, const struct tmk_model_answer
         {"optimizer", TMK_RIGHT, TMK_FIXED}, {"together", TMK_RIGHT, TMK_FIXED}};
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (unsigned way = 0; way < TMK_TRAINING_N_WAYS; way++) {
-        struct tmk_training_memory m = tmk_training_full(a->n_trainable, way);
+        struct tmk_training_memory m = tmk_training_full(a->n_floats, way);
         tmk_table_cell(t, tmk_training_way_text(way));
         put_estimate(t, &m);
     }
     for (uint32_t i = 0; a->n_adapted > 0 && i < a->n_ranks; i++) {
         struct tmk_training_memory m =
-            tmk_training_lora(a->n_trainable, a->adapted_sides, a->ranks[i]);
+            tmk_training_lora(a->n_floats, a->adapted_sides, a->ranks[i]);
         tmk_table_cellf(t, "LoRA rank %" PRIu32, a->ranks[i]);
         put_estimate(t, &m);
     }
@@ -303,8 +327,10 @@ void tmk_model_sheet(const struct tmk_model_answer *a, FILE *out)
     free(title);
     say_total(&sheet, a);
     say_names(&sheet, "In more than one file", &w->twice);
+    say_names(&sheet, "Tensors were read from the saved state of objects of these classes",
+              &w->classes);
     say_names(&sheet,
-              "The pickle names these, too; they were not run, and what they would make is "
+              "The pickle calls these, too; they were not run, and what they would make is "
               "left out",
               &w->left_out);
     show_types(&sheet, a);

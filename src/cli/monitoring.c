@@ -2,16 +2,19 @@
 /* cli/monitoring.c - see monitoring.h.
  *
  * The signals are blocked and waited for until the next sample is due: so none is lost between a
- * test and a sleep, and there are no handlers. They stay blocked until the report is out: a second
- * ^C, out of impatience, must not keep it from being written. One that was ignored when we were
- * started (nohup) stays ignored. */
+ * test and a sleep, and there are no handlers. Who is asked on stdin waits for both, on a signalfd.
+ * They stay blocked until the report is out: a second ^C, out of impatience, must not keep it from
+ * being written. One that was ignored when we were started (nohup) stays ignored. */
 #include "cli/monitoring.h"
 
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "kit/amount.h"
@@ -128,10 +131,11 @@ static int open_devices(struct tmk_monitoring *m, const struct tmk_args *args,
         return TMK_EXIT_FINDING;
     }
     say_driver(m->devices);
-    if (tmk_selection_parse(m->devices, values, n, ret, &err) < 0) {
-        tmk_say("--devices: %s", err.text);
+    int rc = tmk_selection_parse_present(m->devices, values, n, ret, &err);
+    if (err.text[0])
+        tmk_say("--devices: %s%s", err.text, rc == 0 ? "; going on without it" : "");
+    if (rc < 0)
         return TMK_EXIT_USAGE;
-    }
     return 0;
 }
 
@@ -200,19 +204,50 @@ void tmk_monitoring_release(struct tmk_monitoring *m)
     m->is_holding = false;
 }
 
+static struct timespec time_until(uint64_t due_ns)
+{
+    uint64_t now = tmk_clock_monotonic_ns();
+    uint64_t rest = due_ns > now ? due_ns - now : 0;
+    return (struct timespec){.tv_sec = (time_t)(rest / NS_PER_S),
+                             .tv_nsec = (long)(rest % NS_PER_S)};
+}
+
 /* True: a signal came before it was due. */
 static bool is_stopped_before(uint64_t due_ns, const sigset_t *set)
 {
     for (;;) {
-        uint64_t now = tmk_clock_monotonic_ns();
-        uint64_t rest = due_ns > now ? due_ns - now : 0;
-        struct timespec wait = {.tv_sec = (time_t)(rest / NS_PER_S),
-                                .tv_nsec = (long)(rest % NS_PER_S)};
+        struct timespec wait = time_until(due_ns);
         if (sigtimedwait(set, NULL, &wait) > 0)
             return true;
         if (errno == EAGAIN && tmk_clock_monotonic_ns() >= due_ns)
             return false;
     }
+}
+
+/* The same, and what is asked meanwhile is answered. */
+static bool is_stopped_or_asked(const struct tmk_monitoring *m, uint64_t due_ns, void *arg)
+{
+    const struct timespec none = {0};
+    struct pollfd inputs[] = {{.fd = m->signal_fd, .events = POLLIN},
+                              {.fd = STDIN_FILENO, .events = POLLIN}};
+    for (;;) {
+        struct timespec wait = time_until(due_ns);
+        int n = ppoll(inputs, TMK_N(inputs), &wait, NULL);
+        if (sigtimedwait(&m->held, NULL, &none) > 0)
+            return true;
+        if (n > 0 && inputs[1].revents && m->asked(arg))
+            return true;
+        if (tmk_clock_monotonic_ns() >= due_ns)
+            return false;
+    }
+}
+
+/* Before the first look there is nothing to answer with. */
+static bool is_over_before(const struct tmk_monitoring *m, uint64_t due_ns, void *arg)
+{
+    if (m->signal_fd < 0 || !m->elapsed_ns)
+        return is_stopped_before(due_ns, &m->held);
+    return is_stopped_or_asked(m, due_ns, arg);
 }
 
 void tmk_monitoring_clear(struct tmk_monitoring *m)
@@ -256,7 +291,6 @@ static void tell(struct tmk_monitoring *m, char *text, size_t size)
 
 static int loop(struct tmk_monitoring *m, void (*each)(void *arg), void *arg)
 {
-    const sigset_t *set = &m->held;
     char text[PROGRESS_BYTES];
     uint64_t due_ns, start_ns = tmk_sampler_start_ns(m->sampler);
     uint64_t duration_ns = tmk_sampler_settings(m->sampler)->duration_ns;
@@ -264,7 +298,7 @@ static int loop(struct tmk_monitoring *m, void (*each)(void *arg), void *arg)
     snprintf(text, sizeof text, "%s", m->name);
     tmk_progress_init(&m->progress, stderr, text);
     while (tmk_sampler_due_ns(m->sampler, &due_ns)) {
-        if (is_stopped_before(due_ns, set))
+        if (is_over_before(m, due_ns, arg))
             return 0;
         if (tmk_sampler_look(m->sampler, &err) < 0) {
             tmk_say("%s", err.text);
@@ -275,14 +309,17 @@ static int loop(struct tmk_monitoring *m, void (*each)(void *arg), void *arg)
         if (each)
             each(arg);
     }
-    (void)is_stopped_before(start_ns + duration_ns, set);
+    (void)is_over_before(m, start_ns + duration_ns, arg);
     return 0;
 }
 
 int tmk_monitoring_run(struct tmk_monitoring *m, void (*each)(void *arg), void *arg)
 {
     hold_signals(m);
+    m->signal_fd = m->asked ? signalfd(-1, &m->held, SFD_CLOEXEC) : -1;
     int status = loop(m, each, arg);
+    if (m->signal_fd >= 0)
+        close(m->signal_fd);
     m->elapsed_ns = tmk_clock_monotonic_ns() - tmk_sampler_start_ns(m->sampler);
     tmk_progress_fini(&m->progress);
     return status;

@@ -16,7 +16,7 @@
 
 /* For a command's table of options. `duration` says the default. */
 #define TMK_MONITORING_OPTIONS(duration)                                                           \
-    {"devices", 0, "N...", NULL, "0 1, 0,1, 0:2 (a part), host, all (all cards)"},                 \
+    {"devices", 0, "N...", NULL, "0 1, 0:2 (a part), host, all, visible, GPU-..."},                \
         {"duration", 0, "S", NULL, "seconds; 0: until ^C or kill (" duration ")"},                 \
     {                                                                                              \
         "interval", 0, "S", NULL, "seconds between two samples (0.1)"                              \
@@ -26,8 +26,11 @@
 #define TMK_MONITORING_NOTES                                                                       \
     "Devices are numbered as the driver does; behind NVIDIA's cards come AMD's. 0:2\n"             \
     "is part 2 of card 0 (MIG). Without a card the host is device 0; in a container\n"             \
-    "with a memory limit, that limit is its size. A device that does not answer\n"                 \
-    "leaves a gap, not a zero. Of each at most 5 MB are kept.\n"
+    "with a memory limit, that limit is its size. --devices visible: the cards that\n"             \
+    "CUDA_VISIBLE_DEVICES leaves to programs started here, numbered as they number\n"              \
+    "them, visible:0 the first of these. One that is not there is said, and left out.\n"           \
+    "A device that does not answer leaves a gap, not a zero. Of each at most 5 MB\n"               \
+    "are kept.\n"
 
 struct tmk_monitoring {
     struct tmk_device_roots roots;
@@ -38,9 +41,13 @@ struct tmk_monitoring {
     uint64_t elapsed_ns;
     uint64_t next_tell_ns; /* when the progress line is worth writing anew */
     bool is_silent;        /* no progress line: stderr is somebody else's */
+    /* From the first look on: there is something to read on stdin, or it has ended. True: end the
+     * loop. May be NULL. */
+    bool (*asked)(void *arg);
     struct tmk_progress progress;
     sigset_t held, before; /* signals, while it is holding them back */
     bool is_holding;
+    int signal_fd; /* of the held ones, while it runs and may be asked; -1: none */
 };
 
 struct tmk_monitoring_needs {

@@ -52,25 +52,27 @@ static const struct named {
     {"activation", "#d6604d"},
     {"autograd_detail", "#7fb2e5"},
     {"temporary", "#9970ab"},
-    /* components */
-    {"embedding", "#27a5a0"},
-    {"attention", "#3f74c4"},
-    {"mlp", "#e08214"},
-    {"normalization", "#9970ab"},
+    /* components stand beside categories in a picture: other tones, so that none looks like one */
+    {"embedding", "#2a6459"},
+    {"attention", "#4a3fc0"},
+    {"mlp", "#f7a88f"},
+    {"normalization", "#d9a3ee"},
     {"lora", "#c51b7d"},
-    {"conv", "#7fb2e5"},
-    {"expert", "#b35806"},
-    {"router", "#fdb863"},
-    {"(cuBLAS workspace)", "#bf9fcc"},
-    {"head", "#3f9b5b"},
-    /* stages */
+    {"conv", "#7a2f6b"},
+    {"expert", "#8a3a1c"},
+    {"router", "#f0d37a"},
+    {"(cuBLAS workspace)", "#b47b80"},
+    {"(cuBLASLt workspace)", "#c9b08a"},
+    {"head", "#7fc06a"},
+    /* stages: the colour of the category that they make, where there is one */
     {"model_load", "#3f9b5b"},
     {"data", "#27a5a0"},
-    {"wrap", "#8c6d46"},
-    {"optimizer_setup", "#b8860b"},
+    {"wrap", "#7fb2e5"},
+    {"optimizer_setup", "#7d5a1a"},
     {"privacy_setup", "#c51b7d"},
     {"forward", "#d6604d"},
     {"backward", "#3f74c4"},
+    {"privacy", "#f7a88f"},
     {"optimizer", "#dba520"},
     {"eval", "#9970ab"},
     /* owners of what the driver gave */
@@ -88,7 +90,7 @@ static const struct named {
 
 const char *tmk_palette_colour(unsigned i)
 {
-    static const char *const colours[] = {"#4393c3", "#e08214", "#1b7837", "#d6604d", "#9970ab",
+    static const char *const colours[] = {"#4393c3", "#e08214", "#33a05c", "#d6604d", "#9970ab",
                                           "#878787", "#35978f", "#c51b7d", "#b8860b", "#6a51a3"};
     return colours[i % TMK_N(colours)];
 }

@@ -3,8 +3,10 @@
  * every picture; and a theme, light or dark, for all that is not data.
  *
  * Categories have the hues that PyTorch's own memory timeline made known: parameters green,
- * gradients blue, activations red, optimizer state gold. All colours are "#rrggbb" and can be told
- * apart on either background. */
+ * gradients blue, activations red, optimizer state gold. Components have deeper and paler tones,
+ * none of which is a category's: they stand side by side. A stage has the colour of the category
+ * that it makes (backward that of gradients). All colours are "#rrggbb" and can be told apart on
+ * either background. */
 #ifndef TMK_CLI_PALETTE_H
 #define TMK_CLI_PALETTE_H
 

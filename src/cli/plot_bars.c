@@ -95,8 +95,8 @@ void tmk_bars_tidy(struct tmk_bars *b, uint32_t most)
 /* Where its note stands. */
 static uint64_t end_of(const struct tmk_bars *b, const struct tmk_bar *bar)
 {
-    uint64_t end = b->is_dots ? 0 : bar->total;
-    for (uint32_t k = 0; b->is_dots && k < b->n_keys; k++)
+    uint64_t end = b->is_beside ? 0 : bar->total;
+    for (uint32_t k = 0; b->is_beside && k < b->n_keys; k++)
         end = bar->bytes[k] > end ? bar->bytes[k] : end;
     return bar->outline > end ? bar->outline : end;
 }
@@ -163,18 +163,27 @@ static double row_of(const struct tmk_bars *b, uint32_t i)
     return b->n_bars - 1 - i;
 }
 
-/* A block of data for each key, $k0 ...: left, right, row. */
+/* The lower and upper end of the k-th piece, from the row's middle. */
+static void find_edges(const struct tmk_bars *b, uint32_t k, double *ret_low, double *ret_high)
+{
+    *ret_high = b->is_beside ? 0.4 - 0.8 * k / b->n_keys : 0.36;
+    *ret_low = b->is_beside ? 0.4 - 0.8 * (k + 1.0) / b->n_keys : -0.36;
+}
+
+/* A block of data for each key, $k0 ...: left, right, lower, upper end. */
 static void put_data(const struct tmk_bars *b, FILE *out, const uint32_t *order, double unit)
 {
     uint64_t *left = tmk_xcalloc((size_t)b->n_bars + 1, sizeof *left);
     for (uint32_t k = 0; k < b->n_keys; k++) {
-        fprintf(out, "$k%u << EOD\nNaN NaN NaN\n", k);
+        double low, high;
+        find_edges(b, k, &low, &high);
+        fprintf(out, "$k%u << EOD\nNaN NaN NaN NaN\n", k);
         for (uint32_t i = 0; i < b->n_bars; i++) {
             uint64_t bytes = b->bars[i].bytes[order[k]];
             if (bytes)
-                fprintf(out, "%.7g %.7g %.1f\n", (double)left[i] / unit,
-                        (double)(left[i] + bytes) / unit, row_of(b, i));
-            left[i] += b->is_dots ? 0 : bytes;
+                fprintf(out, "%.7g %.7g %.4f %.4f\n", (double)left[i] / unit,
+                        (double)(left[i] + bytes) / unit, row_of(b, i) + low, row_of(b, i) + high);
+            left[i] += b->is_beside ? 0 : bytes;
         }
         fputs("EOD\n", out);
     }
@@ -269,6 +278,22 @@ static bool is_invisible(const struct tmk_bars *b, uint32_t key)
     return most < longest / 1000;
 }
 
+struct tmk_legend_item *tmk_bars_legend(const struct tmk_bars *b, uint32_t *ret_n)
+{
+    struct tmk_legend_item *items = tmk_xcalloc((size_t)b->n_keys + 1, sizeof *items);
+    uint32_t *order = tmk_xcalloc((size_t)b->n_keys + 1, sizeof *order), n = 0;
+    unsigned n_others = 0;
+    order_keys(b, order);
+    for (uint32_t k = 0; k < b->n_keys; k++) {
+        const char *key = b->keys[order[k]], *colour = tmk_palette_next(key, &n_others);
+        if (!is_invisible(b, order[k]))
+            items[n++] = (struct tmk_legend_item){key, colour};
+    }
+    free(order);
+    *ret_n = n;
+    return items;
+}
+
 void tmk_bars_put(const struct tmk_bars *b, FILE *out, const struct tmk_theme *theme,
                   const struct tmk_bars_place *place)
 {
@@ -284,10 +309,9 @@ void tmk_bars_put(const struct tmk_bars *b, FILE *out, const struct tmk_theme *t
     unsigned n_others = 0;
     fputs("plot ", out);
     for (uint32_t k = 0; k < b->n_keys; k++) {
-        const char *how = b->is_dots ? "2:3 with points pointtype 7 pointsize 1.6 "
-                                     : "(($1+$2)/2):3:1:2:($3-0.36):($3+0.36) with boxxyerror ";
-        fprintf(out, "%s$k%u using %slinecolor rgb '%s' ", k ? ", " : "", k, how,
-                tmk_palette_next(b->keys[order[k]], &n_others));
+        fprintf(out,
+                "%s$k%u using (($1+$2)/2):(($3+$4)/2):1:2:3:4 with boxxyerror linecolor rgb '%s' ",
+                k ? ", " : "", k, tmk_palette_next(b->keys[order[k]], &n_others));
         bool has_title = !place->no_key && !is_invisible(b, order[k]);
         fputs(has_title ? "title " : "notitle", out);
         if (has_title)

@@ -19,6 +19,7 @@
 
 #include "cli/palette.h"
 #include "cli/plot.h"
+#include "cli/plot_legend.h"
 
 struct tmk_bar {
     char *name;
@@ -35,7 +36,7 @@ struct tmk_bars {
     uint32_t n_keys, key_room;
     struct tmk_bar *bars;
     uint32_t n_bars, bar_room;
-    bool is_dots; /* pieces do not add up: a dot each, on a line */
+    bool is_beside; /* pieces do not add up: they lie one below the other, thin */
 };
 
 /* The bar of that name, made when new; good until the next add. */
@@ -60,6 +61,9 @@ struct tmk_bars_place {
 double tmk_bars_names_width(const struct tmk_bars *b);
 /* Points that a picture of so many bars should be high. */
 unsigned tmk_bars_height(uint32_t n_bars);
+/* The keys that can be seen, in the order of the pile, with their colours: for a legend. Texts are
+ * borrowed, the array is the caller's. */
+struct tmk_legend_item *tmk_bars_legend(const struct tmk_bars *b, uint32_t *ret_n);
 void tmk_bars_put(const struct tmk_bars *b, FILE *out, const struct tmk_theme *theme,
                   const struct tmk_bars_place *place);
 

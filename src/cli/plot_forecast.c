@@ -16,7 +16,7 @@
 #include "passes/forecast.h"
 #include "passes/steps.h"
 
-enum { MOST_POINTS = 2000 };
+enum { MOST_POINTS = 2000, MOST_TICS = 14 };
 
 struct drawing {
     const struct tmk_plot *plot;
@@ -173,8 +173,9 @@ static void put_axes(const struct drawing *d, FILE *out, const struct tmk_theme 
     double height = 1.1 * (has_limit && capacity > most ? capacity : most) / d->size.size;
     fprintf(out, "set ylabel '%s'\nset yrange [0:%.7g]\nset xrange [%.9g:%.9g]\n", d->size.name,
             height, d->first_x, end_of(d));
-    if (d->by_step)
-        fputs("set xlabel 'step'\n", out);
+    double tic = tmk_plot_tic(end_of(d) - d->first_x, MOST_TICS);
+    if (d->by_step) /* there is no half of one */
+        fprintf(out, "set xlabel 'step'\nset xtics %.9g\n", tic > 1 ? tic : 1);
     else
         fprintf(out, "set xlabel '%s since the start of the run'\n", d->time.name);
     snprintf(text, sizeof text, "limit %s", tmk_size_text(d->f.capacity_bytes, size));

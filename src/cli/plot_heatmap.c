@@ -289,7 +289,8 @@ static int draw(struct drawing *d)
             "set style fill solid 1 noborder\nunset key\nunset grid\nset border 0\nset xtics "
             "out\nset yrange [-0.5:%u.5]\n"
             "set rmargin 19\n"
-            "set palette defined (%s)\nset cbrange [0:%.9g]\nset cblabel '%s' textcolor rgb '%s'\n"
+            "set palette defined (%s)\nset cbrange [0:%.9g]\n"
+            "set label '%s' at screen 0.94, graph 1 left offset 0,0.9 textcolor rgb '%s'\n"
             "set colorbox user origin screen 0.94, graph 0 size screen 0.012, graph 1 noborder\n"
             "set cbtics scale 0 textcolor rgb '%s'\n",
             d->n_rows - 1, d->theme->ramp, (double)most / unit.size, unit.name, d->theme->faint,

@@ -137,10 +137,14 @@ static int draw(const struct drawing *d)
             unit.name, (double)d->most * 1.1 / unit.size, -margin, d->n - 1 + margin);
     if (d->has_reserved)
         fprintf(out, "$d using 1:3 with boxes fillcolor rgb '%s' title 'reserved', ", theme->grid);
-    fprintf(out,
-            "$d using 1:2 with boxes fillcolor rgb '%s' title 'allocated', "
-            "%.7g with lines dashtype 2 linewidth 1.5 linecolor rgb '%s' title 'mean allocated'\n",
-            tmk_palette_colour(0), d->mean / unit.size, theme->text);
+    fprintf(out, "$d using 1:2 with boxes fillcolor rgb '%s' title 'allocated'",
+            tmk_palette_colour(0));
+    if (d->n > 1)
+        fprintf(out,
+                ", %.7g with lines dashtype 2 linewidth 1.5 linecolor rgb '%s' "
+                "title 'mean allocated'",
+                d->mean / unit.size, theme->text);
+    fputc('\n', out);
     return tmk_gnuplot_close(g);
 }
 

@@ -29,11 +29,15 @@ static void take_cell(struct tmk_survey *g, uint32_t number)
     const struct tmk_cell *cell = &g->r->cells[number];
     struct tmk_survey_config *c = &g->configs[place_of(g->r, cell->choice)];
     bool good = has_peak(cell);
+    bool is_ill = cell->outcome != TMK_CELL_DONE && cell->outcome != TMK_CELL_PENDING &&
+                  cell->outcome != TMK_CELL_EXCLUDED;
+    c->n_well += cell->outcome == TMK_CELL_DONE;
+    c->n_ill += is_ill;
     bool is_better = !c->cell || (good && !c->has_peak) ||
                      (good && cell->peak_allocated > c->cell->peak_allocated) ||
                      (!c->has_peak && c->cell->outcome == TMK_CELL_PENDING);
     if (is_better)
-        *c = (struct tmk_survey_config){cell, number, good};
+        *c = (struct tmk_survey_config){cell, number, good, c->n_well, c->n_ill};
 }
 
 static void make_configs(struct tmk_survey *g)
@@ -145,21 +149,68 @@ struct tmk_estimate tmk_survey_estimate(const struct tmk_survey *g,
 
 /* ---- texts ---- */
 
-char *tmk_survey_name(const struct tmk_survey *g, const struct tmk_survey_config *c)
+/* Of the parameters with several values, or of all where none has: names, and the values that `c`
+ * has of them; c NULL: no values. */
+static char *list(const struct tmk_survey *g, const struct tmk_survey_config *c, bool has_names,
+                  const char *between)
 {
     char *text = NULL;
     size_t n = 0;
     FILE *out = tmk_xmemstream(&text, &n);
-    const char *between = "";
+    fputs(g->r->n_params == 0 ? "the command" : "", out);
+    bool is_first = true;
     for (uint32_t p = 0; p < g->r->n_params; p++) {
         const struct tmk_sweep_param *param = &g->r->params[p];
         if (param->n_values < 2 && g->n_order)
             continue;
-        fprintf(out, "%s%s=%s", between, param->name, param->values[c->cell->choice[p]]);
-        between = " ";
+        fprintf(out, "%s%s%s%s", is_first ? "" : between, has_names ? param->name : "",
+                has_names && c ? "=" : "", c ? param->values[c->cell->choice[p]] : "");
+        is_first = false;
     }
     fclose(out);
     return text;
+}
+
+char *tmk_survey_name(const struct tmk_survey *g, const struct tmk_survey_config *c)
+{
+    return list(g, c, true, " ");
+}
+
+char *tmk_survey_values(const struct tmk_survey *g, const struct tmk_survey_config *c)
+{
+    return list(g, c, false, ", ");
+}
+
+char *tmk_survey_names(const struct tmk_survey *g)
+{
+    return list(g, NULL, true, ", ");
+}
+
+static bool is_mixed(const struct tmk_survey_config *c)
+{
+    return c->has_peak && c->n_ill > 0;
+}
+
+char *tmk_survey_repeats(const struct tmk_survey *g, const struct tmk_survey_config *c)
+{
+    return is_mixed(c) ? tmk_xformat("%u of %u", c->n_well, g->r->n_repeats) : NULL;
+}
+
+char *tmk_survey_mixed_text(const struct tmk_survey *g)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < g->n_configs; i++)
+        found |= is_mixed(&g->configs[i]);
+    return found ? tmk_xformat("n of %u: so many repeats ended well", g->r->n_repeats) : NULL;
+}
+
+void tmk_survey_note(char **note, const char *text)
+{
+    if (!text)
+        return;
+    char *longer = tmk_xformat("%s%s%s", *note ? *note : "", *note ? "    " : "", text);
+    free(*note);
+    *note = longer;
 }
 
 char *tmk_survey_title(const struct tmk_survey *g, const char *what)

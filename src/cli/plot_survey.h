@@ -12,6 +12,7 @@ struct tmk_survey_config {
     const struct tmk_cell *cell; /* of its repeats the one with the largest peak, else the first */
     uint32_t number;             /* of that cell */
     bool has_peak;               /* it ended well, and its peak is known */
+    uint32_t n_well, n_ill;      /* repeats that ended well, and that did not */
 };
 
 struct tmk_survey {
@@ -36,8 +37,20 @@ const struct tmk_survey_config *tmk_survey_at(const struct tmk_survey *g, const 
 /* What it would need; not known without a fit. */
 struct tmk_estimate tmk_survey_estimate(const struct tmk_survey *g,
                                         const struct tmk_survey_config *c);
-/* "seq=128 batch=8", of parameters with several values; the caller's. */
+/* "seq=128 batch=8", of parameters with several values; where none has, of all; of a sweep without
+ * parameters "the command". The caller's. */
 char *tmk_survey_name(const struct tmk_survey *g, const struct tmk_survey_config *c);
+/* The same without the names, "128, 8", and those: "seq, batch". For lists whose lines would be too
+ * long. The caller's. */
+char *tmk_survey_values(const struct tmk_survey *g, const struct tmk_survey_config *c);
+char *tmk_survey_names(const struct tmk_survey *g);
+/* "2 of 3", where some repeats ended well and some did not, and so many are to be; else NULL. The
+ * caller's. */
+char *tmk_survey_repeats(const struct tmk_survey *g, const struct tmk_survey_config *c);
+/* What that means, where there is such a configuration; else NULL. The caller's. */
+char *tmk_survey_mixed_text(const struct tmk_survey *g);
+/* Add what a sign means to a note of several, *note NULL at first; NULL adds nothing. */
+void tmk_survey_note(char **note, const char *text);
 /* The sweep's title for `what` of it; the caller's. */
 char *tmk_survey_title(const struct tmk_survey *g, const char *what);
 

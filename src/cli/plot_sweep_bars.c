@@ -4,22 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command.h"
 #include "cli/plot_bars.h"
 #include "cli/plot_survey.h"
 #include "cli/say.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "kit/utf8.h"
 
-enum { MOST_BARS = 40 };
+enum { /* points, but for the first two */
+       MOST_BARS = 40,
+       LONGEST_NAME = 36, /* columns */
+       TITLE = 50,
+       TITLE_AND_NOTE = 70,
+       BOTTOM = 76,
+       LEAST_ROW = 30,
+       PIECE_HEIGHT = 5,
+       LEAST_GRAPH = 120,
+       MOST_GRAPH = 1800,
+};
+
+#define RIGHT 0.985 /* of the picture's width */
 
 static uint32_t n_bars(const struct tmk_survey *g)
 {
     return g->n_measured < MOST_BARS ? g->n_measured : MOST_BARS;
-}
-
-static unsigned height_of(const struct tmk_survey *g)
-{
-    return tmk_bars_height(n_bars(g)) + 60;
 }
 
 /* ---- which configurations ---- */
@@ -40,9 +49,26 @@ static struct tmk_survey_config *pick(const struct tmk_survey *g)
         if (g->configs[i].has_peak)
             picked[n++] = g->configs[i];
     qsort(picked, n, sizeof *picked, by_peak);
-    if (n > MOST_BARS)
-        tmk_say("of %u configurations the %d largest are drawn", n, MOST_BARS);
     return picked;
+}
+
+/* Would the name of one be cut? */
+static bool is_long(const struct tmk_survey *g, const struct tmk_survey_config *picked)
+{
+    size_t longest = 0;
+    for (uint32_t i = 0; i < n_bars(g); i++) {
+        char *name = tmk_survey_name(g, &picked[i]);
+        size_t width = tmk_utf8_width(name);
+        longest = width > longest ? width : longest;
+        free(name);
+    }
+    return longest > LONGEST_NAME;
+}
+
+static void say_missing(const struct tmk_survey *g)
+{
+    if (g->n_measured > MOST_BARS)
+        tmk_say("of %u configurations the %d largest are drawn", g->n_measured, MOST_BARS);
 }
 
 static void add_shares(struct tmk_bars *bars, const char *name, const struct tmk_shares *shares,
@@ -60,57 +86,145 @@ static void add_shares(struct tmk_bars *bars, const char *name, const struct tmk
 
 /* ---- two graphs side by side ---- */
 
-struct two {
-    struct tmk_bars left, right;
-    const char *left_name, *right_name;
+struct side {
+    struct tmk_bars bars;
+    const char *name;
+    struct tmk_legend_item *items;
+    struct tmk_legend legend;
 };
 
-static void place(FILE *out, unsigned height)
+struct two {
+    struct side left, right;
+    bool is_short;   /* bars are named by values only */
+    char *note;      /* below the title; NULL: none */
+    unsigned n_rows; /* of the legends */
+    unsigned top;    /* above the graphs */
+    unsigned height;
+};
+
+static void set_legend(struct side *side, double left, double right)
 {
-    fprintf(out, "set tmargin at screen %.4f\nset bmargin at screen %.4f\n", 1 - 120.0 / height,
-            84.0 / height);
+    side->items = tmk_bars_legend(&side->bars, &side->legend.n);
+    side->legend.items = side->items;
+    side->legend.left = left;
+    side->legend.width = right - left;
+}
+
+/* Room for rows of the legends, and for pieces of bars that lie one below the other. */
+static void lay_out(struct two *t, const struct tmk_survey *g)
+{
+    double left = tmk_bars_names_width(&t->left.bars), middle = left + (RIGHT - left) / 2;
+    set_legend(&t->left, left, middle - 0.015);
+    set_legend(&t->right, middle + 0.015, RIGHT);
+    unsigned left_rows = tmk_legend_rows(&t->left.legend);
+    t->n_rows = tmk_legend_rows(&t->right.legend);
+    t->n_rows = left_rows > t->n_rows ? left_rows : t->n_rows;
+    uint32_t n_bars = t->left.bars.n_bars;
+    unsigned row = t->right.bars.is_beside ? PIECE_HEIGHT * t->right.bars.n_keys + 8 : 0;
+    row = row < LEAST_ROW ? LEAST_ROW : row;
+    unsigned graph = n_bars * row < LEAST_GRAPH ? LEAST_GRAPH : n_bars * row;
+    graph = graph > MOST_GRAPH ? MOST_GRAPH : graph;
+    char *mixed = tmk_survey_mixed_text(g), *names = tmk_survey_names(g);
+    char *rows = t->is_short ? tmk_xformat("rows: %s", names) : NULL;
+    tmk_survey_note(&t->note, rows);
+    tmk_survey_note(&t->note, mixed);
+    free(mixed);
+    free(names);
+    free(rows);
+    t->top = (t->note ? TITLE_AND_NOTE : TITLE) + t->n_rows * TMK_LEGEND_ROW;
+    t->height = t->top + graph + BOTTOM;
+}
+
+static void two_fini(struct two *t)
+{
+    tmk_bars_fini(&t->left.bars);
+    tmk_bars_fini(&t->right.bars);
+    free(t->note);
+    free(t->left.items);
+    free(t->right.items);
+}
+
+static void put_side(const struct two *t, const struct side *side, struct tmk_gnuplot *plot)
+{
+    FILE *out = tmk_gnuplot_script(plot);
+    const struct tmk_theme *theme = tmk_gnuplot_theme(plot);
+    tmk_legend_put(&side->legend, out, theme, t->height - t->top + TMK_LEGEND_ROW * 0.6, t->height);
+    tmk_bars_put(&side->bars, out, theme,
+                 &(struct tmk_bars_place){.left = side->legend.left,
+                                          .right = side->legend.left + side->legend.width,
+                                          .no_names = side == &t->right,
+                                          .no_key = true,
+                                          .label = side->name});
+    fputs("unset label\nunset arrow\nunset object\n", out);
 }
 
 static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const struct two *t,
                     const char *what)
 {
     FILE *out = tmk_gnuplot_script(plot);
-    const struct tmk_theme *theme = tmk_gnuplot_theme(plot);
     char *title = tmk_survey_title(g, what);
-    fputs("set multiplot\nset key at graph 0, graph 1 left bottom horizontal Left reverse samplen "
-          "1 width 1 maxrows 3\n",
-          out);
-    tmk_gnuplot_heading(plot, title, NULL);
-    place(out, height_of(g));
-    double left = tmk_bars_names_width(&t->left), middle = left + (0.985 - left) / 2;
-    tmk_bars_put(
-        &t->left, out, theme,
-        &(struct tmk_bars_place){.left = left, .right = middle - 0.015, .label = t->left_name});
-    fputs("unset label\nunset arrow\nunset object\n", out);
-    tmk_bars_put(
-        &t->right, out, theme,
-        &(struct tmk_bars_place){
-            .left = middle + 0.015, .right = 0.985, .no_names = true, .label = t->right_name});
+    fputs("set multiplot\nunset key\n", out);
+    tmk_gnuplot_heading(plot, title, t->note);
+    fprintf(out, "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
+            1 - (double)t->top / t->height, (double)BOTTOM / t->height);
+    put_side(t, &t->left, plot);
+    put_side(t, &t->right, plot);
     fputs("unset multiplot\n", out);
     free(title);
 }
 
-static void put_components(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+/* Behind the bar, of one that did not end well each time. */
+static void note_repeats(const struct tmk_survey *g, const struct tmk_survey_config *c,
+                         const char *name, struct two *t)
 {
-    struct two t = {.left_name = "by component", .right_name = "by category"};
+    char size[TMK_AMOUNT_BYTES];
+    char *repeats = tmk_survey_repeats(g, c);
+    struct tmk_bar *bars[] = {tmk_bars_get(&t->left.bars, name),
+                              tmk_bars_get(&t->right.bars, name)};
+    for (size_t i = 0; repeats && i < TMK_N(bars); i++) {
+        bars[i]->note =
+            tmk_xformat("%s, %s", tmk_size_text(c->cell->peak_allocated, size), repeats);
+        bars[i]->is_warning = true;
+    }
+    free(repeats);
+}
+
+/* ---- components ---- */
+
+static struct two make_components(const struct tmk_survey *g)
+{
+    struct two t = {.left.name = "by component", .right.name = "by category"};
     struct tmk_survey_config *picked = pick(g);
+    t.is_short = is_long(g, picked);
     for (uint32_t i = 0; i < n_bars(g); i++) {
         const struct tmk_cell *cell = picked[i].cell;
-        char *name = tmk_survey_name(g, &picked[i]);
-        add_shares(&t.left, name, &cell->components, cell->peak_allocated);
-        add_shares(&t.right, name, &cell->categories, cell->peak_allocated);
+        char *name = t.is_short ? tmk_survey_values(g, &picked[i]) : tmk_survey_name(g, &picked[i]);
+        add_shares(&t.left.bars, name, &cell->components, cell->peak_allocated);
+        add_shares(&t.right.bars, name, &cell->categories, cell->peak_allocated);
+        note_repeats(g, &picked[i], name, &t);
         free(name);
     }
-    put_two(g, plot, &t, "What fills each configuration at its peak");
-    tmk_bars_fini(&t.left);
-    tmk_bars_fini(&t.right);
     free(picked);
+    lay_out(&t, g);
+    return t;
 }
+
+static unsigned components_height(const struct tmk_survey *g)
+{
+    struct two t = make_components(g);
+    two_fini(&t);
+    return t.height;
+}
+
+static void put_components(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+{
+    struct two t = make_components(g);
+    say_missing(g);
+    put_two(g, plot, &t, "What fills each configuration at its peak");
+    two_fini(&t);
+}
+
+/* ---- operations ---- */
 
 static void add_stages(struct tmk_bars *bars, const char *name, const struct tmk_cell *cell)
 {
@@ -122,24 +236,39 @@ static void add_stages(struct tmk_bars *bars, const char *name, const struct tmk
     }
 }
 
-static void put_operations(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+static struct two make_operations(const struct tmk_survey *g)
 {
-    struct two t = {.left_name = "alive at the peak, by the stage that made it",
-                    .right_name = "most allocated in each stage",
-                    .right = {.is_dots = true}};
+    struct two t = {.left.name = "alive at the peak, by the stage that made it",
+                    .right = {.name = "most allocated in each stage", .bars.is_beside = true}};
     struct tmk_survey_config *picked = pick(g);
+    t.is_short = is_long(g, picked);
     for (uint32_t i = 0; i < n_bars(g); i++) {
         const struct tmk_cell *cell = picked[i].cell;
-        char *name = tmk_survey_name(g, &picked[i]);
-        add_shares(&t.left, name, &cell->at_stage, cell->peak_allocated);
-        add_stages(&t.right, name, cell);
+        char *name = t.is_short ? tmk_survey_values(g, &picked[i]) : tmk_survey_name(g, &picked[i]);
+        add_shares(&t.left.bars, name, &cell->at_stage, cell->peak_allocated);
+        add_stages(&t.right.bars, name, cell);
+        note_repeats(g, &picked[i], name, &t);
         free(name);
     }
-    put_two(g, plot, &t, "What each stage needs");
-    tmk_bars_fini(&t.left);
-    tmk_bars_fini(&t.right);
     free(picked);
+    lay_out(&t, g);
+    return t;
 }
 
-const struct tmk_survey_picture tmk_survey_components = {height_of, put_components};
-const struct tmk_survey_picture tmk_survey_operations = {height_of, put_operations};
+static unsigned operations_height(const struct tmk_survey *g)
+{
+    struct two t = make_operations(g);
+    two_fini(&t);
+    return t.height;
+}
+
+static void put_operations(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+{
+    struct two t = make_operations(g);
+    say_missing(g);
+    put_two(g, plot, &t, "What each stage needs");
+    two_fini(&t);
+}
+
+const struct tmk_survey_picture tmk_survey_components = {components_height, put_components};
+const struct tmk_survey_picture tmk_survey_operations = {operations_height, put_operations};

@@ -87,8 +87,10 @@ enum style { MEASURED, ESTIMATED, REFUSED, EMPTY };
 
 struct shown {
     enum style style;
-    double bytes;    /* 0: none */
-    const char *why; /* it was not measured; "": it was, or will be */
+    bool is_mixed; /* measured, but not all repeats ended well */
+    bool is_excluded;
+    double bytes; /* 0: none */
+    char why[32]; /* it was not measured; "": it was, or will be */
     char text[TMK_AMOUNT_BYTES];
 };
 
@@ -109,7 +111,12 @@ static struct shown show(const struct tmk_survey *g, const struct tmk_survey_con
     };
     enum tmk_cell_outcome outcome = c->cell ? c->cell->outcome : TMK_CELL_EXCLUDED;
     struct tmk_estimate e = tmk_survey_estimate(g, c);
-    struct shown s = {.style = EMPTY, .why = words[outcome]};
+    struct shown s = {.style = EMPTY, .is_excluded = outcome == TMK_CELL_EXCLUDED};
+    char *repeats = tmk_survey_repeats(g, c);
+    s.is_mixed = repeats != NULL;
+    const char *word = outcome == TMK_CELL_DONE && !c->has_peak ? "no peak" : words[outcome];
+    snprintf(s.why, sizeof s.why, "%s", repeats ? repeats : word);
+    free(repeats);
     if (c->cell && c->has_peak) {
         s.style = MEASURED;
         set_size(&s, "", (double)c->cell->peak_allocated, unit);
@@ -119,7 +126,7 @@ static struct shown show(const struct tmk_survey *g, const struct tmk_survey_con
         if (e.known)
             set_size(&s, "≈", e.bytes, unit);
         else if (outcome == TMK_CELL_PENDING)
-            s.why = "not tried";
+            snprintf(s.why, sizeof s.why, "not tried");
     }
     return s;
 }
@@ -153,23 +160,27 @@ static void put_text(FILE *out, const char *text, uint32_t x, uint32_t y, const 
 static void put_cell(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
                      const struct shown *s, uint32_t x, uint32_t y)
 {
-    if (s->style == REFUSED || s->style == ESTIMATED)
+    bool is_bad = s->style == REFUSED || s->is_mixed;
+    if (is_bad || s->style == ESTIMATED)
         fprintf(out,
                 "set object rectangle from first %.2f, first %.2f to first %.2f, first %.2f front "
-                "fillstyle empty border linecolor rgb '%s' dashtype %d\n",
-                x - 0.46, y - 0.44, x + 0.46, y + 0.44,
-                s->style == REFUSED ? theme->warning : theme->axis, s->style == REFUSED ? 1 : 2);
+                "fillstyle empty border linecolor rgb '%s' linewidth %s dashtype %d\n",
+                x - 0.46, y - 0.44, x + 0.46, y + 0.44, is_bad ? theme->warning : theme->axis,
+                s->is_mixed ? "2.5" : "1", is_bad ? 1 : 2);
     put_text(out, s->why, x, y, s->text[0] ? "0.5" : "0", text_colour(g, theme, s));
     put_text(out, s->text, x, y, s->why[0] ? "-0.5" : "0", text_colour(g, theme, s));
 }
 
-/* What has no room is left out: first the estimate, then the reason becomes a sign. */
+/* What has no room is left out: of those measured how many repeats were, else first the estimate,
+ * then the reason becomes a sign. */
 static void make_fit(struct shown *s, const struct layout *l)
 {
+    if (s->is_mixed && tmk_utf8_width(s->why) > l->letters)
+        s->why[0] = '\0';
     if (s->why[0] && (tmk_utf8_width(s->text) > l->letters || tmk_utf8_width(s->why) > l->letters))
         s->text[0] = '\0';
     if (tmk_utf8_width(s->why) > l->letters)
-        s->why = s->style == REFUSED ? "×" : "?";
+        snprintf(s->why, sizeof s->why, "%s", s->style == REFUSED ? "×" : "?");
     if (tmk_utf8_width(s->text) > l->letters)
         s->text[0] = '\0';
 }
@@ -267,6 +278,23 @@ static unsigned tic_distance(const struct tmk_survey *g, const struct layout *l)
 
 /* ---- the picture ---- */
 
+/* What the signs mean, of those that there are; NULL: none. The caller's. */
+static char *make_note(const struct tmk_survey *g)
+{
+    bool has_estimated = false, has_excluded = false;
+    for (uint32_t i = 0; i < g->n_configs; i++) {
+        struct shown s = show(g, &g->configs[i], tmk_plot_size_unit((double)g->most));
+        has_estimated |= s.style != MEASURED && s.text[0];
+        has_excluded |= s.is_excluded;
+    }
+    char *note = NULL, *mixed = tmk_survey_mixed_text(g);
+    tmk_survey_note(&note, has_estimated ? "≈ estimated, not measured" : NULL);
+    tmk_survey_note(&note, has_excluded ? "– excluded" : NULL);
+    tmk_survey_note(&note, mixed);
+    free(mixed);
+    return note;
+}
+
 static void put_axes_names(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
                            const struct layout *l, uint32_t field, uint32_t n)
 {
@@ -284,6 +312,19 @@ static void put_axes_names(const struct tmk_survey *g, FILE *out, const struct t
     }
 }
 
+/* And the unit, above the scale of colours. */
+static void put_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot,
+                        struct tmk_plot_unit unit)
+{
+    char *title = tmk_survey_title(g, "Peak of each configuration"), *note = make_note(g);
+    tmk_gnuplot_heading(plot, title, note);
+    fprintf(tmk_gnuplot_script(plot),
+            "set label '%s' at screen 0.925, screen 0.75 left offset 0,0.9 textcolor rgb '%s'\n",
+            unit.name, tmk_gnuplot_theme(plot)->faint);
+    free(title);
+    free(note);
+}
+
 static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
 {
     FILE *out = tmk_gnuplot_script(plot);
@@ -293,22 +334,19 @@ static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
     uint32_t n = l.n_fields < MOST_FIELDS ? l.n_fields : MOST_FIELDS;
     if (n < l.n_fields)
         tmk_say("the heat map has the first %u of %u combinations", n, l.n_fields);
-    char *title = tmk_survey_title(g, "Peak of each configuration");
     fprintf(
         out,
         "set multiplot\nunset key\nunset grid\nset border 0\nset style fill solid 1 noborder\n"
         "set palette defined (%s)\nset cbrange [0:%.7g]\n"
         "set xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\nset cbtics scale 0 textcolor rgb '%s'\n"
         "set colorbox user origin screen 0.925, screen 0.15 size screen 0.012, screen 0.6 "
-        "noborder\n"
-        "set cblabel '%s' textcolor rgb '%s'\n",
-        theme->ramp, (double)g->most / unit.size, l.n_x - 1, l.n_y - 1, theme->faint, unit.name,
-        theme->faint);
+        "noborder\n",
+        theme->ramp, (double)g->most / unit.size, l.n_x - 1, l.n_y - 1, theme->faint);
     for (uint32_t i = 0; i < n; i++) {
         place_field(out, &l, i, height_of(g));
         put_field(g, out, theme, &l, i, unit);
         if (i == 0)
-            tmk_gnuplot_heading(plot, title, "≈ estimated, not measured    – excluded");
+            put_heading(g, plot, unit);
         place_field(out, &l, i, height_of(g));
         put_axes_names(g, out, theme, &l, i, n);
         fprintf(out,
@@ -317,7 +355,6 @@ static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
                 i);
     }
     fputs("unset multiplot\n", out);
-    free(title);
 }
 
 const struct tmk_survey_picture tmk_survey_heatmap = {height_of, put};

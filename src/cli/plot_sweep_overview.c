@@ -4,13 +4,16 @@
  * configuration that was measured.
  *
  * Discs are measured, lines are the fit, rings are configurations that were not measured, with the
- * bounds of the estimate; a cross is one that ran out of memory. Of parameters that are no numbers
- * the values stand in a row. */
+ * bounds of the estimate; a cross is one that ran out of memory, where it is estimated to be. What
+ * has no place in the graph, as it is too far above or not known, is written at its top. Of
+ * parameters that are no numbers the values stand in a row. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command.h"
 #include "cli/plot.h"
+#include "cli/plot_legend.h"
 #include "cli/plot_survey.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
@@ -19,15 +22,13 @@
 enum {
     MOST_GRAPHS = 6,
     MOST_LINES = 6,
-    GRAPH_HEIGHT = 400,
+    GRAPH_HEIGHT = 380, /* points, and so are the next two */
     TOP = 70,
+    BELOW = 84,
     CURVE_POINTS = 60,
-    MARK_LETTERS = 5, /* beside a line's name, and what gnuplot leaves between them */
-    LONGEST_NAME = 32,
 };
 
-#define LETTER 0.0075 /* of the picture's width; so are those beside a graph */
-#define LEFT_SIDE 0.065
+#define LEFT_SIDE 0.065 /* beside a graph, of the picture's width */
 #define SIDES 0.085
 
 struct graph {
@@ -35,11 +36,13 @@ struct graph {
     FILE *out;
     const struct tmk_theme *theme;
     uint32_t number;
-    uint32_t p;      /* along x */
-    uint32_t series; /* a line each of its values; UINT32_MAX: one line */
+    uint32_t p;                          /* along x; UINT32_MAX: no parameter has several values */
+    uint32_t series;                     /* a line each of its values; UINT32_MAX: one line */
+    const struct tmk_sweep_param *lines; /* that one; NULL: one line */
     uint32_t *choice;
     struct tmk_plot_unit unit;
-    double top; /* of y, in units */
+    double from, to; /* of x */
+    double top;      /* of y, in units */
 };
 
 static uint32_t n_graphs(const struct tmk_survey *g)
@@ -52,27 +55,34 @@ static uint32_t n_columns(const struct tmk_survey *g)
     return n_graphs(g) == 1 ? 1 : 2;
 }
 
-static unsigned height_of(const struct tmk_survey *g)
-{
-    uint32_t n_rows = (n_graphs(g) + n_columns(g) - 1) / n_columns(g);
-    return TOP + n_rows * (n_columns(g) == 1 ? 530 : GRAPH_HEIGHT);
-}
-
 /* ---- along x ---- */
 
+/* Where there is nothing to compare, the only configuration is a point above its name. */
 static const struct tmk_sweep_param *param_of(const struct graph *a)
 {
-    return &a->g->r->params[a->p];
+    static const char *names[] = {""};
+    static const struct tmk_sweep_param none = {.name = "", .values = names, .n_values = 1};
+    return a->p == UINT32_MAX ? &none : &a->g->r->params[a->p];
 }
 
 static double x_of(const struct graph *a, uint32_t v)
 {
-    return param_of(a)->numbers ? param_of(a)->numbers[v] : v;
+    const double *numbers = param_of(a)->numbers;
+    return numbers ? numbers[v] : v;
+}
+
+static void find_range(struct graph *a)
+{
+    a->from = a->to = x_of(a, 0);
+    for (uint32_t v = 0; v < param_of(a)->n_values; v++) {
+        a->from = x_of(a, v) < a->from ? x_of(a, v) : a->from;
+        a->to = x_of(a, v) > a->to ? x_of(a, v) : a->to;
+    }
 }
 
 static uint32_t n_lines(const struct graph *a)
 {
-    return a->series == UINT32_MAX ? 1 : a->g->r->params[a->series].n_values;
+    return a->lines ? a->lines->n_values : 1;
 }
 
 /* Of more values than lines are readable, some spread over them. */
@@ -87,46 +97,117 @@ static bool is_line(const struct graph *a, uint32_t s)
     return false;
 }
 
+static const char *colour_of(const struct graph *a, uint32_t s)
+{
+    unsigned n = 0;
+    for (uint32_t k = 0; k < s; k++)
+        n += is_line(a, k);
+    return tmk_palette_colour(n);
+}
+
 static const struct tmk_survey_config *config_at(struct graph *a, uint32_t s, uint32_t v)
 {
-    a->choice[a->p] = v;
+    if (a->p != UINT32_MAX)
+        a->choice[a->p] = v;
     if (a->series != UINT32_MAX)
         a->choice[a->series] = s;
     return tmk_survey_at(a->g, a->choice);
 }
 
-/* ---- data: measured, estimated, refused, and the curve ---- */
+/* ---- points: measured, estimated, refused ---- */
 
-static void put_measured(struct graph *a, uint32_t s)
+enum kind { MEASURED, ESTIMATED, REFUSED };
+
+struct point {
+    enum kind kind;
+    bool known; /* how high it is: of one refused it need not be */
+    double y, low, high;
+};
+
+/* False: nothing is to be drawn there. */
+static bool point_at(struct graph *a, uint32_t s, uint32_t v, struct point *ret)
 {
-    fprintf(a->out, "$m%u_%u << EOD\nNaN NaN\n", a->number, s);
-    for (uint32_t v = 0; v < param_of(a)->n_values; v++) {
-        const struct tmk_survey_config *c = config_at(a, s, v);
-        if (c->has_peak)
-            fprintf(a->out, "%.9g %.7g\n", x_of(a, v),
-                    (double)c->cell->peak_allocated / a->unit.size);
-    }
+    const struct tmk_survey_config *c = config_at(a, s, v);
+    if (!c->cell || c->cell->outcome == TMK_CELL_EXCLUDED)
+        return false;
+    double unit = a->unit.size, peak = (double)c->cell->peak_allocated / unit;
+    struct tmk_estimate e = tmk_survey_estimate(a->g, c);
+    bool is_refused = c->cell->outcome == TMK_CELL_OOM || c->cell->outcome == TMK_CELL_HOPELESS;
+    *ret = (struct point){ESTIMATED, e.known, e.bytes / unit, e.low / unit, e.high / unit};
+    if (c->has_peak)
+        *ret = (struct point){MEASURED, true, peak, peak, peak};
+    else if (is_refused)
+        ret->kind = REFUSED;
+    return ret->known || ret->kind == REFUSED;
+}
+
+/* Has it no place in the graph? Then what is known of it is written at the top. */
+static bool is_above(const struct graph *a, const struct point *p)
+{
+    return !p->known || p->y > a->top;
+}
+
+/* x, y, low, high. */
+static void put_points(struct graph *a, uint32_t s, enum kind kind)
+{
+    struct point p;
+    fprintf(a->out, "$%c%u_%u << EOD\nNaN NaN NaN NaN\n", "meo"[kind], a -> number, s);
+    for (uint32_t v = 0; v < param_of(a)->n_values; v++)
+        if (point_at(a, s, v, &p) && p.kind == kind && !is_above(a, &p))
+            fprintf(a->out, "%.9g %.7g %.7g %.7g\n", x_of(a, v), p.y, p.low, p.high);
     fputs("EOD\n", a->out);
 }
 
-/* x, estimate, low, high: of those not measured, `refused` or not. */
-static void put_estimated(struct graph *a, uint32_t s, bool refused)
+/* "× ↑47.2": ran out, and is estimated to need that. */
+static void put_above(struct graph *a, uint32_t s, uint32_t v, const struct point *p, unsigned row)
 {
-    fprintf(a->out, "$%c%u_%u << EOD\nNaN NaN NaN NaN\n", refused ? 'o' : 'e', a->number, s);
+    char text[48];
+    if (p->known)
+        snprintf(text, sizeof text, "%s↑%.*f", p->kind == REFUSED ? "× " : "",
+                 p->y < 10     ? 2
+                 : p->y < 1000 ? 1
+                               : 0,
+                 p->y);
+    else
+        snprintf(text, sizeof text, "× OOM");
+    bool is_last = x_of(a, v) > a->from + 0.9 * (a->to - a->from);
+    fprintf(a->out,
+            "set label '%s' at first %.9g, graph 1 %s front boxed offset %s,%.1f textcolor rgb "
+            "'%s'\n",
+            text, x_of(a, v), is_last ? "right" : "center", is_last ? "1.5" : "0", -0.8 - 1.2 * row,
+            colour_of(a, s));
+}
+
+/* One below the other, of each value the line that comes first above. */
+static void put_all_above(struct graph *a)
+{
+    struct point p;
     for (uint32_t v = 0; v < param_of(a)->n_values; v++) {
-        const struct tmk_survey_config *c = config_at(a, s, v);
-        bool is_refused =
-            c->cell && (c->cell->outcome == TMK_CELL_OOM || c->cell->outcome == TMK_CELL_HOPELESS);
-        struct tmk_estimate e = tmk_survey_estimate(a->g, c);
-        if (c->has_peak || !c->cell || c->cell->outcome == TMK_CELL_EXCLUDED ||
-            is_refused != refused || (!e.known && !refused))
-            continue;
-        double unit = a->unit.size, y = e.known ? e.bytes / unit : a->top;
-        double low = e.known ? e.low / unit : y, high = e.known ? e.high / unit : y;
-        y = y > a->top ? a->top * 0.98 : y;
-        fprintf(a->out, "%.9g %.7g %.7g %.7g\n", x_of(a, v), y, low, high);
+        unsigned row = 0;
+        for (uint32_t s = 0; s < n_lines(a); s++)
+            if (is_line(a, s) && point_at(a, s, v, &p) && is_above(a, &p))
+                put_above(a, s, v, &p, row++);
     }
-    fputs("EOD\n", a->out);
+}
+
+/* "1 of 3" beside a disc. */
+static void put_repeats(struct graph *a)
+{
+    for (uint32_t v = 0; v < param_of(a)->n_values; v++)
+        for (uint32_t s = 0; s < n_lines(a); s++) {
+            if (!is_line(a, s))
+                continue;
+            const struct tmk_survey_config *c = config_at(a, s, v);
+            char *text = tmk_survey_repeats(a->g, c);
+            bool is_last = x_of(a, v) > a->from + 0.9 * (a->to - a->from);
+            if (text)
+                fprintf(a->out,
+                        "set label '%s' at first %.9g, first %.7g %s front offset %s,-0.7 "
+                        "textcolor rgb '%s'\n",
+                        text, x_of(a, v), (double)c->cell->peak_allocated / a->unit.size,
+                        is_last ? "right" : "left", is_last ? "-0.8" : "0.8", a->theme->warning);
+            free(text);
+        }
 }
 
 /* What the fit says between the values; without numbers, or a fit, through those measured. */
@@ -139,13 +220,8 @@ static void put_curve(struct graph *a, uint32_t s)
     config_at(a, s, 0);
     for (uint32_t p = 0; p < r->n_params; p++)
         numbers[p] = r->params[p].numbers ? r->params[p].numbers[a->choice[p]] : 0;
-    double from = x_of(a, 0), to = from;
-    for (uint32_t v = 0; v < n; v++) {
-        from = x_of(a, v) < from ? x_of(a, v) : from;
-        to = x_of(a, v) > to ? x_of(a, v) : to;
-    }
     for (unsigned i = 0; a->g->f && param_of(a)->numbers && i <= CURVE_POINTS; i++) {
-        numbers[a->p] = from + (to - from) * i / CURVE_POINTS;
+        numbers[a->p] = a->from + (a->to - a->from) * i / CURVE_POINTS;
         struct tmk_estimate e = tmk_fit_at(a->g->f, numbers, a->choice);
         if (e.known)
             fprintf(a->out, "%.9g %.7g\n", numbers[a->p], e.bytes / a->unit.size);
@@ -171,7 +247,9 @@ static void put_others(const struct graph *a)
     const struct tmk_results *r = a->g->r;
     const uint32_t *fixed = a->g->configs[a->g->largest].cell->choice;
     const char *between = ", with ";
-    fputs(a->g->n_order ? param_of(a)->name : "the only configuration", name);
+    char *only = tmk_survey_name(a->g, &a->g->configs[a->g->largest]);
+    fputs(a->g->n_order ? param_of(a)->name : only, name);
+    free(only);
     for (uint32_t i = 0; i < a->g->n_order; i++) {
         uint32_t p = a->g->order[i];
         if (p == a->p || p == a->series)
@@ -189,12 +267,8 @@ static void put_others(const struct graph *a)
 static void put_axes(const struct graph *a)
 {
     const struct tmk_sweep_param *param = param_of(a);
-    double from = x_of(a, 0), to = from;
+    double from = a->from, to = a->to;
     bool is_number = param->numbers != NULL;
-    for (uint32_t v = 0; v < param->n_values; v++) {
-        from = x_of(a, v) < from ? x_of(a, v) : from;
-        to = x_of(a, v) > to ? x_of(a, v) : to;
-    }
     double margin = to > from ? 0.06 * (to - from) : 0.5;
     fprintf(a->out, "set xrange [%.9g:%.9g]\nset yrange [0:%.7g]\nset ylabel '%s'\nset xtics (",
             from - margin, to + margin, a->top, a->unit.name);
@@ -202,7 +276,7 @@ static void put_axes(const struct graph *a)
     const char *between = "";
     for (uint32_t v = 0; v < param->n_values; v++) {
         size_t letters = tmk_utf8_width(param->values[v]) + 2;
-        double room = (double)letters * LETTER * (to - from + 2 * margin) * n_columns(a->g);
+        double room = (double)letters * TMK_LETTER * (to - from + 2 * margin) * n_columns(a->g);
         if (is_number && x_of(a, v) - last < room && v > 0)
             continue; /* for its name there is none */
         fputs(between, a->out);
@@ -218,93 +292,147 @@ static void put_axes(const struct graph *a)
         tmk_plot_limit(a->out, a->theme, capacity, NULL);
 }
 
-/* Letters for which there is room above a graph. */
-static double room_above(const struct graph *a)
-{
-    return (1.0 / n_columns(a->g) - SIDES) / LETTER;
-}
+/* ---- its legend ---- */
 
-/* Do "seq=128" of all lines stand in one row? Else the name stands before them once. */
-static bool has_full_names(const struct graph *a)
-{
-    const struct tmk_sweep_param *p = &a->g->r->params[a->series];
-    size_t letters = 0;
-    for (uint32_t s = 0; s < n_lines(a); s++)
-        if (is_line(a, s))
-            letters += tmk_utf8_width(p->name) + 1 + tmk_utf8_width(p->values[s]) + MARK_LETTERS;
-    return (double)letters <= room_above(a);
-}
+struct key {
+    struct tmk_legend_item items[MOST_LINES + 1];
+    char *texts[MOST_LINES + 1];
+    struct tmk_legend legend;
+};
 
-static void put_key(const struct graph *a)
+static void set_names(const struct graph *a, struct key *key, bool is_full)
 {
-    double from = 0;
-    if (a->series != UINT32_MAX && !has_full_names(a)) {
-        const char *name = a->g->r->params[a->series].name;
-        fputs("set label ", a->out);
-        tmk_gnuplot_short_text(a->out, name, LONGEST_NAME);
-        fprintf(a->out, " at graph 0, graph 1 left offset 0,0.5 textcolor rgb '%s'\n",
-                a->theme->faint);
-        size_t letters = tmk_utf8_width(name);
-        from = (double)(letters < LONGEST_NAME ? letters : LONGEST_NAME) / room_above(a);
+    const struct tmk_sweep_param *p = a->lines;
+    uint32_t n = 0;
+    if (p && !is_full)
+        key->texts[n++] = tmk_xstrdup(p->name);
+    for (uint32_t s = 0; s < n_lines(a); s++) {
+        if (!is_line(a, s))
+            continue;
+        key->items[n].colour = colour_of(a, s);
+        key->texts[n++] = !p        ? tmk_xstrdup("measured")
+                          : is_full ? tmk_xformat("%s=%s", p->name, p->values[s])
+                                    : tmk_xstrdup(p->values[s]);
     }
-    fprintf(a->out,
-            "set key at graph %.4f, graph 1 left bottom horizontal Left reverse samplen 1\n", from);
+    for (uint32_t i = 0; i < n; i++)
+        key->items[i].text = key->texts[i];
+    key->legend.items = key->items;
+    key->legend.n = n;
 }
 
-static void put_line(const struct graph *a, uint32_t s, unsigned colour_i, const char *between)
+static void key_fini(struct key *key)
 {
-    const char *colour = tmk_palette_colour(colour_i);
+    for (uint32_t i = 0; i < TMK_N(key->texts); i++)
+        free(key->texts[i]);
+}
+
+/* "seq=128" of all lines where they have room in one row; else the name stands before them once. */
+static void make_key(const struct graph *a, struct key *ret)
+{
+    unsigned column = a->number % n_columns(a->g);
+    double width = 1.0 / n_columns(a->g);
+    struct tmk_legend legend = {
+        .left = column * width + LEFT_SIDE, .width = width - SIDES, .is_disc = true};
+    *ret = (struct key){.legend = legend};
+    set_names(a, ret, true);
+    if (tmk_legend_rows(&ret->legend) < 2)
+        return;
+    key_fini(ret);
+    *ret = (struct key){.legend = legend};
+    set_names(a, ret, false);
+}
+
+/* ---- where it stands ---- */
+
+static struct graph make_graph(const struct tmk_survey *g, uint32_t number)
+{
+    struct graph a = {.g = g,
+                      .number = number,
+                      .p = g->n_order ? g->order[number] : UINT32_MAX,
+                      .series = g->n_order > 1 ? g->order[number == 0 ? 1 : 0] : UINT32_MAX};
+    a.lines = a.series == UINT32_MAX ? NULL : &g->r->params[a.series];
+    find_range(&a);
+    return a;
+}
+
+/* Of the largest legend: graphs are as high as each other. */
+static unsigned key_rows(const struct tmk_survey *g)
+{
+    unsigned most = 1;
+    for (uint32_t i = 0; i < n_graphs(g); i++) {
+        struct graph a = make_graph(g, i);
+        struct key key;
+        make_key(&a, &key);
+        unsigned rows = tmk_legend_rows(&key.legend);
+        most = rows > most ? rows : most;
+        key_fini(&key);
+    }
+    return most;
+}
+
+static unsigned row_height(const struct tmk_survey *g)
+{
+    return (n_columns(g) == 1 ? 510 : GRAPH_HEIGHT) + key_rows(g) * TMK_LEGEND_ROW;
+}
+
+static unsigned height_of(const struct tmk_survey *g)
+{
+    uint32_t n_rows = (n_graphs(g) + n_columns(g) - 1) / n_columns(g);
+    return TOP + n_rows * row_height(g);
+}
+
+static void place_graph(const struct graph *a, const struct tmk_legend *legend)
+{
+    unsigned height = height_of(a->g), row = a->number / n_columns(a->g);
+    double top = (double)height - TOP - row * (double)row_height(a->g);
+    double graph_top = top - key_rows(a->g) * (double)TMK_LEGEND_ROW - 6;
+    fprintf(a->out,
+            "set lmargin at screen %.4f\nset rmargin at screen %.4f\n"
+            "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
+            legend->left, legend->left + legend->width, graph_top / height,
+            (top - row_height(a->g) + BELOW) / height);
+    tmk_legend_put(legend, a->out, a->theme, graph_top + 16, height);
+}
+
+/* ---- the script of a graph ---- */
+
+static void put_line(const struct graph *a, uint32_t s, const char *between)
+{
+    const char *colour = colour_of(a, s);
     unsigned n = a->number;
     fprintf(a->out,
             "%s$c%u_%u with lines linewidth 1.5 linecolor rgb '%s' notitle, "
             "$e%u_%u using 1:2:3:4 with yerrorbars pointtype 6 pointsize 1.2 linewidth 1.5 "
             "dashtype 2 linecolor rgb '%s' notitle, "
-            "$m%u_%u with points pointtype 7 pointsize 1.3 linecolor rgb '%s' title ",
-            between, n, s, colour, n, s, colour, n, s, colour);
-    const struct tmk_sweep_param *p = a->series == UINT32_MAX ? NULL : &a->g->r->params[a->series];
-    char *name = !p                  ? tmk_xstrdup("measured")
-                 : has_full_names(a) ? tmk_xformat("%s=%s", p->name, p->values[s])
-                                     : tmk_xstrdup(p->values[s]);
-    tmk_gnuplot_short_text(a->out, name, 24);
-    free(name);
-    fprintf(a->out,
-            ", $o%u_%u using 1:2 with points pointtype 2 pointsize 1.4 linewidth 2.5 linecolor rgb "
+            "$m%u_%u with points pointtype 7 pointsize 1.3 linecolor rgb '%s' notitle, "
+            "$o%u_%u using 1:2 with points pointtype 2 pointsize 1.6 linewidth 2.5 linecolor rgb "
             "'%s' notitle",
-            n, s, a->theme->warning);
+            between, n, s, colour, n, s, colour, n, s, colour, n, s, colour);
 }
 
 static void put_graph(struct graph *a)
 {
-    unsigned n_drawn = 0;
+    struct key key;
+    const char *between = "plot ";
+    make_key(a, &key);
+    place_graph(a, &key.legend);
+    key_fini(&key);
     for (uint32_t s = 0; s < n_lines(a); s++) {
         if (!is_line(a, s))
             continue;
-        put_measured(a, s);
-        put_estimated(a, s, false);
-        put_estimated(a, s, true);
+        for (enum kind kind = MEASURED; kind <= REFUSED; kind++)
+            put_points(a, s, kind);
         put_curve(a, s);
     }
     put_axes(a);
-    put_key(a);
+    put_all_above(a);
+    put_repeats(a);
     for (uint32_t s = 0; s < n_lines(a); s++)
         if (is_line(a, s)) {
-            put_line(a, s, n_drawn, n_drawn ? ", " : "plot ");
-            n_drawn++;
+            put_line(a, s, between);
+            between = ", ";
         }
     fputc('\n', a->out);
-}
-
-static void place_graph(const struct graph *a)
-{
-    unsigned height = height_of(a->g), columns = n_columns(a->g);
-    unsigned row = a->number / columns, column = a->number % columns;
-    double h = (height - TOP) / (double)height / ((n_graphs(a->g) + columns - 1) / columns);
-    double top = 1 - (double)TOP / height - row * h, w = 1.0 / columns;
-    fprintf(a->out,
-            "set lmargin at screen %.4f\nset rmargin at screen %.4f\n"
-            "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
-            column * w + LEFT_SIDE, (column + 1) * w - (SIDES - LEFT_SIDE), top - 28.0 / height,
-            top - h + 84.0 / height);
 }
 
 /* ---- the picture ---- */
@@ -323,53 +451,104 @@ static double top_of(const struct tmk_survey *g)
             most = e.bytes;
     }
     double near = capacity > (double)g->most && has_refused ? capacity : (double)g->most;
-    most = most > 1.4 * near ? 1.4 * near : most;
+    most = most > 2 * near ? 2 * near : most;
     if (capacity > most && (has_refused || capacity < 2 * most))
         most = capacity;
     return 1.12 * most;
 }
 
-static void put_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot, double top)
+/* Which signs there are. */
+struct signs {
+    bool estimated, above;
+    bool refused, hopeless; /* ran out, was not tried */
+    bool known;             /* of one of these two, its estimate */
+};
+
+static void look_at(struct graph *a, struct signs *signs)
 {
-    char size[TMK_AMOUNT_BYTES];
+    struct point p;
+    for (uint32_t s = 0; s < n_lines(a); s++)
+        for (uint32_t v = 0; v < param_of(a)->n_values; v++) {
+            if (!is_line(a, s) || !point_at(a, s, v, &p))
+                continue;
+            signs->estimated |= p.kind == ESTIMATED && !is_above(a, &p);
+            bool is_hopeless = config_at(a, s, v)->cell->outcome == TMK_CELL_HOPELESS;
+            signs->refused |= p.kind == REFUSED && !is_hopeless;
+            signs->hopeless |= p.kind == REFUSED && is_hopeless;
+            signs->known |= p.kind == REFUSED && p.known;
+            signs->above |= p.known && is_above(a, &p);
+        }
+}
+
+/* What they mean. */
+static char *make_note(const struct tmk_survey *g, const struct signs *signs, double top)
+{
+    char size[TMK_AMOUNT_BYTES], *note = NULL;
     bool has_limit = g->capacity && (double)g->capacity <= top;
-    char *title = tmk_survey_title(g, "Peak memory against each parameter");
-    char *note = tmk_xformat("discs measured%s   crosses ran out of memory%s%s",
-                             g->f ? "   lines fitted   rings estimated" : "",
-                             has_limit ? "   dashed capacity, " : "",
-                             has_limit ? tmk_size_text(g->capacity, size) : "");
+    char *mixed = tmk_survey_mixed_text(g);
+    char *limit =
+        has_limit ? tmk_xformat("dashed capacity, %s", tmk_size_text(g->capacity, size)) : NULL;
+    char *cross = NULL;
+    if (signs->refused || signs->hopeless)
+        cross = tmk_xformat("× %s%s%s%s", signs->refused ? "ran out of memory" : "",
+                            signs->refused && signs->hopeless ? " or " : "",
+                            signs->hopeless ? "too big to try" : "",
+                            signs->known ? ", at its estimate" : "");
+    tmk_survey_note(&note, "discs measured");
+    tmk_survey_note(&note, g->f ? "lines fitted" : NULL);
+    tmk_survey_note(&note, signs->estimated ? "rings estimated" : NULL);
+    tmk_survey_note(&note, cross);
+    tmk_survey_note(&note, signs->above ? "↑ estimated above the graph" : NULL);
+    tmk_survey_note(&note, limit);
+    tmk_survey_note(&note, mixed);
+    free(cross);
+    free(mixed);
+    free(limit);
+    return note;
+}
+
+static void put_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot, char *note)
+{
+    char *title = tmk_survey_title(g, g->n_order ? "Peak memory against each parameter"
+                                                 : "Peak memory of the only configuration");
     tmk_gnuplot_heading(plot, title, note);
     free(title);
-    free(note);
+}
+
+/* The i-th of them as it is drawn: with the other choices as in the largest configuration. */
+static struct graph begin(const struct tmk_survey *g, uint32_t i, struct tmk_gnuplot *plot,
+                          uint32_t *choice, double top)
+{
+    struct graph a = make_graph(g, i);
+    a.out = tmk_gnuplot_script(plot);
+    a.theme = tmk_gnuplot_theme(plot);
+    a.choice = choice;
+    a.unit = tmk_plot_size_unit(top);
+    a.top = top / a.unit.size;
+    memcpy(choice, g->configs[g->largest].cell->choice, g->r->n_params * sizeof *choice);
+    return a;
 }
 
 static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
 {
     FILE *out = tmk_gnuplot_script(plot);
     double top = top_of(g);
-    struct tmk_plot_unit unit = tmk_plot_size_unit(top);
     uint32_t *choice = tmk_xcalloc((size_t)g->r->n_params + 1, sizeof *choice);
-    fputs("set multiplot\n", out);
+    struct signs signs = {0};
     for (uint32_t i = 0; i < n_graphs(g); i++) {
-        struct graph a = {.g = g,
-                          .out = out,
-                          .theme = tmk_gnuplot_theme(plot),
-                          .number = i,
-                          .p = g->n_order ? g->order[i] : 0,
-                          .series = UINT32_MAX,
-                          .choice = choice,
-                          .unit = unit,
-                          .top = top / unit.size};
-        if (g->n_order > 1)
-            a.series = g->order[i == 0 ? 1 : 0];
-        memcpy(choice, g->configs[g->largest].cell->choice, g->r->n_params * sizeof *choice);
-        fputs("unset label\nunset arrow\n", out);
-        if (i == 0)
-            put_heading(g, plot, top);
-        place_graph(&a);
+        struct graph a = begin(g, i, plot, choice, top);
+        look_at(&a, &signs);
+    }
+    char *note = make_note(g, &signs, top);
+    fputs("set multiplot\nunset key\n", out);
+    put_heading(g, plot, note);
+    for (uint32_t i = 0; i < n_graphs(g); i++) {
+        struct graph a = begin(g, i, plot, choice, top);
         put_graph(&a);
+        fputs("unset label\nunset arrow\n", out);
     }
     fputs("unset multiplot\n", out);
+    free(note);
     free(choice);
 }
 

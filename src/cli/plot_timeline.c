@@ -12,6 +12,7 @@
 
 #include "cli/plot.h"
 #include "cli/plot_layers.h"
+#include "cli/plot_legend.h"
 #include "cli/say.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
@@ -23,11 +24,14 @@ enum {
     VECTOR_PARTS = 700, /* a point is some bytes of the file */
     MOST_LAYERS = 10,
     MOST_BANDS = 48,
-    MOST_MARKS = 6, /* of refusals */
+    MOST_MARKS = 3, /* rows of refusals */
     LETTERS = 150,  /* small ones, that the picture is wide */
 };
 
-#define FAR_ABOVE 2.2 /* times what the process has */
+#define FAR_ABOVE 2.2   /* times what the process has */
+#define BAND_NAMES 0.06 /* of the graph's height, at its top */
+#define OOM_ROW 0.055   /* a row of refusals below them */
+#define LIMIT_NAME 0.05 /* the limit's, above its line */
 
 struct drawing {
     const struct tmk_plot *plot;
@@ -42,42 +46,13 @@ struct drawing {
     uint64_t most_used;
     bool used_is_above; /* far above the picture: others have the card */
     uint64_t capacity;  /* of the device; 0: not known, or far above */
+    uint32_t *oom_rows; /* of each refusal; UINT32_MAX: none */
+    uint32_t n_oom_rows;
 };
 
 static double x_of(const struct drawing *d, uint64_t ns)
 {
     return tmk_plot_axis_x(&d->layers.axis, ns);
-}
-
-/* ---- what there is to draw ---- */
-
-static uint64_t capacity_of(const struct tmk_plot *plot)
-{
-    struct tmk_forecast f;
-    return tmk_forecast_of(plot->p, plot->device, NULL, &f) == 0 ? f.capacity_bytes : 0;
-}
-
-static void measure(struct drawing *d)
-{
-    const struct tmk_layers *l = &d->layers;
-    uint64_t most = l->most_bytes;
-    for (uint32_t i = 0; i < l->n_parts; i++) {
-        const struct tmk_timeline_part *part = &l->parts[i];
-        d->has_reserved |= part->has_reserved;
-        if (part->has_reserved && part->max_reserved_bytes > most)
-            most = part->max_reserved_bytes;
-        if (part->has_used && part->max_used_bytes > d->most_used)
-            d->most_used = part->max_used_bytes;
-    }
-    d->has_used = d->most_used > 0;
-    d->used_is_above = (double)d->most_used > FAR_ABOVE * (double)most;
-    most = d->most_used > most && !d->used_is_above ? d->most_used : most;
-    uint64_t capacity = capacity_of(d->plot);
-    d->capacity = capacity >= most && (double)capacity < 1.35 * (double)most ? capacity : 0;
-    d->size = tmk_plot_size_unit((double)most);
-    d->height = (double)(d->capacity ? d->capacity : most) * 1.06 / d->size.size;
-    d->start = tmk_plot_axis_start(&l->axis);
-    d->end = tmk_plot_axis_end(&l->axis);
 }
 
 /* ---- data ---- */
@@ -163,28 +138,111 @@ static void put_bands(const struct drawing *d)
     }
 }
 
+/* ---- refusals ---- */
+
+static const struct tmk_oom *oom_at(const struct drawing *d, uint64_t i)
+{
+    const struct tmk_oom *oom = tmk_ooms_get(d->layers.ooms, i);
+    double at = x_of(d, oom->time_ns);
+    return oom->device == d->plot->device && at >= d->start && at <= d->end ? oom : NULL;
+}
+
+/* "OOM: 27.0 MiB refused"; the caller's. */
+static char *oom_text(const struct tmk_oom *oom)
+{
+    char size[TMK_AMOUNT_BYTES];
+    return tmk_xformat("OOM: %s refused", tmk_size_text(oom->requested_bytes, size));
+}
+
+/* Do its words stand left of the line? As there is no room at the right. */
+static bool is_left(const struct drawing *d, double at)
+{
+    return at > (d->start + d->end) / 2;
+}
+
+/* Above what is drawn there is a row of words for refusals, or several where they are close; those
+ * for which there is no room have their line alone. */
+static void place_ooms(struct drawing *d)
+{
+    double ends[MOST_MARKS] = {0}, letter = (d->end - d->start) * TMK_LETTER;
+    uint64_t n = tmk_ooms_n_kept(d->layers.ooms);
+    d->oom_rows = tmk_xcalloc(n + 1, sizeof *d->oom_rows);
+    for (uint64_t i = 0; i < n; i++) {
+        const struct tmk_oom *oom = oom_at(d, i);
+        d->oom_rows[i] = UINT32_MAX;
+        if (!oom)
+            continue;
+        char *text = oom_text(oom);
+        double width = ((double)tmk_utf8_width(text) + 2) * letter, at = x_of(d, oom->time_ns);
+        double from = is_left(d, at) ? at - width : at;
+        uint32_t row = 0;
+        while (row < d->n_oom_rows && ends[row] > from)
+            row++;
+        if (row < MOST_MARKS) {
+            d->oom_rows[i] = row;
+            ends[row] = from + width;
+            d->n_oom_rows = row < d->n_oom_rows ? d->n_oom_rows : row + 1;
+        }
+        free(text);
+    }
+}
+
 static void put_ooms(const struct drawing *d)
 {
-    uint64_t n = tmk_ooms_n_kept(d->layers.ooms), n_shown = 0;
+    uint64_t n = tmk_ooms_n_kept(d->layers.ooms);
     for (uint64_t i = 0; i < n; i++) {
-        const struct tmk_oom *oom = tmk_ooms_get(d->layers.ooms, i);
-        double at = x_of(d, oom->time_ns);
-        char size[TMK_AMOUNT_BYTES];
-        if (oom->device != d->plot->device || at < d->start || at > d->end)
+        const struct tmk_oom *oom = oom_at(d, i);
+        if (!oom)
             continue;
+        double at = x_of(d, oom->time_ns);
         fprintf(d->out,
                 "set arrow from first %.9g, graph 0 to first %.9g, graph 1 nohead front "
                 "linewidth 2 linecolor rgb '%s'\n",
                 at, at, d->theme->warning);
-        if (n_shown++ >= MOST_MARKS)
+        if (d->oom_rows[i] == UINT32_MAX)
             continue;
-        bool is_right = at > (d->start + d->end) / 2;
-        fprintf(d->out,
-                "set label 'OOM: %s refused' at first %.9g, graph %.3f %s front boxed offset %s,0 "
-                "textcolor rgb '%s'\n",
-                tmk_size_text(oom->requested_bytes, size), at, 0.94 - 0.06 * (double)n_shown,
-                is_right ? "right" : "left", is_right ? "-0.7" : "0.7", d->theme->warning);
+        char *text = oom_text(oom);
+        fprintf(
+            d->out,
+            "set label '%s' at first %.9g, graph %.3f %s front offset %s,0 textcolor rgb '%s'\n",
+            text, at, 1 - BAND_NAMES - OOM_ROW * (d->oom_rows[i] + 0.5),
+            is_left(d, at) ? "right" : "left", is_left(d, at) ? "-0.7" : "0.7", d->theme->warning);
+        free(text);
     }
+}
+
+/* ---- measures ---- */
+
+static uint64_t capacity_of(const struct tmk_plot *plot)
+{
+    struct tmk_forecast f;
+    return tmk_forecast_of(plot->p, plot->device, NULL, &f) == 0 ? f.capacity_bytes : 0;
+}
+
+static void measure(struct drawing *d)
+{
+    const struct tmk_layers *l = &d->layers;
+    uint64_t most = l->most_bytes;
+    for (uint32_t i = 0; i < l->n_parts; i++) {
+        const struct tmk_timeline_part *part = &l->parts[i];
+        d->has_reserved |= part->has_reserved;
+        if (part->has_reserved && part->max_reserved_bytes > most)
+            most = part->max_reserved_bytes;
+        if (part->has_used && part->max_used_bytes > d->most_used)
+            d->most_used = part->max_used_bytes;
+    }
+    d->has_used = d->most_used > 0;
+    d->used_is_above = (double)d->most_used > FAR_ABOVE * (double)most;
+    most = d->most_used > most && !d->used_is_above ? d->most_used : most;
+    uint64_t capacity = capacity_of(d->plot);
+    d->capacity = capacity >= most && (double)capacity < 1.35 * (double)most ? capacity : 0;
+    d->size = tmk_plot_size_unit((double)most);
+    d->start = tmk_plot_axis_start(&l->axis);
+    d->end = tmk_plot_axis_end(&l->axis);
+    place_ooms(d);
+    double above = BAND_NAMES + OOM_ROW * d->n_oom_rows + (d->capacity ? LIMIT_NAME : 0);
+    d->height = (double)(d->capacity ? d->capacity : most) / d->size.size;
+    d->height *= d->n_oom_rows ? 1 / (1 - above) : 1.06;
 }
 
 /* ---- the script ---- */
@@ -268,5 +326,6 @@ int tmk_plot_timeline(const struct tmk_plot *plot)
     if (status == 0)
         status = draw(&d, by);
     tmk_layers_fini(&d.layers);
+    free(d.oom_rows);
     return status;
 }

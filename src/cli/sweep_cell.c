@@ -18,6 +18,7 @@
 #include "kit/amount.h"
 #include "kit/lines.h"
 #include "kit/utf8.h"
+#include "sweep/last_words.h"
 #include "sweep/measure.h"
 #include "sweep/params.h"
 #include "sweep/words.h"
@@ -78,14 +79,14 @@ char *tmk_sweep_cell_command(const struct tmk_sweep_plan *p, const struct tmk_ce
     char **words = fill_words(p, c);
     FILE *f = tmk_xmemstream(&text, &n);
     for (unsigned i = 0; words[i]; i++) {
+        char *shown = tmk_sweep_redacted(p, words[i]); /* as it is: quoted, none would know it */
         fputs(i ? " " : "", f);
-        put_word(f, words[i]);
+        put_word(f, shown);
+        free(shown);
     }
     fclose(f);
     free_words(words);
-    char *shown = tmk_sweep_redacted(p, text);
-    free(text);
-    return shown;
+    return text;
 }
 
 /* TIDEMARK_SEQ=128 and so on, and the device. */
@@ -138,13 +139,20 @@ static int open_log(const struct tmk_sweep_plan *p, const struct tmk_cell *c,
     return fd;
 }
 
-/* How many processes the kernel's OOM killer has ended on this machine. */
+/* How many processes the kernel's OOM killer has ended in our control group (v2), or else on this
+ * machine. UINT64_MAX: not known. */
 static uint64_t count_oom_kills(void)
 {
-    char text[VMSTAT_BYTES];
-    if (tmk_lines_read(text, sizeof text, "/proc/vmstat") < 0)
-        return UINT64_MAX;
-    return tmk_lines_bytes(tmk_lines_field(text, "oom_kill "));
+    char text[VMSTAT_BYTES], group[VMSTAT_BYTES];
+    const char *path = tmk_lines_read(group, sizeof group, "/proc/self/cgroup") < 0
+                           ? NULL
+                           : tmk_lines_field(group, "0::");
+    int n = path ? (int)strcspn(path, "\n") : 0;
+    if ((path &&
+         tmk_lines_read(text, sizeof text, "/sys/fs/cgroup%.*s/memory.events", n, path) > 0) ||
+        tmk_lines_read(text, sizeof text, "/proc/vmstat") > 0)
+        return tmk_lines_bytes(tmk_lines_field(text, "oom_kill "));
+    return UINT64_MAX;
 }
 
 int tmk_sweep_cell_start(const struct tmk_sweep_plan *p, uint32_t number, unsigned slot,
@@ -226,21 +234,6 @@ static const char *last_line(const char *tail)
     return newline ? newline + 1 : tail;
 }
 
-/* Words by which programs tell that memory ran out, where the trace does not. */
-static bool tells_oom(const char *tail)
-{
-    static const char *const words[] = {
-        "CUDA out of memory", "OutOfMemoryError",
-        "HIP out of memory",  "MemoryError",
-        "std::bad_alloc",     "Cannot allocate memory",
-        "not enough memory",  "CUDA error: out of memory",
-    };
-    for (size_t i = 0; tail && i < TMK_N(words); i++)
-        if (strstr(tail, words[i]))
-            return true;
-    return false;
-}
-
 /* ---- end ---- */
 
 /* "ended with status 3: LAST LINE". */
@@ -256,14 +249,14 @@ static char *tell_status(const struct tmk_outcome *o, const char *tail)
     return tmk_xformat("ended with status %d%s%s", o->status, last ? ": " : "", line);
 }
 
-/* The kernel has killed a process, and it may have been this one. */
-static bool was_oom_killed(const struct tmk_sweep_plan *p, const struct tmk_outcome *o,
-                           const struct tmk_sweep_cell *f)
+/* The kernel has killed a process, and it was this one, or one of its own as far as it says. */
+static bool was_oom_killed(const struct tmk_outcome *o, const struct tmk_sweep_cell *f,
+                           const char *tail)
 {
     uint64_t now = count_oom_kills();
     if (now == UINT64_MAX || f->n_oom_kills == UINT64_MAX || now == f->n_oom_kills)
         return false;
-    return o->status == 128 + SIGKILL || (p->n_jobs == 1 && o->status != 0);
+    return o->status == 128 + SIGKILL || (o->status != 0 && tmk_last_words_tell_kill(tail));
 }
 
 static void judge(const struct tmk_sweep_plan *p, struct tmk_cell *c, const struct tmk_outcome *o,
@@ -274,21 +267,31 @@ static void judge(const struct tmk_sweep_plan *p, struct tmk_cell *c, const stru
     if (f->timed_out) {
         c->outcome = TMK_CELL_TIMEOUT;
         message = tmk_xformat("took longer than --timeout, %s", tmk_time_text(p->timeout_ns, time));
-    } else if (m->ran_out && !(m->went_on && o->status == 0)) {
+    } else if (m->ran_out && !m->went_on) {
         c->outcome = TMK_CELL_OOM;
         message = tmk_xstrdup(m->oom);
-    } else if (was_oom_killed(p, o, f)) {
+    } else if (was_oom_killed(o, f, tail)) {
         c->outcome = TMK_CELL_OOM;
         message = tmk_xstrdup("the kernel's OOM killer ended it: the host's memory ran out");
     } else if (o->status != 0) {
-        c->outcome = tells_oom(tail) ? TMK_CELL_OOM : TMK_CELL_FAILED;
+        c->outcome = tmk_last_words_tell_oom(tail) ? TMK_CELL_OOM : TMK_CELL_FAILED;
         message = tell_status(o, tail);
     } else {
         c->outcome = TMK_CELL_DONE;
         message = m->ran_out ? tmk_xformat("went on after it %s", m->oom) : NULL;
     }
+    if (message)
+        tmk_message_clean(message);
     c->message = keep_text(p->results, message);
     free(message);
+}
+
+static const char *add_sentence(struct tmk_results *r, const char *text, const char *more)
+{
+    char *both = text ? tmk_xformat("%s; %s", text, more) : tmk_xstrdup(more);
+    const char *kept = keep_text(r, both);
+    free(both);
+    return kept;
 }
 
 static struct tmk_measured measure(const struct tmk_sweep_plan *p, struct tmk_cell *c,
@@ -297,7 +300,7 @@ static struct tmk_measured measure(const struct tmk_sweep_plan *p, struct tmk_ce
     struct tmk_measured m = {0};
     struct tmk_error err = {0};
     if (tmk_summary_settle(f->run) && tmk_measure_run(f->run, p->results->arena, c, &m, &err) < 0)
-        tmk_say("%s: %s", f->run, err.text);
+        m.incomplete = keep_text(p->results, err.text);
     return m;
 }
 
@@ -332,9 +335,11 @@ char *tmk_sweep_cell_end(const struct tmk_sweep_plan *p, uint32_t number,
     char *tail = read_tail(p, f);
     struct tmk_measured m = measure(p, &c, f);
     judge(p, &c, &o, &m, f, tail);
-    if (c.outcome == TMK_CELL_DONE && !m.found)
+    if (m.incomplete)
+        c.message = add_sentence(p->results, c.message, m.incomplete);
+    else if (c.outcome == TMK_CELL_DONE && !m.found)
         c.message = "reported no allocation";
-    note_files(p, &c, m.found || m.ran_out, f);
+    note_files(p, &c, m.found || m.ran_out || m.incomplete, f);
     *at = c;
     bool says_more = c.outcome == TMK_CELL_TIMEOUT || (tail && strchr(tail, '\n'));
     if (says_more && (c.outcome == TMK_CELL_FAILED || c.outcome == TMK_CELL_TIMEOUT))

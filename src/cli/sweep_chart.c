@@ -3,8 +3,9 @@
  *
  * SVG inside the page takes its colours from the page's style, so that one drawing is light and
  * dark; that is why it is not gnuplot's. Points of the same other values as the largest cell are
- * full, others faint, hollow where the peak is estimated; crosses are cells that ran out of memory.
- * The line and the band around it are the fit's for those values. */
+ * full, others faint, hollow where the peak is estimated; crosses are cells that ran out of memory,
+ * where they are estimated to be. What is too far above has an arrow at the top, with its size. The
+ * line and the band around it are the fit's for those values. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,6 +30,7 @@ struct chart {
     const struct tmk_influence *i;
     double from, to, most; /* of the axes, in bytes upwards */
     double *numbers;       /* of the largest cell, but for the parameter drawn */
+    bool has_arrow;
 };
 
 static double x_of(const struct chart *c, double value)
@@ -50,10 +52,15 @@ static double step_of(double most)
     return power * (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10);
 }
 
+/* Of the axis upwards. */
+static double unit_of(const struct chart *c)
+{
+    return c->most < TMK_GB ? TMK_MB : TMK_GB;
+}
+
 static void draw_axes(FILE *out, const struct chart *c)
 {
-    bool is_small = c->most < TMK_GB;
-    double unit = is_small ? TMK_MB : TMK_GB, step = step_of(c->most / unit);
+    double unit = unit_of(c), step = step_of(c->most / unit);
     const struct tmk_sweep_param *p = &c->v->r->params[c->i->param];
     for (unsigned k = 0; k * step * unit <= c->most; k++)
         fprintf(out,
@@ -61,7 +68,8 @@ static void draw_axes(FILE *out, const struct chart *c)
                 "<text class=\"tick\" text-anchor=\"end\" x=\"%d\" y=\"%.1f\">%g</text>\n",
                 LEFT, WIDTH - RIGHT, y_of(c, k * step * unit), y_of(c, k * step * unit), LEFT - 6,
                 y_of(c, k * step * unit) + 4, k * step);
-    fprintf(out, "<text class=\"tick\" x=\"4\" y=\"14\">%s</text>\n", is_small ? "MiB" : "GiB");
+    fprintf(out, "<text class=\"tick\" x=\"4\" y=\"14\">%s</text>\n",
+            unit < TMK_GB ? "MiB" : "GiB");
     double last = -1000;
     for (uint32_t k = 0; k < p->n_values && p->n_values <= 64; k++) {
         double x = x_of(c, p->numbers[k]);
@@ -93,18 +101,20 @@ static void draw_fit(FILE *out, const struct chart *c)
 {
     if (!estimate_at(c, c->from).known)
         return;
+    /* An svg of its own cuts off what is above the axis. */
+    fprintf(out, "<svg x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"%d %d %d %d\">\n",
+            LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM, LEFT, TOP, WIDTH - LEFT - RIGHT,
+            HEIGHT - TOP - BOTTOM);
     fputs("<polygon class=\"band\" points=\"", out);
     for (unsigned k = 0; k <= N_LINE; k++)
-        fprintf(out, "%.1f,%.1f ", x_of(c, place(c, k)),
-                y_of(c, fmin(estimate_at(c, place(c, k)).high, c->most)));
+        fprintf(out, "%.1f,%.1f ", x_of(c, place(c, k)), y_of(c, estimate_at(c, place(c, k)).high));
     for (unsigned k = N_LINE + 1; k-- > 0;)
-        fprintf(out, "%.1f,%.1f ", x_of(c, place(c, k)),
-                y_of(c, fmin(estimate_at(c, place(c, k)).low, c->most)));
+        fprintf(out, "%.1f,%.1f ", x_of(c, place(c, k)), y_of(c, estimate_at(c, place(c, k)).low));
     fputs("\"/>\n<polyline class=\"fit\" points=\"", out);
     for (unsigned k = 0; k <= N_LINE; k++)
         fprintf(out, "%.1f,%.1f ", x_of(c, place(c, k)),
-                y_of(c, fmin(estimate_at(c, place(c, k)).bytes, c->most)));
-    fputs("\"/>\n", out);
+                y_of(c, estimate_at(c, place(c, k)).bytes));
+    fputs("\"/>\n</svg>\n", out);
 }
 
 static bool is_on_line(const struct chart *c, const struct tmk_cell *cell)
@@ -135,29 +145,43 @@ static double peak_of(const struct chart *c, uint32_t k, bool *ret_is_estimated)
                : 0;
 }
 
-static void draw_point(FILE *out, const struct chart *c, uint32_t k, bool is_strong)
+/* "× ↑47.3" at the top; of cells that are not on the line the arrow alone. */
+static void begin_above(FILE *out, double x, double size, bool is_strong, bool is_refused)
+{
+    fprintf(out, "<g class=\"above%s%s\"><text text-anchor=\"%s\" x=\"%.1f\" y=\"%d\">",
+            is_refused ? " refused" : "", is_strong ? "" : " faint",
+            x > WIDTH - RIGHT - 2 * PAD ? "end" : "middle", x > WIDTH - RIGHT - 2 * PAD ? x + 8 : x,
+            TOP - 4);
+    if (is_strong)
+        fprintf(out, "%s↑%.*f</text><title>", is_refused ? "× " : "", size < 10 ? 2 : 1, size);
+    else
+        fputs("↑</text><title>", out);
+}
+
+static void draw_point(FILE *out, struct chart *c, uint32_t k, bool is_strong)
 {
     const struct tmk_cell *cell = &c->v->r->cells[k];
     char name[512], size[TMK_AMOUNT_BYTES];
-    bool is_estimated;
-    double peak = peak_of(c, k, &is_estimated), x = x_of(c, value_of(c, cell));
-    double y = y_of(c, fmin(peak, c->most));
+    bool is_estimated, is_refused = cell->outcome == TMK_CELL_OOM;
+    double peak = peak_of(c, k, &is_estimated), x = x_of(c, value_of(c, cell)), y = y_of(c, peak);
     if (peak == 0 || is_on_line(c, cell) != is_strong)
         return;
-    if (cell->outcome == TMK_CELL_OOM)
-        fprintf(out, "<g class=\"oom\"><path d=\"M%.1f %.1fl8 8m0 -8l-8 8\"/><title>", x - 4,
-                y - 4);
+    c->has_arrow |= peak > c->most;
+    if (peak > c->most)
+        begin_above(out, x, peak / unit_of(c), is_strong, is_refused);
+    else if (is_refused)
+        fprintf(out, "<g class=\"oom%s\"><path d=\"M%.1f %.1fl8 8m0 -8l-8 8\"/><title>",
+                is_strong ? "" : " faint", x - 4, y - 4);
     else
         fprintf(out, "<g class=\"%s%s\"><circle cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"/><title>",
                 is_strong ? "point" : "faint", is_estimated ? " guess" : "", x, y,
                 is_strong ? "4" : "2.5");
     tmk_html_text(out, tmk_cell_text(c->v->r, cell, name, sizeof name));
     fprintf(out, ": %s%s%s</title></g>\n", is_estimated ? "about " : "",
-            tmk_size_text(tmk_size_whole(peak), size),
-            cell->outcome == TMK_CELL_OOM ? ", ran out of memory" : "");
+            tmk_size_text(tmk_size_whole(peak), size), is_refused ? ", ran out of memory" : "");
 }
 
-static void draw_points(FILE *out, const struct chart *c)
+static void draw_points(FILE *out, struct chart *c)
 {
     for (int strong = 0; strong < 2; strong++)
         for (uint32_t k = 0; k < c->v->r->n_cells; k++)
@@ -183,7 +207,7 @@ static void find_room(struct chart *c)
     c->most = 1.08 * fmax(c->most, fmin(guessed, 2 * c->most));
 }
 
-void tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
+bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
                            const struct tmk_influence *i)
 {
     struct chart c = {.v = v, .i = i, .from = i->effect.from, .to = i->effect.to};
@@ -202,4 +226,5 @@ void tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
     draw_points(out, &c);
     fputs("</svg>\n", out);
     free(c.numbers);
+    return c.has_arrow;
 }

@@ -10,8 +10,9 @@
 #include "cli/sheet.h"
 #include "cli/sweep_story.h"
 #include "kit/amount.h"
+#include "sweep/params.h"
 
-enum { MOST_ROWS = 12 };
+enum { MOST_ROWS = 12, MOST_CARDS = 15 };
 
 /* ---- sentences ---- */
 
@@ -132,8 +133,8 @@ static void say_influences(struct tmk_sheet *sheet, const struct tmk_sweep_story
 bool tmk_sweep_is_estimated(const struct tmk_sweep_story *v, uint32_t c, struct tmk_estimate *ret)
 {
     const struct tmk_cell *cell = &v->r->cells[c];
-    bool is_measured = cell->outcome == TMK_CELL_DONE && cell->peak_allocated != TMK_UNKNOWN_BYTES;
-    *ret = v->allocated && !is_measured && cell->outcome != TMK_CELL_EXCLUDED && cell->repeat == 0
+    *ret = v->allocated && !tmk_cell_is_measured(cell) && cell->outcome != TMK_CELL_EXCLUDED &&
+                   cell->repeat == 0
                ? tmk_fit_cell(v->allocated, c)
                : (struct tmk_estimate){.known = false};
     return ret->known;
@@ -169,30 +170,27 @@ static void say_estimates(struct tmk_sheet *sheet, const struct tmk_sweep_story 
 
 /* ---- what fits ---- */
 
-/* All that matters but the parameter asked for; in the caller's buffer. */
-static const char *others_text(const struct tmk_sweep_story *v, const struct tmk_limit *l,
-                               char *buffer, size_t size)
-{
-    size_t at = 0;
-    buffer[0] = '\0';
-    for (uint32_t p = 0; p < v->r->n_params; p++) {
-        const struct tmk_sweep_param *param = &v->r->params[p];
-        if (p == l->param || !tmk_advice_matters(v->r, &v->advice, p) || at + 1 >= size)
-            continue;
-        int n = snprintf(buffer + at, size - at, "%s%s=%s", at ? " " : "", param->name,
-                         param->values[v->r->cells[l->cell].choice[p]]);
-        at += n > 0 ? (size_t)n : 0;
-    }
-    return buffer[0] ? buffer : "all";
-}
+/* Columns of the table of limits: a parameter each, of all that matter but the one asked for, then
+ * the cards. */
+struct limit_columns {
+    struct tmk_column columns[TMK_SWEEP_MAX_PARAMS + MOST_CARDS];
+    char titles[MOST_CARDS][TMK_AMOUNT_BYTES];
+    uint32_t params[TMK_SWEEP_MAX_PARAMS];
+    uint32_t n_params;
+};
 
-static void add_titles(const struct tmk_sweep_story *v, struct tmk_column *columns,
-                       char (*titles)[TMK_AMOUNT_BYTES])
+static void add_columns(const struct tmk_sweep_story *v, struct limit_columns *k)
 {
-    columns[0] = (struct tmk_column){"with", TMK_LEFT, TMK_SHRINK};
+    k->n_params = 0;
+    for (uint32_t p = 0; p < v->r->n_params; p++)
+        if (p != v->advice.main_param && tmk_advice_matters(v->r, &v->advice, p)) {
+            k->columns[k->n_params] = (struct tmk_column){
+                v->r->params[p].name, v->r->params[p].numbers ? TMK_RIGHT : TMK_LEFT, TMK_SHRINK};
+            k->params[k->n_params++] = p;
+        }
     for (uint32_t i = 0; i < v->advice.n_capacities; i++) {
-        tmk_sweep_capacity_text(v->advice.capacities[i], titles[i]);
-        columns[i + 1] = (struct tmk_column){titles[i], TMK_RIGHT, TMK_FIXED};
+        tmk_sweep_capacity_text(v->advice.capacities[i], k->titles[i]);
+        k->columns[k->n_params + i] = (struct tmk_column){k->titles[i], TMK_RIGHT, TMK_FIXED};
     }
 }
 
@@ -213,21 +211,21 @@ static void say_notes(struct tmk_sheet *sheet, const struct tmk_sweep_story *v, 
 static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
 {
     uint32_t n = v->advice.n_capacities, n_rows = 0;
-    struct tmk_column columns[16];
-    char titles[15][TMK_AMOUNT_BYTES];
+    struct limit_columns k;
     bool any_far = false, any_range = false;
-    if (v->advice.main_param == UINT32_MAX || n == 0 || n >= TMK_N(columns))
+    if (v->advice.main_param == UINT32_MAX || n == 0 || n > MOST_CARDS)
         return;
-    add_titles(v, columns, titles);
-    struct tmk_table *t = tmk_table_open(columns, n + 1);
+    add_columns(v, &k);
+    struct tmk_table *t = tmk_table_open(k.columns, k.n_params + n);
     for (uint32_t i = 0; i < v->advice.n_limits; i++) {
         const struct tmk_limit *l = &v->advice.limits[i];
         char text[512];
         if (l->param != v->advice.main_param || (i % n == 0 && ++n_rows > MOST_ROWS) ||
             n_rows > MOST_ROWS)
             continue;
-        if (i % n == 0)
-            tmk_table_cell(t, others_text(v, l, text, sizeof text));
+        for (uint32_t p = 0; i % n == 0 && p < k.n_params; p++)
+            tmk_table_cell(
+                t, v->r->params[k.params[p]].values[v->r->cells[l->cell].choice[k.params[p]]]);
         tmk_table_cell(t, tmk_sweep_limit_text(l, text, sizeof text));
         any_far = any_far || l->is_far;
         any_range = any_range || l->possible != l->sure;
@@ -244,11 +242,31 @@ static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
     say_notes(sheet, v, any_far, any_range);
 }
 
+/* Why there is nothing to tell, and what to do about it. */
+static void say_nothing(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+{
+    uint32_t n = tmk_sweep_n_of(v->r, TMK_CELL_DONE);
+    const char *message = NULL;
+    for (uint32_t c = 0; c < v->r->n_cells && !message; c++)
+        if (v->r->cells[c].outcome == TMK_CELL_DONE)
+            message = v->r->cells[c].message;
+    if (n == 0) {
+        tmk_sheet_text(sheet, "Nothing was measured: no configuration ended well.");
+        return;
+    }
+    tmk_sheet_text(sheet, "Nothing was measured: %u ended well, but no peak is known. %s%s", n,
+                   message ? "The first: " : "", message ? message : "");
+    tmk_sheet_text(sheet,
+                   "What is seen is memory of torch, of CUDA and HIP, and of programs that use "
+                   "tidemark.h, where the command starts them with its environment. To look at "
+                   "one by itself: tidemark run -- COMMAND; at this machine: tidemark doctor.");
+}
+
 void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v)
 {
     struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out), .is_begun = true};
     if (v->advice.largest == UINT32_MAX) {
-        fputs("Nothing was measured: no cell ended well.\n", out);
+        say_nothing(&sheet, v);
         return;
     }
     say_components(out, v);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep_how.c - the options of a sweep that say how to run it: see sweep_plan.h. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/sweep_plan.h"
@@ -23,6 +25,72 @@ int tmk_sweep_read_count(const struct tmk_args *args, const char *name, unsigned
     return 0;
 }
 
+/* ---- devices ---- */
+
+static const char *variable_of(enum tmk_device_kind kind)
+{
+    return kind == TMK_DEVICE_AMD ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
+}
+
+/* By a word of that variable: a card's number, or how its id begins. */
+static bool is_named(const struct tmk_device *device, const char *word, size_t n)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%u", device->number);
+    if (strspn(word, "0123456789") == n)
+        return device->mig != TMK_MIG_PART && strlen(number) == n && memcmp(number, word, n) == 0;
+    return n > strlen("GPU-") && strncmp(device->id, word, n) == 0;
+}
+
+/* As CUDA reads it: what stands behind a word that names nothing does not count. Not set: all. */
+static bool is_listed(const struct tmk_devices *d, unsigned index)
+{
+    const struct tmk_device *device = tmk_devices_get(d, index);
+    const char *word = getenv(variable_of(device->kind));
+    if (!word || device->kind == TMK_DEVICE_HOST)
+        return true;
+    for (bool is_known = true; is_known && *word; word += strspn(word, ",")) {
+        size_t n = strcspn(word, ",");
+        is_known = false;
+        if (is_named(device, word, n))
+            return true;
+        for (unsigned i = 0; i < tmk_devices_count(d) && !is_known; i++)
+            is_known = tmk_devices_get(d, i)->kind == device->kind &&
+                       is_named(tmk_devices_get(d, i), word, n);
+        word += n;
+    }
+    return false;
+}
+
+/* May it be taken? Where the variable is set, as a cluster does for a job, nothing else is ours. */
+static bool is_ours(const struct tmk_devices *d, unsigned index)
+{
+    const struct tmk_device *device = tmk_devices_get(d, index);
+    return is_listed(d, index) || (device->mig == TMK_MIG_PART && is_listed(d, device->card));
+}
+
+/* All cards that are ours; and parts of a card, where they are named one by one. */
+static void choose_ours(const struct tmk_devices *d, struct tmk_selection *s)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < tmk_devices_count(d); i++) {
+        const struct tmk_device *device = tmk_devices_get(d, i);
+        bool is_of_one = device->mig == TMK_MIG_PART && is_listed(d, device->card);
+        if (device->kind != TMK_DEVICE_HOST && !is_of_one && is_listed(d, i))
+            s->items[n++] = i;
+    }
+    s->n = n ? n : s->n;
+}
+
+static int refuse_other(const struct tmk_devices *d, unsigned index)
+{
+    char label[TMK_LABEL_BYTES];
+    const char *name = variable_of(tmk_devices_get(d, index)->kind);
+    tmk_say("--devices: %s is not among those of %s=%s; name those, or all",
+            tmk_device_label(d, index, label), name, getenv(name));
+    return TMK_EXIT_USAGE;
+}
+
 /* One configuration a card: what the driver calls it, which does not change with the order in which
  * CUDA counts. */
 static int take_devices(struct tmk_sweep_plan *p, const struct tmk_devices *d,
@@ -37,7 +105,9 @@ static int take_devices(struct tmk_sweep_plan *p, const struct tmk_devices *d,
             tmk_say("--devices: there is no card here; for several at once on the CPU: --jobs N");
             return TMK_EXIT_USAGE;
         }
-        p->devices_name = is_amd ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
+        if (!is_ours(d, s->items[i]))
+            return refuse_other(d, s->items[i]);
+        p->devices_name = variable_of(device->kind);
         p->devices[p->n_jobs++] =
             is_amd || !device->id[0] ? tmk_xformat("%u", device->number) : tmk_xstrdup(device->id);
     }
@@ -57,6 +127,8 @@ static int read_devices(struct tmk_sweep_plan *p, const char *text)
         tmk_say("--devices: %s", err.text);
         status = TMK_EXIT_USAGE;
     } else {
+        if (strcmp(text, "all") == 0)
+            choose_ours(d, &s);
         status = take_devices(p, d, &s);
     }
     tmk_devices_close(d);

@@ -2,11 +2,13 @@
 /* cli/sweep_page.c - index.html: the sweep on one page, offline, in the colours of the pictures.
  * What is estimated is marked as such. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/html.h"
 #include "cli/palette.h"
 #include "cli/sweep_story.h"
+#include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/textmap.h"
 
@@ -26,11 +28,14 @@ static const char style[] =
     ".fit{fill:none;stroke:var(--fit);stroke-width:2}.band{fill:var(--band)}"
     ".point{fill:var(--fit)}g.faint{fill:var(--faint);opacity:.45}\n"
     ".guess{fill:var(--box);stroke:var(--fit)}.oom{fill:none;stroke:var(--bad);stroke-width:2}\n"
+    ".above{fill:var(--fit);font-size:11px}.refused{fill:var(--bad)}\n"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
     "font-size:13.5px}\n"
     "th{text-align:left;color:var(--faint);font-weight:500}"
     "th,td{padding:3px 10px 3px 0;border-bottom:1px solid var(--line);white-space:nowrap}\n"
     ".heat td{padding:8px 14px;border:1px solid var(--back)}"
+    ".heat td.est{background:none!important;outline:1px dashed var(--line);outline-offset:-4px}\n"
+    "td.why{white-space:normal;min-width:300px}"
     "td.n,th.n{text-align:right}.est{font-style:italic;color:var(--faint)}\n"
     ".bar{display:flex;width:260px;height:12px}.bar span{display:block;height:12px}\n"
     ".key i{display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 5px 0 14px}\n";
@@ -46,11 +51,30 @@ static void put_piece(FILE *out, const struct tmk_share *s, double most)
     fprintf(out, " %s\"></span>", tmk_size_text(s->bytes, size));
 }
 
+static bool comes_before(const struct tmk_share *a, const struct tmk_share *b)
+{
+    unsigned x = tmk_palette_rank(a->key), y = tmk_palette_rank(b->key);
+    return x != y ? x < y : strcmp(a->key ? a->key : "", b->key ? b->key : "") < 0;
+}
+
+/* The piece that follows `last` in the order of a pile, which is the same in each bar; NULL: none.
+ */
+static const struct tmk_share *next_piece(const struct tmk_shares *s, const struct tmk_share *last)
+{
+    const struct tmk_share *best = NULL;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct tmk_share *piece = &s->rows[i];
+        if ((!last || comes_before(last, piece)) && (!best || comes_before(piece, best)))
+            best = piece;
+    }
+    return best;
+}
+
 static void put_bar(FILE *out, const struct tmk_shares *s, double most)
 {
     fputs("<td><div class=\"bar\">", out);
-    for (uint32_t i = 0; i < s->n; i++)
-        put_piece(out, &s->rows[i], most);
+    for (const struct tmk_share *piece = next_piece(s, NULL); piece; piece = next_piece(s, piece))
+        put_piece(out, piece, most);
     fputs("</div></td>", out);
 }
 
@@ -62,12 +86,17 @@ static void put_key(FILE *out, const struct tmk_results *r)
     for (uint32_t c = 0; good && c < r->n_cells; c++)
         for (uint32_t i = 0; good && i < r->cells[c].categories.n; i++)
             good = tmk_textmap_put(&keys, r->cells[c].categories.rows[i].key, &number) == 0;
+    struct tmk_shares all = {.rows = tmk_xcalloc((size_t)keys.n + 1, sizeof *all.rows),
+                             .n = (uint32_t)keys.n};
+    for (uint32_t i = 0; i < keys.n; i++)
+        all.rows[i].key = keys.texts[i];
     fputs("<p class=\"key\">", out);
-    for (uint32_t i = 0; i < keys.n; i++) {
-        fprintf(out, "<i style=\"background:%s\"></i>", tmk_palette_of(keys.texts[i]));
-        tmk_html_text(out, keys.texts[i]);
+    for (const struct tmk_share *k = next_piece(&all, NULL); k; k = next_piece(&all, k)) {
+        fprintf(out, "<i style=\"background:%s\"></i>", tmk_palette_of(k->key));
+        tmk_html_text(out, k->key);
     }
     fputs("</p>\n", out);
+    free(all.rows);
     tmk_textmap_fini(&keys);
 }
 
@@ -122,10 +151,27 @@ static void put_components(FILE *out, const struct tmk_sweep_story *v)
     fputs("</table>\n", out);
 }
 
+/* Signs that there are. */
+static void put_chart_notes(FILE *out, const struct tmk_sweep_story *v, bool has_arrow)
+{
+    struct tmk_estimate e;
+    bool has_refused = tmk_sweep_n_of(v->r, TMK_CELL_OOM) > 0, has_estimated = false;
+    for (uint32_t c = 0; c < v->r->n_cells; c++)
+        has_estimated |= v->r->cells[c].outcome != TMK_CELL_OOM && tmk_sweep_is_estimated(v, c, &e);
+    tmk_html_element(
+        out, "p class=\"faint\"",
+        "Points are measured peaks, large ones with the other values as in the largest "
+        "configuration.%s%s%s The line is the fit, the band its bounds.",
+        has_estimated ? " Hollow ones are estimated." : "",
+        has_refused ? " Crosses ran out of memory: they stand where they are estimated." : "",
+        has_arrow ? " An arrow at the top: an estimate above the chart." : "");
+}
+
 static void put_influences(FILE *out, const struct tmk_sweep_story *v)
 {
     if (v->advice.n_influences == 0)
         return;
+    bool has_arrow = false;
     tmk_html_element(out, "h2", "What the parameters do to the peak");
     fputs("<ul>\n", out);
     for (uint32_t i = 0; i < v->advice.n_influences; i++)
@@ -133,13 +179,9 @@ static void put_influences(FILE *out, const struct tmk_sweep_story *v)
     fputs("</ul>\n<div class=\"charts\">\n", out);
     for (uint32_t i = 0; i < v->advice.n_influences; i++)
         if (v->advice.influences[i].effect.known)
-            tmk_sweep_write_chart(out, v, &v->advice.influences[i]);
+            has_arrow |= tmk_sweep_write_chart(out, v, &v->advice.influences[i]);
     fputs("</div>\n", out);
-    tmk_html_element(
-        out, "p class=\"faint\"",
-        "Points are measured peaks, large ones with the other values as in the largest "
-        "configuration; hollow ones are estimated, crosses ran out of memory. The "
-        "line is the fit, the band its bounds.");
+    put_chart_notes(out, v, has_arrow);
 }
 
 static void put_terms(FILE *out, const struct tmk_fit *f)
@@ -189,6 +231,7 @@ static void put_limits(FILE *out, const struct tmk_sweep_story *v)
 {
     uint32_t n = v->advice.n_capacities;
     char text[96];
+    bool has_span = false, has_far = false;
     if (v->advice.main_param == UINT32_MAX || n == 0)
         return;
     tmk_html_element(out, "h2", "Largest %s that fits, by the fit",
@@ -205,15 +248,19 @@ static void put_limits(FILE *out, const struct tmk_sweep_story *v)
             if (p != l->param && tmk_advice_matters(v->r, &v->advice, p))
                 tmk_html_element(out, "td", "%s",
                                  v->r->params[p].values[v->r->cells[l->cell].choice[p]]);
-        tmk_html_element(out, "td class=\"n\"", "%s", tmk_sweep_limit_text(l, text, sizeof text));
+        tmk_sweep_limit_text(l, text, sizeof text);
+        has_span |= strstr(text, "–") != NULL;
+        has_far |= strchr(text, '~') != NULL;
+        tmk_html_element(out, "td class=\"n\"", "%s", text);
         if (i % n == n - 1)
             fputs("</tr>\n", out);
     }
     fputs("</table></div>\n", out);
-    tmk_html_element(
-        out, "p class=\"faint\"",
-        "A–B: up to A it fits, above B it does not, between it may. ~: more than twice "
-        "what was measured; try it before you rely on it.");
+    if (has_span || has_far)
+        tmk_html_element(
+            out, "p class=\"faint\"", "%s%s",
+            has_span ? "A–B: up to A it fits, above B it does not, between it may. " : "",
+            has_far ? "~: more than twice what was measured; try it before you rely on it." : "");
 }
 
 /* ---- all cells ---- */
@@ -251,7 +298,7 @@ static void put_cell(FILE *out, const struct tmk_sweep_story *v, uint32_t number
     if (c->outcome == TMK_CELL_DONE)
         put_bar(out, &c->categories, most);
     else
-        tmk_html_element(out, "td class=\"faint\"", "%s", c->message ? c->message : "");
+        tmk_html_element(out, "td class=\"faint why\"", "%s", c->message ? c->message : "");
     fputs("</tr>\n", out);
 }
 

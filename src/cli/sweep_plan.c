@@ -5,6 +5,7 @@
  * what is said now added: so both ways come to the same parsed arguments. */
 #include "cli/sweep_plan.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,54 +22,7 @@
 
 enum { LOCK_TRIES = 50, LOCK_WAIT_US = 100000 };
 
-static const char hidden[] = "***";
-
-/* ---- secrets ---- */
-
-/* A word, or "env:NAME": what that variable holds, which then stands in no list of processes. */
-static int read_secrets(struct tmk_sweep_plan *p, const struct tmk_args *args)
-{
-    const char *words[TMK_MAX_VALUES];
-    unsigned n = tmk_args_list(args, "redact", words);
-    for (unsigned i = 0; i < n; i++) {
-        bool is_variable = strncmp(words[i], "env:", 4) == 0;
-        const char *secret = is_variable ? getenv(words[i] + 4) : words[i];
-        if (!secret || !*secret)
-            continue; /* nothing that could be told */
-        if (p->n_secrets == TMK_SWEEP_MAX_SECRETS) {
-            tmk_say("--redact: more than %d words", TMK_SWEEP_MAX_SECRETS);
-            return TMK_EXIT_USAGE;
-        }
-        p->secrets[p->n_secrets++] = tmk_xstrdup(secret);
-    }
-    return 0;
-}
-
-/* The secret that `at` begins with, NULL: none. */
-static const char *secret_at(const struct tmk_sweep_plan *p, const char *at)
-{
-    for (unsigned i = 0; i < p->n_secrets; i++)
-        if (strncmp(at, p->secrets[i], strlen(p->secrets[i])) == 0)
-            return p->secrets[i];
-    return NULL;
-}
-
-char *tmk_sweep_redacted(const struct tmk_sweep_plan *p, const char *text)
-{
-    char *out = NULL;
-    size_t n;
-    FILE *f = tmk_xmemstream(&out, &n);
-    for (const char *at = text; *at;) {
-        const char *secret = secret_at(p, at);
-        if (secret)
-            fputs(hidden, f);
-        else
-            fputc(*at, f);
-        at += secret ? strlen(secret) : 1;
-    }
-    fclose(f);
-    return out;
-}
+/* ---- the grid, from the command line ---- */
 
 static const char *kept_redacted(const struct tmk_sweep_plan *p, const char *text)
 {
@@ -79,8 +33,6 @@ static const char *kept_redacted(const struct tmk_sweep_plan *p, const char *tex
         tmk_die("out of memory");
     return kept;
 }
-
-/* ---- the grid, from the command line ---- */
 
 static void *take(struct tmk_results *r, size_t n)
 {
@@ -177,9 +129,9 @@ static const char *make_title(const struct tmk_sweep_plan *p, const struct tmk_a
 /* Of the options that say how, those given, for the journal. */
 static bool is_kept_option(const char *name)
 {
-    static const char *const others[] = {"param",  "where",        "repeats", "output",
-                                         "resume", "retry-failed", "dry-run", "redact",
-                                         "title",  "no-pictures"};
+    static const char *const others[] = {"param",  "where",        "repeats",    "output",
+                                         "resume", "retry-failed", "retry-oom",  "dry-run",
+                                         "redact", "title",        "no-pictures"};
     for (size_t i = 0; i < TMK_N(others); i++)
         if (strcmp(others[i], name) == 0)
             return false;
@@ -203,6 +155,15 @@ static void keep_options(struct tmk_results *r, const struct tmk_args *args)
     }
 }
 
+/* The folder that the command is run in; NULL: it is gone. */
+static const char *here(const struct tmk_results *r)
+{
+    char *cwd = getcwd(NULL, 0);
+    const char *kept = cwd ? tmk_arena_text(r->arena, cwd, strlen(cwd)) : NULL;
+    free(cwd);
+    return kept;
+}
+
 static int make_grid(struct tmk_sweep_plan *p, const struct tmk_args *args)
 {
     struct tmk_results *r = p->results;
@@ -218,11 +179,16 @@ static int make_grid(struct tmk_sweep_plan *p, const struct tmk_args *args)
         status = check_words(r, p->command);
     if (status == 0)
         status = check_some_left(r);
+    if (status == 0)
+        status = tmk_sweep_check_secrets(p);
     if (status != 0)
         return status;
     r->command = take(r, (args->n_operands + 1) * sizeof *r->command);
-    for (r->n_command = 0; p->command[r->n_command]; r->n_command++)
+    for (r->n_command = 0; p->command[r->n_command]; r->n_command++) {
         r->command[r->n_command] = kept_redacted(p, p->command[r->n_command]);
+        r->has_secret = r->has_secret || tmk_sweep_has_secret(p, p->command[r->n_command]);
+    }
+    r->cwd = here(r);
     r->title = make_title(p, args);
     keep_options(r, args);
     return 0;
@@ -279,6 +245,27 @@ static int lock_journal(struct tmk_sweep_plan *p)
 
 /* ---- a sweep that was begun ---- */
 
+/* A folder without a journal is for us only if nobody else has put anything there. */
+static int check_empty(const char *folder)
+{
+    static const char *const ours[] = {".", "..", "runs", "logs", TMK_SWEEP_JOURNAL};
+    DIR *dir = opendir(folder);
+    bool is_ours = true;
+    if (!dir)
+        return 0; /* it is not there, or that is said when it is made */
+    for (struct dirent *entry; is_ours && (entry = readdir(dir));) {
+        is_ours = false;
+        for (size_t i = 0; i < TMK_N(ours); i++)
+            is_ours = is_ours || strcmp(entry->d_name, ours[i]) == 0;
+    }
+    closedir(dir);
+    if (is_ours)
+        return 0;
+    tmk_say("%s has other files and no sweep in it (%s); give a new or empty folder with -o",
+            folder, TMK_SWEEP_JOURNAL);
+    return TMK_EXIT_USAGE;
+}
+
 /* What is there already takes the place of what was made of the command line. */
 static int look_for_journal(struct tmk_sweep_plan *p)
 {
@@ -286,10 +273,10 @@ static int look_for_journal(struct tmk_sweep_plan *p)
     struct tmk_error err = {0};
     int rc = tmk_results_load(p->results->folder, &then, &err);
     if (rc == TMK_ENOENT)
-        return 0;
+        return check_empty(p->results->folder);
     if (rc < 0) {
         tmk_say("%s", err.text);
-        return TMK_EXIT_FINDING;
+        return TMK_EXIT_BAD_TRACE;
     }
     int status = tmk_sweep_compare(then, p->results);
     if (status != 0) {
@@ -304,11 +291,14 @@ static int look_for_journal(struct tmk_sweep_plan *p)
 
 /* ---- both ways to begin ---- */
 
-static void forget_failed(struct tmk_results *r)
+/* --retry-failed and --retry-oom. */
+static void forget_failed(struct tmk_results *r, const struct tmk_args *args)
 {
+    bool failed = tmk_args_get(args, "retry-failed"), oom = tmk_args_get(args, "retry-oom");
     for (uint32_t i = 0; i < r->n_cells; i++) {
         enum tmk_cell_outcome *o = &r->cells[i].outcome;
-        if (*o == TMK_CELL_FAILED || *o == TMK_CELL_TIMEOUT || *o == TMK_CELL_HOPELESS)
+        bool is_failed = *o == TMK_CELL_FAILED || *o == TMK_CELL_TIMEOUT || *o == TMK_CELL_HOPELESS;
+        if ((failed && is_failed) || (oom && *o == TMK_CELL_OOM))
             *o = TMK_CELL_PENDING;
     }
 }
@@ -376,21 +366,13 @@ static int check_resume(const struct tmk_args *args)
     return 0;
 }
 
-static bool has_hidden(const struct tmk_results *r)
-{
-    bool has = false;
-    for (uint32_t i = 0; i < r->n_command && !has; i++)
-        has = strstr(r->command[i], hidden) != NULL;
-    return has;
-}
-
 static int check_resumed_command(const struct tmk_results *r)
 {
     if (r->n_command == 0) {
         tmk_say("%s has no command to go on with", r->folder);
         return TMK_EXIT_FINDING;
     }
-    if (!has_hidden(r))
+    if (!r->has_secret)
         return 0;
     tmk_say("the command has a secret, which %s does not keep; give the same command again with "
             "-o %s",
@@ -434,24 +416,41 @@ static int begin_again(struct tmk_sweep_plan *p, const struct tmk_args *args)
     free(folder);
     if (rc < 0) {
         tmk_say("%s", err.text);
-        return rc == TMK_ENOENT ? TMK_EXIT_USAGE : TMK_EXIT_FINDING;
+        return rc == TMK_ENOENT ? TMK_EXIT_USAGE : TMK_EXIT_BAD_TRACE;
     }
     p->goes_on = true;
     status = check_resumed_command(p->results);
     return status == 0 ? resume_with(p, args) : status;
 }
 
+/* The command's files are found from where the sweep was begun. */
+static int go_there(const struct tmk_results *r)
+{
+    const char *now = here(r);
+    if (!r->cwd || (now && strcmp(now, r->cwd) == 0))
+        return 0;
+    if (chdir(r->cwd) < 0) {
+        tmk_say("the sweep was begun in %s, from where its command is run: %s", r->cwd,
+                strerror(errno));
+        return TMK_EXIT_FINDING;
+    }
+    tmk_say("the command is run in %s, where the sweep was begun", r->cwd);
+    return 0;
+}
+
 int tmk_sweep_plan_init(struct tmk_sweep_plan *p, const struct tmk_args *args)
 {
     *p = (struct tmk_sweep_plan){.journal = -1};
-    int status = read_secrets(p, args);
+    int status = tmk_sweep_read_secrets(p, args);
     if (status == 0)
         status = tmk_args_get(args, "resume") ? begin_again(p, args) : begin_new(p, args);
-    if (status == 0 && tmk_args_get(args, "retry-failed"))
-        forget_failed(p->results);
+    if (status == 0)
+        forget_failed(p->results, args);
+    if (status == 0 && tmk_results_has_pending(p->results))
+        status = go_there(p->results);
     if (status != 0 || p->dry_run)
         return status;
-    p->resume = has_hidden(p->results)
+    p->resume = p->results->has_secret
                     ? tmk_xformat("the same command with -o %s", p->results->folder)
                     : tmk_xformat("tidemark sweep --resume %s", p->results->folder);
     status = make_folder(p->results->folder);

@@ -44,6 +44,11 @@ int tmk_sweep_read_how(struct tmk_sweep_plan *p, const struct tmk_args *args);
 int tmk_sweep_read_count(const struct tmk_args *args, const char *name, unsigned most,
                          unsigned *value);
 
+/* Secrets (sweep_secrets.c). --redact; 0, or an exit status after a message. */
+int tmk_sweep_read_secrets(struct tmk_sweep_plan *p, const struct tmk_args *args);
+/* That none is where it cannot be hidden: the same. */
+int tmk_sweep_check_secrets(const struct tmk_sweep_plan *p);
+bool tmk_sweep_has_secret(const struct tmk_sweep_plan *p, const char *text);
 /* `text` with "***" for each secret; the caller's. */
 char *tmk_sweep_redacted(const struct tmk_sweep_plan *p, const char *text);
 

@@ -41,16 +41,16 @@ struct runner {
     int interrupted_by; /* signal, 0: none */
     int status;         /* to end with; not 0: nothing more is begun */
     struct tmk_fit *fit;
-    uint32_t n_fitted; /* cells done when it was made */
+    uint32_t n_fitted; /* cells measured when it was made */
 };
 
 /* ---- hopeless ones ---- */
 
-static uint32_t count_done(const struct tmk_results *r)
+static uint32_t count_measured(const struct tmk_results *r)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->n_cells; i++)
-        n += r->cells[i].outcome == TMK_CELL_DONE;
+        n += tmk_cell_is_measured(&r->cells[i]);
     return n;
 }
 
@@ -70,7 +70,7 @@ static uint64_t capacity_of(const struct runner *run)
 static bool knows_reserved(const struct tmk_results *r)
 {
     for (uint32_t i = 0; i < r->n_cells; i++)
-        if (r->cells[i].outcome == TMK_CELL_DONE && r->cells[i].peak_reserved == TMK_UNKNOWN_BYTES)
+        if (tmk_cell_is_measured(&r->cells[i]) && r->cells[i].peak_reserved == TMK_UNKNOWN_BYTES)
             return false;
     return true;
 }
@@ -78,7 +78,7 @@ static bool knows_reserved(const struct tmk_results *r)
 /* With each cell that was done at first, seldomer when there are many: a fit takes its time. */
 static void fit_again(struct runner *run)
 {
-    uint32_t n = count_done(run->r);
+    uint32_t n = count_measured(run->r);
     if (n < run->n_fitted + 1 + run->n_fitted / 16)
         return;
     run->n_fitted = n;
@@ -268,17 +268,10 @@ static void take_order(struct runner *run)
         tmk_die("out of memory");
 }
 
-static uint32_t count_pending(const struct runner *run)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < run->n; i++)
-        n += run->r->cells[run->order[i]].outcome == TMK_CELL_PENDING;
-    return n;
-}
-
 static void say_begin(const struct runner *run)
 {
-    uint32_t pending = count_pending(run), n_out = run->r->n_cells - run->n;
+    uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n),
+             n_out = run->r->n_cells - run->n;
     char excluded[64] = "";
     if (n_out)
         snprintf(excluded, sizeof excluded, ", %u excluded by --where", n_out);
@@ -299,7 +292,7 @@ static void say_begin(const struct runner *run)
 static void say_end(struct runner *run)
 {
     tmk_sweep_view_clear(&run->view);
-    uint32_t pending = count_pending(run);
+    uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n);
     if (run->interrupted_by) {
         run->status = 128 + run->interrupted_by;
         tmk_say("stopped; %u of %u configurations have ended. To go on: %s", run->n - pending,

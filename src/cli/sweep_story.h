@@ -23,8 +23,9 @@ void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_story *v);
 void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_story *v);
 void tmk_sweep_write_page(FILE *out, const struct tmk_sweep_story *v);
 void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v);
-/* For the page: the peak against a parameter, as SVG. */
-void tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
+/* For the page: the peak against a parameter, as SVG. Returns whether some estimate is too far
+ * above to be drawn, and has an arrow. */
+bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
                            const struct tmk_influence *i);
 /* For the page too: the peak by the two parameters that matter most, as a table. */
 void tmk_sweep_write_heat(FILE *out, const struct tmk_sweep_story *v);

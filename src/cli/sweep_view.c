@@ -13,7 +13,7 @@
 #include "sweep/params.h"
 #include "sweep/remaining.h"
 
-enum { TEXT_BYTES = 512, MOST_ROWS = 60, WIDEST_TEXT = 60, WIDEST_LOG = 110 };
+enum { TEXT_BYTES = 512, MOST_ROWS = 60, WIDEST_TEXT = 60, WIDEST_LOG = 110, WIDEST_MESSAGE = 500 };
 
 void tmk_sweep_view_init(struct tmk_sweep_view *v, const struct tmk_results *r,
                          const uint32_t *order, uint32_t n, unsigned n_at_once)
@@ -34,14 +34,6 @@ void tmk_sweep_view_clear(struct tmk_sweep_view *v)
     if (v->shown)
         fputs("\r\033[K", stderr);
     v->shown = false;
-}
-
-static uint32_t count_pending(const struct tmk_sweep_view *v)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < v->n; i++)
-        n += v->r->cells[v->order[i]].outcome == TMK_CELL_PENDING;
-    return n;
 }
 
 /* In whole seconds, for lines that change while they are read. */
@@ -76,16 +68,22 @@ static const char *outcome_text(const struct tmk_cell *c)
     return c->outcome == TMK_CELL_OOM ? "OOM" : tmk_cell_outcome_name(c->outcome);
 }
 
+/* Words of a stranger: nothing in them drives the terminal. */
+static void print_line(const char *lead, const char *text, size_t n, size_t width)
+{
+    char line[TEXT_BYTES];
+    snprintf(line, sizeof line, "%.*s", (int)n, text);
+    fputs(lead, stderr);
+    tmk_utf8_write(stderr, line, width);
+    fputc('\n', stderr);
+}
+
 /* The last lines, indented. */
 static void print_log(const char *log)
 {
     while (*log) {
         size_t n = strcspn(log, "\n");
-        char line[TEXT_BYTES];
-        snprintf(line, sizeof line, "%.*s", (int)n, log);
-        fputs("        | ", stderr);
-        tmk_utf8_write(stderr, line, WIDEST_LOG);
-        fputc('\n', stderr);
+        print_line("        | ", log, n, WIDEST_LOG);
         log += n + (log[n] == '\n');
     }
 }
@@ -93,19 +91,22 @@ static void print_log(const char *log)
 void tmk_sweep_view_cell(struct tmk_sweep_view *v, const struct tmk_cell *c, const char *log)
 {
     char text[TEXT_BYTES], peak[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], left[64], count[16];
-    uint32_t n_pending = count_pending(v);
+    uint32_t n_pending = tmk_results_n_pending(v->r, v->order, v->n);
     int digits = snprintf(count, sizeof count, "%u", v->n);
     tmk_sweep_view_clear(v);
     tmk_cell_text(v->r, c, text, sizeof text);
-    fprintf(stderr, "[%*u/%u] %-*s  %-8s %11s  %9s%s%s\n", digits, v->n - n_pending, v->n,
-            (int)v->widest, text, outcome_text(c), peak_text(c, peak),
+    fprintf(stderr, "[%*u/%u] ", digits, v->n - n_pending, v->n);
+    size_t width = tmk_utf8_write(stderr, text, WIDEST_TEXT);
+    fprintf(stderr, "%*s  %-8s %11s  %9s%s%s\n", width < v->widest ? (int)(v->widest - width) : 0,
+            "", outcome_text(c), peak_text(c, peak),
             c->outcome == TMK_CELL_HOPELESS ? "-"
                                             : tmk_time_text((uint64_t)(c->seconds * 1e9), time),
             *time_left(v, left, sizeof left) ? "   " : "", left);
-    bool told_nothing = c->outcome == TMK_CELL_DONE && c->peak_allocated == TMK_UNKNOWN_BYTES;
-    if (c->message && !(told_nothing && v->said_nothing))
-        fprintf(stderr, "        %s\n", c->message);
-    v->said_nothing |= told_nothing;
+    bool is_done = c->outcome == TMK_CELL_DONE;
+    if (c->message && !(is_done && v->said && strcmp(v->said, c->message) == 0))
+        print_line("        ", c->message, strlen(c->message), WIDEST_MESSAGE);
+    if (is_done && c->message)
+        v->said = c->message;
     if (log)
         print_log(log);
 }
@@ -119,8 +120,10 @@ void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const 
     if (n_running > 1)
         snprintf(more, sizeof more, " and %u more", n_running - 1);
     time_left(v, left, sizeof left);
-    fprintf(stderr, "\r\033[K  ... %.60s%s, for %s%s%s", tmk_cell_text(v->r, c, text, sizeof text),
-            more, clock_text((double)(ns / 1000000000u), time), *left ? "; " : "", left);
+    fputs("\r\033[K  ... ", stderr);
+    tmk_utf8_write(stderr, tmk_cell_text(v->r, c, text, sizeof text), WIDEST_TEXT);
+    fprintf(stderr, "%s, for %s%s%s", more, clock_text((double)(ns / 1000000000u), time),
+            *left ? "; " : "", left);
     fflush(stderr);
     v->shown = true;
 }
@@ -187,6 +190,7 @@ static void add_row(struct tmk_table *t, const struct layout *l, const struct tm
 
 struct tally {
     uint32_t n[TMK_CELL_HOPELESS + 1];
+    uint32_t n_peakless;            /* that ended well */
     const struct tmk_cell *largest; /* that ended well */
 };
 
@@ -196,7 +200,8 @@ static struct tally count(const struct tmk_results *r)
     for (uint32_t i = 0; i < r->n_cells; i++) {
         const struct tmk_cell *c = &r->cells[i];
         t.n[c->outcome]++;
-        if (c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_UNKNOWN_BYTES &&
+        t.n_peakless += c->outcome == TMK_CELL_DONE && !tmk_cell_is_measured(c);
+        if (tmk_cell_is_measured(c) &&
             (!t.largest || c->peak_allocated > t.largest->peak_allocated))
             t.largest = c;
     }
@@ -220,6 +225,11 @@ static void print_tally(struct tmk_sheet *sheet, const struct tmk_results *r, co
                        tmk_cell_text(r, t->largest, text, sizeof text));
     else
         tmk_sheet_text(sheet, "%s.", line);
+    if (t->n_peakless && t->largest)
+        tmk_sheet_text(sheet,
+                       "Of %u that ended well the peak is not known, and nothing is said about "
+                       "them below; memory_profile_summary.csv has why.",
+                       t->n_peakless);
 }
 
 void tmk_sweep_view_table(const struct tmk_results *r)

@@ -17,9 +17,9 @@ struct tmk_sweep_view {
     uint32_t n; /* cells of the order */
     unsigned n_at_once;
     bool is_terminal;
-    bool shown;        /* the lower line is there */
-    bool said_nothing; /* that one reported nothing: said once, it is mostly true of all */
-    size_t widest;     /* of a configuration's text */
+    bool shown;       /* the lower line is there */
+    const char *said; /* of the last that ended well: what is true of all is said once */
+    size_t widest;    /* of a configuration's text */
 };
 
 void tmk_sweep_view_init(struct tmk_sweep_view *v, const struct tmk_results *r,

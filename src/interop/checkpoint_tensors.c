@@ -57,6 +57,10 @@ static const struct type_name dtypes[] = {
     {"torch.bfloat16", TMK_WEIGHT_BF16},
     {"torch.float8_e4m3fn", TMK_WEIGHT_F8_E4M3},
     {"torch.float8_e5m2", TMK_WEIGHT_F8_E5M2},
+    {"torch.float8_e4m3fnuz", TMK_WEIGHT_F8_E4M3FNUZ},
+    {"torch.float8_e5m2fnuz", TMK_WEIGHT_F8_E5M2FNUZ},
+    {"torch.float8_e8m0fnu", TMK_WEIGHT_F8_E8M0},
+    {"torch.float4_e2m1fn_x2", TMK_WEIGHT_F4_X2},
     {"torch.int64", TMK_WEIGHT_I64},
     {"torch.int32", TMK_WEIGHT_I32},
     {"torch.int16", TMK_WEIGHT_I16},
@@ -254,10 +258,13 @@ static int add_tensor(struct walk *k, const struct maker *maker, const struct tm
 
 static int visit(struct walk *k, struct tmk_cell *c, const char *name, unsigned depth);
 
-static int note_left_out(struct walk *k, const char *name)
+/* What a call that is not run was to make: an object whose state we read, or something of which we
+ * read nothing. */
+static int note_call(struct walk *k, const char *function, bool has_state)
 {
     uint32_t number;
-    return is_one_of(plain_names, name) ? 0 : tmk_textmap_put(&k->w->left_out, name, &number);
+    struct tmk_textmap *to = has_state ? &k->w->classes : &k->w->left_out;
+    return is_one_of(plain_names, function) ? 0 : tmk_textmap_put(to, function, &number);
 }
 
 /* "layers.0" and a key: "layers.0.weight". */
@@ -338,13 +345,14 @@ static const struct tmk_cell *unwrap(const struct tmk_cell *c, struct tmk_weight
 static int visit_object(struct walk *k, const struct tmk_cell *c, const char *name, unsigned depth)
 {
     const char *function = text_of(item_of(c, 0));
-    int rc = function ? note_left_out(k, function) : 0;
-    if (rc == 0 && c->dict)
-        rc = visit_pairs(k, c->dict, name, depth, false);
+    bool has_state = c->dict != NULL;
+    int rc = c->dict ? visit_pairs(k, c->dict, name, depth, false) : 0;
     for (uint64_t i = 2; i < c->n && rc == 0; i++)
-        if (c->items[i]->kind == TMK_CELL_DICT)
+        if (c->items[i]->kind == TMK_CELL_DICT) {
             rc = visit_pairs(k, c->items[i], name, depth, true);
-    return rc;
+            has_state = true;
+        }
+    return rc == 0 && function ? note_call(k, function, has_state) : rc;
 }
 
 static int visit_call(struct walk *k, const struct tmk_cell *c, const char *name, unsigned depth)

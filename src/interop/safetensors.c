@@ -14,19 +14,17 @@
 
 enum { MAX_HEADER_BYTES = 100 << 20 }; /* the format's own bound */
 
-static bool type_of(const char *name, enum tmk_weight_type *ret)
+static enum tmk_weight_type type_of(const char *name)
 {
     static const char *const names[] = {
-#define X(id, name, safetensors, bytes, is_float) safetensors,
+#define X(id, name, safetensors, bits, is_float, is_scanned) safetensors,
         TMK_WEIGHT_TYPES(X)
 #undef X
     };
     for (unsigned i = 0; i < TMK_WEIGHT_N_TYPES; i++)
-        if (names[i] && strcmp(names[i], name) == 0) {
-            *ret = (enum tmk_weight_type)i;
-            return true;
-        }
-    return false;
+        if (names[i] && strcmp(names[i], name) == 0)
+            return (enum tmk_weight_type)i;
+    return TMK_WEIGHT_OTHER;
 }
 
 /* An array of whole numbers, at most `room`; returns how many. */
@@ -86,9 +84,7 @@ static int add_entry(struct tmk_weights *w, const struct tmk_weights_source *s, 
     t->file = s->file;
     t->shape = shape;
     t->n_dims = e->n_dims;
-    if (!type_of(e->dtype, &t->type))
-        return tmk_fail(err, TMK_EFORMAT, "%s has the dtype %s, which is not known here", name,
-                        e->dtype);
+    t->type = type_of(e->dtype);
     int rc = tmk_weight_measure(t, err);
     if (rc < 0)
         return rc;
@@ -98,6 +94,10 @@ static int add_entry(struct tmk_weights *w, const struct tmk_weights_source *s, 
                         "of data: it is cut off or damaged",
                         name, (unsigned long long)e->offsets[0], (unsigned long long)e->offsets[1],
                         (unsigned long long)(s->n_bytes - data_start));
+    if (t->type == TMK_WEIGHT_OTHER) {
+        t->other_type = e->dtype;
+        t->n_bytes = e->offsets[1] - e->offsets[0];
+    }
     if (e->offsets[1] - e->offsets[0] != t->n_bytes)
         return tmk_fail(err, TMK_EDAMAGED, "%s has %llu bytes of data, and its shape needs %llu",
                         name, (unsigned long long)(e->offsets[1] - e->offsets[0]),

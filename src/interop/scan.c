@@ -284,11 +284,12 @@ static void run_job(struct job *job)
 
 /* ---- tensors ---- */
 
-/* Complex numbers are not scanned, nor are views that repeat what they show (expanded ones). */
+/* Some types are not scanned (complex ones, those of fewer than 8 bits), nor are views that repeat
+ * what they show (expanded ones). */
 static bool is_worth(const struct tmk_weight *t)
 {
     uint64_t extent = 1;
-    if (!t->has_data || t->same_as || t->type == TMK_WEIGHT_C64 || t->type == TMK_WEIGHT_C128)
+    if (!t->has_data || t->same_as || !tmk_weight_type_is_scanned(t->type))
         return false;
     for (uint32_t i = 0; t->strides && t->n_elements > 0 && i < t->n_dims; i++)
         extent += (t->shape[i] - 1) * t->strides[i];

@@ -16,7 +16,7 @@
 #include "interop/weights.h"
 
 struct tmk_scan_result {
-    bool is_scanned; /* false: no data, complex numbers, or the same as another tensor's */
+    bool is_scanned; /* false: no data, a type that is not, or the same as another tensor's */
     uint64_t n_nan, n_inf, n_zero, n_denormal;
     uint64_t first_nan, first_inf; /* index among the elements, row by row; UINT64_MAX: none */
     /* Of the finite elements. NaN when there are none (std: fewer than two). */

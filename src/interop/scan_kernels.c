@@ -511,8 +511,16 @@ static void scan_any(enum tmk_weight_type type, const uint8_t *at, uint64_t n,
     case TMK_WEIGHT_BOOL:
         scan_bools(at, n, s);
         break;
+    case TMK_WEIGHT_F8_E4M3FNUZ: /* not scanned */
+    case TMK_WEIGHT_F8_E5M2FNUZ:
+    case TMK_WEIGHT_F8_E8M0:
+    case TMK_WEIGHT_F6_E2M3:
+    case TMK_WEIGHT_F6_E3M2:
+    case TMK_WEIGHT_F4:
+    case TMK_WEIGHT_F4_X2:
     case TMK_WEIGHT_C64:
     case TMK_WEIGHT_C128:
+    case TMK_WEIGHT_OTHER:
     case TMK_WEIGHT_N_TYPES:
         break;
     }

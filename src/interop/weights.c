@@ -23,10 +23,10 @@ enum {
 
 static const struct {
     const char *name;
-    uint32_t n_bytes;
-    bool is_float;
+    uint32_t bits;
+    bool is_float, is_scanned;
 } types[] = {
-#define X(id, name, safetensors, bytes, is_float) {name, bytes, is_float},
+#define X(id, name, safetensors, bits, is_float, is_scanned) {name, bits, is_float, is_scanned},
     TMK_WEIGHT_TYPES(X)
 #undef X
 };
@@ -38,12 +38,22 @@ const char *tmk_weight_type_name(enum tmk_weight_type type)
 
 uint32_t tmk_weight_type_bytes(enum tmk_weight_type type)
 {
-    return types[type].n_bytes;
+    return types[type].bits / 8;
 }
 
 bool tmk_weight_type_is_float(enum tmk_weight_type type)
 {
     return types[type].is_float;
+}
+
+bool tmk_weight_type_is_scanned(enum tmk_weight_type type)
+{
+    return types[type].is_scanned;
+}
+
+const char *tmk_weight_dtype(const struct tmk_weight *t)
+{
+    return t->other_type ? t->other_type : types[t->type].name;
 }
 
 /* ---- for the readers ---- */
@@ -82,7 +92,7 @@ struct tmk_weight *tmk_weights_add(struct tmk_weights *w)
 
 int tmk_weight_measure(struct tmk_weight *t, struct tmk_error *err)
 {
-    uint64_t n = 1, n_bytes;
+    uint64_t n = 1, n_bits;
     bool is_empty = false, is_huge = false;
     for (uint32_t i = 0; i < t->n_dims; i++) {
         is_empty |= t->shape[i] == 0;
@@ -92,11 +102,13 @@ int tmk_weight_measure(struct tmk_weight *t, struct tmk_error *err)
         t->n_elements = t->n_bytes = 0;
         return 0;
     }
-    if (is_huge || __builtin_mul_overflow(n, types[t->type].n_bytes, &n_bytes) ||
-        n_bytes > INT64_MAX)
+    if (is_huge || n > INT64_MAX || __builtin_mul_overflow(n, types[t->type].bits, &n_bits))
         return tmk_fail(err, TMK_EDAMAGED, "the shape of %s is larger than any memory", t->name);
+    if (n_bits % 8 != 0)
+        return tmk_fail(err, TMK_EDAMAGED, "%s has %llu elements of %u bits: no whole bytes",
+                        t->name, (unsigned long long)n, types[t->type].bits);
     t->n_elements = n;
-    t->n_bytes = n_bytes;
+    t->n_bytes = n_bits / 8;
     return 0;
 }
 
@@ -484,6 +496,7 @@ void tmk_weights_fini(struct tmk_weights *w)
     free(w->all);
     free(w->files);
     tmk_textmap_fini(&w->left_out);
+    tmk_textmap_fini(&w->classes);
     tmk_textmap_fini(&w->twice);
     tmk_arena_fini(&w->arena);
     *w = (struct tmk_weights){0};

@@ -50,7 +50,7 @@ int tmk_sampler_open(struct tmk_devices *devices, const struct tmk_selection *se
         u->device = tmk_devices_get(devices, u->index);
         u->is_part_of_other =
             u->device->mig == TMK_MIG_PART && is_chosen(selection, u->device->card);
-        tmk_device_label(devices, u->index, u->label);
+        memcpy(u->label, selection->labels[i], sizeof u->label);
         tmk_history_init(&u->history, TMK_HISTORY_DEVICE);
     }
     s->start_ns = tmk_clock_monotonic_ns();

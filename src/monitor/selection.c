@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "monitor/visible.h"
+
+#define VISIBLE "visible"
+
 static bool is_card(const struct tmk_device *device)
 {
     return device->kind != TMK_DEVICE_HOST && device->mig != TMK_MIG_PART;
@@ -39,6 +44,16 @@ static bool is_text(const char *name, size_t n, const char *text)
     return strlen(text) == n && memcmp(name, text, n) == 0;
 }
 
+/* "visible", "visible:0" */
+static bool is_visible(const char *name, size_t n)
+{
+    size_t word = strlen(VISIBLE);
+    if (n < word || memcmp(name, VISIBLE, word) != 0)
+        return false;
+    return n == word || (name[word] == ':' && n > word + 1 &&
+                         strspn(name + word + 1, "0123456789") >= n - word - 1);
+}
+
 static bool is_meant(const struct tmk_devices *d, unsigned index, const char *name, size_t n)
 {
     const struct tmk_device *device = tmk_devices_get(d, index);
@@ -50,54 +65,169 @@ static bool is_meant(const struct tmk_devices *d, unsigned index, const char *na
            (device->id[0] && is_text(name, n, device->id));
 }
 
-static int refuse(const struct tmk_devices *d, const char *name, size_t n, struct tmk_error *err)
+/* What could be a device's name on another machine. */
+static bool is_name(const char *name, size_t n)
 {
-    char there[160] = "", label[TMK_LABEL_BYTES], absent[64];
-    size_t used = 0;
-    for (unsigned i = 0; i < tmk_devices_count(d) && used < sizeof there; i++)
-        used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", i ? ", " : "",
-                                 tmk_device_label(d, i, label));
-    snprintf(absent, sizeof absent, "%.*s", (int)n, name);
-    return tmk_fail(err, TMK_ENOENT, "there is no device '%s'; there is: %s", absent, there);
+    static const char digits[] = "0123456789";
+    static const char *const ids[] = {"GPU-", "MIG-"};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (n > strlen(ids[i]) && memcmp(name, ids[i], strlen(ids[i])) == 0)
+            return true;
+    if (is_visible(name, n))
+        return true;
+    size_t card = strspn(name, digits);
+    if (card == 0 || card >= n)
+        return card > 0;
+    size_t part = strspn(name + card + 1, digits);
+    return name[card] == ':' && part > 0 && card + 1 + part >= n;
 }
+
+/* What was chosen so far. */
+struct choice {
+    const struct tmk_devices *d;
+    struct tmk_selection visible;
+    bool chosen[TMK_DEVICES_MOST];  /* of the list */
+    bool numbers[TMK_DEVICES_MOST]; /* of the visible ones */
+    bool is_visible, has_any;
+    char absent[96]; /* "'7', '8'": names of what is not there */
+};
 
 /* Mark what `name` means. */
-static int choose(const struct tmk_devices *d, const char *name, size_t n, bool *chosen,
-                  struct tmk_error *err)
+static bool choose(struct choice *c, const char *name, size_t n)
 {
+    char label[TMK_LABEL_BYTES + sizeof VISIBLE];
     bool found = false;
-    for (unsigned i = 0; i < tmk_devices_count(d); i++) {
-        bool meant = is_meant(d, i, name, n);
-        chosen[i] |= meant;
+    for (unsigned i = 0; i < c->visible.n && is_visible(name, n); i++) {
+        snprintf(label, sizeof label, VISIBLE ":%u", i);
+        bool meant = is_text(name, n, VISIBLE) || is_text(name, n, label);
+        c->numbers[i] |= meant;
+        c->is_visible |= meant;
         found |= meant;
     }
-    return found ? 0 : refuse(d, name, n, err);
+    for (unsigned i = 0; i < tmk_devices_count(c->d); i++) {
+        bool meant = is_meant(c->d, i, name, n);
+        c->chosen[i] |= meant;
+        found |= meant;
+    }
+    return found;
 }
 
-int tmk_selection_parse(const struct tmk_devices *d, const char *const *values, unsigned n_values,
-                        struct tmk_selection *ret, struct tmk_error *err)
+/* ---- what was chosen ---- */
+
+static void add(struct tmk_selection *s, unsigned index, const char *label)
 {
-    static const char *const everything[] = {"all"};
-    bool chosen[TMK_DEVICES_MOST] = {false};
-    if (n_values == 0) {
-        values = everything;
-        n_values = 1;
+    s->items[s->n] = index;
+    snprintf(s->labels[s->n++], TMK_LABEL_BYTES, "%s", label);
+}
+
+static int take_visible(const struct choice *c, struct tmk_selection *ret, struct tmk_error *err)
+{
+    unsigned host = tmk_devices_count(c->d) - 1;
+    char label[TMK_LABEL_BYTES];
+    bool has_host = false;
+    for (unsigned i = 0; i < host; i++)
+        if (c->chosen[i])
+            return tmk_fail(err, TMK_EINVAL,
+                            VISIBLE " devices are numbered as CUDA does, %s as the driver does: "
+                                    "ask for one or the other",
+                            tmk_device_label(c->d, i, label));
+    ret->n = 0;
+    for (unsigned i = 0; i < c->visible.n; i++) {
+        snprintf(label, sizeof label, "%u", i);
+        if (c->numbers[i])
+            add(ret, c->visible.items[i], label);
+        has_host |= c->visible.items[i] == host;
     }
+    if (c->chosen[host] && !has_host)
+        add(ret, host, "host");
+    return 0;
+}
+
+static int take(const struct choice *c, struct tmk_selection *ret, struct tmk_error *err)
+{
+    char label[TMK_LABEL_BYTES];
+    if (c->is_visible)
+        return take_visible(c, ret, err);
+    ret->n = 0;
+    for (unsigned i = 0; i < tmk_devices_count(c->d); i++)
+        if (c->chosen[i])
+            add(ret, i, tmk_device_label(c->d, i, label));
+    return 0;
+}
+
+static int refuse_word(const char *name, size_t n, struct tmk_error *err)
+{
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)n, name);
+    return tmk_fail(err, TMK_EINVAL,
+                    "'%s' is no device's name: 0, 0:1, host, all, " VISIBLE " or an id are", word);
+}
+
+/* TMK_ENOENT: some are not there, and their names are in c->absent. */
+static int choose_all(struct choice *c, const char *const *values, unsigned n_values,
+                      struct tmk_error *err)
+{
+    struct tmk_text absent;
+    tmk_text_init(&absent, c->absent, sizeof c->absent);
     for (unsigned i = 0; i < n_values; i++) {
         const char *name = values[i];
         for (;;) {
             size_t n = strcspn(name, ",");
-            int rc = choose(d, name, n, chosen, err);
-            if (rc < 0)
-                return rc;
+            bool found = choose(c, name, n);
+            c->has_any |= found;
+            if (!found && !is_name(name, n))
+                return refuse_word(name, n, err);
+            if (!found) {
+                tmk_text_string(&absent, c->absent[0] ? ", '" : "'");
+                tmk_text_bytes(&absent, name, n);
+                tmk_text_char(&absent, '\'');
+            }
             if (!name[n])
                 break;
             name += n + 1;
         }
     }
-    ret->n = 0;
-    for (unsigned i = 0; i < tmk_devices_count(d); i++)
-        if (chosen[i])
-            ret->items[ret->n++] = i;
-    return 0;
+    return c->absent[0] ? TMK_ENOENT : 0;
+}
+
+static int refuse(const struct choice *c, struct tmk_error *err)
+{
+    char there[160] = "", label[TMK_LABEL_BYTES];
+    struct tmk_text text;
+    tmk_text_init(&text, there, sizeof there);
+    for (unsigned i = 0; i < tmk_devices_count(c->d); i++)
+        tmk_text_add(&text, i ? ", %s" : "%s", tmk_device_label(c->d, i, label));
+    return tmk_fail(err, TMK_ENOENT, "there is no device %s; there is: %s", c->absent, there);
+}
+
+static int parse(const struct tmk_devices *d, const char *const *values, unsigned n_values,
+                 bool needs_all, struct tmk_selection *ret, struct tmk_error *err)
+{
+    static const char *const everything[] = {"all"};
+    struct choice c = {.d = d};
+    tmk_visible_devices(d, &c.visible);
+    if (c.visible.n == 0)
+        c.visible.items[c.visible.n++] = tmk_devices_count(d) - 1; /* the host in their place */
+    if (n_values == 0) {
+        values = everything;
+        n_values = 1;
+    }
+    int rc = choose_all(&c, values, n_values, err);
+    if (rc == TMK_ENOENT)
+        rc = refuse(&c, err);
+    if (rc < 0 && (needs_all || rc != TMK_ENOENT || !c.has_any))
+        return rc;
+    return take(&c, ret, err);
+}
+
+int tmk_selection_parse(const struct tmk_devices *d, const char *const *values, unsigned n_values,
+                        struct tmk_selection *ret, struct tmk_error *err)
+{
+    return parse(d, values, n_values, true, ret, err);
+}
+
+int tmk_selection_parse_present(const struct tmk_devices *d, const char *const *values,
+                                unsigned n_values, struct tmk_selection *ret, struct tmk_error *err)
+{
+    return parse(d, values, n_values, false, ret, err);
 }

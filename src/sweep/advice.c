@@ -6,24 +6,21 @@
 #include <string.h>
 
 #include "kit/amount.h"
+#include "sweep/params.h"
 
 #define GIB (UINT64_C(1) << 30)
+#define LARGEST_WHOLE 1e12
 
-enum { MOST_CAPACITIES = 8, MOST_KINDS = 512 };
+enum { MOST_CAPACITIES = 8, MOST_KINDS = 512, FAR_ABOVE = 16 };
 static const uint64_t common_cards[] = {16 * GIB, 24 * GIB, 40 * GIB, 80 * GIB};
 
 /* ---- what was measured ---- */
-
-static bool is_measured(const struct tmk_cell *c)
-{
-    return c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_UNKNOWN_BYTES;
-}
 
 static uint32_t find_largest(const struct tmk_results *r)
 {
     uint32_t best = UINT32_MAX;
     for (uint32_t c = 0; c < r->n_cells; c++)
-        if (is_measured(&r->cells[c]) &&
+        if (tmk_cell_is_measured(&r->cells[c]) &&
             (best == UINT32_MAX || r->cells[c].peak_allocated > r->cells[best].peak_allocated))
             best = c;
     return best;
@@ -48,7 +45,7 @@ static uint64_t find_overhead(const struct tmk_results *r)
         return least;
     for (uint32_t i = 0; i < r->n_cells; i++) {
         const struct tmk_cell *c = &r->cells[i];
-        if (is_measured(c) && c->peak_device != TMK_UNKNOWN_BYTES &&
+        if (tmk_cell_is_measured(c) && c->peak_device != TMK_UNKNOWN_BYTES &&
             c->peak_reserved != TMK_UNKNOWN_BYTES && c->peak_device >= c->peak_reserved &&
             c->peak_device - c->peak_reserved < least)
             least = c->peak_device - c->peak_reserved;
@@ -74,8 +71,10 @@ static void add_capacity(struct tmk_advice *a, uint64_t bytes)
 static void find_capacities(const struct tmk_results *r, uint64_t asked, struct tmk_advice *a)
 {
     add_capacity(a, asked);
+    uint64_t most = a->largest == UINT32_MAX ? 0 : r->cells[a->largest].peak_allocated;
     for (uint32_t i = 0; asked == 0 && i < sizeof common_cards / sizeof *common_cards; i++)
-        add_capacity(a, common_cards[i]);
+        if (common_cards[i] / FAR_ABOVE <= most) /* else nobody knows what happens there */
+            add_capacity(a, common_cards[i]);
     for (uint32_t c = 0; c < r->n_cells; c++)
         add_capacity(a, r->cells[c].capacity);
 }
@@ -127,8 +126,22 @@ static const char *how(const struct tmk_influence *i)
     }
 }
 
+/* "about " where the configuration, which is cell `c` but for this value, was not measured. */
+static const char *about(const struct tmk_results *r, uint32_t c, uint32_t p, double value)
+{
+    for (uint32_t i = 0; i < r->n_cells; i++) {
+        bool is_it = tmk_cell_is_measured(&r->cells[i]) &&
+                     r->params[p].numbers[r->cells[i].choice[p]] == value;
+        for (uint32_t q = 0; is_it && q < r->n_params; q++)
+            is_it = q == p || r->cells[i].choice[q] == r->cells[c].choice[q];
+        if (is_it)
+            return "";
+    }
+    return "about ";
+}
+
 static const char *sentence_of(const struct tmk_results *r, const struct tmk_influence *i,
-                               struct tmk_arena *arena)
+                               uint32_t largest, struct tmk_arena *arena)
 {
     const char *name = r->params[i->param].name;
     const struct tmk_fit_effect *e = &i->effect;
@@ -140,8 +153,10 @@ static const char *sentence_of(const struct tmk_results *r, const struct tmk_inf
     if (i->shape == TMK_INFLUENCE_PARTLY || i->shape == TMK_INFLUENCE_QUADRATIC)
         snprintf(square, sizeof square, "; %.0f %% of the growth is by its square",
                  100 * e->squared / (e->linear + e->squared));
-    return tmk_arena_format(arena, "%s %s: %s at %g, %s at %g%s", name, how(i),
+    return tmk_arena_format(arena, "%s %s: %s%s at %g, %s%s at %g%s", name, how(i),
+                            about(r, largest, i->param, e->from),
                             tmk_size_text(tmk_size_whole(e->bytes_from), from), e->from,
+                            about(r, largest, i->param, e->to),
                             tmk_size_text(tmk_size_whole(e->bytes_to), to), e->to, square);
 }
 
@@ -159,7 +174,7 @@ static int find_influences(const struct tmk_results *r, const struct tmk_fit *f,
         i->effect = tmk_fit_effect(f, p, a->largest);
         i->effect.known = i->effect.known && i->effect.n_values > 1;
         i->shape = shape_of(&i->effect);
-        i->text = sentence_of(r, i, arena);
+        i->text = sentence_of(r, i, a->largest, arena);
         if (!i->text)
             return TMK_ENOMEM;
     }
@@ -182,9 +197,19 @@ bool tmk_advice_matters(const struct tmk_results *r, const struct tmk_advice *a,
 
 /* ---- what fits ---- */
 
-static bool can_be_asked(const struct tmk_influence *i)
+static bool is_whole(const struct tmk_sweep_param *p)
 {
-    return i->shape >= TMK_INFLUENCE_LINEAR;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->numbers[i] != floor(p->numbers[i]) || fabs(p->numbers[i]) > LARGEST_WHOLE)
+            return false;
+    return true;
+}
+
+/* The largest whole value that fits is a question about what grows, and is counted. */
+static bool can_be_asked(const struct tmk_results *r, const struct tmk_influence *i)
+{
+    return i->shape >= TMK_INFLUENCE_LINEAR && i->shape != TMK_INFLUENCE_FALLS &&
+           is_whole(&r->params[i->param]);
 }
 
 /* A batch that matters, else what matters most. */
@@ -198,7 +223,7 @@ static uint32_t find_main(const struct tmk_results *r, const struct tmk_advice *
             const char *name = r->params[it->param].name;
             double change = it->effect.bytes_to - it->effect.bytes_from;
             bool is_batch = strcasestr(name, "batch") || strcasestr(name, "physical");
-            if (!can_be_asked(it) || (!any && !is_batch) || change <= most)
+            if (!can_be_asked(r, it) || (!any && !is_batch) || change <= most)
                 continue;
             best = it->param;
             most = change;
@@ -216,7 +241,7 @@ struct limits {
 static uint32_t n_kinds(const struct limits *l, uint32_t p)
 {
     uint32_t n = 1;
-    for (uint32_t q = 0; q < l->r->n_params; q++)
+    for (uint32_t q = 0; q < l->r->n_params && n <= MOST_KINDS; q++)
         n *= q != p && tmk_advice_matters(l->r, l->a, q) ? l->r->params[q].n_values : 1;
     return n;
 }
@@ -233,18 +258,99 @@ static bool stands_for_others(const struct limits *l, uint32_t p, const struct t
     return true;
 }
 
+static uint64_t room_on(const struct limits *l, uint64_t capacity)
+{
+    uint64_t overhead = l->a->overhead == TMK_UNKNOWN_BYTES ? 0 : l->a->overhead;
+    return capacity > overhead ? capacity - overhead : 0;
+}
+
 static void add_limit(struct limits *l, const struct tmk_influence *i, uint32_t cell,
                       uint64_t capacity)
 {
     const struct tmk_fit *sure = l->reserved ? l->reserved : l->allocated;
-    uint64_t overhead = l->a->overhead == TMK_UNKNOWN_BYTES ? 0 : l->a->overhead;
-    uint64_t room = capacity > overhead ? capacity - overhead : 0;
+    uint64_t room = room_on(l, capacity);
     struct tmk_limit *to = &l->a->limits[l->a->n_limits++];
     *to = (struct tmk_limit){.param = i->param, .cell = cell, .capacity = capacity};
     to->sure = tmk_fit_largest(sure, i->param, cell, room);
     to->possible = tmk_fit_largest_possible(l->allocated, i->param, cell, room);
     to->possible = to->possible > to->sure ? to->possible : to->sure;
-    to->is_far = to->sure != UINT64_MAX && (double)to->sure > 2 * i->effect.to;
+}
+
+/* ---- what was tried goes before what the fit says ---- */
+
+/* Are two cells alike but for `p`; or, with `roughly`, in all that matters but `p`? */
+static bool is_on_line(const struct limits *l, uint32_t p, const struct tmk_cell *a,
+                       const struct tmk_cell *b, bool roughly)
+{
+    for (uint32_t q = 0; q < l->r->n_params; q++)
+        if (q != p && a->choice[q] != b->choice[q] &&
+            (!roughly || tmk_advice_matters(l->r, l->a, q)))
+            return false;
+    return true;
+}
+
+static bool has_fitted(const struct limits *l, const struct tmk_cell *c, uint64_t capacity)
+{
+    if (!tmk_cell_is_measured(c))
+        return false;
+    bool was_there = c->capacity != TMK_UNKNOWN_BYTES && c->capacity <= capacity;
+    uint64_t needs = c->peak_reserved == TMK_UNKNOWN_BYTES ? c->peak_allocated : c->peak_reserved;
+    return was_there || needs <= room_on(l, capacity);
+}
+
+static bool has_not_fitted(const struct limits *l, const struct tmk_cell *c, uint64_t capacity)
+{
+    if (c->outcome == TMK_CELL_OOM)
+        return c->capacity != TMK_UNKNOWN_BYTES && c->capacity >= capacity;
+    return tmk_cell_is_measured(c) && c->peak_allocated > room_on(l, capacity);
+}
+
+/* Less of it would need more: that this did not fit says nothing of larger ones. */
+static bool falls_at(const struct limits *l, uint32_t p, uint32_t cell, double value)
+{
+    double numbers[TMK_SWEEP_MAX_PARAMS];
+    const uint32_t *choice = l->r->cells[cell].choice;
+    for (uint32_t q = 0; q < l->r->n_params; q++)
+        numbers[q] = l->r->params[q].numbers ? l->r->params[q].numbers[choice[q]] : NAN;
+    numbers[p] = value;
+    struct tmk_estimate here = tmk_fit_at(l->allocated, numbers, choice);
+    numbers[p] = value + 1;
+    struct tmk_estimate there = tmk_fit_at(l->allocated, numbers, choice);
+    return here.known && there.known && there.bytes < here.bytes;
+}
+
+/* The largest value that has fitted, -1: none; and the smallest above it that has not, INFINITY. */
+static void find_tried(const struct limits *l, const struct tmk_limit *to, double *ret_fitted,
+                       double *ret_failed)
+{
+    const struct tmk_results *r = l->r;
+    double fitted = -1, failed = INFINITY;
+    for (uint32_t c = 0; c < r->n_cells; c++) {
+        double value = r->params[to->param].numbers[r->cells[c].choice[to->param]];
+        if (value > fitted && is_on_line(l, to->param, &r->cells[to->cell], &r->cells[c], false) &&
+            has_fitted(l, &r->cells[c], to->capacity))
+            fitted = value;
+    }
+    for (uint32_t c = 0; c < r->n_cells; c++) {
+        double value = r->params[to->param].numbers[r->cells[c].choice[to->param]];
+        if (value > fitted && value < failed &&
+            is_on_line(l, to->param, &r->cells[to->cell], &r->cells[c], true) &&
+            has_not_fitted(l, &r->cells[c], to->capacity) &&
+            (fitted >= 0 || !falls_at(l, to->param, to->cell, value)))
+            failed = value;
+    }
+    *ret_fitted = fitted;
+    *ret_failed = failed;
+}
+
+static void heed_tried(const struct limits *l, struct tmk_limit *to)
+{
+    double fitted, failed;
+    find_tried(l, to, &fitted, &failed);
+    uint64_t least = fitted > 0 ? (uint64_t)fitted : 0;
+    uint64_t most = failed == INFINITY ? UINT64_MAX : failed > 1 ? (uint64_t)failed - 1 : 0;
+    to->sure = to->sure < least ? least : to->sure > most ? most : to->sure;
+    to->possible = to->possible < to->sure ? to->sure : to->possible > most ? most : to->possible;
 }
 
 static void find_limits_of(struct limits *l, const struct tmk_influence *i)
@@ -254,8 +360,12 @@ static void find_limits_of(struct limits *l, const struct tmk_influence *i)
         return;
     for (uint32_t c = 0; c < r->n_cells; c++)
         for (uint32_t k = 0; k < l->a->n_capacities && stands_for_others(l, i->param, &r->cells[c]);
-             k++)
+             k++) {
+            struct tmk_limit *to = &l->a->limits[l->a->n_limits];
             add_limit(l, i, c, l->a->capacities[k]);
+            heed_tried(l, to);
+            to->is_far = to->sure != UINT64_MAX && (double)to->sure > 2 * i->effect.to;
+        }
 }
 
 static int find_limits(struct limits *l)
@@ -265,7 +375,7 @@ static int find_limits(struct limits *l)
     if (!l->a->limits)
         return TMK_ENOMEM;
     for (uint32_t i = 0; i < l->a->n_influences; i++)
-        if (can_be_asked(&l->a->influences[i]))
+        if (can_be_asked(l->r, &l->a->influences[i]))
             find_limits_of(l, &l->a->influences[i]);
     return 0;
 }

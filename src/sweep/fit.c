@@ -159,16 +159,14 @@ static uint32_t number_at(const struct tmk_fit *f, uint32_t p)
 /* The values of number k in the rows of a group. */
 static void find_range(const struct tmk_fit_group *g, uint32_t k, struct tmk_fit_effect *e)
 {
-    e->from = INFINITY;
-    e->to = -INFINITY;
+    e->from = g->from[k];
+    e->to = g->to[k];
     for (uint32_t i = 0; i < g->m; i++) {
         double v = g->x[(size_t)i * g->n_numbers + k];
         bool is_new = true;
         for (uint32_t j = 0; is_new && j < i; j++)
             is_new = g->x[(size_t)j * g->n_numbers + k] != v;
         e->n_values += is_new;
-        e->from = fmin(e->from, v);
-        e->to = fmax(e->to, v);
     }
 }
 
@@ -193,38 +191,64 @@ struct tmk_fit_effect tmk_fit_effect(const struct tmk_fit *f, uint32_t p, uint32
     return e;
 }
 
-static bool fits(const struct tmk_fit_group *g, double *numbers, uint32_t k, uint64_t value,
-                 double capacity, bool by_high)
+/* ---- the largest that fits ---- */
+
+struct line { /* of a parameter's whole values, all others as they are */
+    const struct tmk_fit_group *g;
+    double *numbers;
+    uint32_t k;
+    bool by_high;
+};
+
+static double bound_at(const struct line *l, uint64_t value)
 {
-    numbers[k] = (double)value;
-    struct tmk_estimate e = tmk_fit_group_at(g, numbers);
-    return e.known && (by_high ? e.high : e.low) <= capacity;
+    l->numbers[l->k] = (double)value;
+    struct tmk_estimate e = tmk_fit_group_at(l->g, l->numbers);
+    return !e.known ? INFINITY : l->by_high ? e.high : e.low;
 }
 
-/* By doubling, then by halves. */
+/* Where it is least: with a part that falls (one over the parameter) and one that grows, that is in
+ * the middle. All terms are convex, so it has one valley. */
+static uint64_t find_valley(const struct line *l, uint64_t from, uint64_t to)
+{
+    while (to - from > 2) {
+        uint64_t third = (to - from) / 3, left = from + third, right = to - third;
+        if (bound_at(l, left) <= bound_at(l, right))
+            to = right;
+        else
+            from = left;
+    }
+    uint64_t best = from;
+    for (uint64_t v = from + 1; v <= to; v++)
+        best = bound_at(l, v) < bound_at(l, best) ? v : best;
+    return best;
+}
+
+/* By doubling to where it no longer fits, then by halves. What fits may begin above 1. */
 static uint64_t search_largest(const struct tmk_fit *f, uint32_t p, uint32_t c, uint64_t capacity,
                                bool by_high)
 {
     const uint64_t endless = UINT64_C(1) << 40;
-    const struct tmk_fit_group *g = group_of(f, f->r->cells[c].choice);
-    uint32_t k = number_at(f, p);
     double numbers[TMK_TERMS_PARAMS], room = (double)capacity;
-    if (!g || k == f->n_numbers)
+    const struct line l = {group_of(f, f->r->cells[c].choice), numbers, number_at(f, p), by_high};
+    if (!l.g || l.k == f->n_numbers || !l.g->terms.varies[l.k])
         return 0;
     tmk_fit_numbers(f, f->r->cells[c].choice, numbers);
-    if (fits(g, numbers, k, endless, room, by_high))
+    if (bound_at(&l, endless) <= room)
         return UINT64_MAX;
-    uint64_t good = 0, bad = 1;
-    while (bad < endless && fits(g, numbers, k, bad, room, by_high)) {
-        good = bad;
-        bad *= 2;
-    }
+    uint64_t good = 0, bad = endless;
+    for (uint64_t v = 1; v < endless && bad == endless; v *= 2)
+        if (bound_at(&l, v) <= room)
+            good = v;
+        else if (good > 0)
+            bad = v;
+    if (good == 0)
+        good = find_valley(&l, 1, endless);
+    if (bound_at(&l, good) > room)
+        return 0;
     while (bad - good > 1) {
         uint64_t middle = good + (bad - good) / 2;
-        if (fits(g, numbers, k, middle, room, by_high))
-            good = middle;
-        else
-            bad = middle;
+        *(bound_at(&l, middle) <= room ? &good : &bad) = middle;
     }
     return good;
 }

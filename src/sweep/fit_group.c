@@ -5,7 +5,9 @@
  * (weights of all rows in the estimate, times their errors when left out; categories err together,
  * so their errors are added row by row before they are squared) grows where the point is far from
  * all that was measured. What rows really missed by when they were left out, terms chosen anew,
- * knows of wrong models too, but only where something was measured. A bootstrap was rejected: with
+ * knows of wrong models too, but only where something was measured. Neither knows what a term that
+ * was chosen wrongly does outside, so there both are widened, by as much as series with known
+ * formulas ask for. A bootstrap was rejected: with
  * a dozen rows that are no random sample, but a grid, it draws designs that nobody would measure.
  */
 #include <math.h>
@@ -20,6 +22,8 @@ enum { ALL_ROWS = 64, LEAST_ROWS = 16 }; /* that are left out, of few and of ver
 #define GOOD_ENOUGH 0.01 /* of a row: then categories, which say why, are kept */
 #define FALL 0.001       /* of a row: less is no fall */
 #define STILL 0.003      /* of a row: more is a change */
+#define OUTSIDE 0.25     /* bounds widen by so much for each range's width outside */
+#define FARTHEST 4       /* and no more from here on: it would say nothing any more */
 
 static double weight_of(const struct tmk_fit_group *g, uint32_t row)
 {
@@ -197,8 +201,21 @@ static int find_spread(struct tmk_fit_group *g, struct tmk_arena *arena)
     return 0;
 }
 
+static void find_ranges(struct tmk_fit_group *g)
+{
+    for (uint32_t k = 0; k < g->n_numbers; k++) {
+        g->from[k] = g->to[k] = g->x[k];
+        for (uint32_t i = 1; i < g->m; i++) {
+            double v = g->x[(size_t)i * g->n_numbers + k];
+            g->from[k] = fmin(g->from[k], v);
+            g->to[k] = fmax(g->to[k], v);
+        }
+    }
+}
+
 int tmk_fit_group_solve(struct tmk_fit_group *g, struct tmk_arena *arena)
 {
+    find_ranges(g);
     int rc = find_terms(g, arena);
     for (uint32_t i = 0; rc == 0 && i < g->n_ways; i++)
         rc = solve_way(g, &g->ways[i], arena);
@@ -262,6 +279,18 @@ static bool is_known_place(const struct tmk_fit_group *g, const double *numbers)
     return true;
 }
 
+/* How far outside a place is: in each number by how many times the range that was measured, added
+ * up. */
+static double distance(const struct tmk_fit_group *g, const double *numbers)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < g->n_numbers; k++) {
+        double out = fmax(fmax(numbers[k] - g->to[k], g->from[k] - numbers[k]), 0);
+        sum += out > 0 ? out / (g->to[k] - g->from[k]) : 0;
+    }
+    return sum;
+}
+
 struct tmk_estimate tmk_fit_group_at(const struct tmk_fit_group *g, const double *numbers)
 {
     const struct tmk_fit_way *w = g->best;
@@ -280,7 +309,8 @@ struct tmk_estimate tmk_fit_group_at(const struct tmk_fit_group *g, const double
     }
     double error =
         student(g->m > most ? g->m - most : 1) * sqrt(variance(g, from, end, row, value));
-    double half = fmax(error, g->spread * value);
+    double half =
+        fmax(error, g->spread * value) * (1 + OUTSIDE * fmin(distance(g, numbers), FARTHEST));
     return (struct tmk_estimate){.known = isfinite(value),
                                  .bytes = value,
                                  .low = fmax(value - half, 0),

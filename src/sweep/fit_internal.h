@@ -38,7 +38,8 @@ struct tmk_fit_group {
     uint32_t n_numbers;  /* parameters that are numbers */
     uint32_t m;          /* rows */
     double *x;           /* m * n_numbers */
-    uint32_t *row_cell;  /* a cell of each row */
+    double from[TMK_TERMS_PARAMS], to[TMK_TERMS_PARAMS]; /* least and most of each number */
+    uint32_t *row_cell;                                  /* a cell of each row */
     double *n_repeats, *total;
     struct tmk_terms terms;
     double cost[TMK_TERMS_MOST];

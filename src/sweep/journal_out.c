@@ -37,6 +37,8 @@ static void put_head(struct tmk_json *j, const struct tmk_results *r)
     put_texts(j, "where", r->wheres, r->n_wheres);
     tmk_json_u64(j, "repeats", r->n_repeats);
     put_texts(j, "command", r->command, r->n_command);
+    tmk_json_bool(j, "has_secret", r->has_secret);
+    tmk_json_text(j, "cwd", r->cwd);
     put_texts(j, "options", r->options, r->n_options);
     tmk_json_end(j);
 }
@@ -156,11 +158,30 @@ static int open_locked(const struct tmk_results *r, int flags, int *ret_fd, stru
     return 0;
 }
 
+bool tmk_journal_is_stillborn(const char *bytes, size_t n)
+{
+    static const char begin[] = "{\"tidemark_sweep\"";
+    size_t n_begin = strlen(begin) < n ? strlen(begin) : n;
+    return memcmp(bytes, begin, n_begin) == 0 && !memchr(bytes, '\n', n);
+}
+
+static int clear_stillborn(int fd, const struct tmk_results *r, struct tmk_error *err)
+{
+    char bytes[4096];
+    ssize_t n = pread(fd, bytes, sizeof bytes, 0);
+    if (n < 0)
+        return fail_writing(r, err);
+    if (!tmk_journal_is_stillborn(bytes, (size_t)n) || n == sizeof bytes)
+        return tmk_fail(err, TMK_EIO, "%s/%s is there already", r->folder, TMK_SWEEP_JOURNAL);
+    return ftruncate(fd, 0) == 0 ? 0 : fail_writing(r, err);
+}
+
 int tmk_journal_make(const struct tmk_results *r, int *ret_fd, struct tmk_error *err)
 {
     int fd = -1;
-    int rc = open_locked(r, O_CREAT | O_EXCL, &fd, err);
-    if (rc == 0 && (rc = add_line(fd, r, UINT32_MAX, err)) < 0)
+    int rc = open_locked(r, O_CREAT, &fd, err);
+    if (rc == 0 &&
+        ((rc = clear_stillborn(fd, r, err)) < 0 || (rc = add_line(fd, r, UINT32_MAX, err)) < 0))
         close(fd);
     if (rc == 0)
         *ret_fd = fd;

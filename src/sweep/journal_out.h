@@ -3,7 +3,7 @@
  *
  *     {"tidemark_sweep":1,"title":"train --seq {seq}","params":[{"name":"seq","values":["128"]}],
  *      "where":["physical<=batch"],"repeats":1,"command":["train","--seq","{seq}"],
- *      "options":["--timeout=10m"]}
+ *      "has_secret":false,"cwd":"/home/ada","options":["--timeout=10m"]}
  *     {"cell":0,"params":{"seq":"128"},"repeat":0,"outcome":"done","exit_status":0,"message":null,
  *      "ns":1234567,"run":"runs/0000.tmk","log":"logs/0000.log","device":"cuda:0",
  *      "capacity":150000000000,"peak_allocated":1024,"peak_reserved":2097152,"peak_device":null,
@@ -22,8 +22,12 @@
 
 enum { TMK_JOURNAL_VERSION = 1 };
 
+/* Whether this is the beginning of a journal's first line, or nothing: whoever made it was killed
+ * before there was anything to go on with. */
+bool tmk_journal_is_stillborn(const char *bytes, size_t n);
 /* Make the folder's journal with its first line, from results that are laid out. 0 and *ret_fd,
- * TMK_EBUSY when a sweep writes it, TMK_EIO when it exists or cannot be made. */
+ * TMK_EBUSY when a sweep writes it, TMK_EIO when it exists, but for a stillborn one, or cannot be
+ * made. */
 int tmk_journal_make(const struct tmk_results *r, int *ret_fd, struct tmk_error *err);
 /* Go on with one that was loaded: what is torn at its end is cut off. The same results. */
 int tmk_journal_go_on(const struct tmk_results *r, int *ret_fd, struct tmk_error *err);

@@ -9,10 +9,14 @@
 #include "model/run.h"
 #include "passes/ooms.h"
 #include "passes/peak.h"
+#include "passes/quality.h"
 #include "passes/stages.h"
 #include "passes/steps.h"
 #include "sweep/held_peak.h"
 #include "tidemark/tidemark.h"
+
+/* Blocks behind a refusal that are no clearing up any more: it goes on without steps. */
+enum { WENT_ON_BLOCKS = 1000 };
 
 struct best {                       /* the device of a process that decides */
     const struct tmk_step_row *row; /* of its peak; NULL: no block was ever reported */
@@ -58,7 +62,9 @@ struct watch {
     struct card cards[TMK_MAX_DEVICES];
     uint32_t n_cards;
     uint64_t n_steps;
-    bool step_began; /* since the last refusal */
+    bool step_began;   /* since the last refusal */
+    uint64_t n_blocks; /* allocated since then, where it was */
+    uint16_t refused;  /* the device */
 };
 
 /* Made when new; NULL: there are too many. */
@@ -94,6 +100,11 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         on_sample(w, ev->device, &ev->sample);
     if (ev->kind == TMK_KIND_STEP || ev->kind == TMK_KIND_OOM)
         w->step_began = ev->kind == TMK_KIND_STEP;
+    if (ev->kind == TMK_KIND_OOM) {
+        w->n_blocks = 0;
+        w->refused = ev->device;
+    }
+    w->n_blocks += ev->kind == TMK_KIND_ALLOC && ev->device == w->refused;
     w->n_steps += ev->kind == TMK_KIND_STEP;
 }
 
@@ -107,6 +118,7 @@ struct look { /* what one replay finds out */
     struct tmk_peak *peak;
     struct tmk_stages *stages;
     struct tmk_ooms *ooms;
+    struct tmk_quality quality;
 };
 
 static void close_look(struct look *l)
@@ -149,6 +161,7 @@ static int replay(struct look *l, struct tmk_error *err)
         rc = tmk_stages_finish(l->stages, &rp, err);
     if (rc == 0)
         rc = tmk_ooms_finish(l->ooms, err);
+    l->quality = tmk_quality_of(l->p, &rp);
     tmk_replay_fini(&rp);
     return rc;
 }
@@ -334,7 +347,8 @@ static int tell_oom(const struct look *l, struct tmk_arena *a, struct tmk_measur
         snprintf(who, sizeof who, "rank %" PRId64 " ", l->p->rank);
     if (o->step != TMK_NO_STEP)
         snprintf(when, sizeof when, " in step %" PRId64, o->step);
-    ret->went_on = l->watch.step_began && (!ret->ran_out || ret->went_on);
+    bool went_on = l->watch.step_began || l->watch.n_blocks >= WENT_ON_BLOCKS;
+    ret->went_on = went_on && (!ret->ran_out || ret->went_on);
     ret->ran_out = true;
     uint64_t total =
         o->is_of_driver && o->total_bytes != UINT64_MAX ? o->total_bytes : o->capacity_bytes;
@@ -345,6 +359,55 @@ static int tell_oom(const struct look *l, struct tmk_arena *a, struct tmk_measur
         tmk_size_text(o->requested_bytes, wanted), tmk_device_name(o->device, device),
         tmk_size_text(held, used), total ? " of " : "", total ? tmk_size_text(total, limit) : "");
     return ret->oom ? 0 : TMK_ENOMEM;
+}
+
+/* ---- traces that do not tell all ---- */
+
+/* Why the largest sum that was seen need not be the peak, in the caller's buffer; false: it is. */
+static bool find_hole(const struct look *l, char *buffer, size_t size)
+{
+    const struct tmk_quality *q = &l->quality;
+    char amount[TMK_AMOUNT_BYTES];
+    if (q->stop != TMK_STOP_NONE)
+        snprintf(buffer, size, "recording stopped after %s: %s",
+                 tmk_time_text(l->p->end_ns, amount), tmk_stop_text(q->stop));
+    else if (q->unfinished || q->live)
+        snprintf(buffer, size, "its trace has no end");
+    else if (q->n_dropped > 0)
+        snprintf(buffer, size, "%s events were dropped", tmk_count_text(q->n_dropped, amount));
+    else if (q->n_untracked > 0)
+        snprintf(buffer, size, "%s blocks were not followed",
+                 tmk_count_text(q->n_untracked, amount));
+    else if (q->n_bad_chunks > 0)
+        snprintf(buffer, size, "%u parts of its trace cannot be read", q->n_bad_chunks);
+    else
+        return false;
+    return true;
+}
+
+static void forget_peak(struct tmk_cell *c)
+{
+    c->peak_allocated = c->peak_reserved = c->peak_device = TMK_UNKNOWN_BYTES;
+    c->peak_step = -1;
+    c->categories.n = c->components.n = c->at_stage.n = c->n_stages = 0;
+}
+
+/* "rank 1: recording stopped after 2.1 s: the disk was full; its peak is not known (20.6 MiB were
+ * seen)". */
+static int look_for_hole(const struct look *l, struct tmk_arena *a, struct tmk_cell *c,
+                         struct tmk_measured *ret)
+{
+    char hole[160], who[40] = "", size[TMK_AMOUNT_BYTES], seen[TMK_AMOUNT_BYTES + 24] = "";
+    if (!find_hole(l, hole, sizeof hole))
+        return 0;
+    if (l->p->rank >= 0)
+        snprintf(who, sizeof who, "rank %" PRId64 ": ", l->p->rank);
+    if (c->peak_allocated != TMK_UNKNOWN_BYTES)
+        snprintf(seen, sizeof seen, " (%s were seen)", tmk_size_text(c->peak_allocated, size));
+    forget_peak(c);
+    if (!ret->incomplete)
+        ret->incomplete = tmk_arena_format(a, "%s%s; the peak is not known%s", who, hole, seen);
+    return ret->incomplete ? 0 : TMK_ENOMEM;
 }
 
 /* ---- the run ---- */
@@ -366,6 +429,8 @@ static int measure_process(struct tmk_process *p, struct tmk_arena *a, struct tm
         rc = take_process(&l, a, c);
     if (rc == 0 && tmk_ooms_n(l.ooms) > 0)
         rc = tell_oom(&l, a, ret);
+    if (rc == 0)
+        rc = look_for_hole(&l, a, c, ret);
     close_look(&l);
     return rc;
 }
@@ -377,7 +442,8 @@ static bool decides(const struct tmk_cell *a, const struct tmk_cell *b)
     bool b_is_card = b->device && strcmp(b->device, "cpu") != 0;
     if (!b->device || a_is_card != b_is_card)
         return !b->device || a_is_card;
-    return a->peak_allocated > b->peak_allocated;
+    return b->peak_allocated == TMK_UNKNOWN_BYTES ||
+           (a->peak_allocated != TMK_UNKNOWN_BYTES && a->peak_allocated > b->peak_allocated);
 }
 
 static void add_rank(struct tmk_cell *c, const struct tmk_process *p, const struct tmk_cell *m)
@@ -419,6 +485,11 @@ static int measure_all(struct tmk_run *run, struct tmk_arena *a, struct tmk_cell
         if (decides(&m, &best))
             best = m;
     }
+    struct tmk_error unread;
+    if (tmk_run_n_unreadable(run, &unread) > 0 && !ret->incomplete)
+        ret->incomplete = tmk_arena_format(a, "%s; the peak is not known", unread.text);
+    if (ret->incomplete) /* another process may have had more */
+        forget_peak(&best);
     ret->found = best.device != NULL;
     adopt(c, &best);
     return rc;

@@ -6,7 +6,8 @@
  * accelerator was used. Of a program that no framework's allocator serves (JAX, CUDA C) it is what
  * it held of the driver, and its components are the libraries that asked. Shares of it add up to it
  * exactly; where the trace cannot say what all of it was (--max-size gave that part up), there are
- * none. */
+ * none. A process whose trace ends before it does, or has holes, has no peak that is known, and so
+ * has the configuration: what was seen of it may be less. */
 #ifndef TMK_SWEEP_MEASURE_H
 #define TMK_SWEEP_MEASURE_H
 
@@ -15,8 +16,10 @@
 struct tmk_measured {
     bool found;      /* a process reported a block, or held some of a card */
     bool ran_out;    /* a process was refused memory, and that was not the allocator's first try */
-    bool went_on;    /* then: another step began behind the last time, in each such process */
+    bool went_on;    /* then: another step, or very many blocks, came behind the last time, in each
+                      * such process */
     const char *oom; /* then: a sentence about the last time */
+    const char *incomplete; /* why the peak is not known though some was seen; NULL: it is whole */
 };
 
 /* Fill in device, capacity, peaks, steps, shares, stages and ranks of *c, texts from the arena,

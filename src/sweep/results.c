@@ -28,6 +28,33 @@ bool tmk_cell_was_run(const struct tmk_cell *c)
            c->outcome == TMK_CELL_FAILED || c->outcome == TMK_CELL_TIMEOUT;
 }
 
+uint32_t tmk_results_n_pending(const struct tmk_results *r, const uint32_t *order, uint32_t n)
+{
+    uint32_t pending = 0;
+    for (uint32_t i = 0; i < n; i++)
+        pending += r->cells[order[i]].outcome == TMK_CELL_PENDING;
+    return pending;
+}
+
+bool tmk_results_has_pending(const struct tmk_results *r)
+{
+    for (uint32_t i = 0; i < r->n_cells; i++)
+        if (r->cells[i].outcome == TMK_CELL_PENDING)
+            return true;
+    return false;
+}
+
+void tmk_message_clean(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at; at++) {
+        bool is_upper = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F */
+        if (is_upper)
+            *at++ = ' ';
+        if (is_upper || *at < ' ' || *at == 0x7f)
+            *at = ' ';
+    }
+}
+
 const char *tmk_cell_text(const struct tmk_results *r, const struct tmk_cell *c, char *buffer,
                           size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sweep/results.h - what a sweep has measured so far: a cell for each configuration and repeat.
  *
- * A sweep is a grid of parameters (sweep/grid.h), a command, and a folder of results. The folder
+ * A sweep is a grid of parameters (sweep/params.h), a command, and a folder of results. The folder
  * has a journal, sweep.jsonl: its first line is the sweep itself (parameters, command), every
  * further one a cell that has ended; a line is appended and synced before the next cell begins, so
  * that a sweep killed at any moment goes on from there, and a torn last line is a cell that has not
@@ -114,6 +114,8 @@ struct tmk_results {
     /* What a sweep needs to go on; views need none of it. */
     const char **command; /* words with {NAME} in them, secrets left out */
     uint32_t n_command;
+    bool has_secret;     /* some were */
+    const char *cwd;     /* where it is run; NULL: not known */
     const char **wheres; /* constraints (sweep/where.h) */
     uint32_t n_wheres;
     const char **options; /* others of the command line: "--timeout=10m" */
@@ -126,7 +128,8 @@ struct tmk_results {
 #define TMK_SWEEP_JOURNAL "sweep.jsonl"
 enum { TMK_SWEEP_MAX_CELLS = 100000 };
 
-/* 0; TMK_ENOENT: the folder has no journal; TMK_EFORMAT: its first line is none; TMK_EVERSION. */
+/* 0; TMK_ENOENT: the folder has no journal, or one whose first line was not finished; TMK_EFORMAT:
+ * its first line is none; TMK_EVERSION. */
 int tmk_results_load(const char *folder, struct tmk_results **ret, struct tmk_error *err);
 /* The same from what the journal has. */
 int tmk_results_parse(const char *folder, const char *bytes, size_t n, struct tmk_results **ret,
@@ -146,6 +149,17 @@ int tmk_results_apply(struct tmk_results *r, const char *line, size_t n, struct 
 const char *tmk_cell_outcome_name(enum tmk_cell_outcome o);
 /* Whether it was run, whatever came of it. */
 bool tmk_cell_was_run(const struct tmk_cell *c);
+/* It ended well and its peak is known: it counts. */
+static inline bool tmk_cell_is_measured(const struct tmk_cell *c)
+{
+    return c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_UNKNOWN_BYTES;
+}
+bool tmk_results_has_pending(const struct tmk_results *r);
+/* Of the cells in that order, those that have not been tried. */
+uint32_t tmk_results_n_pending(const struct tmk_results *r, const uint32_t *order, uint32_t n);
+/* Words of a program, before they become a message: control characters, which could drive a
+ * terminal, become blanks. */
+void tmk_message_clean(char *text);
 /* "seq=128 batch=8", and " repeat 2 of 3" where there are several; in the caller's buffer, cut
  * where it does not fit; returns it. */
 const char *tmk_cell_text(const struct tmk_results *r, const struct tmk_cell *c, char *buffer,

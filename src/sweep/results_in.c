@@ -30,6 +30,13 @@ static bool is_null(struct tmk_json_in *j)
     return true;
 }
 
+static bool is_true(struct tmk_json_in *j)
+{
+    bool is = tmk_json_in_peek(j) == 't';
+    tmk_json_in_skip(j);
+    return is;
+}
+
 static uint64_t bytes_or_unknown(struct tmk_json_in *j)
 {
     return is_null(j) ? TMK_UNKNOWN_BYTES : tmk_json_in_u64(j);
@@ -130,6 +137,10 @@ static void read_head_value(struct tmk_json_in *j, struct tmk_results *r, const 
         read_texts(j, &r->command, &r->n_command);
     else if (strcmp(key, "options") == 0)
         read_texts(j, &r->options, &r->n_options);
+    else if (strcmp(key, "cwd") == 0)
+        r->cwd = text_or_null(j);
+    else if (strcmp(key, "has_secret") == 0)
+        r->has_secret = is_true(j);
     else if (strcmp(key, "repeats") == 0) {
         uint64_t n = tmk_json_in_u64(j);
         r->n_repeats = n > TMK_SWEEP_MAX_CELLS ? 0 : (uint32_t)n;
@@ -252,10 +263,21 @@ static void read_outcome(struct tmk_json_in *j, struct tmk_cell *c)
     complain(j, "this outcome is not known");
 }
 
+static const char *read_message(struct tmk_json_in *j)
+{
+    const char *text = text_or_null(j);
+    char *own = text ? tmk_arena_text(j->texts, text, strlen(text)) : NULL;
+    if (text && !own)
+        complain(j, "out of memory");
+    if (own)
+        tmk_message_clean(own);
+    return own;
+}
+
 static bool read_text_value(struct tmk_json_in *j, struct tmk_cell *c, const char *key)
 {
     if (strcmp(key, "message") == 0)
-        c->message = text_or_null(j);
+        c->message = read_message(j);
     else if (strcmp(key, "run") == 0)
         c->run = text_or_null(j);
     else if (strcmp(key, "log") == 0)
@@ -409,9 +431,14 @@ static int apply_lines(struct tmk_results *r, const char *bytes, size_t n, struc
 {
     const char *at = bytes, *end = bytes + n, *line_end;
     int rc = 0;
+    if (tmk_journal_is_stillborn(bytes, n))
+        return tmk_fail(err, TMK_ENOENT,
+                        "%s/%s has no whole line: the sweep was killed as it began; give its "
+                        "command again with -o %s",
+                        r->folder, TMK_SWEEP_JOURNAL, r->folder);
     if (!memchr(at, '\n', n))
-        return tmk_fail(err, TMK_EFORMAT, "%s/%s is no journal of a sweep: it is empty or torn",
-                        r->folder, TMK_SWEEP_JOURNAL);
+        return tmk_fail(err, TMK_EFORMAT, "%s/%s is no journal of a sweep", r->folder,
+                        TMK_SWEEP_JOURNAL);
     while (rc == 0 && (line_end = memchr(at, '\n', (size_t)(end - at)))) {
         size_t length = (size_t)(line_end - at);
         if (at == bytes)

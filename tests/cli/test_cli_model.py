@@ -252,6 +252,32 @@ def test_shards(tmp_path):
 
 # ---- torch
 
+def test_types_that_are_not_scanned(tmp_path):
+    """Of the format's newer types, and of those still to come: bytes and names."""
+    path = tmp_path / "mx.safetensors"
+    write_safetensors(path, {"blocks": ("F4", (6, 32), bytes(96)), "scales": ("F8_E8M0", (6, 1), bytes(6)),
+                             "six": ("F6_E2M3", (4,), bytes(3)), "six2": ("F6_E3M2", (2, 4), bytes(6)),
+                             "fn": ("F8_E4M3FNUZ", (5,), bytes(5)), "fn2": ("F8_E5M2FNUZ", (5,), bytes(5)),
+                             "new": ("F3_X", (8, 2), bytes(6)), "usual": ("F32", (2,), bytes(8))})
+    found = answer(path)
+    rows = {name: (t["dtype"], t["parameters"], t["bytes"], t["stats"] is None) for name, t in by_name(found).items()}
+    assert rows == {"blocks": ("float4", 192, 96, True), "scales": ("float8_e8m0", 6, 6, True),
+                    "six": ("float6_e2m3", 4, 3, True), "six2": ("float6_e3m2", 8, 6, True),
+                    "fn": ("float8_e4m3fnuz", 5, 5, True), "fn2": ("float8_e5m2fnuz", 5, 5, True),
+                    "new": ("F3_X", 16, 6, True), "usual": ("float32", 2, 8, False)}
+    assert found["parameters"] == 238 and found["bytes"] == 135
+    assert {t["dtype"]: t["bytes"] for t in found["dtypes"]}["F3_X"] == 6
+    assert found["trainable_parameters"] is None and found["frozen_parameters"] is None
+    assert found["training_estimate"]["full"][0]["trained_parameters"] == 192 + 12 + 10 + 2  # neither scales nor F3_X
+    said = " ".join(model(path).stdout.split())
+    assert "F3_X (unknown)" in said
+    assert "Not looked at, since of a type that is not scanned: float4, float8_e8m0, float6_e2m3, " \
+           "float6_e3m2, float8_e4m3fnuz, float8_e5m2fnuz, F3_X." in said
+    write_safetensors(path, {"odd": ("F4", (3,), bytes(2))})
+    done = model(path)
+    assert done.returncode == 3 and "odd has 3 elements of 4 bits: no whole bytes" in done.stderr
+
+
 def test_torch_agrees(tmp_path):
     torch = pytest.importorskip("torch")
     torch.manual_seed(1)
@@ -295,20 +321,23 @@ def test_torch_agrees(tmp_path):
     torch.save({"epoch": 3, "model": net.state_dict(), "optimizer": optimizer.state_dict()},
                tmp_path / "b.pt")
     found = answer(tmp_path / "b.pt")
+    assert found["trainable_parameters"] is None and found["frozen_parameters"] is None  # a state dict does not say
     moments = [v for s in optimizer.state.values() for v in s.values() if torch.is_tensor(v)]
     assert found["extra"]["tensors"] == len(moments)
     assert found["extra"]["bytes"] == sum(m.numel() * m.element_size() for m in moments)
     assert found["tensors"] == len(net.state_dict())
     torch.save(net, tmp_path / "c.pt")
     found = answer(tmp_path / "c.pt")
-    assert "torch.nn.modules.linear.Linear" in found["not_read"]
+    assert "torch.nn.modules.linear.Linear" in found["classes"] and found["not_read"] == []
+    said = " ".join(model(tmp_path / "c.pt").stdout.split())
+    assert "Tensors were read from the saved state of objects of these classes: " in said and "left out" not in said
     grads = {name: p.requires_grad for name, p in net.named_parameters(remove_duplicate=False)} \
         if hasattr(torch, "compile") else \
         {**{n: p.requires_grad for n, p in net.named_parameters()}, "head.weight": True}
     assert {n: t["requires_grad"] for n, t in by_name(found).items()
             if t["requires_grad"] is not None} == grads
     assert found["frozen_parameters"] == 8
-    assert found["trainable_parameters"] == sum(p.numel() for p in net.parameters())
+    assert found["trainable_parameters"] == sum(p.numel() for p in net.parameters() if p.requires_grad)
 
     torch.save(state, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
     done = model(tmp_path / "old.pt")
@@ -356,7 +385,8 @@ HOSTILE = {
     "2^64": (b'{"a":{"dtype":"F32","shape":[18446744073709551616],"data_offsets":[0,12]}}',
              "larger than 64 bits"),
     "negative": ({"a": entry(0, 12, [-3])}, "not negative"),
-    "type": ({"a": entry(0, 12, [3], "F3")}, "not known here"),
+    "type, cut off": ({"a": entry(0, 13, [3], "F3")}, "are not in the file"),
+    "type, shape": ({"a": entry(0, 12, [1 << 33, 1 << 33], "F3")}, "larger than any memory"),
     "zip cut": (b"PK\3\4" + bytes(100), "cut off"),
 }
 
@@ -376,7 +406,7 @@ def test_hostile(tmp_path, name):
 
 
 def test_cannot_open(tmp_path):
-    assert model(tmp_path / "none.pt").returncode == 1
+    assert model(tmp_path / "none.pt").returncode == 3
     assert model(tmp_path).returncode == 3
 
 
@@ -391,3 +421,11 @@ def test_docs(tmp_path):
         done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True,
                               timeout=60, check=False, env=environment())
         assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_bench_says_what_to_build(tmp_path):
+    """As docs/model.md names it, after `./dev build` alone."""
+    done = subprocess.run([os.path.join(ROOT, "bench", "run"), "--only", "model", "--build", str(tmp_path)],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stdout == ""
+    assert re.fullmatch(r"bench: \S+ is not built: `[.]/dev bench` builds what is measured, .*\n", done.stderr)

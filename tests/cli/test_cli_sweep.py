@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 import pytest
+from pictures import check_panels, overlaps, texts_of
 from test_cli_run import wait_until
 from test_golden import BUILD, ROOT, SMALL, environment, shell
 
@@ -82,6 +83,34 @@ def sweep(line, folder, status=0, plain="--no-pictures", **more):
     return done
 
 
+def check_pictures(folder, cut):
+    """In each graph there is something to be seen; and in their twins of texts, what should be said."""
+    def path(name):
+        return folder / "cut" / f"{name}.png"
+    # seq by batch, batch by seq, and layers, in the last row alone
+    assert check_panels(path("memory_analysis_overview"), 2, 2, 0.001, empty=[(1, 1)]) == (1280, 874)
+    assert check_panels(path("memory_heatmap"), 2, 1, 0.1) == (1280, 426)
+    for name in ("detailed_memory_analysis", "operation_level_breakdown"):
+        width, height = check_panels(path(name), 2, 1, 0.05)
+        assert width == 1280 and 400 < height < 700
+    for i in (i for i in cut if cut[i]["run"]):
+        assert check_panels(path(f"memory_timeline_config_{i + 1}"), 1, 1, 0.1, every=8) == (1280, 640)
+    said = {
+        "overview": "seq=8 seq=16 seq=32 batch=1 batch=2 batch=4 1 2 4 8 16 32".split() + ["seq, with layers=1", "KiB"],
+        "heatmap": "OOM failed seq batch layers=1 layers=2 1 2 4 8 16 32 KiB".split(),
+        "components": ["seq=32 batch=4 layers=1", "by component, KiB", "by category, KiB", "attention", "mlp",
+                       "parameter", "activation"],
+        "operations": ["seq=8 batch=1 layers=2", "forward", "backward", "most allocated in each stage, KiB"]}
+    for kind, expected in said.items():
+        shell(f"tidemark plot cut --kind {kind} -o twin.svg", folder)
+        found = texts_of(folder / "twin.svg")
+        assert set(expected) <= set(found), (kind, set(expected) - set(found), found)
+        assert not overlaps(folder / "twin.svg"), kind
+        assert sum(": train.sh {seq} {batch}" in text for text in found) == 1, found
+        if kind == "heatmap":
+            assert found.count("OOM") == 1 and found.count("failed") == 4
+
+
 def test_killed_and_resumed(folder):
     """Three by three by two, with failures, killed once: the same as one that was not."""
     sweep(f"-o whole {GRID}", folder, status=1)
@@ -110,12 +139,15 @@ def test_killed_and_resumed(folder):
     for cell in cut.values():
         for by in ("categories", "components", "at_stage"):
             assert sum(cell[by].values()) == (cell["peak_allocated"] or 0)
+        for by in ("components", "at_stage"):  # `unknown` is what they were filled up with
+            assert "unknown" not in cell[by]
         assert (cell["peak_allocated"] is None) == (cell["outcome"] == "failed")
     assert [stage["name"] for stage in cut[0]["stages"]] == [
         "data", "model_load", "forward", "backward", "optimizer"]
     made = set(os.listdir(folder / "cut")) - {"logs", "runs", "sweep.jsonl"}
     assert made == FILES | {f"memory_timeline_config_{i + 1}.png" for i in cut if cut[i]["run"]}
     assert all((folder / "cut" / name).stat().st_size > 100 for name in made)
+    check_pictures(folder, cut)
     assert sweep("--resume cut", folder, status=1).stderr.startswith(
         f"tidemark: all 18 configurations in {folder}/cut have ended already")
 
@@ -141,6 +173,41 @@ def test_detail_given_up(folder):
     assert cell["categories"] == cell["components"] == cell["at_stage"] == {}
 
 
+def test_recording_that_stopped(folder):
+    """A peak that was not seen to its end is not known; it is neither told nor fitted."""
+    line = f"-o s -p limit=8,300,unlimited -- sh -c 'ulimit -f {{limit}}; exec {TINY} --seq 16 --steps 300'"
+    done = sweep(line, folder)
+    found = cells(folder / "s")
+    for i in (0, 1):
+        assert found[i]["outcome"] == "done" and found[i]["peak_allocated"] is None
+        assert re.match(r"recording stopped after .*: the process's file-size limit \(ulimit -f\) was reached; the "
+                        r"peak is not known", found[i]["message"])
+        assert found[i]["categories"] == {} and found[i]["stages"] == []
+    assert found[1]["message"].endswith(" were seen)") and found[1]["run"] == "runs/0002.tmk"
+    assert found[2]["peak_allocated"] > 0 and found[2]["message"] is None
+    assert "the peak is not known" in done.stderr and "Of 2 that ended well the peak is not" in done.stdout
+    (folder / "s" / "index.html").unlink()
+    (folder / "s" / "index.html").mkdir()
+    failed = sweep("--resume s", folder, 1)
+    assert "not all files could be written" in failed.stderr and "begin with index.html" not in failed.stderr
+
+
+def test_nothing_reported(folder):
+    """Programs that end well and allocate nothing that is seen: that is said, and what to do."""
+    done = sweep("-o s -p a=1,2 -- true", folder)
+    assert "Nothing was measured: 2 ended well, but no peak is known. The first: reported\n" in done.stdout
+    assert "tidemark doctor" in done.stdout
+
+
+def test_messages_drive_no_terminal(folder):
+    line = "-o s -p n=大きい,b -- sh -c 'printf \"x\\033]0;title\\007 \\302\\233m\"; exit 3'"
+    done = sweep(line, folder, 1)
+    assert cells(folder / "s")[0]["message"] == "ended with status 3: x ]0;title    m"
+    for text in (done.stderr, (folder / "s" / "memory_profile_summary.csv").read_text(encoding="utf-8")):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+    assert "[1/2] n=大きい  failed" in done.stderr and "[2/2] n=b       failed" in done.stderr
+
+
 def test_memory_that_the_trace_does_not_show(folder):
     """A program that is not watched ran out: its last words tell."""
     sweep("-o s -p a=1,2 -- sh -c 'ulimit -v 500000; [ {a} = 1 ] || python3 -c \"bytearray(1 << 40)\"'",
@@ -149,6 +216,33 @@ def test_memory_that_the_trace_does_not_show(folder):
     assert [found[i]["outcome"] for i in (0, 1)] == ["done", "oom"]
     assert found[0]["message"] == "reported no allocation"
     assert found[1]["message"] == "ended with status 1: MemoryError"
+
+
+# Is refused memory, then does so many steps and blocks, and ends.
+REFUSED = """import ctypes, sys
+steps, blocks, status = map(int, sys.argv[1:])
+lib, at = ctypes.CDLL(None), ctypes.c_void_p(4096)
+lib.tidemark_record_alloc(0, at, ctypes.c_uint64(1000), None)
+lib.tidemark_record_oom(0, ctypes.c_uint64(5000), ctypes.c_uint64(4000), None)
+for i in range(steps):
+    lib.tidemark_record_step(ctypes.c_int64(i))
+for i in range(blocks):
+    lib.tidemark_record_free(0, at)
+    lib.tidemark_record_alloc(0, at, ctypes.c_uint64(1000), None)
+sys.exit("MemoryError: said in passing\\nthe disk is full" if status else 0)
+"""
+
+
+def test_refused_and_went_on(folder):
+    """Memory that a program did without is not what it failed of; what ran out is tried again when asked."""
+    (folder / "refused.py").write_text(REFUSED, encoding="ascii")
+    sweep("-o s -p how='0 0 0,0 0 1,1 0 0,1 0 1,0 2000 0,0 2000 1' -- sh -c 'python3 refused.py {how}'", folder, 1)
+    found = cells(folder / "s")
+    assert [found[i]["outcome"] for i in range(6)] == ["oom", "oom", "done", "failed", "done", "failed"]
+    assert found[2]["message"].startswith("went on after it ran out of memory")
+    assert found[3]["message"] == "ended with status 1: the disk is full"
+    again = sweep("--resume s --retry-oom", folder, 1)
+    assert "4 of 6 configurations have ended" in again.stderr and len(journal(folder / "s")) == 1 + 6 + 2
 
 
 def test_last_words(folder):
@@ -232,6 +326,53 @@ def test_secrets(folder):
         assert secret not in ours and "***" in ours
 
 
+def test_secrets_in_pieces(folder):
+    """Whatever needs quotes, and one within another; where it cannot be hidden it is refused."""
+    secret = "it's-secret"
+    line = f"""--redact abc --redact abcdef --redact "{secret}" -p a=1"""
+    sweep(f"""-o s {line} -- sh -c 'exit {{a}}' x=abcdef "{secret}" y=abc""", folder, 1)
+    head = (folder / "s" / "logs" / "0001.log").read_text(encoding="utf-8").splitlines()[1]
+    assert head == "# sh -c 'exit 1' 'x=***' '***' 'y=***'"
+    assert "def" not in (folder / "s" / "sweep.jsonl").read_text(encoding="utf-8")
+    refused = sweep("-o t --redact abc -p a=1,xabc -- true", folder, 2)
+    assert "--redact: a value of --param has a word" in refused.stderr and not (folder / "t").exists()
+    assert "--redact: --where has" in sweep("-o t --redact abc -p a=1 --where \"a != 'abc'\" -- true", folder, 2).stderr
+
+
+def test_resumed_elsewhere(folder):
+    """The command runs where the sweep was begun; three stars in it are no secret."""
+    (folder / "elsewhere").mkdir()
+    sweep("-o s -p a=1,2 -- sh -c '[ -e train.sh ] && echo \"***\" && [ {a} = 1 ]'", folder, 1)
+    for line in ("--resume ../s --retry-failed", "-o ../s --retry-failed -p a=1,2 -- sh -c "
+                 "'[ -e train.sh ] && echo \"***\" && [ {a} = 1 ]'"):
+        again = sweep(line, folder / "elsewhere", 1)
+        assert f"the command is run in {folder}, where the sweep was begun" in again.stderr
+        assert "ended with status 1: ***" in again.stderr
+    shell("mv s t; mkdir gone; cd gone; tidemark sweep --no-pictures -o ../u -p a=1 -- false; cd ..; rmdir gone", folder)
+    gone = sweep("--resume u --retry-failed", folder, 1)
+    assert f"the sweep was begun in {folder}/gone, from where its command is run: No such file" in gone.stderr
+
+
+def test_folders(folder):
+    """One killed as it began is new; somebody else's is left alone."""
+    for number, torn in enumerate(["", '{"tidemark_sweep": 1, "tit']):
+        for part in ("runs", "logs"):
+            (folder / f"s{number}" / part).mkdir(parents=True)
+        (folder / f"s{number}" / "sweep.jsonl").write_text(torn, encoding="ascii")
+        assert "killed as it began" in sweep(f"--resume s{number}", folder, 2).stderr
+        sweep(f"-o s{number} -p a=1 -- true", folder)
+        assert len(journal(folder / f"s{number}")) == 2
+    (folder / "t").mkdir()
+    (folder / "t" / "thesis.tex").touch()
+    refused = sweep("-o t -p a=1 -- true", folder, 2)
+    assert refused.stderr == (f"tidemark: {folder}/t has other files and no sweep in it (sweep.jsonl); give a new or "
+                              "empty folder with -o\n")
+    assert os.listdir(folder / "t") == ["thesis.tex"]
+    (folder / "t" / "sweep.jsonl").write_text("not ours", encoding="ascii")
+    assert "is no journal of a sweep" in sweep("-o t -p a=1 -- true", folder, 3).stderr
+    assert "tidemark has a meaning for that" in sweep("-o u -p Scan=1 -- true", folder, 2).stderr
+
+
 def test_refused(folder):
     assert "no such program" in sweep("-o s -p a=1,2 -- nothing-like-it {a}", folder, 127).stderr
     assert len(journal(folder / "s")) == 1
@@ -239,13 +380,14 @@ def test_refused(folder):
     (folder / "t" / "sweep.jsonl").write_text("{}\n", encoding="ascii")
     refused = sweep("-o u -p a=1,2 --where 'a > 2' -- true", folder, 2)
     assert refused.stderr == "tidemark: --where leaves none of the 2 configurations\n"
-    assert "is no journal of a sweep" in sweep("-o t -p a=1 -- true", folder, 1).stderr
+    assert "is no journal of a sweep" in sweep("-o t -p a=1 -- true", folder, 3).stderr
+    assert "is no journal of a sweep" in sweep("--resume t", folder, 3).stderr
     assert "not the folder of a sweep" in sweep("--resume nowhere", folder, 2).stderr
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_environment_and_repeats(folder, jobs):
-    sweep(f"-o s -j {jobs} -p Seq=1,2 --repeats 2 -- sh -c "
+    sweep(f"-os -j{jobs} -pSeq=1,2 --repeats 2 -- sh -c "
           "'echo $TIDEMARK_SEQ $TIDEMARK_REPEAT $TIDEMARK_CELL {Seq} {repeat}'", folder)
     logs = [(folder / "s" / "logs" / f"000{i}.log").read_text(encoding="ascii").splitlines()[-1]
             for i in (1, 2, 3, 4)]

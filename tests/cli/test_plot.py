@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Pictures: that they say what they should, are not blank, and take no orders from names."""
+import collections
+import itertools
 import json
-import os
 import re
-import struct
-import zlib
-from xml.etree import ElementTree
 
 import pytest
+from pictures import overlaps, read_png, text_boxes, texts_of
 from test_golden import shell
 
 RUNS = [
@@ -39,56 +38,7 @@ def plot(folder, words, output="p.svg", status=0):
 def texts(folder, words):
     """All texts of the picture, as a browser would show them."""
     plot(folder, words)
-    root = ElementTree.parse(os.path.join(folder, "p.svg")).getroot()
-    found = ["".join(node.itertext()).strip() for node in root.iter("{http://www.w3.org/2000/svg}text")]
-    return [re.sub(r"\s+", " ", text) for text in found if text]
-
-
-# ---- a tiny reader of PNG
-
-def unfilter(kind, line, above, width):
-    """One row: what is written is the difference to its neighbours."""
-    for i, value in enumerate(line):
-        left = line[i - width] if i >= width else 0
-        if kind == 1:
-            line[i] = value + left & 255
-        elif kind == 2:
-            line[i] = value + above[i] & 255
-        elif kind == 3:
-            line[i] = value + (left + above[i]) // 2 & 255
-        elif kind == 4:
-            corner = above[i - width] if i >= width else 0
-            guess = left + above[i] - corner
-            order = [(abs(guess - left), 0, left), (abs(guess - above[i]), 1, above[i]),
-                     (abs(guess - corner), 2, corner)]
-            line[i] = value + min(order)[2] & 255
-    return line
-
-
-def read_png(path):
-    """(width, height, {colour: how often})"""
-    with open(path, "rb") as file:
-        data = file.read()
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    at, pixels = 8, b""
-    while at < len(data):
-        size, kind = struct.unpack(">I4s", data[at:at + 8])
-        body = data[at + 8:at + 8 + size]
-        if kind == b"IHDR":
-            width, height, depth, colours = struct.unpack(">IIBB", body[:10])
-        if kind == b"IDAT":
-            pixels += body
-        at += 12 + size
-    assert depth == 8 and colours in (2, 6)
-    n, rows, counts = (3 if colours == 2 else 4), zlib.decompress(pixels), {}
-    above = bytearray(n * width)
-    for y in range(height):
-        start = y * (n * width + 1)
-        above = unfilter(rows[start], bytearray(rows[start + 1:start + 1 + n * width]), above, n)
-        for x in range(0, n * width, 5 * n):  # every fifth will do
-            colour = bytes(above[x:x + 3])
-            counts[colour] = counts.get(colour, 0) + 1
-    return width, height, counts
+    return texts_of(folder / "p.svg")
 
 
 # ---- of a run
@@ -109,6 +59,10 @@ def test_timeline(runs):
 def test_timeline_of_one_that_ran_out(runs):
     found = texts(runs, "oom.tmk")
     assert any(re.fullmatch(r"OOM: .* refused", text) for text in found)
+    boxes = {box[0]: box for box in text_boxes(runs / "p.svg")}
+    refusal = next(box for text, box in boxes.items() if text.startswith("OOM: "))
+    assert refusal[4] < boxes["limit 12.0 MiB"][2]  # above all that is drawn
+    assert not overlaps(runs / "p.svg")
 
 
 def test_heatmap(runs):
@@ -117,6 +71,7 @@ def test_heatmap(runs):
                for text in found)
     for text in ("forward", "backward", "embed"):
         assert text in found, found
+    assert not overlaps(runs / "p.svg")
     assert "parameter" in texts(runs, "a.tmk --kind heatmap --by category --steps 2")
 
 
@@ -154,6 +109,8 @@ def test_ranks(runs):
 def test_forecast(runs):
     found = texts(runs, "a.tmk --kind forecast")
     assert "peak of each step" in found and "step" in found
+    found = texts(runs, "oom.tmk --kind forecast")  # five steps, and nothing between them
+    assert {"0", "1", "2", "3", "4"} <= set(found) and not any(re.fullmatch(r"\d\.\d", text) for text in found)
     assert plot(runs, "one.tmk --kind forecast", status=1).endswith(
         "no forecast for cpu: it has no finished step, and the driver was not asked either\n")
 
@@ -162,9 +119,10 @@ def test_forecast(runs):
 
 def test_png(runs):
     plot(runs, "a.tmk --theme dark", "p.png")
-    width, height, colours = read_png(runs / "p.png")
+    width, height, pixels = read_png(runs / "p.png")
     (runs / "p.png").unlink()
     assert (width, height) == (1280, 640)
+    colours = collections.Counter(pixels.values())
     assert b"\xff\xff\xff" not in colours and colours[b"\x16\x18\x1d"] > 1000 and len(colours) > 20
     expected = {bytes.fromhex(colour) for colour in ("3f9b5b", "dba520", "d6604d", "3f74c4")}
     assert expected <= colours.keys()  # parameters, optimizer's, activations, gradients
@@ -239,36 +197,52 @@ PARAMS = {"seq": ["128", "256", "512"], "batch": ["1", "2", "4"], "attention": [
 GIB = 1 << 30
 
 
-def cell_line(number, values, outcome):
-    params = dict(zip(PARAMS, values))
-    activation = int(params["seq"]) * int(params["batch"]) * (20 << 20)
+STAGES = "model_load data wrap optimizer_setup privacy_setup forward backward privacy optimizer other".split()
+COMPONENTS = ["(cuBLAS workspace)", "(cuBLASLt workspace)",
+              *"embedding attention mlp normalization lora conv expert router head other".split()]
+CATEGORIES = "parameter buffer optimizer_state gradient input activation autograd_detail temporary unknown".split()
+
+
+def split(whole, names):
+    """In equal parts, as near as may be; None: it is not known."""
+    if whole is None:
+        return {}
+    return {name: whole * (i + 1) // len(names) - whole * i // len(names) for i, name in enumerate(names)}
+
+
+def cell_line(number, params, outcome, repeat=0):
+    activation = int(params.get("seq", 64)) * int(params.get("batch", 1)) * (20 << 20)
     peak = None if outcome in ("failed", "timeout") else 4 * GIB + activation
-    shares = {} if peak is None else {"parameter": 4 * GIB, "activation": activation}
     stages = [] if peak is None else [
         {"name": name, "peak": peak, "end": 4 * GIB, "allocated": activation, "times": 3, "ns": 5000}
-        for name in ("forward", "backward")]
+        for name in STAGES]
     return json.dumps({
-        "cell": number, "params": params, "repeat": 0, "outcome": outcome, "exit_status": 0,
+        "cell": number, "params": params, "repeat": repeat, "outcome": outcome, "exit_status": 0,
         "message": None, "ns": 10**9, "run": None, "log": None, "device": "cuda:0",
         "capacity": 40 * GIB, "peak_allocated": peak, "peak_reserved": peak, "peak_device": None,
-        "peak_step": 1, "n_steps": 3, "categories": shares,
-        "components": {"mlp": peak} if peak else {}, "at_stage": {"forward": peak} if peak else {},
+        "peak_step": 1, "n_steps": 3, "categories": split(peak, CATEGORIES),
+        "components": split(peak, COMPONENTS), "at_stage": split(peak, STAGES),
         "stages": stages, "ranks": []})
+
+
+def write_sweep(folder, params, outcome_of, skipped=(), repeats=1):
+    lines = [json.dumps({
+        "tidemark_sweep": 1, "title": "train '; exit #", "where": [], "repeats": repeats,
+        "params": [{"name": name, "values": values} for name, values in params.items()],
+        "command": ["train"], "options": []})]
+    cells = [dict(zip(params, values)) for values in itertools.product(*params.values())]
+    lines += [cell_line(i, cells[i // repeats], outcome_of(i), i % repeats)
+              for i in range(repeats * len(cells)) if i not in skipped]
+    folder.mkdir(exist_ok=True)
+    (folder / "sweep.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="module", name="sweep")
 def make_sweep(tmp_path_factory):
     """Cell 3 failed, 4 timed out, 17 and 16 ran out of memory, 9 was not tried yet."""
     folder = tmp_path_factory.mktemp("sweep")
-    (folder / "s").mkdir()
-    lines = [json.dumps({
-        "tidemark_sweep": 1, "title": "train '; exit #", "where": [], "repeats": 1,
-        "params": [{"name": name, "values": values} for name, values in PARAMS.items()],
-        "command": ["train"], "options": []})]
-    cells = [(a, b, c) for a in PARAMS["seq"] for b in PARAMS["batch"] for c in PARAMS["attention"]]
     outcomes = {3: "failed", 4: "timeout", 16: "oom", 17: "oom"}
-    lines += [cell_line(i, values, outcomes.get(i, "done")) for i, values in enumerate(cells) if i != 9]
-    (folder / "s" / "sweep.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_sweep(folder / "s", PARAMS, lambda i: outcomes.get(i, "done"), skipped=(9,))
     return folder
 
 
@@ -292,10 +266,98 @@ def test_sweep_heatmap(sweep):
 
 def test_sweep_bars(sweep):
     found = texts(sweep, "s --kind components")
-    assert found.count("mlp") == 1 and "activation" in found and "by component, GiB" in found
+    assert "by component, GiB" in found
+    for name in COMPONENTS + CATEGORIES:
+        assert found.count(name) == 1, name
     assert "seq=512 batch=2 attention=flash" in found
     found = texts(sweep, "s --kind operations --theme dark")
-    assert "most allocated in each stage, GiB" in found and found.count("forward") == 2
+    assert "most allocated in each stage, GiB" in found
+    for name in STAGES:
+        assert found.count(name) == 2, name
+
+
+LONG = {"seq_length": ["128", "256", "512"], "batch_size": ["8", "16", "32"],
+        "max_physical_batch_size": ["1", "2", "4"], "lora_rank": ["8", "16"]}
+KINDS = ("overview", "heatmap", "components", "operations")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_text_on_another(sweep, kind, theme):
+    """With ten stages and components, and names as long as those of LoRA trainings."""
+    write_sweep(sweep / "long", LONG, lambda i: "oom" if i > 50 else "failed" if i == 7 else "done", skipped=(9,))
+    for folder in ("s", "long"):
+        found = texts(sweep, f"{folder} --kind {kind} --theme {theme}")
+        assert not overlaps(sweep / "p.svg"), (folder, kind)
+        assert not any(text.startswith("…") for text in found), found
+    if kind in ("components", "operations"):
+        assert "rows: seq_length, batch_size, max_physical_batch_size, lora_rank" in found
+        assert "512, 8, 4, 16" in found
+
+
+def page_of(folder):
+    """Written anew."""
+    done = shell(f"tidemark sweep --no-pictures --resume {folder.name}", folder.parent)
+    assert "have ended already" in done.stderr, done.stderr
+    return (folder / "index.html").read_text(encoding="utf-8")
+
+
+def test_above_the_graph(sweep):
+    """What has no place in a graph is written at its top, and drawn nowhere."""
+    params = {"seq": ["128", "256", "512"], "batch": ["1", "2", "16"]}
+    write_sweep(sweep / "above", params, lambda i: "oom" if i in (5, 8) else "done")
+    found = texts(sweep, "above")
+    assert found.count("× ↑164.0") == 2 and sum("↑" in text for text in found) == 3, found
+    assert any("× ran out of memory, at its estimate ↑ estimated above the graph" in text
+               and "rings" not in text for text in found), found
+    picture = (sweep / "p.svg").read_text(encoding="utf-8")
+    crosses = re.findall(r"use xlink:href='#gpPt1' [^>]*color='rgb\(([^)]*)\)'", picture)
+    assert sorted(crosses) == [" 51, 160,  92", "224, 130,  20"]  # 84 GiB, in the colours of batch=16 and seq=256
+    page = page_of(sweep / "above")
+    assert page.count("× ↑164.0") == 1 and page.count("An arrow at the top") == 1
+    assert page.count('<g class="oom">') == 1 and page.count('<g class="oom faint">') == 1  # 84 GiB
+    write_sweep(sweep / "above", params, lambda i: "hopeless" if i == 5 else "done")
+    assert "× too big to try, at its estimate" in " ".join(texts(sweep, "above"))
+    write_sweep(sweep / "above", params, lambda i: "done")
+    page = page_of(sweep / "above")
+    assert not any(word in page for word in ("↑", "arrow", "Crosses", "Hollow")), page
+    found = texts(sweep, "above")
+    assert not any("↑" in text or "×" in text or "rings" in text for text in found), found
+
+
+def test_repeats_that_ran_out(sweep):
+    """One repeat of three that ended well does not hide the others."""
+    write_sweep(sweep / "again", {"seq": ["128", "256", "512"]}, lambda i: "oom" if i in (4, 5) else "done", repeats=3)
+    for kind in KINDS:
+        found = texts(sweep, f"again --kind {kind}")
+        assert "n of 3: so many repeats ended well" in " ".join(found), (kind, found)
+        assert any(text == "1 of 3" or text.endswith(", 1 of 3") for text in found), (kind, found)
+
+
+def far(one, other):
+    return sum((a - b) ** 2 for a, b in zip(one, other)) > 40 ** 2
+
+
+def test_colours_can_be_told_apart(sweep):
+    """Also a component's from a category's: they stand side by side."""
+    for kind, n in (("components", len(COMPONENTS) + len(CATEGORIES)), ("operations", 2 * len(STAGES))):
+        plot(sweep, f"s --kind {kind}")
+        picture = (sweep / "p.svg").read_text(encoding="utf-8")
+        marks = re.findall(r"use xlink:href='#gpPt4' [^>]*color='rgb\(([^)]*)\)'", picture)
+        assert len(marks) == n
+        colours = {tuple(map(int, mark.split(","))) for mark in marks}
+        assert len(colours) == (n if kind == "components" else len(STAGES))
+        assert all(far(one, other) for one, other in itertools.combinations(colours, 2))
+
+
+@pytest.mark.parametrize("params,name", [({}, "the command"), ({"seq": ["64"]}, "seq=64")])
+def test_sweep_of_one(sweep, params, name):
+    """There is nothing to compare: one point, one cell, one bar."""
+    write_sweep(sweep / "only", params, lambda i: "done")
+    for kind in ("overview", "components", "operations"):
+        found = texts(sweep, f"only --kind {kind}")
+        assert name in found, (kind, found)
+    assert "5.25" in texts(sweep, "only --kind heatmap")
 
 
 def test_sweep_complaints(sweep):

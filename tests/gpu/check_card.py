@@ -16,18 +16,19 @@ import shutil
 import subprocess
 import sys
 
+from checks import Checks
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "torch", "workloads")
 CONF = "PYTORCH_CUDA_ALLOC_CONF"
 
 
-class Checks:
-    def __init__(self, tidemark, out):
-        self.tidemark, self.out, self.results = tidemark, out, []
+class Card(Checks):
+    """Programs that are watched, and what their runs say."""
 
-    def add(self, name, what, ok, **figures):
-        self.results.append({"name": name, "check": what, "ok": bool(ok), **figures})
-        print(name, "ok  " if ok else "FAIL", what, json.dumps(figures), flush=True)
+    def __init__(self, tidemark, out):
+        super().__init__()
+        self.tidemark, self.out = tidemark, out
 
     def run(self, name, command, **more):
         """The program, watched; what it printed, and where its run is."""
@@ -38,7 +39,7 @@ class Checks:
         if done.returncode != 0:
             raise RuntimeError(f"{name}: status {done.returncode}: {done.stderr[-1500:]}")
         status = subprocess.run([self.tidemark, "check", folder], capture_output=True, text=True, check=False)
-        self.add(name, "trace is whole", status.returncode == 0, said=status.stdout[-200:])
+        self.add(f"{name}: trace is whole", status.returncode == 0, said=status.stdout[-200:])
         return done.stdout, folder
 
     def rows(self, folder, sql):
@@ -60,7 +61,7 @@ class Checks:
             FROM samples s WHERE s.own IS NOT NULL ORDER BY s.time_ns""")]
         accounts = self.rows(folder, "SELECT device, part, owner, bytes FROM accounting WHERE moment = 'peak'")
         falls = [(a, b) for a, b in zip(rests, rests[1:]) if b < a]
-        self.add(name, "beyond the segments, never negative", rests and min(rests) >= 0, n=len(rests),
+        self.add(f"{name}: beyond the segments, never negative", rests and min(rests) >= 0, n=len(rests),
                  least=min(rests, default=None), most=max(rests, default=None), falls=falls[:5], accounts=accounts)
 
 
@@ -70,12 +71,12 @@ def check_torch(checks, name, workload, conf=""):
     out, folder = checks.run(name, [sys.executable, os.path.join(HERE, "card_torch.py"), script], **more)
     said = json.loads(out.splitlines()[-1])
     held, n = checks.held(folder, "torch")
-    checks.add(name, "segments of torch are what it has reserved", held == said["reserved"], held=held, segments=n,
+    checks.add(f"{name}: segments of torch are what it has reserved", held == said["reserved"], held=held, segments=n,
                by_kind=checks.rows(folder, "SELECT kind, owner, library, count(*), sum(size) FROM segments "
                                            "WHERE free_ns IS NULL GROUP BY 1, 2, 3"), **said)
     (row,) = checks.rows(folder, "SELECT max_allocated, allocated, reserved FROM devices WHERE device = 'cuda:0'")
     found = dict(zip(("max_allocated", "allocated", "reserved"), map(int, row)))
-    checks.add(name, "blocks are what it has allocated", all(found[key] == said[key] for key in found), found=found)
+    checks.add(f"{name}: blocks are what it has allocated", all(found[key] == said[key] for key in found), found=found)
     checks.rest(name, folder)
 
 
@@ -89,12 +90,12 @@ def check_list(checks, name, *options):
     found = checks.rows(folder, f"SELECT kind, address, size, {state} FROM segments WHERE kind <> 'pool'")
     found += checks.rows(folder, f"SELECT 'async', address, size, {state} FROM allocations")
     found = sorted(map(tuple, found))
-    checks.add(name, "segments are those that it lists", found == listed, n=len(listed),
+    checks.add(f"{name}: segments are those that it lists", found == listed, n=len(listed),
                missing=[row for row in listed if row not in found], more=[row for row in found if row not in listed],
                owners=checks.rows(folder, "SELECT DISTINCT owner, library FROM segments"),
                pools=checks.rows(folder, "SELECT size, free_ns IS NOT NULL FROM segments WHERE kind = 'pool'"))
     refused = checks.rows(folder, "SELECT requested, source FROM ooms")
-    checks.add(name, "the refusal is there", refused == [[str(1 << 50), "driver"]], refused=refused)
+    checks.add(f"{name}: the refusal is there", refused == [[str(1 << 50), "driver"]], refused=refused)
     checks.rest(name, folder)
 
 
@@ -103,7 +104,7 @@ def check_cupy(checks, name):
     said = json.loads(out.splitlines()[-1])
     held, n = checks.held(folder, "cupy")
     owners = checks.rows(folder, "SELECT owner, library, kind, count(*), sum(size) FROM segments GROUP BY 1, 2, 3")
-    checks.add(name, "segments of CuPy are what its pool holds", held == said["reserved"], held=held, segments=n,
+    checks.add(f"{name}: segments of CuPy are what its pool holds", held == said["reserved"], held=held, segments=n,
                owners=owners, **said)
     checks.rest(name, folder)
 
@@ -115,7 +116,7 @@ def check_jax(checks, name, **more):
     owners = checks.rows(folder, "SELECT owner, library, kind, count(*), sum(size) FROM segments WHERE free_ns IS NULL "
                                  "GROUP BY 1, 2, 3")
     pool = said.get("pool_bytes")
-    checks.add(name, "segments of JAX hold what it uses",
+    checks.add(f"{name}: segments of JAX hold what it uses",
                held == pool if pool else held >= said.get("bytes_in_use", 1) > 0, held=held, segments=n, owners=owners,
                **said)
     checks.rest(name, folder)
@@ -126,7 +127,7 @@ def check_profiler(checks, name):
     plain = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     out, _ = checks.run(name, command)
     said = json.loads(out.splitlines()[-1])
-    checks.add(name, "torch.profiler sees the same kernels", said == plain and plain["kernels"] > 0, alone=plain,
+    checks.add(f"{name}: torch.profiler sees the same kernels", said == plain and plain["kernels"] > 0, alone=plain,
                watched=said)
 
 
@@ -146,15 +147,14 @@ CHECKS = {
 
 def main():
     tidemark, out = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    checks = Checks(tidemark, out)
+    checks = Card(tidemark, out)
     for name in sys.argv[3:] or CHECKS:
         try:
             CHECKS[name](checks, name)
         except (RuntimeError, subprocess.SubprocessError, ValueError, KeyError) as reason:
-            checks.add(name, "runs", False, why=str(reason)[-1500:])
-    with open(os.path.join(out, "check_card.json"), "w", encoding="utf-8") as file:
-        json.dump(checks.results, file, indent=1)
-    sys.exit(0 if all(result["ok"] for result in checks.results) else 1)
+            checks.add(f"{name}: runs", False, why=str(reason)[-1500:])
+    checks.save(out, "check_card")
+    sys.exit(checks.exit_status())
 
 
 main()

@@ -12,6 +12,8 @@ import os
 import subprocess
 import sys
 
+from checks import Checks
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 LORA = os.path.join(HERE, "..", "torch", "workloads", "lora.py")
 RUNS = {"lora_rank8": [], "lora_rank64": ["--rank", "64"], "lora_checkpointing": ["--checkpointing"]}
@@ -32,18 +34,6 @@ def test_too_much(gpu_memory):
     torch.empty(12 << 20, dtype=torch.uint8, device="cuda")
     assert gpu_memory.peak == 12 << 20
 '''
-
-
-class Checks:
-    def __init__(self):
-        self.results = []
-
-    def add(self, what, ok, **figures):
-        self.results.append({"check": what, "ok": bool(ok), **figures})
-        print("ok  " if ok else "FAIL", what, json.dumps(figures), flush=True)
-
-    def all_ok(self):
-        return all(result["ok"] for result in self.results)
 
 
 def record(tidemark, out):
@@ -105,9 +95,8 @@ def main():
     try:
         check_budgets(checks, tidemark, out)
     finally:
-        with open(os.path.join(out, "check_diff.json"), "w", encoding="utf-8") as file:
-            json.dump(checks.results, file, indent=1)
-    return 0 if checks.all_ok() else 1
+        checks.save(out, "check_diff")
+    return checks.exit_status()
 
 
 if __name__ == "__main__":

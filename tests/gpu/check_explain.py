@@ -55,17 +55,12 @@ class Nobody:
         pass
 
 
-class Checks:
+class Explained(Checks):
+    """Programs that run out, and what is said of them."""
+
     def __init__(self, tidemark, out):
-        self.tidemark, self.out, self.results = tidemark, out, []
-
-    def add(self, name, what, ok, **figures):
-        self.results.append({"name": name, "check": what, "ok": bool(ok), **figures})
-        print(name, "ok  " if ok else "FAIL", what, json.dumps(figures), flush=True)
-
-    def save(self):
-        with open(os.path.join(self.out, "check_explain.json"), "w", encoding="utf-8") as file:
-            json.dump(self.results, file, indent=1)
+        super().__init__()
+        self.tidemark, self.out = tidemark, out
 
     def start(self, label, command, **more):
         """Runs a program; (status, whether it ran out, what it said), which is kept in LABEL.txt too."""
@@ -105,7 +100,7 @@ def run_out(checks, name):
     with Eater() if name == "other_process" else Nobody() as other:
         folder, status, ran_out, said = checks.watched(name, program(name))
     message = [line for line in said.splitlines() if "OutOfMemoryError" in line]
-    checks.add(name, "runs out", status != 0 and ran_out, status=status, other=other, message=message[:1],
+    checks.add(f"{name}: runs out", status != 0 and ran_out, status=status, other=other, message=message[:1],
                said=said[-800:] if not ran_out else None)
     return folder, checks.oom_step(folder)
 
@@ -114,7 +109,7 @@ def try_growth(checks, name, fix, step):
     """The endless program: with the fix it must come further than the step at which it ran out."""
     folder, status, _, said = checks.watched(f"{name}_fixed", program(name), **{CONF: fix.get("conf") or ""})
     further = checks.oom_step(folder)
-    checks.add(name, "with the fix it does not run out there", step is not None and further and further > step,
+    checks.add(f"{name}: with the fix it does not run out there", step is not None and further and further > step,
                fix=fix, step=step, further=further, status=status, said=said[-300:])
 
 
@@ -125,7 +120,7 @@ def try_fix(checks, name, fix, step):
     word = fix["kind"] + (f":{fix['factor']}" if fix.get("factor") else "")
     more = {CONF: fix["conf"]} if fix.get("conf") else {}
     status, ran_out, said = checks.start(f"{name}_fixed", [*program(name), "--fix", word], **more)
-    checks.add(name, "with the fix it does not run out", status == 0 and not ran_out, fix=fix, status=status,
+    checks.add(f"{name}: with the fix it does not run out", status == 0 and not ran_out, fix=fix, status=status,
                ran_out=ran_out, said=said[-400:])
 
 
@@ -133,7 +128,7 @@ def explained(checks, name, cause, folder):
     """What explain says; the fix that it puts first."""
     ooms = checks.json("explain", folder, "--json")["ooms"]
     first = ooms[0] if ooms else {"cause": None, "fixes": []}
-    checks.add(name, "the first cause is the true one", first["cause"] == cause, explained=first)
+    checks.add(f"{name}: the first cause is the true one", first["cause"] == cause, explained=first)
     return first["fixes"][0] if first["fixes"] else None
 
 
@@ -144,7 +139,7 @@ def check(checks, name, record_only):
     if fix:
         try_fix(checks, name, fix, step)
     else:
-        checks.add(name, "there is a fix", False)
+        checks.add(f"{name}: there is a fix", False)
 
 
 def main():
@@ -152,14 +147,14 @@ def main():
     record_only = len(words) < len(sys.argv) - 1
     tidemark, out = os.path.abspath(words[0]), os.path.abspath(words[1])
     os.makedirs(out, exist_ok=True)
-    checks = Checks(tidemark, out)
+    checks = Explained(tidemark, out)
     for name in words[2:] or PROGRAMS:
         try:
             check(checks, name, record_only)
         except (RuntimeError, subprocess.SubprocessError, ValueError, KeyError, OSError) as reason:
-            checks.add(name, "runs", False, why=str(reason)[-1500:])
-        checks.save()
-    sys.exit(0 if all(result["ok"] for result in checks.results) else 1)
+            checks.add(f"{name}: runs", False, why=str(reason)[-1500:])
+        checks.save(out, "check_explain")
+    sys.exit(checks.exit_status())
 
 
 main()

@@ -16,6 +16,8 @@ import os
 import subprocess
 import sys
 
+from checks import Checks
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "torch", "workloads")
 DEVICE = "cuda:0"
@@ -29,18 +31,6 @@ EXACT = {"encoder": {"parameter": 18954240, "optimizer_state": 37908480},
          "lora": {"parameter": 100157440, "optimizer_state": 524288}}
 ACTIVATION = {"encoder": 232834048}
 NO_OWNER = ("unknown", "other")
-
-
-class Checks:
-    def __init__(self):
-        self.results = []
-
-    def add(self, workload, what, ok, **figures):
-        self.results.append({"workload": workload, "check": what, "ok": bool(ok), **figures})
-        print(workload, "ok  " if ok else "FAIL", what, json.dumps(figures), flush=True)
-
-    def all_ok(self):
-        return all(result["ok"] for result in self.results)
 
 
 def run(command):
@@ -82,52 +72,52 @@ def stats(text):
 
 
 def check_unchanged(checks, name, alone, watched):
-    checks.add(name, "losses are the same", losses(alone) == losses(watched) and losses(alone),
+    checks.add(f"{name}: losses are the same", losses(alone) == losses(watched) and losses(alone),
                n_losses=len(losses(watched)), last=(losses(watched) or [""])[-1])
     (before, counted_before), (after, counted_after) = stats(alone), stats(watched)
-    checks.add(name, "blocks, bytes and peaks are the same", before == after, alone=before, watched=after)
+    checks.add(f"{name}: blocks, bytes and peaks are the same", before == after, alone=before, watched=after)
     if counted_before is not None:
-        checks.add(name, "the compiler does the same", counted_before == counted_after, alone=counted_before,
+        checks.add(f"{name}: the compiler does the same", counted_before == counted_after, alone=counted_before,
                    watched=counted_after)
 
 
 def check_peak(checks, name, job, truth):
     said, categories = job.peak("category")
-    checks.add(name, "peak is torch's max_memory_allocated", said["allocated"] == truth["peak_bytes"],
+    checks.add(f"{name}: peak is torch's max_memory_allocated", said["allocated"] == truth["peak_bytes"],
                found=said["allocated"], torch=truth["peak_bytes"])
-    checks.add(name, "categories add up to the peak", sum(categories.values()) == said["allocated"], **categories)
+    checks.add(f"{name}: categories add up to the peak", sum(categories.values()) == said["allocated"], **categories)
     ((tensors,),) = job.rows(f"SELECT sum(bytes) FROM parameters WHERE kind = 'parameter' AND device = '{DEVICE}'")
-    checks.add(name, "parameter is exact", int(tensors) == EXACT[name]["parameter"], found=int(tensors),
+    checks.add(f"{name}: parameter is exact", int(tensors) == EXACT[name]["parameter"], found=int(tensors),
                expected=EXACT[name]["parameter"])
-    checks.add(name, "blocks of parameters are torch's", categories.get("parameter") == truth["parameter_blocks"],
+    checks.add(f"{name}: blocks of parameters are torch's", categories.get("parameter") == truth["parameter_blocks"],
                found=categories.get("parameter"), torch=truth["parameter_blocks"])
-    checks.add(name, "optimizer_state is exact", categories.get("optimizer_state") == EXACT[name]["optimizer_state"],
+    checks.add(f"{name}: optimizer_state is exact", categories.get("optimizer_state") == EXACT[name]["optimizer_state"],
                found=categories.get("optimizer_state"), expected=EXACT[name]["optimizer_state"])
     if name in ACTIVATION:
         ratio = categories.get("activation", 0) / ACTIVATION[name]
-        checks.add(name, "activation within 1 %", abs(ratio - 1) <= 0.01, found=categories.get("activation"),
+        checks.add(f"{name}: activation within 1 %", abs(ratio - 1) <= 0.01, found=categories.get("activation"),
                    expected=ACTIVATION[name], ratio=round(ratio, 5))
     nobody = sum(categories.get(category, 0) for category in NO_OWNER)
     share = nobody / said["allocated"]
-    checks.add(name, "unknown and other at most 1 %", share <= 0.01, bytes=nobody, share=round(share, 5))
+    checks.add(f"{name}: unknown and other at most 1 %", share <= 0.01, bytes=nobody, share=round(share, 5))
 
 
 def check_owners(checks, name, job):
     for stage, least in (("forward", 0.99), ("backward", 0.95)):
         share, size = job.named_share(stage)
-        checks.add(name, f"{stage}: bytes with a module at least {least:.0%}", share >= least and size > 0,
+        checks.add(f"{name}: {stage}: bytes with a module at least {least:.0%}", share >= least and size > 0,
                    share=round(share, 5), bytes=size)
     components = job.peak("component")[1]
     wanted = {"encoder": {"attention", "mlp", "normalization"},
               "lora": {"lora", "attention", "mlp", "head"}}[name]
-    checks.add(name, "components", wanted <= set(components), **components)
+    checks.add(f"{name}: components", wanted <= set(components), **components)
 
 
 def check_steps(checks, name, job, n_steps):
     found = [int(row[0]) for row in job.rows(
         f"SELECT step FROM steps WHERE device = '{DEVICE}' AND step IS NOT NULL ORDER BY step")]
     stages = job.rows("SELECT step, count(*) FROM ranges WHERE kind = 'stage' AND name = 'optimizer' GROUP BY step")
-    checks.add(name, "a step for each of the optimizer's", found[:n_steps] == list(range(n_steps)) and
+    checks.add(f"{name}: a step for each of the optimizer's", found[:n_steps] == list(range(n_steps)) and
                len(found) <= n_steps + 1 and [row[1] for row in stages] == ["1"] * n_steps,
                steps=len(found), updates=len(stages))
 
@@ -144,7 +134,7 @@ def check_workload(checks, tidemark, out, name):
     check_steps(checks, name, job, len(losses(watched)))
     if name == "compiled":
         names = {row[0] for row in job.rows("SELECT DISTINCT name FROM ranges WHERE kind = 'module'")}
-        checks.add(name, "the compiled model is a named region", bool(names & {"OptimizedModule", "Broken"}),
+        checks.add(f"{name}: the compiled model is a named region", bool(names & {"OptimizedModule", "Broken"}),
                    names=sorted(names)[:20])
         return
     check_peak(checks, name, job, stats(watched)[0])
@@ -159,10 +149,9 @@ def main():
         try:
             check_workload(checks, tidemark, out, name)
         except (RuntimeError, subprocess.TimeoutExpired, ValueError, IndexError, KeyError) as reason:
-            checks.add(name, "runs", False, why=str(reason))
-    with open(os.path.join(out, "check_owners.json"), "w", encoding="utf-8") as file:
-        json.dump(checks.results, file, indent=1)
-    sys.exit(0 if checks.all_ok() else 1)
+            checks.add(f"{name}: runs", False, why=str(reason))
+    checks.save(out, "check_owners")
+    sys.exit(checks.exit_status())
 
 
 main()

@@ -5,8 +5,8 @@
     tests/gpu/check_pip.py TIDEMARK OUT
 
 TIDEMARK is the program of an unpacked package; the wheel lies beside the package, as `./dev package` leaves them. Without a
-GPU the CPU stands in. Writes each check with its figures to OUT/check_pip.json, exit 1 when one fails; without a wheel it
-says so, and nothing is checked."""
+GPU the CPU stands in. Writes each check with its figures to OUT/check_pip.json, exit 1 when one fails, or when there is no
+wheel beside a package. Of a build folder there is none: it says so, and exits with 77."""
 import glob
 import json
 import os
@@ -14,7 +14,8 @@ import re
 import subprocess
 import sys
 
-from check_diff import BUDGETS, Checks
+from check_diff import BUDGETS
+from checks import Checks
 
 # What is allocated before and after tidemark is imported, by tidemark and by torch.
 FIGURES = """
@@ -95,15 +96,16 @@ def main():
     tidemark, out = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
     wheels = glob.glob(os.path.join(os.path.dirname(tidemark), "..", "..", "tidemark-*.whl"))
     checks = Checks()
-    if not wheels:
-        print("SKIPPED check_pip: no wheel beside the package; ./dev package makes one", flush=True)
+    if not wheels and os.path.basename(os.path.dirname(tidemark)) == "bin":
+        checks.add("pip: there is a wheel beside the package", False, looked_for=tidemark)
+    elif not wheels:
+        checks.skip("pip", "no wheel: this is no package; ./dev package makes both")
     try:
         for wheel in wheels[-1:]:
             check(checks, os.path.realpath(wheel), out)
     finally:
-        with open(os.path.join(out, "check_pip.json"), "w", encoding="utf-8") as file:
-            json.dump(checks.results, file, indent=1)
-    return 0 if checks.all_ok() else 1
+        checks.save(out, "check_pip")
+    return checks.exit_status()
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ REPO = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(REPO / "tests" / "torch")]
 sys.dont_write_bytecode = True
 
-from check_diff import Checks  # noqa: E402
+from checks import Checks  # noqa: E402
 
 #: Tests that hold the seeds' examples.
 SEEDS = [("test_gpu_memory_profiler", ("test_examples", "test_example_program")),
@@ -299,9 +299,8 @@ def main():
         for part in sys.argv[3:] or PARTS:
             PARTS[part](checks, kit, tidemark)
     finally:
-        with open(os.path.join(out, "check_python.json"), "w", encoding="utf-8") as file:
-            json.dump(checks.results, file, indent=1)
-    return 0 if checks.all_ok() else 1
+        checks.save(out, "check_python")
+    return checks.exit_status()
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@
 
     tests/gpu/check_sweep.py TIDEMARK OUT
 
-The components of each configuration against its peak and against torch's own count; the fit against configurations
-left out; "the largest that fits" tried on a card made smaller; the built-in DP-SGD against opacus, where that is
-installed; FSDP around frozen weights. Configurations run several at once (what torch allocates is each process's own),
-so that all is done within eight minutes. Writes each check with its figures to OUT/check_sweep.json and files and
+The components of each configuration against the peak that torch itself counted; the fit against configurations left
+out; "the largest that fits" tried on a card made smaller, for each sequence length, and one more; the built-in DP-SGD
+against opacus, where that is installed; FSDP around frozen weights. Configurations run several at once (what torch
+allocates is each process's own), so that all is done within eight minutes. Writes each check with its figures to OUT/check_sweep.json and files and
 pictures of both sweeps to OUT/sweep.tar.gz, exit 1 when one fails. Without a GPU the CPU stands in with a tiny model,
 which checks this script."""
 import json
@@ -18,12 +18,14 @@ import sys
 import tarfile
 import time
 
-from check_diff import Checks, package_environment
+from check_diff import package_environment
+from checks import Checks
 
-N_AT_ONCE = max(1, min(12, len(os.sched_getaffinity(0)) - 2))
+N_AT_ONCE = max(2, min(12, len(os.sched_getaffinity(0)) - 2))
 HAS_GNUPLOT = shutil.which("gnuplot") is not None  # else pictures are drawn later, of what is packed
 MOST_PACKED = 6 << 20  # bytes of a trace
-MOST_MISSING = 0.01   # of the peak, in the table of components
+MOST_MISSING = 0.01   # of the peak, in the table of components; and of blocks that nobody can name
+LOSS_BYTES = 16       # a logit: in fp32, its log-softmax, the gradient of each, copies in the model's own type
 MOST_LEFT_OUT = 0.05  # median error of configurations left out
 SHAPE = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 1024,
          "intermediate_size": 2816, "num_hidden_layers": 8, "num_attention_heads": 16, "num_key_value_heads": 4,
@@ -40,30 +42,43 @@ FILES = {False: ["memory_profile_results.json", "memory_profile_summary.csv", "m
                  "memory_heatmap.png", "index.html"],
          True: ["detailed_memory_results.json", "detailed_memory_analysis.png", "operation_level_breakdown.png"]}
 
-# One rank, so nothing is spread; but all that FSDP does to a model and its layers is done.
+# One rank, so nothing is spread; but all that FSDP does to a model and its layers is done. The model is made on the
+# CPU: before it is wrapped nothing is on the GPU, while it is wrapped never more than the model and two of its parts.
 FSDP = """
-import json, os, sys, torch
-os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
+import json, os, sys, tempfile, torch
+os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0",
+                  TIDEMARK_RANKS_MEET=os.path.join(tempfile.mkdtemp(), "meeting"))
 from tidemark import _ranks
 from tidemark.lora_training import Hooks, LoraConfig, run
 from tidemark.sweep_training import Engine
 device = torch.device("cuda", 0)
-config = LoraConfig(precision="bf16", num_steps=3, batch_size=4, max_physical_batch_size=2, learning_rate=0.01)
-losses = {}
-for name in ("plain", "fsdp"):
-    for kind in ("off", "builtin"):
+config = LoraConfig(precision="bf16", num_steps=3, batch_size=4, max_physical_batch_size=2, learning_rate=0.01,
+                    num_hidden_layers=16, hidden_size=1024, intermediate_size=2816)
+losses, wrapped = {}, {}
+for kind in ("off", "builtin"):
+    for name in ("fsdp", "plain"):
         def wrap(model, config):
+            if name == "plain":  # made on the CPU too, so that random weights are the same
+                return model.to(device)
             if not torch.distributed.is_initialized():
                 _ranks.join(device)
-            return _ranks.shared_model(model, "fsdp", True)
-        hooks = Hooks(wrap=wrap if name == "fsdp" else None)
+            sizes = [sum(p.nbytes for p in layer.parameters()) for layer in model.model.layers]
+            whole = sum(p.nbytes for p in model.parameters())
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+            shared = _ranks.shared_model(model, "fsdp", True, device)
+            wrapped[kind] = {"before": before, "peak": torch.cuda.max_memory_allocated() - before, "whole": whole,
+                             "largest_part": max(max(sizes), whole - sum(sizes))}
+            return shared
+        hooks = Hooks(wrap=wrap, made_on="cpu")
         if kind == "builtin":
             engine = Engine("builtin", 0.5, 0.0)
             hooks.privacy, hooks.after_backward, hooks.weighs_loss = engine.set_up, engine.after_backward, False
         losses[name, kind] = run(config, hooks=hooks).losses
 _ranks.leave()
 print(json.dumps({"plain": [losses["plain", kind] for kind in ("off", "builtin")],
-                  "fsdp": [losses["fsdp", kind] for kind in ("off", "builtin")]}))
+                  "fsdp": [losses["fsdp", kind] for kind in ("off", "builtin")], "wrapped": wrapped}))
 """
 
 
@@ -76,6 +91,7 @@ def has_gpu():
 class Sweeps:
     def __init__(self, tidemark, out, is_gpu):
         self.tidemark, self.out, self.is_gpu = tidemark, out, is_gpu
+        self.vocabulary = (SHAPE if is_gpu else TINY_SHAPE)["vocab_size"]
         self.env = {**package_environment(tidemark), "LC_ALL": "C.UTF-8"}
         self.model = os.path.join(out, "llama")
         os.makedirs(self.model, exist_ok=True)
@@ -92,7 +108,8 @@ class Sweeps:
         start = time.monotonic()
         done = subprocess.run(
             [sys.executable, "-m", "tidemark.sweep", "--token", "hf_notarealtoken", "--model_name", self.model,
-             *words.split(), "--results_dir", self.folder(is_detailed), "--jobs", str(N_AT_ONCE), "--timeout", "200s"], env=self.env,
+             *words.split(), "--results_dir", self.folder(is_detailed), "--jobs", str(N_AT_ONCE), "--timeout", "200s"],
+            env=self.env,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
         print(done.stderr[-3000:], done.stdout[-9000:], sep="\n", flush=True)
         return done.returncode, time.monotonic() - start
@@ -125,26 +142,39 @@ def check_files(checks, sweeps, is_detailed, status, seconds):
     found = sweeps.results(is_detailed)
     done = [cell for cell in found["results"] if cell["outcome"] == "done"]
     checks.add(f"{name}: all configurations are done", len(done) == len(found["results"]), counts=found["counts"])
-    worst = max(done, key=lambda cell: abs(sum(cell["by_component"].values()) / cell["peak_allocated"] - 1))
-    off = abs(sum(worst["by_component"].values()) / worst["peak_allocated"] - 1)
-    checks.add(f"{name}: components add up to the peak", off <= MOST_MISSING, worst=off, config=worst["config"],
-               peak=worst["peak_allocated"])
     leaked = subprocess.run(["grep", "-rlF", "hf_notarealtoken", folder], stdout=subprocess.PIPE, text=True,
                             check=False)
     checks.add(f"{name}: the token is in no file", leaked.stdout == "", files=leaked.stdout.split())
     return done
 
 
-def check_torch(checks, sweeps, done):
-    """The peaks against torch.cuda.max_memory_allocated()."""
-    offs = []
+def torch_peak(sweeps, is_detailed, cell):
+    """What the training itself had from torch.cuda.max_memory_allocated(); on the CPU, where torch does not count,
+    from the library in its process."""
+    with open(os.path.join(sweeps.folder(is_detailed), cell["log"]), encoding="utf-8") as file:
+        told = json.loads([line for line in file if line.startswith("{")][-1])
+    return told["torch_max_allocated" if sweeps.is_gpu else "max_allocated"]
+
+
+def check_components(checks, sweeps, is_detailed, done):
+    """Against torch's count: what the table's lines add up to, without 'unknown', which would make any sum right.
+    'other' is what no layer owns; that is the loss, which is as large as its logits are many."""
+    name = "detailed" if is_detailed else "base"
+    rows = []
     for cell in done:
-        with open(os.path.join(sweeps.folder(False), cell["log"]), encoding="utf-8") as file:
-            told = json.loads([line for line in file if line.startswith("{")][-1])
-        if "torch_max_allocated" in told:
-            offs.append(abs(cell["peak_allocated"] / told["torch_max_allocated"] - 1))
-    if sweeps.is_gpu:
-        checks.add("peaks are those of torch", len(offs) == len(done) and max(offs) <= MOST_MISSING, worst=max(offs))
+        peak, parts = torch_peak(sweeps, is_detailed, cell), cell["by_component"]
+        named = sum(size for part, size in parts.items() if part != "unknown")
+        logits = int(cell["config"]["max_physical_batch_size"]) * int(cell["config"]["seq_length"]) * sweeps.vocabulary
+        rows.append({"config": cell["config"], "torch": peak, "peak": abs(cell["peak_allocated"] / peak - 1),
+                     "named": abs(named / peak - 1), "unknown": cell["by_category"].get("unknown", 0) / peak,
+                     "other": parts.get("other", 0), "loss": LOSS_BYTES * logits, "by_component": parts})
+    for key, text in (("peak", "peaks are those of torch"), ("named", "components add up to torch's peak"),
+                      ("unknown", "next to nothing is of unknown category")):
+        worst = max(rows, key=lambda row: row[key])
+        checks.add(f"{name}: {text}", worst[key] <= MOST_MISSING, worst=worst)
+    worst = max(rows, key=lambda row: row["other"] - row["loss"])
+    checks.add(f"{name}: 'other' is not more than the loss", worst["other"] <= worst["loss"] + MOST_MISSING *
+               worst["torch"], worst=worst)
 
 
 def check_fit(checks, sweeps):
@@ -165,24 +195,30 @@ def fits_into(sweeps, room, process):
 
 
 def check_largest(checks, sweeps, done):
-    """A card half as large again as the largest configuration needed: what is said to fit, and half as much more."""
+    """On a card half as large again as the largest configuration needed, for each sequence length: what is said to fit
+    for sure does, one more than is said to be possible does not. What else is on the card is not known with several
+    at once, and so is not to be in the answer."""
     key = "peak_reserved" if sweeps.is_gpu else "peak_allocated"
     room = int(1.5 * max(cell[key] for cell in done))
-    found = sweeps.ask(room + (sweeps.results()["device_overhead"] or 0))
-    limits = [limit for limit in found["largest_that_fits"] if limit["parameter"] == "max_physical_batch_size"
-              and limit["value"]]
-    checks.add("largest that fits: there is an answer", limits != [], limits=found["largest_that_fits"][:12])
-    if not limits:
-        return
-    limit = max(limits, key=lambda limit: limit["config"]["seq_length"])
-    fits, too_many = int(limit["value"]), int(limit["possible"]) * 3 // 2 + 1
-    given = ["--seq_length", int(limit["config"]["seq_length"]),
-             "--lora_rank", int(limit["config"].get("lora_rank", 8)), *(["--limit_memory", room] if sweeps.is_gpu else [])]
-    tried = {n: sweeps.training(*given, "--batch_size", n, "--max_physical_batch_size", n) for n in (fits, too_many)}
-    for n, wanted in ((fits, True), (too_many, False)):
-        is_so, said = fits_into(sweeps, room, tried[n])
-        checks.add(f"largest that fits: {'it does' if wanted else 'half as much more does not'}", is_so is wanted, n=n,
-                   limit=limit, room=room, said=said)
+    found = sweeps.ask(room)
+    checks.add("largest that fits: no overhead is made up", found["device_overhead"] is None,
+               device_overhead=found["device_overhead"])
+    limits = {int(limit["config"]["seq_length"]): limit for limit in found["largest_that_fits"]
+              if limit["parameter"] == "max_physical_batch_size" and limit["capacity"] == room and limit["value"]}
+    lengths = sorted({int(cell["config"]["seq_length"]) for cell in done})
+    checks.add("largest that fits: an answer for each sequence length", sorted(limits) == lengths,
+               limits=found["largest_that_fits"][:12])
+    tried = {}
+    for length, limit in limits.items():
+        given = ["--seq_length", length, "--lora_rank", int(limit["config"].get("lora_rank", 8)),
+                 *(["--limit_memory", room] if sweeps.is_gpu else [])]
+        for n in (int(limit["value"]), int(limit["possible"]) + 1):
+            tried[length, n] = sweeps.training(*given, "--batch_size", n, "--max_physical_batch_size", n)
+    for (length, n), process in tried.items():
+        is_so, said = fits_into(sweeps, room, process)
+        wanted = n == int(limits[length]["value"])
+        checks.add(f"largest that fits: {length} tokens, {n} {'fit' if wanted else 'do not fit'}", is_so is wanted, n=n,
+                   limit=limits[length], room=room, said=said)
 
 
 def is_alike(some, others):
@@ -212,9 +248,12 @@ def check_fsdp(checks, sweeps):
         return
     done = subprocess.run([sys.executable, "-c", FSDP], env={**sweeps.env, "TIDEMARK_OFF": "1"}, capture_output=True,
                           text=True, timeout=300, check=False)
-    losses = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
-    checks.add("FSDP: losses alike", losses is not None and is_alike(losses["plain"], losses["fsdp"]), losses=losses,
+    found = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+    checks.add("FSDP: losses alike", found is not None and is_alike(found["plain"], found["fsdp"]), found=found,
                said=done.stderr[-1500:])
+    checks.add("FSDP: the model comes to the GPU part by part", found is not None and all(
+        one["peak"] <= one["whole"] + 2 * one["largest_part"] + (16 << 20) for one in found["wrapped"].values()) and
+        found["wrapped"]["off"]["before"] < 16 << 20, wrapped=found and found["wrapped"])
 
 
 def largest_run(folder):
@@ -245,17 +284,16 @@ def main():
     checks = Checks()
     try:
         done = check_files(checks, sweeps, False, *sweeps.run(False))
-        check_torch(checks, sweeps, done)
+        check_components(checks, sweeps, False, done)
         check_fit(checks, sweeps)
-        check_files(checks, sweeps, True, *sweeps.run(True))
+        check_components(checks, sweeps, True, check_files(checks, sweeps, True, *sweeps.run(True)))
         check_largest(checks, sweeps, done)
         check_engines(checks, sweeps)
         check_fsdp(checks, sweeps)
     finally:
         pack(sweeps)
-        with open(os.path.join(sweeps.out, "check_sweep.json"), "w", encoding="utf-8") as file:
-            json.dump(checks.results, file, indent=1)
-    return 0 if checks.all_ok() else 1
+        checks.save(sweeps.out, "check_sweep")
+    return checks.exit_status()
 
 
 if __name__ == "__main__":

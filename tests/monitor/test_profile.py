@@ -156,8 +156,8 @@ def test_devices(machine, words, names):
 
 
 @pytest.mark.parametrize("words,said", [
-    (["0", "7"], "there is no device '7'; there is: 0, 1, host"),
-    (["0,cuda:1"], "there is no device 'cuda:1'; there is: 0, 1, host"),
+    (["7"], "there is no device '7'; there is: 0, 1, host"),
+    (["0,cuda:1"], "'cuda:1' is no device's name: 0, 0:1, host, all, visible or an id are"),
 ])
 def test_absent_device(machine, words, said):
     machine.cards([], [])
@@ -165,6 +165,28 @@ def test_absent_device(machine, words, said):
         done = machine.run(command, "--devices", *words)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == f"tidemark: --devices: {said}\n"
+
+
+def test_absent_device_among_others(machine):
+    """The examples with `--devices 0 1` run where there is one device, and a slip does not pass in silence."""
+    machine.cards([])
+    for command in ("profile", "oom", "leak", "monitor"):
+        time = [] if command == "oom" else ["--duration", "0.05"]
+        done = machine.run(command, "--devices", "0", "1", *time, "--json")
+        assert done.returncode in (0, 1) and json.loads(done.stdout), done.stderr
+        assert done.stderr.splitlines()[0] == \
+            "tidemark: --devices: there is no device '1'; there is: 0, host; going on without it"
+
+
+@pytest.mark.parametrize("command", ["profile", "monitor"])
+@pytest.mark.parametrize("value,seen", [("GPU-2,GPU-0", ["GPU-2", "GPU-0"]), ("2", ["GPU-2"]),
+                                        ("-1", [None])])  # the host in their place
+def test_visible_devices(machine, command, value, seen):
+    """In CUDA's order, with CUDA's numbers."""
+    machine.cards([], [], [])
+    done = machine.run(command, "--devices", "visible", "--duration", "0.05", "--json", CUDA_VISIBLE_DEVICES=value)
+    found = json.loads(done.stdout)["devices"]
+    assert {label: device["id"] for label, device in found.items()} == {str(i): id for i, id in enumerate(seen)}
 
 
 def test_parts_are_not_counted_twice(machine):

@@ -123,7 +123,7 @@ lost.start_monitoring()
 process = lost._follower._process
 del lost
 gc.collect()
-assert process.poll() is not None
+until(lambda: process.poll() is not None)  # its thread may just have been looking at a sample, and ends it then
 left_running = MemoryDebugger()
 left_running.start_monitoring()
 assert "torch" not in sys.modules
@@ -183,7 +183,15 @@ time.sleep(60)
 
 
 def test_switched_off(machine):
-    """TIDEMARK=0: nothing is started, and the report has its keys."""
+    """TIDEMARK=0: nothing is started, the report has its keys, and the seed's examples run to their end."""
+    blocks = [block.replace("from tools.memory import", "from tidemark import")
+              for block in BLOCK.findall(SEED.read_text(encoding="utf-8"))]
+    process = python(machine, "import json\n" + "".join(blocks) + """
+assert json.load(open("memory_report.json", encoding="utf-8"))["summary"]["total_devices"] == 0
+assert not detector.is_monitoring
+""", TIDEMARK="0", TIDEMARK_PROGRAM="/bin/false")
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, err) == (0, "") and out.startswith("监控摘要: {'timestamp': ")
     process = python(machine, """
 import json
 from tidemark import MemoryDebugger, MemoryProfiler
@@ -196,7 +204,9 @@ MemoryProfiler().generate_report("file")
 """, TIDEMARK="0", TIDEMARK_PROGRAM="/bin/false")
     out, err = process.communicate(timeout=LIMIT_S)
     assert (process.returncode, err) == (0, "")
-    assert json.loads(out)["devices"] == {} and not (machine.folder / "file").exists()
+    assert json.loads(out)["devices"] == {}
+    written = json.loads((machine.folder / "file").read_text(encoding="utf-8"))
+    assert (written["devices"], written["reason"]) == ({}, "TIDEMARK=0")
 
 
 def test_follow(machine):

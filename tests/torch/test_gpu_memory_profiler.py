@@ -35,12 +35,23 @@ assert summary["total_events"] == 3 and summary["events"]["模型创建"]["count
 """
 
 EXACT = """
+import gc
 from tidemark import GPUMemoryProfiler
-import tidemark._figures as figures
 assert tidemark.is_watched()
 
+
+def torch_says():
+    '''What is allocated on the device: of the GPU torch counts it, of the CPU it is what its tensors hold.'''
+    if DEVICE == "cuda":
+        return torch.cuda.memory_allocated()
+    gc.collect()
+    tensors = [thing for thing in gc.get_objects() if isinstance(thing, torch.Tensor)]
+    tensors += [tensor.grad for tensor in tensors if tensor.is_leaf and tensor.grad is not None]
+    return sum({tensor.storage().data_ptr(): tensor.storage().nbytes() for tensor in tensors}.values())
+
+
 profiler = GPUMemoryProfiler("exact", console=False, max_log_bytes=20000, log_backups=2)
-before = torch.cuda.memory_allocated() if DEVICE == "cuda" else figures.figures(figures.HOST).allocated
+before = torch_says()
 profiler.record("before")
 kept = [torch.empty(n << 20, dtype=torch.uint8, device=DEVICE) for n in (3, 5, 7)]
 profiler.record("three")
@@ -64,6 +75,47 @@ if DEVICE == "cuda":
     assert last["reserved"] == torch.cuda.memory_reserved() / 1048576
 assert [entry["info"] for entry in found["many"]] == [str(i) for i in range(2000)]
 
+class Wrong:
+    def __str__(self):
+        raise KeyError("mine")
+import gc, weakref
+loss = torch.ones(3, device=DEVICE)
+gone = weakref.ref(loss)
+for info in (loss, {"loss": loss, "n": [1]}, 0, 0.5, False, "", Wrong()):
+    profiler.record("odd", info)
+profiler.record_detailed(3, {5: loss}, {"loss": loss, 7: float("nan")}, loss)
+profiler.record(3)
+del loss, info
+gc.collect()
+assert gone() is None  # what is kept is text
+text = f"tensor(shape=(3,), dtype=torch.float32, device={input_tensor.device})"
+found = json.load(open(profiler.save_to_json(), encoding="utf-8"))
+assert [entry["info"] for entry in found["odd"]] == [
+    text, "{loss: " + text + ", n: [1]}", "0", "0.5", "False", "", "<Wrong>"]
+assert found["3"][0]["info"] == text and found["3"][0]["model"] == {"loss": text, "7": "nan"}
+assert list(found["3"][0]["tensors"]) == ["5"] and "info" not in found["3"][1]
+profiler._rows.append(("a row that cannot be shown",))
+profiler._log.flush()
+profiler._rows.pop()
+profiler._log._n_written -= 1
+profiler.record("many", "1999")
+
+import tidemark._figures as figures
+from tidemark.gpu_memory_profiler import Lines  # each device has its own maxima of the time before
+lines = Lines(0, {figures.CARD: figures.Figures(0, 0, 0, 7, 9), figures.CARD + 1: figures.Figures(0, 0, 0, 1, 2)})
+packed = figures.ROW.pack(1, 1, 1, 3, 3)
+assert [lines.figures(packed, figures.CARD + n)[3:] for n in range(3)] == [(7, 9), (3, 3), (3, 3)]
+
+few = GPUMemoryProfiler("few", enable_file_logging=False, console=False, max_records=100)
+for i in range(250):
+    few.record(f"name {i % 5}")
+for i in range(3000):
+    few.record(f"once {i}")
+summary = few.generate_summary_report()
+assert 90 <= len(few._rows) <= 100 and summary["total_events"] == 3250 and summary["peak_allocated"] >= sizes[0] + 15
+assert summary["events"]["name 3"]["count"] == 50 and summary["events"]["..."]["count"] == 3000 - 995 - len(few._rows)
+assert list(few._entries())[-1] == "once 2999"
+
 child = os.fork()
 if child == 0:  # has what was recorded, writes no line, and ends
     profiler.record("in the child")
@@ -79,7 +131,7 @@ assert all(0 < os.path.getsize(name) <= 20000 + 80000 for name in logs)
 text = open(logs[0], encoding="utf-8").read()
 assert text.splitlines()[-1].endswith(" | 额外信息: 1999") and "in the child" not in text
 
-import gc, threading, weakref
+import threading
 gone = weakref.ref(GPUMemoryProfiler("gone", console=False))
 gc.collect()
 assert gone() is None and [t.name for t in threading.enumerate()] == ["MainThread"]
@@ -130,20 +182,27 @@ def test_example_program(tmp_path, rings):
 
 
 def test_switched_off(tmp_path, rings):
-    """TIDEMARK=0: nothing is armed, written or said, and torch is not even imported."""
+    """TIDEMARK=0: nothing is armed or said, and torch is not even imported; who opens the JSON finds one."""
     source = """
-import sys
+import json, sys
 import tidemark
 profiler = tidemark.GPUMemoryProfiler(log_dir="logs")
 profiler.record("a")
 profiler.record_detailed("b", {"x": None}, {})
 profiler.print_report()
 assert profiler.generate_summary_report()["total_events"] == 0
-assert profiler.save_to_json() == ""
+assert json.load(open(profiler.save_to_json(), encoding="utf-8")) == {}
+assert profiler.save_to_json("mine.json") == "mine.json" and json.load(open("mine.json", encoding="utf-8")) == {}
 profiler.cleanup()
 tidemark.step()
 assert not tidemark.is_watched() and "torch" not in sys.modules
 """
     done = run_python(source, tmp_path, rings, TIDEMARK="0")
     assert (done.stdout, done.stderr) == ("", "")
-    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["logs", "mine.json", "script.py"]
+
+    first, lora, *others = examples("s3.md", ["memoryCheck"])
+    done = run_python("\n".join([PRELUDE, first, 'json.load(open(json_file, encoding="utf-8"))', lora,
+                                 "train_lora_with_profiling()", *others,
+                                 "if DEVICE == 'cuda': custom_memory_cleanup()"]), tmp_path, rings, TIDEMARK="0")
+    assert "Allocated" not in done.stdout and done.stderr == ""

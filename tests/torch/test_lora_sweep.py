@@ -17,18 +17,32 @@ DETAILED_FILES = {"detailed_memory_results.json", "detailed_memory_analysis.png"
 STAGES = ["model_load", "data", "optimizer_setup", "privacy_setup", "forward", "backward", "privacy", "optimizer"]
 
 
+def resized(words, sizes):
+    """The words of a command with other values of these options."""
+    words = list(words)
+    for option, values in sizes.items():
+        at = words.index(option) + 1
+        end = next((i for i in range(at, len(words)) if words[i].startswith("--")), len(words))
+        words[at:end] = values.split()
+    return words
+
+
 def s4_command(program, sizes):
     """As its documentation has it, but for the program's name and smaller sizes."""
     text = (SEEDS / "s4.md").read_text(encoding="utf-8")
     (block,) = [found for found in re.findall(r"```bash\n(.*?)```", text, re.S) if f"python {program}" in found]
     words = block.replace("\\\n", " ").split()
     assert words[:4] == ["python", program, "--token", "YOUR_HF_TOKEN"]
+    is_detailed = ["--detailed"] if program.startswith("detailed") else []
+    assert [*is_detailed, *words[2:]] in documented()  # our own documentation has the same
     words[3] = TOKEN
-    for option, values in sizes.items():
-        at = words.index(option) + 1
-        end = next((i for i in range(at, len(words)) if words[i].startswith("--")), len(words))
-        words[at:end] = values.split()
-    return words[2:]
+    return resized(words[2:], sizes)
+
+
+def documented():
+    """Words of the commands of docs/sweep.md."""
+    text = (REPO / "docs" / "sweep.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    return [found.split() for found in re.findall(r"^python -m tidemark[.]sweep (.*)$", text, re.M)]
 
 
 def sweep(words, folder, rings):
@@ -62,7 +76,7 @@ def check_cells(folder, found):
 
 
 def check_largest(folder, found, rings):
-    """What is said to fit on a card half as large again does; half as many samples more do not."""
+    """What is said to fit on a card half as large again does; one sample more than is said to be possible does not."""
     room = int(1.5 * max(cell["peak_allocated"] for cell in found["results"] if cell["outcome"] == "done"))
     env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"), TIDEMARK_LIBRARY=LIBRARY,
                       TIDEMARK_OFF="1")
@@ -70,13 +84,24 @@ def check_largest(folder, found, rings):
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     (limit,) = [limit for limit in results(folder)["largest_that_fits"] if limit["capacity"] == room and
                 limit["parameter"] == "max_physical_batch_size" and limit["config"].get("seq_length") == 32]
-    numbers = [limit["value"], limit["possible"] * 3 // 2 + 1]
+    numbers = [limit["value"], limit["possible"] + 1]
     given = [PYTHON, "-m", "tidemark.sweep_training", *SHAPE.split(), "--seq_length", "32", "--lora_rank", "2",
              "--num_steps", "2"]
     tried = [subprocess.Popen([*given, "--batch_size", str(n), "--max_physical_batch_size", str(n)], env=env,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for n in numbers]
     took = [json.loads(process.communicate(timeout=120)[0])["max_allocated"] for process in tried]
     assert took[0] <= room < took[1], (limit, room, took)
+
+
+def check_documented(folder, rings):
+    """What else docs/sweep.md has and needs no GPU."""
+    (resume,) = [words for words in documented() if "--resume" in words]
+    assert "have ended already" in sweep(resume, folder, rings).stderr
+    (other,) = [words for words in documented() if "--privacy" in words]
+    sweep([*resized(other, {"--seq_lengths": "16", "--batch_sizes": "2", "--max_physical_batch_sizes": "1 4"}),
+           "--lora_ranks", "2", "--num_steps", "1", "--no_pictures", "--results_dir", "without"], folder, rings)
+    (cell,) = [cell for cell in results(folder / "without")["results"] if cell["outcome"] != "excluded"]
+    assert cell["outcome"] == "done" and "privacy" not in [stage["name"] for stage in cell["stages"]]
 
 
 def test_s4s_commands(tmp_path, rings):
@@ -98,6 +123,7 @@ def test_s4s_commands(tmp_path, rings):
     assert "Component breakdown:\n" in base.stdout and "  mlp: " in base.stdout
     assert "skipped, as max_physical_batch_size > batch_size: 4 > 2" in base.stderr
     check_largest(folder, found, rings)
+    check_documented(tmp_path, rings)
     check_cells(second, results(second))
     assert BASE_FILES | DETAILED_FILES <= {path.name for path in second.iterdir()}
     for path in tmp_path.rglob("*"):

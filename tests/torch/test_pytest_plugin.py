@@ -81,6 +81,31 @@ def test_no_size():
     pass
 
 
+@pytest.fixture
+def small(limit_gpu_memory):
+    limit_gpu_memory("5 MiB")
+
+
+def test_limit_of_a_fixture(small):
+    make(MIB)
+
+
+def test_limit_of_a_fixture_too_much(small):
+    make(3 * MIB)
+
+
+@pytest.mark.xfail(strict=True)
+@pytest.mark.limit_gpu_memory("1 KiB")
+def test_known_to_be_too_much():
+    make(MIB)
+
+
+@pytest.mark.xfail(raises=ZeroDivisionError)
+@pytest.mark.limit_gpu_memory("1 KiB")
+def test_expects_another_failure():
+    make(MIB)
+
+
 @pytest.mark.limit_gpu_memory("1 MiB")
 class TestTraining:
     def test_steps(self):
@@ -109,6 +134,7 @@ def results(tmp_path_factory):
     cases = ElementTree.parse(folder / "out.xml").getroot().iter("testcase")
     found = {case.get("name"): None if case.find("failure") is None else case.find("failure").text
              for case in cases}
+    assert " 2 xfailed" not in done.stdout and " 1 xfailed" in done.stdout
     assert sorted(path.name for path in (folder / "tests").iterdir()) == ["test_budget.py"]
     assert not list(rings.iterdir())
     return found
@@ -117,8 +143,10 @@ def results(tmp_path_factory):
 def test_verdicts(results):
     failed = {name for name, failure in results.items() if failure is not None}
     assert failed == {"test_too_much", "test_what_was_alive_counts", "test_fails_by_itself", "test_nonsense",
-                      "test_no_size", "test_steps", "test_limit_from_here_too_much"}
-    assert set(results) - failed == {"test_fits", "test_peak", "test_bytes", "test_limit_from_here"}
+                      "test_no_size", "test_steps", "test_limit_from_here_too_much",
+                      "test_limit_of_a_fixture_too_much", "test_expects_another_failure"}
+    assert set(results) - failed == {"test_fits", "test_peak", "test_bytes", "test_limit_from_here",
+                                     "test_limit_of_a_fixture", "test_known_to_be_too_much"}
 
 
 def test_message(results):
@@ -139,6 +167,42 @@ def test_other_failures(results):
     assert "allocated on" not in results["test_fails_by_itself"]
     assert results["test_nonsense"] == 'limit_gpu_memory: a size is wanted, as in "2 GiB", not \'plenty\''
     assert results["test_no_size"].startswith("limit_gpu_memory takes one argument")
+
+
+OFF_TESTS = '''
+import pytest
+
+
+@pytest.mark.limit_gpu_memory("1 B")
+def test_marker():
+    pass
+
+
+def test_fixture(limit_gpu_memory):
+    limit_gpu_memory("1 B")
+
+
+def test_peak(gpu_memory):
+    assert gpu_memory.peak < 1
+
+
+@pytest.mark.limit_gpu_memory("plenty")
+def test_nonsense():
+    pass
+'''
+
+
+@pytest.mark.parametrize("plugin", ["tidemark.pytest_plugin", "tidemark_pytest"])
+def test_switched_off(tmp_path, plugin):
+    """TIDEMARK=0: tests run, none fails for its memory, and the header says so once; by either way in."""
+    (tmp_path / "test_off.py").write_text(OFF_TESTS)
+    env = environment(PYTHONPATH=str(REPO / "python"), TIDEMARK="0", TIDEMARK_LIBRARY="/nowhere")
+    done = subprocess.run([PYTHON, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "--strict-markers",
+                           "-W", "error", "-rs"], env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 failed, 2 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
+    assert done.stdout.count("tidemark: TIDEMARK=0, so budgets of GPU memory are not checked\n") == 1
+    assert "TIDEMARK=0: memory is not measured" in done.stdout
+    assert 'a size is wanted, as in "2 GiB", not \'plenty\'' in done.stdout
 
 
 def test_sizes():

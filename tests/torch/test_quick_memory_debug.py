@@ -267,6 +267,31 @@ def types(*sizes, **more):
 assert types(10) == types(10, 60) == types(500, 10) == []
 assert types(10, 61) == ["sudden_growth"]
 assert types(901, 901) == ["over_use"]
+full = history(400, 400)
+full[-1]["gpu_memory"][0].update(reserved=950, total=1000)  # of torch's cache
+(found,) = anomalies(full, 50.0)
+assert (found["type"], found["of"], found["utilization"]) == ("over_use", "reserved", 95.0)
+assert found["message"] == "GPU 0 内存过度使用: 95.0% 被torch保留, 已分配 40.0%", found
+
+from tidemark import MemoryDebugger, memory_debugger
+fast, looks = MemoryDebugger(), []
+memory_debugger.LOOK_S = 3600.0
+whole = fast._check_memory_anomalies
+fast._check_memory_anomalies = lambda threshold_mb: looks.append(1) or whole(threshold_mb)
+for sizes in (range(0, 90, 10), (90, 95), (95, 500), (500, 500)):
+    for snapshot in history(*sizes):
+        snapshot["gpu_memory"][0]["reserved"] = None
+        fast._keep(snapshot)
+        fast._check_in_time(50.0)
+        if len(fast.memory_history) == 9:
+            fast._looked_s = float("-inf")  # much later
+            fast._check_in_time(50.0)
+            assert [issue["type"] for issue in fast.issues] == ["leak"]
+        if sizes == (95, 500):
+            grown = [issue["type"] for issue in fast.issues]
+    if sizes == (95, 500):
+        assert grown == ["sudden_growth", "leak"]  # at once; what lasts is kept
+assert [issue["type"] for issue in fast.issues] == ["leak"] and len(looks) == 2
 assert types(*range(0, 90, 10)) == ["leak"]
 assert types(*range(0, 54, 6)) == []             # less than the threshold
 assert types(0, 30, 10, 40, 20, 50, 30, 60, 40, 70, 50, 80) == [] # swings, and its floor rises by 50: the threshold

@@ -203,11 +203,15 @@ profiler.record("a")
 with create_memory_debugger("logs", enable_real_time=True) as debugger, OOMDetector() as detector:
     debugger.start_real_time_monitoring(0.01)
     debugger.create_memory_checkpoint("a")
-    assert debugger._check_memory_anomalies() == [] and debugger.generate_memory_report("file") == ""
+    assert debugger._check_memory_anomalies() == []
+    assert debugger.generate_memory_report() == "TIDEMARK=0: nothing was watched\\n"
+    assert debugger.generate_memory_report("file") == open("file", encoding="utf-8").read() != ""
     report = debugger.get_status_report()
     assert not debugger.is_monitoring and not detector.is_monitoring
 with memory_profiled_training("logs") as stages:
     assert stages.profile_stage("one", max, 1, 2) == 2
+    stages.generate_training_report("stages.json")
+    assert json.load(open("stages.json", encoding="utf-8"))["reason"] == "TIDEMARK=0"
 tidemark.step()
 with tidemark.stage("forward"):
     tidemark.mark("a", "b")
@@ -219,7 +223,8 @@ print(json.dumps(report))
 """
     done = run_python(source, tmp_path, rings, TIDEMARK="0", TIDEMARK_RUN="")
     report = json.loads(done.stdout)
-    assert done.stderr == "" and [path.name for path in tmp_path.iterdir()] == ["script.py"]
+    assert done.stderr == ""  # files are there that were named, and no others
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "script.py", "stages.json"]
     assert report["devices"] == {} and report["leak"]["verdict"] is None
     assert {report[part]["reason"] for part in ("oom", "leak", "fragmentation")} == {"TIDEMARK=0"}
 
