@@ -19,16 +19,11 @@ static uint64_t place_of(const struct tmk_results *r, const uint32_t *choice)
     return place;
 }
 
-static bool has_peak(const struct tmk_cell *c)
-{
-    return c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_UNKNOWN_BYTES;
-}
-
 static void take_cell(struct tmk_survey *g, uint32_t number)
 {
     const struct tmk_cell *cell = &g->r->cells[number];
     struct tmk_survey_config *c = &g->configs[place_of(g->r, cell->choice)];
-    bool good = has_peak(cell);
+    bool good = tmk_cell_is_measured(cell);
     bool is_ill = cell->outcome != TMK_CELL_DONE && cell->outcome != TMK_CELL_PENDING &&
                   cell->outcome != TMK_CELL_EXCLUDED;
     c->n_well += cell->outcome == TMK_CELL_DONE;

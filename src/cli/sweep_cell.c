@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "cli/say.h"
@@ -28,7 +29,8 @@ enum {
     TAIL_LINES = 6,
     LINE_BYTES = 200,
     VMSTAT_BYTES = 16384,
-    MORE_SETTINGS = 3
+    MORE_SETTINGS = 3,
+    LEAST_FREE_BYTES = 1 << 16
 };
 
 static const char *keep_text(struct tmk_results *r, const char *text)
@@ -294,12 +296,22 @@ static const char *add_sentence(struct tmk_results *r, const char *text, const c
     return kept;
 }
 
+/* Then a trace may not even have begun. */
+static bool is_full(const char *folder)
+{
+    struct statvfs fs;
+    return statvfs(folder, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < LEAST_FREE_BYTES;
+}
+
 static struct tmk_measured measure(const struct tmk_sweep_plan *p, struct tmk_cell *c,
                                    const struct tmk_sweep_cell *f)
 {
     struct tmk_measured m = {0};
     struct tmk_error err = {0};
-    if (tmk_summary_settle(f->run) && tmk_measure_run(f->run, p->results->arena, c, &m, &err) < 0)
+    if (!tmk_summary_settle(f->run))
+        m.incomplete =
+            is_full(p->results->folder) ? "nothing was recorded: the disk is full" : NULL;
+    else if (tmk_measure_run(f->run, p->results->arena, c, &m, &err) < 0)
         m.incomplete = keep_text(p->results, err.text);
     return m;
 }

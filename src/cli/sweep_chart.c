@@ -140,9 +140,7 @@ static double peak_of(const struct chart *c, uint32_t k, bool *ret_is_estimated)
     *ret_is_estimated = tmk_sweep_is_estimated(c->v, k, &e);
     if (*ret_is_estimated)
         return e.bytes;
-    return cell->outcome == TMK_CELL_DONE && cell->peak_allocated != TMK_UNKNOWN_BYTES
-               ? (double)cell->peak_allocated
-               : 0;
+    return tmk_cell_is_measured(cell) ? (double)cell->peak_allocated : 0;
 }
 
 /* "× ↑47.3" at the top; of cells that are not on the line the arrow alone. */

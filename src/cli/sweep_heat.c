@@ -47,7 +47,7 @@ static void put_place(FILE *out, const struct tmk_sweep_story *v, uint32_t c, do
     struct tmk_estimate e;
     char size[TMK_AMOUNT_BYTES];
     bool is_estimated = tmk_sweep_is_estimated(v, c, &e);
-    bool is_measured = cell->outcome == TMK_CELL_DONE && cell->peak_allocated != TMK_UNKNOWN_BYTES;
+    bool is_measured = tmk_cell_is_measured(cell);
     double bytes = is_estimated ? e.bytes : is_measured ? (double)cell->peak_allocated : 0;
     fprintf(out, "<td class=\"n%s\" style=\"background:rgba(9,105,218,%.2f)\">",
             is_estimated ? " est" : "", 0.55 * fmin(bytes / most, 1));
