@@ -26,6 +26,8 @@ enum {
     TOP = 70,
     BELOW = 84,
     CURVE_POINTS = 60,
+    MOST_ABOVE = 3, /* lines of text at the top */
+    ABOVE_LETTERS = 18,
 };
 
 #define LEFT_SIDE 0.065 /* beside a graph, of the picture's width */
@@ -170,24 +172,45 @@ static void put_above(struct graph *a, uint32_t s, uint32_t v, const struct poin
                  p->y);
     else
         snprintf(text, sizeof text, "× OOM");
-    bool is_last = x_of(a, v) > a->from + 0.9 * (a->to - a->from);
+    double part = a->to > a->from ? (x_of(a, v) - a->from) / (a->to - a->from) : 0.5;
     fprintf(a->out,
             "set label '%s' at first %.9g, graph 1 %s front boxed offset %s,%.1f textcolor rgb "
             "'%s'\n",
-            text, x_of(a, v), is_last ? "right" : "center", is_last ? "1.5" : "0", -0.8 - 1.2 * row,
-            colour_of(a, s));
+            text, x_of(a, v),
+            part > 0.9   ? "right"
+            : part < 0.1 ? "left"
+                         : "center",
+            part > 0.9   ? "1.5"
+            : part < 0.1 ? "-1.5"
+                         : "0",
+            -0.8 - 1.2 * row, colour_of(a, s));
 }
 
-/* One below the other, of each value the line that comes first above. */
-static void put_all_above(struct graph *a)
+/* The lines that are above at this value, one below the other; false: none. */
+static bool put_all_at(struct graph *a, uint32_t v)
 {
     struct point p;
-    for (uint32_t v = 0; v < param_of(a)->n_values; v++) {
-        unsigned row = 0;
-        for (uint32_t s = 0; s < n_lines(a); s++)
-            if (is_line(a, s) && point_at(a, s, v, &p) && is_above(a, &p))
-                put_above(a, s, v, &p, row++);
+    unsigned row = 0;
+    for (uint32_t s = 0; s < n_lines(a) && row < MOST_ABOVE; s++)
+        if (is_line(a, s) && point_at(a, s, v, &p) && is_above(a, &p))
+            put_above(a, s, v, &p, row++);
+    return row > 0;
+}
+
+/* From the last value on, and not of values so close that they have no room. */
+static void put_all_above(struct graph *a)
+{
+    double room = ABOVE_LETTERS * TMK_LETTER * n_columns(a->g) * (a->to - a->from);
+    uint32_t n = param_of(a)->n_values, n_put = 0;
+    double *put = tmk_xcalloc((size_t)n + 1, sizeof *put);
+    for (uint32_t v = n; v-- > 0;) {
+        bool is_free = true;
+        for (uint32_t i = 0; i < n_put; i++)
+            is_free &= fabs(x_of(a, v) - put[i]) > room;
+        if (is_free && put_all_at(a, v))
+            put[n_put++] = x_of(a, v);
     }
+    free(put);
 }
 
 /* "1 of 3" beside a disc. */

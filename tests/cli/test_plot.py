@@ -295,6 +295,16 @@ def test_no_text_on_another(sweep, kind, theme):
         assert "512, 8, 4, 16" in found
 
 
+def test_many_above_the_graph(sweep):
+    """Of more than have room some are named, not one on the other."""
+    params = {"seq": [str(64 * i) for i in range(1, 25)], "batch": [str(i) for i in range(1, 9)]}
+    write_sweep(sweep / "dense", params, lambda i: "oom" if (i // 8 + 1) * (i % 8 + 1) > 24 else "done")
+    found = texts(sweep, "dense")
+    assert not overlaps(sweep / "p.svg")
+    assert sum(text.startswith("× ↑") for text in found) >= 6, found
+    assert {"× ↑94.0", "× ↑154.0", "× ↑184.0"} <= set(found)  # 1536 tokens, of 3, 5 and 6 samples: the last value
+
+
 def page_of(folder):
     """Written anew."""
     done = shell(f"tidemark sweep --no-pictures --resume {folder.name}", folder.parent)
