@@ -27,7 +27,7 @@ from .quick_memory_debug import Snapshot, _label, _take, _text, compare_snapshot
 
 MAX_HISTORY = 1000      # snapshots; the oldest are given up first
 OVER_USE_PERCENT = 90.0
-LOOK_S = 1.0            # in real time: the whole history is looked at no more often, the last two snapshots each time
+LOOK_S = 3.0            # in real time: the whole history is looked at no more often, the last two snapshots each time
 RECENT = ("over_use", "sudden_growth")  # what the last two show
 LEAK_SNAPSHOTS = 9      # so many are looked at for a leak: the last ones, three times as many, and so on
 
