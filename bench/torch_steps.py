@@ -11,7 +11,7 @@ has) and without them, in turn, so that whatever drifts (clocks, temperature) dr
 steps that are not timed come before each block: switching empties the
 processor's caches. Then the peers, likewise in turn with nothing: torch's memory history, torch.profiler
 with memory. Prints one JSON object: for each the ratio of mean step times, the 95 % interval of a
-bootstrap over pairs of blocks, the same without the tenth of pairs in which a block took longest
+bootstrap over pairs of blocks, the same over fours of them (off, on, on, off), the same without the tenth of pairs in which a block took longest
 (machines have hiccups of their own), the same of the lower quartiles of both (what a step costs while the machine
 does little else), and the step time itself.
 
@@ -143,9 +143,14 @@ def interval(pairs, of=ratio):
     return {"ratio": round(of(pairs), 5), "low": round(samples[50], 5), "high": round(samples[1949], 5)}
 
 
+def fours(pairs):
+    """Two pairs at a time, off-on and on-off: what drifts evenly through them cancels."""
+    return [tuple(map(sum, zip(first, second))) for first, second in zip(pairs[::2], pairs[1::2])] or pairs
+
+
 def figures(pairs):
     steady = sorted(pairs, key=max)[:max(1, len(pairs) * 9 // 10)]
-    return {**interval(pairs), "steady": interval(steady), "quartile": interval(pairs, quartile_ratio),
+    return {**interval(pairs), "fours": interval(fours(pairs)), "steady": interval(steady), "quartile": interval(pairs, quartile_ratio),
             "median_pair": round(sorted(p[0] / p[1] for p in pairs)[len(pairs) // 2], 5),
             "step_ms": round(sum(p[1] for p in pairs) / len(pairs) / BLOCK * 1e3, 4),
             "n_steps": 2 * BLOCK * len(pairs)}
