@@ -23,7 +23,7 @@ sys.stdin.read()
 """
 
 RANKS = """
-import json, os, subprocess, sys
+import json, os, subprocess, sys, time
 open("other.py", "w").write(OTHER_RANK)
 os.environ.update(RANK="1", WORLD_SIZE="2")
 other = subprocess.Popen([sys.executable, "other.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -44,6 +44,7 @@ for step in range(20):
     objects += [Kept() for _ in range(25)]
 block = torch.ones(64 << 20, dtype=torch.uint8)
 assert other.stdout.readline() == "ready\\n"
+time.sleep(1)  # a report is that of the last sample, and samples come ten times a second
 report = debugger.get_status_report()
 other.communicate("")
 debugger.stop_monitoring()
