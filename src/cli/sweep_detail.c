@@ -140,7 +140,7 @@ static void put_cell(struct tmk_json *j, const struct tmk_results *r, uint32_t n
     tmk_cell_json_shares(j, "by_component", &c->components);
     tmk_cell_json_shares(j, "by_category", &c->categories);
     tmk_cell_json_shares(j, "by_stage", &c->at_stage);
-    tmk_sweep_json_stages(j, c);
+    tmk_cell_json_stages(j, c, true);
     put_operations(j, c);
     tmk_cell_json_ranks(j, c);
     put_trace(j, r, c);

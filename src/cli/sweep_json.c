@@ -31,23 +31,6 @@ void tmk_sweep_json_config(struct tmk_json *j, const struct tmk_results *r,
     tmk_json_end(j);
 }
 
-void tmk_sweep_json_stages(struct tmk_json *j, const struct tmk_cell *c)
-{
-    tmk_json_array(j, "stages");
-    for (uint32_t i = 0; i < c->n_stages; i++) {
-        const struct tmk_cell_stage *s = &c->stages[i];
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, "name", s->name);
-        tmk_json_u64(j, "peak", s->peak);
-        tmk_json_u64(j, "end", s->end);
-        tmk_json_u64(j, "allocated", s->allocated);
-        tmk_json_u64(j, "times", s->n_times);
-        tmk_json_double(j, "seconds", (double)s->ns / 1e9);
-        tmk_json_end(j);
-    }
-    tmk_json_end(j);
-}
-
 /* ---- cells ---- */
 
 static void put_estimate(struct tmk_json *j, const char *key, const struct tmk_fit *f, uint32_t c)
@@ -99,7 +82,7 @@ static void put_cell(struct tmk_json *j, const struct tmk_sweep_story *v, uint32
     tmk_cell_json_shares(j, "by_category", &c->categories);
     tmk_cell_json_shares(j, "by_component", &c->components);
     tmk_cell_json_shares(j, "by_stage", &c->at_stage);
-    tmk_sweep_json_stages(j, c);
+    tmk_cell_json_stages(j, c, true);
     tmk_cell_json_ranks(j, c);
     put_estimate(j, "estimate_allocated", v->allocated, number);
     put_estimate(j, "estimate_reserved", v->reserved, number);

@@ -10,6 +10,5 @@
 void tmk_sweep_json_config(struct tmk_json *j, const struct tmk_results *r,
                            const struct tmk_cell *c);
 /* "stages": with their time in seconds. */
-void tmk_sweep_json_stages(struct tmk_json *j, const struct tmk_cell *c);
 
 #endif

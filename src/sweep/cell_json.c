@@ -33,6 +33,26 @@ void tmk_cell_json_peaks(struct tmk_json *j, const struct tmk_cell *c)
     tmk_cell_json_bytes(j, "peak_device", c->peak_device);
 }
 
+void tmk_cell_json_stages(struct tmk_json *j, const struct tmk_cell *c, bool in_seconds)
+{
+    tmk_json_array(j, "stages");
+    for (uint32_t i = 0; i < c->n_stages; i++) {
+        const struct tmk_cell_stage *s = &c->stages[i];
+        tmk_json_object(j, NULL);
+        tmk_json_text(j, "name", s->name);
+        tmk_json_u64(j, "peak", s->peak);
+        tmk_json_u64(j, "end", s->end);
+        tmk_json_u64(j, "allocated", s->allocated);
+        tmk_json_u64(j, "times", s->n_times);
+        if (in_seconds)
+            tmk_json_double(j, "seconds", (double)s->ns / 1e9);
+        else
+            tmk_json_u64(j, "ns", s->ns);
+        tmk_json_end(j);
+    }
+    tmk_json_end(j);
+}
+
 void tmk_cell_json_ranks(struct tmk_json *j, const struct tmk_cell *c)
 {
     tmk_json_array(j, "ranks");

@@ -14,6 +14,8 @@ void tmk_cell_json_number(struct tmk_json *j, const char *key, int64_t number); 
 void tmk_cell_json_shares(struct tmk_json *j, const char *key, const struct tmk_shares *s);
 /* "peak_allocated", "peak_reserved", "peak_device". */
 void tmk_cell_json_peaks(struct tmk_json *j, const struct tmk_cell *c);
+/* "stages": [...]; how long they were open as "ns", or for people as "seconds". */
+void tmk_cell_json_stages(struct tmk_json *j, const struct tmk_cell *c, bool in_seconds);
 /* "ranks": [...] */
 void tmk_cell_json_ranks(struct tmk_json *j, const struct tmk_cell *c);
 

@@ -43,23 +43,6 @@ static void put_head(struct tmk_json *j, const struct tmk_results *r)
     tmk_json_end(j);
 }
 
-static void put_stages(struct tmk_json *j, const struct tmk_cell *c)
-{
-    tmk_json_array(j, "stages");
-    for (uint32_t i = 0; i < c->n_stages; i++) {
-        const struct tmk_cell_stage *s = &c->stages[i];
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, "name", s->name);
-        tmk_json_u64(j, "peak", s->peak);
-        tmk_json_u64(j, "end", s->end);
-        tmk_json_u64(j, "allocated", s->allocated);
-        tmk_json_u64(j, "times", s->n_times);
-        tmk_json_u64(j, "ns", s->ns);
-        tmk_json_end(j);
-    }
-    tmk_json_end(j);
-}
-
 static void put_measures(struct tmk_json *j, const struct tmk_cell *c)
 {
     tmk_json_text(j, "run", c->run);
@@ -72,7 +55,7 @@ static void put_measures(struct tmk_json *j, const struct tmk_cell *c)
     tmk_cell_json_shares(j, "categories", &c->categories);
     tmk_cell_json_shares(j, "components", &c->components);
     tmk_cell_json_shares(j, "at_stage", &c->at_stage);
-    put_stages(j, c);
+    tmk_cell_json_stages(j, c, false);
     tmk_cell_json_ranks(j, c);
 }
 
