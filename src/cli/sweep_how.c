@@ -8,7 +8,7 @@
 #include "cli/watch_options.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
-#include "monitor/selection.h"
+#include "monitor/visible.h"
 
 int tmk_sweep_read_count(const struct tmk_args *args, const char *name, unsigned most,
                          unsigned *value)
@@ -32,52 +32,29 @@ static const char *variable_of(enum tmk_device_kind kind)
     return kind == TMK_DEVICE_AMD ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
 }
 
-/* By a word of that variable: a card's number, or how its id begins. */
-static bool is_named(const struct tmk_device *device, const char *word, size_t n)
-{
-    char number[16];
-    snprintf(number, sizeof number, "%u", device->number);
-    if (strspn(word, "0123456789") == n)
-        return device->mig != TMK_MIG_PART && strlen(number) == n && memcmp(number, word, n) == 0;
-    return n > strlen("GPU-") && strncmp(device->id, word, n) == 0;
-}
-
-/* As CUDA reads it: what stands behind a word that names nothing does not count. Not set: all. */
-static bool is_listed(const struct tmk_devices *d, unsigned index)
-{
-    const struct tmk_device *device = tmk_devices_get(d, index);
-    const char *word = getenv(variable_of(device->kind));
-    if (!word || device->kind == TMK_DEVICE_HOST)
-        return true;
-    for (bool is_known = true; is_known && *word; word += strspn(word, ",")) {
-        size_t n = strcspn(word, ",");
-        is_known = false;
-        if (is_named(device, word, n))
-            return true;
-        for (unsigned i = 0; i < tmk_devices_count(d) && !is_known; i++)
-            is_known = tmk_devices_get(d, i)->kind == device->kind &&
-                       is_named(tmk_devices_get(d, i), word, n);
-        word += n;
-    }
-    return false;
-}
-
 /* May it be taken? Where the variable is set, as a cluster does for a job, nothing else is ours. */
 static bool is_ours(const struct tmk_devices *d, unsigned index)
 {
     const struct tmk_device *device = tmk_devices_get(d, index);
-    return is_listed(d, index) || (device->mig == TMK_MIG_PART && is_listed(d, device->card));
+    struct tmk_selection named;
+    tmk_visible_named(d, device->kind, &named);
+    for (unsigned i = 0; i < named.n; i++)
+        if (named.items[i] == index ||
+            (device->mig == TMK_MIG_PART && named.items[i] == device->card))
+            return true;
+    return false;
 }
 
 /* All cards that are ours; and parts of a card, where they are named one by one. */
 static void choose_ours(const struct tmk_devices *d, struct tmk_selection *s)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < tmk_devices_count(d); i++) {
-        const struct tmk_device *device = tmk_devices_get(d, i);
-        bool is_of_one = device->mig == TMK_MIG_PART && is_listed(d, device->card);
-        if (device->kind != TMK_DEVICE_HOST && !is_of_one && is_listed(d, i))
-            s->items[n++] = i;
+    const enum tmk_device_kind kinds[] = {TMK_DEVICE_NVIDIA, TMK_DEVICE_AMD};
+    for (size_t k = 0; k < TMK_N(kinds); k++) {
+        struct tmk_selection named;
+        tmk_visible_named(d, kinds[k], &named);
+        for (unsigned i = 0; i < named.n; i++)
+            s->items[n++] = named.items[i];
     }
     s->n = n ? n : s->n;
 }
@@ -85,7 +62,7 @@ static void choose_ours(const struct tmk_devices *d, struct tmk_selection *s)
 static int refuse_other(const struct tmk_devices *d, unsigned index)
 {
     char label[TMK_LABEL_BYTES];
-    const char *name = variable_of(tmk_devices_get(d, index)->kind);
+    const char *name = tmk_visible_variable(tmk_devices_get(d, index)->kind);
     tmk_say("--devices: %s is not among those of %s=%s; name those, or all",
             tmk_device_label(d, index, label), name, getenv(name));
     return TMK_EXIT_USAGE;

@@ -9,6 +9,5 @@
 /* "config": the value of each parameter. */
 void tmk_sweep_json_config(struct tmk_json *j, const struct tmk_results *r,
                            const struct tmk_cell *c);
-/* "stages": with their time in seconds. */
 
 #endif

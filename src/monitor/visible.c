@@ -54,7 +54,7 @@ static enum found find_number(const struct tmk_devices *d, enum tmk_device_kind 
     unsigned long number = strtoul(word, NULL, 10), n = 0;
     for (unsigned i = 0; i < tmk_devices_count(d); i++)
         if (is_card(d, i, kind) && n++ == number) {
-            *ret = seen_of(d, i);
+            *ret = i;
             return ONE;
         }
     return NONE;
@@ -70,7 +70,7 @@ static enum found find_id(const struct tmk_devices *d, const char *prefix, const
     for (unsigned i = 0; i < tmk_devices_count(d); i++)
         if (strncmp(tmk_devices_get(d, i)->id, word, n) == 0) {
             found = found == NONE ? ONE : SEVERAL;
-            *ret = tmk_devices_get(d, i)->mig == TMK_MIG_PART ? i : seen_of(d, i);
+            *ret = i;
         }
     return found;
 }
@@ -101,12 +101,16 @@ static void parse(const struct tmk_devices *d, enum tmk_device_kind kind, const 
     }
 }
 
-void tmk_visible_devices(const struct tmk_devices *d, struct tmk_selection *ret)
+const char *tmk_visible_variable(enum tmk_device_kind kind)
 {
-    enum tmk_device_kind kind = kind_of(d);
-    const char *text = kind == TMK_DEVICE_AMD ? getenv("HIP_VISIBLE_DEVICES") : NULL;
-    if (!text)
-        text = getenv("CUDA_VISIBLE_DEVICES");
+    bool is_hip = kind == TMK_DEVICE_AMD && getenv("HIP_VISIBLE_DEVICES");
+    return is_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
+}
+
+void tmk_visible_named(const struct tmk_devices *d, enum tmk_device_kind kind,
+                       struct tmk_selection *ret)
+{
+    const char *text = getenv(tmk_visible_variable(kind));
     ret->n = 0;
     if (text) {
         parse(d, kind, text, ret);
@@ -114,5 +118,13 @@ void tmk_visible_devices(const struct tmk_devices *d, struct tmk_selection *ret)
     }
     for (unsigned i = 0; i < tmk_devices_count(d); i++)
         if (is_card(d, i, kind))
-            add(ret, seen_of(d, i));
+            add(ret, i);
+}
+
+void tmk_visible_devices(const struct tmk_devices *d, struct tmk_selection *ret)
+{
+    tmk_visible_named(d, kind_of(d), ret);
+    for (unsigned i = 0; i < ret->n; i++)
+        if (tmk_devices_get(d, ret->items[i])->mig != TMK_MIG_PART)
+            ret->items[i] = seen_of(d, ret->items[i]);
 }

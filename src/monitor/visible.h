@@ -14,4 +14,10 @@
 /* In their order; n is 0 where none is visible. */
 void tmk_visible_devices(const struct tmk_devices *d, struct tmk_selection *ret);
 
+/* The variable that says it for cards of that kind, and what it names of them: cards and parts as
+ * they stand there; all cards where it is not set. */
+const char *tmk_visible_variable(enum tmk_device_kind kind);
+void tmk_visible_named(const struct tmk_devices *d, enum tmk_device_kind kind,
+                       struct tmk_selection *ret);
+
 #endif
