@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Which GPUs a sweep may use: those of CUDA_VISIBLE_DEVICES where that is set, and of them those of --devices.
 
-`tidemark sweep --devices` decides the same for one configuration a card (src/monitor/visible.c); this is for what has to
-be known before: how large they are, and which of them several ranks get.
+`tidemark sweep --devices` decides the same for one configuration a card (src/monitor/visible.c); this is for what has
+to be known before: how large they are, and which of them several ranks get.
 """
 import json
 import os
