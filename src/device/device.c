@@ -2,6 +2,8 @@
 /* device/device.c - see device.h. The sources' tables, one after the other, behind one list. */
 #include "device/device.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,20 @@ struct tmk_device_roots tmk_device_roots_get(void)
     };
 }
 
+/* A driver's library may start a thread (NVML does). Signals are not for that one, else those that
+ * our own threads hold back and wait for would end the process there. */
+static int open_sources(struct tmk_devices *d, struct tmk_error *err)
+{
+    sigset_t all, before;
+    int rc = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (unsigned kind = 0; kind < TMK_DEVICE_N_KINDS && rc == 0; kind++)
+        rc = sources[kind]->open(d, err);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
 int tmk_devices_open(const struct tmk_device_roots *roots, struct tmk_devices **ret_devices,
                      struct tmk_error *err)
 {
@@ -37,15 +53,12 @@ int tmk_devices_open(const struct tmk_device_roots *roots, struct tmk_devices **
     if (!d)
         return tmk_fail(err, TMK_ENOMEM, "no memory for the list of devices");
     d->roots = *roots;
-    for (unsigned kind = 0; kind < TMK_DEVICE_N_KINDS; kind++) {
-        int rc = sources[kind]->open(d, err);
-        if (rc < 0) {
-            tmk_devices_close(d);
-            return rc;
-        }
-    }
-    *ret_devices = d;
-    return 0;
+    int rc = open_sources(d, err);
+    if (rc < 0)
+        tmk_devices_close(d);
+    else
+        *ret_devices = d;
+    return rc;
 }
 
 struct tmk_devices *tmk_devices_close(struct tmk_devices *d)

@@ -3,8 +3,10 @@
  *
  * What it answers is computed from a text, see fake_machine.h. Of the two functions for memory the
  * older one counts reserved as used. No lock: tests ask from one thread. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_machine.h"
 
@@ -71,10 +73,22 @@ static int answer_text(const char *text, char *to, unsigned length)
 
 /* ---- the machine ---- */
 
+/* Of the library's own, as a driver's may have: it takes signals that it was not made to block. */
+static pthread_t thread;
+static bool has_thread;
+
+static void *sleep_always(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
 int nvmlInit_v2(void)
 {
     int code = look(__func__, NULL);
-    n_started += code == TMK_NVML_OK;
+    if (code == TMK_NVML_OK && n_started++ == 0)
+        has_thread = pthread_create(&thread, NULL, sleep_always, NULL) == 0;
     return code;
 }
 
@@ -82,7 +96,10 @@ int nvmlShutdown(void)
 {
     if (n_started == 0)
         return TMK_NVML_UNINITIALIZED;
-    n_started--;
+    if (--n_started == 0 && has_thread) {
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+    }
     return TMK_NVML_OK;
 }
 

@@ -11,6 +11,7 @@ import glob
 import json
 import os
 import re
+import site
 import subprocess
 import sys
 
@@ -39,11 +40,15 @@ def run(*command, cwd):
 
 
 def install(wheel, out):
-    """The environment: this Python's packages and the wheel."""
+    """The environment: this Python's packages and the wheel. Where this Python is of an environment itself, whose
+    packages a second one does not have, they are named to it."""
     place = os.path.join(out, "pip_env")
     made = run(sys.executable, "-m", "venv", "--clear", "--without-pip", "--system-site-packages", place, cwd=out)
     if made.returncode != 0:
         return place, made
+    for folder in glob.glob(os.path.join(place, "lib", "python*", "site-packages")):
+        with open(os.path.join(folder, "packages_beside.pth"), "w", encoding="utf-8") as file:
+            file.writelines(path + "\n" for path in site.getsitepackages())
     return place, run(sys.executable, "-m", "pip", "--python", os.path.join(place, "bin", "python"), "install", "--no-index",
                       "--no-deps", "--force-reinstall", wheel, cwd=out)
 

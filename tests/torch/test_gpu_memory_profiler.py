@@ -53,7 +53,7 @@ def torch_says():
 profiler = GPUMemoryProfiler("exact", console=False, max_log_bytes=20000, log_backups=2)
 before = torch_says()
 profiler.record("before")
-kept = [torch.empty(n << 20, dtype=torch.uint8, device=DEVICE) for n in (3, 5, 7)]
+kept = [torch.empty(n << 20, dtype=torch.uint8, device=DEVICE) for n in (3, 5, 6)]  # none leaves a MiB of 16, which a GPU's would keep
 profiler.record("three")
 kept.pop()
 profiler.record("two")
@@ -68,8 +68,8 @@ for i in range(2000):
     profiler.record("many", str(i))
 found = profiler._entries()
 sizes = [found[event][0]["allocated"] for event in ("before", "three", "two", "out of memory")]
-assert [size - sizes[0] for size in sizes] == [0, 15, 8, 8] and sizes[0] == before / 1048576
-assert found["three"][0]["max_allocated"] == found["two"][0]["max_allocated"] >= sizes[0] + 15
+assert [size - sizes[0] for size in sizes] == [0, 14, 8, 8] and sizes[0] == before / 1048576
+assert found["three"][0]["max_allocated"] == found["two"][0]["max_allocated"] >= sizes[0] + 14
 if DEVICE == "cuda":
     last = found["cache given back"][0]
     assert last["reserved"] == torch.cuda.memory_reserved() / 1048576
@@ -112,7 +112,7 @@ for i in range(250):
 for i in range(3000):
     few.record(f"once {i}")
 summary = few.generate_summary_report()
-assert 90 <= len(few._rows) <= 100 and summary["total_events"] == 3250 and summary["peak_allocated"] >= sizes[0] + 15
+assert 90 <= len(few._rows) <= 100 and summary["total_events"] == 3250 and summary["peak_allocated"] >= sizes[0] + 14
 assert summary["events"]["name 3"]["count"] == 50 and summary["events"]["..."]["count"] == 3000 - 995 - len(few._rows)
 assert list(few._entries())[-1] == "once 2999"
 
