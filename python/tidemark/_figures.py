@@ -168,9 +168,20 @@ def current_number() -> Callable[[], int]:
         return lambda: HOST
     torch = torch_or_none()
     current, cuda = torch._C._cuda_getDevice, torch.cuda
-    if hasattr(cuda, "_initialized"):  # as is_initialized() says it, at a fraction of the time
-        return lambda: CARD + (current() if cuda._initialized else 0)
+    if hasattr(cuda, "_initialized"):  # as is_initialized() says it, at a fraction of the time, but for forked children
+        return lambda: CARD + (current() if cuda._initialized and (not _is_child or cuda.is_initialized()) else 0)
     return lambda: CARD + (current() if cuda.is_initialized() else 0)
+
+
+_is_child = False  # of a fork, in which CUDA cannot be used if it was in use before
+
+
+def _in_child() -> None:
+    global _is_child
+    _is_child = True
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 # ---- figures

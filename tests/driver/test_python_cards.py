@@ -56,3 +56,28 @@ def test_cards_of_two_kinds(cards, tmp_path):
     assert "[INFO] GPU 0: whether 3000.0MB are free is not known" in said
     found, _ = told(cards, tmp_path, CUDA_DEVICE_ORDER="PCI_BUS_ID")
     assert [card[-1] for card in found["cards"]] == [4 * GIB, 8 * GIB]
+
+
+IN_CHILD = """
+import os, sys, types
+parent = os.getpid()
+# As torch has it: in a child of a process that used CUDA it still says so, and whoever asks more is refused.
+cuda = types.SimpleNamespace(is_initialized=lambda: os.getpid() == parent, device_count=lambda: 2, _initialized=True,
+                             memory_stats_as_nested_dict=lambda device: {})
+sys.modules["torch"] = types.SimpleNamespace(cuda=cuda, _C=types.SimpleNamespace(
+    _cuda_getDevice=lambda: 1 if os.getpid() == parent else sys.exit("asked in a child")))
+from tidemark import _figures
+current = _figures.current_number()
+assert current() == _figures.CARD + 1
+child = os.fork()
+if child == 0:
+    os._exit(0 if current() == _figures.CARD else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_child_of_a_process_that_uses_cuda(tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(REPO / "python"), "PYTHONDONTWRITEBYTECODE": "1", "TIDEMARK_OFF": "1",
+           "TIDEMARK_RING_DIR": str(tmp_path), "TIDEMARK_LIBRARY": str(program("libtidemark.so"))}
+    done = subprocess.run([PYTHON, "-c", IN_CHILD], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
