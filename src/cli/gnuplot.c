@@ -158,7 +158,7 @@ void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text)
 {
     tmk_gnuplot_heading(g, text, NULL);
     fprintf(g->script, "set tmargin -1\nset key title ' ' left font ',%.4g'\n",
-            tmk_gnuplot_points(g, 17));
+            tmk_gnuplot_points(g, 25));
 }
 
 static void discard(struct tmk_gnuplot *g)

@@ -4,12 +4,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/plot.h"
 #include "cli/plot_survey.h"
 #include "cli/target.h"
 #include "cli/xalloc.h"
+#include "kit/amount.h"
 #include "kit/progress.h"
 #include "passes/steps.h"
 
@@ -80,10 +82,12 @@ static int choose(struct tmk_plot *plot, const struct tmk_cell *cell)
 static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cell,
                          const struct tmk_plot_style *style, const char *path)
 {
-    char name[256];
+    char name[256], size[TMK_AMOUNT_BYTES];
     char *run = tmk_xformat("%s/%s", r->folder, cell->run);
-    char *title =
-        tmk_xformat("%s: allocated by category", tmk_cell_text(r, cell, name, sizeof name));
+    char *title = tmk_xformat(
+        "%s: allocated%s%s", tmk_cell_text(r, cell, name, sizeof name),
+        tmk_cell_is_measured(cell) ? ", at most " : "",
+        tmk_cell_is_measured(cell) ? tmk_size_text(cell->peak_allocated, size) : "");
     struct tmk_plot plot = {.has_blocks = true, .style = *style, .path = path};
     plot.style.title = style->title ? style->title : title;
     int status = tmk_target_open(run, &plot.run);
@@ -95,21 +99,39 @@ static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cel
     return status;
 }
 
+/* Traces are large and often stay where they were made, or are thrown away: said once. */
+static bool has_trace(const struct tmk_results *r, const struct tmk_cell *cell)
+{
+    char *run = tmk_xformat("%s/%s", r->folder, cell->run);
+    bool is_there = access(run, F_OK) == 0;
+    free(run);
+    return is_there;
+}
+
 static int plot_timelines(const struct tmk_results *r, const struct tmk_plot_style *style)
 {
     struct tmk_progress progress;
     int status = 0;
+    uint32_t n_without = 0, first = 0;
     tmk_progress_init(&progress, stderr, "drawing timelines");
     for (uint32_t i = 0; i < r->n_cells; i++) {
         tmk_progress_tell(&progress, i, r->n_cells);
         if (!r->cells[i].run)
             continue;
+        if (!has_trace(r, &r->cells[i])) {
+            first = n_without++ ? first : i;
+            continue;
+        }
         char *path = tmk_xformat("%s/memory_timeline_config_%u.png", r->folder, i + 1);
         int rc = plot_timeline(r, &r->cells[i], style, path);
         status = status ? status : rc;
         free(path);
     }
     tmk_progress_fini(&progress);
+    if (n_without)
+        tmk_say("%u configuration%s no trace in %s (the first: %s): no timeline of %s", n_without,
+                n_without == 1 ? " has" : "s have", r->folder, r->cells[first].run,
+                n_without == 1 ? "it" : "these");
     return status;
 }
 

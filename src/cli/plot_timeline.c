@@ -286,6 +286,9 @@ static void put_curves(const struct drawing *d)
         tmk_gnuplot_tail_text(d->out, l->layers[k - 1].key, 40);
         fputs(k > 1 ? ", " : "", d->out);
     }
+    /* A peak of a millisecond is thinner than a point, and pale: the line shows it. */
+    fprintf(d->out, ", $d using 1:%u with lines linewidth 0.75 linecolor rgb '%s' notitle",
+            l->n_layers + 2, d->theme->faint);
     if (d->has_reserved)
         fprintf(d->out,
                 ", $d using 1:%u with lines linewidth 1.5 linecolor rgb '%s' title 'reserved'",

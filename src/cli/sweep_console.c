@@ -25,20 +25,53 @@ static const char *gb_text(uint64_t bytes, uint64_t whole, char *buffer)
     return buffer;
 }
 
+/* A part that no layer owns: what is left, or named in brackets, as cuBLAS' workspace. */
+static bool is_of_no_layer(const char *component)
+{
+    return strcmp(component, "other") == 0 || component[0] == '(';
+}
+
+static const struct tmk_share *most_of(const struct tmk_shares *all, bool layers_only)
+{
+    const struct tmk_share *most = NULL;
+    for (uint32_t i = 0; i < all->n; i++)
+        if ((!most || all->rows[i].bytes > most->bytes) &&
+            !(layers_only && is_of_no_layer(all->rows[i].key)))
+            most = &all->rows[i];
+    return most;
+}
+
+/* "other" is nothing to work on: where its lines are, and which layer comes first. */
+static const char *say_other(struct tmk_sweep_story *v, const struct tmk_cell *c, const char *text)
+{
+    char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
+    const struct tmk_share *layer = most_of(&c->components, true);
+    if (text && c->run)
+        text = tmk_arena_format(&v->arena,
+                                "%s No layer owns it (in a language model: logits and loss, "
+                                "mostly); its lines: tidemark peak %s/%s --by stack.",
+                                text, v->r->folder, c->run);
+    if (!text || !layer)
+        return text;
+    return tmk_arena_format(&v->arena, "%s Of the layers %s is the largest: %s, %s.", text,
+                            layer->key, gb_text(layer->bytes, c->peak_allocated, size),
+                            tmk_percent_text(layer->bytes, c->peak_allocated, percent));
+}
+
 const char *tmk_sweep_say_largest(struct tmk_sweep_story *v)
 {
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
     if (v->advice.largest == UINT32_MAX)
         return NULL;
     const struct tmk_cell *c = &v->r->cells[v->advice.largest];
-    if (c->components.n == 0)
+    const struct tmk_share *most = most_of(&c->components, false);
+    if (!most)
         return NULL;
-    const struct tmk_share *most = &c->components.rows[0];
-    for (uint32_t i = 1; i < c->components.n; i++)
-        most = c->components.rows[i].bytes > most->bytes ? &c->components.rows[i] : most;
-    return tmk_arena_format(&v->arena, "%s is the largest: %s, %s of the peak.", most->key,
-                            gb_text(most->bytes, c->peak_allocated, size),
-                            tmk_percent_text(most->bytes, c->peak_allocated, percent));
+    const char *text =
+        tmk_arena_format(&v->arena, "%s is the largest: %s, %s of the peak.", most->key,
+                         gb_text(most->bytes, c->peak_allocated, size),
+                         tmk_percent_text(most->bytes, c->peak_allocated, percent));
+    return strcmp(most->key, "other") == 0 ? say_other(v, c, text) : text;
 }
 
 static const char *judgement(double median)
@@ -64,11 +97,17 @@ const char *tmk_sweep_say_fit(struct tmk_sweep_story *v)
     for (uint32_t c = 0; c < v->r->n_cells; c++)
         wrong += tmk_fit_contradicts(v->reserved ? v->reserved : f, c);
     double median = tmk_fit_left_out_median(f), worst = tmk_fit_left_out_worst(f);
+    char reserved[96] = "";
+    if (v->reserved)
+        snprintf(reserved, sizeof reserved,
+                 ", and what the allocator reserves within %.2g %% (%.2g %%)",
+                 shown_percent(tmk_fit_left_out_median(v->reserved)),
+                 shown_percent(tmk_fit_left_out_worst(v->reserved)));
     const char *text = tmk_arena_format(
         &v->arena,
         "Made from %u configurations. When each is left out in turn, the "
-        "others tell its peak within %.2g %% (the middle one; the worst %.2g %%).%s",
-        tmk_fit_n_configurations(f), shown_percent(median), shown_percent(worst),
+        "others tell its peak within %.2g %% (the middle one; the worst %.2g %%)%s.%s",
+        tmk_fit_n_configurations(f), shown_percent(median), shown_percent(worst), reserved,
         judgement(median));
     if (wrong == 0 || !text)
         return text;
@@ -194,18 +233,48 @@ static void add_columns(const struct tmk_sweep_story *v, struct limit_columns *k
     }
 }
 
-static void say_notes(struct tmk_sheet *sheet, const struct tmk_sweep_story *v, bool any_far,
-                      bool any_range)
+/* What a range is; and what of a card is not counted, or left free. */
+static const char *say_range(const struct tmk_sweep_story *v)
+{
+    return v->reserved ? "A–B: up to A it fits with all that the allocator would hold; above B it "
+                         "does not, as the blocks alone are too much; between, it depends on "
+                         "fragmentation."
+                       : "A–B: up to A it fits; above B it does not; between, it may.";
+}
+
+static const char *say_overhead(const struct tmk_sweep_story *v, char *buffer, size_t n)
 {
     char size[TMK_AMOUNT_BYTES];
-    if (v->advice.overhead != TMK_UNKNOWN_BYTES && v->advice.overhead > 0)
-        tmk_sheet_text(sheet, "%s of each card are left to the CUDA context and others.",
-                       tmk_size_text(v->advice.overhead, size));
+    uint64_t overhead = v->advice.overhead;
+    if (overhead == 0 || (overhead == TMK_UNKNOWN_BYTES && !v->reserved))
+        return NULL;
+    if (overhead != TMK_UNKNOWN_BYTES)
+        snprintf(buffer, n, "%s of each card are left to the CUDA context and others.",
+                 tmk_size_text(overhead, size));
+    else
+        snprintf(buffer, n,
+                 "All of a card is counted as free. What the CUDA context and others take of it "
+                 "is not known%s.",
+                 v->advice.is_side_by_side ? ", as several configurations ran at once" : "");
+    return buffer;
+}
+
+void tmk_sweep_each_note(const struct tmk_sweep_story *v, bool any_far, bool any_range,
+                         void (*say)(void *to, const char *text), void *to)
+{
+    char buffer[256];
+    const char *overhead = say_overhead(v, buffer, sizeof buffer);
+    if (overhead)
+        say(to, overhead);
     if (any_range)
-        tmk_sheet_text(sheet, "A–B: up to A it fits; above B it does not; between, it may.");
+        say(to, say_range(v));
     if (any_far)
-        tmk_sheet_text(sheet,
-                       "~: more than twice what was measured. Try it before you rely on it.");
+        say(to, "~: more than twice what was measured. Try it before you rely on it.");
+}
+
+static void say_note(void *sheet, const char *text)
+{
+    tmk_sheet_text(sheet, "%s", text);
 }
 
 static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
@@ -239,7 +308,7 @@ static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
     tmk_sheet_table(sheet, t);
     if (n_rows > MOST_ROWS)
         tmk_sheet_text(sheet, "and %u more, in memory_profile_results.json", n_rows - MOST_ROWS);
-    say_notes(sheet, v, any_far, any_range);
+    tmk_sweep_each_note(v, any_far, any_range, say_note, sheet);
 }
 
 /* Why there is nothing to tell, and what to do about it. */
@@ -270,8 +339,10 @@ void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v)
         return;
     }
     say_components(out, v);
-    if (v->largest_text)
-        fprintf(out, "\n%s\n", v->largest_text);
+    if (v->largest_text) {
+        fputc('\n', out);
+        tmk_sheet_wrap(out, v->largest_text, "");
+    }
     say_influences(&sheet, v);
     tmk_sheet_heading(&sheet, "How memory grows: the fit");
     tmk_sheet_text(&sheet, "%s", v->fit_text);

@@ -2,13 +2,14 @@
 /* cli/sweep_detail.c - detailed_memory_results.json: what was alive at each cell's peak, down to
  * modules and lines, and what its stages and operations needed.
  *
- * The journal has a cell's shares; modules and lines are many and are read from the cell's trace,
- * if it is still there. Keys are told in docs/sweep-files.md. */
+ * The journal has a cell's shares; modules and lines are many and are read from the cell's trace.
+ * Where that is gone they are as in the file of before. Keys are told in docs/sweep-files.md. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "cli/sweep_json.h"
+#include "cli/sweep_kept.h"
 #include "cli/xalloc.h"
 #include "kit/progress.h"
 #include "passes/peak.h"
@@ -59,14 +60,13 @@ static struct tmk_peak *replay_peak(struct tmk_process *p, const struct tmk_cell
     return rc == 0 && tmk_peak_found(k) ? k : close_peak(k);
 }
 
-static void put_rows(struct tmk_json *j, const char *key, struct tmk_peak *k, enum tmk_by by)
+/* Whether they could be had. */
+static bool put_rows(struct tmk_json *j, const char *key, struct tmk_peak *k, enum tmk_by by)
 {
     const struct tmk_peak_row *rows;
     uint64_t n = 0;
-    if (!k || tmk_peak_group(k, by, &rows, &n, NULL) != 0) {
-        tmk_json_null(j, key);
-        return;
-    }
+    if (!k || tmk_peak_group(k, by, &rows, &n, NULL) != 0)
+        return false;
     tmk_json_array(j, key);
     for (uint64_t i = 0; i < n && i < MOST_ROWS; i++) {
         tmk_json_object(j, NULL);
@@ -76,10 +76,17 @@ static void put_rows(struct tmk_json *j, const char *key, struct tmk_peak *k, en
         tmk_json_end(j);
     }
     tmk_json_end(j);
+    return true;
 }
 
-static void put_trace(struct tmk_json *j, const struct tmk_results *r, const struct tmk_cell *c)
+static void put_trace(struct tmk_json *j, const struct tmk_results *r, uint32_t number,
+                      struct tmk_sweep_kept *kept)
 {
+    static const struct {
+        const char *key;
+        enum tmk_by by;
+    } parts[] = {{"modules", TMK_BY_MODULE}, {"lines", TMK_BY_SITE}};
+    const struct tmk_cell *c = &r->cells[number];
     struct tmk_run *run = NULL;
     struct tmk_peak *k = NULL;
     if (c->run) {
@@ -90,8 +97,10 @@ static void put_trace(struct tmk_json *j, const struct tmk_results *r, const str
         }
         free(path);
     }
-    put_rows(j, "modules", k, TMK_BY_MODULE);
-    put_rows(j, "lines", k, TMK_BY_SITE);
+    for (size_t i = 0; i < TMK_N(parts); i++)
+        if (!put_rows(j, parts[i].key, k, parts[i].by) &&
+            !tmk_sweep_kept_put(kept, j, parts[i].key, number + 1, c->peak_allocated))
+            tmk_json_null(j, parts[i].key);
     tmk_peak_close(k);
     tmk_run_close(run);
 }
@@ -128,7 +137,8 @@ static void put_operations(struct tmk_json *j, const struct tmk_cell *c)
     tmk_json_end(j);
 }
 
-static void put_cell(struct tmk_json *j, const struct tmk_results *r, uint32_t number)
+static void put_cell(struct tmk_json *j, const struct tmk_results *r, uint32_t number,
+                     struct tmk_sweep_kept *kept)
 {
     const struct tmk_cell *c = &r->cells[number];
     tmk_json_object(j, NULL);
@@ -143,7 +153,7 @@ static void put_cell(struct tmk_json *j, const struct tmk_results *r, uint32_t n
     tmk_cell_json_stages(j, c, true);
     put_operations(j, c);
     tmk_cell_json_ranks(j, c);
-    put_trace(j, r, c);
+    put_trace(j, r, number, kept);
     tmk_json_end(j);
 }
 
@@ -151,6 +161,10 @@ void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_story *v)
 {
     struct tmk_json j;
     struct tmk_progress progress;
+    struct tmk_sweep_kept kept;
+    char *before = tmk_xformat("%s/detailed_memory_results.json", v->r->folder);
+    tmk_sweep_kept_read(&kept, before);
+    free(before);
     tmk_progress_init(&progress, stderr, "reading the configurations' traces");
     tmk_json_init(&j, out, 2);
     tmk_json_object(&j, NULL);
@@ -160,9 +174,10 @@ void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_story *v)
     for (uint32_t c = 0; c < v->r->n_cells; c++) {
         tmk_progress_tell(&progress, c, v->r->n_cells);
         if (tmk_cell_was_run(&v->r->cells[c]))
-            put_cell(&j, v->r, c);
+            put_cell(&j, v->r, c, &kept);
     }
     tmk_json_end(&j);
     tmk_json_end(&j);
     tmk_progress_fini(&progress);
+    tmk_sweep_kept_fini(&kept);
 }

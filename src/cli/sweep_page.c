@@ -227,6 +227,11 @@ static void put_limit_titles(FILE *out, const struct tmk_sweep_story *v)
     fputs("</tr>\n", out);
 }
 
+static void put_note(void *out, const char *text)
+{
+    tmk_html_element(out, "p class=\"faint\"", "%s", text);
+}
+
 static void put_limits(FILE *out, const struct tmk_sweep_story *v)
 {
     uint32_t n = v->advice.n_capacities;
@@ -256,11 +261,7 @@ static void put_limits(FILE *out, const struct tmk_sweep_story *v)
             fputs("</tr>\n", out);
     }
     fputs("</table></div>\n", out);
-    if (has_span || has_far)
-        tmk_html_element(
-            out, "p class=\"faint\"", "%s%s",
-            has_span ? "A–B: up to A it fits, above B it does not, between it may. " : "",
-            has_far ? "~: more than twice what was measured; try it before you rely on it." : "");
+    tmk_sweep_each_note(v, has_far, has_span, put_note, out);
 }
 
 /* ---- all cells ---- */

@@ -31,7 +31,8 @@ bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
 void tmk_sweep_write_heat(FILE *out, const struct tmk_sweep_story *v);
 
 /* Sentences, in its arena: */
-/* "mlp is the largest: 3.67 GB, 50 % of the peak"; NULL: nothing was measured. */
+/* "mlp is the largest: 3.67 GB, 50 % of the peak."; of "other", where to look and which layer comes
+ * first; NULL: nothing was measured. */
 const char *tmk_sweep_say_largest(struct tmk_sweep_story *v);
 /* How good the fit is, or why there is none. */
 const char *tmk_sweep_say_fit(struct tmk_sweep_story *v);
@@ -42,6 +43,9 @@ uint32_t tmk_sweep_n_of(const struct tmk_results *r, enum tmk_cell_outcome o);
 const char *tmk_sweep_capacity_text(uint64_t bytes, char *buffer);
 /* A limit as people read it: "12", "12–14", "~300" (far), "any", "none". */
 const char *tmk_sweep_limit_text(const struct tmk_limit *l, char *buffer, size_t size);
+/* What is to be known of a table of limits, a sentence at a time. */
+void tmk_sweep_each_note(const struct tmk_sweep_story *v, bool any_far, bool any_range,
+                         void (*say)(void *to, const char *text), void *to);
 /* Whether an estimate is shown for the cell: it is known, and there is no measured peak. */
 bool tmk_sweep_is_estimated(const struct tmk_sweep_story *v, uint32_t c, struct tmk_estimate *ret);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/say.h"
 #include "cli/sheet.h"
 #include "kit/amount.h"
@@ -15,16 +16,39 @@
 
 enum { TEXT_BYTES = 512, MOST_ROWS = 60, WIDEST_TEXT = 60, WIDEST_LOG = 110, WIDEST_MESSAGE = 500 };
 
+/* A configuration in its line: "seq=128 batch=4"; where that would be cut, its values alone. */
+static const char *line_text(const struct tmk_sweep_view *v, const struct tmk_cell *c, char *buffer)
+{
+    const struct tmk_results *r = v->r;
+    struct tmk_text t;
+    if (!v->is_short)
+        return tmk_cell_text(r, c, buffer, TEXT_BYTES);
+    tmk_text_init(&t, buffer, TEXT_BYTES);
+    for (uint32_t p = 0; p < r->n_params; p++)
+        tmk_text_add(&t, "%s%s", p ? ", " : "", r->params[p].values[c->choice[p]]);
+    if (r->n_repeats > 1)
+        tmk_text_add(&t, " repeat %u of %u", c->repeat + 1, r->n_repeats);
+    return buffer;
+}
+
+static size_t widest_of(const struct tmk_sweep_view *v)
+{
+    size_t widest = 0;
+    char text[TEXT_BYTES];
+    for (uint32_t i = 0; i < v->n; i++) {
+        size_t width = tmk_utf8_width(line_text(v, &v->r->cells[v->order[i]], text));
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
 void tmk_sweep_view_init(struct tmk_sweep_view *v, const struct tmk_results *r,
                          const uint32_t *order, uint32_t n, unsigned n_at_once)
 {
     *v = (struct tmk_sweep_view){.r = r, .order = order, .n = n, .n_at_once = n_at_once};
     v->is_terminal = isatty(STDERR_FILENO);
-    for (uint32_t i = 0; i < n; i++) {
-        char text[TEXT_BYTES];
-        size_t width = tmk_utf8_width(tmk_cell_text(r, &r->cells[order[i]], text, sizeof text));
-        v->widest = width > v->widest ? width : v->widest;
-    }
+    v->is_short = widest_of(v) > WIDEST_TEXT;
+    v->widest = widest_of(v);
     if (v->widest > WIDEST_TEXT)
         v->widest = WIDEST_TEXT;
 }
@@ -88,13 +112,28 @@ static void print_log(const char *log)
     }
 }
 
+/* Once, above lines with values alone. */
+static void say_names(struct tmk_sweep_view *v)
+{
+    if (!v->is_short || v->has_named)
+        return;
+    v->has_named = true;
+    fputs("Lines have ", stderr);
+    for (uint32_t p = 0; p < v->r->n_params; p++) {
+        fputs(p ? ", " : "", stderr);
+        tmk_utf8_write(stderr, v->r->params[p].name, SIZE_MAX);
+    }
+    fputs("; outcome, peak, time:\n", stderr);
+}
+
 void tmk_sweep_view_cell(struct tmk_sweep_view *v, const struct tmk_cell *c, const char *log)
 {
     char text[TEXT_BYTES], peak[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], left[64], count[16];
     uint32_t n_pending = tmk_results_n_pending(v->r, v->order, v->n);
     int digits = snprintf(count, sizeof count, "%u", v->n);
     tmk_sweep_view_clear(v);
-    tmk_cell_text(v->r, c, text, sizeof text);
+    say_names(v);
+    line_text(v, c, text);
     fprintf(stderr, "[%*u/%u] ", digits, v->n - n_pending, v->n);
     size_t width = tmk_utf8_write(stderr, text, WIDEST_TEXT);
     fprintf(stderr, "%*s  %-8s %11s  %9s%s%s\n", width < v->widest ? (int)(v->widest - width) : 0,
@@ -120,8 +159,9 @@ void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const 
     if (n_running > 1)
         snprintf(more, sizeof more, " and %u more", n_running - 1);
     time_left(v, left, sizeof left);
+    say_names(v);
     fputs("\r\033[K  ... ", stderr);
-    tmk_utf8_write(stderr, tmk_cell_text(v->r, c, text, sizeof text), WIDEST_TEXT);
+    tmk_utf8_write(stderr, line_text(v, c, text), WIDEST_TEXT);
     fprintf(stderr, "%s, for %s%s%s", more, clock_text((double)(ns / 1000000000u), time),
             *left ? "; " : "", left);
     fflush(stderr);

@@ -20,6 +20,8 @@ struct tmk_sweep_view {
     bool shown;       /* the lower line is there */
     const char *said; /* of the last that ended well: what is true of all is said once */
     size_t widest;    /* of a configuration's text */
+    bool is_short;    /* which has values alone: with names it would be too wide */
+    bool has_named;   /* the names have been said */
 };
 
 void tmk_sweep_view_init(struct tmk_sweep_view *v, const struct tmk_results *r,

@@ -11,7 +11,7 @@
 #include "kit/grow.h"
 #include "kit/utf8.h"
 
-enum { GAP = 2, LEAST_WIDTH = 8 }; /* between columns; of a column that shrinks */
+enum { GAP = 2, LEAST_WIDTH = 8, TITLE_LINES = 3 }; /* between columns; of one that shrinks */
 
 struct tmk_table {
     const struct tmk_column *columns;
@@ -100,20 +100,88 @@ static void measure(struct tmk_table *t)
     }
 }
 
+/* ---- titles on several lines ---- */
+
+/* The bytes of the piece of a title that begins here: names may be broken behind '_', texts behind
+ * a blank. */
+static size_t piece_of(const char *title)
+{
+    size_t n = strcspn(title, "_ ");
+    return n + strspn(title + n, "_ ");
+}
+
+/* The bytes of the next line of a title, as many pieces as there is width for, at least one. */
+static size_t line_of(const char *title, size_t width)
+{
+    size_t n = 0;
+    if (tmk_utf8_width(title) <= width)
+        return strlen(title);
+    do
+        n += piece_of(title + n);
+    while (title[n] && n + piece_of(title + n) <= width);
+    return n;
+}
+
+static size_t n_lines_of(const char *title, size_t width)
+{
+    size_t n = 0;
+    for (; *title; n++)
+        title += line_of(title, width);
+    return n;
+}
+
+/* The least width in which a title stands whole on a few lines. */
+static size_t folded_width(const char *title)
+{
+    size_t width = 1;
+    for (const char *at = title; *at; at += piece_of(at))
+        width = piece_of(at) > width ? piece_of(at) : width;
+    while (n_lines_of(title, width) > TITLE_LINES)
+        width++;
+    return width;
+}
+
+static size_t total_width(const struct tmk_table *t)
+{
+    size_t total = (size_t)GAP * (t->n_columns - 1);
+    for (uint32_t c = 0; c < t->n_columns; c++)
+        total += t->widths[c];
+    return total;
+}
+
+/* Where titles are what makes columns wide, break those first with which most is won. */
+static void fold_titles(struct tmk_table *t, size_t room)
+{
+    while (has_titles(t) && !t->has_printed && total_width(t) > room) {
+        size_t most = 0, best_width = 0;
+        uint32_t best = 0;
+        for (uint32_t c = 0; c < t->n_columns; c++) {
+            size_t width = folded_width(t->columns[c].title);
+            for (uint64_t i = c; i < t->n_cells; i += t->n_columns)
+                width = tmk_utf8_width(t->cells[i]) > width ? tmk_utf8_width(t->cells[i]) : width;
+            if (t->columns[c].shrink == TMK_FIXED || width + most >= t->widths[c])
+                continue;
+            most = t->widths[c] - width;
+            best = c;
+            best_width = width;
+        }
+        if (most == 0)
+            return;
+        t->widths[best] = best_width;
+    }
+}
+
 /* Take columns off the widest shrinkable one until the table fits. */
 static void shrink(struct tmk_table *t, size_t room)
 {
     size_t *widths = t->widths;
     for (;;) {
-        size_t total = (size_t)GAP * (t->n_columns - 1);
         uint32_t widest = t->n_columns;
-        for (uint32_t c = 0; c < t->n_columns; c++) {
-            total += widths[c];
+        for (uint32_t c = 0; c < t->n_columns; c++)
             if (t->columns[c].shrink != TMK_FIXED && widths[c] > LEAST_WIDTH &&
                 (widest == t->n_columns || widths[c] > widths[widest]))
                 widest = c;
-        }
-        if (total <= room || widest == t->n_columns)
+        if (total_width(t) <= room || widest == t->n_columns)
             return;
         widths[widest]--;
     }
@@ -130,12 +198,12 @@ static void print_line(const struct tmk_table *t, FILE *out, unsigned indent,
 {
     const size_t *widths = t->widths;
     uint32_t n = t->n_columns; /* without the empty ones at the end */
-    while (n > 0 && !*(cells ? cells[n - 1] : t->columns[n - 1].title))
+    while (n > 0 && !*cells[n - 1])
         n--;
     pad(out, indent);
     for (uint32_t c = 0; c < n; c++) {
         const struct tmk_column *column = &t->columns[c];
-        const char *text = cells ? cells[c] : column->title;
+        const char *text = cells[c];
         size_t width = tmk_utf8_width(text);
         size_t space = width < widths[c] ? widths[c] - width : 0;
         if (column->align == TMK_RIGHT)
@@ -147,14 +215,45 @@ static void print_line(const struct tmk_table *t, FILE *out, unsigned indent,
     fputc('\n', out);
 }
 
+/* The last lines of all titles stand side by side, above the rows. */
+static void print_titles(struct tmk_table *t, FILE *out, unsigned indent, const char **line)
+{
+    size_t n_lines = 1;
+    for (uint32_t c = 0; c < t->n_columns; c++) {
+        size_t n = n_lines_of(t->columns[c].title, t->widths[c]);
+        n_lines = n > n_lines ? n : n_lines;
+    }
+    for (size_t left = n_lines; left > 0; left--) {
+        for (uint32_t c = 0; c < t->n_columns; c++) {
+            const char *title = t->columns[c].title;
+            size_t n = n_lines_of(title, t->widths[c]), skipped = n > left ? n - left : 0;
+            for (size_t i = 0; i < skipped; i++)
+                title += line_of(title, t->widths[c]);
+            size_t n_bytes = n < left ? 0 : line_of(title, t->widths[c]);
+            while (n_bytes > 0 && title[n_bytes - 1] == ' ')
+                n_bytes--;
+            line[c] = tmk_arena_text(&t->texts, title, n_bytes);
+            t->failed |= !line[c];
+        }
+        if (!t->failed)
+            print_line(t, out, indent, line);
+    }
+}
+
 static void print_text(struct tmk_table *t, FILE *out, const struct tmk_table_style *style)
 {
     measure(t);
-    if (style->width > style->indent)
+    if (style->width > style->indent) {
+        fold_titles(t, style->width - style->indent);
         shrink(t, style->width - style->indent);
+    }
     if (has_titles(t) && !t->has_printed) {
+        const char **line = calloc(t->n_columns, sizeof *line);
         fputs(style->title_on ? style->title_on : "", out);
-        print_line(t, out, style->indent, NULL);
+        t->failed |= !line;
+        if (line)
+            print_titles(t, out, style->indent, line);
+        free(line);
         fputs(style->title_off ? style->title_off : "", out);
     }
     for (uint64_t i = 0; i + t->n_columns <= t->n_cells; i += t->n_columns)
@@ -209,5 +308,5 @@ int tmk_table_print(struct tmk_table *t, FILE *out, const struct tmk_table_style
     t->has_printed = true;
     t->n_cells = 0;
     tmk_arena_fini(&t->texts);
-    return 0;
+    return t->failed ? TMK_ENOMEM : 0;
 }

@@ -2,7 +2,8 @@
 /* kit/table.h - rows of texts in straight columns, for a screen or as Markdown.
  *
  * Cells are added one after the other, row by row, and copied. Columns are as wide as their widest
- * cell; where a table must fit a width, the columns that may shrink are cut, the widest first.
+ * cell; where a table must fit a width, titles of columns that may shrink are broken behind '_' and
+ * blanks, then these columns are cut, the widest first.
  * Running out of memory is remembered and said by print. */
 #ifndef TMK_KIT_TABLE_H
 #define TMK_KIT_TABLE_H

@@ -126,18 +126,32 @@ static const char *how(const struct tmk_influence *i)
     }
 }
 
-/* "about " where the configuration, which is cell `c` but for this value, was not measured. */
-static const char *about(const struct tmk_results *r, uint32_t c, uint32_t p, double value)
+/* What was measured of the configuration that is cell `c` but for this value: a row of the table
+ * that people have before them; of several runs the largest. */
+static uint64_t measured_at(const struct tmk_results *r, uint32_t c, uint32_t p, double value)
 {
+    uint64_t most = TMK_UNKNOWN_BYTES;
     for (uint32_t i = 0; i < r->n_cells; i++) {
         bool is_it = tmk_cell_is_measured(&r->cells[i]) &&
                      r->params[p].numbers[r->cells[i].choice[p]] == value;
         for (uint32_t q = 0; is_it && q < r->n_params; q++)
             is_it = q == p || r->cells[i].choice[q] == r->cells[c].choice[q];
-        if (is_it)
-            return "";
+        if (is_it && (most == TMK_UNKNOWN_BYTES || r->cells[i].peak_allocated > most))
+            most = r->cells[i].peak_allocated;
     }
-    return "about ";
+    return most;
+}
+
+enum { AT_BYTES = 2 * TMK_AMOUNT_BYTES };
+
+/* "1.70 GiB at 512", with "about " where that was not measured and is the fit's. */
+static const char *at_text(uint64_t measured, double fitted, double value, char *buffer)
+{
+    char size[TMK_AMOUNT_BYTES];
+    bool is_fitted = measured == TMK_UNKNOWN_BYTES;
+    snprintf(buffer, AT_BYTES, "%s%s at %g", is_fitted ? "about " : "",
+             tmk_size_text(is_fitted ? tmk_size_whole(fitted) : measured, size), value);
+    return buffer;
 }
 
 static const char *sentence_of(const struct tmk_results *r, const struct tmk_influence *i,
@@ -145,7 +159,7 @@ static const char *sentence_of(const struct tmk_results *r, const struct tmk_inf
 {
     const char *name = r->params[i->param].name;
     const struct tmk_fit_effect *e = &i->effect;
-    char from[TMK_AMOUNT_BYTES], to[TMK_AMOUNT_BYTES], square[64] = "";
+    char from[AT_BYTES], to[AT_BYTES], square[64] = "";
     if (i->shape == TMK_INFLUENCE_UNKNOWN)
         return tmk_arena_format(arena, "%s: too few cells to say what it does", name);
     if (i->shape == TMK_INFLUENCE_NONE)
@@ -153,11 +167,9 @@ static const char *sentence_of(const struct tmk_results *r, const struct tmk_inf
     if (i->shape == TMK_INFLUENCE_PARTLY || i->shape == TMK_INFLUENCE_QUADRATIC)
         snprintf(square, sizeof square, "; %.0f %% of the growth is by its square",
                  100 * e->squared / (e->linear + e->squared));
-    return tmk_arena_format(arena, "%s %s: %s%s at %g, %s%s at %g%s", name, how(i),
-                            about(r, largest, i->param, e->from),
-                            tmk_size_text(tmk_size_whole(e->bytes_from), from), e->from,
-                            about(r, largest, i->param, e->to),
-                            tmk_size_text(tmk_size_whole(e->bytes_to), to), e->to, square);
+    at_text(measured_at(r, largest, i->param, e->from), e->bytes_from, e->from, from);
+    at_text(measured_at(r, largest, i->param, e->to), e->bytes_to, e->to, to);
+    return tmk_arena_format(arena, "%s %s: %s, %s%s", name, how(i), from, to, square);
 }
 
 static int find_influences(const struct tmk_results *r, const struct tmk_fit *f,
@@ -384,7 +396,9 @@ int tmk_advice_make(const struct tmk_results *r, const struct tmk_fit *allocated
                     const struct tmk_fit *reserved, uint64_t capacity, struct tmk_arena *arena,
                     struct tmk_advice *ret)
 {
-    struct tmk_advice a = {.largest = find_largest(r), .overhead = find_overhead(r)};
+    struct tmk_advice a = {.largest = find_largest(r),
+                           .overhead = find_overhead(r),
+                           .is_side_by_side = ran_side_by_side(r)};
     struct limits l = {
         .r = r, .allocated = allocated, .reserved = reserved, .arena = arena, .a = &a};
     a.capacities = tmk_arena_take(arena, (MOST_CAPACITIES + 1) * sizeof *a.capacities);
