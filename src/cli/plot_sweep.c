@@ -84,10 +84,10 @@ static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cel
 {
     char name[256], size[TMK_AMOUNT_BYTES];
     char *run = tmk_xformat("%s/%s", r->folder, cell->run);
-    char *title = tmk_xformat(
-        "%s: allocated%s%s", tmk_cell_text(r, cell, name, sizeof name),
-        tmk_cell_is_measured(cell) ? ", at most " : "",
-        tmk_cell_is_measured(cell) ? tmk_size_text(cell->peak_allocated, size) : "");
+    char *title =
+        tmk_xformat("%s: allocated%s%s", tmk_cell_text(r, cell, name, sizeof name),
+                    tmk_cell_is_measured(cell) ? ", at most " : "",
+                    tmk_cell_is_measured(cell) ? tmk_size_text(cell->peak_allocated, size) : "");
     struct tmk_plot plot = {.has_blocks = true, .style = *style, .path = path};
     plot.style.title = style->title ? style->title : title;
     int status = tmk_target_open(run, &plot.run);

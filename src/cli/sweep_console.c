@@ -67,10 +67,9 @@ const char *tmk_sweep_say_largest(struct tmk_sweep_story *v)
     const struct tmk_share *most = most_of(&c->components, false);
     if (!most)
         return NULL;
-    const char *text =
-        tmk_arena_format(&v->arena, "%s is the largest: %s, %s of the peak.", most->key,
-                         gb_text(most->bytes, c->peak_allocated, size),
-                         tmk_percent_text(most->bytes, c->peak_allocated, percent));
+    const char *text = tmk_arena_format(&v->arena, "%s is the largest: %s, %s of the peak.",
+                                        most->key, gb_text(most->bytes, c->peak_allocated, size),
+                                        tmk_percent_text(most->bytes, c->peak_allocated, percent));
     return strcmp(most->key, "other") == 0 ? say_other(v, c, text) : text;
 }
 

@@ -40,7 +40,7 @@ struct tmk_limit {
 struct tmk_advice {
     uint32_t largest;  /* the cell with the largest peak of those done; UINT32_MAX: none */
     uint64_t overhead; /* of a device, besides what the allocator reserves: context, code, others */
-    bool is_side_by_side; /* several ran at once: then that is not known */
+    bool is_side_by_side;             /* several ran at once: then that is not known */
     struct tmk_influence *influences; /* of parameters that are numbers and vary */
     uint32_t n_influences;
     uint64_t *capacities;

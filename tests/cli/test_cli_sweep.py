@@ -4,6 +4,7 @@ not been, and no process is left behind."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -206,6 +207,26 @@ def test_messages_drive_no_terminal(folder):
     for text in (done.stderr, (folder / "s" / "memory_profile_summary.csv").read_text(encoding="utf-8")):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
     assert "[1/2] n=大きい  failed" in done.stderr and "[2/2] n=b       failed" in done.stderr
+
+
+def test_long_names_and_traces_that_are_elsewhere(folder):
+    """Lines that would be cut before they differ have values alone; a sweep without its traces has no timelines."""
+    done = sweep("-o s -p sequence_length=8,16 -p max_physical_batch_size=1,2 -p number_of_hidden_layers=1,2 -- "
+                 "tinytrain --steps 2 --quiet --seq {sequence_length} --batch {max_physical_batch_size} "
+                 "--layers {number_of_hidden_layers}", folder)
+    assert ("\nLines have sequence_length, max_physical_batch_size, number_of_hidden_layers; outcome, peak, time:\n"
+            "[1/8] 8, 1, 1   done ") in done.stderr
+    assert [line[:50] for line in done.stdout.split("\n")[1:4]] == [
+        "                         max_  number_of_",
+        "                    physical_     hidden_",
+        "  sequence_length  batch_size      layers  outcome"]
+    for number in range(1, 8):
+        shutil.rmtree(folder / "s" / "runs" / f"{number:04d}.tmk")
+    again = sweep("--resume s", folder, plain="")
+    assert again.stderr.splitlines()[1:-1] == [
+        f"tidemark: 7 configurations have no trace in {folder}/s (the first: runs/0001.tmk): no timeline of these"]
+    made = os.listdir(folder / "s")
+    assert [name for name in made if name.startswith("memory_timeline")] == ["memory_timeline_config_8.png"]
 
 
 def test_memory_that_the_trace_does_not_show(folder):

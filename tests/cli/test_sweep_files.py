@@ -152,8 +152,11 @@ def test_side_by_side(tmp_path):
     make_sweep(tmp_path)
     journal = tmp_path / "sweep.jsonl"
     journal.write_text(journal.read_text().replace('"options": []', '"options": ["--jobs=2"]'))
-    write_files(tmp_path)
+    shown = " ".join(write_files(tmp_path).split())
     assert load(tmp_path, "memory_profile_results.json")["device_overhead"] is None
+    note = ("All of a card is counted as free. What the CUDA context and others take of it is not known, as several "
+            "configurations ran at once.")
+    assert note in shown and note in (tmp_path / "index.html").read_text()
 
 
 def test_the_largest_that_fits(sweep):
@@ -199,6 +202,24 @@ def test_detailed_has_operations(sweep):
     assert first["modules"] is None and first["lines"] is None  # there is no trace
 
 
+def test_detailed_keeps_what_a_trace_told(tmp_path):
+    """A trace that is gone, or was left on another machine: what was read from it stays, as long as it is of that cell."""
+    make_sweep(tmp_path)
+    write_files(tmp_path, "--detailed")
+    document = load(tmp_path, "detailed_memory_results.json")
+    modules = [{"key": HOSTILE, "bytes": 7, "blocks": 2}, {"key": None, "bytes": 5, "blocks": 1}]
+    document["results"][0].update(modules=modules, lines=[])
+    document["results"][1].update(modules=modules, peak_allocated=1)  # another sweep's
+    (tmp_path / "detailed_memory_results.json").write_text(json.dumps(document))
+    write_files(tmp_path, "--detailed")
+    again = load(tmp_path, "detailed_memory_results.json")["results"]
+    assert (again[0]["modules"], again[0]["lines"]) == (modules, [])
+    assert again[1]["modules"] is None and again[2]["modules"] is None
+    (tmp_path / "detailed_memory_results.json").write_text(json.dumps(document)[:-1])  # torn
+    write_files(tmp_path, "--detailed")
+    assert all(row["modules"] is None for row in load(tmp_path, "detailed_memory_results.json")["results"])
+
+
 def test_no_parameters(tmp_path):
     """A command that is only repeated is a sweep too; its journal has no parameters."""
     head = {"tidemark_sweep": 1, "title": "train", "params": [], "where": [], "repeats": 4, "command": ["true"], "options": []}
@@ -216,6 +237,18 @@ def test_no_parameters(tmp_path):
 
 # ---- for people
 
+def test_other_is_nothing_to_work_on(tmp_path):
+    """Where no layer owns most of it: where to look, and which layer comes first."""
+    make_sweep(tmp_path)
+    journal = tmp_path / "sweep.jsonl"
+    text = journal.read_text().replace('"mlp"', '"other"').replace('"lora"', '"(cuBLAS workspace)"')
+    journal.write_text(text.replace('"run": null', '"run": "runs/0008.tmk"'))
+    shown = " ".join(write_files(tmp_path).split())
+    assert ("other is the largest: 1.52 GB, 50 % of the peak. No layer owns it (in a language model: logits and loss, "
+            f"mostly); its lines: tidemark peak {tmp_path}/runs/0008.tmk --by stack. "
+            "Of the layers attention is the largest: 1.52 GB, 50 %.") in shown
+
+
 def test_console_says_it_as_the_seed_does(sweep):
     cells, shown = sweep[1], sweep[2]
     parts = cells[7]["components"]  # the largest of those that ended well: seq 512, batch 2
@@ -231,6 +264,9 @@ def test_console_says_it_as_the_seed_does(sweep):
     table = shown.split("Largest batch that fits, by the fit\n")[1].splitlines()
     assert table[0].split() == ["seq", "16", "GiB", "24", "GiB", "40", "GiB"] and table[3].split()[:3] == ["512", "3", "3"]
     assert "1 cell ran out of memory though by the fit it would have fitted" in text
+    assert re.search(r"within 0\.01 % \(the middle one; the worst 0\.01 %\), and what the allocator reserves within "
+                     r"[\d.]+ % \([\d.]+ %\)\.", text)
+    assert "512.0 MiB of each card are left to the CUDA context and others." in text
 
 
 class Page(html.parser.HTMLParser):

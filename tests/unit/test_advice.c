@@ -226,6 +226,24 @@ static void estimates_are_called_so(void **state)
     kit_sweep_close(r);
 }
 
+/* A fit passes by what was measured; the sentences say what stands in the table. */
+static void what_was_measured_is_said(void **state)
+{
+    struct tmk_results *r = kit_sweep_open((const char *[]){"seq=1,2,4", "batch=1,2,4"}, 2, 2);
+    struct said s;
+    (void)state;
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        kit_sweep_done(r, c, GB, GB * kit_sweep_number(r, c, 0) + (c == 2 * 6 + 5 ? 0.05 * GB : 0));
+    ask(r, 0, &s);
+    assert_int_equal(s.a.largest, 17); /* seq 4, batch 4, the second run */
+    assert_false(s.a.influences[0].effect.bytes_to > 5.04 * GB);
+    assert_string_equal(s.a.influences[0].text,
+                        "seq makes it grow linearly: 2.00 GiB at 1, 5.05 GiB at 4");
+    assert_false(s.a.is_side_by_side);
+    forget(&s);
+    kit_sweep_close(r);
+}
+
 static void two_values_tell_no_curve(void **state)
 {
     struct tmk_results *r = kit_sweep_open((const char *[]){"seq=1,2", "batch=1,2"}, 2, 1);
@@ -269,6 +287,7 @@ int main(void)
         cmocka_unit_test(sentences_are_the_fits),
         cmocka_unit_test(limits_are_the_truth),
         cmocka_unit_test(context_is_left_free),
+        cmocka_unit_test(what_was_measured_is_said),
         cmocka_unit_test(two_values_tell_no_curve),
         cmocka_unit_test(nothing_measured_nothing_said),
         cmocka_unit_test(what_fits_may_begin_above_one),

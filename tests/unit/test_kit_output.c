@@ -217,6 +217,31 @@ static void test_table_fits(void **state)
     tmk_table_close(t);
 }
 
+/* Titles that are wider than what stands below them are broken before anything is cut, and no more
+ * of them than need be. */
+static void test_table_folds_titles(void **state)
+{
+    static const struct tmk_column long_titles[] = {
+        {"max_physical_batch_size", TMK_RIGHT, TMK_SHRINK},
+        {"kind of thing", TMK_LEFT, TMK_SHRINK},
+        {"lora_rank", TMK_RIGHT, TMK_SHRINK},
+        {"time taken", TMK_RIGHT, TMK_FIXED},
+    };
+    (void)state;
+    struct sheet s;
+    struct tmk_table *t = tmk_table_open(long_titles, 4);
+    struct tmk_table_style style = {.indent = 1, .width = 44};
+    for (int i = 0; i < 4; i++)
+        tmk_table_cell(t, "8");
+    sheet_open(&s);
+    assert_int_equal(tmk_table_print(t, s.out, &style), 0);
+    sheet_check(&s, "       max_  kind\n"
+                    "  physical_  of\n"
+                    " batch_size  thing  lora_rank  time taken\n"
+                    "          8  8              8           8\n");
+    tmk_table_close(t);
+}
+
 static void test_table_markdown(void **state)
 {
     (void)state;
@@ -264,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_table_fits),
+        cmocka_unit_test(test_table_folds_titles),
         cmocka_unit_test(test_table_markdown),
         cmocka_unit_test(test_progress),
     };
