@@ -154,12 +154,18 @@ static const char *at_text(uint64_t measured, double fitted, double value, char 
     return buffer;
 }
 
+static bool is_same_size(uint64_t a, uint64_t b)
+{
+    char one[TMK_AMOUNT_BYTES], other[TMK_AMOUNT_BYTES];
+    return strcmp(tmk_size_text(a, one), tmk_size_text(b, other)) == 0;
+}
+
 static const char *sentence_of(const struct tmk_results *r, const struct tmk_influence *i,
                                uint32_t largest, struct tmk_arena *arena)
 {
     const char *name = r->params[i->param].name;
     const struct tmk_fit_effect *e = &i->effect;
-    char from[AT_BYTES], to[AT_BYTES], square[64] = "";
+    char from[AT_BYTES], to[AT_BYTES], size[TMK_AMOUNT_BYTES], square[64] = "";
     if (i->shape == TMK_INFLUENCE_UNKNOWN)
         return tmk_arena_format(arena, "%s: too few cells to say what it does", name);
     if (i->shape == TMK_INFLUENCE_NONE)
@@ -167,8 +173,13 @@ static const char *sentence_of(const struct tmk_results *r, const struct tmk_inf
     if (i->shape == TMK_INFLUENCE_PARTLY || i->shape == TMK_INFLUENCE_QUADRATIC)
         snprintf(square, sizeof square, "; %.0f %% of the growth is by its square",
                  100 * e->squared / (e->linear + e->squared));
-    at_text(measured_at(r, largest, i->param, e->from), e->bytes_from, e->from, from);
-    at_text(measured_at(r, largest, i->param, e->to), e->bytes_to, e->to, to);
+    uint64_t less = measured_at(r, largest, i->param, e->from);
+    uint64_t more = measured_at(r, largest, i->param, e->to);
+    at_text(less, e->bytes_from, e->from, from);
+    at_text(more, e->bytes_to, e->to, to);
+    if (less != TMK_UNKNOWN_BYTES && more != TMK_UNKNOWN_BYTES && more > less &&
+        is_same_size(less, more))
+        snprintf(to, sizeof to, "%s more at %g", tmk_size_text(more - less, size), e->to);
     return tmk_arena_format(arena, "%s %s: %s, %s%s", name, how(i), from, to, square);
 }
 

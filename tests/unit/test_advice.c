@@ -244,6 +244,22 @@ static void what_was_measured_is_said(void **state)
     kit_sweep_close(r);
 }
 
+/* "5.00 GiB at 8, 5.00 GiB at 16" would say nothing. */
+static void small_growth_is_said_as_such(void **state)
+{
+    struct tmk_results *r = kit_sweep_open((const char *[]){"seq=1,2,4", "rank=8,16"}, 2, 1);
+    struct said s;
+    (void)state;
+    for (uint32_t c = 0; c < r->n_cells; c++)
+        kit_sweep_done(r, c, GB + kit_sweep_number(r, c, 1) * MB / 4,
+                       GB * kit_sweep_number(r, c, 0));
+    ask(r, 0, &s);
+    assert_string_equal(s.a.influences[1].text,
+                        "rank hardly matters: 5.00 GiB at 8, 2.0 MiB more at 16");
+    forget(&s);
+    kit_sweep_close(r);
+}
+
 static void two_values_tell_no_curve(void **state)
 {
     struct tmk_results *r = kit_sweep_open((const char *[]){"seq=1,2", "batch=1,2"}, 2, 1);
@@ -288,6 +304,7 @@ int main(void)
         cmocka_unit_test(limits_are_the_truth),
         cmocka_unit_test(context_is_left_free),
         cmocka_unit_test(what_was_measured_is_said),
+        cmocka_unit_test(small_growth_is_said_as_such),
         cmocka_unit_test(two_values_tell_no_curve),
         cmocka_unit_test(nothing_measured_nothing_said),
         cmocka_unit_test(what_fits_may_begin_above_one),
