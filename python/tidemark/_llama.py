@@ -156,6 +156,7 @@ class LlamaForCausalLM(nn.Module):
 
     def __init__(self, config: Any, **where: Any):
         super().__init__()
+        self.config = config
         self.model = Decoder(config, **where)
         self.lm_head = _linear(config.hidden_size, config.vocab_size, **where)
         if config.tie_word_embeddings:

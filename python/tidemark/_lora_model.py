@@ -46,6 +46,13 @@ def build(config: LoraConfig, device: Any, dtype: Any) -> Any:
     return model.train()
 
 
+def shape_used(model: Any, config: LoraConfig) -> Dict[str, Any]:
+    """The sizes of the model that is trained. Those of a named one are its own, whatever the config says; what it does
+    not tell is None."""
+    own = getattr(getattr(model, "module", model), "config", None)  # inside FSDP or DDP
+    return {key: getattr(config if config.model_name is None else own, key, None) for key in SHAPE_KEYS}
+
+
 def _is_installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 

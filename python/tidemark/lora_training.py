@@ -427,9 +427,11 @@ def checked_config(arguments: argparse.Namespace) -> LoraConfig:
 def result_of(trained: Trained) -> Dict[str, Any]:
     """What the command prints: bytes as torch counts them."""
     import torch
+    from ._lora_model import shape_used
     device = torch.device(trained.config.device)
+    config = {**trained.config.to_dict(), **shape_used(trained.model, trained.config)}
     found = _figures.figures(_figures.HOST if device.type == "cpu" else _figures.CARD + (device.index or 0))
-    return {"config": trained.config.to_dict(), "losses": trained.losses, "device": str(device),
+    return {"config": config, "losses": trained.losses, "device": str(device),
             "max_allocated": found.max_allocated, "max_reserved": found.max_reserved, "run": tidemark.run}
 
 

@@ -235,6 +235,7 @@ NAMED = """
 import sys
 from pathlib import Path
 from tidemark._lora_model import ModelError, SHAPES, shape_of
+from tidemark.lora_training import result_of
 def refused(name):
     try:
         build_model(small.with_({"model_name": name}))
@@ -259,7 +260,9 @@ for installed in (False, True) if importlib.util.find_spec("transformers") is No
         import transformers
     model = build_model(small.with_({"model_name": "named"}))
     assert model.lm_head.weight.shape == (50, 32) and model.model.layers[0].self_attn.k_proj.weight.shape == (32, 32)
-    model = run(small.with_({"model_name": "here/known-2"})).model
+    trained = run(small.with_({"model_name": "here/known-2"}))
+    model, told = trained.model, result_of(trained)["config"]  # not the sizes of small
+    assert {key: told[key] for key in SHAPES["here/known"]} == SHAPES["here/known"] and told["r"] == small.r
     assert model.model.layers[0].self_attn.k_proj.weight.shape == (16, 32)
     assert "its shape is not known here" in refused("gpt2") and "no such folder" in refused("./nowhere")
     if installed:
