@@ -56,6 +56,16 @@ def test_timeline(runs):
     assert "forward" in found  # there is room for names of stages
 
 
+def test_timeline_has_a_line_along_its_top(runs):
+    """Else a peak that is thinner than a point is not to be seen."""
+    plot(runs, "a.tmk")
+    picture = (runs / "p.svg").read_text(encoding="utf-8")
+    (line,) = re.findall(r"<path stroke='rgb\(102, 102, 102\)' +d='([^']*)'", picture)
+    areas = [points for points in re.findall(r"<polygon[^>]*points = '([^']*)'", picture) if points.count(",") > 5]
+    tops = [min(float(y) for y in re.findall(r"[\d.]+,([\d.]+)", points)) for points in (line, " ".join(areas))]
+    assert tops[0] == tops[1]
+
+
 def test_timeline_of_one_that_ran_out(runs):
     found = texts(runs, "oom.tmk")
     assert any(re.fullmatch(r"OOM: .* refused", text) for text in found)
