@@ -65,6 +65,14 @@ static bool is_long(const struct tmk_survey *g, const struct tmk_survey_config *
     return longest > LONGEST_NAME;
 }
 
+/* What is not there is said, in the picture too; the caller's, NULL: all is there. */
+static char *missing_text(const struct tmk_survey *g)
+{
+    return g->n_measured > MOST_BARS
+               ? tmk_xformat("the %d largest of %u configurations", MOST_BARS, g->n_measured)
+               : NULL;
+}
+
 static void say_missing(const struct tmk_survey *g)
 {
     if (g->n_measured > MOST_BARS)
@@ -126,9 +134,12 @@ static void lay_out(struct two *t, const struct tmk_survey *g)
     graph = graph > MOST_GRAPH ? MOST_GRAPH : graph;
     char *mixed = tmk_survey_mixed_text(g), *names = tmk_survey_names(g);
     char *rows = t->is_short ? tmk_xformat("rows: %s", names) : NULL;
+    char *missing = missing_text(g);
     tmk_survey_note(&t->note, rows);
+    tmk_survey_note(&t->note, missing);
     tmk_survey_note(&t->note, mixed);
     free(mixed);
+    free(missing);
     free(names);
     free(rows);
     t->top = (t->note ? TITLE_AND_NOTE : TITLE) + t->n_rows * TMK_LEGEND_ROW;

@@ -99,7 +99,7 @@ const char *tmk_sweep_say_fit(struct tmk_sweep_story *v)
     char reserved[96] = "";
     if (v->reserved)
         snprintf(reserved, sizeof reserved,
-                 ", and what the allocator reserves within %.2g %% (%.2g %%)",
+                 ", and what the allocator reserves within %.2g %% (the worst %.2g %%)",
                  shown_percent(tmk_fit_left_out_median(v->reserved)),
                  shown_percent(tmk_fit_left_out_worst(v->reserved)));
     const char *text = tmk_arena_format(

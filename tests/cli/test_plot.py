@@ -305,6 +305,14 @@ def test_no_text_on_another(sweep, kind, theme):
         assert "512, 8, 4, 16" in found
 
 
+def test_more_bars_than_have_room(sweep):
+    """The picture itself says that some are not there."""
+    write_sweep(sweep / "long", LONG, lambda i: "done")
+    found = texts(sweep, "long --kind components")
+    assert any(text.endswith("the 40 largest of 54 configurations") for text in found), found
+    assert not any("largest of" in text for text in texts(sweep, "s --kind components"))
+
+
 def test_many_above_the_graph(sweep):
     """Of more than have room some are named, not one on the other."""
     params = {"seq": [str(64 * i) for i in range(1, 25)], "batch": [str(i) for i in range(1, 9)]}
