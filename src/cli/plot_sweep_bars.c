@@ -69,7 +69,7 @@ static bool is_long(const struct tmk_survey *g, const struct tmk_survey_config *
 static char *missing_text(const struct tmk_survey *g)
 {
     return g->n_measured > MOST_BARS
-               ? tmk_xformat("the %d largest of %u configurations", MOST_BARS, g->n_measured)
+               ? tmk_xformat("the %d largest of %u measured", MOST_BARS, g->n_measured)
                : NULL;
 }
 
