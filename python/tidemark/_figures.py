@@ -192,7 +192,12 @@ def _tell_segments(lib: ctypes.CDLL) -> None:
     """What torch had got before its calls of cudaMalloc() were seen. What another allocator may have given it, mapped
     piece by piece or to a pool of its own, is left out: it goes without a cudaFree()."""
     torch = torch_or_none()
-    for segment in torch.cuda.memory_snapshot() if is_in_use(torch) else ():
+    try:
+        segments = torch.cuda.memory_snapshot() if is_in_use(torch) else []
+    except Exception as reason:  # of torch's allocators not all have a list
+        log.debug("torch does not list its segments, and will be asked each time: %s", reason)
+        segments = []
+    for segment in segments:
         if not segment.get("is_expandable") and tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0):
             lib.tidemark_record_segment(segment["device"], segment["address"], segment["total_size"])
 

@@ -108,17 +108,16 @@ static void visit_slot(struct walk *w, const struct module *m, uintptr_t *slot,
     if (write_slot(m, slot, value)) {
         w->count.n_patched++;
         w->n_ours[hook - tmk_torch_hooks] += w->in;
-    } else
+    } else {
         w->count.n_failed++;
+    }
 }
 
 /* ---- modules ---- */
 
 static struct tmk_hook *hook_named(const char *name)
 {
-    static const char *const beginnings[] = {"_ZN", "cud"}; /* most names have neither */
-    bool may_be = strncmp(name, beginnings[0], 3) == 0 || strncmp(name, beginnings[1], 3) == 0;
-    if (!may_be)
+    if (strncmp(name, "_ZN", 3) != 0 && strncmp(name, "cuda", 4) != 0) /* most are neither */
         return NULL;
     for (int i = 0; i < TMK_N_TORCH_HOOKS; i++)
         if (strcmp(tmk_torch_hooks[i].name, name) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_c10_cuda.c - stands for libc10_cuda.so: gets memory from the runtime, through import slots, and
- * reports blocks as torch's allocator does. What is reserved changes with the segments, and is said
- * with the next block. */
+/* fake_c10_cuda.c - stands for libc10_cuda.so: gets memory from the runtime, through import slots,
+ * and reports blocks as torch's allocator does. What is reserved changes with the segments, and is
+ * said with the next block. */
 #include <stddef.h>
 #include <stdint.h>
 

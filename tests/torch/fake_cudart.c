@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_cudart.c - stands for libcudart.so.13: addresses without memory behind them, and whoever asked
- * last. Its symbols have a version, as the real ones. */
+/* fake_cudart.c - stands for libcudart.so.13: addresses without memory behind them, and whoever
+ * asked last. Its symbols have a version, as the real ones. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>

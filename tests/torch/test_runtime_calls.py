@@ -147,6 +147,16 @@ cuda.fake_map(0, -10 * MIB)
 assert asked() == 1
 """
 
+NO_LIST = """
+load()
+cuda.fake_grow(0, 2 * MIB)
+import_tidemark()
+torch.cuda.memory_snapshot = lambda: 1 / 0  # not all of torch's allocators have it
+asked()
+cuda.fake_block(0, 512)
+assert [asked(), asked()] == [1, 1]
+"""
+
 OUT = """
 load(); import_tidemark()
 asked()
@@ -208,7 +218,8 @@ assert snapshots == []
 
 SCENARIOS = {"known": USUAL[0] + KNOWN, "imported first": USUAL[1] + KNOWN, "unseen": UNSEEN, "before": BEFORE,
              "expandable before": MAPPED_BEFORE.replace("MARK", '"is_expandable": True'),
-             "pool before": MAPPED_BEFORE.replace("MARK", '"segment_pool_id": (0, 1)'), "out": OUT, "forked": FORKED}
+             "pool before": MAPPED_BEFORE.replace("MARK", '"segment_pool_id": (0, 1)'), "no list": NO_LIST,
+             "out": OUT, "forked": FORKED}
 
 
 def make_libraries(folder, *flags, is_static=False):
