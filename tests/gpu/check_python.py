@@ -4,8 +4,8 @@
 
     tests/gpu/check_python.py TIDEMARK OUT [PART...]
 
-Parts: seeds, monitors, costs, fork, reserved. seeds: every Python example of the tools whose names tidemark has, by the tests that
-run them on the CPU elsewhere (tests/torch), with what they compare to torch; without pytest (those of LoRA trainings
+Parts: seeds, monitors, costs, fork, reserved. seeds: every Python example of the tools whose names tidemark has, by the
+tests that run them on the CPU elsewhere (tests/torch), with what they compare to torch; without pytest (those of LoRA trainings
 are check_lora.py's). monitors: the examples of
 Tiny Torch's memory tools on the real card, and what MemoryDebugger says of the run, imported alone and under `tidemark
 run`. costs: record() on CUDA both ways, MemoryDebugger at 0.1 s. fork: what is looked at before CUDA is in use leaves it

@@ -42,7 +42,8 @@ def snapshot():
     return segments
 
 torch = types.ModuleType("torch")
-torch.cuda = types.SimpleNamespace(is_initialized=lambda: True, memory_stats_as_nested_dict=stats, memory_snapshot=snapshot)
+torch.cuda = types.SimpleNamespace(is_initialized=lambda: True, memory_stats_as_nested_dict=stats,
+                                   memory_snapshot=snapshot)
 sys.modules["torch"] = torch
 
 def import_tidemark():
@@ -123,7 +124,8 @@ load()
 old = cuda.fake_grow(0, 20 * MIB)
 cuda.fake_block(0, 5 * MIB)
 cuda.fake_block(0, -4 * MIB)
-segments.append({"device": 0, "address": old, "total_size": 20 * MIB, "is_expandable": False, "segment_pool_id": (0, 0)})
+segments.append({"device": 0, "address": old, "total_size": 20 * MIB, "is_expandable": False,
+                 "segment_pool_id": (0, 0)})
 import_tidemark()
 assert [asked(), asked()] == [1, 1]  # no block was heard yet
 cuda.fake_block(0, 512)
@@ -175,8 +177,9 @@ assert asked() == 1
 assert caller() == "libtidemark.so"
 cuda.fake_block(0, 512)
 assert asked() == 0
-said = subprocess.run([os.environ["TIDEMARK_PROGRAM"], "detach", str(os.getpid())], check=True, capture_output=True).stderr
-assert said == b"tidemark: detached; 5 import slots restored, the trace is closed\\n"  # with a stub's
+detach = [os.environ["TIDEMARK_PROGRAM"], "detach", str(os.getpid())]
+assert subprocess.run(detach, check=True, capture_output=True).stderr == \\
+    b"tidemark: detached; 5 import slots restored, the trace is closed\\n"  # with a stub's
 assert caller() == "libc10_cuda.so"
 cuda.fake_block(0, 512)
 assert [asked(), asked()] == [1, 1]
