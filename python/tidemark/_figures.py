@@ -2,8 +2,10 @@
 """How much is allocated and reserved on which device: the one place where the package finds out.
 
 libtidemark is told by torch with every block and answers in 0.2 µs, without a lock and without a word
-to the device. Where it does not know, torch is asked (tens of µs): until torch's first block, after the
-driver took memory back without one, and where the driver's calls are not seen. A machine without a GPU
+to the device. Where it does not know, torch is asked (tens of µs): until torch's first block, and after
+memory was given back without one (empty_cache); libtidemark is told the answer, which is good until the next
+change. After `import tidemark` alone, where the driver's calls are not seen, torch is asked each time if it has
+memory that cudaMalloc() did not give it (expandable segments). A machine without a GPU
 has one device, the CPU: allocated are torch's tensors, and reserved is the same, since torch keeps no
 cache there. Nothing here initialises CUDA, and before it is in use nothing is allocated (_visible.py says the rest).
 """
@@ -186,16 +188,39 @@ os.register_at_fork(after_in_child=_in_child)
 
 # ---- figures
 
+def _tell_segments(lib: ctypes.CDLL) -> None:
+    """What torch had got before its calls of cudaMalloc() were seen. What another allocator may have given it, mapped
+    piece by piece or to a pool of its own, is left out: it goes without a cudaFree()."""
+    torch = torch_or_none()
+    try:
+        segments = torch.cuda.memory_snapshot() if is_in_use(torch) else []
+    except Exception as reason:  # of torch's allocators not all have a list
+        log.debug("torch does not list its segments, and will be asked each time: %s", reason)
+        segments = []
+    for segment in segments:
+        if not segment.get("is_expandable") and tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0):
+            lib.tidemark_record_segment(segment["device"], segment["address"], segment["total_size"])
+
+
 def ask_torch(number: int) -> Figures:
     """What torch itself counts, of a GPU: slower, always right. Of the CPU it counts nothing."""
-    now = time.time_ns()
+    import tidemark
+    now, lib, asked = time.time_ns(), tidemark._lib, 0
     if number < CARD:
         return Figures(now, None, None, None, None)
-    stats = torch_or_none().cuda.memory_stats_as_nested_dict(number - CARD)
+    torch = torch_or_none()
+    if lib is not None:
+        if lib.tidemark_record_see_runtime():
+            _tell_segments(lib)
+        asked = lib.tidemark_record_ask(number)
+    stats = torch.cuda.memory_stats_as_nested_dict(number - CARD)
     if not stats:  # CUDA is not in use yet
         return Figures(now, 0, 0, 0, 0)
     allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
-    return Figures(now, allocated["current"], reserved["current"], allocated["peak"], reserved["peak"])
+    found = Figures(now, allocated["current"], reserved["current"], allocated["peak"], reserved["peak"])
+    if lib is not None:
+        lib.tell(number, asked, *found[1:])
+    return found
 
 
 def figures(number: int) -> Figures:

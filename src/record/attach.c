@@ -14,13 +14,13 @@
 
 static _Atomic pid_t busy; /* one attach or detach at a time; a child has not what its parent has */
 
-static bool take_turn(void)
+bool tmk_attach_take_turn(void)
 {
     pid_t self = getpid(), holder = atomic_load(&busy);
     return holder != self && atomic_compare_exchange_strong(&busy, &holder, self);
 }
 
-static void end_turn(void)
+void tmk_attach_end_turn(void)
 {
     atomic_store(&busy, 0);
 }
@@ -91,32 +91,32 @@ static int attach(const char *options, char *message, size_t size)
 
 int tidemark_attach(const char *options, char *message, size_t size)
 {
-    if (!take_turn())
+    if (!tmk_attach_take_turn())
         return answer(-1, message, size, "another attach or detach is under way");
     int rc = attach(options, message, size);
-    end_turn();
+    tmk_attach_end_turn();
     return rc;
 }
 
 int tidemark_hook(int in)
 {
-    if (!take_turn())
+    if (!tmk_attach_take_turn())
         return 0;
     struct tmk_patch_count count = tmk_patch_switch(in != 0);
     tmk_bridge_switch(in != 0);
-    end_turn();
+    tmk_attach_end_turn();
     return (int)count.n_patched;
 }
 
 int tmk_attach_end(char *message, size_t size)
 {
-    if (!take_turn())
+    if (!tmk_attach_take_turn())
         return answer(-1, message, size, "another attach or detach is under way");
     bool was_on = !tmk_recorder_is_off();
     struct tmk_patch_count count = tmk_patch_out();
     bool ended = tmk_recorder_end();
     tmk_bridge_end(); /* after it: Python's side is put back only when nothing is recorded */
-    end_turn();
+    tmk_attach_end_turn();
     if (!was_on)
         return answer(-1, message, size, "nothing is being recorded");
     if (!ended)

@@ -6,6 +6,7 @@
 #ifndef TMK_RECORD_ATTACH_H
 #define TMK_RECORD_ATTACH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Options are lines "key=value": run (an absolute path), max_size (bytes), cpu_tensors, native,
@@ -17,6 +18,10 @@ __attribute__((visibility("default"))) int tidemark_attach(const char *options, 
 /* Take the hooks out of torch's calls for a while (0), or put them in again (1): how many import
  * slots were written. For measuring what they cost; blocks of the meantime are not recorded. */
 __attribute__((visibility("default"))) int tidemark_hook(int in);
+
+/* Hooks are put in and taken out by one thread at a time; false: it is another's turn. */
+bool tmk_attach_take_turn(void);
+void tmk_attach_end_turn(void);
 
 /* 0, or -1 with the reason. */
 int tmk_attach_end(char *message, size_t size);

@@ -21,13 +21,17 @@ struct search {
     char path[4096];
 };
 
+bool tmk_library_is_named(const char *path, const char *prefix)
+{
+    const char *slash = strrchr(path, '/');
+    return strncmp(slash ? slash + 1 : path, prefix, strlen(prefix)) == 0;
+}
+
 static int match(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
     struct search *s = arg;
-    const char *slash = strrchr(info->dlpi_name, '/');
-    const char *file = slash ? slash + 1 : info->dlpi_name;
-    if (strncmp(file, s->prefix, strlen(s->prefix)) != 0 ||
+    if (!tmk_library_is_named(info->dlpi_name, s->prefix) ||
         strlen(info->dlpi_name) >= sizeof s->path)
         return 0;
     strcpy(s->path, info->dlpi_name);

@@ -3,6 +3,7 @@
 #ifndef TMK_RECORD_LIBRARY_H
 #define TMK_RECORD_LIBRARY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Where a module lies in memory. */
@@ -12,6 +13,9 @@ struct tmk_code_range {
 
 /* Of the module that has this address; all zero when there is none. */
 struct tmk_code_range tmk_library_range(const void *address);
+
+/* The file's name, without its folder, begins with `prefix`. */
+bool tmk_library_is_named(const char *path, const char *prefix);
 
 /* The address of a symbol in the loaded library whose file name begins with `prefix` and is not our
  * own definition of it; NULL when there is none. Takes the loader's lock for a moment. */

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "record/library.h"
+#include "record/runtime.h"
+#include "record/tally.h"
 #include "record/torch.h"
 
 #if defined(__x86_64__)
@@ -44,7 +46,9 @@ struct walk {
     bool in;
     bool stubs;                            /* too */
     bool frees;                            /* those hooks, or all others */
+    bool callers;                          /* likewise; to take out, all */
     uintptr_t *unfound[TMK_N_TORCH_HOOKS]; /* a slot of each hook whose function is not found yet */
+    uint32_t n_ours[TMK_N_TORCH_HOOKS];    /* slots that lead to us now */
     struct tmk_patch_count count;
 };
 
@@ -83,11 +87,16 @@ static void visit_slot(struct walk *w, const struct module *m, uintptr_t *slot,
 {
     uintptr_t now = __atomic_load_n(slot, __ATOMIC_ACQUIRE), ours = (uintptr_t)hook->ours;
     uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
+    bool unbound = now >= m->lowest && now < m->highest; /* lazily: leads to the loader */
+    if (!real && hook->is_caller && w->in && !unbound) {
+        real = now;
+        atomic_store_explicit(&hook->real, real, memory_order_release);
+    }
     if (!real)
         w->unfound[hook - tmk_torch_hooks] = slot;
+    w->n_ours[hook - tmk_torch_hooks] += now == ours;
     if (!real || (w->in ? now == ours : now != ours))
         return;
-    bool unbound = now >= m->lowest && now < m->highest; /* lazily: leads to the loader */
     if (w->in && now != real && !unbound) { /* another library stands in front of torch already */
         atomic_store(&hook->foreign, true);
         atomic_store_explicit(&hook->real, now, memory_order_release);
@@ -96,17 +105,19 @@ static void visit_slot(struct walk *w, const struct module *m, uintptr_t *slot,
     uintptr_t value = w->in ? ours : before ? before : real;
     if (w->in)
         keep_original(slot, now);
-    if (write_slot(m, slot, value))
+    if (write_slot(m, slot, value)) {
         w->count.n_patched++;
-    else
+        w->n_ours[hook - tmk_torch_hooks] += w->in;
+    } else {
         w->count.n_failed++;
+    }
 }
 
 /* ---- modules ---- */
 
 static struct tmk_hook *hook_named(const char *name)
 {
-    if (name[0] != '_' || name[1] != 'Z' || name[2] != 'N') /* most are not C++ members */
+    if (strncmp(name, "_ZN", 3) != 0 && strncmp(name, "cuda", 4) != 0) /* most are neither */
         return NULL;
     for (int i = 0; i < TMK_N_TORCH_HOOKS; i++)
         if (strcmp(tmk_torch_hooks[i].name, name) == 0)
@@ -183,6 +194,15 @@ static bool is_ours(const struct module *m)
     return here >= m->lowest && here < m->highest;
 }
 
+static bool is_wanted(const struct walk *w, const struct tmk_hook *hook, const char *path)
+{
+    if (hook->is_free != w->frees || (hook->is_stub && !w->stubs))
+        return false;
+    if (hook->is_caller && !tmk_library_is_named(path, hook->library))
+        return false;
+    return !w->in || hook->is_caller == w->callers;
+}
+
 static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
@@ -202,7 +222,7 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
                 continue;
             struct tmk_hook *hook =
                 hook_named(m.strings + m.symbols[ELF64_R_SYM(r->r_info)].st_name);
-            if (hook && hook->is_free == w->frees && (w->stubs || !hook->is_stub))
+            if (hook && is_wanted(w, hook, info->dlpi_name))
                 visit_slot(w, &m, (uintptr_t *)(m.base + r->r_offset), hook);
         }
     }
@@ -230,36 +250,61 @@ static void visit_in_order(struct walk *w)
 
 /* The real functions are looked for before and between, not under the loader's lock, in which
  * looking would wait for another of its locks. */
-static struct tmk_patch_count visit_all(bool in, bool stubs)
+static void visit_all(struct walk *w)
 {
-    struct walk w = {.in = in, .stubs = stubs};
     bool found = false;
     for (int i = 0; i < TMK_N_TORCH_HOOKS; i++)
         tmk_torch_find_real(&tmk_torch_hooks[i], NULL);
-    visit_in_order(&w);
+    visit_in_order(w);
     for (int i = 0; i < TMK_N_TORCH_HOOKS; i++)
-        found |= w.unfound[i] && tmk_torch_find_real(&tmk_torch_hooks[i], w.unfound[i]);
+        found |= w->unfound[i] && tmk_torch_find_real(&tmk_torch_hooks[i], w->unfound[i]);
     if (found)
-        visit_in_order(&w);
+        visit_in_order(w);
+}
+
+static struct tmk_patch_count put_in(bool stubs)
+{
+    struct walk w = {.in = true, .stubs = stubs};
+    visit_all(&w);
+    tmk_tally_hear(true);
+    return w.count;
+}
+
+static struct tmk_patch_count take_out(bool stubs)
+{
+    struct walk w = {.stubs = stubs};
+    tmk_tally_hear(false);
+    tmk_runtime_set_unseen();
+    visit_all(&w);
     return w.count;
 }
 
 struct tmk_patch_count tmk_patch_in(void)
 {
-    struct tmk_patch_count count = visit_all(true, true);
+    struct tmk_patch_count count = put_in(true);
     if (count.n_patched > 0) /* torch was there before us */
         tmk_torch_expect_streams();
     return count;
 }
 
+bool tmk_patch_runtime(void)
+{
+    struct walk w = {.in = true, .callers = true};
+    visit_all(&w);
+    if (w.count.n_failed || !w.n_ours[TMK_TORCH_MALLOC] || !w.n_ours[TMK_TORCH_FREE])
+        return false;
+    tmk_runtime_set_seen();
+    return true;
+}
+
 struct tmk_patch_count tmk_patch_out(void)
 {
-    struct tmk_patch_count count = visit_all(false, true);
+    struct tmk_patch_count count = take_out(true);
     n_originals = 0;
     return count;
 }
 
 struct tmk_patch_count tmk_patch_switch(bool in)
 {
-    return visit_all(in, false);
+    return in ? put_in(false) : take_out(false);
 }

@@ -20,6 +20,9 @@ struct tmk_patch_count {
 /* All may be called at any time and again; one call at a time. */
 struct tmk_patch_count tmk_patch_in(void);
 struct tmk_patch_count tmk_patch_out(void);
+/* Those of libc10_cuda's calls of the runtime (runtime.h), which tmk_patch_in() leaves alone: true
+ * when both are in. */
+bool tmk_patch_runtime(void);
 /* The hooks that record, in or out; stubs stay, so that nothing is missed but blocks. */
 struct tmk_patch_count tmk_patch_switch(bool in);
 

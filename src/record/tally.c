@@ -10,6 +10,7 @@
 #include "record/host_memory.h"
 #include "record/python.h"
 #include "record/recorder.h"
+#include "record/runtime.h"
 #include "record/torch.h"
 #include "tidemark/tidemark.h"
 #include "trace/layout.h"
@@ -19,8 +20,12 @@ struct figures {
     _Atomic uint64_t allocated, reserved;
     _Atomic uint64_t peak_allocated, peak_reserved; /* since the window began */
     _Atomic uint64_t past_allocated, past_reserved; /* the highest before that */
-    _Atomic uint64_t n_changes; /* of what the driver gave, when this was said */
-    _Atomic uint32_t device;    /* plus 1; 0: nothing was said */
+    _Atomic uint64_t n_changes;                     /* of what was given, when this was said */
+    _Atomic uint32_t device;                        /* plus 1; 0: nothing was said */
+    _Atomic uint32_t n_said;                        /* how often */
+    _Atomic bool is_explained;                      /* what is reserved, by the runtime's calls */
+    _Atomic uint64_t told_after; /* what the rest was told: what was said and changed before */
+    _Atomic uint64_t told_allocated, told_reserved;
 } __attribute__((aligned(64)));
 
 /* 42 MiB, room for two millions of blocks; of these most programs touch the first two. */
@@ -31,6 +36,8 @@ static struct {
     struct figures host;
     _Atomic uintptr_t slots; /* 0: nobody wants to know of the host's blocks */
     _Atomic bool has_missed; /* there was no room for one of them */
+    _Atomic bool is_deaf;    /* the hooks are out of torch's calls */
+    _Atomic uint64_t n_gaps; /* times that they were */
 } tally;
 
 static struct tmk_tally_table host_table(void)
@@ -51,6 +58,12 @@ static inline uint64_t get(const _Atomic uint64_t *figure)
     return atomic_load_explicit(figure, memory_order_relaxed);
 }
 
+/* Of what torch has reserved, without a word of it; and of what it may have said unheard. */
+static uint64_t n_changes_now(void)
+{
+    return tmk_held_changes() + tmk_runtime_changes() + get(&tally.n_gaps);
+}
+
 void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_bytes)
 {
     struct figures *f = &tally.devices[device % TMK_TORCH_DEVICES];
@@ -60,7 +73,11 @@ void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_
         set(&f->peak_allocated, allocated_bytes);
     if (reserved_bytes > get(&f->peak_reserved))
         set(&f->peak_reserved, reserved_bytes);
-    set(&f->n_changes, tmk_held_changes());
+    set(&f->n_changes, n_changes_now());
+    atomic_store_explicit(&f->is_explained, tmk_runtime_explains(device, reserved_bytes),
+                          memory_order_relaxed);
+    uint32_t n_said = atomic_load_explicit(&f->n_said, memory_order_relaxed);
+    atomic_store_explicit(&f->n_said, n_said + 1, memory_order_release);
     atomic_store_explicit(&f->device, device + 1U, memory_order_release);
 }
 
@@ -194,33 +211,100 @@ static bool is_host_known(void)
            !atomic_load_explicit(&tally.has_missed, memory_order_relaxed);
 }
 
-static bool is_known(uint16_t device)
+bool tmk_tally_is_heard(void)
 {
-    if (device == TIDEMARK_HOST)
-        return is_host_known();
-    const struct figures *f = figures_of(device);
-    uint64_t n_changes;
-    uint64_t held = tmk_held_devices(&n_changes);
-    return atomic_load_explicit(&f->device, memory_order_acquire) == device + 1U &&
-           (held >> (device & 63) & 1) && get(&f->n_changes) == n_changes;
+    return !atomic_load_explicit(&tally.is_deaf, memory_order_relaxed);
 }
 
-bool tmk_tally_read_window(uint16_t device, struct tmk_tally *ret)
+void tmk_tally_hear(bool is_heard)
 {
-    if (!is_known(device))
-        return false;
+    atomic_store(&tally.is_deaf, !is_heard);
+    atomic_fetch_add(&tally.n_gaps, 1);
+}
+
+/* Torch uses its own allocator there, and we hear it. */
+static bool is_said(const struct figures *f, uint16_t device)
+{
+    return atomic_load_explicit(&f->device, memory_order_acquire) == device + 1U &&
+           tmk_tally_is_heard();
+}
+
+/* What it has reserved does not change unheard and unseen, provided that the runtime's calls
+ * explain it, or in any case. */
+static bool is_seen(uint16_t device, bool is_explained)
+{
+    uint64_t n_changes;
+    return (is_explained && tmk_runtime_is_seen()) ||
+           (tmk_held_devices(&n_changes) >> (device & 63) & 1);
+}
+
+/* What was said and what has changed: while it is the same, so is what torch would answer. */
+static uint64_t state_of(const struct figures *f)
+{
+    uint64_t n_said = atomic_load_explicit(&f->n_said, memory_order_acquire);
+    return n_said << 32 | (uint32_t)n_changes_now();
+}
+
+static bool read_card(uint16_t device, struct tmk_tally *ret)
+{
     const struct figures *f = figures_of(device);
-    bool is_host = device == TIDEMARK_HOST;
-    ret->allocated_bytes = get(&f->allocated);
-    ret->reserved_bytes = get(is_host ? &f->allocated : &f->reserved);
+    if (!is_said(f, device))
+        return false;
+    bool is_explained = atomic_load_explicit(&f->is_explained, memory_order_relaxed);
+    if (get(&f->n_changes) == n_changes_now() && is_seen(device, is_explained)) {
+        ret->allocated_bytes = get(&f->allocated);
+        ret->reserved_bytes = get(&f->reserved);
+    } else if (atomic_load(&f->told_after) == state_of(f) && is_seen(device, true)) {
+        ret->allocated_bytes = get(&f->told_allocated);
+        ret->reserved_bytes = get(&f->told_reserved);
+    } else {
+        return false;
+    }
     ret->peak_allocated_bytes = get(&f->peak_allocated);
-    ret->peak_reserved_bytes = get(is_host ? &f->peak_allocated : &f->peak_reserved);
+    ret->peak_reserved_bytes = get(&f->peak_reserved);
     return true;
+}
+
+uint64_t tmk_tally_ask(uint16_t device)
+{
+    return device == TIDEMARK_HOST ? 0 : state_of(figures_of(device));
 }
 
 static inline uint64_t larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+/* One at a time: with Python's lock. When a call has come since the question, or comes now, the
+ * state is another and never again that one. */
+void tmk_tally_tell(uint16_t device, uint64_t asked, const struct tmk_tally *answer)
+{
+    struct figures *f = figures_of(device);
+    if (device == TIDEMARK_HOST)
+        return;
+    set(&f->past_allocated, larger(get(&f->past_allocated), answer->peak_allocated_bytes));
+    set(&f->past_reserved, larger(get(&f->past_reserved), answer->peak_reserved_bytes));
+    if (!is_said(f, device) ||
+        !is_seen(device, tmk_runtime_explains(device, answer->reserved_bytes)))
+        return;
+    atomic_store(&f->told_after, 0);
+    set(&f->told_allocated, answer->allocated_bytes);
+    set(&f->told_reserved, answer->reserved_bytes);
+    atomic_store(&f->told_after, asked);
+}
+
+static bool read_host(struct tmk_tally *ret)
+{
+    if (!is_host_known())
+        return false;
+    ret->allocated_bytes = ret->reserved_bytes = get(&tally.host.allocated);
+    ret->peak_allocated_bytes = ret->peak_reserved_bytes = get(&tally.host.peak_allocated);
+    return true;
+}
+
+bool tmk_tally_read_window(uint16_t device, struct tmk_tally *ret)
+{
+    return device == TIDEMARK_HOST ? read_host(ret) : read_card(device, ret);
 }
 
 bool tmk_tally_read(uint16_t device, struct tmk_tally *ret)
@@ -253,6 +337,15 @@ __attribute__((visibility("default"))) int tidemark_record_host_memory(uint64_t 
 __attribute__((visibility("default"))) void tidemark_record_begin_window(unsigned device);
 __attribute__((visibility("default"))) int tidemark_record_window(unsigned device,
                                                                   uint64_t *ret_two);
+__attribute__((visibility("default"))) int tidemark_record_see_runtime(void);
+__attribute__((visibility("default"))) void
+tidemark_record_segment(unsigned device, uint64_t address, uint64_t size_bytes);
+__attribute__((visibility("default"))) uint64_t tidemark_record_ask(unsigned device);
+__attribute__((visibility("default"))) void tidemark_record_tell(unsigned device, uint64_t asked,
+                                                                 uint64_t allocated_bytes,
+                                                                 uint64_t reserved_bytes,
+                                                                 uint64_t peak_allocated_bytes,
+                                                                 uint64_t peak_reserved_bytes);
 
 static const struct tmk_python *python; /* there while its functions can be called */
 
@@ -317,4 +410,29 @@ int tidemark_record_window(unsigned device, uint64_t *ret_two)
     ret_two[0] = found.peak_allocated_bytes;
     ret_two[1] = found.peak_reserved_bytes;
     return 1;
+}
+
+/* 1: what torch has got by cudaMalloc() before now should be told, each segment. */
+int tidemark_record_see_runtime(void)
+{
+    return tmk_runtime_see();
+}
+
+void tidemark_record_segment(unsigned device, uint64_t address, uint64_t size_bytes)
+{
+    tmk_runtime_note((uint16_t)device, address, size_bytes);
+}
+
+uint64_t tidemark_record_ask(unsigned device)
+{
+    return tmk_tally_ask((uint16_t)device);
+}
+
+void tidemark_record_tell(unsigned device, uint64_t asked, uint64_t allocated_bytes,
+                          uint64_t reserved_bytes, uint64_t peak_allocated_bytes,
+                          uint64_t peak_reserved_bytes)
+{
+    tmk_tally_tell((uint16_t)device, asked,
+                   &(struct tmk_tally){allocated_bytes, reserved_bytes, peak_allocated_bytes,
+                                       peak_reserved_bytes});
 }

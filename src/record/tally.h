@@ -36,10 +36,20 @@ void tmk_tally_host_free(const void *address);
 /* Keep figures from now on. False: there is no memory for the table of the host's blocks. */
 bool tmk_tally_want(void);
 
-/* False: not known, because torch has said nothing of this device yet, or the driver has given or
- * taken back memory since, of which torch says nothing until its next block; of the host, because
- * there was no room for one of its blocks. */
+/* Torch's blocks are heard of from now on, or are not (patch.h): then of accelerators nothing is
+ * known. */
+void tmk_tally_hear(bool is_heard);
+bool tmk_tally_is_heard(void);
+
+/* False: not known, because torch has said nothing of this device yet, or memory was given or taken
+ * back since, of which torch says nothing until its next block, or could be with nobody seeing it
+ * (held.h, runtime.h); of the host, because there was no room for one of its blocks. */
 bool tmk_tally_read(uint16_t device, struct tmk_tally *ret);
+
+/* Who does not get to know asks torch, and may tell the answer: with what tmk_tally_ask() said
+ * before, it is what tmk_tally_read() knows until something changes. Peaks count in any case. */
+uint64_t tmk_tally_ask(uint16_t device);
+void tmk_tally_tell(uint16_t device, uint64_t asked, const struct tmk_tally *answer);
 
 /* The same with peaks since the window began, or since the process did where none has. A window
  * begins now, for everybody: one measurement at a time. Peaks of tmk_tally_read() go on over it. */

@@ -16,6 +16,7 @@
 #include "record/loader.h"
 #include "record/pystack.h"
 #include "record/recorder.h"
+#include "record/runtime.h"
 #include "record/tally.h"
 #include "record/torch_stubs.h"
 #include "tidemark/tidemark.h"
@@ -95,12 +96,23 @@ struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] TMK_HOT_DATA = {
                   .ours = (void *)tmk_stub_external,
                   .is_stub = true},
     [NODE] = {.name = NAME_NODE, .library = "libtorch_cpu.so", .ours = (void *)hook_node},
+    [TMK_TORCH_MALLOC] = {.name = "cudaMalloc",
+                          .library = "libc10_cuda.so",
+                          .ours = (void *)tmk_runtime_malloc,
+                          .is_caller = true},
+    [TMK_TORCH_FREE] = {.name = "cudaFree",
+                        .library = "libc10_cuda.so",
+                        .ours = (void *)tmk_runtime_free,
+                        .is_free = true,
+                        .is_caller = true},
 };
 
 /* Another preloaded library's, if one stands in front of torch as we do, else torch's own: by the
  * usual name of its file, or as the library that calls us would find it. */
 static uintptr_t find_real(struct tmk_hook *hook, const void *caller)
 {
+    if (hook->is_caller) /* others may have other runtimes */
+        return (uintptr_t)tmk_library_symbol_from(caller, hook->name);
     void *found = tmk_loader_symbol(RTLD_NEXT, hook->name);
     if (found && found != hook->ours) {
         atomic_store(&hook->foreign, true);

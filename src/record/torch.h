@@ -27,6 +27,7 @@ struct tmk_hook {
     void *ours;
     bool is_stub;              /* makes a note and jumps on: never in the way */
     bool is_free;              /* sees blocks go, and none come */
+    bool is_caller;            /* `library` calls it: only its slots lead here, to what they held */
     _Atomic uintptr_t real;    /* 0: not found yet */
     _Atomic uintptr_t own;     /* torch's, where `real` is another's; 0: not looked for */
     _Atomic uint32_t n_missed; /* calls since it was looked for in vain */
@@ -55,7 +56,7 @@ struct tmk_torch_hot {
 };
 extern struct tmk_torch_hot tmk_torch_hot;
 
-enum { TMK_N_TORCH_HOOKS = 12 };
+enum { TMK_TORCH_MALLOC = 12, TMK_TORCH_FREE, TMK_N_TORCH_HOOKS }; /* of the runtime (runtime.h) */
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
 
 /* The function that a hook stands in front of; NULL when it is not found. `caller`, an address in

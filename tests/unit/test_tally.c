@@ -9,7 +9,9 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "record/runtime.h"
 #include "record/tally.h"
+#include "record/torch.h"
 #include "tidemark/tidemark.h"
 
 enum { BITS = 8, N_THREADS = 4, N_ROUNDS = 20000 };
@@ -179,6 +181,88 @@ static void test_card_without_driver(void **state)
     assert_false(tmk_tally_read(card, &now));
 }
 
+static int free_nothing(void *address)
+{
+    (void)address;
+    return 0;
+}
+
+/* Read: allocated, reserved and the peaks of both; false where it is not known. */
+static bool is_card(uint16_t card, uint64_t allocated, uint64_t reserved, uint64_t peak_allocated,
+                    uint64_t peak_reserved)
+{
+    struct tmk_tally now;
+    if (!tmk_tally_read(card, &now))
+        return false;
+    assert_int_equal(now.allocated_bytes, allocated);
+    assert_int_equal(now.reserved_bytes, reserved);
+    assert_int_equal(now.peak_allocated_bytes, peak_allocated);
+    assert_int_equal(now.peak_reserved_bytes, peak_reserved);
+    return true;
+}
+
+enum { MIB = 1 << 20 };
+
+/* Known, while all that is reserved was given by cudaMalloc() and no call has come since. */
+static void test_card_with_runtime(void **state)
+{
+    (void)state;
+    uint16_t card = (1 << 8) + 3, other = (1 << 8) + 4;
+    atomic_store(&tmk_torch_hooks[TMK_TORCH_FREE].real, (uintptr_t)free_nothing);
+    tmk_runtime_set_seen();
+    assert_true(tmk_runtime_see()); /* as in a forked child: nothing is known of before */
+    assert_false(tmk_runtime_see());
+    tmk_runtime_note(card, 4 * MIB, 2 * MIB);
+    tmk_tally_say(card, 512, 2 * MIB);
+    assert_true(is_card(card, 512, 2 * MIB, 512, 2 * MIB));
+    tmk_tally_say(other, 512, 2 * MIB); /* of which nothing was given */
+    assert_false(is_card(other, 512, 2 * MIB, 512, 2 * MIB));
+    tmk_runtime_note(card, 8 * MIB, 20 * MIB);
+    tmk_runtime_note(card, 8 * MIB, 20 * MIB); /* told twice is once */
+    tmk_tally_say(card, 1024, 22 * MIB);
+    assert_true(is_card(card, 1024, 22 * MIB, 1024, 22 * MIB));
+    assert_int_equal(tmk_runtime_free(NULL), 0);
+    assert_true(is_card(card, 1024, 22 * MIB, 1024, 22 * MIB));
+    assert_int_equal(tmk_runtime_free((void *)(uintptr_t)(8 * MIB)), 0);
+    assert_false(is_card(card, 1024, 22 * MIB, 1024, 22 * MIB));
+    tmk_tally_say(card, 512, 2 * MIB);
+    assert_true(is_card(card, 512, 2 * MIB, 1024, 22 * MIB));
+    tmk_tally_say(card, 512, 4 * MIB); /* 2 MiB come from elsewhere, and may go unseen */
+    assert_false(is_card(card, 512, 4 * MIB, 1024, 22 * MIB));
+    tmk_runtime_set_unseen();
+    tmk_tally_say(card, 512, 2 * MIB);
+    assert_false(is_card(card, 512, 2 * MIB, 1024, 22 * MIB));
+}
+
+/* What torch answers is good until a block or a call comes, or came since the question. */
+static void test_told(void **state)
+{
+    (void)state;
+    uint16_t card = (1 << 8) + 5;
+    struct tmk_tally empty = {512, 2 * MIB, 4096, 30 * MIB};
+    tmk_runtime_set_seen();
+    tmk_runtime_note(card, 64 * MIB, 2 * MIB);
+    tmk_tally_tell(card, tmk_tally_ask(card), &empty); /* torch's allocator was not heard yet */
+    assert_false(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
+    tmk_tally_say(card, 1024, 2 * MIB);
+    assert_true(is_card(card, 1024, 2 * MIB, 4096, 30 * MIB));
+    uint64_t before = tmk_tally_ask(card);
+    tmk_runtime_free((void *)(uintptr_t)(256 * MIB));
+    tmk_tally_tell(card, before, &empty);
+    assert_false(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
+    tmk_tally_tell(card, tmk_tally_ask(card), &(struct tmk_tally){512, 4 * MIB, 512, 4 * MIB});
+    assert_false(is_card(card, 512, 4 * MIB, 4096, 30 * MIB)); /* not all of it was given */
+    tmk_tally_tell(card, tmk_tally_ask(card), &empty);
+    assert_true(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
+    tmk_tally_hear(false);
+    assert_false(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
+    tmk_tally_hear(true);
+    assert_false(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
+    tmk_tally_say(card, 2048, 2 * MIB);
+    assert_true(is_card(card, 2048, 2 * MIB, 4096, 30 * MIB));
+    tmk_runtime_set_unseen();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +275,8 @@ int main(void)
         cmocka_unit_test(test_millions), /* the last of the host's: then nothing is known of it */
 #endif
         cmocka_unit_test(test_card_without_driver),
+        cmocka_unit_test(test_card_with_runtime),
+        cmocka_unit_test(test_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
