@@ -55,8 +55,8 @@ static __attribute__((noinline)) double batch(usage_function *function, int64_t 
     return now_ns() - start;
 }
 
-/* What a training does between two blocks, as caches see it: go through more data and code than they hold. Two
- * clock readings in the end, so that the next does not find its own way cold. */
+/* What a training does between two blocks, as caches see it: go through more data and code than
+ * they hold. Two clock readings in the end, so that the next does not find its own way cold. */
 struct elsewhere {
     volatile uint8_t *bytes;
     uint8_t *code; /* a function that returns at once, in each line */
@@ -71,8 +71,7 @@ static const uint8_t function[] = {0xc0, 0x03, 0x5f, 0xd6};
 
 static int prepare(struct elsewhere *ret, size_t n)
 {
-    uint8_t *code =
-        mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *code = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     *ret = (struct elsewhere){calloc(1, n), code == MAP_FAILED ? NULL : code, n};
     if (!ret->bytes || !ret->code)
         return -1;

@@ -21,7 +21,7 @@
 enum state { NOT_LOOKED, LOOKING, READY, REFUSED };
 
 static struct tmk_pyruntime runtime; /* good when READY */
-struct tmk_pyframe_hot tmk_pyframe_hot TMK_HOT_DATA;
+struct tmk_pyframe_hot tmk_pyframe_hot TMK_HOT_FIRST;
 static _Atomic int state;
 static _Atomic pid_t looker;
 static _Atomic int n_refused;
@@ -55,9 +55,9 @@ static inline uint32_t offset_of(const struct tmk_pylayout *l, const void *frame
 /* Python's state of this thread; NULL when it has none, as those of C++ programs. */
 static inline const void *this_thread(void)
 {
-    const struct tmk_thread_slot *slot = &tmk_pyframe_hot.slot;
-    return __builtin_expect(slot->life != NULL, 1) ? tmk_thread_slot_read(slot)
-                                                   : tmk_pyframe_hot.this_thread();
+    void *value;
+    return tmk_thread_slot_read(&tmk_pyframe_hot.slot, &value) ? value
+                                                               : tmk_pyframe_hot.this_thread();
 }
 
 /* NULL without frames, and in a sub-interpreter, whose frames are not read. */
@@ -289,8 +289,7 @@ static bool look(void)
     enum tmk_pylook found = tmk_pylayout_find(&runtime, &reason);
     if (found == TMK_PYLOOK_PROVEN) {
         tmk_pyframe_hot.this_thread = runtime.this_thread;
-        if (!tmk_thread_slot_find(runtime.this_thread, &tmk_pyframe_hot.slot))
-            tmk_pyframe_hot.slot.life = NULL;
+        tmk_thread_slot_find(runtime.this_thread, &tmk_pyframe_hot.slot);
         tmk_pyframe_hot.main_interpreter = runtime.main_interpreter;
         atomic_store_explicit(&tmk_pyframe_hot.hash, hash_function(&runtime.layout),
                               memory_order_release);

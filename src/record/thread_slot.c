@@ -2,8 +2,8 @@
 /* record/thread_slot.c - see thread_slot.h.
  *
  * A key of our own shows where the values stand in a thread's descriptor. Which of them get() reads
- * is tried: several may have the same value (extensions keep Python's state under keys of their own,
- * too), but only one changes its answer. */
+ * is tried: several may have the same value (extensions keep Python's state under keys of their
+ * own, too), but only one changes its answer. */
 #include "record/thread_slot.h"
 
 #include <dlfcn.h>
@@ -63,13 +63,15 @@ bool tmk_thread_slot_find(void *(*get)(void), struct tmk_thread_slot *ret)
     struct glibc glibc;
     void *now = get();
     const struct tmk_thread_value *values = now && find_glibc(&glibc) ? find_values(&glibc) : NULL;
+    *ret = (struct tmk_thread_slot){0};
     for (pthread_key_t key = 0; values && key < FIRST_KEYS; key++) {
-        if (values[key].value != now || values[key].life != glibc.keys[key].life ||
-            !is_key_of(get, key, now))
+        uintptr_t life = glibc.keys[key].life;
+        if (values[key].value != now || values[key].life != life || !is_key_of(get, key, now))
             continue;
         ret->offset = (ptrdiff_t)((uintptr_t)&values[key] - tmk_thread_pointer());
+        ret->life_then = life;
         ret->life = &glibc.keys[key].life;
-        return tmk_thread_slot_read(ret) == now;
+        return true;
     }
     return false;
 }

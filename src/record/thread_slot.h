@@ -2,11 +2,11 @@
 /* record/thread_slot.h - a thread's value of a pthread key of somebody else's, read without a call.
  *
  * Python keeps each thread's state under such a key, and tells it by PyGILState_GetThisThreadState:
- * three functions in two libraries, which a training has pushed out of the caches by the time of its
- * next block. glibc has the values of the first 32 keys in the thread's own descriptor, beside the
- * number of the key's life, which is compared with that of now: so does this. Where the key is, is
- * found by trying: whatever the layout turns out not to be as expected, there is no slot, and the
- * function is called. */
+ * three functions in two libraries, which a training has pushed out of the caches by the time of
+ * its next block. glibc has the values of the first 32 keys in the thread's own descriptor, beside
+ * the number of the key's life, which is compared with that of now: so does this. Where the key is,
+ * is found by trying: whatever the layout turns out not to be as expected, there is no slot, and
+ * the function is called. */
 #ifndef TMK_RECORD_THREAD_SLOT_H
 #define TMK_RECORD_THREAD_SLOT_H
 
@@ -20,9 +20,11 @@ struct tmk_thread_value {
     void *value;
 };
 
+/* All zero: there is none. */
 struct tmk_thread_slot {
-    ptrdiff_t offset;            /* of a struct tmk_thread_value, from the thread's pointer */
-    const volatile uintptr_t *life; /* what it is now; it is another when the key is deleted */
+    ptrdiff_t offset;               /* of a struct tmk_thread_value, from the thread's pointer */
+    const volatile uintptr_t *life; /* of the key, as it is now */
+    uintptr_t life_then;            /* and was when it was found: another key may come after it */
 };
 
 /* The slot of which get() tells the value, not NULL in the calling thread. False: it was not found.
@@ -40,12 +42,16 @@ static inline uintptr_t tmk_thread_pointer(void)
     return pointer;
 }
 
-/* The calling thread's value, NULL when it has none. */
-static inline void *tmk_thread_slot_read(const struct tmk_thread_slot *slot)
+/* False when there is no slot, or its key is gone. Else the calling thread's value, NULL when it
+ * has none. */
+static inline bool tmk_thread_slot_read(const struct tmk_thread_slot *slot, void **ret)
 {
     const struct tmk_thread_value *v =
         (const struct tmk_thread_value *)(tmk_thread_pointer() + (uintptr_t)slot->offset);
-    return v->life == *slot->life ? v->value : NULL;
+    if (__builtin_expect(!slot->life || *slot->life != slot->life_then, 0))
+        return false;
+    *ret = v->life == slot->life_then ? v->value : NULL;
+    return true;
 }
 
 #endif
