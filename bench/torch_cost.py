@@ -6,7 +6,7 @@
 
 Needs no torch: that library (hook_cost.c) reports blocks as torch's would, from Python functions
 nested so deep; each is another function, as in a training, and lies on another page.
-Prints one JSON object: for each depth the mean ns of an allocation (and the median of batches) and
+Prints one JSON object: for each depth, and for a thread of autograd's, the mean ns of an allocation (and the median of batches) and
 of a free; and the medians of both when 512 KiB and when 4 MiB of other memory are gone through before
 each, which is what a block finds in a training.
 """
@@ -36,6 +36,18 @@ def functions(n):
     return made
 
 
+def autograd(library, n_batches):
+    """The same on a thread without a Python stack."""
+    cold = {}
+    for n_bytes in COLD_BYTES:
+        figures = (ctypes.c_double * 5)()
+        if library.hook_cost_of_autograd(n_batches, ctypes.c_size_t(n_bytes), figures):
+            sys.exit("out of memory")
+        alloc, free, median, *pair = (round(figure, 1) for figure in figures)
+        cold[f"after_{n_bytes >> 10}_kib"] = pair
+    return {"alloc_ns": alloc, "alloc_median_ns": median, "free_ns": free, "alloc_and_free_ns": cold}
+
+
 def measure(library, n_batches):
     figures = [ctypes.c_double() for _ in range(3)]
     failed = library.hook_cost(n_batches, *map(ctypes.byref, figures))
@@ -54,7 +66,7 @@ def main():
     library = ctypes.CDLL(sys.argv[1])
     n_batches = int(sys.argv[2]) if len(sys.argv) > 2 else 300
     measure(library, 20)
-    result = {}
+    result = {"autograd": autograd(library, n_batches)}
     for depth in DEPTHS:
         # The module, this function, the lambda and measure() itself stand around them.
         levels = functions(max(0, depth - 4))
