@@ -5,39 +5,74 @@
     tidemark run -o c.tmk -- python3 bench/torch_cost.py build/hooks/libc10.so
 
 Needs no torch: that library (hook_cost.c) reports blocks as torch's would, from Python functions
-nested so deep.
-Prints one JSON object: for each depth the mean ns of an allocation (and the median of batches) and
-of a free; and the medians of both when 4 MiB of other memory are gone through before each, which
-is what a block finds in a training.
+nested so deep; each is another function, as in a training, and lies on another page.
+Prints one JSON object: for each depth, and for a thread of autograd's, the mean ns of an allocation (and the median of batches) and
+of a free; and the medians of both when 512 KiB and when 4 MiB of other memory are gone through before
+each, which is what a block finds in a training.
 """
 import ctypes
 import json
 import sys
 
-DEPTHS = (1, 4, 12, 20, 40, 80)
+DEPTHS = (3, 4, 12, 20, 40, 80)
+COLD_BYTES = (512 << 10, 4 << 20)
+BODY = "\n".join(f"        x = (x, {i})" for i in range(60))
+SOURCE = f"""
+def level(x, inner, rest):
+    if x is None:
+{BODY}
+    return rest[0](None if x is None else x, inner, rest[1:]) if rest else inner()
+"""
 
 
-def measure(library, depth, n_batches):
-    if depth > 1:
-        return measure(library, depth - 1, n_batches)
-    figures = [ctypes.c_double() for _ in range(5)]
-    if library.hook_cost(n_batches, *map(ctypes.byref, figures[:3])) != 0 or \
-            library.hook_cost_cold(5 * n_batches, *map(ctypes.byref, figures[3:])) != 0:
+def functions(n):
+    """That many of their own code, apart from each other."""
+    made, apart = [], []
+    for i in range(n):
+        names = {}
+        exec(compile(SOURCE, f"level{i}.py", "exec"), names)  # pylint: disable=exec-used
+        made.append(names["level"])
+        apart.append([bytearray(500) for _ in range(8)])
+    return made
+
+
+def autograd(library, n_batches):
+    """The same on a thread without a Python stack."""
+    cold = {}
+    for n_bytes in COLD_BYTES:
+        figures = (ctypes.c_double * 5)()
+        if library.hook_cost_of_autograd(n_batches, ctypes.c_size_t(n_bytes), figures):
+            sys.exit("out of memory")
+        alloc, free, median, *pair = (round(figure, 1) for figure in figures)
+        cold[f"after_{n_bytes >> 10}_kib"] = pair
+    return {"alloc_ns": alloc, "alloc_median_ns": median, "free_ns": free, "alloc_and_free_ns": cold}
+
+
+def measure(library, n_batches):
+    figures = [ctypes.c_double() for _ in range(3)]
+    failed = library.hook_cost(n_batches, *map(ctypes.byref, figures))
+    cold = {}
+    for n_bytes in COLD_BYTES:
+        pair = [ctypes.c_double() for _ in range(2)]
+        failed = failed or library.hook_cost_cold(5 * n_batches, ctypes.c_size_t(n_bytes), *map(ctypes.byref, pair))
+        cold[f"after_{n_bytes >> 10}_kib"] = [round(figure.value, 1) for figure in pair]
+    if failed:
         sys.exit("out of memory")
-    return [round(figure.value, 1) for figure in figures]
+    alloc, free, median = (round(figure.value, 1) for figure in figures)
+    return {"alloc_ns": alloc, "alloc_median_ns": median, "free_ns": free, "alloc_and_free_ns": cold}
 
 
 def main():
     library = ctypes.CDLL(sys.argv[1])
     n_batches = int(sys.argv[2]) if len(sys.argv) > 2 else 300
-    measure(library, 1, 20)
-    result = {}
+    measure(library, 20)
+    result = {"autograd": autograd(library, n_batches)}
     for depth in DEPTHS:
-        # This function, the module and measure() itself stand around it.
-        alloc, free, median, cold_alloc, cold_free = measure(library, depth - 2, n_batches) if depth > 2 \
-            else measure(library, 1, n_batches)
-        result[max(depth, 3)] = {"alloc_ns": alloc, "alloc_median_ns": median, "free_ns": free,
-                                 "cold_alloc_ns": cold_alloc, "cold_free_ns": cold_free}
+        # The module, this function, the lambda and measure() itself stand around them.
+        levels = functions(max(0, depth - 4))
+        inner = lambda: measure(library, n_batches)  # noqa: E731
+        result[depth] = measure(library, n_batches) if depth == 3 else \
+            levels[0](0, inner, levels[1:]) if levels else inner()
     print(json.dumps(result))
 
 

@@ -8,5 +8,9 @@
 #define TMK_RECORD_HOT_H
 
 #define TMK_HOT_DATA __attribute__((section(".tmk_hot"), aligned(64)))
+/* The first of them, so that all the small ones are on one page. */
+#define TMK_HOT_FIRST __attribute__((section(".tmk_hot"), aligned(4096)))
+/* Behind them all, a large one of which only the beginning is so. */
+#define TMK_HOT_LAST __attribute__((section(".tmk_hot_last"), aligned(64)))
 
 #endif

@@ -21,7 +21,7 @@
 enum state { NOT_LOOKED, LOOKING, READY, REFUSED };
 
 static struct tmk_pyruntime runtime; /* good when READY */
-struct tmk_pyframe_hot tmk_pyframe_hot TMK_HOT_DATA;
+struct tmk_pyframe_hot tmk_pyframe_hot TMK_HOT_FIRST;
 static _Atomic int state;
 static _Atomic pid_t looker;
 static _Atomic int n_refused;
@@ -52,10 +52,17 @@ static inline uint32_t offset_of(const struct tmk_pylayout *l, const void *frame
     return (uint32_t)(tmk_load_u64(at) - (uintptr_t)code - l->code_start);
 }
 
-/* NULL without frames, and in a sub-interpreter, whose frames are not read. */
-static inline const void *top_frame(const struct tmk_pylayout *l)
+/* Python's state of this thread; NULL when it has none, as those of C++ programs. */
+static inline const void *this_thread(void)
 {
-    const void *thread = tmk_pyframe_hot.this_thread();
+    void *value;
+    return tmk_thread_slot_read(&tmk_pyframe_hot.slot, &value) ? value
+                                                               : tmk_pyframe_hot.this_thread();
+}
+
+/* NULL without frames, and in a sub-interpreter, whose frames are not read. */
+static inline const void *top_frame(const struct tmk_pylayout *l, const void *thread)
+{
     if (!thread || pointer_at(thread, l->thread_interpreter) != tmk_pyframe_hot.main_interpreter)
         return NULL;
     const void *frame = pointer_at(thread, l->thread_frame);
@@ -129,8 +136,11 @@ __attribute__((always_inline)) static inline uint64_t hash_frames(const struct t
 {
     uint64_t hash = 0;
     uint32_t n_left = TMK_PYFRAME_MAX, n = 0;
+    const void *thread = this_thread();
+    if (!thread)
+        return 0;
     fetch(hints);
-    for (const void *frame = top_frame(l); frame && n_left > 0;
+    for (const void *frame = top_frame(l, thread); frame && n_left > 0;
          frame = pointer_at(frame, l->frame_back)) {
         const void *code = code_of(l, frame);
         atomic_store_explicit(&hints->frames[n++ % TMK_PYFRAME_HINTS], (uintptr_t)frame,
@@ -186,7 +196,7 @@ const struct tmk_code_range *tmk_pyframe_range(void)
 void tmk_pyframe_walk(struct tmk_pystack *ret)
 {
     const struct tmk_pylayout *l = &runtime.layout;
-    const void *frame = next_function(l, top_frame(l));
+    const void *frame = next_function(l, top_frame(l, this_thread()));
     ret->n_frames = 0;
     while (frame && ret->n_frames < TMK_PYFRAME_MAX) {
         const void *code = code_of(l, frame);
@@ -279,6 +289,7 @@ static bool look(void)
     enum tmk_pylook found = tmk_pylayout_find(&runtime, &reason);
     if (found == TMK_PYLOOK_PROVEN) {
         tmk_pyframe_hot.this_thread = runtime.this_thread;
+        tmk_thread_slot_find(runtime.this_thread, &tmk_pyframe_hot.slot);
         tmk_pyframe_hot.main_interpreter = runtime.main_interpreter;
         atomic_store_explicit(&tmk_pyframe_hot.hash, hash_function(&runtime.layout),
                               memory_order_release);

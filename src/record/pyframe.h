@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "record/library.h"
+#include "record/thread_slot.h"
 
 enum { TMK_PYFRAME_MAX = 128 }; /* deeper stacks lose their outermost frames, and say so */
 
@@ -61,7 +62,8 @@ struct tmk_pyframe_hot {
     /* NULL until stacks can be read. Then a hash of this thread's stack: equal hashes mean equal
      * stacks; 0 when it has none. */
     uint64_t (*_Atomic hash)(struct tmk_pyframe_hints *hints);
-    void *(*this_thread)(void); /* of the runtime, as the next */
+    struct tmk_thread_slot slot; /* of this thread's state, where it was found */
+    void *(*this_thread)(void);  /* else of the runtime, as the next */
     const void *main_interpreter;
 };
 extern struct tmk_pyframe_hot tmk_pyframe_hot;

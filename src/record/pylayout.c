@@ -4,9 +4,9 @@
 
 #include <dlfcn.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include "record/peek.h"
 #include "record/pylayout_known.h"
 #include "record/python.h"
 #include "record/recorder.h"
@@ -61,17 +61,9 @@ static struct tmk_pylayout layout_from(const uint64_t *t, const struct published
 
 /* ---- proving ---- */
 
-/* Read through the kernel: a wrong address is an error, not a crash. */
-static bool peek(const void *address, void *buffer, size_t n)
-{
-    struct iovec mine = {.iov_base = buffer, .iov_len = n};
-    struct iovec theirs = {.iov_base = (void *)(uintptr_t)address, .iov_len = n};
-    return process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0) == (ssize_t)n;
-}
-
 static bool peek_pointer(const void *base, uint16_t offset, const void **ret)
 {
-    return base && peek((const uint8_t *)base + offset, ret, sizeof *ret);
+    return base && tmk_peek((const uint8_t *)base + offset, ret, sizeof *ret);
 }
 
 static bool has_type(const struct tmk_pyruntime *rt, const void *object, const void *type)
@@ -87,8 +79,8 @@ static bool is_text(const struct tmk_pyruntime *rt, const void *text)
     uint64_t length;
     uint32_t bits;
     if (!has_type(rt, text, rt->text_type) ||
-        !peek((const uint8_t *)text + l->text_length, &length, sizeof length) ||
-        !peek((const uint8_t *)text + l->text_state, &bits, sizeof bits))
+        !tmk_peek((const uint8_t *)text + l->text_length, &length, sizeof length) ||
+        !tmk_peek((const uint8_t *)text + l->text_state, &bits, sizeof bits))
         return false;
     unsigned width = bits >> tmk_pylayout_kind_bit(l) & 7;
     bool compact = bits >> (tmk_pylayout_kind_bit(l) + 3) & 1;
@@ -104,9 +96,9 @@ static bool is_code(const struct tmk_pyruntime *rt, const void *code)
     return has_type(rt, code, rt->code_type) && peek_pointer(code, l->code_file, &file) &&
            peek_pointer(code, l->code_name, &name) && peek_pointer(code, l->code_lines, &lines) &&
            is_text(rt, file) && is_text(rt, name) && has_type(rt, lines, rt->bytes_type) &&
-           peek((const uint8_t *)lines + l->bytes_size, &n_lines, sizeof n_lines) &&
+           tmk_peek((const uint8_t *)lines + l->bytes_size, &n_lines, sizeof n_lines) &&
            n_lines < 1 << 26 &&
-           peek((const uint8_t *)code + l->code_first_line, &first_line, sizeof first_line) &&
+           tmk_peek((const uint8_t *)code + l->code_first_line, &first_line, sizeof first_line) &&
            first_line >= 0;
 }
 
@@ -135,7 +127,7 @@ static enum tmk_pylook prove(const struct tmk_pyruntime *rt)
         const void *code = NULL;
         uint8_t owner = 0;
         if (!peek_pointer(frame, l->frame_code, &code) ||
-            (l->has_owner && !peek((const uint8_t *)frame + l->frame_owner, &owner, 1)))
+            (l->has_owner && !tmk_peek((const uint8_t *)frame + l->frame_owner, &owner, 1)))
             return TMK_PYLOOK_REFUSED;
         if (l->tagged)
             code = (const void *)((uintptr_t)code & ~(uintptr_t)3);
@@ -237,7 +229,7 @@ enum tmk_pylook tmk_pylayout_find(struct tmk_pyruntime *ret, const char **ret_re
     if (!ret->main_interpreter)
         return TMK_PYLOOK_LATER; /* not initialised yet */
     char byte;
-    if (!peek(version, &byte, 1))
+    if (!tmk_peek(version, &byte, 1))
         return refuse(ret_reason, "process_vm_readv() is forbidden here (seccomp?), so the way to "
                                   "Python's frames cannot be checked");
     enum tmk_pylook result = try_known(ret, minor);

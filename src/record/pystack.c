@@ -17,7 +17,7 @@ enum {
 };
 
 /* generation << 32 | stack, of the last call of backward() */
-static _Atomic uint64_t backward;
+static _Atomic uint64_t backward TMK_HOT_DATA;
 
 static uint64_t hash_of_stack(const struct tmk_lane *lane)
 {
@@ -150,7 +150,7 @@ static uint32_t callers_frames(const struct tmk_lane *lane, uint32_t *ids)
 
 /* ---- threads without frames ---- */
 
-static uint32_t define_thread_stack(struct tmk_lane *lane)
+__attribute__((noinline, cold)) static uint32_t define_thread_stack(struct tmk_lane *lane)
 {
     char label[32] = "[thread ";
     prctl(PR_GET_NAME, label + 8, 0, 0, 0);
@@ -161,7 +161,8 @@ static uint32_t define_thread_stack(struct tmk_lane *lane)
     return lane->thread_stack;
 }
 
-static uint32_t stack_without_frames(struct tmk_lane *lane)
+/* Each block of backward's comes here. */
+__attribute__((hot)) static uint32_t stack_without_frames(struct tmk_lane *lane)
 {
     uint32_t own = lane->thread_stack ? lane->thread_stack : define_thread_stack(lane);
     if (!lane->is_autograd)

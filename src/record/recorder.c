@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "record/helper.h"
+#include "record/hot.h"
 #include "record/native.h"
 #include "record/patch.h"
 
@@ -29,7 +30,7 @@ static const uint64_t finish_limit_ns = 30000000000u;
 
 /* Until the page is there (or when there is none): off. */
 static struct tmk_control no_control = {.phase = TMK_PHASE_OFF};
-struct tmk_recorder tmk_recorder = {.control = &no_control, .ring.fd = -1};
+struct tmk_recorder tmk_recorder TMK_HOT_LAST = {.control = &no_control, .ring.fd = -1};
 
 /* ---- starting ---- */
 

@@ -7,11 +7,10 @@
  * We read them, as far as they look like what we know, through the kernel, which answers where a
  * pointer of ours would crash. */
 #include <stddef.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "record/bridge.h"
 #include "record/library.h"
+#include "record/peek.h"
 #include "tidemark/tidemark.h"
 
 enum { MAX_WORKSPACES = 256, MAX_DEPTH = 64 };
@@ -33,12 +32,6 @@ struct map_node {
     uint8_t device_type, device_index;
 };
 
-static bool copy(void *to, uint64_t from, size_t n)
-{
-    struct iovec local = {to, n}, remote = {(void *)(uintptr_t)from, n};
-    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)n;
-}
-
 static void tag(const struct map_node *node, const char *name)
 {
     if (node->address && node->device_type == TMK_DEVICE_TYPE_CUDA)
@@ -54,12 +47,12 @@ static void note_map(const char *function, const char *name)
     uint64_t waiting[MAX_DEPTH];
     unsigned n_waiting = 0, n_seen = 0;
     *(void **)&find = tmk_library_symbol("libtorch_cuda.so", function);
-    if (!find || !copy(&map, (uint64_t)(uintptr_t)find(), sizeof map) || map.n > MAX_WORKSPACES)
+    if (!find || !tmk_peek(find(), &map, sizeof map) || map.n > MAX_WORKSPACES)
         return;
     if (map.n > 0)
         waiting[n_waiting++] = map.root;
     while (n_waiting > 0 && n_seen++ < map.n) {
-        if (!copy(&node, waiting[--n_waiting], sizeof node))
+        if (!tmk_peek((const void *)(uintptr_t)waiting[--n_waiting], &node, sizeof node))
             return;
         tag(&node, name);
         if (node.left && n_waiting < MAX_DEPTH)
