@@ -343,7 +343,7 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
         tmk_whose_close(lane, &before);
         tmk_lane_leave(lane);
         if (returned && tmk_whose_end_update(optimizer))
-            atomic_store(&tmk_torch_hot.settled, 0);
+            tmk_torch_unsettle();
         updating = NULL;
         if (returned && !tmk_bridge_call(tmk_bridge.updated, optimizer, NULL))
             return NULL;
@@ -355,7 +355,7 @@ struct tmk_object *tmk_calls_skip_update(struct tmk_object *self, struct tmk_obj
 {
     (void)self, (void)arguments;
     if (!is_off() && tmk_whose_skip_update())
-        atomic_store(&tmk_torch_hot.settled, 0);
+        tmk_torch_unsettle();
     return tmk_bridge.py->Py_BuildValue("");
 }
 
@@ -365,8 +365,10 @@ struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *ar
     const struct tmk_python *py = tmk_bridge.py;
     (void)self;
     bool on = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 0)) != 0;
-    if (!is_off() && (on || tmk_whose_is_due()))
-        atomic_store(&tmk_torch_hot.settled, on ? atomic_load(&tmk_bridge.armed) : 0);
+    if (!is_off() && on)
+        atomic_store(&tmk_torch_hot.settled, atomic_load(&tmk_bridge.armed));
+    else if (!is_off() && tmk_whose_is_due())
+        tmk_torch_unsettle();
     return py->Py_BuildValue("");
 }
 

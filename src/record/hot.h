@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* record/hot.h - where the data that every event reads stands: together, on pages of its own.
+/* record/hot.h - where the code and data of every event stand: together, on pages of their own.
  *
  * Between two events a training goes through more memory than the inner caches and their table of
  * pages hold. What an event needs is then fetched line by line and page by page; scattered over the
  * library's data it would be twice as many. */
 #ifndef TMK_RECORD_HOT_H
 #define TMK_RECORD_HOT_H
+
+/* A function on each event's way: beside the others, and from the beginning of a line on. */
+#define TMK_HOT_CODE __attribute__((section(".text.hot"), aligned(64)))
 
 #define TMK_HOT_DATA __attribute__((section(".tmk_hot"), aligned(64)))
 /* The first of them, so that all the small ones are on one page. */

@@ -50,6 +50,18 @@ void tmk_lane_close(struct tmk_lane *lane);
 bool tmk_lane_next_page(struct tmk_lane *lane);
 void tmk_lane_count_drop(void);
 
+/* As a frame for `busy`: all that is called or interrupts from here on lies below it. */
+static inline uintptr_t tmk_stack_pointer(void)
+{
+    uintptr_t pointer;
+#ifdef __x86_64__
+    __asm__ volatile("mov %%rsp, %0" : "=r"(pointer));
+#else
+    __asm__ volatile("mov %0, sp" : "=r"(pointer));
+#endif
+    return pointer;
+}
+
 static inline struct tmk_lane *tmk_lane_enter(void)
 {
     struct tmk_lane *lane = &tmk_lane;

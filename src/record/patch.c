@@ -99,6 +99,7 @@ static void visit_slot(struct walk *w, const struct module *m, uintptr_t *slot,
         return;
     if (w->in && now != real && !unbound) { /* another library stands in front of torch already */
         atomic_store(&hook->foreign, true);
+        tmk_torch_note_unusual();
         atomic_store_explicit(&hook->real, now, memory_order_release);
     }
     uintptr_t before = original_of(slot);

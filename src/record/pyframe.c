@@ -154,7 +154,7 @@ __attribute__((always_inline)) static inline uint64_t hash_frames(const struct t
 }
 
 #define HASH_OF(minor, layout)                                                                     \
-    __attribute__((hot)) static uint64_t hash_3_##minor(struct tmk_pyframe_hints *hints)           \
+    TMK_HOT_CODE static uint64_t hash_3_##minor(struct tmk_pyframe_hints *hints)                   \
     {                                                                                              \
         return hash_frames(&(layout), hints);                                                      \
     }

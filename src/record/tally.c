@@ -180,6 +180,7 @@ void tmk_tally_host_free(const void *address)
 bool tmk_tally_want(void)
 {
     atomic_store(&tmk_torch_hot.is_tallied, true);
+    tmk_torch_note_unusual();
     struct tmk_tally_table table = host_table();
     if (table.slots)
         return true;

@@ -116,6 +116,7 @@ static uintptr_t find_real(struct tmk_hook *hook, const void *caller)
     void *found = tmk_loader_symbol(RTLD_NEXT, hook->name);
     if (found && found != hook->ours) {
         atomic_store(&hook->foreign, true);
+        tmk_torch_note_unusual();
         return (uintptr_t)found;
     }
     found = tmk_library_symbol(hook->library, hook->name);
@@ -165,34 +166,54 @@ typedef struct stream stream_function(int8_t device);
 
 struct tmk_torch_hot tmk_torch_hot TMK_HOT_DATA;
 
-static uint16_t device_of(uint16_t torch_device)
+/* As we number it: its two bytes the other way round. */
+static inline unsigned accelerator_of(unsigned torch_device)
 {
-    unsigned type = torch_device & 0xff, index = torch_device >> 8;
-    return type == TMK_DEVICE_TYPE_CPU ? TIDEMARK_HOST : (uint16_t)(type << 8 | index);
+    return (torch_device & 0xff) << 8 | (torch_device >> 8 & 0xff);
+}
+
+static inline uint16_t device_of(uint16_t torch_device)
+{
+    bool is_host = (torch_device & 0xff) == TMK_DEVICE_TYPE_CPU;
+    return is_host ? TIDEMARK_HOST : (uint16_t)accelerator_of(torch_device);
+}
+
+static inline struct tmk_torch_said *said_of(unsigned device)
+{
+    return &tmk_torch_hot.said[device % TMK_TORCH_DEVICES];
+}
+
+/* What stands there when this was said of that device, in this recording. */
+static inline uint64_t who(uint32_t generation, unsigned device)
+{
+    return (uint64_t)device << 32 | generation;
 }
 
 __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, uint16_t device,
                                                          uint64_t reserved_bytes)
 {
-    unsigned i = device % TMK_TORCH_DEVICES;
-    tmk_torch_hot.said[i].device = device;
-    tmk_torch_hot.said[i].reserved_bytes = reserved_bytes;
-    atomic_store_explicit(&tmk_torch_hot.said[i].generation, lane->generation,
-                          memory_order_relaxed);
+    struct tmk_torch_said *said = said_of(device);
+    said->reserved_bytes = reserved_bytes;
+    atomic_store_explicit(&said->who, who(lane->generation, device), memory_order_relaxed);
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
     if (device >> 8 == TMK_DEVICE_TYPE_CUDA)
         atomic_fetch_or_explicit(&tmk_torch_hot.cards, UINT64_C(1) << (device & 63),
                                  memory_order_relaxed);
 }
 
+/* It was said that so much is reserved. (The address is computed once: compilers do it for each
+ * field of an array's element anew.) */
+static inline bool has_said(uint32_t generation, unsigned device, uint64_t reserved_bytes)
+{
+    const struct tmk_torch_said *said = said_of(device);
+    __asm__("" : "+r"(said));
+    return atomic_load_explicit(&said->who, memory_order_relaxed) == who(generation, device) &&
+           said->reserved_bytes == reserved_bytes;
+}
+
 static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
-    unsigned i = device % TMK_TORCH_DEVICES;
-    uint32_t generation =
-        atomic_load_explicit(&tmk_torch_hot.said[i].generation, memory_order_relaxed);
-    bool same = generation == lane->generation && tmk_torch_hot.said[i].device == device &&
-                tmk_torch_hot.said[i].reserved_bytes == reserved_bytes;
-    if (__builtin_expect(!same, 0))
+    if (__builtin_expect(!has_said(lane->generation, device, reserved_bytes), 0))
         say_reserved(lane, device, reserved_bytes);
 }
 
@@ -321,8 +342,57 @@ __attribute__((noinline)) static void record_host(const void *address, int64_t s
     tmk_lane_leave(lane);
 }
 
-__attribute__((hot, noinline)) static void record_alloc(uint16_t device, const void *address,
-                                                        uint64_t size, uint64_t reserved)
+/* ---- the short way ---- */
+
+/* Whether there is nothing to see to but the block itself, and what is reserved, in this recording.
+ * Whoever changes one of these calls tmk_torch_note_unusual() afterwards. */
+static bool is_all_usual(const struct tmk_lane *lane)
+{
+    const struct tmk_hook *hook = &tmk_torch_hooks[USAGE];
+    return tmk_recorder.counter && host_is_over(lane) &&
+           atomic_load(&tmk_torch_hot.settled) == lane->generation &&
+           !atomic_load(&tmk_torch_hot.streams_used) && !atomic_load(&tmk_torch_hot.is_tallied) &&
+           !atomic_load(&hook->foreign) && atomic_load(&hook->real) != 0;
+}
+
+/* Looked at again once it was said: it may have been changed meanwhile, and taken back too early.
+ */
+static void look_whether_usual(const struct tmk_lane *lane)
+{
+    if (!is_all_usual(lane))
+        return;
+    atomic_store(&tmk_torch_hot.usual, lane->generation);
+    if (!is_all_usual(lane))
+        tmk_torch_note_unusual();
+}
+
+/* The same for the calling thread and one block: it can be written, and nothing else. */
+static inline bool is_usual(const struct tmk_lane *lane, unsigned device, uint64_t reserved)
+{
+    uint32_t generation =
+        atomic_load_explicit(&tmk_recorder.control->generation, memory_order_acquire);
+    return lane->generation == generation &&
+           atomic_load_explicit(&tmk_torch_hot.usual, memory_order_relaxed) == generation &&
+           lane->busy == 0 && lane->cursor < lane->end && has_said(generation, device, reserved);
+}
+
+/* Into a lane that has room. */
+static inline void put_usual(struct tmk_lane *lane, uint8_t kind, uint16_t device, uint32_t id,
+                             const void *address, uint64_t size)
+{
+    struct tmk_record *r = lane->cursor++;
+    __builtin_prefetch(r + 2, 1);
+    r->ticks = tmk_clock_counter();
+    r->a = (uintptr_t)address;
+    r->b = size;
+    tmk_record_publish(
+        r, (union tmk_record_head){{.kind = kind, .n_slots = 1, .device = device, .id = id}});
+}
+
+/* ---- the long way ---- */
+
+__attribute__((noinline)) static void record_alloc(uint16_t device, const void *address,
+                                                   uint64_t size, uint64_t reserved)
 {
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
@@ -334,11 +404,12 @@ __attribute__((hot, noinline)) static void record_alloc(uint16_t device, const v
     tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,
                  size | stream << TMK_SIZE_BITS);
     note_reserved(lane, device, reserved);
+    look_whether_usual(lane);
     tmk_lane_leave(lane);
 }
 
-__attribute__((hot, noinline)) static void record_free(uint16_t device, const void *address,
-                                                       uint64_t reserved)
+__attribute__((noinline)) static void record_free(uint16_t device, const void *address,
+                                                  uint64_t reserved)
 {
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
@@ -403,10 +474,8 @@ void tmk_torch_note_oom(uint16_t device, uint64_t size)
 
 bool tmk_torch_has_said(uint16_t device)
 {
-    unsigned i = device % TMK_TORCH_DEVICES;
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
-    return generation && atomic_load(&tmk_torch_hot.said[i].generation) == generation &&
-           tmk_torch_hot.said[i].device == device;
+    return generation && atomic_load(&said_of(device)->who) == who(generation, device);
 }
 
 /* ---- calling on ---- */
@@ -469,8 +538,8 @@ __attribute__((noinline, cold)) static void usage_by_others(int which, const voi
     end_call(before);
 }
 
-static inline void usage_hook(int which, const void *caller, void *address, int64_t size,
-                              uint64_t allocated, uint64_t reserved, uint16_t device)
+static void usage_hook(int which, const void *caller, void *address, int64_t size,
+                       uint64_t allocated, uint64_t reserved, uint16_t device)
 {
     struct tmk_hook *hook = &tmk_torch_hooks[which];
     if (__builtin_expect(atomic_load_explicit(&hook->foreign, memory_order_relaxed), 0)) {
@@ -483,10 +552,57 @@ static inline void usage_hook(int which, const void *caller, void *address, int6
         real(address, size, allocated, reserved, device);
 }
 
-__attribute__((section(".text.hot"))) static void
-hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
+static inline usage_function *real_usage(void)
 {
-    usage_hook(USAGE, __builtin_return_address(0), address, size, allocated, reserved, device);
+    return (usage_function *)atomic_load_explicit(&tmk_torch_hooks[USAGE].real,
+                                                  memory_order_acquire);
+}
+
+/* The lane may be short of room when the stack's definitions have been written. */
+TMK_HOT_CODE __attribute__((noinline)) static void
+usual_alloc(void *address, int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
+{
+    struct tmk_lane *lane = &tmk_lane;
+    uint16_t ours = (uint16_t)accelerator_of(device);
+    lane->busy = tmk_stack_pointer();
+    atomic_signal_fence(memory_order_seq_cst);
+    uint32_t stack = tmk_pystack_id(lane);
+    if (__builtin_expect(lane->cursor < lane->end, 1))
+        put_usual(lane, TMK_KIND_ALLOC, ours, stack, address, (uint64_t)size);
+    else
+        tmk_lane_put(lane, TMK_KIND_ALLOC, ours, stack, (uintptr_t)address, (uint64_t)size);
+    tmk_lane_leave(lane);
+    real_usage()(address, size, allocated, reserved, device);
+}
+
+__attribute__((noinline)) static void unusual(void *address, int64_t size, uint64_t allocated,
+                                              uint64_t reserved, uint16_t device,
+                                              const void *caller)
+{
+    usage_hook(USAGE, caller, address, size, allocated, reserved, device);
+}
+
+/* Most of what a training's blocks cost is not what is done for them but what has to be fetched for
+ * it, code first: the caches have gone through everything else since the block before. So this is
+ * small, and goes elsewhere for whatever is not usual. */
+TMK_HOT_CODE static void hook_usage(void *address, int64_t size, uint64_t allocated,
+                                    uint64_t reserved, uint16_t device)
+{
+    struct tmk_lane *lane = &tmk_lane;
+    unsigned ours = accelerator_of(device);
+    if (__builtin_expect(size == 0 || !is_usual(lane, ours, reserved), 0)) {
+        unusual(address, size, allocated, reserved, device, __builtin_return_address(0));
+        return;
+    }
+    if (size > 0) {
+        usual_alloc(address, size, allocated, reserved, device);
+        return;
+    }
+    lane->busy = tmk_stack_pointer();
+    atomic_signal_fence(memory_order_seq_cst);
+    put_usual(lane, TMK_KIND_FREE, (uint16_t)ours, 0, address, 0);
+    tmk_lane_leave(lane);
+    real_usage()(address, size, allocated, reserved, device);
 }
 
 static void hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
@@ -619,6 +735,7 @@ void *tmk_torch_begin_backward(const void *caller)
 void tmk_torch_expect_streams(void)
 {
     atomic_store(&tmk_torch_hot.streams_used, true);
+    tmk_torch_note_unusual();
 }
 
 void *tmk_torch_use_pool_bool(const void *caller)

@@ -39,6 +39,7 @@ enum { TMK_TORCH_DEVICES = 16 };
 /* What is read for every block, side by side: between two blocks a training goes through more than
  * the caches hold. */
 struct tmk_torch_hot {
+    _Atomic uint32_t usual;           /* in this one blocks go the short way (torch.c) */
     _Atomic uint32_t settled;         /* in this one the bridge waits for no block (bridge.h) */
     _Atomic uint32_t host_seen;       /* in this generation host blocks were recorded */
     _Atomic uint32_t host_ends;       /* and in this one no more are */
@@ -47,9 +48,8 @@ struct tmk_torch_hot {
     _Atomic bool streams_used;        /* others than a device's default one may be */
     _Atomic bool is_tallied;          /* somebody wants to know what is allocated now (tally.h) */
     _Atomic uintptr_t current_stream; /* of the accelerator; 0: not looked for, 1: not there */
-    struct {                          /* what was last said of a device, under torch's lock of it */
-        _Atomic uint32_t generation;  /* in which */
-        uint16_t device;
+    struct tmk_torch_said {           /* what was last said of a device, under torch's lock of it */
+        _Atomic uint64_t who;         /* generation, and the device above it */
         uint64_t reserved_bytes;
     } said[TMK_TORCH_DEVICES];
     _Atomic uint64_t cards; /* CUDA's devices that were spoken of, a bit each */
@@ -58,6 +58,20 @@ extern struct tmk_torch_hot tmk_torch_hot;
 
 enum { TMK_TORCH_MALLOC = 12, TMK_TORCH_FREE, TMK_N_TORCH_HOOKS }; /* of the runtime (runtime.h) */
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
+
+/* Something was changed of which torch.c's is_usual() says that it lets blocks go the short way;
+ * said after the change. */
+static inline void tmk_torch_note_unusual(void)
+{
+    atomic_store(&tmk_torch_hot.usual, 0);
+}
+
+/* The next block is to go to the bridge. */
+static inline void tmk_torch_unsettle(void)
+{
+    atomic_store(&tmk_torch_hot.settled, 0);
+    tmk_torch_note_unusual();
+}
 
 /* The function that a hook stands in front of; NULL when it is not found. `caller`, an address in
  * the library that calls, helps where torch's files have other names; NULL when not known. */
