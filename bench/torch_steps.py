@@ -13,7 +13,8 @@ processor's caches. Then the peers, likewise in turn with nothing: torch's memor
 with memory. Prints one JSON object: for each the ratio of mean step times, the 95 % interval of a
 bootstrap over pairs of blocks, the same over fours of them (off, on, on, off), the same without the tenth of pairs in which a block took longest
 (machines have hiccups of their own), the same of the lower quartiles of both (what a step costs while the machine
-does little else), and the step time itself.
+does little else), the same of the processor's time that the threads which compute took (main and autograd's: without the
+time that one waits for the other to wake up), and the step time itself. --raw writes the times of all pairs to a file.
 
 --pin puts the threads that compute, the main one and autograd's, on one core and all others on the
 rest: that leaves out the way from one sleeping core to another, several times a step. Whether it makes
@@ -44,10 +45,27 @@ def arguments():
     parser.add_argument("--batch", type=int, help="16; of lora 4")
     parser.add_argument("--seq", type=int, default=128)
     parser.add_argument("--pin", action="store_true")
+    parser.add_argument("--raw", help="write [on, off, CPU on, CPU off] of each pair, in seconds, to this file")
     a = parser.parse_args()
     for name, value in zip(("layers", "dim", "batch"), (4, 512, 4) if a.workload == "lora" else (6, 256, 16)):
         setattr(a, name, getattr(a, name) or value)
     return a
+
+
+def computing_threads():
+    """Numbers of the main thread and of autograd's."""
+    for task in map(int, os.listdir("/proc/self/task")):
+        with open(f"/proc/self/task/{task}/comm", encoding="utf-8") as name:
+            if task == os.getpid() or name.read().startswith("pt_autograd"):
+                yield task
+
+
+def cpu_seconds(threads):
+    total = 0
+    for thread in threads:
+        with open(f"/proc/self/task/{thread}/schedstat", encoding="ascii") as file:
+            total += int(file.read().split()[0])
+    return total / 1e9
 
 
 class Training:
@@ -68,15 +86,18 @@ class Training:
             torch.cuda.synchronize()
 
     def block(self):
-        """Seconds of ten steps, after two to get warm."""
+        """Seconds of ten steps, after two to get warm, and the processor's."""
         self.step()
         self.step()
         self.sync()
+        threads = list(computing_threads())
+        start_cpu = cpu_seconds(threads)
         start = time.perf_counter()
         for _ in range(BLOCK):
             self.step()
         self.sync()
-        return time.perf_counter() - start
+        taken = time.perf_counter() - start
+        return taken, cpu_seconds(threads) - start_cpu
 
 
 class Encoder(Training):
@@ -108,28 +129,30 @@ class Lora(Training):
 
 
 def pin():
-    cores = sorted(os.sched_getaffinity(0))
+    cores, computing = sorted(os.sched_getaffinity(0)), set(computing_threads())
     for task in map(int, os.listdir("/proc/self/task")):
-        with open(f"/proc/self/task/{task}/comm", encoding="utf-8") as name:
-            computes = task == os.getpid() or name.read().startswith("pt_autograd")
-        os.sched_setaffinity(task, cores[-1:] if computes else cores[:-1])
+        os.sched_setaffinity(task, cores[-1:] if task in computing else cores[:-1])
 
 
 def in_turn(training, n_steps, begin, end):
-    """Pairs (with, without) of block times; which of the two comes first changes."""
+    """Pairs (with, without, and the processor's times of both) of blocks; which of the two comes first changes."""
     pairs = []
     for i in range(n_steps // (2 * BLOCK)):
         times = {}
         for on in ((True, False) if i % 2 else (False, True)):
             (begin if on else end)()
             times[on] = training.block()
-        pairs.append((times[True], times[False]))
+        pairs.append((times[True][0], times[False][0], times[True][1], times[False][1]))
     end()
     return pairs
 
 
 def ratio(pairs):
     return sum(p[0] for p in pairs) / sum(p[1] for p in pairs)
+
+
+def cpu_ratio(pairs):
+    return sum(p[2] for p in pairs) / sum(p[3] for p in pairs)
 
 
 def quartile_ratio(pairs):
@@ -149,8 +172,9 @@ def fours(pairs):
 
 
 def figures(pairs):
-    steady = sorted(pairs, key=max)[:max(1, len(pairs) * 9 // 10)]
+    steady = sorted(pairs, key=lambda p: max(p[:2]))[:max(1, len(pairs) * 9 // 10)]
     return {**interval(pairs), "fours": interval(fours(pairs)), "steady": interval(steady), "quartile": interval(pairs, quartile_ratio),
+            "cpu": interval(pairs, cpu_ratio),
             "median_pair": round(sorted(p[0] / p[1] for p in pairs)[len(pairs) // 2], 5),
             "step_ms": round(sum(p[1] for p in pairs) / len(pairs) / BLOCK * 1e3, 4),
             "n_steps": 2 * BLOCK * len(pairs)}
@@ -194,7 +218,11 @@ def main():
     hook(0)
     result = {"workload": a.workload, "torch": torch.__version__, "slots": hook(1)}
     hook(0)
-    result["tidemark"] = figures(in_turn(training, a.steps, lambda: hook(1), lambda: hook(0)))
+    pairs = in_turn(training, a.steps, lambda: hook(1), lambda: hook(0))
+    result["tidemark"] = figures(pairs)
+    if a.raw:
+        with open(a.raw, "w", encoding="ascii") as file:
+            json.dump(pairs, file)
     if a.peer_steps:
         result.update(peers(training, a.peer_steps))
     hook(1)

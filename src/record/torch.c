@@ -389,10 +389,10 @@ static inline void put_usual(struct tmk_lane *lane, uint8_t kind, uint16_t devic
         r, (union tmk_record_head){{.kind = kind, .n_slots = 1, .device = device, .id = id}});
 }
 
-/* ---- the long way ---- */
+/* ---- the long way: programs that use several streams always go it ---- */
 
-__attribute__((noinline)) static void record_alloc(uint16_t device, const void *address,
-                                                   uint64_t size, uint64_t reserved)
+__attribute__((hot, noinline)) static void record_alloc(uint16_t device, const void *address,
+                                                        uint64_t size, uint64_t reserved)
 {
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
@@ -408,8 +408,8 @@ __attribute__((noinline)) static void record_alloc(uint16_t device, const void *
     tmk_lane_leave(lane);
 }
 
-__attribute__((noinline)) static void record_free(uint16_t device, const void *address,
-                                                  uint64_t reserved)
+__attribute__((hot, noinline)) static void record_free(uint16_t device, const void *address,
+                                                       uint64_t reserved)
 {
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
@@ -575,9 +575,9 @@ usual_alloc(void *address, int64_t size, uint64_t allocated, uint64_t reserved, 
     real_usage()(address, size, allocated, reserved, device);
 }
 
-__attribute__((noinline)) static void unusual(void *address, int64_t size, uint64_t allocated,
-                                              uint64_t reserved, uint16_t device,
-                                              const void *caller)
+__attribute__((hot, noinline)) static void unusual(void *address, int64_t size, uint64_t allocated,
+                                                   uint64_t reserved, uint16_t device,
+                                                   const void *caller)
 {
     usage_hook(USAGE, caller, address, size, allocated, reserved, device);
 }

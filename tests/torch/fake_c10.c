@@ -47,3 +47,10 @@ __attribute__((visibility("default"))) void report(void *address, int64_t size)
 {
     usage(address, size, 0, 1 << 20, 1);
 }
+
+__attribute__((visibility("default"))) void report_with(void *address, int64_t size,
+                                                        uint64_t reserved)
+{
+    usage(address, size, 0, reserved, 1);
+    __asm__ volatile(""); /* the call comes from here, by which this library is found */
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Blocks on an accelerator go a short way as long as there is nothing else to see to (record/torch.c). Whatever comes up
+in a training is seen to all the same: steps that are due, what is reserved, streams, the tally, forked children.
+
+Debian's torch trains on the CPU; the blocks are a stand-in's, reported from its modules, backward and optimizer."""
+import subprocess
+from pathlib import Path
+
+from torch_kit import PYTHON, TIDEMARK, check, environment, query
+
+HERE = Path(__file__).parent
+
+PRELUDE = """
+import ctypes, os, sys, time
+blocks = ctypes.CDLL(sys.argv[1])
+blocks.report_with.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint64]
+reserved = 1 << 20
+
+def alloc(n):
+    blocks.report_with(n * 4096, 512, reserved)
+
+def free(n):
+    blocks.report_with(n * 4096, -512, reserved)
+
+# The host's blocks end a tenth of a second after the accelerator's first; and then there is nothing else to see to.
+alloc(1)
+time.sleep(0.15)
+alloc(2)
+"""
+
+STEPS = "import torch\n" + PRELUDE + """
+torch.set_num_threads(1)
+
+class Layer(torch.nn.Linear):
+    def forward(self, x):
+        alloc(100 + step)
+        return super().forward(x)
+
+class Grows(torch.optim.SGD):
+    def step(self):
+        alloc(300 + step)
+        super().step()
+        free(300 + step)
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(Layer(4, 4))
+optimizer = Grows(model.parameters(), lr=0.1)
+for step in range(6):
+    if step == 3:
+        reserved = 3 << 20
+    alloc(400 + step)  # the batch: a step begins with it
+    y = model(torch.ones(2, 4))
+    y.register_hook(lambda gradient: alloc(200 + step))
+    y.sum().backward()
+    free(100 + step)
+    free(200 + step)
+    free(400 + step)
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def run(tmp_path, rings, source, *names, options=()):
+    trace, libraries = tmp_path / "a.tmk", [str(tmp_path / name) for name in names]
+    for library in libraries:
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, str(HERE / "fake_c10.c")], check=True)
+    subprocess.run([TIDEMARK, "run", "--quiet", *options, "-o", str(trace), "--", PYTHON, "-c", source, *libraries],
+                   env=environment(TIDEMARK_RING_DIR=str(rings)), check=True, timeout=60)
+    check(trace)
+    return trace
+
+
+def test_steps(tmp_path, rings):
+    """Each block has the step, the stage and the module it was made in; what is reserved is said when it changes."""
+    trace = run(tmp_path, rings, STEPS, "libblocks.so")
+    rows = query(trace, "SELECT address / 4096, step, stage, module FROM allocations WHERE device = 'cuda:0' ORDER BY id")
+    assert rows == [["1", "", "other", ""], ["2", "", "other", ""]] + [
+        [str(n + step), str(step) if (n, step) != (400, 0) else "", stage, module] for step in range(6)
+        for n, stage, module in ((400, "other", ""), (100, "forward", "0"), (200, "backward", "0"), (300, "optimizer", "Grows"))]
+    assert query(trace, "SELECT count(*) FROM allocations WHERE device = 'cuda:0' AND free_ns IS NOT NULL") == [["24"]]
+    assert query(trace, "SELECT step, end_reserved FROM steps WHERE device = 'cuda:0' AND step >= 0") == [
+        [str(step), str((1 if step < 3 else 3) << 20)] for step in range(6)]
+
+
+CHANGES = PRELUDE + """
+alloc(3)
+assert ctypes.CDLL(sys.argv[2]).use_stream(7) == 107
+alloc(4)
+child = os.fork()
+if child == 0:
+    alloc(6)
+    free(6)
+    os._exit(0)
+os.waitpid(child, 0)
+alloc(5)
+free(3)
+"""
+
+
+def test_changes(tmp_path, rings):
+    """A stream comes into use; a child is forked, whose blocks are its own."""
+    trace = run(tmp_path, rings, CHANGES, "libc10.so", "libc10_cuda.so", options=["--no-modules", "--no-categories"])
+    rows = query(trace, "SELECT pid, address / 4096, stream, free_ns IS NOT NULL FROM allocations WHERE "
+                        "device = 'cuda:0' ORDER BY alloc_ns")
+    parent = rows[0][0]
+    assert [row[1:] for row in rows if row[0] == parent] == [
+        ["1", "0", "0"], ["2", "0", "0"], ["3", "0", "1"], ["4", "107", "0"], ["5", "107", "0"]]
+    assert [row[1:] for row in rows if row[0] != parent] == [["6", "107", "1"]]
