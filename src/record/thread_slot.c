@@ -63,14 +63,15 @@ bool tmk_thread_slot_find(void *(*get)(void), struct tmk_thread_slot *ret)
     struct glibc glibc;
     void *now = get();
     const struct tmk_thread_value *values = now && find_glibc(&glibc) ? find_values(&glibc) : NULL;
+    const struct key *keys = values ? glibc.keys : NULL;
     *ret = (struct tmk_thread_slot){0};
     for (pthread_key_t key = 0; values && key < FIRST_KEYS; key++) {
-        uintptr_t life = glibc.keys[key].life;
+        uintptr_t life = keys[key].life;
         if (values[key].value != now || values[key].life != life || !is_key_of(get, key, now))
             continue;
         ret->offset = (ptrdiff_t)((uintptr_t)&values[key] - tmk_thread_pointer());
         ret->life_then = life;
-        ret->life = &glibc.keys[key].life;
+        ret->life = &keys[key].life;
         return true;
     }
     return false;
