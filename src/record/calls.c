@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "record/bridge.h"
+#include "record/hot.h"
 #include "record/intern.h"
 #include "record/library.h"
 #include "record/modmap.h"
@@ -264,7 +265,7 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     return NULL;
 }
 
-void tmk_bridge_note_node(const void *node)
+TMK_HOT_CODE void tmk_bridge_note_node(const void *node)
 {
     bool keep = false;
     if (is_off())

@@ -36,6 +36,7 @@ struct change {
 struct table {
     _Atomic uint64_t thread; /* torch's number, from 1; 0: free */
     _Atomic uint64_t n;      /* changes so far; the last N_CHANGES are kept */
+    _Atomic uint64_t found;  /* where a node's was found last; a guess */
     uint64_t used;           /* when it was taken or used last */
     struct change *changes;
     struct tmk_region memory;
@@ -113,22 +114,52 @@ void tmk_nodes_note(uint32_t module)
     atomic_store_explicit(&mine->n, n + 1, memory_order_release);
 }
 
-/* The last change that is not behind the number. */
-static uint32_t find(const struct table *t, uint64_t sequence_nr)
+/* Changes from low on to before high: those before are not behind the number, those after are. */
+struct range {
+    uint64_t low, high;
+};
+
+static inline bool is_behind(const struct table *t, uint64_t i, uint64_t sequence_nr)
+{
+    return atomic_load_explicit(&t->changes[i % N_CHANGES].sequence_nr, memory_order_relaxed) >
+           sequence_nr;
+}
+
+/* Only what is near `place`, if it is there. */
+static bool narrow(const struct table *t, struct range *r, uint64_t place, uint64_t sequence_nr)
+{
+    enum { NEAR = 8 };
+    struct range near = {place > r->low + NEAR ? place - NEAR : r->low,
+                         place + NEAR < r->high ? place + NEAR : r->high};
+    if (place < r->low || place > r->high ||
+        (near.low > r->low && is_behind(t, near.low - 1, sequence_nr)) ||
+        (near.high < r->high && !is_behind(t, near.high, sequence_nr)))
+        return false;
+    *r = near;
+    return true;
+}
+
+/* The last change that is not behind the number. Backward begins with the last node and goes back
+ * through them: so it is near the end, or near the one found before. Looking through the whole
+ * table goes through a page of memory with each step. */
+static uint32_t find(struct table *t, uint64_t sequence_nr)
 {
     uint64_t end = atomic_load_explicit(&t->n, memory_order_acquire);
-    uint64_t low = end > N_CHANGES ? end - N_CHANGES : 0, high = end; /* first that is behind it */
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const struct change *c = &t->changes[middle % N_CHANGES];
-        if (atomic_load_explicit(&c->sequence_nr, memory_order_relaxed) <= sequence_nr)
-            low = middle + 1;
+    struct range r = {end > N_CHANGES ? end - N_CHANGES : 0, end};
+    uint64_t found_before = atomic_load_explicit(&t->found, memory_order_relaxed);
+    if (!narrow(t, &r, found_before, sequence_nr))
+        narrow(t, &r, end, sequence_nr);
+    while (r.low < r.high) {
+        uint64_t middle = r.low + (r.high - r.low) / 2;
+        if (is_behind(t, middle, sequence_nr))
+            r.high = middle;
         else
-            high = middle;
+            r.low = middle + 1;
     }
-    if (low == 0 || low + N_CHANGES == end)
+    atomic_store_explicit(&t->found, r.low, memory_order_relaxed);
+    if (r.low == 0 || r.low + N_CHANGES == end)
         return 0;
-    return atomic_load_explicit(&t->changes[(low - 1) % N_CHANGES].module, memory_order_relaxed);
+    return atomic_load_explicit(&t->changes[(r.low - 1) % N_CHANGES].module, memory_order_relaxed);
 }
 
 uint32_t tmk_nodes_module(const void *node, bool *ret_keep)

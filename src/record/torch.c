@@ -695,11 +695,15 @@ static void hook_cpu_oom(void *self, size_t size)
 }
 
 /* Backward comes to a node. What it raises goes through here. */
-static void hook_node(void *self, void *task, void *node, void *input, void *queue)
+TMK_HOT_CODE static void hook_node(void *self, void *task, void *node, void *input, void *queue)
 {
-    tmk_bridge_note_node(node);
+    if (atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed))
+        tmk_bridge_note_node(node);
     node_function *real =
-        (node_function *)tmk_torch_find_real(&tmk_torch_hooks[NODE], __builtin_return_address(0));
+        (node_function *)atomic_load_explicit(&tmk_torch_hooks[NODE].real, memory_order_acquire);
+    if (__builtin_expect(!real, 0))
+        real = (node_function *)tmk_torch_find_real(&tmk_torch_hooks[NODE],
+                                                    __builtin_return_address(0));
     if (!real)
         __builtin_trap(); /* nobody calls what is not there */
     real(self, task, node, input, queue);
