@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 
 /* glibc's: one for each key there can be, the number of its life first. */
 struct key {
@@ -47,14 +48,21 @@ static const struct tmk_thread_value *find_values(const struct glibc *glibc)
     return found;
 }
 
-/* Does get() answer by this key, whose value `now` is its answer? */
+/* Does get() answer by this key, whose value `now` is its answer? Signals wait meanwhile: their
+ * handlers may want the value, and follow it. */
 static bool is_key_of(void *(*get)(void), pthread_key_t key, void *now)
 {
     char other;
-    if (pthread_setspecific(key, &other) != 0)
+    bool is_so = false;
+    sigset_t all, before;
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
         return false;
-    bool is_so = get() == &other;
-    pthread_setspecific(key, now);
+    if (pthread_setspecific(key, &other) == 0) {
+        is_so = get() == &other;
+        pthread_setspecific(key, now);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return is_so;
 }
 

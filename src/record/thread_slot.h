@@ -28,7 +28,7 @@ struct tmk_thread_slot {
 };
 
 /* The slot of which get() tells the value, not NULL in the calling thread. False: it was not found.
- * For a moment the thread's value is another. */
+ * For a moment, in which it takes no signals, the thread's value is another. */
 bool tmk_thread_slot_find(void *(*get)(void), struct tmk_thread_slot *ret);
 
 static inline uintptr_t tmk_thread_pointer(void)

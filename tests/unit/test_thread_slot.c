@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* A pthread key's value, read from where glibc keeps it. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
 #include <pthread.h>
+#include <sys/time.h>
 
 #include "record/thread_slot.h"
 
@@ -79,6 +81,35 @@ static void test_found(void **state)
     pthread_key_delete(other);
 }
 
+static volatile sig_atomic_t n_signals, n_wrong;
+
+static void look(int number)
+{
+    (void)number;
+    n_signals++;
+    n_wrong += get() != &mine;
+}
+
+/* A handler that looks at the value meanwhile, as those of profilers do, finds what is there. */
+static void test_signals(void **state)
+{
+    (void)state;
+    enum { WANTED = 2000 };
+    struct sigaction before, action = {.sa_handler = look, .sa_flags = SA_RESTART};
+    const struct itimerval often = {{0, 20}, {0, 20}}, never = {{0, 0}, {0, 0}};
+    struct tmk_thread_slot slot;
+    assert_int_equal(pthread_key_create(&key, NULL), 0);
+    pthread_setspecific(key, &mine);
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    while (n_signals < WANTED)
+        assert_true(tmk_thread_slot_find(get, &slot));
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+    assert_int_equal(n_wrong, 0);
+    pthread_key_delete(key);
+}
+
 static void test_none(void **state)
 {
     (void)state;
@@ -98,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found),
+        cmocka_unit_test(test_signals),
         cmocka_unit_test(test_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
