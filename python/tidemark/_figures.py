@@ -18,7 +18,7 @@ import os
 import struct
 import sys
 import time
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from . import _visible
 from ._words import log
@@ -188,18 +188,31 @@ os.register_at_fork(after_in_child=_in_child)
 
 # ---- figures
 
+LISTS = 4  # of torch's segments, for one in the midst of which none comes or goes
+
+
+def _segments(torch: Any) -> List[Dict[str, Any]]:
+    """Those that torch has, as it lists them; none where that cannot be had, or would bring all its history along."""
+    try:
+        keeps_history = getattr(torch._C, "_cuda_isHistoryEnabled", lambda: False)()
+        return torch.cuda.memory_snapshot() if is_in_use(torch) and not keeps_history else []
+    except Exception as reason:  # of torch's allocators not all have a list
+        log.debug("torch does not list its segments, and will be asked each time: %s", reason)
+        return []
+
+
 def _tell_segments(lib: ctypes.CDLL) -> None:
     """What torch had got before its calls of cudaMalloc() were seen. What another allocator may have given it, mapped
     piece by piece or to a pool of its own, is left out: it goes without a cudaFree()."""
     torch = torch_or_none()
-    try:
-        segments = torch.cuda.memory_snapshot() if is_in_use(torch) else []
-    except Exception as reason:  # of torch's allocators not all have a list
-        log.debug("torch does not list its segments, and will be asked each time: %s", reason)
-        segments = []
-    for segment in segments:
-        if not segment.get("is_expandable") and tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0):
-            lib.tidemark_record_segment(segment["device"], segment["address"], segment["total_size"])
+    for _ in range(LISTS):
+        begun = lib.tidemark_record_begin_segments()
+        for segment in _segments(torch):
+            if not segment.get("is_expandable") and tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0):
+                lib.tidemark_record_segment(segment["device"], segment["address"], segment["total_size"])
+        if lib.tidemark_record_end_segments(begun):
+            return
+    lib.tidemark_record_begin_segments()  # without any: torch will be asked each time, until it has given all back
 
 
 def ask_torch(number: int) -> Figures:

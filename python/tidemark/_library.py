@@ -109,6 +109,7 @@ def open_library() -> ctypes.CDLL:
     lib.tidemark_record_begin_window.argtypes, lib.tidemark_record_begin_window.restype = [number], None
     lib.tidemark_record_window.argtypes = [number, ctypes.POINTER(ctypes.c_uint64)]
     size = ctypes.c_uint64
+    lib.tidemark_record_begin_segments.restype, lib.tidemark_record_end_segments.argtypes = size, [size]
     lib.tidemark_record_segment.argtypes, lib.tidemark_record_segment.restype = [number, size, size], None
     lib.tidemark_record_ask.argtypes, lib.tidemark_record_ask.restype = [number], size
     lib.tell = ctypes.PYFUNCTYPE(None, number, *[size] * 5)(("tidemark_record_tell", lib))

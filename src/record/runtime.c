@@ -7,8 +7,9 @@
  * before finds that it has changed. (It can be set to let go of the lock during cudaMalloc(); then
  * other blocks are reported while our sum is ahead of torch's: not known, until the next.)
  *
- * No lock here either. What goes wrong, a table without room or two threads about one address,
- * makes the sums differ, and torch is asked. */
+ * No lock here either: torch's own keep two threads from one address, but for a list that is told
+ * meanwhile, which is then not taken. A table without room makes the sums differ, and torch is
+ * asked. */
 #include "record/runtime.h"
 
 #include <dlfcn.h>
@@ -64,6 +65,7 @@ void tmk_runtime_note(uint16_t device, uint64_t address, uint64_t size_bytes)
         atomic_fetch_add(&runtime.given_bytes[i], size_bytes);
 }
 
+/* Nothing is explained from now on until torch has said a block. */
 static void start_over(void)
 {
     atomic_fetch_add(&runtime.n_changes, 1);
@@ -73,6 +75,19 @@ static void start_over(void)
     for (int i = 0; i < TMK_TORCH_DEVICES; i++)
         atomic_store(&runtime.given_bytes[i], 0);
     atomic_store(&runtime.owner, getpid());
+}
+
+/* Torch makes its list under the locks under which it calls us, so a call that has been counted
+ * before has come to its end by then. */
+uint64_t tmk_runtime_begin_list(void)
+{
+    start_over();
+    return tmk_runtime_changes();
+}
+
+bool tmk_runtime_end_list(uint64_t begun)
+{
+    return tmk_runtime_changes() == begun;
 }
 
 /* ---- hooks ---- */

@@ -26,9 +26,15 @@ int tmk_runtime_malloc(void **ret_address, size_t size_bytes);
 int tmk_runtime_free(void *address);
 
 /* Put them in, once, unless the driver's calls are seen; not while torch's lock is held. True: what
- * torch has got before is not known, tmk_runtime_note() should be told each such segment. */
+ * torch has got before is not known; it should be told, each segment. */
 bool tmk_runtime_see(void);
+
+/* All segments that torch has now, listed by itself after begin(), and each told to note(). False
+ * in the end when torch has got or given back any meanwhile: then what was told may be gone, and it
+ * has to be begun anew. */
+uint64_t tmk_runtime_begin_list(void);
 void tmk_runtime_note(uint16_t device, uint64_t address, uint64_t size_bytes);
+bool tmk_runtime_end_list(uint64_t begun);
 
 /* For patch.c: the slots lead to the hooks from now on; or will not, and nothing is known. */
 void tmk_runtime_set_seen(void);

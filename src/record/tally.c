@@ -15,15 +15,16 @@
 #include "tidemark/tidemark.h"
 #include "trace/layout.h"
 
-/* A line of its own for each: devices are used by different threads. */
+/* Lines of its own for each: devices are used by different threads. What is said with each block
+ * comes first. */
 struct figures {
     _Atomic uint64_t allocated, reserved;
     _Atomic uint64_t peak_allocated, peak_reserved; /* since the window began */
-    _Atomic uint64_t past_allocated, past_reserved; /* the highest before that */
     _Atomic uint64_t n_changes;                     /* of what was given, when this was said */
     _Atomic uint32_t device;                        /* plus 1; 0: nothing was said */
     _Atomic uint32_t n_said;                        /* how often */
     _Atomic bool is_explained;                      /* what is reserved, by the runtime's calls */
+    _Atomic uint64_t past_allocated, past_reserved; /* the highest before the window */
     _Atomic uint64_t told_after; /* what the rest was told: what was said and changed before */
     _Atomic uint64_t told_allocated, told_reserved;
 } __attribute__((aligned(64)));
@@ -73,9 +74,9 @@ void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_
         set(&f->peak_allocated, allocated_bytes);
     if (reserved_bytes > get(&f->peak_reserved))
         set(&f->peak_reserved, reserved_bytes);
-    set(&f->n_changes, n_changes_now());
     atomic_store_explicit(&f->is_explained, tmk_runtime_explains(device, reserved_bytes),
                           memory_order_relaxed);
+    atomic_store_explicit(&f->n_changes, n_changes_now(), memory_order_release);
     uint32_t n_said = atomic_load_explicit(&f->n_said, memory_order_relaxed);
     atomic_store_explicit(&f->n_said, n_said + 1, memory_order_release);
     atomic_store_explicit(&f->device, device + 1U, memory_order_release);
@@ -251,8 +252,9 @@ static bool read_card(uint16_t device, struct tmk_tally *ret)
     const struct figures *f = figures_of(device);
     if (!is_said(f, device))
         return false;
+    uint64_t n_changes = atomic_load_explicit(&f->n_changes, memory_order_acquire);
     bool is_explained = atomic_load_explicit(&f->is_explained, memory_order_relaxed);
-    if (get(&f->n_changes) == n_changes_now() && is_seen(device, is_explained)) {
+    if (n_changes == n_changes_now() && is_seen(device, is_explained)) {
         ret->allocated_bytes = get(&f->allocated);
         ret->reserved_bytes = get(&f->reserved);
     } else if (atomic_load(&f->told_after) == state_of(f) && is_seen(device, true)) {
@@ -276,22 +278,26 @@ static inline uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* One at a time: with Python's lock. When a call has come since the question, or comes now, the
- * state is another and never again that one. */
+/* One at a time; another is let go: who asks next will be told. When a call has come since the
+ * question, or comes now, the state is another and never again that one. */
 void tmk_tally_tell(uint16_t device, uint64_t asked, const struct tmk_tally *answer)
 {
+    static atomic_flag is_telling = ATOMIC_FLAG_INIT;
     struct figures *f = figures_of(device);
-    if (device == TIDEMARK_HOST)
+    uint32_t whose = atomic_load(&f->device);
+    if (device == TIDEMARK_HOST || (whose && whose != device + 1U) ||
+        atomic_flag_test_and_set(&is_telling))
         return;
     set(&f->past_allocated, larger(get(&f->past_allocated), answer->peak_allocated_bytes));
     set(&f->past_reserved, larger(get(&f->past_reserved), answer->peak_reserved_bytes));
-    if (!is_said(f, device) ||
-        !is_seen(device, tmk_runtime_explains(device, answer->reserved_bytes)))
-        return;
-    atomic_store(&f->told_after, 0);
-    set(&f->told_allocated, answer->allocated_bytes);
-    set(&f->told_reserved, answer->reserved_bytes);
-    atomic_store(&f->told_after, asked);
+    if (is_said(f, device) &&
+        is_seen(device, tmk_runtime_explains(device, answer->reserved_bytes))) {
+        atomic_store(&f->told_after, 0);
+        set(&f->told_allocated, answer->allocated_bytes);
+        set(&f->told_reserved, answer->reserved_bytes);
+        atomic_store(&f->told_after, asked);
+    }
+    atomic_flag_clear(&is_telling);
 }
 
 static bool read_host(struct tmk_tally *ret)
@@ -339,6 +345,8 @@ __attribute__((visibility("default"))) void tidemark_record_begin_window(unsigne
 __attribute__((visibility("default"))) int tidemark_record_window(unsigned device,
                                                                   uint64_t *ret_two);
 __attribute__((visibility("default"))) int tidemark_record_see_runtime(void);
+__attribute__((visibility("default"))) uint64_t tidemark_record_begin_segments(void);
+__attribute__((visibility("default"))) int tidemark_record_end_segments(uint64_t begun);
 __attribute__((visibility("default"))) void
 tidemark_record_segment(unsigned device, uint64_t address, uint64_t size_bytes);
 __attribute__((visibility("default"))) uint64_t tidemark_record_ask(unsigned device);
@@ -413,10 +421,21 @@ int tidemark_record_window(unsigned device, uint64_t *ret_two)
     return 1;
 }
 
-/* 1: what torch has got by cudaMalloc() before now should be told, each segment. */
+/* 1: what torch has got by cudaMalloc() before now should be told: begin, each segment, end. */
 int tidemark_record_see_runtime(void)
 {
     return tmk_runtime_see();
+}
+
+uint64_t tidemark_record_begin_segments(void)
+{
+    return tmk_runtime_begin_list();
+}
+
+/* 0: torch's segments have changed meanwhile. */
+int tidemark_record_end_segments(uint64_t begun)
+{
+    return tmk_runtime_end_list(begun);
 }
 
 void tidemark_record_segment(unsigned device, uint64_t address, uint64_t size_bytes)

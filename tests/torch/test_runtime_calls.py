@@ -42,6 +42,7 @@ def snapshot():
     return segments
 
 torch = types.ModuleType("torch")
+torch._C = types.SimpleNamespace(_cuda_isHistoryEnabled=lambda: False)
 torch.cuda = types.SimpleNamespace(is_initialized=lambda: True, memory_stats_as_nested_dict=stats,
                                    memory_snapshot=snapshot)
 sys.modules["torch"] = torch
@@ -149,6 +150,53 @@ cuda.fake_map(0, -10 * MIB)
 assert asked() == 1
 """
 
+MEANWHILE = """
+load()
+old, older = cuda.fake_grow(0, 20 * MIB), cuda.fake_grow(0, 20 * MIB)
+segments += [{"device": 0, "address": address, "total_size": 20 * MIB} for address in (old, older)]
+
+def snapshot_before_it_goes():  # another thread gives one back while we are told of it
+    found = snapshot()[:]
+    if len(snapshots) == 1:
+        cuda.fake_shrink(0, older, 20 * MIB)
+        segments.pop()
+    return found
+
+torch.cuda.memory_snapshot = snapshot_before_it_goes
+import_tidemark()
+asked()
+cuda.fake_block(0, 512)
+assert [asked(), asked()] == [0, 0] and snapshots == [2, 1]
+"""
+
+NEVER_STILL = """
+load()
+old = [cuda.fake_grow(0, 2 * MIB) for _ in range(9)]
+segments += [{"device": 0, "address": address, "total_size": 2 * MIB} for address in old]
+
+def snapshot_before_it_goes():
+    found = snapshot()[:]
+    cuda.fake_shrink(0, old.pop(), 2 * MIB)
+    segments.pop()
+    return found
+
+torch.cuda.memory_snapshot = snapshot_before_it_goes
+import_tidemark()
+asked()
+cuda.fake_block(0, 512)
+assert [asked(), asked()] == [1, 1] and len(snapshots) == 4
+"""
+
+HISTORY = """
+load()
+cuda.fake_grow(0, 2 * MIB)
+import_tidemark()
+torch._C._cuda_isHistoryEnabled = lambda: True  # a list would bring along all of it
+asked()
+cuda.fake_block(0, 512)
+assert [asked(), asked()] == [1, 1] and snapshots == []
+"""
+
 NO_LIST = """
 load()
 cuda.fake_grow(0, 2 * MIB)
@@ -222,6 +270,7 @@ assert snapshots == []
 SCENARIOS = {"known": USUAL[0] + KNOWN, "imported first": USUAL[1] + KNOWN, "unseen": UNSEEN, "before": BEFORE,
              "expandable before": MAPPED_BEFORE.replace("MARK", '"is_expandable": True'),
              "pool before": MAPPED_BEFORE.replace("MARK", '"segment_pool_id": (0, 1)'), "no list": NO_LIST,
+             "meanwhile": MEANWHILE, "never still": NEVER_STILL, "history": HISTORY,
              "out": OUT, "forked": FORKED}
 
 
