@@ -144,4 +144,5 @@ def watch(*objects: Any) -> Any:
 try:
     _start()
 except Exception as reason:  # whatever it is: the program goes on
-    warnings.warn(f"tidemark does not record: {reason}", RuntimeWarning, stacklevel=2)
+    _so = "" if isinstance(reason, _library.OtherVersion) else " does not record"
+    warnings.warn(f"tidemark{_so}: {reason}", RuntimeWarning, stacklevel=2)

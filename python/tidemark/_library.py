@@ -31,6 +31,10 @@ class NotFound(ImportError, RuntimeError):
     """A part of tidemark that should have come with the package; the text says what to do."""
 
 
+class OtherVersion(NotFound):
+    """The library is there, but not this package's: it may record all the same."""
+
+
 def loaded() -> Optional[ctypes.CDLL]:
     """The library as it is in this process already, in the global scope, or None: preloaded, or put
     there by `tidemark attach`, from wherever."""
@@ -88,7 +92,17 @@ def version() -> str:
 
 
 def open_library() -> ctypes.CDLL:
-    lib = loaded() or ctypes.CDLL(find(), mode=ctypes.RTLD_GLOBAL)
+    """With what the package calls."""
+    inside = loaded()
+    try:
+        return _with_functions(inside or ctypes.CDLL(find(), mode=ctypes.RTLD_GLOBAL))
+    except AttributeError as reason:
+        which = "the libtidemark.so that is in this process already" if inside else find()
+        raise OtherVersion(f"{which} is of another version than this package ({reason}), so that tidemark.step() and the "
+                           "like do nothing; use the `tidemark` that came with the package") from reason
+
+
+def _with_functions(lib: ctypes.CDLL) -> ctypes.CDLL:
     text, number = ctypes.c_char_p, ctypes.c_uint
     for name, arguments in {
             "push": [number, text], "pop": [number], "step": [ctypes.c_int64],

@@ -268,7 +268,7 @@ def go_through(name, asked):
     same(name + ", again still", asked)
 
 tell("torch has the segments asked for", not IS_CUDA or is_expandable() == IS_EXPANDABLE)
-seen = "tidemark run" in WAY  # the driver's calls, so torch need never be asked
+seen = "tidemark run" in WAY  # the driver's calls: then torch is asked only when it has given something back
 go_through("first", 1 if IS_EXPANDABLE and not seen else 0)
 
 def is_switched():

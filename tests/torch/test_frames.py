@@ -21,10 +21,11 @@ def run_target(python, tmp_path, rings, *args, name="a.tmk"):
     return run, json.loads(done.stdout)
 
 
+@pytest.mark.parametrize("mode", ["every_site", "many_keys"])
 @pytest.mark.parametrize("python", pythons())
-def test_every_frame(python, tmp_path, rings):
+def test_every_frame(python, mode, tmp_path, rings):
     """Sizes 1, 2, 3 ... say which call site it was; the target says what its traceback was there."""
-    run, truth = run_target(python, tmp_path, rings)
+    run, truth = run_target(python, tmp_path, rings, mode)
     sizes = {int(number): int(size) for number, size in query(run, "SELECT id, size FROM allocations")}
     seen = {sizes[number]: stack for number, stack in frames(run, "1").items()}
     assert len(truth["stacks"]) > 15

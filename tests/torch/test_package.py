@@ -141,6 +141,19 @@ def test_without_library(tmp_path):
     assert "tidemark does not record" in done.stderr
 
 
+def test_library_of_another_version(tmp_path):
+    """Preloaded, so that it records: it is not said that it does not."""
+    library = tmp_path / "libtidemark.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), "-x", "c", "-"], input="int tidemark_attach(void) { return 0; }",
+                   text=True, check=True)
+    done = subprocess.run([PYTHON, "-c", "import tidemark; tidemark.step(); print(tidemark.is_watched())"],
+                          env=environment(PYTHONPATH=str(REPO / "python"), LD_PRELOAD=str(library)), cwd=tmp_path,
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "False\n")
+    assert "tidemark: the libtidemark.so that is in this process already is of another version than this package" in done.stderr
+    assert "does not record" not in done.stderr
+
+
 def test_the_program(tmp_path):
     """It is no program to be watched."""
     env = environment(PYTHONPATH=str(REPO / "python"), TIDEMARK_PROGRAM=TIDEMARK, TIDEMARK_LIBRARY=LIBRARY)
