@@ -538,8 +538,9 @@ __attribute__((noinline, cold)) static void usage_by_others(int which, const voi
     end_call(before);
 }
 
-static void usage_hook(int which, const void *caller, void *address, int64_t size,
-                       uint64_t allocated, uint64_t reserved, uint16_t device)
+__attribute__((hot)) static void usage_hook(int which, const void *caller, void *address,
+                                            int64_t size, uint64_t allocated, uint64_t reserved,
+                                            uint16_t device)
 {
     struct tmk_hook *hook = &tmk_torch_hooks[which];
     if (__builtin_expect(atomic_load_explicit(&hook->foreign, memory_order_relaxed), 0)) {
