@@ -6,6 +6,7 @@ import html.parser
 import json
 import os
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -48,7 +49,8 @@ def make_sweep(folder):
 
 def write_files(folder, *options):
     line = [os.path.join(BUILD, "tidemark"), "sweep", "--resume", str(folder), "--no-pictures", *options]
-    done = subprocess.run(line, env={**environment(), "TERM": "dumb"}, capture_output=True, text=True, check=False)
+    done = subprocess.run(line, env={**environment(), "TERM": "dumb"}, capture_output=True, text=True, check=False,
+                          timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -238,15 +240,28 @@ def test_no_parameters(tmp_path):
 # ---- for people
 
 def test_other_is_nothing_to_work_on(tmp_path):
-    """Where no layer owns most of it: where to look, and which layer comes first."""
-    make_sweep(tmp_path)
-    journal = tmp_path / "sweep.jsonl"
+    """Where no layer owns most of it: which layer comes first, and where to look as long as the trace is there; that
+    command is one that a shell takes, whole on its line."""
+    folder = tmp_path / ("it's a long name of a folder " * 4).strip()
+    folder.mkdir()
+    make_sweep(folder)
+    journal = folder / "sweep.jsonl"
     text = journal.read_text().replace('"mlp"', '"other"').replace('"lora"', '"(cuBLAS workspace)"')
     journal.write_text(text.replace('"run": null', '"run": "runs/0008.tmk"'))
-    shown = " ".join(write_files(tmp_path).split())
-    assert ("other is the largest: 1.52 GB, 50 % of the peak. No layer owns it (in a language model: logits and loss, "
-            f"mostly); its lines: tidemark peak {tmp_path}/runs/0008.tmk --by stack. "
-            "Of the layers attention is the largest: 1.52 GB, 50 %.") in shown
+    says = ("other is the largest: 1.52 GB, 50 % of the peak. No layer owns it (in a language model: logits and loss, "
+            "mostly). Of the layers attention is the largest: 1.52 GB, 50 %.")
+    shown = write_files(folder)
+    assert says in " ".join(shown.split()) and "tidemark peak" not in shown
+    assert says in (folder / "index.html").read_text() and "tidemark peak" not in (folder / "index.html").read_text()
+    (folder / "runs" / "0008.tmk").mkdir(parents=True)
+    shown = write_files(folder)
+    lines = shown.splitlines()
+    at = lines.index("The lines that allocated what is other:")
+    words = ["tidemark", "peak", f"{folder}/runs/0008.tmk", "--by", "stack"]
+    assert says in " ".join(shown.split()) and shlex.split(lines[at + 1]) == words
+    page = Page()
+    page.feed((folder / "index.html").read_text())
+    assert [shlex.split(text) for text in page.text if "tidemark peak" in text] == [words]
 
 
 def test_console_says_it_as_the_seed_does(sweep):
