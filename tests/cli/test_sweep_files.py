@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import subprocess
+import threading
 
 import pytest
 from test_golden import BUILD, ROOT, environment
@@ -220,6 +221,55 @@ def test_detailed_keeps_what_a_trace_told(tmp_path):
     (tmp_path / "detailed_memory_results.json").write_text(json.dumps(document)[:-1])  # torn
     write_files(tmp_path, "--detailed")
     assert all(row["modules"] is None for row in load(tmp_path, "detailed_memory_results.json")["results"])
+
+
+@pytest.mark.parametrize("damage", [
+    [{"key": "a", "bytes": 1.5, "blocks": 1}], [{"key": "a", "bytes": 2 ** 70, "blocks": 1}],
+    [{"key": "a", "bytes": -1, "blocks": 1}], [{"key": "a", "bytes": None, "blocks": 1}],
+    [{"key": 1, "bytes": 1, "blocks": 1}], [{"key": "a", "bytes": 1}], [{}], [7], ["a"], [[]], {}, "a"])
+def test_detailed_keeps_nothing_that_is_damaged(tmp_path, damage):
+    """What is no row of ours is not made one, with zeros in it: the cell's modules and lines are unknown."""
+    make_sweep(tmp_path)
+    write_files(tmp_path, "--detailed")
+    document = load(tmp_path, "detailed_memory_results.json")
+    good = [{"key": "a", "bytes": 7, "blocks": 2}]
+    document["results"][0].update(modules=good, lines=good + damage if isinstance(damage, list) else damage)
+    document["results"][1].update(modules=damage, lines=good)
+    document["results"][2].update(modules=good, lines=None)
+    (tmp_path / "detailed_memory_results.json").write_text(json.dumps(document))
+    write_files(tmp_path, "--detailed")
+    again = load(tmp_path, "detailed_memory_results.json")["results"]
+    assert [(row["modules"], row["lines"]) for row in again[:3]] == [(None, None), (None, None), (good, None)]
+
+
+def test_detailed_keeps_nothing_of_an_unknown_peak(tmp_path):
+    """Two peaks that are not known need not be the same."""
+    make_sweep(tmp_path)
+    journal = tmp_path / "sweep.jsonl"
+    head, first, *rest = journal.read_text().splitlines()
+    first = json.dumps({**json.loads(first), "peak_allocated": None})
+    journal.write_text("\n".join([head, first, *rest]) + "\n")
+    write_files(tmp_path, "--detailed")
+    document = load(tmp_path, "detailed_memory_results.json")
+    document["results"][0].update(modules=[{"key": "a", "bytes": 7, "blocks": 2}])
+    for peak in (None, 2 ** 64 - 1):
+        document["results"][0]["peak_allocated"] = peak
+        (tmp_path / "detailed_memory_results.json").write_text(json.dumps(document))
+        write_files(tmp_path, "--detailed")
+        assert load(tmp_path, "detailed_memory_results.json")["results"][0]["modules"] is None
+
+
+def test_detailed_into_a_fifo(tmp_path):
+    """It is written to, and not waited for as if it were the file of before."""
+    make_sweep(tmp_path)
+    fifo = tmp_path / "detailed_memory_results.json"
+    os.mkfifo(fifo)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(fifo.read_text()), daemon=True)
+    reader.start()
+    write_files(tmp_path, "--detailed")
+    reader.join()
+    assert len(json.loads(got[0])["results"]) == 9
 
 
 def test_no_parameters(tmp_path):
