@@ -266,6 +266,30 @@ static void test_table_folds_titles(void **state)
     tmk_table_close(t);
 }
 
+/* A column that had to be cut below what its title needs: no more lines than else, the last one
+ * cut.
+ */
+static void test_table_cuts_titles(void **state)
+{
+    static const struct tmk_column long_titles[] = {
+        {"of_a_very_long_name_with_many_parts", TMK_LEFT, TMK_SHRINK},
+        {"thing", TMK_LEFT, TMK_FIXED},
+    };
+    (void)state;
+    struct sheet s;
+    struct tmk_table *t = tmk_table_open(long_titles, 2);
+    struct tmk_table_style style = {.width = 15};
+    tmk_table_cell(t, "8");
+    tmk_table_cell(t, "9");
+    sheet_open(&s);
+    assert_int_equal(tmk_table_print(t, s.out, &style), 0);
+    sheet_check(&s, "of_a_\n"
+                    "very_\n"
+                    "long_na…  thing\n"
+                    "8         9\n");
+    tmk_table_close(t);
+}
+
 static void test_table_markdown(void **state)
 {
     (void)state;
@@ -315,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_table_fits),
         cmocka_unit_test(test_table_folds_titles),
+        cmocka_unit_test(test_table_cuts_titles),
         cmocka_unit_test(test_table_markdown),
         cmocka_unit_test(test_progress),
     };
