@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/plot.h"
@@ -99,15 +98,7 @@ static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cel
     return status;
 }
 
-/* Traces are large and often stay where they were made, or are thrown away: said once. */
-static bool has_trace(const struct tmk_results *r, const struct tmk_cell *cell)
-{
-    char *run = tmk_xformat("%s/%s", r->folder, cell->run);
-    bool is_there = access(run, F_OK) == 0;
-    free(run);
-    return is_there;
-}
-
+/* Where there is no trace, that is said once. */
 static int plot_timelines(const struct tmk_results *r, const struct tmk_plot_style *style)
 {
     struct tmk_progress progress;
@@ -118,7 +109,7 @@ static int plot_timelines(const struct tmk_results *r, const struct tmk_plot_sty
         tmk_progress_tell(&progress, i, r->n_cells);
         if (!r->cells[i].run)
             continue;
-        if (!has_trace(r, &r->cells[i])) {
+        if (!tmk_cell_has_trace(r, &r->cells[i])) {
             first = n_without++ ? first : i;
             continue;
         }

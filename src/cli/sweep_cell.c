@@ -62,31 +62,20 @@ static void free_words(char **words)
     free(words);
 }
 
-static void put_word(FILE *f, const char *word)
-{
-    bool is_plain = *word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX"
-                                                "YZ0123456789_-+=./:,@%{}")];
-    if (!is_plain)
-        fputc('\'', f);
-    for (; *word; word++)
-        fputs(*word == '\'' ? "'\\''" : (char[2]){*word, 0}, f);
-    if (!is_plain)
-        fputc('\'', f);
-}
-
 char *tmk_sweep_cell_command(const struct tmk_sweep_plan *p, const struct tmk_cell *c)
 {
     char *text = NULL;
     size_t n;
+    struct tmk_arena arena = {0};
     char **words = fill_words(p, c);
     FILE *f = tmk_xmemstream(&text, &n);
     for (unsigned i = 0; words[i]; i++) {
         char *shown = tmk_sweep_redacted(p, words[i]); /* as it is: quoted, none would know it */
-        fputs(i ? " " : "", f);
-        put_word(f, shown);
+        fprintf(f, "%s%s", i ? " " : "", tmk_xshell_word(&arena, shown));
         free(shown);
     }
     fclose(f);
+    tmk_arena_fini(&arena);
     free_words(words);
     return text;
 }

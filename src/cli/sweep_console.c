@@ -10,6 +10,8 @@
 #include "cli/sheet.h"
 #include "cli/sweep_story.h"
 #include "kit/amount.h"
+#include "kit/shell.h"
+#include "kit/utf8.h"
 #include "sweep/params.h"
 
 enum { MOST_ROWS = 12, MOST_CARDS = 15 };
@@ -41,16 +43,14 @@ static const struct tmk_share *most_of(const struct tmk_shares *all, bool layers
     return most;
 }
 
-/* "other" is nothing to work on: where its lines are, and which layer comes first. */
+/* "other" is nothing to work on: what it may be, and which layer comes first. */
 static const char *say_other(struct tmk_sweep_story *v, const struct tmk_cell *c, const char *text)
 {
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
     const struct tmk_share *layer = most_of(&c->components, true);
-    if (text && c->run)
-        text = tmk_arena_format(&v->arena,
-                                "%s No layer owns it (in a language model: logits and loss, "
-                                "mostly); its lines: tidemark peak %s/%s --by stack.",
-                                text, v->r->folder, c->run);
+    if (text)
+        text = tmk_arena_format(
+            &v->arena, "%s No layer owns it (in a language model: logits and loss, mostly).", text);
     if (!text || !layer)
         return text;
     return tmk_arena_format(&v->arena, "%s Of the layers %s is the largest: %s, %s.", text,
@@ -58,15 +58,34 @@ static const char *say_other(struct tmk_sweep_story *v, const struct tmk_cell *c
                             tmk_percent_text(layer->bytes, c->peak_allocated, percent));
 }
 
+/* The part of the largest configuration that takes most; NULL: nothing was measured. */
+static const struct tmk_share *largest_of(const struct tmk_sweep_story *v)
+{
+    return v->advice.largest == UINT32_MAX
+               ? NULL
+               : most_of(&v->r->cells[v->advice.largest].components, false);
+}
+
+const char *tmk_sweep_look_command(struct tmk_sweep_story *v)
+{
+    const struct tmk_share *most = largest_of(v);
+    if (!most || strcmp(most->key, "other") != 0)
+        return NULL;
+    const struct tmk_cell *c = &v->r->cells[v->advice.largest];
+    if (!tmk_cell_has_trace(v->r, c))
+        return NULL;
+    const char *path = tmk_arena_format(&v->arena, "%s/%s", v->r->folder, c->run);
+    const char *word = path ? tmk_shell_word(&v->arena, path) : NULL;
+    return word ? tmk_arena_format(&v->arena, "tidemark peak %s --by stack", word) : NULL;
+}
+
 const char *tmk_sweep_say_largest(struct tmk_sweep_story *v)
 {
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
-    if (v->advice.largest == UINT32_MAX)
-        return NULL;
-    const struct tmk_cell *c = &v->r->cells[v->advice.largest];
-    const struct tmk_share *most = most_of(&c->components, false);
+    const struct tmk_share *most = largest_of(v);
     if (!most)
         return NULL;
+    const struct tmk_cell *c = &v->r->cells[v->advice.largest];
     const char *text = tmk_arena_format(&v->arena, "%s is the largest: %s, %s of the peak.",
                                         most->key, gb_text(most->bytes, c->peak_allocated, size),
                                         tmk_percent_text(most->bytes, c->peak_allocated, percent));
@@ -341,6 +360,11 @@ void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v)
     if (v->largest_text) {
         fputc('\n', out);
         tmk_sheet_wrap(out, v->largest_text, "");
+    }
+    if (v->look_command) { /* to be copied: on one line, however long */
+        fprintf(out, "%s\n  ", TMK_SWEEP_LOOK);
+        tmk_utf8_write(out, v->look_command, SIZE_MAX);
+        fputc('\n', out);
     }
     say_influences(&sheet, v);
     tmk_sheet_heading(&sheet, "How memory grows: the fit");

@@ -1,31 +1,93 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep_kept.c - see sweep_kept.h. */
+/* cli/sweep_kept.c - see sweep_kept.h.
+ *
+ * Rows are read whole before anything is written: the file may have been edited or damaged, and
+ * what is no row of ours must not become one with zeros in it. */
 #include "cli/sweep_kept.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "kit/grow.h"
 #include "kit/json_in.h"
 
-struct span {
-    const char *start, *end;
+struct row {
+    const char *key; /* NULL: null */
+    uint64_t bytes, n_blocks;
+};
+
+struct rows {
+    bool are_known; /* else null, or not there */
+    struct row *all;
+    uint64_t n, room;
 };
 
 struct tmk_kept_cell {
     uint64_t number, peak;
-    struct span modules, lines;
+    struct rows modules, lines;
 };
 
-/* ---- where they stand ---- */
+/* ---- rows ---- */
 
-static struct span skip(struct tmk_json_in *j)
+static const char *text_or_null(struct tmk_json_in *j)
 {
-    struct span s = {.start = j->at};
+    if (tmk_json_in_peek(j) != 'n')
+        return tmk_json_in_text(j);
     tmk_json_in_skip(j);
-    s.end = j->at;
-    return s;
+    return NULL;
 }
+
+/* Exactly what we write: a key and two whole numbers, each once. */
+static bool read_row(struct tmk_json_in *j, struct row *ret)
+{
+    enum { KEY = 1, BYTES = 2, BLOCKS = 4 };
+    unsigned seen = 0, n = 0;
+    const char *key;
+    tmk_json_in_object(j);
+    for (; (key = tmk_json_in_key(j)); n++)
+        if (strcmp(key, "key") == 0) {
+            ret->key = text_or_null(j);
+            seen |= KEY;
+        } else if (strcmp(key, "bytes") == 0) {
+            ret->bytes = tmk_json_in_u64(j);
+            seen |= BYTES;
+        } else if (strcmp(key, "blocks") == 0) {
+            ret->n_blocks = tmk_json_in_u64(j);
+            seen |= BLOCKS;
+        } else {
+            tmk_json_in_skip(j);
+        }
+    return !j->problem && n == 3 && seen == (KEY | BYTES | BLOCKS);
+}
+
+/* The value that comes next is passed over, whatever it is. False: it is neither null nor rows, or
+ * these came before. */
+static bool read_rows(struct tmk_json_in *from, struct rows *ret)
+{
+    struct tmk_json_in j;
+    char first = tmk_json_in_peek(from);
+    const char *start = from->at;
+    tmk_json_in_skip(from);
+    if (from->problem || ret->are_known || first != '[')
+        return first == 'n' && !ret->are_known;
+    tmk_json_in_init(&j, start, (size_t)(from->at - start), from->texts);
+    tmk_json_in_array(&j);
+    while (tmk_json_in_item(&j)) {
+        struct row *more = tmk_grow(ret->all, ret->n + 1, &ret->room, sizeof *more);
+        if (!more)
+            return false;
+        ret->all = more;
+        if (!read_row(&j, &ret->all[ret->n++]))
+            return false;
+    }
+    ret->are_known = !j.problem;
+    return ret->are_known;
+}
+
+/* ---- cells ---- */
 
 static uint64_t number_or_unknown(struct tmk_json_in *j)
 {
@@ -36,105 +98,127 @@ static uint64_t number_or_unknown(struct tmk_json_in *j)
     return TMK_UNKNOWN_BYTES;
 }
 
-static void find_cell(struct tmk_sweep_kept *k, struct tmk_json_in *j)
+/* False: something in it is not as we write it. */
+static bool read_cell(struct tmk_json_in *j, struct tmk_kept_cell *ret)
 {
-    struct tmk_kept_cell c = {.peak = TMK_UNKNOWN_BYTES};
+    bool good = true;
     const char *key;
     tmk_json_in_object(j);
     while ((key = tmk_json_in_key(j)))
         if (strcmp(key, "number") == 0)
-            c.number = number_or_unknown(j);
+            ret->number = number_or_unknown(j);
         else if (strcmp(key, "peak_allocated") == 0)
-            c.peak = number_or_unknown(j);
+            ret->peak = number_or_unknown(j);
         else if (strcmp(key, "modules") == 0)
-            c.modules = skip(j);
+            good = read_rows(j, &ret->modules) && good;
         else if (strcmp(key, "lines") == 0)
-            c.lines = skip(j);
+            good = read_rows(j, &ret->lines) && good;
         else
             tmk_json_in_skip(j);
-    struct tmk_kept_cell *more = tmk_grow(k->cells, k->n + 1, &k->room, sizeof *more);
-    if (!more || j->problem)
+    return good && !j->problem;
+}
+
+static void fini_cell(struct tmk_kept_cell *c)
+{
+    free(c->modules.all);
+    free(c->lines.all);
+}
+
+static void keep_cell(struct tmk_sweep_kept *k, struct tmk_json_in *j)
+{
+    struct tmk_kept_cell c = {.peak = TMK_UNKNOWN_BYTES}, *more = NULL;
+    if (read_cell(j, &c))
+        more = tmk_grow(k->cells, k->n + 1, &k->room, sizeof *more);
+    if (!more) {
+        fini_cell(&c);
         return;
+    }
     k->cells = more;
     k->cells[k->n++] = c;
 }
 
-static void find_cells(struct tmk_sweep_kept *k, size_t n)
+static void forget_cells(struct tmk_sweep_kept *k)
+{
+    while (k->n > 0)
+        fini_cell(&k->cells[--k->n]);
+}
+
+static void read_cells(struct tmk_sweep_kept *k, const char *bytes, size_t n)
 {
     struct tmk_json_in j;
     const char *key;
-    tmk_json_in_init(&j, k->bytes, n, &k->arena);
+    tmk_json_in_init(&j, bytes, n, &k->arena);
     tmk_json_in_object(&j);
     while ((key = tmk_json_in_key(&j)))
         if (strcmp(key, "results") == 0) {
             tmk_json_in_array(&j);
             while (tmk_json_in_item(&j))
-                find_cell(k, &j);
+                keep_cell(k, &j);
         } else {
             tmk_json_in_skip(&j);
         }
     tmk_json_in_end(&j);
-    k->n = j.problem ? 0 : k->n; /* not as we write it: nothing of it is believed */
+    if (j.problem)
+        forget_cells(k); /* not as we write it: nothing of it is believed */
+}
+
+/* What is written to a FIFO of that name is not for us: reading it would never end. */
+static FILE *open_plain(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *in = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    if (!in && fd >= 0)
+        close(fd);
+    return in;
 }
 
 void tmk_sweep_kept_read(struct tmk_sweep_kept *k, const char *path)
 {
     *k = (struct tmk_sweep_kept){0};
-    FILE *in = fopen(path, "re");
+    FILE *in = open_plain(path);
+    char *bytes = NULL;
     size_t room = 0;
     if (!in)
         return;
-    ssize_t n = getdelim(&k->bytes, &room, '\0', in);
+    ssize_t n = getdelim(&bytes, &room, '\0', in);
     fclose(in);
     if (n > 0)
-        find_cells(k, (size_t)n);
+        read_cells(k, bytes, (size_t)n);
+    free(bytes);
 }
 
 void tmk_sweep_kept_fini(struct tmk_sweep_kept *k)
 {
-    tmk_arena_fini(&k->arena);
+    forget_cells(k);
     free(k->cells);
-    free(k->bytes);
+    tmk_arena_fini(&k->arena);
 }
 
 /* ---- written again ---- */
 
-static void put_row(struct tmk_json *to, struct tmk_json_in *j)
+static void put_rows(struct tmk_json *j, const char *key, const struct rows *rows)
 {
-    const char *key;
-    tmk_json_object(to, NULL);
-    tmk_json_in_object(j);
-    while ((key = tmk_json_in_key(j))) {
-        char c = tmk_json_in_peek(j);
-        if (c == '"') {
-            tmk_json_text(to, key, tmk_json_in_text(j));
-        } else if (c >= '0' && c <= '9') {
-            tmk_json_u64(to, key, tmk_json_in_u64(j));
-        } else {
-            tmk_json_in_skip(j);
-            tmk_json_null(to, key);
-        }
+    tmk_json_array(j, key);
+    for (uint64_t i = 0; i < rows->n; i++) {
+        tmk_json_object(j, NULL);
+        tmk_json_text(j, "key", rows->all[i].key);
+        tmk_json_u64(j, "bytes", rows->all[i].bytes);
+        tmk_json_u64(j, "blocks", rows->all[i].n_blocks);
+        tmk_json_end(j);
     }
-    tmk_json_end(to);
+    tmk_json_end(j);
 }
 
-bool tmk_sweep_kept_put(struct tmk_sweep_kept *k, struct tmk_json *to, const char *key,
+bool tmk_sweep_kept_put(const struct tmk_sweep_kept *k, struct tmk_json *j, const char *key,
                         uint32_t number, uint64_t peak)
 {
-    for (uint64_t i = 0; i < k->n; i++) {
+    for (uint64_t i = 0; i < k->n && peak != TMK_UNKNOWN_BYTES; i++) {
         const struct tmk_kept_cell *c = &k->cells[i];
-        struct span s = strcmp(key, "modules") == 0 ? c->modules : c->lines;
-        if (c->number != number || c->peak != peak || !s.start)
+        const struct rows *rows = strcmp(key, "modules") == 0 ? &c->modules : &c->lines;
+        if (c->number != number || c->peak != peak || !rows->are_known)
             continue;
-        struct tmk_json_in j;
-        tmk_json_in_init(&j, s.start, (size_t)(s.end - s.start), &k->arena);
-        if (tmk_json_in_peek(&j) != '[')
-            return false;
-        tmk_json_array(to, key);
-        tmk_json_in_array(&j);
-        while (tmk_json_in_item(&j))
-            put_row(to, &j);
-        tmk_json_end(to);
+        put_rows(j, key, rows);
         return true;
     }
     return false;

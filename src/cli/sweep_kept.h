@@ -11,17 +11,17 @@
 #include "sweep/results.h"
 
 struct tmk_sweep_kept {
-    char *bytes; /* the file; NULL: there is none, or it cannot be read */
-    struct tmk_arena arena;
-    struct tmk_kept_cell *cells;
+    struct tmk_arena arena;      /* of texts */
+    struct tmk_kept_cell *cells; /* those with which nothing is wrong */
     uint64_t n, room;
 };
 
 /* `path` is the file of before. */
 void tmk_sweep_kept_read(struct tmk_sweep_kept *k, const char *path);
 /* Write the array of `key` ("modules" or "lines") as it was for cell `number` (from 1) with that
- * peak. false, and nothing is written: it is not there. */
-bool tmk_sweep_kept_put(struct tmk_sweep_kept *k, struct tmk_json *j, const char *key,
+ * peak. false, and nothing is written: it is not there, or the peak is not known and so may be
+ * another. */
+bool tmk_sweep_kept_put(const struct tmk_sweep_kept *k, struct tmk_json *j, const char *key,
                         uint32_t number, uint64_t peak);
 void tmk_sweep_kept_fini(struct tmk_sweep_kept *k);
 

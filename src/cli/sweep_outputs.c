@@ -32,6 +32,7 @@ static void open_story(struct tmk_sweep_story *v, const struct tmk_results *r,
         tmk_advice_make(r, v->allocated, v->reserved, o->capacity, &v->arena, &v->advice) != 0)
         tmk_die("out of memory");
     v->largest_text = tmk_sweep_say_largest(v);
+    v->look_command = tmk_sweep_look_command(v);
     v->fit_text = tmk_sweep_say_fit(v);
     if (!v->fit_text)
         tmk_die("out of memory");

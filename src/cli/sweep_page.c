@@ -136,6 +136,10 @@ static void put_components(FILE *out, const struct tmk_sweep_story *v)
     tmk_html_element(out, "h2", "Component breakdown of the largest configuration");
     if (v->largest_text)
         tmk_html_element(out, "p", "%s", v->largest_text);
+    if (v->look_command) {
+        tmk_html_element(out, "p", "%s", TMK_SWEEP_LOOK);
+        tmk_html_element(out, "pre class=\"scroll\"", "%s", v->look_command);
+    }
     fputs("<table>\n", out);
     for (uint32_t i = 0; i < c->components.n; i++) {
         const struct tmk_share *s = &c->components.rows[i];

@@ -376,7 +376,7 @@ static int check_resumed_command(const struct tmk_results *r)
         return 0;
     tmk_say("the command has a secret, which %s does not keep; give the same command again with "
             "-o %s",
-            TMK_SWEEP_JOURNAL, r->folder);
+            TMK_SWEEP_JOURNAL, tmk_xshell_word(r->arena, r->folder));
     return TMK_EXIT_USAGE;
 }
 
@@ -450,9 +450,9 @@ int tmk_sweep_plan_init(struct tmk_sweep_plan *p, const struct tmk_args *args)
         status = go_there(p->results);
     if (status != 0 || p->dry_run)
         return status;
-    p->resume = p->results->has_secret
-                    ? tmk_xformat("the same command with -o %s", p->results->folder)
-                    : tmk_xformat("tidemark sweep --resume %s", p->results->folder);
+    const char *folder = tmk_xshell_word(p->results->arena, p->results->folder);
+    p->resume = p->results->has_secret ? tmk_xformat("the same command with -o %s", folder)
+                                       : tmk_xformat("tidemark sweep --resume %s", folder);
     status = make_folder(p->results->folder);
     return status == 0 ? lock_journal(p) : status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/say.h"
+#include "cli/xalloc.h"
 #include "sweep/params.h"
 
 static bool same_texts(const char *const *a, uint32_t n_a, const char *const *b, uint32_t n_b)
@@ -27,7 +28,7 @@ static int say_differs(const struct tmk_results *then, const char *what)
 {
     tmk_say("%s is of another sweep: %s differs. Give another folder with -o, or go on with that "
             "one by: tidemark sweep --resume %s",
-            then->folder, what, then->folder);
+            then->folder, what, tmk_xshell_word(then->arena, then->folder));
     return TMK_EXIT_USAGE;
 }
 

@@ -13,8 +13,9 @@ struct tmk_sweep_story {
     struct tmk_fit *allocated, *reserved; /* NULL: there is none, */
     const char *why_none;                 /* and that is why */
     struct tmk_advice advice;
-    const char *largest_text; /* tmk_sweep_say_largest(), tmk_sweep_say_fit() */
-    const char *fit_text;
+    const char *largest_text; /* tmk_sweep_say_largest(), */
+    const char *look_command; /* tmk_sweep_look_command(), */
+    const char *fit_text;     /* tmk_sweep_say_fit() */
 };
 
 /* Each writes one file or page to `out`; whoever opened it looks for errors. */
@@ -31,9 +32,13 @@ bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
 void tmk_sweep_write_heat(FILE *out, const struct tmk_sweep_story *v);
 
 /* Sentences, in its arena: */
-/* "mlp is the largest: 3.67 GB, 50 % of the peak."; of "other", where to look and which layer comes
- * first; NULL: nothing was measured. */
+/* "mlp is the largest: 3.67 GB, 50 % of the peak."; of "other", which layer comes first; NULL:
+ * nothing was measured. */
 const char *tmk_sweep_say_largest(struct tmk_sweep_story *v);
+/* Where that is "other", for a shell: the command that shows what allocated it, to stand behind
+ * TMK_SWEEP_LOOK. NULL: it is not, or there is no trace to look into. */
+const char *tmk_sweep_look_command(struct tmk_sweep_story *v);
+#define TMK_SWEEP_LOOK "The lines that allocated what is other:"
 /* How good the fit is, or why there is none. */
 const char *tmk_sweep_say_fit(struct tmk_sweep_story *v);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/say.h"
+#include "kit/shell.h"
 
 void *tmk_xcalloc(size_t n, size_t item_bytes)
 {
@@ -33,6 +34,14 @@ char *tmk_xformat(const char *format, ...)
     int n = vasprintf(&text, format, args);
     va_end(args);
     if (n < 0)
+        tmk_die("out of memory");
+    return text;
+}
+
+const char *tmk_xshell_word(struct tmk_arena *a, const char *word)
+{
+    const char *text = tmk_shell_word(a, word);
+    if (!text)
         tmk_die("out of memory");
     return text;
 }

@@ -7,9 +7,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "kit/arena.h"
+
 void *tmk_xcalloc(size_t n, size_t item_bytes) __attribute__((returns_nonnull));
 char *tmk_xstrdup(const char *text) __attribute__((returns_nonnull));
 char *tmk_xformat(const char *format, ...) __attribute__((returns_nonnull, format(printf, 1, 2)));
+/* tmk_shell_word(), in the arena. */
+const char *tmk_xshell_word(struct tmk_arena *a, const char *word) __attribute__((returns_nonnull));
 /* open_memstream: close it, then *text is the caller's. */
 FILE *tmk_xmemstream(char **text, size_t *n) __attribute__((returns_nonnull));
 

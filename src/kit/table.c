@@ -11,7 +11,8 @@
 #include "kit/grow.h"
 #include "kit/utf8.h"
 
-enum { GAP = 2, LEAST_WIDTH = 8, TITLE_LINES = 3 }; /* between columns; of one that shrinks */
+/* Between columns; of one that shrinks; of a title, however narrow its column. */
+enum { GAP = 2, LEAST_WIDTH = 8, TITLE_LINES = 3 };
 
 struct tmk_table {
     const struct tmk_column *columns;
@@ -215,28 +216,44 @@ static void print_line(const struct tmk_table *t, FILE *out, unsigned indent,
     fputc('\n', out);
 }
 
+/* A column that shrank has less width than its title needs: the last line then has all the rest,
+ * and is cut where it is printed. */
+static size_t n_title_lines(const struct tmk_table *t, uint32_t c)
+{
+    size_t n = n_lines_of(t->columns[c].title, t->widths[c]);
+    return n < TITLE_LINES ? n : TITLE_LINES;
+}
+
+/* What of the title stands in the line that has `left` - 1 below it; NULL without memory. */
+static const char *title_line(struct tmk_table *t, uint32_t c, size_t left)
+{
+    const char *title = t->columns[c].title;
+    size_t n = n_title_lines(t, c);
+    if (n < left)
+        return "";
+    for (size_t i = left; i < n; i++)
+        title += line_of(title, t->widths[c]);
+    size_t n_bytes = left == 1 ? strlen(title) : line_of(title, t->widths[c]);
+    while (n_bytes > 0 && title[n_bytes - 1] == ' ')
+        n_bytes--;
+    return tmk_arena_text(&t->texts, title, n_bytes);
+}
+
 /* The last lines of all titles stand side by side, above the rows. */
 static void print_titles(struct tmk_table *t, FILE *out, unsigned indent, const char **line)
 {
     size_t n_lines = 1;
-    for (uint32_t c = 0; c < t->n_columns; c++) {
-        size_t n = n_lines_of(t->columns[c].title, t->widths[c]);
-        n_lines = n > n_lines ? n : n_lines;
-    }
+    for (uint32_t c = 0; c < t->n_columns; c++)
+        n_lines = n_title_lines(t, c) > n_lines ? n_title_lines(t, c) : n_lines;
     for (size_t left = n_lines; left > 0; left--) {
         for (uint32_t c = 0; c < t->n_columns; c++) {
-            const char *title = t->columns[c].title;
-            size_t n = n_lines_of(title, t->widths[c]), skipped = n > left ? n - left : 0;
-            for (size_t i = 0; i < skipped; i++)
-                title += line_of(title, t->widths[c]);
-            size_t n_bytes = n < left ? 0 : line_of(title, t->widths[c]);
-            while (n_bytes > 0 && title[n_bytes - 1] == ' ')
-                n_bytes--;
-            line[c] = tmk_arena_text(&t->texts, title, n_bytes);
-            t->failed |= !line[c];
+            line[c] = title_line(t, c, left);
+            if (!line[c]) {
+                t->failed = true;
+                return;
+            }
         }
-        if (!t->failed)
-            print_line(t, out, indent, line);
+        print_line(t, out, indent, line);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "sweep/params.h"
@@ -68,6 +69,16 @@ const char *tmk_cell_text(const struct tmk_results *r, const struct tmk_cell *c,
     if (r->n_repeats > 1)
         tmk_text_add(&t, " repeat %u of %u", c->repeat + 1, r->n_repeats);
     return buffer;
+}
+
+bool tmk_cell_has_trace(const struct tmk_results *r, const struct tmk_cell *c)
+{
+    char *path = NULL;
+    if (!c->run || asprintf(&path, "%s/%s", r->folder, c->run) < 0)
+        return false;
+    bool is_there = access(path, F_OK) == 0;
+    free(path);
+    return is_there;
 }
 
 int tmk_results_param(const struct tmk_results *r, const char *name)

@@ -154,6 +154,9 @@ static inline bool tmk_cell_is_measured(const struct tmk_cell *c)
 {
     return c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_UNKNOWN_BYTES;
 }
+/* Traces are large, and often stay where they were made or are thrown away: whether the cell's is
+ * in the folder now. */
+bool tmk_cell_has_trace(const struct tmk_results *r, const struct tmk_cell *c);
 bool tmk_results_has_pending(const struct tmk_results *r);
 /* Of the cells in that order, those that have not been tried. */
 uint32_t tmk_results_n_pending(const struct tmk_results *r, const uint32_t *order, uint32_t n);

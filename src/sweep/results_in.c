@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "kit/json_in.h"
+#include "kit/shell.h"
 #include "sweep/journal_out.h"
 #include "sweep/params.h"
 #include "sweep/results.h"
@@ -431,11 +432,13 @@ static int apply_lines(struct tmk_results *r, const char *bytes, size_t n, struc
 {
     const char *at = bytes, *end = bytes + n, *line_end;
     int rc = 0;
-    if (tmk_journal_is_stillborn(bytes, n))
+    if (tmk_journal_is_stillborn(bytes, n)) {
+        const char *folder = tmk_shell_word(r->arena, r->folder);
         return tmk_fail(err, TMK_ENOENT,
                         "%s/%s has no whole line: the sweep was killed as it began; give its "
                         "command again with -o %s",
-                        r->folder, TMK_SWEEP_JOURNAL, r->folder);
+                        r->folder, TMK_SWEEP_JOURNAL, folder ? folder : "DIR");
+    }
     if (!memchr(at, '\n', n))
         return tmk_fail(err, TMK_EFORMAT, "%s/%s is no journal of a sweep", r->folder,
                         TMK_SWEEP_JOURNAL);

@@ -281,7 +281,7 @@ def test_last_words(folder):
 
 
 def test_interrupted(folder):
-    process = subprocess.Popen([TIDEMARK, "sweep", "-o", "s", "-j", "2", "-p", "a=1,2,3", "--", "sh",
+    process = subprocess.Popen([TIDEMARK, "sweep", "-o", "a sweep", "-j", "2", "-p", "a=1,2,3", "--", "sh",
                                 "-c", "touch began.{a}; [ {a} = 1 ] || sleep 1000"],
                                cwd=folder, env=environment(), text=True, stderr=subprocess.PIPE)
     wait_until("three to begin", lambda: all((folder / f"began.{a}").exists() for a in "123"))
@@ -290,8 +290,8 @@ def test_interrupted(folder):
     assert process.returncode == 128 + signal.SIGINT
     assert said.splitlines()[-1] == (
         "tidemark: stopped; 1 of 3 configurations have ended. To go on: "
-        f"tidemark sweep --resume {folder}/s")
-    assert not sleepers(folder) and list(cells(folder / "s")) == [0]
+        f"tidemark sweep --resume '{folder}/a sweep'")
+    assert not sleepers(folder) and list(cells(folder / "a sweep")) == [0]
 
 
 def test_ranks(folder):
@@ -378,11 +378,14 @@ def test_folders(folder):
     """One killed as it began is new; somebody else's is left alone."""
     for number, torn in enumerate(["", '{"tidemark_sweep": 1, "tit']):
         for part in ("runs", "logs"):
-            (folder / f"s{number}" / part).mkdir(parents=True)
-        (folder / f"s{number}" / "sweep.jsonl").write_text(torn, encoding="ascii")
-        assert "killed as it began" in sweep(f"--resume s{number}", folder, 2).stderr
-        sweep(f"-o s{number} -p a=1 -- true", folder)
-        assert len(journal(folder / f"s{number}")) == 2
+            (folder / f"s {number}" / part).mkdir(parents=True)
+        (folder / f"s {number}" / "sweep.jsonl").write_text(torn, encoding="ascii")
+        assert sweep(f"--resume 's {number}'", folder, 2).stderr.endswith(
+            f"killed as it began; give its command again with -o '{folder}/s {number}'\n")
+        sweep(f"-o 's {number}' -p a=1 -- true", folder)
+        assert len(journal(folder / f"s {number}")) == 2
+        assert (f"or go on with that one by: tidemark sweep --resume '{folder}/s {number}'\n"
+                in sweep(f"-o 's {number}' -p a=1 -- false", folder, 2).stderr)
     (folder / "t").mkdir()
     (folder / "t" / "thesis.tex").touch()
     refused = sweep("-o t -p a=1 -- true", folder, 2)

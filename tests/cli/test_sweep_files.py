@@ -6,7 +6,9 @@ import html.parser
 import json
 import os
 import re
+import shlex
 import subprocess
+import threading
 
 import pytest
 from test_golden import BUILD, ROOT, environment
@@ -48,7 +50,8 @@ def make_sweep(folder):
 
 def write_files(folder, *options):
     line = [os.path.join(BUILD, "tidemark"), "sweep", "--resume", str(folder), "--no-pictures", *options]
-    done = subprocess.run(line, env={**environment(), "TERM": "dumb"}, capture_output=True, text=True, check=False)
+    done = subprocess.run(line, env={**environment(), "TERM": "dumb"}, capture_output=True, text=True, check=False,
+                          timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -220,6 +223,55 @@ def test_detailed_keeps_what_a_trace_told(tmp_path):
     assert all(row["modules"] is None for row in load(tmp_path, "detailed_memory_results.json")["results"])
 
 
+@pytest.mark.parametrize("damage", [
+    [{"key": "a", "bytes": 1.5, "blocks": 1}], [{"key": "a", "bytes": 2 ** 70, "blocks": 1}],
+    [{"key": "a", "bytes": -1, "blocks": 1}], [{"key": "a", "bytes": None, "blocks": 1}],
+    [{"key": 1, "bytes": 1, "blocks": 1}], [{"key": "a", "bytes": 1}], [{}], [7], ["a"], [[]], {}, "a"])
+def test_detailed_keeps_nothing_that_is_damaged(tmp_path, damage):
+    """What is no row of ours is not made one, with zeros in it: the cell's modules and lines are unknown."""
+    make_sweep(tmp_path)
+    write_files(tmp_path, "--detailed")
+    document = load(tmp_path, "detailed_memory_results.json")
+    good = [{"key": "a", "bytes": 7, "blocks": 2}]
+    document["results"][0].update(modules=good, lines=good + damage if isinstance(damage, list) else damage)
+    document["results"][1].update(modules=damage, lines=good)
+    document["results"][2].update(modules=good, lines=None)
+    (tmp_path / "detailed_memory_results.json").write_text(json.dumps(document))
+    write_files(tmp_path, "--detailed")
+    again = load(tmp_path, "detailed_memory_results.json")["results"]
+    assert [(row["modules"], row["lines"]) for row in again[:3]] == [(None, None), (None, None), (good, None)]
+
+
+def test_detailed_keeps_nothing_of_an_unknown_peak(tmp_path):
+    """Two peaks that are not known need not be the same."""
+    make_sweep(tmp_path)
+    journal = tmp_path / "sweep.jsonl"
+    head, first, *rest = journal.read_text().splitlines()
+    first = json.dumps({**json.loads(first), "peak_allocated": None})
+    journal.write_text("\n".join([head, first, *rest]) + "\n")
+    write_files(tmp_path, "--detailed")
+    document = load(tmp_path, "detailed_memory_results.json")
+    document["results"][0].update(modules=[{"key": "a", "bytes": 7, "blocks": 2}])
+    for peak in (None, 2 ** 64 - 1):
+        document["results"][0]["peak_allocated"] = peak
+        (tmp_path / "detailed_memory_results.json").write_text(json.dumps(document))
+        write_files(tmp_path, "--detailed")
+        assert load(tmp_path, "detailed_memory_results.json")["results"][0]["modules"] is None
+
+
+def test_detailed_into_a_fifo(tmp_path):
+    """It is written to, and not waited for as if it were the file of before."""
+    make_sweep(tmp_path)
+    fifo = tmp_path / "detailed_memory_results.json"
+    os.mkfifo(fifo)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(fifo.read_text()), daemon=True)
+    reader.start()
+    write_files(tmp_path, "--detailed")
+    reader.join()
+    assert len(json.loads(got[0])["results"]) == 9
+
+
 def test_no_parameters(tmp_path):
     """A command that is only repeated is a sweep too; its journal has no parameters."""
     head = {"tidemark_sweep": 1, "title": "train", "params": [], "where": [], "repeats": 4, "command": ["true"], "options": []}
@@ -238,15 +290,28 @@ def test_no_parameters(tmp_path):
 # ---- for people
 
 def test_other_is_nothing_to_work_on(tmp_path):
-    """Where no layer owns most of it: where to look, and which layer comes first."""
-    make_sweep(tmp_path)
-    journal = tmp_path / "sweep.jsonl"
+    """Where no layer owns most of it: which layer comes first, and where to look as long as the trace is there; that
+    command is one that a shell takes, whole on its line."""
+    folder = tmp_path / ("it's a long name of a folder " * 4).strip()
+    folder.mkdir()
+    make_sweep(folder)
+    journal = folder / "sweep.jsonl"
     text = journal.read_text().replace('"mlp"', '"other"').replace('"lora"', '"(cuBLAS workspace)"')
     journal.write_text(text.replace('"run": null', '"run": "runs/0008.tmk"'))
-    shown = " ".join(write_files(tmp_path).split())
-    assert ("other is the largest: 1.52 GB, 50 % of the peak. No layer owns it (in a language model: logits and loss, "
-            f"mostly); its lines: tidemark peak {tmp_path}/runs/0008.tmk --by stack. "
-            "Of the layers attention is the largest: 1.52 GB, 50 %.") in shown
+    says = ("other is the largest: 1.52 GB, 50 % of the peak. No layer owns it (in a language model: logits and loss, "
+            "mostly). Of the layers attention is the largest: 1.52 GB, 50 %.")
+    shown = write_files(folder)
+    assert says in " ".join(shown.split()) and "tidemark peak" not in shown
+    assert says in (folder / "index.html").read_text() and "tidemark peak" not in (folder / "index.html").read_text()
+    (folder / "runs" / "0008.tmk").mkdir(parents=True)
+    shown = write_files(folder)
+    lines = shown.splitlines()
+    at = lines.index("The lines that allocated what is other:")
+    words = ["tidemark", "peak", f"{folder}/runs/0008.tmk", "--by", "stack"]
+    assert says in " ".join(shown.split()) and shlex.split(lines[at + 1]) == words
+    page = Page()
+    page.feed((folder / "index.html").read_text())
+    assert [shlex.split(text) for text in page.text if "tidemark peak" in text] == [words]
 
 
 def test_console_says_it_as_the_seed_does(sweep):

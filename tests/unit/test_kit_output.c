@@ -14,6 +14,7 @@
 #include "kit/csv.h"
 #include "kit/json.h"
 #include "kit/progress.h"
+#include "kit/shell.h"
 #include "kit/table.h"
 #include "kit/utf8.h"
 
@@ -168,6 +169,29 @@ static void test_utf8(void **state)
     check_cut("a\x1b[31mb", 20, "a\xef\xbf\xbd[31mb", 7);
 }
 
+/* ---- words for a shell ---- */
+
+static void check_word(const char *word, const char *expected)
+{
+    struct tmk_arena arena = {0};
+    assert_string_equal(tmk_shell_word(&arena, word), expected);
+    tmk_arena_fini(&arena);
+}
+
+static void test_shell_word(void **state)
+{
+    (void)state;
+    check_word("/a/b-c_d/0001.tmk", "/a/b-c_d/0001.tmk");
+    check_word("{seq}", "{seq}");
+    check_word("{a,b}", "'{a,b}'"); /* two words to bash */
+    check_word("{1..3}", "'{1..3}'");
+    check_word("", "''");
+    check_word("a b", "'a b'");
+    check_word("~/a", "'~/a'");
+    check_word("it's", "'it'\\''s'");
+    check_word("'", "''\\'''");
+}
+
 /* ---- tables ---- */
 
 static const struct tmk_column columns[] = {
@@ -242,6 +266,30 @@ static void test_table_folds_titles(void **state)
     tmk_table_close(t);
 }
 
+/* A column that had to be cut below what its title needs: no more lines than else, the last one
+ * cut.
+ */
+static void test_table_cuts_titles(void **state)
+{
+    static const struct tmk_column long_titles[] = {
+        {"of_a_very_long_name_with_many_parts", TMK_LEFT, TMK_SHRINK},
+        {"thing", TMK_LEFT, TMK_FIXED},
+    };
+    (void)state;
+    struct sheet s;
+    struct tmk_table *t = tmk_table_open(long_titles, 2);
+    struct tmk_table_style style = {.width = 15};
+    tmk_table_cell(t, "8");
+    tmk_table_cell(t, "9");
+    sheet_open(&s);
+    assert_int_equal(tmk_table_print(t, s.out, &style), 0);
+    sheet_check(&s, "of_a_\n"
+                    "very_\n"
+                    "long_na…  thing\n"
+                    "8         9\n");
+    tmk_table_close(t);
+}
+
 static void test_table_markdown(void **state)
 {
     (void)state;
@@ -287,9 +335,11 @@ int main(void)
         cmocka_unit_test(test_json_lines),
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_shell_word),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_table_fits),
         cmocka_unit_test(test_table_folds_titles),
+        cmocka_unit_test(test_table_cuts_titles),
         cmocka_unit_test(test_table_markdown),
         cmocka_unit_test(test_progress),
     };
