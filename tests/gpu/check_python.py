@@ -4,10 +4,9 @@
 
     tests/gpu/check_python.py TIDEMARK OUT [PART...]
 
-Parts: seeds, monitors, costs, fork, reserved. seeds: every Python example of the tools whose names tidemark has, by the
-tests that run them on the CPU elsewhere (tests/torch), with what they compare to torch; without pytest (those of LoRA trainings
-are check_lora.py's). monitors: the examples of
-Tiny Torch's memory tools on the real card, and what MemoryDebugger says of the run, imported alone and under `tidemark
+Parts: commands, seeds, monitors, costs, fork, reserved. commands: the shell examples of Tiny Torch's memory tools on the
+real card. seeds: every other example of the tools whose names tidemark has, by the tests that run them on the CPU elsewhere
+(tests/torch), with what they compare to torch; without pytest. monitors: the Python examples of Tiny Torch's memory tools on the real card, and what MemoryDebugger says of the run, imported alone and under `tidemark
 run`. costs: record() on CUDA both ways, MemoryDebugger at 0.1 s. fork: what is looked at before CUDA is in use leaves it
 so, and forked children can use it. reserved: figures are torch's with segments of either kind, before and after
 empty_cache, and how often torch was asked for them. Writes each check with its figures to
@@ -16,10 +15,13 @@ itself."""
 import importlib
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 
@@ -33,6 +35,7 @@ from checks import Checks  # noqa: E402
 #: Tests that hold the seeds' examples.
 SEEDS = [("test_gpu_memory_profiler", ("test_examples", "test_example_program")),
          ("test_quick_memory_debug", ("test_examples",)),
+         ("test_lora_training", ("test_examples", "test_commands")),
          ("test_status_report", ("test_report", "test_switched_off", "test_after_attach"))]
 
 MONITORS = """
@@ -374,7 +377,43 @@ def check_reserved(checks, kit, tidemark):
                 f"IS_EXPANDABLE = {is_expandable}\n{RESERVED}")
 
 
-PARTS = {"seeds": check_seeds, "monitors": check_monitors, "costs": check_costs, "fork": check_fork,
+def after_interrupt(command, folder, env):
+    """(exit status, stdout, stderr) of one that goes on until ^C, after a second of looking."""
+    process = subprocess.Popen(command, cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def check_commands(checks, kit, tidemark):
+    """The shell examples of Tiny Torch's memory tools, as they stand there but for the program's name and the time. The
+    card is nearly empty: nothing is to warn of."""
+    text = (REPO / "tests" / "data" / "seeds" / "s1.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^python -m tools[.]memory (.*)$", text, re.M)
+    checks.add("commands: there are seven", len(lines) == 7, lines=lines)
+    with Place() as place:
+        env = kit.environment(PYTHONPATH=str(REPO / "python"), TIDEMARK_LIBRARY=kit.LIBRARY, TIDEMARK_PROGRAM=tidemark,
+                              LC_ALL="C.UTF-8")
+        for line in lines:
+            short = re.sub(r"--duration (60|300)", "--duration 1", line)
+            command = [sys.executable, "-m", "tidemark", *short.split()]
+            if "leak" in line:
+                command += ["--duration", "2"]
+            if "--duration 0" in line or line.endswith(("--monitor", "monitor --all")):
+                status, out, err = after_interrupt(command, place.folder, env)
+            else:
+                done = subprocess.run(command, cwd=place.folder, env=env, capture_output=True, text=True, timeout=60,
+                                      check=False)
+                status, out, err = done.returncode, done.stdout, done.stderr
+            checks.add(f"commands: {short}", status == 0 and "Traceback" not in err and (out or "oom" in line),
+                       status=status, out=out[-700:], err=err[-300:])
+        found = json.loads((place.folder / "profile.json").read_text(encoding="utf-8"))["devices"]["0"]
+        checks.add("commands: the report has the card's memory and samples of a second", found["current_usage"]["total"] >
+                   found["current_usage"]["allocated"] and found["statistics"]["samples_count"] >= 5, found=found)
+
+
+PARTS = {"commands": check_commands, "seeds": check_seeds, "monitors": check_monitors, "costs": check_costs, "fork": check_fork,
          "reserved": check_reserved}
 
 
