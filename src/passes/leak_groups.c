@@ -160,6 +160,14 @@ static struct tmk_leak_group *add_group(struct tmk_leak_groups *g, const struct 
     return more;
 }
 
+static uint64_t slot_of(const struct tmk_leak_groups *g, const struct tmk_block *b)
+{
+    uint64_t at = hash_of(b) & (g->n_slots - 1);
+    while (g->slots[at] && !is_of_group(&g->groups[g->slots[at] - 1], b))
+        at = (at + 1) & (g->n_slots - 1);
+    return at;
+}
+
 /* NULL: there are too many. */
 static struct tmk_leak_group *group_of(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
@@ -167,9 +175,7 @@ static struct tmk_leak_group *group_of(struct tmk_leak_groups *g, const struct t
         g->failed = true;
         return NULL;
     }
-    uint64_t at = hash_of(b) & (g->n_slots - 1);
-    while (g->slots[at] && !is_of_group(&g->groups[g->slots[at] - 1], b))
-        at = (at + 1) & (g->n_slots - 1);
+    uint64_t at = slot_of(g, b);
     if (g->slots[at])
         return &g->groups[g->slots[at] - 1];
     if (g->n_groups == TMK_LEAK_MAX_GROUPS)
@@ -208,7 +214,19 @@ static bool is_after_looks(const struct tmk_leak_groups *g)
     return g->n_looks > 0 && g->next == g->n_looks;
 }
 
-/* In the place of the smallest. */
+/* A block of the same group, made anew and no smaller, was there when the last one went: that was
+ * not let go. */
+static void note_replaced(struct tmk_leak_groups *g, const struct tmk_block *b)
+{
+    uint32_t slot = g->n_slots ? g->slots[slot_of(g, b)] : 0;
+    struct tmk_leak_group *group = slot ? &g->groups[slot - 1] : NULL;
+    if (!group || b->alloc_ns > group->going_ns || b->size_bytes < group->last_bytes)
+        return;
+    group->replaced_bytes += group->last_bytes;
+    group->last_bytes = 0;
+}
+
+/* A block that was made after the last look. Kept in the place of the smallest. */
 static void keep_late(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
     struct tmk_leak_late *least = g->late;
@@ -217,6 +235,8 @@ static void keep_late(struct tmk_leak_groups *g, const struct tmk_block *b)
     bool is_late = g->n_looks > 0 && b->alloc_ns > g->look_ns[g->n_looks - 1];
     if (is_late && b->size_bytes > least->size_bytes)
         *least = (struct tmk_leak_late){b->size_bytes, b->device};
+    if (is_late)
+        note_replaced(g, b);
 }
 
 /* The program went on after what had gone by then. */
@@ -240,6 +260,7 @@ static void note_late(struct tmk_leak_groups *g, const struct tmk_state *s, uint
     } else if (group) {
         let_go(group, ns);
         group->going_bytes += b->size_bytes;
+        group->last_bytes = b->size_bytes;
         group->going_ns = ns;
     }
 }

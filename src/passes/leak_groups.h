@@ -27,9 +27,11 @@ struct tmk_leak_group {
     struct tmk_block latest;  /* the youngest that lived through a look; settled */
     uint64_t *bytes, *blocks; /* by look: changes, and after finish levels */
     uint64_t category_bytes[TMK_LEAK_N_CATEGORIES];
-    uint64_t let_go_bytes; /* freed after the last look, while the program went on */
-    uint64_t going_bytes;  /* likewise, but less than TMK_LEAK_END_NS ago: until finish */
-    uint64_t going_ns;     /* when the last of them went */
+    uint64_t let_go_bytes;   /* freed after the last look, while the program went on */
+    uint64_t going_bytes;    /* likewise, but less than TMK_LEAK_END_NS ago: until finish */
+    uint64_t going_ns;       /* when the last of them went */
+    uint64_t last_bytes;     /* the size of that one, until another has taken its place */
+    uint64_t replaced_bytes; /* of those that went: others of the group had taken their place */
 };
 
 /* A block that was made after the last look. */

@@ -27,6 +27,12 @@ uint64_t tmk_leak_growth_of(const struct tmk_leakage *l, const struct tmk_leak_l
 
 /* ---- what is not judged ---- */
 
+static uint64_t let_go_bytes(const struct tmk_leak_group *group)
+{
+    return group->let_go_bytes > group->replaced_bytes ? group->let_go_bytes - group->replaced_bytes
+                                                       : 0;
+}
+
 /* A result that was gathered and is done with: the program goes on without it. What is dropped
  * since memory was refused is none. */
 static bool is_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *line)
@@ -36,7 +42,7 @@ static bool is_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *l
     if (!g->has_steps || !g->has_parameters || g->has_oom)
         return false;
     for (uint64_t i = 0; i < line->n_groups; i++)
-        bytes += g->groups[line->groups[i]].let_go_bytes;
+        bytes += let_go_bytes(&g->groups[line->groups[i]]);
     return bytes >= line->rise.bytes - line->rise.bytes / 10;
 }
 

@@ -163,3 +163,14 @@ def test_docs(truths, tmp_path):
         done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False,
                               env=environment(PATH=f"{BUILD}{os.pathsep}{os.environ['PATH']}"))
         assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_replaced_after_the_last_step(tmp_path, rings):
+    """What the last step makes anew takes the place of what goes: that is not let go, however long the end takes."""
+    script, trace = tmp_path / "cache.py", tmp_path / "a.tmk"
+    script.write_text((FOLDER / "kv_cache.py").read_text(encoding="utf-8") + "import time\ntime.sleep(0.1)\n", encoding="utf-8")
+    subprocess.run([TIDEMARK, "run", "-q", "-o", str(trace), "--", PYTHON, str(script)], check=True, env=environment(
+        TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(FOLDER), LEAK_TRUTH=str(tmp_path / "truth")))
+    status, told = leak(trace)
+    assert (status, told["verdict"], told["not_judged"]) == (1, "leak", [])
+    assert told["leaks"][0]["bytes_per_step"] == 32 * 1024 * 4

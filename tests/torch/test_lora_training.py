@@ -50,11 +50,11 @@ kept = []
 class Leaking:
     def __iter__(self):
         for batch in dataloader:
-            kept.append(torch.empty(15 << 20, dtype=torch.uint8, device=DEVICE))
+            kept.append(torch.empty(16 << 20, dtype=torch.uint8, device=DEVICE))  # as large a block on a GPU
             yield batch["input_ids"]
 _, found = debug_lora_training({**config, "num_steps": 11}, Leaking(), pkg="../a b", version="1/2")
 assert [issue["type"] for issue in found["memory_issues"]] == ["leak"], found["memory_issues"]
-assert found["memory_issues"][0]["growth_mb"] == 7 * 15  # of nine, the last two by the lower one
+assert found["memory_issues"][0]["growth_mb"] == 7 * 16  # of nine, the last two by the lower one
 assert os.path.dirname(found["report_file"]) == "logs/training_debug/_a_b-1_2"
 del kept, _
 try:
