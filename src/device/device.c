@@ -2,12 +2,11 @@
 /* device/device.c - see device.h. The sources' tables, one after the other, behind one list. */
 #include "device/device.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/signals.h"
 #include "device/pids.h"
 #include "device/source.h"
 
@@ -36,13 +35,12 @@ struct tmk_device_roots tmk_device_roots_get(void)
  * our own threads hold back and wait for would end the process there. */
 static int open_sources(struct tmk_devices *d, struct tmk_error *err)
 {
-    sigset_t all, before;
+    sigset_t before;
     int rc = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    tmk_signals_hold(&before);
     for (unsigned kind = 0; kind < TMK_DEVICE_N_KINDS && rc == 0; kind++)
         rc = sources[kind]->open(d, err);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    tmk_signals_release(&before);
     return rc;
 }
 

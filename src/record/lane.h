@@ -87,16 +87,33 @@ static inline void tmk_lane_leave(struct tmk_lane *lane)
     lane->busy = 0;
 }
 
+/* A record of n slots, for which there is room. */
+static inline struct tmk_record *tmk_lane_take(struct tmk_lane *lane, uint32_t n_slots)
+{
+    struct tmk_record *r = lane->cursor;
+    lane->cursor += n_slots;
+    __builtin_prefetch(r + 2 * n_slots, 1); /* the packer had that line last; it comes meanwhile */
+    return r;
+}
+
 /* Room for a record of n slots, or NULL: there is none. */
 static inline struct tmk_record *tmk_lane_reserve(struct tmk_lane *lane, uint32_t n_slots)
 {
     if (__builtin_expect(lane->end - lane->cursor < (ptrdiff_t)n_slots, 0) &&
         !tmk_lane_next_page(lane))
         return NULL;
-    struct tmk_record *r = lane->cursor;
-    lane->cursor += n_slots;
-    __builtin_prefetch(r + 2 * n_slots, 1); /* the packer had that line last; it comes meanwhile */
-    return r;
+    return tmk_lane_take(lane, n_slots);
+}
+
+/* Fill a record of one slot that was reserved. */
+static inline void tmk_lane_fill(struct tmk_record *r, uint64_t ticks, uint8_t kind,
+                                 uint16_t device, uint32_t id, uint64_t a, uint64_t b)
+{
+    r->ticks = ticks;
+    r->a = a;
+    r->b = b;
+    tmk_record_publish(
+        r, (union tmk_record_head){{.kind = kind, .n_slots = 1, .device = device, .id = id}});
 }
 
 /* Write a one-slot record of a moment that is not before that of the lane's last. Without room it
@@ -110,11 +127,7 @@ static inline bool tmk_lane_put_at(struct tmk_lane *lane, uint64_t ticks, uint8_
             tmk_lane_count_drop();
         return false;
     }
-    r->ticks = ticks;
-    r->a = a;
-    r->b = b;
-    tmk_record_publish(
-        r, (union tmk_record_head){{.kind = kind, .n_slots = 1, .device = device, .id = id}});
+    tmk_lane_fill(r, ticks, kind, device, id, a, b);
     return true;
 }
 

@@ -7,8 +7,8 @@
 #include "record/thread_slot.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
+
+#include "base/signals.h"
 
 /* glibc's: one for each key there can be, the number of its life first. */
 struct key {
@@ -54,15 +54,13 @@ static bool is_key_of(void *(*get)(void), pthread_key_t key, void *now)
 {
     char other;
     bool is_so = false;
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-        return false;
+    sigset_t before;
+    tmk_signals_hold(&before);
     if (pthread_setspecific(key, &other) == 0) {
         is_so = get() == &other;
         pthread_setspecific(key, now);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    tmk_signals_release(&before);
     return is_so;
 }
 

@@ -380,13 +380,8 @@ static inline bool is_usual(const struct tmk_lane *lane, unsigned device, uint64
 static inline void put_usual(struct tmk_lane *lane, uint8_t kind, uint16_t device, uint32_t id,
                              const void *address, uint64_t size)
 {
-    struct tmk_record *r = lane->cursor++;
-    __builtin_prefetch(r + 2, 1);
-    r->ticks = tmk_clock_counter();
-    r->a = (uintptr_t)address;
-    r->b = size;
-    tmk_record_publish(
-        r, (union tmk_record_head){{.kind = kind, .n_slots = 1, .device = device, .id = id}});
+    struct tmk_record *r = tmk_lane_take(lane, 1);
+    tmk_lane_fill(r, tmk_clock_counter(), kind, device, id, (uintptr_t)address, size);
 }
 
 /* ---- the long way: programs that use several streams always go it ---- */
@@ -553,10 +548,10 @@ __attribute__((hot)) static void usage_hook(int which, const void *caller, void 
         real(address, size, allocated, reserved, device);
 }
 
-static inline usage_function *real_usage(void)
+/* The function behind a hook of which it was found; else NULL. */
+static inline void *known_real(int which)
 {
-    return (usage_function *)atomic_load_explicit(&tmk_torch_hooks[USAGE].real,
-                                                  memory_order_acquire);
+    return (void *)atomic_load_explicit(&tmk_torch_hooks[which].real, memory_order_acquire);
 }
 
 /* The lane may be short of room when the stack's definitions have been written. */
@@ -573,7 +568,7 @@ usual_alloc(void *address, int64_t size, uint64_t allocated, uint64_t reserved, 
     else
         tmk_lane_put(lane, TMK_KIND_ALLOC, ours, stack, (uintptr_t)address, (uint64_t)size);
     tmk_lane_leave(lane);
-    real_usage()(address, size, allocated, reserved, device);
+    ((usage_function *)known_real(USAGE))(address, size, allocated, reserved, device);
 }
 
 __attribute__((hot, noinline)) static void unusual(void *address, int64_t size, uint64_t allocated,
@@ -603,7 +598,7 @@ TMK_HOT_CODE static void hook_usage(void *address, int64_t size, uint64_t alloca
     atomic_signal_fence(memory_order_seq_cst);
     put_usual(lane, TMK_KIND_FREE, (uint16_t)ours, 0, address, 0);
     tmk_lane_leave(lane);
-    real_usage()(address, size, allocated, reserved, device);
+    ((usage_function *)known_real(USAGE))(address, size, allocated, reserved, device);
 }
 
 static void hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
@@ -700,8 +695,7 @@ TMK_HOT_CODE static void hook_node(void *self, void *task, void *node, void *inp
 {
     if (atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed))
         tmk_bridge_note_node(node);
-    node_function *real =
-        (node_function *)atomic_load_explicit(&tmk_torch_hooks[NODE].real, memory_order_acquire);
+    node_function *real = (node_function *)known_real(NODE);
     if (__builtin_expect(!real, 0))
         real = (node_function *)tmk_torch_find_real(&tmk_torch_hooks[NODE],
                                                     __builtin_return_address(0));

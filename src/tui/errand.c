@@ -2,7 +2,7 @@
 /* tui/errand.c - see errand.h. */
 #include "tui/errand.h"
 
-#include <signal.h>
+#include "base/signals.h"
 
 static void *run(void *arg)
 {
@@ -19,14 +19,13 @@ bool tmk_errand_is_idle(const struct tmk_errand *e)
 
 void tmk_errand_begin(struct tmk_errand *e, void (*work)(void *arg), void *arg)
 {
-    sigset_t all, before;
+    sigset_t before;
     e->work = work;
     e->arg = arg;
     atomic_store(&e->is_done, false);
-    sigfillset(&all); /* signals are for the thread that has the terminal */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    tmk_signals_hold(&before); /* they are for the thread that has the terminal */
     e->is_begun = pthread_create(&e->thread, NULL, run, e) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    tmk_signals_release(&before);
     if (!e->is_begun) {
         e->work(e->arg);
         e->thread = pthread_self();

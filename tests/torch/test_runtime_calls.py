@@ -150,15 +150,16 @@ cuda.fake_map(0, -10 * MIB)
 assert asked() == 1
 """
 
+# Another thread gives segments back while we are told of them: in the midst of the first N_TIMES lists.
 MEANWHILE = """
 load()
-old, older = cuda.fake_grow(0, 20 * MIB), cuda.fake_grow(0, 20 * MIB)
-segments += [{"device": 0, "address": address, "total_size": 20 * MIB} for address in (old, older)]
+old = [cuda.fake_grow(0, 2 * MIB) for _ in range(9)]
+segments += [{"device": 0, "address": address, "total_size": 2 * MIB} for address in old]
 
-def snapshot_before_it_goes():  # another thread gives one back while we are told of it
+def snapshot_before_it_goes():
     found = snapshot()[:]
-    if len(snapshots) == 1:
-        cuda.fake_shrink(0, older, 20 * MIB)
+    if len(snapshots) <= N_TIMES:
+        cuda.fake_shrink(0, old.pop(), 2 * MIB)
         segments.pop()
     return found
 
@@ -166,26 +167,9 @@ torch.cuda.memory_snapshot = snapshot_before_it_goes
 import_tidemark()
 asked()
 cuda.fake_block(0, 512)
-assert [asked(), asked()] == [0, 0] and snapshots == [2, 1]
 """
-
-NEVER_STILL = """
-load()
-old = [cuda.fake_grow(0, 2 * MIB) for _ in range(9)]
-segments += [{"device": 0, "address": address, "total_size": 2 * MIB} for address in old]
-
-def snapshot_before_it_goes():
-    found = snapshot()[:]
-    cuda.fake_shrink(0, old.pop(), 2 * MIB)
-    segments.pop()
-    return found
-
-torch.cuda.memory_snapshot = snapshot_before_it_goes
-import_tidemark()
-asked()
-cuda.fake_block(0, 512)
-assert [asked(), asked()] == [1, 1] and len(snapshots) == 4
-"""
+ONCE = "N_TIMES = 1\n" + MEANWHILE + "assert [asked(), asked()] == [0, 0] and snapshots == [9, 8]\n"
+NEVER_STILL = "N_TIMES = 9\n" + MEANWHILE + "assert [asked(), asked()] == [1, 1] and snapshots == [9, 8, 7, 6]\n"
 
 HISTORY = """
 load()
@@ -270,7 +254,7 @@ assert snapshots == []
 SCENARIOS = {"known": USUAL[0] + KNOWN, "imported first": USUAL[1] + KNOWN, "unseen": UNSEEN, "before": BEFORE,
              "expandable before": MAPPED_BEFORE.replace("MARK", '"is_expandable": True'),
              "pool before": MAPPED_BEFORE.replace("MARK", '"segment_pool_id": (0, 1)'), "no list": NO_LIST,
-             "meanwhile": MEANWHILE, "never still": NEVER_STILL, "history": HISTORY,
+             "meanwhile": ONCE, "never still": NEVER_STILL, "history": HISTORY,
              "out": OUT, "forked": FORKED}
 
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* base/signals.h - the calling thread takes no signals for a while; nor do threads that it starts
+ * meanwhile, ever. */
+#ifndef TMK_BASE_SIGNALS_H
+#define TMK_BASE_SIGNALS_H
+
+#include <pthread.h>
+#include <signal.h>
+
+/* *ret_before is what tmk_signals_release() wants. */
+static inline void tmk_signals_hold(sigset_t *ret_before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, ret_before);
+}
+
+static inline void tmk_signals_release(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+#endif
