@@ -193,9 +193,11 @@ LISTS = 4  # of torch's segments, for one in the midst of which none comes or go
 
 def _segments(torch: Any) -> List[Dict[str, Any]]:
     """Those that torch has, as it lists them; none where that cannot be had, or would bring all its history along."""
+    if not is_in_use(torch):  # then torch has no allocator, and what asks one would crash
+        return []
     try:
         keeps_history = getattr(torch._C, "_cuda_isHistoryEnabled", lambda: False)()
-        return torch.cuda.memory_snapshot() if is_in_use(torch) and not keeps_history else []
+        return [] if keeps_history else torch.cuda.memory_snapshot()
     except Exception as reason:  # of torch's allocators not all have a list
         log.debug("torch does not list its segments, and will be asked each time: %s", reason)
         return []

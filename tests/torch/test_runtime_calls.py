@@ -181,6 +181,19 @@ cuda.fake_block(0, 512)
 assert [asked(), asked()] == [1, 1] and snapshots == []
 """
 
+# Until CUDA is in use torch has no allocator: who asks it for one's history brings the process down.
+NOT_IN_USE = """
+load(); import_tidemark()
+torch.cuda.is_initialized = lambda: False
+torch._C._cuda_isHistoryEnabled = lambda: os.abort()
+assert asked() == 1 and snapshots == []
+torch.cuda.is_initialized = lambda: True
+torch._C._cuda_isHistoryEnabled = lambda: False
+cuda.fake_grow(0, 2 * MIB)
+cuda.fake_block(0, 512)
+assert [asked(), asked()] == [0, 0]
+"""
+
 NO_LIST = """
 load()
 cuda.fake_grow(0, 2 * MIB)
@@ -255,6 +268,7 @@ SCENARIOS = {"known": USUAL[0] + KNOWN, "imported first": USUAL[1] + KNOWN, "uns
              "expandable before": MAPPED_BEFORE.replace("MARK", '"is_expandable": True'),
              "pool before": MAPPED_BEFORE.replace("MARK", '"segment_pool_id": (0, 1)'), "no list": NO_LIST,
              "meanwhile": ONCE, "never still": NEVER_STILL, "history": HISTORY,
+             "not in use": NOT_IN_USE,
              "out": OUT, "forked": FORKED}
 
 
