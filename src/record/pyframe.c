@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "record/hot.h"
+#include "record/pycodes.h"
 #include "record/pylayout_known.h"
 
 enum state { NOT_LOOKED, LOOKING, READY, REFUSED };
@@ -74,10 +75,16 @@ static inline uint64_t text_hash(const struct tmk_pylayout *l, const void *code,
     return tmk_load_u64((const uint8_t *)pointer_at(code, field) + l->text_hash);
 }
 
+/* Whether a frame stands for an entry from C. */
+static inline bool is_entry(const struct tmk_pylayout *l, const void *frame)
+{
+    return l->has_owner && ((const uint8_t *)frame)[l->frame_owner] >= TMK_PYFRAME_OWNED_BY_C;
+}
+
 /* Whether a frame is that of a Python function. From 3.13 on its code may be something else. */
 static inline bool is_function(const struct tmk_pylayout *l, const void *frame, const void *code)
 {
-    if (l->has_owner && ((const uint8_t *)frame)[l->frame_owner] >= TMK_PYFRAME_OWNED_BY_C)
+    if (is_entry(l, frame))
         return false;
     return code && (l->minor < 13 || pointer_at(code, l->object_type) == runtime.code_type);
 }
@@ -130,9 +137,10 @@ static inline void fetch(struct tmk_pyframe_hints *hints)
 
 /* The hash alone: mostly the stack is known, and nothing else is wanted. The chain of frames is
  * followed as fast as its pointers can be loaded; between two frames there is one multiplication.
- * Compiled for each layout whose offsets are known: they are constants then. */
-__attribute__((always_inline)) static inline uint64_t hash_frames(const struct tmk_pylayout *l,
-                                                                  struct tmk_pyframe_hints *hints)
+ * Compiled for each layout whose offsets are known: they are constants then. While code objects are
+ * watched (pycodes.h) they are not looked at, and a frame is what its owner says. */
+__attribute__((always_inline)) static inline uint64_t
+hash_frames(const struct tmk_pylayout *l, bool is_watched, struct tmk_pyframe_hints *hints)
 {
     uint64_t hash = 0;
     uint32_t n_left = TMK_PYFRAME_MAX, n = 0;
@@ -142,38 +150,45 @@ __attribute__((always_inline)) static inline uint64_t hash_frames(const struct t
     fetch(hints);
     for (const void *frame = top_frame(l, thread); frame && n_left > 0;
          frame = pointer_at(frame, l->frame_back)) {
-        const void *code = code_of(l, frame);
         atomic_store_explicit(&hints->frames[n++ % TMK_PYFRAME_HINTS], (uintptr_t)frame,
                               memory_order_relaxed);
-        if (!is_function(l, frame, code))
+        if (is_watched ? is_entry(l, frame) : !is_function(l, frame, code_of(l, frame)))
             continue;
-        hash = (hash + place_of(l, frame, code)) * 0x9e3779b97f4a7c15u + identity_of(l, code);
+        hash = (hash + place_of(l, frame, is_watched ? NULL : code_of(l, frame))) *
+               0x9e3779b97f4a7c15u;
+        if (!is_watched)
+            hash += identity_of(l, code_of(l, frame));
         n_left--;
     }
-    return hash ? tmk_hash_fold(hash, 0) | 1 : 0;
+    uint64_t epoch = is_watched ? atomic_load(&tmk_pyframe_hot.epoch) : 0;
+    return hash ? tmk_hash_fold(hash, epoch) | 1 : 0;
 }
 
-#define HASH_OF(minor, layout)                                                                     \
-    TMK_HOT_CODE static uint64_t hash_3_##minor(struct tmk_pyframe_hints *hints)                   \
+#define HASH_OF(name, layout, is_watched)                                                          \
+    TMK_HOT_CODE static uint64_t hash_##name(struct tmk_pyframe_hints *hints)                      \
     {                                                                                              \
-        return hash_frames(&(layout), hints);                                                      \
+        return hash_frames(&(layout), is_watched, hints);                                          \
     }
-HASH_OF(9, tmk_pylayout_known[TMK_PYLAYOUT_3_9])
-HASH_OF(10, tmk_pylayout_known[TMK_PYLAYOUT_3_10])
-HASH_OF(11, tmk_pylayout_known[TMK_PYLAYOUT_3_11])
-HASH_OF(12, tmk_pylayout_known[TMK_PYLAYOUT_3_12])
-HASH_OF(13, tmk_pylayout_usual_3_13)
+HASH_OF(3_9, tmk_pylayout_known[TMK_PYLAYOUT_3_9], false)
+HASH_OF(3_10, tmk_pylayout_known[TMK_PYLAYOUT_3_10], false)
+HASH_OF(3_11, tmk_pylayout_known[TMK_PYLAYOUT_3_11], false)
+HASH_OF(3_12, tmk_pylayout_known[TMK_PYLAYOUT_3_12], false)
+HASH_OF(3_12_watched, tmk_pylayout_known[TMK_PYLAYOUT_3_12], true)
+HASH_OF(3_13, tmk_pylayout_usual_3_13, false)
+HASH_OF(3_13_watched, tmk_pylayout_usual_3_13, true)
 
 static uint64_t hash_published(struct tmk_pyframe_hints *hints)
 {
     struct tmk_pylayout l = runtime.layout; /* a copy, which no store can change */
-    return hash_frames(&l, hints);
+    return hash_frames(&l, false, hints);
 }
 
-static uint64_t (*hash_function(const struct tmk_pylayout *l))(struct tmk_pyframe_hints *hints)
+typedef uint64_t hash_function(struct tmk_pyframe_hints *hints);
+
+static hash_function *find_hash(const struct tmk_pylayout *l, bool is_watched)
 {
     if (memcmp(l, &tmk_pylayout_usual_3_13, sizeof *l) == 0)
-        return hash_3_13;
+        return is_watched ? hash_3_13_watched : hash_3_13;
     switch (l->minor) {
     case 9:
         return hash_3_9;
@@ -182,10 +197,23 @@ static uint64_t (*hash_function(const struct tmk_pylayout *l))(struct tmk_pyfram
     case 11:
         return hash_3_11;
     case 12:
-        return hash_3_12;
+        return is_watched ? hash_3_12_watched : hash_3_12;
     default:
         return hash_published;
     }
+}
+
+/* Hashes of the one way mean nothing to the other. */
+void tmk_pyframe_set_watched(bool is_watched)
+{
+    tmk_pyframe_forget();
+    atomic_store_explicit(&tmk_pyframe_hot.hash, find_hash(&runtime.layout, is_watched),
+                          memory_order_release);
+}
+
+void tmk_pyframe_forget(void)
+{
+    atomic_fetch_add(&tmk_pyframe_hot.epoch, 1);
 }
 
 const struct tmk_code_range *tmk_pyframe_range(void)
@@ -200,6 +228,7 @@ void tmk_pyframe_walk(struct tmk_pystack *ret)
     ret->n_frames = 0;
     while (frame && ret->n_frames < TMK_PYFRAME_MAX) {
         const void *code = code_of(l, frame);
+        tmk_pycodes_note(code);
         ret->frames[ret->n_frames++] =
             (struct tmk_pyframe){.code = code, .offset = offset_of(l, frame, code)};
         frame = next_function(l, pointer_at(frame, l->frame_back));
@@ -291,7 +320,7 @@ static bool look(void)
         tmk_pyframe_hot.this_thread = runtime.this_thread;
         tmk_thread_slot_find(runtime.this_thread, &tmk_pyframe_hot.slot);
         tmk_pyframe_hot.main_interpreter = runtime.main_interpreter;
-        atomic_store_explicit(&tmk_pyframe_hot.hash, hash_function(&runtime.layout),
+        atomic_store_explicit(&tmk_pyframe_hot.hash, find_hash(&runtime.layout, false),
                               memory_order_release);
     }
     if (found == TMK_PYLOOK_REFUSED && atomic_fetch_add(&n_refused, 1) + 1 < MAX_REFUSALS)

@@ -65,6 +65,7 @@ struct tmk_pyframe_hot {
     struct tmk_thread_slot slot; /* of this thread's state, where it was found */
     void *(*this_thread)(void);  /* else of the runtime, as the next */
     const void *main_interpreter;
+    _Atomic uint64_t epoch; /* of stacks that are known (pycodes.h) */
 };
 extern struct tmk_pyframe_hot tmk_pyframe_hot;
 
@@ -73,6 +74,12 @@ static inline bool tmk_pyframe_ready(void)
     bool known = atomic_load_explicit(&tmk_pyframe_hot.hash, memory_order_acquire) != NULL;
     return __builtin_expect(known, 1) || tmk_pyframe_look();
 }
+
+/* Whether Python tells when code objects go; where it makes no difference, it is not taken note of.
+ */
+void tmk_pyframe_set_watched(bool is_watched);
+/* No hash of before means a stack any more. */
+void tmk_pyframe_forget(void);
 
 /* Where the interpreter's code lies: native frames from there on are Python's own. */
 const struct tmk_code_range *tmk_pyframe_range(void);

@@ -9,6 +9,7 @@
 #include "record/hot.h"
 #include "record/intern.h"
 #include "record/native.h"
+#include "record/pycodes.h"
 #include "record/pyframe.h"
 
 enum {
@@ -242,6 +243,7 @@ __attribute__((noinline)) static uint32_t stack_of_hash(struct tmk_lane *lane, u
     uint64_t tag = tag_of(lane, hash);
     uint32_t id = id_in(&kept[hash % KEPT], tag);
     if (id == 0) {
+        tmk_pycodes_want();
         uint32_t ids[MAX_IDS], n = python_frames(lane, ids);
         id = n ? tmk_intern_stack(lane, ids, n) : 0;
     }
