@@ -75,16 +75,10 @@ static inline uint64_t text_hash(const struct tmk_pylayout *l, const void *code,
     return tmk_load_u64((const uint8_t *)pointer_at(code, field) + l->text_hash);
 }
 
-/* Whether a frame stands for an entry from C. */
-static inline bool is_entry(const struct tmk_pylayout *l, const void *frame)
-{
-    return l->has_owner && ((const uint8_t *)frame)[l->frame_owner] >= TMK_PYFRAME_OWNED_BY_C;
-}
-
 /* Whether a frame is that of a Python function. From 3.13 on its code may be something else. */
 static inline bool is_function(const struct tmk_pylayout *l, const void *frame, const void *code)
 {
-    if (is_entry(l, frame))
+    if (l->has_owner && ((const uint8_t *)frame)[l->frame_owner] >= TMK_PYFRAME_OWNED_BY_C)
         return false;
     return code && (l->minor < 13 || pointer_at(code, l->object_type) == runtime.code_type);
 }
@@ -128,40 +122,99 @@ static inline const void *next_function(const struct tmk_pylayout *l, const void
     return frame;
 }
 
-static inline void fetch(struct tmk_pyframe_hints *hints)
+/* The hash of a stack: the sum of what its frames are, each times another power. */
+struct sum {
+    uint64_t hash, power;
+};
+
+/* While code objects are watched (pycodes.h) they are not looked at, and what stands for an entry
+ * from C counts, too. */
+__attribute__((always_inline)) static inline void
+add_frame(const struct tmk_pylayout *l, bool is_watched, const void *frame, struct sum *sum)
 {
-    for (unsigned i = 0; i < TMK_PYFRAME_HINTS; i++)
-        __builtin_prefetch(
-            (const void *)atomic_load_explicit(&hints->frames[i], memory_order_relaxed));
+    const void *code = is_watched ? NULL : code_of(l, frame);
+    if (!is_watched && !is_function(l, frame, code))
+        return;
+    uint64_t what = place_of(l, frame, code);
+    if (!is_watched)
+        what += identity_of(l, code) * 0xbf58476d1ce4e5b9u;
+    sum->hash += what * sum->power;
+    sum->power *= 0x9e3779b97f4a7c15u;
 }
 
-/* The hash alone: mostly the stack is known, and nothing else is wanted. The chain of frames is
- * followed as fast as its pointers can be loaded; between two frames there is one multiplication.
- * Compiled for each layout whose offsets are known: they are constants then. While code objects are
- * watched (pycodes.h) they are not looked at, and a frame is what its owner says. */
+/* Read once: another thread may write it. */
+static inline const void *hint(const struct tmk_pyframe_hints *hints, uint64_t i)
+{
+    uintptr_t frame = atomic_load_explicit(&hints->frames[i], memory_order_relaxed);
+    return (const void *)apart(frame);
+}
+
+/* Frames beyond the first n that are known, the innermost first; only so many are kept. */
+static inline void remember(struct tmk_pyframe_hints *hints, uint64_t n, const void *const *frames,
+                            uint64_t n_frames)
+{
+    if (__builtin_expect(n + n_frames > TMK_PYFRAME_HINTS, 0))
+        n = n_frames = 0;
+    for (uint64_t i = 0; i < n_frames; i++)
+        atomic_store_explicit(&hints->frames[n + 1 + i], (uintptr_t)frames[n_frames - 1 - i],
+                              memory_order_relaxed);
+    atomic_store_explicit(&hints->n, n + n_frames, memory_order_relaxed);
+}
+
+/* So many are gone through where none is known: all functions that are recorded and one more, and
+ * between them the entries from C. */
+enum { MOST_FRAMES = 2 * (TMK_PYFRAME_MAX + 1) };
+
+/* First come frames that were not there the last time. Frames lie one above the other, so of the
+ * known ones those above this one are passed over. (One that lies elsewhere, a generator's, is new
+ * each time.) Then those that were. False: they are not what they were. */
+__attribute__((always_inline)) static inline bool sum_frames(const struct tmk_pylayout *l,
+                                                             bool is_watched, const void *frame,
+                                                             struct tmk_pyframe_hints *hints,
+                                                             struct sum *sum)
+{
+    const void *added[TMK_PYFRAME_HINTS];
+    uint64_t n_added = 0, n = atomic_load_explicit(&hints->n, memory_order_relaxed);
+    for (; frame; frame = pointer_at(frame, l->frame_back)) {
+        const void *known = hint(hints, n);
+        while ((uintptr_t)known > (uintptr_t)frame)
+            known = hint(hints, --n);
+        if (known == frame)
+            break;
+        if (__builtin_expect(n_added == MOST_FRAMES, 0))
+            return true;
+        added[n_added < TMK_PYFRAME_HINTS ? n_added : 0] = frame;
+        n_added++;
+        add_frame(l, is_watched, frame, sum);
+    }
+    if (n_added > 0)
+        remember(hints, frame ? n : 0, added, n_added);
+    while (frame) {
+        const void *next = hint(hints, --n);
+        add_frame(l, is_watched, frame, sum);
+        if (__builtin_expect(pointer_at(frame, l->frame_back) != next, 0))
+            return false;
+        frame = next;
+    }
+    return true;
+}
+
+/* The hash alone: mostly the stack is known, and nothing else is wanted. Compiled for each layout
+ * whose offsets are known: they are constants then. */
 __attribute__((always_inline)) static inline uint64_t
 hash_frames(const struct tmk_pylayout *l, bool is_watched, struct tmk_pyframe_hints *hints)
 {
-    uint64_t hash = 0;
-    uint32_t n_left = TMK_PYFRAME_MAX, n = 0;
     const void *thread = this_thread();
-    if (!thread)
+    const void *top = thread ? top_frame(l, thread) : NULL;
+    struct sum sum = {.power = 1};
+    if (!top)
         return 0;
-    fetch(hints);
-    for (const void *frame = top_frame(l, thread); frame && n_left > 0;
-         frame = pointer_at(frame, l->frame_back)) {
-        atomic_store_explicit(&hints->frames[n++ % TMK_PYFRAME_HINTS], (uintptr_t)frame,
-                              memory_order_relaxed);
-        if (is_watched ? is_entry(l, frame) : !is_function(l, frame, code_of(l, frame)))
-            continue;
-        hash = (hash + place_of(l, frame, is_watched ? NULL : code_of(l, frame))) *
-               0x9e3779b97f4a7c15u;
-        if (!is_watched)
-            hash += identity_of(l, code_of(l, frame));
-        n_left--;
+    while (!sum_frames(l, is_watched, top, hints, &sum)) {
+        atomic_store_explicit(&hints->n, 0, memory_order_relaxed);
+        sum = (struct sum){.power = 1};
     }
     uint64_t epoch = is_watched ? atomic_load(&tmk_pyframe_hot.epoch) : 0;
-    return hash ? tmk_hash_fold(hash, epoch) | 1 : 0;
+    return sum.power != 1 ? tmk_hash_fold(sum.hash, epoch) | 1 : 0;
 }
 
 #define HASH_OF(name, layout, is_watched)                                                          \

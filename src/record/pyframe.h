@@ -48,13 +48,14 @@ bool tmk_pyframe_look(void);
 /* Why not, when there is an interpreter that cannot be read; NULL otherwise. */
 const char *tmk_pyframe_refusal(void);
 
-/* Where the outermost frames of a stack lay when it was last looked at. Most are there again the
- * next time, so they are fetched all at once, before the chain of their pointers is followed, which
- * would wait for each in turn. (The innermost ones have just been run.) Never trusted, so that
- * threads may share one. */
-enum { TMK_PYFRAME_HINTS = 16 };
+/* Where the frames of a stack lay when one was last looked at, the outermost first, behind a 0. Most
+ * are there again the next time. Going by these, and not by the chain of their pointers, which then
+ * only has to say the same, the processor fetches them all at once instead of each in turn. Never
+ * trusted, so that threads may share one. */
+enum { TMK_PYFRAME_HINTS = 126 };
 struct tmk_pyframe_hints {
-    _Alignas(64) _Atomic uintptr_t frames[TMK_PYFRAME_HINTS];
+    _Alignas(64) _Atomic uint64_t n;
+    _Atomic uintptr_t frames[1 + TMK_PYFRAME_HINTS];
 };
 
 /* What each stack needs, in one cache line. */

@@ -23,7 +23,7 @@ static _Atomic uint64_t backward TMK_HOT_DATA;
 static uint64_t hash_of_stack(const struct tmk_lane *lane)
 {
     enum { N = 8 };
-    static struct tmk_pyframe_hints hints[N] TMK_HOT_DATA;
+    static struct tmk_pyframe_hints hints[N];
     return tmk_pyframe_hot.hash(&hints[lane->thread % N]);
 }
 

@@ -3,7 +3,9 @@
 would call, and prints what its own traceback was at each."""
 import asyncio
 import ctypes
+import itertools
 import json
+import random
 import sys
 import threading
 
@@ -145,6 +147,50 @@ def every_site():
     thread = threading.Thread(target=lambda: site(39))
     thread.start()
     thread.join()
+    print(json.dumps({"stacks": stacks, "has_qualname": sys.version_info >= (3, 11)}))
+
+
+def wanderers():
+    """Functions with frames of many sizes, each of which goes on to others from three of its lines, or from a
+    generator's."""
+    source = "def f{i}(plan):\n    {locals} = {i}\n    if not plan:\n        return site(take())\n" \
+             "    go, rest = functions[plan[0] % len(functions)], plan[1:]\n" \
+             "    if plan[0] % 3 == 0:\n        return go(rest)\n    if plan[0] % 3 == 1:\n        return go(rest)\n" \
+             "    return {last}\n"
+    functions, numbers, lock = [], itertools.count(100), threading.Lock()
+
+    def take():
+        with lock:
+            return next(numbers)
+
+    space = {"functions": functions, "site": site, "take": take}
+    for i in range(15):
+        several = " = ".join(f"v{k}" for k in range(1 + i * i % 23))
+        last = "next(go(rest) for _ in (1,))" if i == 4 else "sorted([1], key=lambda _: go(rest) or 0)" if i == 9 else "go(rest)"
+        exec(compile(source.format(i=i, locals=several, last=last), f"<f{i}>", "exec"), space)
+        functions.append(space[f"f{i}"])
+    return functions
+
+
+def wander():
+    """Stacks that grow and shrink at random, to within each other's places, in more threads than share what is known of
+    the last ones."""
+    functions = wanderers()
+
+    def go(seed):
+        chance = random.Random(seed)
+        plan = []
+        for _ in range(80):
+            del plan[chance.randrange(len(plan) + 1):]
+            plan += [chance.randrange(1000) for _ in range(chance.choice([0, 1, 2, 5, 20, 90]))][:110 - len(plan)]
+            functions[seed % len(functions)](list(plan))
+
+    threads = [threading.Thread(target=go, args=(seed,)) for seed in range(12)]
+    for thread in threads:
+        thread.start()
+    go(12)
+    for thread in threads:
+        thread.join()
     print(json.dumps({"stacks": stacks, "has_qualname": sys.version_info >= (3, 11)}))
 
 

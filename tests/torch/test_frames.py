@@ -21,7 +21,7 @@ def run_target(python, tmp_path, rings, *args, name="a.tmk"):
     return run, json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("mode", ["every_site", "many_keys"])
+@pytest.mark.parametrize("mode", ["every_site", "many_keys", "wander"])
 @pytest.mark.parametrize("python", pythons())
 def test_every_frame(python, mode, tmp_path, rings):
     """Sizes 1, 2, 3 ... say which call site it was; the target says what its traceback was there."""
