@@ -53,14 +53,6 @@ static inline uint32_t offset_of(const struct tmk_pylayout *l, const void *frame
     return (uint32_t)(tmk_load_u64(at) - (uintptr_t)code - l->code_start);
 }
 
-/* Python's state of this thread; NULL when it has none, as those of C++ programs. */
-static inline const void *this_thread(void)
-{
-    void *value;
-    return tmk_thread_slot_read(&tmk_pyframe_hot.slot, &value) ? value
-                                                               : tmk_pyframe_hot.this_thread();
-}
-
 /* NULL without frames, and in a sub-interpreter, whose frames are not read. */
 static inline const void *top_frame(const struct tmk_pylayout *l, const void *thread)
 {
@@ -142,85 +134,82 @@ add_frame(const struct tmk_pylayout *l, bool is_watched, const void *frame, stru
     sum->power *= 0x9e3779b97f4a7c15u;
 }
 
-/* Read once: another thread may write it. */
-static inline const void *hint(const struct tmk_pyframe_hints *hints, uint64_t i)
-{
-    uintptr_t frame = atomic_load_explicit(&hints->frames[i], memory_order_relaxed);
-    return (const void *)apart(frame);
-}
-
-/* Frames beyond the first n that are known, the innermost first; only so many are kept. */
-static inline void remember(struct tmk_pyframe_hints *hints, uint64_t n, const void *const *frames,
-                            uint64_t n_frames)
-{
-    if (__builtin_expect(n + n_frames > TMK_PYFRAME_HINTS, 0))
-        n = n_frames = 0;
-    for (uint64_t i = 0; i < n_frames; i++)
-        atomic_store_explicit(&hints->frames[n + 1 + i], (uintptr_t)frames[n_frames - 1 - i],
-                              memory_order_relaxed);
-    atomic_store_explicit(&hints->n, n + n_frames, memory_order_relaxed);
-}
-
 /* So many are gone through where none is known: all functions that are recorded and one more, and
  * between them the entries from C. */
 enum { MOST_FRAMES = 2 * (TMK_PYFRAME_MAX + 1) };
 
-/* First come frames that were not there the last time. Frames lie one above the other, so of the
- * known ones those above this one are passed over. (One that lies elsewhere, a generator's, is new
- * each time.) Then those that were. False: they are not what they were. */
-__attribute__((always_inline)) static inline bool sum_frames(const struct tmk_pylayout *l,
-                                                             bool is_watched, const void *frame,
-                                                             struct tmk_pyframe_hints *hints,
-                                                             struct sum *sum)
+/* Read once: another thread may write it. */
+static inline const void *read_hint(const _Atomic uintptr_t *hint)
 {
-    const void *added[TMK_PYFRAME_HINTS];
-    uint64_t n_added = 0, n = atomic_load_explicit(&hints->n, memory_order_relaxed);
-    for (; frame; frame = pointer_at(frame, l->frame_back)) {
-        const void *known = hint(hints, n);
-        while ((uintptr_t)known > (uintptr_t)frame)
-            known = hint(hints, --n);
-        if (known == frame)
-            break;
-        if (__builtin_expect(n_added == MOST_FRAMES, 0))
-            return true;
-        added[n_added < TMK_PYFRAME_HINTS ? n_added : 0] = frame;
-        n_added++;
-        add_frame(l, is_watched, frame, sum);
-    }
-    if (n_added > 0)
-        remember(hints, frame ? n : 0, added, n_added);
-    while (frame) {
-        const void *next = hint(hints, --n);
-        add_frame(l, is_watched, frame, sum);
-        if (__builtin_expect(pointer_at(frame, l->frame_back) != next, 0))
-            return false;
-        frame = next;
-    }
-    return true;
+    return (const void *)atomic_load_explicit(hint, memory_order_relaxed);
 }
 
-/* The hash alone: mostly the stack is known, and nothing else is wanted. Compiled for each layout
- * whose offsets are known: they are constants then. */
-__attribute__((always_inline)) static inline uint64_t
-hash_frames(const struct tmk_pylayout *l, bool is_watched, struct tmk_pyframe_hints *hints)
+/* Frames above a known one, the outermost first; as many of those as there is room for. */
+static inline void remember(struct tmk_pyframe_hints *hints, _Atomic uintptr_t *known,
+                            const void *const *frames, const void *const *end)
 {
-    const void *thread = this_thread();
-    const void *top = thread ? top_frame(l, thread) : NULL;
+    while (frames < end && known < &hints->frames[TMK_PYFRAME_HINTS])
+        atomic_store_explicit(++known, (uintptr_t)*frames++, memory_order_relaxed);
+    atomic_store_explicit(&hints->n, (uint64_t)(known - hints->frames), memory_order_relaxed);
+}
+
+/* The hash alone: mostly the stack is known, and nothing else is wanted.
+ *
+ * First come frames that were not there the last time. Functions' frames lie one above the other,
+ * so of the known ones those above this one are passed over. Entries from C, and generators, lie
+ * elsewhere: they are known if they come next, else they are new. Then come those that were there,
+ * down to the last, or to one that has another below it now: then it begins again, and those above
+ * have to be remembered anew.
+ *
+ * Compiled for each layout whose offsets are known: they are constants then. */
+__attribute__((always_inline)) static inline uint64_t hash_frames(const struct tmk_pylayout *l,
+                                                                  bool is_watched,
+                                                                  const void *thread,
+                                                                  struct tmk_pyframe_hints *hints)
+{
+    const void *added[MOST_FRAMES + TMK_PYFRAME_HINTS];
+    const void **const end = added + MOST_FRAMES + TMK_PYFRAME_HINTS, **at = end;
+    _Atomic uintptr_t *known =
+        hints->frames + atomic_load_explicit(&hints->n, memory_order_relaxed);
+    _Atomic uintptr_t *joined = hints->frames;
+    const void *frame = top_frame(l, thread);
     struct sum sum = {.power = 1};
-    if (!top)
-        return 0;
-    while (!sum_frames(l, is_watched, top, hints, &sum)) {
-        atomic_store_explicit(&hints->n, 0, memory_order_relaxed);
-        sum = (struct sum){.power = 1};
+    while (frame) {
+        const void *there = read_hint(known), *below;
+        while ((uintptr_t)there > (uintptr_t)frame)
+            there = read_hint(--known);
+        if (there != frame) {
+            if (__builtin_expect(at - added <= TMK_PYFRAME_HINTS, 0))
+                break;
+            *--at = frame;
+            add_frame(l, is_watched, frame, &sum);
+            frame = pointer_at(frame, l->frame_back);
+            continue;
+        }
+        joined = known;
+        do {
+            below = pointer_at(frame, l->frame_back);
+            there = read_hint(--known);
+            add_frame(l, is_watched, frame, &sum);
+            frame = (const void *)apart((uintptr_t)there); /* and not below, which comes late */
+        } while (below == there && frame);
+        if (__builtin_expect(below == there, 1))
+            break;
+        for (; joined > known; joined--)
+            *--at = read_hint(joined);
+        joined = hints->frames;
+        frame = below;
     }
+    if (at < end)
+        remember(hints, joined, at, end);
     uint64_t epoch = is_watched ? atomic_load(&tmk_pyframe_hot.epoch) : 0;
     return sum.power != 1 ? tmk_hash_fold(sum.hash, epoch) | 1 : 0;
 }
 
 #define HASH_OF(name, layout, is_watched)                                                          \
-    TMK_HOT_CODE static uint64_t hash_##name(struct tmk_pyframe_hints *hints)                      \
+    TMK_HOT_CODE static uint64_t hash_##name(const void *thread, struct tmk_pyframe_hints *hints)  \
     {                                                                                              \
-        return hash_frames(&(layout), is_watched, hints);                                          \
+        return hash_frames(&(layout), is_watched, thread, hints);                                  \
     }
 HASH_OF(3_9, tmk_pylayout_known[TMK_PYLAYOUT_3_9], false)
 HASH_OF(3_10, tmk_pylayout_known[TMK_PYLAYOUT_3_10], false)
@@ -230,13 +219,13 @@ HASH_OF(3_12_watched, tmk_pylayout_known[TMK_PYLAYOUT_3_12], true)
 HASH_OF(3_13, tmk_pylayout_usual_3_13, false)
 HASH_OF(3_13_watched, tmk_pylayout_usual_3_13, true)
 
-static uint64_t hash_published(struct tmk_pyframe_hints *hints)
+static uint64_t hash_published(const void *thread, struct tmk_pyframe_hints *hints)
 {
     struct tmk_pylayout l = runtime.layout; /* a copy, which no store can change */
-    return hash_frames(&l, false, hints);
+    return hash_frames(&l, false, thread, hints);
 }
 
-typedef uint64_t hash_function(struct tmk_pyframe_hints *hints);
+typedef uint64_t hash_function(const void *thread, struct tmk_pyframe_hints *hints);
 
 static hash_function *find_hash(const struct tmk_pylayout *l, bool is_watched)
 {
@@ -277,7 +266,7 @@ const struct tmk_code_range *tmk_pyframe_range(void)
 void tmk_pyframe_walk(struct tmk_pystack *ret)
 {
     const struct tmk_pylayout *l = &runtime.layout;
-    const void *frame = next_function(l, top_frame(l, this_thread()));
+    const void *frame = next_function(l, top_frame(l, tmk_pyframe_thread()));
     ret->n_frames = 0;
     while (frame && ret->n_frames < TMK_PYFRAME_MAX) {
         const void *code = code_of(l, frame);
