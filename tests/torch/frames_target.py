@@ -8,6 +8,7 @@ import json
 import random
 import sys
 import threading
+import time
 
 process = ctypes.CDLL(None)
 hook = process._ZN3c1025ProfiledCPUMemoryReporter3NewEPvm
@@ -166,7 +167,7 @@ def wanderers():
     space = {"functions": functions, "site": site, "take": take}
     for i in range(15):
         several = " = ".join(f"v{k}" for k in range(1 + i * i % 23))
-        last = "next(go(rest) for _ in (1,))" if i == 4 else "sorted([1], key=lambda _: go(rest) or 0)" if i == 9 else "go(rest)"
+        last = {4: "next(go(rest) for _ in (1,))", 9: "sorted([1], key=lambda _: go(rest) or 0)"}.get(i, "go(rest)")
         exec(compile(source.format(i=i, locals=several, last=last), f"<f{i}>", "exec"), space)
         functions.append(space[f"f{i}"])
     return functions
@@ -204,6 +205,38 @@ def reuse():
         functions[size] = name
         del space
     print(json.dumps({"functions": functions}))
+
+
+def reuse_seldom():
+    """Few enough a second that Python goes on telling of codes that go."""
+    functions = {}
+    for size in range(1, 41):
+        space = {"hook": hook}
+        exec(f"def f{size}():\n    hook(None, {4096 * size}, {size})\n", space)
+        call(space[f"f{size}"])
+        functions[size] = f"f{size}"
+        del space
+        time.sleep(0.03)
+    print(json.dumps({"functions": functions, "n_watchers": n_watchers()}))
+
+
+def reuse_unwatched():
+    """Others watch codes already, as many as can."""
+    for _ in range(8 if n_watchers() is not None else 0):
+        assert ctypes.pythonapi.PyCode_AddWatcher(WATCHER) >= 0
+    reuse()
+
+
+WATCHER = ctypes.cast(process.abs, ctypes.c_void_p)  # a function of C's that takes the event and is content
+
+
+def n_watchers():
+    """Of codes; None: this Python has none."""
+    if not hasattr(ctypes.pythonapi, "PyCode_AddWatcher"):
+        return None
+    number = ctypes.pythonapi.PyCode_AddWatcher(WATCHER)
+    assert ctypes.pythonapi.PyCode_ClearWatcher(number) == 0
+    return number
 
 
 def anew():
