@@ -68,10 +68,16 @@ static inline uint64_t text_hash(const struct tmk_pylayout *l, const void *code,
     return tmk_load_u64((const uint8_t *)pointer_at(code, field) + l->text_hash);
 }
 
+/* Whether a frame stands for an entry from C. */
+static inline bool is_entry(const struct tmk_pylayout *l, const void *frame)
+{
+    return l->has_owner && ((const uint8_t *)frame)[l->frame_owner] >= TMK_PYFRAME_OWNED_BY_C;
+}
+
 /* Whether a frame is that of a Python function. From 3.13 on its code may be something else. */
 static inline bool is_function(const struct tmk_pylayout *l, const void *frame, const void *code)
 {
-    if (l->has_owner && ((const uint8_t *)frame)[l->frame_owner] >= TMK_PYFRAME_OWNED_BY_C)
+    if (is_entry(l, frame))
         return false;
     return code && (l->minor < 13 || pointer_at(code, l->object_type) == runtime.code_type);
 }
@@ -135,11 +141,21 @@ add_frame(const struct tmk_pylayout *l, bool is_watched, const void *frame, stru
     sum->power *= 0x9e3779b97f4a7c15u;
 }
 
+/* Where the hash begins. What is called while a thread's outermost function goes, destructors for
+ * one, has nothing but the entry from C: that is no stack. */
+static inline const void *first_frame(const struct tmk_pylayout *l, bool is_watched,
+                                      const void *thread)
+{
+    const void *top = top_frame(l, thread);
+    return is_watched && top && is_entry(l, top) ? pointer_at(top, l->frame_back) : top;
+}
+
 /* So many are gone through where none is known: all functions that are recorded and one more, and
- * between them the entries from C. */
+ * between them the entries from C. (Below known ones it may be more: what is not recorded of deep
+ * stacks may so give one of them several hashes.) */
 enum { MOST_FRAMES = 2 * (TMK_PYFRAME_MAX + 1) };
 
-/* Read once: another thread may write it. */
+/* Read once for what is followed: another thread may write it. */
 static inline const void *read_hint(const _Atomic uintptr_t *hint)
 {
     return (const void *)atomic_load_explicit(hint, memory_order_relaxed);
@@ -156,11 +172,11 @@ static inline void remember(struct tmk_pyframe_hints *hints, _Atomic uintptr_t *
 
 /* The hash alone: mostly the stack is known, and nothing else is wanted.
  *
- * First come frames that were not there the last time. Functions' frames lie one above the other,
- * so of the known ones those above this one are passed over. Entries from C, and generators, lie
- * elsewhere: they are known if they come next, else they are new. Then come those that were there,
- * down to the last, or to one that has another below it now: then it begins again, and those above
- * have to be remembered anew.
+ * First come frames that were not there the last time. Functions' frames mostly lie one above the
+ * other, so of the known ones those above this one are passed over. (Those of generators lie
+ * elsewhere, and may make all below them new; entries from C lie above.) Then come those that were
+ * there, down to the last, or to one that has another below it now: then it begins again, and those
+ * above have to be remembered anew.
  *
  * Compiled for each layout whose offsets are known: they are constants then. */
 __attribute__((always_inline)) static inline uint64_t hash_frames(const struct tmk_pylayout *l,
@@ -173,7 +189,7 @@ __attribute__((always_inline)) static inline uint64_t hash_frames(const struct t
     _Atomic uintptr_t *known =
         hints->frames + atomic_load_explicit(&hints->n, memory_order_relaxed);
     _Atomic uintptr_t *joined = hints->frames;
-    const void *frame = top_frame(l, thread);
+    const void *frame = first_frame(l, is_watched, thread);
     struct sum sum = {.power = 1};
     while (frame) {
         const void *there = read_hint(known), *below;
@@ -244,6 +260,12 @@ static hash_function *find_hash(const struct tmk_pylayout *l, bool is_watched)
     default:
         return hash_published;
     }
+}
+
+bool tmk_pyframe_can_be_watched(void)
+{
+    return atomic_load(&tmk_pyframe_hot.hash) &&
+           find_hash(&runtime.layout, true) != find_hash(&runtime.layout, false);
 }
 
 /* Hashes of the one way mean nothing to the other. */

@@ -85,8 +85,9 @@ static inline const void *tmk_pyframe_thread(void)
     return tmk_pyframe_hot.this_thread();
 }
 
-/* Whether Python tells when code objects go; where it makes no difference, it is not taken note of.
- */
+/* Whether stacks are read, and it makes a difference whether Python tells when code objects go. */
+bool tmk_pyframe_can_be_watched(void);
+/* It does from now on, or not any more. */
 void tmk_pyframe_set_watched(bool is_watched);
 /* No hash of before means a stack any more. */
 void tmk_pyframe_forget(void);

@@ -9,7 +9,6 @@
 #include "record/hot.h"
 #include "record/intern.h"
 #include "record/native.h"
-#include "record/pycodes.h"
 #include "record/pyframe.h"
 
 enum {
@@ -221,8 +220,8 @@ __attribute__((noinline, cold)) static uint32_t unusual_stack(struct tmk_lane *l
 /* Stacks of late, by hash: the hash and the generation, mixed, above the id. A training has a few
  * hundred of them, and comes back to each after it has gone through megabytes of other things: they
  * are kept together, in two pages, and not where a large table scatters them; each is in its place
- * or in the one beside it. Behind it a larger one, for programs that have more, or the same stack
- * under many hashes: code that is made anew. */
+ * (of odd number, as hashes are) or, when another came, in the one beside it. Behind it a larger
+ * one, for programs that have more, or the same stack under many hashes: code that is made anew. */
 enum { RECENT = 1024, KEPT = 1 << 16, ID_BITS = 20 };
 static _Atomic uint64_t recent[RECENT] __attribute__((aligned(64)));
 static _Atomic uint64_t kept[KEPT];
@@ -245,7 +244,6 @@ __attribute__((noinline)) static uint32_t stack_of_hash(struct tmk_lane *lane, u
     uint64_t tag = tag_of(lane, hash);
     uint32_t id = id_in(&kept[hash % KEPT], tag);
     if (id == 0) {
-        tmk_pycodes_want();
         uint32_t ids[MAX_IDS], n = python_frames(lane, ids);
         id = n ? tmk_intern_stack(lane, ids, n) : 0;
     }

@@ -373,12 +373,13 @@ static void look_whether_usual(const struct tmk_lane *lane)
 static inline bool is_usual(const struct tmk_lane *lane, unsigned device, uint64_t reserved)
 {
     uint32_t generation = lane->generation;
-    if (atomic_load_explicit(&tmk_torch_hot.usual, memory_order_acquire) != generation)
+    if (lane->busy != 0 || /* a lane that is being opened is of none, for a moment */
+        atomic_load_explicit(&tmk_torch_hot.usual, memory_order_acquire) != generation)
         return false;
     struct tmk_control *control =
         atomic_load_explicit(&tmk_torch_hot.control, memory_order_relaxed);
     return atomic_load_explicit(&control->generation, memory_order_acquire) == generation &&
-           lane->busy == 0 && lane->cursor < lane->end && has_said(generation, device, reserved);
+           lane->cursor < lane->end && has_said(generation, device, reserved);
 }
 
 /* Into a lane that has room. */

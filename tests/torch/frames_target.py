@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Called by test_frames.py: reports blocks from many kinds of call sites through the hook that torch
 would call, and prints what its own traceback was at each."""
+import _thread
 import asyncio
 import ctypes
+import functools
 import itertools
 import json
 import random
 import sys
 import threading
 import time
+import weakref
 
 process = ctypes.CDLL(None)
 hook = process._ZN3c1025ProfiledCPUMemoryReporter3NewEPvm
@@ -177,6 +180,7 @@ def wander():
     """Stacks that grow and shrink at random, to within each other's places, in more threads than share what is known of
     the last ones."""
     functions = wanderers()
+    until_watched()
 
     def go(seed):
         chance = random.Random(seed)
@@ -195,9 +199,37 @@ def wander():
     print(json.dumps({"stacks": stacks, "has_qualname": sys.version_info >= (3, 11)}))
 
 
-def reuse():
+def reuse_watched():
+    """And so many that they are looked at again."""
+    until_watched()
+    reuse()
+
+
+def ending():
+    """C asks for a block while a thread's last function goes: none is left that has asked."""
+    class Thing:
+        pass
+
+    class Reference(weakref.ref):
+        _as_parameter_ = 0  # that the function of C's can be called with one
+
+    def last(size):
+        thing = Thing()
+        things.append(Reference(thing, functools.partial(hook, None, 4096 * size, size)))
+
+    things = []
+    until_watched()
+    for size in (11, 12, 13):
+        _thread.start_new_thread(last, (size,))
+        while len(things) < size - 10 or things[-1]() is not None:
+            time.sleep(0.001)
+    time.sleep(0.05)
+    print("{}")
+
+
+def reuse(n=2000):
     functions = {}
-    for size in range(1, 2001):
+    for size in range(1, n + 1):
         space = {"hook": hook}
         name = f"f{size}"
         exec(f"def {name}():\n    hook(None, {4096 * size}, {size})\n", space)
@@ -208,16 +240,9 @@ def reuse():
 
 
 def reuse_seldom():
-    """Few enough a second that Python goes on telling of codes that go."""
-    functions = {}
-    for size in range(1, 41):
-        space = {"hook": hook}
-        exec(f"def f{size}():\n    hook(None, {4096 * size}, {size})\n", space)
-        call(space[f"f{size}"])
-        functions[size] = f"f{size}"
-        del space
-        time.sleep(0.03)
-    print(json.dumps({"functions": functions, "n_watchers": n_watchers()}))
+    """So few that Python goes on telling of codes that go."""
+    until_watched()
+    reuse(6)
 
 
 def reuse_unwatched():
@@ -228,6 +253,15 @@ def reuse_unwatched():
 
 
 WATCHER = ctypes.cast(process.abs, ctypes.c_void_p)  # a function of C's that takes the event and is content
+
+
+def until_watched():
+    """The first block has stacks looked for; then Python is asked to tell of codes that go, where it can."""
+    hook(None, 4096 * 5000, 5000)
+    deadline = time.monotonic() + 10
+    while n_watchers() == 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 def n_watchers():
