@@ -38,6 +38,7 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--workload", choices=["encoder", "lora"], default="encoder")
     parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--seconds", type=float, default=1e9, help="end then, with however many steps there were")
     parser.add_argument("--peer-steps", type=int, default=400)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--layers", type=int, help="6; of lora 4")
@@ -136,8 +137,10 @@ def pin():
 
 def in_turn(training, n_steps, begin, end):
     """Pairs (with, without, and the processor's times of both) of blocks; which of the two comes first changes."""
-    pairs = []
+    pairs, until = [], time.perf_counter() + training.a.seconds
     for i in range(n_steps // (2 * BLOCK)):
+        if time.perf_counter() > until:
+            break
         times = {}
         for on in ((True, False) if i % 2 else (False, True)):
             (begin if on else end)()

@@ -21,6 +21,7 @@
 #include "record/intern.h"
 #include "record/modules.h"
 #include "record/native.h"
+#include "record/pycodes.h"
 #include "record/recorder.h"
 #include "record/samples.h"
 #include "trace/drain.h"
@@ -238,6 +239,7 @@ static int look(struct session *s, bool *ret_quiet)
         return 0;
     bool hurry = atomic_exchange(&tmk_recorder.control->hurry, 0);
     tmk_samples_look(now, hurry);
+    tmk_pycodes_look(now);
     bool timed = hurry || now - s->synced_ns >= sync_ns;
     *ret_quiet = new_pages == 0;
     int rc = timed || new_pages >= CHUNK_PAGES ? pack(s) : 0;

@@ -19,11 +19,12 @@ enum {
 /* generation << 32 | stack, of the last call of backward() */
 static _Atomic uint64_t backward TMK_HOT_DATA;
 
-static uint64_t hash_of_stack(const struct tmk_lane *lane)
+static inline uint64_t hash_of_stack(const struct tmk_lane *lane)
 {
     enum { N = 8 };
-    static struct tmk_pyframe_hints hints[N] TMK_HOT_DATA;
-    return tmk_pyframe_hot.hash(&hints[lane->thread % N]);
+    static struct tmk_pyframe_hints hints[N];
+    const void *thread = tmk_pyframe_thread();
+    return thread ? tmk_pyframe_hot.hash(thread, &hints[lane->thread % N]) : 0;
 }
 
 /* ---- definitions ---- */
@@ -218,7 +219,8 @@ __attribute__((noinline, cold)) static uint32_t unusual_stack(struct tmk_lane *l
 
 /* Stacks of late, by hash: the hash and the generation, mixed, above the id. A training has a few
  * hundred of them, and comes back to each after it has gone through megabytes of other things: they
- * are kept together, in two pages, and not where a large table scatters them. Behind it a larger
+ * are kept together, in two pages, and not where a large table scatters them; each is in its place
+ * (of odd number, as hashes are) or, when another came, in the one beside it. Behind it a larger
  * one, for programs that have more, or the same stack under many hashes: code that is made anew. */
 enum { RECENT = 1024, KEPT = 1 << 16, ID_BITS = 20 };
 static _Atomic uint64_t recent[RECENT] __attribute__((aligned(64)));
@@ -250,7 +252,10 @@ __attribute__((noinline)) static uint32_t stack_of_hash(struct tmk_lane *lane, u
                  "there are more different ones than the recorder keeps, or the ring was full");
     if (id == 0 || id >> ID_BITS != 0)
         return id;
-    atomic_store_explicit(&recent[hash % RECENT], tag | id, memory_order_relaxed);
+    _Atomic uint64_t *place = &recent[hash % RECENT];
+    uint64_t there = atomic_load_explicit(place, memory_order_relaxed);
+    atomic_store_explicit(&recent[hash % RECENT ^ 1], there, memory_order_relaxed);
+    atomic_store_explicit(place, tag | id, memory_order_relaxed);
     atomic_store_explicit(&kept[hash % KEPT], tag | id, memory_order_relaxed);
     return id;
 }
@@ -263,7 +268,10 @@ TMK_HOT_CODE uint32_t tmk_pystack_id(struct tmk_lane *lane)
     uint64_t hash = hash_of_stack(lane);
     if (__builtin_expect(hash == 0, 0))
         return stack_without_frames(lane);
-    uint32_t id = id_in(&recent[hash % RECENT], tag_of(lane, hash));
+    uint64_t tag = tag_of(lane, hash);
+    uint32_t id = id_in(&recent[hash % RECENT], tag);
+    if (__builtin_expect(id == 0, 0))
+        id = id_in(&recent[hash % RECENT ^ 1], tag);
     return __builtin_expect(id != 0, 1) ? id : stack_of_hash(lane, hash);
 }
 

@@ -52,6 +52,8 @@ static bool fill(struct tmk_python *py, void *handle)
         *(void **)&py->is_finalizing = dlsym(handle, "_Py_IsFinalizing");
     *(void **)&py->PyGC_Disable = dlsym(handle, "PyGC_Disable");
     *(void **)&py->PyGC_Enable = dlsym(handle, "PyGC_Enable");
+    *(void **)&py->PyCode_AddWatcher = dlsym(handle, "PyCode_AddWatcher");
+    *(void **)&py->Py_AtExit = dlsym(handle, "Py_AtExit");
     *(void **)&py->vectorcall_of = dlsym(handle, "PyVectorcall_Function");
     py->function_vectorcall = dlsym(handle, "_PyFunction_Vectorcall");
     static const char *const mistakes[] = {"PyExc_AttributeError", "PyExc_TypeError",

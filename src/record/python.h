@@ -84,6 +84,8 @@ struct tmk_python {
 #undef X
     int (*PyGC_Disable)(void); /* NULL before 3.10, as is the next */
     int (*PyGC_Enable)(void);
+    int (*PyCode_AddWatcher)(int (*)(int, const void *)); /* NULL before 3.12 */
+    int (*Py_AtExit)(void (*)(void));
     int (*is_finalizing)(void);                   /* NULL: this version does not say */
     void *(*vectorcall_of)(struct tmk_object *);  /* PyVectorcall_Function; NULL before 3.11 */
     void *function_vectorcall;                    /* _PyFunction_Vectorcall; NULL from 3.13 on */

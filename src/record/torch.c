@@ -361,6 +361,9 @@ static void look_whether_usual(const struct tmk_lane *lane)
 {
     if (!is_all_usual(lane))
         return;
+    atomic_store_explicit(&tmk_torch_hot.control, tmk_recorder.control, memory_order_relaxed);
+    atomic_store_explicit(&tmk_torch_hot.real, atomic_load(&tmk_torch_hooks[USAGE].real),
+                          memory_order_relaxed);
     atomic_store(&tmk_torch_hot.usual, lane->generation);
     if (!is_all_usual(lane))
         tmk_torch_note_unusual();
@@ -369,11 +372,14 @@ static void look_whether_usual(const struct tmk_lane *lane)
 /* The same for the calling thread and one block: it can be written, and nothing else. */
 static inline bool is_usual(const struct tmk_lane *lane, unsigned device, uint64_t reserved)
 {
-    uint32_t generation =
-        atomic_load_explicit(&tmk_recorder.control->generation, memory_order_acquire);
-    return lane->generation == generation &&
-           atomic_load_explicit(&tmk_torch_hot.usual, memory_order_relaxed) == generation &&
-           lane->busy == 0 && lane->cursor < lane->end && has_said(generation, device, reserved);
+    uint32_t generation = lane->generation;
+    if (lane->busy != 0 || /* a lane that is being opened is of none, for a moment */
+        atomic_load_explicit(&tmk_torch_hot.usual, memory_order_acquire) != generation)
+        return false;
+    struct tmk_control *control =
+        atomic_load_explicit(&tmk_torch_hot.control, memory_order_relaxed);
+    return atomic_load_explicit(&control->generation, memory_order_acquire) == generation &&
+           lane->cursor < lane->end && has_said(generation, device, reserved);
 }
 
 /* Into a lane that has room. */
@@ -548,10 +554,9 @@ __attribute__((hot)) static void usage_hook(int which, const void *caller, void 
         real(address, size, allocated, reserved, device);
 }
 
-/* The function behind a hook of which it was found; else NULL. */
-static inline void *known_real(int which)
+static inline usage_function *usual_real(void)
 {
-    return (void *)atomic_load_explicit(&tmk_torch_hooks[which].real, memory_order_acquire);
+    return (usage_function *)atomic_load_explicit(&tmk_torch_hot.real, memory_order_relaxed);
 }
 
 /* The lane may be short of room when the stack's definitions have been written. */
@@ -568,7 +573,7 @@ usual_alloc(void *address, int64_t size, uint64_t allocated, uint64_t reserved, 
     else
         tmk_lane_put(lane, TMK_KIND_ALLOC, ours, stack, (uintptr_t)address, (uint64_t)size);
     tmk_lane_leave(lane);
-    ((usage_function *)known_real(USAGE))(address, size, allocated, reserved, device);
+    usual_real()(address, size, allocated, reserved, device);
 }
 
 __attribute__((hot, noinline)) static void unusual(void *address, int64_t size, uint64_t allocated,
@@ -598,7 +603,7 @@ TMK_HOT_CODE static void hook_usage(void *address, int64_t size, uint64_t alloca
     atomic_signal_fence(memory_order_seq_cst);
     put_usual(lane, TMK_KIND_FREE, (uint16_t)ours, 0, address, 0);
     tmk_lane_leave(lane);
-    ((usage_function *)known_real(USAGE))(address, size, allocated, reserved, device);
+    usual_real()(address, size, allocated, reserved, device);
 }
 
 static void hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
@@ -695,7 +700,8 @@ TMK_HOT_CODE static void hook_node(void *self, void *task, void *node, void *inp
 {
     if (atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed))
         tmk_bridge_note_node(node);
-    node_function *real = (node_function *)known_real(NODE);
+    node_function *real =
+        (node_function *)atomic_load_explicit(&tmk_torch_hooks[NODE].real, memory_order_acquire);
     if (__builtin_expect(!real, 0))
         real = (node_function *)tmk_torch_find_real(&tmk_torch_hooks[NODE],
                                                     __builtin_return_address(0));

@@ -39,20 +39,22 @@ enum { TMK_TORCH_DEVICES = 16 };
 /* What is read for every block, side by side: between two blocks a training goes through more than
  * the caches hold. */
 struct tmk_torch_hot {
-    _Atomic uint32_t usual;           /* in this one blocks go the short way (torch.c) */
+    _Atomic uint32_t usual;              /* in this generation blocks go the short way (torch.c) */
+    struct tmk_control *_Atomic control; /* then this is the recorder's, */
+    _Atomic uintptr_t real;              /* and this the function that they are reported to */
+    struct tmk_torch_said {   /* what was last said of a device, under torch's lock of it */
+        _Atomic uint64_t who; /* generation, and the device above it */
+        uint64_t reserved_bytes;
+    } said[TMK_TORCH_DEVICES];
     _Atomic uint32_t settled;         /* in this one the bridge waits for no block (bridge.h) */
-    _Atomic uint32_t host_seen;       /* in this generation host blocks were recorded */
+    _Atomic uint32_t host_seen;       /* in this one host blocks were recorded */
     _Atomic uint32_t host_ends;       /* and in this one no more are */
     _Atomic uint32_t host_over;       /* nor are any on their way */
     _Atomic uint64_t host_ends_ns;    /* when */
     _Atomic bool streams_used;        /* others than a device's default one may be */
     _Atomic bool is_tallied;          /* somebody wants to know what is allocated now (tally.h) */
     _Atomic uintptr_t current_stream; /* of the accelerator; 0: not looked for, 1: not there */
-    struct tmk_torch_said {           /* what was last said of a device, under torch's lock of it */
-        _Atomic uint64_t who;         /* generation, and the device above it */
-        uint64_t reserved_bytes;
-    } said[TMK_TORCH_DEVICES];
-    _Atomic uint64_t cards; /* CUDA's devices that were spoken of, a bit each */
+    _Atomic uint64_t cards;           /* CUDA's devices that were spoken of, a bit each */
 };
 extern struct tmk_torch_hot tmk_torch_hot;
 

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Called by test_frames.py: reports blocks from many kinds of call sites through the hook that torch
 would call, and prints what its own traceback was at each."""
+import _thread
 import asyncio
 import ctypes
+import functools
+import itertools
 import json
+import random
 import sys
 import threading
+import time
+import weakref
 
 process = ctypes.CDLL(None)
 hook = process._ZN3c1025ProfiledCPUMemoryReporter3NewEPvm
@@ -148,9 +154,82 @@ def every_site():
     print(json.dumps({"stacks": stacks, "has_qualname": sys.version_info >= (3, 11)}))
 
 
-def reuse():
+def wanderers():
+    """Functions with frames of many sizes, each of which goes on to others from three of its lines, or from a
+    generator's."""
+    source = "def f{i}(plan):\n    {locals} = {i}\n    if not plan:\n        return site(take())\n" \
+             "    go, rest = functions[plan[0] % len(functions)], plan[1:]\n" \
+             "    if plan[0] % 3 == 0:\n        return go(rest)\n    if plan[0] % 3 == 1:\n        return go(rest)\n" \
+             "    return {last}\n"
+    functions, numbers, lock = [], itertools.count(100), threading.Lock()
+
+    def take():
+        with lock:
+            return next(numbers)
+
+    space = {"functions": functions, "site": site, "take": take}
+    for i in range(15):
+        several = " = ".join(f"v{k}" for k in range(1 + i * i % 23))
+        last = {4: "next(go(rest) for _ in (1,))", 9: "sorted([1], key=lambda _: go(rest) or 0)"}.get(i, "go(rest)")
+        exec(compile(source.format(i=i, locals=several, last=last), f"<f{i}>", "exec"), space)
+        functions.append(space[f"f{i}"])
+    return functions
+
+
+def wander():
+    """Stacks that grow and shrink at random, to within each other's places, in more threads than share what is known of
+    the last ones."""
+    functions = wanderers()
+    until_watched()
+
+    def go(seed):
+        chance = random.Random(seed)
+        plan = []
+        for _ in range(80):
+            del plan[chance.randrange(len(plan) + 1):]
+            plan += [chance.randrange(1000) for _ in range(chance.choice([0, 1, 2, 5, 20, 90]))][:110 - len(plan)]
+            functions[seed % len(functions)](list(plan))
+
+    threads = [threading.Thread(target=go, args=(seed,)) for seed in range(12)]
+    for thread in threads:
+        thread.start()
+    go(12)
+    for thread in threads:
+        thread.join()
+    print(json.dumps({"stacks": stacks, "has_qualname": sys.version_info >= (3, 11)}))
+
+
+def reuse_watched():
+    """And so many that they are looked at again."""
+    until_watched()
+    reuse()
+
+
+def ending():
+    """C asks for a block while a thread's last function goes: none is left that has asked."""
+    class Thing:
+        pass
+
+    class Reference(weakref.ref):
+        _as_parameter_ = 0  # that the function of C's can be called with one
+
+    def last(size):
+        thing = Thing()
+        things.append(Reference(thing, functools.partial(hook, None, 4096 * size, size)))
+
+    things = []
+    until_watched()
+    for size in (11, 12, 13):
+        _thread.start_new_thread(last, (size,))
+        while len(things) < size - 10 or things[-1]() is not None:
+            time.sleep(0.001)
+    time.sleep(0.05)
+    print("{}")
+
+
+def reuse(n=2000):
     functions = {}
-    for size in range(1, 2001):
+    for size in range(1, n + 1):
         space = {"hook": hook}
         name = f"f{size}"
         exec(f"def {name}():\n    hook(None, {4096 * size}, {size})\n", space)
@@ -158,6 +237,40 @@ def reuse():
         functions[size] = name
         del space
     print(json.dumps({"functions": functions}))
+
+
+def reuse_seldom():
+    """So few that Python goes on telling of codes that go."""
+    until_watched()
+    reuse(6)
+
+
+def reuse_unwatched():
+    """Others watch codes already, as many as can."""
+    for _ in range(8 if n_watchers() is not None else 0):
+        assert ctypes.pythonapi.PyCode_AddWatcher(WATCHER) >= 0
+    reuse()
+
+
+WATCHER = ctypes.cast(process.abs, ctypes.c_void_p)  # a function of C's that takes the event and is content
+
+
+def until_watched():
+    """The first block has stacks looked for; then Python is asked to tell of codes that go, where it can."""
+    hook(None, 4096 * 5000, 5000)
+    deadline = time.monotonic() + 10
+    while n_watchers() == 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def n_watchers():
+    """Of codes; None: this Python has none."""
+    if not hasattr(ctypes.pythonapi, "PyCode_AddWatcher"):
+        return None
+    number = ctypes.pythonapi.PyCode_AddWatcher(WATCHER)
+    assert ctypes.pythonapi.PyCode_ClearWatcher(number) == 0
+    return number
 
 
 def anew():
