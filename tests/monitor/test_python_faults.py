@@ -5,6 +5,7 @@ Without torch (-S leaves out the folder where it is), so that a process costs li
 """
 import json
 import subprocess
+import tempfile
 
 from monitor_kit import BUILD, GIB, LIMIT_S, REPO, TIDEMARK
 
@@ -47,8 +48,9 @@ def run(machine, source, **more):
     env = {**machine.environment(), "PYTHONPATH": str(REPO / "python"), "PYTHONDONTWRITEBYTECODE": "1",
            "TIDEMARK_LIBRARY": str(BUILD / "libtidemark.so"), "TIDEMARK_PROGRAM": TIDEMARK, "LC_ALL": "C.UTF-8",
            "TIDEMARK_RUN": str(machine.folder / "run.tmk"), **more}
-    done = subprocess.run(["/usr/bin/python3", "-S", str(script)], cwd=machine.folder, env=env, text=True,
-                          capture_output=True, timeout=LIMIT_S, check=False)
+    with tempfile.TemporaryDirectory(prefix="tidemark-test-rings", dir="/dev/shm") as rings:
+        done = subprocess.run(["/usr/bin/python3", "-S", str(script)], cwd=machine.folder, text=True,
+                              env={"TIDEMARK_RING_DIR": rings, **env}, capture_output=True, timeout=LIMIT_S, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
