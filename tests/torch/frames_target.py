@@ -259,7 +259,7 @@ def until_watched():
     """The first block has stacks looked for; then Python is asked to tell of codes that go, where it can."""
     hook(None, 4096 * 5000, 5000)
     deadline = time.monotonic() + 10
-    while n_watchers() == 0:
+    while sys.version_info[:2] in ((3, 12), (3, 13)) and n_watchers() == 0:
         assert time.monotonic() < deadline
         time.sleep(0.001)
 
