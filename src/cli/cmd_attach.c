@@ -78,14 +78,16 @@ static bool read_ring_header(const struct attach *a, struct tmk_ring_header *ret
 static int already_watched(const struct attach *a)
 {
     struct tmk_ring_header header;
+    struct tmk_arena words = {0};
     int pid = (int)a->subject.pid;
     if (read_ring_header(a, &header)) {
         *strrchr(header.trace_path, '/') = '\0';
         tmk_say("process %d is watched already, its run is %s", pid, header.trace_path);
-        tmk_say("next: tidemark report %s", header.trace_path);
+        tmk_say("next: tidemark report %s", tmk_xshell_word(&words, header.trace_path));
     } else {
         tmk_say("process %d is watched already, into the ring %s", pid, a->presence.ring);
     }
+    tmk_arena_fini(&words);
     return tmk_args_get(a->args, "output") ? TMK_EXIT_FINDING : TMK_EXIT_OK;
 }
 
@@ -170,6 +172,7 @@ static void say_details(const struct attach *a, const struct tmk_injected *done)
 static void say_done(const struct attach *a, const struct tmk_injected *done)
 {
     char total[TMK_AMOUNT_BYTES], held[TMK_AMOUNT_BYTES];
+    struct tmk_arena words = {0};
     int pid = (int)a->subject.pid;
     tmk_say("process %d (%s) is watched now, after %s; one thread of it was held for %s", pid,
             a->subject.name, tmk_time_text(done->total_ns, total),
@@ -182,8 +185,9 @@ static void say_done(const struct attach *a, const struct tmk_injected *done)
         tmk_say("note: there is no torch in it%s; what is recorded is what it reports itself, and "
                 "torch once that is loaded",
                 a->presence.has_python ? " yet" : ", nor Python");
-    tmk_say("the run is %s; next: tidemark report %s", a->name, a->name);
+    tmk_say("the run is %s; next: tidemark report %s", a->name, tmk_xshell_word(&words, a->name));
     tmk_say("until it ends, or: tidemark detach %d", pid);
+    tmk_arena_fini(&words);
 }
 
 static int attach(struct attach *a, const char *library)

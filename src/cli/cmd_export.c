@@ -404,9 +404,11 @@ static int run(const struct tmk_args *args)
         if (strcmp(formats[i].name, to) == 0)
             j.format = &formats[i];
     if (!j.format) {
+        struct tmk_arena words = {0};
         tmk_say(
             "export wants a format: tidemark export %s --to FORMAT; see: tidemark export --help",
-            args->operands[0]);
+            tmk_xshell_word(&words, args->operands[0]));
+        tmk_arena_fini(&words);
         return TMK_EXIT_USAGE;
     }
     int status = check_options(&j);

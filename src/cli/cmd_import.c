@@ -143,7 +143,9 @@ static void say_summary(const struct tmk_import_summary *sum, const char *source
         tmk_say("%s events do not fit those before them, and %s blocks came out with another size: "
                 "sizes are near, not exact",
                 tmk_count_text(sum->n_odd, count), tmk_count_text(sum->n_wrong, text));
-    tmk_say("next: tidemark report %s", output);
+    struct tmk_arena words = {0};
+    tmk_say("next: tidemark report %s", tmk_xshell_word(&words, output));
+    tmk_arena_fini(&words);
 }
 
 /* ---- the import ---- */

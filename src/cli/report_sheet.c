@@ -83,11 +83,14 @@ static void write_processes(const struct tmk_report *r, struct tmk_sheet *sheet)
         tmk_table_cell(t, tmk_count_text(f->n_allocs, text));
         tmk_table_cell(t, tmk_size_text(f->live_bytes, text));
     }
+    struct tmk_arena words = {0};
     tmk_sheet_heading(sheet, "PROCESSES");
     tmk_sheet_table(sheet, t);
     tmk_sheet_text(sheet,
                    "* the rest of this page is about %s. Another: tidemark report %s --rank N",
-                   tmk_process_label(r->facts[r->chosen].p, label), tmk_run_path(r->run));
+                   tmk_process_label(r->facts[r->chosen].p, label),
+                   tmk_xshell_word(&words, tmk_run_path(r->run)));
+    tmk_arena_fini(&words);
 }
 
 /* ---- peak ---- */

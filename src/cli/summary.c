@@ -263,6 +263,7 @@ static void headline(const char *name, const struct tmk_watch *w, const struct t
 void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct tmk_outcome *o)
 {
     struct tmk_run *run = NULL;
+    struct tmk_arena words = {0};
     if (tmk_target_open(name, &run) != 0)
         return;
     headline(name, w, o);
@@ -273,8 +274,10 @@ void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct
         line_recorded(run, &f);
         bool ran_out = post_mortem(&f);
         ran_out |= other_post_mortems(run, f.p);
-        fprintf(stderr, "next: tidemark %s %s\n", ran_out ? "explain" : "report", name);
+        fprintf(stderr, "next: tidemark %s %s\n", ran_out ? "explain" : "report",
+                tmk_xshell_word(&words, name));
     }
+    tmk_arena_fini(&words);
     tmk_facts_fini(&f);
     tmk_run_close(run);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/target.c - see target.h. */
 #include "cli/target.h"
+#include "cli/xalloc.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -108,10 +109,12 @@ static struct tmk_process *pick_rank(struct tmk_run *run, const char *text)
         if (p->rank == rank && (!best || tmk_process_peak(p) > tmk_process_peak(best)))
             best = p;
     }
+    struct tmk_arena words = {0};
     if (!best)
         tmk_say("%s has no rank %" PRId64
                 "; list them: tidemark query %s \"SELECT * FROM processes\"",
-                tmk_run_path(run), rank, tmk_run_path(run));
+                tmk_run_path(run), rank, tmk_xshell_word(&words, tmk_run_path(run)));
+    tmk_arena_fini(&words);
     return best;
 }
 

@@ -413,6 +413,7 @@ def test_refused(tmp_path):
 def test_names(tmp_path):
     store(load("streams"), tmp_path / "x.pickle")
     assert "next: tidemark report x.tmk" in import_("x.pickle", tmp_path, "")
+    assert "next: tidemark report 'my x.tmk'" in import_("x.pickle", tmp_path, "-o 'my x.tmk'")
     done = shell("tidemark import x.pickle", tmp_path)
     assert done.returncode == 2 and "--force" in done.stderr
     import_("x.pickle", tmp_path, "--force")

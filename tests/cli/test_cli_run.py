@@ -211,3 +211,17 @@ def test_living_grandchild_is_left_alone(tmp_path):
     after = json.loads(shell("tidemark check a.tmk --json", tmp_path).stdout)["traces"][0]
     assert after["ok"] and "the ring was merged" in after["notes"][0]
     assert after["events"] >= check["events"]
+
+
+# ---- what it says can be copied
+
+def test_commands_to_copy_are_quoted(tmp_path):
+    done = shell(f"tidemark run -o \"bob's run.tmk\" -- tinytrain --steps 2 {SMALL}", tmp_path)
+    following = re.search("^next: (tidemark report .*)$", done.stderr, re.M)[1]
+    assert shell(following, tmp_path).stdout.count("PEAK") == 1
+    lacking = shell("tidemark export \"bob's run.tmk\"", tmp_path).stderr
+    to_copy = re.search("a format: (tidemark export .* --to) FORMAT;", lacking)[1]
+    assert shell(f"{to_copy} csv -o tables", tmp_path).returncode == 0
+    lacking = shell("tidemark report \"bob's run.tmk\" --rank 7", tmp_path).stderr
+    to_copy = re.search('list them: (tidemark query .*"SELECT .*")', lacking)[1]
+    assert "tinytrain" in shell(to_copy, tmp_path).stdout
