@@ -83,6 +83,7 @@ static struct tmk_object *forget(struct tmk_object *self, struct tmk_object *arg
     (void)self;
     tmk_modmap_remove(object);
     tmk_whose_forget((const void *)(uintptr_t)object);
+    tmk_tags_forget();
     return none();
 }
 
@@ -297,7 +298,7 @@ static const char *arm(const struct tmk_python *py)
     tmk_bridge.py = py;
     tmk_bridge.modules = !tmk_recorder.settings.no_modules && tmk_nodes_ready();
     tmk_bridge.categories = !tmk_recorder.settings.no_categories;
-    tmk_whose_reset();
+    tmk_whose_reset(tmk_bridge.modules);
     tmk_nodes_reset();
     tmk_tags_init();
     if (!has_lock(py))

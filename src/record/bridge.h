@@ -46,6 +46,14 @@ struct tmk_bridge {
 };
 extern struct tmk_bridge tmk_bridge;
 
+/* Nothing that it sees is to be recorded. */
+static inline bool tmk_bridge_is_off(void)
+{
+    uint32_t armed = atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed);
+    return armed != atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed) ||
+           armed == 0;
+}
+
 extern const char tmk_bridge_source[]; /* bridge.py */
 
 /* Call one of bridge.py's functions. NULL arguments end the list. Mistakes that it makes are
@@ -71,6 +79,8 @@ struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *ar
 struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object *arguments);
 /* Tag the gradients that there are. All backwards were run by the calling thread. */
 void tmk_tags_note_gradients(void);
+/* A module is gone. */
+void tmk_tags_forget(void);
 /* Tag the tensors among a root's arguments. */
 void tmk_tags_note_inputs(struct tmk_object *const *values, size_t n, struct tmk_object *keywords);
 /* workspaces(): tag those of cuBLAS. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "record/bridge.h"
+#include "record/grads.h"
 #include "record/hot.h"
 #include "record/intern.h"
 #include "record/library.h"
@@ -49,6 +50,7 @@ static struct {
     method *run_backward;    /* likewise */
     call_pointer *call_at;   /* where it was; NULL: not patched */
     struct method_def *backward_at;
+    _Atomic bool is_in; /* calls are seen, those of optimizers too */
     bool (*is_grad_enabled)(void);
     void **(*tracing_state)(void); /* pointers to shared pointers, as are the next */
     void **(*function_mode)(void);
@@ -66,6 +68,8 @@ static void note_thread(void)
 {
     are_several |= training_thread && training_thread != &tmk_whose;
     training_thread = &tmk_whose;
+    if (are_several)
+        tmk_grads_stop();
 }
 
 /* ---- modules ---- */
@@ -193,17 +197,10 @@ static struct tmk_object *call_root(struct tmk_object *function, struct tmk_obje
     return result;
 }
 
-static bool is_off(void)
-{
-    uint32_t armed = atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed);
-    return armed != atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed) ||
-           armed == 0;
-}
-
 static struct tmk_object *call_module(struct tmk_object *function, struct tmk_object *const *values,
                                       size_t n, struct tmk_object *keywords)
 {
-    if (__builtin_expect((n & ~offset_flag) == 0 || is_off(), 0))
+    if (__builtin_expect((n & ~offset_flag) == 0 || tmk_bridge_is_off(), 0))
         return torch.call_module(function, values, n, keywords);
     if (tmk_whose.n_calls > 0 &&
         tmk_whose.generation == atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed))
@@ -237,7 +234,7 @@ static bool end_backward(bool is_accumulating, bool is_only)
 static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_object *arguments,
                                        struct tmk_object *keywords)
 {
-    struct tmk_lane *lane = is_off() ? NULL : tmk_lane_enter();
+    struct tmk_lane *lane = tmk_bridge_is_off() ? NULL : tmk_lane_enter();
     if (!lane)
         return torch.run_backward(self, arguments, keywords);
     tmk_whose_is_working(lane);
@@ -265,19 +262,17 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     return NULL;
 }
 
-TMK_HOT_CODE void tmk_bridge_note_node(const void *node)
+TMK_HOT_CODE(4) void tmk_bridge_note_node(const void *node)
 {
     bool keep = false;
-    if (is_off())
+    if (tmk_bridge_is_off())
         return;
     uint32_t name = tmk_bridge.modules ? tmk_nodes_module(node, &keep) : 0;
     if (keep && tmk_whose.stage == TMK_WHOSE_BACKWARD)
         return;
-    struct tmk_lane *lane = tmk_lane_enter();
-    if (lane) {
-        tmk_whose_node(lane, name);
-        tmk_lane_leave(lane);
-    }
+    tmk_whose_node(name);
+    if (!tmk_bridge.modules) /* those that follow in this backward are all alike */
+        tmk_whose.quiet = atomic_load_explicit(&tmk_torch_hot.nodes.quiet, memory_order_relaxed);
 }
 
 /* ---- optimizers ---- */
@@ -299,13 +294,15 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     struct tmk_object *optimizer = py->PyTuple_GetItem(arguments, 0);
     struct tmk_whose before;
     (void)self;
-    bool is_inner = !is_off() && tmk_whose.stage == TMK_WHOSE_OPTIMIZER;
+    bool is_inner = !tmk_bridge_is_off() && tmk_whose.stage == TMK_WHOSE_OPTIMIZER;
     if (is_inner && optimizer != updating) /* it goes with the one around it */
         tmk_whose_forget(optimizer);
-    struct tmk_object *class = py->PyObject_GetAttrString(optimizer, "__class__");
+    bool is_named = tmk_bridge.modules && torch.is_in && !is_inner;
+    struct tmk_object *class = is_named ? py->PyObject_GetAttrString(optimizer, "__class__") : NULL;
     struct tmk_object *name = class ? py->PyObject_GetAttrString(class, "__name__") : NULL;
     struct tmk_object *token = NULL;
-    struct tmk_lane *lane = is_inner || is_off() ? NULL : tmk_lane_enter();
+    struct tmk_lane *lane =
+        is_inner || !torch.is_in || tmk_bridge_is_off() ? NULL : tmk_lane_enter();
     if (lane) {
         tmk_whose_is_working(lane);
         updating = optimizer;
@@ -337,7 +334,7 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
         return NULL;
     bool returned = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 2)) != 0;
     memcpy(&before, bytes, sizeof before);
-    struct tmk_lane *lane = is_off() ? NULL : tmk_lane_enter();
+    struct tmk_lane *lane = tmk_bridge_is_off() ? NULL : tmk_lane_enter();
     if (lane) {
         if (tmk_bridge.modules)
             tmk_whose_pop_module(lane);
@@ -355,7 +352,7 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
 struct tmk_object *tmk_calls_skip_update(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self, (void)arguments;
-    if (!is_off() && tmk_whose_skip_update())
+    if (!tmk_bridge_is_off() && tmk_whose_skip_update())
         tmk_torch_unsettle();
     return tmk_bridge.py->Py_BuildValue("");
 }
@@ -366,9 +363,9 @@ struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *ar
     const struct tmk_python *py = tmk_bridge.py;
     (void)self;
     bool on = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 0)) != 0;
-    if (!is_off() && on)
+    if (!tmk_bridge_is_off() && on)
         atomic_store(&tmk_torch_hot.settled, atomic_load(&tmk_bridge.armed));
-    else if (!is_off() && tmk_whose_is_due())
+    else if (!tmk_bridge_is_off() && tmk_whose_is_due())
         tmk_torch_unsettle();
     return py->Py_BuildValue("");
 }
@@ -493,6 +490,7 @@ void tmk_calls_switch(bool in)
 {
     if (!torch.call_at || !torch.backward_at)
         return;
+    atomic_store(&torch.is_in, in);
     vectorcall *call = atomic_load(torch.call_at);
     method *run = atomic_load(&torch.backward_at->function);
     if (in && call != call_module) {

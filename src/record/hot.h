@@ -7,8 +7,13 @@
 #ifndef TMK_RECORD_HOT_H
 #define TMK_RECORD_HOT_H
 
-/* A function on each event's way: beside the others, and from the beginning of a line on. */
-#define TMK_HOT_CODE __attribute__((section(".text.hot"), aligned(64)))
+/* A function on each event's way: beside the others, and from the beginning of a line on. The
+ * linker sorts them by `order`, a digit; the first begins a page, and all of the first five orders
+ * are on it (tests/torch/test_short_way.py). Linkers that do not sort leave them where they are. */
+#define TMK_HOT_CODE(order) TMK_HOT_CODE_ALIGNED(order, 64)
+#define TMK_HOT_CODE_FIRST TMK_HOT_CODE_ALIGNED(0, 4096)
+#define TMK_HOT_CODE_ALIGNED(order, n)                                                             \
+    __attribute__((section(".text.sorted.tidemark." #order), aligned(n)))
 
 #define TMK_HOT_DATA __attribute__((section(".tmk_hot"), aligned(64)))
 /* The first of them, so that all the small ones are on one page. */

@@ -223,18 +223,19 @@ __attribute__((always_inline)) static inline uint64_t hash_frames(const struct t
     return sum.power != 1 ? tmk_hash_fold(sum.hash, epoch) | 1 : 0;
 }
 
-#define HASH_OF(name, layout, is_watched)                                                          \
-    TMK_HOT_CODE static uint64_t hash_##name(const void *thread, struct tmk_pyframe_hints *hints)  \
+#define HASH_OF(order, name, layout, is_watched)                                                   \
+    TMK_HOT_CODE(order)                                                                            \
+    static uint64_t hash_##name(const void *thread, struct tmk_pyframe_hints *hints)               \
     {                                                                                              \
         return hash_frames(&(layout), is_watched, thread, hints);                                  \
     }
-HASH_OF(3_9, tmk_pylayout_known[TMK_PYLAYOUT_3_9], false)
-HASH_OF(3_10, tmk_pylayout_known[TMK_PYLAYOUT_3_10], false)
-HASH_OF(3_11, tmk_pylayout_known[TMK_PYLAYOUT_3_11], false)
-HASH_OF(3_12, tmk_pylayout_known[TMK_PYLAYOUT_3_12], false)
-HASH_OF(3_12_watched, tmk_pylayout_known[TMK_PYLAYOUT_3_12], true)
-HASH_OF(3_13, tmk_pylayout_usual_3_13, false)
-HASH_OF(3_13_watched, tmk_pylayout_usual_3_13, true)
+HASH_OF(5, 3_9, tmk_pylayout_known[TMK_PYLAYOUT_3_9], false)
+HASH_OF(5, 3_10, tmk_pylayout_known[TMK_PYLAYOUT_3_10], false)
+HASH_OF(3, 3_11, tmk_pylayout_known[TMK_PYLAYOUT_3_11], false)
+HASH_OF(5, 3_12, tmk_pylayout_known[TMK_PYLAYOUT_3_12], false)
+HASH_OF(3, 3_12_watched, tmk_pylayout_known[TMK_PYLAYOUT_3_12], true)
+HASH_OF(5, 3_13, tmk_pylayout_usual_3_13, false)
+HASH_OF(3, 3_13_watched, tmk_pylayout_usual_3_13, true)
 
 static uint64_t hash_published(const void *thread, struct tmk_pyframe_hints *hints)
 {

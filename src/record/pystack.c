@@ -163,7 +163,7 @@ __attribute__((noinline, cold)) static uint32_t define_thread_stack(struct tmk_l
 }
 
 /* Each block of backward's comes here. */
-TMK_HOT_CODE static uint32_t stack_without_frames(struct tmk_lane *lane)
+TMK_HOT_CODE(2) static uint32_t stack_without_frames(struct tmk_lane *lane)
 {
     uint32_t own = lane->thread_stack ? lane->thread_stack : define_thread_stack(lane);
     if (!lane->is_autograd)
@@ -260,7 +260,7 @@ __attribute__((noinline)) static uint32_t stack_of_hash(struct tmk_lane *lane, u
     return id;
 }
 
-TMK_HOT_CODE uint32_t tmk_pystack_id(struct tmk_lane *lane)
+TMK_HOT_CODE(2) uint32_t tmk_pystack_id(struct tmk_lane *lane)
 {
     const struct tmk_settings *how = &tmk_recorder.settings;
     if (__builtin_expect(how->no_stacks || how->native || !tmk_pyframe_ready(), 0))

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* record/tags.c - which tensors are gradients and inputs; see bridge.h.
  *
- * Gradients are made anew in each backward, so they are tagged after each: a few calls of tensor
- * methods for each parameter. Those that are parts of larger blocks, as in DDP's buckets, are
- * looked for after backwards 1, 2, 4, 8 ... None of what is called lets other threads of Python's
- * run. */
+ * Gradients are made anew in each backward, so they are tagged in each: by grads.c where they are
+ * made, or else here afterwards, by a few calls of tensor methods for each parameter. Which of the
+ * two, and which are parts of larger blocks, as in DDP's buckets, is found out by looking at all of
+ * them: after backwards 1, 2, 4 ... 64, after each 64 more, when the list of parameters is new, and
+ * when grads.c asks for it. None of what is called lets other threads of Python's run. */
 #include <stddef.h>
 
 #include "base/region.h"
 #include "base/text.h"
 #include "record/bridge.h"
+#include "record/grads.h"
 #include "record/intern.h"
 #include "tidemark/tidemark.h"
 
@@ -18,8 +20,8 @@ enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2 };
 struct source { /* a parameter; torch does not get on with weak references to those */
     struct tmk_object *reference; /* weak, to its module; the same for all of a module's */
     struct tmk_object *key;       /* its place among the module's parameters */
-    uint32_t name;                /* string id */
-    uint16_t device;
+    struct tmk_grads_parameter parameter;
+    bool asks_python; /* grads.c does not tag it, we do */
 };
 
 static struct {
@@ -27,20 +29,32 @@ static struct {
     struct source *sources;
     uint32_t n;
     uint64_t n_backwards;
-    uint32_t bucket;                                              /* name of what holds several */
+    bool is_new;        /* the list is, or something of what is known of it */
+    uint32_t n_asking;  /* those of asks_python */
+    uint64_t looked;    /* at all: after which backward */
+    uint64_t next_look; /* for a stranger: not before this backward */
+    uint32_t n_futile;  /* such looks that found nothing, in a row */
+    uint32_t bucket;    /* name of what holds several */
     struct tmk_object *grad, *data_ptr, *get_device, *parameters; /* names of attributes */
-    struct tmk_object *storage_offset, *element_size;
+    struct tmk_object *storage_offset, *element_size, *cdata;
     struct tmk_object *none, *tuple_class, *list_class, *dict_class;
 } tags;
 
-void tmk_tags_reset(void)
+static void forget_list(void)
 {
     for (uint32_t i = 0; i < tags.n; i++) {
         tmk_bridge.py->Py_DecRef(tags.sources[i].reference);
         tmk_bridge.py->Py_DecRef(tags.sources[i].key);
     }
     tags.n = 0;
-    tags.n_backwards = 0;
+}
+
+void tmk_tags_reset(void)
+{
+    forget_list();
+    tags.n_asking = tags.n_futile = 0;
+    tags.n_backwards = tags.looked = tags.next_look = 0;
+    tmk_grads_clear(0);
 }
 
 static struct tmk_object *class_of(struct tmk_object *fresh)
@@ -62,6 +76,7 @@ void tmk_tags_init(void)
     tags.parameters = py->PyUnicode_InternFromString("_parameters");
     tags.storage_offset = py->PyUnicode_InternFromString("storage_offset");
     tags.element_size = py->PyUnicode_InternFromString("element_size");
+    tags.cdata = py->PyUnicode_InternFromString("_cdata");
     tags.none = py->Py_BuildValue("");
     tags.tuple_class = class_of(py->PyTuple_New(0));
     tags.list_class = class_of(py->Py_BuildValue("[]"));
@@ -113,19 +128,18 @@ struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *list = py->PyTuple_GetItem(arguments, 0), *row;
-    uint64_t n_backwards = tags.n_backwards;
     (void)self;
-    tmk_tags_reset();
-    tags.n_backwards = n_backwards;
+    forget_list();
+    tags.is_new = true;
     tags.bucket = intern_text("gradient bucket");
     for (long i = 0; tags.sources && i < MAX_GRADIENTS && (row = py->PyList_GetItem(list, i));
          i++) {
         struct source *source = &tags.sources[tags.n++];
-        *source =
-            (struct source){.reference = py->PyTuple_GetItem(row, 0),
-                            .key = py->PyTuple_GetItem(row, 1),
-                            .name = intern(py->PyTuple_GetItem(row, 2)),
-                            .device = (uint16_t)py->PyLong_AsLong(py->PyTuple_GetItem(row, 3))};
+        *source = (struct source){
+            .reference = py->PyTuple_GetItem(row, 0),
+            .key = py->PyTuple_GetItem(row, 1),
+            .parameter = {.name = intern(py->PyTuple_GetItem(row, 2)),
+                          .device = (uint16_t)py->PyLong_AsLong(py->PyTuple_GetItem(row, 3))}};
         py->Py_IncRef(source->reference);
         py->Py_IncRef(source->key);
     }
@@ -146,47 +160,145 @@ static struct tmk_object *parameters_of(struct tmk_object *reference)
     return parameters;
 }
 
-static void put_gradient(const struct source *source, struct tmk_object *grad, bool is_careful)
+/* A module is gone. Another tensor may come to be where one of its parameters was. */
+void tmk_tags_forget(void)
+{
+    for (uint32_t i = 0; i < tags.n && !tags.is_new; i++)
+        tags.is_new = tmk_bridge.py->PyWeakref_GetObject(tags.sources[i].reference) == tags.none;
+    if (tags.is_new)
+        tmk_grads_stop();
+}
+
+/* Returns its address; 0: it has none, or several. */
+static uint64_t put_gradient(const struct tmk_grads_parameter *p, struct tmk_object *grad,
+                             bool is_careful)
 {
     uint64_t address = ask(grad, tags.data_ptr, 0);
     uint64_t offset = is_careful && address ? ask(grad, tags.storage_offset, 0) : 0;
     if (offset)
-        put(source->device, address - offset * ask(grad, tags.element_size, 0), TIDEMARK_GRADIENT,
+        put(p->device, address - offset * ask(grad, tags.element_size, 0), TIDEMARK_GRADIENT,
             tags.bucket);
     else
-        put(source->device, address, TIDEMARK_GRADIENT, source->name);
+        put(p->device, address, TIDEMARK_GRADIENT, p->name);
+    return address;
 }
 
-static void note_gradient(const struct source *source, struct tmk_object *parameter,
-                          bool is_careful)
+static uint64_t cdata_of(struct tmk_object *tensor)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *number = py->PyObject_GetAttr(tensor, tags.cdata);
+    uint64_t cdata = number ? py->PyLong_AsUnsignedLongLong(number) : 0;
+    bool failed = py->PyErr_Occurred();
+    py->Py_DecRef(number);
+    py->PyErr_Clear();
+    return failed ? 0 : cdata;
+}
+
+struct look {             /* at all of them */
+    uint32_t n_gradients; /* with an address, of parameters that grads.c knows */
+    bool is_other;        /* there are parameters that it does not know */
+    bool is_trial;        /* there are some to try that were not tried before */
+};
+
+/* What grads.c knew of it is good still, whatever list it is on. */
+static void learn(struct source *source, struct tmk_object *parameter, bool has_gradient,
+                  uint64_t address, struct look *look)
+{
+    struct tmk_grads_parameter *p = &source->parameter, before = {0};
+    p->cdata = cdata_of(parameter);
+    bool is_known = tmk_grads_find(p->cdata, &before);
+    bool is_gone = before.said == TMK_GRADS_SOMEWHERE && !has_gradient;
+    p->said = before.said != TMK_GRADS_SOMEWHERE ? before.said : 0;
+    p->state = before.state;
+    if (is_gone || (has_gradient && !address))
+        p->state = TMK_GRADS_ODD;
+    else if (has_gradient && p->said == address)
+        p->state = TMK_GRADS_TRUSTED;
+    else if (has_gradient && (p->said || p->state != TMK_GRADS_TRUSTED))
+        p->state = TMK_GRADS_TRIED;
+    source->asks_python = p->state == TMK_GRADS_TRIED;
+    look->is_other |= !is_known;
+    look->is_trial |= source->asks_python && before.state != TMK_GRADS_TRIED;
+    look->n_gradients += is_known && address != 0;
+}
+
+/* Its gradient, if it has one, is tagged. With a look it is learnt what can be. */
+static void note_gradient(struct source *source, struct tmk_object *parameter, struct look *look)
 {
     const struct tmk_python *py = tmk_bridge.py;
     py->Py_IncRef(parameter);
     struct tmk_object *grad = py->PyObject_GetAttr(parameter, tags.grad);
+    uint64_t address = 0;
     if (!grad)
         py->PyErr_Clear();
     else if (tmk_python_type(grad) == tmk_bridge.tensor_class)
-        put_gradient(source, grad, is_careful);
+        address = put_gradient(&source->parameter, grad, look != NULL);
+    if (look)
+        learn(source, parameter, grad && grad != tags.none, address, look);
     py->Py_DecRef(grad);
     py->Py_DecRef(parameter);
 }
 
-static void note_all(bool is_careful)
+/* Of all, or of those that grads.c does not tag. */
+static void note_all(struct look *look)
 {
     const struct tmk_python *py = tmk_bridge.py;
+    const struct tmk_object *of = NULL; /* whose parameters these are */
     struct tmk_object *parameters = NULL;
     for (uint32_t i = 0; i < tags.n; i++) {
-        const struct source *source = &tags.sources[i];
-        if (i == 0 || source->reference != source[-1].reference) {
+        struct source *source = &tags.sources[i];
+        if (!look && !source->asks_python)
+            continue;
+        if (source->reference != of) {
             py->Py_DecRef(parameters);
             parameters = parameters_of(source->reference);
+            of = source->reference;
         }
         struct tmk_object *parameter =
             parameters ? py->PyDict_GetItem(parameters, source->key) : NULL; /* borrowed */
+        source->parameter.cdata = look ? 0 : source->parameter.cdata;
         if (parameter && parameter != tags.none)
-            note_gradient(source, parameter, is_careful);
+            note_gradient(source, parameter, look);
     }
     py->Py_DecRef(parameters);
+}
+
+static void make_table(void)
+{
+    tmk_grads_clear(tags.n);
+    for (uint32_t i = 0; i < tags.n; i++)
+        tmk_grads_put(&tags.sources[i].parameter);
+    bool is_watched = tmk_grads_watch();
+    tags.n_asking = 0;
+    for (uint32_t i = 0; i < tags.n; i++) {
+        tags.sources[i].asks_python |= !is_watched;
+        tags.n_asking += tags.sources[i].asks_python;
+    }
+}
+
+/* Tensors that are no parameters of modules have gradients, too: ever more seldom is it looked
+ * whether a stranger is on the list, while it never is. */
+static void look_at_all(bool for_stranger)
+{
+    enum { MOST_FUTILE = 6 };
+    struct look look = {0};
+    note_all(&look);
+    bool is_learnt = tmk_grads_learn(look.n_gradients);
+    tags.is_new = is_learnt || look.is_trial; /* the next backward tells whether that is true */
+    if (look.is_other)
+        tags.n_futile = 0;
+    else if (for_stranger && tags.n_futile < MOST_FUTILE)
+        tags.n_futile++;
+    tags.looked = tags.n_backwards;
+    tags.next_look = tags.n_backwards + (UINT64_C(1) << tags.n_futile);
+    make_table();
+}
+
+static bool is_look_due(uint64_t n)
+{
+    enum { EVERY = 64 };
+    bool is_listed = tmk_grads_met_listed();
+    return tags.is_new || is_listed || n >= 2 * tags.looked || n >= tags.looked + EVERY;
 }
 
 /* An exception may be on its way: it is put aside meanwhile. Python's collector is put off, because
@@ -196,11 +308,18 @@ void tmk_tags_note_gradients(void)
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *error[3];
     uint64_t n = ++tags.n_backwards;
+    bool for_stranger = tmk_grads_met_stranger() && n >= tags.next_look;
+    bool looks = is_look_due(n) || for_stranger;
     if (!py->PyGC_Disable || !py->PyGC_Enable)
         return; /* before 3.10 they are known by what the stage says, without names */
+    if (!looks && tags.n_asking == 0)
+        return;
     py->PyErr_Fetch(&error[0], &error[1], &error[2]);
     bool was_on = py->PyGC_Disable();
-    note_all((n & (n - 1)) == 0);
+    if (looks)
+        look_at_all(for_stranger);
+    else
+        note_all(NULL);
     if (was_on)
         py->PyGC_Enable();
     py->PyErr_Restore(error[0], error[1], error[2]);

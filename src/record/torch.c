@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "record/bridge.h"
+#include "record/grads.h"
 #include "record/hot.h"
 #include "record/intern.h"
 #include "record/library.h"
@@ -19,6 +20,7 @@
 #include "record/runtime.h"
 #include "record/tally.h"
 #include "record/torch_stubs.h"
+#include "record/whose.h"
 #include "tidemark/tidemark.h"
 
 #define NAME_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
@@ -560,8 +562,9 @@ static inline usage_function *usual_real(void)
 }
 
 /* The lane may be short of room when the stack's definitions have been written. */
-TMK_HOT_CODE __attribute__((noinline)) static void
-usual_alloc(void *address, int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
+TMK_HOT_CODE(1)
+__attribute__((noinline)) static void usual_alloc(void *address, int64_t size, uint64_t allocated,
+                                                  uint64_t reserved, uint16_t device)
 {
     struct tmk_lane *lane = &tmk_lane;
     uint16_t ours = (uint16_t)accelerator_of(device);
@@ -586,8 +589,8 @@ __attribute__((hot, noinline)) static void unusual(void *address, int64_t size, 
 /* Most of what a training's blocks cost is not what is done for them but what has to be fetched for
  * it, code first: the caches have gone through everything else since the block before. So this is
  * small, and goes elsewhere for whatever is not usual. */
-TMK_HOT_CODE static void hook_usage(void *address, int64_t size, uint64_t allocated,
-                                    uint64_t reserved, uint16_t device)
+TMK_HOT_CODE_FIRST static void hook_usage(void *address, int64_t size, uint64_t allocated,
+                                          uint64_t reserved, uint16_t device)
 {
     struct tmk_lane *lane = &tmk_lane;
     unsigned ours = accelerator_of(device);
@@ -695,19 +698,37 @@ static void hook_cpu_oom(void *self, size_t size)
     end_call(before);
 }
 
-/* Backward comes to a node. What it raises goes through here. */
-TMK_HOT_CODE static void hook_node(void *self, void *task, void *node, void *input, void *queue)
+/* For a node that accumulates a gradient, and for the first of all. */
+__attribute__((noinline)) static void unusual_node(void *self, void *task, void *node, void *input,
+                                                   void *queue, const void *caller)
 {
-    if (atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed))
-        tmk_bridge_note_node(node);
-    node_function *real =
-        (node_function *)atomic_load_explicit(&tmk_torch_hooks[NODE].real, memory_order_acquire);
-    if (__builtin_expect(!real, 0))
-        real = (node_function *)tmk_torch_find_real(&tmk_torch_hooks[NODE],
-                                                    __builtin_return_address(0));
+    node_function *real = (node_function *)tmk_torch_find_real(&tmk_torch_hooks[NODE], caller);
     if (!real)
         __builtin_trap(); /* nobody calls what is not there */
+    atomic_store(&tmk_torch_hot.nodes.real, (uintptr_t)real);
+    if (*(const uintptr_t *)node != atomic_load(&tmk_torch_hot.nodes.accumulates)) {
+        real(self, task, node, input, queue);
+        return;
+    }
+    struct tmk_grads_found found = tmk_grads_look(node, input);
     real(self, task, node, input, queue);
+    tmk_grads_tag(found);
+}
+
+/* Backward comes to a node. What it raises goes through here. */
+TMK_HOT_CODE(4) static void hook_node(void *self, void *task, void *node, void *input, void *queue)
+{
+    const struct tmk_torch_hot *hot = &tmk_torch_hot;
+    if (tmk_whose.quiet != atomic_load_explicit(&hot->nodes.quiet, memory_order_relaxed))
+        tmk_bridge_note_node(node);
+    uintptr_t real = atomic_load_explicit(&hot->nodes.real, memory_order_acquire);
+    uintptr_t class = *(const uintptr_t *)node;
+    if (__builtin_expect(
+            !real || class == atomic_load_explicit(&hot->nodes.accumulates, memory_order_relaxed),
+            0))
+        unusual_node(self, task, node, input, queue, __builtin_return_address(0));
+    else
+        ((node_function *)real)(self, task, node, input, queue);
 }
 
 EXPORT(hook_usage, NAME_USAGE);

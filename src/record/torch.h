@@ -46,17 +46,25 @@ struct tmk_torch_hot {
         _Atomic uint64_t who; /* generation, and the device above it */
         uint64_t reserved_bytes;
     } said[TMK_TORCH_DEVICES];
-    _Atomic uint32_t settled;         /* in this one the bridge waits for no block (bridge.h) */
-    _Atomic uint32_t host_seen;       /* in this one host blocks were recorded */
-    _Atomic uint32_t host_ends;       /* and in this one no more are */
-    _Atomic uint32_t host_over;       /* nor are any on their way */
-    _Atomic uint64_t host_ends_ns;    /* when */
-    _Atomic bool streams_used;        /* others than a device's default one may be */
-    _Atomic bool is_tallied;          /* somebody wants to know what is allocated now (tally.h) */
-    _Atomic uintptr_t current_stream; /* of the accelerator; 0: not looked for, 1: not there */
-    _Atomic uint64_t cards;           /* CUDA's devices that were spoken of, a bit each */
+    _Atomic uint32_t settled;          /* in this one the bridge waits for no block (bridge.h) */
+    _Atomic uint32_t host_seen;        /* in this one host blocks were recorded */
+    _Atomic uint32_t host_ends;        /* and in this one no more are */
+    _Atomic uint32_t host_over;        /* nor are any on their way */
+    _Atomic uint64_t host_ends_ns;     /* when */
+    _Atomic bool streams_used;         /* others than a device's default one may be */
+    _Atomic bool is_tallied;           /* somebody wants to know what is allocated now (tally.h) */
+    _Atomic uintptr_t current_stream;  /* of the accelerator; 0: not looked for, 1: not there */
+    _Atomic uint64_t cards;            /* CUDA's devices that were spoken of, a bit each */
+    _Alignas(64) struct {              /* what the hook of autograd's nodes looks at for each */
+        _Atomic uintptr_t real;        /* what it stands in front of; 0: not found yet */
+        _Atomic uintptr_t accumulates; /* the class of those that grads.h is told of; 0: of none */
+        _Atomic uint32_t quiet;        /* threads with this in tmk_whose.quiet need no telling */
+    } nodes;
 };
 extern struct tmk_torch_hot tmk_torch_hot;
+
+/* In `quiet`: all threads are to be told. */
+#define TMK_TORCH_NEVER_QUIET UINT32_MAX
 
 enum { TMK_TORCH_MALLOC = 12, TMK_TORCH_FREE, TMK_N_TORCH_HOOKS }; /* of the runtime (runtime.h) */
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];

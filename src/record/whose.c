@@ -2,7 +2,9 @@
 /* record/whose.c - see whose.h. */
 #include "record/whose.h"
 
+#include "record/hot.h"
 #include "record/intern.h"
+#include "record/torch.h"
 #include "tidemark/tidemark.h"
 
 __thread struct tmk_whose tmk_whose __attribute__((tls_model("initial-exec")));
@@ -143,11 +145,16 @@ __attribute__((noinline)) static void begin_worker(struct tmk_lane *lane, struct
     join_workers(lane->thread);
 }
 
-void tmk_whose_node(struct tmk_lane *lane, uint32_t name)
+static bool is_in_backward(const struct tmk_whose *w, uint32_t backward)
+{
+    return w->stage == TMK_WHOSE_BACKWARD && (!w->is_worker || w->backward == backward);
+}
+
+__attribute__((noinline)) static void enter_node(struct tmk_lane *lane, uint32_t name,
+                                                 uint32_t backward)
 {
     struct tmk_whose *w = tmk_whose_now(lane);
-    uint32_t backward = atomic_load_explicit(&workers.backward, memory_order_relaxed);
-    if (w->stage != TMK_WHOSE_BACKWARD || (w->is_worker && w->backward != backward))
+    if (!is_in_backward(w, backward))
         begin_worker(lane, w, backward);
     if (w->node == name)
         return;
@@ -157,9 +164,35 @@ void tmk_whose_node(struct tmk_lane *lane, uint32_t name)
     w->node = name;
 }
 
+/* Most nodes are of the same module as the one before. */
+TMK_HOT_CODE(4) void tmk_whose_node(uint32_t name)
+{
+    const struct tmk_whose *w = &tmk_whose;
+    uint32_t backward = atomic_load_explicit(&workers.backward, memory_order_relaxed);
+    uint32_t generation =
+        atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed);
+    if (w->node == name && w->generation == generation && is_in_backward(w, backward))
+        return;
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    enter_node(lane, name, backward);
+    tmk_lane_leave(lane);
+}
+
+/* The next node of each thread is to be told of: no thread has this number. Never 0, which those
+ * have that were told of none. */
+static void end_quiet(bool modules)
+{
+    static _Atomic uint32_t n;
+    uint32_t next = atomic_fetch_add(&n, 1) % (TMK_TORCH_NEVER_QUIET - 1) + 1;
+    atomic_store(&tmk_torch_hot.nodes.quiet, modules ? TMK_TORCH_NEVER_QUIET : next);
+}
+
 void tmk_whose_end_workers(struct tmk_lane *lane)
 {
     atomic_fetch_add(&workers.backward, 1);
+    end_quiet(atomic_load(&tmk_torch_hot.nodes.quiet) == TMK_TORCH_NEVER_QUIET);
     if (atomic_load(&workers.n) == 0)
         return;
     for (uint32_t i = 0; i < MAX_WORKERS; i++) {
@@ -380,9 +413,10 @@ void tmk_whose_own_step(struct tmk_lane *lane)
     end_lingering(lane, tmk_whose_now(lane));
 }
 
-void tmk_whose_reset(void)
+void tmk_whose_reset(bool modules)
 {
     __builtin_memset(&steps, 0, sizeof steps);
+    end_quiet(modules);
     atomic_store(&workers.n, 0);
     for (uint32_t i = 0; i < MAX_WORKERS; i++)
         atomic_store(&workers.threads[i], 0);

@@ -34,6 +34,7 @@ struct tmk_whose {
     uint32_t module;     /* string id of the innermost module called, 0: none */
     uint32_t node;       /* of the module whose nodes backward is in, 0: none is open */
     uint32_t backward;   /* a worker's: which backward its stage was opened for */
+    uint32_t quiet;      /* nodes of this backward need not be told of (tmk_torch_hot.nodes) */
     uint16_t n_calls;    /* of modules, since the stage opened */
     uint8_t stage;       /* the innermost of ours, enum tmk_whose_stage */
     uint8_t n_own;       /* stages that the program itself has open */
@@ -70,7 +71,7 @@ void tmk_whose_own(struct tmk_lane *lane, bool opens);
 
 /* Backward has come to a node that the module of this name made in forward; 0: none did. Any
  * thread: one that does not run a backward itself is a worker of the one that does. */
-void tmk_whose_node(struct tmk_lane *lane, uint32_t name);
+void tmk_whose_node(uint32_t name);
 /* The backward of the calling thread has ended, and with it what its workers have open. */
 void tmk_whose_end_workers(struct tmk_lane *lane);
 /* Python code runs on the thread. One that worked for a backward that nobody saw begin, because it
@@ -105,7 +106,7 @@ bool tmk_whose_lacks_update(void);
 /* The program counts steps itself. */
 void tmk_whose_own_step(struct tmk_lane *lane);
 
-/* For a new recording. */
-void tmk_whose_reset(void);
+/* For a new recording; whether it has modules. */
+void tmk_whose_reset(bool modules);
 
 #endif

@@ -6,7 +6,7 @@ Debian's torch trains on the CPU; the blocks are a stand-in's, reported from its
 import subprocess
 from pathlib import Path
 
-from torch_kit import PYTHON, TIDEMARK, check, environment, query
+from torch_kit import LIBRARY, PYTHON, TIDEMARK, check, environment, query
 
 HERE = Path(__file__).parent
 
@@ -106,3 +106,21 @@ def test_changes(tmp_path, rings):
     assert [row[1:] for row in rows if row[0] == parent] == [
         ["1", "0", "0"], ["2", "0", "0"], ["3", "0", "1"], ["4", "107", "0"], ["5", "107", "0"]]
     assert [row[1:] for row in rows if row[0] != parent] == [["6", "107", "1"]]
+
+
+# ---- what it fetches
+
+EACH_BLOCK = {"code": ["hook_usage", "usual_alloc", "tmk_pystack_id", "stack_without_frames", "hash_3_11",
+                       "hash_3_12_watched", "hash_3_13_watched", "hook_node", "tmk_bridge_note_node", "tmk_whose_node"],
+              "data": ["tmk_pyframe_hot", "tmk_torch_hot", "backward"]}
+
+
+def test_one_page_of_each():
+    """A page more is a look-up more, for every block, in tables that the training has emptied (record/hot.h)."""
+    done = subprocess.run(["nm", "--print-size", LIBRARY], capture_output=True, text=True, check=True)
+    symbols = {line.split()[3]: [int(word, 16) for word in line.split()[:2]] for line in done.stdout.splitlines()
+               if len(line.split()) == 4}
+    for names in EACH_BLOCK.values():
+        pages = {end // 4096 for at, size in map(symbols.get, names) for end in (at, at + size - 1)}
+        assert len(pages) == 1
+    assert symbols["tmk_recorder"][0] // 4096 == symbols["tmk_torch_hot"][0] // 4096  # its beginning is enough

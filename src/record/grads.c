@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* record/grads.c - see grads.h.
+ *
+ * The table is open addressing, at most half full. It is made while no backward runs, but for one
+ * that C++ runs by itself, or that another thread has not yet found to have failed: a node of those
+ * finds its parameter, or none, or a name of before; nothing in the table is followed. */
+#include "record/grads.h"
+
+#include <stdatomic.h>
+
+#include "base/region.h"
+#include "record/bridge.h"
+#include "record/library.h"
+#include "record/peek.h"
+#include "record/torch.h"
+#include "tidemark/tidemark.h"
+
+enum { N_WORDS = 128, MAX_LOOKS = 1 << 12, MAX_SLOTS = 1 << 18 };
+
+struct tensor {
+    const uintptr_t *data; /* an at::Tensor is a pointer to its c10::TensorImpl, and no more */
+};
+
+struct input { /* torch's InputBuffer begins with a std::vector of tensors */
+    const struct tensor *begin, *end;
+};
+
+static struct {
+    uintptr_t node_class; /* what nodes begin with; 0: torch lacks something */
+    const struct tensor *(*grad)(const void *data);
+    int32_t (*address)(const struct tensor *tensor, void **ret);
+    const void *undefined; /* what a tensor points to that is none */
+} torch;
+
+struct slot {
+    _Atomic uint64_t cdata; /* 0: free */
+    _Atomic uint64_t what;  /* name, device and state, from the low end */
+    _Atomic uint64_t said;
+};
+
+static struct {
+    struct tmk_region memory;
+    struct slot *slots;
+    _Atomic uint32_t mask;          /* their number - 1 */
+    _Atomic uint32_t place;         /* of the parameter among a node's words; 0: not known */
+    _Atomic uint32_t n_looks;       /* at nodes, for it */
+    _Atomic uint32_t hits[N_WORDS]; /* where they had parameters */
+    _Atomic bool met_listed, met_stranger;
+} grads;
+
+static bool find_functions(void)
+{
+    static const char c10[] = "libc10.so", cpu[] = "libtorch_cpu.so";
+    const uintptr_t *table = tmk_library_symbol(cpu, "_ZTVN5torch8autograd14AccumulateGradE");
+    *(void **)&torch.grad = tmk_library_symbol(c10, "_ZNK3c1010TensorImpl4gradEv");
+    torch.undefined = tmk_library_symbol(c10, "_ZN3c1019UndefinedTensorImpl10_singletonE");
+    *(void **)&torch.address = tmk_library_symbol(cpu, "aoti_torch_get_data_ptr");
+    if (!table || !torch.grad || !torch.undefined || !torch.address)
+        return false;
+    torch.node_class = (uintptr_t)(table + 2); /* behind an offset and the class's description */
+    return true;
+}
+
+/* ---- the table ---- */
+
+/* Where it is, or is to go; NULL: it is not there. */
+static struct slot *find_slot(uint64_t cdata, bool is_new)
+{
+    uint32_t mask = atomic_load_explicit(&grads.mask, memory_order_relaxed);
+    uint32_t i = (uint32_t)((cdata >> 4) * 0x9e3779b97f4a7c15u >> 32) & mask;
+    for (uint32_t n = 0; cdata && grads.slots && n <= mask; n++, i = (i + 1) & mask) {
+        struct slot *slot = &grads.slots[i];
+        uint64_t found = atomic_load_explicit(&slot->cdata, memory_order_acquire);
+        if (found == cdata)
+            return slot;
+        if (found == 0)
+            return is_new ? slot : NULL;
+    }
+    return NULL;
+}
+
+static uint64_t pack(const struct tmk_grads_parameter *p)
+{
+    return (uint64_t)p->state << 48 | (uint64_t)p->device << 32 | p->name;
+}
+
+void tmk_grads_clear(uint32_t n)
+{
+    uint32_t n_slots = 16;
+    tmk_grads_stop();
+    if (!grads.slots && tmk_region_init(&grads.memory, MAX_SLOTS * sizeof *grads.slots) == 0)
+        grads.slots = grads.memory.base;
+    if (!grads.slots)
+        return;
+    tmk_region_clear(&grads.memory);
+    while (n_slots < MAX_SLOTS && n_slots < 2 * n)
+        n_slots *= 2;
+    atomic_store(&grads.mask, n_slots - 1);
+    for (uint32_t i = 0; i < N_WORDS; i++)
+        atomic_store(&grads.hits[i], 0);
+}
+
+/* Of two with the same tensor the first counts: its name is the one that the other tables have. */
+void tmk_grads_put(const struct tmk_grads_parameter *p)
+{
+    struct slot *slot = find_slot(p->cdata, true);
+    if (!slot || atomic_load(&slot->cdata))
+        return;
+    atomic_store(&slot->what, pack(p));
+    atomic_store(&slot->said, p->said);
+    atomic_store_explicit(&slot->cdata, p->cdata, memory_order_release);
+}
+
+bool tmk_grads_find(uint64_t cdata, struct tmk_grads_parameter *ret)
+{
+    const struct slot *slot = find_slot(cdata, false);
+    if (!slot)
+        return false;
+    uint64_t what = atomic_load(&slot->what);
+    *ret = (struct tmk_grads_parameter){.cdata = cdata,
+                                        .state = (enum tmk_grads_state)(what >> 48),
+                                        .name = (uint32_t)what,
+                                        .device = (uint16_t)(what >> 32),
+                                        .said = atomic_load(&slot->said)};
+    return true;
+}
+
+bool tmk_grads_watch(void)
+{
+    bool is_placed = atomic_load(&grads.place) != 0;
+    bool may_look = is_placed || atomic_load(&grads.n_looks) < MAX_LOOKS;
+    if (!grads.slots || !may_look || !(torch.node_class || find_functions()))
+        return false;
+    atomic_store(&tmk_torch_hot.nodes.accumulates, torch.node_class);
+    return is_placed;
+}
+
+void tmk_grads_stop(void)
+{
+    atomic_store(&tmk_torch_hot.nodes.accumulates, 0);
+}
+
+/* The first place that was one in most nodes: in a node itself there is no other. */
+bool tmk_grads_learn(uint32_t n_gradients)
+{
+    uint32_t n_looks = atomic_load(&grads.n_looks);
+    uint32_t n_nodes = n_gradients < n_looks ? n_gradients : n_looks;
+    if (atomic_load(&grads.place) || n_nodes == 0)
+        return false;
+    for (uint32_t i = 1; i < N_WORDS; i++)
+        if (atomic_load(&grads.hits[i]) > n_nodes / 2) {
+            atomic_store(&grads.place, i);
+            return true;
+        }
+    return false;
+}
+
+static bool take(_Atomic bool *flag)
+{
+    return atomic_load_explicit(flag, memory_order_relaxed) && atomic_exchange(flag, false);
+}
+
+bool tmk_grads_met_listed(void)
+{
+    return take(&grads.met_listed);
+}
+
+bool tmk_grads_met_stranger(void)
+{
+    return take(&grads.met_stranger);
+}
+
+/* ---- nodes ---- */
+
+/* Among the words behind the node's own there may be parameters, too: other nodes'. */
+__attribute__((noinline, cold)) static void look_for_place(const void *node)
+{
+    uint64_t words[N_WORDS];
+    if (atomic_fetch_add(&grads.n_looks, 1) >= MAX_LOOKS)
+        tmk_grads_stop();
+    else if (tmk_peek(node, words, sizeof words))
+        for (uint32_t i = 1; i < N_WORDS; i++)
+            if (find_slot(words[i], false))
+                atomic_fetch_add(&grads.hits[i], 1);
+}
+
+/* Through the kernel: whether the input is what we take it for. */
+__attribute__((noinline, cold)) static bool is_as_expected(const void *input, uintptr_t class)
+{
+    struct input in;
+    struct tensor tensor;
+    uintptr_t its_class;
+    return tmk_peek(input, &in, sizeof in) && in.end - in.begin == 1 &&
+           tmk_peek(in.begin, &tensor, sizeof tensor) &&
+           tmk_peek(tensor.data, &its_class, sizeof its_class) && its_class == class;
+}
+
+/* Where the gradient will be; 0: not known. Tensors of other classes than the parameter's, sparse
+ * ones among them, may have no address, which torch would say on stderr. */
+static uint64_t address_of_gradient(uint64_t parameter, const struct input *in, bool is_trusted)
+{
+    const uintptr_t *data = (const uintptr_t *)(uintptr_t)parameter;
+    const struct tensor *grad = torch.grad(data);
+    void *address = NULL;
+    if (grad->data == torch.undefined) {
+        if (!is_trusted && !is_as_expected(in, data[0]))
+            return 0;
+        grad = in->begin;
+        if (in->end - in->begin != 1)
+            return 0;
+    }
+    if (grad->data[0] != data[0] || torch.address(grad, &address) != 0)
+        return 0;
+    return (uint64_t)(uintptr_t)address;
+}
+
+struct tmk_grads_found tmk_grads_look(const void *node, const void *input)
+{
+    struct tmk_grads_found found = {0};
+    uint32_t place = atomic_load_explicit(&grads.place, memory_order_relaxed);
+    if (tmk_bridge_is_off())
+        return found;
+    if (__builtin_expect(place == 0, 0)) {
+        look_for_place(node);
+        return found;
+    }
+    uint64_t parameter = ((const uint64_t *)node)[place];
+    struct slot *slot = find_slot(parameter, false);
+    if (!slot) {
+        atomic_store_explicit(&grads.met_stranger, true, memory_order_relaxed);
+        return found;
+    }
+    uint64_t what = atomic_load_explicit(&slot->what, memory_order_relaxed);
+    enum tmk_grads_state state = (enum tmk_grads_state)(what >> 48);
+    if (state == TMK_GRADS_LISTED) {
+        atomic_store_explicit(&slot->said, TMK_GRADS_SOMEWHERE, memory_order_relaxed);
+        atomic_store_explicit(&grads.met_listed, true, memory_order_relaxed);
+    }
+    if (state < TMK_GRADS_TRIED)
+        return found;
+    bool is_trusted = state == TMK_GRADS_TRUSTED;
+    uint64_t address = address_of_gradient(parameter, input, is_trusted);
+    atomic_store_explicit(&slot->said, address, memory_order_relaxed);
+    return is_trusted ? (struct tmk_grads_found){what, address} : found;
+}
+
+void tmk_grads_tag(struct tmk_grads_found found)
+{
+    struct tmk_lane *lane = found.address && !tmk_bridge_is_off() ? tmk_lane_enter() : NULL;
+    if (!lane)
+        return;
+    tmk_lane_put(lane, TMK_KIND_TAG, (uint16_t)(found.what >> 32), (uint32_t)found.what,
+                 found.address, TIDEMARK_GRADIENT);
+    tmk_lane_leave(lane);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* record/grads.h - gradients of parameters, seen where backward makes them.
+ *
+ * Each backward makes gradients anew, and each is tagged with its parameter's name. Python could be
+ * asked for them afterwards, but that thread has nothing of them in its caches: it would wait for
+ * half a microsecond a parameter. The thread that makes them comes to a node of the class
+ * AccumulateGrad for each. Before that runs, nobody but torch may touch the parameter's gradient
+ * and what is to be added to it; so it is then that we look: what is there stays where it is, or,
+ * when there is nothing, what was computed becomes the gradient. Torch exports what is needed for
+ * it: c10::TensorImpl::grad(), and newer ones (2.11 does, 1.13 does not) aoti_torch_get_data_ptr(),
+ * which compiled models are bound to. Where nodes have their parameters is found out.
+ *
+ * It is Python that says which parameters there are, and it is the judge: a gradient is tagged here
+ * when once it was where we said (tags.c). When parameters change places, or a tensor comes to be
+ * where a parameter was, it may be 64 backwards until names are right again. */
+#ifndef TMK_RECORD_GRADS_H
+#define TMK_RECORD_GRADS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum tmk_grads_state {
+    TMK_GRADS_LISTED,  /* it has had no gradient yet */
+    TMK_GRADS_ODD,     /* its gradient is of another kind, or gone when backward ends: let alone */
+    TMK_GRADS_TRIED,   /* where its gradient is, is said, but not yet believed */
+    TMK_GRADS_TRUSTED, /* it was there: it is tagged */
+};
+
+struct tmk_grads_parameter {
+    uint64_t cdata; /* a tensor's `_cdata`: torch's own address of it */
+    enum tmk_grads_state state;
+    uint32_t name; /* string id */
+    uint16_t device;
+    uint64_t said; /* where its gradient was, by the last node for it; 0: there was none yet */
+};
+
+/* Instead of an address: there was a node, and it was not looked where. */
+#define TMK_GRADS_SOMEWHERE 1
+
+/* ---- with the interpreter's lock ---- */
+
+/* No parameter is known, no node is looked at; there is room for n parameters. */
+void tmk_grads_clear(uint32_t n);
+void tmk_grads_put(const struct tmk_grads_parameter *parameter);
+/* From now on nodes are looked at, if torch has what is needed for it. True when it is known where
+ * they have their parameters. */
+bool tmk_grads_watch(void);
+/* Nodes are looked at no longer. */
+void tmk_grads_stop(void);
+
+/* The parameter with this `_cdata`; false when there is none. */
+bool tmk_grads_find(uint64_t cdata, struct tmk_grads_parameter *ret);
+/* So many of the parameters have gradients now: true when by that it has become known where nodes
+ * have their parameters. */
+bool tmk_grads_learn(uint32_t n_gradients);
+/* Since this was asked last there was a node for a parameter that is LISTED; for none of the
+ * parameters. */
+bool tmk_grads_met_listed(void);
+bool tmk_grads_met_stranger(void);
+
+/* ---- on threads of backward, for nodes of the class tmk_torch_hot.nodes.accumulates ---- */
+
+struct tmk_grads_found {
+    uint64_t what, address; /* 0: there is nothing to be tagged */
+};
+
+/* A node is about to run on its input (torch's InputBuffer); it has run. */
+struct tmk_grads_found tmk_grads_look(const void *node, const void *input);
+void tmk_grads_tag(struct tmk_grads_found found);
+
+#endif

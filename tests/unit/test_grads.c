@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* Gradients at their nodes: where nodes have their parameters, what is said, tried, and trusted.
+ * Torch and the recorder are stand-ins. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "record/bridge.h"
+#include "record/grads.h"
+#include "record/library.h"
+#include "record/torch.h"
+#include "tidemark/tidemark.h"
+
+enum { PLACE = 17, N_PARAMETERS = 6, N_WORDS = 160 };
+
+/* ---- torch ---- */
+
+struct data { /* a tensor: c10::TensorImpl */
+    uintptr_t class;
+    struct data *grad; /* as an at::Tensor */
+    void *address;
+};
+
+static uintptr_t node_class[8];
+static struct data undefined = {.class = 99};
+static struct data parameters[N_PARAMETERS], computed = {.class = 7, .address = &computed};
+static uintptr_t nodes[N_PARAMETERS][N_WORDS];
+static bool has_functions;
+static unsigned n_addresses;
+
+static const void *grad_of(const struct data *data)
+{
+    return &data->grad;
+}
+
+static int32_t address_of(struct data *const *tensor, void **ret)
+{
+    n_addresses++;
+    *ret = (*tensor)->address;
+    return 0;
+}
+
+void *tmk_library_symbol(const char *prefix, const char *symbol)
+{
+    (void)prefix;
+    if (!has_functions)
+        return NULL;
+    if (strstr(symbol, "AccumulateGrad"))
+        return node_class;
+    if (strstr(symbol, "_singleton"))
+        return &undefined;
+    return strstr(symbol, "4grad") ? (void *)grad_of : (void *)address_of;
+}
+
+/* ---- the recorder ---- */
+
+static struct tmk_control control = {.generation = 1};
+static struct tmk_record page[16];
+struct tmk_recorder tmk_recorder = {.control = &control};
+struct tmk_bridge tmk_bridge = {.armed = 1};
+struct tmk_torch_hot tmk_torch_hot;
+__thread struct tmk_lane tmk_lane;
+
+bool tmk_lane_open(struct tmk_lane *lane)
+{
+    lane->generation = 1;
+    lane->cursor = page;
+    lane->end = page + 16;
+    return true;
+}
+
+bool tmk_lane_next_page(struct tmk_lane *lane)
+{
+    (void)lane;
+    return false;
+}
+
+void tmk_lane_count_drop(void)
+{
+}
+
+/* ---- tests ---- */
+
+static uint64_t cdata_of(unsigned i)
+{
+    return (uintptr_t)&parameters[i];
+}
+
+static void put(unsigned i, enum tmk_grads_state state, uint64_t said)
+{
+    tmk_grads_put(&(struct tmk_grads_parameter){
+        .cdata = cdata_of(i), .state = state, .name = 10 + i, .device = 0x100, .said = said});
+}
+
+static enum tmk_grads_state state_of(unsigned i)
+{
+    struct tmk_grads_parameter p;
+    return tmk_grads_find(cdata_of(i), &p) ? p.state : (enum tmk_grads_state)99;
+}
+
+static uint64_t said_of(unsigned i)
+{
+    struct tmk_grads_parameter p = {0};
+    tmk_grads_find(cdata_of(i), &p);
+    return p.said;
+}
+
+/* The node of a parameter runs on what was computed. */
+static struct tmk_grads_found run(unsigned i, struct data *input)
+{
+    struct data *tensor[] = {input};
+    struct data **vector[] = {tensor, tensor + 1};
+    return tmk_grads_look(nodes[i], vector);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < N_PARAMETERS; i++) {
+        parameters[i] = (struct data){.class = 7, .grad = &undefined};
+        nodes[i][0] = (uintptr_t)(node_class + 2);
+        nodes[i][PLACE] = cdata_of(i);
+        nodes[i][PLACE + 64] = cdata_of((i + 1) % N_PARAMETERS); /* the next node's */
+    }
+    nodes[N_PARAMETERS - 1][PLACE + 64] = 0;
+    n_addresses = 0;
+    tmk_grads_clear(N_PARAMETERS);
+    tmk_grads_met_listed();
+    tmk_grads_met_stranger();
+    return 0;
+}
+
+static void test_without_functions(void **state)
+{
+    (void)state;
+    put(0, TMK_GRADS_LISTED, 0);
+    assert_false(tmk_grads_watch());
+    assert_int_equal(tmk_torch_hot.nodes.accumulates, 0);
+    has_functions = true;
+}
+
+static void test_table(void **state)
+{
+    struct tmk_grads_parameter p;
+    (void)state;
+    put(0, TMK_GRADS_TRIED, 0x55);
+    put(1, TMK_GRADS_ODD, 0);
+    put(0, TMK_GRADS_LISTED, 0); /* tied: the first counts */
+    assert_true(tmk_grads_find(cdata_of(0), &p));
+    assert_int_equal(p.state, TMK_GRADS_TRIED);
+    assert_int_equal(p.said, 0x55);
+    assert_int_equal(p.name, 10);
+    assert_int_equal(p.device, 0x100);
+    assert_int_equal(state_of(1), TMK_GRADS_ODD);
+    assert_false(tmk_grads_find(cdata_of(2), &p));
+    assert_false(tmk_grads_find(0, &p));
+    tmk_grads_clear(0);
+    assert_false(tmk_grads_find(cdata_of(0), &p));
+}
+
+static void test_many(void **state)
+{
+    enum { N = 65536 };
+    struct tmk_grads_parameter p;
+    (void)state;
+    tmk_grads_clear(N);
+    for (uint64_t i = 1; i <= N; i++)
+        tmk_grads_put(&(struct tmk_grads_parameter){.cdata = i << 4, .name = (uint32_t)i});
+    for (uint64_t i = 1; i <= N; i++) {
+        assert_true(tmk_grads_find(i << 4, &p));
+        assert_int_equal(p.name, i);
+    }
+    assert_false(tmk_grads_find((uint64_t)(N + 1) << 4, &p));
+}
+
+/* Two places have parameters; the second belongs to the node behind. */
+static void test_place_is_found(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < N_PARAMETERS; i++)
+        put(i, TMK_GRADS_LISTED, 0);
+    assert_false(tmk_grads_watch());
+    assert_int_equal(tmk_torch_hot.nodes.accumulates, node_class + 2);
+    assert_false(tmk_grads_learn(N_PARAMETERS)); /* no node was seen */
+    for (unsigned i = 0; i < N_PARAMETERS; i++)
+        assert_int_equal(run(i, &computed).address, 0);
+    assert_false(tmk_grads_learn(0));
+    assert_true(tmk_grads_learn(N_PARAMETERS));
+    assert_false(tmk_grads_learn(N_PARAMETERS)); /* it was known */
+    assert_true(tmk_grads_watch());
+    assert_false(tmk_grads_met_listed());
+    run(3, &computed);
+    assert_true(tmk_grads_met_listed());
+    assert_false(tmk_grads_met_listed());
+    assert_int_equal(said_of(3), TMK_GRADS_SOMEWHERE);
+    assert_int_equal(said_of(4), 0); /* had the wrong place been found, it would be this one */
+}
+
+static void test_strangers(void **state)
+{
+    (void)state;
+    put(0, TMK_GRADS_TRUSTED, 0);
+    assert_int_equal(run(1, &computed).address, 0);
+    assert_true(tmk_grads_met_stranger());
+    assert_int_equal(n_addresses, 0); /* what is not known is not followed */
+}
+
+static void test_states(void **state)
+{
+    uint64_t here = (uintptr_t)&computed;
+    (void)state;
+    put(0, TMK_GRADS_ODD, 0);
+    put(1, TMK_GRADS_TRIED, 0);
+    put(2, TMK_GRADS_TRUSTED, 0);
+    assert_int_equal(run(0, &computed).address, 0);
+    assert_int_equal(n_addresses, 0);
+    assert_int_equal(run(1, &computed).address, 0);
+    assert_int_equal(said_of(1), here);
+    assert_int_equal(run(2, &computed).address, here);
+    assert_int_equal(said_of(2), here);
+    assert_false(tmk_grads_met_listed() || tmk_grads_met_stranger());
+}
+
+/* To a gradient that is there is added. */
+static void test_accumulation(void **state)
+{
+    static struct data before = {.class = 7, .address = &before};
+    (void)state;
+    put(0, TMK_GRADS_TRUSTED, 0);
+    parameters[0].grad = &before;
+    assert_int_equal(run(0, &computed).address, &before);
+}
+
+static void test_other_kinds(void **state)
+{
+    static struct data sparse = {.class = 8}, none = {0};
+    struct data *two[] = {&computed, &computed};
+    struct data **vector[] = {two, two + 2};
+    (void)state;
+    put(0, TMK_GRADS_TRUSTED, 0);
+    put(1, TMK_GRADS_TRIED, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(run(i, &sparse).address, 0);
+        assert_int_equal(run(i, &undefined).address, 0);
+        assert_int_equal(run(i, &none).address, 0);
+        assert_int_equal(tmk_grads_look(nodes[i], vector).address, 0);
+    }
+    assert_int_equal(tmk_grads_look(nodes[1], (void *)8).address, 0); /* no such memory */
+    assert_int_equal(n_addresses, 0);
+}
+
+static void test_tags(void **state)
+{
+    (void)state;
+    put(2, TMK_GRADS_TRUSTED, 0);
+    tmk_grads_tag((struct tmk_grads_found){0});
+    assert_int_equal(page[0].ticks, 0);
+    tmk_grads_tag(run(2, &computed));
+    assert_int_equal(page[0].a, (uintptr_t)&computed);
+    assert_int_equal(page[0].b, TIDEMARK_GRADIENT);
+    atomic_store(&control.generation, 2); /* another recording, of which the names are not */
+    assert_int_equal(run(2, &computed).address, 0);
+    tmk_grads_tag((struct tmk_grads_found){.what = 1, .address = 1});
+    assert_int_equal(page[1].a, 0);
+    atomic_store(&control.generation, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_without_functions, set_up),
+        cmocka_unit_test_setup(test_table, set_up),
+        cmocka_unit_test_setup(test_many, set_up),
+        cmocka_unit_test_setup(test_place_is_found, set_up),
+        cmocka_unit_test_setup(test_strangers, set_up),
+        cmocka_unit_test_setup(test_states, set_up),
+        cmocka_unit_test_setup(test_accumulation, set_up),
+        cmocka_unit_test_setup(test_other_kinds, set_up),
+        cmocka_unit_test_setup(test_tags, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
