@@ -45,6 +45,8 @@ def arguments():
     parser.add_argument("--dim", type=int, help="256; of lora 512")
     parser.add_argument("--batch", type=int, help="16; of lora 4")
     parser.add_argument("--seq", type=int, default=128)
+    parser.add_argument("--against", choices=["nothing", "blocks"], default="nothing",
+                        help="blocks: the other half has the hooks of blocks and nodes, so that the ratio is that of calls")
     parser.add_argument("--pin", action="store_true")
     parser.add_argument("--raw", help="write [on, off, CPU on, CPU off] of each pair, in seconds, to this file")
     a = parser.parse_args()
@@ -219,9 +221,9 @@ def main():
     process = ctypes.CDLL(None)
     hook = process.tidemark_hook
     hook(0)
-    result = {"workload": a.workload, "torch": torch.__version__, "slots": hook(1)}
+    result = {"workload": a.workload, "against": a.against, "torch": torch.__version__, "slots": hook(1)}
     hook(0)
-    pairs = in_turn(training, a.steps, lambda: hook(1), lambda: hook(0))
+    pairs = in_turn(training, a.steps, lambda: hook(1), lambda: hook(2 if a.against == "blocks" else 0))
     result["tidemark"] = figures(pairs)
     if a.raw:
         with open(a.raw, "w", encoding="ascii") as file:

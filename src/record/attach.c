@@ -103,7 +103,7 @@ int tidemark_hook(int in)
     if (!tmk_attach_take_turn())
         return 0;
     struct tmk_patch_count count = tmk_patch_switch(in != 0);
-    tmk_bridge_switch(in != 0);
+    tmk_bridge_switch(in == 1);
     tmk_attach_end_turn();
     return (int)count.n_patched;
 }

@@ -15,8 +15,9 @@
 __attribute__((visibility("default"))) int tidemark_attach(const char *options, char *message,
                                                            size_t size);
 
-/* Take the hooks out of torch's calls for a while (0), or put them in again (1): how many import
- * slots were written. For measuring what they cost; blocks of the meantime are not recorded. */
+/* Take the hooks out of torch's calls for a while (0), or put them in again, all (1) or but for
+ * those in calls of modules, backward and optimizers (2): how many import slots were written. For
+ * measuring what they cost; what they do not see meanwhile is not recorded. */
 __attribute__((visibility("default"))) int tidemark_hook(int in);
 
 /* Hooks are put in and taken out by one thread at a time; false: it is another's turn. */
