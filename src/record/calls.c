@@ -247,7 +247,11 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     if (!is_inner)
         note_thread();
     tmk_whose_enter_backward();
+    if (!is_accumulating)
+        tmk_grads_begin_capture();
     struct tmk_object *result = torch.run_backward(self, arguments, keywords);
+    if (!is_accumulating)
+        tmk_grads_end_capture();
     bool is_only = tmk_whose_leave_backward() == 0;
     lane = tmk_lane_enter();
     if (!lane)
@@ -270,9 +274,11 @@ TMK_HOT_CODE(4) void tmk_bridge_note_node(const void *node)
     uint32_t name = tmk_bridge.modules ? tmk_nodes_module(node, &keep) : 0;
     if (keep && tmk_whose.stage == TMK_WHOSE_BACKWARD)
         return;
-    tmk_whose_node(name);
-    if (!tmk_bridge.modules) /* those that follow in this backward are all alike */
-        tmk_whose.quiet = atomic_load_explicit(&tmk_torch_hot.nodes.quiet, memory_order_relaxed);
+    /* Without modules those that follow in this backward are all alike. The number is taken before:
+     * should the backward end meanwhile, it is an old one. */
+    uint32_t quiet = atomic_load_explicit(&tmk_torch_hot.nodes.quiet, memory_order_acquire);
+    if (tmk_whose_node(name) && quiet != TMK_TORCH_NEVER_QUIET)
+        tmk_whose.quiet = quiet;
 }
 
 /* ---- optimizers ---- */

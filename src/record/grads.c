@@ -15,7 +15,7 @@
 #include "record/torch.h"
 #include "tidemark/tidemark.h"
 
-enum { N_WORDS = 128, MAX_LOOKS = 1 << 12, MAX_SLOTS = 1 << 18 };
+enum { N_WORDS = 128, MAX_LOOKS = 1 << 12, MAX_SLOTS = 1 << 18, ENOUGH_PEEKS = 16 };
 
 struct tensor {
     const uintptr_t *data; /* an at::Tensor is a pointer to its c10::TensorImpl, and no more */
@@ -45,7 +45,9 @@ static struct {
     _Atomic uint32_t place;         /* of the parameter among a node's words; 0: not known */
     _Atomic uint32_t n_looks;       /* at nodes, for it */
     _Atomic uint32_t hits[N_WORDS]; /* where they had parameters */
-    _Atomic bool met_listed, met_stranger;
+    _Atomic uint32_t n_expected;    /* inputs that were as expected */
+    _Atomic uint32_t n_captures;    /* backwards under way that make no gradients of parameters */
+    _Atomic bool met_listed, met_untrusted, met_stranger;
 } grads;
 
 static bool find_functions(void)
@@ -148,7 +150,7 @@ bool tmk_grads_learn(uint32_t n_gradients)
     if (atomic_load(&grads.place) || n_nodes == 0)
         return false;
     for (uint32_t i = 1; i < N_WORDS; i++)
-        if (atomic_load(&grads.hits[i]) > n_nodes / 2) {
+        if (atomic_load(&grads.hits[i]) > n_nodes / 2 && atomic_load(&grads.hits[i]) > 1) {
             atomic_store(&grads.place, i);
             return true;
         }
@@ -165,9 +167,33 @@ bool tmk_grads_met_listed(void)
     return take(&grads.met_listed);
 }
 
+bool tmk_grads_met_untrusted(void)
+{
+    return take(&grads.met_untrusted);
+}
+
 bool tmk_grads_met_stranger(void)
 {
     return take(&grads.met_stranger);
+}
+
+void tmk_grads_begin_capture(void)
+{
+    atomic_fetch_add(&grads.n_captures, 1);
+}
+
+/* None are counted where it began before a fork. */
+void tmk_grads_end_capture(void)
+{
+    uint32_t n = atomic_load(&grads.n_captures);
+    while (n > 0 && !atomic_compare_exchange_weak(&grads.n_captures, &n, n - 1))
+        ;
+}
+
+void tmk_grads_reset(void)
+{
+    tmk_grads_clear(0);
+    atomic_store(&grads.n_captures, 0);
 }
 
 /* ---- nodes ---- */
@@ -184,64 +210,77 @@ __attribute__((noinline, cold)) static void look_for_place(const void *node)
                 atomic_fetch_add(&grads.hits[i], 1);
 }
 
-/* Through the kernel: whether the input is what we take it for. */
-__attribute__((noinline, cold)) static bool is_as_expected(const void *input, uintptr_t class)
+/* The first few times through the kernel: whether the input is what we take it for. */
+static bool is_as_expected(const void *input, uintptr_t class)
 {
     struct input in;
     struct tensor tensor;
     uintptr_t its_class;
-    return tmk_peek(input, &in, sizeof in) && in.end - in.begin == 1 &&
-           tmk_peek(in.begin, &tensor, sizeof tensor) &&
-           tmk_peek(tensor.data, &its_class, sizeof its_class) && its_class == class;
+    if (atomic_load_explicit(&grads.n_expected, memory_order_relaxed) >= ENOUGH_PEEKS)
+        return true;
+    if (!tmk_peek(input, &in, sizeof in) || in.end - in.begin != 1 ||
+        !tmk_peek(in.begin, &tensor, sizeof tensor) ||
+        !tmk_peek(tensor.data, &its_class, sizeof its_class) || its_class != class)
+        return false;
+    atomic_fetch_add(&grads.n_expected, 1);
+    return true;
 }
 
-/* Where the gradient will be; 0: not known. Tensors of other classes than the parameter's, sparse
- * ones among them, may have no address, which torch would say on stderr. */
-static uint64_t address_of_gradient(uint64_t parameter, const struct input *in, bool is_trusted)
+/* Where a gradient will be that is made of what was computed. Tensors of other classes than the
+ * parameter's, sparse ones among them, may have no address, which torch may say on stderr. */
+static uint64_t address_of(const struct input *in, uintptr_t class)
 {
-    const uintptr_t *data = (const uintptr_t *)(uintptr_t)parameter;
-    const struct tensor *grad = torch.grad(data);
     void *address = NULL;
-    if (grad->data == torch.undefined) {
-        if (!is_trusted && !is_as_expected(in, data[0]))
-            return 0;
-        grad = in->begin;
-        if (in->end - in->begin != 1)
-            return 0;
-    }
-    if (grad->data[0] != data[0] || torch.address(grad, &address) != 0)
-        return 0;
+    if (!is_as_expected(in, class) || in->end - in->begin != 1 || in->begin->data[0] != class ||
+        torch.address(in->begin, &address) != 0 || !address)
+        return TMK_GRADS_SOMEWHERE;
     return (uint64_t)(uintptr_t)address;
 }
 
+static struct slot *slot_of(const void *node, uint64_t *ret_parameter)
+{
+    uint32_t place = atomic_load_explicit(&grads.place, memory_order_relaxed);
+    if (__builtin_expect(place == 0, 0)) {
+        look_for_place(node);
+        return NULL;
+    }
+    *ret_parameter = ((const uint64_t *)node)[place];
+    struct slot *slot = find_slot(*ret_parameter, false);
+    if (!slot)
+        atomic_store_explicit(&grads.met_stranger, true, memory_order_relaxed);
+    return slot;
+}
+
+/* A gradient that is there already is added to, and was tagged when it was made. It is not looked
+ * at: hooks that run before the node may wait for another thread to take it away. */
 struct tmk_grads_found tmk_grads_look(const void *node, const void *input)
 {
     struct tmk_grads_found found = {0};
-    uint32_t place = atomic_load_explicit(&grads.place, memory_order_relaxed);
-    if (tmk_bridge_is_off())
+    if (tmk_bridge_is_off() || atomic_load_explicit(&grads.n_captures, memory_order_relaxed))
         return found;
-    if (__builtin_expect(place == 0, 0)) {
-        look_for_place(node);
+    uint64_t parameter;
+    struct slot *slot = slot_of(node, &parameter);
+    if (!slot)
         return found;
-    }
-    uint64_t parameter = ((const uint64_t *)node)[place];
-    struct slot *slot = find_slot(parameter, false);
-    if (!slot) {
-        atomic_store_explicit(&grads.met_stranger, true, memory_order_relaxed);
-        return found;
-    }
     uint64_t what = atomic_load_explicit(&slot->what, memory_order_relaxed);
     enum tmk_grads_state state = (enum tmk_grads_state)(what >> 48);
     if (state == TMK_GRADS_LISTED) {
         atomic_store_explicit(&slot->said, TMK_GRADS_SOMEWHERE, memory_order_relaxed);
         atomic_store_explicit(&grads.met_listed, true, memory_order_relaxed);
-    }
-    if (state < TMK_GRADS_TRIED)
         return found;
-    bool is_trusted = state == TMK_GRADS_TRUSTED;
-    uint64_t address = address_of_gradient(parameter, input, is_trusted);
+    }
+    const uintptr_t *data = (const uintptr_t *)(uintptr_t)parameter; /* the node has it */
+    if (torch.grad(data)->data != torch.undefined)
+        return found;
+    if (state != TMK_GRADS_TRUSTED)
+        atomic_store_explicit(&grads.met_untrusted, true, memory_order_relaxed);
+    if (state == TMK_GRADS_ODD)
+        return found;
+    uint64_t address = address_of(input, data[0]);
     atomic_store_explicit(&slot->said, address, memory_order_relaxed);
-    return is_trusted ? (struct tmk_grads_found){what, address} : found;
+    if (state == TMK_GRADS_TRUSTED && address != TMK_GRADS_SOMEWHERE)
+        found = (struct tmk_grads_found){what, address};
+    return found;
 }
 
 void tmk_grads_tag(struct tmk_grads_found found)

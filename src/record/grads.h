@@ -4,15 +4,16 @@
  * Each backward makes gradients anew, and each is tagged with its parameter's name. Python could be
  * asked for them afterwards, but that thread has nothing of them in its caches: it would wait for
  * half a microsecond a parameter. The thread that makes them comes to a node of the class
- * AccumulateGrad for each. Before that runs, nobody but torch may touch the parameter's gradient
- * and what is to be added to it; so it is then that we look: what is there stays where it is, or,
- * when there is nothing, what was computed becomes the gradient. Torch exports what is needed for
- * it: c10::TensorImpl::grad(), and newer ones (2.11 does, 1.13 does not) aoti_torch_get_data_ptr(),
- * which compiled models are bound to. Where nodes have their parameters is found out.
+ * AccumulateGrad for each. Where there is no gradient yet, what was computed becomes the gradient,
+ * unless somebody else holds it as well; until the node runs, it is only torch's. Torch exports
+ * what is needed to look at it: c10::TensorImpl::grad(), and newer ones (2.11 does, 1.13 does not)
+ * aoti_torch_get_data_ptr(), which compiled models are bound to. Where nodes have their parameters
+ * is found out.
  *
  * It is Python that says which parameters there are, and it is the judge: a gradient is tagged here
- * when once it was where we said (tags.c). When parameters change places, or a tensor comes to be
- * where a parameter was, it may be 64 backwards until names are right again. */
+ * when it was where we said (tags.c). When parameters change places, a tensor comes to be where a
+ * parameter was, or the program sets a gradient itself or begins to hold what was computed, it may
+ * be 61 backwards until names are right again. */
 #ifndef TMK_RECORD_GRADS_H
 #define TMK_RECORD_GRADS_H
 
@@ -32,14 +33,16 @@ struct tmk_grads_parameter {
     enum tmk_grads_state state;
     uint32_t name; /* string id */
     uint16_t device;
-    uint64_t said; /* where its gradient was, by the last node for it; 0: there was none yet */
+    uint64_t said; /* where its gradient is, by the last node that made one; 0: none has */
 };
 
-/* Instead of an address: there was a node, and it was not looked where. */
+/* Instead of an address: a node has run, and where the gradient is cannot be said. */
 #define TMK_GRADS_SOMEWHERE 1
 
 /* ---- with the interpreter's lock ---- */
 
+/* For a new recording. */
+void tmk_grads_reset(void);
 /* No parameter is known, no node is looked at; there is room for n parameters. */
 void tmk_grads_clear(uint32_t n);
 void tmk_grads_put(const struct tmk_grads_parameter *parameter);
@@ -54,9 +57,13 @@ bool tmk_grads_find(uint64_t cdata, struct tmk_grads_parameter *ret);
 /* So many of the parameters have gradients now: true when by that it has become known where nodes
  * have their parameters. */
 bool tmk_grads_learn(uint32_t n_gradients);
-/* Since this was asked last there was a node for a parameter that is LISTED; for none of the
- * parameters. */
+/* A backward begins that gives gradients to its caller, torch.autograd.grad()'s; it has ended. */
+void tmk_grads_begin_capture(void);
+void tmk_grads_end_capture(void);
+/* Since this was asked last there was a node for a parameter that is LISTED; for one that is ODD or
+ * TRIED; for none of the parameters. */
 bool tmk_grads_met_listed(void);
+bool tmk_grads_met_untrusted(void);
 bool tmk_grads_met_stranger(void);
 
 /* ---- on threads of backward, for nodes of the class tmk_torch_hot.nodes.accumulates ---- */

@@ -4,8 +4,8 @@
  * Gradients are made anew in each backward, so they are tagged in each: by grads.c where they are
  * made, or else here afterwards, by a few calls of tensor methods for each parameter. Which of the
  * two, and which are parts of larger blocks, as in DDP's buckets, is found out by looking at all of
- * them: after backwards 1, 2, 4 ... 64, after each 64 more, when the list of parameters is new, and
- * when grads.c asks for it. None of what is called lets other threads of Python's run. */
+ * them: after backwards 1, 2, 4, 7, 11 ..., at least each 61st, when the list of parameters is new,
+ * and when grads.c asks for it. None of what is called lets other threads of Python's run. */
 #include <stddef.h>
 
 #include "base/region.h"
@@ -30,6 +30,7 @@ static struct {
     uint32_t n;
     uint64_t n_backwards;
     bool is_new;        /* the list is, or something of what is known of it */
+    bool is_watched;    /* grads.c tells when there are gradients that it does not tag */
     uint32_t n_asking;  /* those of asks_python */
     uint64_t looked;    /* at all: after which backward */
     uint64_t next_look; /* for a stranger: not before this backward */
@@ -53,8 +54,9 @@ void tmk_tags_reset(void)
 {
     forget_list();
     tags.n_asking = tags.n_futile = 0;
+    tags.is_watched = false;
     tags.n_backwards = tags.looked = tags.next_look = 0;
-    tmk_grads_clear(0);
+    tmk_grads_reset();
 }
 
 static struct tmk_object *class_of(struct tmk_object *fresh)
@@ -163,10 +165,18 @@ static struct tmk_object *parameters_of(struct tmk_object *reference)
 /* A module is gone. Another tensor may come to be where one of its parameters was. */
 void tmk_tags_forget(void)
 {
-    for (uint32_t i = 0; i < tags.n && !tags.is_new; i++)
-        tags.is_new = tmk_bridge.py->PyWeakref_GetObject(tags.sources[i].reference) == tags.none;
-    if (tags.is_new)
-        tmk_grads_stop();
+    const struct tmk_object *last = NULL;
+    bool is_ours = false;
+    for (uint32_t i = 0; i < tags.n && !is_ours; i++) {
+        struct tmk_object *reference = tags.sources[i].reference;
+        if (reference != last)
+            is_ours = tmk_bridge.py->PyWeakref_GetObject(reference) == tags.none;
+        last = reference;
+    }
+    if (!is_ours)
+        return;
+    tags.is_new = true;
+    tmk_grads_stop();
 }
 
 /* Returns its address; 0: it has none, or several. */
@@ -207,8 +217,9 @@ static void learn(struct source *source, struct tmk_object *parameter, bool has_
     struct tmk_grads_parameter *p = &source->parameter, before = {0};
     p->cdata = cdata_of(parameter);
     bool is_known = tmk_grads_find(p->cdata, &before);
-    bool is_gone = before.said == TMK_GRADS_SOMEWHERE && !has_gradient;
-    p->said = before.said != TMK_GRADS_SOMEWHERE ? before.said : 0;
+    bool is_first = before.state == TMK_GRADS_LISTED;
+    bool is_gone = is_first && before.said == TMK_GRADS_SOMEWHERE && !has_gradient;
+    p->said = is_first ? 0 : before.said;
     p->state = before.state;
     if (is_gone || (has_gradient && !address))
         p->state = TMK_GRADS_ODD;
@@ -216,9 +227,10 @@ static void learn(struct source *source, struct tmk_object *parameter, bool has_
         p->state = TMK_GRADS_TRUSTED;
     else if (has_gradient && (p->said || p->state != TMK_GRADS_TRUSTED))
         p->state = TMK_GRADS_TRIED;
-    source->asks_python = p->state == TMK_GRADS_TRIED;
-    look->is_other |= !is_known;
-    look->is_trial |= source->asks_python && before.state != TMK_GRADS_TRIED;
+    source->asks_python =
+        p->state == TMK_GRADS_TRIED || (p->state == TMK_GRADS_ODD && !has_gradient);
+    look->is_other |= p->cdata && !is_known;
+    look->is_trial |= p->cdata && p->state == TMK_GRADS_TRIED && before.state != TMK_GRADS_TRIED;
     look->n_gradients += is_known && address != 0;
 }
 
@@ -268,10 +280,10 @@ static void make_table(void)
     tmk_grads_clear(tags.n);
     for (uint32_t i = 0; i < tags.n; i++)
         tmk_grads_put(&tags.sources[i].parameter);
-    bool is_watched = tmk_grads_watch();
+    tags.is_watched = tmk_grads_watch();
     tags.n_asking = 0;
     for (uint32_t i = 0; i < tags.n; i++) {
-        tags.sources[i].asks_python |= !is_watched;
+        tags.sources[i].asks_python |= !tags.is_watched;
         tags.n_asking += tags.sources[i].asks_python;
     }
 }
@@ -296,9 +308,10 @@ static void look_at_all(bool for_stranger)
 
 static bool is_look_due(uint64_t n)
 {
-    enum { EVERY = 64 };
+    enum { EVERY = 61 }; /* odd: many programs do the same again after 2, 4 or 8 */
     bool is_listed = tmk_grads_met_listed();
-    return tags.is_new || is_listed || n >= 2 * tags.looked || n >= tags.looked + EVERY;
+    uint64_t wait = tags.looked / 2 < EVERY ? tags.looked / 2 + 1 : EVERY;
+    return tags.is_new || is_listed || n >= tags.looked + wait;
 }
 
 /* An exception may be on its way: it is put aside meanwhile. Python's collector is put off, because
@@ -312,7 +325,8 @@ void tmk_tags_note_gradients(void)
     bool looks = is_look_due(n) || for_stranger;
     if (!py->PyGC_Disable || !py->PyGC_Enable)
         return; /* before 3.10 they are known by what the stage says, without names */
-    if (!looks && tags.n_asking == 0)
+    bool is_made = tmk_grads_met_untrusted() || !tags.is_watched; /* maybe */
+    if (!looks && !(tags.n_asking > 0 && is_made))
         return;
     py->PyErr_Fetch(&error[0], &error[1], &error[2]);
     bool was_on = py->PyGC_Disable();

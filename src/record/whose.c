@@ -165,19 +165,20 @@ __attribute__((noinline)) static void enter_node(struct tmk_lane *lane, uint32_t
 }
 
 /* Most nodes are of the same module as the one before. */
-TMK_HOT_CODE(4) void tmk_whose_node(uint32_t name)
+TMK_HOT_CODE(4) bool tmk_whose_node(uint32_t name)
 {
     const struct tmk_whose *w = &tmk_whose;
     uint32_t backward = atomic_load_explicit(&workers.backward, memory_order_relaxed);
     uint32_t generation =
         atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed);
     if (w->node == name && w->generation == generation && is_in_backward(w, backward))
-        return;
+        return true;
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
-        return;
+        return false;
     enter_node(lane, name, backward);
     tmk_lane_leave(lane);
+    return true;
 }
 
 /* The next node of each thread is to be told of: no thread has this number. Never 0, which those

@@ -70,8 +70,9 @@ void tmk_whose_pop_module(struct tmk_lane *lane);
 void tmk_whose_own(struct tmk_lane *lane, bool opens);
 
 /* Backward has come to a node that the module of this name made in forward; 0: none did. Any
- * thread: one that does not run a backward itself is a worker of the one that does. */
-void tmk_whose_node(uint32_t name);
+ * thread: one that does not run a backward itself is a worker of the one that does. False when it
+ * could not be recorded. */
+bool tmk_whose_node(uint32_t name);
 /* The backward of the calling thread has ended, and with it what its workers have open. */
 void tmk_whose_end_workers(struct tmk_lane *lane);
 /* Python code runs on the thread. One that worked for a backward that nobody saw begin, because it

@@ -218,21 +218,45 @@ static void test_states(void **state)
     put(2, TMK_GRADS_TRUSTED, 0);
     assert_int_equal(run(0, &computed).address, 0);
     assert_int_equal(n_addresses, 0);
+    assert_true(tmk_grads_met_untrusted());
     assert_int_equal(run(1, &computed).address, 0);
     assert_int_equal(said_of(1), here);
+    assert_true(tmk_grads_met_untrusted());
     assert_int_equal(run(2, &computed).address, here);
+    assert_false(tmk_grads_met_untrusted());
     assert_int_equal(said_of(2), here);
     assert_false(tmk_grads_met_listed() || tmk_grads_met_stranger());
 }
 
-/* To a gradient that is there is added. */
+/* A gradient that is there is not looked at: another thread may be about to take it away. */
 static void test_accumulation(void **state)
 {
-    static struct data before = {.class = 7, .address = &before};
     (void)state;
-    put(0, TMK_GRADS_TRUSTED, 0);
-    parameters[0].grad = &before;
-    assert_int_equal(run(0, &computed).address, &before);
+    put(0, TMK_GRADS_TRUSTED, 0x77);
+    put(1, TMK_GRADS_TRIED, 0x78);
+    parameters[0].grad = parameters[1].grad = (struct data *)8;
+    assert_int_equal(run(0, &computed).address, 0);
+    assert_int_equal(run(1, &computed).address, 0);
+    assert_int_equal(said_of(0), 0x77);
+    assert_int_equal(said_of(1), 0x78);
+}
+
+/* torch.autograd.grad(): what is computed goes to its caller. */
+static void test_captures(void **state)
+{
+    (void)state;
+    put(0, TMK_GRADS_TRUSTED, 0x77);
+    put(1, TMK_GRADS_LISTED, 0);
+    tmk_grads_begin_capture();
+    assert_int_equal(run(0, &computed).address, 0);
+    run(1, &computed);
+    run(2, &computed);
+    tmk_grads_end_capture();
+    assert_int_equal(said_of(0), 0x77);
+    assert_false(tmk_grads_met_listed() || tmk_grads_met_stranger());
+    assert_int_equal(run(0, &computed).address, (uintptr_t)&computed);
+    tmk_grads_end_capture(); /* one that began before a fork */
+    assert_int_equal(run(0, &computed).address, (uintptr_t)&computed);
 }
 
 static void test_other_kinds(void **state)
@@ -245,11 +269,13 @@ static void test_other_kinds(void **state)
     put(1, TMK_GRADS_TRIED, 0);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(run(i, &sparse).address, 0);
+        assert_int_equal(said_of(i), TMK_GRADS_SOMEWHERE);
         assert_int_equal(run(i, &undefined).address, 0);
         assert_int_equal(run(i, &none).address, 0);
         assert_int_equal(tmk_grads_look(nodes[i], vector).address, 0);
+        /* Whether the input looks as expected is looked at first, whatever is trusted. */
+        assert_int_equal(tmk_grads_look(nodes[i], (void *)8).address, 0);
     }
-    assert_int_equal(tmk_grads_look(nodes[1], (void *)8).address, 0); /* no such memory */
     assert_int_equal(n_addresses, 0);
 }
 
@@ -277,9 +303,10 @@ int main(void)
         cmocka_unit_test_setup(test_many, set_up),
         cmocka_unit_test_setup(test_place_is_found, set_up),
         cmocka_unit_test_setup(test_strangers, set_up),
+        cmocka_unit_test_setup(test_other_kinds, set_up), /* before inputs are known */
         cmocka_unit_test_setup(test_states, set_up),
         cmocka_unit_test_setup(test_accumulation, set_up),
-        cmocka_unit_test_setup(test_other_kinds, set_up),
+        cmocka_unit_test_setup(test_captures, set_up),
         cmocka_unit_test_setup(test_tags, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

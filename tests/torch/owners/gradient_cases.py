@@ -102,6 +102,46 @@ def moved():
         tell(model.named_parameters())
 
 
+def captured():
+    """Every second time the gradients go to whoever asks for them, and into no parameter."""
+    model, kept = Late(), []
+    for i in range(64):
+        model.zero_grad(set_to_none=True)
+        loss = model(torch.randn(4, 8), True)
+        if i % 2:
+            kept[:] = torch.autograd.grad(loss, list(model.parameters()))
+        else:
+            loss.backward()
+        tell(model.named_parameters())
+
+
+class Shared(nn.Module):
+    """Both parameters have the same gradient: torch copies it for one of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Parameter(torch.zeros(40)), nn.Parameter(torch.zeros(40))
+        self.c = nn.Linear(40, 3)
+
+    def forward(self, x):
+        return self.c(x * (self.a + self.b))
+
+
+def shared(is_kept=False):
+    """Four backwards a step."""
+    model = Shared()
+    for i in range(128):
+        if i % 4 == 0:
+            model.zero_grad(set_to_none=not is_kept)
+        model(torch.randn(4, 40)).sum().backward()
+        found = model.named_parameters() if i % 4 == 0 and (i == 0 or not is_kept) else []
+        tell(found)  # each is a block of its own: named once
+
+
+def kept():
+    shared(is_kept=True)
+
+
 def taken():
     """Another thread takes a gradient as soon as there is one; none is left when backward ends."""
     model = nn.Sequential(*[nn.Linear(16, 16) for _ in range(20)])
