@@ -193,6 +193,7 @@ void tmk_grads_end_capture(void)
 void tmk_grads_reset(void)
 {
     tmk_grads_clear(0);
+    atomic_store(&grads.n_looks, 0);
     atomic_store(&grads.n_captures, 0);
 }
 

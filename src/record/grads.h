@@ -11,9 +11,9 @@
  * is found out.
  *
  * It is Python that says which parameters there are, and it is the judge: a gradient is tagged here
- * when it was where we said (tags.c). When parameters change places, a tensor comes to be where a
- * parameter was, or the program sets a gradient itself or begins to hold what was computed, it may
- * be 61 backwards until names are right again. */
+ * when it was where we said (tags.c). It may be 61 backwards until names are right again when
+ * parameters change places, a tensor comes to be where a parameter was, or the program sets a
+ * gradient itself, begins to hold what was computed, or adds with create_graph, out of place. */
 #ifndef TMK_RECORD_GRADS_H
 #define TMK_RECORD_GRADS_H
 
@@ -23,7 +23,7 @@
 
 enum tmk_grads_state {
     TMK_GRADS_LISTED,  /* it has had no gradient yet */
-    TMK_GRADS_ODD,     /* its gradient is of another kind, or gone when backward ends: let alone */
+    TMK_GRADS_ODD,     /* its gradient is of another kind, or gone when backward ends */
     TMK_GRADS_TRIED,   /* where its gradient is, is said, but not yet believed */
     TMK_GRADS_TRUSTED, /* it was there: it is tagged */
 };
@@ -60,8 +60,8 @@ bool tmk_grads_learn(uint32_t n_gradients);
 /* A backward begins that gives gradients to its caller, torch.autograd.grad()'s; it has ended. */
 void tmk_grads_begin_capture(void);
 void tmk_grads_end_capture(void);
-/* Since this was asked last there was a node for a parameter that is LISTED; for one that is ODD or
- * TRIED; for none of the parameters. */
+/* Since this was asked last there was a node for a parameter that is LISTED; a gradient made of one
+ * that is ODD or TRIED; a node for none of the parameters. */
 bool tmk_grads_met_listed(void);
 bool tmk_grads_met_untrusted(void);
 bool tmk_grads_met_stranger(void);

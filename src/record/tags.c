@@ -13,6 +13,7 @@
 #include "record/bridge.h"
 #include "record/grads.h"
 #include "record/intern.h"
+#include "record/torch.h"
 #include "tidemark/tidemark.h"
 
 enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2 };
@@ -167,6 +168,8 @@ void tmk_tags_forget(void)
 {
     const struct tmk_object *last = NULL;
     bool is_ours = false;
+    if (!atomic_load(&tmk_torch_hot.nodes.accumulates))
+        return;
     for (uint32_t i = 0; i < tags.n && !is_ours; i++) {
         struct tmk_object *reference = tags.sources[i].reference;
         if (reference != last)
@@ -280,7 +283,7 @@ static void make_table(void)
     tmk_grads_clear(tags.n);
     for (uint32_t i = 0; i < tags.n; i++)
         tmk_grads_put(&tags.sources[i].parameter);
-    tags.is_watched = tmk_grads_watch();
+    tags.is_watched = tags.n > 0 && tmk_grads_watch();
     tags.n_asking = 0;
     for (uint32_t i = 0; i < tags.n; i++) {
         tags.sources[i].asks_python |= !tags.is_watched;

@@ -705,7 +705,8 @@ __attribute__((noinline)) static void unusual_node(void *self, void *task, void 
     node_function *real = (node_function *)tmk_torch_find_real(&tmk_torch_hooks[NODE], caller);
     if (!real)
         __builtin_trap(); /* nobody calls what is not there */
-    atomic_store(&tmk_torch_hot.nodes.real, (uintptr_t)real);
+    if (!atomic_load_explicit(&tmk_torch_hot.nodes.real, memory_order_relaxed))
+        atomic_store(&tmk_torch_hot.nodes.real, (uintptr_t)real);
     if (*(const uintptr_t *)node != atomic_load(&tmk_torch_hot.nodes.accumulates)) {
         real(self, task, node, input, queue);
         return;
