@@ -20,7 +20,7 @@ enum {
     TMK_LEAK_MAX_GROUPS = 1 << 14, /* blocks of further ones are not looked at */
     TMK_LEAK_N_CATEGORIES = 10,
     TMK_LEAK_MAX_LATE = 32,
-    TMK_LEAK_END_NS = 10000000, /* within this a program that ends frees what it has */
+    TMK_LEAK_END_NS = 100000000, /* pauses of a program that ends, on a busy machine, are shorter */
 };
 
 struct tmk_leak_group {

@@ -18,7 +18,7 @@
  * rises slower and slower, as a cache that fills does (see rise.c; also what would have a
  * confidence below a half), and what was let go after the last step while the parameters stayed: a
  * result that was gathered. Programs that end free all they have within moments, so this must be
- * ten milliseconds or more before the first parameter goes. A result is also what is as large as
+ * a tenth of a second or more before the first parameter goes. A result is also what is as large as
  * one block that is made after the last step: torch.cat() of it.
  *
  * Bytes per step: what was added between two rises over the steps between them, the median of many

@@ -331,7 +331,7 @@ static void test_let_go(void **state)
     static const struct {
         uint64_t before_ns;
         bool has_oom, is_leak;
-    } cases[] = {{10000000, false, false}, {9000000, false, true}, {10000000, true, true}};
+    } cases[] = {{100000000, false, false}, {90000000, false, true}, {100000000, true, true}};
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct maker m;
         struct tmk_run *run = gather(&m, cases[i].before_ns, cases[i].has_oom);

@@ -12,5 +12,5 @@ for _ in range(40):
     outputs.append(torch.ones(64, 1024))
 mean = torch.cat(outputs).mean()
 outputs.clear()
-time.sleep(0.05)
+time.sleep(0.3)
 truth.tell("clean", not_judged="let_go")
