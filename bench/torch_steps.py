@@ -16,6 +16,9 @@ bootstrap over pairs of blocks, the same over fours of them (off, on, on, off), 
 does little else), the same of the processor's time that the threads which compute took (main and autograd's: without the
 time that one waits for the other to wake up), and the step time itself. --raw writes the times of all pairs to a file.
 
+--against blocks leaves the hooks of blocks and of autograd's nodes in all along, and takes those in calls of
+modules, backward and optimizers in and out: what they cost by themselves.
+
 --pin puts the threads that compute, the main one and autograd's, on one core and all others on the
 rest: that leaves out the way from one sleeping core to another, several times a step. Whether it makes
 the interval narrower is a matter of the machine; on a shared one it did not.
@@ -46,7 +49,7 @@ def arguments():
     parser.add_argument("--batch", type=int, help="16; of lora 4")
     parser.add_argument("--seq", type=int, default=128)
     parser.add_argument("--against", choices=["nothing", "blocks"], default="nothing",
-                        help="blocks: the other half has the hooks of blocks and nodes, so that the ratio is that of calls")
+                        help="blocks: the other half has the hooks of blocks and nodes; the ratio is that of calls")
     parser.add_argument("--pin", action="store_true")
     parser.add_argument("--raw", help="write [on, off, CPU on, CPU off] of each pair, in seconds, to this file")
     a = parser.parse_args()
