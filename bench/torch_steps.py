@@ -14,7 +14,8 @@ with memory. Prints one JSON object: for each the ratio of mean step times, the 
 bootstrap over pairs of blocks, the same over fours of them (off, on, on, off), the same without the tenth of pairs in which a block took longest
 (machines have hiccups of their own), the same of the lower quartiles of both (what a step costs while the machine
 does little else), the same of the processor's time that the threads which compute took (main and autograd's: without the
-time that one waits for the other to wake up), and the step time itself. --raw writes the times of all pairs to a file.
+time that one waits for the other to wake up), by how much each phase of a step grew, and the step time itself. --raw
+writes the times of all pairs to a file.
 
 --against blocks leaves the hooks of blocks and of autograd's nodes in all along, and takes those in calls of
 modules, backward and optimizers in and out: what they cost by themselves.
@@ -27,14 +28,17 @@ import argparse
 import ctypes
 import gc
 import json
+import operator
 import os
 import random
+import statistics
 import time
 
 import torch
 from torch import nn
 
 BLOCK = 10
+PHASES = "forward", "backward", "optimizer", "zero_grad"
 
 
 def arguments():
@@ -51,7 +55,7 @@ def arguments():
     parser.add_argument("--against", choices=["nothing", "blocks"], default="nothing",
                         help="blocks: the other half has the hooks of blocks and nodes; the ratio is that of calls")
     parser.add_argument("--pin", action="store_true")
-    parser.add_argument("--raw", help="write [on, off, CPU on, CPU off] of each pair, in seconds, to this file")
+    parser.add_argument("--raw", help="write [on, off, CPU on, CPU off, difference of each phase] of each pair, in seconds, to this file")
     a = parser.parse_args()
     for name, value in zip(("layers", "dim", "batch"), (4, 512, 4) if a.workload == "lora" else (6, 256, 16)):
         setattr(a, name, getattr(a, name) or value)
@@ -81,11 +85,19 @@ class Training:
         self.a, self.model = a, model
         trained = [p for p in model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(trained)
+        self.phases = [0] * len(PHASES)  # seconds of each, in this block
 
     def step(self):
-        self.loss().backward()
+        marks = [time.perf_counter()]
+        loss = self.loss()
+        marks.append(time.perf_counter())
+        loss.backward()
+        marks.append(time.perf_counter())
         self.optimizer.step()
+        marks.append(time.perf_counter())
         self.optimizer.zero_grad(set_to_none=True)
+        marks.append(time.perf_counter())
+        self.phases = [sum(times) for times in zip(self.phases, map(operator.sub, marks[1:], marks))]
 
     def sync(self):
         if self.a.device == "cuda":
@@ -98,12 +110,13 @@ class Training:
         self.sync()
         threads = list(computing_threads())
         start_cpu = cpu_seconds(threads)
+        self.phases = [0] * len(PHASES)
         start = time.perf_counter()
         for _ in range(BLOCK):
             self.step()
         self.sync()
         taken = time.perf_counter() - start
-        return taken, cpu_seconds(threads) - start_cpu
+        return taken, cpu_seconds(threads) - start_cpu, self.phases
 
 
 class Encoder(Training):
@@ -150,7 +163,8 @@ def in_turn(training, n_steps, begin, end):
         for on in ((True, False) if i % 2 else (False, True)):
             (begin if on else end)()
             times[on] = training.block()
-        pairs.append((times[True][0], times[False][0], times[True][1], times[False][1]))
+        pairs.append((times[True][0], times[False][0], times[True][1], times[False][1],
+                      *map(operator.sub, times[True][2], times[False][2])))
     end()
     return pairs
 
@@ -179,10 +193,19 @@ def fours(pairs):
     return [tuple(map(sum, zip(first, second))) for first, second in zip(pairs[::2], pairs[1::2])] or pairs
 
 
+def phases(pairs):
+    """What each phase of a step takes longer, in microseconds, and the standard error of that."""
+    found = {}
+    for i, name in enumerate(PHASES, 4):
+        more = [pair[i] / BLOCK * 1e6 for pair in pairs]
+        found[name] = [round(statistics.mean(more), 1), round(statistics.pstdev(more) / len(more) ** 0.5, 1)]
+    return found
+
+
 def figures(pairs):
     steady = sorted(pairs, key=lambda p: max(p[:2]))[:max(1, len(pairs) * 9 // 10)]
     return {**interval(pairs), "fours": interval(fours(pairs)), "steady": interval(steady), "quartile": interval(pairs, quartile_ratio),
-            "cpu": interval(pairs, cpu_ratio),
+            "cpu": interval(pairs, cpu_ratio), "phases_us": phases(pairs),
             "median_pair": round(sorted(p[0] / p[1] for p in pairs)[len(pairs) // 2], 5),
             "step_ms": round(sum(p[1] for p in pairs) / len(pairs) / BLOCK * 1e3, 4),
             "n_steps": 2 * BLOCK * len(pairs)}
