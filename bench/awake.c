@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* awake.c - keeps the cores of a machine from going to sleep, for measurements beside it.
  *
- *     cc -O2 -pthread -o awake bench/awake.c && ./awake & ... ; kill %1
+ *     cc -O2 -D_GNU_SOURCE -pthread -o awake bench/awake.c && ./awake & ... ; kill %1
  *
  * A training's threads wait for each other several times a step. On a virtual machine the way out
  * of a core's sleep goes through the host, and takes as long as that happens to take. Threads that
  * run only when nothing else wants to, one on each core, leave no core asleep; what is measured
- * wakes up as if the core were idle. */
-#define _GNU_SOURCE
+ * wakes up as if the core were idle. Where two of them are threads of one core,
+ * spinning takes a little from the other; and it uses up a group's quota of processor time. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -39,7 +39,8 @@ int main(void)
     long n = sysconf(_SC_NPROCESSORS_CONF);
     pthread_t thread;
     for (uintptr_t i = 0; (long)i < n; i++)
-        pthread_create(&thread, NULL, spin, (void *)i);
+        if (pthread_create(&thread, NULL, spin, (void *)i) != 0)
+            perror("awake: thread");
     pause();
     return 0;
 }

@@ -104,7 +104,7 @@ class Training:
             torch.cuda.synchronize()
 
     def block(self):
-        """Seconds of ten steps, after two to get warm, and the processor's."""
+        """Seconds of ten steps, after two to get warm, the processor's, and those of each phase."""
         self.step()
         self.step()
         self.sync()
@@ -154,7 +154,8 @@ def pin():
 
 
 def in_turn(training, n_steps, begin, end):
-    """Pairs (with, without, and the processor's times of both) of blocks; which of the two comes first changes."""
+    """Pairs (with, without, the processor's times of both, and by how much each phase is longer) of blocks; which of
+    the two comes first changes."""
     pairs, until = [], time.perf_counter() + training.a.seconds
     for i in range(n_steps // (2 * BLOCK)):
         if time.perf_counter() > until:
@@ -198,7 +199,7 @@ def phases(pairs):
     found = {}
     for i, name in enumerate(PHASES, 4):
         more = [pair[i] / BLOCK * 1e6 for pair in pairs]
-        found[name] = [round(statistics.mean(more), 1), round(statistics.pstdev(more) / len(more) ** 0.5, 1)]
+        found[name] = [round(statistics.mean(more), 1), round(statistics.stdev(more) / len(more) ** 0.5, 1)]
     return found
 
 

@@ -19,6 +19,7 @@
 #include "record/library.h"
 #include "record/modmap.h"
 #include "record/nodes.h"
+#include "record/pyknown.h"
 #include "record/torch.h"
 #include "record/whose.h"
 
@@ -104,12 +105,27 @@ static bool is_training(struct tmk_object *module)
     return is;
 }
 
-/* A module is called inside another. */
-static struct tmk_object *call_inner(struct tmk_object *function, struct tmk_object *const *values,
-                                     size_t n, struct tmk_object *keywords)
+/* Calls on, with the frames below as they are until that returns. */
+static inline struct tmk_object *call_on(struct tmk_object *function,
+                                         struct tmk_object *const *values, size_t n,
+                                         struct tmk_object *keywords)
+{
+    struct tmk_pyanchor anchor;
+    const struct tmk_pyanchor *before = tmk_lane.anchor;
+    tmk_lane.anchor = tmk_pyknown_enter(&anchor, before);
+    struct tmk_object *result = torch.call_module(function, values, n, keywords);
+    tmk_lane.anchor = tmk_pyknown_leave(&anchor, before);
+    return result;
+}
+
+/* A module is called inside another, and calls have names. */
+__attribute__((noinline)) static struct tmk_object *call_inner(struct tmk_object *function,
+                                                               struct tmk_object *const *values,
+                                                               size_t n,
+                                                               struct tmk_object *keywords)
 {
     uint32_t name = 0;
-    if (tmk_bridge.modules && !name_of(values[0], false, &name))
+    if (!name_of(values[0], false, &name))
         return NULL;
     uint32_t outer = tmk_whose.module, generation = tmk_whose.generation;
     struct tmk_lane *lane = name ? tmk_lane_enter() : NULL;
@@ -120,7 +136,7 @@ static struct tmk_object *call_inner(struct tmk_object *function, struct tmk_obj
         tmk_whose.module = name;
     }
     tmk_whose.n_calls++;
-    struct tmk_object *result = torch.call_module(function, values, n, keywords);
+    struct tmk_object *result = call_on(function, values, n, keywords);
     if (tmk_whose.generation != generation)
         return result;
     tmk_whose.n_calls--;
@@ -158,8 +174,9 @@ static bool note_root(struct tmk_object *module)
 }
 
 /* A module is called by the program itself: forward begins. */
-static struct tmk_object *call_root(struct tmk_object *function, struct tmk_object *const *values,
-                                    size_t n, struct tmk_object *keywords)
+__attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object *function,
+                                                              struct tmk_object *const *values,
+                                                              size_t n, struct tmk_object *keywords)
 {
     uint32_t name;
     if (!name_of(values[0], true, &name) || !note_root(values[0]))
@@ -181,7 +198,9 @@ static struct tmk_object *call_root(struct tmk_object *function, struct tmk_obje
     tmk_lane_leave(lane);
     if (tmk_bridge.categories && tmk_bridge_is_calm())
         tmk_tags_note_inputs(values + 1, (n & ~offset_flag) - 1, keywords);
-    struct tmk_object *result = torch.call_module(function, values, n, keywords);
+    /* Whatever was left behind. (A call around this one goes without it from then on.) */
+    tmk_lane.anchor = NULL;
+    struct tmk_object *result = call_on(function, values, n, keywords);
     lane = tmk_lane_enter();
     if (!lane)
         return result;
@@ -204,7 +223,8 @@ static struct tmk_object *call_module(struct tmk_object *function, struct tmk_ob
         return torch.call_module(function, values, n, keywords);
     if (tmk_whose.n_calls > 0 &&
         tmk_whose.generation == atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed))
-        return call_inner(function, values, n, keywords);
+        return tmk_bridge.modules ? call_inner(function, values, n, keywords)
+                                  : call_on(function, values, n, keywords);
     return call_root(function, values, n, keywords);
 }
 

@@ -10,19 +10,26 @@
 
 #include "record/intern.h"
 
-__thread struct tmk_lane tmk_lane
-    __attribute__((tls_model("initial-exec"))) = {.generation = UINT32_MAX};
+__thread struct tmk_lane tmk_lane TMK_LANE_TLS = {.generation = UINT32_MAX};
 
 static pthread_key_t end_key;
 static bool has_end_key;
 
+_Static_assert(offsetof(struct tmk_page, slots) + TMK_PAGE_SLOTS * sizeof(struct tmk_record) ==
+                   sizeof(struct tmk_page),
+               "its slots are the last of a page");
+
+static struct tmk_page *page_of(const struct tmk_lane *lane)
+{
+    return (struct tmk_page *)lane->end - 1;
+}
+
 void tmk_lane_close(struct tmk_lane *lane)
 {
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
-    if (lane->generation == generation && lane->page)
-        tmk_page_seal(lane->page);
+    if (lane->generation == generation && lane->end)
+        tmk_page_seal(page_of(lane));
     lane->generation = UINT32_MAX;
-    lane->page = NULL;
     lane->cursor = lane->end = NULL;
 }
 
@@ -49,7 +56,6 @@ void tmk_lane_count_drop(void)
 static bool take_page(struct tmk_lane *lane)
 {
     struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, lane->thread);
-    lane->page = page;
     lane->cursor = page ? page->slots : NULL;
     lane->end = page ? page->slots + TMK_PAGE_SLOTS : NULL;
     return page != NULL;
@@ -59,11 +65,10 @@ static bool take_page(struct tmk_lane *lane)
  */
 bool tmk_lane_next_page(struct tmk_lane *lane)
 {
-    if (lane->page)
-        tmk_page_seal(lane->page);
+    if (lane->end)
+        tmk_page_seal(page_of(lane));
     if (lane->generation == atomic_load(&tmk_recorder.control->generation))
         return take_page(lane);
-    lane->page = NULL;
     lane->cursor = lane->end = NULL;
     return false;
 }
@@ -110,7 +115,6 @@ bool tmk_lane_open(struct tmk_lane *lane)
         return false;
     }
     lane->thread = atomic_fetch_add(&tmk_recorder.ring.header->next_thread, 1);
-    lane->page = NULL;
     lane->cursor = lane->end = NULL;
     lane->thread_stack = 0;
     if (has_end_key && lane == &tmk_lane)

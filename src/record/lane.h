@@ -24,9 +24,9 @@ struct tmk_lane {
     uint32_t generation; /* UINT32_MAX: no page yet; control's is never that */
     uint32_t thread;
     struct tmk_record *cursor;
-    struct tmk_record *end;
-    struct tmk_page *page;
-    uintptr_t busy;        /* frame that has entered, 0: none */
+    struct tmk_record *end;            /* of its page; NULL: it has none */
+    const struct tmk_pyanchor *anchor; /* of the thread's Python stack (pyknown.h); NULL: none */
+    uintptr_t busy;                    /* frame that has entered, 0: none */
     uintptr_t reporting;   /* frame of a hook that calls on and is called again by that, 0: none */
     uint32_t thread_stack; /* id of a stack that says the thread's name, 0: not made yet */
     uint8_t is_autograd : 1; /* by that name */
@@ -37,9 +37,17 @@ struct tmk_lane {
 };
 _Static_assert(sizeof(struct tmk_lane) <= 64, "what late-loaded libraries can have of static TLS");
 
+/* In one line, where libraries that are opened late may ask for that: what glibc takes of their
+ * static TLS is aligned as its own descriptor is, to 64 bytes on x86-64 and to less elsewhere. */
+#ifdef __x86_64__
+#define TMK_LANE_TLS __attribute__((tls_model("initial-exec"), aligned(64)))
+#else
+#define TMK_LANE_TLS __attribute__((tls_model("initial-exec")))
+#endif
+
 /* One pointer-sized reach: initial-exec, so no call to find it; small, so that it fits the space
  * the loader keeps for libraries opened late. */
-extern __thread struct tmk_lane tmk_lane __attribute__((tls_model("initial-exec")));
+extern __thread struct tmk_lane tmk_lane TMK_LANE_TLS;
 
 /* First event of a thread, or first after a fork: arm if needed, take a page. False: not recording.
  * Also for a lane beside the thread's own, which then must be closed. */
@@ -60,6 +68,17 @@ static inline uintptr_t tmk_stack_pointer(void)
     __asm__ volatile("mov %0, sp" : "=r"(pointer));
 #endif
     return pointer;
+}
+
+/* For who has seen that the lane is not busy. */
+static inline void tmk_lane_make_busy(struct tmk_lane *lane)
+{
+#ifdef __x86_64__
+    __asm__ volatile("mov %%rsp, %0" : "=m"(lane->busy));
+#else
+    lane->busy = tmk_stack_pointer();
+#endif
+    atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline struct tmk_lane *tmk_lane_enter(void)
@@ -87,12 +106,25 @@ static inline void tmk_lane_leave(struct tmk_lane *lane)
     lane->busy = 0;
 }
 
+/* Its line will be written: fetch it as the only one to have it. (Compilers emit an instruction
+ * that leaves it with the others, too, for all that they are told; then the first write waits, and
+ * with it whatever locks next. A processor that does not know this one takes it for none at all.)
+ */
+static inline void tmk_fetch_to_write(const void *at)
+{
+#ifdef __x86_64__
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
+#else
+    __builtin_prefetch(at, 1);
+#endif
+}
+
 /* A record of n slots, for which there is room. */
 static inline struct tmk_record *tmk_lane_take(struct tmk_lane *lane, uint32_t n_slots)
 {
     struct tmk_record *r = lane->cursor;
     lane->cursor += n_slots;
-    __builtin_prefetch(r + 2 * n_slots, 1); /* the packer had that line last; it comes meanwhile */
+    tmk_fetch_to_write(r + 2 * n_slots); /* the packer had that line last; it comes meanwhile */
     return r;
 }
 

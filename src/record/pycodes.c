@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "record/pyframe.h"
+#include "record/pyknown.h"
 #include "record/python.h"
 
 enum { N_WORDS = 1024, WORD_BITS = 64, GOES = 1 /* PY_CODE_EVENT_DESTROY */ };
@@ -81,7 +81,7 @@ static bool pay_for_forgetting(uint64_t now)
 
 static void rest(uint64_t now)
 {
-    tmk_pyframe_set_watched(false);
+    tmk_pyknown_set_watched(false);
     codes.rest_ns = codes.rest_ns ? 2 * codes.rest_ns : first_rest_seconds * second_ns;
     atomic_store(&codes.rest_until_ns, now + codes.rest_ns);
     atomic_store(&codes.state, RESTING);
@@ -93,7 +93,7 @@ static int on_event(int event, const void *code)
         return 0;
     uint64_t now = tmk_clock_monotonic_ns();
     forget_notes();
-    tmk_pyframe_forget();
+    tmk_pyknown_forget();
     if (pay_for_forgetting(now))
         rest(now);
     return 0;
@@ -102,7 +102,7 @@ static int on_event(int event, const void *code)
 /* The interpreter ends: one that comes after it has no watcher of ours yet. */
 static void on_end(void)
 {
-    tmk_pyframe_set_watched(false);
+    tmk_pyknown_set_watched(false);
     codes.has_watcher = false;
     atomic_store(&codes.state, OFF);
 }
@@ -132,7 +132,7 @@ static int on_pending(void *unused)
     codes.paid_ns = 0;
     forget_notes();
     atomic_store(&codes.state, ON);
-    tmk_pyframe_set_watched(true);
+    tmk_pyknown_set_watched(true);
     return 0;
 }
 
@@ -151,7 +151,7 @@ static void ask(int from)
 void tmk_pycodes_look(uint64_t now_ns)
 {
     int state = atomic_load(&codes.state);
-    if (state == OFF ? tmk_pyframe_can_be_watched()
+    if (state == OFF ? tmk_pyknown_can_be_watched()
                      : state == RESTING && now_ns >= atomic_load(&codes.rest_until_ns))
         ask(state);
 }

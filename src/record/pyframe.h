@@ -18,6 +18,9 @@
 
 enum { TMK_PYFRAME_MAX = 128 }; /* deeper stacks lose their outermost frames, and say so */
 
+struct tmk_pyknown;
+struct tmk_pyanchor;
+
 struct tmk_pyframe {
     const void *code;
     uint32_t offset; /* of the instruction in the code's bytecode, in bytes */
@@ -48,32 +51,31 @@ bool tmk_pyframe_look(void);
 /* Why not, when there is an interpreter that cannot be read; NULL otherwise. */
 const char *tmk_pyframe_refusal(void);
 
-/* Where the frames of a stack lay when one was last looked at, the outermost first, behind a 0.
- * Most are there again the next time. Going by these, and not by the chain of their pointers, which
- * then only has to say the same, the processor fetches them all at once instead of each in turn.
- * Never trusted, so that threads may share one. */
-enum { TMK_PYFRAME_HINTS = 126 };
-struct tmk_pyframe_hints {
-    _Alignas(64) _Atomic uint64_t n;
-    _Atomic uintptr_t frames[1 + TMK_PYFRAME_HINTS];
-};
+/* Which stack the calling thread has (pyknown.h), in a recording of that generation. `thread` is
+ * any number, mostly not that of another thread. */
+typedef struct tmk_pyknown tmk_pyknown_function(uint32_t generation, uint32_t thread,
+                                                const struct tmk_pyanchor *anchor);
 
 /* What each stack needs, in one cache line. */
 struct tmk_pyframe_hot {
-    /* NULL until stacks can be read. Then a hash of this thread's stack, `thread` being Python's
-     * state of it: equal hashes mean equal stacks; 0 when it has none. */
-    uint64_t (*_Atomic hash)(const void *thread, struct tmk_pyframe_hints *hints);
-    struct tmk_thread_slot slot; /* of this thread's state, where it was found */
+    tmk_pyknown_function *_Atomic find[2]; /* with an anchor: the second; NULL: not ready yet */
+    struct tmk_thread_slot slot; /* of Python's state of this thread, where it was found */
     void *(*this_thread)(void);  /* else of the runtime, as the next */
     const void *main_interpreter;
-    _Atomic uint64_t epoch; /* of stacks that are known (pycodes.h) */
+    _Atomic uint64_t epoch; /* of stacks that are known (pyknown.h) */
 };
+_Static_assert(sizeof(struct tmk_pyframe_hot) <= 64, "one line");
 extern struct tmk_pyframe_hot tmk_pyframe_hot;
 
+static inline bool tmk_pyframe_is_ready(void)
+{
+    return atomic_load_explicit(&tmk_pyframe_hot.find[0], memory_order_acquire) != NULL;
+}
+
+/* The same, and looks for an interpreter if not. */
 static inline bool tmk_pyframe_ready(void)
 {
-    bool known = atomic_load_explicit(&tmk_pyframe_hot.hash, memory_order_acquire) != NULL;
-    return __builtin_expect(known, 1) || tmk_pyframe_look();
+    return __builtin_expect(tmk_pyframe_is_ready(), 1) || tmk_pyframe_look();
 }
 
 /* Python's state of this thread; NULL when it has none, as those of C++ programs. */
@@ -84,13 +86,6 @@ static inline const void *tmk_pyframe_thread(void)
         return value;
     return tmk_pyframe_hot.this_thread();
 }
-
-/* Whether stacks are read, and it makes a difference whether Python tells when code objects go. */
-bool tmk_pyframe_can_be_watched(void);
-/* It does from now on, or not any more. */
-void tmk_pyframe_set_watched(bool is_watched);
-/* No hash of before means a stack any more. */
-void tmk_pyframe_forget(void);
 
 /* Where the interpreter's code lies: native frames from there on are Python's own. */
 const struct tmk_code_range *tmk_pyframe_range(void);

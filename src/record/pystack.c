@@ -19,14 +19,6 @@ enum {
 /* generation << 32 | stack, of the last call of backward() */
 static _Atomic uint64_t backward TMK_HOT_DATA;
 
-static inline uint64_t hash_of_stack(const struct tmk_lane *lane)
-{
-    enum { N = 8 };
-    static struct tmk_pyframe_hints hints[N];
-    const void *thread = tmk_pyframe_thread();
-    return thread ? tmk_pyframe_hot.hash(thread, &hints[lane->thread % N]) : 0;
-}
-
 /* ---- definitions ---- */
 
 static uint32_t intern_pytext(struct tmk_lane *lane, const struct tmk_pytext *text)
@@ -162,8 +154,7 @@ __attribute__((noinline, cold)) static uint32_t define_thread_stack(struct tmk_l
     return lane->thread_stack;
 }
 
-/* Each block of backward's comes here. */
-TMK_HOT_CODE(2) static uint32_t stack_without_frames(struct tmk_lane *lane)
+static inline uint32_t stack_without_frames(struct tmk_lane *lane)
 {
     uint32_t own = lane->thread_stack ? lane->thread_stack : define_thread_stack(lane);
     if (!lane->is_autograd)
@@ -188,7 +179,7 @@ static void say_once(struct tmk_lane *lane, _Atomic uint32_t *said, const char *
 static uint32_t native_stack(struct tmk_lane *lane)
 {
     uint32_t ids[TMK_NATIVE_MAX_FRAMES + MAX_IDS];
-    bool has_python = tmk_pyframe_ready() && hash_of_stack(lane) != 0;
+    bool has_python = tmk_pyframe_ready() && tmk_pystack_known(lane).hash != 0;
     uint32_t n = tmk_native_frames(lane, 0, has_python ? tmk_pyframe_range() : NULL, ids,
                                    TMK_NATIVE_MAX_FRAMES);
     if (has_python)
@@ -206,73 +197,45 @@ uint32_t tmk_pystack_native_id(struct tmk_lane *lane)
     return native_stack(lane);
 }
 
-/* Without Python, with native frames, or with none at all. */
+/* Without Python, so far; with native frames, or with none at all. */
 __attribute__((noinline, cold)) static uint32_t unusual_stack(struct tmk_lane *lane)
 {
     static _Atomic uint32_t said;
     if (tmk_recorder.settings.no_stacks)
         return 0;
-    if (!tmk_pyframe_ready())
+    bool is_ready = tmk_pyframe_ready();
+    if (!is_ready)
         say_once(lane, &said, "no Python stacks", tmk_pyframe_refusal());
-    return tmk_recorder.settings.native ? native_stack(lane) : stack_without_frames(lane);
-}
-
-/* Stacks of late, by hash: the hash and the generation, mixed, above the id. A training has a few
- * hundred of them, and comes back to each after it has gone through megabytes of other things: they
- * are kept together, in two pages, and not where a large table scatters them; each is in its place
- * (of odd number, as hashes are) or, when another came, in the one beside it. Behind it a larger
- * one, for programs that have more, or the same stack under many hashes: code that is made anew. */
-enum { RECENT = 1024, KEPT = 1 << 16, ID_BITS = 20 };
-static _Atomic uint64_t recent[RECENT] __attribute__((aligned(64)));
-static _Atomic uint64_t kept[KEPT];
-
-static inline uint64_t tag_of(const struct tmk_lane *lane, uint64_t hash)
-{
-    return ((hash ^ (uint64_t)lane->generation << 40) >> ID_BITS) << ID_BITS;
-}
-
-static inline uint32_t id_in(_Atomic uint64_t *place, uint64_t tag)
-{
-    uint64_t there = atomic_load_explicit(place, memory_order_relaxed);
-    uint32_t id = there & ((1u << ID_BITS) - 1);
-    return (there ^ id) == tag ? id : 0;
+    if (tmk_recorder.settings.native)
+        return native_stack(lane);
+    return is_ready ? tmk_pystack_usual_id(lane) : stack_without_frames(lane);
 }
 
 __attribute__((noinline)) static uint32_t stack_of_hash(struct tmk_lane *lane, uint64_t hash)
 {
     static _Atomic uint32_t said;
-    uint64_t tag = tag_of(lane, hash);
-    uint32_t id = id_in(&kept[hash % KEPT], tag);
-    if (id == 0) {
-        uint32_t ids[MAX_IDS], n = python_frames(lane, ids);
-        id = n ? tmk_intern_stack(lane, ids, n) : 0;
-    }
-    if (id == 0)
+    uint32_t ids[MAX_IDS], id = tmk_pyknown_stack(hash);
+    if (id)
+        return id;
+    uint32_t n = python_frames(lane, ids);
+    id = n ? tmk_intern_stack(lane, ids, n) : 0;
+    if (id)
+        tmk_pyknown_remember(hash, id);
+    else
         say_once(lane, &said, "stacks no longer recorded",
                  "there are more different ones than the recorder keeps, or the ring was full");
-    if (id == 0 || id >> ID_BITS != 0)
-        return id;
-    _Atomic uint64_t *place = &recent[hash % RECENT];
-    uint64_t there = atomic_load_explicit(place, memory_order_relaxed);
-    atomic_store_explicit(&recent[hash % RECENT ^ 1], there, memory_order_relaxed);
-    atomic_store_explicit(place, tag | id, memory_order_relaxed);
-    atomic_store_explicit(&kept[hash % KEPT], tag | id, memory_order_relaxed);
     return id;
 }
 
-TMK_HOT_CODE(2) uint32_t tmk_pystack_id(struct tmk_lane *lane)
+/* Each block of backward's comes here, too. */
+TMK_HOT_CODE(2) uint32_t tmk_pystack_unknown(struct tmk_lane *lane, uint64_t hash)
 {
-    const struct tmk_settings *how = &tmk_recorder.settings;
-    if (__builtin_expect(how->no_stacks || how->native || !tmk_pyframe_ready(), 0))
-        return unusual_stack(lane);
-    uint64_t hash = hash_of_stack(lane);
-    if (__builtin_expect(hash == 0, 0))
-        return stack_without_frames(lane);
-    uint64_t tag = tag_of(lane, hash);
-    uint32_t id = id_in(&recent[hash % RECENT], tag);
-    if (__builtin_expect(id == 0, 0))
-        id = id_in(&recent[hash % RECENT ^ 1], tag);
-    return __builtin_expect(id != 0, 1) ? id : stack_of_hash(lane, hash);
+    return hash ? stack_of_hash(lane, hash) : stack_without_frames(lane);
+}
+
+uint32_t tmk_pystack_id(struct tmk_lane *lane)
+{
+    return tmk_pystack_is_usual() ? tmk_pystack_usual_id(lane) : unusual_stack(lane);
 }
 
 /* Not when autograd's own thread calls it, as checkpointing does: the outer caller is whose it is.
@@ -284,7 +247,7 @@ void tmk_pystack_note_backward(struct tmk_lane *lane)
     if (lane->is_autograd)
         return;
     if (tmk_recorder.settings.native) {
-        if (tmk_pyframe_ready() && hash_of_stack(lane) != 0)
+        if (tmk_pyframe_ready() && tmk_pystack_known(lane).hash != 0)
             keep_caller(lane);
         return;
     }

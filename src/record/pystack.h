@@ -8,9 +8,37 @@
 #define TMK_RECORD_PYSTACK_H
 
 #include "record/lane.h"
+#include "record/pyframe.h"
+#include "record/pyknown.h"
 
 /* 0 when there is none: no interpreter in this process, or no room. */
 uint32_t tmk_pystack_id(struct tmk_lane *lane);
+
+/* Stacks are those of Python's frames, and can be read: tmk_pystack_usual_id() is enough. Stays so
+ * in a recording. */
+static inline bool tmk_pystack_is_usual(void)
+{
+    const struct tmk_settings *how = &tmk_recorder.settings;
+    return !how->no_stacks && !how->native && tmk_pyframe_is_ready();
+}
+
+static inline struct tmk_pyknown tmk_pystack_known(const struct tmk_lane *lane)
+{
+    const struct tmk_pyanchor *anchor = lane->anchor;
+    __asm__("" : "+r"(anchor)); /* it is read once */
+    tmk_pyknown_function *find =
+        atomic_load_explicit(&tmk_pyframe_hot.find[anchor != NULL], memory_order_relaxed);
+    return find(lane->generation, lane->thread, anchor);
+}
+
+uint32_t tmk_pystack_unknown(struct tmk_lane *lane, uint64_t hash);
+
+static inline uint32_t tmk_pystack_usual_id(struct tmk_lane *lane)
+{
+    struct tmk_pyknown known = tmk_pystack_known(lane);
+    return __builtin_expect(known.stack != 0, 1) ? known.stack
+                                                 : tmk_pystack_unknown(lane, known.hash);
+}
 
 /* The same with C and C++ frames below Python's, whatever was asked for: who calls the driver is
  * mostly not Python. */

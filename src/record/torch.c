@@ -168,16 +168,16 @@ typedef struct stream stream_function(int8_t device);
 
 struct tmk_torch_hot tmk_torch_hot TMK_HOT_DATA;
 
-/* As we number it: its two bytes the other way round. */
-static inline unsigned accelerator_of(unsigned torch_device)
+/* As we number it: its two bytes the other way round. And as torch does, by our number. */
+static inline uint16_t accelerator_of(uint16_t torch_device)
 {
-    return (torch_device & 0xff) << 8 | (torch_device >> 8 & 0xff);
+    return __builtin_bswap16(torch_device);
 }
 
 static inline uint16_t device_of(uint16_t torch_device)
 {
     bool is_host = (torch_device & 0xff) == TMK_DEVICE_TYPE_CPU;
-    return is_host ? TIDEMARK_HOST : (uint16_t)accelerator_of(torch_device);
+    return is_host ? TIDEMARK_HOST : accelerator_of(torch_device);
 }
 
 static inline struct tmk_torch_said *said_of(unsigned device)
@@ -185,37 +185,60 @@ static inline struct tmk_torch_said *said_of(unsigned device)
     return &tmk_torch_hot.said[device % TMK_TORCH_DEVICES];
 }
 
-/* What stands there when this was said of that device, in this recording. */
-static inline uint64_t who(uint32_t generation, unsigned device)
+static uint64_t head_of(uint8_t kind, uint16_t device)
 {
-    return (uint64_t)device << 32 | generation;
+    union tmk_record_head head = {{.kind = kind, .n_slots = 1, .device = device}};
+    return head.word;
+}
+
+/* No two devices share a place: those of the first kind that is spoken of have one, sixteen of
+ * them. Of others it is said again and again what is reserved, and their blocks go the long way. */
+static bool has_place(uint16_t device)
+{
+    static _Atomic unsigned kind;
+    unsigned ours = device >> 8, other = 0;
+    return (device & 0xff) < TMK_TORCH_DEVICES &&
+           (atomic_compare_exchange_strong(&kind, &other, ours) || other == ours);
 }
 
 __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, uint16_t device,
                                                          uint64_t reserved_bytes)
 {
     struct tmk_torch_said *said = said_of(device);
-    said->reserved_bytes = reserved_bytes;
-    atomic_store_explicit(&said->who, who(lane->generation, device), memory_order_relaxed);
+    if (has_place(device)) {
+        said->reserved_bytes = reserved_bytes;
+        said->alloc_head = head_of(TMK_KIND_ALLOC, device);
+        said->free_head = head_of(TMK_KIND_FREE, device);
+        atomic_store_explicit(&said->torch_device, accelerator_of(device), memory_order_relaxed);
+        atomic_store_explicit(&said->generation, lane->generation, memory_order_relaxed);
+    }
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
     if (device >> 8 == TMK_DEVICE_TYPE_CUDA)
         atomic_fetch_or_explicit(&tmk_torch_hot.cards, UINT64_C(1) << (device & 63),
                                  memory_order_relaxed);
 }
 
-/* It was said that so much is reserved. (The address is computed once: compilers do it for each
- * field of an array's element anew.) */
-static inline bool has_said(uint32_t generation, unsigned device, uint64_t reserved_bytes)
+/* For conditions of which each is to be out of the way. */
+static inline bool seldom(bool is)
 {
-    const struct tmk_torch_said *said = said_of(device);
-    __asm__("" : "+r"(said));
-    return atomic_load_explicit(&said->who, memory_order_relaxed) == who(generation, device) &&
-           said->reserved_bytes == reserved_bytes;
+    return __builtin_expect(is, 0);
+}
+
+/* It was said that so much is reserved, in this recording. */
+static inline bool has_said(const struct tmk_torch_said *said, uint32_t generation,
+                            uint16_t torch_device, uint64_t reserved_bytes)
+{
+    return !seldom(atomic_load_explicit(&said->generation, memory_order_relaxed) != generation) &&
+           !seldom(atomic_load_explicit(&said->torch_device, memory_order_relaxed) !=
+                   torch_device) &&
+           !seldom(said->reserved_bytes != reserved_bytes);
 }
 
 static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
-    if (__builtin_expect(!has_said(lane->generation, device, reserved_bytes), 0))
+    if (__builtin_expect(
+            !has_said(said_of(device), lane->generation, accelerator_of(device), reserved_bytes),
+            0))
         say_reserved(lane, device, reserved_bytes);
 }
 
@@ -351,7 +374,7 @@ __attribute__((noinline)) static void record_host(const void *address, int64_t s
 static bool is_all_usual(const struct tmk_lane *lane)
 {
     const struct tmk_hook *hook = &tmk_torch_hooks[USAGE];
-    return tmk_recorder.counter && host_is_over(lane) &&
+    return tmk_pystack_is_usual() && tmk_recorder.counter && host_is_over(lane) &&
            atomic_load(&tmk_torch_hot.settled) == lane->generation &&
            !atomic_load(&tmk_torch_hot.streams_used) && !atomic_load(&tmk_torch_hot.is_tallied) &&
            !atomic_load(&hook->foreign) && atomic_load(&hook->real) != 0;
@@ -372,27 +395,33 @@ static void look_whether_usual(const struct tmk_lane *lane)
 }
 
 /* The same for the calling thread and one block: it can be written, and nothing else. */
-static inline bool is_usual(const struct tmk_lane *lane, unsigned device, uint64_t reserved)
+static inline bool is_usual(const struct tmk_lane *lane, const struct tmk_torch_said *said,
+                            uint16_t torch_device, uint64_t reserved)
 {
     uint32_t generation = lane->generation;
-    if (lane->busy != 0 || /* a lane that is being opened is of none, for a moment */
-        atomic_load_explicit(&tmk_torch_hot.usual, memory_order_acquire) != generation)
+    if (seldom(lane->busy != 0) || /* a lane that is being opened is of none, for a moment */
+        seldom(atomic_load_explicit(&tmk_torch_hot.usual, memory_order_acquire) != generation))
         return false;
     struct tmk_control *control =
         atomic_load_explicit(&tmk_torch_hot.control, memory_order_relaxed);
-    return atomic_load_explicit(&control->generation, memory_order_acquire) == generation &&
-           lane->cursor < lane->end && has_said(generation, device, reserved);
+    return !seldom(atomic_load_explicit(&control->generation, memory_order_acquire) !=
+                   generation) &&
+           !seldom(lane->cursor >= lane->end) && has_said(said, generation, torch_device, reserved);
 }
 
 /* Into a lane that has room. */
-static inline void put_usual(struct tmk_lane *lane, uint8_t kind, uint16_t device, uint32_t id,
-                             const void *address, uint64_t size)
+static inline void put_usual(struct tmk_lane *lane, uint64_t head, const void *address,
+                             uint64_t size)
 {
     struct tmk_record *r = tmk_lane_take(lane, 1);
-    tmk_lane_fill(r, tmk_clock_counter(), kind, device, id, (uintptr_t)address, size);
+    r->ticks = tmk_clock_counter();
+    r->a = (uintptr_t)address;
+    r->b = size;
+    tmk_record_publish(r, (union tmk_record_head){.word = head});
 }
 
-/* ---- the long way: programs that use several streams always go it ---- */
+/* ---- the long way: programs that use several streams always go it, those whose stacks are not
+ * Python's alone, and those without ---- */
 
 __attribute__((hot, noinline)) static void record_alloc(uint16_t device, const void *address,
                                                         uint64_t size, uint64_t reserved)
@@ -478,7 +507,12 @@ void tmk_torch_note_oom(uint16_t device, uint64_t size)
 bool tmk_torch_has_said(uint16_t device)
 {
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
-    return generation && atomic_load(&said_of(device)->who) == who(generation, device);
+    const struct tmk_torch_said *said = said_of(device);
+    if ((device & 0xff) >= TMK_TORCH_DEVICES)
+        return generation && device >> 8 == TMK_DEVICE_TYPE_CUDA &&
+               atomic_load(&tmk_torch_hot.cards) >> (device & 63) & 1;
+    return generation && atomic_load(&said->generation) == generation &&
+           atomic_load(&said->torch_device) == accelerator_of(device);
 }
 
 /* ---- calling on ---- */
@@ -541,9 +575,9 @@ __attribute__((noinline, cold)) static void usage_by_others(int which, const voi
     end_call(before);
 }
 
-__attribute__((hot)) static void usage_hook(int which, const void *caller, void *address,
-                                            int64_t size, uint64_t allocated, uint64_t reserved,
-                                            uint16_t device)
+__attribute__((hot, noinline)) static void usage_hook(int which, const void *caller, void *address,
+                                                      int64_t size, uint64_t allocated,
+                                                      uint64_t reserved, uint16_t device)
 {
     struct tmk_hook *hook = &tmk_torch_hooks[which];
     if (__builtin_expect(atomic_load_explicit(&hook->foreign, memory_order_relaxed), 0)) {
@@ -561,27 +595,35 @@ static inline usage_function *usual_real(void)
     return (usage_function *)atomic_load_explicit(&tmk_torch_hot.real, memory_order_relaxed);
 }
 
-/* The lane may be short of room when the stack's definitions have been written. */
+/* Behind the definitions of a new stack there may be no room. */
+__attribute__((noinline, cold)) static void put_elsewhere(struct tmk_lane *lane, uint64_t head,
+                                                          const void *address, uint64_t size)
+{
+    union tmk_record_head h = {.word = head};
+    tmk_lane_put(lane, h.kind, h.device, h.id, (uintptr_t)address, size);
+}
+
 TMK_HOT_CODE(1)
 __attribute__((noinline)) static void usual_alloc(void *address, int64_t size, uint64_t allocated,
-                                                  uint64_t reserved, uint16_t device)
+                                                  uint64_t reserved, uint16_t device,
+                                                  const struct tmk_torch_said *said)
 {
     struct tmk_lane *lane = &tmk_lane;
-    uint16_t ours = (uint16_t)accelerator_of(device);
-    lane->busy = tmk_stack_pointer();
-    atomic_signal_fence(memory_order_seq_cst);
-    uint32_t stack = tmk_pystack_id(lane);
+    tmk_lane_make_busy(lane);
+    uint64_t stack = tmk_pystack_usual_id(lane);
+    uint64_t head = said->alloc_head + (stack << 32);
     if (__builtin_expect(lane->cursor < lane->end, 1))
-        put_usual(lane, TMK_KIND_ALLOC, ours, stack, address, (uint64_t)size);
+        put_usual(lane, head, address, (uint64_t)size);
     else
-        tmk_lane_put(lane, TMK_KIND_ALLOC, ours, stack, (uintptr_t)address, (uint64_t)size);
+        put_elsewhere(lane, head, address, (uint64_t)size);
     tmk_lane_leave(lane);
     usual_real()(address, size, allocated, reserved, device);
 }
 
-__attribute__((hot, noinline)) static void unusual(void *address, int64_t size, uint64_t allocated,
-                                                   uint64_t reserved, uint16_t device,
-                                                   const void *caller)
+/* Cold only so that the jumps to it are at the end of the code that calls it. */
+__attribute__((cold, noinline)) static void unusual(void *address, int64_t size, uint64_t allocated,
+                                                    uint64_t reserved, uint16_t device,
+                                                    const void *caller)
 {
     usage_hook(USAGE, caller, address, size, allocated, reserved, device);
 }
@@ -593,20 +635,22 @@ TMK_HOT_CODE_FIRST static void hook_usage(void *address, int64_t size, uint64_t 
                                           uint64_t reserved, uint16_t device)
 {
     struct tmk_lane *lane = &tmk_lane;
-    unsigned ours = accelerator_of(device);
-    if (__builtin_expect(size == 0 || !is_usual(lane, ours, reserved), 0)) {
-        unusual(address, size, allocated, reserved, device, __builtin_return_address(0));
-        return;
+    const struct tmk_torch_said *said = said_of(accelerator_of(device));
+    __asm__("" : "+r"(said)); /* its address is computed once, not for each field anew */
+    if (__builtin_expect(is_usual(lane, said, device, reserved), 1)) {
+        if (__builtin_expect(size > 0, 1)) {
+            usual_alloc(address, size, allocated, reserved, device, said);
+            return;
+        }
+        if (__builtin_expect(size < 0, 1)) {
+            tmk_lane_make_busy(lane);
+            put_usual(lane, said->free_head, address, 0);
+            tmk_lane_leave(lane);
+            usual_real()(address, size, allocated, reserved, device);
+            return;
+        }
     }
-    if (size > 0) {
-        usual_alloc(address, size, allocated, reserved, device);
-        return;
-    }
-    lane->busy = tmk_stack_pointer();
-    atomic_signal_fence(memory_order_seq_cst);
-    put_usual(lane, TMK_KIND_FREE, (uint16_t)ours, 0, address, 0);
-    tmk_lane_leave(lane);
-    usual_real()(address, size, allocated, reserved, device);
+    unusual(address, size, allocated, reserved, device, __builtin_return_address(0));
 }
 
 static void hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
@@ -702,17 +746,20 @@ static void hook_cpu_oom(void *self, size_t size)
 __attribute__((noinline)) static void unusual_node(void *self, void *task, void *node, void *input,
                                                    void *queue, const void *caller)
 {
-    node_function *real = (node_function *)tmk_torch_find_real(&tmk_torch_hooks[NODE], caller);
-    if (!real)
-        __builtin_trap(); /* nobody calls what is not there */
-    if (!atomic_load_explicit(&tmk_torch_hot.nodes.real, memory_order_relaxed))
-        atomic_store(&tmk_torch_hot.nodes.real, (uintptr_t)real);
+    uintptr_t real = atomic_load_explicit(&tmk_torch_hot.nodes.real, memory_order_acquire);
+    if (!real) {
+        real = (uintptr_t)tmk_torch_find_real(&tmk_torch_hooks[NODE], caller);
+        if (!real)
+            __builtin_trap(); /* nobody calls what is not there */
+        atomic_store(&tmk_torch_hot.nodes.real, real);
+    }
+    node_function *call = (node_function *)real;
     if (*(const uintptr_t *)node != atomic_load(&tmk_torch_hot.nodes.accumulates)) {
-        real(self, task, node, input, queue);
+        call(self, task, node, input, queue);
         return;
     }
     struct tmk_grads_found found = tmk_grads_look(node, input);
-    real(self, task, node, input, queue);
+    call(self, task, node, input, queue);
     tmk_grads_tag(found);
 }
 

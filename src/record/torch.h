@@ -42,9 +42,11 @@ struct tmk_torch_hot {
     _Atomic uint32_t usual;              /* in this generation blocks go the short way (torch.c) */
     struct tmk_control *_Atomic control; /* then this is the recorder's, */
     _Atomic uintptr_t real;              /* and this the function that they are reported to */
-    struct tmk_torch_said {   /* what was last said of a device, under torch's lock of it */
-        _Atomic uint64_t who; /* generation, and the device above it */
+    struct tmk_torch_said { /* what was last said of a device, under torch's lock of it */
+        uint64_t alloc_head, free_head; /* of records of blocks of it; the first without a stack */
         uint64_t reserved_bytes;
+        _Atomic uint32_t generation;
+        _Atomic uint16_t torch_device;
     } said[TMK_TORCH_DEVICES];
     _Atomic uint32_t settled;          /* in this one the bridge waits for no block (bridge.h) */
     _Atomic uint32_t host_seen;        /* in this one host blocks were recorded */

@@ -3,9 +3,11 @@
 in a training is seen to all the same: steps that are due, what is reserved, streams, the tally, forked children.
 
 Debian's torch trains on the CPU; the blocks are a stand-in's, reported from its modules, backward and optimizer."""
+import platform
 import subprocess
 from pathlib import Path
 
+import pytest
 from torch_kit import LIBRARY, PYTHON, TIDEMARK, check, environment, query
 
 HERE = Path(__file__).parent
@@ -110,17 +112,40 @@ def test_changes(tmp_path, rings):
 
 # ---- what it fetches
 
-EACH_BLOCK = {"code": ["hook_usage", "usual_alloc", "tmk_pystack_id", "stack_without_frames", "hash_3_11",
-                       "hash_3_12_watched", "hash_3_13_watched", "hook_node", "tmk_bridge_note_node", "tmk_whose_node"],
+EACH_BLOCK = {"code": ["hook_usage", "usual_alloc", "tmk_pystack_unknown", "find_3_11", "find_3_12_watched",
+                       "find_3_13_watched", "find_above_3_11", "find_above_3_12_watched", "find_above_3_13_watched",
+                       "hook_node", "tmk_bridge_note_node", "tmk_whose_node"],
               "data": ["tmk_pyframe_hot", "tmk_torch_hot", "backward"]}
+
+
+def places():
+    """{name of a function or an object: [address, bytes]}"""
+    done = subprocess.run(["nm", "--print-size", LIBRARY], capture_output=True, text=True, check=True)
+    return {line.split()[3]: [int(word, 16) for word in line.split()[:2]] for line in done.stdout.splitlines()
+            if len(line.split()) == 4}
 
 
 def test_one_page_of_each():
     """A page more is a look-up more, for every block, in tables that the training has emptied (record/hot.h)."""
-    done = subprocess.run(["nm", "--print-size", LIBRARY], capture_output=True, text=True, check=True)
-    symbols = {line.split()[3]: [int(word, 16) for word in line.split()[:2]] for line in done.stdout.splitlines()
-               if len(line.split()) == 4}
+    symbols = places()
     for names in EACH_BLOCK.values():
         pages = {end // 4096 for at, size in map(symbols.get, names) for end in (at, at + size - 1)}
         assert len(pages) == 1
     assert symbols["tmk_recorder"][0] // 4096 == symbols["tmk_torch_hot"][0] // 4096  # its beginning is enough
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a count of one instruction set")
+def test_few_lines_of_code():
+    """Each line of 64 bytes is fetched anew for almost every block, and pushes one of the program's out."""
+    symbols = places()
+    n_lines = {name: -(-symbols[name][1] // 64) for name in symbols}
+    assert n_lines["hook_usage"] <= 4 and n_lines["usual_alloc"] <= 4
+    assert n_lines["find_3_12_watched"] <= 7 and n_lines["find_above_3_12_watched"] <= 5
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="glibc aligns less elsewhere, and so do we")
+def test_static_tls():
+    """What a library that is opened late, by attach or `import tidemark`, can have of threads' static memory."""
+    done = subprocess.run(["readelf", "-lW", LIBRARY], capture_output=True, text=True, check=True)
+    row = next(line.split() for line in done.stdout.splitlines() if line.split()[:1] == ["TLS"])
+    assert int(row[5], 16) <= 192 and int(row[-1], 16) <= 64

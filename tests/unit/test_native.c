@@ -289,7 +289,7 @@ static void keep_module(struct definitions *d, uint32_t id, const struct tmk_rec
 static struct definitions *read_definitions(void)
 {
     struct definitions *d = calloc(1, sizeof *d);
-    for (const struct tmk_record *r = tmk_lane.page->slots; r < tmk_lane.cursor;) {
+    for (const struct tmk_record *r = tmk_lane.end - TMK_PAGE_SLOTS; r < tmk_lane.cursor;) {
         union tmk_record_head head = {.word = atomic_load(&r->head)};
         if (head.kind == TMK_KIND_DEF_MODULE)
             keep_module(d, head.id, r);

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "record/pycodes.h"
-#include "record/pyframe.h"
+#include "record/pyknown.h"
 #include "record/python.h"
 
 enum { MADE, GOES, AT_ONCE = 8 };
@@ -29,17 +29,17 @@ const struct tmk_python *tmk_python_find(const char **ret_reason)
     return is_running ? &python : NULL;
 }
 
-bool tmk_pyframe_can_be_watched(void)
+bool tmk_pyknown_can_be_watched(void)
 {
     return can_be_watched;
 }
 
-void tmk_pyframe_set_watched(bool is)
+void tmk_pyknown_set_watched(bool is)
 {
     is_watched = is;
 }
 
-void tmk_pyframe_forget(void)
+void tmk_pyknown_forget(void)
 {
     n_forgotten++;
 }
