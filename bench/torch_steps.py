@@ -55,7 +55,8 @@ def arguments():
     parser.add_argument("--against", choices=["nothing", "blocks"], default="nothing",
                         help="blocks: the other half has the hooks of blocks and nodes; the ratio is that of calls")
     parser.add_argument("--pin", action="store_true")
-    parser.add_argument("--raw", help="write [on, off, CPU on, CPU off, difference of each phase] of each pair, in seconds, to this file")
+    parser.add_argument("--raw", help="write [on, off, CPU on, CPU off, difference of each phase] of each pair, in "
+                                      "seconds, to this file")
     a = parser.parse_args()
     for name, value in zip(("layers", "dim", "batch"), (4, 512, 4) if a.workload == "lora" else (6, 256, 16)):
         setattr(a, name, getattr(a, name) or value)

@@ -54,15 +54,15 @@ static inline uint64_t place_of(const struct tmk_pylayout *l, const void *frame,
     return tmk_load_u64(at);
 }
 
+static const uint64_t odd = 0x9e3779b97f4a7c15u;
+
 /* What a hash begins with, so that what was known in another recording, or before code objects
  * went, is not taken for known. Far apart: the next frame's place is added to it, and places are
- * near. */
-static inline uint64_t start_of(uint32_t generation)
+ * near. (`factor` is `odd`, in a register.) */
+static inline uint64_t start_of(uint32_t generation, uint64_t factor)
 {
-    return (generation + atomic_load(&tmk_pyframe_hot.epoch)) * 0xbf58476d1ce4e5b9u;
+    return (generation + atomic_load(&tmk_pyframe_hot.epoch)) * factor;
 }
-
-static const uint64_t odd = 0x9e3779b97f4a7c15u;
 
 /* Whether a frame is part of the hash: while code objects are watched (pycodes.h) they are not
  * looked at, and what stands for an entry from C is, too. */
@@ -213,12 +213,11 @@ __attribute__((always_inline)) static inline struct tmk_pyknown known_by(uint64_
 __attribute__((always_inline)) static inline bool hash_frames(const struct tmk_pylayout *l,
                                                               bool is_watched, const void *frame,
                                                               const struct hints *hints,
-                                                              uint64_t *hash)
+                                                              uint64_t factor, uint64_t *hash)
 {
     enum { FEW = 8 };
     const _Atomic uintptr_t *known =
         hints->frames + atomic_load_explicit(&hints->n, memory_order_relaxed);
-    const uint64_t factor = apart(odd); /* in one register */
     unsigned n_left = FEW + 1;
     const void *there, *below;
     for (;;) {
@@ -256,9 +255,8 @@ static inline bool is_gone(const struct tmk_pyanchor *anchor)
 __attribute__((always_inline)) static inline bool hash_above(const struct tmk_pylayout *l,
                                                              bool is_watched, const void *frame,
                                                              const struct tmk_pyanchor *anchor,
-                                                             uint64_t *hash)
+                                                             uint64_t factor, uint64_t *hash)
 {
-    const uint64_t factor = apart(odd);
     unsigned n_left = 16;
     if (__builtin_expect(is_gone(anchor), 0))
         return false;
@@ -301,7 +299,7 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
     __attribute__((noinline)) static struct tmk_pyknown learn_##name(uint32_t generation,          \
                                                                      uint32_t number)              \
     {                                                                                              \
-        uint64_t start = start_of(generation);                                                     \
+        uint64_t start = start_of(generation, odd);                                                \
         const void *frame = first_frame(&(layout), is_watched, tmk_pyframe_thread());              \
         uint64_t hash = learn(&(layout), is_watched, frame, start, hints_of(number));              \
         return hash == start ? NO_STACK : known_by(hash);                                          \
@@ -312,9 +310,10 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
         const void *frame = first_frame(&(layout), is_watched, thread);                            \
         if (!frame)                                                                                \
             return NO_STACK;                                                                       \
-        uint64_t start = start_of(generation), hash = start;                                       \
-        if (__builtin_expect(!hash_frames(&(layout), is_watched, frame, hints_of(number), &hash),  \
-                             0))                                                                   \
+        const uint64_t factor = apart(odd);                                                        \
+        uint64_t start = start_of(generation, factor), hash = start;                               \
+        if (__builtin_expect(                                                                      \
+                !hash_frames(&(layout), is_watched, frame, hints_of(number), factor, &hash), 0))   \
             return learn_##name(generation, number);                                               \
         return !(is_watched) && hash == start ? NO_STACK : known_by(hash);                         \
     }                                                                                              \
@@ -343,8 +342,9 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
         const void *frame = first_frame(&(layout), is_watched, thread);                            \
         if (!frame)                                                                                \
             return NO_STACK;                                                                       \
-        uint64_t hash = start_of(generation);                                                      \
-        if (__builtin_expect(!hash_above(&(layout), is_watched, frame, anchor, &hash), 0))         \
+        const uint64_t factor = apart(odd);                                                        \
+        uint64_t hash = start_of(generation, factor);                                              \
+        if (__builtin_expect(!hash_above(&(layout), is_watched, frame, anchor, factor, &hash), 0)) \
             return find_##name(generation, number, NULL);                                          \
         return known_by(hash);                                                                     \
     }                                                                                              \

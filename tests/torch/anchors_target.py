@@ -1,44 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""Called by test_anchors.py, and by tests/gpu/check_frames.py: reports blocks from within calls of torch's modules, called
-in every way that there is, and prints what its own traceback was at each.
+"""Called by test_anchors.py, and by tests/gpu/check_frames.py: reports blocks from within calls of torch's modules,
+called in every way that there is, and prints what its own traceback was at each.
 
 While a module is called the recorder looks only at the frames above that call (record/pyknown.h)."""
 import contextlib
-import ctypes
 import functools
 import itertools
 import json
 import random
-import sys
 import threading
 
+import frames_site
 import torch
 from torch import nn
 
-process = ctypes.CDLL(None)
-hook = process._ZN3c1025ProfiledCPUMemoryReporter3NewEPvm
-hook.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-hook.restype = None
 FIRST = 1_000_003  # sizes of our blocks: torch's own are multiples of four
-stacks = {}
 numbers = itertools.count(FIRST, 4)
 chance = random.Random(7)
 
 
 def site():
-    """Report a block of a size of its own and keep the traceback of this very call: innermost first."""
-    size = next(numbers)
-    frame, stack = sys._getframe(), []
-    hook(None, 4096 * size, size); stack.append((frame.f_code.co_filename, frame.f_lineno, name_of(frame)))
-    frame = frame.f_back
-    while frame is not None:
-        stack.append((frame.f_code.co_filename, frame.f_lineno, name_of(frame)))
-        frame = frame.f_back
-    stacks[size] = stack
-
-
-def name_of(frame):
-    return getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+    frames_site.site(next(numbers))
 
 
 class Plain(nn.Module):
@@ -158,7 +140,7 @@ def main():
     for thread in threads:
         thread.join()
     ways()
-    print(json.dumps({"stacks": stacks}))
+    print(json.dumps({"stacks": frames_site.stacks}))
 
 
 main()

@@ -82,7 +82,7 @@ static void use(const struct tmk_pylayout *layout)
 /* What the hash is said to be, one frame at a time. */
 static uint64_t expected(void)
 {
-    uint64_t hash = (GENERATION + tmk_pyframe_hot.epoch) * 0xbf58476d1ce4e5b9u;
+    uint64_t hash = (GENERATION + tmk_pyframe_hot.epoch) * 0x9e3779b97f4a7c15u;
     unsigned n = n_frames;
     if (n && ((const uint8_t *)chain[n - 1])[l->frame_owner] == ENTRY)
         n--;
