@@ -5,17 +5,16 @@
     tidemark run -o s.tmk -- python3 bench/torch_steps.py [--workload lora] [--steps 2000] [--device cuda]
     tidemark run --no-modules -o s.tmk -- python3 bench/torch_steps.py --peer-steps 0
 
-One process trains the shape of tests/torch/workloads/encoder.py, or of lora.py. Blocks of ten steps
-run with the hooks in torch's calls (of blocks, modules, backward and optimizers, whichever the run
-has) and without them, in turn, so that whatever drifts (clocks, temperature) drifts for both. Two
-steps that are not timed come before each block: switching empties the
-processor's caches. Then the peers, likewise in turn with nothing: torch's memory history, torch.profiler
-with memory. Prints one JSON object: for each the ratio of mean step times, the 95 % interval of a
-bootstrap over pairs of blocks, the same over fours of them (off, on, on, off), the same without the tenth of pairs in which a block took longest
-(machines have hiccups of their own), the same of the lower quartiles of both (what a step costs while the machine
-does little else), the same of the processor's time that the threads which compute took (main and autograd's: without the
-time that one waits for the other to wake up), by how much each phase of a step grew, and the step time itself. --raw
-writes the times of all pairs to a file.
+One process trains the shape of tests/torch/workloads/encoder.py, or of lora.py. Two steps run with the hooks in torch's
+calls (of blocks, modules, backward and optimizers, whichever the run has) and two without them, in turn, so that
+whatever drifts (clocks, temperature, what else the machine does) drifts for both: on a shared one step times are alike
+for some tens of milliseconds only, and blocks of ten steps tell a third as much in the same time. Going back and forth
+is a few stores (record/patch.c). Then the peers, likewise in turn with nothing, but by ten steps, with two before them
+that are not timed: torch's memory history, torch.profiler with memory. Prints one JSON object: for each the ratio of
+mean step times, the 95 % interval of a bootstrap, the same without the tenth of pairs in which a block took longest
+(machines have hiccups of their own), the same of the processor's time that the threads which compute took (main and
+autograd's: without the time that one waits for the other to wake up), by how much each phase of a step grew, and the
+step time itself. --raw writes the times of all pairs to a file.
 
 --against blocks leaves the hooks of blocks and of autograd's nodes in all along, and takes those in calls of
 modules, backward and optimizers in and out: what they cost by themselves.
@@ -37,7 +36,8 @@ import time
 import torch
 from torch import nn
 
-BLOCK = 10
+BLOCK, LONG_BLOCK = 2, 10  # steps
+GROUPS = 400
 PHASES = "forward", "backward", "optimizer", "zero_grad"
 
 
@@ -72,11 +72,8 @@ def computing_threads():
 
 
 def cpu_seconds(threads):
-    total = 0
-    for thread in threads:
-        with open(f"/proc/self/task/{thread}/schedstat", encoding="ascii") as file:
-            total += int(file.read().split()[0])
-    return total / 1e9
+    """By the kernel's clock of each thread, whose number is made of the thread's."""
+    return sum(time.clock_gettime(~thread << 3 | 6) for thread in threads)
 
 
 class Training:
@@ -87,6 +84,7 @@ class Training:
         trained = [p for p in model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(trained)
         self.phases = [0] * len(PHASES)  # seconds of each, in this block
+        self.threads = []
 
     def step(self):
         marks = [time.perf_counter()]
@@ -104,20 +102,25 @@ class Training:
         if self.a.device == "cuda":
             torch.cuda.synchronize()
 
-    def block(self):
-        """Seconds of ten steps, after two to get warm, the processor's, and those of each phase."""
-        self.step()
-        self.step()
+    def warm_up(self):
+        for _ in range(60):
+            self.step()
         self.sync()
-        threads = list(computing_threads())
-        start_cpu = cpu_seconds(threads)
+        self.threads = list(computing_threads())
+
+    def block(self, n, n_before=0):
+        """Seconds of so many steps, the processor's, and those of each phase."""
+        for _ in range(n_before):
+            self.step()
+        self.sync()
+        start_cpu = cpu_seconds(self.threads)
         self.phases = [0] * len(PHASES)
         start = time.perf_counter()
-        for _ in range(BLOCK):
+        for _ in range(n):
             self.step()
         self.sync()
         taken = time.perf_counter() - start
-        return taken, cpu_seconds(threads) - start_cpu, self.phases
+        return taken, cpu_seconds(self.threads) - start_cpu, self.phases
 
 
 class Encoder(Training):
@@ -154,17 +157,17 @@ def pin():
         os.sched_setaffinity(task, cores[-1:] if task in computing else cores[:-1])
 
 
-def in_turn(training, n_steps, begin, end):
+def in_turn(training, n_steps, begin, end, *block):
     """Pairs (with, without, the processor's times of both, and by how much each phase is longer) of blocks; which of
     the two comes first changes."""
     pairs, until = [], time.perf_counter() + training.a.seconds
-    for i in range(n_steps // (2 * BLOCK)):
+    for i in range(n_steps // (2 * block[0])):
         if time.perf_counter() > until:
             break
         times = {}
         for on in ((True, False) if i % 2 else (False, True)):
             (begin if on else end)()
-            times[on] = training.block()
+            times[on] = training.block(*block)
         pairs.append((times[True][0], times[False][0], times[True][1], times[False][1],
                       *map(operator.sub, times[True][2], times[False][2])))
     end()
@@ -179,46 +182,42 @@ def cpu_ratio(pairs):
     return sum(p[2] for p in pairs) / sum(p[3] for p in pairs)
 
 
-def quartile_ratio(pairs):
-    quarter = len(pairs) // 4
-    return sorted(p[0] for p in pairs)[quarter] / sorted(p[1] for p in pairs)[quarter]
-
-
 def interval(pairs, of=ratio):
+    """95 %, of a bootstrap over some hundred groups of neighbours: what lasts longer than a pair is in one of them."""
+    size = -(-len(pairs) // GROUPS)
+    groups = [tuple(map(sum, zip(*pairs[i:i + size]))) for i in range(0, len(pairs), size)]
     chance = random.Random(1)
-    samples = sorted(of([chance.choice(pairs) for _ in pairs]) for _ in range(2000))
+    samples = sorted(of(chance.choices(groups, k=len(groups))) for _ in range(2000))
     return {"ratio": round(of(pairs), 5), "low": round(samples[50], 5), "high": round(samples[1949], 5)}
 
 
-def fours(pairs):
-    """Two pairs at a time, off-on and on-off: what drifts evenly through them cancels."""
-    return [tuple(map(sum, zip(first, second))) for first, second in zip(pairs[::2], pairs[1::2])] or pairs
-
-
-def phases(pairs):
+def phases(pairs, n):
     """What each phase of a step takes longer, in microseconds, and the standard error of that."""
     found = {}
     for i, name in enumerate(PHASES, 4):
-        more = [pair[i] / BLOCK * 1e6 for pair in pairs]
+        more = [pair[i] / n * 1e6 for pair in pairs]
         found[name] = [round(statistics.mean(more), 1), round(statistics.stdev(more) / len(more) ** 0.5, 1)]
     return found
 
 
-def figures(pairs):
-    steady = sorted(pairs, key=lambda p: max(p[:2]))[:max(1, len(pairs) * 9 // 10)]
-    return {**interval(pairs), "fours": interval(fours(pairs)), "steady": interval(steady), "quartile": interval(pairs, quartile_ratio),
-            "cpu": interval(pairs, cpu_ratio), "phases_us": phases(pairs),
+def figures(pairs, n):
+    """Of pairs of blocks of n steps."""
+    slow = sorted(max(p[:2]) for p in pairs)[len(pairs) * 9 // 10]
+    steady = [p for p in pairs if max(p[:2]) < slow] or pairs
+    return {**interval(pairs), "steady": interval(steady),
+            "cpu": interval(pairs, cpu_ratio), "phases_us": phases(pairs, n),
             "median_pair": round(sorted(p[0] / p[1] for p in pairs)[len(pairs) // 2], 5),
-            "step_ms": round(sum(p[1] for p in pairs) / len(pairs) / BLOCK * 1e3, 4),
-            "n_steps": 2 * BLOCK * len(pairs)}
+            "step_ms": round(sum(p[1] for p in pairs) / len(pairs) / n * 1e3, 4),
+            "n_steps": 2 * n * len(pairs)}
 
 
 def peers(training, n_steps):
     result = {}
     record = getattr(torch.cuda.memory, "_record_memory_history", None)
     if training.a.device == "cuda" and record:
-        result["torch memory history"] = figures(in_turn(
-            training, n_steps, lambda: record(max_entries=1_000_000), lambda: record(enabled=None)))
+        pairs = in_turn(training, n_steps, lambda: record(max_entries=1_000_000), lambda: record(enabled=None),
+                        LONG_BLOCK, 2)
+        result["torch memory history"] = figures(pairs, LONG_BLOCK)
     profiler = [None]
 
     def begin():
@@ -231,19 +230,18 @@ def peers(training, n_steps):
             profiler[0].__exit__(None, None, None)
             profiler[0] = None
 
-    pairs = in_turn(training, n_steps // 4, begin, end)
-    result["torch.profiler with memory"] = figures(pairs)
+    pairs = in_turn(training, n_steps // 4, begin, end, LONG_BLOCK, 2)
+    result["torch.profiler with memory"] = figures(pairs, LONG_BLOCK)
     return result
 
 
 def main():
     a = arguments()
     training = {"encoder": Encoder, "lora": Lora}[a.workload](a)
-    for _ in range(5):
-        training.block()
+    training.warm_up()
     if a.pin:
         pin()
-        training.block()
+        training.warm_up()
     gc.collect()
     gc.disable()  # its pauses fall on one block or the other
     process = ctypes.CDLL(None)
@@ -251,8 +249,8 @@ def main():
     hook(0)
     result = {"workload": a.workload, "against": a.against, "torch": torch.__version__, "slots": hook(1)}
     hook(0)
-    pairs = in_turn(training, a.steps, lambda: hook(1), lambda: hook(2 if a.against == "blocks" else 0))
-    result["tidemark"] = figures(pairs)
+    pairs = in_turn(training, a.steps, lambda: hook(1), lambda: hook(2 if a.against == "blocks" else 0), BLOCK)
+    result["tidemark"] = figures(pairs, BLOCK)
     if a.raw:
         with open(a.raw, "w", encoding="ascii") as file:
             json.dump(pairs, file)

@@ -265,7 +265,7 @@ static bool find_functions(void)
         struct tmk_object **place;
     } functions[] = {{"learn", &tmk_bridge.learn},
                      {"called", &tmk_bridge.called},
-                     {"updated", &tmk_bridge.updated},
+                     {"refresh", &tmk_bridge.refresh},
                      {"wrap_steps", &tmk_bridge.wrap_steps},
                      {"only_devices", &tmk_bridge.only_devices}};
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
@@ -330,7 +330,7 @@ static bool try_to_arm(const struct tmk_python *py)
         tidemark_record_mark("modules not recorded", why);
     else
         atomic_store(&tmk_bridge.armed, generation);
-    atomic_store(&tmk_torch_hot.settled, generation);
+    atomic_store(&tmk_short.settled, generation);
     return true;
 }
 
@@ -376,7 +376,7 @@ __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
 {
     const char *reason;
     if (atomic_load(&tmk_bridge.armed) == lane->generation) {
-        atomic_store(&tmk_torch_hot.settled, lane->generation);
+        atomic_store(&tmk_short.settled, lane->generation);
         tmk_whose_begin_due(lane);
         return;
     }
@@ -387,13 +387,13 @@ __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
     if (now - since < (is_queued ? helper_ns : retry_ns))
         return;
     if (tmk_recorder.settings.no_modules && tmk_recorder.settings.no_categories) {
-        atomic_store(&tmk_torch_hot.settled, lane->generation);
+        atomic_store(&tmk_short.settled, lane->generation);
         return;
     }
     const struct tmk_python *py = tmk_python_find(&reason);
     atomic_store(&wanted.since_ns, now);
     if (!py) /* nor will there be one: what makes blocks here is C++ */
-        atomic_store(&tmk_torch_hot.settled, lane->generation);
+        atomic_store(&tmk_short.settled, lane->generation);
     else if (!is_queued)
         queue(py);
     else if (!atomic_exchange(&wanted.has_helper, true) &&

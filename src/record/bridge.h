@@ -19,7 +19,7 @@
 #include "record/lane.h"
 #include "record/python.h"
 
-/* Torch makes a block, and tmk_torch_hot.settled is not this recording: see to it that the bridge
+/* Torch makes a block, and tmk_short.settled is not this recording: see to it that the bridge
  * is armed; or begin a step that is due. Under torch's locks; does not wait. */
 void tmk_bridge_want(struct tmk_lane *lane);
 
@@ -39,7 +39,7 @@ void tmk_bridge_switch(bool in);
 struct tmk_bridge {
     const struct tmk_python *py;
     struct tmk_object *names; /* bridge.py's namespace */
-    struct tmk_object *learn, *called, *updated, *wrap_steps, *only_devices;
+    struct tmk_object *learn, *called, *refresh, *wrap_steps, *only_devices;
     struct tmk_object *tensor_class; /* torch.Tensor */
     bool modules, categories;
     _Atomic uint32_t armed; /* in which recording; 0: not */

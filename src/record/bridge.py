@@ -34,7 +34,6 @@ roots = []       # (weak reference, prefix of its names)
 parameters = {}  # name: (address, bytes, flags), as it was last said
 names = {}       # id of a parameter: (weak reference to its module, key, name)
 own_roots = set()  # ids of roots that were called, themselves or in part: see note_parameters()
-updates = {}     # id of an optimizer: how often it has stepped
 wrapped = []     # (class, name of the method, theirs, ours)
 own_steps = []   # weak references to an optimizer, to the function we put into it, to the one before
 n_parameters = 0
@@ -43,7 +42,6 @@ looked = armed_at = 0.0  # seconds: how long in all, since when
 
 def ended(reference):
     references.pop(reference.key, None)
-    updates.pop(reference.key, None)
     own_roots.discard(reference.key)
     forget(reference.key)
 
@@ -318,7 +316,6 @@ def note_state(optimizer):
 def meet(optimizer):
     if id(optimizer) not in references and not is_shell(optimizer) and hasattr(optimizer, "state"):
         hold(optimizer)
-        updates[id(optimizer)] = 0
         expect(id(optimizer))
         wrap_own(optimizer)
 
@@ -328,6 +325,7 @@ def is_shell(optimizer):
 
 
 def refresh(optimizer):
+    """It has stepped once, twice, four, eight ... times."""
     global looked
     began = time.monotonic()
     wrap_steps()
@@ -336,13 +334,6 @@ def refresh(optimizer):
         note_state(optimizer)
         workspaces()
         looked += time.monotonic() - began
-
-
-def updated(optimizer):
-    """At the end of its step()."""
-    n = updates[id(optimizer)] = updates.get(id(optimizer), 0) + 1
-    if n & (n - 1) == 0:
-        refresh(optimizer)
 
 
 def wrap(step):
@@ -465,7 +456,7 @@ def wrap_scaler():
 def reset():
     global looked, armed_at
     looked, armed_at = 0.0, time.monotonic()
-    for things in (references, roots, parameters, names, own_roots, updates):
+    for things in (references, roots, parameters, names, own_roots):
         things.clear()
 
 

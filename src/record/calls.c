@@ -296,7 +296,7 @@ TMK_HOT_CODE(4) void tmk_bridge_note_node(const void *node)
         return;
     /* Without modules those that follow in this backward are all alike. The number is taken before:
      * should the backward end meanwhile, it is an old one. */
-    uint32_t quiet = atomic_load_explicit(&tmk_torch_hot.nodes.quiet, memory_order_acquire);
+    uint32_t quiet = atomic_load_explicit(&tmk_short.quiet, memory_order_acquire);
     if (tmk_whose_node(name) && quiet != TMK_TORCH_NEVER_QUIET)
         tmk_whose.quiet = quiet;
 }
@@ -366,10 +366,11 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
             tmk_whose_pop_module(lane);
         tmk_whose_close(lane, &before);
         tmk_lane_leave(lane);
-        if (returned && tmk_whose_end_update(optimizer))
+        bool is_round = false;
+        if (returned && tmk_whose_end_update(optimizer, &is_round))
             tmk_torch_unsettle();
         updating = NULL;
-        if (returned && !tmk_bridge_call(tmk_bridge.updated, optimizer, NULL))
+        if (is_round && !tmk_bridge_call(tmk_bridge.refresh, optimizer, NULL))
             return NULL;
     }
     return py->Py_BuildValue("");
@@ -390,7 +391,7 @@ struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *ar
     (void)self;
     bool on = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 0)) != 0;
     if (!tmk_bridge_is_off() && on)
-        atomic_store(&tmk_torch_hot.settled, atomic_load(&tmk_bridge.armed));
+        atomic_store(&tmk_short.settled, atomic_load(&tmk_bridge.armed));
     else if (!tmk_bridge_is_off() && tmk_whose_is_due())
         tmk_torch_unsettle();
     return py->Py_BuildValue("");

@@ -25,30 +25,35 @@ struct input { /* torch's InputBuffer begins with a std::vector of tensors */
     const struct tensor *begin, *end;
 };
 
+struct slot {
+    _Atomic uint64_t cdata; /* 0: free */
+    _Atomic uint64_t what;  /* name, device and state, from the low end */
+    _Atomic uint64_t said;
+    _Atomic uint32_t
+        next; /* which came after it the last time: most do in the next backward, too */
+};
+
 static struct {
-    uintptr_t node_class; /* what nodes begin with; 0: torch lacks something */
     const struct tensor *(*grad)(const void *data);
     int32_t (*address)(const struct tensor *tensor, void **ret);
     const void *undefined; /* what a tensor points to that is none */
 } torch;
 
-struct slot {
-    _Atomic uint64_t cdata; /* 0: free */
-    _Atomic uint64_t what;  /* name, device and state, from the low end */
-    _Atomic uint64_t said;
-};
-
 static struct {
-    struct tmk_region memory;
     struct slot *slots;
-    _Atomic uint32_t mask;          /* their number - 1 */
-    _Atomic uint32_t place;         /* of the parameter among a node's words; 0: not known */
-    _Atomic uint32_t n_looks;       /* at nodes, for it */
-    _Atomic uint32_t hits[N_WORDS]; /* where they had parameters */
-    _Atomic uint32_t n_expected;    /* inputs that were as expected */
-    _Atomic uint32_t n_captures;    /* backwards under way that make no gradients of parameters */
+    _Atomic uint32_t mask;       /* their number - 1 */
+    _Atomic uint32_t place;      /* of the parameter among a node's words; 0: not known */
+    _Atomic uint32_t n_expected; /* inputs that were as expected */
+    _Atomic uint32_t n_captures; /* backwards under way that make no gradients of parameters */
     _Atomic bool met_listed, met_untrusted, met_stranger;
+    _Atomic uint32_t n_looks;       /* at nodes, for their place */
+    _Atomic uint32_t hits[N_WORDS]; /* where they had parameters */
+    uintptr_t node_class;           /* what nodes begin with; 0: torch lacks something */
+    struct tmk_region memory;
 } grads;
+
+/* The slot of the thread's last node. */
+static __thread uint32_t last_slot __attribute__((tls_model("initial-exec")));
 
 static bool find_functions(void)
 {
@@ -59,7 +64,7 @@ static bool find_functions(void)
     *(void **)&torch.address = tmk_library_symbol(cpu, "aoti_torch_get_data_ptr");
     if (!table || !torch.grad || !torch.undefined || !torch.address)
         return false;
-    torch.node_class = (uintptr_t)(table + 2); /* behind an offset and the class's description */
+    grads.node_class = (uintptr_t)(table + 2); /* behind an offset and the class's description */
     return true;
 }
 
@@ -131,15 +136,15 @@ bool tmk_grads_watch(void)
 {
     bool is_placed = atomic_load(&grads.place) != 0;
     bool may_look = is_placed || atomic_load(&grads.n_looks) < MAX_LOOKS;
-    if (!grads.slots || !may_look || !(torch.node_class || find_functions()))
+    if (!grads.slots || !may_look || !(grads.node_class || find_functions()))
         return false;
-    atomic_store(&tmk_torch_hot.nodes.accumulates, torch.node_class);
+    atomic_store(&tmk_short.accumulates, grads.node_class);
     return is_placed;
 }
 
 void tmk_grads_stop(void)
 {
-    atomic_store(&tmk_torch_hot.nodes.accumulates, 0);
+    atomic_store(&tmk_short.accumulates, 0);
 }
 
 /* The first place that was one in most nodes: in a node itself there is no other. */
@@ -238,6 +243,17 @@ static uint64_t address_of(const struct input *in, uintptr_t class)
     return (uint64_t)(uintptr_t)address;
 }
 
+/* Each is looked at once in a backward, when the caches have forgotten it. */
+static inline void fetch_next(struct slot *slot)
+{
+    uint32_t i = (uint32_t)(slot - grads.slots), last = last_slot;
+    if (atomic_load_explicit(&grads.slots[last].next, memory_order_relaxed) != i)
+        atomic_store_explicit(&grads.slots[last].next, i, memory_order_relaxed);
+    last_slot = i;
+    uint32_t next = atomic_load_explicit(&slot->next, memory_order_relaxed);
+    __builtin_prefetch((const void *)&grads.slots[next]);
+}
+
 static struct slot *slot_of(const void *node, uint64_t *ret_parameter)
 {
     uint32_t place = atomic_load_explicit(&grads.place, memory_order_relaxed);
@@ -247,7 +263,9 @@ static struct slot *slot_of(const void *node, uint64_t *ret_parameter)
     }
     *ret_parameter = ((const uint64_t *)node)[place];
     struct slot *slot = find_slot(*ret_parameter, false);
-    if (!slot)
+    if (slot)
+        fetch_next(slot);
+    else
         atomic_store_explicit(&grads.met_stranger, true, memory_order_relaxed);
     return slot;
 }

@@ -66,7 +66,7 @@ bool tmk_grads_met_listed(void);
 bool tmk_grads_met_untrusted(void);
 bool tmk_grads_met_stranger(void);
 
-/* ---- on threads of backward, for nodes of the class tmk_torch_hot.nodes.accumulates ---- */
+/* ---- on threads of backward, for nodes of the class tmk_short.accumulates ---- */
 
 struct tmk_grads_found {
     uint64_t what, address; /* 0: there is nothing to be tagged */

@@ -29,11 +29,9 @@ struct tmk_lane {
     uintptr_t busy;                    /* frame that has entered, 0: none */
     uintptr_t reporting;   /* frame of a hook that calls on and is called again by that, 0: none */
     uint32_t thread_stack; /* id of a stack that says the thread's name, 0: not made yet */
-    uint8_t is_autograd : 1; /* by that name */
-    uint8_t hook : 4;        /* of `reporting`: which, counted from 1 */
-    uint8_t n_stack_looks;   /* native.c: this thread's stack, as far as looked for */
-    uint16_t stack_pages;
-    uintptr_t stack_top; /* 0: not known */
+    uint8_t is_autograd : 1;         /* by that name */
+    uint8_t hook : 4;                /* of `reporting`: which, counted from 1 */
+    uint16_t last_stack, next_stack; /* pyknown.c: where the last was, and is likely to be next */
 };
 _Static_assert(sizeof(struct tmk_lane) <= 64, "what late-loaded libraries can have of static TLS");
 

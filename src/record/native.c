@@ -212,16 +212,23 @@ static uintptr_t lowest_stack(const struct mapping *m)
     return low < m->start ? low : m->start;
 }
 
+/* The calling thread's, as far as looked for. */
+static __thread struct {
+    uintptr_t top; /* 0: not known */
+    uint16_t n_pages;
+    uint8_t n_looks;
+} own_stack __attribute__((tls_model("initial-exec")));
+
 /* The mapping that `sp` is in, if it is sure to be this thread's own stack: the kernel says so of
  * the first thread's, and other threads have their descriptor at the upper end. A stack of another
  * kind (a coroutine's, a signal's) is not walked: nobody says where it ends. */
-__attribute__((noinline)) static bool find_stack(struct tmk_lane *lane, uintptr_t sp)
+__attribute__((noinline)) static bool find_stack(uintptr_t sp)
 {
     const uint64_t stack_tail = 0x5b737461636b5dull; /* "[stack]" */
     struct mapping m;
-    if (lane->n_stack_looks >= MAX_STACK_LOOKS)
+    if (own_stack.n_looks >= MAX_STACK_LOOKS)
         return false;
-    lane->n_stack_looks++;
+    own_stack.n_looks++;
     if (!find_mapping(sp, &m))
         return false;
     uintptr_t self = (uintptr_t)pthread_self();
@@ -230,18 +237,18 @@ __attribute__((noinline)) static bool find_stack(struct tmk_lane *lane, uintptr_
         return false;
     uintptr_t low = is_first ? lowest_stack(&m) : m.start, top = is_first ? m.end : self;
     uintptr_t pages = (top - low) / PAGE;
-    lane->stack_top = top;
-    lane->stack_pages = pages > UINT16_MAX ? UINT16_MAX : (uint16_t)pages;
+    own_stack.top = top;
+    own_stack.n_pages = pages > UINT16_MAX ? UINT16_MAX : (uint16_t)pages;
     return true;
 }
 
-static inline bool bounds_of(struct tmk_lane *lane, uintptr_t sp, struct tmk_stack_bounds *ret)
+static inline bool bounds_of(uintptr_t sp, struct tmk_stack_bounds *ret)
 {
-    if (__builtin_expect(lane->stack_top - sp >= (uintptr_t)lane->stack_pages * PAGE, 0) &&
-        !find_stack(lane, sp))
+    if (__builtin_expect(own_stack.top - sp >= (uintptr_t)own_stack.n_pages * PAGE, 0) &&
+        !find_stack(sp))
         return false;
-    ret->top = lane->stack_top;
-    ret->low = lane->stack_top - (uintptr_t)lane->stack_pages * PAGE;
+    ret->top = own_stack.top;
+    ret->low = own_stack.top - (uintptr_t)own_stack.n_pages * PAGE;
     return sp >= ret->low;
 }
 
@@ -269,9 +276,9 @@ static inline void look_around(struct walk *w)
 }
 
 /* From regs on, which are set. False: this stack cannot be walked. */
-static inline bool begin(struct walk *w, struct tmk_lane *lane)
+static inline bool begin(struct walk *w)
 {
-    if (!is_open || !bounds_of(lane, w->regs.r[TMK_REG_SP], &w->bounds))
+    if (!is_open || !bounds_of(w->regs.r[TMK_REG_SP], &w->bounds))
         return false;
     w->tag = key_tag();
     look_around(w);
@@ -283,13 +290,12 @@ static inline bool step(struct walk *w)
     return tmk_unwind_step(&w->known.rule.rule, &w->regs, &w->bounds);
 }
 
-__attribute__((noinline)) uint32_t tmk_native_walk(struct tmk_lane *lane, uintptr_t *pcs,
-                                                   uint32_t max)
+__attribute__((noinline)) uint32_t tmk_native_walk(uintptr_t *pcs, uint32_t max)
 {
     struct walk w;
     uint32_t n = 0;
     TMK_UNWIND_HERE(&w.regs);
-    if (!begin(&w, lane))
+    if (!begin(&w))
         return 0;
     while (n < max && step(&w)) {
         pcs[n++] = w.regs.pc;
@@ -305,7 +311,7 @@ __attribute__((noinline)) uint32_t tmk_native_frames(struct tmk_lane *lane, uint
     struct walk w;
     uint32_t n = 0;
     TMK_UNWIND_HERE(&w.regs);
-    if (!begin(&w, lane))
+    if (!begin(&w))
         return 0;
     while (n < max && step(&w)) {
         look_around(&w);

@@ -28,7 +28,7 @@ int tmk_native_open(bool old_ways);
 
 /* Return addresses from the caller on, innermost first: at most max. The first is where this
  * function returns to; one that is below a signal's frame is where the signal came in. */
-uint32_t tmk_native_walk(struct tmk_lane *lane, uintptr_t *pcs, uint32_t max);
+uint32_t tmk_native_walk(uintptr_t *pcs, uint32_t max);
 
 /* The same as frame ids, without libtidemark's own frames and then `skip` more, each defined in the
  * trace on first use. Ends early at code of no known module, and at the first frame in `until` (may

@@ -33,6 +33,15 @@ static struct original {
 } originals[MAX_ORIGINALS];
 static uint32_t n_originals;
 
+/* Slots that tmk_patch_switch() has written, and whose they are: it goes back and forth for every
+ * few steps of a training, and looking through all modules takes longer than those, and leaves the
+ * caches full of what it read. */
+static struct {
+    uintptr_t *slot;
+    struct tmk_hook *hook;
+} switched[MAX_ORIGINALS];
+static uint32_t n_switched;
+
 struct module { /* what of its dynamic section is of use */
     uintptr_t base, lowest, highest;
     const ElfW(Sym) * symbols;
@@ -47,6 +56,7 @@ struct walk {
     bool stubs;                            /* too */
     bool frees;                            /* those hooks, or all others */
     bool callers;                          /* likewise; to take out, all */
+    bool switches;                         /* slots are kept, and stay writable */
     uintptr_t *unfound[TMK_N_TORCH_HOOKS]; /* a slot of each hook whose function is not found yet */
     uint32_t n_ours[TMK_N_TORCH_HOOKS];    /* slots that lead to us now */
     struct tmk_patch_count count;
@@ -68,7 +78,14 @@ static void keep_original(uintptr_t *slot, uintptr_t value)
         originals[n_originals++] = (struct original){slot, value};
 }
 
-static bool write_slot(const struct module *m, uintptr_t *slot, uintptr_t value)
+/* What is to be there. */
+static uintptr_t value_of(const uintptr_t *slot, const struct tmk_hook *hook, bool in)
+{
+    uintptr_t before = in ? (uintptr_t)hook->ours : original_of(slot);
+    return before ? before : atomic_load_explicit(&hook->real, memory_order_acquire);
+}
+
+static bool write_slot(const struct module *m, uintptr_t *slot, uintptr_t value, bool stays_open)
 {
     uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t at = (uintptr_t)slot;
@@ -77,7 +94,7 @@ static bool write_slot(const struct module *m, uintptr_t *slot, uintptr_t value)
     if (read_only && mprotect(page, page_bytes, PROT_READ | PROT_WRITE) < 0)
         return false;
     __atomic_store_n(slot, value, __ATOMIC_RELEASE);
-    if (read_only)
+    if (read_only && !stays_open)
         mprotect(page, page_bytes, PROT_READ);
     return true;
 }
@@ -102,15 +119,17 @@ static void visit_slot(struct walk *w, const struct module *m, uintptr_t *slot,
         tmk_torch_note_unusual();
         atomic_store_explicit(&hook->real, now, memory_order_release);
     }
-    uintptr_t before = original_of(slot);
-    uintptr_t value = w->in ? ours : before ? before : real;
     if (w->in)
         keep_original(slot, now);
-    if (write_slot(m, slot, value)) {
-        w->count.n_patched++;
-        w->n_ours[hook - tmk_torch_hooks] += w->in;
-    } else {
+    if (!write_slot(m, slot, value_of(slot, hook, w->in), w->switches)) {
         w->count.n_failed++;
+        return;
+    }
+    w->count.n_patched++;
+    w->n_ours[hook - tmk_torch_hooks] += w->in;
+    if (w->switches && n_switched < MAX_ORIGINALS) {
+        switched[n_switched].slot = slot;
+        switched[n_switched++].hook = hook;
     }
 }
 
@@ -263,34 +282,31 @@ static void visit_all(struct walk *w)
         visit_in_order(w);
 }
 
-static struct tmk_patch_count put_in(bool stubs)
+static struct tmk_patch_count patch(struct walk *w)
 {
-    struct walk w = {.in = true, .stubs = stubs};
-    visit_all(&w);
-    tmk_tally_hear(true);
-    return w.count;
-}
-
-static struct tmk_patch_count take_out(bool stubs)
-{
-    struct walk w = {.stubs = stubs};
-    tmk_tally_hear(false);
-    tmk_runtime_set_unseen();
-    visit_all(&w);
-    return w.count;
+    if (!w->in) {
+        tmk_tally_hear(false);
+        tmk_runtime_set_unseen();
+    }
+    n_switched = 0;
+    visit_all(w);
+    if (w->in)
+        tmk_tally_hear(true);
+    return w->count;
 }
 
 struct tmk_patch_count tmk_patch_in(void)
 {
-    struct tmk_patch_count count = put_in(true);
+    struct tmk_patch_count count = patch(&(struct walk){.in = true, .stubs = true});
     if (count.n_patched > 0) /* torch was there before us */
-        tmk_torch_expect_streams();
+        tmk_torch_expect_all();
     return count;
 }
 
 bool tmk_patch_runtime(void)
 {
     struct walk w = {.in = true, .callers = true};
+    n_switched = 0;
     visit_all(&w);
     if (w.count.n_failed || !w.n_ours[TMK_TORCH_MALLOC] || !w.n_ours[TMK_TORCH_FREE])
         return false;
@@ -300,12 +316,33 @@ bool tmk_patch_runtime(void)
 
 struct tmk_patch_count tmk_patch_out(void)
 {
-    struct tmk_patch_count count = take_out(true);
+    struct tmk_patch_count count = patch(&(struct walk){.stubs = true});
     n_originals = 0;
     return count;
 }
 
+/* Those that were switched before. The runtime's are only put in when they are asked for. */
+static uint32_t switch_again(bool in, bool frees)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_switched; i++) {
+        struct tmk_hook *hook = switched[i].hook;
+        uintptr_t value = value_of(switched[i].slot, hook, in);
+        if (hook->is_free != frees || (in && hook->is_caller) || *switched[i].slot == value)
+            continue;
+        __atomic_store_n(switched[i].slot, value, __ATOMIC_RELEASE);
+        n++;
+    }
+    return n;
+}
+
 struct tmk_patch_count tmk_patch_switch(bool in)
 {
-    return in ? put_in(false) : take_out(false);
+    if (n_switched == 0)
+        return patch(&(struct walk){.in = in, .switches = true});
+    tmk_tally_hear(in);
+    if (!in)
+        tmk_runtime_set_unseen();
+    uint32_t n = switch_again(in, in); /* as in visit_in_order() */
+    return (struct tmk_patch_count){.n_patched = n + switch_again(in, !in)};
 }

@@ -23,7 +23,9 @@ struct tmk_patch_count tmk_patch_out(void);
 /* Those of libc10_cuda's calls of the runtime (runtime.h), which tmk_patch_in() leaves alone: true
  * when both are in. */
 bool tmk_patch_runtime(void);
-/* The hooks that record, in or out; stubs stay, so that nothing is missed but blocks. */
+/* The hooks that record, in or out; stubs stay, so that nothing is missed but blocks. For
+ * measurements: from the second time on it is a store a slot, of the modules that were there the
+ * first time, whose pages stay writable. */
 struct tmk_patch_count tmk_patch_switch(bool in);
 
 #endif

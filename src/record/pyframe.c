@@ -108,7 +108,6 @@ static bool look(void)
     const char *reason = NULL;
     enum tmk_pylook found = tmk_pylayout_find(&tmk_pyframe_runtime, &reason);
     if (found == TMK_PYLOOK_PROVEN) {
-        tmk_pyframe_hot.this_thread = tmk_pyframe_runtime.this_thread;
         tmk_thread_slot_find(tmk_pyframe_runtime.this_thread, &tmk_pyframe_hot.slot);
         tmk_pyframe_hot.main_interpreter = tmk_pyframe_runtime.main_interpreter;
         tmk_pyknown_set_watched(false);
@@ -148,7 +147,7 @@ const struct tmk_code_range *tmk_pyframe_range(void)
 void tmk_pyframe_walk(struct tmk_pystack *ret)
 {
     const struct tmk_pylayout *l = &tmk_pyframe_runtime.layout;
-    const void *frame = tmk_pyread_next_function(l, tmk_pyread_top(l, tmk_pyframe_thread()));
+    const void *frame = tmk_pyread_next_function(l, tmk_pyread_top(l, tmk_pyread_thread()));
     ret->n_frames = 0;
     while (frame && ret->n_frames < TMK_PYFRAME_MAX) {
         const void *code = tmk_pyread_code(l, frame);

@@ -18,6 +18,7 @@
 
 enum { TMK_PYFRAME_MAX = 128 }; /* deeper stacks lose their outermost frames, and say so */
 
+struct tmk_lane;
 struct tmk_pyknown;
 struct tmk_pyanchor;
 
@@ -51,18 +52,17 @@ bool tmk_pyframe_look(void);
 /* Why not, when there is an interpreter that cannot be read; NULL otherwise. */
 const char *tmk_pyframe_refusal(void);
 
-/* Which stack the calling thread has (pyknown.h), in a recording of that generation. `thread` is
- * any number, mostly not that of another thread. */
-typedef struct tmk_pyknown tmk_pyknown_function(uint32_t generation, uint32_t thread,
+/* Which stack the calling thread has (pyknown.h), whose lane this is. */
+typedef struct tmk_pyknown tmk_pyknown_function(struct tmk_lane *lane,
                                                 const struct tmk_pyanchor *anchor);
 
 /* What each stack needs, in one cache line. */
 struct tmk_pyframe_hot {
     tmk_pyknown_function *_Atomic find[2]; /* with an anchor: the second; NULL: not ready yet */
     struct tmk_thread_slot slot; /* of Python's state of this thread, where it was found */
-    void *(*this_thread)(void);  /* else of the runtime, as the next */
     const void *main_interpreter;
-    _Atomic uint64_t epoch; /* of stacks that are known (pyknown.h) */
+    _Atomic uint64_t epoch;    /* of stacks that are known (pyknown.h) */
+    _Atomic uint64_t backward; /* generation << 32 | stack, of its last call (pystack.c) */
 };
 _Static_assert(sizeof(struct tmk_pyframe_hot) <= 64, "one line");
 extern struct tmk_pyframe_hot tmk_pyframe_hot;
@@ -76,15 +76,6 @@ static inline bool tmk_pyframe_is_ready(void)
 static inline bool tmk_pyframe_ready(void)
 {
     return __builtin_expect(tmk_pyframe_is_ready(), 1) || tmk_pyframe_look();
-}
-
-/* Python's state of this thread; NULL when it has none, as those of C++ programs. */
-static inline const void *tmk_pyframe_thread(void)
-{
-    void *value;
-    if (__builtin_expect(tmk_thread_slot_read(&tmk_pyframe_hot.slot, &value), 1))
-        return value;
-    return tmk_pyframe_hot.this_thread();
 }
 
 /* Where the interpreter's code lies: native frames from there on are Python's own. */

@@ -150,18 +150,22 @@ __attribute__((always_inline)) static inline uint64_t learn(const struct tmk_pyl
 
 /* ---- stacks of late ---- */
 
-/* By hash: its upper bits above the id, in a place that the lower ones tell. They are kept
- * together, in four pages, and not where a large table scatters them; each is in its place or, when
- * another came, in the one beside it. Behind it a larger table, for programs that have more, or the
- * same stack under many hashes: code that is made anew. */
-enum { RECENT = 2048, KEPT = 1 << 16, ID_BITS = 20 };
+/* By hash: its upper bits, and at the low end the id, in a place that other bits of it tell. They
+ * are kept together, in four pages, and not where a large table scatters them; each is in its place
+ * or, when another came, in the one beside it. Behind it a larger table, for programs that have
+ * more, or the same stack under many hashes: code that is made anew.
+ *
+ * Between the two is another place: that of the stack which came after this one the last time. A
+ * training comes to each of its stacks once a step, when the caches have forgotten it, and always
+ * in the same order: so the next one's place is fetched meanwhile. */
+enum { RECENT_BITS = 11, RECENT = 1 << RECENT_BITS, KEPT = 1 << 16, ID_BITS = 20 };
+enum { TAG_BITS = 64 - ID_BITS - RECENT_BITS };
 static _Atomic uint64_t recent[RECENT] __attribute__((aligned(64)));
 static _Atomic uint64_t kept[KEPT];
 
-/* Of even number: the next is beside it. */
-static inline _Atomic uint64_t *recent_place(uint64_t hash)
+static inline uint32_t recent_index(uint64_t hash)
 {
-    return &recent[hash >> 9 & (RECENT - 2)];
+    return (uint32_t)(hash >> ID_BITS) & (RECENT - 1);
 }
 
 static inline _Atomic uint64_t *kept_place(uint64_t hash)
@@ -169,29 +173,33 @@ static inline _Atomic uint64_t *kept_place(uint64_t hash)
     return &kept[hash >> 4 & (KEPT - 1)];
 }
 
-static inline uint32_t id_in(_Atomic uint64_t *place, uint64_t hash)
+static inline uint32_t id_in(uint64_t there, uint64_t hash)
 {
-    uint64_t there = atomic_load_explicit(place, memory_order_relaxed);
-    return (there ^ hash) >> ID_BITS == 0 ? there & ((1u << ID_BITS) - 1) : 0;
+    return (there ^ hash) >> (64 - TAG_BITS) == 0 ? there & ((1u << ID_BITS) - 1) : 0;
+}
+
+static inline uint32_t id_at(_Atomic uint64_t *place, uint64_t hash)
+{
+    return id_in(atomic_load_explicit(place, memory_order_relaxed), hash);
 }
 
 uint32_t tmk_pyknown_stack(uint64_t hash)
 {
-    uint32_t id = id_in(recent_place(hash) + 1, hash);
-    if (id == 0 && (id = id_in(kept_place(hash), hash)) != 0)
+    uint32_t id = id_at(&recent[recent_index(hash) ^ 1], hash);
+    if (id == 0 && (id = id_at(kept_place(hash), hash)) != 0)
         tmk_pyknown_remember(hash, id);
     return id;
 }
 
 void tmk_pyknown_remember(uint64_t hash, uint32_t stack)
 {
-    uint64_t entry = hash >> ID_BITS << ID_BITS | stack;
+    uint64_t entry = hash >> (64 - TAG_BITS) << (64 - TAG_BITS) | stack;
     if (stack >> ID_BITS != 0)
         return;
-    _Atomic uint64_t *place = recent_place(hash);
-    uint64_t there = atomic_load_explicit(place, memory_order_relaxed);
-    atomic_store_explicit(place + 1, there, memory_order_relaxed);
-    atomic_store_explicit(place, entry, memory_order_relaxed);
+    uint32_t i = recent_index(hash);
+    uint64_t there = atomic_load_explicit(&recent[i], memory_order_relaxed);
+    atomic_store_explicit(&recent[i ^ 1], there, memory_order_relaxed);
+    atomic_store_explicit(&recent[i], entry, memory_order_relaxed);
     atomic_store_explicit(kept_place(hash), entry, memory_order_relaxed);
 }
 
@@ -199,9 +207,36 @@ void tmk_pyknown_remember(uint64_t hash, uint32_t stack)
 
 #define NO_STACK ((struct tmk_pyknown){0, 0})
 
-__attribute__((always_inline)) static inline struct tmk_pyknown known_by(uint64_t hash)
+/* The one in this place, if that is its hash; and what follows it. */
+static inline struct tmk_pyknown take_known(struct tmk_lane *lane, uint64_t hash, uint32_t i)
 {
-    return (struct tmk_pyknown){id_in(recent_place(hash), hash), hash};
+    uint64_t there = atomic_load_explicit(&recent[i], memory_order_relaxed);
+    uint32_t next = (uint32_t)(there >> ID_BITS) & (RECENT - 1);
+    __builtin_prefetch((const void *)&recent[next]);
+    lane->last_stack = (uint16_t)i;
+    lane->next_stack = (uint16_t)next;
+    return (struct tmk_pyknown){id_in(there, hash), hash};
+}
+
+/* After the lane's last stack comes another one than the time before. (Should somebody else write
+ * that entry meanwhile, one of the two is lost, and comes again.) */
+__attribute__((noinline)) static struct tmk_pyknown known_anew(struct tmk_lane *lane, uint64_t hash)
+{
+    uint32_t i = recent_index(hash);
+    _Atomic uint64_t *last = &recent[lane->last_stack];
+    uint64_t there = atomic_load_explicit(last, memory_order_relaxed);
+    there &= ~((uint64_t)(RECENT - 1) << ID_BITS);
+    atomic_store_explicit(last, there | (uint64_t)i << ID_BITS, memory_order_relaxed);
+    return take_known(lane, hash, i);
+}
+
+__attribute__((always_inline)) static inline struct tmk_pyknown known_by(struct tmk_lane *lane,
+                                                                         uint64_t hash)
+{
+    uint32_t i = recent_index(hash);
+    if (__builtin_expect(lane->next_stack != i, 0))
+        return known_anew(lane, hash);
+    return take_known(lane, hash, i);
 }
 
 /* The hash of the frames from this one on. False when too many of them lie elsewhere.
@@ -273,7 +308,7 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
                                                         bool is_watched, struct tmk_pyanchor *ret,
                                                         const struct tmk_pyanchor *before)
 {
-    const void *frame = first_frame(l, is_watched, tmk_pyframe_thread());
+    const void *frame = first_frame(l, is_watched, tmk_pyread_thread());
     const void *stop = before ? before->frame : NULL;
     uint64_t outer = 0, power = 1;
     unsigned n_left = MOST_FRAMES;
@@ -296,57 +331,56 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
  * state has to be asked for. (Frames that are no functions alone, where they are told apart, are no
  * stack: the hash is what it began with.) */
 #define FIND(order, name, layout, is_watched)                                                      \
-    __attribute__((noinline)) static struct tmk_pyknown learn_##name(uint32_t generation,          \
-                                                                     uint32_t number)              \
+    __attribute__((noinline)) static struct tmk_pyknown learn_##name(struct tmk_lane *lane)        \
     {                                                                                              \
-        uint64_t start = start_of(generation, odd);                                                \
-        const void *frame = first_frame(&(layout), is_watched, tmk_pyframe_thread());              \
-        uint64_t hash = learn(&(layout), is_watched, frame, start, hints_of(number));              \
-        return hash == start ? NO_STACK : known_by(hash);                                          \
+        uint64_t start = start_of(lane->generation, odd);                                          \
+        const void *frame = first_frame(&(layout), is_watched, tmk_pyread_thread());               \
+        uint64_t hash = learn(&(layout), is_watched, frame, start, hints_of(lane->thread));        \
+        return hash == start ? NO_STACK : known_anew(lane, hash);                                  \
     }                                                                                              \
     __attribute__((always_inline)) static inline struct tmk_pyknown follow_##name(                 \
-        const void *thread, uint32_t generation, uint32_t number)                                  \
+        const void *thread, struct tmk_lane *lane)                                                 \
     {                                                                                              \
         const void *frame = first_frame(&(layout), is_watched, thread);                            \
         if (!frame)                                                                                \
             return NO_STACK;                                                                       \
         const uint64_t factor = apart(odd);                                                        \
-        uint64_t start = start_of(generation, factor), hash = start;                               \
+        uint64_t start = start_of(lane->generation, factor), hash = start;                         \
         if (__builtin_expect(                                                                      \
-                !hash_frames(&(layout), is_watched, frame, hints_of(number), factor, &hash), 0))   \
-            return learn_##name(generation, number);                                               \
-        return !(is_watched) && hash == start ? NO_STACK : known_by(hash);                         \
+                !hash_frames(&(layout), is_watched, frame, hints_of(lane->thread), factor, &hash), \
+                0))                                                                                \
+            return learn_##name(lane);                                                             \
+        return !(is_watched) && hash == start ? NO_STACK : known_by(lane, hash);                   \
     }                                                                                              \
-    __attribute__((noinline)) static struct tmk_pyknown ask_##name(uint32_t generation,            \
-                                                                   uint32_t number)                \
+    __attribute__((noinline)) static struct tmk_pyknown ask_##name(struct tmk_lane *lane)          \
     {                                                                                              \
-        return follow_##name(tmk_pyframe_hot.this_thread(), generation, number);                   \
+        return follow_##name(tmk_pyframe_runtime.this_thread(), lane);                             \
     }                                                                                              \
     TMK_HOT_CODE(order)                                                                            \
-    static struct tmk_pyknown find_##name(uint32_t generation, uint32_t number,                    \
+    static struct tmk_pyknown find_##name(struct tmk_lane *lane,                                   \
                                           const struct tmk_pyanchor *anchor)                       \
     {                                                                                              \
         void *thread;                                                                              \
         (void)anchor;                                                                              \
         if (__builtin_expect(!tmk_thread_slot_read(&tmk_pyframe_hot.slot, &thread), 0))            \
-            return ask_##name(generation, number);                                                 \
-        return follow_##name(thread, generation, number);                                          \
+            return ask_##name(lane);                                                               \
+        return follow_##name(thread, lane);                                                        \
     }                                                                                              \
     TMK_HOT_CODE(order)                                                                            \
-    static struct tmk_pyknown find_above_##name(uint32_t generation, uint32_t number,              \
+    static struct tmk_pyknown find_above_##name(struct tmk_lane *lane,                             \
                                                 const struct tmk_pyanchor *anchor)                 \
     {                                                                                              \
         void *thread;                                                                              \
         if (__builtin_expect(!tmk_thread_slot_read(&tmk_pyframe_hot.slot, &thread), 0))            \
-            return ask_##name(generation, number);                                                 \
+            return ask_##name(lane);                                                               \
         const void *frame = first_frame(&(layout), is_watched, thread);                            \
         if (!frame)                                                                                \
             return NO_STACK;                                                                       \
         const uint64_t factor = apart(odd);                                                        \
-        uint64_t hash = start_of(generation, factor);                                              \
+        uint64_t hash = start_of(lane->generation, factor);                                        \
         if (__builtin_expect(!hash_above(&(layout), is_watched, frame, anchor, factor, &hash), 0)) \
-            return find_##name(generation, number, NULL);                                          \
-        return known_by(hash);                                                                     \
+            return find_##name(lane, NULL);                                                        \
+        return known_by(lane, hash);                                                               \
     }                                                                                              \
     static bool enter_##name(struct tmk_pyanchor *ret, const struct tmk_pyanchor *before)          \
     {                                                                                              \

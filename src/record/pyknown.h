@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct tmk_pyknown {
-    uint32_t stack; /* its id; 0: not known, or not at once */
+    uint64_t stack; /* its id, of 32 bits; 0: not known, or not at once */
     uint64_t hash;  /* equal ones mean equal stacks; 0: there are no frames */
 };
 

@@ -10,6 +10,15 @@
 
 extern struct tmk_pyruntime tmk_pyframe_runtime; /* good when stacks can be read */
 
+/* Python's state of this thread; NULL when it has none, as those of C++ programs. */
+static inline const void *tmk_pyread_thread(void)
+{
+    void *value;
+    if (__builtin_expect(tmk_thread_slot_read(&tmk_pyframe_hot.slot, &value), 1))
+        return value;
+    return tmk_pyframe_runtime.this_thread();
+}
+
 static inline const void *tmk_pyread_pointer(const void *base, uint16_t offset)
 {
     return (const void *)(uintptr_t)tmk_load_u64((const uint8_t *)base + offset);

@@ -16,9 +16,6 @@ enum {
     NAME_BYTES = 1024,
 };
 
-/* generation << 32 | stack, of the last call of backward() */
-static _Atomic uint64_t backward TMK_HOT_DATA;
-
 /* ---- definitions ---- */
 
 static uint32_t intern_pytext(struct tmk_lane *lane, const struct tmk_pytext *text)
@@ -159,7 +156,7 @@ static inline uint32_t stack_without_frames(struct tmk_lane *lane)
     uint32_t own = lane->thread_stack ? lane->thread_stack : define_thread_stack(lane);
     if (!lane->is_autograd)
         return own;
-    uint64_t last = atomic_load_explicit(&backward, memory_order_acquire);
+    uint64_t last = atomic_load_explicit(&tmk_pyframe_hot.backward, memory_order_acquire);
     return last >> 32 == lane->generation && (uint32_t)last ? (uint32_t)last : own;
 }
 
@@ -252,6 +249,6 @@ void tmk_pystack_note_backward(struct tmk_lane *lane)
         return;
     }
     uint64_t stack = tmk_pystack_id(lane);
-    atomic_store_explicit(&backward, (uint64_t)lane->generation << 32 | stack,
+    atomic_store_explicit(&tmk_pyframe_hot.backward, (uint64_t)lane->generation << 32 | stack,
                           memory_order_release);
 }

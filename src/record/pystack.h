@@ -22,21 +22,31 @@ static inline bool tmk_pystack_is_usual(void)
     return !how->no_stacks && !how->native && tmk_pyframe_is_ready();
 }
 
-static inline struct tmk_pyknown tmk_pystack_known(const struct tmk_lane *lane)
+static inline struct tmk_pyknown tmk_pystack_known(struct tmk_lane *lane)
 {
     const struct tmk_pyanchor *anchor = lane->anchor;
     __asm__("" : "+r"(anchor)); /* it is read once */
     tmk_pyknown_function *find =
         atomic_load_explicit(&tmk_pyframe_hot.find[anchor != NULL], memory_order_relaxed);
-    return find(lane->generation, lane->thread, anchor);
+    return find(lane, anchor);
 }
 
 uint32_t tmk_pystack_unknown(struct tmk_lane *lane, uint64_t hash);
 
+/* For one of autograd's threads: the stack of whoever called backward() last; 0 while it runs
+ * Python itself, or when none is known. */
+static inline uint32_t tmk_pystack_of_backward(const struct tmk_lane *lane)
+{
+    uint64_t last = atomic_load_explicit(&tmk_pyframe_hot.backward, memory_order_acquire);
+    bool is_good =
+        tmk_thread_slot_is_empty(&tmk_pyframe_hot.slot) && last >> 32 == lane->generation;
+    return is_good ? (uint32_t)last : 0;
+}
+
 static inline uint32_t tmk_pystack_usual_id(struct tmk_lane *lane)
 {
     struct tmk_pyknown known = tmk_pystack_known(lane);
-    return __builtin_expect(known.stack != 0, 1) ? known.stack
+    return __builtin_expect(known.stack != 0, 1) ? (uint32_t)known.stack
                                                  : tmk_pystack_unknown(lane, known.hash);
 }
 

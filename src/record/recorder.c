@@ -30,6 +30,7 @@ static const uint64_t finish_limit_ns = 30000000000u;
 
 /* Until the page is there (or when there is none): off. */
 static struct tmk_control no_control = {.phase = TMK_PHASE_OFF};
+union tmk_control_page tmk_control_page __attribute__((aligned(4096)));
 struct tmk_recorder tmk_recorder TMK_HOT_LAST = {.control = &no_control, .ring.fd = -1};
 
 /* ---- starting ---- */
@@ -42,15 +43,11 @@ static void wipe_control(void)
 
 static struct tmk_control *make_control(void)
 {
-    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
+    union tmk_control_page *page = &tmk_control_page;
+    if (madvise(page, sizeof *page, MADV_WIPEONFORK) != 0 &&
+        pthread_atfork(NULL, NULL, wipe_control) != 0)
         return NULL;
-    if (madvise(page, 4096, MADV_WIPEONFORK) != 0 &&
-        pthread_atfork(NULL, NULL, wipe_control) != 0) {
-        munmap(page, 4096);
-        return NULL;
-    }
-    return page;
+    return &page->control;
 }
 
 uint64_t tmk_settings_number(const char *text)
@@ -150,6 +147,7 @@ void tmk_recorder_set_armed(bool ok)
 void tmk_recorder_disarm(void)
 {
     atomic_store(&tmk_recorder.control->generation, 0);
+    atomic_store(&tmk_short.generation, 0); /* after it: see look_whether_usual() */
     atomic_store(&tmk_recorder.control->phase, TMK_PHASE_OFF);
 }
 

@@ -17,13 +17,15 @@
 #include <sys/types.h>
 
 #include "record/identity.h"
+#include "record/short.h"
 #include "trace/ring.h"
 
 /* What a fork must reset, in a page that the kernel zeroes in every child (MADV_WIPEONFORK),
  * however that was made. `generation` is 0 unless armed: the hot path compares it with its lane's.
  */
 struct tmk_control {
-    _Atomic uint32_t generation;
+    struct tmk_short usual; /* torch.c's, and the first: a line of its own */
+    _Alignas(64) _Atomic uint32_t generation;
     _Atomic uint32_t phase;
     _Atomic uint32_t stop;          /* asks the packer thread to finish */
     _Atomic uint32_t n_early_drops; /* events that came while arming and could not wait */
@@ -34,6 +36,14 @@ struct tmk_control {
     _Atomic uint32_t n_backwards;   /* of torch's under way, on any thread */
     _Atomic uint64_t hold_until_ns; /* CLOCK_MONOTONIC: nothing is packed before */
 };
+
+/* That page. What is recorded goes by tmk_recorder.control, which is another one until it begins.
+ */
+extern union tmk_control_page {
+    struct tmk_control control;
+    char bytes[4096];
+} tmk_control_page;
+#define tmk_short (tmk_control_page.control.usual)
 
 enum tmk_phase { TMK_PHASE_IDLE = 0, TMK_PHASE_ARMING, TMK_PHASE_ARMED, TMK_PHASE_OFF };
 

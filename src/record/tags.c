@@ -168,7 +168,7 @@ void tmk_tags_forget(void)
 {
     const struct tmk_object *last = NULL;
     bool is_ours = false;
-    if (!atomic_load(&tmk_torch_hot.nodes.accumulates))
+    if (!atomic_load(&tmk_short.accumulates))
         return;
     for (uint32_t i = 0; i < tags.n && !is_ours; i++) {
         struct tmk_object *reference = tags.sources[i].reference;
@@ -395,13 +395,20 @@ static uint32_t note_value(struct tmk_object *value, uint32_t name, unsigned dep
     return 0;
 }
 
+/* Of one of the first MAX_INPUTS. */
 static uint32_t numbered(size_t i)
 {
+    static uint64_t known[MAX_INPUTS]; /* generation << 32 | name */
     char text[32];
     struct tmk_text out;
+    uint32_t generation = atomic_load(&tmk_bridge.armed);
+    if (known[i] >> 32 == generation)
+        return (uint32_t)known[i];
     tmk_text_init(&out, text, sizeof text);
     tmk_text_add(&out, "input[%u]", (unsigned)i);
-    return intern_text(text);
+    uint32_t name = intern_text(text);
+    known[i] = name ? (uint64_t)generation << 32 | name : 0;
+    return name;
 }
 
 void tmk_tags_note_inputs(struct tmk_object *const *values, size_t n, struct tmk_object *keywords)

@@ -68,7 +68,10 @@ enum {
     POOL_INT,
     EXTERNAL,
     NODE,
+    PUSH,
+    GUARD,
 };
+_Static_assert(GUARD + 1 == TMK_TORCH_MALLOC, "those of the runtime come behind");
 
 struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] TMK_HOT_DATA = {
     [USAGE] = {.name = NAME_USAGE, .library = "libc10.so", .ours = (void *)hook_usage},
@@ -98,6 +101,14 @@ struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] TMK_HOT_DATA = {
                   .ours = (void *)tmk_stub_external,
                   .is_stub = true},
     [NODE] = {.name = NAME_NODE, .library = "libtorch_cpu.so", .ours = (void *)hook_node},
+    [PUSH] = {.name = TMK_NAME_PUSH,
+              .library = "libc10.so",
+              .ours = (void *)tmk_stub_push,
+              .is_stub = true},
+    [GUARD] = {.name = TMK_NAME_GUARD,
+               .library = "libc10.so",
+               .ours = (void *)tmk_stub_guard,
+               .is_stub = true},
     [TMK_TORCH_MALLOC] = {.name = "cudaMalloc",
                           .library = "libc10_cuda.so",
                           .ours = (void *)tmk_runtime_malloc,
@@ -182,7 +193,7 @@ static inline uint16_t device_of(uint16_t torch_device)
 
 static inline struct tmk_torch_said *said_of(unsigned device)
 {
-    return &tmk_torch_hot.said[device % TMK_TORCH_DEVICES];
+    return &tmk_short.said[device % TMK_TORCH_DEVICES];
 }
 
 static uint64_t head_of(uint8_t kind, uint16_t device)
@@ -190,6 +201,9 @@ static uint64_t head_of(uint8_t kind, uint16_t device)
     union tmk_record_head head = {{.kind = kind, .n_slots = 1, .device = device}};
     return head.word;
 }
+
+/* What a free's has more than an allocation's: its kind, at the low end. */
+static const uint64_t to_free = (uint64_t)TMK_KIND_FREE - TMK_KIND_ALLOC;
 
 /* No two devices share a place: those of the first kind that is spoken of have one, sixteen of
  * them. Of others it is said again and again what is reserved, and their blocks go the long way. */
@@ -208,7 +222,6 @@ __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, 
     if (has_place(device)) {
         said->reserved_bytes = reserved_bytes;
         said->alloc_head = head_of(TMK_KIND_ALLOC, device);
-        said->free_head = head_of(TMK_KIND_FREE, device);
         atomic_store_explicit(&said->torch_device, accelerator_of(device), memory_order_relaxed);
         atomic_store_explicit(&said->generation, lane->generation, memory_order_relaxed);
     }
@@ -323,11 +336,15 @@ static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
 
 /* ---- events ---- */
 
+/* The bridge does not wait for the next block. */
+static inline bool is_settled(const struct tmk_lane *lane)
+{
+    return atomic_load_explicit(&tmk_short.settled, memory_order_relaxed) == lane->generation;
+}
+
 static inline void want_bridge(struct tmk_lane *lane)
 {
-    if (__builtin_expect(atomic_load_explicit(&tmk_torch_hot.settled, memory_order_relaxed) !=
-                             lane->generation,
-                         0))
+    if (seldom(!is_settled(lane)))
         tmk_bridge_want(lane);
 }
 
@@ -375,9 +392,32 @@ static bool is_all_usual(const struct tmk_lane *lane)
 {
     const struct tmk_hook *hook = &tmk_torch_hooks[USAGE];
     return tmk_pystack_is_usual() && tmk_recorder.counter && host_is_over(lane) &&
-           atomic_load(&tmk_torch_hot.settled) == lane->generation &&
+           atomic_load(&tmk_recorder.control->generation) == lane->generation &&
            !atomic_load(&tmk_torch_hot.streams_used) && !atomic_load(&tmk_torch_hot.is_tallied) &&
            !atomic_load(&hook->foreign) && atomic_load(&hook->real) != 0;
+}
+
+/* The loader gives each thread its lane in the same place. */
+static void note_lane(void)
+{
+    atomic_store_explicit(&tmk_short.lane, (int32_t)((uintptr_t)&tmk_lane - tmk_thread_pointer()),
+                          memory_order_relaxed);
+}
+
+/* By that, which is in a line that is read anyway; the loader's own tables are in another. */
+static inline struct tmk_lane *short_lane(void)
+{
+    int32_t offset = atomic_load_explicit(&tmk_short.lane, memory_order_relaxed);
+    return (struct tmk_lane *)(tmk_thread_pointer() + (uintptr_t)(intptr_t)offset);
+}
+
+/* What torch's own function does is look for a listener among what the thread has pushed, and find
+ * none, which takes about as long as what we do. A thread has nothing that it, or the one that it
+ * works for, did not push. */
+static bool may_be_heard(void)
+{
+    return atomic_load(&tmk_torch_hot.is_listened_to) || !real_of(&tmk_torch_hooks[PUSH], NULL) ||
+           !real_of(&tmk_torch_hooks[GUARD], NULL);
 }
 
 /* Looked at again once it was said: it may have been changed meanwhile, and taken back too early.
@@ -386,26 +426,22 @@ static void look_whether_usual(const struct tmk_lane *lane)
 {
     if (!is_all_usual(lane))
         return;
-    atomic_store_explicit(&tmk_torch_hot.control, tmk_recorder.control, memory_order_relaxed);
-    atomic_store_explicit(&tmk_torch_hot.real, atomic_load(&tmk_torch_hooks[USAGE].real),
-                          memory_order_relaxed);
-    atomic_store(&tmk_torch_hot.usual, lane->generation);
-    if (!is_all_usual(lane))
+    note_lane();
+    bool is_heard = may_be_heard();
+    uintptr_t real = atomic_load(&tmk_torch_hooks[USAGE].real);
+    atomic_store_explicit(&tmk_short.real, is_heard ? real : 0, memory_order_relaxed);
+    atomic_store(&tmk_short.generation, lane->generation);
+    if (!is_all_usual(lane) || may_be_heard() != is_heard)
         tmk_torch_note_unusual();
 }
 
 /* The same for the calling thread and one block: it can be written, and nothing else. */
-static inline bool is_usual(const struct tmk_lane *lane, const struct tmk_torch_said *said,
-                            uint16_t torch_device, uint64_t reserved)
+static inline bool is_usual(const struct tmk_lane *lane, uint32_t generation,
+                            const struct tmk_torch_said *said, uint16_t torch_device,
+                            uint64_t reserved)
 {
-    uint32_t generation = lane->generation;
-    if (seldom(lane->busy != 0) || /* a lane that is being opened is of none, for a moment */
-        seldom(atomic_load_explicit(&tmk_torch_hot.usual, memory_order_acquire) != generation))
-        return false;
-    struct tmk_control *control =
-        atomic_load_explicit(&tmk_torch_hot.control, memory_order_relaxed);
-    return !seldom(atomic_load_explicit(&control->generation, memory_order_acquire) !=
-                   generation) &&
+    return !seldom(lane->generation != generation) &&
+           !seldom(lane->busy != 0) && /* a lane that is being opened is of none, for a moment */
            !seldom(lane->cursor >= lane->end) && has_said(said, generation, torch_device, reserved);
 }
 
@@ -590,9 +626,12 @@ __attribute__((hot, noinline)) static void usage_hook(int which, const void *cal
         real(address, size, allocated, reserved, device);
 }
 
-static inline usage_function *usual_real(void)
+static inline void report_on(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
+                             uint16_t device)
 {
-    return (usage_function *)atomic_load_explicit(&tmk_torch_hot.real, memory_order_relaxed);
+    uintptr_t real = atomic_load_explicit(&tmk_short.real, memory_order_relaxed);
+    if (seldom(real != 0))
+        ((usage_function *)real)(address, size, allocated, reserved, device);
 }
 
 /* Behind the definitions of a new stack there may be no room. */
@@ -603,23 +642,6 @@ __attribute__((noinline, cold)) static void put_elsewhere(struct tmk_lane *lane,
     tmk_lane_put(lane, h.kind, h.device, h.id, (uintptr_t)address, size);
 }
 
-TMK_HOT_CODE(1)
-__attribute__((noinline)) static void usual_alloc(void *address, int64_t size, uint64_t allocated,
-                                                  uint64_t reserved, uint16_t device,
-                                                  const struct tmk_torch_said *said)
-{
-    struct tmk_lane *lane = &tmk_lane;
-    tmk_lane_make_busy(lane);
-    uint64_t stack = tmk_pystack_usual_id(lane);
-    uint64_t head = said->alloc_head + (stack << 32);
-    if (__builtin_expect(lane->cursor < lane->end, 1))
-        put_usual(lane, head, address, (uint64_t)size);
-    else
-        put_elsewhere(lane, head, address, (uint64_t)size);
-    tmk_lane_leave(lane);
-    usual_real()(address, size, allocated, reserved, device);
-}
-
 /* Cold only so that the jumps to it are at the end of the code that calls it. */
 __attribute__((cold, noinline)) static void unusual(void *address, int64_t size, uint64_t allocated,
                                                     uint64_t reserved, uint16_t device,
@@ -628,25 +650,69 @@ __attribute__((cold, noinline)) static void unusual(void *address, int64_t size,
     usage_hook(USAGE, caller, address, size, allocated, reserved, device);
 }
 
+/* Wherever there are frames of Python's. */
+TMK_HOT_CODE(1)
+__attribute__((noinline)) static void python_alloc(void *address, int64_t size, uint64_t allocated,
+                                                   uint64_t reserved, uint16_t device,
+                                                   const struct tmk_torch_said *said)
+{
+    struct tmk_lane *lane = short_lane();
+    tmk_lane_make_busy(lane);
+    uint64_t stack = tmk_pystack_usual_id(lane);
+    uint64_t head = said->alloc_head + (stack << 32);
+    if (__builtin_expect(lane->cursor < lane->end, 1))
+        put_usual(lane, head, address, (uint64_t)size);
+    else
+        put_elsewhere(lane, head, address, (uint64_t)size);
+    tmk_lane_leave(lane);
+    report_on(address, size, allocated, reserved, device);
+}
+
+/* Autograd's threads mostly have none. */
+TMK_HOT_CODE(1)
+__attribute__((noinline)) static void autograd_alloc(void *address, int64_t size,
+                                                     uint64_t allocated, uint64_t reserved,
+                                                     uint16_t device,
+                                                     const struct tmk_torch_said *said)
+{
+    struct tmk_lane *lane = short_lane();
+    uint64_t stack = tmk_pystack_of_backward(lane);
+    if (seldom(!stack)) {
+        python_alloc(address, size, allocated, reserved, device, said);
+        return;
+    }
+    tmk_lane_make_busy(lane);
+    put_usual(lane, said->alloc_head + (stack << 32), address, (uint64_t)size);
+    tmk_lane_leave(lane);
+    report_on(address, size, allocated, reserved, device);
+}
+
 /* Most of what a training's blocks cost is not what is done for them but what has to be fetched for
  * it, code first: the caches have gone through everything else since the block before. So this is
  * small, and goes elsewhere for whatever is not usual. */
 TMK_HOT_CODE_FIRST static void hook_usage(void *address, int64_t size, uint64_t allocated,
                                           uint64_t reserved, uint16_t device)
 {
-    struct tmk_lane *lane = &tmk_lane;
     const struct tmk_torch_said *said = said_of(accelerator_of(device));
+    uint32_t generation = atomic_load_explicit(&tmk_short.generation, memory_order_acquire);
+    struct tmk_lane *lane = short_lane();
     __asm__("" : "+r"(said)); /* its address is computed once, not for each field anew */
-    if (__builtin_expect(is_usual(lane, said, device, reserved), 1)) {
-        if (__builtin_expect(size > 0, 1)) {
-            usual_alloc(address, size, allocated, reserved, device, said);
-            return;
-        }
-        if (__builtin_expect(size < 0, 1)) {
+    if (!seldom(generation == 0) &&
+        __builtin_expect(is_usual(lane, generation, said, device, reserved), 1)) {
+        if (size > 0) {
+            if (!seldom(atomic_load_explicit(&tmk_short.settled, memory_order_relaxed) !=
+                        generation)) {
+                if (lane->is_autograd)
+                    autograd_alloc(address, size, allocated, reserved, device, said);
+                else
+                    python_alloc(address, size, allocated, reserved, device, said);
+                return;
+            }
+        } else if (!seldom(size == 0)) {
             tmk_lane_make_busy(lane);
-            put_usual(lane, said->free_head, address, 0);
+            put_usual(lane, said->alloc_head + to_free, address, 0);
             tmk_lane_leave(lane);
-            usual_real()(address, size, allocated, reserved, device);
+            report_on(address, size, allocated, reserved, device);
             return;
         }
     }
@@ -742,38 +808,36 @@ static void hook_cpu_oom(void *self, size_t size)
     end_call(before);
 }
 
-/* For a node that accumulates a gradient, and for the first of all. */
+/* For the first node of all, the first of a backward, and those that accumulate a gradient. */
 __attribute__((noinline)) static void unusual_node(void *self, void *task, void *node, void *input,
                                                    void *queue, const void *caller)
 {
-    uintptr_t real = atomic_load_explicit(&tmk_torch_hot.nodes.real, memory_order_acquire);
+    uintptr_t real = atomic_load_explicit(&tmk_short.node_real, memory_order_acquire);
     if (!real) {
         real = (uintptr_t)tmk_torch_find_real(&tmk_torch_hooks[NODE], caller);
         if (!real)
             __builtin_trap(); /* nobody calls what is not there */
-        atomic_store(&tmk_torch_hot.nodes.real, real);
+        atomic_store(&tmk_short.node_real, real);
     }
-    node_function *call = (node_function *)real;
-    if (*(const uintptr_t *)node != atomic_load(&tmk_torch_hot.nodes.accumulates)) {
-        call(self, task, node, input, queue);
-        return;
-    }
-    struct tmk_grads_found found = tmk_grads_look(node, input);
-    call(self, task, node, input, queue);
-    tmk_grads_tag(found);
+    if (tmk_whose.quiet != atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed))
+        tmk_bridge_note_node(node);
+    bool is_looked_at = *(const uintptr_t *)node == atomic_load(&tmk_short.accumulates);
+    struct tmk_grads_found found = {0};
+    if (is_looked_at)
+        found = tmk_grads_look(node, input);
+    ((node_function *)real)(self, task, node, input, queue);
+    if (is_looked_at)
+        tmk_grads_tag(found);
 }
 
 /* Backward comes to a node. What it raises goes through here. */
 TMK_HOT_CODE(4) static void hook_node(void *self, void *task, void *node, void *input, void *queue)
 {
-    const struct tmk_torch_hot *hot = &tmk_torch_hot;
-    if (tmk_whose.quiet != atomic_load_explicit(&hot->nodes.quiet, memory_order_relaxed))
-        tmk_bridge_note_node(node);
-    uintptr_t real = atomic_load_explicit(&hot->nodes.real, memory_order_acquire);
+    uintptr_t real = atomic_load_explicit(&tmk_short.node_real, memory_order_acquire);
     uintptr_t class = *(const uintptr_t *)node;
-    if (__builtin_expect(
-            !real || class == atomic_load_explicit(&hot->nodes.accumulates, memory_order_relaxed),
-            0))
+    if (seldom(!real) ||
+        seldom(tmk_whose.quiet != atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed)) ||
+        seldom(class == atomic_load_explicit(&tmk_short.accumulates, memory_order_relaxed)))
         unusual_node(self, task, node, input, queue, __builtin_return_address(0));
     else
         ((node_function *)real)(self, task, node, input, queue);
@@ -806,26 +870,50 @@ void *tmk_torch_begin_backward(const void *caller)
     return next_of(BACKWARD, caller);
 }
 
-void tmk_torch_expect_streams(void)
+static void expect_streams(void)
 {
     atomic_store(&tmk_torch_hot.streams_used, true);
     tmk_torch_note_unusual();
 }
 
+static void expect_listeners(void)
+{
+    if (!atomic_exchange(&tmk_torch_hot.is_listened_to, true))
+        tmk_torch_note_unusual();
+}
+
+void tmk_torch_expect_all(void)
+{
+    expect_streams();
+    expect_listeners();
+}
+
 void *tmk_torch_use_pool_bool(const void *caller)
 {
-    tmk_torch_expect_streams();
+    expect_streams();
     return next_of(POOL_BOOL, caller);
 }
 
 void *tmk_torch_use_pool_int(const void *caller)
 {
-    tmk_torch_expect_streams();
+    expect_streams();
     return next_of(POOL_INT, caller);
 }
 
 void *tmk_torch_use_external(const void *caller)
 {
-    tmk_torch_expect_streams();
+    expect_streams();
     return next_of(EXTERNAL, caller);
+}
+
+void *tmk_torch_use_push(const void *caller)
+{
+    expect_listeners();
+    return next_of(PUSH, caller);
+}
+
+void *tmk_torch_use_guard(const void *caller)
+{
+    expect_listeners();
+    return next_of(GUARD, caller);
 }

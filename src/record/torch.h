@@ -5,9 +5,9 @@
  * exported functions of libc10, called through import slots. We stand in front of them: by defining
  * the same names (preloaded, or loaded into the global scope before torch), or by writing our
  * addresses into the slots (patch.h). Each hook records and then calls on, so that whoever else
- * listens, torch.profiler for one, hears as before. Hooks run under torch's allocator lock, with or
- * without the GIL: they take no lock and call neither Python nor torch, but for what they stand in
- * front of and the question for the current stream.
+ * listens, torch.profiler for one, hears as before; but not when nobody can be listening. Hooks run
+ * under torch's allocator lock, with or without the GIL: they take no lock and call neither Python
+ * nor torch, but for what they stand in front of and the question for the current stream.
  *
  * Another library may do the same. It is called on to, and may in its turn find us behind itself:
  * then torch's own is called, and nothing recorded twice.
@@ -20,6 +20,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "record/recorder.h"
 
 struct tmk_hook {
     const char *name;    /* of the symbol */
@@ -34,55 +36,34 @@ struct tmk_hook {
     _Atomic bool foreign;      /* real is not torch's: another library stands in front of it too */
 };
 
-enum { TMK_TORCH_DEVICES = 16 };
-
-/* What is read for every block, side by side: between two blocks a training goes through more than
- * the caches hold. */
+/* What the short way (short.h) hangs on, and what the long one looks at for every block. */
 struct tmk_torch_hot {
-    _Atomic uint32_t usual;              /* in this generation blocks go the short way (torch.c) */
-    struct tmk_control *_Atomic control; /* then this is the recorder's, */
-    _Atomic uintptr_t real;              /* and this the function that they are reported to */
-    struct tmk_torch_said { /* what was last said of a device, under torch's lock of it */
-        uint64_t alloc_head, free_head; /* of records of blocks of it; the first without a stack */
-        uint64_t reserved_bytes;
-        _Atomic uint32_t generation;
-        _Atomic uint16_t torch_device;
-    } said[TMK_TORCH_DEVICES];
-    _Atomic uint32_t settled;          /* in this one the bridge waits for no block (bridge.h) */
-    _Atomic uint32_t host_seen;        /* in this one host blocks were recorded */
-    _Atomic uint32_t host_ends;        /* and in this one no more are */
-    _Atomic uint32_t host_over;        /* nor are any on their way */
-    _Atomic uint64_t host_ends_ns;     /* when */
-    _Atomic bool streams_used;         /* others than a device's default one may be */
-    _Atomic bool is_tallied;           /* somebody wants to know what is allocated now (tally.h) */
-    _Atomic uintptr_t current_stream;  /* of the accelerator; 0: not looked for, 1: not there */
-    _Atomic uint64_t cards;            /* CUDA's devices that were spoken of, a bit each */
-    _Alignas(64) struct {              /* what the hook of autograd's nodes looks at for each */
-        _Atomic uintptr_t real;        /* what it stands in front of; 0: not found yet */
-        _Atomic uintptr_t accumulates; /* the class of those that grads.h is told of; 0: of none */
-        _Atomic uint32_t quiet;        /* threads with this in tmk_whose.quiet need no telling */
-    } nodes;
+    _Atomic uint32_t host_seen;       /* in this recording host blocks were recorded */
+    _Atomic uint32_t host_ends;       /* and in this one no more are */
+    _Atomic uint32_t host_over;       /* nor are any on their way */
+    _Atomic uint64_t host_ends_ns;    /* when */
+    _Atomic bool streams_used;        /* others than a device's default one may be */
+    _Atomic bool is_listened_to;      /* somebody may: torch.profiler, for one */
+    _Atomic bool is_tallied;          /* somebody wants to know what is allocated now (tally.h) */
+    _Atomic uintptr_t current_stream; /* of the accelerator; 0: not looked for, 1: not there */
+    _Atomic uint64_t cards;           /* CUDA's devices that were spoken of, a bit each */
 };
 extern struct tmk_torch_hot tmk_torch_hot;
 
-/* In `quiet`: all threads are to be told. */
-#define TMK_TORCH_NEVER_QUIET UINT32_MAX
-
-enum { TMK_TORCH_MALLOC = 12, TMK_TORCH_FREE, TMK_N_TORCH_HOOKS }; /* of the runtime (runtime.h) */
+enum { TMK_TORCH_MALLOC = 14, TMK_TORCH_FREE, TMK_N_TORCH_HOOKS }; /* of the runtime (runtime.h) */
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
 
 /* Something was changed of which torch.c's is_usual() says that it lets blocks go the short way;
  * said after the change. */
 static inline void tmk_torch_note_unusual(void)
 {
-    atomic_store(&tmk_torch_hot.usual, 0);
+    atomic_store(&tmk_short.generation, 0);
 }
 
 /* The next block is to go to the bridge. */
 static inline void tmk_torch_unsettle(void)
 {
-    atomic_store(&tmk_torch_hot.settled, 0);
-    tmk_torch_note_unusual();
+    atomic_store(&tmk_short.settled, 0);
 }
 
 /* The function that a hook stands in front of; NULL when it is not found. `caller`, an address in
@@ -97,7 +78,7 @@ void tmk_torch_note_oom(uint16_t device, uint64_t size);
 /* Torch has said something of this device itself: its blocks are its own. */
 bool tmk_torch_has_said(uint16_t device);
 
-/* Streams may have been made before the hooks were there to see it. */
-void tmk_torch_expect_streams(void);
+/* Streams may have been made, and profilers begun, before the hooks were there to see it. */
+void tmk_torch_expect_all(void);
 
 #endif

@@ -80,4 +80,6 @@ STUB(tmk_stub_backward, TMK_NAME_BACKWARD, tmk_torch_begin_backward);
 STUB(tmk_stub_pool_bool, TMK_NAME_POOL_BOOL, tmk_torch_use_pool_bool);
 STUB(tmk_stub_pool_int, TMK_NAME_POOL_INT, tmk_torch_use_pool_int);
 STUB(tmk_stub_external, TMK_NAME_EXTERNAL, tmk_torch_use_external);
+STUB(tmk_stub_push, TMK_NAME_PUSH, tmk_torch_use_push);
+STUB(tmk_stub_guard, TMK_NAME_GUARD, tmk_torch_use_guard);
 /* clang-format on */

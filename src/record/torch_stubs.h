@@ -8,7 +8,10 @@
  * - torch::autograd::Engine::execute(): the Python binding calls it once for each backward() or
  *   grad(), on the thread that called those: the moment to note whose backward pass it is.
  * - c10::cuda::getStreamFromPool() and getStreamFromExternal(): nobody has another stream than the
- *   default one without them. Until one is called, no block is asked for its stream. */
+ *   default one without them. Until one is called, no block is asked for its stream.
+ * - c10::ThreadLocalDebugInfo::_push() and c10::DebugInfoGuard: nobody listens to reports of
+ * blocks, as torch.profiler does, without them. Until one is called, a block that was recorded is
+ * not reported on (torch.c). */
 #ifndef TMK_RECORD_TORCH_STUBS_H
 #define TMK_RECORD_TORCH_STUBS_H
 
@@ -18,6 +21,10 @@
 #define TMK_NAME_POOL_BOOL "_ZN3c104cuda17getStreamFromPoolEba"
 #define TMK_NAME_POOL_INT "_ZN3c104cuda17getStreamFromPoolEia"
 #define TMK_NAME_EXTERNAL "_ZN3c104cuda21getStreamFromExternalEP11CUstream_sta"
+#define TMK_NAME_PUSH                                                                              \
+    "_ZN3c1020ThreadLocalDebugInfo5_pushENS_13DebugInfoKindESt10shared_ptrINS_13DebugInfoBaseEE"
+#define TMK_NAME_GUARD                                                                             \
+    "_ZN3c1014DebugInfoGuardC1ENS_13DebugInfoKindESt10shared_ptrINS_13DebugInfoBaseEE"
 
 /* torch.c: make the note, return the real function. Called by the stubs only, with the address that
  * theirs was called from. */
@@ -25,11 +32,15 @@ void *tmk_torch_begin_backward(const void *caller);
 void *tmk_torch_use_pool_bool(const void *caller);
 void *tmk_torch_use_pool_int(const void *caller);
 void *tmk_torch_use_external(const void *caller);
+void *tmk_torch_use_push(const void *caller);
+void *tmk_torch_use_guard(const void *caller);
 
 /* Under names of ours; under torch's own they are there for the loader. */
 void tmk_stub_backward(void);
 void tmk_stub_pool_bool(void);
 void tmk_stub_pool_int(void);
 void tmk_stub_external(void);
+void tmk_stub_push(void);
+void tmk_stub_guard(void);
 
 #endif

@@ -187,13 +187,13 @@ static void end_quiet(bool modules)
 {
     static _Atomic uint32_t n;
     uint32_t next = atomic_fetch_add(&n, 1) % (TMK_TORCH_NEVER_QUIET - 1) + 1;
-    atomic_store(&tmk_torch_hot.nodes.quiet, modules ? TMK_TORCH_NEVER_QUIET : next);
+    atomic_store(&tmk_short.quiet, modules ? TMK_TORCH_NEVER_QUIET : next);
 }
 
 void tmk_whose_end_workers(struct tmk_lane *lane)
 {
     atomic_fetch_add(&workers.backward, 1);
-    end_quiet(atomic_load(&tmk_torch_hot.nodes.quiet) == TMK_TORCH_NEVER_QUIET);
+    end_quiet(atomic_load(&tmk_short.quiet) == TMK_TORCH_NEVER_QUIET);
     if (atomic_load(&workers.n) == 0)
         return;
     for (uint32_t i = 0; i < MAX_WORKERS; i++) {
@@ -262,6 +262,7 @@ struct optimizer {
     bool is_awaited;
     bool stepped; /* in this step */
     uint8_t n_given_up;
+    uint32_t n_updates;
 };
 
 static struct {
@@ -272,6 +273,7 @@ static struct {
     bool updates;                    /* an optimizer has stepped */
     int64_t next;                    /* number of the next one */
     uint32_t n_backwards, n_updates; /* in this one */
+    uint32_t n_others;               /* updates of optimizers that there is no room for */
     unsigned n_optimizers;
     struct optimizer optimizers[MAX_OPTIMIZERS];
 } steps;
@@ -391,10 +393,12 @@ void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer)
     }
 }
 
-bool tmk_whose_end_update(const void *optimizer)
+bool tmk_whose_end_update(const void *optimizer, bool *ret_is_round)
 {
     struct optimizer *o = find_optimizer(optimizer);
     unsigned n_left = 0;
+    uint32_t n = ++*(o ? &o->n_updates : &steps.n_others);
+    *ret_is_round = (n & (n - 1)) == 0;
     steps.updates = true;
     steps.n_updates++;
     if (o)

@@ -34,7 +34,7 @@ struct tmk_whose {
     uint32_t module;     /* string id of the innermost module called, 0: none */
     uint32_t node;       /* of the module whose nodes backward is in, 0: none is open */
     uint32_t backward;   /* a worker's: which backward its stage was opened for */
-    uint32_t quiet;      /* nodes of this backward need not be told of (tmk_torch_hot.nodes) */
+    uint32_t quiet;      /* nodes of this backward need not be told of (short.h) */
     uint16_t n_calls;    /* of modules, since the stage opened */
     uint8_t stage;       /* the innermost of ours, enum tmk_whose_stage */
     uint8_t n_own;       /* stages that the program itself has open */
@@ -92,9 +92,10 @@ void tmk_whose_backward(struct tmk_lane *lane);
 /* There is such an optimizer (any address that stays its own). */
 void tmk_whose_expect(const void *optimizer);
 void tmk_whose_forget(const void *optimizer);
-/* It is about to step; it has. When all that are expected have, the next step is due: true. */
+/* It is about to step; it has. When all that are expected have, the next step is due: true. And
+ * whether it was its first, second, fourth, eighth ... time. */
 void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer);
-bool tmk_whose_end_update(const void *optimizer);
+bool tmk_whose_end_update(const void *optimizer, bool *ret_is_round);
 /* It is due without an update, if there was a backward in this one. */
 bool tmk_whose_skip_update(void);
 bool tmk_whose_is_due(void);

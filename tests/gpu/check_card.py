@@ -127,8 +127,8 @@ def check_profiler(checks, name):
     plain = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     out, _ = checks.run(name, command)
     said = json.loads(out.splitlines()[-1])
-    checks.add(f"{name}: torch.profiler sees the same kernels", said == plain and plain["kernels"] > 0, alone=plain,
-               watched=said)
+    checks.add(f"{name}: torch.profiler sees the same kernels and blocks",
+               said == plain and plain["kernels"] > 0 and plain["memory"] > 0, alone=plain, watched=said)
 
 
 CHECKS = {

@@ -110,12 +110,38 @@ def test_changes(tmp_path, rings):
     assert [row[1:] for row in rows if row[0] != parent] == [["6", "107", "1"]]
 
 
+HEARD = PRELUDE + """
+def heard_of(n):
+    before = blocks.count_heard()
+    alloc(n)
+    free(n)
+    return blocks.count_heard() - before
+
+alloc(3)
+assert [heard_of(n) for n in range(4, 14)] == [0] * 10
+assert blocks.listen_by(HOW) == 2
+assert [heard_of(n) for n in range(14, 24)] == [2] * 10
+child = os.fork()
+if child == 0:
+    assert heard_of(24) == 2
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.parametrize("how", [0, 1])
+def test_listeners(tmp_path, rings, how):
+    """Blocks are reported on to torch's own function only when somebody may listen: a profiler has begun."""
+    trace = run(tmp_path, rings, f"HOW = {how}\n" + HEARD, "libc10.so", options=["--no-modules", "--no-categories"])
+    assert query(trace, "SELECT count(*), count(free_ns) FROM allocations WHERE device = 'cuda:0'") == [["24", "21"]]
+
+
 # ---- what it fetches
 
-EACH_BLOCK = {"code": ["hook_usage", "usual_alloc", "tmk_pystack_unknown", "find_3_11", "find_3_12_watched",
+EACH_BLOCK = {"code": ["hook_usage", "python_alloc", "autograd_alloc", "tmk_pystack_unknown", "find_3_11", "find_3_12_watched",
                        "find_3_13_watched", "find_above_3_11", "find_above_3_12_watched", "find_above_3_13_watched",
                        "hook_node", "tmk_bridge_note_node", "tmk_whose_node"],
-              "data": ["tmk_pyframe_hot", "tmk_torch_hot", "backward"]}
+              "data": ["tmk_pyframe_hot", "tmk_torch_hot"]}
 
 
 def places():
@@ -131,6 +157,7 @@ def test_one_page_of_each():
     for names in EACH_BLOCK.values():
         pages = {end // 4096 for at, size in map(symbols.get, names) for end in (at, at + size - 1)}
         assert len(pages) == 1
+    assert symbols["tmk_control_page"][0] % 4096 == 0  # of which the first line is for every block (record/short.h)
     assert symbols["tmk_recorder"][0] // 4096 == symbols["tmk_torch_hot"][0] // 4096  # its beginning is enough
 
 
@@ -139,8 +166,9 @@ def test_few_lines_of_code():
     """Each line of 64 bytes is fetched anew for almost every block, and pushes one of the program's out."""
     symbols = places()
     n_lines = {name: -(-symbols[name][1] // 64) for name in symbols}
-    assert n_lines["hook_usage"] <= 4 and n_lines["usual_alloc"] <= 4
-    assert n_lines["find_3_12_watched"] <= 6 and n_lines["find_above_3_12_watched"] <= 5
+    assert n_lines["hook_usage"] <= 4 and n_lines["python_alloc"] <= 4 and n_lines["autograd_alloc"] <= 4
+    assert n_lines["find_3_12_watched"] <= 7 and n_lines["find_above_3_12_watched"] <= 5  # the seventh is for seldom
+    assert n_lines["hook_node"] == 1
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="glibc aligns less elsewhere, and so do we")

@@ -58,9 +58,9 @@ void *tmk_library_symbol(const char *prefix, const char *symbol)
 
 /* ---- the recorder ---- */
 
-static struct tmk_control control = {.generation = 1};
 static struct tmk_record page[16];
-struct tmk_recorder tmk_recorder = {.control = &control};
+union tmk_control_page tmk_control_page = {.control.generation = 1};
+struct tmk_recorder tmk_recorder = {.control = &tmk_control_page.control};
 struct tmk_bridge tmk_bridge = {.armed = 1};
 struct tmk_torch_hot tmk_torch_hot;
 __thread struct tmk_lane tmk_lane;
@@ -139,7 +139,7 @@ static void test_without_functions(void **state)
     (void)state;
     put(0, TMK_GRADS_LISTED, 0);
     assert_false(tmk_grads_watch());
-    assert_int_equal(tmk_torch_hot.nodes.accumulates, 0);
+    assert_int_equal(tmk_short.accumulates, 0);
     has_functions = true;
 }
 
@@ -184,7 +184,7 @@ static void test_place_is_found(void **state)
     for (unsigned i = 0; i < N_PARAMETERS; i++)
         put(i, TMK_GRADS_LISTED, 0);
     assert_false(tmk_grads_watch());
-    assert_int_equal(tmk_torch_hot.nodes.accumulates, node_class + 2);
+    assert_int_equal(tmk_short.accumulates, node_class + 2);
     assert_false(tmk_grads_learn(N_PARAMETERS)); /* no node was seen */
     for (unsigned i = 0; i < N_PARAMETERS; i++)
         assert_int_equal(run(i, &computed).address, 0);
@@ -288,11 +288,12 @@ static void test_tags(void **state)
     tmk_grads_tag(run(2, &computed));
     assert_int_equal(page[0].a, (uintptr_t)&computed);
     assert_int_equal(page[0].b, TIDEMARK_GRADIENT);
-    atomic_store(&control.generation, 2); /* another recording, of which the names are not */
+    atomic_store(&tmk_control_page.control.generation,
+                 2); /* another recording, of which the names are not */
     assert_int_equal(run(2, &computed).address, 0);
     tmk_grads_tag((struct tmk_grads_found){.what = 1, .address = 1});
     assert_int_equal(page[1].a, 0);
-    atomic_store(&control.generation, 1);
+    atomic_store(&tmk_control_page.control.generation, 1);
 }
 
 int main(void)

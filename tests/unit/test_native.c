@@ -65,7 +65,7 @@ struct look {
 static NOINLINE void take_look(void *arg)
 {
     struct look *look = arg;
-    look->n_ours = tmk_native_walk(&tmk_lane, look->ours, MAX);
+    look->n_ours = tmk_native_walk(look->ours, MAX);
     look->n_theirs = (uint32_t)glibc_backtrace(look->theirs, MAX);
 }
 
@@ -315,7 +315,7 @@ static NOINLINE void take_ids(void *arg)
     struct ids *out = arg;
     struct tmk_lane *lane = tmk_lane_enter();
     assert_non_null(lane);
-    out->n_pcs = tmk_native_walk(lane, out->pcs, MAX);
+    out->n_pcs = tmk_native_walk(out->pcs, MAX);
     out->n = tmk_native_frames(lane, out->skip, NULL, out->ids, MAX);
     tmk_lane_leave(lane);
 }

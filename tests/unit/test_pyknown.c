@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "record/lane.h"
 #include "record/pyknown.h"
 #include "record/pylayout_known.h"
 #include "record/pyread.h"
@@ -58,9 +59,17 @@ static void pop_to(unsigned n)
     look_from(n_frames ? chain[n_frames - 1] : NULL);
 }
 
+static struct tmk_lane lane = {.generation = GENERATION};
+
 static struct tmk_pyknown find(const struct tmk_pyanchor *anchor)
 {
-    return tmk_pyframe_hot.find[anchor != NULL](GENERATION, 0, anchor);
+    return tmk_pyframe_hot.find[anchor != NULL](&lane, anchor);
+}
+
+static struct tmk_pyknown find_in(uint32_t generation)
+{
+    struct tmk_lane other = {.generation = generation};
+    return tmk_pyframe_hot.find[0](&other, NULL);
 }
 
 static void use(const struct tmk_pylayout *layout)
@@ -74,7 +83,7 @@ static void use(const struct tmk_pylayout *layout)
     look_from(NULL);
     tmk_pyframe_runtime.layout = *layout;
     tmk_pyframe_hot.main_interpreter = &key;
-    tmk_pyframe_hot.this_thread = this_thread;
+    tmk_pyframe_runtime.this_thread = this_thread;
     pthread_setspecific(key, thread);
     tmk_pyknown_set_watched(true);
 }
@@ -173,13 +182,13 @@ static void test_remembered(void **state)
     assert_int_equal(tmk_pyknown_stack(found.hash), 0);
     tmk_pyknown_remember(found.hash, 42);
     assert_int_equal(find(NULL).stack, 42);
-    assert_int_equal(tmk_pyframe_hot.find[0](GENERATION + 1, 0, NULL).stack, 0);
+    assert_int_equal(find_in(GENERATION + 1).stack, 0);
     for (uintptr_t i = 1; i < 100; i++) { /* nor is it that of a neighbour in another recording */
         uint64_t place;
         memcpy(&place, (const uint8_t *)chain[n_frames - 1] + l->frame_instruction, sizeof place);
         pop_to(n_frames - 1);
         push(FUNCTION, place - 1);
-        assert_int_equal(tmk_pyframe_hot.find[0](GENERATION + (uint32_t)i, 0, NULL).stack, 0);
+        assert_int_equal(find_in(GENERATION + (uint32_t)i).stack, 0);
     }
     pop_to(0);
     push_some(9);
@@ -205,7 +214,7 @@ static void test_places(void **state)
     for (unsigned i = 0; i < n; i++) {
         pop_to(0);
         push(FUNCTION, 2 * i + 2);
-        uint32_t id = find(NULL).stack;
+        uint32_t id = (uint32_t)find(NULL).stack;
         n_at_once += id != 0;
         assert_int_equal(id ? id : tmk_pyknown_stack(hashes[i]), i + 1);
     }

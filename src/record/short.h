@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* record/short.h - what a block needs that goes torch.c's short way, and each of autograd's nodes:
+ * one line of the cache, and one of its thread's (lane.h).
+ *
+ * It begins the page that the kernel zeroes in every child (recorder.h), so that a child is on the
+ * long way until it has looked for itself. */
+#ifndef TMK_RECORD_SHORT_H
+#define TMK_RECORD_SHORT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TMK_TORCH_DEVICES = 16 };
+
+/* What was last said of a device, under torch's lock of it. */
+struct tmk_torch_said {
+    uint64_t alloc_head; /* of records of its blocks, without a stack */
+    uint64_t reserved_bytes;
+    _Atomic uint32_t generation;
+    _Atomic uint16_t torch_device;
+};
+
+struct tmk_short {
+    _Atomic uint32_t generation;   /* in this one blocks go the short way; 0: in none */
+    _Atomic uint32_t settled;      /* in this one the bridge waits for no block (bridge.h) */
+    _Atomic uint32_t quiet;        /* threads with this in tmk_whose.quiet are told of no node */
+    _Atomic int32_t lane;          /* where each thread's is, from its pointer; good on this way */
+    _Atomic uintptr_t real;        /* what blocks are reported to; 0: nobody listens. Likewise */
+    _Atomic uintptr_t node_real;   /* what the hook of nodes stands in front of; 0: not found yet */
+    _Atomic uintptr_t accumulates; /* the class of nodes that grads.h is told of; 0: of none */
+    struct tmk_torch_said said[TMK_TORCH_DEVICES];
+};
+
+_Static_assert(offsetof(struct tmk_short, said) + sizeof(struct tmk_torch_said) <= 64,
+               "a line, for the first device's blocks");
+
+/* In `quiet`: all threads are to be told. */
+#define TMK_TORCH_NEVER_QUIET UINT32_MAX
+
+#endif
