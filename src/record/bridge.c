@@ -12,10 +12,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "record/grads.h"
 #include "record/helper.h"
 #include "record/intern.h"
 #include "record/modmap.h"
 #include "record/nodes.h"
+#include "record/patch.h"
 #include "record/torch.h"
 #include "record/whose.h"
 #include "tidemark/tidemark.h"
@@ -312,6 +314,8 @@ static const char *arm(const struct tmk_python *py)
     tmk_bridge.tensor_class = py->PyTuple_GetItem(found, 2);
     tmk_calls_patch(py->PyTuple_GetItem(found, 0), py->PyTuple_GetItem(found, 1), &why);
     py->Py_DecRef(found); /* torch keeps them */
+    if (!why)
+        tmk_patch_nodes(tmk_bridge.modules);
     return why;
 }
 
@@ -440,10 +444,12 @@ void tmk_bridge_end(void)
         !tmk_python_find(&reason)) /* with Python all that was patched is gone */
         return;
     tmk_calls_switch(false);
+    tmk_grads_switch(false, false);
     tmk_helper_start(disarm_main, NULL, HELPER_STACK_BYTES);
 }
 
 void tmk_bridge_switch(bool in)
 {
     tmk_calls_switch(in);
+    tmk_grads_switch(in, true);
 }

@@ -25,6 +25,8 @@ void tmk_bridge_want(struct tmk_lane *lane);
 
 /* Backward comes to a node of torch's, on any thread. */
 void tmk_bridge_note_node(const void *node);
+/* One of autograd's threads, whose lane is entered, makes its first block of a backward. */
+void tmk_bridge_note_worker(struct tmk_lane *lane);
 
 /* For the Python package: a module or an optimizer, with the interpreter's lock. */
 __attribute__((visibility("default"))) int tidemark_watch(struct tmk_object *thing);

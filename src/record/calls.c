@@ -301,6 +301,15 @@ TMK_HOT_CODE(4) void tmk_bridge_note_node(const void *node)
         tmk_whose.quiet = quiet;
 }
 
+/* Where modules have names nodes tell it. The number is taken before, as above. */
+void tmk_bridge_note_worker(struct tmk_lane *lane)
+{
+    uint32_t quiet = atomic_load_explicit(&tmk_short.quiet, memory_order_acquire);
+    if (!tmk_bridge_is_off() && quiet != TMK_TORCH_NEVER_QUIET)
+        tmk_whose_work(lane);
+    lane->quiet = quiet;
+}
+
 /* ---- optimizers ---- */
 
 static uint32_t class_name(struct tmk_lane *lane, struct tmk_object *name)

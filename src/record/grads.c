@@ -11,17 +11,24 @@
 #include "base/region.h"
 #include "record/bridge.h"
 #include "record/library.h"
+#include "record/patch.h"
 #include "record/peek.h"
 #include "record/torch.h"
 #include "tidemark/tidemark.h"
 
-enum { N_WORDS = 128, MAX_LOOKS = 1 << 12, MAX_SLOTS = 1 << 18, ENOUGH_PEEKS = 16 };
+enum {
+    N_WORDS = 128,
+    MAX_LOOKS = 1 << 12,
+    MAX_SLOTS = 1 << 18,
+    ENOUGH_PEEKS = 16,
+    MOST_METHODS = 16
+};
 
 struct tensor {
     const uintptr_t *data; /* an at::Tensor is a pointer to its c10::TensorImpl, and no more */
 };
 
-struct input { /* torch's InputBuffer begins with a std::vector of tensors */
+struct input { /* a std::vector of tensors begins with these */
     const struct tensor *begin, *end;
 };
 
@@ -33,10 +40,18 @@ struct slot {
         next; /* which came after it the last time: most do in the next backward, too */
 };
 
+/* What AccumulateGrad::apply() returns, a std::vector: in memory, as C's large structures are. */
+struct list {
+    void *begin, *end, *limit;
+};
+typedef struct list apply_function(void *node, void *input);
+
 static struct {
     const struct tensor *(*grad)(const void *data);
     int32_t (*address)(const struct tensor *tensor, void **ret);
     const void *undefined; /* what a tensor points to that is none */
+    apply_function *apply;
+    uintptr_t *apply_at; /* where the class has it; NULL: torch lacks something */
 } torch;
 
 static struct {
@@ -45,10 +60,11 @@ static struct {
     _Atomic uint32_t place;      /* of the parameter among a node's words; 0: not known */
     _Atomic uint32_t n_expected; /* inputs that were as expected */
     _Atomic uint32_t n_captures; /* backwards under way that make no gradients of parameters */
+    _Atomic bool is_watched;     /* nodes are looked at */
     _Atomic bool met_listed, met_untrusted, met_stranger;
     _Atomic uint32_t n_looks;       /* at nodes, for their place */
     _Atomic uint32_t hits[N_WORDS]; /* where they had parameters */
-    uintptr_t node_class;           /* what nodes begin with; 0: torch lacks something */
+    _Atomic bool is_in;             /* the hook is */
     struct tmk_region memory;
 } grads;
 
@@ -58,14 +74,20 @@ static __thread uint32_t last_slot __attribute__((tls_model("initial-exec")));
 static bool find_functions(void)
 {
     static const char c10[] = "libc10.so", cpu[] = "libtorch_cpu.so";
-    const uintptr_t *table = tmk_library_symbol(cpu, "_ZTVN5torch8autograd14AccumulateGradE");
+    uintptr_t *table = tmk_library_symbol(cpu, "_ZTVN5torch8autograd14AccumulateGradE");
+    *(void **)&torch.apply = tmk_library_symbol(
+        cpu, "_ZN5torch8autograd14AccumulateGrad5applyEOSt6vectorIN2at6TensorESaIS4_EE");
     *(void **)&torch.grad = tmk_library_symbol(c10, "_ZNK3c1010TensorImpl4gradEv");
     torch.undefined = tmk_library_symbol(c10, "_ZN3c1019UndefinedTensorImpl10_singletonE");
     *(void **)&torch.address = tmk_library_symbol(cpu, "aoti_torch_get_data_ptr");
-    if (!table || !torch.grad || !torch.undefined || !torch.address)
+    if (!table || !torch.apply || !torch.grad || !torch.undefined || !torch.address)
         return false;
-    grads.node_class = (uintptr_t)(table + 2); /* behind an offset and the class's description */
-    return true;
+    for (unsigned i = 2; i < MOST_METHODS; i++) /* behind an offset and the class's description */
+        if (table[i] == (uintptr_t)torch.apply) {
+            torch.apply_at = &table[i];
+            return true;
+        }
+    return false;
 }
 
 /* ---- the table ---- */
@@ -136,15 +158,21 @@ bool tmk_grads_watch(void)
 {
     bool is_placed = atomic_load(&grads.place) != 0;
     bool may_look = is_placed || atomic_load(&grads.n_looks) < MAX_LOOKS;
-    if (!grads.slots || !may_look || !(grads.node_class || find_functions()))
+    if (!grads.slots || !may_look || !(torch.apply_at || find_functions()) ||
+        !(atomic_load(&grads.is_in) || tmk_grads_switch(true, false)))
         return false;
-    atomic_store(&tmk_short.accumulates, grads.node_class);
+    atomic_store(&grads.is_watched, true);
     return is_placed;
 }
 
 void tmk_grads_stop(void)
 {
-    atomic_store(&tmk_short.accumulates, 0);
+    atomic_store(&grads.is_watched, false);
+}
+
+bool tmk_grads_are_watched(void)
+{
+    return atomic_load(&grads.is_watched);
 }
 
 /* The first place that was one in most nodes: in a node itself there is no other. */
@@ -310,4 +338,24 @@ void tmk_grads_tag(struct tmk_grads_found found)
     tmk_lane_put(lane, TMK_KIND_TAG, (uint16_t)(found.what >> 32), (uint32_t)found.what,
                  found.address, TIDEMARK_GRADIENT);
     tmk_lane_leave(lane);
+}
+
+/* In front of AccumulateGrad::apply(). What it raises goes through here. */
+static struct list hook_apply(void *node, void *input)
+{
+    struct tmk_grads_found found = {0};
+    if (atomic_load_explicit(&grads.is_watched, memory_order_relaxed))
+        found = tmk_grads_look(node, input);
+    struct list result = torch.apply(node, input);
+    tmk_grads_tag(found);
+    return result;
+}
+
+bool tmk_grads_switch(bool in, bool stays_open)
+{
+    uintptr_t function = (uintptr_t)(in ? hook_apply : torch.apply);
+    if (!torch.apply_at || !tmk_patch_word(torch.apply_at, function, stays_open))
+        return false;
+    atomic_store(&grads.is_in, in);
+    return true;
 }

@@ -66,13 +66,18 @@ bool tmk_grads_met_listed(void);
 bool tmk_grads_met_untrusted(void);
 bool tmk_grads_met_stranger(void);
 
-/* ---- on threads of backward, for nodes of the class tmk_short.accumulates ---- */
+bool tmk_grads_are_watched(void);
+/* Put the hook in, or take it out; any thread, and for good measure without effect when it was
+ * never in. For measurements, which do so often, its page stays writable. */
+bool tmk_grads_switch(bool in, bool stays_open);
+
+/* ---- on threads of backward, for nodes of the class AccumulateGrad ---- */
 
 struct tmk_grads_found {
     uint64_t what, address; /* 0: there is nothing to be tagged */
 };
 
-/* A node is about to run on its input (torch's InputBuffer); it has run. */
+/* A node is about to run on its input, a std::vector of one tensor; it has run. */
 struct tmk_grads_found tmk_grads_look(const void *node, const void *input);
 void tmk_grads_tag(struct tmk_grads_found found);
 

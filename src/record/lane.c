@@ -116,11 +116,12 @@ bool tmk_lane_open(struct tmk_lane *lane)
     }
     lane->thread = atomic_fetch_add(&tmk_recorder.ring.header->next_thread, 1);
     lane->cursor = lane->end = NULL;
-    lane->thread_stack = 0;
+    lane->thread_stack = lane->quiet = 0;
     if (has_end_key && lane == &tmk_lane)
         pthread_setspecific(end_key, lane);
     char name[17] = {0};
     prctl(PR_GET_NAME, name, 0, 0, 0);
+    lane->is_autograd = strncmp(name, "pt_autograd", 11) == 0;
     tmk_lane_put_text(lane, TMK_KIND_DEF_THREAD, lane->thread, (uint32_t)syscall(SYS_gettid), name,
                       strlen(name));
     return true;

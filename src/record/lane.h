@@ -29,9 +29,10 @@ struct tmk_lane {
     uintptr_t busy;                    /* frame that has entered, 0: none */
     uintptr_t reporting;   /* frame of a hook that calls on and is called again by that, 0: none */
     uint32_t thread_stack; /* id of a stack that says the thread's name, 0: not made yet */
-    uint8_t is_autograd : 1;         /* by that name */
+    uint8_t is_autograd : 1;         /* by its name, when it was opened */
     uint8_t hook : 4;                /* of `reporting`: which, counted from 1 */
     uint16_t last_stack, next_stack; /* pyknown.c: where the last was, and is likely to be next */
+    uint32_t quiet;                  /* of autograd's: the backward that is on record (short.h) */
 };
 _Static_assert(sizeof(struct tmk_lane) <= 64, "what late-loaded libraries can have of static TLS");
 

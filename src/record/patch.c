@@ -8,11 +8,14 @@
 
 #include <elf.h>
 #include <link.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "record/attach.h"
 #include "record/library.h"
 #include "record/runtime.h"
 #include "record/tally.h"
@@ -57,6 +60,7 @@ struct walk {
     bool frees;                            /* those hooks, or all others */
     bool callers;                          /* likewise; to take out, all */
     bool switches;                         /* slots are kept, and stay writable */
+    const struct tmk_hook *only;           /* this one, if not NULL */
     uintptr_t *unfound[TMK_N_TORCH_HOOKS]; /* a slot of each hook whose function is not found yet */
     uint32_t n_ours[TMK_N_TORCH_HOOKS];    /* slots that lead to us now */
     struct tmk_patch_count count;
@@ -85,18 +89,24 @@ static uintptr_t value_of(const uintptr_t *slot, const struct tmk_hook *hook, bo
     return before ? before : atomic_load_explicit(&hook->real, memory_order_acquire);
 }
 
+/* One at a time: two words may be on one page. */
 static bool write_slot(const struct module *m, uintptr_t *slot, uintptr_t value, bool stays_open)
 {
+    static atomic_flag busy = ATOMIC_FLAG_INIT;
     uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t at = (uintptr_t)slot;
     void *page = (void *)(at & ~(page_bytes - 1));
     bool read_only = at >= m->relro_start && at < m->relro_end;
-    if (read_only && mprotect(page, page_bytes, PROT_READ | PROT_WRITE) < 0)
-        return false;
-    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
-    if (read_only && !stays_open)
+    while (read_only && atomic_flag_test_and_set(&busy))
+        sched_yield();
+    bool ok = !read_only || mprotect(page, page_bytes, PROT_READ | PROT_WRITE) == 0;
+    if (ok)
+        __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+    if (ok && read_only && !stays_open)
         mprotect(page, page_bytes, PROT_READ);
-    return true;
+    if (read_only)
+        atomic_flag_clear(&busy);
+    return ok;
 }
 
 static void visit_slot(struct walk *w, const struct module *m, uintptr_t *slot,
@@ -216,7 +226,9 @@ static bool is_ours(const struct module *m)
 
 static bool is_wanted(const struct walk *w, const struct tmk_hook *hook, const char *path)
 {
-    if (hook->is_free != w->frees || (hook->is_stub && !w->stubs))
+    bool is_node = hook == &tmk_torch_hooks[TMK_TORCH_NODE];
+    if (hook->is_free != w->frees || (hook->is_stub && !w->stubs) || (w->only && hook != w->only) ||
+        (is_node && w->in && tmk_recorder.settings.no_modules))
         return false;
     if (hook->is_caller && !tmk_library_is_named(path, hook->library))
         return false;
@@ -320,6 +332,55 @@ struct tmk_patch_count tmk_patch_out(void)
     n_originals = 0;
     return count;
 }
+
+/* All others are in; this one was taken out, if at all, because modules were not wanted. */
+void tmk_patch_nodes(bool in)
+{
+    static bool is_out;
+    struct walk w = {.in = in, .only = &tmk_torch_hooks[TMK_TORCH_NODE]};
+    if (is_out == !in || !tmk_attach_take_turn())
+        return;
+    visit_all(&w);
+    is_out = !in;
+    tmk_attach_end_turn();
+}
+
+/* ---- other words ---- */
+
+struct word {
+    uintptr_t *at;
+    uintptr_t value;
+    bool stays_open, is_written;
+};
+
+static int visit_word(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    struct word *word = arg;
+    struct module m = {0};
+    read_headers(&m, info);
+    if ((uintptr_t)word->at < m.lowest || (uintptr_t)word->at >= m.highest)
+        return 0;
+    word->is_written = write_slot(&m, word->at, word->value, word->stays_open);
+    return 1;
+}
+
+bool tmk_patch_word(uintptr_t *at, uintptr_t value, bool stays_open)
+{
+    static uintptr_t *_Atomic open_at;
+    struct word word = {.at = at, .value = value, .stays_open = stays_open};
+    if (stays_open && atomic_load(&open_at) == at) {
+        __atomic_store_n(at, value, __ATOMIC_RELEASE);
+        return true;
+    }
+    tmk_library_hold_forks();
+    dl_iterate_phdr(visit_word, &word);
+    tmk_library_let_forks();
+    atomic_store(&open_at, stays_open && word.is_written ? at : NULL);
+    return word.is_written;
+}
+
+/* ---- back and forth ---- */
 
 /* Those that were switched before. The runtime's are only put in when they are asked for. */
 static uint32_t switch_again(bool in, bool frees)

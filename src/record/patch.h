@@ -23,6 +23,10 @@ struct tmk_patch_count tmk_patch_out(void);
 /* Those of libc10_cuda's calls of the runtime (runtime.h), which tmk_patch_in() leaves alone: true
  * when both are in. */
 bool tmk_patch_runtime(void);
+/* That of autograd's nodes, which is in of itself when we were preloaded. */
+void tmk_patch_nodes(bool in);
+/* One word of a module's data, which the loader may have made read-only. Any thread. */
+bool tmk_patch_word(uintptr_t *at, uintptr_t value, bool stays_open);
 /* The hooks that record, in or out; stubs stay, so that nothing is missed but blocks. For
  * measurements: from the second time on it is a store a slot, of the modules that were there the
  * first time, whose pages stay writable. */

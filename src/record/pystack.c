@@ -145,7 +145,6 @@ __attribute__((noinline, cold)) static uint32_t define_thread_stack(struct tmk_l
     char label[32] = "[thread ";
     prctl(PR_GET_NAME, label + 8, 0, 0, 0);
     label[8 + 15] = '\0';
-    lane->is_autograd = strncmp(label + 8, "pt_autograd", 11) == 0;
     strcat(label, "]");
     lane->thread_stack = tmk_intern_label(lane, label);
     return lane->thread_stack;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/short.h - what a block needs that goes torch.c's short way, and each of autograd's nodes:
- * one line of the cache, and one of its thread's (lane.h).
+/* record/short.h - what a block needs that goes torch.c's short way: one line of the cache, and one
+ * of its thread's (lane.h).
  *
  * It begins the page that the kernel zeroes in every child (recorder.h), so that a child is on the
  * long way until it has looked for itself. */
@@ -22,13 +22,12 @@ struct tmk_torch_said {
 };
 
 struct tmk_short {
-    _Atomic uint32_t generation;   /* in this one blocks go the short way; 0: in none */
-    _Atomic uint32_t settled;      /* in this one the bridge waits for no block (bridge.h) */
-    _Atomic uint32_t quiet;        /* threads with this in tmk_whose.quiet are told of no node */
-    _Atomic int32_t lane;          /* where each thread's is, from its pointer; good on this way */
-    _Atomic uintptr_t real;        /* what blocks are reported to; 0: nobody listens. Likewise */
-    _Atomic uintptr_t node_real;   /* what the hook of nodes stands in front of; 0: not found yet */
-    _Atomic uintptr_t accumulates; /* the class of nodes that grads.h is told of; 0: of none */
+    _Atomic uint32_t generation; /* in this one blocks go the short way; 0: in none */
+    _Atomic uint32_t settled;    /* in this one the bridge waits for no block (bridge.h) */
+    _Atomic uint32_t quiet;      /* a backward; threads that have this number know of it */
+    _Atomic int32_t lane;        /* where each thread's is, from its pointer; good on this way */
+    _Atomic uintptr_t real;      /* what blocks are reported to; 0: nobody listens. Likewise */
+    _Atomic uintptr_t node_real; /* what the hook of nodes stands in front of; 0: not found yet */
     struct tmk_torch_said said[TMK_TORCH_DEVICES];
 };
 

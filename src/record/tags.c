@@ -168,7 +168,7 @@ void tmk_tags_forget(void)
 {
     const struct tmk_object *last = NULL;
     bool is_ours = false;
-    if (!atomic_load(&tmk_short.accumulates))
+    if (!tmk_grads_are_watched())
         return;
     for (uint32_t i = 0; i < tags.n && !is_ours; i++) {
         struct tmk_object *reference = tags.sources[i].reference;

@@ -67,7 +67,7 @@ enum {
     POOL_BOOL,
     POOL_INT,
     EXTERNAL,
-    NODE,
+    NODE = TMK_TORCH_NODE,
     PUSH,
     GUARD,
 };
@@ -348,13 +348,28 @@ static inline void want_bridge(struct tmk_lane *lane)
         tmk_bridge_want(lane);
 }
 
+/* It is none of autograd's, or the backward that it works for is on record. */
+static inline bool is_known_worker(const struct tmk_lane *lane)
+{
+    return !lane->is_autograd ||
+           lane->quiet == atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed);
+}
+
+/* A block is about to be recorded. */
+static void begin_block(struct tmk_lane *lane)
+{
+    want_bridge(lane);
+    if (seldom(!is_known_worker(lane)))
+        tmk_bridge_note_worker(lane);
+}
+
 static void record_host_alloc(struct tmk_lane *lane, const void *address, uint64_t size)
 {
     if (host_is_off(lane))
         return;
     if (atomic_load_explicit(&tmk_torch_hot.host_seen, memory_order_relaxed) != lane->generation)
         atomic_store(&tmk_torch_hot.host_seen, lane->generation);
-    want_bridge(lane);
+    begin_block(lane);
     tmk_lane_put(lane, TMK_KIND_ALLOC, TIDEMARK_HOST, tmk_pystack_id(lane), (uintptr_t)address,
                  size);
 }
@@ -467,7 +482,7 @@ __attribute__((hot, noinline)) static void record_alloc(uint16_t device, const v
         return;
     if (__builtin_expect(!host_is_over(lane), 0))
         end_host(lane);
-    want_bridge(lane);
+    begin_block(lane);
     uint64_t stream = current_stream(lane, device);
     tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,
                  size | stream << TMK_SIZE_BITS);
@@ -526,7 +541,7 @@ uint32_t tmk_torch_block_stack(struct tmk_lane *lane)
 {
     if (!host_is_over(lane))
         end_host(lane);
-    want_bridge(lane);
+    begin_block(lane);
     return tmk_pystack_id(lane);
 }
 
@@ -668,6 +683,20 @@ __attribute__((noinline)) static void python_alloc(void *address, int64_t size, 
     report_on(address, size, allocated, reserved, device);
 }
 
+/* The first on this thread in a backward, or it has some. */
+__attribute__((noinline, cold)) static void worker_alloc(void *address, int64_t size,
+                                                         uint64_t allocated, uint64_t reserved,
+                                                         uint16_t device,
+                                                         const struct tmk_torch_said *said)
+{
+    struct tmk_lane *lane = &tmk_lane;
+    tmk_lane_make_busy(lane);
+    if (!is_known_worker(lane))
+        tmk_bridge_note_worker(lane);
+    tmk_lane_leave(lane);
+    python_alloc(address, size, allocated, reserved, device, said);
+}
+
 /* Autograd's threads mostly have none. */
 TMK_HOT_CODE(1)
 __attribute__((noinline)) static void autograd_alloc(void *address, int64_t size,
@@ -677,8 +706,8 @@ __attribute__((noinline)) static void autograd_alloc(void *address, int64_t size
 {
     struct tmk_lane *lane = short_lane();
     uint64_t stack = tmk_pystack_of_backward(lane);
-    if (seldom(!stack)) {
-        python_alloc(address, size, allocated, reserved, device, said);
+    if (seldom(!stack) || seldom(!is_known_worker(lane))) {
+        worker_alloc(address, size, allocated, reserved, device, said);
         return;
     }
     tmk_lane_make_busy(lane);
@@ -808,39 +837,26 @@ static void hook_cpu_oom(void *self, size_t size)
     end_call(before);
 }
 
-/* For the first node of all, the first of a backward, and those that accumulate a gradient. */
-__attribute__((noinline)) static void unusual_node(void *self, void *task, void *node, void *input,
-                                                   void *queue, const void *caller)
+/* For the first of all. */
+__attribute__((noinline, cold)) static uintptr_t find_real_node(const void *caller)
 {
-    uintptr_t real = atomic_load_explicit(&tmk_short.node_real, memory_order_acquire);
-    if (!real) {
-        real = (uintptr_t)tmk_torch_find_real(&tmk_torch_hooks[NODE], caller);
-        if (!real)
-            __builtin_trap(); /* nobody calls what is not there */
-        atomic_store(&tmk_short.node_real, real);
-    }
-    if (tmk_whose.quiet != atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed))
-        tmk_bridge_note_node(node);
-    bool is_looked_at = *(const uintptr_t *)node == atomic_load(&tmk_short.accumulates);
-    struct tmk_grads_found found = {0};
-    if (is_looked_at)
-        found = tmk_grads_look(node, input);
-    ((node_function *)real)(self, task, node, input, queue);
-    if (is_looked_at)
-        tmk_grads_tag(found);
+    uintptr_t real = (uintptr_t)tmk_torch_find_real(&tmk_torch_hooks[NODE], caller);
+    if (!real)
+        __builtin_trap(); /* nobody calls what is not there */
+    atomic_store(&tmk_short.node_real, real);
+    return real;
 }
 
-/* Backward comes to a node. What it raises goes through here. */
+/* Backward comes to a node. What it raises goes through here. Only where modules have names: else
+ * the hook is taken out (tmk_patch_nodes), and a worker's first block tells that it works. */
 TMK_HOT_CODE(4) static void hook_node(void *self, void *task, void *node, void *input, void *queue)
 {
     uintptr_t real = atomic_load_explicit(&tmk_short.node_real, memory_order_acquire);
-    uintptr_t class = *(const uintptr_t *)node;
-    if (seldom(!real) ||
-        seldom(tmk_whose.quiet != atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed)) ||
-        seldom(class == atomic_load_explicit(&tmk_short.accumulates, memory_order_relaxed)))
-        unusual_node(self, task, node, input, queue, __builtin_return_address(0));
-    else
-        ((node_function *)real)(self, task, node, input, queue);
+    if (seldom(!real))
+        real = find_real_node(__builtin_return_address(0));
+    if (tmk_whose.quiet != atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed))
+        tmk_bridge_note_node(node);
+    ((node_function *)real)(self, task, node, input, queue);
 }
 
 EXPORT(hook_usage, NAME_USAGE);

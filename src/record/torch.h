@@ -50,7 +50,12 @@ struct tmk_torch_hot {
 };
 extern struct tmk_torch_hot tmk_torch_hot;
 
-enum { TMK_TORCH_MALLOC = 14, TMK_TORCH_FREE, TMK_N_TORCH_HOOKS }; /* of the runtime (runtime.h) */
+enum {
+    TMK_TORCH_NODE = 11,
+    TMK_TORCH_MALLOC = 14,
+    TMK_TORCH_FREE,
+    TMK_N_TORCH_HOOKS
+}; /* of the runtime (runtime.h) */
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
 
 /* Something was changed of which torch.c's is_usual() says that it lets blocks go the short way;

@@ -164,6 +164,11 @@ __attribute__((noinline)) static void enter_node(struct tmk_lane *lane, uint32_t
     w->node = name;
 }
 
+void tmk_whose_work(struct tmk_lane *lane)
+{
+    enter_node(lane, 0, atomic_load_explicit(&workers.backward, memory_order_relaxed));
+}
+
 /* Most nodes are of the same module as the one before. */
 TMK_HOT_CODE(4) bool tmk_whose_node(uint32_t name)
 {
@@ -232,6 +237,7 @@ bool tmk_whose_is_working(struct tmk_lane *lane)
         pop(lane, TIDEMARK_STAGE, 0);
     }
     *w = (struct tmk_whose){.generation = w->generation, .n_own = w->n_own};
+    lane->quiet = 0;
     return false;
 }
 

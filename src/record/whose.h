@@ -73,6 +73,8 @@ void tmk_whose_own(struct tmk_lane *lane, bool opens);
  * thread: one that does not run a backward itself is a worker of the one that does. False when it
  * could not be recorded. */
 bool tmk_whose_node(uint32_t name);
+/* The same of a worker whose lane is entered, without a name. */
+void tmk_whose_work(struct tmk_lane *lane);
 /* The backward of the calling thread has ended, and with it what its workers have open. */
 void tmk_whose_end_workers(struct tmk_lane *lane);
 /* Python code runs on the thread. One that worked for a backward that nobody saw begin, because it

@@ -168,7 +168,6 @@ def test_few_lines_of_code():
     n_lines = {name: -(-symbols[name][1] // 64) for name in symbols}
     assert n_lines["hook_usage"] <= 4 and n_lines["python_alloc"] <= 4 and n_lines["autograd_alloc"] <= 4
     assert n_lines["find_3_12_watched"] <= 7 and n_lines["find_above_3_12_watched"] <= 5  # the seventh is for seldom
-    assert n_lines["hook_node"] == 1
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="glibc aligns less elsewhere, and so do we")

@@ -11,6 +11,7 @@
 
 #include "record/bridge.h"
 #include "record/grads.h"
+#include "record/patch.h"
 #include "record/library.h"
 #include "record/torch.h"
 #include "tidemark/tidemark.h"
@@ -25,12 +26,13 @@ struct data { /* a tensor: c10::TensorImpl */
     void *address;
 };
 
-static uintptr_t node_class[8];
+enum { APPLY = 6 };
+static uintptr_t node_class[16];
 static struct data undefined = {.class = 99};
 static struct data parameters[N_PARAMETERS], computed = {.class = 7, .address = &computed};
 static uintptr_t nodes[N_PARAMETERS][N_WORDS];
 static bool has_functions;
-static unsigned n_addresses;
+static unsigned n_addresses, n_applied;
 
 static const void *grad_of(const struct data *data)
 {
@@ -44,11 +46,28 @@ static int32_t address_of(struct data *const *tensor, void **ret)
     return 0;
 }
 
+static struct list {
+    void *words[3];
+} apply(const void *node, void *input)
+{
+    n_applied++;
+    return (struct list){{(void *)node, input, &n_applied}};
+}
+
+bool tmk_patch_word(uintptr_t *at, uintptr_t value, bool stays_open)
+{
+    (void)stays_open;
+    *at = value;
+    return true;
+}
+
 void *tmk_library_symbol(const char *prefix, const char *symbol)
 {
     (void)prefix;
     if (!has_functions)
         return NULL;
+    if (strstr(symbol, "5apply"))
+        return (void *)apply;
     if (strstr(symbol, "AccumulateGrad"))
         return node_class;
     if (strstr(symbol, "_singleton"))
@@ -139,8 +158,11 @@ static void test_without_functions(void **state)
     (void)state;
     put(0, TMK_GRADS_LISTED, 0);
     assert_false(tmk_grads_watch());
-    assert_int_equal(tmk_short.accumulates, 0);
+    assert_false(tmk_grads_are_watched());
     has_functions = true;
+    assert_false(tmk_grads_watch()); /* nor where the class's table has not what it should */
+    assert_false(tmk_grads_switch(true, false));
+    node_class[APPLY] = (uintptr_t)apply;
 }
 
 static void test_table(void **state)
@@ -184,7 +206,7 @@ static void test_place_is_found(void **state)
     for (unsigned i = 0; i < N_PARAMETERS; i++)
         put(i, TMK_GRADS_LISTED, 0);
     assert_false(tmk_grads_watch());
-    assert_int_equal(tmk_short.accumulates, node_class + 2);
+    assert_true(tmk_grads_are_watched());
     assert_false(tmk_grads_learn(N_PARAMETERS)); /* no node was seen */
     for (unsigned i = 0; i < N_PARAMETERS; i++)
         assert_int_equal(run(i, &computed).address, 0);
@@ -296,6 +318,34 @@ static void test_tags(void **state)
     atomic_store(&tmk_control_page.control.generation, 1);
 }
 
+/* By the class's table of functions, as torch goes. */
+static void test_hook(void **state)
+{
+    struct data *tensor[] = {&computed};
+    struct data **vector[] = {tensor, tensor + 1};
+    (void)state;
+    put(2, TMK_GRADS_TRUSTED, 0);
+    tmk_grads_watch();
+    uintptr_t hook = node_class[APPLY];
+    assert_true(hook != (uintptr_t)apply);
+    struct list (*run_node)(const void *, void *) = (struct list(*)(const void *, void *))hook;
+    n_applied = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        struct list result = run_node(nodes[2], vector);
+        assert_int_equal(n_applied, i + 1);
+        assert_ptr_equal(result.words[0], nodes[2]);
+        assert_ptr_equal(result.words[1], vector);
+        assert_ptr_equal(result.words[2], &n_applied);
+        assert_int_equal(said_of(2), i == 0 ? (uintptr_t)&computed : 0);
+        tmk_grads_clear(N_PARAMETERS); /* it is in, and does nothing but call on */
+        put(2, TMK_GRADS_TRUSTED, 0);
+    }
+    assert_true(tmk_grads_switch(false, false));
+    assert_int_equal(node_class[APPLY], (uintptr_t)apply);
+    tmk_grads_watch();
+    assert_int_equal(node_class[APPLY], hook);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +359,7 @@ int main(void)
         cmocka_unit_test_setup(test_accumulation, set_up),
         cmocka_unit_test_setup(test_captures, set_up),
         cmocka_unit_test_setup(test_tags, set_up),
+        cmocka_unit_test_setup(test_hook, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
