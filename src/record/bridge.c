@@ -323,7 +323,7 @@ static const char *arm(const struct tmk_python *py)
 static bool try_to_arm(const struct tmk_python *py)
 {
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
-    if (generation == 0 || atomic_load(&tmk_bridge.armed) == generation)
+    if (generation == 0 || atomic_load(&tmk_control_page.control.bridge) == generation)
         return true;
     if (!is_torch_ready(py))
         return false;
@@ -333,7 +333,7 @@ static bool try_to_arm(const struct tmk_python *py)
     if (why)
         tidemark_record_mark("modules not recorded", why);
     else
-        atomic_store(&tmk_bridge.armed, generation);
+        atomic_store(&tmk_control_page.control.bridge, generation);
     atomic_store(&tmk_short.settled, generation);
     return true;
 }
@@ -379,7 +379,7 @@ static void queue(const struct tmk_python *py)
 __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
 {
     const char *reason;
-    if (atomic_load(&tmk_bridge.armed) == lane->generation) {
+    if (atomic_load(&tmk_control_page.control.bridge) == lane->generation) {
         atomic_store(&tmk_short.settled, lane->generation);
         tmk_whose_begin_due(lane);
         return;
@@ -411,7 +411,8 @@ int tidemark_watch(struct tmk_object *thing)
     const char *reason;
     const struct tmk_python *py = tmk_python_find(&reason);
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
-    if (!py || !generation || !try_to_arm(py) || atomic_load(&tmk_bridge.armed) != generation)
+    if (!py || !generation || !try_to_arm(py) ||
+        atomic_load(&tmk_control_page.control.bridge) != generation)
         return 0;
     tmk_bridge_call(py->PyDict_GetItemString(tmk_bridge.names, "watch"), thing, NULL);
     return 1;

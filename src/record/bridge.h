@@ -44,16 +44,15 @@ struct tmk_bridge {
     struct tmk_object *learn, *called, *refresh, *wrap_steps, *only_devices;
     struct tmk_object *tensor_class; /* torch.Tensor */
     bool modules, categories;
-    _Atomic uint32_t armed; /* in which recording; 0: not */
 };
 extern struct tmk_bridge tmk_bridge;
 
 /* Nothing that it sees is to be recorded. */
 static inline bool tmk_bridge_is_off(void)
 {
-    uint32_t armed = atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed);
-    return armed != atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed) ||
-           armed == 0;
+    const struct tmk_control *c = &tmk_control_page.control;
+    uint32_t armed = atomic_load_explicit(&c->bridge, memory_order_relaxed);
+    return armed != atomic_load_explicit(&c->generation, memory_order_relaxed) || armed == 0;
 }
 
 extern const char tmk_bridge_source[]; /* bridge.py */

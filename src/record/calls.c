@@ -222,7 +222,8 @@ static struct tmk_object *call_module(struct tmk_object *function, struct tmk_ob
     if (__builtin_expect((n & ~offset_flag) == 0 || tmk_bridge_is_off(), 0))
         return torch.call_module(function, values, n, keywords);
     if (tmk_whose.n_calls > 0 &&
-        tmk_whose.generation == atomic_load_explicit(&tmk_bridge.armed, memory_order_relaxed))
+        tmk_whose.generation ==
+            atomic_load_explicit(&tmk_control_page.control.bridge, memory_order_relaxed))
         return tmk_bridge.modules ? call_inner(function, values, n, keywords)
                                   : call_on(function, values, n, keywords);
     return call_root(function, values, n, keywords);
@@ -400,7 +401,7 @@ struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *ar
     (void)self;
     bool on = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 0)) != 0;
     if (!tmk_bridge_is_off() && on)
-        atomic_store(&tmk_short.settled, atomic_load(&tmk_bridge.armed));
+        atomic_store(&tmk_short.settled, atomic_load(&tmk_control_page.control.bridge));
     else if (!tmk_bridge_is_off() && tmk_whose_is_due())
         tmk_torch_unsettle();
     return py->Py_BuildValue("");

@@ -13,6 +13,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -24,8 +25,9 @@
  * however that was made. `generation` is 0 unless armed: the hot path compares it with its lane's.
  */
 struct tmk_control {
-    struct tmk_short usual; /* torch.c's, and the first: a line of its own */
-    _Alignas(64) _Atomic uint32_t generation;
+    _Atomic uint32_t generation;
+    _Atomic uint32_t bridge; /* in this one it is armed (bridge.h) */
+    struct tmk_short usual;  /* torch.c's */
     _Atomic uint32_t phase;
     _Atomic uint32_t stop;          /* asks the packer thread to finish */
     _Atomic uint32_t n_early_drops; /* events that came while arming and could not wait */
@@ -44,6 +46,8 @@ extern union tmk_control_page {
     char bytes[4096];
 } tmk_control_page;
 #define tmk_short (tmk_control_page.control.usual)
+_Static_assert(offsetof(struct tmk_control, usual.said[1]) <= 64,
+               "one line, with the first device");
 
 enum tmk_phase { TMK_PHASE_IDLE = 0, TMK_PHASE_ARMING, TMK_PHASE_ARMED, TMK_PHASE_OFF };
 

@@ -2,13 +2,12 @@
 /* record/short.h - what a block needs that goes torch.c's short way: one line of the cache, and one
  * of its thread's (lane.h).
  *
- * It begins the page that the kernel zeroes in every child (recorder.h), so that a child is on the
+ * It is in the page that the kernel zeroes in every child (recorder.h), so that a child is on the
  * long way until it has looked for itself. */
 #ifndef TMK_RECORD_SHORT_H
 #define TMK_RECORD_SHORT_H
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum { TMK_TORCH_DEVICES = 16 };
@@ -30,9 +29,6 @@ struct tmk_short {
     _Atomic uintptr_t node_real; /* what the hook of nodes stands in front of; 0: not found yet */
     struct tmk_torch_said said[TMK_TORCH_DEVICES];
 };
-
-_Static_assert(offsetof(struct tmk_short, said) + sizeof(struct tmk_torch_said) <= 64,
-               "a line, for the first device's blocks");
 
 /* In `quiet`: all threads are to be told. */
 #define TMK_TORCH_NEVER_QUIET UINT32_MAX

@@ -401,7 +401,7 @@ static uint32_t numbered(size_t i)
     static uint64_t known[MAX_INPUTS]; /* generation << 32 | name */
     char text[32];
     struct tmk_text out;
-    uint32_t generation = atomic_load(&tmk_bridge.armed);
+    uint32_t generation = atomic_load(&tmk_control_page.control.bridge);
     if (known[i] >> 32 == generation)
         return (uint32_t)known[i];
     tmk_text_init(&out, text, sizeof text);

@@ -11,8 +11,8 @@
 
 #include "record/bridge.h"
 #include "record/grads.h"
-#include "record/patch.h"
 #include "record/library.h"
+#include "record/patch.h"
 #include "record/torch.h"
 #include "tidemark/tidemark.h"
 
@@ -78,9 +78,9 @@ void *tmk_library_symbol(const char *prefix, const char *symbol)
 /* ---- the recorder ---- */
 
 static struct tmk_record page[16];
-union tmk_control_page tmk_control_page = {.control.generation = 1};
+union tmk_control_page tmk_control_page = {.control = {.generation = 1, .bridge = 1}};
 struct tmk_recorder tmk_recorder = {.control = &tmk_control_page.control};
-struct tmk_bridge tmk_bridge = {.armed = 1};
+struct tmk_bridge tmk_bridge;
 struct tmk_torch_hot tmk_torch_hot;
 __thread struct tmk_lane tmk_lane;
 

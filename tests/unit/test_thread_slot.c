@@ -110,6 +110,32 @@ static void test_signals(void **state)
     pthread_key_delete(key);
 }
 
+/* As in a process that uses CUDA: there are more keys than a descriptor has room for, and the next
+ * one is not in it. */
+static void test_crowded(void **state)
+{
+    (void)state;
+    enum { N_OTHERS = 40 };
+    struct tmk_thread_slot slot;
+    pthread_key_t others[N_OTHERS];
+    void *value;
+    assert_int_equal(pthread_key_create(&key, NULL), 0);
+    for (unsigned i = 0; i < N_OTHERS; i++)
+        assert_int_equal(pthread_key_create(&others[i], NULL), 0);
+    pthread_setspecific(key, &mine);
+    assert_true(tmk_thread_slot_find(get, &slot));
+    assert_true(tmk_thread_slot_read(&slot, &value));
+    assert_ptr_equal(value, &mine);
+    pthread_key_delete(key);
+
+    key = others[N_OTHERS - 1]; /* such a one cannot be read */
+    pthread_setspecific(key, &mine);
+    assert_false(tmk_thread_slot_find(get, &slot));
+    assert_ptr_equal(get(), &mine);
+    for (unsigned i = 0; i < N_OTHERS; i++)
+        pthread_key_delete(others[i]);
+}
+
 static void test_none(void **state)
 {
     (void)state;
@@ -130,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found),
         cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_crowded),
         cmocka_unit_test(test_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
