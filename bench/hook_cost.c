@@ -5,7 +5,9 @@
  * bench/torch_cost.py loads it, built under that name, and calls it from Python functions of known
  * depth. Under `tidemark run` the slot leads to the hook, which records and calls on to the
  * function here, as it does with torch's. Blocks are on CUDA device 0. */
+#include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,7 +167,8 @@ int hook_cost(int n_batches, double *alloc_ns, double *free_ns, double *alloc_me
     return 0;
 }
 
-/* Both on a thread as autograd's are, which has no Python stack. */
+/* Both on a thread as autograd's are: torch has given it a state of Python's, but it has no frames.
+ */
 struct errand {
     int n_batches;
     size_t other_bytes;
@@ -176,10 +179,21 @@ struct errand {
 static void *run(void *arg)
 {
     struct errand *e = arg;
+    int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+    void *(*save)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyEval_SaveThread");
+    void (*restore)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "PyEval_RestoreThread");
+    void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
+    bool has_python = ensure && save && restore && release;
+    int lock = has_python ? ensure() : 0;
+    void *state = has_python ? save() : NULL;
     pthread_setname_np(pthread_self(), "pt_autograd_0");
     e->rc = hook_cost(e->n_batches, &e->figures[0], &e->figures[1], &e->figures[2]);
     if (e->rc == 0)
         e->rc = hook_cost_cold(5 * e->n_batches, e->other_bytes, &e->figures[3], &e->figures[4]);
+    if (has_python) {
+        restore(state);
+        release(lock);
+    }
     return NULL;
 }
 

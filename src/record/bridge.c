@@ -265,11 +265,10 @@ static bool find_functions(void)
     const struct {
         const char *name;
         struct tmk_object **place;
-    } functions[] = {{"learn", &tmk_bridge.learn},
-                     {"called", &tmk_bridge.called},
-                     {"refresh", &tmk_bridge.refresh},
-                     {"wrap_steps", &tmk_bridge.wrap_steps},
-                     {"only_devices", &tmk_bridge.only_devices}};
+    } functions[] = {
+        {"learn", &tmk_bridge.learn},           {"called", &tmk_bridge.called},
+        {"refresh", &tmk_bridge.refresh},       {"updated", &tmk_bridge.updated},
+        {"wrap_steps", &tmk_bridge.wrap_steps}, {"only_devices", &tmk_bridge.only_devices}};
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         struct tmk_object *function = py->PyDict_GetItemString(tmk_bridge.names, functions[i].name);
         if (!function)

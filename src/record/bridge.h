@@ -25,8 +25,15 @@ void tmk_bridge_want(struct tmk_lane *lane);
 
 /* Backward comes to a node of torch's, on any thread. */
 void tmk_bridge_note_node(const void *node);
-/* One of autograd's threads, whose lane is entered, makes its first block of a backward. */
+/* One of autograd's threads, whose lane is entered, works for a backward: it makes its first block
+ * in it, or is refused it, or calls Python. */
 void tmk_bridge_note_worker(struct tmk_lane *lane);
+/* It is none of autograd's, or that is on record. */
+static inline bool tmk_bridge_knows_worker(const struct tmk_lane *lane)
+{
+    return !lane->is_autograd ||
+           lane->quiet == atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed);
+}
 
 /* For the Python package: a module or an optimizer, with the interpreter's lock. */
 __attribute__((visibility("default"))) int tidemark_watch(struct tmk_object *thing);
@@ -41,7 +48,7 @@ void tmk_bridge_switch(bool in);
 struct tmk_bridge {
     const struct tmk_python *py;
     struct tmk_object *names; /* bridge.py's namespace */
-    struct tmk_object *learn, *called, *refresh, *wrap_steps, *only_devices;
+    struct tmk_object *learn, *called, *refresh, *updated, *wrap_steps, *only_devices;
     struct tmk_object *tensor_class; /* torch.Tensor */
     bool modules, categories;
 };

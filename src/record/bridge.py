@@ -34,6 +34,7 @@ roots = []       # (weak reference, prefix of its names)
 parameters = {}  # name: (address, bytes, flags), as it was last said
 names = {}       # id of a parameter: (weak reference to its module, key, name)
 own_roots = set()  # ids of roots that were called, themselves or in part: see note_parameters()
+updates = {}     # id of an optimizer: how often it has stepped, of those that C does not count
 wrapped = []     # (class, name of the method, theirs, ours)
 own_steps = []   # weak references to an optimizer, to the function we put into it, to the one before
 n_parameters = 0
@@ -42,6 +43,7 @@ looked = armed_at = 0.0  # seconds: how long in all, since when
 
 def ended(reference):
     references.pop(reference.key, None)
+    updates.pop(reference.key, None)
     own_roots.discard(reference.key)
     forget(reference.key)
 
@@ -336,6 +338,13 @@ def refresh(optimizer):
         looked += time.monotonic() - began
 
 
+def updated(optimizer):
+    """It has stepped, and is one of more than C counts."""
+    n = updates[id(optimizer)] = updates.get(id(optimizer), 0) + 1
+    if n & (n - 1) == 0:
+        refresh(optimizer)
+
+
 def wrap(step):
     compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
 
@@ -456,7 +465,7 @@ def wrap_scaler():
 def reset():
     global looked, armed_at
     looked, armed_at = 0.0, time.monotonic()
-    for things in (references, roots, parameters, names, own_roots):
+    for things in (references, roots, parameters, names, own_roots, updates):
         things.clear()
 
 

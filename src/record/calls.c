@@ -73,6 +73,14 @@ static void note_thread(void)
         tmk_grads_stop();
 }
 
+/* Python code runs on the thread, which may be one that works for a backward. */
+static bool is_working(struct tmk_lane *lane)
+{
+    if (!tmk_bridge_knows_worker(lane) && atomic_load(&tmk_recorder.control->n_backwards) > 0)
+        tmk_bridge_note_worker(lane);
+    return tmk_whose_is_working(lane);
+}
+
 /* ---- modules ---- */
 
 /* False when something was raised meanwhile that is the program's. */
@@ -165,7 +173,7 @@ static bool note_root(struct tmk_object *module)
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return true;
-    bool is_again = tmk_whose_is_working(lane) || tmk_whose.stage == TMK_WHOSE_BACKWARD;
+    bool is_again = is_working(lane) || tmk_whose.stage == TMK_WHOSE_BACKWARD;
     tmk_lane_leave(lane);
     if (is_again)
         return true;
@@ -258,7 +266,7 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     struct tmk_lane *lane = tmk_bridge_is_off() ? NULL : tmk_lane_enter();
     if (!lane)
         return torch.run_backward(self, arguments, keywords);
-    tmk_whose_is_working(lane);
+    is_working(lane);
     tmk_whose.runs_backward = true;
     tmk_whose_backward(lane);
     struct tmk_whose before = tmk_whose_open(lane, TMK_WHOSE_BACKWARD);
@@ -292,17 +300,13 @@ TMK_HOT_CODE(4) void tmk_bridge_note_node(const void *node)
     bool keep = false;
     if (tmk_bridge_is_off())
         return;
-    uint32_t name = tmk_bridge.modules ? tmk_nodes_module(node, &keep) : 0;
-    if (keep && tmk_whose.stage == TMK_WHOSE_BACKWARD)
-        return;
-    /* Without modules those that follow in this backward are all alike. The number is taken before:
-     * should the backward end meanwhile, it is an old one. */
-    uint32_t quiet = atomic_load_explicit(&tmk_short.quiet, memory_order_acquire);
-    if (tmk_whose_node(name) && quiet != TMK_TORCH_NEVER_QUIET)
-        tmk_whose.quiet = quiet;
+    uint32_t name = tmk_nodes_module(node, &keep);
+    if (!keep || tmk_whose.stage != TMK_WHOSE_BACKWARD)
+        tmk_whose_node(name);
 }
 
-/* Where modules have names nodes tell it. The number is taken before, as above. */
+/* Where modules have names nodes tell it. The number is taken before: should the backward end
+ * meanwhile, it is an old one. */
 void tmk_bridge_note_worker(struct tmk_lane *lane)
 {
     uint32_t quiet = atomic_load_explicit(&tmk_short.quiet, memory_order_acquire);
@@ -340,7 +344,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     struct tmk_lane *lane =
         is_inner || !torch.is_in || tmk_bridge_is_off() ? NULL : tmk_lane_enter();
     if (lane) {
-        tmk_whose_is_working(lane);
+        is_working(lane);
         updating = optimizer;
         tmk_whose_begin_update(lane, optimizer);
         before = tmk_whose_open(lane, TMK_WHOSE_OPTIMIZER);
@@ -376,11 +380,13 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
             tmk_whose_pop_module(lane);
         tmk_whose_close(lane, &before);
         tmk_lane_leave(lane);
-        bool is_round = false;
-        if (returned && tmk_whose_end_update(optimizer, &is_round))
+        enum tmk_whose_time time = TMK_WHOSE_OTHER;
+        if (returned && tmk_whose_end_update(optimizer, &time))
             tmk_torch_unsettle();
         updating = NULL;
-        if (is_round && !tmk_bridge_call(tmk_bridge.refresh, optimizer, NULL))
+        if (time != TMK_WHOSE_OTHER &&
+            !tmk_bridge_call(time == TMK_WHOSE_ROUND ? tmk_bridge.refresh : tmk_bridge.updated,
+                             optimizer, NULL))
             return NULL;
     }
     return py->Py_BuildValue("");

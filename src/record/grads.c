@@ -16,13 +16,7 @@
 #include "record/torch.h"
 #include "tidemark/tidemark.h"
 
-enum {
-    N_WORDS = 128,
-    MAX_LOOKS = 1 << 12,
-    MAX_SLOTS = 1 << 18,
-    ENOUGH_PEEKS = 16,
-    MOST_METHODS = 16
-};
+enum { N_WORDS = 128, MAX_LOOKS = 1 << 12, MAX_SLOTS = 1 << 18, ENOUGH_PEEKS = 16 };
 
 struct tensor {
     const uintptr_t *data; /* an at::Tensor is a pointer to its c10::TensorImpl, and no more */
@@ -82,7 +76,8 @@ static bool find_functions(void)
     *(void **)&torch.address = tmk_library_symbol(cpu, "aoti_torch_get_data_ptr");
     if (!table || !torch.apply || !torch.grad || !torch.undefined || !torch.address)
         return false;
-    for (unsigned i = 2; i < MOST_METHODS; i++) /* behind an offset and the class's description */
+    size_t n = tmk_library_symbol_bytes(table) / sizeof *table;
+    for (size_t i = 2; i < n; i++) /* behind an offset and the class's description */
         if (table[i] == (uintptr_t)torch.apply) {
             torch.apply_at = &table[i];
             return true;
@@ -299,7 +294,7 @@ static struct slot *slot_of(const void *node, uint64_t *ret_parameter)
 }
 
 /* A gradient that is there already is added to, and was tagged when it was made. It is not looked
- * at: hooks that run before the node may wait for another thread to take it away. */
+ * at: another thread may be about to take it away. */
 struct tmk_grads_found tmk_grads_look(const void *node, const void *input)
 {
     struct tmk_grads_found found = {0};

@@ -47,6 +47,14 @@ void *tmk_library_symbol(const char *prefix, const char *symbol)
     return handle ? tmk_loader_symbol(handle, symbol) : NULL;
 }
 
+size_t tmk_library_symbol_bytes(const void *symbol)
+{
+    Dl_info info;
+    const ElfW(Sym) *description = NULL;
+    bool is_found = dladdr1(symbol, &info, (void **)&description, RTLD_DL_SYMENT) != 0;
+    return is_found && description && info.dli_saddr == symbol ? description->st_size : 0;
+}
+
 void *tmk_library_symbol_from(const void *address, const char *symbol)
 {
     Dl_info info;

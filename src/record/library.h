@@ -4,6 +4,7 @@
 #define TMK_RECORD_LIBRARY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Where a module lies in memory. */
@@ -24,6 +25,9 @@ void *tmk_library_symbol(const char *prefix, const char *symbol);
 /* The same in the libraries that the module with this address was loaded with: what its own calls
  * would reach if nobody stood in front. */
 void *tmk_library_symbol_from(const void *address, const char *symbol);
+
+/* How large what has this address is, by its symbol; 0: not known. */
+size_t tmk_library_symbol_bytes(const void *symbol);
 
 /* Around what holds the loader's lock, or another's that we know nothing of: a fork in the middle
  * of it would leave that locked in the child for ever, so forks wait, but for a tenth of a second

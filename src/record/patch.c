@@ -8,7 +8,6 @@
 
 #include <elf.h>
 #include <link.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -89,24 +88,19 @@ static uintptr_t value_of(const uintptr_t *slot, const struct tmk_hook *hook, bo
     return before ? before : atomic_load_explicit(&hook->real, memory_order_acquire);
 }
 
-/* One at a time: two words may be on one page. */
+/* The loader's lock is held: two slots may be on one page. */
 static bool write_slot(const struct module *m, uintptr_t *slot, uintptr_t value, bool stays_open)
 {
-    static atomic_flag busy = ATOMIC_FLAG_INIT;
     uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t at = (uintptr_t)slot;
     void *page = (void *)(at & ~(page_bytes - 1));
     bool read_only = at >= m->relro_start && at < m->relro_end;
-    while (read_only && atomic_flag_test_and_set(&busy))
-        sched_yield();
-    bool ok = !read_only || mprotect(page, page_bytes, PROT_READ | PROT_WRITE) == 0;
-    if (ok)
-        __atomic_store_n(slot, value, __ATOMIC_RELEASE);
-    if (ok && read_only && !stays_open)
+    if (read_only && mprotect(page, page_bytes, PROT_READ | PROT_WRITE) < 0)
+        return false;
+    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+    if (read_only && !stays_open)
         mprotect(page, page_bytes, PROT_READ);
-    if (read_only)
-        atomic_flag_clear(&busy);
-    return ok;
+    return true;
 }
 
 static void visit_slot(struct walk *w, const struct module *m, uintptr_t *slot,
@@ -333,13 +327,14 @@ struct tmk_patch_count tmk_patch_out(void)
     return count;
 }
 
-/* All others are in; this one was taken out, if at all, because modules were not wanted. */
+/* It was taken out, if at all, because modules were not wanted. */
 void tmk_patch_nodes(bool in)
 {
     static bool is_out;
     struct walk w = {.in = in, .only = &tmk_torch_hooks[TMK_TORCH_NODE]};
     if (is_out == !in || !tmk_attach_take_turn())
         return;
+    n_switched = 0;
     visit_all(&w);
     is_out = !in;
     tmk_attach_end_turn();

@@ -61,11 +61,35 @@ struct tmk_pyframe_hot {
     tmk_pyknown_function *_Atomic find[2]; /* with an anchor: the second; NULL: not ready yet */
     struct tmk_thread_slot slot; /* of Python's state of this thread, where it was found */
     const void *main_interpreter;
-    _Atomic uint64_t epoch;    /* of stacks that are known (pyknown.h) */
-    _Atomic uint64_t backward; /* generation << 32 | stack, of its last call (pystack.c) */
+    _Atomic uint64_t epoch; /* of stacks that are known (pyknown.h) */
 };
 _Static_assert(sizeof(struct tmk_pyframe_hot) <= 64, "one line");
 extern struct tmk_pyframe_hot tmk_pyframe_hot;
+
+/* What those of autograd's threads need, in another: torch has given each a state of Python's, too,
+ * but mostly no frame is on it. */
+struct tmk_pyframe_worker {
+    struct tmk_thread_slot slot; /* the same */
+    uint16_t thread_frame;       /* of the layout (pylayout.h), as the next two */
+    uint16_t cframe_frame;
+    bool indirect;
+    _Atomic uint64_t backward; /* generation << 32 | stack, of its last call (pystack.c) */
+};
+_Static_assert(sizeof(struct tmk_pyframe_worker) <= 64, "one line");
+extern struct tmk_pyframe_worker tmk_pyframe_worker;
+
+/* The calling thread runs no Python function. False also when it is not known. */
+static inline bool tmk_pyframe_is_idle(void)
+{
+    const struct tmk_pyframe_worker *w = &tmk_pyframe_worker;
+    void *thread;
+    if (__builtin_expect(!tmk_thread_slot_read(&w->slot, &thread), 0))
+        return false;
+    const void *frame = thread ? *(void *const *)((const char *)thread + w->thread_frame) : NULL;
+    if (frame && w->indirect)
+        frame = *(void *const *)((const char *)frame + w->cframe_frame);
+    return !frame;
+}
 
 static inline bool tmk_pyframe_is_ready(void)
 {

@@ -30,7 +30,7 @@ static const uint64_t finish_limit_ns = 30000000000u;
 
 /* Until the page is there (or when there is none): off. */
 static struct tmk_control no_control = {.phase = TMK_PHASE_OFF};
-union tmk_control_page tmk_control_page __attribute__((aligned(4096)));
+union tmk_control_page tmk_control_page __attribute__((aligned(TMK_CONTROL_BYTES)));
 struct tmk_recorder tmk_recorder TMK_HOT_LAST = {.control = &no_control, .ring.fd = -1};
 
 /* ---- starting ---- */
@@ -138,7 +138,7 @@ void tmk_recorder_set_armed(bool ok)
     struct tmk_control *c = tmk_recorder.control;
     if (ok) {
         uint32_t next = tmk_recorder.generation + 1;
-        tmk_recorder.generation = next == 0 || next == UINT32_MAX ? 1 : next;
+        tmk_recorder.generation = next == 0 || next >= TMK_NO_GENERATION ? 1 : next;
         atomic_store(&c->generation, tmk_recorder.generation);
     }
     tmk_futex_set(&c->phase, ok ? TMK_PHASE_ARMED : TMK_PHASE_OFF);

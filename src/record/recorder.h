@@ -41,15 +41,23 @@ struct tmk_control {
 
 /* That page. What is recorded goes by tmk_recorder.control, which is another one until it begins.
  */
+#ifdef __aarch64__
+enum { TMK_CONTROL_BYTES = 65536 }; /* the largest that kernels have there */
+#else
+enum { TMK_CONTROL_BYTES = 4096 };
+#endif
 extern union tmk_control_page {
     struct tmk_control control;
-    char bytes[4096];
+    char bytes[TMK_CONTROL_BYTES];
 } tmk_control_page;
 #define tmk_short (tmk_control_page.control.usual)
 _Static_assert(offsetof(struct tmk_control, usual.said[1]) <= 64,
                "one line, with the first device");
 
 enum tmk_phase { TMK_PHASE_IDLE = 0, TMK_PHASE_ARMING, TMK_PHASE_ARMED, TMK_PHASE_OFF };
+
+/* Never a recording's, nor that of a lane without a page. */
+#define TMK_NO_GENERATION (UINT32_MAX - 1)
 
 /* How to record: from the environment under `tidemark run`, from options when attached to. */
 struct tmk_settings {

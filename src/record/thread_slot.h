@@ -42,24 +42,12 @@ static inline uintptr_t tmk_thread_pointer(void)
     return pointer;
 }
 
-static inline const struct tmk_thread_value *
-tmk_thread_slot_value(const struct tmk_thread_slot *slot)
-{
-    return (const struct tmk_thread_value *)(tmk_thread_pointer() + (uintptr_t)slot->offset);
-}
-
-/* There is a slot, and the calling thread has no value in it. */
-static inline bool tmk_thread_slot_is_empty(const struct tmk_thread_slot *slot)
-{
-    const struct tmk_thread_value *v = tmk_thread_slot_value(slot);
-    return slot->life && (!v->value || v->life != slot->life_then);
-}
-
 /* False when there is no slot, or its key is gone. Else the calling thread's value, NULL when it
  * has none. */
 static inline bool tmk_thread_slot_read(const struct tmk_thread_slot *slot, void **ret)
 {
-    const struct tmk_thread_value *v = tmk_thread_slot_value(slot);
+    const struct tmk_thread_value *v =
+        (const struct tmk_thread_value *)(tmk_thread_pointer() + (uintptr_t)slot->offset);
     if (__builtin_expect(!slot->life || *slot->life != slot->life_then, 0))
         return false;
     *ret = v->life == slot->life_then ? v->value : NULL;

@@ -146,6 +146,10 @@ void *tmk_torch_find_real(struct tmk_hook *hook, const void *caller)
         if (real)
             atomic_store_explicit(&hook->real, real, memory_order_release);
     }
+    if (real && hook == &tmk_torch_hooks[USAGE]) { /* for may_be_heard(), which does not look */
+        tmk_torch_find_real(&tmk_torch_hooks[PUSH], caller);
+        tmk_torch_find_real(&tmk_torch_hooks[GUARD], caller);
+    }
     return (void *)real;
 }
 
@@ -348,19 +352,17 @@ static inline void want_bridge(struct tmk_lane *lane)
         tmk_bridge_want(lane);
 }
 
-/* It is none of autograd's, or the backward that it works for is on record. */
-static inline bool is_known_worker(const struct tmk_lane *lane)
+static inline void note_worker(struct tmk_lane *lane)
 {
-    return !lane->is_autograd ||
-           lane->quiet == atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed);
+    if (seldom(!tmk_bridge_knows_worker(lane)))
+        tmk_bridge_note_worker(lane);
 }
 
 /* A block is about to be recorded. */
-static void begin_block(struct tmk_lane *lane)
+static inline void begin_block(struct tmk_lane *lane)
 {
     want_bridge(lane);
-    if (seldom(!is_known_worker(lane)))
-        tmk_bridge_note_worker(lane);
+    note_worker(lane);
 }
 
 static void record_host_alloc(struct tmk_lane *lane, const void *address, uint64_t size)
@@ -435,18 +437,21 @@ static bool may_be_heard(void)
            !real_of(&tmk_torch_hooks[GUARD], NULL);
 }
 
-/* Looked at again once it was said: it may have been changed meanwhile, and taken back too early.
- */
+/* What somebody changes meanwhile is not said: he takes it back, and then it is not as it was left.
+ * And looked at again: several may be looking. */
 static void look_whether_usual(const struct tmk_lane *lane)
 {
-    if (!is_all_usual(lane))
+    enum { LOOKING = TMK_NO_GENERATION };
+    if (atomic_load(&tmk_short.generation) == lane->generation || !is_all_usual(lane))
         return;
     note_lane();
+    atomic_store(&tmk_short.generation, LOOKING);
     bool is_heard = may_be_heard();
     uintptr_t real = atomic_load(&tmk_torch_hooks[USAGE].real);
     atomic_store_explicit(&tmk_short.real, is_heard ? real : 0, memory_order_relaxed);
-    atomic_store(&tmk_short.generation, lane->generation);
-    if (!is_all_usual(lane) || may_be_heard() != is_heard)
+    uint32_t looking = LOOKING;
+    if (atomic_compare_exchange_strong(&tmk_short.generation, &looking, lane->generation) &&
+        (!is_all_usual(lane) || may_be_heard() != is_heard))
         tmk_torch_note_unusual();
 }
 
@@ -528,6 +533,7 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
+    note_worker(lane);
     if (device != TIDEMARK_HOST)
         note_reserved(lane, device, reserved);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
@@ -550,6 +556,7 @@ void tmk_torch_note_oom(uint16_t device, uint64_t size)
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
+    note_worker(lane);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
     tmk_recorder_hurry();
@@ -691,8 +698,7 @@ __attribute__((noinline, cold)) static void worker_alloc(void *address, int64_t 
 {
     struct tmk_lane *lane = &tmk_lane;
     tmk_lane_make_busy(lane);
-    if (!is_known_worker(lane))
-        tmk_bridge_note_worker(lane);
+    note_worker(lane);
     tmk_lane_leave(lane);
     python_alloc(address, size, allocated, reserved, device, said);
 }
@@ -706,7 +712,7 @@ __attribute__((noinline)) static void autograd_alloc(void *address, int64_t size
 {
     struct tmk_lane *lane = short_lane();
     uint64_t stack = tmk_pystack_of_backward(lane);
-    if (seldom(!stack) || seldom(!is_known_worker(lane))) {
+    if (seldom(!stack) || seldom(!tmk_bridge_knows_worker(lane))) {
         worker_alloc(address, size, allocated, reserved, device, said);
         return;
     }
@@ -848,13 +854,13 @@ __attribute__((noinline, cold)) static uintptr_t find_real_node(const void *call
 }
 
 /* Backward comes to a node. What it raises goes through here. Only where modules have names: else
- * the hook is taken out (tmk_patch_nodes), and a worker's first block tells that it works. */
+ * the hook is taken out, if it can be (tmk_patch_nodes), and a worker's first block tells. */
 TMK_HOT_CODE(4) static void hook_node(void *self, void *task, void *node, void *input, void *queue)
 {
     uintptr_t real = atomic_load_explicit(&tmk_short.node_real, memory_order_acquire);
     if (seldom(!real))
         real = find_real_node(__builtin_return_address(0));
-    if (tmk_whose.quiet != atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed))
+    if (atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed) == TMK_TORCH_NEVER_QUIET)
         tmk_bridge_note_node(node);
     ((node_function *)real)(self, task, node, input, queue);
 }

@@ -52,14 +52,14 @@ extern struct tmk_torch_hot tmk_torch_hot;
 
 enum {
     TMK_TORCH_NODE = 11,
-    TMK_TORCH_MALLOC = 14,
+    TMK_TORCH_MALLOC = 14, /* of the runtime (runtime.h), as the next */
     TMK_TORCH_FREE,
-    TMK_N_TORCH_HOOKS
-}; /* of the runtime (runtime.h) */
+    TMK_N_TORCH_HOOKS,
+};
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
 
-/* Something was changed of which torch.c's is_usual() says that it lets blocks go the short way;
- * said after the change. */
+/* Something was changed of which torch.c's is_all_usual() says that it lets blocks go the short
+ * way; said after the change. */
 static inline void tmk_torch_note_unusual(void)
 {
     atomic_store(&tmk_short.generation, 0);

@@ -170,24 +170,23 @@ void tmk_whose_work(struct tmk_lane *lane)
 }
 
 /* Most nodes are of the same module as the one before. */
-TMK_HOT_CODE(4) bool tmk_whose_node(uint32_t name)
+TMK_HOT_CODE(4) void tmk_whose_node(uint32_t name)
 {
     const struct tmk_whose *w = &tmk_whose;
     uint32_t backward = atomic_load_explicit(&workers.backward, memory_order_relaxed);
     uint32_t generation =
         atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed);
     if (w->node == name && w->generation == generation && is_in_backward(w, backward))
-        return true;
+        return;
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
-        return false;
+        return;
     enter_node(lane, name, backward);
     tmk_lane_leave(lane);
-    return true;
 }
 
-/* The next node of each thread is to be told of: no thread has this number. Never 0, which those
- * have that were told of none. */
+/* The next block of each thread tells that it works: none has this number. Never 0, which those
+ * have that have told nothing. */
 static void end_quiet(bool modules)
 {
     static _Atomic uint32_t n;
@@ -279,7 +278,6 @@ static struct {
     bool updates;                    /* an optimizer has stepped */
     int64_t next;                    /* number of the next one */
     uint32_t n_backwards, n_updates; /* in this one */
-    uint32_t n_others;               /* updates of optimizers that there is no room for */
     unsigned n_optimizers;
     struct optimizer optimizers[MAX_OPTIMIZERS];
 } steps;
@@ -399,12 +397,12 @@ void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer)
     }
 }
 
-bool tmk_whose_end_update(const void *optimizer, bool *ret_is_round)
+bool tmk_whose_end_update(const void *optimizer, enum tmk_whose_time *ret_time)
 {
     struct optimizer *o = find_optimizer(optimizer);
     unsigned n_left = 0;
-    uint32_t n = ++*(o ? &o->n_updates : &steps.n_others);
-    *ret_is_round = (n & (n - 1)) == 0;
+    uint32_t n = o ? ++o->n_updates : 0;
+    *ret_time = !o ? TMK_WHOSE_UNCOUNTED : (n & (n - 1)) == 0 ? TMK_WHOSE_ROUND : TMK_WHOSE_OTHER;
     steps.updates = true;
     steps.n_updates++;
     if (o)

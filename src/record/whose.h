@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* record/whose.h - which step, stage and module a thread of a training is in.
  *
- * The Python side (bridge.c) and autograd's nodes (nodes.c) tell what begins and ends; here it
- * becomes ranges and steps in the trace. Stages nest as calls do: backward inside a module's
- * forward, forward inside an optimizer's closure, forward again inside backward (checkpointing).
- * So whoever opens one keeps what was there before, and gives it back when it closes:
+ * The Python side (bridge.c), autograd's nodes (nodes.c) and, where those are not asked, its
+ * threads' first blocks tell what begins and ends; here it becomes ranges and steps in the trace.
+ * Stages nest as calls do: backward inside a module's forward, forward inside an optimizer's
+ * closure, forward again inside backward (checkpointing). So whoever opens one keeps what was there
+ * before, and gives it back when it closes:
  *
  *     struct tmk_whose before = tmk_whose_open(lane, TMK_WHOSE_BACKWARD);
  *     ...
@@ -34,7 +35,6 @@ struct tmk_whose {
     uint32_t module;     /* string id of the innermost module called, 0: none */
     uint32_t node;       /* of the module whose nodes backward is in, 0: none is open */
     uint32_t backward;   /* a worker's: which backward its stage was opened for */
-    uint32_t quiet;      /* nodes of this backward need not be told of (short.h) */
     uint16_t n_calls;    /* of modules, since the stage opened */
     uint8_t stage;       /* the innermost of ours, enum tmk_whose_stage */
     uint8_t n_own;       /* stages that the program itself has open */
@@ -70,9 +70,8 @@ void tmk_whose_pop_module(struct tmk_lane *lane);
 void tmk_whose_own(struct tmk_lane *lane, bool opens);
 
 /* Backward has come to a node that the module of this name made in forward; 0: none did. Any
- * thread: one that does not run a backward itself is a worker of the one that does. False when it
- * could not be recorded. */
-bool tmk_whose_node(uint32_t name);
+ * thread: one that does not run a backward itself is a worker of the one that does. */
+void tmk_whose_node(uint32_t name);
 /* The same of a worker whose lane is entered, without a name. */
 void tmk_whose_work(struct tmk_lane *lane);
 /* The backward of the calling thread has ended, and with it what its workers have open. */
@@ -95,9 +94,14 @@ void tmk_whose_backward(struct tmk_lane *lane);
 void tmk_whose_expect(const void *optimizer);
 void tmk_whose_forget(const void *optimizer);
 /* It is about to step; it has. When all that are expected have, the next step is due: true. And
- * whether it was its first, second, fourth, eighth ... time. */
+ * which time it was for this one. */
+enum tmk_whose_time {
+    TMK_WHOSE_OTHER,
+    TMK_WHOSE_ROUND,     /* the first, second, fourth, eighth ... */
+    TMK_WHOSE_UNCOUNTED, /* there are too many optimizers */
+};
 void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer);
-bool tmk_whose_end_update(const void *optimizer, bool *ret_is_round);
+bool tmk_whose_end_update(const void *optimizer, enum tmk_whose_time *ret_time);
 /* It is due without an update, if there was a backward in this one. */
 bool tmk_whose_skip_update(void);
 bool tmk_whose_is_due(void);

@@ -326,7 +326,7 @@ inside()
 
 
 def many_keys():
-    """Other libraries have as many keys of threads' values as glibc keeps near: Python's is not found, but asked."""
+    """Other libraries have more keys of threads' values than glibc keeps near."""
     for _ in range(40):
         assert process.pthread_key_create(ctypes.byref(ctypes.c_uint()), None) == 0
     every_site()

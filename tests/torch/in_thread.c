@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* in_thread.c - calls a hook on a thread that Python knows nothing of. Built as libtorch_cpu.so
  * it stands for that: it has the engine's function, and calls it through an import slot. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 
 #define EXECUTE                                                                                    \
@@ -43,4 +45,44 @@ int call_in_thread(void *hook, void *address, size_t size, const char *name)
     struct call call = {(void (*)(void *, void *, size_t))hook, address, size, name};
     pthread_t thread;
     return pthread_create(&thread, NULL, run, &call) || pthread_join(thread, NULL);
+}
+
+/* The same by fake_c10.c's report_with(), several blocks; on a thread that has a state of Python's
+ * but runs none, as torch's engine gives one to each of its own. */
+struct reports {
+    void (*report)(void *address, int64_t size, uint64_t reserved);
+    uintptr_t first, n;
+    const char *name;
+    int has_state;
+};
+
+static void *find(const char *name)
+{
+    return dlsym(RTLD_DEFAULT, name);
+}
+
+static void *run_reports(void *arg)
+{
+    const struct reports *r = arg;
+    void *state = NULL;
+    int lock = 0;
+    prctl(PR_SET_NAME, r->name, 0, 0, 0);
+    if (r->has_state) {
+        lock = ((int (*)(void))find("PyGILState_Ensure"))();
+        state = ((void *(*)(void))find("PyEval_SaveThread"))();
+    }
+    for (uintptr_t i = 0; i < r->n; i++)
+        r->report((void *)((r->first + i) * 4096), 512, 1 << 20);
+    if (r->has_state) {
+        ((void (*)(void *))find("PyEval_RestoreThread"))(state);
+        ((void (*)(int))find("PyGILState_Release"))(lock);
+    }
+    return NULL;
+}
+
+int report_in_thread(void *report, uintptr_t first, uintptr_t n, const char *name, int has_state)
+{
+    struct reports r = {(void (*)(void *, int64_t, uint64_t))report, first, n, name, has_state};
+    pthread_t thread;
+    return pthread_create(&thread, NULL, run_reports, &r) || pthread_join(thread, NULL);
 }

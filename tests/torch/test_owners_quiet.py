@@ -52,6 +52,53 @@ def test_without_modules(tmp_path, counter, plain):
     assert {b.module for b in found if b.category not in NAMED} == {""}
 
 
+WORKER = """
+import ctypes, threading, torch
+inner = torch.nn.Linear(4, 4)
+called = [0]
+
+def work():
+    ctypes.CDLL(None).prctl(15, b"pt_autograd_0", 0, 0, 0)
+    with torch.no_grad():
+        inner(x)
+    called[0] += 1
+
+class Hop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return gradient
+
+torch.set_num_threads(1)
+x, model = torch.ones(2, 4), torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(5):
+    Hop.apply(model(x)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+assert called == [5]
+"""
+
+
+def test_worker_calls_a_module_first(tmp_path):
+    """As checkpointing does: what a thread of autograd's calls before it has made a block is no second training."""
+    where = tmp_path / "a.tmk"
+    subprocess.run([TIDEMARK, "run", "--quiet", "--no-modules", "-o", str(where), "--", PYTHON, "-c", WORKER], check=True)
+    check(where)
+    assert query(where, "SELECT step, group_concat(tensor) FROM (SELECT step, tensor FROM allocations WHERE category = "
+                        "'gradient' AND tensor != '' ORDER BY step, tensor) GROUP BY step") == [
+        [str(step), "bias,weight"] for step in range(5)]
+    assert query(where, "SELECT DISTINCT step FROM steps WHERE step >= 0 ORDER BY step") == [[str(n)] for n in range(5)]
+    assert query(where, "SELECT name, count(*) FROM ranges WHERE kind = 'stage' AND thread != pid GROUP BY 1") == [
+        ["backward", "5"], ["eval", "5"]]
+
+
 def test_without_categories(tmp_path, counter, plain):
     """No tag and no parameter; steps, stages and modules stay."""
     out, where, events = watched(tmp_path, counter, script("mlp.py"), "--no-categories")

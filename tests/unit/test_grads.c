@@ -75,6 +75,11 @@ void *tmk_library_symbol(const char *prefix, const char *symbol)
     return strstr(symbol, "4grad") ? (void *)grad_of : (void *)address_of;
 }
 
+size_t tmk_library_symbol_bytes(const void *symbol)
+{
+    return symbol == node_class ? sizeof node_class : 0;
+}
+
 /* ---- the recorder ---- */
 
 static struct tmk_record page[16];
