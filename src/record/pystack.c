@@ -223,7 +223,7 @@ __attribute__((noinline)) static uint32_t stack_of_hash(struct tmk_lane *lane, u
     return id;
 }
 
-/* Each block of backward's comes here, too. */
+/* Threads without frames come here, too. */
 TMK_HOT_CODE(2) uint32_t tmk_pystack_unknown(struct tmk_lane *lane, uint64_t hash)
 {
     return hash ? stack_of_hash(lane, hash) : stack_without_frames(lane);

@@ -433,8 +433,8 @@ static inline struct tmk_lane *short_lane(void)
  * works for, did not push. */
 static bool may_be_heard(void)
 {
-    return atomic_load(&tmk_torch_hot.is_listened_to) || !real_of(&tmk_torch_hooks[PUSH], NULL) ||
-           !real_of(&tmk_torch_hooks[GUARD], NULL);
+    return atomic_load(&tmk_torch_hot.is_listened_to) ||
+           !atomic_load(&tmk_torch_hooks[PUSH].real) || !atomic_load(&tmk_torch_hooks[GUARD].real);
 }
 
 /* What somebody changes meanwhile is not said: he takes it back, and then it is not as it was left.
