@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "record/grads.h"
 #include "record/helper.h"
+#include "record/hot.h"
 #include "record/intern.h"
 #include "record/modmap.h"
 #include "record/nodes.h"
@@ -26,7 +27,7 @@ enum { HELPER_STACK_BYTES = 1 << 20, ASK_EVERY = 16 };
 static const uint64_t retry_ns = 5000000u;    /* between looks whether torch is ready */
 static const uint64_t helper_ns = 300000000u; /* for the main thread to come to a pending call */
 
-struct tmk_bridge tmk_bridge;
+struct tmk_bridge tmk_bridge TMK_HOT_FIRST;
 
 enum { IDLE, QUEUED };
 static struct {

@@ -35,6 +35,12 @@ static inline bool tmk_bridge_knows_worker(const struct tmk_lane *lane)
            lane->quiet == atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed);
 }
 
+static inline void tmk_bridge_see_worker(struct tmk_lane *lane)
+{
+    if (__builtin_expect(!tmk_bridge_knows_worker(lane), 0))
+        tmk_bridge_note_worker(lane);
+}
+
 /* For the Python package: a module or an optimizer, with the interpreter's lock. */
 __attribute__((visibility("default"))) int tidemark_watch(struct tmk_object *thing);
 
@@ -46,11 +52,11 @@ void tmk_bridge_switch(bool in);
 /* ---- between bridge.c, calls.c and tags.c; all with the interpreter's lock ---- */
 
 struct tmk_bridge {
+    bool modules, categories;
     const struct tmk_python *py;
     struct tmk_object *names; /* bridge.py's namespace */
     struct tmk_object *learn, *called, *refresh, *updated, *wrap_steps, *only_devices;
     struct tmk_object *tensor_class; /* torch.Tensor */
-    bool modules, categories;
 };
 extern struct tmk_bridge tmk_bridge;
 

@@ -56,8 +56,8 @@ static struct {
     void **(*tracing_state)(void); /* pointers to shared pointers, as are the next */
     void **(*function_mode)(void);
     int64_t (*n_function_modes)(void);
-    struct tmk_object *training; /* "training" */
-} torch;
+    struct tmk_object *training, *accumulate_grad; /* their names */
+} torch TMK_HOT_DATA;
 
 /* With the interpreter's lock. Which thread calls models and runs backward; and whether several do:
  * then the gradients of one are none of the others' business. Torch itself breaks when a thread
@@ -224,6 +224,7 @@ __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object 
     return result;
 }
 
+TMK_HOT_CODE(5)
 static struct tmk_object *call_module(struct tmk_object *function, struct tmk_object *const *values,
                                       size_t n, struct tmk_object *keywords)
 {
@@ -244,8 +245,7 @@ static bool accumulates(struct tmk_object *arguments, struct tmk_object *keyword
 {
     const struct tmk_python *py = tmk_bridge.py;
     enum { PLACE = 6 };
-    struct tmk_object *flag =
-        keywords ? py->PyDict_GetItemString(keywords, "accumulate_grad") : NULL;
+    struct tmk_object *flag = keywords ? py->PyDict_GetItem(keywords, torch.accumulate_grad) : NULL;
     if (!flag && py->PyTuple_Size(arguments) > PLACE)
         flag = py->PyTuple_GetItem(arguments, PLACE);
     return !flag || py->PyObject_IsTrue(flag) != 0;
@@ -295,7 +295,7 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     return NULL;
 }
 
-TMK_HOT_CODE(4) void tmk_bridge_note_node(const void *node)
+TMK_HOT_CODE_ALIGNED(4, 16) void tmk_bridge_note_node(const void *node)
 {
     bool keep = false;
     if (tmk_bridge_is_off())
@@ -514,13 +514,14 @@ bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *run, const 
 {
     if (!torch.training) {
         torch.training = tmk_bridge.py->PyUnicode_InternFromString("training");
+        torch.accumulate_grad = tmk_bridge.py->PyUnicode_InternFromString("accumulate_grad");
         find_functions();
         tmk_bridge.py->Py_IncRef(function);
         tmk_bridge.py->Py_IncRef(run);
         torch.call_at = find_pointer(function);
         torch.backward_at = find_method(run);
     }
-    if (!torch.call_at || !torch.backward_at || !torch.training) {
+    if (!torch.call_at || !torch.backward_at || !torch.training || !torch.accumulate_grad) {
         *ret_why = "torch.nn.Module.__call__ or run_backward is not as we know it";
         return false;
     }

@@ -10,6 +10,7 @@
 
 #include "base/region.h"
 #include "record/bridge.h"
+#include "record/hot.h"
 #include "record/library.h"
 #include "record/patch.h"
 #include "record/peek.h"
@@ -40,27 +41,29 @@ struct list {
 };
 typedef struct list apply_function(void *node, void *input);
 
-static struct {
-    const struct tensor *(*grad)(const void *data);
-    int32_t (*address)(const struct tensor *tensor, void **ret);
-    const void *undefined; /* what a tensor points to that is none */
-    apply_function *apply;
-    uintptr_t *apply_at; /* where the class has it; NULL: torch lacks something */
-} torch;
-
+/* What each node needs, in one line. */
 static struct {
     struct slot *slots;
-    _Atomic uint32_t mask;       /* their number - 1 */
+    const struct tensor *(*grad)(const void *data); /* torch's functions */
+    int32_t (*address)(const struct tensor *tensor, void **ret);
+    apply_function *apply;
+    const void *undefined;       /* what a tensor points to that is none */
+    _Atomic uint32_t mask;       /* the slots' number - 1 */
     _Atomic uint32_t place;      /* of the parameter among a node's words; 0: not known */
     _Atomic uint32_t n_expected; /* inputs that were as expected */
     _Atomic uint32_t n_captures; /* backwards under way that make no gradients of parameters */
     _Atomic bool is_watched;     /* nodes are looked at */
     _Atomic bool met_listed, met_untrusted, met_stranger;
+} grads TMK_HOT_DATA;
+_Static_assert(sizeof grads <= 64, "one line");
+
+static struct {
+    uintptr_t *apply_at;            /* where the class has it; NULL: torch lacks something */
+    _Atomic bool is_in;             /* the hook is */
     _Atomic uint32_t n_looks;       /* at nodes, for their place */
     _Atomic uint32_t hits[N_WORDS]; /* where they had parameters */
-    _Atomic bool is_in;             /* the hook is */
     struct tmk_region memory;
-} grads;
+} rarely;
 
 /* The slot of the thread's last node. */
 static __thread uint32_t last_slot __attribute__((tls_model("initial-exec")));
@@ -69,17 +72,17 @@ static bool find_functions(void)
 {
     static const char c10[] = "libc10.so", cpu[] = "libtorch_cpu.so";
     uintptr_t *table = tmk_library_symbol(cpu, "_ZTVN5torch8autograd14AccumulateGradE");
-    *(void **)&torch.apply = tmk_library_symbol(
+    *(void **)&grads.apply = tmk_library_symbol(
         cpu, "_ZN5torch8autograd14AccumulateGrad5applyEOSt6vectorIN2at6TensorESaIS4_EE");
-    *(void **)&torch.grad = tmk_library_symbol(c10, "_ZNK3c1010TensorImpl4gradEv");
-    torch.undefined = tmk_library_symbol(c10, "_ZN3c1019UndefinedTensorImpl10_singletonE");
-    *(void **)&torch.address = tmk_library_symbol(cpu, "aoti_torch_get_data_ptr");
-    if (!table || !torch.apply || !torch.grad || !torch.undefined || !torch.address)
+    *(void **)&grads.grad = tmk_library_symbol(c10, "_ZNK3c1010TensorImpl4gradEv");
+    grads.undefined = tmk_library_symbol(c10, "_ZN3c1019UndefinedTensorImpl10_singletonE");
+    *(void **)&grads.address = tmk_library_symbol(cpu, "aoti_torch_get_data_ptr");
+    if (!table || !grads.apply || !grads.grad || !grads.undefined || !grads.address)
         return false;
     size_t n = tmk_library_symbol_bytes(table) / sizeof *table;
     for (size_t i = 2; i < n; i++) /* behind an offset and the class's description */
-        if (table[i] == (uintptr_t)torch.apply) {
-            torch.apply_at = &table[i];
+        if (table[i] == (uintptr_t)grads.apply) {
+            rarely.apply_at = &table[i];
             return true;
         }
     return false;
@@ -88,7 +91,7 @@ static bool find_functions(void)
 /* ---- the table ---- */
 
 /* Where it is, or is to go; NULL: it is not there. */
-static struct slot *find_slot(uint64_t cdata, bool is_new)
+static inline struct slot *find_slot(uint64_t cdata, bool is_new)
 {
     uint32_t mask = atomic_load_explicit(&grads.mask, memory_order_relaxed);
     uint32_t i = (uint32_t)((cdata >> 4) * 0x9e3779b97f4a7c15u >> 32) & mask;
@@ -112,16 +115,16 @@ void tmk_grads_clear(uint32_t n)
 {
     uint32_t n_slots = 16;
     tmk_grads_stop();
-    if (!grads.slots && tmk_region_init(&grads.memory, MAX_SLOTS * sizeof *grads.slots) == 0)
-        grads.slots = grads.memory.base;
+    if (!grads.slots && tmk_region_init(&rarely.memory, MAX_SLOTS * sizeof *grads.slots) == 0)
+        grads.slots = rarely.memory.base;
     if (!grads.slots)
         return;
-    tmk_region_clear(&grads.memory);
+    tmk_region_clear(&rarely.memory);
     while (n_slots < MAX_SLOTS && n_slots < 2 * n)
         n_slots *= 2;
     atomic_store(&grads.mask, n_slots - 1);
     for (uint32_t i = 0; i < N_WORDS; i++)
-        atomic_store(&grads.hits[i], 0);
+        atomic_store(&rarely.hits[i], 0);
 }
 
 /* Of two with the same tensor the first counts: its name is the one that the other tables have. */
@@ -152,9 +155,9 @@ bool tmk_grads_find(uint64_t cdata, struct tmk_grads_parameter *ret)
 bool tmk_grads_watch(void)
 {
     bool is_placed = atomic_load(&grads.place) != 0;
-    bool may_look = is_placed || atomic_load(&grads.n_looks) < MAX_LOOKS;
-    if (!grads.slots || !may_look || !(torch.apply_at || find_functions()) ||
-        !(atomic_load(&grads.is_in) || tmk_grads_switch(true, false)))
+    bool may_look = is_placed || atomic_load(&rarely.n_looks) < MAX_LOOKS;
+    if (!grads.slots || !may_look || !(rarely.apply_at || find_functions()) ||
+        !(atomic_load(&rarely.is_in) || tmk_grads_switch(true, false)))
         return false;
     atomic_store(&grads.is_watched, true);
     return is_placed;
@@ -173,12 +176,12 @@ bool tmk_grads_are_watched(void)
 /* The first place that was one in most nodes: in a node itself there is no other. */
 bool tmk_grads_learn(uint32_t n_gradients)
 {
-    uint32_t n_looks = atomic_load(&grads.n_looks);
+    uint32_t n_looks = atomic_load(&rarely.n_looks);
     uint32_t n_nodes = n_gradients < n_looks ? n_gradients : n_looks;
     if (atomic_load(&grads.place) || n_nodes == 0)
         return false;
     for (uint32_t i = 1; i < N_WORDS; i++)
-        if (atomic_load(&grads.hits[i]) > n_nodes / 2 && atomic_load(&grads.hits[i]) > 1) {
+        if (atomic_load(&rarely.hits[i]) > n_nodes / 2 && atomic_load(&rarely.hits[i]) > 1) {
             atomic_store(&grads.place, i);
             return true;
         }
@@ -221,7 +224,7 @@ void tmk_grads_end_capture(void)
 void tmk_grads_reset(void)
 {
     tmk_grads_clear(0);
-    atomic_store(&grads.n_looks, 0);
+    atomic_store(&rarely.n_looks, 0);
     atomic_store(&grads.n_captures, 0);
 }
 
@@ -231,12 +234,12 @@ void tmk_grads_reset(void)
 __attribute__((noinline, cold)) static void look_for_place(const void *node)
 {
     uint64_t words[N_WORDS];
-    if (atomic_fetch_add(&grads.n_looks, 1) >= MAX_LOOKS)
+    if (atomic_fetch_add(&rarely.n_looks, 1) >= MAX_LOOKS)
         tmk_grads_stop();
     else if (tmk_peek(node, words, sizeof words))
         for (uint32_t i = 1; i < N_WORDS; i++)
             if (find_slot(words[i], false))
-                atomic_fetch_add(&grads.hits[i], 1);
+                atomic_fetch_add(&rarely.hits[i], 1);
 }
 
 /* The first few times through the kernel: whether the input is what we take it for. */
@@ -261,7 +264,7 @@ static uint64_t address_of(const struct input *in, uintptr_t class)
 {
     void *address = NULL;
     if (!is_as_expected(in, class) || in->end - in->begin != 1 || in->begin->data[0] != class ||
-        torch.address(in->begin, &address) != 0 || !address)
+        grads.address(in->begin, &address) != 0 || !address)
         return TMK_GRADS_SOMEWHERE;
     return (uint64_t)(uintptr_t)address;
 }
@@ -295,7 +298,7 @@ static struct slot *slot_of(const void *node, uint64_t *ret_parameter)
 
 /* A gradient that is there already is added to, and was tagged when it was made. It is not looked
  * at: another thread may be about to take it away. */
-struct tmk_grads_found tmk_grads_look(const void *node, const void *input)
+TMK_HOT_CODE(5) struct tmk_grads_found tmk_grads_look(const void *node, const void *input)
 {
     struct tmk_grads_found found = {0};
     if (tmk_bridge_is_off() || atomic_load_explicit(&grads.n_captures, memory_order_relaxed))
@@ -312,7 +315,7 @@ struct tmk_grads_found tmk_grads_look(const void *node, const void *input)
         return found;
     }
     const uintptr_t *data = (const uintptr_t *)(uintptr_t)parameter; /* the node has it */
-    if (torch.grad(data)->data != torch.undefined)
+    if (grads.grad(data)->data != grads.undefined)
         return found;
     if (state != TMK_GRADS_TRUSTED)
         atomic_store_explicit(&grads.met_untrusted, true, memory_order_relaxed);
@@ -325,32 +328,53 @@ struct tmk_grads_found tmk_grads_look(const void *node, const void *input)
     return found;
 }
 
-void tmk_grads_tag(struct tmk_grads_found found)
+/* When the block came to be, where that is one of the lane's last records, as it mostly is; now
+ * otherwise. To read the counter is most of what a tag costs, above all in virtual machines. */
+static inline uint64_t moment_of(const struct tmk_lane *lane, uint16_t device, uint64_t address)
+{
+    enum { FEW = 16 };
+    const union tmk_record_head alloc = {{.kind = TMK_KIND_ALLOC, .n_slots = 1, .device = device}};
+    const struct tmk_record *r = lane->cursor;
+    ptrdiff_t n_before = lane->end ? r - (lane->end - TMK_PAGE_SLOTS) : 0;
+    for (ptrdiff_t n = n_before < FEW ? n_before : FEW; n > 0; n--) {
+        if ((--r)->a != address)
+            continue;
+        if ((uint32_t)atomic_load_explicit(&r->head, memory_order_relaxed) == (uint32_t)alloc.word)
+            return r->ticks;
+        break;
+    }
+    return tmk_clock_ticks(tmk_recorder.counter);
+}
+
+TMK_HOT_CODE(5) void tmk_grads_tag(struct tmk_grads_found found)
 {
     struct tmk_lane *lane = found.address && !tmk_bridge_is_off() ? tmk_lane_enter() : NULL;
     if (!lane)
         return;
-    tmk_lane_put(lane, TMK_KIND_TAG, (uint16_t)(found.what >> 32), (uint32_t)found.what,
-                 found.address, TIDEMARK_GRADIENT);
+    uint16_t device = (uint16_t)(found.what >> 32);
+    bool is_block = lane->is_block;
+    tmk_lane_put_at(lane, moment_of(lane, device, found.address), TMK_KIND_TAG, device,
+                    (uint32_t)found.what, found.address, TIDEMARK_GRADIENT);
+    lane->is_block = is_block;
     tmk_lane_leave(lane);
 }
 
 /* In front of AccumulateGrad::apply(). What it raises goes through here. */
-static struct list hook_apply(void *node, void *input)
+TMK_HOT_CODE(5) static struct list hook_apply(void *node, void *input)
 {
     struct tmk_grads_found found = {0};
     if (atomic_load_explicit(&grads.is_watched, memory_order_relaxed))
         found = tmk_grads_look(node, input);
-    struct list result = torch.apply(node, input);
+    struct list result = grads.apply(node, input);
     tmk_grads_tag(found);
     return result;
 }
 
 bool tmk_grads_switch(bool in, bool stays_open)
 {
-    uintptr_t function = (uintptr_t)(in ? hook_apply : torch.apply);
-    if (!torch.apply_at || !tmk_patch_word(torch.apply_at, function, stays_open))
+    uintptr_t function = (uintptr_t)(in ? hook_apply : grads.apply);
+    if (!rarely.apply_at || !tmk_patch_word(rarely.apply_at, function, stays_open))
         return false;
-    atomic_store(&grads.is_in, in);
+    atomic_store(&rarely.is_in, in);
     return true;
 }

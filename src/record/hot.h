@@ -8,15 +8,17 @@
 #define TMK_RECORD_HOT_H
 
 /* A function on each event's way: beside the others, and from the beginning of a line on. The
- * linker sorts them by `order`, a digit; the first begins a page, and all of the first five orders
- * are on it (tests/torch/test_short_way.py). Linkers that do not sort leave them where they are. */
+ * linker sorts them by `order`, a digit; the first begins a page, and all of the first five orders,
+ * 0 to 4, are on it: those of blocks, and then of nodes, which run one after the other. 5, on the
+ * page behind it, are calls of modules and gradients (tests/torch/test_short_way.py). Linkers that
+ * do not sort leave them where they are. */
 #define TMK_HOT_CODE(order) TMK_HOT_CODE_ALIGNED(order, 64)
 #define TMK_HOT_CODE_FIRST TMK_HOT_CODE_ALIGNED(0, 4096)
 #define TMK_HOT_CODE_ALIGNED(order, n)                                                             \
     __attribute__((section(".text.sorted.tidemark." #order), aligned(n)))
 
 #define TMK_HOT_DATA __attribute__((section(".tmk_hot"), aligned(64)))
-/* The first of them, so that all the small ones are on one page. */
+/* The first of them, in the first file that has one, so that all the small ones are on one page. */
 #define TMK_HOT_FIRST __attribute__((section(".tmk_hot"), aligned(4096)))
 /* Behind them all, a large one of which only the beginning is so. */
 #define TMK_HOT_LAST __attribute__((section(".tmk_hot_last"), aligned(64)))

@@ -58,6 +58,7 @@ static bool take_page(struct tmk_lane *lane)
     struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, lane->thread);
     lane->cursor = page ? page->slots : NULL;
     lane->end = page ? page->slots + TMK_PAGE_SLOTS : NULL;
+    lane->is_block = false;
     return page != NULL;
 }
 

@@ -229,6 +229,15 @@ static int pack(struct session *s)
     return rc;
 }
 
+/* Many frees have no time of their own while we sleep (short.c). What we do between may take long:
+ * then they have. */
+static void sleep_between(long ns)
+{
+    atomic_store(&tmk_short.slept, tmk_clock_ticks(tmk_recorder.counter));
+    tmk_recorder_sleep(ns);
+    atomic_store(&tmk_short.slept, UINT64_MAX);
+}
+
 /* One look at the ring: pack when a chunk's worth has come, pack and sync when it is time. */
 static int look(struct session *s, bool *ret_quiet)
 {
@@ -268,7 +277,7 @@ static int pack_until_stop(struct session *s)
     unsigned n_looks = 0;
     while (!atomic_load(&tmk_recorder.control->stop)) {
         long ns = quiet_looks >= IDLE_LOOKS ? IDLE_LOOK_NS : LOOK_NS;
-        tmk_recorder_sleep(ns);
+        sleep_between(ns);
         bool quiet;
         int rc = look(s, &quiet);
         if (rc < 0)

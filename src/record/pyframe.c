@@ -17,8 +17,7 @@
 enum state { NOT_LOOKED, LOOKING, READY, REFUSED };
 
 struct tmk_pyruntime tmk_pyframe_runtime; /* good when READY */
-struct tmk_pyframe_hot tmk_pyframe_hot TMK_HOT_FIRST;
-struct tmk_pyframe_worker tmk_pyframe_worker TMK_HOT_DATA;
+struct tmk_pyframe_hot tmk_pyframe_hot TMK_HOT_DATA;
 static _Atomic int state;
 static _Atomic pid_t looker;
 static _Atomic int n_refused;
@@ -111,10 +110,10 @@ static bool look(void)
     if (found == TMK_PYLOOK_PROVEN) {
         tmk_thread_slot_find(tmk_pyframe_runtime.this_thread, &tmk_pyframe_hot.slot);
         const struct tmk_pylayout *l = &tmk_pyframe_runtime.layout;
-        tmk_pyframe_worker.thread_frame = l->thread_frame;
-        tmk_pyframe_worker.cframe_frame = l->cframe_frame;
-        tmk_pyframe_worker.indirect = l->indirect;
-        tmk_pyframe_worker.slot = tmk_pyframe_hot.slot;
+        tmk_pyframe_hot.worker.thread_frame = l->thread_frame;
+        tmk_pyframe_hot.worker.cframe_frame = l->cframe_frame;
+        tmk_pyframe_hot.worker.indirect = l->indirect;
+        tmk_pyframe_hot.worker.slot = tmk_pyframe_hot.slot;
         tmk_pyframe_hot.main_interpreter = tmk_pyframe_runtime.main_interpreter;
         tmk_pyknown_set_watched(false);
     }

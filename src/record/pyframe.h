@@ -55,33 +55,35 @@ const char *tmk_pyframe_refusal(void);
 /* Which stack the calling thread has (pyknown.h), whose lane this is. */
 typedef struct tmk_pyknown tmk_pyknown_function(struct tmk_lane *lane,
                                                 const struct tmk_pyanchor *anchor);
+/* The anchor of a call, inside another's; false when there is none. */
+typedef bool tmk_pyknown_entry(struct tmk_pyanchor *ret, const struct tmk_pyanchor *before);
 
-/* What each stack needs, in one cache line. */
-struct tmk_pyframe_hot {
-    tmk_pyknown_function *_Atomic find[2]; /* with an anchor: the second; NULL: not ready yet */
-    struct tmk_thread_slot slot; /* of Python's state of this thread, where it was found */
-    const void *main_interpreter;
-    _Atomic uint64_t epoch; /* of stacks that are known (pyknown.h) */
-};
-_Static_assert(sizeof(struct tmk_pyframe_hot) <= 64, "one line");
-extern struct tmk_pyframe_hot tmk_pyframe_hot;
-
-/* What those of autograd's threads need, in another: torch has given each a state of Python's, too,
- * but mostly no frame is on it. */
+/* What stacks of autograd's threads need: torch has given each a state of Python's, too, but mostly
+ * no frame is on it. */
 struct tmk_pyframe_worker {
-    struct tmk_thread_slot slot; /* the same */
+    struct tmk_thread_slot slot; /* as below */
     uint16_t thread_frame;       /* of the layout (pylayout.h), as the next two */
     uint16_t cframe_frame;
     bool indirect;
     _Atomic uint64_t backward; /* generation << 32 | stack, of its last call (pystack.c) */
 };
-_Static_assert(sizeof(struct tmk_pyframe_worker) <= 64, "one line");
-extern struct tmk_pyframe_worker tmk_pyframe_worker;
+
+/* What each stack needs, in one cache line, and what those do, in the next. */
+struct tmk_pyframe_hot {
+    tmk_pyknown_function *_Atomic find[2]; /* with an anchor: the second; NULL: not ready yet */
+    struct tmk_thread_slot slot; /* of Python's state of this thread, where it was found */
+    const void *main_interpreter;
+    _Atomic uint64_t epoch; /* of stacks that are known (pyknown.h) */
+    tmk_pyknown_entry *_Atomic enter;
+    _Alignas(64) struct tmk_pyframe_worker worker;
+};
+_Static_assert(sizeof(struct tmk_pyframe_hot) <= 128, "two lines");
+extern struct tmk_pyframe_hot tmk_pyframe_hot;
 
 /* The calling thread runs no Python function. False also when it is not known. */
 static inline bool tmk_pyframe_is_idle(void)
 {
-    const struct tmk_pyframe_worker *w = &tmk_pyframe_worker;
+    const struct tmk_pyframe_worker *w = &tmk_pyframe_hot.worker;
     void *thread;
     if (__builtin_expect(!tmk_thread_slot_read(&w->slot, &thread), 0))
         return false;

@@ -218,8 +218,10 @@ static inline struct tmk_pyknown take_known(struct tmk_lane *lane, uint64_t hash
     return (struct tmk_pyknown){id_in(there, hash), hash};
 }
 
-/* After the lane's last stack comes another one than the time before. (Should somebody else write
+/* After the lane's last stack comes another one than the time before. (One line may ask for several
+ * blocks: what comes after them follows it, and not itself. Should somebody else write
  * that entry meanwhile, one of the two is lost, and comes again.) */
+TMK_HOT_CODE(5)
 __attribute__((noinline)) static struct tmk_pyknown known_anew(struct tmk_lane *lane, uint64_t hash)
 {
     uint32_t i = recent_index(hash);
@@ -234,7 +236,7 @@ __attribute__((always_inline)) static inline struct tmk_pyknown known_by(struct 
                                                                          uint64_t hash)
 {
     uint32_t i = recent_index(hash);
-    if (__builtin_expect(lane->next_stack != i, 0))
+    if (__builtin_expect(lane->next_stack != i, 0) && lane->last_stack != i)
         return known_anew(lane, hash);
     return take_known(lane, hash, i);
 }
@@ -330,7 +332,7 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
  * anchor and with one, there are those of frames that lie elsewhere, and of threads whose Python
  * state has to be asked for. (Frames that are no functions alone, where they are told apart, are no
  * stack: the hash is what it began with.) */
-#define FIND(order, name, layout, is_watched)                                                      \
+#define FIND(order, order_of_calls, name, layout, is_watched)                                      \
     __attribute__((noinline)) static struct tmk_pyknown learn_##name(struct tmk_lane *lane)        \
     {                                                                                              \
         uint64_t start = start_of(lane->generation, odd);                                          \
@@ -382,22 +384,23 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
             return find_##name(lane, NULL);                                                        \
         return known_by(lane, hash);                                                               \
     }                                                                                              \
+    TMK_HOT_CODE(order_of_calls)                                                                   \
     static bool enter_##name(struct tmk_pyanchor *ret, const struct tmk_pyanchor *before)          \
     {                                                                                              \
         return enter(&(layout), is_watched, ret, before);                                          \
     }
-FIND(5, 3_9, tmk_pylayout_known[TMK_PYLAYOUT_3_9], false)
-FIND(5, 3_10, tmk_pylayout_known[TMK_PYLAYOUT_3_10], false)
-FIND(3, 3_11, tmk_pylayout_known[TMK_PYLAYOUT_3_11], false)
-FIND(5, 3_12, tmk_pylayout_known[TMK_PYLAYOUT_3_12], false)
-FIND(3, 3_12_watched, tmk_pylayout_known[TMK_PYLAYOUT_3_12], true)
-FIND(5, 3_13, tmk_pylayout_usual_3_13, false)
-FIND(3, 3_13_watched, tmk_pylayout_usual_3_13, true)
-FIND(5, published, tmk_pyframe_runtime.layout, false)
+FIND(6, 6, 3_9, tmk_pylayout_known[TMK_PYLAYOUT_3_9], false)
+FIND(6, 6, 3_10, tmk_pylayout_known[TMK_PYLAYOUT_3_10], false)
+FIND(3, 5, 3_11, tmk_pylayout_known[TMK_PYLAYOUT_3_11], false)
+FIND(6, 6, 3_12, tmk_pylayout_known[TMK_PYLAYOUT_3_12], false)
+FIND(3, 5, 3_12_watched, tmk_pylayout_known[TMK_PYLAYOUT_3_12], true)
+FIND(6, 6, 3_13, tmk_pylayout_usual_3_13, false)
+FIND(3, 5, 3_13_watched, tmk_pylayout_usual_3_13, true)
+FIND(6, 6, published, tmk_pyframe_runtime.layout, false)
 
 struct reader {
     tmk_pyknown_function *find, *find_above;
-    bool (*enter)(struct tmk_pyanchor *ret, const struct tmk_pyanchor *before);
+    tmk_pyknown_entry *enter;
 };
 #define READER(name) ((struct reader){find_##name, find_above_##name, enter_##name})
 
@@ -419,13 +422,11 @@ static struct reader reader_of(const struct tmk_pylayout *l, bool is_watched)
     }
 }
 
-static bool (*_Atomic enter_by)(struct tmk_pyanchor *ret, const struct tmk_pyanchor *before);
-
+TMK_HOT_CODE(5)
 const struct tmk_pyanchor *tmk_pyknown_enter(struct tmk_pyanchor *ret,
                                              const struct tmk_pyanchor *before)
 {
-    bool (*by)(struct tmk_pyanchor *, const struct tmk_pyanchor *) =
-        atomic_load_explicit(&enter_by, memory_order_acquire);
+    tmk_pyknown_entry *by = atomic_load_explicit(&tmk_pyframe_hot.enter, memory_order_acquire);
     if (before && is_gone(before))
         before = NULL;
     return by && by(ret, before) ? ret : before;
@@ -433,6 +434,7 @@ const struct tmk_pyanchor *tmk_pyknown_enter(struct tmk_pyanchor *ret,
 
 /* Stacks of C may be put aside and taken back in another order (greenlets): then somebody may still
  * point to it. No frame is at 1. */
+TMK_HOT_CODE(5)
 const struct tmk_pyanchor *tmk_pyknown_leave(struct tmk_pyanchor *anchor,
                                              const struct tmk_pyanchor *before)
 {
@@ -453,7 +455,7 @@ void tmk_pyknown_set_watched(bool is_watched)
 {
     struct reader reader = reader_of(&tmk_pyframe_runtime.layout, is_watched);
     tmk_pyknown_forget();
-    atomic_store_explicit(&enter_by, reader.enter, memory_order_release);
+    atomic_store_explicit(&tmk_pyframe_hot.enter, reader.enter, memory_order_release);
     atomic_store_explicit(&tmk_pyframe_hot.find[1], reader.find_above, memory_order_release);
     atomic_store_explicit(&tmk_pyframe_hot.find[0], reader.find, memory_order_release);
 }

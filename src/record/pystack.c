@@ -155,7 +155,7 @@ static inline uint32_t stack_without_frames(struct tmk_lane *lane)
     uint32_t own = lane->thread_stack ? lane->thread_stack : define_thread_stack(lane);
     if (!lane->is_autograd)
         return own;
-    uint64_t last = atomic_load_explicit(&tmk_pyframe_worker.backward, memory_order_acquire);
+    uint64_t last = atomic_load_explicit(&tmk_pyframe_hot.worker.backward, memory_order_acquire);
     return last >> 32 == lane->generation && (uint32_t)last ? (uint32_t)last : own;
 }
 
@@ -224,7 +224,7 @@ __attribute__((noinline)) static uint32_t stack_of_hash(struct tmk_lane *lane, u
 }
 
 /* Threads without frames come here, too. */
-TMK_HOT_CODE(2) uint32_t tmk_pystack_unknown(struct tmk_lane *lane, uint64_t hash)
+TMK_HOT_CODE(5) uint32_t tmk_pystack_unknown(struct tmk_lane *lane, uint64_t hash)
 {
     return hash ? stack_of_hash(lane, hash) : stack_without_frames(lane);
 }
@@ -248,6 +248,6 @@ void tmk_pystack_note_backward(struct tmk_lane *lane)
         return;
     }
     uint64_t stack = tmk_pystack_id(lane);
-    atomic_store_explicit(&tmk_pyframe_worker.backward, (uint64_t)lane->generation << 32 | stack,
-                          memory_order_release);
+    atomic_store_explicit(&tmk_pyframe_hot.worker.backward,
+                          (uint64_t)lane->generation << 32 | stack, memory_order_release);
 }

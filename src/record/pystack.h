@@ -37,7 +37,7 @@ uint32_t tmk_pystack_unknown(struct tmk_lane *lane, uint64_t hash);
  * Python itself, or when none is known. */
 static inline uint32_t tmk_pystack_of_backward(const struct tmk_lane *lane)
 {
-    uint64_t last = atomic_load_explicit(&tmk_pyframe_worker.backward, memory_order_acquire);
+    uint64_t last = atomic_load_explicit(&tmk_pyframe_hot.worker.backward, memory_order_acquire);
     bool is_good = last >> 32 == lane->generation && tmk_pyframe_is_idle();
     return is_good ? (uint32_t)last : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/short.h - what a block needs that goes torch.c's short way: one line of the cache, and one
- * of its thread's (lane.h).
+/* record/short.h - what a block of torch's needs that goes the short way (torch.h has its hook):
+ * one line of the cache, and one of its thread's (lane.h).
  *
  * It is in the page that the kernel zeroes in every child (recorder.h), so that a child is on the
  * long way until it has looked for itself. */
@@ -14,9 +14,10 @@ enum { TMK_TORCH_DEVICES = 16 };
 
 /* What was last said of a device, under torch's lock of it. */
 struct tmk_torch_said {
-    uint64_t alloc_head; /* of records of its blocks, without a stack */
     uint64_t reserved_bytes;
+    uint32_t alloc_head; /* of records of its blocks: the lower half, above which their stack is */
     _Atomic uint32_t generation;
+    _Atomic uint32_t thread; /* whose record its last block's is; 0: not known */
     _Atomic uint16_t torch_device;
 };
 
@@ -26,7 +27,7 @@ struct tmk_short {
     _Atomic uint32_t quiet;      /* a backward; threads that have this number know of it */
     _Atomic int32_t lane;        /* where each thread's is, from its pointer; good on this way */
     _Atomic uintptr_t real;      /* what blocks are reported to; 0: nobody listens. Likewise */
-    _Atomic uintptr_t node_real; /* what the hook of nodes stands in front of; 0: not found yet */
+    _Atomic uint64_t slept;      /* the packer sleeps since: ticks; UINT64_MAX: it does not */
     struct tmk_torch_said said[TMK_TORCH_DEVICES];
 };
 

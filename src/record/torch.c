@@ -23,7 +23,6 @@
 #include "record/whose.h"
 #include "tidemark/tidemark.h"
 
-#define NAME_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #define NAME_USAGE_113 "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
 #define NAME_OOM "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
 #define NAME_OOM_113 "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
@@ -34,21 +33,13 @@
     "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"           \
     "4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
 
-/* A hook has a hidden name, by which its address is ours whoever else defines torch's name, and
- * that name as well, for the loader to find. */
-#define EXPORT(hook, name)                                                                         \
-    extern __typeof__(hook) hook##_export __asm__(name)                                            \
-        __attribute__((alias(#hook), visibility("default")))
-
-typedef void usage_function(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
-                            uint16_t device);
 typedef void oom_function(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device);
 typedef void cpu_new_function(void *self, void *address, size_t size);
 typedef void cpu_delete_function(void *self, void *address);
 typedef void cpu_oom_function(void *self, size_t size);
 typedef void node_function(void *self, void *task, void *node, void *input, void *queue);
 
-static usage_function hook_usage, hook_usage_113;
+static tmk_usage_function hook_usage_113;
 static oom_function hook_oom, hook_oom_113;
 static cpu_new_function hook_cpu_new;
 static cpu_delete_function hook_cpu_delete;
@@ -74,7 +65,7 @@ enum {
 _Static_assert(GUARD + 1 == TMK_TORCH_MALLOC, "those of the runtime come behind");
 
 struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] TMK_HOT_DATA = {
-    [USAGE] = {.name = NAME_USAGE, .library = "libc10.so", .ours = (void *)hook_usage},
+    [USAGE] = {.name = TMK_NAME_USAGE, .library = "libc10.so", .ours = (void *)tmk_short_usage},
     [USAGE_113] = {.name = NAME_USAGE_113, .library = "libc10.so", .ours = (void *)hook_usage_113},
     [OOM] = {.name = NAME_OOM, .library = "libc10.so", .ours = (void *)hook_oom},
     [OOM_113] = {.name = NAME_OOM_113, .library = "libc10.so", .ours = (void *)hook_oom_113},
@@ -183,21 +174,10 @@ typedef struct stream stream_function(int8_t device);
 
 struct tmk_torch_hot tmk_torch_hot TMK_HOT_DATA;
 
-/* As we number it: its two bytes the other way round. And as torch does, by our number. */
-static inline uint16_t accelerator_of(uint16_t torch_device)
-{
-    return __builtin_bswap16(torch_device);
-}
-
 static inline uint16_t device_of(uint16_t torch_device)
 {
     bool is_host = (torch_device & 0xff) == TMK_DEVICE_TYPE_CPU;
-    return is_host ? TIDEMARK_HOST : accelerator_of(torch_device);
-}
-
-static inline struct tmk_torch_said *said_of(unsigned device)
-{
-    return &tmk_short.said[device % TMK_TORCH_DEVICES];
+    return is_host ? TIDEMARK_HOST : tmk_accelerator_of(torch_device);
 }
 
 static uint64_t head_of(uint8_t kind, uint16_t device)
@@ -205,9 +185,6 @@ static uint64_t head_of(uint8_t kind, uint16_t device)
     union tmk_record_head head = {{.kind = kind, .n_slots = 1, .device = device}};
     return head.word;
 }
-
-/* What a free's has more than an allocation's: its kind, at the low end. */
-static const uint64_t to_free = (uint64_t)TMK_KIND_FREE - TMK_KIND_ALLOC;
 
 /* No two devices share a place: those of the first kind that is spoken of have one, sixteen of
  * them. Of others it is said again and again what is reserved, and their blocks go the long way. */
@@ -222,11 +199,12 @@ static bool has_place(uint16_t device)
 __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, uint16_t device,
                                                          uint64_t reserved_bytes)
 {
-    struct tmk_torch_said *said = said_of(device);
+    struct tmk_torch_said *said = tmk_short_said(device);
     if (has_place(device)) {
         said->reserved_bytes = reserved_bytes;
-        said->alloc_head = head_of(TMK_KIND_ALLOC, device);
-        atomic_store_explicit(&said->torch_device, accelerator_of(device), memory_order_relaxed);
+        said->alloc_head = (uint32_t)head_of(TMK_KIND_ALLOC, device);
+        atomic_store_explicit(&said->torch_device, tmk_accelerator_of(device),
+                              memory_order_relaxed);
         atomic_store_explicit(&said->generation, lane->generation, memory_order_relaxed);
     }
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
@@ -235,28 +213,19 @@ __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, 
                                  memory_order_relaxed);
 }
 
-/* For conditions of which each is to be out of the way. */
-static inline bool seldom(bool is)
-{
-    return __builtin_expect(is, 0);
-}
-
-/* It was said that so much is reserved, in this recording. */
-static inline bool has_said(const struct tmk_torch_said *said, uint32_t generation,
-                            uint16_t torch_device, uint64_t reserved_bytes)
-{
-    return !seldom(atomic_load_explicit(&said->generation, memory_order_relaxed) != generation) &&
-           !seldom(atomic_load_explicit(&said->torch_device, memory_order_relaxed) !=
-                   torch_device) &&
-           !seldom(said->reserved_bytes != reserved_bytes);
-}
-
 static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
-    if (__builtin_expect(
-            !has_said(said_of(device), lane->generation, accelerator_of(device), reserved_bytes),
-            0))
+    if (__builtin_expect(!tmk_short_has_said(tmk_short_said(device), lane->generation,
+                                             tmk_accelerator_of(device), reserved_bytes),
+                         0))
         say_reserved(lane, device, reserved_bytes);
+}
+
+/* A block of the device's is on record that did not go the short way. */
+static inline void note_block(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
+{
+    atomic_store_explicit(&tmk_short_said(device)->thread, 0, memory_order_relaxed);
+    note_reserved(lane, device, reserved_bytes);
 }
 
 static inline bool host_is_off(const struct tmk_lane *lane)
@@ -348,21 +317,15 @@ static inline bool is_settled(const struct tmk_lane *lane)
 
 static inline void want_bridge(struct tmk_lane *lane)
 {
-    if (seldom(!is_settled(lane)))
+    if (tmk_seldom(!is_settled(lane)))
         tmk_bridge_want(lane);
-}
-
-static inline void note_worker(struct tmk_lane *lane)
-{
-    if (seldom(!tmk_bridge_knows_worker(lane)))
-        tmk_bridge_note_worker(lane);
 }
 
 /* A block is about to be recorded. */
 static inline void begin_block(struct tmk_lane *lane)
 {
     want_bridge(lane);
-    note_worker(lane);
+    tmk_bridge_see_worker(lane);
 }
 
 static void record_host_alloc(struct tmk_lane *lane, const void *address, uint64_t size)
@@ -421,13 +384,6 @@ static void note_lane(void)
                           memory_order_relaxed);
 }
 
-/* By that, which is in a line that is read anyway; the loader's own tables are in another. */
-static inline struct tmk_lane *short_lane(void)
-{
-    int32_t offset = atomic_load_explicit(&tmk_short.lane, memory_order_relaxed);
-    return (struct tmk_lane *)(tmk_thread_pointer() + (uintptr_t)(intptr_t)offset);
-}
-
 /* What torch's own function does is look for a listener among what the thread has pushed, and find
  * none, which takes about as long as what we do. A thread has nothing that it, or the one that it
  * works for, did not push. */
@@ -455,27 +411,6 @@ static void look_whether_usual(const struct tmk_lane *lane)
         tmk_torch_note_unusual();
 }
 
-/* The same for the calling thread and one block: it can be written, and nothing else. */
-static inline bool is_usual(const struct tmk_lane *lane, uint32_t generation,
-                            const struct tmk_torch_said *said, uint16_t torch_device,
-                            uint64_t reserved)
-{
-    return !seldom(lane->generation != generation) &&
-           !seldom(lane->busy != 0) && /* a lane that is being opened is of none, for a moment */
-           !seldom(lane->cursor >= lane->end) && has_said(said, generation, torch_device, reserved);
-}
-
-/* Into a lane that has room. */
-static inline void put_usual(struct tmk_lane *lane, uint64_t head, const void *address,
-                             uint64_t size)
-{
-    struct tmk_record *r = tmk_lane_take(lane, 1);
-    r->ticks = tmk_clock_counter();
-    r->a = (uintptr_t)address;
-    r->b = size;
-    tmk_record_publish(r, (union tmk_record_head){.word = head});
-}
-
 /* ---- the long way: programs that use several streams always go it, those whose stacks are not
  * Python's alone, and those without ---- */
 
@@ -491,7 +426,7 @@ __attribute__((hot, noinline)) static void record_alloc(uint16_t device, const v
     uint64_t stream = current_stream(lane, device);
     tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,
                  size | stream << TMK_SIZE_BITS);
-    note_reserved(lane, device, reserved);
+    note_block(lane, device, reserved);
     look_whether_usual(lane);
     tmk_lane_leave(lane);
 }
@@ -503,7 +438,7 @@ __attribute__((hot, noinline)) static void record_free(uint16_t device, const vo
     if (!lane)
         return;
     tmk_lane_put(lane, TMK_KIND_FREE, device, 0, (uintptr_t)address, 0);
-    note_reserved(lane, device, reserved);
+    note_block(lane, device, reserved);
     tmk_lane_leave(lane);
 }
 
@@ -533,7 +468,7 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    note_worker(lane);
+    tmk_bridge_see_worker(lane);
     if (device != TIDEMARK_HOST)
         note_reserved(lane, device, reserved);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
@@ -556,7 +491,7 @@ void tmk_torch_note_oom(uint16_t device, uint64_t size)
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    note_worker(lane);
+    tmk_bridge_see_worker(lane);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
     tmk_recorder_hurry();
@@ -565,12 +500,12 @@ void tmk_torch_note_oom(uint16_t device, uint64_t size)
 bool tmk_torch_has_said(uint16_t device)
 {
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
-    const struct tmk_torch_said *said = said_of(device);
+    const struct tmk_torch_said *said = tmk_short_said(device);
     if ((device & 0xff) >= TMK_TORCH_DEVICES)
         return generation && device >> 8 == TMK_DEVICE_TYPE_CUDA &&
                atomic_load(&tmk_torch_hot.cards) >> (device & 63) & 1;
     return generation && atomic_load(&said->generation) == generation &&
-           atomic_load(&said->torch_device) == accelerator_of(device);
+           atomic_load(&said->torch_device) == tmk_accelerator_of(device);
 }
 
 /* ---- calling on ---- */
@@ -623,8 +558,8 @@ __attribute__((noinline, cold)) static void usage_by_others(int which, const voi
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     bool nested = is_nested(which, frame);
-    usage_function *next =
-        (usage_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which], caller));
+    tmk_usage_function *next =
+        (tmk_usage_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which], caller));
     if (!nested)
         record_usage(address, size, allocated, reserved, device);
     struct call before = begin_call(which, frame);
@@ -643,115 +578,17 @@ __attribute__((hot, noinline)) static void usage_hook(int which, const void *cal
         return;
     }
     record_usage(address, size, allocated, reserved, device);
-    usage_function *real = (usage_function *)real_of(hook, caller);
+    tmk_usage_function *real = (tmk_usage_function *)real_of(hook, caller);
     if (real)
         real(address, size, allocated, reserved, device);
 }
 
-static inline void report_on(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
-                             uint16_t device)
-{
-    uintptr_t real = atomic_load_explicit(&tmk_short.real, memory_order_relaxed);
-    if (seldom(real != 0))
-        ((usage_function *)real)(address, size, allocated, reserved, device);
-}
-
-/* Behind the definitions of a new stack there may be no room. */
-__attribute__((noinline, cold)) static void put_elsewhere(struct tmk_lane *lane, uint64_t head,
-                                                          const void *address, uint64_t size)
-{
-    union tmk_record_head h = {.word = head};
-    tmk_lane_put(lane, h.kind, h.device, h.id, (uintptr_t)address, size);
-}
-
-/* Cold only so that the jumps to it are at the end of the code that calls it. */
-__attribute__((cold, noinline)) static void unusual(void *address, int64_t size, uint64_t allocated,
-                                                    uint64_t reserved, uint16_t device,
-                                                    const void *caller)
+/* Cold only so that the jump to it is at the end of the code that calls it. */
+__attribute__((cold, noinline)) void tmk_torch_usage(void *address, int64_t size,
+                                                     uint64_t allocated, uint64_t reserved,
+                                                     uint16_t device, const void *caller)
 {
     usage_hook(USAGE, caller, address, size, allocated, reserved, device);
-}
-
-/* Wherever there are frames of Python's. */
-TMK_HOT_CODE(1)
-__attribute__((noinline)) static void python_alloc(void *address, int64_t size, uint64_t allocated,
-                                                   uint64_t reserved, uint16_t device,
-                                                   const struct tmk_torch_said *said)
-{
-    struct tmk_lane *lane = short_lane();
-    tmk_lane_make_busy(lane);
-    uint64_t stack = tmk_pystack_usual_id(lane);
-    uint64_t head = said->alloc_head + (stack << 32);
-    if (__builtin_expect(lane->cursor < lane->end, 1))
-        put_usual(lane, head, address, (uint64_t)size);
-    else
-        put_elsewhere(lane, head, address, (uint64_t)size);
-    tmk_lane_leave(lane);
-    report_on(address, size, allocated, reserved, device);
-}
-
-/* The first on this thread in a backward, or it has some. */
-__attribute__((noinline, cold)) static void worker_alloc(void *address, int64_t size,
-                                                         uint64_t allocated, uint64_t reserved,
-                                                         uint16_t device,
-                                                         const struct tmk_torch_said *said)
-{
-    struct tmk_lane *lane = &tmk_lane;
-    tmk_lane_make_busy(lane);
-    note_worker(lane);
-    tmk_lane_leave(lane);
-    python_alloc(address, size, allocated, reserved, device, said);
-}
-
-/* Autograd's threads mostly have none. */
-TMK_HOT_CODE(1)
-__attribute__((noinline)) static void autograd_alloc(void *address, int64_t size,
-                                                     uint64_t allocated, uint64_t reserved,
-                                                     uint16_t device,
-                                                     const struct tmk_torch_said *said)
-{
-    struct tmk_lane *lane = short_lane();
-    uint64_t stack = tmk_pystack_of_backward(lane);
-    if (seldom(!stack) || seldom(!tmk_bridge_knows_worker(lane))) {
-        worker_alloc(address, size, allocated, reserved, device, said);
-        return;
-    }
-    tmk_lane_make_busy(lane);
-    put_usual(lane, said->alloc_head + (stack << 32), address, (uint64_t)size);
-    tmk_lane_leave(lane);
-    report_on(address, size, allocated, reserved, device);
-}
-
-/* Most of what a training's blocks cost is not what is done for them but what has to be fetched for
- * it, code first: the caches have gone through everything else since the block before. So this is
- * small, and goes elsewhere for whatever is not usual. */
-TMK_HOT_CODE_FIRST static void hook_usage(void *address, int64_t size, uint64_t allocated,
-                                          uint64_t reserved, uint16_t device)
-{
-    const struct tmk_torch_said *said = said_of(accelerator_of(device));
-    uint32_t generation = atomic_load_explicit(&tmk_short.generation, memory_order_acquire);
-    struct tmk_lane *lane = short_lane();
-    __asm__("" : "+r"(said)); /* its address is computed once, not for each field anew */
-    if (!seldom(generation == 0) &&
-        __builtin_expect(is_usual(lane, generation, said, device, reserved), 1)) {
-        if (size > 0) {
-            if (!seldom(atomic_load_explicit(&tmk_short.settled, memory_order_relaxed) !=
-                        generation)) {
-                if (lane->is_autograd)
-                    autograd_alloc(address, size, allocated, reserved, device, said);
-                else
-                    python_alloc(address, size, allocated, reserved, device, said);
-                return;
-            }
-        } else if (!seldom(size == 0)) {
-            tmk_lane_make_busy(lane);
-            put_usual(lane, said->alloc_head + to_free, address, 0);
-            tmk_lane_leave(lane);
-            report_on(address, size, allocated, reserved, device);
-            return;
-        }
-    }
-    unusual(address, size, allocated, reserved, device, __builtin_return_address(0));
 }
 
 static void hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
@@ -849,30 +686,30 @@ __attribute__((noinline, cold)) static uintptr_t find_real_node(const void *call
     uintptr_t real = (uintptr_t)tmk_torch_find_real(&tmk_torch_hooks[NODE], caller);
     if (!real)
         __builtin_trap(); /* nobody calls what is not there */
-    atomic_store(&tmk_short.node_real, real);
+    atomic_store(&tmk_torch_hot.node_real, real);
     return real;
 }
 
 /* Backward comes to a node. What it raises goes through here. Only where modules have names: else
  * the hook is taken out, if it can be (tmk_patch_nodes), and a worker's first block tells. */
-TMK_HOT_CODE(4) static void hook_node(void *self, void *task, void *node, void *input, void *queue)
+TMK_HOT_CODE_ALIGNED(4, 16)
+static void hook_node(void *self, void *task, void *node, void *input, void *queue)
 {
-    uintptr_t real = atomic_load_explicit(&tmk_short.node_real, memory_order_acquire);
-    if (seldom(!real))
+    uintptr_t real = atomic_load_explicit(&tmk_torch_hot.node_real, memory_order_acquire);
+    if (tmk_seldom(!real))
         real = find_real_node(__builtin_return_address(0));
     if (atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed) == TMK_TORCH_NEVER_QUIET)
         tmk_bridge_note_node(node);
     ((node_function *)real)(self, task, node, input, queue);
 }
 
-EXPORT(hook_usage, NAME_USAGE);
-EXPORT(hook_usage_113, NAME_USAGE_113);
-EXPORT(hook_oom, NAME_OOM);
-EXPORT(hook_oom_113, NAME_OOM_113);
-EXPORT(hook_cpu_new, NAME_CPU_NEW);
-EXPORT(hook_cpu_delete, NAME_CPU_DELETE);
-EXPORT(hook_cpu_oom, NAME_CPU_OOM);
-EXPORT(hook_node, NAME_NODE);
+TMK_EXPORT(hook_usage_113, NAME_USAGE_113);
+TMK_EXPORT(hook_oom, NAME_OOM);
+TMK_EXPORT(hook_oom_113, NAME_OOM_113);
+TMK_EXPORT(hook_cpu_new, NAME_CPU_NEW);
+TMK_EXPORT(hook_cpu_delete, NAME_CPU_DELETE);
+TMK_EXPORT(hook_cpu_oom, NAME_CPU_OOM);
+TMK_EXPORT(hook_node, NAME_NODE);
 
 /* ---- for the stubs ---- */
 

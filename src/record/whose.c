@@ -28,6 +28,19 @@ static void pop(struct tmk_lane *lane, uint32_t kind, uint32_t thread)
     tmk_lane_put(lane, TMK_KIND_POP, 0, 0, kind, thread);
 }
 
+/* They are the same in each recording, and in each step of it. */
+static void push_stage(struct tmk_lane *lane, enum tmk_whose_stage stage)
+{
+    static _Atomic uint64_t known[TMK_N_WHOSE]; /* generation << 32 | name */
+    uint64_t name = atomic_load_explicit(&known[stage], memory_order_relaxed);
+    if (name >> 32 != lane->generation) {
+        name = (uint64_t)lane->generation << 32 | tmk_intern_string(lane, stage_names[stage]);
+        if ((uint32_t)name)
+            atomic_store_explicit(&known[stage], name, memory_order_relaxed);
+    }
+    push(lane, TIDEMARK_STAGE, (uint32_t)name);
+}
+
 static void end_node(struct tmk_lane *lane, struct tmk_whose *w)
 {
     if (w->node)
@@ -57,7 +70,7 @@ struct tmk_whose tmk_whose_open(struct tmk_lane *lane, enum tmk_whose_stage stag
                             .stage = (uint8_t)stage,
                             .is_open = before.n_own == 0};
     if (w->is_open)
-        push(lane, TIDEMARK_STAGE, tmk_intern_string(lane, stage_names[stage]));
+        push_stage(lane, stage);
     return before;
 }
 
@@ -122,13 +135,13 @@ static struct {
 
 static void join_workers(uint32_t thread)
 {
+    atomic_fetch_add(&workers.n, 1);
     for (uint32_t i = 0; i < MAX_WORKERS; i++) {
         uint32_t free_place = 0;
-        if (atomic_compare_exchange_strong(&workers.threads[i], &free_place, thread)) {
-            atomic_fetch_add(&workers.n, 1);
+        if (atomic_compare_exchange_strong(&workers.threads[i], &free_place, thread))
             return;
-        }
     }
+    atomic_fetch_sub(&workers.n, 1);
 }
 
 /* A worker's first node of this backward. What it has left of an earlier one is closed already. */
@@ -141,7 +154,7 @@ __attribute__((noinline)) static void begin_worker(struct tmk_lane *lane, struct
                             .stage = TMK_WHOSE_BACKWARD,
                             .is_open = true,
                             .is_worker = true};
-    push(lane, TIDEMARK_STAGE, tmk_intern_string(lane, stage_names[TMK_WHOSE_BACKWARD]));
+    push_stage(lane, TMK_WHOSE_BACKWARD);
     join_workers(lane->thread);
 }
 
@@ -170,7 +183,7 @@ void tmk_whose_work(struct tmk_lane *lane)
 }
 
 /* Most nodes are of the same module as the one before. */
-TMK_HOT_CODE(4) void tmk_whose_node(uint32_t name)
+TMK_HOT_CODE_ALIGNED(4, 16) void tmk_whose_node(uint32_t name)
 {
     const struct tmk_whose *w = &tmk_whose;
     uint32_t backward = atomic_load_explicit(&workers.backward, memory_order_relaxed);
@@ -198,9 +211,7 @@ void tmk_whose_end_workers(struct tmk_lane *lane)
 {
     atomic_fetch_add(&workers.backward, 1);
     end_quiet(atomic_load(&tmk_short.quiet) == TMK_TORCH_NEVER_QUIET);
-    if (atomic_load(&workers.n) == 0)
-        return;
-    for (uint32_t i = 0; i < MAX_WORKERS; i++) {
+    for (uint32_t i = 0; i < MAX_WORKERS && atomic_load(&workers.n) > 0; i++) {
         uint32_t thread = atomic_exchange(&workers.threads[i], 0);
         if (!thread)
             continue;

@@ -17,6 +17,7 @@
 
 #include "record/intern.h"
 #include "record/lane.h"
+#include "tidemark/tidemark.h"
 #include "trace/drain.h"
 #include "trace/replay.h"
 #include "trace/writer.h"
@@ -311,6 +312,64 @@ static void test_not_yet_due(void **unused)
     flow_close();
 }
 
+struct order {
+    char kinds[8]; /* as letters */
+    uint32_t threads[8];
+    uint64_t times_ns[8];
+    unsigned n;
+};
+
+static void note_order(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                       struct tmk_block *b)
+{
+    struct order *o = arg;
+    (void)b;
+    if (rp->implied || o->n == 7)
+        return;
+    o->kinds[o->n] = ev->kind == TMK_KIND_ALLOC ? 'a' : ev->kind == TMK_KIND_TAG ? 't' : '?';
+    o->threads[o->n] = ev->thread;
+    o->times_ns[o->n++] = ev->time_ns;
+}
+
+/* A record may be of an earlier moment than its thread's last: it comes right behind that one, and
+ * has its time. */
+static void test_earlier_moment(void **unused)
+{
+    (void)unused;
+    static const union tmk_record_head alloc = {{.kind = TMK_KIND_ALLOC, .n_slots = 1}};
+    static const union tmk_record_head tag = {{.kind = TMK_KIND_TAG, .n_slots = 1}};
+    struct tmk_reader *r = NULL;
+    struct tmk_replay rp;
+    struct order order = {0};
+    struct tmk_visitor visitor = {.arg = &order, .event = note_order};
+    flow_open(4, 0);
+    uint64_t now = tmk_clock_ticks(tmk_recorder.counter);
+    struct tmk_page *first = tmk_ring_take(&tmk_recorder.ring, 1);
+    struct tmk_page *other = tmk_ring_take(&tmk_recorder.ring, 2);
+    put_on(first, 0, now, alloc);
+    put_on(first, 1, now + 200000, alloc);
+    put_on(first, 2, now, tag);
+    first->slots[2].a = 1; /* the first one */
+    first->slots[2].b = TIDEMARK_GRADIENT;
+    put_on(other, 0, now + 100000, alloc);
+    other->slots[0].a = 9;
+    put_on(other, 1, now + 300000, alloc);
+    tmk_drain_take_until(flow.drain, UINT64_MAX);
+    assert_int_equal(tmk_drain_run(flow.drain), 0);
+    assert_int_equal(tmk_packer_finish(flow.packer), 0);
+    assert_int_equal(tmk_reader_open(flow.path, &r, NULL), 0);
+    assert_int_equal(tmk_replay_init(&rp, &tmk_state_limits_tool), 0);
+    assert_int_equal(tmk_replay_run(&rp, r, &visitor, NULL), 0);
+    assert_string_equal(order.kinds, "aaata");
+    assert_memory_equal(order.threads, ((uint32_t[]){1, 2, 1, 1, 2}), 5 * sizeof(uint32_t));
+    assert_true(order.times_ns[0] < order.times_ns[1] && order.times_ns[1] < order.times_ns[2]);
+    assert_int_equal(order.times_ns[3], order.times_ns[2]);
+    assert_true(order.times_ns[4] > order.times_ns[3]);
+    tmk_replay_fini(&rp);
+    tmk_reader_close(r);
+    flow_close();
+}
+
 /* Records that cannot be: more slots than the page has left, more text than slots, no such kind. */
 static void test_impossible_records(void **unused)
 {
@@ -448,13 +507,10 @@ static void test_torch_kinds(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_ring),
-        cmocka_unit_test(test_not_yet_due),
-        cmocka_unit_test(test_impossible_records),
-        cmocka_unit_test(test_further_kinds),
-        cmocka_unit_test(test_torch_kinds),
-        cmocka_unit_test(test_sixteen_writers),
-        cmocka_unit_test(test_generations_of_threads),
+        cmocka_unit_test(test_full_ring),       cmocka_unit_test(test_not_yet_due),
+        cmocka_unit_test(test_earlier_moment),  cmocka_unit_test(test_impossible_records),
+        cmocka_unit_test(test_further_kinds),   cmocka_unit_test(test_torch_kinds),
+        cmocka_unit_test(test_sixteen_writers), cmocka_unit_test(test_generations_of_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

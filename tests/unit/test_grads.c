@@ -82,7 +82,7 @@ size_t tmk_library_symbol_bytes(const void *symbol)
 
 /* ---- the recorder ---- */
 
-static struct tmk_record page[16];
+static struct tmk_record page[TMK_PAGE_SLOTS];
 union tmk_control_page tmk_control_page = {.control = {.generation = 1, .bridge = 1}};
 struct tmk_recorder tmk_recorder = {.control = &tmk_control_page.control};
 struct tmk_bridge tmk_bridge;
@@ -93,7 +93,7 @@ bool tmk_lane_open(struct tmk_lane *lane)
 {
     lane->generation = 1;
     lane->cursor = page;
-    lane->end = page + 16;
+    lane->end = page + TMK_PAGE_SLOTS;
     return true;
 }
 
@@ -152,6 +152,8 @@ static int set_up(void **state)
     }
     nodes[N_PARAMETERS - 1][PLACE + 64] = 0;
     n_addresses = 0;
+    memset(page, 0, sizeof page);
+    tmk_lane = (struct tmk_lane){0};
     tmk_grads_clear(N_PARAMETERS);
     tmk_grads_met_listed();
     tmk_grads_met_stranger();
@@ -323,6 +325,37 @@ static void test_tags(void **state)
     atomic_store(&tmk_control_page.control.generation, 1);
 }
 
+/* Of the moment when the block came to be, if that is among the lane's last records. */
+static void test_moment(void **state)
+{
+    static const uint64_t long_ago = 5;
+    (void)state;
+    put(2, TMK_GRADS_TRUSTED, 0);
+    struct tmk_lane *lane = &tmk_lane;
+    struct tmk_grads_found found = run(2, &computed);
+    uint16_t device = (uint16_t)(found.what >> 32);
+    tmk_grads_tag(found); /* the page's first */
+    assert_true(page[0].ticks > long_ago);
+    tmk_lane_put_at(lane, long_ago, TMK_KIND_ALLOC, device, 1, found.address, 512);
+    tmk_lane_put_at(lane, long_ago + 1, TMK_KIND_ALLOC, device, 1, found.address + 512, 512);
+    tmk_grads_tag(found);
+    assert_int_equal(page[3].ticks, long_ago);
+    tmk_lane_put_at(lane, long_ago + 2, TMK_KIND_FREE, device, 0, found.address, 0);
+    tmk_grads_tag(found); /* whoever has got it since, on another thread */
+    assert_true(page[5].ticks > long_ago + 2);
+    tmk_lane_put_at(lane, long_ago + 3, TMK_KIND_ALLOC, device ^ 1, 1, found.address, 512);
+    tmk_grads_tag(found);
+    assert_true(page[7].ticks > long_ago + 3);
+    tmk_lane_put_at(lane, long_ago + 4, TMK_KIND_ALLOC, device, 1, found.address, 512);
+    for (unsigned i = 0; i < 15; i++)
+        tmk_lane_put_at(lane, long_ago + 5, TMK_KIND_FREE, device, 0, 8, 0);
+    tmk_grads_tag(found);
+    assert_int_equal(page[24].ticks, long_ago + 4);
+    tmk_grads_tag(found); /* too far away */
+    assert_int_equal(page[25].a, found.address);
+    assert_true(page[25].ticks > long_ago + 5);
+}
+
 /* By the class's table of functions, as torch goes. */
 static void test_hook(void **state)
 {
@@ -364,6 +397,7 @@ int main(void)
         cmocka_unit_test_setup(test_accumulation, set_up),
         cmocka_unit_test_setup(test_captures, set_up),
         cmocka_unit_test_setup(test_tags, set_up),
+        cmocka_unit_test_setup(test_moment, set_up),
         cmocka_unit_test_setup(test_hook, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
