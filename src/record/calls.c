@@ -224,7 +224,7 @@ __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object 
     return result;
 }
 
-TMK_HOT_CODE(5)
+TMK_HOT_CODE_NEXT
 static struct tmk_object *call_module(struct tmk_object *function, struct tmk_object *const *values,
                                       size_t n, struct tmk_object *keywords)
 {

@@ -9,6 +9,7 @@
 #include "record/intern.h"
 #include "record/library.h"
 #include "record/python.h"
+#include "record/short.h"
 #include "tidemark/tidemark.h"
 
 enum { STACK_BYTES = 1 << 20 };
@@ -53,6 +54,7 @@ static struct tmk_object *begin(struct tmk_object *self, struct tmk_object *argu
     (void)self, (void)arguments;
     tmk_recorder_hold(tmk_clock_monotonic_ns() + hold_limit_ns);
     work.ticks = tmk_clock_ticks(tmk_recorder.counter);
+    tmk_short_end_all_sharing(); /* what goes when the list is made goes after it */
     return work.py->Py_BuildValue("");
 }
 

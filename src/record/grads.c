@@ -328,34 +328,40 @@ TMK_HOT_CODE(5) struct tmk_grads_found tmk_grads_look(const void *node, const vo
     return found;
 }
 
-/* When the block came to be, where that is one of the lane's last records, as it mostly is; now
- * otherwise. To read the counter is most of what a tag costs, above all in virtual machines. */
-static inline uint64_t moment_of(const struct tmk_lane *lane, uint16_t device, uint64_t address)
+/* The lane's last records are of blocks, and among them is the coming of this one, in this
+ * backward: its first block began with the range of it (tmk_bridge_note_worker), or its first node.
+ */
+static inline bool has_just_come(const struct tmk_lane *lane, uint16_t device, uint64_t address)
 {
     enum { FEW = 16 };
     const union tmk_record_head alloc = {{.kind = TMK_KIND_ALLOC, .n_slots = 1, .device = device}};
     const struct tmk_record *r = lane->cursor;
-    ptrdiff_t n_before = lane->end ? r - (lane->end - TMK_PAGE_SLOTS) : 0;
+    ptrdiff_t n_before = r - (lane->end - TMK_PAGE_SLOTS);
     for (ptrdiff_t n = n_before < FEW ? n_before : FEW; n > 0; n--) {
-        if ((--r)->a != address)
-            continue;
-        if ((uint32_t)atomic_load_explicit(&r->head, memory_order_relaxed) == (uint32_t)alloc.word)
-            return r->ticks;
-        break;
+        union tmk_record_head head = {.word =
+                                          atomic_load_explicit(&(--r)->head, memory_order_relaxed)};
+        if (head.kind != TMK_KIND_ALLOC && head.kind != TMK_KIND_FREE && head.kind != TMK_KIND_TAG)
+            return false;
+        if (r->a == address)
+            return (uint32_t)head.word == (uint32_t)alloc.word;
     }
-    return tmk_clock_ticks(tmk_recorder.counter);
+    return false;
 }
 
+/* To read the counter is most of what a tag costs (short.h). So it has the time of the lane's last
+ * block, unless it might come before its own: what other threads made, or made anew. */
 TMK_HOT_CODE(5) void tmk_grads_tag(struct tmk_grads_found found)
 {
     struct tmk_lane *lane = found.address && !tmk_bridge_is_off() ? tmk_lane_enter() : NULL;
     if (!lane)
         return;
     uint16_t device = (uint16_t)(found.what >> 32);
-    bool is_block = lane->is_block;
-    tmk_lane_put_at(lane, moment_of(lane, device, found.address), TMK_KIND_TAG, device,
-                    (uint32_t)found.what, found.address, TIDEMARK_GRADIENT);
-    lane->is_block = is_block;
+    bool shares = lane->is_block && lane->is_autograd && lane->cursor < lane->end &&
+                  tmk_bridge_knows_worker(lane) && has_just_come(lane, device, found.address);
+    uint64_t ticks = shares ? lane->cursor[-1].ticks : tmk_clock_ticks(tmk_recorder.counter);
+    tmk_lane_put_at(lane, ticks, TMK_KIND_TAG, device, (uint32_t)found.what, found.address,
+                    TIDEMARK_GRADIENT);
+    lane->is_block = shares;
     tmk_lane_leave(lane);
 }
 

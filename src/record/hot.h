@@ -14,6 +14,7 @@
  * do not sort leave them where they are. */
 #define TMK_HOT_CODE(order) TMK_HOT_CODE_ALIGNED(order, 64)
 #define TMK_HOT_CODE_FIRST TMK_HOT_CODE_ALIGNED(0, 4096)
+#define TMK_HOT_CODE_NEXT TMK_HOT_CODE_ALIGNED(5, 4096) /* in the first file that has order 5 */
 #define TMK_HOT_CODE_ALIGNED(order, n)                                                             \
     __attribute__((section(".text.sorted.tidemark." #order), aligned(n)))
 

@@ -29,9 +29,9 @@ struct tmk_lane {
     uintptr_t busy;                    /* frame that has entered, 0: none */
     uintptr_t reporting;   /* frame of a hook that calls on and is called again by that, 0: none */
     uint32_t thread_stack; /* id of a stack that says the thread's name, 0: not made yet */
-    uint8_t is_autograd : 1;         /* by its name, when it was opened */
-    uint8_t hook : 4;                /* of `reporting`: which, counted from 1 */
-    bool is_block;                   /* the last record is a block's (torch.c), or about it */
+    uint8_t is_autograd : 1; /* by its name, when it was opened */
+    uint8_t hook : 4;        /* of `reporting`: which, counted from 1 */
+    bool is_block;           /* the last record is a block's that went the short way, or its tag */
     uint16_t last_stack, next_stack; /* pyknown.c: where the last was, and is likely to be next */
     uint32_t quiet;                  /* of autograd's: the backward that is on record (short.h) */
 };
@@ -149,8 +149,8 @@ static inline void tmk_lane_fill(struct tmk_record *r, uint64_t ticks, uint8_t k
         r, (union tmk_record_head){{.kind = kind, .n_slots = 1, .device = device, .id = id}});
 }
 
-/* Write a one-slot record of a moment; should that be before the lane's last, it counts as of that
- * one's. Without room it is dropped (false), and counted if it is an event. */
+/* Write a one-slot record of a moment that is not before that of the lane's last. Without room it
+ * is dropped (false), and counted if it is an event. */
 static inline bool tmk_lane_put_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind,
                                    uint16_t device, uint32_t id, uint64_t a, uint64_t b)
 {
@@ -176,7 +176,7 @@ static inline bool tmk_lane_put(struct tmk_lane *lane, uint8_t kind, uint16_t de
 bool tmk_lane_put_text(struct tmk_lane *lane, uint8_t kind, uint32_t id, uint32_t high,
                        const void *text, size_t n);
 
-/* The same, of a moment, as above. */
+/* The same, of a moment that is not before that of the lane's last. */
 bool tmk_lane_put_text_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind, uint32_t id,
                           uint32_t high, const void *text, size_t n);
 

@@ -229,7 +229,7 @@ static int pack(struct session *s)
     return rc;
 }
 
-/* Many frees have no time of their own while we sleep (short.c). What we do between may take long:
+/* Many frees have no time of their own while we sleep (short.h). What we do between may take long:
  * then they have. */
 static void sleep_between(long ns)
 {
@@ -326,6 +326,7 @@ void *tmk_packer_thread_main(void *unused)
     struct session *s = &session;
     tmk_samples_reset();
     int rc = open_session(s);
+    atomic_store(&tmk_short.slept, UINT64_MAX);
     tmk_recorder_set_armed(rc == 0);
     if (rc == 0) {
         tmk_door_serve(s->trace_path);

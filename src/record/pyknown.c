@@ -218,8 +218,7 @@ static inline struct tmk_pyknown take_known(struct tmk_lane *lane, uint64_t hash
     return (struct tmk_pyknown){id_in(there, hash), hash};
 }
 
-/* After the lane's last stack comes another one than the time before. (One line may ask for several
- * blocks: what comes after them follows it, and not itself. Should somebody else write
+/* After the lane's last stack comes another one than the time before. (Should somebody else write
  * that entry meanwhile, one of the two is lost, and comes again.) */
 TMK_HOT_CODE(5)
 __attribute__((noinline)) static struct tmk_pyknown known_anew(struct tmk_lane *lane, uint64_t hash)
@@ -232,6 +231,7 @@ __attribute__((noinline)) static struct tmk_pyknown known_anew(struct tmk_lane *
     return take_known(lane, hash, i);
 }
 
+/* One line may ask for several blocks in a row: its stack is not what comes after itself. */
 __attribute__((always_inline)) static inline struct tmk_pyknown known_by(struct tmk_lane *lane,
                                                                          uint64_t hash)
 {

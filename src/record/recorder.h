@@ -18,7 +18,7 @@
 #include <sys/types.h>
 
 #include "record/identity.h"
-#include "record/short.h"
+#include "record/short_line.h"
 #include "trace/ring.h"
 
 /* What a fork must reset, in a page that the kernel zeroes in every child (MADV_WIPEONFORK),
@@ -27,7 +27,7 @@
 struct tmk_control {
     _Atomic uint32_t generation;
     _Atomic uint32_t bridge; /* in this one it is armed (bridge.h) */
-    struct tmk_short usual;  /* torch.c's */
+    struct tmk_short usual;  /* of torch's blocks (short.h) */
     _Atomic uint32_t phase;
     _Atomic uint32_t stop;          /* asks the packer thread to finish */
     _Atomic uint32_t n_early_drops; /* events that came while arming and could not wait */

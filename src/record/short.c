@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* record/short.c - see short.h. Whether blocks may go this way is torch.c's to say. */
+/* record/short.c - see short.h. */
 #include "record/short.h"
 
+#include "base/clock.h"
 #include "record/bridge.h"
 #include "record/hot.h"
 #include "record/lane.h"
 #include "record/pystack.h"
-#include "record/torch.h"
+#include "record/thread_slot.h"
 
 /* What a free's has more than an allocation's: its kind, at the low end. */
 static const uint32_t to_free = (uint32_t)TMK_KIND_FREE - TMK_KIND_ALLOC;
@@ -52,26 +53,20 @@ static inline void put_usual_alloc(struct tmk_lane *lane, struct tmk_torch_said 
     note_last(lane, said);
 }
 
-/* To read the counter is most of what a free costs, above all in virtual machines. So it has the
- * time of the device's last block, if that came or went on this thread, which has written of
- * nothing else since, and the packer has slept since, as it does for a few milliseconds at a time:
- * it is early by less than that. And in its place all the same: torch's lock of the device is held.
- * A block that goes next after it came has its own time, so that there is one between the two. */
 static inline void put_usual_free(struct tmk_lane *lane, struct tmk_torch_said *said,
                                   const void *address)
 {
     struct tmk_record *r = tmk_lane_take(lane, 1);
-    const struct tmk_record *last = r - 1;
-    uint64_t ticks = last->ticks;
+    uint64_t last = r[-1].ticks; /* the page's header, if it is not a block's */
+    uint64_t ticks = last + TMK_CLOCK_LITTLE;
     if (tmk_seldom(!lane->is_block) ||
         tmk_seldom(atomic_load_explicit(&said->thread, memory_order_relaxed) != lane->thread) ||
-        tmk_seldom(ticks <= atomic_load_explicit(&tmk_short.slept, memory_order_relaxed)) ||
-        tmk_seldom(last->a == (uintptr_t)address)) {
+        tmk_seldom(last <= atomic_load_explicit(&tmk_short.slept, memory_order_relaxed))) {
         note_last(lane, said);
         ticks = tmk_clock_counter();
     }
     r->ticks = ticks;
-    r->a = (uintptr_t)address; /* its `b` is 0, as all there is behind the last record */
+    r->a = (uintptr_t)address; /* `b` is 0, as are all slots beyond the last record (ring.h) */
     tmk_record_publish(r, (union tmk_record_head){.word = said->alloc_head + to_free});
 }
 
@@ -90,7 +85,7 @@ __attribute__((noinline, cold)) static void put_elsewhere(struct tmk_lane *lane,
                                                           uint64_t size)
 {
     union tmk_record_head h = {.word = said->alloc_head};
-    atomic_store_explicit(&said->thread, 0, memory_order_relaxed);
+    tmk_short_end_sharing(h.device);
     tmk_lane_put(lane, h.kind, h.device, (uint32_t)stack, (uintptr_t)address, size);
 }
 
@@ -142,9 +137,6 @@ __attribute__((noinline)) static void autograd_alloc(void *address, int64_t size
     report_on(address, size, allocated, reserved, device);
 }
 
-/* Most of what a training's blocks cost is not what is done for them but what has to be fetched for
- * it, code first: the caches have gone through everything else since the block before. So this is
- * small, and goes elsewhere for whatever is not usual. */
 TMK_HOT_CODE_FIRST void tmk_short_usage(void *address, int64_t size, uint64_t allocated,
                                         uint64_t reserved, uint16_t device)
 {

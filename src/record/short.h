@@ -1,37 +1,66 @@
 /* SPDX-License-Identifier: MIT */
-/* record/short.h - what a block of torch's needs that goes the short way (torch.h has its hook):
- * one line of the cache, and one of its thread's (lane.h).
+/* record/short.h - the short way of torch's blocks: nothing is to be seen to but the block itself.
  *
- * It is in the page that the kernel zeroes in every child (recorder.h), so that a child is on the
- * long way until it has looked for itself. */
+ * Most of what a training's blocks cost is not what is done for them but what has to be fetched for
+ * it, code first: the caches have gone through everything else since the block before. So that is
+ * small; whatever is not usual goes to torch.c, which also says whether blocks may go this way.
+ *
+ * To read the counter is most of what a free costs, above all in virtual machines. So it has the
+ * time of the device's last block, and a nanosecond or a few more, if that came or went on the same
+ * thread, which has written of nothing else since, and the packer has slept since, which it does
+ * for at most 20 ms at a time: it is early by less than that, or than the packer's thread is kept
+ * from running. And in its place all the same: torch's lock of the device is held. */
 #ifndef TMK_RECORD_SHORT_H
 #define TMK_RECORD_SHORT_H
 
-#include <stdatomic.h>
-#include <stdint.h>
+#include "record/recorder.h"
+#include "record/torch.h"
 
-enum { TMK_TORCH_DEVICES = 16 };
+#define TMK_NAME_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 
-/* What was last said of a device, under torch's lock of it. */
-struct tmk_torch_said {
-    uint64_t reserved_bytes;
-    uint32_t alloc_head; /* of records of its blocks: the lower half, above which their stack is */
-    _Atomic uint32_t generation;
-    _Atomic uint32_t thread; /* whose record its last block's is; 0: not known */
-    _Atomic uint16_t torch_device;
-};
+/* Stands in front of the function of that name. */
+tmk_usage_function tmk_short_usage;
 
-struct tmk_short {
-    _Atomic uint32_t generation; /* in this one blocks go the short way; 0: in none */
-    _Atomic uint32_t settled;    /* in this one the bridge waits for no block (bridge.h) */
-    _Atomic uint32_t quiet;      /* a backward; threads that have this number know of it */
-    _Atomic int32_t lane;        /* where each thread's is, from its pointer; good on this way */
-    _Atomic uintptr_t real;      /* what blocks are reported to; 0: nobody listens. Likewise */
-    _Atomic uint64_t slept;      /* the packer sleeps since: ticks; UINT64_MAX: it does not */
-    struct tmk_torch_said said[TMK_TORCH_DEVICES];
-};
+/* For conditions of which each is to be out of the way. */
+static inline bool tmk_seldom(bool is)
+{
+    return __builtin_expect(is, 0);
+}
 
-/* In `quiet`: all threads are to be told. */
-#define TMK_TORCH_NEVER_QUIET UINT32_MAX
+/* Our number of one of torch's accelerators, and torch's of one of ours: two bytes, swapped. */
+static inline uint16_t tmk_accelerator_of(uint16_t torch_device)
+{
+    return __builtin_bswap16(torch_device);
+}
+
+/* Of one of ours. */
+static inline struct tmk_torch_said *tmk_short_said(unsigned device)
+{
+    return &tmk_short.said[device % TMK_TORCH_DEVICES];
+}
+
+/* It was said that so much is reserved, in this recording. */
+static inline bool tmk_short_has_said(const struct tmk_torch_said *said, uint32_t generation,
+                                      uint16_t torch_device, uint64_t reserved_bytes)
+{
+    return !tmk_seldom(atomic_load_explicit(&said->generation, memory_order_relaxed) !=
+                       generation) &&
+           !tmk_seldom(atomic_load_explicit(&said->torch_device, memory_order_relaxed) !=
+                       torch_device) &&
+           !tmk_seldom(said->reserved_bytes != reserved_bytes);
+}
+
+/* The next free of the device, or of all, has its own time: something is on record that the thread
+ * does not know of. For one device under torch's lock of it. */
+static inline void tmk_short_end_sharing(uint16_t device)
+{
+    atomic_store_explicit(&tmk_short_said(device)->thread, 0, memory_order_relaxed);
+}
+
+static inline void tmk_short_end_all_sharing(void)
+{
+    for (unsigned i = 0; i < TMK_TORCH_DEVICES; i++)
+        atomic_store(&tmk_short.said[i].thread, 0);
+}
 
 #endif

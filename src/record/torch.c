@@ -18,6 +18,7 @@
 #include "record/pystack.h"
 #include "record/recorder.h"
 #include "record/runtime.h"
+#include "record/short.h"
 #include "record/tally.h"
 #include "record/torch_stubs.h"
 #include "record/whose.h"
@@ -221,10 +222,10 @@ static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_
         say_reserved(lane, device, reserved_bytes);
 }
 
-/* A block of the device's is on record that did not go the short way. */
+/* Something of the device's blocks goes on record, and not by the short way. */
 static inline void note_block(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
-    atomic_store_explicit(&tmk_short_said(device)->thread, 0, memory_order_relaxed);
+    tmk_short_end_sharing(device);
     note_reserved(lane, device, reserved_bytes);
 }
 
@@ -470,7 +471,7 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
         return;
     tmk_bridge_see_worker(lane);
     if (device != TIDEMARK_HOST)
-        note_reserved(lane, device, reserved);
+        note_block(lane, device, reserved);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
     tmk_recorder_hurry();
@@ -492,6 +493,7 @@ void tmk_torch_note_oom(uint16_t device, uint64_t size)
     if (!lane)
         return;
     tmk_bridge_see_worker(lane);
+    tmk_short_end_sharing(device);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
     tmk_recorder_hurry();

@@ -59,12 +59,6 @@ enum {
 };
 extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
 
-/* For conditions of which each is to be out of the way. */
-static inline bool tmk_seldom(bool is)
-{
-    return __builtin_expect(is, 0);
-}
-
 /* A hook has a hidden name, by which its address is ours whoever else defines torch's name, and
  * that name as well, for the loader to find. */
 #define TMK_EXPORT(hook, name)                                                                     \
@@ -74,36 +68,9 @@ static inline bool tmk_seldom(bool is)
 typedef void tmk_usage_function(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
                                 uint16_t device);
 
-/* ---- the short way ---- */
-
-#define TMK_NAME_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
-/* The hook of it. */
-tmk_usage_function tmk_short_usage;
-/* The long way, from there; the address is in whoever called it. */
+/* The long way of a block that short.c has not taken; the address is in whoever reported it. */
 void tmk_torch_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
                      uint16_t device, const void *caller);
-
-/* As we number it: its two bytes the other way round. And as torch does, by our number. */
-static inline uint16_t tmk_accelerator_of(uint16_t torch_device)
-{
-    return __builtin_bswap16(torch_device);
-}
-
-static inline struct tmk_torch_said *tmk_short_said(unsigned device)
-{
-    return &tmk_short.said[device % TMK_TORCH_DEVICES];
-}
-
-/* It was said that so much is reserved, in this recording. */
-static inline bool tmk_short_has_said(const struct tmk_torch_said *said, uint32_t generation,
-                                      uint16_t torch_device, uint64_t reserved_bytes)
-{
-    return !tmk_seldom(atomic_load_explicit(&said->generation, memory_order_relaxed) !=
-                       generation) &&
-           !tmk_seldom(atomic_load_explicit(&said->torch_device, memory_order_relaxed) !=
-                       torch_device) &&
-           !tmk_seldom(said->reserved_bytes != reserved_bytes);
-}
 
 /* Something was changed of which torch.c's is_all_usual() says that it lets blocks go the short
  * way; said after the change. */

@@ -28,15 +28,15 @@ static void pop(struct tmk_lane *lane, uint32_t kind, uint32_t thread)
     tmk_lane_put(lane, TMK_KIND_POP, 0, 0, kind, thread);
 }
 
-/* They are the same in each recording, and in each step of it. */
+/* A name's id is the same all through a recording. Whoever has it has its definition on record. */
 static void push_stage(struct tmk_lane *lane, enum tmk_whose_stage stage)
 {
     static _Atomic uint64_t known[TMK_N_WHOSE]; /* generation << 32 | name */
-    uint64_t name = atomic_load_explicit(&known[stage], memory_order_relaxed);
+    uint64_t name = atomic_load_explicit(&known[stage], memory_order_acquire);
     if (name >> 32 != lane->generation) {
         name = (uint64_t)lane->generation << 32 | tmk_intern_string(lane, stage_names[stage]);
         if ((uint32_t)name)
-            atomic_store_explicit(&known[stage], name, memory_order_relaxed);
+            atomic_store_explicit(&known[stage], name, memory_order_release);
     }
     push(lane, TIDEMARK_STAGE, (uint32_t)name);
 }
@@ -133,6 +133,7 @@ static struct {
     _Atomic uint32_t threads[MAX_WORKERS]; /* 0: free */
 } workers;
 
+/* The number is never less than the places taken: who takes them back may stop at 0. */
 static void join_workers(uint32_t thread)
 {
     atomic_fetch_add(&workers.n, 1);

@@ -15,8 +15,7 @@
     X(address, INT, TMK_PLAIN, "where the block is")                                               \
     X(size, INT, TMK_PLAIN, "bytes")                                                               \
     X(alloc_ns, INT, TMK_PLAIN, "when it was made, ns since the run's start")                      \
-    X(free_ns, INT, TMK_PLAIN,                                                                     \
-      "when it went, up to 20 ms early, or was found gone; NULL: alive to the end")                \
+    X(free_ns, INT, TMK_PLAIN, "when it went, or was found gone; NULL: alive to the end")          \
     X(thread, INT, TMK_FEW, "the system's number of the thread that made it")                      \
     X(stack_id, INT, TMK_PLAIN, "who made it: stacks.id")                                          \
     X(step, INT, TMK_PLAIN, "training step it was made in; NULL: before the first")                \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Blocks on an accelerator go a short way as long as there is nothing else to see to (record/torch.c). Whatever comes up
+"""Blocks on an accelerator go a short way as long as there is nothing else to see to (record/short.c). Whatever comes up
 in a training is seen to all the same: steps that are due, what is reserved, streams, the tally, forked children.
 
 Debian's torch trains on the CPU; the blocks are a stand-in's, reported from its modules, backward and optimizer."""
@@ -184,9 +184,14 @@ alloc(20)
 alloc(21)
 process.tidemark_record_mark(b"between", b"")
 free(20)
+
+def on_another():
+    alloc(31)  # the thread's first goes the long way
+    alloc(32)
+
 alloc(30)
-alloc(32)
-other = threading.Thread(target=alloc, args=(31,))
+alloc(33)
+other = threading.Thread(target=on_another)
 other.start()
 other.join()
 free(30)
@@ -194,20 +199,69 @@ free(30)
 
 
 def test_times(tmp_path, rings):
-    """A free has the time of the last block, or a later one, and comes behind it; after a pause it is late, too."""
+    """A free comes right behind the last block, or has a time of its own; after a pause it is late, too."""
     trace = run(tmp_path, rings, TIMES, "libc10.so", options=["--no-modules", "--no-categories"])
-    rows = query(trace, "SELECT address / 4096, alloc_ns, free_ns FROM allocations WHERE device = 'cuda:0' AND "
-                        "free_ns IS NOT NULL OR address / 4096 IN (11, 21, 31)")
-    came, went = ({int(n): int(times[i]) for n, *times in rows if times[i]} for i in (0, 1))
+    rows = query(trace, "SELECT address / 4096, alloc_ns, free_ns FROM allocations WHERE device = 'cuda:0'")
+    came = {int(n): int(time) for n, time, _ in rows}
+    went = {int(n): int(time) for n, _, time in rows if time}
     n_shared = 0
     for n in range(1000, 3000, 10):
-        assert came[n] < came[n + 1] <= went[n] <= went[n + 1] < came[n + 2] < went[n + 2]
-        n_shared += went[n] == came[n + 1]
-    assert n_shared > 100  # others came when the packer had just looked
+        assert came[n] < came[n + 1] < went[n] < went[n + 1] < came[n + 2] < went[n + 2]
+        n_shared += went[n] - came[n + 1] < 20  # ns; it takes Python longer to call alloc(), then free()
+    assert n_shared > 20  # others came when the packer had just looked
     assert 0.15e9 < went[10] - came[11] < 10e9
     [[mark]] = query(trace, "SELECT time_ns FROM marks WHERE event = 'between'")
     assert came[21] < int(mark) < went[20]
-    assert came[30] < came[31] < went[30]
+    assert came[33] < came[31] < came[32] < went[30]
+    assert query(trace, "SELECT sum(l.size) = d.max_allocated FROM devices d, live_at(d.max_ns) l WHERE "
+                        "d.device = 'cuda:0' AND l.device = 'cuda:0'") == [["1"]]
+
+
+CROWD = PRELUDE + """
+import random, threading
+lock, places, taken = threading.Lock(), list(range(100, 108)), []
+
+def work(seed, n_done=0):
+    chance = random.Random(seed)
+    while n_done < 2000:
+        with lock:  # as torch holds its own
+            if taken and (not places or chance.random() < 0.5):
+                n = taken.pop(chance.randrange(len(taken)))
+                free(n)
+                places.append(n)
+            else:
+                taken.append(places.pop())
+                alloc(taken[-1])
+        n_done += 1
+        if chance.random() < 0.2:
+            time.sleep(0)
+
+alloc(3)
+threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(taken))
+"""
+
+
+def test_crowd(tmp_path, rings):
+    """Threads free what others made, in places that are used again at once: none goes before it came."""
+    trace, library = tmp_path / "a.tmk", tmp_path / "libc10.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(HERE / "fake_c10.c")], check=True)
+    done = subprocess.run([TIDEMARK, "run", "--quiet", "--no-modules", "--no-categories", "-o", str(trace), "--", PYTHON,
+                           "-c", CROWD, str(library)], env=environment(TIDEMARK_RING_DIR=str(rings)), check=True,
+                          timeout=60, capture_output=True, text=True)
+    check(trace)
+    rows = query(trace, "SELECT address / 4096, alloc_ns, free_ns FROM allocations WHERE address / 4096 BETWEEN 100 AND 107 "
+                        "ORDER BY id")
+    last = {}
+    for place, came, went in rows:
+        assert last.get(place, 0) < int(came) and (not went or int(came) < int(went))
+        last[place] = int(went) if went else float("inf")
+    n_alive = sum(not went for _, _, went in rows)
+    assert n_alive == int(done.stdout) and 2 * len(rows) - n_alive == 4 * 2000
 
 
 # ---- what it fetches
@@ -215,8 +269,8 @@ def test_times(tmp_path, rings):
 EACH_BLOCK = {"code": ["tmk_short_usage", "python_alloc", "autograd_alloc", "find_3_11", "find_3_12_watched",
                        "find_3_13_watched", "find_above_3_11", "find_above_3_12_watched", "find_above_3_13_watched",
                        "hook_node", "tmk_bridge_note_node", "tmk_whose_node"],
-              "calls": ["tmk_pystack_unknown", "tmk_grads_look", "tmk_grads_tag", "hook_apply", "known_anew", "enter_3_11", "enter_3_12_watched",
-                        "enter_3_13_watched", "tmk_pyknown_enter", "tmk_pyknown_leave"],
+              "calls": ["call_module", "tmk_pystack_unknown", "tmk_grads_look", "tmk_grads_tag", "hook_apply", "known_anew",
+                        "enter_3_11", "enter_3_12_watched", "enter_3_13_watched", "tmk_pyknown_enter", "tmk_pyknown_leave"],
               "data": ["tmk_bridge", "tmk_pyframe_hot", "tmk_torch_hot"]}
 
 
@@ -242,8 +296,8 @@ def test_few_lines_of_code():
     """Each line of 64 bytes is fetched anew for almost every block, and pushes one of the program's out."""
     symbols = places()
     n_lines = {name: -(-symbols[name][1] // 64) for name in symbols}
-    # A block goes through four of each: the others are for frees that read the counter, and for what is seldom.
-    assert n_lines["tmk_short_usage"] <= 6 and n_lines["python_alloc"] <= 5 and n_lines["autograd_alloc"] <= 6
+    # With what is seldom, at their ends.
+    assert n_lines["tmk_short_usage"] <= 5 and n_lines["python_alloc"] <= 5 and n_lines["autograd_alloc"] <= 6
     assert n_lines["find_3_12_watched"] <= 7 and n_lines["find_above_3_12_watched"] <= 5  # the seventh is for seldom
 
 

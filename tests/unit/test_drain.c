@@ -331,8 +331,8 @@ static void note_order(void *arg, const struct tmk_replay *rp, const struct tmk_
     o->times_ns[o->n++] = ev->time_ns;
 }
 
-/* A record may be of an earlier moment than its thread's last: it comes right behind that one, and
- * has its time. */
+/* A record that is stamped earlier than its thread's last (clocks of two cores differ a little)
+ * comes right behind that one, and has its time. */
 static void test_earlier_moment(void **unused)
 {
     (void)unused;

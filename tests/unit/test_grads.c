@@ -325,35 +325,83 @@ static void test_tags(void **state)
     atomic_store(&tmk_control_page.control.generation, 1);
 }
 
-/* Of the moment when the block came to be, if that is among the lane's last records. */
+/* As short.c does. */
+static void put_block(uint8_t kind, uint16_t device, uint64_t address)
+{
+    static uint64_t ticks;
+    tmk_lane_put_at(&tmk_lane, ++ticks, kind, device, 1, address, 512);
+    tmk_lane.is_block = true;
+}
+
+/* Whether the tag that is written now has the last record's time. */
+static bool shares_time(struct tmk_grads_found found)
+{
+    const struct tmk_record *tag = tmk_lane.cursor;
+    tmk_grads_tag(found);
+    assert_int_equal(tag->a, found.address);
+    bool shares = tag->ticks == tag[-1].ticks;
+    assert_true(shares || tag->ticks > 1000000); /* now */
+    assert_int_equal(tmk_lane.is_block, shares);
+    return shares;
+}
+
+/* Behind the coming of its block, on this thread and in this backward, a tag needs no time. */
 static void test_moment(void **state)
 {
-    static const uint64_t long_ago = 5;
     (void)state;
     put(2, TMK_GRADS_TRUSTED, 0);
-    struct tmk_lane *lane = &tmk_lane;
     struct tmk_grads_found found = run(2, &computed);
     uint16_t device = (uint16_t)(found.what >> 32);
+    uint64_t there = found.address;
     tmk_grads_tag(found); /* the page's first */
-    assert_true(page[0].ticks > long_ago);
-    tmk_lane_put_at(lane, long_ago, TMK_KIND_ALLOC, device, 1, found.address, 512);
-    tmk_lane_put_at(lane, long_ago + 1, TMK_KIND_ALLOC, device, 1, found.address + 512, 512);
-    tmk_grads_tag(found);
-    assert_int_equal(page[3].ticks, long_ago);
-    tmk_lane_put_at(lane, long_ago + 2, TMK_KIND_FREE, device, 0, found.address, 0);
-    tmk_grads_tag(found); /* whoever has got it since, on another thread */
-    assert_true(page[5].ticks > long_ago + 2);
-    tmk_lane_put_at(lane, long_ago + 3, TMK_KIND_ALLOC, device ^ 1, 1, found.address, 512);
-    tmk_grads_tag(found);
-    assert_true(page[7].ticks > long_ago + 3);
-    tmk_lane_put_at(lane, long_ago + 4, TMK_KIND_ALLOC, device, 1, found.address, 512);
+    tmk_lane.is_autograd = true;
+    put_block(TMK_KIND_ALLOC, device, there);
+    assert_true(shares_time(found));
+    put_block(TMK_KIND_ALLOC, device, there);
     for (unsigned i = 0; i < 15; i++)
-        tmk_lane_put_at(lane, long_ago + 5, TMK_KIND_FREE, device, 0, 8, 0);
+        put_block(i % 2 ? TMK_KIND_ALLOC : TMK_KIND_FREE, device, 8);
+    assert_true(shares_time(found));
+    put_block(TMK_KIND_ALLOC, device, there);
+    for (unsigned i = 0; i < 16; i++)
+        put_block(TMK_KIND_FREE, device, 8);
+    assert_false(shares_time(found)); /* too far away */
+    put_block(TMK_KIND_ALLOC, device, there);
+    put_block(TMK_KIND_FREE, device, there);
+    assert_false(shares_time(found)); /* it has gone, and come again on another thread */
+    put_block(TMK_KIND_ALLOC, device ^ 1, there);
+    assert_false(shares_time(found));
+    put_block(TMK_KIND_ALLOC, device, there);
+    tmk_lane_put(&tmk_lane, TMK_KIND_PUSH, 0, 1, TIDEMARK_STAGE, 0);
+    put_block(TMK_KIND_ALLOC, device, 8);
+    assert_false(shares_time(found)); /* that was another backward */
+    put_block(TMK_KIND_ALLOC, device, there);
+    tmk_short.quiet = 7;
+    assert_false(shares_time(found)); /* and so was that: this one has no block yet */
+    tmk_lane.quiet = 7;
+    put_block(TMK_KIND_ALLOC, device, there);
+    tmk_lane.is_autograd = false;
+    assert_false(shares_time(found)); /* others have no range that a backward begins with */
+    tmk_lane.is_autograd = true;
+    put_block(TMK_KIND_ALLOC, device, there);
+    tmk_lane.is_block = false;
+    assert_false(shares_time(found)); /* not by the short way */
+    put_block(TMK_KIND_ALLOC, device, there);
+    assert_true(shares_time(found));
+    tmk_short.quiet = 0;
+}
+
+/* The last of a page does not say when the next one's first was. */
+static void test_page_turn(void **state)
+{
+    (void)state;
+    put(2, TMK_GRADS_TRUSTED, 0);
+    struct tmk_grads_found found = run(2, &computed);
     tmk_grads_tag(found);
-    assert_int_equal(page[24].ticks, long_ago + 4);
-    tmk_grads_tag(found); /* too far away */
-    assert_int_equal(page[25].a, found.address);
-    assert_true(page[25].ticks > long_ago + 5);
+    tmk_lane.is_autograd = true;
+    while (tmk_lane.cursor < tmk_lane.end)
+        put_block(TMK_KIND_ALLOC, (uint16_t)(found.what >> 32), found.address);
+    tmk_grads_tag(found);
+    assert_false(tmk_lane.is_block);
 }
 
 /* By the class's table of functions, as torch goes. */
@@ -398,6 +446,7 @@ int main(void)
         cmocka_unit_test_setup(test_captures, set_up),
         cmocka_unit_test_setup(test_tags, set_up),
         cmocka_unit_test_setup(test_moment, set_up),
+        cmocka_unit_test_setup(test_page_turn, set_up),
         cmocka_unit_test_setup(test_hook, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
