@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Blocks on an accelerator go a short way as long as there is nothing else to see to (record/short.c). Whatever comes up
-in a training is seen to all the same: steps that are due, what is reserved, streams, the tally, forked children.
+"""Blocks on an accelerator go a short way as long as there is nothing else to see to (record/short.c). Whatever comes
+up in a training is seen to all the same: steps that are due, what is reserved, streams, the tally, forked children.
 
 Debian's torch trains on the CPU; the blocks are a stand-in's, reported from its modules, backward and optimizer."""
 import platform
@@ -75,10 +75,12 @@ def run(tmp_path, rings, source, *names, options=()):
 def test_steps(tmp_path, rings):
     """Each block has the step, the stage and the module it was made in; what is reserved is said when it changes."""
     trace = run(tmp_path, rings, STEPS, "libblocks.so")
-    rows = query(trace, "SELECT address / 4096, step, stage, module FROM allocations WHERE device = 'cuda:0' ORDER BY id")
+    rows = query(trace, "SELECT address / 4096, step, stage, module FROM allocations WHERE device = 'cuda:0' "
+                        "ORDER BY id")
     assert rows == [["1", "", "other", ""], ["2", "", "other", ""]] + [
         [str(n + step), str(step) if (n, step) != (400, 0) else "", stage, module] for step in range(6)
-        for n, stage, module in ((400, "other", ""), (100, "forward", "0"), (200, "backward", "0"), (300, "optimizer", "Grows"))]
+        for n, stage, module in ((400, "other", ""), (100, "forward", "0"), (200, "backward", "0"),
+                                 (300, "optimizer", "Grows"))]
     assert query(trace, "SELECT count(*) FROM allocations WHERE device = 'cuda:0' AND free_ns IS NOT NULL") == [["24"]]
     assert query(trace, "SELECT step, end_reserved FROM steps WHERE device = 'cuda:0' AND step >= 0") == [
         [str(step), str((1 if step < 3 else 3) << 20)] for step in range(6)]
@@ -157,10 +159,11 @@ def test_workers(tmp_path, rings):
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-D_GNU_SOURCE", "-pthread", "-o", str(library),
                         str(HERE / source)], check=True)
     subprocess.run([TIDEMARK, "run", "--quiet", "--no-modules", "--no-categories", "-o", str(trace), "--", PYTHON, "-c",
-                    WORKERS, *map(str, libraries)], env=environment(TIDEMARK_RING_DIR=str(rings)), check=True, timeout=60)
+                    WORKERS, *map(str, libraries)], env=environment(TIDEMARK_RING_DIR=str(rings)), check=True,
+                   timeout=60)
     check(trace)
-    names = dict(query(trace, "SELECT a.address / 4096, (SELECT group_concat(f.function) FROM frames f WHERE f.stack_id "
-                              "= a.stack_id) FROM allocations a WHERE a.address >= 100 * 4096"))
+    names = dict(query(trace, "SELECT a.address / 4096, (SELECT group_concat(f.function) FROM frames f WHERE "
+                              "f.stack_id = a.stack_id) FROM allocations a WHERE a.address >= 100 * 4096"))
     assert names == {str(first + i): name for first, name in ((100, "train,<module>"), (200, "train,<module>"),
                                                               (300, "[thread other]")) for i in range(4)}
 
@@ -250,12 +253,12 @@ def test_crowd(tmp_path, rings):
     """Threads free what others made, in places that are used again at once: none goes before it came."""
     trace, library = tmp_path / "a.tmk", tmp_path / "libc10.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(HERE / "fake_c10.c")], check=True)
-    done = subprocess.run([TIDEMARK, "run", "--quiet", "--no-modules", "--no-categories", "-o", str(trace), "--", PYTHON,
-                           "-c", CROWD, str(library)], env=environment(TIDEMARK_RING_DIR=str(rings)), check=True,
-                          timeout=60, capture_output=True, text=True)
+    done = subprocess.run([TIDEMARK, "run", "--quiet", "--no-modules", "--no-categories", "-o", str(trace), "--",
+                           PYTHON, "-c", CROWD, str(library)], env=environment(TIDEMARK_RING_DIR=str(rings)),
+                          check=True, timeout=60, capture_output=True, text=True)
     check(trace)
-    rows = query(trace, "SELECT address / 4096, alloc_ns, free_ns FROM allocations WHERE address / 4096 BETWEEN 100 AND 107 "
-                        "ORDER BY id")
+    rows = query(trace, "SELECT address / 4096, alloc_ns, free_ns FROM allocations WHERE address / 4096 BETWEEN 100 "
+                        "AND 107 ORDER BY id")
     last = {}
     for place, came, went in rows:
         assert last.get(place, 0) < int(came) and (not went or int(came) < int(went))
@@ -269,8 +272,9 @@ def test_crowd(tmp_path, rings):
 EACH_BLOCK = {"code": ["tmk_short_usage", "python_alloc", "autograd_alloc", "find_3_11", "find_3_12_watched",
                        "find_3_13_watched", "find_above_3_11", "find_above_3_12_watched", "find_above_3_13_watched",
                        "hook_node", "tmk_bridge_note_node", "tmk_whose_node"],
-              "calls": ["call_module", "tmk_pystack_unknown", "tmk_grads_look", "tmk_grads_tag", "hook_apply", "known_anew",
-                        "enter_3_11", "enter_3_12_watched", "enter_3_13_watched", "tmk_pyknown_enter", "tmk_pyknown_leave"],
+              "calls": ["call_module", "tmk_pystack_unknown", "tmk_grads_look", "tmk_grads_tag", "hook_apply",
+                        "known_anew", "enter_3_11", "enter_3_12_watched", "enter_3_13_watched", "tmk_pyknown_enter",
+                        "tmk_pyknown_leave"],
               "data": ["tmk_bridge", "tmk_pyframe_hot", "tmk_torch_hot"]}
 
 
