@@ -42,11 +42,12 @@ static inline uint64_t tmk_clock_counter(void)
 #endif
 }
 
-/* So many ticks are at least a nanosecond, and fewer than lie between two events of a thread. */
+/* So many ticks are more than a nanosecond (counters run at 8 GHz at most, or 1), and fewer than
+ * lie between two events of a thread. */
 #if defined(__x86_64__)
 enum { TMK_CLOCK_LITTLE = 8 };
 #else
-enum { TMK_CLOCK_LITTLE = 1 };
+enum { TMK_CLOCK_LITTLE = 2 };
 #endif
 
 /* Ticks now; `counter` is tmk_clock_has_counter(), looked up once by the caller. */

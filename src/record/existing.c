@@ -53,8 +53,9 @@ static struct tmk_object *begin(struct tmk_object *self, struct tmk_object *argu
 {
     (void)self, (void)arguments;
     tmk_recorder_hold(tmk_clock_monotonic_ns() + hold_limit_ns);
+    tmk_torch_note_unusual(); /* while it is held; then each free has its own time, after this: */
     work.ticks = tmk_clock_ticks(tmk_recorder.counter);
-    tmk_short_end_all_sharing(); /* what goes when the list is made goes after it */
+    tmk_short_end_all_sharing();
     return work.py->Py_BuildValue("");
 }
 

@@ -14,6 +14,7 @@
 #include "record/library.h"
 #include "record/patch.h"
 #include "record/peek.h"
+#include "record/short.h"
 #include "record/torch.h"
 #include "tidemark/tidemark.h"
 
@@ -328,36 +329,25 @@ TMK_HOT_CODE(5) struct tmk_grads_found tmk_grads_look(const void *node, const vo
     return found;
 }
 
-/* The lane's last records are of blocks, and among them is the coming of this one, in this
- * backward: its first block began with the range of it (tmk_bridge_note_worker), or its first node.
- */
-static inline bool has_just_come(const struct tmk_lane *lane, uint16_t device, uint64_t address)
+/* The gradient's block came before this; if what came or went last on its device did so on this
+ * thread, the lane's last record is not before that. (Somebody may be writing of another block.) */
+static inline bool is_behind_block(const struct tmk_lane *lane, uint16_t device)
 {
-    enum { FEW = 16 };
-    const union tmk_record_head alloc = {{.kind = TMK_KIND_ALLOC, .n_slots = 1, .device = device}};
-    const struct tmk_record *r = lane->cursor;
-    ptrdiff_t n_before = r - (lane->end - TMK_PAGE_SLOTS);
-    for (ptrdiff_t n = n_before < FEW ? n_before : FEW; n > 0; n--) {
-        union tmk_record_head head = {.word =
-                                          atomic_load_explicit(&(--r)->head, memory_order_relaxed)};
-        if (head.kind != TMK_KIND_ALLOC && head.kind != TMK_KIND_FREE && head.kind != TMK_KIND_TAG)
-            return false;
-        if (r->a == address)
-            return (uint32_t)head.word == (uint32_t)alloc.word;
-    }
-    return false;
+    const struct tmk_torch_said *said = tmk_short_said(device);
+    return lane->is_block && lane->cursor < lane->end &&
+           atomic_load_explicit(&said->thread, memory_order_relaxed) == lane->thread &&
+           atomic_load_explicit(&said->torch_device, memory_order_relaxed) ==
+               tmk_accelerator_of(device);
 }
 
-/* To read the counter is most of what a tag costs (short.h). So it has the time of the lane's last
- * block, unless it might come before its own: what other threads made, or made anew. */
+/* To read the counter is most of what a tag costs (short.h). */
 TMK_HOT_CODE(5) void tmk_grads_tag(struct tmk_grads_found found)
 {
     struct tmk_lane *lane = found.address && !tmk_bridge_is_off() ? tmk_lane_enter() : NULL;
     if (!lane)
         return;
     uint16_t device = (uint16_t)(found.what >> 32);
-    bool shares = lane->is_block && lane->is_autograd && lane->cursor < lane->end &&
-                  tmk_bridge_knows_worker(lane) && has_just_come(lane, device, found.address);
+    bool shares = is_behind_block(lane, device);
     uint64_t ticks = shares ? lane->cursor[-1].ticks : tmk_clock_ticks(tmk_recorder.counter);
     tmk_lane_put_at(lane, ticks, TMK_KIND_TAG, device, (uint32_t)found.what, found.address,
                     TIDEMARK_GRADIENT);

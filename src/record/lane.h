@@ -33,7 +33,7 @@ struct tmk_lane {
     uint8_t hook : 4;        /* of `reporting`: which, counted from 1 */
     bool is_block;           /* the last record is a block's that went the short way, or its tag */
     uint16_t last_stack, next_stack; /* pyknown.c: where the last was, and is likely to be next */
-    uint32_t quiet;                  /* of autograd's: the backward that is on record (short.h) */
+    uint32_t quiet; /* of autograd's: the backward that is on record (short_line.h) */
 };
 _Static_assert(sizeof(struct tmk_lane) <= 64, "what late-loaded libraries can have of static TLS");
 

@@ -234,7 +234,9 @@ static int pack(struct session *s)
 static void sleep_between(long ns)
 {
     atomic_store(&tmk_short.slept, tmk_clock_ticks(tmk_recorder.counter));
-    tmk_recorder_sleep(ns);
+    bool hurry = atomic_load(&tmk_recorder.control->hurry); /* or it says that we do not sleep */
+    if (!hurry || tmk_recorder_is_held())
+        tmk_recorder_sleep(ns);
     atomic_store(&tmk_short.slept, UINT64_MAX);
 }
 
@@ -244,7 +246,7 @@ static int look(struct session *s, bool *ret_quiet)
     uint64_t now = tmk_clock_monotonic_ns();
     uint64_t new_pages = pages_taken() - s->pages_taken;
     *ret_quiet = false;
-    if (now < atomic_load(&tmk_recorder.control->hold_until_ns))
+    if (tmk_recorder_is_held())
         return 0;
     bool hurry = atomic_exchange(&tmk_recorder.control->hurry, 0);
     tmk_samples_look(now, hurry);

@@ -196,10 +196,17 @@ void tmk_recorder_hold(uint64_t until_ns)
     atomic_store(&tmk_recorder.control->hold_until_ns, until_ns);
 }
 
+bool tmk_recorder_is_held(void)
+{
+    uint64_t until = atomic_load(&tmk_recorder.control->hold_until_ns);
+    return until != 0 && tmk_clock_monotonic_ns() < until;
+}
+
 void tmk_recorder_hurry(void)
 {
     struct tmk_control *c = tmk_recorder.control;
     atomic_store(&c->hurry, 1);
+    atomic_store(&tmk_short.slept, UINT64_MAX);
     syscall(SYS_futex, &c->stop, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 

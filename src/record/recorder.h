@@ -96,11 +96,13 @@ bool tmk_recorder_begin(const struct tmk_settings *settings);
  * takes longer than half a minute. Any thread but the packer's. */
 bool tmk_recorder_end(void);
 
-/* Something that must not be lost has been written: pack it and sync it at once. Does not wait. */
+/* Something that must not be lost has been written: pack it and sync it at once. What is written
+ * after this is not of an earlier moment. Does not wait. */
 void tmk_recorder_hurry(void);
 
 /* Records of an earlier moment are being written: pack nothing before this time. 0: go on. */
 void tmk_recorder_hold(uint64_t until_ns);
+bool tmk_recorder_is_held(void);
 
 /* Arm if idle. True when armed now. Slow; called once per thread. */
 bool tmk_recorder_arm(void);

@@ -57,7 +57,7 @@ static inline void put_usual_free(struct tmk_lane *lane, struct tmk_torch_said *
                                   const void *address)
 {
     struct tmk_record *r = tmk_lane_take(lane, 1);
-    uint64_t last = r[-1].ticks; /* the page's header, if it is not a block's */
+    uint64_t last = r[-1].ticks; /* means something if `is_block` */
     uint64_t ticks = last + TMK_CLOCK_LITTLE;
     if (tmk_seldom(!lane->is_block) ||
         tmk_seldom(atomic_load_explicit(&said->thread, memory_order_relaxed) != lane->thread) ||

@@ -6,10 +6,10 @@
  * small; whatever is not usual goes to torch.c, which also says whether blocks may go this way.
  *
  * To read the counter is most of what a free costs, above all in virtual machines. So it has the
- * time of the device's last block, and a nanosecond or a few more, if that came or went on the same
- * thread, which has written of nothing else since, and the packer has slept since, which it does
- * for at most 20 ms at a time: it is early by less than that, or than the packer's thread is kept
- * from running. And in its place all the same: torch's lock of the device is held. */
+ * time of the thread's last record, and a nanosecond or a few more, if that is of blocks too, the
+ * device's last block came or went on this thread, and the packer has been asleep since, which it
+ * is for at most 20 ms at a time: it is early by less than that, or than the packer's thread is
+ * kept from running. And in its place all the same: torch's lock of the device is held. */
 #ifndef TMK_RECORD_SHORT_H
 #define TMK_RECORD_SHORT_H
 
@@ -50,8 +50,9 @@ static inline bool tmk_short_has_said(const struct tmk_torch_said *said, uint32_
            !tmk_seldom(said->reserved_bytes != reserved_bytes);
 }
 
-/* The next free of the device, or of all, has its own time: something is on record that the thread
- * does not know of. For one device under torch's lock of it. */
+/* The next free of the device, or of all, has its own time: something is on record that its thread
+ * does not know of. Of one device under torch's lock of it; of all, those that are being written
+ * may be missed. */
 static inline void tmk_short_end_sharing(uint16_t device)
 {
     atomic_store_explicit(&tmk_short_said(device)->thread, 0, memory_order_relaxed);

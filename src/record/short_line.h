@@ -27,7 +27,7 @@ struct tmk_short {
     _Atomic uint32_t quiet;      /* a backward; threads that have this number know of it */
     _Atomic int32_t lane;        /* where each thread's is, from its pointer; good on this way */
     _Atomic uintptr_t real;      /* what blocks are reported to; 0: nobody listens. Likewise */
-    _Atomic uint64_t slept;      /* the packer sleeps since: ticks; UINT64_MAX: it does not */
+    _Atomic uint64_t slept;      /* the packer is asleep since: ticks; UINT64_MAX: it is not */
     struct tmk_torch_said said[TMK_TORCH_DEVICES];
 };
 

@@ -222,7 +222,7 @@ static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_
         say_reserved(lane, device, reserved_bytes);
 }
 
-/* Something of the device's blocks goes on record, and not by the short way. */
+/* A block of the device's is on record that did not go the short way. */
 static inline void note_block(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
     tmk_short_end_sharing(device);
@@ -374,8 +374,9 @@ static bool is_all_usual(const struct tmk_lane *lane)
     const struct tmk_hook *hook = &tmk_torch_hooks[USAGE];
     return tmk_pystack_is_usual() && tmk_recorder.counter && host_is_over(lane) &&
            atomic_load(&tmk_recorder.control->generation) == lane->generation &&
-           !atomic_load(&tmk_torch_hot.streams_used) && !atomic_load(&tmk_torch_hot.is_tallied) &&
-           !atomic_load(&hook->foreign) && atomic_load(&hook->real) != 0;
+           !tmk_recorder_is_held() && !atomic_load(&tmk_torch_hot.streams_used) &&
+           !atomic_load(&tmk_torch_hot.is_tallied) && !atomic_load(&hook->foreign) &&
+           atomic_load(&hook->real) != 0;
 }
 
 /* The loader gives each thread its lane in the same place. */
@@ -471,7 +472,7 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
         return;
     tmk_bridge_see_worker(lane);
     if (device != TIDEMARK_HOST)
-        note_block(lane, device, reserved);
+        note_reserved(lane, device, reserved);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
     tmk_recorder_hurry();
@@ -493,7 +494,6 @@ void tmk_torch_note_oom(uint16_t device, uint64_t size)
     if (!lane)
         return;
     tmk_bridge_see_worker(lane);
-    tmk_short_end_sharing(device);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
     tmk_recorder_hurry();

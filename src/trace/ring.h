@@ -25,8 +25,7 @@ struct tmk_ring {
     uint32_t n_pages;
     int fd; /* holds the lock that says "alive"; -1 for a ring without file or a copy */
     bool has_file;
-    uint64_t
-        copied_ticks; /* of a copy: whatever was stamped until then is in it; UINT64_MAX: all */
+    uint64_t copied_ticks; /* of a copy: what had happened until then is in it; UINT64_MAX: all */
 };
 
 enum { TMK_RING_PAGES = 1024 }; /* 16 MiB */

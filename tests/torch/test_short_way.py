@@ -198,6 +198,12 @@ other = threading.Thread(target=on_another)
 other.start()
 other.join()
 free(30)
+alloc(40)
+alloc(41)
+other = threading.Thread(target=process.tidemark_record_oom, args=(256, 1 << 30, 0, None))
+other.start()
+other.join()
+free(40)
 """
 
 
@@ -216,6 +222,8 @@ def test_times(tmp_path, rings):
     [[mark]] = query(trace, "SELECT time_ns FROM marks WHERE event = 'between'")
     assert came[21] < int(mark) < went[20]
     assert came[33] < came[31] < came[32] < went[30]
+    [[oom]] = query(trace, "SELECT time_ns FROM ooms")
+    assert came[41] < int(oom) < went[40]
     assert query(trace, "SELECT sum(l.size) = d.max_allocated FROM devices d, live_at(d.max_ns) l WHERE "
                         "d.device = 'cuda:0' AND l.device = 'cuda:0'") == [["1"]]
 
@@ -291,7 +299,7 @@ def test_one_page_of_each():
     for names in EACH_BLOCK.values():
         pages = {end // 4096 for at, size in map(symbols.get, names) for end in (at, at + size - 1)}
         assert len(pages) == 1
-    assert symbols["tmk_control_page"][0] % 4096 == 0  # of which the first line is for every block (record/short.h)
+    assert symbols["tmk_control_page"][0] % 4096 == 0  # of which the first line is for every block (record/short_line.h)
     assert symbols["tmk_recorder"][0] // 4096 == symbols["tmk_torch_hot"][0] // 4096  # its beginning is enough
 
 

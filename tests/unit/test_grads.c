@@ -13,6 +13,7 @@
 #include "record/grads.h"
 #include "record/library.h"
 #include "record/patch.h"
+#include "record/short.h"
 #include "record/torch.h"
 #include "tidemark/tidemark.h"
 
@@ -326,11 +327,14 @@ static void test_tags(void **state)
 }
 
 /* As short.c does. */
-static void put_block(uint8_t kind, uint16_t device, uint64_t address)
+static void put_block(uint16_t device)
 {
     static uint64_t ticks;
-    tmk_lane_put_at(&tmk_lane, ++ticks, kind, device, 1, address, 512);
+    struct tmk_torch_said *said = tmk_short_said(device);
+    tmk_lane_put_at(&tmk_lane, ++ticks, TMK_KIND_ALLOC, device, 1, 8, 512);
     tmk_lane.is_block = true;
+    said->thread = tmk_lane.thread;
+    said->torch_device = tmk_accelerator_of(device);
 }
 
 /* Whether the tag that is written now has the last record's time. */
@@ -345,61 +349,44 @@ static bool shares_time(struct tmk_grads_found found)
     return shares;
 }
 
-/* Behind the coming of its block, on this thread and in this backward, a tag needs no time. */
+/* A tag needs no time while nobody but its thread makes blocks on the device. */
 static void test_moment(void **state)
 {
     (void)state;
     put(2, TMK_GRADS_TRUSTED, 0);
     struct tmk_grads_found found = run(2, &computed);
     uint16_t device = (uint16_t)(found.what >> 32);
-    uint64_t there = found.address;
     tmk_grads_tag(found); /* the page's first */
-    tmk_lane.is_autograd = true;
-    put_block(TMK_KIND_ALLOC, device, there);
-    assert_true(shares_time(found));
-    put_block(TMK_KIND_ALLOC, device, there);
-    for (unsigned i = 0; i < 15; i++)
-        put_block(i % 2 ? TMK_KIND_ALLOC : TMK_KIND_FREE, device, 8);
-    assert_true(shares_time(found));
-    put_block(TMK_KIND_ALLOC, device, there);
-    for (unsigned i = 0; i < 16; i++)
-        put_block(TMK_KIND_FREE, device, 8);
-    assert_false(shares_time(found)); /* too far away */
-    put_block(TMK_KIND_ALLOC, device, there);
-    put_block(TMK_KIND_FREE, device, there);
-    assert_false(shares_time(found)); /* it has gone, and come again on another thread */
-    put_block(TMK_KIND_ALLOC, device ^ 1, there);
+    tmk_lane.thread = 3;
     assert_false(shares_time(found));
-    put_block(TMK_KIND_ALLOC, device, there);
-    tmk_lane_put(&tmk_lane, TMK_KIND_PUSH, 0, 1, TIDEMARK_STAGE, 0);
-    put_block(TMK_KIND_ALLOC, device, 8);
-    assert_false(shares_time(found)); /* that was another backward */
-    put_block(TMK_KIND_ALLOC, device, there);
-    tmk_short.quiet = 7;
-    assert_false(shares_time(found)); /* and so was that: this one has no block yet */
-    tmk_lane.quiet = 7;
-    put_block(TMK_KIND_ALLOC, device, there);
-    tmk_lane.is_autograd = false;
-    assert_false(shares_time(found)); /* others have no range that a backward begins with */
-    tmk_lane.is_autograd = true;
-    put_block(TMK_KIND_ALLOC, device, there);
-    tmk_lane.is_block = false;
-    assert_false(shares_time(found)); /* not by the short way */
-    put_block(TMK_KIND_ALLOC, device, there);
+    put_block(device);
     assert_true(shares_time(found));
-    tmk_short.quiet = 0;
+    assert_true(shares_time(found));
+    tmk_lane_put(&tmk_lane, TMK_KIND_PUSH, 0, 1, TIDEMARK_STAGE, 0);
+    assert_false(shares_time(found));
+    put_block(device);
+    tmk_short_said(device)->thread = 4; /* it may be that one's block */
+    assert_false(shares_time(found));
+    put_block(device);
+    tmk_short_end_all_sharing();
+    assert_false(shares_time(found));
+    put_block(device);
+    put_block(device + TMK_TORCH_DEVICES); /* has the same place */
+    assert_false(shares_time(found));
+    put_block(device);
+    assert_true(shares_time(found));
 }
 
-/* The last of a page does not say when the next one's first was. */
+/* A page's first record has its own time. */
 static void test_page_turn(void **state)
 {
     (void)state;
     put(2, TMK_GRADS_TRUSTED, 0);
     struct tmk_grads_found found = run(2, &computed);
     tmk_grads_tag(found);
-    tmk_lane.is_autograd = true;
+    tmk_lane.thread = 3;
     while (tmk_lane.cursor < tmk_lane.end)
-        put_block(TMK_KIND_ALLOC, (uint16_t)(found.what >> 32), found.address);
+        put_block((uint16_t)(found.what >> 32));
     tmk_grads_tag(found);
     assert_false(tmk_lane.is_block);
 }
