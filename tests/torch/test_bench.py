@@ -16,6 +16,8 @@ def test_python_stacks(tmp_path):
     done = subprocess.run([PYTHON, "bench/run", "--quick", "--only", "python", "--build", str(tmp_path)], cwd=ROOT,
                           env=environment(), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    figures = {row["what"]: row["value"] for row in json.loads((tmp_path / "bench.json").read_text())["figures"]}
-    assert 0 < figures["its free: mean"] < figures["a block, Python stack of 20 frames: mean"]
-    assert figures["call of a module, deep: mean"] > 0
+    result = json.loads((tmp_path / "bench.json").read_text())
+    assert result["wrong"] == []
+    names = {row["what"] for row in result["figures"] if isinstance(row["value"], (int, float))}
+    assert {"its free: mean", "a block of autograd's thread: mean", "call of a module, deep: mean"} <= names
+    assert {f"a block, Python stack of {n} frames: mean" for n in (3, 4, 12, 20, 40, 80)} <= names
