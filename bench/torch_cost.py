@@ -6,9 +6,9 @@
 
 Needs no torch: that library (hook_cost.c) reports blocks as torch's would, from Python functions
 nested so deep; each is another function, as in a training, and lies on another page.
-Prints one JSON object: for each depth, and for a thread of autograd's, the mean ns of an allocation (and the median of batches) and
-of a free; and the medians of both when 512 KiB and when 4 MiB of other memory are gone through before
-each, which is what a block finds in a training.
+Prints one JSON object: for each depth, and for a thread of autograd's, the mean ns of an allocation
+(and the median of batches) and of a free; and the medians of both when 512 KiB and when 4 MiB of other
+memory are gone through before each, which is what a block finds in a training.
 """
 import ctypes
 import json

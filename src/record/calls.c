@@ -56,7 +56,7 @@ static struct {
     void **(*tracing_state)(void); /* pointers to shared pointers, as are the next */
     void **(*function_mode)(void);
     int64_t (*n_function_modes)(void);
-    struct tmk_object *training, *accumulate_grad; /* their names */
+    struct tmk_object *training, *accumulate_grad; /* these words, as Python's strings */
 } torch TMK_HOT_DATA;
 
 /* With the interpreter's lock. Which thread calls models and runs backward; and whether several do:

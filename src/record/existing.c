@@ -53,7 +53,9 @@ static struct tmk_object *begin(struct tmk_object *self, struct tmk_object *argu
 {
     (void)self, (void)arguments;
     tmk_recorder_hold(tmk_clock_monotonic_ns() + hold_limit_ns);
-    tmk_torch_note_unusual(); /* while it is held; then each free has its own time, after this: */
+    /* While it is held blocks go the long way, and afterwards none shares a time of before: no free
+     * of a block that is on the list is stamped before these ticks. */
+    tmk_torch_note_unusual();
     work.ticks = tmk_clock_ticks(tmk_recorder.counter);
     tmk_short_end_all_sharing();
     return work.py->Py_BuildValue("");

@@ -330,12 +330,12 @@ TMK_HOT_CODE(5) struct tmk_grads_found tmk_grads_look(const void *node, const vo
 }
 
 /* The gradient's block came before this; if what came or went last on its device did so on this
- * thread, the lane's last record is not before that. (Somebody may be writing of another block.) */
+ * thread, the lane's last record is not before that. (Somebody may be writing of another block.)
+ * Not where the tag turns the page, nor of a device whose place is another's. */
 static inline bool is_behind_block(const struct tmk_lane *lane, uint16_t device)
 {
     const struct tmk_torch_said *said = tmk_short_said(device);
-    return lane->is_block && lane->cursor < lane->end &&
-           atomic_load_explicit(&said->thread, memory_order_relaxed) == lane->thread &&
+    return lane->cursor < lane->end && tmk_short_may_share(lane, said) &&
            atomic_load_explicit(&said->torch_device, memory_order_relaxed) ==
                tmk_accelerator_of(device);
 }

@@ -230,12 +230,11 @@ static int pack(struct session *s)
 }
 
 /* Many frees have no time of their own while we sleep (short.h). What we do between may take long:
- * then they have. */
+ * then they have. Whoever hurries us after the flag was looked at takes `slept` back himself. */
 static void sleep_between(long ns)
 {
     atomic_store(&tmk_short.slept, tmk_clock_ticks(tmk_recorder.counter));
-    bool hurry = atomic_load(&tmk_recorder.control->hurry); /* or it says that we do not sleep */
-    if (!hurry || tmk_recorder_is_held())
+    if (!atomic_load(&tmk_recorder.control->hurry) || tmk_recorder_is_held())
         tmk_recorder_sleep(ns);
     atomic_store(&tmk_short.slept, UINT64_MAX);
 }

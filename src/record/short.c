@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "record/bridge.h"
 #include "record/hot.h"
-#include "record/lane.h"
 #include "record/pystack.h"
 #include "record/thread_slot.h"
 
@@ -59,8 +58,7 @@ static inline void put_usual_free(struct tmk_lane *lane, struct tmk_torch_said *
     struct tmk_record *r = tmk_lane_take(lane, 1);
     uint64_t last = r[-1].ticks; /* means something if `is_block` */
     uint64_t ticks = last + TMK_CLOCK_LITTLE;
-    if (tmk_seldom(!lane->is_block) ||
-        tmk_seldom(atomic_load_explicit(&said->thread, memory_order_relaxed) != lane->thread) ||
+    if (!tmk_short_may_share(lane, said) ||
         tmk_seldom(last <= atomic_load_explicit(&tmk_short.slept, memory_order_relaxed))) {
         note_last(lane, said);
         ticks = tmk_clock_counter();

@@ -13,6 +13,7 @@
 #ifndef TMK_RECORD_SHORT_H
 #define TMK_RECORD_SHORT_H
 
+#include "record/lane.h"
 #include "record/recorder.h"
 #include "record/torch.h"
 
@@ -48,6 +49,15 @@ static inline bool tmk_short_has_said(const struct tmk_torch_said *said, uint32_
            !tmk_seldom(atomic_load_explicit(&said->torch_device, memory_order_relaxed) !=
                        torch_device) &&
            !tmk_seldom(said->reserved_bytes != reserved_bytes);
+}
+
+/* The last record on this thread is of blocks, and no other thread had one of the device since: so
+ * what is written now may have its time. */
+static inline bool tmk_short_may_share(const struct tmk_lane *lane,
+                                       const struct tmk_torch_said *said)
+{
+    return !tmk_seldom(!lane->is_block) &&
+           !tmk_seldom(atomic_load_explicit(&said->thread, memory_order_relaxed) != lane->thread);
 }
 
 /* The next free of the device, or of all, has its own time: something is on record that its thread
