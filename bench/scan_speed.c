@@ -113,7 +113,7 @@ static double scan(const char *path, uint64_t *ret_bytes)
     struct tmk_weights w;
     struct tmk_error err = {0};
     double start = now_s();
-    int rc = tmk_weights_read(&w, &path, 1, NULL, &err);
+    int rc = tmk_weights_read(&w, &path, 1, false, NULL, &err);
     struct tmk_scan_result *results = rc < 0 ? NULL : calloc(w.n + 1, sizeof *results);
     if (results)
         rc = tmk_weights_scan(&w, results, NULL, NULL, NULL, &err);

@@ -78,9 +78,9 @@ KINDS = {
 Status = namedtuple(
     "Status",
     "serial state reason errno flags last_sequence events dropped allocations frees "
-    "head tail oldest given_up last_time unfollowed",
+    "head tail oldest given_up last_time unfollowed unnamed",
 )
-STATUS = struct.Struct("<QIIIIQQQQQQQQQQQ")
+STATUS = struct.Struct("<QIIIIQQQQQQQQQQQQ")
 Chunk = namedtuple(
     "Chunk",
     "magic kind codec flags sequence size items start end step_first step_last crc header_crc "
@@ -94,7 +94,7 @@ CHUNK_MAX = 1 << 26
 Context = namedtuple("Context", "step devices step_start module_events threads reserved")
 Range = namedtuple("Range", "name kind start")  # an open range; name is a string id
 Address = namedtuple("Address", "device address live")
-EventsChunk = namedtuple("EventsChunk", "context addresses events")
+EventsChunk = namedtuple("EventsChunk", "context addresses events totals alive rows")
 Row = namedtuple(
     "Row",
     "ordinal flags step device start duration peak peak_after bytes_at_end "
@@ -108,8 +108,10 @@ Block = namedtuple(
     defaults=[None] * 11,
 )
 TOTALS = ("events", "allocations", "frees", "dropped", "rows", "replaced", "unmatched_frees")
+# What totals say of live blocks: all, those that the writer himself could not follow.
+Alive = namedtuple("Alive", "all unknown")
 # Checkpoint: blocks are {(device, address): Block}.
-Checkpoint = namedtuple("Checkpoint", "context totals rows blocks segments")
+Checkpoint = namedtuple("Checkpoint", "context totals rows blocks segments alive")
 Segment = namedtuple("Segment", "device size time serial stack context thread flags step")
 Segments = namedtuple("Segments", "begun alive")  # how many ever; {(kind, address): Segment}
 
@@ -315,8 +317,10 @@ class EventDecoder:
 
     def decode(self) -> EventsChunk:
         context = parse_context(self.section(2), self.section(7), self.chunk)
+        totals, alive = parse_totals(self.section(32))
+        rows = list(parse_rows(self.section(33)))
         try:
-            return EventsChunk(context, self.addresses, self.events())
+            return EventsChunk(context, self.addresses, self.events(), totals, alive, rows)
         except IndexError:
             raise FormatError("an index is out of range") from None
 
@@ -398,6 +402,12 @@ def parse_rows(cursor: Cursor) -> Iterator[Row]:
         yield Row(*fields, *body.varints(2 if body else 0))
 
 
+def parse_totals(cursor: Cursor) -> tuple[dict[str, int] | None, Alive | None]:
+    """Section 32; None where it does not say."""
+    totals = dict(zip(TOTALS, cursor.varints(len(TOTALS)))) if cursor else None
+    return totals, Alive(*cursor.varints(2)) if cursor else None
+
+
 def parse_contexts(cursor: Cursor) -> list[list[tuple[int, int]]]:
     """Section 34 of a checkpoint: contexts as in Block; the first is that of no range."""
     contexts: list[list[tuple[int, int]]] = [[]]
@@ -425,6 +435,12 @@ def parse_blocks(
     return blocks
 
 
+def parse_brief_blocks(cursor: Cursor) -> dict[tuple[int, int], Block]:
+    """Section 39 of a checkpoint."""
+    entries = parse_addresses(cursor)
+    return {(device, address): Block(live - 1) for device, address, live in entries}
+
+
 def parse_segments(cursor: Cursor, contexts: list, start: int) -> Segments:
     """Section 37 of a checkpoint."""
     begun, alive = cursor.varint() if cursor else 0, {}
@@ -439,17 +455,20 @@ def parse_segments(cursor: Cursor, contexts: list, start: int) -> Segments:
 def parse_checkpoint(chunk: Chunk) -> Checkpoint:
     """Decodes a checkpoint chunk."""
     sections = sections_of(chunk.payload)
-    cursors = {number: Cursor(sections.get(number, b"")) for number in (2, 7, *range(32, 39))}
+    cursors = {number: Cursor(sections.get(number, b"")) for number in (2, 7, *range(32, 40))}
     context = parse_context(cursors[2], cursors[7], chunk)
-    totals = dict(zip(TOTALS, cursors[32].varints(len(TOTALS))))
+    totals, alive = parse_totals(cursors[32])
+    if totals is None:
+        raise FormatError("a checkpoint without totals")
     rows = list(parse_rows(cursors[33]))
     try:
         contexts = parse_contexts(cursors[34])
         blocks = parse_blocks(cursors[35], cursors[36], cursors[38], contexts, chunk.start)
+        blocks |= parse_brief_blocks(cursors[39])
         segments = parse_segments(cursors[37], contexts, chunk.start)
     except IndexError:
         raise FormatError("a context does not exist") from None
-    return Checkpoint(context, totals, rows, blocks, segments)
+    return Checkpoint(context, totals, rows, blocks, segments, alive)
 
 
 # --- the trace ----------------------------------------------------------------------------------
@@ -601,7 +620,7 @@ def add_items(trace: Trace, chunk: Chunk) -> int:
             trace.keep("row", trace.rows, row.ordinal, row)
     elif chunk.kind == CHECKPOINT:
         trace.checkpoints[chunk.sequence] = checkpoint = parse_checkpoint(chunk)
-        count = len(checkpoint.blocks)
+        count = sum(block.serial is not None for block in checkpoint.blocks.values())
     else:
         count = chunk.items
     return count
@@ -699,6 +718,9 @@ class Replay:
     module_events: int = 0
     rows: dict[int, Row] = field(default_factory=dict)  # of ended steps, by ordinal
     exact: bool = True  # False from a lost chunk on until the next checkpoint
+    counted: bool = True  # whether totals and rows are right, as they are where chunks have them
+    unknown: int = 0  # live blocks that are not in `blocks`
+    partial: bool = False  # whether we or a writer have ever had such ones
 
     def step_and_flags(self) -> tuple[int, int]:
         """The step in force as rows and blocks have it."""
@@ -757,7 +779,10 @@ class Replay:
         device = self.devices.setdefault(event["device"], Device())
         device.frees += 1
         self.totals["frees"] += 1
-        self.totals["unmatched_frees"] += not self.remove_block(event, device)
+        if self.remove_block(event, device):
+            return
+        self.totals["unmatched_frees"] += not self.unknown
+        self.unknown -= bool(self.unknown)
 
     def new_block(self, event: dict) -> Block:
         """The block of an allocation."""
@@ -801,7 +826,7 @@ class Replay:
                 return
 
     def on_step(self, event: dict) -> None:
-        if self.exact:
+        if self.counted:
             rows = self.step_rows(flags=0)
             self.rows.update(rows)
             self.totals["rows"] += len(rows)
@@ -839,6 +864,8 @@ class Replay:
             return
         device.freed = (device.freed + device.live) & MASK
         device.live = 0
+        if not any(other.live for other in self.devices.values()):
+            self.unknown = 0
         for key in [key for key in self.blocks if key[0] == event["device"]]:
             del self.blocks[key]
 
@@ -853,26 +880,44 @@ class Replay:
             device.reserved = device.reserved_peak = reserved
             device.reserved_most = most
 
-    def take_addresses(self, addresses: list[Address]) -> None:
+    def take_addresses(self, addresses: list[Address], alive: Alive | None) -> None:
         for device, address, live in addresses:
-            block = self.blocks.pop((device, address), None)
-            if live:
-                known = block and block.size == live - 1
-                self.blocks[device, address] = block if known else Block(live - 1)
+            block = self.blocks.get((device, address))
+            if live and not (block and block.size == live - 1):
+                self.blocks[device, address] = Block(live - 1)
+            elif not live and not (alive and alive.unknown):
+                self.blocks.pop((device, address), None)
+
+    def take_listed(self, addresses: list[Address]) -> None:
+        """Blocks that are alive unknown become known where a chunk is about them."""
+        for device, address, live in addresses:
+            if self.unknown and live and (device, address) not in self.blocks:
+                self.blocks[device, address] = Block(live - 1)
+                self.unknown -= 1
+
+    def take_alive(self, alive: Alive | None) -> None:
+        self.unknown = max(0, alive.all - len(self.blocks)) if alive else 0
+        self.partial |= self.unknown > 0
 
     def take_checkpoint(self, checkpoint: Checkpoint) -> None:
         self.take_context(checkpoint.context)
-        self.totals = dict(checkpoint.totals)
         self.blocks = dict(checkpoint.blocks)
         self.segments = Segments(checkpoint.segments.begun, dict(checkpoint.segments.alive))
-        for row in checkpoint.rows:
+        self.take_figures(checkpoint.totals, checkpoint.rows)
+        self.take_alive(checkpoint.alive)
+        self.exact = True
+
+    def take_figures(self, totals: dict[str, int] | None, rows: list[Row]) -> None:
+        """Totals and the rows of the step in force."""
+        self.counted = totals is not None
+        self.totals = dict(totals or self.totals)
+        for row in rows:
             self.time = row.start + row.duration
             device = self.devices.setdefault(row.device, Device())
             device.peak, device.peak_after = row.peak, row.peak_after
             device.allocations, device.frees = row.allocations, row.frees
             device.allocated, device.freed = row.allocated_bytes, row.freed_bytes
             device.reserved_peak = row.reserved_peak
-        self.exact = True
 
     def same(self, what: str, found, expected) -> None:
         if found != expected:
@@ -891,11 +936,21 @@ class Replay:
     def compare_checkpoint(self, where: str, checkpoint: Checkpoint) -> None:
         self.same(f"{where}: context", checkpoint.context, self.context())
         self.same(f"{where}: totals", checkpoint.totals, self.totals)
-        self.same_tables(f"{where}: block", checkpoint.blocks, self.blocks)
+        for key in sorted(checkpoint.blocks.keys() | self.blocks.keys()):
+            self.compare_block(f"{where}: block {key}", checkpoint, key)
         self.same(f"{where}: segments that began", checkpoint.segments.begun, self.segments.begun)
         self.same_tables(f"{where}: segment", checkpoint.segments.alive, self.segments.alive)
         rows = {row.ordinal: row for row in checkpoint.rows}
         self.same_tables(f"{where}: row", rows, self.step_rows(NOT_ENDED))
+
+    def compare_block(self, what: str, checkpoint: Checkpoint, key: tuple[int, int]) -> None:
+        """Of a block without details the size is all that there is to compare."""
+        found, expected = checkpoint.blocks.get(key), self.blocks.get(key)
+        is_left_out = not found and len(checkpoint.blocks) < checkpoint.alive.all
+        if found and expected and not (found.serial and expected.serial):
+            self.same(f"{what}: size", found.size, expected.size)
+        elif not is_left_out:
+            self.same(what, found, expected)
 
     def compare_status(self, trace: Trace) -> None:
         """After the last chunk that the status knows. Of an open trace its totals may be older."""
@@ -913,18 +968,32 @@ class Replay:
 
     def apply_events(self, chunk: Chunk, decoded: EventsChunk) -> None:
         where = f"chunk {chunk.sequence}"
+        self.partial |= self.unknown > 0 or bool(decoded.alive and decoded.alive.unknown)
         if self.exact:
+            self.take_listed(decoded.addresses)
             self.same(f"{where}: context", decoded.context, self.context())
             self.compare_addresses(where, decoded.addresses)
+            self.compare_figures(where, decoded)
         else:
             self.take_context(decoded.context)
-            self.take_addresses(decoded.addresses)
+            self.take_addresses(decoded.addresses, decoded.alive)
+            self.take_figures(decoded.totals, decoded.rows)
+            self.take_alive(decoded.alive)
         for event in decoded.events:
             self.apply(event)
         if decoded.events:
             self.same(f"{where}: start", chunk.start, decoded.events[0]["time_ns"])
             self.same(f"{where}: end", chunk.end, self.time)
         self.same(f"{where}: step at the end", chunk.step_last, self.step)
+
+    def compare_figures(self, where: str, decoded: EventsChunk) -> None:
+        """Totals, live blocks and rows of the step, as the chunk has them."""
+        if decoded.totals is None:
+            return
+        self.same(f"{where}: totals", decoded.totals, self.totals)
+        self.same(f"{where}: live blocks", decoded.alive.all, len(self.blocks) + self.unknown)
+        rows = {row.ordinal: row for row in decoded.rows}
+        self.same_tables(f"{where}: row", rows, self.step_rows(NOT_ENDED))
 
     def apply_chunk(self, trace: Trace, chunk: Chunk) -> None:
         checkpoint = trace.checkpoints.get(chunk.sequence)
@@ -937,18 +1006,18 @@ class Replay:
             if decoded:
                 self.apply_events(chunk, decoded)
             else:
-                self.exact = False
+                self.exact = self.counted = False
 
 
 def replay(trace: Trace) -> Replay:
     """What the trace's events mean: the state at its end."""
     state, expected = Replay(), trace.replay_from
-    state.exact = not trace.status.given_up
+    state.exact = state.counted = not trace.status.given_up
     for chunk in trace.chunks:
         if chunk.sequence < trace.replay_from:
             continue
         if chunk.sequence != expected:
-            state.exact = False
+            state.exact = state.counted = False
         expected = chunk.sequence + 1
         state.apply_chunk(trace, chunk)
         if chunk.sequence == trace.status.last_sequence and state.exact:
@@ -976,7 +1045,7 @@ def check(trace: Trace) -> list[str]:
     """Where contexts, dictionaries, checkpoints, rows or status disagree with the replay."""
     state = replay(trace)
     compare_rows(trace, state)
-    if trace.status.unfollowed:  # contexts and rows are upper bounds only
+    if trace.status.unfollowed or state.partial:  # contexts and rows are upper bounds only
         return [problem for problem in state.problems if problem.startswith("status")]
     return state.problems
 

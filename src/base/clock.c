@@ -2,15 +2,30 @@
 /* base/clock.c - see clock.h. */
 #include "base/clock.h"
 
+#include <stdatomic.h>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
+#endif
+
+#if defined(__x86_64__)
+static bool has_invariant_tsc(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & (1u << 8));
+}
 #endif
 
 bool tmk_clock_has_counter(void)
 {
 #if defined(__x86_64__)
-    unsigned a, b, c, d;
-    return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & (1u << 8)); /* invariant TSC */
+    static _Atomic int known; /* 1: no, 2: yes. Asking takes some 30 µs in a virtual machine */
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer == 0) {
+        answer = has_invariant_tsc() ? 2 : 1;
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return answer == 2;
 #elif defined(__aarch64__)
     return true;
 #else

@@ -2,11 +2,14 @@
 /* base/fd.h - descriptors that stay out of the program's way.
  *
  * Programs count on the lowest free number, close numbers they do not know, or put files of their
- * own at fixed low ones. So what we keep open in a stranger's process gets a high number. */
+ * own at fixed ones. So threads of ours that have files leave the program's table of descriptors
+ * for one of their own, where the kernel lets them. What has to be in the program's table gets a
+ * high number. */
 #ifndef TMK_BASE_FD_H
 #define TMK_BASE_FD_H
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -22,6 +25,19 @@ static inline int tmk_fd_raise(int fd)
     close(fd);
     return high;
 }
+
+/* Have the kernel make its table of descriptors large enough for high numbers now. Later, when
+ * threads share the table, that takes 15 ms: it waits for all processors. */
+static inline void tmk_fd_make_room(void)
+{
+    int fd = tmk_fd_raise(open("/", O_PATH | O_CLOEXEC));
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Give the calling thread a table of descriptors of its own, in which only `keep` is open (-1:
+ * nothing). Threads that it makes later share it. False: it has the program's still. */
+bool tmk_fd_leave_all_but(int keep);
 
 /* What a file begins with, at most `size` bytes; returns how many, 0 when it cannot be read. */
 static inline size_t tmk_fd_read_small(const char *path, char *buffer, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/hash.h - the two hashes we use: of a number and of a text. Not for untrusted tables that
- * must resist flooding; a reader's tables are bounded by the file's size. */
+/* base/hash.h - the two hashes we use: of a number and of a text. Not for tables that must resist
+ * flooding: kit/seeded_hash.h is for those. */
 #ifndef TMK_BASE_HASH_H
 #define TMK_BASE_HASH_H
 

@@ -2,15 +2,60 @@
 /* base/region.c - see region.h. */
 #include "base/region.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/forks.h"
+
+/* Nothing may be touched yet. */
+static void *map_closed(size_t size_bytes, int flags, int fd)
+{
+    void *base = mmap(NULL, size_bytes, PROT_NONE, flags, fd, 0);
+    if (base == MAP_FAILED)
+        return NULL;
+    munlock(base, size_bytes);
+    return base;
+}
+
+/* A child that is forked between the two calls would have it. */
+void *tmk_map_unforked(size_t size_bytes, int flags, int fd)
+{
+    tmk_forks_hold();
+    void *base = map_closed(size_bytes, flags, fd);
+    int before = errno;
+    if (base)
+        madvise(base, size_bytes, MADV_DONTFORK);
+    tmk_forks_let();
+    errno = before;
+    return base;
+}
+
+void *tmk_map_sparsely(size_t size_bytes, int flags, int fd)
+{
+    void *base = map_closed(size_bytes, flags, fd);
+    if (base && mprotect(base, size_bytes, PROT_READ | PROT_WRITE) < 0) {
+        munmap(base, size_bytes);
+        return NULL;
+    }
+    return base;
+}
+
+bool tmk_map_replace(void *base, size_t size_bytes)
+{
+    void *fresh = tmk_map_sparsely(size_bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    if (!fresh)
+        return false;
+    if (mremap(fresh, size_bytes, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, base) != MAP_FAILED)
+        return true;
+    munmap(fresh, size_bytes);
+    return false;
+}
 
 int tmk_region_init(struct tmk_region *ret, size_t size_bytes)
 {
-    void *base = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED)
+    void *base = tmk_map_sparsely(size_bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    if (!base)
         return TMK_ENOMEM;
     ret->base = base;
     ret->size_bytes = size_bytes;

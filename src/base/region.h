@@ -7,12 +7,23 @@
 #ifndef TMK_BASE_REGION_H
 #define TMK_BASE_REGION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct tmk_region {
     void *base;
     size_t size_bytes;
 };
+
+/* Map so many bytes to be read and written, as mmap() with these flags does (NULL: it failed, with
+ * errno), but with memory for what is touched only: a program that called mlockall(MCL_FUTURE)
+ * would have memory for all of it at once, out of what it may lock. */
+void *tmk_map_sparsely(size_t size_bytes, int flags, int fd);
+/* The same, no forked child has it, and nothing may be touched until mprotect() allows it. */
+void *tmk_map_unforked(size_t size_bytes, int flags, int fd);
+/* Put private zeros in the place of a mapping, in one step: threads may write to it meanwhile and
+ * later. False: it is as it was. */
+bool tmk_map_replace(void *base, size_t size_bytes);
 
 /* Reserve `size_bytes` of zeros. 0, or TMK_ENOMEM with *ret untouched. */
 int tmk_region_init(struct tmk_region *ret, size_t size_bytes);

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/filters.h"
 #include "cli/commands.h"
+#include "cli/filters_tried.h"
 #include "cli/locate.h"
 #include "cli/recording.h"
 #include "cli/run_folder.h"
@@ -115,7 +117,7 @@ static bool choose_folder(struct attach *a)
     if (strchr(wanted, '\n')) {
         tmk_say("the folder's name has a line feed in it; choose another: -o RUN");
     } else if (tmk_subject_sees(&a->subject, parent)) {
-        a->folder = tmk_run_folder_clear(wanted, a->name) ? tmk_xstrdup(wanted) : NULL;
+        a->folder = tmk_run_folder_claim(wanted, a->name) ? tmk_xstrdup(wanted) : NULL;
     } else if (access(parent, F_OK) < 0 && a->subject.same_root) {
         tmk_say("there is no folder %s", parent);
     } else {
@@ -144,10 +146,14 @@ static void make_for_owner(const struct attach *a)
 
 static char *make_options(const struct attach *a)
 {
-    char size[48] = "";
+    char size[48] = "", filters[48] = "";
     if (a->max_size_bytes)
         snprintf(size, sizeof size, "max_size=%" PRIu64 "\n", a->max_size_bytes);
-    return tmk_xformat("run=%s\n%s%s%s%s%s%s", a->folder, size,
+    if (a->asker.trusts_filters)
+        snprintf(filters, sizeof filters, "seccomp=" TMK_FILTERS_TRUST "\n");
+    else if (a->asker.n_filters > 0)
+        snprintf(filters, sizeof filters, "seccomp=%" PRIu64 "\n", a->asker.n_filters);
+    return tmk_xformat("run=%s\ninjected=1\n%s%s%s%s%s%s%s", a->folder, size, filters,
                        tmk_args_get(a->args, "no-stacks") ? "no_stacks=1\n" : "",
                        tmk_args_get(a->args, "no-modules") ? "no_modules=1\n" : "",
                        tmk_args_get(a->args, "no-categories") ? "no_categories=1\n" : "",
@@ -190,6 +196,13 @@ static void say_done(const struct attach *a, const struct tmk_injected *done)
     tmk_arena_fini(&words);
 }
 
+/* An attach before this one, which did not see its end, may have come to it after all. */
+static bool is_watched_meanwhile(struct attach *a)
+{
+    return tmk_presence_read(&a->subject, &a->asker, &a->presence, NULL) == 0 &&
+           a->presence.ring[0];
+}
+
 static int attach(struct attach *a, const char *library)
 {
     struct tmk_error err = {0};
@@ -210,6 +223,8 @@ static int attach(struct attach *a, const char *library)
         tmk_say("%s", err.text);
         return TMK_EXIT_FINDING;
     }
+    if (done.result < 0 && is_watched_meanwhile(a))
+        return already_watched(a);
     if (done.result < 0) {
         tmk_say("process %d is not watched: %s", (int)a->subject.pid,
                 done.message[0] ? done.message : "the recorder gave no reason");
@@ -224,6 +239,8 @@ static int look(struct attach *a, pid_t pid)
 {
     struct tmk_error err = {0};
     tmk_asker_read(&a->asker);
+    if (a->asker.n_filters > 0 && tmk_filters_refuse())
+        a->asker.n_filters = 0; /* they are no good for another process, either */
     int rc = tmk_subject_read(pid, &a->subject, &err);
     if (rc == 0)
         rc = tmk_subject_check(&a->subject, &a->asker, &err);
@@ -250,6 +267,7 @@ static int run(const struct tmk_args *args)
     if (!library)
         return TMK_EXIT_FINDING;
     status = choose_folder(&a) ? attach(&a, library) : TMK_EXIT_FINDING;
+    tmk_run_folder_release();
     free(library);
     free(a.name);
     free(a.folder);
@@ -270,7 +288,8 @@ static const char notes[] =
     "Loads libtidemark.so into the process and starts the recorder there. One of its\n"
     "threads is stopped for a millisecond or so, at a safe point, to start a thread\n"
     "that does the rest; all others run on. What the stopped one was doing goes on:\n"
-    "registers, signals and system calls are put back as they were.\n"
+    "registers, signals and system calls are put back as they were, by the thread\n"
+    "itself if tidemark is killed meanwhile.\n"
     "\n"
     "You need the right to trace the process: be its user, or root. Some systems\n"
     "allow that to root alone (kernel.yama.ptrace_scope); processes under `tidemark\n"

@@ -3,9 +3,11 @@
 #include <inttypes.h>
 
 #include "cli/commands.h"
+#include "cli/refused.h"
 #include "cli/target.h"
 #include "kit/amount.h"
 #include "kit/json.h"
+#include "kit/print.h"
 #include "kit/progress.h"
 #include "passes/verify.h"
 
@@ -16,16 +18,19 @@ static void print_text(const struct tmk_process *p, const struct tmk_verdict *d)
     char events[TMK_AMOUNT_BYTES], allocs[TMK_AMOUNT_BYTES], frees[TMK_AMOUNT_BYTES];
     char rows[TMK_AMOUNT_BYTES];
     if (d->n_findings == 0)
-        printf("%s: ok: %s events, %s allocations, %s frees, %s step rows, %" PRIu32 " chunks\n",
-               p->file, tmk_count_text(d->n_events, events), tmk_count_text(d->n_allocs, allocs),
-               tmk_count_text(d->n_frees, frees), tmk_count_text(d->n_step_rows, rows),
-               d->n_chunks);
+        tmk_print(stdout,
+                  "%s: ok: %s events, %s allocations, %s frees, %s step rows, %" PRIu32 " chunks\n",
+                  p->file, tmk_count_text(d->n_events, events), tmk_count_text(d->n_allocs, allocs),
+                  tmk_count_text(d->n_frees, frees), tmk_count_text(d->n_step_rows, rows),
+                  d->n_chunks);
     for (uint64_t i = 0; i < d->n_kept; i++)
-        printf("%s: byte %" PRIu64 ": %s\n", p->file, d->findings[i].offset, d->findings[i].text);
+        tmk_print(stdout, "%s: byte %" PRIu64 ": %s\n", p->file, d->findings[i].offset,
+                  d->findings[i].text);
     if (d->n_findings > d->n_kept)
-        printf("%s: and %" PRIu64 " findings more\n", p->file, d->n_findings - d->n_kept);
+        tmk_print(stdout, "%s: and %" PRIu64 " findings more\n", p->file,
+                  d->n_findings - d->n_kept);
     for (uint64_t i = 0; i < d->n_notes; i++)
-        printf("%s: note: %s\n", p->file, d->notes[i].text);
+        tmk_print(stdout, "%s: note: %s\n", p->file, d->notes[i].text);
 }
 
 /* ---- JSON ---- */
@@ -83,7 +88,17 @@ static int check_process(struct tmk_process *p, struct tmk_json *json)
     return status;
 }
 
-static int check_run(struct tmk_run *target, bool wants_json)
+/* A note, no finding: the traces that are there are none the worse. */
+static void print_refused(void *arg, const char *text)
+{
+    struct tmk_json *json = arg;
+    if (json)
+        tmk_json_text(json, NULL, text);
+    else
+        printf("note: not recorded: %s\n", text);
+}
+
+static int check_run(struct tmk_run *target, const char *folder, bool wants_json)
 {
     struct tmk_json json;
     int status = tmk_run_n_unreadable(target, NULL) ? TMK_EXIT_FINDING : TMK_EXIT_OK;
@@ -99,6 +114,11 @@ static int check_run(struct tmk_run *target, bool wants_json)
     if (wants_json) {
         tmk_json_end(&json);
         tmk_json_u64(&json, "unreadable", tmk_run_n_unreadable(target, NULL));
+        tmk_json_array(&json, "not_recorded");
+    }
+    tmk_refused_each(folder, target, print_refused, wants_json ? &json : NULL);
+    if (wants_json) {
+        tmk_json_end(&json);
         tmk_json_end(&json);
     }
     return status;
@@ -110,20 +130,20 @@ static int run(const struct tmk_args *args)
     int status = tmk_target_open(args->operands[0], &target);
     if (status != 0)
         return status;
-    status = check_run(target, tmk_args_get(args, "json") != NULL);
+    status = check_run(target, args->operands[0], tmk_args_get(args, "json") != NULL);
     tmk_run_close(target);
     return status;
 }
 
 static const struct tmk_option options[] = {
-    {"json", 0, NULL, NULL, "one object: traces with their findings, unreadable"},
+    {"json", 0, NULL, NULL, "one object: traces, unreadable, not_recorded"},
 };
 
 static const char notes[] =
     "Reads all of every trace: checksums, order of the chunks, every event; replays\n"
     "it and compares what is written twice: the state at the start of each chunk,\n"
     "step rows, checkpoints, totals. A trace of a killed process is as good as any\n"
-    "other.\n"
+    "other. Processes that were not recorded are notes, with the reason.\n"
     "\n"
     "Exit status: 0 all is well, 1 findings (the rest can be read), 3 unreadable.\n";
 

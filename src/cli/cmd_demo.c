@@ -33,15 +33,16 @@ static int show_report(const char *name)
 static int train_and_show(struct tmk_watch *w)
 {
     tmk_say("training a small transformer, watched: tidemark run -o %s -- tinytrain", DEMO_RUN);
-    if (!tmk_run_folder_clear(w->folder, DEMO_RUN))
+    if (!tmk_run_folder_claim(w->folder, DEMO_RUN))
         return TMK_EXIT_FINDING;
     struct tmk_outcome o = tmk_watch_run(w);
+    tmk_run_folder_release();
     if (!o.started || o.status != 0) {
         tmk_say("the training ended with status %d", o.status);
         return o.status;
     }
     if (!tmk_summary_settle(w->folder)) {
-        tmk_summary_nothing(w);
+        tmk_summary_nothing(w, false);
         return TMK_EXIT_FINDING;
     }
     int status = show_report(DEMO_RUN);

@@ -19,8 +19,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/filters.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"
+#include "cli/filters_tried.h"
 #include "cli/leftovers.h"
 #include "cli/locate.h"
 #include "cli/sheet.h"
@@ -31,6 +33,7 @@
 #include "kit/amount.h"
 #include "kit/json.h"
 #include "kit/lines.h"
+#include "kit/print.h"
 #include "passes/verify.h"
 #include "trace/layout.h"
 #include "trace/ring.h"
@@ -110,11 +113,11 @@ static bool is_tmpfs(const char *folder)
     return statfs(folder, &fs) == 0 && fs.f_type == 0x01021994; /* TMPFS_MAGIC */
 }
 
-/* As the recorder looks for it: three times the ring must be free. */
+/* As the recorder looks for it (trace/account.h). */
 static void check_ring(struct tmk_doctor_row *r)
 {
     const char *folders[] = {getenv("TIDEMARK_RING_DIR"), getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
-    const uint64_t wanted = 3ull * TMK_RING_PAGES * TMK_PAGE_BYTES;
+    const uint64_t wanted = 40ull << 20;
     char size[TMK_AMOUNT_BYTES], need[TMK_AMOUNT_BYTES];
     for (size_t i = 0; i < TMK_N(folders); i++) {
         const char *folder = folders[i];
@@ -126,25 +129,45 @@ static void check_ring(struct tmk_doctor_row *r)
         return;
     }
     tmk_doctor_say(r, TMK_GRADE_FAIR,
-                   "no folder in memory with %s free: the ring is smaller, or on the disk, where "
-                   "writing may stall the program",
+                   "no folder in memory with %s free: rings are on the disk, where writing may "
+                   "stall the program",
                    tmk_size_text(wanted, need));
     tmk_doctor_fix(
         r, "make /dev/shm larger (containers: --shm-size=1g) or set XDG_RUNTIME_DIR to a tmpfs");
 }
 
+static bool clean_leftovers; /* --clean */
+
+/* "", or how many of the rings without a trace hold events. */
+static const char *orphans_text(const struct tmk_leftovers *left, char text[64])
+{
+    *text = '\0';
+    if (left->n_full_orphans)
+        snprintf(text, 64, "; %u ring%s with events that no trace has", left->n_full_orphans,
+                 left->n_full_orphans == 1 ? "" : "s");
+    return text;
+}
+
 static void check_leftovers(struct tmk_doctor_row *r)
 {
     struct tmk_leftovers left;
-    char size[TMK_AMOUNT_BYTES];
-    tmk_leftovers_find(&left);
-    if (left.n_rings == 0) {
-        tmk_doctor_say(r, TMK_GRADE_GOOD, "nothing left behind in memory");
+    char size[TMK_AMOUNT_BYTES], full[64];
+    tmk_leftovers_find(&left, clean_leftovers ? TMK_LEFTOVERS_CLEAN : TMK_LEFTOVERS_COUNT);
+    unsigned n_rings = left.n_dead + left.n_orphans;
+    if (n_rings + left.n_accounts + left.n_sockets == 0) {
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "nothing left behind by killed processes");
         return;
     }
-    tmk_doctor_say(r, TMK_GRADE_FAIR, "%u ring%s (%s) of killed processes whose traces are gone",
-                   left.n_rings, left.n_rings == 1 ? "" : "s", tmk_size_text(left.bytes, size));
-    tmk_doctor_fix(r, "%s", left.command);
+    tmk_doctor_say(r, clean_leftovers ? TMK_GRADE_GOOD : TMK_GRADE_FAIR,
+                   "%s%u ring%s of killed processes (%u without a trace), %u account%s, %u "
+                   "socket%s: %s of memory%s",
+                   clean_leftovers ? "removed " : "", n_rings, n_rings == 1 ? "" : "s",
+                   left.n_orphans, left.n_accounts, left.n_accounts == 1 ? "" : "s", left.n_sockets,
+                   left.n_sockets == 1 ? "" : "s", tmk_size_text(left.bytes, size),
+                   orphans_text(&left, full));
+    if (!clean_leftovers)
+        tmk_doctor_fix(r, "tidemark doctor --clean merges rings into their traces and removes the "
+                          "rest");
 }
 
 static void check_disk(struct tmk_doctor_row *r)
@@ -201,6 +224,23 @@ static void check_attach(struct tmk_doctor_row *r)
         tmk_doctor_fix(r, "sudo sysctl kernel.yama.ptrace_scope=0, or: sudo tidemark attach PID");
     else if (scope == 3)
         tmk_doctor_fix(r, "start the program with: tidemark run");
+}
+
+/* Try the seccomp filters around this tidemark in a child process. */
+static void check_filters(struct tmk_doctor_row *r)
+{
+    char *said = tmk_filters_said();
+    if (!said)
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "no filter around this");
+    else if (strcmp(said, TMK_FILTERS_REFUSE) == 0)
+        tmk_doctor_say(r, TMK_GRADE_BAD,
+                       "a filter kills for calls of the recorder: nothing is recorded");
+    else if (strcmp(said, TMK_FILTERS_TRUST) == 0)
+        tmk_doctor_say(r, TMK_GRADE_FAIR, "filters are not looked at (" TMK_FILTERS_VARIABLE ")");
+    else
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "%s filter%s around this, tried: the recorder works",
+                       said, strcmp(said, "1") == 0 ? "" : "s");
+    free(said);
 }
 
 static void check_sqlite(struct tmk_doctor_row *r)
@@ -276,9 +316,11 @@ static const struct {
     const char *name;
     void (*check)(struct tmk_doctor_row *r); /* NULL: rows of many names, by tmk_doctor_devices() */
 } checks[] = {
-    {"library", check_library},     {"clock", check_clock},   {"ring in memory", check_ring},
-    {"leftovers", check_leftovers}, {"disk", check_disk},     {"file size", check_limit},
-    {"attach", check_attach},       {"SQLite", check_sqlite}, {"devices", NULL},
+    {"library", check_library},     {"clock", check_clock},
+    {"ring in memory", check_ring}, {"leftovers", check_leftovers},
+    {"disk", check_disk},           {"file size", check_limit},
+    {"attach", check_attach},       {"seccomp", check_filters},
+    {"SQLite", check_sqlite},       {"devices", NULL},
     {"recording", check_recording},
 };
 
@@ -309,10 +351,10 @@ static void print_without(const char *text, const char *home)
 {
     size_t n = strlen(home);
     for (const char *at = n ? strstr(text, home) : NULL; at; at = strstr(text, home)) {
-        printf("%.*s~", (int)(at - text), text);
+        tmk_print(stdout, "%.*s~", (int)(at - text), text);
         text = at + n;
     }
-    printf("%s\n", text);
+    tmk_print(stdout, "%s\n", text); /* it may have names of others' files */
 }
 
 static void print_rows(const struct tmk_doctor *d, const char *home)
@@ -350,6 +392,7 @@ static int run(const struct tmk_args *args)
     struct tmk_doctor *d = tmk_xcalloc(1, sizeof *d);
     bool bad = false;
     d->python = tmk_args_get(args, "python");
+    clean_leftovers = tmk_args_get(args, "clean") != NULL;
     for (size_t i = 0; i < TMK_N(checks); i++) {
         if (checks[i].check)
             checks[i].check(tmk_doctor_add(d, "%s", checks[i].name));
@@ -372,6 +415,7 @@ static const struct tmk_option options[] = {
     {"json", 0, NULL, NULL, "one object: checks, with name grade text fix"},
     {"report", 0, NULL, NULL, "a block to paste into a bug report"},
     {"python", 0, "PROGRAM", NULL, "whose torch to look at; it is not run"},
+    {"clean", 0, NULL, NULL, "merge or remove what killed processes left in memory"},
 };
 
 static const char *const examples[] = {
@@ -379,13 +423,15 @@ static const char *const examples[] = {
     "a line for each thing looked at; exit status 1 when one is BAD",
     "tidemark doctor --python ~/env/bin/python",
     "the same; does the torch of that Python fit the driver?",
+    "tidemark doctor --clean",
+    "the same, and what killed processes left in /dev/shm is gone",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_doctor = {
     .name = "doctor",
     .summary = "Say what works on this machine and how to fix the rest",
-    .usage = "[--json | --report] [--python PROGRAM]",
+    .usage = "[--json | --report] [--python PROGRAM] [--clean]",
     .notes = "In a container that is given the host's /proc and /sys under other names, "
              "set\nTIDEMARK_PROC_DIR and TIDEMARK_SYS_DIR to them: processes of the cards are "
              "then\nfound by the host's numbers.\n",

@@ -8,6 +8,7 @@
 #include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "kit/print.h"
 #include "kit/progress.h"
 
 struct part {
@@ -120,7 +121,7 @@ static void print_text(const struct answer *a)
         print_process(a, i, &sheet);
     if (sheet.is_begun)
         return;
-    printf("%s never ran out of memory, nor came near it.\n", tmk_run_path(a->run));
+    tmk_print(stdout, "%s never ran out of memory, nor came near it.\n", tmk_run_path(a->run));
 }
 
 static int answer(struct answer *a, const struct tmk_args *args)

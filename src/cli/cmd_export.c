@@ -27,13 +27,13 @@ struct job {
 };
 
 /* Which options a format has. */
-enum { HAS_PROCESS = 1, HAS_RANGE = 2, HAS_MOMENT = 4, HAS_TABLE = 8 };
+enum { HAS_PROCESS = 1, HAS_RANGE = 2, HAS_MOMENT = 4, HAS_TABLE = 8, HAS_CELLS = 16 };
 
 struct format {
     const char *name;
     const char *ending; /* of the file's name */
     unsigned options;
-    bool is_plain;  /* the file must be a plain one */
+    enum tmk_export_needs needs;
     bool is_binary; /* no good on a screen */
     const char *unit;
     const char *open_with;
@@ -115,17 +115,18 @@ static int write_sqlite(struct job *j, struct tmk_error *err)
 }
 
 static const struct format formats[] = {
-    {"torch-snapshot", "pickle", HAS_PROCESS | HAS_RANGE, true, true, "entries",
+    {"torch-snapshot", "pickle", HAS_PROCESS | HAS_RANGE, TMK_EXPORT_PLAIN, true, "entries",
      "https://pytorch.org/memory_viz", write_torch},
-    {"perfetto", "perfetto-trace", HAS_PROCESS | HAS_RANGE, true, true, "events",
+    {"perfetto", "perfetto-trace", HAS_PROCESS | HAS_RANGE, TMK_EXPORT_PLAIN, true, "events",
      "https://ui.perfetto.dev", write_perfetto},
-    {"speedscope", "speedscope.json", HAS_PROCESS | HAS_MOMENT, false, false, "stacks",
+    {"speedscope", "speedscope.json", HAS_PROCESS | HAS_MOMENT, TMK_EXPORT_ANY, false, "stacks",
      "https://www.speedscope.app", write_speedscope},
-    {"folded", "folded", HAS_PROCESS | HAS_MOMENT, false, false, "stacks",
+    {"folded", "folded", HAS_PROCESS | HAS_MOMENT, TMK_EXPORT_ANY, false, "stacks",
      "flamegraph.pl --countname bytes", write_folded},
-    {"csv", "csv", HAS_PROCESS | HAS_TABLE, false, false, "rows", NULL, write_table},
-    {"json", "json", HAS_PROCESS | HAS_TABLE, false, false, "rows", NULL, write_table},
-    {"sqlite", "sqlite", 0, true, true, "rows", "sqlite3", write_sqlite},
+    {"csv", "csv", HAS_PROCESS | HAS_TABLE | HAS_CELLS, TMK_EXPORT_ANY, false, "rows", NULL,
+     write_table},
+    {"json", "json", HAS_PROCESS | HAS_TABLE, TMK_EXPORT_ANY, false, "rows", NULL, write_table},
+    {"sqlite", "sqlite", 0, TMK_EXPORT_NAMED, true, "rows", "sqlite3", write_sqlite},
 };
 
 /* ---- the question ---- */
@@ -135,7 +136,7 @@ static const struct {
     unsigned needs;
 } limited[] = {
     {"rank", HAS_PROCESS}, {"device", HAS_PROCESS}, {"from", HAS_RANGE},  {"until", HAS_RANGE},
-    {"at", HAS_MOMENT},    {"what", HAS_MOMENT},    {"table", HAS_TABLE},
+    {"at", HAS_MOMENT},    {"what", HAS_MOMENT},    {"table", HAS_TABLE}, {"csv-safe", HAS_CELLS},
 };
 
 static int check_options(const struct job *j)
@@ -248,6 +249,7 @@ static int ask_table(struct job *j)
     const char *name = tmk_args_get(j->args, "table"), *rank = tmk_args_get(j->args, "rank");
     j->table = (struct tmk_export_table){.name = name ? name : "allocations",
                                          .is_json = strcmp(j->format->name, "json") == 0,
+                                         .is_safe = tmk_args_get(j->args, "csv-safe") != NULL,
                                          .rank = -1};
     const struct tmk_sql_table *table = tmk_export_find_table(j->table.name);
     if (!table)
@@ -381,7 +383,7 @@ static int answer(struct job *j, const char *path)
         tmk_say("%s is nothing for a screen: give -o FILE, or pipe it on", j->format->name);
         return TMK_EXIT_USAGE;
     }
-    int status = tmk_export_file_open(&j->file, path, j->format->is_plain);
+    int status = tmk_export_file_open(&j->file, path, j->format->needs);
     if (status != 0)
         return status;
     tmk_progress_init(&progress, stderr, tmk_run_path(j->x.run));
@@ -437,6 +439,7 @@ static const struct tmk_option options[] = {
     {"at", 0, "TIME|STEP", NULL, "stacks of this moment (peak)"},
     {"what", 0, "WHAT", "peak|allocated|left", "stacks of the peak, of all, of what is left"},
     {"table", 0, "TABLE", NULL, "of csv and json (allocations)"},
+    {"csv-safe", 0, NULL, NULL, "csv: an apostrophe before cells that begin a formula"},
 };
 
 static const char notes[] =

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/run_content.h"
+#include "cli/unfinished.h"
 #include "cli/xalloc.h"
 #include "interop/torch_import.h"
 #include "kit/amount.h"
@@ -76,6 +79,18 @@ static bool is_trace(const char *name)
     return dot && strcmp(dot, ".trace") == 0;
 }
 
+/* Nobody records into it, it is this user's, and no link to something else. False after a message.
+ */
+static bool may_be_replaced(const char *output)
+{
+    char text[TMK_RUN_CONTENT_TEXT_BYTES];
+    enum tmk_run_content found = tmk_run_content_look(output, text);
+    if (found != TMK_RUN_CONTENT_LIVING && found != TMK_RUN_CONTENT_FOREIGN)
+        return true;
+    tmk_say("%s %s; it is left as it is: please give another name with -o", output, text);
+    return false;
+}
+
 /* Visit the entries of a run's folder: all must be traces; with `remove` they go. False after a
  * message. */
 static bool clear_folder(const char *folder, bool remove)
@@ -110,7 +125,7 @@ static int check_output(const char *output, bool force)
         tmk_say("%s is there already; --force replaces it, -o gives another name", output);
         return TMK_EXIT_USAGE;
     }
-    return clear_folder(output, false) ? TMK_EXIT_OK : TMK_EXIT_USAGE;
+    return may_be_replaced(output) && clear_folder(output, false) ? TMK_EXIT_OK : TMK_EXIT_USAGE;
 }
 
 /* ---- the summary ---- */
@@ -159,6 +174,21 @@ static int fail(const char *source, int rc, const struct tmk_error *err)
     return rc == TMK_EIO || rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
 }
 
+/* And what goes when we are ended meanwhile: the trace in it, then it. 0, or -1 and errno. */
+static int make_folder(const char *folder, const char *trace, int *ret_unfinished)
+{
+    sigset_t before;
+    tmk_unfinished_hold(&before);
+    int rc = mkdir(folder, 0777), reason = errno;
+    if (rc == 0) {
+        ret_unfinished[0] = tmk_unfinished_add(folder);
+        ret_unfinished[1] = tmk_unfinished_add(trace);
+    }
+    tmk_unfinished_release(&before);
+    errno = reason;
+    return rc;
+}
+
 /* Into a folder of its own, which takes the run's name when it is whole. */
 static int write_run(struct tmk_import_snapshot *s, const char *source, const char *output,
                      bool force, struct tmk_progress *progress, struct tmk_import_summary *sum)
@@ -167,7 +197,8 @@ static int write_run(struct tmk_import_snapshot *s, const char *source, const ch
     char *part = tmk_xformat("%s.part-%ld", output, (long)getpid());
     char *path = trace_name(part, s->first_us);
     int status = TMK_EXIT_FINDING;
-    if (mkdir(part, 0777) < 0) {
+    int unfinished[2] = {-1, -1};
+    if (make_folder(part, path, unfinished) < 0) {
         tmk_say("cannot make the folder %s: %s", part, strerror(errno));
     } else {
         int rc = tmk_import_write(s, path, base_of(source), tmk_progress_tell, progress, sum, &err);
@@ -175,7 +206,8 @@ static int write_run(struct tmk_import_snapshot *s, const char *source, const ch
         struct stat st;
         if (rc < 0)
             status = fail(source, rc, &err);
-        else if (force && lstat(output, &st) == 0 && !clear_folder(output, true))
+        else if (force && lstat(output, &st) == 0 &&
+                 !(may_be_replaced(output) && clear_folder(output, true)))
             tmk_say("cannot replace %s", output);
         else if (rename(part, output) < 0)
             tmk_say("cannot give the run its name %s: %s", output, strerror(errno));
@@ -185,13 +217,15 @@ static int write_run(struct tmk_import_snapshot *s, const char *source, const ch
             unlink(path);
             rmdir(part);
         }
+        tmk_unfinished_drop(unfinished[1]);
+        tmk_unfinished_drop(unfinished[0]);
     }
     free(path);
     free(part);
     return status;
 }
 
-static int import(const char *source, const char *output, bool force)
+static int import(const char *source, const char *output, bool force, bool no_limits)
 {
     struct tmk_import_snapshot s;
     struct tmk_import_summary sum;
@@ -199,7 +233,8 @@ static int import(const char *source, const char *output, bool force)
     struct tmk_progress progress;
     char *folder = folder_of(output);
     tmk_progress_init(&progress, stderr, source);
-    int rc = tmk_import_snapshot_read(&s, source, folder, tmk_progress_tell, &progress, &err);
+    int rc =
+        tmk_import_snapshot_read(&s, source, folder, no_limits, tmk_progress_tell, &progress, &err);
     free(folder);
     if (rc < 0) {
         tmk_progress_fini(&progress);
@@ -222,7 +257,7 @@ static int run(const struct tmk_args *args)
         output[n - 1] = '\0';
     int status = check_output(output, force);
     if (status == TMK_EXIT_OK)
-        status = import(source, output, force);
+        status = import(source, output, force, tmk_args_get(args, "no-limits") != NULL);
     free(output);
     return status;
 }
@@ -230,6 +265,7 @@ static int run(const struct tmk_args *args)
 static const struct tmk_option options[] = {
     {"output", 'o', "RUN", NULL, "folder for the run (SNAPSHOT's name with .tmk, here)"},
     {"force", 0, NULL, NULL, "replace a run of that name"},
+    {"no-limits", 0, NULL, NULL, "read it whatever memory and time it takes"},
 };
 
 static const char notes[] =
@@ -237,7 +273,9 @@ static const char notes[] =
     "standard input), and makes a run of it that every command answers about. Blocks\n"
     "get their real sizes, which the snapshot has only of those alive at its end;\n"
     "those that are older than its history are found from its end. The file is\n"
-    "parsed, never executed: one that refers to code is refused.\n"
+    "parsed, never executed: one that refers to code is refused. So is one that takes\n"
+    "far more memory or time than its size lets expect (docs/limits.md), unless\n"
+    "--no-limits says that it may.\n"
     "\n"
     "A snapshot has no steps, modules or categories. See docs/snapshots.md.\n"
     "\n"
@@ -255,7 +293,7 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_import = {
     .name = "import",
     .summary = "Make a run of a torch memory snapshot",
-    .usage = "SNAPSHOT.pickle[.gz] [-o RUN] [--force]",
+    .usage = "SNAPSHOT.pickle[.gz] [-o RUN] [--force] [--no-limits]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

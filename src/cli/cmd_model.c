@@ -73,7 +73,7 @@ static int answer(struct tmk_model_answer *a, const struct tmk_args *args)
     struct tmk_error err = {0};
     const char *path = NULL;
     int rc = tmk_weights_read(&a->weights, (const char *const *)args->operands, args->n_operands,
-                              &path, &err);
+                              tmk_args_get(args, "no-limits") != NULL, &path, &err);
     if (rc < 0)
         return fail(path, rc, &err);
     if (a->weights.n == 0) {
@@ -107,13 +107,15 @@ static const struct tmk_option options[] = {
     {"all", 0, NULL, NULL, "list all tensors, with least, largest, mean, std"},
     {"top", 0, "N", NULL, "list so many of the largest (10)"},
     {"lora-rank", 0, "N...", NULL, "estimate LoRA of these ranks (8 16 64)"},
+    {"no-limits", 0, NULL, NULL, "read it whatever memory and time it takes"},
     {"json", 0, NULL, NULL, "one JSON object, with every tensor"},
 };
 
 static const char notes[] =
     "FILE is a .safetensors file, what torch.save writes (.pt, .pth, .bin), an index\n"
     "of shards (model.safetensors.index.json), or a folder of these. Neither torch\n"
-    "nor Python is needed, and pickles are parsed, never executed.\n"
+    "nor Python is needed, and pickles are parsed, never executed. A file that takes\n"
+    "far more memory or time than its size lets expect is refused (docs/limits.md).\n"
     "\n"
     "Every number is looked at, at about the speed of the memory: NaN and infinity\n"
     "with the index of the first, zeros, denormals; least, largest, mean and\n"

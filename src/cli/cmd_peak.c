@@ -11,6 +11,7 @@
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/json.h"
+#include "kit/print.h"
 
 enum { BAR_WIDTH = 16, SHOWN_FRAMES = 4 };
 
@@ -117,10 +118,10 @@ static void print_headline(const struct answer *a)
                                        [TMK_MOMENT_STEP] = "at the step's peak"};
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
     const char *kind = what[a->look.moment.kind];
-    printf("%s on %s%s%s, after %s%s\n", tmk_size_text(tmk_look_bytes(&a->look), size),
-           tmk_device_name(tmk_look_device(&a->look), device), *kind ? " " : "", kind,
-           tmk_time_text(tmk_look_ns(&a->look), time),
-           tmk_step_text(a->look.p, tmk_look_step(&a->look), ", ", step));
+    tmk_print(stdout, "%s on %s%s%s, after %s%s\n", tmk_size_text(tmk_look_bytes(&a->look), size),
+              tmk_device_name(tmk_look_device(&a->look), device), *kind ? " " : "", kind,
+              tmk_time_text(tmk_look_ns(&a->look), time),
+              tmk_step_text(a->look.p, tmk_look_step(&a->look), ", ", step));
 }
 
 /* Where to begin in a line: native frames would leave no room for the program's own. */

@@ -21,6 +21,7 @@ enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
 
 struct printer {
     enum format format;
+    bool is_safe; /* CSV without formulas */
     sqlite3_stmt *statement;
     int n_columns;
     struct tmk_column *columns;
@@ -54,7 +55,7 @@ static void begin(struct printer *p)
     if (p->format == FORMAT_TABLE)
         begin_table(p);
     else
-        tmk_result_out_begin(&p->out, p->statement, p->format == FORMAT_JSON, stdout);
+        tmk_result_out_begin(&p->out, p->statement, p->format == FORMAT_JSON, p->is_safe, stdout);
 }
 
 static void print_row(struct printer *p)
@@ -85,52 +86,74 @@ static void end(struct printer *p)
 
 /* ---- running ---- */
 
-static int complain(sqlite3 *db)
+static int complain(struct tmk_sql *sql)
 {
+    sqlite3 *db = tmk_sql_handle(sql);
+    if (tmk_sql_refusal(sql)) {
+        tmk_say(
+            "query only reads: %s is refused; tidemark export --to sqlite makes a file for that",
+            tmk_sql_refusal(sql));
+        return TMK_EXIT_USAGE;
+    }
     tmk_say("%s", sqlite3_errmsg(db));
     if (strstr(sqlite3_errmsg(db), "no such table") || strstr(sqlite3_errmsg(db), "no such column"))
         tmk_say("what there is: tidemark tables");
     return TMK_EXIT_USAGE;
 }
 
-static int run_statement(sqlite3 *db, sqlite3_stmt *statement, enum format format)
+static int run_statement(struct tmk_sql *sql, struct printer *printer)
 {
-    struct printer printer = {.format = format, .statement = statement};
+    sqlite3_stmt *statement = printer->statement;
     struct tmk_heartbeat heartbeat;
     tmk_heartbeat_start(&heartbeat, "the query");
     int rc = sqlite3_step(statement);
     tmk_heartbeat_stop(&heartbeat); /* from the first row on, rows are the sign of life */
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        return complain(db);
-    if (sqlite3_column_count(statement) == 0)
-        return TMK_EXIT_OK;
-    begin(&printer);
+        return complain(sql);
+    begin(printer);
     for (; rc == SQLITE_ROW; rc = sqlite3_step(statement))
-        print_row(&printer);
-    end(&printer);
-    return rc == SQLITE_DONE ? TMK_EXIT_OK : complain(db);
+        print_row(printer);
+    end(printer);
+    return rc == SQLITE_DONE ? TMK_EXIT_OK : complain(sql);
 }
 
-static bool is_blank(const char *text)
+/* Behind blanks, semicolons and comments, as SQLite has them: one without its end ends the text. */
+static const char *skip_blanks(const char *text)
 {
-    return text[strspn(text, " \t\r\n;")] == '\0';
+    for (;;) {
+        text += strspn(text, " \t\r\n\f;");
+        if (strncmp(text, "--", 2) == 0) {
+            text += strcspn(text, "\n");
+        } else if (strncmp(text, "/*", 2) == 0) {
+            const char *end = strstr(text + 2, "*/");
+            text = end ? end + 2 : text + strlen(text);
+        } else {
+            return text;
+        }
+    }
 }
 
-static int run_sql(sqlite3 *db, const char *text, enum format format)
+static int run_sql(struct tmk_sql *sql, const char *text, struct printer *printer)
 {
-    const char *rest = text;
+    const char *rest = "";
     sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(db, text, -1, &statement, &rest) != SQLITE_OK)
-        return complain(db);
+    tmk_sql_read_only(sql);
+    text = skip_blanks(text);
+    if (sqlite3_prepare_v2(tmk_sql_handle(sql), text, -1, &statement, &rest) != SQLITE_OK)
+        return complain(sql);
     int status;
+    rest = skip_blanks(rest);
     if (!statement) {
         tmk_say("that is no query; for example: \"SELECT * FROM peak\"");
         status = TMK_EXIT_USAGE;
-    } else if (!is_blank(rest)) {
+    } else if (*rest) {
         tmk_say("one query at a time: '%.40s' is left over", rest);
         status = TMK_EXIT_USAGE;
+    } else if (!tmk_sql_allows(sql, statement)) {
+        status = complain(sql);
     } else {
-        status = run_statement(db, statement, format);
+        printer->statement = statement;
+        status = run_statement(sql, printer);
     }
     sqlite3_finalize(statement);
     return status;
@@ -151,6 +174,12 @@ static int run(const struct tmk_args *args)
     struct tmk_run *target = NULL;
     struct tmk_sql *sql = NULL;
     struct tmk_error err = {0};
+    struct printer printer = {.format = format_of(args),
+                              .is_safe = tmk_args_get(args, "csv-safe") != NULL};
+    if (printer.is_safe && printer.format != FORMAT_CSV) {
+        tmk_say("--csv-safe needs --format csv");
+        return TMK_EXIT_USAGE;
+    }
     int status = tmk_target_open(args->operands[0], &target);
     if (status != 0)
         return status;
@@ -158,7 +187,7 @@ static int run(const struct tmk_args *args)
         tmk_say("%s", err.text);
         status = TMK_EXIT_FINDING;
     } else {
-        status = run_sql(tmk_sql_handle(sql), args->operands[1], format_of(args));
+        status = run_sql(sql, args->operands[1], &printer);
     }
     tmk_sql_close(sql);
     tmk_run_close(target);
@@ -167,12 +196,14 @@ static int run(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"format", 0, "FORMAT", "table|json|csv", "table (the default), json or csv"},
+    {"csv-safe", 0, NULL, NULL, "csv: an apostrophe before cells that begin a formula"},
     {"json", 0, NULL, NULL, "the same as --format json"},
 };
 
 static const char notes[] =
     "The tables and their columns: tidemark tables. Sizes are in bytes, times in ns\n"
-    "since the run's start; what is not known is NULL.\n"
+    "since the run's start; what is not known is NULL. SQL can only read: ATTACH,\n"
+    "CREATE, VACUUM and the like are refused.\n"
     "\n"
     "json is one object: columns, a list of names, and rows, a list of objects.\n";
 

@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd_report.c - everything on one page. */
-#include <errno.h>
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "cli/report.h"
 #include "cli/target.h"
 
-static int write_report(const struct tmk_report *r, const char *format, FILE *out)
+struct writing {
+    const struct tmk_report *report;
+    const char *format;
+    bool is_safe;
+};
+
+static void write_report(FILE *out, const void *arg)
 {
-    if (strcmp(format, "json") == 0 || strcmp(format, "csv") == 0) {
+    const struct writing *w = arg;
+    if (strcmp(w->format, "json") == 0 || strcmp(w->format, "csv") == 0) {
         struct tmk_tree tree;
-        tmk_tree_init(&tree, out, strcmp(format, "csv") == 0);
-        tmk_report_tree(r, &tree);
+        tmk_tree_init(&tree, out, strcmp(w->format, "csv") == 0, w->is_safe);
+        tmk_report_tree(w->report, &tree);
     } else {
         struct tmk_sheet sheet = {
-            .out = out, .markdown = strcmp(format, "md") == 0, .colour = tmk_wants_colour(out)};
-        tmk_report_sheet(r, &sheet);
+            .out = out, .markdown = strcmp(w->format, "md") == 0, .colour = tmk_wants_colour(out)};
+        tmk_report_sheet(w->report, &sheet);
     }
-    return TMK_EXIT_OK;
 }
 
-static int open_output(const char *path, FILE **ret_out)
+static int write_to(const char *path, const struct writing *w)
 {
-    *ret_out = stdout;
-    if (!path || strcmp(path, "-") == 0)
-        return 0;
-    *ret_out = fopen(path, "we");
-    if (*ret_out)
-        return 0;
-    tmk_say("cannot write %s: %s", path, strerror(errno));
-    return TMK_EXIT_FINDING;
+    if (path && strcmp(path, "-") != 0)
+        return tmk_output_file_write(path, write_report, w);
+    write_report(stdout, w);
+    return TMK_EXIT_OK;
 }
 
 static int run(const struct tmk_args *args)
@@ -39,20 +41,19 @@ static int run(const struct tmk_args *args)
     const char *path = tmk_args_get(args, "output");
     if (!format)
         format = tmk_args_get(args, "json") ? "json" : "text";
+    bool is_safe = tmk_args_get(args, "csv-safe") != NULL;
+    if (is_safe && strcmp(format, "csv") != 0) {
+        tmk_say("--csv-safe needs --format csv");
+        return TMK_EXIT_USAGE;
+    }
     struct tmk_run *target = NULL;
     int status = tmk_target_open(args->operands[0], &target);
     if (status != 0)
         return status;
     struct tmk_report report;
-    FILE *out = stdout;
     status = tmk_report_init(&report, target, tmk_args_get(args, "rank"));
     if (status == 0)
-        status = open_output(path, &out);
-    if (status == 0) {
-        status = write_report(&report, format, out);
-        if (out != stdout)
-            status = tmk_close_output(out, path, status);
-    }
+        status = write_to(path, &(struct writing){&report, format, is_safe});
     tmk_report_fini(&report);
     tmk_run_close(target);
     return status;
@@ -60,6 +61,7 @@ static int run(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"format", 0, "FORMAT", "text|json|csv|md", "text (the default), json, csv or md"},
+    {"csv-safe", 0, NULL, NULL, "csv: an apostrophe before cells that begin a formula"},
     {"json", 0, NULL, NULL, "the same as --format json"},
     {"output", 'o', "FILE", NULL, "write to FILE instead of the screen"},
     {"rank", 0, "N", NULL, "whose details to show (the largest peak)"},
@@ -67,7 +69,8 @@ static const struct tmk_option options[] = {
 
 static const char notes[] =
     "json is one object: run, tidemark, started_utc, duration_ns, chosen (number of\n"
-    "the process with the largest peak, or of --rank) and processes, a list of:\n"
+    "the process with the largest peak, or of --rank), not_recorded (why, in words)\n"
+    "and processes, a list of:\n"
     "  file pid rank world_size host command start_ns end_ns trace_bytes\n"
     "  events allocations frees live_blocks live_bytes (live: at the end)\n"
     "  peak      time_ns step allocated reserved device, by_category by_module\n"
@@ -96,8 +99,9 @@ static const char notes[] =
     "            largest_allocatable releasable pinned_segments\n"
     "  mark_count marks: time_ns step name text\n"
     "  quality   complete live merged unfinished stopped dropped given_up\n"
-    "            detail_from_ns untracked replaced unknown_frees lost_segments\n"
-    "            damaged_chunks stray_bytes header_damaged\n"
+    "            detail_from_ns untracked without_details unnamed replaced\n"
+    "            unknown_frees lost_segments damaged_chunks stray_bytes\n"
+    "            header_damaged\n"
     "csv has the same figures, one a row: section,item,key,value. Section is the\n"
     "path of names, item the numbers of the list elements on it:\n"
     "  processes.peak.by_category,0.2,bytes,4096\n";

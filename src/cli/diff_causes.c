@@ -8,6 +8,7 @@
 #include "cli/comparison.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "kit/print.h"
 #include "tidemark/tidemark.h"
 
 enum { SHOWN_CAUSES = 12, SHOWN_OWNERS = 4 };
@@ -17,9 +18,9 @@ static void write_factor(FILE *out, double factor)
 {
     double whole = round(factor);
     if (fabs(factor - whole) < 0.005 && whole > 0)
-        fprintf(out, "%.0f", whole);
+        tmk_print(out, "%.0f", whole);
     else
-        fprintf(out, factor < 0.1 ? "%.3f" : "%.2f", factor);
+        tmk_print(out, factor < 0.1 ? "%.3f" : "%.2f", factor);
 }
 
 static bool is_of_batch(uint8_t category)
@@ -50,18 +51,18 @@ static void write_resized(FILE *out, const struct tmk_diff_cause *c)
     bool is_even = c->most_factor - c->least_factor <= 0.01 * c->most_factor;
     const char *reason = usual_reason(c, is_even);
     bool is_all = c->n_resized == c->n_blocks[0] && c->n_blocks[0] == c->n_blocks[1];
-    fprintf(out, "%s%s", is_all ? "the same " : "", tmk_count_text(c->n_resized, count));
+    tmk_print(out, "%s%s", is_all ? "the same " : "", tmk_count_text(c->n_resized, count));
     if (!is_all)
-        fprintf(out, " of %s", tmk_count_text(c->n_blocks[1], count));
-    fprintf(out, " block%s, %s", c->n_blocks[1] == 1 ? "" : "s",
-            c->n_resized > 1 && is_even ? "each " : "");
+        tmk_print(out, " of %s", tmk_count_text(c->n_blocks[1], count));
+    tmk_print(out, " block%s, %s", c->n_blocks[1] == 1 ? "" : "s",
+              c->n_resized > 1 && is_even ? "each " : "");
     write_factor(out, c->least_factor);
     if (!is_even) {
-        fprintf(out, " to ");
+        tmk_print(out, " to ");
         write_factor(out, c->most_factor);
     }
-    fprintf(out, " times as large%s%s%s", reason ? " (" : "", reason ? reason : "",
-            reason ? ")" : "");
+    tmk_print(out, " times as large%s%s%s", reason ? " (" : "", reason ? reason : "",
+              reason ? ")" : "");
 }
 
 static void write_part(FILE *out, const char *what, int64_t bytes, bool *is_first)
@@ -69,7 +70,7 @@ static void write_part(FILE *out, const char *what, int64_t bytes, bool *is_firs
     char text[TMK_AMOUNT_BYTES];
     if (bytes == 0)
         return;
-    fprintf(out, "%s%s %s", *is_first ? "" : ", ", what, tmk_change_text(bytes, text));
+    tmk_print(out, "%s%s %s", *is_first ? "" : ", ", what, tmk_change_text(bytes, text));
     *is_first = false;
 }
 
@@ -79,7 +80,7 @@ static void write_parts(FILE *out, const struct tmk_diff_split *s)
     bool is_first = true;
     if (!s->resized && !s->added && !s->gone)
         return;
-    fprintf(out, ": ");
+    tmk_print(out, ": ");
     write_part(out, "other sizes", s->resized, &is_first);
     write_part(out, s->recounted < 0 ? "fewer" : "more", s->recounted, &is_first);
     write_part(out, "new places", s->added, &is_first);
@@ -89,7 +90,7 @@ static void write_parts(FILE *out, const struct tmk_diff_split *s)
 static void write_blocks(FILE *out, uint64_t n)
 {
     char count[TMK_AMOUNT_BYTES];
-    fprintf(out, "%s block%s", tmk_count_text(n, count), n == 1 ? "" : "s");
+    tmk_print(out, "%s block%s", tmk_count_text(n, count), n == 1 ? "" : "s");
 }
 
 /* Of what only one side has. */
@@ -98,8 +99,9 @@ static void write_only(FILE *out, const struct tmk_diff_cause *c, enum tmk_side 
     uint64_t n = c->n_parameters[side];
     write_blocks(out, c->n_blocks[side]);
     if (n && c->n_blocks[side] % n == 0)
-        fprintf(out, " (%" PRIu64 " for each of %" PRIu64 " parameters)", c->n_blocks[side] / n, n);
-    fprintf(out, ", none in %s", side == TMK_SIDE_A ? "B" : "A");
+        tmk_print(out, " (%" PRIu64 " for each of %" PRIu64 " parameters)", c->n_blocks[side] / n,
+                  n);
+    tmk_print(out, ", none in %s", side == TMK_SIDE_A ? "B" : "A");
 }
 
 /* How it came to that, in words. */
@@ -111,7 +113,7 @@ static void write_how(FILE *out, const struct tmk_diff_cause *c)
     } else if (!s->recounted && !s->added && !s->gone) {
         write_resized(out, c);
     } else {
-        fprintf(out, "%" PRIu64 " -> ", c->n_blocks[0]);
+        tmk_print(out, "%" PRIu64 " -> ", c->n_blocks[0]);
         write_blocks(out, c->n_blocks[1]);
         write_parts(out, s);
     }
@@ -148,12 +150,12 @@ static void write_owners(FILE *out, const struct tmk_comparison *x, uint64_t i, 
 {
     const char *first = tmk_diff_cause(x->diff, i)->owner;
     size_t same = n > 1 ? common_start(x, i, n) : 0;
-    fprintf(out, " of %.*s%s%s", (int)same, first, n > 1 ? "{" : "", first + same);
+    tmk_print(out, " of %.*s%s%s", (int)same, first, n > 1 ? "{" : "", first + same);
     for (uint64_t k = 1; k < n && k < SHOWN_OWNERS; k++)
-        fprintf(out, ", %s", tmk_diff_cause(x->diff, i + k)->owner + same);
+        tmk_print(out, ", %s", tmk_diff_cause(x->diff, i + k)->owner + same);
     if (n > SHOWN_OWNERS)
-        fprintf(out, " and %" PRIu64 " more", n - SHOWN_OWNERS);
-    fprintf(out, n > 1 ? "}" : "");
+        tmk_print(out, " and %" PRIu64 " more", n - SHOWN_OWNERS);
+    tmk_print(out, n > 1 ? "}" : "");
 }
 
 static void write_causes(FILE *out, const struct tmk_comparison *x, uint64_t i, uint64_t n)
@@ -167,10 +169,10 @@ static void write_causes(FILE *out, const struct tmk_comparison *x, uint64_t i, 
     if (c->owner)
         write_owners(out, x, i, n);
     else if (has_site)
-        fprintf(out, " made at %s", tmk_frame_text(&f, true, frame));
+        tmk_print(out, " made at %s", tmk_frame_text(&f, true, frame));
     else if (!is_known)
         fputs(" of unknown origin", out);
-    fprintf(out, n > 1 ? ": in each " : ": ");
+    tmk_print(out, n > 1 ? ": in each " : ": ");
     write_how(out, c);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "kit/print.h"
 
 enum { SHOWN_STEPS = 6, SHOWN_FRAMES = 3 };
 
@@ -184,10 +185,10 @@ static void write_stacks(FILE *out, const struct tmk_comparison *c, const uint32
             first == 0 && user_frame(c->shown->looks[1].p, &frames[1], &at[1], user_only, &f[1]);
         fputs(n++ ? " < " : "", out);
         if (has_other && is_moved(&f[0], &f[1]))
-            fprintf(out, "%s:%u/%u %s", without_folder(f[0].file ? f[0].file : "?"),
-                    (unsigned)f[0].line, (unsigned)f[1].line, f[0].function);
+            tmk_print(out, "%s:%u/%u %s", without_folder(f[0].file ? f[0].file : "?"),
+                      (unsigned)f[0].line, (unsigned)f[1].line, f[0].function);
         else
-            fputs(tmk_frame_text(&f[0], true, text), out);
+            tmk_print(out, "%s", tmk_frame_text(&f[0], true, text));
     }
 }
 

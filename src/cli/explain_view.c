@@ -326,12 +326,7 @@ static void write_fix(const struct tmk_case *c, const struct tmk_fix *fix, uint3
 {
     char *worth = worth_text(c, fix);
     char *text = tmk_xformat("%s [%s]", fix->text, worth);
-    char lead[16];
-    snprintf(lead, sizeof lead, sheet->markdown ? "%" PRIu32 ". " : "  %" PRIu32 ". ", number);
-    if (sheet->markdown)
-        fprintf(sheet->out, "%s%s\n", lead, text);
-    else
-        tmk_sheet_wrap(sheet->out, text, lead);
+    tmk_sheet_numbered(sheet, number, text);
     free(worth);
     free(text);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/say.h"
+#include "cli/unfinished.h"
 #include "cli/xalloc.h"
 
 enum { COPY_BYTES = 1 << 16 };
@@ -23,28 +24,39 @@ static int open_scratch(struct tmk_export_file *f)
 {
     const char *folder = getenv("TMPDIR");
     f->scratch = tmk_xformat("%s/tidemark-XXXXXX", folder && *folder ? folder : "/tmp");
+    sigset_t before;
+    tmk_unfinished_hold(&before);
     f->fd = mkostemp(f->scratch, O_CLOEXEC);
+    int reason = errno;
+    f->unfinished = f->fd < 0 ? -1 : tmk_unfinished_add(f->scratch);
+    tmk_unfinished_release(&before);
     if (f->fd >= 0) {
         f->path = f->scratch;
         return 0;
     }
-    int status = complain(f->scratch, errno);
+    int status = complain(f->scratch, reason);
     free(f->scratch);
     f->scratch = NULL;
     return status;
 }
 
-int tmk_export_file_open(struct tmk_export_file *f, const char *path, bool must_be_plain)
+static int open_target(struct tmk_export_file *f, const char *path, bool is_named)
+{
+    return is_named ? tmk_output_file_open_named(&f->file, path)
+                    : tmk_output_file_open(&f->file, path);
+}
+
+int tmk_export_file_open(struct tmk_export_file *f, const char *path, enum tmk_export_needs needs)
 {
     *f = (struct tmk_export_file){.name = path, .is_stdout = strcmp(path, "-") == 0};
-    int status = f->is_stdout ? 0 : tmk_output_file_open(&f->file, path);
+    int status = f->is_stdout ? 0 : open_target(f, path, needs == TMK_EXPORT_NAMED);
     if (status != 0)
         return status;
     if (f->is_stdout)
         f->name = "standard output";
     f->fd = f->is_stdout ? STDOUT_FILENO : f->file.fd;
     f->path = f->is_stdout ? NULL : f->file.target ? f->file.temporary : path;
-    if (!must_be_plain || (!f->is_stdout && f->file.target))
+    if (needs == TMK_EXPORT_ANY || (!f->is_stdout && f->file.target))
         return 0;
     status = open_scratch(f);
     if (status != 0 && !f->is_stdout)
@@ -85,6 +97,7 @@ int tmk_export_file_close(struct tmk_export_file *f, bool keep)
         status = keep ? copy_scratch(f) : 0;
         close(f->fd);
         unlink(f->scratch);
+        tmk_unfinished_drop(f->unfinished);
         free(f->scratch);
         f->scratch = NULL;
     }

@@ -14,6 +14,7 @@
 #include "kit/amount.h"
 #include "kit/progress.h"
 #include "model/owners.h"
+#include "trace/stops.h"
 
 enum pass { PEAK, TIMELINE, SITES, OOMS, MARKS, ACCOUNTING, LEAKAGE, FRAG, SAMPLES, N_PASSES };
 
@@ -149,7 +150,7 @@ static void take_totals(struct tmk_facts *f, const struct tmk_replay *rp)
     f->n_events = larger(s->n_events, status->n_events);
     f->n_allocs = larger(s->n_allocs, status->n_allocs);
     f->n_frees = larger(s->n_frees, status->n_frees);
-    f->n_live = s->n_live;
+    f->n_live = s->n_live + s->n_outside;
     for (uint32_t i = 0; i < s->n_devices; i++)
         f->live_bytes += s->devices[i].allocated_bytes;
     f->quality = tmk_quality_of(f->p, rp);
@@ -287,7 +288,8 @@ static void doubt_end(const struct tmk_facts *f, struct listener *l)
     else if (q->stop != TMK_STOP_NONE)
         doubt(l, "Recording stopped after %s: %s.", time, tmk_stop_text(q->stop));
     else if (q->unfinished)
-        doubt(l, "The trace was not closed and its ring is gone: after %s nothing is known.", time);
+        doubt(l, "The trace was not closed and %s. After %s nothing is known.",
+              tmk_quality_ring_text(f->p), time);
 }
 
 static void doubt_losses(const struct tmk_quality *q, struct listener *l)
@@ -297,7 +299,12 @@ static void doubt_losses(const struct tmk_quality *q, struct listener *l)
         const char *text;
     } losses[] = {
         {q->n_dropped, "events were dropped: they came faster than they could be packed."},
-        {q->n_untracked, "blocks were not followed: more were alive at once than we keep."},
+        {q->n_untracked, "blocks were not followed: more were alive at once than we keep. Bytes "
+                         "allocated are upper bounds from then on."},
+        {q->n_without_details, "blocks alive at the end are without details: when and where they "
+                               "were allocated is no longer in the trace."},
+        {q->n_unnamed, "times a name, stack or stream was left out: there were more different ones "
+                       "than the recorder keeps."},
         {q->n_replaced, "frees were not reported: the address was simply handed out again."},
         {q->n_unknown_free, "frees were of blocks that were never seen allocated."},
         {q->n_lost_segments, "segments were not followed: more were held at once than we keep."},

@@ -12,6 +12,7 @@
 #include "cli/xalloc.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
+#include "kit/print.h"
 #include "model/owners.h"
 #include "passes/steps.h"
 
@@ -27,15 +28,15 @@ static const char *size_or_null(uint64_t bytes, char *buffer)
 static void say_moment(const struct tmk_frag_answer *a, const struct tmk_frag_device *d)
 {
     char device[24], time[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
-    printf("%s", tmk_device_name(d->device, device));
+    tmk_print(stdout, "%s", tmk_device_name(d->device, device));
     if (d->is_oom)
-        printf(" when %s were refused", tmk_size_text(d->request_bytes, size));
+        tmk_print(stdout, " when %s were refused", tmk_size_text(d->request_bytes, size));
     else if (a->moment.kind == TMK_FRAG_WORST)
-        printf(" when most was reserved");
+        tmk_print(stdout, " when most was reserved");
     else if (a->moment.kind == TMK_FRAG_STEP)
-        printf(" at the step's peak");
-    printf(", after %s%s\n", tmk_time_text(d->time_ns + a->p->offset_ns, time),
-           tmk_step_text(a->p, d->step, ", ", step));
+        tmk_print(stdout, " at the step's peak");
+    tmk_print(stdout, ", after %s%s\n", tmk_time_text(d->time_ns + a->p->offset_ns, time),
+              tmk_step_text(a->p, d->step, ", ", step));
 }
 
 static void say_sum(const struct tmk_frag_device *d)
@@ -196,7 +197,8 @@ static void print_pins(const struct pins *pins, struct tmk_sheet *sheet)
     }
     tmk_sheet_table(sheet, t);
     if (pins->n > SHOWN_PINS)
-        printf("  and %" PRIu64 " more lines; --json has the segments\n", pins->n - SHOWN_PINS);
+        tmk_print(stdout, "  and %" PRIu64 " more lines; --json has the segments\n",
+                  pins->n - SHOWN_PINS);
 }
 
 static void show_pinned(const struct tmk_frag_answer *a, uint64_t device, struct tmk_sheet *sheet)
@@ -217,7 +219,7 @@ static void show_pinned(const struct tmk_frag_answer *a, uint64_t device, struct
                              "cannot go back because of blocks in %s:",
                              n, n == 1 ? " is" : "s are", tmk_size_text(bytes, size),
                              n == 1 ? "it" : "them");
-    printf("\n");
+    tmk_print(stdout, "\n");
     tmk_sheet_wrap(stdout, text, "  ");
     print_pins(&pins, sheet);
     free(text);
@@ -269,14 +271,14 @@ static void show_time(const struct tmk_frag_answer *a, const struct tmk_frag_dev
     }
     if (!known)
         return;
-    printf("\n  Held beyond what blocks took at their most, over time:\n");
+    tmk_print(stdout, "\n  Held beyond what blocks took at their most, over time:\n");
     tmk_sheet_chart(sheet, values, n, a->p->offset_ns, a->p->end_ns + a->p->offset_ns);
     const struct tmk_step_row *worst = worst_step(a->p, d->device);
     char reserved[TMK_AMOUNT_BYTES], blocks[TMK_AMOUNT_BYTES];
     if (worst)
-        printf("  worst step: %" PRId64 ", %s held, at most %s in blocks\n", worst->step,
-               tmk_size_text(worst->peak_reserved_bytes, reserved),
-               tmk_size_text(worst->peak_bytes, blocks));
+        tmk_print(stdout, "  worst step: %" PRId64 ", %s held, at most %s in blocks\n", worst->step,
+                  tmk_size_text(worst->peak_reserved_bytes, reserved),
+                  tmk_size_text(worst->peak_bytes, blocks));
 }
 
 void tmk_frag_sheet(const struct tmk_frag_answer *a)
@@ -288,13 +290,13 @@ void tmk_frag_sheet(const struct tmk_frag_answer *a)
         if (a->has_device && d->device != a->device)
             continue;
         if (!is_first)
-            printf("\n");
+            tmk_print(stdout, "\n");
         is_first = false;
         say_moment(a, d);
         say_sum(d);
         say_driver(d);
         if (d->n_pools > 0) {
-            printf("\n");
+            tmk_print(stdout, "\n");
             show_pools(a, d, &sheet);
         }
         show_pinned(a, i, &sheet);

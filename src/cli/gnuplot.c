@@ -25,7 +25,9 @@
 #include "cli/command.h"
 #include "cli/locate.h"
 #include "cli/output_file.h"
+#include "cli/unfinished.h"
 #include "cli/xalloc.h"
+#include "kit/gnuplot_word.h"
 #include "kit/utf8.h"
 
 extern char **environ;
@@ -53,18 +55,54 @@ static const char look[] = "set encoding utf8\n"
                            "set style textbox opaque fillcolor rgb '%s' noborder\n"
                            "set style fill transparent solid 0.25 noborder\n";
 
-/* As a screen would show it, so that an SVG of it is well-formed whatever the bytes were. */
-void tmk_gnuplot_short_text(FILE *script, const char *text, unsigned columns)
+/* ---- texts ---- */
+
+/* As a screen would show it, so that an SVG of it is well-formed whatever the bytes were. The
+ * caller's to free. */
+static char *shown_text(const char *text, unsigned columns)
 {
     char *shown = NULL;
     size_t n = 0;
     FILE *out = tmk_xmemstream(&shown, &n);
     tmk_utf8_write(out, text, columns);
     fclose(out);
-    fputc('\'', script);
-    for (const char *at = shown; *at; at++)
-        fputs(*at == '\'' ? "\'\'" : (char[]){*at, 0}, script);
-    fputc('\'', script);
+    return shown;
+}
+
+/* The same, but its end is kept. */
+static char *shown_tail(const char *text, unsigned columns)
+{
+    if (tmk_utf8_width(text) <= columns)
+        return shown_text(text, UINT_MAX);
+    while (tmk_utf8_width(text) >= columns)
+        tmk_utf8_next(&text);
+    char *tail = tmk_xformat("…%s", text), *shown = shown_text(tail, UINT_MAX);
+    free(tail);
+    return shown;
+}
+
+/* gnuplot would cut it in the middle of a character. */
+static bool is_too_long_for_tic(const char *shown)
+{
+    return strchr(shown, '%') && strlen(shown) > TMK_GNUPLOT_TIC_BYTES;
+}
+
+static void put_tic(FILE *script, const char *text, unsigned columns,
+                    char *shorten(const char *text, unsigned columns))
+{
+    char *shown = shorten(text, columns);
+    for (unsigned width = (unsigned)tmk_utf8_width(shown); is_too_long_for_tic(shown);) {
+        free(shown);
+        shown = width > 1 ? shorten(text, --width) : tmk_xstrdup("…"); /* all accents */
+    }
+    tmk_gnuplot_tic_word(script, shown);
+    free(shown);
+}
+
+void tmk_gnuplot_short_text(FILE *script, const char *text, unsigned columns)
+{
+    char *shown = shown_text(text, columns);
+    tmk_gnuplot_word(script, shown);
     free(shown);
 }
 
@@ -75,15 +113,19 @@ void tmk_gnuplot_text(FILE *script, const char *text)
 
 void tmk_gnuplot_tail_text(FILE *script, const char *text, unsigned columns)
 {
-    size_t width = tmk_utf8_width(text);
-    char *tail = NULL;
-    if (width > columns) {
-        while (tmk_utf8_width(text) >= columns)
-            tmk_utf8_next(&text);
-        tail = tmk_xformat("…%s", text);
-    }
-    tmk_gnuplot_text(script, tail ? tail : text);
-    free(tail);
+    char *shown = shown_tail(text, columns);
+    tmk_gnuplot_word(script, shown);
+    free(shown);
+}
+
+void tmk_gnuplot_tic(FILE *script, const char *text, unsigned columns)
+{
+    put_tic(script, text, columns, shown_text);
+}
+
+void tmk_gnuplot_tail_tic(FILE *script, const char *text, unsigned columns)
+{
+    put_tic(script, text, columns, shown_tail);
 }
 
 /* ---- what is needed ---- */
@@ -310,7 +352,10 @@ static bool draw(struct tmk_gnuplot *g, int out)
         tmk_say("gnuplot could not be started for %s: %s", g->path, strerror(reason));
         return false;
     }
-    if (!wait_for(pid, &status)) {
+    tmk_unfinished_group(pid);
+    bool has_ended = wait_for(pid, &status);
+    tmk_unfinished_group(0);
+    if (!has_ended) {
         tmk_say("gnuplot did not draw %s within %d s, and was ended", g->path, MOST_SECONDS);
         return false;
     }

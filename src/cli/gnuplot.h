@@ -39,19 +39,22 @@ int tmk_gnuplot_open(const char *path, const struct tmk_plot_style *style, unsig
                      struct tmk_gnuplot **ret);
 /* Where to write the script; borrowed until close. */
 FILE *tmk_gnuplot_script(struct tmk_gnuplot *g);
-/* Let it draw. 0, or an exit status after a message; a picture of before is
- * kept then. */
+/* Let it draw. 0, or an exit status after a message; a picture of before is kept then, and when a
+ * signal ends us, which ends gnuplot too. */
 int tmk_gnuplot_close(struct tmk_gnuplot *g);
 /* The size of a font that would be so large in a PNG, where a text is 12. */
 double tmk_gnuplot_points(const struct tmk_gnuplot *g, double points);
 const struct tmk_theme *tmk_gnuplot_theme(const struct tmk_gnuplot *g);
 
-/* `text` as a quoted word of the script. */
+/* `text` as a string of the script (kit/gnuplot_word.h). */
 void tmk_gnuplot_text(FILE *script, const char *text);
 /* The same of at most `columns` columns. */
 void tmk_gnuplot_short_text(FILE *script, const char *text, unsigned columns);
 /* The same, but its end is kept: "...layers.0.mlp". */
 void tmk_gnuplot_tail_text(FILE *script, const char *text, unsigned columns);
+/* The same two for labels of tics, which gnuplot reads otherwise. */
+void tmk_gnuplot_tic(FILE *script, const char *text, unsigned columns);
+void tmk_gnuplot_tail_tic(FILE *script, const char *text, unsigned columns);
 /* The picture's title, or what the style has instead; above the key. Pictures without a key, or
  * with several graphs, take heading: it makes room at the top itself, and has a line for a note,
  * NULL: none. */

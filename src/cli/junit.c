@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/junit.c - see comparison.h: gates as the XML that CI systems show as tests. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,17 +7,18 @@
 #include "cli/output_file.h"
 #include "kit/utf8.h"
 
-/* Text of strangers in XML: what means something there is written as an entity; what XML has no
- * place for at all (control characters, bytes that are no UTF-8) as U+FFFD. */
+/* Text of strangers in XML: what means something there is written as an entity; what is not seen
+ * (kit/utf8.h), and bytes that are no UTF-8, as U+FFFD. That is all that XML has no place for, but
+ * two. */
 static void write_text(FILE *out, const char *text)
 {
     while (*text) {
         const char *from = text;
         uint32_t c = tmk_utf8_next(&text);
-        bool is_control = c < 0x20 && c != '\n' && c != '\t';
+        bool is_odd = tmk_utf8_is_unseen(c) || c == 0xfffe || c == 0xffff;
         if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\'')
             fprintf(out, "&#%u;", (unsigned)c);
-        else if (c == TMK_UTF8_BAD || is_control || c == 0x7f || c == 0xfffe || c == 0xffff)
+        else if (c == TMK_UTF8_BAD || is_odd)
             fputs("\xef\xbf\xbd", out);
         else
             fwrite(from, 1, (size_t)(text - from), out);
@@ -45,8 +44,9 @@ static void write_case(FILE *out, const struct tmk_verdict *v)
     free(text);
 }
 
-static void write_suite(FILE *out, const struct tmk_comparison *c)
+static void write_suite(FILE *out, const void *arg)
 {
+    const struct tmk_comparison *c = arg;
     unsigned n_failed = 0;
     for (unsigned i = 0; i < c->n_verdicts; i++)
         n_failed += !c->verdicts[i].passed;
@@ -62,19 +62,5 @@ static void write_suite(FILE *out, const struct tmk_comparison *c)
 
 int tmk_comparison_junit(const struct tmk_comparison *c, const char *path)
 {
-    struct tmk_output_file o;
-    int status = tmk_output_file_open(&o, path);
-    if (status != 0)
-        return status;
-    int fd = fcntl(o.fd, F_DUPFD_CLOEXEC, 0);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    status = TMK_EXIT_FINDING;
-    if (out) {
-        write_suite(out, c);
-        status = tmk_close_output(out, path, 0);
-    } else {
-        tmk_say("cannot write %s: %s", path, strerror(errno));
-    }
-    int closed = tmk_output_file_close(&o, status == 0);
-    return status ? status : closed;
+    return tmk_output_file_write(path, write_suite, c);
 }

@@ -10,6 +10,7 @@
 #include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "kit/print.h"
 
 enum {
     SHOWN_LEAKS = 10,
@@ -73,28 +74,30 @@ static void say_verdict(const struct tmk_leak_findings *f)
     tmk_count_text(n_steps, steps);
     switch (tmk_leak_verdict_of(f)) {
     case TMK_LEAK_FOUND:
-        printf("leak: %" PRIu64 " line%s of code keep%s %s more with every %s", n,
-               n == 1 ? "" : "s", n == 1 ? "s" : "", tmk_size_text(tmk_size_whole(rate), size),
-               sum.by_time ? "minute" : "step");
+        tmk_print(stdout, "leak: %" PRIu64 " line%s of code keep%s %s more with every %s", n,
+                  n == 1 ? "" : "s", n == 1 ? "s" : "", tmk_size_text(tmk_size_whole(rate), size),
+                  sum.by_time ? "minute" : "step");
         if (!sum.by_time)
-            printf(" (%s steps)", steps);
-        printf("\n");
+            tmk_print(stdout, " (%s steps)", steps);
+        tmk_print(stdout, "\n");
         break;
     case TMK_LEAK_CLEAN:
-        printf("clean: nothing grew steadily over %s%s", n_steps ? steps : "the run",
-               n_steps ? " steps" : "");
+        tmk_print(stdout, "clean: nothing grew steadily over %s%s", n_steps ? steps : "the run",
+                  n_steps ? " steps" : "");
         if (f->threshold_bytes)
-            printf(" by %s or more", tmk_size_text(f->threshold_bytes, size));
-        printf("\n");
+            tmk_print(stdout, " by %s or more", tmk_size_text(f->threshold_bytes, size));
+        tmk_print(stdout, "\n");
         break;
     case TMK_LEAK_TOO_SHORT:
         if (n_steps)
-            printf("not enough steps to tell: %s %s ended; it takes %d\n", steps,
-                   n_steps == 1 ? "has" : "have", TMK_LEAK_MIN_STEPS);
+            tmk_print(stdout, "not enough steps to tell: %s %s ended; it takes %d\n", steps,
+                      n_steps == 1 ? "has" : "have", TMK_LEAK_MIN_STEPS);
         else
-            printf("too short to tell: no step has ended, and blocks were made in less than %d of "
-                   "%d parts of the time\n",
-                   TMK_LEAK_MIN_STEPS, TMK_LEAK_TIME_PARTS);
+            tmk_print(
+                stdout,
+                "too short to tell: no step has ended, and blocks were made in less than %d of "
+                "%d parts of the time\n",
+                TMK_LEAK_MIN_STEPS, TMK_LEAK_TIME_PARTS);
         break;
     }
 }
@@ -235,8 +238,8 @@ static void show_leak(const struct tmk_leak_findings *f, const struct tmk_leak_f
     char text[TMK_FRAME_TEXT_BYTES], label[40];
     const char *site =
         leak->has_site ? tmk_frame_text(&leak->site, false, text) : "of a line that is not known";
-    printf("\n  %s%s%s%s\n", site, f->n > 1 ? " [" : "",
-           f->n > 1 ? tmk_process_label(item->p, label) : "", f->n > 1 ? "]" : "");
+    tmk_print(stdout, "\n  %s%s%s%s\n", site, f->n > 1 ? " [" : "",
+              f->n > 1 ? tmk_process_label(item->p, label) : "", f->n > 1 ? "]" : "");
     say_rate(item, leak);
     say_extent(item, leak);
     say_end(item, leak);
@@ -254,8 +257,8 @@ static void show_cycles(const struct tmk_leak_findings *f, const struct tmk_leak
         if (!tmk_leak_is_wanted(f, c))
             continue;
         if (i == 0)
-            printf("\n  No leak, but it grows for steps and then falls back:\n");
-        printf("  %s\n", c->has_site ? tmk_frame_text(&c->site, false, text) : "?");
+            tmk_print(stdout, "\n  No leak, but it grows for steps and then falls back:\n");
+        tmk_print(stdout, "  %s\n", c->has_site ? tmk_frame_text(&c->site, false, text) : "?");
         say("", "%s at once; %s. To keep it low: %s.", tmk_size_text(c->bytes, size),
             tmk_keeper_text(c->keeper), tmk_keeper_advice(c->keeper));
     }
@@ -299,15 +302,15 @@ static void show_doubts(const struct tmk_leak_findings *f)
             if (!tmk_leak_is_wanted(f, doubt) || ++n > SHOWN_LEAKS)
                 continue;
             if (n == 1)
-                printf("\n  Not judged a leak, but it grew:\n");
-            printf("  %s%s%s%s\n",
-                   doubt->has_site ? tmk_frame_text(&doubt->site, false, text) : "?",
-                   f->n > 1 ? " [" : "", f->n > 1 ? tmk_process_label(f->items[i].p, label) : "",
-                   f->n > 1 ? "]" : "");
+                tmk_print(stdout, "\n  Not judged a leak, but it grew:\n");
+            tmk_print(stdout, "  %s%s%s%s\n",
+                      doubt->has_site ? tmk_frame_text(&doubt->site, false, text) : "?",
+                      f->n > 1 ? " [" : "", f->n > 1 ? tmk_process_label(f->items[i].p, label) : "",
+                      f->n > 1 ? "]" : "");
             say_doubt(doubt);
         }
     if (n > SHOWN_LEAKS)
-        printf("  and %" PRIu64 " more; --json has all\n", n - SHOWN_LEAKS);
+        tmk_print(stdout, "  and %" PRIu64 " more; --json has all\n", n - SHOWN_LEAKS);
 }
 
 /* ---- a living process ---- */
@@ -321,9 +324,10 @@ static void show_python(const struct tmk_leak_live *live)
         {"growth", TMK_RIGHT, TMK_FIXED},
     };
     char text[TMK_AMOUNT_BYTES], before[TMK_AMOUNT_BYTES];
-    printf("  Python has %s objects that its collector knows, before %s (a look took %.3g ms)\n",
-           tmk_count_text(live->n_objects, text), tmk_count_text(live->n_objects_before, before),
-           live->cost_ms);
+    tmk_print(stdout,
+              "  Python has %s objects that its collector knows, before %s (a look took %.3g ms)\n",
+              tmk_count_text(live->n_objects, text), tmk_count_text(live->n_objects_before, before),
+              live->cost_ms);
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     for (uint64_t i = 0; i < live->n_types && i < SHOWN_TYPES; i++) {
@@ -335,22 +339,22 @@ static void show_python(const struct tmk_leak_live *live)
     }
     tmk_sheet_table(&sheet, t);
     if (live->n_types == 0 && live->seconds > 0)
-        printf("  of no type there are more than before\n");
+        tmk_print(stdout, "  of no type there are more than before\n");
 }
 
 static void show_live(const struct tmk_leak_live *live)
 {
     char before[TMK_AMOUNT_BYTES], after[TMK_AMOUNT_BYTES];
-    printf("\n");
+    tmk_print(stdout, "\n");
     if (live->seconds > 0)
-        printf("Over %.3g s, now:\n", live->seconds);
+        tmk_print(stdout, "Over %.3g s, now:\n", live->seconds);
     if (live->has_host)
-        printf("  the process has %s of the host's memory, before %s\n",
-               tmk_size_text(live->rss_after, after), tmk_size_text(live->rss_before, before));
+        tmk_print(stdout, "  the process has %s of the host's memory, before %s\n",
+                  tmk_size_text(live->rss_after, after), tmk_size_text(live->rss_before, before));
     if (live->has_python)
         show_python(live);
     else if (live->reason[0])
-        printf("  Python's objects could not be counted: %s\n", live->reason);
+        tmk_print(stdout, "  Python's objects could not be counted: %s\n", live->reason);
 }
 
 void tmk_leak_sheet(const struct tmk_leak_findings *f)
@@ -366,7 +370,7 @@ void tmk_leak_sheet(const struct tmk_leak_findings *f)
             n_shown++;
         }
     if (n > n_shown)
-        printf("\n  and %" PRIu64 " more; --json has all\n", n - n_shown);
+        tmk_print(stdout, "\n  and %" PRIu64 " more; --json has all\n", n - n_shown);
     for (uint32_t i = 0; i < f->n; i++)
         show_cycles(f, &f->items[i]);
     show_doubts(f);

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/sheet.h"
 #include "kit/amount.h"
+#include "kit/print.h"
 
 enum { SHOWN_ROWS = 20 };
 
@@ -14,13 +15,15 @@ static void say_verdict(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
     double threshold_mb = (double)leaks->threshold_bytes / TMK_MB;
     tmk_time_text(elapsed_ns, time);
     if (leaks->n_leaks)
-        printf("leak: %llu of %llu grew steadily by %g MB or more in %s\n",
-               (unsigned long long)leaks->n_leaks, (unsigned long long)leaks->n, threshold_mb,
-               time);
+        tmk_print(stdout, "leak: %llu of %llu grew steadily by %g MB or more in %s\n",
+                  (unsigned long long)leaks->n_leaks, (unsigned long long)leaks->n, threshold_mb,
+                  time);
     else if (leaks->n_known)
-        printf("clean: nothing grew steadily by %g MB or more in %s\n", threshold_mb, time);
+        tmk_print(stdout, "clean: nothing grew steadily by %g MB or more in %s\n", threshold_mb,
+                  time);
     else
-        printf("too short to tell: %s; it takes %d samples\n", time, TMK_GROWTH_LEAST_SAMPLES);
+        tmk_print(stdout, "too short to tell: %s; it takes %d samples\n", time,
+                  TMK_GROWTH_LEAST_SAMPLES);
 }
 
 static void add_amount(struct tmk_table *t, int64_t bytes, const char *behind)
@@ -81,5 +84,6 @@ void tmk_leak_view(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
         add_row(t, &leaks->rows[i], leaks->threshold_bytes);
     tmk_sheet_table(&sheet, t);
     if (leaks->n > SHOWN_ROWS)
-        printf("  and %llu more; --json has all\n", (unsigned long long)(leaks->n - SHOWN_ROWS));
+        tmk_print(stdout, "  and %llu more; --json has all\n",
+                  (unsigned long long)(leaks->n - SHOWN_ROWS));
 }

@@ -2,75 +2,196 @@
 /* cli/leftovers.c - see leftovers.h. */
 #include "cli/leftovers.h"
 
-#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/folder.h"
+#include "base/wire.h"
+#include "cli/refused.h"
 #include "cli/xalloc.h"
+#include "trace/account.h"
 #include "trace/layout.h"
+#include "trace/merge.h"
 #include "trace/ring.h"
+#include "trace/ring_rescue.h"
+#include "trace/writer.h"
 
-static bool is_ring_of_user(const char *name)
+enum { SOCKET_S = 10 }; /* a younger socket may be about to be listened at */
+
+struct search {
+    struct tmk_leftovers *found;
+    enum tmk_leftovers_way way;
+    const char *run_folder; /* NULL: of all runs */
+};
+
+static bool is_of_run(const struct search *s, const struct tmk_ring_header *h)
 {
-    char *start = tmk_xformat("tidemark.%u.", (unsigned)geteuid());
-    size_t n = strlen(name);
-    bool good =
-        strncmp(name, start, strlen(start)) == 0 && n > 5 && strcmp(name + n - 5, ".ring") == 0;
-    free(start);
-    return good;
+    size_t n = s->run_folder ? strlen(s->run_folder) : 0;
+    return n == 0 || (strncmp(h->trace_path, s->run_folder, n) == 0 && h->trace_path[n] == '/');
 }
 
-/* The trace that it belongs to is gone. One that cannot be told is left alone. */
-static bool has_no_trace(const char *path)
+static bool settle(const struct search *s, const char *trace_path)
 {
-    struct tmk_ring_header header;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    bool good = fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
-                memcmp(header.magic, TMK_RING_MAGIC, sizeof header.magic) == 0;
+    return s->way == TMK_LEFTOVERS_CLEAN && tmk_merge_settle(trace_path, NULL) > 0;
+}
+
+/* A process that is killed before its trace has a header leaves that under its first name. */
+static void remove_part(const char *trace_path)
+{
+    char part[TMK_RING_PATH_BYTES + 8];
+    struct stat st;
+    tmk_writer_part_name(trace_path, part, sizeof part);
+    if (lstat(part, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        st.st_size <= TMK_HEADER_MAX_BYTES)
+        unlink(part);
+}
+
+/* A ring without a trace. The run may have been moved or renamed, and then these events are nowhere
+ * else: such a ring goes only when the user asks for it (doctor --clean). */
+static bool remove_ring(const struct search *s, const struct tmk_ring_file *f,
+                        const struct tmk_ring_header *h, bool is_full)
+{
+    bool is_asked = s->way == TMK_LEFTOVERS_CLEAN && !s->run_folder;
+    if ((is_full && !is_asked) || tmk_ring_file_lock(f, 0) < 0 || !tmk_ring_file_remove(f))
+        return false;
+    if (h->trace_path[0]) {
+        remove_part(h->trace_path);
+        tmk_account_return(h->trace_path, tmk_ring_bytes(h->n_pages));
+    }
+    if (s->run_folder)
+        tmk_refused_add(s->run_folder, h->pid, TMK_STOP_EARLY_END);
+    return true;
+}
+
+/* A ring of another run is left alone, and so is one without a header unless all are looked for. */
+static void look_at_ring(const struct search *s, const struct tmk_ring_file *f)
+{
+    struct tmk_ring_header h = {0};
+    enum tmk_ring_owner owner = tmk_ring_owner(f, &h);
+    if (owner == TMK_RING_OWNED || (s->run_folder && (!h.trace_path[0] || !is_of_run(s, &h))))
+        return;
+    bool is_full =
+        owner == TMK_RING_ORPHAN && h.trace_path[0] && tmk_ring_file_n_used(f, h.n_pages) > 0;
+    if (s->way != TMK_LEFTOVERS_COUNT &&
+        !(owner == TMK_RING_DEAD ? settle(s, h.trace_path) : remove_ring(s, f, &h, is_full)))
+        return;
+    s->found->n_dead += owner == TMK_RING_DEAD;
+    s->found->n_orphans += owner == TMK_RING_ORPHAN;
+    s->found->n_full_orphans += is_full;
+    s->found->bytes += (uint64_t)f->st.st_blocks * 512;
+}
+
+static void look_at_account(const struct search *s, int folder, const char *name)
+{
+    bool idle = s->way == TMK_LEFTOVERS_COUNT ? tmk_account_is_idle(folder, name)
+                                              : tmk_account_remove_idle(folder, name);
+    if (idle) {
+        s->found->n_accounts++;
+        s->found->bytes += TMK_ACCOUNT_BYTES;
+    }
+}
+
+static void look_in(const struct search *s, const char *path)
+{
+    struct tmk_folder names;
+    struct tmk_ring_file f;
+    if (tmk_folder_open(&names, path) < 0)
+        return;
+    for (const char *name; (name = tmk_folder_next(&names)) != NULL;) {
+        if (strncmp(name, "tidemark.", 9) != 0)
+            continue;
+        if (!s->run_folder && tmk_account_is_name(name)) {
+            look_at_account(s, names.fd, name);
+        } else if (tmk_ring_file_open_in(&f, names.fd, name, NULL) == 0) {
+            look_at_ring(s, &f);
+            tmk_ring_file_close(&f);
+        }
+    }
+    tmk_folder_close(&names);
+}
+
+/* ---- sockets ---- */
+
+static bool is_own_socket(int folder, const char *name, struct stat *ret)
+{
+    size_t n = strlen(name);
+    return strncmp(name, "tidemark.", 9) == 0 && strcmp(name + n - 5, ".sock") == 0 &&
+           fstatat(folder, name, ret, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(ret->st_mode) &&
+           ret->st_uid == geteuid();
+}
+
+/* Does not wait: a process that is stopped accepts nobody, and then its queue is full (EAGAIN). */
+static bool is_refused_at(int folder, const char *name)
+{
+    struct sockaddr_un address;
+    tmk_wire_address(&address, folder, name);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 &&
+                   errno == ECONNREFUSED;
     if (fd >= 0)
         close(fd);
-    header.trace_path[sizeof header.trace_path - 1] = '\0';
-    return good && header.trace_path[0] == '/' && access(header.trace_path, F_OK) < 0;
+    return refused;
 }
 
-static void add(struct tmk_leftovers *l, const char *path)
+/* Nobody listens there, and it is still the same socket: another process may have made a new one
+ * of this name. */
+static bool is_dead_socket(int folder, const char *name)
 {
-    struct stat st;
-    size_t length = strlen(l->command);
-    l->n_rings++;
-    l->bytes += stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
-    if (length + strlen(path) + 4 < sizeof l->command && !path[strcspn(path, " '\"\\$&;|<>*?")])
-        strcat(strcat(l->command, length ? " " : "rm "), path);
+    struct stat st, now;
+    if (!is_own_socket(folder, name, &st))
+        return false;
+    time_t age = time(NULL) - st.st_ctime;
+    return (age < 0 || age >= SOCKET_S) && is_refused_at(folder, name) &&
+           is_own_socket(folder, name, &now) && now.st_dev == st.st_dev && now.st_ino == st.st_ino;
 }
 
-static void look_in(struct tmk_leftovers *l, const char *folder)
+static void look_for_sockets(const struct search *s, const char *path)
 {
-    DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
-        if (!is_ring_of_user(entry->d_name))
-            continue;
-        char *path = tmk_xformat("%s/%s", folder, entry->d_name);
-        if (tmk_ring_is_held(path) == 0 && has_no_trace(path))
-            add(l, path);
-        free(path);
-    }
-    if (dir)
-        closedir(dir);
+    struct tmk_folder names;
+    if (tmk_folder_open(&names, path) < 0)
+        return;
+    for (const char *name; (name = tmk_folder_next(&names)) != NULL;)
+        if (is_dead_socket(names.fd, name))
+            s->found->n_sockets +=
+                s->way == TMK_LEFTOVERS_COUNT || unlinkat(names.fd, name, 0) == 0;
+    tmk_folder_close(&names);
 }
 
-void tmk_leftovers_find(struct tmk_leftovers *ret)
+/* ---- all ---- */
+
+static void look_everywhere(const struct search *s)
 {
-    const char *folders[] = {getenv("TIDEMARK_RING_DIR"), getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
+    struct tmk_ring_folders folders;
+    tmk_ring_folders(&folders);
+    for (unsigned i = 0; i < folders.n; i++)
+        look_in(s, folders.paths[i]);
+}
+
+void tmk_leftovers_find(struct tmk_leftovers *ret, enum tmk_leftovers_way way)
+{
+    struct tmk_ring_folders folders;
+    struct search s = {.found = ret, .way = way};
     *ret = (struct tmk_leftovers){0};
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        bool seen = false;
-        for (size_t k = 0; k < i; k++)
-            seen |= folders[i] && folders[k] && strcmp(folders[i], folders[k]) == 0;
-        if (folders[i] && *folders[i] == '/' && !seen)
-            look_in(ret, folders[i]);
-    }
+    look_everywhere(&s);
+    char *own = tmk_xformat("/tmp/tidemark-%u", (unsigned)geteuid());
+    look_for_sockets(&s, own);
+    tmk_ring_folders(&folders);
+    for (unsigned i = 0; i + 1 < folders.n; i++) /* not in /dev/shm, the last */
+        look_for_sockets(&s, folders.paths[i]);
+    free(own);
+}
+
+void tmk_leftovers_settle(const char *folder)
+{
+    struct tmk_leftovers unused = {0};
+    struct search s = {.found = &unused, .way = TMK_LEFTOVERS_CLEAN, .run_folder = folder};
+    look_everywhere(&s);
+    look_in(&s, folder); /* rings for which there was no room in memory */
 }

@@ -1,21 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/leftovers.h - rings in memory that belong to nobody any more.
+/* cli/leftovers.h - files whose processes are gone: rings, accounts of runs, control
+ * sockets.
  *
- * A ring whose process was killed is merged into its trace by the next reader. When the trace was
- * removed first, nobody ever reads it, and it takes 16 MiB of memory until the next boot. */
+ * A ring whose process was killed is merged into its trace by the next reader. Until one comes it
+ * takes memory, and when the trace was removed first, none ever does. */
 #ifndef TMK_CLI_LEFTOVERS_H
 #define TMK_CLI_LEFTOVERS_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tmk_leftovers {
-    unsigned n_rings;
-    uint64_t bytes;
-    char command[256]; /* removes them, or the first few */
+    unsigned n_dead;         /* rings of dead processes that have a trace to go into */
+    unsigned n_orphans;      /* rings without one */
+    unsigned n_full_orphans; /* those of them that hold events, which no trace has */
+    unsigned n_accounts;     /* that no process has */
+    unsigned n_sockets;      /* at which no process listens */
+    uint64_t bytes;          /* of all these in memory */
 };
 
-/* Those of this user, in the folders that rings are made in. */
-void tmk_leftovers_find(struct tmk_leftovers *ret);
+enum tmk_leftovers_way {
+    TMK_LEFTOVERS_COUNT,
+    TMK_LEFTOVERS_CLEAN,  /* merge rings that have a trace, remove the rest */
+    TMK_LEFTOVERS_REMOVE, /* only what goes without a loss: no ring with events */
+};
+
+/* Those of this user, in the folders that rings and sockets are made in; counted is what was found,
+ * or was cleaned. */
+void tmk_leftovers_find(struct tmk_leftovers *ret, enum tmk_leftovers_way way);
+
+/* What dead processes of one run left, whose traces are in `folder`: merged, or removed if
+ * it holds no events. */
+void tmk_leftovers_settle(const char *folder);
 
 #endif

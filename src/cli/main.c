@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/main.c - the program: find the command, take its arguments apart, run it. */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -57,8 +59,9 @@ static int dispatch(char **argv)
  * way, and a program that we start finds it closed, as it was. */
 static void occupy_standard_files(void)
 {
+    struct stat st;
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) >= 0)
+        if (fstat(fd, &st) == 0 || errno != EBADF)
             continue;
         int other = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
         if (other >= 0 && other != fd)

@@ -2,8 +2,6 @@
 /* cli/monitor_report.c - see monitor_report.h. */
 #include "cli/monitor_report.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "cli/gnuplot.h"
@@ -35,36 +33,19 @@ bool tmk_monitor_report_is_json(const struct tmk_args *args)
 
 /* ---- JSON ---- */
 
-static void write_json(FILE *out, const struct tmk_status *status)
+static void write_json(FILE *out, const void *arg)
 {
     struct tmk_json j;
     tmk_json_init(&j, out, 4);
-    tmk_status_write(&j, status);
-}
-
-/* Closes the descriptor. 0, or an exit status after a message. */
-static int write_to(int fd, const struct tmk_status *status, const char *path)
-{
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out) {
-        tmk_say("cannot write %s: %s", path, strerror(errno));
-        return TMK_EXIT_FINDING;
-    }
-    write_json(out, status);
-    return tmk_close_output(out, path, 0);
+    tmk_status_write(&j, arg);
 }
 
 static int write_file(const struct tmk_status *status, const char *path)
 {
-    struct tmk_output_file o;
-    int rc = tmk_output_file_open(&o, path);
-    if (rc != 0)
-        return rc;
-    rc = write_to(fcntl(o.fd, F_DUPFD_CLOEXEC, 0), status, path);
-    int closed = tmk_output_file_close(&o, rc == 0);
-    if (rc == 0 && closed == 0)
+    int rc = tmk_output_file_write(path, write_json, status);
+    if (rc == 0)
         tmk_say("report written to %s", path);
-    return rc ? rc : closed;
+    return rc;
 }
 
 /* ---- the table ---- */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/locate.h"
+#include "cli/refused.h"
 #include "cli/say.h"
 #include "cli/summary.h"
 #include "cli/xalloc.h"
@@ -102,9 +103,35 @@ static bool explain_program(const char *name)
     return said;
 }
 
-void tmk_summary_nothing(const struct tmk_watch *w)
+/* It was made for the first event: something kept the process from writing anything into it. */
+static bool explain_folder(const struct tmk_watch *w)
 {
-    if (explain_disk(w->folder) || explain_limit() || explain_program(w->argv[0]))
+    struct stat st;
+    if (w->folder_was_there || lstat(w->folder, &st) < 0 || !S_ISDIR(st.st_mode))
+        return false;
+    tmk_say("nothing was recorded: the program reported allocations, but could not make a trace, "
+            "nor say why");
+    tmk_say("its limits may be too low: open files (ulimit -n), file size (ulimit -f)");
+    return true;
+}
+
+static void say_refused(void *arg, const char *text)
+{
+    (void)arg;
+    tmk_say("nothing was recorded: %s", text);
+}
+
+void tmk_summary_nothing(const struct tmk_watch *w, bool has_recorded)
+{
+    if (explain_disk(w->folder) || tmk_refused_each(w->folder, NULL, say_refused, NULL) > 0)
+        return;
+    if (has_recorded) {
+        tmk_say("nothing is left of the recording: %s was removed or moved away while the program "
+                "ran",
+                w->folder);
+        return;
+    }
+    if (explain_limit() || explain_program(w->argv[0]) || explain_folder(w))
         return;
     tmk_say("nothing was recorded: %s reported no allocation", w->argv[0]);
     tmk_say("programs report theirs with tidemark.h; to see one that does: tidemark demo");

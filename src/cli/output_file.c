@@ -4,15 +4,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/say.h"
+#include "cli/unfinished.h"
 #include "cli/xalloc.h"
+
+enum { LINK_BYTES = 48, MOST_NAMES = 8 };
 
 static int complain(const char *path, int reason)
 {
@@ -25,6 +31,13 @@ static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return tmk_xformat("%.*s", slash ? (int)(slash - path + 1) : 0, path);
+}
+
+/* What the kernel calls a descriptor. */
+static const char *link_of(int fd, char *buffer)
+{
+    snprintf(buffer, LINK_BYTES, "/proc/self/fd/%d", fd);
+    return buffer;
 }
 
 static int check_folder(const char *path)
@@ -83,18 +96,42 @@ static int give_rights(int fd, const char *target)
     return fchmod(fd, stat(target, &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask);
 }
 
-int tmk_output_file_open(struct tmk_output_file *o, const char *path)
+/* -1: the file system cannot do that, or it could not be given its name at the end, which needs
+ * /proc. */
+static int open_unnamed(const char *folder)
+{
+    char link[LINK_BYTES];
+    int fd = open(*folder ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 || access(link_of(fd, link), F_OK) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static int open_named(struct tmk_output_file *o, const char *folder)
+{
+    sigset_t before;
+    o->temporary = tmk_xformat("%s.tidemark-XXXXXX", folder);
+    tmk_unfinished_hold(&before);
+    int fd = mkostemp(o->temporary, O_CLOEXEC);
+    o->unfinished = fd < 0 ? -1 : tmk_unfinished_add(o->temporary);
+    tmk_unfinished_release(&before);
+    return fd;
+}
+
+static int open_file(struct tmk_output_file *o, const char *path, bool is_named)
 {
     int reason;
-    *o = (struct tmk_output_file){.path = path, .fd = -1};
+    *o = (struct tmk_output_file){.path = path, .fd = -1, .unfinished = -1};
     o->target = find_target(path, &reason);
     if (reason != 0)
         return complain(path, reason);
     if (o->target) {
         char *folder = folder_of(o->target);
-        o->temporary = tmk_xformat("%s.tidemark-XXXXXX", folder);
+        o->fd = is_named ? -1 : open_unnamed(folder);
+        if (o->fd < 0)
+            o->fd = open_named(o, folder);
         free(folder);
-        o->fd = mkostemp(o->temporary, O_CLOEXEC);
     } else {
         o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     }
@@ -107,18 +144,82 @@ int tmk_output_file_open(struct tmk_output_file *o, const char *path)
     return complain(path, reason);
 }
 
+int tmk_output_file_open(struct tmk_output_file *o, const char *path)
+{
+    return open_file(o, path, false);
+}
+
+int tmk_output_file_open_named(struct tmk_output_file *o, const char *path)
+{
+    return open_file(o, path, true);
+}
+
+/* Beside the target: a name that is there cannot be given to another file at once. 0, or errno. */
+static int give_name(struct tmk_output_file *o)
+{
+    char link[LINK_BYTES], *folder = folder_of(o->target);
+    int reason = EEXIST;
+    for (int i = 0; i < MOST_NAMES && reason == EEXIST; i++) {
+        uint64_t number = 0;
+        free(o->temporary);
+        reason = getrandom(&number, sizeof number, 0) < 0 ? errno : 0;
+        o->temporary = tmk_xformat("%s.tidemark-%016" PRIx64, folder, number);
+        if (reason == 0 &&
+            linkat(AT_FDCWD, link_of(o->fd, link), AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW) < 0)
+            reason = errno;
+    }
+    free(folder);
+    return reason;
+}
+
+/* Put it in the target's place, or away. 0, or errno. */
+static int settle(struct tmk_output_file *o, bool keep)
+{
+    int reason = keep && o->fd >= 0 && !o->temporary ? give_name(o) : 0;
+    bool has_name = o->fd >= 0 && o->temporary && reason == 0;
+    if (o->fd >= 0 && close(o->fd) < 0 && reason == 0)
+        reason = errno;
+    if (has_name && keep && reason == 0 && rename(o->temporary, o->target) < 0)
+        reason = errno;
+    if (has_name && (!keep || reason != 0))
+        unlink(o->temporary);
+    return reason;
+}
+
 int tmk_output_file_close(struct tmk_output_file *o, bool keep)
 {
     int reason = 0;
-    if (o->fd >= 0 && close(o->fd) < 0)
+    if (o->target) {
+        sigset_t before;
+        tmk_unfinished_hold(&before);
+        reason = settle(o, keep);
+        tmk_unfinished_drop(o->unfinished);
+        tmk_unfinished_release(&before);
+    } else if (o->fd >= 0 && close(o->fd) < 0) {
         reason = errno;
-    if (o->target && o->fd >= 0 && (!keep || reason != 0))
-        unlink(o->temporary);
-    else if (o->target && o->fd >= 0 && rename(o->temporary, o->target) < 0) {
-        reason = errno;
-        unlink(o->temporary);
     }
     free(o->target);
     free(o->temporary);
     return keep && reason != 0 ? complain(o->path, reason) : 0;
+}
+
+int tmk_output_file_write(const char *path, void write_to(FILE *out, const void *arg),
+                          const void *arg)
+{
+    struct tmk_output_file o;
+    int status = tmk_output_file_open(&o, path);
+    if (status != 0)
+        return status;
+    int fd = fcntl(o.fd, F_DUPFD_CLOEXEC, 0);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (out) {
+        write_to(out, arg);
+        status = tmk_close_output(out, path, 0);
+    } else {
+        status = complain(path, errno);
+        if (fd >= 0)
+            close(fd);
+    }
+    int closed = tmk_output_file_close(&o, status == 0);
+    return status ? status : closed;
 }

@@ -199,7 +199,7 @@ static void put_names(const struct tmk_bars *b, FILE *out, bool no_names)
     fputs("set ytics scale 0 (", out);
     for (uint32_t i = 0; i < b->n_bars; i++) {
         fputs(i ? ", " : "", out);
-        tmk_gnuplot_tail_text(out, b->bars[i].name, NAME);
+        tmk_gnuplot_tail_tic(out, b->bars[i].name, NAME);
         fprintf(out, " %.1f", row_of(b, i));
     }
     fputs(")\n", out);

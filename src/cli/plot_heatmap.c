@@ -215,7 +215,7 @@ static void put_names(const struct drawing *d)
         const char *name = d->rows[r].name;
         bool is_none = is_module && strcmp(name, "unknown") == 0;
         fputs(r ? ", " : "", d->out);
-        tmk_gnuplot_tail_text(d->out, is_none ? "(no module)" : name, LABEL);
+        tmk_gnuplot_tail_tic(d->out, is_none ? "(no module)" : name, LABEL);
         fprintf(d->out, " %u", d->n_rows - 1 - r);
     }
     fprintf(d->out, ")\nset y2range [-0.5:%u.5]\nset y2tics scale 0 textcolor rgb '%s' (",

@@ -5,6 +5,7 @@
  * From the history of steps, which needs no sweep: a thousand ranks are as quickly drawn as one. A
  * process has the device of its own largest peak, or the one that was asked for. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "cli/plot.h"
@@ -92,7 +93,7 @@ static void put_names(const struct drawing *d, FILE *out)
         fputs(i ? ", " : "", out);
         char *text =
             tmk_xformat("%s, %s", d->bars[i].label, tmk_device_name(d->bars[i].device, device));
-        tmk_gnuplot_text(out, text);
+        tmk_gnuplot_tic(out, text, UINT_MAX);
         fprintf(out, " %u", i);
         free(text);
     }

@@ -195,7 +195,7 @@ static void put_tics(const struct tmk_survey *g, FILE *out, const struct tmk_the
     fprintf(out, "set %ctics scale 0 textcolor rgb '%s' (", axis, theme->text);
     for (uint32_t v = 0; v < n_values(g, p); v += every) {
         fputs(v ? ", " : "", out);
-        tmk_gnuplot_short_text(out, p == UINT32_MAX ? "" : g->r->params[p].values[v], LONGEST_TIC);
+        tmk_gnuplot_tic(out, p == UINT32_MAX ? "" : g->r->params[p].values[v], LONGEST_TIC);
         fprintf(out, " %u", v);
     }
     fputs(")\n", out);

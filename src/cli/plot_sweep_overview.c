@@ -303,7 +303,7 @@ static void put_axes(const struct graph *a)
         if (is_number && x_of(a, v) - last < room && v > 0)
             continue; /* for its name there is none */
         fputs(between, a->out);
-        tmk_gnuplot_short_text(a->out, param->values[v], 14);
+        tmk_gnuplot_tic(a->out, param->values[v], 14);
         fprintf(a->out, " %.9g", x_of(a, v));
         last = x_of(a, v);
         between = ", ";

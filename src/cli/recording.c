@@ -52,8 +52,27 @@ char *tmk_recording_library(bool for_preload)
 char *tmk_recording_name(const struct tmk_args *args, const char *program)
 {
     const char *named = tmk_args_get(args, "output");
-    char *name = named ? tmk_xstrdup(named) : tmk_run_folder_name(program);
+    char *name = !named          ? tmk_run_folder_name(program)
+                 : *named == '-' ? tmk_xformat("./%s", named)
+                                 : tmk_xstrdup(named);
     for (size_t n = strlen(name); n > 1 && name[n - 1] == '/'; n--)
         name[n - 1] = '\0';
     return name;
+}
+
+bool tmk_recording_claim(const struct tmk_args *args, const char *program, char **ret_name,
+                         char **ret_folder)
+{
+    if (!tmk_args_get(args, "output"))
+        return tmk_run_folder_claim_new(program, ret_name, ret_folder);
+    char *name = tmk_recording_name(args, program);
+    char *folder = tmk_absolute_path(name);
+    if (!tmk_run_folder_claim(folder, name)) {
+        free(name);
+        free(folder);
+        return false;
+    }
+    *ret_name = name;
+    *ret_folder = folder;
+    return true;
 }

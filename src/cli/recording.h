@@ -16,8 +16,12 @@ bool tmk_recording_max_size(const struct tmk_args *args, uint64_t *ret_bytes);
  * caller's. NULL after a message. */
 char *tmk_recording_library(bool for_preload);
 
-/* Value of --output, or a name made from that of the program, without slashes at its end; the
- * caller's. */
+/* Value of --output, or a name made from that of the program, without slashes at its end, and such
+ * that no command takes it for an option; the caller's. */
 char *tmk_recording_name(const struct tmk_args *args, const char *program);
+/* The same, and the folder's absolute path; both are claimed (run_folder.h). False after a
+ * message. */
+bool tmk_recording_claim(const struct tmk_args *args, const char *program, char **ret_name,
+                         char **ret_folder);
 
 #endif

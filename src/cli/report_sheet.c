@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cli/chart.h"
+#include "cli/losses.h"
+#include "cli/refused.h"
 #include "cli/report.h"
 #include "cli/say.h"
 #include "cli/target.h"
@@ -491,12 +493,39 @@ static void write_sentence(void *arg, const char *text)
     tmk_sheet_item(arg, text);
 }
 
-static void write_quality(const struct tmk_facts *f, struct tmk_sheet *sheet)
+static void write_refused(void *arg, const char *text)
 {
+    char *sentence = tmk_xformat("Not recorded: %s.", text);
+    tmk_sheet_item(arg, sentence);
+    free(sentence);
+}
+
+/* What processes have lost that this page is not about, and which were not recorded. */
+static unsigned write_other_losses(const struct tmk_report *r, struct tmk_sheet *sheet)
+{
+    struct tmk_losses sum = {0};
+    char text[TMK_LOSSES_TEXT_BYTES];
+    for (uint32_t i = 0; i < r->n; i++)
+        if (i != r->chosen)
+            tmk_losses_add(&sum, &r->facts[i].quality);
+    if (sum.n_processes > 0) {
+        char *sentence = tmk_xformat("There are losses %s.", tmk_losses_text(&sum, text));
+        tmk_sheet_item(sheet, sentence);
+        free(sentence);
+    }
+    return (sum.n_processes > 0) +
+           (unsigned)tmk_refused_each(tmk_run_path(r->run), r->run, write_refused, sheet);
+}
+
+static void write_quality(const struct tmk_report *r, struct tmk_sheet *sheet)
+{
+    const struct tmk_facts *f = &r->facts[r->chosen];
     tmk_sheet_heading(sheet, "HOW COMPLETE THIS IS");
     if (sheet->markdown)
         fputc('\n', sheet->out);
-    if (tmk_facts_doubts(f, write_sentence, sheet) == 0)
+    unsigned n_doubts = tmk_facts_doubts(f, write_sentence, sheet);
+    n_doubts += write_other_losses(r, sheet);
+    if (n_doubts == 0)
         tmk_sheet_item(sheet, "Everything is there: no event was dropped, none given up.");
     if (f->quality.merged)
         tmk_sheet_item(sheet,
@@ -534,5 +563,5 @@ void tmk_report_sheet(const struct tmk_report *r, struct tmk_sheet *sheet)
     write_sites(f, sheet);
     write_left(f, sheet);
     write_marks(f, sheet);
-    write_quality(f, sheet);
+    write_quality(r, sheet);
 }

@@ -4,9 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cli/refused.h"
 #include "cli/report.h"
 #include "cli/say.h"
 #include "tidemark/tidemark.h"
+#include "trace/stops.h"
 
 enum { MAX_ROWS = 100, MAX_STEPS = 100 };
 
@@ -277,6 +279,8 @@ static void add_quality(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_u64(t, "given_up", q->n_given_up);
     tmk_tree_u64(t, "detail_from_ns", q->n_given_up ? run_time(f, q->detail_from_ns) : 0);
     tmk_tree_u64(t, "untracked", q->n_untracked);
+    tmk_tree_u64(t, "without_details", q->n_without_details);
+    tmk_tree_u64(t, "unnamed", q->n_unnamed);
     tmk_tree_u64(t, "replaced", q->n_replaced);
     tmk_tree_u64(t, "unknown_frees", q->n_unknown_free);
     tmk_tree_u64(t, "lost_segments", q->n_lost_segments);
@@ -326,6 +330,11 @@ static void add_process(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_end(t);
 }
 
+static void add_refused(void *arg, const char *text)
+{
+    tmk_tree_text(arg, NULL, text);
+}
+
 void tmk_report_tree(const struct tmk_report *r, struct tmk_tree *t)
 {
     const struct tmk_process *first = r->facts[0].p;
@@ -340,6 +349,9 @@ void tmk_report_tree(const struct tmk_report *r, struct tmk_tree *t)
     tmk_tree_list(t, "processes");
     for (uint32_t i = 0; i < r->n; i++)
         add_process(t, &r->facts[i]);
+    tmk_tree_end(t);
+    tmk_tree_list(t, "not_recorded");
+    tmk_refused_each(tmk_run_path(r->run), r->run, add_refused, t);
     tmk_tree_end(t);
     tmk_tree_end(t);
 }

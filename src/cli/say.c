@@ -8,11 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kit/print.h"
+
 static void say(const char *format, va_list args)
 {
     fflush(stdout); /* where both go to one place, keep the order */
     fputs("tidemark: ", stderr);
-    vfprintf(stderr, format, args);
+    tmk_vprint(stderr, format, args);
     fputc('\n', stderr);
 }
 

@@ -2,6 +2,7 @@
 /* cli/sheet.c - see sheet.h. */
 #include "cli/sheet.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "cli/chart.h"
 #include "cli/say.h"
 #include "cli/xalloc.h"
+#include "kit/markdown.h"
+#include "kit/print.h"
 #include "kit/utf8.h"
 
 #define BOLD "\033[1m"
@@ -22,11 +25,20 @@ static const char *code(const struct tmk_sheet *sheet, const char *sequence)
     return sheet->colour ? sequence : "";
 }
 
+/* Texts are ours and others' mixed: no sign of Markdown in them means anything. */
+static void put_markdown(const struct tmk_sheet *sheet, const char *lead, const char *text,
+                         bool begins_line)
+{
+    fputs(lead, sheet->out);
+    tmk_markdown_text(sheet->out, text, begins_line);
+    fputc('\n', sheet->out);
+}
+
 void tmk_sheet_title(struct tmk_sheet *sheet, const char *text)
 {
     sheet->is_begun = true;
     if (sheet->markdown) {
-        fprintf(sheet->out, "# %s\n", text);
+        put_markdown(sheet, "# ", text, false);
         return;
     }
     fputs(code(sheet, BOLD), sheet->out);
@@ -43,9 +55,12 @@ void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text)
         fputc('\n', sheet->out);
     sheet->is_begun = true;
     if (sheet->markdown)
-        fprintf(sheet->out, "## %s\n", text);
-    else
-        fprintf(sheet->out, "%s%s%s\n", code(sheet, BOLD), text, code(sheet, PLAIN));
+        put_markdown(sheet, "## ", text, false);
+    else {
+        fputs(code(sheet, BOLD), sheet->out);
+        tmk_print(sheet->out, "%s", text);
+        fprintf(sheet->out, "%s\n", code(sheet, PLAIN));
+    }
 }
 
 void tmk_sheet_wrap(FILE *out, const char *text, const char *lead)
@@ -82,18 +97,32 @@ void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
     if (n < 0)
         tmk_die("out of memory");
     if (sheet->markdown)
-        fprintf(sheet->out, "\n%s\n", text);
+        put_markdown(sheet, "\n", text, true);
     else
         tmk_sheet_wrap(sheet->out, text, "  ");
     free(text);
 }
 
+static void put_entry(struct tmk_sheet *sheet, const char *lead, const char *text)
+{
+    char *indented = tmk_xformat("  %s", lead);
+    if (sheet->markdown)
+        put_markdown(sheet, lead, text, true);
+    else
+        tmk_sheet_wrap(sheet->out, text, indented);
+    free(indented);
+}
+
 void tmk_sheet_item(struct tmk_sheet *sheet, const char *text)
 {
-    if (sheet->markdown)
-        fprintf(sheet->out, "- %s\n", text);
-    else
-        tmk_sheet_wrap(sheet->out, text, "  - ");
+    put_entry(sheet, "- ", text);
+}
+
+void tmk_sheet_numbered(struct tmk_sheet *sheet, uint32_t number, const char *text)
+{
+    char *lead = tmk_xformat("%" PRIu32 ". ", number);
+    put_entry(sheet, lead, text);
+    free(lead);
 }
 
 void tmk_sheet_table(struct tmk_sheet *sheet, struct tmk_table *t)

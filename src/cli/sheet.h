@@ -26,8 +26,9 @@ void tmk_sheet_wrap(FILE *out, const char *text, const char *lead);
 /* A paragraph, wrapped. */
 void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* An entry of a list, wrapped. */
+/* An entry of a list, or of one with numbers, wrapped. */
 void tmk_sheet_item(struct tmk_sheet *sheet, const char *text);
+void tmk_sheet_numbered(struct tmk_sheet *sheet, uint32_t number, const char *text);
 /* Print and close. An empty table prints nothing. */
 void tmk_sheet_table(struct tmk_sheet *sheet, struct tmk_table *t);
 void tmk_sheet_chart(struct tmk_sheet *sheet, const uint64_t *values, uint32_t n, uint64_t start_ns,

@@ -10,11 +10,14 @@
 #include <string.h>
 
 #include "cli/facts.h"
+#include "cli/losses.h"
+#include "cli/refused.h"
 #include "cli/say.h"
 #include "cli/sheet.h"
 #include "cli/target.h"
 #include "cli/xalloc.h"
 #include "kit/amount.h"
+#include "kit/print.h"
 #include "kit/utf8.h"
 #include "tidemark/tidemark.h"
 #include "trace/merge.h"
@@ -28,7 +31,7 @@ enum { NAME_WIDTH = 13 };
 bool tmk_summary_settle(const char *folder)
 {
     DIR *dir = opendir(folder);
-    unsigned n = 0;
+    unsigned n = 0, n_kept = 0;
     if (!dir)
         return false;
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
@@ -38,11 +41,17 @@ bool tmk_summary_settle(const char *folder)
         n++;
         char *path = tmk_xformat("%s/%s", folder, entry->d_name);
         struct tmk_error err = {0};
-        if (tmk_merge_settle(path, &err) < 0)
+        int rc = tmk_merge_settle(path, &err);
+        n_kept += rc == TMK_EFULL;
+        if (rc < 0 && rc != TMK_EFULL)
             tmk_say("%s: %s", entry->d_name, err.text);
         free(path);
     }
     closedir(dir);
+    if (n_kept > 0)
+        tmk_say("the last events of %u process%s are in memory still, because the run's share of "
+                "the disk is used up: make room, then tidemark check %s writes them to the disk",
+                n_kept, n_kept == 1 ? "" : "es", folder);
     return n > 0;
 }
 
@@ -155,6 +164,22 @@ static void line_doubt(void *arg, const char *text)
     line("but", "%s", text);
 }
 
+/* What other processes than `told` have lost. False: nothing. */
+static bool line_other_losses(struct tmk_run *run, const struct tmk_process *told)
+{
+    struct tmk_losses sum = {0};
+    char text[TMK_LOSSES_TEXT_BYTES];
+    for (uint32_t i = 0; i < tmk_run_n_processes(run); i++) {
+        struct tmk_process *p = tmk_run_process(run, i);
+        struct tmk_quality q = tmk_quality_of_status(p);
+        if (p != told)
+            tmk_losses_add(&sum, &q);
+    }
+    if (sum.n_processes > 0)
+        line("but", "%s", tmk_losses_text(&sum, text));
+    return sum.n_processes > 0;
+}
+
 static void line_recorded(struct tmk_run *run, const struct tmk_facts *f)
 {
     char allocs[TMK_AMOUNT_BYTES], frees[TMK_AMOUNT_BYTES], blocks[TMK_AMOUNT_BYTES];
@@ -169,9 +194,16 @@ static void line_recorded(struct tmk_run *run, const struct tmk_facts *f)
     line("recorded", "%s allocations, %s frees; %s blocks (%s) left",
          tmk_count_text(f->n_allocs, allocs), tmk_count_text(f->n_frees, frees),
          tmk_count_text(f->n_live, blocks), tmk_size_text(f->live_bytes, size));
-    unsigned doubts = tmk_facts_doubts(f, line_doubt, NULL);
+    bool is_whole = tmk_facts_doubts(f, line_doubt, NULL) == 0;
+    is_whole &= !line_other_losses(run, f->p);
     line("trace", "%s%s%s", tmk_size_text(bytes, size), n > 1 ? " in all" : "",
-         doubts ? "" : ", nothing was lost");
+         is_whole ? ", nothing was lost" : "");
+}
+
+static void line_refused(void *arg, const char *text)
+{
+    (void)arg;
+    line("missing", "%s", text);
 }
 
 /* ---- post-mortem ---- */
@@ -186,9 +218,9 @@ static bool post_mortem(const struct tmk_facts *f)
     char wanted[TMK_AMOUNT_BYTES], used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     char time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES], label[40];
     char site[TMK_FRAME_TEXT_BYTES];
-    fprintf(stderr, "\nOUT OF MEMORY in %s after %s%s\n", tmk_process_label(f->p, label),
-            tmk_time_text(o->time_ns + f->p->offset_ns, time),
-            tmk_step_text(f->p, o->step, ", ", step));
+    tmk_print(stderr, "\nOUT OF MEMORY in %s after %s%s\n", tmk_process_label(f->p, label),
+              tmk_time_text(o->time_ns + f->p->offset_ns, time),
+              tmk_step_text(f->p, o->step, ", ", step));
     bool is_of_host = o->is_of_driver && o->device == TIDEMARK_HOST;
     line("wanted", "%s more %s%s", tmk_size_text(o->requested_bytes, wanted),
          is_of_host ? "of host memory" : "on ",
@@ -272,10 +304,11 @@ void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct
         line_peak(&f);
         line_steps(&f);
         line_recorded(run, &f);
+        tmk_refused_each(w->folder, run, line_refused, NULL);
         bool ran_out = post_mortem(&f);
         ran_out |= other_post_mortems(run, f.p);
-        fprintf(stderr, "next: tidemark %s %s\n", ran_out ? "explain" : "report",
-                tmk_xshell_word(&words, name));
+        tmk_print(stderr, "next: tidemark %s %s\n", ran_out ? "explain" : "report",
+                  tmk_xshell_word(&words, name));
     }
     tmk_arena_fini(&words);
     tmk_facts_fini(&f);

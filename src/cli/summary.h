@@ -12,7 +12,7 @@ bool tmk_summary_settle(const char *folder);
 /* `name` is the folder as the user wrote it. */
 void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct tmk_outcome *o);
 
-/* When there is no trace: why that may be. */
-void tmk_summary_nothing(const struct tmk_watch *w);
+/* When there is no trace: why that may be. `has_recorded`: there was one at some time. */
+void tmk_summary_nothing(const struct tmk_watch *w, bool has_recorded);
 
 #endif

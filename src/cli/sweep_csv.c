@@ -193,7 +193,7 @@ void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_story *v)
     struct columns k = {.n_ranks = 0};
     struct tmk_csv csv;
     find_columns(v->r, &k);
-    tmk_csv_init(&csv, out);
+    tmk_csv_init(&csv, out, false);
     put_titles(&csv, v->r, &k);
     for (uint32_t i = 0; i < v->r->n_cells; i++) {
         const struct tmk_cell *c = &v->r->cells[i];

@@ -2,10 +2,8 @@
 /* cli/sweep_outputs.c - see sweep_outputs.h. */
 #include "cli/sweep_outputs.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/output_file.h"
@@ -57,28 +55,22 @@ uint32_t tmk_sweep_n_of(const struct tmk_results *r, enum tmk_cell_outcome o)
 
 typedef void writer(FILE *out, const struct tmk_sweep_story *v);
 
-/* 0, or an exit status after a message. */
-static int write_file(const struct tmk_sweep_story *v, const char *name, writer *write_all)
+struct writing {
+    writer *write;
+    const struct tmk_sweep_story *v;
+};
+
+static void write_story(FILE *out, const void *arg)
 {
-    struct tmk_output_file o;
+    const struct writing *w = arg;
+    w->write(out, w->v);
+}
+
+/* 0, or an exit status after a message. */
+static int write_file(const struct tmk_sweep_story *v, const char *name, writer *write)
+{
     char *path = tmk_xformat("%s/%s", v->r->folder, name);
-    int status = tmk_output_file_open(&o, path);
-    if (status == 0) {
-        int fd = dup(o.fd);
-        FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-        bool good = out != NULL;
-        if (out) {
-            write_all(out, v);
-            good = !ferror(out);
-            good = fclose(out) == 0 && good;
-        } else if (fd >= 0) {
-            close(fd);
-        }
-        if (!good)
-            tmk_say("cannot write %s: %s", path, strerror(errno));
-        status = tmk_output_file_close(&o, good);
-        status = good ? status : TMK_EXIT_FINDING;
-    }
+    int status = tmk_output_file_write(path, write_story, &(struct writing){write, v});
     free(path);
     return status;
 }

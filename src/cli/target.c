@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/target.c - see target.h. */
 #include "cli/target.h"
+
+#include "cli/refused.h"
 #include "cli/xalloc.h"
 
 #include <inttypes.h>
@@ -10,13 +12,19 @@
 #include "kit/amount.h"
 #include "passes/steps.h"
 
+static void say_refused(void *arg, const char *text)
+{
+    (void)arg;
+    tmk_say("nothing was recorded: %s", text);
+}
+
 static int complain(const char *target, int rc, const struct tmk_error *err)
 {
     if (strstr(err->text, target))
         tmk_say("%s", err->text);
     else
         tmk_say("%s: %s", target, err->text);
-    if (rc == TMK_ENOENT)
+    if (rc == TMK_ENOENT && tmk_refused_each(target, NULL, say_refused, NULL) == 0)
         tmk_say("a run is a folder made with: tidemark run -o NAME.tmk -- PROGRAM ...");
     return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
 }

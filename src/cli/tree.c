@@ -9,11 +9,11 @@
 
 enum { PATH_BYTES = 512 };
 
-void tmk_tree_init(struct tmk_tree *t, FILE *out, bool is_csv)
+void tmk_tree_init(struct tmk_tree *t, FILE *out, bool is_csv, bool is_safe)
 {
     *t = (struct tmk_tree){.is_csv = is_csv};
     tmk_json_init(&t->json, out, 4);
-    tmk_csv_init(&t->csv, out);
+    tmk_csv_init(&t->csv, out, is_safe);
     if (!is_csv)
         return;
     static const char *const titles[] = {"section", "item", "key", "value"};
@@ -75,7 +75,7 @@ static void begin_row(struct tmk_tree *t, const char *key)
         }
     }
     tmk_csv_text(&t->csv, section[0] ? section : NULL);
-    tmk_csv_text(&t->csv, item[0] ? item : NULL);
+    tmk_csv_number(&t->csv, item[0] ? item : NULL);
     tmk_csv_text(&t->csv, key);
 }
 
@@ -120,7 +120,9 @@ void tmk_tree_double(struct tmk_tree *t, const char *key, double value)
         return;
     }
     snprintf(text, sizeof text, "%.17g", value);
-    tmk_tree_text(t, key, text);
+    begin_row(t, key);
+    tmk_csv_number(&t->csv, text);
+    tmk_csv_end_row(&t->csv);
 }
 
 void tmk_tree_bool(struct tmk_tree *t, const char *key, bool value)

@@ -30,7 +30,8 @@ struct tmk_tree {
     struct tmk_tree_level levels[TMK_TREE_MAX_DEPTH];
 };
 
-void tmk_tree_init(struct tmk_tree *t, FILE *out, bool is_csv);
+/* `is_safe`: CSV without formulas, see kit/csv.h. */
+void tmk_tree_init(struct tmk_tree *t, FILE *out, bool is_csv, bool is_safe);
 void tmk_tree_object(struct tmk_tree *t, const char *key);
 void tmk_tree_list(struct tmk_tree *t, const char *key);
 void tmk_tree_end(struct tmk_tree *t);

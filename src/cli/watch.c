@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/watch.c - see watch.h.
- *
- * The program stays in our process group, so that a terminal treats both as one job. What the
- * terminal itself sends (^C, ^\, ^Z) reaches the program without us and is not handed on: it would
- * come twice. What another process sends to us is. All these signals are blocked and taken one by
- * one with sigwaitinfo(), which says where each came from; there are no handlers and no races. */
+/* cli/watch.c - see watch.h. What becomes of signals is relay.h's. */
 #include "cli/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/filters.h"
+#include "cli/filters_tried.h"
+#include "cli/raw_signals.h"
+#include "cli/relay.h"
 #include "cli/say.h"
 #include "cli/xalloc.h"
 
-static const int relayed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
-
 /* As they were when we were started; the program gets them back. */
 static struct sigaction inherited_xfsz, inherited_chld;
-static sigset_t inherited_mask;
 
 void tmk_watch_prepare(void)
 {
@@ -31,23 +29,59 @@ void tmk_watch_prepare(void)
     struct sigaction standard = {.sa_handler = SIG_DFL};
     sigaction(SIGXFSZ, &ignore, &inherited_xfsz);
     sigaction(SIGCHLD, &standard, &inherited_chld); /* ignored, children could not be waited for */
-    sigprocmask(SIG_SETMASK, NULL, &inherited_mask);
+    tmk_relay_prepare();
+}
+
+/* ---- timers ---- */
+
+/* alarm() and setitimer() of who started us outlive an exec but not a fork. They were meant for the
+ * program: it gets what is left of them. */
+enum { N_TIMERS = 3 };
+static const __itimer_which_t timer_kinds[N_TIMERS] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
+
+static void take_timers(struct itimerval ret[N_TIMERS])
+{
+    const struct itimerval none = {0};
+    for (unsigned i = 0; i < N_TIMERS; i++)
+        if (setitimer(timer_kinds[i], &none, &ret[i]) < 0)
+            ret[i] = none;
+}
+
+static void give_timers(const struct itimerval timers[N_TIMERS])
+{
+    for (unsigned i = 0; i < N_TIMERS; i++)
+        if (timerisset(&timers[i].it_value))
+            setitimer(timer_kinds[i], &timers[i], NULL);
 }
 
 /* ---- the program's side ---- */
 
+/* `tidemark run` inside `tidemark run`: the inner one's recorder alone, or each event would be
+ * recorded by both. */
+static bool is_recorder(const char *path, size_t n)
+{
+    static const char name[] = "libtidemark.so";
+    const char *slash = memrchr(path, '/', n);
+    const char *base = slash ? slash + 1 : path;
+    return n - (size_t)(base - path) >= sizeof name - 1 &&
+           strncmp(base, name, sizeof name - 1) == 0;
+}
+
 static void prepend_preload(const char *library)
 {
-    const char *before = getenv("LD_PRELOAD");
-    if (!before || !*before) {
-        setenv("LD_PRELOAD", library, 1);
-        return;
+    const char *at = getenv("LD_PRELOAD");
+    char *all = tmk_xstrdup(library);
+    for (size_t n; at && *at; at += n) {
+        at += strspn(at, ": ");
+        n = strcspn(at, ": ");
+        if (n == 0 || is_recorder(at, n))
+            continue;
+        char *more = tmk_xformat("%s:%.*s", all, (int)n, at);
+        free(all);
+        all = more;
     }
-    if (strstr(before, library))
-        return; /* `tidemark run` inside `tidemark run` */
-    char *both = tmk_xformat("%s:%s", library, before);
-    setenv("LD_PRELOAD", both, 1);
-    free(both);
+    setenv("LD_PRELOAD", all, 1);
+    free(all);
 }
 
 void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_SETTINGS])
@@ -62,6 +96,7 @@ void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_
         {"TIDEMARK_NO_STACKS", w->no_stacks ? tmk_xstrdup("1") : NULL},
         {"TIDEMARK_NO_MODULES", w->no_modules ? tmk_xstrdup("1") : NULL},
         {"TIDEMARK_NO_CATEGORIES", w->no_categories ? tmk_xstrdup("1") : NULL},
+        {TMK_FILTERS_VARIABLE, tmk_filters_said()},
     };
     memcpy(ret, settings, sizeof settings);
 }
@@ -80,12 +115,17 @@ static void set_environment(const struct tmk_watch *w)
     }
 }
 
+static void restore_signals(void)
+{
+    sigaction(SIGXFSZ, &inherited_xfsz, NULL);
+    sigaction(SIGCHLD, &inherited_chld, NULL);
+    tmk_relay_restore();
+}
+
 _Noreturn void tmk_watch_become(const struct tmk_watch *w, int failure)
 {
     set_environment(w);
-    sigaction(SIGXFSZ, &inherited_xfsz, NULL);
-    sigaction(SIGCHLD, &inherited_chld, NULL);
-    sigprocmask(SIG_SETMASK, &inherited_mask, NULL);
+    restore_signals();
     execvp(w->argv[0], w->argv);
     int reason = errno;
     (void)!write(failure, &reason, sizeof reason);
@@ -93,79 +133,6 @@ _Noreturn void tmk_watch_become(const struct tmk_watch *w, int failure)
 }
 
 /* ---- our side ---- */
-
-static void block_signals(sigset_t *ret_set)
-{
-    sigemptyset(ret_set);
-    sigaddset(ret_set, SIGCHLD);
-    for (size_t i = 0; i < sizeof relayed / sizeof relayed[0]; i++)
-        sigaddset(ret_set, relayed[i]);
-    sigprocmask(SIG_BLOCK, ret_set, NULL);
-}
-
-/* What came for the program is not meant for the rest of us: drop it, then be as before. */
-static void unblock_signals(const sigset_t *set)
-{
-    const struct timespec now = {0};
-    while (sigtimedwait(set, NULL, &now) > 0)
-        ;
-    sigprocmask(SIG_SETMASK, &inherited_mask, NULL);
-}
-
-static void relay(pid_t child, const siginfo_t *info)
-{
-    bool from_process = info->si_code <= 0;
-    if (from_process && info->si_pid != child)
-        kill(child, info->si_signo);
-}
-
-/* ^Z: the program stops, and we are told too, in either order. When both have happened we stop as
- * well, so that the shell sees the job stop. A program stopped by another hand is left to it. */
-struct job {
-    pid_t child;
-    bool asked_to_stop; /* we were */
-    bool is_stopped;    /* the program is */
-    int wait_status;    /* when it has ended */
-};
-
-static void stop_with_program(struct job *job)
-{
-    if (!job->asked_to_stop || !job->is_stopped)
-        return;
-    job->asked_to_stop = false;
-    raise(SIGSTOP);
-}
-
-/* Look at what became of the program: true when it has ended. */
-static bool has_ended(struct job *job)
-{
-    int status = 0;
-    pid_t got;
-    while ((got = waitpid(job->child, &status, WNOHANG | WUNTRACED | WCONTINUED)) == job->child) {
-        job->is_stopped = WIFSTOPPED(status);
-        job->wait_status = status;
-        if (!WIFSTOPPED(status) && !WIFCONTINUED(status))
-            return true;
-    }
-    return got < 0 && errno == ECHILD;
-}
-
-static int wait_for(pid_t child, const sigset_t *set)
-{
-    struct job job = {.child = child};
-    for (;;) {
-        siginfo_t info;
-        if (sigwaitinfo(set, &info) < 0)
-            continue;
-        if (info.si_signo != SIGCHLD)
-            relay(child, &info);
-        else if (has_ended(&job))
-            return job.wait_status;
-        if (info.si_signo == SIGTSTP || info.si_signo == SIGCONT)
-            job.asked_to_stop = info.si_signo == SIGTSTP;
-        stop_with_program(&job);
-    }
-}
 
 struct tmk_outcome tmk_watch_outcome(int wait_status)
 {
@@ -189,6 +156,14 @@ struct tmk_outcome tmk_watch_not_started(const char *program, int reason)
     return (struct tmk_outcome){.status = missing ? 127 : 126};
 }
 
+int tmk_watch_leave(const struct tmk_watch *w)
+{
+    fflush(NULL);
+    restore_signals();
+    execvp(w->argv[0], w->argv);
+    return tmk_watch_not_started(w->argv[0], errno).status;
+}
+
 int tmk_watch_failure(int failure)
 {
     int reason = 0;
@@ -200,22 +175,49 @@ int tmk_watch_failure(int failure)
     return got == sizeof reason ? reason : 0;
 }
 
+/* The two sides of the fork: `failure` tells us why the program could not be started, the end of
+ * `go` tells the child that signals which came before it are there. */
+struct start {
+    int failure[2], go[2];
+    struct itimerval timers[N_TIMERS];
+};
+
+_Noreturn static void start_program(const struct tmk_watch *w, const struct start *s)
+{
+    char nothing;
+    close(s->go[1]);
+    while (read(s->go[0], &nothing, 1) < 0 && errno == EINTR)
+        ;
+    give_timers(s->timers);
+    tmk_watch_become(w, s->failure[1]);
+}
+
 struct tmk_outcome tmk_watch_run(const struct tmk_watch *w)
 {
-    int failure[2];
-    sigset_t set;
-    if (pipe2(failure, O_CLOEXEC) < 0)
+    struct start s;
+    struct tmk_relay relay;
+    if (pipe2(s.failure, O_CLOEXEC) < 0 || pipe2(s.go, O_CLOEXEC) < 0)
         tmk_die("cannot make a pipe: %s", strerror(errno));
     fflush(NULL);
-    block_signals(&set);
+    bool was_free = tmk_relay_hold();
+    take_timers(s.timers);
     pid_t child = fork();
     if (child < 0)
         tmk_die("cannot start a process: %s", strerror(errno));
     if (child == 0)
-        tmk_watch_become(w, failure[1]);
-    close(failure[1]);
-    int reason = tmk_watch_failure(failure[0]);
-    int wait_status = wait_for(child, &set);
-    unblock_signals(&set);
-    return reason ? tmk_watch_not_started(w->argv[0], reason) : tmk_watch_outcome(wait_status);
+        start_program(w, &s);
+    close(s.failure[1]);
+    close(s.go[0]);
+    tmk_relay_start(&relay, child);
+    close(s.go[1]);
+    int reason = tmk_watch_failure(s.failure[0]);
+    int wait_status = tmk_relay_wait(&relay);
+    if (was_free)
+        tmk_relay_let_go();
+    if (reason)
+        return tmk_watch_not_started(w->argv[0], reason);
+    struct tmk_outcome o = tmk_watch_outcome(wait_status);
+    o.was_key = (o.signal == SIGINT || o.signal == SIGQUIT) &&
+                (relay.reached & tmk_raw_signal_bit(o.signal));
+    return o;
 }

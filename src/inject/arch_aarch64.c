@@ -3,7 +3,10 @@
  *
  * Here the kernel prepares the restart of a broken-off call before it stops the thread: x0 has the
  * first argument again and pc is at the svc. So registers put back exactly start the call anew; a
- * relative sleep is then slept in full again, which is what it costs to have no orig_x0. */
+ * relative sleep is then slept in full again, which is what it costs to have no orig_x0.
+ *
+ * No instruction jumps to an address in memory, and no register is free for one: so the return path
+ * ends in a direct branch, which we encode for the thread at hand. It reaches 128 MiB. */
 #include "inject/arch.h"
 
 #include <elf.h>
@@ -16,7 +19,10 @@
 const uint16_t tmk_arch_machine = EM_AARCH64;
 const bool tmk_sigreturn_in_libc = false;
 
-enum { RECORD_BYTES = 4096 }; /* more than glibc's struct pthread, which ends where tp points */
+enum {
+    RECORD_BYTES = 4096, /* more than glibc's struct pthread, which ends where tp points */
+    BTYPE_BITS = 0xc00,  /* set in a thread stopped between a jump and its landing */
+};
 
 uint64_t tmk_general_pc(const struct user_regs_struct *g)
 {
@@ -51,6 +57,7 @@ void tmk_general_for_syscall(struct user_regs_struct *g, uint64_t instruction, l
                              const uint64_t arguments[6])
 {
     g->pc = instruction;
+    g->pstate &= ~(uint64_t)BTYPE_BITS;
     g->regs[8] = (unsigned long long)number;
     for (int i = 0; i < 6; i++)
         g->regs[i] = arguments[i];
@@ -61,25 +68,53 @@ int64_t tmk_general_result(const struct user_regs_struct *g)
     return (int64_t)g->regs[0];
 }
 
-void tmk_general_for_stub(struct user_regs_struct *g, uint64_t pc, uint64_t block,
-                          uint64_t data_bytes)
+void tmk_general_for_stub(struct user_regs_struct *g, uint64_t pc, uint64_t block, uint64_t stack)
 {
-    tmk_general_for_syscall(
-        g, pc, SYS_mprotect,
-        (uint64_t[6]){block, data_bytes, PROT_READ | PROT_WRITE}); /* the stub's first act */
-    g->sp = (block + data_bytes) & ~(uint64_t)15;
+    g->pc = pc;
+    g->sp = stack & ~(uint64_t)15;
     g->regs[29] = 0;
     g->regs[30] = 0;
     g->regs[19] = block;
-    g->pstate &= ~(uint64_t)0xc00; /* BTYPE: a thread stopped between a jump and its landing */
+    g->pstate &= ~(uint64_t)BTYPE_BITS;
 }
 
-ssize_t tmk_code_find_syscall(const uint8_t *code, size_t n)
+uint64_t tmk_general_flags(const struct user_regs_struct *g)
 {
-    for (size_t i = 0; i + 4 <= n; i += 4)
-        if (memcmp(code + i, "\x01\x00\x00\xd4", 4) == 0) /* svc #0 */
-            return (ssize_t)i;
-    return -1;
+    return g->pstate & 0xf0000000u; /* NZCV */
+}
+
+/* A system call clears what SVE has more than 128 bits of. */
+bool tmk_registers_are_special(const struct tmk_registers *registers)
+{
+    const struct tmk_register_set *sve = &registers->extended[1];
+    enum { FLAGS_AT = 12, IN_USE = 1 }; /* of struct user_sve_header */
+    uint16_t flags = 0;
+    if (sve->n_bytes >= FLAGS_AT + sizeof flags)
+        memcpy(&flags, sve->bytes + FLAGS_AT, sizeof flags);
+    return flags & IN_USE;
+}
+
+extern const uint64_t tmk_return_jump; /* offset of the branch */
+
+/* Whether a call was broken off, and how, the stop has overwritten: it is started again. */
+bool tmk_return_fill(uint8_t *path, uint64_t address, uint64_t scratch,
+                     const struct user_regs_struct *g)
+{
+    (void)scratch;
+    int64_t distance = (int64_t)(g->pc - (address + tmk_return_jump));
+    if (distance < -(1 << 27) || distance >= 1 << 27 || distance & 3)
+        return false;
+    uint32_t branch = 0x14000000u | ((uint32_t)((uint64_t)distance >> 2) & 0x03ffffffu);
+    memcpy(path + sizeof(struct tmk_return_head), g->regs, sizeof g->regs);
+    memcpy(path + sizeof(struct tmk_return_head) + sizeof g->regs, &g->sp, sizeof g->sp);
+    memcpy(path + tmk_return_jump, &branch, sizeof branch);
+    return true;
+}
+
+void tmk_general_for_return(struct user_regs_struct *g, uint64_t path)
+{
+    g->pc = path + tmk_return_back;
+    g->pstate &= ~(uint64_t)BTYPE_BITS;
 }
 
 ssize_t tmk_code_find_sigreturn(const uint8_t *code, size_t n)
@@ -110,12 +145,90 @@ bool tmk_sigframe_interrupted(const uint8_t *stack, size_t n, uint64_t *ret_pc, 
 
 __asm__(".pushsection .rodata\n"
         ".balign 16\n"
+        ".globl tmk_return, tmk_return_bytes, tmk_return_call, tmk_return_back, tmk_return_jump\n"
+        ".hidden tmk_return, tmk_return_bytes, tmk_return_call, tmk_return_back, tmk_return_jump\n"
+        "tmk_return_bytes: .quad 4f - tmk_return\n"
+        "tmk_return_call: .quad 1f - tmk_return\n"
+        "tmk_return_back: .quad 2f - tmk_return\n"
+        "tmk_return_jump: .quad 3f - tmk_return\n"
+        ".balign 16\n"
+        "tmk_return:\n"
+        "    .fill 5, 8, 0\n"  /* struct tmk_return_head; the mask is at 32 */
+        "    .fill 32, 8, 0\n" /* 40: x0 to x30, sp */
+        "1:  svc #0\n"
+        "2:  hint #38\n"   /* bti jc */
+        "    mov x0, #2\n" /* rt_sigprocmask(SIG_SETMASK, mask, NULL, 8) */
+        "    adr x1, tmk_return+32\n"
+        "    mov x2, #0\n"
+        "    mov x3, #8\n"
+        "    mov x8, #135\n"
+        "    svc #0\n"
+        "    ldr x0, tmk_return+288\n"
+        "    mov sp, x0\n"
+        "    ldr x0, tmk_return+40\n"
+        "    ldr x1, tmk_return+48\n"
+        "    ldr x2, tmk_return+56\n"
+        "    ldr x3, tmk_return+64\n"
+        "    ldr x4, tmk_return+72\n"
+        "    ldr x5, tmk_return+80\n"
+        "    ldr x6, tmk_return+88\n"
+        "    ldr x7, tmk_return+96\n"
+        "    ldr x8, tmk_return+104\n"
+        "    ldr x9, tmk_return+112\n"
+        "    ldr x10, tmk_return+120\n"
+        "    ldr x11, tmk_return+128\n"
+        "    ldr x12, tmk_return+136\n"
+        "    ldr x13, tmk_return+144\n"
+        "    ldr x14, tmk_return+152\n"
+        "    ldr x15, tmk_return+160\n"
+        "    ldr x16, tmk_return+168\n"
+        "    ldr x17, tmk_return+176\n"
+        "    ldr x18, tmk_return+184\n"
+        "    ldr x19, tmk_return+192\n"
+        "    ldr x20, tmk_return+200\n"
+        "    ldr x21, tmk_return+208\n"
+        "    ldr x22, tmk_return+216\n"
+        "    ldr x23, tmk_return+224\n"
+        "    ldr x24, tmk_return+232\n"
+        "    ldr x25, tmk_return+240\n"
+        "    ldr x26, tmk_return+248\n"
+        "    ldr x27, tmk_return+256\n"
+        "    ldr x28, tmk_return+264\n"
+        "    ldr x29, tmk_return+272\n"
+        "    ldr x30, tmk_return+280\n"
+        "3:  b .\n"
+        ".balign 8\n"
+        "4:\n"
+        ".popsection\n");
+
+__asm__(".pushsection .rodata\n"
+        ".balign 16\n"
         ".globl tmk_stub, tmk_stub_bytes\n"
         ".hidden tmk_stub, tmk_stub_bytes\n"
         "tmk_stub_bytes: .quad tmk_stub_end - tmk_stub\n"
         ".balign 16\n"
-        "tmk_stub:\n"  /* x19: the block */
-        "    svc #0\n" /* mprotect */
+        "tmk_stub:\n" /* x19: the block */
+        "    add x16, x19, #65536\n"
+        "    stp q0, q1, [x16, #0]\n"
+        "    stp q2, q3, [x16, #32]\n"
+        "    stp q4, q5, [x16, #64]\n"
+        "    stp q6, q7, [x16, #96]\n"
+        "    stp q8, q9, [x16, #128]\n"
+        "    stp q10, q11, [x16, #160]\n"
+        "    stp q12, q13, [x16, #192]\n"
+        "    stp q14, q15, [x16, #224]\n"
+        "    stp q16, q17, [x16, #256]\n"
+        "    stp q18, q19, [x16, #288]\n"
+        "    stp q20, q21, [x16, #320]\n"
+        "    stp q22, q23, [x16, #352]\n"
+        "    stp q24, q25, [x16, #384]\n"
+        "    stp q26, q27, [x16, #416]\n"
+        "    stp q28, q29, [x16, #448]\n"
+        "    stp q30, q31, [x16, #480]\n"
+        "    mrs x17, fpsr\n"
+        "    str x17, [x16, #512]\n"
+        "    mrs x17, fpcr\n"
+        "    str x17, [x16, #520]\n"
         "    ldr x16, [x19]\n"
         "    blr x16\n"
         "    mov x20, x0\n" /* where errno is */
@@ -131,13 +244,45 @@ __asm__(".pushsection .rodata\n"
         "    mov w1, #1\n"
         "    dmb ish\n"
         "    str w1, [x19, #160]\n"
-        "1:  mov x0, xzr\n" /* ppoll(nothing, for ever) */
+        "    mov w22, #20\n"
+        "    ldr x23, 9f\n"
+        "1:  stp xzr, x23, [x19, #208]\n" /* ppoll(NULL, 0, 5 ms, NULL) */
+        "    mov x0, xzr\n"
         "    mov x1, xzr\n"
-        "    mov x2, xzr\n"
+        "    add x2, x19, #208\n"
         "    mov x3, xzr\n"
+        "    mov x4, #8\n"
         "    mov x8, #73\n"
         "    svc #0\n"
-        "    b 1b\n"
+        "    subs w22, w22, #1\n"
+        "    b.ne 1b\n"
+        "    add x16, x19, #65536\n"
+        "    ldp q0, q1, [x16, #0]\n"
+        "    ldp q2, q3, [x16, #32]\n"
+        "    ldp q4, q5, [x16, #64]\n"
+        "    ldp q6, q7, [x16, #96]\n"
+        "    ldp q8, q9, [x16, #128]\n"
+        "    ldp q10, q11, [x16, #160]\n"
+        "    ldp q12, q13, [x16, #192]\n"
+        "    ldp q14, q15, [x16, #224]\n"
+        "    ldp q16, q17, [x16, #256]\n"
+        "    ldp q18, q19, [x16, #288]\n"
+        "    ldp q20, q21, [x16, #320]\n"
+        "    ldp q22, q23, [x16, #352]\n"
+        "    ldp q24, q25, [x16, #384]\n"
+        "    ldp q26, q27, [x16, #416]\n"
+        "    ldp q28, q29, [x16, #448]\n"
+        "    ldp q30, q31, [x16, #480]\n"
+        "    ldr x17, [x16, #512]\n"
+        "    msr fpsr, x17\n"
+        "    ldr x17, [x16, #520]\n"
+        "    msr fpcr, x17\n"
+        "    ldr x17, [x19, #200]\n"
+        "    msr nzcv, x17\n"
+        "    ldr x16, [x19, #56]\n"
+        "    br x16\n"
+        ".balign 8\n"
+        "9:  .quad 5000000\n"
         "tmk_stub_helper:\n" /* x0: the block */
         "    stp x29, x30, [sp, #-32]!\n"
         "    stp x19, x20, [sp, #16]\n"
@@ -147,7 +292,11 @@ __asm__(".pushsection .rodata\n"
         "    blr x16\n"
         "    ldr x16, [x19, #24]\n"
         "    blr x16\n"
-        "    ldr x20, [x19, #56]\n"
+        "    mov x0, xzr\n" /* dlsym(RTLD_DEFAULT, symbol) */
+        "    ldr x1, [x19, #96]\n"
+        "    ldr x16, [x19, #40]\n"
+        "    blr x16\n"
+        "    mov x20, x0\n"
         "    cbnz x20, 3f\n"
         "    ldr x0, [x19, #88]\n"
         "    ldr w1, [x19, #188]\n"
@@ -191,15 +340,19 @@ __asm__(".pushsection .rodata\n"
         "    mov w2, #5\n"
         "    ldr x16, [x19, #64]\n"
         "    blr x16\n"
-        "    ldr w1, [x19, #184]\n"
-        "    cbz w1, 7b\n"
         "    subs w20, w20, #1\n"
         "    b.ne 7b\n"
-        "8:  ldr x16, [x19, #80]\n"
+        "8:  ldr w1, [x19, #184]\n"
+        "    cbz w1, 9f\n"
+        "    ldr x16, [x19, #80]\n"
         "    ldr x0, [x19, #128]\n"
         "    ldr x1, [x19, #136]\n"
         "    ldp x19, x20, [sp, #16]\n"
         "    ldp x29, x30, [sp], #32\n"
         "    br x16\n" /* munmap() returns 0 to where we were called from */
+        "9:  mov x0, xzr\n"
+        "    ldp x19, x20, [sp, #16]\n"
+        "    ldp x29, x30, [sp], #32\n"
+        "    ret\n"
         "tmk_stub_end:\n"
         ".popsection\n");

@@ -3,7 +3,16 @@
  *
  * A thread stopped in a system call has its number in orig_rax and an ERESTART code in rax; the
  * kernel looks at both when the thread goes on, so registers put back exactly bring the call back,
- * its remaining time included. orig_rax = -1 says "not in a call" while the thread is ours. */
+ * its remaining time included. orig_rax = -1 says "not in a call" while the thread is ours.
+ *
+ * Without a tracer the return path does what the kernel would have done: it goes back to the system
+ * call instruction, with the call's number in rax, or that of restart_syscall(). What is left of a
+ * sleep is in the kernel's memory for the latter, which no call of ours overwrites (rt_sigreturn()
+ * would; so would a poll() that is broken off). A call that a handler ends is ended: signals have
+ * been blocked, so the path looks which have come (rt_sigpending) and what becomes of them
+ * (rt_sigaction) before it lets them through. Before and after they are blocked the thread has, at
+ * a stop, the ERESTART code of its call and rip within the path: where the kernel restarts it takes
+ * two from rip, and so the two outcomes are two entries that are two bytes apart. */
 #include "inject/arch.h"
 
 #include <elf.h>
@@ -55,13 +64,13 @@ static bool ends_without_effect(long number)
     }
 }
 
+/* As the kernel says it of its own calls. */
+enum { RESTART_SYS = -512, RESTART_NOINTR = -513, RESTART_NOHAND = -514, RESTART_BLOCK = -516 };
+
 void tmk_general_rewind(struct user_regs_struct *g)
 {
-    if ((int64_t)g->rax != -EINTR || !ends_without_effect((long)g->orig_rax))
-        return;
-    g->rax = g->orig_rax;
-    g->rip -= 2;
-    g->orig_rax = (unsigned long long)-1;
+    if ((int64_t)g->rax == -EINTR && ends_without_effect((long)g->orig_rax))
+        g->rax = (unsigned long long)RESTART_NOHAND;
 }
 
 void tmk_general_for_syscall(struct user_regs_struct *g, uint64_t instruction, long number,
@@ -83,22 +92,94 @@ int64_t tmk_general_result(const struct user_regs_struct *g)
     return (int64_t)g->rax;
 }
 
-void tmk_general_for_stub(struct user_regs_struct *g, uint64_t pc, uint64_t block,
-                          uint64_t data_bytes)
+void tmk_general_for_stub(struct user_regs_struct *g, uint64_t pc, uint64_t block, uint64_t stack)
 {
-    tmk_general_for_syscall(
-        g, pc, SYS_mprotect,
-        (uint64_t[6]){block, data_bytes, PROT_READ | PROT_WRITE}); /* the stub's first act */
-    g->rsp = (block + data_bytes) & ~(uint64_t)15;
+    g->orig_rax = (unsigned long long)-1;
+    g->rip = pc;
+    g->rsp = stack & ~(uint64_t)15;
     g->rbp = 0;
     g->rbx = block;
     g->eflags &= ~(uint64_t)0x400; /* the calling convention wants the direction flag clear */
 }
 
-ssize_t tmk_code_find_syscall(const uint8_t *code, size_t n)
+uint64_t tmk_general_flags(const struct user_regs_struct *g)
 {
-    const uint8_t *at = memmem(code, n, "\x0f\x05", 2);
-    return at ? at - code : -1;
+    return g->eflags;
+}
+
+/* None are: system calls change no vector register, and xsave knows them all. */
+bool tmk_registers_are_special(const struct tmk_registers *registers)
+{
+    (void)registers;
+    return false;
+}
+
+/* What a handler makes of the call that was broken off. */
+enum restart { RESTARTS_ANYWAY = 0, ENDS_IF_HANDLED = 1, ENDS_IF_NOT_ASKED = 2 };
+
+static enum restart restart_of(const struct user_regs_struct *g)
+{
+    int64_t result = (int64_t)g->orig_rax < 0 ? 0 : (int64_t)g->rax;
+    if (result == RESTART_NOHAND || result == RESTART_BLOCK)
+        return ENDS_IF_HANDLED;
+    return result == RESTART_SYS ? ENDS_IF_NOT_ASKED : RESTARTS_ANYWAY; /* SA_RESTART asks */
+}
+
+/* What the kernel makes of it without one. */
+static void restart_as_kernel(struct user_regs_struct *g)
+{
+    int64_t result = (int64_t)g->rax;
+    if ((int64_t)g->orig_rax < 0)
+        return;
+    if (result == RESTART_SYS || result == RESTART_NOINTR || result == RESTART_NOHAND)
+        g->rax = g->orig_rax;
+    else if (result == RESTART_BLOCK)
+        g->rax = SYS_restart_syscall;
+    else
+        return;
+    g->rip -= 2;
+}
+
+bool tmk_return_fill(uint8_t *path, uint64_t address, uint64_t scratch,
+                     const struct user_regs_struct *g)
+{
+    struct user_regs_struct r = *g;
+    (void)address;
+    restart_as_kernel(&r);
+    const uint64_t values[] = {
+        r.rax,
+        r.rdi,
+        r.rsi,
+        r.rdx,
+        r.r10,
+        r.r8,
+        r.r9,
+        r.rcx,
+        r.r11,
+        r.rbx,
+        r.rbp,
+        r.r12,
+        r.r13,
+        r.r14,
+        r.r15,
+        r.rsp,
+        r.rip,
+        g->rip,
+        scratch ? restart_of(g) : RESTARTS_ANYWAY,
+        scratch,
+    };
+    memcpy(path + sizeof(struct tmk_return_head), values, sizeof values);
+    return true;
+}
+
+extern const uint64_t tmk_return_ended; /* offset of the entry for a call that ended in EINTR */
+
+void tmk_general_for_return(struct user_regs_struct *g, uint64_t path)
+{
+    struct user_regs_struct restarted = *g;
+    restart_as_kernel(&restarted);
+    bool is_kernels = restarted.rip != g->rip;
+    g->rip = is_kernels ? path + tmk_return_ended : path + tmk_return_back;
 }
 
 ssize_t tmk_code_find_sigreturn(const uint8_t *code, size_t n)
@@ -131,13 +212,94 @@ bool tmk_sigframe_interrupted(const uint8_t *stack, size_t n, uint64_t *ret_pc, 
 
 __asm__(".pushsection .rodata\n"
         ".balign 16\n"
+        ".globl tmk_return, tmk_return_bytes, tmk_return_call, tmk_return_back, tmk_return_ended\n"
+        ".hidden tmk_return, tmk_return_bytes, tmk_return_call, tmk_return_back, tmk_return_ended\n"
+        "tmk_return_bytes: .quad 9f - tmk_return\n"
+        "tmk_return_ended: .quad 1f - tmk_return\n"
+        "tmk_return_call: .quad 2f - tmk_return\n"
+        "tmk_return_back: .quad 3f - tmk_return\n"
+        ".balign 16\n"
+        "tmk_return:\n"
+        "    .fill 5, 8, 0\n"  /* struct tmk_return_head; the mask is at 32 */
+        "    .fill 17, 8, 0\n" /* 40: the registers */
+        "    .fill 3, 8, 0\n"  /* 176: rip of a call that has ended, enum restart, scratch */
+        "    jmp 3f\n"         /* two bytes */
+        "1:  mov $1, %ebx\n"   /* ended */
+        "    jmp 6f\n"
+        "2:  syscall\n"
+        "3:  mov $0, %ebx\n" /* where no call was broken off, flags stay as they are */
+        "    mov tmk_return+184(%rip), %rcx\n"
+        "    jrcxz 6f\n"
+        "    mov $127, %eax\n" /* rt_sigpending(scratch, 8) */
+        "    mov tmk_return+192(%rip), %rdi\n"
+        "    mov $8, %esi\n"
+        "    syscall\n"
+        "    mov tmk_return+192(%rip), %rdx\n"
+        "    mov tmk_return+32(%rip), %r14\n"
+        "    not %r14\n"
+        "    and (%rdx), %r14\n" /* those that will come when they are not blocked any more */
+        "4:  bsf %r14, %rdi\n"
+        "    jz 6f\n"
+        "    btr %rdi, %r14\n"
+        "    inc %edi\n"
+        "    mov $13, %eax\n" /* rt_sigaction(signal, NULL, scratch, 8) */
+        "    xor %esi, %esi\n"
+        "    mov $8, %r10d\n"
+        "    syscall\n"
+        "    cmpq $1, (%rdx)\n" /* SIG_DFL, SIG_IGN */
+        "    jbe 4b\n"
+        "    cmpl $1, tmk_return+184(%rip)\n"
+        "    je 5f\n"
+        "    testl $0x10000000, 8(%rdx)\n" /* SA_RESTART */
+        "    jnz 6f\n"
+        "5:  mov $1, %ebx\n"
+        "6:  mov tmk_return+160(%rip), %rsp\n" /* handlers run on its own stack */
+        "    mov $14, %eax\n"                  /* rt_sigprocmask(SIG_SETMASK, mask, NULL, 8) */
+        "    mov $2, %edi\n"
+        "    lea tmk_return+32(%rip), %rsi\n"
+        "    mov $0, %edx\n"
+        "    mov $8, %r10d\n"
+        "    syscall\n"
+        "    mov tmk_return+48(%rip), %rdi\n"
+        "    mov tmk_return+56(%rip), %rsi\n"
+        "    mov tmk_return+64(%rip), %rdx\n"
+        "    mov tmk_return+72(%rip), %r10\n"
+        "    mov tmk_return+80(%rip), %r8\n"
+        "    mov tmk_return+88(%rip), %r9\n"
+        "    mov tmk_return+104(%rip), %r11\n"
+        "    mov tmk_return+120(%rip), %rbp\n"
+        "    mov tmk_return+128(%rip), %r12\n"
+        "    mov tmk_return+136(%rip), %r13\n"
+        "    mov tmk_return+144(%rip), %r14\n"
+        "    mov tmk_return+152(%rip), %r15\n"
+        "    mov %rbx, %rcx\n"
+        "    mov tmk_return+112(%rip), %rbx\n"
+        "    jrcxz 7f\n"
+        "    mov tmk_return+96(%rip), %rcx\n"
+        "    mov $-4, %rax\n" /* -EINTR */
+        "    jmp *tmk_return+176(%rip)\n"
+        "7:  mov tmk_return+96(%rip), %rcx\n"
+        "    mov tmk_return+40(%rip), %rax\n"
+        "    jmp *tmk_return+168(%rip)\n"
+        ".balign 8\n"
+        "9:\n"
+        ".popsection\n");
+
+__asm__(".pushsection .rodata\n"
+        ".balign 16\n"
         ".globl tmk_stub, tmk_stub_bytes\n"
         ".hidden tmk_stub, tmk_stub_bytes\n"
         "tmk_stub_bytes: .quad tmk_stub_end - tmk_stub\n"
         ".balign 16\n"
-        "tmk_stub:\n"   /* rbx: the block */
-        "    syscall\n" /* mprotect */
-        "    call *0(%rbx)\n"
+        "tmk_stub:\n"                 /* rbx: the block */
+        "    mov $0xfff9ffff, %eax\n" /* all but the matrix tiles, which only their user changes */
+        "    mov $0xffffffff, %edx\n"
+        "    cmpl $0, 224(%rbx)\n"
+        "    je 1f\n"
+        "    xsave64 65536(%rbx)\n"
+        "    jmp 2f\n"
+        "1:  fxsave64 65536(%rbx)\n"
+        "2:  call *0(%rbx)\n"
         "    mov %rax, %r12\n" /* where errno is */
         "    mov (%rax), %r13d\n"
         "    lea 152(%rbx), %rdi\n"
@@ -148,9 +310,28 @@ __asm__(".pushsection .rodata\n"
         "    mov %r13d, (%r12)\n"
         "    mov %eax, 164(%rbx)\n"
         "    movl $1, 160(%rbx)\n"
-        "1:  mov $34, %eax\n" /* pause() */
+        "    mov $20, %r14d\n"
+        "1:  movq $0, 208(%rbx)\n" /* ppoll(NULL, 0, 5 ms, NULL) */
+        "    movq $5000000, 216(%rbx)\n"
+        "    mov $271, %eax\n"
+        "    xor %edi, %edi\n"
+        "    xor %esi, %esi\n"
+        "    lea 208(%rbx), %rdx\n"
+        "    xor %r10d, %r10d\n"
+        "    mov $8, %r8d\n"
         "    syscall\n"
-        "    jmp 1b\n"
+        "    dec %r14d\n"
+        "    jnz 1b\n"
+        "    mov $0xfff9ffff, %eax\n"
+        "    mov $0xffffffff, %edx\n"
+        "    cmpl $0, 224(%rbx)\n"
+        "    je 1f\n"
+        "    xrstor64 65536(%rbx)\n"
+        "    jmp 2f\n"
+        "1:  fxrstor64 65536(%rbx)\n"
+        "2:  push 200(%rbx)\n"
+        "    popfq\n"
+        "    jmp *56(%rbx)\n"
         "tmk_stub_helper:\n" /* rdi: the block */
         "    push %rbx\n"
         "    push %r12\n"
@@ -159,7 +340,9 @@ __asm__(".pushsection .rodata\n"
         "    call *16(%rbx)\n"
         "    mov %rax, %rdi\n"
         "    call *24(%rbx)\n"
-        "    mov 56(%rbx), %rax\n"
+        "    xor %edi, %edi\n" /* dlsym(RTLD_DEFAULT, symbol) */
+        "    mov 96(%rbx), %rsi\n"
+        "    call *40(%rbx)\n"
         "    test %rax, %rax\n"
         "    jnz 3f\n"
         "    mov 88(%rbx), %rdi\n"
@@ -201,16 +384,21 @@ __asm__(".pushsection .rodata\n"
         "    xor %esi, %esi\n"
         "    mov $5, %edx\n"
         "    call *64(%rbx)\n"
-        "    cmpl $0, 184(%rbx)\n"
-        "    je 7b\n"
         "    dec %r12d\n"
         "    jnz 7b\n"
-        "8:  mov 80(%rbx), %rax\n"
+        "8:  xor %eax, %eax\n"
+        "    cmpl $0, 184(%rbx)\n"
+        "    je 9f\n"
+        "    mov 80(%rbx), %rax\n"
         "    mov 128(%rbx), %rdi\n"
         "    mov 136(%rbx), %rsi\n"
         "    add $8, %rsp\n"
         "    pop %r12\n"
         "    pop %rbx\n"
         "    jmp *%rax\n" /* munmap() returns 0 to where we were called from */
+        "9:  add $8, %rsp\n"
+        "    pop %r12\n"
+        "    pop %rbx\n"
+        "    ret\n"
         "tmk_stub_end:\n"
         ".popsection\n");

@@ -12,7 +12,13 @@
  * belongs to them, and hands those for the whole process to other threads. Not blocked are faults,
  * for a blocked one would reset the program's handler, and the two that the C library sends to
  * itself. Traps (int3, single step) would be easier to wait for than a word in memory, but they are
- * signals too, which a program may have ignored, and then the kernel changes that. */
+ * signals too, which a program may have ignored, and then the kernel changes that.
+ *
+ * At each moment our process may be killed, and the thread goes on as it is. Hence the order:
+ * signals are blocked after the thread has got registers with which it finds back, and unblocks
+ * them, by itself; in the end the general registers come last. Stops are looked at without taking
+ * note of them (WNOWAIT): the kernel delivers the signal that caused the stop if nobody has taken
+ * note. */
 #include "inject/borrow.h"
 
 #include <errno.h>
@@ -26,11 +32,13 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "inject/subject.h"
 
 enum {
     SIGNAL_CANCEL = 32, /* glibc's own */
     SIGNAL_SETXID = 33,
-    LOOK_NS = 30000, /* between two looks */
+    LOOK_NS = 30000,       /* between two looks */
+    NOT_QUITE_THE_END = 64 /* of the stub's region: its stack's pointer is within from the start */
 };
 
 static uint64_t bit_of(int signal)
@@ -58,24 +66,26 @@ static int trace(struct tmk_borrowed *b, unsigned request, uint64_t address, uin
 
 enum stop { STOP_NONE, STOP_GONE, STOP_TRAP, STOP_SYSCALL, STOP_SIGNAL };
 
-static enum stop kind_of(int status, int *ret_signal)
+static enum stop kind_of(const siginfo_t *info, int *ret_signal)
 {
-    if (!WIFSTOPPED(status))
+    if (info->si_code != CLD_TRAPPED && info->si_code != CLD_STOPPED)
         return STOP_GONE;
-    *ret_signal = WSTOPSIG(status) & 0x7f;
-    if (WSTOPSIG(status) == (SIGTRAP | 0x80))
+    *ret_signal = info->si_status & 0x7f;
+    if (info->si_status == (SIGTRAP | 0x80))
         return STOP_SYSCALL;
-    return status >> 16 == PTRACE_EVENT_STOP ? STOP_TRAP : STOP_SIGNAL;
+    return info->si_status >> 8 == PTRACE_EVENT_STOP ? STOP_TRAP : STOP_SIGNAL;
 }
 
 /* Has it stopped by now? */
 static enum stop look(struct tmk_borrowed *b, int *ret_signal)
 {
-    int status;
-    pid_t got = waitpid(b->tid, &status, __WALL | WNOHANG);
-    if (got == 0 || (got < 0 && errno == EINTR))
+    siginfo_t info = {0};
+    int got = waitid(P_PID, (id_t)b->tid, &info, WEXITED | WSTOPPED | __WALL | WNOHANG | WNOWAIT);
+    if (got < 0 ? errno == EINTR : info.si_pid == 0)
         return STOP_NONE;
-    enum stop stop = got < 0 ? STOP_GONE : kind_of(status, ret_signal);
+    enum stop stop = got < 0 ? STOP_GONE : kind_of(&info, ret_signal);
+    if (stop == STOP_GONE)
+        (void)waitpid(b->tid, NULL, __WALL | WNOHANG);
     b->is_stopped = stop != STOP_GONE;
     b->is_between = stop == STOP_TRAP || stop == STOP_SIGNAL;
     return stop;
@@ -135,7 +145,7 @@ int tmk_borrow_interrupt(struct tmk_borrowed *b, uint64_t deadline_ns)
         if (stop == STOP_SYSCALL)
             continue;
         /* Its own signal, before we have blocked any: it gets it. */
-        if (b->is_saved)
+        if (b->is_sent)
             rc = judge_signal(b, signal, &on);
         else
             on = signal;
@@ -157,8 +167,9 @@ int tmk_borrow_stop(struct tmk_borrowed *b, pid_t pid, pid_t tid, uint64_t deadl
     b->pid = pid;
     b->tid = tid;
     b->os_error = 0;
-    b->is_stopped = b->is_between = b->is_saved = false;
+    b->is_stopped = b->is_between = b->is_saved = b->is_sent = b->is_restored = false;
     b->held_signals = 0;
+    b->path.at = 0;
     int rc = trace(b, PTRACE_SEIZE, 0, PTRACE_O_TRACESYSGOOD);
     if (rc < 0)
         return rc;
@@ -168,18 +179,97 @@ int tmk_borrow_stop(struct tmk_borrowed *b, pid_t pid, pid_t tid, uint64_t deadl
 
 /* ---- doing things ---- */
 
-int tmk_borrow_save(struct tmk_borrowed *b)
+/* As a tracer we may write anywhere through /proc/PID/mem too, and faster; some kernels are built
+ * without that. */
+int tmk_borrow_write(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t address,
+                     const void *from, size_t n)
 {
-    uint64_t mask = ~fault_bits() & ~bit_of(SIGNAL_CANCEL) & ~bit_of(SIGNAL_SETXID);
+    const uint8_t *bytes = from;
+    if (tmk_image_write(image, address, from, n))
+        return 0;
+    for (size_t i = 0; i < n; i += 8) {
+        uint8_t word[8] = {0};
+        memcpy(word, bytes + i, n - i < 8 ? n - i : 8);
+        int rc = trace(b, PTRACE_POKEDATA, address + i, tmk_load_u64(word));
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Write the return path to `at`. TMK_EBUSY: the thread's place cannot be reached from there. */
+static int write_path(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t at,
+                      uint64_t scratch)
+{
+    uint8_t bytes[TMK_RETURN_MAX_BYTES];
+    struct tmk_return_head head = {.magic = TMK_RETURN_MAGIC, .signal_mask = b->signal_mask};
+    pid_t inner;
+    char state;
+    if (!tmk_subject_read_thread(b->tid, &state, &inner))
+        return TMK_ENOENT;
+    head.thread = (uint64_t)inner;
+    memcpy(bytes, tmk_return, tmk_return_bytes);
+    memcpy(bytes, &head, sizeof head);
+    if (!tmk_return_fill(bytes, at, scratch, &b->saved.general))
+        return TMK_EBUSY;
+    if (!tmk_image_read(image, at, b->path.before, tmk_return_bytes))
+        return TMK_EIO;
+    if (tmk_load_u64(b->path.before) == TMK_RETURN_MAGIC) /* what an attach that was killed left */
+        memset(b->path.before, 0, tmk_return_bytes);
+    int rc = tmk_borrow_write(b, image, at, bytes, tmk_return_bytes);
+    if (rc == 0)
+        b->path.at = at;
+    return rc;
+}
+
+static int write_path_somewhere(struct tmk_borrowed *b, const struct tmk_image *image,
+                                const struct tmk_return_places *places)
+{
+    int rc = TMK_EFULL;
+    for (unsigned i = 0; i < places->n; i++) {
+        if (places->is_taken[i])
+            continue;
+        rc = write_path(b, image, places->at[i], places->scratch);
+        if (rc != TMK_EBUSY)
+            break;
+    }
+    return rc;
+}
+
+int tmk_borrow_save(struct tmk_borrowed *b, const struct tmk_image *image,
+                    const struct tmk_return_places *places, bool is_patient)
+{
     int rc = tmk_registers_get(b->tid, &b->saved);
+    if (rc == 0 && is_patient && tmk_registers_are_special(&b->saved))
+        rc = TMK_EBUSY;
     if (rc < 0)
         return rc;
     tmk_general_rewind(&b->saved.general);
     rc = trace(b, PTRACE_GETSIGMASK, sizeof b->signal_mask, (uint64_t)(uintptr_t)&b->signal_mask);
     if (rc == 0)
-        rc = trace(b, PTRACE_SETSIGMASK, sizeof mask, (uint64_t)(uintptr_t)&mask);
+        rc = write_path_somewhere(b, image, places);
     b->is_saved = rc == 0;
     return rc;
+}
+
+/* Into the return path, and then all signals blocked or as they were. In this order: one that comes
+ * before they are blocked, or after they are not, meets registers by which the kernel can tell what
+ * becomes of the call that was broken off. */
+static int enter_path(struct tmk_borrowed *b, uint64_t mask)
+{
+    struct user_regs_struct g = b->saved.general;
+    tmk_general_for_return(&g, b->path.at);
+    b->is_sent = true;
+    int rc = tmk_general_set(b->tid, &g);
+    return rc < 0 ? rc : trace(b, PTRACE_SETSIGMASK, sizeof mask, (uint64_t)(uintptr_t)&mask);
+}
+
+/* Give it registers with which it does something for us and then finds back. */
+static int send_thread(struct tmk_borrowed *b, const struct user_regs_struct *g)
+{
+    uint64_t mask = ~fault_bits() & ~bit_of(SIGNAL_CANCEL) & ~bit_of(SIGNAL_SETXID);
+    int rc = b->is_sent ? 0 : enter_path(b, mask);
+    return rc < 0 ? rc : tmk_general_set(b->tid, g);
 }
 
 /* To the next stop at the start or the end of a system call. */
@@ -202,12 +292,12 @@ static int run_to_syscall(struct tmk_borrowed *b, uint64_t deadline_ns)
     }
 }
 
-int tmk_borrow_syscall(struct tmk_borrowed *b, uint64_t instruction, long number,
-                       const uint64_t arguments[6], int64_t *ret, uint64_t deadline_ns)
+int tmk_borrow_syscall(struct tmk_borrowed *b, long number, const uint64_t arguments[6],
+                       int64_t *ret, uint64_t deadline_ns)
 {
     struct user_regs_struct g = b->saved.general;
-    tmk_general_for_syscall(&g, instruction, number, arguments);
-    int rc = tmk_general_set(b->tid, &g);
+    tmk_general_for_syscall(&g, b->path.at + tmk_return_call, number, arguments);
+    int rc = send_thread(b, &g);
     if (rc == 0)
         rc = run_to_syscall(b, deadline_ns);
     if (rc == 0)
@@ -217,24 +307,6 @@ int tmk_borrow_syscall(struct tmk_borrowed *b, uint64_t instruction, long number
     if (rc == 0)
         *ret = tmk_general_result(&g);
     return rc;
-}
-
-/* As a tracer we may write anywhere through /proc/PID/mem too, and faster; some kernels are built
- * without that. */
-int tmk_borrow_write(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t address,
-                     const void *from, size_t n)
-{
-    const uint8_t *bytes = from;
-    if (tmk_image_write(image, address, from, n))
-        return 0;
-    for (size_t i = 0; i < n; i += 8) {
-        uint8_t word[8] = {0};
-        memcpy(word, bytes + i, n - i < 8 ? n - i : 8);
-        int rc = trace(b, PTRACE_POKEDATA, address + i, tmk_load_u64(word));
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
 }
 
 static int wait_word(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t done,
@@ -259,20 +331,49 @@ static int wait_word(struct tmk_borrowed *b, const struct tmk_image *image, uint
     }
 }
 
-int tmk_borrow_run(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t pc,
-                   uint64_t block, uint64_t data_bytes, uint64_t done, uint64_t deadline_ns)
+/* The return path says where the stub's stack is, before there is a thread on it. */
+static int announce_stub(struct tmk_borrowed *b, const struct tmk_image *image,
+                         const struct tmk_stub_run *run)
+{
+    const uint64_t words[2] = {run->region, run->region_bytes};
+    return tmk_borrow_write(b, image, b->path.at + offsetof(struct tmk_return_head, region), words,
+                            sizeof words);
+}
+
+int tmk_borrow_run(struct tmk_borrowed *b, const struct tmk_image *image,
+                   const struct tmk_stub_run *run, uint64_t deadline_ns)
 {
     if (!b->is_stopped)
-        return wait_word(b, image, done, deadline_ns);
+        return wait_word(b, image, run->done, deadline_ns);
     struct user_regs_struct g = b->saved.general;
-    tmk_general_for_stub(&g, pc, block, data_bytes);
-    int rc = tmk_general_set(b->tid, &g);
+    tmk_general_for_stub(&g, run->code, run->block,
+                         run->region + run->region_bytes - NOT_QUITE_THE_END);
+    int rc = announce_stub(b, image, run);
+    if (rc == 0)
+        rc = send_thread(b, &g);
     if (rc == 0)
         rc = resume(b, PTRACE_CONT, 0);
-    return rc < 0 ? rc : wait_word(b, image, done, deadline_ns);
+    return rc < 0 ? rc : wait_word(b, image, run->done, deadline_ns);
 }
 
 /* ---- the end ---- */
+
+/* Stopped, and has not gone back to its own work? */
+static bool is_ours(struct tmk_borrowed *b, const struct tmk_image *image)
+{
+    struct user_regs_struct g;
+    return b->is_stopped && b->is_sent && tmk_general_get(b->tid, &g) == 0 &&
+           tmk_return_has(image, b->path.at, &g);
+}
+
+/* The vector registers first: from then on the return path puts back all that is missing. */
+int tmk_borrow_recall(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t deadline_ns)
+{
+    int rc = tmk_borrow_interrupt(b, deadline_ns);
+    if (rc < 0)
+        return rc;
+    return is_ours(b, image) ? tmk_extended_set(b->tid, &b->saved) : TMK_EBUSY;
+}
 
 /* A call that the stop ended in EINTR goes on, also in a thread that was only looked at. */
 static void rewind_unsaved(struct tmk_borrowed *b)
@@ -293,18 +394,37 @@ static void send_held(const struct tmk_borrowed *b)
             (void)syscall(SYS_tgkill, b->pid, b->tid, signal);
 }
 
-uint64_t tmk_borrow_end(struct tmk_borrowed *b)
+/* Of a thread that is ours. */
+static void restore(struct tmk_borrowed *b)
+{
+    int rc = tmk_extended_set(b->tid, &b->saved);
+    if (rc == 0)
+        rc = enter_path(b, b->signal_mask);
+    if (rc == 0)
+        rc = tmk_general_set(b->tid, &b->saved.general);
+    b->is_restored = rc == 0;
+}
+
+/* One that was only looked at, or that went back by itself without us: is it through? */
+static void leave_alone(struct tmk_borrowed *b, const struct tmk_image *image)
+{
+    struct user_regs_struct g;
+    rewind_unsaved(b);
+    b->is_restored = !b->is_sent || (tmk_general_get(b->tid, &g) == 0 &&
+                                     !tmk_return_is_needed(image, b->path.at, &g));
+}
+
+uint64_t tmk_borrow_end(struct tmk_borrowed *b, const struct tmk_image *image)
 {
     enum { LONG_NS = 2000000000 };
     if (!b->is_between)
         (void)tmk_borrow_interrupt(b, tmk_clock_monotonic_ns() + LONG_NS);
-    if (b->is_stopped && b->is_saved) {
-        (void)tmk_registers_set(b->tid, &b->saved);
-        (void)trace(b, PTRACE_SETSIGMASK, sizeof b->signal_mask,
-                    (uint64_t)(uintptr_t)&b->signal_mask);
-    } else if (b->is_stopped) {
-        rewind_unsaved(b);
-    }
+    if (is_ours(b, image))
+        restore(b);
+    else if (b->is_stopped)
+        leave_alone(b, image);
+    if (b->path.at && b->is_restored)
+        (void)tmk_borrow_write(b, image, b->path.at, b->path.before, tmk_return_bytes);
     (void)trace(b, PTRACE_DETACH, 0, 0);
     b->is_stopped = b->is_between = b->is_saved = false;
     send_held(b);

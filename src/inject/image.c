@@ -192,20 +192,70 @@ static int read_dynamic(const struct tmk_image *image, struct tmk_module *m, uin
     return m->symtab && m->strtab && m->gnu_hash ? 0 : TMK_EFORMAT;
 }
 
-int tmk_module_init(const struct tmk_image *image, const struct tmk_mapping *head,
-                    struct tmk_module *ret)
+/* The program headers of the ELF file at `head`; how many, 0: it is none. */
+static int read_headers(const struct tmk_image *image, const struct tmk_mapping *head,
+                        Elf64_Phdr headers[MAX_PROGRAM_HEADERS])
 {
     Elf64_Ehdr e;
-    Elf64_Phdr headers[MAX_PROGRAM_HEADERS];
     if (!tmk_image_read(image, head->start, &e, sizeof e) ||
         memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 || e.e_ident[EI_CLASS] != ELFCLASS64 ||
         e.e_phnum > MAX_PROGRAM_HEADERS || e.e_phentsize != sizeof headers[0] ||
         !tmk_image_read(image, head->start + e.e_phoff, headers, e.e_phnum * sizeof headers[0]))
-        return TMK_EFORMAT;
+        return 0;
+    return e.e_phnum;
+}
+
+/* Where the last segment with all of these flags and none of those ends; 0: there is none. */
+static uint64_t segment_end(const struct tmk_image *image, const struct tmk_mapping *head,
+                            uint32_t with, uint32_t without)
+{
+    Elf64_Phdr headers[MAX_PROGRAM_HEADERS];
+    uint64_t bias = 0, end = 0;
+    bool has_bias = false;
+    int n = read_headers(image, head, headers);
+    for (int i = 0; i < n; i++) {
+        const Elf64_Phdr *h = &headers[i];
+        if (h->p_type != PT_LOAD)
+            continue;
+        bias = has_bias ? bias : head->start - (h->p_vaddr & ~(uint64_t)4095);
+        has_bias = true;
+        if ((h->p_flags & with) == with && !(h->p_flags & without) && h->p_memsz > 0)
+            end = bias + h->p_vaddr + h->p_memsz;
+    }
+    return end;
+}
+
+bool tmk_module_tail(const struct tmk_image *image, const struct tmk_mapping *head,
+                     struct tmk_range *ret)
+{
+    uint64_t end = segment_end(image, head, PF_X, PF_W);
+    const struct tmk_mapping *m = end ? tmk_image_at(image, end - 1) : NULL;
+    if (!m || !m->is_code || !tmk_mapping_same_file(m, head) || m->end <= end)
+        return false;
+    *ret = (struct tmk_range){end, m->end};
+    return true;
+}
+
+/* Other memory may lie behind it in the same mapping: to the end of the smallest page. */
+bool tmk_module_data_tail(const struct tmk_image *image, const struct tmk_mapping *head,
+                          struct tmk_range *ret)
+{
+    uint64_t end = segment_end(image, head, PF_W, PF_X);
+    if (end == 0 || end % 4096 == 0 || !tmk_image_at(image, end))
+        return false;
+    *ret = (struct tmk_range){end, (end + 4095) & ~(uint64_t)4095};
+    return true;
+}
+
+int tmk_module_init(const struct tmk_image *image, const struct tmk_mapping *head,
+                    struct tmk_module *ret)
+{
+    Elf64_Phdr headers[MAX_PROGRAM_HEADERS];
+    int n_headers = read_headers(image, head, headers);
     struct tmk_module m = {.head = head};
     uint64_t dynamic = 0;
     bool has_bias = false;
-    for (int i = 0; i < e.e_phnum; i++) {
+    for (int i = 0; i < n_headers; i++) {
         if (headers[i].p_type == PT_LOAD && !has_bias) {
             m.bias = head->start - (headers[i].p_vaddr & ~(uint64_t)4095);
             has_bias = true;

@@ -73,6 +73,16 @@ bool tmk_mapping_same_file(const struct tmk_mapping *a, const struct tmk_mapping
 int tmk_module_init(const struct tmk_image *image, const struct tmk_mapping *head,
                     struct tmk_module *ret);
 
+/* The unused bytes behind the code of the ELF file that begins at `head`: up to the end of the
+ * page, so they can be executed, but no part of the file is meant to be there. False: there are
+ * none. */
+bool tmk_module_tail(const struct tmk_image *image, const struct tmk_mapping *head,
+                     struct tmk_range *ret);
+
+/* The same behind its data, where they can be written. */
+bool tmk_module_data_tail(const struct tmk_image *image, const struct tmk_mapping *head,
+                          struct tmk_range *ret);
+
 /* Range of a function that the module defines (its default version, should there be several). */
 bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_module *module,
                        const char *name, struct tmk_range *ret);

@@ -7,10 +7,12 @@
  *   map        with system calls of the borrowed thread: a region of code, data and stack
  *   start      the borrowed thread runs the stub, which makes the helper thread; it gets back all
  *              that was its, and we let go
- *   wait       for a word in the helper's memory */
+ *   wait       for a word in the helper's memory
+ *
+ * One tidemark at a time does this to a process: a lock on its /proc/PID/mem, which ends with its
+ * holder. */
 #include "inject/inject.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,13 +32,14 @@
 #include "inject/arch.h"
 #include "inject/borrow.h"
 #include "inject/image.h"
+#include "inject/return_path.h"
 #include "inject/safe_point.h"
 
-/* The region: [code][data][stack], each a multiple of any page size. The data is the block, then
- * the texts. */
+/* The region: [code][data][vector registers][stack], each a multiple of any page size. The data is
+ * the block, then the texts. */
 enum {
-    PART_BYTES = 65536,
-    REGION_BYTES = 3 * PART_BYTES,
+    PART_BYTES = TMK_STUB_VECTORS_AT,
+    REGION_BYTES = 4 * PART_BYTES,
     SYMBOL_AT = 1024,
     PATH_AT = 2048,
     MESSAGE_AT = PATH_AT + PATH_MAX,
@@ -56,10 +61,11 @@ struct job {
     struct tmk_safety safety;
     struct tmk_borrowed borrowed;
     struct tmk_stub_block block;
-    uint64_t syscall_instruction;
+    struct tmk_return_places places;
     uint64_t region; /* 0: none */
     uint64_t deadline_ns;
-    int os_error; /* of the last thread that could not be stopped */
+    uint64_t patient_until_ns; /* with threads whose registers are special */
+    int os_error;              /* of the last thread that could not be stopped */
 };
 
 /* ---- look ---- */
@@ -163,16 +169,41 @@ static bool find_functions(struct job *j, const struct tmk_module *libc,
            find_loader_functions(j, libc);
 }
 
-static bool find_instruction(struct job *j, const struct tmk_module *libc)
+/* Where the program itself begins, or the kernel's code in it; NULL: cannot be told. */
+static const struct tmk_mapping *find_program(const struct job *j, bool is_kernels)
 {
-    struct tmk_range range;
-    uint8_t code[256];
-    if (!tmk_module_symbol(&j->image, libc, "syscall", &range))
-        return false;
-    size_t n = tmk_image_read_some(&j->image, range.start, code, sizeof code);
-    ssize_t at = tmk_code_find_syscall(code, n);
-    j->syscall_instruction = range.start + (uint64_t)at;
-    return at >= 0;
+    char path[64];
+    struct stat st = {0};
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)j->image.pid);
+    if (!is_kernels && stat(path, &st) < 0)
+        return NULL;
+    for (uint64_t i = 0; i < j->image.n; i++) {
+        const struct tmk_mapping *m = &j->image.mappings[i];
+        if (is_kernels ? strcmp(m->path, "[vdso]") == 0
+                       : m->path[0] == '/' && m->inode == st.st_ino && m->file_offset == 0)
+            return m;
+    }
+    return NULL;
+}
+
+/* Where a borrowed thread finds its way back: behind code that is never unloaded. */
+static int find_places(struct job *j, const struct tmk_module *libc,
+                       const struct tmk_module *threads, struct tmk_error *err)
+{
+    const struct tmk_mapping *const heads[] = {
+        libc->head,
+        tmk_image_find(&j->image, is_loader),
+        threads->head == libc->head ? NULL : threads->head,
+        find_program(j, false),
+        find_program(j, true),
+    };
+    int rc = tmk_return_places_find(&j->image, heads, sizeof heads / sizeof heads[0], &j->places);
+    if (rc < 0)
+        return tmk_fail(err, rc,
+                        "the libraries of process %d have no room for the code that lets a thread "
+                        "be borrowed safely; start the program with: tidemark run",
+                        (int)j->image.pid);
+    return 0;
 }
 
 /* The library may be there already: then nothing is loaded, and its own function is called. */
@@ -180,8 +211,9 @@ static void find_ours(struct job *j)
 {
     const struct tmk_mapping *head = tmk_image_find(&j->image, is_ours);
     struct tmk_module ours;
+    uint64_t function;
     j->out.was_loaded = head && tmk_module_init(&j->image, head, &ours) == 0 &&
-                        find_in(j, &ours, j->in->symbol, &j->block.function);
+                        find_in(j, &ours, j->in->symbol, &function);
 }
 
 static int look_at_libraries(struct job *j, struct tmk_error *err)
@@ -199,12 +231,15 @@ static int look_at_libraries(struct job *j, struct tmk_error *err)
                             "be started in it; start it with: tidemark run",
                             (int)j->image.pid);
     }
-    if (!find_functions(j, &libc, &threads) || !find_instruction(j, &libc))
+    if (!find_functions(j, &libc, &threads))
         return tmk_fail(err, TMK_EINVAL,
                         "the C library of process %d (%s) lacks a function that is needed; start "
                         "the program with: tidemark run",
                         (int)j->image.pid, head->path);
     find_ours(j);
+    int rc = find_places(j, &libc, &threads, err);
+    if (rc < 0)
+        return rc;
     return tmk_safety_init(&j->safety, &j->image, &libc, &threads,
                            tmk_image_find(&j->image, is_loader), err);
 }
@@ -225,8 +260,7 @@ static int open_image(const struct tmk_subject *s, const struct tmk_asker *us,
 
 static int remote(struct job *j, long number, const uint64_t arguments[6], int64_t *ret)
 {
-    return tmk_borrow_syscall(&j->borrowed, j->syscall_instruction, number, arguments, ret,
-                              j->deadline_ns);
+    return tmk_borrow_syscall(&j->borrowed, number, arguments, ret, j->deadline_ns);
 }
 
 /* A call that was refused: the seccomp filter of the target, or its limits. */
@@ -238,8 +272,7 @@ static int refused(const struct job *j, const char *what, int64_t result, struct
                                     : "");
 }
 
-/* Executable from the start and never writable at the same time, which hardened systems forbid; the
- * stub makes its data writable itself. */
+/* A part is executable or writable, never both, which hardened systems forbid. */
 static int map_region(struct job *j, struct tmk_error *err)
 {
     int64_t got = 0;
@@ -247,11 +280,19 @@ static int map_region(struct job *j, struct tmk_error *err)
                     (uint64_t[6]){0, REGION_BYTES, PROT_READ | PROT_EXEC,
                                   MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0},
                     &got);
+    if (rc == 0 && got < 0 && got > -4096)
+        return refused(j, "map executable memory", got, err);
+    if (rc == 0) {
+        j->region = (uint64_t)got;
+        rc = remote(j, SYS_mprotect,
+                    (uint64_t[6]){j->region + PART_BYTES, REGION_BYTES - PART_BYTES,
+                                  PROT_READ | PROT_WRITE},
+                    &got);
+    }
+    if (rc == 0 && got < 0)
+        return refused(j, "make memory writable", got, err);
     if (rc < 0)
         return tmk_fail(err, rc, "the borrowed thread did not make its system call");
-    if (got < 0 && got > -4096)
-        return refused(j, "map executable memory", got, err);
-    j->region = (uint64_t)got;
     return 0;
 }
 
@@ -315,6 +356,18 @@ static int put_library(struct job *j, char *ret_path, size_t size, struct tmk_er
     return 0;
 }
 
+/* What the stub needs to end without us. */
+static void prepare_return(struct job *j)
+{
+    const struct tmk_borrowed *from = &j->borrowed;
+    struct tmk_stub_block *b = &j->block;
+    b->back = from->path.at + tmk_return_back;
+    b->flags = tmk_general_flags(&from->saved.general);
+    b->has_xsave = from->saved.extended[0].n_bytes > 0;
+    b->is_created = 0;
+    b->create_result = 0;
+}
+
 static int fill_region(struct job *j, struct tmk_error *err)
 {
     struct tmk_stub_block *b = &j->block;
@@ -328,6 +381,7 @@ static int fill_region(struct job *j, struct tmk_error *err)
     b->options = data + OPTIONS_AT;
     b->region = j->region;
     b->region_bytes = REGION_BYTES;
+    prepare_return(j);
     snprintf(path, sizeof path, "%s", j->in->library);
     if (!j->out.was_loaded && !tmk_subject_sees(j->in->subject, j->in->library)) {
         int rc = put_library(j, path, sizeof path, err);
@@ -360,12 +414,17 @@ static bool waits_for_lock(struct job *j)
 
 static int run_stub(struct job *j, struct tmk_error *err)
 {
-    uint64_t done = word_at(j, offsetof(struct tmk_stub_block, is_created));
+    const struct tmk_stub_run run = {
+        .code = j->region,
+        .block = j->region + PART_BYTES,
+        .region = j->region,
+        .region_bytes = REGION_BYTES,
+        .done = word_at(j, offsetof(struct tmk_stub_block, is_created)),
+    };
     int rc;
     do {
         uint64_t patience = tmk_clock_monotonic_ns() + PATIENCE_NS;
-        rc = tmk_borrow_run(&j->borrowed, &j->image, j->region, j->region + PART_BYTES,
-                            REGION_BYTES - PART_BYTES, done, patience);
+        rc = tmk_borrow_run(&j->borrowed, &j->image, &run, patience);
         if (rc != TMK_EBUSY)
             break;
         if (waits_for_lock(j))
@@ -387,17 +446,20 @@ static int run_stub(struct job *j, struct tmk_error *err)
 /* With a thread that is stopped at a safe point. */
 static int use_thread(struct job *j, struct tmk_error *err)
 {
-    int rc = tmk_borrow_save(&j->borrowed);
+    bool is_patient = tmk_clock_monotonic_ns() < j->patient_until_ns;
+    int rc = tmk_borrow_save(&j->borrowed, &j->image, &j->places, is_patient);
     if (rc < 0)
-        return tmk_fail(err, rc, "cannot save the registers of thread %d", (int)j->borrowed.tid);
+        return tmk_fail(err, rc == TMK_EFULL ? TMK_EBUSY : rc,
+                        "cannot save the registers of thread %d", (int)j->borrowed.tid);
     rc = map_region(j, err);
     if (rc == 0)
         rc = fill_region(j, err);
     if (rc == 0)
         rc = run_stub(j, err);
     if (rc < 0 && rc != TMK_ENOENT &&
-        tmk_borrow_interrupt(&j->borrowed, tmk_clock_monotonic_ns() + PATIENCE_NS) == 0)
+        tmk_borrow_recall(&j->borrowed, &j->image, tmk_clock_monotonic_ns() + PATIENCE_NS) == 0)
         clean_up(j);
+    j->region = rc < 0 ? 0 : j->region;
     j->out.borrowed = j->borrowed.tid;
     return rc;
 }
@@ -422,6 +484,28 @@ static bool is_library_thread(const struct job *j, pid_t tid)
     return false;
 }
 
+static uint64_t thread_of_place(const struct job *j, unsigned i)
+{
+    struct tmk_return_head head = {0};
+    (void)tmk_image_read(&j->image, j->places.at[i], &head, sizeof head);
+    return head.thread;
+}
+
+/* Was this thread left alone by an attach that was killed, and is it still on its way back? To be
+ * borrowed once more meanwhile would be the way back of the way back. */
+static bool is_returning(const struct job *j, const struct user_regs_struct *g)
+{
+    pid_t inner;
+    char state;
+    if (!tmk_subject_read_thread(j->borrowed.tid, &state, &inner))
+        return true;
+    for (unsigned i = 0; i < j->places.n; i++)
+        if (j->places.is_taken[i] && thread_of_place(j, i) == (uint64_t)inner &&
+            tmk_return_is_needed(&j->image, j->places.at[i], g))
+            return true;
+    return false;
+}
+
 static bool is_safe_stopped(const struct job *j, const struct tmk_moment *before)
 {
     struct user_regs_struct g;
@@ -436,13 +520,22 @@ static bool is_safe_stopped(const struct job *j, const struct tmk_moment *before
         m.call = before->call; /* a processor that forgets it at the stop */
         m.argument = before->argument;
     }
-    return tmk_safety_of(&j->safety, &m) && is_library_thread(j, tid);
+    return tmk_safety_of(&j->safety, &m) && is_library_thread(j, tid) && !is_returning(j, &g);
 }
 
 static void pause_ns(uint64_t ns)
 {
     struct timespec t = {.tv_nsec = (long)ns};
     nanosleep(&t, NULL);
+}
+
+/* A place with which a thread was left alone is not used again. */
+static uint64_t end_borrow(struct job *j)
+{
+    uint64_t held_ns = tmk_borrow_end(&j->borrowed, &j->image);
+    for (unsigned i = 0; i < j->places.n && !j->borrowed.is_restored; i++)
+        j->places.is_taken[i] |= j->places.at[i] == j->borrowed.path.at;
+    return held_ns;
 }
 
 /* Stop a thread and use it if that is still right. 1: done, 0: not this one, <0: failed. */
@@ -458,7 +551,7 @@ static int try_thread(struct job *j, pid_t tid, const struct tmk_moment *before,
     if (rc == 0) {
         bool safe = is_safe_stopped(j, before);
         rc = safe ? use_thread(j, err) : 0;
-        uint64_t held_ns = tmk_borrow_end(&j->borrowed);
+        uint64_t held_ns = end_borrow(j);
         j->out.n_held++;
         j->out.held_ns += held_ns;
         if (held_ns > j->out.longest_held_ns)
@@ -491,20 +584,54 @@ static unsigned rank_of(const struct job *j, pid_t tid, struct tmk_moment *ret)
     return ret->call < 0 || tmk_call_restarts(ret->call) ? RANK_IDLE : RANK_DISTURBED;
 }
 
-/* The threads of the process, at most `max`. */
-static size_t list_threads(pid_t pid, pid_t *ret, size_t max)
+/* ---- places that earlier attaches have left taken ---- */
+
+/* Stop the thread that was left with some of them; free those that it cannot come to any more. */
+static void free_places_of(struct job *j, pid_t tid, uint64_t inner)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *folder = opendir(path);
-    size_t n = 0;
-    struct dirent *entry;
-    while (folder && n < max && (entry = readdir(folder)))
-        if (entry->d_name[0] != '.')
-            ret[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
-    if (folder)
-        closedir(folder);
-    return n;
+    struct user_regs_struct g;
+    sigset_t all, old;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &old);
+    bool is_known = tmk_borrow_stop(&j->borrowed, j->image.pid, tid, j->deadline_ns) == 0;
+    bool has_registers = is_known && tmk_general_get(tid, &g) == 0;
+    for (unsigned i = 0; i < j->places.n && has_registers; i++)
+        if (thread_of_place(j, i) == inner)
+            j->places.is_taken[i] = tmk_return_is_needed(&j->image, j->places.at[i], &g);
+    if (is_known)
+        (void)tmk_borrow_end(&j->borrowed, &j->image);
+    sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+/* The thread with number `wanted` in its own namespace, 0: it has ended. */
+static pid_t find_thread(const struct job *j, uint64_t wanted)
+{
+    pid_t tids[MAX_THREADS], inner;
+    char state;
+    size_t n = tmk_subject_threads(j->image.pid, tids, MAX_THREADS);
+    for (size_t i = 0; i < n; i++)
+        if (tmk_subject_read_thread(tids[i], &state, &inner) && (uint64_t)inner == wanted)
+            return tids[i];
+    return 0;
+}
+
+/* When all are taken: free those that nobody needs any more. */
+static void free_places(struct job *j)
+{
+    for (unsigned i = 0; i < j->places.n; i++)
+        if (!j->places.is_taken[i])
+            return;
+    for (unsigned i = 0; i < j->places.n; i++) {
+        uint64_t inner = thread_of_place(j, i);
+        bool is_done = !j->places.is_taken[i];
+        for (unsigned k = 0; k < i && !is_done; k++)
+            is_done = thread_of_place(j, k) == inner;
+        pid_t tid = is_done ? 0 : find_thread(j, inner);
+        if (tid)
+            free_places_of(j, tid, inner);
+        else if (!is_done)
+            j->places.is_taken[i] = false;
+    }
 }
 
 /* One round over all threads, idle ones first. */
@@ -512,7 +639,7 @@ static int try_threads(struct job *j, struct tmk_error *err)
 {
     pid_t tids[MAX_THREADS];
     struct tmk_moment moment;
-    size_t n = list_threads(j->image.pid, tids, MAX_THREADS);
+    size_t n = tmk_subject_threads(j->image.pid, tids, MAX_THREADS);
     for (unsigned wanted = RANK_IDLE; wanted < RANK_NOT_NOW; wanted++) {
         for (size_t i = 0; i < n; i++) {
             if (rank_of(j, tids[i], &moment) != wanted)
@@ -535,6 +662,7 @@ static bool has_ended(pid_t pid)
 static int start_helper(struct job *j, struct tmk_error *err)
 {
     for (;;) {
+        free_places(j);
         int rc = try_threads(j, err);
         if (rc == 0 && has_ended(j->image.pid))
             return tmk_fail(err, TMK_ENOENT, "process %d has ended meanwhile", (int)j->image.pid);
@@ -583,7 +711,8 @@ static int timed_out(struct job *j, struct tmk_error *err)
 
 static int wait_for_helper(struct job *j, struct tmk_error *err)
 {
-    put_word(j, offsetof(struct tmk_stub_block, is_returned), 1);
+    if (j->borrowed.is_restored)
+        put_word(j, offsetof(struct tmk_stub_block, is_returned), 1);
     do {
         if (!tmk_image_read(&j->image, j->region + PART_BYTES, &j->block, sizeof j->block))
             return tmk_fail(err, TMK_ENOENT, "process %d has ended meanwhile", (int)j->image.pid);
@@ -602,6 +731,38 @@ static int wait_for_helper(struct job *j, struct tmk_error *err)
     return rc;
 }
 
+/* Be the only tidemark at work on this process, until *ret_fd is closed. Where there are no locks
+ * one goes without. */
+static int lock_target(const struct job *j, int *ret_fd, struct tmk_error *err)
+{
+    char path[64];
+    int pid = (int)j->in->subject->pid;
+    snprintf(path, sizeof path, "/proc/%d/mem", pid);
+    *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (*ret_fd >= 0 && flock(*ret_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+        if (tmk_clock_monotonic_ns() >= j->deadline_ns)
+            return tmk_fail(err, TMK_EBUSY,
+                            "another tidemark is attaching to process %d; try again later", pid);
+        pause_ns(PAUSE_NS);
+    }
+    return 0;
+}
+
+/* All of it, with the result in j->out. */
+static int inject(struct job *j, struct tmk_error *err)
+{
+    int rc = open_image(j->in->subject, j->in->asker, &j->image, err);
+    if (rc < 0)
+        return rc;
+    rc = look_at_libraries(j, err);
+    if (rc == 0)
+        rc = start_helper(j, err);
+    if (rc == 0)
+        rc = wait_for_helper(j, err);
+    tmk_image_close(&j->image);
+    return rc;
+}
+
 int tmk_inject(const struct tmk_injection *in, struct tmk_injected *ret, struct tmk_error *err)
 {
     uint64_t start_ns = tmk_clock_monotonic_ns();
@@ -612,18 +773,17 @@ int tmk_inject(const struct tmk_injection *in, struct tmk_injected *ret, struct 
         return tmk_fail(err, TMK_ENOMEM, "%s", tmk_result_text(TMK_ENOMEM));
     j->in = in;
     j->deadline_ns = start_ns + in->timeout_ns;
-    int rc = open_image(in->subject, in->asker, &j->image, err);
+    j->patient_until_ns = start_ns + in->timeout_ns / 4;
+    int lock_fd = -1;
+    int rc = lock_target(j, &lock_fd, err);
     if (rc == 0)
-        rc = look_at_libraries(j, err);
-    if (rc == 0)
-        rc = start_helper(j, err);
-    if (rc == 0)
-        rc = wait_for_helper(j, err);
+        rc = inject(j, err);
     if (rc == 0) {
         j->out.total_ns = tmk_clock_monotonic_ns() - start_ns;
         *ret = j->out;
     }
-    tmk_image_close(&j->image);
+    if (lock_fd >= 0)
+        close(lock_fd);
     free(j);
     return rc;
 }

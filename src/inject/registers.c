@@ -70,7 +70,7 @@ int tmk_registers_get(pid_t tid, struct tmk_registers *ret)
     return rc == 0 && ret->extended[0].n_bytes == 0 && ret->extended[1].n_bytes == 0 ? TMK_EIO : rc;
 }
 
-int tmk_registers_set(pid_t tid, const struct tmk_registers *registers)
+int tmk_extended_set(pid_t tid, const struct tmk_registers *registers)
 {
     int rc = 0;
     for (int i = 0; i < TMK_EXTENDED_SETS; i++) {
@@ -79,6 +79,5 @@ int tmk_registers_set(pid_t tid, const struct tmk_registers *registers)
         if (set->n_bytes > 0 && ptrace(PTRACE_SETREGSET, tid, set->type, &from) < 0)
             rc = TMK_EIO;
     }
-    int general = tmk_general_set(tid, &registers->general);
-    return rc < 0 ? rc : general;
+    return rc;
 }

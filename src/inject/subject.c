@@ -2,6 +2,7 @@
 /* inject/subject.c - see subject.h. */
 #include "inject/subject.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/filters.h"
 #include "inject/arch.h"
 #include "kit/lines.h"
 
@@ -54,6 +56,18 @@ static void take_status(struct tmk_subject *s, const char *status)
         s->mixed_uid |= (uid_t)strtoul(end, &end, 10) != s->uid;
     if (s->inner_pid == 0)
         s->inner_pid = s->pid;
+}
+
+/* Whether they are its container's. */
+static void take_filters(struct tmk_subject *s, const char *status)
+{
+    char path[64];
+    struct tmk_filters own = {0}, first = {0};
+    snprintf(path, sizeof path, "/proc/%d", (int)s->pid);
+    bool has_own = tmk_filters_parse(status, true, &own);
+    bool has_first = own.n > 0 && tmk_filters_read_first(path, &first);
+    if (has_own && !tmk_filters_are_known(&own, has_first ? &first : NULL, NULL, false))
+        s->n_unknown_filters = own.n;
 }
 
 static void take_program(struct tmk_subject *s)
@@ -101,6 +115,7 @@ int tmk_subject_read(pid_t pid, struct tmk_subject *ret, struct tmk_error *err)
     take_status(&s, status);
     take_program(&s);
     take_name(&s);
+    take_filters(&s, status);
     s.same_root = tmk_subject_sees(&s, "/");
     if (s.tracer > 0 && read_small(s.tracer, "comm", s.tracer_name, sizeof s.tracer_name) > 0)
         s.tracer_name[strcspn(s.tracer_name, "\n")] = '\0';
@@ -120,6 +135,21 @@ bool tmk_subject_read_thread(pid_t tid, char *ret_state, pid_t *ret_inner)
     return true;
 }
 
+size_t tmk_subject_threads(pid_t pid, pid_t *ret, size_t max)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    size_t n = 0;
+    struct dirent *entry;
+    while (folder && n < max && (entry = readdir(folder)))
+        if (entry->d_name[0] != '.')
+            ret[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (folder)
+        closedir(folder);
+    return n;
+}
+
 void tmk_asker_read(struct tmk_asker *ret)
 {
     char status[STATUS_BYTES] = "", scope[16] = "";
@@ -129,6 +159,11 @@ void tmk_asker_read(struct tmk_asker *ret)
         strtoull(tmk_lines_field(status, "CapEff:"), NULL, 16) >> CAPABILITY_PTRACE & 1;
     tmk_lines_read(scope, sizeof scope, "/proc/sys/kernel/yama/ptrace_scope");
     ret->ptrace_scope = (int)number(scope);
+    struct tmk_filters own = {0};
+    if (tmk_filters_parse(status, true, &own))
+        ret->n_filters = own.n;
+    const char *said = getenv(TMK_FILTERS_VARIABLE);
+    ret->trusts_filters = said && strcmp(said, TMK_FILTERS_TRUST) == 0;
 }
 
 /* ---- conclusions ---- */
@@ -205,6 +240,13 @@ int tmk_subject_check(const struct tmk_subject *s, const struct tmk_asker *us,
     if (s->state == 'T')
         return tmk_fail(err, TMK_EINVAL,
                         "process %d is stopped and cannot load anything; first: kill -CONT %d",
+                        (int)s->pid, (int)s->pid);
+    if (s->n_unknown_filters > us->n_filters && !us->trusts_filters)
+        return tmk_fail(err, TMK_EINVAL,
+                        "process %d has a seccomp filter, which may kill it for what attaching "
+                        "calls in it; start it with: tidemark run; if you know that the filter "
+                        "kills nothing: " TMK_FILTERS_VARIABLE "=" TMK_FILTERS_TRUST
+                        " tidemark attach %d",
                         (int)s->pid, (int)s->pid);
     if (us->ptrace_scope == 3)
         return tmk_fail(err, TMK_EINVAL,

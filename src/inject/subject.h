@@ -7,6 +7,7 @@
 #define TMK_INJECT_SUBJECT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -23,24 +24,29 @@ struct tmk_subject {
     char state;     /* as ps shows it: R, S, D, T, t, Z, X */
     bool is_kernel; /* a thread of the kernel's */
     bool has_seccomp;
-    bool is_elf64;    /* what it runs */
-    uint16_t machine; /* e_machine; 0: unknown */
-    bool same_root;   /* sees the same files under / as we */
-    char name[64];    /* of the program, for the run's folder */
+    uint64_t n_unknown_filters; /* seccomp filters when they are not its container's; else 0 */
+    bool is_elf64;              /* what it runs */
+    uint16_t machine;           /* e_machine; 0: unknown */
+    bool same_root;             /* sees the same files under / as we */
+    char name[64];              /* of the program, for the run's folder */
 };
 
 /* Who asks. */
 struct tmk_asker {
     pid_t pid;
     uid_t uid;
-    bool may_trace;   /* has CAP_SYS_PTRACE */
-    int ptrace_scope; /* of Yama; 0 where there is none */
+    bool may_trace;      /* has CAP_SYS_PTRACE */
+    int ptrace_scope;    /* of Yama; 0 where there is none */
+    uint64_t n_filters;  /* of seccomp, around us */
+    bool trusts_filters; /* TIDEMARK_SECCOMP=trust */
 };
 
 /* Facts about `pid`. 0, or TMK_ENOENT with the reason. */
 int tmk_subject_read(pid_t pid, struct tmk_subject *ret, struct tmk_error *err);
 /* Of a thread only its state and its number in its own namespace; false: it is gone. */
 bool tmk_subject_read_thread(pid_t tid, char *ret_state, pid_t *ret_inner);
+/* The threads of the process, at most `max`; how many. */
+size_t tmk_subject_threads(pid_t pid, pid_t *ret, size_t max);
 void tmk_asker_read(struct tmk_asker *ret);
 
 /* 0 when nothing is known to be in the way, else TMK_EINVAL and what to do. */

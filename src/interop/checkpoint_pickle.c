@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/checkpoint_pickle.c - see checkpoint_pickle.h.
  *
- * A loop over instructions, with a stack and a memo. Both grow by at most one value for a byte of
- * the pickle, so memory is bounded by the file; lists that grow leave their old places behind in
- * the arena, which doubles at most. */
+ * A loop over instructions, with a stack and a memo. Both grow by at most one value for a byte that
+ * was read; what the values take in the arena is held against the bytes read after every
+ * instruction. Names are made of texts that may be referred to from anywhere: their bytes count as
+ * work. */
 #include "interop/checkpoint_pickle.h"
 
 #include <stdbool.h>
@@ -11,7 +12,22 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
+
+enum {
+    /* Memory for a byte that was read: long lists of numbers take 27 at most. */
+    MEMORY_TIMES = 32,
+    MEMORY_LEAST_BYTES = 64 << 20,
+    /* What a text counts as in limits, at most: a longer one may lie in a hole of the file. */
+    TEXT_COUNTED_BYTES = 4096,
+    /* Places of values that are all alike, behind the numbers of one byte. */
+    SHARED_FALSE = 256,
+    SHARED_TRUE,
+    SHARED_NONE,
+    SHARED_OTHER,
+    N_SHARED,
+};
 
 struct machine {
     const uint8_t *start, *at, *end;
@@ -21,7 +37,10 @@ struct machine {
     struct tmk_cell **memo;
     uint64_t n_memo, memo_room;
     struct tmk_cell *none;
-    int rc; /* the first problem */
+    struct tmk_cell *shared[N_SHARED]; /* NULL: not used yet */
+    struct tmk_checkpoint_limit *limit;
+    uint64_t uncounted; /* bytes that pay for nothing: skipped ones, and ends of long texts */
+    int rc;             /* the first problem */
     struct tmk_error *err;
 };
 
@@ -32,6 +51,43 @@ static void fail(struct machine *m, int rc, const char *text)
     m->rc = tmk_fail(m->err, rc, "data.pkl: %s", text);
     if (m->err)
         m->err->offset = (uint64_t)(m->at - m->start);
+}
+
+/* ---- limits ---- */
+
+void tmk_checkpoint_limit_init(struct tmk_checkpoint_limit *l, const struct tmk_arena *arena,
+                               uint64_t steps_per_byte, bool is_off)
+{
+    *l = (struct tmk_checkpoint_limit){.arena = arena, .arena_before = arena->n_bytes};
+    tmk_work_limit_init(&l->work, steps_per_byte, is_off);
+}
+
+int tmk_checkpoint_limit_check(const struct tmk_checkpoint_limit *l, struct tmk_error *err)
+{
+    char limit[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES];
+    uint64_t most = MEMORY_TIMES * l->work.bytes + MEMORY_LEAST_BYTES;
+    if (l->work.used > l->work.most)
+        return tmk_work_fail(&l->work, err);
+    if (l->work.is_off || l->arena->n_bytes - l->arena_before <= most)
+        return 0;
+    return tmk_fail(err, TMK_EFULL,
+                    "data.pkl: its values take more than %s of memory, the limit for the %s read "
+                    "so far (docs/limits.md). --no-limits reads it, whatever memory and time that "
+                    "takes",
+                    tmk_size_text(most, limit), tmk_size_text(l->work.bytes, size));
+}
+
+static void pay(struct machine *m)
+{
+    uint64_t n = (uint64_t)(m->at - m->start);
+    tmk_work_limit_pay(&m->limit->work, n > m->uncounted ? n - m->uncounted : 0);
+}
+
+static void check_limit(struct machine *m)
+{
+    pay(m);
+    if (m->rc == 0)
+        m->rc = tmk_checkpoint_limit_check(m->limit, m->err);
 }
 
 /* ---- bytes ---- */
@@ -63,6 +119,8 @@ static const char *take_text(struct machine *m, uint64_t n)
     char *text = bytes ? tmk_arena_text(m->arena, (const char *)bytes, (size_t)n) : NULL;
     if (bytes && !text)
         fail(m, TMK_ENOMEM, "out of memory");
+    if (n > TEXT_COUNTED_BYTES)
+        m->uncounted += n - TEXT_COUNTED_BYTES;
     return text ? text : "";
 }
 
@@ -144,6 +202,20 @@ static void push_number(struct machine *m, enum tmk_cell_kind kind, int64_t valu
     push(m, cell);
 }
 
+/* Nobody writes to such a value, so that it is made once: a number of one byte, or a SHARED_. */
+static void push_shared(struct machine *m, unsigned which)
+{
+    if (!m->shared[which]) {
+        struct tmk_cell *cell = make(m, which == SHARED_OTHER   ? TMK_CELL_OTHER
+                                        : which == SHARED_NONE  ? TMK_CELL_NONE
+                                        : which >= SHARED_FALSE ? TMK_CELL_BOOL
+                                                                : TMK_CELL_INT);
+        cell->number = which < SHARED_FALSE ? which : which == SHARED_TRUE;
+        m->shared[which] = cell;
+    }
+    push(m, m->shared[which]);
+}
+
 static void push_text(struct machine *m, const char *text)
 {
     struct tmk_cell *cell = make(m, TMK_CELL_TEXT);
@@ -153,8 +225,9 @@ static void push_text(struct machine *m, const char *text)
 
 static void push_skipped(struct machine *m, uint64_t n)
 {
-    take(m, n);
-    push(m, make(m, TMK_CELL_OTHER));
+    if (take(m, n))
+        m->uncounted += n;
+    push_shared(m, SHARED_OTHER);
 }
 
 static void push_long(struct machine *m, uint64_t n)
@@ -266,7 +339,7 @@ static void put_last(struct machine *m, uint64_t n, bool in_pairs)
 
 static void remember(struct machine *m, uint64_t number)
 {
-    if (number > (uint64_t)(m->end - m->start) || m->n_stack == 0) {
+    if (number > (uint64_t)(m->at - m->start) || m->n_stack == 0) {
         fail(m, TMK_EDAMAGED, "the memo has a number that makes no sense");
         return;
     }
@@ -295,6 +368,11 @@ static void recall(struct machine *m, uint64_t number)
 static void push_name(struct machine *m, const char *module, const char *name)
 {
     struct tmk_cell *cell = make(m, TMK_CELL_NAME);
+    pay(m);
+    if (!tmk_work_take(&m->limit->work, strlen(module) + strlen(name))) {
+        m->rc = tmk_work_fail(&m->limit->work, m->err);
+        return;
+    }
     cell->text = tmk_arena_format(m->arena, "%s.%s", module, name);
     if (!cell->text)
         fail(m, TMK_ENOMEM, "out of memory");
@@ -349,14 +427,14 @@ static bool run_plain(struct machine *m, uint8_t op)
 {
     switch (op) {
     case 'N':
-        push(m, make(m, TMK_CELL_NONE));
+        push_shared(m, SHARED_NONE);
         return true;
     case 0x88: /* NEWTRUE, NEWFALSE */
     case 0x89:
-        push_number(m, TMK_CELL_BOOL, op == 0x88);
+        push_shared(m, op == 0x88 ? SHARED_TRUE : SHARED_FALSE);
         return true;
     case 'K': /* BININT1, BININT2, BININT */
-        push_number(m, TMK_CELL_INT, (int64_t)take_number(m, 1));
+        push_shared(m, (uint8_t)take_number(m, 1));
         return true;
     case 'M':
         push_number(m, TMK_CELL_INT, (int64_t)take_number(m, 2));
@@ -371,7 +449,8 @@ static bool run_plain(struct machine *m, uint8_t op)
         push_long(m, take_number(m, 4));
         return true;
     case 'G': /* BINFLOAT */
-        push_skipped(m, 8);
+        take(m, 8);
+        push_shared(m, SHARED_OTHER);
         return true;
     case 'X': /* BINUNICODE, SHORT_BINUNICODE, BINUNICODE8 */
         push_text(m, take_text(m, take_number(m, 4)));
@@ -531,11 +610,13 @@ static void run(struct machine *m)
             return;
         if (!run_memo(m, *op) && !run_plain(m, *op) && !run_container(m, *op) && !run_name(m, *op))
             fail(m, TMK_EFORMAT, "it has an instruction that checkpoints do not use");
+        check_limit(m);
     }
 }
 
 int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena *arena,
-                               struct tmk_cell **ret, struct tmk_error *err)
+                               struct tmk_checkpoint_limit *limit, struct tmk_cell **ret,
+                               struct tmk_error *err)
 {
     struct tmk_cell none = {.kind = TMK_CELL_NONE};
     struct machine m = {.start = pickle,
@@ -543,10 +624,12 @@ int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena
                         .end = pickle + n,
                         .arena = arena,
                         .none = &none,
+                        .limit = limit,
                         .err = err};
     if (n < 2 || pickle[0] != 0x80)
         fail(&m, TMK_EFORMAT, "this is no pickle");
     run(&m);
+    pay(&m);
     struct tmk_cell *root = pop(&m);
     free(m.stack);
     free(m.memo);

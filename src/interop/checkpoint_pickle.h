@@ -12,10 +12,12 @@
 #ifndef TMK_INTEROP_CHECKPOINT_PICKLE_H
 #define TMK_INTEROP_CHECKPOINT_PICKLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "interop/work_limit.h"
 #include "kit/arena.h"
 
 enum tmk_cell_kind {
@@ -47,9 +49,24 @@ struct tmk_cell {
     struct tmk_cell *dict; /* CALL: keys and values put into it; NULL: none */
 };
 
-/* 0 and the outermost value, which lives in the arena; TMK_EDAMAGED, TMK_EFORMAT, TMK_ENOMEM. The
+/* What reading a checkpoint may take: steps, and memory of an arena that may have something in it
+ * already. Both follow the bytes of the pickle that have been read. */
+struct tmk_checkpoint_limit {
+    struct tmk_work_limit work;
+    const struct tmk_arena *arena;
+    size_t arena_before; /* bytes in it at the start */
+};
+
+void tmk_checkpoint_limit_init(struct tmk_checkpoint_limit *l, const struct tmk_arena *arena,
+                               uint64_t steps_per_byte, bool is_off);
+/* 0, or TMK_EFULL with the reason: too many steps, or too much memory. */
+int tmk_checkpoint_limit_check(const struct tmk_checkpoint_limit *l, struct tmk_error *err);
+
+/* 0 and the outermost value, which lives in the arena; TMK_EDAMAGED, TMK_EFORMAT, TMK_ENOMEM, or
+ * TMK_EFULL: more than `limit` allows, which has been paid for all that was read afterwards. The
  * values may hold one another in a ring. */
 int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena *arena,
-                               struct tmk_cell **ret, struct tmk_error *err);
+                               struct tmk_checkpoint_limit *limit, struct tmk_cell **ret,
+                               struct tmk_error *err);
 
 #endif

@@ -11,14 +11,17 @@
 
 enum {
     MAX_DEPTH = 64,
-    MAX_VISITS = 20 << 20, /* a pickle of a few bytes can stand for a tree without end */
+    /* Of a pickle of a few bytes, a tree without end can be made. Every value that is looked into
+     * costs, and so does each byte of a name; checkpoints take about two steps for a byte. */
+    STEPS_PER_BYTE = 32,
+    VISIT_STEPS = 16,
 };
 
 struct walk {
     struct tmk_weights *w;
     uint32_t file;
     const struct tmk_checkpoint_entries *entries;
-    uint64_t n_visits;
+    struct tmk_checkpoint_limit limit;
     bool is_extra;
     struct tmk_error *err;
 };
@@ -143,6 +146,7 @@ static bool numbers_of(struct walk *k, const struct tmk_cell *c, const uint64_t 
         c = item_of(item_of(c, 1), 0);
     if (!c || (c->kind != TMK_CELL_TUPLE && c->kind != TMK_CELL_LIST) || c->n > TMK_WEIGHT_MAX_DIMS)
         return false;
+    tmk_work_take(&k->limit.work, (c->n + 1) * sizeof(uint64_t));
     uint64_t *numbers = tmk_arena_take(&k->w->arena, (c->n + 1) * sizeof *numbers);
     if (!numbers)
         return false;
@@ -233,6 +237,8 @@ static int add_tensor(struct walk *k, const struct maker *maker, const struct tm
     uint32_t n_strides = 0;
     if (!t)
         return TMK_ENOMEM;
+    if (!tmk_work_take(&k->limit.work, sizeof *t + strlen(name)))
+        return tmk_work_fail(&k->limit.work, k->err);
     t->name = name;
     t->file = k->file;
     t->is_extra = k->is_extra;
@@ -271,6 +277,7 @@ static int note_call(struct walk *k, const char *function, bool has_state)
 static const char *join(struct walk *k, const char *name, const struct tmk_cell *key, uint64_t i)
 {
     const char *dot = name[0] ? "." : "", *text = key ? text_of(key) : NULL;
+    tmk_work_take(&k->limit.work, strlen(name) + (text ? strlen(text) : 0));
     if (text)
         return tmk_arena_format(&k->w->arena, "%s%s%s", name, dot, text);
     long long number = !key                                                      ? (long long)i
@@ -295,6 +302,8 @@ static bool is_inner(const struct tmk_cell *key)
 static int visit_pairs(struct walk *k, const struct tmk_cell *dict, const char *name,
                        unsigned depth, bool is_state)
 {
+    if (!tmk_work_take(&k->limit.work, dict->n))
+        return tmk_work_fail(&k->limit.work, k->err);
     for (uint64_t i = 0; i + 1 < dict->n; i += 2) {
         if (!may_hold(dict->items[i + 1]))
             continue;
@@ -310,6 +319,8 @@ static int visit_pairs(struct walk *k, const struct tmk_cell *dict, const char *
 static int visit_items(struct walk *k, const struct tmk_cell *list, const char *name,
                        unsigned depth)
 {
+    if (!tmk_work_take(&k->limit.work, list->n))
+        return tmk_work_fail(&k->limit.work, k->err);
     for (uint64_t i = 0; i < list->n; i++) {
         if (!may_hold(list->items[i]))
             continue;
@@ -374,12 +385,16 @@ static int visit(struct walk *k, struct tmk_cell *c, const char *name, unsigned 
 {
     if (c->seen || !may_hold(c))
         return 0; /* in a ring */
-    if (depth == MAX_DEPTH || ++k->n_visits > MAX_VISITS)
+    tmk_work_take(&k->limit.work, VISIT_STEPS);
+    int rc = tmk_checkpoint_limit_check(&k->limit, k->err);
+    if (rc < 0)
+        return rc;
+    if (depth == MAX_DEPTH)
         return tmk_fail(k->err, TMK_EDAMAGED, "data.pkl: values are nested without end");
     c->seen = 1;
-    int rc = c->kind == TMK_CELL_DICT   ? visit_pairs(k, c, name, depth + 1, false)
-             : c->kind == TMK_CELL_CALL ? visit_call(k, c, name, depth + 1)
-                                        : visit_items(k, c, name, depth + 1);
+    rc = c->kind == TMK_CELL_DICT   ? visit_pairs(k, c, name, depth + 1, false)
+         : c->kind == TMK_CELL_CALL ? visit_call(k, c, name, depth + 1)
+                                    : visit_items(k, c, name, depth + 1);
     c->seen = 0;
     return rc;
 }
@@ -421,7 +436,8 @@ int tmk_checkpoint_tensors(struct tmk_weights *w, uint32_t file, const uint8_t *
 {
     struct walk k = {.w = w, .file = file, .entries = entries, .err = err};
     struct tmk_cell *root = NULL;
-    int rc = tmk_checkpoint_pickle_read(pickle, n, &w->arena, &root, err);
+    tmk_checkpoint_limit_init(&k.limit, &w->arena, STEPS_PER_BYTE, w->no_limits);
+    int rc = tmk_checkpoint_pickle_read(pickle, n, &w->arena, &k.limit, &root, err);
     if (rc == 0)
         rc = visit_root(&k, root);
     return rc;

@@ -8,6 +8,7 @@
  * torch stores and never compresses, so that data can be mapped; a pickle that somebody compressed
  * is inflated, compressed data are refused. Zip64 (files over 4 GiB) is read; archives in parts and
  * encryption are not. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "interop/weights_in.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
 
 enum {
@@ -26,6 +28,11 @@ enum {
     LOCAL_BYTES = 30,
     MAX_DIRECTORY_BYTES = 256 << 20,
     MAX_PICKLE_BYTES = 512 << 20,
+    MAX_NAME_BYTES = 4096, /* of a storage that is looked for */
+    /* What a packed pickle may unpack to: torch packs none; deflate makes them 3 to 4 times
+       smaller. */
+    UNPACKED_TIMES = 32,
+    UNPACKED_LEAST_BYTES = 1 << 20,
     STORED = 0,
     DEFLATED = 8,
 };
@@ -44,6 +51,7 @@ struct zip {
     uint64_t room;
     const char *prefix; /* of data.pkl, with its slash */
     struct tmk_arena *arena;
+    bool no_limits;
 };
 
 static int damaged(struct tmk_error *err, uint64_t offset, const char *what)
@@ -241,17 +249,18 @@ static int find_storage(const void *zip, const char *key, uint64_t *ret_offset, 
                         struct tmk_error *err)
 {
     const struct zip *z = zip;
-    const char *name = tmk_arena_format(z->arena, "%sdata/%s", z->prefix, key);
-    const struct entry *e = name ? entry_of(z, name) : NULL;
-    if (!name)
-        return TMK_ENOMEM;
+    char name[MAX_NAME_BYTES], shown[64];
+    int n = snprintf(name, sizeof name, "%sdata/%s", z->prefix, key);
+    const struct entry *e = n > 0 && n < (int)sizeof name ? entry_of(z, name) : NULL;
+    snprintf(shown, sizeof shown, "%s", key);
     if (!e)
-        return tmk_fail(err, TMK_EDAMAGED, "data.pkl names the storage %s, and there is none", key);
+        return tmk_fail(err, TMK_EDAMAGED, "data.pkl names the storage %s, and there is none",
+                        shown);
     if (e->method != STORED || e->packed_bytes != e->n_bytes)
         return tmk_fail(err, TMK_EFORMAT,
                         "data/%s is compressed, which torch never does. Unpack the zip file and "
                         "pack it again without (zip -0 -r)",
-                        key);
+                        shown);
     int rc = locate(z, e, ret_offset, err);
     if (rc == 0)
         *ret_bytes = e->n_bytes;
@@ -272,6 +281,18 @@ static int inflate_all(const uint8_t *packed, size_t n_packed, uint8_t *to, size
     return is_whole ? 0 : TMK_EDAMAGED;
 }
 
+static int check_unpacked(const struct zip *z, const struct entry *e, struct tmk_error *err)
+{
+    char limit[TMK_AMOUNT_BYTES], packed[TMK_AMOUNT_BYTES];
+    uint64_t most = UNPACKED_LEAST_BYTES + UNPACKED_TIMES * e->packed_bytes;
+    if (e->method == STORED || z->no_limits || e->n_bytes <= most)
+        return 0;
+    return tmk_fail(err, TMK_EFULL,
+                    "data.pkl unpacks to more than %s, the limit for %s (docs/limits.md). "
+                    "--no-limits reads it, whatever memory and time that takes",
+                    tmk_size_text(most, limit), tmk_size_text(e->packed_bytes, packed));
+}
+
 /* A small entry, as the caller's. */
 static int load(const struct zip *z, const struct entry *e, uint8_t **ret, struct tmk_error *err)
 {
@@ -279,9 +300,13 @@ static int load(const struct zip *z, const struct entry *e, uint8_t **ret, struc
     int rc = locate(z, e, &offset, err);
     if (rc < 0)
         return rc;
-    if (e->n_bytes > MAX_PICKLE_BYTES || (e->method != STORED && e->method != DEFLATED) ||
+    if (e->n_bytes > MAX_PICKLE_BYTES || e->packed_bytes > MAX_PICKLE_BYTES ||
+        (e->method != STORED && e->method != DEFLATED) ||
         (e->method == STORED && e->packed_bytes != e->n_bytes))
         return damaged(err, e->local_offset, "data.pkl is too large or packed in an unknown way");
+    rc = check_unpacked(z, e, err);
+    if (rc < 0)
+        return rc;
     uint8_t *packed = calloc((size_t)e->packed_bytes + 1, 1);
     uint8_t *bytes = e->method == STORED ? packed : malloc((size_t)e->n_bytes + 1);
     rc = packed && bytes
@@ -324,8 +349,10 @@ static int check_byte_order(const struct zip *z, struct tmk_error *err)
     uint8_t *order = NULL;
     if (!e)
         return name ? 0 : TMK_ENOMEM;
+    if (e->n_bytes != 3) /* "big"; the other is "little" */
+        return 0;
     int rc = load(z, e, &order, err);
-    if (rc == 0 && order && e->n_bytes == 3 && memcmp(order, "big", 3) == 0)
+    if (rc == 0 && order && memcmp(order, "big", 3) == 0)
         rc = tmk_fail(err, TMK_EFORMAT, "written on a big-endian machine, which is not read here");
     free(order);
     return rc;
@@ -351,7 +378,7 @@ static int read_tensors(struct tmk_weights *w, struct zip *z, struct tmk_error *
 int tmk_checkpoint_read(struct tmk_weights *w, const struct tmk_weights_source *s,
                         struct tmk_error *err)
 {
-    struct zip z = {.source = s, .arena = &w->arena};
+    struct zip z = {.source = s, .arena = &w->arena, .no_limits = w->no_limits};
     int rc = read_directory(&z, err);
     if (rc == 0)
         rc = read_tensors(w, &z, err);

@@ -11,7 +11,16 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { FIRST_ROOM = 1 << 18, PACKED_BYTES = 1 << 17, GZIP_WINDOW = 15 + 16 };
+#include "kit/amount.h"
+
+enum {
+    FIRST_ROOM = 1 << 18,
+    PACKED_BYTES = 1 << 17,
+    GZIP_WINDOW = 15 + 16,
+    /* What gzip may unpack to: this many times the packed bytes, and a little. */
+    UNPACKED_TIMES = 64,
+    UNPACKED_LEAST_BYTES = 16 << 20,
+};
 
 struct tmk_inflate {
     z_stream stream;
@@ -104,10 +113,33 @@ static ssize_t inflate_some(struct tmk_feed *f, void *to, size_t n)
     return (ssize_t)(n - z->stream.avail_out);
 }
 
+/* Packed bytes that have been unpacked. */
+static uint64_t packed_bytes(const struct tmk_feed *f)
+{
+    return f->file_read - f->inflate->stream.avail_in;
+}
+
+/* Zeros are packed to a thousandth: what unpacks to far more than a snapshot does is refused. */
+static int check_unpacked(struct tmk_feed *f)
+{
+    if (!f->inflate || f->no_limits)
+        return 0;
+    uint64_t unpacked = f->passed + (uint64_t)(f->end - f->buffer);
+    char packed[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
+    uint64_t most = UNPACKED_TIMES * packed_bytes(f) + UNPACKED_LEAST_BYTES;
+    if (unpacked <= most)
+        return 0;
+    return tmk_fail(
+        &f->error, TMK_EFULL,
+        "the gzip file unpacks to more than %s, the limit for the %s read so far (docs/limits.md). "
+        "Unpack it with gzip -d, or use --no-limits",
+        tmk_size_text(most, limit), tmk_size_text(packed_bytes(f), packed));
+}
+
 static int begin(struct tmk_feed *f, struct tmk_error *err)
 {
     f->at = f->end = f->buffer;
-    f->passed = f->file_read = 0;
+    f->passed = f->file_read = f->uncounted = 0;
     f->is_over = false;
     if (!f->inflate)
         return 0;
@@ -165,6 +197,14 @@ void tmk_feed_fini(struct tmk_feed *f)
     *f = (struct tmk_feed){.fd = -1};
 }
 
+uint64_t tmk_feed_counted_bytes(const struct tmk_feed *f)
+{
+    uint64_t n = tmk_feed_offset(f);
+    n = n > f->uncounted ? n - f->uncounted : 0;
+    uint64_t most = f->inflate ? TMK_FEED_GZIP_TIMES * packed_bytes(f) : n;
+    return n < most ? n : most;
+}
+
 int tmk_feed_rewind(struct tmk_feed *f, struct tmk_error *err)
 {
     return begin(f, err);
@@ -203,12 +243,28 @@ int tmk_feed_more(struct tmk_feed *f, size_t n)
             return (int)got;
         f->is_over = got == 0;
         f->end += got;
+        rc = check_unpacked(f);
+        if (rc < 0)
+            return rc;
     }
     return (size_t)(f->end - f->at) >= n;
 }
 
+/* Everything in the buffer has been passed: go on `n` bytes later. 1, or 0: the file ends before.
+ */
+static int seek_on(struct tmk_feed *f, uint64_t n)
+{
+    uint64_t left = f->file_bytes > f->file_read ? f->file_bytes - f->file_read : 0;
+    uint64_t now = n < left ? n : left;
+    f->passed += (uint64_t)(f->end - f->buffer) + now;
+    f->file_read += now;
+    f->at = f->end = f->buffer;
+    return now == n;
+}
+
 int tmk_feed_skip(struct tmk_feed *f, uint64_t n)
 {
+    tmk_feed_uncount(f, n);
     for (;;) {
         uint64_t here = (uint64_t)(f->end - f->at);
         uint64_t now = n < here ? n : here;
@@ -216,6 +272,8 @@ int tmk_feed_skip(struct tmk_feed *f, uint64_t n)
         n -= now;
         if (n == 0)
             return 1;
+        if (!f->inflate)
+            return seek_on(f, n);
         int rc = tmk_feed_more(f, 1);
         if (rc <= 0)
             return rc;

@@ -10,12 +10,14 @@
 /* What would end a frame or a line becomes something else. */
 static void write_frame(FILE *out, const char *text)
 {
-    for (const char *from = text; tmk_utf8_next(&text) != 0; from = text) {
-        bool is_plain = (unsigned char)*from >= 0x20 && *from != ';' && *from != 0x7f;
-        if (is_plain)
-            fwrite(from, 1, (size_t)(text - from), out);
+    uint32_t c;
+    for (const char *from = text; (c = tmk_utf8_next(&text)) != 0; from = text) {
+        if (c == TMK_UTF8_BAD)
+            fputs("\xef\xbf\xbd", out);
+        else if (c == ';' || tmk_utf8_is_unseen(c))
+            fputc(c == ';' ? ':' : ' ', out);
         else
-            fputc(*from == ';' ? ':' : ' ', out);
+            fwrite(from, 1, (size_t)(text - from), out);
     }
 }
 

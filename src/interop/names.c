@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "kit/grow.h"
+#include "kit/seeded_hash.h"
 #include "trace/layout.h"
 
 enum { FIRST_SLOTS = 1024 };
@@ -21,12 +21,12 @@ static uint32_t fail(struct tmk_names *n)
 
 static uint64_t string_hash(const struct tmk_names *n, uint32_t id)
 {
-    return tmk_hash_bytes(n->strings[id - 1].text, n->strings[id - 1].bytes);
+    return tmk_hash_seeded_bytes(n->strings[id - 1].text, n->strings[id - 1].bytes);
 }
 
 static uint64_t frame_hash_of(const struct tmk_name_frame *f)
 {
-    return tmk_hash_mix((uint64_t)f->file << 32 | f->function, f->line);
+    return tmk_hash_mix(tmk_hash_seeded_u64((uint64_t)f->file << 32 | f->function), f->line);
 }
 
 static uint64_t frame_hash(const struct tmk_names *n, uint32_t id)
@@ -36,7 +36,7 @@ static uint64_t frame_hash(const struct tmk_names *n, uint32_t id)
 
 static uint64_t stack_hash_of(const uint32_t *frames, uint32_t n_frames)
 {
-    return tmk_hash_bytes(frames, (size_t)n_frames * sizeof *frames);
+    return tmk_hash_seeded_bytes(frames, (size_t)n_frames * sizeof *frames);
 }
 
 static uint64_t stack_hash(const struct tmk_names *n, uint32_t id)
@@ -74,7 +74,7 @@ static bool make_room(struct tmk_names *n, struct tmk_names_table *t, uint64_t n
 static uint32_t *string_slot(const struct tmk_names *n, const char *text, uint32_t bytes)
 {
     const struct tmk_names_table *t = &n->string_table;
-    uint32_t at = (uint32_t)tmk_hash_bytes(text, bytes) & (t->n_slots - 1);
+    uint32_t at = (uint32_t)tmk_hash_seeded_bytes(text, bytes) & (t->n_slots - 1);
     for (;; at = (at + 1) & (t->n_slots - 1)) {
         const struct tmk_name *s = t->slots[at] ? &n->strings[t->slots[at] - 1] : NULL;
         if (!s || (s->bytes == bytes && memcmp(s->text, text, bytes) == 0))

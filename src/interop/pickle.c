@@ -18,6 +18,8 @@ enum {
     STACK_MAX = 1 << 22, /* values waiting at once; picklers leave a thousand */
     ITEMS_MAX = 1 << 26, /* of one list, dict or tuple */
     PILE_MAX_BYTES = 128 << 20,
+    /* What a text counts as in limits, at most: a longer one may lie in a hole of the file. */
+    TEXT_COUNTED_BYTES = 4096,
 };
 
 /* ---- instructions ---- */
@@ -308,6 +310,8 @@ static int text(struct tmk_pickle *p, uint64_t n)
         return tmk_pickle_fail_feed(p, rc);
     struct tmk_pickle_object *o = tmk_pickle_text_new(&p->memory, p->feed->at, (uint32_t)n);
     p->feed->at += n;
+    if (n > TEXT_COUNTED_BYTES)
+        tmk_feed_uncount(p->feed, n - TEXT_COUNTED_BYTES);
     return push_object(p, o);
 }
 
@@ -534,6 +538,8 @@ int tmk_pickle_open(struct tmk_feed *feed, const struct tmk_pickle_visitor *visi
     p->feed = feed;
     p->visitor = *visitor;
     p->is_careful = is_careful;
+    if (!feed->no_limits)
+        p->memory.feed = feed;
     *ret_pickle = p;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "interop/pickle_machine.h"
+#include "kit/amount.h"
 
 int tmk_pickle_fail(struct tmk_pickle *p, int rc, const char *text)
 {
@@ -14,6 +15,15 @@ int tmk_pickle_fail(struct tmk_pickle *p, int rc, const char *text)
 
 int tmk_pickle_fail_memory(struct tmk_pickle *p)
 {
+    char limit[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES], text[200];
+    if (p->memory.is_over) {
+        snprintf(text, sizeof text,
+                 "its values take more than %s of memory, the limit for the %s read so far "
+                 "(docs/limits.md). --no-limits reads it, whatever memory and time that takes",
+                 tmk_size_text(p->memory.most_bytes, limit),
+                 tmk_size_text(tmk_feed_counted_bytes(p->feed), size));
+        return tmk_pickle_fail(p, TMK_EFULL, text);
+    }
     return tmk_pickle_fail(p, TMK_ENOMEM, "out of memory");
 }
 

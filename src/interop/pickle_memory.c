@@ -6,11 +6,14 @@
 
 _Static_assert(sizeof(struct tmk_pickle_object) == 32, "cut from blocks in units of 16");
 
-/* Far more than what is kept of any snapshot; gzip can pack a thousand times that in a small file.
- */
-#define TOTAL_MAX_BYTES (UINT64_C(2) << 30)
-
-enum { UNIT = 16, BLOCK_BYTES = 1 << 18, CLASS_MAX = 27 };
+enum {
+    UNIT = 16,
+    BLOCK_BYTES = 1 << 18,
+    CLASS_MAX = 27,
+    /* For a byte that was read: a snapshot whose blocks are all in one segment takes nine. */
+    MEMORY_TIMES = 16,
+    MEMORY_LEAST_BYTES = 64 << 20,
+};
 
 /* Class k > 0 has 16 << (k - 1) bytes. */
 static size_t class_bytes(unsigned class)
@@ -18,9 +21,19 @@ static size_t class_bytes(unsigned class)
     return (size_t)UNIT << (class - 1);
 }
 
+/* `n` more are too many, for what has been read so far. */
+static bool is_too_much(struct tmk_pickle_memory *m, size_t n)
+{
+    if (!m->feed || m->total_bytes + n <= m->most_bytes)
+        return false;
+    m->most_bytes = MEMORY_TIMES * tmk_feed_counted_bytes(m->feed) + MEMORY_LEAST_BYTES;
+    return m->total_bytes + n > m->most_bytes;
+}
+
 static void *cut(struct tmk_pickle_memory *m, size_t n)
 {
-    if (m->total_bytes + n > TOTAL_MAX_BYTES)
+    m->is_over = is_too_much(m, n);
+    if (m->is_over)
         return NULL;
     m->total_bytes += n;
     if (n > BLOCK_BYTES / 4)

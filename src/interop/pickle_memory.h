@@ -19,8 +19,11 @@ struct tmk_pickle_room { /* one that is free */
 
 struct tmk_pickle_memory {
     struct tmk_arena arena;
-    uint64_t total_bytes;
-    uint8_t *at, *end; /* of the block that small things are cut from */
+    uint64_t total_bytes;        /* taken from the arena */
+    const struct tmk_feed *feed; /* the limit follows what was read of it; NULL: no limit */
+    uint64_t most_bytes;         /* as of the last time that it mattered */
+    bool is_over;                /* a limit was the reason for a NULL */
+    uint8_t *at, *end;           /* of the block that small things are cut from */
     struct tmk_pickle_room *free_rooms[TMK_PICKLE_CLASSES];
     struct tmk_pickle_object *free_objects;
 };

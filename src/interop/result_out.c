@@ -9,14 +9,19 @@ static const char *text_of(const struct tmk_result_out *r, int i)
     return (const char *)sqlite3_column_text(r->statement, i);
 }
 
+static bool is_number(int type)
+{
+    return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
 void tmk_result_out_begin(struct tmk_result_out *r, sqlite3_stmt *statement, bool is_json,
-                          FILE *out)
+                          bool is_safe, FILE *out)
 {
     *r = (struct tmk_result_out){
         .statement = statement, .is_json = is_json, .n_columns = sqlite3_column_count(statement)};
     __fsetlocking(out, FSETLOCKING_BYCALLER); /* no other thread writes: a lock a call is waste */
     if (!is_json) {
-        tmk_csv_init(&r->csv, out);
+        tmk_csv_init(&r->csv, out, is_safe);
         for (int i = 0; i < r->n_columns; i++)
             tmk_csv_text(&r->csv, sqlite3_column_name(statement, i));
         tmk_csv_end_row(&r->csv);
@@ -59,6 +64,8 @@ void tmk_result_out_row(struct tmk_result_out *r)
     for (int i = 0; i < r->n_columns; i++) {
         if (r->is_json)
             write_value(r, i);
+        else if (is_number(sqlite3_column_type(r->statement, i)))
+            tmk_csv_number(&r->csv, text_of(r, i));
         else
             tmk_csv_text(&r->csv, text_of(r, i));
     }

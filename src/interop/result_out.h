@@ -20,9 +20,9 @@ struct tmk_result_out {
     struct tmk_csv csv;
 };
 
-/* Writes the names of the columns. */
+/* Writes the names of the columns. `is_safe`: as of kit/csv.h. */
 void tmk_result_out_begin(struct tmk_result_out *r, sqlite3_stmt *statement, bool is_json,
-                          FILE *out);
+                          bool is_safe, FILE *out);
 /* The row that the statement stands at. */
 void tmk_result_out_row(struct tmk_result_out *r);
 void tmk_result_out_end(struct tmk_result_out *r);

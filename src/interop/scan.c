@@ -15,12 +15,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kit/amount.h"
 #include "kit/grow.h"
 
 enum {
     PIECE_BYTES = 4 << 20,
     MAX_THREADS = 16,
     GATHERED = 4096, /* elements of a strided tensor, at a time */
+    /* Views may show the same data: so many times what they show, and a little. */
+    SCANNED_TIMES = 16,
+    SCANNED_LEAST_BYTES = 64 << 20,
 };
 
 #ifndef MADV_POPULATE_READ
@@ -284,16 +288,22 @@ static void run_job(struct job *job)
 
 /* ---- tensors ---- */
 
+/* Elements from a strided tensor's first to behind its last. */
+static uint64_t strided_extent(const struct tmk_weight *t)
+{
+    uint64_t extent = 1;
+    for (uint32_t i = 0; t->n_elements > 0 && i < t->n_dims; i++)
+        extent += (t->shape[i] - 1) * t->strides[i];
+    return extent;
+}
+
 /* Some types are not scanned (complex ones, those of fewer than 8 bits), nor are views that repeat
  * what they show (expanded ones). */
 static bool is_worth(const struct tmk_weight *t)
 {
-    uint64_t extent = 1;
     if (!t->has_data || t->same_as || !tmk_weight_type_is_scanned(t->type))
         return false;
-    for (uint32_t i = 0; t->strides && t->n_elements > 0 && i < t->n_dims; i++)
-        extent += (t->shape[i] - 1) * t->strides[i];
-    return !t->strides || t->n_elements <= extent;
+    return !t->strides || t->n_elements <= strided_extent(t);
 }
 
 static uint64_t piece_elements(const struct tmk_weight *t)
@@ -333,10 +343,80 @@ static void gather_results(const struct tmk_weights *w, const struct job *job, u
     }
 }
 
+/* ---- how much there is to look at ---- */
+
+/* Bytes of the file, from the first of a tensor to behind its last. */
+struct shown_range {
+    uint64_t begin, end;
+};
+
+static int compare_ranges(const void *va, const void *vb)
+{
+    const struct shown_range *a = va, *b = vb;
+    return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+/* Bytes that are in any of them, which get sorted. */
+static uint64_t sum_ranges(struct shown_range *ranges, uint64_t n)
+{
+    uint64_t sum = 0, end = 0;
+    qsort(ranges, n, sizeof *ranges, compare_ranges);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t begin = ranges[i].begin > end ? ranges[i].begin : end;
+        if (ranges[i].end > begin) {
+            sum += ranges[i].end - begin;
+            end = ranges[i].end;
+        }
+    }
+    return sum;
+}
+
+/* Bytes of the file that its tensors show, each counted once, and all that they show together. */
+static int measure_shown(const struct tmk_weights *w, uint32_t file, uint64_t *ret_shown,
+                         uint64_t *ret_scanned)
+{
+    uint64_t n = 0, scanned = 0;
+    struct shown_range *ranges = malloc((w->n + 1) * sizeof *ranges);
+    if (!ranges)
+        return TMK_ENOMEM;
+    for (uint64_t i = 0; i < w->n; i++) {
+        const struct tmk_weight *t = &w->all[i];
+        if (t->file != file || t->n_elements == 0 || !is_worth(t))
+            continue;
+        scanned += t->n_bytes;
+        ranges[n++] = (struct shown_range){
+            t->offset, t->offset + (t->strides ? strided_extent(t) * tmk_weight_type_bytes(t->type)
+                                               : t->n_bytes)};
+    }
+    *ret_shown = n > 0 ? sum_ranges(ranges, n) : 0;
+    *ret_scanned = scanned;
+    free(ranges);
+    return 0;
+}
+
+/* A file of views, each of nearly the whole storage, would be the square of its size to look at.
+ * What no tensor shows may be a hole, or padding: it does not count. */
+static int check_size(const struct tmk_weights *w, uint32_t file, struct tmk_error *err)
+{
+    uint64_t n_bytes, shown, most;
+    char scanned[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES];
+    int rc = measure_shown(w, file, &shown, &n_bytes);
+    if (rc < 0)
+        return rc;
+    if (w->no_limits || __builtin_mul_overflow(shown, SCANNED_TIMES, &most) || n_bytes <= most ||
+        n_bytes - most <= SCANNED_LEAST_BYTES)
+        return 0;
+    return tmk_fail(
+        err, TMK_EFULL,
+        "its tensors show the same data again and again: %s to look at in %s of the file "
+        "(docs/limits.md). --no-scan shows names and shapes, --no-limits looks at all",
+        tmk_size_text(n_bytes, scanned), tmk_size_text(shown, size));
+}
+
 static int scan_file(const struct tmk_weights *w, uint32_t file, struct job *job,
                      struct tmk_scan_result *results, struct tmk_error *err)
 {
-    int rc = 0;
+    int rc = check_size(w, file, err);
     job->n = 0;
     for (uint64_t i = 0; i < w->n && rc == 0; i++)
         if (w->all[i].file == file && is_worth(&w->all[i]))

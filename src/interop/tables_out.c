@@ -81,13 +81,14 @@ static char *select_text(const struct tmk_export *x, const struct tmk_export_tab
     return sqlite3_str_finish(s);
 }
 
-static int write_rows(sqlite3_stmt *statement, bool is_json, FILE *out, uint64_t *ret_n)
+static int write_rows(sqlite3_stmt *statement, const struct tmk_export_table *t, FILE *out,
+                      uint64_t *ret_n)
 {
     struct tmk_result_out r;
     int rc = sqlite3_step(statement);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return rc;
-    tmk_result_out_begin(&r, statement, is_json, out);
+    tmk_result_out_begin(&r, statement, t->is_json, t->is_safe, out);
     for (*ret_n = 0; rc == SQLITE_ROW; rc = sqlite3_step(statement), ++*ret_n)
         tmk_result_out_row(&r);
     tmk_result_out_end(&r);
@@ -107,7 +108,7 @@ int tmk_export_table(const struct tmk_export *x, const struct tmk_export_table *
     char *text = select_text(x, t);
     int code = text ? sqlite3_prepare_v2(db, text, -1, &statement, NULL) : SQLITE_NOMEM;
     if (code == SQLITE_OK)
-        code = write_rows(statement, t->is_json, out, &ret->n_events);
+        code = write_rows(statement, t, out, &ret->n_events);
     rc = code == SQLITE_DONE ? 0 : complain(db, err);
     sqlite3_finalize(statement);
     sqlite3_free(text);

@@ -17,6 +17,7 @@ bool tmk_export_has_column(const struct tmk_sql_table *table, const char *column
 struct tmk_export_table {
     const char *name; /* as find_table knows it */
     bool is_json;     /* else CSV */
+    bool is_safe;     /* CSV without formulas, see kit/csv.h */
     int64_t rank;     /* of this one alone; -1: of all */
 };
 

@@ -44,6 +44,8 @@ static int put_spans(struct tmk_import_maker *m, struct tmk_import_track *t,
     int rc = 0;
     for (uint64_t i = tmk_import_layout_first_span(l, window->address);
          rc == 0 && tmk_import_layout_span(l, i, &span) && span.address < end; i++) {
+        if (!tmk_work_take(&m->s->work, TMK_IMPORT_RECORD_STEPS))
+            return TMK_EFULL;
         if (span.is_expandable != window->is_expandable)
             continue;
         t->reserved_bytes += is_end ? 0 - span.size_bytes : span.size_bytes;
@@ -92,7 +94,7 @@ static int begin_block(struct tmk_import_maker *m, struct tmk_import_track *t,
     uint64_t real = tmk_import_history_real_bytes(&t->history, ev->address), size;
     int rc = tmk_import_layout_alloc(t->history.layout, ev->address, ev->size_bytes, real, &size);
     if (rc < 0)
-        return tmk_fail(m->err, rc, "out of memory");
+        return rc;
     rc = tmk_import_put(m, &(struct tmk_input){.kind = TMK_KIND_ALLOC,
                                                .device = t->device,
                                                .a = ev->address,
@@ -188,8 +190,8 @@ static int annotate(struct tmk_import_maker *m, const struct tmk_import_track *t
     return tmk_import_put_mark(m, t->thread, "annotate", info);
 }
 
-int tmk_import_apply(struct tmk_import_maker *m, struct tmk_import_track *t,
-                     const struct tmk_import_event *ev)
+static int apply_event(struct tmk_import_maker *m, struct tmk_import_track *t,
+                       const struct tmk_import_event *ev)
 {
     switch (ev->action) {
     case TMK_IMPORT_ALLOC:
@@ -213,4 +215,13 @@ int tmk_import_apply(struct tmk_import_maker *m, struct tmk_import_track *t,
     default:
         return 0;
     }
+}
+
+int tmk_import_apply(struct tmk_import_maker *m, struct tmk_import_track *t,
+                     const struct tmk_import_event *ev)
+{
+    int rc = apply_event(m, t, ev);
+    if (rc == TMK_EFULL && !m->err->text[0])
+        return tmk_work_fail(&m->s->work, m->err);
+    return rc < 0 && !m->err->text[0] ? tmk_fail(m->err, rc, "%s", tmk_result_text(rc)) : rc;
 }

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "base/hash.h"
 #include "kit/grow.h"
+#include "kit/seeded_hash.h"
 
 enum { FIRST_SLOTS = 1024 };
 
@@ -36,7 +36,7 @@ struct changes {
 
 static struct tmk_import_place *slot_for(const struct tmk_import_history *h, uint64_t address)
 {
-    uint64_t mask = h->n_place_slots - 1, at = tmk_hash_u64(address) & mask;
+    uint64_t mask = h->n_place_slots - 1, at = tmk_hash_seeded_u64(address) & mask;
     while (h->places[at].is_taken && h->places[at].address != address)
         at = (at + 1) & mask;
     return &h->places[at];
@@ -261,13 +261,13 @@ static int place_seeds(struct tmk_import_history *h, const struct tmk_alloc_conf
     return rc;
 }
 
-int tmk_import_history_init(struct tmk_import_history *h, const struct tmk_import_snapshot *s,
+int tmk_import_history_init(struct tmk_import_history *h, struct tmk_import_snapshot *s,
                             uint16_t device, const struct tmk_alloc_conf *conf,
                             struct tmk_error *err)
 {
     *h = (struct tmk_import_history){.snapshot = s, .device = device};
     struct changes changes = {0};
-    int rc = tmk_import_layout_open(conf, &h->layout);
+    int rc = tmk_import_layout_open(conf, &s->work, &h->layout);
     if (rc == 0)
         rc = read_events(h, &changes, err);
     if (rc == 0)
@@ -279,6 +279,8 @@ int tmk_import_history_init(struct tmk_import_history *h, const struct tmk_impor
     free(changes.items);
     if (rc == TMK_ENOMEM)
         tmk_fail(err, rc, "out of memory");
+    if (rc == TMK_EFULL)
+        tmk_work_fail(&s->work, err);
     if (rc < 0)
         tmk_import_history_fini(h);
     return rc;

@@ -32,8 +32,9 @@ struct tmk_import_history {
     uint16_t device;
 };
 
-/* Go through the device's events once. 0, TMK_EIO or TMK_ENOMEM. fini takes a zeroed one. */
-int tmk_import_history_init(struct tmk_import_history *h, const struct tmk_import_snapshot *s,
+/* Go through the device's events once. 0, TMK_EIO, TMK_ENOMEM, or TMK_EFULL: that is more work than
+ * the snapshot's limit. fini takes a zeroed one. */
+int tmk_import_history_init(struct tmk_import_history *h, struct tmk_import_snapshot *s,
                             uint16_t device, const struct tmk_alloc_conf *conf,
                             struct tmk_error *err);
 void tmk_import_history_fini(struct tmk_import_history *h);

@@ -22,10 +22,39 @@ enum { TELL_EVERY = 1 << 14 };
 static uint32_t stack_of_segment(const struct tmk_import_maker *m, uint16_t device,
                                  uint64_t address)
 {
-    for (uint64_t i = 0; i < m->s->n_segments; i++)
-        if (m->s->segments[i].address == address &&
-            tmk_cuda_device(m->s->segments[i].device) == device)
-            return m->s->segments[i].stack;
+    uint64_t low = 0, high = m->s->n_segments;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (m->by_address[middle]->address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < m->s->n_segments && m->by_address[low]->address == address; low++)
+        if (tmk_cuda_device(m->by_address[low]->device) == device)
+            return m->by_address[low]->stack;
+    return 0;
+}
+
+/* Those of one address stay as they came. */
+static int compare_addresses(const void *va, const void *vb)
+{
+    const struct tmk_import_segment *a = *(const struct tmk_import_segment *const *)va,
+                                    *b = *(const struct tmk_import_segment *const *)vb;
+    if (a->address != b->address)
+        return a->address > b->address ? 1 : -1;
+    return (a > b) - (a < b);
+}
+
+static int sort_segments(struct tmk_import_maker *m)
+{
+    uint64_t n = m->s->n_segments;
+    m->by_address = calloc(n + 1, sizeof(const struct tmk_import_segment *));
+    if (!m->by_address)
+        return tmk_fail(m->err, TMK_ENOMEM, "out of memory");
+    for (uint64_t i = 0; i < n; i++)
+        m->by_address[i] = &m->s->segments[i];
+    qsort(m->by_address, n, sizeof(const struct tmk_import_segment *), compare_addresses);
     return 0;
 }
 
@@ -271,6 +300,8 @@ static int make(struct tmk_import_maker *m, const char *path, const char *source
 {
     int rc = open_tracks(m);
     if (rc == 0)
+        rc = sort_segments(m);
+    if (rc == 0)
         rc = open_trace(m, path, source);
     if (rc == 0)
         rc = tmk_import_define(m);
@@ -302,6 +333,7 @@ int tmk_import_write(struct tmk_import_snapshot *s, const char *path, const char
     for (uint32_t i = 0; m.tracks && i < s->n_devices; i++)
         tmk_import_history_fini(&m.tracks[i].history);
     free(m.tracks);
+    free(m.by_address);
     free(m.driver_stacks);
     if (rc == 0)
         *ret_summary = sum;

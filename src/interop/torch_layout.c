@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "kit/grow.h"
+#include "kit/seeded_hash.h"
 
-enum { FIRST_SLOTS = 1024 };
+enum { FIRST_SLOTS = 1024, SPANS_MOVED = 16 /* in the time of a step */ };
 
 struct piece {
     uint64_t address;
@@ -38,13 +38,26 @@ struct tmk_import_layout {
     struct span *spans; /* by address */
     uint64_t n_spans, span_room;
     uint64_t n_odd;
+    struct tmk_work_limit *work; /* may be NULL */
 };
+
+/* Count what is walked through; the functions that callers use look at the sum at their end. */
+static void count(const struct tmk_import_layout *l, uint64_t n)
+{
+    if (l->work)
+        tmk_work_take(l->work, n);
+}
+
+static int check_work(const struct tmk_import_layout *l)
+{
+    return !l->work || tmk_work_take(l->work, 0) ? 0 : TMK_EFULL;
+}
 
 /* ---- pieces by address ---- */
 
 static uint32_t slot_of(const struct tmk_import_layout *l, uint64_t address)
 {
-    uint32_t mask = l->n_slots - 1, at = (uint32_t)tmk_hash_u64(address) & mask;
+    uint32_t mask = l->n_slots - 1, at = (uint32_t)tmk_hash_seeded_u64(address) & mask;
     while (l->slots[at] && l->pieces[l->slots[at]].address != address)
         at = (at + 1) & mask;
     return at;
@@ -62,7 +75,7 @@ static void forget(struct tmk_import_layout *l, uint64_t address)
     if (!l->slots[hole])
         return;
     for (uint32_t at = (hole + 1) & mask; l->slots[at]; at = (at + 1) & mask) {
-        uint32_t home = (uint32_t)tmk_hash_u64(l->pieces[l->slots[at]].address) & mask;
+        uint32_t home = (uint32_t)tmk_hash_seeded_u64(l->pieces[l->slots[at]].address) & mask;
         if (((at - home) & mask) < ((at - hole) & mask))
             continue; /* it is at home behind the hole */
         l->slots[hole] = l->slots[at];
@@ -196,8 +209,10 @@ static uint32_t piece_with(const struct tmk_import_layout *l, const struct span 
                            uint64_t address)
 {
     uint32_t i = find(l, address);
-    for (i = i ? i : span->last; i && l->pieces[i].address > address;)
+    uint64_t n = 0;
+    for (i = i ? i : span->last; i && l->pieces[i].address > address; n++)
         i = l->pieces[i].before;
+    count(l, n);
     return i;
 }
 
@@ -211,6 +226,7 @@ static int insert_span(struct tmk_import_layout *l, const struct span *span)
     l->spans = more;
     uint64_t i = span_index(l, span->address);
     memmove(more + i + 1, more + i, (size_t)(l->n_spans - i) * sizeof *more);
+    count(l, (l->n_spans - i) / SPANS_MOVED);
     more[i] = *span;
     l->n_spans++;
     return 0;
@@ -219,6 +235,7 @@ static int insert_span(struct tmk_import_layout *l, const struct span *span)
 static void remove_span(struct tmk_import_layout *l, uint64_t i)
 {
     l->n_spans--;
+    count(l, (l->n_spans - i) / SPANS_MOVED);
     memmove(l->spans + i, l->spans + i + 1, (size_t)(l->n_spans - i) * sizeof *l->spans);
 }
 
@@ -268,6 +285,7 @@ int tmk_import_layout_map(struct tmk_import_layout *l, uint64_t address, uint64_
     uint64_t end = address + size_bytes;
     int rc = 0;
     while (address < end && rc == 0) {
+        count(l, 1);
         uint64_t i = span_index(l, address);
         const struct span *next = i < l->n_spans ? &l->spans[i] : NULL;
         if (next && next->address <= address) { /* there already */
@@ -278,6 +296,7 @@ int tmk_import_layout_map(struct tmk_import_layout *l, uint64_t address, uint64_
         uint64_t stop = next && next->address < end ? next->address : end;
         rc = map_gap(l, address, stop - address, is_expandable);
         address = stop;
+        rc = rc < 0 ? rc : check_work(l);
     }
     return rc;
 }
@@ -319,6 +338,8 @@ int tmk_import_layout_unmap(struct tmk_import_layout *l, uint64_t address, uint6
 {
     uint64_t end = address + size_bytes;
     for (;;) {
+        if (check_work(l) < 0)
+            return TMK_EFULL;
         uint64_t i = span_index(l, address);
         if (i >= l->n_spans || l->spans[i].address >= end)
             return 0;
@@ -356,6 +377,8 @@ int tmk_import_layout_alloc(struct tmk_import_layout *l, uint64_t address, uint6
     struct span *span = span_at(l, address);
     uint64_t wanted = real_bytes ? real_bytes : tmk_alloc_round(&l->conf, requested_bytes);
     *ret_size = wanted;
+    if (check_work(l) < 0)
+        return TMK_EFULL;
     if (!span) {
         l->n_odd++;
         return 0;
@@ -431,7 +454,8 @@ uint64_t tmk_import_layout_n_odd(const struct tmk_import_layout *l)
 
 /* ---- the rest ---- */
 
-int tmk_import_layout_open(const struct tmk_alloc_conf *conf, struct tmk_import_layout **ret_layout)
+int tmk_import_layout_open(const struct tmk_alloc_conf *conf, struct tmk_work_limit *work,
+                           struct tmk_import_layout **ret_layout)
 {
     struct tmk_import_layout *l = calloc(1, sizeof *l);
     uint32_t *slots = calloc(FIRST_SLOTS, sizeof *slots);
@@ -443,6 +467,7 @@ int tmk_import_layout_open(const struct tmk_alloc_conf *conf, struct tmk_import_
         return TMK_ENOMEM;
     }
     l->conf = *conf;
+    l->work = work;
     l->slots = slots;
     l->n_slots = FIRST_SLOTS;
     l->pieces = pieces;

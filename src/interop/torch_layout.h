@@ -15,24 +15,26 @@
 #ifndef TMK_INTEROP_TORCH_LAYOUT_H
 #define TMK_INTEROP_TORCH_LAYOUT_H
 
+#include "interop/work_limit.h"
 #include "model/alloc_conf.h"
 
 struct tmk_import_layout;
 
-/* `conf` is copied. 0 or TMK_ENOMEM. close takes NULL, returns NULL. */
-int tmk_import_layout_open(const struct tmk_alloc_conf *conf,
+/* `conf` is copied. `work`, borrowed, counts what is walked through; NULL: nothing does. 0 or
+ * TMK_ENOMEM. close takes NULL, returns NULL. */
+int tmk_import_layout_open(const struct tmk_alloc_conf *conf, struct tmk_work_limit *work,
                            struct tmk_import_layout **ret_layout);
 struct tmk_import_layout *tmk_import_layout_close(struct tmk_import_layout *l);
 
 /* The driver gave memory. Expandable: it continues what is mapped before and behind it. What is
- * there already is not given twice. 0 or TMK_ENOMEM. */
+ * there already is not given twice. 0, TMK_ENOMEM, or TMK_EFULL: the limit of work is exceeded. */
 int tmk_import_layout_map(struct tmk_import_layout *l, uint64_t address, uint64_t size_bytes,
                           bool is_expandable);
-/* It took memory back; blocks there end. */
+/* It took memory back; blocks there end. Results are the same. */
 int tmk_import_layout_unmap(struct tmk_import_layout *l, uint64_t address, uint64_t size_bytes);
 
-/* A block begins: *ret_size is its size. `real_bytes` is that where it is known, else 0. 0 or
- * TMK_ENOMEM. */
+/* A block begins: *ret_size is its size. `real_bytes` is that where it is known, else 0. Results
+ * are the same. */
 int tmk_import_layout_alloc(struct tmk_import_layout *l, uint64_t address, uint64_t requested_bytes,
                             uint64_t real_bytes, uint64_t *ret_size);
 /* Its memory may be handed out again. False: there is none at the address. */

@@ -21,11 +21,15 @@ struct tmk_import_track {
     struct tmk_import_event next;
 };
 
+/* What a record of a segment costs, as the limit of work counts it. */
+enum { TMK_IMPORT_RECORD_STEPS = 8 };
+
 struct tmk_import_maker {
     struct tmk_import_snapshot *s;
     struct tmk_writer writer;
     struct tmk_packer *packer;
     struct tmk_import_track *tracks;
+    const struct tmk_import_segment **by_address; /* the snapshot's segments */
     uint64_t next_annotation;
     uint64_t now_ns;
     uint32_t c10_frame;

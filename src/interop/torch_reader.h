@@ -56,9 +56,14 @@ enum tmk_import_word {
         TMK_WORD_OTHER,
 };
 
+/* What an event, a block or an annotation costs beside the values in it: it becomes a few hundred
+ * bytes of memory or of the trace. */
+enum { TMK_IMPORT_ITEM_STEPS = 32 };
+
 struct tmk_import_reader {
     struct tmk_import_snapshot *s;
     struct tmk_pickle *pickle;
+    const struct tmk_feed *feed;
     const char *folder;
     void (*tell)(void *arg, uint32_t done, uint32_t total);
     void *tell_arg;

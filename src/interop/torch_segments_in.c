@@ -24,6 +24,7 @@ static void read_history(struct tmk_import_reader *r, const struct tmk_pickle_va
         list->object->items[0].kind != TMK_PICKLE_DICT)
         return;
     const struct tmk_pickle_object *newest = list->object->items[0].object;
+    tmk_work_take(&r->s->work, newest->n);
     for (uint32_t i = 0; i + 1 < newest->n; i += 2) {
         const struct tmk_pickle_value *value = &newest->items[i + 1];
         enum tmk_import_word key = tmk_import_word_of(&newest->items[i]);
@@ -77,7 +78,11 @@ static int read_blocks(struct tmk_import_reader *r, const struct tmk_pickle_valu
     segment->first_block = s->n_blocks;
     for (uint32_t i = 0; list && list->kind == TMK_PICKLE_LIST && i < list->object->n; i++) {
         struct tmk_import_block b;
-        if (!read_block(r, &list->object->items[i], at, &b))
+        const struct tmk_pickle_value *v = &list->object->items[i];
+        uint64_t n = v->kind == TMK_PICKLE_DICT ? v->object->n : 0;
+        if (!tmk_work_take(&s->work, TMK_IMPORT_ITEM_STEPS + n))
+            return tmk_work_fail(&s->work, err);
+        if (!read_block(r, v, at, &b))
             return tmk_fail(err, TMK_EFORMAT, "a block has no address or size that makes sense");
         at = b.address + b.size_bytes;
         struct tmk_import_block *more =

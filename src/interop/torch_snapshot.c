@@ -16,6 +16,9 @@
 /* Lists of a snapshot that stream. */
 enum { LIST_SEGMENTS = 1, LIST_ANNOTATIONS = 2, LIST_EVENTS = 16 /* + device */ };
 
+/* For a byte that was read. Snapshots take about one at most: docs/limits.md. */
+enum { STEPS_PER_BYTE = 4 };
+
 /* ---- events ---- */
 
 static uint8_t action_of(const struct tmk_pickle_value *v)
@@ -194,10 +197,10 @@ static uint16_t on_list(void *arg, const char *key, unsigned level, uint64_t ind
     return (uint16_t)(LIST_EVENTS + index);
 }
 
-static int on_item(void *arg, uint16_t stream, struct tmk_pickle_object *dict,
-                   struct tmk_error *err)
+/* The same dict may come any number of times: each costs what it holds. */
+static int take_item(struct tmk_import_reader *r, uint16_t stream, struct tmk_pickle_object *dict,
+                     struct tmk_error *err)
 {
-    struct tmk_import_reader *r = arg;
     if (stream == LIST_SEGMENTS)
         return tmk_import_add_segment(r, dict, err);
     if (stream == LIST_ANNOTATIONS)
@@ -207,6 +210,17 @@ static int on_item(void *arg, uint16_t stream, struct tmk_pickle_object *dict,
         return tmk_fail(err, TMK_EIO, "cannot make a temporary file in %s", r->folder);
     int rc = tmk_import_set_device(r->s, device, err);
     return rc < 0 ? rc : add_event(r, device, dict, err);
+}
+
+static int on_item(void *arg, uint16_t stream, struct tmk_pickle_object *dict,
+                   struct tmk_error *err)
+{
+    struct tmk_import_reader *r = arg;
+    tmk_work_limit_pay(&r->s->work, tmk_feed_counted_bytes(r->feed));
+    if (!tmk_work_take(&r->s->work, TMK_IMPORT_ITEM_STEPS + dict->n))
+        return tmk_work_fail(&r->s->work, err);
+    int rc = take_item(r, stream, dict, err);
+    return rc == 0 && !tmk_work_take(&r->s->work, 0) ? tmk_work_fail(&r->s->work, err) : rc;
 }
 
 static void on_progress(void *arg, uint64_t done, uint64_t total)
@@ -246,6 +260,7 @@ static int read_root(struct tmk_import_reader *r, struct tmk_error *err)
     int rc = tmk_pickle_read(r->pickle, &root, err);
     if (rc < 0)
         return rc;
+    tmk_work_limit_pay(&s->work, tmk_feed_counted_bytes(r->feed));
     if (root.kind != TMK_PICKLE_DICT)
         return tmk_fail(err, TMK_EFORMAT,
                         "a pickle, but not of a memory snapshot: it has no \"segments\"");
@@ -268,6 +283,8 @@ static int read_once(struct tmk_import_reader *r, struct tmk_feed *feed, bool is
     struct tmk_pickle_visitor visitor = {
         .arg = r, .stream = on_list, .item = on_item, .progress = on_progress};
     *r->s = (struct tmk_import_snapshot){.first_us = UINT64_MAX};
+    tmk_work_limit_init(&r->s->work, STEPS_PER_BYTE, feed->no_limits);
+    r->feed = feed;
     int rc = tmk_feed_rewind(feed, err);
     if (rc == 0)
         rc = tmk_pickle_open(feed, &visitor, is_careful, &r->pickle);
@@ -280,14 +297,15 @@ static int read_once(struct tmk_import_reader *r, struct tmk_feed *feed, bool is
 }
 
 int tmk_import_snapshot_read(struct tmk_import_snapshot *s, const char *path, const char *folder,
-                             void (*tell)(void *arg, uint32_t done, uint32_t total), void *arg,
-                             struct tmk_error *err)
+                             bool no_limits, void (*tell)(void *arg, uint32_t done, uint32_t total),
+                             void *arg, struct tmk_error *err)
 {
     struct tmk_import_reader r = {.s = s, .folder = folder, .tell = tell, .tell_arg = arg};
     struct tmk_feed feed;
     int rc = tmk_feed_init(&feed, path, err);
     if (rc < 0)
         return rc;
+    feed.no_limits = no_limits;
     rc = look_at_start(&feed, err);
     if (rc == 0)
         rc = read_once(&r, &feed, false, err);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "interop/names.h"
 #include "interop/spool.h"
+#include "interop/work_limit.h"
 
 enum tmk_import_action {
     TMK_IMPORT_NO_ACTION, /* one that is not known */
@@ -95,13 +96,16 @@ struct tmk_import_snapshot {
     uint64_t first_us, last_us; /* of all events and annotations; first > last: there are none */
     char alloc_conf[512];       /* as PYTORCH_CUDA_ALLOC_CONF would say it; "": defaults */
     bool has_settings;
+    struct tmk_work_limit work; /* of reading, then of making a trace of it */
 };
 
 /* Read `path` ("-": standard input); temporary files go to `folder`. `tell` (may be NULL) hears
- * how far it is. 0: fini the snapshot. Errors as of tmk_feed_init() and tmk_pickle_read(). */
+ * how far it is. A file that takes far more memory or time than its size lets expect is refused
+ * (TMK_EFULL), unless `no_limits`. 0: fini the snapshot. Errors as of tmk_feed_init() and
+ * tmk_pickle_read(). */
 int tmk_import_snapshot_read(struct tmk_import_snapshot *s, const char *path, const char *folder,
-                             void (*tell)(void *arg, uint32_t done, uint32_t total), void *arg,
-                             struct tmk_error *err);
+                             bool no_limits, void (*tell)(void *arg, uint32_t done, uint32_t total),
+                             void *arg, struct tmk_error *err);
 void tmk_import_snapshot_fini(struct tmk_import_snapshot *s);
 
 #endif

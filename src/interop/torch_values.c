@@ -10,9 +10,13 @@
 #include "interop/torch_reader.h"
 #include "kit/grow.h"
 #include "model/run.h"
+#include "trace/layout.h"
 
 /* Sizes and addresses beyond this are no memory of any device. */
 #define NUMBER_MAX (INT64_C(1) << 56)
+
+/* Bytes of a text, and streams that are looked at, in the time of a step. */
+enum { HASHED_BYTES = 16, STREAMS_LOOKED_AT = 8 };
 
 static const char *const words[] = {
 #define X(name) [TMK_WORD_##name] = #name,
@@ -43,11 +47,17 @@ bool tmk_import_amount(const struct tmk_pickle_value *v, uint64_t *ret)
     return true;
 }
 
+static void count_text(struct tmk_import_reader *r, uint64_t bytes)
+{
+    tmk_work_take(&r->s->work, bytes / HASHED_BYTES);
+}
+
 uint32_t tmk_import_string(struct tmk_import_reader *r, const struct tmk_pickle_value *v)
 {
-    return v->kind == TMK_PICKLE_TEXT && v->object->n > 0
-               ? tmk_names_string(&r->s->names, v->object->text, v->object->n)
-               : 0;
+    if (v->kind != TMK_PICKLE_TEXT || v->object->n == 0)
+        return 0;
+    count_text(r, v->object->n < TMK_STRING_MAX_BYTES ? v->object->n : TMK_STRING_MAX_BYTES);
+    return tmk_names_string(&r->s->names, v->object->text, v->object->n);
 }
 
 /* ---- frames ---- */
@@ -76,6 +86,7 @@ static uint32_t file_of(struct tmk_import_reader *r, const struct tmk_pickle_obj
 {
     const char *text = file ? file->text : "";
     size_t length = file ? file->n : 0;
+    count_text(r, length);
     if (!is_native(text, length))
         return tmk_names_string(&r->s->names, text, length);
     char name[256];
@@ -135,6 +146,7 @@ uint16_t tmk_import_stream(struct tmk_import_reader *r, uint16_t device,
     if (v->kind != TMK_PICKLE_INT || v->number == 0)
         return 0;
     uint64_t handle = (uint64_t)v->number;
+    tmk_work_take(&s->work, s->n_streams / STREAMS_LOOKED_AT);
     for (uint64_t i = 0; i < s->n_streams; i++)
         if (s->streams[i].handle == handle && s->streams[i].device == device)
             return (uint16_t)(i + 1);

@@ -11,14 +11,15 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/hash.h"
 #include "interop/weights_in.h"
 #include "kit/grow.h"
 #include "kit/json_in.h"
+#include "kit/seeded_hash.h"
 
 enum {
     MAX_INDEX_BYTES = 64 << 20,
     MAX_SHARDS = 100000,
+    MOST_PER_ELEMENT = 64, /* bytes that an estimate takes for an element, and more */
 };
 
 static const struct {
@@ -389,6 +390,18 @@ static int read_folder(struct tmk_weights *w, const char *folder, const char **r
     return rc < 0 ? rc : 0;
 }
 
+/* Whoever adds sizes up needs no test of its own. */
+static int check_sums(const struct tmk_weights *w, struct tmk_error *err)
+{
+    uint64_t n_elements = 0, n_bytes = 0;
+    for (uint64_t i = 0; i < w->n; i++)
+        if (__builtin_add_overflow(n_elements, w->all[i].n_elements, &n_elements) ||
+            __builtin_add_overflow(n_bytes, w->all[i].n_bytes, &n_bytes) ||
+            n_elements > INT64_MAX / MOST_PER_ELEMENT || n_bytes > INT64_MAX / MOST_PER_ELEMENT)
+            return tmk_fail(err, TMK_EDAMAGED, "its tensors together are larger than any memory");
+    return 0;
+}
+
 /* ---- what is there twice ---- */
 
 static bool same_data(const struct tmk_weight *a, const struct tmk_weight *b)
@@ -405,11 +418,11 @@ static bool same_data(const struct tmk_weight *a, const struct tmk_weight *b)
 
 static uint64_t hash_of(const struct tmk_weight *t)
 {
-    uint64_t h = tmk_hash_mix(tmk_hash_mix(t->offset, t->file), t->n_elements);
+    uint64_t h = tmk_hash_mix(tmk_hash_mix(tmk_hash_seeded_u64(t->offset), t->file), t->n_elements);
     if (!t->strides)
         return h;
-    h = tmk_hash_mix(h, tmk_hash_bytes(t->shape, t->n_dims * sizeof *t->shape));
-    return tmk_hash_mix(h, tmk_hash_bytes(t->strides, t->n_dims * sizeof *t->strides));
+    h = tmk_hash_mix(h, tmk_hash_seeded_bytes(t->shape, t->n_dims * sizeof *t->shape));
+    return tmk_hash_mix(h, tmk_hash_seeded_bytes(t->strides, t->n_dims * sizeof *t->strides));
 }
 
 /* By an open table of data ranges, so that a million tensors take no square of it. */
@@ -423,6 +436,8 @@ static int find_tied(struct tmk_weights *w)
         return TMK_ENOMEM;
     for (uint64_t i = 0; i < w->n; i++) {
         struct tmk_weight *t = &w->all[i];
+        if (t->n_elements == 0 || !t->has_data)
+            continue; /* alike, and the same as no other */
         uint64_t at = hash_of(t);
         for (;; at++) {
             uint32_t *slot = &slots[at & (n_slots - 1)];
@@ -471,15 +486,17 @@ static int read_path(struct tmk_weights *w, const char *path, const char **ret_p
 }
 
 int tmk_weights_read(struct tmk_weights *w, const char *const *paths, uint32_t n_paths,
-                     const char **ret_path, struct tmk_error *err)
+                     bool no_limits, const char **ret_path, struct tmk_error *err)
 {
     const char *path = NULL;
     int rc = 0;
-    *w = (struct tmk_weights){0};
+    *w = (struct tmk_weights){.no_limits = no_limits};
     for (uint32_t i = 0; i < n_paths && rc == 0; i++)
         rc = read_path(w, paths[i], &path, err);
     if (rc == 0 && w->n > UINT32_MAX / 4)
         rc = tmk_fail(err, TMK_EFULL, "more tensors than can be counted");
+    if (rc == 0)
+        rc = check_sums(w, err);
     if (rc == 0)
         rc = find_tied(w);
     if (rc == 0)

@@ -100,13 +100,16 @@ struct tmk_weights {
     struct tmk_textmap classes;  /* of objects in a pickle, not made, but their state was read */
     struct tmk_textmap twice;    /* names of tensors that are in more than one file */
     struct tmk_arena arena;
+    bool no_limits; /* as read was told */
 };
 
 /* Read what the files or folders hold; an index stands for its shards. 0, or an error with the
  * reason and the byte in *err, and `*ret_path`, if not NULL, the file that it is about (good until
- * fini). Fini in both cases. TMK_EFORMAT: no such file; TMK_EDAMAGED; TMK_EIO; TMK_ENOMEM. */
+ * fini). Fini in both cases. TMK_EFORMAT: no such file; TMK_EDAMAGED; TMK_EIO; TMK_ENOMEM;
+ * TMK_EFULL: it takes far more memory or time than its size lets expect, and `no_limits` is false.
+ */
 int tmk_weights_read(struct tmk_weights *w, const char *const *paths, uint32_t n_paths,
-                     const char **ret_path, struct tmk_error *err);
+                     bool no_limits, const char **ret_path, struct tmk_error *err);
 void tmk_weights_fini(struct tmk_weights *w);
 
 #endif

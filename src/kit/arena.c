@@ -32,6 +32,7 @@ void *tmk_arena_take(struct tmk_arena *a, size_t n)
     }
     void *p = a->blocks->bytes + a->blocks->used;
     a->blocks->used += n;
+    a->n_bytes += n;
     return memset(p, 0, n);
 }
 

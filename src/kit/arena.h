@@ -9,6 +9,7 @@
 
 struct tmk_arena {
     struct tmk_arena_block *blocks;
+    size_t n_bytes; /* taken so far */
 };
 
 /* `n` bytes of zeros, aligned for anything; NULL without memory. */

@@ -8,6 +8,8 @@
 
 #include "kit/utf8.h"
 
+enum { ESCAPE_BYTES = 16 };
+
 /* What stands for a character that may not stand for itself; NULL: it may. */
 static const char *escape_of(uint32_t c, char *buffer)
 {
@@ -23,9 +25,14 @@ static const char *escape_of(uint32_t c, char *buffer)
     case TMK_UTF8_BAD:
         return "\xef\xbf\xbd";
     default:
-        if (c >= 0x20 && c != 0x7f)
+        if (!tmk_utf8_is_unseen(c))
             return NULL;
-        snprintf(buffer, 8, "\\u%04x", (unsigned)c & 0xff);
+        if (c < 0x10000)
+            snprintf(buffer, ESCAPE_BYTES, "\\u%04x", (unsigned)c & 0xffff);
+        else
+            snprintf(buffer, ESCAPE_BYTES, "\\u%04x\\u%04x",
+                     (unsigned)(0xd800 + (((c - 0x10000) >> 10) & 0x3ff)),
+                     (unsigned)(0xdc00 + (c & 0x3ff)));
         return buffer;
     }
 }
@@ -45,7 +52,7 @@ static void write_text(FILE *out, const char *text)
             text++;
         const char *from = text;
         uint32_t c = tmk_utf8_next(&text);
-        char buffer[8];
+        char buffer[ESCAPE_BYTES];
         const char *escape = c ? escape_of(c, buffer) : "";
         if (!escape)
             continue;

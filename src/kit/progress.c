@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "kit/print.h"
 
 #define SECOND_NS 1000000000u
 #define QUIET_NS (2 * (uint64_t)SECOND_NS)
@@ -31,7 +32,8 @@ void tmk_progress_tell(void *arg, uint32_t done, uint32_t total)
     if (now - p->start_ns < QUIET_NS || now - p->last_ns < wait)
         return;
     p->last_ns = now;
-    fprintf(p->out, "%stidemark: %s: ", p->is_terminal ? "\r\033[K" : "", p->what);
+    fputs(p->is_terminal ? "\r\033[K" : "", p->out);
+    tmk_print(p->out, "tidemark: %s: ", p->what);
     if (total > 0)
         fprintf(p->out, "%u %%, ", (unsigned)((uint64_t)done * 100 / total));
     fprintf(p->out, "%" PRIu64 " s%s", (now - p->start_ns) / SECOND_NS, p->is_terminal ? "" : "\n");

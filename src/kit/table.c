@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
+#include "kit/markdown.h"
 #include "kit/utf8.h"
 
 /* Between columns; of one that shrinks; of a title, however narrow its column. */
@@ -279,15 +280,8 @@ static void print_text(struct tmk_table *t, FILE *out, const struct tmk_table_st
 
 static void print_markdown_cell(FILE *out, const char *text)
 {
-    size_t n = strlen(text);
-    while (n > 0 && text[n - 1] == ' ')
-        n--;
-    fputs(" ", out);
-    for (size_t i = 0; i < n; i++) {
-        if (strchr("|\\`*_<", text[i]))
-            fputc('\\', out);
-        fputc(text[i] == '\n' || text[i] == '\r' ? ' ' : text[i], out);
-    }
+    fputc(' ', out);
+    tmk_markdown_text(out, text, false);
     fputs(" |", out);
 }
 

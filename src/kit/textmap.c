@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "kit/grow.h"
+#include "kit/seeded_hash.h"
 
 enum { FIRST_SLOTS = 64 };
 
@@ -19,7 +19,7 @@ static int same(const char *a, const char *b)
 static uint32_t slot_of(const struct tmk_textmap *m, const char *text)
 {
     uint32_t mask = m->n_slots - 1;
-    uint32_t at = (text ? (uint32_t)tmk_hash_bytes(text, strlen(text)) : 0) & mask;
+    uint32_t at = (text ? (uint32_t)tmk_hash_seeded_bytes(text, strlen(text)) : 0) & mask;
     while (m->slots[at] && !same(m->texts[m->slots[at] - 1], text))
         at = (at + 1) & mask;
     return at;

@@ -5,7 +5,6 @@
  * everywhere: the ranges of wide characters are few and stand here. */
 #include "kit/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 static const struct {
@@ -16,10 +15,23 @@ static const struct {
     {0xffe0, 0xffe6}, {0x1f300, 0x1f64f}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
 };
 
-static bool is_control(uint32_t c)
+/* Controls, and what is not seen but changes what is: marks of direction, joiners, tags. */
+static const struct {
+    uint32_t first, last;
+} unseen[] = {
+    {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},       {0x61c, 0x61c},
+    {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
+    {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+};
+
+bool tmk_utf8_is_unseen(uint32_t c)
 {
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+    if (c >= 0x20 && c < 0x7f)
+        return false;
+    for (size_t i = 0; i < sizeof unseen / sizeof unseen[0]; i++)
+        if (c >= unseen[i].first && c <= unseen[i].last)
+            return true;
+    return false;
 }
 
 static size_t width_of(uint32_t c)
@@ -57,7 +69,7 @@ uint32_t tmk_utf8_next(const char **at)
 uint32_t tmk_utf8_shown(const char **at, size_t *ret_columns)
 {
     uint32_t c = tmk_utf8_next(at);
-    if (c != 0 && is_control(c))
+    if (c != 0 && tmk_utf8_is_unseen(c))
         c = TMK_UTF8_BAD;
     *ret_columns = c == 0 ? 0 : width_of(c);
     return c;

@@ -6,6 +6,7 @@
 #ifndef TMK_KIT_UTF8_H
 #define TMK_KIT_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,8 +17,11 @@ enum { TMK_UTF8_BAD = 0xfffd };
  * not belong. */
 uint32_t tmk_utf8_next(const char **at);
 
-/* The same as it is shown, and the columns that it takes: 2 for wide ones, 0 for accents that
- * combine. A control character is TMK_UTF8_BAD. */
+/* Whether a character drives a terminal, turns the direction of the text, or hides. */
+bool tmk_utf8_is_unseen(uint32_t c);
+
+/* The next character as it is shown, and the columns that it takes: 2 for wide ones, 0 for accents
+ * that combine. A control character is TMK_UTF8_BAD. */
 uint32_t tmk_utf8_shown(const char **at, size_t *ret_columns);
 /* Columns that `text` takes. */
 size_t tmk_utf8_width(const char *text);

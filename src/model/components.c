@@ -7,7 +7,6 @@
 #include "model/components.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 
 #include "kit/arena.h"
 #include "kit/grow.h"
+#include "kit/wildcard.h"
 #include "trace/layout.h"
 
 enum {
@@ -27,7 +27,8 @@ enum {
  * what it is made of. */
 static const char own_rules[] = "lora name:lora_*\n"
                                 "lora name:*_lora\n"
-                                "lora path:*.lora_[AB]*\n"
+                                "lora path:*.lora_A*\n"
+                                "lora path:*.lora_B*\n"
                                 "normalization class:*Norm\n"
                                 "normalization class:*Norm[123]d\n"
                                 "normalization class:*LayerNorm*\n"
@@ -117,7 +118,8 @@ enum condition_kind { NAME, CLASS, PATH, IN, BESIDE, TOP };
 
 struct condition {
     enum condition_kind kind;
-    const char *pattern;
+    const char *text; /* behind the colon */
+    struct tmk_wildcard pattern;
 };
 
 struct rule {
@@ -149,8 +151,10 @@ static bool read_condition(struct tmk_components *c, const char *word, size_t n,
         if (n < n_kind || memcmp(word, kinds[i].word, n_kind) != 0 || (n == n_kind) != is_top)
             continue;
         ret->kind = kinds[i].kind;
-        ret->pattern = tmk_arena_text(&c->texts, word + n_kind, n - n_kind);
-        return ret->pattern != NULL;
+        ret->text = tmk_arena_text(&c->texts, word + n_kind, n - n_kind);
+        if (ret->text)
+            tmk_wildcard_read(&ret->pattern, ret->text);
+        return ret->text != NULL;
     }
     return false;
 }
@@ -307,14 +311,16 @@ struct module { /* one on the way from the innermost outwards */
     const char *path;   /* up to and including it */
     const char *last;   /* last part of the path */
     const char *parent; /* path of the one around it, "" at the top */
+    size_t n_path, n_last;
 };
 
-static bool class_matches(const char *pattern, const char *class)
+static bool class_matches(const struct condition *c, const char *class)
 {
     if (!class)
         return false;
-    const char *dot = strchr(pattern, '.') ? NULL : strrchr(class, '.');
-    return fnmatch(pattern, dot ? dot + 1 : class, 0) == 0;
+    const char *dot = strchr(c->text, '.') ? NULL : strrchr(class, '.');
+    const char *shown = dot ? dot + 1 : class;
+    return tmk_wildcard_matches(&c->pattern, shown, strlen(shown));
 }
 
 static const char *class_of(const struct tmk_model_tree *tree, const char *name)
@@ -342,15 +348,15 @@ static bool holds(const struct condition *c, const struct module *m)
 {
     switch (c->kind) {
     case NAME:
-        return fnmatch(c->pattern, m->last, 0) == 0;
+        return tmk_wildcard_matches(&c->pattern, m->last, m->n_last);
     case CLASS:
-        return class_matches(c->pattern, class_of(m->tree, m->path));
+        return class_matches(c, class_of(m->tree, m->path));
     case PATH:
-        return fnmatch(c->pattern, m->path, 0) == 0;
+        return tmk_wildcard_matches(&c->pattern, m->path, m->n_path);
     case IN:
-        return class_matches(c->pattern, class_of(m->tree, m->parent));
+        return class_matches(c, class_of(m->tree, m->parent));
     case BESIDE:
-        return has_beside(m, c->pattern);
+        return has_beside(m, c->text);
     case TOP:
         return is_top(m);
     }
@@ -383,11 +389,13 @@ const char *tmk_components_find(const struct tmk_components *c, const struct tmk
         size_t n_parent = dot ? (size_t)(dot - path) : 0;
         memcpy(parent, path, n_parent);
         parent[n_parent] = '\0';
-        struct module m = {tree, path, dot ? dot + 1 : path, parent};
+        size_t n_around = n_parent + (dot ? 1 : 0);
+        struct module m = {tree, path, path + n_around, parent, n, n - n_around};
         const char *found = component_of(c, &m);
         if (found)
             return found;
         path[n_parent] = '\0';
+        n = n_parent;
     }
     return "other";
 }

@@ -12,15 +12,18 @@ struct tmk_quality {
     bool unfinished;    /* neither closed nor live: its last events may be missing */
     enum tmk_stop stop; /* recording ended early, and why */
     int stop_os_error;
-    uint64_t n_dropped;       /* events, because the ring was full */
-    uint64_t n_given_up;      /* events, to stay under --max-size */
-    uint64_t n_untracked;     /* blocks the recorder could not follow */
-    uint64_t n_replaced;      /* blocks whose free was never seen */
-    uint64_t n_unknown_free;  /* frees of blocks that were never seen */
-    uint64_t n_lost_segments; /* of the driver, that found no room */
-    uint64_t detail_from_ns;  /* trace time; later than 0 when detail was given up */
-    uint32_t n_bad_chunks;    /* unreadable parts of the trace */
-    uint64_t n_stray_bytes;   /* of the file that belong to no part */
+    uint64_t n_dropped;         /* events, because the ring was full */
+    uint64_t n_given_up;        /* events, to stay under --max-size */
+    uint64_t n_untracked;       /* blocks the recorder could not follow */
+    uint64_t n_without_details; /* blocks alive at the end, of unknown age and origin: what says it
+                                   is no longer in the trace */
+    uint64_t n_unnamed;         /* times that a name, stack or stream found no room */
+    uint64_t n_replaced;        /* blocks whose free was never seen */
+    uint64_t n_unknown_free;    /* frees of blocks that were never seen */
+    uint64_t n_lost_segments;   /* of the driver, that found no room */
+    uint64_t detail_from_ns;    /* trace time; later than 0 when detail was given up */
+    uint32_t n_bad_chunks;      /* unreadable parts of the trace */
+    uint64_t n_stray_bytes;     /* of the file that belong to no part */
     uint64_t first_bad_offset;
     bool header_damaged;
 };
@@ -28,10 +31,18 @@ struct tmk_quality {
 /* `rp` as a sweep left it. */
 struct tmk_quality tmk_quality_of(const struct tmk_process *p, const struct tmk_replay *rp);
 
+/* What can be said without a sweep: all but the blocks of unknown origin, frees that do not match,
+ * segments without room, and parts whose checksum is wrong. */
+struct tmk_quality tmk_quality_of_status(const struct tmk_process *p);
+
+/* Why the last events of an `unfinished` trace are missing, to be put behind "it was not closed".
+ */
+const char *tmk_quality_ring_text(const struct tmk_process *p);
+
+/* `n_without_details` alone, by a sweep of its own if that may be more than 0. */
+int tmk_quality_without_details(struct tmk_process *p, uint64_t *ret_n, struct tmk_error *err);
+
 /* Nothing is missing and nothing is doubtful (live and merged are fine). */
 bool tmk_quality_is_good(const struct tmk_quality *q);
-
-/* Why recording stopped, for people. */
-const char *tmk_stop_text(enum tmk_stop stop);
 
 #endif

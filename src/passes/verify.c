@@ -14,6 +14,7 @@
 #include "kit/grow.h"
 #include "passes/quality.h"
 #include "trace/snapshot.h"
+#include "trace/stops.h"
 
 enum { MAX_KEPT = 50, MAX_TEXT = 240 };
 
@@ -33,6 +34,7 @@ struct tmk_verify {
     uint64_t n_undefined; /* references to definitions that are not there */
     uint64_t undefined_at;
     uint64_t n_rows_compared;
+    bool is_partial;         /* blocks were alive that we or the writer had no entry for */
     struct tmk_cursor ahead; /* for the next chunk's dictionaries */
     bool failed;             /* out of memory */
     struct list findings, notes;
@@ -123,26 +125,32 @@ static void check_sequence(struct tmk_verify *v)
 
 static void check_payloads(struct tmk_verify *v)
 {
+    uint64_t n_gone = 0;
     for (uint32_t i = 0; i < v->verdict.n_chunks; i++) {
         const struct tmk_chunk_ref *ref = tmk_reader_chunk(v->r, i);
         struct tmk_view payload;
         struct tmk_error err = {0};
         v->bad[i] = tmk_reader_payload(v->r, i, &payload, &err) < 0;
-        if (v->bad[i])
+        if (v->bad[i] && tmk_reader_is_gone(v->r, i))
+            n_gone++;
+        else if (v->bad[i])
             find(v, ref->offset, "%s", err.text);
         else if (ref->header.codec != 0 || ref->header.kind == 0 ||
                  ref->header.kind > TMK_CHUNK_CHECKPOINT)
             note(v, "a chunk of kind %u, codec %u was skipped: a newer tidemark knows it",
                  ref->header.kind, ref->header.codec);
     }
+    if (n_gone > 0)
+        note(v, "%" PRIu64 " chunks were given up while they were read", n_gone);
 }
 
 /* ---- between chunks ---- */
 
-/* Blocks that the recorder could not follow are missing from its contexts, not from ours. */
+/* Blocks that the recorder could not follow are missing from its contexts, not from ours; those
+ * that a checkpoint had no room for may be missing from either. */
 static bool has_untracked(const struct tmk_verify *v)
 {
-    return tmk_reader_status(v->r)->n_untracked > 0;
+    return tmk_reader_status(v->r)->n_untracked > 0 || v->is_partial;
 }
 
 struct range_check {
@@ -282,10 +290,56 @@ static bool same_path(const struct tmk_state *a, uint32_t ca, const struct tmk_s
 static bool same_block(const struct tmk_state *sa, const struct tmk_block *a,
                        const struct tmk_state *sb, const struct tmk_block *b)
 {
-    return b && b->live && a->size_bytes == b->size_bytes && a->alloc_ns == b->alloc_ns &&
-           a->serial == b->serial && a->step == b->step && a->stack == b->stack &&
-           a->thread == b->thread && a->name == b->name && a->category == b->category &&
-           a->stream == b->stream && same_path(sa, a->context, sb, b->context);
+    if (!b || !b->live || a->size_bytes != b->size_bytes)
+        return false;
+    if (a->serial == 0 || b->serial == 0) /* the size is all that one of them has */
+        return true;
+    return a->alloc_ns == b->alloc_ns && a->serial == b->serial && a->step == b->step &&
+           a->stack == b->stack && a->thread == b->thread && a->name == b->name &&
+           a->category == b->category && a->stream == b->stream &&
+           same_path(sa, a->context, sb, b->context);
+}
+
+/* Counts and times, whatever blocks are known. */
+static bool same_counts(const struct tmk_step_row *a, const struct tmk_step_row *b)
+{
+    return a->step == b->step && a->device == b->device && a->start_ns == b->start_ns &&
+           a->end_ns == b->end_ns && a->n_allocs == b->n_allocs && a->n_frees == b->n_frees &&
+           a->alloc_bytes == b->alloc_bytes && a->has_reserved == b->has_reserved &&
+           (!a->has_reserved || (a->peak_reserved_bytes == b->peak_reserved_bytes &&
+                                 a->end_reserved_bytes == b->end_reserved_bytes));
+}
+
+static bool same_bytes(const struct tmk_step_row *a, const struct tmk_step_row *b)
+{
+    return a->peak_bytes == b->peak_bytes && a->peak_ns == b->peak_ns &&
+           a->end_bytes == b->end_bytes && a->free_bytes == b->free_bytes;
+}
+
+static void compare_rows(struct tmk_verify *v, uint64_t offset, const struct tmk_step_row *written,
+                         const struct tmk_step_row *row)
+{
+    if (same_counts(written, row) && (has_untracked(v) || same_bytes(written, row)))
+        return;
+    find(v, offset,
+         "the row of step %" PRId64 " says peak %" PRIu64 ", end %" PRIu64 ", %" PRIu64
+         " allocations; replaying gives %" PRIu64 ", %" PRIu64 ", %" PRIu64,
+         row->step, written->peak_bytes, written->end_bytes, written->n_allocs, row->peak_bytes,
+         row->end_bytes, row->n_allocs);
+}
+
+/* The rows of the step in force that the chunk ahead has, by device in the order of both. */
+static void compare_open_rows(struct tmk_verify *v, uint64_t offset)
+{
+    struct tmk_view rows = v->ahead.open_rows;
+    struct tmk_step_row written;
+    for (uint32_t i = 0; i < v->rp.state.n_devices; i++) {
+        struct tmk_step_row row = tmk_state_open_row(&v->rp.state, i);
+        if (tmk_step_row_read(&rows, &written) < 0)
+            find(v, offset, "the chunk has no row of the open step for a device");
+        else
+            compare_rows(v, offset, &written, &row);
+    }
 }
 
 /* Reserved bytes that a checkpoint says, by device in the order of both. */
@@ -311,7 +365,8 @@ static void compare_states(struct tmk_verify *v, uint64_t offset, const struct t
     differ(v, offset, "frees in the checkpoint", c->n_frees, s->n_frees);
     if (has_untracked(v))
         return;
-    differ(v, offset, "live blocks in the checkpoint", c->n_live, s->n_live);
+    differ(v, offset, "live blocks in the checkpoint", c->n_live + c->n_outside,
+           s->n_live + s->n_outside);
     compare_reserved_of(v, offset, c);
     for (uint32_t i = 1; i <= c->n_entries; i++) {
         const struct tmk_block *b = &c->entries[i];
@@ -332,11 +387,36 @@ static void compare_checkpoint(struct tmk_verify *v, const struct tmk_chunk_ref 
         return;
     }
     v->verdict.n_checkpoints++;
-    if (tmk_checkpoint_restore(payload, ref->header.start_ns, ref->header.first_step, &state) < 0)
+    if (tmk_checkpoint_restore(payload, ref->header.start_ns, ref->header.first_step, &state) < 0) {
         find(v, ref->offset, "the checkpoint makes no sense");
-    else
+    } else {
+        v->is_partial |= v->rp.state.n_outside > 0;
         compare_states(v, ref->offset, &state);
+    }
     tmk_state_fini(&state);
+}
+
+/* The totals and the open rows that the chunk has. */
+static void compare_figures(struct tmk_verify *v, const struct tmk_chunk_ref *ref)
+{
+    const struct tmk_state *s = &v->rp.state;
+    struct tmk_state written = {0};
+    struct tmk_written_live live = {0};
+    v->is_partial |= s->n_outside > 0;
+    if (tmk_view_left(&v->ahead.totals) == 0)
+        return;
+    if (tmk_totals_read(v->ahead.totals, &written, &live) < 0) {
+        find(v, ref->offset, "the chunk's totals make no sense");
+        return;
+    }
+    v->is_partial |= live.n_outside > 0;
+    differ(v, ref->offset, "events before the chunk", written.n_events, s->n_events);
+    differ(v, ref->offset, "allocations before the chunk", written.n_allocs, s->n_allocs);
+    differ(v, ref->offset, "frees before the chunk", written.n_frees, s->n_frees);
+    differ(v, ref->offset, "step rows before the chunk", written.n_step_rows, s->n_step_rows);
+    if (live.is_known && !has_untracked(v))
+        differ(v, ref->offset, "live blocks before the chunk", live.n, s->n_live);
+    compare_open_rows(v, ref->offset);
 }
 
 static void compare_events(struct tmk_verify *v, const struct tmk_chunk_ref *ref,
@@ -344,6 +424,7 @@ static void compare_events(struct tmk_verify *v, const struct tmk_chunk_ref *ref
 {
     if (tmk_cursor_begin(&v->ahead, &ref->header, payload, NULL) < 0)
         return; /* replay will meet it too, and says so */
+    compare_figures(v, ref);
     compare_context(v, ref, v->ahead.context, v->ahead.reserved);
     compare_addresses(v, ref);
 }
@@ -426,27 +507,13 @@ static void on_row(void *arg, const struct tmk_step_row *row)
     struct tmk_verify *v = arg;
     const struct tmk_step_row *w = written_row(v, row->ordinal);
     v->n_rows_compared++;
-    if (v->rp.n_gaps > 0 || has_untracked(v))
+    if (v->rp.n_gaps > 0)
         return; /* what was lost is missing from our row */
-    if (!w) {
+    if (!w)
         find(v, v->offset, "the row of step %" PRId64 " (number %" PRIu64 ") is missing", row->step,
              row->ordinal);
-        return;
-    }
-    bool same = w->step == row->step && w->device == row->device && w->start_ns == row->start_ns &&
-                w->end_ns == row->end_ns && w->peak_bytes == row->peak_bytes &&
-                w->peak_ns == row->peak_ns && w->end_bytes == row->end_bytes &&
-                w->n_allocs == row->n_allocs && w->n_frees == row->n_frees &&
-                w->alloc_bytes == row->alloc_bytes && w->free_bytes == row->free_bytes &&
-                w->has_reserved == row->has_reserved &&
-                (!w->has_reserved || (w->peak_reserved_bytes == row->peak_reserved_bytes &&
-                                      w->end_reserved_bytes == row->end_reserved_bytes));
-    if (!same)
-        find(v, v->offset,
-             "the row of step %" PRId64 " says peak %" PRIu64 ", end %" PRIu64 ", %" PRIu64
-             " allocations; replaying gives %" PRIu64 ", %" PRIu64 ", %" PRIu64,
-             row->step, w->peak_bytes, w->end_bytes, w->n_allocs, row->peak_bytes, row->end_bytes,
-             row->n_allocs);
+    else
+        compare_rows(v, v->offset, w, row);
 }
 
 /* ---- the end ---- */
@@ -492,7 +559,7 @@ static void add_notes(struct tmk_verify *v)
     else if (status->flags & TMK_STATUS_MERGED)
         note(v, "its process was killed or left without clean-up; the ring was merged");
     else if (status->state == TMK_STATE_OPEN)
-        note(v, "it was not closed and its ring is gone: what was in it is missing");
+        note(v, "it was not closed and %s", tmk_quality_ring_text(v->p));
     if (status->state == TMK_STATE_STOPPED)
         note(v, "recording stopped early: %s", tmk_stop_text((enum tmk_stop)status->reason));
     if (status->n_given_up > 0)
@@ -503,6 +570,17 @@ static void add_notes(struct tmk_verify *v)
     if (status->n_untracked > 0)
         note(v, "%" PRIu64 " blocks could not be followed; byte counts were not compared",
              status->n_untracked);
+    uint64_t n_without = tmk_state_n_without_details(&v->rp.state);
+    if (n_without > 0)
+        note(v,
+             "%" PRIu64 " blocks alive at the end are without details: when and where they were "
+             "allocated is no longer in the trace",
+             n_without);
+    if (status->n_unnamed > 0)
+        note(v,
+             "%" PRIu64 " times a name, stack or stream was left out: there were more different "
+             "ones than the recorder keeps",
+             status->n_unnamed);
 }
 
 static void take_verdict(struct tmk_verify *v)

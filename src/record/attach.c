@@ -4,13 +4,21 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/filters.h"
 #include "base/text.h"
 #include "record/bridge.h"
+#include "record/copies.h"
 #include "record/existing.h"
+#include "record/helper.h"
 #include "record/patch.h"
 #include "record/recorder.h"
+#include "record/sandbox.h"
+#include "record/seal.h"
+
+static const uint64_t arm_more_ns = 4000000000u; /* nobody's event waits for an attach */
 
 static _Atomic pid_t busy; /* one attach or detach at a time; a child has not what its parent has */
 
@@ -58,6 +66,18 @@ static bool flag(const char *options, const char *key)
     return option(options, key, value, sizeof value) && strcmp(value, "1") == 0;
 }
 
+static const char *why_not_begun(void)
+{
+    if (tmk_seal_is_closed() && !tmk_sandbox_is_refused())
+        return "the program has restricted its system calls (seccomp), which may kill it for those "
+               "of a recorder";
+    if (tmk_seal_is_closed())
+        return "it has a seccomp filter that tidemark does not know, which may kill it for the "
+               "system calls of a recorder; if you know better: " TMK_FILTERS_VARIABLE
+               "=" TMK_FILTERS_TRUST;
+    return "it is watched already, or the recording before has not ended yet";
+}
+
 static int attach(const char *options, char *message, size_t size)
 {
     struct tmk_settings settings = {.cpu_tensors = flag(options, "cpu_tensors"),
@@ -71,14 +91,19 @@ static int attach(const char *options, char *message, size_t size)
         return answer(-1, message, size, "no absolute path of a run folder was given");
     option(options, "max_size", number, sizeof number);
     settings.max_size_bytes = tmk_settings_number(number);
-    if (!tmk_recorder_begin(&settings))
+    if (tmk_copies_record())
         return answer(-1, message, size,
-                      "it is watched already, or the recording before has not ended yet");
+                      "another copy of tidemark records this process already; use that one");
+    if (!tmk_recorder_begin(&settings))
+        return answer(-1, message, size, why_not_begun());
     if (!tmk_ranks_include(tmk_recorder.rank_list, tmk_recorder.ranks.rank)) {
         tmk_recorder_end();
         return answer(-1, message, size, "this rank is not among TIDEMARK_RANKS");
     }
-    if (!tmk_recorder_arm())
+    if (flag(options, "injected"))
+        tmk_helper_adopt();
+    tmk_patch_calls(); /* before there is anything that a filter could kill for */
+    if (!tmk_recorder_arm() && !tmk_recorder_wait_armed(arm_more_ns))
         return answer(-1, message, size, "the run folder or the ring could not be made");
     struct tmk_patch_count count = tmk_existing_hook();
     struct tmk_text out;
@@ -89,9 +114,34 @@ static int attach(const char *options, char *message, size_t size)
     return 0;
 }
 
+/* A `tidemark attach` that was killed has left its thread behind, which is soon done. Ours is such
+ * a thread too, not one of the program's: it may wait. */
+static bool wait_for_turn(void)
+{
+    enum { LOOKS = 500 };
+    const struct timespec between = {.tv_nsec = 10000000};
+    for (int i = 0; i < LOOKS; i++) {
+        if (tmk_attach_take_turn())
+            return true;
+        nanosleep(&between, NULL);
+    }
+    return false;
+}
+
+/* Nothing that could kill is called before this is known. */
+static bool may_begin(const char *options)
+{
+    char said[TMK_FILTERS_SAID_BYTES] = "";
+    if (option(options, "seccomp", said, sizeof said))
+        tmk_sandbox_hear(said);
+    return !tmk_seal_is_closed();
+}
+
 int tidemark_attach(const char *options, char *message, size_t size)
 {
-    if (!tmk_attach_take_turn())
+    if (!may_begin(options))
+        return answer(-1, message, size, why_not_begun());
+    if (!wait_for_turn())
         return answer(-1, message, size, "another attach or detach is under way");
     int rc = attach(options, message, size);
     tmk_attach_end_turn();

@@ -10,8 +10,9 @@
 #include <stddef.h>
 
 /* Options are lines "key=value": run (an absolute path), max_size (bytes), cpu_tensors, native,
- * no_stacks (1).
- * 0, or -1 with the reason in `message`. Called by the injector, by `import tidemark`, by tests. */
+ * no_stacks (1), injected (1: the calling thread was made for this and ends then), seccomp (trust:
+ * its filters do no harm). 0, or -1 with the reason in `message`. Waits up to 5 s for an attach or
+ * detach that is under way. Called by the injector, by `import tidemark`, by tests. */
 __attribute__((visibility("default"))) int tidemark_attach(const char *options, char *message,
                                                            size_t size);
 

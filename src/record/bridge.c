@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "record/grads.h"
@@ -72,7 +73,8 @@ static struct tmk_object *named(struct tmk_object *self, struct tmk_object *argu
         uint32_t id = tmk_intern_text(lane, name, (size_t)n_name);
         uint32_t class_id = tmk_intern_text(lane, class, (size_t)n_class);
         tmk_lane_put(lane, TMK_KIND_DEF_TORCH_MODULE, 0, id, class_id, 0);
-        tmk_modmap_put((const void *)(uintptr_t)object, id);
+        if (!tmk_modmap_put((const void *)(uintptr_t)object, id))
+            tmk_lane_count_unnamed();
         tmk_lane_leave(lane);
     }
     tmk_bridge.py->PyErr_Clear();
@@ -294,9 +296,12 @@ static bool load_source(void)
     return tmk_python_run(py, tmk_bridge.names, tmk_bridge_source) && find_functions();
 }
 
+static pid_t armed_in; /* the process that it was last armed in */
+
 static const char *arm(const struct tmk_python *py)
 {
     const char *why = NULL;
+    armed_in = getpid();
     tmk_bridge.py = py;
     tmk_bridge.modules = !tmk_recorder.settings.no_modules && tmk_nodes_ready();
     tmk_bridge.categories = !tmk_recorder.settings.no_categories;
@@ -336,6 +341,24 @@ static bool try_to_arm(const struct tmk_python *py)
         atomic_store(&tmk_control_page.control.bridge, generation);
     atomic_store(&tmk_short.settled, generation);
     return true;
+}
+
+static bool is_inherited(void)
+{
+    return armed_in != 0 && armed_in != getpid() && tmk_calls_are_in();
+}
+
+bool tmk_bridge_wake(void)
+{
+    struct tmk_control *c = &tmk_control_page.control;
+    uint32_t sleeps = atomic_load_explicit(&c->bridge_sleeps, memory_order_relaxed);
+    if (sleeps == 0 || sleeps != atomic_load(&c->generation) ||
+        atomic_flag_test_and_set(&wanted.busy))
+        return false;
+    try_to_arm(tmk_bridge.py);
+    atomic_store(&c->bridge_sleeps, 0);
+    atomic_flag_clear(&wanted.busy);
+    return !tmk_bridge_is_off();
 }
 
 /* False when something was raised that is the program's. */
@@ -391,6 +414,11 @@ __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
     if (now - since < (is_queued ? helper_ns : retry_ns))
         return;
     if (tmk_recorder.settings.no_modules && tmk_recorder.settings.no_categories) {
+        atomic_store(&tmk_short.settled, lane->generation);
+        return;
+    }
+    if (is_inherited()) {
+        atomic_store(&tmk_control_page.control.bridge_sleeps, lane->generation);
         atomic_store(&tmk_short.settled, lane->generation);
         return;
     }

@@ -23,6 +23,12 @@
  * is armed; or begin a step that is due. Under torch's locks; does not wait. */
 void tmk_bridge_want(struct tmk_lane *lane);
 
+/* Arm it in a forked child at the first call of a module, of backward or of an optimizer. The child
+ * has its parent's hooks; most children (data loader workers) never get there, and arming runs
+ * Python, which makes them copy pages that they share with their parent. With the interpreter's
+ * lock. True: it is armed now. */
+bool tmk_bridge_wake(void);
+
 /* Backward comes to a node of torch's, on any thread. */
 void tmk_bridge_note_node(const void *node);
 /* One of autograd's threads, whose lane is entered, works for a backward: it makes its first block
@@ -82,6 +88,8 @@ bool tmk_bridge_is_calm(void);
 /* Patch the calls, or undo it. The objects are arm()'s answer. False, and why, when not. */
 bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *method, const char **ret_why);
 void tmk_calls_switch(bool in);
+/* Whether they are patched now. */
+bool tmk_calls_are_in(void);
 /* begin(optimizer), end(optimizer, token, returned), skip(), hush(on): for bridge.py. */
 struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_object *arguments);
 struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_object *arguments);

@@ -229,7 +229,9 @@ static struct tmk_object *call_module(struct tmk_object *function, struct tmk_ob
                                       size_t n, struct tmk_object *keywords)
 {
     if (__builtin_expect((n & ~offset_flag) == 0 || tmk_bridge_is_off(), 0))
-        return torch.call_module(function, values, n, keywords);
+        return (n & ~offset_flag) && tmk_bridge_wake()
+                   ? call_root(function, values, n, keywords)
+                   : torch.call_module(function, values, n, keywords);
     if (tmk_whose.n_calls > 0 &&
         tmk_whose.generation ==
             atomic_load_explicit(&tmk_control_page.control.bridge, memory_order_relaxed))
@@ -260,10 +262,15 @@ static bool end_backward(bool is_accumulating, bool is_only)
            tmk_bridge_call(tmk_bridge.wrap_steps, NULL, NULL);
 }
 
+static bool is_awake(void)
+{
+    return !tmk_bridge_is_off() || tmk_bridge_wake();
+}
+
 static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_object *arguments,
                                        struct tmk_object *keywords)
 {
-    struct tmk_lane *lane = tmk_bridge_is_off() ? NULL : tmk_lane_enter();
+    struct tmk_lane *lane = is_awake() ? tmk_lane_enter() : NULL;
     if (!lane)
         return torch.run_backward(self, arguments, keywords);
     is_working(lane);
@@ -334,7 +341,7 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     struct tmk_object *optimizer = py->PyTuple_GetItem(arguments, 0);
     struct tmk_whose before;
     (void)self;
-    bool is_inner = !tmk_bridge_is_off() && tmk_whose.stage == TMK_WHOSE_OPTIMIZER;
+    bool is_inner = is_awake() && tmk_whose.stage == TMK_WHOSE_OPTIMIZER;
     if (is_inner && optimizer != updating) /* it goes with the one around it */
         tmk_whose_forget(optimizer);
     bool is_named = tmk_bridge.modules && torch.is_in && !is_inner;
@@ -527,6 +534,11 @@ bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *run, const 
     }
     tmk_calls_switch(true);
     return true;
+}
+
+bool tmk_calls_are_in(void)
+{
+    return atomic_load(&torch.is_in);
 }
 
 /* Single stores: whoever calls meanwhile finds the one or the other. */

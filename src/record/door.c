@@ -41,7 +41,8 @@ struct door {
     pid_t owner; /* whose it is: a forked child's copy is not */
     int fd;      /* -1: none */
     ino_t inode;
-    bool is_served; /* the thread has it, and closes it */
+    bool is_served;  /* the thread has it, and closes it */
+    bool is_private; /* the packer thread has a descriptor of its own, of the same number */
     char path[512];
     char trace_path[3584];
 };
@@ -305,6 +306,12 @@ void tmk_door_serve(const char *trace_path)
     }
 }
 
+bool tmk_door_keep_only(void)
+{
+    door.is_private = tmk_fd_leave_all_but(door.fd);
+    return door.is_private;
+}
+
 void tmk_door_close(void)
 {
     if (door.owner != getpid() || door.fd < 0)
@@ -312,7 +319,7 @@ void tmk_door_close(void)
     unlink(door.path);
     if (is_socket(door.fd, door.inode)) {
         shutdown(door.fd, SHUT_RDWR); /* wakes the thread, which closes it */
-        if (!door.is_served)
+        if (!door.is_served || door.is_private)
             close(door.fd);
     }
     door.fd = -1;

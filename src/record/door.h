@@ -18,6 +18,10 @@
  * to wait until it is served. */
 int tmk_door_open(struct tmk_text *ret_path);
 
+/* The calling thread leaves the program's table of descriptors (base/fd.h), with nothing but the
+ * socket, by which it will close the door. False: it has the program's still. */
+bool tmk_door_keep_only(void);
+
 /* Start the thread. `trace_path` is what ping says; it is copied. */
 void tmk_door_serve(const char *trace_path);
 

@@ -11,6 +11,8 @@
 #include "record/intern.h"
 #include "record/lane.h"
 #include "record/pystack.h"
+#include "record/samples.h"
+#include "record/seal.h"
 #include "record/torch.h"
 
 enum { MAX_HELD = 1 << 18, MAX_DEVICES = TMK_HELD_DEVICES };
@@ -43,9 +45,12 @@ static void start_over(pid_t self)
     atomic_store(&held.owner, self);
 }
 
-/* False in a child that was forked while another thread had it, or without memory. */
+/* False in a child that was forked while another thread had it, without memory, and once system
+ * calls may kill. */
 static bool lock(void)
 {
+    if (tmk_seal_is_closed())
+        return false;
     pid_t self = getpid(), holder = 0;
     while (!atomic_compare_exchange_weak_explicit(&held.busy, &holder, self, memory_order_acquire,
                                                   memory_order_relaxed)) {
@@ -132,8 +137,10 @@ static bool take_turn_for(struct turn *t, const struct tmk_driver_segment *item)
 static void end_turn(const struct turn *t)
 {
     unlock();
-    if (t->lane)
+    if (t->lane) {
         tmk_lane_leave(t->lane);
+        tmk_samples_want();
+    }
 }
 
 /* ---- events; in a turn ---- */

@@ -27,6 +27,15 @@ int tmk_intern_reset(void)
     return 0;
 }
 
+/* An id for something new; where the table has no room for it, that is counted, and 0. */
+static uint32_t new_id(struct tmk_idtable *table, uint64_t hash)
+{
+    uint32_t id = tmk_idtable_new(table, hash);
+    if (!id)
+        tmk_lane_count_unnamed();
+    return id;
+}
+
 /* ---- texts ---- */
 
 uint32_t tmk_intern_text(struct tmk_lane *lane, const char *text, size_t n)
@@ -35,7 +44,7 @@ uint32_t tmk_intern_text(struct tmk_lane *lane, const char *text, size_t n)
     uint32_t id = tmk_idtable_known(&strings, hash);
     if (id)
         return id;
-    id = tmk_idtable_new(&strings, hash);
+    id = new_id(&strings, hash);
     if (!id || !tmk_lane_put_text(lane, TMK_KIND_DEF_STRING, id, 0, text, n))
         return 0;
     tmk_idtable_remember(&strings, hash, id);
@@ -56,7 +65,7 @@ uint32_t tmk_intern_known_frame(uint64_t hash)
 
 uint32_t tmk_intern_new_frame(uint64_t hash)
 {
-    return tmk_idtable_new(&frames, hash);
+    return new_id(&frames, hash);
 }
 
 void tmk_intern_remember_frame(uint64_t hash, uint32_t id)
@@ -72,7 +81,7 @@ uint32_t tmk_intern_known_stack(uint64_t hash)
 uint32_t tmk_intern_define_stack(struct tmk_lane *lane, uint64_t hash, const uint32_t *ids,
                                  uint32_t n_frames)
 {
-    uint32_t id = tmk_idtable_new(&stacks, hash);
+    uint32_t id = new_id(&stacks, hash);
     if (!id || !tmk_lane_put_text(lane, TMK_KIND_DEF_STACK, id, 0, ids, n_frames * sizeof *ids))
         return 0;
     tmk_idtable_remember(&stacks, hash, id);
@@ -179,7 +188,9 @@ uint32_t tmk_intern_stream(struct tmk_lane *lane, uint16_t device, uint64_t hand
     uint32_t id = tmk_idtable_known(&streams, hash);
     if (id)
         return id;
-    id = tmk_idtable_new(&streams, hash);
+    id = new_id(&streams, hash);
+    if (id > UINT16_MAX)
+        tmk_lane_count_unnamed();
     if (id == 0 || id > UINT16_MAX)
         return 0;
     tmk_lane_put(lane, TMK_KIND_DEF_STREAM, device, id, handle, 0);

@@ -3,12 +3,16 @@
 #include "record/lane.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "record/intern.h"
+#include "record/room.h"
+#include "record/seal.h"
+#include "record/thread_slot.h"
 
 __thread struct tmk_lane tmk_lane TMK_LANE_TLS = {.generation = UINT32_MAX};
 
@@ -53,9 +57,50 @@ void tmk_lane_count_drop(void)
         atomic_fetch_add(&tmk_recorder.control->n_early_drops, 1);
 }
 
+/* Whether a frame is on another stack than one that is not above it. A thread's own stack ends
+ * below its thread pointer. A handler's stack that disarms itself (SS_AUTODISARM) is not known any
+ * more while the handler runs: then it is told by lying on the other side of that. */
+static bool is_on_other_stack(uintptr_t frame, uintptr_t busy)
+{
+    stack_t alternate;
+    uintptr_t end = tmk_thread_pointer();
+    if (sigaltstack(NULL, &alternate) != 0)
+        return true;
+    if (alternate.ss_flags & SS_DISABLE)
+        return (frame < end) != (busy < end);
+    uintptr_t start = (uintptr_t)alternate.ss_sp;
+    bool is_outside = busy < start || busy >= start + alternate.ss_size;
+    return (alternate.ss_flags & SS_ONSTACK) && is_outside;
+}
+
+bool tmk_lane_take_over(const struct tmk_lane *lane, uintptr_t frame)
+{
+    if (tmk_recorder_is_off() || !tmk_seal_enter())
+        return false;
+    bool is_gone = frame >= lane->busy && !is_on_other_stack(frame, lane->busy);
+    tmk_seal_leave();
+    if (!is_gone)
+        tmk_lane_count_drop();
+    return is_gone;
+}
+
+void tmk_lane_count_unnamed(void)
+{
+    if (atomic_load_explicit(&tmk_recorder.control->generation, memory_order_acquire))
+        atomic_fetch_add_explicit(&tmk_recorder.ring.header->n_unnamed, 1, memory_order_relaxed);
+}
+
+void tmk_lane_count_lost(uint8_t kind)
+{
+    if (kind < TMK_KIND_DEF_STRING)
+        tmk_lane_count_drop();
+    else
+        tmk_lane_count_unnamed();
+}
+
 static bool take_page(struct tmk_lane *lane)
 {
-    struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, lane->thread);
+    struct tmk_page *page = tmk_room_take_page(lane->thread);
     lane->cursor = page ? page->slots : NULL;
     lane->end = page ? page->slots + TMK_PAGE_SLOTS : NULL;
     lane->is_block = false;
@@ -90,8 +135,7 @@ bool tmk_lane_put_text_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind, u
     uint32_t n_slots = (uint32_t)((bytes + TMK_SLOT_BYTES - 1) / TMK_SLOT_BYTES);
     struct tmk_record *r = tmk_lane_reserve(lane, n_slots);
     if (!r) {
-        if (kind < TMK_KIND_DEF_STRING)
-            tmk_lane_count_drop();
+        tmk_lane_count_lost(kind);
         return false;
     }
     r->ticks = ticks;
@@ -102,10 +146,8 @@ bool tmk_lane_put_text_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind, u
     return true;
 }
 
-bool tmk_lane_open(struct tmk_lane *lane)
+static bool open_lane(struct tmk_lane *lane)
 {
-    if (tmk_recorder_is_off())
-        return false;
     if (!tmk_recorder_arm()) {
         tmk_lane_count_drop(); /* it takes too long: this event is lost, the recording may not be */
         return false;
@@ -126,4 +168,13 @@ bool tmk_lane_open(struct tmk_lane *lane)
     tmk_lane_put_text(lane, TMK_KIND_DEF_THREAD, lane->thread, (uint32_t)syscall(SYS_gettid), name,
                       strlen(name));
     return true;
+}
+
+bool tmk_lane_open(struct tmk_lane *lane)
+{
+    if (tmk_recorder_is_off() || !tmk_seal_enter())
+        return false;
+    bool is_open = open_lane(lane);
+    tmk_seal_leave();
+    return is_open;
 }

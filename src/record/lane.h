@@ -10,8 +10,9 @@
  *
  * Enter and leave are the guard against re-entry: a signal handler that interrupts us between them
  * and has events of its own finds the lane busy, and its event is counted as dropped. Busy is the
- * address of the frame that entered: found busy by a frame that is not below it, the other one is
- * gone (a handler jumped out of it with siglongjmp), and the lane is taken over. */
+ * address of the frame that entered: found busy by a frame of the same stack that is not below it,
+ * the other one is gone (a handler jumped out of it with siglongjmp), and the lane is taken over. A
+ * handler on an alternate stack is not on the same. */
 #ifndef TMK_RECORD_LANE_H
 #define TMK_RECORD_LANE_H
 
@@ -31,6 +32,7 @@ struct tmk_lane {
     uint32_t thread_stack; /* id of a stack that says the thread's name, 0: not made yet */
     uint8_t is_autograd : 1; /* by its name, when it was opened */
     uint8_t hook : 4;        /* of `reporting`: which, counted from 1 */
+    uint8_t is_lent : 1;     /* to a vfork()ed child that has restricted its system calls */
     bool is_block;           /* the last record is a block's that went the short way, or its tag */
     uint16_t last_stack, next_stack; /* pyknown.c: where the last was, and is likely to be next */
     uint32_t quiet; /* of autograd's: the backward that is on record (short_line.h) */
@@ -57,6 +59,13 @@ void tmk_lane_close(struct tmk_lane *lane);
 /* The lane's page has no room for n slots: go to the next one. False: none is free. */
 bool tmk_lane_next_page(struct tmk_lane *lane);
 void tmk_lane_count_drop(void);
+/* The lane was found busy. True when the frame that entered is gone, and the lane is the caller's;
+ * else the event is counted as dropped. */
+__attribute__((cold)) bool tmk_lane_take_over(const struct tmk_lane *lane, uintptr_t frame);
+/* A name, stack, frame, stream or module found no room: what would have it is recorded without. */
+void tmk_lane_count_unnamed(void);
+/* A record of this kind found no room in the ring: one of the two. */
+void tmk_lane_count_lost(uint8_t kind);
 
 /* As a frame for `busy`: all that is called or interrupts from here on lies below it. */
 static inline uintptr_t tmk_stack_pointer(void)
@@ -84,12 +93,10 @@ static inline void tmk_lane_make_busy(struct tmk_lane *lane)
 static inline struct tmk_lane *tmk_lane_enter(void)
 {
     struct tmk_lane *lane = &tmk_lane;
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    if (__builtin_expect(lane->busy != 0, 0) && frame < lane->busy) {
-        tmk_lane_count_drop();
+    if (__builtin_expect(lane->busy != 0, 0) &&
+        !tmk_lane_take_over(lane, (uintptr_t)__builtin_frame_address(0)))
         return NULL;
-    }
-    lane->busy = frame;
+    lane->busy = (uintptr_t)__builtin_frame_address(0);
     atomic_signal_fence(memory_order_seq_cst);
     uint32_t generation =
         atomic_load_explicit(&tmk_recorder.control->generation, memory_order_acquire);
@@ -156,8 +163,7 @@ static inline bool tmk_lane_put_at(struct tmk_lane *lane, uint64_t ticks, uint8_
 {
     struct tmk_record *r = tmk_lane_reserve(lane, 1);
     if (__builtin_expect(!r, 0)) {
-        if (kind < TMK_KIND_DEF_STRING)
-            tmk_lane_count_drop();
+        tmk_lane_count_lost(kind);
         return false;
     }
     tmk_lane_fill(r, ticks, kind, device, id, a, b);

@@ -8,11 +8,9 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <time.h>
 
 #include "record/loader.h"
 
@@ -93,50 +91,4 @@ struct tmk_code_range tmk_library_range(const void *address)
     struct place p = {.address = (uintptr_t)address};
     dl_iterate_phdr(match_address, &p);
     return p.image;
-}
-
-/* ---- forks ---- */
-
-static pthread_mutex_t holding = PTHREAD_MUTEX_INITIALIZER;
-static __thread bool is_held __attribute__((tls_model("initial-exec"))); /* for a fork, by us */
-
-/* Not for ever: who holds it may wait for the loader, and the loader for whoever forks. */
-static void before_fork(void)
-{
-    static const long limit_ns = 100000000;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += limit_ns;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    is_held = pthread_mutex_timedlock(&holding, &until) == 0;
-}
-
-static void after_fork(void)
-{
-    if (is_held)
-        pthread_mutex_unlock(&holding);
-}
-
-/* Whoever else held it is not here. */
-static void after_fork_in_child(void)
-{
-    holding = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-}
-
-static void guard_forks(void)
-{
-    pthread_atfork(before_fork, after_fork, after_fork_in_child);
-}
-
-void tmk_library_hold_forks(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, guard_forks);
-    pthread_mutex_lock(&holding);
-}
-
-void tmk_library_let_forks(void)
-{
-    pthread_mutex_unlock(&holding);
 }

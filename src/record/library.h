@@ -29,10 +29,4 @@ void *tmk_library_symbol_from(const void *address, const char *symbol);
 /* How large what has this address is, by its symbol; 0: not known. */
 size_t tmk_library_symbol_bytes(const void *symbol);
 
-/* Around what holds the loader's lock, or another's that we know nothing of: a fork in the middle
- * of it would leave that locked in the child for ever, so forks wait, but for a tenth of a second
- * at most. Not nested. */
-void tmk_library_hold_forks(void);
-void tmk_library_let_forks(void);
-
 #endif

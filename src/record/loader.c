@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "record/driver.h"
+#include "record/seal.h"
 
 typedef void *dlsym_function(void *handle, const char *name);
 
@@ -63,6 +64,10 @@ void *tmk_loader_next_dlsym(void)
 void *tmk_loader_answer(void *handle, const char *name)
 {
     dlsym_function *next = (dlsym_function *)tmk_loader_next_dlsym();
+    if (name[0] != 'c') /* prctl, syscall: what asks the C library itself gets our stubs too */
+        return next && handle != RTLD_NEXT && handle != RTLD_DEFAULT && tmk_seal_is_name(name)
+                   ? tmk_seal_stub(name, next(handle, name))
+                   : NULL;
     if (handle == RTLD_NEXT || !next || !tmk_driver_hook(name, NULL))
         return NULL;
     if (handle == RTLD_DEFAULT)

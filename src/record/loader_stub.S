@@ -10,11 +10,19 @@ dlsym:
     endbr64
     test %rsi, %rsi
     jz 1f
-    cmpb $99, (%rsi)    /* 'c' */
+    cmpb $99, (%rsi)    /* "cu" */
+    jne 3f
+    cmpb $117, 1(%rsi)
+    je 5f
+3:  cmpb $112, (%rsi)    /* "pr", as in prctl */
+    jne 4f
+    cmpb $114, 1(%rsi)
+    je 5f
+4:  cmpb $115, (%rsi)    /* "sy", as in syscall */
     jne 1f
-    cmpb $117, 1(%rsi)    /* 'u' */
+    cmpb $121, 1(%rsi)
     jne 1f
-    push %rdi
+5:  push %rdi
     .cfi_adjust_cfa_offset 8
     push %rsi
     .cfi_adjust_cfa_offset 8
@@ -63,12 +71,19 @@ dlsym:
     stp x0, x1, [sp, #16]
     cbz x1, 1f
     ldrb w2, [x1]
-    cmp w2, #99    /* 'c' */
+    cbz w2, 1f
+    ldrb w3, [x1, #1]
+    orr w2, w3, w2, lsl #8
+    mov w3, #0x6375    /* "cu" */
+    cmp w2, w3
+    b.eq 3f
+    mov w3, #0x7072    /* "pr", as in prctl */
+    cmp w2, w3
+    b.eq 3f
+    mov w3, #0x7379    /* "sy", as in syscall */
+    cmp w2, w3
     b.ne 1f
-    ldrb w2, [x1, #1]
-    cmp w2, #117    /* 'u' */
-    b.ne 1f
-    bl tmk_loader_answer
+3:  bl tmk_loader_answer
     cbz x0, 1f
     cmn x0, #1    /* TMK_LOADER_NONE */
     csel x0, xzr, x0, eq

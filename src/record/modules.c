@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/region.h"
+#include "record/lane.h"
 
 enum { FIRST_PAGE = 4096, MAX_NAME_BYTES = 4096 };
 
@@ -137,11 +138,11 @@ static bool is_ours(const struct tmk_module *m)
 
 static struct tmk_module *add(const struct tmk_module *like, const ElfW(Phdr) * table, uint32_t n)
 {
-    if (atomic_load(&n_modules) >= TMK_MODULES_MAX)
-        return NULL;
-    uint32_t i = atomic_fetch_add(&n_modules, 1);
+    bool is_full = atomic_load(&n_modules) >= TMK_MODULES_MAX;
+    uint32_t i = is_full ? TMK_MODULES_MAX : atomic_fetch_add(&n_modules, 1);
     if (i >= TMK_MODULES_MAX) {
         atomic_store(&n_modules, TMK_MODULES_MAX);
+        tmk_lane_count_unnamed();
         return NULL;
     }
     struct tmk_module *m = &modules[i];

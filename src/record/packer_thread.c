@@ -10,11 +10,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/forks.h"
 #include "record/door.h"
 #include "record/driver.h"
 #include "record/identity.h"
@@ -23,6 +22,8 @@
 #include "record/native.h"
 #include "record/pycodes.h"
 #include "record/recorder.h"
+#include "record/refusal.h"
+#include "record/room.h"
 #include "record/samples.h"
 #include "trace/drain.h"
 #include "trace/writer.h"
@@ -33,19 +34,20 @@ enum {
     IDLE_LOOKS = 20,  /* quiet looks before we look less often */
     MODULE_LOOKS = 4, /* with native stacks: so often ask what the loader has done */
     CHUNK_PAGES = 48, /* about 24,000 records */
-    SMALL_RING_PAGES = 256,
 };
 static const uint64_t sync_ns = 4000000000u; /* packed and on the disk at least so often */
-static const uint64_t default_max_size = 2ull << 30;
 
 struct session { /* what the thread has open */
     struct tmk_identity id;
+    char run_folder[3072]; /* settings' is gone when the recording has ended */
     char trace_path[3584];
     char ring_path[3584];
     char control_path[512]; /* "": none */
     struct tmk_writer writer;
     struct tmk_packer *packer;
     struct tmk_drain *drain;
+    uint64_t max_size; /* of the trace, as the packer knows it */
+    bool has_own_descriptors;
     uint64_t synced_ns;
     uint64_t pages_taken; /* when last packed */
 };
@@ -55,54 +57,14 @@ static struct session session;
 
 /* ---- making files ---- */
 
-static bool is_tmpfs(const char *folder)
-{
-    struct statfs fs;
-    return statfs(folder, &fs) == 0 && fs.f_type == 0x01021994; /* TMPFS_MAGIC */
-}
-
-static uint64_t free_bytes(const char *folder)
-{
-    struct statvfs fs;
-    return statvfs(folder, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : 0;
-}
-
-static int make_ring_in(struct session *s, const char *folder, uint32_t n_pages)
-{
-    struct tmk_text path;
-    tmk_text_init(&path, s->ring_path, sizeof s->ring_path);
-    tmk_identity_ring_path(&s->id, folder, &path);
-    return tmk_ring_create(&tmk_recorder.ring, s->ring_path, n_pages, s->id.trace_id, s->trace_path,
-                           NULL);
-}
-
-/* On tmpfs with room to spare, else a smaller one there, else beside the trace, else in memory that
- * does not outlive the process. Containers often have 64 MiB of /dev/shm, which data loaders need
- * too: never take more than a third of it. */
-static int make_ring(struct session *s)
-{
-    static const uint32_t sizes[] = {TMK_RING_PAGES, SMALL_RING_PAGES};
-    const char *folders[] = {tmk_recorder.ring_folders[0], tmk_recorder.ring_folders[1],
-                             "/dev/shm"};
-    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
-        for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-            const char *folder = folders[i];
-            bool fits = *folder == '/' && is_tmpfs(folder) &&
-                        free_bytes(folder) >= 3ull * sizes[k] * TMK_PAGE_BYTES;
-            if (fits && make_ring_in(s, folder, sizes[k]) == 0)
-                return 0;
-        }
-    }
-    if (make_ring_in(s, tmk_recorder.settings.run_folder, TMK_RING_PAGES) == 0)
-        return 0;
-    return tmk_ring_create(&tmk_recorder.ring, NULL, TMK_RING_PAGES, s->id.trace_id, s->trace_path,
-                           NULL);
-}
-
 /* mkdir -p, mode 0700 for what we make. Works on a copy: a fork may come at any moment. */
 static int make_folder(const char *folder)
 {
     char path[sizeof tmk_recorder.settings.run_folder];
+    if (folder[0] != '/') /* the recording ends before it has begun */
+        return TMK_EINVAL;
+    if (access(folder, F_OK) == 0)
+        return 0;
     strcpy(path, folder);
     for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
         *slash = '\0';
@@ -112,20 +74,6 @@ static int make_folder(const char *folder)
             return TMK_EIO;
     }
     return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : TMK_EIO;
-}
-
-/* At most what was asked for, and never more than a tenth of the free disk, shared by the ranks of
- * this node. */
-static uint64_t bounded_size(const struct session *s)
-{
-    uint64_t size = tmk_recorder.settings.max_size_bytes ? tmk_recorder.settings.max_size_bytes
-                                                         : default_max_size;
-    uint64_t share = free_bytes(tmk_recorder.settings.run_folder) / 10;
-    if (s->id.ranks.local_size > 1)
-        share /= (uint64_t)s->id.ranks.local_size;
-    if (size > share)
-        size = share;
-    return size < TMK_MAX_SIZE_LEAST ? TMK_MAX_SIZE_LEAST : size;
 }
 
 static uint64_t measure_ticks(struct tmk_clock_reading from)
@@ -144,39 +92,79 @@ static int make_trace(struct session *s, struct tmk_clock_reading began)
     struct tmk_identity_extra extra = {
         .start_monotonic_ns = ring->header->start_monotonic_ns,
         .ticks_per_second = measure_ticks(began),
-        .max_size_bytes = bounded_size(s),
+        .max_size_bytes = tmk_room_trace_bytes(s->id.ranks.local_size),
         .ring_path = ring->has_file ? s->ring_path : NULL,
         .control_path = s->control_path[0] ? s->control_path : NULL,
     };
     tmk_text_init(&text, info, sizeof info);
     tmk_identity_info(&s->id, &extra, &text);
+    if (!tmk_room_grant(NULL, TMK_HEADER_MAX_BYTES))
+        return errno == ENOBUFS ? TMK_EFULL : TMK_EIO;
     int rc = tmk_writer_create(&s->writer, s->trace_path, s->id.trace_id, info,
                                extra.max_size_bytes, NULL);
-    if (rc < 0)
+    if (rc < 0) {
+        tmk_room_give_back(TMK_HEADER_MAX_BYTES);
         return rc;
+    }
+    tmk_writer_ask(&s->writer, tmk_room_grant, NULL);
+    s->writer.granted = TMK_HEADER_MAX_BYTES;
+    s->max_size = s->writer.max_size;
     struct tmk_packer_options options =
         tmk_packer_options_for(extra.max_size_bytes, &tmk_state_limits_recorder);
     struct tmk_chunk_out out = tmk_writer_out(&s->writer);
     return tmk_packer_open(&options, &out, &s->packer);
 }
 
-/* Before the trace, whose header names it. A process without one is watched all the same. */
+/* Before the trace, whose header names it, and before this thread leaves the program's descriptors:
+ * what is evaluated for a client needs them. A process without a door is watched all the same. */
 static void make_door(struct session *s)
 {
     struct tmk_text path;
     tmk_text_init(&path, s->control_path, sizeof s->control_path);
     if (tmk_door_open(&path) < 0)
         s->control_path[0] = '\0';
+    else
+        tmk_door_serve(s->trace_path);
+    s->has_own_descriptors = tmk_door_keep_only();
 }
 
 static void clean_up(struct session *s)
 {
     tmk_door_close();
-    s->drain = tmk_drain_close(s->drain);
-    s->packer = tmk_packer_close(s->packer);
+    if (!atomic_load(&tmk_recorder.is_ending)) {
+        s->drain = tmk_drain_close(s->drain);
+        s->packer = tmk_packer_close(s->packer);
+    }
+    if (s->writer.granted > s->writer.file_bytes)
+        tmk_room_give_back(s->writer.granted - s->writer.file_bytes);
     tmk_writer_close(&s->writer);
-    if (tmk_recorder.ring.has_file)
-        unlink(s->ring_path);
+    tmk_room_close();
+}
+
+/* While the account is open, which is where it is said when there is no other place. */
+static void refuse(int rc, int os_error)
+{
+    if (rc == TMK_EFULL)
+        tmk_refusal_note(TMK_STOP_BUDGET, 0);
+    else
+        tmk_refusal_note(TMK_STOP_FOLDER, os_error);
+}
+
+/* In the program's table of descriptors, a child that is forked meanwhile would have those that
+ * hold our locks. */
+static int open_room(struct session *s)
+{
+    if (!s->has_own_descriptors)
+        tmk_forks_hold();
+    int rc = tmk_room_open();
+    if (rc == 0) {
+        rc = tmk_room_make_ring(&s->id, s->trace_path, s->ring_path, sizeof s->ring_path);
+        if (rc < 0)
+            tmk_room_close();
+    }
+    if (!s->has_own_descriptors)
+        tmk_forks_let();
+    return rc;
 }
 
 static int open_session(struct session *s)
@@ -184,25 +172,28 @@ static int open_session(struct session *s)
     tmk_drain_close(s->drain); /* of the parent that this process was forked from, if any */
     tmk_packer_close(s->packer);
     *s = (struct session){.writer.fd = -1};
+    tmk_room_reset();
     struct tmk_clock_reading began = tmk_clock_read();
     tmk_identity_init(&s->id, &tmk_recorder.ranks);
+    strcpy(s->run_folder, tmk_recorder.settings.run_folder);
     struct tmk_text path;
     tmk_text_init(&path, s->trace_path, sizeof s->trace_path);
-    tmk_identity_trace_path(&s->id, tmk_recorder.settings.run_folder, &path);
-    int rc = path.cut ? TMK_EINVAL : make_folder(tmk_recorder.settings.run_folder);
+    tmk_identity_trace_path(&s->id, s->run_folder, &path);
+    make_door(s);
+    int rc = path.cut ? TMK_EINVAL : make_folder(s->run_folder);
     if (rc == 0)
         rc = tmk_intern_reset();
     if (rc == 0)
-        rc = make_ring(s);
-    if (rc < 0)
-        return rc;
-    make_door(s);
-    rc = make_trace(s, began);
+        rc = open_room(s);
+    if (rc == 0)
+        rc = make_trace(s, began);
     if (rc == 0)
         rc = tmk_drain_open(&tmk_recorder.ring, s->packer, true, &s->drain);
     if (rc < 0) {
+        refuse(rc, errno);
         clean_up(s);
-        unlink(s->trace_path);
+    } else {
+        tmk_refusal_prepare();
     }
     s->synced_ns = tmk_clock_monotonic_ns();
     return rc;
@@ -222,6 +213,11 @@ static int pack(struct session *s)
     s->pages_taken = pages_taken();
     atomic_fetch_add(&h->epoch, 1);
     int rc = tmk_drain_run(s->drain);
+    if (rc == 0 && s->writer.max_size != s->max_size) {
+        s->max_size = s->writer.max_size; /* the run had no more room */
+        tmk_packer_bound(s->packer, s->max_size);
+        rc = tmk_packer_flush(s->packer);
+    }
     if (rc == 0)
         rc = tmk_writer_put_status(&s->writer, tmk_packer_state(s->packer));
     atomic_store(&h->last_seq, s->writer.status.last_seq);
@@ -239,6 +235,14 @@ static void sleep_between(long ns)
     atomic_store(&tmk_short.slept, UINT64_MAX);
 }
 
+/* A third of the ring has been used since it was last packed: double it. True when it cannot grow,
+ * and must be emptied sooner. */
+static bool is_crowded(uint64_t new_pages)
+{
+    uint32_t n = tmk_ring_n_pages(&tmk_recorder.ring);
+    return new_pages * 3 > n && tmk_room_grow_ahead(n) == 0;
+}
+
 /* One look at the ring: pack when a chunk's worth has come, pack and sync when it is time. */
 static int look(struct session *s, bool *ret_quiet)
 {
@@ -248,11 +252,11 @@ static int look(struct session *s, bool *ret_quiet)
     if (tmk_recorder_is_held())
         return 0;
     bool hurry = atomic_exchange(&tmk_recorder.control->hurry, 0);
-    tmk_samples_look(now, hurry);
     tmk_pycodes_look(now);
     bool timed = hurry || now - s->synced_ns >= sync_ns;
     *ret_quiet = new_pages == 0;
-    int rc = timed || new_pages >= CHUNK_PAGES ? pack(s) : 0;
+    bool crowded = is_crowded(new_pages);
+    int rc = timed || crowded || new_pages >= CHUNK_PAGES ? pack(s) : 0;
     if (rc == 0 && timed) {
         s->synced_ns = now;
         tmk_writer_sync(&s->writer);
@@ -267,7 +271,8 @@ static bool is_alone(void)
 {
     struct stat st;
     char text[8];
-    return stat("/proc/self/task", &st) == 0 && st.st_nlink <= 2 + 2 + tmk_door_n_threads() &&
+    unsigned n_ours = 1 + tmk_door_n_threads() + tmk_samples_n_threads();
+    return stat("/proc/self/task", &st) == 0 && st.st_nlink <= 2 + 1 + n_ours &&
            readlink("/proc/self/exe", text, sizeof text) < 0 && errno == ENOENT;
 }
 
@@ -287,8 +292,11 @@ static int pack_until_stop(struct session *s)
         n_looks++;
         if ((tmk_recorder.settings.native || tmk_driver_is_used()) && n_looks % MODULE_LOOKS == 0)
             tmk_modules_refresh();
-        if (n_looks % IDLE_LOOKS == 0 && is_alone())
-            return 0;
+        if (n_looks % IDLE_LOOKS == 0) {
+            if (is_alone())
+                return 0;
+            tmk_room_look();
+        }
     }
     return 0;
 }
@@ -313,9 +321,13 @@ static void close_session(struct session *s, int rc)
     if (rc == 0)
         rc = tmk_packer_finish(s->packer);
     s->writer.status.state = TMK_STATE_CLOSED;
+    s->writer.status.reason = atomic_load(&tmk_recorder.control->stop_reason);
+    if (s->writer.status.reason != TMK_STOP_NONE)
+        s->writer.status.state = TMK_STATE_STOPPED;
     if (rc < 0)
         note_stop(s, rc);
     (void)tmk_writer_put_status(&s->writer, rc < 0 ? NULL : tmk_packer_state(s->packer));
+    tmk_refusal_tell(s->run_folder);
     clean_up(s);
 }
 
@@ -325,12 +337,10 @@ void *tmk_packer_thread_main(void *unused)
     prctl(PR_SET_NAME, "tidemark", 0, 0, 0);
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where Yama would forbid `attach` */
     struct session *s = &session;
-    tmk_samples_reset();
     int rc = open_session(s);
     atomic_store(&tmk_short.slept, UINT64_MAX);
     tmk_recorder_set_armed(rc == 0);
     if (rc == 0) {
-        tmk_door_serve(s->trace_path);
         rc = pack_until_stop(s);
         tmk_recorder_disarm();
         close_session(s, rc);

@@ -14,9 +14,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/forks.h"
 #include "record/attach.h"
 #include "record/library.h"
 #include "record/runtime.h"
+#include "record/seal.h"
 #include "record/tally.h"
 #include "record/torch.h"
 
@@ -259,9 +261,9 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
 
 static void visit_modules(struct walk *w)
 {
-    tmk_library_hold_forks();
+    tmk_forks_hold();
     dl_iterate_phdr(visit_module, w);
-    tmk_library_let_forks();
+    tmk_forks_let();
 }
 
 /* A free without its block is nothing; a block without its free would live for ever. So frees are
@@ -340,6 +342,50 @@ void tmk_patch_nodes(bool in)
     tmk_attach_end_turn();
 }
 
+/* ---- calls that restrict system calls ---- */
+
+/* The stub that belongs into a slot of this name, NULL: none. A slot that leads elsewhere than to
+ * the function that we would jump on to, and is bound, is another library's affair. */
+static void *stub_for(const struct module *m, const char *name, uintptr_t now)
+{
+    if ((name[0] != 'p' && name[0] != 's') || !tmk_seal_is_name(name))
+        return NULL;
+    bool unbound = now >= m->lowest && now < m->highest;
+    return tmk_seal_stub(name, unbound ? tmk_seal_behind(name) : (void *)now);
+}
+
+static int visit_calls(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    struct module m = {0};
+    const ElfW(Dyn) *dynamic = read_headers(&m, info);
+    if (!dynamic || is_ours(&m) || tmk_library_is_named(info->dlpi_name, "libc.so"))
+        return 0;
+    read_dynamic(&m, dynamic);
+    for (int t = 0; t < 2 && m.symbols && m.strings; t++) {
+        for (size_t i = 0; i < m.n_entries[t]; i++) {
+            const ElfW(Rela) *r = &m.tables[t][i];
+            uint32_t type = ELF64_R_TYPE(r->r_info);
+            if (type != SLOT_JUMP && type != SLOT_DATA)
+                continue;
+            uintptr_t *slot = (uintptr_t *)(m.base + r->r_offset);
+            void *stub = stub_for(&m, m.strings + m.symbols[ELF64_R_SYM(r->r_info)].st_name,
+                                  __atomic_load_n(slot, __ATOMIC_ACQUIRE));
+            if (stub)
+                (void)write_slot(&m, slot, (uintptr_t)stub, false);
+        }
+    }
+    return 0;
+}
+
+void tmk_patch_calls(void)
+{
+    tmk_forks_hold();
+    dl_iterate_phdr(visit_calls, NULL);
+    tmk_forks_let();
+}
+
 /* ---- other words ---- */
 
 struct word {
@@ -368,9 +414,9 @@ bool tmk_patch_word(uintptr_t *at, uintptr_t value, bool stays_open)
         __atomic_store_n(at, value, __ATOMIC_RELEASE);
         return true;
     }
-    tmk_library_hold_forks();
+    tmk_forks_hold();
     dl_iterate_phdr(visit_word, &word);
-    tmk_library_let_forks();
+    tmk_forks_let();
     atomic_store(&open_at, stays_open && word.is_written ? at : NULL);
     return word.is_written;
 }

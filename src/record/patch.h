@@ -20,6 +20,9 @@ struct tmk_patch_count {
 /* All may be called at any time and again; one call at a time. */
 struct tmk_patch_count tmk_patch_in(void);
 struct tmk_patch_count tmk_patch_out(void);
+/* Lead calls of prctl() and syscall() through our stubs (seal.h), in modules that were loaded
+ * before us. They stay: the stubs jump on. */
+void tmk_patch_calls(void);
 /* Those of libc10_cuda's calls of the runtime (runtime.h), which tmk_patch_in() leaves alone: true
  * when both are in. */
 bool tmk_patch_runtime(void);

@@ -21,6 +21,8 @@
 #include "record/short_line.h"
 #include "trace/ring.h"
 
+enum { TMK_MOST_HELPERS = 16 };
+
 /* What a fork must reset, in a page that the kernel zeroes in every child (MADV_WIPEONFORK),
  * however that was made. `generation` is 0 unless armed: the hot path compares it with its lane's.
  */
@@ -35,8 +37,15 @@ struct tmk_control {
     _Atomic uint32_t running;       /* there is a packer thread */
     _Atomic uint32_t slow_arming;   /* arming has taken too long to wait for */
     _Atomic uint32_t hurry;         /* what is in the ring must be on the disk soon */
+    _Atomic uint32_t sample;        /* so must a sample of the devices (samples.h) */
+    _Atomic uint32_t bridge_sleeps; /* in this generation it waits for a call (bridge.h) */
     _Atomic uint32_t n_backwards;   /* of torch's under way, on any thread */
     _Atomic uint64_t hold_until_ns; /* CLOCK_MONOTONIC: nothing is packed before */
+    _Atomic uint64_t arm_until_ns;  /* and nobody waits longer than this for arming */
+    _Atomic int32_t owner;          /* process that began; 0 in a forked child */
+    _Atomic uint32_t stop_reason;   /* enum tmk_stop, why `stop` was set before the program's end */
+    _Atomic uint32_t n_calls;       /* threads of the program in our system calls (seal.h) */
+    _Atomic int32_t helpers[TMK_MOST_HELPERS]; /* our threads (helper.h) */
 };
 
 /* That page. What is recorded goes by tmk_recorder.control, which is another one until it begins.
@@ -81,6 +90,7 @@ struct tmk_recorder {
     struct tmk_ring ring; /* good while armed; stays mapped afterwards, a thread may still write */
     uint32_t generation;  /* of the last arming, this process's or an ancestor's */
     pid_t pid;            /* and whose that was */
+    _Atomic bool is_ending;    /* the process: what goes with it need not be given back */
     char ring_folders[2][256]; /* where the ring may go before /dev/shm; "" for none */
     char runtime_folder[256];  /* $XDG_RUNTIME_DIR, "" when there is none: for the control socket */
     char rank_list[1024];      /* ranks to watch, as in "0,8-15"; "": all */
@@ -92,9 +102,16 @@ extern struct tmk_recorder tmk_recorder __attribute__((aligned(64)));
 /* Take settings and be ready to arm. False when a recording is under way or has not ended yet. */
 bool tmk_recorder_begin(const struct tmk_settings *settings);
 
-/* End the recording: the packer thread writes what is left and closes the trace. False when that
- * takes longer than half a minute. Any thread but the packer's. */
+/* End the recording: the packer thread writes what is left and closes the trace, which says the
+ * reason unless that is TMK_STOP_NONE. False when that takes longer than limit_ns: the thread goes
+ * on, and what it does not come to is merged from the ring later. Any thread but the packer's. */
+bool tmk_recorder_end_within(uint64_t limit_ns, enum tmk_stop reason);
+/* The same for a detach, which nobody's end waits for: half a minute. */
 bool tmk_recorder_end(void);
+
+/* The process ends: the same within a second. `may_start_thread`: and it is said if the disk did
+ * not answer; not in a signal handler. */
+void tmk_recorder_finish(bool may_start_thread);
 
 /* Something that must not be lost has been written: pack it and sync it at once. What is written
  * after this is not of an earlier moment. Does not wait. */
@@ -106,6 +123,9 @@ bool tmk_recorder_is_held(void);
 
 /* Arm if idle. True when armed now. Slow; called once per thread. */
 bool tmk_recorder_arm(void);
+
+/* Arming has begun: wait longer for it than an event may. True when armed now. */
+bool tmk_recorder_wait_armed(uint64_t limit_ns);
 
 /* Go off: events are no longer taken. Any thread. */
 void tmk_recorder_disarm(void);

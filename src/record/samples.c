@@ -8,14 +8,16 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/forks.h"
 #include "base/nvml_abi.h"
 #include "record/driver.h"
 #include "record/held.h"
+#include "record/helper.h"
 #include "record/lane.h"
-#include "record/library.h"
 #include "record/torch.h"
 
 enum {
@@ -24,6 +26,8 @@ enum {
     ID_BYTES = 16,
     MAX_TRIES = 8,
     TRY_AGAIN_NS = 300000,
+    LOOK_NS = 20000000,
+    STACK_BYTES = 512 * 1024,
 };
 static const uint64_t period_ns = 1000000000u, soonest_ns = 100000000u;
 
@@ -219,7 +223,7 @@ static void take_all(uint64_t devices)
 }
 
 /* NVML and the loader have locks, which a child that is forked meanwhile would find locked. */
-void tmk_samples_look(uint64_t now_ns, bool at_once)
+static void look(uint64_t now_ns, bool at_once)
 {
     uint64_t n_changes, devices = tmk_held_devices(&n_changes);
     devices |= atomic_load(&tmk_torch_hot.cards); /* had before we came, maybe */
@@ -229,13 +233,18 @@ void tmk_samples_look(uint64_t now_ns, bool at_once)
         return;
     nvml.taken_ns = now_ns;
     nvml.n_changes = n_changes;
-    tmk_library_hold_forks();
+    tmk_forks_hold();
     take_all(devices);
-    tmk_library_let_forks();
+    tmk_forks_let();
 }
 
+/* ---- the thread ---- */
+
+static _Atomic uint32_t started_for; /* the recording */
+static _Atomic pid_t runs_in;        /* 0: nowhere; a child has not its parent's thread */
+
 /* A child of the process that loaded it asks anew. */
-void tmk_samples_reset(void)
+static void reset(void)
 {
     static pid_t owner;
     if (owner != getpid()) {
@@ -243,4 +252,35 @@ void tmk_samples_reset(void)
         owner = getpid();
     }
     nvml.taken_ns = nvml.n_changes = 0;
+}
+
+static void *samples_main(void *arg)
+{
+    struct tmk_control *c = tmk_recorder.control;
+    uint32_t generation = (uint32_t)(uintptr_t)arg;
+    prctl(PR_SET_NAME, "tidemark-nvml", 0, 0, 0);
+    reset();
+    atomic_store(&runs_in, getpid());
+    while (!atomic_load(&c->stop) && atomic_load(&c->generation) == generation) {
+        look(tmk_clock_monotonic_ns(), atomic_exchange(&c->sample, 0));
+        if (!atomic_load(&c->sample))
+            tmk_recorder_sleep(LOOK_NS);
+    }
+    atomic_store(&runs_in, 0);
+    return NULL;
+}
+
+unsigned tmk_samples_n_threads(void)
+{
+    return atomic_load(&runs_in) == getpid();
+}
+
+void tmk_samples_want(void)
+{
+    uint32_t generation = atomic_load(&tmk_recorder.control->generation);
+    uint32_t before = atomic_load_explicit(&started_for, memory_order_relaxed);
+    if (generation == 0 || before == generation ||
+        !atomic_compare_exchange_strong(&started_for, &before, generation))
+        return;
+    (void)tmk_helper_start(samples_main, (void *)(uintptr_t)generation, STACK_BYTES);
 }

@@ -146,7 +146,9 @@ struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object
         py->Py_IncRef(source->reference);
         py->Py_IncRef(source->key);
     }
-    py->PyErr_Clear(); /* the list has ended */
+    for (long i = tags.n; py->PyList_GetItem(list, i); i++)
+        tmk_lane_count_unnamed(); /* a gradient that no name will be found for */
+    py->PyErr_Clear();            /* the list has ended */
     return py->Py_BuildValue("");
 }
 

@@ -18,6 +18,7 @@
 #include "record/pystack.h"
 #include "record/recorder.h"
 #include "record/runtime.h"
+#include "record/samples.h"
 #include "record/short.h"
 #include "record/tally.h"
 #include "record/torch_stubs.h"
@@ -209,9 +210,11 @@ __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, 
         atomic_store_explicit(&said->generation, lane->generation, memory_order_relaxed);
     }
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
-    if (device >> 8 == TMK_DEVICE_TYPE_CUDA)
+    if (device >> 8 == TMK_DEVICE_TYPE_CUDA) {
         atomic_fetch_or_explicit(&tmk_torch_hot.cards, UINT64_C(1) << (device & 63),
                                  memory_order_relaxed);
+        tmk_samples_want();
+    }
 }
 
 static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sql/aggregates.h"
+#include "sql/guard.h"
 #include "sql/vtab.h"
 
 static const struct tmk_vtab_def *const defs[] = {
@@ -25,6 +26,7 @@ struct tmk_sql {
     struct tmk_source *sources;
     uint32_t n_sources;
     struct tmk_vtab_context tables[N_TABLES];
+    struct tmk_sql_guard guard;
 };
 
 static int open_sources(struct tmk_sql *sql, struct tmk_run *run)
@@ -95,6 +97,21 @@ struct tmk_sql *tmk_sql_close(struct tmk_sql *sql)
 sqlite3 *tmk_sql_handle(struct tmk_sql *sql)
 {
     return sql->db;
+}
+
+void tmk_sql_read_only(struct tmk_sql *sql)
+{
+    tmk_sql_guard_set(&sql->guard, sql->db);
+}
+
+const char *tmk_sql_refusal(const struct tmk_sql *sql)
+{
+    return sql->guard.refused[0] ? sql->guard.refused : NULL;
+}
+
+bool tmk_sql_allows(struct tmk_sql *sql, sqlite3_stmt *statement)
+{
+    return tmk_sql_guard_allows(&sql->guard, statement);
 }
 
 const struct tmk_sql_table *tmk_sql_tables(size_t *ret_n)

@@ -8,6 +8,7 @@
 #define TMK_SQL_SQL_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "model/run.h"
@@ -20,6 +21,12 @@ struct tmk_sql *tmk_sql_close(struct tmk_sql *sql);
 
 /* For sqlite3_prepare_v2() and the like. */
 sqlite3 *tmk_sql_handle(struct tmk_sql *sql);
+
+/* From now on SQL can only read (sql/guard.h). refusal: what was refused since then, NULL: nothing.
+ * allows: whether a prepared statement may run. */
+void tmk_sql_read_only(struct tmk_sql *sql);
+const char *tmk_sql_refusal(const struct tmk_sql *sql);
+bool tmk_sql_allows(struct tmk_sql *sql, sqlite3_stmt *statement);
 
 /* What there is, for `tidemark tables` and the docs. */
 struct tmk_sql_column {

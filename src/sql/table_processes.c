@@ -6,6 +6,7 @@
  *     SELECT pid, reason FROM processes WHERE state = 'stopped'; */
 #include "passes/quality.h"
 #include "sql/schema.h"
+#include "trace/stops.h"
 
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \
@@ -26,7 +27,10 @@
     X(given_up, INT, TMK_PLAIN, "events given up to stay under the size allowed")                  \
     X(untracked, INT, TMK_PLAIN, "blocks that could not be followed")                              \
     X(file_bytes, INT, TMK_PLAIN, "size of the trace")                                             \
-    X(alloc_conf, TEXT, TMK_FEW, "settings of torch's allocator; '': its defaults")
+    X(alloc_conf, TEXT, TMK_FEW, "settings of torch's allocator; '': its defaults")                \
+    X(without_details, INT, TMK_PLAIN,                                                             \
+      "blocks alive at the end, of unknown age and origin: that is no longer in the trace")        \
+    X(unnamed, INT, TMK_PLAIN, "times that a name, stack or stream found no room in the recorder")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
@@ -54,13 +58,15 @@ static void set_status(struct tmk_fill *f, uint64_t row, const struct tmk_status
     tmk_rows_u64(f->rows, COL_dropped, row, s->n_dropped);
     tmk_rows_u64(f->rows, COL_given_up, row, s->n_given_up);
     tmk_rows_u64(f->rows, COL_untracked, row, s->n_untracked);
+    tmk_rows_u64(f->rows, COL_unnamed, row, s->n_unnamed);
 }
 
 static int fill(struct tmk_fill *f, struct tmk_error *err)
 {
-    (void)err;
-    const struct tmk_process *p = f->source->p;
+    struct tmk_process *p = f->source->p;
     struct tmk_rows *rows = f->rows;
+    uint64_t n_without = 0;
+    int rc = 0;
     uint64_t row = tmk_rows_add(rows);
     tmk_rows_int(rows, COL_pid, row, tmk_source_pid(f->source));
     tmk_rows_int(rows, COL_rank, row, tmk_source_rank(f->source));
@@ -76,7 +82,11 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     tmk_rows_u64(rows, COL_file_bytes, row, tmk_reader_file_bytes(p->reader));
     if (!tmk_reader_damage(p->reader)->status_lost)
         set_status(f, row, tmk_reader_status(p->reader));
-    return 0;
+    if (tmk_rows_want(rows, COL_without_details))
+        rc = tmk_quality_without_details(p, &n_without, err);
+    if (rc == 0)
+        tmk_rows_u64(rows, COL_without_details, row, n_without);
+    return rc;
 }
 
 const struct tmk_vtab_def tmk_vtab_processes = {

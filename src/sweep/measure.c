@@ -14,6 +14,7 @@
 #include "passes/steps.h"
 #include "sweep/held_peak.h"
 #include "tidemark/tidemark.h"
+#include "trace/stops.h"
 
 /* Blocks behind a refusal that are no clearing up any more: it goes on without steps. */
 enum { WENT_ON_BLOCKS = 1000 };

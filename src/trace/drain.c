@@ -53,7 +53,7 @@ int tmk_drain_open(struct tmk_ring *ring, struct tmk_packer *packer, bool recycl
                    struct tmk_drain **ret_drain)
 {
     struct tmk_region memory = {0};
-    size_t n = ring->n_pages;
+    size_t n = ring->max_pages;
     size_t bytes = sizeof(struct tmk_drain) + n * (sizeof(struct lane_page) + sizeof(struct lane));
     int rc = tmk_region_init(&memory, bytes);
     if (rc < 0)
@@ -146,7 +146,8 @@ static void sort_pages(struct lane_page *pages, uint32_t n)
 static void list_pages(struct tmk_drain *d)
 {
     d->n_pages = 0;
-    for (uint32_t i = 0; i < d->ring->n_pages; i++) {
+    uint32_t n = tmk_ring_n_pages(d->ring);
+    for (uint32_t i = 0; i < n; i++) {
         struct tmk_page *page = &d->ring->pages[i];
         uint32_t state = atomic_load_explicit(&page->state, memory_order_acquire);
         if (state != TMK_PAGE_USED && state != TMK_PAGE_SEALED)
@@ -440,6 +441,7 @@ static int merge(struct tmk_drain *d)
 int tmk_drain_run(struct tmk_drain *d)
 {
     read_clock(d);
+    tmk_packer_state(d->packer)->n_unnamed = atomic_load(&d->ring->header->n_unnamed);
     list_pages(d);
     make_lanes(d);
     int rc = merge(d);

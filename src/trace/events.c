@@ -89,6 +89,12 @@ static int take_section(struct tmk_cursor *c, uint64_t id, struct tmk_view secti
     case TMK_SECTION_RESERVED:
         c->reserved = section;
         return 0;
+    case TMK_SECTION_TOTALS:
+        c->totals = section;
+        return 0;
+    case TMK_SECTION_STEP:
+        c->open_rows = section;
+        return 0;
     case TMK_SECTION_HEADS:
         c->heads = section;
         return 0;
@@ -110,6 +116,7 @@ int tmk_cursor_begin(struct tmk_cursor *c, const struct tmk_chunk_header *chunk,
     c->n_left = chunk->n_items;
     c->run_left = 0;
     c->context = c->reserved = c->threads = c->heads = empty;
+    c->totals = c->open_rows = empty;
     for (int k = 0; k <= TMK_KIND_OTHER; k++)
         c->data[k] = empty;
     struct tmk_view section;

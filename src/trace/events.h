@@ -53,8 +53,10 @@ struct tmk_cursor {
     uint32_t n_addresses;
     struct tmk_shape *shapes;
     uint32_t n_shapes;
-    struct tmk_view context;  /* section 2: for tmk_context_restore() */
-    struct tmk_view reserved; /* section 7: for tmk_reserved_restore() */
+    struct tmk_view context;   /* section 2: for tmk_context_restore() */
+    struct tmk_view reserved;  /* section 7: for tmk_reserved_restore() */
+    struct tmk_view totals;    /* section 32: for tmk_totals_read() */
+    struct tmk_view open_rows; /* section 33: for tmk_open_rows_restore() */
 
     uint64_t now_ns;
     uint32_t n_left;

@@ -157,7 +157,7 @@ enum tmk_section {
     TMK_SECTION_BLOCK_STREAMS = 36,
     TMK_SECTION_SEGMENTS = 37,
     TMK_SECTION_REQUESTED = 38,
-    TMK_SECTION_END = 39,
+    TMK_SECTION_BRIEF_BLOCKS = 39,
 };
 
 enum { TMK_STEP_HAS_NUMBER = 1, TMK_STEP_OPEN = 2 };
@@ -171,7 +171,16 @@ enum tmk_file_state { TMK_STATE_OPEN = 0, TMK_STATE_CLOSED = 1, TMK_STATE_STOPPE
     X(TMK_STOP_SIZE_LIMIT, 2, "the process's file-size limit (ulimit -f) was reached")             \
     X(TMK_STOP_WRITE_ERROR, 3, "writing the trace failed")                                         \
     X(TMK_STOP_INNER_ERROR, 4, "the recorder met an error of its own")                             \
-    X(TMK_STOP_HISTORY, 5, "the per-step history alone fills the size allowed by --max-size")
+    X(TMK_STOP_HISTORY, 5, "the per-step history alone fills the size allowed by --max-size")      \
+    X(TMK_STOP_SECCOMP, 6, "the program restricted its system calls (seccomp)")                    \
+    X(TMK_STOP_SANDBOX, 7, "it runs under a seccomp filter that tidemark does not know")           \
+    X(TMK_STOP_THREAD, 8, "no thread could be started for the recorder")                           \
+    X(TMK_STOP_NESTED, 9, "another tidemark recorded it")                                          \
+    X(TMK_STOP_FOLDER, 10, "the trace could not be made")                                          \
+    X(TMK_STOP_SLOW, 11, "the disk did not answer within a second")                                \
+    X(TMK_STOP_BUDGET, 12, "the run's share of the disk or of /dev/shm was used up")               \
+    X(TMK_STOP_EARLY_END, 13, "it ended before its recording had begun")                           \
+    X(TMK_STOP_ADDRESSES, 14, "it may have less than 1 GiB of address space (ulimit -v)")
 
 enum tmk_stop {
 #define X(name, value, text) name = (value),
@@ -179,7 +188,10 @@ enum tmk_stop {
 #undef X
 };
 
-enum { TMK_STATUS_MERGED = 1 };
+enum tmk_status_flag {
+    TMK_STATUS_MERGED = 1,
+    TMK_STATUS_CUT = 2, /* a checkpoint had no room for the details of all live blocks */
+};
 
 struct tmk_file_header { /* bytes 0-39 of the file */
     char magic[8];
@@ -207,7 +219,8 @@ struct tmk_status {
     uint64_t n_given_up;
     uint64_t end_ns;
     uint64_t n_untracked;
-    uint8_t reserved[12];
+    uint64_t n_unnamed;
+    uint8_t reserved[4];
     uint32_t crc;
 };
 
@@ -231,7 +244,7 @@ struct tmk_ring_header {
     char magic[8];
     uint32_t header_bytes;
     uint32_t page_bytes;
-    uint32_t n_pages;
+    _Atomic uint32_t n_pages; /* that have memory behind them; grows */
     uint32_t pid;
     uint8_t trace_id[16];
     uint64_t clock_ticks; /* the last clock reading */
@@ -241,7 +254,8 @@ struct tmk_ring_header {
     uint64_t start_monotonic_ns;
     uint8_t reserved0[48];
     _Atomic uint64_t n_dropped; /* 128: a cache line of its own, written by many threads */
-    uint8_t reserved1[56];
+    _Atomic uint64_t n_unnamed; /* uses of names, stacks and streams that found no room */
+    uint8_t reserved1[48];
     _Atomic uint64_t free_list; /* 192: tag << 32 | page index + 1 */
     uint8_t reserved2[56];
     _Atomic uint64_t next_page_number; /* 256 */

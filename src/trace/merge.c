@@ -8,21 +8,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/crc32.h"
 #include "base/text.h"
 #include "base/wire.h"
+#include "trace/account.h"
+#include "trace/disk_share.h"
 #include "trace/drain.h"
 #include "trace/replay.h"
+#include "trace/ring_file.h"
 #include "trace/snapshot.h"
 #include "trace/writer.h"
 
-enum { LOCK_TRIES = 5000, LOCK_WAIT_NS = 2000000 }; /* ten seconds */
+static const uint64_t lock_limit_ns = 1000000000u;
+static const uint64_t busy_limit_ns = 500000000u; /* for the packer of a living process */
 
 /* ---- state from trace ---- */
 
@@ -33,6 +39,16 @@ static uint64_t last_row(const struct tmk_reader *r)
     while (n > 0 && tmk_reader_step_row(r, n - 1)->open)
         n--;
     return n ? tmk_reader_step_row(r, n - 1)->ordinal : 0;
+}
+
+static uint64_t permanent_bytes(const struct tmk_reader *r)
+{
+    uint64_t n_bytes = 0;
+    for (uint32_t i = 0; i < tmk_reader_n_chunks(r); i++) {
+        const struct tmk_chunk_header *h = &tmk_reader_chunk(r, i)->header;
+        n_bytes += h->flags & TMK_CHUNK_PERMANENT ? tmk_chunk_bytes(h->payload_bytes) : 0;
+    }
+    return n_bytes;
 }
 
 /* Fill the packer's state as it was when the last chunk was written. The state is the replay's:
@@ -46,6 +62,7 @@ static int restore_packer(struct tmk_packer *packer, struct tmk_reader *r, struc
     struct tmk_state *s = tmk_packer_state(packer);
     struct tmk_visitor nobody = {0};
     tmk_packer_skip_rows(packer, last_row(r)); /* the last events' rows may not be there yet */
+    tmk_packer_count_permanent(packer, permanent_bytes(r));
     rp.from_newest = true;
     rp.state.on_step_row = s->on_step_row;
     rp.state.on_step_row_arg = s->on_step_row_arg;
@@ -56,6 +73,8 @@ static int restore_packer(struct tmk_packer *packer, struct tmk_reader *r, struc
         rp.state = fresh;
         if (s->n_untracked < tmk_reader_status(r)->n_untracked)
             s->n_untracked = tmk_reader_status(r)->n_untracked;
+        if (s->n_untracked < s->n_outside) /* their frees cannot be subtracted from now on */
+            s->n_untracked = s->n_outside;
     }
     tmk_replay_fini(&rp);
     return rc;
@@ -114,8 +133,7 @@ static bool is_ring_of(const struct tmk_reader *r, const struct tmk_ring *ring)
 static int drop_torn(struct tmk_reader *r, struct tmk_error *err)
 {
     uint32_t n = tmk_reader_n_chunks(r);
-    struct tmk_view payload;
-    while (n > 0 && tmk_reader_payload(r, n - 1, &payload, NULL) == TMK_EDAMAGED)
+    while (n > 0 && tmk_reader_is_torn(r, n - 1))
         n--;
     uint64_t last_seq = n ? tmk_reader_chunk(r, n - 1)->header.seq : 0;
     return n == tmk_reader_n_chunks(r) ? 0 : tmk_reader_attach(r, NULL, 0, last_seq, err);
@@ -166,104 +184,269 @@ static int settle_with(struct tmk_reader *r, struct tmk_ring *ring, int ring_fd,
     return rc;
 }
 
-/* Lock the ring so that of several readers one merges; the others wait until it has. The lock is of
- * the open file, not of the process: that would go away with the first descriptor closed. */
-static int lock_ring(const char *path)
+/* Copy the ring and pack it into the trace, which `r` has read. */
+static int settle_ring(struct tmk_reader *r, const struct tmk_ring_file *file,
+                       struct tmk_error *err)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return errno == ENOENT ? TMK_EBUSY : TMK_EIO;
-    for (int try = 0; try < LOCK_TRIES; try++) {
-        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-        struct stat st;
-        if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
-            nanosleep(&(struct timespec){.tv_nsec = LOCK_WAIT_NS}, NULL);
-            continue;
-        }
-        if (fstat(fd, &st) == 0 && st.st_nlink > 0)
-            return fd;
-        break; /* merged meanwhile */
-    }
-    close(fd);
-    return TMK_EBUSY;
-}
-
-/* `r` was read before the ring was locked; read again under the lock. */
-static int settle_locked(const char *path, const char *ring_path, int ring_fd,
-                         struct tmk_error *err)
-{
-    struct tmk_reader *r = NULL;
-    struct tmk_ring ring = {.fd = -1};
-    int rc = tmk_reader_open(path, &r, err);
-    if (rc == 0)
-        rc = tmk_ring_copy(&ring, ring_path, false, err);
+    struct tmk_ring ring = {0};
+    int rc = tmk_ring_copy(&ring, file->fd, file->name, false, 0, err);
     if (rc == 0 && !is_ring_of(r, &ring))
-        rc = tmk_fail(err, TMK_EFORMAT, "%s is the ring of another trace", ring_path);
+        rc = tmk_fail(err, TMK_EFORMAT, "%s is the ring of another trace", file->name);
     if (rc == 0 && tmk_reader_status(r)->state == TMK_STATE_OPEN) {
         rc = drop_torn(r, err);
         if (rc == 0)
-            rc = settle_with(r, &ring, ring_fd, err);
+            rc = settle_with(r, &ring, file->fd, err);
     }
-    if (rc == 0)
-        unlink(ring_path);
     tmk_ring_close(&ring);
-    tmk_reader_close(r);
+    return rc;
+}
+
+/* The path less its last part, in `buffer`. */
+static const char *folder_of(const char *path, char *buffer, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    struct tmk_text text;
+    tmk_text_init(&text, buffer, size);
+    tmk_text_bytes(&text, slash ? path : ".", slash ? (size_t)(slash - path) : 1);
+    return buffer;
+}
+
+/* ---- the run's share ---- */
+
+/* What a dead process had of its run's share of memory and disk, and still takes: its ring, and the
+ * bytes that its trace grows by. */
+struct share {
+    struct tmk_account account;
+    struct tmk_disk_share disk;
+    char folder[TMK_RING_PATH_BYTES]; /* of the run, as the process called it */
+    uint64_t ring_bytes;
+    bool ring_is_on_disk;
+    uint64_t taken_bytes; /* of the disk, for what is in the ring */
+};
+
+static bool is_same_folder(const char *a, const char *b)
+{
+    struct stat st_a, st_b;
+    return stat(a, &st_a) == 0 && stat(b, &st_b) == 0 && st_a.st_dev == st_b.st_dev &&
+           st_a.st_ino == st_b.st_ino;
+}
+
+/* The folder of the trace: an account's name is made of it as the process that made it said it. */
+static void name_run_folder(struct share *s, const char *said_path, const char *trace_path)
+{
+    char now[TMK_RING_PATH_BYTES], whole[PATH_MAX];
+    folder_of(trace_path, now, sizeof now);
+    folder_of(said_path, s->folder, sizeof s->folder);
+    if (!is_same_folder(s->folder, now) && realpath(now, whole) && strlen(whole) < sizeof s->folder)
+        strcpy(s->folder, whole); /* it was moved */
+}
+
+static int open_share(struct share *s, const struct tmk_ring_file *file,
+                      const struct tmk_ring_header *header, const char *ring_path,
+                      const char *trace_path, struct tmk_error *err)
+{
+    struct tmk_ring_folders folders;
+    char ring_folder[TMK_RING_PATH_BYTES];
+    const char *all[TMK_RING_FOLDERS + 1] = {folder_of(ring_path, ring_folder, sizeof ring_folder)};
+    struct stat st, st_ring;
+    tmk_ring_folders(&folders);
+    memcpy(all + 1, folders.paths, folders.n * sizeof *all);
+    *s = (struct share){.disk.fd = -1, .ring_bytes = tmk_ring_bytes(header->n_pages)};
+    name_run_folder(s, header->trace_path, trace_path);
+    s->ring_is_on_disk = fstat(file->folder, &st_ring) == 0 && stat(s->folder, &st) == 0 &&
+                         st.st_dev == st_ring.st_dev && st.st_ino == st_ring.st_ino;
+    int rc = tmk_account_open(&s->account, all, folders.n + 1, s->folder, err);
+    if (rc == 0)
+        rc = tmk_disk_share_open(&s->disk, s->folder, 0, err);
+    return rc;
+}
+
+static void close_share(struct share *s)
+{
+    tmk_disk_share_close(&s->disk);
+    tmk_account_close(&s->account);
+}
+
+/* Bytes that the trace may grow by: none when the ring is in it already; records take more in the
+ * ring than they do in a trace, and one that is written round does not grow. */
+static uint64_t most_growth(const struct tmk_reader *r, const struct tmk_ring_file *file,
+                            uint32_t n_pages)
+{
+    uint64_t need = (uint64_t)tmk_ring_file_n_used(file, n_pages) * TMK_PAGE_BYTES;
+    uint64_t max_size = 0, now = tmk_reader_file_bytes(r);
+    if (tmk_reader_status(r)->state != TMK_STATE_OPEN)
+        return 0;
+    if (tmk_reader_info_u64(r, "max_size", &max_size) && max_size > 0) {
+        uint64_t left = max_size > now ? max_size - now : 0;
+        need = need < left ? need : left;
+    }
+    return need;
+}
+
+/* Take room for what is in the ring. A ring on the disk makes room itself. */
+static bool take_room(struct share *s, uint64_t need)
+{
+    s->taken_bytes = need;
+    if (s->ring_is_on_disk)
+        tmk_disk_share_give(&s->disk, s->ring_bytes);
+    bool taken = tmk_disk_share_take(&s->disk, need);
+    if (!taken && s->ring_is_on_disk)
+        tmk_disk_share_put(&s->disk, s->ring_bytes);
+    return taken;
+}
+
+/* Count what the trace has grown by, and the ring if it is still there. */
+static void settle_share(struct share *s, uint64_t grown_bytes, bool ring_is_gone)
+{
+    tmk_disk_share_put(&s->disk, grown_bytes);
+    tmk_disk_share_give(&s->disk, s->taken_bytes);
+    if (ring_is_gone && !s->ring_is_on_disk)
+        tmk_account_give_memory(&s->account, s->ring_bytes);
+    if (!ring_is_gone && s->ring_is_on_disk)
+        tmk_disk_share_put(&s->disk, s->ring_bytes);
+}
+
+/* Remove the ring, and what is left beside the trace of a try to move it there (ring_rescue.h). */
+static bool drop_ring(const struct tmk_ring_file *file, const char *run_folder)
+{
+    char part[TMK_RING_NAME_BYTES + 8];
+    struct tmk_text text;
+    int beside = open(run_folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    tmk_text_init(&text, part, sizeof part);
+    tmk_text_add(&text, "%s.part", file->name);
+    if (beside >= 0) {
+        unlinkat(beside, part, 0);
+        close(beside);
+    }
+    return tmk_ring_file_remove(file);
+}
+
+static int settle_in_share(struct share *s, struct tmk_reader *r, const struct tmk_ring_file *file,
+                           uint32_t n_pages, struct tmk_error *err)
+{
+    struct stat st;
+    uint64_t before = tmk_reader_file_bytes(r);
+    if (!take_room(s, most_growth(r, file, n_pages)))
+        return tmk_fail(err, TMK_EFULL, "the run's share of the disk has no room for what is in %s",
+                        file->name);
+    int rc = settle_ring(r, file, err);
+    bool gone = rc == 0 && drop_ring(file, s->folder);
+    uint64_t now = stat(tmk_reader_path(r), &st) == 0 ? (uint64_t)st.st_size : before;
+    settle_share(s, now > before ? now - before : 0, gone);
     return rc < 0 ? rc : 1;
 }
 
-/* The control socket of a process that was killed. A trace may name anything: only a socket of that
- * process's name at which nobody listens is removed. */
+/* The caller has locked the ring. What was read of the trace before may be old: read it now. */
+static int settle_locked(const char *path, const struct tmk_ring_file *file, const char *ring_path,
+                         struct tmk_error *err)
+{
+    struct tmk_reader *r = NULL;
+    struct tmk_ring_header header;
+    struct share share;
+    if (!tmk_ring_file_header(file, &header))
+        return tmk_fail(err, TMK_EFORMAT, "%s is not a ring of tidemark's", file->name);
+    int rc = tmk_reader_open(path, &r, err);
+    if (rc == 0) {
+        rc = open_share(&share, file, &header, ring_path, path, err);
+        if (rc == 0)
+            rc = settle_in_share(&share, r, file, header.n_pages, err);
+        close_share(&share);
+    }
+    tmk_reader_close(r);
+    return rc;
+}
+
+/* The control socket of a process that was killed. A trace may name anything: only a socket of the
+ * caller's, of that process's name, in a folder that is the caller's alone, at which nobody listens
+ * is removed. */
 static void remove_socket(const char *path, uint64_t pid)
 {
     char folder_path[512], name[48];
     struct tmk_text text;
+    struct stat st;
     const char *slash = strrchr(path, '/');
     tmk_text_init(&text, name, sizeof name);
     tmk_text_add(&text, "tidemark.%llu.", (unsigned long long)pid);
     if (!slash || slash == path || strncmp(slash + 1, name, text.length) != 0)
         return;
-    tmk_text_init(&text, folder_path, sizeof folder_path);
-    tmk_text_bytes(&text, path, (size_t)(slash - path));
-    int folder = open(folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int folder = open(folder_of(path, folder_path, sizeof folder_path),
+                      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return;
-    int fd = tmk_wire_connect(folder, slash + 1);
+    bool own = fstat(folder, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 022) == 0 &&
+               fstatat(folder, slash + 1, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode) &&
+               st.st_uid == geteuid();
+    int fd = own ? tmk_wire_connect(folder, slash + 1) : -1;
     if (fd >= 0)
         close(fd);
-    else if (errno == ECONNREFUSED)
+    else if (own && errno == ECONNREFUSED)
         unlinkat(folder, slash + 1, 0);
     close(folder);
 }
 
-int tmk_merge_settle(const char *path, struct tmk_error *err)
+static bool is_own_file(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* What the header of a trace says about its process's other files. */
+struct named_files {
+    char ring[TMK_RING_PATH_BYTES]; /* "": none */
+    char control[512];
+    uint64_t pid;
+};
+
+static void copy_info(const struct tmk_reader *r, const char *key, char *to, size_t size)
+{
+    const char *value = tmk_reader_info(r, key);
+    if (value && strlen(value) < size)
+        strcpy(to, value);
+}
+
+static int read_named_files(const char *path, struct named_files *ret, struct tmk_error *err)
 {
     struct tmk_reader *r = NULL;
+    *ret = (struct named_files){0};
     int rc = tmk_reader_open(path, &r, err);
     if (rc < 0)
         return rc;
-    char ring_path[3584];
-    const char *named = tmk_reader_info(r, "ring");
-    bool has_ring = named && strlen(named) < sizeof ring_path;
-    if (has_ring)
-        strcpy(ring_path, named);
-    char control[512] = "";
-    uint64_t pid = 0;
-    const char *socket_named = tmk_reader_info(r, "control");
-    if (socket_named && strlen(socket_named) < sizeof control &&
-        tmk_reader_info_u64(r, "pid", &pid))
-        strcpy(control, socket_named);
+    copy_info(r, "ring", ret->ring, sizeof ret->ring);
+    copy_info(r, "control", ret->control, sizeof ret->control);
+    tmk_reader_info_u64(r, "pid", &ret->pid);
     tmk_reader_close(r);
-    if (!has_ring || access(ring_path, F_OK) < 0)
+    return 0;
+}
+
+/* All processes of the run may be gone, and the account still there: `run` was killed. */
+static void drop_account(const char *trace_path)
+{
+    char folder[TMK_RING_PATH_BYTES], whole[PATH_MAX];
+    if (realpath(folder_of(trace_path, folder, sizeof folder), whole))
+        tmk_account_drop_idle(whole);
+}
+
+/* Somebody else's trace or ring is left as it is, and so is one that another process has: what they
+ * say is read without moving it. */
+int tmk_merge_settle(const char *path, struct tmk_error *err)
+{
+    struct named_files named;
+    struct tmk_ring_file file;
+    int rc = read_named_files(path, &named, err);
+    if (rc < 0)
+        return rc;
+    if (!named.ring[0] || !is_own_file(path))
         return 0;
-    int fd = tmk_ring_is_held(ring_path) > 0 ? TMK_EBUSY : lock_ring(ring_path);
-    if (fd == TMK_EBUSY)
+    if (!tmk_ring_file_find(&file, named.ring, path, true)) {
+        drop_account(path);
         return 0;
-    if (fd < 0)
-        return tmk_fail(err, fd, "cannot open the ring %s", ring_path);
-    rc = settle_locked(path, ring_path, fd, err);
-    close(fd);
+    }
+    if (tmk_ring_file_is_own(&file) && tmk_ring_file_is_held(&file) == 0 &&
+        tmk_ring_file_lock(&file, lock_limit_ns) == 0)
+        rc = settle_locked(path, &file, named.ring, err);
     if (rc > 0)
-        remove_socket(control, pid);
+        remove_socket(named.control, named.pid);
+    tmk_ring_file_close(&file);
     return rc;
 }
 
@@ -304,22 +487,41 @@ static int memory_append(void *arg, struct tmk_chunk_header *h, const uint8_t *p
     return 0;
 }
 
-/* Pack the ring's events into memory behind the chunks that were in the file when it was copied. */
-static int attach_ring(struct tmk_reader *r, struct tmk_ring *ring, bool live,
+/* With the ring of a dead process the trace is as whole as if it had been merged. */
+static void count_attached(struct tmk_reader *r, const struct tmk_state *state, bool live)
+{
+    struct tmk_status status = *tmk_reader_status(r);
+    tmk_status_count(&status, state);
+    if (!live) {
+        status.state = TMK_STATE_CLOSED;
+        status.flags |= TMK_STATUS_MERGED;
+    }
+    tmk_reader_set_status(r, &status);
+}
+
+/* Pack the ring's events into memory behind the chunks that were in the file when it was copied.
+ * `moving`: somebody, the process or a merger, may have moved some to the trace since then. Else
+ * the last chunk may be torn. */
+static int attach_ring(struct tmk_reader *r, struct tmk_ring *ring, bool live, bool moving,
                        struct tmk_error *err)
 {
+    int rc = moving ? 0 : drop_torn(r, err);
+    if (rc < 0)
+        return rc;
     uint32_t n = tmk_reader_n_chunks(r);
-    uint64_t last = live ? atomic_load(&ring->header->last_seq) : UINT64_MAX;
+    uint64_t last = moving ? atomic_load(&ring->header->last_seq) : UINT64_MAX;
     if (n > 0 && tmk_reader_chunk(r, n - 1)->header.seq < last)
         last = tmk_reader_chunk(r, n - 1)->header.seq;
     struct memory_out memory = {.seq = n ? last : 0};
-    int rc = tmk_reader_attach(r, NULL, 0, n ? last : 0, err);
+    rc = tmk_reader_attach(r, NULL, 0, n ? last : 0, err);
     if (rc < 0)
         return rc;
     struct tmk_chunk_out out = {memory_reserve, memory_append, &memory};
     struct tmk_state *state = NULL;
     struct tmk_packer *packer = NULL;
     rc = pack_ring(r, ring, -1, &out, 0, &state, &packer, err);
+    if (rc == 0)
+        count_attached(r, state, live);
     tmk_packer_close(packer);
     if (rc < 0) {
         free(memory.bytes);
@@ -328,19 +530,34 @@ static int attach_ring(struct tmk_reader *r, struct tmk_ring *ring, bool live,
     return tmk_reader_attach(r, memory.bytes, memory.n, n ? last : 0, err);
 }
 
+/* A foreign ring may be made to look busy for ever: all of them together are waited for only so
+ * long. */
+static bool copy_ring(struct tmk_ring *ret, const struct tmk_ring_file *file, bool live)
+{
+    static _Atomic uint64_t foreign_wait_ns = 500000000u;
+    if (tmk_ring_file_is_own(file))
+        return tmk_ring_copy(ret, file->fd, file->name, live, busy_limit_ns, NULL) == 0;
+    uint64_t start = tmk_clock_monotonic_ns(), left = atomic_load(&foreign_wait_ns);
+    int rc = tmk_ring_copy(ret, file->fd, file->name, live, left, NULL);
+    uint64_t spent = tmk_clock_monotonic_ns() - start;
+    atomic_store(&foreign_wait_ns, spent < left ? left - spent : 0);
+    return rc == 0;
+}
+
 /* Read the trace together with a copy of its ring. The trace is read after the ring was copied, or
  * found gone: what the ring no longer has, the trace has. */
-static int open_with_ring(const char *path, const char *ring_path, struct tmk_reader **ret_reader,
-                          bool *ret_live, struct tmk_error *err)
+static int open_with_ring(const char *path, const struct tmk_ring_file *file,
+                          struct tmk_reader **ret_reader, bool *ret_live, struct tmk_error *err)
 {
-    struct tmk_ring ring = {.fd = -1};
+    struct tmk_ring ring = {0};
     struct tmk_reader *r = NULL;
-    bool live = tmk_ring_is_held(ring_path) > 0;
-    bool has_ring = tmk_ring_copy(&ring, ring_path, live, NULL) == 0;
+    bool live = file && tmk_ring_file_is_held(file) > 0;
+    bool merging = file && !live && tmk_ring_file_is_own(file) && tmk_ring_file_lock(file, 0) < 0;
+    bool has_ring = file && copy_ring(&ring, file, live);
     int rc = tmk_reader_open(path, &r, err);
     bool is_open = rc == 0 && tmk_reader_status(r)->state == TMK_STATE_OPEN;
     if (is_open && has_ring && is_ring_of(r, &ring))
-        rc = attach_ring(r, &ring, live, err);
+        rc = attach_ring(r, &ring, live, live || merging, err);
     tmk_ring_close(&ring);
     if (rc < 0) {
         tmk_reader_close(r);
@@ -354,7 +571,11 @@ static int open_with_ring(const char *path, const char *ring_path, struct tmk_re
 int tmk_merge_open_beside(const char *path, const char *ring_path, struct tmk_reader **ret_reader,
                           bool *ret_live, struct tmk_error *err)
 {
-    return open_with_ring(path, ring_path, ret_reader, ret_live, err);
+    struct tmk_ring_file file = {.folder = -1, .fd = -1};
+    bool found = tmk_ring_file_open(&file, ring_path, NULL) == 0;
+    int rc = open_with_ring(path, found ? &file : NULL, ret_reader, ret_live, err);
+    tmk_ring_file_close(&file);
+    return rc;
 }
 
 int tmk_merge_open(const char *path, struct tmk_reader **ret_reader, bool *ret_live,
@@ -366,10 +587,13 @@ int tmk_merge_open(const char *path, struct tmk_reader **ret_reader, bool *ret_l
     if (rc < 0)
         return rc;
     bool live = false;
+    struct tmk_ring_file file;
     const char *ring_path = tmk_reader_info(r, "ring");
-    if (ring_path && tmk_reader_status(r)->state == TMK_STATE_OPEN) {
+    if (ring_path && tmk_reader_status(r)->state == TMK_STATE_OPEN &&
+        tmk_ring_file_find(&file, ring_path, path, is_own_file(path))) {
         struct tmk_reader *both = NULL;
-        rc = open_with_ring(path, ring_path, &both, &live, err);
+        rc = open_with_ring(path, &file, &both, &live, err);
+        tmk_ring_file_close(&file);
         tmk_reader_close(r);
         r = both;
     }

@@ -3,8 +3,9 @@
  *
  * A process that was killed leaves its newest events in the ring. settle() moves them to the trace
  * and removes the ring, as the process itself would have done; it is what `run` does when its child
- * dies and what any reader does first. Where that cannot be (the process lives, the folder is
- * read-only) open() packs a copy of the ring into memory instead, so that the reader sees the trace
+ * dies and what any reader does first. What it writes counts for the run's share of the disk
+ * (disk_share.h). Where that cannot be (the process lives, the folder is read-only, the share is
+ * used up) open() packs a copy of the ring into memory instead, so that the reader sees the trace
  * as of now and nothing is disturbed. */
 #ifndef TMK_TRACE_MERGE_H
 #define TMK_TRACE_MERGE_H
@@ -13,7 +14,8 @@
 #include "trace/reader.h"
 
 /* Merge an orphaned ring into the trace at `path`. 1: done, 0: there was nothing to do or the
- * process lives, <0: could not (the trace is as it was). */
+ * process lives, <0: could not, and trace and ring are as they were (TMK_EFULL: the run has no room
+ * on the disk). */
 int tmk_merge_settle(const char *path, struct tmk_error *err);
 
 /* Open a trace with everything there is: settled if possible, else with the ring attached.

@@ -60,6 +60,7 @@ struct tmk_packer {
     bool has_requested;
     bool device_ended; /* and with it the chunk: `live` of its addresses is found by looking now */
     struct tmk_sink threads, context, heads, shapes, streams, requested, reserved, data[N_DATA];
+    struct tmk_sink totals, open_rows; /* before its first event */
     uint64_t *addresses; /* of the dictionary, with device and live beside: written at flush */
     uint16_t *address_devices;
     uint64_t *address_lives;
@@ -76,7 +77,9 @@ struct tmk_packer {
     uint32_t n_shape_slots;
 
     uint64_t bytes_since_checkpoint;
-    int failed; /* the out's error, sticky */
+    uint64_t last_checkpoint_bytes;
+    uint64_t permanent_bytes; /* of the file, in definitions and step rows */
+    int failed;               /* the out's error, sticky */
 
     struct tmk_sink payload;
     struct tmk_region memory;
@@ -88,7 +91,8 @@ struct tmk_packer {
 struct tmk_packer_options tmk_packer_options_for(uint64_t max_size_bytes,
                                                  const struct tmk_state_limits *limits)
 {
-    struct tmk_packer_options o = {.limits = *limits, .max_events = 32768};
+    struct tmk_packer_options o = {
+        .limits = *limits, .max_events = 32768, .max_size_bytes = max_size_bytes};
     if (max_size_bytes == 0)
         return o;
     uint64_t events = max_size_bytes / 256;
@@ -103,6 +107,7 @@ static size_t worst_payload(const struct tmk_packer *p)
     size_t n = p->options.max_events;
     size_t bytes =
         n * (10 + 10 + 23 + 15 + 3 + 10) + CONTEXT_BYTES + TMK_RESERVED_BOUND + OTHER_SLACK + 4096;
+    bytes += TMK_TOTALS_BOUND + TMK_ROWS_BOUND;
     for (int k = 1; k < N_DATA; k++)
         bytes += n * data_bound[k];
     return bytes;
@@ -127,6 +132,8 @@ static void lay_out(struct tmk_packer *p)
     p->streams = cut_sink(&at, n * 3 + SINK_SLACK);
     p->requested = cut_sink(&at, n * 10 + SINK_SLACK);
     p->reserved = cut_sink(&at, TMK_RESERVED_BOUND);
+    p->totals = cut_sink(&at, TMK_TOTALS_BOUND);
+    p->open_rows = cut_sink(&at, TMK_ROWS_BOUND);
     for (int k = 1; k < N_DATA; k++)
         p->data[k] =
             cut_sink(&at, n * data_bound[k] + (k == TMK_KIND_OTHER ? OTHER_SLACK : 0) + SINK_SLACK);
@@ -149,6 +156,7 @@ static size_t memory_bytes(const struct tmk_packer *p)
 }
 
 static void note_step_row(void *arg, const struct tmk_step_row *row);
+static bool is_due(const struct tmk_packer *p);
 
 int tmk_packer_open(const struct tmk_packer_options *options, const struct tmk_chunk_out *out,
                     struct tmk_packer **ret_packer)
@@ -202,9 +210,24 @@ struct tmk_state *tmk_packer_state(struct tmk_packer *p)
     return &p->state;
 }
 
+void tmk_packer_bound(struct tmk_packer *p, uint64_t max_size_bytes)
+{
+    struct tmk_packer_options o = tmk_packer_options_for(max_size_bytes, &p->options.limits);
+    p->options.checkpoint_bytes = o.checkpoint_bytes;
+    p->options.max_size_bytes = max_size_bytes;
+    if (p->bytes_since_checkpoint < o.checkpoint_bytes)
+        p->bytes_since_checkpoint = o.checkpoint_bytes;
+    p->last_checkpoint_bytes = 0;
+}
+
 void tmk_packer_skip_rows(struct tmk_packer *p, uint64_t ordinal)
 {
     p->rows_written = ordinal;
+}
+
+void tmk_packer_count_permanent(struct tmk_packer *p, uint64_t n_bytes)
+{
+    p->permanent_bytes += n_bytes;
 }
 
 /* ---- writing chunks ---- */
@@ -237,6 +260,8 @@ static int write_chunk(struct tmk_packer *p, struct tmk_chunk_header *header,
     if (rc < 0)
         p->failed = rc;
     p->bytes_since_checkpoint += n + TMK_CHUNK_HEADER_BYTES;
+    if (rc == 0 && header->flags & TMK_CHUNK_PERMANENT)
+        tmk_packer_count_permanent(p, tmk_chunk_bytes(n));
     return rc;
 }
 
@@ -325,6 +350,8 @@ static int write_events(struct tmk_packer *p)
     tmk_section_write(&p->payload, TMK_SECTION_RESERVED, &p->reserved);
     for (unsigned k = 1; k < N_DATA; k++)
         tmk_section_write(&p->payload, TMK_SECTION_DATA + k, &p->data[k]);
+    tmk_section_write(&p->payload, TMK_SECTION_TOTALS, &p->totals);
+    tmk_section_write(&p->payload, TMK_SECTION_STEP, &p->open_rows);
     if (p->has_requested)
         tmk_section_write(&p->payload, TMK_SECTION_REQUESTED, &p->requested);
     if (p->payload.full || p->context.full)
@@ -351,23 +378,49 @@ static void begin_chunk(struct tmk_packer *p)
     tmk_state_compact(&p->state);
 }
 
+/* After so many bytes, but never more often than that half of what is written is checkpoints. */
+static bool is_checkpoint_due(const struct tmk_packer *p)
+{
+    uint64_t due = p->options.checkpoint_bytes;
+    return due && p->bytes_since_checkpoint >= due &&
+           p->bytes_since_checkpoint >= p->last_checkpoint_bytes;
+}
+
+/* Bytes that a checkpoint may take. Of what the permanent chunks leave of the file there must be
+ * room for the last one, as much of events, the next one, and a gap at the end of the file: so the
+ * circle never gives up the last checkpoint before the next is written. */
+static size_t checkpoint_room(const struct tmk_packer *p)
+{
+    uint64_t size = p->options.max_size_bytes;
+    uint64_t taken = p->permanent_bytes + 4 * TMK_PERMANENT_MAX_BYTES + size / 16;
+    uint64_t room = size > taken ? (size - taken) / 4 : 0;
+    return size == 0 || room > TMK_CHUNK_MAX_PAYLOAD ? TMK_CHUNK_MAX_PAYLOAD : (size_t)room;
+}
+
+/* Without memory or room there is none now: events chunks have what totals and rows of steps need,
+ * and how many blocks are alive. */
 static int write_checkpoint(struct tmk_packer *p)
 {
-    size_t room = tmk_checkpoint_bound(&p->state);
+    size_t bound = tmk_checkpoint_bound(&p->state);
     struct tmk_region buffer = {0};
-    if (tmk_region_init(&buffer, room * 2) < 0)
-        return 0; /* try again later: a checkpoint is a convenience until detail is given up */
-    struct tmk_sink out = tmk_sink_of(buffer.base, room);
-    tmk_checkpoint_write(&out, &p->state, p->state.now_ns, (uint8_t *)buffer.base + room);
+    uint32_t n_detailed = 0;
     int rc = 0;
-    if (!out.full && tmk_sink_length(&out) <= p->options.checkpoint_bytes * 4 &&
-        tmk_sink_length(&out) <= TMK_CHUNK_MAX_PAYLOAD) {
+    p->bytes_since_checkpoint = 0;
+    if (tmk_region_init(&buffer, bound * 2) < 0) {
+        p->state.is_cut = true;
+        return 0;
+    }
+    struct tmk_sink out = tmk_sink_of(buffer.base, bound);
+    if (tmk_checkpoint_write(&out, &p->state, p->state.now_ns, (uint8_t *)buffer.base + bound,
+                             checkpoint_room(p), &n_detailed)) {
         struct tmk_chunk_header h =
-            header_of(TMK_CHUNK_CHECKPOINT, p->state.n_live, p->state.now_ns, p->state.now_ns);
+            header_of(TMK_CHUNK_CHECKPOINT, n_detailed, p->state.now_ns, p->state.now_ns);
         h.first_step = h.last_step = p->state.step;
         rc = write_chunk(p, &h, out.start, tmk_sink_length(&out), false);
+        p->last_checkpoint_bytes = tmk_sink_length(&out);
         p->bytes_since_checkpoint = 0;
     }
+    p->state.is_cut |= n_detailed < p->state.n_live;
     tmk_region_fini(&buffer);
     return rc;
 }
@@ -382,19 +435,19 @@ int tmk_packer_flush(struct tmk_packer *p)
     if (rc == 0)
         rc = write_steps(p);
     begin_chunk(p);
-    uint64_t due = p->options.checkpoint_bytes;
-    if (rc == 0 && due && p->bytes_since_checkpoint >= due)
+    if (rc == 0 && is_checkpoint_due(p))
         rc = write_checkpoint(p);
     return rc;
 }
 
 int tmk_packer_finish(struct tmk_packer *p)
 {
-    for (uint32_t i = 0; i < p->state.n_devices; i++) {
+    int rc = is_due(p) ? tmk_packer_flush(p) : 0; /* so that there is room for the rows */
+    for (uint32_t i = 0; rc == 0 && i < p->state.n_devices; i++) {
         struct tmk_step_row row = tmk_state_open_row(&p->state, i);
         note_step_row(p, &row);
     }
-    return tmk_packer_flush(p);
+    return rc < 0 ? rc : tmk_packer_flush(p);
 }
 
 /* ---- adding records ---- */
@@ -403,7 +456,7 @@ static void note_step_row(void *arg, const struct tmk_step_row *row)
 {
     struct tmk_packer *p = arg;
     if (row->ordinal <= p->rows_written || p->steps.end - p->steps.at < STEP_ROW_BOUND)
-        return; /* no room: only when a damaged trace is merged */
+        return; /* no room: only when a damaged trace is merged, and then a row is missing */
     if (p->n_steps == 0)
         p->steps_start_ns = row->start_ns;
     p->steps_end_ns = row->end_ns;
@@ -700,6 +753,10 @@ static uint64_t add_head(struct tmk_packer *p, const struct tmk_input *in)
         tmk_context_write(&p->context, &p->state, ns);
         p->reserved.at = p->reserved.start;
         tmk_reserved_write(&p->reserved, &p->state);
+        p->totals.at = p->totals.start;
+        tmk_totals_write(&p->totals, &p->state);
+        p->open_rows.at = p->open_rows.start;
+        tmk_open_rows_write(&p->open_rows, &p->state);
     }
     if (p->run_length > 0 && p->run_thread != in->thread)
         end_run(p);

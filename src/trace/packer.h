@@ -78,6 +78,7 @@ struct tmk_packer_options {
     struct tmk_state_limits limits;
     uint32_t max_events;       /* of a chunk */
     uint64_t checkpoint_bytes; /* a checkpoint after so many bytes of chunks; 0: never */
+    uint64_t max_size_bytes;   /* of the file that chunks go to; 0: unbounded */
 };
 
 struct tmk_packer;
@@ -109,7 +110,14 @@ int tmk_packer_finish(struct tmk_packer *p);
  * rows up to `state->n_step_rows` at that time are taken as written already. */
 struct tmk_state *tmk_packer_state(struct tmk_packer *p);
 
+/* The file may take no more than max_size_bytes from now on: checkpoints come as often as that
+ * needs, the next one with the next flush. */
+void tmk_packer_bound(struct tmk_packer *p, uint64_t max_size_bytes);
+
 /* Step rows with an ordinal up to this one are in the file and are not written again. */
 void tmk_packer_skip_rows(struct tmk_packer *p, uint64_t ordinal);
+
+/* So many bytes of the file are permanent chunks already: a checkpoint must fit beside them. */
+void tmk_packer_count_permanent(struct tmk_packer *p, uint64_t n_bytes);
 
 #endif

@@ -2,13 +2,18 @@
 /* trace/reader.c - see reader.h; layout in docs/format.md.
  *
  * Opening scans the file once from chunk header to chunk header. Where no valid header stands it
- * searches on, eight bytes at a time. Definitions and step rows are small and read at once. */
+ * searches on, eight bytes at a time. Definitions and step rows are small and read at once.
+ *
+ * A run may have more traces than the process may have descriptors. Readers keep a few hundred at
+ * most; the others open their file for each chunk that is asked for, which costs microseconds. */
 #include "trace/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,16 +23,23 @@
 enum {
     VIEW_SLACK = 16, /* readable bytes after a payload */
     SCAN_BYTES = 1 << 16,
+    KEPT_MOST = 256, /* descriptors, of all readers together */
+    KEPT_SHARE = 4,  /* and at most this part of what the process may open */
 };
 
 struct tmk_reader {
-    int fd;
+    int fd;       /* -1: opened when it is needed */
+    bool is_kept; /* it counts among those that stay open */
+    bool is_open; /* all of the opening is done */
+    dev_t device; /* of the file, which must be the same when it is opened again */
+    ino_t inode;
     char *path;
     uint64_t file_bytes;
     struct tmk_file_header header;
     char info[TMK_INFO_MAX_BYTES + 2]; /* zero-terminated lines, then an empty one */
     struct tmk_status status;
     struct tmk_damage damage;
+    uint64_t torn_bytes; /* of the damage: at the file's end */
     uint64_t first, end;
 
     struct tmk_chunk_ref *chunks;
@@ -39,7 +51,59 @@ struct tmk_reader {
     struct tmk_defs defs;
     struct tmk_step_row *rows;
     uint64_t n_rows, row_room;
+    struct tmk_step_row *kept_rows; /* read before attach */
+    uint64_t n_kept_rows, kept_room;
 };
+
+/* ---- descriptors ---- */
+
+static atomic_uint n_kept;
+
+static unsigned most_kept(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / KEPT_SHARE >= KEPT_MOST)
+        return KEPT_MOST;
+    return (unsigned)(limit.rlim_cur / KEPT_SHARE);
+}
+
+static void close_file(struct tmk_reader *r)
+{
+    if (r->fd >= 0)
+        close(r->fd);
+    r->fd = -1;
+}
+
+static void release_file(struct tmk_reader *r)
+{
+    if (r->is_open && !r->is_kept)
+        close_file(r);
+}
+
+/* What follows is read chunk by chunk: the descriptor stays if there are not too many. */
+static void keep_or_release(struct tmk_reader *r)
+{
+    r->is_open = true;
+    r->is_kept = atomic_fetch_add(&n_kept, 1) < most_kept();
+    if (!r->is_kept)
+        atomic_fetch_sub(&n_kept, 1);
+    release_file(r);
+}
+
+/* The file is open until release_file(). */
+static int acquire_file(struct tmk_reader *r, struct tmk_error *err)
+{
+    struct stat st;
+    if (r->fd >= 0)
+        return 0;
+    r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (r->fd < 0)
+        return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s again", r->path);
+    if (fstat(r->fd, &st) == 0 && st.st_dev == r->device && st.st_ino == r->inode)
+        return 0;
+    close_file(r);
+    return tmk_fail(err, TMK_EIO, "%s was replaced while it was read", r->path);
+}
 
 /* ---- the file ---- */
 
@@ -49,8 +113,8 @@ static int read_exact(const struct tmk_reader *r, void *buffer, size_t n, uint64
         ssize_t k = pread(r->fd, (uint8_t *)buffer + got, n - got, (off_t)(offset + got));
         if (k < 0 && errno == EINTR)
             continue;
-        if (k <= 0)
-            return TMK_EIO;
+        if (k <= 0) /* at its end: it was cut while we read */
+            return k < 0 ? TMK_EIO : TMK_EDAMAGED;
         got += (size_t)k;
     }
     return 0;
@@ -81,18 +145,42 @@ static bool has_info(const struct tmk_file_header *h, const uint8_t *bytes)
     return tmk_crc32(crc, bytes + TMK_INFO_OFFSET, h->info_bytes) == h->crc;
 }
 
-static void take_status(struct tmk_reader *r, const uint8_t *bytes)
+/* The newer of the two slots that are valid; false when none is. */
+static bool choose_status(const uint8_t *slots, struct tmk_status *ret)
 {
-    r->damage.status_lost = true;
+    bool found = false;
     for (int slot = 0; slot < 2; slot++) {
         struct tmk_status s;
-        memcpy(&s, bytes + TMK_STATUS_OFFSET + slot * TMK_STATUS_BYTES, sizeof s);
+        memcpy(&s, slots + slot * TMK_STATUS_BYTES, sizeof s);
         if (s.crc != tmk_crc32(0, &s, offsetof(struct tmk_status, crc)) || s.serial == 0 ||
-            (!r->damage.status_lost && s.serial < r->status.serial))
+            (found && s.serial < ret->serial))
             continue;
-        r->status = s;
-        r->damage.status_lost = false;
+        *ret = s;
+        found = true;
     }
+    return found;
+}
+
+static void take_status(struct tmk_reader *r, const uint8_t *bytes)
+{
+    r->damage.status_lost = !choose_status(bytes + TMK_STATUS_OFFSET, &r->status);
+}
+
+/* The status as it is now, if it can be read. */
+static bool read_status(const struct tmk_reader *r, struct tmk_status *ret)
+{
+    uint8_t slots[2 * TMK_STATUS_BYTES];
+    return read_exact(r, slots, sizeof slots, TMK_STATUS_OFFSET) == 0 && choose_status(slots, ret);
+}
+
+bool tmk_reader_is_gone(struct tmk_reader *r, uint32_t i)
+{
+    struct tmk_status now = {0};
+    if (r->chunks[i].memory || acquire_file(r, NULL) < 0)
+        return false;
+    bool is_gone = read_status(r, &now) && r->chunks[i].header.seq < now.oldest_seq;
+    release_file(r);
+    return is_gone;
 }
 
 static bool is_chunk_header(const struct tmk_chunk_header *h)
@@ -115,13 +203,24 @@ static int add_chunk(struct tmk_reader *r, const struct tmk_chunk_ref *ref)
     return 0;
 }
 
+/* From `offset` on, the next place that is not in a hole of a sparse file, on the grid of eight
+ * bytes; file_bytes when there is none. Where the file system does not tell holes, `offset`. */
+static uint64_t skip_hole(const struct tmk_reader *r, uint64_t offset)
+{
+    off_t data = lseek(r->fd, (off_t)offset, SEEK_DATA);
+    if (data < 0)
+        return errno == ENXIO ? r->file_bytes : offset;
+    return (uint64_t)data > offset ? offset + ((uint64_t)data - offset) / 8 * 8 : offset;
+}
+
 /* From `offset` on, the next place where a valid chunk header stands; file_bytes when there is
- * none. Reads in blocks, so that a large damaged stretch costs one pass over it. */
+ * none. Reads in blocks, so that a large damaged stretch costs one pass over it, and holes cost
+ * nothing: a file of 30 GB may be a few kilobytes on the disk. */
 static uint64_t find_chunk(const struct tmk_reader *r, uint64_t offset)
 {
     static const uint8_t magic[4] = {'T', 'M', 'K', 'C'};
     uint8_t block[SCAN_BYTES];
-    while (offset + TMK_CHUNK_HEADER_BYTES <= r->file_bytes) {
+    while ((offset = skip_hole(r, offset)) + TMK_CHUNK_HEADER_BYTES <= r->file_bytes) {
         uint64_t left = r->file_bytes - offset;
         size_t n = left < sizeof block ? (size_t)left : sizeof block;
         if (read_exact(r, block, n, offset) < 0)
@@ -188,6 +287,20 @@ static void note_gap(struct tmk_reader *r, uint64_t from, uint64_t to)
     if (r->damage.n_places++ == 0)
         r->damage.first_offset = from;
     r->damage.n_bytes += to - from;
+    if (to == r->file_bytes)
+        r->torn_bytes = to - from;
+}
+
+/* The file ends in a chunk that was not written to its end. That is no damage where the ring has
+ * the same events. */
+static void forgive_torn_end(struct tmk_reader *r)
+{
+    if (r->torn_bytes == 0)
+        return;
+    r->damage.n_bytes -= r->torn_bytes;
+    if (--r->damage.n_places == 0)
+        r->damage.first_offset = 0;
+    r->torn_bytes = 0;
 }
 
 static int scan(struct tmk_reader *r)
@@ -242,29 +355,43 @@ static void sort_chunks(struct tmk_reader *r)
     r->n_chunks = kept;
 }
 
-int tmk_reader_payload(struct tmk_reader *r, uint32_t i, struct tmk_view *ret,
+/* The payload's bytes, from the file, into the reader's buffer. */
+static int load_payload(struct tmk_reader *r, const struct tmk_chunk_ref *ref, size_t n,
+                        struct tmk_error *err)
+{
+    if (r->buffer_bytes < n + VIEW_SLACK) {
+        free(r->buffer);
+        r->buffer_bytes = n + n / 4 + VIEW_SLACK;
+        r->buffer = malloc(r->buffer_bytes);
+        if (!r->buffer) {
+            r->buffer_bytes = 0;
+            return tmk_fail(err, TMK_ENOMEM, "no memory for a chunk of %llu bytes",
+                            (unsigned long long)n);
+        }
+    }
+    int rc = acquire_file(r, err);
+    if (rc < 0)
+        return rc;
+    rc = read_exact(r, r->buffer, n, ref->offset + TMK_CHUNK_HEADER_BYTES);
+    if (rc == TMK_EIO)
+        tmk_fail_os(err, TMK_EIO, errno, "cannot read the chunk at byte %llu",
+                    (unsigned long long)ref->offset);
+    release_file(r);
+    return rc;
+}
+
+static int get_payload(struct tmk_reader *r, const struct tmk_chunk_ref *ref, struct tmk_view *ret,
                        struct tmk_error *err)
 {
-    const struct tmk_chunk_ref *ref = &r->chunks[i];
     size_t n = ref->header.payload_bytes;
     const uint8_t *bytes = ref->memory;
     if (!bytes) {
-        if (r->buffer_bytes < n + VIEW_SLACK) {
-            free(r->buffer);
-            r->buffer_bytes = n + n / 4 + VIEW_SLACK;
-            r->buffer = malloc(r->buffer_bytes);
-            if (!r->buffer) {
-                r->buffer_bytes = 0;
-                return tmk_fail(err, TMK_ENOMEM, "no memory for a chunk of %zu bytes", n);
-            }
-        }
-        if (read_exact(r, r->buffer, n, ref->offset + TMK_CHUNK_HEADER_BYTES) < 0)
-            return tmk_fail_os(err, TMK_EIO, errno, "cannot read the chunk at byte %llu",
-                               (unsigned long long)ref->offset);
-        bytes = r->buffer;
+        int rc = load_payload(r, ref, n, err);
+        if (rc < 0 && rc != TMK_EDAMAGED)
+            return rc;
+        bytes = rc < 0 ? NULL : r->buffer;
     }
-    if (tmk_crc32(0, bytes, n) != ref->header.payload_crc) {
-        r->damage.n_chunks++;
+    if (!bytes || tmk_crc32(0, bytes, n) != ref->header.payload_crc) {
         if (err)
             err->offset = ref->offset;
         return tmk_fail(err, TMK_EDAMAGED, "the chunk at byte %llu has a wrong checksum",
@@ -274,20 +401,42 @@ int tmk_reader_payload(struct tmk_reader *r, uint32_t i, struct tmk_view *ret,
     return 0;
 }
 
+int tmk_reader_payload(struct tmk_reader *r, uint32_t i, struct tmk_view *ret,
+                       struct tmk_error *err)
+{
+    int rc = get_payload(r, &r->chunks[i], ret, err);
+    if (rc == TMK_EDAMAGED)
+        r->damage.n_chunks += !tmk_reader_is_gone(r, i);
+    return rc;
+}
+
+bool tmk_reader_is_torn(struct tmk_reader *r, uint32_t i)
+{
+    struct tmk_view payload;
+    return get_payload(r, &r->chunks[i], &payload, NULL) == TMK_EDAMAGED;
+}
+
 /* ---- definitions and step rows ---- */
+
+/* Append to a list of rows, which grows. */
+static int append_row(struct tmk_step_row **rows, uint64_t *n, uint64_t *room,
+                      const struct tmk_step_row *row)
+{
+    if (*n == *room) {
+        uint64_t wider = *room ? 2 * *room : 256;
+        struct tmk_step_row *bigger = realloc(*rows, wider * sizeof *bigger);
+        if (!bigger)
+            return TMK_ENOMEM;
+        *rows = bigger;
+        *room = wider;
+    }
+    (*rows)[(*n)++] = *row;
+    return 0;
+}
 
 static int add_row(struct tmk_reader *r, const struct tmk_step_row *row)
 {
-    if (r->n_rows == r->row_room) {
-        uint64_t room = r->row_room ? 2 * r->row_room : 256;
-        struct tmk_step_row *bigger = realloc(r->rows, room * sizeof *bigger);
-        if (!bigger)
-            return TMK_ENOMEM;
-        r->rows = bigger;
-        r->row_room = room;
-    }
-    r->rows[r->n_rows++] = *row;
-    return 0;
+    return append_row(&r->rows, &r->n_rows, &r->row_room, row);
 }
 
 static int read_rows(struct tmk_reader *r, struct tmk_view in)
@@ -324,8 +473,25 @@ static void sort_rows(struct tmk_reader *r)
     r->n_rows = kept;
 }
 
+/* Those that ended before the last event that we have. */
+static int take_kept_rows(struct tmk_reader *r)
+{
+    uint64_t end_ns = 0;
+    for (uint32_t i = 0; i < r->n_chunks; i++)
+        if (r->chunks[i].header.kind == TMK_CHUNK_EVENTS && r->chunks[i].header.end_ns > end_ns)
+            end_ns = r->chunks[i].header.end_ns;
+    for (uint64_t i = 0; i < r->n_kept_rows; i++)
+        if (r->kept_rows[i].end_ns <= end_ns && add_row(r, &r->kept_rows[i]) < 0)
+            return TMK_ENOMEM;
+    return 0;
+}
+
 static int read_permanent(struct tmk_reader *r)
 {
+    r->n_rows = 0;
+    int taken = take_kept_rows(r);
+    if (taken < 0)
+        return taken;
     for (uint32_t i = 0; i < r->n_chunks; i++) {
         const struct tmk_chunk_header *h = &r->chunks[i].header;
         if (h->codec != 0 || (h->kind != TMK_CHUNK_DEFS && h->kind != TMK_CHUNK_STEPS))
@@ -354,6 +520,8 @@ static int open_file(struct tmk_reader *r, const char *path, struct tmk_error *e
     if (!S_ISREG(st.st_mode))
         return tmk_fail(err, TMK_EFORMAT, "%s is not a file", path);
     r->file_bytes = (uint64_t)st.st_size;
+    r->device = st.st_dev;
+    r->inode = st.st_ino;
     return r->path ? 0 : tmk_fail(err, TMK_ENOMEM, "out of memory");
 }
 
@@ -378,6 +546,7 @@ int tmk_reader_open(const char *path, struct tmk_reader **ret_reader, struct tmk
         tmk_reader_close(r);
         return rc;
     }
+    keep_or_release(r);
     *ret_reader = r;
     return 0;
 }
@@ -386,10 +555,12 @@ struct tmk_reader *tmk_reader_close(struct tmk_reader *r)
 {
     if (!r)
         return NULL;
-    if (r->fd >= 0)
-        close(r->fd);
+    close_file(r);
+    if (r->is_kept)
+        atomic_fetch_sub(&n_kept, 1);
     tmk_defs_fini(&r->defs);
     free(r->rows);
+    free(r->kept_rows);
     free(r->chunks);
     free(r->buffer);
     free(r->attached);
@@ -412,21 +583,41 @@ static int list_attached(struct tmk_reader *r, size_t n)
     return 0;
 }
 
+/* In a file that is written round, rows of old steps may have moved behind the last chunk that
+ * stays, or be overwritten by now: what was read once is kept. */
+static int keep_rows(struct tmk_reader *r)
+{
+    int rc = 0;
+    r->n_kept_rows = 0;
+    for (uint64_t i = 0; rc == 0 && i < r->n_rows; i++)
+        if (!r->rows[i].open)
+            rc = append_row(&r->kept_rows, &r->n_kept_rows, &r->kept_room, &r->rows[i]);
+    return rc;
+}
+
 int tmk_reader_attach(struct tmk_reader *r, uint8_t *bytes, size_t n, uint64_t last_seq,
                       struct tmk_error *err)
 {
+    int rc = keep_rows(r);
     free(r->attached);
     r->attached = bytes;
+    forgive_torn_end(r);
     while (r->n_chunks > 0 && r->chunks[r->n_chunks - 1].header.seq > last_seq)
         r->n_chunks--;
-    int rc = list_attached(r, n);
+    if (rc == 0)
+        rc = list_attached(r, n);
     if (rc == 0) {
         sort_chunks(r);
-        r->n_rows = 0;
+        r->damage.n_chunks = 0; /* counted anew, without those that were left out */
         rc = read_permanent(r);
     }
     return rc < 0 ? tmk_fail(err, rc, "cannot take over the ring's events: %s", tmk_result_text(rc))
                   : 0;
+}
+
+void tmk_reader_set_status(struct tmk_reader *r, const struct tmk_status *status)
+{
+    r->status = *status;
 }
 
 /* ---- asking ---- */

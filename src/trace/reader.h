@@ -61,6 +61,11 @@ const struct tmk_chunk_ref *tmk_reader_chunk(const struct tmk_reader *r, uint32_
 /* Payload of chunk i, checksum verified; good until the next call. TMK_EDAMAGED counts it. */
 int tmk_reader_payload(struct tmk_reader *r, uint32_t i, struct tmk_view *ret,
                        struct tmk_error *err);
+/* Whether chunk i's payload is not the one that its header tells of. Not counted as damage. */
+bool tmk_reader_is_torn(struct tmk_reader *r, uint32_t i);
+/* True when a living process has given chunk i up since the trace was opened: that its payload
+ * cannot be read is no damage then. */
+bool tmk_reader_is_gone(struct tmk_reader *r, uint32_t i);
 
 /* Definitions; NULL or false for an id that has none. Texts end in a zero byte and may hold any
  * other byte; borrowed until close. */
@@ -85,9 +90,12 @@ uint32_t tmk_reader_n_parameters(const struct tmk_reader *r);
 uint64_t tmk_reader_n_step_rows(const struct tmk_reader *r);
 const struct tmk_step_row *tmk_reader_step_row(const struct tmk_reader *r, uint64_t i);
 
-/* Add chunks that were packed into memory from the ring of a living process; `bytes` is chunks as
- * in a file and becomes the reader's (malloc). Chunks of the file after `last_seq` are left out. */
+/* Add chunks that were packed into memory from a ring; `bytes` is chunks as in a file and becomes
+ * the reader's (malloc). Chunks of the file after `last_seq` are left out, and one that the file
+ * ends in the middle of is no damage any more: the ring has its events. */
 int tmk_reader_attach(struct tmk_reader *r, uint8_t *bytes, size_t n, uint64_t last_seq,
                       struct tmk_error *err);
+/* The status as it would be if these chunks were in the file. */
+void tmk_reader_set_status(struct tmk_reader *r, const struct tmk_status *status);
 
 #endif

@@ -164,36 +164,61 @@ static int map_addresses(struct tmk_replay *rp)
     return 0;
 }
 
+/* Context, reserved bytes, totals and rows of the step, as the chunk has them. */
+static int take_figures(struct tmk_replay *rp, struct tmk_written_live *ret_live)
+{
+    struct tmk_cursor *c = &rp->cursor;
+    struct tmk_state *s = &rp->state;
+    struct tmk_view context = c->context;
+    s->step = c->chunk->first_step;
+    int rc = tmk_context_restore(&context, c->chunk->start_ns, s);
+    if (rc == 0)
+        rc = tmk_reserved_restore(c->reserved, s);
+    if (rc == 0 && tmk_view_left(&c->totals) > 0)
+        rc = tmk_totals_read(c->totals, s, ret_live);
+    tmk_open_rows_restore(c->open_rows, s);
+    return rc;
+}
+
 /* After a gap, until a checkpoint: take what the chunk says about the moment it starts at. Blocks
  * at its addresses are made to agree with its dictionary; those that appear are of unknown age and
- * origin. */
+ * origin. Where its writer did not know all blocks himself, one that he does not list may live. */
 static int patch(struct tmk_replay *rp)
 {
     struct tmk_cursor *c = &rp->cursor;
     struct tmk_state *s = &rp->state;
-    s->step = c->chunk->first_step;
-    struct tmk_view context = c->context;
-    int rc = tmk_context_restore(&context, c->chunk->start_ns, s);
-    if (rc == 0)
-        rc = tmk_reserved_restore(c->reserved, s);
+    struct tmk_written_live written = {0};
+    int rc = take_figures(rp, &written);
     for (uint32_t i = 0; i < c->n_addresses; i++) {
         struct tmk_block *b = block_at(rp, i);
         uint64_t live = c->addresses[i].live;
         if (!b || (b->live && live == b->size_bytes + 1))
             continue;
-        if (b->live)
+        if (live)
+            tmk_state_put_brief(s, b, live - 1, c->chunk->start_ns);
+        else if (written.n_outside == 0)
             tmk_state_drop(s, b);
-        if (!live)
-            continue;
-        *b = (struct tmk_block){.address = b->address,
-                                .device = b->device,
-                                .size_bytes = live - 1,
-                                .alloc_ns = c->chunk->start_ns,
-                                .step = TMK_NO_STEP};
-        tmk_state_set_requested(s, b, 0);
-        tmk_state_put(s, b);
     }
+    tmk_state_settle_outside(s, &written);
     return rc;
+}
+
+/* Blocks are alive that the state has no entry for: those that the chunk is about, it lists. True
+ * when there were some. */
+static bool take_listed(struct tmk_replay *rp)
+{
+    struct tmk_cursor *c = &rp->cursor;
+    struct tmk_state *s = &rp->state;
+    bool some = false;
+    for (uint32_t i = 0; i < c->n_addresses && s->n_outside > 0; i++) {
+        struct tmk_block *b = block_at(rp, i);
+        if (!b || b->live || c->addresses[i].live == 0)
+            continue;
+        tmk_state_put_brief(s, b, c->addresses[i].live - 1, c->chunk->start_ns);
+        s->n_outside--;
+        some = true;
+    }
+    return some;
 }
 
 static int replay_events(struct tmk_replay *rp, const struct tmk_chunk_header *chunk,
@@ -202,11 +227,11 @@ static int replay_events(struct tmk_replay *rp, const struct tmk_chunk_header *c
     int rc = tmk_cursor_begin(&rp->cursor, chunk, payload, &rp->damage);
     if (rc == 0)
         rc = map_addresses(rp);
-    if (rc == 0 && is_patched) {
+    bool is_changed = rc == 0 && (is_patched || take_listed(rp));
+    if (rc == 0 && is_patched)
         rc = patch(rp);
-        if (v->restored)
-            v->restored(v->arg, rp);
-    }
+    if (is_changed && v->restored)
+        v->restored(v->arg, rp);
     if (rc < 0)
         return rc;
     struct tmk_event ev = {0};
@@ -304,7 +329,9 @@ int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk
         rp->n_gaps += gap;
         gap = rc < 0;
         lost = lost && !(checkpoint && rc == 0);
-        if (rc < 0)
+        bool is_gone = rc < 0 && tmk_reader_is_gone(r, i);
+        rp->n_gaps += is_gone;
+        if (rc < 0 && !is_gone)
             note_damage(rp, ref->offset, &e);
         if (visitor->progress)
             visitor->progress(visitor->arg, i + 1, n);

@@ -12,24 +12,17 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/region.h"
 #include "base/text.h"
+#include "trace/ring_file.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { COPY_TRIES = 200, COPY_WAIT_NS = 2000000 };
+enum { COPY_WAIT_NS = 2000000 };
 
 /* ---- creating ---- */
-
-/* Touch every page now, so that the hot path never faults. Old kernels: by hand. */
-static void populate(uint8_t *base, size_t n)
-{
-    if (madvise(base, n, MADV_POPULATE_WRITE) == 0)
-        return;
-    for (size_t i = 0; i < n; i += 4096)
-        ((volatile uint8_t *)base)[i] = 0;
-}
 
 static bool file_limit_allows(size_t size_bytes)
 {
@@ -38,42 +31,52 @@ static bool file_limit_allows(size_t size_bytes)
            limit.rlim_cur >= size_bytes;
 }
 
-static int lock_first_byte(int fd)
+static void touch_by_hand(uint8_t *base, size_t n)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-    return fcntl(fd, F_SETLK, &lock);
+    for (size_t i = 0; i < n; i += 4096)
+        ((volatile uint8_t *)base)[i] = 0;
 }
 
-/* The file, locked and with all its space allocated: a later store cannot raise SIGBUS. */
-static int make_file(const char *path, size_t size_bytes, struct tmk_error *err)
+/* For kernels before 5.14: allocate a part of the file by its name, so that touching it cannot
+ * raise SIGBUS. */
+static int allocate_by_name(const struct tmk_ring *r, size_t offset, size_t n)
 {
-    int fd = tmk_fd_raise(open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (fd < 0)
-        return tmk_fail_os(err, TMK_EIO, errno, "cannot make the ring %s", path);
-    int rc = posix_fallocate(fd, 0, (off_t)size_bytes);
-    if (rc == 0 && lock_first_byte(fd) < 0)
-        rc = errno;
-    if (rc == 0)
-        return fd;
-    close(fd);
-    unlink(path);
-    return tmk_fail_os(err, TMK_EIO, rc, "cannot allocate the ring %s", path);
+    struct stat st;
+    int fd = tmk_fd_raise(open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    int rc = fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == r->device && st.st_ino == r->inode &&
+                     posix_fallocate(fd, (off_t)offset, (off_t)n) == 0
+                 ? 0
+                 : TMK_EFULL;
+    if (fd >= 0)
+        close(fd);
+    return rc;
 }
 
-static void link_pages(struct tmk_ring *r)
+/* Memory for n bytes at `offset`, touched, so that the hot path never faults. */
+static int populate(const struct tmk_ring *r, size_t offset, size_t n, bool may_open)
 {
-    for (uint32_t i = 0; i < r->n_pages; i++)
-        r->pages[i].next_free = i + 1 < r->n_pages ? i + 2 : 0;
-    atomic_store(&r->header->free_list, r->n_pages ? 1 : 0);
+    uint8_t *base = (uint8_t *)r->header + offset;
+    if (mprotect(base, n, PROT_READ | PROT_WRITE) < 0)
+        return TMK_EFULL;
+    if (madvise(base, n, MADV_POPULATE_WRITE) == 0)
+        return 0;
+    if (errno != EINVAL) {             /* no memory: touching it would raise SIGBUS */
+        madvise(base, n, MADV_REMOVE); /* what it had for a part of it */
+        return TMK_EFULL;
+    }
+    if (r->has_file && (!may_open || allocate_by_name(r, offset, n) < 0))
+        return TMK_EFULL;
+    touch_by_hand(base, n);
+    return 0;
 }
 
-static void fill_header(struct tmk_ring *r, const uint8_t trace_id[16], const char *trace_path)
+/* What a ring says about itself before it has pages. */
+static void fill_header(struct tmk_ring_header *h, const uint8_t trace_id[16],
+                        const char *trace_path)
 {
-    struct tmk_ring_header *h = r->header;
     struct tmk_clock_reading start = tmk_clock_read();
     h->header_bytes = TMK_RING_HEADER_BYTES;
     h->page_bytes = TMK_PAGE_BYTES;
-    h->n_pages = r->n_pages;
     h->pid = (uint32_t)getpid();
     memcpy(h->trace_id, trace_id, sizeof h->trace_id);
     h->clock_ticks = h->start_ticks = start.ticks;
@@ -84,94 +87,180 @@ static void fill_header(struct tmk_ring *r, const uint8_t trace_id[16], const ch
     memcpy(h->magic, TMK_RING_MAGIC, sizeof h->magic);
 }
 
-int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages,
+/* Through a mapping: on a tmpfs with huge=always a call to write() takes 2 MiB for these 4 KiB. */
+static bool put_header(int fd, const struct tmk_ring_header *header)
+{
+    void *page = tmk_map_sparsely(sizeof *header, MAP_SHARED, fd);
+    bool is_there = page && madvise(page, sizeof *header, MADV_NOHUGEPAGE) == 0 &&
+                    madvise(page, sizeof *header, MADV_POPULATE_WRITE) == 0;
+    if (is_there)
+        memcpy(page, header, sizeof *header);
+    if (page)
+        munmap(page, sizeof *header);
+    return is_there || pwrite(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header;
+}
+
+/* Lock a new file, write what it says about itself, give it its full length, the rest a hole. */
+static int fill_file(const struct tmk_ring *r, int fd, const struct tmk_ring_header *header)
+{
+    return tmk_ring_file_hold(fd) == 0 && ftruncate(fd, (off_t)r->size_bytes) == 0 &&
+                   put_header(fd, header)
+               ? 0
+               : -1;
+}
+
+/* By its name, and locked as well; removed if that cannot be. */
+static int open_again(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0 && tmk_ring_file_hold(fd) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    unlink(path);
+    return -1;
+}
+
+/* The file without a name until it is locked and says whose it is: a SIGKILL leaves all or nothing.
+ * It is opened again by its name, which /proc/PID/maps is to show. -1 where that cannot be done. */
+static int make_unnamed(const struct tmk_ring *r, const struct tmk_ring_header *header)
+{
+    char folder[TMK_RING_PATH_BYTES], link[48];
+    struct tmk_text text;
+    const char *slash = strrchr(r->path, '/');
+    tmk_text_init(&text, folder, sizeof folder);
+    tmk_text_bytes(&text, r->path, (size_t)(slash - r->path));
+    int unnamed = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), fd = -1;
+    tmk_text_init(&text, link, sizeof link);
+    tmk_text_add(&text, "/proc/thread-self/fd/%d", unnamed); /* not /proc/self: see base/fd.h */
+    if (unnamed >= 0 && fill_file(r, unnamed, header) == 0 &&
+        linkat(AT_FDCWD, link, AT_FDCWD, r->path, AT_SYMLINK_FOLLOW) == 0)
+        fd = open_again(r->path);
+    if (unnamed >= 0)
+        close(unnamed);
+    return fd;
+}
+
+static int make_named(const struct tmk_ring *r, const struct tmk_ring_header *header)
+{
+    int fd = open(r->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || fill_file(r, fd, header) == 0)
+        return fd;
+    int os_error = errno;
+    close(fd);
+    unlink(r->path);
+    errno = os_error;
+    return -1;
+}
+
+/* The file, locked for as long as it is mapped. */
+static int make_file(struct tmk_ring *r, const struct tmk_ring_header *header,
+                     struct tmk_error *err)
+{
+    struct stat st;
+    int fd = make_unnamed(r, header);
+    if (fd < 0)
+        fd = make_named(r, header);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return tmk_fail_os(err, TMK_EIO, errno, "cannot make the ring %s", r->path);
+    r->has_file = true;
+    r->device = st.st_dev;
+    r->inode = st.st_ino;
+    return fd;
+}
+
+/* A stack of free pages, the lowest on top. */
+static void push_page(struct tmk_ring *r, struct tmk_page *page)
+{
+    uint32_t index = (uint32_t)(page - r->pages) + 1;
+    uint64_t head = atomic_load_explicit(&r->header->free_list, memory_order_relaxed);
+    uint64_t next;
+    do {
+        __atomic_store_n(&page->next_free, (uint32_t)head, __ATOMIC_RELAXED);
+        next = ((head >> 32) + 1) << 32 | index;
+    } while (!atomic_compare_exchange_weak_explicit(&r->header->free_list, &head, next,
+                                                    memory_order_release, memory_order_relaxed));
+}
+
+/* Pages from n_pages on exist from now on. */
+static void add_pages(struct tmk_ring *r, uint32_t n_more)
+{
+    uint32_t n = atomic_load(&r->header->n_pages);
+    atomic_store(&r->header->n_pages, n + n_more);
+    for (uint32_t i = n + n_more; i > n; i--)
+        push_page(r, &r->pages[i - 1]);
+}
+
+/* Map the file, or memory without one. The descriptor is closed: programs close what they do not
+ * know, and a child would hold the lock through it. */
+static int map_ring(struct tmk_ring *r, int fd, struct tmk_error *err)
+{
+    int flags = MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS | MAP_NORESERVE : 0);
+    void *base = tmk_map_unforked(r->size_bytes, flags, fd);
+    int os_error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (!base)
+        return tmk_fail_os(err, TMK_ENOMEM, os_error, "cannot map the ring");
+    madvise(base, r->size_bytes, MADV_NOHUGEPAGE);
+    r->header = base;
+    r->pages = (struct tmk_page *)((uint8_t *)base + TMK_RING_HEADER_BYTES);
+    return 0;
+}
+
+int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages, uint32_t max_pages,
                     const uint8_t trace_id[16], const char *trace_path, struct tmk_error *err)
 {
-    struct tmk_ring r = {.n_pages = n_pages, .fd = -1};
-    r.size_bytes = TMK_RING_HEADER_BYTES + (size_t)n_pages * TMK_PAGE_BYTES;
-    int flags = MAP_SHARED;
+    struct tmk_ring r = {.max_pages = max_pages, .size_bytes = tmk_ring_bytes(max_pages)};
+    struct tmk_ring_header header = {0};
+    int fd = -1;
+    fill_header(&header, trace_id, trace_path);
     if (path && file_limit_allows(r.size_bytes)) {
-        r.fd = make_file(path, r.size_bytes, err);
-        if (r.fd < 0)
-            return r.fd;
-        r.has_file = true;
-    } else {
-        flags |= MAP_ANONYMOUS;
+        r.path = path;
+        fd = make_file(&r, &header, err);
+        if (fd < 0)
+            return fd;
     }
-    void *base = mmap(NULL, r.size_bytes, PROT_READ | PROT_WRITE, flags, r.fd, 0);
-    if (base == MAP_FAILED) {
-        int os_error = errno;
-        if (r.has_file) {
-            close(r.fd);
+    int rc = map_ring(&r, fd, err);
+    if (rc == 0) {
+        rc = populate(&r, 0, tmk_ring_bytes(n_pages), true);
+        if (rc < 0)
+            tmk_fail(err, rc, "no memory for the ring");
+    }
+    if (rc < 0 || !r.header) {
+        if (r.has_file)
             unlink(path);
-        }
-        return tmk_fail_os(err, TMK_ENOMEM, os_error, "cannot map the ring");
+        tmk_ring_close(&r);
+        return rc;
     }
-    populate(base, r.size_bytes);
-    r.header = base;
-    r.pages = (struct tmk_page *)((uint8_t *)base + TMK_RING_HEADER_BYTES);
-    link_pages(&r);
-    fill_header(&r, trace_id, trace_path);
+    memcpy(r.header, &header, sizeof header);
+    add_pages(&r, n_pages);
     *ret = r;
     return 0;
+}
+
+int tmk_ring_grow(struct tmk_ring *r, uint32_t n_more, bool may_open)
+{
+    uint32_t n = tmk_ring_n_pages(r), room = r->max_pages - n;
+    if (n_more > room)
+        n_more = room;
+    if (n_more == 0 ||
+        populate(r, tmk_ring_bytes(n), (size_t)n_more * TMK_PAGE_BYTES, may_open) < 0)
+        return TMK_EFULL;
+    add_pages(r, n_more);
+    return (int)n_more;
 }
 
 void tmk_ring_close(struct tmk_ring *r)
 {
     if (r->header)
         munmap(r->header, r->size_bytes);
-    if (r->fd >= 0)
-        close(r->fd);
-    *r = (struct tmk_ring){.fd = -1};
+    *r = (struct tmk_ring){0};
 }
 
-/* A trace may name anything as its ring: only a plain file is opened, and none holds us up. */
-static int open_file(const char *path, int mode)
+bool tmk_ring_abandon(struct tmk_ring *r)
 {
-    struct stat st;
-    int fd = open(path, mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
-        return fd;
-    close(fd);
-    errno = EINVAL;
-    return -1;
-}
-
-/* Whether process `pid` has the file mapped. Reads /proc/PID/maps in blocks; a name that straddles
- * two is found because each block keeps the end of the one before. */
-static bool is_mapped_by(uint32_t pid, const char *path)
-{
-    char maps[64], block[8192];
-    struct tmk_text name;
-    tmk_text_init(&name, maps, sizeof maps);
-    tmk_text_add(&name, "/proc/%u/maps", pid);
-    size_t n = strlen(path), kept = 0;
-    int fd = n < sizeof block / 2 ? open(maps, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0)
-        return false;
-    bool found = false;
-    for (ssize_t got; !found && (got = read(fd, block + kept, sizeof block - kept)) > 0;) {
-        size_t length = kept + (size_t)got;
-        found = memmem(block, length, path, n) != NULL;
-        kept = length < n ? length : n;
-        memmove(block, block + length - kept, kept);
-    }
-    close(fd);
-    return found;
-}
-
-int tmk_ring_is_held(const char *path)
-{
-    struct tmk_ring_header head;
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-    int fd = open_file(path, O_RDWR);
-    if (fd < 0)
-        return errno == ENOENT ? 0 : TMK_EIO;
-    int rc = fcntl(fd, F_GETLK, &lock) < 0 ? TMK_EIO : lock.l_type != F_UNLCK && lock.l_pid != -1;
-    if (rc == 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head)
-        rc = is_mapped_by(head.pid, path);
-    close(fd);
-    return rc;
+    return !r->header || tmk_map_replace(r->header, r->size_bytes);
 }
 
 /* ---- copying ---- */
@@ -193,15 +282,15 @@ static bool header_is_sane(const struct tmk_ring_header *h, size_t file_bytes)
 {
     return memcmp(h->magic, TMK_RING_MAGIC, sizeof h->magic) == 0 &&
            h->header_bytes == TMK_RING_HEADER_BYTES && h->page_bytes == TMK_PAGE_BYTES &&
-           h->n_pages <= 1u << 20 &&
-           TMK_RING_HEADER_BYTES + (uint64_t)h->n_pages * TMK_PAGE_BYTES <= file_bytes;
+           h->n_pages <= TMK_RING_PAGES_LIMIT && tmk_ring_bytes(h->n_pages) <= file_bytes;
 }
 
 /* The pages in use; the others hold nothing, and most are such: a copy costs what there is. They
  * are not even looked at in the copy, whose memory comes by touching it. */
 static int copy_pages(int fd, struct tmk_ring *r)
 {
-    for (uint32_t i = 0; i < r->n_pages; i++) {
+    uint32_t n = tmk_ring_n_pages(r);
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t state = TMK_PAGE_FREE;
         size_t offset = TMK_RING_HEADER_BYTES + (size_t)i * TMK_PAGE_BYTES;
         if (read_all(fd, &state, sizeof state, offset) < 0 ||
@@ -224,7 +313,10 @@ static int copy_once(int fd, struct tmk_ring *r, bool live)
     if (live && (epoch & 1))
         return TMK_EBUSY;
     r->copied_ticks = live ? tmk_clock_ticks(tmk_clock_has_counter()) : UINT64_MAX;
-    if (copy_pages(fd, r) < 0)
+    /* After the clock: a page that was added since then has nothing that counts. */
+    if (read_all(fd, &r->header->n_pages, sizeof r->header->n_pages,
+                 offsetof(struct tmk_ring_header, n_pages)) < 0 ||
+        copy_pages(fd, r) < 0)
         return TMK_EIO;
     struct tmk_ring_header after;
     if (read_all(fd, &after, sizeof after, 0) < 0)
@@ -232,29 +324,29 @@ static int copy_once(int fd, struct tmk_ring *r, bool live)
     return live && atomic_load(&after.epoch) != epoch ? TMK_EBUSY : 0;
 }
 
-static int copy_file(int fd, const char *path, bool live, struct tmk_ring *ret,
-                     struct tmk_error *err)
+int tmk_ring_copy(struct tmk_ring *ret, int fd, const char *path, bool live, uint64_t wait_ns,
+                  struct tmk_error *err)
 {
+    uint64_t end = tmk_clock_monotonic_ns() + wait_ns;
     struct tmk_ring_header head;
     struct stat st;
     if (fstat(fd, &st) < 0 || read_all(fd, &head, sizeof head, 0) < 0 ||
         !header_is_sane(&head, (size_t)st.st_size))
         return tmk_fail(err, TMK_EFORMAT, "%s is not a ring of tidemark's", path);
-    struct tmk_ring r = {.n_pages = head.n_pages, .fd = -1};
-    r.size_bytes = TMK_RING_HEADER_BYTES + (size_t)head.n_pages * TMK_PAGE_BYTES;
-    void *base =
-        mmap(NULL, r.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t in_file = ((uint64_t)st.st_size - TMK_RING_HEADER_BYTES) / TMK_PAGE_BYTES;
+    struct tmk_ring r = {.max_pages = in_file < TMK_RING_PAGES_LIMIT ? (uint32_t)in_file
+                                                                     : TMK_RING_PAGES_LIMIT};
+    r.size_bytes = tmk_ring_bytes(r.max_pages);
+    void *base = mmap(NULL, r.size_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return tmk_fail_os(err, TMK_ENOMEM, errno, "cannot copy the ring %s", path);
     r.header = base;
     r.pages = (struct tmk_page *)((uint8_t *)base + TMK_RING_HEADER_BYTES);
-    int rc = TMK_EBUSY;
-    for (int try = 0; try < COPY_TRIES && rc == TMK_EBUSY; try++) {
-        rc = copy_once(fd, &r, live);
-        if (rc == TMK_EBUSY) {
-            madvise(base, r.size_bytes, MADV_DONTNEED); /* zeros again */
-            nanosleep(&(struct timespec){.tv_nsec = COPY_WAIT_NS}, NULL);
-        }
+    int rc;
+    while ((rc = copy_once(fd, &r, live)) == TMK_EBUSY && tmk_clock_monotonic_ns() < end) {
+        madvise(base, r.size_bytes, MADV_DONTNEED); /* zeros again */
+        nanosleep(&(struct timespec){.tv_nsec = COPY_WAIT_NS}, NULL);
     }
     if (rc < 0) {
         tmk_ring_close(&r);
@@ -263,16 +355,6 @@ static int copy_file(int fd, const char *path, bool live, struct tmk_ring *ret,
     r.header->trace_path[sizeof r.header->trace_path - 1] = '\0';
     *ret = r;
     return 0;
-}
-
-int tmk_ring_copy(struct tmk_ring *ret, const char *path, bool live, struct tmk_error *err)
-{
-    int fd = open_file(path, O_RDONLY);
-    if (fd < 0)
-        return tmk_fail_os(err, TMK_EIO, errno, "cannot open the ring %s", path);
-    int rc = copy_file(fd, path, live, ret, err);
-    close(fd);
-    return rc;
 }
 
 /* ---- pages ---- */
@@ -303,12 +385,5 @@ void tmk_ring_give_back(struct tmk_ring *r, struct tmk_page *page)
 {
     memset((void *)page->slots, 0, sizeof page->slots);
     atomic_store_explicit(&page->state, TMK_PAGE_FREE, memory_order_release);
-    uint32_t index = (uint32_t)(page - r->pages) + 1;
-    uint64_t head = atomic_load_explicit(&r->header->free_list, memory_order_relaxed);
-    uint64_t next;
-    do {
-        __atomic_store_n(&page->next_free, (uint32_t)head, __ATOMIC_RELAXED);
-        next = ((head >> 32) + 1) << 32 | index;
-    } while (!atomic_compare_exchange_weak_explicit(&r->header->free_list, &head, next,
-                                                    memory_order_release, memory_order_relaxed));
+    push_page(r, page);
 }

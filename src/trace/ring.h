@@ -6,6 +6,9 @@
  * counted. The packer empties pages in place and puts sealed ones back on the list. The file
  * outlives the process, so whatever was committed before a SIGKILL is found there.
  *
+ * A ring begins small, because most processes of a job (data loader workers) report little, and
+ * grows when its process is busy.
+ *
  * Invariant: slots of a page beyond its last record are zero. The packer zeroes a page before it
  * goes back, and a record's first word, stored last, is what makes it exist. */
 #ifndef TMK_TRACE_RING_H
@@ -14,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "trace/layout.h"
@@ -21,30 +25,61 @@
 struct tmk_ring {
     struct tmk_ring_header *header; /* the mapping */
     struct tmk_page *pages;
-    size_t size_bytes;
-    uint32_t n_pages;
-    int fd; /* holds the lock that says "alive"; -1 for a ring without file or a copy */
+    size_t size_bytes;  /* of the mapping: header and max_pages */
+    uint32_t max_pages; /* of these, tmk_ring_n_pages() have memory behind them */
     bool has_file;
+    const char *path; /* of the file, borrowed; NULL: none */
+    dev_t device;
+    ino_t inode;
     uint64_t copied_ticks; /* of a copy: what had happened until then is in it; UINT64_MAX: all */
 };
 
-enum { TMK_RING_PAGES = 1024 }; /* 16 MiB */
+enum {
+    TMK_RING_PAGES = 1024,       /* 16 MiB: the most that a ring has */
+    TMK_RING_FIRST_PAGES = 4,    /* 68 KiB with the header: what it begins with */
+    TMK_RING_PAGES_LIMIT = 4096, /* a file that says more is not believed */
+};
 
-/* Make the ring file, allocated and touched, so that writing to it can neither fault nor fail.
- * `path` NULL, or a file-size limit in the way: memory without a file, which does not survive. */
-int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages,
+/* Bytes of memory that a ring of n pages takes. */
+static inline uint64_t tmk_ring_bytes(uint64_t n_pages)
+{
+    return TMK_RING_HEADER_BYTES + n_pages * TMK_PAGE_BYTES;
+}
+
+/* Make a ring of n_pages that may grow to max_pages. Memory for n_pages is allocated and touched,
+ * so that writing to them can neither fault nor fail; the file has its full length from the start,
+ * as a hole, so growing meets no file-size limit. No descriptor stays open. The mapping keeps the
+ * lock that says "alive" (ring_file.h), and no forked child has the mapping.
+ * `path`, which must outlive the ring, is NULL, or a file-size limit is in the way: memory without
+ * a file, which does not survive. */
+int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages, uint32_t max_pages,
                     const uint8_t trace_id[16], const char *trace_path, struct tmk_error *err);
 
-/* Unmap and close; the file stays unless unlinked. */
+/* Give up to n_more pages memory and put them on the free list: the number added, or TMK_EFULL when
+ * the ring has all its pages or there is no memory for one more. One thread at a time; `may_open`:
+ * on old kernels a descriptor is opened for a moment. */
+int tmk_ring_grow(struct tmk_ring *r, uint32_t n_more, bool may_open);
+
+/* Unmap; the file stays unless unlinked. */
 void tmk_ring_close(struct tmk_ring *r);
 
-/* Copy a ring file into memory of our own. With `live`, wait for a moment when the packer is idle
- * (TMK_EBUSY when there was none). Every length is checked; records are checked by the drain. */
-int tmk_ring_copy(struct tmk_ring *ret, const char *path, bool live, struct tmk_error *err);
+/* Give the memory back and let the file go, while threads may still write to it, however late: the
+ * addresses stay, with private memory behind those that are written. False: it cannot be, and all
+ * is as it was. */
+bool tmk_ring_abandon(struct tmk_ring *r);
 
-/* 1 when a process holds the ring: by its lock, or, should the program have closed descriptors it
- * did not know, by having it mapped. 0 when it is orphaned, <0 when it cannot be told. */
-int tmk_ring_is_held(const char *path);
+/* Copy the ring file `fd` into memory of our own; `path` is for messages. Of a living process
+ * (`live`) it must be a moment when the packer is idle: wait for that so long (TMK_EBUSY when there
+ * was none). Every length is checked; records are checked by the drain. */
+int tmk_ring_copy(struct tmk_ring *ret, int fd, const char *path, bool live, uint64_t wait_ns,
+                  struct tmk_error *err);
+
+/* Pages that have memory. */
+static inline uint32_t tmk_ring_n_pages(const struct tmk_ring *r)
+{
+    uint32_t n = atomic_load_explicit(&r->header->n_pages, memory_order_acquire);
+    return n < r->max_pages ? n : r->max_pages;
+}
 
 /* A free page, in use by `thread` from now on; NULL when there is none. Lock-free, any thread. */
 struct tmk_page *tmk_ring_take(struct tmk_ring *r, uint32_t thread);

@@ -273,46 +273,165 @@ size_t tmk_checkpoint_bound(const struct tmk_state *s)
            (size_t)s->segments.n * SEGMENT_BOUND + (size_t)s->n_contexts * CONTEXT_BOUND;
 }
 
-static void write_blocks(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns)
+/* What one look at the live blocks tells. */
+struct block_sums {
+    size_t detailed_bytes, brief_bytes; /* that listing all of them takes, about */
+    unsigned shift;                     /* zero bits that all addresses end in */
+    bool has_streams;
+    uint32_t counts[65]; /* by size, in powers of two */
+};
+
+static unsigned class_of(uint64_t size_bytes)
 {
-    uint64_t previous = 0;
-    tmk_sink_varint(out, s->n_live);
+    return size_bytes ? 64 - (unsigned)__builtin_clzll(size_bytes) : 0;
+}
+
+static size_t detailed_bytes(const struct tmk_block *b, uint64_t now_ns, uint64_t address_step)
+{
+    uint64_t step = b->step == TMK_NO_STEP ? 0 : tmk_zigzag(b->step);
+    return tmk_varint_bytes(b->device) + tmk_varint_bytes(address_step) +
+           tmk_varint_bytes(b->size_bytes) + tmk_varint_bytes(now_ns - b->alloc_ns) +
+           tmk_varint_bytes(b->stack) + tmk_varint_bytes(b->context) + tmk_varint_bytes(b->thread) +
+           1 + tmk_varint_bytes(step) + tmk_varint_bytes(b->category) + tmk_varint_bytes(b->name) +
+           tmk_varint_bytes(b->serial) + tmk_varint_bytes(b->stream);
+}
+
+/* The shift of those before stands in for that of all, which is not known on the way. */
+static struct block_sums sum_blocks(const struct tmk_state *s, uint64_t now_ns)
+{
+    struct block_sums sums = {0};
+    uint64_t bits = 0, previous = 0;
     for (uint32_t i = 1; i <= s->n_entries; i++) {
         const struct tmk_block *b = &s->entries[i];
         if (!b->live)
             continue;
-        bool has_step = b->step != TMK_NO_STEP;
-        tmk_sink_varint(out, b->device);
-        tmk_sink_zigzag(out, (int64_t)(b->address - previous));
-        tmk_sink_varint(out, b->size_bytes);
-        tmk_sink_varint(out, now_ns - b->alloc_ns);
-        tmk_sink_varint(out, b->stack);
-        tmk_sink_varint(out, b->context);
-        tmk_sink_varint(out, b->thread);
-        tmk_sink_varint(out, has_step);
-        tmk_sink_zigzag(out, has_step ? b->step : 0);
-        tmk_sink_varint(out, b->category);
-        tmk_sink_varint(out, b->name);
-        tmk_sink_varint(out, b->serial);
+        bits |= b->address;
+        unsigned shift = (unsigned)__builtin_ctzll(bits | 1ull << 63);
+        uint64_t address_step = tmk_zigzag((int64_t)(b->address - previous));
+        uint64_t brief_step = tmk_zigzag((int64_t)((b->address >> shift) - (previous >> shift)));
+        sums.detailed_bytes += detailed_bytes(b, now_ns, address_step);
+        sums.detailed_bytes += s->has_requested ? tmk_varint_bytes(s->requested[i]) : 0;
+        sums.brief_bytes += tmk_varint_bytes(b->device) + tmk_varint_bytes(brief_step) +
+                            tmk_varint_bytes(b->size_bytes + 1);
+        sums.counts[class_of(b->size_bytes)]++;
+        sums.has_streams |= b->stream != 0;
+        previous = b->address;
+    }
+    sums.shift = bits ? (unsigned)__builtin_ctzll(bits) : 0;
+    return sums;
+}
+
+/* The largest blocks, by powers of two: all of the classes above `size_class`, and the first
+ * `n_left` of that class. */
+struct block_cut {
+    unsigned size_class;
+    uint32_t n_left;
+};
+
+/* The cut that has `n` of the live blocks. */
+static struct block_cut cut_at(const struct block_sums *sums, uint32_t n)
+{
+    unsigned size_class = 64;
+    while (size_class > 0 && sums->counts[size_class] <= n)
+        n -= sums->counts[size_class--];
+    return (struct block_cut){.size_class = size_class, .n_left = n};
+}
+
+/* To be asked about all live blocks, in order. */
+static bool is_in_cut(struct block_cut *cut, const struct tmk_block *b)
+{
+    unsigned size_class = class_of(b->size_bytes);
+    if (size_class != cut->size_class)
+        return size_class > cut->size_class;
+    bool is_in = cut->n_left > 0;
+    cut->n_left -= is_in;
+    return is_in;
+}
+
+/* What a checkpoint lists of the live blocks. */
+struct listing {
+    const struct block_sums *sums;
+    uint32_t n_detailed;
+    uint32_t n_brief;
+};
+
+static void write_block(struct tmk_sink *out, const struct tmk_block *b, uint64_t now_ns,
+                        uint64_t previous)
+{
+    bool has_step = b->step != TMK_NO_STEP;
+    tmk_sink_varint(out, b->device);
+    tmk_sink_zigzag(out, (int64_t)(b->address - previous));
+    tmk_sink_varint(out, b->size_bytes);
+    tmk_sink_varint(out, now_ns - b->alloc_ns);
+    tmk_sink_varint(out, b->stack);
+    tmk_sink_varint(out, b->context);
+    tmk_sink_varint(out, b->thread);
+    tmk_sink_varint(out, has_step);
+    tmk_sink_zigzag(out, has_step ? b->step : 0);
+    tmk_sink_varint(out, b->category);
+    tmk_sink_varint(out, b->name);
+    tmk_sink_varint(out, b->serial);
+}
+
+static void write_blocks(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
+                         const struct listing *list)
+{
+    struct block_cut cut = cut_at(list->sums, list->n_detailed);
+    uint64_t previous = 0;
+    tmk_sink_varint(out, list->n_detailed);
+    for (uint32_t i = 1; i <= s->n_entries && list->n_detailed > 0; i++) {
+        const struct tmk_block *b = &s->entries[i];
+        if (!b->live || !is_in_cut(&cut, b))
+            continue;
+        write_block(out, b, now_ns, previous);
         previous = b->address;
     }
 }
 
-static void write_block_streams(struct tmk_sink *out, const struct tmk_state *s)
+static void write_block_streams(struct tmk_sink *out, const struct tmk_state *s,
+                                const struct listing *list)
 {
-    bool some = false;
-    for (uint32_t i = 1; i <= s->n_entries && !some; i++)
-        some = s->entries[i].live && s->entries[i].stream;
+    struct block_cut cut = cut_at(list->sums, list->n_detailed);
+    bool some = list->sums->has_streams && list->n_detailed > 0;
     for (uint32_t i = 1; i <= s->n_entries && some; i++)
-        if (s->entries[i].live)
+        if (s->entries[i].live && is_in_cut(&cut, &s->entries[i]))
             tmk_sink_varint(out, s->entries[i].stream);
 }
 
-static void write_block_requests(struct tmk_sink *out, const struct tmk_state *s)
+static void write_block_requests(struct tmk_sink *out, const struct tmk_state *s,
+                                 const struct listing *list)
 {
-    for (uint32_t i = 1; i <= s->n_entries && s->has_requested; i++)
-        if (s->entries[i].live)
+    struct block_cut cut = cut_at(list->sums, list->n_detailed);
+    bool some = s->has_requested && list->n_detailed > 0;
+    for (uint32_t i = 1; i <= s->n_entries && some; i++)
+        if (s->entries[i].live && is_in_cut(&cut, &s->entries[i]))
             tmk_sink_varint(out, s->requested[i]);
+}
+
+/* Those that follow the first `n_detailed` in size, as the addresses of an events chunk. */
+static void write_brief_blocks(struct tmk_sink *out, const struct tmk_state *s,
+                               const struct listing *list)
+{
+    struct block_cut detailed = cut_at(list->sums, list->n_detailed);
+    struct block_cut listed = cut_at(list->sums, list->n_detailed + list->n_brief);
+    unsigned shift = list->sums->shift;
+    uint64_t previous = 0;
+    if (list->n_brief == 0)
+        return;
+    tmk_sink_varint(out, list->n_brief);
+    tmk_sink_varint(out, shift);
+    for (uint32_t i = 1; i <= s->n_entries; i++) {
+        const struct tmk_block *b = &s->entries[i];
+        if (!b->live)
+            continue;
+        bool is_detailed = is_in_cut(&detailed, b), is_listed = is_in_cut(&listed, b);
+        if (is_detailed || !is_listed)
+            continue;
+        tmk_sink_varint(out, b->device);
+        tmk_sink_zigzag(out, (int64_t)((b->address >> shift) - previous));
+        tmk_sink_varint(out, b->size_bytes + 1);
+        previous = b->address >> shift;
+    }
 }
 
 /* First how many there were until now, since ids count on. */
@@ -338,7 +457,7 @@ static void write_segments(struct tmk_sink *out, const struct tmk_state *s, uint
     }
 }
 
-static void write_totals(struct tmk_sink *out, const struct tmk_state *s)
+void tmk_totals_write(struct tmk_sink *out, const struct tmk_state *s)
 {
     tmk_sink_varint(out, s->n_events);
     tmk_sink_varint(out, s->n_allocs);
@@ -347,71 +466,169 @@ static void write_totals(struct tmk_sink *out, const struct tmk_state *s)
     tmk_sink_varint(out, s->n_step_rows);
     tmk_sink_varint(out, s->n_replaced);
     tmk_sink_varint(out, s->n_unknown_free);
+    tmk_sink_varint(out, s->n_live + s->n_outside);
+    tmk_sink_varint(out, s->n_outside);
+    tmk_sink_varint(out, s->n_untracked);
+    tmk_sink_varint(out, s->segments.n_lost);
 }
 
-void tmk_checkpoint_write(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
-                          void *scratch)
+void tmk_open_rows_write(struct tmk_sink *out, const struct tmk_state *s)
 {
-    size_t room = tmk_checkpoint_bound(s);
-    struct tmk_sink section = tmk_sink_of(scratch, room);
-    tmk_context_write(&section, s, now_ns);
-    tmk_section_write(out, TMK_SECTION_CONTEXT, &section);
-
-    section = tmk_sink_of(scratch, room);
-    tmk_reserved_write(&section, s);
-    tmk_section_write(out, TMK_SECTION_RESERVED, &section);
-
-    section = tmk_sink_of(scratch, room);
-    write_totals(&section, s);
-    tmk_section_write(out, TMK_SECTION_TOTALS, &section);
-
-    section = tmk_sink_of(scratch, room);
     for (uint32_t i = 0; i < s->n_devices; i++) {
         struct tmk_step_row row = tmk_state_open_row(s, i);
-        tmk_step_row_write(&section, &row);
+        tmk_step_row_write(out, &row);
     }
-    tmk_section_write(out, TMK_SECTION_STEP, &section);
-
-    section = tmk_sink_of(scratch, room);
-    tmk_sink_varint(&section, s->n_contexts);
-    for (uint32_t i = 1; i <= s->n_contexts; i++) {
-        tmk_sink_varint(&section, s->contexts[i].parent);
-        tmk_sink_varint(&section, ((uint64_t)s->contexts[i].name << 2) | s->contexts[i].kind);
-    }
-    tmk_section_write(out, TMK_SECTION_CONTEXTS, &section);
-
-    section = tmk_sink_of(scratch, room);
-    write_blocks(&section, s, now_ns);
-    tmk_section_write(out, TMK_SECTION_BLOCKS, &section);
-
-    section = tmk_sink_of(scratch, room);
-    write_block_streams(&section, s);
-    tmk_section_write(out, TMK_SECTION_BLOCK_STREAMS, &section);
-
-    section = tmk_sink_of(scratch, room);
-    write_segments(&section, s, now_ns);
-    tmk_section_write(out, TMK_SECTION_SEGMENTS, &section);
-
-    section = tmk_sink_of(scratch, room);
-    write_block_requests(&section, s);
-    tmk_section_write(out, TMK_SECTION_REQUESTED, &section);
 }
 
-static void read_totals(struct tmk_view *in, struct tmk_state *s)
+static void write_contexts(struct tmk_sink *out, const struct tmk_state *s)
 {
-    s->n_events = tmk_view_varint(in);
-    s->n_allocs = tmk_view_varint(in);
-    s->n_frees = tmk_view_varint(in);
-    s->n_dropped = tmk_view_varint(in);
-    s->n_step_rows = tmk_view_varint(in);
-    s->n_replaced = tmk_view_varint(in);
-    s->n_unknown_free = tmk_view_varint(in);
+    tmk_sink_varint(out, s->n_contexts);
+    for (uint32_t i = 1; i <= s->n_contexts; i++) {
+        tmk_sink_varint(out, s->contexts[i].parent);
+        tmk_sink_varint(out, ((uint64_t)s->contexts[i].name << 2) | s->contexts[i].kind);
+    }
 }
 
-static void read_step(struct tmk_view *in, struct tmk_state *s)
+static void write_section(struct tmk_sink *section, uint64_t id, const struct tmk_state *s,
+                          uint64_t now_ns, const struct listing *list)
+{
+    switch (id) {
+    case TMK_SECTION_CONTEXT:
+        tmk_context_write(section, s, now_ns);
+        break;
+    case TMK_SECTION_RESERVED:
+        tmk_reserved_write(section, s);
+        break;
+    case TMK_SECTION_TOTALS:
+        tmk_totals_write(section, s);
+        break;
+    case TMK_SECTION_STEP:
+        tmk_open_rows_write(section, s);
+        break;
+    case TMK_SECTION_CONTEXTS:
+        write_contexts(section, s);
+        break;
+    case TMK_SECTION_BLOCKS:
+        write_blocks(section, s, now_ns, list);
+        break;
+    case TMK_SECTION_BLOCK_STREAMS:
+        write_block_streams(section, s, list);
+        break;
+    case TMK_SECTION_SEGMENTS:
+        write_segments(section, s, now_ns);
+        break;
+    case TMK_SECTION_REQUESTED:
+        write_block_requests(section, s, list);
+        break;
+    default:
+        write_brief_blocks(section, s, list);
+        break;
+    }
+}
+
+/* Returns the payload's length; SIZE_MAX when the sink is too small. */
+static size_t write_listing(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
+                            void *scratch, const struct listing *list)
+{
+    static const uint8_t ids[] = {
+        TMK_SECTION_CONTEXT,       TMK_SECTION_RESERVED, TMK_SECTION_TOTALS,
+        TMK_SECTION_STEP,          TMK_SECTION_CONTEXTS, TMK_SECTION_BLOCKS,
+        TMK_SECTION_BLOCK_STREAMS, TMK_SECTION_SEGMENTS, TMK_SECTION_REQUESTED,
+        TMK_SECTION_BRIEF_BLOCKS,
+    };
+    out->at = out->start;
+    out->full = false;
+    for (size_t i = 0; i < sizeof ids; i++) {
+        struct tmk_sink section = tmk_sink_of(scratch, tmk_checkpoint_bound(s));
+        write_section(&section, ids[i], s, now_ns, list);
+        tmk_section_write(out, ids[i], &section);
+    }
+    return out->full ? SIZE_MAX : tmk_sink_length(out);
+}
+
+/* About how many of `n` fit, where all take `bytes` and there is room for `room`. */
+static uint32_t share_that_fits(uint32_t n, size_t bytes, size_t room)
+{
+    return bytes <= room ? n : (uint32_t)((double)n * 0.96 * (double)room / (double)bytes);
+}
+
+/* As many in detail as there is room for when all others are listed briefly; if not even these
+ * fit, as many of them as do. */
+static void choose_listing(struct listing *list, uint32_t n, size_t room)
+{
+    size_t brief = list->sums->brief_bytes, detailed = list->sums->detailed_bytes;
+    if (detailed <= room) {
+        list->n_detailed = n;
+    } else if (brief < room) {
+        list->n_detailed = share_that_fits(n, detailed - brief, room - brief);
+        list->n_brief = n - list->n_detailed;
+    } else {
+        list->n_brief = share_that_fits(n, brief, room);
+    }
+}
+
+/* Sizes vary: the guess is made smaller until it fits, as an empty list does. */
+static void shorten_listing(struct listing *list, uint32_t n)
+{
+    if (list->n_detailed > 0) {
+        list->n_detailed -= list->n_detailed / 8 + 1;
+        list->n_brief = n - list->n_detailed;
+    } else {
+        list->n_brief -= list->n_brief / 8 + 1;
+    }
+}
+
+bool tmk_checkpoint_write(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
+                          void *scratch, size_t max_bytes, uint32_t *ret_n_detailed)
+{
+    struct block_sums sums = sum_blocks(s, now_ns);
+    struct listing list = {.sums = &sums};
+    size_t least = write_listing(out, s, now_ns, scratch, &list);
+    if (least > max_bytes) {
+        out->at = out->start;
+        return false;
+    }
+    choose_listing(&list, s->n_live, max_bytes - least);
+    while (write_listing(out, s, now_ns, scratch, &list) > max_bytes)
+        shorten_listing(&list, s->n_live);
+    if (ret_n_detailed)
+        *ret_n_detailed = list.n_detailed;
+    return true;
+}
+
+int tmk_totals_read(struct tmk_view in, struct tmk_state *s, struct tmk_written_live *ret_live)
+{
+    struct tmk_written_live live = {0};
+    s->n_events = tmk_view_varint(&in);
+    s->n_allocs = tmk_view_varint(&in);
+    s->n_frees = tmk_view_varint(&in);
+    s->n_dropped = tmk_view_varint(&in);
+    s->n_step_rows = tmk_view_varint(&in);
+    s->n_replaced = tmk_view_varint(&in);
+    s->n_unknown_free = tmk_view_varint(&in);
+    live.is_known = tmk_view_left(&in) > 0;
+    if (live.is_known) {
+        live.n = tmk_view_varint(&in);
+        live.n_outside = tmk_view_varint(&in);
+        s->n_untracked = tmk_view_varint(&in);
+        s->segments.n_lost = tmk_view_varint(&in);
+    }
+    if (in.bad)
+        return TMK_EDAMAGED;
+    *ret_live = live;
+    return 0;
+}
+
+void tmk_state_settle_outside(struct tmk_state *s, const struct tmk_written_live *live)
+{
+    if (live->is_known)
+        s->n_outside = live->n > s->n_live ? live->n - s->n_live : 0;
+}
+
+void tmk_open_rows_restore(struct tmk_view in, struct tmk_state *s)
 {
     struct tmk_step_row row;
-    while (tmk_view_left(in) > 0 && tmk_step_row_read(in, &row) == 0) {
+    while (tmk_view_left(&in) > 0 && tmk_step_row_read(&in, &row) == 0) {
         struct tmk_device_use *d = tmk_state_device(s, row.device);
         if (!d)
             continue;
@@ -477,6 +694,23 @@ static void read_blocks(struct tmk_view *in, struct tmk_view *streams, struct tm
     }
 }
 
+/* Section 39: blocks of which the size is all that is known. */
+static void read_brief_blocks(struct tmk_view *in, uint64_t now_ns, struct tmk_state *s)
+{
+    uint64_t n = tmk_view_varint(in), shift = tmk_view_varint(in), address = 0;
+    if (shift > 63)
+        (void)tmk_view_fail(in);
+    for (uint64_t i = 0; i < n && !in->bad; i++) {
+        uint16_t device = (uint16_t)tmk_view_varint(in);
+        address += (uint64_t)tmk_view_zigzag(in);
+        uint64_t live = tmk_view_varint(in);
+        struct tmk_block *b =
+            in->bad || live == 0 ? NULL : tmk_state_entry(s, device, address << shift);
+        if (b && !b->live)
+            tmk_state_put_brief(s, b, live - 1, now_ns);
+    }
+}
+
 /* Those that find no room now may have found none before: they are not counted twice. */
 static void read_segments(struct tmk_view *in, uint64_t now_ns, const struct tmk_region *map,
                           struct tmk_state *s)
@@ -513,7 +747,8 @@ int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t ste
     s->now_ns = now_ns;
     struct tmk_region map = {0};
     struct tmk_view section, blocks = tmk_view_of("", 0), streams = blocks, segments = blocks,
-                             requested = blocks;
+                             requested = blocks, brief = blocks;
+    struct tmk_written_live live = {0};
     uint64_t id = 0;
     int rc;
     bool bad = false;
@@ -523,9 +758,9 @@ int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t ste
         else if (id == TMK_SECTION_RESERVED)
             bad |= tmk_reserved_restore(section, s) < 0;
         else if (id == TMK_SECTION_TOTALS)
-            read_totals(&section, s);
+            bad |= tmk_totals_read(section, s, &live) < 0;
         else if (id == TMK_SECTION_STEP)
-            read_step(&section, s);
+            tmk_open_rows_restore(section, s);
         else if (id == TMK_SECTION_CONTEXTS)
             read_contexts(&section, s, &map);
         else if (id == TMK_SECTION_BLOCKS)
@@ -536,13 +771,18 @@ int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t ste
             segments = section;
         else if (id == TMK_SECTION_REQUESTED)
             requested = section;
+        else if (id == TMK_SECTION_BRIEF_BLOCKS)
+            brief = section;
         bad |= section.bad;
     }
     if (tmk_view_left(&blocks) > 0)
         read_blocks(&blocks, &streams, &requested, now_ns, &map, s);
     if (tmk_view_left(&segments) > 0)
         read_segments(&segments, now_ns, &map, s);
-    bad |= blocks.bad || streams.bad || segments.bad || requested.bad;
+    if (tmk_view_left(&brief) > 0)
+        read_brief_blocks(&brief, now_ns, s);
+    tmk_state_settle_outside(s, &live);
+    bad |= blocks.bad || streams.bad || segments.bad || requested.bad || brief.bad;
     tmk_region_fini(&map);
     return rc < 0 || bad ? TMK_EDAMAGED : 0;
 }

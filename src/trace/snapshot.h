@@ -48,11 +48,31 @@ void tmk_step_row_write(struct tmk_sink *out, const struct tmk_step_row *row);
 /* One row, or TMK_EDAMAGED. */
 int tmk_step_row_read(struct tmk_view *in, struct tmk_step_row *ret);
 
+/* Section 32: totals. An events chunk has it too, so that reading can begin at any of them. */
+enum { TMK_TOTALS_BOUND = 16 * TMK_VARINT_MAX_BYTES };
+void tmk_totals_write(struct tmk_sink *out, const struct tmk_state *s);
+struct tmk_written_live { /* what the totals say of live blocks */
+    bool is_known;        /* false: written before they said it */
+    uint64_t n;           /* all */
+    uint64_t n_outside;   /* of these, blocks that whoever wrote this had no entry for himself */
+};
+int tmk_totals_read(struct tmk_view in, struct tmk_state *s, struct tmk_written_live *ret_live);
+/* After the blocks that are known were put: the others count as outside. */
+void tmk_state_settle_outside(struct tmk_state *s, const struct tmk_written_live *live);
+
+/* Section 33: the rows of the step in force, one a device. */
+enum { TMK_ROWS_BOUND = TMK_MAX_DEVICES * 16 * TMK_VARINT_MAX_BYTES };
+void tmk_open_rows_write(struct tmk_sink *out, const struct tmk_state *s);
+void tmk_open_rows_restore(struct tmk_view in, struct tmk_state *s);
+
 /* Bytes that a checkpoint of this state takes at most. */
 size_t tmk_checkpoint_bound(const struct tmk_state *s);
-/* The payload; `scratch` must hold tmk_checkpoint_bound bytes like the sink. */
-void tmk_checkpoint_write(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
-                          void *scratch);
+/* The payload, in at most `max_bytes`; `scratch` must hold tmk_checkpoint_bound bytes like the
+ * sink. Where not all live blocks fit, the largest have their details, others their size only, and
+ * the smallest are left out: *ret_n_detailed (may be NULL) says how many have details. False, and
+ * nothing is written, when not even the rest fits. */
+bool tmk_checkpoint_write(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
+                          void *scratch, size_t max_bytes, uint32_t *ret_n_detailed);
 /* Fill a state from a checkpoint's payload: everything but `step`, which the chunk header has. */
 int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t step,
                            struct tmk_state *s);

@@ -312,8 +312,10 @@ uint32_t tmk_state_context(struct tmk_state *s, uint32_t parent, uint8_t kind, u
     uint32_t at = context_slot(s, parent, kind, name);
     if (s->context_slots[at])
         return s->context_slots[at];
-    if (s->n_contexts >= s->limits.max_contexts)
+    if (s->n_contexts >= s->limits.max_contexts) {
+        s->n_unplaced++;
         return parent;
+    }
     if (s->n_contexts + 1 > s->n_context_slots / 2) {
         rehash_contexts(s, s->n_context_slots * 2);
         at = context_slot(s, parent, kind, name);
@@ -341,8 +343,10 @@ uint32_t tmk_state_thread_context(const struct tmk_state *s, uint32_t thread)
 void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, uint32_t name,
                           uint64_t start_ns)
 {
-    if (thread >= s->limits.max_threads)
+    if (thread >= s->limits.max_threads) {
+        s->n_unplaced++;
         return;
+    }
     if (thread >= s->n_threads)
         s->n_threads = thread + 1;
     uint32_t i = s->free_range;
@@ -350,8 +354,10 @@ void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, ui
         s->free_range = s->ranges[i - 1].outer;
     else if (s->n_ranges < s->limits.max_ranges)
         i = ++s->n_ranges;
-    else
+    else {
+        s->n_unplaced++;
         return;
+    }
     uint32_t context = tmk_state_context(s, tmk_state_thread_context(s, thread), kind, name);
     uint32_t top = s->thread_top[thread];
     bool is_backward = kind == TIDEMARK_STAGE && stage_kind(s, name) == TMK_STAGE_BACKWARD;
@@ -538,6 +544,14 @@ void tmk_state_replace(struct tmk_state *s, struct tmk_block *b)
     tmk_state_give_up(s, b);
 }
 
+static bool is_last_device(const struct tmk_state *s, const struct tmk_device_use *ended)
+{
+    for (uint32_t i = 0; i < s->n_devices; i++)
+        if (&s->devices[i] != ended && s->devices[i].allocated_bytes > 0)
+            return false;
+    return true;
+}
+
 /* What is still counted after all blocks are gone was of blocks that were not followed. */
 void tmk_state_device_end(struct tmk_state *s, uint64_t ns, uint16_t device)
 {
@@ -549,6 +563,8 @@ void tmk_state_device_end(struct tmk_state *s, uint64_t ns, uint16_t device)
         if (s->entries[i].live && s->entries[i].device == device)
             tmk_state_give_up(s, &s->entries[i]);
     shrink(d, d->allocated_bytes);
+    if (is_last_device(s, d))
+        s->n_outside = 0;
 }
 
 void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
@@ -559,10 +575,10 @@ void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint
     struct tmk_device_use *d = tmk_state_device(s, device);
     if (d)
         grow(d, ns, shape->size_bytes);
-    if (!b) {
-        s->n_untracked++;
+    s->n_untracked += !b || !d;
+    s->n_outside += !b;
+    if (!b)
         return;
-    }
     b->size_bytes = shape->size_bytes;
     b->alloc_ns = ns;
     b->serial = s->n_allocs;
@@ -608,7 +624,10 @@ bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint1
     if (d)
         d->row.n_frees++;
     if (!b || !b->live) {
-        s->n_unknown_free++;
+        if (s->n_outside > 0)
+            s->n_outside--;
+        else
+            s->n_unknown_free++;
         return false;
     }
     if (is_untold(s, b)) {
@@ -637,6 +656,7 @@ bool tmk_state_tag(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint8_
 void tmk_state_forget_blocks(struct tmk_state *s)
 {
     s->n_entries = s->n_live = 0;
+    s->n_outside = 0;
     memset(s->slots, 0, (size_t)s->n_slots * sizeof *s->slots);
 }
 
@@ -650,6 +670,27 @@ void tmk_state_drop(struct tmk_state *s, struct tmk_block *b)
 {
     s->n_live -= b->live;
     b->live = 0;
+}
+
+void tmk_state_put_brief(struct tmk_state *s, struct tmk_block *b, uint64_t size_bytes,
+                         uint64_t now_ns)
+{
+    tmk_state_drop(s, b);
+    *b = (struct tmk_block){.address = b->address,
+                            .device = b->device,
+                            .size_bytes = size_bytes,
+                            .alloc_ns = now_ns,
+                            .step = TMK_NO_STEP};
+    tmk_state_set_requested(s, b, 0);
+    tmk_state_put(s, b);
+}
+
+uint64_t tmk_state_n_without_details(const struct tmk_state *s)
+{
+    uint64_t n = s->n_outside;
+    for (uint32_t i = 1; i <= s->n_entries; i++)
+        n += s->entries[i].live && s->entries[i].serial == 0;
+    return n;
 }
 
 bool tmk_state_is_valid(const struct tmk_state *s)

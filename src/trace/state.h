@@ -179,8 +179,13 @@ struct tmk_state {
     uint64_t n_dropped;
     uint64_t n_replaced;     /* allocations at an address that was live */
     uint64_t n_unknown_free; /* frees of an address that was not */
-    uint64_t n_untracked;    /* blocks that found no entry */
-    uint64_t n_step_rows;    /* ordinal of the last finished row */
+    uint64_t n_untracked;    /* blocks that found no entry, or whose device has no figures */
+    uint64_t n_outside;   /* blocks alive now that have no entry: untracked ones, and those that a
+                             checkpoint had no room for */
+    uint64_t n_unplaced;  /* ranges that found no room; their blocks count to the one around */
+    uint64_t n_unnamed;   /* as the ring says: names, stacks and streams that found no room */
+    bool is_cut;          /* a checkpoint of this state had no room for all live blocks */
+    uint64_t n_step_rows; /* ordinal of the last finished row */
 
     /* Called with each finished step row; may be NULL. */
     void (*on_step_row)(void *arg, const struct tmk_step_row *row);
@@ -291,6 +296,12 @@ void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, ui
 void tmk_state_forget_blocks(struct tmk_state *s);
 void tmk_state_put(struct tmk_state *s, struct tmk_block *b);
 void tmk_state_drop(struct tmk_state *s, struct tmk_block *b);
+/* Make a block live of which only the size is known: it was allocated before `now_ns`. */
+void tmk_state_put_brief(struct tmk_state *s, struct tmk_block *b, uint64_t size_bytes,
+                         uint64_t now_ns);
+
+/* Live blocks of which the state has no details: when and where they were allocated. */
+uint64_t tmk_state_n_without_details(const struct tmk_state *s);
 
 /* For tests: every invariant of the tables holds. */
 bool tmk_state_is_valid(const struct tmk_state *s);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h> /* renameat() */
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -12,6 +13,7 @@
 #include "base/crc32.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/text.h"
 
 enum {
     FRONT_SLACK = TMK_PERMANENT_MAX_BYTES,   /* kept free ahead of the tail: room for one copy */
@@ -87,16 +89,30 @@ static void seal_status(struct tmk_status *s)
     s->crc = tmk_crc32(0, s, offsetof(struct tmk_status, crc));
 }
 
+/* A range that found no room in the state is missing where reading begins at a checkpoint. */
+static void note_unnamed(struct tmk_status *status, const struct tmk_state *s)
+{
+    uint64_t n = s->n_unnamed + (status->n_given_up ? s->n_unplaced : 0);
+    if (n > status->n_unnamed)
+        status->n_unnamed = n;
+}
+
+void tmk_status_count(struct tmk_status *status, const struct tmk_state *s)
+{
+    status->n_events = s->n_events;
+    status->n_allocs = s->n_allocs;
+    status->n_frees = s->n_frees;
+    status->n_dropped = s->n_dropped;
+    status->n_untracked = s->n_untracked;
+    status->flags |= s->is_cut ? TMK_STATUS_CUT : 0;
+    note_unnamed(status, s);
+    status->end_ns = s->now_ns;
+}
+
 int tmk_writer_put_status(struct tmk_writer *w, const struct tmk_state *s)
 {
-    if (s) {
-        w->status.n_events = s->n_events;
-        w->status.n_allocs = s->n_allocs;
-        w->status.n_frees = s->n_frees;
-        w->status.n_dropped = s->n_dropped;
-        w->status.n_untracked = s->n_untracked;
-        w->status.end_ns = s->now_ns;
-    }
+    if (s)
+        tmk_status_count(&w->status, s);
     seal_status(&w->status);
     int rc = check_fd(w);
     if (rc < 0)
@@ -140,12 +156,31 @@ static int write_header(struct tmk_writer *w, const uint8_t trace_id[16], const 
     return write_at(w, &part, 1, 0);
 }
 
+/* A file of the name `path` is a trace from its first moment on: until it has its header it is
+ * called TRACE.part, which a SIGKILL may leave behind. */
+static int put_name(const char *part, const char *path, struct tmk_error *err)
+{
+    int rc = access(path, F_OK) == 0                         ? EEXIST
+             : renameat(AT_FDCWD, part, AT_FDCWD, path) == 0 ? 0
+                                                             : errno;
+    return rc == 0 ? 0 : tmk_fail_os(err, TMK_EIO, rc, "cannot make %s", path);
+}
+
+void tmk_writer_part_name(const char *path, char *part, size_t size)
+{
+    struct tmk_text text;
+    tmk_text_init(&text, part, size);
+    tmk_text_add(&text, "%s.part", path);
+}
+
 int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trace_id[16],
                       const char *info, uint64_t max_size, struct tmk_error *err)
 {
+    char part[sizeof w->path + 8];
     *w = (struct tmk_writer){.fd = -1, .max_size = max_size};
     w->status.oldest_seq = 1;
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    tmk_writer_part_name(path, part, sizeof part);
+    int fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return tmk_fail_os(err, TMK_EIO, errno, "cannot make %s", path);
     int rc = adopt_fd(w, fd, path, err);
@@ -154,9 +189,13 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
         if (rc < 0 && err)
             *err = w->error;
     }
+    if (rc == 0)
+        rc = put_name(part, path, err);
     if (rc < 0) {
+        int os_error = errno;
         tmk_writer_close(w);
-        unlink(path);
+        unlink(part);
+        errno = os_error;
         return rc;
     }
     w->file_bytes = w->first;
@@ -213,6 +252,8 @@ enum tmk_stop tmk_writer_stop_reason(int os_error)
         return TMK_STOP_SIZE_LIMIT;
     case EOVERFLOW:
         return TMK_STOP_HISTORY;
+    case ENOBUFS:
+        return TMK_STOP_BUDGET;
     default:
         return TMK_STOP_WRITE_ERROR;
     }
@@ -319,12 +360,41 @@ static bool gap_is_free(const struct tmk_writer *w, uint64_t need)
     return w->status.tail - w->status.head >= need;
 }
 
+void tmk_writer_ask(struct tmk_writer *w, tmk_grant *grant, void *arg)
+{
+    w->grant = grant;
+    w->grant_arg = arg;
+    w->granted = w->file_bytes;
+}
+
+/* Whether the file may grow to `end`. Asked for in whole blocks of a disk. */
+static bool is_granted(struct tmk_writer *w, uint64_t end)
+{
+    if (!w->grant || end <= w->granted)
+        return true;
+    uint64_t more = (end - w->granted + 4095) & ~(uint64_t)4095;
+    if (!w->grant(w->grant_arg, more))
+        return false;
+    w->granted += more;
+    return true;
+}
+
+/* The run has no more room: what the file has is all that it gets. */
+static int settle_for_less(struct tmk_writer *w)
+{
+    if (w->file_bytes < TMK_MAX_SIZE_LEAST)
+        return tmk_fail_os(&w->error, TMK_EFULL, ENOBUFS, "%s: no room left for the run", w->path);
+    w->max_size = w->file_bytes + END_SLACK;
+    w->grant = NULL;
+    return 0;
+}
+
 /* Make room for `need` bytes at the head, turning round at the end of the file. */
 static int make_room(struct tmk_writer *w, uint64_t need)
 {
     if (w->max_size == 0)
         return 0;
-    int rc = 0;
+    int rc = is_granted(w, w->wrapped ? 0 : w->status.head + need) ? 0 : settle_for_less(w);
     for (int turn = 0; turn < 3 && rc == 0; turn++) {
         if (w->wrapped) {
             if (gap_is_free(w, need + FRONT_SLACK))

@@ -19,6 +19,9 @@
 #include "base/error.h"
 #include "trace/packer.h"
 
+/* Whether the file may grow by so many bytes; what was granted counts for the run. */
+typedef bool tmk_grant(void *arg, uint64_t bytes);
+
 struct tmk_writer {
     int fd;
     char path[3584];
@@ -30,6 +33,9 @@ struct tmk_writer {
     bool wrapped;
     uint64_t saved_tail; /* as the file's status has it */
     uint64_t file_bytes;
+    tmk_grant *grant; /* NULL: grow as max_size allows */
+    void *grant_arg;
+    uint64_t granted; /* the file may be so long */
     struct tmk_status status;
     struct tmk_error error; /* why the last call failed */
 };
@@ -38,11 +44,19 @@ struct tmk_writer {
 int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trace_id[16],
                       const char *info, uint64_t max_size, struct tmk_error *err);
 
+/* What a trace is called until it has its header. */
+void tmk_writer_part_name(const char *path, char *part, size_t size);
+
 /* Open an existing trace to go on: `status` is its last one, brought up to date with the chunks
  * found (head, last_seq); `first` and `end` are where the first chunk in the file may begin and the
  * last one ends. */
 int tmk_writer_resume(struct tmk_writer *w, const char *path, const struct tmk_status *status,
                       uint64_t first, uint64_t end, uint64_t max_size, struct tmk_error *err);
+
+/* From now on the file grows only by what `grant` gives. Once refused it is written round in the
+ * room that it has, if that is TMK_MAX_SIZE_LEAST (max_size then says so), else writing fails with
+ * ENOBUFS: a reason for the status. */
+void tmk_writer_ask(struct tmk_writer *w, tmk_grant *grant, void *arg);
 
 /* Close the file; the status stays as last written. */
 void tmk_writer_close(struct tmk_writer *w);
@@ -52,6 +66,9 @@ struct tmk_chunk_out tmk_writer_out(struct tmk_writer *w);
 
 /* Write the status with the totals of `s` (may be NULL: leave them). */
 int tmk_writer_put_status(struct tmk_writer *w, const struct tmk_state *s);
+
+/* Put the totals of `s` into a status. */
+void tmk_status_count(struct tmk_status *status, const struct tmk_state *s);
 
 /* Why the out failed, as a reason for the status. */
 enum tmk_stop tmk_writer_stop_reason(int os_error);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/filter.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -166,6 +167,14 @@ static int wait_condition(int ms)
     return pthread_cond_timedwait(&condition, &mutex, &t);
 }
 
+/* A relative time, of which the kernel itself remembers what is left. */
+static int wait_futex(int ms)
+{
+    static uint32_t word;
+    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    return (int)syscall(SYS_futex, &word, FUTEX_WAIT, 0, &t, NULL, 0);
+}
+
 static int wait_read(int ms)
 {
     char buffer[8192];
@@ -191,11 +200,13 @@ static const struct {
 } waits[] = {
     {"sleep", wait_sleep},         {"poll", wait_poll},   {"select", wait_select},
     {"epoll", wait_epoll},         {"read", wait_read},   {"sigtimedwait", wait_sigtimedwait},
-    {"condition", wait_condition}, {"child", wait_child},
+    {"condition", wait_condition}, {"child", wait_child}, {"futex", wait_futex},
 };
 
 static int run_wait(const char *name, int ms)
 {
+    struct sigaction restarts = {.sa_handler = on_term, .sa_flags = SA_RESTART};
+    sigaction(SIGUSR1, &restarts, NULL);
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
         if (strcmp(waits[i].name, name) != 0)
             continue;

@@ -23,13 +23,13 @@ def test_tight_loop(shop):
     target = shop.target("loop")
     said, calls, _ = shop.attach(target.pid, "--max-size", "64MiB", "--cpu-tensors", "--native")
     assert is_called(calls, target.pid)
-    assert calls[1:] == [f"run={shop.folder}/run1.tmk", "max_size=67108864", "cpu_tensors=1",
+    assert calls[1:] == [f"run={shop.folder}/run1.tmk", "injected=1", "max_size=67108864", "cpu_tensors=1",
                          "native=1"]
     assert "the library was loaded from its file" in said
     assert settled(lambda: len(target.threads()), 1) == 1, "the helper thread has not ended"
     before = target.mappings()
     said, calls, _ = shop.attach(target.pid)
-    assert is_called(calls, target.pid, 2) and calls[1:] == [f"run={shop.folder}/run2.tmk"]
+    assert is_called(calls, target.pid, 2) and calls[1:] == [f"run={shop.folder}/run2.tmk", "injected=1"]
     assert "the library was there already" in said
     assert settled(lambda: len(target.threads()), 1) == 1
     assert [m.split()[0] for m in target.mappings()] == [m.split()[0] for m in before]

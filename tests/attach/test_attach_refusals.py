@@ -91,8 +91,14 @@ def test_stopped(shop):
 
 
 def test_seccomp(shop):
+    """A filter may kill for what attaching calls in the process: nothing is tried, unless somebody
+    says that it does no such thing."""
     target = shop.target("seccomp")
     assert shop.refused(target.pid) == (
+        f"tidemark: process {target.pid} has a seccomp filter, which may kill it for what attaching "
+        "calls in it; start it with: tidemark run; if you know that the filter kills nothing: "
+        f"TIDEMARK_SECCOMP=trust tidemark attach {target.pid}")
+    assert shop.refused(target.pid, before=("env", "TIDEMARK_SECCOMP=trust")) == (
         f"tidemark: process {target.pid} may not map executable memory (it has a seccomp filter; "
         "start it with: tidemark run): not permitted")
     assert target.end() == "ended"
@@ -209,7 +215,7 @@ def test_container_other_files(shop, namespaces):
         with open(f"/proc/{pid}/root/tmp/{name}/calls", encoding="utf-8") as calls:
             lines = calls.read().splitlines()
         assert lines[0].startswith("call 1 pid 1 main 0 ")
-        assert lines[1:] == [f"run=/tmp/{name}"]
+        assert lines[1:] == [f"run=/tmp/{name}", "injected=1"]
         assert settled(lambda: sorted(os.listdir(f"/proc/{pid}/fd")), fds) == fds, "one is left"
         again = shop.tidemark("attach", pid, "-o", name, "--verbose")
         assert again.returncode == 0, again.stderr

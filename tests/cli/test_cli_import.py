@@ -11,11 +11,13 @@ import json
 import os
 import pickle
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
+from test_cli_run import TIDEMARK, wait_until
 from test_cli_truth import ask
-from test_golden import ROOT, shell
+from test_golden import BUILD, ROOT, SMALL, environment, shell
 
 DATA = Path(ROOT) / "tests" / "data" / "torch_snapshots"
 MIB = 1 << 20
@@ -408,6 +410,27 @@ def test_refused(tmp_path):
     refused("empty", tmp_path, 3, "empty")
     refused(".", tmp_path, 3, "a folder")
     refused("nothing.pickle", tmp_path, 3, "no such file")
+
+
+def test_living_run_is_not_replaced(tmp_path):
+    """Nor by way of a link to it: not one trace is removed."""
+    store(load("streams"), tmp_path / "x.pickle")
+    os.symlink("x.tmk", tmp_path / "link.tmk")
+    with subprocess.Popen([TIDEMARK, "run", "-q", "-o", "x.tmk", "--", os.path.join(BUILD, "tinytrain"),
+                           "--steps", "1000000", *SMALL.split()], cwd=tmp_path, env=environment(),
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
+        try:
+            wait_until("a whole trace",
+                       lambda: shell("tidemark check x.tmk", tmp_path).returncode == 0)
+            before = os.listdir(tmp_path / "x.tmk")
+            for name, reason in (("x.tmk", "still records into"), ("link.tmk", "is a symbolic link")):
+                done = shell(f"tidemark import x.pickle --force -o {name}", tmp_path)
+                assert done.returncode == 2 and reason in done.stderr, done.stderr
+            assert os.listdir(tmp_path / "x.tmk") == before
+            assert sorted(os.listdir(tmp_path))[-3:] == ["link.tmk", "x.pickle", "x.tmk"]
+        finally:
+            job.terminate()
+    import_("x.pickle", tmp_path, "--force")
 
 
 def test_names(tmp_path):

@@ -9,6 +9,7 @@ import math
 import os
 import pickle
 import re
+import resource
 import struct
 import subprocess
 import zipfile
@@ -429,3 +430,13 @@ def test_bench_says_what_to_build(tmp_path):
                           capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stdout == ""
     assert re.fullmatch(r"bench: \S+ is not built: `[.]/dev bench` builds what is measured, .*\n", done.stderr)
+
+
+def test_deep_names(tmp_path):
+    """14 MB of names with 200 parts: a file that small should not take long, whatever it says."""
+    path = tmp_path / "deep.safetensors"
+    write_safetensors(path, {"l." * 200 + str(i): ("F32", [1], bytes(4)) for i in range(30_000)})
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    found = answer(path)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 5
+    assert found["tensors"] == 30_000

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -225,3 +226,30 @@ def test_commands_to_copy_are_quoted(tmp_path):
     lacking = shell("tidemark report \"bob's run.tmk\" --rank 7", tmp_path).stderr
     to_copy = re.search('list them: (tidemark query .*"SELECT .*")', lacking)[1]
     assert "tinytrain" in shell(to_copy, tmp_path).stdout
+
+
+# ---- filters
+
+UNDER_A_FILTER = """
+import ctypes, os, struct, sys
+rule = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000), 8)  # all is allowed
+program = struct.pack("HxxxxxxP", 1, ctypes.addressof(rule))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_filters_are_tried_once(tmp_path):
+    """A child makes a recorder's system calls under an alarm: one child for all of a run."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace here")
+    done = subprocess.run(
+        ["strace", "-f", "-o", "calls", "-e", "trace=alarm,setitimer,execve", sys.executable, "-c",
+         UNDER_A_FILTER, TIDEMARK, "run", "-q", "--", "true"],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    calls = (tmp_path / "calls").read_text()
+    if "execve" not in calls:
+        pytest.skip(f"strace may not trace here: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"alarm\(3\)|it_value={tv_sec=3,", calls)) == 1, calls

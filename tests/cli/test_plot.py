@@ -3,10 +3,12 @@
 import collections
 import itertools
 import json
+import random
 import re
+import shlex
 
 import pytest
-from pictures import overlaps, read_png, text_boxes, texts_of
+from pictures import overlaps, read_png, text_boxes, texts_of, width_of
 from test_golden import shell
 
 RUNS = [
@@ -388,3 +390,49 @@ def test_sweep_complaints(sweep):
     (sweep / "bad").mkdir()
     (sweep / "bad" / "sweep.jsonl").write_text("{}\n")
     assert plot(sweep, "bad", status=3)
+
+
+# ---- names that mean something to gnuplot
+
+PIECES = ["'", "''", '"', "\\", "`touch pwned`", "@x", "#", "{", "}", "$", "%", "%%", "%s", "\\n", "\\101", "\\U+0041",
+          ";", "!", "0", "7", "a", "Z", " ", "é", "中", "&", "<b>", "=", "^", "_"]
+
+
+@pytest.mark.parametrize("title", ["'a'", "a''b", "'", "''", "'x", "x'", '"', "\\", "a\\", "100 %", "\\047", "{/*9 a}"])
+def test_titles_of_quotes(runs, title):
+    found = texts(runs, f"a.tmk --title {shlex.quote(title)}")
+    assert found[0] == title
+
+
+def strange(source, columns):
+    """As long as that; without blanks at its ends and next to another, which SVG does not keep."""
+    made = ""
+    while width_of(made) < columns:
+        made += source.choice(PIECES)
+    while width_of(made) > columns:
+        made = made[:-1]
+    return re.sub(r"\s+", " ", made).strip()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_values_of_a_sweep(sweep, seed):
+    """Labels of tics, of graphs, of bars, and the legend's."""
+    source = random.Random(seed)
+    values = sorted({strange(source, 9) for _ in range(6)})
+    write_sweep(sweep / "strange", {"seq": ["1", "2", "3"], "b": values}, lambda i: "done")
+    for kind in KINDS:
+        found = texts(sweep, f"strange --kind {kind}")
+        if kind in ("overview", "heatmap"):
+            assert set(values) <= set(found), (kind, values, found)
+    assert not (sweep / "pwned").exists()
+
+
+def test_long_labels_of_tics(sweep):
+    """gnuplot has room for 49 bytes where there is a '%', and would cut a character in two."""
+    values = ["%", "100%" + "中" * 24, "中" * 20 + "%s" + "中" * 8, "%" + "e\u0301" * 40]
+    write_sweep(sweep / "percent", {"seq": ["1", "2"], "b": values}, lambda i: "done")
+    for kind in KINDS:
+        found = texts(sweep, f"percent --kind {kind}")
+        assert not any("\ufffd" in text for text in found)
+        if kind == "heatmap":
+            assert "%" in found and any(re.fullmatch("100%中+…", text) for text in found), found

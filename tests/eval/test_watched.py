@@ -2,6 +2,7 @@
 """ps, env, and the PID of a watched process where a run is asked for."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -217,7 +218,7 @@ def test_env_output(shop):
     done = tidemark("env", "-o", "/a/b.tmk", "--ranks", "0,8", "--cpu-tensors", "--native")
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.splitlines()
-    assert lines[:5] == ["unset TIDEMARK_MAX_SIZE TIDEMARK_NO_STACKS TIDEMARK_NO_MODULES TIDEMARK_NO_CATEGORIES", "export TIDEMARK_RUN='/a/b.tmk'",
+    assert lines[:5] == ["unset TIDEMARK_MAX_SIZE TIDEMARK_NO_STACKS TIDEMARK_NO_MODULES TIDEMARK_NO_CATEGORIES TIDEMARK_SECCOMP", "export TIDEMARK_RUN='/a/b.tmk'",
                          "export TIDEMARK_RANKS='0,8'", "export TIDEMARK_CPU_TENSORS='1'",
                          "export TIDEMARK_NATIVE='1'"]
     assert lines[5].startswith("export LD_PRELOAD='/")
@@ -231,22 +232,24 @@ def test_env_output(shop):
 # ---- doctor
 
 def test_doctor_lists_orphans(shop):
-    """A ring whose process and trace are both gone; the command that it gives removes it."""
+    """What a killed process leaves, with and without its trace; the command that it gives removes it."""
     pid, job = shop.start(["sh", "-c", f"exec {DEBIAN} {shop.script('idle()')}"], env={
         "LD_PRELOAD": os.path.join(os.path.dirname(TIDEMARK), "libtidemark.so"),
         "TIDEMARK_RUN": str(shop.run)})
-    def doctor():
-        done = subprocess.run([TIDEMARK, "doctor", "--json"], capture_output=True, text=True,
+    def doctor(*more):
+        done = subprocess.run([TIDEMARK, "doctor", "--json", *more], capture_output=True, text=True,
                               env=environment(TIDEMARK_RING_DIR=shop.rings), check=False)
-        return next(check for check in json.loads(done.stdout)["checks"]
-                    if check["name"] == "leftovers")
-    ring, = os.listdir(shop.rings)
-    assert ring not in (doctor()["fix"] or "")
+        found = next(check for check in json.loads(done.stdout)["checks"] if check["name"] == "leftovers")
+        numbers = re.findall(r"(\d+) rings? of killed processes \((\d+) without a trace\), (\d+) account",
+                             found["text"])
+        return found, *(map(int, numbers[0]) if numbers else (0, 0, 0))
+    _, rings, orphans, accounts = doctor()  # of others
     os.kill(pid, signal.SIGKILL)
     job.wait()
-    assert ring not in (doctor()["fix"] or "")  # its trace is there: the next reader takes it
+    assert doctor()[1:] == (rings + 1, orphans, accounts + 1)
     shutil.rmtree(shop.run)
-    found = doctor()
-    assert found["grade"] == "fair" and f"{shop.rings}/{ring}" in found["fix"]
-    subprocess.run(["sh", "-c", found["fix"]], check=True)
+    found, *numbers = doctor()
+    assert numbers == [rings + 1, orphans + 1, accounts + 1]
+    assert found["grade"] == "fair" and found["fix"].startswith("tidemark doctor --clean ")
+    assert doctor("--clean")[0]["text"].startswith("removed ")
     assert os.listdir(shop.rings) == []

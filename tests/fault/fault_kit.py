@@ -85,7 +85,7 @@ class Watch:
             text=True,
         )
         assert done.returncode == 0, done.stderr + done.stdout
-        assert list(self.rings.iterdir()) == [], "a ring was left behind"
+        assert list(self.rings.iterdir()) == [], "something was left behind"
         return json.loads(done.stdout)
 
     def check_ok(self):

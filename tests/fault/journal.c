@@ -198,6 +198,78 @@ static void do_sigprof(void)
     do_signals(SIGPROF, ITIMER_PROF);
 }
 
+/* ---- handlers on another stack ---- */
+
+enum { ALT_BYTES = 65536, SS_DISARMS = (int)(1u << 31) /* SS_AUTODISARM */ };
+
+static void set_stepping(int on)
+{
+#ifdef __x86_64__
+    __asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\torq %0, (%%rsp)\n\tpopfq"
+                     :
+                     : "r"(on ? 0x100ul : 0ul)
+                     : "memory", "cc");
+#else
+    (void)on;
+#endif
+}
+
+/* Lane 0 reports a few events and a handler lane 1, after every single instruction of it, on an
+ * alternate stack. */
+static void step_events(void *stack, int flags)
+{
+    struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_ONSTACK};
+    stack_t alternate = {.ss_sp = stack, .ss_size = ALT_BYTES, .ss_flags = flags};
+    is_plain = 1;
+    report(0, counts[0] + 1); /* arms, opens the lane, names the site */
+    on_tick(0);
+    if (sigaltstack(&alternate, NULL) < 0)
+        exit(4);
+    sigaction(SIGTRAP, &action, NULL);
+    for (uint64_t i = 0; i < n_events; i++) {
+        set_stepping(1);
+        report(0, counts[0] + 1);
+        set_stepping(0);
+    }
+    alternate.ss_flags = SS_DISABLE;
+    sigaltstack(&alternate, NULL);
+}
+
+/* Threads' stacks and their neighbours are all mapped downwards: the first is the highest. */
+static void *step_main(void *stack)
+{
+    char here;
+    if ((char *)stack < &here)
+        exit(5);
+    step_events(stack, (int)n_lanes == 2 ? SS_DISARMS : 0);
+    return NULL;
+}
+
+static void do_alt_above(void)
+{
+    pthread_t thread;
+    pthread_attr_t own;
+    char *all = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_attr_init(&own);
+    if (all == MAP_FAILED || pthread_attr_setstack(&own, all, 1 << 19) != 0 ||
+        pthread_create(&thread, &own, step_main, all + (1 << 19)) != 0)
+        exit(2);
+    pthread_join(thread, NULL);
+}
+
+static void do_alt_below(void)
+{
+    static char stack[ALT_BYTES];
+    step_events(stack, 0);
+}
+
+/* In the middle of the thread's own, above what reports. */
+static void do_alt_within(void)
+{
+    char stack[ALT_BYTES];
+    step_events(stack, 0);
+}
+
 static void wait_for(pid_t pid)
 {
     int status = -1;
@@ -275,7 +347,16 @@ static void do_after_exec(void)
     report_many(1, n_events);
 }
 
+/* Without a word to anybody, libraries included. */
 static void do_exit_now(void)
+{
+    report_many(0, n_events);
+    fflush(stdout);
+    syscall(SYS_exit_group, 7);
+}
+
+/* As workers of multiprocessing do. */
+static void do_worker_exit(void)
 {
     report_many(0, n_events);
     fflush(stdout);
@@ -344,6 +425,9 @@ static const struct {
     {"crowd", do_crowd},
     {"sigalrm", do_sigalrm},
     {"sigprof", do_sigprof},
+    {"alt_above", do_alt_above},
+    {"alt_below", do_alt_below},
+    {"alt_within", do_alt_within},
     {"fork", do_fork},
     {"fork_quiet", do_fork_quiet},
     {"fork_first", do_fork_first},
@@ -351,6 +435,7 @@ static const struct {
     {"exec", do_exec},
     {"after_exec", do_after_exec},
     {"exit_now", do_exit_now},
+    {"worker_exit", do_worker_exit},
     {"quick_exit", do_quick_exit},
     {"abort", do_abort},
     {"thread_exit", do_thread_exit},

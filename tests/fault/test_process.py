@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Threads, forks, execs, signals and ways to end: every event is there, once, in order."""
+import platform
 import signal
 import subprocess
 
@@ -63,6 +64,17 @@ def test_signal_handler_reports(watch, mode):
     assert figures["lane1"] > 0
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="steps by the trap flag of x86-64")
+@pytest.mark.parametrize("mode,flags", [("alt_above", 1), ("alt_above", 2), ("alt_below", 1), ("alt_within", 1)])
+def test_handler_on_another_stack(watch, mode, flags):
+    """A handler that runs after each instruction of an event, wherever its stack lies (2: one that
+    is disarmed meanwhile): each event is there or counted."""
+    assert watch.report(mode, flags, 20).stdout == "done\n"
+    figures = watch.check("--plain")
+    assert figures["lane0"] == 21 and figures["reported"] > 1000, figures
+    assert figures["events"] + figures["dropped"] == figures["reported"], figures
+
+
 def test_fork(watch):
     """Child and grandchild have traces of their own, the parent's goes on."""
     assert watch.report("fork", 1, 3000).stdout == "done\n"
@@ -109,6 +121,16 @@ def test_ends_without_warning(watch, mode, status, alone):
         assert done.returncode == status
     figures = watch.check("--exact")
     assert figures == {**figures, "events": 3000, "traces": 1, "merged": 1}
+
+
+@ALONE
+def test_worker_exit(watch, alone):
+    """_exit(), by which forked workers end: the trace is closed and no ring is left for others."""
+    done = watch.report("worker_exit", 1, 3000, alone=alone)
+    assert done.returncode == 7
+    assert list(watch.rings.iterdir()) == []
+    figures = watch.check("--exact")
+    assert figures == {**figures, "events": 3000, "traces": 1, "merged": 0}
 
 
 def test_main_thread_ends_first(watch):

@@ -480,7 +480,8 @@ static uint8_t *make_ring(size_t *ret_n)
 {
     struct tmk_ring ring;
     bool counter = tmk_clock_has_counter();
-    assert_int_equal(tmk_ring_create(&ring, ring_path, N_RING_PAGES, trace_id, path, NULL), 0);
+    assert_int_equal(
+        tmk_ring_create(&ring, ring_path, N_RING_PAGES, N_RING_PAGES, trace_id, path, NULL), 0);
     ring.header->pid = 0;
     for (uint32_t thread = 1; thread <= 2; thread++) {
         struct tmk_page *page = tmk_ring_take(&ring, thread);

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Processes of a training: forked, spawned, ranks, replaced, killed. One trace each, one run."""
+import os
 import signal
 import socket
 import subprocess
 
 import pytest
-from torch_kit import PYTHON, TIDEMARK, check, environment, query
+from torch_kit import LIBRARY, PYTHON, TIDEMARK, check, environment, query
 
 
 def run_script(tmp_path, rings, text, *, status=0, env=None, timeout=120):
@@ -46,6 +47,52 @@ print(os.getpid(), *pids)
     assert blocks(run, 70003) == {parent: (1, 1), **{pid: (10 + i, 10 + i)
                                                      for i, pid in enumerate(children)}}
     check(run)
+
+
+# A data loader with workers that are forked anew in each epoch. It says the sum of its batches and,
+# on stderr, the most of /dev/shm that tidemark's files had after an epoch.
+LOADER = """
+import os, sys, torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 16
+    def __getitem__(self, i):
+        return torch.full((1 << 18,), float(i))
+def ours():
+    files = [entry.stat().st_blocks * 512 for entry in os.scandir("/dev/shm") if "tidemark" in entry.name]
+    return sum(files)
+total, most = 0, 0
+for epoch in range(int(sys.argv[1])):
+    for batch in torch.utils.data.DataLoader(Data(), batch_size=4, num_workers=2):
+        total += batch.sum().item()
+        most = max(most, ours())
+    print(epoch, total, flush=True)
+print(most, file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a /dev/shm")
+@pytest.mark.parametrize("front", [[str(TIDEMARK), "run", "--quiet", "-o", "a.tmk", "--"], []], ids=["run", "preload"])
+def test_data_loader_in_a_small_dev_shm(tmp_path, front):
+    """64 MiB of /dev/shm, as containers have, of which the loader itself uses up to 40: it runs as
+    it does alone, and tidemark never takes more than 8."""
+    (tmp_path / "loader.py").write_text(LOADER)
+    epochs = 50
+
+    def run(front, **env):
+        script = 'mount -t tmpfs -o size=64m tmpfs /dev/shm; exec "$@"'
+        return subprocess.run(["unshare", "--mount", "sh", "-ec", script, "sh", *front, PYTHON, "loader.py", str(epochs)],
+                              cwd=tmp_path, env=environment(TIDEMARK_RING_DIR="", **env), capture_output=True,
+                              text=True, timeout=300, check=False)
+
+    library = {"LD_PRELOAD": str(LIBRARY), "TIDEMARK_RUN": str(tmp_path / "a.tmk")}
+    alone, watched = run([]), run(front, **({} if front else library))
+    assert alone.returncode == 0, alone.stderr
+    assert (watched.returncode, watched.stdout) == (0, alone.stdout), watched.stderr
+    assert int(watched.stderr) <= 8 << 20
+    assert int(query(tmp_path / "a.tmk", "SELECT count(*) FROM processes")[0][0]) == 2 * epochs + 1
+    assert int(query(tmp_path / "a.tmk", "SELECT sum(dropped) FROM processes")[0][0]) == 0
+    check(tmp_path / "a.tmk")
 
 
 def test_data_loader_workers(tmp_path, rings):

@@ -46,7 +46,8 @@ static void flow_open(uint32_t n_pages, uint64_t n_each)
     snprintf(flow.path, sizeof flow.path, "%s/a.trace", flow.folder);
     struct tmk_packer_options options = tmk_packer_options_for(0, &tmk_state_limits_recorder);
     options.max_events = 5000;
-    assert_int_equal(tmk_ring_create(&tmk_recorder.ring, NULL, n_pages, id, flow.path, NULL), 0);
+    assert_int_equal(
+        tmk_ring_create(&tmk_recorder.ring, NULL, n_pages, n_pages, id, flow.path, NULL), 0);
     assert_int_equal(tmk_writer_create(&flow.writer, flow.path, id, "", 0, NULL), 0);
     struct tmk_chunk_out out = tmk_writer_out(&flow.writer);
     assert_int_equal(tmk_packer_open(&options, &out, &flow.packer), 0);

@@ -104,8 +104,20 @@ bool tmk_lane_next_page(struct tmk_lane *lane)
     return false;
 }
 
+void tmk_lane_count_lost(uint8_t kind)
+{
+    (void)kind;
+}
+
 void tmk_lane_count_drop(void)
 {
+}
+
+bool tmk_lane_take_over(const struct tmk_lane *lane, uintptr_t frame)
+{
+    (void)lane;
+    (void)frame;
+    return true;
 }
 
 /* ---- tests ---- */

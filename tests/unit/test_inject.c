@@ -3,11 +3,13 @@
  * and changes a real process is tested in tests/attach. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 
 #include "inject/arch.h"
 #include "inject/inject.h"
+#include "inject/return_path.h"
 #include "inject/safe_point.h"
 
 /* ---- refusals ---- */
@@ -301,8 +304,6 @@ static void test_call_instructions(void **state)
     assert_false(tmk_code_ends_in_call((const uint8_t *)"\x90\x90\x90\x90\x90\x90\x90\x90" + 8));
     assert_false(
         tmk_code_ends_in_call((const uint8_t *)"\x90\x90\x90\x90\x90\x90\xff\xe0" + 8)); /* jmp */
-    assert_int_equal(tmk_code_find_syscall((const uint8_t *)"\x90\x0f\x05\xc3", 4), 1);
-    assert_int_equal(tmk_code_find_syscall((const uint8_t *)"\x90\x0f", 2), -1);
 }
 
 static void test_rewind(void **state)
@@ -311,19 +312,182 @@ static void test_rewind(void **state)
     (void)state;
     g.orig_rax = SYS_epoll_wait;
     tmk_general_rewind(&g);
-    assert_int_equal(g.rip, 0x1000);
-    assert_int_equal(g.rax, SYS_epoll_wait);
-    assert_int_equal(g.orig_rax, (unsigned long long)-1);
+    assert_int_equal(g.rip, 0x1002);
+    assert_int_equal(g.rax, (unsigned long long)-514); /* restarted unless a handler runs */
+    assert_int_equal(g.orig_rax, SYS_epoll_wait);
     g = (struct user_regs_struct){.rip = 0x1002, .rax = (unsigned long long)-516};
     g.orig_rax = SYS_nanosleep; /* the kernel's business */
     tmk_general_rewind(&g);
-    assert_int_equal(g.rip, 0x1002);
+    assert_int_equal(g.rax, (unsigned long long)-516);
     g.rax = (unsigned long long)-EINTR;
     g.orig_rax = SYS_connect; /* begun: may not be begun twice */
     tmk_general_rewind(&g);
-    assert_int_equal(g.rip, 0x1002);
+    assert_int_equal(g.rax, (unsigned long long)-EINTR);
+}
+
+/* ---- the return path, taken by ourselves ---- */
+
+/* take_path(entry) comes back once the path has jumped to path_landed, with what was in the
+ * registers then in path_found, in the order of struct user_regs_struct's first 15, and rsp and
+ * flags. */
+void take_path(uint64_t entry);
+extern const uint8_t path_landed[];
+uint64_t path_found[17], path_kept[7];
+__asm__(".pushsection .text\n"
+        ".globl take_path, path_landed\n"
+        "take_path:\n"
+        "    mov %rbx, path_kept(%rip)\n"
+        "    mov %rbp, path_kept+8(%rip)\n"
+        "    mov %r12, path_kept+16(%rip)\n"
+        "    mov %r13, path_kept+24(%rip)\n"
+        "    mov %r14, path_kept+32(%rip)\n"
+        "    mov %r15, path_kept+40(%rip)\n"
+        "    mov %rsp, path_kept+48(%rip)\n"
+        "    xor %eax, %eax\n" /* zero flag set, carry clear */
+        "    jmp *%rdi\n"
+        "    nop\n"
+        "    nop\n"
+        "path_landed:\n"
+        "    mov %r15, path_found(%rip)\n"
+        "    mov %r14, path_found+8(%rip)\n"
+        "    mov %r13, path_found+16(%rip)\n"
+        "    mov %r12, path_found+24(%rip)\n"
+        "    mov %rbp, path_found+32(%rip)\n"
+        "    mov %rbx, path_found+40(%rip)\n"
+        "    mov %r11, path_found+48(%rip)\n"
+        "    mov %r10, path_found+56(%rip)\n"
+        "    mov %r9, path_found+64(%rip)\n"
+        "    mov %r8, path_found+72(%rip)\n"
+        "    mov %rax, path_found+80(%rip)\n"
+        "    mov %rcx, path_found+88(%rip)\n"
+        "    mov %rdx, path_found+96(%rip)\n"
+        "    mov %rsi, path_found+104(%rip)\n"
+        "    mov %rdi, path_found+112(%rip)\n"
+        "    mov %rsp, path_found+120(%rip)\n"
+        "    mov path_kept+48(%rip), %rsp\n"
+        "    pushfq\n"
+        "    pop path_found+128(%rip)\n"
+        "    mov path_kept(%rip), %rbx\n"
+        "    mov path_kept+8(%rip), %rbp\n"
+        "    mov path_kept+16(%rip), %r12\n"
+        "    mov path_kept+24(%rip), %r13\n"
+        "    mov path_kept+32(%rip), %r14\n"
+        "    mov path_kept+40(%rip), %r15\n"
+        "    ret\n"
+        ".popsection\n");
+
+static int n_handled;
+
+static void on_signal(int number)
+{
+    (void)number;
+    n_handled++;
+}
+
+/* A path for registers with the numbers 1001, 1002, ... in them, and `result` in rax, so many bytes
+ * `behind` path_landed, on a stack of its own. */
+static uint8_t *new_path(struct user_regs_struct *g, int64_t result, long call, unsigned behind)
+{
+    static uint8_t own_stack[65536];
+    static uint64_t scratch[4];
+    struct tmk_return_head head = {0};
+    uint8_t *path = mmap(NULL, TMK_RETURN_MAX_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(path, MAP_FAILED);
+    for (unsigned long long i = 0; i < 15; i++)
+        ((unsigned long long *)g)[i] = 1001 + i;
+    g->rax = (unsigned long long)result;
+    g->orig_rax = (unsigned long long)call;
+    g->rip = (uintptr_t)path_landed + behind;
+    g->rsp = (uintptr_t)(own_stack + sizeof own_stack - 64);
+    memcpy(path, tmk_return, tmk_return_bytes);
+    memcpy(path, &head, sizeof head);
+    assert_true(tmk_return_fill(path, (uintptr_t)path, (uintptr_t)scratch, g));
+    return path;
+}
+
+static void assert_landed(const struct user_regs_struct *g, uint64_t rax)
+{
+    for (int i = 0; i < 15; i++)
+        assert_int_equal(path_found[i], i == 10 ? rax : ((const unsigned long long *)g)[i]);
+    assert_int_equal(path_found[15], g->rsp);
+}
+
+static void test_return_path(void **state)
+{
+    struct user_regs_struct g = {0};
+    (void)state;
+    assert_true(tmk_return_bytes <= TMK_RETURN_MAX_BYTES && tmk_return_bytes % 8 == 0);
+    uint8_t *path = new_path(&g, 1011, -1, 0);
+    take_path((uintptr_t)path + tmk_return_back);
+    assert_landed(&g, 1011);
+    assert_int_equal(path_found[16] & 0x41, 0x40); /* flags as they were */
+    tmk_general_for_return(&g, (uintptr_t)path);
+    assert_int_equal(g.rip, (uintptr_t)path + tmk_return_back);
+    munmap(path, TMK_RETURN_MAX_BYTES);
+}
+
+/* With signals blocked, and one of them there or not: does pause(), broken off, end? */
+static void check_call(int64_t result, int number, int flags, uint64_t wanted)
+{
+    struct user_regs_struct g = {0};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags}, old;
+    sigset_t all, before;
+    unsigned instruction = wanted == (uint64_t)-EINTR ? 0 : 2; /* a restart goes back to it */
+    uint8_t *path = new_path(&g, result, SYS_pause, instruction);
+    int n_before = n_handled;
+    sigfillset(&all);
+    sigaction(SIGUSR1, &action, &old);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    if (number)
+        raise(number);
+    take_path((uintptr_t)path + tmk_return_back);
+    sigprocmask(SIG_SETMASK, &before, &all);
+    sigaction(SIGUSR1, &old, NULL);
+    assert_landed(&g, wanted);
+    assert_int_equal(n_handled - n_before, number == SIGUSR1);
+    assert_false(sigismember(&all, SIGUSR2)); /* the mask is the one of the path */
+    struct user_regs_struct at_stop = g;
+    tmk_general_for_return(&at_stop, (uintptr_t)path);
+    assert_int_equal(at_stop.rip - 2, (uintptr_t)path + sizeof(struct tmk_return_head) + 160);
+    assert_int_equal(at_stop.rax, (uint64_t)result);
+    munmap(path, TMK_RETURN_MAX_BYTES);
+}
+
+static void test_return_path_restarts(void **state)
+{
+    (void)state;
+    check_call(-514, 0, 0, SYS_pause);
+    check_call(-514, SIGCHLD, 0, SYS_pause); /* no handler */
+    check_call(-514, SIGUSR1, SA_RESTART, (uint64_t)-EINTR);
+    check_call(-516, 0, 0, SYS_restart_syscall);
+    check_call(-516, SIGUSR1, 0, (uint64_t)-EINTR);
+    check_call(-512, SIGUSR1, SA_RESTART, SYS_pause);
+    check_call(-512, SIGUSR1, 0, (uint64_t)-EINTR);
 }
 #endif
+
+static void test_return_places(void **state)
+{
+    struct fixture *f = *state;
+    struct tmk_return_places places;
+    struct tmk_range code, data;
+    assert_true(tmk_module_tail(&f->image, f->libc.head, &code));
+    assert_true(tmk_module_data_tail(&f->image, f->libc.head, &data));
+    assert_true(code.end % 4096 == 0 && code.end - code.start < 65536);
+    assert_true(data.end % 4096 == 0 && data.end - data.start < 4096);
+    assert_true(tmk_image_at(&f->image, code.start)->is_code);
+    assert_int_equal(
+        tmk_return_places_find(&f->image, (const struct tmk_mapping *[]){NULL}, 0, &places),
+        TMK_EINVAL);
+    if (code.end - code.start < TMK_RETURN_MAX_BYTES + 16)
+        return; /* this C library has no room; others have */
+    assert_int_equal(tmk_return_places_find(&f->image, &f->libc.head, 1, &places), 0);
+    assert_int_equal(places.n, (code.end - ((code.start + 15) & ~15ull)) / TMK_RETURN_MAX_BYTES);
+    assert_false(places.is_taken[0]);
+    assert_true(places.at[0] >= code.start && places.at[0] % 16 == 0);
+    assert_true(places.scratch == 0 || (places.scratch > data.start && places.scratch < data.end));
+}
 
 int main(void)
 {
@@ -342,7 +506,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_handlers, open_ourselves, close_ourselves),
         cmocka_unit_test(test_call_instructions),
         cmocka_unit_test(test_rewind),
+        cmocka_unit_test(test_return_path),
+        cmocka_unit_test(test_return_path_restarts),
 #endif
+        cmocka_unit_test_setup_teardown(test_return_places, open_ourselves, close_ourselves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

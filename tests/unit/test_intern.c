@@ -23,7 +23,7 @@ static struct tmk_control control;
 static void open_recorder(void)
 {
     control = (struct tmk_control){0};
-    assert_int_equal(tmk_ring_create(&tmk_recorder.ring, NULL, N_PAGES, id, "", NULL), 0);
+    assert_int_equal(tmk_ring_create(&tmk_recorder.ring, NULL, N_PAGES, N_PAGES, id, "", NULL), 0);
     assert_int_equal(tmk_intern_reset(), 0);
     tmk_recorder.counter = tmk_clock_has_counter();
     tmk_recorder.control = &control;
@@ -170,6 +170,7 @@ static void test_full_table(void **unused)
     assert_in_range(n_known, 60000, 131072);
     assert_int_equal(string_id("n0"), first);
     assert_int_equal(atomic_load(&tmk_recorder.ring.header->n_dropped), 0);
+    assert_int_equal(atomic_load(&tmk_recorder.ring.header->n_unnamed), 160000 - n_known);
     close_recorder();
 }
 

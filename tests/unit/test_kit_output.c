@@ -13,6 +13,8 @@
 
 #include "kit/csv.h"
 #include "kit/json.h"
+#include "kit/markdown.h"
+#include "kit/print.h"
 #include "kit/progress.h"
 #include "kit/shell.h"
 #include "kit/table.h"
@@ -127,7 +129,7 @@ static void test_csv(void **state)
     struct sheet s;
     struct tmk_csv c;
     sheet_open(&s);
-    tmk_csv_init(&c, s.out);
+    tmk_csv_init(&c, s.out, false);
     tmk_csv_text(&c, "plain");
     tmk_csv_text(&c, "with, comma");
     tmk_csv_text(&c, "with \"quotes\"");
@@ -140,6 +142,42 @@ static void test_csv(void **state)
     tmk_csv_text(&c, NULL);
     tmk_csv_end_row(&c);
     sheet_check(&s, "plain,\"with, comma\",\"with \"\"quotes\"\"\",\"two\nlines\",,\"\",7,-7\n\n");
+}
+
+static void test_csv_of_strangers(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_csv c;
+    sheet_open(&s);
+    tmk_csv_init(&c, s.out, true);
+    tmk_csv_text(&c, "=1+1");
+    tmk_csv_text(&c, "  @x");
+    tmk_csv_text(&c, "a=b");
+    tmk_csv_text(&c, "\x1b[2J\xe2\x80\xaeq\xff");
+    tmk_csv_text(&c, "\tx");
+    tmk_csv_text(&c, "two\r\nlines");
+    tmk_csv_text(&c, "\n=1");
+    tmk_csv_number(&c, "-2.5");
+    tmk_csv_i64(&c, -7);
+    tmk_csv_end_row(&c);
+    sheet_check(&s, "\"'=1+1\",\"'  @x\",a=b,\xef\xbf\xbd[2J\xef\xbf\xbdq\xef\xbf\xbd,"
+                    "\"'\tx\",\"two\xef\xbf\xbd\xef\xbf\xbdlines\",\"'\xef\xbf\xbd=1\",-2.5,-7\n");
+}
+
+/* ---- printing ---- */
+
+static void test_print(void **state)
+{
+    (void)state;
+    struct sheet s;
+    sheet_open(&s);
+    tmk_print(s.out, "a %s\n%d %s\n", "x\ny", 7, "\1\2\x1b[m");
+    tmk_print(s.out, "%s", "\xe2\x80\xae");
+    tmk_print(s.out, "\n\n%s.", "\1\2\3\4\5\6\7");
+    sheet_check(&s, "a x\xef\xbf\xbdy\n7 \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd[m\n"
+                    "\xef\xbf\xbd\n\n\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
+                    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd.");
 }
 
 /* ---- UTF-8 ---- */
@@ -303,6 +341,60 @@ static void test_table_markdown(void **state)
     tmk_table_close(t);
 }
 
+/* ---- Markdown ---- */
+
+static void check_markdown(const char *text, bool begins_line, const char *expected)
+{
+    struct sheet s;
+    sheet_open(&s);
+    tmk_markdown_text(s.out, text, begins_line);
+    sheet_check(&s, expected);
+}
+
+static void test_markdown(void **state)
+{
+    (void)state;
+    check_markdown("blocks.0.attn (cuda:0), 5 % = x; a-b", false,
+                   "blocks.0.attn (cuda:0), 5 % = x; a-b");
+    check_markdown("![x](http://evil)", false, "!\\[x\\](http&#8203;://evil)");
+    check_markdown("[log in](HTTPS://evil)", false, "\\[log in\\](HTTPS&#8203;://evil)");
+    check_markdown("[a]: ftp://evil [^1]", true, "\\[a\\]: ftp&#8203;://evil \\[^1\\]");
+    check_markdown("<b onclick=x> &copy; </b>", false, "\\<b onclick=x\\> \\&copy; \\</b\\>");
+    check_markdown("<http://evil>", false, "\\<http&#8203;://evil\\>");
+    check_markdown("www.evil.com wWw.", false, "www&#8203;.evil.com wWw&#8203;.");
+    check_markdown("@root a@b.c @", false, "@&#8203;root a@&#8203;b.c @&#8203;");
+    check_markdown("fixes #12, GH-7, gh-x, C# #", false,
+                   "fixes \\#&#8203;12, GH-&#8203;7, gh-x, C\\# \\#");
+    check_markdown("*a* _b_ ~c~ `d` $e$ |f| \\", false,
+                   "\\*a\\* \\_b\\_ \\~c\\~ \\`d\\` &#36;e&#36; \\|f\\| \\\\");
+    check_markdown("\\| \\[x]", false, "\\\\\\| \\\\\\[x\\]");
+    check_markdown(":tada: a:b: a.py:3 in f", false, ":&#8203;tada: a:&#8203;b: a.py:3 in f");
+    check_markdown("two\r\nlines \t\x1b\xff\xe2\x80\xae.  ", false,
+                   "two  lines \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd.");
+}
+
+static void test_markdown_at_the_start(void **state)
+{
+    (void)state;
+    check_markdown("# a", true, "\\# a");
+    check_markdown("> a", true, "\\> a");
+    check_markdown("    a", true, "a");
+    check_markdown("- a", true, "\\- a");
+    check_markdown("+ a", true, "\\+ a");
+    check_markdown("---", true, "\\---");
+    check_markdown("===", true, "\\===");
+    check_markdown("12. a", true, "12\\. a");
+    check_markdown("1) a", true, "1\\) a");
+    check_markdown("1.5 GiB", true, "1.5 GiB");
+    check_markdown("480 MiB", true, "480 MiB");
+    check_markdown("~~~", true, "\\~\\~\\~");
+    check_markdown("```", true, "\\`\\`\\`");
+    check_markdown("| a |", true, "\\| a \\|");
+    check_markdown("- a", false, "- a");
+    check_markdown("", true, "");
+    check_markdown("  ", true, "");
+}
+
 /* ---- progress ---- */
 
 /* Silent at first, then a line every ten seconds; not more. */
@@ -334,6 +426,8 @@ int main(void)
         cmocka_unit_test(test_json_text),
         cmocka_unit_test(test_json_lines),
         cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_csv_of_strangers),
+        cmocka_unit_test(test_print),
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_shell_word),
         cmocka_unit_test(test_table),
@@ -341,6 +435,8 @@ int main(void)
         cmocka_unit_test(test_table_folds_titles),
         cmocka_unit_test(test_table_cuts_titles),
         cmocka_unit_test(test_table_markdown),
+        cmocka_unit_test(test_markdown),
+        cmocka_unit_test(test_markdown_at_the_start),
         cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,8 @@ static const struct field fields[] = {
     FIELD(status, tmk_status, n_given_up, "u64", "given up"),
     FIELD(status, tmk_status, end_ns, "u64", "last event"),
     FIELD(status, tmk_status, n_untracked, "u64", "could not be followed"),
-    FIELD(status, tmk_status, reserved, "12 bytes", "reserved"),
+    FIELD(status, tmk_status, n_unnamed, "u64", "found no room"),
+    FIELD(status, tmk_status, reserved, "4 bytes", "reserved"),
     FIELD(status, tmk_status, crc, "u32", "CRC of bytes 0–123"),
     FIELD(chunk, tmk_chunk_header, magic, "4 bytes", "TMKC"),
     FIELD(chunk, tmk_chunk_header, kind, "u16", "kind"),
@@ -85,6 +86,7 @@ static const struct field fields[] = {
     FIELD(ring, tmk_ring_header, start_ticks, "u64", "ticks at the trace's start"),
     FIELD(ring, tmk_ring_header, start_monotonic_ns, "u64", "CLOCK_MONOTONIC"),
     FIELD(ring, tmk_ring_header, n_dropped, "u64", "dropped"),
+    FIELD(ring, tmk_ring_header, n_unnamed, "u64", "found no room"),
     FIELD(ring, tmk_ring_header, free_list, "u64", "free pages"),
     FIELD(ring, tmk_ring_header, next_page_number, "u64", "next page number"),
     FIELD(ring, tmk_ring_header, next_thread, "u32", "next thread id"),
@@ -143,6 +145,7 @@ static void test_numbers(void **unused)
 {
     (void)unused;
     assert_int_equal(offsetof(struct tmk_status, n_untracked), 104);
+    assert_int_equal(offsetof(struct tmk_status, n_unnamed), 112);
     assert_int_equal(offsetof(struct tmk_status, crc), 124);
     assert_int_equal(offsetof(struct tmk_chunk_header, header_crc), 60);
     assert_int_equal(offsetof(struct tmk_ring_header, n_dropped), 128);

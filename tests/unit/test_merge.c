@@ -27,6 +27,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/crc32.h"
 #include "trace/drain.h"
 #include "trace/merge.h"
 #include "trace/replay.h"
@@ -77,6 +78,7 @@ struct victim {
     uint64_t n_events, n_steps;
     struct kit_random random;
     void (*look)(struct victim *v); /* called at every stage */
+    bool tears;                     /* look at each chunk half written, too */
     uint32_t n_looks;
     bool counter;
 };
@@ -94,11 +96,15 @@ static int reserve(void *arg, size_t payload_bytes, uint64_t *ret_seq)
     return v->out.reserve(v->out.arg, payload_bytes, ret_seq);
 }
 
+static void look_at_torn(struct victim *v, struct tmk_chunk_header h, const uint8_t *payload);
+
 /* Before it, the pages are marked with a chunk that is not there yet. */
 static int append(void *arg, struct tmk_chunk_header *h, const uint8_t *payload)
 {
     struct victim *v = arg;
     look(v);
+    if (v->tears)
+        look_at_torn(v, *h, payload);
     int rc = v->out.append(v->out.arg, h, payload);
     look(v);
     return rc;
@@ -116,7 +122,8 @@ static void victim_init(struct victim *v, uint64_t seed, uint64_t max_size)
     snprintf(v->dead_trace, sizeof v->dead_trace, "%s/b.trace", v->folder);
     snprintf(info, sizeof info, "pid=7\nring=%s\nmax_size=%llu\n", v->dead_ring,
              (unsigned long long)max_size);
-    assert_int_equal(tmk_ring_create(&v->ring, v->ring_path, N_PAGES, id, v->trace_path, NULL), 0);
+    assert_int_equal(
+        tmk_ring_create(&v->ring, v->ring_path, N_PAGES, N_PAGES, id, v->trace_path, NULL), 0);
     assert_int_equal(tmk_writer_create(&v->writer, v->trace_path, id, info, max_size, NULL), 0);
     struct tmk_packer_options options =
         tmk_packer_options_for(max_size, &tmk_state_limits_recorder);
@@ -294,10 +301,12 @@ static void half_recycled(struct victim *v)
 {
     die(v);
     struct tmk_ring ring;
-    assert_int_equal(tmk_ring_copy(&ring, v->dead_ring, false, NULL), 0);
+    int fd = open(v->dead_ring, O_RDONLY);
+    assert_int_equal(tmk_ring_copy(&ring, fd, v->dead_ring, false, 0, NULL), 0);
+    close(fd);
     size_t n;
     uint8_t *bytes = kit_file_read(v->dead_ring, &n);
-    for (uint32_t i = 0; i < ring.n_pages; i++) {
+    for (uint32_t i = 0; i < tmk_ring_n_pages(&ring); i++) {
         const struct tmk_page *page = &ring.pages[i];
         uint64_t done = atomic_load(&page->done);
         if (atomic_load(&page->state) != TMK_PAGE_SEALED || (done & 0xffff) < TMK_PAGE_SLOTS - 3 ||
@@ -527,6 +536,87 @@ static void test_death_in_a_round_file(void **unused)
     free(v);
 }
 
+/* The dead process's trace is read together with its ring, which stays where it is: nothing is
+ * lost, and nothing counts as damage. */
+static void check_beside(struct victim *v)
+{
+    struct tmk_reader *r = NULL;
+    struct tmk_error err = {0};
+    struct tmk_replay rp;
+    struct tmk_visitor nobody = {0};
+    bool live = true;
+    if (tmk_merge_open_beside(v->dead_trace, v->dead_ring, &r, &live, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_false(live);
+    assert_int_equal(tmk_replay_init(&rp, &tmk_state_limits_tool), 0);
+    assert_int_equal(tmk_replay_run(&rp, r, &nobody, NULL), 0);
+    assert_int_equal(rp.state.n_events, v->n_events);
+    assert_int_equal(rp.n_gaps + rp.n_bad_chunks, 0);
+    assert_int_equal(tmk_reader_damage(r)->n_bytes, 0);
+    assert_int_equal(tmk_reader_damage(r)->n_places, 0);
+    assert_int_equal(tmk_reader_damage(r)->n_chunks, 0);
+    assert_int_equal(tmk_reader_n_step_rows(r), rp.state.n_step_rows + rp.state.n_devices);
+    tmk_replay_fini(&rp);
+    tmk_reader_close(r);
+    assert_int_equal(access(v->dead_ring, F_OK), 0);
+}
+
+/* The process is killed in the middle of writing the chunk, which the writer has numbered and put
+ * checksums on. */
+static void look_at_torn(struct victim *v, struct tmk_chunk_header h, const uint8_t *payload)
+{
+    size_t n_payload = h.payload_bytes;
+    const size_t cuts[] = {1, 40, sizeof h, sizeof h + n_payload / 2, sizeof h + n_payload - 1};
+    uint8_t *bytes = malloc(sizeof h + n_payload);
+    h.seq = v->writer.status.last_seq + 1;
+    h.payload_crc = tmk_crc32(0, payload, n_payload);
+    h.header_crc = tmk_crc32(0, &h, offsetof(struct tmk_chunk_header, header_crc));
+    memcpy(bytes, &h, sizeof h);
+    memcpy(bytes + sizeof h, payload, n_payload);
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+        die(v);
+        int fd = open(v->dead_trace, O_WRONLY);
+        off_t at = (off_t)v->writer.status.head;
+        assert_int_equal(pwrite(fd, bytes, cuts[i], at), (ssize_t)cuts[i]);
+        close(fd);
+        check_beside(v);
+        v->n_looks++;
+    }
+    free(bytes);
+}
+
+static void test_torn_chunk(void **unused)
+{
+    (void)unused;
+    struct victim *v = malloc(sizeof *v);
+    victim_init(v, 8, 0);
+    v->tears = true;
+    for (int cycle = 0; cycle < 4; cycle++) {
+        live_a_little(v, 1500);
+        pack(v);
+    }
+    assert_in_range(v->n_looks, 40, 1000);
+    victim_fini(v);
+    free(v);
+}
+
+/* There the torn chunk has bytes of an older one behind it. */
+static void test_torn_chunk_in_a_round_file(void **unused)
+{
+    (void)unused;
+    struct victim *v = malloc(sizeof *v);
+    victim_init(v, 9, TMK_MAX_SIZE_LEAST);
+    for (int cycle = 0; cycle < 200; cycle++) {
+        v->tears = cycle % 50 == 49;
+        live_a_little(v, 5000);
+        pack(v);
+    }
+    assert_in_range(v->writer.status.n_given_up, 100000, 2000000);
+    assert_in_range(v->n_looks, 40, 1000);
+    victim_fini(v);
+    free(v);
+}
+
 /* The ring of another trace under the name that the header has: left alone. */
 static void test_foreign_ring(void **unused)
 {
@@ -621,6 +711,8 @@ int main(void)
         cmocka_unit_test(test_many_mergers),
         cmocka_unit_test(test_merger_waits),
         cmocka_unit_test(test_death_in_a_round_file),
+        cmocka_unit_test(test_torn_chunk),
+        cmocka_unit_test(test_torn_chunk_in_a_round_file),
         cmocka_unit_test(test_foreign_ring),
         cmocka_unit_test(test_live),
     };

@@ -39,7 +39,8 @@ static int open_recorder(void **unused)
     assert_non_null(symbol);
     memcpy(&glibc_backtrace, &symbol, sizeof symbol);
     (void)glibc_backtrace(warm, 2); /* it loads libgcc the first time */
-    assert_int_equal(tmk_ring_create(&tmk_recorder.ring, NULL, N_PAGES, trace_id, "", NULL), 0);
+    assert_int_equal(
+        tmk_ring_create(&tmk_recorder.ring, NULL, N_PAGES, N_PAGES, trace_id, "", NULL), 0);
     assert_int_equal(tmk_intern_reset(), 0);
     tmk_recorder.counter = tmk_clock_has_counter();
     tmk_recorder.control = &control;
@@ -364,7 +365,8 @@ static void test_ids(void **unused)
     assert_int_equal(tmk_intern_reset(), 0);
     tmk_recorder_set_armed(true);
     tmk_ring_close(&tmk_recorder.ring);
-    assert_int_equal(tmk_ring_create(&tmk_recorder.ring, NULL, N_PAGES, trace_id, "", NULL), 0);
+    assert_int_equal(
+        tmk_ring_create(&tmk_recorder.ring, NULL, N_PAGES, N_PAGES, trace_id, "", NULL), 0);
     chain_call(take_ids, &again);
     d = read_definitions();
     assert_int_equal(again.n, first.n);

@@ -545,13 +545,92 @@ static void test_bytes_an_event(void **unused)
     free(t);
 }
 
+/* ---- checkpoints of a given size ---- */
+
+enum { N_CROWD = 20000 };
+
+static void make_crowd(struct tmk_state *s)
+{
+    static const struct tmk_state_limits many = {.max_blocks = 1 << 16,
+                                                 .max_contexts = 1 << 10,
+                                                 .max_ranges = 1 << 10,
+                                                 .max_threads = 1 << 10,
+                                                 .max_segments = 1 << 10};
+    struct kit_random random = {5};
+    assert_int_equal(tmk_state_init(s, &many), 0);
+    for (uint64_t i = 0; i < N_CROWD; i++) {
+        struct tmk_shape shape = {.size_bytes = 1 + kit_random_below(&random, 1 << (1 + i % 20)),
+                                  .stack = (uint32_t)i % 100,
+                                  .stream = i % 7 == 0};
+        struct tmk_block *b = tmk_state_entry(s, (uint16_t)(i % 3), 0x7f0000000000 + i * 512);
+        tmk_state_alloc(s, b, i * 50, b->device, 1, &shape);
+    }
+}
+
+/* Bytes of the smallest block with details, and of the largest that has none. */
+static void compare_sizes(const struct tmk_state *s, uint64_t *ret_least, uint64_t *ret_most)
+{
+    *ret_least = UINT64_MAX;
+    *ret_most = 0;
+    for (uint32_t i = 1; i <= s->n_entries; i++) {
+        const struct tmk_block *b = &s->entries[i];
+        if (b->serial && b->size_bytes < *ret_least)
+            *ret_least = b->size_bytes;
+        if (!b->serial && b->size_bytes > *ret_most)
+            *ret_most = b->size_bytes;
+    }
+}
+
+/* In any size that it is given it says how many are alive, and lists the largest. */
+static void test_checkpoint_sizes(void **unused)
+{
+    (void)unused;
+    struct tmk_state s, back;
+    make_crowd(&s);
+    size_t bound = tmk_checkpoint_bound(&s);
+    uint8_t *buffer = malloc(bound), *scratch = malloc(bound);
+    for (size_t max = bound; max > 1000; max = max * 3 / 4) {
+        struct tmk_sink out = tmk_sink_of(buffer, bound);
+        uint32_t n_detailed = 0;
+        assert_true(tmk_checkpoint_write(&out, &s, s.now_ns, scratch, max, &n_detailed));
+        size_t used = tmk_sink_length(&out);
+        assert_in_range(used, n_detailed < N_CROWD ? max / 4 * 3 : 1, max); /* what there is */
+        assert_int_equal(tmk_state_init(&back, &s.limits), 0);
+        assert_int_equal(tmk_checkpoint_restore(tmk_view_of(buffer, used), s.now_ns, s.step, &back),
+                         0);
+        assert_int_equal(back.n_live + back.n_outside, N_CROWD);
+        assert_int_equal(tmk_state_n_without_details(&back), N_CROWD - n_detailed);
+        assert_int_equal(back.n_allocs, N_CROWD);
+        for (uint32_t i = 0; i < 3; i++)
+            assert_int_equal(back.devices[i].allocated_bytes, s.devices[i].allocated_bytes);
+        for (uint32_t i = 1; i <= back.n_entries; i++) {
+            const struct tmk_block *b = &back.entries[i];
+            const struct tmk_block *whole = tmk_state_find(&s, b->device, b->address);
+            assert_int_equal(b->size_bytes, whole->size_bytes);
+            if (b->serial)
+                assert_memory_equal(b, whole, sizeof *b);
+        }
+        uint64_t least, most;
+        compare_sizes(&back, &least, &most);
+        if (n_detailed > 0)
+            assert_true(most < 2 * least);
+        tmk_state_fini(&back);
+    }
+    struct tmk_sink out = tmk_sink_of(buffer, bound);
+    assert_false(tmk_checkpoint_write(&out, &s, s.now_ns, scratch, 60, NULL));
+    assert_int_equal(tmk_sink_length(&out), 0);
+    free(buffer);
+    free(scratch);
+    tmk_state_fini(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_checkpoints),
-        cmocka_unit_test(test_dictionary_live), cmocka_unit_test(test_missing_chunk),
-        cmocka_unit_test(test_extremes),        cmocka_unit_test(test_time_never_falls),
-        cmocka_unit_test(test_bytes_an_event),
+        cmocka_unit_test(test_checkpoint_sizes), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_checkpoints),      cmocka_unit_test(test_dictionary_live),
+        cmocka_unit_test(test_missing_chunk),    cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_time_never_falls), cmocka_unit_test(test_bytes_an_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -416,7 +416,7 @@ static int import(const void *bytes, size_t n, struct tmk_import_summary *sum)
     struct tmk_import_snapshot s;
     char path[64];
     snprintf(path, sizeof path, "/tmp/test_pickle.%d.trace", (int)getpid());
-    int rc = tmk_import_snapshot_read(&s, file_of(bytes, n), "/tmp", NULL, NULL, NULL);
+    int rc = tmk_import_snapshot_read(&s, file_of(bytes, n), "/tmp", false, NULL, NULL, NULL);
     if (rc < 0)
         return rc;
     rc = tmk_import_write(&s, path, "x", NULL, NULL, sum, NULL);

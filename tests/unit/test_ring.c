@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,12 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "trace/ring.h"
+#include "trace/ring_file.h"
 #include "trace_kit.h"
 
 static const uint8_t id[16] = "ring ring ring r";
@@ -28,7 +31,7 @@ static void test_take_and_give_back(void **unused)
     enum { N = 10 };
     struct tmk_ring ring;
     struct tmk_page *pages[N];
-    assert_int_equal(tmk_ring_create(&ring, NULL, N, id, "/nowhere", NULL), 0);
+    assert_int_equal(tmk_ring_create(&ring, NULL, N, N, id, "/nowhere", NULL), 0);
     assert_false(ring.has_file);
     for (uint64_t round = 0; round < 3; round++) {
         for (uint32_t i = 0; i < N; i++) {
@@ -102,7 +105,8 @@ static void test_many_takers(void **unused)
     struct stress *s = calloc(1, sizeof *s);
     struct taker takers[N_TAKERS];
     pthread_t threads[N_TAKERS];
-    assert_int_equal(tmk_ring_create(&s->ring, NULL, N_STRESS_PAGES, id, "/nowhere", NULL), 0);
+    assert_int_equal(
+        tmk_ring_create(&s->ring, NULL, N_STRESS_PAGES, N_STRESS_PAGES, id, "/nowhere", NULL), 0);
     for (uint32_t i = 0; i < N_TAKERS; i++) {
         takers[i] = (struct taker){s, i + 1};
         assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, &takers[i]), 0);
@@ -140,7 +144,7 @@ static void test_records_are_whole(void **unused)
 {
     (void)unused;
     struct tmk_ring ring;
-    assert_int_equal(tmk_ring_create(&ring, NULL, 2, id, "/nowhere", NULL), 0);
+    assert_int_equal(tmk_ring_create(&ring, NULL, 2, 2, id, "/nowhere", NULL), 0);
     for (int round = 0; round < 300; round++) {
         struct tmk_page *page = tmk_ring_take(&ring, 1);
         pthread_t thread;
@@ -170,6 +174,28 @@ static void test_records_are_whole(void **unused)
 
 /* ---- files ---- */
 
+static int copy_of(const char *path, struct tmk_ring *ret, bool live, struct tmk_error *err)
+{
+    struct tmk_ring_file file;
+    int rc = tmk_ring_file_open(&file, path, err);
+    if (rc == 0) {
+        rc = tmk_ring_copy(ret, file.fd, path, live, 500000000, err);
+        tmk_ring_file_close(&file);
+    }
+    return rc;
+}
+
+/* As tmk_ring_file_is_held(), of a path; 0 when there is none. */
+static int is_held(const char *path)
+{
+    struct tmk_ring_file file;
+    if (tmk_ring_file_open(&file, path, NULL) < 0)
+        return 0;
+    int held = tmk_ring_file_is_held(&file);
+    tmk_ring_file_close(&file);
+    return held;
+}
+
 static void test_file(void **unused)
 {
     (void)unused;
@@ -178,16 +204,15 @@ static void test_file(void **unused)
     struct tmk_error err = {0};
     snprintf(folder, sizeof folder, "%s", kit_folder_make());
     snprintf(path, sizeof path, "%s/a.ring", folder);
-    assert_int_equal(tmk_ring_create(&ring, path, 4, id, "/the/trace", NULL), 0);
+    assert_int_equal(tmk_ring_create(&ring, path, 4, 4, id, "/the/trace", NULL), 0);
     assert_true(ring.has_file);
-    assert_in_range(ring.fd, 100, 100000); /* out of the program's way */
-    assert_int_equal(tmk_ring_create(&copy, path, 4, id, "", &err), TMK_EIO);
+    assert_int_equal(tmk_ring_create(&copy, path, 4, 4, id, "", &err), TMK_EIO);
     assert_int_equal(err.os_error, EEXIST);
     struct tmk_page *page = tmk_ring_take(&ring, 9);
     page->slots[0].a = 1234;
 
-    assert_int_equal(tmk_ring_copy(&copy, path, true, NULL), 0);
-    assert_int_equal(copy.n_pages, 4);
+    assert_int_equal(copy_of(path, &copy, true, NULL), 0);
+    assert_int_equal(tmk_ring_n_pages(&copy), 4);
     assert_string_equal(copy.header->trace_path, "/the/trace");
     assert_int_equal(copy.pages[page - ring.pages].slots[0].a, 1234);
     assert_int_equal(copy.pages[page - ring.pages].thread, 9);
@@ -197,30 +222,138 @@ static void test_file(void **unused)
     tmk_ring_close(&copy);
 
     atomic_fetch_add(&ring.header->epoch, 1); /* records are being moved: wait, then say so */
-    assert_int_equal(tmk_ring_copy(&copy, path, true, &err), TMK_EBUSY);
-    assert_int_equal(tmk_ring_copy(&copy, path, false, NULL), 0);
+    assert_int_equal(copy_of(path, &copy, true, &err), TMK_EBUSY);
+    assert_int_equal(copy_of(path, &copy, false, NULL), 0);
     tmk_ring_close(&copy);
-
-    pid_t pid = fork(); /* a lock of one's own is not seen by oneself: ask from another process */
-    if (pid == 0)
-        _exit(tmk_ring_is_held(path) == 1 ? 0 : 1);
-    int status = -1;
-    waitpid(pid, &status, 0);
-    assert_int_equal(status, 0);
-    close(ring.fd); /* as a program might: the mapping still tells */
-    pid = fork();
-    if (pid == 0)
-        _exit(tmk_ring_is_held(path) == 1 ? 0 : 1);
-    waitpid(pid, &status, 0);
-    assert_int_equal(status, 0);
-    ring.fd = -1;
     tmk_ring_close(&ring);
-    assert_int_equal(tmk_ring_is_held(path), 0);
     unlink(path);
-    assert_int_equal(tmk_ring_is_held(path), 0);
-    assert_int_equal(tmk_ring_copy(&copy, path, false, &err), TMK_EIO);
+    assert_int_equal(copy_of(path, &copy, false, &err), TMK_EIO);
     kit_file_write(path, "TMKRING1 but no more", 20);
-    assert_int_equal(tmk_ring_copy(&copy, path, false, &err), TMK_EFORMAT);
+    assert_int_equal(copy_of(path, &copy, false, &err), TMK_EFORMAT);
+    kit_folder_remove(folder);
+}
+
+/* Whether the ring is held depends on the mapping alone: not on descriptors, nor on children. */
+static void test_liveness(void **unused)
+{
+    (void)unused;
+    char folder[256], path[300];
+    struct tmk_ring ring;
+    int pipe_of_child[2], end_of_test[2], status = -1;
+    snprintf(folder, sizeof folder, "%s", kit_folder_make());
+    snprintf(path, sizeof path, "%s/a.ring", folder);
+    assert_int_equal(pipe(pipe_of_child), 0);
+    assert_int_equal(pipe(end_of_test), 0);
+    pid_t owner = fork();
+    if (owner == 0) { /* makes a ring, closes everything, leaves a child behind when it is killed */
+        char byte = tmk_ring_create(&ring, path, 2, 2, id, "", NULL) == 0 ? 'a' : 'b';
+        for (int fd = 3; fd < 1024; fd++)
+            if (fd != pipe_of_child[1] && fd != end_of_test[0])
+                close(fd);
+        if (fork() > 0)
+            (void)!write(pipe_of_child[1], &byte, 1);
+        (void)!read(end_of_test[0], &byte, 1);
+        _exit(0);
+    }
+    char byte = 0;
+    assert_int_equal(read(pipe_of_child[0], &byte, 1), 1);
+    assert_int_equal(byte, 'a');
+    assert_int_equal(is_held(path), 1);
+    kill(owner, SIGKILL);
+    waitpid(owner, &status, 0);
+    assert_int_equal(is_held(path), 0); /* its child lives */
+    close(pipe_of_child[0]);
+    close(pipe_of_child[1]);
+    close(end_of_test[0]);
+    close(end_of_test[1]);
+    kit_folder_remove(folder);
+}
+
+/* Whoever merges holds another lock, which makes nobody take the ring for a living process's. */
+static void test_merging_lock(void **unused)
+{
+    (void)unused;
+    char folder[256], path[300];
+    struct tmk_ring ring;
+    struct tmk_ring_file one, two;
+    snprintf(folder, sizeof folder, "%s", kit_folder_make());
+    snprintf(path, sizeof path, "%s/a.ring", folder);
+    assert_int_equal(tmk_ring_create(&ring, path, 2, 2, id, "", NULL), 0);
+    tmk_ring_close(&ring);
+    assert_int_equal(tmk_ring_file_open(&one, path, NULL), 0);
+    assert_int_equal(tmk_ring_file_open(&two, path, NULL), 0);
+    assert_int_equal(tmk_ring_file_lock(&one, 0), 0);
+    assert_int_equal(tmk_ring_file_is_held(&two), 0);
+    assert_int_equal(tmk_ring_file_lock(&two, 10000000), TMK_EBUSY);
+    assert_true(tmk_ring_file_remove(&one));
+    assert_false(tmk_ring_file_remove(&one)); /* its name stands for nothing now */
+    tmk_ring_file_close(&one);
+    assert_int_equal(tmk_ring_file_lock(&two, 0), TMK_EBUSY); /* merged and gone */
+    tmk_ring_file_close(&two);
+    kit_folder_remove(folder);
+}
+
+/* A name that has become another file's is not removed, and links are not followed. */
+static void test_other_file(void **unused)
+{
+    (void)unused;
+    char folder[256], path[300], other[300];
+    struct tmk_ring ring;
+    struct tmk_ring_file file;
+    struct tmk_error err = {0};
+    snprintf(folder, sizeof folder, "%s", kit_folder_make());
+    snprintf(path, sizeof path, "%s/a.ring", folder);
+    snprintf(other, sizeof other, "%s/precious", folder);
+    assert_int_equal(tmk_ring_create(&ring, path, 2, 2, id, "", NULL), 0);
+    tmk_ring_close(&ring);
+    assert_int_equal(tmk_ring_file_open(&file, path, NULL), 0);
+    kit_file_write(other, "keys", 4);
+    assert_int_equal(rename(other, path), 0);
+    assert_false(tmk_ring_file_remove(&file));
+    assert_int_equal(access(path, F_OK), 0);
+    tmk_ring_file_close(&file);
+    unlink(path);
+    kit_file_write(other, "keys", 4);
+    assert_int_equal(symlink(other, path), 0);
+    assert_int_equal(tmk_ring_file_open(&file, path, &err), TMK_EFORMAT);
+    assert_int_equal(tmk_ring_file_open(&file, other, &err), TMK_EFORMAT); /* not a ring's name */
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(tmk_ring_file_open(&file, path, &err), TMK_EFORMAT);
+    kit_folder_remove(folder);
+}
+
+static void test_growing(void **unused)
+{
+    (void)unused;
+    char folder[256], path[300];
+    struct tmk_ring ring, copy;
+    struct stat st;
+    snprintf(folder, sizeof folder, "%s", kit_folder_make());
+    snprintf(path, sizeof path, "%s/a.ring", folder);
+    assert_int_equal(tmk_ring_create(&ring, path, 2, 10, id, "/the/trace", NULL), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_blocks * 512 <= (off_t)tmk_ring_bytes(2)); /* the rest is a hole */
+    struct tmk_page *pages[10];
+    for (int i = 0; i < 2; i++)
+        assert_non_null(pages[i] = tmk_ring_take(&ring, 1));
+    assert_null(tmk_ring_take(&ring, 1));
+    assert_int_equal(tmk_ring_grow(&ring, 3, false), 3);
+    assert_int_equal(tmk_ring_grow(&ring, 30, false), 5);
+    assert_int_equal(tmk_ring_grow(&ring, 1, false), TMK_EFULL);
+    for (int i = 2; i < 10; i++) {
+        assert_non_null(pages[i] = tmk_ring_take(&ring, 1));
+        assert_ptr_equal(pages[i], &ring.pages[pages[i] - ring.pages]);
+        memset((void *)pages[i]->slots, 0xee, sizeof pages[i]->slots);
+    }
+    assert_null(tmk_ring_take(&ring, 1));
+    assert_int_equal(copy_of(path, &copy, true, NULL), 0);
+    assert_int_equal(tmk_ring_n_pages(&copy), 10);
+    tmk_ring_close(&copy);
+    tmk_ring_abandon(&ring); /* threads may still write */
+    memset((void *)pages[3]->slots, 0xee, sizeof pages[3]->slots);
+    assert_int_equal(is_held(path), 0);
+    tmk_ring_close(&ring);
     kit_folder_remove(folder);
 }
 
@@ -236,7 +369,7 @@ static void test_file_limit(void **unused)
         struct rlimit limit = {30000, 30000};
         struct tmk_ring ring;
         setrlimit(RLIMIT_FSIZE, &limit);
-        bool ok = tmk_ring_create(&ring, path, 4, id, "", NULL) == 0 && !ring.has_file &&
+        bool ok = tmk_ring_create(&ring, path, 4, 4, id, "", NULL) == 0 && !ring.has_file &&
                   access(path, F_OK) < 0 && tmk_ring_take(&ring, 1) != NULL;
         _exit(ok ? 0 : 1);
     }
@@ -249,9 +382,15 @@ static void test_file_limit(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_take_and_give_back), cmocka_unit_test(test_many_takers),
-        cmocka_unit_test(test_records_are_whole),  cmocka_unit_test(test_file),
+        cmocka_unit_test(test_take_and_give_back),
+        cmocka_unit_test(test_many_takers),
+        cmocka_unit_test(test_records_are_whole),
+        cmocka_unit_test(test_file),
         cmocka_unit_test(test_file_limit),
+        cmocka_unit_test(test_liveness),
+        cmocka_unit_test(test_merging_lock),
+        cmocka_unit_test(test_other_file),
+        cmocka_unit_test(test_growing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

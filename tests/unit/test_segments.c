@@ -647,7 +647,7 @@ static void lost_segments_of_a_checkpoint(void **state)
     uint8_t *bytes = malloc(bound), *scratch = malloc(bound);
     assert_true(bytes && scratch);
     struct tmk_sink out = tmk_sink_of(bytes, bound);
-    tmk_checkpoint_write(&out, &whole, N_HELD, scratch);
+    assert_true(tmk_checkpoint_write(&out, &whole, N_HELD, scratch, bound, NULL));
     struct tmk_view payload = tmk_view_of(bytes, (size_t)(out.at - bytes));
     for (int i = 0; i < 3; i++) {
         assert_int_equal(tmk_checkpoint_restore(payload, N_HELD, TMK_NO_STEP, &small), 0);

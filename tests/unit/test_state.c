@@ -367,6 +367,7 @@ static void test_ranges_are_recycled(void **unused)
         assert_false(tmk_state_pop(&s, i, 3, TIDEMARK_USER, NULL));
     }
     assert_int_equal(s.n_contexts, 6);
+    assert_int_equal(s.n_unplaced, 1000);
     tmk_state_fini(&s);
 }
 
@@ -385,12 +386,16 @@ static void test_block_limit(void **unused)
     }
     assert_int_equal(s.n_live, 100);
     assert_int_equal(s.n_untracked, 50);
+    assert_int_equal(s.n_outside, 50);
+    assert_int_equal(tmk_state_n_without_details(&s), 50);
     assert_int_equal(s.n_allocs, 150);
     assert_int_equal(s.devices[0].allocated_bytes, 1500);
     assert_true(tmk_state_is_valid(&s));
     for (uint64_t i = 0; i < 60; i++)
         assert_true(tmk_state_free(&s, tmk_state_find(&s, 0, i * 64), 200, 0, 1));
-    assert_false(tmk_state_free(&s, NULL, 200, 0, 1));
+    assert_false(tmk_state_free(&s, NULL, 200, 0, 1)); /* one that was not followed */
+    assert_int_equal(s.n_outside, 49);
+    assert_int_equal(s.n_unknown_free, 0);
     tmk_state_compact(&s);
     assert_int_equal(s.n_entries, 40);
     assert_true(tmk_state_is_valid(&s));

@@ -19,7 +19,7 @@ static struct tmk_import_layout *open_layout(void)
     struct tmk_alloc_conf conf;
     struct tmk_import_layout *l = NULL;
     tmk_alloc_conf_init(&conf);
-    assert_int_equal(tmk_import_layout_open(&conf, &l), 0);
+    assert_int_equal(tmk_import_layout_open(&conf, NULL, &l), 0);
     return l;
 }
 

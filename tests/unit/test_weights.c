@@ -89,7 +89,7 @@ static int try_file(const struct place *p)
     struct tmk_weights w;
     struct tmk_error err = {0};
     const char *path = p->path;
-    int rc = tmk_weights_read(&w, &path, 1, NULL, &err);
+    int rc = tmk_weights_read(&w, &path, 1, false, NULL, &err);
     if (rc == 0) {
         check_inside(&w);
         struct tmk_scan_result *results = calloc(w.n + 1, sizeof *results);
@@ -158,7 +158,7 @@ static void test_torch(void **state)
     struct tmk_scan_result results[5];
     const char *path = "tests/data/model/tiny.pt";
     (void)state;
-    assert_int_equal(tmk_weights_read(&w, &path, 1, NULL, NULL), 0);
+    assert_int_equal(tmk_weights_read(&w, &path, 1, false, NULL, NULL), 0);
     assert_int_equal(w.n, 5);
     assert_int_equal(tmk_weights_scan(&w, results, NULL, NULL, NULL, NULL), 0);
     assert_string_equal(w.all[1].name, "tied");
@@ -234,7 +234,7 @@ static void test_cut_meanwhile(void **state)
     memcpy(header, &n, 8);
     place_put(&p, header, 8 + n);
     assert_int_equal(ftruncate(p.fd, (off_t)(8 + n + N_BYTES)), 0);
-    assert_int_equal(tmk_weights_read(&w, &path, 1, NULL, NULL), 0);
+    assert_int_equal(tmk_weights_read(&w, &path, 1, false, NULL, NULL), 0);
     assert_int_equal(tmk_weights_scan(&w, &result, cut, &p.fd, NULL, &err), TMK_EDAMAGED);
     assert_string_equal(err.text, "the file became shorter while it was read");
     tmk_weights_fini(&w);

@@ -6,6 +6,7 @@
  * from its oldest checkpoint, lead to the same state, and still have every definition and every
  * step row. Between any two calls of the writer, and with the chunk being written torn at any
  * place, it must lead to the state of the last whole events chunk. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -159,7 +160,8 @@ static int append(void *arg, struct tmk_chunk_header *h, const uint8_t *payload)
 
 /* ---- filling ---- */
 
-static void bench_init(struct bench *b, uint64_t seed, uint64_t max_size)
+static void bench_init_with(struct bench *b, uint64_t seed, uint64_t max_size,
+                            const struct tmk_state_limits *most)
 {
     *b = (struct bench){.random = {seed}};
     snprintf(b->folder, sizeof b->folder, "%s", kit_folder_make());
@@ -168,15 +170,20 @@ static void bench_init(struct bench *b, uint64_t seed, uint64_t max_size)
     assert_int_equal(tmk_writer_create(&b->writer, b->path, trace_id, "pid=7\n", max_size, NULL),
                      0);
     b->out = tmk_writer_out(&b->writer);
-    struct tmk_packer_options options = tmk_packer_options_for(max_size, &limits);
+    struct tmk_packer_options options = tmk_packer_options_for(max_size, most);
     struct tmk_chunk_out out = {.reserve = reserve, .append = append, .arg = b};
     assert_int_equal(tmk_packer_open(&options, &out, &b->packer), 0);
     b->pending = calloc(options.max_events + 64u, sizeof *b->pending);
-    assert_int_equal(tmk_state_init(&b->oracle, &limits), 0);
+    assert_int_equal(tmk_state_init(&b->oracle, most), 0);
     b->oracle.on_step_row = keep_row;
     b->oracle.on_step_row_arg = b;
     kit_source_init(&b->source, seed);
     b->source.steps_rarer = 40;
+}
+
+static void bench_init(struct bench *b, uint64_t seed, uint64_t max_size)
+{
+    bench_init_with(b, seed, max_size, &limits);
 }
 
 static void bench_fini(struct bench *b)
@@ -193,6 +200,7 @@ static void flush(struct bench *b)
 {
     assert_int_equal(tmk_packer_flush(b->packer), 0);
     assert_int_equal(tmk_writer_put_status(&b->writer, tmk_packer_state(b->packer)), 0);
+    tmk_state_compact(&b->oracle);
 }
 
 static void add(struct bench *b, const struct tmk_input *in)
@@ -286,6 +294,119 @@ static void test_killed_anywhere(void **unused)
     assert_in_range(b->n_looks, 30, 10000);
     bench_fini(b);
     free(b);
+}
+
+/* ---- more live blocks than a checkpoint has room for ---- */
+
+struct crowd { /* blocks at addresses that rise; the oldest is freed for each new one */
+    struct bench *b;
+    uint64_t n_allocs, n_frees;
+    uint32_t n_live;
+};
+
+static uint64_t crowd_size(uint64_t k)
+{
+    return k % 1000 + 1;
+}
+
+static void crowd_add(struct crowd *c)
+{
+    struct tmk_input in = {.ns = c->n_allocs * 100, .thread = 1};
+    if (c->n_allocs % 500 == 0) {
+        in.kind = TMK_KIND_STEP;
+        in.a = c->n_allocs / 500;
+        add(c->b, &in);
+    }
+    in.kind = TMK_KIND_ALLOC;
+    in.a = 0x10000000 + c->n_allocs * 64;
+    in.b = crowd_size(c->n_allocs++);
+    add(c->b, &in);
+    if (c->n_allocs - c->n_frees <= c->n_live)
+        return;
+    in.kind = TMK_KIND_FREE;
+    in.a = 0x10000000 + c->n_frees++ * 64;
+    add(c->b, &in);
+}
+
+/* Totals, devices and rows are the oracle's; blocks are, or are counted as missing. */
+static void check_figures(struct bench *b, const char *path, uint64_t *ret_n_outside)
+{
+    struct tmk_replay rp;
+    struct tmk_visitor nobody = {0};
+    struct tmk_reader *r = open_whole(path);
+    assert_int_equal(tmk_replay_init(&rp, &tmk_state_limits_tool), 0);
+    assert_int_equal(tmk_replay_run(&rp, r, &nobody, NULL), 0);
+    const struct tmk_state *s = &rp.state, *o = &b->oracle;
+    assert_int_equal(s->n_events, o->n_events);
+    assert_int_equal(s->n_allocs, o->n_allocs);
+    assert_int_equal(s->n_frees, o->n_frees);
+    assert_int_equal(s->n_unknown_free, 0);
+    assert_int_equal(s->n_step_rows, o->n_step_rows);
+    assert_int_equal(s->n_devices, 1);
+    assert_int_equal(s->devices[0].allocated_bytes, o->devices[0].allocated_bytes);
+    assert_int_equal(s->devices[0].max_bytes, o->devices[0].max_bytes);
+    assert_int_equal(s->devices[0].row.n_allocs, o->devices[0].row.n_allocs);
+    assert_int_equal(s->devices[0].row.free_bytes, o->devices[0].row.free_bytes);
+    assert_int_equal(s->devices[0].row.peak_bytes, o->devices[0].row.peak_bytes);
+    assert_int_equal(s->n_live + s->n_outside, o->n_live);
+    uint64_t n_wrong = 0;
+    for (uint32_t i = 1; i <= s->n_entries; i++) {
+        const struct tmk_block *block = &s->entries[i];
+        n_wrong +=
+            block->live && block->size_bytes != crowd_size((block->address - 0x10000000) / 64);
+    }
+    assert_int_equal(n_wrong, 0);
+    assert_true(tmk_state_is_valid(s));
+    *ret_n_outside = s->n_outside;
+    tmk_replay_fini(&rp);
+    tmk_reader_close(r);
+}
+
+/* Three times round with so many alive. Looks at the file as it is after whole flushes. */
+static void go_round_with(uint32_t n_live, uint64_t max_size, bool fits)
+{
+    static const struct tmk_state_limits many = {.max_blocks = 1 << 18,
+                                                 .max_contexts = 1 << 10,
+                                                 .max_ranges = 1 << 10,
+                                                 .max_threads = 1 << 10,
+                                                 .max_segments = 1 << 10};
+    struct bench *b = malloc(sizeof *b);
+    struct crowd c = {.b = b, .n_live = n_live};
+    bench_init_with(b, 9, max_size, &many);
+    while (b->bytes_appended < 3 * max_size || c.n_allocs < n_live + 50000) {
+        for (int i = 0; i < 100000; i++)
+            crowd_add(&c);
+        flush(b);
+        uint64_t n_outside;
+        check_figures(b, b->path, &n_outside);
+        if (fits)
+            assert_int_equal(n_outside, 0);
+    }
+    uint64_t n_outside;
+    check_figures(b, b->path, &n_outside);
+    assert_int_equal(n_outside == 0, fits);
+    assert_int_equal(b->writer.status.n_untracked, 0);
+    assert_true(b->writer.status.flags & TMK_STATUS_CUT);
+    assert_in_range(b->writer.status.n_given_up, 100000, b->oracle.n_events);
+    struct tmk_reader *r = open_whole(b->path);
+    assert_int_equal(tmk_reader_n_step_rows(r), b->n_rows);
+    for (uint64_t i = 0; i < b->n_rows; i++)
+        assert_int_equal(tmk_reader_step_row(r, i)->end_bytes, b->rows[i].end_bytes);
+    tmk_reader_close(r);
+    bench_fini(b);
+    free(b);
+}
+
+static void test_crowd_without_details(void **unused)
+{
+    (void)unused;
+    go_round_with(100000, MAX_SIZE, true);
+}
+
+static void test_crowd_that_does_not_fit(void **unused)
+{
+    (void)unused;
+    go_round_with(200000, MAX_SIZE / 2, false);
 }
 
 /* What is kept is most of the file, not a remnant. */
@@ -433,6 +554,50 @@ static void test_stolen_descriptor(void **unused)
     free(b);
 }
 
+static int count_descriptors(void)
+{
+    int n = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    while (readdir(folder))
+        n++;
+    closedir(folder);
+    return n;
+}
+
+/* More readers than may keep a descriptor: each reads its chunks, and one whose file was replaced
+ * says so. */
+static void test_many_readers(void **unused)
+{
+    (void)unused;
+    enum { N_READERS = 300 };
+    struct bench *b = malloc(sizeof *b);
+    struct tmk_reader *readers[N_READERS];
+    struct tmk_view payload;
+    struct tmk_error err = {0};
+    bench_init(b, 11, 0);
+    fill(b, 100000);
+    int before = count_descriptors();
+    for (int i = 0; i < N_READERS; i++)
+        readers[i] = open_whole(b->path);
+    assert_int_equal(count_descriptors() - before, 256);
+    for (int i = 0; i < N_READERS; i++)
+        for (uint32_t k = 0; k < tmk_reader_n_chunks(readers[i]); k++)
+            assert_int_equal(tmk_reader_payload(readers[i], k, &payload, NULL), 0);
+    assert_int_equal(rename(b->path, b->copy), 0);
+    kit_file_write(b->path, "other", 5);
+    assert_int_equal(tmk_reader_payload(readers[0], 0, &payload, &err), 0);
+    assert_int_equal(tmk_reader_payload(readers[N_READERS - 1], 0, &payload, &err), TMK_EIO);
+    assert_non_null(strstr(err.text, "was replaced while it was read"));
+    for (int i = 0; i < N_READERS; i++)
+        tmk_reader_close(readers[i]);
+    struct tmk_reader *last = open_whole(b->copy); /* there is room for descriptors again */
+    assert_int_equal(count_descriptors() - before, 1);
+    tmk_reader_close(last);
+    bench_fini(b);
+    free(b);
+}
+
 static void test_create_refuses_existing(void **unused)
 {
     (void)unused;
@@ -452,11 +617,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round),
         cmocka_unit_test(test_killed_anywhere),
+        cmocka_unit_test(test_crowd_without_details),
+        cmocka_unit_test(test_crowd_that_does_not_fit),
         cmocka_unit_test(test_keeps_much),
         cmocka_unit_test(test_history_fills_file),
         cmocka_unit_test(test_status_slots),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_stolen_descriptor),
+        cmocka_unit_test(test_many_readers),
         cmocka_unit_test(test_create_refuses_existing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

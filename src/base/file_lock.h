@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* base/file_lock.h - locks that belong to an open file, not to a process.
+ *
+ * A lock goes when the last reference to the open file does, a mapping included: closing a
+ * descriptor, of this file or another one of the same name, does not end it, as it would end a
+ * lock of POSIX's. Files have two: one for each of their first two bytes. Where the kernel knows no
+ * such locks (gVisor), flock() stands in, which has one for the whole file. */
+#ifndef TMK_BASE_FILE_LOCK_H
+#define TMK_BASE_FILE_LOCK_H
+
+#include <stdbool.h>
+
+enum tmk_lock_kind { TMK_LOCK_SHARED, TMK_LOCK_EXCLUSIVE };
+
+/* Take it, or change its kind, without waiting. 0, or -1 and errno (EAGAIN: another has it). */
+int tmk_file_lock(int fd, enum tmk_lock_kind kind, int byte);
+
+/* Give it back before the file is closed. */
+void tmk_file_unlock(int fd, int byte);
+
+/* Whether another open file has a lock there, of either kind: 1, 0, or -1 and errno. The caller's
+ * own file has none there. */
+int tmk_file_lock_is_taken(int fd, int byte);
+
+#endif

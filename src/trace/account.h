@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/account.h - the memory that the rings of a run take together.
+ *
+ * One page in a file that all its processes on one machine map, `tidemark.UID.HASH.account`: the
+ * hash is of the kernel's boot id and of the run folder. It lies where rings lie, or in the run
+ * folder where there is no tmpfs. A process asks here before it takes memory for a ring; counting
+ * is an atomic addition, so a thread of the program may ask. Together they get a tenth of what the
+ * tmpfs had free when the run began, at most 256 MiB. A ring counts until it is removed, whoever
+ * removes it. What the run takes of the disk is counted in disk_share.h.
+ *
+ * Everyone who has the account open holds a shared lock on it, kept by the mapping as a ring's is
+ * (ring_file.h). A process that is alone with it begins a new count, and the last to leave
+ * removes the file. What a killed process had counted for its ring comes back when that ring is
+ * removed; what was lost between two steps comes back with the new count. */
+#ifndef TMK_TRACE_ACCOUNT_H
+#define TMK_TRACE_ACCOUNT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "trace/layout.h"
+
+#define TMK_ACCOUNT_MAGIC "TMKACCT1"
+
+enum {
+    TMK_ACCOUNT_BYTES = 128,
+    TMK_ACCOUNT_NAME_BYTES = 64,
+    TMK_ACCOUNT_PATH_BYTES = 3584,
+    TMK_ACCOUNT_REASONS = 16,
+};
+
+/* The page. All of one machine and one user: not part of the trace's format. */
+struct tmk_account_page {
+    char magic[8];
+    uint64_t memory_limit; /* bytes */
+    _Atomic uint64_t memory_used;
+    _Atomic uint64_t n_rings;  /* made since the count began */
+    _Atomic uint64_t swept_ns; /* CLOCK_MONOTONIC when somebody last looked for dead processes */
+    /* Processes that are not recorded and could not write a line that says so, by enum tmk_stop. */
+    _Atomic uint32_t n_refused[TMK_ACCOUNT_REASONS];
+};
+
+struct tmk_account {
+    struct tmk_account_page *page; /* NULL: not open */
+    bool on_tmpfs;                 /* where it lies, and rings with it */
+    char folder[TMK_ACCOUNT_PATH_BYTES];
+    char name[TMK_ACCOUNT_NAME_BYTES];
+};
+
+/* Open the account of `run_folder`, making it if there is none: in the first of the folders (NULL
+ * and "" are passed over) that is a tmpfs with 40 MiB free, else in the first that is a tmpfs, else
+ * in the run folder. */
+int tmk_account_open(struct tmk_account *ret, const char *const *folders, unsigned n_folders,
+                     const char *run_folder, struct tmk_error *err);
+/* Leave; the last one removes the file. Takes accounts that are not open. */
+void tmk_account_close(struct tmk_account *a);
+
+/* Take memory for a ring that has `held` bytes already: no ring may have more than half of what
+ * the run may. False: there is not so much left. Any thread, no system call. */
+bool tmk_account_take_memory(struct tmk_account *a, uint64_t held, uint64_t bytes);
+void tmk_account_give_memory(struct tmk_account *a, uint64_t bytes);
+
+/* Count a process that is not recorded, for whoever reads it. False: there is no account. */
+bool tmk_account_count_refusal(struct tmk_account *a, enum tmk_stop reason);
+/* The same in the run's account in one of the folders, if there is one. */
+bool tmk_account_count_refusal_in(const char *const *folders, unsigned n_folders,
+                                  const char *run_folder, enum tmk_stop reason);
+/* How many there are since this was asked the last time. */
+uint32_t tmk_account_take_refusals(struct tmk_account *a, enum tmk_stop reason);
+
+/* Whether it is time to look for rings of dead processes, and nobody else has just begun to. */
+bool tmk_account_may_sweep(struct tmk_account *a, uint64_t every_ns);
+
+/* The ring of a trace was removed: its memory counts no more. */
+void tmk_account_return(const char *trace_path, uint64_t bytes);
+
+/* Remove the account of `run_folder` if nobody has it any more: the last one was killed. */
+void tmk_account_drop_idle(const char *run_folder);
+
+/* Remove the account `name` in the open folder `folder` if it is the caller's and nobody has it. */
+bool tmk_account_remove_idle(int folder, const char *name);
+/* Whether that could be done. */
+bool tmk_account_is_idle(int folder, const char *name);
+
+/* Whether a file name is an account's. */
+bool tmk_account_is_name(const char *name);
+
+#endif

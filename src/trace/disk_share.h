@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/disk_share.h - how much of the disk the processes of a run take together.
+ *
+ * A tenth of what would be free without the run, looked at anew at every request, so that the share
+ * shrinks when the job itself fills the disk. What was granted is counted in a file in the run
+ * folder, `tidemark.BOOT.disk`, where all processes of one machine find it, whatever their mount
+ * and UTS namespaces and environments are; BOOT is the kernel's boot id. The file is read and
+ * written under a lock of the open file, never mapped: a full disk may refuse a mapped page by
+ * SIGBUS.
+ *
+ * The count is of what was asked for. Processes that were killed leave some that they did not use:
+ * before a request is refused, the run's files are looked at and the count begins anew from them,
+ * at most once a second. */
+#ifndef TMK_TRACE_DISK_SHARE_H
+#define TMK_TRACE_DISK_SHARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+enum { TMK_DISK_SHARE_PATH_BYTES = 3584 };
+
+struct tmk_disk_share {
+    int fd; /* -1: it was lost */
+    dev_t device;
+    ino_t inode;
+    uint32_t n_nodes; /* that share the disk of the run folder, this one included; 0: not known */
+    uint64_t left_bytes; /* when last looked at: what counts where that can no longer be done */
+    char folder[TMK_DISK_SHARE_PATH_BYTES];
+    char path[TMK_DISK_SHARE_PATH_BYTES]; /* "": not open */
+};
+
+/* Open the count of `run_folder`, which exists, making it if there is none. Fails where no file can
+ * be made. `n_nodes` 0: as the file says. */
+int tmk_disk_share_open(struct tmk_disk_share *ret, const char *run_folder, uint32_t n_nodes,
+                        struct tmk_error *err);
+/* The file stays. Takes shares that are not open. */
+void tmk_disk_share_close(struct tmk_disk_share *s);
+
+/* Take room. False: it is not there (errno ENOBUFS), or cannot be counted. */
+bool tmk_disk_share_take(struct tmk_disk_share *s, uint64_t bytes);
+/* Count what is there already, room or not. */
+void tmk_disk_share_put(struct tmk_disk_share *s, uint64_t bytes);
+void tmk_disk_share_give(struct tmk_disk_share *s, uint64_t bytes);
+/* What could be taken now. */
+uint64_t tmk_disk_share_left(struct tmk_disk_share *s);
+/* What is counted. */
+uint64_t tmk_disk_share_used(struct tmk_disk_share *s);
+
+/* Remove the count of this machine: the run has ended. */
+void tmk_disk_share_remove(const char *run_folder);
+
+/* The kernel's boot id in hexadecimal digits without dashes; zeros where it cannot be read. */
+enum { TMK_BOOT_ID_BYTES = 33 };
+const char *tmk_boot_id(void);
+
+#endif

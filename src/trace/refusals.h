@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* trace/refusals.h - why processes of a run left no trace: a small text file, a line for each.
+ *
+ *     PID REASON ERRNO TEXT
+ *
+ * It is RUN/refused, or RUN.refused beside it while there is no folder RUN: a process that does not
+ * record makes none. At most 64 KiB, the rest is left out. Writers need no system call but
+ * prlimit64, openat, read and close, which the loader has made before them, and write: they may be
+ * under a filter that kills for others. Readers take numbers
+ * from it and no text. */
+#ifndef TMK_TRACE_REFUSALS_H
+#define TMK_TRACE_REFUSALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/text.h"
+#include "trace/layout.h"
+
+enum { TMK_REFUSALS_MAX_BYTES = 65536 };
+
+struct tmk_refusal {
+    uint32_t pid;         /* 0: not known */
+    enum tmk_stop reason; /* may be one that this tidemark does not know */
+    int os_error;         /* 0: none */
+};
+
+/* Path of the file inside the folder, or beside it. */
+void tmk_refusals_path(const char *folder, bool is_inside, struct tmk_text *out);
+
+/* Add a line. 0 or TMK_E*. No malloc, no stdio. */
+int tmk_refusals_append(const char *folder, const struct tmk_refusal *refusal);
+
+/* Read at most `most` of a run's lines, those inside first; returns how many. What is not a plain
+ * file, or a line that is not as above, counts as nothing. */
+size_t tmk_refusals_read(const char *folder, struct tmk_refusal *ret, size_t most);
+
+#endif

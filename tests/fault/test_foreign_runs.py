@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Runs that somebody else made: reading them changes nothing, whatever they name.
+
+The attacker is uid 65534, the reader uid 65533; both are this test's, which needs root for that.
+"""
+import ctypes
+import fcntl
+import os
+import re
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+import time
+import zlib
+
+import pytest
+from fault_kit import fresh_rings, program
+
+ATTACKER, READER = 65534, 65533
+N, N_ALLOCATIONS = 3000, 750
+INFO = 320  # where a trace's info begins
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: needs root to be two users")
+
+
+class Place:
+    """A folder that both users reach, with a run of the attacker's whose process was killed."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.run = folder / "evil.tmk"
+        self.rings = folder / "rings"
+        self.rings.mkdir()
+        self.rings.chmod(0o1777)
+        folder.chmod(0o1777)
+        env = dict(os.environ, LD_PRELOAD=program("libtidemark.so"), TIDEMARK_RUN=str(self.run),
+                   TIDEMARK_RING_DIR=str(self.rings))
+        env.pop("XDG_RUNTIME_DIR", None)
+        done = subprocess.run([program("journal"), "exit_now", str(folder / "journal"), "1", str(N)],
+                              env=env, user=ATTACKER, group=ATTACKER, capture_output=True)
+        assert done.returncode == 7, done.stderr
+        (self.trace,) = self.run.glob("*.trace")
+        (self.ring,) = self.rings.glob("*.ring")
+        for path in (self.run, self.trace, self.ring):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+    def name(self, key, path):
+        """Have the trace name another file as its `key`, with right checksums."""
+        data = self.trace.read_bytes()
+        header_bytes, info_bytes = (struct.unpack_from("<I", data, at)[0] for at in (12, 32))
+        lines = data[INFO : INFO + info_bytes].split(b"\n")
+        info = b"\n".join(key + os.fsencode(path) if line.startswith(key) else line for line in lines)
+        head = bytearray(data[:INFO])
+        size = (INFO + len(info) + 7) // 8 * 8
+        struct.pack_into("<I", head, 12, size)
+        struct.pack_into("<I", head, 32, len(info))
+        struct.pack_into("<I", head, 36, zlib.crc32(bytes(head[:36]) + info))
+        for at in (64, 192):  # both statuses say where chunks begin
+            for field in (64, 72):
+                (old,) = struct.unpack_from("<Q", head, at + field)
+                if old:
+                    struct.pack_into("<Q", head, at + field, old - header_bytes + size)
+            struct.pack_into("<I", head, at + 124, zlib.crc32(bytes(head[at : at + 124])))
+        body = bytes(head) + info
+        self.trace.write_bytes(body + bytes(size - len(body)) + data[header_bytes:])
+
+    def read(self, user=READER, rings=True):
+        """What the user's tidemark says of the run: (allocations, seconds)."""
+        env = {"PATH": "/usr/bin:/bin", "HOME": "/"}
+        if rings:
+            env["TIDEMARK_RING_DIR"] = str(self.rings)
+        start = time.monotonic()
+        sql = "SELECT count(*) FROM allocations"
+        done = subprocess.run([program("tidemark"), "query", str(self.run), sql, "--format", "csv"],
+                              env=env, user=user, group=user, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return int(done.stdout.split()[-1]), time.monotonic() - start
+
+
+@pytest.fixture
+def place():
+    folder = fresh_rings()
+    yield Place(folder)
+    shutil.rmtree(folder)
+
+
+def snapshot(folder):
+    """Every file below, with what is in it."""
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("user", [READER, 0])
+def test_foreign_run_is_read_not_merged(place, user):
+    """The ring's events are there, and neither file has changed; for root, too."""
+    before = snapshot(place.folder)
+    found, _ = place.read(user)
+    assert found == N_ALLOCATIONS  # all of them in the ring
+    assert snapshot(place.folder) == before
+    own, _ = place.read(ATTACKER)
+    assert own == found
+    assert not place.ring.exists()
+
+
+def test_ring_elsewhere_is_not_touched(place):
+    """A trace that names a file of the reader's as its ring."""
+    home = place.folder / "home"
+    home.mkdir()
+    for name in ("authorized_keys", "tidemark.65533.1.ring"):
+        (home / name).write_text("precious\n")
+        os.chown(home / name, READER, READER)
+    os.chown(home, READER, READER)
+    home.chmod(0o700)
+    before = snapshot(home)
+    for name in ("authorized_keys", "tidemark.65533.1.ring"):
+        place.name(b"ring=", home / name)
+        place.read()
+        assert snapshot(home) == before
+
+
+def wait_for_close(path, limit_s):
+    """Until somebody closes the file that had it open for writing, or the time is up."""
+    libc = ctypes.CDLL(None)
+    fd = libc.inotify_init1(os.O_CLOEXEC)
+    libc.inotify_add_watch(fd, os.fsencode(path), 0x08)  # IN_CLOSE_WRITE
+    select.select([fd], [], [], limit_s)
+    os.close(fd)
+
+
+@pytest.mark.parametrize("delay", [0, 0.01, 0.03, 0.1])
+def test_folder_is_swapped_while_reading(place, delay):
+    """The folder of the ring becomes a link to the reader's own, in which a file of that name is."""
+    home, evil = place.folder / "home", place.folder / "d"
+    home.mkdir()
+    evil.mkdir()
+    ring = evil / "tidemark.65533.1.ring"
+    shutil.move(place.ring, ring)
+    ring.chmod(0o666)  # the reader may lock it
+    (home / ring.name).write_text("precious\n")
+    for path in (home, home / ring.name):
+        os.chown(path, READER, READER)
+    n_pages = 1 << 20  # slow to copy
+    with open(ring, "r+b") as file:
+        file.truncate(4096 + n_pages * 16384)
+        file.seek(16)
+        file.write(struct.pack("<II", n_pages, 99999999))
+    place.name(b"ring=", ring)
+    (place.folder / "link").symlink_to(home)
+
+    def swap():
+        wait_for_close(ring, 1)
+        time.sleep(delay)
+        evil.rename(place.folder / "d_old")
+        (place.folder / "link").rename(evil)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    time.sleep(0.1)
+    place.read()
+    thread.join()
+    place.read()
+    assert (home / ring.name).read_text() == "precious\n"
+
+
+def test_locked_ring_does_not_hold_a_reader(place):
+    """Locked by its owner, for nothing: others read at once, and the owner within two seconds."""
+    with open(place.ring, "r+b") as ring:
+        lock = struct.pack("hhqqi", fcntl.F_WRLCK, 0, 1, 1, 0)
+        fcntl.fcntl(ring, 37, lock)  # F_OFD_SETLK
+        found, seconds = place.read()
+        assert found == N_ALLOCATIONS and seconds < 2
+        own, seconds = place.read(ATTACKER)
+        assert own == found and seconds < 3
+        assert place.ring.exists()
+    assert place.read(ATTACKER)[0] == found
+    assert not place.ring.exists()
+
+
+def test_rings_that_seem_busy_do_not_hold_a_reader(place):
+    """Twenty traces with rings that look as if their packer were at work, for ever."""
+    data, ring = place.trace.read_bytes(), bytearray(place.ring.read_bytes())
+    struct.pack_into("<Q", ring, 272, 1)  # the epoch is odd
+    held = []
+    for i in range(20):
+        path = place.rings / f"tidemark.{ATTACKER}.{i}.ring"
+        path.write_bytes(ring)
+        place.name(b"ring=", path)
+        (place.run / f"{i}.trace").write_bytes(place.trace.read_bytes())
+        place.trace.write_bytes(data)
+        held.append(open(path, "r+b"))
+        fcntl.fcntl(held[-1], 37, struct.pack("hhqqi", fcntl.F_RDLCK, 0, 0, 1, 0))  # F_OFD_SETLK: alive
+    os.chown(place.run, ATTACKER, ATTACKER)
+    for path in (*place.run.iterdir(), *place.rings.iterdir()):
+        os.chown(path, ATTACKER, ATTACKER)
+        path.chmod(0o644)
+    found, seconds = place.read()
+    assert found == N_ALLOCATIONS and seconds < 3
+    for file in held:
+        file.close()
+
+
+def test_control_socket_elsewhere_is_not_removed(place):
+    """Nor is a socket that the trace names, in a folder that is not its user's alone."""
+    (pid,) = re.findall(rb"\npid=(\d+)\n", place.trace.read_bytes()[:4096])
+    path = place.folder / f"tidemark.{int(pid)}.sock"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+    os.chown(path, ATTACKER, ATTACKER)
+    place.name(b"control=", path)
+    assert place.read(ATTACKER)[0] == N_ALLOCATIONS
+    assert not place.ring.exists() and path.exists()

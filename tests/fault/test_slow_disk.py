@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""A disk that hangs holds neither the first event nor the end of a program for longer than a second;
+what is missing is counted or said."""
+import subprocess
+import time
+
+import pytest
+from fault_kit import program
+
+SLOW = "the disk did not answer within a second"
+
+
+def run(watch, call, *args):
+    """(seconds that it took, what `run` said)."""
+    env = dict(watch.environment(preload=False), LD_PRELOAD=program("slow_disk.so"), SLOW_DISK=call)
+    began = time.monotonic()
+    done = subprocess.run([program("tidemark"), "run", "-o", watch.run, "--", program("sandboxed"), *args],
+                          env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    return time.monotonic() - began, done.stderr
+
+
+def figures(watch):
+    text = watch.tidemark("query", "--format", "csv", watch.run, "SELECT allocations, dropped, state FROM processes")
+    allocations, dropped, state = text.splitlines()[1].split(",")
+    return int(allocations), int(dropped), state
+
+
+def test_arming_hangs(watch):
+    """The folder cannot be made: a second for the first event, none for the end."""
+    seconds, said = run(watch, "mkdir:1:30", "late", "tsync", "none")
+    assert 0.9 < seconds < 4, said
+    assert f": {SLOW}\n" in said and "nothing was recorded: process " in said
+
+
+def test_arming_is_slow(watch):
+    """It is there after a while: what came until then is counted as dropped."""
+    seconds, said = run(watch, "mkdir:1:2", "slow", "tsync", "none")
+    assert seconds < 6, said
+    allocations, dropped, state = figures(watch)
+    assert state == "closed" and allocations > 0 and dropped >= 200, (allocations, dropped)
+    assert "events were dropped" in said
+
+
+@pytest.mark.parametrize("call", ["pwritev:2:30", "pwritev:5:30", "fdatasync:1:30"])
+def test_end_hangs(watch, call):
+    """The end waits for a second; the ring is merged, and has it all."""
+    seconds, said = run(watch, call, "late", "tsync", "none")
+    assert seconds < 4 and "nothing was lost" in said, said
+    assert figures(watch)[:2] == (10100, 0)
+    assert list(watch.rings.iterdir()) == []

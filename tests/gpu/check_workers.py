@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""On a machine with a GPU: data loaders with many workers, watched and not, in a small /dev/shm.
+
+    tests/gpu/check_workers.py TIDEMARK OUT
+
+Each training has 8 workers, with pin_memory and persistent_workers on and off. Watched, it prints what
+it prints alone, takes little of /dev/shm, loses no event, and every worker that made a tensor has a
+trace. Needs root for a /dev/shm of 64 MiB of its own, else that of the machine is used and said.
+Writes each check with its figures to OUT/check_workers.json, exit 1 when one fails."""
+import csv
+import io
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+from checks import Checks
+
+MIB = 1 << 20
+TRAINING = """
+import sys, torch
+from torch.utils.data import DataLoader, Dataset
+
+class Data(Dataset):
+    def __len__(self): return 64
+    def __getitem__(self, i): return torch.full((1 << 16,), float(i))  # 256 KiB
+
+if __name__ == "__main__":
+    epochs, pin, keep = int(sys.argv[1]), sys.argv[2] == "1", sys.argv[3] == "1"
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(1 << 16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
+    loader = DataLoader(Data(), batch_size=4, num_workers=8, pin_memory=pin, persistent_workers=keep)
+    for epoch in range(epochs):
+        total = 0.0
+        for batch in loader:
+            loss = model(batch.cuda(non_blocking=pin)).square().mean()
+            loss.backward(); optimizer.step(); optimizer.zero_grad(); total += loss.item()
+        print("epoch", epoch + 1, total, flush=True)
+"""
+
+
+class Workers(Checks):
+    def __init__(self, tidemark, out):
+        super().__init__()
+        self.tidemark, self.out = tidemark, out
+        self.script = os.path.join(out, "workers.py")
+        with open(self.script, "w", encoding="utf-8") as file:
+            file.write(TRAINING)
+
+    def run(self, front, *args):
+        """Output, seconds, and the most that files of ours took of /dev/shm meanwhile."""
+        start = time.monotonic()
+        process = subprocess.Popen([*front, sys.executable, self.script, *map(str, args)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        most, stop = [0], threading.Event()
+
+        def look():
+            while not stop.wait(0.05):
+                used = 0
+                for name in os.listdir("/dev/shm"):
+                    if name.startswith("tidemark."):
+                        try:
+                            used += os.stat("/dev/shm/" + name).st_blocks * 512
+                        except OSError:
+                            pass
+                most[0] = max(most[0], used)
+
+        looker = threading.Thread(target=look)
+        looker.start()
+        out, err = process.communicate(timeout=300)
+        stop.set()
+        looker.join()
+        return process.returncode, out, err, time.monotonic() - start, most[0]
+
+    def check(self, epochs, pin, keep):
+        name = f"{epochs} epochs, 8 workers, pin_memory {pin}, persistent_workers {keep}"
+        folder = os.path.join(self.out, "workers.tmk")
+        shutil.rmtree(folder, ignore_errors=True)
+        status, plain, err, plain_s, _ = self.run([], epochs, pin, keep)
+        if status != 0:
+            self.skip(name, err[-300:])
+            return
+        status, out, err, seconds, most = self.run([self.tidemark, "run", "--quiet", "-o", folder, "--"], epochs, pin, keep)
+        self.add(name + ": as alone", status == 0 and out == plain, status=status, seconds=round(seconds, 2),
+                 alone_s=round(plain_s, 2), said=err[-300:])
+        self.add(name + ": at most 8 MiB of /dev/shm", most <= 8 * MIB, bytes=most)
+        left = [file for file in os.listdir("/dev/shm") if file.startswith("tidemark.")]
+        self.add(name + ": nothing left behind", not left, left=left[:5])
+        sql = "SELECT count(*), sum(dropped), sum(allocations), sum(state = 'closed') FROM processes"
+        done = subprocess.run([self.tidemark, "query", folder, sql, "--format", "csv"], capture_output=True, text=True,
+                              check=True)
+        n, dropped, allocations, closed = map(int, list(csv.reader(io.StringIO(done.stdout)))[1])
+        workers = 8 if keep else 8 * epochs
+        self.add(name + ": every process is there, whole", n >= workers + 1 and dropped == 0 and closed == n,
+                 processes=n, dropped=dropped, allocations=allocations, closed=closed)
+
+
+def main():
+    tidemark, out = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    if os.geteuid() == 0 and "TIDEMARK_SMALL_SHM" not in os.environ:
+        os.environ["TIDEMARK_SMALL_SHM"] = "1"
+        script = 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"'
+        if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0:
+            os.execvp("unshare", ["unshare", "-m", "sh", "-c", script, "sh", sys.executable, __file__, *sys.argv[1:]])
+    size = os.statvfs("/dev/shm")
+    print(f"/dev/shm: {size.f_blocks * size.f_frsize // MIB} MiB", flush=True)
+    checks = Workers(tidemark, out)
+    for pin in (0, 1):
+        for keep in (0, 1):
+            checks.check(6, pin, keep)
+    checks.check(200, 0, 0)
+    checks.save(out, "check_workers")
+    return checks.exit_status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
