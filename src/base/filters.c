@@ -79,6 +79,8 @@ static bool has_overlay_root(const char *process)
     tmk_text_init(&t, path, sizeof path);
     tmk_text_add(&t, "%s/mountinfo", process);
     size_t n = tmk_fd_read_small(path, text, sizeof text);
+    if (n == 0)
+        return false;
     for (const char *line = text, *end; (end = memchr(line, '\n', n - (size_t)(line - text)));
          line = end + 1)
         if (is_overlay_root(line, end))

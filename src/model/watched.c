@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "kit/grow.h"
 #include "trace/layout.h"
 
@@ -102,6 +103,14 @@ static bool read_header(const char *path, struct tmk_ring_header *ret)
     return good;
 }
 
+/* The ring is made before the trace, which has its name some milliseconds later. */
+static bool is_beginning(const struct tmk_ring_header *header, const char *trace_path)
+{
+    static const uint64_t limit_ns = 2000000000u;
+    return tmk_clock_monotonic_ns() - header->start_monotonic_ns < limit_ns &&
+           access(trace_path, F_OK) < 0 && errno == ENOENT;
+}
+
 /* Is the ring at `path` (as the process has it) its own? Then its paths are filled in. */
 static bool take_ring(struct tmk_watched *w, uint32_t inner, const char *path)
 {
@@ -112,7 +121,7 @@ static bool take_ring(struct tmk_watched *w, uint32_t inner, const char *path)
         return false;
     header.trace_path[sizeof header.trace_path - 1] = '\0';
     snprintf(w->trace_path, sizeof w->trace_path, "%s%s", w->root, header.trace_path);
-    return header.trace_path[0] == '/';
+    return header.trace_path[0] == '/' && !is_beginning(&header, w->trace_path);
 }
 
 /* The path of a line of /proc/PID/maps; NULL when it has none. */
@@ -184,10 +193,11 @@ int tmk_watched_find(uint32_t pid, struct tmk_watched *ret, struct tmk_error *er
     case IS_WATCHED:
         return 0;
     case HAS_LIBRARY:
-        return tmk_fail(err, TMK_EPROCESS,
-                        "process %u records nothing that can be found: it has not allocated "
-                        "anything yet, was detached from, or has no ring file (ulimit -f)",
-                        pid);
+        return tmk_fail(
+            err, TMK_EPROCESS,
+            "process %u records nothing that can be found: it has not allocated "
+            "anything yet, or only this moment, was detached from, or has no ring file (ulimit -f)",
+            pid);
     case HAS_NOTHING:
         return tmk_fail(err, TMK_EPROCESS,
                         "process %u is not watched; to watch it: tidemark attach %u", pid, pid);

@@ -19,6 +19,8 @@
  *   forks cost                      prints a small child's memory, shared and private
  *   forks few N                     N blocks
  *   forks hoard N                   N blocks with every descriptor in use
+ *   forks slow N                    N children while the disk hangs; prints the ms of the longest
+ *                                   fork()
  *   forks wait N                    N blocks, then waits for a line
  *   forks closer CLOSE              2,000 blocks; CLOSE=1: closes all descriptors in the middle
  *   forks orphan                    three blocks and a child that outlives it
@@ -322,6 +324,30 @@ static void do_hoard(char **v)
     report((uint64_t)atoi(v[2]));
 }
 
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Its first event waits as long as events do; then there is no trace yet. */
+static void do_slow(char **v)
+{
+    double longest = 0;
+    report(FEW);
+    for (int i = 0; i < atoi(v[2]); i++) {
+        double start = now_s();
+        pid_t pid = fork();
+        if (pid == 0)
+            syscall(SYS_exit_group, 0);
+        double took = now_s() - start;
+        longest = took > longest ? took : longest;
+        wait_for(pid, 0);
+    }
+    printf("%.0f\n", longest * 1e3);
+}
+
 static void say_ready_and_wait(void)
 {
     char byte;
@@ -439,7 +465,7 @@ int main(int n, char **v)
         {"parent", 1, do_parent},   {"dropper", 0, do_dropper}, {"churn", 2, do_churn},
         {"moved", 3, do_moved},     {"large", 0, do_large},     {"pipes", 1, do_pipes},
         {"locked", 1, do_locked},   {"refused", 2, do_refused}, {"numbers", 2, do_numbers},
-        {"hoard", 1, do_hoard},
+        {"hoard", 1, do_hoard},     {"slow", 1, do_slow},
     };
     for (size_t i = 0; n > 1 && i < sizeof modes / sizeof modes[0]; i++)
         if (strcmp(v[1], modes[i].name) == 0 && n - 2 >= modes[i].n_arguments) {

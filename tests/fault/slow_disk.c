@@ -2,10 +2,12 @@
 /* tests/fault/slow_disk.c - a disk that hangs, to be preloaded behind the recorder.
  *
  * SLOW_DISK=CALL:N:SECONDS lets the Nth of these calls of the recorder's packer thread take so
- * long; CALL:N:kill ends the process there by SIGKILL. CALL is mkdir, pwritev (to a trace) or
- * fdatasync. */
+ * long; CALL:N:kill ends the process there by SIGKILL. CALL is mkdir, open (of the run's share of
+ * the disk), pwritev (to a trace) or fdatasync. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +53,21 @@ int mkdir(const char *path, mode_t mode)
 {
     hang_in("mkdir");
     return (int)syscall(SYS_mkdirat, -100 /* AT_FDCWD */, path, mode);
+}
+
+int open64(const char *path, int flags, ...);
+
+/* `open` is this one, too: see below. */
+int open64(const char *path, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    size_t n = strlen(path);
+    if (n > 5 && strcmp(path + n - 5, ".disk") == 0)
+        hang_in("open");
+    return (int)syscall(SYS_openat, -100 /* AT_FDCWD */, path, flags, mode);
 }
 
 ssize_t pwritev(int fd, const struct iovec *parts, int n_parts, off_t offset)

@@ -97,3 +97,18 @@ def test_run_folder_goes_away(watch, what):
     assert done.returncode == 0
     assert done.stderr == (f"tidemark: nothing is left of the recording: {watch.run} was removed or moved away while "
                            "the program ran\n")
+
+
+@needs_root
+@pytest.mark.skipif(subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0,
+                    reason="NOT RUN: this machine has no mount namespaces for us")
+def test_without_proc(watch):
+    """Whether a filter is there cannot be told without /proc: nothing is recorded, and `run` says why."""
+    script = 'mount -t tmpfs none /proc && exec "$@"'
+    args = [program("tidemark"), "run", "-o", watch.run, "--", program("forks"), "few", "3"]
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *args], env=watch.environment(preload=False),
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("tidemark: nothing was recorded: "), said
+    assert "reported no allocation" not in said and "seccomp" in said, said

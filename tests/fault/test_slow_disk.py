@@ -49,3 +49,12 @@ def test_end_hangs(watch, call):
     assert seconds < 4 and "nothing was lost" in said, said
     assert figures(watch)[:2] == (10100, 0)
     assert list(watch.rings.iterdir()) == []
+
+
+def test_forks_do_not_wait(watch):
+    """While the run's share of the disk cannot be opened, the program forks as fast as ever."""
+    env = dict(watch.environment(preload=True), SLOW_DISK="open:1:4")
+    env["LD_PRELOAD"] += " " + program("slow_disk.so")
+    done = subprocess.run([program("forks"), "slow", "20"], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 60  # a tenth of a second is what they waited for

@@ -350,12 +350,74 @@ static void test_growing(void **unused)
     assert_int_equal(copy_of(path, &copy, true, NULL), 0);
     assert_int_equal(tmk_ring_n_pages(&copy), 10);
     tmk_ring_close(&copy);
-    tmk_ring_abandon(&ring); /* threads may still write */
+    assert_true(tmk_ring_abandon(&ring)); /* threads may still write */
     memset((void *)pages[3]->slots, 0xee, sizeof pages[3]->slots);
     assert_int_equal(is_held(path), 0);
     tmk_ring_close(&ring);
     kit_folder_remove(folder);
 }
+
+static _Atomic bool may_stop;
+
+static void *write_on(void *arg)
+{
+    volatile _Atomic uint64_t *word = arg;
+    while (!atomic_load(&may_stop))
+        atomic_store(word, 1);
+    return NULL;
+}
+
+/* A thread that is in the middle of a record writes on, at every moment of it. */
+static void test_abandon_under_writer(void **unused)
+{
+    (void)unused;
+    char folder[256], path[300];
+    snprintf(folder, sizeof folder, "%s", kit_folder_make());
+    snprintf(path, sizeof path, "%s/a.ring", folder);
+    for (int i = 0; i < 300; i++) {
+        struct tmk_ring ring;
+        pthread_t writer;
+        assert_int_equal(tmk_ring_create(&ring, path, 64, 64, id, "/the/trace", NULL), 0);
+        _Atomic uint64_t *word = (_Atomic uint64_t *)(void *)ring.pages[0].slots;
+        atomic_store(&may_stop, false);
+        assert_int_equal(pthread_create(&writer, NULL, write_on, word), 0);
+        while (atomic_load(word) == 0)
+            ;
+        unlink(path);
+        assert_true(tmk_ring_abandon(&ring));
+        atomic_store(&may_stop, true);
+        pthread_join(writer, NULL);
+        tmk_ring_close(&ring);
+    }
+    kit_folder_remove(folder);
+}
+
+#ifndef __SANITIZE_THREAD__ /* its own tables find no memory under this limit */
+/* Where there is no memory for that, the ring stays as it is. */
+static void test_abandon_fails(void **unused)
+{
+    (void)unused;
+    char folder[256], path[300];
+    snprintf(folder, sizeof folder, "%s", kit_folder_make());
+    snprintf(path, sizeof path, "%s/a.ring", folder);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct rlimit limit = {4 << 20, 4 << 20};
+        struct tmk_ring ring;
+        bool ok = tmk_ring_create(&ring, path, 4, TMK_RING_PAGES, id, "", NULL) == 0;
+        setrlimit(RLIMIT_DATA, &limit);
+        ok = ok && !tmk_ring_abandon(&ring);
+        struct tmk_page *page = ok ? tmk_ring_take(&ring, 1) : NULL;
+        if (page)
+            memset((void *)page->slots, 1, sizeof page->slots);
+        _exit(page ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+    kit_folder_remove(folder);
+}
+#endif
 
 /* A file-size limit in the way: memory without a file, and no signal. */
 static void test_file_limit(void **unused)
@@ -391,6 +453,10 @@ int main(void)
         cmocka_unit_test(test_merging_lock),
         cmocka_unit_test(test_other_file),
         cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_abandon_under_writer),
+#ifndef __SANITIZE_THREAD__
+        cmocka_unit_test(test_abandon_fails),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
