@@ -72,11 +72,10 @@ static char *shown_text(const char *text, unsigned columns)
 /* The same, but its end is kept. */
 static char *shown_tail(const char *text, unsigned columns)
 {
-    if (tmk_utf8_width(text) <= columns)
+    if (tmk_utf8_tail(text, columns) == text)
         return shown_text(text, UINT_MAX);
-    while (tmk_utf8_width(text) >= columns)
-        tmk_utf8_next(&text);
-    char *tail = tmk_xformat("…%s", text), *shown = shown_text(tail, UINT_MAX);
+    char *tail = tmk_xformat("…%s", tmk_utf8_tail(text, columns > 0 ? columns - 1 : 0));
+    char *shown = shown_text(tail, UINT_MAX);
     free(tail);
     return shown;
 }

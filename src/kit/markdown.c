@@ -13,6 +13,8 @@
 
 #include "kit/utf8.h"
 
+enum { MOST_OF_EMOJI = 64 }; /* bytes of a name that are looked at */
+
 static const char space[] = "&#8203;";
 
 static const char signs[] = "\\`*_[]<>&|#~";
@@ -27,13 +29,15 @@ static const struct {
     {"@", 1, false},       {"#", 1, true},         {"gh-", 3, true},
 };
 
-/* ":tada:" */
+/* ":tada:"; a longer name is none, so that a text of megabytes is not read over and over. */
 static bool is_emoji(const char *at)
 {
     size_t n = 1;
-    while (isalnum((unsigned char)at[n]) || (at[n] && strchr("_+-", at[n])))
+    if (at[0] != ':')
+        return false;
+    while (n < MOST_OF_EMOJI && at[n] && (isalnum((unsigned char)at[n]) || strchr("_+-", at[n])))
         n++;
-    return at[0] == ':' && n > 1 && at[n] == ':';
+    return n > 1 && at[n] == ':';
 }
 
 /* Of what stands at `at`, the bytes before the space; 0: it is nothing to GitHub. */

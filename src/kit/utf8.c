@@ -83,6 +83,14 @@ size_t tmk_utf8_width(const char *text)
     return width;
 }
 
+const char *tmk_utf8_tail(const char *text, size_t width)
+{
+    size_t columns;
+    for (size_t left = tmk_utf8_width(text); left > width; left -= columns)
+        (void)tmk_utf8_shown(&text, &columns);
+    return text;
+}
+
 /* Write characters until `width` columns are full. */
 static size_t write_some(FILE *out, const char *text, size_t width)
 {

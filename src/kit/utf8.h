@@ -26,6 +26,9 @@ uint32_t tmk_utf8_shown(const char **at, size_t *ret_columns);
 /* Columns that `text` takes. */
 size_t tmk_utf8_width(const char *text);
 
+/* Where the longest end of `text` begins that takes at most `width` columns. */
+const char *tmk_utf8_tail(const char *text, size_t width);
+
 /* Write `text` in at most `width` columns; what does not fit becomes one "…" at the end. Returns
  * the columns written. */
 size_t tmk_utf8_write(FILE *out, const char *text, size_t width);

@@ -207,6 +207,21 @@ static void test_utf8(void **state)
     check_cut("a\x1b[31mb", 20, "a\xef\xbf\xbd[31mb", 7);
 }
 
+static void test_utf8_tail(void **state)
+{
+    (void)state;
+    assert_string_equal(tmk_utf8_tail("abcdef", 6), "abcdef");
+    assert_string_equal(tmk_utf8_tail("abcdef", 4), "cdef");
+    assert_string_equal(tmk_utf8_tail("abcdef", 0), "");
+    assert_string_equal(tmk_utf8_tail("", 3), "");
+    assert_string_equal(tmk_utf8_tail("\xe4\xb8\xad\xe6\x96\x87", 3), "\xe6\x96\x87");
+    assert_string_equal(tmk_utf8_tail("\xff\x1b"
+                                      "a",
+                                      2),
+                        "\x1b"
+                        "a");
+}
+
 /* ---- words for a shell ---- */
 
 static void check_word(const char *word, const char *expected)
@@ -395,6 +410,35 @@ static void test_markdown_at_the_start(void **state)
     check_markdown("  ", true, "");
 }
 
+/* A trace may have a name of megabytes: the work grows as the name does. */
+static void check_long_markdown(const char *piece)
+{
+    const size_t n_bytes = 1 << 20, n = strlen(piece);
+    char *text = malloc(n_bytes + 1);
+    assert_non_null(text);
+    for (size_t i = 0; i < n_bytes; i++)
+        text[i] = piece[i % n];
+    text[n_bytes] = '\0';
+    struct sheet s;
+    sheet_open(&s);
+    tmk_markdown_text(s.out, text, true);
+    fclose(s.out);
+    assert_true(s.n >= n_bytes);
+    free(s.text);
+    free(text);
+}
+
+static void test_markdown_of_long_names(void **state)
+{
+    (void)state;
+    check_long_markdown("a");
+    check_long_markdown(":");
+    check_long_markdown(":aaaa");
+    check_long_markdown(":aaaa_bbbb-cccc+dddd0123456789aaaabbbbccccddddeeeeffffgggghhhhiiiijjjj");
+    check_markdown(":man_in_motorized_wheelchair_facing_right:", false,
+                   ":&#8203;man\\_in\\_motorized\\_wheelchair\\_facing\\_right:");
+}
+
 /* ---- progress ---- */
 
 /* Silent at first, then a line every ten seconds; not more. */
@@ -429,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_csv_of_strangers),
         cmocka_unit_test(test_print),
         cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_utf8_tail),
         cmocka_unit_test(test_shell_word),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_table_fits),
@@ -437,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_table_markdown),
         cmocka_unit_test(test_markdown),
         cmocka_unit_test(test_markdown_at_the_start),
+        cmocka_unit_test(test_markdown_of_long_names),
         cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
