@@ -180,7 +180,13 @@ static bool line_other_losses(struct tmk_run *run, const struct tmk_process *tol
     return sum.n_processes > 0;
 }
 
-static void line_recorded(struct tmk_run *run, const struct tmk_facts *f)
+static void line_refused(void *arg, const char *text)
+{
+    (void)arg;
+    line("missing", "%s", text);
+}
+
+static void line_recorded(const char *folder, struct tmk_run *run, const struct tmk_facts *f)
 {
     char allocs[TMK_AMOUNT_BYTES], frees[TMK_AMOUNT_BYTES], blocks[TMK_AMOUNT_BYTES];
     char size[TMK_AMOUNT_BYTES], label[40];
@@ -196,14 +202,9 @@ static void line_recorded(struct tmk_run *run, const struct tmk_facts *f)
          tmk_count_text(f->n_live, blocks), tmk_size_text(f->live_bytes, size));
     bool is_whole = tmk_facts_doubts(f, line_doubt, NULL) == 0;
     is_whole &= !line_other_losses(run, f->p);
+    is_whole &= tmk_refused_each(folder, run, line_refused, NULL) == 0;
     line("trace", "%s%s%s", tmk_size_text(bytes, size), n > 1 ? " in all" : "",
          is_whole ? ", nothing was lost" : "");
-}
-
-static void line_refused(void *arg, const char *text)
-{
-    (void)arg;
-    line("missing", "%s", text);
 }
 
 /* ---- post-mortem ---- */
@@ -303,8 +304,7 @@ void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct
     if (tmk_facts_init(&f, largest(run), 1) == 0) {
         line_peak(&f);
         line_steps(&f);
-        line_recorded(run, &f);
-        tmk_refused_each(w->folder, run, line_refused, NULL);
+        line_recorded(w->folder, run, &f);
         bool ran_out = post_mortem(&f);
         ran_out |= other_post_mortems(run, f.p);
         tmk_print(stderr, "next: tidemark %s %s\n", ran_out ? "explain" : "report",
