@@ -2,6 +2,8 @@
 /* cli/refused.c - see refused.h. */
 #include "cli/refused.h"
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,22 +62,31 @@ static size_t keep_last(struct tmk_refusal *all, size_t n, struct tmk_run *run)
     return kept;
 }
 
-/* Those for which there was no room in a file: on a full disk. */
+/* Those for which there was no room in a file: on a full disk. The caretaker's thread and the main
+ * one both find them. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tmk_refusal kept[MOST_KEPT];
 static size_t n_kept;
 
 void tmk_refused_add(const char *folder, uint32_t pid, enum tmk_stop reason)
 {
     struct tmk_refusal refusal = {.pid = pid, .reason = reason};
-    if (tmk_refusals_append(folder, &refusal) < 0 && n_kept < MOST_KEPT)
+    if (tmk_refusals_append(folder, &refusal) == 0)
+        return;
+    pthread_mutex_lock(&lock);
+    if (n_kept < MOST_KEPT)
         kept[n_kept++] = refusal;
+    pthread_mutex_unlock(&lock);
 }
 
 static size_t read_all(const char *folder, struct tmk_refusal *ret, struct tmk_run *run)
 {
     size_t n = tmk_refusals_read(folder, ret, MOST_REFUSALS - MOST_KEPT);
+    pthread_mutex_lock(&lock);
     memcpy(ret + n, kept, n_kept * sizeof *kept);
-    return keep_last(ret, n + n_kept, run);
+    n += n_kept;
+    pthread_mutex_unlock(&lock);
+    return keep_last(ret, n, run);
 }
 
 /* The first of each kind speaks for the others. */
@@ -110,28 +121,46 @@ static char *path_of(const char *folder, bool is_inside)
     return path;
 }
 
-/* A file of that name that says something else is not ours. */
-static bool is_beside(const char *folder)
-{
-    struct tmk_refusal one;
-    char *inside = path_of(folder, true);
-    bool is_there = access(inside, F_OK) != 0 && tmk_refusals_read(folder, &one, 1) == 1;
-    free(inside);
-    return is_there;
-}
-
 void tmk_refused_clear(const char *folder)
 {
     char *beside = path_of(folder, false);
-    if (is_beside(folder))
+    if (tmk_refusals_are_own(folder, false))
         unlink(beside);
     free(beside);
+}
+
+/* Add the one file's text to the other's. */
+static bool append(const char *from, const char *to)
+{
+    const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    char *text = tmk_xcalloc(TMK_REFUSALS_MAX_BYTES, 1);
+    int source = open(from, O_RDONLY | flags), target = open(to, O_WRONLY | O_APPEND | flags);
+    ssize_t n = source >= 0 ? read(source, text, TMK_REFUSALS_MAX_BYTES) : -1;
+    bool done = n >= 0 && target >= 0 && write(target, text, (size_t)n) == n;
+    if (source >= 0)
+        close(source);
+    if (target >= 0)
+        close(target);
+    free(text);
+    return done;
+}
+
+/* What cannot go into the folder stays where it is, and is read from there. */
+static void move_in(const char *folder, const char *beside, const char *inside)
+{
+    if (access(inside, F_OK) != 0)
+        (void)rename(beside, inside);
+    else if (tmk_refusals_are_own(folder, true) && append(beside, inside))
+        unlink(beside);
 }
 
 void tmk_refused_settle(const char *folder)
 {
     char *beside = path_of(folder, false), *inside = path_of(folder, true);
-    if (is_beside(folder) && (access(folder, F_OK) != 0 || rename(beside, inside) != 0))
+    bool is_own = tmk_refusals_are_own(folder, false);
+    if (is_own && access(folder, F_OK) == 0)
+        move_in(folder, beside, inside);
+    else if (is_own)
         unlink(beside);
     free(beside);
     free(inside);

@@ -13,11 +13,66 @@
 #include "base/error.h"
 #include "trace/stops.h"
 
-enum { PATH_BYTES = 3584, LINE_BYTES = 160, PIECE_BYTES = 4096 };
+enum {
+    PATH_BYTES = 3584,
+    LINE_BYTES = 160,
+    PIECE_BYTES = 4096,
+    LINE_NUMBERS = 3,
+    MOST_DIGITS = 10
+};
 
 void tmk_refusals_path(const char *folder, bool is_inside, struct tmk_text *out)
 {
     tmk_text_add(out, "%s%crefused", folder, is_inside ? '/' : '.');
+}
+
+/* ---- whose file ---- */
+
+struct line_scan { /* where in a line we are */
+    unsigned n_numbers, n_digits;
+};
+
+static bool scan_byte(struct line_scan *s, char c)
+{
+    if (s->n_numbers == LINE_NUMBERS) { /* in its text */
+        if (c == '\n')
+            *s = (struct line_scan){0};
+        return c == '\n' || (unsigned char)c >= ' ';
+    }
+    if (c >= '0' && c <= '9')
+        return ++s->n_digits <= MOST_DIGITS;
+    if (c != ' ' || s->n_digits == 0)
+        return false;
+    s->n_numbers++;
+    s->n_digits = 0;
+    return true;
+}
+
+/* All lines of the file are as ours, which is then read to its end. The last may have been cut by
+ * a full disk. */
+static bool are_lines(int fd, size_t *ret_bytes)
+{
+    char piece[PIECE_BYTES];
+    struct line_scan s = {0};
+    size_t n_bytes = 0;
+    for (ssize_t got; (got = read(fd, piece, sizeof piece)) > 0;) {
+        n_bytes += (size_t)got;
+        for (ssize_t i = 0; i < got; i++)
+            if (!scan_byte(&s, piece[i]))
+                return false;
+        if (n_bytes > TMK_REFUSALS_MAX_BYTES)
+            return false;
+    }
+    *ret_bytes = n_bytes;
+    return true;
+}
+
+/* Such a file and no other, neither the user's own nor another's that is linked to this name. */
+static bool is_list(int fd, size_t *ret_bytes)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+           are_lines(fd, ret_bytes);
 }
 
 /* ---- writing ---- */
@@ -37,13 +92,8 @@ static int open_to_append(const char *folder, bool is_inside)
 
 static bool has_room(int fd, size_t n_bytes)
 {
-    char piece[PIECE_BYTES];
-    for (ssize_t got; (got = read(fd, piece, sizeof piece)) > 0;) {
-        n_bytes += (size_t)got;
-        if (n_bytes > TMK_REFUSALS_MAX_BYTES)
-            return false;
-    }
-    return true;
+    size_t n_before;
+    return is_list(fd, &n_before) && n_before + n_bytes <= TMK_REFUSALS_MAX_BYTES;
 }
 
 /* Whether writing could end the program with SIGXFSZ. */
@@ -114,6 +164,18 @@ static int open_to_read(const char *folder, bool is_inside)
     return fd;
 }
 
+bool tmk_refusals_are_own(const char *folder, bool is_inside)
+{
+    struct stat st;
+    size_t n_bytes = 0;
+    int fd = open_to_read(folder, is_inside);
+    bool are_own = fd >= 0 && fstat(fd, &st) == 0 && (st.st_uid == geteuid() || geteuid() == 0) &&
+                   is_list(fd, &n_bytes);
+    if (fd >= 0)
+        close(fd);
+    return are_own && n_bytes > 0;
+}
+
 static size_t read_file(int fd, struct tmk_refusal *ret, size_t most)
 {
     static char text[TMK_REFUSALS_MAX_BYTES + 1];
@@ -131,12 +193,13 @@ static size_t read_file(int fd, struct tmk_refusal *ret, size_t most)
 
 size_t tmk_refusals_read(const char *folder, struct tmk_refusal *ret, size_t most)
 {
-    size_t n = 0;
+    size_t n = 0, n_bytes;
     for (int is_inside = 1; is_inside >= 0; is_inside--) {
         int fd = open_to_read(folder, is_inside);
         if (fd < 0)
             continue;
-        n += read_file(fd, ret + n, most - n);
+        if (is_inside || (is_list(fd, &n_bytes) && lseek(fd, 0, SEEK_SET) == 0))
+            n += read_file(fd, ret + n, most - n);
         close(fd);
     }
     return n;

@@ -5,9 +5,8 @@
  *
  * It is RUN/refused, or RUN.refused beside it while there is no folder RUN: a process that does not
  * record makes none. At most 64 KiB, the rest is left out. Writers need no system call but
- * prlimit64, openat, read and close, which the loader has made before them, and write: they may be
- * under a filter that kills for others. Readers take numbers
- * from it and no text. */
+ * prlimit64, openat, fstat, read and close, which the loader has made before them, and write: they
+ * may be under a filter that kills for others. Readers take numbers from it and no text. */
 #ifndef TMK_TRACE_REFUSALS_H
 #define TMK_TRACE_REFUSALS_H
 
@@ -30,11 +29,17 @@ struct tmk_refusal {
 /* Path of the file inside the folder, or beside it. */
 void tmk_refusals_path(const char *folder, bool is_inside, struct tmk_text *out);
 
-/* Add a line. 0 or TMK_E*. No malloc, no stdio. */
+/* Add a line, unless the file has other names or lines that are not ours: then it is the user's.
+ * 0 or TMK_E*. No malloc, no stdio. */
 int tmk_refusals_append(const char *folder, const struct tmk_refusal *refusal);
 
+/* Whether the file there is of our making and may be moved or removed: a plain file of this user
+ * (or the asker is root), with no other name, with lines as above and nothing else. */
+bool tmk_refusals_are_own(const char *folder, bool is_inside);
+
 /* Read at most `most` of a run's lines, those inside first; returns how many. What is not a plain
- * file, or a line that is not as above, counts as nothing. */
+ * file, or a line that is not as above, counts as nothing; so does a file beside the folder that
+ * has one such line, or another name. */
 size_t tmk_refusals_read(const char *folder, struct tmk_refusal *ret, size_t most);
 
 #endif

@@ -27,6 +27,33 @@ def test_little_address_space(watch):
     assert said[0].endswith(": it may have less than 1 GiB of address space (ulimit -v)")
 
 
+@pytest.mark.parametrize("text,is_linked", [
+    ("my own notes\n", False), ("12 3 0 as ours\nmy own notes\n", False), ("12 3 0 as ours\n\n", False),
+    ("12 3 0 as ours\n", True)], ids=["notes", "mixed", "blank", "link"])
+def test_file_of_the_users_own(watch, text, is_linked):
+    """It has the name of the file for reasons: it stays as it is, and the reason is said all the same."""
+    own = watch.folder / "a.tmk.refused"
+    own.write_text(text)
+    if is_linked:
+        os.link(own, watch.folder / "other")
+    said = run_limited(watch, "ulimit -v 600000;")
+    assert said == ["tidemark: nothing was recorded: 1 process: it may have less than 1 GiB of address space (ulimit -v)"]
+    assert own.read_text() == text
+    assert watch(program("forks"), "few", "3").returncode == 0
+    assert own.read_text() == text
+    assert "not recorded" not in watch.check_ok()
+
+
+def test_reasons_before_and_after_the_folder(watch):
+    """The first lies beside the folder, which was not there yet. In the end all lie in it, and move with it."""
+    limited = f"(ulimit -v 600000; {program('forks')} few 3)"
+    assert watch("sh", "-c", f"{limited}; {program('forks')} few 3; {limited}").returncode == 0
+    assert sorted(path.name for path in watch.folder.iterdir()) == ["a.tmk"]
+    watch.run = watch.run.rename(watch.folder / "b.tmk")
+    assert len((watch.run / "refused").read_text().splitlines()) == 2
+    assert "and 1 other: it may have less than 1 GiB of address space" in " ".join(watch.check_ok().split())
+
+
 def test_no_thread(watch):
     if os.geteuid() != 0:
         pytest.skip("needs root, to become somebody whose processes are counted")
@@ -70,6 +97,7 @@ def test_children_that_cannot_say_why(watch, way, reason):
                           env=watch.environment(preload=False), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"missing 3 processes: {reason}" in " ".join(done.stderr.split())
+    assert "nothing was lost" not in done.stderr
     assert f"note: not recorded: 3 processes: {reason}" in watch.check_ok()
 
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -120,12 +121,63 @@ static void test_refusals(void **unused)
     rmdir(folder);
 }
 
+static void check_own(const char *text, bool is_own)
+{
+    char folder[] = "/tmp/tidemark-refusals.XXXXXX", path[64], link_path[64];
+    struct tmk_refusal got, one = {.pid = 12, .reason = TMK_STOP_SANDBOX};
+    assert_non_null(mkdtemp(folder));
+    rmdir(folder);
+    snprintf(path, sizeof path, "%s.refused", folder);
+    snprintf(link_path, sizeof link_path, "%s.link", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    assert_int_equal(tmk_refusals_are_own(folder, false), is_own && *text);
+    if (is_own) {
+        assert_int_equal(link(path, link_path), 0);
+        assert_false(tmk_refusals_are_own(folder, false));
+        assert_true(tmk_refusals_append(folder, &one) < 0);
+        unlink(link_path);
+        assert_int_equal(tmk_refusals_append(folder, &one), 0);
+        assert_true(tmk_refusals_are_own(folder, false));
+    } else {
+        struct stat st;
+        assert_true(tmk_refusals_append(folder, &one) < 0);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_size, strlen(text)); /* as it was */
+        assert_int_equal(tmk_refusals_read(folder, &got, 1), 0);
+    }
+    unlink(path);
+}
+
+/* A file beside the run may be the user's. */
+static void test_files_of_others(void **unused)
+{
+    (void)unused;
+    check_own("", true);
+    check_own("12 3 0 a text\n", true);
+    check_own("12 3 0 a text\n0 99 2147483647 \n", true);
+    check_own("12 3 0 a text\n12 3", true); /* the disk was full */
+    check_own("12 3 0 a text\n12 3 0 a te", true);
+    check_own("my notes\n", false);
+    check_own("12 3 0 a text\nmy notes\n", false);
+    check_own("12 3 0 a text\nmy notes", false);
+    check_own("12 3 0 a text\n\n", false);
+    check_own("12 3 0\n", false);
+    check_own("12  3 0 a\n", false);
+    check_own(" 12 3 0 a\n", false);
+    check_own("12 3 0 a\tb\n", false);
+    check_own("12345678901 3 0 a\n", false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_known),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_files_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
