@@ -148,24 +148,51 @@ static const char *orphans_text(const struct tmk_leftovers *left, char text[64])
     return text;
 }
 
-static void check_leftovers(struct tmk_doctor_row *r)
+static unsigned n_leftovers(const struct tmk_leftovers *left)
 {
-    struct tmk_leftovers left;
+    return left->n_dead + left->n_orphans + left->n_accounts + left->n_sockets;
+}
+
+static void say_leftovers(struct tmk_doctor_row *r, const struct tmk_leftovers *left)
+{
     char size[TMK_AMOUNT_BYTES], full[64];
-    tmk_leftovers_find(&left, clean_leftovers ? TMK_LEFTOVERS_CLEAN : TMK_LEFTOVERS_COUNT);
-    unsigned n_rings = left.n_dead + left.n_orphans;
-    if (n_rings + left.n_accounts + left.n_sockets == 0) {
-        tmk_doctor_say(r, TMK_GRADE_GOOD, "nothing left behind by killed processes");
-        return;
-    }
+    unsigned n_rings = left->n_dead + left->n_orphans;
     tmk_doctor_say(r, clean_leftovers ? TMK_GRADE_GOOD : TMK_GRADE_FAIR,
                    "%s%u ring%s of killed processes (%u without a trace), %u account%s, %u "
                    "socket%s: %s of memory%s",
                    clean_leftovers ? "removed " : "", n_rings, n_rings == 1 ? "" : "s",
-                   left.n_orphans, left.n_accounts, left.n_accounts == 1 ? "" : "s", left.n_sockets,
-                   left.n_sockets == 1 ? "" : "s", tmk_size_text(left.bytes, size),
-                   orphans_text(&left, full));
-    if (!clean_leftovers)
+                   left->n_orphans, left->n_accounts, left->n_accounts == 1 ? "" : "s",
+                   left->n_sockets, left->n_sockets == 1 ? "" : "s",
+                   tmk_size_text(left->bytes, size), orphans_text(left, full));
+}
+
+/* Behind what was removed, if anything was. */
+static void say_kept(struct tmk_doctor_row *r, const struct tmk_leftovers *left)
+{
+    const struct tmk_kept_rings *kept = &left->kept;
+    const char *slash = strrchr(kept->trace_path, '/');
+    char size[TMK_AMOUNT_BYTES], *before = tmk_xstrdup(r->text);
+    tmk_doctor_say(r, TMK_GRADE_FAIR, "%s%s%u ring%s (%s) could not be merged: %s", before,
+                   *before ? "; " : "", kept->n, kept->n == 1 ? "" : "s",
+                   tmk_size_text(kept->bytes, size), kept->why.text);
+    tmk_doctor_fix(r, "%s %.*s%s, then again: tidemark doctor --clean",
+                   kept->rc == TMK_EFULL ? "make room for" : "see to, or remove,",
+                   slash ? (int)(slash - kept->trace_path) : 0, kept->trace_path,
+                   kept->n > 1 ? ", the first of their runs" : "");
+    free(before);
+}
+
+static void check_leftovers(struct tmk_doctor_row *r)
+{
+    struct tmk_leftovers left;
+    tmk_leftovers_find(&left, clean_leftovers ? TMK_LEFTOVERS_CLEAN : TMK_LEFTOVERS_COUNT);
+    if (n_leftovers(&left) > 0)
+        say_leftovers(r, &left);
+    if (left.kept.n > 0)
+        say_kept(r, &left);
+    else if (n_leftovers(&left) == 0)
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "nothing left behind by killed processes");
+    else if (!clean_leftovers)
         tmk_doctor_fix(r, "tidemark doctor --clean merges rings into their traces and removes the "
                           "rest");
 }

@@ -11,7 +11,7 @@ enum tmk_grade { TMK_GRADE_GOOD, TMK_GRADE_FAIR, TMK_GRADE_BAD };
 struct tmk_doctor_row {
     enum tmk_grade grade;
     char name[24];
-    char text[320];
+    char text[480];
     char fix[320]; /* "" when there is nothing to fix */
 };
 

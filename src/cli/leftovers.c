@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/folder.h"
 #include "base/wire.h"
 #include "cli/refused.h"
@@ -37,9 +39,48 @@ static bool is_of_run(const struct search *s, const struct tmk_ring_header *h)
     return n == 0 || (strncmp(h->trace_path, s->run_folder, n) == 0 && h->trace_path[n] == '/');
 }
 
-static bool settle(const struct search *s, const char *trace_path)
+static void keep(const struct search *s, const struct tmk_ring_file *f,
+                 const struct tmk_ring_header *h, int rc, const struct tmk_error *why)
 {
-    return s->way == TMK_LEFTOVERS_CLEAN && tmk_merge_settle(trace_path, NULL) > 0;
+    struct tmk_kept_rings *kept = &s->found->kept;
+    if (kept->n++ == 0) {
+        kept->rc = rc;
+        kept->why = *why;
+        snprintf(kept->trace_path, sizeof kept->trace_path, "%s", h->trace_path);
+    }
+    kept->bytes += (uint64_t)f->st.st_blocks * 512;
+}
+
+static bool is_there(const struct tmk_ring_file *f)
+{
+    struct stat st;
+    return fstatat(f->folder, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == f->st.st_ino;
+}
+
+/* Why a ring is there although nothing went wrong with its trace. */
+static int fail_untouched(const char *trace_path, struct tmk_error *err)
+{
+    struct stat st;
+    if (stat(trace_path, &st) == 0 && st.st_uid != geteuid())
+        return tmk_fail(err, TMK_EINVAL, "its trace is another user's");
+    return tmk_fail(err, TMK_EBUSY, "another process is at it, or its trace names another ring");
+}
+
+static bool settle(const struct search *s, const struct tmk_ring_file *f,
+                   const struct tmk_ring_header *h)
+{
+    struct tmk_error err = {0};
+    if (s->way != TMK_LEFTOVERS_CLEAN)
+        return false;
+    int rc = tmk_merge_settle(h->trace_path, &err);
+    if (!is_there(f))
+        return true;
+    if (rc >= 0)
+        rc = fail_untouched(h->trace_path, &err);
+    else if (!err.text[0])
+        tmk_fail(&err, rc, "%s", tmk_result_text(rc));
+    keep(s, f, h, rc, &err);
+    return false;
 }
 
 /* A process that is killed before its trace has a header leaves that under its first name. */
@@ -53,13 +94,24 @@ static void remove_part(const char *trace_path)
         unlink(part);
 }
 
+static bool take_away(const struct search *s, const struct tmk_ring_file *f,
+                      const struct tmk_ring_header *h)
+{
+    struct tmk_error err = {0};
+    if (tmk_ring_file_lock(f, 0) == 0 && tmk_ring_file_remove(f))
+        return true;
+    if (s->way == TMK_LEFTOVERS_CLEAN && is_there(f))
+        keep(s, f, h, tmk_fail(&err, TMK_EIO, "it has no trace, and cannot be removed"), &err);
+    return false;
+}
+
 /* A ring without a trace. The run may have been moved or renamed, and then these events are nowhere
  * else: such a ring goes only when the user asks for it (doctor --clean). */
 static bool remove_ring(const struct search *s, const struct tmk_ring_file *f,
                         const struct tmk_ring_header *h, bool is_full)
 {
     bool is_asked = s->way == TMK_LEFTOVERS_CLEAN && !s->run_folder;
-    if ((is_full && !is_asked) || tmk_ring_file_lock(f, 0) < 0 || !tmk_ring_file_remove(f))
+    if ((is_full && !is_asked) || !take_away(s, f, h))
         return false;
     if (h->trace_path[0]) {
         remove_part(h->trace_path);
@@ -80,7 +132,7 @@ static void look_at_ring(const struct search *s, const struct tmk_ring_file *f)
     bool is_full =
         owner == TMK_RING_ORPHAN && h.trace_path[0] && tmk_ring_file_n_used(f, h.n_pages) > 0;
     if (s->way != TMK_LEFTOVERS_COUNT &&
-        !(owner == TMK_RING_DEAD ? settle(s, h.trace_path) : remove_ring(s, f, &h, is_full)))
+        !(owner == TMK_RING_DEAD ? settle(s, f, &h) : remove_ring(s, f, &h, is_full)))
         return;
     s->found->n_dead += owner == TMK_RING_DEAD;
     s->found->n_orphans += owner == TMK_RING_ORPHAN;
@@ -183,7 +235,7 @@ void tmk_leftovers_find(struct tmk_leftovers *ret, enum tmk_leftovers_way way)
     char *own = tmk_xformat("/tmp/tidemark-%u", (unsigned)geteuid());
     look_for_sockets(&s, own);
     tmk_ring_folders(&folders);
-    for (unsigned i = 0; i + 1 < folders.n; i++) /* not in /dev/shm, the last */
+    for (unsigned i = 0; i < folders.n; i++)
         look_for_sockets(&s, folders.paths[i]);
     free(own);
 }

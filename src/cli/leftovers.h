@@ -10,6 +10,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
+#include "trace/ring_file.h"
+
+/* Rings that were to be cleaned and are still there: the disk is full or read-only, the trace is
+ * damaged or somebody else's. */
+struct tmk_kept_rings {
+    unsigned n;
+    uint64_t bytes;
+    int rc; /* of the first one: TMK_E*, why, and the trace that it belongs to */
+    struct tmk_error why;
+    char trace_path[TMK_RING_PATH_BYTES];
+};
+
 struct tmk_leftovers {
     unsigned n_dead;         /* rings of dead processes that have a trace to go into */
     unsigned n_orphans;      /* rings without one */
@@ -17,6 +30,7 @@ struct tmk_leftovers {
     unsigned n_accounts;     /* that no process has */
     unsigned n_sockets;      /* at which no process listens */
     uint64_t bytes;          /* of all these in memory */
+    struct tmk_kept_rings kept;
 };
 
 enum tmk_leftovers_way {

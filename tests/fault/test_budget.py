@@ -5,6 +5,7 @@ The programs here fork many workers, as data loaders do. Watched, each runs as i
 /dev/shm as small as a container's and on a disk that is nearly full.
 """
 import contextlib
+import json
 import os
 import random
 import re
@@ -13,6 +14,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import time
 
 import pytest
@@ -330,7 +332,7 @@ def files_told(watch, *flags):
     """How many rings and accounts doctor tells of, or removes. Sockets lie in a folder for all."""
     out = watch.tidemark("doctor", *flags)
     found = re.search(r"(\d+) rings? of killed processes .*, (\d+) accounts?,", out)
-    assert found or "nothing left behind" in out, out
+    assert found or "nothing left behind" in out or "could not be merged" in out, out
     return sum(map(int, found.groups())) if found else 0
 
 
@@ -412,6 +414,71 @@ def test_ring_of_a_renamed_run(watch, days):
     assert figures == {**figures, "events": 100, "dropped": 0}
 
 
+def fill(path):
+    """The disk, to its last block."""
+    with open(path, "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+
+
+def leftovers_told(watch, *flags):
+    """(grade, all of what doctor says of them)."""
+    checks = json.loads(watch.tidemark("doctor", "--json", *flags))["checks"]
+    (found,) = (check for check in checks if check["name"] == "leftovers")
+    return found["grade"], f"{found['text']} / {found['fix']}"
+
+
+@needs_root
+def test_clean_on_a_full_disk(watch):
+    """The ring stays, and doctor says so, and what to do; then it does what it is asked to."""
+    disk = watch.folder / "disk"
+    mount_tmpfs(disk, "8m")
+    try:
+        watch.run = disk / "a.tmk"
+        assert watch.report("exit_now", 1, 20_000, alone=True).returncode == 7
+        fill(disk / "filler")
+        for _ in range(2):
+            grade, said = leftovers_told(watch, "--clean")
+            assert grade == "fair" and re.match(r"1 ring \([\d.]+ [KM]iB\) could not be merged: .* share of the disk", said)
+            assert "make room" in said and "nothing left behind" not in said
+            assert len(list(watch.rings.glob("*.ring"))) == 1
+        (disk / "filler").unlink()
+        grade, said = leftovers_told(watch, "--clean")
+        assert grade == "ok" and said.startswith("removed 1 ring of killed processes (0 without"), said
+        assert watch.check("--exact")["events"] == 20_000
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@needs_root
+@pytest.mark.parametrize("way", ["foreign", "damaged", "readonly"])
+def test_clean_what_cannot_be_merged(watch, way):
+    """doctor says which run it is, and why; rings of others are merged all the same."""
+    disk = watch.folder / "disk"
+    mount_tmpfs(disk, "64m")
+    try:
+        watch.run = disk / "a.tmk"
+        assert watch.report("exit_now", 1, 1000, alone=True).returncode == 7
+        (trace,) = watch.traces()
+        other, watch.run = watch.run, watch.folder / "b.tmk"
+        assert watch.report("exit_now", 1, 1000, alone=True).returncode == 7
+        if way == "foreign":
+            os.chown(trace, 65534, 65534)
+        elif way == "damaged":
+            os.truncate(trace, 100)
+        else:
+            subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        grade, said = leftovers_told(watch, "--clean")
+        reason = {"foreign": "its trace is another user's", "damaged": "too short|not a trace|header",
+                  "readonly": "the file system is read-only"}[way]
+        assert grade == "fair" and said.startswith("removed 1 ring of killed processes (0 without"), said
+        assert re.search(rf"; 1 ring \([\d.]+ [KM]iB\) could not be merged: .*({reason})", said), said
+        assert str(other) in said
+        assert len(list(watch.rings.glob("*.ring"))) == 1
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
 # ---- control sockets
 
 
@@ -456,6 +523,19 @@ def test_socket_that_nobody_listens_at_yet(watch, way):
     said = clean()
     assert not path.exists()
     assert said == 0 or re.search(r", [1-9]\d* sockets?:", said)
+
+
+@needs_root
+def test_socket_where_rings_are_in_dev_shm(watch):
+    """TIDEMARK_RING_DIR=/dev/shm: the folder of sockets is then the last one that is looked in."""
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("NOT RUN: this machine has no mount namespaces for us")
+    bind = "import socket; socket.socket(socket.AF_UNIX).bind('tidemark.1.sock')"
+    script = (f"mount -t tmpfs none /run; mkdir -p -m 700 /run/user/{os.geteuid()}; cd /run/user/{os.geteuid()}; "
+              f'{sys.executable} -c "{bind}"; ls; sleep 11; {program("tidemark")} doctor --clean >&2; ls')
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], text=True, capture_output=True, check=False,
+                          env=dict(watch.environment(preload=False), TIDEMARK_RING_DIR="/dev/shm"))
+    assert done.stdout == "tidemark.1.sock\n", done.stderr
 
 
 def test_living_ring_is_left_alone(watch):
