@@ -3,16 +3,17 @@
 
 The attacker is uid 65534, the reader uid 65533; both are this test's, which needs root for that.
 """
+import contextlib
 import ctypes
 import fcntl
 import os
 import re
 import select
 import shutil
+import signal
 import socket
 import struct
 import subprocess
-import threading
 import time
 import zlib
 
@@ -67,17 +68,24 @@ class Place:
         body = bytes(head) + info
         self.trace.write_bytes(body + bytes(size - len(body)) + data[header_bytes:])
 
-    def read(self, user=READER, rings=True):
-        """What the user's tidemark says of the run: (allocations, seconds)."""
-        env = {"PATH": "/usr/bin:/bin", "HOME": "/"}
-        if rings:
-            env["TIDEMARK_RING_DIR"] = str(self.rings)
-        start = time.monotonic()
+    def start_reading(self, user=READER, **more):
+        """A tidemark of the user's that counts the run's allocations."""
+        env = {"PATH": "/usr/bin:/bin", "HOME": "/", "TIDEMARK_RING_DIR": str(self.rings)}
         sql = "SELECT count(*) FROM allocations"
-        done = subprocess.run([program("tidemark"), "query", str(self.run), sql, "--format", "csv"],
-                              env=env, user=user, group=user, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return int(done.stdout.split()[-1]), time.monotonic() - start
+        return subprocess.Popen([program("tidemark"), "query", str(self.run), sql, "--format", "csv"], env=env,
+                                user=user, group=user, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+
+    def read(self, user=READER):
+        """What the user's tidemark says of the run: (allocations, seconds)."""
+        start = time.monotonic()
+        return count_of(self.start_reading(user)), time.monotonic() - start
+
+
+def count_of(reader):
+    """What it says in the end."""
+    out, said = reader.communicate(timeout=60)
+    assert reader.returncode == 0, said
+    return int(out.split()[-1])
 
 
 @pytest.fixture
@@ -120,18 +128,24 @@ def test_ring_elsewhere_is_not_touched(place):
         assert snapshot(home) == before
 
 
-def wait_for_close(path, limit_s):
-    """Until somebody closes the file that had it open for writing, or the time is up."""
+IN_OPEN, IN_CLOSE = 0x20, 0x18  # of a file that was open for writing, or only to be read
+
+
+@contextlib.contextmanager
+def noticed(path, mask):
+    """A function that waits until somebody does that to the file."""
     libc = ctypes.CDLL(None)
     fd = libc.inotify_init1(os.O_CLOEXEC)
-    libc.inotify_add_watch(fd, os.fsencode(path), 0x08)  # IN_CLOSE_WRITE
-    select.select([fd], [], [], limit_s)
+    assert libc.inotify_add_watch(fd, os.fsencode(path), mask) >= 0
+    yield lambda limit_s: select.select([fd], [], [], limit_s)[0] == [fd]
     os.close(fd)
 
 
-@pytest.mark.parametrize("delay", [0, 0.01, 0.03, 0.1])
-def test_folder_is_swapped_while_reading(place, delay):
-    """The folder of the ring becomes a link to the reader's own, in which a file of that name is."""
+@pytest.mark.parametrize("mask,delay", [(IN_OPEN, 0), (IN_OPEN, 0.005), (IN_OPEN, 0.02), (IN_CLOSE, 0)],
+                         ids=["opened", "early", "late", "closed"])
+def test_folder_is_swapped_while_reading(place, mask, delay):
+    """The folder of the ring becomes a link to the reader's own, in which a file of that name is. The
+    reader stands still meanwhile."""
     home, evil = place.folder / "home", place.folder / "d"
     home.mkdir()
     evil.mkdir()
@@ -141,25 +155,25 @@ def test_folder_is_swapped_while_reading(place, delay):
     (home / ring.name).write_text("precious\n")
     for path in (home, home / ring.name):
         os.chown(path, READER, READER)
-    n_pages = 1 << 20  # slow to copy
+    n_pages = 4096  # the most that is believed: slow to copy
     with open(ring, "r+b") as file:
         file.truncate(4096 + n_pages * 16384)
         file.seek(16)
         file.write(struct.pack("<II", n_pages, 99999999))
     place.name(b"ring=", ring)
+    place.rings = evil  # where readers look for rings
     (place.folder / "link").symlink_to(home)
 
-    def swap():
-        wait_for_close(ring, 1)
+    with noticed(ring, mask) as wait, place.start_reading(preexec_fn=lambda: os.nice(19)) as reader:
+        assert wait(60)
         time.sleep(delay)
+        reader.send_signal(signal.SIGSTOP)
+        is_reading = reader.poll() is None
         evil.rename(place.folder / "d_old")
         (place.folder / "link").rename(evil)
-
-    thread = threading.Thread(target=swap)
-    thread.start()
-    time.sleep(0.1)
-    place.read()
-    thread.join()
+        reader.send_signal(signal.SIGCONT)
+        assert count_of(reader) == N_ALLOCATIONS
+    assert is_reading or delay > 0 or mask == IN_CLOSE
     place.read()
     assert (home / ring.name).read_text() == "precious\n"
 
