@@ -338,20 +338,30 @@ static bool is_empty(int out)
     return fstat(out, &picture) == 0 && S_ISREG(picture.st_mode) && picture.st_size == 0;
 }
 
+/* No signal comes between its start and the note that it goes with us. 0 or errno. */
+static int start(struct tmk_gnuplot *g, int out, pid_t *ret)
+{
+    sigset_t before;
+    int in = fileno(g->script);
+    if (ferror(g->script) || fflush(g->script) != 0 || lseek(in, 0, SEEK_SET) < 0)
+        return EIO;
+    tmk_unfinished_hold(&before);
+    int reason = spawn(g, in, out, ret);
+    if (reason == 0)
+        tmk_unfinished_group(*ret);
+    tmk_unfinished_release(&before);
+    return reason;
+}
+
 /* With the whole script: is the picture written? Says why not. */
 static bool draw(struct tmk_gnuplot *g, int out)
 {
     pid_t pid;
-    int status = -1, in = fileno(g->script);
-    int reason =
-        ferror(g->script) || fflush(g->script) != 0 || lseek(in, 0, SEEK_SET) < 0 ? EIO : 0;
-    if (reason == 0)
-        reason = spawn(g, in, out, &pid);
+    int status = -1, reason = start(g, out, &pid);
     if (reason != 0) {
         tmk_say("gnuplot could not be started for %s: %s", g->path, strerror(reason));
         return false;
     }
-    tmk_unfinished_group(pid);
     bool has_ended = wait_for(pid, &status);
     tmk_unfinished_group(0);
     if (!has_ended) {
