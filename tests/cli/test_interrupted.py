@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import pytest
-from test_golden import BUILD, ROOT, environment, shell
+from test_golden import BUILD, ROOT, SMALL, environment, shell
 
 TIDEMARK = os.path.join(BUILD, "tidemark")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -25,11 +25,21 @@ def make_run(tmp_path_factory):
     return folder / "a.tmk"
 
 
+@pytest.fixture(scope="module", name="long_run")
+def make_long_run(tmp_path_factory):
+    """One that takes a while to export as a time line, too."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    assert shell(f"tidemark run -q -o a.tmk -- tinytrain --steps 4000 {SMALL}", folder).returncode == 0
+    return folder / "a.tmk"
+
+
 def has_open_file_in(pid, folder):
-    """Whether the process writes to a file of the folder, be it one without a name."""
+    """Whether the process writes to a file of the folder, be it one without a name, that is not yet the
+    one that it is for."""
     for link in pathlib.Path(f"/proc/{pid}/fd").glob("*"):
         try:
-            if os.readlink(link).startswith(str(folder) + "/"):
+            path = os.readlink(link)
+            if path.startswith(str(folder) + "/") and path != str(folder / "out"):
                 return True
         except OSError:
             continue
@@ -44,8 +54,15 @@ def wait_until(done, process):
         time.sleep(0.001)
 
 
+def stand_still(pid):
+    """Stop it, and wait until it is: it may run on another core."""
+    os.kill(pid, signal.SIGSTOP)
+    while pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "TZ":
+        pass
+
+
 def interrupt(args, folder, number, begun, path=None):
-    """Start it, and send the signal once `begun` says so; returns its status."""
+    """Start it, and send the signal once `begun` says so, which may have stopped it; returns its status."""
     env = environment()
     if path:
         env["PATH"] = f"{path}:{env['PATH']}"
@@ -53,22 +70,26 @@ def interrupt(args, folder, number, begun, path=None):
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         wait_until(lambda: begun(process.pid), process)
         process.send_signal(number)
+        process.send_signal(signal.SIGCONT)
         return process.wait(LONG_S)
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 @pytest.mark.parametrize("to", [["sqlite"], ["csv", "--table", "timeline(1000000)"], ["perfetto"]],
                          ids=lambda to: to[0])
-def test_export(run, tmp_path, to, number):
+def test_export(run, long_run, tmp_path, to, number):
+    """It is stopped again and again until the file is there, and has the signal before it goes on."""
     target = tmp_path / "out"
     target.write_text("of before")
-    # Stopped as soon as the file is there, so that even a fast one is not done before the signal.
+
     def begun(pid):
-        os.kill(pid, signal.SIGSTOP)
+        stand_still(pid)
         is_open = has_open_file_in(pid, tmp_path)
-        os.kill(pid, signal.SIGCONT)
+        if not is_open:
+            os.kill(pid, signal.SIGCONT)
         return is_open
-    args = ["export", str(run), "--to", *to, "-o", str(target)]
+
+    args = ["export", str(long_run if to == ["perfetto"] else run), "--to", *to, "-o", str(target)]
     assert interrupt(args, tmp_path, number, begun) == -number
     assert os.listdir(tmp_path) == ["out"] and target.read_text() == "of before"
 

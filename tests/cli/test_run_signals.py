@@ -296,7 +296,7 @@ def test_nohup(tmp_path):
 # ---- terminals
 
 def logging_terminal(folder):
-    terminal = Terminal([TIDEMARK, "run", "-q", "--", sys.executable, SIGNAL_LOG, "1"], folder)
+    terminal = Terminal([TIDEMARK, "run", "-q", "--", sys.executable, SIGNAL_LOG, "3"], folder)
     terminal.read_until("ready\r\n")
     return terminal
 

@@ -12,10 +12,12 @@ import re
 import resource
 import signal
 import socket
+import statistics
 import struct
 import subprocess
 import sys
 import time
+import timeit
 
 import pytest
 from fault_kit import program
@@ -222,11 +224,14 @@ def test_account_that_somebody_else_made(watch, owner):
         if owner == 0:
             os.link(account, rings / "other-name")  # an own file with another name: not an account
             account.write_text("precious")
-        start = time.monotonic()
-        done = watch(*forks("workers", 5, "_exit"), alone=True)
-        assert done.returncode == 0, done.stderr
-        assert time.monotonic() - start < 0.5
-        assert totals(watch) == (6, 18, 0)
+        seconds = []
+        while len(seconds) < 3 and min(seconds, default=1) >= 0.5:  # the machine may be busy
+            start = time.monotonic()
+            done = watch(*forks("workers", 5, "_exit"), alone=True)
+            seconds.append(time.monotonic() - start)
+            assert done.returncode == 0, done.stderr
+        assert min(seconds) < 0.5
+        assert totals(watch) == (1 + 5 * len(seconds), 3 + 15 * len(seconds), 0)
         assert account.read_text() == ("" if owner else "precious")
 
 
@@ -341,12 +346,16 @@ def test_killed_while_arming(watch):
     args, env = watch.command(forks("few", 3), alone=True)
     told = files_told(watch)  # of other tests, which may lie in /dev/shm
     random.seed(20)
-    for _ in range(60):
+    whole_s = statistics.median(timeit.repeat(lambda: subprocess.run(args, env=env, check=True), number=1, repeat=5))
+    subprocess.run(["rm", "-rf", watch.run], check=True)
+    n_killed, left = 0, []
+    while n_killed < 60 or (not left and n_killed < 600):
         child = subprocess.Popen(args, env=env, stdout=subprocess.DEVNULL)
-        time.sleep(random.uniform(0.0005, 0.006))
+        time.sleep(random.uniform(0.1, 1) * whole_s)
         child.kill()
         child.wait()
-    left = [path.name for path in watch.rings.iterdir()]
+        n_killed += 1
+        left = [path.name for path in watch.rings.iterdir()]
     assert left  # some were killed in the middle of it
     subprocess.run(["rm", "-rf", watch.run], check=True)  # nobody will read those traces
     assert files_told(watch) == told + len(left), left

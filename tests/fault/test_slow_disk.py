@@ -57,4 +57,4 @@ def test_forks_do_not_wait(watch):
     env["LD_PRELOAD"] += " " + program("slow_disk.so")
     done = subprocess.run([program("forks"), "slow", "20"], env=env, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 60  # a tenth of a second is what they waited for
+    assert float(done.stdout) < 60  # a tenth of a second is what each of them waited for
