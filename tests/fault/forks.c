@@ -17,6 +17,8 @@
  *                                   the end late
  *   forks filler MB FILE            reports a lot while it fills the disk; prints how much it wrote
  *   forks cost                      prints a small child's memory, shared and private
+ *   forks counts PARENT             page faults and waits of a small child; PARENT=1: its parent
+ *                                   has reported blocks, too
  *   forks few N                     N blocks
  *   forks hoard N                   N blocks with every descriptor in use
  *   forks slow N                    N children while the disk hangs; prints the ms that the middle
@@ -312,6 +314,20 @@ static void do_cost(char **v)
     wait_for(pid, 0);
 }
 
+/* What the kernel counts of a child from its first moment to its last. */
+static void do_counts(char **v)
+{
+    struct rusage used;
+    report(v[2][0] == '1' ? FEW : 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        report(FEW);
+        exit(0);
+    }
+    if (wait4(pid, NULL, 0, &used) == pid)
+        printf("%ld %ld\n", used.ru_minflt, used.ru_nvcsw);
+}
+
 static void do_few(char **v)
 {
     report((uint64_t)atoi(v[2]));
@@ -472,7 +488,7 @@ int main(int n, char **v)
         {"parent", 1, do_parent},   {"dropper", 0, do_dropper}, {"churn", 2, do_churn},
         {"moved", 3, do_moved},     {"large", 0, do_large},     {"pipes", 1, do_pipes},
         {"locked", 1, do_locked},   {"refused", 2, do_refused}, {"numbers", 2, do_numbers},
-        {"hoard", 1, do_hoard},     {"slow", 1, do_slow},
+        {"hoard", 1, do_hoard},     {"slow", 1, do_slow},       {"counts", 1, do_counts},
     };
     for (size_t i = 0; n > 1 && i < sizeof modes / sizeof modes[0]; i++)
         if (strcmp(v[1], modes[i].name) == 0 && n - 2 >= modes[i].n_arguments) {

@@ -77,7 +77,7 @@ def test_data_loader_in_a_small_dev_shm(tmp_path, front):
     """64 MiB of /dev/shm, as containers have, of which the loader itself uses up to 40: it runs as
     it does alone, and tidemark never takes more than 8."""
     (tmp_path / "loader.py").write_text(LOADER)
-    epochs = 50
+    epochs = 200
 
     def run(front, **env):
         script = 'mount -t tmpfs -o size=64m tmpfs /dev/shm; exec "$@"'
