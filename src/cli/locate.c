@@ -6,18 +6,29 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/xalloc.h"
 
+/* Of this program; without /proc as it was called. False: it is not known. */
+static bool read_own_path(char path[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (n > 0) {
+        path[n] = '\0';
+        return true;
+    }
+    const char *called = (const char *)getauxval(AT_EXECFN);
+    return called && realpath(called, path);
+}
+
 char *tmk_locate_here(void)
 {
     char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0)
+    if (!read_own_path(path))
         return tmk_xstrdup(".");
-    path[n] = '\0';
     char *slash = strrchr(path, '/');
     if (slash)
         *slash = '\0';

@@ -163,21 +163,32 @@ def waiting_target(shop, *arguments):
 
 
 def ended_by(target, number):
-    """Send a signal and wait for the end, with stdin as it is; what the target says."""
-    target.process.send_signal(number)
-    assert target.process.wait(TIME_LIMIT_S) == 0
-    return target.process.stdout.read().split()
+    """Send a signal, again if the wait outlives it, and wait for the end, with stdin as it is. What
+    the target says, and how many signals were in vain."""
+    in_vain = 0
+    while True:
+        target.process.send_signal(number)
+        try:
+            assert target.process.wait(TIME_LIMIT_S / 20) == 0
+            return target.process.stdout.read().split(), in_vain
+        except subprocess.TimeoutExpired:
+            in_vain += 1
 
 
 @pytest.mark.parametrize("wait", ["sleep", "poll", "select", "epoll", "futex", "read"])
 def test_signal_ends_wait(shop, killer, wait):
-    """A handler that runs while the thread is on its way back ends the wait as it would have."""
+    """A handler that runs while the thread is on its way back ends the wait as it would have. One
+    that comes between the thread's last look and its system call, which takes a microsecond if
+    nothing keeps the thread from running, does not (docs/troubleshooting.md): rarely one of all."""
+    in_vain = 0
     n_calls = killer.attach(shop.target("wait", wait, "100000").pid)
     for i in range(n_calls):
         target = waiting_target(shop, wait, "100000")
         assert killer.attach(target.pid, i + 1, "after") == "killed"
-        assert ended_by(target, signal.SIGTERM)[:4] == [
-            "result", "-1", "errno", str(errno.EINTR)], f"call {i + 1}"
+        said, more = ended_by(target, signal.SIGTERM)
+        assert said[:4] == ["result", "-1", "errno", str(errno.EINTR)], f"call {i + 1}"
+        in_vain += more
+        assert in_vain <= 1, f"call {i + 1}"
 
 
 def test_signal_restarts_read(shop, killer):

@@ -143,7 +143,8 @@ def test_nothing_recorded_yet(shop):
     done = evaluate(pid, "1")
     assert done.returncode == 1
     assert done.stderr == (f"tidemark: process {pid} records nothing that can be found: it has not allocated "
-                           "anything yet, was detached from, or has no ring file (ulimit -f)\n")
+                           "anything yet, or only this moment, was detached from, or has no ring file "
+                           "(ulimit -f)\n")
     assert listed(pid) is None
 
 
