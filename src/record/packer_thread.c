@@ -156,7 +156,7 @@ static int open_room(struct session *s)
 {
     if (!s->has_own_descriptors)
         tmk_forks_hold();
-    int rc = tmk_room_open();
+    int rc = tmk_room_open(s->has_own_descriptors);
     if (rc == 0) {
         rc = tmk_room_make_ring(&s->id, s->trace_path, s->ring_path, sizeof s->ring_path);
         if (rc < 0)

@@ -40,6 +40,7 @@ enum ring_kind { NONE, PRIVATE, AS_MEMORY, AS_DISK };
 
 static struct {
     struct tmk_account account;
+    bool has_own_descriptors; /* the packer thread */
     struct tmk_disk_share disk;
     uint64_t held_bytes; /* by the ring */
     enum ring_kind kind;
@@ -115,11 +116,14 @@ bool tmk_room_count_refusal(enum tmk_stop reason)
                : tmk_account_count_refusal_in(folders, N_FOLDERS, run_folder(), reason);
 }
 
-int tmk_room_open(void)
+int tmk_room_open(bool has_own_descriptors)
 {
     const char *folders[N_FOLDERS];
     list_folders(folders);
+    room.has_own_descriptors = has_own_descriptors;
     int rc = tmk_account_open(&room.account, folders, N_FOLDERS, run_folder(), NULL);
+    if (rc == 0 && !has_own_descriptors)
+        tmk_account_leave_unlocked(&room.account);
     if (rc == 0)
         rc = tmk_disk_share_open(&room.disk, run_folder(), n_nodes(), NULL);
     return rc;
@@ -127,15 +131,24 @@ int tmk_room_open(void)
 
 /* ---- the ring ---- */
 
+/* A ring with a descriptor that the program would have is none: the program may close it, and a
+ * forked child would keep the ring alive. */
 static int make_ring_in(const struct tmk_identity *id, const char *trace_path, const char *folder,
                         uint32_t n_pages, uint32_t max_pages)
 {
+    struct tmk_ring *ring = &tmk_recorder.ring;
     struct tmk_text path;
     tmk_text_init(&path, room.ring_path, sizeof room.ring_path);
     tmk_identity_ring_path(id, folder, &path);
-    return path.cut ? TMK_EINVAL
-                    : tmk_ring_create(&tmk_recorder.ring, room.ring_path, n_pages, max_pages,
-                                      id->trace_id, trace_path, NULL);
+    int rc = path.cut ? TMK_EINVAL
+                      : tmk_ring_create(ring, room.ring_path, n_pages, max_pages, id->trace_id,
+                                        trace_path, NULL);
+    if (rc == 0 && ring->has_lock_fd && !room.has_own_descriptors) {
+        unlink(room.ring_path);
+        tmk_ring_close(ring);
+        rc = TMK_EIO;
+    }
+    return rc;
 }
 
 /* A ring that has no file, because a file-size limit was in the way, is private memory: a SIGKILL

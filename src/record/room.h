@@ -20,9 +20,10 @@
 
 /* Forget everything, of a parent or of a recording that has ended. */
 void tmk_room_reset(void);
-/* Open the account of the run, whose folder exists. Fails only for want of memory or room: the
- * process then records nothing. */
-int tmk_room_open(void);
+/* Open the account of the run, whose folder exists. Descriptors may stay open if the calling thread
+ * has a table of its own for them. Fails only for want of memory or room: the process then records
+ * nothing. */
+int tmk_room_open(bool has_own_descriptors);
 /* Make the ring; its path goes into `path`, which must outlive it ("": it has no file). */
 int tmk_room_make_ring(const struct tmk_identity *id, const char *trace_path, char *path,
                        size_t path_size);

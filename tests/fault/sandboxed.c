@@ -54,6 +54,7 @@ static const struct {
     {"openat", SYS_openat},
     {"close", SYS_close},
     {"close_range", SYS_close_range},
+    {"unshare", SYS_unshare},
     {"read", SYS_read},
     {"fcntl", SYS_fcntl},
     {"fstat", SYS_fstat},

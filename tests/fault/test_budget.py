@@ -14,6 +14,7 @@ import socket
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from fault_kit import program
@@ -494,6 +495,93 @@ def test_alive_in_another_pid_namespace(watch, closes):
     out = watch.tidemark("query", watch.run, "--format", "csv",
                          "SELECT allocations, dropped, state FROM processes")
     assert out.splitlines()[1] == "2000,0,closed"
+
+
+@contextlib.contextmanager
+def overlay_in(watch):
+    """Run folder and TIDEMARK_RING_DIR on an overlay, as in a container."""
+    parts = watch.folder / "parts"
+    disk = watch.folder / "disk"
+    mount_tmpfs(parts, "200m")
+    try:
+        for name in ("lower", "upper", "work"):
+            (parts / name).mkdir()
+        disk.mkdir()
+        options = ",".join(f"{name}dir={parts / name}" for name in ("lower", "upper", "work"))
+        done = subprocess.run(["mount", "-t", "overlay", "-o", options, "overlay", disk], capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"NOT RUN: this machine cannot mount an overlay: {done.stderr.strip()}")
+        rings, watch.rings, watch.run = watch.rings, disk / "rings", disk / "a.tmk"
+        watch.rings.mkdir(mode=0o700)
+        try:
+            yield disk
+        finally:
+            watch.rings = rings
+            subprocess.run(["umount", disk], check=True)
+    finally:
+        subprocess.run(["umount", parts], check=True)
+
+
+# /dev/shm as a process has it in a mount namespace of its own: too small for rings, or not to be written
+SMALL_SHM = "mount -t tmpfs -o size=8m tmpfs /dev/shm"
+NO_SHM = "mount -t tmpfs -o ro,size=8m tmpfs /dev/shm"
+
+
+@needs_root
+@ALONE
+@pytest.mark.parametrize("unshare", ["-m", "-mpf"])
+@pytest.mark.parametrize("shm", [SMALL_SHM, NO_SHM], ids=["small", "none"])
+def test_alive_on_an_overlay(watch, alone, unshare, shm):
+    """An overlay's mapping does not keep a lock. The ring of a living process is not merged there."""
+    script = f"{shm} && exec \"$@\""
+    with overlay_in(watch):
+        args, env = watch.command(["unshare", unshare, "sh", "-c", script, "sh", *forks("closer", 1)], alone)
+        with subprocess.Popen(args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            assert child.stdout.readline() == b"ready\n"
+            (ring,) = watch.run.glob("*.ring")
+            for _ in range(4):
+                said = watch.tidemark("query", watch.run, "--format", "csv", "SELECT allocations, state FROM processes")
+                assert said.splitlines()[1] == "1000,open"
+                watch.check_ok()
+                time.sleep(0.5)  # `run` looks once a second
+            assert list(watch.run.glob("*.ring")) == [ring]
+            child.communicate(b"\n")
+        assert child.returncode == 0
+        said = watch.tidemark("query", watch.run, "--format", "csv", "SELECT allocations, dropped, state FROM processes")
+        assert said.splitlines()[1:] == ["2000,0,closed"]
+        assert not [file for file in watch.run.iterdir() if file.suffix in (".ring", ".account")]
+
+
+@needs_root
+def test_overlay_and_no_descriptors_of_our_own(watch):
+    """The recorder's thread cannot leave the program's table: nothing may stay open in that, so the ring
+    has no file."""
+    with overlay_in(watch):
+        launch = [program("sandboxed"), "launch"]
+        front = [*launch, "errno:close_range", "--", *launch, "errno:unshare", "--"]
+        script = f"{SMALL_SHM} && exec \"$@\""
+        args, env = watch.command(["unshare", "-m", "sh", "-c", script, "sh", *front, *forks("closer", 1)], alone=True)
+        env["TIDEMARK_SECCOMP"] = "trust"
+        with subprocess.Popen(args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            assert child.stdout.readline() == b"ready\n"
+            assert list(watch.run.glob("*.ring")) == []
+            opened = [os.readlink(link) for link in Path(f"/proc/{child.pid}/fd").iterdir()]
+            assert not [path for path in opened if path.endswith((".ring", ".account"))]
+            child.communicate(b"\n")
+        assert child.returncode == 0
+        said = watch.tidemark("query", watch.run, "--format", "csv", "SELECT allocations, dropped, state FROM processes")
+        assert said.splitlines()[1:] == ["2000,0,closed"]
+
+
+@needs_root
+def test_dead_on_an_overlay(watch):
+    """Killed, it is merged."""
+    with overlay_in(watch):
+        script = f"{SMALL_SHM} && exec \"$@\""
+        done = watch("unshare", "-m", "sh", "-c", script, "sh", *forks("parent", 5), alone=True)
+        assert done.returncode == 0, done.stderr
+        assert totals(watch) == (6, 18, 0)
+        assert list(watch.run.glob("*.ring")) == []
 
 
 def test_child_does_not_keep_parents_ring(watch):
