@@ -44,10 +44,12 @@ static struct {
     struct tmk_disk_share disk;
     uint64_t held_bytes; /* by the ring */
     enum ring_kind kind;
-    char ring_path[3584];        /* "": no file */
-    _Atomic uint32_t is_growing; /* GROWING, CLOSED */
-    _Atomic uint64_t no_growth_before_ns;
-    _Atomic uint32_t n_grown; /* times that the packer has grown the ring, or tried to */
+    char ring_path[3584];                  /* "": no file */
+    _Atomic uint32_t is_growing;           /* GROWING, CLOSED */
+    _Atomic uint64_t no_asking_before_ns;  /* for more pages */
+    _Atomic uint64_t no_waiting_before_ns; /* for the packer, who may be asked */
+    _Atomic bool is_wanted;                /* a page, by a thread that found none */
+    _Atomic uint32_t n_answers; /* times that the packer has grown the ring, or emptied it */
     pthread_t packer;
     _Atomic uint32_t is_sweeping;
     _Atomic bool sweep_found; /* something, the last time */
@@ -317,13 +319,22 @@ static int grow(bool may_open)
     return rc;
 }
 
+static void pause_asking(uint64_t ns)
+{
+    atomic_store(&room.no_asking_before_ns, tmk_clock_monotonic_ns() + ns);
+}
+
+static void ask_packer(void)
+{
+    atomic_store(&room.is_wanted, true);
+    tmk_futex_wake(&tmk_recorder.control->stop);
+}
+
 /* Another thread may be at it, or may take what was added. Whoever waited in vain, or was told that
- * there is no more, keeps the others from asking for a while. */
+ * there is no more, keeps the others from asking for a while, and has the packer empty pages. */
 static struct tmk_page *grow_and_take(uint32_t thread)
 {
     uint64_t now = tmk_clock_monotonic_ns(), end = now + grow_limit_ns;
-    if (now < atomic_load(&room.no_growth_before_ns))
-        return NULL;
     int rc;
     do {
         rc = grow(false);
@@ -334,29 +345,52 @@ static struct tmk_page *grow_and_take(uint32_t thread)
             tmk_futex_wait_while(&room.is_growing, GROWING, grow_limit_ns);
         now = tmk_clock_monotonic_ns();
     } while ((rc >= 0 || rc == TMK_EBUSY) && now < end);
-    atomic_store(&room.no_growth_before_ns,
-                 now + (rc == TMK_EBUSY ? 10 * grow_limit_ns : full_pause_ns));
+    pause_asking(rc == TMK_EBUSY ? 10 * grow_limit_ns : full_pause_ns);
+    ask_packer();
     return NULL;
 }
 
-/* A ring on a disk is grown by the packer alone: the disk may hang. It is woken, and waited for
- * while it makes progress, so that a burst of events on a busy machine is not lost. */
-static struct tmk_page *wait_and_take(uint32_t thread)
+/* Twice, because the packer's first answer may be to somebody else. */
+static struct tmk_page *wait_for_packer(uint32_t thread)
 {
-    uint64_t now = tmk_clock_monotonic_ns();
-    if (now < atomic_load(&room.no_growth_before_ns) || pthread_equal(room.packer, pthread_self()))
-        return NULL;
-    uint32_t n_grown = atomic_load(&room.n_grown);
-    struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, thread);
-    if (page)
-        return page;
-    tmk_futex_wake(&tmk_recorder.control->stop);
-    bool has_looked = tmk_futex_wait_while(&room.n_grown, n_grown, packer_limit_ns);
-    page = tmk_ring_take(&tmk_recorder.ring, thread);
-    if (!page)
-        atomic_store(&room.no_growth_before_ns,
-                     tmk_clock_monotonic_ns() + (has_looked ? full_pause_ns : packer_pause_ns));
+    uint64_t now = tmk_clock_monotonic_ns(), end = now + packer_limit_ns;
+    struct tmk_page *page = NULL;
+    bool has_answered = true;
+    for (int try = 0; try < 2 && has_answered && !page; try++) {
+        uint32_t n_answers = atomic_load(&room.n_answers);
+        page = tmk_ring_take(&tmk_recorder.ring, thread);
+        if (page)
+            return page;
+        ask_packer();
+        now = tmk_clock_monotonic_ns();
+        has_answered = tmk_futex_wait_while(&room.n_answers, n_answers, now < end ? end - now : 0);
+        page = tmk_ring_take(&tmk_recorder.ring, thread);
+    }
+    if (!page && !has_answered)
+        atomic_store(&room.no_waiting_before_ns, tmk_clock_monotonic_ns() + packer_pause_ns);
     return page;
+}
+
+/* A ring on a disk is grown by the packer alone: the disk may hang. It is woken, and waited for
+ * while it makes progress, so that a burst of events on a busy machine is not lost. Where it does
+ * not answer it is asked, but not waited for. */
+static struct tmk_page *ask_and_take(uint32_t thread)
+{
+    struct tmk_page *page = NULL;
+    if (pthread_equal(room.packer, pthread_self()))
+        return NULL;
+    if (tmk_clock_monotonic_ns() >= atomic_load(&room.no_waiting_before_ns))
+        page = wait_for_packer(thread);
+    else
+        ask_packer();
+    if (!page)
+        pause_asking(full_pause_ns);
+    return page;
+}
+
+static bool may_ask(void)
+{
+    return tmk_clock_monotonic_ns() >= atomic_load(&room.no_asking_before_ns);
 }
 
 struct tmk_page *tmk_room_take_page(uint32_t thread)
@@ -364,9 +398,26 @@ struct tmk_page *tmk_room_take_page(uint32_t thread)
     struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, thread);
     if (page || !tmk_seal_enter())
         return page;
-    page = room.kind == AS_DISK ? wait_and_take(thread) : grow_and_take(thread);
+    if (may_ask())
+        page = room.kind == AS_DISK ? ask_and_take(thread) : grow_and_take(thread);
     tmk_seal_leave();
     return page;
+}
+
+bool tmk_room_is_wanted(void)
+{
+    return atomic_load(&room.is_wanted);
+}
+
+bool tmk_room_take_wish(void)
+{
+    return atomic_exchange(&room.is_wanted, false);
+}
+
+void tmk_room_answer(void)
+{
+    atomic_fetch_add(&room.n_answers, 1);
+    tmk_futex_wake(&room.n_answers);
 }
 
 static uint32_t grow_by(uint32_t n_pages)
@@ -384,8 +435,8 @@ static uint32_t grow_by(uint32_t n_pages)
 uint32_t tmk_room_grow_ahead(uint32_t n_pages)
 {
     uint32_t added = grow_by(n_pages);
-    atomic_fetch_add(&room.n_grown, 1);
-    tmk_futex_wake(&room.n_grown);
+    if (added > 0)
+        tmk_room_answer();
     return added;
 }
 

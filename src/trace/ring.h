@@ -84,6 +84,12 @@ static inline uint32_t tmk_ring_n_pages(const struct tmk_ring *r)
     return n < r->max_pages ? n : r->max_pages;
 }
 
+/* Whether a page is free at this moment. */
+static inline bool tmk_ring_has_free(const struct tmk_ring *r)
+{
+    return (uint32_t)atomic_load_explicit(&r->header->free_list, memory_order_relaxed) != 0;
+}
+
 /* A free page, in use by `thread` from now on; NULL when there is none. Lock-free, any thread. */
 struct tmk_page *tmk_ring_take(struct tmk_ring *r, uint32_t thread);
 

@@ -26,10 +26,13 @@
  *   forks orphan                    three blocks and a child that outlives it
  *   forks parent N [OTHERS]         N children that are killed; prints how many rings are left
  *   forks dropper                   a child that drops its user ID; prints how many rings are left
+ *   forks holders N BURST ROUNDS    N threads report a block each and stay; then the first thread
+ *                                   reports BURST at once, and 60 in each round of 5 ms
  *   forks churn N FILE              2,000 blocks stay, N come and go; makes FILE after a quarter
  *   forks moved A B EVENTS          renames A to B, then reports a lot */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -434,6 +437,39 @@ static void do_moved(char **v)
     report_much(7, atol(v[4]));
 }
 
+static _Atomic int n_holding;
+
+/* Its page of the ring stays in use. */
+static void *hold(void *unused)
+{
+    report(1);
+    n_holding++;
+    for (;;)
+        pause();
+    return unused;
+}
+
+static void do_holders(char **v)
+{
+    int n = atoi(v[2]);
+    for (int i = 0; i < n; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, hold, NULL) != 0)
+            exit(9);
+        while (n_holding <= i)
+            usleep(100);
+        if (i % 4 == 3) { /* so that the packer never finds the ring crowded */
+            tidemark_oom(TIDEMARK_HOST, 1 << 20, 1 << 20);
+            usleep(60000);
+        }
+    }
+    report((uint64_t)atoi(v[3]));
+    for (int i = 0; i < atoi(v[4]); i++) {
+        report(60);
+        usleep(5000);
+    }
+}
+
 /* 2,000 blocks stay; the rest comes and goes, and in the middle of it a file is made. */
 static void do_churn(char **v)
 {
@@ -465,7 +501,7 @@ int main(int n, char **v)
         {"parent", 1, do_parent},   {"dropper", 0, do_dropper}, {"churn", 2, do_churn},
         {"moved", 3, do_moved},     {"large", 0, do_large},     {"pipes", 1, do_pipes},
         {"locked", 1, do_locked},   {"refused", 2, do_refused}, {"numbers", 2, do_numbers},
-        {"hoard", 1, do_hoard},     {"slow", 1, do_slow},
+        {"hoard", 1, do_hoard},     {"slow", 1, do_slow},       {"holders", 3, do_holders},
     };
     for (size_t i = 0; n > 1 && i < sizeof modes / sizeof modes[0]; i++)
         if (strcmp(v[1], modes[i].name) == 0 && n - 2 >= modes[i].n_arguments) {

@@ -261,6 +261,37 @@ def test_busy_process_grows(watch):
 
 
 @needs_root
+@pytest.mark.parametrize("threads, burst", [(24, 6000), (30, 0), (40, 20_000)])
+def test_threads_that_hold_pages_of_a_disk_ring(watch, threads, burst):
+    """Most pages are held by threads that report nothing more. Whoever finds none free gets one soon."""
+    with rings_in(watch, "40m"):  # too little for rings
+        done = watch(*forks("holders", threads, burst, 200), alone=True)
+        assert done.returncode == 0, done.stderr
+        assert totals(watch) == (1, threads + burst + 200 * 60, 0)
+
+
+@needs_root
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_that_hold_pages_when_the_budget_is_spent(watch, threads):
+    """A ring of four pages cannot grow, and threads hold all but one or two: those are emptied in time."""
+    with rings_in(watch, "1g") as rings:
+        args, env = watch.command(forks("wait", 3), alone=True)
+        with subprocess.Popen(args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+            assert first.stdout.readline() == b"ready\n"
+            (account,) = rings.glob("*.account")
+            time.sleep(0.5)  # its own ring grows a little
+            with open(account, "r+b") as file:
+                (limit,) = struct.unpack_from("<8xQ", file.read())
+                file.seek(16)
+                file.write(struct.pack("<Q", limit - 4096 - 4 * 16384))
+            done = watch(*forks("holders", threads - 1, 0, 400), alone=True)
+            assert struct.unpack_from("<8s3Q", account.read_bytes())[3] == 2  # both rings in memory
+            first.communicate(b"\n")
+        assert done.returncode == 0, done.stderr
+        assert totals(watch) == (2, 3 + threads - 1 + 400 * 60, 0)
+
+
+@needs_root
 def test_child_drops_its_user(watch):
     """A child that cannot reach the run folder records nothing, and harms nothing of its parent's."""
     done = watch(*forks("dropper"), alone=True)
