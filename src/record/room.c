@@ -51,9 +51,17 @@ static struct {
     _Atomic bool is_wanted;                /* a page, by a thread that found none */
     _Atomic uint32_t n_answers; /* times that the packer has grown the ring, or emptied it */
     pthread_t packer;
-    _Atomic uint32_t is_sweeping;
-    _Atomic bool sweep_found; /* something, the last time */
 } room;
+
+/* The thread that looks for dead processes. It may outlive its recording, and what that knew: it
+ * has its own copy of what it needs. */
+static struct {
+    _Atomic pid_t owner; /* of the thread; 0: there is none. A forked child has its parent's here */
+    _Atomic bool has_found; /* something, the last time */
+    uint32_t n_nodes;
+    char folder[sizeof tmk_recorder.settings.run_folder];
+    char rings[TMK_ACCOUNT_PATH_BYTES];
+} sweep;
 
 static const char *run_folder(void)
 {
@@ -470,34 +478,40 @@ void tmk_room_give_back(uint64_t bytes)
  * own or not at all: copies of the program's would keep open what it closes. */
 static void *sweep_main(void *unused)
 {
-    char folder[sizeof tmk_recorder.settings.run_folder], rings[sizeof room.account.folder];
-    const char *folders[] = {rings};
+    const char *folders[] = {sweep.rings};
     struct tmk_account account = {0};
     struct tmk_disk_share disk = {.fd = -1};
-    uint32_t nodes = room.disk.n_nodes;
-    (void)unused;
-    memcpy(folder, run_folder(), sizeof folder);
-    memcpy(rings, room.account.folder, sizeof rings);
     prctl(PR_SET_NAME, "tidemark-sweep", 0, 0, 0);
-    if (folder[0] && tmk_fd_leave_all_but(-1) &&
-        tmk_account_open(&account, folders, 1, folder, NULL) == 0 &&
-        tmk_disk_share_open(&disk, folder, nodes, NULL) == 0)
-        atomic_store(&room.sweep_found, tmk_ring_rescue_all(&account, &disk, rings, folder) > 0);
+    if (sweep.folder[0] && tmk_fd_leave_all_but(-1) &&
+        tmk_account_open(&account, folders, 1, sweep.folder, NULL) == 0 &&
+        tmk_disk_share_open(&disk, sweep.folder, sweep.n_nodes, NULL) == 0) {
+        uint32_t n = tmk_ring_rescue_all(&account, &disk, sweep.rings, sweep.folder);
+        atomic_store(&sweep.has_found, n > 0);
+    }
     tmk_disk_share_close(&disk);
     tmk_account_close(&account);
-    atomic_store(&room.is_sweeping, 0);
-    return NULL;
+    atomic_store(&sweep.owner, 0);
+    return unused;
+}
+
+/* There is one such thread in a process. */
+static void start_sweep(void)
+{
+    pid_t self = getpid(), before = atomic_load(&sweep.owner);
+    if (before == self || !atomic_compare_exchange_strong(&sweep.owner, &before, self))
+        return;
+    sweep.n_nodes = room.disk.n_nodes;
+    memcpy(sweep.folder, run_folder(), sizeof sweep.folder);
+    memcpy(sweep.rings, room.account.folder, sizeof sweep.rings);
+    if (!tmk_helper_start(sweep_main, NULL, SWEEP_STACK_BYTES))
+        atomic_store(&sweep.owner, 0);
 }
 
 void tmk_room_look(void)
 {
     const struct tmk_account_page *p = room.account.page;
-    uint32_t nobody = 0;
-    if (!room.account.on_tmpfs || atomic_load(&p->memory_used) <= room.held_bytes ||
-        !tmk_account_may_sweep(
-            &room.account, atomic_load(&room.sweep_found) ? sweep_every_ns : 2 * sweep_every_ns) ||
-        !atomic_compare_exchange_strong(&room.is_sweeping, &nobody, 1))
-        return;
-    if (!tmk_helper_start(sweep_main, NULL, SWEEP_STACK_BYTES))
-        atomic_store(&room.is_sweeping, 0);
+    uint64_t every_ns = atomic_load(&sweep.has_found) ? sweep_every_ns : 2 * sweep_every_ns;
+    if (room.account.on_tmpfs && atomic_load(&p->memory_used) > room.held_bytes &&
+        tmk_account_may_sweep(&room.account, every_ns))
+        start_sweep();
 }
