@@ -75,6 +75,8 @@ static bool is_on_other_stack(uintptr_t frame, uintptr_t busy)
 
 bool tmk_lane_take_over(const struct tmk_lane *lane, uintptr_t frame)
 {
+    if (lane->busy == TMK_LANE_LENT)
+        return true;
     if (tmk_recorder_is_off() || !tmk_seal_enter())
         return false;
     bool is_gone = frame >= lane->busy && !is_on_other_stack(frame, lane->busy);
