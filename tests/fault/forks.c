@@ -28,8 +28,10 @@
  *   forks dropper                   a child that drops its user ID; prints how many rings are left
  *   forks holders N BURST ROUNDS    N threads report a block each and stay; then the first thread
  *                                   reports BURST at once, and 60 in each round of 5 ms
- *   forks churn N FILE              2,000 blocks stay, N come and go; makes FILE after a quarter
- *   forks moved A B EVENTS          renames A to B, then reports a lot */
+ *   forks handler N                 reports while a signal handler forks N times, and returns in
+ * each child; prints how many of them crash forks churn N FILE              2,000 blocks stay, N
+ * come and go; makes FILE after a quarter forks moved A B EVENTS          renames A to B, then
+ * reports a lot */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,6 +45,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -470,6 +473,37 @@ static void do_holders(char **v)
     }
 }
 
+static volatile sig_atomic_t n_forked, n_to_fork, is_child;
+
+static void fork_and_return(int unused)
+{
+    (void)unused;
+    if (n_forked < n_to_fork && !is_child && fork() == 0)
+        is_child = 1;
+    n_forked++;
+}
+
+/* Most of these signals come while an event is recorded. */
+static void do_handler(char **v)
+{
+    const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+    int n_crashed = 0;
+    n_to_fork = atoi(v[2]);
+    report(1);
+    signal(SIGALRM, fork_and_return);
+    setitimer(ITIMER_REAL, &often, NULL);
+    while (n_forked < n_to_fork && !is_child)
+        report(1);
+    if (is_child) {
+        report(FEW);
+        exit(0);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    for (int status; wait(&status) > 0;)
+        n_crashed += status != 0;
+    printf("%d\n", n_crashed);
+}
+
 /* 2,000 blocks stay; the rest comes and goes, and in the middle of it a file is made. */
 static void do_churn(char **v)
 {
@@ -502,6 +536,7 @@ int main(int n, char **v)
         {"moved", 3, do_moved},     {"large", 0, do_large},     {"pipes", 1, do_pipes},
         {"locked", 1, do_locked},   {"refused", 2, do_refused}, {"numbers", 2, do_numbers},
         {"hoard", 1, do_hoard},     {"slow", 1, do_slow},       {"holders", 3, do_holders},
+        {"handler", 1, do_handler},
     };
     for (size_t i = 0; n > 1 && i < sizeof modes / sizeof modes[0]; i++)
         if (strcmp(v[1], modes[i].name) == 0 && n - 2 >= modes[i].n_arguments) {

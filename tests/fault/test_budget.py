@@ -631,6 +631,14 @@ def test_child_does_not_keep_parents_ring(watch):
         os.kill(orphan, signal.SIGKILL)
 
 
+def test_handler_that_forks_in_an_event(watch):
+    """The child returns into the middle of its parent's event, and is recorded from its next one on."""
+    done = watch(*forks("handler", 100))
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    sql = "SELECT count(*), min(allocations) FROM processes"
+    assert watch.tidemark("query", watch.run, "--format", "csv", sql).splitlines()[1] == "101,3"
+
+
 def test_parent_moves_rings_of_killed_children(watch):
     """No `run` is there: the parent's recorder gives the memory back, the trace keeps the events."""
     args, env = watch.command(forks("parent", 20), alone=True)
