@@ -22,7 +22,8 @@ static int number_of(const char *name)
     return n;
 }
 
-/* Kernels before 5.9 copy all of them first. */
+/* Kernels before 5.9 copy all of them first. A network file system takes the end of a copy for a
+ * close, and writes back what was written to the file. */
 static bool copy_and_close(int keep)
 {
     struct tmk_folder names;

@@ -8,6 +8,10 @@
 #include "base/error.h"
 #include "base/forks.h"
 
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
 /* Nothing may be touched yet. */
 static void *map_closed(size_t size_bytes, int flags, int fd)
 {
@@ -50,6 +54,15 @@ bool tmk_map_replace(void *base, size_t size_bytes)
         return true;
     munmap(fresh, size_bytes);
     return false;
+}
+
+/* Kernels before 4.17 take the address for a hint. */
+void tmk_map_missing(void *base, size_t size_bytes)
+{
+    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE };
+    void *got = mmap(base, size_bytes, PROT_READ | PROT_WRITE, FLAGS, -1, 0);
+    if (got != MAP_FAILED && got != base)
+        munmap(got, size_bytes);
 }
 
 int tmk_region_init(struct tmk_region *ret, size_t size_bytes)

@@ -25,6 +25,9 @@ void *tmk_map_unforked(size_t size_bytes, int flags, int fd);
  * later. False: it is as it was. */
 bool tmk_map_replace(void *base, size_t size_bytes);
 
+/* Private zeros at an address where nothing is mapped; what is mapped there stays. */
+void tmk_map_missing(void *base, size_t size_bytes);
+
 /* Reserve `size_bytes` of zeros. 0, or TMK_ENOMEM with *ret untouched. */
 int tmk_region_init(struct tmk_region *ret, size_t size_bytes);
 void tmk_region_fini(struct tmk_region *r);

@@ -4,7 +4,9 @@
  * No destructor runs then, and the ring of each such worker would lie in memory until somebody
  * merged it. So the recording is brought to its end first, as exit() does it. Only by the process
  * that is recorded: a vfork()ed child shares the memory of its parent, and its _exit() must not end
- * the parent's recording. */
+ * the parent's recording. Where such a child restricts its system calls and becomes another
+ * program, and its parent's thread reports nothing before it calls _exit(), the ring is left to be
+ * merged. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,8 +33,9 @@ __attribute__((constructor)) static void find_next_exit(void)
 
 _Noreturn static void end(int status)
 {
-    bool is_lent = tmk_lane.is_lent; /* then not even getpid() may be called */
-    tmk_lane.is_lent = 0;            /* a vfork()ed child's is its parent's */
+    bool is_lent = tmk_lane.busy == TMK_LANE_LENT; /* then not even getpid() may be called */
+    if (is_lent)
+        tmk_lane.busy = 0; /* a vfork()ed child's lane is its parent's */
     if (!is_lent && atomic_load(&tmk_recorder.control->running) &&
         tmk_recorder.pid == (pid_t)syscall(SYS_getpid))
         tmk_recorder_finish(false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record/lane.c - the slow side of lane.h: opening, turning pages, ending. */
+/* record/lane.c - the slow side of lane.h: opening, turning pages, ending, forks in the middle. */
 #include "record/lane.h"
 
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/region.h"
 #include "record/intern.h"
 #include "record/room.h"
 #include "record/seal.h"
@@ -42,9 +43,21 @@ static void end_lane(void *arg) /* a thread ends */
     tmk_lane_close(arg);
 }
 
-__attribute__((constructor)) static void make_end_key(void)
+/* A handler that interrupted an event has forked, and may return in the child: the rest of the
+ * event is written to where the parent's ring was, and nobody reads it. */
+static void catch_rest_of_event(void)
+{
+    const struct tmk_ring *ring = &tmk_recorder.ring;
+    if (tmk_lane.busy <= TMK_LANE_LENT || !ring->header || tmk_seal_is_closed())
+        return;
+    tmk_map_missing(ring->header, ring->size_bytes);
+    tmk_room_reset(); /* there are no more pages */
+}
+
+__attribute__((constructor)) static void prepare_lanes(void)
 {
     has_end_key = pthread_key_create(&end_key, end_lane) == 0;
+    pthread_atfork(NULL, NULL, catch_rest_of_event);
 }
 
 void tmk_lane_count_drop(void)
@@ -75,6 +88,8 @@ static bool is_on_other_stack(uintptr_t frame, uintptr_t busy)
 
 bool tmk_lane_take_over(const struct tmk_lane *lane, uintptr_t frame)
 {
+    if (lane->busy == TMK_LANE_LENT)
+        return true;
     if (tmk_recorder_is_off() || !tmk_seal_enter())
         return false;
     bool is_gone = frame >= lane->busy && !is_on_other_stack(frame, lane->busy);

@@ -12,7 +12,11 @@
  * and has events of its own finds the lane busy, and its event is counted as dropped. Busy is the
  * address of the frame that entered: found busy by a frame of the same stack that is not below it,
  * the other one is gone (a handler jumped out of it with siglongjmp), and the lane is taken over. A
- * handler on an alternate stack is not on the same. */
+ * handler on an alternate stack is not on the same.
+ *
+ * A vfork()ed child has the lane of its parent's thread, which waits. If it restricts its system
+ * calls, the lane is lent to it: _exit() makes none for us. Whoever reports an event next is the
+ * parent. */
 #ifndef TMK_RECORD_LANE_H
 #define TMK_RECORD_LANE_H
 
@@ -21,18 +25,19 @@
 #include "base/clock.h"
 #include "record/recorder.h"
 
+enum { TMK_LANE_LENT = 1 }; /* no frame has this address */
+
 struct tmk_lane {
     uint32_t generation; /* UINT32_MAX: no page yet; control's is never that */
     uint32_t thread;
     struct tmk_record *cursor;
     struct tmk_record *end;            /* of its page; NULL: it has none */
     const struct tmk_pyanchor *anchor; /* of the thread's Python stack (pyknown.h); NULL: none */
-    uintptr_t busy;                    /* frame that has entered, 0: none */
+    uintptr_t busy;                    /* frame that has entered, 0: none; TMK_LANE_LENT */
     uintptr_t reporting;   /* frame of a hook that calls on and is called again by that, 0: none */
     uint32_t thread_stack; /* id of a stack that says the thread's name, 0: not made yet */
     uint8_t is_autograd : 1; /* by its name, when it was opened */
     uint8_t hook : 4;        /* of `reporting`: which, counted from 1 */
-    uint8_t is_lent : 1;     /* to a vfork()ed child that has restricted its system calls */
     bool is_block;           /* the last record is a block's that went the short way, or its tag */
     uint16_t last_stack, next_stack; /* pyknown.c: where the last was, and is likely to be next */
     uint32_t quiet; /* of autograd's: the backward that is on record (short_line.h) */

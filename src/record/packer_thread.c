@@ -156,7 +156,7 @@ static int open_room(struct session *s)
 {
     if (!s->has_own_descriptors)
         tmk_forks_hold();
-    int rc = tmk_room_open();
+    int rc = tmk_room_open(s->has_own_descriptors);
     if (rc == 0) {
         rc = tmk_room_make_ring(&s->id, s->trace_path, s->ring_path, sizeof s->ring_path);
         if (rc < 0)
@@ -230,17 +230,21 @@ static int pack(struct session *s)
 static void sleep_between(long ns)
 {
     atomic_store(&tmk_short.slept, tmk_clock_ticks(tmk_recorder.counter));
-    if (!atomic_load(&tmk_recorder.control->hurry) || tmk_recorder_is_held())
+    bool is_asked = atomic_load(&tmk_recorder.control->hurry) || tmk_room_is_wanted();
+    if (!is_asked || tmk_recorder_is_held())
         tmk_recorder_sleep(ns);
     atomic_store(&tmk_short.slept, UINT64_MAX);
 }
 
-/* A third of the ring has been used since it was last packed: double it. True when it cannot grow,
- * and must be emptied sooner. */
-static bool is_crowded(uint64_t new_pages)
+/* A third of the ring has been used since it was last packed, or the last of it, or a thread asks
+ * for more: double it. True when it cannot grow, and must be emptied sooner. Pages that threads
+ * hold are not emptied: few may be left although few are new. */
+static bool is_crowded(uint64_t new_pages, bool is_wanted)
 {
-    uint32_t n = tmk_ring_n_pages(&tmk_recorder.ring);
-    return new_pages * 3 > n && tmk_room_grow_ahead(n) == 0;
+    const struct tmk_ring *ring = &tmk_recorder.ring;
+    uint32_t n = tmk_ring_n_pages(ring);
+    bool is_last = new_pages > 0 && !tmk_ring_has_free(ring);
+    return (is_wanted || is_last || new_pages * 3 > n) && tmk_room_grow_ahead(n) == 0;
 }
 
 /* One look at the ring: pack when a chunk's worth has come, pack and sync when it is time. */
@@ -255,8 +259,10 @@ static int look(struct session *s, bool *ret_quiet)
     tmk_pycodes_look(now);
     bool timed = hurry || now - s->synced_ns >= sync_ns;
     *ret_quiet = new_pages == 0;
-    bool crowded = is_crowded(new_pages);
+    bool is_wanted = tmk_room_take_wish(), crowded = is_crowded(new_pages, is_wanted);
     int rc = timed || crowded || new_pages >= CHUNK_PAGES ? pack(s) : 0;
+    if (is_wanted && crowded)
+        tmk_room_answer();
     if (rc == 0 && timed) {
         s->synced_ns = now;
         tmk_writer_sync(&s->writer);

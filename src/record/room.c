@@ -40,17 +40,28 @@ enum ring_kind { NONE, PRIVATE, AS_MEMORY, AS_DISK };
 
 static struct {
     struct tmk_account account;
+    bool has_own_descriptors; /* the packer thread */
     struct tmk_disk_share disk;
     uint64_t held_bytes; /* by the ring */
     enum ring_kind kind;
-    char ring_path[3584];        /* "": no file */
-    _Atomic uint32_t is_growing; /* GROWING, CLOSED */
-    _Atomic uint64_t no_growth_before_ns;
-    _Atomic uint32_t n_grown; /* times that the packer has grown the ring, or tried to */
+    char ring_path[3584];                  /* "": no file */
+    _Atomic uint32_t is_growing;           /* GROWING, CLOSED */
+    _Atomic uint64_t no_asking_before_ns;  /* for more pages */
+    _Atomic uint64_t no_waiting_before_ns; /* for the packer, who may be asked */
+    _Atomic bool is_wanted;                /* a page, by a thread that found none */
+    _Atomic uint32_t n_answers; /* times that the packer has grown the ring, or emptied it */
     pthread_t packer;
-    _Atomic uint32_t is_sweeping;
-    _Atomic bool sweep_found; /* something, the last time */
 } room;
+
+/* The thread that looks for dead processes. It may outlive its recording, and what that knew: it
+ * has its own copy of what it needs. */
+static struct {
+    _Atomic pid_t owner; /* of the thread; 0: there is none. A forked child has its parent's here */
+    _Atomic bool has_found; /* something, the last time */
+    uint32_t n_nodes;
+    char folder[sizeof tmk_recorder.settings.run_folder];
+    char rings[TMK_ACCOUNT_PATH_BYTES];
+} sweep;
 
 static const char *run_folder(void)
 {
@@ -115,11 +126,14 @@ bool tmk_room_count_refusal(enum tmk_stop reason)
                : tmk_account_count_refusal_in(folders, N_FOLDERS, run_folder(), reason);
 }
 
-int tmk_room_open(void)
+int tmk_room_open(bool has_own_descriptors)
 {
     const char *folders[N_FOLDERS];
     list_folders(folders);
+    room.has_own_descriptors = has_own_descriptors;
     int rc = tmk_account_open(&room.account, folders, N_FOLDERS, run_folder(), NULL);
+    if (rc == 0 && !has_own_descriptors)
+        tmk_account_leave_unlocked(&room.account);
     if (rc == 0)
         rc = tmk_disk_share_open(&room.disk, run_folder(), n_nodes(), NULL);
     return rc;
@@ -127,15 +141,24 @@ int tmk_room_open(void)
 
 /* ---- the ring ---- */
 
+/* A ring with a descriptor that the program would have is none: the program may close it, and a
+ * forked child would keep the ring alive. */
 static int make_ring_in(const struct tmk_identity *id, const char *trace_path, const char *folder,
                         uint32_t n_pages, uint32_t max_pages)
 {
+    struct tmk_ring *ring = &tmk_recorder.ring;
     struct tmk_text path;
     tmk_text_init(&path, room.ring_path, sizeof room.ring_path);
     tmk_identity_ring_path(id, folder, &path);
-    return path.cut ? TMK_EINVAL
-                    : tmk_ring_create(&tmk_recorder.ring, room.ring_path, n_pages, max_pages,
-                                      id->trace_id, trace_path, NULL);
+    int rc = path.cut ? TMK_EINVAL
+                      : tmk_ring_create(ring, room.ring_path, n_pages, max_pages, id->trace_id,
+                                        trace_path, NULL);
+    if (rc == 0 && ring->has_lock_fd && !room.has_own_descriptors) {
+        unlink(room.ring_path);
+        tmk_ring_close(ring);
+        rc = TMK_EIO;
+    }
+    return rc;
 }
 
 /* A ring that has no file, because a file-size limit was in the way, is private memory: a SIGKILL
@@ -304,13 +327,22 @@ static int grow(bool may_open)
     return rc;
 }
 
+static void pause_asking(uint64_t ns)
+{
+    atomic_store(&room.no_asking_before_ns, tmk_clock_monotonic_ns() + ns);
+}
+
+static void ask_packer(void)
+{
+    atomic_store(&room.is_wanted, true);
+    tmk_futex_wake(&tmk_recorder.control->stop);
+}
+
 /* Another thread may be at it, or may take what was added. Whoever waited in vain, or was told that
- * there is no more, keeps the others from asking for a while. */
+ * there is no more, keeps the others from asking for a while, and has the packer empty pages. */
 static struct tmk_page *grow_and_take(uint32_t thread)
 {
     uint64_t now = tmk_clock_monotonic_ns(), end = now + grow_limit_ns;
-    if (now < atomic_load(&room.no_growth_before_ns))
-        return NULL;
     int rc;
     do {
         rc = grow(false);
@@ -321,29 +353,52 @@ static struct tmk_page *grow_and_take(uint32_t thread)
             tmk_futex_wait_while(&room.is_growing, GROWING, grow_limit_ns);
         now = tmk_clock_monotonic_ns();
     } while ((rc >= 0 || rc == TMK_EBUSY) && now < end);
-    atomic_store(&room.no_growth_before_ns,
-                 now + (rc == TMK_EBUSY ? 10 * grow_limit_ns : full_pause_ns));
+    pause_asking(rc == TMK_EBUSY ? 10 * grow_limit_ns : full_pause_ns);
+    ask_packer();
     return NULL;
 }
 
-/* A ring on a disk is grown by the packer alone: the disk may hang. It is woken, and waited for
- * while it makes progress, so that a burst of events on a busy machine is not lost. */
-static struct tmk_page *wait_and_take(uint32_t thread)
+/* Twice, because the packer's first answer may be to somebody else. */
+static struct tmk_page *wait_for_packer(uint32_t thread)
 {
-    uint64_t now = tmk_clock_monotonic_ns();
-    if (now < atomic_load(&room.no_growth_before_ns) || pthread_equal(room.packer, pthread_self()))
-        return NULL;
-    uint32_t n_grown = atomic_load(&room.n_grown);
-    struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, thread);
-    if (page)
-        return page;
-    tmk_futex_wake(&tmk_recorder.control->stop);
-    bool has_looked = tmk_futex_wait_while(&room.n_grown, n_grown, packer_limit_ns);
-    page = tmk_ring_take(&tmk_recorder.ring, thread);
-    if (!page)
-        atomic_store(&room.no_growth_before_ns,
-                     tmk_clock_monotonic_ns() + (has_looked ? full_pause_ns : packer_pause_ns));
+    uint64_t now = tmk_clock_monotonic_ns(), end = now + packer_limit_ns;
+    struct tmk_page *page = NULL;
+    bool has_answered = true;
+    for (int try = 0; try < 2 && has_answered && !page; try++) {
+        uint32_t n_answers = atomic_load(&room.n_answers);
+        page = tmk_ring_take(&tmk_recorder.ring, thread);
+        if (page)
+            return page;
+        ask_packer();
+        now = tmk_clock_monotonic_ns();
+        has_answered = tmk_futex_wait_while(&room.n_answers, n_answers, now < end ? end - now : 0);
+        page = tmk_ring_take(&tmk_recorder.ring, thread);
+    }
+    if (!page && !has_answered)
+        atomic_store(&room.no_waiting_before_ns, tmk_clock_monotonic_ns() + packer_pause_ns);
     return page;
+}
+
+/* A ring on a disk is grown by the packer alone: the disk may hang. It is woken, and waited for
+ * while it makes progress, so that a burst of events on a busy machine is not lost. Where it does
+ * not answer it is asked, but not waited for. */
+static struct tmk_page *ask_and_take(uint32_t thread)
+{
+    struct tmk_page *page = NULL;
+    if (pthread_equal(room.packer, pthread_self()))
+        return NULL;
+    if (tmk_clock_monotonic_ns() >= atomic_load(&room.no_waiting_before_ns))
+        page = wait_for_packer(thread);
+    else
+        ask_packer();
+    if (!page)
+        pause_asking(full_pause_ns);
+    return page;
+}
+
+static bool may_ask(void)
+{
+    return tmk_clock_monotonic_ns() >= atomic_load(&room.no_asking_before_ns);
 }
 
 struct tmk_page *tmk_room_take_page(uint32_t thread)
@@ -351,9 +406,26 @@ struct tmk_page *tmk_room_take_page(uint32_t thread)
     struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, thread);
     if (page || !tmk_seal_enter())
         return page;
-    page = room.kind == AS_DISK ? wait_and_take(thread) : grow_and_take(thread);
+    if (may_ask())
+        page = room.kind == AS_DISK ? ask_and_take(thread) : grow_and_take(thread);
     tmk_seal_leave();
     return page;
+}
+
+bool tmk_room_is_wanted(void)
+{
+    return atomic_load(&room.is_wanted);
+}
+
+bool tmk_room_take_wish(void)
+{
+    return atomic_exchange(&room.is_wanted, false);
+}
+
+void tmk_room_answer(void)
+{
+    atomic_fetch_add(&room.n_answers, 1);
+    tmk_futex_wake(&room.n_answers);
 }
 
 static uint32_t grow_by(uint32_t n_pages)
@@ -371,8 +443,8 @@ static uint32_t grow_by(uint32_t n_pages)
 uint32_t tmk_room_grow_ahead(uint32_t n_pages)
 {
     uint32_t added = grow_by(n_pages);
-    atomic_fetch_add(&room.n_grown, 1);
-    tmk_futex_wake(&room.n_grown);
+    if (added > 0)
+        tmk_room_answer();
     return added;
 }
 
@@ -406,34 +478,40 @@ void tmk_room_give_back(uint64_t bytes)
  * own or not at all: copies of the program's would keep open what it closes. */
 static void *sweep_main(void *unused)
 {
-    char folder[sizeof tmk_recorder.settings.run_folder], rings[sizeof room.account.folder];
-    const char *folders[] = {rings};
+    const char *folders[] = {sweep.rings};
     struct tmk_account account = {0};
     struct tmk_disk_share disk = {.fd = -1};
-    uint32_t nodes = room.disk.n_nodes;
-    (void)unused;
-    memcpy(folder, run_folder(), sizeof folder);
-    memcpy(rings, room.account.folder, sizeof rings);
     prctl(PR_SET_NAME, "tidemark-sweep", 0, 0, 0);
-    if (folder[0] && tmk_fd_leave_all_but(-1) &&
-        tmk_account_open(&account, folders, 1, folder, NULL) == 0 &&
-        tmk_disk_share_open(&disk, folder, nodes, NULL) == 0)
-        atomic_store(&room.sweep_found, tmk_ring_rescue_all(&account, &disk, rings, folder) > 0);
+    if (sweep.folder[0] && tmk_fd_leave_all_but(-1) &&
+        tmk_account_open(&account, folders, 1, sweep.folder, NULL) == 0 &&
+        tmk_disk_share_open(&disk, sweep.folder, sweep.n_nodes, NULL) == 0) {
+        uint32_t n = tmk_ring_rescue_all(&account, &disk, sweep.rings, sweep.folder);
+        atomic_store(&sweep.has_found, n > 0);
+    }
     tmk_disk_share_close(&disk);
     tmk_account_close(&account);
-    atomic_store(&room.is_sweeping, 0);
-    return NULL;
+    atomic_store(&sweep.owner, 0);
+    return unused;
+}
+
+/* There is one such thread in a process. */
+static void start_sweep(void)
+{
+    pid_t self = getpid(), before = atomic_load(&sweep.owner);
+    if (before == self || !atomic_compare_exchange_strong(&sweep.owner, &before, self))
+        return;
+    sweep.n_nodes = room.disk.n_nodes;
+    memcpy(sweep.folder, run_folder(), sizeof sweep.folder);
+    memcpy(sweep.rings, room.account.folder, sizeof sweep.rings);
+    if (!tmk_helper_start(sweep_main, NULL, SWEEP_STACK_BYTES))
+        atomic_store(&sweep.owner, 0);
 }
 
 void tmk_room_look(void)
 {
     const struct tmk_account_page *p = room.account.page;
-    uint32_t nobody = 0;
-    if (!room.account.on_tmpfs || atomic_load(&p->memory_used) <= room.held_bytes ||
-        !tmk_account_may_sweep(
-            &room.account, atomic_load(&room.sweep_found) ? sweep_every_ns : 2 * sweep_every_ns) ||
-        !atomic_compare_exchange_strong(&room.is_sweeping, &nobody, 1))
-        return;
-    if (!tmk_helper_start(sweep_main, NULL, SWEEP_STACK_BYTES))
-        atomic_store(&room.is_sweeping, 0);
+    uint64_t every_ns = atomic_load(&sweep.has_found) ? sweep_every_ns : 2 * sweep_every_ns;
+    if (room.account.on_tmpfs && atomic_load(&p->memory_used) > room.held_bytes &&
+        tmk_account_may_sweep(&room.account, every_ns))
+        start_sweep();
 }

@@ -4,7 +4,8 @@
  *
  * The ring goes to tmpfs, else beside the trace, else into memory that does not outlive the
  * process. It begins with a few pages; a thread that finds none free adds some, and the packer adds
- * more ahead of need while the process is busy. Rings of processes that were killed are moved out
+ * more ahead of need while the process is busy. Where a thread cannot add any, it asks the packer,
+ * who does, or empties pages that are full. Rings of processes that were killed are moved out
  * of tmpfs by whoever of the run is alive.
  *
  * Everything but tmk_room_take_page() is for the packer thread. */
@@ -20,9 +21,10 @@
 
 /* Forget everything, of a parent or of a recording that has ended. */
 void tmk_room_reset(void);
-/* Open the account of the run, whose folder exists. Fails only for want of memory or room: the
- * process then records nothing. */
-int tmk_room_open(void);
+/* Open the account of the run, whose folder exists. Descriptors may stay open if the calling thread
+ * has a table of its own for them. Fails only for want of memory or room: the process then records
+ * nothing. */
+int tmk_room_open(bool has_own_descriptors);
 /* Make the ring; its path goes into `path`, which must outlive it ("": it has no file). */
 int tmk_room_make_ring(const struct tmk_identity *id, const char *trace_path, char *path,
                        size_t path_size);
@@ -39,8 +41,14 @@ void tmk_room_give_back(uint64_t bytes);
 
 /* A free page of the ring, which grows if there is none; NULL: it cannot. Any thread. */
 struct tmk_page *tmk_room_take_page(uint32_t thread);
-/* Up to n pages ahead of need: how many were added. */
+/* Whether a thread has asked for pages that it did not find. */
+bool tmk_room_is_wanted(void);
+/* The same; whoever asks from now on asks anew. */
+bool tmk_room_take_wish(void);
+/* Up to n pages ahead of need: how many were added. If any, whoever waits for one is woken. */
 uint32_t tmk_room_grow_ahead(uint32_t n_pages);
+/* Full pages were emptied because somebody asked: wake whoever waits. */
+void tmk_room_answer(void);
 
 /* Count this process among those that are not recorded (account.h), with the account open or not.
  * False: there is none. */

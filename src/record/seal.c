@@ -68,7 +68,8 @@ void tmk_seal_close(void)
 {
     uint32_t open = OPEN;
     if (is_borrowed()) {
-        tmk_lane.is_lent = 1;
+        if (!tmk_lane.busy) /* else a handler's, that interrupted an event */
+            tmk_lane.busy = TMK_LANE_LENT;
         return;
     }
     if (!atomic_compare_exchange_strong(&tmk_seal_state, &open, CLOSING)) {

@@ -213,6 +213,12 @@ static bool add_path(char *path, size_t size, const struct tmk_account *a)
     return !text.cut;
 }
 
+static bool is_tmpfs(const char *folder)
+{
+    struct statfs fs;
+    return folder && *folder == '/' && statfs(folder, &fs) == 0 && fs.f_type == TMPFS_KIND;
+}
+
 static int open_in(struct tmk_account *ret, const char *folder, const char *run_folder,
                    struct tmk_error *err)
 {
@@ -234,17 +240,18 @@ static int open_in(struct tmk_account *ret, const char *folder, const char *run_
         return tmk_fail_os(err, errno == EAGAIN ? TMK_EBUSY : TMK_EIO, errno,
                            "cannot open the account %s", path);
     a.page = map_page(fd);
-    close(fd); /* the mapping keeps the lock */
-    if (!a.page)
+    if (!a.page) {
+        close(fd);
         return tmk_fail(err, TMK_ENOMEM, "cannot map the account %s", path);
+    }
+    if (is_tmpfs(folder)) {
+        close(fd); /* the mapping keeps the lock */
+    } else {
+        a.has_lock_fd = true; /* perhaps it does not: see ring_file.h */
+        a.lock_fd = fd;
+    }
     *ret = a;
     return 0;
-}
-
-static bool is_tmpfs(const char *folder)
-{
-    struct statfs fs;
-    return folder && *folder == '/' && statfs(folder, &fs) == 0 && fs.f_type == TMPFS_KIND;
 }
 
 enum presence { ABSENT, PRESENT, TAKEN };
@@ -341,12 +348,20 @@ static void remove_if_idle(const struct tmk_account *a)
     close(folder);
 }
 
+void tmk_account_leave_unlocked(struct tmk_account *a)
+{
+    if (a->has_lock_fd)
+        close(a->lock_fd);
+    a->has_lock_fd = false;
+}
+
 void tmk_account_close(struct tmk_account *a)
 {
     if (!a->page)
         return;
     munmap(a->page, sizeof *a->page);
     a->page = NULL;
+    tmk_account_leave_unlocked(a);
     remove_if_idle(a);
 }
 

@@ -9,9 +9,10 @@
  * removes it. What the run takes of the disk is counted in disk_share.h.
  *
  * Everyone who has the account open holds a shared lock on it, kept by the mapping as a ring's is
- * (ring_file.h). A process that is alone with it begins a new count, and the last to leave
- * removes the file. What a killed process had counted for its ring comes back when that ring is
- * removed; what was lost between two steps comes back with the new count. */
+ * (ring_file.h), or by a descriptor where it does not lie on a tmpfs. A process that is alone with
+ * it begins a new count, and the last to leave removes the file. What a killed process had counted
+ * for its ring comes back when that ring is removed; what was lost between two steps comes back
+ * with the new count. */
 #ifndef TMK_TRACE_ACCOUNT_H
 #define TMK_TRACE_ACCOUNT_H
 
@@ -45,6 +46,8 @@ struct tmk_account_page {
 struct tmk_account {
     struct tmk_account_page *page; /* NULL: not open */
     bool on_tmpfs;                 /* where it lies, and rings with it */
+    bool has_lock_fd;              /* not on a tmpfs */
+    int lock_fd;                   /* the descriptor that keeps the lock */
     char folder[TMK_ACCOUNT_PATH_BYTES];
     char name[TMK_ACCOUNT_NAME_BYTES];
 };
@@ -54,6 +57,10 @@ struct tmk_account {
  * in the run folder. */
 int tmk_account_open(struct tmk_account *ret, const char *const *folders, unsigned n_folders,
                      const char *run_folder, struct tmk_error *err);
+/* Close the descriptor that keeps the lock, if there is one, because the program would have it. On
+ * some file systems the next process then begins a new count; it is not one of memory, since rings
+ * are not there. */
+void tmk_account_leave_unlocked(struct tmk_account *a);
 /* Leave; the last one removes the file. Takes accounts that are not open. */
 void tmk_account_close(struct tmk_account *a);
 

@@ -153,7 +153,7 @@ static int make_named(const struct tmk_ring *r, const struct tmk_ring_header *he
     return -1;
 }
 
-/* The file, locked for as long as it is mapped. */
+/* The file, locked. */
 static int make_file(struct tmk_ring *r, const struct tmk_ring_header *header,
                      struct tmk_error *err)
 {
@@ -191,21 +191,38 @@ static void add_pages(struct tmk_ring *r, uint32_t n_more)
         push_page(r, &r->pages[i - 1]);
 }
 
-/* Map the file, or memory without one. The descriptor is closed: programs close what they do not
- * know, and a child would hold the lock through it. */
+/* Close the descriptor that the file is mapped through: programs close what they do not know, and a
+ * child would hold the lock through it. A second one has the lock meanwhile, so that nobody finds
+ * the file without, and stays where the mapping turns out not to keep it. */
+static int leave_lock_to_mapping(struct tmk_ring *r, int fd, struct tmk_error *err)
+{
+    int second = open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    bool is_locked = second >= 0 && tmk_ring_file_hold(second) == 0;
+    close(fd);
+    bool is_kept = is_locked && tmk_ring_file_is_held_by_another(second) > 0;
+    bool stays = is_locked && !is_kept && tmk_ring_file_hold(second) == 0;
+    if (second >= 0 && !stays)
+        close(second);
+    r->has_lock_fd = stays;
+    r->lock_fd = second;
+    return is_kept || stays ? 0 : tmk_fail(err, TMK_EIO, "no lock stays on the ring %s", r->path);
+}
+
+/* Map the file, or memory without one. The descriptor is closed. */
 static int map_ring(struct tmk_ring *r, int fd, struct tmk_error *err)
 {
     int flags = MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS | MAP_NORESERVE : 0);
     void *base = tmk_map_unforked(r->size_bytes, flags, fd);
     int os_error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (!base)
+    if (!base) {
+        if (fd >= 0)
+            close(fd);
         return tmk_fail_os(err, TMK_ENOMEM, os_error, "cannot map the ring");
+    }
     madvise(base, r->size_bytes, MADV_NOHUGEPAGE);
     r->header = base;
     r->pages = (struct tmk_page *)((uint8_t *)base + TMK_RING_HEADER_BYTES);
-    return 0;
+    return fd < 0 ? 0 : leave_lock_to_mapping(r, fd, err);
 }
 
 int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages, uint32_t max_pages,
@@ -251,16 +268,27 @@ int tmk_ring_grow(struct tmk_ring *r, uint32_t n_more, bool may_open)
     return (int)n_more;
 }
 
+static void give_up_lock(struct tmk_ring *r)
+{
+    if (r->has_lock_fd)
+        close(r->lock_fd);
+    r->has_lock_fd = false;
+}
+
 void tmk_ring_close(struct tmk_ring *r)
 {
     if (r->header)
         munmap(r->header, r->size_bytes);
+    give_up_lock(r);
     *r = (struct tmk_ring){0};
 }
 
 bool tmk_ring_abandon(struct tmk_ring *r)
 {
-    return !r->header || tmk_map_replace(r->header, r->size_bytes);
+    if (r->header && !tmk_map_replace(r->header, r->size_bytes))
+        return false;
+    give_up_lock(r);
+    return true;
 }
 
 /* ---- copying ---- */

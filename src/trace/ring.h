@@ -31,6 +31,8 @@ struct tmk_ring {
     const char *path; /* of the file, borrowed; NULL: none */
     dev_t device;
     ino_t inode;
+    bool has_lock_fd;      /* the mapping does not keep the lock that says "alive" */
+    int lock_fd;           /* a descriptor that does */
     uint64_t copied_ticks; /* of a copy: what had happened until then is in it; UINT64_MAX: all */
 };
 
@@ -48,8 +50,9 @@ static inline uint64_t tmk_ring_bytes(uint64_t n_pages)
 
 /* Make a ring of n_pages that may grow to max_pages. Memory for n_pages is allocated and touched,
  * so that writing to them can neither fault nor fail; the file has its full length from the start,
- * as a hole, so growing meets no file-size limit. No descriptor stays open. The mapping keeps the
- * lock that says "alive" (ring_file.h), and no forked child has the mapping.
+ * as a hole, so growing meets no file-size limit. No forked child has the mapping, which keeps the
+ * lock that says "alive" (ring_file.h). Where it does not, a descriptor stays open (has_lock_fd)
+ * until the ring is closed: the caller judges whether it may.
  * `path`, which must outlive the ring, is NULL, or a file-size limit is in the way: memory without
  * a file, which does not survive. */
 int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages, uint32_t max_pages,
@@ -60,7 +63,7 @@ int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages, ui
  * on old kernels a descriptor is opened for a moment. */
 int tmk_ring_grow(struct tmk_ring *r, uint32_t n_more, bool may_open);
 
-/* Unmap; the file stays unless unlinked. */
+/* Unmap and give up the lock; the file stays unless unlinked. */
 void tmk_ring_close(struct tmk_ring *r);
 
 /* Give the memory back and let the file go, while threads may still write to it, however late: the
@@ -79,6 +82,12 @@ static inline uint32_t tmk_ring_n_pages(const struct tmk_ring *r)
 {
     uint32_t n = atomic_load_explicit(&r->header->n_pages, memory_order_acquire);
     return n < r->max_pages ? n : r->max_pages;
+}
+
+/* Whether a page is free at this moment. */
+static inline bool tmk_ring_has_free(const struct tmk_ring *r)
+{
+    return (uint32_t)atomic_load_explicit(&r->header->free_list, memory_order_relaxed) != 0;
 }
 
 /* A free page, in use by `thread` from now on; NULL when there is none. Lock-free, any thread. */

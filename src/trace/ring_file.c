@@ -24,10 +24,15 @@ int tmk_ring_file_hold(int fd)
     return tmk_file_lock(fd, TMK_LOCK_SHARED, ALIVE_BYTE);
 }
 
+int tmk_ring_file_is_held_by_another(int fd)
+{
+    int taken = tmk_file_lock_is_taken(fd, ALIVE_BYTE);
+    return taken < 0 ? TMK_EIO : taken;
+}
+
 int tmk_ring_file_is_held(const struct tmk_ring_file *f)
 {
-    int taken = tmk_file_lock_is_taken(f->fd, ALIVE_BYTE);
-    return taken < 0 ? TMK_EIO : taken;
+    return tmk_ring_file_is_held_by_another(f->fd);
 }
 
 int tmk_ring_file_lock(const struct tmk_ring_file *f, uint64_t limit_ns)

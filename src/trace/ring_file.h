@@ -4,9 +4,13 @@
  * Two locks, both of the open file, not of a process:
  *
  *     byte 0  "alive": the recorder takes it on the descriptor that it maps the ring through, then
- *             closes that descriptor. A mapping keeps its file open and the lock with it, so the
- *             lock is there for exactly as long as the process's memory is: no program can close
- *             it, no forked child has it (MADV_DONTFORK), and every PID namespace sees it.
+ *             closes that descriptor. On most file systems the mapping keeps the open file and the
+ *             lock with it, so the lock is there for exactly as long as the process's memory is: no
+ *             program can close it, no forked child has it (MADV_DONTFORK), and every PID namespace
+ *             sees it. A mapping on overlayfs is of another open file, that of the layer below, and
+ *             the lock goes with the descriptor. So the recorder asks whether it is still there; if
+ *             not, its thread keeps a descriptor in the table that it alone has (base/fd.h). It has
+ *             no ring in such a place where it has no table of its own.
  *     byte 1  "merging": whoever moves a dead process's records takes it first.
  *
  * A trace names its ring, and a trace may come from anybody. So a ring is opened through a
@@ -35,6 +39,9 @@ struct tmk_ring_file {
 
 /* Take the lock that says "alive" on a new ring. 0, or -1 and errno. */
 int tmk_ring_file_hold(int fd);
+/* Whether another open file has it: 1, 0, or TMK_EIO when it cannot be told. Where flock() stands
+ * in (file_lock.h), the caller's own is given back. */
+int tmk_ring_file_is_held_by_another(int fd);
 
 /* Open the ring at `path`, to be written if it is the caller's own, else only to be read. A plain
  * file named *.ring, or TMK_EFORMAT; TMK_EIO when it cannot be opened (os_error ENOENT: none). */

@@ -28,10 +28,15 @@
  *   forks orphan                    three blocks and a child that outlives it
  *   forks parent N [OTHERS]         N children that are killed; prints how many rings are left
  *   forks dropper                   a child that drops its user ID; prints how many rings are left
- *   forks churn N FILE              2,000 blocks stay, N come and go; makes FILE after a quarter
- *   forks moved A B EVENTS          renames A to B, then reports a lot */
+ *   forks holders N BURST ROUNDS    N threads report a block each and stay; then the first thread
+ *                                   reports BURST at once, and 60 in each round of 5 ms
+ *   forks handler N                 reports while a signal handler forks N times, and returns in
+ * each child; prints how many of them crash forks churn N FILE              2,000 blocks stay, N
+ * come and go; makes FILE after a quarter forks moved A B EVENTS          renames A to B, then
+ * reports a lot */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,6 +47,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -457,6 +463,70 @@ static void do_moved(char **v)
     report_much(7, atol(v[4]));
 }
 
+static _Atomic int n_holding;
+
+/* Its page of the ring stays in use. */
+static void *hold(void *unused)
+{
+    report(1);
+    n_holding++;
+    for (;;)
+        pause();
+    return unused;
+}
+
+static void do_holders(char **v)
+{
+    int n = atoi(v[2]);
+    for (int i = 0; i < n; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, hold, NULL) != 0)
+            exit(9);
+        while (n_holding <= i)
+            usleep(100);
+        if (i % 4 == 3) { /* so that the packer never finds the ring crowded */
+            tidemark_oom(TIDEMARK_HOST, 1 << 20, 1 << 20);
+            usleep(60000);
+        }
+    }
+    report((uint64_t)atoi(v[3]));
+    for (int i = 0; i < atoi(v[4]); i++) {
+        report(60);
+        usleep(5000);
+    }
+}
+
+static volatile sig_atomic_t n_forked, n_to_fork, is_child;
+
+static void fork_and_return(int unused)
+{
+    (void)unused;
+    if (n_forked < n_to_fork && !is_child && fork() == 0)
+        is_child = 1;
+    n_forked++;
+}
+
+/* Most of these signals come while an event is recorded. */
+static void do_handler(char **v)
+{
+    const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+    int n_crashed = 0;
+    n_to_fork = atoi(v[2]);
+    report(1);
+    signal(SIGALRM, fork_and_return);
+    setitimer(ITIMER_REAL, &often, NULL);
+    while (n_forked < n_to_fork && !is_child)
+        report(1);
+    if (is_child) {
+        report(FEW);
+        exit(0);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    for (int status; wait(&status) > 0;)
+        n_crashed += status != 0;
+    printf("%d\n", n_crashed);
+}
+
 /* 2,000 blocks stay; the rest comes and goes, and in the middle of it a file is made. */
 static void do_churn(char **v)
 {
@@ -489,6 +559,7 @@ int main(int n, char **v)
         {"moved", 3, do_moved},     {"large", 0, do_large},     {"pipes", 1, do_pipes},
         {"locked", 1, do_locked},   {"refused", 2, do_refused}, {"numbers", 2, do_numbers},
         {"hoard", 1, do_hoard},     {"slow", 1, do_slow},       {"counts", 1, do_counts},
+        {"holders", 3, do_holders}, {"handler", 1, do_handler},
     };
     for (size_t i = 0; n > 1 && i < sizeof modes / sizeof modes[0]; i++)
         if (strcmp(v[1], modes[i].name) == 0 && n - 2 >= modes[i].n_arguments) {

@@ -6,12 +6,12 @@
  *
  * WHEN: "early" (no event before the filter), "late" (100 events before it), "twice" (a second
  * filter after the first), "fork" (the filter in a forked child), "vfork" (in one that shares its
- * parent's memory), "slow" (events over four seconds), "wait" (for a line first), "probe" (calls
- * that only ask whether there is seccomp), "threads" (others report meanwhile). HOW: "prctl",
- * "prctl_call" (the same by syscall()), "seccomp" (this thread), "tsync" (all). FILTER: "kill:NAME"
- * (one system call kills; a number will do), "errno:NAME" (it fails, as if the
- * kernel did not have it), "allow" (all but a few kill), "strict"
- * (SECCOMP_MODE_STRICT, in a thread of its own), "none". */
+ * parent's memory), "vforkexec" (that becomes another program, and the parent ends by _exit()),
+ * "slow" (events over four seconds), "wait" (for a line first), "probe" (calls that only ask
+ * whether there is seccomp), "threads" (others report meanwhile). HOW: "prctl", "prctl_call" (the
+ * same by syscall()), "seccomp" (this thread), "tsync" (all). FILTER: "kill:NAME" (one system call
+ * kills; a number will do), "errno:NAME" (it fails, as if the kernel did not have it), "allow" (all
+ * but a few kill), "strict" (SECCOMP_MODE_STRICT, in a thread of its own), "none". */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -54,6 +54,7 @@ static const struct {
     {"openat", SYS_openat},
     {"close", SYS_close},
     {"close_range", SYS_close_range},
+    {"unshare", SYS_unshare},
     {"read", SYS_read},
     {"fcntl", SYS_fcntl},
     {"fstat", SYS_fstat},
@@ -281,7 +282,7 @@ static void run_fork(const char *filter)
     report(0, 100);
 }
 
-static void run_vfork(const char *filter)
+static void run_vfork(const char *filter, bool execs)
 {
     struct sock_filter rules[MOST_RULES];
     struct sock_fprog program = {.len = (unsigned short)make_filter(filter, rules),
@@ -290,10 +291,15 @@ static void run_vfork(const char *filter)
     pid_t child = vfork();
     if (child == 0) {
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        _exit(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0);
+        int failed = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0;
+        if (execs)
+            execl("/bin/true", "true", NULL);
+        _exit(failed);
     }
     printf("child %d\n", wait_for(child));
     report(0, 100);
+    if (execs)
+        _exit(0);
 }
 
 /* As libseccomp, systemd and OpenSSH ask. */
@@ -339,8 +345,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(when, "fork") == 0) {
         run_fork(filter);
-    } else if (strcmp(when, "vfork") == 0) {
-        run_vfork(filter);
+    } else if (strcmp(when, "vfork") == 0 || strcmp(when, "vforkexec") == 0) {
+        run_vfork(filter, strcmp(when, "vforkexec") == 0);
     } else if (strcmp(when, "probe") == 0) {
         run_probe();
     } else if (strcmp(when, "threads") == 0) {

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 import timeit
+from pathlib import Path
 
 import pytest
 from fault_kit import program
@@ -276,6 +277,37 @@ def test_busy_process_grows(watch):
     assert done.returncode == 0
     figures = watch.check("--exact")
     assert figures == {**figures, "events": 200_000, "dropped": 0}
+
+
+@needs_root
+@pytest.mark.parametrize("threads, burst", [(24, 6000), (30, 0), (40, 20_000)])
+def test_threads_that_hold_pages_of_a_disk_ring(watch, threads, burst):
+    """Most pages are held by threads that report nothing more. Whoever finds none free gets one soon."""
+    with rings_in(watch, "40m"):  # too little for rings
+        done = watch(*forks("holders", threads, burst, 200), alone=True)
+        assert done.returncode == 0, done.stderr
+        assert totals(watch) == (1, threads + burst + 200 * 60, 0)
+
+
+@needs_root
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_that_hold_pages_when_the_budget_is_spent(watch, threads):
+    """A ring of four pages cannot grow, and threads hold all but one or two: those are emptied in time."""
+    with rings_in(watch, "1g") as rings:
+        args, env = watch.command(forks("wait", 3), alone=True)
+        with subprocess.Popen(args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+            assert first.stdout.readline() == b"ready\n"
+            (account,) = rings.glob("*.account")
+            time.sleep(0.5)  # its own ring grows a little
+            with open(account, "r+b") as file:
+                (limit,) = struct.unpack_from("<8xQ", file.read())
+                file.seek(16)
+                file.write(struct.pack("<Q", limit - 4096 - 4 * 16384))
+            done = watch(*forks("holders", threads - 1, 0, 400), alone=True)
+            assert struct.unpack_from("<8s3Q", account.read_bytes())[3] == 2  # both rings in memory
+            first.communicate(b"\n")
+        assert done.returncode == 0, done.stderr
+        assert totals(watch) == (2, 3 + threads - 1 + 400 * 60, 0)
 
 
 @needs_root
@@ -597,6 +629,93 @@ def test_alive_in_another_pid_namespace(watch, closes):
     assert out.splitlines()[1] == "2000,0,closed"
 
 
+@contextlib.contextmanager
+def overlay_in(watch):
+    """Run folder and TIDEMARK_RING_DIR on an overlay, as in a container."""
+    parts = watch.folder / "parts"
+    disk = watch.folder / "disk"
+    mount_tmpfs(parts, "200m")
+    try:
+        for name in ("lower", "upper", "work"):
+            (parts / name).mkdir()
+        disk.mkdir()
+        options = ",".join(f"{name}dir={parts / name}" for name in ("lower", "upper", "work"))
+        done = subprocess.run(["mount", "-t", "overlay", "-o", options, "overlay", disk], capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"NOT RUN: this machine cannot mount an overlay: {done.stderr.strip()}")
+        rings, watch.rings, watch.run = watch.rings, disk / "rings", disk / "a.tmk"
+        watch.rings.mkdir(mode=0o700)
+        try:
+            yield disk
+        finally:
+            watch.rings = rings
+            subprocess.run(["umount", disk], check=True)
+    finally:
+        subprocess.run(["umount", parts], check=True)
+
+
+# /dev/shm as a process has it in a mount namespace of its own: too small for rings, or not to be written
+SMALL_SHM = "mount -t tmpfs -o size=8m tmpfs /dev/shm"
+NO_SHM = "mount -t tmpfs -o ro,size=8m tmpfs /dev/shm"
+
+
+@needs_root
+@ALONE
+@pytest.mark.parametrize("unshare", ["-m", "-mpf"])
+@pytest.mark.parametrize("shm", [SMALL_SHM, NO_SHM], ids=["small", "none"])
+def test_alive_on_an_overlay(watch, alone, unshare, shm):
+    """An overlay's mapping does not keep a lock. The ring of a living process is not merged there."""
+    script = f"{shm} && exec \"$@\""
+    with overlay_in(watch):
+        args, env = watch.command(["unshare", unshare, "sh", "-c", script, "sh", *forks("closer", 1)], alone)
+        with subprocess.Popen(args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            assert child.stdout.readline() == b"ready\n"
+            (ring,) = watch.run.glob("*.ring")
+            for _ in range(4):
+                said = watch.tidemark("query", watch.run, "--format", "csv", "SELECT allocations, state FROM processes")
+                assert said.splitlines()[1] == "1000,open"
+                watch.check_ok()
+                time.sleep(0.5)  # `run` looks once a second
+            assert list(watch.run.glob("*.ring")) == [ring]
+            child.communicate(b"\n")
+        assert child.returncode == 0
+        said = watch.tidemark("query", watch.run, "--format", "csv", "SELECT allocations, dropped, state FROM processes")
+        assert said.splitlines()[1:] == ["2000,0,closed"]
+        assert not [file for file in watch.run.iterdir() if file.suffix in (".ring", ".account")]
+
+
+@needs_root
+def test_overlay_and_no_descriptors_of_our_own(watch):
+    """The recorder's thread cannot leave the program's table: nothing may stay open in that, so the ring
+    has no file."""
+    with overlay_in(watch):
+        launch = [program("sandboxed"), "launch"]
+        front = [*launch, "errno:close_range", "--", *launch, "errno:unshare", "--"]
+        script = f"{SMALL_SHM} && exec \"$@\""
+        args, env = watch.command(["unshare", "-m", "sh", "-c", script, "sh", *front, *forks("closer", 1)], alone=True)
+        env["TIDEMARK_SECCOMP"] = "trust"
+        with subprocess.Popen(args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            assert child.stdout.readline() == b"ready\n"
+            assert list(watch.run.glob("*.ring")) == []
+            opened = [os.readlink(link) for link in Path(f"/proc/{child.pid}/fd").iterdir()]
+            assert not [path for path in opened if path.endswith((".ring", ".account"))]
+            child.communicate(b"\n")
+        assert child.returncode == 0
+        said = watch.tidemark("query", watch.run, "--format", "csv", "SELECT allocations, dropped, state FROM processes")
+        assert said.splitlines()[1:] == ["2000,0,closed"]
+
+
+@needs_root
+def test_dead_on_an_overlay(watch):
+    """Killed, it is merged."""
+    with overlay_in(watch):
+        script = f"{SMALL_SHM} && exec \"$@\""
+        done = watch("unshare", "-m", "sh", "-c", script, "sh", *forks("parent", 5), alone=True)
+        assert done.returncode == 0, done.stderr
+        assert totals(watch) == (6, 18, 0)
+        assert list(watch.run.glob("*.ring")) == []
+
+
 def test_child_does_not_keep_parents_ring(watch):
     """The parent is killed, its child lives on: the parent's ring is merged all the same."""
     args, env = watch.command(forks("orphan"), alone=True)
@@ -611,6 +730,14 @@ def test_child_does_not_keep_parents_ring(watch):
         assert list(watch.rings.iterdir()) == []
     finally:
         os.kill(orphan, signal.SIGKILL)
+
+
+def test_handler_that_forks_in_an_event(watch):
+    """The child returns into the middle of its parent's event, and is recorded from its next one on."""
+    done = watch(*forks("handler", 100))
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    sql = "SELECT count(*), min(allocations) FROM processes"
+    assert watch.tidemark("query", watch.run, "--format", "csv", sql).splitlines()[1] == "101,3"
 
 
 def test_parent_moves_rings_of_killed_children(watch):

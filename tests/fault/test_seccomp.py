@@ -106,6 +106,14 @@ def test_vfork_child(watch):
     assert stopped(watch) == [["closed", "", "200"]]
 
 
+def test_vfork_child_that_becomes_another_program(watch):
+    """The parent's recording ends in order with its _exit(): nobody has to merge its ring."""
+    done = watch(program("sandboxed"), "vforkexec", "prctl", "kill:fdatasync", alone=True)
+    assert (done.returncode, done.stdout) == (0, "child 0\n"), done.stderr
+    assert list(watch.rings.iterdir()) == []
+    assert stopped(watch) == [["closed", "", "200"]]
+
+
 def test_questions_are_no_filters(watch):
     same(watch, "probe", "prctl", "none")
     assert stopped(watch) == [["closed", "", "200"]]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_account.c - what the processes of a run may take together, and locks of open files, with and
- * without the kernel's help: F_OFD_SETLK can be made to fail as gVisor has it. */
+ * without the kernel's help: F_OFD_SETLK can be made to fail as gVisor has it, and a mapping to be
+ * of another open file, as on an overlay. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -19,6 +20,8 @@
 #include "base/file_lock.h"
 #include "trace/account.h"
 #include "trace/layout.h"
+#include "trace/ring.h"
+#include "trace/ring_file.h"
 #include "trace_kit.h"
 
 static bool has_no_file_locks;
@@ -36,6 +39,21 @@ int fcntl(int fd, int command, ...)
         return -1;
     }
     return (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+static bool is_overlay;
+
+void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset)
+{
+    char link[64];
+    int other = -1;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (is_overlay && fd >= 0 && (flags & MAP_SHARED))
+        other = open(link, O_RDWR);
+    long base = syscall(SYS_mmap, at, n, protection, flags, other < 0 ? fd : other, offset);
+    if (other >= 0)
+        close(other);
+    return (void *)base;
 }
 
 static char run[256];
@@ -58,7 +76,7 @@ static bool exists(const struct tmk_account *a)
 static int make_run(void **unused)
 {
     (void)unused;
-    has_no_file_locks = false;
+    has_no_file_locks = is_overlay = false;
     snprintf(run, sizeof run, "%s", kit_folder_make());
     return 0;
 }
@@ -143,6 +161,62 @@ static void test_without_tmpfs(void **unused)
     assert_int_equal(tmk_account_open(&a, folders, 2, "/proc/no/such", &err), TMK_EIO);
 }
 
+/* ---- mappings that keep no lock ---- */
+
+static bool is_idle(const struct tmk_account *a)
+{
+    int folder = open(a->folder, O_PATH | O_DIRECTORY);
+    bool idle = tmk_account_is_idle(folder, a->name);
+    close(folder);
+    return idle;
+}
+
+static void test_account_on_overlay(void **unused)
+{
+    (void)unused;
+    struct tmk_account a = {0};
+    is_overlay = true;
+    for (int leaves = 0; leaves < 2; leaves++) {
+        assert_int_equal(tmk_account_open(&a, NULL, 0, run, NULL), 0);
+        assert_false(is_idle(&a));
+        if (leaves)
+            tmk_account_leave_unlocked(&a);
+        assert_int_equal(is_idle(&a), leaves);
+        assert_true(tmk_account_count_refusal(&a, TMK_STOP_BUDGET));
+        tmk_account_close(&a);
+        assert_false(exists(&a));
+    }
+}
+
+static void check_ring_on_overlay(void)
+{
+    static const uint8_t id[16] = "overlay overlay";
+    struct tmk_ring ring;
+    char path[300];
+    snprintf(path, sizeof path, "%s/a.ring", run);
+    for (int way = 0; way < 3; way++) {
+        is_overlay = way > 0;
+        assert_int_equal(tmk_ring_create(&ring, path, 2, 2, id, "/the/trace", NULL), 0);
+        assert_int_equal(ring.has_lock_fd, is_overlay);
+        assert_int_equal(tmk_ring_file_is_held_at(path), 1);
+        assert_int_equal(tmk_ring_file_is_held_at(path), 1);
+        if (way == 2)
+            assert_true(tmk_ring_abandon(&ring));
+        else
+            tmk_ring_close(&ring);
+        assert_int_equal(tmk_ring_file_is_held_at(path), 0);
+        unlink(path);
+    }
+}
+
+static void test_ring_on_overlay(void **unused)
+{
+    (void)unused;
+    check_ring_on_overlay();
+    has_no_file_locks = true;
+    check_ring_on_overlay();
+}
+
 /* ---- counting ---- */
 
 static void test_memory(void **unused)
@@ -181,8 +255,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_run, remove_run)
     const struct CMUnitTest tests[] = {
-        TEST(test_shared), TEST(test_abandoned), TEST(test_without_tmpfs),
-        TEST(test_memory), TEST(test_sweeps),
+        TEST(test_shared),          TEST(test_abandoned),
+        TEST(test_without_tmpfs),   TEST(test_account_on_overlay),
+        TEST(test_ring_on_overlay), TEST(test_memory),
+        TEST(test_sweeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
