@@ -147,7 +147,7 @@ void tmk_identity_trace_path(const struct tmk_identity *id, const char *folder,
 
 void tmk_identity_ring_path(const struct tmk_identity *id, const char *folder, struct tmk_text *out)
 {
-    tmk_text_add(out, "%s/tidemark.%u.%u.", folder, (unsigned)getuid(), id->pid);
+    tmk_text_add(out, "%s/tidemark.%u.%u.", folder, (unsigned)geteuid(), id->pid);
     add_start(out, id->start_realtime_ns);
     tmk_text_string(out, ".ring");
 }
