@@ -35,7 +35,9 @@ int tmk_ring_file_lock(const struct tmk_ring_file *f, uint64_t limit_ns)
     uint64_t end = tmk_clock_monotonic_ns() + limit_ns;
     struct stat st;
     while (tmk_file_lock(f->fd, TMK_LOCK_EXCLUSIVE, MERGING_BYTE) < 0) {
-        if ((errno != EAGAIN && errno != EACCES) || tmk_clock_monotonic_ns() >= end)
+        if (errno != EAGAIN && errno != EACCES)
+            return TMK_EIO;
+        if (tmk_clock_monotonic_ns() >= end)
             return TMK_EBUSY;
         nanosleep(&(struct timespec){.tv_nsec = LOCK_WAIT_NS}, NULL);
     }

@@ -76,8 +76,9 @@ bool tmk_ring_file_uses_page(const struct tmk_ring_file *f, uint32_t i);
 /* How many of its first n pages do. */
 uint32_t tmk_ring_file_n_used(const struct tmk_ring_file *f, uint32_t n_pages);
 
-/* Lock it for merging, waiting so long if another does. 0, TMK_EBUSY when it was not to be had or
- * the ring is gone meanwhile. The lock goes with the file. */
+/* Lock it for merging, waiting so long if another does. 0; TMK_EBUSY when another has it still, or
+ * the ring is gone meanwhile; TMK_EIO when it cannot be locked: it could only be opened to be read,
+ * or its file system has no locks. The lock goes with the file. */
 int tmk_ring_file_lock(const struct tmk_ring_file *f, uint64_t limit_ns);
 
 /* Remove an own file, if its name still stands for it. True: done. */
