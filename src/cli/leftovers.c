@@ -14,6 +14,7 @@
 
 #include "base/folder.h"
 #include "base/wire.h"
+#include "cli/refusal_watch.h"
 #include "cli/refused.h"
 #include "cli/xalloc.h"
 #include "trace/account.h"
@@ -167,6 +168,8 @@ static void look_for_sockets(const struct search *s, const char *path)
         if (is_dead_socket(names.fd, name))
             s->found->n_sockets +=
                 s->way == TMK_LEFTOVERS_COUNT || unlinkat(names.fd, name, 0) == 0;
+        else if (s->way != TMK_LEFTOVERS_COUNT && tmk_refusal_watch_is_name(name))
+            (void)tmk_account_remove_idle(names.fd, name); /* locked like one; not counted: empty */
     tmk_folder_close(&names);
 }
 
