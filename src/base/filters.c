@@ -96,7 +96,7 @@ static bool has_mark(const char *process)
         struct tmk_text text;
         tmk_text_init(&text, path, sizeof path);
         tmk_text_add(&text, "%s/root%s", process, marks[i]);
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd >= 0) {
             close(fd);
             return true;

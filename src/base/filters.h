@@ -19,6 +19,10 @@
 #define TMK_FILTERS_REFUSE "refuse"
 enum { TMK_FILTERS_SAID_BYTES = 24 };
 
+/* A file that a program which is not recorded because of its filters opens for reading, and closes:
+ * so `run` learns of it (cli/refusal_watch.h). */
+#define TMK_REFUSALS_VARIABLE "TIDEMARK_REFUSALS"
+
 struct tmk_filters {
     uint64_t n; /* 0: none. Kernels before 5.9 do not count; 1 stands for any number there */
     bool no_new_privileges;

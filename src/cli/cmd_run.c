@@ -9,6 +9,7 @@
 #include "cli/filters_tried.h"
 #include "cli/leftovers.h"
 #include "cli/recording.h"
+#include "cli/refusal_watch.h"
 #include "cli/refused.h"
 #include "cli/relay.h"
 #include "cli/run_folder.h"
@@ -36,16 +37,22 @@ static void say_nested(const char *name, const char *folder, bool quiet)
 static struct tmk_outcome run_in(const char *name, struct tmk_watch *w, bool quiet)
 {
     struct tmk_leftovers unused;
+    struct tmk_refusal_watch refusals;
     tmk_leftovers_find(&unused, TMK_LEFTOVERS_REMOVE);
     tmk_refused_clear(w->folder);
     say_nested(name, w->folder, quiet);
     struct tmk_caretaker *caretaker = tmk_caretaker_start(w->folder);
+    tmk_refusal_watch_start(&refusals);
+    w->refusals = refusals.path[0] ? refusals.path : NULL;
     struct tmk_outcome o = tmk_watch_run(w);
+    uint32_t n_refused = tmk_refusal_watch_stop(&refusals);
     tmk_relay_finish(o.status, tmk_run_folder_release);
     if (o.started)
         tmk_leftovers_settle(w->folder);
     bool recorded = o.started && tmk_summary_settle(w->folder);
     bool has_recorded = tmk_caretaker_stop(caretaker);
+    for (uint32_t i = 0; i < n_refused; i++)
+        tmk_refused_add(w->folder, 0, TMK_STOP_SANDBOX);
     if (!o.started)
         return o;
     if (recorded && !quiet)

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/wire.h"
+#include "cli/refusal_watch.h"
 #include "cli/refused.h"
 #include "cli/xalloc.h"
 #include "trace/account.h"
@@ -150,18 +151,24 @@ static void look_at_account(const struct search *s, int folder, const char *name
     }
 }
 
-static void look_in(const struct search *s, const char *path)
+/* In a folder that others may have files in, names of other users are passed over. */
+static bool may_be_ours(const char *name, bool is_shared)
+{
+    return is_shared ? tmk_ring_file_is_users_name(name) : strncmp(name, "tidemark.", 9) == 0;
+}
+
+static void look_in(const struct search *s, const char *path, bool is_shared)
 {
     struct tmk_folder names;
     struct tmk_ring_file f;
     if (tmk_folder_open(&names, path) < 0)
         return;
     for (const char *name; (name = tmk_folder_next(&names)) != NULL;) {
-        if (strncmp(name, "tidemark.", 9) != 0)
+        if (!may_be_ours(name, is_shared))
             continue;
         if (!s->run_folder && tmk_account_is_name(name)) {
             look_at_account(s, names.fd, name);
-        } else if (tmk_ring_file_open_in(&f, names.fd, name, NULL) == 0) {
+        } else if (tmk_ring_file_open_own_in(&f, names.fd, name, NULL) == 0) {
             look_at_ring(s, &f);
             tmk_ring_file_close(&f);
         }
@@ -213,6 +220,8 @@ static void look_for_sockets(const struct search *s, const char *path)
         if (is_dead_socket(names.fd, name))
             s->found->n_sockets +=
                 s->way == TMK_LEFTOVERS_COUNT || unlinkat(names.fd, name, 0) == 0;
+        else if (s->way != TMK_LEFTOVERS_COUNT && tmk_refusal_watch_is_name(name))
+            (void)tmk_account_remove_idle(names.fd, name); /* locked like one; not counted: empty */
     tmk_folder_close(&names);
 }
 
@@ -223,7 +232,7 @@ static void look_everywhere(const struct search *s)
     struct tmk_ring_folders folders;
     tmk_ring_folders(&folders);
     for (unsigned i = 0; i < folders.n; i++)
-        look_in(s, folders.paths[i]);
+        look_in(s, folders.paths[i], true);
 }
 
 void tmk_leftovers_find(struct tmk_leftovers *ret, enum tmk_leftovers_way way)
@@ -245,5 +254,5 @@ void tmk_leftovers_settle(const char *folder)
     struct tmk_leftovers unused = {0};
     struct search s = {.found = &unused, .way = TMK_LEFTOVERS_CLEAN, .run_folder = folder};
     look_everywhere(&s);
-    look_in(&s, folder); /* rings for which there was no room in memory */
+    look_in(&s, folder, false); /* rings for which there was no room in memory */
 }

@@ -22,6 +22,15 @@ static bool is_alike(const struct tmk_refusal *a, const struct tmk_refusal *b)
     return a->reason == b->reason && a->os_error == b->os_error;
 }
 
+/* Under an unknown filter a process cannot say its number, and may be counted again after an exec,
+ * or not at all (refusal_watch.h): it is programs that are counted. */
+static char *nameless(const struct tmk_refusal *r, size_t n)
+{
+    if (r->reason == TMK_STOP_SANDBOX)
+        return tmk_xformat("at least %zu program%s", n, n == 1 ? "" : "s");
+    return tmk_xformat("%zu process%s", n, n == 1 ? "" : "es");
+}
+
 static char *sentence_of(const struct tmk_refusal *r, size_t n_others)
 {
     char *others = n_others ? tmk_xformat(" and %zu other%s", n_others, n_others == 1 ? "" : "s")
@@ -31,8 +40,8 @@ static char *sentence_of(const struct tmk_refusal *r, size_t n_others)
                              ? "; to record all the same: " TMK_FILTERS_VARIABLE
                                "=" TMK_FILTERS_TRUST
                              : "";
-    char *who = r->pid ? tmk_xformat("process %u%s", (unsigned)r->pid, others)
-                       : tmk_xformat("%zu process%s", n_others + 1, n_others ? "es" : "");
+    char *who =
+        r->pid ? tmk_xformat("process %u%s", (unsigned)r->pid, others) : nameless(r, n_others + 1);
     char *text = tmk_xformat("%s: %s%s%s", who, tmk_stop_text(r->reason), error, advice);
     free(who);
     free(others);
@@ -48,15 +57,28 @@ static bool has_trace(struct tmk_run *run, uint32_t pid)
     return false;
 }
 
-/* Those that count: of one process the last (an exec has another word), of a recorded one none. */
+static bool is_nameless_sandbox(const struct tmk_refusal *r)
+{
+    return r->pid == 0 && r->reason == TMK_STOP_SANDBOX;
+}
+
+/* Those that count: of one process the last (an exec has another word), of a recorded one none. A
+ * launcher that restricts itself mostly becomes the program that is refused because of that, which
+ * cannot say that it is the same process: each such program stands for a launcher, too. */
 static size_t keep_last(struct tmk_refusal *all, size_t n, struct tmk_run *run)
 {
-    size_t kept = 0;
+    size_t kept = 0, n_launched = 0;
+    for (size_t i = 0; i < n; i++)
+        n_launched += is_nameless_sandbox(&all[i]);
     for (size_t i = 0; i < n; i++) {
         bool is_last = true;
         for (size_t k = i + 1; k < n && is_last; k++)
             is_last = all[k].pid != all[i].pid || all[i].pid == 0;
-        if (is_last && !has_trace(run, all[i].pid))
+        if (!is_last || has_trace(run, all[i].pid))
+            continue;
+        if (all[i].reason == TMK_STOP_SECCOMP && n_launched > 0)
+            n_launched--;
+        else
             all[kept++] = all[i];
     }
     return kept;

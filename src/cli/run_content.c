@@ -4,9 +4,10 @@
  * A folder is a run if all that is in it could be ours: traces, rings (where there is no tmpfs for
  * them) and files that a run keeps for itself. One other file, and it is somebody's folder.
  *
- * It is living when a ring of its traces is held, or a file of its own is locked. Of a trace that
- * has not been closed and whose ring is not to be seen from here (another machine, a container with
- * a /dev/shm of its own) nobody can tell; it counts as living while it is being written. */
+ * It is living when a ring of its traces is held, a trace without a ring is locked, or a file of
+ * its own is. Of a trace that has not been closed and whose ring is not to be seen from here
+ * (another machine, a container with a /dev/shm of its own) nobody can tell; it counts as living
+ * while it is being written. */
 #include "cli/run_content.h"
 
 #include <dirent.h>
@@ -24,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file_lock.h"
 #include "cli/xalloc.h"
 #include "kit/lines.h"
 #include "trace/layout.h"
@@ -155,9 +157,9 @@ static bool is_process(uint64_t pid)
     return pid > 0 && pid <= INT32_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
-/* A trace that was not closed and has no ring that we could look at. Its process may be on another
- * machine, or in a container, which may have the host name of this one and processes numbered anew:
- * that there is none of its number here says nothing. */
+/* A trace that was not closed, and no lock that we could look at says whether its process lives. It
+ * may be on another machine, or in a container, which may have the host name of this one and
+ * processes numbered anew: that there is none of its number here says nothing. */
 static bool may_be_recorded(const struct tmk_reader *r, const char *path)
 {
     uint64_t pid = 0;
@@ -177,15 +179,41 @@ static void tell_living(struct content_look *l, const struct tmk_reader *r)
              "is a run that a process on another machine, or in a container, still records into");
 }
 
+enum life { ENDED, LIVES, UNKNOWN };
+
+/* The ring lies where the trace names it, or beside the trace (trace/ring_rescue.h). A lock that
+ * nobody has says something about the processes of this kernel only. */
+static enum life life_by_ring(const struct tmk_reader *r, const char *ring, const char *path)
+{
+    struct tmk_ring_file f;
+    if (!tmk_ring_file_find(&f, ring, path, true))
+        return tmk_ring_file_is_held_at(ring) != 0 ? LIVES : UNKNOWN;
+    int held = tmk_ring_file_is_held(&f);
+    tmk_ring_file_close(&f);
+    return held != 0 ? LIVES : is_same_boot(r) ? ENDED : UNKNOWN;
+}
+
+/* A process without a ring file has a lock on its trace, where the file system has locks. */
+static enum life life_by_lock(const struct tmk_reader *r, const char *path)
+{
+    if (!tmk_reader_info(r, "lock") || !is_same_boot(r))
+        return UNKNOWN;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int taken = fd >= 0 ? tmk_file_lock_is_taken(fd, 0) : -1;
+    bool works = taken == 0 && tmk_file_lock(fd, TMK_LOCK_SHARED, 0) == 0;
+    if (fd >= 0)
+        close(fd);
+    return taken > 0 ? LIVES : works ? ENDED : UNKNOWN;
+}
+
 static void look_at_trace(struct content_look *l, const char *name)
 {
     char *path = tmk_xformat("%s/%s", l->folder, name);
     struct tmk_reader *r = NULL;
     if (tmk_reader_open(path, &r, NULL) == 0 && tmk_reader_status(r)->state == TMK_STATE_OPEN) {
         const char *ring = tmk_reader_info(r, "ring");
-        int held = ring ? tmk_ring_file_is_held_at(ring) : 0;
-        bool is_there = ring && access(ring, F_OK) == 0;
-        if (held != 0 || (!is_there && may_be_recorded(r, path)))
+        enum life life = ring ? life_by_ring(r, ring, path) : life_by_lock(r, path);
+        if (life == LIVES || (life == UNKNOWN && may_be_recorded(r, path)))
             tell_living(l, r);
     }
     tmk_reader_close(r);

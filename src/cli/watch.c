@@ -97,6 +97,7 @@ void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_
         {"TIDEMARK_NO_MODULES", w->no_modules ? tmk_xstrdup("1") : NULL},
         {"TIDEMARK_NO_CATEGORIES", w->no_categories ? tmk_xstrdup("1") : NULL},
         {TMK_FILTERS_VARIABLE, tmk_filters_said()},
+        {TMK_REFUSALS_VARIABLE, w->refusals ? tmk_xstrdup(w->refusals) : NULL},
     };
     memcpy(ret, settings, sizeof settings);
 }

@@ -10,6 +10,7 @@ struct tmk_watch {
     char *const *argv;       /* the program and its arguments; ends in NULL */
     const char *folder;      /* absolute; where traces go. It is made by the first event */
     bool folder_was_there;   /* else whoever finds it knows that there was an event */
+    const char *refusals;    /* the file of a refusal_watch.h; NULL: none */
     const char *library;     /* absolute path of libtidemark.so */
     uint64_t max_size_bytes; /* of a trace; 0: the recorder's default */
     const char *ranks;       /* "0,8-15": only these; NULL: all */
@@ -26,7 +27,7 @@ struct tmk_setting {
     char *value; /* the caller's, for free(); NULL: to be unset */
 };
 
-enum { TMK_N_SETTINGS = 9 };
+enum { TMK_N_SETTINGS = 10 };
 
 /* All settings, whether set or not: `run` and `env` are made from these. */
 void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_SETTINGS]);

@@ -147,7 +147,7 @@ void tmk_identity_trace_path(const struct tmk_identity *id, const char *folder,
 
 void tmk_identity_ring_path(const struct tmk_identity *id, const char *folder, struct tmk_text *out)
 {
-    tmk_text_add(out, "%s/tidemark.%u.%u.", folder, (unsigned)getuid(), id->pid);
+    tmk_text_add(out, "%s/tidemark.%u.%u.", folder, (unsigned)geteuid(), id->pid);
     add_start(out, id->start_realtime_ns);
     tmk_text_string(out, ".ring");
 }
@@ -254,6 +254,8 @@ void tmk_identity_info(const struct tmk_identity *id, const struct tmk_identity_
     add_number(out, "max_size", (int64_t)extra->max_size_bytes);
     if (extra->ring_path)
         add_text(out, "ring", extra->ring_path);
+    else
+        add_text(out, "lock", "trace"); /* which then says whether the process lives */
     if (extra->control_path)
         add_text(out, "control", extra->control_path);
     add_system(out);

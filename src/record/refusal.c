@@ -22,35 +22,26 @@ struct family { /* a page that forked children share */
 
 static struct family *family; /* NULL: none was made */
 
-static bool is_under_filter(enum tmk_stop reason)
-{
-    return reason == TMK_STOP_SANDBOX || reason == TMK_STOP_SECCOMP;
-}
-
 /* First the page: a child that has become another user has an account, too, but one of its own. */
 static void count(enum tmk_stop reason)
 {
     if (family && (unsigned)reason < TMK_ACCOUNT_REASONS)
         atomic_fetch_add(&family->n[reason], 1);
-    else if (!is_under_filter(reason))
+    else if (reason != TMK_STOP_SECCOMP)
         tmk_room_count_refusal(reason);
 }
 
-void tmk_refusal_note_as(uint32_t pid, enum tmk_stop reason, int os_error)
+void tmk_refusal_note(enum tmk_stop reason, int os_error)
 {
     static _Atomic uint32_t said = UINT32_MAX; /* by whom: a forked child says its own */
     int before = errno;
+    uint32_t pid = (uint32_t)getpid();
     const char *folder = tmk_recorder.settings.run_folder;
     struct tmk_refusal refusal = {.pid = pid, .reason = reason, .os_error = os_error};
     if (folder[0] == '/' && atomic_exchange(&said, pid) != pid &&
         tmk_refusals_append(folder, &refusal) < 0)
         count(reason);
     errno = before;
-}
-
-void tmk_refusal_note(enum tmk_stop reason, int os_error)
-{
-    tmk_refusal_note_as((uint32_t)getpid(), reason, os_error);
 }
 
 void tmk_refusal_prepare(void)

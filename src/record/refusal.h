@@ -13,11 +13,10 @@
 #include "trace/layout.h"
 
 /* Leave a line for the run; os_error 0: none. Once in a process, and nothing when no run was asked
- * for. For a filter that may kill (TMK_STOP_SANDBOX, TMK_STOP_SECCOMP) it makes getpid and the
- * calls named in trace/refusals.h only. */
+ * for. Not for a process under a filter that nobody knows, where it could kill (sandbox.h). One
+ * that is about to install a filter (TMK_STOP_SECCOMP) makes no calls but getpid and those of
+ * trace/refusals.h for it. */
 void tmk_refusal_note(enum tmk_stop reason, int os_error);
-/* The same, for who may not even ask for the process's number. */
-void tmk_refusal_note_as(uint32_t pid, enum tmk_stop reason, int os_error);
 
 /* Make the page that is shared with children that are forked from now on. */
 void tmk_refusal_prepare(void);

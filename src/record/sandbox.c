@@ -3,15 +3,17 @@
 #include "record/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/filters.h"
-#include "record/refusal.h"
 #include "record/seal.h"
 
 static struct {
     char said[TMK_FILTERS_SAID_BYTES]; /* by the environment; "": nothing */
+    char shown_at[512]; /* the file that `run` watches; "": none, or it was shown already */
     bool is_launched;
     bool is_refused;
 } sandbox;
@@ -21,6 +23,9 @@ void tmk_sandbox_prepare(void)
     const char *said = getenv(TMK_FILTERS_VARIABLE);
     if (said && strlen(said) < sizeof sandbox.said)
         strcpy(sandbox.said, said);
+    const char *shown_at = getenv(TMK_REFUSALS_VARIABLE);
+    if (shown_at && *shown_at == '/' && strlen(shown_at) < sizeof sandbox.shown_at)
+        strcpy(sandbox.shown_at, shown_at);
     sandbox.is_launched = getenv("TIDEMARK_RUN") != NULL;
 }
 
@@ -46,17 +51,28 @@ static bool are_known(const struct tmk_filters *own)
     return tmk_filters_are_known(own, has_first ? &first : NULL, said, sandbox.is_launched);
 }
 
+/* Tell `run`, by two calls that the loader makes for each library. Writing a line anywhere would
+ * need others: a filter may look at how a file is opened, and at what is written to. */
+static void show_refusal(void)
+{
+    int before = errno;
+    int fd = sandbox.shown_at[0] ? open(sandbox.shown_at, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0)
+        close(fd);
+    sandbox.shown_at[0] = '\0';
+    errno = before;
+}
+
 /* Without /proc nothing is known. */
 bool tmk_sandbox_allows(void)
 {
     struct tmk_filters own = {0};
-    bool is_trusted = tmk_sandbox_is_trusted();
-    bool has_own = is_trusted || tmk_filters_read("/proc/self/status", &own);
-    int os_error = has_own ? 0 : errno;
-    sandbox.is_refused = !is_trusted && !(has_own && are_known(&own));
-    if (sandbox.is_refused) {
+    bool is_known = tmk_sandbox_is_trusted() ||
+                    (tmk_filters_read("/proc/self/status", &own) && are_known(&own));
+    sandbox.is_refused = !is_known;
+    if (!is_known) {
         tmk_seal_refuse(true);
-        tmk_refusal_note_as(own.pid, TMK_STOP_SANDBOX, os_error);
+        show_refusal();
     }
     return !sandbox.is_refused;
 }

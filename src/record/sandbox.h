@@ -15,8 +15,9 @@ void tmk_sandbox_prepare(void);
 void tmk_sandbox_hear(const char *said);
 bool tmk_sandbox_is_trusted(void);
 
-/* Look at the filters. False: they are not known to let a recorder live, and nothing was
- * called but what the loader calls, and write. The run is told, if one is set (refusal.h). */
+/* Look at the filters. False: they are not known to let a recorder live. Then nothing was called
+ * but open, read and close of files that are opened for reading, as the loader does it, and nothing
+ * else will be. `tidemark run` around the program notices (TIDEMARK_REFUSALS); nobody else does. */
 bool tmk_sandbox_allows(void);
 
 /* Whether that was the last answer. */

@@ -97,10 +97,10 @@ static uint64_t bytes_of_ring(int folder, const char *name, const char *run_fold
     struct tmk_ring_header h;
     struct tmk_ring_file f;
     size_t n = folder_length(run_folder);
-    if (tmk_ring_file_open_in(&f, folder, name, NULL) < 0)
+    if (!tmk_ring_file_is_users_name(name) || tmk_ring_file_open_own_in(&f, folder, name, NULL) < 0)
         return 0;
-    bool is_of_run = tmk_ring_file_is_own(&f) && tmk_ring_file_header(&f, &h) &&
-                     strncmp(h.trace_path, run_folder, n) == 0 && h.trace_path[n] == '/';
+    bool is_of_run = tmk_ring_file_header(&f, &h) && strncmp(h.trace_path, run_folder, n) == 0 &&
+                     h.trace_path[n] == '/';
     tmk_ring_file_close(&f);
     return is_of_run ? tmk_ring_bytes(h.n_pages) : 0;
 }
@@ -112,8 +112,7 @@ static uint64_t bytes_of_rings(const char *folder, const char *run_folder)
     uint64_t bytes = 0;
     if (tmk_folder_open(&f, folder) == 0)
         for (const char *name; (name = tmk_folder_next(&f)) != NULL;)
-            if (strncmp(name, "tidemark.", 9) == 0)
-                bytes += bytes_of_ring(f.fd, name, run_folder);
+            bytes += bytes_of_ring(f.fd, name, run_folder);
     tmk_folder_close(&f);
     return bytes;
 }
@@ -314,6 +313,9 @@ int tmk_account_open(struct tmk_account *ret, const char *const *folders, unsign
 /* An own account that nobody has, locked; -1 for any other. */
 static int open_idle(int folder, const char *name)
 {
+    struct stat st;
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !is_own_file(&st))
+        return -1;
     int fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 || (judge_file(fd) == 0 && tmk_file_lock(fd, TMK_LOCK_EXCLUSIVE, 0) == 0 &&
                    judge_file(fd) == 0))

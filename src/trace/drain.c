@@ -109,6 +109,24 @@ static void keep_mark(struct tmk_drain *d, const struct tmk_page *page)
         d->marks_lost = true;
 }
 
+/* From now on the file has the chunks up to `seq`, and pages are marked with one more at most. An
+ * odd epoch, of a process that died while it moved records, ends. */
+static void note_progress(struct tmk_drain *d, uint64_t seq)
+{
+    struct tmk_ring_header *h = d->ring->header;
+    uint64_t progress[2] = {(atomic_load(&h->epoch) | 1) + 1, seq};
+    _Static_assert(offsetof(struct tmk_ring_header, last_seq) ==
+                       offsetof(struct tmk_ring_header, epoch) + 8,
+                   "they are written at once");
+    if (d->marks_fd < 0)
+        return;
+    atomic_store(&h->epoch, progress[0]);
+    atomic_store(&h->last_seq, progress[1]);
+    if (pwrite(d->marks_fd, progress, sizeof progress, offsetof(struct tmk_ring_header, epoch)) !=
+        (ssize_t)sizeof progress)
+        d->marks_lost = true;
+}
+
 /* Slots of a page that the file has. A mark whose chunk never came is taken back at once: that
  * chunk's number will be another's. */
 static uint32_t done_slots(struct tmk_drain *d, struct tmk_page *page)
@@ -292,6 +310,7 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
 static void commit(void *arg, uint64_t seq)
 {
     struct tmk_drain *d = arg;
+    note_progress(d, seq - 1);
     for (uint32_t i = 0; i < d->n_pages; i++) {
         struct lane_page *lp = &d->pages[i];
         if (!lp->touched)
@@ -442,6 +461,7 @@ int tmk_drain_run(struct tmk_drain *d)
 {
     read_clock(d);
     tmk_packer_state(d->packer)->n_unnamed = atomic_load(&d->ring->header->n_unnamed);
+    note_progress(d, d->skip_seq);
     list_pages(d);
     make_lanes(d);
     int rc = merge(d);

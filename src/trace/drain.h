@@ -27,7 +27,9 @@ struct tmk_drain *tmk_drain_close(struct tmk_drain *d);
 void tmk_drain_skip_packed(struct tmk_drain *d, uint64_t last_seq);
 
 /* Write what is noted about pages (how much of them is packed) to the ring file `fd` too, when the
- * ring is a copy: should this merge be killed, the next one goes on where it stopped. */
+ * ring is a copy: should this merge be killed, the next one goes on where it stopped. Its header
+ * says, before the first and before each further chunk, what the last one was: for those who read
+ * meanwhile. */
 void tmk_drain_keep_marks(struct tmk_drain *d, int fd);
 
 /* Move everything stamped until now, as one or more chunks. 0, or the packer's error. */

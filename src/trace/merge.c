@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -27,6 +28,7 @@
 #include "trace/snapshot.h"
 #include "trace/writer.h"
 
+enum { OWN_LOOKS = 50, FOREIGN_LOOKS = 3, LOOK_WAIT_NS = 10000000 };
 static const uint64_t lock_limit_ns = 1000000000u;
 static const uint64_t busy_limit_ns = 500000000u; /* for the packer of a living process */
 
@@ -499,17 +501,20 @@ static void count_attached(struct tmk_reader *r, const struct tmk_state *state, 
     tmk_reader_set_status(r, &status);
 }
 
-/* Pack the ring's events into memory behind the chunks that were in the file when it was copied.
- * `moving`: somebody, the process or a merger, may have moved some to the trace since then. Else
- * the last chunk may be torn. */
-static int attach_ring(struct tmk_reader *r, struct tmk_ring *ring, bool live, bool moving,
+/* Pack the ring's events into memory behind the chunks that its pages leave out: those that its
+ * header names, since the process or a merger may have moved more meanwhile. In the ring of a
+ * process that died while it moved some (the epoch is odd) the header says what was before that;
+ * until a merger has written there, and while we hold the merger's lock, the file has not changed
+ * since that death: all its chunks count, but for a torn one at the end. */
+static int attach_ring(struct tmk_reader *r, struct tmk_ring *ring, bool live, bool is_locked,
                        struct tmk_error *err)
 {
-    int rc = moving ? 0 : drop_torn(r, err);
+    bool rests = is_locked || (!live && (atomic_load(&ring->header->epoch) & 1));
+    int rc = rests ? drop_torn(r, err) : 0;
     if (rc < 0)
         return rc;
     uint32_t n = tmk_reader_n_chunks(r);
-    uint64_t last = moving ? atomic_load(&ring->header->last_seq) : UINT64_MAX;
+    uint64_t last = rests ? UINT64_MAX : atomic_load(&ring->header->last_seq);
     if (n > 0 && tmk_reader_chunk(r, n - 1)->header.seq < last)
         last = tmk_reader_chunk(r, n - 1)->header.seq;
     struct memory_out memory = {.seq = n ? last : 0};
@@ -544,20 +549,49 @@ static bool copy_ring(struct tmk_ring *ret, const struct tmk_ring_file *file, bo
     return rc == 0;
 }
 
-/* Read the trace together with a copy of its ring. The trace is read after the ring was copied, or
- * found gone: what the ring no longer has, the trace has. */
+/* Copy the ring, then read the trace: what the ring no longer has, the trace has. 1: a merger has
+ * moved records in between. */
+static int look_at_both(const char *path, const struct tmk_ring_file *file, bool live,
+                        struct tmk_ring *ret_ring, struct tmk_reader **ret_reader,
+                        struct tmk_error *err)
+{
+    bool has_ring = file && copy_ring(ret_ring, file, live);
+    int rc = tmk_reader_open(path, ret_reader, err);
+    if (rc == 0 && has_ring && !live && tmk_ring_has_moved(ret_ring, file->fd))
+        rc = 1;
+    if (rc != 0)
+        tmk_ring_close(ret_ring);
+    return rc;
+}
+
+/* The same until nothing moves; when that never comes, there is a trace and no ring. */
+static int read_both(const char *path, const struct tmk_ring_file *file, bool live,
+                     struct tmk_ring *ret_ring, struct tmk_reader **ret_reader,
+                     struct tmk_error *err)
+{
+    unsigned n_looks = file && tmk_ring_file_is_own(file) ? OWN_LOOKS : FOREIGN_LOOKS;
+    int rc;
+    while ((rc = look_at_both(path, file, live, ret_ring, ret_reader, err)) > 0 && --n_looks > 0) {
+        *ret_reader = tmk_reader_close(*ret_reader);
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_WAIT_NS}, NULL);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* Read the trace together with a copy of its ring. Locked, nobody else merges; a ring that cannot
+ * be (another one merges, or it may only be read) is looked at between two steps of who does. */
 static int open_with_ring(const char *path, const struct tmk_ring_file *file,
                           struct tmk_reader **ret_reader, bool *ret_live, struct tmk_error *err)
 {
     struct tmk_ring ring = {0};
     struct tmk_reader *r = NULL;
     bool live = file && tmk_ring_file_is_held(file) > 0;
-    bool merging = file && !live && tmk_ring_file_is_own(file) && tmk_ring_file_lock(file, 0) < 0;
-    bool has_ring = file && copy_ring(&ring, file, live);
-    int rc = tmk_reader_open(path, &r, err);
+    bool is_locked =
+        file && !live && tmk_ring_file_is_own(file) && tmk_ring_file_lock(file, 0) == 0;
+    int rc = read_both(path, file, live, &ring, &r, err);
     bool is_open = rc == 0 && tmk_reader_status(r)->state == TMK_STATE_OPEN;
-    if (is_open && has_ring && is_ring_of(r, &ring))
-        rc = attach_ring(r, &ring, live, live || merging, err);
+    if (is_open && ring.header && is_ring_of(r, &ring))
+        rc = attach_ring(r, &ring, live, is_locked, err);
     tmk_ring_close(&ring);
     if (rc < 0) {
         tmk_reader_close(r);

@@ -4,9 +4,10 @@
  *     PID REASON ERRNO TEXT
  *
  * It is RUN/refused, or RUN.refused beside it while there is no folder RUN: a process that does not
- * record makes none. At most 64 KiB, the rest is left out. Writers need no system call but
- * prlimit64, openat, fstat, read and close, which the loader has made before them, and write: they
- * may be under a filter that kills for others. Readers take numbers from it and no text. */
+ * record makes none. At most 64 KiB, the rest is left out. Writers make the system calls prlimit64,
+ * openat, fstat, read, write and close. The loader makes some of these, but does not open for
+ * writing: who is under a filter that may kill does not write here; `tidemark run` does so in its
+ * stead (record/sandbox.h). Readers take numbers from the file and no text. */
 #ifndef TMK_TRACE_REFUSALS_H
 #define TMK_TRACE_REFUSALS_H
 

@@ -328,17 +328,28 @@ static int copy_pages(int fd, struct tmk_ring *r)
     return 0;
 }
 
-/* One try; TMK_EBUSY when the packer moved meanwhile. The pages of a living ring are of different
- * moments: of a thread that goes from one to the next meanwhile, records on the later may be there
- * and some on the earlier not. What was stamped before the first page was copied is whole, but for
- * frees and tags that bear an earlier stamp than their moment's (record/short.h): they may be
- * missing, and with each all that follows it on its thread. */
+static bool has_same_progress(const struct tmk_ring_header *a, const struct tmk_ring_header *b)
+{
+    return atomic_load(&a->epoch) == atomic_load(&b->epoch) &&
+           atomic_load(&a->last_seq) == atomic_load(&b->last_seq);
+}
+
+bool tmk_ring_has_moved(const struct tmk_ring *copy, int fd)
+{
+    struct tmk_ring_header now;
+    return read_all(fd, &now, sizeof now, 0) < 0 || !has_same_progress(copy->header, &now);
+}
+
+/* One try; TMK_EBUSY when the packer, or a merger, moved records meanwhile. The pages of a living
+ * ring are of different moments: of a thread that goes from one to the next meanwhile, records on
+ * the later may be there and some on the earlier not. What was stamped before the first page was
+ * copied is whole, but for frees and tags that bear an earlier stamp than their moment's
+ * (record/short.h): they may be missing, and with each all that follows it on its thread. */
 static int copy_once(int fd, struct tmk_ring *r, bool live)
 {
     if (read_all(fd, r->header, TMK_RING_HEADER_BYTES, 0) < 0)
         return TMK_EIO;
-    uint64_t epoch = atomic_load(&r->header->epoch);
-    if (live && (epoch & 1))
+    if (live && (atomic_load(&r->header->epoch) & 1))
         return TMK_EBUSY;
     r->copied_ticks = live ? tmk_clock_ticks(tmk_clock_has_counter()) : UINT64_MAX;
     /* After the clock: a page that was added since then has nothing that counts. */
@@ -346,10 +357,7 @@ static int copy_once(int fd, struct tmk_ring *r, bool live)
                  offsetof(struct tmk_ring_header, n_pages)) < 0 ||
         copy_pages(fd, r) < 0)
         return TMK_EIO;
-    struct tmk_ring_header after;
-    if (read_all(fd, &after, sizeof after, 0) < 0)
-        return TMK_EIO;
-    return live && atomic_load(&after.epoch) != epoch ? TMK_EBUSY : 0;
+    return tmk_ring_has_moved(r, fd) ? TMK_EBUSY : 0;
 }
 
 int tmk_ring_copy(struct tmk_ring *ret, int fd, const char *path, bool live, uint64_t wait_ns,

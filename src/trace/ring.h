@@ -71,11 +71,15 @@ void tmk_ring_close(struct tmk_ring *r);
  * is as it was. */
 bool tmk_ring_abandon(struct tmk_ring *r);
 
-/* Copy the ring file `fd` into memory of our own; `path` is for messages. Of a living process
- * (`live`) it must be a moment when the packer is idle: wait for that so long (TMK_EBUSY when there
- * was none). Every length is checked; records are checked by the drain. */
+/* Copy the ring file `fd` into memory of our own; `path` is for messages. It must
+ * be a moment when nobody moves records from it to the trace: neither the packer of a living
+ * process (`live`) nor who merges. Wait for that so long (TMK_EBUSY when there was none). Every
+ * length is checked; records are checked by the drain. */
 int tmk_ring_copy(struct tmk_ring *ret, int fd, const char *path, bool live, uint64_t wait_ns,
                   struct tmk_error *err);
+
+/* Whether records have been moved from the ring `fd` to the trace since it was copied. */
+bool tmk_ring_has_moved(const struct tmk_ring *copy, int fd);
 
 /* Pages that have memory. */
 static inline uint32_t tmk_ring_n_pages(const struct tmk_ring *r)

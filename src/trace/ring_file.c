@@ -40,7 +40,9 @@ int tmk_ring_file_lock(const struct tmk_ring_file *f, uint64_t limit_ns)
     uint64_t end = tmk_clock_monotonic_ns() + limit_ns;
     struct stat st;
     while (tmk_file_lock(f->fd, TMK_LOCK_EXCLUSIVE, MERGING_BYTE) < 0) {
-        if ((errno != EAGAIN && errno != EACCES) || tmk_clock_monotonic_ns() >= end)
+        if (errno != EAGAIN && errno != EACCES)
+            return TMK_EIO;
+        if (tmk_clock_monotonic_ns() >= end)
             return TMK_EBUSY;
         nanosleep(&(struct timespec){.tv_nsec = LOCK_WAIT_NS}, NULL);
     }
@@ -57,12 +59,16 @@ static bool is_ring_name(const char *name)
 }
 
 /* Read and written if it may be, else read. O_NONBLOCK: a FIFO must not hold us up. */
-static int open_plain(int folder, const char *name, struct stat *ret_st)
+static int open_plain(int folder, const char *name, bool only_own, struct stat *ret_st)
 {
     enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
     if (fstatat(folder, name, ret_st, AT_SYMLINK_NOFOLLOW) < 0)
         return -1;
     bool own = ret_st->st_uid == geteuid();
+    if (only_own && !own) {
+        errno = EPERM;
+        return -1;
+    }
     int fd =
         S_ISREG(ret_st->st_mode) ? openat(folder, name, (own ? O_RDWR : O_RDONLY) | FLAGS) : -1;
     if (fd < 0 && S_ISREG(ret_st->st_mode) && (errno == EACCES || errno == EROFS))
@@ -76,14 +82,14 @@ static int open_plain(int folder, const char *name, struct stat *ret_st)
     return -1;
 }
 
-int tmk_ring_file_open_in(struct tmk_ring_file *ret, int folder, const char *name,
-                          struct tmk_error *err)
+static int open_in(struct tmk_ring_file *ret, int folder, const char *name, bool only_own,
+                   struct tmk_error *err)
 {
     struct tmk_ring_file f = {.folder = -1, .fd = -1};
     if (!is_ring_name(name))
         return tmk_fail(err, TMK_EFORMAT, "%s is not the name of a ring", name);
     strcpy(f.name, name);
-    f.fd = open_plain(folder, name, &f.st);
+    f.fd = open_plain(folder, name, only_own, &f.st);
     if (f.fd < 0)
         return tmk_fail_os(err, errno == EINVAL ? TMK_EFORMAT : TMK_EIO, errno,
                            "cannot open the ring %s", name);
@@ -94,6 +100,18 @@ int tmk_ring_file_open_in(struct tmk_ring_file *ret, int folder, const char *nam
     }
     *ret = f;
     return 0;
+}
+
+int tmk_ring_file_open_in(struct tmk_ring_file *ret, int folder, const char *name,
+                          struct tmk_error *err)
+{
+    return open_in(ret, folder, name, false, err);
+}
+
+int tmk_ring_file_open_own_in(struct tmk_ring_file *ret, int folder, const char *name,
+                              struct tmk_error *err)
+{
+    return open_in(ret, folder, name, true, err);
 }
 
 /* The folder of `path` as a descriptor, and where its last part begins. */
@@ -166,7 +184,16 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* "tidemark.UID.": where many users have files, a ring carries its user's number. */
+bool tmk_ring_file_is_users_name(const char *name)
+{
+    char start[32];
+    struct tmk_text text;
+    tmk_text_init(&text, start, sizeof start);
+    tmk_text_add(&text, "tidemark.%u.", (unsigned)geteuid());
+    return strncmp(name, start, text.length) == 0;
+}
+
+/* A user's number follows, which may be another one's: root reads all. */
 static bool has_prefix(const char *name)
 {
     return strncmp(name, "tidemark.", 9) == 0;

@@ -15,7 +15,8 @@
  *
  * A trace names its ring, and a trace may come from anybody. So a ring is opened through a
  * descriptor of its folder, never through a link. The ring of somebody else's trace is read only
- * where rings are made (beside the trace, and in the ring folders below). Only a file of the
+ * where rings are made (beside the trace, and in the ring folders below). Who looks through a whole
+ * ring folder opens no file of another user's. Only a file of the
  * reader's own user is ever removed, by that descriptor, if its inode is still the one that was
  * read. */
 #ifndef TMK_TRACE_RING_FILE_H
@@ -49,6 +50,9 @@ int tmk_ring_file_open(struct tmk_ring_file *ret, const char *path, struct tmk_e
 /* The same by name in a folder that is open; *ret takes its own descriptor of it. */
 int tmk_ring_file_open_in(struct tmk_ring_file *ret, int folder, const char *name,
                           struct tmk_error *err);
+/* The same for a file of the caller's own; another user's is not opened (TMK_EIO). */
+int tmk_ring_file_open_own_in(struct tmk_ring_file *ret, int folder, const char *name,
+                              struct tmk_error *err);
 /* Takes files that are not open. */
 void tmk_ring_file_close(struct tmk_ring_file *f);
 
@@ -58,6 +62,10 @@ void tmk_ring_file_close(struct tmk_ring_file *f);
  * where no reader looks. */
 int tmk_ring_file_find(struct tmk_ring_file *ret, const char *ring_path, const char *trace_path,
                        bool own_trace);
+
+/* Whether a file of that name may be the caller's: it begins with "tidemark.UID.". This is asked
+ * first in a folder for all, where another user may have made any number of files. */
+bool tmk_ring_file_is_users_name(const char *name);
 
 /* Whether a living process has the ring: 1, 0, or TMK_EIO when it cannot be told. */
 int tmk_ring_file_is_held(const struct tmk_ring_file *f);
@@ -75,8 +83,9 @@ bool tmk_ring_file_uses_page(const struct tmk_ring_file *f, uint32_t i);
 /* How many of its first n pages do. */
 uint32_t tmk_ring_file_n_used(const struct tmk_ring_file *f, uint32_t n_pages);
 
-/* Lock it for merging, waiting so long if another does. 0, TMK_EBUSY when it was not to be had or
- * the ring is gone meanwhile. The lock goes with the file. */
+/* Lock it for merging, waiting so long if another does. 0; TMK_EBUSY when another has it still, or
+ * the ring is gone meanwhile; TMK_EIO when it cannot be locked: it could only be opened to be read,
+ * or its file system has no locks. The lock goes with the file. */
 int tmk_ring_file_lock(const struct tmk_ring_file *f, uint64_t limit_ns);
 
 /* Remove an own file, if its name still stands for it. True: done. */

@@ -129,8 +129,8 @@ uint32_t tmk_ring_rescue_all(struct tmk_account *a, struct tmk_disk_share *disk,
         return 0;
     for (const char *name; (name = tmk_folder_next(&names)) != NULL;) {
         struct tmk_ring_file f;
-        if (strncmp(name, "tidemark.", 9) != 0 ||
-            tmk_ring_file_open_in(&f, names.fd, name, NULL) < 0)
+        if (!tmk_ring_file_is_users_name(name) ||
+            tmk_ring_file_open_own_in(&f, names.fd, name, NULL) < 0)
             continue;
         n += rescue(a, disk, &f, run_folder);
         tmk_ring_file_close(&f);

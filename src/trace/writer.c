@@ -13,6 +13,7 @@
 #include "base/crc32.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/file_lock.h"
 #include "base/text.h"
 
 enum {
@@ -21,6 +22,13 @@ enum {
 };
 
 /* ---- plain reading and writing ---- */
+
+/* Say that the process lives, to those who cannot ask its ring. */
+static void hold(const struct tmk_writer *w)
+{
+    if (w->is_held)
+        (void)tmk_file_lock(w->fd, TMK_LOCK_SHARED, 0);
+}
 
 /* A program may close descriptors it does not know, and another file may then have our number:
  * make sure that the number still is our file before every use. */
@@ -37,6 +45,7 @@ static int check_fd(struct tmk_writer *w)
         w->fd = -1;
         return tmk_fail_os(&w->error, TMK_EIO, ESTALE, "%s was replaced by another file", w->path);
     }
+    hold(w);
     return 0;
 }
 
@@ -177,13 +186,14 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
                       const char *info, uint64_t max_size, struct tmk_error *err)
 {
     char part[sizeof w->path + 8];
-    *w = (struct tmk_writer){.fd = -1, .max_size = max_size};
+    *w = (struct tmk_writer){.fd = -1, .max_size = max_size, .is_held = true};
     w->status.oldest_seq = 1;
     tmk_writer_part_name(path, part, sizeof part);
     int fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return tmk_fail_os(err, TMK_EIO, errno, "cannot make %s", path);
     int rc = adopt_fd(w, fd, path, err);
+    hold(w);
     if (rc == 0) {
         rc = write_header(w, trace_id, info);
         if (rc < 0 && err)

@@ -31,6 +31,7 @@ struct tmk_writer {
     uint64_t max_size; /* 0: unbounded */
     uint64_t end;      /* of the older part when the file is written round */
     bool wrapped;
+    bool is_held;        /* with a lock: it was made by this process */
     uint64_t saved_tail; /* as the file's status has it */
     uint64_t file_bytes;
     tmk_grant *grant; /* NULL: grow as max_size allows */
@@ -40,7 +41,9 @@ struct tmk_writer {
     struct tmk_error error; /* why the last call failed */
 };
 
-/* Make the file (it must not exist). `info` is the header's text. */
+/* Make the file (it must not exist). `info` is the header's text. Before it has its name, and for
+ * as long as it is open, it has a shared lock where the file system has locks: its process lives.
+ */
 int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trace_id[16],
                       const char *info, uint64_t max_size, struct tmk_error *err);
 

@@ -2,6 +2,7 @@
 """`-o` and what has that name already: ended runs make way, everything else is left as it is."""
 import contextlib
 import fcntl
+import glob
 import os
 import shutil
 import signal
@@ -322,6 +323,34 @@ def test_ring_of_a_killed_child_in_the_run_folder(tmp_path):
                  "exec tidemark run -q -o a.tmk -- sh job.sh'", tmp_path)
     assert (done.returncode, done.stdout) == (9, "1\n0\n"), done.stderr
     assert shell("tidemark check a.tmk", tmp_path).returncode == 0
+
+
+def test_ring_that_a_sibling_moved(tmp_path):
+    """The ring of a killed process lies beside its trace, not where the trace says: the run has ended."""
+    line = f"env LD_PRELOAD={BUILD}/libtidemark.so TIDEMARK_RUN={tmp_path}/a.tmk {LONG}"
+    with background(line, tmp_path) as job:
+        wait_until("a trace", lambda: traces(tmp_path / "a.tmk"))
+        ring, = glob.glob(f"/dev/shm/tidemark.*.{job.pid}.*.ring")
+        job.kill()
+        job.wait()
+    shutil.move(ring, tmp_path / "a.tmk")
+    assert "it is a.tmk.1 now" in run("a.tmk", tmp_path).stderr
+
+
+def test_killed_process_without_a_ring_file(tmp_path):
+    """Its ring was memory of its own (ulimit -f). While it lives the run stays, then it makes way at once."""
+    line = f"bash -c 'ulimit -f 8192; exec tidemark run -q -o a.tmk -- {LONG}'"
+    with background(line, tmp_path) as job:
+        wait_until("a trace", lambda: traces(tmp_path / "a.tmk"))
+        program = child_of(job.pid)
+        assert glob.glob(f"/dev/shm/tidemark.*.{program}.*.ring") == []
+        job.kill()
+        job.wait()
+        os.utime(tmp_path / "a.tmk" / traces(tmp_path / "a.tmk")[0], (time.time() - 3600,) * 2)
+        done = run("a.tmk", tmp_path)
+        assert done.returncode == 1 and f"process {program} still records into" in done.stderr
+    wait_until("its end", lambda: not os.path.exists(f"/proc/{program}"))
+    assert "it is a.tmk.1 now" in run("a.tmk", tmp_path).stderr
 
 
 def test_ring_that_cannot_be_seen(tmp_path):

@@ -11,7 +11,10 @@
  * whether there is seccomp), "threads" (others report meanwhile). HOW: "prctl", "prctl_call" (the
  * same by syscall()), "seccomp" (this thread), "tsync" (all). FILTER: "kill:NAME" (one system call
  * kills; a number will do), "errno:NAME" (it fails, as if the kernel did not have it), "allow" (all
- * but a few kill), "strict" (SECCOMP_MODE_STRICT, in a thread of its own), "none". */
+ * but a few kill), "writing" (opening a file for writing, or making one, kills), "plain" (so does
+ * opening one in any way but the loader's), "output" (so does writing to anything but 1 and 2),
+ * "limits" (so does asking for a limit that the loader does not ask for), "strict"
+ * (SECCOMP_MODE_STRICT, in a thread of its own), "none". */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -25,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -138,9 +142,48 @@ static int number_of(const char *name)
     _exit(4);
 }
 
+/* Filters that look at an argument: what is wrong with its low word. */
+static const struct {
+    const char *name;
+    int call, argument;
+    unsigned mask;      /* of the word; then it must be one of */
+    unsigned allows[2]; /* these */
+} argument_rules[] = {
+    {"writing", SYS_openat, 2, O_WRONLY | O_RDWR | O_CREAT, {0, 0}},
+    {"plain", SYS_openat, 2, ~0u, {O_RDONLY, O_RDONLY | O_CLOEXEC}},
+    {"output", SYS_write, 0, ~0u, {1, 2}},
+    {"limits", SYS_prlimit64, 1, ~0u, {RLIMIT_STACK, RLIMIT_NOFILE}},
+};
+
+/* Its length; 0: it is another kind. */
+static unsigned make_argument_filter(const char *what, struct sock_filter *f)
+{
+    size_t i = 0, n_rules = sizeof argument_rules / sizeof argument_rules[0];
+    while (i < n_rules && strcmp(argument_rules[i].name, what) != 0)
+        i++;
+    if (i == n_rules)
+        return 0;
+    unsigned at = (unsigned)offsetof(struct seccomp_data, args[argument_rules[i].argument]);
+    const unsigned *allows = argument_rules[i].allows;
+    const struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)argument_rules[i].call, 0, 5),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, argument_rules[i].mask),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allows[0], 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allows[1], 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    memcpy(f, rules, sizeof rules);
+    return sizeof rules / sizeof rules[0];
+}
+
 static unsigned make_filter(const char *what, struct sock_filter *f)
 {
-    unsigned n = 0;
+    unsigned n = make_argument_filter(what, f);
+    if (n > 0)
+        return n;
     f[n++] =
         (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     if (strcmp(what, "allow") == 0) {

@@ -2,8 +2,9 @@
 /* tests/fault/slow_disk.c - a disk that hangs, to be preloaded behind the recorder.
  *
  * SLOW_DISK=CALL:N:SECONDS lets the Nth of these calls of the recorder's packer thread take so
- * long; CALL:N:kill ends the process there by SIGKILL. CALL is mkdir, open (of the run's share of
- * the disk), pwritev (to a trace) or fdatasync. */
+ * long; CALL:N:SECONDS:M ends the process by SIGKILL at the Mth of these calls after that, and
+ * CALL:N:kill at the Nth. CALL is mkdir, open (of the run's share of the disk), pwritev (to a
+ * trace) or fdatasync. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -34,11 +35,13 @@ static void hang_in(const char *call)
     if (!what || strncmp(what, call, n) != 0 || what[n] != ':' || !is_packer())
         return;
     char *how;
-    if (++n_calls != strtol(what + n + 1, &how, 10))
-        return;
-    if (strcmp(how, ":kill") == 0)
+    long slow_one = strtol(what + n + 1, &how, 10);
+    const char *more = strchr(how + 1, ':');
+    bool is_last = ++n_calls == slow_one && strcmp(how, ":kill") == 0;
+    if (is_last || (more && n_calls == slow_one + atoi(more + 1)))
         kill(getpid(), SIGKILL);
-    nanosleep(&(struct timespec){.tv_sec = atoi(how + 1)}, NULL);
+    if (n_calls == slow_one)
+        nanosleep(&(struct timespec){.tv_sec = atoi(how + 1)}, NULL);
 }
 
 /* The thread has descriptors of its own. */

@@ -5,6 +5,7 @@ The programs here fork many workers, as data loaders do. Watched, each runs as i
 /dev/shm as small as a container's and on a disk that is nearly full.
 """
 import contextlib
+import ctypes
 import json
 import os
 import random
@@ -749,6 +750,56 @@ def test_parent_moves_rings_of_killed_children(watch):
     assert len(list(watch.run.glob("*.ring"))) == 20
     assert totals(watch) == (21, 63, 0)
     assert list(watch.run.glob("*.ring*")) == []
+
+
+# ---- files of other users
+
+
+@contextlib.contextmanager
+def opened_in(folder):
+    """The names in the folder that anybody opens meanwhile: filled in at the end."""
+    libc, names, opened = ctypes.CDLL(None, use_errno=True), set(), 0x20  # IN_OPEN
+    fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+    assert fd >= 0 and libc.inotify_add_watch(fd, os.fsencode(folder), opened) >= 0
+    yield names
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            events, at = os.read(fd, 1 << 16), 0
+            while at < len(events):
+                _, mask, _, size = struct.unpack_from("iIII", events, at)
+                assert mask & 0x4000 == 0  # the queue had room
+                names.add(events[at + 16 : at + 16 + size].rstrip(b"\0").decode())
+                at += 16 + size
+    os.close(fd)
+
+
+@needs_root
+@pytest.mark.parametrize("way", ["begin", "rescue", "run", "doctor"])
+def test_files_of_other_users_are_not_opened(watch, way):
+    """However many there are in a folder for all: one that is named as another user's, or is owned
+    by one, costs a look at its name or its owner."""
+    uid, other = os.geteuid(), 54321
+    foreign = {f"tidemark.{name}": owner for name, owner in [
+        ("x.1.ring", uid), (f"{other}.1.20260101T000000.000.ring", other), (f"{uid}.1.20260101T000000.000.ring", other),
+        (f"{other}.0123456789abcdef.account", other), (f"{uid}.0123456789abcdef.account", other),
+        (f"{uid}1.1.20260101T000000.000.ring", other)]}
+    for name, owner in foreign.items():
+        (watch.rings / name).write_bytes(b"TMKRING" + bytes(8192))
+        os.chmod(watch.rings / name, 0o666)
+        os.chown(watch.rings / name, owner, owner)
+    with opened_in(watch.rings) as names:
+        if way == "begin":
+            assert watch(*forks("few", 3), alone=True).returncode == 0
+        elif way == "rescue":
+            assert watch(*forks("parent", 2), alone=True).returncode == 0
+        elif way == "run":
+            assert watch(*forks("few", 3)).returncode == 0
+        else:
+            watch.tidemark("doctor")
+            watch.tidemark("doctor", "--clean")
+    assert way == "doctor" or any(name.endswith(".ring") for name in names)
+    assert names & set(foreign) == set()
+    assert {path.name for path in watch.rings.iterdir()} >= set(foreign)
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ import os
 import random
 import select
 import signal
+import struct
 import subprocess
 import time
 
@@ -119,6 +120,36 @@ def test_kill(many_watches, kill, runs, needs_run, lanes, pace_ns):
         kill(watch, 0.3 * chance.random() ** 2, lanes, pace_ns)
         examined += examine(watch)
     assert examined >= runs // 2
+
+
+def figures(watch, *front):
+    sql = "SELECT allocations, frees, dropped, (SELECT count(*) FROM allocations) FROM processes"
+    command = [*front, program("tidemark"), "query", "--format", "csv", str(watch.run), sql]
+    done = subprocess.run(command, env=watch.environment(preload=False), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0,
+                    reason="NOT RUN: this machine has no mount namespaces for us")
+def test_killed_run_that_may_only_be_read(watch):
+    """A process dies after some chunks of many that it writes at once. On a read-only mount nobody
+    can lock its ring; a reader sees what one does who can."""
+    env = dict(watch.environment(preload=True), SLOW_DISK="pwritev:6:2:6")
+    env["LD_PRELOAD"] += " " + program("slow_disk.so")
+    done = subprocess.run([program("journal"), "steady", watch.journal, "2", str(LONG), "14000"], env=env,
+                          capture_output=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    ring, = watch.rings.glob("*.ring")
+    epoch, last = struct.unpack("<QQ", ring.read_bytes()[272:288])
+    assert epoch % 2 == 1 and last > 0  # in the middle of it
+    script = ('for at in "$1" "$2"; do mount --bind "$at" "$at" && mount -o remount,bind,ro "$at" || exit 9; done; '
+              'shift 2; exec "$@"')
+    seen = figures(watch, "unshare", "-m", "bash", "-c", script, "bash", watch.run, watch.rings)
+    assert ring.exists()
+    assert seen == figures(watch)
+    assert not ring.exists()
+    assert watch.check()["dropped"] == 0
 
 
 def test_reader_beside_living(watch):

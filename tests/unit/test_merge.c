@@ -197,11 +197,13 @@ static void live_a_little(struct victim *v, uint32_t n)
 
 static void pack(struct victim *v)
 {
+    atomic_fetch_add(&v->ring.header->epoch, 1);
     assert_int_equal(tmk_drain_run(v->drain), 0);
     look(v);
     assert_int_equal(tmk_writer_put_status(&v->writer, tmk_packer_state(v->packer)), 0);
     atomic_store(&v->ring.header->last_seq, v->writer.status.last_seq);
     look(v);
+    atomic_fetch_add(&v->ring.header->epoch, 1);
 }
 
 /* ---- the inquest ---- */
@@ -494,6 +496,76 @@ static void test_merger_waits(void **unused)
     free(v);
 }
 
+/* What a reader sees who cannot merge, because another one is at it. */
+static void check_view(struct victim *v)
+{
+    struct tmk_reader *r = NULL;
+    bool live = true;
+    assert_int_equal(tmk_merge_open_beside(v->dead_trace, v->dead_ring, &r, &live, NULL), 0);
+    assert_false(live);
+    struct count c = {0};
+    struct tmk_replay rp;
+    struct tmk_visitor visitor = {.arg = &c, .event = count_event};
+    assert_int_equal(tmk_replay_init(&rp, &tmk_state_limits_tool), 0);
+    assert_int_equal(tmk_replay_run(&rp, r, &visitor, NULL), 0);
+    assert_int_equal(c.n_wrong, 0);
+    for (uint32_t t = 1; t <= N_THREADS; t++)
+        assert_int_equal(c.next[t], v->n_allocs[t]);
+    assert_int_equal(rp.state.n_events, v->n_events);
+    assert_int_equal(rp.n_gaps + rp.n_bad_chunks, 0);
+    tmk_replay_fini(&rp);
+    tmk_reader_close(r);
+}
+
+/* The merger is held up before its nth write. False: it had fewer. */
+static bool view_beside_merger(struct victim *v, int n)
+{
+    int status = -1;
+    die(v);
+    pid_t merger = fork();
+    if (merger == 0) {
+        fault = FAULT_PAUSE;
+        writes_left = n;
+        _exit(tmk_merge_settle(v->dead_trace, NULL) == 1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(merger, &status, WUNTRACED), merger);
+    bool is_stopped = WIFSTOPPED(status);
+    if (is_stopped) {
+        check_view(v);
+        kill(merger, SIGCONT);
+        assert_int_equal(waitpid(merger, &status, 0), merger);
+    }
+    assert_int_equal(status, 0);
+    check_whole(v, v->dead_trace);
+    return is_stopped;
+}
+
+/* At every seventh stage of a chunk, of which there are three: at each of them now and then. */
+static void view_beside_mergers(struct victim *v)
+{
+    static unsigned n_stages;
+    for (int n = 0; n_stages % 7 == 0 && view_beside_merger(v, n); n++)
+        v->n_looks++;
+    n_stages++;
+}
+
+/* Pages of a process that died in the middle of a cycle are on their way to the trace, and the
+ * merger brings the rest: no moment shows a record twice, or not at all. */
+static void test_view_beside_merger(void **unused)
+{
+    (void)unused;
+    struct victim *v = malloc(sizeof *v);
+    victim_init(v, 60, 0);
+    live_a_little(v, 2000);
+    pack(v);
+    live_a_little(v, 3500);
+    v->look = view_beside_mergers;
+    pack(v);
+    assert_in_range(v->n_looks, 20, 1000);
+    victim_fini(v);
+    free(v);
+}
+
 /* A file that was written round, with death at every stage of going round. */
 static void round_and_merge(struct victim *v)
 {
@@ -710,6 +782,7 @@ int main(void)
         cmocka_unit_test(test_merger_dies_after_marks),
         cmocka_unit_test(test_many_mergers),
         cmocka_unit_test(test_merger_waits),
+        cmocka_unit_test(test_view_beside_merger),
         cmocka_unit_test(test_death_in_a_round_file),
         cmocka_unit_test(test_torn_chunk),
         cmocka_unit_test(test_torn_chunk_in_a_round_file),
