@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/facts.c - see facts.h.
- *
- * The passes hear only of the kinds of events that they look at: a routing table instead of one
- * call per pass and event, since most of a report's time is spent here. */
+/* cli/facts.c - see facts.h. */
 #include "cli/facts.h"
 
 #include <inttypes.h>
@@ -15,84 +12,6 @@
 #include "kit/progress.h"
 #include "model/owners.h"
 #include "trace/stops.h"
-
-enum pass { PEAK, TIMELINE, SITES, OOMS, MARKS, ACCOUNTING, LEAKAGE, FRAG, SAMPLES, N_PASSES };
-
-struct router {
-    struct tmk_visitor passes[N_PASSES];
-    struct tmk_progress progress;
-};
-
-static void tell(const struct router *r, enum pass pass, const struct tmk_replay *rp,
-                 const struct tmk_event *ev, struct tmk_block *b)
-{
-    r->passes[pass].event(r->passes[pass].arg, rp, ev, b);
-}
-
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
-{
-    const struct router *r = arg;
-    switch (ev->kind) {
-    case TMK_KIND_ALLOC:
-        tell(r, SITES, rp, ev, b);
-        tell(r, PEAK, rp, ev, b);
-        tell(r, TIMELINE, rp, ev, b);
-        tell(r, FRAG, rp, ev, b);
-        break;
-    case TMK_KIND_FREE:
-        tell(r, PEAK, rp, ev, b);
-        tell(r, TIMELINE, rp, ev, b);
-        tell(r, LEAKAGE, rp, ev, b);
-        tell(r, FRAG, rp, ev, b);
-        break;
-    case TMK_KIND_STEP:
-        tell(r, TIMELINE, rp, ev, b);
-        break;
-    case TMK_KIND_RESERVED:
-        tell(r, PEAK, rp, ev, b);
-        tell(r, TIMELINE, rp, ev, b);
-        tell(r, FRAG, rp, ev, b);
-        break;
-    case TMK_KIND_OOM:
-        tell(r, OOMS, rp, ev, b);
-        tell(r, FRAG, rp, ev, b);
-        break;
-    case TMK_KIND_MARK:
-        tell(r, MARKS, rp, ev, b);
-        break;
-    case TMK_KIND_SAMPLE:
-        tell(r, OOMS, rp, ev, b);
-        tell(r, TIMELINE, rp, ev, b);
-        tell(r, ACCOUNTING, rp, ev, b);
-        tell(r, FRAG, rp, ev, b);
-        tell(r, SAMPLES, rp, ev, b);
-        break;
-    case TMK_KIND_SEGMENT:
-    case TMK_KIND_SEGMENT_END:
-        tell(r, OOMS, rp, ev, b);
-        tell(r, ACCOUNTING, rp, ev, b);
-        tell(r, LEAKAGE, rp, ev, b);
-        tell(r, FRAG, rp, ev, b);
-        break;
-    default:
-        break;
-    }
-}
-
-static void on_restored(void *arg, const struct tmk_replay *rp)
-{
-    const struct router *r = arg;
-    for (int i = 0; i < N_PASSES; i++)
-        if (r->passes[i].restored)
-            r->passes[i].restored(r->passes[i].arg, rp);
-}
-
-static void on_progress(void *arg, uint32_t done, uint32_t total)
-{
-    struct router *r = arg;
-    tmk_progress_tell(&r->progress, done, total);
-}
 
 /* ---- gathering ---- */
 
@@ -171,20 +90,23 @@ static void take_peak(struct tmk_facts *f)
 
 static int sweep(struct tmk_facts *f, struct tmk_error *err)
 {
-    struct router r = {.passes = {[PEAK] = tmk_peak_visitor(f->peak),
-                                  [TIMELINE] = tmk_timeline_visitor(f->timeline),
-                                  [SITES] = tmk_sites_visitor(f->sites),
-                                  [OOMS] = tmk_ooms_visitor(f->ooms),
-                                  [MARKS] = tmk_marks_visitor(f->marks),
-                                  [ACCOUNTING] = tmk_accounting_visitor(f->accounting),
-                                  [LEAKAGE] = tmk_leakage_visitor(f->leakage),
-                                  [FRAG] = tmk_fragmentation_visitor(f->frag),
-                                  [SAMPLES] = tmk_forecast_samples_visitor(f->samples)}};
-    struct tmk_visitor visitor = {&r, on_event, on_restored, on_progress};
+    struct tmk_progress progress;
+    const struct tmk_visitor visitors[] = {
+        tmk_peak_visitor(f->peak),
+        tmk_timeline_visitor(f->timeline),
+        tmk_sites_visitor(f->sites),
+        tmk_ooms_visitor(f->ooms),
+        tmk_marks_visitor(f->marks),
+        tmk_accounting_visitor(f->accounting),
+        tmk_leakage_visitor(f->leakage),
+        tmk_fragmentation_visitor(f->frag),
+        tmk_forecast_samples_visitor(f->samples),
+        {.arg = &progress, .progress = tmk_progress_tell},
+    };
     struct tmk_replay rp;
-    tmk_progress_init(&r.progress, stderr, f->p->file);
-    int rc = tmk_process_sweep(f->p, &visitor, 1, &rp, err);
-    tmk_progress_fini(&r.progress);
+    tmk_progress_init(&progress, stderr, f->p->file);
+    int rc = tmk_process_sweep(f->p, visitors, sizeof visitors / sizeof *visitors, &rp, err);
+    tmk_progress_fini(&progress);
     if (rc < 0)
         return rc;
     rc = finish_passes(f, &rp, err);

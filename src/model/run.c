@@ -256,18 +256,42 @@ const char *tmk_run_components_problem(const struct tmk_run *run)
 
 /* ---- sweeping ---- */
 
-struct audience { /* several visitors as one */
+enum { N_KINDS = 32 }; /* a visitor's set of them has so many bits */
+
+/* Several visitors as one. Most passes hear few kinds of events, so those of each kind are listed:
+ * the sweep asks nobody in vain. */
+struct audience {
     const struct tmk_visitor *visitors;
     uint32_t n;
+    uint32_t n_hearing[N_KINDS];
+    const struct tmk_visitor **hearing; /* n places for each kind */
 };
+
+static bool hears(const struct tmk_visitor *v, unsigned kind)
+{
+    return v->event && (!v->kinds || v->kinds >> kind & 1);
+}
+
+static int audience_init(struct audience *a, const struct tmk_visitor *visitors, uint32_t n)
+{
+    *a = (struct audience){.visitors = visitors, .n = n};
+    a->hearing = calloc((size_t)N_KINDS * (n ? n : 1), sizeof(const struct tmk_visitor *));
+    if (!a->hearing)
+        return TMK_ENOMEM;
+    for (unsigned kind = 0; kind < N_KINDS; kind++)
+        for (uint32_t i = 0; i < n; i++)
+            if (hears(&visitors[i], kind))
+                a->hearing[kind * n + a->n_hearing[kind]++] = &visitors[i];
+    return 0;
+}
 
 static void tell_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                        struct tmk_block *b)
 {
     const struct audience *a = arg;
-    for (uint32_t i = 0; i < a->n; i++)
-        if (a->visitors[i].event)
-            a->visitors[i].event(a->visitors[i].arg, rp, ev, b);
+    const struct tmk_visitor *const *v = &a->hearing[ev->kind * a->n];
+    for (uint32_t i = 0; i < a->n_hearing[ev->kind]; i++)
+        v[i]->event(v[i]->arg, rp, ev, b);
 }
 
 static void tell_restored(void *arg, const struct tmk_replay *rp)
@@ -291,12 +315,22 @@ int tmk_process_sweep(struct tmk_process *p, const struct tmk_visitor *visitors,
 {
     struct tmk_replay own = {0};
     struct tmk_replay *use = rp ? rp : &own;
-    int rc = tmk_replay_init(use, &tmk_state_limits_tool);
-    if (rc < 0)
+    struct audience audience;
+    int rc = audience_init(&audience, visitors, n);
+    if (rc == 0)
+        rc = tmk_replay_init(use, &tmk_state_limits_tool);
+    if (rc < 0) {
+        free(audience.hearing);
         return tmk_fail(err, rc, "no memory to replay %s", p->file);
-    struct audience audience = {.visitors = visitors, .n = n};
-    struct tmk_visitor all = {&audience, tell_event, tell_restored, tell_progress};
+    }
+    struct tmk_visitor all = {
+        .arg = &audience,
+        .event = tell_event,
+        .restored = tell_restored,
+        .progress = tell_progress,
+    };
     rc = tmk_replay_run(use, p->reader, n == 1 ? visitors : &all, err);
+    free(audience.hearing);
     if (rc < 0 || !rp)
         tmk_replay_fini(use);
     return rc;

@@ -148,7 +148,10 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_accounting_visitor(struct tmk_accounting *a)
 {
-    return (struct tmk_visitor){.arg = a, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){.arg = a,
+                                .kinds = TMK_SEGMENT_SUMS_KINDS | TMK_HEARS(SAMPLE),
+                                .event = on_event,
+                                .restored = on_restored};
 }
 
 /* ---- the end ---- */

@@ -85,8 +85,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     struct tmk_forecast_samples *s = arg;
     (void)rp;
     (void)b;
-    if (ev->kind != TMK_KIND_SAMPLE || ev->sample.used_bytes == UINT64_MAX ||
-        ev->sample.total_bytes == UINT64_MAX)
+    if (ev->sample.used_bytes == UINT64_MAX || ev->sample.total_bytes == UINT64_MAX)
         return;
     struct tmk_device_samples *d = need(s, ev->device);
     if (!d)
@@ -98,7 +97,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 
 struct tmk_visitor tmk_forecast_samples_visitor(struct tmk_forecast_samples *s)
 {
-    return (struct tmk_visitor){.arg = s, .event = on_event};
+    return (struct tmk_visitor){.arg = s, .kinds = TMK_HEARS(SAMPLE), .event = on_event};
 }
 
 const struct tmk_device_samples *tmk_forecast_samples_get(const struct tmk_forecast_samples *s,

@@ -51,6 +51,10 @@ struct tmk_frag_moments {
     bool failed;
 };
 
+/* From a visitor's event, which hears: */
+#define TMK_FRAG_MOMENTS_KINDS                                                                     \
+    (TMK_HEARS(ALLOC) | TMK_HEARS(FREE) | TMK_HEARS(RESERVED) | TMK_HEARS(STEP) | TMK_HEARS(OOM) | \
+     TMK_HEARS(SEGMENT) | TMK_HEARS(SEGMENT_END) | TMK_HEARS(SAMPLE))
 void tmk_frag_moments_event(struct tmk_frag_moments *m, const struct tmk_replay *rp,
                             const struct tmk_event *ev, const struct tmk_block *b);
 void tmk_frag_moments_restored(struct tmk_frag_moments *m, const struct tmk_replay *rp);

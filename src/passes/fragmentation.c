@@ -327,7 +327,8 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_fragmentation_visitor(struct tmk_fragmentation *f)
 {
-    return (struct tmk_visitor){.arg = f, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){
+        .arg = f, .kinds = TMK_FRAG_MOMENTS_KINDS, .event = on_event, .restored = on_restored};
 }
 
 static int by_reserved(const void *va, const void *vb)

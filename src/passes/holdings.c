@@ -79,8 +79,6 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     (void)b;
     struct tmk_holdings *h = arg;
     bool is_segment = ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END;
-    if (!is_segment && ev->kind != TMK_KIND_SAMPLE && ev->kind != TMK_KIND_STEP)
-        return;
     if (ev->time_ns <= h->parts[h->n_parts - 1].end_ns)
         go_to(h, ev->time_ns); /* before the sums move: a part begins with what was held */
     tmk_segment_sums_event(h->sums, rp, ev);
@@ -108,7 +106,11 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_holdings_visitor(struct tmk_holdings *h)
 {
-    return (struct tmk_visitor){.arg = h, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){.arg = h,
+                                .kinds =
+                                    TMK_SEGMENT_SUMS_KINDS | TMK_HEARS(SAMPLE) | TMK_HEARS(STEP),
+                                .event = on_event,
+                                .restored = on_restored};
 }
 
 int tmk_holdings_finish(struct tmk_holdings *h, struct tmk_error *err)

@@ -332,7 +332,11 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_leakage_visitor(struct tmk_leakage *l)
 {
-    return (struct tmk_visitor){.arg = l, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){.arg = l,
+                                .kinds = TMK_HEARS(FREE) | TMK_HEARS(OOM) | TMK_HEARS(SEGMENT) |
+                                         TMK_HEARS(SEGMENT_END),
+                                .event = on_event,
+                                .restored = on_restored};
 }
 
 static bool has_backward(const struct tmk_state *s)

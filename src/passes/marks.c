@@ -38,13 +38,13 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 {
     (void)b;
     struct tmk_marks *m = arg;
-    if (ev->kind == TMK_KIND_MARK && m->n++ < MAX_KEPT)
+    if (m->n++ < MAX_KEPT)
         keep(m, ev, rp->state.step);
 }
 
 struct tmk_visitor tmk_marks_visitor(struct tmk_marks *m)
 {
-    return (struct tmk_visitor){.arg = m, .event = on_event};
+    return (struct tmk_visitor){.arg = m, .kinds = TMK_HEARS(MARK), .event = on_event};
 }
 
 int tmk_marks_finish(struct tmk_marks *m, struct tmk_error *err)

@@ -280,7 +280,11 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_scenes_visitor(struct tmk_scenes *s)
 {
-    return (struct tmk_visitor){.arg = s, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){.arg = s,
+                                .kinds = TMK_SEGMENT_SUMS_KINDS | TMK_HEARS(ALLOC) |
+                                         TMK_HEARS(SAMPLE) | TMK_HEARS(OOM),
+                                .event = on_event,
+                                .restored = on_restored};
 }
 
 static void settle(struct tmk_scenes *s, struct place *k)

@@ -134,7 +134,11 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_ooms_visitor(struct tmk_ooms *o)
 {
-    return (struct tmk_visitor){.arg = o, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){.arg = o,
+                                .kinds =
+                                    TMK_SEGMENT_SUMS_KINDS | TMK_HEARS(SAMPLE) | TMK_HEARS(OOM),
+                                .event = on_event,
+                                .restored = on_restored};
 }
 
 int tmk_ooms_finish(struct tmk_ooms *o, struct tmk_error *err)

@@ -160,9 +160,7 @@ static void on_time_event(void *arg, const struct tmk_replay *rp, const struct t
 {
     struct tmk_peak *k = arg;
     if (ev->time_ns <= k->moment.time_ns) {
-        if (ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_FREE || ev->kind == TMK_KIND_STEP ||
-            ev->kind == TMK_KIND_RESERVED)
-            note_now(k, &rp->state);
+        note_now(k, &rp->state);
     } else if (ev->kind == TMK_KIND_FREE && b && b->alloc_ns <= k->moment.time_ns) {
         uint32_t i = device_number(k, &rp->state, ev->device);
         if (i < TMK_MAX_DEVICES)
@@ -182,8 +180,16 @@ static void on_time_restored(void *arg, const struct tmk_replay *rp)
 struct tmk_visitor tmk_peak_visitor(struct tmk_peak *k)
 {
     if (k->moment.kind == TMK_MOMENT_TIME)
-        return (struct tmk_visitor){.arg = k, .event = on_time_event, .restored = on_time_restored};
-    return (struct tmk_visitor){.arg = k, .event = on_event, .restored = on_restored};
+        return (struct tmk_visitor){.arg = k,
+                                    .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE) | TMK_HEARS(STEP) |
+                                             TMK_HEARS(RESERVED),
+                                    .event = on_time_event,
+                                    .restored = on_time_restored};
+    return (struct tmk_visitor){.arg = k,
+                                .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE) | TMK_HEARS(STEP) |
+                                         TMK_HEARS(RESERVED),
+                                .event = on_event,
+                                .restored = on_restored};
 }
 
 /* ---- after it ---- */

@@ -46,7 +46,8 @@ struct tmk_segment_sums {
 int tmk_segment_sums_open(const struct tmk_process *p, struct tmk_segment_sums **ret_sums);
 struct tmk_segment_sums *tmk_segment_sums_close(struct tmk_segment_sums *sums);
 
-/* From a visitor's event and restored. */
+/* From a visitor's event and restored. It hears at least: */
+#define TMK_SEGMENT_SUMS_KINDS (TMK_HEARS(SEGMENT) | TMK_HEARS(SEGMENT_END))
 void tmk_segment_sums_event(struct tmk_segment_sums *sums, const struct tmk_replay *rp,
                             const struct tmk_event *ev);
 void tmk_segment_sums_restored(struct tmk_segment_sums *sums, const struct tmk_replay *rp);

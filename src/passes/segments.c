@@ -104,8 +104,6 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     struct tmk_segment_rows *s = arg;
     const struct tmk_segments *all = &rp->state.segments;
     (void)b;
-    if (ev->kind != TMK_KIND_SEGMENT && ev->kind != TMK_KIND_SEGMENT_END)
-        return;
     struct row *ended = rp->ended.kind ? find(s, s->n, rp->ended.serial) : NULL;
     if (ended && ended->told.end_ns == UINT64_MAX)
         end_row(s, ended, ev->time_ns);
@@ -146,7 +144,10 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_segment_rows_visitor(struct tmk_segment_rows *s)
 {
-    return (struct tmk_visitor){.arg = s, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){.arg = s,
+                                .kinds = TMK_HEARS(SEGMENT) | TMK_HEARS(SEGMENT_END),
+                                .event = on_event,
+                                .restored = on_restored};
 }
 
 int tmk_segment_rows_finish(struct tmk_segment_rows *s, struct tmk_error *err)

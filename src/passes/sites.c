@@ -27,8 +27,6 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     (void)rp;
     (void)b;
     struct tmk_sites *s = arg;
-    if (ev->kind != TMK_KIND_ALLOC)
-        return;
     struct count *c = &s->by_stack[ev->stack < s->n_stacks ? ev->stack : 0];
     c->n_allocs++;
     c->bytes += ev->size_bytes;
@@ -36,7 +34,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 
 struct tmk_visitor tmk_sites_visitor(struct tmk_sites *s)
 {
-    return (struct tmk_visitor){.arg = s, .event = on_event};
+    return (struct tmk_visitor){.arg = s, .kinds = TMK_HEARS(ALLOC), .event = on_event};
 }
 
 static void count_live(struct tmk_sites *s, const struct tmk_state *state)

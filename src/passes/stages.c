@@ -159,7 +159,11 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_stages_visitor(struct tmk_stages *s)
 {
-    return (struct tmk_visitor){.arg = s, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){.arg = s,
+                                .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE) |
+                                         TMK_HEARS(DEVICE_END) | TMK_HEARS(PUSH) | TMK_HEARS(POP),
+                                .event = on_event,
+                                .restored = on_restored};
 }
 
 /* ---- after it ---- */

@@ -84,8 +84,6 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 {
     (void)rp;
     struct tmk_strata *s = arg;
-    if (ev->kind != TMK_KIND_ALLOC && ev->kind != TMK_KIND_FREE)
-        return;
     s->n_seen++;
     while (s->n_passed < s->n_parts && s->parts[s->n_passed].max_seen < s->n_seen)
         s->n_passed++;
@@ -95,7 +93,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 
 struct tmk_visitor tmk_strata_visitor(struct tmk_strata *s)
 {
-    return (struct tmk_visitor){.arg = s, .event = on_event};
+    return (struct tmk_visitor){
+        .arg = s, .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE), .event = on_event};
 }
 
 /* ---- after it ---- */

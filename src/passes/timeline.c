@@ -156,9 +156,6 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     (void)b;
     struct tmk_timeline *t = arg;
     bool is_block = ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_FREE;
-    if (!is_block && ev->kind != TMK_KIND_STEP && ev->kind != TMK_KIND_RESERVED &&
-        ev->kind != TMK_KIND_SAMPLE)
-        return;
     if (ev->time_ns > t->end_ns)
         return;
     if (ev->time_ns >= t->next_ns || !t->has_begun)
@@ -195,7 +192,11 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_timeline_visitor(struct tmk_timeline *t)
 {
-    return (struct tmk_visitor){.arg = t, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){.arg = t,
+                                .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE) | TMK_HEARS(STEP) |
+                                         TMK_HEARS(RESERVED) | TMK_HEARS(SAMPLE),
+                                .event = on_event,
+                                .restored = on_restored};
 }
 
 int tmk_timeline_finish(struct tmk_timeline *t)

@@ -426,7 +426,13 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_whatif_visitor(struct tmk_whatif *w)
 {
-    return (struct tmk_visitor){.arg = w, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){.arg = w,
+                                .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE) | TMK_HEARS(OOM) |
+                                         TMK_HEARS(MARK) | TMK_HEARS(HELD) | TMK_HEARS(RELEASED) |
+                                         TMK_HEARS(RESERVED) | TMK_HEARS(SEGMENT) |
+                                         TMK_HEARS(SEGMENT_END) | TMK_HEARS(SAMPLE),
+                                .event = on_event,
+                                .restored = on_restored};
 }
 
 /* ---- before and after ---- */

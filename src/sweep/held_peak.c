@@ -30,8 +30,6 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 {
     struct tmk_held_peak *h = arg;
     (void)b;
-    if (ev->kind != TMK_KIND_SEGMENT && ev->kind != TMK_KIND_SEGMENT_END)
-        return;
     tmk_segment_sums_event(h->now, rp, ev);
     if (ev->kind == TMK_KIND_SEGMENT)
         consider(h, rp);
@@ -46,7 +44,8 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_held_peak_visitor(struct tmk_held_peak *h)
 {
-    return (struct tmk_visitor){.arg = h, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){
+        .arg = h, .kinds = TMK_SEGMENT_SUMS_KINDS, .event = on_event, .restored = on_restored};
 }
 
 const char *tmk_held_peak_owner(const struct tmk_held_peak *h, uint32_t owner)

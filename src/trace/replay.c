@@ -31,10 +31,12 @@ static inline struct tmk_block *block_at(struct tmk_replay *rp, uint32_t slot)
     return i ? &rp->state.entries[i] : NULL;
 }
 
+_Static_assert(TMK_KIND_RELEASED < 32, "a set of the kinds that are replayed fits 32 bits");
+
 static void visit(struct tmk_replay *rp, const struct tmk_visitor *v, const struct tmk_event *ev,
                   struct tmk_block *b)
 {
-    if (v->event)
+    if (v->event && (!v->kinds || v->kinds >> ev->kind & 1))
         v->event(v->arg, rp, ev, b);
 }
 

@@ -14,7 +14,11 @@
 
 struct tmk_replay;
 
+/* A set of event kinds: TMK_HEARS(ALLOC) | TMK_HEARS(FREE). */
+#define TMK_HEARS(kind) (UINT32_C(1) << TMK_KIND_##kind)
+
 /* What a visitor wants to hear; any function may be NULL.
+ *   kinds:    the events that it hears of, a set. 0, which nobody has to remember: all of them.
  *   event:    an event was applied. `b` is its block for ALLOC, FREE and TAG of a live block, else
  *             NULL. A freed block keeps its values until the next event. When an allocation hits an
  *             address that is still live, a FREE with `implied` set comes first, and one for each
@@ -23,6 +27,7 @@ struct tmk_replay;
  *   progress: `done` of `total` chunks have been read. */
 struct tmk_visitor {
     void *arg;
+    uint32_t kinds;
     void (*event)(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                   struct tmk_block *b);
     void (*restored)(void *arg, const struct tmk_replay *rp);
