@@ -58,7 +58,7 @@ def test_call_kills(watch, call):
     """Each call of ours, by a filter for all threads, before and after the first event."""
     said = same(watch, "late", "tsync", f"kill:{call}")
     assert stopped(watch) == [["stopped", RESTRICTED, "100"]]
-    assert f"Recording stopped after" in said and RESTRICTED in " ".join(said.split())
+    assert "Recording stopped after" in said and RESTRICTED in " ".join(said.split())
     assert list(watch.rings.iterdir()) == []
     watch.run.rename(watch.folder / "before.tmk")
     said = same(watch, "early", "tsync", f"kill:{call}")
@@ -247,7 +247,7 @@ def test_missing_process_is_said(watch):
               f"'{program('sandboxed')}' launch kill:fdatasync -- '{program('sandboxed')}' early tsync none")
     status, output, said = watched(watch, "sh", "-c", script)
     assert (status, output) == (0, "done\ndone\n"), said
-    assert f"missing    process " in said and UNKNOWN in " ".join(said.split())
+    assert "missing    process " in said and UNKNOWN in " ".join(said.split())
     note = [line for line in watch.tidemark("check", watch.run).splitlines() if "not recorded" in line]
     assert len(note) == 1 and note[0].startswith("note: not recorded: process ") and UNKNOWN in note[0]
 

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import time
 
+from checks import Checks
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 OOMS = os.path.join(HERE, "ooms")
 GROWTH = os.path.join(HERE, "..", "torch", "workloads", "oom_growth.py")
