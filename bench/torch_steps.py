@@ -31,6 +31,7 @@ import operator
 import os
 import random
 import statistics
+import sys
 import time
 
 import torch
@@ -237,6 +238,9 @@ def peers(training, n_steps):
 
 def main():
     a = arguments()
+    if a.device == "cuda" and not torch.cuda.is_available():
+        print("SKIPPED: no GPU")
+        sys.exit(77)
     training = {"encoder": Encoder, "lora": Lora}[a.workload](a)
     training.warm_up()
     if a.pin:

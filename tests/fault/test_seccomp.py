@@ -59,7 +59,7 @@ def test_call_kills(watch, call):
     """Each call of ours, by a filter for all threads, before and after the first event."""
     said = same(watch, "late", "tsync", f"kill:{call}")
     assert stopped(watch) == [["stopped", RESTRICTED, "100"]]
-    assert f"Recording stopped after" in said and RESTRICTED in " ".join(said.split())
+    assert "Recording stopped after" in said and RESTRICTED in " ".join(said.split())
     assert list(watch.rings.iterdir()) == []
     watch.run.rename(watch.folder / "before.tmk")
     said = same(watch, "early", "tsync", f"kill:{call}")

@@ -416,14 +416,26 @@ static void test_hostile_payloads(void **unused)
     free(bytes);
 }
 
+/* A number that `./dev test fuzz` gives: how often, from where. Without it all rounds are the same
+ * each time, so that a failure can be seen again. */
+static uint64_t given(const char *name, uint64_t usual)
+{
+    const char *text = getenv(name);
+    if (!text)
+        return usual;
+    print_message("%s=%s\n", name, text);
+    return strtoull(text, NULL, 10);
+}
+
 /* Several bytes of a chunk, or all of it, or its header's numbers. */
 static void test_hostile_at_random(void **unused)
 {
     (void)unused;
-    struct kit_random random = {99};
+    struct kit_random random = {given("FUZZ_SEED", 99)};
+    uint64_t n_rounds = given("FUZZ_ROUNDS", 6000);
     uint8_t *bytes = malloc(whole_bytes);
     memcpy(bytes, whole, whole_bytes);
-    for (int round = 0; round < 6000; round++) {
+    for (uint64_t round = 0; round < n_rounds; round++) {
         uint32_t i = (uint32_t)kit_random_below(&random, n_chunks);
         struct chunk c = chunks[i];
         uint8_t *payload = bytes + c.offset + TMK_CHUNK_HEADER_BYTES;
@@ -456,10 +468,11 @@ static void test_hostile_at_random(void **unused)
 static void test_sequence_numbers(void **unused)
 {
     (void)unused;
-    struct kit_random random = {7};
+    struct kit_random random = {given("FUZZ_SEED", 7)};
+    uint64_t n_rounds = given("FUZZ_ROUNDS", 6000) / 12;
     uint8_t *bytes = malloc(whole_bytes);
     memcpy(bytes, whole, whole_bytes);
-    for (int round = 0; round < 500; round++) {
+    for (uint64_t round = 0; round < n_rounds; round++) {
         uint32_t i = (uint32_t)kit_random_below(&random, n_chunks);
         struct chunk c = chunks[i];
         c.header.seq =

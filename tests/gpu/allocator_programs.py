@@ -17,6 +17,8 @@ import random
 import torch
 from torch import nn
 
+from checks import need_gpu
+
 
 def lora(a, n_steps=40, lengths=(128, 128)):
     from peft import LoraConfig, get_peft_model
@@ -108,6 +110,7 @@ def main():
     parser.add_argument("--snapshot")
     parser.add_argument("--entries", type=int, default=1000000)
     a = parser.parse_args()
+    need_gpu(torch.cuda.is_available())
     torch.manual_seed(a.seed)
     random.seed(a.seed)
     if a.fraction:

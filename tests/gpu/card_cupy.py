@@ -4,6 +4,9 @@ import json
 import os
 import time
 
+from checks import need_gpu
+
+need_gpu()
 import cupy
 
 arrays = [cupy.ones((n, 1024), dtype=cupy.float32) for n in (10, 1000, 20000, 50000)]

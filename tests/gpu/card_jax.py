@@ -5,6 +5,9 @@ import json
 import os
 import time
 
+from checks import need_gpu
+
+need_gpu()
 import jax
 import jax.numpy as jnp
 

@@ -8,10 +8,13 @@ import runpy
 import sys
 import time
 
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
 import torch
 
+from checks import need_gpu
+
+need_gpu(torch.cuda.is_available())
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
 torch.cuda.synchronize()
 time.sleep(2.5)
 stats = torch.cuda.memory_stats()

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+from checks import command_line
+
 JOB = """
 import ctypes, json, sys, torch
 import torch.nn as nn
@@ -49,10 +51,11 @@ def rows(tidemark, folder, sql):
 
 
 def main():
-    tidemark, out = sys.argv[1:3]
+    tidemark, out, _ = command_line(__doc__)
     folder = os.path.join(out, "attach.tmk")
     job = subprocess.Popen([sys.executable, "-c", JOB], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert job.stdout.readline() == "ready\n"
+    if job.stdout.readline() != "ready\n":
+        sys.exit("check_attach: the job ended before it was ready")
     attached = subprocess.run([tidemark, "attach", str(job.pid), "-o", folder, "--verbose"],
                               capture_output=True, text=True, check=False)
     print(attached.stderr)

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 
-from checks import Checks
+from checks import Checks, command_line
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "torch", "workloads")
@@ -146,9 +146,9 @@ CHECKS = {
 
 
 def main():
-    tidemark, out = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    tidemark, out, names = command_line(__doc__)
     checks = Card(tidemark, out)
-    for name in sys.argv[3:] or CHECKS:
+    for name in names or CHECKS:
         try:
             CHECKS[name](checks, name)
         except (RuntimeError, subprocess.SubprocessError, ValueError, KeyError) as reason:

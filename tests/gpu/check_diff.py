@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 
-from checks import Checks
+from checks import Checks, command_line
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LORA = os.path.join(HERE, "..", "torch", "workloads", "lora.py")
@@ -88,10 +88,13 @@ def check_budgets(checks, tidemark, out):
 
 
 def main():
-    tidemark, out = os.path.realpath(sys.argv[1]), sys.argv[2]
+    tidemark, out, _ = command_line(__doc__)
     checks = Checks()
-    record(tidemark, out)
-    check_runs(checks, tidemark, out)
+    try:
+        record(tidemark, out)
+        check_runs(checks, tidemark, out)
+    except (subprocess.SubprocessError, ValueError, KeyError) as reason:
+        checks.add("diff: the trainings are recorded and compared", False, why=str(reason)[-1500:])
     try:
         check_budgets(checks, tidemark, out)
     finally:

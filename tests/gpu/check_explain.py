@@ -15,6 +15,8 @@ import subprocess
 import sys
 import time
 
+from checks import Checks, command_line
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 OOMS = os.path.join(HERE, "ooms")
 GROWTH = os.path.join(HERE, "..", "torch", "workloads", "oom_growth.py")
@@ -145,10 +147,9 @@ def check(checks, name, record_only):
 def main():
     words = [word for word in sys.argv[1:] if word != "--record-only"]
     record_only = len(words) < len(sys.argv) - 1
-    tidemark, out = os.path.abspath(words[0]), os.path.abspath(words[1])
-    os.makedirs(out, exist_ok=True)
+    tidemark, out, names = command_line(__doc__, words)
     checks = Explained(tidemark, out)
-    for name in words[2:] or PROGRAMS:
+    for name in names or PROGRAMS:
         try:
             check(checks, name, record_only)
         except (RuntimeError, subprocess.SubprocessError, ValueError, KeyError, OSError) as reason:

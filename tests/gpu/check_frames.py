@@ -12,10 +12,10 @@ import os
 import subprocess
 import sys
 
-from checks import Checks
+from checks import Checks, command_line
 
 TARGET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "torch", "anchors_target.py")
-TIDEMARK, OUT = sys.argv[1:3]
+TIDEMARK, OUT, _ = command_line(__doc__, needs_gpu=False)
 CHECKS = Checks()
 STACKS = """SELECT a.size, f.file, f.line, f.function FROM allocations a JOIN frames f ON f.stack_id = a.stack_id
             WHERE a.size % 4 = 3 ORDER BY a.id, f.depth"""

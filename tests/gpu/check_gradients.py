@@ -13,10 +13,10 @@ import os
 import subprocess
 import sys
 
-from checks import Checks
+from checks import Checks, command_line
 
 OWNERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "torch", "owners")
-TIDEMARK, OUT = sys.argv[1:3]
+TIDEMARK, OUT, _ = command_line(__doc__, needs_gpu=False)
 CHECKS = Checks()
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from checks import Checks
+from checks import Checks, command_line, need_gpu
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -137,9 +137,8 @@ def add_all(checks, tidemark, work, name, source):
 
 
 def main():
-    tidemark, out = os.path.abspath(sys.argv[1]), sys.argv[2]
-    if not torch.cuda.is_available():
-        sys.exit("check_lora: torch finds no GPU here")  # on a CPU the OOM would be the machine's
+    tidemark, out, _ = command_line(__doc__)
+    need_gpu(torch.cuda.is_available())  # on a CPU the OOM would be the machine's
     checks = Checks()
     for name, source in (("lora_precisions", PRECISIONS), ("lora_transformers", TRANSFORMERS), ("lora_oom", OOM),
                          ("lora_cost", COST)):

@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 
-from checks import Checks
+from checks import Checks, command_line
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "torch", "workloads")
@@ -143,9 +143,9 @@ def check_workload(checks, tidemark, out, name):
 
 
 def main():
-    tidemark, out, names = sys.argv[1], sys.argv[2], sys.argv[3:] or list(SCRIPTS)
+    tidemark, out, names = command_line(__doc__)
     checks = Checks()
-    for name in names:
+    for name in names or SCRIPTS:
         try:
             check_workload(checks, tidemark, out, name)
         except (RuntimeError, subprocess.TimeoutExpired, ValueError, IndexError, KeyError) as reason:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 from check_diff import BUDGETS
-from checks import Checks
+from checks import Checks, command_line
 
 # What is allocated before and after tidemark is imported, by tidemark and by torch.
 FIGURES = """
@@ -98,7 +98,7 @@ def check(checks, wheel, out):
 
 
 def main():
-    tidemark, out = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
+    tidemark, out, _ = command_line(__doc__, needs_gpu=False)
     wheels = glob.glob(os.path.join(os.path.dirname(tidemark), "..", "..", "tidemark-*.whl"))
     checks = Checks()
     if not wheels and os.path.basename(os.path.dirname(tidemark)) == "bin":

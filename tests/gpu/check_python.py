@@ -14,7 +14,6 @@ OUT/check_python.json, exit 1 when one fails. Without a GPU the CPU stands in, w
 itself."""
 import importlib
 import json
-import os
 import re
 import shutil
 import signal
@@ -30,7 +29,7 @@ REPO = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(REPO / "tests" / "torch")]
 sys.dont_write_bytecode = True
 
-from checks import Checks  # noqa: E402
+from checks import Checks, command_line  # noqa: E402
 
 #: Tests that hold the seeds' examples.
 SEEDS = [("test_gpu_memory_profiler", ("test_examples", "test_example_program")),
@@ -418,14 +417,14 @@ PARTS = {"commands": check_commands, "seeds": check_seeds, "monitors": check_mon
 
 
 def main():
-    tidemark, out = os.path.realpath(sys.argv[1]), sys.argv[2]
+    tidemark, out, parts = command_line(__doc__, needs_gpu=False)
     kit, checks = use(tidemark), Checks()
     device = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.get_device_name(0) if "
                              "torch.cuda.is_available() else 'no GPU: the CPU stands in')"], capture_output=True,
                             text=True, check=False)
     print(device.stdout.strip() or device.stderr[-500:], flush=True)
     try:
-        for part in sys.argv[3:] or PARTS:
+        for part in parts or PARTS:
             PARTS[part](checks, kit, tidemark)
     finally:
         checks.save(out, "check_python")

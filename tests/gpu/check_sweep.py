@@ -19,7 +19,7 @@ import tarfile
 import time
 
 from check_diff import package_environment
-from checks import Checks
+from checks import Checks, command_line
 
 N_AT_ONCE = max(2, min(12, len(os.sched_getaffinity(0)) - 2))
 HAS_GNUPLOT = shutil.which("gnuplot") is not None  # else pictures are drawn later, of what is packed
@@ -280,7 +280,8 @@ def pack(sweeps):
 
 
 def main():
-    sweeps = Sweeps(os.path.realpath(sys.argv[1]), os.path.abspath(sys.argv[2]), has_gpu())
+    tidemark, out, _ = command_line(__doc__, needs_gpu=False)
+    sweeps = Sweeps(tidemark, out, has_gpu())
     checks = Checks()
     try:
         done = check_files(checks, sweeps, False, *sweeps.run(False))
@@ -290,6 +291,8 @@ def main():
         check_largest(checks, sweeps, done)
         check_engines(checks, sweeps)
         check_fsdp(checks, sweeps)
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as reason:
+        checks.add("sweep: it runs to the end", False, why=str(reason)[-1500:])
     finally:
         pack(sweeps)
         checks.save(sweeps.out, "check_sweep")

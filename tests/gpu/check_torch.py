@@ -14,6 +14,8 @@ import os
 import subprocess
 import sys
 
+from checks import command_line
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "torch", "workloads")
 SCRIPTS = {
@@ -97,8 +99,8 @@ def compare(tidemark, out, name):
 
 
 def main():
-    tidemark, out, names = sys.argv[1], sys.argv[2], sys.argv[3:] or list(SCRIPTS)
-    results = [compare(tidemark, out, name) for name in names]
+    tidemark, out, names = command_line(__doc__)
+    results = [compare(tidemark, out, name) for name in names or SCRIPTS]
     with open(os.path.join(out, "check_torch.json"), "w", encoding="utf-8") as file:
         json.dump(results, file, indent=1)
     for r in results:

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-from checks import Checks
+from checks import Checks, command_line
 
 MIB = 1 << 20
 TRAINING = """
@@ -100,7 +100,7 @@ class Workers(Checks):
 
 
 def main():
-    tidemark, out = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    tidemark, out, _ = command_line(__doc__)
     if os.geteuid() == 0 and "TIDEMARK_SMALL_SHM" not in os.environ:
         os.environ["TIDEMARK_SMALL_SHM"] = "1"
         script = 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"'

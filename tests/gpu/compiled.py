@@ -8,10 +8,13 @@ import json
 import torch
 from torch import nn
 
+from checks import need_gpu
+
 parser = argparse.ArgumentParser()
 parser.add_argument("--device", default="cuda")
 parser.add_argument("--steps", type=int, default=12)
 a = parser.parse_args()
+need_gpu(a.device == "cpu" or torch.cuda.is_available())
 
 
 class Block(nn.Module):

@@ -7,6 +7,10 @@ import time
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from checks import need_gpu
+
+need_gpu(torch.cuda.is_available())
+
 model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10)).cuda()
 x = torch.randn(64, 256, device="cuda")
 began = time.monotonic()

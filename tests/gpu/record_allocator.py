@@ -14,6 +14,8 @@ import shutil
 import subprocess
 import sys
 
+from checks import command_line
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SETTINGS = ["", "expandable_segments:True", "max_split_size_mb:32", "max_split_size_mb:128",
             "roundup_power2_divisions:4", "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]"]
@@ -48,8 +50,8 @@ def one(tidemark, out, name, program, options, conf):
 
 
 def main():
-    tidemark, out = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    jobs = int(sys.argv[4]) if len(sys.argv) > 4 else 8
+    tidemark, out, words = command_line(__doc__)
+    jobs = int(words[1]) if len(words) > 1 else 8
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         asked = [pool.submit(one, tidemark, out, name, program, options, conf)
                  for name, (program, options, settings) in RUNS.items() for conf in settings]

@@ -7,14 +7,17 @@ import json
 import runpy
 import sys
 
+import torch
+
+from checks import need_gpu
+
+need_gpu(torch.cuda.is_available())
 sys.argv = sys.argv[1:]
 error, script = None, {}
 try:
     script = runpy.run_path(sys.argv[0], run_name="__main__")
 except Exception as reason:  # running out of memory is what one of the scripts is for
     error = type(reason).__name__
-import torch
-
 torch.cuda.synchronize()
 stats = torch.cuda.memory_stats()
 process = ctypes.CDLL(None)

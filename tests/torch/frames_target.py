@@ -307,7 +307,7 @@ def subinterpreter():
         import _interpreters as interpreters
     except ImportError:
         import _xxsubinterpreters as interpreters
-    code = f"""
+    code = """
 import ctypes
 def inside():
     hook = ctypes.CDLL(None)._ZN3c1025ProfiledCPUMemoryReporter3NewEPvm

@@ -3,7 +3,9 @@
 import sys
 
 import torch
+from oom_kit import need_gpu
 
+need_gpu()
 free, total = torch.cuda.mem_get_info()
 taken = torch.empty(free - (int(sys.argv[1]) << 20), dtype=torch.uint8, device="cuda")
 torch.cuda.synchronize()

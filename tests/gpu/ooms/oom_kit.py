@@ -4,19 +4,30 @@ with --fix [KIND[:NUMBER]] it does what a good adviser would say, and ends well.
 import os
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import checks  # noqa: E402
+
 MIB = 1 << 20
 CONF = "PYTORCH_CUDA_ALLOC_CONF"
 
 
+def need_gpu():
+    """Ends the program, loudly, where torch finds no GPU."""
+    import torch
+    checks.need_gpu(torch.cuda.is_available())
+
+
 def wanted_fix(usual):
     """(kind, number): `usual` for a bare --fix, (None, None) without one. Before torch is imported: a fix may
-    be a setting of its allocator, which the environment has or, for a bare --fix, is set here."""
+    be a setting of its allocator, which the environment has or, for a bare --fix, is set here. Needs a GPU."""
     if "--fix" not in sys.argv:
+        need_gpu()
         return None, None
     at = sys.argv.index("--fix")
     kind, _, number = (sys.argv[at + 1] if at + 1 < len(sys.argv) else usual).partition(":")
     if kind == "expandable_segments":
         os.environ.setdefault(CONF, "expandable_segments:True")
+    need_gpu()
     return kind, float(number) if number else None
 
 

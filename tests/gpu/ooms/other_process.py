@@ -3,7 +3,7 @@
 that process, this does the same as without."""
 import time
 
-from oom_kit import MIB, done, train_step, wanted_fix
+from oom_kit import done, train_step, wanted_fix
 
 wanted_fix("other_process")
 import torch

@@ -4,7 +4,7 @@ import os
 import runpy
 import sys
 
-import torch  # pylint: disable=unused-import
+import torch  # noqa: F401 (the children have it)
 
 children = []
 for path in sys.argv[1:]:
