@@ -22,10 +22,11 @@ static int status_of(const struct tmk_results *r)
 static void draw(const struct tmk_sweep_plan *p)
 {
     struct tmk_plot_style style = {0};
-    struct tmk_fit *fit = NULL;
-    tmk_fit_make(p->results, TMK_FIT_ALLOCATED, &fit, NULL);
-    tmk_plot_sweep(p->results, fit, TMK_PLOT_BASIC | (p->detailed ? TMK_PLOT_DETAILED : 0), &style);
-    tmk_fit_close(fit);
+    struct tmk_survey g;
+    if (tmk_survey_init(&g, p->results) != 0)
+        tmk_die("out of memory");
+    tmk_plot_sweep(&g, TMK_PLOT_BASIC | (p->detailed ? TMK_PLOT_DETAILED : 0), &style);
+    tmk_survey_fini(&g);
 }
 
 /* Everything that is made of the results: it can be made again at any time. */
