@@ -184,7 +184,7 @@ static int plot_sweep(const struct kind *kind, const struct tmk_args *args, stru
 {
     struct tmk_error err = {0};
     struct tmk_results *results = NULL;
-    struct tmk_fit *fit = NULL;
+    struct tmk_survey survey;
     int status = check_sweep_options(kind, args);
     if (status != 0)
         return status;
@@ -192,10 +192,12 @@ static int plot_sweep(const struct kind *kind, const struct tmk_args *args, stru
         tmk_say("%s: %s", args->operands[0], err.text);
         return TMK_EXIT_BAD_TRACE;
     }
-    if (tmk_fit_make(results, TMK_FIT_ALLOCATED, &fit, &err) < 0)
-        tmk_say("without a fit: %s", err.text);
-    status = tmk_plot_sweep_picture(results, fit, kind->of_sweep, &plot->style, plot->path);
-    tmk_fit_close(fit);
+    if (tmk_survey_init(&survey, results) != 0)
+        tmk_die("out of memory");
+    if (survey.why_none)
+        tmk_say("without a fit: %s", survey.why_none);
+    status = tmk_plot_sweep_picture(&survey, kind->of_sweep, &plot->style, plot->path);
+    tmk_survey_fini(&survey);
     tmk_results_close(results);
     return status;
 }

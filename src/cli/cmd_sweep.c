@@ -19,13 +19,10 @@ static int status_of(const struct tmk_results *r)
 }
 
 /* A machine without gnuplot has no pictures; that is said, and no fault of the sweep. */
-static void draw(const struct tmk_sweep_plan *p)
+static void draw(const struct tmk_sweep_plan *p, const struct tmk_survey *g)
 {
     struct tmk_plot_style style = {0};
-    struct tmk_fit *fit = NULL;
-    tmk_fit_make(p->results, TMK_FIT_ALLOCATED, &fit, NULL);
-    tmk_plot_sweep(p->results, fit, TMK_PLOT_BASIC | (p->detailed ? TMK_PLOT_DETAILED : 0), &style);
-    tmk_fit_close(fit);
+    tmk_plot_sweep(g, TMK_PLOT_BASIC | (p->detailed ? TMK_PLOT_DETAILED : 0), &style);
 }
 
 /* Everything that is made of the results: it can be made again at any time. */
@@ -33,10 +30,14 @@ static int show(const struct tmk_sweep_plan *p)
 {
     struct tmk_sweep_outputs_options o = {
         .detailed = p->detailed, .capacity = p->capacity, .console = stdout};
-    tmk_sweep_view_table(p->results);
-    int status = tmk_sweep_outputs(p->results, &o);
+    struct tmk_survey g;
+    if (tmk_survey_init(&g, p->results) != 0)
+        tmk_die("out of memory");
+    tmk_sweep_view_table(&g);
+    int status = tmk_sweep_outputs(&g, &o);
     if (!p->no_pictures)
-        draw(p);
+        draw(p, &g);
+    tmk_survey_fini(&g);
     if (status != 0) {
         tmk_say("not all files could be written; once that is mended: %s", p->resume);
         return status;

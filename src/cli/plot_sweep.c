@@ -29,30 +29,20 @@ static const struct picture {
 
 /* ---- one picture ---- */
 
-static int open_picture(const struct tmk_survey *g, enum tmk_sweep_picture which,
-                        const struct tmk_plot_style *style, const char *path,
-                        struct tmk_gnuplot **ret)
+int tmk_plot_sweep_picture(const struct tmk_survey *g, enum tmk_sweep_picture which,
+                           const struct tmk_plot_style *style, const char *path)
 {
     const struct tmk_survey_picture *how = pictures[which].how;
-    int status = tmk_gnuplot_open(path, style, how->height(g), ret);
-    if (status == 0)
-        how->put(g, *ret);
-    return status;
-}
-
-int tmk_plot_sweep_picture(const struct tmk_results *r, const struct tmk_fit *f,
-                           enum tmk_sweep_picture which, const struct tmk_plot_style *style,
-                           const char *path)
-{
-    struct tmk_survey g;
     struct tmk_gnuplot *plot = NULL;
-    int status = tmk_survey_init(&g, r, f);
-    if (status == 0)
-        status = open_picture(&g, which, style, path, &plot);
-    if (status == 0)
-        status = tmk_gnuplot_close(plot);
-    tmk_survey_fini(&g);
-    return status;
+    if (!g->largest) {
+        tmk_say("%s: no configuration has ended well: there is nothing to draw", g->r->folder);
+        return TMK_EXIT_FINDING;
+    }
+    int status = tmk_gnuplot_open(path, style, how->height(g), &plot);
+    if (status != 0)
+        return status;
+    how->put(g, plot);
+    return tmk_gnuplot_close(plot);
 }
 
 /* ---- timelines of the runs ---- */
@@ -128,21 +118,15 @@ static int plot_timelines(const struct tmk_results *r, const struct tmk_plot_sty
 
 /* ---- all of them ---- */
 
-int tmk_plot_sweep(const struct tmk_results *r, const struct tmk_fit *f, unsigned sets,
-                   const struct tmk_plot_style *style)
+int tmk_plot_sweep(const struct tmk_survey *g, unsigned sets, const struct tmk_plot_style *style)
 {
-    struct tmk_survey g;
-    struct tmk_gnuplot *plot;
-    int status = tmk_survey_init(&g, r, f);
+    int status = 0;
     for (unsigned i = 0; status == 0 && i < TMK_N(pictures); i++) {
         if (!(pictures[i].set & sets))
             continue;
-        char *path = tmk_xformat("%s/%s", r->folder, pictures[i].file);
-        status = open_picture(&g, i, style, path, &plot);
-        if (status == 0)
-            status = tmk_gnuplot_close(plot);
+        char *path = tmk_xformat("%s/%s", g->r->folder, pictures[i].file);
+        status = tmk_plot_sweep_picture(g, i, style, path);
         free(path);
     }
-    tmk_survey_fini(&g);
-    return status == 0 && sets & TMK_PLOT_BASIC ? plot_timelines(r, style) : status;
+    return status == 0 && sets & TMK_PLOT_BASIC ? plot_timelines(g->r, style) : status;
 }

@@ -2,7 +2,7 @@
 /* cli/plot_sweep.h - the pictures of a sweep: how memory grows with each parameter, which
  * configurations fit, and what fills them.
  *
- *     tmk_plot_sweep(results, fit, TMK_PLOT_BASIC | TMK_PLOT_DETAILED, &(struct tmk_plot_style){0})
+ *     tmk_plot_sweep(&survey, TMK_PLOT_BASIC | TMK_PLOT_DETAILED, &(struct tmk_plot_style){0})
  *
  * makes all of them in the sweep's folder, by these names:
  *
@@ -12,17 +12,17 @@
  *     detailed  detailed_memory_analysis.png      components and categories of each configuration
  *               operation_level_breakdown.png     stages of each configuration
  *
- * The fit (sweep/fit.h) draws lines through what was measured, and cells that were not tried, shown
- * as what they are; without one (NULL) only what was measured is there. Of repeats the largest peak
- * counts. Where nothing was measured there is nothing to draw: TMK_EXIT_FINDING after a message.
+ * The survey's fit draws lines through what was measured, and cells that were not tried, shown as
+ * what they are; without one only what was measured is there. A configuration is its deciding cell
+ * (sweep/survey.h). Where nothing was measured there is nothing to draw: TMK_EXIT_FINDING after a
+ * message.
  * Pictures do not change the results: a missing gnuplot is said, and the sweep is as good as
  * before. */
 #ifndef TMK_CLI_PLOT_SWEEP_H
 #define TMK_CLI_PLOT_SWEEP_H
 
 #include "cli/plot_style.h"
-#include "sweep/fit.h"
-#include "sweep/results.h"
+#include "sweep/survey.h"
 
 enum tmk_sweep_picture {
     TMK_SWEEP_OVERVIEW,
@@ -36,12 +36,10 @@ enum { TMK_PLOT_BASIC = 1, TMK_PLOT_DETAILED = 2 };
 
 /* All of `sets` into r->folder, with progress on stderr. 0, or an exit status after a message; what
  * can be drawn is drawn in any case. */
-int tmk_plot_sweep(const struct tmk_results *r, const struct tmk_fit *f, unsigned sets,
-                   const struct tmk_plot_style *style);
+int tmk_plot_sweep(const struct tmk_survey *g, unsigned sets, const struct tmk_plot_style *style);
 
 /* One of them, to a file of any of the three kinds. 0, or an exit status after a message. */
-int tmk_plot_sweep_picture(const struct tmk_results *r, const struct tmk_fit *f,
-                           enum tmk_sweep_picture which, const struct tmk_plot_style *style,
-                           const char *path);
+int tmk_plot_sweep_picture(const struct tmk_survey *g, enum tmk_sweep_picture which,
+                           const struct tmk_plot_style *style, const char *path);
 
 #endif

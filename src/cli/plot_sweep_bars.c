@@ -57,10 +57,8 @@ static bool is_long(const struct tmk_survey *g, const struct tmk_survey_config *
 {
     size_t longest = 0;
     for (uint32_t i = 0; i < n_bars(g); i++) {
-        char *name = tmk_survey_name(g, &picked[i]);
-        size_t width = tmk_utf8_width(name);
+        size_t width = tmk_utf8_width(picked[i].name);
         longest = width > longest ? width : longest;
-        free(name);
     }
     return longest > LONGEST_NAME;
 }
@@ -132,15 +130,12 @@ static void lay_out(struct two *t, const struct tmk_survey *g)
     row = row < LEAST_ROW ? LEAST_ROW : row;
     unsigned graph = n_bars * row < LEAST_GRAPH ? LEAST_GRAPH : n_bars * row;
     graph = graph > MOST_GRAPH ? MOST_GRAPH : graph;
-    char *mixed = tmk_survey_mixed_text(g), *names = tmk_survey_names(g);
-    char *rows = t->is_short ? tmk_xformat("rows: %s", names) : NULL;
+    char *rows = t->is_short ? tmk_xformat("rows: %s", g->names) : NULL;
     char *missing = missing_text(g);
     tmk_survey_note(&t->note, rows);
     tmk_survey_note(&t->note, missing);
-    tmk_survey_note(&t->note, mixed);
-    free(mixed);
+    tmk_survey_note(&t->note, g->repeats_note);
     free(missing);
-    free(names);
     free(rows);
     t->top = (t->note ? TITLE_AND_NOTE : TITLE) + t->n_rows * TMK_LEGEND_ROW;
     t->height = t->top + graph + BOTTOM;
@@ -185,19 +180,16 @@ static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const 
 }
 
 /* Behind the bar, of one that did not end well each time. */
-static void note_repeats(const struct tmk_survey *g, const struct tmk_survey_config *c,
-                         const char *name, struct two *t)
+static void note_repeats(const struct tmk_survey_config *c, const char *name, struct two *t)
 {
     char size[TMK_AMOUNT_BYTES];
-    char *repeats = tmk_survey_repeats(g, c);
     struct tmk_bar *bars[] = {tmk_bars_get(&t->left.bars, name),
                               tmk_bars_get(&t->right.bars, name)};
-    for (size_t i = 0; repeats && i < TMK_N(bars); i++) {
+    for (size_t i = 0; c->repeats && i < TMK_N(bars); i++) {
         bars[i]->note =
-            tmk_xformat("%s, %s", tmk_size_text(c->cell->peak_allocated, size), repeats);
+            tmk_xformat("%s, %s", tmk_size_text(c->cell->peak_allocated, size), c->repeats);
         bars[i]->is_warning = true;
     }
-    free(repeats);
 }
 
 /* ---- components ---- */
@@ -209,11 +201,10 @@ static struct two make_components(const struct tmk_survey *g)
     t.is_short = is_long(g, picked);
     for (uint32_t i = 0; i < n_bars(g); i++) {
         const struct tmk_cell *cell = picked[i].cell;
-        char *name = t.is_short ? tmk_survey_values(g, &picked[i]) : tmk_survey_name(g, &picked[i]);
+        const char *name = t.is_short ? picked[i].values : picked[i].name;
         add_shares(&t.left.bars, name, &cell->components, cell->peak_allocated);
         add_shares(&t.right.bars, name, &cell->categories, cell->peak_allocated);
-        note_repeats(g, &picked[i], name, &t);
-        free(name);
+        note_repeats(&picked[i], name, &t);
     }
     free(picked);
     lay_out(&t, g);
@@ -255,11 +246,10 @@ static struct two make_operations(const struct tmk_survey *g)
     t.is_short = is_long(g, picked);
     for (uint32_t i = 0; i < n_bars(g); i++) {
         const struct tmk_cell *cell = picked[i].cell;
-        char *name = t.is_short ? tmk_survey_values(g, &picked[i]) : tmk_survey_name(g, &picked[i]);
+        const char *name = t.is_short ? picked[i].values : picked[i].name;
         add_shares(&t.left.bars, name, &cell->at_stage, cell->peak_allocated);
         add_stages(&t.right.bars, name, cell);
-        note_repeats(g, &picked[i], name, &t);
-        free(name);
+        note_repeats(&picked[i], name, &t);
     }
     free(picked);
     lay_out(&t, g);

@@ -74,7 +74,7 @@ static unsigned height_of(const struct tmk_survey *g)
 /* The choices of field `n`: those of the largest configuration, but for the other parameters. */
 static void choose_field(const struct tmk_survey *g, uint32_t n, uint32_t *choice)
 {
-    memcpy(choice, g->configs[g->largest].cell->choice, g->r->n_params * sizeof *choice);
+    memcpy(choice, g->largest->cell->choice, g->r->n_params * sizeof *choice);
     for (uint32_t i = 2; i < g->n_order; i++) {
         choice[g->order[i]] = n % n_values(g, g->order[i]);
         n /= n_values(g, g->order[i]);
@@ -109,15 +109,13 @@ static struct shown show(const struct tmk_survey *g, const struct tmk_survey_con
         [TMK_CELL_FAILED] = "failed",    [TMK_CELL_TIMEOUT] = "timeout", [TMK_CELL_EXCLUDED] = "–",
         [TMK_CELL_HOPELESS] = "too big",
     };
-    enum tmk_cell_outcome outcome = c->cell ? c->cell->outcome : TMK_CELL_EXCLUDED;
+    enum tmk_cell_outcome outcome = c->cell->outcome;
     struct tmk_estimate e = tmk_survey_estimate(g, c);
     struct shown s = {.style = EMPTY, .is_excluded = outcome == TMK_CELL_EXCLUDED};
-    char *repeats = tmk_survey_repeats(g, c);
-    s.is_mixed = repeats != NULL;
+    s.is_mixed = c->repeats != NULL;
     const char *word = outcome == TMK_CELL_DONE && !c->has_peak ? "no peak" : words[outcome];
-    snprintf(s.why, sizeof s.why, "%s", repeats ? repeats : word);
-    free(repeats);
-    if (c->cell && c->has_peak) {
+    snprintf(s.why, sizeof s.why, "%s", c->repeats ? c->repeats : word);
+    if (c->has_peak) {
         s.style = MEASURED;
         set_size(&s, "", (double)c->cell->peak_allocated, unit);
     } else if (outcome != TMK_CELL_EXCLUDED) {
@@ -287,11 +285,10 @@ static char *make_note(const struct tmk_survey *g)
         has_estimated |= s.style != MEASURED && s.text[0];
         has_excluded |= s.is_excluded;
     }
-    char *note = NULL, *mixed = tmk_survey_mixed_text(g);
+    char *note = NULL;
     tmk_survey_note(&note, has_estimated ? "≈ estimated, not measured" : NULL);
     tmk_survey_note(&note, has_excluded ? "– excluded" : NULL);
-    tmk_survey_note(&note, mixed);
-    free(mixed);
+    tmk_survey_note(&note, g->repeats_note);
     return note;
 }
 

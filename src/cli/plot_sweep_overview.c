@@ -130,7 +130,7 @@ struct point {
 static bool point_at(struct graph *a, uint32_t s, uint32_t v, struct point *ret)
 {
     const struct tmk_survey_config *c = config_at(a, s, v);
-    if (!c->cell || c->cell->outcome == TMK_CELL_EXCLUDED)
+    if (c->cell->outcome == TMK_CELL_EXCLUDED)
         return false;
     double unit = a->unit.size, peak = (double)c->cell->peak_allocated / unit;
     struct tmk_estimate e = tmk_survey_estimate(a->g, c);
@@ -221,15 +221,13 @@ static void put_repeats(struct graph *a)
             if (!is_line(a, s))
                 continue;
             const struct tmk_survey_config *c = config_at(a, s, v);
-            char *text = tmk_survey_repeats(a->g, c);
             bool is_last = x_of(a, v) > a->from + 0.9 * (a->to - a->from);
-            if (text)
+            if (c->repeats)
                 fprintf(a->out,
                         "set label '%s' at first %.9g, first %.7g %s front offset %s,-0.7 "
                         "textcolor rgb '%s'\n",
-                        text, x_of(a, v), (double)c->cell->peak_allocated / a->unit.size,
+                        c->repeats, x_of(a, v), (double)c->cell->peak_allocated / a->unit.size,
                         is_last ? "right" : "left", is_last ? "-0.8" : "0.8", a->theme->warning);
-            free(text);
         }
 }
 
@@ -243,13 +241,13 @@ static void put_curve(struct graph *a, uint32_t s)
     config_at(a, s, 0);
     for (uint32_t p = 0; p < r->n_params; p++)
         numbers[p] = r->params[p].numbers ? r->params[p].numbers[a->choice[p]] : 0;
-    for (unsigned i = 0; a->g->f && param_of(a)->numbers && i <= CURVE_POINTS; i++) {
+    for (unsigned i = 0; a->g->fit && param_of(a)->numbers && i <= CURVE_POINTS; i++) {
         numbers[a->p] = a->from + (a->to - a->from) * i / CURVE_POINTS;
-        struct tmk_estimate e = tmk_fit_at(a->g->f, numbers, a->choice);
+        struct tmk_estimate e = tmk_fit_at(a->g->fit, numbers, a->choice);
         if (e.known)
             fprintf(a->out, "%.9g %.7g\n", numbers[a->p], e.bytes / a->unit.size);
     }
-    for (uint32_t v = 0; !(a->g->f && param_of(a)->numbers) && v < n; v++) {
+    for (uint32_t v = 0; !(a->g->fit && param_of(a)->numbers) && v < n; v++) {
         const struct tmk_survey_config *c = config_at(a, s, v);
         if (c->has_peak)
             fprintf(a->out, "%.9g %.7g\n", x_of(a, v),
@@ -268,11 +266,9 @@ static void put_others(const struct graph *a)
     size_t n = 0;
     FILE *name = tmk_xmemstream(&text, &n);
     const struct tmk_results *r = a->g->r;
-    const uint32_t *fixed = a->g->configs[a->g->largest].cell->choice;
+    const uint32_t *fixed = a->g->largest->cell->choice;
     const char *between = ", with ";
-    char *only = tmk_survey_name(a->g, &a->g->configs[a->g->largest]);
-    fputs(a->g->n_order ? param_of(a)->name : only, name);
-    free(only);
+    fputs(a->g->n_order ? param_of(a)->name : a->g->largest->name, name);
     for (uint32_t i = 0; i < a->g->n_order; i++) {
         uint32_t p = a->g->order[i];
         if (p == a->p || p == a->series)
@@ -468,9 +464,8 @@ static double top_of(const struct tmk_survey *g)
     for (uint32_t i = 0; i < g->n_configs; i++) {
         const struct tmk_cell *cell = g->configs[i].cell;
         struct tmk_estimate e = tmk_survey_estimate(g, &g->configs[i]);
-        has_refused |=
-            cell && (cell->outcome == TMK_CELL_OOM || cell->outcome == TMK_CELL_HOPELESS);
-        if (cell && cell->outcome != TMK_CELL_EXCLUDED && e.known && e.bytes > most)
+        has_refused |= cell->outcome == TMK_CELL_OOM || cell->outcome == TMK_CELL_HOPELESS;
+        if (cell->outcome != TMK_CELL_EXCLUDED && e.known && e.bytes > most)
             most = e.bytes;
     }
     double near = capacity > (double)g->most && has_refused ? capacity : (double)g->most;
@@ -508,7 +503,6 @@ static char *make_note(const struct tmk_survey *g, const struct signs *signs, do
 {
     char size[TMK_AMOUNT_BYTES], *note = NULL;
     bool has_limit = g->capacity && (double)g->capacity <= top;
-    char *mixed = tmk_survey_mixed_text(g);
     char *limit =
         has_limit ? tmk_xformat("dashed capacity, %s", tmk_size_text(g->capacity, size)) : NULL;
     char *cross = NULL;
@@ -518,14 +512,13 @@ static char *make_note(const struct tmk_survey *g, const struct signs *signs, do
                             signs->hopeless ? "too big to try" : "",
                             signs->known ? ", at its estimate" : "");
     tmk_survey_note(&note, "discs measured");
-    tmk_survey_note(&note, g->f ? "lines fitted" : NULL);
+    tmk_survey_note(&note, g->fit ? "lines fitted" : NULL);
     tmk_survey_note(&note, signs->estimated ? "rings estimated" : NULL);
     tmk_survey_note(&note, cross);
     tmk_survey_note(&note, signs->above ? "↑ estimated above the graph" : NULL);
     tmk_survey_note(&note, limit);
-    tmk_survey_note(&note, mixed);
+    tmk_survey_note(&note, g->repeats_note);
     free(cross);
-    free(mixed);
     free(limit);
     return note;
 }
@@ -548,7 +541,7 @@ static struct graph begin(const struct tmk_survey *g, uint32_t i, struct tmk_gnu
     a.choice = choice;
     a.unit = tmk_plot_size_unit(top);
     a.top = top / a.unit.size;
-    memcpy(choice, g->configs[g->largest].cell->choice, g->r->n_params * sizeof *choice);
+    memcpy(choice, g->largest->cell->choice, g->r->n_params * sizeof *choice);
     return a;
 }
 

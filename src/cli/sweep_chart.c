@@ -2,10 +2,10 @@
 /* cli/sweep_chart.c - the page's small charts: the peak against each parameter, with the fit.
  *
  * SVG inside the page takes its colours from the page's style, so that one drawing is light and
- * dark; that is why it is not gnuplot's. Points of the same other values as the largest cell are
- * full, others faint, hollow where the peak is estimated; crosses are cells that ran out of memory,
- * where they are estimated to be. What is too far above has an arrow at the top, with its size. The
- * line and the band around it are the fit's for those values. */
+ * dark; that is why it is not gnuplot's. A point is a configuration. Those with the other values
+ * as in the largest are full, others faint, hollow where the peak is estimated; crosses ran out of
+ * memory, and stand where they are estimated to be. What is too far above has an arrow at the top,
+ * with its size. The line and the band around it are the fit's for those values. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ struct chart {
     const struct tmk_sweep_story *v;
     const struct tmk_influence *i;
     double from, to, most; /* of the axes, in bytes upwards */
-    double *numbers;       /* of the largest cell, but for the parameter drawn */
+    double *numbers;       /* of the largest configuration, but for the parameter drawn */
     bool has_arrow;
 };
 
@@ -87,9 +87,9 @@ static void draw_axes(FILE *out, const struct chart *c)
 
 static struct tmk_estimate estimate_at(const struct chart *c, double value)
 {
-    const uint32_t *choice = c->v->r->cells[c->v->advice.largest].choice;
+    const uint32_t *choice = c->v->g->largest->cell->choice;
     c->numbers[c->i->param] = value;
-    return tmk_fit_at(c->v->allocated, c->numbers, choice);
+    return tmk_fit_at(c->v->g->fit, c->numbers, choice);
 }
 
 static double place(const struct chart *c, unsigned k)
@@ -119,7 +119,7 @@ static void draw_fit(FILE *out, const struct chart *c)
 
 static bool is_on_line(const struct chart *c, const struct tmk_cell *cell)
 {
-    const uint32_t *choice = c->v->r->cells[c->v->advice.largest].choice;
+    const uint32_t *choice = c->v->g->largest->cell->choice;
     for (uint32_t p = 0; p < c->v->r->n_params; p++)
         if (p != c->i->param && cell->choice[p] != choice[p] &&
             tmk_advice_matters(c->v->r, &c->v->advice, p))
@@ -132,15 +132,15 @@ static double value_of(const struct chart *c, const struct tmk_cell *cell)
     return c->v->r->params[c->i->param].numbers[cell->choice[c->i->param]];
 }
 
-/* What is known of a cell's peak, measured or not; 0: nothing. */
-static double peak_of(const struct chart *c, uint32_t k, bool *ret_is_estimated)
+/* What is known of a configuration's peak, measured or not; 0: nothing. */
+static double peak_of(const struct chart *c, const struct tmk_survey_config *config,
+                      bool *ret_is_estimated)
 {
-    const struct tmk_cell *cell = &c->v->r->cells[k];
     struct tmk_estimate e;
-    *ret_is_estimated = tmk_sweep_is_estimated(c->v, k, &e);
+    *ret_is_estimated = tmk_survey_is_estimated(c->v->g, config, &e);
     if (*ret_is_estimated)
         return e.bytes;
-    return tmk_cell_is_measured(cell) ? (double)cell->peak_allocated : 0;
+    return config->has_peak ? (double)config->cell->peak_allocated : 0;
 }
 
 /* "× ↑47.3" at the top; of cells that are not on the line the arrow alone. */
@@ -156,12 +156,14 @@ static void begin_above(FILE *out, double x, double size, bool is_strong, bool i
         fputs("↑</text><title>", out);
 }
 
-static void draw_point(FILE *out, struct chart *c, uint32_t k, bool is_strong)
+static void draw_point(FILE *out, struct chart *c, const struct tmk_survey_config *config,
+                       bool is_strong)
 {
-    const struct tmk_cell *cell = &c->v->r->cells[k];
+    const struct tmk_cell *cell = config->cell;
     char name[512], size[TMK_AMOUNT_BYTES];
     bool is_estimated, is_refused = cell->outcome == TMK_CELL_OOM;
-    double peak = peak_of(c, k, &is_estimated), x = x_of(c, value_of(c, cell)), y = y_of(c, peak);
+    double peak = peak_of(c, config, &is_estimated), x = x_of(c, value_of(c, cell));
+    double y = y_of(c, peak);
     if (peak == 0 || is_on_line(c, cell) != is_strong)
         return;
     c->has_arrow |= peak > c->most;
@@ -175,24 +177,28 @@ static void draw_point(FILE *out, struct chart *c, uint32_t k, bool is_strong)
                 is_strong ? "point" : "faint", is_estimated ? " guess" : "", x, y,
                 is_strong ? "4" : "2.5");
     tmk_html_text(out, tmk_cell_text(c->v->r, cell, name, sizeof name));
-    fprintf(out, ": %s%s%s</title></g>\n", is_estimated ? "about " : "",
+    fprintf(out, ": %s%s%s", is_estimated ? "about " : "",
             tmk_size_text(tmk_size_whole(peak), size), is_refused ? ", ran out of memory" : "");
+    if (config->repeats)
+        fprintf(out, ", %s repeats ended well", config->repeats);
+    fputs("</title></g>\n", out);
 }
 
 static void draw_points(FILE *out, struct chart *c)
 {
     for (int strong = 0; strong < 2; strong++)
-        for (uint32_t k = 0; k < c->v->r->n_cells; k++)
-            draw_point(out, c, k, strong == 1);
+        for (uint32_t k = 0; k < c->v->g->n_configs; k++)
+            draw_point(out, c, &c->v->g->configs[k], strong == 1);
 }
 
 /* Everything that has a peak has room, but guesses no more than twice what was measured. */
 static void find_room(struct chart *c)
 {
     double guessed = 0;
-    for (uint32_t k = 0; k < c->v->r->n_cells; k++) {
+    for (uint32_t k = 0; k < c->v->g->n_configs; k++) {
+        const struct tmk_survey_config *config = &c->v->g->configs[k];
         bool is_estimated;
-        double peak = peak_of(c, k, &is_estimated), value = value_of(c, &c->v->r->cells[k]);
+        double peak = peak_of(c, config, &is_estimated), value = value_of(c, config->cell);
         if (peak == 0)
             continue;
         if (is_estimated)
@@ -209,7 +215,7 @@ bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
                            const struct tmk_influence *i)
 {
     struct chart c = {.v = v, .i = i, .from = i->effect.from, .to = i->effect.to};
-    const struct tmk_cell *largest = &v->r->cells[v->advice.largest];
+    const struct tmk_cell *largest = v->g->largest->cell;
     c.numbers = tmk_xcalloc(v->r->n_params, sizeof *c.numbers);
     for (uint32_t p = 0; p < v->r->n_params; p++)
         c.numbers[p] = v->r->params[p].numbers ? v->r->params[p].numbers[largest->choice[p]] : 0;

@@ -61,9 +61,7 @@ static const char *say_other(struct tmk_sweep_story *v, const struct tmk_cell *c
 /* The part of the largest configuration that takes most; NULL: nothing was measured. */
 static const struct tmk_share *largest_of(const struct tmk_sweep_story *v)
 {
-    return v->advice.largest == UINT32_MAX
-               ? NULL
-               : most_of(&v->r->cells[v->advice.largest].components, false);
+    return v->g->largest ? most_of(&v->g->largest->cell->components, false) : NULL;
 }
 
 const char *tmk_sweep_look_command(struct tmk_sweep_story *v)
@@ -71,7 +69,7 @@ const char *tmk_sweep_look_command(struct tmk_sweep_story *v)
     const struct tmk_share *most = largest_of(v);
     if (!most || strcmp(most->key, "other") != 0)
         return NULL;
-    const struct tmk_cell *c = &v->r->cells[v->advice.largest];
+    const struct tmk_cell *c = v->g->largest->cell;
     if (!tmk_cell_has_trace(v->r, c))
         return NULL;
     const char *path = tmk_arena_format(&v->arena, "%s/%s", v->r->folder, c->run);
@@ -85,7 +83,7 @@ const char *tmk_sweep_say_largest(struct tmk_sweep_story *v)
     const struct tmk_share *most = largest_of(v);
     if (!most)
         return NULL;
-    const struct tmk_cell *c = &v->r->cells[v->advice.largest];
+    const struct tmk_cell *c = v->g->largest->cell;
     const char *text = tmk_arena_format(&v->arena, "%s is the largest: %s, %s of the peak.",
                                         most->key, gb_text(most->bytes, c->peak_allocated, size),
                                         tmk_percent_text(most->bytes, c->peak_allocated, percent));
@@ -109,9 +107,9 @@ static double shown_percent(double share)
 const char *tmk_sweep_say_fit(struct tmk_sweep_story *v)
 {
     uint32_t wrong = 0;
-    if (!v->allocated)
-        return tmk_arena_format(&v->arena, "No fit: %s.", v->why_none);
-    const struct tmk_fit *f = v->allocated;
+    if (!v->g->fit)
+        return tmk_arena_format(&v->arena, "No fit: %s.", v->g->why_none);
+    const struct tmk_fit *f = v->g->fit;
     for (uint32_t c = 0; c < v->r->n_cells; c++)
         wrong += tmk_fit_contradicts(v->reserved ? v->reserved : f, c);
     double median = tmk_fit_left_out_median(f), worst = tmk_fit_left_out_worst(f);
@@ -165,7 +163,7 @@ const char *tmk_sweep_limit_text(const struct tmk_limit *l, char *buffer, size_t
 
 static void say_components(FILE *out, const struct tmk_sweep_story *v)
 {
-    const struct tmk_cell *c = &v->r->cells[v->advice.largest];
+    const struct tmk_cell *c = v->g->largest->cell;
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES], name[512];
     fprintf(out, "\nPeak of the largest configuration, %s: %s on %s\n\n",
             tmk_cell_text(v->r, c, name, sizeof name),
@@ -187,16 +185,6 @@ static void say_influences(struct tmk_sheet *sheet, const struct tmk_sweep_story
         tmk_sheet_item(sheet, v->advice.influences[i].text);
 }
 
-bool tmk_sweep_is_estimated(const struct tmk_sweep_story *v, uint32_t c, struct tmk_estimate *ret)
-{
-    const struct tmk_cell *cell = &v->r->cells[c];
-    *ret = v->allocated && !tmk_cell_is_measured(cell) && cell->outcome != TMK_CELL_EXCLUDED &&
-                   cell->repeat == 0
-               ? tmk_fit_cell(v->allocated, c)
-               : (struct tmk_estimate){.known = false};
-    return ret->known;
-}
-
 static void say_estimates(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
 {
     static const struct tmk_column columns[] = {
@@ -207,13 +195,14 @@ static void say_estimates(struct tmk_sheet *sheet, const struct tmk_sweep_story 
     };
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     uint32_t n = 0;
-    for (uint32_t c = 0; c < v->r->n_cells; c++) {
+    for (uint32_t i = 0; i < v->g->n_configs; i++) {
+        const struct tmk_survey_config *c = &v->g->configs[i];
         struct tmk_estimate e;
         char name[512], size[TMK_AMOUNT_BYTES], low[TMK_AMOUNT_BYTES], high[TMK_AMOUNT_BYTES];
-        if (!tmk_sweep_is_estimated(v, c, &e) || ++n > MOST_ROWS)
+        if (!tmk_survey_is_estimated(v->g, c, &e) || ++n > MOST_ROWS)
             continue;
-        tmk_table_cell(t, tmk_cell_text(v->r, &v->r->cells[c], name, sizeof name));
-        tmk_table_cell(t, tmk_cell_outcome_name(v->r->cells[c].outcome));
+        tmk_table_cell(t, tmk_cell_text(v->r, c->cell, name, sizeof name));
+        tmk_table_cell(t, tmk_cell_outcome_name(c->cell->outcome));
         tmk_table_cell(t, tmk_size_text(tmk_size_whole(e.bytes), size));
         tmk_table_cellf(t, "%s and %s", tmk_size_text(tmk_size_whole(e.low), low),
                         tmk_size_text(tmk_size_whole(e.high), high));
@@ -332,7 +321,7 @@ static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
 /* Why there is nothing to tell, and what to do about it. */
 static void say_nothing(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
 {
-    uint32_t n = tmk_sweep_n_of(v->r, TMK_CELL_DONE);
+    uint32_t n = v->g->n_cells[TMK_CELL_DONE];
     const char *message = NULL;
     for (uint32_t c = 0; c < v->r->n_cells && !message; c++)
         if (v->r->cells[c].outcome == TMK_CELL_DONE)
@@ -352,7 +341,7 @@ static void say_nothing(struct tmk_sheet *sheet, const struct tmk_sweep_story *v
 void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v)
 {
     struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out), .is_begun = true};
-    if (v->advice.largest == UINT32_MAX) {
+    if (!v->g->largest) {
         say_nothing(&sheet, v);
         return;
     }

@@ -205,7 +205,7 @@ void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_story *v)
         put_shares(&csv, &k.categories, &c->categories);
         put_shares(&csv, &k.components, &c->components);
         put_ranks(&csv, c, k.n_ranks);
-        put_estimate(&csv, v->allocated, i);
+        put_estimate(&csv, v->g->fit, i);
         put_estimate(&csv, v->reserved, i);
         tmk_csv_text(&csv, c->run);
         tmk_csv_text(&csv, c->message);

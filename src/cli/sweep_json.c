@@ -84,7 +84,7 @@ static void put_cell(struct tmk_json *j, const struct tmk_sweep_story *v, uint32
     tmk_cell_json_shares(j, "by_stage", &c->at_stage);
     tmk_cell_json_stages(j, c, true);
     tmk_cell_json_ranks(j, c);
-    put_estimate(j, "estimate_allocated", v->allocated, number);
+    put_estimate(j, "estimate_allocated", v->g->fit, number);
     put_estimate(j, "estimate_reserved", v->reserved, number);
     tmk_json_end(j);
 }
@@ -106,13 +106,12 @@ static void put_params(struct tmk_json *j, const struct tmk_results *r)
     tmk_json_end(j);
 }
 
-static void put_counts(struct tmk_json *j, const struct tmk_results *r)
+static void put_counts(struct tmk_json *j, const struct tmk_survey *g)
 {
     tmk_json_object(j, "counts");
-    tmk_json_u64(j, "cells", r->n_cells);
+    tmk_json_u64(j, "cells", g->r->n_cells);
     for (int o = TMK_CELL_PENDING; o <= TMK_CELL_HOPELESS; o++)
-        tmk_json_u64(j, tmk_cell_outcome_name((enum tmk_cell_outcome)o),
-                     tmk_sweep_n_of(r, (enum tmk_cell_outcome)o));
+        tmk_json_u64(j, tmk_cell_outcome_name((enum tmk_cell_outcome)o), g->n_cells[o]);
     tmk_json_end(j);
 }
 
@@ -203,14 +202,14 @@ void tmk_sweep_write_json(FILE *out, const struct tmk_sweep_story *v)
     tmk_json_text(&j, "title", v->r->title);
     put_params(&j, v->r);
     tmk_json_u64(&j, "repeats", v->r->n_repeats);
-    put_counts(&j, v->r);
+    put_counts(&j, v->g);
     tmk_json_array(&j, "results");
     for (uint32_t c = 0; c < v->r->n_cells; c++)
         put_cell(&j, v, c);
     tmk_json_end(&j);
     tmk_json_object(&j, "fit");
-    tmk_json_text(&j, "none_because", v->why_none);
-    put_fit(&j, "allocated", v->allocated);
+    tmk_json_text(&j, "none_because", v->g->why_none);
+    put_fit(&j, "allocated", v->g->fit);
     put_fit(&j, "reserved", v->reserved);
     tmk_json_end(&j);
     put_influences(&j, v);

@@ -3,7 +3,6 @@
 #include "cli/sweep_outputs.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "cli/output_file.h"
@@ -12,22 +11,12 @@
 
 /* ---- the story ---- */
 
-static int make_fit(struct tmk_sweep_story *v, enum tmk_fit_of of, struct tmk_fit **ret)
-{
-    struct tmk_error err = {0};
-    int rc = tmk_fit_make(v->r, of, ret, &err);
-    if (rc == TMK_EINVAL && of == TMK_FIT_ALLOCATED)
-        v->why_none = tmk_arena_text(&v->arena, err.text, strlen(err.text));
-    return rc == TMK_ENOMEM ? rc : 0;
-}
-
-static void open_story(struct tmk_sweep_story *v, const struct tmk_results *r,
+static void open_story(struct tmk_sweep_story *v, const struct tmk_survey *g,
                        const struct tmk_sweep_outputs_options *o)
 {
-    *v = (struct tmk_sweep_story){.r = r, .o = o};
-    if (make_fit(v, TMK_FIT_ALLOCATED, &v->allocated) != 0 ||
-        make_fit(v, TMK_FIT_RESERVED, &v->reserved) != 0 ||
-        tmk_advice_make(r, v->allocated, v->reserved, o->capacity, &v->arena, &v->advice) != 0)
+    *v = (struct tmk_sweep_story){.g = g, .r = g->r};
+    if (tmk_fit_make(g->r, TMK_FIT_RESERVED, &v->reserved, NULL) == TMK_ENOMEM ||
+        tmk_advice_make(g, v->reserved, o->capacity, &v->arena, &v->advice) != 0)
         tmk_die("out of memory");
     v->largest_text = tmk_sweep_say_largest(v);
     v->look_command = tmk_sweep_look_command(v);
@@ -38,17 +27,8 @@ static void open_story(struct tmk_sweep_story *v, const struct tmk_results *r,
 
 static void close_story(struct tmk_sweep_story *v)
 {
-    tmk_fit_close(v->allocated);
     tmk_fit_close(v->reserved);
     tmk_arena_fini(&v->arena);
-}
-
-uint32_t tmk_sweep_n_of(const struct tmk_results *r, enum tmk_cell_outcome o)
-{
-    uint32_t n = 0;
-    for (uint32_t c = 0; c < r->n_cells; c++)
-        n += r->cells[c].outcome == o;
-    return n;
 }
 
 /* ---- files ---- */
@@ -86,11 +66,11 @@ static const struct {
     {"index.html", tmk_sweep_write_page, false},
 };
 
-int tmk_sweep_outputs(const struct tmk_results *r, const struct tmk_sweep_outputs_options *o)
+int tmk_sweep_outputs(const struct tmk_survey *g, const struct tmk_sweep_outputs_options *o)
 {
     struct tmk_sweep_story v;
     int status = 0;
-    open_story(&v, r, o);
+    open_story(&v, g, o);
     for (size_t i = 0; i < TMK_N(files); i++)
         if (o->detailed || !files[i].is_detailed) {
             int own = write_file(&v, files[i].name, files[i].write);
@@ -100,13 +80,4 @@ int tmk_sweep_outputs(const struct tmk_results *r, const struct tmk_sweep_output
         tmk_sweep_write_console(o->console, &v);
     close_story(&v);
     return status;
-}
-
-int tmk_sweep_console(const struct tmk_results *r, const struct tmk_sweep_outputs_options *o)
-{
-    struct tmk_sweep_story v;
-    open_story(&v, r, o);
-    tmk_sweep_write_console(o->console ? o->console : stdout, &v);
-    close_story(&v);
-    return 0;
 }

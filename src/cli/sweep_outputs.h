@@ -2,7 +2,7 @@
 /* cli/sweep_outputs.h - what a sweep leaves for people and programs, but for its pictures.
  *
  *     struct tmk_sweep_outputs_options o = {.console = stdout, .capacity = 24 GiB};
- *     status = tmk_sweep_outputs(results, &o);
+ *     status = tmk_sweep_outputs(&survey, &o);
  *
  * Files, in the results' folder, each there whole or not at all (docs/sweep-files.md):
  *
@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "sweep/results.h"
+#include "sweep/survey.h"
 
 struct tmk_sweep_outputs_options {
     bool detailed;     /* detailed_memory_results.json too */
@@ -30,9 +30,6 @@ struct tmk_sweep_outputs_options {
 };
 
 /* Everything. 0, or an exit status after a message; what could be written is then written. */
-int tmk_sweep_outputs(const struct tmk_results *r, const struct tmk_sweep_outputs_options *o);
-
-/* What goes to the console alone: `tidemark sweep` of a folder that is looked at again. */
-int tmk_sweep_console(const struct tmk_results *r, const struct tmk_sweep_outputs_options *o);
+int tmk_sweep_outputs(const struct tmk_survey *g, const struct tmk_sweep_outputs_options *o);
 
 #endif

@@ -114,13 +114,13 @@ static void put_head(FILE *out, const struct tmk_sweep_story *v)
     tmk_html_element(out, "h1", "%s", r->title);
     fprintf(out, "<p class=\"faint\">%u configurations", r->n_cells);
     for (int o = TMK_CELL_PENDING; o <= TMK_CELL_HOPELESS; o++) {
-        uint32_t n = tmk_sweep_n_of(r, (enum tmk_cell_outcome)o);
-        if (n > 0)
-            fprintf(out, " · %u %s", n, tmk_cell_outcome_name((enum tmk_cell_outcome)o));
+        if (v->g->n_cells[o] > 0)
+            fprintf(out, " · %u %s", v->g->n_cells[o],
+                    tmk_cell_outcome_name((enum tmk_cell_outcome)o));
     }
     fputs("</p>\n", out);
-    if (v->advice.largest != UINT32_MAX) {
-        const struct tmk_cell *c = &r->cells[v->advice.largest];
+    if (v->g->largest) {
+        const struct tmk_cell *c = v->g->largest->cell;
         tmk_html_element(out, "p", "Largest peak: %s, with %s.",
                          tmk_size_text(c->peak_allocated, size),
                          tmk_cell_text(r, c, name, sizeof name));
@@ -129,9 +129,9 @@ static void put_head(FILE *out, const struct tmk_sweep_story *v)
 
 static void put_components(FILE *out, const struct tmk_sweep_story *v)
 {
-    if (v->advice.largest == UINT32_MAX)
+    if (!v->g->largest)
         return;
-    const struct tmk_cell *c = &v->r->cells[v->advice.largest];
+    const struct tmk_cell *c = v->g->largest->cell;
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
     tmk_html_element(out, "h2", "Component breakdown of the largest configuration");
     if (v->largest_text)
@@ -159,9 +159,13 @@ static void put_components(FILE *out, const struct tmk_sweep_story *v)
 static void put_chart_notes(FILE *out, const struct tmk_sweep_story *v, bool has_arrow)
 {
     struct tmk_estimate e;
-    bool has_refused = tmk_sweep_n_of(v->r, TMK_CELL_OOM) > 0, has_estimated = false;
-    for (uint32_t c = 0; c < v->r->n_cells; c++)
-        has_estimated |= v->r->cells[c].outcome != TMK_CELL_OOM && tmk_sweep_is_estimated(v, c, &e);
+    bool has_refused = false, has_estimated = false;
+    for (uint32_t i = 0; i < v->g->n_configs; i++) {
+        const struct tmk_survey_config *c = &v->g->configs[i];
+        bool is_refused = c->cell->outcome == TMK_CELL_OOM;
+        has_refused |= is_refused;
+        has_estimated |= !is_refused && tmk_survey_is_estimated(v->g, c, &e);
+    }
     tmk_html_element(
         out, "p class=\"faint\"",
         "Points are measured peaks, large ones with the other values as in the largest "
@@ -214,8 +218,8 @@ static void put_fit(FILE *out, const struct tmk_sweep_story *v)
 {
     tmk_html_element(out, "h2", "How memory grows: the fit");
     tmk_html_element(out, "p", "%s", v->fit_text);
-    if (v->allocated)
-        put_terms(out, v->allocated);
+    if (v->g->fit)
+        put_terms(out, v->g->fit);
 }
 
 static void put_limit_titles(FILE *out, const struct tmk_sweep_story *v)
@@ -274,8 +278,9 @@ static void put_peak(FILE *out, const struct tmk_sweep_story *v, uint32_t number
 {
     const struct tmk_cell *c = &v->r->cells[number];
     char size[TMK_AMOUNT_BYTES], low[TMK_AMOUNT_BYTES], high[TMK_AMOUNT_BYTES];
+    const struct tmk_survey_config *config = &v->g->configs[number / v->r->n_repeats];
     struct tmk_estimate e;
-    if (tmk_sweep_is_estimated(v, number, &e))
+    if (config->number == number && tmk_survey_is_estimated(v->g, config, &e))
         tmk_html_element(out, "td class=\"n est\"", "about %s (%s to %s), estimated",
                          tmk_size_text(tmk_size_whole(e.bytes), size),
                          tmk_size_text(tmk_size_whole(e.low), low),
@@ -289,7 +294,7 @@ static void put_peak(FILE *out, const struct tmk_sweep_story *v, uint32_t number
                                                            : tmk_size_text(c->peak_reserved, size));
 }
 
-static void put_cell(FILE *out, const struct tmk_sweep_story *v, uint32_t number, double most)
+static void put_cell(FILE *out, const struct tmk_sweep_story *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
     fprintf(out, "<tr><td class=\"n faint\">%u</td>", number + 1);
@@ -301,7 +306,7 @@ static void put_cell(FILE *out, const struct tmk_sweep_story *v, uint32_t number
                      tmk_cell_outcome_name(c->outcome));
     put_peak(out, v, number);
     if (c->outcome == TMK_CELL_DONE)
-        put_bar(out, &c->categories, most);
+        put_bar(out, &c->categories, (double)(v->g->most ? v->g->most : 1));
     else
         tmk_html_element(out, "td class=\"faint why\"", "%s", c->message ? c->message : "");
     fputs("</tr>\n", out);
@@ -309,8 +314,6 @@ static void put_cell(FILE *out, const struct tmk_sweep_story *v, uint32_t number
 
 static void put_cells(FILE *out, const struct tmk_sweep_story *v)
 {
-    double most =
-        v->advice.largest == UINT32_MAX ? 1 : (double)v->r->cells[v->advice.largest].peak_allocated;
     tmk_html_element(out, "h2", "All configurations");
     put_key(out, v->r);
     fputs("<div class=\"scroll\"><table>\n<tr><th class=\"n\">#</th>", out);
@@ -323,7 +326,7 @@ static void put_cells(FILE *out, const struct tmk_sweep_story *v)
           out);
     for (uint32_t c = 0; c < v->r->n_cells; c++)
         if (v->r->cells[c].outcome != TMK_CELL_EXCLUDED)
-            put_cell(out, v, c, most);
+            put_cell(out, v, c);
     fputs("</table></div>\n", out);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep_story.h - a sweep as its writers tell it: results, fits and advice, made once. */
+/* cli/sweep_story.h - a sweep as its writers tell it: survey, fits and advice, made once. */
 #ifndef TMK_CLI_SWEEP_STORY_H
 #define TMK_CLI_SWEEP_STORY_H
 
@@ -7,11 +7,10 @@
 #include "sweep/advice.h"
 
 struct tmk_sweep_story {
-    const struct tmk_results *r;
-    const struct tmk_sweep_outputs_options *o;
+    const struct tmk_survey *g;
+    const struct tmk_results *r; /* the survey's */
     struct tmk_arena arena;
-    struct tmk_fit *allocated, *reserved; /* NULL: there is none, */
-    const char *why_none;                 /* and that is why */
+    struct tmk_fit *reserved; /* NULL: there is none */
     struct tmk_advice advice;
     const char *largest_text; /* tmk_sweep_say_largest(), */
     const char *look_command; /* tmk_sweep_look_command(), */
@@ -42,8 +41,6 @@ const char *tmk_sweep_look_command(struct tmk_sweep_story *v);
 /* How good the fit is, or why there is none. */
 const char *tmk_sweep_say_fit(struct tmk_sweep_story *v);
 
-/* Cells by outcome. */
-uint32_t tmk_sweep_n_of(const struct tmk_results *r, enum tmk_cell_outcome o);
 /* "24 GiB" where it is whole, into TMK_AMOUNT_BYTES. */
 const char *tmk_sweep_capacity_text(uint64_t bytes, char *buffer);
 /* A limit as people read it: "12", "12–14", "~300" (far), "any", "none". */
@@ -51,7 +48,5 @@ const char *tmk_sweep_limit_text(const struct tmk_limit *l, char *buffer, size_t
 /* What is to be known of a table of limits, a sentence at a time. */
 void tmk_sweep_each_note(const struct tmk_sweep_story *v, bool any_far, bool any_range,
                          void (*say)(void *to, const char *text), void *to);
-/* Whether an estimate is shown for the cell: it is known, and there is no measured peak. */
-bool tmk_sweep_is_estimated(const struct tmk_sweep_story *v, uint32_t c, struct tmk_estimate *ret);
 
 #endif

@@ -228,58 +228,38 @@ static void add_row(struct tmk_table *t, const struct layout *l, const struct tm
                    tmk_cell_was_run(c) ? tmk_time_text((uint64_t)(c->seconds * 1e9), size) : NULL);
 }
 
-struct tally {
-    uint32_t n[TMK_CELL_HOPELESS + 1];
-    uint32_t n_peakless;            /* that ended well */
-    const struct tmk_cell *largest; /* that ended well */
-};
-
-static struct tally count(const struct tmk_results *r)
-{
-    struct tally t = {0};
-    for (uint32_t i = 0; i < r->n_cells; i++) {
-        const struct tmk_cell *c = &r->cells[i];
-        t.n[c->outcome]++;
-        t.n_peakless += c->outcome == TMK_CELL_DONE && !tmk_cell_is_measured(c);
-        if (tmk_cell_is_measured(c) &&
-            (!t.largest || c->peak_allocated > t.largest->peak_allocated))
-            t.largest = c;
-    }
-    return t;
-}
-
 /* "14 done, 2 OOM, 1 failed, 3 excluded". */
-static void print_tally(struct tmk_sheet *sheet, const struct tmk_results *r, const struct tally *t)
+static void print_tally(struct tmk_sheet *sheet, const struct tmk_survey *g)
 {
     char line[256] = "", text[TEXT_BYTES], size[TMK_AMOUNT_BYTES];
     for (int o = TMK_CELL_PENDING; o <= TMK_CELL_HOPELESS; o++) {
         size_t n = strlen(line);
         struct tmk_cell c = {.outcome = (enum tmk_cell_outcome)o};
-        if (t->n[o])
-            snprintf(line + n, sizeof line - n, "%s%u %s", n ? ", " : "", t->n[o],
+        if (g->n_cells[o])
+            snprintf(line + n, sizeof line - n, "%s%u %s", n ? ", " : "", g->n_cells[o],
                      outcome_text(&c));
     }
-    if (t->largest)
+    if (g->largest)
         tmk_sheet_text(sheet, "%s. The largest peak that ended well: %s, %s.", line,
-                       tmk_size_text(t->largest->peak_allocated, size),
-                       tmk_cell_text(r, t->largest, text, sizeof text));
+                       tmk_size_text(g->most, size),
+                       tmk_cell_text(g->r, g->largest->cell, text, sizeof text));
     else
         tmk_sheet_text(sheet, "%s.", line);
-    if (t->n_peakless && t->largest)
+    if (g->n_peakless && g->largest)
         tmk_sheet_text(sheet,
                        "Of %u that ended well the peak is not known, and nothing is said about "
                        "them below; memory_profile_summary.csv has why.",
-                       t->n_peakless);
+                       g->n_peakless);
 }
 
-void tmk_sweep_view_table(const struct tmk_results *r)
+void tmk_sweep_view_table(const struct tmk_survey *g)
 {
+    const struct tmk_results *r = g->r;
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     struct layout l;
     lay_out(&l, r);
     struct tmk_table *t = tmk_table_open(l.columns, l.n);
-    struct tally tally = count(r);
-    uint32_t shown = 0, n = r->n_cells - tally.n[TMK_CELL_EXCLUDED];
+    uint32_t shown = 0, n = r->n_cells - g->n_cells[TMK_CELL_EXCLUDED];
     tmk_sheet_heading(&sheet, "Configurations");
     for (uint32_t i = 0; i < r->n_cells && shown < MOST_ROWS; i++)
         if (r->cells[i].outcome != TMK_CELL_EXCLUDED) {
@@ -290,5 +270,5 @@ void tmk_sweep_view_table(const struct tmk_results *r)
     if (shown < n)
         tmk_sheet_text(&sheet, "... and %u more; memory_profile_summary.csv has them all.",
                        n - shown);
-    print_tally(&sheet, r, &tally);
+    print_tally(&sheet, g);
 }

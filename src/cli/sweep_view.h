@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sweep/results.h"
+#include "sweep/survey.h"
 
 struct tmk_sweep_view {
     const struct tmk_results *r;
@@ -36,6 +36,6 @@ void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const 
 void tmk_sweep_view_clear(struct tmk_sweep_view *v);
 
 /* All configurations with outcome and peak, the largest, and what failed. */
-void tmk_sweep_view_table(const struct tmk_results *r);
+void tmk_sweep_view_table(const struct tmk_survey *g);
 
 #endif

@@ -16,16 +16,6 @@ static const uint64_t common_cards[] = {16 * GIB, 24 * GIB, 40 * GIB, 80 * GIB};
 
 /* ---- what was measured ---- */
 
-static uint32_t find_largest(const struct tmk_results *r)
-{
-    uint32_t best = UINT32_MAX;
-    for (uint32_t c = 0; c < r->n_cells; c++)
-        if (tmk_cell_is_measured(&r->cells[c]) &&
-            (best == UINT32_MAX || r->cells[c].peak_allocated > r->cells[best].peak_allocated))
-            best = c;
-    return best;
-}
-
 /* Then what the driver says of the device is of several configurations. */
 static bool ran_side_by_side(const struct tmk_results *r)
 {
@@ -68,15 +58,14 @@ static void add_capacity(struct tmk_advice *a, uint64_t bytes)
     a->n_capacities++;
 }
 
-static void find_capacities(const struct tmk_results *r, uint64_t asked, struct tmk_advice *a)
+static void find_capacities(const struct tmk_survey *g, uint64_t asked, struct tmk_advice *a)
 {
     add_capacity(a, asked);
-    uint64_t most = a->largest == UINT32_MAX ? 0 : r->cells[a->largest].peak_allocated;
     for (uint32_t i = 0; asked == 0 && i < sizeof common_cards / sizeof *common_cards; i++)
-        if (common_cards[i] / FAR_ABOVE <= most) /* else nobody knows what happens there */
+        if (common_cards[i] / FAR_ABOVE <= g->most) /* else nobody knows what happens there */
             add_capacity(a, common_cards[i]);
-    for (uint32_t c = 0; c < r->n_cells; c++)
-        add_capacity(a, r->cells[c].capacity);
+    for (uint32_t c = 0; c < g->r->n_cells; c++)
+        add_capacity(a, g->r->cells[c].capacity);
 }
 
 /* ---- what parameters do ---- */
@@ -126,18 +115,18 @@ static const char *how(const struct tmk_influence *i)
     }
 }
 
-/* What was measured of the configuration that is cell `c` but for this value: a row of the table
- * that people have before them; of several runs the largest. */
-static uint64_t measured_at(const struct tmk_results *r, uint32_t c, uint32_t p, double value)
+/* What was measured of the configuration that is the largest but for this value: a row of the table
+ * that people have before them. */
+static uint64_t measured_at(const struct tmk_survey *g, uint32_t p, double value)
 {
+    uint32_t choice[TMK_SWEEP_MAX_PARAMS];
     uint64_t most = TMK_UNKNOWN_BYTES;
-    for (uint32_t i = 0; i < r->n_cells; i++) {
-        bool is_it = tmk_cell_is_measured(&r->cells[i]) &&
-                     r->params[p].numbers[r->cells[i].choice[p]] == value;
-        for (uint32_t q = 0; is_it && q < r->n_params; q++)
-            is_it = q == p || r->cells[i].choice[q] == r->cells[c].choice[q];
-        if (is_it && (most == TMK_UNKNOWN_BYTES || r->cells[i].peak_allocated > most))
-            most = r->cells[i].peak_allocated;
+    memcpy(choice, g->largest->cell->choice, g->r->n_params * sizeof *choice);
+    for (choice[p] = 0; choice[p] < g->r->params[p].n_values; choice[p]++) {
+        const struct tmk_survey_config *c = tmk_survey_at(g, choice);
+        if (c->has_peak && g->r->params[p].numbers[choice[p]] == value &&
+            (most == TMK_UNKNOWN_BYTES || c->cell->peak_allocated > most))
+            most = c->cell->peak_allocated;
     }
     return most;
 }
@@ -160,10 +149,10 @@ static bool is_same_size(uint64_t a, uint64_t b)
     return strcmp(tmk_size_text(a, one), tmk_size_text(b, other)) == 0;
 }
 
-static const char *sentence_of(const struct tmk_results *r, const struct tmk_influence *i,
-                               uint32_t largest, struct tmk_arena *arena)
+static const char *sentence_of(const struct tmk_survey *g, const struct tmk_influence *i,
+                               struct tmk_arena *arena)
 {
-    const char *name = r->params[i->param].name;
+    const char *name = g->r->params[i->param].name;
     const struct tmk_fit_effect *e = &i->effect;
     char from[AT_BYTES], to[AT_BYTES], size[TMK_AMOUNT_BYTES], square[64] = "";
     if (i->shape == TMK_INFLUENCE_UNKNOWN)
@@ -173,8 +162,8 @@ static const char *sentence_of(const struct tmk_results *r, const struct tmk_inf
     if (i->shape == TMK_INFLUENCE_PARTLY || i->shape == TMK_INFLUENCE_QUADRATIC)
         snprintf(square, sizeof square, "; %.0f %% of the growth is by its square",
                  100 * e->squared / (e->linear + e->squared));
-    uint64_t less = measured_at(r, largest, i->param, e->from);
-    uint64_t more = measured_at(r, largest, i->param, e->to);
+    uint64_t less = measured_at(g, i->param, e->from);
+    uint64_t more = measured_at(g, i->param, e->to);
     at_text(less, e->bytes_from, e->from, from);
     at_text(more, e->bytes_to, e->to, to);
     if (less != TMK_UNKNOWN_BYTES && more != TMK_UNKNOWN_BYTES && more > less &&
@@ -183,21 +172,22 @@ static const char *sentence_of(const struct tmk_results *r, const struct tmk_inf
     return tmk_arena_format(arena, "%s %s: %s, %s%s", name, how(i), from, to, square);
 }
 
-static int find_influences(const struct tmk_results *r, const struct tmk_fit *f,
-                           struct tmk_arena *arena, struct tmk_advice *a)
+static int find_influences(const struct tmk_survey *g, struct tmk_arena *arena,
+                           struct tmk_advice *a)
 {
+    const struct tmk_results *r = g->r;
     a->influences = tmk_arena_take(arena, (r->n_params + 1) * sizeof *a->influences);
     if (!a->influences)
         return TMK_ENOMEM;
-    for (uint32_t p = 0; f && a->largest != UINT32_MAX && p < r->n_params; p++) {
+    for (uint32_t p = 0; g->fit && g->largest && p < r->n_params; p++) {
         if (!r->params[p].numbers || r->params[p].n_values < 2)
             continue;
         struct tmk_influence *i = &a->influences[a->n_influences++];
         i->param = p;
-        i->effect = tmk_fit_effect(f, p, a->largest);
+        i->effect = tmk_fit_effect(g->fit, p, g->largest->number);
         i->effect.known = i->effect.known && i->effect.n_values > 1;
         i->shape = shape_of(&i->effect);
-        i->text = sentence_of(r, i, a->largest, arena);
+        i->text = sentence_of(g, i, arena);
         if (!i->text)
             return TMK_ENOMEM;
     }
@@ -255,8 +245,9 @@ static uint32_t find_main(const struct tmk_results *r, const struct tmk_advice *
 }
 
 struct limits {
+    const struct tmk_survey *g;
     const struct tmk_results *r;
-    const struct tmk_fit *allocated, *reserved;
+    const struct tmk_fit *reserved;
     struct tmk_arena *arena;
     struct tmk_advice *a;
 };
@@ -269,11 +260,11 @@ static uint32_t n_kinds(const struct limits *l, uint32_t p)
     return n;
 }
 
-/* Of cells that are alike in all that matters but `p`, the one that stands for them. */
+/* Of configurations that are alike in all that matters but `p`, the one that stands for them. */
 static bool stands_for_others(const struct limits *l, uint32_t p, const struct tmk_cell *c)
 {
-    const uint32_t *largest = l->r->cells[l->a->largest].choice;
-    if (c->repeat != 0 || c->choice[p] != largest[p])
+    const uint32_t *largest = l->g->largest->cell->choice;
+    if (c->choice[p] != largest[p])
         return false;
     for (uint32_t q = 0; q < l->r->n_params; q++)
         if (!tmk_advice_matters(l->r, l->a, q) && c->choice[q] != largest[q])
@@ -290,12 +281,12 @@ static uint64_t room_on(const struct limits *l, uint64_t capacity)
 static void add_limit(struct limits *l, const struct tmk_influence *i, uint32_t cell,
                       uint64_t capacity)
 {
-    const struct tmk_fit *sure = l->reserved ? l->reserved : l->allocated;
+    const struct tmk_fit *sure = l->reserved ? l->reserved : l->g->fit;
     uint64_t room = room_on(l, capacity);
     struct tmk_limit *to = &l->a->limits[l->a->n_limits++];
     *to = (struct tmk_limit){.param = i->param, .cell = cell, .capacity = capacity};
     to->sure = tmk_fit_largest(sure, i->param, cell, room);
-    to->possible = tmk_fit_largest_possible(l->allocated, i->param, cell, room);
+    to->possible = tmk_fit_largest_possible(l->g->fit, i->param, cell, room);
     to->possible = to->possible > to->sure ? to->possible : to->sure;
 }
 
@@ -336,9 +327,9 @@ static bool falls_at(const struct limits *l, uint32_t p, uint32_t cell, double v
     for (uint32_t q = 0; q < l->r->n_params; q++)
         numbers[q] = l->r->params[q].numbers ? l->r->params[q].numbers[choice[q]] : NAN;
     numbers[p] = value;
-    struct tmk_estimate here = tmk_fit_at(l->allocated, numbers, choice);
+    struct tmk_estimate here = tmk_fit_at(l->g->fit, numbers, choice);
     numbers[p] = value + 1;
-    struct tmk_estimate there = tmk_fit_at(l->allocated, numbers, choice);
+    struct tmk_estimate there = tmk_fit_at(l->g->fit, numbers, choice);
     return here.known && there.known && there.bytes < here.bytes;
 }
 
@@ -378,17 +369,18 @@ static void heed_tried(const struct limits *l, struct tmk_limit *to)
 
 static void find_limits_of(struct limits *l, const struct tmk_influence *i)
 {
-    const struct tmk_results *r = l->r;
     if (n_kinds(l, i->param) > MOST_KINDS) /* nobody reads that */
         return;
-    for (uint32_t c = 0; c < r->n_cells; c++)
-        for (uint32_t k = 0; k < l->a->n_capacities && stands_for_others(l, i->param, &r->cells[c]);
+    for (uint32_t n = 0; n < l->g->n_configs; n++) {
+        const struct tmk_survey_config *c = &l->g->configs[n];
+        for (uint32_t k = 0; k < l->a->n_capacities && stands_for_others(l, i->param, c->cell);
              k++) {
             struct tmk_limit *to = &l->a->limits[l->a->n_limits];
-            add_limit(l, i, c, l->a->capacities[k]);
+            add_limit(l, i, c->number, l->a->capacities[k]);
             heed_tried(l, to);
             to->is_far = to->sure != UINT64_MAX && (double)to->sure > 2 * i->effect.to;
         }
+    }
 }
 
 static int find_limits(struct limits *l)
@@ -403,20 +395,17 @@ static int find_limits(struct limits *l)
     return 0;
 }
 
-int tmk_advice_make(const struct tmk_results *r, const struct tmk_fit *allocated,
-                    const struct tmk_fit *reserved, uint64_t capacity, struct tmk_arena *arena,
-                    struct tmk_advice *ret)
+int tmk_advice_make(const struct tmk_survey *g, const struct tmk_fit *reserved, uint64_t capacity,
+                    struct tmk_arena *arena, struct tmk_advice *ret)
 {
-    struct tmk_advice a = {.largest = find_largest(r),
-                           .overhead = find_overhead(r),
-                           .is_side_by_side = ran_side_by_side(r)};
-    struct limits l = {
-        .r = r, .allocated = allocated, .reserved = reserved, .arena = arena, .a = &a};
+    struct tmk_advice a = {.overhead = find_overhead(g->r),
+                           .is_side_by_side = ran_side_by_side(g->r)};
+    struct limits l = {.g = g, .r = g->r, .reserved = reserved, .arena = arena, .a = &a};
     a.capacities = tmk_arena_take(arena, (MOST_CAPACITIES + 1) * sizeof *a.capacities);
-    if (!a.capacities || find_influences(r, allocated, arena, &a) != 0)
+    if (!a.capacities || find_influences(g, arena, &a) != 0)
         return TMK_ENOMEM;
-    find_capacities(r, capacity, &a);
-    a.main_param = find_main(r, &a);
+    find_capacities(g, capacity, &a);
+    a.main_param = find_main(g->r, &a);
     if (find_limits(&l) != 0)
         return TMK_ENOMEM;
     *ret = a;

@@ -3,12 +3,12 @@
  * largest that fits on a card. All of it comes from the fit, nothing from habit.
  *
  *     struct tmk_advice a;
- *     if (tmk_advice_make(r, allocated, reserved, 0, arena, &a) != 0) ... TMK_ENOMEM
+ *     if (tmk_advice_make(&survey, reserved, 0, arena, &a) != 0) ... TMK_ENOMEM
  *     for (uint32_t i = 0; i < a.n_influences; i++) puts(a.influences[i].text); */
 #ifndef TMK_SWEEP_ADVICE_H
 #define TMK_SWEEP_ADVICE_H
 
-#include "sweep/fit.h"
+#include "sweep/survey.h"
 
 enum tmk_influence_shape {
     TMK_INFLUENCE_UNKNOWN,
@@ -28,7 +28,7 @@ struct tmk_influence {
 };
 
 /* "On a device of `capacity`, with all but `param` as in `cell`." What hardly matters is as in
- * the largest cell. */
+ * the largest configuration. */
 struct tmk_limit {
     uint32_t param, cell;
     uint64_t capacity;
@@ -38,7 +38,6 @@ struct tmk_limit {
 };
 
 struct tmk_advice {
-    uint32_t largest;  /* the cell with the largest peak of those done; UINT32_MAX: none */
     uint64_t overhead; /* of a device, besides what the allocator reserves: context, code, others */
     bool is_side_by_side;             /* several ran at once: then that is not known */
     struct tmk_influence *influences; /* of parameters that are numbers and vary */
@@ -50,11 +49,11 @@ struct tmk_advice {
     uint32_t main_param; /* whose limits people ask for: a batch where it matters; or UINT32_MAX */
 };
 
-/* Fits may be NULL: then there is less to say. `capacity` is asked about, 0: those of the devices
- * and of common cards. Everything lies in the arena. 0 or TMK_ENOMEM. */
-int tmk_advice_make(const struct tmk_results *r, const struct tmk_fit *allocated,
-                    const struct tmk_fit *reserved, uint64_t capacity, struct tmk_arena *arena,
-                    struct tmk_advice *ret);
+/* `reserved` is the fit of reserved bytes. Where it is NULL, or the survey has no fit, there is
+ * less to say. `capacity` is asked about, 0: those of the devices and of common cards. Everything
+ * lies in the arena. 0 or TMK_ENOMEM. */
+int tmk_advice_make(const struct tmk_survey *g, const struct tmk_fit *reserved, uint64_t capacity,
+                    struct tmk_arena *arena, struct tmk_advice *ret);
 
 /* "none", "hardly", "linear", "partly_quadratic", "quadratic", "falls"; NULL: unknown. */
 const char *tmk_influence_name(enum tmk_influence_shape shape);

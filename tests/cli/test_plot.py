@@ -263,7 +263,7 @@ def test_sweep_overview(sweep):
     assert "Peak memory against each parameter: train '; exit #" in found
     assert any(text.endswith("dashed capacity, 40.00 GiB") for text in found)
     for text in ("seq=128", "seq=512", "batch=4", "GiB", "flash", "it's `x`",
-                 "seq, with attention=it's `x`", "batch, with attention=it's `x`"):
+                 "seq, with attention=flash", "batch, with attention=flash"):
         assert text in found, found
 
 
@@ -346,6 +346,14 @@ def test_above_the_graph(sweep):
     assert not any(word in page for word in ("↑", "arrow", "Crosses", "Hollow")), page
     found = texts(sweep, "above")
     assert not any("↑" in text or "×" in text or "rings" in text for text in found), found
+
+
+def test_first_of_several_as_large(sweep):
+    """Page and pictures have the same one for the largest configuration: the first."""
+    write_sweep(sweep / "even", PARAMS, lambda i: "done")
+    assert "with seq=512 batch=4 attention=flash.</p>" in page_of(sweep / "even")
+    found = texts(sweep, "even")
+    assert "seq, with attention=flash" in found and "batch, with attention=flash" in found
 
 
 def test_repeats_that_ran_out(sweep):

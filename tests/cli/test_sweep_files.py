@@ -369,7 +369,7 @@ def test_page_stands_alone_and_is_escaped(sweep):
     shown = " ".join(" ".join(page.text).split())
     assert "train " + HOSTILE in shown
     assert "estimated" in shown and "ran out of memory" in shown
-    assert "Peak by batch and seq" in shown and "≈ 5.10 GiB oom" in shown
+    assert "Peak by seq and batch" in shown and "≈ 5.10 GiB oom" in shown
     assert "prefers-color-scheme:dark" in text
 
 

@@ -17,21 +17,22 @@
 
 struct said {
     struct tmk_arena arena;
-    struct tmk_fit *allocated, *reserved;
+    struct tmk_survey g;
+    struct tmk_fit *reserved;
     struct tmk_advice a;
 };
 
 static void ask(const struct tmk_results *r, uint64_t capacity, struct said *s)
 {
-    *s = (struct said){.allocated = NULL};
-    (void)tmk_fit_make(r, TMK_FIT_ALLOCATED, &s->allocated, NULL);
+    *s = (struct said){.reserved = NULL};
+    assert_int_equal(tmk_survey_init(&s->g, r), 0);
     (void)tmk_fit_make(r, TMK_FIT_RESERVED, &s->reserved, NULL);
-    assert_int_equal(tmk_advice_make(r, s->allocated, s->reserved, capacity, &s->arena, &s->a), 0);
+    assert_int_equal(tmk_advice_make(&s->g, s->reserved, capacity, &s->arena, &s->a), 0);
 }
 
 static void forget(struct said *s)
 {
-    tmk_fit_close(s->allocated);
+    tmk_survey_fini(&s->g);
     tmk_fit_close(s->reserved);
     tmk_arena_fini(&s->arena);
 }
@@ -56,8 +57,8 @@ static void sentences_are_the_fits(void **state)
     struct said s;
     (void)state;
     ask(r, 0, &s);
-    assert_int_equal(s.a.largest, 29);     /* the first of two: the batch changes nothing */
-    assert_int_equal(s.a.n_influences, 4); /* words have none */
+    assert_int_equal(s.g.largest->number, 29); /* the first of two: the batch changes nothing */
+    assert_int_equal(s.a.n_influences, 4);     /* words have none */
     assert_string_equal(s.a.influences[0].text,
                         "seq makes it grow quadratically: 2.25 GiB at 128, 5.14 GiB at 512; 95 % "
                         "of the growth is by its square");
@@ -219,7 +220,7 @@ static void estimates_are_called_so(void **state)
         kit_sweep_done(r, c, GB, GB * kit_sweep_number(r, c, 0) * kit_sweep_number(r, c, 1));
     r->cells[8].outcome = TMK_CELL_OOM;
     ask(r, 0, &s);
-    assert_int_equal(s.a.largest, 5); /* seq 2, batch 4 */
+    assert_int_equal(s.g.largest->number, 5); /* seq 2, batch 4 */
     assert_string_equal(s.a.influences[0].text, "seq makes it grow linearly: 5.00 GiB at 1, about "
                                                 "17.00 GiB at 4");
     forget(&s);
@@ -235,7 +236,7 @@ static void what_was_measured_is_said(void **state)
     for (uint32_t c = 0; c < r->n_cells; c++)
         kit_sweep_done(r, c, GB, GB * kit_sweep_number(r, c, 0) + (c == 2 * 6 + 5 ? 0.05 * GB : 0));
     ask(r, 0, &s);
-    assert_int_equal(s.a.largest, 17); /* seq 4, batch 4, the second run */
+    assert_int_equal(s.g.largest->number, 17); /* seq 4, batch 4, the second run */
     assert_false(s.a.influences[0].effect.bytes_to > 5.04 * GB);
     assert_string_equal(s.a.influences[0].text,
                         "seq makes it grow linearly: 2.00 GiB at 1, 5.05 GiB at 4");
@@ -282,7 +283,7 @@ static void nothing_measured_nothing_said(void **state)
     struct said s;
     (void)state;
     ask(r, 0, &s);
-    assert_int_equal(s.a.largest, UINT32_MAX);
+    assert_null(s.g.largest);
     assert_int_equal(s.a.n_influences, 0);
     assert_int_equal(s.a.n_limits, 0);
     assert_int_equal(s.a.main_param, UINT32_MAX);
@@ -291,7 +292,7 @@ static void nothing_measured_nothing_said(void **state)
     /* One cell is something, though no fit. */
     kit_sweep_done(r, 1, GB, GB);
     ask(r, 0, &s);
-    assert_int_equal(s.a.largest, 1);
+    assert_int_equal(s.g.largest->number, 1);
     assert_int_equal(s.a.n_influences, 0);
     forget(&s);
     kit_sweep_close(r);
