@@ -27,9 +27,9 @@
 #include <string.h>
 
 struct tmk_index {
-    uint64_t *slots;  /* hash << 32 | number; 0: free */
-    uint32_t n_slots; /* in use now: a power of two, or 0 */
-    uint32_t n;       /* numbers that are in it */
+    uint64_t *slots; /* hash << 32 | number; 0: free */
+    uint32_t mask;   /* the number of slots in use now, a power of two, less 1; 0: there are none */
+    uint32_t n;      /* numbers that are in it */
 };
 
 /* Numbers of the items that may have a key. */
@@ -41,10 +41,9 @@ struct tmk_probe {
 static inline struct tmk_probe tmk_index_probe(const struct tmk_index *x, uint64_t hash)
 {
     static const uint64_t none = 0;
-    uint32_t mask = x->n_slots ? x->n_slots - 1 : 0;
-    return (struct tmk_probe){.slots = x->n_slots ? x->slots : &none,
-                              .mask = mask,
-                              .at = (uint32_t)hash & mask,
+    return (struct tmk_probe){.slots = x->slots ? x->slots : &none,
+                              .mask = x->mask,
+                              .at = (uint32_t)hash & x->mask,
                               .hash = (uint32_t)hash};
 }
 
@@ -59,7 +58,7 @@ static inline uint32_t tmk_probe_next(struct tmk_probe *p)
     return 0;
 }
 
-/* How many slots `n_items` items need, at least `least` of them: a power of two. */
+/* How many slots `n_items` items need, but not fewer than `least`, a power of two. */
 static inline uint32_t tmk_index_slots_for(uint64_t n_items, uint32_t least)
 {
     uint32_t n = least;
@@ -68,25 +67,35 @@ static inline uint32_t tmk_index_slots_for(uint64_t n_items, uint32_t least)
     return n;
 }
 
-static inline bool tmk_index_has_room(const struct tmk_index *x)
+/* An empty index with the caller's slots, of which the first `n_slots`, all zero, are used. */
+static inline struct tmk_index tmk_index_of(uint64_t *slots, uint32_t n_slots)
 {
-    return x->n < x->n_slots / 2;
+    return (struct tmk_index){.slots = slots, .mask = n_slots - 1};
 }
 
-/* Forget all numbers; from now on the first `n_slots` of the slots are used, which are zero. What
- * is to stay is added again. */
+static inline bool tmk_index_has_room(const struct tmk_index *x)
+{
+    return x->n < (x->mask + 1) / 2;
+}
+
+static inline uint32_t tmk_index_n_slots(const struct tmk_index *x)
+{
+    return x->slots ? x->mask + 1 : 0;
+}
+
+/* Forget all numbers; from now on the first `n_slots` slots are used, of which those that were not
+ * in use are zero still. The caller adds again what is to stay. */
 static inline void tmk_index_reset(struct tmk_index *x, uint32_t n_slots)
 {
     if (x->n > 0)
-        memset(x->slots, 0, (size_t)x->n_slots * sizeof *x->slots);
-    x->n_slots = n_slots;
-    x->n = 0;
+        memset(x->slots, 0, ((size_t)x->mask + 1) * sizeof *x->slots);
+    *x = tmk_index_of(x->slots, n_slots);
 }
 
 /* Add an item. Its number is not 0 and not in the index, which has room. */
 static inline void tmk_index_add(struct tmk_index *x, uint64_t hash, uint32_t number)
 {
-    uint32_t mask = x->n_slots - 1, at = (uint32_t)hash & mask;
+    uint32_t mask = x->mask, at = (uint32_t)hash & mask;
     while (x->slots[at])
         at = (at + 1) & mask;
     x->slots[at] = hash << 32 | number;
@@ -96,7 +105,7 @@ static inline void tmk_index_add(struct tmk_index *x, uint64_t hash, uint32_t nu
 /* The slot of an item that is in the index. */
 static inline uint32_t tmk_index_slot_of(const struct tmk_index *x, uint64_t hash, uint32_t number)
 {
-    uint32_t mask = x->n_slots - 1, at = (uint32_t)hash & mask;
+    uint32_t mask = x->mask, at = (uint32_t)hash & mask;
     while ((uint32_t)x->slots[at] != number)
         at = (at + 1) & mask;
     return at;
@@ -113,7 +122,7 @@ static inline void tmk_index_renumber(struct tmk_index *x, uint64_t hash, uint32
  * move back. */
 static inline void tmk_index_remove(struct tmk_index *x, uint64_t hash, uint32_t number)
 {
-    uint32_t mask = x->n_slots - 1, hole = tmk_index_slot_of(x, hash, number);
+    uint32_t mask = x->mask, hole = tmk_index_slot_of(x, hash, number);
     for (uint32_t at = (hole + 1) & mask; x->slots[at]; at = (at + 1) & mask) {
         uint32_t home = (uint32_t)(x->slots[at] >> 32) & mask;
         if (((at - home) & mask) < ((at - hole) & mask))
@@ -128,17 +137,17 @@ static inline void tmk_index_remove(struct tmk_index *x, uint64_t hash, uint32_t
 /* For tests: the invariant holds. */
 static inline bool tmk_index_is_valid(const struct tmk_index *x)
 {
-    uint32_t n = 0, mask = x->n_slots - 1;
-    for (uint32_t at = 0; at < x->n_slots; at++) {
-        uint32_t home = (uint32_t)(x->slots[at] >> 32) & mask;
-        n += x->slots[at] != 0;
-        if (x->slots[at] && (uint32_t)x->slots[at] == 0)
+    uint32_t n = 0, mask = x->mask;
+    for (uint64_t at = 0; x->slots && at <= mask; at++) {
+        uint64_t slot = x->slots[at];
+        n += slot != 0;
+        if (slot && (uint32_t)slot == 0)
             return false;
-        for (uint32_t i = home; x->slots[at] && i != at; i = (i + 1) & mask)
+        for (uint32_t i = (uint32_t)(slot >> 32) & mask; slot && i != at; i = (i + 1) & mask)
             if (!x->slots[i])
                 return false;
     }
-    return n == x->n && n <= x->n_slots / 2 && (x->n_slots & mask) == 0;
+    return n == x->n && n <= (mask + 1) / 2 && ((mask + 1) & mask) == 0;
 }
 
 #endif

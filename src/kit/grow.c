@@ -25,11 +25,12 @@ int tmk_grow_index(struct tmk_index *x)
 {
     if (tmk_index_has_room(x))
         return 0;
-    struct tmk_index bigger = {.n_slots = x->n_slots ? 2 * x->n_slots : FIRST_SLOTS};
-    bigger.slots = bigger.n_slots ? calloc(bigger.n_slots, sizeof *bigger.slots) : NULL;
-    if (!bigger.slots)
+    uint32_t n_old = tmk_index_n_slots(x), n_slots = n_old ? 2 * n_old : FIRST_SLOTS;
+    uint64_t *slots = n_slots ? calloc(n_slots, sizeof *slots) : NULL;
+    if (!slots)
         return TMK_ENOMEM;
-    for (uint32_t i = 0; i < x->n_slots; i++)
+    struct tmk_index bigger = tmk_index_of(slots, n_slots);
+    for (uint32_t i = 0; i < n_old; i++)
         if (x->slots[i])
             tmk_index_add(&bigger, x->slots[i] >> 32, (uint32_t)x->slots[i]);
     free(x->slots);

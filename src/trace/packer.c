@@ -12,6 +12,7 @@
 #include "base/crc32.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/index.h"
 #include "trace/pylines.h"
 #include "trace/snapshot.h"
 
@@ -172,7 +173,6 @@ int tmk_packer_open(const struct tmk_packer_options *options, const struct tmk_c
     p->out = *out;
     p->stamp = 1;
     p->first_step = TMK_NO_STEP;
-    p->shape_index.n_slots = FIRST_SHAPE_SLOTS;
     rc = tmk_state_init(&p->state, &options->limits);
     if (rc == 0)
         rc = tmk_region_init(&p->memory, lay_out(p, NULL));
@@ -601,7 +601,7 @@ static void index_shapes(struct tmk_packer *p, uint32_t n_slots)
 static void add_shape(struct tmk_packer *p, const struct tmk_shape *shape, uint64_t hash)
 {
     if (!tmk_index_has_room(&p->shape_index))
-        index_shapes(p, 2 * p->shape_index.n_slots);
+        index_shapes(p, 2 * tmk_index_n_slots(&p->shape_index));
     p->known_shapes[p->n_shapes++] = *shape;
     tmk_index_add(&p->shape_index, hash, p->n_shapes);
     tmk_sink_varint(&p->shapes, shape->size_bytes);

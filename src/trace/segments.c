@@ -34,15 +34,17 @@ bool tmk_segment_is_of_host(unsigned kind)
 int tmk_segments_init(struct tmk_segments *s, uint32_t max)
 {
     uint32_t n_slots = tmk_index_slots_for(max, FIRST_SLOTS);
-    *s = (struct tmk_segments){.max = max, .index.n_slots = FIRST_SLOTS};
+    *s = (struct tmk_segments){.max = max};
     int rc = tmk_region_init(&s->regions[0], (size_t)max * sizeof *s->items);
     if (rc == 0)
         rc = tmk_region_init(&s->regions[1], (size_t)n_slots * sizeof *s->index.slots);
-    if (rc < 0)
+    if (rc < 0) {
         tmk_segments_fini(s);
+        return rc;
+    }
     s->items = s->regions[0].base;
-    s->index.slots = s->regions[1].base;
-    return rc;
+    s->index = tmk_index_of(s->regions[1].base, FIRST_SLOTS);
+    return 0;
 }
 
 void tmk_segments_fini(struct tmk_segments *s)
@@ -92,7 +94,7 @@ void tmk_segments_begin(struct tmk_segments *s, const struct tmk_driver_segment 
     }
     if (!i) {
         if (!tmk_index_has_room(&s->index))
-            index_segments(s, s->index.n_slots * 2);
+            index_segments(s, 2 * tmk_index_n_slots(&s->index));
         i = ++s->n;
         tmk_index_add(&s->index, segment_hash(item->kind, item->address), i);
     }

@@ -38,9 +38,10 @@ static int reserve(struct tmk_region *r, uint64_t n, size_t item_bytes, void **r
 /* An index for at most `n` items, which begins small. */
 static int reserve_index(struct tmk_region *r, uint32_t n, struct tmk_index *ret)
 {
-    int rc =
-        reserve(r, tmk_index_slots_for(n, FIRST_SLOTS), sizeof *ret->slots, (void **)&ret->slots);
-    ret->n_slots = rc == 0 ? FIRST_SLOTS : 0;
+    uint32_t n_slots = tmk_index_slots_for(n, FIRST_SLOTS);
+    int rc = tmk_region_init(r, (size_t)n_slots * sizeof *ret->slots);
+    if (rc == 0)
+        *ret = tmk_index_of(r->base, FIRST_SLOTS);
     return rc;
 }
 
@@ -115,7 +116,7 @@ static void drop_dead(struct tmk_state *s)
                 s->requested[kept] = s->requested[i];
         }
     s->n_entries = kept;
-    index_entries(s, s->entry_index.n_slots);
+    index_entries(s, tmk_index_n_slots(&s->entry_index));
 }
 
 void tmk_state_set_requested(struct tmk_state *s, const struct tmk_block *b, uint64_t bytes)
@@ -147,7 +148,7 @@ struct tmk_block *tmk_state_entry(struct tmk_state *s, uint16_t device, uint64_t
     if (s->n_entries >= s->limits.max_blocks)
         return NULL;
     if (!tmk_index_has_room(&s->entry_index))
-        index_entries(s, s->entry_index.n_slots * 2);
+        index_entries(s, 2 * tmk_index_n_slots(&s->entry_index));
     i = ++s->n_entries;
     tmk_index_add(&s->entry_index, hash, i);
     s->entries[i] = (struct tmk_block){.address = address, .device = device};
@@ -323,7 +324,7 @@ uint32_t tmk_state_context(struct tmk_state *s, uint32_t parent, uint8_t kind, u
         return parent;
     }
     if (!tmk_index_has_room(&s->context_index))
-        index_contexts(s, s->context_index.n_slots * 2);
+        index_contexts(s, 2 * tmk_index_n_slots(&s->context_index));
     i = ++s->n_contexts;
     tmk_index_add(&s->context_index, hash, i);
     s->contexts[i] = (struct tmk_context){
@@ -661,7 +662,7 @@ void tmk_state_forget_blocks(struct tmk_state *s)
 {
     s->n_entries = s->n_live = 0;
     s->n_outside = 0;
-    tmk_index_reset(&s->entry_index, s->entry_index.n_slots);
+    tmk_index_reset(&s->entry_index, FIRST_SLOTS);
 }
 
 void tmk_state_put(struct tmk_state *s, struct tmk_block *b)
