@@ -83,12 +83,19 @@ static inline uint32_t tmk_index_n_slots(const struct tmk_index *x)
     return x->slots ? x->mask + 1 : 0;
 }
 
-/* Forget all numbers; from now on the first `n_slots` slots are used, of which those that were not
- * in use are zero still. The caller adds again what is to stay. */
-static inline void tmk_index_reset(struct tmk_index *x, uint32_t n_slots)
+/* Forget all numbers. */
+static inline void tmk_index_clear(struct tmk_index *x)
 {
     if (x->n > 0)
-        memset(x->slots, 0, ((size_t)x->mask + 1) * sizeof *x->slots);
+        memset(x->slots, 0, (size_t)tmk_index_n_slots(x) * sizeof *x->slots);
+    x->n = 0;
+}
+
+/* Forget all numbers, and use the first `n_slots` slots from now on: those that were not in use are
+ * zero still. The caller adds again what is to stay. */
+static inline void tmk_index_reset(struct tmk_index *x, uint32_t n_slots)
+{
+    tmk_index_clear(x);
     *x = tmk_index_of(x->slots, n_slots);
 }
 
@@ -102,11 +109,11 @@ static inline void tmk_index_add(struct tmk_index *x, uint64_t hash, uint32_t nu
     x->n++;
 }
 
-/* The slot of an item that is in the index. */
+/* The slot of an item; a free one when it is not in the index. */
 static inline uint32_t tmk_index_slot_of(const struct tmk_index *x, uint64_t hash, uint32_t number)
 {
     uint32_t mask = x->mask, at = (uint32_t)hash & mask;
-    while ((uint32_t)x->slots[at] != number)
+    while (x->slots[at] && (uint32_t)x->slots[at] != number)
         at = (at + 1) & mask;
     return at;
 }

@@ -6,10 +6,8 @@
 
 enum { FIRST_ROOM = 16, FIRST_SLOTS = 64 };
 
-void *tmk_grow(void *items, uint64_t n, uint64_t *room, size_t item_bytes)
+void *tmk_grow_now(void *items, uint64_t n, uint64_t *room, size_t item_bytes)
 {
-    if (items && n <= *room)
-        return items;
     uint64_t bigger = *room < FIRST_ROOM ? FIRST_ROOM : 2 * *room;
     if (bigger < n)
         bigger = n;
@@ -21,10 +19,8 @@ void *tmk_grow(void *items, uint64_t n, uint64_t *room, size_t item_bytes)
     return moved;
 }
 
-int tmk_grow_index(struct tmk_index *x)
+int tmk_grow_index_now(struct tmk_index *x)
 {
-    if (tmk_index_has_room(x))
-        return 0;
     uint32_t n_old = tmk_index_n_slots(x), n_slots = n_old ? 2 * n_old : FIRST_SLOTS;
     uint64_t *slots = n_slots ? calloc(n_slots, sizeof *slots) : NULL;
     if (!slots)

@@ -29,12 +29,22 @@
         grow_moved_ ? 0 : TMK_ENOMEM;                                                              \
     })
 
-/* The function behind it: `items` with room for `n` of them, or NULL, and then they are as they
- * were. */
-void *tmk_grow(void *items, uint64_t n, uint64_t *room, size_t item_bytes);
+/* Parts of the functions below. */
+void *tmk_grow_now(void *items, uint64_t n, uint64_t *room, size_t item_bytes);
+int tmk_grow_index_now(struct tmk_index *x);
 
-/* Room for one more number in an index whose slots are this function's: free(x->slots) frees them.
- * 0 or TMK_ENOMEM, and then the index is as it was. */
-int tmk_grow_index(struct tmk_index *x);
+/* The function behind the macro: `items` with room for `n` of them, or NULL, and then they are as
+ * they were. */
+static inline void *tmk_grow(void *items, uint64_t n, uint64_t *room, size_t item_bytes)
+{
+    return items && n <= *room ? items : tmk_grow_now(items, n, room, item_bytes);
+}
+
+/* Room for one more number in an index whose slots are made here: free(x->slots) frees them. 0 or
+ * TMK_ENOMEM, and then the index is as it was. */
+static inline int tmk_grow_index(struct tmk_index *x)
+{
+    return tmk_index_has_room(x) ? 0 : tmk_grow_index_now(x);
+}
 
 #endif
