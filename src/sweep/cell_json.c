@@ -4,7 +4,7 @@
 
 void tmk_cell_json_bytes(struct tmk_json *j, const char *key, uint64_t bytes)
 {
-    if (bytes == TMK_UNKNOWN_BYTES)
+    if (bytes == TMK_BYTES_UNKNOWN)
         tmk_json_null(j, key);
     else
         tmk_json_u64(j, key, bytes);

@@ -8,7 +8,7 @@
 
 static void add_bytes(struct tmk_json *j, const char *key, uint64_t bytes)
 {
-    if (bytes == TMK_SCENE_UNKNOWN)
+    if (bytes == TMK_BYTES_UNKNOWN)
         tmk_json_null(j, key);
     else
         tmk_json_u64(j, key, bytes);
@@ -59,17 +59,17 @@ static void add_steps(struct tmk_json *j, const struct tmk_inquiry *q)
     bool has_steps = q->n_steps > 0;
     tmk_json_object(j, "steps_before");
     tmk_json_u64(j, "n", q->n_steps);
-    add_bytes(j, "median_peak", has_steps ? q->median_bytes : TMK_SCENE_UNKNOWN);
-    add_bytes(j, "deviation", has_steps ? q->deviation_bytes : TMK_SCENE_UNKNOWN);
-    add_bytes(j, "largest_peak", has_steps ? q->most_bytes : TMK_SCENE_UNKNOWN);
-    add_bytes(j, "growth_per_step", has_steps ? q->growth_bytes : TMK_SCENE_UNKNOWN);
+    add_bytes(j, "median_peak", has_steps ? q->median_bytes : TMK_BYTES_UNKNOWN);
+    add_bytes(j, "deviation", has_steps ? q->deviation_bytes : TMK_BYTES_UNKNOWN);
+    add_bytes(j, "largest_peak", has_steps ? q->most_bytes : TMK_BYTES_UNKNOWN);
+    add_bytes(j, "growth_per_step", has_steps ? q->growth_bytes : TMK_BYTES_UNKNOWN);
     tmk_json_end(j);
 }
 
 static void add_gaps(struct tmk_json *j, const struct tmk_inquiry *q)
 {
-    add_bytes(j, "largest_free", q->has_gaps ? q->largest_bytes : TMK_SCENE_UNKNOWN);
-    add_bytes(j, "pinned", q->has_gaps ? q->pinned_bytes : TMK_SCENE_UNKNOWN);
+    add_bytes(j, "largest_free", q->has_gaps ? q->largest_bytes : TMK_BYTES_UNKNOWN);
+    add_bytes(j, "pinned", q->has_gaps ? q->pinned_bytes : TMK_BYTES_UNKNOWN);
     add_frame(j, "pinned_by", q->has_pin, &q->pin);
 }
 

@@ -18,7 +18,7 @@ struct size {
 
 static const char *size(uint64_t bytes, struct size *buffer)
 {
-    return bytes == TMK_SCENE_UNKNOWN ? "-" : tmk_size_text(bytes, buffer->text);
+    return bytes == TMK_BYTES_UNKNOWN ? "-" : tmk_size_text(bytes, buffer->text);
 }
 
 /* ---- what happened ---- */
@@ -41,7 +41,7 @@ static void tell_request(const struct tmk_case *c, struct tmk_sheet *sheet)
                        s->times, s->times == 1 ? "" : "s", size(s->request_bytes, &a));
         return;
     }
-    bool has_held = s->reserved_bytes != TMK_SCENE_UNKNOWN;
+    bool has_held = s->reserved_bytes != TMK_BYTES_UNKNOWN;
     char *who = s->has_site
                     ? tmk_xformat("%s asked%s for %s", tmk_frame_text(&s->site, true, site),
                                   s->is_of_driver ? " the driver" : "", size(s->request_bytes, &a))
@@ -115,7 +115,7 @@ static void tell_others(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     const struct tmk_scene *s = &c->scene;
     struct size a, b, d;
-    bool grew = s->others_first_bytes != TMK_SCENE_UNKNOWN &&
+    bool grew = s->others_first_bytes != TMK_BYTES_UNKNOWN &&
                 s->others_bytes > s->others_first_bytes + s->others_first_bytes / 20;
     tmk_sheet_text(
         sheet, "Others are on the card: they had %s of its %s, which left torch here %s.",
@@ -174,7 +174,7 @@ static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     struct size a, b;
     char of[64] = "";
-    if (c->scene.card_total_bytes != TMK_SCENE_UNKNOWN &&
+    if (c->scene.card_total_bytes != TMK_BYTES_UNKNOWN &&
         c->scene.request_bytes > c->scene.card_total_bytes) {
         tmk_sheet_text(sheet, "The card has %s in all: no such request can be served.",
                        size(c->scene.card_total_bytes, &a));
@@ -223,7 +223,7 @@ void tmk_explain_story(const struct tmk_case *c, struct tmk_sheet *sheet)
 static void add_fact(struct tmk_table *t, const char *what, uint64_t bytes, const char *note)
 {
     struct size a;
-    if (bytes == TMK_SCENE_UNKNOWN)
+    if (bytes == TMK_BYTES_UNKNOWN)
         return;
     tmk_table_cell(t, what);
     tmk_table_cell(t, size(bytes, &a));
@@ -279,12 +279,12 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
     if (s->kind != TMK_SCENE_FULL)
         add_fact(t, "asked for", s->request_bytes, asked);
     add_fact(t, "in blocks", s->allocated_bytes, "");
-    if (v->free_bytes != TMK_SCENE_UNKNOWN)
+    if (v->free_bytes != TMK_BYTES_UNKNOWN)
         add_fact(t, "cached, free", v->free_bytes, "held by the allocator, not in use");
     add_limit(t, c);
     if (v->missing_bytes > 0)
         add_fact(t, "missing", v->missing_bytes, v->limit == TMK_LIMIT_STATED ? "" : "at most");
-    if (s->card_total_bytes == TMK_SCENE_UNKNOWN)
+    if (s->card_total_bytes == TMK_BYTES_UNKNOWN)
         add_fact(t, "card, free", s->card_free_bytes, "as told with the error");
     add_fact(t, "card", s->card_total_bytes, "");
     add_fact(t, "card, in use", s->card_used_bytes, "as last seen");
@@ -314,7 +314,7 @@ static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
                          : !fix->avoids                 ? "not enough alone; "
                          : only_later                   ? "gets past this request; "
                                                         : "enough; ";
-    bool is_known = fix->saves_bytes != TMK_SCENE_UNKNOWN;
+    bool is_known = fix->saves_bytes != TMK_BYTES_UNKNOWN;
     if (!is_known && fix->proof == TMK_PROOF_ESTIMATE)
         return tmk_xstrdup("not computed");
     if (!is_known || fix->saves_bytes == 0)

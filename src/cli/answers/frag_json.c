@@ -12,7 +12,7 @@ enum { MAX_PINNED = 64, MAX_BLOCKS = 16 };
 
 static void add_bytes(struct tmk_json *j, const char *key, uint64_t bytes)
 {
-    if (bytes == TMK_FRAG_UNKNOWN)
+    if (bytes == TMK_BYTES_UNKNOWN)
         tmk_json_null(j, key);
     else
         tmk_json_u64(j, key, bytes);
@@ -38,9 +38,9 @@ static void add_sum(struct tmk_json *j, const struct tmk_frag_sum *sum)
 static void add_counts(struct tmk_json *j, const struct tmk_frag_sum *sum, bool has_segments)
 {
     add_bytes(j, "releasable", sum->whole_bytes);
-    add_bytes(j, "segments", has_segments ? sum->n_segments : TMK_FRAG_UNKNOWN);
+    add_bytes(j, "segments", has_segments ? sum->n_segments : TMK_BYTES_UNKNOWN);
     tmk_json_u64(j, "blocks", sum->n_blocks);
-    add_bytes(j, "free_blocks", has_segments ? sum->n_free : TMK_FRAG_UNKNOWN);
+    add_bytes(j, "free_blocks", has_segments ? sum->n_free : TMK_BYTES_UNKNOWN);
 }
 
 /* ---- what is pinned ---- */
@@ -122,10 +122,10 @@ static void add_device(struct tmk_json *j, const struct tmk_frag_answer *a, uint
     tmk_json_text(j, "device", tmk_device_name(d->device, name));
     add_number(j, "rank", a->p->rank, a->p->rank >= 0);
     tmk_process_json_pid(j, a->p);
-    add_bytes(j, "request", d->is_oom ? d->request_bytes : TMK_FRAG_UNKNOWN);
+    add_bytes(j, "request", d->is_oom ? d->request_bytes : TMK_BYTES_UNKNOWN);
     add_bytes(j, "largest_allocatable_new", d->allocatable_new_bytes);
     add_bytes(j, "capacity", d->capacity_bytes);
-    add_bytes(j, "outside", d->has_segments ? d->outside_bytes : TMK_FRAG_UNKNOWN);
+    add_bytes(j, "outside", d->has_segments ? d->outside_bytes : TMK_BYTES_UNKNOWN);
     add_counts(j, &d->sum, d->has_segments);
     add_pools(j, a, d);
 }

@@ -21,7 +21,7 @@ enum { SHOWN_PINS = 8, SITE_BYTES = 160 };
 
 static const char *size_or_null(uint64_t bytes, char *buffer)
 {
-    return bytes == TMK_FRAG_UNKNOWN ? NULL : tmk_size_text(bytes, buffer);
+    return bytes == TMK_BYTES_UNKNOWN ? NULL : tmk_size_text(bytes, buffer);
 }
 
 /* ---- the headline ---- */
@@ -68,7 +68,7 @@ static void say_driver(const struct tmk_frag_device *d)
     char size[TMK_AMOUNT_BYTES], whole[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES];
     if (!d->has_segments)
         return;
-    char *more = d->allocatable_new_bytes == TMK_FRAG_UNKNOWN
+    char *more = d->allocatable_new_bytes == TMK_BYTES_UNKNOWN
                      ? tmk_xstrdup("")
                      : tmk_xformat(" With it, %s would have been served (the card has %s).",
                                    tmk_size_text(d->allocatable_new_bytes, size),

@@ -15,12 +15,11 @@ static void add_row(struct tmk_table *t, const char *what, uint64_t bytes, uint6
                     const char *how)
 {
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
-    bool is_known = bytes != TMK_ACCOUNT_UNKNOWN;
+    bool is_known = bytes != TMK_BYTES_UNKNOWN;
     tmk_table_cell(t, what);
     tmk_table_cell(t, is_known ? tmk_size_text(bytes, size) : NULL);
-    tmk_table_cell(t, is_known && whole != TMK_ACCOUNT_UNKNOWN
-                          ? tmk_percent_text(bytes, whole, percent)
-                          : NULL);
+    tmk_table_cell(
+        t, is_known && whole != TMK_BYTES_UNKNOWN ? tmk_percent_text(bytes, whole, percent) : NULL);
     tmk_table_cell(t, how);
 }
 
@@ -68,7 +67,7 @@ static void write_account(const struct tmk_facts *f, const struct tmk_account *a
     char used[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
     tmk_device_name(a->device, device);
     tmk_time_text(a->time_ns + f->p->offset_ns, time);
-    if (a->used_bytes == TMK_ACCOUNT_UNKNOWN)
+    if (a->used_bytes == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(
             sheet,
             "Of %s the driver has told nothing (no NVML): what the process asked it for, "
@@ -96,7 +95,7 @@ void tmk_report_card_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
 
 static void add_bytes(struct tmk_tree *t, const char *key, uint64_t bytes)
 {
-    if (bytes == TMK_ACCOUNT_UNKNOWN)
+    if (bytes == TMK_BYTES_UNKNOWN)
         tmk_tree_null(t, key);
     else
         tmk_tree_u64(t, key, bytes);
@@ -124,7 +123,7 @@ static void add_account(struct tmk_tree *t, const struct tmk_facts *f, const str
     add_bytes(t, "others", a->others_bytes);
     add_bytes(t, "unexplained", a->unexplained_bytes);
     tmk_tree_u64(t, "allocated", a->allocated_bytes);
-    add_bytes(t, "reserved", a->has_reserved ? a->reserved_bytes : TMK_ACCOUNT_UNKNOWN);
+    add_bytes(t, "reserved", a->has_reserved ? a->reserved_bytes : TMK_BYTES_UNKNOWN);
     tmk_tree_end(t);
 }
 

@@ -91,7 +91,7 @@ void tmk_report_leak_tree(const struct tmk_facts *f, struct tmk_tree *t)
 /* A tenth of what is held, and not little. */
 static bool is_worth_a_word(const struct tmk_frag_sum *s)
 {
-    return s->free_bytes != TMK_FRAG_UNKNOWN && s->free_bytes >= WORTH_A_WORD &&
+    return s->free_bytes != TMK_BYTES_UNKNOWN && s->free_bytes >= WORTH_A_WORD &&
            s->free_bytes >= s->reserved_bytes / WORTH_PART;
 }
 
@@ -132,7 +132,7 @@ void tmk_report_frag_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
 
 static void add_bytes(struct tmk_tree *t, const char *key, uint64_t bytes)
 {
-    if (bytes == TMK_FRAG_UNKNOWN)
+    if (bytes == TMK_BYTES_UNKNOWN)
         tmk_tree_null(t, key);
     else
         tmk_tree_u64(t, key, bytes);
@@ -159,7 +159,7 @@ void tmk_report_frag_tree(const struct tmk_facts *f, struct tmk_tree *t)
         add_bytes(t, "releasable", d->sum.whole_bytes);
         add_bytes(t, "pinned_segments",
                   d->has_segments ? tmk_fragmentation_pinned(f->frag, i, NULL, 0)
-                                  : TMK_FRAG_UNKNOWN);
+                                  : TMK_BYTES_UNKNOWN);
         tmk_tree_end(t);
     }
     tmk_tree_end(t);

@@ -96,7 +96,7 @@ static void add_measured(struct tmk_table *t, const struct tmk_whatif_view *v,
 {
     char text[TMK_AMOUNT_BYTES];
     uint64_t bytes = v->facts->peak_reserved_bytes;
-    if (bytes == TMK_WHATIF_UNKNOWN)
+    if (bytes == TMK_BYTES_UNKNOWN)
         return;
     tmk_table_cell(t, "  measured then");
     tmk_table_cell(t, tmk_size_text(bytes, text));
@@ -150,10 +150,10 @@ static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
     const struct tmk_whatif_facts *f = v->facts;
     if (!v->limit_from || !(v->is_asked || f->n_ooms))
         return;
-    if (v->capacity_bytes == TMK_WHATIF_UNKNOWN)
+    if (v->capacity_bytes == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(sheet, "Limit of torch's memory: %s (%s).",
                        tmk_size_text(v->limit_bytes, limit), v->limit_from);
-    else if (f->outside_bytes == TMK_WHATIF_UNKNOWN)
+    else if (f->outside_bytes == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(
             sheet,
             "On a card of %s, all of it for torch: what the process holds beside torch's "
@@ -275,7 +275,7 @@ static void print_least(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
     if (!row->has_smallest || row->result.has_oom)
         return;
     tmk_size_text(row->smallest_bytes, need);
-    if (outside == TMK_WHATIF_UNKNOWN)
+    if (outside == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(sheet, "The least that works with %s: %s for torch.", name, need);
     else
         tmk_sheet_text(sheet, "The least that works with %s: a card of %s, %s of it for torch.",
@@ -360,7 +360,7 @@ static void add_setting(struct tmk_json *j, const struct tmk_whatif_view *v,
                         const struct tmk_whatif_row *row)
 {
     const struct tmk_whatif_result *r = &row->result;
-    bool is_card = v->capacity_bytes != TMK_WHATIF_UNKNOWN;
+    bool is_card = v->capacity_bytes != TMK_BYTES_UNKNOWN;
     tmk_json_object(j, NULL);
     tmk_json_text(j, "conf", row->conf);
     add_known(j, "capacity", is_card ? v->capacity_bytes : row->setting.limit_bytes);

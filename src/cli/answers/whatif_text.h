@@ -23,7 +23,7 @@ struct tmk_whatif_view {
     const struct tmk_whatif_facts *facts;
     struct tmk_whatif_row rows[TMK_WHATIF_MAX_ROWS]; /* the recorded settings first */
     unsigned n_rows;
-    uint64_t capacity_bytes; /* of the card asked about; TMK_WHATIF_UNKNOWN: none */
+    uint64_t capacity_bytes; /* of the card asked about; TMK_BYTES_UNKNOWN: none */
     uint64_t limit_bytes;    /* of torch's memory; TMK_ALLOC_NO_BOUND: none */
     const char *limit_from;  /* how that is known; NULL without a limit */
     bool is_asked;           /* the limit was asked for */

@@ -31,7 +31,9 @@ const char *tmk_frag_moment_name(const struct tmk_frag_answer *a, const struct t
         return "time";
     if (a->moment.kind == TMK_FRAG_STEP)
         return "step";
-    return d->is_oom ? "oom" : d->sum.reserved_bytes != TMK_FRAG_UNKNOWN ? "reserved" : "allocated";
+    return d->is_oom                                    ? "oom"
+           : d->sum.reserved_bytes != TMK_BYTES_UNKNOWN ? "reserved"
+                                                        : "allocated";
 }
 
 bool tmk_frag_stream(const struct tmk_process *p, const struct tmk_frag_pool_row *row,

@@ -100,7 +100,7 @@ static void put_titles(struct tmk_csv *csv, const struct tmk_results *r, const s
 
 static void put_bytes(struct tmk_csv *csv, uint64_t bytes)
 {
-    if (bytes == TMK_UNKNOWN_BYTES)
+    if (bytes == TMK_BYTES_UNKNOWN)
         tmk_csv_text(csv, NULL);
     else
         tmk_csv_u64(csv, bytes);
@@ -115,7 +115,7 @@ static void put_fixed(struct tmk_csv *csv, bool is_known, double value, int digi
 
 static void put_gb(struct tmk_csv *csv, uint64_t bytes)
 {
-    put_fixed(csv, bytes != TMK_UNKNOWN_BYTES, (double)bytes / TMK_GB, 6);
+    put_fixed(csv, bytes != TMK_BYTES_UNKNOWN, (double)bytes / TMK_GB, 6);
 }
 
 /* 0 where the cell was measured and has none of it, unknown where it was not. */
@@ -123,7 +123,7 @@ static void put_shares(struct tmk_csv *csv, const struct tmk_textmap *keys,
                        const struct tmk_shares *s)
 {
     for (uint32_t k = 0; k < keys->n; k++) {
-        uint64_t bytes = s->n > 0 ? 0 : TMK_UNKNOWN_BYTES;
+        uint64_t bytes = s->n > 0 ? 0 : TMK_BYTES_UNKNOWN;
         for (uint32_t i = 0; i < s->n; i++) {
             uint32_t number;
             if (tmk_textmap_find(keys, s->rows[i].key, &number) && number == k)
@@ -136,13 +136,13 @@ static void put_shares(struct tmk_csv *csv, const struct tmk_textmap *keys,
 /* The larger one of what a rank has on several devices. */
 static uint64_t larger(uint64_t a, uint64_t b)
 {
-    return a == TMK_UNKNOWN_BYTES || (b != TMK_UNKNOWN_BYTES && b > a) ? b : a;
+    return a == TMK_BYTES_UNKNOWN || (b != TMK_BYTES_UNKNOWN && b > a) ? b : a;
 }
 
 static void put_ranks(struct tmk_csv *csv, const struct tmk_cell *c, uint32_t n)
 {
     for (uint32_t rank = 0; rank < n; rank++) {
-        uint64_t allocated = TMK_UNKNOWN_BYTES, reserved = TMK_UNKNOWN_BYTES;
+        uint64_t allocated = TMK_BYTES_UNKNOWN, reserved = TMK_BYTES_UNKNOWN;
         for (uint32_t i = 0; i < c->n_ranks; i++)
             if (rank_of(c, i) == rank) {
                 allocated = larger(allocated, c->ranks[i].peak_allocated);
@@ -156,9 +156,9 @@ static void put_ranks(struct tmk_csv *csv, const struct tmk_cell *c, uint32_t n)
 static void put_estimate(struct tmk_csv *csv, const struct tmk_fit *f, uint32_t c)
 {
     struct tmk_estimate e = f ? tmk_fit_cell(f, c) : (struct tmk_estimate){.known = false};
-    put_bytes(csv, e.known ? tmk_size_whole(e.bytes) : TMK_UNKNOWN_BYTES);
-    put_bytes(csv, e.known ? tmk_size_whole(e.low) : TMK_UNKNOWN_BYTES);
-    put_bytes(csv, e.known ? tmk_size_whole(e.high) : TMK_UNKNOWN_BYTES);
+    put_bytes(csv, e.known ? tmk_size_whole(e.bytes) : TMK_BYTES_UNKNOWN);
+    put_bytes(csv, e.known ? tmk_size_whole(e.low) : TMK_BYTES_UNKNOWN);
+    put_bytes(csv, e.known ? tmk_size_whole(e.high) : TMK_BYTES_UNKNOWN);
 }
 
 static void put_outcome(struct tmk_csv *csv, const struct tmk_cell *c)

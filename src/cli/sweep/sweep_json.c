@@ -9,7 +9,7 @@
 
 static void put_gb(struct tmk_json *j, const char *key, uint64_t bytes)
 {
-    tmk_json_double(j, key, bytes == TMK_UNKNOWN_BYTES ? NAN : (double)bytes / TMK_GB);
+    tmk_json_double(j, key, bytes == TMK_BYTES_UNKNOWN ? NAN : (double)bytes / TMK_GB);
 }
 
 /* A number where all values are numbers, else the text. */

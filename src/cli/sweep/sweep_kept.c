@@ -95,7 +95,7 @@ static uint64_t number_or_unknown(struct tmk_json_in *j)
     if (c >= '0' && c <= '9')
         return tmk_json_in_u64(j);
     tmk_json_in_skip(j);
-    return TMK_UNKNOWN_BYTES;
+    return TMK_BYTES_UNKNOWN;
 }
 
 /* False: something in it is not as we write it. */
@@ -126,7 +126,7 @@ static void fini_cell(struct tmk_kept_cell *c)
 
 static void keep_cell(struct tmk_sweep_kept *k, struct tmk_json_in *j)
 {
-    struct tmk_kept_cell c = {.peak = TMK_UNKNOWN_BYTES}, *more = NULL;
+    struct tmk_kept_cell c = {.peak = TMK_BYTES_UNKNOWN}, *more = NULL;
     if (read_cell(j, &c))
         more = tmk_grow(k->cells, k->n + 1, &k->room, sizeof *more);
     if (!more) {
@@ -213,7 +213,7 @@ static void put_rows(struct tmk_json *j, const char *key, const struct rows *row
 bool tmk_sweep_kept_put(const struct tmk_sweep_kept *k, struct tmk_json *j, const char *key,
                         uint32_t number, uint64_t peak)
 {
-    for (uint64_t i = 0; i < k->n && peak != TMK_UNKNOWN_BYTES; i++) {
+    for (uint64_t i = 0; i < k->n && peak != TMK_BYTES_UNKNOWN; i++) {
         const struct tmk_kept_cell *c = &k->cells[i];
         const struct rows *rows = strcmp(key, "modules") == 0 ? &c->modules : &c->lines;
         if (c->number != number || c->peak != peak || !rows->are_known)

@@ -288,9 +288,9 @@ static void put_peak(FILE *out, const struct tmk_sweep_story *v, uint32_t number
     else
         tmk_html_element(
             out, "td class=\"n\"", "%s",
-            c->peak_allocated == TMK_UNKNOWN_BYTES ? "-" : tmk_size_text(c->peak_allocated, size));
+            c->peak_allocated == TMK_BYTES_UNKNOWN ? "-" : tmk_size_text(c->peak_allocated, size));
     tmk_html_element(out, "td class=\"n\"", "%s",
-                     c->peak_reserved == TMK_UNKNOWN_BYTES ? "-"
+                     c->peak_reserved == TMK_BYTES_UNKNOWN ? "-"
                                                            : tmk_size_text(c->peak_reserved, size));
 }
 

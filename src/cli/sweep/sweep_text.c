@@ -254,9 +254,9 @@ static const char *say_overhead(const struct tmk_sweep_story *v, char *buffer, s
 {
     char size[TMK_AMOUNT_BYTES];
     uint64_t overhead = v->advice.overhead;
-    if (overhead == 0 || (overhead == TMK_UNKNOWN_BYTES && !v->reserved))
+    if (overhead == 0 || (overhead == TMK_BYTES_UNKNOWN && !v->reserved))
         return NULL;
-    if (overhead != TMK_UNKNOWN_BYTES)
+    if (overhead != TMK_BYTES_UNKNOWN)
         snprintf(buffer, n, "%s of each card are left to the CUDA context and others.",
                  tmk_size_text(overhead, size));
     else
