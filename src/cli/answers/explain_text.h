@@ -4,7 +4,7 @@
 #define TMK_CLI_ANSWERS_EXPLAIN_TEXT_H
 
 #include "cli/output/sheet.h"
-#include "kit/json.h"
+#include "kit/tree.h"
 #include "passes/oom/explain.h"
 
 /* One case: a heading, what happened in a few sentences, the evidence, the fixes. `process` is said
@@ -16,6 +16,6 @@ void tmk_explain_story(const struct tmk_case *c, struct tmk_sheet *sheet);
 void tmk_explain_fixes(const struct tmk_case *c, uint32_t max, struct tmk_sheet *sheet);
 
 /* One case as an object of an array. */
-void tmk_explain_json(const struct tmk_case *c, struct tmk_json *j);
+void tmk_explain_json(const struct tmk_case *c, struct tmk_tree *t);
 
 #endif

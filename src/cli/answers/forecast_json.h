@@ -3,10 +3,10 @@
 #ifndef TMK_CLI_ANSWERS_FORECAST_JSON_H
 #define TMK_CLI_ANSWERS_FORECAST_JSON_H
 
-#include "kit/json.h"
+#include "kit/tree.h"
 #include "passes/forecast.h"
 
 /* An object, or null where nothing is known; `f` may be NULL. */
-void tmk_forecast_write(struct tmk_json *j, const char *key, const struct tmk_forecast *f);
+void tmk_forecast_write(struct tmk_tree *t, const char *key, const struct tmk_forecast *f);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "cli/answers/process_answer.h"
 #include "cli/output/sheet.h"
-#include "cli/output/tree.h"
+#include "kit/tree.h"
 #include "passes/oom/explain.h"
 
 struct tmk_report {
@@ -25,20 +25,16 @@ void tmk_report_sheet(const struct tmk_report *r, struct tmk_sheet *sheet);
 void tmk_report_tree(const struct tmk_report *r, struct tmk_tree *tree);
 /* Of one process: the accounts of the cards that it used; nothing without any. */
 void tmk_report_card_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet);
-void tmk_report_card_tree(const struct tmk_facts *f, struct tmk_tree *t);
 /* Of one process: what grows step by step, and what is held but not used; nothing where there is
  * nothing to say. */
 void tmk_report_leak_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet);
 void tmk_report_frag_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet);
-void tmk_report_leak_tree(const struct tmk_facts *f, struct tmk_tree *t);
-void tmk_report_frag_tree(const struct tmk_facts *f, struct tmk_tree *t);
 
 /* Of the chosen process: why it ran out of memory, where it did. */
 void tmk_report_why_sheet(const struct tmk_report *r, struct tmk_sheet *sheet);
 
 /* When it runs out; nothing where that is not worth a sentence. */
 void tmk_report_forecast_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet);
-void tmk_report_forecast_tree(const struct tmk_facts *f, struct tmk_tree *t);
 
 /* "2024-05-01 12:00:00" of the machine's clock, in UTC, into the caller's buffer of 32 bytes. */
 const char *tmk_date_text(uint64_t realtime_ns, char *buffer);

@@ -50,42 +50,6 @@ void tmk_report_leak_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
         tmk_sheet_text(sheet, "%" PRIu64 " more", n - SHOWN_LEAKS);
 }
 
-void tmk_report_leak_tree(const struct tmk_facts *f, struct tmk_tree *t)
-{
-    static const char *const verdicts[] = {
-        [TMK_LEAK_CLEAN] = "clean", [TMK_LEAK_FOUND] = "leak", [TMK_LEAK_TOO_SHORT] = NULL};
-    char device[24];
-    tmk_tree_text(t, "leak_verdict", verdicts[tmk_leakage_verdict(f->leakage)]);
-    tmk_tree_list(t, "leaks");
-    for (uint64_t i = 0; i < tmk_leakage_n(f->leakage); i++) {
-        const struct tmk_leak *leak = tmk_leakage_get(f->leakage, i);
-        tmk_tree_object(t, NULL);
-        tmk_tree_text(t, "file", leak->has_site ? leak->site.file : NULL);
-        if (leak->has_site && leak->site.line)
-            tmk_tree_u64(t, "line", leak->site.line);
-        else
-            tmk_tree_null(t, "line");
-        tmk_tree_text(t, "function", leak->has_site ? leak->site.function : NULL);
-        tmk_tree_text(t, "category", tmk_category_name(leak->category));
-        tmk_tree_text(t, "module", leak->module);
-        if (leak->first_step != TMK_NO_STEP) {
-            tmk_tree_double(t, "bytes_per_step", leak->bytes_per_step);
-            tmk_tree_double(t, "blocks_per_step", leak->blocks_per_step);
-            tmk_tree_i64(t, "first_step", leak->first_step);
-        } else {
-            tmk_tree_null(t, "bytes_per_step");
-            tmk_tree_null(t, "blocks_per_step");
-            tmk_tree_null(t, "first_step");
-        }
-        tmk_tree_double(t, "confidence", leak->confidence);
-        tmk_tree_u64(t, "growth_bytes", leak->bytes);
-        tmk_tree_text(t, "device", tmk_device_name(leak->device, device));
-        tmk_tree_text(t, "kept_by", tmk_keeper_name(leak->keeper));
-        tmk_tree_end(t);
-    }
-    tmk_tree_end(t);
-}
-
 /* ---- fragmentation ---- */
 
 /* A tenth of what is held, and not little. */
@@ -128,39 +92,4 @@ void tmk_report_frag_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
         has_heading = true;
         write_device(f, i, sheet);
     }
-}
-
-static void add_bytes(struct tmk_tree *t, const char *key, uint64_t bytes)
-{
-    if (bytes == TMK_BYTES_UNKNOWN)
-        tmk_tree_null(t, key);
-    else
-        tmk_tree_u64(t, key, bytes);
-}
-
-void tmk_report_frag_tree(const struct tmk_facts *f, struct tmk_tree *t)
-{
-    char device[24];
-    tmk_tree_list(t, "fragmentation");
-    for (uint64_t i = 0; i < tmk_fragmentation_n(f->frag); i++) {
-        const struct tmk_frag_device *d = tmk_fragmentation_get(f->frag, i);
-        tmk_tree_object(t, NULL);
-        tmk_tree_text(t, "device", tmk_device_name(d->device, device));
-        tmk_tree_u64(t, "time_ns", d->time_ns + f->p->offset_ns);
-        if (d->step != TMK_NO_STEP)
-            tmk_tree_i64(t, "step", d->step);
-        else
-            tmk_tree_null(t, "step");
-        add_bytes(t, "reserved", d->sum.reserved_bytes);
-        add_bytes(t, "allocated", d->sum.allocated_bytes);
-        add_bytes(t, "free", d->sum.free_bytes);
-        add_bytes(t, "largest_free", d->sum.largest_bytes);
-        add_bytes(t, "largest_allocatable", d->sum.allocatable_bytes);
-        add_bytes(t, "releasable", d->sum.whole_bytes);
-        add_bytes(t, "pinned_segments",
-                  d->has_segments ? tmk_fragmentation_pinned(f->frag, i, NULL, 0)
-                                  : TMK_BYTES_UNKNOWN);
-        tmk_tree_end(t);
-    }
-    tmk_tree_end(t);
 }

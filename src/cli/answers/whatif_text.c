@@ -13,8 +13,8 @@
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
-#include "kit/json.h"
 #include "kit/table.h"
+#include "kit/tree.h"
 #include "tidemark/tidemark.h"
 
 /* Savings below this are not worth a setting. */
@@ -325,102 +325,4 @@ void tmk_whatif_print(const struct tmk_whatif_view *v)
         print_least(&sheet, v, &v->rows[i]);
     print_advice(&sheet, v);
     print_caveats(&sheet, v);
-}
-
-/* ---- for programs ---- */
-
-static void add_known(struct tmk_json *j, const char *key, uint64_t bytes)
-{
-    if (bytes == UINT64_MAX)
-        tmk_json_null(j, key);
-    else
-        tmk_json_u64(j, key, bytes);
-}
-
-static void add_oom(struct tmk_json *j, const struct tmk_whatif_view *v,
-                    const struct tmk_whatif_result *r)
-{
-    if (!r->has_oom) {
-        tmk_json_null(j, "oom");
-        return;
-    }
-    tmk_json_object(j, "oom");
-    tmk_json_u64(j, "event", r->oom.event);
-    tmk_json_u64(j, "request_bytes", r->oom.requested_bytes);
-    tmk_json_u64(j, "time_ns", r->oom.time_ns + v->p->offset_ns);
-    if (r->oom.step == TMK_NO_STEP)
-        tmk_json_null(j, "step");
-    else
-        tmk_json_i64(j, "step", r->oom.step);
-    tmk_json_bool(j, "recorded", r->oom.is_recorded);
-    tmk_json_end(j);
-}
-
-static void add_setting(struct tmk_json *j, const struct tmk_whatif_view *v,
-                        const struct tmk_whatif_row *row)
-{
-    const struct tmk_whatif_result *r = &row->result;
-    bool is_card = v->capacity_bytes != TMK_BYTES_UNKNOWN;
-    tmk_json_object(j, NULL);
-    tmk_json_text(j, "conf", row->conf);
-    add_known(j, "capacity", is_card ? v->capacity_bytes : row->setting.limit_bytes);
-    tmk_json_u64(j, "peak_allocated", r->peak_allocated_bytes);
-    tmk_json_u64(j, "peak_reserved", r->peak_reserved_bytes);
-    tmk_json_u64(j, "retries", r->n_retries);
-    add_oom(j, v, r);
-    add_known(j, "limit", row->setting.limit_bytes);
-    tmk_json_u64(j, "wasted", r->wasted_bytes);
-    tmk_json_u64(j, "segments", r->n_segments);
-    tmk_json_u64(j, "ooms", r->n_ooms);
-    add_known(j, "smallest_limit", row->has_smallest ? row->smallest_bytes : UINT64_MAX);
-    tmk_json_end(j);
-}
-
-/* Signs of a limit that is not known. */
-static void add_returns(struct tmk_json *j, const struct tmk_whatif_facts *f)
-{
-    if (!f->n_returns) {
-        tmk_json_null(j, "unknown_limit");
-        return;
-    }
-    tmk_json_object(j, "unknown_limit");
-    tmk_json_u64(j, "times", f->n_returns);
-    tmk_json_u64(j, "at_least", f->peak_reserved_bytes);
-    tmk_json_u64(j, "below", f->limit_below_bytes);
-    tmk_json_end(j);
-}
-
-void tmk_whatif_print_json(const struct tmk_whatif_view *v)
-{
-    struct tmk_json j;
-    char device[24];
-    const struct tmk_whatif_facts *f = v->facts;
-    tmk_json_init(&j, stdout, 2);
-    tmk_json_object(&j, NULL);
-    tmk_json_array(&j, "settings");
-    for (unsigned i = 0; i < v->n_rows; i++)
-        add_setting(&j, v, &v->rows[i]);
-    tmk_json_end(&j);
-    const struct tmk_whatif_row *best = tmk_whatif_best(v);
-    tmk_json_text(&j, "best", best ? best->conf : NULL);
-    tmk_json_object(&j, "measured");
-    tmk_json_u64(&j, "peak_allocated", f->peak_allocated_bytes);
-    add_known(&j, "peak_reserved", f->peak_reserved_bytes);
-    tmk_json_u64(&j, "ooms", f->n_ooms);
-    tmk_json_end(&j);
-    tmk_json_text(&j, "alloc_conf", f->alloc_conf);
-    tmk_json_bool(&j, "alloc_conf_inferred", f->is_conf_inferred);
-    tmk_json_bool(&j, "requests_known", f->knows_requests);
-    add_returns(&j, f);
-    tmk_json_u64(&j, "events", f->n_events);
-    tmk_json_u64(&j, "seeded", f->n_seeded);
-    add_known(&j, "card", f->card_bytes);
-    add_known(&j, "outside", f->outside_bytes);
-    tmk_json_text(&j, "device", tmk_device_name(v->device, device));
-    if (v->p->rank >= 0)
-        tmk_json_i64(&j, "rank", v->p->rank);
-    else
-        tmk_json_null(&j, "rank");
-    tmk_process_json_pid(&j, v->p);
-    tmk_json_end(&j);
 }

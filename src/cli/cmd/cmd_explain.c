@@ -51,16 +51,16 @@ static int explain_all(struct answer *a)
 
 /* ---- printing ---- */
 
-static void add_cases(const struct answer *a, struct tmk_json *j, const char *key, bool near)
+static void add_cases(const struct answer *a, struct tmk_tree *t, const char *key, bool near)
 {
-    tmk_json_array(j, key);
+    tmk_tree_list(t, key);
     for (uint32_t i = 0; i < a->n; i++)
         for (uint64_t k = 0; k < tmk_explanation_n(a->parts[i].explanation); k++) {
             const struct tmk_case *c = tmk_explanation_get(a->parts[i].explanation, k);
             if ((c->scene.kind != TMK_SCENE_OOM) == near)
-                tmk_explain_json(c, j);
+                tmk_explain_json(c, t);
         }
-    tmk_json_end(j);
+    tmk_tree_end(t);
 }
 
 static uint64_t n_ooms(const struct answer *a)
@@ -73,13 +73,13 @@ static uint64_t n_ooms(const struct answer *a)
 
 static void print_json(const struct answer *a)
 {
-    struct tmk_json j;
-    tmk_json_init(&j, stdout, 4);
-    tmk_json_object(&j, NULL);
-    add_cases(a, &j, "ooms", false);
-    add_cases(a, &j, "near_misses", true);
-    tmk_json_u64(&j, "n_ooms", n_ooms(a));
-    tmk_json_end(&j);
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, stdout, 4);
+    tmk_tree_object(&t, NULL);
+    add_cases(a, &t, "ooms", false);
+    add_cases(a, &t, "near_misses", true);
+    tmk_tree_u64(&t, "n_ooms", n_ooms(a));
+    tmk_tree_end(&t);
 }
 
 /* The same line of code ran out again, for the same reason: said once. */

@@ -63,21 +63,21 @@ static const char *verdict_of(const struct tmk_oom_watch *w)
 
 static void print_json(const struct tmk_oom_watch *w, double threshold)
 {
-    struct tmk_json j;
+    struct tmk_tree t;
     char iso[TMK_ISO_BYTES];
-    tmk_json_init(&j, stdout, 2);
-    tmk_json_object(&j, NULL);
-    tmk_json_text(&j, "timestamp", tmk_iso_text(time(NULL), iso));
-    tmk_json_text(&j, "verdict", verdict_of(w));
-    tmk_json_fixed(&j, "threshold", threshold, 2);
-    tmk_json_array(&j, "predictions");
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_text(&t, "timestamp", tmk_iso_text(time(NULL), iso));
+    tmk_tree_text(&t, "verdict", verdict_of(w));
+    tmk_tree_fixed(&t, "threshold", threshold, 2);
+    tmk_tree_list(&t, "predictions");
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
         const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
         struct tmk_prediction p = tmk_prediction_of(u, w->warm_up_ns);
-        tmk_prediction_write(&j, NULL, u, &w->alarms[i], &p);
+        tmk_prediction_write(&t, NULL, u, &w->alarms[i], &p);
     }
-    tmk_json_end(&j);
-    tmk_json_end(&j);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
 }
 
 /* Devices that do not answer: how many. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "cli/answers/answer_json.h"
 #include "cli/answers/moment_answer.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/target.h"
@@ -11,8 +12,8 @@
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
-#include "kit/json.h"
 #include "kit/print.h"
+#include "kit/tree.h"
 
 enum { BAR_WIDTH = 16, SHOWN_FRAMES = 4 };
 
@@ -38,14 +39,6 @@ static int ask(struct answer *a, const struct tmk_args *args)
 
 /* ---- printing ---- */
 
-static void add_step(struct tmk_json *j, int64_t step)
-{
-    if (step == TMK_NO_STEP)
-        tmk_json_null(j, "step");
-    else
-        tmk_json_i64(j, "step", step);
-}
-
 /* "file:line function" of frame i, innermost first; the caller's. NULL behind the last. */
 static char *frame_text(const struct answer *a, uint32_t stack, uint32_t i, bool short_file)
 {
@@ -58,58 +51,43 @@ static char *frame_text(const struct answer *a, uint32_t stack, uint32_t i, bool
     return tmk_xstrdup(tmk_frame_text(known ? &f : NULL, short_file, text));
 }
 
-static void add_row(struct tmk_json *j, const struct answer *a, const struct tmk_peak_row *row)
+static void add_row(struct tmk_tree *t, const struct answer *a, const struct tmk_peak_row *row)
 {
-    tmk_json_object(j, NULL);
-    tmk_json_text(j, "key", row->key);
-    tmk_json_u64(j, "bytes", row->bytes);
-    tmk_json_u64(j, "blocks", row->n_blocks);
-    if (a->by == TMK_BY_STACK) {
-        tmk_json_array(j, "stack");
-        char *text;
-        for (uint32_t i = 0; (text = frame_text(a, row->stack, i, false)) != NULL; i++) {
-            tmk_json_text(j, NULL, text);
-            free(text);
-        }
-        tmk_json_end(j);
-    }
-    tmk_json_end(j);
+    tmk_tree_object(t, NULL);
+    tmk_tree_text(t, "key", row->key);
+    tmk_tree_u64(t, "bytes", row->bytes);
+    tmk_tree_u64(t, "blocks", row->n_blocks);
+    if (a->by == TMK_BY_STACK)
+        tmk_answer_put_stack(t, "stack", a->look.p, row->stack);
+    tmk_tree_end(t);
 }
 
 static void print_json(const struct answer *a)
 {
-    struct tmk_json j;
-    char device[24];
-    uint64_t reserved;
-    tmk_json_init(&j, stdout, 2);
-    tmk_json_object(&j, NULL);
-    tmk_json_u64(&j, "time_ns", tmk_look_ns(&a->look));
-    add_step(&j, tmk_look_step(&a->look));
-    tmk_json_u64(&j, "allocated", tmk_look_bytes(&a->look));
-    if (tmk_look_reserved(&a->look, &reserved))
-        tmk_json_u64(&j, "reserved", reserved);
-    else
-        tmk_json_null(&j, "reserved");
-    tmk_json_text(&j, "device", tmk_device_name(tmk_look_device(&a->look), device));
-    if (a->look.p->rank >= 0)
-        tmk_json_i64(&j, "rank", a->look.p->rank);
-    else
-        tmk_json_null(&j, "rank");
-    tmk_process_json_pid(&j, a->look.p);
-    if (a->look.detail_lost && tmk_peak_found(a->look.peak)) {
-        tmk_json_object(&j, "kept");
-        tmk_json_u64(&j, "time_ns", tmk_peak_time_ns(a->look.peak) + a->look.p->offset_ns);
-        add_step(&j, tmk_peak_step(a->look.peak));
-        tmk_json_u64(&j, "allocated", tmk_peak_bytes(a->look.peak));
-        tmk_json_end(&j);
-    } else {
-        tmk_json_null(&j, "kept");
+    struct tmk_tree t;
+    uint64_t reserved = 0;
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_u64(&t, "time_ns", tmk_look_ns(&a->look));
+    tmk_answer_put_step(&t, "step", tmk_look_step(&a->look));
+    tmk_tree_u64(&t, "allocated", tmk_look_bytes(&a->look));
+    bool has_reserved = tmk_look_reserved(&a->look, &reserved);
+    tmk_tree_u64_if(&t, "reserved", has_reserved, reserved);
+    tmk_answer_put_device(&t, tmk_look_device(&a->look));
+    tmk_answer_put_rank(&t, a->look.p);
+    tmk_answer_put_pid(&t, a->look.p);
+    bool is_other = a->look.detail_lost && tmk_peak_found(a->look.peak);
+    if (tmk_tree_object_if(&t, "kept", is_other)) {
+        tmk_tree_u64(&t, "time_ns", tmk_peak_time_ns(a->look.peak) + a->look.p->offset_ns);
+        tmk_answer_put_step(&t, "step", tmk_peak_step(a->look.peak));
+        tmk_tree_u64(&t, "allocated", tmk_peak_bytes(a->look.peak));
+        tmk_tree_end(&t);
     }
-    tmk_json_array(&j, "by");
+    tmk_tree_list(&t, "by");
     for (uint64_t i = 0; i < a->n_rows; i++)
-        add_row(&j, a, &a->rows[i]);
-    tmk_json_end(&j);
-    tmk_json_end(&j);
+        add_row(&t, a, &a->rows[i]);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
 }
 
 static void print_headline(const struct answer *a)

@@ -17,9 +17,12 @@ struct writing {
 static void write_report(FILE *out, const void *arg)
 {
     const struct writing *w = arg;
-    if (strcmp(w->format, "json") == 0 || strcmp(w->format, "csv") == 0) {
-        struct tmk_tree tree;
-        tmk_tree_init(&tree, out, strcmp(w->format, "csv") == 0, w->is_safe);
+    struct tmk_tree tree;
+    if (strcmp(w->format, "json") == 0) {
+        tmk_tree_init_json(&tree, out, 4);
+        tmk_report_tree(w->report, &tree);
+    } else if (strcmp(w->format, "csv") == 0) {
+        tmk_tree_init_csv(&tree, out, w->is_safe);
         tmk_report_tree(w->report, &tree);
     } else {
         struct tmk_sheet sheet = {

@@ -36,9 +36,9 @@ bool tmk_monitor_report_is_json(const struct tmk_args *args)
 
 static void write_json(FILE *out, const void *arg)
 {
-    struct tmk_json j;
-    tmk_json_init(&j, out, 4);
-    tmk_status_write(&j, arg);
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, out, 4);
+    tmk_status_write(&t, arg);
 }
 
 static int write_file(const struct tmk_status *status, const char *path)
