@@ -2,6 +2,8 @@
 /* cli/answers/answer_json.c - see answer_json.h. */
 #include "cli/answers/answer_json.h"
 
+#include <math.h>
+
 void tmk_answer_put_step(struct tmk_tree *t, const char *key, int64_t step)
 {
     tmk_tree_i64_if(t, key, step != TMK_NO_STEP, step);
@@ -72,5 +74,31 @@ void tmk_answer_put_rows(struct tmk_tree *t, const char *key, const struct tmk_p
         tmk_tree_u64(t, "blocks", rows[i].n_blocks);
         tmk_tree_end(t);
     }
+    tmk_tree_end(t);
+}
+
+static void put_advice(struct tmk_tree *t, enum tmk_growth_cause cause)
+{
+    const char *advice;
+    tmk_tree_list(t, "advice");
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(cause, i)) != NULL; i++)
+        tmk_tree_text(t, NULL, advice);
+    tmk_tree_end(t);
+}
+
+void tmk_answer_put_forecast(struct tmk_tree *t, const char *key, const struct tmk_forecast *f)
+{
+    if (!tmk_tree_object_if(t, key, f && f->risk != TMK_RISK_UNKNOWN))
+        return;
+    tmk_tree_text(t, "risk", tmk_risk_text(f->risk));
+    tmk_tree_fixed(t, "seconds_to_oom", f->has_time ? f->seconds_to_oom : NAN, 3);
+    tmk_tree_fixed(t, "seconds_low", f->has_time ? f->seconds_low : NAN, 3);
+    tmk_tree_fixed(t, "seconds_high", f->has_time ? f->seconds_high : NAN, 3);
+    bool has_steps = f->has_time && f->by_step;
+    tmk_tree_i64_if(t, "steps_to_oom", has_steps,
+                    has_steps ? (int64_t)ceil(f->steps_to_oom - 1e-6) : 0);
+    tmk_tree_fixed(t, "confidence", f->has_confidence ? f->confidence : NAN, 2);
+    tmk_tree_text(t, "cause", tmk_growth_cause_name(f->cause));
+    put_advice(t, f->cause);
     tmk_tree_end(t);
 }

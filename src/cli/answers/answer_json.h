@@ -6,6 +6,7 @@
 
 #include "kit/tree.h"
 #include "model/run.h"
+#include "passes/forecast.h"
 #include "passes/peak.h"
 
 /* A step; unknown: TMK_NO_STEP. */
@@ -26,5 +27,7 @@ void tmk_answer_put_stack_if(struct tmk_tree *t, const char *key, const struct t
 /* A list of the first `most` rows: "key", "bytes", "blocks". */
 void tmk_answer_put_rows(struct tmk_tree *t, const char *key, const struct tmk_peak_row *rows,
                          uint64_t n, uint64_t most);
+/* A forecast, with the names of the columns of the table `forecast`. NULL: not known. */
+void tmk_answer_put_forecast(struct tmk_tree *t, const char *key, const struct tmk_forecast *f);
 
 #endif

@@ -25,7 +25,7 @@ static void add_two(struct tmk_tree *t, const char *key, const struct tmk_two *t
 
 static const bool both_known[2] = {true, true};
 
-static void add_rows(struct tmk_tree *t, const struct tmk_comparison *c)
+static void add_rows(struct tmk_tree *t, const struct tmk_diff_answer *c)
 {
     tmk_tree_list(t, "by");
     for (uint64_t i = 0; i < tmk_diff_n_rows(c->diff); i++) {
@@ -36,15 +36,15 @@ static void add_rows(struct tmk_tree *t, const struct tmk_comparison *c)
         tmk_tree_u64(t, "a_blocks", row->n_blocks[0]);
         tmk_tree_u64(t, "b_blocks", row->n_blocks[1]);
         if (c->by == TMK_BY_STACK) {
-            tmk_answer_put_stack_if(t, "a_stack", c->shown->looks[0].p, row->stack[0]);
-            tmk_answer_put_stack_if(t, "b_stack", c->shown->looks[1].p, row->stack[1]);
+            tmk_answer_put_stack_if(t, "a_stack", c->shown->sides[0].p, row->stack[0]);
+            tmk_answer_put_stack_if(t, "b_stack", c->shown->sides[1].p, row->stack[1]);
         }
         tmk_tree_end(t);
     }
     tmk_tree_end(t);
 }
 
-static void add_gates(struct tmk_tree *t, const struct tmk_comparison *c)
+static void add_gates(struct tmk_tree *t, const struct tmk_diff_answer *c)
 {
     tmk_tree_list(t, "gates");
     for (unsigned i = 0; i < c->n_verdicts; i++) {
@@ -73,11 +73,11 @@ static void add_split(struct tmk_tree *t, const char *key, const struct tmk_diff
     tmk_tree_end(t);
 }
 
-static void add_cause(struct tmk_tree *t, const struct tmk_comparison *x,
+static void add_cause(struct tmk_tree *t, const struct tmk_diff_answer *x,
                       const struct tmk_diff_cause *c)
 {
     struct tmk_frame f;
-    bool has_site = tmk_stack_site(x->shown->looks[c->stack_side].p, c->stack, &f);
+    bool has_site = tmk_stack_site(x->shown->sides[c->stack_side].p, c->stack, &f);
     tmk_tree_object(t, NULL);
     tmk_tree_text(t, "category", tmk_category_name(c->category));
     tmk_tree_text(t, "module", c->owner);
@@ -98,12 +98,12 @@ static bool has_changed(const struct tmk_diff_cause *c)
     return s->resized || s->recounted || s->added || s->gone;
 }
 
-static void add_causes(struct tmk_tree *t, const struct tmk_comparison *c)
+static void add_causes(struct tmk_tree *t, const struct tmk_diff_answer *c)
 {
     struct tmk_diff_split split = tmk_diff_split(c->diff);
-    tmk_tree_double(t, "attributed", tmk_comparison_attributed(c));
+    tmk_tree_double(t, "attributed", tmk_diff_answer_attributed(c));
     add_split(t, "split", &split);
-    tmk_tree_i64(t, "unexplained", tmk_comparison_unexplained(c));
+    tmk_tree_i64(t, "unexplained", tmk_diff_answer_unexplained(c));
     tmk_tree_list(t, "causes");
     for (uint64_t i = 0; i < tmk_diff_n_causes(c->diff); i++)
         if (has_changed(tmk_diff_cause(c->diff, i)))
@@ -112,7 +112,7 @@ static void add_causes(struct tmk_tree *t, const struct tmk_comparison *c)
     tmk_tree_bool(t, "names_unwrapped", tmk_diff_unwraps(c->diff));
 }
 
-static void add_steps(struct tmk_tree *t, const struct tmk_comparison *c)
+static void add_steps(struct tmk_tree *t, const struct tmk_diff_answer *c)
 {
     uint64_t picked[LISTED_STEPS];
     uint64_t n = tmk_diff_steps_pick(c->steps, LISTED_STEPS, picked);
@@ -136,41 +136,41 @@ static void add_steps(struct tmk_tree *t, const struct tmk_comparison *c)
     tmk_tree_end(t);
 }
 
-static void add_ranks(struct tmk_tree *t, const struct tmk_comparison *c)
+static void add_ranks(struct tmk_tree *t, const struct tmk_diff_answer *c)
 {
     tmk_tree_list(t, "ranks");
     for (uint32_t i = 0; i < c->n_pairs; i++) {
-        const struct tmk_pair *pair = &c->pairs[i];
+        const struct tmk_diff_pair *pair = &c->pairs[i];
         tmk_tree_object(t, NULL);
-        tmk_tree_number(t, "rank", pair->looks[1].p->rank);
+        tmk_tree_number(t, "rank", pair->sides[1].p->rank);
         add_both(t, pair->known, pair->bytes);
         tmk_tree_end(t);
     }
     tmk_tree_end(t);
 }
 
-static void add_side(struct tmk_tree *t, const char *key, const struct tmk_comparison *c,
+static void add_side(struct tmk_tree *t, const char *key, const struct tmk_diff_answer *c,
                      unsigned side)
 {
-    const struct tmk_look *l = &c->shown->looks[side];
+    const struct tmk_moment_answer *l = &c->shown->sides[side];
     tmk_tree_object(t, key);
     tmk_tree_text(t, "run", c->paths[side]);
     tmk_tree_number(t, "rank", l->p->rank);
     tmk_answer_put_pid(t, l->p);
-    tmk_answer_put_device(t, tmk_look_device(l));
-    tmk_answer_put_step(t, "step", tmk_look_step(l));
-    tmk_tree_u64(t, "time_ns", tmk_look_ns(l));
+    tmk_answer_put_device(t, tmk_moment_answer_device(l));
+    tmk_answer_put_step(t, "step", tmk_moment_answer_step(l));
+    tmk_tree_u64(t, "time_ns", tmk_moment_answer_ns(l));
     tmk_tree_bool(t, "detail_lost", l->detail_lost);
     tmk_tree_end(t);
 }
 
-void tmk_comparison_json(const struct tmk_comparison *c)
+void tmk_diff_json(const struct tmk_diff_answer *c)
 {
     struct tmk_tree t;
     struct tmk_two peak = {.known = {true, true}};
-    struct tmk_two reserved = tmk_comparison_reserved(c), most = tmk_comparison_most_reserved(c);
+    struct tmk_two reserved = tmk_diff_answer_reserved(c), most = tmk_diff_answer_most_reserved(c);
     for (unsigned side = 0; side < 2; side++)
-        peak.bytes[side] = tmk_look_bytes(&c->shown->looks[side]);
+        peak.bytes[side] = tmk_moment_answer_bytes(&c->shown->sides[side]);
     tmk_tree_init_json(&t, stdout, 2);
     tmk_tree_object(&t, NULL);
     add_two(&t, "peak", &peak);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/explain_json.c - see explain_text.h: for machines. Unknown is null. */
-#include "cli/answers/explain_text.h"
+/* cli/answers/explain_json.c - see explain_answer.h: for machines. Unknown is null. */
+#include "cli/answers/explain_answer.h"
 
 #include <math.h>
 
@@ -128,7 +128,7 @@ static void add_fix(struct tmk_tree *t, const struct tmk_fix *fix)
     tmk_tree_end(t);
 }
 
-void tmk_explain_json(const struct tmk_case *c, struct tmk_tree *t)
+static void add_case(struct tmk_tree *t, const struct tmk_case *c)
 {
     const struct tmk_scene *s = &c->scene;
     tmk_tree_object(t, NULL);
@@ -148,5 +148,27 @@ void tmk_explain_json(const struct tmk_case *c, struct tmk_tree *t)
     for (uint32_t i = 0; i < c->n_fixes; i++)
         add_fix(t, &c->fixes[i]);
     tmk_tree_end(t);
+    tmk_tree_end(t);
+}
+
+static void add_cases(struct tmk_tree *t, const struct tmk_explain_answer *a, const char *key,
+                      bool near)
+{
+    tmk_tree_list(t, key);
+    for (uint32_t i = 0; i < a->n; i++)
+        for (uint64_t k = 0; k < tmk_explanation_n(a->processes[i].explanation); k++) {
+            const struct tmk_case *c = tmk_explanation_get(a->processes[i].explanation, k);
+            if ((c->scene.kind != TMK_SCENE_OOM) == near)
+                add_case(t, c);
+        }
+    tmk_tree_end(t);
+}
+
+void tmk_explain_json(const struct tmk_explain_answer *a, struct tmk_tree *t, const char *key)
+{
+    tmk_tree_object(t, key);
+    add_cases(t, a, "ooms", false);
+    add_cases(t, a, "near_misses", true);
+    tmk_tree_u64(t, "n_ooms", tmk_explain_n_ooms(a));
     tmk_tree_end(t);
 }

@@ -95,7 +95,7 @@ static void add_device(struct tmk_tree *t, const struct tmk_frag_answer *a, uint
     const struct tmk_frag_device *d = tmk_fragmentation_get(a->frag, device);
     add_sum(t, &d->sum);
     add_pinned(t, a, device);
-    tmk_tree_text(t, "moment", tmk_frag_moment_name(a, d));
+    tmk_tree_text(t, "moment", tmk_frag_moment_name(a->moment.kind, d));
     tmk_tree_u64(t, "time_ns", d->time_ns + a->p->offset_ns);
     tmk_answer_put_step(t, "step", d->step);
     tmk_answer_put_device(t, d->device);

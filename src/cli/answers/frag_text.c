@@ -282,7 +282,7 @@ static void show_time(const struct tmk_frag_answer *a, const struct tmk_frag_dev
                   tmk_size_text(worst->peak_bytes, blocks));
 }
 
-void tmk_frag_sheet(const struct tmk_frag_answer *a)
+void tmk_frag_text(const struct tmk_frag_answer *a)
 {
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     bool is_first = true;

@@ -9,7 +9,7 @@
 #include "kit/amount.h"
 
 struct found {
-    const struct tmk_leak_finding *item;
+    const struct tmk_leak_process *item;
     const struct tmk_leak *leak;
 };
 
@@ -49,7 +49,7 @@ static void add_process(struct tmk_tree *t, const struct tmk_process *p,
     tmk_answer_put_pid(t, p);
 }
 
-static void add_leak(struct tmk_tree *t, const struct tmk_leak_finding *item,
+static void add_leak(struct tmk_tree *t, const struct tmk_leak_process *item,
                      const struct tmk_leak *leak)
 {
     double left;
@@ -89,7 +89,7 @@ static int by_second(const void *va, const void *vb)
 }
 
 /* Of all processes, largest first: per second where one of them has no steps. */
-static void add_leaks(struct tmk_tree *t, const struct tmk_leak_findings *f)
+static void add_leaks(struct tmk_tree *t, const struct tmk_leak_answer *f)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < f->n; i++)
@@ -110,7 +110,7 @@ static void add_leaks(struct tmk_tree *t, const struct tmk_leak_findings *f)
     free(all);
 }
 
-static void add_cycles(struct tmk_tree *t, const struct tmk_leak_findings *f)
+static void add_cycles(struct tmk_tree *t, const struct tmk_leak_answer *f)
 {
     tmk_tree_list(t, "falls_back");
     for (uint32_t i = 0; i < f->n; i++)
@@ -129,7 +129,7 @@ static void add_cycles(struct tmk_tree *t, const struct tmk_leak_findings *f)
     tmk_tree_end(t);
 }
 
-static void add_doubts(struct tmk_tree *t, const struct tmk_leak_findings *f)
+static void add_doubts(struct tmk_tree *t, const struct tmk_leak_answer *f)
 {
     tmk_tree_list(t, "not_judged");
     for (uint32_t i = 0; i < f->n; i++)
@@ -185,7 +185,7 @@ static void add_live(struct tmk_tree *t, const struct tmk_leak_live *live)
         add_python(t, live);
 }
 
-void tmk_leak_json(const struct tmk_leak_findings *f)
+void tmk_leak_json(const struct tmk_leak_answer *f)
 {
     static const char *const verdicts[] = {
         [TMK_LEAK_CLEAN] = "clean", [TMK_LEAK_FOUND] = "leak", [TMK_LEAK_TOO_SHORT] = NULL};

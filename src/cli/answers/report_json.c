@@ -5,7 +5,9 @@
 #include <math.h>
 
 #include "cli/answers/answer_json.h"
-#include "cli/answers/report.h"
+#include "cli/answers/explain_answer.h"
+#include "cli/answers/frag_answer.h"
+#include "cli/answers/report_answer.h"
 #include "cli/front/refused.h"
 #include "cli/output/say.h"
 #include "tidemark/tidemark.h"
@@ -13,12 +15,12 @@
 
 enum { MAX_ROWS = 100, MAX_STEPS = 100 };
 
-static uint64_t run_time(const struct tmk_facts *f, uint64_t trace_ns)
+static uint64_t run_time(const struct tmk_process_answer *f, uint64_t trace_ns)
 {
     return trace_ns + f->p->offset_ns;
 }
 
-static void add_peak_by(struct tmk_tree *t, const struct tmk_facts *f, const char *key,
+static void add_peak_by(struct tmk_tree *t, const struct tmk_process_answer *f, const char *key,
                         enum tmk_by by)
 {
     const struct tmk_peak_row *rows;
@@ -28,7 +30,7 @@ static void add_peak_by(struct tmk_tree *t, const struct tmk_facts *f, const cha
     tmk_answer_put_rows(t, key, rows, n, MAX_ROWS);
 }
 
-static void add_kept(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_kept(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     if (!tmk_tree_object_if(t, "kept", f->detail_lost))
         return;
@@ -38,9 +40,9 @@ static void add_kept(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_end(t);
 }
 
-static void add_parameters(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_parameters(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
-    struct tmk_parameters_sum sum = tmk_facts_parameters(f);
+    struct tmk_parameters_sum sum = tmk_process_answer_parameters(f);
     if (!tmk_tree_object_if(t, "parameters", sum.n > 0))
         return;
     tmk_tree_u64(t, "count", sum.n);
@@ -49,7 +51,7 @@ static void add_parameters(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_end(t);
 }
 
-static void add_peak(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_peak(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     if (!tmk_tree_object_if(t, "peak", f->has_peak))
         return;
@@ -70,16 +72,16 @@ static void add_peak(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_end(t);
 }
 
-static void add_timeline(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_timeline(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
-    const struct tmk_timeline_part *parts = tmk_facts_parts(f);
+    const struct tmk_timeline_part *parts = tmk_process_answer_parts(f);
     tmk_tree_list(t, "timeline");
     for (uint32_t i = 0; parts && i < tmk_timeline_n_parts(f->timeline); i++) {
-        bool known = tmk_facts_part_is_known(f, i);
+        bool known = tmk_process_answer_part_is_known(f, i);
         tmk_tree_object(t, NULL);
         tmk_tree_u64(t, "start_ns", run_time(f, parts[i].start_ns));
         tmk_tree_u64(t, "end_ns", run_time(f, parts[i].end_ns));
-        tmk_tree_u64(t, "max_allocated", tmk_facts_part_max(f, i));
+        tmk_tree_u64(t, "max_allocated", tmk_process_answer_part_max(f, i));
         tmk_tree_u64_if(t, "min_allocated", known, parts[i].min_bytes);
         tmk_tree_u64_if(t, "end_allocated", known, parts[i].last_bytes);
         tmk_answer_put_step(t, "step", known ? parts[i].step : TMK_NO_STEP);
@@ -88,7 +90,7 @@ static void add_timeline(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_end(t);
 }
 
-static void add_step_row(struct tmk_tree *t, const struct tmk_facts *f,
+static void add_step_row(struct tmk_tree *t, const struct tmk_process_answer *f,
                          const struct tmk_step_row *row)
 {
     tmk_tree_object(t, NULL);
@@ -104,7 +106,7 @@ static void add_step_row(struct tmk_tree *t, const struct tmk_facts *f,
     tmk_tree_end(t);
 }
 
-static void add_steps(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_steps(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     struct tmk_steps_digest d = tmk_steps_digest(f->steps);
     uint64_t picked[MAX_STEPS];
@@ -131,24 +133,38 @@ static void add_site(struct tmk_tree *t, bool is_known, const struct tmk_frame *
     tmk_answer_put_site(t, is_known, &told);
 }
 
-static void add_sites(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_site_total(struct tmk_tree *t, const struct tmk_site_total *s)
 {
-    tmk_tree_list(t, "sites");
-    for (uint64_t i = 0; i < tmk_sites_n(f->sites) && i < MAX_ROWS; i++) {
-        const struct tmk_site_total *s = tmk_sites_get(f->sites, i);
-        tmk_tree_object(t, NULL);
-        add_site(t, s->is_known, &s->site);
-        tmk_tree_u64(t, "allocations", s->n_allocs);
-        tmk_tree_u64(t, "bytes", s->bytes);
-        tmk_tree_u64(t, "live_blocks", s->live_blocks);
-        tmk_tree_u64(t, "live_bytes", s->live_bytes);
-        tmk_tree_end(t);
-    }
+    tmk_tree_object(t, NULL);
+    add_site(t, s->is_known, &s->site);
+    tmk_tree_u64(t, "allocations", s->n_allocs);
+    tmk_tree_u64(t, "bytes", s->bytes);
+    tmk_tree_u64(t, "live_blocks", s->live_blocks);
+    tmk_tree_u64(t, "live_bytes", s->live_bytes);
     tmk_tree_end(t);
 }
 
-static void add_holders(struct tmk_tree *t, const struct tmk_facts *f, uint64_t i, const char *key,
-                        enum tmk_by by)
+static void add_sites(struct tmk_tree *t, const struct tmk_process_answer *f)
+{
+    tmk_tree_list(t, "sites");
+    for (uint64_t i = 0; i < tmk_sites_n(f->sites) && i < MAX_ROWS; i++)
+        add_site_total(t, tmk_sites_get(f->sites, i));
+    tmk_tree_end(t);
+}
+
+/* What is still alive at the end, which is seldom what allocates most. */
+static void add_live_sites(struct tmk_tree *t, const struct tmk_process_answer *f)
+{
+    uint64_t top[MAX_ROWS];
+    uint64_t n = tmk_sites_top_live(f->sites, MAX_ROWS, top);
+    tmk_tree_list(t, "live_sites");
+    for (uint64_t i = 0; i < n; i++)
+        add_site_total(t, tmk_sites_get(f->sites, top[i]));
+    tmk_tree_end(t);
+}
+
+static void add_holders(struct tmk_tree *t, const struct tmk_process_answer *f, uint64_t i,
+                        const char *key, enum tmk_by by)
 {
     const struct tmk_peak_row *rows;
     uint64_t n;
@@ -157,7 +173,7 @@ static void add_holders(struct tmk_tree *t, const struct tmk_facts *f, uint64_t 
     tmk_answer_put_rows(t, key, rows, n, MAX_ROWS);
 }
 
-static void add_oom(struct tmk_tree *t, const struct tmk_facts *f, uint64_t i)
+static void add_oom(struct tmk_tree *t, const struct tmk_process_answer *f, uint64_t i)
 {
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, i);
     tmk_tree_object(t, NULL);
@@ -181,7 +197,7 @@ static void add_oom(struct tmk_tree *t, const struct tmk_facts *f, uint64_t i)
     tmk_tree_end(t);
 }
 
-static void add_ooms(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_ooms(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     tmk_tree_u64(t, "oom_count", tmk_ooms_n(f->ooms));
     tmk_tree_list(t, "ooms");
@@ -192,7 +208,8 @@ static void add_ooms(struct tmk_tree *t, const struct tmk_facts *f)
 
 /* ---- what the driver told ---- */
 
-static void add_account(struct tmk_tree *t, const struct tmk_facts *f, const struct tmk_account *a)
+static void add_account(struct tmk_tree *t, const struct tmk_process_answer *f,
+                        const struct tmk_account *a)
 {
     tmk_tree_object(t, NULL);
     tmk_answer_put_device(t, a->device);
@@ -217,7 +234,7 @@ static void add_account(struct tmk_tree *t, const struct tmk_facts *f, const str
     tmk_tree_end(t);
 }
 
-static void add_accounting(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_accounting(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     tmk_tree_list(t, "accounting");
     for (uint64_t i = 0; i < tmk_accounting_n(f->accounting); i++)
@@ -241,10 +258,11 @@ static void add_leak(struct tmk_tree *t, const struct tmk_leak *leak)
     tmk_tree_u64(t, "growth_bytes", leak->bytes);
     tmk_answer_put_device(t, leak->device);
     tmk_tree_text(t, "kept_by", tmk_keeper_name(leak->keeper));
+    tmk_tree_double(t, "bytes_per_second", leak->bytes_per_second);
     tmk_tree_end(t);
 }
 
-static void add_leaks(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_leaks(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     static const char *const verdicts[] = {
         [TMK_LEAK_CLEAN] = "clean", [TMK_LEAK_FOUND] = "leak", [TMK_LEAK_TOO_SHORT] = NULL};
@@ -255,7 +273,7 @@ static void add_leaks(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_end(t);
 }
 
-static void add_fragmentation(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_fragmentation(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     tmk_tree_list(t, "fragmentation");
     for (uint64_t i = 0; i < tmk_fragmentation_n(f->frag); i++) {
@@ -273,12 +291,14 @@ static void add_fragmentation(struct tmk_tree *t, const struct tmk_facts *f)
         tmk_tree_bytes(t, "pinned_segments",
                        d->has_segments ? tmk_fragmentation_pinned(f->frag, i, NULL, 0)
                                        : TMK_BYTES_UNKNOWN);
+        tmk_tree_text(t, "moment", tmk_frag_moment_name(TMK_FRAG_WORST, d));
+        tmk_tree_u64_if(t, "free_blocks", d->has_segments, d->sum.n_free);
         tmk_tree_end(t);
     }
     tmk_tree_end(t);
 }
 
-static void add_forecast(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_forecast(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     const struct tmk_forecast *c = &f->forecast;
     if (!tmk_tree_object_if(t, "forecast", c->risk != TMK_RISK_UNKNOWN))
@@ -303,7 +323,7 @@ static void add_forecast(struct tmk_tree *t, const struct tmk_facts *f)
 
 /* ---- the rest ---- */
 
-static void add_marks(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_marks(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     tmk_tree_u64(t, "mark_count", tmk_marks_n(f->marks));
     tmk_tree_list(t, "marks");
@@ -319,7 +339,12 @@ static void add_marks(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_end(t);
 }
 
-static void add_quality(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_sentence(void *arg, const char *text)
+{
+    tmk_tree_text(arg, NULL, text);
+}
+
+static void add_quality(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     const struct tmk_quality *q = &f->quality;
     tmk_tree_object(t, "quality");
@@ -340,10 +365,13 @@ static void add_quality(struct tmk_tree *t, const struct tmk_facts *f)
     tmk_tree_u64(t, "damaged_chunks", q->n_bad_chunks);
     tmk_tree_u64(t, "stray_bytes", q->n_stray_bytes);
     tmk_tree_bool(t, "header_damaged", q->header_damaged);
+    tmk_tree_list(t, "doubts");
+    tmk_process_answer_doubts(f, add_sentence, t);
+    tmk_tree_end(t);
     tmk_tree_end(t);
 }
 
-static void add_process(struct tmk_tree *t, const struct tmk_facts *f)
+static void add_process(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     const struct tmk_process *p = f->p;
     tmk_tree_object(t, NULL);
@@ -372,31 +400,39 @@ static void add_process(struct tmk_tree *t, const struct tmk_facts *f)
     add_fragmentation(t, f);
     add_marks(t, f);
     add_quality(t, f);
+    add_live_sites(t, f);
     tmk_tree_end(t);
 }
 
-static void add_refused(void *arg, const char *text)
+/* Of the chosen process alone; explaining takes more sweeps. */
+static void add_explanation(struct tmk_tree *t, const struct tmk_report_answer *r)
 {
-    tmk_tree_text(arg, NULL, text);
+    struct tmk_explain_process chosen = {r->processes[r->chosen].p, r->explanation};
+    struct tmk_explain_answer answer = {.run = r->run, .processes = &chosen, .n = 1};
+    if (r->explanation)
+        tmk_explain_json(&answer, t, "explain");
+    else
+        tmk_tree_unknown(t, "explain");
 }
 
-void tmk_report_tree(const struct tmk_report *r, struct tmk_tree *t)
+void tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *t)
 {
-    const struct tmk_process *first = r->facts[0].p;
+    const struct tmk_process *first = r->processes[0].p;
     char date[32];
     tmk_tree_object(t, NULL);
     tmk_tree_text(t, "run", tmk_run_path(r->run));
     tmk_tree_text(t, "tidemark", TMK_VERSION);
     tmk_tree_text(t, "started_utc",
                   tmk_date_text(first->start_realtime_ns - first->offset_ns, date));
-    tmk_tree_u64(t, "duration_ns", tmk_report_end_ns(r));
+    tmk_tree_u64(t, "duration_ns", tmk_report_answer_end_ns(r));
     tmk_tree_u64(t, "chosen", r->chosen);
     tmk_tree_list(t, "processes");
     for (uint32_t i = 0; i < r->n; i++)
-        add_process(t, &r->facts[i]);
+        add_process(t, &r->processes[i]);
     tmk_tree_end(t);
     tmk_tree_list(t, "not_recorded");
-    tmk_refused_each(tmk_run_path(r->run), r->run, add_refused, t);
+    tmk_refused_each(tmk_run_path(r->run), r->run, add_sentence, t);
     tmk_tree_end(t);
+    add_explanation(t, r);
     tmk_tree_end(t);
 }

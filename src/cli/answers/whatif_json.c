@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/whatif_json.c - see whatif_text.h: for programs. */
+/* cli/answers/whatif_json.c - see whatif_answer.h: for programs. */
 #include "cli/answers/answer_json.h"
-#include "cli/answers/whatif_text.h"
+#include "cli/answers/whatif_answer.h"
 
-static void add_oom(struct tmk_tree *t, const struct tmk_whatif_view *v,
+static void add_oom(struct tmk_tree *t, const struct tmk_whatif_answer *v,
                     const struct tmk_whatif_result *r)
 {
     if (!tmk_tree_object_if(t, "oom", r->has_oom))
@@ -16,7 +16,7 @@ static void add_oom(struct tmk_tree *t, const struct tmk_whatif_view *v,
     tmk_tree_end(t);
 }
 
-static void add_setting(struct tmk_tree *t, const struct tmk_whatif_view *v,
+static void add_setting(struct tmk_tree *t, const struct tmk_whatif_answer *v,
                         const struct tmk_whatif_row *row)
 {
     const struct tmk_whatif_result *r = &row->result;
@@ -48,7 +48,7 @@ static void add_returns(struct tmk_tree *t, const struct tmk_whatif_facts *f)
     tmk_tree_end(t);
 }
 
-void tmk_whatif_print_json(const struct tmk_whatif_view *v)
+void tmk_whatif_json(const struct tmk_whatif_answer *v)
 {
     struct tmk_tree t;
     const struct tmk_whatif_facts *f = v->facts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/whatif_text.c - see whatif_text.h. */
-#include "cli/answers/whatif_text.h"
+/* cli/answers/whatif_text.c - see whatif_answer.h. */
+#include "cli/answers/whatif_answer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 /* Savings below this are not worth a setting. */
 static const double least_saving = 0.01;
 
-const struct tmk_whatif_row *tmk_whatif_best(const struct tmk_whatif_view *v)
+const struct tmk_whatif_row *tmk_whatif_best(const struct tmk_whatif_answer *v)
 {
     const struct tmk_whatif_row *best = NULL;
     for (unsigned i = 0; i < v->n_rows; i++) {
@@ -65,7 +65,7 @@ struct shown {
     bool retries, fits;
 };
 
-static struct shown shown_of(const struct tmk_whatif_view *v)
+static struct shown shown_of(const struct tmk_whatif_answer *v)
 {
     struct shown shown = {.fits = v->is_asked};
     for (unsigned i = 0; i < v->n_rows; i++) {
@@ -75,7 +75,7 @@ static struct shown shown_of(const struct tmk_whatif_view *v)
     return shown;
 }
 
-static void add_row(struct tmk_table *t, const struct tmk_whatif_view *v,
+static void add_row(struct tmk_table *t, const struct tmk_whatif_answer *v,
                     const struct tmk_whatif_row *row, const struct shown *shown)
 {
     char text[TMK_AMOUNT_BYTES];
@@ -91,7 +91,7 @@ static void add_row(struct tmk_table *t, const struct tmk_whatif_view *v,
         add_fits(t, r);
 }
 
-static void add_measured(struct tmk_table *t, const struct tmk_whatif_view *v,
+static void add_measured(struct tmk_table *t, const struct tmk_whatif_answer *v,
                          const struct shown *shown)
 {
     char text[TMK_AMOUNT_BYTES];
@@ -108,7 +108,7 @@ static void add_measured(struct tmk_table *t, const struct tmk_whatif_view *v,
         tmk_table_cell(t, v->is_asked ? NULL : v->facts->n_ooms ? "no" : "yes");
 }
 
-static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     static const struct tmk_column all[] = {
         {"setting", TMK_LEFT, TMK_SHRINK}, {"reserved", TMK_RIGHT, TMK_FIXED},
@@ -131,7 +131,7 @@ static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
     tmk_sheet_table(sheet, t);
 }
 
-static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char device[24], count[TMK_AMOUNT_BYTES], peak[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_facts *f = v->facts;
@@ -144,7 +144,7 @@ static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
 }
 
 /* The limit: of what, and where it comes from. */
-static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char limit[TMK_AMOUNT_BYTES], card[TMK_AMOUNT_BYTES], outside[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_facts *f = v->facts;
@@ -174,7 +174,7 @@ static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
 }
 
 /* What a reader must know to trust the figures. */
-static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char count[TMK_AMOUNT_BYTES], least[TMK_AMOUNT_BYTES], below[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_facts *f = v->facts;
@@ -192,7 +192,7 @@ static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_view 
 }
 
 /* Settings without expandable segments, at a limit, replayed of a recording with them? */
-static bool has_unplaced(const struct tmk_whatif_view *v)
+static bool has_unplaced(const struct tmk_whatif_answer *v)
 {
     bool is_unplaced = false;
     for (unsigned i = 1; i < v->n_rows; i++)
@@ -201,7 +201,7 @@ static bool has_unplaced(const struct tmk_whatif_view *v)
            (v->is_asked || v->facts->n_ooms);
 }
 
-static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char count[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_facts *f = v->facts;
@@ -245,7 +245,7 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view 
 
 /* ---- what to do ---- */
 
-static void print_oom(struct tmk_sheet *sheet, const struct tmk_whatif_view *v,
+static void print_oom(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v,
                       const struct tmk_whatif_row *row)
 {
     char time[TMK_AMOUNT_BYTES], request[TMK_AMOUNT_BYTES], need[TMK_AMOUNT_BYTES];
@@ -266,7 +266,7 @@ static void print_oom(struct tmk_sheet *sheet, const struct tmk_whatif_view *v,
     free(least);
 }
 
-static void print_least(struct tmk_sheet *sheet, const struct tmk_whatif_view *v,
+static void print_least(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v,
                         const struct tmk_whatif_row *row)
 {
     char need[TMK_AMOUNT_BYTES], card[TMK_AMOUNT_BYTES];
@@ -282,7 +282,7 @@ static void print_least(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
                        name, tmk_size_text(row->smallest_bytes + outside, card), need);
 }
 
-static void print_advice(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_advice(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char saved[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_row *now = &v->rows[0], *best = tmk_whatif_best(v);
@@ -310,7 +310,7 @@ static void print_advice(struct tmk_sheet *sheet, const struct tmk_whatif_view *
                        conf_text(best->conf), tmk_size_text(before - after, saved), 100 * saving);
 }
 
-void tmk_whatif_print(const struct tmk_whatif_view *v)
+void tmk_whatif_text(const struct tmk_whatif_answer *v)
 {
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     print_head(&sheet, v);

@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "cli/answers/leak_run.h"
 #include "cli/cmd/commands.h"
-#include "cli/live/growth_text.h"
+#include "cli/live/leaks_text.h"
 #include "cli/live/monitoring.h"
 #include "kit/amount.h"
 
@@ -45,7 +45,7 @@ static int judge(const struct tmk_monitoring *m, double threshold_mb, bool json)
     if (json)
         print_json(&leaks, m);
     else
-        tmk_leak_view(&leaks, m->elapsed_ns);
+        tmk_leaks_text(&leaks, m->elapsed_ns);
     int status = leaks.n_leaks || !leaks.n_known ? TMK_EXIT_FINDING : TMK_EXIT_OK;
     tmk_leaks_fini(&leaks);
     say_unlisted(m);

@@ -19,7 +19,7 @@ enum { BAR_WIDTH = 16, SHOWN_FRAMES = 4 };
 
 /* What is asked and what is answered. */
 struct answer {
-    struct tmk_look look;
+    struct tmk_moment_answer moment;
     enum tmk_by by;
     const char *by_name;
     const struct tmk_peak_row *rows;
@@ -34,7 +34,8 @@ static int ask(struct answer *a, const struct tmk_args *args)
     a->by_name = by ? by : "category";
     if (!tmk_by_find(a->by_name, &a->by))
         return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
-    return tmk_look_ask(&a->look, "at", tmk_args_get(args, "at"), tmk_args_get(args, "device"));
+    return tmk_moment_answer_ask(&a->moment, "at", tmk_args_get(args, "at"),
+                                 tmk_args_get(args, "device"));
 }
 
 /* ---- printing ---- */
@@ -45,9 +46,9 @@ static char *frame_text(const struct answer *a, uint32_t stack, uint32_t i, bool
     struct tmk_stack frames;
     struct tmk_frame f;
     char text[TMK_FRAME_TEXT_BYTES];
-    if (!tmk_reader_stack(a->look.p->reader, stack, &frames) || i >= frames.n_frames)
+    if (!tmk_reader_stack(a->moment.p->reader, stack, &frames) || i >= frames.n_frames)
         return NULL;
-    bool known = tmk_process_frame(a->look.p, frames.frames[i], &f);
+    bool known = tmk_process_frame(a->moment.p, frames.frames[i], &f);
     return tmk_xstrdup(tmk_frame_text(known ? &f : NULL, short_file, text));
 }
 
@@ -58,7 +59,7 @@ static void add_row(struct tmk_tree *t, const struct answer *a, const struct tmk
     tmk_tree_u64(t, "bytes", row->bytes);
     tmk_tree_u64(t, "blocks", row->n_blocks);
     if (a->by == TMK_BY_STACK)
-        tmk_answer_put_stack(t, "stack", a->look.p, row->stack);
+        tmk_answer_put_stack(t, "stack", a->moment.p, row->stack);
     tmk_tree_end(t);
 }
 
@@ -68,19 +69,19 @@ static void print_json(const struct answer *a)
     uint64_t reserved = 0;
     tmk_tree_init_json(&t, stdout, 2);
     tmk_tree_object(&t, NULL);
-    tmk_tree_u64(&t, "time_ns", tmk_look_ns(&a->look));
-    tmk_answer_put_step(&t, "step", tmk_look_step(&a->look));
-    tmk_tree_u64(&t, "allocated", tmk_look_bytes(&a->look));
-    bool has_reserved = tmk_look_reserved(&a->look, &reserved);
+    tmk_tree_u64(&t, "time_ns", tmk_moment_answer_ns(&a->moment));
+    tmk_answer_put_step(&t, "step", tmk_moment_answer_step(&a->moment));
+    tmk_tree_u64(&t, "allocated", tmk_moment_answer_bytes(&a->moment));
+    bool has_reserved = tmk_moment_answer_reserved(&a->moment, &reserved);
     tmk_tree_u64_if(&t, "reserved", has_reserved, reserved);
-    tmk_answer_put_device(&t, tmk_look_device(&a->look));
-    tmk_answer_put_rank(&t, a->look.p);
-    tmk_answer_put_pid(&t, a->look.p);
-    bool is_other = a->look.detail_lost && tmk_peak_found(a->look.peak);
+    tmk_answer_put_device(&t, tmk_moment_answer_device(&a->moment));
+    tmk_answer_put_rank(&t, a->moment.p);
+    tmk_answer_put_pid(&t, a->moment.p);
+    bool is_other = a->moment.detail_lost && tmk_peak_found(a->moment.peak);
     if (tmk_tree_object_if(&t, "kept", is_other)) {
-        tmk_tree_u64(&t, "time_ns", tmk_peak_time_ns(a->look.peak) + a->look.p->offset_ns);
-        tmk_answer_put_step(&t, "step", tmk_peak_step(a->look.peak));
-        tmk_tree_u64(&t, "allocated", tmk_peak_bytes(a->look.peak));
+        tmk_tree_u64(&t, "time_ns", tmk_peak_time_ns(a->moment.peak) + a->moment.p->offset_ns);
+        tmk_answer_put_step(&t, "step", tmk_peak_step(a->moment.peak));
+        tmk_tree_u64(&t, "allocated", tmk_peak_bytes(a->moment.peak));
         tmk_tree_end(&t);
     }
     tmk_tree_list(&t, "by");
@@ -96,11 +97,12 @@ static void print_headline(const struct answer *a)
                                        [TMK_MOMENT_TIME] = "",
                                        [TMK_MOMENT_STEP] = "at the step's peak"};
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
-    const char *kind = what[a->look.moment.kind];
-    tmk_print(stdout, "%s on %s%s%s, after %s%s\n", tmk_size_text(tmk_look_bytes(&a->look), size),
-              tmk_device_name(tmk_look_device(&a->look), device), *kind ? " " : "", kind,
-              tmk_time_text(tmk_look_ns(&a->look), time),
-              tmk_step_text(a->look.p, tmk_look_step(&a->look), ", ", step));
+    const char *kind = what[a->moment.asked.kind];
+    tmk_print(stdout, "%s on %s%s%s, after %s%s\n",
+              tmk_size_text(tmk_moment_answer_bytes(&a->moment), size),
+              tmk_device_name(tmk_moment_answer_device(&a->moment), device), *kind ? " " : "", kind,
+              tmk_time_text(tmk_moment_answer_ns(&a->moment), time),
+              tmk_step_text(a->moment.p, tmk_moment_answer_step(&a->moment), ", ", step));
 }
 
 /* Where to begin in a line: native frames would leave no room for the program's own. */
@@ -108,10 +110,10 @@ static uint32_t first_shown(const struct answer *a, uint32_t stack)
 {
     struct tmk_stack frames;
     struct tmk_frame f;
-    if (!tmk_reader_stack(a->look.p->reader, stack, &frames))
+    if (!tmk_reader_stack(a->moment.p->reader, stack, &frames))
         return 0;
     for (uint32_t i = 0; i < frames.n_frames; i++)
-        if (tmk_reader_frame(a->look.p->reader, frames.frames[i], &f) && !tmk_frame_is_native(&f))
+        if (tmk_reader_frame(a->moment.p->reader, frames.frames[i], &f) && !tmk_frame_is_native(&f))
             return i;
     return 0;
 }
@@ -137,7 +139,7 @@ static void add_table_row(struct tmk_table *t, const struct answer *a,
                           const struct tmk_peak_row *row, bool has_bar)
 {
     char text[TMK_AMOUNT_BYTES], bar[3 * BAR_WIDTH + 4];
-    uint64_t whole = tmk_peak_bytes(a->look.peak);
+    uint64_t whole = tmk_peak_bytes(a->moment.peak);
     if (a->by == TMK_BY_STACK)
         add_stack_cell(t, a, row);
     else
@@ -168,15 +170,15 @@ static void print_table(const struct answer *a)
 static int answer(struct answer *a, bool json)
 {
     struct tmk_error err = {0};
-    int status = tmk_look_sweep(&a->look);
+    int status = tmk_moment_answer_sweep(&a->moment);
     if (status != 0)
         return status;
-    if (tmk_peak_group(a->look.peak, a->by, &a->rows, &a->n_rows, &err) < 0) {
+    if (tmk_peak_group(a->moment.peak, a->by, &a->rows, &a->n_rows, &err) < 0) {
         tmk_say("%s", err.text);
         return TMK_EXIT_FINDING;
     }
-    if (a->look.detail_lost)
-        tmk_look_say_lost(&a->look);
+    if (a->moment.detail_lost)
+        tmk_moment_answer_say_lost(&a->moment);
     if (json)
         print_json(a);
     else
@@ -188,12 +190,12 @@ static int run(const struct tmk_args *args)
 {
     struct tmk_run *target = NULL;
     struct answer a = {0};
-    int status = tmk_target_open_one(args, &target, &a.look.p);
+    int status = tmk_target_open_one(args, &target, &a.moment.p);
     if (status == 0)
         status = ask(&a, args);
     if (status == 0)
         status = answer(&a, tmk_args_get(args, "json") != NULL);
-    tmk_look_fini(&a.look);
+    tmk_moment_answer_fini(&a.moment);
     tmk_run_close(target);
     return status;
 }

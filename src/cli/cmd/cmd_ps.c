@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "cli/answers/forecast_json.h"
+#include "cli/answers/answer_json.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/target.h"
 #include "cli/output/sheet.h"
@@ -90,7 +90,7 @@ static void json_row(struct tmk_tree *t, const struct row *row)
     tmk_tree_bytes(t, "allocated", row->peak ? row->allocated_bytes : TMK_BYTES_UNKNOWN);
     tmk_tree_bytes(t, "peak", row->peak ? row->peak->peak_bytes : TMK_BYTES_UNKNOWN);
     tmk_tree_text(t, "command", row->p ? row->p->command : NULL);
-    tmk_forecast_write(t, "forecast", row->peak ? &row->forecast : NULL);
+    tmk_answer_put_forecast(t, "forecast", row->peak ? &row->forecast : NULL);
     tmk_tree_end(t);
 }
 

@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "cli/answers/answer_json.h"
-#include "cli/answers/forecast_json.h"
 #include "cli/cmd/commands.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
@@ -79,7 +78,7 @@ static void put_job(struct tmk_tree *t, const struct tmk_job *job)
     tmk_tree_bytes(t, "reserved", job->has_memory ? job->reserved_bytes : TMK_BYTES_UNKNOWN);
     tmk_tree_bytes(t, "peak", job->has_memory ? job->peak_bytes : TMK_BYTES_UNKNOWN);
     tmk_answer_put_step(t, "step", job->has_memory ? job->step : TMK_NO_STEP);
-    tmk_forecast_write(t, "forecast", job->has_memory ? &job->forecast : NULL);
+    tmk_answer_put_forecast(t, "forecast", job->has_memory ? &job->forecast : NULL);
     tmk_tree_label(t, "command", job->command);
     tmk_tree_end(t);
 }

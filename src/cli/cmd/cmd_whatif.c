@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/answers/whatif_text.h"
+#include "cli/answers/whatif_answer.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/target.h"
 #include "cli/output/xalloc.h"
@@ -22,7 +22,7 @@ struct question {
     unsigned n_confs;
     uint64_t capacity_bytes, allowed_bytes; /* TMK_BYTES_UNKNOWN: not asked */
     struct tmk_whatif *whatif;
-    struct tmk_whatif_view view;
+    struct tmk_whatif_answer view;
 };
 
 /* ---- the question ---- */
@@ -77,7 +77,7 @@ static int ask(struct question *q, const struct tmk_args *args)
 static void choose_limit(struct question *q)
 {
     const struct tmk_whatif_facts *f = q->view.facts;
-    struct tmk_whatif_view *v = &q->view;
+    struct tmk_whatif_answer *v = &q->view;
     v->capacity_bytes = q->capacity_bytes;
     v->limit_bytes = TMK_ALLOC_NO_BOUND;
     if (q->capacity_bytes != TMK_BYTES_UNKNOWN) {
@@ -206,9 +206,9 @@ static int answer(struct question *q, bool json)
     if (rc < 0)
         return complain(q, rc, &err);
     if (json)
-        tmk_whatif_print_json(&q->view);
+        tmk_whatif_json(&q->view);
     else
-        tmk_whatif_print(&q->view);
+        tmk_whatif_text(&q->view);
     return TMK_EXIT_OK;
 }
 

@@ -126,7 +126,7 @@ static void put_peaks(struct tmk_tree *t, const struct tmk_cell *c)
     tmk_tree_u64(t, "steps", c->n_steps);
 }
 
-static void put_cell(struct tmk_tree *t, const struct tmk_sweep_story *v, uint32_t number,
+static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint32_t number,
                      const struct columns *k)
 {
     static const char *const allocated[] = {"estimate", "estimate_low", "estimate_high"};
@@ -149,7 +149,7 @@ static void put_cell(struct tmk_tree *t, const struct tmk_sweep_story *v, uint32
     tmk_tree_end(t);
 }
 
-void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_story *v)
+void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_answer *v)
 {
     struct columns k = {.n_ranks = 0};
     struct tmk_tree t;

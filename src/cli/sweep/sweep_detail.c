@@ -143,7 +143,7 @@ static void put_cell(struct tmk_tree *t, const struct tmk_results *r, uint32_t n
     tmk_tree_end(t);
 }
 
-void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_story *v)
+void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_answer *v)
 {
     struct tmk_tree t;
     struct tmk_progress progress;

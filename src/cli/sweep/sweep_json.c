@@ -57,7 +57,7 @@ static void put_peaks(struct tmk_tree *t, const struct tmk_cell *c)
     tmk_tree_u64(t, "steps", c->n_steps);
 }
 
-static void put_cell(struct tmk_tree *t, const struct tmk_sweep_story *v, uint32_t number)
+static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
     tmk_tree_object(t, NULL);
@@ -131,7 +131,7 @@ static void put_fit(struct tmk_tree *t, const char *key, const struct tmk_fit *f
     tmk_tree_end(t);
 }
 
-static void put_influences(struct tmk_tree *t, const struct tmk_sweep_story *v)
+static void put_influences(struct tmk_tree *t, const struct tmk_sweep_answer *v)
 {
     tmk_tree_list(t, "influence");
     for (uint32_t i = 0; i < v->advice.n_influences; i++) {
@@ -153,7 +153,7 @@ static void put_influences(struct tmk_tree *t, const struct tmk_sweep_story *v)
     tmk_tree_end(t);
 }
 
-static void put_limits(struct tmk_tree *t, const struct tmk_sweep_story *v)
+static void put_limits(struct tmk_tree *t, const struct tmk_sweep_answer *v)
 {
     tmk_tree_list(t, "largest_that_fits");
     for (uint32_t i = 0; i < v->advice.n_limits; i++) {
@@ -175,7 +175,7 @@ static void put_limits(struct tmk_tree *t, const struct tmk_sweep_story *v)
     tmk_tree_end(t);
 }
 
-void tmk_sweep_write_json(FILE *out, const struct tmk_sweep_story *v)
+void tmk_sweep_write_json(FILE *out, const struct tmk_sweep_answer *v)
 {
     struct tmk_tree t;
     tmk_tree_init_json(&t, out, 2);

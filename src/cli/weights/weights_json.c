@@ -3,7 +3,7 @@
 #include "cli/weights/weights_answer.h"
 #include "kit/tree.h"
 
-static void put_group(struct tmk_tree *t, const struct tmk_model_group *g)
+static void put_group(struct tmk_tree *t, const struct tmk_weights_group *g)
 {
     tmk_tree_u64(t, "tensors", g->n_tensors);
     tmk_tree_u64(t, "parameters", g->n_parameters);
@@ -11,7 +11,7 @@ static void put_group(struct tmk_tree *t, const struct tmk_model_group *g)
 }
 
 static void put_items(struct tmk_tree *t, const char *name_key,
-                      const struct tmk_model_groups *groups)
+                      const struct tmk_weights_groups *groups)
 {
     for (uint64_t i = 0; i < groups->names.n; i++) {
         tmk_tree_object(t, NULL);
@@ -22,7 +22,7 @@ static void put_items(struct tmk_tree *t, const char *name_key,
 }
 
 static void put_groups(struct tmk_tree *t, const char *key, const char *name_key,
-                       const struct tmk_model_groups *groups)
+                       const struct tmk_weights_groups *groups)
 {
     tmk_tree_list(t, key);
     put_items(t, name_key, groups);
@@ -46,7 +46,7 @@ static void put_result(struct tmk_tree *t, const struct tmk_scan_result *r)
     tmk_tree_end(t);
 }
 
-static void put_tensor(struct tmk_tree *t, const struct tmk_model_answer *a, uint64_t i)
+static void put_tensor(struct tmk_tree *t, const struct tmk_weights_answer *a, uint64_t i)
 {
     const struct tmk_weight *w = &a->weights.all[i];
     tmk_tree_object(t, NULL);
@@ -78,7 +78,7 @@ static void put_training(struct tmk_tree *t, const struct tmk_training_memory *m
     tmk_tree_end(t);
 }
 
-static void put_estimates(struct tmk_tree *t, const struct tmk_model_answer *a)
+static void put_estimates(struct tmk_tree *t, const struct tmk_weights_answer *a)
 {
     tmk_tree_object(t, "training_estimate");
     tmk_tree_text(t, "not_included", "activations, temporary memory, the CUDA context");
@@ -103,7 +103,7 @@ static void put_estimates(struct tmk_tree *t, const struct tmk_model_answer *a)
     tmk_tree_end(t);
 }
 
-static void put_files(struct tmk_tree *t, const struct tmk_model_answer *a)
+static void put_files(struct tmk_tree *t, const struct tmk_weights_answer *a)
 {
     tmk_tree_list(t, "files");
     for (uint64_t i = 0; i < a->weights.n_files; i++) {
@@ -116,7 +116,7 @@ static void put_files(struct tmk_tree *t, const struct tmk_model_answer *a)
     tmk_tree_end(t);
 }
 
-static void put_types(struct tmk_tree *t, const struct tmk_model_answer *a)
+static void put_types(struct tmk_tree *t, const struct tmk_weights_answer *a)
 {
     tmk_tree_list(t, "dtypes");
     for (unsigned i = 0; i < TMK_WEIGHT_N_TYPES; i++) {
@@ -139,7 +139,7 @@ static void put_names(struct tmk_tree *t, const char *key, const struct tmk_text
     tmk_tree_end(t);
 }
 
-void tmk_model_json(const struct tmk_model_answer *a, FILE *out)
+void tmk_weights_json(const struct tmk_weights_answer *a, FILE *out)
 {
     struct tmk_tree t;
     tmk_tree_init_json(&t, out, 2);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_card.c - the report's accounts of each card: what nvidia-smi shows, taken
+/* cli/answers/report_card_text.c - the report's accounts of each card: what nvidia-smi shows, taken
  * apart. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/answers/report.h"
+#include "cli/answers/report_answer.h"
 #include "cli/front/command.h"
 #include "kit/amount.h"
 
@@ -59,7 +59,7 @@ static void write_table(const struct tmk_account *a, struct tmk_sheet *sheet)
     tmk_sheet_table(sheet, t);
 }
 
-static void write_account(const struct tmk_facts *f, const struct tmk_account *a,
+static void write_account(const struct tmk_process_answer *f, const struct tmk_account *a,
                           struct tmk_sheet *sheet)
 {
     char used[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
@@ -78,7 +78,7 @@ static void write_account(const struct tmk_facts *f, const struct tmk_account *a
     write_table(a, sheet);
 }
 
-void tmk_report_card_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
+void tmk_report_card_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     uint64_t n = tmk_accounting_n(f->accounting);
     if (n == 0)

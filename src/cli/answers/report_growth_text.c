@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_growth.c - the report's sections on leaks and fragmentation. Both are short:
- * the commands of that name tell more. */
+/* cli/answers/report_growth_text.c - the report's sections on leaks and fragmentation. Both are
+ * short: the commands of that name tell more. */
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "cli/answers/report.h"
+#include "cli/answers/report_answer.h"
 #include "cli/front/command.h"
 #include "kit/amount.h"
 
@@ -28,7 +28,7 @@ static void add_leak_row(struct tmk_table *t, const struct tmk_leak *leak)
     tmk_table_cell(t, tmk_keeper_name(leak->keeper));
 }
 
-void tmk_report_leak_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
+void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     bool has_steps = tmk_leakage_n_steps(f->leakage) > 0;
     const struct tmk_column columns[] = {
@@ -59,7 +59,7 @@ static bool is_worth_a_word(const struct tmk_frag_sum *s)
            s->free_bytes >= s->reserved_bytes / WORTH_PART;
 }
 
-static void write_device(const struct tmk_facts *f, uint64_t i, struct tmk_sheet *sheet)
+static void write_device(const struct tmk_process_answer *f, uint64_t i, struct tmk_sheet *sheet)
 {
     const struct tmk_frag_device *d = tmk_fragmentation_get(f->frag, i);
     char device[24], held[TMK_AMOUNT_BYTES], unused[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES];
@@ -81,7 +81,7 @@ static void write_device(const struct tmk_facts *f, uint64_t i, struct tmk_sheet
         tmk_size_text(d->sum.whole_bytes, whole_text), n_pinned, n_pinned == 1 ? " was" : "s were");
 }
 
-void tmk_report_frag_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
+void tmk_report_frag_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     bool has_heading = false;
     for (uint64_t i = 0; i < tmk_fragmentation_n(f->frag); i++) {

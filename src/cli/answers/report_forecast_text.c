@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_forecast.c - when it runs out of memory, in the report: a sentence for people
- * where the job still runs or is at risk, the columns of the table `forecast` for machines. */
+/* cli/answers/report_forecast_text.c - when it runs out of memory, in the report: a sentence for
+ * people where the job still runs or is at risk, the columns of the table `forecast` for machines.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/answers/report.h"
+#include "cli/answers/report_answer.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 
@@ -30,7 +31,7 @@ static const char *reason_text(enum tmk_growth_cause cause)
     return texts[cause];
 }
 
-static char *when_text(const struct tmk_facts *f)
+static char *when_text(const struct tmk_process_answer *f)
 {
     const struct tmk_forecast *c = &f->forecast;
     char middle[TMK_AMOUNT_BYTES], low[TMK_AMOUNT_BYTES], high[TMK_AMOUNT_BYTES], count[40] = "";
@@ -48,7 +49,7 @@ static char *when_text(const struct tmk_facts *f)
     return text;
 }
 
-void tmk_report_forecast_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
+void tmk_report_forecast_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     const struct tmk_forecast *c = &f->forecast;
     char device[24], size[TMK_AMOUNT_BYTES];
