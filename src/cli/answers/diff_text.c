@@ -49,7 +49,7 @@ static void add_sizes(struct tmk_table *t, const bool known[2], const uint64_t b
     char text[TMK_AMOUNT_BYTES];
     bool both = known[0] && known[1];
     for (unsigned side = 0; side < 2; side++)
-        tmk_table_cell(t, known[side] ? tmk_size_text(bytes[side], text) : NULL);
+        tmk_table_size(t, known[side] ? bytes[side] : TMK_BYTES_UNKNOWN);
     tmk_table_cell(t, both ? tmk_change_text(tmk_diff_change(bytes[0], bytes[1]), text) : NULL);
     tmk_table_cell(t, both ? tmk_growth_text(bytes[0], bytes[1], text) : NULL);
 }

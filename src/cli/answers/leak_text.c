@@ -334,8 +334,8 @@ static void show_python(const struct tmk_leak_live *live)
     for (uint64_t i = 0; i < live->n_types && i < SHOWN_TYPES; i++) {
         const struct tmk_type_growth *type = &live->types[i];
         tmk_table_cell(t, type->type);
-        tmk_table_cell(t, tmk_count_text(type->before, text));
-        tmk_table_cell(t, tmk_count_text(type->after, text));
+        tmk_table_count(t, type->before);
+        tmk_table_count(t, type->after);
         tmk_table_cellf(t, "+%s", tmk_count_text(type->after - type->before, text));
     }
     tmk_sheet_table(&sheet, t);

@@ -12,10 +12,10 @@
 static void add_row(struct tmk_table *t, const char *what, uint64_t bytes, uint64_t whole,
                     const char *how)
 {
-    char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
+    char percent[TMK_AMOUNT_BYTES];
     bool is_known = bytes != TMK_BYTES_UNKNOWN;
     tmk_table_cell(t, what);
-    tmk_table_cell(t, is_known ? tmk_size_text(bytes, size) : NULL);
+    tmk_table_size(t, bytes);
     tmk_table_cell(
         t, is_known && whole != TMK_BYTES_UNKNOWN ? tmk_percent_text(bytes, whole, percent) : NULL);
     tmk_table_cell(t, how);

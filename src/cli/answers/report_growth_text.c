@@ -14,12 +14,12 @@ enum { SHOWN_LEAKS = 5, WORTH_A_WORD = 16 << 20, WORTH_PART = 10 };
 
 static void add_leak_row(struct tmk_table *t, const struct tmk_leak *leak)
 {
-    char text[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
+    char site[TMK_FRAME_TEXT_BYTES];
     tmk_table_cell(t, leak->has_site ? tmk_frame_text(&leak->site, true, site) : NULL);
     bool has_steps = leak->first_step != TMK_NO_STEP;
     double rate = has_steps ? leak->bytes_per_step : 60 * leak->bytes_per_second;
-    tmk_table_cell(t, tmk_size_text(tmk_size_whole(rate), text));
-    tmk_table_cell(t, tmk_size_text(leak->bytes, text));
+    tmk_table_size(t, tmk_size_whole(rate));
+    tmk_table_size(t, leak->bytes);
     if (has_steps)
         tmk_table_cellf(t, "%" PRId64, leak->first_step);
     else

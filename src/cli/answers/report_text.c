@@ -82,11 +82,11 @@ static void write_processes(const struct tmk_report_answer *r, struct tmk_sheet 
         const struct tmk_process_answer *f = &r->processes[i];
         tmk_table_cellf(t, "%s%s", tmk_process_label(f->p, label), i == r->chosen ? " *" : "");
         tmk_table_cell(t, f->p->host[0] ? f->p->host : NULL);
-        tmk_table_cell(t, f->has_peak ? tmk_size_text(f->peak_bytes, text) : NULL);
+        tmk_table_size(t, f->has_peak ? f->peak_bytes : TMK_BYTES_UNKNOWN);
         tmk_table_cell(t, f->has_peak ? tmk_device_name(f->device, device) : NULL);
         tmk_table_cell(t, f->has_peak ? tmk_time_text(run_time(f, f->peak_ns), text) : NULL);
-        tmk_table_cell(t, tmk_count_text(f->n_allocs, text));
-        tmk_table_cell(t, tmk_size_text(f->live_bytes, text));
+        tmk_table_count(t, f->n_allocs);
+        tmk_table_size(t, f->live_bytes);
     }
     struct tmk_arena words = {0};
     tmk_sheet_heading(sheet, "PROCESSES");
@@ -114,11 +114,10 @@ static const char *const share_titles[] = {
 static void add_share_row(struct tmk_table *t, const char *key, uint64_t bytes, uint64_t whole,
                           uint64_t n_blocks)
 {
-    char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES], bar[3 * BAR_WIDTH + 4];
-    char blocks[TMK_AMOUNT_BYTES];
+    char percent[TMK_AMOUNT_BYTES], bar[3 * BAR_WIDTH + 4];
     tmk_table_cell(t, key);
-    tmk_table_cell(t, tmk_size_text(bytes, size));
-    tmk_table_cell(t, tmk_count_text(n_blocks, blocks));
+    tmk_table_size(t, bytes);
+    tmk_table_count(t, n_blocks);
     tmk_table_cell(t, tmk_percent_text(bytes, whole, percent));
     tmk_table_cell(t, tmk_bar(bytes, whole, BAR_WIDTH, bar));
 }
@@ -295,14 +294,13 @@ static void write_trend(const struct tmk_steps_digest *d, struct tmk_sheet *shee
 
 static void add_step_row(struct tmk_table *t, const struct tmk_step_row *row)
 {
-    char text[TMK_AMOUNT_BYTES];
     tmk_table_cellf(t, "%" PRId64 "%s", row->step, row->open ? " (last)" : "");
-    tmk_table_cell(t, tmk_time_text(row->end_ns - row->start_ns, text));
-    tmk_table_cell(t, tmk_size_text(row->peak_bytes, text));
-    tmk_table_cell(t, tmk_size_text(row->end_bytes, text));
-    tmk_table_cell(t, tmk_count_text(row->n_allocs, text));
-    tmk_table_cell(t, tmk_count_text(row->n_frees, text));
-    tmk_table_cell(t, tmk_size_text(row->alloc_bytes, text));
+    tmk_table_time(t, row->end_ns - row->start_ns);
+    tmk_table_size(t, row->peak_bytes);
+    tmk_table_size(t, row->end_bytes);
+    tmk_table_count(t, row->n_allocs);
+    tmk_table_count(t, row->n_frees);
+    tmk_table_size(t, row->alloc_bytes);
 }
 
 static void write_steps(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
@@ -348,10 +346,10 @@ static void add_site_row(struct tmk_table *t, const struct tmk_site_total *s)
     char text[TMK_AMOUNT_BYTES];
     char site[TMK_FRAME_TEXT_BYTES];
     tmk_table_cell(t, s->is_known ? tmk_frame_text(&s->site, true, site) : "(no line known)");
-    tmk_table_cell(t, tmk_count_text(s->n_allocs, text));
-    tmk_table_cell(t, tmk_size_text(s->bytes, text));
+    tmk_table_count(t, s->n_allocs);
+    tmk_table_size(t, s->bytes);
     tmk_table_cell(t, s->live_blocks ? tmk_count_text(s->live_blocks, text) : NULL);
-    tmk_table_cell(t, s->live_blocks ? tmk_size_text(s->live_bytes, text) : NULL);
+    tmk_table_size(t, s->live_blocks ? s->live_bytes : TMK_BYTES_UNKNOWN);
 }
 
 static struct tmk_table *open_site_table(void)
@@ -495,10 +493,9 @@ static void write_marks(const struct tmk_process_answer *f, struct tmk_sheet *sh
     if (n == 0)
         return;
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    char text[TMK_AMOUNT_BYTES];
     for (uint64_t i = 0; i < n && i < MAX_MARKS; i++) {
         const struct tmk_mark *m = tmk_marks_get(f->marks, i);
-        tmk_table_cell(t, tmk_time_text(run_time(f, m->time_ns), text));
+        tmk_table_time(t, run_time(f, m->time_ns));
         if (m->step == TMK_NO_STEP)
             tmk_table_cell(t, NULL);
         else

@@ -78,15 +78,14 @@ static struct shown shown_of(const struct tmk_whatif_answer *v)
 static void add_row(struct tmk_table *t, const struct tmk_whatif_answer *v,
                     const struct tmk_whatif_row *row, const struct shown *shown)
 {
-    char text[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_result *r = &row->result;
     bool is_as_recorded = row == v->rows && !v->facts->is_async;
     tmk_table_cell(t, is_as_recorded ? "as recorded" : conf_text(row->conf));
-    tmk_table_cell(t, tmk_size_text(r->peak_reserved_bytes, text));
+    tmk_table_size(t, r->peak_reserved_bytes);
     add_change(t, r->peak_reserved_bytes, v->rows[0].result.peak_reserved_bytes);
-    tmk_table_cell(t, tmk_size_text(r->wasted_bytes, text));
+    tmk_table_size(t, r->wasted_bytes);
     if (shown->retries)
-        tmk_table_cell(t, tmk_count_text(r->n_retries, text));
+        tmk_table_count(t, r->n_retries);
     if (shown->fits)
         add_fits(t, r);
 }
@@ -94,12 +93,11 @@ static void add_row(struct tmk_table *t, const struct tmk_whatif_answer *v,
 static void add_measured(struct tmk_table *t, const struct tmk_whatif_answer *v,
                          const struct shown *shown)
 {
-    char text[TMK_AMOUNT_BYTES];
     uint64_t bytes = v->facts->peak_reserved_bytes;
     if (bytes == TMK_BYTES_UNKNOWN)
         return;
     tmk_table_cell(t, "  measured then");
-    tmk_table_cell(t, tmk_size_text(bytes, text));
+    tmk_table_size(t, bytes);
     add_change(t, bytes, v->rows[0].result.peak_reserved_bytes);
     tmk_table_cell(t, NULL);
     if (shown->retries)

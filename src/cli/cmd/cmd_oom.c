@@ -23,17 +23,16 @@ static void add_forecast(struct tmk_table *t, const struct tmk_device_use *u, ui
 static void add_row(struct tmk_table *t, const struct tmk_device_use *u,
                     const struct tmk_alarm *alarm, uint64_t warm_up_ns)
 {
-    char text[TMK_AMOUNT_BYTES];
     tmk_table_cell(t, u->label);
     tmk_table_cell(t, u->device->name[0] ? u->device->name : NULL);
-    tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.used_bytes, text) : NULL);
-    tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.total_bytes, text) : NULL);
+    tmk_table_size(t, u->has_now ? u->now.used_bytes : TMK_BYTES_UNKNOWN);
+    tmk_table_size(t, u->has_now ? u->now.total_bytes : TMK_BYTES_UNKNOWN);
     if (u->has_now)
         tmk_table_cellf(t, "%.1f %%", tmk_device_taken_percent(u));
     else
         tmk_table_cell(t, NULL);
     tmk_table_cellf(t, "%g %%", alarm->threshold_percent);
-    tmk_table_cell(t, tmk_count_text(alarm->n_passed, text));
+    tmk_table_count(t, alarm->n_passed);
     add_forecast(t, u, warm_up_ns);
 }
 

@@ -144,8 +144,8 @@ static void add_table_row(struct tmk_table *t, const struct answer *a,
         add_stack_cell(t, a, row);
     else
         tmk_table_cell(t, row->key);
-    tmk_table_cell(t, tmk_size_text(row->bytes, text));
-    tmk_table_cell(t, tmk_count_text(row->n_blocks, text));
+    tmk_table_size(t, row->bytes);
+    tmk_table_count(t, row->n_blocks);
     tmk_table_cell(t, tmk_percent_text(row->bytes, whole, text));
     if (has_bar)
         tmk_table_cell(t, tmk_bar(row->bytes, whole, BAR_WIDTH, bar));

@@ -62,12 +62,9 @@ static void print_text(const struct tmk_watched *list, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         struct row row = read_row(&list[i]);
         tmk_table_cellf(t, "%" PRIu32, row.w->pid);
-        if (row.p && row.p->rank >= 0)
-            tmk_table_cellf(t, "%" PRId64, row.p->rank);
-        else
-            tmk_table_cell(t, NULL);
-        tmk_table_cell(t, row.peak ? tmk_size_text(row.allocated_bytes, text) : NULL);
-        tmk_table_cell(t, row.peak ? tmk_size_text(row.peak->peak_bytes, text) : NULL);
+        tmk_table_number(t, row.p ? row.p->rank : -1);
+        tmk_table_size(t, row.peak ? row.allocated_bytes : TMK_BYTES_UNKNOWN);
+        tmk_table_size(t, row.peak ? row.peak->peak_bytes : TMK_BYTES_UNKNOWN);
         tmk_table_cell(t, row.peak ? tmk_device_name(row.peak->device, text) : NULL);
         tmk_table_cell(t, tmk_forecast_text(&row.forecast, true, forecast));
         tmk_table_cell(t, row.folder);
