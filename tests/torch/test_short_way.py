@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Blocks on an accelerator go a short way as long as there is nothing else to see to (record/short.c). Whatever comes
+"""Blocks on an accelerator go a short way as long as there is nothing else to see to (record/torch/fast_path.c). Whatever comes
 up in a training is seen to all the same: steps that are due, what is reserved, streams, the tally, forked children.
 
 Debian's torch trains on the CPU; the blocks are a stand-in's, reported from its modules, backward and optimizer."""
@@ -294,12 +294,12 @@ def places():
 
 
 def test_one_page_of_each():
-    """A page more is a look-up more, for every block, in tables that the training has emptied (record/hot.h)."""
+    """A page more is a look-up more, for every block, in tables that the training has emptied (record/core/hot.h)."""
     symbols = places()
     for names in EACH_BLOCK.values():
         pages = {end // 4096 for at, size in map(symbols.get, names) for end in (at, at + size - 1)}
         assert len(pages) == 1
-    assert symbols["tmk_control_page"][0] % 4096 == 0  # of which the first line is for every block (record/short_line.h)
+    assert symbols["tmk_control_page"][0] % 4096 == 0  # of which the first line is for every block (record/core/fast_path_line.h)
     assert symbols["tmk_recorder"][0] // 4096 == symbols["tmk_torch_hot"][0] // 4096  # its beginning is enough
 
 

@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-#include "record/bridge.h"
-#include "record/grads.h"
-#include "record/library.h"
-#include "record/patch.h"
-#include "record/short.h"
-#include "record/torch.h"
+#include "record/loader/import_slots.h"
+#include "record/loader/library.h"
+#include "record/torch/block_hooks.h"
+#include "record/torch/fast_path.h"
+#include "record/training/bridge.h"
+#include "record/training/gradients.h"
 #include "tidemark/tidemark.h"
 
 enum { PLACE = 17, N_PARAMETERS = 6, N_WORDS = 160 };
@@ -338,7 +338,7 @@ static void test_tags(void **state)
     atomic_store(&tmk_control_page.control.generation, 1);
 }
 
-/* As short.c does. */
+/* As fast_path.c does. */
 static void put_block(uint16_t device)
 {
     static uint64_t ticks;

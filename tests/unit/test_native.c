@@ -19,10 +19,10 @@
 #include <cmocka.h>
 
 #include "chain.h"
-#include "record/intern.h"
-#include "record/modules.h"
-#include "record/native.h"
-#include "record/unwind.h"
+#include "record/core/intern.h"
+#include "record/native/mapped_files.h"
+#include "record/native/native.h"
+#include "record/native/unwind.h"
 
 #define NOINLINE __attribute__((noinline))
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "record/patch.h"
+#include "record/loader/import_slots.h"
 
 static int answer(void)
 {

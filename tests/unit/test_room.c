@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "record/recorder.h"
-#include "record/room.h"
+#include "record/core/recorder.h"
+#include "record/core/ring_space.h"
 #include "trace/account.h"
 #include "trace_kit.h"
 

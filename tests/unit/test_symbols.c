@@ -17,7 +17,7 @@
 
 #include "chain.h"
 #include "model/symbols.h"
-#include "record/modules.h"
+#include "record/native/mapped_files.h"
 
 #define NOINLINE __attribute__((noinline))
 

@@ -9,9 +9,9 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "record/runtime.h"
-#include "record/tally.h"
-#include "record/torch.h"
+#include "record/torch/block_hooks.h"
+#include "record/torch/runtime_calls.h"
+#include "record/torch/tally.h"
 #include "tidemark/tidemark.h"
 
 enum { BITS = 8, N_THREADS = 4, N_ROUNDS = 20000 };

@@ -1,0 +1,783 @@
+/* SPDX-License-Identifier: MIT */
+/* record/torch/block_hooks.c - see block_hooks.h.
+ *
+ * Names with "lll" are those of torch 1.13, with "lmm" of 2.x: sizes became unsigned. A Device is
+ * two bytes, type and index, and comes in a register. libc10 is loaded RTLD_LOCAL: its functions
+ * are found by asking that library; RTLD_NEXT finds only others that stand in front of torch. */
+#include "record/torch/block_hooks.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "record/core/hot.h"
+#include "record/core/intern.h"
+#include "record/core/recorder.h"
+#include "record/driver/device_samples.h"
+#include "record/loader/library.h"
+#include "record/loader/loader.h"
+#include "record/python/pystack.h"
+#include "record/torch/runtime_calls.h"
+#include "record/torch/fast_path.h"
+#include "record/torch/tally.h"
+#include "record/torch/torch_stubs.h"
+#include "record/training/bridge.h"
+#include "record/training/gradients.h"
+#include "record/training/training_context.h"
+#include "tidemark/tidemark.h"
+
+#define NAME_USAGE_113 "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
+#define NAME_OOM "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
+#define NAME_OOM_113 "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
+#define NAME_CPU_NEW "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"
+#define NAME_CPU_DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
+#define NAME_CPU_OOM "_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm"
+#define NAME_NODE                                                                                  \
+    "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"           \
+    "4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
+
+typedef void oom_function(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device);
+typedef void cpu_new_function(void *self, void *address, size_t size);
+typedef void cpu_delete_function(void *self, void *address);
+typedef void cpu_oom_function(void *self, size_t size);
+typedef void node_function(void *self, void *task, void *node, void *input, void *queue);
+
+static tmk_usage_function hook_usage_113;
+static oom_function hook_oom, hook_oom_113;
+static cpu_new_function hook_cpu_new;
+static cpu_delete_function hook_cpu_delete;
+static cpu_oom_function hook_cpu_oom;
+static node_function hook_node;
+
+enum {
+    USAGE,
+    USAGE_113,
+    OOM,
+    OOM_113,
+    CPU_NEW,
+    CPU_DELETE,
+    CPU_OOM,
+    BACKWARD,
+    POOL_BOOL,
+    POOL_INT,
+    EXTERNAL,
+    NODE = TMK_TORCH_NODE,
+    PUSH,
+    GUARD,
+};
+_Static_assert(GUARD + 1 == TMK_TORCH_MALLOC, "those of the runtime come behind");
+
+struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] TMK_HOT_DATA = {
+    [USAGE] = {.name = TMK_NAME_USAGE, .library = "libc10.so", .ours = (void *)tmk_short_usage},
+    [USAGE_113] = {.name = NAME_USAGE_113, .library = "libc10.so", .ours = (void *)hook_usage_113},
+    [OOM] = {.name = NAME_OOM, .library = "libc10.so", .ours = (void *)hook_oom},
+    [OOM_113] = {.name = NAME_OOM_113, .library = "libc10.so", .ours = (void *)hook_oom_113},
+    [CPU_NEW] = {.name = NAME_CPU_NEW, .library = "libc10.so", .ours = (void *)hook_cpu_new},
+    [CPU_DELETE] = {.name = NAME_CPU_DELETE,
+                    .library = "libc10.so",
+                    .ours = (void *)hook_cpu_delete,
+                    .is_free = true},
+    [CPU_OOM] = {.name = NAME_CPU_OOM, .library = "libc10.so", .ours = (void *)hook_cpu_oom},
+    [BACKWARD] = {.name = TMK_NAME_BACKWARD,
+                  .library = "libtorch_cpu.so",
+                  .ours = (void *)tmk_stub_backward,
+                  .is_stub = true},
+    [POOL_BOOL] = {.name = TMK_NAME_POOL_BOOL,
+                   .library = "libc10_cuda.so",
+                   .ours = (void *)tmk_stub_pool_bool,
+                   .is_stub = true},
+    [POOL_INT] = {.name = TMK_NAME_POOL_INT,
+                  .library = "libc10_cuda.so",
+                  .ours = (void *)tmk_stub_pool_int,
+                  .is_stub = true},
+    [EXTERNAL] = {.name = TMK_NAME_EXTERNAL,
+                  .library = "libc10_cuda.so",
+                  .ours = (void *)tmk_stub_external,
+                  .is_stub = true},
+    [NODE] = {.name = NAME_NODE, .library = "libtorch_cpu.so", .ours = (void *)hook_node},
+    [PUSH] = {.name = TMK_NAME_PUSH,
+              .library = "libc10.so",
+              .ours = (void *)tmk_stub_push,
+              .is_stub = true},
+    [GUARD] = {.name = TMK_NAME_GUARD,
+               .library = "libc10.so",
+               .ours = (void *)tmk_stub_guard,
+               .is_stub = true},
+    [TMK_TORCH_MALLOC] = {.name = "cudaMalloc",
+                          .library = "libc10_cuda.so",
+                          .ours = (void *)tmk_runtime_malloc,
+                          .is_caller = true},
+    [TMK_TORCH_FREE] = {.name = "cudaFree",
+                        .library = "libc10_cuda.so",
+                        .ours = (void *)tmk_runtime_free,
+                        .is_free = true,
+                        .is_caller = true},
+};
+
+/* Another preloaded library's, if one stands in front of torch as we do, else torch's own: by the
+ * usual name of its file, or as the library that calls us would find it. */
+static uintptr_t find_real(struct tmk_hook *hook, const void *caller)
+{
+    if (hook->is_caller) /* others may have other runtimes */
+        return (uintptr_t)tmk_library_symbol_from(caller, hook->name);
+    void *found = tmk_loader_symbol(RTLD_NEXT, hook->name);
+    if (found && found != hook->ours) {
+        atomic_store(&hook->foreign, true);
+        tmk_torch_note_unusual();
+        return (uintptr_t)found;
+    }
+    found = tmk_library_symbol(hook->library, hook->name);
+    if (!found)
+        found = tmk_library_symbol_from(caller, hook->name);
+    return found != hook->ours ? (uintptr_t)found : 0;
+}
+
+void *tmk_torch_find_real(struct tmk_hook *hook, const void *caller)
+{
+    uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
+    if (real == 0) {
+        real = find_real(hook, caller);
+        if (real)
+            atomic_store_explicit(&hook->real, real, memory_order_release);
+    }
+    if (real && hook == &tmk_torch_hooks[USAGE]) { /* for may_be_heard(), which does not look */
+        tmk_torch_find_real(&tmk_torch_hooks[PUSH], caller);
+        tmk_torch_find_real(&tmk_torch_hooks[GUARD], caller);
+    }
+    return (void *)real;
+}
+
+/* Any number of threads may look at once: none goes on without an answer. Whoever calls without
+ * torch, a test or a measurement, shall not look each time. */
+__attribute__((noinline, cold)) static void *look_for_real(struct tmk_hook *hook,
+                                                           const void *caller)
+{
+    void *real = NULL;
+    if (atomic_load(&hook->n_missed) % 4096 == 0)
+        real = tmk_torch_find_real(hook, caller);
+    if (!real)
+        atomic_fetch_add(&hook->n_missed, 1);
+    return real;
+}
+
+static inline void *real_of(struct tmk_hook *hook, const void *caller)
+{
+    uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
+    return __builtin_expect(real != 0, 1) ? (void *)real : look_for_real(hook, caller);
+}
+
+/* ---- devices ---- */
+
+/* A c10::Stream as it is returned: in two registers. */
+struct stream {
+    uint64_t device;
+    int64_t id;
+};
+typedef struct stream stream_function(int8_t device);
+
+struct tmk_torch_hot tmk_torch_hot TMK_HOT_DATA;
+
+static inline uint16_t device_of(uint16_t torch_device)
+{
+    bool is_host = (torch_device & 0xff) == TMK_DEVICE_TYPE_CPU;
+    return is_host ? TIDEMARK_HOST : tmk_accelerator_of(torch_device);
+}
+
+static uint64_t head_of(uint8_t kind, uint16_t device)
+{
+    union tmk_record_head head = {{.kind = kind, .n_slots = 1, .device = device}};
+    return head.word;
+}
+
+/* No two devices share a place: those of the first kind that is spoken of have one, sixteen of
+ * them. Of others it is said again and again what is reserved, and their blocks go the long way. */
+static bool has_place(uint16_t device)
+{
+    static _Atomic unsigned kind;
+    unsigned ours = device >> 8, other = 0;
+    return (device & 0xff) < TMK_TORCH_DEVICES &&
+           (atomic_compare_exchange_strong(&kind, &other, ours) || other == ours);
+}
+
+__attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, uint16_t device,
+                                                         uint64_t reserved_bytes)
+{
+    struct tmk_torch_said *said = tmk_short_said(device);
+    if (has_place(device)) {
+        said->reserved_bytes = reserved_bytes;
+        said->alloc_head = (uint32_t)head_of(TMK_KIND_ALLOC, device);
+        atomic_store_explicit(&said->torch_device, tmk_accelerator_of(device),
+                              memory_order_relaxed);
+        atomic_store_explicit(&said->generation, lane->generation, memory_order_relaxed);
+    }
+    tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
+    if (device >> 8 == TMK_DEVICE_TYPE_CUDA) {
+        atomic_fetch_or_explicit(&tmk_torch_hot.cards, UINT64_C(1) << (device & 63),
+                                 memory_order_relaxed);
+        tmk_samples_want();
+    }
+}
+
+static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
+{
+    if (__builtin_expect(!tmk_short_has_said(tmk_short_said(device), lane->generation,
+                                             tmk_accelerator_of(device), reserved_bytes),
+                         0))
+        say_reserved(lane, device, reserved_bytes);
+}
+
+/* A block of the device's is on record that did not go the short way. */
+static inline void note_block(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
+{
+    tmk_short_end_sharing(device);
+    note_reserved(lane, device, reserved_bytes);
+}
+
+static inline bool host_is_off(const struct tmk_lane *lane)
+{
+    return atomic_load_explicit(&tmk_torch_hot.host_ends, memory_order_relaxed) == lane->generation;
+}
+
+/* An accelerator is in use: host tensors are no longer what fills it. Other threads may be about to
+ * write one: so the end is said again, when that is over. */
+__attribute__((noinline, cold)) static void end_host(struct tmk_lane *lane)
+{
+    static const uint64_t grace_ns = 100000000;
+    static const char reason[] = "an accelerator is in use; --cpu-tensors records them all along";
+    if (tmk_recorder.settings.cpu_tensors) {
+        atomic_store(&tmk_torch_hot.host_over, lane->generation);
+        return;
+    }
+    uint64_t now = tmk_clock_monotonic_ns();
+    bool first = atomic_exchange(&tmk_torch_hot.host_ends, lane->generation) != lane->generation;
+    if (first)
+        atomic_store(&tmk_torch_hot.host_ends_ns, now);
+    else if (now < atomic_load(&tmk_torch_hot.host_ends_ns) + grace_ns)
+        return;
+    else
+        atomic_store(&tmk_torch_hot.host_over, lane->generation);
+    if (atomic_load(&tmk_torch_hot.host_seen) != lane->generation)
+        return;
+    tmk_lane_put(lane, TMK_KIND_DEVICE_END, TIDEMARK_HOST, 0, 0, 0);
+    if (first)
+        tmk_lane_put_text(lane, TMK_KIND_MARK,
+                          tmk_intern_string(lane, "host tensors no longer recorded"), 0, reason,
+                          sizeof reason - 1);
+}
+
+static inline bool host_is_over(const struct tmk_lane *lane)
+{
+    return atomic_load_explicit(&tmk_torch_hot.host_over, memory_order_relaxed) == lane->generation;
+}
+
+/* ---- streams ---- */
+
+static const struct {
+    unsigned type;
+    const char *library, *name;
+} stream_functions[] = {
+    {1, "libc10_cuda.so", "_ZN3c104cuda20getCurrentCUDAStreamEa"},
+    {6, "libc10_hip.so", "_ZN3c103hip19getCurrentHIPStreamEa"},
+    {12, "libc10_xpu.so", "_ZN3c103xpu19getCurrentXPUStreamEa"},
+};
+
+/* A process has accelerators of one type only. */
+__attribute__((noinline, cold)) static uintptr_t find_stream_function(unsigned type)
+{
+    uintptr_t function = 0;
+    for (size_t i = 0; i < sizeof stream_functions / sizeof stream_functions[0]; i++)
+        if (stream_functions[i].type == type)
+            function = (uintptr_t)tmk_library_symbol(stream_functions[i].library,
+                                                     stream_functions[i].name);
+    function = function ? function : 1;
+    atomic_store_explicit(&tmk_torch_hot.current_stream, function, memory_order_release);
+    return function;
+}
+
+/* The stream on which the calling thread allocates, as an id. */
+static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
+{
+    if (__builtin_expect(!atomic_load_explicit(&tmk_torch_hot.streams_used, memory_order_relaxed),
+                         1))
+        return 0;
+    uintptr_t function = atomic_load_explicit(&tmk_torch_hot.current_stream, memory_order_acquire);
+    if (__builtin_expect(function <= 1, 0)) {
+        function = function ? function : find_stream_function(device >> 8);
+        if (function == 1)
+            return 0;
+    }
+    struct stream stream = ((stream_function *)function)((int8_t)(device & 0xff));
+    if (__builtin_expect(stream.id == 0, 1))
+        return 0;
+    return tmk_intern_stream(lane, device, (uint64_t)stream.id);
+}
+
+/* ---- events ---- */
+
+/* The bridge does not wait for the next block. */
+static inline bool is_settled(const struct tmk_lane *lane)
+{
+    return atomic_load_explicit(&tmk_short.settled, memory_order_relaxed) == lane->generation;
+}
+
+static inline void want_bridge(struct tmk_lane *lane)
+{
+    if (tmk_seldom(!is_settled(lane)))
+        tmk_bridge_want(lane);
+}
+
+/* A block is about to be recorded. */
+static inline void begin_block(struct tmk_lane *lane)
+{
+    want_bridge(lane);
+    tmk_bridge_see_worker(lane);
+}
+
+static void record_host_alloc(struct tmk_lane *lane, const void *address, uint64_t size)
+{
+    if (host_is_off(lane))
+        return;
+    if (atomic_load_explicit(&tmk_torch_hot.host_seen, memory_order_relaxed) != lane->generation)
+        atomic_store(&tmk_torch_hot.host_seen, lane->generation);
+    begin_block(lane);
+    tmk_lane_put(lane, TMK_KIND_ALLOC, TIDEMARK_HOST, tmk_pystack_id(lane), (uintptr_t)address,
+                 size);
+}
+
+static void record_host_free(struct tmk_lane *lane, const void *address)
+{
+    if (!host_is_off(lane))
+        tmk_lane_put(lane, TMK_KIND_FREE, TIDEMARK_HOST, 0, (uintptr_t)address, 0);
+}
+
+/* Not when the CPU's reporter says it to the profiler: it has said it to us. */
+__attribute__((noinline)) static void record_host(const void *address, int64_t size)
+{
+    if ((uintptr_t)__builtin_frame_address(0) < tmk_lane.reporting)
+        return;
+    if (size > 0)
+        tmk_tally_host_alloc(address, (uint64_t)size);
+    else
+        tmk_tally_host_free(address);
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    if (size > 0)
+        record_host_alloc(lane, address, (uint64_t)size);
+    else
+        record_host_free(lane, address);
+    tmk_lane_leave(lane);
+}
+
+/* ---- the short way ---- */
+
+/* Whether there is nothing to see to but the block itself, and what is reserved, in this recording.
+ * Whoever changes one of these calls tmk_torch_note_unusual() afterwards. */
+static bool is_all_usual(const struct tmk_lane *lane)
+{
+    const struct tmk_hook *hook = &tmk_torch_hooks[USAGE];
+    return tmk_pystack_is_usual() && tmk_recorder.counter && host_is_over(lane) &&
+           atomic_load(&tmk_recorder.control->generation) == lane->generation &&
+           !tmk_recorder_is_held() && !atomic_load(&tmk_torch_hot.streams_used) &&
+           !atomic_load(&tmk_torch_hot.is_tallied) && !atomic_load(&hook->foreign) &&
+           atomic_load(&hook->real) != 0;
+}
+
+/* The loader gives each thread its lane in the same place. */
+static void note_lane(void)
+{
+    atomic_store_explicit(&tmk_short.lane, (int32_t)((uintptr_t)&tmk_lane - tmk_thread_pointer()),
+                          memory_order_relaxed);
+}
+
+/* What torch's own function does is look for a listener among what the thread has pushed, and find
+ * none, which takes about as long as what we do. A thread has nothing that it, or the one that it
+ * works for, did not push. */
+static bool may_be_heard(void)
+{
+    return atomic_load(&tmk_torch_hot.is_listened_to) ||
+           !atomic_load(&tmk_torch_hooks[PUSH].real) || !atomic_load(&tmk_torch_hooks[GUARD].real);
+}
+
+/* What somebody changes meanwhile is not said: he takes it back, and then it is not as it was left.
+ * And looked at again: several may be looking. */
+static void look_whether_usual(const struct tmk_lane *lane)
+{
+    enum { LOOKING = TMK_NO_GENERATION };
+    if (atomic_load(&tmk_short.generation) == lane->generation || !is_all_usual(lane))
+        return;
+    note_lane();
+    atomic_store(&tmk_short.generation, LOOKING);
+    bool is_heard = may_be_heard();
+    uintptr_t real = atomic_load(&tmk_torch_hooks[USAGE].real);
+    atomic_store_explicit(&tmk_short.real, is_heard ? real : 0, memory_order_relaxed);
+    uint32_t looking = LOOKING;
+    if (atomic_compare_exchange_strong(&tmk_short.generation, &looking, lane->generation) &&
+        (!is_all_usual(lane) || may_be_heard() != is_heard))
+        tmk_torch_note_unusual();
+}
+
+/* ---- the long way: programs that use several streams always go it, those whose stacks are not
+ * Python's alone, and those without ---- */
+
+__attribute__((hot, noinline)) static void record_alloc(uint16_t device, const void *address,
+                                                        uint64_t size, uint64_t reserved)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    if (__builtin_expect(!host_is_over(lane), 0))
+        end_host(lane);
+    begin_block(lane);
+    uint64_t stream = current_stream(lane, device);
+    tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,
+                 size | stream << TMK_SIZE_BITS);
+    note_block(lane, device, reserved);
+    look_whether_usual(lane);
+    tmk_lane_leave(lane);
+}
+
+__attribute__((hot, noinline)) static void record_free(uint16_t device, const void *address,
+                                                       uint64_t reserved)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    tmk_lane_put(lane, TMK_KIND_FREE, device, 0, (uintptr_t)address, 0);
+    note_block(lane, device, reserved);
+    tmk_lane_leave(lane);
+}
+
+static inline void record_usage(const void *address, int64_t size, uint64_t allocated,
+                                uint64_t reserved, uint16_t torch_device)
+{
+    uint16_t device = device_of(torch_device);
+    if (size == 0)
+        return;
+    if (__builtin_expect(device == TIDEMARK_HOST, 0)) {
+        record_host(address, size);
+        return;
+    }
+    if (__builtin_expect(atomic_load_explicit(&tmk_torch_hot.is_tallied, memory_order_relaxed), 0))
+        tmk_tally_say(device, allocated, reserved);
+    if (size > 0)
+        record_alloc(device, address, (uint64_t)size, reserved);
+    else
+        record_free(device, address, reserved);
+}
+
+static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (device == TIDEMARK_HOST && frame < tmk_lane.reporting)
+        return;
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    tmk_bridge_see_worker(lane);
+    if (device != TIDEMARK_HOST)
+        note_reserved(lane, device, reserved);
+    tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
+    tmk_lane_leave(lane);
+    tmk_recorder_hurry();
+}
+
+/* ---- blocks of the driver's ---- */
+
+uint32_t tmk_torch_block_stack(struct tmk_lane *lane)
+{
+    if (!host_is_over(lane))
+        end_host(lane);
+    begin_block(lane);
+    return tmk_pystack_id(lane);
+}
+
+void tmk_torch_note_oom(uint16_t device, uint64_t size)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    tmk_bridge_see_worker(lane);
+    tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
+    tmk_lane_leave(lane);
+    tmk_recorder_hurry();
+}
+
+bool tmk_torch_has_said(uint16_t device)
+{
+    uint32_t generation = atomic_load(&tmk_recorder.control->generation);
+    const struct tmk_torch_said *said = tmk_short_said(device);
+    if ((device & 0xff) >= TMK_TORCH_DEVICES)
+        return generation && device >> 8 == TMK_DEVICE_TYPE_CUDA &&
+               atomic_load(&tmk_torch_hot.cards) >> (device & 63) & 1;
+    return generation && atomic_load(&said->generation) == generation &&
+           atomic_load(&said->torch_device) == tmk_accelerator_of(device);
+}
+
+/* ---- calling on ---- */
+
+/* While a hook calls on, `reporting` is its frame and `hook` which it is. Left behind by an
+ * exception they do no harm: frames that come later are not below that one for long. */
+struct call {
+    uintptr_t frame_before;
+    unsigned hook_before;
+};
+
+static inline struct call begin_call(int which, uintptr_t frame)
+{
+    struct call before = {tmk_lane.reporting, tmk_lane.hook};
+    tmk_lane.reporting = frame;
+    tmk_lane.hook = (unsigned)(which + 1) & 0xf;
+    return before;
+}
+
+static inline void end_call(struct call before)
+{
+    tmk_lane.reporting = before.frame_before;
+    tmk_lane.hook = before.hook_before & 0xf;
+}
+
+/* We called on to a library that has found us behind itself. */
+static inline bool is_nested(int which, uintptr_t frame)
+{
+    return atomic_load_explicit(&tmk_torch_hooks[which].foreign, memory_order_relaxed) &&
+           frame < tmk_lane.reporting && tmk_lane.hook == which + 1;
+}
+
+static void *own_of(int which)
+{
+    struct tmk_hook *hook = &tmk_torch_hooks[which];
+    uintptr_t own = atomic_load_explicit(&hook->own, memory_order_acquire);
+    if (own == 0) {
+        own = (uintptr_t)tmk_library_symbol(hook->library, hook->name);
+        atomic_store_explicit(&hook->own, own, memory_order_release);
+    }
+    return (void *)own;
+}
+
+/* ---- hooks ---- */
+
+__attribute__((noinline, cold)) static void usage_by_others(int which, const void *caller,
+                                                            void *address, int64_t size,
+                                                            uint64_t allocated, uint64_t reserved,
+                                                            uint16_t device)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    bool nested = is_nested(which, frame);
+    tmk_usage_function *next =
+        (tmk_usage_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which], caller));
+    if (!nested)
+        record_usage(address, size, allocated, reserved, device);
+    struct call before = begin_call(which, frame);
+    if (next)
+        next(address, size, allocated, reserved, device);
+    end_call(before);
+}
+
+__attribute__((hot, noinline)) static void usage_hook(int which, const void *caller, void *address,
+                                                      int64_t size, uint64_t allocated,
+                                                      uint64_t reserved, uint16_t device)
+{
+    struct tmk_hook *hook = &tmk_torch_hooks[which];
+    if (__builtin_expect(atomic_load_explicit(&hook->foreign, memory_order_relaxed), 0)) {
+        usage_by_others(which, caller, address, size, allocated, reserved, device);
+        return;
+    }
+    record_usage(address, size, allocated, reserved, device);
+    tmk_usage_function *real = (tmk_usage_function *)real_of(hook, caller);
+    if (real)
+        real(address, size, allocated, reserved, device);
+}
+
+/* Cold only so that the jump to it is at the end of the code that calls it. */
+__attribute__((cold, noinline)) void tmk_torch_usage(void *address, int64_t size,
+                                                     uint64_t allocated, uint64_t reserved,
+                                                     uint16_t device, const void *caller)
+{
+    usage_hook(USAGE, caller, address, size, allocated, reserved, device);
+}
+
+static void hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
+                           uint16_t device)
+{
+    usage_hook(USAGE_113, __builtin_return_address(0), address, size, allocated, reserved, device);
+}
+
+static void oom_hook(int which, const void *caller, int64_t size, uint64_t allocated,
+                     uint64_t reserved, uint16_t device)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    bool nested = is_nested(which, frame);
+    oom_function *next =
+        (oom_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which], caller));
+    if (!nested)
+        record_oom((uint64_t)size, reserved, device_of(device));
+    struct call before = begin_call(which, frame);
+    if (next)
+        next(size, allocated, reserved, device);
+    end_call(before);
+}
+
+static void hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
+{
+    oom_hook(OOM, __builtin_return_address(0), size, allocated, reserved, device);
+}
+
+static void hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
+{
+    oom_hook(OOM_113, __builtin_return_address(0), size, allocated, reserved, device);
+}
+
+/* The CPU's reporter tells the profiler through the functions above: `reporting` keeps us from
+ * counting twice. */
+static void hook_cpu_new(void *self, void *address, size_t size)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    bool nested = is_nested(CPU_NEW, frame);
+    if (size && !nested)
+        tmk_tally_host_alloc(address, size);
+    struct tmk_lane *lane = size && !nested ? tmk_lane_enter() : NULL;
+    if (lane) {
+        record_host_alloc(lane, address, size);
+        tmk_lane_leave(lane);
+    }
+    cpu_new_function *next = (cpu_new_function *)(nested ? own_of(CPU_NEW)
+                                                         : real_of(&tmk_torch_hooks[CPU_NEW],
+                                                                   __builtin_return_address(0)));
+    struct call before = begin_call(CPU_NEW, frame);
+    if (next)
+        next(self, address, size);
+    end_call(before);
+}
+
+static void hook_cpu_delete(void *self, void *address)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    bool nested = is_nested(CPU_DELETE, frame);
+    if (address && !nested)
+        tmk_tally_host_free(address);
+    struct tmk_lane *lane = address && !nested ? tmk_lane_enter() : NULL;
+    if (lane) {
+        record_host_free(lane, address);
+        tmk_lane_leave(lane);
+    }
+    cpu_delete_function *next =
+        (cpu_delete_function *)(nested ? own_of(CPU_DELETE)
+                                       : real_of(&tmk_torch_hooks[CPU_DELETE],
+                                                 __builtin_return_address(0)));
+    struct call before = begin_call(CPU_DELETE, frame);
+    if (next)
+        next(self, address);
+    end_call(before);
+}
+
+static void hook_cpu_oom(void *self, size_t size)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    bool nested = is_nested(CPU_OOM, frame);
+    if (!nested)
+        record_oom(size, 0, TIDEMARK_HOST);
+    cpu_oom_function *next = (cpu_oom_function *)(nested ? own_of(CPU_OOM)
+                                                         : real_of(&tmk_torch_hooks[CPU_OOM],
+                                                                   __builtin_return_address(0)));
+    struct call before = begin_call(CPU_OOM, frame);
+    if (next)
+        next(self, size);
+    end_call(before);
+}
+
+/* For the first of all. */
+__attribute__((noinline, cold)) static uintptr_t find_real_node(const void *caller)
+{
+    uintptr_t real = (uintptr_t)tmk_torch_find_real(&tmk_torch_hooks[NODE], caller);
+    if (!real)
+        __builtin_trap(); /* nobody calls what is not there */
+    atomic_store(&tmk_torch_hot.node_real, real);
+    return real;
+}
+
+/* Backward comes to a node. What it raises goes through here. Only where modules have names: else
+ * the hook is taken out, if it can be (tmk_patch_nodes), and a worker's first block tells. */
+TMK_HOT_CODE_ALIGNED(4, 16)
+static void hook_node(void *self, void *task, void *node, void *input, void *queue)
+{
+    uintptr_t real = atomic_load_explicit(&tmk_torch_hot.node_real, memory_order_acquire);
+    if (tmk_seldom(!real))
+        real = find_real_node(__builtin_return_address(0));
+    if (atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed) == TMK_TORCH_NEVER_QUIET)
+        tmk_bridge_note_node(node);
+    ((node_function *)real)(self, task, node, input, queue);
+}
+
+TMK_EXPORT(hook_usage_113, NAME_USAGE_113);
+TMK_EXPORT(hook_oom, NAME_OOM);
+TMK_EXPORT(hook_oom_113, NAME_OOM_113);
+TMK_EXPORT(hook_cpu_new, NAME_CPU_NEW);
+TMK_EXPORT(hook_cpu_delete, NAME_CPU_DELETE);
+TMK_EXPORT(hook_cpu_oom, NAME_CPU_OOM);
+TMK_EXPORT(hook_node, NAME_NODE);
+
+/* ---- for the stubs ---- */
+
+/* A stub has nowhere to go without it, so it is looked for each time. */
+static void *next_of(int which, const void *caller)
+{
+    return tmk_torch_find_real(&tmk_torch_hooks[which], caller);
+}
+
+void *tmk_torch_begin_backward(const void *caller)
+{
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (lane) {
+        tmk_pystack_note_backward(lane);
+        tmk_lane_leave(lane);
+    }
+    return next_of(BACKWARD, caller);
+}
+
+static void expect_streams(void)
+{
+    atomic_store(&tmk_torch_hot.streams_used, true);
+    tmk_torch_note_unusual();
+}
+
+static void expect_listeners(void)
+{
+    if (!atomic_exchange(&tmk_torch_hot.is_listened_to, true))
+        tmk_torch_note_unusual();
+}
+
+void tmk_torch_expect_all(void)
+{
+    expect_streams();
+    expect_listeners();
+}
+
+void *tmk_torch_use_pool_bool(const void *caller)
+{
+    expect_streams();
+    return next_of(POOL_BOOL, caller);
+}
+
+void *tmk_torch_use_pool_int(const void *caller)
+{
+    expect_streams();
+    return next_of(POOL_INT, caller);
+}
+
+void *tmk_torch_use_external(const void *caller)
+{
+    expect_streams();
+    return next_of(EXTERNAL, caller);
+}
+
+void *tmk_torch_use_push(const void *caller)
+{
+    expect_listeners();
+    return next_of(PUSH, caller);
+}
+
+void *tmk_torch_use_guard(const void *caller)
+{
+    expect_listeners();
+    return next_of(GUARD, caller);
+}
