@@ -279,7 +279,7 @@ def test_crowd(tmp_path, rings):
 
 EACH_BLOCK = {"code": ["tmk_short_usage", "python_alloc", "autograd_alloc", "find_3_11", "find_3_12_watched",
                        "find_3_13_watched", "find_above_3_11", "find_above_3_12_watched", "find_above_3_13_watched",
-                       "hook_node", "tmk_bridge_note_node", "tmk_whose_node"],
+                       "tmk_block_hook_node", "tmk_bridge_note_node", "tmk_whose_node"],
               "calls": ["call_module", "tmk_pystack_unknown", "tmk_grads_look", "tmk_grads_tag", "hook_apply",
                         "known_anew", "enter_3_11", "enter_3_12_watched", "enter_3_13_watched", "tmk_pyknown_enter",
                         "tmk_pyknown_leave"],

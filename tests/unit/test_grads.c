@@ -9,11 +9,10 @@
 
 #include <cmocka.h>
 
+#include "record/core/fast_path_state.h"
 #include "record/loader/import_slots.h"
 #include "record/loader/library.h"
-#include "record/torch/block_hooks.h"
-#include "record/torch/fast_path.h"
-#include "record/training/bridge.h"
+#include "record/training/bridge_python.h"
 #include "record/training/gradients.h"
 #include "tidemark/tidemark.h"
 
@@ -55,7 +54,7 @@ static struct list {
     return (struct list){{(void *)node, input, &n_applied}};
 }
 
-bool tmk_patch_word(uintptr_t *at, uintptr_t value, bool stays_open)
+bool tmk_import_word_write(uintptr_t *at, uintptr_t value, bool stays_open)
 {
     (void)stays_open;
     *at = value;
@@ -87,7 +86,6 @@ static struct tmk_record page[TMK_PAGE_SLOTS];
 union tmk_control_page tmk_control_page = {.control = {.generation = 1, .bridge = 1}};
 struct tmk_recorder tmk_recorder = {.control = &tmk_control_page.control};
 struct tmk_bridge tmk_bridge;
-struct tmk_torch_hot tmk_torch_hot;
 __thread struct tmk_lane tmk_lane;
 
 bool tmk_lane_open(struct tmk_lane *lane)

@@ -49,17 +49,17 @@ static void test_written(void **state)
     (void)state;
     assert_false(is_writable(word));
     assert_int_equal(ask(word), 1);
-    assert_true(tmk_patch_word(word, ours, false));
+    assert_true(tmk_import_word_write(word, ours, false));
     assert_int_equal(ask(word), 2);
     assert_false(is_writable(word));
     for (unsigned i = 0; i < 3; i++) { /* to and fro, as measurements do */
-        assert_true(tmk_patch_word(word, theirs, true));
+        assert_true(tmk_import_word_write(word, theirs, true));
         assert_int_equal(ask(word), 1);
         assert_true(is_writable(word));
-        assert_true(tmk_patch_word(word, ours, true));
+        assert_true(tmk_import_word_write(word, ours, true));
         assert_int_equal(ask(word), 2);
     }
-    assert_true(tmk_patch_word(word, theirs, false));
+    assert_true(tmk_import_word_write(word, theirs, false));
     assert_int_equal(ask(word), 1);
     assert_false(is_writable(word));
 }
@@ -68,7 +68,7 @@ static void test_of_no_module(void **state)
 {
     uintptr_t here = 5;
     (void)state;
-    assert_false(tmk_patch_word(&here, 6, false));
+    assert_false(tmk_import_word_write(&here, 6, false));
     assert_int_equal(here, 5);
 }
 

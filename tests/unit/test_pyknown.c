@@ -13,7 +13,7 @@
 
 #include "record/core/lane.h"
 #include "record/python/pyknown.h"
-#include "record/python/pylayout_known.h"
+#include "record/python/pylayout.h"
 #include "record/python/pyread.h"
 
 enum { FRAME_BYTES = 128, MOST = 400, GENERATION = 7, FUNCTION = 0, ENTRY = 3 };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "record/identity/identity.h"
+#include "record/identity/redact.h"
 #include "record/identity/secret_names.h"
 
 /* Arguments here are separated by '|'. */

@@ -8,6 +8,7 @@
 
 #include "record/core/intern.h"
 #include "record/core/lane.h"
+#include "record/core/packing.h"
 #include "record/native/native.h"
 #include "record/training/training_context.h"
 #include "tidemark/tidemark.h"
@@ -118,7 +119,7 @@ void tidemark_record_oom(unsigned device, uint64_t requested_bytes, uint64_t cap
     uint32_t stack = stack_of(lane, site);
     tmk_lane_put(lane, TMK_KIND_OOM, (uint16_t)device, stack, requested_bytes, capacity_bytes);
     tmk_lane_leave(lane);
-    tmk_recorder_hurry();
+    tmk_packing_hurry();
 }
 
 int tidemark_record_on(void)

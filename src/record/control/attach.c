@@ -12,26 +12,15 @@
 #include "record/control/copies.h"
 #include "record/control/preexisting.h"
 #include "record/control/sandbox.h"
+#include "record/control/seccomp.h"
+#include "record/control/session.h"
 #include "record/core/helper.h"
 #include "record/core/recorder.h"
 #include "record/core/seal.h"
-#include "record/loader/import_slots.h"
+#include "record/torch/torch_slots.h"
 #include "record/training/bridge.h"
 
 static const uint64_t arm_more_ns = 4000000000u; /* nobody's event waits for an attach */
-
-static _Atomic pid_t busy; /* one attach or detach at a time; a child has not what its parent has */
-
-bool tmk_attach_take_turn(void)
-{
-    pid_t self = getpid(), holder = atomic_load(&busy);
-    return holder != self && atomic_compare_exchange_strong(&busy, &holder, self);
-}
-
-void tmk_attach_end_turn(void)
-{
-    atomic_store(&busy, 0);
-}
 
 static int answer(int rc, char *message, size_t size, const char *text)
 {
@@ -94,18 +83,18 @@ static int attach(const char *options, char *message, size_t size)
     if (tmk_copies_record())
         return answer(-1, message, size,
                       "another copy of tidemark records this process already; use that one");
-    if (!tmk_recorder_begin(&settings))
+    if (!tmk_session_begin(&settings))
         return answer(-1, message, size, why_not_begun());
     if (!tmk_ranks_include(tmk_recorder.rank_list, tmk_recorder.ranks.rank)) {
-        tmk_recorder_end();
+        tmk_session_end();
         return answer(-1, message, size, "this rank is not among TIDEMARK_RANKS");
     }
     if (flag(options, "injected"))
         tmk_helper_adopt();
-    tmk_patch_calls(); /* before there is anything that a filter could kill for */
-    if (!tmk_recorder_arm() && !tmk_recorder_wait_armed(arm_more_ns))
+    tmk_seccomp_hook_calls(); /* before there is anything that a filter could kill for */
+    if (!tmk_session_arm() && !tmk_session_wait_armed(arm_more_ns))
         return answer(-1, message, size, "the run folder or the ring could not be made");
-    struct tmk_patch_count count = tmk_existing_hook();
+    struct tmk_slot_count count = tmk_existing_hook();
     struct tmk_text out;
     tmk_text_init(&out, message, size);
     tmk_text_add(&out, "%u import slots patched", count.n_patched);
@@ -121,7 +110,7 @@ static bool wait_for_turn(void)
     enum { LOOKS = 500 };
     const struct timespec between = {.tv_nsec = 10000000};
     for (int i = 0; i < LOOKS; i++) {
-        if (tmk_attach_take_turn())
+        if (tmk_torch_slots_take_turn())
             return true;
         nanosleep(&between, NULL);
     }
@@ -144,29 +133,29 @@ int tidemark_attach(const char *options, char *message, size_t size)
     if (!wait_for_turn())
         return answer(-1, message, size, "another attach or detach is under way");
     int rc = attach(options, message, size);
-    tmk_attach_end_turn();
+    tmk_torch_slots_end_turn();
     return rc;
 }
 
 int tidemark_hook(int in)
 {
-    if (!tmk_attach_take_turn())
+    if (!tmk_torch_slots_take_turn())
         return 0;
-    struct tmk_patch_count count = tmk_patch_switch(in != 0);
+    struct tmk_slot_count count = tmk_torch_slots_switch(in != 0);
     tmk_bridge_switch(in == 1);
-    tmk_attach_end_turn();
+    tmk_torch_slots_end_turn();
     return (int)count.n_patched;
 }
 
 int tmk_attach_end(char *message, size_t size)
 {
-    if (!tmk_attach_take_turn())
+    if (!tmk_torch_slots_take_turn())
         return answer(-1, message, size, "another attach or detach is under way");
     bool was_on = !tmk_recorder_is_off();
-    struct tmk_patch_count count = tmk_patch_out();
-    bool ended = tmk_recorder_end();
+    struct tmk_slot_count count = tmk_torch_slots_take_out();
+    bool ended = tmk_session_end();
     tmk_bridge_end(); /* after it: Python's side is put back only when nothing is recorded */
-    tmk_attach_end_turn();
+    tmk_torch_slots_end_turn();
     if (!was_on)
         return answer(-1, message, size, "nothing is being recorded");
     if (!ended)

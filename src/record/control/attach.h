@@ -21,10 +21,6 @@ __attribute__((visibility("default"))) int tidemark_attach(const char *options, 
  * measuring what they cost; what they do not see meanwhile is not recorded. */
 __attribute__((visibility("default"))) int tidemark_hook(int in);
 
-/* Hooks are put in and taken out by one thread at a time; false: it is another's turn. */
-bool tmk_attach_take_turn(void);
-void tmk_attach_end_turn(void);
-
 /* 0, or -1 with the reason. */
 int tmk_attach_end(char *message, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record/control/dlsym_stub.S - our dlsym(); see loader.h. In a file of its own because glibc_compat.h, which
+/* record/control/dlsym_stub.S - our dlsym(); see dlsym_hook.h. In a file of its own because glibc_compat.h, which
  * is put in front of every C source, binds the name dlsym to the C library's. */
 #if defined(__x86_64__)
 .text
@@ -28,7 +28,7 @@ dlsym:
     .cfi_adjust_cfa_offset 8
     sub $8, %rsp
     .cfi_adjust_cfa_offset 8
-    call tmk_loader_answer
+    call tmk_dlsym_answer
     add $8, %rsp
     .cfi_adjust_cfa_offset -8
     pop %rsi
@@ -37,7 +37,7 @@ dlsym:
     .cfi_adjust_cfa_offset -8
     test %rax, %rax
     jz 1f
-    cmp $-1, %rax    /* TMK_LOADER_NONE */
+    cmp $-1, %rax    /* TMK_DLSYM_NONE */
     jne 2f
     xor %eax, %eax
 2:  ret
@@ -83,9 +83,9 @@ dlsym:
     mov w3, #0x7379    /* "sy", as in syscall */
     cmp w2, w3
     b.ne 1f
-3:  bl tmk_loader_answer
+3:  bl tmk_dlsym_answer
     cbz x0, 1f
-    cmn x0, #1    /* TMK_LOADER_NONE */
+    cmn x0, #1    /* TMK_DLSYM_NONE */
     csel x0, xzr, x0, eq
     b 2f
 1:  bl tmk_loader_next_dlsym

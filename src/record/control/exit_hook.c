@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record/control/session.h"
 #include "record/core/lane.h"
 #include "record/core/recorder.h"
 #include "record/loader/loader.h"
@@ -39,7 +40,7 @@ _Noreturn static void end(int status)
         tmk_lane.busy = 0; /* a vfork()ed child's lane is its parent's */
     if (!is_lent && atomic_load(&tmk_recorder.control->running) &&
         tmk_recorder.pid == (pid_t)syscall(SYS_getpid))
-        tmk_recorder_finish(false);
+        tmk_session_finish(false);
     if (next_exit)
         next_exit(status);
     for (;;)

@@ -6,6 +6,8 @@
  * file-size limit (SIGXFSZ) meets it and never the program's threads. It sleeps between looks; a
  * look is one atomic load. Events are moved when a good chunk's worth has come or a few seconds
  * have passed: until then they are safe in the ring. */
+#include "record/control/packer_thread.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #include "base/clock.h"
 #include "base/forks.h"
 #include "record/core/intern.h"
+#include "record/core/packing.h"
 #include "record/core/recorder.h"
 #include "record/core/refusal.h"
 #include "record/core/ring_space.h"
@@ -233,8 +236,8 @@ static void sleep_between(long ns)
 {
     atomic_store(&tmk_short.slept, tmk_clock_ticks(tmk_recorder.counter));
     bool is_asked = atomic_load(&tmk_recorder.control->hurry) || tmk_room_is_wanted();
-    if (!is_asked || tmk_recorder_is_held())
-        tmk_recorder_sleep(ns);
+    if (!is_asked || tmk_packing_is_held())
+        tmk_packing_sleep(ns);
     atomic_store(&tmk_short.slept, UINT64_MAX);
 }
 
@@ -255,7 +258,7 @@ static int look(struct session *s, bool *ret_quiet)
     uint64_t now = tmk_clock_monotonic_ns();
     uint64_t new_pages = pages_taken() - s->pages_taken;
     *ret_quiet = false;
-    if (tmk_recorder_is_held())
+    if (tmk_packing_is_held())
         return 0;
     bool hurry = atomic_exchange(&tmk_recorder.control->hurry, 0);
     tmk_pycodes_look(now);

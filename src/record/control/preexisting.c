@@ -5,11 +5,12 @@
 #include <stddef.h>
 
 #include "base/futex.h"
+#include "record/core/fast_path_state.h"
 #include "record/core/helper.h"
 #include "record/core/intern.h"
+#include "record/core/packing.h"
 #include "record/loader/library.h"
 #include "record/python/python.h"
-#include "record/torch/fast_path.h"
 #include "tidemark/tidemark.h"
 
 enum { STACK_BYTES = 1 << 20 };
@@ -35,7 +36,7 @@ static const char source[] = "def note(begin, record):\n"
  * another from being started, and finds that it has nothing to do. */
 static struct {
     atomic_flag running;
-    struct tmk_patch_count count;
+    struct tmk_slot_count count;
     _Atomic uint32_t hooked;
     uint64_t ticks; /* just before the list was made */
     uint32_t stack;
@@ -52,7 +53,7 @@ static bool is_over(void)
 static struct tmk_object *begin(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self, (void)arguments;
-    tmk_recorder_hold(tmk_clock_monotonic_ns() + hold_limit_ns);
+    tmk_packing_hold(tmk_clock_monotonic_ns() + hold_limit_ns);
     /* While it is held blocks go the long way, and afterwards none shares a time of before: no free
      * of a block that is on the list is stamped before these ticks. */
     tmk_torch_note_unusual();
@@ -111,7 +112,7 @@ static void *run(void *unused)
     (void)unused;
     const char *reason;
     bool open = open_lane();
-    work.count = tmk_patch_in();
+    work.count = tmk_torch_slots_put_in();
     tmk_futex_set(&work.hooked, 1);
     work.py = open && work.stack ? tmk_python_find(&reason) : NULL;
     if (work.py) {
@@ -122,20 +123,20 @@ static void *run(void *unused)
     }
     if (open)
         tmk_lane_close(&work.lane);
-    tmk_recorder_hold(0);
+    tmk_packing_hold(0);
     atomic_flag_clear(&work.running);
     return NULL;
 }
 
-struct tmk_patch_count tmk_existing_hook(void)
+struct tmk_slot_count tmk_existing_hook(void)
 {
     void *cuda = tmk_library_symbol("libc10_cuda.so", "_ZN3c104cuda20getCurrentCUDAStreamEa");
     if (!cuda || atomic_flag_test_and_set(&work.running))
-        return tmk_patch_in();
+        return tmk_torch_slots_put_in();
     atomic_store(&work.hooked, 0);
     if (!tmk_helper_start(run, NULL, STACK_BYTES)) {
         atomic_flag_clear(&work.running);
-        return tmk_patch_in();
+        return tmk_torch_slots_put_in();
     }
     tmk_futex_wait_while(&work.hooked, 0, hook_limit_ns);
     return work.count;

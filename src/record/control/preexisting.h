@@ -11,9 +11,9 @@
 #ifndef TMK_RECORD_PREEXISTING_H
 #define TMK_RECORD_PREEXISTING_H
 
-#include "record/loader/import_slots.h"
+#include "record/torch/torch_slots.h"
 
 /* Put the hooks in and note what is there. Returns when the hooks are in. */
-struct tmk_patch_count tmk_existing_hook(void);
+struct tmk_slot_count tmk_existing_hook(void);
 
 #endif

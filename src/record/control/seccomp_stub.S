@@ -2,7 +2,7 @@
 /* record/control/seccomp_stub.S - our prctl() and syscall(); see seal.h.
  *
  * Each looks at its arguments and jumps to the next one behind it, so that the stack, the arguments
- * and the return address are the caller's. The way through tmk_seal_before() is for calls that may
+ * and the return address are the caller's. The way through tmk_seccomp_before() is for calls that may
  * install a filter, and until the next one is known. Where there is none (before the loader has
  * prepared us), the system call is made here, as the C library makes it. */
 #define NR_SECCOMP_X86 317
@@ -25,7 +25,7 @@
     mov %rax, 48(%rsp)
     mov $\which, %edi
     mov %rsp, %rsi
-    call tmk_seal_before
+    call tmk_seccomp_before
     mov %rax, %r11
     mov (%rsp), %rdi
     mov 8(%rsp), %rsi
@@ -56,17 +56,17 @@
 .endm
 
 .globl prctl
-.globl tmk_seal_stub_prctl
-.hidden tmk_seal_stub_prctl
+.globl tmk_seccomp_stub_prctl
+.hidden tmk_seccomp_stub_prctl
 .type prctl, @function
-.type tmk_seal_stub_prctl, @function
+.type tmk_seccomp_stub_prctl, @function
 prctl:
-tmk_seal_stub_prctl:
+tmk_seccomp_stub_prctl:
 .cfi_startproc
     endbr64
     cmp $SET_SECCOMP, %edi
     je 1f
-    mov tmk_seal_next(%rip), %r11
+    mov tmk_seccomp_next(%rip), %r11
     test %r11, %r11
     jz 1f
     jmp *%r11
@@ -79,12 +79,12 @@ tmk_seal_stub_prctl:
 .size prctl, . - prctl
 
 .globl syscall
-.globl tmk_seal_stub_syscall
-.hidden tmk_seal_stub_syscall
+.globl tmk_seccomp_stub_syscall
+.hidden tmk_seccomp_stub_syscall
 .type syscall, @function
-.type tmk_seal_stub_syscall, @function
+.type tmk_seccomp_stub_syscall, @function
 syscall:
-tmk_seal_stub_syscall:
+tmk_seccomp_stub_syscall:
 .cfi_startproc
     endbr64
     cmp $NR_SECCOMP_X86, %rdi
@@ -93,7 +93,7 @@ tmk_seal_stub_syscall:
     jne 2f
     cmp $SET_SECCOMP, %esi
     je 1f
-2:  mov tmk_seal_next+8(%rip), %r11
+2:  mov tmk_seccomp_next+8(%rip), %r11
     test %r11, %r11
     jz 1f
     jmp *%r11
@@ -124,7 +124,7 @@ tmk_seal_stub_syscall:
     stp x6, x7, [sp, #64]
     mov w0, #\which
     add x1, sp, #16
-    bl tmk_seal_before
+    bl tmk_seccomp_before
     mov x16, x0
     ldp x0, x1, [sp, #16]
     ldp x2, x3, [sp, #32]
@@ -159,18 +159,18 @@ tmk_seal_stub_syscall:
 .endm
 
 .globl prctl
-.globl tmk_seal_stub_prctl
-.hidden tmk_seal_stub_prctl
+.globl tmk_seccomp_stub_prctl
+.hidden tmk_seccomp_stub_prctl
 .type prctl, %function
-.type tmk_seal_stub_prctl, %function
+.type tmk_seccomp_stub_prctl, %function
 prctl:
-tmk_seal_stub_prctl:
+tmk_seccomp_stub_prctl:
 .cfi_startproc
     hint 34    /* bti c */
     cmp w0, #SET_SECCOMP
     b.eq 1f
-    adrp x16, tmk_seal_next
-    ldr x16, [x16, #:lo12:tmk_seal_next]
+    adrp x16, tmk_seccomp_next
+    ldr x16, [x16, #:lo12:tmk_seccomp_next]
     cbz x16, 1f
     br x16
 1:  slow_way 0
@@ -181,12 +181,12 @@ tmk_seal_stub_prctl:
 .size prctl, . - prctl
 
 .globl syscall
-.globl tmk_seal_stub_syscall
-.hidden tmk_seal_stub_syscall
+.globl tmk_seccomp_stub_syscall
+.hidden tmk_seccomp_stub_syscall
 .type syscall, %function
-.type tmk_seal_stub_syscall, %function
+.type tmk_seccomp_stub_syscall, %function
 syscall:
-tmk_seal_stub_syscall:
+tmk_seccomp_stub_syscall:
 .cfi_startproc
     hint 34
     cmp x0, #NR_SECCOMP_ARM
@@ -195,8 +195,8 @@ tmk_seal_stub_syscall:
     b.ne 2f
     cmp w1, #SET_SECCOMP
     b.eq 1f
-2:  adrp x16, tmk_seal_next
-    add x16, x16, #:lo12:tmk_seal_next
+2:  adrp x16, tmk_seccomp_next
+    add x16, x16, #:lo12:tmk_seccomp_next
     ldr x16, [x16, #8]
     cbz x16, 1f
     br x16

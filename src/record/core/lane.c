@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/region.h"
-#include "record/core/intern.h"
+#include "record/core/parts.h"
 #include "record/core/ring_space.h"
 #include "record/core/seal.h"
 #include "record/core/thread_slot.h"
@@ -164,7 +164,7 @@ bool tmk_lane_put_text_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind, u
 
 static bool open_lane(struct tmk_lane *lane)
 {
-    if (!tmk_recorder_arm()) {
+    if (!tmk_parts.arm()) {
         tmk_lane_count_drop(); /* it takes too long: this event is lost, the recording may not be */
         return false;
     }

@@ -80,9 +80,6 @@ struct tmk_settings {
     char run_folder[3072];
 };
 
-/* A number at the start of a text, with K, M, G or T behind it if it is a size; 0 for NULL. */
-uint64_t tmk_settings_number(const char *text);
-
 /* What the hot path reads comes first: one cache line. */
 struct tmk_recorder {
     struct tmk_control *control;
@@ -100,36 +97,10 @@ struct tmk_recorder {
 
 extern struct tmk_recorder tmk_recorder __attribute__((aligned(64)));
 
-/* Take settings and be ready to arm. False when a recording is under way or has not ended yet. */
-bool tmk_recorder_begin(const struct tmk_settings *settings);
-
-/* End the recording: the packer thread writes what is left and closes the trace, which says the
- * reason unless that is TMK_STOP_NONE. False when that takes longer than limit_ns: the thread goes
- * on, and what it does not come to is merged from the ring later. Any thread but the packer's. */
-bool tmk_recorder_end_within(uint64_t limit_ns, enum tmk_stop reason);
-/* The same for a detach, which nobody's end waits for: half a minute. */
-bool tmk_recorder_end(void);
-
-/* The process ends: the same within a second. `may_start_thread`: and it is said if the disk did
- * not answer; not in a signal handler. */
-void tmk_recorder_finish(bool may_start_thread);
-
-/* Something that must not be lost has been written: pack it and sync it at once. What is written
- * after this is not of an earlier moment. Does not wait. */
-void tmk_recorder_hurry(void);
-
-/* Records of an earlier moment are being written: pack nothing before this time. 0: go on. */
-void tmk_recorder_hold(uint64_t until_ns);
-bool tmk_recorder_is_held(void);
-
-/* Arm if idle. True when armed now. Slow; called once per thread. */
-bool tmk_recorder_arm(void);
-
-/* Arming has begun: wait longer for it than an event may. True when armed now. */
-bool tmk_recorder_wait_armed(uint64_t limit_ns);
-
-/* Go off: events are no longer taken. Any thread. */
-void tmk_recorder_disarm(void);
+/* Before the first recording `control` is a page that says "off". make_page() prepares the real one
+ * and returns it, to be stored in `control` when all else is ready; NULL: it cannot be done. */
+bool tmk_recorder_has_page(void);
+struct tmk_control *tmk_recorder_make_page(void);
 
 static inline bool tmk_recorder_is_off(void)
 {
@@ -137,14 +108,11 @@ static inline bool tmk_recorder_is_off(void)
            TMK_PHASE_OFF;
 }
 
-/* The packer thread: makes ring and trace, sets *armed through tmk_recorder_set_armed(), packs
- * until told to stop. */
-void *tmk_packer_thread_main(void *unused);
-/* For the packer thread: sleep, at most until `stop` is set. */
-void tmk_recorder_sleep(long ns);
-/* Called by the packer thread when it is done. */
-void tmk_recorder_set_finished(void);
-/* Called by the packer thread when all is made (or not). */
+/* Go off: events are no longer taken. Any thread. */
+void tmk_recorder_disarm(void);
+
+/* The packer thread calls this when all is made (or not), and the second when it is done. */
 void tmk_recorder_set_armed(bool ok);
+void tmk_recorder_set_finished(void);
 
 #endif

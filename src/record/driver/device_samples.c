@@ -16,12 +16,13 @@
 #include "base/nvml_abi.h"
 #include "record/core/helper.h"
 #include "record/core/lane.h"
+#include "record/core/packing.h"
+#include "record/core/torch_state.h"
 #include "record/driver/driver.h"
-#include "record/driver/driver_table.h"
-#include "record/torch/block_hooks.h"
+#include "record/driver/driver_changes.h"
 
 enum {
-    MAX_DEVICES = TMK_HELD_DEVICES,
+    MAX_DEVICES = TMK_DRIVER_DEVICES,
     MAX_PROCESSES = 256,
     ID_BYTES = 16,
     MAX_TRIES = 8,
@@ -181,12 +182,12 @@ static bool ask_all(struct tmk_nvml_device *card, uint64_t *ret_ticks, struct tm
 {
     for (int i = 0; i < MAX_TRIES; i++) {
         uint64_t n_ended, n_begun = tmk_driver_n_calls(&n_ended), n_changes, n_now;
-        tmk_held_devices(&n_changes);
+        tmk_driver_changes_devices(&n_changes);
         *ret_ticks = tmk_clock_ticks(tmk_recorder.counter);
         if (!ask_memory(card, ret))
             return false;
         ask_processes(card, ret);
-        tmk_held_devices(&n_now);
+        tmk_driver_changes_devices(&n_now);
         uint64_t ended_now, begun_now = tmk_driver_n_calls(&ended_now);
         if (n_begun == n_ended && begun_now == n_begun && ended_now == n_ended &&
             n_now == n_changes)
@@ -225,7 +226,7 @@ static void take_all(uint64_t devices)
 /* NVML and the loader have locks, which a child that is forked meanwhile would find locked. */
 static void look(uint64_t now_ns, bool at_once)
 {
-    uint64_t n_changes, devices = tmk_held_devices(&n_changes);
+    uint64_t n_changes, devices = tmk_driver_changes_devices(&n_changes);
     devices |= atomic_load(&tmk_torch_hot.cards); /* had before we came, maybe */
     uint64_t age_ns = now_ns - nvml.taken_ns;
     bool is_due = age_ns >= period_ns || (n_changes != nvml.n_changes && age_ns >= soonest_ns);
@@ -264,7 +265,7 @@ static void *samples_main(void *arg)
     while (!atomic_load(&c->stop) && atomic_load(&c->generation) == generation) {
         look(tmk_clock_monotonic_ns(), atomic_exchange(&c->sample, 0));
         if (!atomic_load(&c->sample))
-            tmk_recorder_sleep(LOOK_NS);
+            tmk_packing_sleep(LOOK_NS);
     }
     atomic_store(&runs_in, 0);
     return NULL;

@@ -31,24 +31,6 @@ static struct {
 enum { NO_SUCH_FUNCTION = 1 }; /* in place of an address: it was looked for */
 
 static _Atomic bool is_used;
-static _Atomic uint64_t n_begun, n_ended; /* calls */
-
-void tmk_driver_enter(void)
-{
-    atomic_fetch_add(&n_begun, 1);
-}
-
-void tmk_driver_leave(const char *scope)
-{
-    (void)scope;
-    atomic_fetch_add(&n_ended, 1);
-}
-
-uint64_t tmk_driver_n_calls(uint64_t *ret_n_ended)
-{
-    *ret_n_ended = atomic_load(&n_ended);
-    return atomic_load(&n_begun);
-}
 
 bool tmk_driver_is_used(void)
 {

@@ -25,10 +25,6 @@
  * him. */
 void *tmk_driver_hook(const char *symbol, void *real);
 
-/* How many calls that change what the process has of the card have begun; *ret_n_ended: and ended.
- */
-uint64_t tmk_driver_n_calls(uint64_t *ret_n_ended);
-
 /* True from the first call of any of the driver's functions on. */
 bool tmk_driver_is_used(void);
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/driver/driver_changes.h"
 #include "trace/segments.h"
 
 enum {
@@ -183,17 +184,6 @@ enum tmk_driver_question {
 void *tmk_driver_ask(enum tmk_driver_question which);
 /* The calling thread's device. */
 uint16_t tmk_driver_device(void);
-
-/* A call that changes what the process has of the card is under way, until the scope ends:
- *
- *     TMK_IN_CALL;
- *
- * Whoever compares the driver's account with ours does so when none is (device_samples.h). */
-void tmk_driver_enter(void);
-void tmk_driver_leave(const char *scope);
-#define TMK_IN_CALL                                                                                \
-    __attribute__((cleanup(tmk_driver_leave))) const char in_call_ = (tmk_driver_enter(), 0);      \
-    (void)in_call_
 
 /* The driver has refused, for want of memory: noted, with what was free. `device` -1: memory of the
  * host. Returns rc. */

@@ -4,12 +4,13 @@
 #include <stdatomic.h>
 
 #include "record/core/lane.h"
+#include "record/core/packing.h"
 #include "record/driver/driver_calls.h"
 #include "record/driver/driver_table.h"
 #include "record/python/pystack.h"
 #include "tidemark/tidemark.h"
 
-enum { MAX_DEVICES = TMK_HELD_DEVICES };
+enum { MAX_DEVICES = TMK_DRIVER_DEVICES };
 
 /* ---- what came of it ---- */
 
@@ -41,7 +42,7 @@ int tmk_driver_refused(int rc, uint64_t size, int device)
     tmk_lane_put(lane, TMK_KIND_OOM, full | TMK_OOM_OF_DRIVER, tmk_pystack_native_id(lane), size,
                  0);
     tmk_lane_leave(lane);
-    tmk_recorder_hurry();
+    tmk_packing_hurry();
     return rc;
 }
 

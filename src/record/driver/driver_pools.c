@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* record/driver/driver_pools.c - see driver.h: memory in the order of streams, from pools; and
  * memory and addresses apart, which torch's expandable segments and NCCL use. */
+#include "record/core/parts.h"
+#include "record/core/torch_state.h"
 #include "record/driver/driver_calls.h"
 #include "record/driver/driver_table.h"
-#include "record/torch/block_hooks.h"
 #include "trace/layout.h"
 
-enum { MAX_DEVICES = TMK_HELD_DEVICES };
+enum { MAX_DEVICES = TMK_DRIVER_DEVICES };
 
 /* ---- pools ---- */
 
@@ -62,7 +63,7 @@ static int refused_async(int rc, size_t n)
     if (!are_blocks(device))
         return tmk_driver_refused(rc, n, device);
     if (rc == TMK_CU_OUT_OF_MEMORY)
-        tmk_torch_note_oom(tmk_cuda_device((unsigned)device), n);
+        tmk_parts.note_oom(tmk_cuda_device((unsigned)device), n);
     return rc;
 }
 

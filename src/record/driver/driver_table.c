@@ -9,26 +9,25 @@
 
 #include "record/core/intern.h"
 #include "record/core/lane.h"
+#include "record/core/parts.h"
 #include "record/core/seal.h"
+#include "record/core/torch_state.h"
 #include "record/driver/device_samples.h"
 #include "record/driver/driver_calls.h"
+#include "record/driver/driver_changes.h"
 #include "record/python/pystack.h"
-#include "record/torch/block_hooks.h"
 
-enum { MAX_HELD = 1 << 18, MAX_DEVICES = TMK_HELD_DEVICES };
+enum { MAX_HELD = 1 << 18, MAX_DEVICES = TMK_DRIVER_DEVICES };
 
 static struct {
     _Atomic pid_t busy;        /* whose thread has it, 0: nobody's */
-    _Atomic pid_t owner;       /* whose it is: a child has not what its parent has */
     struct tmk_segments table; /* items NULL: not made yet */
     uint32_t generation;       /* of the recording that knows all of it */
     uint64_t pool_bytes[MAX_DEVICES];
     struct said {
         uint32_t generation;
         uint64_t bytes;
-    } said[MAX_DEVICES];        /* of blocks' devices: what was last said to be reserved */
-    _Atomic uint64_t devices;   /* a bit each */
-    _Atomic uint64_t n_changes; /* what began and ended */
+    } said[MAX_DEVICES]; /* of blocks' devices: what was last said to be reserved */
 } held;
 
 static void unlock(void)
@@ -39,10 +38,9 @@ static void unlock(void)
 static void start_over(pid_t self)
 {
     tmk_segments_forget(&held.table);
-    atomic_store(&held.devices, 0);
     for (int i = 0; i < MAX_DEVICES; i++)
         held.pool_bytes[i] = 0;
-    atomic_store(&held.owner, self);
+    tmk_driver_changes_start_over(self);
 }
 
 /* False in a child that was forked while another thread had it, without memory, and once system
@@ -63,7 +61,7 @@ static bool lock(void)
         unlock();
         return false;
     }
-    if (atomic_load(&held.owner) != self)
+    if (!tmk_driver_changes_are_of(self))
         start_over(self);
     return true;
 }
@@ -124,7 +122,7 @@ static bool take_turn_for(struct turn *t, const struct tmk_driver_segment *item)
 {
     *t = (struct turn){.lane = tmk_lane_enter()};
     if (t->lane && item->is_block) {
-        t->stack = tmk_torch_block_stack(t->lane);
+        t->stack = tmk_parts.block_stack(t->lane);
         t->stream = item->stream > TMK_CU_LAST_DEFAULT_STREAM
                         ? tmk_intern_stream(t->lane, device_of(item), item->stream)
                         : 0;
@@ -205,8 +203,8 @@ static void begin(const struct turn *t, const struct tmk_driver_segment *new_ite
     record_begin(t, &item);
     tmk_segments_begin(&held.table, &item);
     if (item.device < MAX_DEVICES)
-        atomic_fetch_or(&held.devices, UINT64_C(1) << item.device);
-    atomic_fetch_add(&held.n_changes, 1);
+        tmk_driver_changes_set_device(item.device, true);
+    tmk_driver_changes_count();
 }
 
 static bool end(const struct turn *t, unsigned kind, uint64_t address,
@@ -220,7 +218,7 @@ static bool end(const struct turn *t, unsigned kind, uint64_t address,
         return false;
     }
     tmk_segments_end(&held.table, kind, address, ret);
-    atomic_fetch_add(&held.n_changes, 1);
+    tmk_driver_changes_count();
     record_end(t, ret);
     return true;
 }
@@ -235,17 +233,6 @@ static void end_if_unheld(const struct turn *t, const struct tmk_driver_segment 
     struct tmk_driver_segment gone;
     if (item->n_refs == 0 && item->n_mappings == 0)
         end(t, TMK_SEGMENT_PHYSICAL, item->address, &gone);
-}
-
-uint64_t tmk_held_devices(uint64_t *ret_n_changes)
-{
-    *ret_n_changes = atomic_load(&held.n_changes);
-    return atomic_load(&held.owner) == getpid() ? atomic_load(&held.devices) : 0;
-}
-
-uint64_t tmk_held_changes(void)
-{
-    return atomic_load_explicit(&held.n_changes, memory_order_relaxed);
 }
 
 /* ---- what the driver's calls mean ---- */
@@ -465,6 +452,6 @@ void tmk_held_end_device(uint16_t device, uint64_t primary)
         end_all(&t, is_of_context, primary);
     end_all(&t, is_of_pools, device);
     if (device < MAX_DEVICES)
-        atomic_fetch_and(&held.devices, ~(UINT64_C(1) << device));
+        tmk_driver_changes_set_device(device, false);
     end_turn(&t);
 }

@@ -12,9 +12,8 @@
 #ifndef TMK_RECORD_DRIVER_TABLE_H
 #define TMK_RECORD_DRIVER_TABLE_H
 
+#include "record/driver/driver_changes.h"
 #include "trace/segments.h"
-
-enum { TMK_HELD_DEVICES = 64 }; /* cards that are told apart */
 
 /* It is there now: recorded, with the calling thread's stack. */
 void tmk_held_begin(const struct tmk_driver_segment *item);
@@ -39,11 +38,6 @@ void tmk_held_pool(uint64_t pool, uint16_t device, uint64_t size_bytes);
 /* It is about to be destroyed: what is still allocated from it has no pool that the driver could be
  * asked for. */
 void tmk_held_end_pool(uint64_t pool);
-
-/* The devices on which anything was ever held, a bit each; *ret_n_changes counts what began and
- * ended. */
-uint64_t tmk_held_devices(uint64_t *ret_n_changes);
-uint64_t tmk_held_changes(void); /* that number alone: no system call */
 
 /* All that goes with a context has gone with it; with a device's primary one its pools too. */
 void tmk_held_end_context(uint64_t context);

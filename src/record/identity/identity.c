@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "record/identity/host_memory.h"
+#include "record/identity/redact.h"
 
 #ifndef TMK_VERSION
 #define TMK_VERSION "unknown"

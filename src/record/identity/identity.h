@@ -60,8 +60,4 @@ struct tmk_identity_extra { /* what the header says beside */
 void tmk_identity_info(const struct tmk_identity *id, const struct tmk_identity_extra *extra,
                        struct tmk_text *out);
 
-/* A command line (arguments ending in zero bytes, n bytes in all, and a zero byte behind them) as
- * one line of text, values of secrets replaced by ***. docs/THREATS.md has the rule. */
-void tmk_redact_command(const char *arguments, size_t n, struct tmk_text *out);
-
 #endif

@@ -4,12 +4,13 @@
  * Names are looked for everywhere in the text, because a whole command, a URL, JSON or a list of
  * settings may stand in one argument. secret_names.h says which have a secret for a value,
  * secret_value.h where that begins and ends; it may be the next argument, too. */
+#include "record/identity/redact.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
-#include "record/identity/identity.h"
 #include "record/identity/secret_names.h"
 #include "record/identity/secret_value.h"
 

@@ -5,9 +5,7 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
-
-#include "record/core/seal.h"
-#include "record/driver/driver.h"
+#include <stdint.h>
 
 typedef void *dlsym_function(void *handle, const char *name);
 
@@ -56,22 +54,4 @@ void *tmk_loader_next_dlsym(void)
         atomic_store_explicit(&next_dlsym, next, memory_order_release);
     }
     return (void *)next;
-}
-
-/* RTLD_NEXT is for the C library to answer, which knows who asks. By RTLD_DEFAULT it would find our
- * own definition, which is right where the driver is behind it; where it is not there is none, as
- * the C library has then said (dlerror). */
-void *tmk_loader_answer(void *handle, const char *name)
-{
-    dlsym_function *next = (dlsym_function *)tmk_loader_next_dlsym();
-    if (name[0] != 'c') /* prctl, syscall: what asks the C library itself gets our stubs too */
-        return next && handle != RTLD_NEXT && handle != RTLD_DEFAULT && tmk_seal_is_name(name)
-                   ? tmk_seal_stub(name, next(handle, name))
-                   : NULL;
-    if (handle == RTLD_NEXT || !next || !tmk_driver_hook(name, NULL))
-        return NULL;
-    if (handle == RTLD_DEFAULT)
-        return tmk_loader_symbol(RTLD_NEXT, name) ? NULL : TMK_LOADER_NONE;
-    void *real = next(handle, name);
-    return real ? tmk_driver_hook(name, real) : NULL;
 }

@@ -106,7 +106,7 @@ static bool look(void)
     }
     atomic_store(&looker, getpid());
     const char *reason = NULL;
-    enum tmk_pylook found = tmk_pylayout_find(&tmk_pyframe_runtime, &reason);
+    enum tmk_pylook found = tmk_pyruntime_find(&tmk_pyframe_runtime, &reason);
     if (found == TMK_PYLOOK_PROVEN) {
         tmk_thread_slot_find(tmk_pyframe_runtime.this_thread, &tmk_pyframe_hot.slot);
         const struct tmk_pylayout *l = &tmk_pyframe_runtime.layout;

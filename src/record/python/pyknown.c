@@ -13,7 +13,8 @@
 
 #include "record/core/hot.h"
 #include "record/core/lane.h"
-#include "record/python/pylayout_known.h"
+#include "record/python/pyframe_hot.h"
+#include "record/python/pylayout.h"
 #include "record/python/pyread.h"
 
 /* ---- frames ---- */

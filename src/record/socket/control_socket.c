@@ -26,8 +26,8 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/wire.h"
-#include "record/control/attach.h"
 #include "record/core/helper.h"
+#include "record/core/parts.h"
 #include "record/core/recorder.h"
 #include "record/socket/eval.h"
 
@@ -201,7 +201,7 @@ static void do_detach(int client, const struct tmk_wire_request *request)
 {
     char message[512] = "";
     (void)request;
-    int rc = tmk_attach_end(message, sizeof message);
+    int rc = tmk_parts.detach(message, sizeof message);
     answer(client, rc < 0 ? TMK_WIRE_FAIL : TMK_WIRE_TEXT, message);
 }
 

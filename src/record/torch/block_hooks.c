@@ -9,161 +9,26 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+#include "record/core/fast_path_state.h"
 #include "record/core/hot.h"
 #include "record/core/intern.h"
+#include "record/core/packing.h"
 #include "record/core/recorder.h"
+#include "record/core/torch_state.h"
 #include "record/driver/device_samples.h"
 #include "record/loader/library.h"
-#include "record/loader/loader.h"
 #include "record/python/pystack.h"
-#include "record/torch/runtime_calls.h"
-#include "record/torch/fast_path.h"
 #include "record/torch/tally.h"
 #include "record/torch/torch_stubs.h"
 #include "record/training/bridge.h"
-#include "record/training/gradients.h"
-#include "record/training/training_context.h"
+#include "record/training/torch_calls.h"
 #include "tidemark/tidemark.h"
-
-#define NAME_USAGE_113 "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
-#define NAME_OOM "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
-#define NAME_OOM_113 "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
-#define NAME_CPU_NEW "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"
-#define NAME_CPU_DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
-#define NAME_CPU_OOM "_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm"
-#define NAME_NODE                                                                                  \
-    "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"           \
-    "4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
 
 typedef void oom_function(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device);
 typedef void cpu_new_function(void *self, void *address, size_t size);
 typedef void cpu_delete_function(void *self, void *address);
 typedef void cpu_oom_function(void *self, size_t size);
 typedef void node_function(void *self, void *task, void *node, void *input, void *queue);
-
-static tmk_usage_function hook_usage_113;
-static oom_function hook_oom, hook_oom_113;
-static cpu_new_function hook_cpu_new;
-static cpu_delete_function hook_cpu_delete;
-static cpu_oom_function hook_cpu_oom;
-static node_function hook_node;
-
-enum {
-    USAGE,
-    USAGE_113,
-    OOM,
-    OOM_113,
-    CPU_NEW,
-    CPU_DELETE,
-    CPU_OOM,
-    BACKWARD,
-    POOL_BOOL,
-    POOL_INT,
-    EXTERNAL,
-    NODE = TMK_TORCH_NODE,
-    PUSH,
-    GUARD,
-};
-_Static_assert(GUARD + 1 == TMK_TORCH_MALLOC, "those of the runtime come behind");
-
-struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS] TMK_HOT_DATA = {
-    [USAGE] = {.name = TMK_NAME_USAGE, .library = "libc10.so", .ours = (void *)tmk_short_usage},
-    [USAGE_113] = {.name = NAME_USAGE_113, .library = "libc10.so", .ours = (void *)hook_usage_113},
-    [OOM] = {.name = NAME_OOM, .library = "libc10.so", .ours = (void *)hook_oom},
-    [OOM_113] = {.name = NAME_OOM_113, .library = "libc10.so", .ours = (void *)hook_oom_113},
-    [CPU_NEW] = {.name = NAME_CPU_NEW, .library = "libc10.so", .ours = (void *)hook_cpu_new},
-    [CPU_DELETE] = {.name = NAME_CPU_DELETE,
-                    .library = "libc10.so",
-                    .ours = (void *)hook_cpu_delete,
-                    .is_free = true},
-    [CPU_OOM] = {.name = NAME_CPU_OOM, .library = "libc10.so", .ours = (void *)hook_cpu_oom},
-    [BACKWARD] = {.name = TMK_NAME_BACKWARD,
-                  .library = "libtorch_cpu.so",
-                  .ours = (void *)tmk_stub_backward,
-                  .is_stub = true},
-    [POOL_BOOL] = {.name = TMK_NAME_POOL_BOOL,
-                   .library = "libc10_cuda.so",
-                   .ours = (void *)tmk_stub_pool_bool,
-                   .is_stub = true},
-    [POOL_INT] = {.name = TMK_NAME_POOL_INT,
-                  .library = "libc10_cuda.so",
-                  .ours = (void *)tmk_stub_pool_int,
-                  .is_stub = true},
-    [EXTERNAL] = {.name = TMK_NAME_EXTERNAL,
-                  .library = "libc10_cuda.so",
-                  .ours = (void *)tmk_stub_external,
-                  .is_stub = true},
-    [NODE] = {.name = NAME_NODE, .library = "libtorch_cpu.so", .ours = (void *)hook_node},
-    [PUSH] = {.name = TMK_NAME_PUSH,
-              .library = "libc10.so",
-              .ours = (void *)tmk_stub_push,
-              .is_stub = true},
-    [GUARD] = {.name = TMK_NAME_GUARD,
-               .library = "libc10.so",
-               .ours = (void *)tmk_stub_guard,
-               .is_stub = true},
-    [TMK_TORCH_MALLOC] = {.name = "cudaMalloc",
-                          .library = "libc10_cuda.so",
-                          .ours = (void *)tmk_runtime_malloc,
-                          .is_caller = true},
-    [TMK_TORCH_FREE] = {.name = "cudaFree",
-                        .library = "libc10_cuda.so",
-                        .ours = (void *)tmk_runtime_free,
-                        .is_free = true,
-                        .is_caller = true},
-};
-
-/* Another preloaded library's, if one stands in front of torch as we do, else torch's own: by the
- * usual name of its file, or as the library that calls us would find it. */
-static uintptr_t find_real(struct tmk_hook *hook, const void *caller)
-{
-    if (hook->is_caller) /* others may have other runtimes */
-        return (uintptr_t)tmk_library_symbol_from(caller, hook->name);
-    void *found = tmk_loader_symbol(RTLD_NEXT, hook->name);
-    if (found && found != hook->ours) {
-        atomic_store(&hook->foreign, true);
-        tmk_torch_note_unusual();
-        return (uintptr_t)found;
-    }
-    found = tmk_library_symbol(hook->library, hook->name);
-    if (!found)
-        found = tmk_library_symbol_from(caller, hook->name);
-    return found != hook->ours ? (uintptr_t)found : 0;
-}
-
-void *tmk_torch_find_real(struct tmk_hook *hook, const void *caller)
-{
-    uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
-    if (real == 0) {
-        real = find_real(hook, caller);
-        if (real)
-            atomic_store_explicit(&hook->real, real, memory_order_release);
-    }
-    if (real && hook == &tmk_torch_hooks[USAGE]) { /* for may_be_heard(), which does not look */
-        tmk_torch_find_real(&tmk_torch_hooks[PUSH], caller);
-        tmk_torch_find_real(&tmk_torch_hooks[GUARD], caller);
-    }
-    return (void *)real;
-}
-
-/* Any number of threads may look at once: none goes on without an answer. Whoever calls without
- * torch, a test or a measurement, shall not look each time. */
-__attribute__((noinline, cold)) static void *look_for_real(struct tmk_hook *hook,
-                                                           const void *caller)
-{
-    void *real = NULL;
-    if (atomic_load(&hook->n_missed) % 4096 == 0)
-        real = tmk_torch_find_real(hook, caller);
-    if (!real)
-        atomic_fetch_add(&hook->n_missed, 1);
-    return real;
-}
-
-static inline void *real_of(struct tmk_hook *hook, const void *caller)
-{
-    uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
-    return __builtin_expect(real != 0, 1) ? (void *)real : look_for_real(hook, caller);
-}
 
 /* ---- devices ---- */
 
@@ -173,8 +38,6 @@ struct stream {
     int64_t id;
 };
 typedef struct stream stream_function(int8_t device);
-
-struct tmk_torch_hot tmk_torch_hot TMK_HOT_DATA;
 
 static inline uint16_t device_of(uint16_t torch_device)
 {
@@ -374,10 +237,10 @@ __attribute__((noinline)) static void record_host(const void *address, int64_t s
  * Whoever changes one of these calls tmk_torch_note_unusual() afterwards. */
 static bool is_all_usual(const struct tmk_lane *lane)
 {
-    const struct tmk_hook *hook = &tmk_torch_hooks[USAGE];
+    const struct tmk_hook *hook = &tmk_hooks[TMK_HOOK_USAGE];
     return tmk_pystack_is_usual() && tmk_recorder.counter && host_is_over(lane) &&
            atomic_load(&tmk_recorder.control->generation) == lane->generation &&
-           !tmk_recorder_is_held() && !atomic_load(&tmk_torch_hot.streams_used) &&
+           !tmk_packing_is_held() && !atomic_load(&tmk_torch_hot.streams_used) &&
            !atomic_load(&tmk_torch_hot.is_tallied) && !atomic_load(&hook->foreign) &&
            atomic_load(&hook->real) != 0;
 }
@@ -395,7 +258,8 @@ static void note_lane(void)
 static bool may_be_heard(void)
 {
     return atomic_load(&tmk_torch_hot.is_listened_to) ||
-           !atomic_load(&tmk_torch_hooks[PUSH].real) || !atomic_load(&tmk_torch_hooks[GUARD].real);
+           !atomic_load(&tmk_hooks[TMK_HOOK_PUSH].real) ||
+           !atomic_load(&tmk_hooks[TMK_HOOK_GUARD].real);
 }
 
 /* What somebody changes meanwhile is not said: he takes it back, and then it is not as it was left.
@@ -408,7 +272,7 @@ static void look_whether_usual(const struct tmk_lane *lane)
     note_lane();
     atomic_store(&tmk_short.generation, LOOKING);
     bool is_heard = may_be_heard();
-    uintptr_t real = atomic_load(&tmk_torch_hooks[USAGE].real);
+    uintptr_t real = atomic_load(&tmk_hooks[TMK_HOOK_USAGE].real);
     atomic_store_explicit(&tmk_short.real, is_heard ? real : 0, memory_order_relaxed);
     uint32_t looking = LOOKING;
     if (atomic_compare_exchange_strong(&tmk_short.generation, &looking, lane->generation) &&
@@ -478,12 +342,12 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
         note_reserved(lane, device, reserved);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
-    tmk_recorder_hurry();
+    tmk_packing_hurry();
 }
 
 /* ---- blocks of the driver's ---- */
 
-uint32_t tmk_torch_block_stack(struct tmk_lane *lane)
+uint32_t tmk_block_hook_stack(struct tmk_lane *lane)
 {
     if (!host_is_over(lane))
         end_host(lane);
@@ -491,7 +355,7 @@ uint32_t tmk_torch_block_stack(struct tmk_lane *lane)
     return tmk_pystack_id(lane);
 }
 
-void tmk_torch_note_oom(uint16_t device, uint64_t size)
+void tmk_block_hook_note_oom(uint16_t device, uint64_t size)
 {
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
@@ -499,18 +363,7 @@ void tmk_torch_note_oom(uint16_t device, uint64_t size)
     tmk_bridge_see_worker(lane);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
-    tmk_recorder_hurry();
-}
-
-bool tmk_torch_has_said(uint16_t device)
-{
-    uint32_t generation = atomic_load(&tmk_recorder.control->generation);
-    const struct tmk_torch_said *said = tmk_short_said(device);
-    if ((device & 0xff) >= TMK_TORCH_DEVICES)
-        return generation && device >> 8 == TMK_DEVICE_TYPE_CUDA &&
-               atomic_load(&tmk_torch_hot.cards) >> (device & 63) & 1;
-    return generation && atomic_load(&said->generation) == generation &&
-           atomic_load(&said->torch_device) == tmk_accelerator_of(device);
+    tmk_packing_hurry();
 }
 
 /* ---- calling on ---- */
@@ -539,13 +392,13 @@ static inline void end_call(struct call before)
 /* We called on to a library that has found us behind itself. */
 static inline bool is_nested(int which, uintptr_t frame)
 {
-    return atomic_load_explicit(&tmk_torch_hooks[which].foreign, memory_order_relaxed) &&
+    return atomic_load_explicit(&tmk_hooks[which].foreign, memory_order_relaxed) &&
            frame < tmk_lane.reporting && tmk_lane.hook == which + 1;
 }
 
 static void *own_of(int which)
 {
-    struct tmk_hook *hook = &tmk_torch_hooks[which];
+    struct tmk_hook *hook = &tmk_hooks[which];
     uintptr_t own = atomic_load_explicit(&hook->own, memory_order_acquire);
     if (own == 0) {
         own = (uintptr_t)tmk_library_symbol(hook->library, hook->name);
@@ -564,7 +417,7 @@ __attribute__((noinline, cold)) static void usage_by_others(int which, const voi
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     bool nested = is_nested(which, frame);
     tmk_usage_function *next =
-        (tmk_usage_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which], caller));
+        (tmk_usage_function *)(nested ? own_of(which) : tmk_hook_real(&tmk_hooks[which], caller));
     if (!nested)
         record_usage(address, size, allocated, reserved, device);
     struct call before = begin_call(which, frame);
@@ -577,29 +430,30 @@ __attribute__((hot, noinline)) static void usage_hook(int which, const void *cal
                                                       int64_t size, uint64_t allocated,
                                                       uint64_t reserved, uint16_t device)
 {
-    struct tmk_hook *hook = &tmk_torch_hooks[which];
+    struct tmk_hook *hook = &tmk_hooks[which];
     if (__builtin_expect(atomic_load_explicit(&hook->foreign, memory_order_relaxed), 0)) {
         usage_by_others(which, caller, address, size, allocated, reserved, device);
         return;
     }
     record_usage(address, size, allocated, reserved, device);
-    tmk_usage_function *real = (tmk_usage_function *)real_of(hook, caller);
+    tmk_usage_function *real = (tmk_usage_function *)tmk_hook_real(hook, caller);
     if (real)
         real(address, size, allocated, reserved, device);
 }
 
 /* Cold only so that the jump to it is at the end of the code that calls it. */
-__attribute__((cold, noinline)) void tmk_torch_usage(void *address, int64_t size,
-                                                     uint64_t allocated, uint64_t reserved,
-                                                     uint16_t device, const void *caller)
+__attribute__((cold, noinline)) void tmk_block_hook_usage(void *address, int64_t size,
+                                                          uint64_t allocated, uint64_t reserved,
+                                                          uint16_t device, const void *caller)
 {
-    usage_hook(USAGE, caller, address, size, allocated, reserved, device);
+    usage_hook(TMK_HOOK_USAGE, caller, address, size, allocated, reserved, device);
 }
 
-static void hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
-                           uint16_t device)
+void tmk_block_hook_usage_113(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
+                              uint16_t device)
 {
-    usage_hook(USAGE_113, __builtin_return_address(0), address, size, allocated, reserved, device);
+    usage_hook(TMK_HOOK_USAGE_113, __builtin_return_address(0), address, size, allocated, reserved,
+               device);
 }
 
 static void oom_hook(int which, const void *caller, int64_t size, uint64_t allocated,
@@ -608,7 +462,7 @@ static void oom_hook(int which, const void *caller, int64_t size, uint64_t alloc
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     bool nested = is_nested(which, frame);
     oom_function *next =
-        (oom_function *)(nested ? own_of(which) : real_of(&tmk_torch_hooks[which], caller));
+        (oom_function *)(nested ? own_of(which) : tmk_hook_real(&tmk_hooks[which], caller));
     if (!nested)
         record_oom((uint64_t)size, reserved, device_of(device));
     struct call before = begin_call(which, frame);
@@ -617,22 +471,22 @@ static void oom_hook(int which, const void *caller, int64_t size, uint64_t alloc
     end_call(before);
 }
 
-static void hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
+void tmk_block_hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {
-    oom_hook(OOM, __builtin_return_address(0), size, allocated, reserved, device);
+    oom_hook(TMK_HOOK_OOM, __builtin_return_address(0), size, allocated, reserved, device);
 }
 
-static void hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
+void tmk_block_hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device)
 {
-    oom_hook(OOM_113, __builtin_return_address(0), size, allocated, reserved, device);
+    oom_hook(TMK_HOOK_OOM_113, __builtin_return_address(0), size, allocated, reserved, device);
 }
 
 /* The CPU's reporter tells the profiler through the functions above: `reporting` keeps us from
  * counting twice. */
-static void hook_cpu_new(void *self, void *address, size_t size)
+void tmk_block_hook_cpu_new(void *self, void *address, size_t size)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    bool nested = is_nested(CPU_NEW, frame);
+    bool nested = is_nested(TMK_HOOK_CPU_NEW, frame);
     if (size && !nested)
         tmk_tally_host_alloc(address, size);
     struct tmk_lane *lane = size && !nested ? tmk_lane_enter() : NULL;
@@ -640,19 +494,20 @@ static void hook_cpu_new(void *self, void *address, size_t size)
         record_host_alloc(lane, address, size);
         tmk_lane_leave(lane);
     }
-    cpu_new_function *next = (cpu_new_function *)(nested ? own_of(CPU_NEW)
-                                                         : real_of(&tmk_torch_hooks[CPU_NEW],
-                                                                   __builtin_return_address(0)));
-    struct call before = begin_call(CPU_NEW, frame);
+    cpu_new_function *next =
+        (cpu_new_function *)(nested ? own_of(TMK_HOOK_CPU_NEW)
+                                    : tmk_hook_real(&tmk_hooks[TMK_HOOK_CPU_NEW],
+                                                    __builtin_return_address(0)));
+    struct call before = begin_call(TMK_HOOK_CPU_NEW, frame);
     if (next)
         next(self, address, size);
     end_call(before);
 }
 
-static void hook_cpu_delete(void *self, void *address)
+void tmk_block_hook_cpu_delete(void *self, void *address)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    bool nested = is_nested(CPU_DELETE, frame);
+    bool nested = is_nested(TMK_HOOK_CPU_DELETE, frame);
     if (address && !nested)
         tmk_tally_host_free(address);
     struct tmk_lane *lane = address && !nested ? tmk_lane_enter() : NULL;
@@ -661,25 +516,26 @@ static void hook_cpu_delete(void *self, void *address)
         tmk_lane_leave(lane);
     }
     cpu_delete_function *next =
-        (cpu_delete_function *)(nested ? own_of(CPU_DELETE)
-                                       : real_of(&tmk_torch_hooks[CPU_DELETE],
-                                                 __builtin_return_address(0)));
-    struct call before = begin_call(CPU_DELETE, frame);
+        (cpu_delete_function *)(nested ? own_of(TMK_HOOK_CPU_DELETE)
+                                       : tmk_hook_real(&tmk_hooks[TMK_HOOK_CPU_DELETE],
+                                                       __builtin_return_address(0)));
+    struct call before = begin_call(TMK_HOOK_CPU_DELETE, frame);
     if (next)
         next(self, address);
     end_call(before);
 }
 
-static void hook_cpu_oom(void *self, size_t size)
+void tmk_block_hook_cpu_oom(void *self, size_t size)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    bool nested = is_nested(CPU_OOM, frame);
+    bool nested = is_nested(TMK_HOOK_CPU_OOM, frame);
     if (!nested)
         record_oom(size, 0, TIDEMARK_HOST);
-    cpu_oom_function *next = (cpu_oom_function *)(nested ? own_of(CPU_OOM)
-                                                         : real_of(&tmk_torch_hooks[CPU_OOM],
-                                                                   __builtin_return_address(0)));
-    struct call before = begin_call(CPU_OOM, frame);
+    cpu_oom_function *next =
+        (cpu_oom_function *)(nested ? own_of(TMK_HOOK_CPU_OOM)
+                                    : tmk_hook_real(&tmk_hooks[TMK_HOOK_CPU_OOM],
+                                                    __builtin_return_address(0)));
+    struct call before = begin_call(TMK_HOOK_CPU_OOM, frame);
     if (next)
         next(self, size);
     end_call(before);
@@ -688,7 +544,7 @@ static void hook_cpu_oom(void *self, size_t size)
 /* For the first of all. */
 __attribute__((noinline, cold)) static uintptr_t find_real_node(const void *caller)
 {
-    uintptr_t real = (uintptr_t)tmk_torch_find_real(&tmk_torch_hooks[NODE], caller);
+    uintptr_t real = (uintptr_t)tmk_hook_find_real(&tmk_hooks[TMK_HOOK_NODE], caller);
     if (!real)
         __builtin_trap(); /* nobody calls what is not there */
     atomic_store(&tmk_torch_hot.node_real, real);
@@ -698,7 +554,7 @@ __attribute__((noinline, cold)) static uintptr_t find_real_node(const void *call
 /* Backward comes to a node. What it raises goes through here. Only where modules have names: else
  * the hook is taken out, if it can be (tmk_patch_nodes), and a worker's first block tells. */
 TMK_HOT_CODE_ALIGNED(4, 16)
-static void hook_node(void *self, void *task, void *node, void *input, void *queue)
+void tmk_block_hook_node(void *self, void *task, void *node, void *input, void *queue)
 {
     uintptr_t real = atomic_load_explicit(&tmk_torch_hot.node_real, memory_order_acquire);
     if (tmk_seldom(!real))
@@ -708,20 +564,20 @@ static void hook_node(void *self, void *task, void *node, void *input, void *que
     ((node_function *)real)(self, task, node, input, queue);
 }
 
-TMK_EXPORT(hook_usage_113, NAME_USAGE_113);
-TMK_EXPORT(hook_oom, NAME_OOM);
-TMK_EXPORT(hook_oom_113, NAME_OOM_113);
-TMK_EXPORT(hook_cpu_new, NAME_CPU_NEW);
-TMK_EXPORT(hook_cpu_delete, NAME_CPU_DELETE);
-TMK_EXPORT(hook_cpu_oom, NAME_CPU_OOM);
-TMK_EXPORT(hook_node, NAME_NODE);
+TMK_EXPORT(tmk_block_hook_usage_113, TMK_NAME_USAGE_113);
+TMK_EXPORT(tmk_block_hook_oom, TMK_NAME_OOM);
+TMK_EXPORT(tmk_block_hook_oom_113, TMK_NAME_OOM_113);
+TMK_EXPORT(tmk_block_hook_cpu_new, TMK_NAME_CPU_NEW);
+TMK_EXPORT(tmk_block_hook_cpu_delete, TMK_NAME_CPU_DELETE);
+TMK_EXPORT(tmk_block_hook_cpu_oom, TMK_NAME_CPU_OOM);
+TMK_EXPORT(tmk_block_hook_node, TMK_NAME_NODE);
 
 /* ---- for the stubs ---- */
 
 /* A stub has nowhere to go without it, so it is looked for each time. */
 static void *next_of(int which, const void *caller)
 {
-    return tmk_torch_find_real(&tmk_torch_hooks[which], caller);
+    return tmk_hook_find_real(&tmk_hooks[which], caller);
 }
 
 void *tmk_torch_begin_backward(const void *caller)
@@ -731,53 +587,35 @@ void *tmk_torch_begin_backward(const void *caller)
         tmk_pystack_note_backward(lane);
         tmk_lane_leave(lane);
     }
-    return next_of(BACKWARD, caller);
-}
-
-static void expect_streams(void)
-{
-    atomic_store(&tmk_torch_hot.streams_used, true);
-    tmk_torch_note_unusual();
-}
-
-static void expect_listeners(void)
-{
-    if (!atomic_exchange(&tmk_torch_hot.is_listened_to, true))
-        tmk_torch_note_unusual();
-}
-
-void tmk_torch_expect_all(void)
-{
-    expect_streams();
-    expect_listeners();
+    return next_of(TMK_HOOK_BACKWARD, caller);
 }
 
 void *tmk_torch_use_pool_bool(const void *caller)
 {
-    expect_streams();
-    return next_of(POOL_BOOL, caller);
+    tmk_torch_expect_streams();
+    return next_of(TMK_HOOK_POOL_BOOL, caller);
 }
 
 void *tmk_torch_use_pool_int(const void *caller)
 {
-    expect_streams();
-    return next_of(POOL_INT, caller);
+    tmk_torch_expect_streams();
+    return next_of(TMK_HOOK_POOL_INT, caller);
 }
 
 void *tmk_torch_use_external(const void *caller)
 {
-    expect_streams();
-    return next_of(EXTERNAL, caller);
+    tmk_torch_expect_streams();
+    return next_of(TMK_HOOK_EXTERNAL, caller);
 }
 
 void *tmk_torch_use_push(const void *caller)
 {
-    expect_listeners();
-    return next_of(PUSH, caller);
+    tmk_torch_expect_listeners();
+    return next_of(TMK_HOOK_PUSH, caller);
 }
 
 void *tmk_torch_use_guard(const void *caller)
 {
-    expect_listeners();
-    return next_of(GUARD, caller);
+    tmk_torch_expect_listeners();
+    return next_of(TMK_HOOK_GUARD, caller);
 }

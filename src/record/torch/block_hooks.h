@@ -18,87 +18,39 @@
 #ifndef TMK_RECORD_BLOCK_HOOKS_H
 #define TMK_RECORD_BLOCK_HOOKS_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "record/core/recorder.h"
+#include "record/core/lane.h"
+#include "record/torch/torch_hook.h"
 
-struct tmk_hook {
-    const char *name;    /* of the symbol */
-    const char *library; /* that defines it: how its file's name begins */
-    void *ours;
-    bool is_stub;              /* makes a note and jumps on: never in the way */
-    bool is_free;              /* sees blocks go, and none come */
-    bool is_caller;            /* `library` calls it: only its slots lead here, to what they held */
-    _Atomic uintptr_t real;    /* 0: not found yet */
-    _Atomic uintptr_t own;     /* torch's, where `real` is another's; 0: not looked for */
-    _Atomic uint32_t n_missed; /* calls since it was looked for in vain */
-    _Atomic bool foreign;      /* real is not torch's: another library stands in front of it too */
-};
+#define TMK_NAME_USAGE_113 "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
+#define TMK_NAME_OOM "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
+#define TMK_NAME_OOM_113 "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
+#define TMK_NAME_CPU_NEW "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"
+#define TMK_NAME_CPU_DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
+#define TMK_NAME_CPU_OOM "_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm"
+#define TMK_NAME_NODE                                                                              \
+    "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"           \
+    "4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
 
-/* What the short way (fast_path.h) hangs on, and what the long one looks at for every block. */
-struct tmk_torch_hot {
-    _Atomic uint32_t host_seen;       /* in this recording host blocks were recorded */
-    _Atomic uint32_t host_ends;       /* and in this one no more are */
-    _Atomic uint32_t host_over;       /* nor are any on their way */
-    _Atomic uint64_t host_ends_ns;    /* when */
-    _Atomic bool streams_used;        /* others than a device's default one may be */
-    _Atomic bool is_listened_to;      /* somebody may: torch.profiler, for one */
-    _Atomic bool is_tallied;          /* somebody wants to know what is allocated now (tally.h) */
-    _Atomic uintptr_t current_stream; /* of the accelerator; 0: not looked for, 1: not there */
-    _Atomic uint64_t cards;           /* CUDA's devices that were spoken of, a bit each */
-    _Atomic uintptr_t node_real;      /* what the hook of nodes stands in front of; 0: not found */
-};
-extern struct tmk_torch_hot tmk_torch_hot;
+/* The hooks. A Device is two bytes, type and index, and comes in a register. */
+tmk_usage_function tmk_block_hook_usage_113;
+void tmk_block_hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device);
+void tmk_block_hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device);
+void tmk_block_hook_cpu_new(void *self, void *address, size_t size);
+void tmk_block_hook_cpu_delete(void *self, void *address);
+void tmk_block_hook_cpu_oom(void *self, size_t size);
+void tmk_block_hook_node(void *self, void *task, void *node, void *input, void *queue);
 
-enum {
-    TMK_TORCH_NODE = 11,
-    TMK_TORCH_MALLOC = 14, /* of the runtime (runtime_calls.h), as the next */
-    TMK_TORCH_FREE,
-    TMK_N_TORCH_HOOKS,
-};
-extern struct tmk_hook tmk_torch_hooks[TMK_N_TORCH_HOOKS];
+/* The long way of a block that fast_path.c has not taken; `caller` is an address in the library
+ * that reported it. */
+void tmk_block_hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
+                          uint16_t device, const void *caller);
 
-/* A hook has a hidden name, by which its address is ours whoever else defines torch's name, and
- * that name as well, for the loader to find. */
-#define TMK_EXPORT(hook, name)                                                                     \
-    extern __typeof__(hook) hook##_export __asm__(name)                                            \
-        __attribute__((alias(#hook), visibility("default")))
-
-typedef void tmk_usage_function(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
-                                uint16_t device);
-
-/* The long way of a block that fast_path.c has not taken; the address is in whoever reported it. */
-void tmk_torch_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
-                     uint16_t device, const void *caller);
-
-/* Something was changed of which block_hooks.c's is_all_usual() says that it lets blocks go the
- * short way; said after the change. */
-static inline void tmk_torch_note_unusual(void)
-{
-    atomic_store(&tmk_short.generation, 0);
-}
-
-/* The next block is to go to the bridge. */
-static inline void tmk_torch_unsettle(void)
-{
-    atomic_store(&tmk_short.settled, 0);
-}
-
-/* The function that a hook stands in front of; NULL when it is not found. `caller`, an address in
- * the library that calls, helps where torch's files have other names; NULL when not known. */
-void *tmk_torch_find_real(struct tmk_hook *hook, const void *caller);
-
-/* Blocks that are the driver's own, of the backend that says nothing of them (driver_table.h): the
- * stack of one that is about to be recorded, and a refusal. */
-struct tmk_lane;
-uint32_t tmk_torch_block_stack(struct tmk_lane *lane);
-void tmk_torch_note_oom(uint16_t device, uint64_t size);
-/* Torch has said something of this device itself: its blocks are its own. */
-bool tmk_torch_has_said(uint16_t device);
-
-/* Streams may have been made, and profilers begun, before the hooks were there to see it. */
-void tmk_torch_expect_all(void);
+/* Blocks that are the driver's own, of torch's backend that does not report any (driver/
+ * driver_table.h): the stack of one that is about to be recorded, and an allocation that failed. */
+uint32_t tmk_block_hook_stack(struct tmk_lane *lane);
+void tmk_block_hook_note_oom(uint16_t device, uint64_t size);
 
 #endif

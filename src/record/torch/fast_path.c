@@ -3,10 +3,13 @@
 #include "record/torch/fast_path.h"
 
 #include "base/clock.h"
+#include "record/core/fast_path_state.h"
 #include "record/core/hot.h"
+#include "record/core/lane.h"
 #include "record/core/thread_slot.h"
 #include "record/python/pystack.h"
-#include "record/training/bridge.h"
+#include "record/torch/block_hooks.h"
+#include "record/training/torch_calls.h"
 
 /* What a free's has more than an allocation's: its kind, at the low end. */
 static const uint32_t to_free = (uint32_t)TMK_KIND_FREE - TMK_KIND_ALLOC;
@@ -161,7 +164,7 @@ TMK_HOT_CODE_FIRST void tmk_short_usage(void *address, int64_t size, uint64_t al
             return;
         }
     }
-    tmk_torch_usage(address, size, allocated, reserved, device, __builtin_return_address(0));
+    tmk_block_hook_usage(address, size, allocated, reserved, device, __builtin_return_address(0));
 }
 
 TMK_EXPORT(tmk_short_usage, TMK_NAME_USAGE);

@@ -16,13 +16,12 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "record/control/attach.h"
 #include "record/core/recorder.h"
-#include "record/loader/import_slots.h"
 #include "record/loader/library.h"
 #include "record/loader/loader.h"
-#include "record/torch/block_hooks.h"
-#include "record/torch/tally.h"
+#include "record/torch/address_table.h"
+#include "record/torch/torch_hook.h"
+#include "record/torch/torch_slots.h"
 #include "trace/layout.h"
 
 typedef int malloc_function(void **ret_address, size_t size_bytes);
@@ -33,23 +32,21 @@ typedef int device_function(int *ret_device);
 enum { TABLE_BITS = 12, N_LEVELS = 3, N_SLOTS = 21 << TABLE_BITS };
 
 static struct {
-    struct tmk_tally_slot slots[N_SLOTS];
+    struct tmk_address_slot slots[N_SLOTS];
     _Atomic uint64_t given_bytes[TMK_TORCH_DEVICES];
     _Atomic uint64_t n_changes;
     _Atomic uintptr_t get_device; /* cudaGetDevice() */
     _Atomic pid_t owner;          /* whose table it is: a child has not what its parent has */
-    _Atomic bool is_seen;
-    _Atomic bool is_tried; /* to see */
-    _Atomic bool is_used;  /* the table */
+    _Atomic bool is_used;         /* the table */
 } runtime;
 
-static const struct tmk_tally_table table = {runtime.slots, TABLE_BITS, N_LEVELS};
+static const struct tmk_address_table table = {runtime.slots, TABLE_BITS, N_LEVELS};
 
 /* ---- the table ---- */
 
 static void forget(uint64_t address)
 {
-    uint64_t found = tmk_tally_take(&table, (uintptr_t)address);
+    uint64_t found = tmk_address_table_take(&table, (uintptr_t)address);
     atomic_fetch_sub(&runtime.given_bytes[found >> TMK_SIZE_BITS],
                      found & ((UINT64_C(1) << TMK_SIZE_BITS) - 1));
 }
@@ -61,7 +58,7 @@ void tmk_runtime_note(uint16_t device, uint64_t address, uint64_t size_bytes)
         return;
     atomic_store_explicit(&runtime.is_used, true, memory_order_relaxed);
     forget(address); /* it may be told twice */
-    if (tmk_tally_put(&table, (uintptr_t)address, size_bytes | i << TMK_SIZE_BITS))
+    if (tmk_address_table_put(&table, (uintptr_t)address, size_bytes | i << TMK_SIZE_BITS))
         atomic_fetch_add(&runtime.given_bytes[i], size_bytes);
 }
 
@@ -94,7 +91,7 @@ bool tmk_runtime_end_list(uint64_t begun)
 
 static uintptr_t real_of(int which)
 {
-    return atomic_load_explicit(&tmk_torch_hooks[which].real, memory_order_acquire);
+    return atomic_load_explicit(&tmk_hooks[which].real, memory_order_acquire);
 }
 
 int tmk_runtime_malloc(void **ret_address, size_t size_bytes)
@@ -102,7 +99,7 @@ int tmk_runtime_malloc(void **ret_address, size_t size_bytes)
     device_function *get_device = (device_function *)atomic_load(&runtime.get_device);
     int device;
     atomic_fetch_add(&runtime.n_changes, 1);
-    int rc = ((malloc_function *)real_of(TMK_TORCH_MALLOC))(ret_address, size_bytes);
+    int rc = ((malloc_function *)real_of(TMK_HOOK_MALLOC))(ret_address, size_bytes);
     if (rc == 0 && ret_address && get_device && get_device(&device) == 0)
         tmk_runtime_note(tmk_cuda_device((unsigned)device), (uintptr_t)*ret_address, size_bytes);
     return rc;
@@ -115,7 +112,7 @@ int tmk_runtime_free(void *address)
         atomic_fetch_add(&runtime.n_changes, 1);
         forget((uintptr_t)address);
     }
-    return ((free_function *)real_of(TMK_TORCH_FREE))(address);
+    return ((free_function *)real_of(TMK_HOOK_FREE))(address);
 }
 
 /* ---- seeing ---- */
@@ -135,50 +132,39 @@ static bool put_hooks_in(void)
         return false;
     atomic_store(&runtime.get_device, (uintptr_t)get_device);
     start_over();
-    return tmk_patch_runtime();
+    return tmk_torch_slots_put_in_runtime();
 }
 
 /* After a fork the hooks are there, and what they noted is the parent's. */
 bool tmk_runtime_see(void)
 {
-    if (atomic_load(&runtime.is_seen)) {
+    if (atomic_load(&tmk_torch_slots.is_runtime_seen)) {
         if (atomic_load(&runtime.owner) == getpid())
             return false;
         start_over();
         return true;
     }
-    if (tmk_recorder_is_off() || !tmk_tally_is_heard() || atomic_load(&runtime.is_tried) ||
-        !tmk_attach_take_turn())
+    if (tmk_recorder_is_off() || !tmk_torch_slots_are_heard() ||
+        atomic_load(&tmk_torch_slots.is_runtime_tried) || !tmk_torch_slots_take_turn())
         return false;
-    atomic_store(&runtime.is_tried, true);
+    atomic_store(&tmk_torch_slots.is_runtime_tried, true);
     bool is_in = put_hooks_in();
-    tmk_attach_end_turn();
+    tmk_torch_slots_end_turn();
     return is_in;
-}
-
-void tmk_runtime_set_seen(void)
-{
-    atomic_store(&runtime.is_seen, true);
-}
-
-void tmk_runtime_set_unseen(void)
-{
-    atomic_store(&runtime.is_seen, false);
-    atomic_store(&runtime.is_tried, false);
 }
 
 /* ---- asking ---- */
 
 bool tmk_runtime_is_seen(void)
 {
-    return atomic_load_explicit(&runtime.is_seen, memory_order_acquire) &&
+    return atomic_load_explicit(&tmk_torch_slots.is_runtime_seen, memory_order_acquire) &&
            atomic_load_explicit(&runtime.owner, memory_order_relaxed) == getpid();
 }
 
 bool tmk_runtime_explains(uint16_t device, uint64_t reserved_bytes)
 {
     return device >> 8 == TMK_DEVICE_TYPE_CUDA &&
-           atomic_load_explicit(&runtime.is_seen, memory_order_acquire) &&
+           atomic_load_explicit(&tmk_torch_slots.is_runtime_seen, memory_order_acquire) &&
            atomic_load(&runtime.given_bytes[(device & 0xff) % TMK_TORCH_DEVICES]) == reserved_bytes;
 }
 

@@ -36,11 +36,6 @@ uint64_t tmk_runtime_begin_list(void);
 void tmk_runtime_note(uint16_t device, uint64_t address, uint64_t size_bytes);
 bool tmk_runtime_end_list(uint64_t begun);
 
-/* For import_slots.c: the slots lead to the hooks from now on; or will not, and nothing is known.
- */
-void tmk_runtime_set_seen(void);
-void tmk_runtime_set_unseen(void);
-
 /* In this process both calls are seen. */
 bool tmk_runtime_is_seen(void);
 /* All that is reserved on this device is memory that was seen to come. */

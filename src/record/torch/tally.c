@@ -6,12 +6,15 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "record/core/fast_path_state.h"
 #include "record/core/recorder.h"
-#include "record/driver/driver_table.h"
+#include "record/core/torch_state.h"
+#include "record/driver/driver_changes.h"
 #include "record/identity/host_memory.h"
 #include "record/python/python.h"
-#include "record/torch/block_hooks.h"
+#include "record/torch/address_table.h"
 #include "record/torch/runtime_calls.h"
+#include "record/torch/torch_slots.h"
 #include "tidemark/tidemark.h"
 #include "trace/layout.h"
 
@@ -30,21 +33,19 @@ struct figures {
 } __attribute__((aligned(64)));
 
 /* 42 MiB, room for two millions of blocks; of these most programs touch the first two. */
-enum { TABLE_BITS = 17, N_LEVELS = 3, FIRST_PROBES = 16, WAS_USED = 1 };
+enum { TABLE_BITS = 17, N_LEVELS = 3 };
 
 static struct {
     struct figures devices[TMK_TORCH_DEVICES];
     struct figures host;
     _Atomic uintptr_t slots; /* 0: nobody wants to know of the host's blocks */
     _Atomic bool has_missed; /* there was no room for one of them */
-    _Atomic bool is_deaf;    /* the hooks are out of torch's calls */
-    _Atomic uint64_t n_gaps; /* times that they were */
 } tally;
 
-static struct tmk_tally_table host_table(void)
+static struct tmk_address_table host_table(void)
 {
     uintptr_t slots = atomic_load_explicit(&tally.slots, memory_order_acquire);
-    return (struct tmk_tally_table){(struct tmk_tally_slot *)slots, TABLE_BITS, N_LEVELS};
+    return (struct tmk_address_table){(struct tmk_address_slot *)slots, TABLE_BITS, N_LEVELS};
 }
 
 /* ---- accelerators ---- */
@@ -62,7 +63,7 @@ static inline uint64_t get(const _Atomic uint64_t *figure)
 /* Of what torch has reserved, without a word of it; and of what it may have said unheard. */
 static uint64_t n_changes_now(void)
 {
-    return tmk_held_changes() + tmk_runtime_changes() + get(&tally.n_gaps);
+    return tmk_driver_changes_now() + tmk_runtime_changes() + get(&tmk_torch_slots.n_gaps);
 }
 
 void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_bytes)
@@ -84,69 +85,6 @@ void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_
 
 /* ---- the host ---- */
 
-/* Near the place of an address on a level; each way round its end. */
-struct probe {
-    struct tmk_tally_slot *level;
-    size_t place, mask;
-    size_t n; /* slots looked at: few on a full level, behind which there is another */
-};
-
-static inline struct probe probe_of(const struct tmk_tally_table *table, unsigned level,
-                                    uintptr_t address)
-{
-    unsigned bits = table->bits + 2 * level;
-    uint64_t hash = (address >> 6) * UINT64_C(0x9e3779b97f4a7c15);
-    return (struct probe){table->slots + tmk_tally_slots_before(table, level),
-                          (size_t)(hash >> (64 - bits)), ((size_t)1 << bits) - 1,
-                          (size_t)FIRST_PROBES << 2 * level};
-}
-
-static bool put_near(struct probe near, uintptr_t address, uint64_t size_bytes)
-{
-    for (size_t i = 0; i < near.n; i++) {
-        struct tmk_tally_slot *slot = &near.level[(near.place + i) & near.mask];
-        uintptr_t there = atomic_load_explicit(&slot->address, memory_order_relaxed);
-        if (there <= WAS_USED && atomic_compare_exchange_strong(&slot->address, &there, address)) {
-            atomic_store_explicit(&slot->size_bytes, size_bytes, memory_order_relaxed);
-            return true;
-        }
-    }
-    return false;
-}
-
-bool tmk_tally_put(const struct tmk_tally_table *table, uintptr_t address, uint64_t size_bytes)
-{
-    for (unsigned level = 0; level < table->n_levels; level++)
-        if (put_near(probe_of(table, level, address), address, size_bytes))
-            return true;
-    return false;
-}
-
-/* False: it may be on the next level, since here there never was a free slot. */
-static bool take_near(struct probe near, uintptr_t address, uint64_t *ret_size_bytes)
-{
-    for (size_t i = 0; i < near.n; i++) {
-        struct tmk_tally_slot *slot = &near.level[(near.place + i) & near.mask];
-        uintptr_t there = atomic_load_explicit(&slot->address, memory_order_relaxed);
-        if (there == address) {
-            *ret_size_bytes = atomic_load_explicit(&slot->size_bytes, memory_order_relaxed);
-            atomic_store_explicit(&slot->address, WAS_USED, memory_order_release);
-        }
-        if (there == address || there == 0)
-            return true;
-    }
-    return false;
-}
-
-uint64_t tmk_tally_take(const struct tmk_tally_table *table, uintptr_t address)
-{
-    uint64_t size_bytes = 0;
-    for (unsigned level = 0; level < table->n_levels; level++)
-        if (take_near(probe_of(table, level, address), address, &size_bytes))
-            break;
-    return size_bytes;
-}
-
 /* Somebody tells us of the host's blocks. */
 static inline void note_host(void)
 {
@@ -156,11 +94,11 @@ static inline void note_host(void)
 
 void tmk_tally_host_alloc(const void *address, uint64_t size_bytes)
 {
-    struct tmk_tally_table table = host_table();
+    struct tmk_address_table table = host_table();
     note_host();
     if (!table.slots)
         return;
-    if (!tmk_tally_put(&table, (uintptr_t)address, size_bytes)) {
+    if (!tmk_address_table_put(&table, (uintptr_t)address, size_bytes)) {
         atomic_store_explicit(&tally.has_missed, true, memory_order_relaxed);
         return;
     }
@@ -172,20 +110,20 @@ void tmk_tally_host_alloc(const void *address, uint64_t size_bytes)
 
 void tmk_tally_host_free(const void *address)
 {
-    struct tmk_tally_table table = host_table();
+    struct tmk_address_table table = host_table();
     note_host();
     if (table.slots)
-        atomic_fetch_sub(&tally.host.allocated, tmk_tally_take(&table, (uintptr_t)address));
+        atomic_fetch_sub(&tally.host.allocated, tmk_address_table_take(&table, (uintptr_t)address));
 }
 
 bool tmk_tally_want(void)
 {
     atomic_store(&tmk_torch_hot.is_tallied, true);
     tmk_torch_note_unusual();
-    struct tmk_tally_table table = host_table();
+    struct tmk_address_table table = host_table();
     if (table.slots)
         return true;
-    size_t n_bytes = sizeof(struct tmk_tally_slot) * tmk_tally_slots_before(&table, N_LEVELS);
+    size_t n_bytes = sizeof(struct tmk_address_slot) * tmk_address_slots_before(&table, N_LEVELS);
     void *slots = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (slots == MAP_FAILED)
@@ -213,22 +151,11 @@ static bool is_host_known(void)
            !atomic_load_explicit(&tally.has_missed, memory_order_relaxed);
 }
 
-bool tmk_tally_is_heard(void)
-{
-    return !atomic_load_explicit(&tally.is_deaf, memory_order_relaxed);
-}
-
-void tmk_tally_hear(bool is_heard)
-{
-    atomic_store(&tally.is_deaf, !is_heard);
-    atomic_fetch_add(&tally.n_gaps, 1);
-}
-
 /* Torch uses its own allocator there, and we hear it. */
 static bool is_said(const struct figures *f, uint16_t device)
 {
     return atomic_load_explicit(&f->device, memory_order_acquire) == device + 1U &&
-           tmk_tally_is_heard();
+           tmk_torch_slots_are_heard();
 }
 
 /* What it has reserved does not change unheard and unseen, provided that the runtime's calls
@@ -237,7 +164,7 @@ static bool is_seen(uint16_t device, bool is_explained)
 {
     uint64_t n_changes;
     return (is_explained && tmk_runtime_is_seen()) ||
-           (tmk_held_devices(&n_changes) >> (device & 63) & 1);
+           (tmk_driver_changes_devices(&n_changes) >> (device & 63) & 1);
 }
 
 /* What was said and what has changed: while it is the same, so is what torch would answer. */

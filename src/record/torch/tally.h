@@ -14,9 +14,7 @@
 #ifndef TMK_RECORD_TALLY_H
 #define TMK_RECORD_TALLY_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct tmk_tally {
@@ -36,11 +34,6 @@ void tmk_tally_host_free(const void *address);
 /* Keep figures from now on. False: there is no memory for the table of the host's blocks. */
 bool tmk_tally_want(void);
 
-/* Torch's blocks are heard of from now on, or are not (import_slots.h): then of accelerators
- * nothing is known. */
-void tmk_tally_hear(bool is_heard);
-bool tmk_tally_is_heard(void);
-
 /* False: not known, because torch has said nothing of this device yet, or memory was given or taken
  * back since, of which torch says nothing until its next block, or could be with nobody seeing it
  * (driver_table.h, runtime_calls.h); of the host, because there was no room for one of its blocks.
@@ -56,32 +49,5 @@ void tmk_tally_tell(uint16_t device, uint64_t asked, const struct tmk_tally *ans
  * begins now, for everybody: one measurement at a time. Peaks of tmk_tally_read() go on over it. */
 bool tmk_tally_read_window(uint16_t device, struct tmk_tally *ret);
 void tmk_tally_begin_window(uint16_t device);
-
-/* ---- the host's blocks by address; for tests too ---- */
-
-struct tmk_tally_slot {
-    _Atomic uintptr_t address; /* 0: never used, 1: was used */
-    _Atomic uint64_t size_bytes;
-};
-
-/* Levels one behind the other, each four times as large as the one before: a block is in the first
- * that had room near its place. */
-struct tmk_tally_table {
-    struct tmk_tally_slot *slots;
-    unsigned bits; /* the first level has 1 << bits of them */
-    unsigned n_levels;
-};
-
-/* Slots of the levels before this one; of all with n_levels. */
-static inline size_t tmk_tally_slots_before(const struct tmk_tally_table *table, unsigned level)
-{
-    return (((size_t)1 << 2 * level) - 1) / 3 << table->bits;
-}
-
-/* False: no room near its place on any level. Any thread, no lock; an address is put once, and
- * taken once after that. */
-bool tmk_tally_put(const struct tmk_tally_table *table, uintptr_t address, uint64_t size_bytes);
-/* Its size; 0 when it was never put. */
-uint64_t tmk_tally_take(const struct tmk_tally_table *table, uintptr_t address);
 
 #endif

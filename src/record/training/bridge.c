@@ -14,21 +14,22 @@
 
 #include "base/clock.h"
 #include "record/core/helper.h"
-#include "record/core/hot.h"
 #include "record/core/intern.h"
-#include "record/loader/import_slots.h"
-#include "record/torch/block_hooks.h"
+#include "record/core/parts.h"
+#include "record/python/python.h"
 #include "record/training/autograd_nodes.h"
+#include "record/training/bridge_python.h"
 #include "record/training/gradients.h"
 #include "record/training/module_names.h"
+#include "record/training/tensor_tags.h"
+#include "record/training/torch_calls.h"
 #include "record/training/training_context.h"
+#include "record/training/workspaces.h"
 #include "tidemark/tidemark.h"
 
 enum { HELPER_STACK_BYTES = 1 << 20, ASK_EVERY = 16 };
 static const uint64_t retry_ns = 5000000u;    /* between looks whether torch is ready */
 static const uint64_t helper_ns = 300000000u; /* for the main thread to come to a pending call */
-
-struct tmk_bridge tmk_bridge TMK_HOT_FIRST;
 
 enum { IDLE, QUEUED };
 static struct {
@@ -186,32 +187,6 @@ static struct tmk_python_method methods[] = {
     {"workspaces", tmk_workspaces_note, TMK_PYTHON_VARARGS, NULL},
 };
 
-/* True when nothing is raised, or was and is no more: a mistake of ours. */
-static bool drop_mistake(const struct tmk_python *py)
-{
-    bool is_mistake = !py->PyErr_Occurred();
-    for (size_t i = 0; i < sizeof py->mistakes / sizeof py->mistakes[0] && !is_mistake; i++)
-        is_mistake = py->mistakes[i] && py->PyErr_ExceptionMatches(*py->mistakes[i]);
-    if (is_mistake)
-        py->PyErr_Clear();
-    return is_mistake;
-}
-
-bool tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b)
-{
-    const struct tmk_python *py = tmk_bridge.py;
-    struct tmk_object *const arguments[] = {a, b};
-    long n = b ? 2 : a ? 1 : 0;
-    struct tmk_object *tuple = function ? py->PyTuple_New(n) : NULL;
-    for (long i = 0; tuple && i < n; i++) {
-        py->Py_IncRef(arguments[i]);
-        py->PyTuple_SetItem(tuple, i, arguments[i]);
-    }
-    py->Py_DecRef(tuple ? py->PyObject_CallObject(function, tuple) : NULL);
-    py->Py_DecRef(tuple);
-    return drop_mistake(py);
-}
-
 /* ---- arming ---- */
 
 static struct tmk_object *module_named(const struct tmk_python *py, const char *name)
@@ -298,6 +273,8 @@ static bool load_source(void)
 
 static pid_t armed_in; /* the process that it was last armed in */
 
+static bool wake_bridge(void);
+
 static const char *arm(const struct tmk_python *py)
 {
     const char *why = NULL;
@@ -317,10 +294,11 @@ static const char *arm(const struct tmk_python *py)
     if (!found)
         return "this torch has not the classes that we know";
     tmk_bridge.tensor_class = py->PyTuple_GetItem(found, 2);
-    tmk_calls_patch(py->PyTuple_GetItem(found, 0), py->PyTuple_GetItem(found, 1), &why);
+    tmk_calls_patch(py->PyTuple_GetItem(found, 0), py->PyTuple_GetItem(found, 1), wake_bridge,
+                    &why);
     py->Py_DecRef(found); /* torch keeps them */
     if (!why)
-        tmk_patch_nodes(tmk_bridge.modules);
+        tmk_parts.switch_nodes(tmk_bridge.modules);
     return why;
 }
 
@@ -333,7 +311,7 @@ static bool try_to_arm(const struct tmk_python *py)
     if (!is_torch_ready(py))
         return false;
     const char *why = arm(py);
-    if (!drop_mistake(py))
+    if (!tmk_bridge_drop_mistake(py))
         return false; /* a signal's handler has raised: later */
     if (why)
         tidemark_record_mark("modules not recorded", why);
@@ -348,7 +326,11 @@ static bool is_inherited(void)
     return armed_in != 0 && armed_in != getpid() && tmk_calls_are_in();
 }
 
-bool tmk_bridge_wake(void)
+/* Arm it in a forked child at the first call of a module, of backward or of an optimizer. The child
+ * has its parent's hooks; most children (data loader workers) never get there, and arming runs
+ * Python, which makes them copy pages that they share with their parent. With the interpreter's
+ * lock. True: it is armed now. */
+static bool wake_bridge(void)
 {
     struct tmk_control *c = &tmk_control_page.control;
     uint32_t sleeps = atomic_load_explicit(&c->bridge_sleeps, memory_order_relaxed);

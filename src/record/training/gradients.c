@@ -9,13 +9,13 @@
 #include <stdatomic.h>
 
 #include "base/region.h"
+#include "record/core/fast_path_state.h"
 #include "record/core/hot.h"
+#include "record/core/lane.h"
 #include "record/loader/import_slots.h"
 #include "record/loader/library.h"
 #include "record/loader/peek.h"
-#include "record/torch/block_hooks.h"
-#include "record/torch/fast_path.h"
-#include "record/training/bridge.h"
+#include "record/training/bridge_python.h"
 #include "tidemark/tidemark.h"
 
 enum { N_WORDS = 128, MAX_LOOKS = 1 << 12, MAX_SLOTS = 1 << 18, ENOUGH_PEEKS = 16 };
@@ -369,7 +369,7 @@ TMK_HOT_CODE(5) static struct list hook_apply(void *node, void *input)
 bool tmk_grads_switch(bool in, bool stays_open)
 {
     uintptr_t function = (uintptr_t)(in ? hook_apply : grads.apply);
-    if (!rarely.apply_at || !tmk_patch_word(rarely.apply_at, function, stays_open))
+    if (!rarely.apply_at || !tmk_import_word_write(rarely.apply_at, function, stays_open))
         return false;
     atomic_store(&rarely.is_in, in);
     return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record/training/tensor_tags.c - which tensors are gradients and inputs; see bridge.h.
+/* record/training/tensor_tags.c - which tensors are gradients and inputs; see tensor_tags.h.
  *
  * Gradients are made anew in each backward, so they are tagged in each: by gradients.c where they
  * are made, or else here afterwards, by a few calls of tensor methods for each parameter. Which of
@@ -7,13 +7,15 @@
  * all of them: after backwards 1, 2, 4, 7, 11 ..., at least each 61st, when the list of parameters
  * is new, and when gradients.c asks for it. None of what is called lets other threads of Python's
  * run. */
+#include "record/training/tensor_tags.h"
+
 #include <stddef.h>
 
 #include "base/region.h"
 #include "base/text.h"
 #include "record/core/intern.h"
-#include "record/torch/block_hooks.h"
-#include "record/training/bridge.h"
+#include "record/core/lane.h"
+#include "record/training/bridge_python.h"
 #include "record/training/gradients.h"
 #include "tidemark/tidemark.h"
 

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* record/training/torch_calls.c - calls of modules, of backward and of optimizers; see bridge.h.
+/* record/training/torch_calls.c - calls of modules, of backward and of optimizers; see
+ * torch_calls.h.
  *
  * A function object of Python's has a pointer to the C function that calls it. Ours stands there
  * instead for torch.nn.Module.__call__: it opens a range, calls on, and closes the range, whether
  * the call returned or raised. The interpreter itself calls through that pointer when an object is
  * called, since that goes through its type. (Python code that calls the function by name, as in
  * super().__call__(...), may go around it, from 3.11 on.) */
+#include "record/training/torch_calls.h"
+
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record/core/fast_path_state.h"
 #include "record/core/hot.h"
 #include "record/core/intern.h"
 #include "record/loader/library.h"
 #include "record/python/pyknown.h"
-#include "record/torch/block_hooks.h"
 #include "record/training/autograd_nodes.h"
-#include "record/training/bridge.h"
+#include "record/training/bridge_python.h"
 #include "record/training/gradients.h"
 #include "record/training/module_names.h"
+#include "record/training/tensor_tags.h"
 #include "record/training/training_context.h"
 
 typedef struct tmk_object *vectorcall(struct tmk_object *callable, struct tmk_object *const *values,
@@ -57,6 +61,7 @@ static struct {
     void **(*function_mode)(void);
     int64_t (*n_function_modes)(void);
     struct tmk_object *training, *accumulate_grad; /* these words, as Python's strings */
+    bool (*wake)(void); /* a call comes while the bridge is off: arms it, or says false */
 } torch TMK_HOT_DATA;
 
 /* With the interpreter's lock. Which thread calls models and runs backward; and whether several do:
@@ -229,7 +234,7 @@ static struct tmk_object *call_module(struct tmk_object *function, struct tmk_ob
                                       size_t n, struct tmk_object *keywords)
 {
     if (__builtin_expect((n & ~offset_flag) == 0 || tmk_bridge_is_off(), 0))
-        return (n & ~offset_flag) && tmk_bridge_wake()
+        return (n & ~offset_flag) && torch.wake()
                    ? call_root(function, values, n, keywords)
                    : torch.call_module(function, values, n, keywords);
     if (tmk_whose.n_calls > 0 &&
@@ -264,7 +269,7 @@ static bool end_backward(bool is_accumulating, bool is_only)
 
 static bool is_awake(void)
 {
-    return !tmk_bridge_is_off() || tmk_bridge_wake();
+    return !tmk_bridge_is_off() || torch.wake();
 }
 
 static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_object *arguments,
@@ -517,8 +522,10 @@ bool tmk_bridge_is_calm(void)
 }
 
 /* The function is kept, so that where its pointer was stays its own. */
-bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *run, const char **ret_why)
+bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *run, bool (*wake)(void),
+                     const char **ret_why)
 {
+    torch.wake = wake;
     if (!torch.training) {
         torch.training = tmk_bridge.py->PyUnicode_InternFromString("training");
         torch.accumulate_grad = tmk_bridge.py->PyUnicode_InternFromString("accumulate_grad");

@@ -4,7 +4,6 @@
 
 #include "record/core/hot.h"
 #include "record/core/intern.h"
-#include "record/torch/block_hooks.h"
 #include "tidemark/tidemark.h"
 
 __thread struct tmk_whose tmk_whose __attribute__((tls_model("initial-exec")));

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* record/training/workspaces.c - the scratch memory that torch gives to cuBLAS; see bridge.h.
+/* record/training/workspaces.c - the scratch memory that torch gives to cuBLAS; see workspaces.h.
  *
  * One block for each handle and stream, taken from the caching allocator at the first product of
  * matrices and kept: no tensor, so nobody would know whose it is. Torch keeps them in two maps
  * (std::map<std::tuple<void *, void *>, at::DataPtr>, from 2.0 on) that exported functions return.
  * We read them, as far as they look like what we know, through the kernel, which answers where a
  * pointer of ours would crash. */
+#include "record/training/workspaces.h"
+
 #include <stddef.h>
 
+#include "record/core/recorder.h"
 #include "record/loader/library.h"
 #include "record/loader/peek.h"
-#include "record/training/bridge.h"
+#include "record/training/bridge_python.h"
 #include "tidemark/tidemark.h"
 
 enum { MAX_WORKSPACES = 256, MAX_DEPTH = 64 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/python/pylayout.c - see pylayout.h. */
-#include "record/python/pylayout.h"
+/* record/python/pyruntime.c - see pyruntime.h. */
+#include "record/python/pyruntime.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 
 #include "record/core/recorder.h"
 #include "record/loader/peek.h"
-#include "record/python/pylayout_known.h"
 #include "record/python/python.h"
 
 /* ---- what is known ---- */
@@ -210,7 +209,7 @@ static enum tmk_pylook refuse(const char **ret_reason, const char *reason)
     return TMK_PYLOOK_REFUSED;
 }
 
-enum tmk_pylook tmk_pylayout_find(struct tmk_pyruntime *ret, const char **ret_reason)
+enum tmk_pylook tmk_pyruntime_find(struct tmk_pyruntime *ret, const char **ret_reason)
 {
     static const char unknown[] = "this version of Python is not known (3.9 to 3.14 are)";
     void *handle;
