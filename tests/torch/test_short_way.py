@@ -277,10 +277,10 @@ def test_crowd(tmp_path, rings):
 
 # ---- what it fetches
 
-EACH_BLOCK = {"code": ["tmk_short_usage", "python_alloc", "autograd_alloc", "find_3_11", "find_3_12_watched",
+EACH_BLOCK = {"code": ["tmk_fast_path_usage", "python_alloc", "autograd_alloc", "find_3_11", "find_3_12_watched",
                        "find_3_13_watched", "find_above_3_11", "find_above_3_12_watched", "find_above_3_13_watched",
-                       "tmk_block_hook_node", "tmk_bridge_note_node", "tmk_whose_node"],
-              "calls": ["call_module", "tmk_pystack_unknown", "tmk_grads_look", "tmk_grads_tag", "hook_apply",
+                       "tmk_block_hook_node", "tmk_torch_calls_note_node", "tmk_training_context_node"],
+              "calls": ["call_module", "tmk_pystack_unknown", "tmk_gradients_look", "tmk_gradients_tag", "hook_apply",
                         "known_anew", "enter_3_11", "enter_3_12_watched", "enter_3_13_watched", "tmk_pyknown_enter",
                         "tmk_pyknown_leave"],
               "data": ["tmk_bridge", "tmk_pyframe_hot", "tmk_torch_hot"]}
@@ -309,7 +309,7 @@ def test_few_lines_of_code():
     symbols = places()
     n_lines = {name: -(-symbols[name][1] // 64) for name in symbols}
     # With what is seldom, at their ends.
-    assert n_lines["tmk_short_usage"] <= 5 and n_lines["python_alloc"] <= 5 and n_lines["autograd_alloc"] <= 6
+    assert n_lines["tmk_fast_path_usage"] <= 5 and n_lines["python_alloc"] <= 5 and n_lines["autograd_alloc"] <= 6
     assert n_lines["find_3_12_watched"] <= 7 and n_lines["find_above_3_12_watched"] <= 5  # the seventh is for seldom
 
 

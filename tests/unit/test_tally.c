@@ -212,20 +212,20 @@ static void test_card_with_runtime(void **state)
     uint16_t card = (1 << 8) + 3, other = (1 << 8) + 4;
     atomic_store(&tmk_hooks[TMK_HOOK_FREE].real, (uintptr_t)free_nothing);
     tmk_torch_slots_set_runtime_seen(true);
-    assert_true(tmk_runtime_see()); /* as in a forked child: nothing is known of before */
-    assert_false(tmk_runtime_see());
-    tmk_runtime_note(card, 4 * MIB, 2 * MIB);
+    assert_true(tmk_runtime_calls_see()); /* as in a forked child: nothing is known of before */
+    assert_false(tmk_runtime_calls_see());
+    tmk_runtime_calls_note(card, 4 * MIB, 2 * MIB);
     tmk_tally_say(card, 512, 2 * MIB);
     assert_true(is_card(card, 512, 2 * MIB, 512, 2 * MIB));
     tmk_tally_say(other, 512, 2 * MIB); /* of which nothing was given */
     assert_false(is_card(other, 512, 2 * MIB, 512, 2 * MIB));
-    tmk_runtime_note(card, 8 * MIB, 20 * MIB);
-    tmk_runtime_note(card, 8 * MIB, 20 * MIB); /* told twice is once */
+    tmk_runtime_calls_note(card, 8 * MIB, 20 * MIB);
+    tmk_runtime_calls_note(card, 8 * MIB, 20 * MIB); /* told twice is once */
     tmk_tally_say(card, 1024, 22 * MIB);
     assert_true(is_card(card, 1024, 22 * MIB, 1024, 22 * MIB));
-    assert_int_equal(tmk_runtime_free(NULL), 0);
+    assert_int_equal(tmk_runtime_calls_free(NULL), 0);
     assert_true(is_card(card, 1024, 22 * MIB, 1024, 22 * MIB));
-    assert_int_equal(tmk_runtime_free((void *)(uintptr_t)(8 * MIB)), 0);
+    assert_int_equal(tmk_runtime_calls_free((void *)(uintptr_t)(8 * MIB)), 0);
     assert_false(is_card(card, 1024, 22 * MIB, 1024, 22 * MIB));
     tmk_tally_say(card, 512, 2 * MIB);
     assert_true(is_card(card, 512, 2 * MIB, 1024, 22 * MIB));
@@ -243,13 +243,13 @@ static void test_told(void **state)
     uint16_t card = (1 << 8) + 5;
     struct tmk_tally empty = {512, 2 * MIB, 4096, 30 * MIB};
     tmk_torch_slots_set_runtime_seen(true);
-    tmk_runtime_note(card, 64 * MIB, 2 * MIB);
+    tmk_runtime_calls_note(card, 64 * MIB, 2 * MIB);
     tmk_tally_tell(card, tmk_tally_ask(card), &empty); /* torch's allocator was not heard yet */
     assert_false(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
     tmk_tally_say(card, 1024, 2 * MIB);
     assert_true(is_card(card, 1024, 2 * MIB, 4096, 30 * MIB));
     uint64_t before = tmk_tally_ask(card);
-    tmk_runtime_free((void *)(uintptr_t)(256 * MIB));
+    tmk_runtime_calls_free((void *)(uintptr_t)(256 * MIB));
     tmk_tally_tell(card, before, &empty);
     assert_false(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
     tmk_tally_tell(card, tmk_tally_ask(card), &(struct tmk_tally){512, 4 * MIB, 512, 4 * MIB});

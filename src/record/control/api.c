@@ -73,7 +73,7 @@ void tidemark_record_push(unsigned kind, const char *name)
         return;
     uint32_t id = tmk_intern_string(lane, name);
     if (kind == TIDEMARK_STAGE)
-        tmk_whose_own(lane, true);
+        tmk_training_context_own(lane, true);
     tmk_lane_put(lane, TMK_KIND_PUSH, 0, id, kind, 0);
     tmk_lane_leave(lane);
 }
@@ -84,7 +84,7 @@ void tidemark_record_pop(unsigned kind)
     if (!lane)
         return;
     if (kind == TIDEMARK_STAGE)
-        tmk_whose_own(lane, false);
+        tmk_training_context_own(lane, false);
     tmk_lane_put(lane, TMK_KIND_POP, 0, 0, kind, 0);
     tmk_lane_leave(lane);
 }
@@ -94,7 +94,7 @@ void tidemark_record_step(int64_t step)
     struct tmk_lane *lane = step == TMK_NO_STEP ? NULL : tmk_lane_enter();
     if (!lane)
         return;
-    tmk_whose_own_step(lane);
+    tmk_training_context_own_step(lane);
     tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)step, 0);
     tmk_lane_leave(lane);
 }

@@ -94,7 +94,7 @@ static int attach(const char *options, char *message, size_t size)
     tmk_seccomp_hook_calls(); /* before there is anything that a filter could kill for */
     if (!tmk_session_arm() && !tmk_session_wait_armed(arm_more_ns))
         return answer(-1, message, size, "the run folder or the ring could not be made");
-    struct tmk_slot_count count = tmk_existing_hook();
+    struct tmk_slot_count count = tmk_preexisting_hook();
     struct tmk_text out;
     tmk_text_init(&out, message, size);
     tmk_text_add(&out, "%u import slots patched", count.n_patched);

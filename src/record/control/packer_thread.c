@@ -96,21 +96,21 @@ static int make_trace(struct session *s, struct tmk_clock_reading began)
     struct tmk_identity_extra extra = {
         .start_monotonic_ns = ring->header->start_monotonic_ns,
         .ticks_per_second = measure_ticks(began),
-        .max_size_bytes = tmk_room_trace_bytes(s->id.ranks.local_size),
+        .max_size_bytes = tmk_ring_space_trace_bytes(s->id.ranks.local_size),
         .ring_path = ring->has_file ? s->ring_path : NULL,
         .control_path = s->control_path[0] ? s->control_path : NULL,
     };
     tmk_text_init(&text, info, sizeof info);
     tmk_identity_info(&s->id, &extra, &text);
-    if (!tmk_room_grant(NULL, TMK_HEADER_MAX_BYTES))
+    if (!tmk_ring_space_grant(NULL, TMK_HEADER_MAX_BYTES))
         return errno == ENOBUFS ? TMK_EFULL : TMK_EIO;
     int rc = tmk_writer_create(&s->writer, s->trace_path, s->id.trace_id, info,
                                extra.max_size_bytes, NULL);
     if (rc < 0) {
-        tmk_room_give_back(TMK_HEADER_MAX_BYTES);
+        tmk_ring_space_give_back(TMK_HEADER_MAX_BYTES);
         return rc;
     }
-    tmk_writer_ask(&s->writer, tmk_room_grant, NULL);
+    tmk_writer_ask(&s->writer, tmk_ring_space_grant, NULL);
     s->writer.granted = TMK_HEADER_MAX_BYTES;
     s->max_size = s->writer.max_size;
     struct tmk_packer_options options =
@@ -125,24 +125,24 @@ static void make_door(struct session *s)
 {
     struct tmk_text path;
     tmk_text_init(&path, s->control_path, sizeof s->control_path);
-    if (tmk_door_open(&path) < 0)
+    if (tmk_control_socket_open(&path) < 0)
         s->control_path[0] = '\0';
     else
-        tmk_door_serve(s->trace_path);
-    s->has_own_descriptors = tmk_door_keep_only();
+        tmk_control_socket_serve(s->trace_path);
+    s->has_own_descriptors = tmk_control_socket_keep_only();
 }
 
 static void clean_up(struct session *s)
 {
-    tmk_door_close();
+    tmk_control_socket_close();
     if (!atomic_load(&tmk_recorder.is_ending)) {
         s->drain = tmk_drain_close(s->drain);
         s->packer = tmk_packer_close(s->packer);
     }
     if (s->writer.granted > s->writer.file_bytes)
-        tmk_room_give_back(s->writer.granted - s->writer.file_bytes);
+        tmk_ring_space_give_back(s->writer.granted - s->writer.file_bytes);
     tmk_writer_close(&s->writer);
-    tmk_room_close();
+    tmk_ring_space_close();
 }
 
 /* While the account is open, which is where it is said when there is no other place. */
@@ -160,11 +160,11 @@ static int open_room(struct session *s)
 {
     if (!s->has_own_descriptors)
         tmk_forks_hold();
-    int rc = tmk_room_open(s->has_own_descriptors);
+    int rc = tmk_ring_space_open(s->has_own_descriptors);
     if (rc == 0) {
-        rc = tmk_room_make_ring(&s->id, s->trace_path, s->ring_path, sizeof s->ring_path);
+        rc = tmk_ring_space_make_ring(&s->id, s->trace_path, s->ring_path, sizeof s->ring_path);
         if (rc < 0)
-            tmk_room_close();
+            tmk_ring_space_close();
     }
     if (!s->has_own_descriptors)
         tmk_forks_let();
@@ -176,7 +176,7 @@ static int open_session(struct session *s)
     tmk_drain_close(s->drain); /* of the parent that this process was forked from, if any */
     tmk_packer_close(s->packer);
     *s = (struct session){.writer.fd = -1};
-    tmk_room_reset();
+    tmk_ring_space_reset();
     struct tmk_clock_reading began = tmk_clock_read();
     tmk_identity_init(&s->id, &tmk_recorder.ranks);
     strcpy(s->run_folder, tmk_recorder.settings.run_folder);
@@ -234,11 +234,11 @@ static int pack(struct session *s)
  */
 static void sleep_between(long ns)
 {
-    atomic_store(&tmk_short.slept, tmk_clock_ticks(tmk_recorder.counter));
-    bool is_asked = atomic_load(&tmk_recorder.control->hurry) || tmk_room_is_wanted();
+    atomic_store(&tmk_fast_path.slept, tmk_clock_ticks(tmk_recorder.counter));
+    bool is_asked = atomic_load(&tmk_recorder.control->hurry) || tmk_ring_space_is_wanted();
     if (!is_asked || tmk_packing_is_held())
         tmk_packing_sleep(ns);
-    atomic_store(&tmk_short.slept, UINT64_MAX);
+    atomic_store(&tmk_fast_path.slept, UINT64_MAX);
 }
 
 /* A third of the ring has been used since it was last packed, or the last of it, or a thread asks
@@ -249,7 +249,7 @@ static bool is_crowded(uint64_t new_pages, bool is_wanted)
     const struct tmk_ring *ring = &tmk_recorder.ring;
     uint32_t n = tmk_ring_n_pages(ring);
     bool is_last = new_pages > 0 && !tmk_ring_has_free(ring);
-    return (is_wanted || is_last || new_pages * 3 > n) && tmk_room_grow_ahead(n) == 0;
+    return (is_wanted || is_last || new_pages * 3 > n) && tmk_ring_space_grow_ahead(n) == 0;
 }
 
 /* One look at the ring: pack when a chunk's worth has come, pack and sync when it is time. */
@@ -264,10 +264,10 @@ static int look(struct session *s, bool *ret_quiet)
     tmk_pycodes_look(now);
     bool timed = hurry || now - s->synced_ns >= sync_ns;
     *ret_quiet = new_pages == 0;
-    bool is_wanted = tmk_room_take_wish(), crowded = is_crowded(new_pages, is_wanted);
+    bool is_wanted = tmk_ring_space_take_wish(), crowded = is_crowded(new_pages, is_wanted);
     int rc = timed || crowded || new_pages >= CHUNK_PAGES ? pack(s) : 0;
     if (is_wanted && crowded)
-        tmk_room_answer();
+        tmk_ring_space_answer();
     if (rc == 0 && timed) {
         s->synced_ns = now;
         tmk_writer_sync(&s->writer);
@@ -282,7 +282,7 @@ static bool is_alone(void)
 {
     struct stat st;
     char text[8];
-    unsigned n_ours = 1 + tmk_door_n_threads() + tmk_samples_n_threads();
+    unsigned n_ours = 1 + tmk_control_socket_n_threads() + tmk_device_samples_n_threads();
     return stat("/proc/self/task", &st) == 0 && st.st_nlink <= 2 + 1 + n_ours &&
            readlink("/proc/self/exe", text, sizeof text) < 0 && errno == ENOENT;
 }
@@ -302,11 +302,11 @@ static int pack_until_stop(struct session *s)
         quiet_looks = quiet ? quiet_looks + 1 : 0;
         n_looks++;
         if ((tmk_recorder.settings.native || tmk_driver_is_used()) && n_looks % MODULE_LOOKS == 0)
-            tmk_modules_refresh();
+            tmk_mapped_files_refresh();
         if (n_looks % IDLE_LOOKS == 0) {
             if (is_alone())
                 return 0;
-            tmk_room_look();
+            tmk_ring_space_look();
         }
     }
     return 0;
@@ -349,7 +349,7 @@ void *tmk_packer_thread_main(void *unused)
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where Yama would forbid `attach` */
     struct session *s = &session;
     int rc = open_session(s);
-    atomic_store(&tmk_short.slept, UINT64_MAX);
+    atomic_store(&tmk_fast_path.slept, UINT64_MAX);
     tmk_recorder_set_armed(rc == 0);
     if (rc == 0) {
         rc = pack_until_stop(s);

@@ -56,9 +56,9 @@ static struct tmk_object *begin(struct tmk_object *self, struct tmk_object *argu
     tmk_packing_hold(tmk_clock_monotonic_ns() + hold_limit_ns);
     /* While it is held blocks go the long way, and afterwards none shares a time of before: no free
      * of a block that is on the list is stamped before these ticks. */
-    tmk_torch_note_unusual();
+    tmk_fast_path_close();
     work.ticks = tmk_clock_ticks(tmk_recorder.counter);
-    tmk_short_end_all_sharing();
+    tmk_fast_path_end_all_sharing();
     return work.py->Py_BuildValue("");
 }
 
@@ -128,7 +128,7 @@ static void *run(void *unused)
     return NULL;
 }
 
-struct tmk_slot_count tmk_existing_hook(void)
+struct tmk_slot_count tmk_preexisting_hook(void)
 {
     void *cuda = tmk_library_symbol("libc10_cuda.so", "_ZN3c104cuda20getCurrentCUDAStreamEa");
     if (!cuda || atomic_flag_test_and_set(&work.running))

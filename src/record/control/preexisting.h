@@ -14,6 +14,6 @@
 #include "record/torch/torch_slots.h"
 
 /* Put the hooks in and note what is there. Returns when the hooks are in. */
-struct tmk_slot_count tmk_existing_hook(void);
+struct tmk_slot_count tmk_preexisting_hook(void);
 
 #endif

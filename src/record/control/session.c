@@ -74,7 +74,7 @@ static void forget_ring(void)
 {
     if (tmk_recorder.pid != getpid()) {
         tmk_recorder.ring = (struct tmk_ring){0};
-        tmk_room_reset();
+        tmk_ring_space_reset();
     }
     tmk_recorder.pid = getpid();
 }

@@ -13,7 +13,7 @@
 enum { TMK_TORCH_DEVICES = 16 };
 
 /* What was last said of a device, under torch's lock of it. */
-struct tmk_torch_said {
+struct tmk_fast_path_device {
     uint64_t reserved_bytes;
     uint32_t alloc_head; /* of records of its blocks: the lower half, above which their stack is */
     _Atomic uint32_t generation;
@@ -21,14 +21,14 @@ struct tmk_torch_said {
     _Atomic uint16_t torch_device;
 };
 
-struct tmk_short {
+struct tmk_fast_path {
     _Atomic uint32_t generation; /* in this one blocks go the short way; 0: in none */
     _Atomic uint32_t settled;    /* in this one the bridge waits for no block (bridge.h) */
     _Atomic uint32_t quiet;      /* a backward; threads that have this number know of it */
     _Atomic int32_t lane;        /* where each thread's is, from its pointer; good on this way */
     _Atomic uintptr_t real;      /* what blocks are reported to; 0: nobody listens. Likewise */
     _Atomic uint64_t slept;      /* the packer is asleep since: ticks; UINT64_MAX: it is not */
-    struct tmk_torch_said said[TMK_TORCH_DEVICES];
+    struct tmk_fast_path_device said[TMK_TORCH_DEVICES];
 };
 
 /* In `quiet`: all threads are to be told. */

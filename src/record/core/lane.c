@@ -52,7 +52,7 @@ static void catch_rest_of_event(void)
     if (tmk_lane.busy <= TMK_LANE_LENT || !ring->header || tmk_seal_is_closed())
         return;
     tmk_map_missing(ring->header, ring->size_bytes);
-    tmk_room_reset(); /* there are no more pages */
+    tmk_ring_space_reset(); /* there are no more pages */
 }
 
 __attribute__((constructor)) static void prepare_lanes(void)
@@ -116,7 +116,7 @@ void tmk_lane_count_lost(uint8_t kind)
 
 static bool take_page(struct tmk_lane *lane)
 {
-    struct tmk_page *page = tmk_room_take_page(lane->thread);
+    struct tmk_page *page = tmk_ring_space_take_page(lane->thread);
     lane->cursor = page ? page->slots : NULL;
     lane->end = page ? page->slots + TMK_PAGE_SLOTS : NULL;
     lane->is_block = false;

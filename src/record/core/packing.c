@@ -36,7 +36,7 @@ void tmk_packing_hurry(void)
         return;
     atomic_store(&c->hurry, 1);
     atomic_store(&c->sample, 1);
-    atomic_store(&tmk_short.slept, UINT64_MAX);
+    atomic_store(&tmk_fast_path.slept, UINT64_MAX);
     syscall(SYS_futex, &c->stop, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
     tmk_seal_leave();
 }

@@ -52,7 +52,7 @@ void tmk_recorder_set_armed(bool ok)
 void tmk_recorder_disarm(void)
 {
     atomic_store(&tmk_recorder.control->generation, 0);
-    atomic_store(&tmk_short.generation, 0); /* after it: see look_whether_usual() */
+    atomic_store(&tmk_fast_path.generation, 0); /* after it: see look_whether_usual() */
     atomic_store(&tmk_recorder.control->phase, TMK_PHASE_OFF);
 }
 

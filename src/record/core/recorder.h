@@ -29,8 +29,8 @@ enum { TMK_MOST_HELPERS = 16 };
  */
 struct tmk_control {
     _Atomic uint32_t generation;
-    _Atomic uint32_t bridge; /* in this one it is armed (bridge.h) */
-    struct tmk_short usual;  /* of torch's blocks (fast_path.h) */
+    _Atomic uint32_t bridge;    /* in this one it is armed (bridge.h) */
+    struct tmk_fast_path usual; /* of torch's blocks (fast_path.h) */
     _Atomic uint32_t phase;
     _Atomic uint32_t stop;          /* asks the packer thread to finish */
     _Atomic uint32_t n_early_drops; /* events that came while arming and could not wait */
@@ -60,7 +60,7 @@ extern union tmk_control_page {
     struct tmk_control control;
     char bytes[TMK_CONTROL_BYTES];
 } tmk_control_page;
-#define tmk_short (tmk_control_page.control.usual)
+#define tmk_fast_path (tmk_control_page.control.usual)
 _Static_assert(offsetof(struct tmk_control, usual.said[1]) <= 64,
                "one line, with the first device");
 

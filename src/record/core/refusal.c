@@ -28,7 +28,7 @@ static void count(enum tmk_stop reason)
     if (family && (unsigned)reason < TMK_ACCOUNT_REASONS)
         atomic_fetch_add(&family->n[reason], 1);
     else if (reason != TMK_STOP_SECCOMP)
-        tmk_room_count_refusal(reason);
+        tmk_ring_space_count_refusal(reason);
 }
 
 void tmk_refusal_note(enum tmk_stop reason, int os_error)
@@ -60,6 +60,6 @@ void tmk_refusal_tell(const char *run_folder)
         uint32_t n = atomic_exchange(&family->n[i], 0);
         for (uint32_t k = 0; k < n && k < MOST_LINES; k++)
             if (tmk_refusals_append(run_folder, &refusal) < 0)
-                tmk_room_count_refusal(refusal.reason);
+                tmk_ring_space_count_refusal(refusal.reason);
     }
 }

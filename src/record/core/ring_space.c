@@ -102,7 +102,7 @@ static uint32_t n_nodes(void)
 }
 
 /* A child has a copy of its parent's, but not the mapping. */
-void tmk_room_reset(void)
+void tmk_ring_space_reset(void)
 {
     memset(&room, 0, sizeof room);
     room.packer = pthread_self();
@@ -117,7 +117,7 @@ static void list_folders(const char *ret[N_FOLDERS])
     ret[2] = "/dev/shm";
 }
 
-bool tmk_room_count_refusal(enum tmk_stop reason)
+bool tmk_ring_space_count_refusal(enum tmk_stop reason)
 {
     const char *folders[N_FOLDERS];
     list_folders(folders);
@@ -126,7 +126,7 @@ bool tmk_room_count_refusal(enum tmk_stop reason)
                : tmk_account_count_refusal_in(folders, N_FOLDERS, run_folder(), reason);
 }
 
-int tmk_room_open(bool has_own_descriptors)
+int tmk_ring_space_open(bool has_own_descriptors)
 {
     const char *folders[N_FOLDERS];
     list_folders(folders);
@@ -213,8 +213,8 @@ static uint32_t rescue_dead(void)
                : 0;
 }
 
-int tmk_room_make_ring(const struct tmk_identity *id, const char *trace_path, char *path,
-                       size_t path_size)
+int tmk_ring_space_make_ring(const struct tmk_identity *id, const char *trace_path, char *path,
+                             size_t path_size)
 {
     bool cramped = room.account.on_tmpfs && is_cramped();
     bool made =
@@ -269,7 +269,7 @@ static bool stop_growing(void)
     return true;
 }
 
-void tmk_room_close(void)
+void tmk_ring_space_close(void)
 {
     bool is_quiet = stop_growing();
     bool is_ending = atomic_load(&tmk_recorder.is_ending); /* the memory goes with the process */
@@ -401,7 +401,7 @@ static bool may_ask(void)
     return tmk_clock_monotonic_ns() >= atomic_load(&room.no_asking_before_ns);
 }
 
-struct tmk_page *tmk_room_take_page(uint32_t thread)
+struct tmk_page *tmk_ring_space_take_page(uint32_t thread)
 {
     struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, thread);
     if (page || !tmk_seal_enter())
@@ -412,17 +412,17 @@ struct tmk_page *tmk_room_take_page(uint32_t thread)
     return page;
 }
 
-bool tmk_room_is_wanted(void)
+bool tmk_ring_space_is_wanted(void)
 {
     return atomic_load(&room.is_wanted);
 }
 
-bool tmk_room_take_wish(void)
+bool tmk_ring_space_take_wish(void)
 {
     return atomic_exchange(&room.is_wanted, false);
 }
 
-void tmk_room_answer(void)
+void tmk_ring_space_answer(void)
 {
     atomic_fetch_add(&room.n_answers, 1);
     tmk_futex_wake(&room.n_answers);
@@ -440,17 +440,17 @@ static uint32_t grow_by(uint32_t n_pages)
     return added;
 }
 
-uint32_t tmk_room_grow_ahead(uint32_t n_pages)
+uint32_t tmk_ring_space_grow_ahead(uint32_t n_pages)
 {
     uint32_t added = grow_by(n_pages);
     if (added > 0)
-        tmk_room_answer();
+        tmk_ring_space_answer();
     return added;
 }
 
 /* ---- the trace ---- */
 
-uint64_t tmk_room_trace_bytes(int64_t local_size)
+uint64_t tmk_ring_space_trace_bytes(int64_t local_size)
 {
     uint64_t size = tmk_recorder.settings.max_size_bytes ? tmk_recorder.settings.max_size_bytes
                                                          : default_max_size;
@@ -461,13 +461,13 @@ uint64_t tmk_room_trace_bytes(int64_t local_size)
     return size < TMK_MAX_SIZE_LEAST ? TMK_MAX_SIZE_LEAST : size;
 }
 
-bool tmk_room_grant(void *unused, uint64_t bytes)
+bool tmk_ring_space_grant(void *unused, uint64_t bytes)
 {
     (void)unused;
     return tmk_disk_share_take(&room.disk, bytes);
 }
 
-void tmk_room_give_back(uint64_t bytes)
+void tmk_ring_space_give_back(uint64_t bytes)
 {
     tmk_disk_share_give(&room.disk, bytes);
 }
@@ -507,7 +507,7 @@ static void start_sweep(void)
         atomic_store(&sweep.owner, 0);
 }
 
-void tmk_room_look(void)
+void tmk_ring_space_look(void)
 {
     const struct tmk_account_page *p = room.account.page;
     uint64_t every_ns = atomic_load(&sweep.has_found) ? sweep_every_ns : 2 * sweep_every_ns;

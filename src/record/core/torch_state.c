@@ -11,19 +11,19 @@ struct tmk_torch_hot tmk_torch_hot TMK_HOT_FIRST;
 void tmk_torch_expect_streams(void)
 {
     atomic_store(&tmk_torch_hot.streams_used, true);
-    tmk_torch_note_unusual();
+    tmk_fast_path_close();
 }
 
 void tmk_torch_expect_listeners(void)
 {
     if (!atomic_exchange(&tmk_torch_hot.is_listened_to, true))
-        tmk_torch_note_unusual();
+        tmk_fast_path_close();
 }
 
 bool tmk_torch_has_said(uint16_t device)
 {
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
-    const struct tmk_torch_said *said = tmk_short_said(device);
+    const struct tmk_fast_path_device *said = tmk_fast_path_device_of(device);
     if ((device & 0xff) >= TMK_TORCH_DEVICES)
         return generation && device >> 8 == TMK_DEVICE_TYPE_CUDA &&
                atomic_load(&tmk_torch_hot.cards) >> (device & 63) & 1;

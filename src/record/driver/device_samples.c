@@ -181,14 +181,14 @@ static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *
 static bool ask_all(struct tmk_nvml_device *card, uint64_t *ret_ticks, struct tmk_sample_body *ret)
 {
     for (int i = 0; i < MAX_TRIES; i++) {
-        uint64_t n_ended, n_begun = tmk_driver_n_calls(&n_ended), n_changes, n_now;
+        uint64_t n_ended, n_begun = tmk_driver_changes_n_calls(&n_ended), n_changes, n_now;
         tmk_driver_changes_devices(&n_changes);
         *ret_ticks = tmk_clock_ticks(tmk_recorder.counter);
         if (!ask_memory(card, ret))
             return false;
         ask_processes(card, ret);
         tmk_driver_changes_devices(&n_now);
-        uint64_t ended_now, begun_now = tmk_driver_n_calls(&ended_now);
+        uint64_t ended_now, begun_now = tmk_driver_changes_n_calls(&ended_now);
         if (n_begun == n_ended && begun_now == n_begun && ended_now == n_ended &&
             n_now == n_changes)
             return true;
@@ -271,12 +271,12 @@ static void *samples_main(void *arg)
     return NULL;
 }
 
-unsigned tmk_samples_n_threads(void)
+unsigned tmk_device_samples_n_threads(void)
 {
     return atomic_load(&runs_in) == getpid();
 }
 
-void tmk_samples_want(void)
+void tmk_device_samples_want(void)
 {
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
     uint32_t before = atomic_load_explicit(&started_for, memory_order_relaxed);

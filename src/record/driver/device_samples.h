@@ -11,9 +11,9 @@
 
 /* There is something to ask about: start the thread unless it runs. Any thread of the program that
  * records; nothing of ours is locked. */
-void tmk_samples_want(void);
+void tmk_device_samples_want(void);
 
 /* How many threads it has at this moment. */
-unsigned tmk_samples_n_threads(void);
+unsigned tmk_device_samples_n_threads(void);
 
 #endif

@@ -12,18 +12,18 @@ static struct {
     _Atomic pid_t owner;               /* a child does not have what its parent has */
 } changes;
 
-void tmk_driver_enter(void)
+void tmk_driver_changes_begin_call(void)
 {
     atomic_fetch_add(&changes.n_begun, 1);
 }
 
-void tmk_driver_leave(const char *scope)
+void tmk_driver_changes_end_call(const char *scope)
 {
     (void)scope;
     atomic_fetch_add(&changes.n_ended, 1);
 }
 
-uint64_t tmk_driver_n_calls(uint64_t *ret_n_ended)
+uint64_t tmk_driver_changes_n_calls(uint64_t *ret_n_ended)
 {
     *ret_n_ended = atomic_load(&changes.n_ended);
     return atomic_load(&changes.n_begun);

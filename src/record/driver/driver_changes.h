@@ -17,15 +17,16 @@ enum { TMK_DRIVER_DEVICES = 64 }; /* devices that are told apart */
  *     TMK_IN_CALL;
  *
  * Whoever compares the driver's account with ours does so when none is (device_samples.h). */
-void tmk_driver_enter(void);
-void tmk_driver_leave(const char *scope);
+void tmk_driver_changes_begin_call(void);
+void tmk_driver_changes_end_call(const char *scope);
 #define TMK_IN_CALL                                                                                \
-    __attribute__((cleanup(tmk_driver_leave))) const char in_call_ = (tmk_driver_enter(), 0);      \
+    __attribute__((cleanup(tmk_driver_changes_end_call))) const char in_call_ =                    \
+        (tmk_driver_changes_begin_call(), 0);                                                      \
     (void)in_call_
 
 /* How many calls that change what the process has of the card have begun; *ret_n_ended: and ended.
  */
-uint64_t tmk_driver_n_calls(uint64_t *ret_n_ended);
+uint64_t tmk_driver_changes_n_calls(uint64_t *ret_n_ended);
 
 /* The devices on which anything was ever held, a bit each; *ret_n_changes counts what began and
  * ended. */

@@ -58,18 +58,18 @@ static int noted(int rc, unsigned kind, uint64_t address, uint64_t size)
     if (rc != TMK_CU_SUCCESS)
         return tmk_driver_refused(rc, size,
                                   tmk_segment_is_of_host(kind) ? -1 : tmk_driver_device());
-    tmk_held_begin(&(struct tmk_driver_segment){.address = address,
-                                                .size_bytes = size,
-                                                .owner = current_context(),
-                                                .device = tmk_driver_device(),
-                                                .kind = (uint8_t)kind});
+    tmk_driver_table_begin(&(struct tmk_driver_segment){.address = address,
+                                                        .size_bytes = size,
+                                                        .owner = current_context(),
+                                                        .device = tmk_driver_device(),
+                                                        .kind = (uint8_t)kind});
     return rc;
 }
 
 int tmk_driver_ended(int rc, bool was_there, const struct tmk_driver_segment *gone)
 {
     if (rc != TMK_CU_SUCCESS && was_there)
-        tmk_held_begin(gone);
+        tmk_driver_table_begin(gone);
     return rc;
 }
 
@@ -101,7 +101,7 @@ int tmk_cuMemFree_v2(tmk_cu_pointer p)
 {
     struct tmk_driver_segment gone;
     TMK_IN_CALL;
-    bool was_there = tmk_held_end_pointer(p, &gone);
+    bool was_there = tmk_driver_table_end_pointer(p, &gone);
     return tmk_driver_ended_pointer(TMK_DRIVER(cuMemFree_v2, p), was_there, &gone);
 }
 
@@ -164,7 +164,7 @@ int tmk_cuArrayDestroy(tmk_cu_handle array)
 {
     TMK_IN_CALL;
     struct tmk_driver_segment gone;
-    bool was_there = tmk_held_end(TMK_SEGMENT_ARRAY, (uintptr_t)array, &gone);
+    bool was_there = tmk_driver_table_end(TMK_SEGMENT_ARRAY, (uintptr_t)array, &gone);
     return tmk_driver_ended(TMK_DRIVER(cuArrayDestroy, array), was_there, &gone);
 }
 
@@ -185,7 +185,7 @@ int tmk_cuMemAllocHost_v2(void **ret, size_t n)
 int tmk_cuMemFreeHost(void *p)
 {
     struct tmk_driver_segment gone;
-    bool was_there = tmk_held_end(TMK_SEGMENT_PINNED, (uintptr_t)p, &gone);
+    bool was_there = tmk_driver_table_end(TMK_SEGMENT_PINNED, (uintptr_t)p, &gone);
     return tmk_driver_ended(TMK_DRIVER(cuMemFreeHost, p), was_there, &gone);
 }
 
@@ -198,7 +198,7 @@ int tmk_cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
 int tmk_cuMemHostUnregister(void *p)
 {
     struct tmk_driver_segment gone;
-    bool was_there = tmk_held_end(TMK_SEGMENT_REGISTERED, (uintptr_t)p, &gone);
+    bool was_there = tmk_driver_table_end(TMK_SEGMENT_REGISTERED, (uintptr_t)p, &gone);
     return tmk_driver_ended(TMK_DRIVER(cuMemHostUnregister, p), was_there, &gone);
 }
 
@@ -228,7 +228,7 @@ int tmk_cuIpcOpenMemHandle_v2(tmk_cu_pointer *ret, tmk_cu_ipc from, unsigned fla
 int tmk_cuIpcCloseMemHandle(tmk_cu_pointer p)
 {
     struct tmk_driver_segment gone;
-    bool was_there = tmk_held_end(TMK_SEGMENT_IPC, p, &gone);
+    bool was_there = tmk_driver_table_end(TMK_SEGMENT_IPC, p, &gone);
     return tmk_driver_ended(TMK_DRIVER(cuIpcCloseMemHandle, p), was_there, &gone);
 }
 
@@ -237,7 +237,7 @@ int tmk_cuIpcCloseMemHandle(tmk_cu_pointer p)
 int tmk_cuCtxDestroy_v2(tmk_cu_handle context)
 {
     TMK_IN_CALL;
-    tmk_held_end_context((uintptr_t)context); /* before another may have its handle */
+    tmk_driver_table_end_context((uintptr_t)context); /* before another may have its handle */
     return TMK_DRIVER(cuCtxDestroy_v2, context);
 }
 
@@ -255,7 +255,7 @@ int tmk_cuDevicePrimaryCtxRetain(tmk_cu_handle *ret, int device)
 static void end_primary(int device)
 {
     if (device >= 0 && device < MAX_DEVICES)
-        tmk_held_end_device((uint16_t)device, atomic_load(&primary[device]));
+        tmk_driver_table_end_device((uint16_t)device, atomic_load(&primary[device]));
 }
 
 /* Whoever releases it last ends it. */

@@ -31,7 +31,7 @@ static void note_pool(uint64_t pool, uint16_t device)
     uint64_t reserved = 0;
     if (pool && ask &&
         ask((tmk_cu_handle)pool, TMK_CU_POOL_RESERVED_NOW, &reserved) == TMK_CU_SUCCESS)
-        tmk_held_pool(pool, device, reserved);
+        tmk_driver_table_pool(pool, device, reserved);
 }
 
 /* What is asked for then is made when a graph runs, by the graph. */
@@ -79,13 +79,13 @@ static int noted_async(int rc, const tmk_cu_pointer *p, size_t n, tmk_cu_handle 
         return rc;
     uint64_t pool = from ? (uintptr_t)from : pool_of_device((uint16_t)device);
     note_pool(pool, (uint16_t)device);
-    tmk_held_begin(&(struct tmk_driver_segment){.address = *p,
-                                                .size_bytes = n,
-                                                .owner = pool,
-                                                .stream = (uintptr_t)stream,
-                                                .is_block = are_blocks(device),
-                                                .device = (uint16_t)device,
-                                                .kind = TMK_SEGMENT_ASYNC});
+    tmk_driver_table_begin(&(struct tmk_driver_segment){.address = *p,
+                                                        .size_bytes = n,
+                                                        .owner = pool,
+                                                        .stream = (uintptr_t)stream,
+                                                        .is_block = are_blocks(device),
+                                                        .device = (uint16_t)device,
+                                                        .kind = TMK_SEGMENT_ASYNC});
     return rc;
 }
 
@@ -125,7 +125,7 @@ int tmk_driver_ended_pointer(int rc, bool was_there, const struct tmk_driver_seg
 
 static bool end_async(tmk_cu_pointer p, tmk_cu_handle stream, struct tmk_driver_segment *ret)
 {
-    return !is_capturing(stream) && tmk_held_end_pointer(p, ret);
+    return !is_capturing(stream) && tmk_driver_table_end_pointer(p, ret);
 }
 
 int tmk_cuMemFreeAsync(tmk_cu_pointer p, tmk_cu_handle stream)
@@ -146,7 +146,7 @@ int tmk_cuMemPoolTrimTo(tmk_cu_handle pool, size_t keep)
 {
     TMK_IN_CALL;
     int rc = TMK_DRIVER(cuMemPoolTrimTo, pool, keep);
-    int device = tmk_held_device(TMK_SEGMENT_POOL, (uintptr_t)pool);
+    int device = tmk_driver_table_device(TMK_SEGMENT_POOL, (uintptr_t)pool);
     if (rc == TMK_CU_SUCCESS && device >= 0)
         note_pool((uintptr_t)pool, (uint16_t)device);
     return rc;
@@ -157,16 +157,16 @@ int tmk_cuMemPoolTrimTo(tmk_cu_handle pool, size_t keep)
 int tmk_cuMemPoolGetAttribute(tmk_cu_handle pool, int attribute, void *ret)
 {
     int rc = TMK_DRIVER(cuMemPoolGetAttribute, pool, attribute, ret);
-    int device = tmk_held_device(TMK_SEGMENT_POOL, (uintptr_t)pool);
+    int device = tmk_driver_table_device(TMK_SEGMENT_POOL, (uintptr_t)pool);
     if (rc == TMK_CU_SUCCESS && attribute == TMK_CU_POOL_RESERVED_NOW && ret && device >= 0)
-        tmk_held_pool((uintptr_t)pool, (uint16_t)device, *(const uint64_t *)ret);
+        tmk_driver_table_pool((uintptr_t)pool, (uint16_t)device, *(const uint64_t *)ret);
     return rc;
 }
 
 int tmk_cuMemPoolDestroy(tmk_cu_handle pool)
 {
     TMK_IN_CALL;
-    tmk_held_end_pool((uintptr_t)pool); /* before another may have its handle */
+    tmk_driver_table_end_pool((uintptr_t)pool); /* before another may have its handle */
     return TMK_DRIVER(cuMemPoolDestroy, pool);
 }
 
@@ -183,18 +183,18 @@ int tmk_cuMemCreate(uint64_t *ret, size_t n, const struct tmk_cu_memory_properti
     if (rc != TMK_CU_SUCCESS)
         return tmk_driver_refused(rc, n, device);
     if (device >= 0)
-        tmk_held_begin(&(struct tmk_driver_segment){.address = *ret,
-                                                    .size_bytes = n,
-                                                    .n_refs = 1,
-                                                    .device = (uint16_t)device,
-                                                    .kind = TMK_SEGMENT_PHYSICAL});
+        tmk_driver_table_begin(&(struct tmk_driver_segment){.address = *ret,
+                                                            .size_bytes = n,
+                                                            .n_refs = 1,
+                                                            .device = (uint16_t)device,
+                                                            .kind = TMK_SEGMENT_PHYSICAL});
     return rc;
 }
 
 int tmk_cuMemRelease(uint64_t memory)
 {
     TMK_IN_CALL;
-    tmk_held_release(memory);
+    tmk_driver_table_release(memory);
     return TMK_DRIVER(cuMemRelease, memory);
 }
 
@@ -204,8 +204,8 @@ int tmk_cuMemMap(tmk_cu_pointer p, size_t n, size_t offset, uint64_t memory,
     int rc = TMK_DRIVER(cuMemMap, p, n, offset, memory, flags);
     if (rc != TMK_CU_SUCCESS)
         return rc;
-    int device = tmk_held_device(TMK_SEGMENT_PHYSICAL, memory);
-    tmk_held_map(
+    int device = tmk_driver_table_device(TMK_SEGMENT_PHYSICAL, memory);
+    tmk_driver_table_map(
         &(struct tmk_driver_segment){.address = p,
                                      .size_bytes = n,
                                      .owner = memory,
@@ -220,7 +220,7 @@ int tmk_cuMemUnmap(tmk_cu_pointer p, size_t n)
     TMK_IN_CALL;
     int rc = TMK_DRIVER(cuMemUnmap, p, n);
     if (rc == TMK_CU_SUCCESS)
-        tmk_held_unmap(p, n);
+        tmk_driver_table_unmap(p, n);
     return rc;
 }
 
@@ -228,7 +228,7 @@ int tmk_cuMemRetainAllocationHandle(uint64_t *ret, void *p)
 {
     int rc = TMK_DRIVER(cuMemRetainAllocationHandle, ret, p);
     if (rc == TMK_CU_SUCCESS)
-        tmk_held_retain(*ret);
+        tmk_driver_table_retain(*ret);
     return rc;
 }
 
@@ -237,7 +237,7 @@ int tmk_cuMemImportFromShareableHandle(uint64_t *ret, void *from, int type)
 {
     int rc = TMK_DRIVER(cuMemImportFromShareableHandle, ret, from, type);
     if (rc == TMK_CU_SUCCESS)
-        tmk_held_retain(*ret);
+        tmk_driver_table_retain(*ret);
     return rc;
 }
 

@@ -137,7 +137,7 @@ static void end_turn(const struct turn *t)
     unlock();
     if (t->lane) {
         tmk_lane_leave(t->lane);
-        tmk_samples_want();
+        tmk_device_samples_want();
     }
 }
 
@@ -237,7 +237,7 @@ static void end_if_unheld(const struct turn *t, const struct tmk_driver_segment 
 
 /* ---- what the driver's calls mean ---- */
 
-void tmk_held_begin(const struct tmk_driver_segment *item)
+void tmk_driver_table_begin(const struct tmk_driver_segment *item)
 {
     struct turn t;
     if (!take_turn_for(&t, item))
@@ -259,18 +259,18 @@ static bool end_one_of(const uint8_t *kinds, size_t n, uint64_t address,
     return was_there;
 }
 
-bool tmk_held_end(unsigned kind, uint64_t address, struct tmk_driver_segment *ret)
+bool tmk_driver_table_end(unsigned kind, uint64_t address, struct tmk_driver_segment *ret)
 {
     return end_one_of(&(uint8_t){(uint8_t)kind}, 1, address, ret);
 }
 
-bool tmk_held_end_pointer(uint64_t address, struct tmk_driver_segment *ret)
+bool tmk_driver_table_end_pointer(uint64_t address, struct tmk_driver_segment *ret)
 {
     static const uint8_t kinds[] = {TMK_SEGMENT_DEVICE, TMK_SEGMENT_ASYNC, TMK_SEGMENT_MANAGED};
     return end_one_of(kinds, sizeof kinds, address, ret);
 }
 
-void tmk_held_retain(uint64_t handle)
+void tmk_driver_table_retain(uint64_t handle)
 {
     if (!lock())
         return;
@@ -281,7 +281,7 @@ void tmk_held_retain(uint64_t handle)
 }
 
 /* Where it has no owner any more the driver will refuse. */
-void tmk_held_release(uint64_t handle)
+void tmk_driver_table_release(uint64_t handle)
 {
     struct turn t;
     if (!take_turn(&t))
@@ -294,7 +294,7 @@ void tmk_held_release(uint64_t handle)
     end_turn(&t);
 }
 
-void tmk_held_map(const struct tmk_driver_segment *mapping)
+void tmk_driver_table_map(const struct tmk_driver_segment *mapping)
 {
     struct turn t;
     if (!take_turn_for(&t, mapping))
@@ -306,7 +306,7 @@ void tmk_held_map(const struct tmk_driver_segment *mapping)
     end_turn(&t);
 }
 
-int tmk_held_device(unsigned kind, uint64_t handle)
+int tmk_driver_table_device(unsigned kind, uint64_t handle)
 {
     if (!lock())
         return -1;
@@ -331,7 +331,7 @@ static bool unmap(const struct turn *t, uint64_t address, uint64_t *ret_size_byt
 }
 
 /* Mostly one, or one behind the other; where there are holes all are looked at. */
-void tmk_held_unmap(uint64_t address, uint64_t size_bytes)
+void tmk_driver_table_unmap(uint64_t address, uint64_t size_bytes)
 {
     uint64_t at = address, stop = address + size_bytes, n = 0;
     struct turn t;
@@ -377,7 +377,7 @@ static void resize_pool(const struct turn *t, const struct tmk_driver_segment *p
 }
 
 /* Mostly nothing has changed: that costs no stack. */
-void tmk_held_pool(uint64_t pool, uint16_t device, uint64_t size_bytes)
+void tmk_driver_table_pool(uint64_t pool, uint16_t device, uint64_t size_bytes)
 {
     struct tmk_driver_segment item = {
         .address = pool, .size_bytes = size_bytes, .device = device, .kind = TMK_SEGMENT_POOL};
@@ -393,7 +393,7 @@ void tmk_held_pool(uint64_t pool, uint16_t device, uint64_t size_bytes)
     end_turn(&t);
 }
 
-void tmk_held_end_pool(uint64_t pool)
+void tmk_driver_table_end_pool(uint64_t pool)
 {
     struct turn t;
     if (!take_turn(&t))
@@ -433,7 +433,7 @@ static bool is_of_pools(const struct tmk_driver_segment *item, uint64_t device)
            (item->kind == TMK_SEGMENT_POOL || item->kind == TMK_SEGMENT_ASYNC);
 }
 
-void tmk_held_end_context(uint64_t context)
+void tmk_driver_table_end_context(uint64_t context)
 {
     struct turn t;
     if (!context || !take_turn(&t))
@@ -443,7 +443,7 @@ void tmk_held_end_context(uint64_t context)
 }
 
 /* Without it the process has nothing there that the driver would count to it. */
-void tmk_held_end_device(uint16_t device, uint64_t primary)
+void tmk_driver_table_end_device(uint16_t device, uint64_t primary)
 {
     struct turn t;
     if (!take_turn(&t))

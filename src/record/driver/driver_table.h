@@ -16,31 +16,31 @@
 #include "trace/segments.h"
 
 /* It is there now: recorded, with the calling thread's stack. */
-void tmk_held_begin(const struct tmk_driver_segment *item);
+void tmk_driver_table_begin(const struct tmk_driver_segment *item);
 
 /* It is about to go, recorded as gone: true, and *ret is what it was. When the driver refuses,
- * tmk_held_begin() brings it back. */
-bool tmk_held_end(unsigned kind, uint64_t address, struct tmk_driver_segment *ret);
+ * tmk_driver_table_begin() brings it back. */
+bool tmk_driver_table_end(unsigned kind, uint64_t address, struct tmk_driver_segment *ret);
 /* What a pointer that can be freed by cuMemFree leads to: device, async or managed. */
-bool tmk_held_end_pointer(uint64_t address, struct tmk_driver_segment *ret);
+bool tmk_driver_table_end_pointer(uint64_t address, struct tmk_driver_segment *ret);
 
 /* A handle has one owner more, or less, or a mapping more; the last one ends it. */
-void tmk_held_retain(uint64_t handle);
-void tmk_held_release(uint64_t handle);
-void tmk_held_map(const struct tmk_driver_segment *mapping);
+void tmk_driver_table_retain(uint64_t handle);
+void tmk_driver_table_release(uint64_t handle);
+void tmk_driver_table_map(const struct tmk_driver_segment *mapping);
 /* The mappings that begin in these addresses go, and each releases its handle. */
-void tmk_held_unmap(uint64_t address, uint64_t size_bytes);
+void tmk_driver_table_unmap(uint64_t address, uint64_t size_bytes);
 /* The device of a handle or of a pool; -1: it is not known. */
-int tmk_held_device(unsigned kind, uint64_t handle);
+int tmk_driver_table_device(unsigned kind, uint64_t handle);
 
 /* A pool has this many bytes; nothing is recorded when it had as many before. */
-void tmk_held_pool(uint64_t pool, uint16_t device, uint64_t size_bytes);
+void tmk_driver_table_pool(uint64_t pool, uint16_t device, uint64_t size_bytes);
 /* It is about to be destroyed: what is still allocated from it has no pool that the driver could be
  * asked for. */
-void tmk_held_end_pool(uint64_t pool);
+void tmk_driver_table_end_pool(uint64_t pool);
 
 /* All that goes with a context has gone with it; with a device's primary one its pools too. */
-void tmk_held_end_context(uint64_t context);
-void tmk_held_end_device(uint16_t device, uint64_t primary);
+void tmk_driver_table_end_context(uint64_t context);
+void tmk_driver_table_end_device(uint16_t device, uint64_t primary);
 
 #endif

@@ -31,16 +31,16 @@ struct found_object {
 
 static int (*find_object)(void *pc, struct found_object *ret);
 static struct tmk_region memory;
-static struct tmk_module *modules;
+static struct tmk_mapped_file *modules;
 static _Atomic uint32_t n_modules;
 static _Atomic uint32_t generation;
 static _Atomic uint32_t wanted; /* a look-up was in vain */
 static uint64_t n_loaded;       /* dlpi_adds when last listed */
 static char program_path[MAX_NAME_BYTES];
 
-int tmk_modules_open(bool old_ways)
+int tmk_mapped_files_open(bool old_ways)
 {
-    int rc = memory.base ? 0 : tmk_region_init(&memory, sizeof *modules * TMK_MODULES_MAX);
+    int rc = memory.base ? 0 : tmk_region_init(&memory, sizeof *modules * TMK_MAPPED_FILES_MAX);
     if (rc < 0)
         return rc;
     modules = memory.base;
@@ -53,7 +53,7 @@ int tmk_modules_open(bool old_ways)
     return 0;
 }
 
-uint32_t tmk_modules_generation(void)
+uint32_t tmk_mapped_files_generation(void)
 {
     return atomic_load_explicit(&generation, memory_order_acquire);
 }
@@ -71,7 +71,7 @@ static uint64_t hash_name(const char *name)
 }
 
 /* The GNU build id among the notes of one segment. */
-static void read_notes(struct tmk_module *m, const uint8_t *at, const uint8_t *end)
+static void read_notes(struct tmk_mapped_file *m, const uint8_t *at, const uint8_t *end)
 {
     while (end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) note;
@@ -107,7 +107,7 @@ static const ElfW(Phdr) * holder(const ElfW(Phdr) * inner, const ElfW(Phdr) * ta
     return NULL;
 }
 
-static void read_segments(struct tmk_module *m, const ElfW(Phdr) * table, uint32_t n)
+static void read_segments(struct tmk_mapped_file *m, const ElfW(Phdr) * table, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const ElfW(Phdr) *p = &table[i];
@@ -130,22 +130,23 @@ static void read_segments(struct tmk_module *m, const ElfW(Phdr) * table, uint32
 }
 
 /* libtidemark.so: the module of this code, unless it is linked into a program (our tests). */
-static bool is_ours(const struct tmk_module *m)
+static bool is_ours(const struct tmk_mapped_file *m)
 {
-    uintptr_t here = (uintptr_t)&tmk_modules_find;
+    uintptr_t here = (uintptr_t)&tmk_mapped_file_find;
     return here >= m->start && here < m->end && m->name[0] != '\0';
 }
 
-static struct tmk_module *add(const struct tmk_module *like, const ElfW(Phdr) * table, uint32_t n)
+static struct tmk_mapped_file *add(const struct tmk_mapped_file *like, const ElfW(Phdr) * table,
+                                   uint32_t n)
 {
-    bool is_full = atomic_load(&n_modules) >= TMK_MODULES_MAX;
-    uint32_t i = is_full ? TMK_MODULES_MAX : atomic_fetch_add(&n_modules, 1);
-    if (i >= TMK_MODULES_MAX) {
-        atomic_store(&n_modules, TMK_MODULES_MAX);
+    bool is_full = atomic_load(&n_modules) >= TMK_MAPPED_FILES_MAX;
+    uint32_t i = is_full ? TMK_MAPPED_FILES_MAX : atomic_fetch_add(&n_modules, 1);
+    if (i >= TMK_MAPPED_FILES_MAX) {
+        atomic_store(&n_modules, TMK_MAPPED_FILES_MAX);
         tmk_lane_count_unnamed();
         return NULL;
     }
-    struct tmk_module *m = &modules[i];
+    struct tmk_mapped_file *m = &modules[i];
     *m = *like;
     m->id = i + 1;
     m->name_hash = hash_name(m->name);
@@ -157,18 +158,18 @@ static struct tmk_module *add(const struct tmk_module *like, const ElfW(Phdr) * 
 
 /* ---- by _dl_find_object() ---- */
 
-static bool is_known_as(const struct tmk_module *m, const struct found_object *o)
+static bool is_known_as(const struct tmk_mapped_file *m, const struct found_object *o)
 {
     return m->start == (uintptr_t)o->map_start && m->end == (uintptr_t)o->map_end &&
            m->handle == (const void *)o->link_map;
 }
 
-static struct tmk_module *known(const struct found_object *o)
+static struct tmk_mapped_file *known(const struct found_object *o)
 {
     uint32_t n = atomic_load(&n_modules);
     const char *name = name_of(o->link_map);
-    for (uint32_t i = 0; i < n && i < TMK_MODULES_MAX; i++) {
-        struct tmk_module *m = &modules[i];
+    for (uint32_t i = 0; i < n && i < TMK_MAPPED_FILES_MAX; i++) {
+        struct tmk_mapped_file *m = &modules[i];
         if (atomic_load_explicit(&m->ready, memory_order_acquire) && !atomic_load(&m->gone) &&
             is_known_as(m, o) && m->name_hash == hash_name(name))
             return m;
@@ -176,7 +177,7 @@ static struct tmk_module *known(const struct found_object *o)
     return NULL;
 }
 
-static struct tmk_module *learn(const struct found_object *o)
+static struct tmk_mapped_file *learn(const struct found_object *o)
 {
     uintptr_t start = (uintptr_t)o->map_start;
     ElfW(Ehdr) header;
@@ -190,31 +191,31 @@ static struct tmk_module *learn(const struct found_object *o)
         atomic_store(&wanted, 1);
         return NULL;
     }
-    const struct tmk_module like = {.start = start,
-                                    .end = (uintptr_t)o->map_end,
-                                    .bias = o->link_map->l_addr,
-                                    .name = name_of(o->link_map),
-                                    .handle = o->link_map};
+    const struct tmk_mapped_file like = {.start = start,
+                                         .end = (uintptr_t)o->map_end,
+                                         .bias = o->link_map->l_addr,
+                                         .name = name_of(o->link_map),
+                                         .handle = o->link_map};
     const ElfW(Phdr) *table = (const void *)(start + header.e_phoff);
     return add(&like, table, header.e_phnum);
 }
 
-static struct tmk_module *ask_loader(uintptr_t pc)
+static struct tmk_mapped_file *ask_loader(uintptr_t pc)
 {
     struct found_object o;
     if (find_object((void *)pc, &o) != 0 || !o.link_map) /* NOLINT(performance-no-int-to-ptr) */
         return NULL;
-    struct tmk_module *m = known(&o);
+    struct tmk_mapped_file *m = known(&o);
     return m ? m : learn(&o);
 }
 
 /* ---- by dl_iterate_phdr() ---- */
 
-static struct tmk_module *look_in_list(uintptr_t pc)
+static struct tmk_mapped_file *look_in_list(uintptr_t pc)
 {
     uint32_t n = atomic_load(&n_modules);
-    for (uint32_t i = 0; i < n && i < TMK_MODULES_MAX; i++) {
-        struct tmk_module *m = &modules[i];
+    for (uint32_t i = 0; i < n && i < TMK_MAPPED_FILES_MAX; i++) {
+        struct tmk_mapped_file *m = &modules[i];
         if (atomic_load_explicit(&m->ready, memory_order_acquire) && !atomic_load(&m->gone) &&
             pc >= m->start && pc < m->end)
             return m;
@@ -222,11 +223,11 @@ static struct tmk_module *look_in_list(uintptr_t pc)
     return NULL;
 }
 
-struct tmk_module *tmk_modules_find(uintptr_t pc)
+struct tmk_mapped_file *tmk_mapped_file_find(uintptr_t pc)
 {
     if (!modules)
         return NULL;
-    struct tmk_module *m = find_object ? ask_loader(pc) : look_in_list(pc);
+    struct tmk_mapped_file *m = find_object ? ask_loader(pc) : look_in_list(pc);
     if (m && pc >= m->code_start && pc < m->code_end)
         return m;
     if (!find_object)
@@ -234,7 +235,7 @@ struct tmk_module *tmk_modules_find(uintptr_t pc)
     return NULL;
 }
 
-static void extent_of(const struct dl_phdr_info *info, struct tmk_module *ret)
+static void extent_of(const struct dl_phdr_info *info, struct tmk_mapped_file *ret)
 {
     uintptr_t low = UINTPTR_MAX, high = 0;
     for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
@@ -250,7 +251,7 @@ static void extent_of(const struct dl_phdr_info *info, struct tmk_module *ret)
 }
 
 /* Keep it loaded, so that our pointers into it stay good. The program itself always is. */
-static bool pin(struct tmk_module *m)
+static bool pin(struct tmk_mapped_file *m)
 {
     struct link_map *map = NULL;
     if (m->name[0] == '\0')
@@ -275,8 +276,8 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
         n_loaded = info->dlpi_adds;
     }
     *first = false;
-    struct tmk_module like = {.bias = info->dlpi_addr,
-                              .name = info->dlpi_name ? info->dlpi_name : ""};
+    struct tmk_mapped_file like = {.bias = info->dlpi_addr,
+                                   .name = info->dlpi_name ? info->dlpi_name : ""};
     extent_of(info, &like);
     if (like.start >= like.end || look_in_list(like.start))
         return 0;
@@ -299,8 +300,8 @@ static bool mark_gone(void)
 {
     bool any = false;
     uint32_t n = atomic_load(&n_modules);
-    for (uint32_t i = 0; i < n && i < TMK_MODULES_MAX; i++) {
-        struct tmk_module *m = &modules[i];
+    for (uint32_t i = 0; i < n && i < TMK_MAPPED_FILES_MAX; i++) {
+        struct tmk_mapped_file *m = &modules[i];
         struct found_object o;
         if (!atomic_load_explicit(&m->ready, memory_order_acquire) || atomic_load(&m->gone))
             continue;
@@ -313,7 +314,7 @@ static bool mark_gone(void)
     return any;
 }
 
-void tmk_modules_refresh(void)
+void tmk_mapped_files_refresh(void)
 {
     if (!modules)
         return;
@@ -326,7 +327,7 @@ void tmk_modules_refresh(void)
 
 /* ---- paths ---- */
 
-uint32_t tmk_modules_path(const struct tmk_module *m, char *buffer, uint32_t size)
+uint32_t tmk_mapped_file_path(const struct tmk_mapped_file *m, char *buffer, uint32_t size)
 {
     const char *name = m->name[0] ? m->name : program_path;
     size_t n = 0;

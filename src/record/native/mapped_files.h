@@ -19,9 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TMK_BUILD_ID_MAX_BYTES = 32, TMK_MODULES_MAX = 2048 };
+enum { TMK_BUILD_ID_MAX_BYTES = 32, TMK_MAPPED_FILES_MAX = 2048 };
 
-struct tmk_module {
+struct tmk_mapped_file {
     uintptr_t start, end;           /* as the loader has mapped it */
     uintptr_t code_start, code_end; /* its executable part */
     uintptr_t bias;                 /* address in memory − address as its file has it */
@@ -40,19 +40,19 @@ struct tmk_module {
 
 /* Before the first look-up: from our library's constructor, since it asks the loader for a symbol.
  * `old_ways` does without _dl_find_object(), for tests. 0 or TMK_ENOMEM. */
-int tmk_modules_open(bool old_ways);
+int tmk_mapped_files_open(bool old_ways);
 
 /* The module whose code is at `pc`, NULL when there is none or none is known yet. */
-struct tmk_module *tmk_modules_find(uintptr_t pc);
+struct tmk_mapped_file *tmk_mapped_file_find(uintptr_t pc);
 
 /* Off the hot path (packer thread), now and then: learn what was asked for in vain, notice what has
  * been unloaded. May wait for the loader. */
-void tmk_modules_refresh(void);
+void tmk_mapped_files_refresh(void);
 
 /* Changes whenever a module was unloaded: what was remembered of addresses may no longer be so. */
-uint32_t tmk_modules_generation(void);
+uint32_t tmk_mapped_files_generation(void);
 
 /* The module's path into buffer, absolute where it can be made so; returns its length. */
-uint32_t tmk_modules_path(const struct tmk_module *m, char *buffer, uint32_t size);
+uint32_t tmk_mapped_file_path(const struct tmk_mapped_file *m, char *buffer, uint32_t size);
 
 #endif

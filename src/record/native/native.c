@@ -55,7 +55,7 @@ int tmk_native_open(bool old_ways)
 {
     int rc = memory.base ? 0 : tmk_region_init(&memory, sizeof *entries * N_ENTRIES);
     if (rc == 0)
-        rc = tmk_modules_open(old_ways);
+        rc = tmk_mapped_files_open(old_ways);
     if (rc == 0)
         entries = memory.base;
     is_open = rc == 0;
@@ -67,7 +67,7 @@ int tmk_native_open(bool old_ways)
 /* What a key has beside the address. */
 static inline uint64_t key_tag(void)
 {
-    return (uint64_t)tmk_modules_generation() << PC_BITS;
+    return (uint64_t)tmk_mapped_files_generation() << PC_BITS;
 }
 
 /* Each key has two places, side by side. */
@@ -107,7 +107,7 @@ static void keep(uint64_t key, const struct known *known)
 /* An address met for the first time. Code of no module is not kept: it may become known. */
 __attribute__((noinline)) static void learn(uintptr_t pc, uint64_t key, struct known *ret)
 {
-    const struct tmk_module *m = pc >> PC_BITS ? NULL : tmk_modules_find(pc);
+    const struct tmk_mapped_file *m = pc >> PC_BITS ? NULL : tmk_mapped_file_find(pc);
     *ret = (struct known){.rule.rule.flags = TMK_RULE_NONE};
     if (!m)
         return;
@@ -124,14 +124,14 @@ static inline void look_up(uintptr_t pc, uint64_t key, struct known *ret)
 
 /* ---- frames ---- */
 
-static bool define_module(struct tmk_lane *lane, struct tmk_module *m)
+static bool define_module(struct tmk_lane *lane, struct tmk_mapped_file *m)
 {
     if (atomic_load_explicit(&m->defined_for, memory_order_acquire) == lane->generation)
         return true;
     char text[TMK_STRING_MAX_BYTES];
     memcpy(text, m->build_id, m->build_id_bytes);
-    uint32_t n =
-        tmk_modules_path(m, text + m->build_id_bytes, (uint32_t)sizeof text - m->build_id_bytes);
+    uint32_t n = tmk_mapped_file_path(m, text + m->build_id_bytes,
+                                      (uint32_t)sizeof text - m->build_id_bytes);
     if (!tmk_lane_put_text(lane, TMK_KIND_DEF_MODULE, m->id, m->build_id_bytes, text,
                            m->build_id_bytes + n))
         return false;
@@ -143,7 +143,7 @@ static bool define_module(struct tmk_lane *lane, struct tmk_module *m)
 __attribute__((noinline)) static uint32_t learn_frame(struct tmk_lane *lane, uintptr_t pc,
                                                       uint64_t key, struct known *known)
 {
-    struct tmk_module *m = pc >> PC_BITS ? NULL : tmk_modules_find(pc);
+    struct tmk_mapped_file *m = pc >> PC_BITS ? NULL : tmk_mapped_file_find(pc);
     if (!m)
         return 0;
     uint32_t id = FRAME_OWN;

@@ -22,7 +22,7 @@
 
 enum { TMK_NATIVE_MAX_FRAMES = 128 };
 
-/* Make the tables; from our library's constructor. `old_ways`: see tmk_modules_open(). 0 or
+/* Make the tables; from our library's constructor. `old_ways`: see tmk_mapped_files_open(). 0 or
  * TMK_ENOMEM. */
 int tmk_native_open(bool old_ways);
 

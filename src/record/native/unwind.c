@@ -125,7 +125,7 @@ struct description {
 
 /* One length and that many bytes: at `at`, inside the module's table. Bad when it makes no sense.
  */
-static struct tmk_view record_at(const struct tmk_module *m, uintptr_t at)
+static struct tmk_view record_at(const struct tmk_mapped_file *m, uintptr_t at)
 {
     struct tmk_view bad = {.bad = true};
     if (at < m->eh_start || at >= m->eh_end || m->eh_end - at < 8)
@@ -158,7 +158,7 @@ static bool read_augmentation(struct tmk_view *v, const char *letters, struct de
     return !extra.bad;
 }
 
-static bool read_common(const struct tmk_module *m, uintptr_t at, struct description *d)
+static bool read_common(const struct tmk_mapped_file *m, uintptr_t at, struct description *d)
 {
     struct tmk_view v = record_at(m, at);
     if (v.bad || view_fixed(&v, 4) != 0)
@@ -178,7 +178,7 @@ static bool read_common(const struct tmk_module *m, uintptr_t at, struct descrip
     return !v.bad;
 }
 
-static bool read_description(const struct tmk_module *m, uintptr_t at, struct description *d)
+static bool read_description(const struct tmk_mapped_file *m, uintptr_t at, struct description *d)
 {
     struct tmk_view v = record_at(m, at);
     if (v.bad)
@@ -196,7 +196,7 @@ static bool read_description(const struct tmk_module *m, uintptr_t at, struct de
 }
 
 /* Look `pc` up in the sorted table: address of its FDE, 0 when there is none. */
-static uintptr_t find_description(const struct tmk_module *m, uintptr_t pc)
+static uintptr_t find_description(const struct tmk_mapped_file *m, uintptr_t pc)
 {
     if (m->eh_header < m->eh_start || m->eh_header >= m->eh_end)
         return 0;
@@ -647,7 +647,7 @@ static bool rule_of(const struct row *row, struct tmk_unwind_rule *ret)
 }
 
 /* Is this the code that the kernel lets a signal handler return to? */
-static bool is_signal_return(const struct tmk_module *m, uintptr_t at)
+static bool is_signal_return(const struct tmk_mapped_file *m, uintptr_t at)
 {
 #if defined(__x86_64__)
     static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -658,7 +658,7 @@ static bool is_signal_return(const struct tmk_module *m, uintptr_t at)
            memcmp((const void *)at, code, sizeof code) == 0;
 }
 
-void tmk_unwind_find(const struct tmk_module *m, uintptr_t pc, struct tmk_unwind_rule *ret)
+void tmk_unwind_find(const struct tmk_mapped_file *m, uintptr_t pc, struct tmk_unwind_rule *ret)
 {
     struct description d;
     *ret = (struct tmk_unwind_rule){.flags = TMK_RULE_NONE};

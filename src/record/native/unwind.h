@@ -77,7 +77,7 @@ struct tmk_stack_bounds { /* the thread's stack: mapped from low to top */
 
 /* The rule for `pc`, an address inside the instruction that is under way. Always sets *ret: its
  * flags say when there is none. */
-void tmk_unwind_find(const struct tmk_module *m, uintptr_t pc, struct tmk_unwind_rule *ret);
+void tmk_unwind_find(const struct tmk_mapped_file *m, uintptr_t pc, struct tmk_unwind_rule *ret);
 
 /* The rare steps of tmk_unwind_step(). */
 bool tmk_unwind_step_slow(const struct tmk_unwind_rule *rule, struct tmk_unwind_regs *regs,

@@ -106,8 +106,8 @@ static bool look(void)
     }
     atomic_store(&looker, getpid());
     const char *reason = NULL;
-    enum tmk_pylook found = tmk_pyruntime_find(&tmk_pyframe_runtime, &reason);
-    if (found == TMK_PYLOOK_PROVEN) {
+    enum tmk_pyruntime_found found = tmk_pyruntime_find(&tmk_pyframe_runtime, &reason);
+    if (found == TMK_PYRUNTIME_PROVEN) {
         tmk_thread_slot_find(tmk_pyframe_runtime.this_thread, &tmk_pyframe_hot.slot);
         const struct tmk_pylayout *l = &tmk_pyframe_runtime.layout;
         tmk_pyframe_hot.worker.thread_frame = l->thread_frame;
@@ -117,16 +117,16 @@ static bool look(void)
         tmk_pyframe_hot.main_interpreter = tmk_pyframe_runtime.main_interpreter;
         tmk_pyknown_set_watched(false);
     }
-    if (found == TMK_PYLOOK_REFUSED && atomic_fetch_add(&n_refused, 1) + 1 < MAX_REFUSALS)
-        found = TMK_PYLOOK_LATER; /* one odd stack is no proof */
-    atomic_store(&look_again_ns, now + (found == TMK_PYLOOK_NONE ? no_python_ns : no_frames_ns));
+    if (found == TMK_PYRUNTIME_REFUSED && atomic_fetch_add(&n_refused, 1) + 1 < MAX_REFUSALS)
+        found = TMK_PYRUNTIME_LATER; /* one odd stack is no proof */
+    atomic_store(&look_again_ns, now + (found == TMK_PYRUNTIME_NONE ? no_python_ns : no_frames_ns));
     atomic_store(&refusal, reason);
     atomic_store_explicit(&state,
-                          found == TMK_PYLOOK_PROVEN    ? READY
-                          : found == TMK_PYLOOK_REFUSED ? REFUSED
-                                                        : NOT_LOOKED,
+                          found == TMK_PYRUNTIME_PROVEN    ? READY
+                          : found == TMK_PYRUNTIME_REFUSED ? REFUSED
+                                                           : NOT_LOOKED,
                           memory_order_release);
-    return found == TMK_PYLOOK_PROVEN;
+    return found == TMK_PYRUNTIME_PROVEN;
 }
 
 bool tmk_pyframe_look(void)

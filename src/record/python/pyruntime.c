@@ -112,22 +112,22 @@ static bool peek_top_frame(const struct tmk_pyruntime *rt, const void *thread, c
 }
 
 /* Follow this thread's frames with every step checked. */
-static enum tmk_pylook prove(const struct tmk_pyruntime *rt)
+static enum tmk_pyruntime_found prove(const struct tmk_pyruntime *rt)
 {
     enum { FRAMES_LOOKED_AT = 1000 };
     const struct tmk_pylayout *l = &rt->layout;
     const void *thread = rt->this_thread(), *frame = NULL;
     if (!thread)
-        return TMK_PYLOOK_LATER;
+        return TMK_PYRUNTIME_LATER;
     if (!peek_top_frame(rt, thread, &frame))
-        return TMK_PYLOOK_REFUSED;
+        return TMK_PYRUNTIME_REFUSED;
     int n_functions = 0;
     for (int n = 0; frame && n < FRAMES_LOOKED_AT; n++) {
         const void *code = NULL;
         uint8_t owner = 0;
         if (!peek_pointer(frame, l->frame_code, &code) ||
             (l->has_owner && !tmk_peek((const uint8_t *)frame + l->frame_owner, &owner, 1)))
-            return TMK_PYLOOK_REFUSED;
+            return TMK_PYRUNTIME_REFUSED;
         if (l->tagged)
             code = (const void *)((uintptr_t)code & ~(uintptr_t)3);
         /* From 3.13 on an executable may be something else, but not all of them. */
@@ -135,12 +135,12 @@ static enum tmk_pylook prove(const struct tmk_pyruntime *rt)
             if (is_code(rt, code))
                 n_functions++;
             else if (l->minor < 13)
-                return TMK_PYLOOK_REFUSED;
+                return TMK_PYRUNTIME_REFUSED;
         }
         if (!peek_pointer(frame, l->frame_back, &frame))
-            return TMK_PYLOOK_REFUSED;
+            return TMK_PYRUNTIME_REFUSED;
     }
-    return n_functions > 0 ? TMK_PYLOOK_PROVEN : TMK_PYLOOK_LATER;
+    return n_functions > 0 ? TMK_PYRUNTIME_PROVEN : TMK_PYRUNTIME_LATER;
 }
 
 /* ---- finding ---- */
@@ -169,7 +169,7 @@ static unsigned minor_of(const char *version) /* "3.11.2 (main, ..." */
     return minor;
 }
 
-static enum tmk_pylook try_known(struct tmk_pyruntime *rt, unsigned minor)
+static enum tmk_pyruntime_found try_known(struct tmk_pyruntime *rt, unsigned minor)
 {
     for (size_t i = 0; i < sizeof tmk_pylayout_known / sizeof tmk_pylayout_known[0]; i++) {
         if (tmk_pylayout_known[i].minor == minor) {
@@ -177,47 +177,47 @@ static enum tmk_pylook try_known(struct tmk_pyruntime *rt, unsigned minor)
             return prove(rt);
         }
     }
-    return TMK_PYLOOK_NONE;
+    return TMK_PYRUNTIME_NONE;
 }
 
-static enum tmk_pylook try_published(struct tmk_pyruntime *rt, void *handle, unsigned minor,
-                                     const char **ret_reason)
+static enum tmk_pyruntime_found try_published(struct tmk_pyruntime *rt, void *handle,
+                                              unsigned minor, const char **ret_reason)
 {
     const uint64_t *table = dlsym(handle, "_PyRuntime");
-    enum tmk_pylook result = TMK_PYLOOK_NONE;
+    enum tmk_pyruntime_found result = TMK_PYRUNTIME_NONE;
     if (!table || memcmp(table, "xdebugpy", 8) != 0)
         return result;
     if (table[2] != 0) {
         *ret_reason = "free-threaded builds of Python are not read";
-        return TMK_PYLOOK_REFUSED;
+        return TMK_PYRUNTIME_REFUSED;
     }
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
         if (published[i].minor != minor)
             continue;
         rt->layout = layout_from(table, &published[i]);
         result = prove(rt);
-        if (result != TMK_PYLOOK_REFUSED)
+        if (result != TMK_PYRUNTIME_REFUSED)
             break;
     }
     return result;
 }
 
-static enum tmk_pylook refuse(const char **ret_reason, const char *reason)
+static enum tmk_pyruntime_found refuse(const char **ret_reason, const char *reason)
 {
     if (!*ret_reason)
         *ret_reason = reason;
-    return TMK_PYLOOK_REFUSED;
+    return TMK_PYRUNTIME_REFUSED;
 }
 
-enum tmk_pylook tmk_pyruntime_find(struct tmk_pyruntime *ret, const char **ret_reason)
+enum tmk_pyruntime_found tmk_pyruntime_find(struct tmk_pyruntime *ret, const char **ret_reason)
 {
     static const char unknown[] = "this version of Python is not known (3.9 to 3.14 are)";
     void *handle;
     if (!tmk_python_handle(&handle))
-        return TMK_PYLOOK_NONE;
+        return TMK_PYRUNTIME_NONE;
     const char *(*get_version)(void) = (const char *(*)(void))dlsym(handle, "Py_GetVersion");
     if (!get_version)
-        return TMK_PYLOOK_NONE;
+        return TMK_PYRUNTIME_NONE;
     const char *version = get_version();
     unsigned minor = minor_of(version);
     *ret_reason = NULL;
@@ -226,17 +226,17 @@ enum tmk_pylook tmk_pyruntime_find(struct tmk_pyruntime *ret, const char **ret_r
     if (minor < tmk_pylayout_known[0].minor || !find_symbols(ret, handle))
         return refuse(ret_reason, unknown);
     if (!ret->main_interpreter)
-        return TMK_PYLOOK_LATER; /* not initialised yet */
+        return TMK_PYRUNTIME_LATER; /* not initialised yet */
     char byte;
     if (!tmk_peek(version, &byte, 1))
         return refuse(ret_reason, "process_vm_readv() is forbidden here (seccomp?), so the way to "
                                   "Python's frames cannot be checked");
-    enum tmk_pylook result = try_known(ret, minor);
-    if (result == TMK_PYLOOK_NONE)
+    enum tmk_pyruntime_found result = try_known(ret, minor);
+    if (result == TMK_PYRUNTIME_NONE)
         result = try_published(ret, handle, minor, ret_reason);
-    if (result == TMK_PYLOOK_NONE)
+    if (result == TMK_PYRUNTIME_NONE)
         return refuse(ret_reason, unknown);
-    if (result == TMK_PYLOOK_REFUSED)
+    if (result == TMK_PYRUNTIME_REFUSED)
         return refuse(ret_reason, "Python's frames are not laid out as expected");
     return result;
 }

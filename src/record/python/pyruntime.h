@@ -21,14 +21,14 @@ struct tmk_pyruntime {
     struct tmk_code_range image; /* the interpreter's own code */
 };
 
-enum tmk_pylook {
-    TMK_PYLOOK_NONE,    /* no interpreter here */
-    TMK_PYLOOK_LATER,   /* one, but this thread has no frames to prove a layout on */
-    TMK_PYLOOK_PROVEN,  /* *ret is good */
-    TMK_PYLOOK_REFUSED, /* one that cannot be read; *ret_reason says why */
+enum tmk_pyruntime_found {
+    TMK_PYRUNTIME_NONE,    /* no interpreter here */
+    TMK_PYRUNTIME_LATER,   /* one, but this thread has no frames to prove a layout on */
+    TMK_PYRUNTIME_PROVEN,  /* *ret is good */
+    TMK_PYRUNTIME_REFUSED, /* one that cannot be read; *ret_reason says why */
 };
 
 /* Slow: looks up symbols. Any thread. */
-enum tmk_pylook tmk_pyruntime_find(struct tmk_pyruntime *ret, const char **ret_reason);
+enum tmk_pyruntime_found tmk_pyruntime_find(struct tmk_pyruntime *ret, const char **ret_reason);
 
 #endif

@@ -158,7 +158,7 @@ static void make_name(char *name, size_t size, unsigned try)
     tmk_text_string(&text, "sock");
 }
 
-int tmk_door_open(struct tmk_text *ret_path)
+int tmk_control_socket_open(struct tmk_text *ret_path)
 {
     char name[64];
     struct tmk_text path;
@@ -290,7 +290,7 @@ static void *serve_main(void *arg)
     return NULL;
 }
 
-void tmk_door_serve(const char *trace_path)
+void tmk_control_socket_serve(const char *trace_path)
 {
     struct tmk_text text;
     if (door.fd < 0)
@@ -302,17 +302,17 @@ void tmk_door_serve(const char *trace_path)
     if (!tmk_helper_start(serve_main, (void *)(intptr_t)door.fd, STACK_BYTES)) {
         atomic_fetch_sub(&n_servers, 1);
         door.is_served = false;
-        tmk_door_close();
+        tmk_control_socket_close();
     }
 }
 
-bool tmk_door_keep_only(void)
+bool tmk_control_socket_keep_only(void)
 {
     door.is_private = tmk_fd_leave_all_but(door.fd);
     return door.is_private;
 }
 
-void tmk_door_close(void)
+void tmk_control_socket_close(void)
 {
     if (door.owner != getpid() || door.fd < 0)
         return;
@@ -325,7 +325,7 @@ void tmk_door_close(void)
     door.fd = -1;
 }
 
-unsigned tmk_door_n_threads(void)
+unsigned tmk_control_socket_n_threads(void)
 {
     return atomic_load(&n_servers) + tmk_eval_n_threads();
 }

@@ -16,20 +16,20 @@
 
 /* Make the socket; its path goes to `ret_path`. 0 or TMK_E*: there is none. Who comes already has
  * to wait until it is served. */
-int tmk_door_open(struct tmk_text *ret_path);
+int tmk_control_socket_open(struct tmk_text *ret_path);
 
 /* The calling thread leaves the program's table of descriptors (base/fd.h), with nothing but the
  * socket, by which it will close the door. False: it has the program's still. */
-bool tmk_door_keep_only(void);
+bool tmk_control_socket_keep_only(void);
 
 /* Start the thread. `trace_path` is what ping says; it is copied. */
-void tmk_door_serve(const char *trace_path);
+void tmk_control_socket_serve(const char *trace_path);
 
 /* Remove the socket's name and let the thread end, after the request that it is at. For the packer
  * thread; takes a door that is not open. */
-void tmk_door_close(void);
+void tmk_control_socket_close(void);
 
 /* How many threads serve requests at this moment. */
-unsigned tmk_door_n_threads(void);
+unsigned tmk_control_socket_n_threads(void);
 
 #endif

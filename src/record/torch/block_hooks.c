@@ -64,7 +64,7 @@ static bool has_place(uint16_t device)
 __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, uint16_t device,
                                                          uint64_t reserved_bytes)
 {
-    struct tmk_torch_said *said = tmk_short_said(device);
+    struct tmk_fast_path_device *said = tmk_fast_path_device_of(device);
     if (has_place(device)) {
         said->reserved_bytes = reserved_bytes;
         said->alloc_head = (uint32_t)head_of(TMK_KIND_ALLOC, device);
@@ -76,14 +76,14 @@ __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, 
     if (device >> 8 == TMK_DEVICE_TYPE_CUDA) {
         atomic_fetch_or_explicit(&tmk_torch_hot.cards, UINT64_C(1) << (device & 63),
                                  memory_order_relaxed);
-        tmk_samples_want();
+        tmk_device_samples_want();
     }
 }
 
 static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
-    if (__builtin_expect(!tmk_short_has_said(tmk_short_said(device), lane->generation,
-                                             tmk_accelerator_of(device), reserved_bytes),
+    if (__builtin_expect(!tmk_fast_path_has_said(tmk_fast_path_device_of(device), lane->generation,
+                                                 tmk_accelerator_of(device), reserved_bytes),
                          0))
         say_reserved(lane, device, reserved_bytes);
 }
@@ -91,7 +91,7 @@ static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_
 /* A block of the device's is on record that did not go the short way. */
 static inline void note_block(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
-    tmk_short_end_sharing(device);
+    tmk_fast_path_end_sharing(device);
     note_reserved(lane, device, reserved_bytes);
 }
 
@@ -179,7 +179,7 @@ static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
 /* The bridge does not wait for the next block. */
 static inline bool is_settled(const struct tmk_lane *lane)
 {
-    return atomic_load_explicit(&tmk_short.settled, memory_order_relaxed) == lane->generation;
+    return atomic_load_explicit(&tmk_fast_path.settled, memory_order_relaxed) == lane->generation;
 }
 
 static inline void want_bridge(struct tmk_lane *lane)
@@ -192,7 +192,7 @@ static inline void want_bridge(struct tmk_lane *lane)
 static inline void begin_block(struct tmk_lane *lane)
 {
     want_bridge(lane);
-    tmk_bridge_see_worker(lane);
+    tmk_torch_calls_see_worker(lane);
 }
 
 static void record_host_alloc(struct tmk_lane *lane, const void *address, uint64_t size)
@@ -234,7 +234,7 @@ __attribute__((noinline)) static void record_host(const void *address, int64_t s
 /* ---- the short way ---- */
 
 /* Whether there is nothing to see to but the block itself, and what is reserved, in this recording.
- * Whoever changes one of these calls tmk_torch_note_unusual() afterwards. */
+ * Whoever changes one of these calls tmk_fast_path_close() afterwards. */
 static bool is_all_usual(const struct tmk_lane *lane)
 {
     const struct tmk_hook *hook = &tmk_hooks[TMK_HOOK_USAGE];
@@ -248,7 +248,8 @@ static bool is_all_usual(const struct tmk_lane *lane)
 /* The loader gives each thread its lane in the same place. */
 static void note_lane(void)
 {
-    atomic_store_explicit(&tmk_short.lane, (int32_t)((uintptr_t)&tmk_lane - tmk_thread_pointer()),
+    atomic_store_explicit(&tmk_fast_path.lane,
+                          (int32_t)((uintptr_t)&tmk_lane - tmk_thread_pointer()),
                           memory_order_relaxed);
 }
 
@@ -267,17 +268,17 @@ static bool may_be_heard(void)
 static void look_whether_usual(const struct tmk_lane *lane)
 {
     enum { LOOKING = TMK_NO_GENERATION };
-    if (atomic_load(&tmk_short.generation) == lane->generation || !is_all_usual(lane))
+    if (atomic_load(&tmk_fast_path.generation) == lane->generation || !is_all_usual(lane))
         return;
     note_lane();
-    atomic_store(&tmk_short.generation, LOOKING);
+    atomic_store(&tmk_fast_path.generation, LOOKING);
     bool is_heard = may_be_heard();
     uintptr_t real = atomic_load(&tmk_hooks[TMK_HOOK_USAGE].real);
-    atomic_store_explicit(&tmk_short.real, is_heard ? real : 0, memory_order_relaxed);
+    atomic_store_explicit(&tmk_fast_path.real, is_heard ? real : 0, memory_order_relaxed);
     uint32_t looking = LOOKING;
-    if (atomic_compare_exchange_strong(&tmk_short.generation, &looking, lane->generation) &&
+    if (atomic_compare_exchange_strong(&tmk_fast_path.generation, &looking, lane->generation) &&
         (!is_all_usual(lane) || may_be_heard() != is_heard))
-        tmk_torch_note_unusual();
+        tmk_fast_path_close();
 }
 
 /* ---- the long way: programs that use several streams always go it, those whose stacks are not
@@ -337,7 +338,7 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    tmk_bridge_see_worker(lane);
+    tmk_torch_calls_see_worker(lane);
     if (device != TIDEMARK_HOST)
         note_reserved(lane, device, reserved);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
@@ -360,7 +361,7 @@ void tmk_block_hook_note_oom(uint16_t device, uint64_t size)
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    tmk_bridge_see_worker(lane);
+    tmk_torch_calls_see_worker(lane);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
     tmk_packing_hurry();
@@ -559,8 +560,8 @@ void tmk_block_hook_node(void *self, void *task, void *node, void *input, void *
     uintptr_t real = atomic_load_explicit(&tmk_torch_hot.node_real, memory_order_acquire);
     if (tmk_seldom(!real))
         real = find_real_node(__builtin_return_address(0));
-    if (atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed) == TMK_TORCH_NEVER_QUIET)
-        tmk_bridge_note_node(node);
+    if (atomic_load_explicit(&tmk_fast_path.quiet, memory_order_relaxed) == TMK_TORCH_NEVER_QUIET)
+        tmk_torch_calls_note_node(node);
     ((node_function *)real)(self, task, node, input, queue);
 }
 

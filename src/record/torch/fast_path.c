@@ -18,25 +18,25 @@ static const uint32_t to_free = (uint32_t)TMK_KIND_FREE - TMK_KIND_ALLOC;
  * another. */
 static inline struct tmk_lane *short_lane(void)
 {
-    int32_t offset = atomic_load_explicit(&tmk_short.lane, memory_order_relaxed);
+    int32_t offset = atomic_load_explicit(&tmk_fast_path.lane, memory_order_relaxed);
     return (struct tmk_lane *)(tmk_thread_pointer() + (uintptr_t)(intptr_t)offset);
 }
 
 /* Whether there is nothing to see to but the block itself, of the calling thread: it can be
  * written, and what is reserved was said. */
 static inline bool is_usual(const struct tmk_lane *lane, uint32_t generation,
-                            const struct tmk_torch_said *said, uint16_t torch_device,
+                            const struct tmk_fast_path_device *said, uint16_t torch_device,
                             uint64_t reserved)
 {
     bool is_busy = lane->busy != 0; /* a lane that is being opened is of none, for a moment */
     return !tmk_seldom(lane->generation != generation) && !tmk_seldom(is_busy) &&
            !tmk_seldom(lane->cursor >= lane->end) &&
-           tmk_short_has_said(said, generation, torch_device, reserved);
+           tmk_fast_path_has_said(said, generation, torch_device, reserved);
 }
 
 /* It is the device's last. Seldom another thread's was; what many threads read is not written for
  * nothing. */
-static inline void note_last(struct tmk_lane *lane, struct tmk_torch_said *said)
+static inline void note_last(struct tmk_lane *lane, struct tmk_fast_path_device *said)
 {
     if (tmk_seldom(atomic_load_explicit(&said->thread, memory_order_relaxed) != lane->thread))
         atomic_store_explicit(&said->thread, lane->thread, memory_order_relaxed);
@@ -44,7 +44,7 @@ static inline void note_last(struct tmk_lane *lane, struct tmk_torch_said *said)
 }
 
 /* Into a lane that has room, as the next. */
-static inline void put_usual_alloc(struct tmk_lane *lane, struct tmk_torch_said *said,
+static inline void put_usual_alloc(struct tmk_lane *lane, struct tmk_fast_path_device *said,
                                    uint64_t stack, const void *address, uint64_t size)
 {
     struct tmk_record *r = tmk_lane_take(lane, 1);
@@ -55,14 +55,14 @@ static inline void put_usual_alloc(struct tmk_lane *lane, struct tmk_torch_said 
     note_last(lane, said);
 }
 
-static inline void put_usual_free(struct tmk_lane *lane, struct tmk_torch_said *said,
+static inline void put_usual_free(struct tmk_lane *lane, struct tmk_fast_path_device *said,
                                   const void *address)
 {
     struct tmk_record *r = tmk_lane_take(lane, 1);
     uint64_t last = r[-1].ticks; /* means something if `is_block` */
     uint64_t ticks = last + TMK_CLOCK_LITTLE;
-    if (!tmk_short_may_share(lane, said) ||
-        tmk_seldom(last <= atomic_load_explicit(&tmk_short.slept, memory_order_relaxed))) {
+    if (!tmk_fast_path_may_share(lane, said) ||
+        tmk_seldom(last <= atomic_load_explicit(&tmk_fast_path.slept, memory_order_relaxed))) {
         note_last(lane, said);
         ticks = tmk_clock_counter();
     }
@@ -74,19 +74,19 @@ static inline void put_usual_free(struct tmk_lane *lane, struct tmk_torch_said *
 static inline void report_on(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
                              uint16_t device)
 {
-    uintptr_t real = atomic_load_explicit(&tmk_short.real, memory_order_relaxed);
+    uintptr_t real = atomic_load_explicit(&tmk_fast_path.real, memory_order_relaxed);
     if (tmk_seldom(real != 0))
         ((tmk_usage_function *)real)(address, size, allocated, reserved, device);
 }
 
 /* Behind the definitions of a new stack there may be no room. */
 __attribute__((noinline, cold)) static void put_elsewhere(struct tmk_lane *lane,
-                                                          struct tmk_torch_said *said,
+                                                          struct tmk_fast_path_device *said,
                                                           uint64_t stack, const void *address,
                                                           uint64_t size)
 {
     union tmk_record_head h = {.word = said->alloc_head};
-    tmk_short_end_sharing(h.device);
+    tmk_fast_path_end_sharing(h.device);
     tmk_lane_put(lane, h.kind, h.device, (uint32_t)stack, (uintptr_t)address, size);
 }
 
@@ -94,7 +94,7 @@ __attribute__((noinline, cold)) static void put_elsewhere(struct tmk_lane *lane,
 TMK_HOT_CODE(1)
 __attribute__((noinline)) static void python_alloc(void *address, int64_t size, uint64_t allocated,
                                                    uint64_t reserved, uint16_t device,
-                                                   struct tmk_torch_said *said)
+                                                   struct tmk_fast_path_device *said)
 {
     struct tmk_lane *lane = short_lane();
     tmk_lane_make_busy(lane);
@@ -111,11 +111,11 @@ __attribute__((noinline)) static void python_alloc(void *address, int64_t size, 
 __attribute__((noinline, cold)) static void worker_alloc(void *address, int64_t size,
                                                          uint64_t allocated, uint64_t reserved,
                                                          uint16_t device,
-                                                         struct tmk_torch_said *said)
+                                                         struct tmk_fast_path_device *said)
 {
     struct tmk_lane *lane = &tmk_lane;
     tmk_lane_make_busy(lane);
-    tmk_bridge_see_worker(lane);
+    tmk_torch_calls_see_worker(lane);
     tmk_lane_leave(lane);
     python_alloc(address, size, allocated, reserved, device, said);
 }
@@ -124,11 +124,12 @@ __attribute__((noinline, cold)) static void worker_alloc(void *address, int64_t 
 TMK_HOT_CODE(1)
 __attribute__((noinline)) static void autograd_alloc(void *address, int64_t size,
                                                      uint64_t allocated, uint64_t reserved,
-                                                     uint16_t device, struct tmk_torch_said *said)
+                                                     uint16_t device,
+                                                     struct tmk_fast_path_device *said)
 {
     struct tmk_lane *lane = short_lane();
     uint64_t stack = tmk_pystack_of_backward(lane);
-    if (tmk_seldom(!stack) || tmk_seldom(!tmk_bridge_knows_worker(lane))) {
+    if (tmk_seldom(!stack) || tmk_seldom(!tmk_torch_calls_knows_worker(lane))) {
         worker_alloc(address, size, allocated, reserved, device, said);
         return;
     }
@@ -138,17 +139,17 @@ __attribute__((noinline)) static void autograd_alloc(void *address, int64_t size
     report_on(address, size, allocated, reserved, device);
 }
 
-TMK_HOT_CODE_FIRST void tmk_short_usage(void *address, int64_t size, uint64_t allocated,
-                                        uint64_t reserved, uint16_t device)
+TMK_HOT_CODE_FIRST void tmk_fast_path_usage(void *address, int64_t size, uint64_t allocated,
+                                            uint64_t reserved, uint16_t device)
 {
-    struct tmk_torch_said *said = tmk_short_said(tmk_accelerator_of(device));
-    uint32_t generation = atomic_load_explicit(&tmk_short.generation, memory_order_acquire);
+    struct tmk_fast_path_device *said = tmk_fast_path_device_of(tmk_accelerator_of(device));
+    uint32_t generation = atomic_load_explicit(&tmk_fast_path.generation, memory_order_acquire);
     struct tmk_lane *lane = short_lane();
     __asm__("" : "+r"(said)); /* its address is computed once, not for each field anew */
     if (!tmk_seldom(generation == 0) &&
         __builtin_expect(is_usual(lane, generation, said, device, reserved), 1)) {
         if (size > 0) {
-            if (!tmk_seldom(atomic_load_explicit(&tmk_short.settled, memory_order_relaxed) !=
+            if (!tmk_seldom(atomic_load_explicit(&tmk_fast_path.settled, memory_order_relaxed) !=
                             generation)) {
                 if (lane->is_autograd)
                     autograd_alloc(address, size, allocated, reserved, device, said);
@@ -167,4 +168,4 @@ TMK_HOT_CODE_FIRST void tmk_short_usage(void *address, int64_t size, uint64_t al
     tmk_block_hook_usage(address, size, allocated, reserved, device, __builtin_return_address(0));
 }
 
-TMK_EXPORT(tmk_short_usage, TMK_NAME_USAGE);
+TMK_EXPORT(tmk_fast_path_usage, TMK_NAME_USAGE);

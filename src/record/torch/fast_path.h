@@ -20,6 +20,6 @@
 #define TMK_NAME_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 
 /* Stands in front of the function of that name. */
-tmk_usage_function tmk_short_usage;
+tmk_usage_function tmk_fast_path_usage;
 
 #endif

@@ -12,7 +12,7 @@
 struct tmk_hook tmk_hooks[TMK_N_HOOKS] TMK_HOT_DATA = {
     [TMK_HOOK_USAGE] = {.name = TMK_NAME_USAGE,
                         .library = "libc10.so",
-                        .ours = (void *)tmk_short_usage},
+                        .ours = (void *)tmk_fast_path_usage},
     [TMK_HOOK_USAGE_113] = {.name = TMK_NAME_USAGE_113,
                             .library = "libc10.so",
                             .ours = (void *)tmk_block_hook_usage_113},
@@ -61,11 +61,11 @@ struct tmk_hook tmk_hooks[TMK_N_HOOKS] TMK_HOT_DATA = {
                         .is_stub = true},
     [TMK_HOOK_MALLOC] = {.name = "cudaMalloc",
                          .library = "libc10_cuda.so",
-                         .ours = (void *)tmk_runtime_malloc,
+                         .ours = (void *)tmk_runtime_calls_malloc,
                          .is_caller = true},
     [TMK_HOOK_FREE] = {.name = "cudaFree",
                        .library = "libc10_cuda.so",
-                       .ours = (void *)tmk_runtime_free,
+                       .ours = (void *)tmk_runtime_calls_free,
                        .is_free = true,
                        .is_caller = true},
 };

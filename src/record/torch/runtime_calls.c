@@ -51,7 +51,7 @@ static void forget(uint64_t address)
                      found & ((UINT64_C(1) << TMK_SIZE_BITS) - 1));
 }
 
-void tmk_runtime_note(uint16_t device, uint64_t address, uint64_t size_bytes)
+void tmk_runtime_calls_note(uint16_t device, uint64_t address, uint64_t size_bytes)
 {
     uint64_t i = (device & 0xffU) % TMK_TORCH_DEVICES;
     if (!address || size_bytes >> TMK_SIZE_BITS)
@@ -76,15 +76,15 @@ static void start_over(void)
 
 /* Torch makes its list under the locks under which it calls us, so a call that has been counted
  * before has come to its end by then. */
-uint64_t tmk_runtime_begin_list(void)
+uint64_t tmk_runtime_calls_begin_list(void)
 {
     start_over();
-    return tmk_runtime_changes();
+    return tmk_runtime_calls_changes();
 }
 
-bool tmk_runtime_end_list(uint64_t begun)
+bool tmk_runtime_calls_end_list(uint64_t begun)
 {
-    return tmk_runtime_changes() == begun;
+    return tmk_runtime_calls_changes() == begun;
 }
 
 /* ---- hooks ---- */
@@ -94,19 +94,20 @@ static uintptr_t real_of(int which)
     return atomic_load_explicit(&tmk_hooks[which].real, memory_order_acquire);
 }
 
-int tmk_runtime_malloc(void **ret_address, size_t size_bytes)
+int tmk_runtime_calls_malloc(void **ret_address, size_t size_bytes)
 {
     device_function *get_device = (device_function *)atomic_load(&runtime.get_device);
     int device;
     atomic_fetch_add(&runtime.n_changes, 1);
     int rc = ((malloc_function *)real_of(TMK_HOOK_MALLOC))(ret_address, size_bytes);
     if (rc == 0 && ret_address && get_device && get_device(&device) == 0)
-        tmk_runtime_note(tmk_cuda_device((unsigned)device), (uintptr_t)*ret_address, size_bytes);
+        tmk_runtime_calls_note(tmk_cuda_device((unsigned)device), (uintptr_t)*ret_address,
+                               size_bytes);
     return rc;
 }
 
 /* Noted before: afterwards another thread may have the address already. */
-int tmk_runtime_free(void *address)
+int tmk_runtime_calls_free(void *address)
 {
     if (address) {
         atomic_fetch_add(&runtime.n_changes, 1);
@@ -121,7 +122,7 @@ int tmk_runtime_free(void *address)
 static bool driver_is_seen(void)
 {
     uintptr_t first = (uintptr_t)tmk_loader_symbol(RTLD_DEFAULT, "dlsym");
-    struct tmk_code_range ours = tmk_library_range((const void *)tmk_runtime_see);
+    struct tmk_code_range ours = tmk_library_range((const void *)tmk_runtime_calls_see);
     return first >= ours.start && first < ours.end;
 }
 
@@ -136,7 +137,7 @@ static bool put_hooks_in(void)
 }
 
 /* After a fork the hooks are there, and what they noted is the parent's. */
-bool tmk_runtime_see(void)
+bool tmk_runtime_calls_see(void)
 {
     if (atomic_load(&tmk_torch_slots.is_runtime_seen)) {
         if (atomic_load(&runtime.owner) == getpid())
@@ -155,20 +156,20 @@ bool tmk_runtime_see(void)
 
 /* ---- asking ---- */
 
-bool tmk_runtime_is_seen(void)
+bool tmk_runtime_calls_is_seen(void)
 {
     return atomic_load_explicit(&tmk_torch_slots.is_runtime_seen, memory_order_acquire) &&
            atomic_load_explicit(&runtime.owner, memory_order_relaxed) == getpid();
 }
 
-bool tmk_runtime_explains(uint16_t device, uint64_t reserved_bytes)
+bool tmk_runtime_calls_explains(uint16_t device, uint64_t reserved_bytes)
 {
     return device >> 8 == TMK_DEVICE_TYPE_CUDA &&
            atomic_load_explicit(&tmk_torch_slots.is_runtime_seen, memory_order_acquire) &&
            atomic_load(&runtime.given_bytes[(device & 0xff) % TMK_TORCH_DEVICES]) == reserved_bytes;
 }
 
-uint64_t tmk_runtime_changes(void)
+uint64_t tmk_runtime_calls_changes(void)
 {
     return atomic_load_explicit(&runtime.n_changes, memory_order_acquire);
 }

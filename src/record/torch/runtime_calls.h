@@ -22,25 +22,25 @@
 #include <stdint.h>
 
 /* The hooks. */
-int tmk_runtime_malloc(void **ret_address, size_t size_bytes);
-int tmk_runtime_free(void *address);
+int tmk_runtime_calls_malloc(void **ret_address, size_t size_bytes);
+int tmk_runtime_calls_free(void *address);
 
 /* Put them in, once, unless the driver's calls are seen; not while torch's lock is held. True: what
  * torch has got before is not known; it should be told, each segment. */
-bool tmk_runtime_see(void);
+bool tmk_runtime_calls_see(void);
 
 /* All segments that torch has now, listed by itself after begin(), and each told to note(). False
  * in the end when torch has got or given back any meanwhile: then what was told may be gone, and it
  * has to be begun anew. */
-uint64_t tmk_runtime_begin_list(void);
-void tmk_runtime_note(uint16_t device, uint64_t address, uint64_t size_bytes);
-bool tmk_runtime_end_list(uint64_t begun);
+uint64_t tmk_runtime_calls_begin_list(void);
+void tmk_runtime_calls_note(uint16_t device, uint64_t address, uint64_t size_bytes);
+bool tmk_runtime_calls_end_list(uint64_t begun);
 
 /* In this process both calls are seen. */
-bool tmk_runtime_is_seen(void);
+bool tmk_runtime_calls_is_seen(void);
 /* All that is reserved on this device is memory that was seen to come. */
-bool tmk_runtime_explains(uint16_t device, uint64_t reserved_bytes);
+bool tmk_runtime_calls_explains(uint16_t device, uint64_t reserved_bytes);
 /* How many calls have begun that may change what torch has reserved. */
-uint64_t tmk_runtime_changes(void);
+uint64_t tmk_runtime_calls_changes(void);
 
 #endif

@@ -63,7 +63,7 @@ static inline uint64_t get(const _Atomic uint64_t *figure)
 /* Of what torch has reserved, without a word of it; and of what it may have said unheard. */
 static uint64_t n_changes_now(void)
 {
-    return tmk_driver_changes_now() + tmk_runtime_changes() + get(&tmk_torch_slots.n_gaps);
+    return tmk_driver_changes_now() + tmk_runtime_calls_changes() + get(&tmk_torch_slots.n_gaps);
 }
 
 void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_bytes)
@@ -75,7 +75,7 @@ void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_
         set(&f->peak_allocated, allocated_bytes);
     if (reserved_bytes > get(&f->peak_reserved))
         set(&f->peak_reserved, reserved_bytes);
-    atomic_store_explicit(&f->is_explained, tmk_runtime_explains(device, reserved_bytes),
+    atomic_store_explicit(&f->is_explained, tmk_runtime_calls_explains(device, reserved_bytes),
                           memory_order_relaxed);
     atomic_store_explicit(&f->n_changes, n_changes_now(), memory_order_release);
     uint32_t n_said = atomic_load_explicit(&f->n_said, memory_order_relaxed);
@@ -119,7 +119,7 @@ void tmk_tally_host_free(const void *address)
 bool tmk_tally_want(void)
 {
     atomic_store(&tmk_torch_hot.is_tallied, true);
-    tmk_torch_note_unusual();
+    tmk_fast_path_close();
     struct tmk_address_table table = host_table();
     if (table.slots)
         return true;
@@ -163,7 +163,7 @@ static bool is_said(const struct figures *f, uint16_t device)
 static bool is_seen(uint16_t device, bool is_explained)
 {
     uint64_t n_changes;
-    return (is_explained && tmk_runtime_is_seen()) ||
+    return (is_explained && tmk_runtime_calls_is_seen()) ||
            (tmk_driver_changes_devices(&n_changes) >> (device & 63) & 1);
 }
 
@@ -218,7 +218,7 @@ void tmk_tally_tell(uint16_t device, uint64_t asked, const struct tmk_tally *ans
     set(&f->past_allocated, larger(get(&f->past_allocated), answer->peak_allocated_bytes));
     set(&f->past_reserved, larger(get(&f->past_reserved), answer->peak_reserved_bytes));
     if (is_said(f, device) &&
-        is_seen(device, tmk_runtime_explains(device, answer->reserved_bytes))) {
+        is_seen(device, tmk_runtime_calls_explains(device, answer->reserved_bytes))) {
         atomic_store(&f->told_after, 0);
         set(&f->told_allocated, answer->allocated_bytes);
         set(&f->told_reserved, answer->reserved_bytes);
@@ -351,23 +351,23 @@ int tidemark_record_window(unsigned device, uint64_t *ret_two)
 /* 1: what torch has got by cudaMalloc() before now should be told: begin, each segment, end. */
 int tidemark_record_see_runtime(void)
 {
-    return tmk_runtime_see();
+    return tmk_runtime_calls_see();
 }
 
 uint64_t tidemark_record_begin_segments(void)
 {
-    return tmk_runtime_begin_list();
+    return tmk_runtime_calls_begin_list();
 }
 
 /* 0: torch's segments have changed meanwhile. */
 int tidemark_record_end_segments(uint64_t begun)
 {
-    return tmk_runtime_end_list(begun);
+    return tmk_runtime_calls_end_list(begun);
 }
 
 void tidemark_record_segment(unsigned device, uint64_t address, uint64_t size_bytes)
 {
-    tmk_runtime_note((uint16_t)device, address, size_bytes);
+    tmk_runtime_calls_note((uint16_t)device, address, size_bytes);
 }
 
 uint64_t tidemark_record_ask(unsigned device)

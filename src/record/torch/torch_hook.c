@@ -19,7 +19,7 @@ static uintptr_t find_real(struct tmk_hook *hook, const void *caller)
     void *found = tmk_loader_symbol(RTLD_NEXT, hook->name);
     if (found && found != hook->ours) {
         atomic_store(&hook->foreign, true);
-        tmk_torch_note_unusual();
+        tmk_fast_path_close();
         return (uintptr_t)found;
     }
     found = tmk_library_symbol(hook->library, hook->name);

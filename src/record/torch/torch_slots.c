@@ -114,7 +114,7 @@ static void visit_hooked(struct walk *w, const struct tmk_import_slot *place, st
         return;
     if (w->in && now != real && !unbound) { /* another library stands in front of torch already */
         atomic_store(&hook->foreign, true);
-        tmk_torch_note_unusual();
+        tmk_fast_path_close();
         atomic_store_explicit(&hook->real, now, memory_order_release);
     }
     if (w->in)

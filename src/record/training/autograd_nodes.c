@@ -53,7 +53,7 @@ static struct {
 static __thread struct table *mine __attribute__((tls_model("initial-exec")));
 static __thread uint64_t my_thread __attribute__((tls_model("initial-exec")));
 
-bool tmk_nodes_ready(void)
+bool tmk_autograd_nodes_ready(void)
 {
     if (nodes.state == 0) {
         static const char cpu[] = "libtorch_cpu.so";
@@ -65,7 +65,7 @@ bool tmk_nodes_ready(void)
     return nodes.state > 0;
 }
 
-void tmk_nodes_reset(void)
+void tmk_autograd_nodes_reset(void)
 {
     for (int i = 0; i < N_TABLES; i++) {
         atomic_store(&nodes.tables[i].thread, 0);
@@ -90,7 +90,7 @@ static struct table *take_table(void)
     return t;
 }
 
-void tmk_nodes_note(uint32_t module)
+void tmk_autograd_nodes_note(uint32_t module)
 {
     if (__builtin_expect(!my_thread, 0))
         my_thread = nodes.thread_id();
@@ -162,7 +162,7 @@ static uint32_t find(struct table *t, uint64_t sequence_nr)
     return atomic_load_explicit(&t->changes[(r.low - 1) % N_CHANGES].module, memory_order_relaxed);
 }
 
-uint32_t tmk_nodes_module(const void *node, bool *ret_keep)
+uint32_t tmk_autograd_nodes_module(const void *node, bool *ret_keep)
 {
     const struct node *of_torch = node;
     *ret_keep = of_torch->sequence_nr == UINT64_MAX; /* AccumulateGrad: before all others */

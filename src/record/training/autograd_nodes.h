@@ -13,16 +13,16 @@
 #include <stdint.h>
 
 /* From the next node on that the calling thread makes, the innermost module is this one. */
-void tmk_nodes_note(uint32_t module);
+void tmk_autograd_nodes_note(uint32_t module);
 
 /* The module of a node of torch's (torch::autograd::Node), 0: none is known. *ret_keep is true for
  * nodes that go with the one before: those that add up a parameter's gradient. */
-uint32_t tmk_nodes_module(const void *node, bool *ret_keep);
+uint32_t tmk_autograd_nodes_module(const void *node, bool *ret_keep);
 
 /* False when this torch has not what is needed, or its nodes look otherwise. Looks it up. */
-bool tmk_nodes_ready(void);
+bool tmk_autograd_nodes_ready(void);
 
 /* Forget everything, for a new recording. */
-void tmk_nodes_reset(void);
+void tmk_autograd_nodes_reset(void);
 
 #endif

@@ -74,7 +74,7 @@ static struct tmk_object *named(struct tmk_object *self, struct tmk_object *argu
         uint32_t id = tmk_intern_text(lane, name, (size_t)n_name);
         uint32_t class_id = tmk_intern_text(lane, class, (size_t)n_class);
         tmk_lane_put(lane, TMK_KIND_DEF_TORCH_MODULE, 0, id, class_id, 0);
-        if (!tmk_modmap_put((const void *)(uintptr_t)object, id))
+        if (!tmk_module_names_put((const void *)(uintptr_t)object, id))
             tmk_lane_count_unnamed();
         tmk_lane_leave(lane);
     }
@@ -87,9 +87,9 @@ static struct tmk_object *forget(struct tmk_object *self, struct tmk_object *arg
 {
     uint64_t object = number_of(arguments, 0);
     (void)self;
-    tmk_modmap_remove(object);
-    tmk_whose_forget((const void *)(uintptr_t)object);
-    tmk_tags_forget();
+    tmk_module_names_remove(object);
+    tmk_training_context_forget((const void *)(uintptr_t)object);
+    tmk_tensor_tags_forget();
     return none();
 }
 
@@ -97,7 +97,7 @@ static struct tmk_object *forget(struct tmk_object *self, struct tmk_object *arg
 static struct tmk_object *expect(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self;
-    tmk_whose_expect((const void *)(uintptr_t)number_of(arguments, 0));
+    tmk_training_context_expect((const void *)(uintptr_t)number_of(arguments, 0));
     return none();
 }
 
@@ -168,7 +168,7 @@ static struct tmk_object *instances(struct tmk_object *self, struct tmk_object *
 static struct tmk_object *calm(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self, (void)arguments;
-    return tmk_bridge.py->PyLong_FromLong(tmk_bridge_is_calm());
+    return tmk_bridge.py->PyLong_FromLong(tmk_torch_calls_is_calm());
 }
 
 static struct tmk_python_method methods[] = {
@@ -178,12 +178,12 @@ static struct tmk_python_method methods[] = {
     {"expect", expect, TMK_PYTHON_VARARGS, NULL},
     {"tag", tag, TMK_PYTHON_VARARGS, NULL},
     {"parameter", parameter, TMK_PYTHON_VARARGS, NULL},
-    {"gradients", tmk_tags_gradients, TMK_PYTHON_VARARGS, NULL},
-    {"begin", tmk_calls_begin_update, TMK_PYTHON_VARARGS, NULL},
-    {"end", tmk_calls_end_update, TMK_PYTHON_VARARGS, NULL},
-    {"skip", tmk_calls_skip_update, TMK_PYTHON_VARARGS, NULL},
+    {"gradients", tmk_tensor_tags_gradients, TMK_PYTHON_VARARGS, NULL},
+    {"begin", tmk_torch_calls_begin_update, TMK_PYTHON_VARARGS, NULL},
+    {"end", tmk_torch_calls_end_update, TMK_PYTHON_VARARGS, NULL},
+    {"skip", tmk_torch_calls_skip_update, TMK_PYTHON_VARARGS, NULL},
     {"calm", calm, TMK_PYTHON_VARARGS, NULL},
-    {"hush", tmk_calls_hush, TMK_PYTHON_VARARGS, NULL},
+    {"hush", tmk_torch_calls_hush, TMK_PYTHON_VARARGS, NULL},
     {"workspaces", tmk_workspaces_note, TMK_PYTHON_VARARGS, NULL},
 };
 
@@ -280,22 +280,22 @@ static const char *arm(const struct tmk_python *py)
     const char *why = NULL;
     armed_in = getpid();
     tmk_bridge.py = py;
-    tmk_bridge.modules = !tmk_recorder.settings.no_modules && tmk_nodes_ready();
+    tmk_bridge.modules = !tmk_recorder.settings.no_modules && tmk_autograd_nodes_ready();
     tmk_bridge.categories = !tmk_recorder.settings.no_categories;
-    tmk_whose_reset(tmk_bridge.modules);
-    tmk_nodes_reset();
-    tmk_tags_init();
+    tmk_training_context_reset(tmk_bridge.modules);
+    tmk_autograd_nodes_reset();
+    tmk_tensor_tags_init();
     if (!has_lock(py))
         return "this Python is built without a global lock";
-    if (!tmk_modmap_reset() || !load_source())
+    if (!tmk_module_names_reset() || !load_source())
         return "the Python side could not be loaded";
     struct tmk_object *found =
         py->PyObject_CallObject(py->PyDict_GetItemString(tmk_bridge.names, "arm"), NULL);
     if (!found)
         return "this torch has not the classes that we know";
     tmk_bridge.tensor_class = py->PyTuple_GetItem(found, 2);
-    tmk_calls_patch(py->PyTuple_GetItem(found, 0), py->PyTuple_GetItem(found, 1), wake_bridge,
-                    &why);
+    tmk_torch_calls_patch(py->PyTuple_GetItem(found, 0), py->PyTuple_GetItem(found, 1), wake_bridge,
+                          &why);
     py->Py_DecRef(found); /* torch keeps them */
     if (!why)
         tmk_parts.switch_nodes(tmk_bridge.modules);
@@ -317,13 +317,13 @@ static bool try_to_arm(const struct tmk_python *py)
         tidemark_record_mark("modules not recorded", why);
     else
         atomic_store(&tmk_control_page.control.bridge, generation);
-    atomic_store(&tmk_short.settled, generation);
+    atomic_store(&tmk_fast_path.settled, generation);
     return true;
 }
 
 static bool is_inherited(void)
 {
-    return armed_in != 0 && armed_in != getpid() && tmk_calls_are_in();
+    return armed_in != 0 && armed_in != getpid() && tmk_torch_calls_are_in();
 }
 
 /* Arm it in a forked child at the first call of a module, of backward or of an optimizer. The child
@@ -385,8 +385,8 @@ __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
 {
     const char *reason;
     if (atomic_load(&tmk_control_page.control.bridge) == lane->generation) {
-        atomic_store(&tmk_short.settled, lane->generation);
-        tmk_whose_begin_due(lane);
+        atomic_store(&tmk_fast_path.settled, lane->generation);
+        tmk_training_context_begin_due(lane);
         return;
     }
     if (atomic_fetch_add_explicit(&wanted.n_asked, 1, memory_order_relaxed) % ASK_EVERY != 0)
@@ -396,18 +396,18 @@ __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
     if (now - since < (is_queued ? helper_ns : retry_ns))
         return;
     if (tmk_recorder.settings.no_modules && tmk_recorder.settings.no_categories) {
-        atomic_store(&tmk_short.settled, lane->generation);
+        atomic_store(&tmk_fast_path.settled, lane->generation);
         return;
     }
     if (is_inherited()) {
         atomic_store(&tmk_control_page.control.bridge_sleeps, lane->generation);
-        atomic_store(&tmk_short.settled, lane->generation);
+        atomic_store(&tmk_fast_path.settled, lane->generation);
         return;
     }
     const struct tmk_python *py = tmk_python_find(&reason);
     atomic_store(&wanted.since_ns, now);
     if (!py) /* nor will there be one: what makes blocks here is C++ */
-        atomic_store(&tmk_short.settled, lane->generation);
+        atomic_store(&tmk_fast_path.settled, lane->generation);
     else if (!is_queued)
         queue(py);
     else if (!atomic_exchange(&wanted.has_helper, true) &&
@@ -441,7 +441,7 @@ static void *disarm_main(void *unused)
     if (atomic_load(&tmk_recorder.control->generation) == 0) {
         tmk_bridge_call(py->PyDict_GetItemString(tmk_bridge.names, "disarm"), NULL, NULL);
         py->PyErr_Clear();
-        tmk_tags_reset();
+        tmk_tensor_tags_reset();
     }
     py->PyGILState_Release(lock);
     return NULL;
@@ -454,13 +454,13 @@ void tmk_bridge_end(void)
     if (!tmk_bridge.names ||
         !tmk_python_find(&reason)) /* with Python all that was patched is gone */
         return;
-    tmk_calls_switch(false);
-    tmk_grads_switch(false, false);
+    tmk_torch_calls_switch(false);
+    tmk_gradients_switch(false, false);
     tmk_helper_start(disarm_main, NULL, HELPER_STACK_BYTES);
 }
 
 void tmk_bridge_switch(bool in)
 {
-    tmk_calls_switch(in);
-    tmk_grads_switch(in, true);
+    tmk_torch_calls_switch(in);
+    tmk_gradients_switch(in, true);
 }

@@ -21,7 +21,7 @@
 
 struct tmk_object;
 
-/* Torch makes a block, and tmk_short.settled is not this recording: see to it that the bridge
+/* Torch makes a block, and tmk_fast_path.settled is not this recording: see to it that the bridge
  * is armed; or begin a step that is due. Under torch's locks; does not wait. */
 void tmk_bridge_want(struct tmk_lane *lane);
 

@@ -107,15 +107,15 @@ static inline struct slot *find_slot(uint64_t cdata, bool is_new)
     return NULL;
 }
 
-static uint64_t pack(const struct tmk_grads_parameter *p)
+static uint64_t pack(const struct tmk_gradients_parameter *p)
 {
     return (uint64_t)p->state << 48 | (uint64_t)p->device << 32 | p->name;
 }
 
-void tmk_grads_clear(uint32_t n)
+void tmk_gradients_clear(uint32_t n)
 {
     uint32_t n_slots = 16;
-    tmk_grads_stop();
+    tmk_gradients_stop();
     if (!grads.slots && tmk_region_init(&rarely.memory, MAX_SLOTS * sizeof *grads.slots) == 0)
         grads.slots = rarely.memory.base;
     if (!grads.slots)
@@ -129,7 +129,7 @@ void tmk_grads_clear(uint32_t n)
 }
 
 /* Of two with the same tensor the first counts: its name is the one that the other tables have. */
-void tmk_grads_put(const struct tmk_grads_parameter *p)
+void tmk_gradients_put(const struct tmk_gradients_parameter *p)
 {
     struct slot *slot = find_slot(p->cdata, true);
     if (!slot || atomic_load(&slot->cdata))
@@ -139,43 +139,43 @@ void tmk_grads_put(const struct tmk_grads_parameter *p)
     atomic_store_explicit(&slot->cdata, p->cdata, memory_order_release);
 }
 
-bool tmk_grads_find(uint64_t cdata, struct tmk_grads_parameter *ret)
+bool tmk_gradients_find(uint64_t cdata, struct tmk_gradients_parameter *ret)
 {
     const struct slot *slot = find_slot(cdata, false);
     if (!slot)
         return false;
     uint64_t what = atomic_load(&slot->what);
-    *ret = (struct tmk_grads_parameter){.cdata = cdata,
-                                        .state = (enum tmk_grads_state)(what >> 48),
-                                        .name = (uint32_t)what,
-                                        .device = (uint16_t)(what >> 32),
-                                        .said = atomic_load(&slot->said)};
+    *ret = (struct tmk_gradients_parameter){.cdata = cdata,
+                                            .state = (enum tmk_gradients_state)(what >> 48),
+                                            .name = (uint32_t)what,
+                                            .device = (uint16_t)(what >> 32),
+                                            .said = atomic_load(&slot->said)};
     return true;
 }
 
-bool tmk_grads_watch(void)
+bool tmk_gradients_watch(void)
 {
     bool is_placed = atomic_load(&grads.place) != 0;
     bool may_look = is_placed || atomic_load(&rarely.n_looks) < MAX_LOOKS;
     if (!grads.slots || !may_look || !(rarely.apply_at || find_functions()) ||
-        !(atomic_load(&rarely.is_in) || tmk_grads_switch(true, false)))
+        !(atomic_load(&rarely.is_in) || tmk_gradients_switch(true, false)))
         return false;
     atomic_store(&grads.is_watched, true);
     return is_placed;
 }
 
-void tmk_grads_stop(void)
+void tmk_gradients_stop(void)
 {
     atomic_store(&grads.is_watched, false);
 }
 
-bool tmk_grads_are_watched(void)
+bool tmk_gradients_are_watched(void)
 {
     return atomic_load(&grads.is_watched);
 }
 
 /* The first place that was one in most nodes: in a node itself there is no other. */
-bool tmk_grads_learn(uint32_t n_gradients)
+bool tmk_gradients_learn(uint32_t n_gradients)
 {
     uint32_t n_looks = atomic_load(&rarely.n_looks);
     uint32_t n_nodes = n_gradients < n_looks ? n_gradients : n_looks;
@@ -194,37 +194,37 @@ static bool take(_Atomic bool *flag)
     return atomic_load_explicit(flag, memory_order_relaxed) && atomic_exchange(flag, false);
 }
 
-bool tmk_grads_met_listed(void)
+bool tmk_gradients_met_listed(void)
 {
     return take(&grads.met_listed);
 }
 
-bool tmk_grads_met_untrusted(void)
+bool tmk_gradients_met_untrusted(void)
 {
     return take(&grads.met_untrusted);
 }
 
-bool tmk_grads_met_stranger(void)
+bool tmk_gradients_met_stranger(void)
 {
     return take(&grads.met_stranger);
 }
 
-void tmk_grads_begin_capture(void)
+void tmk_gradients_begin_capture(void)
 {
     atomic_fetch_add(&grads.n_captures, 1);
 }
 
 /* None are counted where it began before a fork. */
-void tmk_grads_end_capture(void)
+void tmk_gradients_end_capture(void)
 {
     uint32_t n = atomic_load(&grads.n_captures);
     while (n > 0 && !atomic_compare_exchange_weak(&grads.n_captures, &n, n - 1))
         ;
 }
 
-void tmk_grads_reset(void)
+void tmk_gradients_reset(void)
 {
-    tmk_grads_clear(0);
+    tmk_gradients_clear(0);
     atomic_store(&rarely.n_looks, 0);
     atomic_store(&grads.n_captures, 0);
 }
@@ -236,7 +236,7 @@ __attribute__((noinline, cold)) static void look_for_place(const void *node)
 {
     uint64_t words[N_WORDS];
     if (atomic_fetch_add(&rarely.n_looks, 1) >= MAX_LOOKS)
-        tmk_grads_stop();
+        tmk_gradients_stop();
     else if (tmk_peek(node, words, sizeof words))
         for (uint32_t i = 1; i < N_WORDS; i++)
             if (find_slot(words[i], false))
@@ -266,7 +266,7 @@ static uint64_t address_of(const struct input *in, uintptr_t class)
     void *address = NULL;
     if (!is_as_expected(in, class) || in->end - in->begin != 1 || in->begin->data[0] != class ||
         grads.address(in->begin, &address) != 0 || !address)
-        return TMK_GRADS_SOMEWHERE;
+        return TMK_GRADIENT_SOMEWHERE;
     return (uint64_t)(uintptr_t)address;
 }
 
@@ -299,9 +299,9 @@ static struct slot *slot_of(const void *node, uint64_t *ret_parameter)
 
 /* A gradient that is there already is added to, and was tagged when it was made. It is not looked
  * at: another thread may be about to take it away. */
-TMK_HOT_CODE(5) struct tmk_grads_found tmk_grads_look(const void *node, const void *input)
+TMK_HOT_CODE(5) struct tmk_gradients_found tmk_gradients_look(const void *node, const void *input)
 {
-    struct tmk_grads_found found = {0};
+    struct tmk_gradients_found found = {0};
     if (tmk_bridge_is_off() || atomic_load_explicit(&grads.n_captures, memory_order_relaxed))
         return found;
     uint64_t parameter;
@@ -309,23 +309,23 @@ TMK_HOT_CODE(5) struct tmk_grads_found tmk_grads_look(const void *node, const vo
     if (!slot)
         return found;
     uint64_t what = atomic_load_explicit(&slot->what, memory_order_relaxed);
-    enum tmk_grads_state state = (enum tmk_grads_state)(what >> 48);
-    if (state == TMK_GRADS_LISTED) {
-        atomic_store_explicit(&slot->said, TMK_GRADS_SOMEWHERE, memory_order_relaxed);
+    enum tmk_gradients_state state = (enum tmk_gradients_state)(what >> 48);
+    if (state == TMK_GRADIENT_LISTED) {
+        atomic_store_explicit(&slot->said, TMK_GRADIENT_SOMEWHERE, memory_order_relaxed);
         atomic_store_explicit(&grads.met_listed, true, memory_order_relaxed);
         return found;
     }
     const uintptr_t *data = (const uintptr_t *)(uintptr_t)parameter; /* the node has it */
     if (grads.grad(data)->data != grads.undefined)
         return found;
-    if (state != TMK_GRADS_TRUSTED)
+    if (state != TMK_GRADIENT_TRUSTED)
         atomic_store_explicit(&grads.met_untrusted, true, memory_order_relaxed);
-    if (state == TMK_GRADS_ODD)
+    if (state == TMK_GRADIENT_ODD)
         return found;
     uint64_t address = address_of(input, data[0]);
     atomic_store_explicit(&slot->said, address, memory_order_relaxed);
-    if (state == TMK_GRADS_TRUSTED && address != TMK_GRADS_SOMEWHERE)
-        found = (struct tmk_grads_found){what, address};
+    if (state == TMK_GRADIENT_TRUSTED && address != TMK_GRADIENT_SOMEWHERE)
+        found = (struct tmk_gradients_found){what, address};
     return found;
 }
 
@@ -334,14 +334,14 @@ TMK_HOT_CODE(5) struct tmk_grads_found tmk_grads_look(const void *node, const vo
  * Not where the tag turns the page, nor of a device whose place is another's. */
 static inline bool is_behind_block(const struct tmk_lane *lane, uint16_t device)
 {
-    const struct tmk_torch_said *said = tmk_short_said(device);
-    return lane->cursor < lane->end && tmk_short_may_share(lane, said) &&
+    const struct tmk_fast_path_device *said = tmk_fast_path_device_of(device);
+    return lane->cursor < lane->end && tmk_fast_path_may_share(lane, said) &&
            atomic_load_explicit(&said->torch_device, memory_order_relaxed) ==
                tmk_accelerator_of(device);
 }
 
 /* To read the counter is most of what a tag costs (fast_path.h). */
-TMK_HOT_CODE(5) void tmk_grads_tag(struct tmk_grads_found found)
+TMK_HOT_CODE(5) void tmk_gradients_tag(struct tmk_gradients_found found)
 {
     struct tmk_lane *lane = found.address && !tmk_bridge_is_off() ? tmk_lane_enter() : NULL;
     if (!lane)
@@ -358,15 +358,15 @@ TMK_HOT_CODE(5) void tmk_grads_tag(struct tmk_grads_found found)
 /* In front of AccumulateGrad::apply(). What it raises goes through here. */
 TMK_HOT_CODE(5) static struct list hook_apply(void *node, void *input)
 {
-    struct tmk_grads_found found = {0};
+    struct tmk_gradients_found found = {0};
     if (atomic_load_explicit(&grads.is_watched, memory_order_relaxed))
-        found = tmk_grads_look(node, input);
+        found = tmk_gradients_look(node, input);
     struct list result = grads.apply(node, input);
-    tmk_grads_tag(found);
+    tmk_gradients_tag(found);
     return result;
 }
 
-bool tmk_grads_switch(bool in, bool stays_open)
+bool tmk_gradients_switch(bool in, bool stays_open)
 {
     uintptr_t function = (uintptr_t)(in ? hook_apply : grads.apply);
     if (!rarely.apply_at || !tmk_import_word_write(rarely.apply_at, function, stays_open))

@@ -21,64 +21,64 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum tmk_grads_state {
-    TMK_GRADS_LISTED,  /* it has had no gradient yet */
-    TMK_GRADS_ODD,     /* its gradient is of another kind, or gone when backward ends */
-    TMK_GRADS_TRIED,   /* where its gradient is, is said, but not yet believed */
-    TMK_GRADS_TRUSTED, /* it was there: it is tagged */
+enum tmk_gradients_state {
+    TMK_GRADIENT_LISTED,  /* it has had no gradient yet */
+    TMK_GRADIENT_ODD,     /* its gradient is of another kind, or gone when backward ends */
+    TMK_GRADIENT_TRIED,   /* where its gradient is, is said, but not yet believed */
+    TMK_GRADIENT_TRUSTED, /* it was there: it is tagged */
 };
 
-struct tmk_grads_parameter {
+struct tmk_gradients_parameter {
     uint64_t cdata; /* a tensor's `_cdata`: torch's own address of it */
-    enum tmk_grads_state state;
+    enum tmk_gradients_state state;
     uint32_t name; /* string id */
     uint16_t device;
     uint64_t said; /* where its gradient is, by the last node that made one; 0: none has */
 };
 
 /* Instead of an address: a node has run, and where the gradient is cannot be said. */
-#define TMK_GRADS_SOMEWHERE 1
+#define TMK_GRADIENT_SOMEWHERE 1
 
 /* ---- with the interpreter's lock ---- */
 
 /* For a new recording. */
-void tmk_grads_reset(void);
+void tmk_gradients_reset(void);
 /* No parameter is known, no node is looked at; there is room for n parameters. */
-void tmk_grads_clear(uint32_t n);
-void tmk_grads_put(const struct tmk_grads_parameter *parameter);
+void tmk_gradients_clear(uint32_t n);
+void tmk_gradients_put(const struct tmk_gradients_parameter *parameter);
 /* From now on nodes are looked at, if torch has what is needed for it. True when it is known where
  * they have their parameters. */
-bool tmk_grads_watch(void);
+bool tmk_gradients_watch(void);
 /* Nodes are looked at no longer. */
-void tmk_grads_stop(void);
+void tmk_gradients_stop(void);
 
 /* The parameter with this `_cdata`; false when there is none. */
-bool tmk_grads_find(uint64_t cdata, struct tmk_grads_parameter *ret);
+bool tmk_gradients_find(uint64_t cdata, struct tmk_gradients_parameter *ret);
 /* So many of the parameters have gradients now: true when by that it has become known where nodes
  * have their parameters. */
-bool tmk_grads_learn(uint32_t n_gradients);
+bool tmk_gradients_learn(uint32_t n_gradients);
 /* A backward begins that gives gradients to its caller, torch.autograd.grad()'s; it has ended. */
-void tmk_grads_begin_capture(void);
-void tmk_grads_end_capture(void);
+void tmk_gradients_begin_capture(void);
+void tmk_gradients_end_capture(void);
 /* Since this was asked last there was a node for a parameter that is LISTED; a gradient made of one
  * that is ODD or TRIED; a node for none of the parameters. */
-bool tmk_grads_met_listed(void);
-bool tmk_grads_met_untrusted(void);
-bool tmk_grads_met_stranger(void);
+bool tmk_gradients_met_listed(void);
+bool tmk_gradients_met_untrusted(void);
+bool tmk_gradients_met_stranger(void);
 
-bool tmk_grads_are_watched(void);
+bool tmk_gradients_are_watched(void);
 /* Put the hook in, or take it out; any thread, and for good measure without effect when it was
  * never in. For measurements, which do so often, its page stays writable. */
-bool tmk_grads_switch(bool in, bool stays_open);
+bool tmk_gradients_switch(bool in, bool stays_open);
 
 /* ---- on threads of backward, for nodes of the class AccumulateGrad ---- */
 
-struct tmk_grads_found {
+struct tmk_gradients_found {
     uint64_t what, address; /* 0: there is nothing to be tagged */
 };
 
 /* A node is about to run on its input, a std::vector of one tensor; it has run. */
-struct tmk_grads_found tmk_grads_look(const void *node, const void *input);
-void tmk_grads_tag(struct tmk_grads_found found);
+struct tmk_gradients_found tmk_gradients_look(const void *node, const void *input);
+void tmk_gradients_tag(struct tmk_gradients_found found);
 
 #endif

@@ -24,7 +24,7 @@ enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2 };
 struct source { /* a parameter; torch does not get on with weak references to those */
     struct tmk_object *reference; /* weak, to its module; the same for all of a module's */
     struct tmk_object *key;       /* its place among the module's parameters */
-    struct tmk_grads_parameter parameter;
+    struct tmk_gradients_parameter parameter;
     bool asks_python; /* gradients.c does not tag it, we do */
 };
 
@@ -54,13 +54,13 @@ static void forget_list(void)
     tags.n = 0;
 }
 
-void tmk_tags_reset(void)
+void tmk_tensor_tags_reset(void)
 {
     forget_list();
     tags.n_asking = tags.n_futile = 0;
     tags.is_watched = false;
     tags.n_backwards = tags.looked = tags.next_look = 0;
-    tmk_grads_reset();
+    tmk_gradients_reset();
 }
 
 static struct tmk_object *class_of(struct tmk_object *fresh)
@@ -70,10 +70,10 @@ static struct tmk_object *class_of(struct tmk_object *fresh)
     return class;
 }
 
-void tmk_tags_init(void)
+void tmk_tensor_tags_init(void)
 {
     const struct tmk_python *py = tmk_bridge.py;
-    tmk_tags_reset();
+    tmk_tensor_tags_reset();
     if (tags.grad)
         return;
     tags.grad = py->PyUnicode_InternFromString("grad");
@@ -130,7 +130,7 @@ static uint32_t intern(struct tmk_object *name)
     return intern_text(tmk_bridge.py->PyUnicode_AsUTF8AndSize(name, NULL));
 }
 
-struct tmk_object *tmk_tags_gradients(struct tmk_object *self, struct tmk_object *arguments)
+struct tmk_object *tmk_tensor_tags_gradients(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *list = py->PyTuple_GetItem(arguments, 0), *row;
@@ -169,11 +169,11 @@ static struct tmk_object *parameters_of(struct tmk_object *reference)
 }
 
 /* A module is gone. Another tensor may come to be where one of its parameters was. */
-void tmk_tags_forget(void)
+void tmk_tensor_tags_forget(void)
 {
     const struct tmk_object *last = NULL;
     bool is_ours = false;
-    if (!tmk_grads_are_watched())
+    if (!tmk_gradients_are_watched())
         return;
     for (uint32_t i = 0; i < tags.n && !is_ours; i++) {
         struct tmk_object *reference = tags.sources[i].reference;
@@ -184,11 +184,11 @@ void tmk_tags_forget(void)
     if (!is_ours)
         return;
     tags.is_new = true;
-    tmk_grads_stop();
+    tmk_gradients_stop();
 }
 
 /* Returns its address; 0: it has none, or several. */
-static uint64_t put_gradient(const struct tmk_grads_parameter *p, struct tmk_object *grad,
+static uint64_t put_gradient(const struct tmk_gradients_parameter *p, struct tmk_object *grad,
                              bool is_careful)
 {
     uint64_t address = ask(grad, tags.data_ptr, 0);
@@ -222,23 +222,24 @@ struct look {             /* at all of them */
 static void learn(struct source *source, struct tmk_object *parameter, bool has_gradient,
                   uint64_t address, struct look *look)
 {
-    struct tmk_grads_parameter *p = &source->parameter, before = {0};
+    struct tmk_gradients_parameter *p = &source->parameter, before = {0};
     p->cdata = cdata_of(parameter);
-    bool is_known = tmk_grads_find(p->cdata, &before);
-    bool is_first = before.state == TMK_GRADS_LISTED;
-    bool is_gone = is_first && before.said == TMK_GRADS_SOMEWHERE && !has_gradient;
+    bool is_known = tmk_gradients_find(p->cdata, &before);
+    bool is_first = before.state == TMK_GRADIENT_LISTED;
+    bool is_gone = is_first && before.said == TMK_GRADIENT_SOMEWHERE && !has_gradient;
     p->said = is_first ? 0 : before.said;
     p->state = before.state;
     if (is_gone || (has_gradient && !address))
-        p->state = TMK_GRADS_ODD;
+        p->state = TMK_GRADIENT_ODD;
     else if (has_gradient && p->said == address)
-        p->state = TMK_GRADS_TRUSTED;
-    else if (has_gradient && (p->said || p->state != TMK_GRADS_TRUSTED))
-        p->state = TMK_GRADS_TRIED;
+        p->state = TMK_GRADIENT_TRUSTED;
+    else if (has_gradient && (p->said || p->state != TMK_GRADIENT_TRUSTED))
+        p->state = TMK_GRADIENT_TRIED;
     source->asks_python =
-        p->state == TMK_GRADS_TRIED || (p->state == TMK_GRADS_ODD && !has_gradient);
+        p->state == TMK_GRADIENT_TRIED || (p->state == TMK_GRADIENT_ODD && !has_gradient);
     look->is_other |= p->cdata && !is_known;
-    look->is_trial |= p->cdata && p->state == TMK_GRADS_TRIED && before.state != TMK_GRADS_TRIED;
+    look->is_trial |=
+        p->cdata && p->state == TMK_GRADIENT_TRIED && before.state != TMK_GRADIENT_TRIED;
     look->n_gradients += is_known && address != 0;
 }
 
@@ -285,10 +286,10 @@ static void note_all(struct look *look)
 
 static void make_table(void)
 {
-    tmk_grads_clear(tags.n);
+    tmk_gradients_clear(tags.n);
     for (uint32_t i = 0; i < tags.n; i++)
-        tmk_grads_put(&tags.sources[i].parameter);
-    tags.is_watched = tags.n > 0 && tmk_grads_watch();
+        tmk_gradients_put(&tags.sources[i].parameter);
+    tags.is_watched = tags.n > 0 && tmk_gradients_watch();
     tags.n_asking = 0;
     for (uint32_t i = 0; i < tags.n; i++) {
         tags.sources[i].asks_python |= !tags.is_watched;
@@ -303,7 +304,7 @@ static void look_at_all(bool for_stranger)
     enum { MOST_FUTILE = 6 };
     struct look look = {0};
     note_all(&look);
-    bool is_learnt = tmk_grads_learn(look.n_gradients);
+    bool is_learnt = tmk_gradients_learn(look.n_gradients);
     tags.is_new = is_learnt || look.is_trial; /* the next backward tells whether that is true */
     if (look.is_other)
         tags.n_futile = 0;
@@ -317,23 +318,23 @@ static void look_at_all(bool for_stranger)
 static bool is_look_due(uint64_t n)
 {
     enum { EVERY = 61 }; /* odd: many programs do the same again after 2, 4 or 8 */
-    bool is_listed = tmk_grads_met_listed();
+    bool is_listed = tmk_gradients_met_listed();
     uint64_t wait = tags.looked / 2 < EVERY ? tags.looked / 2 + 1 : EVERY;
     return tags.is_new || is_listed || n >= tags.looked + wait;
 }
 
 /* An exception may be on its way: it is put aside meanwhile. Python's collector is put off, because
  * what it runs lets other threads run, and those may begin a backward. */
-void tmk_tags_note_gradients(void)
+void tmk_tensor_tags_note_gradients(void)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *error[3];
     uint64_t n = ++tags.n_backwards;
-    bool for_stranger = tmk_grads_met_stranger() && n >= tags.next_look;
+    bool for_stranger = tmk_gradients_met_stranger() && n >= tags.next_look;
     bool looks = is_look_due(n) || for_stranger;
     if (!py->PyGC_Disable || !py->PyGC_Enable)
         return; /* before 3.10 they are known by what the stage says, without names */
-    bool is_made = tmk_grads_met_untrusted() || !tags.is_watched; /* maybe */
+    bool is_made = tmk_gradients_met_untrusted() || !tags.is_watched; /* maybe */
     if (!looks && !(tags.n_asking > 0 && is_made))
         return;
     py->PyErr_Fetch(&error[0], &error[1], &error[2]);
@@ -416,7 +417,8 @@ static uint32_t numbered(size_t i)
     return name;
 }
 
-void tmk_tags_note_inputs(struct tmk_object *const *values, size_t n, struct tmk_object *keywords)
+void tmk_tensor_tags_note_inputs(struct tmk_object *const *values, size_t n,
+                                 struct tmk_object *keywords)
 {
     const struct tmk_python *py = tmk_bridge.py;
     long n_keywords = keywords ? py->PyTuple_Size(keywords) : 0;

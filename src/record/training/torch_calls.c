@@ -67,23 +67,23 @@ static struct {
 /* With the interpreter's lock. Which thread calls models and runs backward; and whether several do:
  * then the gradients of one are none of the others' business. Torch itself breaks when a thread
  * looks at those that another is working with, even between two backwards. */
-static const struct tmk_whose *training_thread;
+static const struct tmk_training_context *training_thread;
 static bool are_several;
 
 static void note_thread(void)
 {
-    are_several |= training_thread && training_thread != &tmk_whose;
-    training_thread = &tmk_whose;
+    are_several |= training_thread && training_thread != &tmk_training_context;
+    training_thread = &tmk_training_context;
     if (are_several)
-        tmk_grads_stop();
+        tmk_gradients_stop();
 }
 
 /* Python code runs on the thread, which may be one that works for a backward. */
 static bool is_working(struct tmk_lane *lane)
 {
-    if (!tmk_bridge_knows_worker(lane) && atomic_load(&tmk_recorder.control->n_backwards) > 0)
-        tmk_bridge_note_worker(lane);
-    return tmk_whose_is_working(lane);
+    if (!tmk_torch_calls_knows_worker(lane) && atomic_load(&tmk_recorder.control->n_backwards) > 0)
+        tmk_torch_calls_note_worker(lane);
+    return tmk_training_context_is_working(lane);
 }
 
 /* ---- modules ---- */
@@ -95,16 +95,16 @@ __attribute__((noinline)) static bool learn_name(struct tmk_object *module, bool
     struct tmk_object *flag = tmk_bridge.py->PyLong_FromLong(is_root);
     bool ok = tmk_bridge_call(tmk_bridge.learn, module, flag);
     tmk_bridge.py->Py_DecRef(flag);
-    *ret_name = tmk_modmap_name(module);
+    *ret_name = tmk_module_names_find(module);
     if (ok && !*ret_name) /* and never will */
-        tmk_modmap_put(module, TMK_MODMAP_UNNAMED);
+        tmk_module_names_put(module, TMK_MODULE_UNNAMED);
     return ok;
 }
 
 static inline bool name_of(struct tmk_object *module, bool is_root, uint32_t *ret_name)
 {
-    uint32_t name = tmk_modmap_name(module);
-    *ret_name = name & ~TMK_MODMAP_UNNAMED;
+    uint32_t name = tmk_module_names_find(module);
+    *ret_name = name & ~TMK_MODULE_UNNAMED;
     return __builtin_expect(name != 0, 1) || learn_name(module, is_root, ret_name);
 }
 
@@ -140,23 +140,23 @@ __attribute__((noinline)) static struct tmk_object *call_inner(struct tmk_object
     uint32_t name = 0;
     if (!name_of(values[0], false, &name))
         return NULL;
-    uint32_t outer = tmk_whose.module, generation = tmk_whose.generation;
+    uint32_t outer = tmk_training_context.module, generation = tmk_training_context.generation;
     struct tmk_lane *lane = name ? tmk_lane_enter() : NULL;
     if (lane) {
-        tmk_whose_push_module(lane, name);
-        tmk_nodes_note(name);
+        tmk_training_context_push_module(lane, name);
+        tmk_autograd_nodes_note(name);
         tmk_lane_leave(lane);
-        tmk_whose.module = name;
+        tmk_training_context.module = name;
     }
-    tmk_whose.n_calls++;
+    tmk_training_context.n_calls++;
     struct tmk_object *result = call_on(function, values, n, keywords);
-    if (tmk_whose.generation != generation)
+    if (tmk_training_context.generation != generation)
         return result;
-    tmk_whose.n_calls--;
-    tmk_whose.module = outer;
+    tmk_training_context.n_calls--;
+    tmk_training_context.module = outer;
     if (lane && (lane = tmk_lane_enter())) {
-        tmk_whose_pop_module(lane);
-        tmk_nodes_note(outer);
+        tmk_training_context_pop_module(lane);
+        tmk_autograd_nodes_note(outer);
         tmk_lane_leave(lane);
     }
     return result;
@@ -168,7 +168,7 @@ static bool may_linger(void)
     static __thread int8_t is_main __attribute__((tls_model("initial-exec"))); /* 0: not known */
     if (!is_main)
         is_main = getpid() == (pid_t)syscall(SYS_gettid) ? 1 : -1;
-    return is_main > 0 || tmk_whose.runs_backward;
+    return is_main > 0 || tmk_training_context.runs_backward;
 }
 
 /* The program itself calls it, not a backward that does again what was done. False when something
@@ -178,12 +178,12 @@ static bool note_root(struct tmk_object *module)
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return true;
-    bool is_again = is_working(lane) || tmk_whose.stage == TMK_WHOSE_BACKWARD;
+    bool is_again = is_working(lane) || tmk_training_context.stage == TMK_CONTEXT_BACKWARD;
     tmk_lane_leave(lane);
     if (is_again)
         return true;
     note_thread(); /* first: from now on its gradients are looked for, unless there are several */
-    return !tmk_modmap_mark(module) || tmk_bridge_call(tmk_bridge.called, module, NULL);
+    return !tmk_module_names_mark(module) || tmk_bridge_call(tmk_bridge.called, module, NULL);
 }
 
 /* A module is called by the program itself: forward begins. */
@@ -198,19 +198,20 @@ __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object 
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return torch.call_module(function, values, n, keywords);
-    tmk_whose_now(lane);
-    tmk_whose_root(lane);
-    struct tmk_whose before = tmk_whose_open(lane, is_eval ? TMK_WHOSE_EVAL : TMK_WHOSE_FORWARD);
+    tmk_training_context_now(lane);
+    tmk_training_context_root(lane);
+    struct tmk_training_context before =
+        tmk_training_context_open(lane, is_eval ? TMK_CONTEXT_EVAL : TMK_CONTEXT_FORWARD);
     bool has_module = tmk_bridge.modules && name;
     if (has_module) {
-        tmk_whose_push_module(lane, name);
-        tmk_nodes_note(name);
+        tmk_training_context_push_module(lane, name);
+        tmk_autograd_nodes_note(name);
     }
-    tmk_whose.module = name;
-    tmk_whose.n_calls = 1;
+    tmk_training_context.module = name;
+    tmk_training_context.n_calls = 1;
     tmk_lane_leave(lane);
-    if (tmk_bridge.categories && tmk_bridge_is_calm())
-        tmk_tags_note_inputs(values + 1, (n & ~offset_flag) - 1, keywords);
+    if (tmk_bridge.categories && tmk_torch_calls_is_calm())
+        tmk_tensor_tags_note_inputs(values + 1, (n & ~offset_flag) - 1, keywords);
     /* Whatever was left behind. (A call around this one goes without it from then on.) */
     tmk_lane.anchor = NULL;
     struct tmk_object *result = call_on(function, values, n, keywords);
@@ -218,13 +219,13 @@ __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object 
     if (!lane)
         return result;
     if (has_module) {
-        tmk_whose_pop_module(lane);
-        tmk_nodes_note(before.module);
+        tmk_training_context_pop_module(lane);
+        tmk_autograd_nodes_note(before.module);
     }
     if (result && !is_eval && may_linger())
-        tmk_whose_linger(lane, &before);
+        tmk_training_context_linger(lane, &before);
     else
-        tmk_whose_close(lane, &before);
+        tmk_training_context_close(lane, &before);
     tmk_lane_leave(lane);
     return result;
 }
@@ -237,8 +238,8 @@ static struct tmk_object *call_module(struct tmk_object *function, struct tmk_ob
         return (n & ~offset_flag) && torch.wake()
                    ? call_root(function, values, n, keywords)
                    : torch.call_module(function, values, n, keywords);
-    if (tmk_whose.n_calls > 0 &&
-        tmk_whose.generation ==
+    if (tmk_training_context.n_calls > 0 &&
+        tmk_training_context.generation ==
             atomic_load_explicit(&tmk_control_page.control.bridge, memory_order_relaxed))
         return tmk_bridge.modules ? call_inner(function, values, n, keywords)
                                   : call_on(function, values, n, keywords);
@@ -261,9 +262,10 @@ static bool accumulates(struct tmk_object *arguments, struct tmk_object *keyword
 /* False when something was raised that is the program's. */
 static bool end_backward(bool is_accumulating, bool is_only)
 {
-    if (tmk_bridge.categories && is_accumulating && is_only && !are_several && tmk_bridge_is_calm())
-        tmk_tags_note_gradients();
-    return !tmk_whose_lacks_update() || tmk_bridge.py->PyErr_Occurred() ||
+    if (tmk_bridge.categories && is_accumulating && is_only && !are_several &&
+        tmk_torch_calls_is_calm())
+        tmk_tensor_tags_note_gradients();
+    return !tmk_training_context_lacks_update() || tmk_bridge.py->PyErr_Occurred() ||
            tmk_bridge_call(tmk_bridge.wrap_steps, NULL, NULL);
 }
 
@@ -279,27 +281,27 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     if (!lane)
         return torch.run_backward(self, arguments, keywords);
     is_working(lane);
-    tmk_whose.runs_backward = true;
-    tmk_whose_backward(lane);
-    struct tmk_whose before = tmk_whose_open(lane, TMK_WHOSE_BACKWARD);
-    bool is_inner = before.stage == TMK_WHOSE_BACKWARD;
+    tmk_training_context.runs_backward = true;
+    tmk_training_context_backward(lane);
+    struct tmk_training_context before = tmk_training_context_open(lane, TMK_CONTEXT_BACKWARD);
+    bool is_inner = before.stage == TMK_CONTEXT_BACKWARD;
     bool is_accumulating = accumulates(arguments, keywords);
     tmk_lane_leave(lane);
     if (!is_inner)
         note_thread();
-    tmk_whose_enter_backward();
+    tmk_training_context_enter_backward();
     if (!is_accumulating)
-        tmk_grads_begin_capture();
+        tmk_gradients_begin_capture();
     struct tmk_object *result = torch.run_backward(self, arguments, keywords);
     if (!is_accumulating)
-        tmk_grads_end_capture();
-    bool is_only = tmk_whose_leave_backward() == 0;
+        tmk_gradients_end_capture();
+    bool is_only = tmk_training_context_leave_backward() == 0;
     lane = tmk_lane_enter();
     if (!lane)
         return result;
-    tmk_whose_close(lane, &before);
+    tmk_training_context_close(lane, &before);
     if (!is_inner)
-        tmk_whose_end_workers(lane);
+        tmk_training_context_end_workers(lane);
     tmk_lane_leave(lane);
     if (is_inner || end_backward(is_accumulating, is_only) || !result)
         return result;
@@ -307,23 +309,23 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     return NULL;
 }
 
-TMK_HOT_CODE_ALIGNED(4, 16) void tmk_bridge_note_node(const void *node)
+TMK_HOT_CODE_ALIGNED(4, 16) void tmk_torch_calls_note_node(const void *node)
 {
     bool keep = false;
     if (tmk_bridge_is_off())
         return;
-    uint32_t name = tmk_nodes_module(node, &keep);
-    if (!keep || tmk_whose.stage != TMK_WHOSE_BACKWARD)
-        tmk_whose_node(name);
+    uint32_t name = tmk_autograd_nodes_module(node, &keep);
+    if (!keep || tmk_training_context.stage != TMK_CONTEXT_BACKWARD)
+        tmk_training_context_node(name);
 }
 
 /* Where modules have names nodes tell it. The number is taken before: should the backward end
  * meanwhile, it is an old one. */
-void tmk_bridge_note_worker(struct tmk_lane *lane)
+void tmk_torch_calls_note_worker(struct tmk_lane *lane)
 {
-    uint32_t quiet = atomic_load_explicit(&tmk_short.quiet, memory_order_acquire);
+    uint32_t quiet = atomic_load_explicit(&tmk_fast_path.quiet, memory_order_acquire);
     if (!tmk_bridge_is_off() && quiet != TMK_TORCH_NEVER_QUIET)
-        tmk_whose_work(lane);
+        tmk_training_context_work(lane);
     lane->quiet = quiet;
 }
 
@@ -340,15 +342,16 @@ static uint32_t class_name(struct tmk_lane *lane, struct tmk_object *name)
 static __thread const void *updating __attribute__((tls_model("initial-exec")));
 
 /* begin(optimizer): a token, or None when there is nothing to end. */
-struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_object *arguments)
+struct tmk_object *tmk_torch_calls_begin_update(struct tmk_object *self,
+                                                struct tmk_object *arguments)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *optimizer = py->PyTuple_GetItem(arguments, 0);
-    struct tmk_whose before;
+    struct tmk_training_context before;
     (void)self;
-    bool is_inner = is_awake() && tmk_whose.stage == TMK_WHOSE_OPTIMIZER;
+    bool is_inner = is_awake() && tmk_training_context.stage == TMK_CONTEXT_OPTIMIZER;
     if (is_inner && optimizer != updating) /* it goes with the one around it */
-        tmk_whose_forget(optimizer);
+        tmk_training_context_forget(optimizer);
     bool is_named = tmk_bridge.modules && torch.is_in && !is_inner;
     struct tmk_object *class = is_named ? py->PyObject_GetAttrString(optimizer, "__class__") : NULL;
     struct tmk_object *name = class ? py->PyObject_GetAttrString(class, "__name__") : NULL;
@@ -358,10 +361,10 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
     if (lane) {
         is_working(lane);
         updating = optimizer;
-        tmk_whose_begin_update(lane, optimizer);
-        before = tmk_whose_open(lane, TMK_WHOSE_OPTIMIZER);
+        tmk_training_context_begin_update(lane, optimizer);
+        before = tmk_training_context_open(lane, TMK_CONTEXT_OPTIMIZER);
         if (tmk_bridge.modules)
-            tmk_whose_push_module(lane, class_name(lane, name));
+            tmk_training_context_push_module(lane, class_name(lane, name));
         tmk_lane_leave(lane);
         token = py->PyBytes_FromStringAndSize((const char *)&before, sizeof before);
     }
@@ -373,11 +376,11 @@ struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_ob
 }
 
 /* end(optimizer, token, returned): also while an exception is on its way; then it was no update. */
-struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_object *arguments)
+struct tmk_object *tmk_torch_calls_end_update(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *optimizer = py->PyTuple_GetItem(arguments, 0);
-    struct tmk_whose before;
+    struct tmk_training_context before;
     char *bytes = NULL;
     long n = 0;
     (void)self;
@@ -389,39 +392,40 @@ struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_obje
     struct tmk_lane *lane = tmk_bridge_is_off() ? NULL : tmk_lane_enter();
     if (lane) {
         if (tmk_bridge.modules)
-            tmk_whose_pop_module(lane);
-        tmk_whose_close(lane, &before);
+            tmk_training_context_pop_module(lane);
+        tmk_training_context_close(lane, &before);
         tmk_lane_leave(lane);
-        enum tmk_whose_time time = TMK_WHOSE_OTHER;
-        if (returned && tmk_whose_end_update(optimizer, &time))
-            tmk_torch_unsettle();
+        enum tmk_training_update time = TMK_UPDATE_OTHER;
+        if (returned && tmk_training_context_end_update(optimizer, &time))
+            tmk_fast_path_unsettle();
         updating = NULL;
-        if (time != TMK_WHOSE_OTHER &&
-            !tmk_bridge_call(time == TMK_WHOSE_ROUND ? tmk_bridge.refresh : tmk_bridge.updated,
+        if (time != TMK_UPDATE_OTHER &&
+            !tmk_bridge_call(time == TMK_UPDATE_ROUND ? tmk_bridge.refresh : tmk_bridge.updated,
                              optimizer, NULL))
             return NULL;
     }
     return py->Py_BuildValue("");
 }
 
-struct tmk_object *tmk_calls_skip_update(struct tmk_object *self, struct tmk_object *arguments)
+struct tmk_object *tmk_torch_calls_skip_update(struct tmk_object *self,
+                                               struct tmk_object *arguments)
 {
     (void)self, (void)arguments;
-    if (!tmk_bridge_is_off() && tmk_whose_skip_update())
-        tmk_torch_unsettle();
+    if (!tmk_bridge_is_off() && tmk_training_context_skip_update())
+        tmk_fast_path_unsettle();
     return tmk_bridge.py->Py_BuildValue("");
 }
 
 /* While it is on, no block begins a step that is due. */
-struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *arguments)
+struct tmk_object *tmk_torch_calls_hush(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = tmk_bridge.py;
     (void)self;
     bool on = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 0)) != 0;
     if (!tmk_bridge_is_off() && on)
-        atomic_store(&tmk_short.settled, atomic_load(&tmk_control_page.control.bridge));
-    else if (!tmk_bridge_is_off() && tmk_whose_is_due())
-        tmk_torch_unsettle();
+        atomic_store(&tmk_fast_path.settled, atomic_load(&tmk_control_page.control.bridge));
+    else if (!tmk_bridge_is_off() && tmk_training_context_is_due())
+        tmk_fast_path_unsettle();
     return py->Py_BuildValue("");
 }
 
@@ -513,7 +517,7 @@ static bool are_modes_harmless(void)
     return are;
 }
 
-bool tmk_bridge_is_calm(void)
+bool tmk_torch_calls_is_calm(void)
 {
     if ((torch.tracing_state && *torch.tracing_state()) ||
         (torch.function_mode && *torch.function_mode()))
@@ -522,8 +526,8 @@ bool tmk_bridge_is_calm(void)
 }
 
 /* The function is kept, so that where its pointer was stays its own. */
-bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *run, bool (*wake)(void),
-                     const char **ret_why)
+bool tmk_torch_calls_patch(struct tmk_object *function, struct tmk_object *run, bool (*wake)(void),
+                           const char **ret_why)
 {
     torch.wake = wake;
     if (!torch.training) {
@@ -539,17 +543,17 @@ bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *run, bool (
         *ret_why = "torch.nn.Module.__call__ or run_backward is not as we know it";
         return false;
     }
-    tmk_calls_switch(true);
+    tmk_torch_calls_switch(true);
     return true;
 }
 
-bool tmk_calls_are_in(void)
+bool tmk_torch_calls_are_in(void)
 {
     return atomic_load(&torch.is_in);
 }
 
 /* Single stores: whoever calls meanwhile finds the one or the other. */
-void tmk_calls_switch(bool in)
+void tmk_torch_calls_switch(bool in)
 {
     if (!torch.call_at || !torch.backward_at)
         return;

@@ -16,39 +16,42 @@
 struct tmk_object;
 
 /* Backward comes to a node of torch's, on any thread. */
-void tmk_bridge_note_node(const void *node);
+void tmk_torch_calls_note_node(const void *node);
 /* One of autograd's threads, whose lane is entered, works for a backward: it makes its first block
  * in it, or is refused it, or calls Python. */
-void tmk_bridge_note_worker(struct tmk_lane *lane);
+void tmk_torch_calls_note_worker(struct tmk_lane *lane);
 /* It is none of autograd's, or that is on record. */
-static inline bool tmk_bridge_knows_worker(const struct tmk_lane *lane)
+static inline bool tmk_torch_calls_knows_worker(const struct tmk_lane *lane)
 {
     return !lane->is_autograd ||
-           lane->quiet == atomic_load_explicit(&tmk_short.quiet, memory_order_relaxed);
+           lane->quiet == atomic_load_explicit(&tmk_fast_path.quiet, memory_order_relaxed);
 }
 
-static inline void tmk_bridge_see_worker(struct tmk_lane *lane)
+static inline void tmk_torch_calls_see_worker(struct tmk_lane *lane)
 {
-    if (__builtin_expect(!tmk_bridge_knows_worker(lane), 0))
-        tmk_bridge_note_worker(lane);
+    if (__builtin_expect(!tmk_torch_calls_knows_worker(lane), 0))
+        tmk_torch_calls_note_worker(lane);
 }
 
 /* ---- with the interpreter's lock ---- */
 
 /* False while asking tensors would be seen: torch.jit.trace is recording, or a TorchFunctionMode is
  * on. */
-bool tmk_bridge_is_calm(void);
+bool tmk_torch_calls_is_calm(void);
 
 /* Patch the calls, or undo it. The objects are arm()'s answer. False, and why, when not. */
-bool tmk_calls_patch(struct tmk_object *function, struct tmk_object *method, bool (*wake)(void),
-                     const char **ret_why);
-void tmk_calls_switch(bool in);
+bool tmk_torch_calls_patch(struct tmk_object *function, struct tmk_object *method,
+                           bool (*wake)(void), const char **ret_why);
+void tmk_torch_calls_switch(bool in);
 /* Whether they are patched now. */
-bool tmk_calls_are_in(void);
+bool tmk_torch_calls_are_in(void);
 /* begin(optimizer), end(optimizer, token, returned), skip(), hush(on): for bridge.py. */
-struct tmk_object *tmk_calls_begin_update(struct tmk_object *self, struct tmk_object *arguments);
-struct tmk_object *tmk_calls_end_update(struct tmk_object *self, struct tmk_object *arguments);
-struct tmk_object *tmk_calls_skip_update(struct tmk_object *self, struct tmk_object *arguments);
-struct tmk_object *tmk_calls_hush(struct tmk_object *self, struct tmk_object *arguments);
+struct tmk_object *tmk_torch_calls_begin_update(struct tmk_object *self,
+                                                struct tmk_object *arguments);
+struct tmk_object *tmk_torch_calls_end_update(struct tmk_object *self,
+                                              struct tmk_object *arguments);
+struct tmk_object *tmk_torch_calls_skip_update(struct tmk_object *self,
+                                               struct tmk_object *arguments);
+struct tmk_object *tmk_torch_calls_hush(struct tmk_object *self, struct tmk_object *arguments);
 
 #endif

@@ -6,13 +6,14 @@
 #include "record/core/intern.h"
 #include "tidemark/tidemark.h"
 
-__thread struct tmk_whose tmk_whose __attribute__((tls_model("initial-exec")));
+__thread struct tmk_training_context tmk_training_context
+    __attribute__((tls_model("initial-exec")));
 
-static const char *const stage_names[TMK_N_WHOSE] = {
-    [TMK_WHOSE_FORWARD] = "forward",
-    [TMK_WHOSE_EVAL] = "eval",
-    [TMK_WHOSE_BACKWARD] = "backward",
-    [TMK_WHOSE_OPTIMIZER] = "optimizer",
+static const char *const stage_names[TMK_N_CONTEXT_STAGES] = {
+    [TMK_CONTEXT_FORWARD] = "forward",
+    [TMK_CONTEXT_EVAL] = "eval",
+    [TMK_CONTEXT_BACKWARD] = "backward",
+    [TMK_CONTEXT_OPTIMIZER] = "optimizer",
 };
 
 /* ---- ranges ---- */
@@ -28,9 +29,9 @@ static void pop(struct tmk_lane *lane, uint32_t kind, uint32_t thread)
 }
 
 /* A name's id is the same all through a recording. Whoever has it has its definition on record. */
-static void push_stage(struct tmk_lane *lane, enum tmk_whose_stage stage)
+static void push_stage(struct tmk_lane *lane, enum tmk_training_context_stage stage)
 {
-    static _Atomic uint64_t known[TMK_N_WHOSE]; /* generation << 32 | name */
+    static _Atomic uint64_t known[TMK_N_CONTEXT_STAGES]; /* generation << 32 | name */
     uint64_t name = atomic_load_explicit(&known[stage], memory_order_acquire);
     if (name >> 32 != lane->generation) {
         name = (uint64_t)lane->generation << 32 | tmk_intern_string(lane, stage_names[stage]);
@@ -40,42 +41,43 @@ static void push_stage(struct tmk_lane *lane, enum tmk_whose_stage stage)
     push(lane, TIDEMARK_STAGE, (uint32_t)name);
 }
 
-static void end_node(struct tmk_lane *lane, struct tmk_whose *w)
+static void end_node(struct tmk_lane *lane, struct tmk_training_context *w)
 {
     if (w->node)
         pop(lane, TIDEMARK_MODULE, 0);
     w->node = 0;
 }
 
-static void end_lingering(struct tmk_lane *lane, struct tmk_whose *w)
+static void end_lingering(struct tmk_lane *lane, struct tmk_training_context *w)
 {
     if (!w->lingers)
         return;
     pop(lane, TIDEMARK_STAGE, 0);
     w->is_open = w->is_closure;
-    w->stage = w->is_closure ? TMK_WHOSE_OPTIMIZER : TMK_WHOSE_NONE;
+    w->stage = w->is_closure ? TMK_CONTEXT_OPTIMIZER : TMK_CONTEXT_NONE;
     w->lingers = w->is_closure = false;
 }
 
-struct tmk_whose tmk_whose_open(struct tmk_lane *lane, enum tmk_whose_stage stage)
+struct tmk_training_context tmk_training_context_open(struct tmk_lane *lane,
+                                                      enum tmk_training_context_stage stage)
 {
-    struct tmk_whose *w = tmk_whose_now(lane);
+    struct tmk_training_context *w = tmk_training_context_now(lane);
     end_lingering(lane, w);
-    struct tmk_whose before = *w;
-    *w = (struct tmk_whose){.generation = before.generation,
-                            .backward = before.backward,
-                            .n_own = before.n_own,
-                            .runs_backward = before.runs_backward,
-                            .stage = (uint8_t)stage,
-                            .is_open = before.n_own == 0};
+    struct tmk_training_context before = *w;
+    *w = (struct tmk_training_context){.generation = before.generation,
+                                       .backward = before.backward,
+                                       .n_own = before.n_own,
+                                       .runs_backward = before.runs_backward,
+                                       .stage = (uint8_t)stage,
+                                       .is_open = before.n_own == 0};
     if (w->is_open)
         push_stage(lane, stage);
     return before;
 }
 
-void tmk_whose_close(struct tmk_lane *lane, const struct tmk_whose *before)
+void tmk_training_context_close(struct tmk_lane *lane, const struct tmk_training_context *before)
 {
-    struct tmk_whose *w = tmk_whose_now(lane);
+    struct tmk_training_context *w = tmk_training_context_now(lane);
     end_lingering(lane, w);
     end_node(lane, w);
     if (w->is_open)
@@ -85,32 +87,32 @@ void tmk_whose_close(struct tmk_lane *lane, const struct tmk_whose *before)
 }
 
 /* Not inside backward, which goes on with its own. */
-void tmk_whose_linger(struct tmk_lane *lane, const struct tmk_whose *before)
+void tmk_training_context_linger(struct tmk_lane *lane, const struct tmk_training_context *before)
 {
-    struct tmk_whose *w = tmk_whose_now(lane);
-    if (!w->is_open || before->stage == TMK_WHOSE_BACKWARD) {
-        tmk_whose_close(lane, before);
+    struct tmk_training_context *w = tmk_training_context_now(lane);
+    if (!w->is_open || before->stage == TMK_CONTEXT_BACKWARD) {
+        tmk_training_context_close(lane, before);
         return;
     }
     w->module = 0;
     w->n_calls = 0;
     w->lingers = true;
-    w->is_closure = before->stage == TMK_WHOSE_OPTIMIZER;
+    w->is_closure = before->stage == TMK_CONTEXT_OPTIMIZER;
 }
 
-void tmk_whose_push_module(struct tmk_lane *lane, uint32_t name)
+void tmk_training_context_push_module(struct tmk_lane *lane, uint32_t name)
 {
     push(lane, TIDEMARK_MODULE, name);
 }
 
-void tmk_whose_pop_module(struct tmk_lane *lane)
+void tmk_training_context_pop_module(struct tmk_lane *lane)
 {
     pop(lane, TIDEMARK_MODULE, 0);
 }
 
-void tmk_whose_own(struct tmk_lane *lane, bool opens)
+void tmk_training_context_own(struct tmk_lane *lane, bool opens)
 {
-    struct tmk_whose *w = tmk_whose_now(lane);
+    struct tmk_training_context *w = tmk_training_context_now(lane);
     if (opens) {
         end_lingering(lane, w);
         if (w->n_own < UINT8_MAX)
@@ -145,28 +147,28 @@ static void join_workers(uint32_t thread)
 }
 
 /* A worker's first node of this backward. What it has left of an earlier one is closed already. */
-__attribute__((noinline)) static void begin_worker(struct tmk_lane *lane, struct tmk_whose *w,
-                                                   uint32_t backward)
+__attribute__((noinline)) static void
+begin_worker(struct tmk_lane *lane, struct tmk_training_context *w, uint32_t backward)
 {
-    *w = (struct tmk_whose){.generation = w->generation,
-                            .backward = backward,
-                            .n_own = w->n_own,
-                            .stage = TMK_WHOSE_BACKWARD,
-                            .is_open = true,
-                            .is_worker = true};
-    push_stage(lane, TMK_WHOSE_BACKWARD);
+    *w = (struct tmk_training_context){.generation = w->generation,
+                                       .backward = backward,
+                                       .n_own = w->n_own,
+                                       .stage = TMK_CONTEXT_BACKWARD,
+                                       .is_open = true,
+                                       .is_worker = true};
+    push_stage(lane, TMK_CONTEXT_BACKWARD);
     join_workers(lane->thread);
 }
 
-static bool is_in_backward(const struct tmk_whose *w, uint32_t backward)
+static bool is_in_backward(const struct tmk_training_context *w, uint32_t backward)
 {
-    return w->stage == TMK_WHOSE_BACKWARD && (!w->is_worker || w->backward == backward);
+    return w->stage == TMK_CONTEXT_BACKWARD && (!w->is_worker || w->backward == backward);
 }
 
 __attribute__((noinline)) static void enter_node(struct tmk_lane *lane, uint32_t name,
                                                  uint32_t backward)
 {
-    struct tmk_whose *w = tmk_whose_now(lane);
+    struct tmk_training_context *w = tmk_training_context_now(lane);
     if (!is_in_backward(w, backward))
         begin_worker(lane, w, backward);
     if (w->node == name)
@@ -177,15 +179,15 @@ __attribute__((noinline)) static void enter_node(struct tmk_lane *lane, uint32_t
     w->node = name;
 }
 
-void tmk_whose_work(struct tmk_lane *lane)
+void tmk_training_context_work(struct tmk_lane *lane)
 {
     enter_node(lane, 0, atomic_load_explicit(&workers.backward, memory_order_relaxed));
 }
 
 /* Most nodes are of the same module as the one before. */
-TMK_HOT_CODE_ALIGNED(4, 16) void tmk_whose_node(uint32_t name)
+TMK_HOT_CODE_ALIGNED(4, 16) void tmk_training_context_node(uint32_t name)
 {
-    const struct tmk_whose *w = &tmk_whose;
+    const struct tmk_training_context *w = &tmk_training_context;
     uint32_t backward = atomic_load_explicit(&workers.backward, memory_order_relaxed);
     uint32_t generation =
         atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed);
@@ -204,13 +206,13 @@ static void end_quiet(bool modules)
 {
     static _Atomic uint32_t n;
     uint32_t next = atomic_fetch_add(&n, 1) % (TMK_TORCH_NEVER_QUIET - 1) + 1;
-    atomic_store(&tmk_short.quiet, modules ? TMK_TORCH_NEVER_QUIET : next);
+    atomic_store(&tmk_fast_path.quiet, modules ? TMK_TORCH_NEVER_QUIET : next);
 }
 
-void tmk_whose_end_workers(struct tmk_lane *lane)
+void tmk_training_context_end_workers(struct tmk_lane *lane)
 {
     atomic_fetch_add(&workers.backward, 1);
-    end_quiet(atomic_load(&tmk_short.quiet) == TMK_TORCH_NEVER_QUIET);
+    end_quiet(atomic_load(&tmk_fast_path.quiet) == TMK_TORCH_NEVER_QUIET);
     for (uint32_t i = 0; i < MAX_WORKERS && atomic_load(&workers.n) > 0; i++) {
         uint32_t thread = atomic_exchange(&workers.threads[i], 0);
         if (!thread)
@@ -234,9 +236,9 @@ static bool leave_workers(uint32_t thread)
     return false;
 }
 
-bool tmk_whose_is_working(struct tmk_lane *lane)
+bool tmk_training_context_is_working(struct tmk_lane *lane)
 {
-    struct tmk_whose *w = tmk_whose_now(lane);
+    struct tmk_training_context *w = tmk_training_context_now(lane);
     if (!w->is_worker)
         return false;
     if (w->backward == atomic_load(&workers.backward) &&
@@ -246,18 +248,18 @@ bool tmk_whose_is_working(struct tmk_lane *lane)
         end_node(lane, w);
         pop(lane, TIDEMARK_STAGE, 0);
     }
-    *w = (struct tmk_whose){.generation = w->generation, .n_own = w->n_own};
+    *w = (struct tmk_training_context){.generation = w->generation, .n_own = w->n_own};
     lane->quiet = 0;
     return false;
 }
 
-void tmk_whose_enter_backward(void)
+void tmk_training_context_enter_backward(void)
 {
     atomic_fetch_add(&tmk_recorder.control->n_backwards, 1);
 }
 
 /* None were counted when we are a child forked inside of it. */
-uint32_t tmk_whose_leave_backward(void)
+uint32_t tmk_training_context_leave_backward(void)
 {
     _Atomic uint32_t *n_backwards = &tmk_recorder.control->n_backwards;
     uint32_t n = atomic_load(n_backwards);
@@ -300,20 +302,20 @@ static void begin_step(struct tmk_lane *lane)
     steps.begun = true;
     steps.n_backwards = steps.n_updates = 0;
     atomic_store(&steps.is_due, false);
-    end_lingering(lane, tmk_whose_now(lane));
+    end_lingering(lane, tmk_training_context_now(lane));
     tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)steps.next++, 0);
     for (unsigned i = 0; i < steps.n_optimizers; i++)
         steps.optimizers[i].stepped = false;
 }
 
 /* Who trains without an optimizer of torch's has made the update before the next forward. */
-void tmk_whose_root(struct tmk_lane *lane)
+void tmk_training_context_root(struct tmk_lane *lane)
 {
     bool by_hand = steps.n_optimizers == 0 && steps.n_backwards > 0;
     if (!steps.begun || !steps.trains || by_hand)
         begin_step(lane);
     else
-        tmk_whose_begin_due(lane);
+        tmk_training_context_begin_due(lane);
 }
 
 static void begin_training(struct tmk_lane *lane)
@@ -322,34 +324,34 @@ static void begin_training(struct tmk_lane *lane)
     if (!steps.begun)
         begin_step(lane);
     else
-        tmk_whose_begin_due(lane);
+        tmk_training_context_begin_due(lane);
 }
 
-void tmk_whose_backward(struct tmk_lane *lane)
+void tmk_training_context_backward(struct tmk_lane *lane)
 {
     begin_training(lane);
     steps.n_backwards++;
 }
 
-bool tmk_whose_lacks_update(void)
+bool tmk_training_context_lacks_update(void)
 {
     uint32_t n = steps.n_backwards;
     return (n & (n - 1)) == 0 && (n > 1 || !steps.updates);
 }
 
-bool tmk_whose_skip_update(void)
+bool tmk_training_context_skip_update(void)
 {
     if (steps.n_backwards > 0 && steps.n_updates == 0 && !steps.is_own)
         atomic_store(&steps.is_due, true);
-    return tmk_whose_is_due();
+    return tmk_training_context_is_due();
 }
 
-bool tmk_whose_is_due(void)
+bool tmk_training_context_is_due(void)
 {
     return atomic_load(&steps.is_due);
 }
 
-void tmk_whose_begin_due(struct tmk_lane *lane)
+void tmk_training_context_begin_due(struct tmk_lane *lane)
 {
     if (atomic_exchange(&steps.is_due, false))
         begin_step(lane);
@@ -363,7 +365,7 @@ static struct optimizer *find_optimizer(const void *object)
     return NULL;
 }
 
-void tmk_whose_expect(const void *optimizer)
+void tmk_training_context_expect(const void *optimizer)
 {
     steps.trains = true;
     if (!find_optimizer(optimizer) && steps.n_optimizers < MAX_OPTIMIZERS)
@@ -371,7 +373,7 @@ void tmk_whose_expect(const void *optimizer)
             (struct optimizer){.object = optimizer, .is_awaited = true};
 }
 
-void tmk_whose_forget(const void *optimizer)
+void tmk_training_context_forget(const void *optimizer)
 {
     struct optimizer *o = find_optimizer(optimizer);
     if (o)
@@ -393,10 +395,10 @@ static void give_up_waiting(struct tmk_lane *lane)
     begin_step(lane);
 }
 
-void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer)
+void tmk_training_context_begin_update(struct tmk_lane *lane, const void *optimizer)
 {
     begin_training(lane);
-    tmk_whose_expect(optimizer);
+    tmk_training_context_expect(optimizer);
     struct optimizer *o = find_optimizer(optimizer);
     if (!o)
         return;
@@ -408,12 +410,14 @@ void tmk_whose_begin_update(struct tmk_lane *lane, const void *optimizer)
     }
 }
 
-bool tmk_whose_end_update(const void *optimizer, enum tmk_whose_time *ret_time)
+bool tmk_training_context_end_update(const void *optimizer, enum tmk_training_update *ret_time)
 {
     struct optimizer *o = find_optimizer(optimizer);
     unsigned n_left = 0;
     uint32_t n = o ? ++o->n_updates : 0;
-    *ret_time = !o ? TMK_WHOSE_UNCOUNTED : (n & (n - 1)) == 0 ? TMK_WHOSE_ROUND : TMK_WHOSE_OTHER;
+    *ret_time = !o                   ? TMK_UPDATE_UNCOUNTED
+                : (n & (n - 1)) == 0 ? TMK_UPDATE_ROUND
+                                     : TMK_UPDATE_OTHER;
     steps.updates = true;
     steps.n_updates++;
     if (o)
@@ -423,17 +427,17 @@ bool tmk_whose_end_update(const void *optimizer, enum tmk_whose_time *ret_time)
     bool is_awaited = !o || o->is_awaited;
     if (n_left == 0 && is_awaited && !steps.is_own)
         atomic_store(&steps.is_due, true);
-    return tmk_whose_is_due();
+    return tmk_training_context_is_due();
 }
 
-void tmk_whose_own_step(struct tmk_lane *lane)
+void tmk_training_context_own_step(struct tmk_lane *lane)
 {
     steps.is_own = true;
     atomic_store(&steps.is_due, false);
-    end_lingering(lane, tmk_whose_now(lane));
+    end_lingering(lane, tmk_training_context_now(lane));
 }
 
-void tmk_whose_reset(bool modules)
+void tmk_training_context_reset(bool modules)
 {
     __builtin_memset(&steps, 0, sizeof steps);
     end_quiet(modules);

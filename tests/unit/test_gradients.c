@@ -125,31 +125,31 @@ static uint64_t cdata_of(unsigned i)
     return (uintptr_t)&parameters[i];
 }
 
-static void put(unsigned i, enum tmk_grads_state state, uint64_t said)
+static void put(unsigned i, enum tmk_gradients_state state, uint64_t said)
 {
-    tmk_grads_put(&(struct tmk_grads_parameter){
+    tmk_gradients_put(&(struct tmk_gradients_parameter){
         .cdata = cdata_of(i), .state = state, .name = 10 + i, .device = 0x100, .said = said});
 }
 
-static enum tmk_grads_state state_of(unsigned i)
+static enum tmk_gradients_state state_of(unsigned i)
 {
-    struct tmk_grads_parameter p;
-    return tmk_grads_find(cdata_of(i), &p) ? p.state : (enum tmk_grads_state)99;
+    struct tmk_gradients_parameter p;
+    return tmk_gradients_find(cdata_of(i), &p) ? p.state : (enum tmk_gradients_state)99;
 }
 
 static uint64_t said_of(unsigned i)
 {
-    struct tmk_grads_parameter p = {0};
-    tmk_grads_find(cdata_of(i), &p);
+    struct tmk_gradients_parameter p = {0};
+    tmk_gradients_find(cdata_of(i), &p);
     return p.said;
 }
 
 /* The node of a parameter runs on what was computed. */
-static struct tmk_grads_found run(unsigned i, struct data *input)
+static struct tmk_gradients_found run(unsigned i, struct data *input)
 {
     struct data *tensor[] = {input};
     struct data **vector[] = {tensor, tensor + 1};
-    return tmk_grads_look(nodes[i], vector);
+    return tmk_gradients_look(nodes[i], vector);
 }
 
 static int set_up(void **state)
@@ -165,56 +165,56 @@ static int set_up(void **state)
     n_addresses = 0;
     memset(page, 0, sizeof page);
     tmk_lane = (struct tmk_lane){0};
-    tmk_grads_clear(N_PARAMETERS);
-    tmk_grads_met_listed();
-    tmk_grads_met_stranger();
+    tmk_gradients_clear(N_PARAMETERS);
+    tmk_gradients_met_listed();
+    tmk_gradients_met_stranger();
     return 0;
 }
 
 static void test_without_functions(void **state)
 {
     (void)state;
-    put(0, TMK_GRADS_LISTED, 0);
-    assert_false(tmk_grads_watch());
-    assert_false(tmk_grads_are_watched());
+    put(0, TMK_GRADIENT_LISTED, 0);
+    assert_false(tmk_gradients_watch());
+    assert_false(tmk_gradients_are_watched());
     has_functions = true;
-    assert_false(tmk_grads_watch()); /* nor where the class's table has not what it should */
-    assert_false(tmk_grads_switch(true, false));
+    assert_false(tmk_gradients_watch()); /* nor where the class's table has not what it should */
+    assert_false(tmk_gradients_switch(true, false));
     node_class[APPLY] = (uintptr_t)apply;
 }
 
 static void test_table(void **state)
 {
-    struct tmk_grads_parameter p;
+    struct tmk_gradients_parameter p;
     (void)state;
-    put(0, TMK_GRADS_TRIED, 0x55);
-    put(1, TMK_GRADS_ODD, 0);
-    put(0, TMK_GRADS_LISTED, 0); /* tied: the first counts */
-    assert_true(tmk_grads_find(cdata_of(0), &p));
-    assert_int_equal(p.state, TMK_GRADS_TRIED);
+    put(0, TMK_GRADIENT_TRIED, 0x55);
+    put(1, TMK_GRADIENT_ODD, 0);
+    put(0, TMK_GRADIENT_LISTED, 0); /* tied: the first counts */
+    assert_true(tmk_gradients_find(cdata_of(0), &p));
+    assert_int_equal(p.state, TMK_GRADIENT_TRIED);
     assert_int_equal(p.said, 0x55);
     assert_int_equal(p.name, 10);
     assert_int_equal(p.device, 0x100);
-    assert_int_equal(state_of(1), TMK_GRADS_ODD);
-    assert_false(tmk_grads_find(cdata_of(2), &p));
-    assert_false(tmk_grads_find(0, &p));
-    tmk_grads_clear(0);
-    assert_false(tmk_grads_find(cdata_of(0), &p));
+    assert_int_equal(state_of(1), TMK_GRADIENT_ODD);
+    assert_false(tmk_gradients_find(cdata_of(2), &p));
+    assert_false(tmk_gradients_find(0, &p));
+    tmk_gradients_clear(0);
+    assert_false(tmk_gradients_find(cdata_of(0), &p));
 }
 
 static void test_many(void **state)
 {
     enum { N = 65536 };
-    struct tmk_grads_parameter p;
+    struct tmk_gradients_parameter p;
     (void)state;
-    tmk_grads_clear(N);
+    tmk_gradients_clear(N);
     for (uint64_t i = 1; i <= N; i++)
-        tmk_grads_put(&(struct tmk_grads_parameter){.cdata = i << 4, .name = (uint32_t)i});
+        tmk_gradients_put(&(struct tmk_gradients_parameter){.cdata = i << 4, .name = (uint32_t)i});
     for (uint64_t i = 1; i <= N; i++) {
-        assert_true(tmk_grads_find(i << 4, &p));
+        assert_true(tmk_gradients_find(i << 4, &p));
         assert_int_equal(p.name, i);
     }
-    assert_false(tmk_grads_find((uint64_t)(N + 1) << 4, &p));
+    assert_false(tmk_gradients_find((uint64_t)(N + 1) << 4, &p));
 }
 
 /* Two places have parameters; the second belongs to the node behind. */
@@ -222,30 +222,30 @@ static void test_place_is_found(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < N_PARAMETERS; i++)
-        put(i, TMK_GRADS_LISTED, 0);
-    assert_false(tmk_grads_watch());
-    assert_true(tmk_grads_are_watched());
-    assert_false(tmk_grads_learn(N_PARAMETERS)); /* no node was seen */
+        put(i, TMK_GRADIENT_LISTED, 0);
+    assert_false(tmk_gradients_watch());
+    assert_true(tmk_gradients_are_watched());
+    assert_false(tmk_gradients_learn(N_PARAMETERS)); /* no node was seen */
     for (unsigned i = 0; i < N_PARAMETERS; i++)
         assert_int_equal(run(i, &computed).address, 0);
-    assert_false(tmk_grads_learn(0));
-    assert_true(tmk_grads_learn(N_PARAMETERS));
-    assert_false(tmk_grads_learn(N_PARAMETERS)); /* it was known */
-    assert_true(tmk_grads_watch());
-    assert_false(tmk_grads_met_listed());
+    assert_false(tmk_gradients_learn(0));
+    assert_true(tmk_gradients_learn(N_PARAMETERS));
+    assert_false(tmk_gradients_learn(N_PARAMETERS)); /* it was known */
+    assert_true(tmk_gradients_watch());
+    assert_false(tmk_gradients_met_listed());
     run(3, &computed);
-    assert_true(tmk_grads_met_listed());
-    assert_false(tmk_grads_met_listed());
-    assert_int_equal(said_of(3), TMK_GRADS_SOMEWHERE);
+    assert_true(tmk_gradients_met_listed());
+    assert_false(tmk_gradients_met_listed());
+    assert_int_equal(said_of(3), TMK_GRADIENT_SOMEWHERE);
     assert_int_equal(said_of(4), 0); /* had the wrong place been found, it would be this one */
 }
 
 static void test_strangers(void **state)
 {
     (void)state;
-    put(0, TMK_GRADS_TRUSTED, 0);
+    put(0, TMK_GRADIENT_TRUSTED, 0);
     assert_int_equal(run(1, &computed).address, 0);
-    assert_true(tmk_grads_met_stranger());
+    assert_true(tmk_gradients_met_stranger());
     assert_int_equal(n_addresses, 0); /* what is not known is not followed */
 }
 
@@ -253,27 +253,27 @@ static void test_states(void **state)
 {
     uint64_t here = (uintptr_t)&computed;
     (void)state;
-    put(0, TMK_GRADS_ODD, 0);
-    put(1, TMK_GRADS_TRIED, 0);
-    put(2, TMK_GRADS_TRUSTED, 0);
+    put(0, TMK_GRADIENT_ODD, 0);
+    put(1, TMK_GRADIENT_TRIED, 0);
+    put(2, TMK_GRADIENT_TRUSTED, 0);
     assert_int_equal(run(0, &computed).address, 0);
     assert_int_equal(n_addresses, 0);
-    assert_true(tmk_grads_met_untrusted());
+    assert_true(tmk_gradients_met_untrusted());
     assert_int_equal(run(1, &computed).address, 0);
     assert_int_equal(said_of(1), here);
-    assert_true(tmk_grads_met_untrusted());
+    assert_true(tmk_gradients_met_untrusted());
     assert_int_equal(run(2, &computed).address, here);
-    assert_false(tmk_grads_met_untrusted());
+    assert_false(tmk_gradients_met_untrusted());
     assert_int_equal(said_of(2), here);
-    assert_false(tmk_grads_met_listed() || tmk_grads_met_stranger());
+    assert_false(tmk_gradients_met_listed() || tmk_gradients_met_stranger());
 }
 
 /* A gradient that is there is not looked at: another thread may be about to take it away. */
 static void test_accumulation(void **state)
 {
     (void)state;
-    put(0, TMK_GRADS_TRUSTED, 0x77);
-    put(1, TMK_GRADS_TRIED, 0x78);
+    put(0, TMK_GRADIENT_TRUSTED, 0x77);
+    put(1, TMK_GRADIENT_TRIED, 0x78);
     parameters[0].grad = parameters[1].grad = (struct data *)8;
     assert_int_equal(run(0, &computed).address, 0);
     assert_int_equal(run(1, &computed).address, 0);
@@ -285,17 +285,17 @@ static void test_accumulation(void **state)
 static void test_captures(void **state)
 {
     (void)state;
-    put(0, TMK_GRADS_TRUSTED, 0x77);
-    put(1, TMK_GRADS_LISTED, 0);
-    tmk_grads_begin_capture();
+    put(0, TMK_GRADIENT_TRUSTED, 0x77);
+    put(1, TMK_GRADIENT_LISTED, 0);
+    tmk_gradients_begin_capture();
     assert_int_equal(run(0, &computed).address, 0);
     run(1, &computed);
     run(2, &computed);
-    tmk_grads_end_capture();
+    tmk_gradients_end_capture();
     assert_int_equal(said_of(0), 0x77);
-    assert_false(tmk_grads_met_listed() || tmk_grads_met_stranger());
+    assert_false(tmk_gradients_met_listed() || tmk_gradients_met_stranger());
     assert_int_equal(run(0, &computed).address, (uintptr_t)&computed);
-    tmk_grads_end_capture(); /* one that began before a fork */
+    tmk_gradients_end_capture(); /* one that began before a fork */
     assert_int_equal(run(0, &computed).address, (uintptr_t)&computed);
 }
 
@@ -305,16 +305,16 @@ static void test_other_kinds(void **state)
     struct data *two[] = {&computed, &computed};
     struct data **vector[] = {two, two + 2};
     (void)state;
-    put(0, TMK_GRADS_TRUSTED, 0);
-    put(1, TMK_GRADS_TRIED, 0);
+    put(0, TMK_GRADIENT_TRUSTED, 0);
+    put(1, TMK_GRADIENT_TRIED, 0);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(run(i, &sparse).address, 0);
-        assert_int_equal(said_of(i), TMK_GRADS_SOMEWHERE);
+        assert_int_equal(said_of(i), TMK_GRADIENT_SOMEWHERE);
         assert_int_equal(run(i, &undefined).address, 0);
         assert_int_equal(run(i, &none).address, 0);
-        assert_int_equal(tmk_grads_look(nodes[i], vector).address, 0);
+        assert_int_equal(tmk_gradients_look(nodes[i], vector).address, 0);
         /* Whether the input looks as expected is looked at first, whatever is trusted. */
-        assert_int_equal(tmk_grads_look(nodes[i], (void *)8).address, 0);
+        assert_int_equal(tmk_gradients_look(nodes[i], (void *)8).address, 0);
     }
     assert_int_equal(n_addresses, 0);
 }
@@ -322,16 +322,16 @@ static void test_other_kinds(void **state)
 static void test_tags(void **state)
 {
     (void)state;
-    put(2, TMK_GRADS_TRUSTED, 0);
-    tmk_grads_tag((struct tmk_grads_found){0});
+    put(2, TMK_GRADIENT_TRUSTED, 0);
+    tmk_gradients_tag((struct tmk_gradients_found){0});
     assert_int_equal(page[0].ticks, 0);
-    tmk_grads_tag(run(2, &computed));
+    tmk_gradients_tag(run(2, &computed));
     assert_int_equal(page[0].a, (uintptr_t)&computed);
     assert_int_equal(page[0].b, TIDEMARK_GRADIENT);
     atomic_store(&tmk_control_page.control.generation,
                  2); /* another recording, of which the names are not */
     assert_int_equal(run(2, &computed).address, 0);
-    tmk_grads_tag((struct tmk_grads_found){.what = 1, .address = 1});
+    tmk_gradients_tag((struct tmk_gradients_found){.what = 1, .address = 1});
     assert_int_equal(page[1].a, 0);
     atomic_store(&tmk_control_page.control.generation, 1);
 }
@@ -340,7 +340,7 @@ static void test_tags(void **state)
 static void put_block(uint16_t device)
 {
     static uint64_t ticks;
-    struct tmk_torch_said *said = tmk_short_said(device);
+    struct tmk_fast_path_device *said = tmk_fast_path_device_of(device);
     tmk_lane_put_at(&tmk_lane, ++ticks, TMK_KIND_ALLOC, device, 1, 8, 512);
     tmk_lane.is_block = true;
     said->thread = tmk_lane.thread;
@@ -348,10 +348,10 @@ static void put_block(uint16_t device)
 }
 
 /* Whether the tag that is written now has the last record's time. */
-static bool shares_time(struct tmk_grads_found found)
+static bool shares_time(struct tmk_gradients_found found)
 {
     const struct tmk_record *tag = tmk_lane.cursor;
-    tmk_grads_tag(found);
+    tmk_gradients_tag(found);
     assert_int_equal(tag->a, found.address);
     bool shares = tag->ticks == tag[-1].ticks;
     assert_true(shares || tag->ticks > 1000000); /* now */
@@ -363,10 +363,10 @@ static bool shares_time(struct tmk_grads_found found)
 static void test_moment(void **state)
 {
     (void)state;
-    put(2, TMK_GRADS_TRUSTED, 0);
-    struct tmk_grads_found found = run(2, &computed);
+    put(2, TMK_GRADIENT_TRUSTED, 0);
+    struct tmk_gradients_found found = run(2, &computed);
     uint16_t device = (uint16_t)(found.what >> 32);
-    tmk_grads_tag(found); /* the page's first */
+    tmk_gradients_tag(found); /* the page's first */
     tmk_lane.thread = 3;
     assert_false(shares_time(found));
     put_block(device);
@@ -375,10 +375,10 @@ static void test_moment(void **state)
     tmk_lane_put(&tmk_lane, TMK_KIND_PUSH, 0, 1, TIDEMARK_STAGE, 0);
     assert_false(shares_time(found));
     put_block(device);
-    tmk_short_said(device)->thread = 4; /* it may be that one's block */
+    tmk_fast_path_device_of(device)->thread = 4; /* it may be that one's block */
     assert_false(shares_time(found));
     put_block(device);
-    tmk_short_end_all_sharing();
+    tmk_fast_path_end_all_sharing();
     assert_false(shares_time(found));
     put_block(device);
     put_block(device + TMK_TORCH_DEVICES); /* has the same place */
@@ -391,13 +391,13 @@ static void test_moment(void **state)
 static void test_page_turn(void **state)
 {
     (void)state;
-    put(2, TMK_GRADS_TRUSTED, 0);
-    struct tmk_grads_found found = run(2, &computed);
-    tmk_grads_tag(found);
+    put(2, TMK_GRADIENT_TRUSTED, 0);
+    struct tmk_gradients_found found = run(2, &computed);
+    tmk_gradients_tag(found);
     tmk_lane.thread = 3;
     while (tmk_lane.cursor < tmk_lane.end)
         put_block((uint16_t)(found.what >> 32));
-    tmk_grads_tag(found);
+    tmk_gradients_tag(found);
     assert_false(tmk_lane.is_block);
 }
 
@@ -407,8 +407,8 @@ static void test_hook(void **state)
     struct data *tensor[] = {&computed};
     struct data **vector[] = {tensor, tensor + 1};
     (void)state;
-    put(2, TMK_GRADS_TRUSTED, 0);
-    tmk_grads_watch();
+    put(2, TMK_GRADIENT_TRUSTED, 0);
+    tmk_gradients_watch();
     uintptr_t hook = node_class[APPLY];
     assert_true(hook != (uintptr_t)apply);
     struct list (*run_node)(const void *, void *) = (struct list(*)(const void *, void *))hook;
@@ -420,12 +420,12 @@ static void test_hook(void **state)
         assert_ptr_equal(result.words[1], vector);
         assert_ptr_equal(result.words[2], &n_applied);
         assert_int_equal(said_of(2), i == 0 ? (uintptr_t)&computed : 0);
-        tmk_grads_clear(N_PARAMETERS); /* it is in, and does nothing but call on */
-        put(2, TMK_GRADS_TRUSTED, 0);
+        tmk_gradients_clear(N_PARAMETERS); /* it is in, and does nothing but call on */
+        put(2, TMK_GRADIENT_TRUSTED, 0);
     }
-    assert_true(tmk_grads_switch(false, false));
+    assert_true(tmk_gradients_switch(false, false));
     assert_int_equal(node_class[APPLY], (uintptr_t)apply);
-    tmk_grads_watch();
+    tmk_gradients_watch();
     assert_int_equal(node_class[APPLY], hook);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_room.c - threads of ours that look for rings of dead processes, while recordings come and
- * go. Not under TSan, which takes equal numbers in two tables of descriptors for one file. */
+/* test_ring_space.c - threads of ours that look for rings of dead processes, while recordings come
+ * and go. Not under TSan, which takes equal numbers in two tables of descriptors for one file. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -53,10 +53,10 @@ static void fill_folder(void)
 /* The account `first` says that other processes have rings. */
 static void look_with(struct tmk_account *first)
 {
-    assert_int_equal(tmk_room_open(true), 0);
+    assert_int_equal(tmk_ring_space_open(true), 0);
     atomic_store(&first->page->memory_used, 1 << 20);
     atomic_store(&first->page->swept_ns, 0);
-    tmk_room_look();
+    tmk_ring_space_look();
 }
 
 static void wait_for_sweepers(int n)
@@ -81,8 +81,8 @@ static void test_one_sweep_at_a_time(void **unused)
     look_with(&first);
     wait_for_sweepers(1);
     for (int i = 0; i < 3; i++) {
-        tmk_room_close();
-        tmk_room_reset();
+        tmk_ring_space_close();
+        tmk_ring_space_reset();
         look_with(&first);
         usleep(2000);
         assert_int_equal(n_sweepers(), 1);
@@ -91,7 +91,7 @@ static void test_one_sweep_at_a_time(void **unused)
     look_with(&first); /* now another may */
     wait_for_sweepers(1);
     wait_for_sweepers(0);
-    tmk_room_close();
+    tmk_ring_space_close();
     tmk_account_close(&first);
     kit_folder_remove(tmk_recorder.settings.run_folder);
 }
