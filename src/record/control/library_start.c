@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/region.h"
 #include "record/control/copies.h"
 #include "record/control/sandbox.h"
 #include "record/control/seccomp.h"
@@ -30,6 +31,7 @@ static void hook_late(void)
 __attribute__((constructor)) static void start_library(void)
 {
     tmk_sandbox_prepare();
+    tmk_region_use_small_pages();
     copy_setting(tmk_recorder.ring_folders[0], sizeof tmk_recorder.ring_folders[0],
                  "TIDEMARK_RING_DIR");
     copy_setting(tmk_recorder.runtime_folder, sizeof tmk_recorder.runtime_folder,

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/forks.h"
+#include "base/region.h"
 #include "record/core/intern.h"
 #include "record/core/packing.h"
 #include "record/core/recorder.h"
@@ -35,9 +36,10 @@
 enum {
     LOOK_NS = 5000000,
     IDLE_LOOK_NS = 20000000,
-    IDLE_LOOKS = 20,  /* quiet looks before we look less often */
-    MODULE_LOOKS = 4, /* with native stacks: so often ask what the loader has done */
-    CHUNK_PAGES = 48, /* about 24,000 records */
+    IDLE_LOOKS = 20,        /* quiet looks before we look less often */
+    MODULE_LOOKS = 4,       /* with native stacks: so often ask what the loader has done */
+    CHUNK_PAGES = 48,       /* about 24,000 records */
+    TABLE_BYTES = 64 << 20, /* addresses for all tables that are made at the start */
 };
 static const uint64_t sync_ns = 4000000000u; /* packed and on the disk at least so often */
 
@@ -185,6 +187,7 @@ static int open_session(struct packing_session *s)
     tmk_identity_trace_path(&s->id, s->run_folder, &path);
     make_door(s);
     int rc = path.cut ? TMK_EINVAL : make_run_folder(s->run_folder);
+    tmk_region_pool_begin(TABLE_BYTES);
     if (rc == 0)
         rc = tmk_intern_reset();
     if (rc == 0)
@@ -193,6 +196,7 @@ static int open_session(struct packing_session *s)
         rc = make_trace(s, began);
     if (rc == 0)
         rc = tmk_drain_open(&tmk_recorder.ring, s->packer, true, &s->drain);
+    tmk_region_pool_end();
     if (rc < 0) {
         note_refusal(rc, errno);
         clean_up_session(s);
