@@ -39,6 +39,31 @@ void tmk_lane_close(struct tmk_lane *lane)
     lane->cursor = lane->end = NULL;
 }
 
+static bool is_block_kind(uint8_t kind)
+{
+    return kind == TMK_KIND_ALLOC || kind == TMK_KIND_FREE || kind == TMK_KIND_TAG;
+}
+
+bool tmk_lane_is_valid(const struct tmk_lane *lane)
+{
+    if (!lane->end)
+        return !lane->cursor;
+    const struct tmk_page *page = page_of_lane(lane);
+    if (lane->generation == UINT32_MAX || lane->cursor < page->slots || lane->cursor > lane->end)
+        return false;
+    if (lane->generation != atomic_load(&tmk_recorder.control->generation))
+        return true; /* the page may be another lane's by now, or gone */
+    if (page->thread != lane->thread)
+        return false;
+    for (const struct tmk_record *r = lane->cursor; r < lane->end; r++)
+        if (atomic_load_explicit(&r->head, memory_order_relaxed) != 0)
+            return false;
+    if (!lane->is_block)
+        return true;
+    union tmk_record_head last = {.word = lane->cursor > page->slots ? lane->cursor[-1].head : 0};
+    return is_block_kind(last.kind);
+}
+
 static void end_lane(void *arg) /* a thread ends */
 {
     tmk_lane_close(arg);

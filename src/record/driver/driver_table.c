@@ -458,3 +458,50 @@ void tmk_driver_table_end_device(uint16_t device, uint64_t primary)
         tmk_driver_changes_set_device(device, false);
     end_table_turn(&t);
 }
+
+/* ---- for tests ---- */
+
+static uint32_t count_mappings(uint64_t handle)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < holdings.table.n; i++)
+        n += holdings.table.items[i].kind == TMK_SEGMENT_MAPPING &&
+             holdings.table.items[i].owner == handle;
+    return n;
+}
+
+/* A handle is there while it has an owner or a mapping. It counts those that were made since it is
+ * known. */
+static bool is_item_valid(const struct tmk_driver_segment *item)
+{
+    if (tmk_segments_find(&holdings.table, item->kind, item->address) != item)
+        return false;
+    return item->kind != TMK_SEGMENT_PHYSICAL ||
+           (item->n_mappings <= count_mappings(item->address) &&
+            item->n_refs + item->n_mappings > 0);
+}
+
+static bool are_items_valid(void)
+{
+    uint64_t pool_bytes[MAX_DEVICES] = {0};
+    for (uint32_t i = 0; i < holdings.table.n; i++) {
+        const struct tmk_driver_segment *item = &holdings.table.items[i];
+        if (!is_item_valid(item))
+            return false;
+        if (item->kind == TMK_SEGMENT_POOL && item->device < MAX_DEVICES)
+            pool_bytes[item->device] += item->size_bytes;
+    }
+    for (int i = 0; i < MAX_DEVICES; i++)
+        if (pool_bytes[i] != holdings.pool_bytes[i])
+            return false;
+    return holdings.table.n <= holdings.table.max;
+}
+
+bool tmk_driver_table_is_valid(void)
+{
+    if (!lock_table())
+        return false;
+    bool is_valid = are_items_valid();
+    unlock_table();
+    return is_valid;
+}
