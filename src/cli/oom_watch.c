@@ -50,7 +50,7 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* Who has it, the largest first. Not to know is no reason not to warn. */
-static void find_holders(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
+static void find_holders(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
                          struct tmk_device_processes *ret)
 {
     (void)tmk_devices_processes(w->m->devices, u->index, ret, NULL);
@@ -117,7 +117,7 @@ enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_prediction *p)
     return p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
 }
 
-static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
+static void warn(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
                  const struct tmk_prediction *p, const struct tmk_device_processes *holders)
 {
     const struct words *say = tmk_language_is_chinese() ? &chinese : &english;
@@ -147,7 +147,7 @@ static void set(const char *name, const char *format, ...)
     setenv(name, text, 1);
 }
 
-static void set_environment(const struct tmk_device_use *u, const struct tmk_alarm *alarm,
+static void set_environment(const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
                             const struct tmk_prediction *p,
                             const struct tmk_device_processes *holders)
 {
@@ -197,7 +197,7 @@ static int spawn(const char *command, pid_t *ret)
 
 static void act(struct tmk_oom_watch *w, unsigned i, const struct tmk_device_processes *holders)
 {
-    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     if (w->running[i]) {
         tmk_say("--exec: the command for device %s still runs (process %d), not started again",
                 u->label, (int)w->running[i]);
@@ -234,7 +234,7 @@ static void reap(struct tmk_oom_watch *w, unsigned i, int flags)
 
 static void ring(struct tmk_oom_watch *w, unsigned i)
 {
-    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     struct tmk_device_processes *holders = tmk_xcalloc(1, sizeof *holders);
     find_holders(w, u, holders);
     tmk_monitoring_clear(w->m);
@@ -253,7 +253,7 @@ static bool is_due(const struct tmk_oom_watch *w, const struct tmk_oom_forecast 
     return w->m->elapsed_ns >= f->due_ns;
 }
 
-static void look_ahead(struct tmk_oom_watch *w, const struct tmk_device_use *u,
+static void look_ahead(struct tmk_oom_watch *w, const struct tmk_watched_device *u,
                        struct tmk_oom_forecast *f)
 {
     uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
@@ -272,7 +272,7 @@ static bool is_worse(struct tmk_oom_forecast *f)
 
 static void look_at(struct tmk_oom_watch *w, unsigned i)
 {
-    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     struct tmk_oom_forecast *f = &w->forecasts[i];
     if (!u->has_now)
         return;
