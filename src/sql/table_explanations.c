@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_explanations.c - explanations: why each allocation that was refused was, and each near
- * miss, with the fix that comes first (passes/explain.h).
+ * miss, with the fix that comes first (passes/oom/explain.h).
  *
  *     SELECT time_ns, device, cause, missing, fix FROM explanations WHERE oom;
  *     SELECT cause, count(*) FROM explanations GROUP BY 1; */
-#include "passes/explain.h"
+#include "passes/oom/explain.h"
 
 #include "sql/schema.h"
 

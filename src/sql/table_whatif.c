@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_whatif.c - whatif(capacity): what torch's allocator would have held of each card under
- * the recorded settings and under those that are worth a try (passes/whatif.h), on a card of
+ * the recorded settings and under those that are worth a try (passes/whatif/whatif.h), on a card of
  * `capacity` bytes; without it on what it was recorded on.
  *
  *     SELECT conf, peak_reserved, retries FROM whatif ORDER BY peak_reserved;
  *     SELECT conf FROM whatif(24 * 1073741824) WHERE oom_request IS NULL; */
-#include "passes/whatif.h"
+#include "passes/whatif/whatif.h"
 
 #include <string.h>
 

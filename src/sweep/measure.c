@@ -7,7 +7,7 @@
 
 #include "kit/amount.h"
 #include "model/run.h"
-#include "passes/ooms.h"
+#include "passes/oom/ooms.h"
 #include "passes/peak.h"
 #include "passes/quality.h"
 #include "passes/stages.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Why it ran out: the rules on figures, and scenes of traces made by hand. */
-#include "passes/explain.h"
+#include "passes/oom/explain.h"
 #include "trace/segments.h"
 
 #include "maker.h"

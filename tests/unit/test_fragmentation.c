@@ -2,7 +2,7 @@
 /* Fragmentation: gaps between blocks that are laid out by hand, and at random against a map. */
 #include "maker.h"
 
-#include "passes/fragmentation.h"
+#include "passes/frag/fragmentation.h"
 
 enum { CUDA0 = 0x100, CUDA1 = 0x101 };
 #define MIB ((uint64_t)1 << 20)

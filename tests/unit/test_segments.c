@@ -2,7 +2,7 @@
 /* Segments: the table of those alive, whose they are, and the accounts of a card. */
 #include "passes/accounting.h"
 #include "passes/holdings.h"
-#include "passes/ooms.h"
+#include "passes/oom/ooms.h"
 #include "passes/quality.h"
 #include "passes/segments.h"
 #include "trace/segments.h"

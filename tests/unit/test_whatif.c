@@ -3,7 +3,7 @@
  */
 #include "maker.h"
 
-#include "passes/whatif.h"
+#include "passes/whatif/whatif.h"
 
 enum { CUDA0 = 0x100, CUDA1 = 0x101 };
 

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/report.c - see report.h: gathering. */
+#include "cli/answers/report.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/front/target.h"
+#include "cli/output/chart.h"
+#include "cli/output/say.h"
+#include "cli/output/xalloc.h"
+
+/* Sweeps once more, and only who ran out. */
+static int explain(struct tmk_report *r)
+{
+    const struct tmk_facts *f = &r->facts[r->chosen];
+    struct tmk_error err = {0};
+    if (tmk_ooms_n(f->ooms) == 0)
+        return 0;
+    int rc = tmk_explanation_open(f->p, NULL, &r->explanation, &err);
+    if (rc < 0)
+        tmk_say("%s: %s", f->p->file, err.text[0] ? err.text : tmk_result_text(rc));
+    return rc == 0 ? 0 : TMK_EXIT_FINDING;
+}
+
+int tmk_report_init(struct tmk_report *r, struct tmk_run *run, const char *rank)
+{
+    *r = (struct tmk_report){.run = run, .n = tmk_run_n_processes(run)};
+    struct tmk_process *chosen = tmk_target_pick(run, rank);
+    if (!chosen)
+        return TMK_EXIT_USAGE;
+    r->facts = tmk_xcalloc(r->n, sizeof *r->facts);
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct tmk_process *p = tmk_run_process(run, i);
+        if (p == chosen)
+            r->chosen = i;
+        int status = tmk_facts_init(&r->facts[i], p, TMK_CHART_COLUMNS);
+        if (status != 0)
+            return status;
+    }
+    return explain(r);
+}
+
+void tmk_report_fini(struct tmk_report *r)
+{
+    for (uint32_t i = 0; r->facts && i < r->n; i++)
+        tmk_facts_fini(&r->facts[i]);
+    r->explanation = tmk_explanation_close(r->explanation);
+    free(r->facts);
+    r->facts = NULL;
+}
+
+uint64_t tmk_report_end_ns(const struct tmk_report *r)
+{
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct tmk_process *p = r->facts[i].p;
+        if (p->offset_ns + p->end_ns > end)
+            end = p->offset_ns + p->end_ns;
+    }
+    return end;
+}
+
+const char *tmk_date_text(uint64_t realtime_ns, char *buffer)
+{
+    time_t seconds = (time_t)(realtime_ns / 1000000000u);
+    struct tm t;
+    if (!gmtime_r(&seconds, &t) || strftime(buffer, 32, "%Y-%m-%d %H:%M:%S", &t) == 0)
+        buffer[0] = '\0';
+    return buffer;
+}
+
+const char *tmk_trend_name(enum tmk_trend trend)
+{
+    static const char *const names[] = {
+        [TMK_TREND_TOO_SHORT] = "too_short", [TMK_TREND_STEADY] = "steady",
+        [TMK_TREND_GROWING] = "growing",     [TMK_TREND_SHRINKING] = "shrinking",
+        [TMK_TREND_VARYING] = "varying",
+    };
+    return names[trend];
+}
