@@ -4,7 +4,7 @@
 #include "passes/holdings.h"
 #include "passes/oom/ooms.h"
 #include "passes/quality.h"
-#include "passes/segments.h"
+#include "passes/segment_rows.h"
 #include "trace/segments.h"
 #include "trace/snapshot.h"
 
