@@ -132,7 +132,7 @@ static void find_features(struct tmk_outlook *o, const struct tmk_fit_series *s,
     v[2] = clip(log(o->to_oom / f->n), -3, 4); /* how far it is */
     v[3] = clip(1 - f->tail, 0, 1);            /* slower at its end, */
     v[4] = clip(f->tail - 1, 0, 1);            /* or faster */
-    v[5] = log((double)f->n / TMK_FIT_LEAST);
+    v[5] = log((double)f->n / TMK_LINE_FIT_LEAST);
     v[6] = (double)f->n / s->n; /* of all that was seen */
     v[7] = clip(-bend, 0, 0.1) * 10;
     v[8] = clip(bend, 0, 0.1) * 10;

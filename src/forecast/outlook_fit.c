@@ -107,7 +107,7 @@ static double usual_fall(const struct tmk_fit_series *s)
 bool tmk_fit_draw(const struct tmk_outlook_point *points, uint64_t n, double capacity,
                   struct tmk_fit_series *ret)
 {
-    if (n < TMK_FIT_LEAST || !(capacity > 0) || !isfinite(capacity))
+    if (n < TMK_LINE_FIT_LEAST || !(capacity > 0) || !isfinite(capacity))
         return false;
     group(points, n, ret);
     double last = ret->x[ret->n - 1], span = last - ret->x[0];
@@ -153,7 +153,7 @@ static unsigned usual_dip(const struct tmk_fit_series *s)
 
 unsigned tmk_fit_envelope(struct tmk_fit_series *s)
 {
-    unsigned width = usual_dip(s), most = s->n > 2 * TMK_FIT_LEAST ? s->n - 2 * TMK_FIT_LEAST : 0;
+    unsigned width = usual_dip(s), most = s->n > 2 * TMK_LINE_FIT_LEAST ? s->n - 2 * TMK_FIT_LEAST : 0;
     width = width < most ? width : most;
     for (unsigned i = s->n; i-- > 0;)
         for (unsigned k = 1; k <= width && k <= i; k++)
@@ -357,7 +357,7 @@ static bool find_curve(const struct tmk_fit_series *s, unsigned first,
 {
     double rests[MOST];
     unsigned stride = (s->n - first) / N_STARTS ? (s->n - first) / N_STARTS : 1;
-    for (unsigned at = first; at + TMK_FIT_LEAST * 3 / 2 < line->first; at += stride) {
+    for (unsigned at = first; at + TMK_LINE_FIT_LEAST * 3 / 2 < line->first; at += stride) {
         struct tmk_line_fit f = fit_line(s, at);
         if (f.bend <= BEND_ERRORS * bend_error(&f, s) || f.bend <= BEND_PART * f.rise)
             continue;
@@ -398,7 +398,7 @@ struct tmk_line_fit tmk_fit_end(const struct tmk_fit_series *s, unsigned first)
     struct tmk_line_fit f = fit_line(s, first), curve;
     bool is_slow = slows(s, &f, &curve);
     for (unsigned at = first + stride;
-         !is_straight(&f, s) && !is_slow && at + TMK_FIT_LEAST <= s->n; at += stride) {
+         !is_straight(&f, s) && !is_slow && at + TMK_LINE_FIT_LEAST <= s->n; at += stride) {
         f = fit_line(s, at);
         is_slow = slows(s, &f, &curve);
     }

@@ -39,6 +39,6 @@ unsigned tmk_fit_envelope(struct tmk_fit_series *s);
 /* The longest end of the series that one line fits, or a curve that rises ever faster. */
 struct tmk_line_fit tmk_fit_end(const struct tmk_fit_series *s, unsigned first);
 
-enum { TMK_FIT_LEAST = 8 }; /* points */
+enum { TMK_LINE_FIT_LEAST = 8 }; /* points */
 
 #endif
