@@ -153,7 +153,8 @@ static unsigned usual_dip(const struct tmk_fit_series *s)
 
 unsigned tmk_fit_envelope(struct tmk_fit_series *s)
 {
-    unsigned width = usual_dip(s), most = s->n > 2 * TMK_LINE_FIT_LEAST ? s->n - 2 * TMK_FIT_LEAST : 0;
+    unsigned width = usual_dip(s),
+             most = s->n > 2 * TMK_LINE_FIT_LEAST ? s->n - 2 * TMK_LINE_FIT_LEAST : 0;
     width = width < most ? width : most;
     for (unsigned i = s->n; i-- > 0;)
         for (unsigned k = 1; k <= width && k <= i; k++)
