@@ -14,7 +14,7 @@
 enum { CLOSE_RANGE_UNSHARE_FLAG = 2 };
 
 /* -1 for "." and "..". */
-static int number_of(const char *name)
+static int fd_of_name(const char *name)
 {
     int n = *name >= '0' && *name <= '9' ? 0 : -1;
     for (; *name >= '0' && *name <= '9'; name++)
@@ -30,7 +30,7 @@ static bool copy_and_close(int keep)
     if (unshare(CLONE_FILES) < 0 || tmk_folder_open(&names, "/proc/thread-self/fd") < 0)
         return false;
     for (const char *name; (name = tmk_folder_next(&names)) != NULL;) {
-        int fd = number_of(name);
+        int fd = fd_of_name(name);
         if (fd >= 0 && fd != names.fd && fd != keep)
             close(fd);
     }

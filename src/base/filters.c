@@ -14,7 +14,7 @@ enum {
     MOUNTS_BYTES = 16384, /* in a container the root is among the first */
 };
 
-static uint64_t number(const char *text)
+static uint64_t parse_decimal(const char *text)
 {
     uint64_t value = 0;
     for (; *text >= '0' && *text <= '9' && value < UINT32_MAX; text++)
@@ -28,10 +28,10 @@ bool tmk_filters_parse(const char *status, bool is_whole, struct tmk_filters *re
     const char *count = tmk_lines_field(status, "Seccomp_filters:");
     if (!*mode && !is_whole)
         return false;
-    bool has_any = number(mode) != 0; /* without that line the kernel has no seccomp */
-    ret->n = !has_any ? 0 : number(count) > 0 ? number(count) : 1;
-    ret->pid = (uint32_t)number(tmk_lines_field(status, "Pid:"));
-    ret->no_new_privileges = number(tmk_lines_field(status, "NoNewPrivs:")) != 0;
+    bool has_any = parse_decimal(mode) != 0; /* without that line the kernel has no seccomp */
+    ret->n = !has_any ? 0 : parse_decimal(count) > 0 ? parse_decimal(count) : 1;
+    ret->pid = (uint32_t)parse_decimal(tmk_lines_field(status, "Pid:"));
+    ret->no_new_privileges = parse_decimal(tmk_lines_field(status, "NoNewPrivs:")) != 0;
     return true;
 }
 
@@ -52,7 +52,7 @@ bool tmk_filters_are_known(const struct tmk_filters *own, const struct tmk_filte
         return true;
     if (said && strcmp(said, TMK_FILTERS_REFUSE) == 0)
         return false;
-    if (said && own->n <= number(said))
+    if (said && own->n <= parse_decimal(said))
         return true;
     return first && first->n == 1 && own->n == 1 && !(is_launched && own->no_new_privileges);
 }

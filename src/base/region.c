@@ -92,7 +92,7 @@ static __thread struct {
     bool is_begun;
 } pool __attribute__((tls_model("initial-exec")));
 
-static size_t whole_pages(size_t size_bytes)
+static size_t round_up_to_pages(size_t size_bytes)
 {
     return (size_bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
 }
@@ -100,9 +100,9 @@ static size_t whole_pages(size_t size_bytes)
 void tmk_region_pool_begin(size_t size_bytes)
 {
     tmk_region_pool_end();
-    pool.base = map_zeros(whole_pages(size_bytes), false);
+    pool.base = map_zeros(round_up_to_pages(size_bytes), false);
     pool.is_begun = true;
-    pool.left_bytes = pool.base ? whole_pages(size_bytes) : 0;
+    pool.left_bytes = pool.base ? round_up_to_pages(size_bytes) : 0;
 }
 
 void tmk_region_pool_end(void)
@@ -115,7 +115,7 @@ void tmk_region_pool_end(void)
 
 static void *take_from_pool(size_t size_bytes)
 {
-    size_t n = whole_pages(size_bytes);
+    size_t n = round_up_to_pages(size_bytes);
     if (n == 0 || n > pool.left_bytes)
         return NULL;
     void *base = pool.base;

@@ -7,7 +7,7 @@
 
 #include "kit/utf8.h"
 
-static void lead(struct tmk_csv *c)
+static void write_separator(struct tmk_csv *c)
 {
     if (c->in_row)
         fputc(',', c->out);
@@ -62,7 +62,7 @@ void tmk_csv_init(struct tmk_csv *c, FILE *out, bool is_safe)
 
 void tmk_csv_text(struct tmk_csv *c, const char *text)
 {
-    lead(c);
+    write_separator(c);
     if (!text)
         return;
     bool is_formula = c->is_safe && begins_formula(text);
@@ -75,20 +75,20 @@ void tmk_csv_text(struct tmk_csv *c, const char *text)
 
 void tmk_csv_number(struct tmk_csv *c, const char *text)
 {
-    lead(c);
+    write_separator(c);
     if (text)
         fputs(text, c->out);
 }
 
 void tmk_csv_u64(struct tmk_csv *c, uint64_t value)
 {
-    lead(c);
+    write_separator(c);
     fprintf(c->out, "%" PRIu64, value);
 }
 
 void tmk_csv_i64(struct tmk_csv *c, int64_t value)
 {
-    lead(c);
+    write_separator(c);
     fprintf(c->out, "%" PRId64, value);
 }
 

@@ -7,7 +7,7 @@
 
 /* Braces are plain by themselves; bash makes several words of them where a comma or dots are in
  * between. */
-static bool is_plain(const char *word)
+static bool is_plain_in_shell(const char *word)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%{}";
@@ -20,7 +20,7 @@ const char *tmk_shell_word(struct tmk_arena *a, const char *word)
 {
     static const char quote[] = "'\\''"; /* ends what is quoted, and begins anew */
     size_t n = strlen(word), n_quotes = 0;
-    if (is_plain(word))
+    if (is_plain_in_shell(word))
         return tmk_arena_text(a, word, n);
     for (const char *at = word; (at = strchr(at, '\'')); at++)
         n_quotes++;

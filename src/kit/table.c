@@ -50,7 +50,7 @@ struct tmk_table *tmk_table_close(struct tmk_table *t)
     return NULL;
 }
 
-static void add(struct tmk_table *t, const char *text)
+static void add_table_cell(struct tmk_table *t, const char *text)
 {
     const char **more = text ? tmk_grow(t->cells, t->n_cells + 1, &t->room, sizeof *more) : NULL;
     if (!more) {
@@ -65,7 +65,7 @@ void tmk_table_cell(struct tmk_table *t, const char *text)
 {
     if (!t)
         return;
-    add(t, text ? tmk_arena_text(&t->texts, text, strlen(text)) : "-");
+    add_table_cell(t, text ? tmk_arena_text(&t->texts, text, strlen(text)) : "-");
 }
 
 void tmk_table_cellf(struct tmk_table *t, const char *format, ...)
@@ -118,7 +118,7 @@ static bool has_titles(const struct tmk_table *t)
     return t->columns[0].title != NULL;
 }
 
-static void measure(struct tmk_table *t)
+static void measure_columns(struct tmk_table *t)
 {
     for (uint32_t c = 0; c < t->n_columns && has_titles(t) && !t->has_printed; c++)
         t->widths[c] = tmk_utf8_width(t->columns[c].title);
@@ -202,7 +202,7 @@ static void fold_titles(struct tmk_table *t, size_t room)
 }
 
 /* Take columns off the widest shrinkable one until the table fits. */
-static void shrink(struct tmk_table *t, size_t room)
+static void shrink_columns(struct tmk_table *t, size_t room)
 {
     size_t *widths = t->widths;
     for (;;) {
@@ -217,30 +217,30 @@ static void shrink(struct tmk_table *t, size_t room)
     }
 }
 
-static void pad(FILE *out, size_t n)
+static void pad_cell(FILE *out, size_t n)
 {
     while (n-- > 0)
         fputc(' ', out);
 }
 
-static void print_line(const struct tmk_table *t, FILE *out, unsigned indent,
-                       const char *const *cells)
+static void print_text_line(const struct tmk_table *t, FILE *out, unsigned indent,
+                            const char *const *cells)
 {
     const size_t *widths = t->widths;
     uint32_t n = t->n_columns; /* without the empty ones at the end */
     while (n > 0 && !*cells[n - 1])
         n--;
-    pad(out, indent);
+    pad_cell(out, indent);
     for (uint32_t c = 0; c < n; c++) {
         const struct tmk_column *column = &t->columns[c];
         const char *text = cells[c];
         size_t width = tmk_utf8_width(text);
         size_t space = width < widths[c] ? widths[c] - width : 0;
         if (column->align == TMK_RIGHT)
-            pad(out, space);
+            pad_cell(out, space);
         tmk_utf8_write(out, text, widths[c]);
         if (c + 1 < n)
-            pad(out, GAP + (column->align == TMK_LEFT ? space : 0));
+            pad_cell(out, GAP + (column->align == TMK_LEFT ? space : 0));
     }
     fputc('\n', out);
 }
@@ -282,16 +282,16 @@ static void print_titles(struct tmk_table *t, FILE *out, unsigned indent, const 
                 return;
             }
         }
-        print_line(t, out, indent, line);
+        print_text_line(t, out, indent, line);
     }
 }
 
-static void print_text(struct tmk_table *t, FILE *out, const struct tmk_table_style *style)
+static void print_text_rows(struct tmk_table *t, FILE *out, const struct tmk_table_style *style)
 {
-    measure(t);
+    measure_columns(t);
     if (style->width > style->indent) {
         fold_titles(t, style->width - style->indent);
-        shrink(t, style->width - style->indent);
+        shrink_columns(t, style->width - style->indent);
     }
     if (has_titles(t) && !t->has_printed) {
         const char **line = calloc(t->n_columns, sizeof *line);
@@ -303,7 +303,7 @@ static void print_text(struct tmk_table *t, FILE *out, const struct tmk_table_st
         fputs(style->title_off ? style->title_off : "", out);
     }
     for (uint64_t i = 0; i + t->n_columns <= t->n_cells; i += t->n_columns)
-        print_line(t, out, style->indent, t->cells + i);
+        print_text_line(t, out, style->indent, t->cells + i);
 }
 
 static void print_markdown_cell(FILE *out, const char *text)
@@ -343,7 +343,7 @@ int tmk_table_print(struct tmk_table *t, FILE *out, const struct tmk_table_style
     if (style->markdown)
         print_markdown(t, out);
     else
-        print_text(t, out, style);
+        print_text_rows(t, out, style);
     t->has_printed = true;
     t->n_cells = 0;
     tmk_arena_fini(&t->texts);

@@ -218,7 +218,7 @@ static int settle_ring(struct tmk_reader *r, const struct tmk_ring_file *file,
 }
 
 /* The path less its last part, in `buffer`. */
-static const char *folder_of(const char *path, char *buffer, size_t size)
+static const char *trace_folder_of(const char *path, char *buffer, size_t size)
 {
     const char *slash = strrchr(path, '/');
     struct tmk_text text;
@@ -231,7 +231,7 @@ static const char *folder_of(const char *path, char *buffer, size_t size)
 
 /* What a dead process had of its run's share of memory and disk, and still takes: its ring, and the
  * bytes that its trace grows by. */
-struct share {
+struct ring_share {
     struct tmk_account account;
     struct tmk_disk_share disk;
     char folder[TMK_RING_PATH_BYTES]; /* of the run, as the process called it */
@@ -248,26 +248,27 @@ static bool is_same_folder(const char *a, const char *b)
 }
 
 /* The folder of the trace: an account's name is made of it as the process that made it said it. */
-static void name_run_folder(struct share *s, const char *said_path, const char *trace_path)
+static void name_run_folder(struct ring_share *s, const char *said_path, const char *trace_path)
 {
     char now[TMK_RING_PATH_BYTES], whole[PATH_MAX];
-    folder_of(trace_path, now, sizeof now);
-    folder_of(said_path, s->folder, sizeof s->folder);
+    trace_folder_of(trace_path, now, sizeof now);
+    trace_folder_of(said_path, s->folder, sizeof s->folder);
     if (!is_same_folder(s->folder, now) && realpath(now, whole) && strlen(whole) < sizeof s->folder)
         strcpy(s->folder, whole); /* it was moved */
 }
 
-static int open_share(struct share *s, const struct tmk_ring_file *file,
+static int open_share(struct ring_share *s, const struct tmk_ring_file *file,
                       const struct tmk_ring_header *header, const char *ring_path,
                       const char *trace_path, struct tmk_error *err)
 {
     struct tmk_ring_folders folders;
     char ring_folder[TMK_RING_PATH_BYTES];
-    const char *all[TMK_RING_FOLDERS + 1] = {folder_of(ring_path, ring_folder, sizeof ring_folder)};
+    const char *all[TMK_RING_FOLDERS + 1] = {
+        trace_folder_of(ring_path, ring_folder, sizeof ring_folder)};
     struct stat st, st_ring;
     tmk_ring_folders(&folders);
     memcpy(all + 1, folders.paths, folders.n * sizeof *all);
-    *s = (struct share){.disk.fd = -1, .ring_bytes = tmk_ring_bytes(header->n_pages)};
+    *s = (struct ring_share){.disk.fd = -1, .ring_bytes = tmk_ring_bytes(header->n_pages)};
     name_run_folder(s, header->trace_path, trace_path);
     s->ring_is_on_disk = fstat(file->folder, &st_ring) == 0 && stat(s->folder, &st) == 0 &&
                          st.st_dev == st_ring.st_dev && st.st_ino == st_ring.st_ino;
@@ -277,7 +278,7 @@ static int open_share(struct share *s, const struct tmk_ring_file *file,
     return rc;
 }
 
-static void close_share(struct share *s)
+static void close_share(struct ring_share *s)
 {
     tmk_disk_share_close(&s->disk);
     tmk_account_close(&s->account);
@@ -300,7 +301,7 @@ static uint64_t most_growth(const struct tmk_reader *r, const struct tmk_ring_fi
 }
 
 /* Take room for what is in the ring. A ring on the disk makes room itself. */
-static bool take_room(struct share *s, uint64_t need)
+static bool take_ring_room(struct ring_share *s, uint64_t need)
 {
     s->taken_bytes = need;
     if (s->ring_is_on_disk)
@@ -312,7 +313,7 @@ static bool take_room(struct share *s, uint64_t need)
 }
 
 /* Count what the trace has grown by, and the ring if it is still there. */
-static void settle_share(struct share *s, uint64_t grown_bytes, bool ring_is_gone)
+static void settle_share(struct ring_share *s, uint64_t grown_bytes, bool ring_is_gone)
 {
     tmk_disk_share_put(&s->disk, grown_bytes);
     tmk_disk_share_give(&s->disk, s->taken_bytes);
@@ -337,12 +338,13 @@ static bool drop_ring(const struct tmk_ring_file *file, const char *run_folder)
     return tmk_ring_file_remove(file);
 }
 
-static int settle_in_share(struct share *s, struct tmk_reader *r, const struct tmk_ring_file *file,
-                           uint32_t n_pages, struct tmk_error *err)
+static int settle_in_share(struct ring_share *s, struct tmk_reader *r,
+                           const struct tmk_ring_file *file, uint32_t n_pages,
+                           struct tmk_error *err)
 {
     struct stat st;
     uint64_t before = tmk_reader_file_bytes(r);
-    if (!take_room(s, most_growth(r, file, n_pages)))
+    if (!take_ring_room(s, most_growth(r, file, n_pages)))
         return tmk_fail(err, TMK_EFULL, "the run's share of the disk has no room for what is in %s",
                         file->name);
     int rc = settle_ring(r, file, err);
@@ -358,7 +360,7 @@ static int settle_locked(const char *path, const struct tmk_ring_file *file, con
 {
     struct tmk_reader *r = NULL;
     struct tmk_ring_header header;
-    struct share share;
+    struct ring_share share;
     if (!tmk_ring_file_header(file, &header))
         return tmk_fail(err, TMK_EFORMAT, "%s is not a ring of tidemark's", file->name);
     int rc = tmk_reader_open(path, &r, err);
@@ -385,7 +387,7 @@ static void remove_socket(const char *path, uint64_t pid)
     tmk_text_add(&text, "tidemark.%llu.", (unsigned long long)pid);
     if (!slash || slash == path || strncmp(slash + 1, name, text.length) != 0)
         return;
-    int folder = open(folder_of(path, folder_path, sizeof folder_path),
+    int folder = open(trace_folder_of(path, folder_path, sizeof folder_path),
                       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return;
@@ -400,7 +402,7 @@ static void remove_socket(const char *path, uint64_t pid)
     close(folder);
 }
 
-static bool is_own_file(const char *path)
+static bool is_own_trace(const char *path)
 {
     struct stat st;
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
@@ -438,7 +440,7 @@ static int read_named_files(const char *path, struct named_files *ret, struct tm
 static void drop_account(const char *trace_path)
 {
     char folder[TMK_RING_PATH_BYTES], whole[PATH_MAX];
-    if (realpath(folder_of(trace_path, folder, sizeof folder), whole))
+    if (realpath(trace_folder_of(trace_path, folder, sizeof folder), whole))
         tmk_account_drop_idle(whole);
 }
 
@@ -451,7 +453,7 @@ int tmk_merge_settle(const char *path, struct tmk_error *err)
     int rc = read_named_files(path, &named, err);
     if (rc < 0)
         return rc;
-    if (!named.ring[0] || !is_own_file(path))
+    if (!named.ring[0] || !is_own_trace(path))
         return 0;
     if (!tmk_ring_file_find(&file, named.ring, path, true)) {
         drop_account(path);
@@ -638,7 +640,7 @@ int tmk_merge_open(const char *path, struct tmk_reader **ret_reader, bool *ret_l
     struct tmk_ring_file file;
     const char *ring_path = tmk_reader_info(r, "ring");
     if (ring_path && tmk_reader_status(r)->state == TMK_STATE_OPEN &&
-        tmk_ring_file_find(&file, ring_path, path, is_own_file(path))) {
+        tmk_ring_file_find(&file, ring_path, path, is_own_trace(path))) {
         struct tmk_reader *both = NULL;
         rc = open_with_ring(path, &file, &both, &live, err);
         tmk_ring_file_close(&file);

@@ -3,8 +3,9 @@
  *
  * Every section of the events chunk grows in a buffer of its own, sized for the worst case of
  * max_events, so adding never fails for lack of room; flush strings the sections together. All of
- * them lie in one region, which lay_out() cuts up. The dictionary of addresses costs no clearing: a
- * mark counts only if it carries the current chunk's stamp. That of shapes begins small anew. */
+ * them lie in one region, which lay_out_packer() cuts up. The dictionary of addresses costs no
+ * clearing: a mark counts only if it carries the current chunk's stamp. That of shapes begins small
+ * anew. */
 #include "trace/packer.h"
 
 #include <string.h>
@@ -107,7 +108,7 @@ struct cutter {
     size_t n_bytes;
 };
 
-static void *cut(struct cutter *c, size_t n)
+static void *cut_buffer(struct cutter *c, size_t n)
 {
     void *at = c->base ? c->base + c->n_bytes : NULL;
     c->n_bytes += (n + 63) & ~(size_t)63;
@@ -116,7 +117,7 @@ static void *cut(struct cutter *c, size_t n)
 
 static struct tmk_sink cut_sink(struct cutter *c, size_t n)
 {
-    uint8_t *at = cut(c, n);
+    uint8_t *at = cut_buffer(c, n);
     return at ? tmk_sink_of(at, n) : (struct tmk_sink){0};
 }
 
@@ -139,7 +140,7 @@ static void lay_out_sections(struct tmk_packer *p, struct cutter *c)
 }
 
 /* Place all that the packer needs at `base`, or only count it: NULL. Returns how much that is. */
-static size_t lay_out(struct tmk_packer *p, uint8_t *base)
+static size_t lay_out_packer(struct tmk_packer *p, uint8_t *base)
 {
     struct cutter c = {.base = base};
     size_t n = p->options.max_events;
@@ -147,18 +148,18 @@ static size_t lay_out(struct tmk_packer *p, uint8_t *base)
     p->payload = cut_sink(&c, c.n_bytes + n * ADDRESS_BOUND + SECTION_HEADS);
     p->defs = cut_sink(&c, DEFS_BYTES);
     p->steps = cut_sink(&c, STEPS_BYTES);
-    p->addresses = cut(&c, n * sizeof *p->addresses);
-    p->address_lives = cut(&c, n * sizeof *p->address_lives);
-    p->address_devices = cut(&c, n * sizeof *p->address_devices);
-    p->known_shapes = cut(&c, n * sizeof *p->known_shapes);
-    p->shape_index.slots =
-        cut(&c, (size_t)tmk_index_slots_for(n, FIRST_SHAPE_SLOTS) * sizeof *p->shape_index.slots);
-    p->marks = cut(&c, ((size_t)p->options.limits.max_blocks + 1) * sizeof *p->marks);
+    p->addresses = cut_buffer(&c, n * sizeof *p->addresses);
+    p->address_lives = cut_buffer(&c, n * sizeof *p->address_lives);
+    p->address_devices = cut_buffer(&c, n * sizeof *p->address_devices);
+    p->known_shapes = cut_buffer(&c, n * sizeof *p->known_shapes);
+    p->shape_index.slots = cut_buffer(&c, (size_t)tmk_index_slots_for(n, FIRST_SHAPE_SLOTS) *
+                                              sizeof *p->shape_index.slots);
+    p->marks = cut_buffer(&c, ((size_t)p->options.limits.max_blocks + 1) * sizeof *p->marks);
     return c.n_bytes;
 }
 
 static void note_step_row(void *arg, const struct tmk_step_row *row);
-static bool is_due(const struct tmk_packer *p);
+static bool is_chunk_due(const struct tmk_packer *p);
 
 int tmk_packer_open(const struct tmk_packer_options *options, const struct tmk_chunk_out *out,
                     struct tmk_packer **ret_packer)
@@ -175,12 +176,12 @@ int tmk_packer_open(const struct tmk_packer_options *options, const struct tmk_c
     p->first_step = TMK_NO_STEP;
     rc = tmk_state_init(&p->state, &options->limits);
     if (rc == 0)
-        rc = tmk_region_init(&p->memory, lay_out(p, NULL));
+        rc = tmk_region_init(&p->memory, lay_out_packer(p, NULL));
     if (rc < 0) {
         tmk_packer_close(p);
         return rc;
     }
-    lay_out(p, p->memory.base);
+    lay_out_packer(p, p->memory.base);
     p->state.on_step_row = note_step_row;
     p->state.on_step_row_arg = p;
     *ret_packer = p;
@@ -276,7 +277,7 @@ static int write_defs(struct tmk_packer *p, bool decisive)
     return rc;
 }
 
-static int write_steps(struct tmk_packer *p)
+static int write_step_rows(struct tmk_packer *p)
 {
     if (p->n_steps == 0)
         return 0;
@@ -433,7 +434,7 @@ int tmk_packer_flush(struct tmk_packer *p)
     if (rc == 0)
         rc = write_events(p);
     if (rc == 0)
-        rc = write_steps(p);
+        rc = write_step_rows(p);
     begin_chunk(p);
     if (rc == 0 && is_checkpoint_due(p))
         rc = write_checkpoint(p);
@@ -442,7 +443,7 @@ int tmk_packer_flush(struct tmk_packer *p)
 
 int tmk_packer_finish(struct tmk_packer *p)
 {
-    int rc = is_due(p) ? tmk_packer_flush(p) : 0; /* so that there is room for the rows */
+    int rc = is_chunk_due(p) ? tmk_packer_flush(p) : 0; /* so that there is room for the rows */
     for (uint32_t i = 0; rc == 0 && i < p->state.n_devices; i++) {
         struct tmk_step_row row = tmk_state_open_row(&p->state, i);
         note_step_row(p, &row);
@@ -548,7 +549,7 @@ static void add_lines_311(struct tmk_packer *p, const struct tmk_input *in)
     add_def(p, &def);
 }
 
-static void add_stack(struct tmk_packer *p, const struct tmk_input *in)
+static void add_stack_def(struct tmk_packer *p, const struct tmk_input *in)
 {
     uint32_t n = in->text_bytes / 4;
     size_t length = tmk_varint_bytes(in->id);
@@ -648,7 +649,7 @@ static void apply_other(struct tmk_packer *p, const struct tmk_input *in, uint64
 }
 
 /* Numbers that may be unknown are written one higher: 0 is unknown. */
-static void write_sample(struct tmk_sink *body, const struct tmk_input *in)
+static void write_sample_event(struct tmk_sink *body, const struct tmk_input *in)
 {
     struct tmk_sample_body sample;
     memcpy(&sample, in->text, sizeof sample);
@@ -700,7 +701,7 @@ static void write_other_numbers(struct tmk_sink *body, const struct tmk_input *i
         }
         break;
     case TMK_KIND_SAMPLE:
-        write_sample(body, in);
+        write_sample_event(body, in);
         break;
     default:
         tmk_sink_varint(body, in->a);
@@ -785,7 +786,7 @@ static uint64_t add_head(struct tmk_packer *p, const struct tmk_input *in)
     return ns;
 }
 
-static bool is_due(const struct tmk_packer *p)
+static bool is_chunk_due(const struct tmk_packer *p)
 {
     const struct tmk_sink *other = &p->data[TMK_KIND_OTHER];
     return p->device_ended || p->n_events >= p->options.max_events ||
@@ -849,10 +850,10 @@ int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
         add_lines_311(p, in);
         break;
     case TMK_KIND_DEF_STACK:
-        add_stack(p, in);
+        add_stack_def(p, in);
         break;
     default:
         return TMK_EINVAL;
     }
-    return is_due(p);
+    return is_chunk_due(p);
 }

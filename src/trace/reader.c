@@ -166,7 +166,7 @@ static bool choose_status(const uint8_t *slots, struct tmk_status *ret)
     return found;
 }
 
-static void take_status(struct tmk_reader *r, const uint8_t *bytes)
+static void take_status_slots(struct tmk_reader *r, const uint8_t *bytes)
 {
     r->damage.status_lost = !choose_status(bytes + TMK_STATUS_OFFSET, &r->status);
 }
@@ -259,7 +259,7 @@ static int fail_stranger(const uint8_t *bytes, struct tmk_error *err)
                     pickled ? "; a run is made of a torch snapshot by: tidemark import" : "");
 }
 
-static int read_header(struct tmk_reader *r, struct tmk_error *err)
+static int read_trace_header(struct tmk_reader *r, struct tmk_error *err)
 {
     uint8_t bytes[TMK_HEADER_MAX_BYTES] = {0};
     size_t n = r->file_bytes < sizeof bytes ? (size_t)r->file_bytes : sizeof bytes;
@@ -278,11 +278,11 @@ static int read_header(struct tmk_reader *r, struct tmk_error *err)
         return fail_cut(r, err);
     if (!r->damage.info_lost)
         take_info(r, (const char *)bytes + TMK_INFO_OFFSET, r->header.info_bytes);
-    take_status(r, bytes);
+    take_status_slots(r, bytes);
     return 0;
 }
 
-static void note_gap(struct tmk_reader *r, uint64_t from, uint64_t to)
+static void note_chunk_gap(struct tmk_reader *r, uint64_t from, uint64_t to)
 {
     /* After a file was written round, what lies between head and tail is left over, not damage. */
     bool expected = !r->damage.status_lost && r->status.tail > r->status.head &&
@@ -308,7 +308,7 @@ static void forgive_torn_end(struct tmk_reader *r)
     r->torn_bytes = 0;
 }
 
-static int scan(struct tmk_reader *r)
+static int scan_chunks(struct tmk_reader *r)
 {
     uint64_t oldest = r->damage.status_lost ? 0 : r->status.oldest_seq;
     uint64_t offset = r->damage.info_lost ? find_chunk(r, TMK_INFO_OFFSET) : r->header.header_bytes;
@@ -320,14 +320,14 @@ static int scan(struct tmk_reader *r)
                     is_chunk_header(&ref.header);
         if (!here) {
             uint64_t next = find_chunk(r, offset + 8);
-            note_gap(r, offset, next);
+            note_chunk_gap(r, offset, next);
             offset = next;
             continue;
         }
         uint64_t bytes = tmk_chunk_bytes(ref.header.payload_bytes);
         if (offset + bytes > r->file_bytes) { /* cut, or damage that hides what follows */
             uint64_t next = find_chunk(r, offset + 8);
-            note_gap(r, offset, next);
+            note_chunk_gap(r, offset, next);
             offset = next;
             continue;
         }
@@ -424,8 +424,8 @@ bool tmk_reader_is_torn(struct tmk_reader *r, uint32_t i)
 /* ---- definitions and step rows ---- */
 
 /* Append to a list of rows, which grows. */
-static int append_row(struct tmk_step_row **rows, uint64_t *n, uint64_t *room,
-                      const struct tmk_step_row *row)
+static int append_step_row(struct tmk_step_row **rows, uint64_t *n, uint64_t *room,
+                           const struct tmk_step_row *row)
 {
     if (*n == *room) {
         uint64_t wider = *room ? 2 * *room : 256;
@@ -439,18 +439,18 @@ static int append_row(struct tmk_step_row **rows, uint64_t *n, uint64_t *room,
     return 0;
 }
 
-static int add_row(struct tmk_reader *r, const struct tmk_step_row *row)
+static int add_trace_row(struct tmk_reader *r, const struct tmk_step_row *row)
 {
-    return append_row(&r->rows, &r->n_rows, &r->row_room, row);
+    return append_step_row(&r->rows, &r->n_rows, &r->row_room, row);
 }
 
-static int read_rows(struct tmk_reader *r, struct tmk_view in)
+static int read_step_rows(struct tmk_reader *r, struct tmk_view in)
 {
     while (tmk_view_left(&in) > 0) {
         struct tmk_step_row row;
         int rc = tmk_step_row_read(&in, &row);
         if (rc == 0)
-            rc = add_row(r, &row);
+            rc = add_trace_row(r, &row);
         if (rc < 0)
             return rc;
     }
@@ -486,7 +486,7 @@ static int take_kept_rows(struct tmk_reader *r)
         if (r->chunks[i].header.kind == TMK_CHUNK_EVENTS && r->chunks[i].header.end_ns > end_ns)
             end_ns = r->chunks[i].header.end_ns;
     for (uint64_t i = 0; i < r->n_kept_rows; i++)
-        if (r->kept_rows[i].end_ns <= end_ns && add_row(r, &r->kept_rows[i]) < 0)
+        if (r->kept_rows[i].end_ns <= end_ns && add_trace_row(r, &r->kept_rows[i]) < 0)
             return TMK_ENOMEM;
     return 0;
 }
@@ -505,7 +505,7 @@ static int read_permanent(struct tmk_reader *r)
         int rc = tmk_reader_payload(r, i, &payload, NULL);
         if (rc == 0)
             rc = h->kind == TMK_CHUNK_DEFS ? tmk_defs_read(&r->defs, payload)
-                                           : read_rows(r, payload);
+                                           : read_step_rows(r, payload);
         if (rc == TMK_ENOMEM)
             return rc;
     }
@@ -515,7 +515,7 @@ static int read_permanent(struct tmk_reader *r)
 
 /* ---- opening and closing ---- */
 
-static int open_file(struct tmk_reader *r, const char *path, struct tmk_error *err)
+static int open_trace_file(struct tmk_reader *r, const char *path, struct tmk_error *err)
 {
     struct stat st;
     r->path = strdup(path);
@@ -538,12 +538,12 @@ int tmk_reader_open(const char *path, struct tmk_reader **ret_reader, struct tmk
     if (!r)
         return tmk_fail(err, TMK_ENOMEM, "out of memory");
     r->fd = -1;
-    int rc = open_file(r, path, err);
+    int rc = open_trace_file(r, path, err);
     if (rc == 0)
-        rc = read_header(r, err);
+        rc = read_trace_header(r, err);
     if (rc == 0 && (rc = tmk_defs_init(&r->defs)) < 0)
         tmk_fail(err, rc, "no address space for the tables");
-    if (rc == 0 && (rc = scan(r)) == 0) {
+    if (rc == 0 && (rc = scan_chunks(r)) == 0) {
         sort_chunks(r);
         rc = read_permanent(r);
     }
@@ -598,7 +598,7 @@ static int keep_rows(struct tmk_reader *r)
     r->n_kept_rows = 0;
     for (uint64_t i = 0; rc == 0 && i < r->n_rows; i++)
         if (!r->rows[i].open)
-            rc = append_row(&r->kept_rows, &r->n_kept_rows, &r->kept_room, &r->rows[i]);
+            rc = append_step_row(&r->kept_rows, &r->n_kept_rows, &r->kept_room, &r->rows[i]);
     return rc;
 }
 

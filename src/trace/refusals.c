@@ -90,7 +90,7 @@ static int open_to_append(const char *folder, bool is_inside)
     return open(name, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
 
-static bool has_room(int fd, size_t n_bytes)
+static bool has_disk_room(int fd, size_t n_bytes)
 {
     size_t n_before;
     return is_list(fd, &n_before) && n_before + n_bytes <= TMK_REFUSALS_MAX_BYTES;
@@ -118,7 +118,7 @@ int tmk_refusals_append(const char *folder, const struct tmk_refusal *refusal)
     if (fd < 0)
         return TMK_EIO;
     bool is_written =
-        has_room(fd, text.length) && write(fd, line, text.length) == (ssize_t)text.length;
+        has_disk_room(fd, text.length) && write(fd, line, text.length) == (ssize_t)text.length;
     close(fd);
     return is_written ? 0 : TMK_EFULL;
 }
@@ -126,7 +126,7 @@ int tmk_refusals_append(const char *folder, const struct tmk_refusal *refusal)
 /* ---- reading ---- */
 
 /* Digits at *text, which is moved behind them and one blank; false when there are none. */
-static bool take_number(const char **text, uint32_t *ret)
+static bool take_refusal_number(const char **text, uint32_t *ret)
 {
     const char *at = *text;
     uint64_t value = 0;
@@ -142,7 +142,8 @@ static bool take_number(const char **text, uint32_t *ret)
 static bool parse_line(const char *line, struct tmk_refusal *ret)
 {
     uint32_t pid, reason, os_error;
-    if (!take_number(&line, &pid) || !take_number(&line, &reason) || !take_number(&line, &os_error))
+    if (!take_refusal_number(&line, &pid) || !take_refusal_number(&line, &reason) ||
+        !take_refusal_number(&line, &os_error))
         return false;
     *ret = (struct tmk_refusal){
         .pid = pid, .reason = (enum tmk_stop)reason, .os_error = (int)os_error};
@@ -176,7 +177,7 @@ bool tmk_refusals_are_own(const char *folder, bool is_inside)
     return are_own && n_bytes > 0;
 }
 
-static size_t read_file(int fd, struct tmk_refusal *ret, size_t most)
+static size_t read_refusal_file(int fd, struct tmk_refusal *ret, size_t most)
 {
     static char text[TMK_REFUSALS_MAX_BYTES + 1];
     size_t length = 0, n = 0;
@@ -199,7 +200,7 @@ size_t tmk_refusals_read(const char *folder, struct tmk_refusal *ret, size_t mos
         if (fd < 0)
             continue;
         if (is_inside || (is_list(fd, &n_bytes) && lseek(fd, 0, SEEK_SET) == 0))
-            n += read_file(fd, ret + n, most - n);
+            n += read_refusal_file(fd, ret + n, most - n);
         close(fd);
     }
     return n;

@@ -33,8 +33,8 @@ static inline struct tmk_block *block_at(struct tmk_replay *rp, uint32_t slot)
 
 _Static_assert(TMK_KIND_RELEASED < 32, "a set of the kinds that are replayed fits 32 bits");
 
-static void visit(struct tmk_replay *rp, const struct tmk_visitor *v, const struct tmk_event *ev,
-                  struct tmk_block *b)
+static void visit_event(struct tmk_replay *rp, const struct tmk_visitor *v,
+                        const struct tmk_event *ev, struct tmk_block *b)
 {
     if (v->event && (!v->kinds || v->kinds >> ev->kind & 1))
         v->event(v->arg, rp, ev, b);
@@ -48,7 +48,7 @@ static void imply_free(struct tmk_replay *rp, const struct tmk_visitor *v,
     ev.kind = TMK_KIND_FREE;
     tmk_state_replace(&rp->state, b);
     rp->implied = true;
-    visit(rp, v, &ev, b);
+    visit_event(rp, v, &ev, b);
     rp->implied = false;
 }
 
@@ -66,7 +66,7 @@ static void give_up_blocks(struct tmk_replay *rp, const struct tmk_visitor *v,
             continue;
         ev.address = b->address;
         tmk_state_give_up(s, b);
-        visit(rp, v, &ev, b);
+        visit_event(rp, v, &ev, b);
     }
     rp->implied = false;
 }
@@ -86,7 +86,8 @@ static void apply_segment(struct tmk_replay *rp, const struct tmk_event *ev)
                                                    .kind = ev->segment_kind});
 }
 
-static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const struct tmk_event *ev)
+static void apply_to_state(struct tmk_replay *rp, const struct tmk_visitor *v,
+                           const struct tmk_event *ev)
 {
     struct tmk_state *s = &rp->state;
     struct tmk_block *b = NULL;
@@ -143,7 +144,7 @@ static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const stru
         tmk_state_other(s, ev->time_ns);
         break;
     }
-    visit(rp, v, ev, b);
+    visit_event(rp, v, ev, b);
 }
 
 /* ---- one chunk ---- */
@@ -185,7 +186,7 @@ static int take_figures(struct tmk_replay *rp, struct tmk_written_live *ret_live
 /* After a gap, until a checkpoint: take what the chunk says about the moment it starts at. Blocks
  * at its addresses are made to agree with its dictionary; those that appear are of unknown age and
  * origin. Where its writer did not know all blocks himself, one that he does not list may live. */
-static int patch(struct tmk_replay *rp)
+static int patch_state(struct tmk_replay *rp)
 {
     struct tmk_cursor *c = &rp->cursor;
     struct tmk_state *s = &rp->state;
@@ -231,14 +232,14 @@ static int replay_events(struct tmk_replay *rp, const struct tmk_chunk_header *c
         rc = map_addresses(rp);
     bool is_changed = rc == 0 && (is_patched || take_listed(rp));
     if (rc == 0 && is_patched)
-        rc = patch(rp);
+        rc = patch_state(rp);
     if (is_changed && v->restored)
         v->restored(v->arg, rp);
     if (rc < 0)
         return rc;
     struct tmk_event ev = {0};
     while ((rc = tmk_cursor_next(&rp->cursor, &ev)) > 0) {
-        apply(rp, v, &ev);
+        apply_to_state(rp, v, &ev);
         rp->n_replayed++;
     }
     tmk_state_compact(&rp->state);
@@ -249,7 +250,7 @@ static int replay_events(struct tmk_replay *rp, const struct tmk_chunk_header *c
 
 /* Number of the first chunk to use: the newest checkpoint if that is asked for, the first chunk, or
  * after a cut the oldest checkpoint. */
-static uint32_t first_chunk(const struct tmk_replay *rp, const struct tmk_reader *r)
+static uint32_t first_chunk_to_replay(const struct tmk_replay *rp, const struct tmk_reader *r)
 {
     uint32_t n = tmk_reader_n_chunks(r), oldest = 0, newest = 0;
     for (uint32_t i = n; i-- > 0;) {
@@ -306,7 +307,7 @@ int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk
 {
     learn_stages(&rp->state, r);
     uint32_t n = tmk_reader_n_chunks(r);
-    uint32_t first = first_chunk(rp, r);
+    uint32_t first = first_chunk_to_replay(rp, r);
     uint64_t next_seq = n > first ? tmk_reader_chunk(r, first)->header.seq : 0;
     bool gap = next_seq > 1 && tmk_reader_chunk(r, first)->header.kind != TMK_CHUNK_CHECKPOINT;
     bool lost = false; /* a gap lies between here and the last checkpoint */

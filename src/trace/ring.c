@@ -53,7 +53,7 @@ static int allocate_by_name(const struct tmk_ring *r, size_t offset, size_t n)
 }
 
 /* Memory for n bytes at `offset`, touched, so that the hot path never faults. */
-static int populate(const struct tmk_ring *r, size_t offset, size_t n, bool may_open)
+static int populate_ring_file(const struct tmk_ring *r, size_t offset, size_t n, bool may_open)
 {
     uint8_t *base = (uint8_t *)r->header + offset;
     if (mprotect(base, n, PROT_READ | PROT_WRITE) < 0)
@@ -166,8 +166,8 @@ static int make_named(const struct tmk_ring *r, const struct tmk_ring_header *he
 }
 
 /* The file, locked. */
-static int make_file(struct tmk_ring *r, const struct tmk_ring_header *header,
-                     struct tmk_error *err)
+static int make_ring_file(struct tmk_ring *r, const struct tmk_ring_header *header,
+                          struct tmk_error *err)
 {
     struct stat st;
     int fd = make_unnamed(r, header);
@@ -246,13 +246,13 @@ int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages, ui
     fill_header(&header, trace_id, trace_path);
     if (path && file_limit_allows(r.size_bytes)) {
         r.path = path;
-        fd = make_file(&r, &header, err);
+        fd = make_ring_file(&r, &header, err);
         if (fd < 0)
             return fd;
     }
     int rc = map_ring(&r, fd, err);
     if (rc == 0) {
-        rc = populate(&r, 0, tmk_ring_bytes(n_pages), true);
+        rc = populate_ring_file(&r, 0, tmk_ring_bytes(n_pages), true);
         if (rc < 0)
             tmk_fail(err, rc, "no memory for the ring");
     }
@@ -274,7 +274,7 @@ int tmk_ring_grow(struct tmk_ring *r, uint32_t n_more, bool may_open)
     if (n_more > room)
         n_more = room;
     if (n_more == 0 ||
-        populate(r, tmk_ring_bytes(n), (size_t)n_more * TMK_PAGE_BYTES, may_open) < 0)
+        populate_ring_file(r, tmk_ring_bytes(n), (size_t)n_more * TMK_PAGE_BYTES, may_open) < 0)
         return TMK_EFULL;
     add_pages(r, n_more);
     return (int)n_more;
@@ -305,7 +305,7 @@ bool tmk_ring_abandon(struct tmk_ring *r)
 
 /* ---- copying ---- */
 
-static int read_all(int fd, void *buffer, size_t n, size_t offset)
+static int read_ring_bytes(int fd, void *buffer, size_t n, size_t offset)
 {
     for (size_t at = 0; at < n;) {
         ssize_t got = pread(fd, (uint8_t *)buffer + at, n - at, (off_t)(offset + at));
@@ -333,8 +333,9 @@ static int copy_pages(int fd, struct tmk_ring *r)
     for (uint32_t i = 0; i < n; i++) {
         uint32_t state = TMK_PAGE_FREE;
         size_t offset = TMK_RING_HEADER_BYTES + (size_t)i * TMK_PAGE_BYTES;
-        if (read_all(fd, &state, sizeof state, offset) < 0 ||
-            (state != TMK_PAGE_FREE && read_all(fd, &r->pages[i], TMK_PAGE_BYTES, offset) < 0))
+        if (read_ring_bytes(fd, &state, sizeof state, offset) < 0 ||
+            (state != TMK_PAGE_FREE &&
+             read_ring_bytes(fd, &r->pages[i], TMK_PAGE_BYTES, offset) < 0))
             return TMK_EIO;
     }
     return 0;
@@ -349,7 +350,7 @@ static bool has_same_progress(const struct tmk_ring_header *a, const struct tmk_
 bool tmk_ring_has_moved(const struct tmk_ring *copy, int fd)
 {
     struct tmk_ring_header now;
-    return read_all(fd, &now, sizeof now, 0) < 0 || !has_same_progress(copy->header, &now);
+    return read_ring_bytes(fd, &now, sizeof now, 0) < 0 || !has_same_progress(copy->header, &now);
 }
 
 /* One try; TMK_EBUSY when the packer, or a merger, moved records meanwhile. The pages of a living
@@ -360,14 +361,14 @@ bool tmk_ring_has_moved(const struct tmk_ring *copy, int fd)
  */
 static int copy_once(int fd, struct tmk_ring *r, bool live)
 {
-    if (read_all(fd, r->header, TMK_RING_HEADER_BYTES, 0) < 0)
+    if (read_ring_bytes(fd, r->header, TMK_RING_HEADER_BYTES, 0) < 0)
         return TMK_EIO;
     if (live && (atomic_load(&r->header->epoch) & 1))
         return TMK_EBUSY;
     r->copied_ticks = live ? tmk_clock_ticks(tmk_clock_has_counter()) : UINT64_MAX;
     /* After the clock: a page that was added since then has nothing that counts. */
-    if (read_all(fd, &r->header->n_pages, sizeof r->header->n_pages,
-                 offsetof(struct tmk_ring_header, n_pages)) < 0 ||
+    if (read_ring_bytes(fd, &r->header->n_pages, sizeof r->header->n_pages,
+                        offsetof(struct tmk_ring_header, n_pages)) < 0 ||
         copy_pages(fd, r) < 0)
         return TMK_EIO;
     return tmk_ring_has_moved(r, fd) ? TMK_EBUSY : 0;
@@ -379,7 +380,7 @@ int tmk_ring_copy(struct tmk_ring *ret, int fd, const char *path, bool live, uin
     uint64_t end = tmk_clock_monotonic_ns() + wait_ns;
     struct tmk_ring_header head;
     struct stat st;
-    if (fstat(fd, &st) < 0 || read_all(fd, &head, sizeof head, 0) < 0 ||
+    if (fstat(fd, &st) < 0 || read_ring_bytes(fd, &head, sizeof head, 0) < 0 ||
         !header_is_sane(&head, (size_t)st.st_size))
         return tmk_fail(err, TMK_EFORMAT, "%s is not a ring of tidemark's", path);
     uint64_t in_file = ((uint64_t)st.st_size - TMK_RING_HEADER_BYTES) / TMK_PAGE_BYTES;

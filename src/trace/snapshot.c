@@ -121,8 +121,8 @@ int tmk_context_read_ranges(struct tmk_view *in, uint64_t start_ns,
     return in->bad ? TMK_EDAMAGED : 0;
 }
 
-static void restore_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
-                          uint64_t start_ns)
+static void restore_open_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
+                               uint64_t start_ns)
 {
     tmk_state_open_range(arg, thread, kind, name, start_ns);
 }
@@ -145,7 +145,7 @@ int tmk_context_restore(struct tmk_view *in, uint64_t start_ns, struct tmk_state
             d->row.peak_bytes = d->allocated_bytes;
     }
     tmk_state_forget_ranges(s);
-    return tmk_context_read_ranges(in, start_ns, restore_range, s);
+    return tmk_context_read_ranges(in, start_ns, restore_open_range, s);
 }
 
 /* ---- reserved bytes ---- */
@@ -281,7 +281,7 @@ struct block_sums {
     uint32_t counts[65]; /* by size, in powers of two */
 };
 
-static unsigned class_of(uint64_t size_bytes)
+static unsigned size_class_of(uint64_t size_bytes)
 {
     return size_bytes ? 64 - (unsigned)__builtin_clzll(size_bytes) : 0;
 }
@@ -313,7 +313,7 @@ static struct block_sums sum_blocks(const struct tmk_state *s, uint64_t now_ns)
         sums.detailed_bytes += s->has_requested ? tmk_varint_bytes(s->requested[i]) : 0;
         sums.brief_bytes += tmk_varint_bytes(b->device) + tmk_varint_bytes(brief_step) +
                             tmk_varint_bytes(b->size_bytes + 1);
-        sums.counts[class_of(b->size_bytes)]++;
+        sums.counts[size_class_of(b->size_bytes)]++;
         sums.has_streams |= b->stream != 0;
         previous = b->address;
     }
@@ -340,7 +340,7 @@ static struct block_cut cut_at(const struct block_sums *sums, uint32_t n)
 /* To be asked about all live blocks, in order. */
 static bool is_in_cut(struct block_cut *cut, const struct tmk_block *b)
 {
-    unsigned size_class = class_of(b->size_bytes);
+    unsigned size_class = size_class_of(b->size_bytes);
     if (size_class != cut->size_class)
         return size_class > cut->size_class;
     bool is_in = cut->n_left > 0;
@@ -349,14 +349,14 @@ static bool is_in_cut(struct block_cut *cut, const struct tmk_block *b)
 }
 
 /* What a checkpoint lists of the live blocks. */
-struct listing {
+struct block_listing {
     const struct block_sums *sums;
     uint32_t n_detailed;
     uint32_t n_brief;
 };
 
-static void write_block(struct tmk_sink *out, const struct tmk_block *b, uint64_t now_ns,
-                        uint64_t previous)
+static void write_listed_block(struct tmk_sink *out, const struct tmk_block *b, uint64_t now_ns,
+                               uint64_t previous)
 {
     bool has_step = b->step != TMK_NO_STEP;
     tmk_sink_varint(out, b->device);
@@ -373,8 +373,8 @@ static void write_block(struct tmk_sink *out, const struct tmk_block *b, uint64_
     tmk_sink_varint(out, b->serial);
 }
 
-static void write_blocks(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
-                         const struct listing *list)
+static void write_listed_blocks(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
+                                const struct block_listing *list)
 {
     struct block_cut cut = cut_at(list->sums, list->n_detailed);
     uint64_t previous = 0;
@@ -383,13 +383,13 @@ static void write_blocks(struct tmk_sink *out, const struct tmk_state *s, uint64
         const struct tmk_block *b = &s->entries[i];
         if (!b->live || !is_in_cut(&cut, b))
             continue;
-        write_block(out, b, now_ns, previous);
+        write_listed_block(out, b, now_ns, previous);
         previous = b->address;
     }
 }
 
 static void write_block_streams(struct tmk_sink *out, const struct tmk_state *s,
-                                const struct listing *list)
+                                const struct block_listing *list)
 {
     struct block_cut cut = cut_at(list->sums, list->n_detailed);
     bool some = list->sums->has_streams && list->n_detailed > 0;
@@ -399,7 +399,7 @@ static void write_block_streams(struct tmk_sink *out, const struct tmk_state *s,
 }
 
 static void write_block_requests(struct tmk_sink *out, const struct tmk_state *s,
-                                 const struct listing *list)
+                                 const struct block_listing *list)
 {
     struct block_cut cut = cut_at(list->sums, list->n_detailed);
     bool some = s->has_requested && list->n_detailed > 0;
@@ -410,7 +410,7 @@ static void write_block_requests(struct tmk_sink *out, const struct tmk_state *s
 
 /* Those that follow the first `n_detailed` in size, as the addresses of an events chunk. */
 static void write_brief_blocks(struct tmk_sink *out, const struct tmk_state *s,
-                               const struct listing *list)
+                               const struct block_listing *list)
 {
     struct block_cut detailed = cut_at(list->sums, list->n_detailed);
     struct block_cut listed = cut_at(list->sums, list->n_detailed + list->n_brief);
@@ -490,7 +490,7 @@ static void write_contexts(struct tmk_sink *out, const struct tmk_state *s)
 }
 
 static void write_section(struct tmk_sink *section, uint64_t id, const struct tmk_state *s,
-                          uint64_t now_ns, const struct listing *list)
+                          uint64_t now_ns, const struct block_listing *list)
 {
     switch (id) {
     case TMK_SECTION_CONTEXT:
@@ -509,7 +509,7 @@ static void write_section(struct tmk_sink *section, uint64_t id, const struct tm
         write_contexts(section, s);
         break;
     case TMK_SECTION_BLOCKS:
-        write_blocks(section, s, now_ns, list);
+        write_listed_blocks(section, s, now_ns, list);
         break;
     case TMK_SECTION_BLOCK_STREAMS:
         write_block_streams(section, s, list);
@@ -528,7 +528,7 @@ static void write_section(struct tmk_sink *section, uint64_t id, const struct tm
 
 /* Returns the payload's length; SIZE_MAX when the sink is too small. */
 static size_t write_listing(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
-                            void *scratch, const struct listing *list)
+                            void *scratch, const struct block_listing *list)
 {
     static const uint8_t ids[] = {
         TMK_SECTION_CONTEXT,       TMK_SECTION_RESERVED, TMK_SECTION_TOTALS,
@@ -554,7 +554,7 @@ static uint32_t share_that_fits(uint32_t n, size_t bytes, size_t room)
 
 /* As many in detail as there is room for when all others are listed briefly; if not even these
  * fit, as many of them as do. */
-static void choose_listing(struct listing *list, uint32_t n, size_t room)
+static void choose_listing(struct block_listing *list, uint32_t n, size_t room)
 {
     size_t brief = list->sums->brief_bytes, detailed = list->sums->detailed_bytes;
     if (detailed <= room) {
@@ -568,7 +568,7 @@ static void choose_listing(struct listing *list, uint32_t n, size_t room)
 }
 
 /* Sizes vary: the guess is made smaller until it fits, as an empty list does. */
-static void shorten_listing(struct listing *list, uint32_t n)
+static void shorten_listing(struct block_listing *list, uint32_t n)
 {
     if (list->n_detailed > 0) {
         list->n_detailed -= list->n_detailed / 8 + 1;
@@ -582,7 +582,7 @@ bool tmk_checkpoint_write(struct tmk_sink *out, const struct tmk_state *s, uint6
                           void *scratch, size_t max_bytes, uint32_t *ret_n_detailed)
 {
     struct block_sums sums = sum_blocks(s, now_ns);
-    struct listing list = {.sums = &sums};
+    struct block_listing list = {.sums = &sums};
     size_t least = write_listing(out, s, now_ns, scratch, &list);
     if (least > max_bytes) {
         out->at = out->start;
@@ -656,14 +656,15 @@ static void read_contexts(struct tmk_view *in, struct tmk_state *s, struct tmk_r
     }
 }
 
-static uint32_t mapped(const struct tmk_region *map, uint64_t i)
+static uint32_t mapped_id(const struct tmk_region *map, uint64_t i)
 {
     return i < map->size_bytes / sizeof(uint32_t) ? ((const uint32_t *)map->base)[i] : 0;
 }
 
 /* Sections 35 and, where they are not empty, 36 and 38. */
-static void read_blocks(struct tmk_view *in, struct tmk_view *streams, struct tmk_view *requested,
-                        uint64_t now_ns, const struct tmk_region *map, struct tmk_state *s)
+static void read_listed_blocks(struct tmk_view *in, struct tmk_view *streams,
+                               struct tmk_view *requested, uint64_t now_ns,
+                               const struct tmk_region *map, struct tmk_state *s)
 {
     bool has_streams = tmk_view_left(streams) > 0, has_requested = tmk_view_left(requested) > 0;
     uint64_t n = tmk_view_varint(in);
@@ -674,7 +675,7 @@ static void read_blocks(struct tmk_view *in, struct tmk_view *streams, struct tm
         block.size_bytes = tmk_view_varint(in);
         block.alloc_ns = now_ns - tmk_view_varint(in);
         block.stack = (uint32_t)tmk_view_varint(in);
-        block.context = mapped(map, tmk_view_varint(in)) & ((1u << TMK_CONTEXT_BITS) - 1);
+        block.context = mapped_id(map, tmk_view_varint(in)) & ((1u << TMK_CONTEXT_BITS) - 1);
         block.thread = (uint32_t)tmk_view_varint(in);
         uint64_t flags = tmk_view_varint(in);
         int64_t step = tmk_view_zigzag(in);
@@ -725,7 +726,7 @@ static void read_segments(struct tmk_view *in, uint64_t now_ns, const struct tmk
         g.alloc_ns = now_ns - tmk_view_varint(in);
         g.serial = tmk_view_varint(in);
         g.stack = (uint32_t)tmk_view_varint(in);
-        g.context = mapped(map, tmk_view_varint(in));
+        g.context = mapped_id(map, tmk_view_varint(in));
         g.thread = (uint32_t)tmk_view_varint(in);
         uint64_t has_step = tmk_view_varint(in);
         int64_t step = tmk_view_zigzag(in);
@@ -776,7 +777,7 @@ int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t ste
         bad |= section.bad;
     }
     if (tmk_view_left(&blocks) > 0)
-        read_blocks(&blocks, &streams, &requested, now_ns, &map, s);
+        read_listed_blocks(&blocks, &streams, &requested, now_ns, &map, s);
     if (tmk_view_left(&segments) > 0)
         read_segments(&segments, now_ns, &map, s);
     if (tmk_view_left(&brief) > 0)

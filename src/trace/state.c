@@ -27,7 +27,7 @@ enum { FIRST_SLOTS = 1024, CONTEXT_MASK = (1 << TMK_CONTEXT_BITS) - 1 };
 
 /* ---- the tables' memory ---- */
 
-static int reserve(struct tmk_region *r, uint64_t n, size_t item_bytes, void **ret)
+static int reserve_table(struct tmk_region *r, uint64_t n, size_t item_bytes, void **ret)
 {
     int rc = tmk_region_init(r, (size_t)n * item_bytes);
     if (rc == 0)
@@ -49,23 +49,23 @@ int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits)
 {
     *s = (struct tmk_state){.limits = *limits, .step = TMK_NO_STEP};
     const struct tmk_state_limits *l = &s->limits;
-    int rc = reserve(&s->regions[0], (uint64_t)l->max_blocks + 1, sizeof *s->entries,
-                     (void **)&s->entries);
+    int rc = reserve_table(&s->regions[0], (uint64_t)l->max_blocks + 1, sizeof *s->entries,
+                           (void **)&s->entries);
     if (rc == 0)
         rc = reserve_index(&s->regions[1], l->max_blocks, &s->entry_index);
     if (rc == 0)
-        rc = reserve(&s->regions[2], (uint64_t)l->max_contexts + 1, sizeof *s->contexts,
-                     (void **)&s->contexts);
+        rc = reserve_table(&s->regions[2], (uint64_t)l->max_contexts + 1, sizeof *s->contexts,
+                           (void **)&s->contexts);
     if (rc == 0)
         rc = reserve_index(&s->regions[3], l->max_contexts, &s->context_index);
     if (rc == 0)
-        rc =
-            reserve(&s->regions[4], l->max_threads, sizeof *s->thread_top, (void **)&s->thread_top);
+        rc = reserve_table(&s->regions[4], l->max_threads, sizeof *s->thread_top,
+                           (void **)&s->thread_top);
     if (rc == 0)
-        rc = reserve(&s->regions[5], l->max_ranges, sizeof *s->ranges, (void **)&s->ranges);
+        rc = reserve_table(&s->regions[5], l->max_ranges, sizeof *s->ranges, (void **)&s->ranges);
     if (rc == 0)
-        rc = reserve(&s->regions[6], (uint64_t)l->max_blocks + 1, sizeof *s->requested,
-                     (void **)&s->requested);
+        rc = reserve_table(&s->regions[6], (uint64_t)l->max_blocks + 1, sizeof *s->requested,
+                           (void **)&s->requested);
     if (rc == 0)
         rc = tmk_segments_init(&s->segments, l->max_segments);
     if (rc < 0)
@@ -88,8 +88,8 @@ static uint64_t entry_hash(uint16_t device, uint64_t address)
 }
 
 /* Number of the entry; 0: there is none. */
-static inline uint32_t find_entry(const struct tmk_state *s, uint64_t hash, uint16_t device,
-                                  uint64_t address)
+static inline uint32_t find_block_entry(const struct tmk_state *s, uint64_t hash, uint16_t device,
+                                        uint64_t address)
 {
     struct tmk_probe probe = tmk_index_probe(&s->entry_index, hash);
     uint32_t i;
@@ -135,14 +135,14 @@ void tmk_state_compact(struct tmk_state *s)
 
 struct tmk_block *tmk_state_find(struct tmk_state *s, uint16_t device, uint64_t address)
 {
-    uint32_t i = find_entry(s, entry_hash(device, address), device, address);
+    uint32_t i = find_block_entry(s, entry_hash(device, address), device, address);
     return i ? &s->entries[i] : NULL;
 }
 
 struct tmk_block *tmk_state_entry(struct tmk_state *s, uint16_t device, uint64_t address)
 {
     uint64_t hash = entry_hash(device, address);
-    uint32_t i = find_entry(s, hash, device, address);
+    uint32_t i = find_block_entry(s, hash, device, address);
     if (i)
         return &s->entries[i];
     if (s->n_entries >= s->limits.max_blocks)
@@ -179,7 +179,7 @@ struct tmk_device_use *tmk_state_device(struct tmk_state *s, uint16_t device)
     return d;
 }
 
-static void grow(struct tmk_device_use *d, uint64_t ns, uint64_t size_bytes)
+static void grow_device_use(struct tmk_device_use *d, uint64_t ns, uint64_t size_bytes)
 {
     d->allocated_bytes += size_bytes;
     if (d->allocated_bytes > d->max_bytes)
@@ -192,7 +192,7 @@ static void grow(struct tmk_device_use *d, uint64_t ns, uint64_t size_bytes)
     d->row.alloc_bytes += size_bytes;
 }
 
-static void shrink(struct tmk_device_use *d, uint64_t size_bytes)
+static void shrink_device_use(struct tmk_device_use *d, uint64_t size_bytes)
 {
     d->allocated_bytes -= size_bytes < d->allocated_bytes ? size_bytes : d->allocated_bytes;
     d->row.free_bytes += size_bytes;
@@ -526,11 +526,11 @@ struct tmk_block tmk_state_settled(const struct tmk_state *s, const struct tmk_b
 
 /* ---- blocks that go ---- */
 
-static void take_off(struct tmk_state *s, struct tmk_block *b)
+static void take_block_off(struct tmk_state *s, struct tmk_block *b)
 {
     struct tmk_device_use *d = tmk_state_device(s, b->device);
     if (d)
-        shrink(d, b->size_bytes);
+        shrink_device_use(d, b->size_bytes);
     b->live = 0;
     s->n_live--;
 }
@@ -540,7 +540,7 @@ void tmk_state_give_up(struct tmk_state *s, struct tmk_block *b)
     struct tmk_block settled = tmk_state_settled(s, b);
     b->category = settled.category;
     b->name = settled.name;
-    take_off(s, b);
+    take_block_off(s, b);
 }
 
 void tmk_state_replace(struct tmk_state *s, struct tmk_block *b)
@@ -567,7 +567,7 @@ void tmk_state_device_end(struct tmk_state *s, uint64_t ns, uint16_t device)
     for (uint32_t i = 1; i <= s->n_entries; i++)
         if (s->entries[i].live && s->entries[i].device == device)
             tmk_state_give_up(s, &s->entries[i]);
-    shrink(d, d->allocated_bytes);
+    shrink_device_use(d, d->allocated_bytes);
     if (is_last_device(s, d))
         s->n_outside = 0;
 }
@@ -579,7 +579,7 @@ void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint
     s->n_allocs++;
     struct tmk_device_use *d = tmk_state_device(s, device);
     if (d)
-        grow(d, ns, shape->size_bytes);
+        grow_device_use(d, ns, shape->size_bytes);
     s->n_untracked += !b || !d;
     s->n_outside += !b;
     if (!b)
@@ -640,7 +640,7 @@ bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint1
             b->name = 0; /* it came with a hint that does not count */
         b->category = category_at_free(s, b, thread);
     }
-    take_off(s, b);
+    take_block_off(s, b);
     return true;
 }
 
@@ -704,7 +704,8 @@ bool tmk_state_is_valid(const struct tmk_state *s)
     for (uint32_t i = 1; i <= s->n_entries; i++) {
         const struct tmk_block *b = &s->entries[i];
         n_live += b->live;
-        uint32_t found = find_entry(s, entry_hash(b->device, b->address), b->device, b->address);
+        uint32_t found =
+            find_block_entry(s, entry_hash(b->device, b->address), b->device, b->address);
         if (found != i || b->context > s->n_contexts)
             return false;
     }
