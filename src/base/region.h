@@ -16,8 +16,8 @@ struct tmk_region {
 };
 
 /* Maps `size_bytes` to be read and written, as mmap() with these flags does (NULL: it failed, with
- * errno), but only touched pages get memory: a program that called mlockall(MCL_FUTURE) would have
- * memory for all of it at once, out of what it may lock. */
+ * errno), but only touched pages get memory. After mlockall(MCL_FUTURE) mmap() alone would take
+ * memory for all of it at once, out of what the program may lock. */
 void *tmk_map_sparsely(size_t size_bytes, int flags, int fd);
 /* The same for a mapping that no forked child has; nothing may be touched until mprotect() allows
  * it. */
