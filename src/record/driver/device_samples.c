@@ -228,7 +228,7 @@ static void take_samples(uint64_t devices)
 static void look_at_devices(uint64_t now_ns, bool at_once)
 {
     uint64_t n_changes, devices = tmk_driver_changes_devices(&n_changes);
-    devices |= atomic_load(&tmk_torch_hot.cards); /* had before we came, maybe */
+    devices |= atomic_load(&tmk_torch_hot.cuda_devices); /* had before we came, maybe */
     uint64_t age_ns = now_ns - nvml.taken_ns;
     bool is_due = age_ns >= period_ns || (n_changes != nvml.n_changes && age_ns >= soonest_ns);
     if (devices == 0 || !(is_due || at_once) || (nvml.was_loaded && !nvml.is_ready))

@@ -74,7 +74,7 @@ put_device_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_by
     }
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
     if (device >> 8 == TMK_DEVICE_TYPE_CUDA) {
-        atomic_fetch_or_explicit(&tmk_torch_hot.cards, UINT64_C(1) << (device & 63),
+        atomic_fetch_or_explicit(&tmk_torch_hot.cuda_devices, UINT64_C(1) << (device & 63),
                                  memory_order_relaxed);
         tmk_device_samples_want();
     }

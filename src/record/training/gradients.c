@@ -32,8 +32,8 @@ struct gradient_slot {
     _Atomic uint64_t cdata; /* 0: free */
     _Atomic uint64_t what;  /* name, device and state, from the low end */
     _Atomic uint64_t said;
-    _Atomic uint32_t
-        next; /* which came after it the last time: most do in the next backward, too */
+    /* which came after it the last time: most do in the next backward, too */
+    _Atomic uint32_t next;
 };
 
 /* What AccumulateGrad::apply() returns, a std::vector: in memory, as C's large structures are. */
