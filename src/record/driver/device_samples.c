@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* record/driver/device_samples.c - see device_samples.h. A device's number here is CUDA's in this
- * process; NVML's is another where CUDA_VISIBLE_DEVICES says so. The card is found by its id. */
+ * process. NVML's is another one where CUDA_VISIBLE_DEVICES says so; the GPU is found by its id. */
 #include "record/driver/device_samples.h"
 
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ enum {
 static const uint64_t period_ns = 1000000000u, soonest_ns = 100000000u;
 
 static struct {
-    bool was_loaded, is_ready; /* tried; it works */
+    bool was_loaded, is_ready; /* loading was tried; it works */
     int (*init)(void);
     int (*count)(unsigned *ret);
     int (*by_index)(unsigned index, struct tmk_nvml_device **ret);
@@ -43,10 +43,10 @@ static struct {
     int (*processes)(struct tmk_nvml_device *device, unsigned *n, struct tmk_nvml_process *ret);
     struct {
         bool was_looked_for;
-        struct tmk_nvml_device *handle; /* NULL: it was not found */
+        struct tmk_nvml_device *handle; /* NULL: not found */
     } cards[MAX_DEVICES];
     uint64_t taken_ns;
-    uint64_t n_changes; /* of what is held, when the last was taken */
+    uint64_t n_changes; /* changes of what is held, as of the last sample */
 } nvml;
 
 /* ---- loading ---- */
@@ -87,7 +87,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* "GPU-" and hexadecimal digits with dashes between. */
+/* The id's text is "GPU-" and hexadecimal digits with dashes between. */
 static bool is_same_id(const char *text, const uint8_t *id)
 {
     int n = 2 * ID_BYTES;
@@ -148,7 +148,7 @@ static bool ask_memory(struct tmk_nvml_device *card, struct tmk_sample_body *ret
     return true;
 }
 
-/* In a container the driver may call us by another number: one that is nobody's here. */
+/* In a container the driver may know us by another number: one that no process here has. */
 static bool is_own_process(const struct tmk_nvml_process *process, unsigned n)
 {
     if (process->pid == (uint32_t)getpid())
@@ -175,9 +175,9 @@ static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *
     ret->others_bytes = own == UINT64_MAX ? UINT64_MAX : others;
 }
 
-/* While no call that changes what we have is under way, before, between and after the questions:
- * then the driver's account and ours are of one moment. A program that is never quiet has samples
- * that do not tell its own share. */
+/* Ask before, between and after the questions whether a call that changes our memory is under way.
+ * If none is, the driver's figures and ours are of one moment. In a program that is never quiet,
+ * samples do not tell its own share. */
 static bool ask_quietly(struct tmk_nvml_device *card, uint64_t *ret_ticks,
                         struct tmk_sample_body *ret)
 {
@@ -228,7 +228,7 @@ static void take_samples(uint64_t devices)
 static void look_at_devices(uint64_t now_ns, bool at_once)
 {
     uint64_t n_changes, devices = tmk_driver_changes_devices(&n_changes);
-    devices |= atomic_load(&tmk_torch_hot.cuda_devices); /* had before we came, maybe */
+    devices |= atomic_load(&tmk_torch_hot.cuda_devices); /* maybe used before we came */
     uint64_t age_ns = now_ns - nvml.taken_ns;
     bool is_due = age_ns >= period_ns || (n_changes != nvml.n_changes && age_ns >= soonest_ns);
     if (devices == 0 || !(is_due || at_once) || (nvml.was_loaded && !nvml.is_ready))
@@ -242,10 +242,10 @@ static void look_at_devices(uint64_t now_ns, bool at_once)
 
 /* ---- the thread ---- */
 
-static _Atomic uint32_t started_for; /* the recording */
-static _Atomic pid_t runs_in;        /* 0: nowhere; a child has not its parent's thread */
+static _Atomic uint32_t started_for; /* the recording that the thread was started for */
+static _Atomic pid_t runs_in;        /* 0: nowhere; a child does not have its parent's thread */
 
-/* A child of the process that loaded it asks anew. */
+/* A child of the process that loaded NVML loads it anew. */
 static void reset_nvml(void)
 {
     static pid_t owner;
