@@ -125,7 +125,7 @@ static int make_trace(struct packing_session *s, struct tmk_clock_reading began)
 /* Make the control socket before the trace, because the trace's header names it, and before this
  * thread leaves the program's descriptors, because evals need those. A process without a socket is
  * watched all the same. */
-static void make_door(struct packing_session *s)
+static void make_control_socket(struct packing_session *s)
 {
     struct tmk_text path;
     tmk_text_init(&path, s->control_path, sizeof s->control_path);
@@ -160,7 +160,7 @@ static void note_refusal(int rc, int os_error)
 
 /* While this thread has the program's descriptors, no fork may happen: a child would inherit those
  * that hold our locks. */
-static int open_room(struct packing_session *s)
+static int open_ring_space(struct packing_session *s)
 {
     if (!s->has_own_descriptors)
         tmk_forks_hold();
@@ -188,13 +188,13 @@ static int open_session(struct packing_session *s)
     struct tmk_text path;
     tmk_text_init(&path, s->trace_path, sizeof s->trace_path);
     tmk_identity_trace_path(&s->id, s->run_folder, &path);
-    make_door(s);
+    make_control_socket(s);
     int rc = path.cut ? TMK_EINVAL : make_run_folder(s->run_folder);
     tmk_region_pool_begin(TABLE_BYTES);
     if (rc == 0)
         rc = tmk_intern_reset();
     if (rc == 0)
-        rc = open_room(s);
+        rc = open_ring_space(s);
     if (rc == 0)
         rc = make_trace(s, began);
     if (rc == 0)

@@ -44,7 +44,7 @@ static struct {
     struct {
         bool was_looked_for;
         struct tmk_nvml_device *handle; /* NULL: not found */
-    } cards[MAX_DEVICES];
+    } gpus[MAX_DEVICES];
     uint64_t taken_ns;
     uint64_t n_changes; /* changes of what is held, as of the last sample */
 } nvml;
@@ -77,7 +77,7 @@ static bool is_nvml_ready(void)
     return nvml.is_ready;
 }
 
-/* ---- cards ---- */
+/* ---- gpus ---- */
 
 static int hex_digit(char c)
 {
@@ -112,36 +112,36 @@ static struct tmk_nvml_device *find_nvml_device(unsigned device)
     if (!ask || ask(id, (int)device) != 0 || nvml.count(&n) != TMK_NVML_OK)
         return NULL;
     for (unsigned i = 0; i < n; i++) {
-        struct tmk_nvml_device *card = NULL;
+        struct tmk_nvml_device *gpu = NULL;
         char text[TMK_NVML_TEXT_BYTES] = "";
-        if (nvml.by_index(i, &card) == TMK_NVML_OK &&
-            nvml.id(card, text, sizeof text) == TMK_NVML_OK && is_same_id(text, id))
-            return card;
+        if (nvml.by_index(i, &gpu) == TMK_NVML_OK &&
+            nvml.id(gpu, text, sizeof text) == TMK_NVML_OK && is_same_id(text, id))
+            return gpu;
     }
     return NULL;
 }
 
 static struct tmk_nvml_device *nvml_device_of(unsigned device)
 {
-    if (!nvml.cards[device].was_looked_for) {
-        nvml.cards[device].was_looked_for = true;
-        nvml.cards[device].handle = find_nvml_device(device);
+    if (!nvml.gpus[device].was_looked_for) {
+        nvml.gpus[device].was_looked_for = true;
+        nvml.gpus[device].handle = find_nvml_device(device);
     }
-    return nvml.cards[device].handle;
+    return nvml.gpus[device].handle;
 }
 
 /* ---- samples ---- */
 
-static bool ask_memory(struct tmk_nvml_device *card, struct tmk_sample_body *ret)
+static bool ask_memory(struct tmk_nvml_device *gpu, struct tmk_sample_body *ret)
 {
     struct tmk_nvml_memory_v2 more = {.version = TMK_NVML_MEMORY_V2};
     struct tmk_nvml_memory memory;
-    if (nvml.memory_v2 && nvml.memory_v2(card, &more) == TMK_NVML_OK) {
+    if (nvml.memory_v2 && nvml.memory_v2(gpu, &more) == TMK_NVML_OK) {
         ret->used_bytes = more.used;
         ret->total_bytes = more.total - more.reserved;
         return true;
     }
-    if (nvml.memory(card, &memory) != TMK_NVML_OK)
+    if (nvml.memory(gpu, &memory) != TMK_NVML_OK)
         return false;
     ret->used_bytes = memory.used;
     ret->total_bytes = memory.total;
@@ -156,13 +156,13 @@ static bool is_own_process(const struct tmk_nvml_process *process, unsigned n)
     return n == 1 && kill((pid_t)process->pid, 0) < 0 && errno == ESRCH;
 }
 
-static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *ret)
+static void ask_processes(struct tmk_nvml_device *gpu, struct tmk_sample_body *ret)
 {
     static struct tmk_nvml_process list[MAX_PROCESSES];
     unsigned n = MAX_PROCESSES;
     uint64_t own = UINT64_MAX, others = 0;
     ret->own_bytes = ret->others_bytes = UINT64_MAX;
-    if (!nvml.processes || nvml.processes(card, &n, list) != TMK_NVML_OK)
+    if (!nvml.processes || nvml.processes(gpu, &n, list) != TMK_NVML_OK)
         return;
     for (unsigned i = 0; i < n; i++) {
         bool is_known = list[i].used_bytes != TMK_NVML_UNAVAILABLE;
@@ -178,16 +178,16 @@ static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *
 /* Ask before, between and after the questions whether a call that changes our memory is under way.
  * If none is, the driver's figures and ours are of one moment. In a program that is never quiet,
  * samples do not tell its own share. */
-static bool ask_quietly(struct tmk_nvml_device *card, uint64_t *ret_ticks,
+static bool ask_quietly(struct tmk_nvml_device *gpu, uint64_t *ret_ticks,
                         struct tmk_sample_body *ret)
 {
     for (int i = 0; i < MAX_TRIES; i++) {
         uint64_t n_ended, n_begun = tmk_driver_changes_n_calls(&n_ended), n_changes, n_now;
         tmk_driver_changes_devices(&n_changes);
         *ret_ticks = tmk_clock_ticks(tmk_recorder.counter);
-        if (!ask_memory(card, ret))
+        if (!ask_memory(gpu, ret))
             return false;
-        ask_processes(card, ret);
+        ask_processes(gpu, ret);
         tmk_driver_changes_devices(&n_now);
         uint64_t ended_now, begun_now = tmk_driver_changes_n_calls(&ended_now);
         if (n_begun == n_ended && begun_now == n_begun && ended_now == n_ended &&
@@ -204,8 +204,8 @@ static void take_device_sample(unsigned device)
 {
     struct tmk_sample_body sample;
     uint64_t ticks;
-    struct tmk_nvml_device *card = nvml_device_of(device);
-    if (!card || !ask_quietly(card, &ticks, &sample))
+    struct tmk_nvml_device *gpu = nvml_device_of(device);
+    if (!gpu || !ask_quietly(gpu, &ticks, &sample))
         return;
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
