@@ -226,7 +226,7 @@ static __thread struct {
 /* Find the mapping that `sp` is in, if it is surely this thread's own stack: the kernel names the
  * first thread's, and other threads have their descriptor at the upper end. A stack of another kind
  * (a coroutine's, a signal's) is not walked, because nobody says where it ends. */
-__attribute__((noinline)) static bool find_stack(uintptr_t sp)
+__attribute__((noinline)) static bool find_own_stack(uintptr_t sp)
 {
     const uint64_t stack_tail = 0x5b737461636b5dull; /* "[stack]" */
     struct mapping m;
@@ -249,7 +249,7 @@ __attribute__((noinline)) static bool find_stack(uintptr_t sp)
 static inline bool bounds_of_stack(uintptr_t sp, struct tmk_stack_bounds *ret)
 {
     if (__builtin_expect(own_stack.top - sp >= (uintptr_t)own_stack.n_pages * PAGE, 0) &&
-        !find_stack(sp))
+        !find_own_stack(sp))
         return false;
     ret->top = own_stack.top;
     ret->low = own_stack.top - (uintptr_t)own_stack.n_pages * PAGE;

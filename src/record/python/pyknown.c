@@ -19,7 +19,7 @@
 
 /* ---- frames ---- */
 
-static inline uint64_t text_hash(const struct tmk_pylayout *l, const void *code, uint16_t field)
+static inline uint64_t hash_of_text(const struct tmk_pylayout *l, const void *code, uint16_t field)
 {
     return tmk_load_u64((const uint8_t *)tmk_pyread_pointer(code, field) + l->text_hash);
 }
@@ -42,8 +42,8 @@ static inline uint64_t identity_of_code(const struct tmk_pylayout *l, const void
             return version;
     }
     uint64_t first_line = tmk_load_u32((const uint8_t *)code + l->code_first_line);
-    return compute_apart(text_hash(l, code, l->code_name) + 2 * text_hash(l, code, l->code_file) +
-                         8 * first_line);
+    return compute_apart(hash_of_text(l, code, l->code_name) +
+                         2 * hash_of_text(l, code, l->code_file) + 8 * first_line);
 }
 
 /* Address and instruction of a frame's code in one number: the instruction's address, if the frame
