@@ -33,8 +33,8 @@
 void *tmk_grow_now(void *items, uint64_t n, uint64_t *room, size_t item_bytes);
 int tmk_grow_index_now(struct tmk_index *x);
 
-/* The function behind the macro: `items` with room for `n` of them, or NULL, and then they are as
- * they were. */
+/* The function behind the macro, for items of a size that is only known at run time: `items` with
+ * room for `n` of them, or NULL, and then they are as they were. */
 static inline void *tmk_grow(void *items, uint64_t n, uint64_t *room, size_t item_bytes)
 {
     return items && n <= *room ? items : tmk_grow_now(items, n, room, item_bytes);

@@ -32,10 +32,8 @@ uint32_t tmk_caching_new_block(struct tmk_caching_allocator *a, const struct blo
     } else {
         if (a->n_blocks >> TMK_FREE_SET_INDEX_BITS)
             return 0;
-        struct block *more = tmk_grow(a->blocks, a->n_blocks + 1, &a->block_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(a->blocks, a->n_blocks + 1, a->block_room) < 0)
             return 0;
-        a->blocks = more;
         b = (uint32_t)a->n_blocks++;
     }
     a->blocks[b] = copy;
@@ -227,10 +225,8 @@ static int find_lane(struct tmk_caching_allocator *a, uint32_t stream, bool is_s
 {
     uint64_t n = N_POOLS * ((uint64_t)stream + 1);
     if (n > a->n_lanes) {
-        struct lane *more = tmk_grow(a->lanes, n, &a->lane_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(a->lanes, n, a->lane_room) < 0)
             return TMK_ENOMEM;
-        a->lanes = more;
         for (; a->n_lanes < n; a->n_lanes++)
             a->lanes[a->n_lanes] = (struct lane){.is_small = a->n_lanes % N_POOLS};
     }
@@ -358,10 +354,8 @@ int tmk_caching_free(struct tmk_caching_allocator *a, uint32_t block)
 
 int tmk_caching_free_requested(struct tmk_caching_allocator *a, uint32_t block)
 {
-    uint32_t *more = tmk_grow(a->pending, a->n_pending + 1, &a->pending_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(a->pending, a->n_pending + 1, a->pending_room) < 0)
         return TMK_ENOMEM;
-    a->pending = more;
     a->pending[a->n_pending++] = block;
     give_up(a, block);
     block_at(a, block)->is_pending = true;

@@ -44,13 +44,11 @@ static uint64_t count_below(const struct tmk_space_list *list, uint64_t address)
 
 static int insert(struct tmk_space_list *list, uint64_t address, uint64_t bytes, bool is_others)
 {
-    struct tmk_space_piece *more = tmk_grow(list->pieces, list->n + 1, &list->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(list->pieces, list->n + 1, list->room) < 0)
         return TMK_ENOMEM;
-    list->pieces = more;
     uint64_t at = count_below(list, address);
-    memmove(&more[at + 1], &more[at], (list->n - at) * sizeof *more);
-    more[at] = (struct tmk_space_piece){address, bytes, is_others};
+    memmove(&list->pieces[at + 1], &list->pieces[at], (list->n - at) * sizeof *list->pieces);
+    list->pieces[at] = (struct tmk_space_piece){address, bytes, is_others};
     list->n++;
     return 0;
 }
@@ -199,11 +197,9 @@ int tmk_driver_space_heed(struct tmk_driver_space *s, const struct tmk_space_hin
 
 static int add_hint(struct tmk_space_hints *hints, const struct tmk_space_hint *hint)
 {
-    struct tmk_space_hint *more = tmk_grow(hints->items, hints->n + 1, &hints->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(hints->items, hints->n + 1, hints->room) < 0)
         return TMK_ENOMEM;
-    hints->items = more;
-    more[hints->n++] = *hint;
+    hints->items[hints->n++] = *hint;
     return 0;
 }
 

@@ -46,11 +46,8 @@ struct tmk_verify {
 
 static void keep(struct tmk_verify *v, struct list *list, uint64_t offset, const char *text)
 {
-    struct tmk_finding *more = tmk_grow(list->items, list->n + 1, &list->room, sizeof *more);
     char *copy = tmk_arena_format(&v->texts, "%s", text);
-    if (more)
-        list->items = more;
-    if (!more || !copy)
+    if (!copy || TMK_GROW(list->items, list->n + 1, list->room) < 0)
         v->failed = true;
     else
         list->items[list->n++] = (struct tmk_finding){.offset = offset, .text = copy};

@@ -53,10 +53,8 @@ static int grow_stack(struct tmk_pickle *p)
     if (p->n >= STACK_MAX)
         return tmk_pickle_fail(p, TMK_EFULL,
                                "it nests deeper, or piles up more, than any snapshot");
-    struct tmk_pickle_value *more = tmk_grow(p->stack, p->n + 1, &p->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(p->stack, p->n + 1, p->room) < 0)
         return tmk_pickle_fail_memory(p);
-    p->stack = more;
     return 0;
 }
 
@@ -85,10 +83,8 @@ static inline int push_object(struct tmk_pickle *p, struct tmk_pickle_object *o)
 
 static int push_mark(struct tmk_pickle *p)
 {
-    uint32_t *more = tmk_grow(p->marks, p->n_marks + 1, &p->mark_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(p->marks, p->n_marks + 1, p->mark_room) < 0)
         return tmk_pickle_fail_memory(p);
-    p->marks = more;
     p->marks[p->n_marks++] = (uint32_t)p->n;
     return push_number(p, TMK_PICKLE_MARK, 0);
 }

@@ -23,11 +23,9 @@ static int note_put(struct tmk_pickle_memo *m, uint64_t i)
     if (i != m->n_wanted)
         return 0;
     uint64_t room = m->wanted_room;
-    uint64_t *more = tmk_grow(m->wanted, i / 64 + 1, &m->wanted_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(m->wanted, i / 64 + 1, m->wanted_room) < 0)
         return TMK_ENOMEM;
-    m->wanted = more;
-    memset(more + room, 0, (size_t)(m->wanted_room - room) * sizeof *more);
+    memset(m->wanted + room, 0, (size_t)(m->wanted_room - room) * sizeof *m->wanted);
     m->n_wanted++;
     return 0;
 }
@@ -114,10 +112,8 @@ static bool is_wanted(const struct tmk_pickle_memo *m, uint64_t i)
 int tmk_pickle_memo_put(struct tmk_pickle_memo *m, struct tmk_pickle_memory *memory, uint64_t i,
                         const struct tmk_pickle_value *v)
 {
-    uint64_t *more = tmk_grow(m->words, i + 1, &m->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(m->words, i + 1, m->room) < 0)
         return TMK_ENOMEM;
-    m->words = more;
     if (i == m->n)
         m->words[m->n++] = 0;
     if (!is_wanted(m, i))

@@ -151,13 +151,10 @@ static struct tmk_cell *make(struct machine *m, enum tmk_cell_kind kind)
 
 static void push(struct machine *m, struct tmk_cell *cell)
 {
-    struct tmk_cell **more =
-        tmk_grow(m->stack, m->n_stack + 1, &m->stack_room, sizeof(struct tmk_cell *));
-    if (!more) {
+    if (TMK_GROW(m->stack, m->n_stack + 1, m->stack_room) < 0) {
         fail(m, TMK_ENOMEM, "out of memory");
         return;
     }
-    m->stack = more;
     m->stack[m->n_stack++] = cell;
 }
 
@@ -343,13 +340,10 @@ static void remember(struct machine *m, uint64_t number)
         fail(m, TMK_EDAMAGED, "the memo has a number that makes no sense");
         return;
     }
-    struct tmk_cell **more =
-        tmk_grow(m->memo, number + 1, &m->memo_room, sizeof(struct tmk_cell *));
-    if (!more) {
+    if (TMK_GROW(m->memo, number + 1, m->memo_room) < 0) {
         fail(m, TMK_ENOMEM, "out of memory");
         return;
     }
-    m->memo = more;
     for (; m->n_memo <= number; m->n_memo++)
         m->memo[m->n_memo] = NULL;
     m->memo[number] = top(m);
