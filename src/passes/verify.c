@@ -469,16 +469,12 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     struct tmk_verify *v = arg;
     struct tmk_stack stack;
     struct tmk_stream stream;
-    bool has_stream = ev->kind == TMK_KIND_ALLOC && ev->stream;
-    bool has_stack =
-        ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_OOM || ev->kind == TMK_KIND_SEGMENT;
-    bool has_name =
-        ev->kind == TMK_KIND_PUSH || ev->kind == TMK_KIND_TAG || ev->kind == TMK_KIND_MARK;
+    unsigned has = tmk_kind_fields(ev->kind);
     if (rp->implied)
         return;
-    if ((has_stream && !tmk_reader_stream(v->r, ev->stream, &stream)) ||
-        (has_stack && ev->stack && !tmk_reader_stack(v->r, ev->stack, &stack)) ||
-        (has_name && ev->name && !tmk_reader_string(v->r, ev->name))) {
+    if ((has & TMK_HAS_STREAM && ev->stream && !tmk_reader_stream(v->r, ev->stream, &stream)) ||
+        (has & TMK_HAS_STACK && ev->stack && !tmk_reader_stack(v->r, ev->stack, &stack)) ||
+        (has & TMK_HAS_NAME && ev->name && !tmk_reader_string(v->r, ev->name))) {
         if (v->n_undefined++ == 0)
             v->undefined_at = v->offset;
     }
