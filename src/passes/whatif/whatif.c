@@ -288,7 +288,7 @@ static void on_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample
     if (sample->own_bytes == UINT64_MAX || sample->own_bytes < w->reserved_bytes)
         return;
     uint64_t outside = sample->own_bytes - w->reserved_bytes;
-    if (f->outside_bytes == TMK_WHATIF_UNKNOWN || outside > f->outside_bytes)
+    if (f->outside_bytes == TMK_BYTES_UNKNOWN || outside > f->outside_bytes)
         f->outside_bytes = outside;
 }
 
@@ -444,9 +444,9 @@ int tmk_whatif_open(const struct tmk_process *p, uint16_t device, struct tmk_wha
     w->p = p;
     w->device = device;
     w->facts.alloc_conf = tmk_reader_info(p->reader, "alloc_conf");
-    w->facts.limit_bytes = TMK_WHATIF_UNKNOWN;
-    w->facts.card_bytes = TMK_WHATIF_UNKNOWN;
-    w->facts.outside_bytes = TMK_WHATIF_UNKNOWN;
+    w->facts.limit_bytes = TMK_BYTES_UNKNOWN;
+    w->facts.card_bytes = TMK_BYTES_UNKNOWN;
+    w->facts.outside_bytes = TMK_BYTES_UNKNOWN;
     w->facts.is_conf_wrong = tmk_alloc_conf_parse(w->facts.alloc_conf, &w->conf, NULL) < 0;
     if (w->facts.is_conf_wrong)
         tmk_alloc_conf_init(&w->conf);
@@ -491,7 +491,7 @@ int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct 
     settle_empty(w, 0, false);
     tmk_whatif_infer_conf(w);
     f->peak_allocated_bytes = d ? d->max_bytes : 0;
-    f->peak_reserved_bytes = d && d->has_reserved ? d->max_reserved_bytes : TMK_WHATIF_UNKNOWN;
+    f->peak_reserved_bytes = d && d->has_reserved ? d->max_reserved_bytes : TMK_BYTES_UNKNOWN;
     tmk_whatif_infer_limit(w);
     if (!w->failed && tmk_whatif_sizes_resolve(w->sizes, keep_guess, w) < 0)
         w->failed = true;
