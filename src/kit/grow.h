@@ -23,7 +23,8 @@
 #define TMK_GROW(items, n, room)                                                                   \
     __extension__({                                                                                \
         __typeof__(items) *const grow_items_ = &(items);                                           \
-        void *const grow_moved_ = tmk_grow(*grow_items_, (n), &(room), sizeof **grow_items_);      \
+        void *const grow_moved_ =                                                                  \
+            tmk_grow(*grow_items_, (n), &(room), sizeof(__typeof__(**grow_items_)));               \
         if (grow_moved_)                                                                           \
             *grow_items_ = grow_moved_;                                                            \
         grow_moved_ ? 0 : TMK_ENOMEM;                                                              \
