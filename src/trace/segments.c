@@ -7,6 +7,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/valid.h"
+
+#define ASSERT_VALID(s) TMK_ASSERT_VALID(tmk_segments_is_valid(s), tmk_segments_check_cost(s))
 
 static const struct {
     const char *text;
@@ -89,6 +92,7 @@ void tmk_segments_begin(struct tmk_segments *s, const struct tmk_driver_segment 
     if (!s->slots[at])
         s->slots[at] = ++s->n;
     s->items[s->slots[at] - 1] = *item;
+    ASSERT_VALID(s);
 }
 
 /* Those that follow in the chain move up to where a search would miss them otherwise. */
@@ -121,6 +125,7 @@ bool tmk_segments_end(struct tmk_segments *s, unsigned kind, uint64_t address,
         s->slots[slot_of(s, moved->kind, moved->address)] = i;
         s->items[i - 1] = *moved;
     }
+    ASSERT_VALID(s);
     return true;
 }
 
@@ -128,4 +133,5 @@ void tmk_segments_forget(struct tmk_segments *s)
 {
     s->n = 0;
     memset(s->slots, 0, (size_t)s->n_slots * sizeof *s->slots);
+    ASSERT_VALID(s);
 }
