@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/valid.h"
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"
 
@@ -53,6 +54,7 @@ int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret)
         m->slots[at] = (uint32_t)m->n;
     }
     *ret = m->slots[at] - 1;
+    TMK_ASSERT_VALID(tmk_textmap_is_valid(m), m->n * 8 + m->n_slots / 4);
     return 0;
 }
 

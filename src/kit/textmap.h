@@ -21,4 +21,8 @@ int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret);
 bool tmk_textmap_find(const struct tmk_textmap *m, const char *text, uint32_t *ret);
 void tmk_textmap_fini(struct tmk_textmap *m);
 
+/* The invariants (base/valid.h): the table is at most half full and has one slot for each number; a
+ * search for a number's text finds that number, so no two texts are equal. */
+bool tmk_textmap_is_valid(const struct tmk_textmap *m);
+
 #endif
