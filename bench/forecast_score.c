@@ -8,7 +8,7 @@
  *   - of the forecasts of each confidence, how many came true,
  *   - how early a slow leak is seen, and what a forecast costs,
  * and exits 1 when a bound of docs/forecast.md does not hold. --fit prints the weights of
- * src/kit/outlook.c anew, from the other set: maximum likelihood by Newton's method. */
+ * src/forecast/outlook.c anew, from the other set: maximum likelihood by Newton's method. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "forecast/outlook.h"
 #include "forecast_series.h"
-#include "kit/outlook.h"
 
 enum {
     N_FIT_SEEDS = 40,

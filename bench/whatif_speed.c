@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "passes/whatif.h"
+#include "passes/whatif/whatif.h"
 
 static const struct {
     const char *name, *conf;

@@ -20,7 +20,7 @@
 enum { TMK_FILTERS_SAID_BYTES = 24 };
 
 /* A file that a program which is not recorded because of its filters opens for reading, and closes:
- * so `run` learns of it (cli/refusal_watch.h). */
+ * so `run` learns of it (cli/run/refusal_watch.h). */
 #define TMK_REFUSALS_VARIABLE "TIDEMARK_REFUSALS"
 
 struct tmk_filters {

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/command.h"
-#include "cli/watch.h"
+#include "cli/front/command.h"
+#include "cli/run/watch.h"
 
 static int unknown_command(const char *name)
 {

@@ -8,11 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/index.h"
+
 struct tmk_textmap {
     const char **texts; /* by number */
     uint64_t n, room;
-    uint32_t *slots; /* number + 1; 0: free */
-    uint32_t n_slots;
+    struct tmk_index index; /* of number + 1 */
 };
 
 /* The number of `text`, from 0: 0 and *ret, or TMK_ENOMEM. */
@@ -21,8 +22,9 @@ int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret);
 bool tmk_textmap_find(const struct tmk_textmap *m, const char *text, uint32_t *ret);
 void tmk_textmap_fini(struct tmk_textmap *m);
 
-/* The invariants (base/valid.h): the table is at most half full and has one slot for each number; a
- * search for a number's text finds that number, so no two texts are equal. */
+/* The invariants (base/valid.h): the index is valid and has a number for each text; a search for a
+ * number's text finds that number, so no two texts are equal. */
 bool tmk_textmap_is_valid(const struct tmk_textmap *m);
+uint64_t tmk_textmap_check_cost(const struct tmk_textmap *m); /* in items */
 
 #endif

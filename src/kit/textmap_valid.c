@@ -4,15 +4,17 @@
 
 #include "base/valid.h"
 
+uint64_t tmk_textmap_check_cost(const struct tmk_textmap *m)
+{
+    return m->n * 8 + tmk_index_n_slots(&m->index) / 4;
+}
+
 bool tmk_textmap_is_valid(const struct tmk_textmap *m)
 {
-    uint64_t n_used = 0;
-    TMK_HOLDS(m->n <= m->n_slots / 2 && m->n <= m->room);
-    for (uint32_t at = 0; at < m->n_slots; at++) {
-        TMK_HOLDS(m->slots[at] <= m->n);
-        n_used += m->slots[at] != 0;
-    }
-    TMK_HOLDS(n_used == m->n);
+    TMK_HOLDS(m->n <= m->room);
+    TMK_HOLDS(m->index.n == m->n);
+    if (!tmk_index_is_valid(&m->index))
+        return false;
     for (uint64_t i = 0; i < m->n; i++) {
         uint32_t found = 0;
         TMK_HOLDS(tmk_textmap_find(m, m->texts[i], &found) && found == i);

@@ -4,7 +4,7 @@
 #ifndef TMK_MONITOR_PREDICTION_H
 #define TMK_MONITOR_PREDICTION_H
 
-#include "kit/outlook.h"
+#include "forecast/outlook.h"
 #include "monitor/sampler.h"
 
 struct tmk_prediction {

@@ -14,7 +14,7 @@
 #ifndef TMK_PASSES_FORECAST_H
 #define TMK_PASSES_FORECAST_H
 
-#include "kit/outlook.h"
+#include "forecast/outlook.h"
 #include "model/run.h"
 #include "passes/forecast_samples.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_fragmentation.c - fragmentation(t): what an allocator held of each device and did not
- * use, t ns after the run's start; without t at the worst moment (passes/fragmentation.h). A row
- * for each device, whose pool is NULL, and one for each of its pools and streams.
+ * use, t ns after the run's start; without t at the worst moment (passes/frag/fragmentation.h). A
+ * row for each device, whose pool is NULL, and one for each of its pools and streams.
  *
  *     SELECT device, reserved, free, largest_free FROM fragmentation WHERE pool IS NULL;
  *     SELECT pool, stream, free, largest_free FROM fragmentation(2000000000);
  *     SELECT s.step, f.free FROM steps s, fragmentation(s.end_ns) f WHERE f.pool IS NULL; */
-#include "passes/fragmentation.h"
+#include "passes/frag/fragmentation.h"
 #include "sql/schema.h"
 
 #define WORST INT64_MIN
@@ -38,7 +38,7 @@ static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
 static void put(struct tmk_fill *f, uint32_t column, uint64_t row, uint64_t bytes)
 {
-    if (bytes != TMK_FRAG_UNKNOWN)
+    if (bytes != TMK_BYTES_UNKNOWN)
         tmk_rows_u64(f->rows, column, row, bytes);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_leaks.c - leaks: the lines of code that keep more with every step (passes/leaks.h), by
- * whatever little they grow.
+/* sql/table_leaks.c - leaks: the lines of code that keep more with every step
+ * (passes/leak/leaks.h), by whatever little they grow.
  *
  *     SELECT file, line, bytes_per_step, kept_by FROM leaks ORDER BY bytes_per_step DESC;
  *     SELECT text FROM stacks WHERE id = (SELECT stack_id FROM leaks LIMIT 1);
  *     SELECT count(*) FROM leaks WHERE growth >= 1048576 AND confidence > 0.9; */
-#include "passes/leaks.h"
+#include "passes/leak/leaks.h"
 #include "sql/schema.h"
 
 #define COLUMNS(X)                                                                                 \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_whatif.c - whatif(capacity): what torch's allocator would have held of each card under
- * the recorded settings and under those that are worth a try (passes/whatif.h), on a card of
+ * the recorded settings and under those that are worth a try (passes/whatif/whatif.h), on a card of
  * `capacity` bytes; without it on what it was recorded on.
  *
  *     SELECT conf, peak_reserved, retries FROM whatif ORDER BY peak_reserved;
  *     SELECT conf FROM whatif(24 * 1073741824) WHERE oom_request IS NULL; */
-#include "passes/whatif.h"
+#include "passes/whatif/whatif.h"
 
 #include <string.h>
 
@@ -58,10 +58,10 @@ static uint64_t limit_of(const struct tmk_fill *f, const struct tmk_whatif_facts
 {
     if (f->args[0] > 0)
         return tmk_whatif_share(facts, (uint64_t)f->args[0]);
-    if (facts->limit_bytes != TMK_WHATIF_UNKNOWN)
+    if (facts->limit_bytes != TMK_BYTES_UNKNOWN)
         return facts->limit_bytes;
-    return facts->card_bytes == TMK_WHATIF_UNKNOWN ? TMK_ALLOC_NO_BOUND
-                                                   : tmk_whatif_share(facts, facts->card_bytes);
+    return facts->card_bytes == TMK_BYTES_UNKNOWN ? TMK_ALLOC_NO_BOUND
+                                                  : tmk_whatif_share(facts, facts->card_bytes);
 }
 
 static int add_setting(struct tmk_fill *f, const struct tmk_whatif *w, const char *conf,

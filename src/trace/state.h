@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/index.h"
 #include "base/region.h"
 #include "trace/segments.h"
 
@@ -139,19 +140,17 @@ struct tmk_stage_name {
 };
 
 struct tmk_state {
-    /* Entries 1..n_entries; 0 is "none". `slots` is the hash table of entry indices. */
+    /* Entries 1..n_entries; 0 is "none". */
     struct tmk_block *entries;
     uint64_t *requested; /* by entry; see tmk_state_requested() */
     bool has_requested;  /* else none is known, and the array is not touched */
     uint32_t n_entries;
     uint32_t n_live;
-    uint32_t *slots;
-    uint32_t n_slots;
+    struct tmk_index entry_index; /* by device and address */
 
     struct tmk_context *contexts; /* 1..n_contexts */
     uint32_t n_contexts;
-    uint32_t *context_slots;
-    uint32_t n_context_slots;
+    struct tmk_index context_index; /* by parent, kind and name */
 
     uint32_t *thread_top; /* by thread: index + 1 into ranges, 0: nothing open */
     uint32_t n_threads;   /* threads seen have smaller ids */
@@ -308,11 +307,11 @@ uint64_t tmk_state_n_without_details(const struct tmk_state *s);
 
 /* The invariants (base/valid.h):
  *   - entries: no more than the bound; `n_live` of them are live; a search for an entry's device
- *     and address finds that entry, and the table, at most half full, has one slot for each; a
- *     block's context exists;
+ *     and address finds that entry, and the index, which is valid, has no other numbers; a block's
+ *     context exists;
  *   - contexts: a parent comes before its children; the innermost module and stage are the
- *     context itself or the parent's; a search for parent, kind and name finds the context, and the
- *     table has one slot for each;
+ *     context itself or the parent's; a search for parent, kind and name finds the context, and
+ *     its index, which is valid, has no other numbers;
  *   - ranges: each of `n_ranges` is open on one thread or free; its context is a child of the
  *     context around it, or that context where there was no room; its stage and whether it is in
  *     a backward follow from it and the range around it; `n_backward` and `backward_start_ns` are

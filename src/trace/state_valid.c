@@ -5,21 +5,6 @@
 #include "base/valid.h"
 #include "tidemark/tidemark.h"
 
-/* ---- tables ---- */
-
-/* A table of indices 1..n, of which each stands in one slot. */
-static bool index_table_is_valid(const uint32_t *slots, uint32_t n_slots, uint32_t n)
-{
-    uint32_t n_used = 0;
-    TMK_HOLDS((n_slots & (n_slots - 1)) == 0 && n <= n_slots / 2);
-    for (uint32_t at = 0; at < n_slots; at++) {
-        TMK_HOLDS(slots[at] <= n);
-        n_used += slots[at] != 0;
-    }
-    TMK_HOLDS(n_used == n);
-    return true;
-}
-
 /* ---- blocks ---- */
 
 /* tmk_state_find() changes nothing, but what it finds may be changed: hence its type. */
@@ -32,7 +17,8 @@ static bool entries_are_valid(const struct tmk_state *s)
 {
     uint32_t n_live = 0;
     TMK_HOLDS(s->n_entries <= s->limits.max_blocks);
-    if (!index_table_is_valid(s->slots, s->n_slots, s->n_entries))
+    TMK_HOLDS(s->entry_index.n == s->n_entries);
+    if (!tmk_index_is_valid(&s->entry_index))
         return false;
     for (uint32_t i = 1; i <= s->n_entries; i++) {
         const struct tmk_block *b = &s->entries[i];
@@ -64,7 +50,8 @@ static bool contexts_are_valid(const struct tmk_state *s)
     const struct tmk_context *none = &s->contexts[0];
     TMK_HOLDS(s->n_contexts <= s->limits.max_contexts);
     TMK_HOLDS(!none->parent && !none->module && !none->stage && !none->stage_kind);
-    if (!index_table_is_valid(s->context_slots, s->n_context_slots, s->n_contexts))
+    TMK_HOLDS(s->context_index.n == s->n_contexts);
+    if (!tmk_index_is_valid(&s->context_index))
         return false;
     for (uint32_t i = 1; i <= s->n_contexts; i++)
         if (!context_is_valid(s, i))
@@ -148,7 +135,9 @@ static bool devices_are_valid(const struct tmk_state *s)
 uint64_t tmk_state_check_cost(const struct tmk_state *s)
 {
     uint64_t n_items = (uint64_t)s->n_entries + s->n_contexts + s->n_ranges + s->n_threads;
-    return n_items + ((uint64_t)s->n_slots + s->n_context_slots) / 8;
+    uint64_t n_slots =
+        (uint64_t)tmk_index_n_slots(&s->entry_index) + tmk_index_n_slots(&s->context_index);
+    return n_items + n_slots / 8 + tmk_segments_check_cost(&s->segments);
 }
 
 bool tmk_state_is_valid(const struct tmk_state *s)

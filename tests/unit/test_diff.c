@@ -2,8 +2,8 @@
 /* Two moments compared: traces whose difference is known to the byte. */
 #include "maker.h"
 
-#include "passes/diff.h"
-#include "passes/diff_steps.h"
+#include "passes/diff/diff.h"
+#include "passes/diff/diff_steps.h"
 
 enum { CUDA0 = 0x100 };
 

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "interop/perfetto_counter.h"
-#include "interop/pickle_out.h"
-#include "interop/torch_segments.h"
+#include "interop/out/perfetto_counter.h"
+#include "interop/out/pickle_out.h"
+#include "interop/torch/torch_segments.h"
 #include "trace_kit.h"
 
 /* What is in the file; malloc. */

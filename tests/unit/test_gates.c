@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "passes/gates.h"
+#include "passes/diff/gates.h"
 #include "tidemark/tidemark.h"
 
 static struct tmk_gate parse(const char *text)

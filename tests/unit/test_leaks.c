@@ -2,7 +2,7 @@
 /* Leaks of traces made by hand: whose they are, how fast, since when. */
 #include "maker.h"
 
-#include "passes/leaks.h"
+#include "passes/leak/leaks.h"
 
 enum { CUDA0 = 0x100, CUDA1 = 0x101 };
 enum { S_TRAIN = 1, S_TORCH, S_MAIN, S_STEP, S_FORWARD_F, S_CALL, S_LINEAR, S_FORWARD, S_BACKWARD };

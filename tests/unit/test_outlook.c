@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "kit/outlook.h"
+#include "forecast/outlook.h"
 
 enum { MOST = 5000 };
 #define GB 1073741824.0

@@ -2,7 +2,7 @@
 /* Peaks: of traces whose truth is known, by hand and by a model that keeps everything. */
 #include "maker.h"
 
-#include "passes/ooms.h"
+#include "passes/oom/ooms.h"
 #include "passes/peak.h"
 
 enum { CUDA0 = 0x100, CUDA1 = 0x101 };

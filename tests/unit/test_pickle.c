@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "interop/pickle.h"
-#include "interop/torch_import.h"
+#include "interop/pickle/pickle.h"
+#include "interop/torch/torch_import.h"
 
 /* ---- a pickle by hand ---- */
 

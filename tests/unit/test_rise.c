@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "passes/rise.h"
+#include "passes/leak/trend.h"
 
 #define assert_near(a, b) assert_true((a) > (b)-1e-9 && (a) < (b) + 1e-9)
 

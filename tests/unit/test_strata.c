@@ -3,8 +3,8 @@
  * peak pass says of those moments; and what each stage needed. */
 #include "maker.h"
 
+#include "passes/layers.h"
 #include "passes/stages.h"
-#include "passes/strata.h"
 
 enum { CUDA0 = 0x100, CUDA1 = 0x101 };
 

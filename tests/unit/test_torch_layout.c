@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "interop/torch_layout.h"
+#include "interop/torch/torch_layout.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define AT (UINT64_C(1) << 40)

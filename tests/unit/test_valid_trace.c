@@ -86,29 +86,45 @@ static void ring_pages(void **unused)
     must_have_failed("src/trace/ring_valid.c");
 }
 
+/* ---- index ---- */
+
+static void index_of_numbers(void **unused)
+{
+    (void)unused;
+    uint64_t slots[8] = {0};
+    struct tmk_index x = tmk_index_of(slots, 8);
+    for (uint32_t i = 1; i <= 3; i++)
+        tmk_index_add(&x, 5, i); /* to slots 5, 6 and 7 */
+    BREAK(x, x.mask = 6, tmk_index_is_valid(&x));
+    BREAK(x, x.n = 2, tmk_index_is_valid(&x));
+    BREAK(slots, slots[5] = 0; x.n = 2, tmk_index_is_valid(&x)); /* a hole in the chain */
+    x.n = 3;
+    BREAK(slots, slots[6] = UINT64_C(5) << 32, tmk_index_is_valid(&x));
+    for (uint32_t i = 4; i <= 5; i++)
+        tmk_index_add(&x, 5, i);
+    assert_false(tmk_index_is_valid(&x)); /* more than half full */
+    note_failed();
+    must_have_failed("src/base/index_valid.c");
+}
+
 /* ---- segments ---- */
 
 static void segments(void **unused)
 {
     (void)unused;
     struct tmk_segments s;
-    uint32_t used = 0, unused_slot = 0;
+    uint32_t at = 0;
     assert_int_equal(tmk_segments_init(&s, 8), 0);
     for (uint64_t i = 0; i < 4; i++)
         tmk_segments_begin(&s, &(struct tmk_driver_segment){.address = i << 21,
                                                             .size_bytes = 9,
                                                             .kind = TMK_SEGMENT_DEVICE});
     assert_true(tmk_segments_end(&s, TMK_SEGMENT_DEVICE, 1 << 21, NULL));
-    while (!s.slots[used])
-        used++;
-    while (s.slots[unused_slot])
-        unused_slot++;
+    while (!s.index.slots[at])
+        at++;
     BREAK(s, s.max = 2, tmk_segments_is_valid(&s));
-    BREAK(s, s.n_slots--, tmk_segments_is_valid(&s));
-    BREAK(s, s.n_slots = 4, tmk_segments_is_valid(&s)); /* more than half full */
-    BREAK(s.slots[used], s.slots[used] = 4, tmk_segments_is_valid(&s));
-    BREAK(s.slots[used], s.slots[used] = 0, tmk_segments_is_valid(&s));
-    BREAK(s.slots[unused_slot], s.slots[unused_slot] = 1, tmk_segments_is_valid(&s));
+    BREAK(s.index, s.index.n--, tmk_segments_is_valid(&s));
+    BREAK(s.index.slots[at], s.index.slots[at] = 0, tmk_segments_is_valid(&s));
     BREAK(s.items[1], s.items[1] = s.items[0], tmk_segments_is_valid(&s));
     tmk_segments_fini(&s);
     must_have_failed("src/trace/segments_valid.c");
@@ -148,12 +164,13 @@ static void make_state(struct tmk_state *s)
                           .address = 4096, .size_bytes = 4096, .kind = TMK_SEGMENT_DEVICE});
 }
 
-/* A slot of the table that has `value`. */
-static uint32_t *slot_with(uint32_t *slots, uint32_t value)
+/* Some slot that is taken. */
+static uint64_t *taken_slot(const struct tmk_index *index)
 {
-    while (*slots != value)
-        slots++;
-    return slots;
+    uint64_t *slot = index->slots;
+    while (!*slot)
+        slot++;
+    return slot;
 }
 
 static void state_entries(void **unused)
@@ -162,13 +179,10 @@ static void state_entries(void **unused)
     struct tmk_state s;
     make_state(&s);
     struct tmk_block *b = tmk_state_find(&s, CUDA, 4096);
-    uint32_t *slot = slot_with(s.slots, 1), *none = slot_with(s.slots, 0);
+    uint64_t *slot = taken_slot(&s.entry_index);
     BREAK(s, s.limits.max_blocks = 2, tmk_state_is_valid(&s));
-    BREAK(s, s.n_slots--, tmk_state_is_valid(&s));
-    BREAK(s, s.n_slots = 4, tmk_state_is_valid(&s));
-    BREAK(*slot, *slot = 4, tmk_state_is_valid(&s));
+    BREAK(s, s.entry_index.n--, tmk_state_is_valid(&s));
     BREAK(*slot, *slot = 0, tmk_state_is_valid(&s));
-    BREAK(*none, *none = 1, tmk_state_is_valid(&s));
     BREAK(*b, b->context = 9, tmk_state_is_valid(&s));
     BREAK(*b, b->address++, tmk_state_is_valid(&s));
     BREAK(*b, b->device++, tmk_state_is_valid(&s)); /* that is another block */
@@ -183,10 +197,10 @@ static void state_contexts(void **unused)
     struct tmk_state s;
     make_state(&s);
     struct tmk_context *stage = &s.contexts[1], *module = &s.contexts[2];
-    uint32_t *slot = slot_with(s.context_slots, 1), *none = slot_with(s.context_slots, 0);
+    uint64_t *slot = taken_slot(&s.context_index);
     BREAK(s, s.limits.max_contexts = 2, tmk_state_is_valid(&s));
     BREAK(*slot, *slot = 0, tmk_state_is_valid(&s));
-    BREAK(*none, *none = 1, tmk_state_is_valid(&s));
+    BREAK(s, s.context_index.n--, tmk_state_is_valid(&s));
     BREAK(s.contexts[0], s.contexts[0].module = 1, tmk_state_is_valid(&s));
     BREAK(*module, module->parent = 2, tmk_state_is_valid(&s));
     BREAK(*module, module->module = 1, tmk_state_is_valid(&s));
@@ -276,10 +290,15 @@ static void due(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ring_header),    cmocka_unit_test(ring_pages),
-        cmocka_unit_test(segments),       cmocka_unit_test(state_entries),
-        cmocka_unit_test(state_contexts), cmocka_unit_test(state_ranges),
-        cmocka_unit_test(state_devices),  cmocka_unit_test(due),
+        cmocka_unit_test(ring_header),
+        cmocka_unit_test(ring_pages),
+        cmocka_unit_test(index_of_numbers),
+        cmocka_unit_test(segments),
+        cmocka_unit_test(state_entries),
+        cmocka_unit_test(state_contexts),
+        cmocka_unit_test(state_ranges),
+        cmocka_unit_test(state_devices),
+        cmocka_unit_test(due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "interop/scan.h"
-#include "interop/weights.h"
+#include "interop/weights/scan.h"
+#include "interop/weights/weights.h"
 
 enum { MAX_FILE = 4096 };
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/diff_answer.h - what `diff` has found out, for those who print it. */
+#ifndef TMK_CLI_ANSWERS_DIFF_ANSWER_H
+#define TMK_CLI_ANSWERS_DIFF_ANSWER_H
+
+#include <stdio.h>
+
+#include "cli/answers/moment_answer.h"
+#include "cli/front/command.h"
+#include "cli/output/sheet.h"
+#include "passes/diff/diff.h"
+#include "passes/diff/diff_steps.h"
+#include "passes/diff/gates.h"
+
+/* The same rank of both runs, or their only processes. */
+struct tmk_diff_pair {
+    struct tmk_moment_answer sides[2]; /* asked; swept only while it is compared */
+    bool known[2];                     /* bytes at the moment, from the history */
+    uint64_t bytes[2];
+};
+
+struct tmk_verdict { /* on a gate */
+    struct tmk_gate gate;
+    bool passed;
+    struct tmk_gate_measure measure; /* of the pair that decided */
+    const struct tmk_process *of;    /* its process in B */
+    char *note;                      /* where, or why it is not known; NULL: nothing to add */
+};
+
+struct tmk_diff_answer {
+    const char *paths[2]; /* as they were given */
+    const char *by_name;
+    enum tmk_by by;
+    bool is_peak[2]; /* the peak of the run, not a moment that was asked for */
+    struct tmk_diff_pair *pairs;
+    uint32_t n_pairs;
+    struct tmk_diff_pair *shown; /* its sides are swept and compared below */
+    struct tmk_diff *diff;
+    struct tmk_diff_steps *steps;
+    struct tmk_verdict verdicts[TMK_MAX_VALUES];
+    unsigned n_verdicts;
+};
+
+/* Bytes and whether they are known, of both sides. */
+struct tmk_two {
+    bool known[2];
+    uint64_t bytes[2];
+};
+/* Reserved at the moments; and at most in the whole run. */
+struct tmk_two tmk_diff_answer_reserved(const struct tmk_diff_answer *c);
+struct tmk_two tmk_diff_answer_most_reserved(const struct tmk_diff_answer *c);
+/* Bytes allocated at the moments that no block kept in the trace accounts for: b's less a's. */
+int64_t tmk_diff_answer_unexplained(const struct tmk_diff_answer *c);
+double tmk_diff_answer_attributed(const struct tmk_diff_answer *c);
+
+/* The gates of --fail-if. 0, or TMK_EXIT_USAGE after a message. */
+int tmk_diff_answer_gates(struct tmk_diff_answer *c, const struct tmk_args *args);
+/* Judge the pair that is shown. 0, or an exit status after a message. */
+int tmk_diff_answer_judge(struct tmk_diff_answer *c);
+
+/* For people, on stdout; and the part of it that says why. */
+void tmk_diff_text(const struct tmk_diff_answer *c);
+void tmk_diff_causes_text(const struct tmk_diff_answer *x, struct tmk_sheet *sheet);
+/* One JSON object on stdout. */
+void tmk_diff_json(const struct tmk_diff_answer *c);
+/* The gates as JUnit's XML: a test case each. 0, or an exit status after a message. */
+int tmk_diff_junit(const struct tmk_diff_answer *c, const char *path);
+
+/* "+1.5 MiB", "-200 B", "0 B" into a buffer of TMK_AMOUNT_BYTES. */
+const char *tmk_change_text(int64_t bytes, char *buffer);
+/* "+12 %", "x 20", "new", "gone", "=" into the same. */
+const char *tmk_growth_text(uint64_t a, uint64_t b, char *buffer);
+/* What a gate has measured, a phrase: "peak 1.0 MiB -> 2.0 MiB, +1.0 MiB, +100 %"; the caller's. */
+char *tmk_verdict_text(const struct tmk_verdict *v);
+
+#endif

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/explain_text.c - see explain_answer.h: the words. */
+#include "cli/answers/explain_answer.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cli/front/command.h"
+#include "cli/front/target.h"
+#include "cli/output/xalloc.h"
+#include "kit/amount.h"
+#include "kit/print.h"
+
+struct size {
+    char text[TMK_AMOUNT_BYTES];
+};
+
+static const char *size(uint64_t bytes, struct size *buffer)
+{
+    return bytes == TMK_BYTES_UNKNOWN ? "-" : tmk_size_text(bytes, buffer->text);
+}
+
+/* ---- what happened ---- */
+
+static void tell_request(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    const struct tmk_scene *s = &c->scene;
+    struct size a, b, d;
+    char site[TMK_FRAME_TEXT_BYTES];
+    if (s->kind == TMK_SCENE_FULL) {
+        tmk_sheet_text(sheet, "It did not run out, but %s of the card's %s were in use.",
+                       size(s->card_used_bytes, &a), size(s->card_total_bytes, &b));
+        return;
+    }
+    if (s->kind == TMK_SCENE_RETRY) {
+        tmk_sheet_text(sheet,
+                       "It did not run out, but the driver refused torch memory %" PRIu64
+                       " time%s, the last time %s; torch then gave back what it had cached and had "
+                       "room again. Each such retry stops the card for a moment.",
+                       s->times, s->times == 1 ? "" : "s", size(s->request_bytes, &a));
+        return;
+    }
+    bool has_held = s->reserved_bytes != TMK_BYTES_UNKNOWN;
+    char *who = s->has_site
+                    ? tmk_xformat("%s asked%s for %s", tmk_frame_text(&s->site, true, site),
+                                  s->is_of_driver ? " the driver" : "", size(s->request_bytes, &a))
+                    : tmk_xformat("%s were asked for%s", size(s->request_bytes, &a),
+                                  s->is_of_driver ? " of the driver" : "");
+    tmk_sheet_text(
+        sheet, "%s%s%s%s%s, with %s in blocks%s%s%s.", who, s->stage ? ", in " : "",
+        s->stage ? s->stage : "", s->module ? (s->stage ? " of module " : ", in module ") : "",
+        s->module ? s->module : "", size(s->allocated_bytes, &b), has_held ? " and " : "",
+        has_held ? size(s->reserved_bytes, &d) : "", has_held ? " held by the allocator" : "");
+    free(who);
+}
+
+static void tell_fragmentation(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    const struct tmk_inquiry *q = &c->inquiry;
+    struct size a, b, d, e;
+    char site[TMK_FRAME_TEXT_BYTES];
+    if (c->scene.is_of_driver) {
+        tmk_sheet_text(sheet,
+                       "There was room, but torch sat on it: %s of what it had of the driver were "
+                       "cached and not in use.",
+                       size(c->verdict.free_bytes, &a));
+        return;
+    }
+    tmk_sheet_text(sheet,
+                   "There was room, but in pieces: %s of what torch held were free%s%s, and blocks "
+                   "and request together (%s) would have fitted in the %s that it may have.",
+                   size(c->verdict.free_bytes, &a), q->has_gaps ? ", no piece larger than " : "",
+                   q->has_gaps ? size(q->largest_bytes, &b) : "",
+                   size(c->scene.allocated_bytes + c->scene.request_bytes, &d),
+                   size(c->verdict.limit_bytes, &e));
+    if (q->has_pin && q->pinned_bytes >= c->verdict.free_bytes / 2)
+        tmk_sheet_text(sheet,
+                       "%" PRIu64 " segment%s with %s free cannot be given back because of a few "
+                       "blocks in them, most of them made at %s.",
+                       q->n_pinned, q->n_pinned == 1 ? "" : "s", size(q->pinned_bytes, &a),
+                       tmk_frame_text(&q->pin, true, site));
+}
+
+static void tell_leak(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    const struct tmk_leak *leak = c->inquiry.leak;
+    struct size a, b, d;
+    char site[TMK_FRAME_TEXT_BYTES], since[48] = "";
+    bool has_steps = leak->first_step != TMK_NO_STEP;
+    if (has_steps)
+        snprintf(since, sizeof since, " since step %" PRId64, leak->first_step);
+    tmk_sheet_text(
+        sheet,
+        "Memory leaks: what is kept at %s grew by %s a %s%s and had %s by then. "
+        "Without it, %s would have been in blocks.",
+        tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
+        size(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second), &a),
+        has_steps ? "step" : "second", since, size(c->inquiry.leaked_bytes, &b),
+        size(c->scene.allocated_bytes - c->inquiry.leaked_bytes, &d));
+}
+
+static void tell_outlier(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    const struct tmk_inquiry *q = &c->inquiry;
+    struct size a, b, d;
+    tmk_sheet_text(sheet,
+                   "This step is not like the others: it needed %s %s, while the %" PRIu64
+                   " steps before peaked at %s and never above %s.",
+                   c->need.is_estimate ? "about" : "at least", size(c->need.bytes, &a), q->n_steps,
+                   size(q->median_bytes, &b), size(q->most_bytes, &d));
+}
+
+static void tell_others(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    const struct tmk_scene *s = &c->scene;
+    struct size a, b, d;
+    bool grew = s->others_first_bytes != TMK_BYTES_UNKNOWN &&
+                s->others_bytes > s->others_first_bytes + s->others_first_bytes / 20;
+    tmk_sheet_text(
+        sheet, "Others are on the card: they had %s of its %s, which left torch here %s.",
+        size(s->others_bytes, &a), size(s->card_total_bytes, &b), size(c->verdict.limit_bytes, &d));
+    if (grew)
+        tmk_sheet_text(sheet, "They had %s when it began.", size(s->others_first_bytes, &a));
+}
+
+static void tell_settings(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    struct size a;
+    tmk_sheet_text(
+        sheet,
+        "The allocator's settings (%s) did it: replayed with torch's own, the request is "
+        "served. %s were held and not in use.",
+        c->inquiry.alloc_conf ? c->inquiry.alloc_conf : "-", size(c->verdict.free_bytes, &a));
+}
+
+/* "activation 2.1 GiB, parameter ...": the three largest. */
+static void tell_holders(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    const uint64_t *of = c->scene.category_bytes;
+    bool told[TMK_SCENE_CATEGORIES] = {false};
+    char text[256] = "";
+    for (int n = 0; n < 3; n++) {
+        int best = -1;
+        for (int i = 0; i < TMK_SCENE_CATEGORIES; i++)
+            if (!told[i] && of[i] > 0 && (best < 0 || of[i] > of[best]))
+                best = i;
+        if (best < 0)
+            break;
+        struct size a;
+        told[best] = true;
+        size_t at = strlen(text);
+        snprintf(text + at, sizeof text - at, "%s%s %s", n ? ", " : "",
+                 tmk_category_name((uint8_t)best), size(of[best], &a));
+    }
+    if (text[0] && of[TIDEMARK_UNKNOWN] < c->scene.allocated_bytes / 2)
+        tmk_sheet_text(sheet, "Alive were %s.", text);
+}
+
+/* Blocks and request would fit; what torch holds and the segment that the request takes do not. */
+static void tell_segment(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    const struct tmk_verdict *v = &c->verdict;
+    struct size a, b, d, e;
+    tmk_sheet_text(sheet,
+                   "It simply needs more: the %s that torch holds and a segment of %s for the "
+                   "request are %s, above the limit of %s%s.",
+                   size(v->held_bytes, &a), size(v->asked_bytes, &b),
+                   size(v->held_bytes + v->asked_bytes, &d), size(v->limit_bytes, &e),
+                   v->limit == TMK_LIMIT_STATED ? "" : " (at least: it is not known exactly)");
+}
+
+static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    struct size a, b;
+    char of[64] = "";
+    if (c->scene.card_total_bytes != TMK_BYTES_UNKNOWN &&
+        c->scene.request_bytes > c->scene.card_total_bytes) {
+        tmk_sheet_text(sheet, "The card has %s in all: no such request can be served.",
+                       size(c->scene.card_total_bytes, &a));
+        return;
+    }
+    uint64_t asked_for = c->verdict.held_bytes + c->verdict.asked_bytes;
+    if (c->need.is_estimate)
+        snprintf(of, sizeof of, " (forward had come to module %" PRIu32 " of %" PRIu32 ")",
+                 c->need.n_done + 1, c->need.n_all);
+    if (c->scene.kind == TMK_SCENE_OOM && c->need.bytes <= c->verdict.limit_bytes &&
+        asked_for > c->verdict.limit_bytes)
+        tell_segment(c, sheet);
+    else if (c->scene.kind == TMK_SCENE_OOM)
+        tmk_sheet_text(sheet, "It simply needs more: %s %s%s, and may have %s.",
+                       c->need.is_estimate ? "about" : "at least", size(c->need.bytes, &a), of,
+                       size(c->verdict.limit_bytes, &b));
+    else
+        tmk_sheet_text(sheet, "The job simply needs that much: %s were in blocks.",
+                       size(c->scene.allocated_bytes, &a));
+    tell_holders(c, sheet);
+}
+
+void tmk_explain_reason_text(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    static void (*const tell[])(const struct tmk_case *, struct tmk_sheet *) = {
+        [TMK_CAUSE_DEMAND] = tell_demand,
+        [TMK_CAUSE_FRAGMENTATION] = tell_fragmentation,
+        [TMK_CAUSE_LEAK] = tell_leak,
+        [TMK_CAUSE_OUTLIER] = tell_outlier,
+        [TMK_CAUSE_OTHER_PROCESS] = tell_others,
+        [TMK_CAUSE_SETTINGS] = tell_settings,
+    };
+    enum tmk_cause cause = c->verdict.rows[0].cause;
+    tell_request(c, sheet);
+    tell[cause](c, sheet);
+    struct size a;
+    if (c->inquiry.growth_bytes > 0 && cause != TMK_CAUSE_LEAK)
+        tmk_sheet_text(sheet,
+                       "And steps need more and more, some %s each time: as long as that goes on, "
+                       "it runs out sooner or later, whatever else is done.",
+                       size(c->inquiry.growth_bytes, &a));
+}
+
+/* ---- the evidence ---- */
+
+static void add_fact(struct tmk_table *t, const char *what, uint64_t bytes, const char *note)
+{
+    struct size a;
+    if (bytes == TMK_BYTES_UNKNOWN)
+        return;
+    tmk_table_cell(t, what);
+    tmk_table_cell(t, size(bytes, &a));
+    tmk_table_cell(t, note);
+}
+
+static void add_limit(struct tmk_table *t, const struct tmk_case *c)
+{
+    static const char *const notes[] = {
+        [TMK_LIMIT_UNKNOWN] = "at least: it had that",
+        [TMK_LIMIT_CARD] = "what the card left it",
+        [TMK_LIMIT_SETTING] = "at least: one that was set, not the card's",
+        [TMK_LIMIT_STATED] = "as told with the error",
+    };
+    add_fact(t, "limit", c->verdict.limit_bytes, notes[c->verdict.limit]);
+}
+
+static void add_causes(struct tmk_table *t, const struct tmk_case *c)
+{
+    static const char *const notes[] = {
+        [TMK_CAUSE_FRAGMENTATION] = "gaps: held, and free in pieces too small",
+        [TMK_CAUSE_LEAK] = "leak: kept, more with each step",
+        [TMK_CAUSE_OUTLIER] = "this step: above what the others need",
+        [TMK_CAUSE_OTHER_PROCESS] = "others: on the same card",
+        [TMK_CAUSE_SETTINGS] = "settings: lost to them",
+    };
+    for (int i = 0; i < TMK_N_CAUSES; i++) {
+        const struct tmk_cause_row *row = &c->verdict.rows[i];
+        const char *note = notes[row->cause];
+        if (row->cause == TMK_CAUSE_FRAGMENTATION && c->scene.is_of_driver)
+            note = "cache: held by torch, and not in use";
+        if (row->bytes > 0 && row->cause != TMK_CAUSE_DEMAND)
+            add_fact(t,
+                     i == 0        ? "the cause"
+                     : row->counts ? "a cause too"
+                                   : "not the cause",
+                     row->bytes, note);
+    }
+}
+
+static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    static const struct tmk_column columns[] = {{"evidence", TMK_LEFT, TMK_FIXED},
+                                                {"bytes", TMK_RIGHT, TMK_FIXED},
+                                                {"", TMK_LEFT, TMK_SHRINK}};
+    const struct tmk_scene *s = &c->scene;
+    const struct tmk_verdict *v = &c->verdict;
+    struct size a;
+    char asked[96] = "", steps[96];
+    struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
+    if (v->asked_bytes / 10 > s->request_bytes / 9)
+        snprintf(asked, sizeof asked, "torch asks for %s at once", size(v->asked_bytes, &a));
+    if (s->kind != TMK_SCENE_FULL)
+        add_fact(t, "asked for", s->request_bytes, asked);
+    add_fact(t, "in blocks", s->allocated_bytes, "");
+    if (v->free_bytes != TMK_BYTES_UNKNOWN)
+        add_fact(t, "cached, free", v->free_bytes, "held by the allocator, not in use");
+    add_limit(t, c);
+    if (v->missing_bytes > 0)
+        add_fact(t, "missing", v->missing_bytes, v->limit == TMK_LIMIT_STATED ? "" : "at most");
+    if (s->card_total_bytes == TMK_BYTES_UNKNOWN)
+        add_fact(t, "card, free", s->card_free_bytes, "as told with the error");
+    add_fact(t, "card", s->card_total_bytes, "");
+    add_fact(t, "card, in use", s->card_used_bytes, "as last seen");
+    if (c->inquiry.n_steps > 0) {
+        snprintf(steps, sizeof steps, "median peak of %" PRIu64 " steps before",
+                 c->inquiry.n_steps);
+        add_fact(t, "usual step", c->inquiry.median_bytes, steps);
+    }
+    add_causes(t, c);
+    if (sheet->is_begun && !sheet->markdown)
+        fputc('\n', sheet->out);
+    tmk_sheet_table(sheet, t);
+}
+
+/* ---- fixes ---- */
+
+/* "enough; saves 2.0 MiB, measured": whether it would have been, how much, and how that is known.
+ * Where steps need more and more it is enough for this request, not for the next ones. */
+static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
+{
+    static const char *const proofs[] = {[TMK_PROOF_REPLAY] = "replayed",
+                                         [TMK_PROOF_MEASURED] = "measured",
+                                         [TMK_PROOF_ESTIMATE] = "an estimate"};
+    struct size a;
+    bool only_later = c->inquiry.growth_bytes > 0 && strcmp(fix->kind, "leak") != 0;
+    const char *enough = c->scene.kind != TMK_SCENE_OOM ? ""
+                         : !fix->avoids                 ? "not enough alone; "
+                         : only_later                   ? "gets past this request; "
+                                                        : "enough; ";
+    bool is_known = fix->saves_bytes != TMK_BYTES_UNKNOWN;
+    if (!is_known && fix->proof == TMK_PROOF_ESTIMATE)
+        return tmk_xstrdup("not computed");
+    if (!is_known || fix->saves_bytes == 0)
+        return tmk_xformat("%s%s", enough, proofs[fix->proof]);
+    return tmk_xformat("%ssaves %s, %s", enough, size(fix->saves_bytes, &a), proofs[fix->proof]);
+}
+
+static void write_fix(const struct tmk_case *c, const struct tmk_fix *fix, uint32_t number,
+                      struct tmk_sheet *sheet)
+{
+    char *worth = worth_text(c, fix);
+    char *text = tmk_xformat("%s [%s]", fix->text, worth);
+    tmk_sheet_numbered(sheet, number, text);
+    free(worth);
+    free(text);
+}
+
+void tmk_explain_fixes_text(const struct tmk_case *c, uint32_t max, struct tmk_sheet *sheet)
+{
+    for (uint32_t i = 0; i < c->n_fixes && i < max; i++)
+        write_fix(c, &c->fixes[i], i + 1, sheet);
+}
+
+static void write_case(const struct tmk_case *c, const char *process, struct tmk_sheet *sheet)
+{
+    static const char *const kinds[] = {[TMK_SCENE_OOM] = "OUT OF MEMORY",
+                                        [TMK_SCENE_RETRY] = "NEARLY OUT OF MEMORY",
+                                        [TMK_SCENE_FULL] = "NEARLY OUT OF MEMORY"};
+    char device[24], time[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
+    char *heading = tmk_xformat(
+        "%s on %s%s%s after %s%s: %s", kinds[c->scene.kind],
+        tmk_device_name(c->scene.device, device), process ? " in " : "", process ? process : "",
+        tmk_time_text(c->scene.time_ns + c->p->offset_ns, time),
+        tmk_step_text(c->p, c->scene.step, ", ", step), tmk_cause_name(c->verdict.rows[0].cause));
+    tmk_sheet_heading(sheet, heading);
+    free(heading);
+    tmk_explain_reason_text(c, sheet);
+    write_evidence(c, sheet);
+    if (c->n_fixes > 0) {
+        tmk_sheet_heading(sheet, c->scene.kind == TMK_SCENE_OOM ? "WHAT WOULD HAVE HELPED"
+                                                                : "WHAT WOULD HELP");
+        tmk_explain_fixes_text(c, c->n_fixes, sheet);
+    }
+}
+
+/* ---- all cases ---- */
+
+uint64_t tmk_explain_n_ooms(const struct tmk_explain_answer *a)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        n += tmk_explanation_n_ooms(a->processes[i].explanation);
+    return n;
+}
+
+/* The same line of code ran out again, for the same reason: said once. */
+static bool is_again(const struct tmk_case *c, const struct tmk_case *before)
+{
+    return before && c->scene.kind == TMK_SCENE_OOM && before->scene.kind == TMK_SCENE_OOM &&
+           c->scene.device == before->scene.device && c->scene.has_site == before->scene.has_site &&
+           c->scene.site.line == before->scene.site.line &&
+           c->scene.site.file == before->scene.site.file &&
+           c->verdict.rows[0].cause == before->verdict.rows[0].cause;
+}
+
+static void write_process(const struct tmk_explain_answer *a, uint32_t i, struct tmk_sheet *sheet)
+{
+    const struct tmk_explanation *x = a->processes[i].explanation;
+    const struct tmk_case *last = NULL;
+    char label[40], count[TMK_AMOUNT_BYTES];
+    uint64_t n_shown = 0;
+    const char *process = a->n > 1 ? tmk_process_label(a->processes[i].p, label) : NULL;
+    for (uint64_t k = 0; k < tmk_explanation_n(x); k++) {
+        const struct tmk_case *c = tmk_explanation_get(x, k);
+        if (is_again(c, last))
+            continue;
+        write_case(c, process, sheet);
+        n_shown += c->scene.kind == TMK_SCENE_OOM;
+        last = c;
+    }
+    uint64_t more = tmk_explanation_n_ooms(x) - n_shown;
+    if (more > 0) {
+        fputc('\n', sheet->out);
+        tmk_sheet_text(sheet, "%s more like these came later; --json has the first and the last.",
+                       tmk_count_text(more, count));
+    }
+}
+
+void tmk_explain_text(const struct tmk_explain_answer *a, struct tmk_sheet *sheet)
+{
+    for (uint32_t i = 0; i < a->n; i++)
+        write_process(a, i, sheet);
+    if (!sheet->is_begun)
+        tmk_print(sheet->out, "%s never ran out of memory, nor came near it.\n",
+                  tmk_run_path(a->run));
+}

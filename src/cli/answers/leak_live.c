@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/leak_live.c - see leak_live.h. */
+#include "cli/answers/leak_live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/answers/ask.h"
+#include "cli/output/say.h"
+#include "cli/output/xalloc.h"
+#include "device/host.h"
+#include "kit/grow.h"
+#include "kit/textmap.h"
+
+enum { TIMEOUT_MS = 20000 };
+
+/* python/tidemark/_objects.py, which says what to heed. */
+extern const char tmk_objects_source[];
+
+/* One look: texts of types, and how many of each. */
+struct look {
+    struct tmk_textmap types;
+    uint64_t *counts;
+    uint64_t room;
+    uint64_t n_objects;
+    double cost_ms;
+    char *text; /* that the types are in */
+    size_t n_text;
+    FILE *out;
+    char reason[256];
+};
+
+static void hear(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
+{
+    struct look *look = arg;
+    if (kind == TMK_WIRE_STDOUT)
+        fwrite(bytes, 1, n, look->out);
+    else if (kind == TMK_WIRE_FAIL || kind == TMK_WIRE_ERROR)
+        snprintf(look->reason, sizeof look->reason, "%.*s", (int)n, bytes);
+}
+
+static void add_count(struct look *look, const char *type, uint64_t count)
+{
+    uint32_t i;
+    uint64_t *more = tmk_textmap_put(&look->types, type, &i) < 0
+                         ? NULL
+                         : tmk_grow(look->counts, i + 1u, &look->room, sizeof *more);
+    if (!more)
+        tmk_die("out of memory");
+    look->counts = more;
+    look->counts[i] = (i + 1u == look->types.n ? 0 : look->counts[i]) + count;
+}
+
+/* The first line is cost and number of objects, the others a number and a type each. */
+static void read_answer(struct look *look)
+{
+    char *rest = NULL, *line = strtok_r(look->text, "\n", &rest), *end = line;
+    if (line)
+        look->cost_ms = strtod(line, &end);
+    if (!line || end == line || *end != ' ') {
+        snprintf(look->reason, sizeof look->reason, "the process gave no answer that makes sense");
+        return;
+    }
+    look->n_objects = strtoull(end, NULL, 10);
+    while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
+        char *type;
+        uint64_t count = strtoull(line, &type, 10);
+        if (type > line && *type == ' ')
+            add_count(look, type + 1, count);
+    }
+}
+
+/* With names of its own, so that none of the script's is touched. */
+static char *counting_code(void)
+{
+    char *code;
+    if (asprintf(&code, "exec('''%s\nprint_counts()\n''', {'__name__': 'tidemark'})\n",
+                 tmk_objects_source) < 0)
+        tmk_die("out of memory");
+    return code;
+}
+
+static void look_at_python(const struct tmk_watched *w, struct look *look)
+{
+    struct tmk_error err = {0};
+    char *code = counting_code();
+    struct tmk_ask ask = {.verb = TMK_WIRE_EVAL,
+                          .timeout_ms = TIMEOUT_MS,
+                          .code = code,
+                          .n_code = strlen(code),
+                          .hear = hear,
+                          .arg = look};
+    look->out = open_memstream(&look->text, &look->n_text);
+    if (!look->out)
+        tmk_die("out of memory");
+    int rc = tmk_ask(w, &ask, &err);
+    fclose(look->out);
+    free(code);
+    if (rc < 0)
+        snprintf(look->reason, sizeof look->reason, "%.255s", err.text);
+    if (!look->reason[0])
+        read_answer(look);
+    look->reason[strcspn(look->reason, "\n")] = '\0';
+}
+
+static void fini_look(struct look *look)
+{
+    tmk_textmap_fini(&look->types);
+    free(look->counts);
+    free(look->text);
+}
+
+/* ---- comparing ---- */
+
+static int by_growth(const void *va, const void *vb)
+{
+    const struct tmk_type_growth *a = va, *b = vb;
+    uint64_t more_a = a->after - a->before, more_b = b->after - b->before;
+    if (more_a != more_b)
+        return more_a > more_b ? -1 : 1;
+    return strcmp(a->type, b->type);
+}
+
+static void compare(struct tmk_leak_live *live, const struct look *before, const struct look *after)
+{
+    for (uint32_t i = 0; i < after->types.n; i++) {
+        uint32_t k;
+        const char *type = after->types.texts[i];
+        uint64_t old = tmk_textmap_find(&before->types, type, &k) ? before->counts[k] : 0;
+        if (after->counts[i] <= old)
+            continue;
+        struct tmk_type_growth *more =
+            tmk_grow(live->types, live->n_types + 1, &live->room, sizeof *more);
+        if (!more)
+            tmk_die("out of memory");
+        live->types = more;
+        live->types[live->n_types++] = (struct tmk_type_growth){
+            .type = tmk_xstrdup(type), .before = old, .after = after->counts[i]};
+    }
+    if (live->n_types > 1)
+        qsort(live->types, (size_t)live->n_types, sizeof *live->types, by_growth);
+}
+
+static void take(struct tmk_leak_live *live, const struct look *before, const struct look *after)
+{
+    const char *reason = before->reason[0] ? before->reason : after->reason;
+    snprintf(live->reason, sizeof live->reason, "%s", reason);
+    live->has_python = !reason[0];
+    if (!live->has_python)
+        return;
+    live->n_objects_before = before->n_objects;
+    live->n_objects = after->n_objects;
+    live->cost_ms = before->cost_ms > after->cost_ms ? before->cost_ms : after->cost_ms;
+    compare(live, before, after);
+}
+
+/* ---- both looks ---- */
+
+static bool read_rss(uint32_t pid, uint64_t *ret)
+{
+    struct tmk_device_roots roots = tmk_device_roots_get();
+    struct tmk_host_process process;
+    if (tmk_host_process_read(&roots, (pid_t)pid, &process, NULL) < 0 ||
+        process.rss_bytes == TMK_BYTES_UNKNOWN)
+        return false;
+    *ret = process.rss_bytes;
+    return true;
+}
+
+static void wait_seconds(double seconds)
+{
+    struct timespec left = {.tv_sec = (time_t)seconds,
+                            .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    while (nanosleep(&left, &left) < 0)
+        ;
+}
+
+void tmk_leak_live_look(const char *pid, double seconds, bool wants_python,
+                        struct tmk_leak_live *ret)
+{
+    struct tmk_error err = {0};
+    struct tmk_watched w;
+    struct look before = {0}, after = {0};
+    *ret = (struct tmk_leak_live){.seconds = seconds};
+    if (tmk_watched_find(tmk_watched_parse(pid), &w, &err) < 0) {
+        snprintf(ret->reason, sizeof ret->reason, "%.255s", err.text);
+        return;
+    }
+    bool has_host = read_rss(w.pid, &ret->rss_before);
+    if (wants_python)
+        look_at_python(&w, &before);
+    if (seconds > 0)
+        wait_seconds(seconds);
+    ret->has_host = has_host && read_rss(w.pid, &ret->rss_after);
+    if (wants_python && seconds > 0)
+        look_at_python(&w, &after);
+    if (wants_python)
+        take(ret, &before, seconds > 0 ? &after : &before);
+    fini_look(&before);
+    fini_look(&after);
+}
+
+void tmk_leak_live_fini(struct tmk_leak_live *live)
+{
+    for (uint64_t i = 0; i < live->n_types; i++)
+        free(live->types[i].type);
+    free(live->types);
+    *live = (struct tmk_leak_live){0};
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/leak_text.c - see leak_answer.h: the leaks of a run, for people. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cli/answers/leak_answer.h"
+#include "cli/front/target.h"
+#include "cli/output/sheet.h"
+#include "cli/output/xalloc.h"
+#include "kit/amount.h"
+#include "kit/print.h"
+
+enum {
+    SHOWN_LEAKS = 10,
+    SHOWN_PARTS = 6,
+    SHOWN_FRAMES = 12,
+    SHOWN_TYPES = 10,
+    SHOWN_PROCESSES = 8
+};
+
+/* A line of a leak: what it is about, then the text, wrapped. */
+__attribute__((format(printf, 2, 3))) static void say(const char *what, const char *format, ...)
+{
+    char lead[32];
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        tmk_die("out of memory");
+    va_end(args);
+    snprintf(lead, sizeof lead, "    %-11s", what);
+    tmk_sheet_wrap(stdout, text, lead);
+    free(text);
+}
+
+/* ---- the verdict ---- */
+
+/* The rate of all is per step where all that leak have steps. */
+struct sum {
+    uint64_t n;       /* leaks */
+    uint64_t n_steps; /* of the process that has most */
+    bool by_time;     /* a process without steps leaks */
+    double per_step, per_second;
+};
+
+static struct sum sum_up(const struct tmk_leak_answer *f)
+{
+    struct sum sum = {0};
+    for (uint32_t i = 0; i < f->n; i++) {
+        const struct tmk_leakage *l = f->items[i].leakage;
+        uint64_t n_steps = tmk_leakage_n_steps(l);
+        sum.n_steps = n_steps > sum.n_steps ? n_steps : sum.n_steps;
+        for (uint64_t k = 0; k < tmk_leakage_n(l); k++) {
+            const struct tmk_leak *leak = tmk_leakage_get(l, k);
+            if (!tmk_leak_is_wanted(f, leak))
+                continue;
+            sum.by_time |= n_steps == 0;
+            sum.n++;
+            sum.per_step += leak->bytes_per_step;
+            sum.per_second += leak->bytes_per_second;
+        }
+    }
+    return sum;
+}
+
+static void say_verdict(const struct tmk_leak_answer *f)
+{
+    char size[TMK_AMOUNT_BYTES], steps[TMK_AMOUNT_BYTES];
+    struct sum sum = sum_up(f);
+    uint64_t n = sum.n, n_steps = sum.n_steps;
+    double rate = sum.by_time ? 60 * sum.per_second : sum.per_step;
+    tmk_count_text(n_steps, steps);
+    switch (tmk_leak_verdict_of(f)) {
+    case TMK_LEAK_FOUND:
+        tmk_print(stdout, "leak: %" PRIu64 " line%s of code keep%s %s more with every %s", n,
+                  n == 1 ? "" : "s", n == 1 ? "s" : "", tmk_size_text(tmk_size_whole(rate), size),
+                  sum.by_time ? "minute" : "step");
+        if (!sum.by_time)
+            tmk_print(stdout, " (%s steps)", steps);
+        tmk_print(stdout, "\n");
+        break;
+    case TMK_LEAK_CLEAN:
+        tmk_print(stdout, "clean: nothing grew steadily over %s%s", n_steps ? steps : "the run",
+                  n_steps ? " steps" : "");
+        if (f->threshold_bytes)
+            tmk_print(stdout, " by %s or more", tmk_size_text(f->threshold_bytes, size));
+        tmk_print(stdout, "\n");
+        break;
+    case TMK_LEAK_TOO_SHORT:
+        if (n_steps)
+            tmk_print(stdout, "not enough steps to tell: %s %s ended; it takes %d\n", steps,
+                      n_steps == 1 ? "has" : "have", TMK_LEAK_MIN_STEPS);
+        else
+            tmk_print(
+                stdout,
+                "too short to tell: no step has ended, and blocks were made in less than %d of "
+                "%d parts of the time\n",
+                TMK_LEAK_MIN_STEPS, TMK_LEAK_TIME_PARTS);
+        break;
+    }
+}
+
+/* Which processes have no steps, where that is so: all, or these. */
+static void say_stepless(const struct tmk_leak_answer *f)
+{
+    uint32_t n_named = 0, n_without = f->n - tmk_leak_n_with_steps(f);
+    char label[40], *whose = tmk_xstrdup("this run");
+    if (n_without == 0 || tmk_leak_verdict_of(f) == TMK_LEAK_TOO_SHORT)
+        return free(whose);
+    for (uint32_t i = 0; i < f->n && n_without < f->n; i++) {
+        if (tmk_leakage_n_steps(f->items[i].leakage) > 0 || n_named == SHOWN_PROCESSES)
+            continue;
+        const char *name = tmk_process_label(f->items[i].p, label);
+        char *more = n_named++ == 0 ? tmk_xstrdup(name) : tmk_xformat("%s, %s", whose, name);
+        free(whose);
+        whose = more;
+    }
+    char *text = tmk_xformat("No steps are known of %s%s, so what grows was looked for over parts "
+                             "with as many blocks made in each: what is loaded bit by bit may look "
+                             "the same. (tidemark.step() says where a step ends.)",
+                             whose, n_named && n_named < n_without ? " and others" : "");
+    tmk_sheet_wrap(stdout, text, "  ");
+    free(text);
+    free(whose);
+}
+
+/* What is worth knowing beside it. */
+static void say_remarks(const struct tmk_leak_answer *f)
+{
+    uint64_t n_small = 0;
+    for (uint32_t i = 0; i < f->n; i++)
+        n_small += tmk_leakage_n_small(f->items[i].leakage);
+    say_stepless(f);
+    if (n_small > 0) {
+        char size[TMK_AMOUNT_BYTES];
+        char *text =
+            tmk_xformat("%" PRIu64 " line%s more grow%s steadily, by less than %s over "
+                        "the run; --threshold 0 shows %s.",
+                        n_small, n_small == 1 ? "" : "s", n_small == 1 ? "s" : "",
+                        tmk_size_text(f->threshold_bytes, size), n_small == 1 ? "it" : "them");
+        tmk_sheet_wrap(stdout, text, "  ");
+        free(text);
+    }
+}
+
+/* ---- a leak ---- */
+
+static void say_rate(const struct tmk_leak_process *item, const struct tmk_leak *leak)
+{
+    char step[TMK_AMOUNT_BYTES], hour[TMK_AMOUNT_BYTES];
+    bool has_steps = tmk_leakage_n_steps(item->leakage) > 0;
+    tmk_size_text(tmk_size_whole(leak->bytes_per_second * 3600), hour);
+    if (has_steps)
+        say("rate", "%s (%.3g block%s) a step; %s an hour at this speed",
+            tmk_size_text(tmk_size_whole(leak->bytes_per_step), step), leak->blocks_per_step,
+            leak->blocks_per_step == 1 ? "" : "s", hour);
+    else
+        say("rate", "%s a minute, %s an hour",
+            tmk_size_text(tmk_size_whole(leak->bytes_per_second * 60), step), hour);
+}
+
+static void say_extent(const struct tmk_leak_process *item, const struct tmk_leak *leak)
+{
+    char bytes[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
+    tmk_size_text(leak->bytes, bytes);
+    tmk_device_name(leak->device, device);
+    if (leak->first_step != TMK_NO_STEP)
+        say("since", "step %" PRId64 ": %s of %s so far; confidence %.3g", leak->first_step, bytes,
+            device, leak->confidence);
+    else
+        say("since", "%s: %s of %s so far; confidence %.3g",
+            tmk_time_text(leak->first_ns + item->p->offset_ns, time), bytes, device,
+            leak->confidence);
+}
+
+static void say_end(const struct tmk_leak_process *item, const struct tmk_leak *leak)
+{
+    char steps[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
+    double n_steps, seconds;
+    int64_t step;
+    tmk_device_name(leak->device, device);
+    if (tmk_leak_has_run_out(item, leak, &step)) {
+        if (step != TMK_NO_STEP)
+            say("full", "memory of %s was refused in step %" PRId64, device, step);
+        else
+            say("full", "memory of %s was refused", device);
+        return;
+    }
+    if (!tmk_leak_seconds_left(item, leak, &seconds))
+        return;
+    tmk_time_text(tmk_size_whole(seconds * 1e9), time);
+    if (tmk_leak_steps_left(item, leak, &n_steps))
+        say("full", "%s in %s steps, or %s, if nothing else changes", device,
+            tmk_count_text(tmk_size_whole(n_steps), steps), time);
+    else
+        say("full", "%s in %s, if nothing else changes", device, time);
+}
+
+static void say_parts(const struct tmk_leak_process *item, const struct tmk_leak *leak)
+{
+    /* A step's, or without steps a minute's, as the rate above. */
+    double scale = 1;
+    if (tmk_leakage_n_steps(item->leakage) == 0 && leak->bytes_per_step > 0)
+        scale = leak->bytes_per_second * 60 / leak->bytes_per_step;
+    for (uint64_t i = 0; i < leak->n_parts && i < SHOWN_PARTS; i++) {
+        const struct tmk_leak_part *part = &leak->parts[i];
+        char size[TMK_AMOUNT_BYTES];
+        const char *category = tmk_category_name(part->category);
+        say(i == 0 ? "made of" : "", "%s %s%s%s",
+            tmk_size_text(tmk_size_whole(scale * part->bytes_per_step), size),
+            category ? category : "of unknown use", part->module ? " in " : "",
+            part->module ? part->module : "");
+    }
+    if (leak->n_parts > SHOWN_PARTS)
+        say("", "and %" PRIu64 " more", leak->n_parts - SHOWN_PARTS);
+}
+
+static void say_stack(const struct tmk_process *p, const struct tmk_leak *leak)
+{
+    struct tmk_stack s;
+    if (!tmk_reader_stack(p->reader, leak->stack, &s))
+        return;
+    for (uint32_t i = 0; i < s.n_frames && i < SHOWN_FRAMES; i++) {
+        struct tmk_frame f;
+        char text[TMK_FRAME_TEXT_BYTES];
+        bool known = tmk_process_frame(p, s.frames[i], &f);
+        say(i == 0 ? "stack" : "", "%s", tmk_frame_text(known ? &f : NULL, true, text));
+    }
+    if (s.n_frames > SHOWN_FRAMES)
+        say("", "%u more; --json has all", (unsigned)(s.n_frames - SHOWN_FRAMES));
+}
+
+static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_process *item,
+                      const struct tmk_leak *leak)
+{
+    char text[TMK_FRAME_TEXT_BYTES], label[40];
+    const char *site =
+        leak->has_site ? tmk_frame_text(&leak->site, false, text) : "of a line that is not known";
+    tmk_print(stdout, "\n  %s%s%s%s\n", site, f->n > 1 ? " [" : "",
+              f->n > 1 ? tmk_process_label(item->p, label) : "", f->n > 1 ? "]" : "");
+    say_rate(item, leak);
+    say_extent(item, leak);
+    say_end(item, leak);
+    say("kept by", "%s", tmk_keeper_text(leak->keeper));
+    say("advice", "%s", tmk_keeper_advice(leak->keeper));
+    say_parts(item, leak);
+    say_stack(item->p, leak);
+}
+
+static void show_cycles(const struct tmk_leak_answer *f, const struct tmk_leak_process *item)
+{
+    for (uint64_t i = 0; i < tmk_leakage_n_cycles(item->leakage) && i < SHOWN_LEAKS; i++) {
+        const struct tmk_leak *c = tmk_leakage_cycle(item->leakage, i);
+        char text[TMK_FRAME_TEXT_BYTES], size[TMK_AMOUNT_BYTES];
+        if (!tmk_leak_is_wanted(f, c))
+            continue;
+        if (i == 0)
+            tmk_print(stdout, "\n  No leak, but it grows for steps and then falls back:\n");
+        tmk_print(stdout, "  %s\n", c->has_site ? tmk_frame_text(&c->site, false, text) : "?");
+        say("", "%s at once; %s. To keep it low: %s.", tmk_size_text(c->bytes, size),
+            tmk_keeper_text(c->keeper), tmk_keeper_advice(c->keeper));
+    }
+}
+
+static void say_doubt(const struct tmk_leak *doubt)
+{
+    char size[TMK_AMOUNT_BYTES];
+    tmk_size_text(doubt->bytes, size);
+    switch (doubt->doubt) {
+    case TMK_DOUBT_FEW:
+        say("", "%s in %" PRIu32 " rises, too few to judge: a longer run will tell", size,
+            doubt->n_rises);
+        break;
+    case TMK_DOUBT_SLOWING:
+        say("", "%s in %" PRIu32 " rises, slower and slower, as a cache that fills", size,
+            doubt->n_rises);
+        break;
+    case TMK_DOUBT_LET_GO:
+        say("", "%s in %" PRIu32 " rises, gathered up to the last step and then let go", size,
+            doubt->n_rises);
+        break;
+    case TMK_DOUBT_JOINED:
+        say("",
+            "%s in %" PRIu32 " rises, gathered: after the last step one block was made that is "
+            "as large as all of it",
+            size, doubt->n_rises);
+        break;
+    case TMK_DOUBT_NONE:
+        break;
+    }
+}
+
+static void show_doubts(const struct tmk_leak_answer *f)
+{
+    char text[TMK_FRAME_TEXT_BYTES], label[40];
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < f->n; i++)
+        for (uint64_t k = 0; k < tmk_leakage_n_doubts(f->items[i].leakage); k++) {
+            const struct tmk_leak *doubt = tmk_leakage_doubt(f->items[i].leakage, k);
+            if (!tmk_leak_is_wanted(f, doubt) || ++n > SHOWN_LEAKS)
+                continue;
+            if (n == 1)
+                tmk_print(stdout, "\n  Not judged a leak, but it grew:\n");
+            tmk_print(stdout, "  %s%s%s%s\n",
+                      doubt->has_site ? tmk_frame_text(&doubt->site, false, text) : "?",
+                      f->n > 1 ? " [" : "", f->n > 1 ? tmk_process_label(f->items[i].p, label) : "",
+                      f->n > 1 ? "]" : "");
+            say_doubt(doubt);
+        }
+    if (n > SHOWN_LEAKS)
+        tmk_print(stdout, "  and %" PRIu64 " more; --json has all\n", n - SHOWN_LEAKS);
+}
+
+/* ---- a living process ---- */
+
+static void show_python(const struct tmk_leak_live *live)
+{
+    static const struct tmk_column columns[] = {
+        {"type", TMK_LEFT, TMK_SHRINK},
+        {"before", TMK_RIGHT, TMK_FIXED},
+        {"now", TMK_RIGHT, TMK_FIXED},
+        {"growth", TMK_RIGHT, TMK_FIXED},
+    };
+    char text[TMK_AMOUNT_BYTES], before[TMK_AMOUNT_BYTES];
+    tmk_print(stdout,
+              "  Python has %s objects that its collector knows, before %s (a look took %.3g ms)\n",
+              tmk_count_text(live->n_objects, text), tmk_count_text(live->n_objects_before, before),
+              live->cost_ms);
+    struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
+    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    for (uint64_t i = 0; i < live->n_types && i < SHOWN_TYPES; i++) {
+        const struct tmk_type_growth *type = &live->types[i];
+        tmk_table_cell(t, type->type);
+        tmk_table_count(t, type->before);
+        tmk_table_count(t, type->after);
+        tmk_table_cellf(t, "+%s", tmk_count_text(type->after - type->before, text));
+    }
+    tmk_sheet_table(&sheet, t);
+    if (live->n_types == 0 && live->seconds > 0)
+        tmk_print(stdout, "  of no type there are more than before\n");
+}
+
+static void show_live(const struct tmk_leak_live *live)
+{
+    char before[TMK_AMOUNT_BYTES], after[TMK_AMOUNT_BYTES];
+    tmk_print(stdout, "\n");
+    if (live->seconds > 0)
+        tmk_print(stdout, "Over %.3g s, now:\n", live->seconds);
+    if (live->has_host)
+        tmk_print(stdout, "  the process has %s of the host's memory, before %s\n",
+                  tmk_size_text(live->rss_after, after), tmk_size_text(live->rss_before, before));
+    if (live->has_python)
+        show_python(live);
+    else if (live->reason[0])
+        tmk_print(stdout, "  Python's objects could not be counted: %s\n", live->reason);
+}
+
+void tmk_leak_text(const struct tmk_leak_answer *f)
+{
+    uint64_t n_shown = 0, n = 0;
+    say_verdict(f);
+    for (uint32_t i = 0; i < f->n; i++)
+        for (uint64_t k = 0; k < tmk_leakage_n(f->items[i].leakage); k++) {
+            const struct tmk_leak *leak = tmk_leakage_get(f->items[i].leakage, k);
+            if (!tmk_leak_is_wanted(f, leak) || ++n > SHOWN_LEAKS)
+                continue;
+            show_leak(f, &f->items[i], leak);
+            n_shown++;
+        }
+    if (n > n_shown)
+        tmk_print(stdout, "\n  and %" PRIu64 " more; --json has all\n", n - n_shown);
+    for (uint32_t i = 0; i < f->n; i++)
+        show_cycles(f, &f->items[i]);
+    show_doubts(f);
+    say_remarks(f);
+    if (f->live)
+        show_live(f->live);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_attach.c - watch a process that already runs: load the recorder into it and start it.
+ *
+ * The process may see other files than we (a container). The run's folder is where *it* can write:
+ * ours when it sees the same folder, else one of its own, and then it is said how to reach it. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/filters.h"
+#include "cli/cmd/commands.h"
+#include "cli/front/locate.h"
+#include "cli/output/xalloc.h"
+#include "cli/run/filters_tried.h"
+#include "cli/run/recording.h"
+#include "cli/run/run_folder.h"
+#include "cli/run/watch_options.h"
+#include "inject/inject.h"
+#include "kit/amount.h"
+#include "trace/layout.h"
+
+enum { TIMEOUT_S = 10, MAX_TIMEOUT_S = 3600 };
+
+struct attach {
+    const struct tmk_args *args;
+    struct tmk_subject subject;
+    struct tmk_asker asker;
+    struct tmk_presence presence;
+    uint64_t max_size_bytes;
+    uint64_t timeout_ns;
+    char *name;   /* of the run, as the user shall write it */
+    char *folder; /* absolute, as the process sees it */
+};
+
+/* ---- arguments ---- */
+
+static bool parse_pid(const char *text, pid_t *ret)
+{
+    int64_t pid;
+    if (tmk_integer_parse(text, &pid) < 0 || pid <= 0 || pid > INT32_MAX) {
+        tmk_say("'%s' is not the number of a process; see: ps -e", text);
+        return false;
+    }
+    *ret = (pid_t)pid;
+    return true;
+}
+
+static bool parse_timeout(const char *text, uint64_t *ret_ns)
+{
+    char *end = NULL;
+    double seconds = text ? strtod(text, &end) : TIMEOUT_S;
+    if (text && (end == text || *end || !(seconds > 0 && seconds <= MAX_TIMEOUT_S))) {
+        tmk_say("--timeout: '%s' is not a number of seconds up to %d", text, MAX_TIMEOUT_S);
+        return false;
+    }
+    *ret_ns = (uint64_t)(seconds * 1e9);
+    return true;
+}
+
+/* ---- what is there already ---- */
+
+static bool read_ring_header(const struct attach *a, struct tmk_ring_header *ret)
+{
+    char *path = tmk_xformat("/proc/%d/root%s", (int)a->subject.pid, a->presence.ring);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool good = fd >= 0 && pread(fd, ret, sizeof *ret, 0) == (ssize_t)sizeof *ret;
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    ret->trace_path[sizeof ret->trace_path - 1] = '\0';
+    for (char *c = ret->trace_path; good && *c; c++)
+        good = (unsigned char)*c >= ' '; /* the user's file, on our terminal */
+    return good && strchr(ret->trace_path, '/');
+}
+
+/* Fine when nothing else was asked for than to be watched. */
+static int already_watched(const struct attach *a)
+{
+    struct tmk_ring_header header;
+    struct tmk_arena words = {0};
+    int pid = (int)a->subject.pid;
+    if (read_ring_header(a, &header)) {
+        *strrchr(header.trace_path, '/') = '\0';
+        tmk_say("process %d is watched already, its run is %s", pid, header.trace_path);
+        tmk_say("next: tidemark report %s", tmk_xshell_word(&words, header.trace_path));
+    } else {
+        tmk_say("process %d is watched already, into the ring %s", pid, a->presence.ring);
+    }
+    tmk_arena_fini(&words);
+    return tmk_args_get(a->args, "output") ? TMK_EXIT_FINDING : TMK_EXIT_OK;
+}
+
+/* ---- the folder ---- */
+
+/* Its own /tmp, when it does not see our folder. */
+static void choose_theirs(struct attach *a, const char *wanted)
+{
+    const char *slash = strrchr(wanted, '/');
+    bool given = tmk_args_get(a->args, "output") && tmk_args_get(a->args, "output")[0] == '/';
+    a->folder = given ? tmk_xstrdup(wanted) : tmk_xformat("/tmp%s", slash);
+    free(a->name);
+    a->name = tmk_xformat("/proc/%d/root%s", (int)a->subject.pid, a->folder);
+    tmk_say("process %d sees other files (a container): its run is its own %s", (int)a->subject.pid,
+            a->folder);
+}
+
+static bool choose_folder(struct attach *a)
+{
+    a->name = tmk_recording_name(a->args, a->subject.name);
+    char *wanted = tmk_absolute_path(a->name);
+    char *parent = tmk_xstrdup(wanted);
+    char *slash = strrchr(parent, '/');
+    slash[slash == parent] = '\0';
+    if (strchr(wanted, '\n')) {
+        tmk_say("the folder's name has a line feed in it; choose another: -o RUN");
+    } else if (tmk_subject_sees(&a->subject, parent)) {
+        a->folder = tmk_run_folder_claim(wanted, a->name) ? tmk_xstrdup(wanted) : NULL;
+    } else if (access(parent, F_OK) < 0 && a->subject.same_root) {
+        tmk_say("there is no folder %s", parent);
+    } else {
+        choose_theirs(a, wanted);
+    }
+    free(parent);
+    free(wanted);
+    return a->folder != NULL;
+}
+
+/* Root attaches to another's process: the folder is made for that user, who may not write here. By
+ * descriptor, lest that user put a link in its place. */
+static void make_for_owner(const struct attach *a)
+{
+    if (a->asker.uid != 0 || a->subject.uid == 0 || strncmp(a->name, "/proc/", 6) == 0 ||
+        mkdir(a->folder, 0755) < 0)
+        return;
+    int fd = open(a->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fchown(fd, a->subject.uid, (gid_t)-1) < 0)
+        rmdir(a->folder);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* ---- attaching ---- */
+
+static char *make_options(const struct attach *a)
+{
+    char size[48] = "", filters[48] = "";
+    if (a->max_size_bytes)
+        snprintf(size, sizeof size, "max_size=%" PRIu64 "\n", a->max_size_bytes);
+    if (a->asker.trusts_filters)
+        snprintf(filters, sizeof filters, "seccomp=" TMK_FILTERS_TRUST "\n");
+    else if (a->asker.n_filters > 0)
+        snprintf(filters, sizeof filters, "seccomp=%" PRIu64 "\n", a->asker.n_filters);
+    return tmk_xformat("run=%s\ninjected=1\n%s%s%s%s%s%s%s", a->folder, size, filters,
+                       tmk_args_get(a->args, "no-stacks") ? "no_stacks=1\n" : "",
+                       tmk_args_get(a->args, "no-modules") ? "no_modules=1\n" : "",
+                       tmk_args_get(a->args, "no-categories") ? "no_categories=1\n" : "",
+                       tmk_args_get(a->args, "cpu-tensors") ? "cpu_tensors=1\n" : "",
+                       tmk_args_get(a->args, "native") ? "native=1\n" : "");
+}
+
+static void say_details(const struct attach *a, const struct tmk_injected *done)
+{
+    char one[TMK_AMOUNT_BYTES], all[TMK_AMOUNT_BYTES];
+    tmk_say("thread %d was borrowed; %u thread%s stopped, one at a time, the longest for %s, all "
+            "together %s; the others 0",
+            (int)done->borrowed, done->n_held, done->n_held == 1 ? " was" : "s were",
+            tmk_time_text(done->longest_held_ns, one), tmk_time_text(done->held_ns, all));
+    tmk_say("the library %s", done->was_loaded  ? "was there already"
+                              : done->by_memory ? "was put into its memory (memfd)"
+                                                : "was loaded from its file");
+    if (a->subject.inner_pid != a->subject.pid)
+        tmk_say("in its own namespace it is process %d", (int)a->subject.inner_pid);
+}
+
+static void say_done(const struct attach *a, const struct tmk_injected *done)
+{
+    char total[TMK_AMOUNT_BYTES], held[TMK_AMOUNT_BYTES];
+    struct tmk_arena words = {0};
+    int pid = (int)a->subject.pid;
+    tmk_say("process %d (%s) is watched now, after %s; one thread of it was held for %s", pid,
+            a->subject.name, tmk_time_text(done->total_ns, total),
+            tmk_time_text(done->longest_held_ns, held));
+    if (tmk_args_get(a->args, "verbose"))
+        say_details(a, done);
+    if (done->message[0])
+        tmk_say("%s", done->message);
+    if (!a->presence.has_torch)
+        tmk_say("note: there is no torch in it%s; what is recorded is what it reports itself, and "
+                "torch once that is loaded",
+                a->presence.has_python ? " yet" : ", nor Python");
+    tmk_say("the run is %s; next: tidemark report %s", a->name, tmk_xshell_word(&words, a->name));
+    tmk_say("until it ends, or: tidemark detach %d", pid);
+    tmk_arena_fini(&words);
+}
+
+/* An attach before this one, which did not see its end, may have come to it after all. */
+static bool is_watched_meanwhile(struct attach *a)
+{
+    return tmk_presence_read(&a->subject, &a->asker, &a->presence, NULL) == 0 &&
+           a->presence.ring[0];
+}
+
+static int attach(struct attach *a, const char *library)
+{
+    struct tmk_error err = {0};
+    struct tmk_injected done = {0};
+    char *options = make_options(a);
+    struct tmk_injection in = {
+        .subject = &a->subject,
+        .asker = &a->asker,
+        .library = library,
+        .symbol = "tidemark_attach",
+        .options = options,
+        .timeout_ns = a->timeout_ns,
+    };
+    make_for_owner(a);
+    int rc = tmk_inject(&in, &done, &err);
+    free(options);
+    if (rc < 0) {
+        tmk_say("%s", err.text);
+        return TMK_EXIT_FINDING;
+    }
+    if (done.result < 0 && is_watched_meanwhile(a))
+        return already_watched(a);
+    if (done.result < 0) {
+        tmk_say("process %d is not watched: %s", (int)a->subject.pid,
+                done.message[0] ? done.message : "the recorder gave no reason");
+        return TMK_EXIT_FINDING;
+    }
+    say_done(a, &done);
+    return TMK_EXIT_OK;
+}
+
+/* Everything that can be known before the process is touched. 0 or an exit status. */
+static int look(struct attach *a, pid_t pid)
+{
+    struct tmk_error err = {0};
+    tmk_asker_read(&a->asker);
+    if (a->asker.n_filters > 0 && tmk_filters_refuse())
+        a->asker.n_filters = 0; /* they are no good for another process, either */
+    int rc = tmk_subject_read(pid, &a->subject, &err);
+    if (rc == 0)
+        rc = tmk_subject_check(&a->subject, &a->asker, &err);
+    if (rc == 0)
+        rc = tmk_presence_read(&a->subject, &a->asker, &a->presence, &err);
+    if (rc < 0)
+        tmk_say("%s", err.text);
+    return rc < 0 ? TMK_EXIT_FINDING : 0;
+}
+
+static int run(const struct tmk_args *args)
+{
+    struct attach a = {.args = args};
+    pid_t pid;
+    if (!parse_pid(args->operands[0], &pid) || !tmk_recording_max_size(args, &a.max_size_bytes) ||
+        !parse_timeout(tmk_args_get(args, "timeout"), &a.timeout_ns))
+        return TMK_EXIT_USAGE;
+    int status = look(&a, pid);
+    if (status != 0)
+        return status;
+    if (a.presence.ring[0])
+        return already_watched(&a);
+    char *library = tmk_recording_library(false);
+    if (!library)
+        return TMK_EXIT_FINDING;
+    status = choose_folder(&a) ? attach(&a, library) : TMK_EXIT_FINDING;
+    tmk_run_folder_release();
+    free(library);
+    free(a.name);
+    free(a.folder);
+    return status;
+}
+
+static const struct tmk_option options_table[] = {
+    {"output", 'o', "RUN", NULL, "the folder for the trace (PROGRAM-DATE-TIME.tmk)"},
+    {"max-size", 0, "SIZE", NULL, "most for the trace, e.g. 512MiB (2GiB)"},
+    {"cpu-tensors", 0, NULL, NULL, "record tensors in main memory too, all along"},
+    {"native", 0, NULL, NULL, "C and C++ frames in the stacks too"},
+    TMK_WATCH_LESS,
+    {"timeout", 0, "S", NULL, "give up after so many seconds (10)"},
+    {"verbose", 'v', NULL, NULL, "say how it was done"},
+};
+
+static const char notes[] =
+    "Loads libtidemark.so into the process and starts the recorder there. One of its\n"
+    "threads is stopped for a millisecond or so, at a safe point, to start a thread\n"
+    "that does the rest; all others run on. What the stopped one was doing goes on:\n"
+    "registers, signals and system calls are put back as they were, by the thread\n"
+    "itself if tidemark is killed meanwhile.\n"
+    "\n"
+    "You need the right to trace the process: be its user, or root. Some systems\n"
+    "allow that to root alone (kernel.yama.ptrace_scope); processes under `tidemark\n"
+    "run` can be attached to all the same. A process in a container is given by its\n"
+    "number outside of that.\n"
+    "\n"
+    "Exit status: 0 it is watched (or was before, and no RUN was asked for), 1 it is\n"
+    "not, for the reason said.\n";
+
+static const char *const examples[] = {
+    "tidemark attach 4711",
+    "watch process 4711; the run is PROGRAM-DATE-TIME.tmk, here",
+    "tidemark attach -o a.tmk --max-size 512MiB --verbose 4711",
+    "the same into a.tmk, and say how long threads were stopped",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_attach = {
+    .name = "attach",
+    .summary = "Watch a process that already runs",
+    .usage =
+        "PID [-o RUN] [--max-size SIZE] [--cpu-tensors] [--native] [--no-stacks] [--no-modules] "
+        "[--no-categories] [--timeout "
+        "S] [--verbose]",
+    .notes = notes,
+    .options = options_table,
+    .n_options = TMK_N(options_table),
+    .min_operands = 1,
+    .max_operands = 1,
+    .operand = TMK_OPERAND_NONE,
+    .examples = examples,
+    .run = run,
+};

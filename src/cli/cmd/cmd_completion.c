@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_completion.c - print a completion script. */
+#include "cli/cmd/commands.h"
+#include "cli/front/command.h"
+
+static int run(const struct tmk_args *args)
+{
+    if (!tmk_completion_write(stdout, args->operands[0])) {
+        tmk_say("no completion for '%s': bash, zsh or fish", args->operands[0]);
+        return TMK_EXIT_USAGE;
+    }
+    return TMK_EXIT_OK;
+}
+
+static const char *const examples[] = {
+    "eval \"$(tidemark completion bash)\"",
+    "complete in this shell; put the line into ~/.bashrc to keep it",
+    "tidemark completion fish | source",
+    "the same in fish",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_completion = {
+    .name = "completion",
+    .summary = "Print a script with which your shell completes these commands",
+    .usage = "bash|zsh|fish",
+    .min_operands = 1,
+    .max_operands = 1,
+    .operand = TMK_OPERAND_WORD,
+    .words = "bash|zsh|fish",
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_detach.c - stop watching a process that goes on. */
+#include "cli/answers/ask.h"
+#include "cli/cmd/commands.h"
+
+static void hear(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
+{
+    bool *failed = arg;
+    if (kind == TMK_WIRE_FAIL)
+        *failed = true;
+    tmk_say("%.*s", (int)n, bytes);
+}
+
+static int run(const struct tmk_args *args)
+{
+    struct tmk_watched process;
+    struct tmk_error err = {0};
+    bool failed = false;
+    int status = tmk_ask_find(args->operands[0], &process);
+    if (status != 0)
+        return status;
+    struct tmk_ask ask = {.verb = TMK_WIRE_DETACH, .code = "", .hear = hear, .arg = &failed};
+    if (tmk_ask(&process, &ask, &err) < 0) {
+        tmk_say("%s", err.text);
+        failed = true;
+    }
+    return failed ? TMK_EXIT_FINDING : TMK_EXIT_OK;
+}
+
+static const char notes[] =
+    "The process goes on as if it had never been watched; its trace is closed and\n"
+    "whole. Only the user of the process, or root, may do this.\n";
+
+static const char *const examples[] = {
+    "tidemark detach 4242",
+    "stop watching process 4242",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_detach = {
+    .name = "detach",
+    .summary = "Stop watching a process, which goes on",
+    .usage = "PID",
+    .notes = notes,
+    .min_operands = 1,
+    .max_operands = 1,
+    .operand = TMK_OPERAND_PID,
+    .examples = examples,
+    .run = run,
+};

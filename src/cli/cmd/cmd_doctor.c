@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_doctor.c - what works on this machine, and how to fix the rest.
+ *
+ * A table of checks; each looks at one thing and says good, fair (works, but) or bad; those of the
+ * devices are in doctor_devices.c. The last one is the proof: it records a real, very short
+ * training and verifies the trace. */
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/filters.h"
+#include "cli/cmd/commands.h"
+#include "cli/cmd/doctor.h"
+#include "cli/front/locate.h"
+#include "cli/front/target.h"
+#include "cli/output/sheet.h"
+#include "cli/output/xalloc.h"
+#include "cli/run/filters_tried.h"
+#include "cli/run/leftovers.h"
+#include "cli/run/summary.h"
+#include "inject/subject.h"
+#include "kit/amount.h"
+#include "kit/lines.h"
+#include "kit/print.h"
+#include "kit/tree.h"
+#include "passes/verify.h"
+#include "trace/layout.h"
+#include "trace/ring.h"
+
+static const char *const grade_names[] = {"ok", "fair", "BAD"};
+
+struct tmk_doctor_row *tmk_doctor_add(struct tmk_doctor *d, const char *format, ...)
+{
+    /* The last row is written over when there is no other: there are fewer things to look at. */
+    struct tmk_doctor_row *row = &d->rows[d->n < TMK_DOCTOR_ROWS_MOST ? d->n++ : d->n - 1];
+    va_list args;
+    memset(row, 0, sizeof *row);
+    va_start(args, format);
+    vsnprintf(row->name, sizeof row->name, format, args);
+    va_end(args);
+    return row;
+}
+
+void tmk_doctor_say(struct tmk_doctor_row *row, enum tmk_grade grade, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(row->text, sizeof row->text, format, args);
+    va_end(args);
+    row->grade = grade;
+}
+
+void tmk_doctor_fix(struct tmk_doctor_row *row, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(row->fix, sizeof row->fix, format, args);
+    va_end(args);
+}
+
+/* ---- the checks ---- */
+
+static void check_library(struct tmk_doctor_row *r)
+{
+    char *library = tmk_locate_library();
+    if (library && !library[strcspn(library, " :")]) {
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "%s", library);
+    } else if (library) {
+        tmk_doctor_say(r, TMK_GRADE_BAD,
+                       "%s has a space or colon in its path, which LD_PRELOAD cannot take",
+                       library);
+        tmk_doctor_fix(r, "put a copy elsewhere and set TIDEMARK_LIB to it");
+    } else {
+        tmk_doctor_say(r, TMK_GRADE_BAD, "libtidemark.so is not beside the program, nor in ../lib");
+        tmk_doctor_fix(r, "install again, or set TIDEMARK_LIB to its path");
+    }
+    free(library);
+}
+
+static void check_clock(struct tmk_doctor_row *r)
+{
+    const char *name = tmk_clock_name();
+    if (tmk_clock_has_counter()) {
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "%s, the processor's own", name);
+        return;
+    }
+    tmk_doctor_say(r, TMK_GRADE_FAIR,
+                   "%s: the processor's counter is not steady, each event costs some 20 ns more",
+                   name);
+    tmk_doctor_fix(r, "nothing, on this machine");
+}
+
+static uint64_t free_bytes(const char *folder)
+{
+    struct statvfs fs;
+    return statvfs(folder, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : 0;
+}
+
+static bool is_tmpfs(const char *folder)
+{
+    struct statfs fs;
+    return statfs(folder, &fs) == 0 && fs.f_type == 0x01021994; /* TMPFS_MAGIC */
+}
+
+/* As the recorder looks for it (trace/account.h). */
+static void check_ring(struct tmk_doctor_row *r)
+{
+    const char *folders[] = {getenv("TIDEMARK_RING_DIR"), getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
+    const uint64_t wanted = 40ull << 20;
+    char size[TMK_AMOUNT_BYTES], need[TMK_AMOUNT_BYTES];
+    for (size_t i = 0; i < TMK_N(folders); i++) {
+        const char *folder = folders[i];
+        if (!folder || *folder != '/' || !is_tmpfs(folder) || access(folder, W_OK | X_OK) < 0 ||
+            free_bytes(folder) < wanted)
+            continue;
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "%s, %s free", folder,
+                       tmk_size_text(free_bytes(folder), size));
+        return;
+    }
+    tmk_doctor_say(r, TMK_GRADE_FAIR,
+                   "no folder in memory with %s free: rings are on the disk, where writing may "
+                   "stall the program",
+                   tmk_size_text(wanted, need));
+    tmk_doctor_fix(
+        r, "make /dev/shm larger (containers: --shm-size=1g) or set XDG_RUNTIME_DIR to a tmpfs");
+}
+
+static bool clean_leftovers; /* --clean */
+
+/* "", or how many of the rings without a trace hold events. */
+static const char *orphans_text(const struct tmk_leftovers *left, char text[64])
+{
+    *text = '\0';
+    if (left->n_full_orphans)
+        snprintf(text, 64, "; %u ring%s with events that no trace has", left->n_full_orphans,
+                 left->n_full_orphans == 1 ? "" : "s");
+    return text;
+}
+
+static unsigned n_leftovers(const struct tmk_leftovers *left)
+{
+    return left->n_dead + left->n_orphans + left->n_accounts + left->n_sockets;
+}
+
+static void say_leftovers(struct tmk_doctor_row *r, const struct tmk_leftovers *left)
+{
+    char size[TMK_AMOUNT_BYTES], full[64];
+    unsigned n_rings = left->n_dead + left->n_orphans;
+    tmk_doctor_say(r, clean_leftovers ? TMK_GRADE_GOOD : TMK_GRADE_FAIR,
+                   "%s%u ring%s of killed processes (%u without a trace), %u account%s, %u "
+                   "socket%s: %s of memory%s",
+                   clean_leftovers ? "removed " : "", n_rings, n_rings == 1 ? "" : "s",
+                   left->n_orphans, left->n_accounts, left->n_accounts == 1 ? "" : "s",
+                   left->n_sockets, left->n_sockets == 1 ? "" : "s",
+                   tmk_size_text(left->bytes, size), orphans_text(left, full));
+}
+
+/* Behind what was removed, if anything was. */
+static void say_kept(struct tmk_doctor_row *r, const struct tmk_leftovers *left)
+{
+    const struct tmk_kept_rings *kept = &left->kept;
+    const char *slash = strrchr(kept->trace_path, '/');
+    char size[TMK_AMOUNT_BYTES], *before = tmk_xstrdup(r->text);
+    tmk_doctor_say(r, TMK_GRADE_FAIR, "%s%s%u ring%s (%s) could not be merged: %s", before,
+                   *before ? "; " : "", kept->n, kept->n == 1 ? "" : "s",
+                   tmk_size_text(kept->bytes, size), kept->why.text);
+    tmk_doctor_fix(r, "%s %.*s%s, then again: tidemark doctor --clean",
+                   kept->rc == TMK_EFULL ? "make room for" : "see to, or remove,",
+                   slash ? (int)(slash - kept->trace_path) : 0, kept->trace_path,
+                   kept->n > 1 ? ", the first of their runs" : "");
+    free(before);
+}
+
+static void check_leftovers(struct tmk_doctor_row *r)
+{
+    struct tmk_leftovers left;
+    tmk_leftovers_find(&left, clean_leftovers ? TMK_LEFTOVERS_CLEAN : TMK_LEFTOVERS_COUNT);
+    if (n_leftovers(&left) > 0)
+        say_leftovers(r, &left);
+    if (left.kept.n > 0)
+        say_kept(r, &left);
+    else if (n_leftovers(&left) == 0)
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "nothing left behind by killed processes");
+    else if (!clean_leftovers)
+        tmk_doctor_fix(r, "tidemark doctor --clean merges rings into their traces and removes the "
+                          "rest");
+}
+
+static void check_disk(struct tmk_doctor_row *r)
+{
+    char size[TMK_AMOUNT_BYTES], most[TMK_AMOUNT_BYTES];
+    uint64_t space = free_bytes(".");
+    if (access(".", W_OK | X_OK) < 0) {
+        tmk_doctor_say(r, TMK_GRADE_FAIR, "the current folder cannot be written to: %s",
+                       strerror(errno));
+        tmk_doctor_fix(r, "go elsewhere, or give another folder: tidemark run -o FOLDER/a.tmk");
+    } else if (space / 10 < TMK_MAX_SIZE_LEAST) {
+        tmk_doctor_say(r, TMK_GRADE_FAIR, "only %s free here", tmk_size_text(space, size));
+        tmk_doctor_fix(r, "make room, or record elsewhere: tidemark run -o FOLDER/a.tmk");
+    } else {
+        uint64_t bound = space / 10 < (2ull << 30) ? space / 10 : 2ull << 30;
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "%s free here; a trace takes at most %s",
+                       tmk_size_text(space, size), tmk_size_text(bound, most));
+    }
+}
+
+static void check_limit(struct tmk_doctor_row *r)
+{
+    struct rlimit limit;
+    char size[TMK_AMOUNT_BYTES];
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY) {
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "files may have any size");
+        return;
+    }
+    bool tiny = limit.rlim_cur < TMK_MAX_SIZE_LEAST;
+    tmk_doctor_say(r, tiny ? TMK_GRADE_BAD : TMK_GRADE_FAIR,
+                   "files may have at most %s: recording stops there",
+                   tmk_size_text((uint64_t)limit.rlim_cur, size));
+    tmk_doctor_fix(r, "ulimit -f unlimited");
+}
+
+/* By the setting of Yama (kernel.yama.ptrace_scope), whose rules attach meets. */
+static void check_attach(struct tmk_doctor_row *r)
+{
+    static const char *const others[] = {
+        [0] = "to any program of this user",
+        [1] = "only to programs under `tidemark run`, and as root to any",
+        [2] = "as root only",
+        [3] = "not at all, until the machine is started with another kernel.yama.ptrace_scope",
+    };
+    struct tmk_asker us;
+    tmk_asker_read(&us);
+    unsigned scope = us.ptrace_scope >= 0 && us.ptrace_scope <= 3 ? (unsigned)us.ptrace_scope : 3;
+    if (us.may_trace && scope < 3) {
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "to any program");
+        return;
+    }
+    tmk_doctor_say(r, scope == 0 ? TMK_GRADE_GOOD : TMK_GRADE_FAIR, "%s", others[scope]);
+    if (scope == 1 || scope == 2)
+        tmk_doctor_fix(r, "sudo sysctl kernel.yama.ptrace_scope=0, or: sudo tidemark attach PID");
+    else if (scope == 3)
+        tmk_doctor_fix(r, "start the program with: tidemark run");
+}
+
+/* Try the seccomp filters around this tidemark in a child process. */
+static void check_filters(struct tmk_doctor_row *r)
+{
+    char *said = tmk_filters_said();
+    if (!said)
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "no filter around this");
+    else if (strcmp(said, TMK_FILTERS_REFUSE) == 0)
+        tmk_doctor_say(r, TMK_GRADE_BAD,
+                       "a filter kills for calls of the recorder: nothing is recorded");
+    else if (strcmp(said, TMK_FILTERS_TRUST) == 0)
+        tmk_doctor_say(r, TMK_GRADE_FAIR, "filters are not looked at (" TMK_FILTERS_VARIABLE ")");
+    else
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "%s filter%s around this, tried: the recorder works",
+                       said, strcmp(said, "1") == 0 ? "" : "s");
+    free(said);
+}
+
+static void check_sqlite(struct tmk_doctor_row *r)
+{
+    tmk_doctor_say(r, TMK_GRADE_GOOD, "%s", sqlite3_libversion());
+}
+
+/* ---- the proof ---- */
+
+static void judge_trace(struct tmk_doctor_row *r, const char *folder)
+{
+    struct tmk_run *run = NULL;
+    struct tmk_verify *v = NULL;
+    struct tmk_error err = {0};
+    char count[TMK_AMOUNT_BYTES];
+    int rc = tmk_run_open(folder, &run, &err);
+    if (rc == 0)
+        rc = tmk_verify_open(tmk_run_process(run, 0), NULL, &v, &err);
+    if (rc < 0) {
+        tmk_doctor_say(r, TMK_GRADE_BAD, "the trace cannot be read: %s", err.text);
+    } else {
+        const struct tmk_verdict *d = tmk_verify_verdict(v);
+        if (d->n_findings)
+            tmk_doctor_say(r, TMK_GRADE_BAD, "the trace is wrong: %s", d->findings[0].text);
+        else
+            tmk_doctor_say(r, TMK_GRADE_GOOD, "one step of tinytrain, %s events, verified",
+                           tmk_count_text(d->n_events, count));
+    }
+    tmk_verify_close(v);
+    tmk_run_close(run);
+}
+
+/* Remove a run's folder that we made: its traces, then itself. */
+static void remove_run(const char *folder)
+{
+    char *command[] = {(char[]){"rm"}, (char[]){"-rf"}, (char[]){"--"}, tmk_xstrdup(folder), NULL};
+    struct tmk_watch w = {.argv = command, .folder = folder, .library = ""};
+    (void)tmk_watch_run(&w);
+    free(command[3]);
+}
+
+static void check_recording(struct tmk_doctor_row *r)
+{
+    char place[] = "/tmp/tidemark-doctor.XXXXXX";
+    char *library = tmk_locate_library(), *program = tmk_locate_program("tinytrain");
+    if (!library || !program || !mkdtemp(place)) {
+        tmk_doctor_say(r, TMK_GRADE_FAIR, "not tried: %s",
+                       !library   ? "no library"
+                       : !program ? "tinytrain is not there"
+                                  : "no /tmp");
+    } else {
+        char *folder = tmk_xformat("%s/a.tmk", place);
+        char *argv[] = {program, (char[]){"--steps"}, (char[]){"1"}, (char[]){"--quiet"}, NULL};
+        struct tmk_watch w = {.argv = argv, .folder = folder, .library = library};
+        struct tmk_outcome o = tmk_watch_run(&w);
+        if (o.status != 0)
+            tmk_doctor_say(r, TMK_GRADE_BAD, "tinytrain ended with status %d when watched",
+                           o.status);
+        else if (!tmk_summary_settle(folder))
+            tmk_doctor_say(r, TMK_GRADE_BAD, "a watched program left no trace");
+        else
+            judge_trace(r, folder);
+        free(folder);
+        remove_run(place);
+    }
+    if (r->grade == TMK_GRADE_BAD)
+        tmk_doctor_fix(r, "look at the other lines first; then please report it");
+    free(library);
+    free(program);
+}
+
+static const struct {
+    const char *name;
+    void (*check)(struct tmk_doctor_row *r); /* NULL: rows of many names, by tmk_doctor_devices() */
+} checks[] = {
+    {"library", check_library},     {"clock", check_clock},
+    {"ring in memory", check_ring}, {"leftovers", check_leftovers},
+    {"disk", check_disk},           {"file size", check_limit},
+    {"attach", check_attach},       {"seccomp", check_filters},
+    {"SQLite", check_sqlite},       {"devices", NULL},
+    {"recording", check_recording},
+};
+
+/* ---- printing ---- */
+
+static void print_json(const struct tmk_doctor *d)
+{
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_list(&t, "checks");
+    for (unsigned i = 0; i < d->n; i++) {
+        const struct tmk_doctor_row *row = &d->rows[i];
+        tmk_tree_object(&t, NULL);
+        tmk_tree_text(&t, "name", row->name);
+        tmk_tree_text(&t, "grade", row->grade == TMK_GRADE_BAD ? "bad" : grade_names[row->grade]);
+        tmk_tree_text(&t, "text", row->text);
+        tmk_tree_label(&t, "fix", row->fix);
+        tmk_tree_end(&t);
+    }
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
+}
+
+/* `text` with the user's folder, which often is a person's name, as "~"; all of it when `home` is
+ * empty. */
+static void print_without(const char *text, const char *home)
+{
+    size_t n = strlen(home);
+    for (const char *at = n ? strstr(text, home) : NULL; at; at = strstr(text, home)) {
+        tmk_print(stdout, "%.*s~", (int)(at - text), text);
+        text = at + n;
+    }
+    tmk_print(stdout, "%s\n", text); /* it may have names of others' files */
+}
+
+static void print_rows(const struct tmk_doctor *d, const char *home)
+{
+    for (unsigned i = 0; i < d->n; i++) {
+        const struct tmk_doctor_row *row = &d->rows[i];
+        printf("%-5s %-15s ", grade_names[row->grade], row->name);
+        print_without(row->text, home);
+        if (!row->fix[0])
+            continue;
+        printf("%-21s fix: ", "");
+        print_without(row->fix, home);
+    }
+}
+
+/* A block for a bug report: what we would ask for first. */
+static void print_report(const struct tmk_doctor *d)
+{
+    struct utsname kernel = {0};
+    char text[4096];
+    const char *home = getenv("HOME");
+    tmk_lines_read(text, sizeof text, "/etc/os-release");
+    const char *name = tmk_lines_field(text, "PRETTY_NAME=");
+    name += *name == '"';
+    uname(&kernel);
+    printf("```\ntidemark %s\n%.*s, Linux %s %s, glibc %s\n", TMK_VERSION,
+           (int)strcspn(name, "\"\n"), name, kernel.release, kernel.machine,
+           gnu_get_libc_version());
+    print_rows(d, home && home[0] == '/' && home[1] ? home : "");
+    printf("```\n");
+}
+
+static int run(const struct tmk_args *args)
+{
+    struct tmk_doctor *d = tmk_xcalloc(1, sizeof *d);
+    bool bad = false;
+    d->python = tmk_args_get(args, "python");
+    clean_leftovers = tmk_args_get(args, "clean") != NULL;
+    for (size_t i = 0; i < TMK_N(checks); i++) {
+        if (checks[i].check)
+            checks[i].check(tmk_doctor_add(d, "%s", checks[i].name));
+        else
+            tmk_doctor_devices(d);
+    }
+    for (unsigned i = 0; i < d->n; i++)
+        bad |= d->rows[i].grade == TMK_GRADE_BAD;
+    if (tmk_args_get(args, "json"))
+        print_json(d);
+    else if (tmk_args_get(args, "report"))
+        print_report(d);
+    else
+        print_rows(d, "");
+    free(d);
+    return bad ? TMK_EXIT_FINDING : TMK_EXIT_OK;
+}
+
+static const struct tmk_option options[] = {
+    {"json", 0, NULL, NULL, "one object: checks, with name grade text fix"},
+    {"report", 0, NULL, NULL, "a block to paste into a bug report"},
+    {"python", 0, "PROGRAM", NULL, "whose torch to look at; it is not run"},
+    {"clean", 0, NULL, NULL, "merge or remove what killed processes left in memory"},
+};
+
+static const char *const examples[] = {
+    "tidemark doctor",
+    "a line for each thing looked at; exit status 1 when one is BAD",
+    "tidemark doctor --python ~/env/bin/python",
+    "the same; does the torch of that Python fit the driver?",
+    "tidemark doctor --clean",
+    "the same, and what killed processes left in /dev/shm is gone",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_doctor = {
+    .name = "doctor",
+    .summary = "Say what works on this machine and how to fix the rest",
+    .usage = "[--json | --report] [--python PROGRAM] [--clean]",
+    .notes = "In a container that is given the host's /proc and /sys under other names, "
+             "set\nTIDEMARK_PROC_DIR and TIDEMARK_SYS_DIR to them: processes of the cards are "
+             "then\nfound by the host's numbers.\n",
+    .options = options,
+    .n_options = TMK_N(options),
+    .operand = TMK_OPERAND_NONE,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_env.c - print the environment that watches a job which somebody else starts. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "cli/cmd/commands.h"
+#include "cli/front/locate.h"
+#include "cli/output/xalloc.h"
+#include "cli/run/run_folder.h"
+#include "cli/run/watch_options.h"
+
+/* In single quotes, which keep everything but themselves. */
+static void print_quoted(const char *text)
+{
+    putchar('\'');
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\'", stdout);
+        putchar(*text);
+    }
+    putchar('\'');
+}
+
+static void print_export(const char *name, const char *value)
+{
+    printf("export %s=", name);
+    print_quoted(value);
+    putchar('\n');
+}
+
+/* Those that are not asked for are taken away: a second `env` in one shell means what it says. */
+static void print_unset(const struct tmk_setting *settings)
+{
+    const char *before = "unset";
+    for (unsigned i = 0; i < TMK_N_SETTINGS; i++) {
+        if (settings[i].value)
+            continue;
+        printf("%s %s", before, settings[i].name);
+        before = "";
+    }
+    if (!*before)
+        putchar('\n');
+}
+
+static void print_all(const struct tmk_watch *w)
+{
+    struct tmk_setting settings[TMK_N_SETTINGS];
+    tmk_watch_settings(w, settings);
+    print_unset(settings);
+    for (unsigned i = 0; i < TMK_N_SETTINGS; i++) {
+        if (settings[i].value)
+            print_export(settings[i].name, settings[i].value);
+        free(settings[i].value);
+    }
+    printf("export LD_PRELOAD=");
+    print_quoted(w->library);
+    puts("${LD_PRELOAD:+:$LD_PRELOAD}");
+}
+
+static int run(const struct tmk_args *args)
+{
+    struct tmk_watch w = {0};
+    int status = tmk_watch_options_read(args, &w);
+    if (status != 0)
+        return status;
+    const char *named = tmk_args_get(args, "output");
+    char *name = named ? tmk_xstrdup(named) : tmk_run_folder_name("job");
+    char *folder = tmk_absolute_path(name);
+    w.folder = folder;
+    print_all(&w);
+    if (isatty(STDOUT_FILENO))
+        tmk_say("for a shell to take: eval \"$(tidemark env ...)\"");
+    free((char *)w.library);
+    free(folder);
+    free(name);
+    return TMK_EXIT_OK;
+}
+
+static const struct tmk_option options[] = {
+    {"output", 'o', "RUN", NULL, "the folder for the traces (job-DATE-TIME.tmk)"},
+    TMK_WATCH_OPTIONS,
+};
+
+static const char notes[] =
+    "For sbatch, srun, mpirun, torchrun or a service: whatever is started with this\n"
+    "environment is watched as under `run`, each process in a trace of its own. RUN\n"
+    "should be on a file system that all nodes share. Nobody merges what a killed\n"
+    "process leaves in memory until RUN is read on its node, and RUN is not moved\n"
+    "out of the way when it exists: traces are added.\n"
+    "\n"
+    "Ranks are those of RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK or PMI_RANK. A\n"
+    "process without one is watched whatever --ranks says.\n";
+
+static const char *const examples[] = {
+    "eval \"$(tidemark env -o /shared/a.tmk)\"; srun python train.py",
+    "in an sbatch script: watch all ranks",
+    "eval \"$(tidemark env -o /shared/a.tmk --ranks 0,8)\"; mpirun ./train",
+    "only ranks 0 and 8",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_env = {
+    .name = "env",
+    .summary = "Print the environment that watches a job started by others",
+    .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] [--no-stacks] "
+             "[--no-modules] [--no-categories]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .operand = TMK_OPERAND_NONE,
+    .examples = examples,
+    .run = run,
+};

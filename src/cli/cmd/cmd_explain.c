@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_explain.c - why it ran out of memory, or nearly did, and what would have helped. */
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "cli/answers/explain_answer.h"
+#include "cli/cmd/commands.h"
+#include "cli/front/target.h"
+#include "cli/output/xalloc.h"
+#include "kit/progress.h"
+
+static int choose(struct tmk_explain_answer *a, const char *rank)
+{
+    a->n = rank ? 1 : tmk_run_n_processes(a->run);
+    a->processes = tmk_xcalloc(a->n, sizeof *a->processes);
+    for (uint32_t i = 0; i < a->n; i++)
+        a->processes[i].p = rank ? tmk_target_pick(a->run, rank) : tmk_run_process(a->run, i);
+    return a->n > 0 && !a->processes[0].p ? TMK_EXIT_USAGE : 0;
+}
+
+static int explain_all(struct tmk_explain_answer *a)
+{
+    for (uint32_t i = 0; i < a->n; i++) {
+        struct tmk_error err = {0};
+        struct tmk_progress progress;
+        tmk_progress_init(&progress, stderr, a->processes[i].p->file);
+        struct tmk_visitor watcher = {.arg = &progress, .progress = tmk_progress_tell};
+        int rc =
+            tmk_explanation_open(a->processes[i].p, &watcher, &a->processes[i].explanation, &err);
+        tmk_progress_fini(&progress);
+        if (rc == 0)
+            continue;
+        tmk_say("%s: %s", a->processes[i].p->file, err.text[0] ? err.text : tmk_result_text(rc));
+        return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
+    }
+    return 0;
+}
+
+static int answer(struct tmk_explain_answer *a, const struct tmk_args *args)
+{
+    int status = choose(a, tmk_args_get(args, "rank"));
+    if (status == 0)
+        status = explain_all(a);
+    if (status != 0)
+        return status;
+    if (tmk_args_get(args, "json")) {
+        struct tmk_tree t;
+        tmk_tree_init_json(&t, stdout, 4);
+        tmk_explain_json(a, &t, NULL);
+    } else {
+        struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+        tmk_explain_text(a, &sheet);
+    }
+    return tmk_explain_n_ooms(a) > 0 ? TMK_EXIT_FINDING : TMK_EXIT_OK;
+}
+
+static int run(const struct tmk_args *args)
+{
+    struct tmk_explain_answer a = {0};
+    int status = tmk_target_open(args->operands[0], &a.run);
+    if (status == 0)
+        status = answer(&a, args);
+    for (uint32_t i = 0; a.processes && i < a.n; i++)
+        tmk_explanation_close(a.processes[i].explanation);
+    free(a.processes);
+    tmk_run_close(a.run);
+    return status;
+}
+
+static const struct tmk_option options[] = {
+    {"rank", 0, "N", NULL, "of this rank alone (all of them)"},
+    {"json", 0, NULL, NULL, "one JSON object"},
+};
+
+static const char notes[] =
+    "Of each allocation that was refused: what happened, the cause, the evidence in\n"
+    "bytes, and what would have helped, the best first. A job that never ran out but\n"
+    "came near it (the driver refused and torch made room, or 95 % of the card were\n"
+    "in use) is explained the same way.\n"
+    "\n"
+    "Causes: demand (it needs more than there is), fragmentation (there was room, in\n"
+    "pieces), leak (more is kept with every step), outlier (this step is not like\n"
+    "the others), other_process (others are on the card), settings (the allocator's\n"
+    "settings waste it). docs/explain.md has the rules.\n"
+    "\n"
+    "A fix is replayed (the allocator's calls were run again with it), measured\n"
+    "(these bytes were there) or an estimate (computed by a rule that it tells).\n"
+    "\n"
+    "The exit status is 1 when it ran out.\n"
+    "\n"
+    "json: {\"ooms\": [{\"time_ns\", \"step\", \"request_bytes\", \"cause\", \"device\", "
+    "\"rank\",\n"
+    "\"pid\", \"evidence\": {...}, \"fixes\": [{\"text\", \"saves_bytes\", \"proof\", \"kind\",\n"
+    "\"conf\", \"avoids\", \"factor\"}]}], \"near_misses\": [...], \"n_ooms\"}.\n";
+
+static const char *const examples[] = {
+    "tidemark explain a.tmk",
+    "why it ran out of memory, and what to do",
+    "tidemark explain a.tmk --json",
+    "the same for a script",
+    "tidemark explain 4711",
+    "of a watched process that caught the error and runs on",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_explain = {
+    .name = "explain",
+    .summary = "Say why it ran out of memory, or nearly did, and what would have helped",
+    .usage = "RUN|PID [--rank N] [--json]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .min_operands = 1,
+    .max_operands = 1,
+    .operand = TMK_OPERAND_RUN,
+    .examples = examples,
+    .run = run,
+};

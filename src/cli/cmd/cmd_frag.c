@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_frag.c - how fragmented the memory of a device is, from real blocks in real segments.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cli/answers/frag_answer.h"
+#include "cli/answers/moment_answer.h"
+#include "cli/cmd/commands.h"
+#include "cli/front/target.h"
+#include "kit/amount.h"
+
+/* ---- the command ---- */
+
+static int ask(struct tmk_frag_answer *a, const struct tmk_args *args)
+{
+    const char *at = tmk_args_get(args, "at"), *device = tmk_args_get(args, "device");
+    struct tmk_moment_answer wanted = {.p = a->p};
+    a->has_device = device != NULL;
+    if (device && !tmk_target_device(a->p, device, &a->device))
+        return TMK_EXIT_USAGE;
+    if (!at)
+        return 0;
+    if (strcmp(at, "end") == 0) {
+        a->moment = (struct tmk_frag_moment){.kind = TMK_FRAG_TIME, .time_ns = a->p->end_ns};
+        return 0;
+    }
+    int status = tmk_moment_answer_ask(&wanted, "at", at, device);
+    a->moment = (struct tmk_frag_moment){
+        .kind = wanted.asked.kind == TMK_MOMENT_STEP ? TMK_FRAG_STEP : TMK_FRAG_TIME,
+        .time_ns = wanted.asked.time_ns,
+        .step = wanted.asked.step,
+    };
+    return status;
+}
+
+static int complain_not_found(const struct tmk_frag_answer *a)
+{
+    if (a->moment.kind == TMK_FRAG_STEP)
+        tmk_say("there is no step %" PRId64 " with memory of a card in %s", a->moment.step,
+                a->p->file);
+    else
+        tmk_say("%s: no blocks of a caching allocator on a card are known at that moment: there "
+                "were none (memory of the host is not cached), or of one that does not tell, as "
+                "CuPy's or JAX's. `tidemark report` shows what the driver gave",
+                a->p->file);
+    return TMK_EXIT_FINDING;
+}
+
+static int answer(struct tmk_frag_answer *a, bool json)
+{
+    struct tmk_error err = {0};
+    uint64_t chosen;
+    int rc = tmk_frag_answer_find(a, &err);
+    if (rc < 0) {
+        tmk_say("%s: %s", a->p->file, err.text[0] ? err.text : tmk_result_text(rc));
+        return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
+    }
+    if (!tmk_frag_chosen(a, &chosen))
+        return complain_not_found(a);
+    if (json)
+        tmk_frag_json(a);
+    else
+        tmk_frag_text(a);
+    return TMK_EXIT_OK;
+}
+
+static int run(const struct tmk_args *args)
+{
+    struct tmk_run *target = NULL;
+    struct tmk_frag_answer a = {0};
+    int status = tmk_target_open_one(args, &target, &a.p);
+    if (status == 0)
+        status = ask(&a, args);
+    if (status == 0)
+        status = answer(&a, tmk_args_get(args, "json") != NULL);
+    tmk_fragmentation_close(a.frag);
+    tmk_timeline_close(a.timeline);
+    tmk_run_close(target);
+    return status;
+}
+
+static const struct tmk_option options[] = {
+    {"at", 0, "TIME|STEP", NULL, "this moment: 1.5s, 300ms; 12, step:12; end"},
+    {"device", 0, "NAME", NULL, "cuda:0 ... (all; json: the one with most reserved)"},
+    {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
+    {"json", 0, NULL, NULL, "one JSON object"},
+};
+
+static const char notes[] =
+    "The moment is the last refused allocation (OOM); without one, the first time\n"
+    "that most was reserved, which is when the allocator had to ask the driver once\n"
+    "more although it had memory free. A step stands for its own peak.\n"
+    "\n"
+    "Every block lies, by its address, in a segment that the driver gave. What is\n"
+    "between blocks is free in the cache. A block of PyTorch's small pool serves\n"
+    "requests up to 1 MiB, larger ones go to the large pool; streams share nothing.\n"
+    "A segment with a block in it cannot go back to the driver: pinned lists those\n"
+    "that are at least half free, and the blocks that keep them. Where segments\n"
+    "were not seen (attach, other backends) only totals are known.\n"
+    "\n"
+    "json: {\"reserved\", \"allocated\", \"free\", \"largest_free\", \"largest_allocatable\"\n"
+    "(without new memory of the driver), \"pinned\": [{\"segment\", \"size\", \"free\",\n"
+    "\"by\": [{\"address\", \"size\", \"category\", \"module\", \"step\", \"tensor\", "
+    "\"stack\"}]}]},\n"
+    "then moment (oom reserved allocated time step) time_ns step device rank pid\n"
+    "request largest_allocatable_new (with the driver) releasable (by empty_cache())\n"
+    "capacity outside segments blocks free_blocks pools devices. null: not known.\n";
+
+static const char *const examples[] = {
+    "tidemark frag a.tmk",
+    "how much is held but not used, and what is in the way of using it",
+    "tidemark frag a.tmk --at step:12",
+    "at the peak of step 12",
+    "tidemark frag a.tmk --at end --json",
+    "at the end, for a script",
+    "tidemark query a.tmk \"SELECT pool, free, largest_free FROM fragmentation\"",
+    "the same numbers by pool, in SQL",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_frag = {
+    .name = "frag",
+    .summary = "Show memory that is held but not used, and what pins it",
+    .usage = "RUN|PID [--at TIME|STEP] [--device NAME] [--rank N] [--json]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .min_operands = 1,
+    .max_operands = 1,
+    .operand = TMK_OPERAND_RUN,
+    .examples = examples,
+    .run = run,
+};

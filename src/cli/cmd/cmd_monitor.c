@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_monitor.c - all monitors in one: profile, oom, leak, fragmentation. */
+#include "base/array.h"
+#include "cli/cmd/commands.h"
+#include "cli/live/follow.h"
+#include "cli/live/leaks_text.h"
+#include "cli/live/monitor_report.h"
+#include "cli/live/oom_watch.h"
+#include "cli/output/say.h"
+#include "model/watched.h"
+
+#define DEFAULT_LEAK_BYTES (100ull << 20)
+
+static int report_profile(struct tmk_monitoring *m, const struct tmk_args *args)
+{
+    int status = tmk_monitoring_run(m, NULL, NULL);
+    if (status != 0)
+        return status;
+    struct tmk_status report = tmk_monitoring_status(m);
+    return tmk_monitor_report(&report, args);
+}
+
+/* With the threshold and the warm-up that were asked for. 0, or an exit status after a message. */
+static int init_watch(struct tmk_oom_watch *w, struct tmk_monitoring *m,
+                      const struct tmk_args *args, FILE *out)
+{
+    double threshold;
+    uint64_t warm_up_ns = TMK_PREDICTION_WARM_UP_NS;
+    int status = tmk_monitoring_number(args, "threshold", TMK_OOM_PERCENT, 100, &threshold);
+    if (status == 0)
+        status = tmk_monitoring_time(args, "warm-up", &warm_up_ns);
+    if (status != 0)
+        return status;
+    tmk_oom_watch_init(w, m, threshold, NULL, out);
+    w->warm_up_ns = warm_up_ns;
+    return 0;
+}
+
+static int follow(struct tmk_monitoring *m, const struct tmk_args *args)
+{
+    struct tmk_oom_watch w;
+    const char *text = tmk_args_get(args, "process");
+    struct tmk_follow_wants wants = {.leak_bytes = DEFAULT_LEAK_BYTES};
+    wants.process = text ? (pid_t)tmk_watched_parse(text) : 0;
+    if (text && wants.process <= 0) {
+        tmk_say("--process: '%s' is no process number", text);
+        return TMK_EXIT_USAGE;
+    }
+    int status = tmk_monitoring_time(args, "tell-every", &wants.tell_every_ns);
+    if (status == 0)
+        status = init_watch(&w, m, args, stderr);
+    if (status != 0)
+        return status;
+    status = tmk_follow_run(m, &w, &wants);
+    tmk_monitoring_release(m);
+    tmk_oom_watch_fini(&w, false);
+    return status;
+}
+
+static int report_all(struct tmk_monitoring *m, const struct tmk_args *args)
+{
+    struct tmk_oom_watch w;
+    struct tmk_leaks leaks = {0};
+    bool json = tmk_monitor_report_is_json(args);
+    int status = init_watch(&w, m, args, json ? stderr : stdout);
+    if (status != 0)
+        return status;
+    status = tmk_monitoring_run(m, tmk_oom_watch_look, &w);
+    if (status == 0) {
+        if (tmk_leaks_find(m->sampler, DEFAULT_LEAK_BYTES, &leaks) < 0)
+            tmk_die("out of memory");
+        struct tmk_status report = tmk_monitoring_status(m);
+        report.alarms = w.alarms;
+        report.leaks = &leaks;
+        report.is_whole = true;
+        status = tmk_monitor_report(&report, args);
+        if (!json)
+            tmk_leaks_text(&leaks, m->elapsed_ns);
+        if (status == 0 && (leaks.n_leaks || tmk_oom_watch_found(&w)))
+            status = TMK_EXIT_FINDING;
+    }
+    tmk_leaks_fini(&leaks);
+    tmk_oom_watch_fini(&w, false);
+    return status;
+}
+
+static int run(const struct tmk_args *args)
+{
+    struct tmk_monitoring m = {0};
+    bool follows = tmk_args_get(args, "follow") != NULL;
+    bool all = follows || tmk_args_get(args, "all") != NULL;
+    int status = tmk_monitor_report_check(args);
+    if (status == 0)
+        status =
+            tmk_monitoring_open(&m, args, &(struct tmk_monitoring_needs){.wants_processes = all});
+    if (status == 0)
+        status = follows ? follow(&m, args) : all ? report_all(&m, args) : report_profile(&m, args);
+    tmk_monitoring_close(&m);
+    return status;
+}
+
+static const struct tmk_option options[] = {
+    {"all", 0, NULL, NULL, "oom, leak and fragmentation too; without it: profile"},
+    {"follow", 0, NULL, NULL, "all, for a program that reads along: lines of JSON"},
+    {"process", 0, "PID", NULL, "with --follow: the host's memory of this process too"},
+    {"tell-every", 0, "S", NULL, "with --follow: write samples no more often (each)"},
+    {"threshold", 0, "PCT", NULL, "with --all: how full is too full, in percent (85)"},
+    {"warm-up", 0, "S", NULL, "seconds watched before an OOM is forecast (60)"},
+    TMK_MONITORING_OPTIONS("0"),
+    TMK_MONITOR_REPORT_OPTIONS,
+};
+
+static const char notes[] =
+    "Warns when a device gets 85 % full, as `oom` does, and at the end says what the\n"
+    "devices used, as `profile`, and what grew by 100 MB, as `leak`. Fragmentation is\n"
+    "known only where a job's blocks are (tidemark run): of a device as a whole it is\n"
+    "null. Exit status with --all: 1 when there was a warning or a leak.\n"
+    "\n" TMK_MONITORING_NOTES "\n"
+    "json: as of `profile`; with --all each device has oom (as a prediction of\n"
+    "`oom`), fragmentation and fragmentation_reason too, and the whole verdict, leaks\n"
+    "and watched, as of `leak`.\n"
+    "\n"
+    "--follow writes a line for each round of samples {\"samples\": [...]}, for each\n"
+    "warning {\"warning\": a prediction of `oom`, \"actions\": [...], \"actions_zh\":\n"
+    "[...]} (what to do, in English and in Chinese), and a report for each line on\n"
+    "stdin and at the end, with --process also process: pid rss_before rss rss_max\n"
+    "growth_bytes bytes_per_second window_s verdict. It ends with stdin.\n";
+
+static const char *const examples[] = {
+    "tidemark monitor --all",
+    "everything, until ^C; then the report",
+    "tidemark monitor --all --duration 300 --output status.json",
+    "five minutes, the report in a file too",
+    "sleep 2 | tidemark monitor --follow | jq -c .samples",
+    "two seconds of samples, for a script",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_monitor = {
+    .name = "monitor",
+    .summary = "Watch devices with all monitors at once",
+    .usage = "[--all|--follow] [--process PID] [--tell-every S] [--threshold PCT] [--warm-up S] "
+             "[--duration S] "
+             "[--interval S] "
+             "[--devices N...] [--output FILE] [--plot FILE] [--json]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .operand = TMK_OPERAND_NONE,
+    .examples = examples,
+    .run = run,
+};

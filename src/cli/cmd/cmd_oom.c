@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_oom.c - is a device almost full, or will it be? Once, or for as long as one likes. */
+#include "base/array.h"
+#include "cli/cmd/commands.h"
+#include "cli/live/oom_watch.h"
+#include "cli/output/sheet.h"
+#include "kit/amount.h"
+
+/* ---- what is printed ---- */
+
+/* "high, in 45.2 s". */
+static void add_forecast(struct tmk_table *t, const struct tmk_device_use *u, uint64_t warm_up_ns)
+{
+    char text[TMK_AMOUNT_BYTES];
+    struct tmk_prediction p = tmk_prediction_of(u, warm_up_ns);
+    if (p.has_time)
+        tmk_table_cellf(t, "%s, in %s", tmk_risk_text(p.risk_level),
+                        tmk_time_text((uint64_t)(p.predicted_oom_time * 1e9), text));
+    else
+        tmk_table_cell(t, tmk_risk_text(p.risk_level));
+}
+
+static void add_row(struct tmk_table *t, const struct tmk_device_use *u,
+                    const struct tmk_alarm *alarm, uint64_t warm_up_ns)
+{
+    tmk_table_cell(t, u->label);
+    tmk_table_cell(t, u->device->name[0] ? u->device->name : NULL);
+    tmk_table_size(t, u->has_now ? u->now.used_bytes : TMK_BYTES_UNKNOWN);
+    tmk_table_size(t, u->has_now ? u->now.total_bytes : TMK_BYTES_UNKNOWN);
+    if (u->has_now)
+        tmk_table_cellf(t, "%.1f %%", tmk_device_taken_percent(u));
+    else
+        tmk_table_cell(t, NULL);
+    tmk_table_cellf(t, "%g %%", alarm->threshold_percent);
+    tmk_table_count(t, alarm->n_passed);
+    add_forecast(t, u, warm_up_ns);
+}
+
+static void print_table(const struct tmk_oom_watch *w)
+{
+    static const struct tmk_column columns[] = {
+        {"device", TMK_LEFT, TMK_FIXED},  {"name", TMK_LEFT, TMK_SHRINK},
+        {"used", TMK_RIGHT, TMK_FIXED},   {"total", TMK_RIGHT, TMK_FIXED},
+        {"now", TMK_RIGHT, TMK_FIXED},    {"threshold", TMK_RIGHT, TMK_FIXED},
+        {"passed", TMK_RIGHT, TMK_FIXED}, {"risk", TMK_LEFT, TMK_FIXED},
+    };
+    struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
+    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
+        add_row(t, tmk_sampler_device(w->m->sampler, i), &w->alarms[i], w->warm_up_ns);
+    tmk_sheet_table(&sheet, t);
+}
+
+/* Of devices that were never asked nothing is known. */
+static const char *verdict_of(const struct tmk_oom_watch *w)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
+        n += tmk_sampler_device(w->m->sampler, i)->n_samples;
+    return n == 0 ? NULL : tmk_oom_watch_is_over(w) ? "over" : "below";
+}
+
+static void print_json(const struct tmk_oom_watch *w, double threshold)
+{
+    struct tmk_tree t;
+    char iso[TMK_ISO_BYTES];
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_text(&t, "timestamp", tmk_iso_text(time(NULL), iso));
+    tmk_tree_text(&t, "verdict", verdict_of(w));
+    tmk_tree_fixed(&t, "threshold", threshold, 2);
+    tmk_tree_list(&t, "predictions");
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
+        const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+        struct tmk_prediction p = tmk_prediction_of(u, w->warm_up_ns);
+        tmk_prediction_write(&t, NULL, u, &w->alarms[i], &p);
+    }
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
+}
+
+/* Devices that do not answer: how many. */
+static unsigned say_silent(const struct tmk_monitoring *m)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
+        const struct tmk_device_use *u = tmk_sampler_device(m->sampler, i);
+        if (u->has_now)
+            continue;
+        n++;
+        tmk_monitoring_say(u, "did not answer", u->reason[0] ? u->reason : "it was not asked");
+    }
+    return n;
+}
+
+/* ---- the command ---- */
+
+static int watch(struct tmk_monitoring *m, const struct tmk_args *args, double threshold,
+                 uint64_t warm_up_ns)
+{
+    struct tmk_oom_watch w;
+    bool json = tmk_args_get(args, "json") != NULL, once = !tmk_args_get(args, "monitor");
+    tmk_oom_watch_init(&w, m, threshold, tmk_args_get(args, "exec"), json ? stderr : stdout);
+    w.warm_up_ns = warm_up_ns;
+    int status = tmk_monitoring_run(m, tmk_oom_watch_look, &w);
+    if (status == 0) {
+        if (json)
+            print_json(&w, threshold);
+        else
+            print_table(&w);
+        status = say_silent(m) || tmk_oom_watch_found(&w) ? TMK_EXIT_FINDING : TMK_EXIT_OK;
+    }
+    tmk_monitoring_release(m);
+    tmk_oom_watch_fini(&w, once);
+    return status;
+}
+
+static int run(const struct tmk_args *args)
+{
+    struct tmk_monitoring m = {0};
+    double threshold;
+    bool once = !tmk_args_get(args, "monitor");
+    uint64_t warm_up_ns = TMK_PREDICTION_WARM_UP_NS;
+    if (once && (tmk_args_get(args, "duration") || tmk_args_get(args, "interval") ||
+                 tmk_args_get(args, "warm-up"))) {
+        tmk_say("--duration, --interval and --warm-up want --monitor: without it, oom looks once");
+        return TMK_EXIT_USAGE;
+    }
+    int status = tmk_monitoring_number(args, "threshold", TMK_OOM_PERCENT, 100, &threshold);
+    if (status == 0)
+        status = tmk_monitoring_time(args, "warm-up", &warm_up_ns);
+    if (status == 0)
+        status = tmk_monitoring_open(&m, args, &(struct tmk_monitoring_needs){.once = once});
+    if (status == 0)
+        status = watch(&m, args, threshold, warm_up_ns);
+    tmk_monitoring_close(&m);
+    return status;
+}
+
+static const struct tmk_option options[] = {
+    {"threshold", 0, "PCT", NULL, "how full is too full, in percent (85)"},
+    {"monitor", 0, NULL, NULL, "go on looking; without it: one look"},
+    {"exec", 0, "CMD", NULL, "a line for sh, run each time a device gets too full"},
+    {"warm-up", 0, "S", NULL, "seconds watched before an OOM is forecast (60)"},
+    TMK_MONITORING_OPTIONS("0"),
+    {"json", 0, NULL, NULL, "one JSON object at the end; warnings go to stderr"},
+};
+
+static const char notes[] =
+    "Exit status: 1 when a device was at the threshold or over it, was forecast to\n"
+    "run out (risk high or critical), or did not answer, else 0. What counts is what\n"
+    "nobody can have any more: used, or kept by the driver for itself. A device warns\n"
+    "again only after it was 2 points below the threshold; of one under 4, half of\n"
+    "it.\n"
+    "\n"
+    "With --monitor it also warns, whatever the threshold, when the use of a device\n"
+    "grows so that it will run out. That takes a minute of samples (--warm-up): what\n"
+    "starts grows too. docs/forecast.md says what risk and confidence mean.\n"
+    "\n"
+    "CMD finds TIDEMARK_OOM_DEVICE, _NAME, _USED_BYTES, _TOTAL_BYTES, _PERCENT,\n"
+    "_THRESHOLD, _RISK, _SECONDS (to the predicted OOM, where one is) and _PID (who\n"
+    "has most of it, where that is known) in its environment; what it prints goes to\n"
+    "stderr; ^C is not for it. With --monitor it runs beside.\n"
+    "\n" TMK_MONITORING_NOTES "\n"
+    "json: timestamp verdict (over, below; null: no device answered) threshold,\n"
+    "predictions: a list of device_id risk_level predicted_oom_time (seconds)\n"
+    "confidence current_usage (percent) trend_slope (bytes a second)\n"
+    "recommended_actions name allocated total threshold over_threshold times_passed\n"
+    "error taken_percent (with what the driver keeps: what the threshold is for)\n"
+    "predicted_low predicted_high cause. What is not known is null.\n";
+
+static const char *const examples[] = {
+    "tidemark oom --devices 0 --threshold 90",
+    "one look at card 0; exit status 1 when it is 90 % full",
+    "tidemark oom --threshold 85 --monitor",
+    "warn, until ^C, whenever a card gets 85 % full or is about to",
+    "tidemark oom --monitor --exec 'kill -USR1 $TIDEMARK_OOM_PID'",
+    "tell the process that has most to save its work",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_oom = {
+    .name = "oom",
+    .summary = "Warn when a device is almost out of memory",
+    .usage = "[--threshold PCT] [--monitor [--duration S] [--interval S] [--warm-up S]] "
+             "[--devices N...] [--exec CMD] [--json]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .operand = TMK_OPERAND_NONE,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_profile.c - what devices use over time. */
+#include "base/array.h"
+#include "cli/cmd/commands.h"
+#include "cli/live/monitor_report.h"
+#include "cli/live/monitoring.h"
+
+static int run(const struct tmk_args *args)
+{
+    struct tmk_monitoring m = {0};
+    int status = tmk_monitor_report_check(args);
+    if (status == 0)
+        status = tmk_monitoring_open(&m, args, &(struct tmk_monitoring_needs){.duration_s = 60});
+    if (status == 0)
+        status = tmk_monitoring_run(&m, NULL, NULL);
+    if (status == 0) {
+        struct tmk_status report = tmk_monitoring_status(&m);
+        status = tmk_monitor_report(&report, args);
+    }
+    tmk_monitoring_close(&m);
+    return status;
+}
+
+static const struct tmk_option options[] = {
+    TMK_MONITORING_OPTIONS("60"),
+    TMK_MONITOR_REPORT_OPTIONS,
+};
+
+static const char notes[] = TMK_MONITORING_NOTES
+    "\n"
+    "json: timestamp (local time), devices {\"0\": {current_usage: allocated free total\n"
+    "utilization_percent reserved; statistics: avg_utilization max_utilization\n"
+    "samples_count min_allocated avg_allocated max_allocated max_time_s gaps_count;\n"
+    "name kind id limited_by error; forecast: of a prediction of `oom` what is\n"
+    "forecast}}, summary: total_devices total_memory_gb (1024^3 bytes)\n"
+    "overall_utilization; started duration_s interval_s missed_samples. Sizes are\n"
+    "bytes; allocated is what all programs together have, as the driver says.\n";
+
+static const char *const examples[] = {
+    "tidemark profile --duration 60 --output profile.json",
+    "a minute of all cards, as a table and as JSON",
+    "tidemark profile --devices 0 1 --duration 0 --plot memory.png",
+    "two cards until ^C, then a picture",
+    "tidemark profile --duration 1 --json | jq .summary",
+    "for a script",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_profile = {
+    .name = "profile",
+    .summary = "Sample the memory of devices and sum it up",
+    .usage = "[--duration S] [--interval S] [--devices N...] [--output FILE] [--plot FILE] "
+             "[--json]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .operand = TMK_OPERAND_NONE,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_report.c - everything on one page. */
+#include <string.h>
+
+#include "base/array.h"
+#include "cli/answers/report_answer.h"
+#include "cli/cmd/commands.h"
+#include "cli/front/target.h"
+#include "cli/output/output_file.h"
+
+struct writing {
+    const struct tmk_report_answer *report;
+    const char *format;
+    bool is_safe;
+};
+
+static void write_report(FILE *out, const void *arg)
+{
+    const struct writing *w = arg;
+    struct tmk_tree tree;
+    if (strcmp(w->format, "json") == 0) {
+        tmk_tree_init_json(&tree, out, 4);
+        tmk_report_json(w->report, &tree);
+    } else if (strcmp(w->format, "csv") == 0) {
+        tmk_tree_init_csv(&tree, out, w->is_safe);
+        tmk_report_json(w->report, &tree);
+    } else {
+        struct tmk_sheet sheet = {
+            .out = out, .markdown = strcmp(w->format, "md") == 0, .colour = tmk_wants_colour(out)};
+        tmk_report_text(w->report, &sheet);
+    }
+}
+
+static int write_to(const char *path, const struct writing *w)
+{
+    if (path && strcmp(path, "-") != 0)
+        return tmk_output_file_write(path, write_report, w);
+    write_report(stdout, w);
+    return TMK_EXIT_OK;
+}
+
+static int run(const struct tmk_args *args)
+{
+    const char *format = tmk_args_get(args, "format");
+    const char *path = tmk_args_get(args, "output");
+    if (!format)
+        format = tmk_args_get(args, "json") ? "json" : "text";
+    bool is_safe = tmk_args_get(args, "csv-safe") != NULL;
+    if (is_safe && strcmp(format, "csv") != 0) {
+        tmk_say("--csv-safe needs --format csv");
+        return TMK_EXIT_USAGE;
+    }
+    struct tmk_run *target = NULL;
+    int status = tmk_target_open(args->operands[0], &target);
+    if (status != 0)
+        return status;
+    struct tmk_report_answer report;
+    status = tmk_report_answer_init(&report, target, tmk_args_get(args, "rank"));
+    if (status == 0)
+        status = write_to(path, &(struct writing){&report, format, is_safe});
+    tmk_report_answer_fini(&report);
+    tmk_run_close(target);
+    return status;
+}
+
+static const struct tmk_option options[] = {
+    {"format", 0, "FORMAT", "text|json|csv|md", "text (the default), json, csv or md"},
+    {"csv-safe", 0, NULL, NULL, "csv: an apostrophe before cells that begin a formula"},
+    {"json", 0, NULL, NULL, "the same as --format json"},
+    {"output", 'o', "FILE", NULL, "write to FILE instead of the screen"},
+    {"rank", 0, "N", NULL, "whose details to show (the largest peak)"},
+};
+
+static const char notes[] =
+    "json is one object: run, tidemark, started_utc, duration_ns, chosen (number of\n"
+    "the process with the largest peak, or of --rank), not_recorded (why, in words),\n"
+    "explain (of the chosen process, as `tidemark explain --json` has it; null when\n"
+    "it never ran out of memory) and processes, a list of:\n"
+    "  file pid rank world_size host command start_ns end_ns trace_bytes\n"
+    "  events allocations frees live_blocks live_bytes (live: at the end)\n"
+    "  peak      time_ns step allocated reserved device, by_category by_module\n"
+    "            by_component by_stage by_step by_tensor by_line: lists of key\n"
+    "            bytes blocks; kept: null, or time_ns step allocated of the moment\n"
+    "            that the lists are about when those of the peak are no longer in\n"
+    "            the trace\n"
+    "  timeline  64 parts: start_ns end_ns max_allocated min_allocated\n"
+    "            end_allocated step\n"
+    "  steps     count mean_ns trend (steady growing shrinking varying\n"
+    "            too_short) bytes_per_step, rows (the first, the last and the\n"
+    "            largest, at most 100): step start_ns end_ns finished\n"
+    "            peak_allocated end_allocated allocations frees bytes\n"
+    "  forecast  device risk seconds_to_oom seconds_low seconds_high steps_to_oom\n"
+    "            confidence cause capacity advice; null: not known\n"
+    "  sites     file line function allocations bytes live_blocks live_bytes: the\n"
+    "            100 that allocate most; live_sites: the same, of the 100 with most\n"
+    "            alive at the end\n"
+    "  oom_count ooms: time_ns step device request_bytes allocated capacity file\n"
+    "            line function module stage source segments device_used\n"
+    "            device_total by_category by_module by_line\n"
+    "  accounting device moment (peak last) time_ns total used, segments: owner\n"
+    "            bytes segments; context others unexplained allocated reserved\n"
+    "  leak_verdict (leak clean null) leaks: file line function category module\n"
+    "            bytes_per_step blocks_per_step first_step confidence growth_bytes\n"
+    "            device kept_by bytes_per_second\n"
+    "  fragmentation device time_ns step reserved allocated free largest_free\n"
+    "            largest_allocatable releasable pinned_segments moment (oom\n"
+    "            reserved allocated) free_blocks\n"
+    "  mark_count marks: time_ns step name text\n"
+    "  quality   complete live merged unfinished stopped dropped given_up\n"
+    "            detail_from_ns untracked without_details unnamed replaced\n"
+    "            unknown_frees lost_segments damaged_chunks stray_bytes\n"
+    "            header_damaged, doubts (the same in words)\n"
+    "csv has the same figures, one a row: section,item,key,value. Section is the\n"
+    "path of names, item the numbers of the list elements on it:\n"
+    "  processes.peak.by_category,0.2,bytes,4096\n";
+
+static const char *const examples[] = {
+    "tidemark report a.tmk",
+    "peak, timeline, steps and the lines that allocate most",
+    "tidemark report a.tmk --format md -o report.md",
+    "the same to put into an issue",
+    "tidemark report a.tmk --json | jq .processes[0].peak.allocated",
+    "for a script",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_report = {
+    .name = "report",
+    .summary = "Show everything about a run on one page",
+    .usage = "RUN|PID [--format text|json|csv|md] [-o FILE] [--rank N] [--csv-safe]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .min_operands = 1,
+    .max_operands = 1,
+    .operand = TMK_OPERAND_RUN,
+    .examples = examples,
+    .run = run,
+};

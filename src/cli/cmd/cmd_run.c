@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_run.c - run a program watched, then say in ten lines what happened. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "cli/cmd/commands.h"
+#include "cli/front/refused.h"
+#include "cli/run/caretaker.h"
+#include "cli/run/filters_tried.h"
+#include "cli/run/leftovers.h"
+#include "cli/run/recording.h"
+#include "cli/run/refusal_watch.h"
+#include "cli/run/relay.h"
+#include "cli/run/run_folder.h"
+#include "cli/run/summary.h"
+#include "cli/run/watch_options.h"
+#include "trace/disk_share.h"
+#include "trace/refusals.h"
+
+/* This program is itself watched: the run around it gets nothing of what this one records. Both
+ * are told. */
+static void say_nested(const char *name, const char *folder, bool quiet)
+{
+    const char *outer = getenv("TIDEMARK_RUN");
+    const char *preload = getenv("LD_PRELOAD");
+    if (!outer || outer[0] != '/' || !preload || !strstr(preload, "libtidemark.so") ||
+        strcmp(outer, folder) == 0)
+        return;
+    tmk_refusals_append(
+        outer, &(struct tmk_refusal){.pid = (uint32_t)getpid(), .reason = TMK_STOP_NESTED});
+    if (!quiet)
+        tmk_say("inside another tidemark run: recorded in %s only, not in %s", name, outer);
+}
+
+/* What comes after the program's end must not change its status, which is ours. */
+static struct tmk_outcome run_in(const char *name, struct tmk_watch *w, bool quiet)
+{
+    struct tmk_leftovers unused;
+    struct tmk_refusal_watch refusals;
+    tmk_leftovers_find(&unused, TMK_LEFTOVERS_REMOVE);
+    tmk_refused_clear(w->folder);
+    say_nested(name, w->folder, quiet);
+    struct tmk_caretaker *caretaker = tmk_caretaker_start(w->folder);
+    tmk_refusal_watch_start(&refusals);
+    w->refusals = refusals.path[0] ? refusals.path : NULL;
+    struct tmk_outcome o = tmk_watch_run(w);
+    w->refusals = NULL;
+    uint32_t n_refused = tmk_refusal_watch_stop(&refusals);
+    tmk_relay_finish(o.status, tmk_run_folder_release);
+    if (o.started)
+        tmk_leftovers_settle(w->folder);
+    bool recorded = o.started && tmk_summary_settle(w->folder);
+    bool has_recorded = tmk_caretaker_stop(caretaker);
+    for (uint32_t i = 0; i < n_refused; i++)
+        tmk_refused_add(w->folder, 0, TMK_STOP_SANDBOX);
+    if (!o.started)
+        return o;
+    if (recorded && !quiet)
+        tmk_summary_print(name, w, &o);
+    else if (!quiet)
+        tmk_summary_nothing(w, has_recorded);
+    tmk_refused_settle(w->folder);
+    tmk_disk_share_remove(w->folder);
+    if (!w->folder_was_there)
+        rmdir(w->folder); /* where nothing is in it */
+    return o;
+}
+
+/* A filter that kills for a call of the recorder would kill for ours meanwhile, too. */
+static int leave(const struct tmk_watch *w)
+{
+    tmk_say("nothing is recorded: a seccomp filter around tidemark kills for system calls that a "
+            "recorder makes");
+    return tmk_watch_leave(w);
+}
+
+static int run(const struct tmk_args *args)
+{
+    struct tmk_watch w = {.argv = args->operands};
+    if (tmk_filters_refuse())
+        return leave(&w);
+    int status = tmk_watch_options_read(args, &w);
+    if (status != 0)
+        return status;
+    char *name = NULL, *folder = NULL;
+    struct tmk_outcome o = {.status = TMK_EXIT_FINDING};
+    tmk_relay_hold(); /* from now on signals are the program's */
+    if (tmk_recording_claim(args, args->operands[0], &name, &folder)) {
+        w.folder = folder;
+        w.folder_was_there = tmk_run_folder_was_there();
+        o = run_in(name, &w, tmk_args_get(args, "quiet") != NULL);
+        tmk_run_folder_release();
+    }
+    free((char *)w.library);
+    free(folder);
+    free(name);
+    if (o.was_key)
+        tmk_relay_die(o.signal);
+    return o.status;
+}
+
+static const struct tmk_option options[] = {
+    {"output", 'o', "RUN", NULL, "the folder for the traces (PROGRAM-DATE-TIME.tmk)"},
+    TMK_WATCH_OPTIONS,
+    {"quiet", 'q', NULL, NULL, "no summary at the end"},
+};
+
+static const char notes[] =
+    "The program runs as it would alone: its output, its input, its signals and its\n"
+    "exit status are its own. All that it starts is watched too, each process in a\n"
+    "trace of its own. A program that reports no allocation leaves no file.\n"
+    "\n"
+    "When RUN is an ended run of yours, it is moved to RUN.1, RUN.2 ...; an empty\n"
+    "folder of yours is recorded into. A run that somebody still records into, and\n"
+    "whatever else has that name, is left as it is, and the program is not started.\n"
+    "\n"
+    "Signals sent to tidemark are handed on to the program, all but SIGKILL and\n"
+    "SIGSTOP. When SIGKILL ends tidemark, the program runs on, and is recorded on.\n"
+    "\n"
+    "When a trace reaches --max-size, its oldest detail is given up; totals, the\n"
+    "history of steps and what fits of the blocks alive are kept. All processes\n"
+    "together never take more than a tenth of the free disk, nor of /dev/shm.\n"
+    "\n"
+    "Exit status: the program's; 128 + N when signal N ended it, 127 when it was not\n"
+    "found, 126 when it cannot be run, 1 or 2 when tidemark could not start it.\n";
+
+static const char *const examples[] = {
+    "tidemark run -- ./train --steps 100",
+    "run ./train watched; the run is train-DATE-TIME.tmk",
+    "tidemark run -o a.tmk --max-size 512MiB -- mpirun -n 4 ./train",
+    "four ranks, a trace of at most 512 MiB each, in a.tmk",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_run = {
+    .name = "run",
+    .summary = "Run a program and record every allocation that it reports",
+    .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] [--no-stacks] "
+             "[--no-modules] [--no-categories] "
+             "[--quiet] -- PROGRAM [ARGUMENT...]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .min_operands = 1,
+    .max_operands = 1u << 30,
+    .operand = TMK_OPERAND_PROGRAM,
+    .examples = examples,
+    .run = run,
+};

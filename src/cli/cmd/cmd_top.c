@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/cmd_top.c - devices, processes and watched jobs: on a full screen, or once as text or
+ * JSON.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "cli/answers/answer_json.h"
+#include "cli/cmd/commands.h"
+#include "cli/output/xalloc.h"
+#include "kit/amount.h"
+#include "kit/tree.h"
+#include "model/run.h"
+#include "tui/gather.h"
+#include "tui/live.h"
+#include "tui/picture.h"
+#include "tui/screen.h"
+
+enum { WIDTH_LEAST = 40, WIDTH_MOST = 500, WIDTH_USUAL = 80 };
+
+#define LEAST_INTERVAL_NS 100000000u
+#define MOST_INTERVAL_NS 3600000000000u
+
+/* ---- JSON ---- */
+
+static void put_device(struct tmk_tree *t, const struct tmk_top_device *d)
+{
+    tmk_tree_object(t, NULL);
+    tmk_tree_text(t, "device", d->label);
+    tmk_tree_text(t, "kind", tmk_device_kind_text(d->about.kind));
+    tmk_tree_label(t, "name", d->about.name);
+    tmk_tree_label(t, "id", d->about.id);
+    tmk_tree_bytes(t, "total", d->memory.total_bytes);
+    tmk_tree_bytes(t, "used", d->memory.used_bytes);
+    tmk_tree_bytes(t, "reserved", d->memory.reserved_bytes);
+    tmk_tree_label(t, "reason", d->reason);
+    tmk_tree_u64_if(t, "processes_left_out", d->has_users, d->n_left_out);
+    tmk_tree_label(t, "processes_reason", d->users_reason);
+    tmk_tree_end(t);
+}
+
+static void put_process(struct tmk_tree *t, const struct tmk_top_model *m,
+                        const struct tmk_top_process *p)
+{
+    tmk_tree_object(t, NULL);
+    tmk_tree_u64(t, "pid", p->pid);
+    tmk_tree_label(t, "user", p->user);
+    tmk_tree_label(t, "command", p->command);
+    tmk_tree_bool(t, "watched", p->is_watched);
+    tmk_tree_bytes(t, "used", p->used_bytes);
+    tmk_tree_bytes(t, "host", p->host_bytes);
+    tmk_tree_list(t, "devices");
+    for (uint64_t i = 0; i < m->n_uses; i++) {
+        if (m->uses[i].pid != p->pid)
+            continue;
+        tmk_tree_object(t, NULL);
+        tmk_tree_text(t, "device", m->devices[m->uses[i].device].label);
+        tmk_tree_bytes(t, "used", m->uses[i].bytes);
+        tmk_tree_end(t);
+    }
+    tmk_tree_end(t);
+    tmk_tree_end(t);
+}
+
+static void put_job(struct tmk_tree *t, const struct tmk_job *job)
+{
+    char device[24];
+    tmk_tree_object(t, NULL);
+    tmk_tree_u64(t, "pid", job->pid);
+    tmk_tree_number(t, "rank", job->rank);
+    tmk_tree_text(t, "run", job->run);
+    tmk_tree_text(t, "device", job->has_memory ? tmk_device_name(job->device, device) : NULL);
+    tmk_tree_bytes(t, "allocated", job->has_memory ? job->allocated_bytes : TMK_BYTES_UNKNOWN);
+    tmk_tree_bytes(t, "reserved", job->has_memory ? job->reserved_bytes : TMK_BYTES_UNKNOWN);
+    tmk_tree_bytes(t, "peak", job->has_memory ? job->peak_bytes : TMK_BYTES_UNKNOWN);
+    tmk_answer_put_step(t, "step", job->has_memory ? job->step : TMK_NO_STEP);
+    tmk_answer_put_forecast(t, "forecast", job->has_memory ? &job->forecast : NULL);
+    tmk_tree_label(t, "command", job->command);
+    tmk_tree_end(t);
+}
+
+static void print_json(const struct tmk_top_model *m, const struct tmk_choice *choice)
+{
+    struct tmk_tree t;
+    uint32_t *order = tmk_xcalloc(m->n_processes + 1, sizeof *order);
+    uint32_t n = tmk_choice_order(choice, m, order);
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_text(&t, "host", m->host);
+    tmk_tree_label(&t, "problem", m->problem);
+    tmk_tree_list(&t, "devices");
+    for (unsigned i = 0; i < m->n_devices; i++)
+        put_device(&t, &m->devices[i]);
+    tmk_tree_end(&t);
+    tmk_tree_list(&t, "processes");
+    for (uint32_t i = 0; i < n; i++)
+        put_process(&t, m, &m->processes[order[i]]);
+    tmk_tree_end(&t);
+    tmk_tree_list(&t, "jobs");
+    for (uint32_t i = 0; i < n; i++)
+        if (m->processes[order[i]].is_watched)
+            put_job(&t, &m->processes[order[i]].job);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
+    free(order);
+}
+
+/* ---- text ---- */
+
+/* Of the terminal, or as COLUMNS says, or 80. */
+static unsigned page_width(void)
+{
+    struct winsize size = {0};
+    const char *columns = getenv("COLUMNS");
+    int64_t width = 0;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        width = size.ws_col;
+    if (width == 0 && (!columns || tmk_integer_parse(columns, &width) < 0))
+        width = WIDTH_USUAL;
+    return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : (unsigned)width;
+}
+
+static void print_text(const struct tmk_top_model *m, const struct tmk_choice *choice)
+{
+    struct tmk_grid grid;
+    if (tmk_picture_page(&grid, page_width(), m, choice) < 0)
+        tmk_die("out of memory");
+    tmk_grid_write(&grid, stdout);
+    tmk_grid_fini(&grid);
+}
+
+static int print_once(const char *filter, bool json)
+{
+    struct tmk_choice choice = tmk_choice_start(!tmk_screen_is_utf8(), filter);
+    struct tmk_gather *gather = NULL;
+    struct tmk_error err = {0};
+    int rc = tmk_gather_open(1, &gather, &err);
+    if (rc == 0)
+        rc = tmk_gather_look(gather, true, &err);
+    if (rc < 0)
+        tmk_say("%s", err.text);
+    else if (json)
+        print_json(tmk_gather_model(gather), &choice);
+    else
+        print_text(tmk_gather_model(gather), &choice);
+    tmk_gather_close(gather);
+    return rc < 0 ? TMK_EXIT_FINDING : TMK_EXIT_OK;
+}
+
+/* ---- the command ---- */
+
+/* "2", "0.5", "500ms": seconds, from 0.1 to an hour. */
+static bool parse_interval(const char *text, double *ret_s)
+{
+    uint64_t ns = 0; /* of what is no time too */
+    (void)tmk_seconds_parse(text, &ns);
+    *ret_s = (double)ns / 1e9;
+    if (ns >= LEAST_INTERVAL_NS && ns <= MOST_INTERVAL_NS)
+        return true;
+    tmk_say("--interval: '%s' is no time from 0.1 to 3600 seconds: 1, 0.5, 500ms", text);
+    return false;
+}
+
+static int run(const struct tmk_args *args)
+{
+    const char *interval = tmk_args_get(args, "interval");
+    const char *filter = tmk_args_get(args, "filter");
+    bool json = tmk_args_get(args, "json") != NULL;
+    struct tmk_error err = {0};
+    double interval_s = 1;
+    if (interval && !parse_interval(interval, &interval_s))
+        return TMK_EXIT_USAGE;
+    if (tmk_args_get(args, "once"))
+        return print_once(filter, json);
+    if (json) {
+        tmk_say("--json goes with --once: tidemark top --once --json");
+        return TMK_EXIT_USAGE;
+    }
+    int rc = tmk_live_run(interval_s, filter, &err);
+    if (rc < 0)
+        tmk_say("%s", err.text);
+    return rc == 0 ? TMK_EXIT_OK : rc == TMK_EINVAL ? TMK_EXIT_USAGE : TMK_EXIT_FINDING;
+}
+
+static const struct tmk_option options[] = {
+    {"interval", 'i', "S", NULL, "look every S seconds (1)"},
+    {"filter", 0, "TEXT", NULL, "processes whose command, user or PID has this (all)"},
+    {"once", 0, NULL, NULL, "print one picture and end"},
+    {"json", 0, NULL, NULL, "with --once: one object: devices, processes, jobs"},
+};
+
+static const char notes[] =
+    "Devices with what is used of their memory, the processes that use them, and what\n"
+    "watched processes have allocated; Enter shows one of these in full. ? lists the\n"
+    "keys. Nothing is asked of the processes: their traces are read, each as often as\n"
+    "it costs little. Works over ssh from 80x24 on, without colours too (NO_COLOR).\n"
+    "\n"
+    "USED is what the driver counts for a process, HOST its resident memory. ALLOC,\n"
+    "RESERVED, PEAK and STEP are of watched processes, on the device where they had\n"
+    "most. What is not known is shown as -.\n"
+    "\n"
+    "--json, sizes in bytes: host, problem; devices: device kind name id total used\n"
+    "reserved reason processes_left_out processes_reason; processes: pid user command\n"
+    "watched used host, devices: device used; jobs: pid rank run device allocated\n"
+    "reserved peak step forecast (risk seconds_to_oom seconds_low seconds_high\n"
+    "steps_to_oom confidence cause advice; null: not known) command.\n";
+
+static const char *const examples[] = {
+    "tidemark top",
+    "look at this machine, every second; q quits",
+    "tidemark top --once --json | jq '.devices[] | .used / .total'",
+    "how full each device is, for a script",
+    "watch -n 60 tidemark top --once",
+    "a picture a minute, without keys",
+    NULL,
+};
+
+const struct tmk_command tmk_cmd_top = {
+    .name = "top",
+    .summary = "Show devices, processes and watched jobs, live",
+    .usage = "[--interval S] [--filter TEXT] [--once [--json]]",
+    .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
+    .operand = TMK_OPERAND_NONE,
+    .examples = examples,
+    .run = run,
+};

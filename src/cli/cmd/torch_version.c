@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/cmd/torch_version.c - see torch_version.h. */
+#include "cli/cmd/torch_version.h"
+
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/front/locate.h"
+#include "kit/lines.h"
+
+enum { FILE_BYTES = 4096 };
+
+/* ---- the program ---- */
+
+/* `name` as the shell would find it. */
+static bool search_path(const char *name, char *to, size_t size)
+{
+    char *found = tmk_locate_on_path(name);
+    if (found)
+        snprintf(to, size, "%s", found);
+    free(found);
+    return found != NULL;
+}
+
+static bool in_environment(const char *variable, char *to, size_t size)
+{
+    const char *prefix = getenv(variable);
+    if (!prefix || *prefix != '/')
+        return false;
+    snprintf(to, size, "%s/bin/python", prefix);
+    return access(to, X_OK) == 0;
+}
+
+static bool find_python(const char *named, char *to, size_t size)
+{
+    if (named && strchr(named, '/'))
+        return snprintf(to, size, "%s", named) < (int)size && access(to, X_OK) == 0;
+    if (named)
+        return search_path(named, to, size);
+    return in_environment("VIRTUAL_ENV", to, size) || in_environment("CONDA_PREFIX", to, size) ||
+           search_path("python3", to, size) || search_path("python", to, size);
+}
+
+/* The last two parts cut: /usr/bin/python3 is /usr's. */
+static void cut_to_prefix(char *path)
+{
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(path, '/');
+        if (slash)
+            *slash = '\0';
+    }
+}
+
+/* ---- the file ---- */
+
+/* "python3.11" where the links of the program end in one, else "python3*". */
+static void library_name(const char *python, char *to, size_t size)
+{
+    char *real = realpath(python, NULL);
+    const char *slash = real ? strrchr(real, '/') : NULL;
+    bool known = slash && strncmp(slash, "/python3.", 9) == 0;
+    snprintf(to, size, "%.30s", known ? slash + 1 : "python3*");
+    free(real);
+}
+
+static bool read_first(const char *pattern, char *text)
+{
+    glob_t found;
+    bool good = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc > 0 &&
+                tmk_lines_read(text, FILE_BYTES, "%s", found.gl_pathv[0]) > 0;
+    globfree(&found);
+    return good;
+}
+
+/* Where Python looks for packages, in its order. The last is Debian's own, for all versions. */
+static bool read_below(const char *prefix, const char *library, char *text)
+{
+    const char *const places[][3] = {
+        {"lib", library, "site-packages"},
+        {"lib64", library, "site-packages"},
+        {"local/lib", library, "dist-packages"},
+        {"lib", "python3", "dist-packages"},
+    };
+    char pattern[PATH_MAX];
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(pattern, sizeof pattern, "%s/%s/%s/%s/torch/version.py", prefix, places[i][0],
+                 places[i][1], places[i][2]);
+        if (read_first(pattern, text))
+            return true;
+    }
+    return false;
+}
+
+static bool read_of_user(const char *library, char *text)
+{
+    char pattern[PATH_MAX];
+    const char *home = getenv("HOME");
+    snprintf(pattern, sizeof pattern, "%s/.local/lib/%s/site-packages/torch/version.py",
+             home ? home : "", library);
+    return home && read_first(pattern, text);
+}
+
+/* What a virtual environment stands on, if it lets it be seen: its pyvenv.cfg says both. */
+static bool base_of(const char *text, char *to, size_t size)
+{
+    const char *home = tmk_lines_field(text, "home =");
+    if (!*home || strncmp(tmk_lines_field(text, "include-system-site-packages ="), "true", 4) != 0)
+        return false;
+    snprintf(to, size, "%.*s/python", (int)strcspn(home, "\n"), home);
+    cut_to_prefix(to);
+    return true;
+}
+
+static bool read_version_file(const char *python, char *text)
+{
+    char prefix[PATH_MAX], base[PATH_MAX], library[32], settings[FILE_BYTES];
+    snprintf(prefix, sizeof prefix, "%s", python);
+    cut_to_prefix(prefix);
+    library_name(python, library, sizeof library);
+    if (read_below(prefix, library, text))
+        return true;
+    if (tmk_lines_read(settings, sizeof settings, "%s/pyvenv.cfg", prefix) > 0)
+        return base_of(settings, base, sizeof base) && read_below(base, library, text);
+    return read_of_user(library, text);
+}
+
+/* The text in quotes on the line of `name`: "cuda: Optional[str] = '13.0'"; "" for None. */
+static void take_value(const char *text, const char *name, char *to, size_t size)
+{
+    const char *line = tmk_lines_field(text, name);
+    size_t n = strcspn(line, "\n");
+    const char *equals = memchr(line, '=', n);
+    const char *quote = equals ? equals + 1 + strspn(equals + 1, " ") : "";
+    to[0] = '\0';
+    if (*quote == '\'' || *quote == '"')
+        snprintf(to, size, "%.*s", (int)strcspn(quote + 1, "'\"\n"), quote + 1);
+}
+
+bool tmk_torch_version_find(const char *python, struct tmk_torch_version *ret)
+{
+    char text[FILE_BYTES];
+    memset(ret, 0, sizeof *ret);
+    if (!find_python(python, ret->python, sizeof ret->python)) {
+        ret->python[0] = '\0';
+        return false;
+    }
+    if (!read_version_file(ret->python, text))
+        return false;
+    take_value(text, "__version__", ret->version, sizeof ret->version);
+    take_value(text, "cuda", ret->cuda, sizeof ret->cuda);
+    take_value(text, "hip", ret->hip, sizeof ret->hip);
+    return ret->version[0] != '\0';
+}

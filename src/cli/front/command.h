@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/front/command.h - a command: one const entry, from which come dispatch, --help, shell
+ * completion and docs/commands.md. */
+#ifndef TMK_CLI_FRONT_COMMAND_H
+#define TMK_CLI_FRONT_COMMAND_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/output/say.h"
+
+enum { TMK_MAX_OPTIONS = 28, TMK_MAX_VALUES = 128 };
+
+struct tmk_option {
+    const char *name;    /* without "--" */
+    char letter;         /* 0: none */
+    const char *value;   /* how help calls it; NULL: a switch; "N...": takes one or more;
+                          * "N ...": takes one and may be given again */
+    const char *choices; /* "text|json"; NULL: anything */
+    const char *help;
+};
+
+/* What the arguments that are no options stand for; for completion. */
+enum tmk_operand {
+    TMK_OPERAND_NONE,
+    TMK_OPERAND_RUN,
+    TMK_OPERAND_PROGRAM,
+    TMK_OPERAND_WORD,
+    TMK_OPERAND_PID, /* the first one; the shell cannot know the rest */
+};
+
+struct tmk_args;
+
+struct tmk_command {
+    const char *name;
+    const char *summary; /* one line, no full stop */
+    const char *usage;   /* after "tidemark NAME " */
+    const char *notes;   /* paragraphs of the manual, wrapped by hand; NULL: none */
+    const struct tmk_option *options;
+    unsigned n_options;
+    unsigned min_operands, max_operands;
+    enum tmk_operand operand;
+    const char *words;           /* of TMK_OPERAND_WORD: "bash|zsh|fish"; NULL: command names */
+    const char *const *examples; /* pairs: command line, what it does; ends in NULL */
+    int (*run)(const struct tmk_args *args);
+};
+
+/* All of them, in the order of the manual; ends in NULL. */
+extern const struct tmk_command *const tmk_commands[];
+
+const struct tmk_command *tmk_command_find(const char *name);
+
+/* ---- a command line, taken apart ---- */
+
+struct tmk_args {
+    const struct tmk_command *command;
+    const char *values[TMK_MAX_OPTIONS]; /* by option, the last one; NULL: not given */
+    const char *listed[TMK_MAX_VALUES];  /* of options that have several, as they came */
+    unsigned listed_for[TMK_MAX_VALUES]; /* the option of each */
+    unsigned n_listed;
+    char **operands; /* ends in NULL */
+    unsigned n_operands;
+    bool wants_help;
+};
+
+/* Take `argv` (which ends in NULL) apart; it is reordered, operands last. Options may stand
+ * anywhere, except that a command that runs a program stops at the first operand. An option that
+ * takes several values has all that follow, up to the next option or "--"; given again, it adds to
+ * them. 0, or TMK_EXIT_USAGE after saying what is wrong. */
+int tmk_args_parse(const struct tmk_command *command, char **argv, struct tmk_args *ret);
+
+/* Value of an option ("" for a switch), NULL when not given. The name must be in the table. */
+const char *tmk_args_get(const struct tmk_args *args, const char *name);
+/* All values of an option that has several, into `to` of TMK_MAX_VALUES; returns how many. */
+unsigned tmk_args_list(const struct tmk_args *args, const char *name, const char **to);
+
+/* ---- what is made from the table ---- */
+
+void tmk_help_all(FILE *out);
+void tmk_help_command(FILE *out, const struct tmk_command *command);
+void tmk_help_markdown(FILE *out);
+/* False when `shell` is not known. */
+bool tmk_completion_write(FILE *out, const char *shell);
+
+/* The name in the table that `typed` was most likely meant to be; NULL when none is near. */
+const char *tmk_nearest_command(const char *typed);
+const char *tmk_nearest_option(const struct tmk_command *command, const char *typed);
+/* The same among the choices "a|b|c", into the caller's buffer of TMK_LONGEST_NEAR + 1. */
+enum { TMK_LONGEST_NEAR = 24 };
+const char *tmk_nearest_choice(const char *choices, const char *typed, char *buffer);
+
+/* Is `word` one of the choices "a|b|c"? */
+bool tmk_is_choice(const char *choices, const char *word);
+
+#endif

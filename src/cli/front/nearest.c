@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/front/nearest.c - what was meant by a word with a typing error: the name with the smallest
+ * edit distance, where two neighbours changed round count as one error. */
+#include <string.h>
+
+#include "cli/front/command.h"
+
+enum { LONGEST = TMK_LONGEST_NEAR, FAR = 99 };
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+    unsigned m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+static unsigned distance(const char *a, const char *b)
+{
+    size_t na = strlen(a), nb = strlen(b);
+    unsigned d[LONGEST + 1][LONGEST + 1];
+    if (na > LONGEST || nb > LONGEST)
+        return FAR;
+    for (unsigned i = 0; i <= na; i++)
+        d[i][0] = i;
+    for (unsigned j = 0; j <= nb; j++)
+        d[0][j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        for (size_t j = 1; j <= nb; j++) {
+            unsigned changed = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            d[i][j] = least(d[i - 1][j] + 1, d[i][j - 1] + 1, changed);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1, FAR);
+        }
+    }
+    return d[na][nb];
+}
+
+/* Two errors at most, and not as many as there are letters. */
+static void consider(const char *typed, const char *name, unsigned *best, const char **ret_name)
+{
+    unsigned n = distance(typed, name);
+    if (n <= 2 && n < *best && n < strlen(name)) {
+        *best = n;
+        *ret_name = name;
+    }
+}
+
+const char *tmk_nearest_command(const char *typed)
+{
+    unsigned best = FAR;
+    const char *name = NULL;
+    for (unsigned i = 0; tmk_commands[i]; i++)
+        consider(typed, tmk_commands[i]->name, &best, &name);
+    return name;
+}
+
+const char *tmk_nearest_option(const struct tmk_command *command, const char *typed)
+{
+    unsigned best = FAR;
+    const char *name = NULL;
+    for (unsigned i = 0; i < command->n_options; i++)
+        consider(typed, command->options[i].name, &best, &name);
+    return name;
+}
+
+const char *tmk_nearest_choice(const char *choices, const char *typed, char *buffer)
+{
+    unsigned best = FAR;
+    const char *name = NULL;
+    char choice[LONGEST + 1];
+    for (const char *at = choices; *at;) {
+        size_t n = strcspn(at, "|");
+        if (n <= LONGEST) {
+            memcpy(choice, at, n);
+            choice[n] = '\0';
+            unsigned before = best;
+            consider(typed, choice, &best, &name);
+            if (best < before)
+                memcpy(buffer, choice, n + 1);
+        }
+        at += n + (at[n] == '|');
+    }
+    return name ? buffer : NULL;
+}

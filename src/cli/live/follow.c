@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/live/follow.c - see follow.h. */
+#include "cli/live/follow.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "cli/output/xalloc.h"
+#include "kit/tree.h"
+
+struct follow {
+    struct tmk_monitoring *m;
+    struct tmk_oom_watch *watch;
+    const struct tmk_follow_wants *wants;
+    uint64_t tell_ns;            /* since the first sample: when samples are written again */
+    struct tmk_resident process; /* pid 0: none */
+};
+
+static void write_report(const struct follow *f)
+{
+    struct tmk_leaks leaks = {0};
+    struct tmk_tree t;
+    if (tmk_leaks_find(f->m->sampler, f->wants->leak_bytes, &leaks) < 0)
+        tmk_die("out of memory");
+    struct tmk_status report = tmk_monitoring_status(f->m);
+    report.alarms = f->watch->alarms;
+    report.leaks = &leaks;
+    report.is_whole = true;
+    report.process = f->process.pid ? &f->process : NULL;
+    tmk_tree_init_json(&t, stdout, 0);
+    tmk_status_write(&t, &report);
+    tmk_leaks_fini(&leaks);
+}
+
+/* Advice for people, as `tidemark oom` gives it; which language is the reader's choice. */
+static void write_actions(struct tmk_tree *t, const char *key, const struct tmk_prediction *p,
+                          const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i))
+{
+    const char *advice;
+    tmk_tree_list(t, key);
+    for (unsigned i = 0; (advice = advice_of(tmk_oom_watch_cause(p), i)) != NULL; i++)
+        tmk_tree_text(t, NULL, advice);
+    tmk_tree_end(t);
+}
+
+static void write_warning(const struct tmk_oom_watch *w, unsigned i)
+{
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, stdout, 0);
+    tmk_tree_object(&t, NULL);
+    tmk_prediction_write(&t, "warning", tmk_sampler_device(w->m->sampler, i), &w->alarms[i],
+                         &w->forecasts[i].prediction);
+    write_actions(&t, "actions", &w->forecasts[i].prediction, tmk_growth_cause_advice);
+    write_actions(&t, "actions_zh", &w->forecasts[i].prediction, tmk_growth_cause_advice_zh);
+    tmk_tree_end(&t);
+}
+
+/* With what is decided by: how full is too full, and what was forecast last. */
+static void write_samples(const struct follow *f)
+{
+    const struct tmk_monitoring *m = f->m;
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, stdout, 0);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_list(&t, "samples");
+    for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
+        const struct tmk_device_use *u = tmk_sampler_device(m->sampler, i);
+        if (!u->has_now)
+            continue;
+        tmk_tree_object(&t, NULL);
+        tmk_tree_text(&t, "device", u->label);
+        tmk_tree_text(&t, "kind", tmk_device_kind_text(u->device->kind));
+        tmk_tree_fixed(&t, "time_s", (double)m->elapsed_ns / 1e9, 3);
+        tmk_tree_u64(&t, "allocated", u->now.used_bytes);
+        tmk_tree_u64(&t, "total", u->now.total_bytes);
+        tmk_tree_fixed(&t, "utilization_percent", tmk_device_use_percent(u), 2);
+        tmk_tree_bool(&t, "over_threshold",
+                      tmk_device_taken_percent(u) >= f->watch->alarms[i].threshold_percent);
+        tmk_tree_text(&t, "risk_level",
+                      tmk_risk_text(f->watch->forecasts[i].prediction.risk_level));
+        tmk_tree_end(&t);
+    }
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
+}
+
+/* Lines on stdin, as many as are there; *ret_ended: there will be no more. */
+static unsigned n_asked(bool *ret_ended)
+{
+    char text[256];
+    unsigned n = 0;
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    *ret_ended = false;
+    while (!*ret_ended && poll(&input, 1, 0) > 0) {
+        ssize_t got = read(STDIN_FILENO, text, sizeof text);
+        *ret_ended = got <= 0;
+        for (ssize_t i = 0; i < got; i++)
+            n += text[i] == '\n';
+    }
+    return n;
+}
+
+/* While it waits for the next sample: a report as of the last one. */
+static bool answer(void *arg)
+{
+    struct follow *f = arg;
+    bool ended;
+    for (unsigned n = n_asked(&ended); n > 0; n--)
+        write_report(f);
+    fflush(stdout);
+    return ended;
+}
+
+static void look(void *arg)
+{
+    struct follow *f = arg;
+    if (f->process.pid && tmk_resident_look(&f->process, &f->m->roots, f->m->elapsed_ns) < 0)
+        tmk_die("out of memory");
+    if (f->m->elapsed_ns >= f->tell_ns) {
+        f->tell_ns = f->m->elapsed_ns + f->wants->tell_every_ns;
+        write_samples(f);
+    }
+    tmk_oom_watch_look(f->watch);
+    if (answer(f))
+        kill(getpid(), SIGTERM); /* held back, and taken as the end before the next look */
+}
+
+int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w,
+                   const struct tmk_follow_wants *wants)
+{
+    struct follow f = {.m = m, .watch = w, .wants = wants};
+    tmk_resident_init(&f.process, wants->process);
+    w->rang = write_warning;
+    m->is_silent = true;
+    m->asked = answer;
+    int status = tmk_monitoring_run(m, look, &f);
+    if (status == 0)
+        write_report(&f);
+    tmk_resident_fini(&f.process);
+    return status;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/live/oom_watch.c - see oom_watch.h.
+ *
+ * A warning has the labels of Tiny Torch's memory tools. The command runs beside us, so that
+ * sampling goes on; one that still runs when its device passes the threshold again is not started
+ * twice. Its output goes to stderr, since stdout is ours. */
+#include "cli/live/oom_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cli/output/xalloc.h"
+#include "kit/amount.h"
+#include "kit/language.h"
+#include "kit/utf8.h"
+
+extern char **environ;
+
+enum { SHOWN_HOLDERS = 3, FORECAST_PART = 600 };
+#define FORECAST_NS 1000000000u
+
+void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, double threshold_percent,
+                        const char *command, FILE *out)
+{
+    unsigned n = tmk_sampler_n_devices(m->sampler);
+    *w = (struct tmk_oom_watch){
+        .m = m, .out = out, .command = command, .warm_up_ns = TMK_PREDICTION_WARM_UP_NS};
+    w->alarms = tmk_xcalloc(n, sizeof *w->alarms);
+    w->forecasts = tmk_xcalloc(n, sizeof *w->forecasts);
+    w->running = tmk_xcalloc(n, sizeof *w->running);
+    for (unsigned i = 0; i < n; i++)
+        w->alarms[i].threshold_percent = threshold_percent;
+}
+
+/* ---- the warning ---- */
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct tmk_device_process *p = a, *q = b;
+    uint64_t m = p->used_bytes == TMK_BYTES_UNKNOWN ? 0 : p->used_bytes;
+    uint64_t n = q->used_bytes == TMK_BYTES_UNKNOWN ? 0 : q->used_bytes;
+    return (m < n) - (m > n);
+}
+
+/* Who has it, the largest first. Not to know is no reason not to warn. */
+static void find_holders(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
+                         struct tmk_device_processes *ret)
+{
+    (void)tmk_devices_processes(w->m->devices, u->index, ret, NULL);
+    qsort(ret->items, ret->n, sizeof ret->items[0], by_bytes);
+}
+
+/* The warning's words, line by line. */
+static const struct words {
+    const char *title, *host, *risk, *usage;
+    const char *when, *before_seconds, *after_seconds, *between_bounds;
+    const char *confidence, *advice, *holder;
+    const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i);
+} english = {.title = "OOM warning",
+             .host = "host",
+             .risk = "Risk level",
+             .usage = "Current usage",
+             .when = "Predicted OOM time",
+             .before_seconds = "in ",
+             .after_seconds = " s",
+             .between_bounds = "to",
+             .confidence = "Confidence",
+             .advice = "Advice",
+             .holder = "Held by",
+             .advice_of = tmk_growth_cause_advice},
+  chinese = {.title = "OOM警告",
+             .host = "主机",
+             .risk = "风险等级",
+             .usage = "当前使用率",
+             .when = "预测OOM时间",
+             .before_seconds = "",
+             .after_seconds = "秒后",
+             .between_bounds = "-",
+             .confidence = "置信度",
+             .advice = "建议",
+             .holder = "占用进程",
+             .advice_of = tmk_growth_cause_advice_zh};
+
+static void print_holders(FILE *out, const char *label, const struct tmk_device_processes *holders)
+{
+    for (unsigned i = 0; i < holders->n && i < SHOWN_HOLDERS; i++) {
+        const struct tmk_device_process *p = &holders->items[i];
+        fprintf(out, "   %s: %d ", label, (int)p->pid);
+        tmk_utf8_write(out, p->name[0] ? p->name : "-", sizeof p->name);
+        fputs(", ", out);
+        if (p->used_bytes == TMK_BYTES_UNKNOWN)
+            fputs("-\n", out);
+        else
+            fprintf(out, "%.2f GB\n", (double)p->used_bytes / TMK_GB);
+    }
+}
+
+static void print_time(FILE *out, const struct words *say, const struct tmk_prediction *p)
+{
+    if (p->has_time)
+        fprintf(out, "   %s: %s%.1f%s (%.1f %s %.1f)\n   %s: %.2f\n", say->when,
+                say->before_seconds, p->predicted_oom_time, say->after_seconds, p->predicted_low,
+                say->between_bounds, p->predicted_high, say->confidence, p->confidence);
+    else
+        fprintf(out, "   %s: -\n   %s: -\n", say->when, say->confidence);
+}
+
+enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_prediction *p)
+{
+    return p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
+}
+
+static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
+                 const struct tmk_prediction *p, const struct tmk_device_processes *holders)
+{
+    const struct words *say = tmk_language_is_chinese() ? &chinese : &english;
+    bool is_host = u->device->kind == TMK_DEVICE_HOST;
+    const char *risk = tmk_risk_text(p->risk_level), *advice;
+    fprintf(w->out, "[WARNING] %s: %s%s\n   %s: %s\n   %s: %.1f%%\n", say->title,
+            is_host ? say->host : "GPU ", is_host ? "" : u->label, say->risk, risk ? risk : "-",
+            say->usage, tmk_device_taken_percent(u));
+    print_time(w->out, say, p);
+    for (unsigned i = 0; (advice = say->advice_of(tmk_oom_watch_cause(p), i)) != NULL; i++)
+        fprintf(w->out, "   %s: %s\n", say->advice, advice);
+    print_holders(w->out, say->holder, holders);
+    fflush(w->out);
+}
+
+/* ---- the command ---- */
+
+static void set(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void set(const char *name, const char *format, ...)
+{
+    char text[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    setenv(name, text, 1);
+}
+
+static void set_environment(const struct tmk_device_use *u, const struct tmk_alarm *alarm,
+                            const struct tmk_prediction *p,
+                            const struct tmk_device_processes *holders)
+{
+    set("TIDEMARK_OOM_DEVICE", "%s", u->label);
+    set("TIDEMARK_OOM_NAME", "%s", u->device->name);
+    set("TIDEMARK_OOM_USED_BYTES", "%" PRIu64, u->now.used_bytes);
+    set("TIDEMARK_OOM_TOTAL_BYTES", "%" PRIu64, u->now.total_bytes);
+    set("TIDEMARK_OOM_PERCENT", "%.1f", tmk_device_taken_percent(u));
+    set("TIDEMARK_OOM_THRESHOLD", "%.1f", alarm->threshold_percent);
+    set("TIDEMARK_OOM_RISK", "%s",
+        tmk_risk_text(p->risk_level) ? tmk_risk_text(p->risk_level) : "");
+    if (p->has_time)
+        set("TIDEMARK_OOM_SECONDS", "%.1f", p->predicted_oom_time);
+    else
+        unsetenv("TIDEMARK_OOM_SECONDS");
+    if (holders->n)
+        set("TIDEMARK_OOM_PID", "%d", (int)holders->items[0].pid);
+    else
+        unsetenv("TIDEMARK_OOM_PID");
+}
+
+/* With signals as a program expects them: we hold some back, and ignore SIGXFSZ. In a group of its
+ * own: ^C is for us, and it is to end its work. What is typed is not for it either. */
+static int spawn(const char *command, pid_t *ret)
+{
+    char *argv[] = {"sh", "-c", (char *)command, NULL};
+    sigset_t none, standard;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t files;
+    sigemptyset(&none);
+    sigemptyset(&standard);
+    sigaddset(&standard, SIGXFSZ);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &standard);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                              POSIX_SPAWN_SETPGROUP);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, 2, 1);
+    int reason = posix_spawn(ret, "/bin/sh", &files, &attributes, argv, environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    return reason;
+}
+
+static void act(struct tmk_oom_watch *w, unsigned i, const struct tmk_device_processes *holders)
+{
+    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    if (w->running[i]) {
+        tmk_say("--exec: the command for device %s still runs (process %d), not started again",
+                u->label, (int)w->running[i]);
+        return;
+    }
+    set_environment(u, &w->alarms[i], &w->forecasts[i].prediction, holders);
+    int reason = spawn(w->command, &w->running[i]);
+    if (reason != 0) {
+        w->running[i] = 0;
+        tmk_say("--exec: cannot run '%s': %s", w->command, strerror(reason));
+    }
+}
+
+/* What became of the command of device i. */
+static void reap(struct tmk_oom_watch *w, unsigned i, int flags)
+{
+    int status = 0;
+    pid_t got;
+    if (!w->running[i])
+        return;
+    do
+        got = waitpid(w->running[i], &status, flags);
+    while (got < 0 && errno == EINTR);
+    if (got == 0)
+        return;
+    w->running[i] = 0;
+    if (got > 0 && WIFEXITED(status) && WEXITSTATUS(status) != 0)
+        tmk_say("--exec: '%s' ended with status %d", w->command, WEXITSTATUS(status));
+    else if (got > 0 && WIFSIGNALED(status))
+        tmk_say("--exec: '%s' was ended by signal %d", w->command, WTERMSIG(status));
+}
+
+/* ---- looking ---- */
+
+static void ring(struct tmk_oom_watch *w, unsigned i)
+{
+    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    struct tmk_device_processes *holders = tmk_xcalloc(1, sizeof *holders);
+    find_holders(w, u, holders);
+    tmk_monitoring_clear(w->m);
+    if (w->rang)
+        w->rang(w, i);
+    else
+        warn(w, u, &w->forecasts[i].prediction, holders);
+    if (w->command)
+        act(w, i, holders);
+    free(holders);
+}
+
+/* The longer it was watched, the slower its outlook changes, and the more there is to look at. */
+static bool is_due(const struct tmk_oom_watch *w, const struct tmk_oom_forecast *f)
+{
+    return w->m->elapsed_ns >= f->due_ns;
+}
+
+static void look_ahead(struct tmk_oom_watch *w, const struct tmk_device_use *u,
+                       struct tmk_oom_forecast *f)
+{
+    uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
+    f->prediction = tmk_prediction_of(u, w->warm_up_ns);
+    f->due_ns = w->m->elapsed_ns + (pause > FORECAST_NS ? pause : FORECAST_NS);
+}
+
+/* Once when it gets high, once more when it gets critical, and again after it was neither. */
+static bool is_worse(struct tmk_oom_forecast *f)
+{
+    enum tmk_risk before = f->warned_risk, now = f->prediction.risk_level;
+    bool is_alarm = tmk_prediction_is_alarm(&f->prediction);
+    f->warned_risk = !is_alarm ? TMK_RISK_UNKNOWN : now > before ? now : before;
+    return is_alarm && now > before;
+}
+
+static void look_at(struct tmk_oom_watch *w, unsigned i)
+{
+    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    struct tmk_oom_forecast *f = &w->forecasts[i];
+    if (!u->has_now)
+        return;
+    bool passed = tmk_alarm_look(&w->alarms[i], tmk_device_taken_percent(u)), worse = false;
+    if (passed || is_due(w, f)) {
+        look_ahead(w, u, f);
+        worse = is_worse(f);
+    }
+    f->n_warned += worse && !passed;
+    if (passed || worse)
+        ring(w, i);
+}
+
+void tmk_oom_watch_look(void *arg)
+{
+    struct tmk_oom_watch *w = arg;
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
+        reap(w, i, WNOHANG);
+        look_at(w, i);
+    }
+}
+
+bool tmk_oom_watch_is_over(const struct tmk_oom_watch *w)
+{
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
+        if (w->alarms[i].n_passed)
+            return true;
+    return false;
+}
+
+bool tmk_oom_watch_found(const struct tmk_oom_watch *w)
+{
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
+        if (w->forecasts[i].n_warned)
+            return true;
+    return tmk_oom_watch_is_over(w);
+}
+
+void tmk_oom_watch_fini(struct tmk_oom_watch *w, bool wait)
+{
+    for (unsigned i = 0; w->running && i < tmk_sampler_n_devices(w->m->sampler); i++) {
+        reap(w, i, wait ? 0 : WNOHANG);
+        if (w->running[i])
+            tmk_say("--exec: the command still runs (process %d)", (int)w->running[i]);
+    }
+    free(w->alarms);
+    free(w->forecasts);
+    free(w->running);
+    *w = (struct tmk_oom_watch){0};
+}

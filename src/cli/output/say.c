@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/output/say.c - see say.h. */
+#include "cli/output/say.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kit/print.h"
+
+static void say(const char *format, va_list args)
+{
+    fflush(stdout); /* where both go to one place, keep the order */
+    fputs("tidemark: ", stderr);
+    tmk_vprint(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+void tmk_say(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+void tmk_die(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    exit(TMK_EXIT_FINDING);
+}
+
+bool tmk_wants_colour(FILE *out)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    if ((no_colour && *no_colour) || !term || strcmp(term, "dumb") == 0)
+        return false;
+    return isatty(fileno(out)) == 1;
+}
+
+int tmk_close_output(FILE *out, const char *name, int status)
+{
+    bool failed = ferror(out) != 0;
+    if (out == stdout)
+        failed |= fflush(out) != 0;
+    else
+        failed |= fclose(out) != 0;
+    if (!failed || errno == EPIPE)
+        return failed ? TMK_EXIT_FINDING : status;
+    tmk_say("cannot write %s: %s", name, strerror(errno));
+    return TMK_EXIT_FINDING;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/output/sheet.c - see sheet.h. */
+#include "cli/output/sheet.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output/chart.h"
+#include "cli/output/say.h"
+#include "cli/output/xalloc.h"
+#include "kit/markdown.h"
+#include "kit/print.h"
+#include "kit/utf8.h"
+
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define PLAIN "\033[0m"
+
+enum { INDENT = 2 };
+
+static const char *code(const struct tmk_sheet *sheet, const char *sequence)
+{
+    return sheet->colour ? sequence : "";
+}
+
+/* Texts are ours and others' mixed: no sign of Markdown in them means anything. */
+static void put_markdown(const struct tmk_sheet *sheet, const char *lead, const char *text,
+                         bool begins_line)
+{
+    fputs(lead, sheet->out);
+    tmk_markdown_text(sheet->out, text, begins_line);
+    fputc('\n', sheet->out);
+}
+
+void tmk_sheet_title(struct tmk_sheet *sheet, const char *text)
+{
+    sheet->is_begun = true;
+    if (sheet->markdown) {
+        put_markdown(sheet, "# ", text, false);
+        return;
+    }
+    fputs(code(sheet, BOLD), sheet->out);
+    size_t width = tmk_utf8_write(sheet->out, text, TMK_SHEET_WIDTH);
+    fputc('\n', sheet->out);
+    for (size_t i = 0; i < width; i++)
+        fputs("═", sheet->out);
+    fprintf(sheet->out, "%s\n", code(sheet, PLAIN));
+}
+
+void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text)
+{
+    if (sheet->is_begun)
+        fputc('\n', sheet->out);
+    sheet->is_begun = true;
+    if (sheet->markdown)
+        put_markdown(sheet, "## ", text, false);
+    else {
+        fputs(code(sheet, BOLD), sheet->out);
+        tmk_print(sheet->out, "%s", text);
+        fprintf(sheet->out, "%s\n", code(sheet, PLAIN));
+    }
+}
+
+void tmk_sheet_wrap(FILE *out, const char *text, const char *lead)
+{
+    size_t indent = tmk_utf8_width(lead), at = indent;
+    fputs(lead, out);
+    for (bool fresh = true; *text; fresh = false) {
+        size_t n = strcspn(text, " \n");
+        char *word = tmk_xformat("%.*s", (int)n, text);
+        size_t width = tmk_utf8_width(word);
+        if (!fresh && at + 1 + width > TMK_SHEET_WIDTH) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            at = indent;
+        } else if (!fresh) {
+            fputc(' ', out);
+            at++;
+        }
+        tmk_utf8_write(out, word, SIZE_MAX); /* it may be a stranger's */
+        at += width;
+        free(word);
+        text += n;
+        text += strspn(text, " \n");
+    }
+    fputc('\n', out);
+}
+
+void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n < 0)
+        tmk_die("out of memory");
+    if (sheet->markdown)
+        put_markdown(sheet, "\n", text, true);
+    else
+        tmk_sheet_wrap(sheet->out, text, "  ");
+    free(text);
+}
+
+static void put_entry(struct tmk_sheet *sheet, const char *lead, const char *text)
+{
+    char *indented = tmk_xformat("  %s", lead);
+    if (sheet->markdown)
+        put_markdown(sheet, lead, text, true);
+    else
+        tmk_sheet_wrap(sheet->out, text, indented);
+    free(indented);
+}
+
+void tmk_sheet_item(struct tmk_sheet *sheet, const char *text)
+{
+    put_entry(sheet, "- ", text);
+}
+
+void tmk_sheet_numbered(struct tmk_sheet *sheet, uint32_t number, const char *text)
+{
+    char *lead = tmk_xformat("%" PRIu32 ". ", number);
+    put_entry(sheet, lead, text);
+    free(lead);
+}
+
+void tmk_sheet_table(struct tmk_sheet *sheet, struct tmk_table *t)
+{
+    struct tmk_table_style style = {.indent = INDENT,
+                                    .width = TMK_SHEET_WIDTH,
+                                    .markdown = sheet->markdown,
+                                    .title_on = code(sheet, DIM),
+                                    .title_off = code(sheet, PLAIN)};
+    if (sheet->markdown)
+        fputc('\n', sheet->out);
+    if (tmk_table_n_rows(t) > 0 && tmk_table_print(t, sheet->out, &style) < 0)
+        tmk_die("out of memory");
+    tmk_table_close(t);
+}
+
+void tmk_sheet_chart(struct tmk_sheet *sheet, const uint64_t *values, uint32_t n, uint64_t start_ns,
+                     uint64_t end_ns)
+{
+    if (sheet->markdown)
+        fputs("\n```text\n", sheet->out);
+    tmk_chart_write(sheet->out, values, n, start_ns, end_ns);
+    if (sheet->markdown)
+        fputs("```\n", sheet->out);
+}

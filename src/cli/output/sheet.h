@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/output/sheet.h - a page for people: headings, sentences, tables and charts, as text for a
+ * screen of 80 columns or as Markdown. What is on the page is said once, for both. */
+#ifndef TMK_CLI_OUTPUT_SHEET_H
+#define TMK_CLI_OUTPUT_SHEET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "kit/table.h"
+
+enum { TMK_SHEET_WIDTH = 80 };
+
+struct tmk_sheet {
+    FILE *out;
+    bool markdown;
+    bool colour;
+    bool is_begun; /* something is on it */
+};
+
+void tmk_sheet_title(struct tmk_sheet *sheet, const char *text);
+void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text);
+/* `text` wrapped at 80 columns: `lead` begins the first line, as many spaces the others. */
+void tmk_sheet_wrap(FILE *out, const char *text, const char *lead);
+/* A paragraph, wrapped. */
+void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* An entry of a list, or of one with numbers, wrapped. */
+void tmk_sheet_item(struct tmk_sheet *sheet, const char *text);
+void tmk_sheet_numbered(struct tmk_sheet *sheet, uint32_t number, const char *text);
+/* Print and close. An empty table prints nothing. */
+void tmk_sheet_table(struct tmk_sheet *sheet, struct tmk_table *t);
+void tmk_sheet_chart(struct tmk_sheet *sheet, const uint64_t *values, uint32_t n, uint64_t start_ns,
+                     uint64_t end_ns);
+
+#endif

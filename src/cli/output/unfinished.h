@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/output/unfinished.h - what goes with us when we end before it is whole: files, empty folders,
+ * and a program that writes one. By a signal (^C, SIGTERM, a closed terminal ...), which ends us
+ * afterwards as if nothing had been done about it, or by exit(). SIGKILL leaves them.
+ *
+ *     tmk_unfinished_hold(&before);     no signal comes between the two
+ *     fd = mkostemp(path, O_CLOEXEC);
+ *     number = tmk_unfinished_add(path);
+ *     tmk_unfinished_release(&before);
+ *     ...
+ *     tmk_unfinished_drop(number);      it is whole, or gone
+ *
+ * Signals that are ignored, or that somebody handles already, stay so. */
+#ifndef TMK_CLI_OUTPUT_UNFINISHED_H
+#define TMK_CLI_OUTPUT_UNFINISHED_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+/* A number for drop; -1: it stays where it is, as its name is too long, or there are too many. What
+ * is in a folder is added after it. */
+int tmk_unfinished_add(const char *path);
+void tmk_unfinished_drop(int number); /* takes -1 */
+
+/* The process group of a program; 0: there is none any more. */
+void tmk_unfinished_group(pid_t group);
+
+void tmk_unfinished_hold(sigset_t *ret_before);
+void tmk_unfinished_release(const sigset_t *before);
+
+#endif

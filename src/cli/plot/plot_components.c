@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/plot/plot_components.c - what was alive at the peak: a bar a component (or module, or stage),
+ * its pieces the categories. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/answers/moment_answer.h"
+#include "cli/front/target.h"
+#include "cli/output/say.h"
+#include "cli/output/xalloc.h"
+#include "cli/plot/plot_bars.h"
+#include "kit/amount.h"
+
+enum { MOST_BARS = 28 };
+
+/* Every block counts for its component's bar and its category's piece of it. */
+static int add_blocks(struct tmk_bars *bars, const struct tmk_peak *peak, enum tmk_by by)
+{
+    struct tmk_group *rows = NULL, *pieces = NULL;
+    int rc = tmk_group_open(tmk_peak_labels(peak), by, &rows);
+    if (rc == 0)
+        rc = tmk_group_open(tmk_peak_labels(peak), TMK_BY_CATEGORY, &pieces);
+    for (uint64_t i = 0; rc == 0 && i < tmk_peak_n_blocks(peak); i++) {
+        const struct tmk_block *b = tmk_peak_block(peak, i);
+        const char *name = tmk_group_key(rows, b), *key = tmk_group_key(pieces, b);
+        tmk_bars_add(bars, name ? name : "unknown", key ? key : "unknown", b->size_bytes);
+    }
+    tmk_group_close(rows);
+    tmk_group_close(pieces);
+    return rc;
+}
+
+static void add_notes(struct tmk_bars *bars, uint64_t whole)
+{
+    char size[TMK_AMOUNT_BYTES], share[TMK_AMOUNT_BYTES];
+    for (uint32_t i = 0; i < bars->n_bars; i++)
+        bars->bars[i].note = tmk_xformat("%s  %s", tmk_size_text(bars->bars[i].total, size),
+                                         tmk_percent_text(bars->bars[i].total, whole, share));
+}
+
+static int draw(const struct tmk_plot *plot, const struct tmk_moment_answer *shown, const char *by,
+                struct tmk_bars *bars)
+{
+    char size[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
+    struct tmk_gnuplot *g = NULL;
+    int status = tmk_gnuplot_open(plot->path, &plot->style, tmk_bars_height(bars->n_bars), &g);
+    if (status != 0)
+        return status;
+    uint64_t bytes = tmk_peak_bytes(shown->peak);
+    char *title =
+        tmk_plot_title(plot, "%s %s by %s%s", tmk_size_text(bytes, size),
+                       shown->detail_lost ? "at the largest moment kept" : "at the peak", by,
+                       tmk_step_text(plot->p, tmk_peak_step(shown->peak), ", ", step));
+    tmk_gnuplot_title(g, title);
+    free(title);
+    tmk_bars_put(bars, tmk_gnuplot_script(g), tmk_gnuplot_theme(g), &(struct tmk_bars_place){0});
+    return tmk_gnuplot_close(g);
+}
+
+int tmk_plot_components(const struct tmk_plot *plot)
+{
+    const char *by_name = plot->by ? plot->by : "component";
+    struct tmk_moment_answer shown = {.p = plot->p};
+    struct tmk_bars bars = {0};
+    char device[24];
+    enum tmk_by by;
+    if (!tmk_by_find(by_name, &by))
+        return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
+    int status = tmk_moment_answer_ask(&shown, "at", NULL, tmk_device_name(plot->device, device));
+    if (status == 0)
+        status = tmk_moment_answer_sweep(&shown);
+    if (status == 0 && shown.detail_lost)
+        tmk_moment_answer_say_lost(&shown);
+    if (status == 0 && add_blocks(&bars, shown.peak, by) < 0)
+        status = tmk_plot_failed(plot, &(struct tmk_error){0});
+    if (status == 0 && bars.n_bars == 0)
+        status = tmk_plot_nothing(plot);
+    if (status == 0) {
+        tmk_bars_tidy(&bars, MOST_BARS);
+        add_notes(&bars, tmk_peak_bytes(shown.peak));
+        status = draw(plot, &shown, by_name, &bars);
+    }
+    tmk_bars_fini(&bars);
+    tmk_moment_answer_fini(&shown);
+    return status;
+}

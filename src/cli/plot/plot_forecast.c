@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/plot/plot_forecast.c - where it leads: the peak of each step, the line that the forecast
+ * follows (passes/forecast.h) with its bounds, and what there is.
+ *
+ * A process without steps, or a card that others fill, is forecast by time, from what the driver
+ * said: then that is drawn. Where it does not grow there is no line to follow, and the picture says
+ * so. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output/say.h"
+#include "cli/output/xalloc.h"
+#include "cli/plot/plot.h"
+#include "kit/amount.h"
+#include "passes/forecast.h"
+#include "passes/steps.h"
+
+enum { MOST_POINTS = 2000, MOST_TICS = 14 };
+
+struct drawing {
+    const struct tmk_plot *plot;
+    struct tmk_forecast f;
+    const struct tmk_device_samples *samples; /* NULL: none */
+    struct tmk_steps *steps;
+    bool by_step; /* what is drawn */
+    struct tmk_plot_unit size, time;
+    double first_x, last_x, last_y; /* of the points */
+    double lead, low, high;         /* from there to the capacity, in units of x; 0: nowhere */
+};
+
+/* ---- what is known ---- */
+
+static int complain(const struct tmk_plot *plot, const char *why)
+{
+    char device[24];
+    tmk_say("%s: no forecast for %s: %s", plot->p->file, tmk_device_name(plot->device, device),
+            why);
+    return TMK_EXIT_FINDING;
+}
+
+/* ---- points ---- */
+
+/* Steps that have ended: what an open one will need is not known. */
+static uint64_t n_finished(const struct drawing *d)
+{
+    uint64_t n = tmk_steps_n(d->steps);
+    while (n > 0 && tmk_steps_get(d->steps, n - 1)->open)
+        n--;
+    return n;
+}
+
+static uint64_t n_points(const struct drawing *d)
+{
+    return d->by_step ? n_finished(d) : d->samples->n;
+}
+
+/* Is there something to draw, and which? */
+static int choose(struct drawing *d)
+{
+    uint64_t n = n_finished(d);
+    d->by_step = d->f.by_step || !d->samples || n >= 2;
+    if (d->f.has_time && !d->f.by_step && d->samples)
+        d->by_step = false;
+    if (d->by_step && n < 2)
+        return complain(d->plot,
+                        n ? "it has one finished step only"
+                          : "it has no finished step, and the driver was not asked either");
+    if (!d->by_step && d->samples->n < 2)
+        return complain(d->plot, "the driver was asked once only");
+    if (d->f.capacity_bytes == 0)
+        return complain(d->plot, "how much memory there is is not known");
+    return 0;
+}
+
+static double x_of(const struct drawing *d, uint64_t i)
+{
+    if (d->by_step)
+        return (double)tmk_steps_get(d->steps, i)->step;
+    return (double)(d->samples->items[i].time_ns + d->plot->p->offset_ns) / d->time.size;
+}
+
+static double bytes_of(const struct drawing *d, uint64_t i)
+{
+    return (double)(d->by_step ? tmk_steps_get(d->steps, i)->peak_bytes
+                               : d->samples->items[i].used_bytes);
+}
+
+/* Of more points than can be seen the highest of neighbours stands for them. */
+static void put_points(struct drawing *d, FILE *out)
+{
+    uint64_t n = n_points(d), at_once = n / MOST_POINTS + 1;
+    fputs("$d << EOD\n", out);
+    for (uint64_t i = 0; i < n; i += at_once) {
+        uint64_t best = i;
+        for (uint64_t k = i; k < n && k < i + at_once; k++)
+            best = bytes_of(d, k) > bytes_of(d, best) ? k : best;
+        fprintf(out, "%.9g %.7g\n", x_of(d, best), bytes_of(d, best) / d->size.size);
+    }
+    fputs("EOD\n", out);
+}
+
+/* ---- the line ahead ---- */
+
+static void find_lead(struct drawing *d)
+{
+    const struct tmk_forecast *f = &d->f;
+    uint64_t n = n_points(d);
+    d->first_x = x_of(d, 0);
+    d->last_x = x_of(d, n - 1);
+    d->last_y = bytes_of(d, n - 1);
+    if (!f->has_time || f->seconds_to_oom <= 0 || f->by_step != d->by_step)
+        return;
+    double one = d->by_step ? f->seconds_to_oom / (f->steps_to_oom > 0 ? f->steps_to_oom : 1)
+                            : d->time.size / 1e9;
+    d->lead = f->seconds_to_oom / one;
+    d->low = f->seconds_low / one;
+    d->high = f->seconds_high / one;
+}
+
+static void put_lead(const struct drawing *d, FILE *out)
+{
+    double top = (double)d->f.capacity_bytes / d->size.size, y = d->last_y / d->size.size;
+    fprintf(out, "$f << EOD\n%.9g %.7g\n%.9g %.7g\n%.9g %.7g\nEOD\n", d->last_x, y,
+            d->last_x + d->low, top, d->last_x + d->high, top);
+    fprintf(out, "$l << EOD\n%.9g %.7g\n%.9g %.7g\nEOD\n", d->last_x, y, d->last_x + d->lead, top);
+}
+
+/* As far as the line leads, but the points keep a third of the picture. */
+static double end_of(const struct drawing *d)
+{
+    double span = d->last_x - d->first_x, ahead = d->lead > 0 ? 1.08 * d->high : 0;
+    ahead = ahead > 2 * span ? 2 * span : ahead;
+    ahead = ahead < 1.05 * d->lead ? 1.05 * d->lead : ahead;
+    ahead = ahead > 6 * span ? 6 * span : ahead;
+    return d->last_x + (d->lead > 0 ? ahead : 0.02 * span);
+}
+
+/* ---- the script ---- */
+
+static void put_title(const struct drawing *d, struct tmk_gnuplot *g)
+{
+    const struct tmk_forecast *f = &d->f;
+    char slope[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES];
+    char *growth =
+        tmk_xformat("%s, +%s a %s", tmk_growth_cause_name(f->cause),
+                    tmk_size_text(tmk_size_whole(f->slope), slope), f->by_step ? "step" : "second");
+    for (char *at = growth; *at; at++)
+        *at = *at == '_' ? ' ' : *at;
+    char *title;
+    if (d->lead > 0)
+        title =
+            tmk_plot_title(d->plot, "%s risk, full in %s (%s)", tmk_risk_text(f->risk),
+                           tmk_time_text(tmk_size_whole(f->seconds_to_oom * 1e9), time), growth);
+    else if (f->risk == TMK_RISK_UNKNOWN)
+        title = tmk_plot_title(d->plot, "too short to say where it leads");
+    else if (f->slope > 0)
+        title = tmk_plot_title(d->plot, "%s, %s the limit", growth,
+                               f->highest_bytes < f->capacity_bytes ? "far from" : "past");
+    else
+        title = tmk_plot_title(d->plot, "does not grow towards the limit");
+    free(growth);
+    tmk_gnuplot_title(g, title);
+    free(title);
+}
+
+static void put_axes(const struct drawing *d, FILE *out, const struct tmk_theme *theme)
+{
+    char size[TMK_AMOUNT_BYTES], text[TMK_AMOUNT_BYTES + 16];
+    double capacity = (double)d->f.capacity_bytes, most = (double)d->f.highest_bytes;
+    most = most > d->last_y ? most : d->last_y;
+    bool has_limit = d->lead > 0 || capacity < 3 * most;
+    double height = 1.1 * (has_limit && capacity > most ? capacity : most) / d->size.size;
+    fprintf(out, "set ylabel '%s'\nset yrange [0:%.7g]\nset xrange [%.9g:%.9g]\n", d->size.name,
+            height, d->first_x, end_of(d));
+    double tic = tmk_plot_tic(end_of(d) - d->first_x, MOST_TICS);
+    if (d->by_step) /* there is no half of one */
+        fprintf(out, "set xlabel 'step'\nset xtics %.9g\n", tic > 1 ? tic : 1);
+    else
+        fprintf(out, "set xlabel '%s since the start of the run'\n", d->time.name);
+    snprintf(text, sizeof text, "limit %s", tmk_size_text(d->f.capacity_bytes, size));
+    if (has_limit)
+        tmk_plot_limit(out, theme, capacity / d->size.size, text);
+    else
+        fprintf(out, "set label '%s' at graph 1, screen 0 right offset 0,0.8 textcolor rgb '%s'\n",
+                text, theme->faint);
+}
+
+static void put_mark(const struct drawing *d, FILE *out, const struct tmk_theme *theme)
+{
+    double at = d->last_x + d->lead, top = (double)d->f.capacity_bytes / d->size.size;
+    if (at > end_of(d))
+        return;
+    fprintf(out,
+            "set label '' at first %.9g, first %.7g point pointtype 2 pointsize 2 linewidth 3 "
+            "linecolor rgb '%s' front\n",
+            at, top, theme->warning);
+    if (d->by_step)
+        fprintf(out,
+                "set label 'step %.0f' at first %.9g, first %.7g center front boxed offset 0,-1.2 "
+                "textcolor rgb '%s'\n",
+                at, at, top, theme->warning);
+}
+
+static int draw(struct drawing *d)
+{
+    struct tmk_gnuplot *g = NULL;
+    int status = tmk_gnuplot_open(d->plot->path, &d->plot->style, TMK_PICTURE_HEIGHT, &g);
+    if (status != 0)
+        return status;
+    FILE *out = tmk_gnuplot_script(g);
+    const struct tmk_theme *theme = tmk_gnuplot_theme(g);
+    const char *colour = tmk_palette_colour(0);
+    find_lead(d);
+    double most = d->lead > 0 ? (double)d->f.capacity_bytes : (double)d->f.highest_bytes;
+    d->size = tmk_plot_size_unit(most > d->last_y ? most : d->last_y);
+    put_points(d, out);
+    put_title(d, g);
+    put_axes(d, out, theme);
+    if (d->lead > 0) {
+        put_lead(d, out);
+        put_mark(d, out, theme);
+        fprintf(out,
+                "plot $f with filledcurves closed linecolor rgb '%s' title 'between these', $l "
+                "with lines linewidth 2 dashtype 2 linecolor rgb '%s' title 'where it leads', ",
+                theme->warning, theme->warning);
+    } else {
+        fputs("plot ", out);
+    }
+    fprintf(
+        out,
+        "$d with linespoints pointtype 7 pointsize %s linewidth 2 linecolor rgb '%s' title '%s'\n",
+        n_points(d) > 120 ? "0.2" : "0.6", colour,
+        d->by_step ? "peak of each step" : "in use on the device");
+    return tmk_gnuplot_close(g);
+}
+
+static int read_samples(const struct tmk_plot *plot, struct tmk_forecast_samples **ret)
+{
+    struct tmk_replay rp;
+    if (tmk_forecast_samples_open(ret) < 0)
+        return tmk_plot_failed(plot, &(struct tmk_error){0});
+    struct tmk_visitor visitor = tmk_forecast_samples_visitor(*ret);
+    int status = tmk_plot_replay(plot, &visitor, 1, &rp);
+    if (status == 0)
+        tmk_replay_fini(&rp);
+    return status;
+}
+
+int tmk_plot_forecast(const struct tmk_plot *plot)
+{
+    struct drawing d = {.plot = plot, .time = tmk_plot_time_unit(plot->p->end_ns)};
+    struct tmk_forecast_samples *samples = NULL;
+    int status = read_samples(plot, &samples);
+    if (status == 0 && (tmk_forecast_of(plot->p, plot->device, samples, &d.f) < 0 ||
+                        tmk_steps_open(plot->p, plot->device, &d.steps) < 0))
+        status = tmk_plot_failed(plot, &(struct tmk_error){0});
+    if (status == 0) {
+        d.samples = tmk_forecast_samples_get(samples, plot->device);
+        status = choose(&d);
+    }
+    if (status == 0)
+        status = draw(&d);
+    tmk_steps_close(d.steps);
+    tmk_forecast_samples_close(samples);
+    return status;
+}

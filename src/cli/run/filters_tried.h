@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/run/filters_tried.h - the seccomp filters around this tidemark: do they let a recorder live?
+ */
+#ifndef TMK_CLI_RUN_FILTERS_TRIED_H
+#define TMK_CLI_RUN_FILTERS_TRIED_H
+
+#include <stdbool.h>
+
+/* Whether a filter around us kills for a system call that a recorder or `tidemark run` makes. */
+bool tmk_filters_refuse(void);
+
+/* The value of TIDEMARK_SECCOMP for a watched program (base/filters.h), for free(); NULL: there are
+ * no filters. What the user has set it to is kept. */
+char *tmk_filters_said(void);
+
+#endif

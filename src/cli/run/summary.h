@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/run/summary.h - what `run` says on stderr when its program has ended: ten lines, a
+ * post-mortem when it ran out of memory, and the next command. */
+#ifndef TMK_CLI_RUN_SUMMARY_H
+#define TMK_CLI_RUN_SUMMARY_H
+
+#include "cli/run/watch.h"
+
+/* Merge the rings that processes left behind, those that still run excepted. False: no trace. */
+bool tmk_summary_settle(const char *folder);
+
+/* `name` is the folder as the user wrote it. */
+void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct tmk_outcome *o);
+
+/* When there is no trace: why that may be. `has_recorded`: there was one at some time. */
+void tmk_summary_nothing(const struct tmk_watch *w, bool has_recorded);
+
+#endif

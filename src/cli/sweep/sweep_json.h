@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/sweep/sweep_json.h - parts of cells that both JSON files of a sweep have. */
+#ifndef TMK_CLI_SWEEP_SWEEP_JSON_H
+#define TMK_CLI_SWEEP_SWEEP_JSON_H
+
+#include "cli/sweep/sweep_answer.h"
+#include "sweep/cell_json.h"
+
+/* "config": the value of each parameter. */
+void tmk_sweep_json_config(struct tmk_tree *t, const struct tmk_results *r,
+                           const struct tmk_cell *c);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/sweep/sweep_runner.c - see sweep_runner.h.
+ *
+ * One loop and no threads: signals are blocked and waited for, with a limit, so that the end of a
+ * configuration, ^C and a time limit all come by the same way. */
+#include "cli/sweep/sweep_runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "cli/output/xalloc.h"
+#include "cli/sweep/keeper.h"
+#include "cli/sweep/sweep_cell.h"
+#include "cli/sweep/sweep_progress_text.h"
+#include "sweep/fit.h"
+#include "sweep/journal_out.h"
+#include "sweep/order.h"
+
+struct slot { /* of the configurations that run at once */
+    bool is_used;
+    uint32_t cell;
+    struct tmk_keeper keeper;
+    struct tmk_sweep_cell files;
+    uint64_t start_ns, deadline_ns;
+};
+
+struct runner {
+    struct tmk_sweep_plan *p;
+    struct tmk_results *r;
+    struct tmk_sweep_view view;
+    uint32_t *order;
+    uint32_t n, next; /* of the order */
+    struct slot *slots;
+    unsigned n_running;
+    sigset_t set;
+    int interrupted_by; /* signal, 0: none */
+    int status;         /* to end with; not 0: nothing more is begun */
+    struct tmk_fit *fit;
+    uint32_t n_fitted; /* cells measured when it was made */
+};
+
+/* ---- hopeless ones ---- */
+
+static uint32_t count_measured(const struct tmk_results *r)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_cells; i++)
+        n += tmk_cell_is_measured(&r->cells[i]);
+    return n;
+}
+
+/* What a card has, as far as was seen; --capacity goes before. 0: not known. */
+static uint64_t capacity_of(const struct runner *run)
+{
+    uint64_t most = 0;
+    if (run->p->capacity)
+        return run->p->capacity;
+    for (uint32_t i = 0; i < run->r->n_cells; i++) {
+        uint64_t c = run->r->cells[i].capacity;
+        most = c != TMK_BYTES_UNKNOWN && c > most ? c : most;
+    }
+    return most;
+}
+
+static bool knows_reserved(const struct tmk_results *r)
+{
+    for (uint32_t i = 0; i < r->n_cells; i++)
+        if (tmk_cell_is_measured(&r->cells[i]) && r->cells[i].peak_reserved == TMK_BYTES_UNKNOWN)
+            return false;
+    return true;
+}
+
+/* With each cell that was done at first, seldomer when there are many: a fit takes its time. */
+static void fit_again(struct runner *run)
+{
+    uint32_t n = count_measured(run->r);
+    if (n < run->n_fitted + 1 + run->n_fitted / 16)
+        return;
+    run->n_fitted = n;
+    run->fit = tmk_fit_close(run->fit);
+    tmk_fit_make(run->r, knows_reserved(run->r) ? TMK_FIT_RESERVED : TMK_FIT_ALLOCATED, &run->fit,
+                 NULL); /* too few cells: none is hopeless yet */
+}
+
+/* Does even the low end of what it would need not fit? Then it is noted, and not run. */
+static bool is_hopeless(struct runner *run, uint32_t cell)
+{
+    uint64_t capacity = capacity_of(run);
+    if (!run->p->skip_hopeless || capacity == 0)
+        return false;
+    fit_again(run);
+    if (!run->fit)
+        return false;
+    struct tmk_estimate e = tmk_fit_cell(run->fit, cell);
+    if (!e.known || e.low <= (double)capacity)
+        return false;
+    tmk_sweep_cell_hopeless(run->r, cell, e.low, capacity);
+    return true;
+}
+
+/* ---- begin and end ---- */
+
+static bool write_down(struct runner *run, uint32_t cell)
+{
+    struct tmk_error err = {0};
+    if (tmk_journal_add(run->p->journal, run->r, cell, &err) == 0)
+        return true;
+    tmk_sweep_view_clear(&run->view);
+    tmk_say("%s", err.text[0] ? err.text : "out of memory");
+    run->status = TMK_EXIT_FINDING;
+    return false;
+}
+
+static void begin(struct runner *run, struct slot *s, unsigned number, uint32_t cell)
+{
+    s->cell = cell;
+    int status = tmk_sweep_cell_start(run->p, cell, number, &s->files, &s->keeper);
+    if (status != 0) {
+        tmk_sweep_cell_forget(&s->files);
+        run->status = status;
+        return;
+    }
+    s->is_used = true;
+    s->start_ns = tmk_clock_monotonic_ns();
+    s->deadline_ns = run->p->timeout_ns ? s->start_ns + run->p->timeout_ns : UINT64_MAX;
+    run->n_running++;
+}
+
+/* The next that is to be run; false: there is none. */
+static bool find_next(struct runner *run, uint32_t *ret)
+{
+    for (; run->next < run->n; run->next++) {
+        uint32_t cell = run->order[run->next];
+        if (run->r->cells[cell].outcome != TMK_CELL_PENDING)
+            continue;
+        if (!is_hopeless(run, cell)) {
+            run->next++;
+            *ret = cell;
+            return true;
+        }
+        if (!write_down(run, cell))
+            return false;
+        tmk_sweep_view_cell(&run->view, &run->r->cells[cell], NULL);
+    }
+    return false;
+}
+
+static void fill(struct runner *run)
+{
+    for (unsigned i = 0; i < run->p->n_jobs && run->status == 0 && !run->interrupted_by; i++) {
+        uint32_t cell;
+        if (run->slots[i].is_used)
+            continue;
+        if (!find_next(run, &cell))
+            return;
+        begin(run, &run->slots[i], i, cell);
+    }
+}
+
+/* Whether it could not be started at all: then none of the others can. */
+static bool not_started(struct runner *run, const struct tmk_kept *kept)
+{
+    if (!kept->failure)
+        return false;
+    tmk_sweep_view_clear(&run->view);
+    if (run->status == 0)
+        run->status = tmk_watch_not_started(run->p->command[0], kept->failure).status;
+    return true;
+}
+
+static void finish(struct runner *run, struct slot *s, const struct tmk_kept *kept)
+{
+    uint64_t ns = tmk_clock_monotonic_ns() - s->start_ns;
+    s->is_used = false;
+    run->n_running--;
+    if (!not_started(run, kept) && !run->interrupted_by) {
+        s->files.seconds = (double)ns / 1e9;
+        char *log = tmk_sweep_cell_end(run->p, s->cell, kept, &s->files);
+        if (write_down(run, s->cell))
+            tmk_sweep_view_cell(&run->view, &run->r->cells[s->cell], log);
+        free(log);
+    }
+    tmk_sweep_cell_forget(&s->files);
+}
+
+/* ---- waiting ---- */
+
+static void interrupt(struct runner *run, int number)
+{
+    bool again = run->interrupted_by != 0;
+    if (!again) {
+        tmk_sweep_view_clear(&run->view);
+        tmk_say("ending what runs; once more to kill it");
+    }
+    run->interrupted_by = number;
+    for (unsigned i = 0; i < run->p->n_jobs; i++)
+        if (run->slots[i].is_used)
+            (again ? tmk_keeper_kill : tmk_keeper_stop)(&run->slots[i].keeper);
+}
+
+static uint64_t until_next(const struct runner *run, uint64_t now)
+{
+    uint64_t wait = 1000000000u;
+    for (unsigned i = 0; i < run->p->n_jobs; i++) {
+        const struct slot *s = &run->slots[i];
+        if (s->is_used && !s->files.timed_out && s->deadline_ns < now + wait)
+            wait = s->deadline_ns > now ? s->deadline_ns - now : 0;
+    }
+    return wait;
+}
+
+static void look_at_slots(struct runner *run)
+{
+    uint64_t now = tmk_clock_monotonic_ns();
+    const struct slot *oldest = NULL;
+    for (unsigned i = 0; i < run->p->n_jobs; i++) {
+        struct slot *s = &run->slots[i];
+        struct tmk_kept kept;
+        if (!s->is_used)
+            continue;
+        if (tmk_keeper_ended(&s->keeper, &kept)) {
+            finish(run, s, &kept);
+            continue;
+        }
+        if (now >= s->deadline_ns && !s->files.timed_out) {
+            s->files.timed_out = true;
+            tmk_keeper_stop(&s->keeper);
+        }
+        if (!oldest || s->start_ns < oldest->start_ns)
+            oldest = s;
+    }
+    if (oldest && !run->interrupted_by)
+        tmk_sweep_view_running(&run->view, run->n_running, &run->r->cells[oldest->cell],
+                               now - oldest->start_ns);
+}
+
+static void wait_once(struct runner *run)
+{
+    uint64_t ns = until_next(run, tmk_clock_monotonic_ns());
+    struct timespec limit = {.tv_sec = (time_t)(ns / 1000000000u),
+                             .tv_nsec = (long)(ns % 1000000000u)};
+    int number = sigtimedwait(&run->set, NULL, &limit);
+    if (number > 0 && number != SIGCHLD)
+        interrupt(run, number);
+    look_at_slots(run);
+}
+
+/* ---- all of it ---- */
+
+static void block_signals(struct runner *run, sigset_t *ret_before)
+{
+    static const int taken[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigemptyset(&run->set);
+    for (size_t i = 0; i < TMK_N(taken); i++)
+        sigaddset(&run->set, taken[i]);
+    sigprocmask(SIG_BLOCK, &run->set, ret_before);
+}
+
+static void take_order(struct runner *run)
+{
+    run->order = tmk_xcalloc(run->r->n_cells, sizeof *run->order);
+    if (tmk_order_cells(run->r, run->order, &run->n) < 0)
+        tmk_die("out of memory");
+}
+
+static void say_begin(const struct runner *run)
+{
+    uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n),
+             n_out = run->r->n_cells - run->n;
+    char excluded[64] = "";
+    if (n_out)
+        snprintf(excluded, sizeof excluded, ", %u excluded by --where", n_out);
+    if (run->r->n_bad_lines)
+        tmk_say("%u lines of %s cannot be read; what they told is measured again",
+                run->r->n_bad_lines, TMK_SWEEP_JOURNAL);
+    if (run->p->goes_on && pending == 0)
+        tmk_say("all %u configurations in %s have ended already%s", run->n, run->r->folder,
+                excluded);
+    else if (run->p->goes_on)
+        tmk_say("going on with the sweep in %s: %u of %u configurations have ended%s",
+                run->r->folder, run->n - pending, run->n, excluded);
+    else
+        tmk_say("%u configuration%s%s%s; results in %s", run->n, run->n == 1 ? "" : "s", excluded,
+                run->p->n_jobs > 1 ? ", several at once" : "", run->r->folder);
+}
+
+static void say_end(struct runner *run)
+{
+    tmk_sweep_view_clear(&run->view);
+    uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n);
+    if (run->interrupted_by) {
+        run->status = 128 + run->interrupted_by;
+        tmk_say("stopped; %u of %u configurations have ended. To go on: %s", run->n - pending,
+                run->n, run->p->resume);
+    } else if (run->status != 0 && run->status != 126 && run->status != 127) {
+        tmk_say("given up; to go on: %s", run->p->resume);
+    } else if (run->p->skip_hopeless && capacity_of(run) == 0) {
+        tmk_say("--skip-hopeless: no device has told what it has; give --capacity too");
+    }
+}
+
+int tmk_sweep_run(struct tmk_sweep_plan *p)
+{
+    struct runner run = {.p = p, .r = p->results};
+    sigset_t before;
+    take_order(&run);
+    run.slots = tmk_xcalloc(p->n_jobs, sizeof *run.slots);
+    tmk_sweep_view_init(&run.view, run.r, run.order, run.n, p->n_jobs);
+    say_begin(&run);
+    block_signals(&run, &before);
+    for (fill(&run); run.n_running > 0; fill(&run))
+        wait_once(&run);
+    say_end(&run);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    tmk_fit_close(run.fit);
+    free(run.slots);
+    free(run.order);
+    return run.status;
+}
+
+void tmk_sweep_list(const struct tmk_sweep_plan *p)
+{
+    struct runner run = {.r = p->results};
+    take_order(&run);
+    for (uint32_t i = 0; i < run.n; i++) {
+        const struct tmk_cell *c = &run.r->cells[run.order[i]];
+        char *line = tmk_sweep_cell_command(p, c);
+        char text[512];
+        printf("%s\t%s%s%s\n", tmk_cell_text(run.r, c, text, sizeof text), line,
+               c->outcome == TMK_CELL_PENDING ? "" : "\t",
+               c->outcome == TMK_CELL_PENDING ? "" : tmk_cell_outcome_name(c->outcome));
+        free(line);
+    }
+    if (run.r->n_cells > run.n)
+        tmk_say("%u excluded by --where", run.r->n_cells - run.n);
+    free(run.order);
+}

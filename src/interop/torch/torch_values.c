@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* interop/torch/torch_values.c - see torch_reader.h.
+ *
+ * Words are looked up once for each text object of the pickle: a key that a million events share is
+ * one object, whose tag is the word's number from then on. Frames and lists of frames have their
+ * numbers in their tags likewise, and lists give their content up. */
+#include <stdio.h>
+#include <string.h>
+
+#include "interop/torch/torch_reader.h"
+#include "kit/grow.h"
+#include "model/run.h"
+#include "trace/layout.h"
+
+/* Sizes and addresses beyond this are no memory of any device. */
+#define NUMBER_MAX (INT64_C(1) << 56)
+
+/* Bytes of a text, and streams that are looked at, in the time of a step. */
+enum { HASHED_BYTES = 16, STREAMS_LOOKED_AT = 8 };
+
+static const char *const words[] = {
+#define X(name) [TMK_WORD_##name] = #name,
+    TMK_IMPORT_WORDS(X)
+#undef X
+};
+
+/* ---- values ---- */
+
+enum tmk_import_word tmk_import_word_of(const struct tmk_pickle_value *v)
+{
+    if (v->kind != TMK_PICKLE_TEXT)
+        return TMK_WORD_OTHER;
+    if (v->object->tag == TMK_WORD_NOT_ASKED) {
+        v->object->tag = TMK_WORD_OTHER;
+        for (enum tmk_import_word w = TMK_WORD_NOT_ASKED + 1; w < TMK_WORD_OTHER; w++)
+            if (strcmp(words[w], v->object->text) == 0)
+                v->object->tag = w;
+    }
+    return (enum tmk_import_word)v->object->tag;
+}
+
+bool tmk_import_amount(const struct tmk_pickle_value *v, uint64_t *ret)
+{
+    if (v->kind != TMK_PICKLE_INT || v->number < 0 || v->number > NUMBER_MAX)
+        return false;
+    *ret = (uint64_t)v->number;
+    return true;
+}
+
+static void count_text(struct tmk_import_reader *r, uint64_t bytes)
+{
+    tmk_work_take(&r->s->work, bytes / HASHED_BYTES);
+}
+
+uint32_t tmk_import_string(struct tmk_import_reader *r, const struct tmk_pickle_value *v)
+{
+    if (v->kind != TMK_PICKLE_TEXT || v->object->n == 0)
+        return 0;
+    count_text(r, v->object->n < TMK_STRING_MAX_BYTES ? v->object->n : TMK_STRING_MAX_BYTES);
+    return tmk_names_string(&r->s->names, v->object->text, v->object->n);
+}
+
+/* ---- frames ---- */
+
+static bool has_suffix(const char *text, size_t n, const char *suffix)
+{
+    size_t m = strlen(suffix);
+    return n >= m && memcmp(text + n - m, suffix, m) == 0;
+}
+
+/* A frame of C or C++: torch says "??", the library or the source's name, mostly without a line. */
+static bool is_native(const char *file, size_t n)
+{
+    static const char *const suffixes[] = {".c",  ".cc",  ".cpp", ".cxx", ".cu", ".h",
+                                           ".hh", ".hpp", ".cuh", ".S",   ".so"};
+    if (n == 0 || strcmp(file, "??") == 0 || strstr(file, ".so."))
+        return true;
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        if (has_suffix(file, n, suffixes[i]))
+            return true;
+    return false;
+}
+
+/* Those of C++ get a file that no Python file is called, and that readers know (model/run.c). */
+static uint32_t file_of(struct tmk_import_reader *r, const struct tmk_pickle_object *file)
+{
+    const char *text = file ? file->text : "";
+    size_t length = file ? file->n : 0;
+    count_text(r, length);
+    if (!is_native(text, length))
+        return tmk_names_string(&r->s->names, text, length);
+    char name[256];
+    const char *slash = strrchr(text, '/');
+    const char *base = slash ? slash + 1 : text;
+    bool is_known = base[0] && strcmp(base, "??") != 0;
+    int n = snprintf(name, sizeof name, TMK_CPP_FILE "%s%.200s>", is_known ? " " : "",
+                     is_known ? base : "");
+    return tmk_names_string(&r->s->names, name, (size_t)n);
+}
+
+static uint32_t frame_of(struct tmk_import_reader *r, struct tmk_pickle_object *dict)
+{
+    if (dict->tag)
+        return dict->tag;
+    const struct tmk_pickle_object *file = NULL;
+    uint32_t function = 0;
+    uint64_t line = 0;
+    for (uint32_t i = 0; i + 1 < dict->n; i += 2) {
+        const struct tmk_pickle_value *value = &dict->items[i + 1];
+        enum tmk_import_word key = tmk_import_word_of(&dict->items[i]);
+        if (key == TMK_WORD_filename && value->kind == TMK_PICKLE_TEXT)
+            file = value->object;
+        else if (key == TMK_WORD_name)
+            function = tmk_import_string(r, value);
+        else if (key == TMK_WORD_line && !tmk_import_amount(value, &line))
+            line = 0;
+    }
+    dict->tag = tmk_names_frame(&r->s->names, file_of(r, file), function,
+                                line > INT32_MAX ? 0 : (uint32_t)line);
+    return dict->tag;
+}
+
+/* Its tag is the stack + 1: a stack may be empty. */
+uint32_t tmk_import_stack(struct tmk_import_reader *r, const struct tmk_pickle_value *v)
+{
+    if (v->kind != TMK_PICKLE_LIST)
+        return 0;
+    struct tmk_pickle_object *list = v->object;
+    if (list->is_folded)
+        return list->tag - 1;
+    uint32_t frames[TMK_NAMES_MAX_FRAMES], n = 0;
+    for (uint32_t i = 0; i < list->n && n < TMK_NAMES_MAX_FRAMES; i++)
+        if (list->items[i].kind == TMK_PICKLE_DICT)
+            frames[n++] = frame_of(r, list->items[i].object);
+    uint32_t stack = tmk_names_stack(&r->s->names, frames, n);
+    tmk_pickle_fold(r->pickle, list, stack + 1);
+    return stack;
+}
+
+/* ---- streams ---- */
+
+uint16_t tmk_import_stream(struct tmk_import_reader *r, uint16_t device,
+                           const struct tmk_pickle_value *v)
+{
+    struct tmk_import_snapshot *s = r->s;
+    if (v->kind != TMK_PICKLE_INT || v->number == 0)
+        return 0;
+    uint64_t handle = (uint64_t)v->number;
+    tmk_work_take(&s->work, s->n_streams / STREAMS_LOOKED_AT);
+    for (uint64_t i = 0; i < s->n_streams; i++)
+        if (s->streams[i].handle == handle && s->streams[i].device == device)
+            return (uint16_t)(i + 1);
+    if (s->n_streams == UINT16_MAX)
+        return 0;
+    struct tmk_import_stream *more =
+        tmk_grow(s->streams, s->n_streams + 1, &s->stream_room, sizeof *more);
+    if (!more) {
+        s->names.failed = true;
+        return 0;
+    }
+    s->streams = more;
+    s->streams[s->n_streams++] = (struct tmk_import_stream){.handle = handle, .device = device};
+    return (uint16_t)s->n_streams;
+}

@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: MIT */
+/* interop/weights/checkpoint_pickle.c - see checkpoint_pickle.h.
+ *
+ * A loop over instructions, with a stack and a memo. Both grow by at most one value for a byte that
+ * was read; what the values take in the arena is held against the bytes read after every
+ * instruction. Names are made of texts that may be referred to from anywhere: their bytes count as
+ * work. */
+#include "interop/weights/checkpoint_pickle.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "kit/amount.h"
+#include "kit/grow.h"
+
+enum {
+    /* Memory for a byte that was read: long lists of numbers take 27 at most. */
+    MEMORY_TIMES = 32,
+    MEMORY_LEAST_BYTES = 64 << 20,
+    /* What a text counts as in limits, at most: a longer one may lie in a hole of the file. */
+    TEXT_COUNTED_BYTES = 4096,
+    /* Places of values that are all alike, behind the numbers of one byte. */
+    SHARED_FALSE = 256,
+    SHARED_TRUE,
+    SHARED_NONE,
+    SHARED_OTHER,
+    N_SHARED,
+};
+
+struct machine {
+    const uint8_t *start, *at, *end;
+    struct tmk_arena *arena;
+    struct tmk_cell **stack;
+    uint64_t n_stack, stack_room;
+    struct tmk_cell **memo;
+    uint64_t n_memo, memo_room;
+    struct tmk_cell *none;
+    struct tmk_cell *shared[N_SHARED]; /* NULL: not used yet */
+    struct tmk_checkpoint_limit *limit;
+    uint64_t uncounted; /* bytes that pay for nothing: skipped ones, and ends of long texts */
+    int rc;             /* the first problem */
+    struct tmk_error *err;
+};
+
+static void fail(struct machine *m, int rc, const char *text)
+{
+    if (m->rc < 0)
+        return;
+    m->rc = tmk_fail(m->err, rc, "data.pkl: %s", text);
+    if (m->err)
+        m->err->offset = (uint64_t)(m->at - m->start);
+}
+
+/* ---- limits ---- */
+
+void tmk_checkpoint_limit_init(struct tmk_checkpoint_limit *l, const struct tmk_arena *arena,
+                               uint64_t steps_per_byte, bool is_off)
+{
+    *l = (struct tmk_checkpoint_limit){.arena = arena, .arena_before = arena->n_bytes};
+    tmk_work_limit_init(&l->work, steps_per_byte, is_off);
+}
+
+int tmk_checkpoint_limit_check(const struct tmk_checkpoint_limit *l, struct tmk_error *err)
+{
+    char limit[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES];
+    uint64_t most = MEMORY_TIMES * l->work.bytes + MEMORY_LEAST_BYTES;
+    if (l->work.used > l->work.most)
+        return tmk_work_fail(&l->work, err);
+    if (l->work.is_off || l->arena->n_bytes - l->arena_before <= most)
+        return 0;
+    return tmk_fail(err, TMK_EFULL,
+                    "data.pkl: its values take more than %s of memory, the limit for the %s read "
+                    "so far (docs/limits.md). --no-limits reads it, whatever memory and time that "
+                    "takes",
+                    tmk_size_text(most, limit), tmk_size_text(l->work.bytes, size));
+}
+
+static void pay(struct machine *m)
+{
+    uint64_t n = (uint64_t)(m->at - m->start);
+    tmk_work_limit_pay(&m->limit->work, n > m->uncounted ? n - m->uncounted : 0);
+}
+
+static void check_limit(struct machine *m)
+{
+    pay(m);
+    if (m->rc == 0)
+        m->rc = tmk_checkpoint_limit_check(m->limit, m->err);
+}
+
+/* ---- bytes ---- */
+
+static const uint8_t *take(struct machine *m, uint64_t n)
+{
+    if (m->rc < 0 || n > (uint64_t)(m->end - m->at)) {
+        fail(m, TMK_EDAMAGED, "it ends in the middle");
+        return NULL;
+    }
+    const uint8_t *bytes = m->at;
+    m->at += n;
+    return bytes;
+}
+
+/* A number of so many bytes, little endian. */
+static uint64_t take_number(struct machine *m, unsigned n)
+{
+    const uint8_t *bytes = take(m, n);
+    uint64_t value = 0;
+    for (unsigned i = 0; bytes && i < n; i++)
+        value |= (uint64_t)bytes[i] << (8 * i);
+    return value;
+}
+
+static const char *take_text(struct machine *m, uint64_t n)
+{
+    const uint8_t *bytes = take(m, n);
+    char *text = bytes ? tmk_arena_text(m->arena, (const char *)bytes, (size_t)n) : NULL;
+    if (bytes && !text)
+        fail(m, TMK_ENOMEM, "out of memory");
+    if (n > TEXT_COUNTED_BYTES)
+        m->uncounted += n - TEXT_COUNTED_BYTES;
+    return text ? text : "";
+}
+
+static const char *take_line(struct machine *m)
+{
+    const uint8_t *end = memchr(m->at, '\n', (size_t)(m->end - m->at));
+    if (!end) {
+        fail(m, TMK_EDAMAGED, "it ends in the middle");
+        return "";
+    }
+    const char *text = take_text(m, (uint64_t)(end - m->at));
+    m->at = end + 1;
+    return text;
+}
+
+/* ---- values ---- */
+
+static struct tmk_cell *make(struct machine *m, enum tmk_cell_kind kind)
+{
+    struct tmk_cell *cell = tmk_arena_take(m->arena, sizeof *cell);
+    if (!cell) {
+        fail(m, TMK_ENOMEM, "out of memory");
+        return m->none;
+    }
+    cell->kind = kind;
+    return cell;
+}
+
+static void push(struct machine *m, struct tmk_cell *cell)
+{
+    struct tmk_cell **more =
+        tmk_grow(m->stack, m->n_stack + 1, &m->stack_room, sizeof(struct tmk_cell *));
+    if (!more) {
+        fail(m, TMK_ENOMEM, "out of memory");
+        return;
+    }
+    m->stack = more;
+    m->stack[m->n_stack++] = cell;
+}
+
+static struct tmk_cell *pop(struct machine *m)
+{
+    if (m->n_stack == 0 || m->stack[m->n_stack - 1]->kind == TMK_CELL_MARK) {
+        fail(m, TMK_EDAMAGED, "it takes more than there is");
+        return m->none;
+    }
+    return m->stack[--m->n_stack];
+}
+
+static struct tmk_cell *top(struct machine *m)
+{
+    struct tmk_cell *cell = pop(m);
+    if (m->rc == 0)
+        m->n_stack++;
+    return cell;
+}
+
+static void add_item(struct machine *m, struct tmk_cell *to, struct tmk_cell *item)
+{
+    if (to->n == to->room) {
+        uint64_t room = to->room ? 2 * to->room : 4;
+        struct tmk_cell **items = tmk_arena_take(m->arena, room * sizeof(struct tmk_cell *));
+        if (!items) {
+            fail(m, TMK_ENOMEM, "out of memory");
+            return;
+        }
+        if (to->n > 0)
+            memcpy(items, to->items, to->n * sizeof(struct tmk_cell *));
+        to->items = items;
+        to->room = room;
+    }
+    to->items[to->n++] = item;
+}
+
+static void push_number(struct machine *m, enum tmk_cell_kind kind, int64_t value)
+{
+    struct tmk_cell *cell = make(m, kind);
+    cell->number = value;
+    push(m, cell);
+}
+
+/* Nobody writes to such a value, so that it is made once: a number of one byte, or a SHARED_. */
+static void push_shared(struct machine *m, unsigned which)
+{
+    if (!m->shared[which]) {
+        struct tmk_cell *cell = make(m, which == SHARED_OTHER   ? TMK_CELL_OTHER
+                                        : which == SHARED_NONE  ? TMK_CELL_NONE
+                                        : which >= SHARED_FALSE ? TMK_CELL_BOOL
+                                                                : TMK_CELL_INT);
+        cell->number = which < SHARED_FALSE ? which : which == SHARED_TRUE;
+        m->shared[which] = cell;
+    }
+    push(m, m->shared[which]);
+}
+
+static void push_text(struct machine *m, const char *text)
+{
+    struct tmk_cell *cell = make(m, TMK_CELL_TEXT);
+    cell->text = text;
+    push(m, cell);
+}
+
+static void push_skipped(struct machine *m, uint64_t n)
+{
+    if (take(m, n))
+        m->uncounted += n;
+    push_shared(m, SHARED_OTHER);
+}
+
+static void push_long(struct machine *m, uint64_t n)
+{
+    if (n > 8) {
+        push_skipped(m, n);
+        return;
+    }
+    uint64_t value = take_number(m, (unsigned)n);
+    if (n > 0 && n < 8 && value >> (8 * n - 1))
+        value |= ~0ull << (8 * n);
+    push_number(m, TMK_CELL_INT, (int64_t)value);
+}
+
+/* ---- marks, containers ---- */
+
+/* Place of the last mark, on which all that is above goes into something. */
+static uint64_t find_mark(struct machine *m)
+{
+    for (uint64_t i = m->n_stack; i > 0; i--)
+        if (m->stack[i - 1]->kind == TMK_CELL_MARK)
+            return i - 1;
+    fail(m, TMK_EDAMAGED, "a mark is missing");
+    return m->n_stack;
+}
+
+static void push_from(struct machine *m, enum tmk_cell_kind kind, uint64_t from)
+{
+    struct tmk_cell *cell = make(m, kind);
+    for (uint64_t i = from; i < m->n_stack && m->rc == 0; i++)
+        add_item(m, cell, m->stack[i]);
+    m->n_stack = from;
+    push(m, cell);
+}
+
+static void push_marked(struct machine *m, enum tmk_cell_kind kind)
+{
+    uint64_t mark = find_mark(m);
+    if (m->rc < 0)
+        return;
+    push_from(m, kind, mark + 1);
+    if (m->rc == 0) {
+        m->stack[mark] = m->stack[m->n_stack - 1];
+        m->n_stack = mark + 1;
+    }
+}
+
+static void push_tuple(struct machine *m, uint64_t n)
+{
+    for (uint64_t i = 1; i <= n; i++)
+        if (m->n_stack < i || m->stack[m->n_stack - i]->kind == TMK_CELL_MARK) {
+            fail(m, TMK_EDAMAGED, "it takes more than there is");
+            return;
+        }
+    push_from(m, TMK_CELL_TUPLE, m->n_stack - n);
+}
+
+/* What is put into an object that a call made is kept beside its arguments. */
+static struct tmk_cell *container_of(struct machine *m, struct tmk_cell *target)
+{
+    if (target->kind == TMK_CELL_LIST || target->kind == TMK_CELL_DICT)
+        return target;
+    if (target->kind != TMK_CELL_CALL) {
+        fail(m, TMK_EDAMAGED, "it puts something into a value that holds none");
+        return NULL;
+    }
+    if (!target->dict)
+        target->dict = make(m, TMK_CELL_DICT);
+    return target->dict == m->none ? NULL : target->dict;
+}
+
+/* Everything from `from` on goes into what is below, and a mark there with it. */
+static void put_into(struct machine *m, uint64_t from, uint64_t below, bool in_pairs)
+{
+    if (m->rc < 0)
+        return;
+    if (below == 0 || m->stack[below - 1]->kind == TMK_CELL_MARK ||
+        (in_pairs && (m->n_stack - from) % 2 != 0)) {
+        fail(m, TMK_EDAMAGED, "it puts something into nothing, or half a pair");
+        return;
+    }
+    struct tmk_cell *target = container_of(m, m->stack[below - 1]);
+    if (target && (target->kind == TMK_CELL_DICT) != in_pairs) {
+        if (m->stack[below - 1]->kind == TMK_CELL_CALL)
+            target = NULL; /* a list of a class that nobody knows */
+        else
+            fail(m, TMK_EDAMAGED, "it puts pairs into a list, or values into a dict");
+    }
+    for (uint64_t i = from; target && i < m->n_stack && m->rc == 0; i++)
+        add_item(m, target, m->stack[i]);
+    m->n_stack = below;
+}
+
+static void put_marked(struct machine *m, bool in_pairs)
+{
+    uint64_t mark = find_mark(m);
+    put_into(m, mark + 1, mark, in_pairs);
+}
+
+static void put_last(struct machine *m, uint64_t n, bool in_pairs)
+{
+    if (m->n_stack < n + 1)
+        fail(m, TMK_EDAMAGED, "it takes more than there is");
+    else
+        put_into(m, m->n_stack - n, m->n_stack - n, in_pairs);
+}
+
+/* ---- the memo ---- */
+
+static void remember(struct machine *m, uint64_t number)
+{
+    if (number > (uint64_t)(m->at - m->start) || m->n_stack == 0) {
+        fail(m, TMK_EDAMAGED, "the memo has a number that makes no sense");
+        return;
+    }
+    struct tmk_cell **more =
+        tmk_grow(m->memo, number + 1, &m->memo_room, sizeof(struct tmk_cell *));
+    if (!more) {
+        fail(m, TMK_ENOMEM, "out of memory");
+        return;
+    }
+    m->memo = more;
+    for (; m->n_memo <= number; m->n_memo++)
+        m->memo[m->n_memo] = NULL;
+    m->memo[number] = top(m);
+}
+
+static void recall(struct machine *m, uint64_t number)
+{
+    if (number >= m->n_memo || !m->memo[number])
+        fail(m, TMK_EDAMAGED, "it refers to what is not there");
+    else
+        push(m, m->memo[number]);
+}
+
+/* ---- names and calls: kept, never made ---- */
+
+static void push_name(struct machine *m, const char *module, const char *name)
+{
+    struct tmk_cell *cell = make(m, TMK_CELL_NAME);
+    pay(m);
+    if (!tmk_work_take(&m->limit->work, strlen(module) + strlen(name))) {
+        m->rc = tmk_work_fail(&m->limit->work, m->err);
+        return;
+    }
+    cell->text = tmk_arena_format(m->arena, "%s.%s", module, name);
+    if (!cell->text)
+        fail(m, TMK_ENOMEM, "out of memory");
+    push(m, cell);
+}
+
+static void push_stack_name(struct machine *m)
+{
+    const struct tmk_cell *name = pop(m), *module = pop(m);
+    if (m->rc == 0 && (name->kind != TMK_CELL_TEXT || module->kind != TMK_CELL_TEXT))
+        fail(m, TMK_EDAMAGED, "a name is no text");
+    if (m->rc == 0)
+        push_name(m, module->text, name->text);
+}
+
+static void push_call(struct machine *m)
+{
+    struct tmk_cell *arguments = pop(m), *function = pop(m), *cell = make(m, TMK_CELL_CALL);
+    if (m->rc < 0)
+        return;
+    add_item(m, cell, function);
+    add_item(m, cell, arguments);
+    push(m, cell);
+}
+
+static void push_call_with_names(struct machine *m)
+{
+    pop(m); /* arguments by name */
+    push_call(m);
+}
+
+static void set_state(struct machine *m)
+{
+    struct tmk_cell *state = pop(m), *target = top(m);
+    if (m->rc == 0 && target->kind == TMK_CELL_CALL)
+        add_item(m, target, state);
+}
+
+static void push_id(struct machine *m)
+{
+    struct tmk_cell *what = pop(m), *cell = make(m, TMK_CELL_ID);
+    if (m->rc < 0)
+        return;
+    add_item(m, cell, what);
+    push(m, cell);
+}
+
+/* ---- the loop ---- */
+
+/* Instructions that make a value out of bytes; false: it is none of them. */
+static bool run_plain(struct machine *m, uint8_t op)
+{
+    switch (op) {
+    case 'N':
+        push_shared(m, SHARED_NONE);
+        return true;
+    case 0x88: /* NEWTRUE, NEWFALSE */
+    case 0x89:
+        push_shared(m, op == 0x88 ? SHARED_TRUE : SHARED_FALSE);
+        return true;
+    case 'K': /* BININT1, BININT2, BININT */
+        push_shared(m, (uint8_t)take_number(m, 1));
+        return true;
+    case 'M':
+        push_number(m, TMK_CELL_INT, (int64_t)take_number(m, 2));
+        return true;
+    case 'J':
+        push_number(m, TMK_CELL_INT, (int32_t)(uint32_t)take_number(m, 4));
+        return true;
+    case 0x8a: /* LONG1, LONG4 */
+        push_long(m, take_number(m, 1));
+        return true;
+    case 0x8b:
+        push_long(m, take_number(m, 4));
+        return true;
+    case 'G': /* BINFLOAT */
+        take(m, 8);
+        push_shared(m, SHARED_OTHER);
+        return true;
+    case 'X': /* BINUNICODE, SHORT_BINUNICODE, BINUNICODE8 */
+        push_text(m, take_text(m, take_number(m, 4)));
+        return true;
+    case 0x8c:
+        push_text(m, take_text(m, take_number(m, 1)));
+        return true;
+    case 0x8d:
+        push_text(m, take_text(m, take_number(m, 8)));
+        return true;
+    case 'T': /* BINSTRING, SHORT_BINSTRING: of Python 2 */
+        push_text(m, take_text(m, take_number(m, 4)));
+        return true;
+    case 'U':
+        push_text(m, take_text(m, take_number(m, 1)));
+        return true;
+    case 'B': /* BINBYTES, SHORT_BINBYTES, BINBYTES8, BYTEARRAY8 */
+        push_skipped(m, take_number(m, 4));
+        return true;
+    case 'C':
+        push_skipped(m, take_number(m, 1));
+        return true;
+    case 0x8e:
+    case 0x96:
+        push_skipped(m, take_number(m, 8));
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Those that make or fill a container. */
+static bool run_container(struct machine *m, uint8_t op)
+{
+    switch (op) {
+    case '(':
+        push(m, make(m, TMK_CELL_MARK));
+        return true;
+    case '}':
+        push(m, make(m, TMK_CELL_DICT));
+        return true;
+    case ']':
+    case 0x8f: /* EMPTY_SET */
+        push(m, make(m, TMK_CELL_LIST));
+        return true;
+    case ')':
+        push_tuple(m, 0);
+        return true;
+    case 0x85: /* TUPLE1 to TUPLE3 */
+    case 0x86:
+    case 0x87:
+        push_tuple(m, op - 0x84u);
+        return true;
+    case 't':
+        push_marked(m, TMK_CELL_TUPLE);
+        return true;
+    case 'l':
+    case 0x91: /* FROZENSET */
+        push_marked(m, TMK_CELL_LIST);
+        return true;
+    case 'd':
+        push_marked(m, TMK_CELL_DICT);
+        return true;
+    case 'a': /* APPEND, SETITEM */
+        put_last(m, 1, false);
+        return true;
+    case 's':
+        put_last(m, 2, true);
+        return true;
+    case 'e': /* APPENDS, ADDITEMS, SETITEMS */
+    case 0x90:
+        put_marked(m, false);
+        return true;
+    case 'u':
+        put_marked(m, true);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool run_name(struct machine *m, uint8_t op)
+{
+    switch (op) {
+    case 'c': { /* GLOBAL */
+        const char *module = take_line(m);
+        push_name(m, module, take_line(m));
+        return true;
+    }
+    case 0x93: /* STACK_GLOBAL */
+        push_stack_name(m);
+        return true;
+    case 'R': /* REDUCE, NEWOBJ */
+    case 0x81:
+        push_call(m);
+        return true;
+    case 0x92: /* NEWOBJ_EX */
+        push_call_with_names(m);
+        return true;
+    case 'b': /* BUILD */
+        set_state(m);
+        return true;
+    case 'Q': /* BINPERSID */
+        push_id(m);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool run_memo(struct machine *m, uint8_t op)
+{
+    switch (op) {
+    case 'q': /* BINPUT, LONG_BINPUT, MEMOIZE */
+        remember(m, take_number(m, 1));
+        return true;
+    case 'r':
+        remember(m, take_number(m, 4));
+        return true;
+    case 0x94:
+        remember(m, m->n_memo);
+        return true;
+    case 'h': /* BINGET, LONG_BINGET */
+        recall(m, take_number(m, 1));
+        return true;
+    case 'j':
+        recall(m, take_number(m, 4));
+        return true;
+    case '0': /* POP */
+        pop(m);
+        return true;
+    case '1': { /* POP_MARK */
+        uint64_t mark = find_mark(m);
+        if (m->rc == 0)
+            m->n_stack = mark;
+        return true;
+    }
+    case '2': /* DUP */
+        push(m, top(m));
+        return true;
+    case 0x80: /* PROTO, FRAME */
+        take(m, 1);
+        return true;
+    case 0x95:
+        take(m, 8);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void run(struct machine *m)
+{
+    while (m->rc == 0) {
+        const uint8_t *op = take(m, 1);
+        if (!op || *op == '.')
+            return;
+        if (!run_memo(m, *op) && !run_plain(m, *op) && !run_container(m, *op) && !run_name(m, *op))
+            fail(m, TMK_EFORMAT, "it has an instruction that checkpoints do not use");
+        check_limit(m);
+    }
+}
+
+int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena *arena,
+                               struct tmk_checkpoint_limit *limit, struct tmk_cell **ret,
+                               struct tmk_error *err)
+{
+    struct tmk_cell none = {.kind = TMK_CELL_NONE};
+    struct machine m = {.start = pickle,
+                        .at = pickle,
+                        .end = pickle + n,
+                        .arena = arena,
+                        .none = &none,
+                        .limit = limit,
+                        .err = err};
+    if (n < 2 || pickle[0] != 0x80)
+        fail(&m, TMK_EFORMAT, "this is no pickle");
+    run(&m);
+    pay(&m);
+    struct tmk_cell *root = pop(&m);
+    free(m.stack);
+    free(m.memo);
+    if (m.rc == 0)
+        *ret = root;
+    return m.rc;
+}

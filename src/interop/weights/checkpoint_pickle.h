@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* interop/weights/checkpoint_pickle.h - what a checkpoint's data.pkl says, as plain values.
+ *
+ * Beside plain data, such a pickle names functions and classes (torch._utils._rebuild_tensor_v2,
+ * torch.FloatStorage, collections.OrderedDict ...) and says "call this with that". Nothing is
+ * called: a call becomes a value CALL that holds the name, the arguments and the state set on it,
+ * and who reads it knows what a few names mean (checkpoint_tensors.c). So a pickle that names
+ * os.system has a value with that name in it, and that is all.
+ *
+ * interop/pickle/pickle.h reads gigabytes of snapshots in a stream and refuses names; this one
+ * holds a small pickle whole, in an arena, and frees nothing before the end. */
+#ifndef TMK_INTEROP_WEIGHTS_CHECKPOINT_PICKLE_H
+#define TMK_INTEROP_WEIGHTS_CHECKPOINT_PICKLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "interop/pickle/work_limit.h"
+#include "kit/arena.h"
+
+enum tmk_cell_kind {
+    TMK_CELL_NONE,
+    TMK_CELL_BOOL,
+    TMK_CELL_INT,
+    TMK_CELL_OTHER, /* floats, bytes, ints of more than 64 bits: of no use here */
+    TMK_CELL_TEXT,
+    TMK_CELL_TUPLE,
+    TMK_CELL_LIST, /* sets, too */
+    TMK_CELL_DICT, /* keys and values in turn */
+    TMK_CELL_NAME, /* "module.name" */
+    TMK_CELL_CALL, /* items: name, arguments, then states and what was put into it */
+    TMK_CELL_ID,   /* a persistent id; items: one, which says what */
+    TMK_CELL_MARK, /* on the machine's stack only */
+};
+
+struct tmk_cell {
+    enum tmk_cell_kind kind;
+    uint32_t seen; /* the reader's own */
+    union {
+        int64_t number;
+        const char *text;
+        struct {
+            struct tmk_cell **items;
+            uint64_t n, room;
+        };
+    };
+    struct tmk_cell *dict; /* CALL: keys and values put into it; NULL: none */
+};
+
+/* What reading a checkpoint may take: steps, and memory of an arena that may have something in it
+ * already. Both follow the bytes of the pickle that have been read. */
+struct tmk_checkpoint_limit {
+    struct tmk_work_limit work;
+    const struct tmk_arena *arena;
+    size_t arena_before; /* bytes in it at the start */
+};
+
+void tmk_checkpoint_limit_init(struct tmk_checkpoint_limit *l, const struct tmk_arena *arena,
+                               uint64_t steps_per_byte, bool is_off);
+/* 0, or TMK_EFULL with the reason: too many steps, or too much memory. */
+int tmk_checkpoint_limit_check(const struct tmk_checkpoint_limit *l, struct tmk_error *err);
+
+/* 0 and the outermost value, which lives in the arena; TMK_EDAMAGED, TMK_EFORMAT, TMK_ENOMEM, or
+ * TMK_EFULL: more than `limit` allows, which has been paid for all that was read afterwards. The
+ * values may hold one another in a ring. */
+int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena *arena,
+                               struct tmk_checkpoint_limit *limit, struct tmk_cell **ret,
+                               struct tmk_error *err);
+
+#endif

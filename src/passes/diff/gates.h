@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/diff/gates.h - conditions that a change of memory must not meet: "peak>5%",
+ * "reserved>1GiB".
+ *
+ *     gate     = what (">" | ">=") limit
+ *     what     = "peak" | "allocated" | "reserved" | "leak" | category
+ *     category = "parameter" | "gradient" | "optimizer_state" | "activation" | "input"
+ *              | "temporary" | "autograd_detail" | "buffer" | "other" | "unknown"
+ *     limit    = number "%" | size, as in "1GiB", "512 MiB", "0"
+ *
+ * Blanks may stand between them. What is compared is how much more B has than A, in bytes or in
+ * percent of A; of a leak it is what B leaks a step. A gate that is met has failed. What is not
+ * known cannot be judged, and has failed too: a check that did not happen is no success. */
+#ifndef TMK_PASSES_DIFF_GATES_H
+#define TMK_PASSES_DIFF_GATES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum tmk_gate_kind {
+    TMK_GATE_ALLOCATED, /* "peak" too: they are the same */
+    TMK_GATE_RESERVED,
+    TMK_GATE_CATEGORY,
+    TMK_GATE_LEAK,
+};
+
+struct tmk_gate {
+    const char *text; /* as it was given; borrowed */
+    enum tmk_gate_kind kind;
+    uint8_t category; /* of CATEGORY */
+    bool or_equal;
+    bool is_percent;
+    double percent;
+    uint64_t bytes;
+};
+
+/* 0, or TMK_EINVAL and in `err` what is wrong with it and what would be right. */
+int tmk_gate_parse(const char *text, struct tmk_gate *ret, struct tmk_error *err);
+
+struct tmk_gate_measure {
+    bool known[2];
+    uint64_t bytes[2]; /* of a leak: [1], what B leaks a step */
+};
+
+/* True when the gate lets this through. */
+bool tmk_gate_passes(const struct tmk_gate *g, const struct tmk_gate_measure *m);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/leak/leaks_internal.h - what leaks.c (which lines leak) and leak_tell.c (what is said of
+ * one) share. */
+#ifndef TMK_PASSES_LEAK_LEAKS_INTERNAL_H
+#define TMK_PASSES_LEAK_LEAKS_INTERNAL_H
+
+#include "kit/arena.h"
+#include "passes/leak/leak_groups.h"
+#include "passes/leak/leaks.h"
+
+enum { TMK_LEAK_LEAST_BURSTS = 2 };
+
+/* A line, or several that are one leak. */
+struct tmk_leak_line {
+    bool has_site;
+    struct tmk_frame site;
+    uint16_t device;
+    uint32_t *groups; /* numbers */
+    uint64_t n_groups, room;
+    uint64_t *bytes, *blocks; /* by look, from the first known */
+    struct tmk_rise rise;
+    uint32_t root;        /* number of the group that was made last */
+    bool is_made_in_call; /* in forward or evaluation: autograd may keep it */
+    bool is_input;
+    bool is_graph;
+    bool is_taken; /* it is part of another one */
+};
+
+struct tmk_leakage {
+    const struct tmk_process *p;
+    uint64_t threshold_bytes;
+    struct tmk_leak_groups groups;
+    const struct tmk_context *contexts; /* while finishing */
+    struct tmk_arena arena;
+    struct tmk_leak_line *lines;
+    uint64_t n_lines, line_room;
+    struct tmk_leak *leaks, *cycles, *doubts;
+    uint64_t n_leaks, leak_room, n_cycles, cycle_room, n_doubts, doubt_room;
+    uint64_t n_small;
+    bool is_training; /* there is a backward */
+};
+
+/* With the most of its bytes. */
+uint8_t tmk_leak_category_of(const struct tmk_leak_group *g);
+/* What a group of the line has grown by while the line did. */
+uint64_t tmk_leak_growth_of(const struct tmk_leakage *l, const struct tmk_leak_line *line,
+                            uint32_t group);
+enum tmk_leak_doubt tmk_leak_doubt_of(const struct tmk_leakage *l,
+                                      const struct tmk_leak_line *line);
+/* 0 or TMK_ENOMEM. */
+int tmk_leak_tell(struct tmk_leakage *l, const struct tmk_leak_line *line, struct tmk_leak *ret);
+
+#endif

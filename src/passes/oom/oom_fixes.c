@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/oom/oom_fixes.c - see oom_fixes.h: the order, and fixes of what is not the model's. */
+#include "passes/oom/oom_fixes.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kit/amount.h"
+#include "passes/oom/oom_fixes_internal.h"
+
+/* What a fix costs the user. */
+enum { A_VARIABLE, A_LINE };
+
+enum { MAX_TIMES = 1000 };
+
+void tmk_fixing_add(struct tmk_fixing *f, struct tmk_fix fix, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (f->c->n_fixes == TMK_MAX_FIXES)
+        return;
+    fix.text = tmk_arena_text(f->arena, text, strlen(text));
+    if (!fix.text) {
+        f->failed = true;
+        return;
+    }
+    f->c->fixes[f->c->n_fixes++] = fix;
+}
+
+bool tmk_fixing_covers(const struct tmk_case *c, uint64_t saves_bytes)
+{
+    const struct tmk_verdict *v = &c->verdict;
+    uint64_t over = c->need.bytes > v->limit_bytes ? c->need.bytes - v->limit_bytes : 0;
+    return saves_bytes >= (over > v->missing_bytes ? over : v->missing_bytes);
+}
+
+bool tmk_fixing_is_much(const struct tmk_case *c, uint64_t bytes)
+{
+    return bytes > 0 && bytes >= c->verdict.limit_bytes / 20;
+}
+
+static bool is_first(const struct tmk_case *c, enum tmk_cause cause)
+{
+    return c->verdict.rows[0].cause == cause;
+}
+
+/* ---- the allocator ---- */
+
+/* A replay is a witness only if with the recorded settings it runs out where the job did. */
+static bool has_witness(const struct tmk_inquiry *q)
+{
+    return q->n_trials > 0 && q->trials[0].runs_out && !q->trials[0].runs_out_before;
+}
+
+/* How much less the allocator needs with the trial's settings; where that was not searched for, at
+ * least what was missing. */
+static uint64_t trial_saves(const struct tmk_case *c, const struct tmk_trial *trial)
+{
+    uint64_t with = trial->needs_bytes, without = c->inquiry.trials[0].needs_bytes;
+    if (with == TMK_BYTES_UNKNOWN || without == TMK_BYTES_UNKNOWN)
+        return c->verdict.missing_bytes;
+    return without > with ? without - with : 0;
+}
+
+static const char *kind_of_conf(const char *conf)
+{
+    if (conf[0] == '\0')
+        return "default_settings";
+    return strncmp(conf, "expandable", 10) == 0 ? "expandable_segments" : "alloc_conf";
+}
+
+static void advise_conf(struct tmk_fixing *f, const struct tmk_trial *trial)
+{
+    const struct tmk_case *c = f->c;
+    char size[TMK_AMOUNT_BYTES], much[TMK_AMOUNT_BYTES + 32] = "";
+    uint64_t saves = trial_saves(c, trial);
+    bool is_plain = trial->conf[0] == '\0';
+    enum tmk_cause first = c->verdict.rows[0].cause;
+    struct tmk_fix fix = {.kind = kind_of_conf(trial->conf),
+                          .conf = trial->conf,
+                          .saves_bytes = saves,
+                          .proof = TMK_PROOF_REPLAY,
+                          .avoids = true,
+                          .cost = A_VARIABLE,
+                          .is_for_cause = first == TMK_CAUSE_SETTINGS ||
+                                          (first == TMK_CAUSE_FRAGMENTATION && !is_plain)};
+    if (saves > 0)
+        snprintf(much, sizeof much, " and needs %s less", tmk_size_text(saves, size));
+    if (is_plain)
+        tmk_fixing_add(f, fix,
+                       "Leave the allocator's settings as torch has them (they were "
+                       "PYTORCH_CUDA_ALLOC_CONF=%.200s). Replayed so, it gets past this request%s.",
+                       c->inquiry.alloc_conf, much);
+    else
+        tmk_fixing_add(f, fix,
+                       "Set PYTORCH_CUDA_ALLOC_CONF=%s. Replayed with it, the allocator gets past "
+                       "this request%s.",
+                       trial->conf, much);
+}
+
+/* Of settings that serve the request the one that needs least, torch's own where they do, and
+ * expandable segments, since those never waste more later on. */
+static void try_settings(struct tmk_fixing *f)
+{
+    const struct tmk_inquiry *q = &f->c->inquiry;
+    const struct tmk_trial *best = NULL;
+    for (uint32_t i = 1; has_witness(q) && i < q->n_trials; i++) {
+        const struct tmk_trial *trial = &q->trials[i];
+        if (trial->runs_out)
+            continue;
+        if (strcmp(kind_of_conf(trial->conf), "alloc_conf") != 0)
+            advise_conf(f, trial);
+        else if (!best || trial_saves(f->c, trial) > trial_saves(f->c, best))
+            best = trial;
+    }
+    if (best)
+        advise_conf(f, best);
+}
+
+/* Where no replay can tell: gaps there were, and expandable segments close most of them. */
+static void try_unproven(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    char size[TMK_AMOUNT_BYTES];
+    const char *conf = c->inquiry.alloc_conf;
+    if (!is_first(c, TMK_CAUSE_FRAGMENTATION) || c->scene.is_of_driver ||
+        has_witness(&c->inquiry) || (conf && strstr(conf, "expandable_segments:True")))
+        return;
+    tmk_fixing_add(f,
+                   (struct tmk_fix){.kind = "expandable_segments",
+                                    .conf = "expandable_segments:True",
+                                    .saves_bytes = c->verdict.free_bytes,
+                                    .proof = TMK_PROOF_ESTIMATE,
+                                    .avoids = c->verdict.free_bytes >= c->verdict.missing_bytes,
+                                    .cost = A_VARIABLE,
+                                    .is_for_cause = true},
+                   "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which joins most pieces "
+                   "of what lies free, %s. (Not replayed: tidemark whatif tries other settings.)",
+                   tmk_size_text(c->verdict.free_bytes, size));
+}
+
+static void empty_cache(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    char size[TMK_AMOUNT_BYTES];
+    uint64_t unused = c->verdict.free_bytes;
+    if (!c->scene.is_of_driver || unused == TMK_BYTES_UNKNOWN || !tmk_fixing_is_much(c, unused))
+        return;
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "empty_cache",
+                         .saves_bytes = unused,
+                         .proof = TMK_PROOF_MEASURED,
+                         .avoids = unused >= c->verdict.missing_bytes,
+                         .cost = A_LINE,
+                         .is_for_cause = is_first(c, TMK_CAUSE_FRAGMENTATION)},
+        "Call torch.cuda.empty_cache() before %s asks for memory, or keep torch below a "
+        "limit (torch.cuda.set_per_process_memory_fraction): torch had %s cached and not "
+        "in use.",
+        c->scene.owner ? c->scene.owner : "somebody else", tmk_size_text(unused, size));
+}
+
+static void raise_limit(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    uint64_t left = c->scene.card_free_bytes;
+    char free_text[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
+    if (c->verdict.limit != TMK_LIMIT_SETTING || left == TMK_BYTES_UNKNOWN || left == 0)
+        return;
+    tmk_fixing_add(f,
+                   (struct tmk_fix){.kind = "limit",
+                                    .saves_bytes = TMK_BYTES_UNKNOWN, /* it is room, no saving */
+                                    .proof = TMK_PROOF_MEASURED,
+                                    .avoids = tmk_fixing_covers(c, left),
+                                    .cost = A_LINE,
+                                    .is_for_cause = is_first(c, TMK_CAUSE_DEMAND)},
+                   "Raise the limit: torch was allowed some %s of the card "
+                   "(torch.cuda.set_per_process_memory_fraction), and %s of it were free.",
+                   tmk_size_text(c->verdict.limit_bytes, limit), tmk_size_text(left, free_text));
+}
+
+/* ---- leaks, large steps, neighbours ---- */
+
+static void stop_leak(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    const struct tmk_leak *leak = c->inquiry.leak;
+    char size[TMK_AMOUNT_BYTES], rate[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
+    if (!leak || !tmk_fixing_is_much(c, c->inquiry.leaked_bytes))
+        return;
+    bool has_steps = leak->first_step != TMK_NO_STEP;
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "leak",
+                         .saves_bytes = c->inquiry.leaked_bytes,
+                         .proof = TMK_PROOF_MEASURED,
+                         .avoids = c->inquiry.leaked_bytes >= c->verdict.missing_bytes,
+                         .cost = A_LINE,
+                         .is_for_cause = is_first(c, TMK_CAUSE_LEAK)},
+        "Let go of what is kept at %.200s, %s a %s and %s by then: %s.",
+        tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
+        tmk_size_text(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second),
+                      rate),
+        has_steps ? "step" : "second", tmk_size_text(c->inquiry.leaked_bytes, size),
+        tmk_keeper_advice(leak->keeper));
+}
+
+/* How many times the usual batch would have fitted: what stays between steps does not grow with it.
+ */
+static double times_usual(const struct tmk_case *c)
+{
+    const struct tmk_inquiry *q = &c->inquiry;
+    double fixed = (double)q->kept_bytes, usual = (double)q->median_bytes - fixed;
+    double room = 0.9 * (double)c->verdict.limit_bytes - fixed;
+    double times = usual > 0 && room > usual ? room / usual : 1;
+    return times < MAX_TIMES ? times : MAX_TIMES;
+}
+
+static void cap_step(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    uint64_t above = tmk_verdict_bytes(&c->verdict, TMK_CAUSE_OUTLIER);
+    char usual[TMK_AMOUNT_BYTES], most[TMK_AMOUNT_BYTES];
+    if (above == 0)
+        return;
+    double times = times_usual(c);
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "outlier",
+                         .saves_bytes = above,
+                         .proof = TMK_PROOF_MEASURED,
+                         .avoids = above >= c->verdict.missing_bytes,
+                         .factor = (double)(uint64_t)(times * 10) / 10,
+                         .cost = A_LINE,
+                         .is_for_cause = is_first(c, TMK_CAUSE_OUTLIER)},
+        "Cap the largest batches: cut or skip the longest samples, or put samples of "
+        "like length together. Steps before peaked at %s (the largest at %s); about %.1f "
+        "times their batch would still fit.",
+        tmk_size_text(c->inquiry.median_bytes, usual), tmk_size_text(c->inquiry.most_bytes, most),
+        times);
+}
+
+static void move_others(struct tmk_fixing *f)
+{
+    const struct tmk_case *c = f->c;
+    const struct tmk_scene *s = &c->scene;
+    char size[TMK_AMOUNT_BYTES], device[24];
+    if (c->verdict.limit != TMK_LIMIT_CARD || s->others_bytes == TMK_BYTES_UNKNOWN ||
+        !tmk_fixing_is_much(c, s->others_bytes))
+        return;
+    tmk_fixing_add(f,
+                   (struct tmk_fix){.kind = "other_process",
+                                    .saves_bytes = s->others_bytes,
+                                    .proof = TMK_PROOF_MEASURED,
+                                    .avoids = tmk_fixing_covers(c, s->others_bytes),
+                                    .cost = A_LINE,
+                                    .is_for_cause = is_first(c, TMK_CAUSE_OTHER_PROCESS)},
+                   "End or move the other processes on %s, which had %s of it (tidemark top and "
+                   "nvidia-smi name them), or run this job on another card.",
+                   tmk_device_name(s->device, device), tmk_size_text(s->others_bytes, size));
+}
+
+/* ---- the order ---- */
+
+static int by_worth(const void *a, const void *b)
+{
+    const struct tmk_fix *p = a, *q = b;
+    if (p->avoids != q->avoids)
+        return p->avoids ? -1 : 1;
+    if (p->is_for_cause != q->is_for_cause)
+        return p->is_for_cause ? -1 : 1;
+    if (p->cost != q->cost)
+        return p->cost < q->cost ? -1 : 1;
+    uint64_t m = p->saves_bytes == TMK_BYTES_UNKNOWN ? 0 : p->saves_bytes;
+    uint64_t n = q->saves_bytes == TMK_BYTES_UNKNOWN ? 0 : q->saves_bytes;
+    return m != n ? (m < n ? 1 : -1) : strcmp(p->kind, q->kind);
+}
+
+int tmk_fixes_find(struct tmk_case *c, struct tmk_arena *arena)
+{
+    struct tmk_fixing f = {.c = c, .arena = arena};
+    c->n_fixes = 0;
+    try_settings(&f);
+    try_unproven(&f);
+    empty_cache(&f);
+    raise_limit(&f);
+    stop_leak(&f);
+    cap_step(&f);
+    move_others(&f);
+    if (!is_first(c, TMK_CAUSE_LEAK)) /* it would only come later */
+        tmk_fixing_model(&f);
+    qsort(c->fixes, c->n_fixes, sizeof c->fixes[0], by_worth);
+    return f.failed ? TMK_ENOMEM : 0;
+}
+
+const char *tmk_proof_name(enum tmk_proof proof)
+{
+    static const char *const names[] = {[TMK_PROOF_REPLAY] = "replay",
+                                        [TMK_PROOF_MEASURED] = "measured",
+                                        [TMK_PROOF_ESTIMATE] = "estimate"};
+    return names[proof];
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/oom/oom_need.c - see oom_need.h. */
+#include "passes/oom/oom_need.h"
+
+#include "kit/amount.h"
+#include "kit/textmap.h"
+#include "model/owners.h"
+
+/* Less of a forward than this says nothing of the rest. */
+enum { MIN_DONE = 2, MIN_PART = 5 };
+
+/* Modules that have parameters on the device. */
+static int parameter_modules(const struct tmk_process *p, uint16_t device, struct tmk_textmap *ret)
+{
+    for (uint32_t i = 0; i < tmk_parameters_n(p); i++) {
+        const struct tmk_parameter *parameter = tmk_parameter_get(p, i);
+        const char *module = tmk_parameter_module(p, i);
+        uint32_t number;
+        if (module && parameter->device == device && tmk_textmap_put(ret, module, &number) < 0)
+            return TMK_ENOMEM;
+    }
+    return 0;
+}
+
+/* How far a forward had come. */
+static int find_progress(const struct tmk_process *p, const struct tmk_scene *scene,
+                         struct tmk_need *need)
+{
+    struct tmk_textmap modules = {0};
+    uint32_t number;
+    int rc = parameter_modules(p, scene->device, &modules);
+    for (uint64_t i = 0; i < scene->n_activations && rc == 0; i++)
+        if (scene->activations[i].key &&
+            tmk_textmap_find(&modules, scene->activations[i].key, &number))
+            need->n_done++;
+    need->n_all = (uint32_t)modules.n;
+    tmk_textmap_fini(&modules);
+    return rc;
+}
+
+int tmk_need_estimate(const struct tmk_process *p, const struct tmk_scene *scene,
+                      const struct tmk_inquiry *inquiry, struct tmk_need *ret_need)
+{
+    const uint64_t *of = scene->category_bytes;
+    uint64_t activations = of[TIDEMARK_ACTIVATION];
+    uint64_t scaling = activations + of[TIDEMARK_INPUT] + of[TIDEMARK_TEMPORARY] +
+                       of[TIDEMARK_AUTOGRAD_DETAIL] + tmk_scene_lacking(scene);
+    struct tmk_need need = {.bytes = scene->allocated_bytes + tmk_scene_lacking(scene),
+                            .activation_bytes = activations,
+                            .scaling_bytes = scaling};
+    need.has_parts = scene->has_blocks && of[TIDEMARK_UNKNOWN] < scene->allocated_bytes / 2 &&
+                     activations > 0 && need.bytes >= scaling;
+    bool is_above = inquiry->n_steps == 0 || need.bytes / 5 > inquiry->most_bytes / 4;
+    if (need.has_parts && scene->stage_kind == TMK_STAGE_FORWARD && is_above) {
+        int rc = find_progress(p, scene, &need);
+        if (rc < 0)
+            return rc;
+    }
+    if (need.n_done >= MIN_DONE && need.n_done < need.n_all &&
+        need.n_done >= need.n_all / MIN_PART) {
+        double part = (double)need.n_all / need.n_done - 1;
+        uint64_t more = tmk_size_whole((double)activations * part);
+        need.is_estimate = true;
+        need.activation_bytes += more;
+        need.scaling_bytes += more;
+        need.bytes += more;
+    }
+    if (need.bytes < inquiry->most_bytes)
+        need.bytes = inquiry->most_bytes;
+    *ret_need = need;
+    return 0;
+}
