@@ -261,8 +261,8 @@ static void count_allocated(struct tmk_caching_allocator *a, uint64_t bytes)
         s->peak_allocated_bytes = s->allocated_bytes;
 }
 
-int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,
-                       uint32_t *ret_block)
+static int serve_request(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,
+                         uint32_t *ret_block)
 {
     uint32_t lane, b;
     if (bytes > max_request) {
@@ -290,6 +290,14 @@ int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t
     return 1;
 }
 
+int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,
+                       uint32_t *ret_block)
+{
+    int rc = serve_request(a, bytes, stream, ret_block);
+    TMK_CACHING_ASSERT_VALID(a, rc);
+    return rc;
+}
+
 /* A part of a seeded segment, behind the one before it. Returns its block, 0 without memory. */
 static uint32_t seed_part(struct tmk_caching_allocator *a, struct block *like, uint64_t size_bytes,
                           bool is_allocated)
@@ -314,6 +322,7 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
                      uint32_t stream, const struct tmk_caching_seed *blocks, uint64_t n,
                      uint32_t *ret_blocks)
 {
+    assert(!a->setup.conf.expandable_segments);
     uint64_t end = segment->address + segment->size_bytes;
     struct block like = {.address = segment->address, .is_mapped = true};
     int rc = find_lane(a, stream, segment->size_bytes == TMK_ALLOC_SMALL_SEGMENT, &like.lane);
@@ -322,6 +331,8 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
     if (rc == 0)
         count_segment(a, segment->size_bytes);
     for (uint64_t i = 0; i < n && rc == 0; i++) {
+        assert(blocks[i].address >= like.address && blocks[i].size_bytes > 0 &&
+               blocks[i].size_bytes <= end - blocks[i].address);
         uint64_t gap = blocks[i].address - like.address;
         if (gap && !seed_part(a, &like, gap, false))
             rc = TMK_ENOMEM;
@@ -330,11 +341,13 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
     }
     if (rc == 0 && like.address < end && !seed_part(a, &like, end - like.address, false))
         rc = TMK_ENOMEM;
+    TMK_CACHING_ASSERT_VALID(a, rc);
     return rc;
 }
 
 static void give_up(struct tmk_caching_allocator *a, uint32_t b)
 {
+    assert(b < a->n_blocks && block_at(a, b)->is_allocated);
     block_at(a, b)->is_allocated = false;
     a->stats.allocated_bytes -= block_at(a, b)->size_bytes;
 }
@@ -349,7 +362,9 @@ static int make_free(struct tmk_caching_allocator *a, uint32_t b)
 int tmk_caching_free(struct tmk_caching_allocator *a, uint32_t block)
 {
     give_up(a, block);
-    return make_free(a, block);
+    int rc = make_free(a, block);
+    TMK_CACHING_ASSERT_VALID(a, rc);
+    return rc;
 }
 
 int tmk_caching_free_requested(struct tmk_caching_allocator *a, uint32_t block)
@@ -359,6 +374,7 @@ int tmk_caching_free_requested(struct tmk_caching_allocator *a, uint32_t block)
     a->pending[a->n_pending++] = block;
     give_up(a, block);
     block_at(a, block)->is_pending = true;
+    TMK_CACHING_ASSERT_VALID(a, 0);
     return 0;
 }
 
@@ -372,7 +388,9 @@ int tmk_caching_free_completed(struct tmk_caching_allocator *a, uint32_t block)
     for (a->n_pending--; i < a->n_pending; i++) /* they complete in order */
         a->pending[i] = a->pending[i + 1];
     block_at(a, block)->is_pending = false;
-    return make_free(a, block);
+    int rc = make_free(a, block);
+    TMK_CACHING_ASSERT_VALID(a, rc);
+    return rc;
 }
 
 /* ---- the allocator ---- */

@@ -7,6 +7,7 @@
  * mark counts only if it carries the current chunk's stamp. That of shapes begins small anew. */
 #include "trace/packer.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/crc32.h"
@@ -763,6 +764,7 @@ static bool is_due(const struct tmk_packer *p)
 
 int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
 {
+    assert(!is_due(p));
     switch (in->kind) {
     case TMK_KIND_ALLOC:
     case TMK_KIND_FREE:
