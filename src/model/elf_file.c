@@ -64,10 +64,13 @@ static void close_part(struct part *p)
     *p = (struct part){.fd = -1};
 }
 
-/* Without waiting: the path may be a pipe's. */
+/* A trace may name anything: a pipe is not waited for, and no device is opened, which would do
+ * something. */
 static int open_regular(const char *path)
 {
     struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
         close(fd);
@@ -115,18 +118,6 @@ struct tmk_elf *tmk_elf_open(const char *path, const uint8_t *build_id, uint32_t
     return elf;
 }
 
-struct tmk_elf *tmk_elf_close(struct tmk_elf *elf)
-{
-    if (!elf)
-        return NULL;
-    close_part(&elf->debug);
-    close_part(&elf->main);
-    free(elf->symbols.items);
-    free(elf->units.items);
-    free(elf);
-    return NULL;
-}
-
 /* The separate debug file, NULL: there is none. */
 static struct part *debug_part(struct tmk_elf *elf)
 {
@@ -147,11 +138,8 @@ static struct part *debug_part(struct tmk_elf *elf)
 
 static bool add_range(struct ranges *r, struct range range)
 {
-    struct range *more =
-        r->n < MAX_RANGES ? tmk_grow(r->items, r->n + 1, &r->room, sizeof *more) : NULL;
-    if (!more)
+    if (r->n >= MAX_RANGES || TMK_GROW(r->items, r->n + 1, r->room) < 0)
         return false;
-    r->items = more;
     r->items[r->n++] = range;
     return true;
 }

@@ -123,10 +123,8 @@ static int keep_plan(struct table *t, const struct tmk_plan *plan, int *ret_numb
             return SQLITE_OK;
         }
     }
-    struct kept_plan *more = tmk_grow(t->plans, t->n_plans + 1, &t->plan_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(t->plans, t->n_plans + 1, t->plan_room) < 0)
         return SQLITE_NOMEM;
-    t->plans = more;
     struct tmk_plan *copy = malloc(sizeof *copy);
     if (!copy)
         return SQLITE_NOMEM;
@@ -241,7 +239,7 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
         sqlite3_result_int64(out, c->args[i - c->n_columns]);
         return SQLITE_OK;
     }
-    const struct tmk_cell *cell = &c->scan.cells[i];
+    const struct tmk_column_values *cell = &c->scan.cells[i];
     size_t row = c->scan.row & cell->index_mask;
     const int64_t *wide = cell->data;
     const uint32_t *narrow = cell->data;

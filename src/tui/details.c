@@ -59,13 +59,12 @@ static int add_rows(struct pairs *pairs, struct tmk_peak *pass, enum tmk_by by, 
         uint64_t known = pairs->keys.n;
         if ((rc = tmk_textmap_put(&pairs->keys, rows[i].key, &number)) < 0)
             break;
-        struct pair *more = tmk_grow(pairs->items, pairs->keys.n, &pairs->room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(pairs->items, pairs->keys.n, pairs->room) < 0)
             return TMK_ENOMEM;
-        pairs->items = more;
         if (number == known)
-            more[number] = (struct pair){0};
-        *(is_now ? &more[number].now_bytes : &more[number].peak_bytes) = rows[i].bytes;
+            pairs->items[number] = (struct pair){0};
+        *(is_now ? &pairs->items[number].now_bytes : &pairs->items[number].peak_bytes) =
+            rows[i].bytes;
     }
     return rc;
 }
@@ -126,7 +125,7 @@ static void tell(void *arg, uint32_t done, uint32_t total)
 }
 
 /* "torch 40.00 GiB, nccl 1.00 GiB, context 512 MiB, others 0 B", as of the last look at it. */
-static void take_card(struct tmk_details *d, const struct tmk_account *a)
+static void take_card(struct tmk_details *d, const struct tmk_device_account *a)
 {
     char size[TMK_AMOUNT_BYTES];
     size_t n = 0;
@@ -150,7 +149,7 @@ static void take_card(struct tmk_details *d, const struct tmk_account *a)
 static void take_accounts(struct tmk_details *d, const struct tmk_accounting *all)
 {
     for (uint64_t i = 0; i < tmk_accounting_n(all); i++) {
-        const struct tmk_account *a = tmk_accounting_get(all, i);
+        const struct tmk_device_account *a = tmk_accounting_get(all, i);
         if (!a->is_peak && (a->device == d->device || !d->has_memory) && !d->card[0])
             take_card(d, a);
     }

@@ -16,7 +16,7 @@
 
 #include "base/text.h"
 #include "kit/grow.h"
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 #include "monitor/selection.h"
 
 enum { N_USERS = 32 };
@@ -153,10 +153,8 @@ static struct tmk_top_process *need_process(struct tmk_top_model *m, uint32_t pi
     struct tmk_top_process *p = find_process(m, pid);
     if (p)
         return p;
-    p = tmk_grow(m->processes, m->n_processes + 1, &m->process_room, sizeof *p);
-    if (!p)
+    if (TMK_GROW(m->processes, m->n_processes + 1, m->process_room) < 0)
         return NULL;
-    m->processes = p;
     p = &m->processes[m->n_processes++];
     *p = (struct tmk_top_process){
         .pid = pid, .used_bytes = TMK_BYTES_UNKNOWN, .host_bytes = TMK_BYTES_UNKNOWN};
@@ -166,10 +164,8 @@ static struct tmk_top_process *need_process(struct tmk_top_model *m, uint32_t pi
 static int add_use(struct tmk_top_model *m, unsigned device, const struct tmk_device_process *found)
 {
     struct tmk_top_process *p = need_process(m, (uint32_t)found->pid);
-    struct tmk_top_use *use = tmk_grow(m->uses, m->n_uses + 1, &m->use_room, sizeof *use);
-    if (!p || !use)
+    if (!p || TMK_GROW(m->uses, m->n_uses + 1, m->use_room) < 0)
         return TMK_ENOMEM;
-    m->uses = use;
     m->uses[m->n_uses++] = (struct tmk_top_use){p->pid, device, found->used_bytes};
     if (p->command[0] == '\0')
         snprintf(p->command, sizeof p->command, "%s", found->name);
@@ -257,7 +253,7 @@ static void put_command(struct tmk_top_process *p, const char *line)
 static void read_command(const char *proc, struct tmk_top_process *p)
 {
     char line[TMK_JOB_TEXT_BYTES];
-    ssize_t n = tmk_lines_read(line, sizeof line, "%s/%u/cmdline", proc, p->pid);
+    ssize_t n = tmk_kernel_file_read(line, sizeof line, "%s/%u/cmdline", proc, p->pid);
     while (n > 0 && line[n - 1] == '\0')
         n--;
     for (ssize_t i = 0; i < n; i++)
@@ -277,8 +273,8 @@ static void describe_process(struct tmk_gather *g, struct tmk_top_process *p)
         return; /* of a container that is not seen from here */
     snprintf(p->user, sizeof p->user, "%s", user_name(g, st.st_uid));
     read_command(g->roots.proc, p);
-    if (tmk_lines_read(text, sizeof text, "%s/%u/statm", g->roots.proc, p->pid) > 0 &&
-        tmk_lines_numbers(text, pages, 2) == 2)
+    if (tmk_kernel_file_read(text, sizeof text, "%s/%u/statm", g->roots.proc, p->pid) > 0 &&
+        tmk_kernel_numbers(text, pages, 2) == 2)
         p->host_bytes = (uint64_t)pages[1] * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
