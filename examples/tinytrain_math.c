@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tinytrain_math.c - a pool of threads, matrix products, attention, and the small loops.
  *
- * The pool knows one kind of job: n items, to be cut into as many shares as there are threads. A
- * share is run with a scratch block of its own, allocated before it begins and freed when it ends,
- * so that a watched run shows blocks of several threads. The caller takes the first share and waits
- * for the rest; jobs do not overlap and do not nest.
+ * The pool knows one kind of job: n items, to be cut into as many shares as there are threads. Each
+ * share runs with its own scratch block, allocated before it begins and freed when it ends, so that
+ * a watched run shows blocks of several threads. The caller takes the first share and waits for the
+ * rest; jobs do not overlap and do not nest.
  *
  * Invariant: an item writes only what no other item reads or writes. Hence no locks in the
  * arithmetic, and no sum whose order depends on the number of threads. */
@@ -43,8 +43,8 @@ static struct {
     .n_threads = 1,
 };
 
-/* No share begins before each has its scratch: then the most that lives at once, and whether memory
- * runs out, does not depend on which thread is faster. */
+/* No share begins before each has its scratch: then neither the peak nor running out of memory
+ * depends on which thread is faster. */
 static void share_run(const struct worker_job *job, size_t share)
 {
     const size_t begin = job->n_items * share / pool.n_threads;
@@ -270,7 +270,7 @@ static void add_scaled(size_t n, float factor, const float *from, float *to)
         to[i] += factor * from[i];
 }
 
-/* Of at least one number. */
+/* The softmax of at least one number. */
 static float softmax(size_t n, const float *in, float *out)
 {
     float largest = in[0];
@@ -314,7 +314,7 @@ void tt_attention_forward(const struct tt_attention *a)
     });
 }
 
-/* Turn the gradient of n probabilities into that of the scaled scores, in place. */
+/* Turn the gradient of n probabilities into the gradient of the scaled scores, in place. */
 static void softmax_backward(size_t n, const float *probs, float scale, float *d)
 {
     float mean = 0;

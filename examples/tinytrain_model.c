@@ -105,7 +105,7 @@ uint64_t tt_random(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-/* Making parameters. */
+/* Functions that make parameters. */
 
 static void param_add(struct tt_model *model, struct tt_param *p, const char *module,
                       const char *what, size_t n)
@@ -116,7 +116,7 @@ static void param_add(struct tt_model *model, struct tt_param *p, const char *mo
     model->last_link = &p->next;
 }
 
-/* Uniform, with the given standard deviation. */
+/* Fill a parameter with uniform random numbers of the given standard deviation. */
 static void param_fill_random(struct tt_model *model, struct tt_param *p, float deviation)
 {
     const float width = 2.0f * sqrtf(3.0f) * deviation;
@@ -312,7 +312,7 @@ static float *linear_backward_in(const struct linear *l, size_t n_rows, const fl
     return d_in;
 }
 
-/* The gradient of the input: the caller's to free. */
+/* Returns the gradient of the input, which the caller frees. */
 static float *linear_backward(struct linear *l, size_t n_rows, const float *d_out)
 {
     tidemark_push(TIDEMARK_MODULE, l->name);
@@ -336,7 +336,7 @@ static void norm_forward(struct norm *l, size_t n_rows, const float *in)
     tidemark_pop(TIDEMARK_MODULE);
 }
 
-/* Adds to *d_in, the gradient of the residual stream. */
+/* Add to *d_in, the gradient of the residual stream. */
 static void norm_backward(struct norm *l, size_t n_rows, const float *d_out, float *d_in)
 {
     tidemark_push(TIDEMARK_MODULE, l->name);
@@ -445,7 +445,7 @@ static const float *block_forward(const struct tt_model *model, struct transform
     return b->mlp.fc2.out;
 }
 
-/* d_stream: the gradient of the block's output becomes that of its input. */
+/* Turn d_stream, the gradient of the block's output, into the gradient of its input. */
 static void block_backward(const struct tt_model *model, struct transformer_block *b,
                            float *d_stream)
 {

@@ -20,7 +20,7 @@ static const struct generation {
     {"", "fs/cgroup", "memory.max", "memory.current", "inactive_file "},
 };
 
-/* One of the group's files; "" when it is not there. */
+/* Reads one of the group's files; "" when it does not exist. */
 static const char *read_group_file(char *to, const char *folder, const char *name)
 {
     char path[PATH_BYTES];
@@ -31,7 +31,8 @@ static const char *read_group_file(char *to, const char *folder, const char *nam
     return to;
 }
 
-/* The path of our group in the line "4:memory:/PATH" or "0::/PATH"; false: no such line. */
+/* Finds the path of this process's group in the line "4:memory:/PATH" or "0::/PATH". Returns false
+ * when there is no such line. */
 static bool find_own_group(const char *text, const char *controller, char *to)
 {
     size_t n = strlen(controller);
@@ -63,8 +64,8 @@ static void visit_group_limit(const struct generation *g, const char *folder,
     visit(arg, limit, used);
 }
 
-/* In a container without a namespace for groups the path is the host's and only the root is there;
- * the walk comes by it. */
+/* In a container without a namespace for groups the path is the host's and only the root of it
+ * exists; the walk ends there. */
 static void walk_up(const char *sys, const struct generation *g, char *group,
                     tmk_cgroup_visit *visit, void *arg)
 {

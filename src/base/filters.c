@@ -43,8 +43,8 @@ bool tmk_filters_read(const char *path, struct tmk_filters *ret)
     return n > 0 && tmk_filters_parse(text, n < sizeof text - 1, ret);
 }
 
-/* A container's own filter is on its first process too, and there is one. But so is that of a
- * sandbox which makes a PID namespace for one program: it must be a container that says so. */
+/* A container's filter is also on its first process, as the only one. But a sandbox that makes a
+ * PID namespace for one program has this too: so the container must have its runtime's mark. */
 bool tmk_filters_are_known(const struct tmk_filters *own, const struct tmk_filters *first,
                            const char *said, bool is_launched)
 {
@@ -57,8 +57,8 @@ bool tmk_filters_are_known(const struct tmk_filters *own, const struct tmk_filte
     return first && first->n == 1 && own->n == 1 && !(is_launched && own->no_new_privileges);
 }
 
-/* Whether the line of mountinfo is that of "/", an overlay as container runtimes make it:
- * "36 25 0:31 / / rw,relatime - overlay overlay rw,...". */
+/* Whether the line of mountinfo describes "/" as an overlay, as container runtimes make it: "36 25
+ * 0:31 / / rw,relatime - overlay overlay rw,...". */
 static bool is_overlay_root(const char *line, const char *end)
 {
     static const char kind[] = " - overlay ";

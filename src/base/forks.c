@@ -26,7 +26,7 @@ static void after_fork(void)
         pthread_mutex_unlock(&holding);
 }
 
-/* Whoever else held it is not here. */
+/* In the child, no other thread exists that could hold forks. */
 static void after_fork_in_child(void)
 {
     holding = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

@@ -122,7 +122,7 @@ static const struct amount_unit time_units[] = {
     {NULL, 0},
 };
 
-/* A number, perhaps with a fraction, and one of the units. Whole numbers stay exact. */
+/* Reads a number, perhaps with a fraction, and one of the units. Whole numbers stay exact. */
 static int parse_amount(const char *text, const struct amount_unit *units, uint64_t *ret)
 {
     size_t n_whole = strspn(text, "0123456789");

@@ -20,8 +20,8 @@ static bool wants_quotes(const char *text)
     return n == 0 || text[strcspn(text, ",\"\r\n\t")] || text[0] == ' ' || text[n - 1] == ' ';
 }
 
-/* Whether a spreadsheet would calculate it, or might behind blanks that it takes off. The wide
- * forms of these signs count as the signs in some languages. */
+/* Whether a spreadsheet would calculate the text, or might after it strips leading blanks. In some
+ * languages the wide forms of these signs count as the signs. */
 static bool begins_formula(const char *text)
 {
     static const uint32_t signs[] = {'=',  '+',    '-',    '@',    '\t',  '\r',
@@ -34,7 +34,7 @@ static bool begins_formula(const char *text)
     return false;
 }
 
-/* Plain stretches go out at once. */
+/* Writes the text with U+FFFD for invisible characters. A plain stretch is written at once. */
 static void write_shown(FILE *out, const char *text, bool is_safe)
 {
     const char *plain = text;

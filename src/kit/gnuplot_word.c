@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Letters and digits of ASCII whatever the locale, all bytes beyond, and what is read as it is. */
+/* Whether gnuplot reads the byte as it is: letters and digits of ASCII whatever the locale, all
+ * bytes beyond ASCII, and some signs. */
 static bool is_plain_in_gnuplot(unsigned char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

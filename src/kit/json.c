@@ -10,7 +10,7 @@
 
 enum { ESCAPE_BYTES = 16 };
 
-/* What stands for a character that may not stand for itself; NULL: it may. */
+/* The escape for a character that JSON does not allow as it is; NULL for any other. */
 static const char *escape_of(uint32_t c, char *buffer)
 {
     switch (c) {
@@ -42,7 +42,8 @@ static bool is_plain_in_json(char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Plain stretches go out at once: a call per character would be most of the time. */
+/* Writes a quoted text. Plain stretches are written at once: a call per character would take most
+ * of the time. */
 static void write_json_text(FILE *out, const char *text)
 {
     const char *plain = text;
@@ -72,7 +73,7 @@ static void write_json_line_end(const struct tmk_json *j)
         fputs("  ", j->out);
 }
 
-/* What stands before a value: comma, line, key. */
+/* Writes what comes before a value: comma, line end, key. */
 static void write_json_lead(struct tmk_json *j, const char *key)
 {
     if (j->depth == 0)
@@ -144,7 +145,7 @@ void tmk_json_text(struct tmk_json *j, const char *key, const char *text)
     write_json_trail(j);
 }
 
-/* As printf would, in a fifth of the time: most of what is written is numbers. */
+/* Writes a number as printf would, in a fifth of the time: most of the output is numbers. */
 static void write_number(FILE *out, uint64_t value, bool is_negative)
 {
     char text[24], *at = text + sizeof text;
@@ -171,7 +172,7 @@ void tmk_json_i64(struct tmk_json *j, const char *key, int64_t value)
     write_json_trail(j);
 }
 
-/* The shortest text that reads back as the same number. */
+/* Writes the shortest text that reads back as the same number. */
 static void write_double(FILE *out, double value)
 {
     char text[40];

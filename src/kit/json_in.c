@@ -63,7 +63,7 @@ void tmk_json_in_array(struct tmk_json_in *j)
     open_level(j, '[', "an array should begin here");
 }
 
-/* True when one more element of the innermost level follows. */
+/* Whether one more element of the innermost level follows. */
 static bool has_more_elements(struct tmk_json_in *j, bool in_array)
 {
     if (j->problem || j->depth == 0 || j->is_array[j->depth - 1] != in_array) {
@@ -123,7 +123,8 @@ static char *put_utf8(char *to, uint32_t c)
     return to;
 }
 
-/* Behind "\u": a character of one or two such escapes. A zero byte or half a pair is refused. */
+/* Reads the digits after "\u": a character of one or two such escapes. A zero byte or half a pair
+ * is an error. */
 static bool read_unicode_escape(struct tmk_json_in *j, uint32_t *ret)
 {
     uint32_t c, low;
@@ -141,7 +142,7 @@ static bool read_unicode_escape(struct tmk_json_in *j, uint32_t *ret)
     return true;
 }
 
-/* Behind a backslash. */
+/* Reads the rest of an escape, after its backslash. */
 static char *read_escape(struct tmk_json_in *j, char *to)
 {
     static const char from[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
@@ -158,8 +159,8 @@ static char *read_escape(struct tmk_json_in *j, char *to)
     return to;
 }
 
-/* The byte behind the text that begins at `at`, which is behind its quote; NULL when it has none.
- */
+/* Finds the end of a text: the closing quote's byte. `at` is after the opening quote. NULL when
+ * there is no end. */
 static const char *end_of_text(const char *at, const char *end)
 {
     while (at < end && *at != '"')

@@ -20,8 +20,8 @@ static size_t count_of(const char *text, char c)
     return n;
 }
 
-/* The expanded text, with `mark` for each line end of the format; free() it. NULL: no memory, or
- * an argument has such a character. */
+/* Expands the format, with `mark` for each of its line ends; the caller frees the text. NULL when
+ * there is no memory, or an argument has such a character. */
 static char *expand_format(const char *format, char mark, va_list args)
 {
     char *marked = strdup(format), *text = NULL;

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Braces are plain by themselves; bash makes several words of them where a comma or dots are in
- * between. */
+/* Whether a shell takes the word as it is. Braces alone are plain, but bash makes several words of
+ * them where a comma or dots stand between. */
 static bool is_plain_in_shell(const char *word)
 {
     static const char plain[] =

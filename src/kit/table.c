@@ -14,7 +14,8 @@
 #include "kit/markdown.h"
 #include "kit/utf8.h"
 
-/* Between columns; of one that shrinks; of a title, however narrow its column. */
+/* The blanks between columns, the least width of a column that shrinks, and the most lines of a
+ * title. */
 enum { GAP = 2, LEAST_WIDTH = 8, TITLE_LINES = 3 };
 
 struct tmk_table {
@@ -130,15 +131,15 @@ static void measure_columns(struct tmk_table *t)
 
 /* ---- titles on several lines ---- */
 
-/* The bytes of the piece of a title that begins here: names may be broken behind '_', texts behind
- * a blank. */
+/* The length of the piece of a title that begins here: names may be broken after '_', texts after a
+ * blank. */
 static size_t piece_of(const char *title)
 {
     size_t n = strcspn(title, "_ ");
     return n + strspn(title + n, "_ ");
 }
 
-/* The bytes of the next line of a title, as many pieces as there is width for, at least one. */
+/* The length of the next line of a title: as many pieces as fit the width, at least one. */
 static size_t line_of(const char *title, size_t width)
 {
     size_t n = 0;
@@ -177,7 +178,8 @@ static size_t total_width(const struct tmk_table *t)
     return total;
 }
 
-/* Where titles are what makes columns wide, break those first with which most is won. */
+/* Breaks the titles of columns that are wide only for their titles, the one that saves most first.
+ */
 static void fold_titles(struct tmk_table *t, size_t room)
 {
     while (has_titles(t) && !t->has_printed && total_width(t) > room) {
@@ -251,7 +253,7 @@ static size_t n_title_lines(const struct tmk_table *t, uint32_t c)
     return n < TITLE_LINES ? n : TITLE_LINES;
 }
 
-/* What of the title stands in the line that has `left` - 1 below it; NULL without memory. */
+/* The part of a title in the line with `left` - 1 lines below it; NULL without memory. */
 static const char *title_line(struct tmk_table *t, uint32_t c, size_t left)
 {
     const char *title = t->columns[c].title;

@@ -20,7 +20,7 @@ static uint64_t hash_map_text(const char *text)
     return text ? tmk_hash_seeded_bytes(text, strlen(text)) : 0;
 }
 
-/* The text's number + 1; 0: it has none. */
+/* The text's number + 1; 0 when it has none. */
 static uint32_t find_text(const struct tmk_textmap *m, uint64_t hash, const char *text)
 {
     struct tmk_probe probe = tmk_index_probe(&m->index, hash);

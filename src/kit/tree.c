@@ -76,7 +76,7 @@ static void add_path_part(char *path, const char *part)
     snprintf(path + n, PATH_BYTES - n, "%s%s", n ? "." : "", part);
 }
 
-/* Section, item and key of a row; the value follows. */
+/* Writes section, item and key of a row; the value follows. */
 static void begin_long_row(struct tmk_tree *t, const char *key)
 {
     char section[PATH_BYTES] = "", item[PATH_BYTES] = "";
@@ -95,7 +95,7 @@ static void begin_long_row(struct tmk_tree *t, const char *key)
     tmk_csv_text(&t->csv, key);
 }
 
-/* A value in CSV: `text` as it stands, NULL for unknown. */
+/* Writes a value in CSV: `text` as it is, NULL for unknown. */
 static void put_csv_value(struct tmk_tree *t, const char *key, const char *text, bool is_number)
 {
     if (t->form == TMK_TREE_LONG)

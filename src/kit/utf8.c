@@ -15,7 +15,8 @@ static const struct {
     {0xffe0, 0xffe6}, {0x1f300, 0x1f64f}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
 };
 
-/* Controls, and what is not seen but changes what is: marks of direction, joiners, tags. */
+/* Controls, and invisible characters that change the text around them: marks of direction, joiners,
+ * tags. */
 static const struct {
     uint32_t first, last;
 } unseen[] = {

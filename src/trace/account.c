@@ -75,7 +75,7 @@ static bool is_own_account_file(const struct stat *st)
     return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1;
 }
 
-/* 0, or an errno; EAGAIN: it was removed after it had been opened. */
+/* Checks an opened file: 0, or an errno; EAGAIN when it was removed after it had been opened. */
 static int judge_file(int fd)
 {
     struct stat st;
@@ -84,14 +84,15 @@ static int judge_file(int fd)
     return is_own_account_file(&st) ? 0 : st.st_nlink == 0 ? EAGAIN : EPERM;
 }
 
-/* UINT64_MAX when it cannot be told: the folder may have been moved. */
+/* The free bytes of a folder's file system. UINT64_MAX when they are unknown: the folder may have
+ * been moved. */
 static uint64_t free_bytes_in_folder(const char *folder)
 {
     struct statvfs fs;
     return statvfs(folder, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : UINT64_MAX;
 }
 
-/* What the ring `name` counts, if its trace is in the run folder. */
+/* The bytes that the ring `name` counts, if its trace is in the run folder. */
 static uint64_t bytes_of_ring(int folder, const char *name, const char *run_folder)
 {
     struct tmk_ring_header h;
@@ -105,7 +106,7 @@ static uint64_t bytes_of_ring(int folder, const char *name, const char *run_fold
     return is_of_run ? tmk_ring_bytes(h.n_pages) : 0;
 }
 
-/* Rings that killed processes have left in the folder. */
+/* The bytes of rings that killed processes have left in the folder. */
 static uint64_t bytes_of_rings(const char *folder, const char *run_folder)
 {
     struct tmk_folder f;
@@ -129,7 +130,7 @@ static struct tmk_account_page *map_page(int fd)
 
 _Static_assert(sizeof(struct tmk_account_page) <= TMK_ACCOUNT_BYTES, "it fits its file");
 
-/* Memory behind the page, so that writing to it cannot fail: 4 KiB, on any tmpfs. */
+/* Allocates memory for the page, so that writing to it cannot fail: 4 KiB, on any tmpfs. */
 static int touch_page(struct tmk_account_page *page, int fd)
 {
     madvise(page, sizeof *page, MADV_NOHUGEPAGE);
@@ -138,8 +139,9 @@ static int touch_page(struct tmk_account_page *page, int fd)
     return errno == EINVAL ? posix_fallocate(fd, 0, TMK_ACCOUNT_BYTES) : ENOSPC; /* before 5.14 */
 }
 
-/* A new count: 0 or an errno. The caller is alone with the file. Written through a mapping, like
- * all that comes later: a seccomp filter may refuse calls that nobody else needs. */
+/* Begins a new count. Returns 0 or an errno. The caller is alone with the file. The page is written
+ * through a mapping, as in all later steps: a seccomp filter may refuse calls that nobody else
+ * needs. */
 static int begin_count(int fd, const char *folder, const char *run_folder)
 {
     struct tmk_account_page fresh = {
@@ -160,7 +162,8 @@ static int begin_count(int fd, const char *folder, const char *run_folder)
     return error;
 }
 
-/* -1 and errno EAGAIN: another process has just removed it. */
+/* Opens the file, or makes it. Returns -1 with errno EAGAIN when another process has just removed
+ * it. */
 static int open_or_make(const char *path)
 {
     enum { FLAGS = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };
@@ -173,7 +176,8 @@ static int open_or_make(const char *path)
     return fd;
 }
 
-/* 0, or an errno; EAGAIN: somebody else is about to begin the count, or has removed the file. */
+/* Takes the shared lock, and begins a count when the process is alone. Returns 0 or an errno;
+ * EAGAIN when another process is about to begin the count, or has removed the file. */
 static int lock_and_count(int fd, const char *folder, const char *run_folder, const char *path)
 {
     int error = judge_file(fd);
@@ -190,7 +194,8 @@ static int lock_and_count(int fd, const char *folder, const char *run_folder, co
     return error ? error : judge_file(fd);
 }
 
-/* The file with a shared lock on it; alone with it, with a new count. -1 and an errno. */
+/* Opens the file with a shared lock on it; a process that is alone with it begins a new count.
+ * Returns the descriptor, or -1 and errno. */
 static int open_account_locked(const char *folder, const char *run_folder, const char *path)
 {
     int fd = open_or_make(path);
@@ -256,8 +261,8 @@ static int open_account_in(struct tmk_account *ret, const char *folder, const ch
 
 enum presence { ABSENT, PRESENT, TAKEN };
 
-/* TAKEN: something of that name is not an account of the caller's. Another user may have put it
- * there. */
+/* Whether the folder has the run's account. TAKEN: a file of that name is not the caller's account.
+ * Another user may have put it there. */
 static enum presence look_for_account(const char *folder, const char *run_folder)
 {
     struct tmk_account a = {0};
@@ -277,7 +282,8 @@ static bool exists_in(const char *folder, const char *run_folder)
     return look_for_account(folder, run_folder) == PRESENT;
 }
 
-/* Where the run has its account already; else where there is room; else any tmpfs; else NULL. */
+/* Chooses the folder where the run has its account already; else one with room; else any tmpfs;
+ * else NULL. */
 static const char *choose_account_folder(const char *const *folders, unsigned n,
                                          const char *run_folder)
 {
@@ -312,7 +318,7 @@ int tmk_account_open(struct tmk_account *ret, const char *const *folders, unsign
     return rc;
 }
 
-/* An own account that nobody has, locked; -1 for any other. */
+/* Opens and locks an own account that no process has open; -1 for any other. */
 static int open_idle(int folder, const char *name)
 {
     struct stat st;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* trace/defs.c - see defs.h; docs/format.md 2.1.
  *
- * Parts of line tables stay where they were copied to until settle() sorts those of a code that has
- * frames and strings them together; the frames are sorted by code and offset, so that one walk
+ * Parts of line tables stay where they were copied to until settle() sorts the parts of each code
+ * that has frames and joins them; the frames are sorted by code and offset, so that one walk
  * through the table finds the lines of all. */
 #include "trace/defs.h"
 
@@ -359,7 +359,7 @@ static int by_code_and_offset(const void *va, const void *vb)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* Of those at one offset the longest first. */
+/* Parts at one offset are ordered with the longest first. */
 static int by_part_offset(const void *va, const void *vb)
 {
     const struct table_part *a = va, *b = vb;
@@ -388,8 +388,8 @@ static int list_parts(struct table_maker *m, const struct code_def *code, size_t
     return 0;
 }
 
-/* Parts in order. Of one that begins before the last ended, the bytes that are there already are
- * left out; runs cannot be cut, and are left out whole. */
+/* Copies the parts in order. When a part begins before the last one ended, the bytes that are there
+ * already are left out; runs cannot be cut, and are left out whole. */
 static size_t join_parts(struct table_maker *m, size_t n_parts, bool is_runs)
 {
     size_t n = 0, n_bytes = 0; /* n: of the table as the program had it */
@@ -407,7 +407,7 @@ static size_t join_parts(struct table_maker *m, size_t n_parts, bool is_runs)
     return n_bytes;
 }
 
-/* String the parts together: the bytes are in m->bytes. None when a part is missing. */
+/* Joins the parts: the bytes are in m->bytes. There are none when a part is missing. */
 static int make_line_table(struct table_maker *m, const struct code_def *code, size_t *ret_n)
 {
     size_t n_parts;
@@ -420,7 +420,7 @@ static int make_line_table(struct table_maker *m, const struct code_def *code, s
     return 0;
 }
 
-/* How the bytes of make_line_table() are to be read. Runs stand for tables of one layout only. */
+/* The layout of the bytes of make_line_table(). Runs stand for tables of one layout only. */
 static uint32_t layout_of(const struct code_def *code)
 {
     if (code->has_runs)

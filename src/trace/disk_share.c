@@ -29,7 +29,8 @@ static const uint64_t recount_every_ns = 1000000000u;
 
 #define MAGIC "TMKDISK1"
 
-/* The file: all of one machine and one user, not part of the trace's format. */
+/* The file. Only processes of one machine and one user share it, so it is not part of the trace's
+ * format. */
 struct disk_count {
     char magic[8];
     uint64_t used_bytes;
@@ -77,7 +78,8 @@ static bool is_count_file(const struct tmk_disk_share *s, int fd)
     return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
 }
 
-/* The program may have closed the number, or put a file of its own there. */
+/* Makes sure that the descriptor still is the count: the program may have closed the number, or
+ * opened another file under it. */
 static bool check_count_fd(struct tmk_disk_share *s)
 {
     if (is_count_file(s, s->fd))
@@ -136,7 +138,8 @@ void tmk_disk_share_remove(const char *run_folder)
 
 /* ---- the count ---- */
 
-/* Bytes on the disk of the run's files. UINT64_MAX: it was moved, and has another name now. */
+/* The bytes on the disk of the run's files. UINT64_MAX when the run folder was moved and has
+ * another name now. */
 static uint64_t bytes_of_run(const struct tmk_disk_share *s)
 {
     struct tmk_folder f;
@@ -152,7 +155,8 @@ static uint64_t bytes_of_run(const struct tmk_disk_share *s)
     return bytes;
 }
 
-/* Where other nodes have files in the folder, too, they cannot be told apart. */
+/* Takes the count again from the run's files, unless other nodes have files in the folder too:
+ * these cannot be told apart. */
 static void recount_run_bytes(const struct tmk_disk_share *s, struct disk_count *c)
 {
     uint64_t bytes = c->n_nodes == 1 ? bytes_of_run(s) : UINT64_MAX;
@@ -227,7 +231,7 @@ static bool change_locked(struct tmk_disk_share *s, enum change change, uint64_t
     return is_counted && allowed;
 }
 
-/* Where the count cannot be had any more, the process goes on with what was left then. */
+/* Where the count is lost, the process goes on with the bytes that were left then. */
 static bool change_alone(struct tmk_disk_share *s, enum change change, uint64_t bytes)
 {
     if (change == TAKE && bytes > s->left_bytes) {

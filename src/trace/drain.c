@@ -3,8 +3,8 @@
  *
  * Each run lists the pages in use, orders them by (thread, page number) and makes one lane per
  * thread. Lanes are merged by taking from the earliest one for as long as it stays earliest, which
- * for the usual one or two busy threads is one comparison a record. Ticks become nanoseconds on the
- * line between the clock reading of the run before and this one's. */
+ * takes one comparison a record for the usual one or two busy threads. Ticks become nanoseconds on
+ * the line between the clock readings of the previous run and of this one. */
 #include "trace/drain.h"
 
 #include <stdlib.h>
@@ -110,8 +110,8 @@ static void keep_mark(struct tmk_drain *d, const struct tmk_page *page)
         d->marks_lost = true;
 }
 
-/* From now on the file has the chunks up to `seq`, and pages are marked with one more at most. An
- * odd epoch, of a process that died while it moved records, ends. */
+/* Notes that the file has the chunks up to `seq`; page marks are at most one higher from now on.
+ * This ends an odd epoch, which a process leaves when it dies while it moves records. */
 static void note_progress(struct tmk_drain *d, uint64_t seq)
 {
     struct tmk_ring_header *h = d->ring->header;
@@ -128,8 +128,8 @@ static void note_progress(struct tmk_drain *d, uint64_t seq)
         d->marks_lost = true;
 }
 
-/* Slots of a page that the file has. A mark whose chunk never came is taken back at once: that
- * chunk's number will be another's. */
+/* The slots of a page that the file has. A mark for a chunk that was never written is taken back at
+ * once: another chunk will get that number. */
 static uint32_t done_slots(struct tmk_drain *d, struct tmk_page *page)
 {
     uint64_t done = atomic_load(&page->done);
@@ -238,7 +238,7 @@ static uint64_t to_ns(const struct tmk_drain *d, uint64_t ticks)
     return d->base_ns + (uint64_t)((double)(ticks - d->base_ticks) * d->ns_per_tick);
 }
 
-/* Payload bytes that a record of n slots can hold: from `b` to the end of its last slot. */
+/* The payload bytes of a record of n slots: from `b` to the end of its last slot. */
 static uint32_t payload_room(uint32_t n_slots)
 {
     return n_slots * TMK_SLOT_BYTES - (uint32_t)offsetof(struct tmk_record, b);
@@ -296,7 +296,7 @@ static void commit_pages(void *arg, uint64_t seq)
     }
 }
 
-/* Pages whose thread has gone on and whose records are all in the file go back. */
+/* Gives pages back when their thread has left them and the file has all their records. */
 static void recycle_pages(struct tmk_drain *d)
 {
     for (uint32_t i = 0; i < d->n_pages; i++) {
@@ -335,7 +335,7 @@ static int flush_packer(struct tmk_drain *d)
     return rc;
 }
 
-/* A block that was found there is an allocation, unless one is known to be there. */
+/* Turns a block that was found into an allocation, unless one is known at its address. */
 static bool settle_found(const struct tmk_drain *d, struct tmk_input *in)
 {
     struct tmk_block *b = tmk_state_find(tmk_packer_state(d->packer), in->device, in->a);

@@ -4,8 +4,8 @@
  * Every section of the events chunk grows in a buffer of its own, sized for the worst case of
  * max_events, so adding never fails for lack of room; flush strings the sections together. All of
  * them lie in one region, which lay_out_packer() cuts up. The dictionary of addresses costs no
- * clearing: a mark counts only if it carries the current chunk's stamp. That of shapes begins small
- * anew. */
+ * clearing: a mark counts only if it carries the current chunk's stamp. The dictionary of shapes
+ * begins small in each chunk. */
 #include "trace/packer.h"
 
 #include <assert.h>
@@ -103,7 +103,7 @@ struct tmk_packer_options tmk_packer_options_for(uint64_t max_size_bytes,
     return o;
 }
 
-/* Memory that is cut up from its begin on. Without a base nothing is given, only counted. */
+/* Memory that is cut up from its beginning. Without a base it is only counted. */
 struct cutter {
     uint8_t *base;
     size_t n_bytes;
@@ -122,7 +122,7 @@ static struct tmk_sink cut_sink(struct cutter *c, size_t n)
     return at ? tmk_sink_of(at, n) : (struct tmk_sink){0};
 }
 
-/* Everything that becomes a section, but for the dictionary of addresses. */
+/* Lays out every buffer that becomes a section, except the dictionary of addresses. */
 static void lay_out_sections(struct tmk_packer *p, struct cutter *c)
 {
     size_t n = p->options.max_events;
@@ -140,7 +140,8 @@ static void lay_out_sections(struct tmk_packer *p, struct cutter *c)
             cut_sink(c, n * data_bound[k] + (k == TMK_KIND_OTHER ? OTHER_SLACK : 0) + SINK_SLACK);
 }
 
-/* Place all that the packer needs at `base`, or only count it: NULL. Returns how much that is. */
+/* Places all buffers of the packer at `base`; with NULL it only counts their bytes. Returns the
+ * count. */
 static size_t lay_out_packer(struct tmk_packer *p, uint8_t *base)
 {
     struct cutter c = {.base = base};
@@ -299,7 +300,7 @@ static void end_run(struct tmk_packer *p)
     p->run_length = 0;
 }
 
-/* The address dictionary, written into the payload directly: its length is not known before. */
+/* Writes the address dictionary into the payload directly: its length is not known before. */
 static void write_addresses(struct tmk_packer *p)
 {
     if (p->n_addresses == 0)
@@ -380,7 +381,8 @@ static void begin_chunk(struct tmk_packer *p)
     tmk_state_compact(&p->state);
 }
 
-/* After so many bytes, but never more often than that half of what is written is checkpoints. */
+/* A checkpoint is due after `checkpoint_bytes` of chunks, but at most half of the written bytes are
+ * checkpoints. */
 static bool is_checkpoint_due(const struct tmk_packer *p)
 {
     uint64_t due = p->options.checkpoint_bytes;
@@ -388,8 +390,8 @@ static bool is_checkpoint_due(const struct tmk_packer *p)
            p->bytes_since_checkpoint >= p->last_checkpoint_bytes;
 }
 
-/* Bytes that a checkpoint may take. Of what the permanent chunks leave of the file there must be
- * room for the last one, as much of events, the next one, and a gap at the end of the file: so the
+/* The bytes that a checkpoint may take. The file, without its permanent chunks, must have room for
+ * the last checkpoint, as many bytes of events, the next checkpoint, and a gap at its end: so the
  * circle never gives up the last checkpoint before the next is written. */
 static size_t checkpoint_room(const struct tmk_packer *p)
 {
@@ -399,8 +401,8 @@ static size_t checkpoint_room(const struct tmk_packer *p)
     return size == 0 || room > TMK_CHUNK_MAX_PAYLOAD ? TMK_CHUNK_MAX_PAYLOAD : (size_t)room;
 }
 
-/* Without memory or room there is none now: events chunks have what totals and rows of steps need,
- * and how many blocks are alive. */
+/* Without memory or room no checkpoint is written now: events chunks have the totals, the open step
+ * rows and the number of live blocks. */
 static int write_checkpoint(struct tmk_packer *p)
 {
     size_t bound = tmk_checkpoint_bound(&p->state);
@@ -467,7 +469,7 @@ static void note_step_row(void *arg, const struct tmk_step_row *row)
     p->rows_written = row->ordinal;
 }
 
-/* Name, flags, device, address and size, which stand before the text in the ring too. */
+/* Writes name, flags, device, address and size, which stand before the text in the ring too. */
 static void write_parameter(struct tmk_sink *body, const struct tmk_input *in)
 {
     struct tmk_parameter_head head;
@@ -479,7 +481,7 @@ static void write_parameter(struct tmk_sink *body, const struct tmk_input *in)
     tmk_sink_varint(body, head.size_bytes);
 }
 
-/* What stands between a definition's id and its text. */
+/* Writes the numbers between a definition's id and its text. */
 static void write_def_numbers(struct tmk_sink *body, const struct tmk_input *in)
 {
     switch (in->kind) {
@@ -529,7 +531,8 @@ static void add_def(struct tmk_packer *p, const struct tmk_input *in)
     p->n_defs++;
 }
 
-/* As runs of a line, which need a tenth of the bytes. What cannot be written so stays as it is. */
+/* Adds a line table as runs of a line, which need a tenth of the bytes. A table that cannot be
+ * written so stays as it is. */
 static void add_lines_311(struct tmk_packer *p, const struct tmk_input *in)
 {
     uint8_t runs[TMK_STRING_MAX_BYTES + SINK_SLACK];

@@ -27,7 +27,8 @@ static uint8_t take_byte(struct tmk_pylines *p)
 
 /* ---- layout 39 ---- */
 
-/* Entries say where a line begins, not where it ends: apply those that begin by `offset`. */
+/* Entries say where a line begins, not where it ends: this applies the entries that begin by
+ * `offset`. */
 static void go_to_39(struct tmk_pylines *p, uint64_t offset)
 {
     while (tmk_view_left(&p->in) >= 2 && p->end + p->in.at[0] <= offset) {
@@ -54,7 +55,7 @@ static void next_range_310(struct tmk_pylines *p)
 
 /* ---- layout 311 ---- */
 
-/* Six bits a byte, lowest first; the high bit would begin another entry. */
+/* Reads a number with six bits a byte, lowest first; the high bit would begin another entry. */
 static uint32_t take_line_number(struct tmk_pylines *p)
 {
     uint64_t value = 0;
@@ -110,7 +111,7 @@ static void next_range_311(struct tmk_pylines *p)
 
 /* ---- runs ---- */
 
-/* What a run's low bits say of its line. */
+/* The low bits of a run tell how its line follows from the one before. */
 enum { RUN_NO_LINE, RUN_NEXT_LINE, RUN_LINE_BEFORE, RUN_DIFFERENCE, RUN_BITS = 2 };
 
 static void next_line_run(struct tmk_pylines *p)

@@ -80,7 +80,8 @@ static void release_file(struct tmk_reader *r)
         close_file(r);
 }
 
-/* What follows is read chunk by chunk: the descriptor stays if there are not too many. */
+/* Everything after the opening is read chunk by chunk: the descriptor stays if there are not too
+ * many. */
 static void keep_or_release(struct tmk_reader *r)
 {
     r->is_open = true;
@@ -140,7 +141,7 @@ static void take_info(struct tmk_reader *r, const char *text, size_t n)
     *out = '\0';
 }
 
-/* The info, if header and text are as they were written; they say where the header ends. */
+/* Whether the info, header and text, is as it was written; it says where the header ends. */
 static bool has_info(const struct tmk_file_header *h, const uint8_t *bytes)
 {
     if (h->info_bytes > TMK_INFO_MAX_BYTES || h->header_bytes > TMK_HEADER_MAX_BYTES ||
@@ -208,8 +209,9 @@ static int add_chunk(struct tmk_reader *r, const struct tmk_chunk_ref *ref)
     return 0;
 }
 
-/* From `offset` on, the next place that is not in a hole of a sparse file, on the grid of eight
- * bytes; file_bytes when there is none. Where the file system does not tell holes, `offset`. */
+/* The next place from `offset` on that is not in a hole of a sparse file, on the grid of eight
+ * bytes; file_bytes when there is none. Where the file system does not report holes, it is
+ * `offset`. */
 static uint64_t skip_hole(const struct tmk_reader *r, uint64_t offset)
 {
     off_t data = lseek(r->fd, (off_t)offset, SEEK_DATA);
@@ -218,9 +220,9 @@ static uint64_t skip_hole(const struct tmk_reader *r, uint64_t offset)
     return (uint64_t)data > offset ? offset + ((uint64_t)data - offset) / 8 * 8 : offset;
 }
 
-/* From `offset` on, the next place where a valid chunk header stands; file_bytes when there is
- * none. Reads in blocks, so that a large damaged stretch costs one pass over it, and holes cost
- * nothing: a file of 30 GB may be a few kilobytes on the disk. */
+/* The next place from `offset` on with a valid chunk header; file_bytes when there is none. It
+ * reads in blocks, so that a large damaged stretch costs one pass over it, and holes cost nothing:
+ * a file of 30 GB may be a few kilobytes on the disk. */
 static uint64_t find_chunk(const struct tmk_reader *r, uint64_t offset)
 {
     static const uint8_t magic[4] = {'T', 'M', 'K', 'C'};
@@ -250,7 +252,8 @@ static int fail_cut(const struct tmk_reader *r, struct tmk_error *err)
                     (unsigned long long)r->file_bytes);
 }
 
-/* Pickles, plain or gzipped, are what people have from torch. */
+/* Fails for a file that is no trace. Pickles, plain or gzipped, are the files that people have from
+ * torch. */
 static int fail_stranger(const uint8_t *bytes, struct tmk_error *err)
 {
     bool pickled = bytes[0] == 0x80 || (bytes[0] == 0x1f && bytes[1] == 0x8b);
@@ -347,7 +350,7 @@ static int by_seq(const void *va, const void *vb)
     return a->header.seq < b->header.seq ? -1 : a->header.seq > b->header.seq;
 }
 
-/* Order by number; of two with the same number (only damage makes them) keep one. */
+/* Orders chunks by number and keeps one of two with the same number, which only damage makes. */
 static void sort_chunks(struct tmk_reader *r)
 {
     if (r->n_chunks == 0)
@@ -360,7 +363,7 @@ static void sort_chunks(struct tmk_reader *r)
     r->n_chunks = kept;
 }
 
-/* The payload's bytes, from the file, into the reader's buffer. */
+/* Reads the payload's bytes from the file into the reader's buffer. */
 static int load_payload(struct tmk_reader *r, const struct tmk_chunk_ref *ref, size_t n,
                         struct tmk_error *err)
 {
@@ -457,7 +460,7 @@ static int read_step_rows(struct tmk_reader *r, struct tmk_view in)
     return 0;
 }
 
-/* By ordinal; a finished row before an open one of the same ordinal. */
+/* Compares rows by ordinal; a finished row comes before an open one of the same ordinal. */
 static int by_ordinal(const void *va, const void *vb)
 {
     const struct tmk_step_row *a = va, *b = vb;
@@ -478,7 +481,7 @@ static void sort_rows(struct tmk_reader *r)
     r->n_rows = kept;
 }
 
-/* Those that ended before the last event that we have. */
+/* Takes the kept rows that ended before the last event read. */
 static int take_kept_rows(struct tmk_reader *r)
 {
     uint64_t end_ns = 0;
@@ -590,8 +593,8 @@ static int list_attached(struct tmk_reader *r, size_t n)
     return 0;
 }
 
-/* In a file that is written round, rows of old steps may have moved behind the last chunk that
- * stays, or be overwritten by now: what was read once is kept. */
+/* Keeps the rows read so far. In a file that is written round, rows of old steps may have moved
+ * behind the last chunk that stays, or be overwritten by now. */
 static int keep_rows(struct tmk_reader *r)
 {
     int rc = 0;

@@ -48,8 +48,8 @@ static bool scan_byte(struct line_scan *s, char c)
     return true;
 }
 
-/* All lines of the file are as ours, which is then read to its end. The last may have been cut by
- * a full disk. */
+/* Whether all lines of the file have this format; the file is then read to its end. The last line
+ * may have been cut by a full disk. */
 static bool are_lines(int fd, size_t *ret_bytes)
 {
     char piece[PIECE_BYTES];
@@ -67,7 +67,8 @@ static bool are_lines(int fd, size_t *ret_bytes)
     return true;
 }
 
-/* Such a file and no other, neither the user's own nor another's that is linked to this name. */
+/* Whether the file is such a list, neither the user's own file nor another one that is linked to
+ * this name. */
 static bool is_list(int fd, size_t *ret_bytes)
 {
     struct stat st;
@@ -125,7 +126,8 @@ int tmk_refusals_append(const char *folder, const struct tmk_refusal *refusal)
 
 /* ---- reading ---- */
 
-/* Digits at *text, which is moved behind them and one blank; false when there are none. */
+/* Reads the digits at *text and moves *text behind them and one blank. Returns false when there are
+ * none. */
 static bool take_refusal_number(const char **text, uint32_t *ret)
 {
     const char *at = *text;

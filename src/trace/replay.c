@@ -40,7 +40,8 @@ static void visit_event(struct tmk_replay *rp, const struct tmk_visitor *v,
         v->event(v->arg, rp, ev, b);
 }
 
-/* The free that was never recorded but must have been, since the address is handed out again. */
+/* Visits the free that was never recorded but must have been, since the address is handed out
+ * again. */
 static void imply_free(struct tmk_replay *rp, const struct tmk_visitor *v,
                        const struct tmk_event *alloc, struct tmk_block *b)
 {
@@ -52,7 +53,7 @@ static void imply_free(struct tmk_replay *rp, const struct tmk_visitor *v,
     rp->implied = false;
 }
 
-/* The blocks that a device's end gives up, each shown as it goes. */
+/* Gives up the blocks of a device that ends, and visits each of them. */
 static void give_up_blocks(struct tmk_replay *rp, const struct tmk_visitor *v,
                            const struct tmk_event *end)
 {
@@ -71,7 +72,7 @@ static void give_up_blocks(struct tmk_replay *rp, const struct tmk_visitor *v,
     rp->implied = false;
 }
 
-/* One that was at its address has ended without being seen to. */
+/* Applies a segment event. A segment that was at its address has ended without an event. */
 static void apply_segment(struct tmk_replay *rp, const struct tmk_event *ev)
 {
     struct tmk_state *s = &rp->state;
@@ -167,7 +168,7 @@ static int map_addresses(struct tmk_replay *rp)
     return 0;
 }
 
-/* Context, reserved bytes, totals and rows of the step, as the chunk has them. */
+/* Takes context, reserved bytes, totals and rows of the step from the chunk. */
 static int take_figures(struct tmk_replay *rp, struct tmk_written_live *ret_live)
 {
     struct tmk_cursor *c = &rp->cursor;
@@ -183,9 +184,10 @@ static int take_figures(struct tmk_replay *rp, struct tmk_written_live *ret_live
     return rc;
 }
 
-/* After a gap, until a checkpoint: take what the chunk says about the moment it starts at. Blocks
- * at its addresses are made to agree with its dictionary; those that appear are of unknown age and
- * origin. Where its writer did not know all blocks himself, one that he does not list may live. */
+/* Takes the facts that the chunk has about the moment it starts at, after a gap and until a
+ * checkpoint. Blocks at its addresses are made to agree with its dictionary; new ones have unknown
+ * age and origin. Where its writer did not know all blocks itself, a block that it does not list
+ * may live. */
 static int patch_state(struct tmk_replay *rp)
 {
     struct tmk_cursor *c = &rp->cursor;
@@ -206,8 +208,8 @@ static int patch_state(struct tmk_replay *rp)
     return rc;
 }
 
-/* Blocks are alive that the state has no entry for: those that the chunk is about, it lists. True
- * when there were some. */
+/* Takes live blocks that the state has no entry for, when the chunk lists them because its events
+ * are about them. Returns true when there were some. */
 static bool take_listed(struct tmk_replay *rp)
 {
     struct tmk_cursor *c = &rp->cursor;
@@ -248,8 +250,8 @@ static int replay_events(struct tmk_replay *rp, const struct tmk_chunk_header *c
 
 /* ---- the sweep ---- */
 
-/* Number of the first chunk to use: the newest checkpoint if that is asked for, the first chunk, or
- * after a cut the oldest checkpoint. */
+/* The number of the first chunk to use: the newest checkpoint on request, the first chunk, or after
+ * a cut the oldest checkpoint. */
 static uint32_t first_chunk_to_replay(const struct tmk_replay *rp, const struct tmk_reader *r)
 {
     uint32_t n = tmk_reader_n_chunks(r), oldest = 0, newest = 0;
@@ -265,8 +267,7 @@ static uint32_t first_chunk_to_replay(const struct tmk_replay *rp, const struct 
     return tmk_reader_status(r)->n_given_up ? oldest : 0;
 }
 
-/* True when a checkpoint has to be loaded: reading starts there, or chunks before it are missing.
- */
+/* Whether a checkpoint has to be loaded: reading starts there, or chunks before it are missing. */
 static bool wants_checkpoint(const struct tmk_replay *rp, bool first, bool lost)
 {
     return lost || (first && rp->n_replayed == 0);

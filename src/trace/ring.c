@@ -41,8 +41,8 @@ static void touch_by_hand(uint8_t *base, size_t n)
         ((volatile uint8_t *)base)[i] = 0;
 }
 
-/* For kernels before 5.14: allocate a part of the file by its name, so that touching it cannot
- * raise SIGBUS. */
+/* Allocates a part of the file by its name, so that touching it cannot raise SIGBUS; for kernels
+ * before 5.14. */
 static int allocate_by_name(const struct tmk_ring *r, size_t offset, size_t n)
 {
     struct stat st;
@@ -56,7 +56,7 @@ static int allocate_by_name(const struct tmk_ring *r, size_t offset, size_t n)
     return rc;
 }
 
-/* Memory for n bytes at `offset`, touched, so that the hot path never faults. */
+/* Allocates and touches memory for n bytes at `offset`, so that the hot path never faults. */
 static int populate_ring_file(const struct tmk_ring *r, size_t offset, size_t n, bool may_open)
 {
     uint8_t *base = (uint8_t *)r->header + offset;
@@ -74,7 +74,7 @@ static int populate_ring_file(const struct tmk_ring *r, size_t offset, size_t n,
     return 0;
 }
 
-/* What a ring says about itself before it has pages. */
+/* Fills in the header of a ring that has no pages yet. */
 static void fill_header(struct tmk_ring_header *h, const uint8_t trace_id[16],
                         const char *trace_path)
 {
@@ -91,7 +91,8 @@ static void fill_header(struct tmk_ring_header *h, const uint8_t trace_id[16],
     memcpy(h->magic, TMK_RING_MAGIC, sizeof h->magic);
 }
 
-/* Through a mapping: on a tmpfs with huge=always a call to write() takes 2 MiB for these 4 KiB. */
+/* Writes the header through a mapping: on a tmpfs with huge=always a call to write() takes 2 MiB
+ * for these 4 KiB. */
 static bool put_header(int fd, const struct tmk_ring_header *header)
 {
     void *page = tmk_map_sparsely(sizeof *header, MAP_SHARED, fd);
@@ -104,7 +105,7 @@ static bool put_header(int fd, const struct tmk_ring_header *header)
     return is_there || pwrite(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header;
 }
 
-/* Lock a new file, write what it says about itself, give it its full length, the rest a hole. */
+/* Locks a new file, writes its header, and gives it its full length with a hole for the rest. */
 static int fill_file(const struct tmk_ring *r, int fd, const struct tmk_ring_header *header)
 {
     return tmk_ring_file_hold(fd) == 0 && ftruncate(fd, (off_t)r->size_bytes) == 0 &&
@@ -113,7 +114,7 @@ static int fill_file(const struct tmk_ring *r, int fd, const struct tmk_ring_hea
                : -1;
 }
 
-/* By its name, and locked as well; removed if that cannot be. */
+/* Opens the file by its name and locks it as well; removes it if that fails. */
 static int open_again(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -125,10 +126,10 @@ static int open_again(const char *path)
     return -1;
 }
 
-/* Give an unnamed file its name. Looking at a thread's folder in /proc leaves the kernel entries to
- * tear down when that thread ends, for which whoever waits for the process may wait, spinning: so
- * that is the way for those who may not link by the descriptor alone (before Linux 6.10, all but
- * root). */
+/* Gives an unnamed file its name. A look-up in a thread's folder in /proc leaves the kernel entries
+ * to tear down when that thread ends, and a process that waits for this one may spin on that. So it
+ * is only the way for processes that may not link by the descriptor alone (before Linux 6.10, all
+ * but root). */
 static int link_unnamed(int unnamed, const char *path)
 {
     char link[48];
@@ -140,8 +141,9 @@ static int link_unnamed(int unnamed, const char *path)
     return linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
-/* The file without a name until it is locked and says whose it is: a SIGKILL leaves all or nothing.
- * It is opened again by its name, which /proc/PID/maps is to show. -1 where that cannot be done. */
+/* Makes the file without a name until it is locked and has its header: a SIGKILL leaves all or
+ * nothing. It is opened again by its name, so that /proc/PID/maps shows that. Returns -1 where that
+ * cannot be done. */
 static int make_unnamed(const struct tmk_ring *r, const struct tmk_ring_header *header)
 {
     char folder[TMK_RING_PATH_BYTES];
@@ -169,7 +171,7 @@ static int make_named(const struct tmk_ring *r, const struct tmk_ring_header *he
     return -1;
 }
 
-/* The file, locked. */
+/* Makes the file and locks it. */
 static int make_ring_file(struct tmk_ring *r, const struct tmk_ring_header *header,
                           struct tmk_error *err)
 {
@@ -185,7 +187,7 @@ static int make_ring_file(struct tmk_ring *r, const struct tmk_ring_header *head
     return fd;
 }
 
-/* A stack of free pages, the lowest on top. */
+/* The free pages are a stack, with the lowest on top. */
 static void push_page(struct tmk_ring *r, struct tmk_page *page)
 {
     uint32_t index = (uint32_t)(page - r->pages) + 1;
@@ -198,7 +200,7 @@ static void push_page(struct tmk_ring *r, struct tmk_page *page)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* Pages from n_pages on exist from now on. */
+/* Adds n_more pages after the existing ones. */
 static void add_pages(struct tmk_ring *r, uint32_t n_more)
 {
     uint32_t n = atomic_load(&r->header->n_pages);
@@ -207,9 +209,10 @@ static void add_pages(struct tmk_ring *r, uint32_t n_more)
         push_page(r, &r->pages[i - 1]);
 }
 
-/* Close the descriptor that the file is mapped through: programs close what they do not know, and a
- * child would hold the lock through it. A second one has the lock meanwhile, so that nobody finds
- * the file without, and stays where the mapping turns out not to keep it. */
+/* Closes the descriptor that the file is mapped through: programs close descriptors they do not
+ * know, and a child would keep the lock through it. A second descriptor has the lock meanwhile, so
+ * that nobody finds the file without a lock; it stays open where the mapping turns out not to keep
+ * the lock. */
 static int leave_lock_to_mapping(struct tmk_ring *r, int fd, struct tmk_error *err)
 {
     int second = open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -332,8 +335,8 @@ static bool header_is_sane(const struct tmk_ring_header *h, size_t file_bytes)
            h->n_pages <= TMK_RING_PAGES_LIMIT && tmk_ring_bytes(h->n_pages) <= file_bytes;
 }
 
-/* The pages in use; the others hold nothing, and most are such: a copy costs what there is. They
- * are not even looked at in the copy, whose memory comes by touching it. */
+/* Copies the pages in use. Most pages are empty, so a copy costs only the used ones. The empty ones
+ * are not even read in the copy, because touching it takes memory. */
 static int copy_pages(int fd, struct tmk_ring *r)
 {
     uint32_t n = tmk_ring_n_pages(r);
@@ -360,12 +363,12 @@ bool tmk_ring_has_moved(const struct tmk_ring *copy, int fd)
     return read_ring_bytes(fd, &now, sizeof now, 0) < 0 || !has_same_progress(copy->header, &now);
 }
 
-/* One try; TMK_EBUSY when the packer, or a merger, moved records meanwhile. The pages of a living
- * ring are of different moments: of a thread that goes from one to the next meanwhile, records on
- * the later may be there and some on the earlier not. What was stamped before the first page was
- * copied is whole, but for frees and tags that bear an earlier stamp than their moment's
- * (record/torch/fast_path.h): they may be missing, and with each all that follows it on its thread.
- */
+/* Makes one try; TMK_EBUSY when the packer, or a merger, moved records meanwhile. The pages of a
+ * living ring are copied at different moments: when a thread goes from one page to the next
+ * meanwhile, the copy may have records of the later page and lack some of the earlier. Records
+ * stamped before the first page was copied are complete, except frees and tags with a stamp earlier
+ * than their moment (record/torch/fast_path.h): they may be missing, and with each of them all
+ * later records of its thread. */
 static int copy_once(int fd, struct tmk_ring *r, bool live)
 {
     if (read_ring_bytes(fd, r->header, TMK_RING_HEADER_BYTES, 0) < 0)
@@ -373,7 +376,7 @@ static int copy_once(int fd, struct tmk_ring *r, bool live)
     if (live && (atomic_load(&r->header->epoch) & 1))
         return TMK_EBUSY;
     r->copied_ticks = live ? tmk_clock_ticks(tmk_clock_has_counter()) : UINT64_MAX;
-    /* After the clock: a page that was added since then has nothing that counts. */
+    /* This comes after the clock: a page that was added since then has no record that counts. */
     if (read_ring_bytes(fd, &r->header->n_pages, sizeof r->header->n_pages,
                         offsetof(struct tmk_ring_header, n_pages)) < 0 ||
         copy_pages(fd, r) < 0)

@@ -18,7 +18,7 @@ enum { ALIVE_BYTE = 0, MERGING_BYTE = 1, LOCK_WAIT_NS = 2000000 };
 
 /* ---- locks ---- */
 
-/* Shared: while a ring is being made, two descriptors have it. */
+/* The lock is shared: while a ring is being made, two descriptors have it. */
 int tmk_ring_file_hold(int fd)
 {
     return tmk_file_lock(fd, TMK_LOCK_SHARED, ALIVE_BYTE);
@@ -58,7 +58,8 @@ static bool is_ring_file_name(const char *name)
            !strchr(name, '/');
 }
 
-/* Read and written if it may be, else read. O_NONBLOCK: a FIFO must not hold us up. */
+/* Opens a plain file for reading and writing if allowed, else for reading. O_NONBLOCK: a FIFO must
+ * not block the process. */
 static int open_plain_file_in(int folder, const char *name, bool only_own, struct stat *ret_st)
 {
     enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
@@ -193,7 +194,8 @@ bool tmk_ring_file_is_users_name(const char *name)
     return strncmp(name, start, text.length) == 0;
 }
 
-/* A user's number follows, which may be another one's: root reads all. */
+/* Whether the name begins as a ring's does. A user's number follows, which may be another user's:
+ * root reads all. */
 static bool has_prefix(const char *name)
 {
     return strncmp(name, "tidemark.", 9) == 0;

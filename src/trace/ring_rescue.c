@@ -18,7 +18,7 @@ enum { ORPHAN_SECONDS = 10 };
 
 /* ---- whose it is ---- */
 
-/* The process may be about to lock it, or to make the trace. */
+/* Whether the ring is too old for a process that is about to lock it, or to make the trace. */
 static bool is_old_ring(const struct tmk_ring_file *f)
 {
     time_t now = time(NULL);
@@ -51,7 +51,7 @@ static bool copy_page(int from, int to, uint32_t i)
            write_at_end(to, page, sizeof page);
 }
 
-/* Header and pages in use, as a ring that has no others. */
+/* Copies the header and the pages in use, as a ring without other pages. */
 static bool copy_used(const struct tmk_ring_file *from, int to, struct tmk_ring_header *h,
                       uint32_t n_used)
 {

@@ -273,7 +273,7 @@ size_t tmk_checkpoint_bound(const struct tmk_state *s)
            (size_t)s->segments.n * SEGMENT_BOUND + (size_t)s->n_contexts * CONTEXT_BOUND;
 }
 
-/* What one look at the live blocks tells. */
+/* The figures from one pass over the live blocks. */
 struct block_sums {
     size_t detailed_bytes, brief_bytes; /* that listing all of them takes, about */
     unsigned shift;                     /* zero bits that all addresses end in */
@@ -296,7 +296,8 @@ static size_t detailed_bytes(const struct tmk_block *b, uint64_t now_ns, uint64_
            tmk_varint_bytes(b->serial) + tmk_varint_bytes(b->stream);
 }
 
-/* The shift of those before stands in for that of all, which is not known on the way. */
+/* The shift of the blocks seen so far stands in for the shift of all, which is unknown until the
+ * end. */
 static struct block_sums sum_blocks(const struct tmk_state *s, uint64_t now_ns)
 {
     struct block_sums sums = {0};
@@ -321,14 +322,14 @@ static struct block_sums sum_blocks(const struct tmk_state *s, uint64_t now_ns)
     return sums;
 }
 
-/* The largest blocks, by powers of two: all of the classes above `size_class`, and the first
- * `n_left` of that class. */
+/* The set of the largest blocks, by powers of two: all blocks of the classes above `size_class`,
+ * and the first `n_left` of that class. */
 struct block_cut {
     unsigned size_class;
     uint32_t n_left;
 };
 
-/* The cut that has `n` of the live blocks. */
+/* The cut with the `n` largest of the live blocks. */
 static struct block_cut cut_at(const struct block_sums *sums, uint32_t n)
 {
     unsigned size_class = 64;
@@ -337,7 +338,7 @@ static struct block_cut cut_at(const struct block_sums *sums, uint32_t n)
     return (struct block_cut){.size_class = size_class, .n_left = n};
 }
 
-/* To be asked about all live blocks, in order. */
+/* Whether a block is in the cut. The caller asks about all live blocks, in order. */
 static bool is_in_cut(struct block_cut *cut, const struct tmk_block *b)
 {
     unsigned size_class = size_class_of(b->size_bytes);
@@ -348,7 +349,7 @@ static bool is_in_cut(struct block_cut *cut, const struct tmk_block *b)
     return is_in;
 }
 
-/* What a checkpoint lists of the live blocks. */
+/* The part of the live blocks that a checkpoint lists. */
 struct block_listing {
     const struct block_sums *sums;
     uint32_t n_detailed;
@@ -408,7 +409,8 @@ static void write_block_requests(struct tmk_sink *out, const struct tmk_state *s
             tmk_sink_varint(out, s->requested[i]);
 }
 
-/* Those that follow the first `n_detailed` in size, as the addresses of an events chunk. */
+/* Writes the blocks that follow the first `n_detailed` in size, in the form of an events chunk's
+ * addresses. */
 static void write_brief_blocks(struct tmk_sink *out, const struct tmk_state *s,
                                const struct block_listing *list)
 {
@@ -434,7 +436,7 @@ static void write_brief_blocks(struct tmk_sink *out, const struct tmk_state *s,
     }
 }
 
-/* First how many there were until now, since ids count on. */
+/* Writes the segments. The number of segments so far comes first, since ids continue from it. */
 static void write_segments(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns)
 {
     if (s->segments.n_begun == 0)
@@ -546,14 +548,14 @@ static size_t write_listing(struct tmk_sink *out, const struct tmk_state *s, uin
     return out->full ? SIZE_MAX : tmk_sink_length(out);
 }
 
-/* About how many of `n` fit, where all take `bytes` and there is room for `room`. */
+/* Estimates how many of `n` items fit into `room`, when all of them take `bytes`. */
 static uint32_t share_that_fits(uint32_t n, size_t bytes, size_t room)
 {
     return bytes <= room ? n : (uint32_t)((double)n * 0.96 * (double)room / (double)bytes);
 }
 
-/* As many in detail as there is room for when all others are listed briefly; if not even these
- * fit, as many of them as do. */
+/* Lists as many blocks in detail as there is room for when all others are listed briefly; if not
+ * even these fit, as many of them as do. */
 static void choose_listing(struct block_listing *list, uint32_t n, size_t room)
 {
     size_t brief = list->sums->brief_bytes, detailed = list->sums->detailed_bytes;
@@ -567,7 +569,8 @@ static void choose_listing(struct block_listing *list, uint32_t n, size_t room)
     }
 }
 
-/* Sizes vary: the guess is made smaller until it fits, as an empty list does. */
+/* Makes the listing smaller. Sizes vary, so the guess shrinks until it fits; an empty list always
+ * does. */
 static void shorten_listing(struct block_listing *list, uint32_t n)
 {
     if (list->n_detailed > 0) {
@@ -637,7 +640,7 @@ void tmk_open_rows_restore(struct tmk_view in, struct tmk_state *s)
     }
 }
 
-/* The checkpoint numbers contexts 1..n; the state has perhaps others: ret_map translates. */
+/* The checkpoint numbers contexts 1..n; the state may have other numbers: ret_map translates. */
 static void read_contexts(struct tmk_view *in, struct tmk_state *s, struct tmk_region *ret_map)
 {
     uint64_t n = tmk_view_varint(in);
@@ -661,7 +664,7 @@ static uint32_t mapped_id(const struct tmk_region *map, uint64_t i)
     return i < map->size_bytes / sizeof(uint32_t) ? ((const uint32_t *)map->base)[i] : 0;
 }
 
-/* Sections 35 and, where they are not empty, 36 and 38. */
+/* Reads section 35 and, where they are not empty, 36 and 38. */
 static void read_listed_blocks(struct tmk_view *in, struct tmk_view *streams,
                                struct tmk_view *requested, uint64_t now_ns,
                                const struct tmk_region *map, struct tmk_state *s)
@@ -695,7 +698,7 @@ static void read_listed_blocks(struct tmk_view *in, struct tmk_view *streams,
     }
 }
 
-/* Section 39: blocks of which the size is all that is known. */
+/* Reads section 39: blocks of which only the size is known. */
 static void read_brief_blocks(struct tmk_view *in, uint64_t now_ns, struct tmk_state *s)
 {
     uint64_t n = tmk_view_varint(in), shift = tmk_view_varint(in), address = 0;
@@ -712,7 +715,8 @@ static void read_brief_blocks(struct tmk_view *in, uint64_t now_ns, struct tmk_s
     }
 }
 
-/* Those that find no room now may have found none before: they are not counted twice. */
+/* Reads the segments. A segment that finds no room now may have found none before: it is not
+ * counted twice. */
 static void read_segments(struct tmk_view *in, uint64_t now_ns, const struct tmk_region *map,
                           struct tmk_state *s)
 {

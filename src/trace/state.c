@@ -39,7 +39,7 @@ static int reserve_table(struct tmk_region *r, uint64_t n, size_t item_bytes, vo
     return rc;
 }
 
-/* An index for at most `n` items, which begins small. */
+/* Reserves an index for at most `n` items; it begins small. */
 static int reserve_index(struct tmk_region *r, uint32_t n, struct tmk_index *ret)
 {
     uint32_t n_slots = tmk_index_slots_for(n, FIRST_SLOTS);
@@ -91,7 +91,7 @@ static uint64_t entry_hash(uint16_t device, uint64_t address)
     return tmk_hash_u64(address ^ ((uint64_t)device << 48));
 }
 
-/* Number of the entry; 0: there is none. */
+/* The number of the entry; 0 when there is none. */
 static inline uint32_t find_block_entry(const struct tmk_state *s, uint64_t hash, uint16_t device,
                                         uint64_t address)
 {
@@ -309,7 +309,7 @@ static void index_contexts(struct tmk_state *s, uint32_t n_slots)
     }
 }
 
-/* Number of the context; 0: there is none. */
+/* The number of the context; 0 when there is none. */
 static uint32_t find_context(const struct tmk_state *s, uint64_t hash, uint32_t parent,
                              uint8_t kind, uint32_t name)
 {
@@ -399,7 +399,8 @@ void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, ui
     ASSERT_VALID(s);
 }
 
-/* Look again when the first of the open backward stages began: it has closed. Rare. */
+/* Finds when the first of the open backward stages began, after the earlier first one has closed.
+ * This is rare. */
 static void find_backward_start(struct tmk_state *s)
 {
     s->backward_start_ns = UINT64_MAX;
@@ -409,7 +410,8 @@ static void find_backward_start(struct tmk_state *s)
                 s->backward_start_ns = s->ranges[r - 1].start_ns;
 }
 
-/* Those from the thread's innermost up to range `last` close. */
+/* Closes a thread's ranges from the innermost up to range `last`, and ends the backward stages
+ * among them. */
 static void end_backward(struct tmk_state *s, uint32_t thread, uint32_t last)
 {
     uint32_t n_before = s->n_backward, outer = s->ranges[last - 1].outer;
@@ -475,8 +477,8 @@ static enum tmk_stage birth_of(const struct tmk_state *s, const struct tmk_block
     return (enum tmk_stage)s->contexts[b->context].stage_kind;
 }
 
-/* True when tags do not say what the block is. "Input" is a hint: what a stage of training makes is
- * its own. */
+/* Whether tags do not say what the block is. "Input" is a hint: it does not count for a block that
+ * a stage of training made. */
 static inline bool is_untold(const struct tmk_state *s, const struct tmk_block *b)
 {
     if (!s->knows_stages || (b->category != TIDEMARK_UNKNOWN && b->category != TIDEMARK_INPUT))
@@ -486,7 +488,7 @@ static inline bool is_untold(const struct tmk_state *s, const struct tmk_block *
            (birth >= TMK_STAGE_FORWARD && birth <= TMK_STAGE_EVAL);
 }
 
-/* What outlives the stage it was made in, by that stage. */
+/* The category of a block that outlives the stage it was made in, by that stage. */
 static const uint8_t category_of_survivor[TMK_N_STAGES] = {
     [TMK_STAGE_NONE] = TIDEMARK_UNKNOWN,       [TMK_STAGE_OTHER] = TIDEMARK_OTHER,
     [TMK_STAGE_FORWARD] = TIDEMARK_ACTIVATION, [TMK_STAGE_BACKWARD] = TIDEMARK_GRADIENT,
@@ -494,13 +496,13 @@ static const uint8_t category_of_survivor[TMK_N_STAGES] = {
     [TMK_STAGE_DATA] = TIDEMARK_INPUT,         [TMK_STAGE_SETUP] = TIDEMARK_OTHER,
 };
 
-/* Made in the backward that is going on, by whichever of autograd's threads. */
+/* Whether the block was made in the current backward, by any of autograd's threads. */
 static bool is_of_this_backward(const struct tmk_state *s, const struct tmk_block *b)
 {
     return s->n_backward > 0 && b->alloc_ns >= s->backward_start_ns;
 }
 
-/* Of a block that tags do not tell, freed now by `thread`. */
+/* The category of a block without telling tags that `thread` frees now. */
 static uint8_t category_at_free(const struct tmk_state *s, const struct tmk_block *b,
                                 uint32_t thread)
 {
@@ -577,7 +579,7 @@ static bool is_last_device(const struct tmk_state *s, const struct tmk_device_us
     return true;
 }
 
-/* What is still counted after all blocks are gone was of blocks that were not followed. */
+/* Bytes that are still counted after all blocks are gone belonged to untracked blocks. */
 void tmk_state_device_end(struct tmk_state *s, uint64_t ns, uint16_t device)
 {
     tmk_state_other(s, ns);

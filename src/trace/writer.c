@@ -23,15 +23,15 @@ enum {
 
 /* ---- plain reading and writing ---- */
 
-/* Say that the process lives, to those who cannot ask its ring. */
+/* Takes the lock that says that the process lives, for readers that cannot ask its ring. */
 static void hold_trace_lock(const struct tmk_writer *w)
 {
     if (w->is_held)
         (void)tmk_file_lock(w->fd, TMK_LOCK_SHARED, 0);
 }
 
-/* A program may close descriptors it does not know, and another file may then have our number:
- * make sure that the number still is our file before every use. */
+/* A program may close descriptors it does not know, and another file may then get the number: this
+ * makes sure that the number still is the trace before every use. */
 static int check_trace_fd(struct tmk_writer *w)
 {
     struct stat st;
@@ -213,8 +213,8 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
     return 0;
 }
 
-/* What lies behind the last chunk that counts is left over from the round before: a reader would
- * take it for damage. Only after the status that gave it up. */
+/* Cuts the bytes after the last chunk that counts, which are left from the round before: a reader
+ * would take them for damage. This comes only after the status that gave them up. */
 static void cut_leftovers(struct tmk_writer *w)
 {
     uint64_t end = w->wrapped ? w->end : w->status.head;
@@ -376,7 +376,7 @@ void tmk_writer_ask(struct tmk_writer *w, tmk_grant *grant, void *arg)
     w->granted = w->file_bytes;
 }
 
-/* Whether the file may grow to `end`. Asked for in whole blocks of a disk. */
+/* Whether the file may grow to `end`. It asks for whole blocks of a disk. */
 static bool is_granted(struct tmk_writer *w, uint64_t end)
 {
     if (!w->grant || end <= w->granted)
@@ -388,7 +388,7 @@ static bool is_granted(struct tmk_writer *w, uint64_t end)
     return true;
 }
 
-/* The run has no more room: what the file has is all that it gets. */
+/* Bounds the file to its present size, when the run has no more disk space. */
 static int settle_for_less(struct tmk_writer *w)
 {
     if (w->file_bytes < TMK_MAX_SIZE_LEAST)
