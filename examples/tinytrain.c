@@ -117,8 +117,7 @@ static void help_print(void)
            "  tidemark run -- tinytrain --spike 20 --capacity 12MiB --threads 4\n");
 }
 
-/* Parse digits, then one of the suffixes if `kind` has them. Returns 0, or -1 when the text is
- * something else or too large. */
+/* Parse digits and a suffix if `kind` has them: 0, or -1 when it is something else or too large. */
 static int value_parse(const char *text, enum flag_kind kind, uint64_t *ret_value)
 {
     if (!isdigit((unsigned char)text[0]))
@@ -165,8 +164,7 @@ static const struct flag *flag_find(const char *argument, const char **ret_text)
     return NULL;
 }
 
-/* Take one flag, and its value, from the front of `arguments`. Returns how many were taken, or -1.
- */
+/* Take a flag, and its value, from the front of `arguments`: how many were taken, or -1. */
 static int flag_take(char **arguments, struct settings *settings)
 {
     const char *text = NULL;

@@ -54,9 +54,8 @@ static const char *size_format(uint64_t size_bytes, char *text, size_t text_byte
     return text;
 }
 
-/* Report the OOM and exit. The lock stays taken, so that no other thread counts or reports anything
- * after this. */
-_Noreturn static void refuse(uint64_t size_bytes, const struct tidemark_site *site)
+/* Report the OOM and exit. The lock stays taken, so no other thread reports anything after this. */
+_Noreturn static void exit_out_of_memory(uint64_t size_bytes, const struct tidemark_site *site)
 {
     if (tidemark_record_oom) /* tidemark_oom(), on behalf of the caller's line */
         tidemark_record_oom(TIDEMARK_HOST, size_bytes, capacity_bytes, site);
@@ -113,7 +112,7 @@ void *tt_mem_new(enum tidemark_category category, size_t size_bytes, const char 
     pthread_mutex_lock(&lock);
     struct head *head = head_alloc(size_bytes);
     if (!head)
-        refuse(size_bytes, site);
+        exit_out_of_memory(size_bytes, site);
     head->size_bytes = size_bytes;
     head->category = category;
     void *block = head + 1;

@@ -54,7 +54,7 @@ struct mlp {
     float *out; /* of the GELU between them */
 };
 
-struct transformer_block {
+struct tt_block {
     char name[TT_NAME_BYTES];
     struct norm norm1;
     struct attention attn;
@@ -75,7 +75,7 @@ struct tt_model {
     struct tt_param **last_link;
     uint64_t random;
     struct embed embed;
-    struct transformer_block *blocks;
+    struct tt_block *blocks;
     struct norm norm;
     struct linear head;
     const struct tt_batch *batch; /* borrowed from forward until backward */
@@ -193,7 +193,7 @@ static void mlp_init(struct tt_model *model, struct mlp *l)
     tidemark_pop(TIDEMARK_MODULE);
 }
 
-static void block_init(struct tt_model *model, struct transformer_block *b)
+static void block_init(struct tt_model *model, struct tt_block *b)
 {
     tidemark_push(TIDEMARK_MODULE, b->name);
     norm_init(model, &b->norm1);
@@ -203,7 +203,7 @@ static void block_init(struct tt_model *model, struct transformer_block *b)
     tidemark_pop(TIDEMARK_MODULE);
 }
 
-static void block_name(struct transformer_block *b, size_t index)
+static void block_name(struct tt_block *b, size_t index)
 {
     name_set(b->name, "blocks.%zu", index);
     name_set(b->norm1.name, "blocks.%zu.norm1", index);
@@ -428,8 +428,7 @@ static float *mlp_backward(struct mlp *l, size_t n_rows, const float *d_stream)
 /* Block: two branches, each added to the stream it was taken from. The sum is kept in the output of
  * the branch's last layer, whose own backward does not need it. */
 
-static const float *block_forward(const struct tt_model *model, struct transformer_block *b,
-                                  const float *in)
+static const float *block_forward(const struct tt_model *model, struct tt_block *b, const float *in)
 {
     const size_t n_rows = model->n_rows, n = n_rows * model->shape.n_dim;
     tidemark_push(TIDEMARK_MODULE, b->name);
@@ -446,8 +445,7 @@ static const float *block_forward(const struct tt_model *model, struct transform
 }
 
 /* Turn d_stream, the gradient of the block's output, into the gradient of its input. */
-static void block_backward(const struct tt_model *model, struct transformer_block *b,
-                           float *d_stream)
+static void block_backward(const struct tt_model *model, struct tt_block *b, float *d_stream)
 {
     const size_t n_rows = model->n_rows;
     tidemark_push(TIDEMARK_MODULE, b->name);
@@ -584,7 +582,7 @@ static void norm_free_activations(struct norm *l)
     l->stats = tt_free(l->stats);
 }
 
-static void block_free_activations(struct transformer_block *b)
+static void block_free_activations(struct tt_block *b)
 {
     norm_free_activations(&b->norm1);
     linear_free_activations(&b->attn.qkv);

@@ -62,7 +62,7 @@ struct tmk_clock_reading {
     uint64_t ns; /* CLOCK_MONOTONIC */
 };
 
-/* The best of a few tries: the pair whose two sides lie closest together. */
+/* Reads both clocks a few times and returns the pair with the least time in between. */
 struct tmk_clock_reading tmk_clock_read(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/forks.h - keep the program from forking for a moment.
+/* base/forks.h - keeps the program from forking for a moment.
  *
  * A fork in the middle of some steps would leave a child with half of them: a lock of the loader
  * that nobody unlocks, a mapping that only the parent should have. So forks wait, but for a tenth

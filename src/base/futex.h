@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/futex.h - wait until a word changes, and change it so that waiting threads wake up.
+/* base/futex.h - waits until a word changes, and changes it so that waiting threads wake up.
  *
  * A waiting thread sleeps and does not poll. There is nothing to destroy and nothing that stays
  * locked: the word lies in memory that a fork may copy at any moment. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/csv.h - write rows as RFC 4180 has them, with plain newlines: commas, quotes where needed.
+/* kit/csv.h - writes rows as RFC 4180 has them, with plain newlines: commas, quotes where needed.
  * Unknown is an empty field, an empty text is "".
  *
  * Texts may come from strangers: bytes that are not UTF-8 and invisible characters (kit/utf8.h)

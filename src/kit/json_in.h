@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/json_in.h - read JSON that a stranger wrote, by saying what is expected next.
+/* kit/json_in.h - reads JSON that a stranger wrote; the caller says what it expects next.
  *
  *     struct tmk_json_in j;
  *     tmk_json_in_init(&j, bytes, n, &arena);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/events.h - walk the events of one chunk.
+/* trace/events.h - walks the events of one chunk.
  *
  * begin() checks the payload's sections and decodes the two dictionaries; next() then costs a few
  * nanoseconds an event. An address is given with its number in the chunk's dictionary (`slot`), so

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/merge.h - bring a trace and its ring together.
+/* trace/merge.h - brings a trace and its ring together.
  *
  * A process that was killed leaves its newest events in the ring. settle() moves them to the trace
  * and removes the ring, as the process itself would have done. `run` calls it when its child dies,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/reader.h - open a trace file: its header, its chunks in order, its definitions.
+/* trace/reader.h - opens a trace file: its header, its chunks in order, its definitions.
  *
  * The file may be half-written (the job crashed), still growing, or hostile (it came by mail):
  * every offset is range-checked, every checksum verified before use, and every readable part is
@@ -32,7 +32,7 @@ struct tmk_damage {
     uint64_t n_bytes;  /* that belong to no valid chunk */
     uint32_t n_places; /* runs of such bytes */
     uint64_t first_offset;
-    uint32_t n_chunks; /* whose payload's checksum or content is wrong */
+    uint32_t n_chunks; /* with a wrong checksum or content of the payload */
     bool status_lost;  /* both status slots unreadable */
     bool info_lost;    /* the header's text unreadable */
 };

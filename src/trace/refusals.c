@@ -26,7 +26,7 @@ void tmk_refusals_path(const char *folder, bool is_inside, struct tmk_text *out)
     tmk_text_add(out, "%s%crefused", folder, is_inside ? '/' : '.');
 }
 
-/* ---- whose file ---- */
+/* ---- the file's owner ---- */
 
 struct line_scan { /* where in a line we are */
     unsigned n_numbers, n_digits;

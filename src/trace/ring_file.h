@@ -8,11 +8,11 @@
  *             closes that descriptor. On most file systems the mapping keeps the open file and the
  *             lock with it, so the lock is there for exactly as long as the process's memory is: no
  *             program can close it, no forked child has it (MADV_DONTFORK), and every PID namespace
- *             sees it. A mapping on overlayfs is of another open file, that of the layer below, and
- *             the lock goes with the descriptor. So the recorder asks whether it is still there; if
- *             not, its thread keeps a descriptor in the table that it alone has (base/fd.h). It has
- *             no ring in such a place where it has no table of its own.
- *     byte 1  "merging": whoever moves a dead process's records takes it first.
+ *             sees it. On overlayfs a mapping is of another open file, the one in the layer below,
+ *             and the lock goes with the descriptor. So the recorder asks whether the lock is still
+ *             there; if not, its thread keeps a descriptor in the table that it alone has
+ *             (base/fd.h). It makes no ring on overlayfs when it has no such table.
+ *     byte 1  "merging": a process that moves a dead process's records takes it first.
  *
  * A trace names its ring, and a trace may come from anybody. So a ring is opened through a
  * descriptor of its folder, never through a link. The ring of another user's trace is read only

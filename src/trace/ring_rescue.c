@@ -16,7 +16,7 @@
 
 enum { ORPHAN_SECONDS = 10 };
 
-/* ---- whose it is ---- */
+/* ---- the ring's owner ---- */
 
 /* Whether the ring is too old for a process that is about to lock it, or to make the trace. */
 static bool is_old_ring(const struct tmk_ring_file *f)
@@ -71,7 +71,7 @@ static bool write_smaller(const struct tmk_ring_file *f, int folder, struct tmk_
     struct tmk_text text;
     tmk_text_init(&text, part, sizeof part);
     tmk_text_add(&text, "%s.part", f->name);
-    unlinkat(folder, part, 0); /* of one who was killed at this: nobody else has the lock */
+    unlinkat(folder, part, 0); /* a process was killed here: nobody else has the lock */
     int to = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool good = to >= 0 && copy_used(f, to, h, n_used);
     if (to >= 0)

@@ -13,10 +13,10 @@
 #include "trace/disk_share.h"
 #include "trace/ring_file.h"
 
-/* Look through the rings of this user in `folder` whose traces are in `run_folder`, and move those
- * of dead processes there, as far as the run's share of the disk has room. A ring without a trace
- * is left alone: its run may have been moved, or lie in another mount namespace. Returns how many
- * are gone. */
+/* Look through the rings of this user in `folder` that have their traces in `run_folder`, and move
+ * the rings of dead processes there, as far as the run's share of the disk has room. A ring without
+ * a trace is left alone: its run may have been moved, or lie in another mount namespace. Returns
+ * how many are gone. */
 uint32_t tmk_ring_rescue_all(struct tmk_account *a, struct tmk_disk_share *disk, const char *folder,
                              const char *run_folder);
 

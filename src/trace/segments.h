@@ -64,7 +64,7 @@ struct tmk_driver_segment {
 struct tmk_segments {
     struct tmk_driver_segment *items; /* 0..n-1, in no order */
     uint32_t n, max;
-    struct tmk_index index; /* by kind and address; the number is that of the item + 1 */
+    struct tmk_index index; /* by kind and address; the number is the item's + 1 */
     uint64_t n_begun;       /* of all time */
     uint64_t n_lost;        /* beyond max */
     struct tmk_region regions[2];

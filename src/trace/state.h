@@ -178,7 +178,7 @@ struct tmk_state {
     uint64_t n_dropped;
     uint64_t n_replaced;     /* allocations at an address that was live */
     uint64_t n_unknown_free; /* frees of an address that was not */
-    uint64_t n_untracked;    /* blocks that found no entry, or whose device has no figures */
+    uint64_t n_untracked;    /* blocks without an entry, or on a device without figures */
     uint64_t n_outside;   /* blocks alive now that have no entry: untracked ones, and those that a
                              checkpoint had no room for */
     uint64_t n_unplaced;  /* ranges that found no room; their blocks count to the one around */
