@@ -7,7 +7,7 @@
 #include <time.h>
 
 static pthread_mutex_t holding = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static __thread bool is_held __attribute__((tls_model("initial-exec"))); /* by its own fork */
+static __thread bool is_held __attribute__((tls_model("initial-exec"))); /* by this thread */
 
 static void before_fork(void)
 {

@@ -7,7 +7,7 @@
  *         return TMK_ENOMEM;
  *     t->rows[t->n++] = row;
  *
- * Room is doubled, so n appends cost O(n). What was made is freed by free(). */
+ * Room is doubled, so n appends cost O(n). free() frees the array. */
 #ifndef TMK_KIT_GROW_H
 #define TMK_KIT_GROW_H
 

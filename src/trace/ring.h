@@ -116,10 +116,11 @@ void tmk_ring_give_back(struct tmk_ring *r, struct tmk_page *page);
  *     other and end in it, and behind the last one all slots are zero;
  *   - the slots that are marked as packed, now and before, end where a record ends. */
 bool tmk_ring_is_valid(const struct tmk_ring *r);
-/* Of these what holds at any moment, whatever other threads do: the free list has pages of the
- * ring, each once, all with the state "free". A list that changes meanwhile is taken for valid. */
+/* Whether the invariants hold that other threads cannot break: the free list has pages of the ring,
+ * each once, all with the state "free". A list that changes meanwhile is taken for valid. */
 bool tmk_ring_list_is_valid(const struct tmk_ring *r);
-/* The page is one of the ring's, and all its slots are zero. By who owns it. */
+/* Whether the page is one of the ring's and all its slots are zero. Only the owner of the page may
+ * call it. */
 bool tmk_page_is_blank(const struct tmk_ring *r, const struct tmk_page *page);
 
 /* Publish a record whose other fields are written. */
