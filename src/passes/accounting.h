@@ -12,10 +12,9 @@
 #ifndef TMK_PASSES_ACCOUNTING_H
 #define TMK_PASSES_ACCOUNTING_H
 
+#include "kit/amount.h"
 #include "model/holders.h"
 #include "model/run.h"
-
-#define TMK_ACCOUNT_UNKNOWN UINT64_MAX
 
 struct tmk_account_part {
     const char *owner; /* "unknown" where the stack does not tell */
@@ -23,7 +22,7 @@ struct tmk_account_part {
     uint64_t n_segments;
 };
 
-struct tmk_account {
+struct tmk_device_account {
     uint16_t device;
     bool is_peak; /* else it is the last moment */
     uint64_t time_ns;
@@ -32,7 +31,7 @@ struct tmk_account {
     uint64_t n_parts;
     uint64_t segment_bytes; /* all of them */
 
-    /* TMK_ACCOUNT_UNKNOWN where the driver does not tell. */
+    /* TMK_BYTES_UNKNOWN where the driver does not tell. */
     uint64_t used_bytes, total_bytes, own_bytes, others_bytes;
     uint64_t context_bytes, unexplained_bytes;
 
@@ -52,6 +51,6 @@ int tmk_accounting_finish(struct tmk_accounting *a, const struct tmk_replay *rp,
 
 /* By device, the peak before the last. */
 uint64_t tmk_accounting_n(const struct tmk_accounting *a);
-const struct tmk_account *tmk_accounting_get(const struct tmk_accounting *a, uint64_t i);
+const struct tmk_device_account *tmk_accounting_get(const struct tmk_accounting *a, uint64_t i);
 
 #endif

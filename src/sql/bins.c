@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/bins.c - see bins.h.
  *
- * A bin is found level by level: (level, node so far, value) leads to the next node, the last node
- * is the bin. A level is one key, or two texts, whose numbers make one value. A bin's rows lie in
- * blocks that grow with it, cut from slabs:
+ * A bin is found level by level: an edge (level, node so far, value) leads to the next node, the
+ * last node is the bin. A level is one key, or two texts, whose numbers make one value. A bin's
+ * rows lie in blocks that grow with it, cut from slabs:
  *
  *     bin -> block of 16 rows -> of 64 -> of 256 ...
  *            [8-byte columns, one after the other][4-byte columns] */
@@ -13,18 +13,18 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/index.h"
 #include "kit/grow.h"
 
 enum {
-    FIRST_SLOTS = 1024,
     FIRST_ROOM = 16,
     LAST_ROOM = 4096, /* 32 KiB a column: a block fits a cache, few are needed */
 };
 
-struct slot {
+struct edge {
     uint64_t parent; /* level << 32 | node */
     int64_t value;
-    uint32_t node; /* + 1; 0: free */
+    uint32_t node;
 };
 
 struct level {
@@ -46,8 +46,9 @@ struct filled { /* of a bin: the block that is being filled */
 struct builder {
     struct tmk_store *store;
     struct tmk_bins *bins;
-    struct slot *slots;
-    uint32_t n_slots, n_used;
+    struct edge *edges;
+    uint64_t n_edges, edge_room;
+    struct tmk_index edge_index; /* of number + 1 */
     uint32_t n_nodes;
     uint32_t *nodes; /* by row of the segment */
     uint64_t node_room;
@@ -64,39 +65,27 @@ struct builder {
 
 /* ---- nodes ---- */
 
-static inline uint32_t slot_of(const struct builder *b, uint64_t parent, int64_t value)
+static inline uint64_t edge_hash(uint64_t parent, int64_t value)
 {
-    uint32_t mask = b->n_slots - 1;
     uint64_t mixed =
         ((uint64_t)value + parent * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
-    uint32_t at = (uint32_t)(mixed >> 32) & mask;
-    while (b->slots[at].node && (b->slots[at].parent != parent || b->slots[at].value != value))
-        at = (at + 1) & mask;
-    return at;
+    return mixed >> 32;
 }
 
-static int widen_slots(struct builder *b)
+static inline const struct edge *find_edge(const struct builder *b, uint64_t parent, int64_t value)
 {
-    struct slot *old = b->slots;
-    uint32_t n_old = b->n_slots;
-    uint32_t n = n_old ? 2 * n_old : FIRST_SLOTS;
-    struct slot *slots = calloc(n, sizeof *slots);
-    if (!slots)
-        return TMK_ENOMEM;
-    b->slots = slots;
-    b->n_slots = n;
-    for (uint32_t i = 0; i < n_old; i++)
-        if (old[i].node)
-            slots[slot_of(b, old[i].parent, old[i].value)] = old[i];
-    free(old);
-    return 0;
+    struct tmk_probe probe = tmk_index_probe(&b->edge_index, edge_hash(parent, value));
+    for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;)
+        if (b->edges[i - 1].parent == parent && b->edges[i - 1].value == value)
+            return &b->edges[i - 1];
+    return NULL;
 }
 
 /* A new bin, with the key values of a row. */
-static int add_bin(struct builder *b, const struct tmk_cell *cells, uint64_t row);
+static int add_bin(struct builder *b, const struct tmk_column_values *cells, uint64_t row);
 
 static inline int64_t key_value(const struct builder *b, uint32_t column,
-                                const struct tmk_cell *cell, uint64_t row)
+                                const struct tmk_column_values *cell, uint64_t row)
 {
     row &= cell->index_mask;
     return b->store->def->specs[column].kind == TMK_CELL_TEXT
@@ -105,22 +94,21 @@ static inline int64_t key_value(const struct builder *b, uint32_t column,
 }
 
 static int add_node(struct builder *b, uint32_t level, uint64_t parent, int64_t value,
-                    const struct tmk_cell *cells, uint64_t row, uint32_t *ret_node)
+                    const struct tmk_column_values *cells, uint64_t row, uint32_t *ret_node)
 {
     bool is_bin = level + 1 == b->n_levels;
-    if (b->n_used >= b->n_slots / 2 && widen_slots(b) < 0)
+    if (TMK_GROW(b->edges, b->n_edges + 1, b->edge_room) < 0 || tmk_grow_index(&b->edge_index) < 0)
         return TMK_ENOMEM;
     if (is_bin && add_bin(b, cells, row) < 0)
         return TMK_ENOMEM;
     uint32_t node = is_bin ? (uint32_t)b->bins->n_bins - 1 : b->n_nodes++;
-    b->slots[slot_of(b, parent, value)] =
-        (struct slot){.parent = parent, .value = value, .node = node + 1};
-    b->n_used++;
+    b->edges[b->n_edges++] = (struct edge){.parent = parent, .value = value, .node = node};
+    tmk_index_add(&b->edge_index, edge_hash(parent, value), (uint32_t)b->n_edges);
     *ret_node = node;
     return 0;
 }
 
-static int add_bin(struct builder *b, const struct tmk_cell *cells, uint64_t row)
+static int add_bin(struct builder *b, const struct tmk_column_values *cells, uint64_t row)
 {
     struct tmk_bins *bins = b->bins;
     struct tmk_bin *more = tmk_grow(bins->bins, bins->n_bins + 1, &bins->bin_room, sizeof *more);
@@ -145,7 +133,7 @@ static int add_bin(struct builder *b, const struct tmk_cell *cells, uint64_t row
 }
 
 static inline int64_t level_value(const struct builder *b, const struct level *l,
-                                  const struct tmk_cell *cells, uint64_t row)
+                                  const struct tmk_column_values *cells, uint64_t row)
 {
     int64_t value = key_value(b, l->column, &cells[l->column], row);
     if (l->second < 0)
@@ -154,7 +142,7 @@ static inline int64_t level_value(const struct builder *b, const struct level *l
 }
 
 /* Lead all rows from their node one level further. */
-static int follow_level(struct builder *b, uint32_t level, const struct tmk_cell *cells,
+static int follow_level(struct builder *b, uint32_t level, const struct tmk_column_values *cells,
                         uint64_t begin, uint64_t end)
 {
     const struct level *l = &b->levels[level];
@@ -165,9 +153,9 @@ static int follow_level(struct builder *b, uint32_t level, const struct tmk_cell
         int64_t value = level_value(b, l, cells, row);
         uint64_t parent = (uint64_t)level << 32 | b->nodes[row];
         if (parent != last_parent || value != last_value) {
-            const struct slot *slot = &b->slots[slot_of(b, parent, value)];
-            if (slot->node)
-                last_node = slot->node - 1;
+            const struct edge *edge = find_edge(b, parent, value);
+            if (edge)
+                last_node = edge->node;
             else if (add_node(b, level, parent, value, cells, row, &last_node) < 0)
                 return TMK_ENOMEM;
             last_parent = parent;
@@ -178,7 +166,8 @@ static int follow_level(struct builder *b, uint32_t level, const struct tmk_cell
     return 0;
 }
 
-static int find_bins(struct builder *b, const struct tmk_cell *cells, uint64_t begin, uint64_t end)
+static int find_bins(struct builder *b, const struct tmk_column_values *cells, uint64_t begin,
+                     uint64_t end)
 {
     uint32_t *nodes = tmk_grow(b->nodes, end, &b->node_room, sizeof *nodes);
     if (!nodes)
@@ -212,7 +201,7 @@ static int add_block(struct tmk_bins *bins, struct tmk_bin *bin, struct filled *
     return 0;
 }
 
-static void list_copied(struct builder *b, const struct tmk_cell *cells)
+static void list_copied(struct builder *b, const struct tmk_column_values *cells)
 {
     const struct tmk_vtab_def *def = b->store->def;
     b->n_wide = b->n_narrow = b->n_shortened = 0;
@@ -295,7 +284,7 @@ static int add_segment(struct builder *b, uint32_t i, struct tmk_error *err)
     uint64_t wanted = b->bins->wanted | b->keys;
     if (overlap == TMK_ACROSS)
         wanted |= UINT64_C(1) << bounds->column;
-    struct tmk_cell cells[TMK_MAX_COLUMNS];
+    struct tmk_column_values cells[TMK_MAX_COLUMNS];
     uint64_t begin = 0, end = 0;
     int rc = tmk_store_look(b->store, segment, wanted, cells, &end, err);
     if (rc < 0)
@@ -362,12 +351,13 @@ static int build(struct builder *b, struct tmk_error *err)
 {
     make_levels(b);
     lay_out(b->bins);
-    int rc = widen_slots(b);
+    int rc = 0;
     for (uint32_t i = 0; rc == 0 && !b->too_long && i < b->store->n_segments; i++)
         rc = add_segment(b, i, err);
     if (rc == 0)
         note_lengths(b);
-    free(b->slots);
+    free(b->edges);
+    free(b->edge_index.slots);
     free(b->nodes);
     free(b->filled);
     return rc;
@@ -529,7 +519,7 @@ int tmk_bins_select(const struct tmk_bins *b, const struct tmk_plan *plan, sqlit
 /* ---- reading ---- */
 
 void tmk_bins_cells(const struct tmk_bins *b, uint64_t i, const struct tmk_bin_block *block,
-                    uint64_t wanted, struct tmk_cell *cells)
+                    uint64_t wanted, struct tmk_column_values *cells)
 {
     for (uint64_t left = wanted & b->wanted; left; left &= left - 1) {
         unsigned c = (unsigned)__builtin_ctzll(left);
@@ -538,8 +528,8 @@ void tmk_bins_cells(const struct tmk_bins *b, uint64_t i, const struct tmk_bin_b
         cells[c].kind = b->shortened >> c & 1 ? TMK_CELL_SHORT_MB : b->store->def->specs[c].kind;
     }
     for (uint32_t k = 0; k < b->n_keys; k++) /* a text's number is the low half of the value */
-        cells[b->keys[k]] = (struct tmk_cell){.data = &b->values[i * b->n_keys + k],
-                                              .kind = b->store->def->specs[b->keys[k]].kind};
+        cells[b->keys[k]] = (struct tmk_column_values){
+            .data = &b->values[i * b->n_keys + k], .kind = b->store->def->specs[b->keys[k]].kind};
 }
 
 const uint64_t *tmk_bins_row_ids(const struct tmk_bins *b, const struct tmk_bin_block *block)

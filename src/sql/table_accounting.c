@@ -24,7 +24,7 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static uint64_t add_row(struct tmk_fill *f, const struct tmk_account *a, const char *part,
+static uint64_t add_row(struct tmk_fill *f, const struct tmk_device_account *a, const char *part,
                         const char *inside, uint64_t bytes)
 {
     uint64_t row = tmk_rows_add(f->rows);
@@ -34,12 +34,12 @@ static uint64_t add_row(struct tmk_fill *f, const struct tmk_account *a, const c
     tmk_rows_int(f->rows, COL_step, row, a->step);
     tmk_fill_text(f, COL_part, row, part);
     tmk_fill_text(f, COL_inside, row, inside);
-    if (bytes != TMK_ACCOUNT_UNKNOWN)
+    if (bytes != TMK_BYTES_UNKNOWN)
         tmk_rows_u64(f->rows, COL_bytes, row, bytes);
     return row;
 }
 
-static void add_account(struct tmk_fill *f, const struct tmk_account *a)
+static void add_account(struct tmk_fill *f, const struct tmk_device_account *a)
 {
     add_row(f, a, "total", NULL, a->total_bytes);
     add_row(f, a, "used", "total", a->used_bytes);

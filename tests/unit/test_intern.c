@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "record/intern.h"
-#include "record/lane.h"
+#include "record/core/intern.h"
+#include "record/core/lane.h"
 #include "trace_kit.h"
 
 enum { N_PAGES = 600, MAX_IDS = 1 << 17 };
@@ -32,6 +32,8 @@ static void open_recorder(void)
 
 static void close_recorder(void)
 {
+    assert_true(tmk_lane_is_valid(&tmk_lane));
+    assert_true(tmk_intern_is_valid());
     tmk_recorder_disarm();
     tmk_ring_close(&tmk_recorder.ring);
 }

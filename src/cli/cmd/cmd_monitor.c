@@ -3,7 +3,7 @@
 #include "base/array.h"
 #include "cli/cmd/commands.h"
 #include "cli/live/follow.h"
-#include "cli/live/growth_text.h"
+#include "cli/live/leaks_text.h"
 #include "cli/live/monitor_report.h"
 #include "cli/live/oom_watch.h"
 #include "cli/output/say.h"
@@ -16,7 +16,7 @@ static int report_profile(struct tmk_monitoring *m, const struct tmk_args *args)
     int status = tmk_monitoring_run(m, NULL, NULL);
     if (status != 0)
         return status;
-    struct tmk_status report = tmk_monitoring_status(m);
+    struct tmk_monitor_status report = tmk_monitoring_status(m);
     return tmk_monitor_report(&report, args);
 }
 
@@ -69,13 +69,13 @@ static int report_all(struct tmk_monitoring *m, const struct tmk_args *args)
     if (status == 0) {
         if (tmk_leaks_find(m->sampler, DEFAULT_LEAK_BYTES, &leaks) < 0)
             tmk_die("out of memory");
-        struct tmk_status report = tmk_monitoring_status(m);
+        struct tmk_monitor_status report = tmk_monitoring_status(m);
         report.alarms = w.alarms;
         report.leaks = &leaks;
         report.is_whole = true;
         status = tmk_monitor_report(&report, args);
         if (!json)
-            tmk_leak_view(&leaks, m->elapsed_ns);
+            tmk_leaks_text(&leaks, m->elapsed_ns);
         if (status == 0 && (leaks.n_leaks || tmk_oom_watch_found(&w)))
             status = TMK_EXIT_FINDING;
     }

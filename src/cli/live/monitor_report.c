@@ -36,12 +36,12 @@ bool tmk_monitor_report_is_json(const struct tmk_args *args)
 
 static void write_json(FILE *out, const void *arg)
 {
-    struct tmk_json j;
-    tmk_json_init(&j, out, 4);
-    tmk_status_write(&j, arg);
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, out, 4);
+    tmk_monitor_status_write(&t, arg);
 }
 
-static int write_file(const struct tmk_status *status, const char *path)
+static int write_file(const struct tmk_monitor_status *status, const char *path)
 {
     int rc = tmk_output_file_write(path, write_json, status);
     if (rc == 0)
@@ -51,14 +51,13 @@ static int write_file(const struct tmk_status *status, const char *path)
 
 /* ---- the table ---- */
 
-static void add_row(struct tmk_table *t, const struct tmk_device_use *u)
+static void add_row(struct tmk_table *t, const struct tmk_watched_device *u)
 {
-    char text[TMK_AMOUNT_BYTES];
     bool known = u->n_samples > 0;
     tmk_table_cell(t, u->label);
     tmk_table_cell(t, u->device->name[0] ? u->device->name : NULL);
-    tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.used_bytes, text) : NULL);
-    tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.total_bytes, text) : NULL);
+    tmk_table_size(t, u->has_now ? u->now.used_bytes : TMK_BYTES_UNKNOWN);
+    tmk_table_size(t, u->has_now ? u->now.total_bytes : TMK_BYTES_UNKNOWN);
     if (u->has_now)
         tmk_table_cellf(t, "%.1f %%", tmk_device_use_percent(u));
     else
@@ -70,10 +69,10 @@ static void add_row(struct tmk_table *t, const struct tmk_device_use *u)
         tmk_table_cell(t, NULL);
         tmk_table_cell(t, NULL);
     }
-    tmk_table_cell(t, tmk_count_text(u->n_samples, text));
+    tmk_table_count(t, u->n_samples);
 }
 
-static void print_table(const struct tmk_status *status)
+static void print_table(const struct tmk_monitor_status *status)
 {
     static const struct tmk_column columns[] = {
         {"device", TMK_LEFT, TMK_FIXED}, {"name", TMK_LEFT, TMK_SHRINK},
@@ -87,7 +86,7 @@ static void print_table(const struct tmk_status *status)
         add_row(t, tmk_sampler_device(status->sampler, i));
     tmk_sheet_table(&sheet, t);
     for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(status->sampler, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(status->sampler, i);
         if (u->reason[0])
             tmk_monitoring_say(u, "did not answer", u->reason);
     }
@@ -104,7 +103,7 @@ static bool has_answer(const struct tmk_sampler *s)
 }
 
 /* Files come first: stdout may be closed, and we end with it. */
-int tmk_monitor_report(const struct tmk_status *status, const struct tmk_args *args)
+int tmk_monitor_report(const struct tmk_monitor_status *status, const struct tmk_args *args)
 {
     const char *output = tmk_args_get(args, "output"), *plot = tmk_args_get(args, "plot");
     int written = 0, drawn = 0;

@@ -59,7 +59,7 @@ struct tmk_trial {
     const char *conf;
     bool runs_out;        /* at the scene, or before */
     bool runs_out_before; /* its figures are not the scene's */
-    uint64_t needs_bytes; /* the smallest limit with which nothing runs out; TMK_SCENE_UNKNOWN */
+    uint64_t needs_bytes; /* the smallest limit with which nothing runs out; TMK_BYTES_UNKNOWN */
 };
 
 enum { TMK_MAX_TRIALS = 8 };
@@ -94,22 +94,22 @@ struct tmk_cause_row {
     bool counts;
 };
 
-struct tmk_verdict {
+struct tmk_oom_verdict {
     enum tmk_limit limit;
     uint64_t limit_bytes;                    /* at least */
     uint64_t limit_below_bytes;              /* and below this; the same: it is known exactly */
     uint64_t held_bytes;                     /* R, or what is known of it */
     uint64_t asked_bytes;                    /* S */
     uint64_t missing_bytes;                  /* at most; 0: a near miss */
-    uint64_t free_bytes;                     /* R - A; TMK_SCENE_UNKNOWN */
+    uint64_t free_bytes;                     /* R - A; TMK_BYTES_UNKNOWN */
     struct tmk_cause_row rows[TMK_N_CAUSES]; /* those that count first, most bytes first */
 };
 
 /* `need_bytes`: of the whole step; 0: not known. */
 void tmk_causes_judge(const struct tmk_scene *scene, const struct tmk_inquiry *inquiry,
-                      uint64_t need_bytes, struct tmk_verdict *ret);
+                      uint64_t need_bytes, struct tmk_oom_verdict *ret);
 /* Of a cause; 0: nothing speaks for it. */
-uint64_t tmk_verdict_bytes(const struct tmk_verdict *v, enum tmk_cause cause);
+uint64_t tmk_oom_verdict_bytes(const struct tmk_oom_verdict *v, enum tmk_cause cause);
 
 /* "demand", "fragmentation" ... */
 const char *tmk_cause_name(enum tmk_cause cause);

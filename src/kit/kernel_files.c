@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* kit/kernel_files.c - see kernel_files.h. */
+#include "kit/kernel_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+ssize_t tmk_kernel_file_read(char *to, size_t size, const char *format, ...)
+{
+    char path[PATH_MAX];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(path, sizeof path, format, args);
+    va_end(args);
+    errno = ENAMETOOLONG;
+    int fd = length < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t n = fd < 0 ? -1 : read(fd, to, size - 1);
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    to[n > 0 ? n : 0] = '\0';
+    errno = why;
+    return n;
+}
+
+unsigned tmk_kernel_numbers(const char *text, long *to, unsigned room)
+{
+    unsigned n = 0;
+    char *end;
+    for (; n < room; text = end) {
+        long next = strtol(text, &end, 10);
+        if (end == text || memchr(text, '\n', (size_t)(end - text)))
+            break;
+        to[n++] = next;
+    }
+    return n;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/segment_rows.h - every segment of a process: whose it was, and when it began and ended.
+ *
+ * In the order they began. Those that a gap hides the end of end with the gap. */
+#ifndef TMK_PASSES_SEGMENT_ROWS_H
+#define TMK_PASSES_SEGMENT_ROWS_H
+
+#include "model/holders.h"
+#include "model/run.h"
+
+struct tmk_segment_row {
+    struct tmk_driver_segment segment;
+    uint64_t end_ns;     /* UINT64_MAX: it is still there */
+    const char *stage;   /* that it began in; NULL: none */
+    const char *module;  /* likewise */
+    const char *owner;   /* NULL: not known */
+    const char *library; /* likewise */
+};
+
+struct tmk_segment_rows;
+
+int tmk_segment_rows_open(const struct tmk_process *p, struct tmk_segment_rows **ret_rows);
+struct tmk_segment_rows *tmk_segment_rows_close(struct tmk_segment_rows *s);
+struct tmk_visitor tmk_segment_rows_visitor(struct tmk_segment_rows *s);
+/* After the sweep: 0 or TMK_ENOMEM. */
+int tmk_segment_rows_finish(struct tmk_segment_rows *s, struct tmk_error *err);
+
+uint64_t tmk_segment_rows_n(const struct tmk_segment_rows *s);
+/* Borrowed until close. */
+const struct tmk_segment_row *tmk_segment_rows_get(const struct tmk_segment_rows *s, uint64_t i);
+
+#endif
