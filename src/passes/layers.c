@@ -14,7 +14,7 @@ struct layer {
     uint64_t *bytes; /* by moment; during the sweep what is added there, modulo 2^64 */
 };
 
-struct tmk_strata {
+struct tmk_layers {
     const struct tmk_timeline_part *parts;
     uint32_t n_parts;
     uint16_t device;
@@ -29,7 +29,7 @@ struct tmk_strata {
 /* ---- during the sweep ---- */
 
 /* The first moment that the block was alive at, if it lived until then. */
-static uint32_t first_moment(const struct tmk_strata *s, const struct tmk_block *b)
+static uint32_t first_moment(const struct tmk_layers *s, const struct tmk_block *b)
 {
     uint32_t low = 0, high = s->n_parts;
     while (low < high) {
@@ -44,7 +44,7 @@ static uint32_t first_moment(const struct tmk_strata *s, const struct tmk_block 
     return low;
 }
 
-static struct layer *add_layer(struct tmk_strata *s, const char *key)
+static struct layer *add_layer(struct tmk_layers *s, const char *key)
 {
     struct layer *more = tmk_grow(s->layers, s->n_layers + 1, &s->layer_room, sizeof *more);
     uint64_t *bytes = more ? calloc((size_t)s->n_parts + 1, sizeof *bytes) : NULL;
@@ -57,7 +57,7 @@ static struct layer *add_layer(struct tmk_strata *s, const char *key)
 }
 
 /* Numbers come one after the other, as rows of the group are made. */
-static struct layer *layer_of(struct tmk_strata *s, const struct tmk_block *b)
+static struct layer *layer_of(struct tmk_layers *s, const struct tmk_block *b)
 {
     uint32_t number = tmk_group_number(s->group, b);
     if (number < s->n_layers)
@@ -67,7 +67,7 @@ static struct layer *layer_of(struct tmk_strata *s, const struct tmk_block *b)
 }
 
 /* It was alive until the moment before `end`. */
-static void count(struct tmk_strata *s, const struct tmk_block *b, uint32_t end)
+static void count(struct tmk_layers *s, const struct tmk_block *b, uint32_t end)
 {
     if (end == 0 || (b->serial && s->parts[end - 1].max_serial < b->serial))
         return;
@@ -83,7 +83,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
                      struct tmk_block *b)
 {
     (void)rp;
-    struct tmk_strata *s = arg;
+    struct tmk_layers *s = arg;
     s->n_seen++;
     while (s->n_passed < s->n_parts && s->parts[s->n_passed].max_seen < s->n_seen)
         s->n_passed++;
@@ -91,7 +91,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         count(s, b, s->n_passed);
 }
 
-struct tmk_visitor tmk_strata_visitor(struct tmk_strata *s)
+struct tmk_visitor tmk_layers_visitor(struct tmk_layers *s)
 {
     return (struct tmk_visitor){
         .arg = s, .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE), .event = on_event};
@@ -99,7 +99,7 @@ struct tmk_visitor tmk_strata_visitor(struct tmk_strata *s)
 
 /* ---- after it ---- */
 
-static void count_live(struct tmk_strata *s, const struct tmk_state *state)
+static void count_live(struct tmk_layers *s, const struct tmk_state *state)
 {
     for (uint32_t i = 1; i <= state->n_entries && !s->failed; i++) {
         if (!state->entries[i].live || state->entries[i].device != s->device)
@@ -109,14 +109,14 @@ static void count_live(struct tmk_strata *s, const struct tmk_state *state)
     }
 }
 
-static void add_up(struct tmk_strata *s)
+static void add_up(struct tmk_layers *s)
 {
     for (uint64_t k = 0; k < s->n_layers; k++)
         for (uint32_t i = 1; i < s->n_parts; i++)
             s->layers[k].bytes[i] += s->layers[k].bytes[i - 1];
 }
 
-static struct layer *unknown_layer(struct tmk_strata *s)
+static struct layer *unknown_layer(struct tmk_layers *s)
 {
     for (uint64_t k = 0; k < s->n_layers; k++)
         if (!s->layers[k].key)
@@ -125,7 +125,7 @@ static struct layer *unknown_layer(struct tmk_strata *s)
 }
 
 /* What was allocated, and no block was seen to go that it was in. */
-static void add_unknown(struct tmk_strata *s)
+static void add_unknown(struct tmk_layers *s)
 {
     for (uint32_t i = 0; i < s->n_parts && !s->failed; i++) {
         uint64_t known = 0;
@@ -137,7 +137,7 @@ static void add_unknown(struct tmk_strata *s)
     }
 }
 
-int tmk_strata_finish(struct tmk_strata *s, const struct tmk_replay *rp, struct tmk_error *err)
+int tmk_layers_finish(struct tmk_layers *s, const struct tmk_replay *rp, struct tmk_error *err)
 {
     count_live(s, &rp->state);
     add_up(s);
@@ -145,25 +145,25 @@ int tmk_strata_finish(struct tmk_strata *s, const struct tmk_replay *rp, struct 
     return s->failed ? tmk_fail(err, TMK_ENOMEM, "no memory for the layers of the timeline") : 0;
 }
 
-uint32_t tmk_strata_n(const struct tmk_strata *s)
+uint32_t tmk_layers_n(const struct tmk_layers *s)
 {
     return (uint32_t)s->n_layers;
 }
 
-const char *tmk_strata_key(const struct tmk_strata *s, uint32_t k)
+const char *tmk_layers_key(const struct tmk_layers *s, uint32_t k)
 {
     return s->layers[k].key;
 }
 
-const uint64_t *tmk_strata_bytes(const struct tmk_strata *s, uint32_t k)
+const uint64_t *tmk_layers_bytes(const struct tmk_layers *s, uint32_t k)
 {
     return s->layers[k].bytes;
 }
 
-int tmk_strata_open(const struct tmk_labels *l, enum tmk_by by, const struct tmk_timeline *t,
-                    uint32_t device, struct tmk_strata **ret_strata)
+int tmk_layers_open(const struct tmk_labels *l, enum tmk_by by, const struct tmk_timeline *t,
+                    uint32_t device, struct tmk_layers **ret_layers)
 {
-    struct tmk_strata *s = calloc(1, sizeof *s);
+    struct tmk_layers *s = calloc(1, sizeof *s);
     if (!s)
         return TMK_ENOMEM;
     s->parts = tmk_timeline_parts(t, device);
@@ -171,14 +171,14 @@ int tmk_strata_open(const struct tmk_labels *l, enum tmk_by by, const struct tmk
     s->device = tmk_timeline_device(t, device);
     int rc = tmk_group_open(l, by, &s->group);
     if (rc < 0) {
-        tmk_strata_close(s);
+        tmk_layers_close(s);
         return rc;
     }
-    *ret_strata = s;
+    *ret_layers = s;
     return 0;
 }
 
-struct tmk_strata *tmk_strata_close(struct tmk_strata *s)
+struct tmk_layers *tmk_layers_close(struct tmk_layers *s)
 {
     if (!s)
         return NULL;

@@ -133,11 +133,11 @@ static void judge(const struct tmk_steps *s, uint64_t n, struct tmk_steps_digest
         falls &= i == 0 || least[i] < least[i - 1];
     }
     rises &= least[N_WINDOWS - 1] > s->rows[w[0].high]->end_bytes;
-    d->trend = rises                              ? TMK_TREND_GROWING
-               : high - low <= high / STEADY_PART ? TMK_TREND_STEADY
-               : falls                            ? TMK_TREND_SHRINKING
-                                                  : TMK_TREND_VARYING;
-    if (d->trend == TMK_TREND_GROWING || d->trend == TMK_TREND_SHRINKING)
+    d->trend = rises                              ? TMK_STEPS_TREND_GROWING
+               : high - low <= high / STEADY_PART ? TMK_STEPS_TREND_STEADY
+               : falls                            ? TMK_STEPS_TREND_SHRINKING
+                                                  : TMK_STEPS_TREND_VARYING;
+    if (d->trend == TMK_STEPS_TREND_GROWING || d->trend == TMK_STEPS_TREND_SHRINKING)
         d->bytes_per_step = ((double)least[N_WINDOWS - 1] - (double)least[0]) /
                             (double)(w[N_WINDOWS - 1].low - w[0].low);
 }
@@ -148,7 +148,7 @@ struct tmk_steps_digest tmk_steps_digest(const struct tmk_steps *s)
     uint64_t n = n_finished(s);
     if (n > 0)
         d.mean_ns = (s->rows[n - 1]->end_ns - s->rows[0]->start_ns) / n;
-    if (n >= TMK_TREND_MIN_STEPS)
+    if (n >= TMK_STEPS_TREND_MIN_STEPS)
         judge(s, n, &d);
     return d;
 }

@@ -14,21 +14,21 @@ const struct tmk_step_row *tmk_steps_peak(const struct tmk_process *p, bool any_
 /* The last row of a device, whose end is now in a trace that is read live; NULL: it has none. */
 const struct tmk_step_row *tmk_steps_last(const struct tmk_process *p, uint16_t device);
 
-enum tmk_trend {
-    TMK_TREND_TOO_SHORT, /* fewer than TMK_TREND_MIN_STEPS finished steps */
-    TMK_TREND_STEADY,
-    TMK_TREND_GROWING,
-    TMK_TREND_SHRINKING,
-    TMK_TREND_VARYING,
+enum tmk_steps_trend {
+    TMK_STEPS_TREND_TOO_SHORT, /* fewer than TMK_STEPS_TREND_MIN_STEPS finished steps */
+    TMK_STEPS_TREND_STEADY,
+    TMK_STEPS_TREND_GROWING,
+    TMK_STEPS_TREND_SHRINKING,
+    TMK_STEPS_TREND_VARYING,
 };
 
-enum { TMK_TREND_MIN_STEPS = 10 };
+enum { TMK_STEPS_TREND_MIN_STEPS = 10 };
 
 struct tmk_steps_digest {
     uint64_t n_steps;  /* rows with a step number, the open one included */
     uint64_t n_before; /* allocations before the first step */
     uint64_t mean_ns;  /* of finished steps, 0: none */
-    enum tmk_trend trend;
+    enum tmk_steps_trend trend;
     double bytes_per_step; /* GROWING and SHRINKING: change of what is alive at a step's end */
 };
 

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "kit/grow.h"
-#include "sql/schema.h"
 
 void tmk_rows_init(struct tmk_rows *r, const struct tmk_column_spec *specs, uint32_t n_columns)
 {

@@ -29,7 +29,19 @@ enum { TMK_SHORT_MB_SHIFT = 8 };
 
 enum { TMK_MAX_COLUMNS = 32 };
 
-struct tmk_column_spec;
+/* What may be asked of a column's order. */
+enum tmk_column_flag {
+    TMK_PLAIN = 0,
+    TMK_FEW = 1,        /* few values: rows may be wanted in groups of equal ones */
+    TMK_ORDER_TIME = 2, /* never falls from row to row of a process; run time */
+    TMK_ORDER_STEP = 4, /* the same, where the process's steps are in order; has few values too */
+    TMK_IN_STEP = 8,    /* rises from row to row of a step */
+};
+
+struct tmk_column_spec {
+    uint8_t kind;  /* enum tmk_cell_kind */
+    uint8_t flags; /* enum tmk_column_flag */
+};
 
 struct tmk_rows {
     const struct tmk_column_spec *specs;

@@ -22,22 +22,8 @@
 #include "base/error.h"
 #include "sql/rows.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "sql/walk.h"
-
-/* What may be asked of a column's order. */
-enum tmk_column_flag {
-    TMK_PLAIN = 0,
-    TMK_FEW = 1,        /* few values: rows may be wanted in groups of equal ones */
-    TMK_ORDER_TIME = 2, /* never falls from row to row of a process; run time */
-    TMK_ORDER_STEP = 4, /* the same, where the process's steps are in order; has few values too */
-    TMK_IN_STEP = 8,    /* rises from row to row of a step */
-};
-
-struct tmk_column_spec {
-    uint8_t kind;  /* enum tmk_cell_kind */
-    uint8_t flags; /* enum tmk_column_flag */
-};
 
 #define TMK_SQL_TYPE_INT "INTEGER"
 #define TMK_SQL_TYPE_COUNT "INTEGER"

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "model/run.h"
+#include "sql/table_doc.h"
 
 struct tmk_sql;
 
@@ -29,19 +30,6 @@ const char *tmk_sql_refusal(const struct tmk_sql *sql);
 bool tmk_sql_allows(struct tmk_sql *sql, sqlite3_stmt *statement);
 
 /* What there is, for `tidemark tables` and the docs. */
-struct tmk_sql_column {
-    const char *name;
-    const char *type; /* INTEGER, REAL, TEXT */
-    const char *meaning;
-};
-struct tmk_sql_table {
-    const char
-        *name; /* as written in a query: "allocations", "python.torch_trace", "timeline(n)" */
-    const char *meaning; /* one sentence */
-    const struct tmk_sql_column *columns;
-    size_t n_columns;
-    const char *example; /* a query that runs */
-};
 const struct tmk_sql_table *tmk_sql_tables(size_t *ret_n);
 
 #endif

@@ -17,8 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kit/grow.h"
 #include "sql/skim.h"
 #include "sql/source.h"
+#include "tidemark/tidemark.h"
 #include "trace/events.h"
 #include "trace/state.h"
 
@@ -96,10 +98,6 @@ void tmk_walk_fini(struct tmk_walk *w);
  * with the next; TMK_ENOMEM, TMK_EIO. */
 int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
                    struct tmk_error *err);
-/* The same, with every open module of a stage seen, if it can be had: reads the chunks before that
- * they were opened in. */
-int tmk_walk_begin_seen(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
-                        struct tmk_error *err);
 /* True when begin() would join chunk `i` to the one read last. */
 bool tmk_walk_is_next(const struct tmk_walk *w, const struct tmk_source *source, uint32_t i);
 
@@ -121,5 +119,69 @@ static inline const struct tmk_walk_range *tmk_walk_top(const struct tmk_walk *w
 {
     return w->thread && w->thread->n ? &w->thread->ranges[w->thread->n - 1] : NULL;
 }
+
+enum { TMK_WALK_MAX_DEPTH = 1 << 20 };
+
+#define TMK_WALK_INLINE __attribute__((always_inline)) static inline
+
+/* ---- ranges ---- */
+
+static inline bool tmk_walk_make_room(struct tmk_walk *w, struct tmk_walk_thread *t)
+{
+    struct tmk_walk_range *more = tmk_grow(t->ranges, t->n + 1, &t->room, sizeof *more);
+    w->failed = w->failed || !more;
+    t->ranges = more ? more : t->ranges;
+    return more;
+}
+
+/* Open a range: false when that goes too deep, or without memory (`failed`). */
+TMK_WALK_INLINE bool tmk_walk_open(struct tmk_walk *w, struct tmk_walk_thread *t, uint8_t kind,
+                                   uint32_t name, uint64_t start_ns, bool seen)
+{
+    if (t->n >= TMK_WALK_MAX_DEPTH || (t->n >= t->room && !tmk_walk_make_room(w, t)))
+        return false;
+    const struct tmk_walk_device *d = &w->devices[w->main_device];
+    struct tmk_walk_range *r = &t->ranges[t->n];
+    const struct tmk_walk_range none = {0}, *outer = t->n ? r - 1 : &none;
+    t->n++;
+    *r = (struct tmk_walk_range){
+        .start_ns = start_ns,
+        .allocated_bytes = d->allocated_bytes,
+        .max_bytes = d->max_bytes,
+        .name = name,
+        .module = kind == TIDEMARK_MODULE ? name : outer->module,
+        .stage_name = outer->stage_name,
+        .kind = kind,
+        .stage = outer->stage,
+        .seen = seen,
+    };
+    if (kind == TIDEMARK_STAGE) {
+        r->stage_name = name;
+        r->stage = (uint8_t)tmk_source_stage(w->source, name);
+    }
+    return true;
+}
+
+/* Close the innermost range of a kind and what is in it: closed and n_closed say what. */
+TMK_WALK_INLINE void tmk_walk_close(struct tmk_walk *w, struct tmk_walk_thread *t, uint8_t kind)
+{
+    uint64_t i = t->n;
+    while (i > 0 && t->ranges[i - 1].kind != kind)
+        i--;
+    if (i == 0)
+        return;
+    w->n_step_module_events += kind == TIDEMARK_MODULE;
+    w->closed = &t->ranges[i - 1];
+    w->n_closed = t->n - (i - 1);
+    t->n = i - 1;
+}
+
+/* ---- the slow parts of tmk_walk_modules() (walk_modules.h) ---- */
+
+int tmk_walk_skim(struct tmk_walk *w);
+/* Find the thread of an event that is not before the one asked for last. */
+int tmk_walk_find_thread(struct tmk_walk *w, uint64_t event);
+int tmk_walk_skim_step(struct tmk_walk *w);
+int tmk_walk_skim_other(struct tmk_walk *w);
 
 #endif

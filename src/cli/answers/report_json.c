@@ -155,11 +155,11 @@ static void add_steps(struct tmk_tree *t, const struct tmk_facts *f)
     struct tmk_steps_digest d = tmk_steps_digest(f->steps);
     uint64_t picked[MAX_STEPS];
     uint64_t n = tmk_steps_pick(f->steps, MAX_STEPS, picked);
-    bool moves = d.trend == TMK_TREND_GROWING || d.trend == TMK_TREND_SHRINKING;
+    bool moves = d.trend == TMK_STEPS_TREND_GROWING || d.trend == TMK_STEPS_TREND_SHRINKING;
     tmk_tree_object(t, "steps");
     tmk_tree_u64(t, "count", d.n_steps);
     tmk_tree_u64(t, "mean_ns", d.mean_ns);
-    tmk_tree_text(t, "trend", tmk_trend_name(d.trend));
+    tmk_tree_text(t, "trend", tmk_steps_trend_name(d.trend));
     if (moves)
         tmk_tree_double(t, "bytes_per_step", d.bytes_per_step);
     else

@@ -27,60 +27,7 @@
 
 #include "base/error.h"
 #include "interop/pickle/feed.h"
-
-enum tmk_pickle_kind {
-    TMK_PICKLE_NONE,
-    TMK_PICKLE_BOOL,
-    TMK_PICKLE_INT,
-    TMK_PICKLE_BIG, /* an int of more than 64 bits: its value is not kept */
-    TMK_PICKLE_FLOAT,
-    TMK_PICKLE_TEXT,
-    TMK_PICKLE_BYTES, /* not kept */
-    TMK_PICKLE_TUPLE,
-    TMK_PICKLE_LIST,
-    TMK_PICKLE_DICT,
-    TMK_PICKLE_MARK, /* on the machine's stack only */
-};
-
-struct tmk_pickle_value {
-    union {
-        int64_t number;                   /* BOOL, INT */
-        double real;                      /* FLOAT */
-        struct tmk_pickle_object *object; /* TEXT, BYTES, TUPLE, LIST, DICT */
-    };
-    enum tmk_pickle_kind kind;
-};
-
-/* Shared by all that refer to it; good while the item or the root that holds it is. */
-struct tmk_pickle_object {
-    union {
-        struct tmk_pickle_value *items; /* TUPLE, LIST; DICT: keys and values in turn */
-        char *text;                     /* TEXT: ends in a zero byte, too */
-    };
-    union {
-        uint64_t memo;                  /* where it is kept, + 1; 0: it is not */
-        struct tmk_pickle_object *link; /* of those that are free */
-    };
-    uint32_t n;   /* items, or bytes of the text */
-    uint32_t tag; /* the visitor's own; 0 at first */
-    uint32_t n_refs;
-    uint16_t stream;    /* what the visitor said of a list; 1 + that, 0: not asked yet */
-    uint8_t room_class; /* of `items` or `text`; 0: none */
-    uint8_t kind : 4;   /* enum tmk_pickle_kind */
-    uint8_t is_folded : 1;
-};
-
-/* What a visitor wants. `arg` is its own. */
-struct tmk_pickle_visitor {
-    void *arg;
-    /* Asked once of each list found at root[key] (`level` 1) or root[key][index] (2): 0: keep it as
-     * it is; else hand over its dicts to item() with this number. */
-    uint16_t (*stream)(void *arg, const char *key, unsigned level, uint64_t index);
-    /* A complete dict of such a list. 0, or an error that ends the reading (fill *err). */
-    int (*item)(void *arg, uint16_t stream, struct tmk_pickle_object *dict, struct tmk_error *err);
-    /* Now and then: bytes of the file on the disk, of all passes together. May be NULL. */
-    void (*progress)(void *arg, uint64_t done, uint64_t total);
-};
+#include "interop/pickle/pickle_value.h"
 
 struct tmk_pickle;
 

@@ -5,6 +5,7 @@
 #ifndef TMK_INTEROP_PICKLE_PICKLE_MACHINE_H
 #define TMK_INTEROP_PICKLE_PICKLE_MACHINE_H
 
+#include "interop/pickle/feed.h"
 #include "interop/pickle/pickle_memo.h"
 #include "interop/pickle/pickle_ops.h"
 

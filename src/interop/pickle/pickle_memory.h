@@ -8,7 +8,8 @@
 #ifndef TMK_INTEROP_PICKLE_PICKLE_MEMORY_H
 #define TMK_INTEROP_PICKLE_PICKLE_MEMORY_H
 
-#include "interop/pickle/pickle.h"
+#include "interop/pickle/feed.h"
+#include "interop/pickle/pickle_value.h"
 #include "kit/arena.h"
 
 enum { TMK_PICKLE_CLASSES = 32 };

@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "interop/pickle/work_limit.h"
-#include "interop/torch/names.h"
 #include "interop/torch/spool.h"
+#include "interop/torch/torch_names.h"
 
 enum tmk_import_action {
     TMK_IMPORT_NO_ACTION, /* one that is not known */

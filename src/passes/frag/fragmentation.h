@@ -11,22 +11,8 @@
 #define TMK_PASSES_FRAG_FRAGMENTATION_H
 
 #include "model/run.h"
+#include "passes/frag/frag_moment.h"
 #include "passes/peak.h"
-
-#define TMK_FRAG_UNKNOWN UINT64_MAX
-
-enum tmk_frag_kind {
-    TMK_FRAG_WORST, /* the last refused allocation; without one, the first time that most was
-                     * reserved; where that is not known, that most was allocated */
-    TMK_FRAG_TIME,  /* after the last event not later than `time_ns` (trace time) */
-    TMK_FRAG_STEP,  /* the first time that most was allocated within step `step` */
-};
-
-struct tmk_frag_moment {
-    enum tmk_frag_kind kind;
-    uint64_t time_ns;
-    int64_t step;
-};
 
 enum tmk_frag_pool { TMK_FRAG_SMALL, TMK_FRAG_LARGE };
 

@@ -9,14 +9,14 @@
 #include "base/hash.h"
 #include "kit/grow.h"
 #include "model/owners.h"
-#include "passes/leak/leaks.h"
+#include "passes/leak/leak.h"
 #include "tidemark/tidemark.h"
 
 #define MAX_CONTEXT ((1u << TMK_CONTEXT_BITS) - 1)
 
 /* Finer than wanted, since when blocks are made is known only in the end. */
 enum { TIME_PARTS = 8 * TMK_LEAK_TIME_PARTS };
-static_assert(TIME_PARTS <= (int)TMK_RISE_MAX_LEVELS, "there is room for them");
+static_assert(TIME_PARTS <= (int)TMK_TREND_MAX_LEVELS, "there is room for them");
 
 /* ---- looks ---- */
 
@@ -60,7 +60,7 @@ static void take_steps(struct tmk_leak_groups *g)
     const struct tmk_reader *r = g->p->reader;
     uint16_t device = device_of_steps(r);
     count_steps(g, device);
-    uint64_t stride = (g->n_steps + TMK_RISE_MAX_LEVELS - 1) / TMK_RISE_MAX_LEVELS, number = 0;
+    uint64_t stride = (g->n_steps + TMK_TREND_MAX_LEVELS - 1) / TMK_TREND_MAX_LEVELS, number = 0;
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(r); i++) {
         const struct tmk_step_row *row = tmk_reader_step_row(r, i);
         if (!is_finished_step(row) || row->device != device)

@@ -45,11 +45,11 @@ struct tmk_leak_groups {
     const struct tmk_process *p;
     struct tmk_holders *holders;
     bool has_steps;
-    uint64_t n_steps;                       /* finished ones */
-    uint64_t look_ns[TMK_RISE_MAX_LEVELS];  /* trace time, rising */
-    uint64_t n_before[TMK_RISE_MAX_LEVELS]; /* steps that had ended, that one included */
-    int64_t step[TMK_RISE_MAX_LEVELS];      /* the step that ended; TMK_NO_STEP */
-    uint64_t n_allocs[TMK_RISE_MAX_LEVELS]; /* blocks and segments that had been made, roughly */
+    uint64_t n_steps;                        /* finished ones */
+    uint64_t look_ns[TMK_TREND_MAX_LEVELS];  /* trace time, rising */
+    uint64_t n_before[TMK_TREND_MAX_LEVELS]; /* steps that had ended, that one included */
+    int64_t step[TMK_TREND_MAX_LEVELS];      /* the step that ended; TMK_NO_STEP */
+    uint64_t n_allocs[TMK_TREND_MAX_LEVELS]; /* blocks and segments that had been made, roughly */
     uint32_t n_looks;
     uint32_t first;   /* looks before are not known: their detail is gone */
     uint32_t next;    /* number of the first look that is later than the event */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "passes/leak/leak.h"
+
 static bool is_same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);

@@ -21,7 +21,7 @@ uint64_t tmk_leak_growth_of(const struct tmk_leakage *l, const struct tmk_leak_l
                             uint32_t group)
 {
     const uint64_t *bytes = l->groups.groups[group].bytes + l->groups.first;
-    uint64_t from = bytes[line->rise.from], to = bytes[line->rise.to];
+    uint64_t from = bytes[line->trend.from], to = bytes[line->trend.to];
     return to > from ? to - from : 0;
 }
 
@@ -43,7 +43,7 @@ static bool is_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *l
         return false;
     for (uint64_t i = 0; i < line->n_groups; i++)
         bytes += let_go_bytes(&g->groups[line->groups[i]]);
-    return bytes >= line->rise.bytes - line->rise.bytes / 10;
+    return bytes >= line->trend.bytes - line->trend.bytes / 10;
 }
 
 /* A result that was put together: after the last step a block was made that is as large as what the
@@ -53,12 +53,12 @@ static bool is_joined(const struct tmk_leakage *l, const struct tmk_leak_line *l
     const struct tmk_leak_groups *g = &l->groups;
     uint64_t last = tmk_leak_groups_n_looks(g) - 1;
     double level = (double)line->bytes[last];
-    if (!g->has_steps || g->has_oom || line->blocks[last] < TMK_RISE_LEAST)
+    if (!g->has_steps || g->has_oom || line->blocks[last] < TMK_TREND_LEAST_RISES)
         return false;
     for (uint32_t i = 0; i < TMK_LEAK_MAX_LATE; i++) {
         double size = (double)g->late[i].size_bytes;
         if (g->late[i].device == line->device && size >= level &&
-            size <= level + 2 * line->rise.per_step)
+            size <= level + 2 * line->trend.per_step)
             return true;
     }
     return false;
@@ -66,13 +66,13 @@ static bool is_joined(const struct tmk_leakage *l, const struct tmk_leak_line *l
 
 enum tmk_leak_doubt tmk_leak_doubt_of(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
-    if (line->rise.kind != TMK_RISE_NONE && is_let_go(l, line))
+    if (line->trend.kind != TMK_TREND_NONE && is_let_go(l, line))
         return TMK_DOUBT_LET_GO;
-    if (line->rise.kind == TMK_RISE_LEAK && is_joined(l, line))
+    if (line->trend.kind == TMK_TREND_LEAK && is_joined(l, line))
         return TMK_DOUBT_JOINED;
-    return line->rise.kind == TMK_RISE_FEW       ? TMK_DOUBT_FEW
-           : line->rise.kind == TMK_RISE_SLOWING ? TMK_DOUBT_SLOWING
-                                                 : TMK_DOUBT_NONE;
+    return line->trend.kind == TMK_TREND_FEW       ? TMK_DOUBT_FEW
+           : line->trend.kind == TMK_TREND_SLOWING ? TMK_DOUBT_SLOWING
+                                                   : TMK_DOUBT_NONE;
 }
 
 const char *tmk_doubt_name(enum tmk_leak_doubt doubt)
@@ -93,7 +93,7 @@ static struct tmk_leak_part part_of(const struct tmk_leakage *l, const struct tm
 {
     const uint64_t *bytes = g->bytes + l->groups.first, *blocks = g->blocks + l->groups.first;
     const uint64_t *steps = l->groups.n_before + l->groups.first;
-    const struct tmk_rise *r = &line->rise;
+    const struct tmk_trend *r = &line->trend;
     double n_steps = (double)(steps[r->to] - steps[r->from]);
     return (struct tmk_leak_part){
         .stack = g->latest.stack,
@@ -163,8 +163,8 @@ static enum tmk_leak_keeper keeper_of(const struct tmk_leakage *l, const struct 
                                       const struct tmk_leak *leak)
 {
     /* A graph has swings of its own, so what falls must be much beside what stays. */
-    uint64_t least = line->is_graph ? line->rise.bytes / 4 : 0;
-    if (line->rise.n_bursts >= TMK_LEAK_LEAST_BURSTS && line->rise.burst_bytes >= least)
+    uint64_t least = line->is_graph ? line->trend.bytes / 4 : 0;
+    if (line->trend.n_bursts >= TMK_LEAK_LEAST_BURSTS && line->trend.burst_bytes >= least)
         return TMK_KEEPER_CYCLE;
     if (line->is_graph)
         return TMK_KEEPER_GRAPH;
@@ -190,35 +190,35 @@ static void take_stack(const struct tmk_leakage *l, struct tmk_leak *leak)
 /* When it began: with the first step known, if what it had then is what it adds in a step. */
 static uint32_t first_look(const struct tmk_leak_line *line)
 {
-    double level = (double)line->bytes[0], rate = line->rise.per_step;
-    return level >= 0.5 * rate && level <= 1.5 * rate && line->rise.first == 1 ? 0
-                                                                               : line->rise.first;
+    double level = (double)line->bytes[0], rate = line->trend.per_step;
+    return level >= 0.5 * rate && level <= 1.5 * rate && line->trend.first == 1 ? 0
+                                                                                : line->trend.first;
 }
 
 int tmk_leak_tell(struct tmk_leakage *l, const struct tmk_leak_line *line, struct tmk_leak *ret)
 {
     const struct tmk_leak_groups *g = &l->groups;
-    struct tmk_rise blocks;
-    tmk_rise_judge(line->blocks, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
-                   &blocks);
+    struct tmk_trend blocks;
+    tmk_trend_judge(line->blocks, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
+                    &blocks);
     uint32_t first = g->first + first_look(line);
-    uint32_t from = g->first + line->rise.from, to = g->first + line->rise.to;
+    uint32_t from = g->first + line->trend.from, to = g->first + line->trend.to;
     *ret = (struct tmk_leak){
         .device = line->device,
         .has_site = line->has_site,
         .site = line->site,
         .stack = g->groups[line->root].latest.stack,
-        .bytes_per_step = line->rise.per_step,
+        .bytes_per_step = line->trend.per_step,
         .blocks_per_step = blocks.per_step,
         .first_step = g->step[first],
         .first_ns = g->look_ns[first],
-        .bytes = line->rise.bytes,
-        .n_rises = line->rise.n_rises,
+        .bytes = line->trend.bytes,
+        .n_rises = line->trend.n_rises,
         .doubt = tmk_leak_doubt_of(l, line),
-        .confidence = line->rise.confidence,
+        .confidence = line->trend.confidence,
     };
     if (to > from)
-        ret->bytes_per_second = line->rise.per_step *
+        ret->bytes_per_second = line->trend.per_step *
                                 (double)(g->n_before[to] - g->n_before[from]) * 1e9 /
                                 (double)(g->look_ns[to] - g->look_ns[from]);
     int rc = take_parts(l, line, ret);

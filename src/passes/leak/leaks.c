@@ -101,24 +101,24 @@ static bool is_loading(const struct tmk_leakage *l, const struct tmk_leak_line *
 static bool is_work(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
-    struct tmk_rise blocks;
+    struct tmk_trend blocks;
     if (!l->is_training || !(line->is_made_in_call || line->is_input))
         return false;
-    tmk_rise_judge(line->blocks, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
-                   &blocks);
+    tmk_trend_judge(line->blocks, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
+                    &blocks);
     return blocks.per_step <= 0;
 }
 
 static void judge(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
-    tmk_rise_judge(line->bytes, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
-                   &line->rise);
-    struct tmk_rise *r = &line->rise;
-    if (r->kind != TMK_RISE_NONE && (is_loading(l, line) || is_work(l, line)))
-        r->kind = TMK_RISE_NONE;
-    if (r->kind == TMK_RISE_LEAK && !g->has_steps && r->n_rises < LEAST_RISES_BY_TIME)
-        r->kind = TMK_RISE_FEW;
+    tmk_trend_judge(line->bytes, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
+                    &line->trend);
+    struct tmk_trend *r = &line->trend;
+    if (r->kind != TMK_TREND_NONE && (is_loading(l, line) || is_work(l, line)))
+        r->kind = TMK_TREND_NONE;
+    if (r->kind == TMK_TREND_LEAK && !g->has_steps && r->n_rises < LEAST_RISES_BY_TIME)
+        r->kind = TMK_TREND_FEW;
 }
 
 static int make_lines(struct tmk_leakage *l)
@@ -139,9 +139,9 @@ static int make_lines(struct tmk_leakage *l)
 
 static bool is_of_graph(const struct tmk_leak_line *seed, const struct tmk_leak_line *other)
 {
-    return other->rise.kind == TMK_RISE_LEAK && !other->is_taken && other->device == seed->device &&
-           (other->is_made_in_call || other->is_input) &&
-           tmk_rise_together(&seed->rise, &other->rise) >= TOGETHER;
+    return other->trend.kind == TMK_TREND_LEAK && !other->is_taken &&
+           other->device == seed->device && (other->is_made_in_call || other->is_input) &&
+           tmk_trend_together(&seed->trend, &other->trend) >= TOGETHER;
 }
 
 static uint64_t n_growing(const struct tmk_leakage *l, const struct tmk_leak_line *line)
@@ -208,7 +208,7 @@ static int merge_graphs(struct tmk_leakage *l)
     int rc = 0;
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
         struct tmk_leak_line *line = &l->lines[i];
-        if (line->rise.kind != TMK_RISE_LEAK || line->is_taken)
+        if (line->trend.kind != TMK_TREND_LEAK || line->is_taken)
             continue;
         if (line->is_made_in_call) {
             rc = merge_graph(l, i);
@@ -258,7 +258,7 @@ static int add_cycle(struct tmk_leakage *l, const struct tmk_leak_line *line)
         .module = tmk_block_module(l->p, l->contexts, &root->latest),
         .stage = tmk_block_stage(l->p, l->contexts, &root->latest),
         .first_step = TMK_NO_STEP,
-        .bytes = line->rise.burst_bytes,
+        .bytes = line->trend.burst_bytes,
         .keeper = TMK_KEEPER_CYCLE,
     };
     return 0;
@@ -289,16 +289,16 @@ static int tell_all(struct tmk_leakage *l)
         const struct tmk_leak_line *line = &l->lines[i];
         if (line->is_taken)
             continue;
-        bool is_large = line->rise.bytes >= l->threshold_bytes;
-        bool is_leak = line->rise.kind == TMK_RISE_LEAK;
+        bool is_large = line->trend.bytes >= l->threshold_bytes;
+        bool is_leak = line->trend.kind == TMK_TREND_LEAK;
         if (tmk_leak_doubt_of(l, line) != TMK_DOUBT_NONE)
             rc = is_large ? add_doubt(l, line) : 0;
         else if (is_leak && is_large)
             rc = add_leak(l, line);
         else if (is_leak)
             l->n_small++;
-        else if (line->rise.n_bursts >= TMK_LEAK_LEAST_BURSTS &&
-                 line->rise.burst_bytes >= l->threshold_bytes)
+        else if (line->trend.n_bursts >= TMK_LEAK_LEAST_BURSTS &&
+                 line->trend.burst_bytes >= l->threshold_bytes)
             rc = add_cycle(l, line);
     }
     if (l->n_leaks > 1)

@@ -5,8 +5,8 @@
 #define TMK_PASSES_LEAK_LEAKS_INTERNAL_H
 
 #include "kit/arena.h"
+#include "passes/leak/leak.h"
 #include "passes/leak/leak_groups.h"
-#include "passes/leak/leaks.h"
 
 enum { TMK_LEAK_LEAST_BURSTS = 2 };
 
@@ -18,7 +18,7 @@ struct tmk_leak_line {
     uint32_t *groups; /* numbers */
     uint64_t n_groups, room;
     uint64_t *bytes, *blocks; /* by look, from the first known */
-    struct tmk_rise rise;
+    struct tmk_trend trend;
     uint32_t root;        /* number of the group that was made last */
     bool is_made_in_call; /* in forward or evaluation: autograd may keep it */
     bool is_input;

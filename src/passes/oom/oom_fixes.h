@@ -13,33 +13,7 @@
 #define TMK_PASSES_OOM_OOM_FIXES_H
 
 #include "kit/arena.h"
-#include "passes/oom/oom_need.h"
-
-enum tmk_proof { TMK_PROOF_REPLAY, TMK_PROOF_MEASURED, TMK_PROOF_ESTIMATE };
-
-struct tmk_fix {
-    const char *kind;     /* for machines: "expandable_segments", "leak", "batch" ... */
-    const char *text;     /* for people; one or two sentences */
-    const char *conf;     /* of the allocator, PYTORCH_CUDA_ALLOC_CONF; NULL: it is no such fix */
-    uint64_t saves_bytes; /* TMK_SCENE_UNKNOWN */
-    enum tmk_proof proof;
-    bool avoids;   /* it would have been enough */
-    double factor; /* batch: the part of it that fits; outlier: how many times the usual. 0: none */
-    unsigned cost; /* to the user: 0 a variable of the environment ... 9 another card */
-    bool is_for_cause;
-};
-
-enum { TMK_MAX_FIXES = 24 };
-
-struct tmk_case { /* all that is known */
-    const struct tmk_process *p;
-    struct tmk_scene scene;
-    struct tmk_inquiry inquiry;
-    struct tmk_need need;
-    struct tmk_verdict verdict;
-    struct tmk_fix fixes[TMK_MAX_FIXES]; /* the best first */
-    uint32_t n_fixes;
-};
+#include "passes/oom/oom_case.h"
 
 /* Fill in the fixes of `c`; texts are taken from `arena`. 0 or TMK_ENOMEM. */
 int tmk_fixes_find(struct tmk_case *c, struct tmk_arena *arena);

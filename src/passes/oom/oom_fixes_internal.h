@@ -3,7 +3,8 @@
 #ifndef TMK_PASSES_OOM_OOM_FIXES_INTERNAL_H
 #define TMK_PASSES_OOM_OOM_FIXES_INTERNAL_H
 
-#include "passes/oom/oom_fixes.h"
+#include "kit/arena.h"
+#include "passes/oom/oom_case.h"
 
 struct tmk_fixing {
     struct tmk_case *c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/whatif/whatif_internal.h - what is kept of a trace for replaying it: whatif.c collects it,
- * whatif_replay.c goes through it.
+/* passes/whatif/whatif_internal.h - what is kept of a trace for replaying it: whatif_sweep.c
+ * collects it, whatif_replay.c replays it.
  *
  * Words of 32 bits. A block is a slot, a small number that is used again when it is freed:
  *

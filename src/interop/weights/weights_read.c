@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/weights.c - see weights.h: files, folders and indexes; what a file is, by its
+/* interop/weights/weights_read.c - see weights.h: files, folders and indexes; what a file is, by its
  * bytes. */
 #include "interop/weights/weights.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/names.h - strings, frames and stacks that will become definitions of a trace: each
- * once, numbered from 1 as the trace numbers them. 0 is none. */
-#ifndef TMK_INTEROP_TORCH_NAMES_H
-#define TMK_INTEROP_TORCH_NAMES_H
+/* interop/torch/torch_names.h - strings, frames and stacks that will become definitions of a trace:
+ * each once, numbered from 1 as the trace numbers them. 0 is none. */
+#ifndef TMK_INTEROP_TORCH_TORCH_NAMES_H
+#define TMK_INTEROP_TORCH_TORCH_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_snapshot.c - see torch_snapshot.h; the format is that of torch's
- * memory_snapshot.cpp and memory.py. */
+/* interop/torch/torch_snapshot_in.c - read a torch snapshot; see torch_snapshot.h. torch's
+ * memory_snapshot.cpp and memory.py write the format. */
 #include "interop/torch/torch_snapshot.h"
 
 #include <stdlib.h>

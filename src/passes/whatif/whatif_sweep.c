@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/whatif/whatif.c - see whatif.h: one sweep that keeps what replay needs.
+/* passes/whatif/whatif_sweep.c - the one sweep that keeps what replay needs; see whatif.h.
  *
  * The live blocks have a table of their own (whatif_live.c). After a gap, or
  * when the trace begins in the middle, blocks that are there without an allocation are taken as

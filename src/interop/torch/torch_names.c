@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/names.c - see names.h. */
-#include "interop/torch/names.h"
+/* interop/torch/torch_names.c - see torch_names.h. */
+#include "interop/torch/torch_names.h"
 
 #include <stdlib.h>
 #include <string.h>
