@@ -30,7 +30,7 @@ struct steps { /* finished ones of a device, the last MOST_STEPS */
 };
 
 /* A device's memory, as events tell of it. */
-struct limits {
+struct device_limits {
     uint16_t device;
     bool has_sample, has_oom;
     struct tmk_sample_body sample; /* the last */
@@ -40,7 +40,7 @@ struct limits {
 struct work {
     const struct tmk_process *p;
     const struct tmk_forecast_samples *samples;
-    struct limits limits[TMK_MAX_DEVICES];
+    struct device_limits limits[TMK_MAX_DEVICES];
     uint32_t n_limits;
     struct steps steps;
     struct tmk_outlook_point points[MOST_STEPS];
@@ -48,21 +48,21 @@ struct work {
 
 /* ---- what events tell ---- */
 
-static struct limits *need_limits(struct work *w, uint16_t device)
+static struct device_limits *need_limits(struct work *w, uint16_t device)
 {
     for (uint32_t i = 0; i < w->n_limits; i++)
         if (w->limits[i].device == device)
             return &w->limits[i];
     if (w->n_limits == TMK_MAX_DEVICES)
         return NULL;
-    w->limits[w->n_limits] = (struct limits){.device = device};
+    w->limits[w->n_limits] = (struct device_limits){.device = device};
     return &w->limits[w->n_limits++];
 }
 
 /* Within a chunk the last counts, of chunks the first that is looked at. */
 static void note_events(struct work *w, struct tmk_cursor *c)
 {
-    struct limits found[TMK_MAX_DEVICES];
+    struct device_limits found[TMK_MAX_DEVICES];
     uint32_t n = 0;
     struct tmk_event ev;
     while (tmk_view_left(&c->data[TMK_KIND_OTHER]) > 0 && tmk_cursor_read_other(c, &ev)) {
@@ -74,7 +74,7 @@ static void note_events(struct work *w, struct tmk_cursor *c)
         if ((!is_sample && ev.kind != TMK_KIND_OOM) || i == TMK_MAX_DEVICES)
             continue;
         if (i == n)
-            found[n++] = (struct limits){.device = ev.device};
+            found[n++] = (struct device_limits){.device = ev.device};
         if (is_sample) {
             found[i].has_sample = true;
             found[i].sample = ev.sample;
@@ -84,7 +84,7 @@ static void note_events(struct work *w, struct tmk_cursor *c)
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        struct limits *known = need_limits(w, found[i].device);
+        struct device_limits *known = need_limits(w, found[i].device);
         if (known && found[i].has_sample && !known->has_sample) {
             known->has_sample = true;
             known->sample = found[i].sample;
@@ -97,7 +97,7 @@ static void note_events(struct work *w, struct tmk_cursor *c)
 }
 
 /* From the end backwards, until something was found: looks come once a second. */
-static void find_limits(struct work *w)
+static void find_device_limits(struct work *w)
 {
     struct tmk_reader *r = w->p->reader;
     struct tmk_cursor cursor = {0};
@@ -149,7 +149,7 @@ static double pace_of(const struct steps *s)
 
 enum which { PEAKS, ENDS, RESERVED };
 
-static double value_of(const struct tmk_step_row *row, enum which which)
+static double value_of_step(const struct tmk_step_row *row, enum which which)
 {
     return (double)(which == PEAKS  ? row->peak_bytes
                     : which == ENDS ? row->end_bytes
@@ -163,7 +163,7 @@ static struct tmk_outlook look_at_steps(struct work *w, enum which which, double
     for (uint32_t i = 0; i < w->steps.n; i++)
         if (which != RESERVED || w->steps.rows[i]->has_reserved)
             w->points[n++] =
-                (struct tmk_outlook_point){(double)i, value_of(w->steps.rows[i], which)};
+                (struct tmk_outlook_point){(double)i, value_of_step(w->steps.rows[i], which)};
     return tmk_outlook_look(
         w->points, n,
         &(struct tmk_outlook_terms){
@@ -185,7 +185,7 @@ static uint64_t host_capacity(const struct tmk_process *p)
 }
 
 /* What is free of the card, and what the process's allocator holds already. */
-static uint64_t card_capacity(const struct limits *l, const struct steps *s)
+static uint64_t card_capacity(const struct device_limits *l, const struct steps *s)
 {
     const struct tmk_step_row *row = s->last;
     uint64_t held = !row ? 0 : row->has_reserved ? row->end_reserved_bytes : row->end_bytes;
@@ -195,11 +195,11 @@ static uint64_t card_capacity(const struct limits *l, const struct steps *s)
 }
 
 /* 0: not known. */
-static uint64_t capacity_of(const struct work *w, uint16_t device)
+static uint64_t capacity_of_device(const struct work *w, uint16_t device)
 {
     uint64_t capacity = device >> 8 == TMK_DEVICE_TYPE_CPU ? host_capacity(w->p) : 0;
     for (uint32_t i = 0; i < w->n_limits; i++) {
-        const struct limits *l = &w->limits[i];
+        const struct device_limits *l = &w->limits[i];
         if (l->device != device)
             continue;
         if (l->has_sample)
@@ -213,8 +213,8 @@ static uint64_t capacity_of(const struct work *w, uint16_t device)
 
 /* ---- why ---- */
 
-static enum tmk_growth_cause cause_of(struct work *w, const struct tmk_outlook *peaks,
-                                      double capacity)
+static enum tmk_growth_cause cause_of_growth(struct work *w, const struct tmk_outlook *peaks,
+                                             double capacity)
 {
     if (peaks->slope <= 0)
         return peaks->risk == TMK_RISK_MEDIUM ? TMK_GROWTH_NEARLY_FULL : TMK_GROWTH_NONE;
@@ -224,7 +224,7 @@ static enum tmk_growth_cause cause_of(struct work *w, const struct tmk_outlook *
     return ends.slope >= peaks->slope / 2 ? TMK_GROWTH_LEAK : TMK_GROWTH_BATCH;
 }
 
-static void take(struct tmk_forecast *f, const struct tmk_outlook *o, double seconds_a_unit)
+static void take_outlook(struct tmk_forecast *f, const struct tmk_outlook *o, double seconds_a_unit)
 {
     f->risk = o->risk;
     f->slope = o->slope;
@@ -246,7 +246,7 @@ static void name_far_leak(struct work *w, struct tmk_forecast *f)
         capacity >= (double)f->capacity_bytes)
         return;
     struct tmk_outlook o = look_at_steps(w, PEAKS, capacity);
-    if (o.risk < TMK_RISK_HIGH || cause_of(w, &o, capacity) != TMK_GROWTH_LEAK)
+    if (o.risk < TMK_RISK_HIGH || cause_of_growth(w, &o, capacity) != TMK_GROWTH_LEAK)
         return;
     f->cause = TMK_GROWTH_LEAK;
     f->slope = o.slope;
@@ -257,8 +257,8 @@ static void forecast_by_steps(struct work *w, struct tmk_forecast *f)
     double capacity = (double)f->capacity_bytes, pace = pace_of(&w->steps);
     struct tmk_outlook o = look_at_steps(w, PEAKS, capacity);
     f->by_step = true;
-    take(f, &o, pace);
-    f->cause = cause_of(w, &o, capacity);
+    take_outlook(f, &o, pace);
+    f->cause = cause_of_growth(w, &o, capacity);
     if (o.has_time || o.risk == TMK_RISK_UNKNOWN)
         return;
     o = look_at_steps(w, RESERVED, capacity);
@@ -266,7 +266,7 @@ static void forecast_by_steps(struct work *w, struct tmk_forecast *f)
         name_far_leak(w, f);
         return;
     }
-    take(f, &o, pace);
+    take_outlook(f, &o, pace);
     f->risk = TMK_RISK_MEDIUM;
     f->cause = TMK_GROWTH_FRAGMENTATION;
     f->has_confidence = false;
@@ -300,7 +300,7 @@ static void forecast_by_time(struct work *w, struct tmk_forecast *f)
     bool is_theirs = others.slope > 0 && others.slope >= used.slope / 2;
     if (used.risk == TMK_RISK_UNKNOWN || (f->by_step && (!is_theirs || used.risk <= f->risk)))
         return;
-    take(f, &used, 1e-9);
+    take_outlook(f, &used, 1e-9);
     f->slope *= 1e9;
     f->by_step = false;
     f->cause = used.slope > 0
@@ -313,7 +313,7 @@ static void forecast_by_time(struct work *w, struct tmk_forecast *f)
 static void forecast_device(struct work *w, uint16_t device, struct tmk_forecast *ret)
 {
     find_steps(w, device);
-    *ret = (struct tmk_forecast){.device = device, .capacity_bytes = capacity_of(w, device)};
+    *ret = (struct tmk_forecast){.device = device, .capacity_bytes = capacity_of_device(w, device)};
     for (uint32_t i = 0; i < w->steps.n; i++)
         if (w->steps.rows[i]->peak_bytes > ret->highest_bytes)
             ret->highest_bytes = w->steps.rows[i]->peak_bytes;
@@ -339,7 +339,7 @@ int tmk_forecast_list(const struct tmk_process *p, const struct tmk_forecast_sam
         return tmk_fail(err, TMK_ENOMEM, "no memory for the forecast");
     w->p = p;
     w->samples = samples;
-    find_limits(w);
+    find_device_limits(w);
     uint32_t n = 0;
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++) {
         uint16_t device = tmk_reader_step_row(p->reader, i)->device;
@@ -359,7 +359,7 @@ int tmk_forecast_of(const struct tmk_process *p, uint16_t device,
         return TMK_ENOMEM;
     w->p = p;
     w->samples = samples;
-    find_limits(w);
+    find_device_limits(w);
     forecast_device(w, device, ret);
     free(w);
     return 0;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
@@ -41,7 +42,7 @@ bool tmk_by_find(const char *name, enum tmk_by *ret)
         [TMK_BY_COMPONENT] = "component", [TMK_BY_STAGE] = "stage",
         [TMK_BY_STEP] = "step",           [TMK_BY_STACK] = "stack",
         [TMK_BY_TENSOR] = "tensor"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < TMK_N(names); i++)
         if (strcmp(names[i], name) == 0) {
             *ret = (enum tmk_by)i;
             return true;
@@ -110,7 +111,7 @@ static bool is_workspace(const struct tmk_group *g, const struct tmk_block *b)
 }
 
 /* What the text follows from; 0 when nothing is known. */
-static uint32_t number_of(const struct tmk_group *g, const struct tmk_block *b)
+static uint32_t key_number_of(const struct tmk_group *g, const struct tmk_block *b)
 {
     const struct tmk_labels *l = g->labels;
     const struct tmk_context *context = &l->contexts[b->context];
@@ -144,7 +145,8 @@ static uint32_t number_of(const struct tmk_group *g, const struct tmk_block *b)
     return 0;
 }
 
-static void write_frames(FILE *out, const struct tmk_process *p, const struct tmk_stack *frames)
+static void write_stack_frames(FILE *out, const struct tmk_process *p,
+                               const struct tmk_stack *frames)
 {
     for (uint32_t i = 0; i < frames->n_frames && i < MAX_FRAMES; i++) {
         struct tmk_frame f;
@@ -174,7 +176,7 @@ static const char *stack_text(struct tmk_group *g, uint32_t stack)
     if (out && g->by == TMK_BY_SITE)
         write_site(out, p, stack);
     else if (out)
-        write_frames(out, p, &frames);
+        write_stack_frames(out, p, &frames);
     const char *kept = out && fclose(out) == 0 ? tmk_arena_text(&g->texts, text, n) : NULL;
     free(text);
     g->failed |= !kept;
@@ -198,7 +200,7 @@ static const char *workspace_text(struct tmk_group *g, const struct tmk_block *b
     return text;
 }
 
-static const char *text_of(struct tmk_group *g, const struct tmk_block *b)
+static const char *key_text_of(struct tmk_group *g, const struct tmk_block *b)
 {
     const struct tmk_labels *l = g->labels;
     if (is_workspace(g, b) && (g->by == TMK_BY_MODULE || g->by == TMK_BY_COMPONENT))
@@ -234,7 +236,7 @@ static const char *shown_key(struct tmk_group *g, const char *text)
 /* Row of the block's text, made when new; NULL without memory. */
 static struct tmk_peak_row *find_row(struct tmk_group *g, const struct tmk_block *b)
 {
-    const char *text = text_of(g, b);
+    const char *text = key_text_of(g, b);
     uint32_t row;
     if (g->failed || tmk_textmap_put(&g->keys, text, &row) < 0)
         return NULL;
@@ -258,7 +260,7 @@ static uint32_t *kept_row(struct tmk_group *g, const struct tmk_block *b)
         g->last_step = b->step;
         return &g->row_of[0];
     }
-    uint32_t number = number_of(g, b);
+    uint32_t number = key_number_of(g, b);
     if (number < g->n_numbers)
         return &g->row_of[number];
     g->nowhere = 0; /* or of a damaged trace */
@@ -266,7 +268,7 @@ static uint32_t *kept_row(struct tmk_group *g, const struct tmk_block *b)
 }
 
 /* The block's row; NULL without memory, which is remembered. */
-static struct tmk_peak_row *row_of(struct tmk_group *g, const struct tmk_block *b)
+static struct tmk_peak_row *group_row_of(struct tmk_group *g, const struct tmk_block *b)
 {
     uint32_t *kept = kept_row(g, b);
     struct tmk_peak_row *row = *kept ? &g->rows[*kept - 1] : find_row(g, b);
@@ -278,7 +280,7 @@ static struct tmk_peak_row *row_of(struct tmk_group *g, const struct tmk_block *
 
 void tmk_group_add(struct tmk_group *g, const struct tmk_block *b)
 {
-    struct tmk_peak_row *row = row_of(g, b);
+    struct tmk_peak_row *row = group_row_of(g, b);
     if (row) {
         row->bytes += b->size_bytes;
         row->n_blocks++;
@@ -287,18 +289,18 @@ void tmk_group_add(struct tmk_group *g, const struct tmk_block *b)
 
 const char *tmk_group_key(struct tmk_group *g, const struct tmk_block *b)
 {
-    const struct tmk_peak_row *row = row_of(g, b);
+    const struct tmk_peak_row *row = group_row_of(g, b);
     return row ? row->key : NULL;
 }
 
 uint32_t tmk_group_number(struct tmk_group *g, const struct tmk_block *b)
 {
-    const struct tmk_peak_row *row = row_of(g, b);
+    const struct tmk_peak_row *row = group_row_of(g, b);
     return row ? (uint32_t)(row - g->rows) : UINT32_MAX;
 }
 
 /* Largest first; then by key, unknown last, so that the order is always the same. */
-static int by_bytes(const void *va, const void *vb)
+static int compare_group_rows(const void *va, const void *vb)
 {
     const struct tmk_peak_row *a = va, *b = vb;
     if (a->bytes != b->bytes)
@@ -313,7 +315,7 @@ int tmk_group_rows(struct tmk_group *g, const struct tmk_peak_row **ret_rows, ui
     if (g->failed)
         return TMK_ENOMEM;
     if (g->n_rows > 0)
-        qsort(g->rows, (size_t)g->n_rows, sizeof *g->rows, by_bytes);
+        qsort(g->rows, (size_t)g->n_rows, sizeof *g->rows, compare_group_rows);
     *ret_rows = g->rows;
     *ret_n = g->n_rows;
     return 0;

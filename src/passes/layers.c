@@ -44,7 +44,7 @@ static uint32_t first_moment(const struct tmk_layers *s, const struct tmk_block 
     return low;
 }
 
-static struct layer *add_layer(struct tmk_layers *s, const char *key)
+static struct layer *add_block_layer(struct tmk_layers *s, const char *key)
 {
     struct layer *more = tmk_grow(s->layers, s->n_layers + 1, &s->layer_room, sizeof *more);
     uint64_t *bytes = more ? calloc((size_t)s->n_parts + 1, sizeof *bytes) : NULL;
@@ -63,11 +63,11 @@ static struct layer *layer_of(struct tmk_layers *s, const struct tmk_block *b)
     if (number < s->n_layers)
         return &s->layers[number];
     s->failed |= number == UINT32_MAX;
-    return s->failed ? NULL : add_layer(s, tmk_group_key(s->group, b));
+    return s->failed ? NULL : add_block_layer(s, tmk_group_key(s->group, b));
 }
 
 /* It was alive until the moment before `end`. */
-static void count(struct tmk_layers *s, const struct tmk_block *b, uint32_t end)
+static void count_layer_block(struct tmk_layers *s, const struct tmk_block *b, uint32_t end)
 {
     if (end == 0 || (b->serial && s->parts[end - 1].max_serial < b->serial))
         return;
@@ -79,8 +79,8 @@ static void count(struct tmk_layers *s, const struct tmk_block *b, uint32_t end)
     layer->bytes[end] -= b->size_bytes;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_layers_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                            struct tmk_block *b)
 {
     (void)rp;
     struct tmk_layers *s = arg;
@@ -88,28 +88,28 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     while (s->n_passed < s->n_parts && s->parts[s->n_passed].max_seen < s->n_seen)
         s->n_passed++;
     if (ev->kind == TMK_KIND_FREE && b && b->device == s->device && !s->failed)
-        count(s, b, s->n_passed);
+        count_layer_block(s, b, s->n_passed);
 }
 
 struct tmk_visitor tmk_layers_visitor(struct tmk_layers *s)
 {
     return (struct tmk_visitor){
-        .arg = s, .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE), .event = on_event};
+        .arg = s, .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE), .event = on_layers_event};
 }
 
 /* ---- after it ---- */
 
-static void count_live(struct tmk_layers *s, const struct tmk_state *state)
+static void count_live_layers(struct tmk_layers *s, const struct tmk_state *state)
 {
     for (uint32_t i = 1; i <= state->n_entries && !s->failed; i++) {
         if (!state->entries[i].live || state->entries[i].device != s->device)
             continue;
         struct tmk_block settled = tmk_state_settled(state, &state->entries[i]);
-        count(s, &settled, s->n_parts);
+        count_layer_block(s, &settled, s->n_parts);
     }
 }
 
-static void add_up(struct tmk_layers *s)
+static void add_up_layers(struct tmk_layers *s)
 {
     for (uint64_t k = 0; k < s->n_layers; k++)
         for (uint32_t i = 1; i < s->n_parts; i++)
@@ -121,7 +121,7 @@ static struct layer *unknown_layer(struct tmk_layers *s)
     for (uint64_t k = 0; k < s->n_layers; k++)
         if (!s->layers[k].key)
             return &s->layers[k];
-    return add_layer(s, NULL);
+    return add_block_layer(s, NULL);
 }
 
 /* What was allocated, and no block was seen to go that it was in. */
@@ -139,8 +139,8 @@ static void add_unknown(struct tmk_layers *s)
 
 int tmk_layers_finish(struct tmk_layers *s, const struct tmk_replay *rp, struct tmk_error *err)
 {
-    count_live(s, &rp->state);
-    add_up(s);
+    count_live_layers(s, &rp->state);
+    add_up_layers(s);
     add_unknown(s);
     return s->failed ? tmk_fail(err, TMK_ENOMEM, "no memory for the layers of the timeline") : 0;
 }

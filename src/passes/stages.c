@@ -121,20 +121,20 @@ static void take_alloc(struct tmk_stages *s, const struct tmk_state *state,
             note_peak(s, &s->stages[i]);
 }
 
-static void take_bytes(struct tmk_stages *s, const struct tmk_state *state)
+static void take_device_bytes(struct tmk_stages *s, const struct tmk_state *state)
 {
     for (uint32_t i = 0; i < state->n_devices; i++)
         if (state->devices[i].device == s->device)
             s->bytes = state->devices[i].allocated_bytes;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_stage_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                           struct tmk_block *b)
 {
     (void)b;
     struct tmk_stages *s = arg;
     if (ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_FREE || ev->kind == TMK_KIND_DEVICE_END)
-        take_bytes(s, &rp->state);
+        take_device_bytes(s, &rp->state);
     if (ev->kind == TMK_KIND_ALLOC && ev->device == s->device)
         take_alloc(s, &rp->state, ev);
     else if (ev->kind == TMK_KIND_PUSH && ev->range_kind == TIDEMARK_STAGE)
@@ -143,14 +143,14 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         close_stage(s, rp->closed.name, ev->time_ns);
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_stages_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_stages *s = arg;
     const struct tmk_state *state = &rp->state;
     for (uint64_t i = 0; i < s->n; i++)
         if (s->stages[i].n_open)
             end_stage(s, &s->stages[i], state->now_ns);
-    take_bytes(s, state);
+    take_device_bytes(s, state);
     for (uint32_t t = 0; t < state->n_threads; t++)
         for (uint32_t r = state->thread_top[t]; r; r = state->ranges[r - 1].outer)
             if (state->ranges[r - 1].kind == TIDEMARK_STAGE)
@@ -162,8 +162,8 @@ struct tmk_visitor tmk_stages_visitor(struct tmk_stages *s)
     return (struct tmk_visitor){.arg = s,
                                 .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE) |
                                          TMK_HEARS(DEVICE_END) | TMK_HEARS(PUSH) | TMK_HEARS(POP),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_stage_event,
+                                .restored = on_stages_restored};
 }
 
 /* ---- after it ---- */

@@ -74,7 +74,7 @@ static void leave_part(struct tmk_timeline *t)
     }
 }
 
-static void go_to(struct tmk_timeline *t, uint64_t ns)
+static void go_to_time(struct tmk_timeline *t, uint64_t ns)
 {
     t->has_begun |= ns >= t->start_ns;
     while (ns >= t->next_ns) {
@@ -108,8 +108,8 @@ static void set_bytes(struct tmk_timeline *t, struct track *track, uint64_t byte
         part->min_bytes = bytes;
 }
 
-static void set_reserved(struct tmk_timeline *t, struct track *track,
-                         const struct tmk_device_use *d)
+static void set_track_reserved(struct tmk_timeline *t, struct track *track,
+                               const struct tmk_device_use *d)
 {
     struct tmk_timeline_part *part = &track->parts[t->at];
     track->has_reserved = part->has_reserved = true;
@@ -132,11 +132,11 @@ static void take_over_reserved(struct tmk_timeline *t, const struct tmk_state *s
 {
     for (uint32_t i = 0; i < t->n_tracks; i++)
         if (s->devices[i].has_reserved)
-            set_reserved(t, &t->tracks[i], &s->devices[i]);
+            set_track_reserved(t, &t->tracks[i], &s->devices[i]);
 }
 
 /* A device on which no block was ever made has no track: the table `samples` has it. */
-static void take_sample(struct tmk_timeline *t, uint16_t device, uint64_t used_bytes)
+static void take_track_sample(struct tmk_timeline *t, uint16_t device, uint64_t used_bytes)
 {
     for (uint32_t i = 0; i < t->n_tracks; i++) {
         struct track *track = &t->tracks[i];
@@ -150,8 +150,8 @@ static void take_sample(struct tmk_timeline *t, uint16_t device, uint64_t used_b
     }
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_timeline_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                              struct tmk_block *b)
 {
     (void)b;
     struct tmk_timeline *t = arg;
@@ -159,7 +159,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     if (ev->time_ns > t->end_ns)
         return;
     if (ev->time_ns >= t->next_ns || !t->has_begun)
-        go_to(t, ev->time_ns);
+        go_to_time(t, ev->time_ns);
     t->now_ns = ev->time_ns;
     if (is_block) {
         t->n_seen++;
@@ -168,21 +168,21 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     } else if (ev->kind == TMK_KIND_STEP) {
         t->step = ev->step;
     } else if (ev->kind == TMK_KIND_SAMPLE) {
-        take_sample(t, ev->device, ev->sample.used_bytes);
+        take_track_sample(t, ev->device, ev->sample.used_bytes);
     } else {
         take_over(t, &rp->state);
         take_over_reserved(t, &rp->state);
     }
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_timeline_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_timeline *t = arg;
     if (rp->n_replayed == 0)
         t->known_ns = rp->state.now_ns;
     if (rp->state.now_ns > t->end_ns)
         return;
-    go_to(t, rp->state.now_ns);
+    go_to_time(t, rp->state.now_ns);
     t->step = rp->state.step;
     t->now_ns = rp->state.now_ns;
     t->serial = rp->state.n_allocs;
@@ -195,8 +195,8 @@ struct tmk_visitor tmk_timeline_visitor(struct tmk_timeline *t)
     return (struct tmk_visitor){.arg = t,
                                 .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE) | TMK_HEARS(STEP) |
                                          TMK_HEARS(RESERVED) | TMK_HEARS(SAMPLE),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_timeline_event,
+                                .restored = on_timeline_restored};
 }
 
 int tmk_timeline_finish(struct tmk_timeline *t)

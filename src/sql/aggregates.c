@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "kit/grow.h"
 
 /* ---- stddev ---- */
@@ -122,7 +123,7 @@ static void percentile_step(sqlite3_context *context, int n_args, sqlite3_value 
     sample_add(context, args[0], is_number ? sqlite3_value_double(args[1]) : -1);
 }
 
-static void swap(double *a, double *b)
+static void swap_values(double *a, double *b)
 {
     double t = *a;
     *a = *b;
@@ -132,7 +133,7 @@ static void swap(double *a, double *b)
 static double middle_of(double a, double b, double c)
 {
     if (a > b)
-        swap(&a, &b);
+        swap_values(&a, &b);
     return c < a ? a : c > b ? b : c;
 }
 
@@ -150,7 +151,7 @@ static void select_value(double *v, uint64_t n, uint64_t k)
                 j--;
             if (i > j)
                 break;
-            swap(&v[i++], &v[j]);
+            swap_values(&v[i++], &v[j]);
             if (j-- == 0)
                 break;
         }
@@ -206,7 +207,7 @@ static const struct {
 int tmk_aggregates_register(sqlite3 *db)
 {
     int rc = SQLITE_OK;
-    for (size_t i = 0; rc == SQLITE_OK && i < sizeof aggregates / sizeof aggregates[0]; i++)
+    for (size_t i = 0; rc == SQLITE_OK && i < TMK_N(aggregates); i++)
         rc = sqlite3_create_function(db, aggregates[i].name, aggregates[i].n_args,
                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
                                      NULL, aggregates[i].step, aggregates[i].end);

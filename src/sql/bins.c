@@ -21,7 +21,7 @@ enum {
     LAST_ROOM = 4096, /* 32 KiB a column: a block fits a cache, few are needed */
 };
 
-struct slot {
+struct key_slot {
     uint64_t parent; /* level << 32 | node */
     int64_t value;
     uint32_t node; /* + 1; 0: free */
@@ -46,7 +46,7 @@ struct filled { /* of a bin: the block that is being filled */
 struct builder {
     struct tmk_store *store;
     struct tmk_bins *bins;
-    struct slot *slots;
+    struct key_slot *slots;
     uint32_t n_slots, n_used;
     uint32_t n_nodes;
     uint32_t *nodes; /* by row of the segment */
@@ -64,7 +64,7 @@ struct builder {
 
 /* ---- nodes ---- */
 
-static inline uint32_t slot_of(const struct builder *b, uint64_t parent, int64_t value)
+static inline uint32_t slot_of_key(const struct builder *b, uint64_t parent, int64_t value)
 {
     uint32_t mask = b->n_slots - 1;
     uint64_t mixed =
@@ -75,19 +75,19 @@ static inline uint32_t slot_of(const struct builder *b, uint64_t parent, int64_t
     return at;
 }
 
-static int widen_slots(struct builder *b)
+static int widen_key_slots(struct builder *b)
 {
-    struct slot *old = b->slots;
+    struct key_slot *old = b->slots;
     uint32_t n_old = b->n_slots;
     uint32_t n = n_old ? 2 * n_old : FIRST_SLOTS;
-    struct slot *slots = calloc(n, sizeof *slots);
+    struct key_slot *slots = calloc(n, sizeof *slots);
     if (!slots)
         return TMK_ENOMEM;
     b->slots = slots;
     b->n_slots = n;
     for (uint32_t i = 0; i < n_old; i++)
         if (old[i].node)
-            slots[slot_of(b, old[i].parent, old[i].value)] = old[i];
+            slots[slot_of_key(b, old[i].parent, old[i].value)] = old[i];
     free(old);
     return 0;
 }
@@ -108,13 +108,13 @@ static int add_node(struct builder *b, uint32_t level, uint64_t parent, int64_t 
                     const struct tmk_cell *cells, uint64_t row, uint32_t *ret_node)
 {
     bool is_bin = level + 1 == b->n_levels;
-    if (b->n_used >= b->n_slots / 2 && widen_slots(b) < 0)
+    if (b->n_used >= b->n_slots / 2 && widen_key_slots(b) < 0)
         return TMK_ENOMEM;
     if (is_bin && add_bin(b, cells, row) < 0)
         return TMK_ENOMEM;
     uint32_t node = is_bin ? (uint32_t)b->bins->n_bins - 1 : b->n_nodes++;
-    b->slots[slot_of(b, parent, value)] =
-        (struct slot){.parent = parent, .value = value, .node = node + 1};
+    b->slots[slot_of_key(b, parent, value)] =
+        (struct key_slot){.parent = parent, .value = value, .node = node + 1};
     b->n_used++;
     *ret_node = node;
     return 0;
@@ -165,7 +165,7 @@ static int follow_level(struct builder *b, uint32_t level, const struct tmk_cell
         int64_t value = level_value(b, l, cells, row);
         uint64_t parent = (uint64_t)level << 32 | b->nodes[row];
         if (parent != last_parent || value != last_value) {
-            const struct slot *slot = &b->slots[slot_of(b, parent, value)];
+            const struct key_slot *slot = &b->slots[slot_of_key(b, parent, value)];
             if (slot->node)
                 last_node = slot->node - 1;
             else if (add_node(b, level, parent, value, cells, row, &last_node) < 0)
@@ -178,7 +178,8 @@ static int follow_level(struct builder *b, uint32_t level, const struct tmk_cell
     return 0;
 }
 
-static int find_bins(struct builder *b, const struct tmk_cell *cells, uint64_t begin, uint64_t end)
+static int find_row_bins(struct builder *b, const struct tmk_cell *cells, uint64_t begin,
+                         uint64_t end)
 {
     uint32_t *nodes = tmk_grow(b->nodes, end, &b->node_room, sizeof *nodes);
     if (!nodes)
@@ -194,7 +195,7 @@ static int find_bins(struct builder *b, const struct tmk_cell *cells, uint64_t b
 /* ---- rows ---- */
 
 /* Go on in a new block; the one before is full. */
-static int add_block(struct tmk_bins *bins, struct tmk_bin *bin, struct filled *filled)
+static int add_bin_block(struct tmk_bins *bins, struct tmk_bin *bin, struct filled *filled)
 {
     uint32_t room = filled->room ? 4 * filled->room : FIRST_ROOM;
     room = room > LAST_ROOM ? LAST_ROOM : room;
@@ -238,7 +239,7 @@ static inline uint64_t wide_value(const struct copied *c, uint64_t row)
 }
 
 /* Bytes as TMK_CELL_SHORT_MB; *ret_fits becomes false when they are not. */
-static inline int32_t shorten(uint64_t value, bool *ret_fits)
+static inline int32_t shorten_bytes(uint64_t value, bool *ret_fits)
 {
     int64_t units = (int64_t)value >> TMK_SHORT_MB_SHIFT;
     bool is_null = (int64_t)value == TMK_NULL_INT;
@@ -261,7 +262,7 @@ static inline void copy_row(struct builder *b, uint64_t row, const struct filled
     for (uint32_t i = 0; i < b->n_shortened; i++) {
         const struct copied *c = &b->shortened[i];
         bool fits = true;
-        int32_t value = shorten(wide_value(c, row), &fits);
+        int32_t value = shorten_bytes(wide_value(c, row), &fits);
         ((int32_t *)(void *)(f->bytes + c->offset * f->room))[f->n] = value;
         if (__builtin_expect(!fits, 0))
             b->too_long |= UINT64_C(1) << c->column;
@@ -275,7 +276,7 @@ static int copy_rows(struct builder *b, uint64_t segment, uint64_t begin, uint64
     for (uint64_t row = begin; row < end; row++) {
         uint32_t i = b->nodes[row];
         struct filled *f = &b->filled[i];
-        if (f->n == f->room && add_block(bins, &bins->bins[i], f) < 0)
+        if (f->n == f->room && add_bin_block(bins, &bins->bins[i], f) < 0)
             return TMK_ENOMEM;
         copy_row(b, row, f);
         if (bins->by_row)
@@ -285,7 +286,7 @@ static int copy_rows(struct builder *b, uint64_t segment, uint64_t begin, uint64
     return 0;
 }
 
-static int add_segment(struct builder *b, uint32_t i, struct tmk_error *err)
+static int add_segment_rows(struct builder *b, uint32_t i, struct tmk_error *err)
 {
     const struct tmk_bounds *bounds = &b->bins->bounds;
     struct tmk_segment *segment = &b->store->segments[i];
@@ -303,7 +304,7 @@ static int add_segment(struct builder *b, uint32_t i, struct tmk_error *err)
     if (overlap == TMK_ACROSS)
         tmk_bounds_rows(bounds, &cells[bounds->column], end, &begin, &end);
     list_copied(b, cells);
-    rc = find_bins(b, cells, begin, end);
+    rc = find_row_bins(b, cells, begin, end);
     if (rc == 0)
         rc = copy_rows(b, i, begin, end);
     return rc < 0 ? tmk_fail(err, rc, "out of memory") : 0;
@@ -318,7 +319,7 @@ static size_t bytes_in_bins(const struct tmk_bins *bins, uint32_t column)
 }
 
 /* Where columns begin in a block: the wide ones first, so that all are aligned. */
-static void lay_out(struct tmk_bins *bins)
+static void lay_out_columns(struct tmk_bins *bins)
 {
     size_t at = 0;
     for (size_t bytes = sizeof(uint64_t); bytes >= sizeof(uint32_t); bytes /= 2) {
@@ -358,13 +359,13 @@ static void note_lengths(struct builder *b)
 }
 
 /* Stops early when a column proves to be too long: `too_long`. */
-static int build(struct builder *b, struct tmk_error *err)
+static int build_bins(struct builder *b, struct tmk_error *err)
 {
     make_levels(b);
-    lay_out(b->bins);
-    int rc = widen_slots(b);
+    lay_out_columns(b->bins);
+    int rc = widen_key_slots(b);
     for (uint32_t i = 0; rc == 0 && !b->too_long && i < b->store->n_segments; i++)
-        rc = add_segment(b, i, err);
+        rc = add_segment_rows(b, i, err);
     if (rc == 0)
         note_lengths(b);
     free(b->slots);
@@ -406,7 +407,7 @@ int tmk_bins_open(struct tmk_store *store, const struct tmk_plan *plan,
             return tmk_fail(err, TMK_ENOMEM, "out of memory");
         for (uint32_t k = 0; k < plan->n_keys; k++)
             b.keys |= UINT64_C(1) << plan->keys[k];
-        int rc = build(&b, err);
+        int rc = build_bins(&b, err);
         if (rc == 0 && !b.too_long) {
             *ret_bins = b.bins;
             return 0;
@@ -447,7 +448,7 @@ bool tmk_bins_fit(const struct tmk_bins *b, const struct tmk_plan *plan,
 
 /* ---- choosing and ordering bins ---- */
 
-static bool is_text(const struct tmk_bins *b, uint32_t key)
+static bool is_text_key(const struct tmk_bins *b, uint32_t key)
 {
     return b->store->def->specs[b->keys[key]].kind == TMK_CELL_TEXT;
 }
@@ -477,7 +478,7 @@ static bool bin_passes(const struct tmk_bins *b, uint64_t i, const struct tmk_pl
             continue;
         int64_t key = b->values[i * b->n_keys + k];
         struct tmk_bounds bounds = {.low = INT64_MIN, .high = INT64_MAX};
-        if (is_text(b, k)) {
+        if (is_text_key(b, k)) {
             if (!text_passes(b, (uint32_t)key, op, values[f]))
                 return false;
             continue;
@@ -489,20 +490,21 @@ static bool bin_passes(const struct tmk_bins *b, uint64_t i, const struct tmk_pl
     return true;
 }
 
-struct ordering {
+struct bin_order {
     const struct tmk_bins *bins;
     const struct tmk_plan *plan;
 };
 
 static int by_keys(const void *va, const void *vb, void *arg)
 {
-    const struct ordering *o = arg;
+    const struct bin_order *o = arg;
     const struct tmk_bins *b = o->bins;
     uint64_t ia = *(const uint64_t *)va, ib = *(const uint64_t *)vb;
     for (uint32_t k = 0; k < b->n_keys; k++) {
         int64_t x = b->values[ia * b->n_keys + k], y = b->values[ib * b->n_keys + k];
-        int order = is_text(b, k) ? tmk_textpool_compare(b->store->pool, (uint32_t)x, (uint32_t)y)
-                                  : (x > y) - (x < y);
+        int order = is_text_key(b, k)
+                        ? tmk_textpool_compare(b->store->pool, (uint32_t)x, (uint32_t)y)
+                        : (x > y) - (x < y);
         if (order)
             return o->plan->falling[k] ? -order : order;
     }
@@ -519,7 +521,7 @@ int tmk_bins_select(const struct tmk_bins *b, const struct tmk_plan *plan, sqlit
     for (uint64_t i = 0; i < b->n_bins; i++)
         if (bin_passes(b, i, plan, values))
             order[n++] = i;
-    struct ordering o = {.bins = b, .plan = plan};
+    struct bin_order o = {.bins = b, .plan = plan};
     qsort_r(order, (size_t)n, sizeof *order, by_keys, &o);
     *ret_order = order;
     *ret_n = n;

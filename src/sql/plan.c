@@ -66,8 +66,8 @@ static int filter_op(unsigned char op)
 
 /* Take constraint `i`: its value will come with the filters. `exact`: SQLite need not look again.
  */
-static void take(struct tmk_plan *plan, sqlite3_index_info *info, int i, enum tmk_filter_op op,
-                 int column, bool exact)
+static void take_constraint(struct tmk_plan *plan, sqlite3_index_info *info, int i,
+                            enum tmk_filter_op op, int column, bool exact)
 {
     plan->filters[plan->n_filters++] =
         (struct tmk_filter){.op = (uint8_t)op, .column = (uint8_t)column};
@@ -82,7 +82,7 @@ static bool take_bound(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index
     if ((plan->bounded_by >= 0 && plan->bounded_by != column) || !is_in_order(s, column))
         return false;
     plan->bounded_by = column;
-    take(plan, info, i, op, column, true);
+    take_constraint(plan, info, i, op, column, true);
     return true;
 }
 
@@ -96,7 +96,8 @@ static bool take_key(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index_i
         return false;
     plan->keys[plan->n_keys++] = (uint8_t)column;
     plan->by_row = true;
-    take(plan, info, i, TMK_FILTER_EQ, column, s->def->specs[column].kind == TMK_CELL_INT);
+    take_constraint(plan, info, i, TMK_FILTER_EQ, column,
+                    s->def->specs[column].kind == TMK_CELL_INT);
     return true;
 }
 
@@ -114,7 +115,7 @@ static int take_constraints(struct tmk_store *s, struct tmk_plan *plan, sqlite3_
             continue;
         if (is_arg) {
             if (op == TMK_FILTER_EQ)
-                take(plan, info, i, TMK_FILTER_ARG, c->iColumn - n_columns, true);
+                take_constraint(plan, info, i, TMK_FILTER_ARG, c->iColumn - n_columns, true);
         } else if (take_bound(s, plan, info, i, (enum tmk_filter_op)op)) {
             *n_rows /= op == TMK_FILTER_EQ        ? GUESS_EQUAL
                        : op < TMK_FILTER_NOT_NULL ? GUESS_RANGE
@@ -137,7 +138,7 @@ static void take_null_tests(const struct tmk_store *s, struct tmk_plan *plan,
         if (is_test && c->usable && c->iColumn >= 0 && c->iColumn < (int)s->def->doc.n_columns &&
             info->aConstraintUsage[i].argvIndex == 0 && key_index(plan, c->iColumn) >= 0 &&
             plan->n_filters < TMK_MAX_FILTERS)
-            take(plan, info, i, (enum tmk_filter_op)op, c->iColumn, true);
+            take_constraint(plan, info, i, (enum tmk_filter_op)op, c->iColumn, true);
     }
 }
 
@@ -213,7 +214,8 @@ static bool try_split(struct tmk_store *s, struct tmk_plan *plan, const struct t
     return true;
 }
 
-static bool take_order(struct tmk_store *s, struct tmk_plan *plan, const sqlite3_index_info *info)
+static bool take_query_order(struct tmk_store *s, struct tmk_plan *plan,
+                             const sqlite3_index_info *info)
 {
     struct terms t;
     if (info->nOrderBy == 0 || !list_terms(s, plan, info, &t))
@@ -235,7 +237,7 @@ static double guess_rows(const struct tmk_store *s)
     return n;
 }
 
-static char *describe(const struct tmk_plan *plan)
+static char *describe_plan(const struct tmk_plan *plan)
 {
     return plan->n_keys          ? "grouped"
            : plan->merge_by >= 0 ? "merged in order"
@@ -251,9 +253,9 @@ int tmk_plan_make(struct tmk_store *store, sqlite3_index_info *info, struct tmk_
     int rc = take_constraints(store, &plan, info, &n_rows);
     if (rc != SQLITE_OK)
         return rc;
-    info->orderByConsumed = take_order(store, &plan, info);
+    info->orderByConsumed = take_query_order(store, &plan, info);
     take_null_tests(store, &plan, info);
-    info->idxStr = describe(&plan);
+    info->idxStr = describe_plan(&plan);
     info->estimatedRows = (sqlite3_int64)n_rows + 1;
     info->estimatedCost = n_rows + (plan.n_keys ? n_all / 2 : 0);
     *ret_plan = plan;
@@ -277,7 +279,7 @@ bool tmk_plan_same(const struct tmk_plan *a, const struct tmk_plan *b)
 
 /* ---- comparing ---- */
 
-static void nothing(struct tmk_bounds *b)
+static void narrow_to_nothing(struct tmk_bounds *b)
 {
     b->low = INT64_MAX;
     b->high = INT64_MIN;
@@ -299,7 +301,7 @@ static void narrow_by_int(struct tmk_bounds *b, enum tmk_filter_op op, int64_t v
 {
     if ((op == TMK_FILTER_GT && value == INT64_MAX) ||
         (op == TMK_FILTER_LT && value == INT64_MIN)) {
-        nothing(b);
+        narrow_to_nothing(b);
         return;
     }
     if (op == TMK_FILTER_EQ || op == TMK_FILTER_GE)
@@ -320,14 +322,14 @@ static void narrow_by_real(struct tmk_bounds *b, enum tmk_filter_op op, double v
     bool wants_less = op == TMK_FILTER_LT || op == TMK_FILTER_LE;
     if (above_all || below_all) {
         if (op == TMK_FILTER_EQ || (wants_larger && above_all) || (wants_less && below_all))
-            nothing(b);
+            narrow_to_nothing(b);
         return;
     }
     double down = floor(value);
     if (down == value)
         narrow_by_int(b, op, (int64_t)down);
     else if (op == TMK_FILTER_EQ)
-        nothing(b);
+        narrow_to_nothing(b);
     else
         narrow_by_int(b, wants_less ? TMK_FILTER_LE : TMK_FILTER_GT, (int64_t)down);
 }
@@ -349,10 +351,10 @@ void tmk_bounds_narrow(struct tmk_bounds *bounds, enum tmk_filter_op op, sqlite3
         narrow_by_real(bounds, op, sqlite3_value_double(value));
         break;
     case SQLITE_NULL:
-        nothing(bounds);
+        narrow_to_nothing(bounds);
         break;
     default: /* numbers come before texts and blobs */
         if (op != TMK_FILTER_LT && op != TMK_FILTER_LE)
-            nothing(bounds);
+            narrow_to_nothing(bounds);
     }
 }

@@ -56,7 +56,7 @@ int tmk_rows_reserve(struct tmk_rows *r, uint64_t n)
     return 0;
 }
 
-static void forget(struct tmk_rows *r, uint64_t row)
+static void set_cells_unknown(struct tmk_rows *r, uint64_t row)
 {
     for (uint32_t c = 0; c < r->n_columns; c++) {
         if (!r->columns[c] || (r->constants >> c & 1))
@@ -78,7 +78,7 @@ uint64_t tmk_rows_add(struct tmk_rows *r)
 {
     if (tmk_rows_reserve(r, 1) < 0)
         return UINT64_MAX;
-    forget(r, r->n);
+    set_cells_unknown(r, r->n);
     return r->n++;
 }
 

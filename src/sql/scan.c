@@ -18,7 +18,7 @@ static void set_slice(struct tmk_scan *s, uint64_t begin, uint64_t end)
     s->stride = backwards ? -1 : 1;
 }
 
-static void let_go(struct tmk_scan *s)
+static void let_go_slice(struct tmk_scan *s)
 {
     if (s->pinned)
         tmk_store_unpin(&s->table->store, s->pinned);
@@ -50,7 +50,7 @@ static int load_segment(struct tmk_scan *s, struct tmk_segment *segment, enum tm
 static int next_segment(struct tmk_scan *s, struct tmk_error *err)
 {
     struct tmk_store *store = &s->table->store;
-    let_go(s);
+    let_go_slice(s);
     while (s->n_left > 0) {
         uint32_t i = s->plan->backwards ? s->n_left - 1 : store->n_segments - s->n_left;
         struct tmk_segment *segment = &store->segments[i];
@@ -67,7 +67,7 @@ static int next_segment(struct tmk_scan *s, struct tmk_error *err)
             set_slice(s, begin, end);
             return 0;
         }
-        let_go(s);
+        let_go_slice(s);
     }
     s->done = true;
     return 0;
@@ -134,9 +134,9 @@ static void cut_run(struct tmk_scan *s, struct tmk_merge_source *m)
     set_slice(s, begin, end);
 }
 
-static int next_run(struct tmk_scan *s, struct tmk_error *err)
+static int next_merge_run(struct tmk_scan *s, struct tmk_error *err)
 {
-    let_go(s);
+    let_go_slice(s);
     struct tmk_merge_source *best = NULL;
     for (uint32_t i = 0; i < s->table->store.n_sources; i++) {
         struct tmk_merge_source *m = &s->merged[i];
@@ -166,7 +166,7 @@ static int begin_merge(struct tmk_scan *s, struct tmk_error *err)
         m->first = i;
         m->n_left++;
     }
-    s->next = next_run;
+    s->next = next_merge_run;
     return 0;
 }
 
@@ -199,8 +199,8 @@ static void put_first(struct tmk_table_data *t, uint32_t i, struct tmk_bins *b)
 }
 
 /* Bins that fit, moved to the front; NULL when there are none. */
-static struct tmk_bins *find_bins(struct tmk_table_data *t, const struct tmk_plan *plan,
-                                  const struct tmk_bounds *bounds)
+static struct tmk_bins *find_kept_bins(struct tmk_table_data *t, const struct tmk_plan *plan,
+                                       const struct tmk_bounds *bounds)
 {
     for (uint32_t i = 0; i < TMK_KEPT_BINS; i++) {
         struct tmk_bins *b = t->bins[i];
@@ -236,7 +236,7 @@ static bool keep_bins(struct tmk_table_data *t, struct tmk_bins *b)
 
 static int begin_bins(struct tmk_scan *s, sqlite3_value **values, struct tmk_error *err)
 {
-    struct tmk_bins *b = find_bins(s->table, s->plan, &s->bounds);
+    struct tmk_bins *b = find_kept_bins(s->table, s->plan, &s->bounds);
     if (!b) {
         int rc = tmk_bins_open(&s->table->store, s->plan, &s->bounds, &b, err);
         if (rc < 0 || !b)
@@ -253,7 +253,7 @@ static int begin_bins(struct tmk_scan *s, sqlite3_value **values, struct tmk_err
 
 /* ---- scans ---- */
 
-static struct tmk_bounds bounds_of(const struct tmk_plan *plan, sqlite3_value **values)
+static struct tmk_bounds bounds_of_values(const struct tmk_plan *plan, sqlite3_value **values)
 {
     struct tmk_bounds b = {.column = plan->bounded_by, .low = INT64_MIN, .high = INT64_MAX};
     for (uint32_t i = 0; i < plan->n_filters; i++)
@@ -269,7 +269,7 @@ int tmk_scan_begin(struct tmk_scan *s, struct tmk_table_data *table, const struc
     s->done = false;
     s->table = table;
     s->plan = plan;
-    s->bounds = bounds_of(plan, values);
+    s->bounds = bounds_of_values(plan, values);
     s->n_left = table->store.n_segments;
     s->next = next_segment;
     int rc = 0;
@@ -291,7 +291,7 @@ static void end_merge(struct tmk_scan *s, struct tmk_store *store)
 void tmk_scan_end(struct tmk_scan *s)
 {
     if (s->table) {
-        let_go(s);
+        let_go_slice(s);
         end_merge(s, &s->table->store);
     }
     free(s->order);

@@ -13,7 +13,7 @@ struct tmk_slab {
     uint32_t n_pieces;
 };
 
-struct piece { /* stands before each */
+struct slab_piece { /* stands before each */
     struct tmk_slab *slab;
     uint64_t n_bytes;
 };
@@ -51,14 +51,14 @@ void *tmk_slabs_take(struct tmk_slabs *s, size_t n)
 {
     if (n > SIZE_MAX / 2)
         return NULL;
-    n = ((n + 7) & ~(size_t)7) + sizeof(struct piece);
+    n = ((n + 7) & ~(size_t)7) + sizeof(struct slab_piece);
     struct tmk_slab *slab = s->newest;
     if (!slab || slab->size - slab->used < n)
         slab = add_slab(s, n);
     if (!slab)
         return NULL;
-    struct piece *piece = (struct piece *)(void *)((uint8_t *)slab + slab->used);
-    *piece = (struct piece){.slab = slab, .n_bytes = n};
+    struct slab_piece *piece = (struct slab_piece *)(void *)((uint8_t *)slab + slab->used);
+    *piece = (struct slab_piece){.slab = slab, .n_bytes = n};
     slab->used += n;
     slab->n_pieces++;
     s->n_bytes += n;
@@ -67,7 +67,7 @@ void *tmk_slabs_take(struct tmk_slabs *s, size_t n)
 
 void tmk_slabs_drop(struct tmk_slabs *s, void *piece)
 {
-    const struct piece *head = (const struct piece *)piece - 1;
+    const struct slab_piece *head = (const struct slab_piece *)piece - 1;
     struct tmk_slab *slab = head->slab;
     s->n_bytes -= head->n_bytes;
     if (--slab->n_pieces > 0)

@@ -44,7 +44,7 @@ int tmk_store_init(struct tmk_store *s, const struct tmk_vtab_def *def, struct t
     return 0;
 }
 
-static void forget(struct tmk_store *s, struct tmk_segment *segment)
+static void forget_segment_columns(struct tmk_store *s, struct tmk_segment *segment)
 {
     while (segment->blocks) {
         struct tmk_segment_block *next = segment->blocks->next;
@@ -86,7 +86,7 @@ static void keep_to_limit(struct tmk_store *s)
     while (s->left_first && s->slabs.n_bytes > s->limit_bytes) {
         struct tmk_segment *oldest = s->left_first;
         take_off_list(s, oldest);
-        forget(s, oldest);
+        forget_segment_columns(s, oldest);
     }
 }
 
@@ -103,8 +103,8 @@ void tmk_store_fini(struct tmk_store *s)
 
 /* ---- decoding ---- */
 
-static int fill(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
-                struct tmk_error *err)
+static int fill_segment(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
+                        struct tmk_error *err)
 {
     struct tmk_fill f = {.pool = s->pool,
                          .source = &s->sources[segment->source],
@@ -137,7 +137,7 @@ static size_t column_bytes(const struct tmk_rows *rows, uint32_t column)
 }
 
 /* Copy the scratch rows' columns to the segment. */
-static int keep(struct tmk_store *s, struct tmk_segment *segment)
+static int keep_scratch_rows(struct tmk_store *s, struct tmk_segment *segment)
 {
     const struct tmk_rows *rows = &s->scratch;
     size_t n_bytes = 0;
@@ -170,8 +170,8 @@ int tmk_store_pin(struct tmk_store *s, struct tmk_segment *segment, uint64_t wan
     if (segment->held && segment->n_pins == 0)
         take_off_list(s, segment);
     segment->n_pins++;
-    int rc = missing || !segment->counted ? fill(s, segment, missing, err) : 0;
-    if (rc == 0 && missing && keep(s, segment) < 0)
+    int rc = missing || !segment->counted ? fill_segment(s, segment, missing, err) : 0;
+    if (rc == 0 && missing && keep_scratch_rows(s, segment) < 0)
         rc = tmk_fail(err, TMK_ENOMEM, "out of memory");
     if (rc < 0)
         tmk_store_unpin(s, segment);
@@ -209,7 +209,7 @@ int tmk_store_look(struct tmk_store *s, struct tmk_segment *segment, uint64_t wa
         *ret_n_rows = segment->n_rows;
         return 0;
     }
-    int rc = fill(s, segment, wanted, err);
+    int rc = fill_segment(s, segment, wanted, err);
     if (rc < 0)
         return rc;
     for (uint32_t c = 0; c < s->def->doc.n_columns; c++)

@@ -7,7 +7,7 @@
  */
 #include "sql/blockrows.h"
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_allocations(struct tmk_fill *f, struct tmk_error *err)
 {
     return tmk_block_rows(f, TMK_BLOCKS_ALL, err);
 }
@@ -22,5 +22,5 @@ const struct tmk_vtab_def tmk_vtab_allocations = {
     .specs = tmk_block_specs,
     .scope = TMK_SCOPE_PROCESS,
     .rows_per_event = 1,
-    .fill = fill,
+    .fill = fill_allocations,
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sql/schema.h"
 #include "tidemark/tidemark.h"
 
@@ -57,11 +58,11 @@ static const char *const range_names[] = {
     [TIDEMARK_STAGE] = "stage", [TIDEMARK_MODULE] = "module", [TIDEMARK_USER] = "user"};
 
 enum {
-    N_KINDS = sizeof kind_names / sizeof kind_names[0],
-    N_RANGES = sizeof range_names / sizeof range_names[0],
+    N_KINDS = TMK_N(kind_names),
+    N_RANGES = TMK_N(range_names),
 };
 
-struct maker {
+struct event_maker {
     struct tmk_fill *f;
     uint32_t kinds[N_KINDS], ranges[N_RANGES]; /* numbers of the names */
 };
@@ -72,7 +73,7 @@ static void set_string(struct tmk_fill *f, uint32_t column, uint64_t row, uint32
         tmk_rows_text(f->rows, column, row, tmk_source_text(f->source, string));
 }
 
-static void set_block(struct tmk_fill *f, uint64_t row)
+static void set_event_block(struct tmk_fill *f, uint64_t row)
 {
     const struct tmk_event *ev = &f->walk->event;
     if (tmk_rows_want(f->rows, COL_device))
@@ -145,7 +146,7 @@ static const struct tmk_walk_range *range_of(const struct tmk_walk *w)
     return w->n_closed ? w->closed : tmk_walk_top(w);
 }
 
-static void set_range(const struct maker *m, uint64_t row)
+static void set_range(const struct event_maker *m, uint64_t row)
 {
     const struct tmk_walk *w = m->f->walk;
     const struct tmk_walk_range *closed = w->n_closed ? w->closed : NULL;
@@ -155,7 +156,7 @@ static void set_range(const struct maker *m, uint64_t row)
     set_string(m->f, COL_name, row, name);
 }
 
-static void set_by_kind(const struct maker *m, uint64_t row)
+static void set_by_kind(const struct event_maker *m, uint64_t row)
 {
     switch (m->f->walk->event.kind) {
     case TMK_KIND_NONE:
@@ -164,7 +165,7 @@ static void set_by_kind(const struct maker *m, uint64_t row)
     case TMK_KIND_ALLOC:
     case TMK_KIND_FREE:
     case TMK_KIND_TAG:
-        set_block(m->f, row);
+        set_event_block(m->f, row);
         break;
     case TMK_KIND_PUSH:
     case TMK_KIND_POP:
@@ -175,9 +176,9 @@ static void set_by_kind(const struct maker *m, uint64_t row)
     }
 }
 
-static void add_event(void *arg)
+static void add_event_row(void *arg)
 {
-    const struct maker *m = arg;
+    const struct event_maker *m = arg;
     struct tmk_fill *f = m->f;
     struct tmk_rows *rows = f->rows;
     const struct tmk_walk *w = f->walk;
@@ -196,16 +197,16 @@ static void add_event(void *arg)
     set_by_kind(m, row);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_events(struct tmk_fill *f, struct tmk_error *err)
 {
-    struct maker m = {.f = f};
+    struct event_maker m = {.f = f};
     for (uint32_t i = 0; i < N_KINDS; i++)
         m.kinds[i] = tmk_textpool_put(f->pool, kind_names[i]);
     for (uint32_t i = 0; i < N_RANGES; i++)
         m.ranges[i] = tmk_textpool_put(f->pool, range_names[i]);
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
-    return tmk_walk_chunk(f->walk, f->source, f->chunk, TMK_WALK_ALL, add_event, &m, err);
+    return tmk_walk_chunk(f->walk, f->source, f->chunk, TMK_WALK_ALL, add_event_row, &m, err);
 }
 
 const struct tmk_vtab_def tmk_vtab_events = {
@@ -218,5 +219,5 @@ const struct tmk_vtab_def tmk_vtab_events = {
     .specs = specs,
     .scope = TMK_SCOPE_CHUNK,
     .rows_per_event = 1,
-    .fill = fill,
+    .fill = fill_events,
 };

@@ -29,7 +29,7 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void add_fix(struct tmk_fill *f, uint64_t row, const struct tmk_fix *fix)
+static void add_fix_cells(struct tmk_fill *f, uint64_t row, const struct tmk_fix *fix)
 {
     tmk_fill_text(f, COL_fix, row, fix->text);
     if (fix->saves_bytes != TMK_SCENE_UNKNOWN)
@@ -57,10 +57,10 @@ static void add_case(struct tmk_fill *f, const struct tmk_case *c)
     if (is_oom)
         tmk_rows_u64(rows, COL_missing, row, c->verdict.missing_bytes);
     if (c->n_fixes > 0)
-        add_fix(f, row, &c->fixes[0]);
+        add_fix_cells(f, row, &c->fixes[0]);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_explanations(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_explanation *x = NULL;
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
@@ -81,5 +81,5 @@ const struct tmk_vtab_def tmk_vtab_explanations = {
     .name = "explanations",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_explanations,
 };

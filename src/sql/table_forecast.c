@@ -46,7 +46,7 @@ static void set_advice(struct tmk_fill *f, uint64_t row, enum tmk_growth_cause c
     tmk_fill_text(f, COL_advice, row, text.length ? buffer : NULL);
 }
 
-static void add_row(struct tmk_fill *f, const struct tmk_forecast *c)
+static void add_forecast_row(struct tmk_fill *f, const struct tmk_forecast *c)
 {
     uint64_t row = tmk_rows_add(f->rows);
     tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, c->device));
@@ -66,7 +66,8 @@ static void add_row(struct tmk_fill *f, const struct tmk_forecast *c)
         set_number(f, COL_confidence, row, c->confidence);
 }
 
-static int sweep(struct tmk_fill *f, struct tmk_forecast_samples *samples, struct tmk_error *err)
+static int sweep_forecast(struct tmk_fill *f, struct tmk_forecast_samples *samples,
+                          struct tmk_error *err)
 {
     struct tmk_forecast list[TMK_MAX_DEVICES];
     struct tmk_visitor visitor = tmk_forecast_samples_visitor(samples);
@@ -75,18 +76,18 @@ static int sweep(struct tmk_fill *f, struct tmk_forecast_samples *samples, struc
     if (rc == 0)
         rc = tmk_forecast_list(f->source->p, samples, list, &n, err);
     for (uint32_t i = 0; rc == 0 && i < n; i++)
-        add_row(f, &list[i]);
+        add_forecast_row(f, &list[i]);
     return rc;
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_forecast(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_forecast_samples *samples = NULL;
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
     int rc = tmk_forecast_samples_open(&samples);
     if (rc == 0)
-        rc = sweep(f, samples, err);
+        rc = sweep_forecast(f, samples, err);
     tmk_forecast_samples_close(samples);
     return rc;
 }
@@ -100,5 +101,5 @@ const struct tmk_vtab_def tmk_vtab_forecast = {
     .name = "forecast",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_forecast,
 };

@@ -21,7 +21,7 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void add_frame(struct tmk_fill *f, uint32_t stack, uint32_t depth, uint32_t id)
+static void add_frame_row(struct tmk_fill *f, uint32_t stack, uint32_t depth, uint32_t id)
 {
     struct tmk_rows *rows = f->rows;
     struct tmk_frame frame;
@@ -43,7 +43,7 @@ static void add_frame(struct tmk_fill *f, uint32_t stack, uint32_t depth, uint32
         tmk_rows_u64(rows, COL_address, row, frame.address);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_frames(struct tmk_fill *f, struct tmk_error *err)
 {
     (void)err;
     const struct tmk_reader *r = f->source->p->reader;
@@ -54,7 +54,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
         if (!tmk_reader_stack(r, id, &stack))
             continue;
         for (uint32_t i = 0; i < stack.n_frames; i++)
-            add_frame(f, id, i, stack.frames[i]);
+            add_frame_row(f, id, i, stack.frames[i]);
     }
     return 0;
 }
@@ -68,5 +68,5 @@ const struct tmk_vtab_def tmk_vtab_frames = {
     .name = "frames",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_frames,
 };

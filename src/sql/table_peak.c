@@ -9,7 +9,7 @@
  *         WHERE f.depth = 0 GROUP BY 1, 2; */
 #include "sql/blockrows.h"
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_peak(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_moment moment = {.kind = TMK_MOMENT_PEAK, .any_device = true};
     return tmk_block_rows_at(f, &moment, err);
@@ -24,5 +24,5 @@ const struct tmk_vtab_def tmk_vtab_peak = {
     .name = "peak",
     .specs = tmk_block_specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_peak,
 };

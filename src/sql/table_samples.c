@@ -61,7 +61,7 @@ static void add_sample(void *arg)
     set_blocks(f, row, ev->device);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_samples(struct tmk_fill *f, struct tmk_error *err)
 {
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
@@ -78,5 +78,5 @@ const struct tmk_vtab_def tmk_vtab_samples = {
     .name = "samples",
     .specs = specs,
     .scope = TMK_SCOPE_CHUNK,
-    .fill = fill,
+    .fill = fill_samples,
 };

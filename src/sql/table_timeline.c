@@ -49,7 +49,7 @@ static void add_part(struct tmk_fill *f, uint16_t device, uint32_t i,
         tmk_rows_u64(rows, COL_max_used, row, part->max_used_bytes);
 }
 
-static void add_parts(struct tmk_fill *f, const struct tmk_timeline *t)
+static void add_timeline_parts(struct tmk_fill *f, const struct tmk_timeline *t)
 {
     for (uint32_t d = 0; d < tmk_timeline_n_devices(t); d++) {
         const struct tmk_timeline_part *parts = tmk_timeline_parts(t, d);
@@ -59,7 +59,7 @@ static void add_parts(struct tmk_fill *f, const struct tmk_timeline *t)
     }
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_timeline(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_process *p = f->source->p;
     int64_t n = f->args[0] < 1 ? 1 : f->args[0] > MAX_PARTS ? MAX_PARTS : f->args[0];
@@ -74,7 +74,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     if (rc == 0)
         rc = tmk_timeline_finish(t);
     if (rc == 0)
-        add_parts(f, t);
+        add_timeline_parts(f, t);
     tmk_timeline_close(t);
     return rc;
 }
@@ -91,5 +91,5 @@ const struct tmk_vtab_def tmk_vtab_timeline = {
     .n_args = 1,
     .arg_names = {"n"},
     .arg_defaults = {DEFAULT_PARTS},
-    .fill = fill,
+    .fill = fill_timeline,
 };

@@ -14,7 +14,7 @@ struct kept_plan { /* each by itself: cursors hold on to them */
     struct tmk_plan *plan;
 };
 
-struct table {
+struct vtab_table {
     sqlite3_vtab base;
     struct tmk_vtab_context *context;
     struct kept_plan *plans;
@@ -38,7 +38,7 @@ static int sqlite_code(int rc)
     return rc == 0 ? SQLITE_OK : rc == TMK_ENOMEM ? SQLITE_NOMEM : SQLITE_ERROR;
 }
 
-static int fail(sqlite3_vtab *t, int rc, const struct tmk_error *err)
+static int fail_vtab(sqlite3_vtab *t, int rc, const struct tmk_error *err)
 {
     if (rc == 0)
         return SQLITE_OK;
@@ -49,7 +49,7 @@ static int fail(sqlite3_vtab *t, int rc, const struct tmk_error *err)
 
 /* ---- tables ---- */
 
-static char *declaration(const struct tmk_vtab_def *def)
+static char *make_declaration(const struct tmk_vtab_def *def)
 {
     sqlite3_str *s = sqlite3_str_new(NULL);
     for (size_t i = 0; i < def->doc.n_columns; i++)
@@ -66,12 +66,12 @@ static int connect_table(sqlite3 *db, void *arg, int n_args, const char *const *
 {
     (void)n_args, (void)args, (void)ret_error;
     struct tmk_vtab_context *context = arg;
-    char *sql = declaration(context->def);
+    char *sql = make_declaration(context->def);
     int rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
     sqlite3_free(sql);
     if (rc != SQLITE_OK)
         return rc;
-    struct table *t = calloc(1, sizeof *t);
+    struct vtab_table *t = calloc(1, sizeof *t);
     if (!t)
         return SQLITE_NOMEM;
     t->context = context;
@@ -89,7 +89,7 @@ static int create_table(sqlite3 *db, void *arg, int n_args, const char *const *a
 
 static int disconnect_table(sqlite3_vtab *base)
 {
-    struct table *t = (struct table *)base;
+    struct vtab_table *t = (struct vtab_table *)base;
     for (uint64_t i = 0; i < t->n_plans; i++)
         free(t->plans[i].plan);
     free(t->plans);
@@ -115,7 +115,7 @@ void tmk_vtab_context_fini(struct tmk_vtab_context *context)
 
 /* ---- plans ---- */
 
-static int keep_plan(struct table *t, const struct tmk_plan *plan, int *ret_number)
+static int keep_plan(struct vtab_table *t, const struct tmk_plan *plan, int *ret_number)
 {
     for (uint64_t i = 0; i < t->n_plans; i++) {
         if (tmk_plan_same(t->plans[i].plan, plan)) {
@@ -138,7 +138,7 @@ static int keep_plan(struct table *t, const struct tmk_plan *plan, int *ret_numb
 
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-    struct table *t = (struct table *)base;
+    struct vtab_table *t = (struct vtab_table *)base;
     struct tmk_plan plan;
     if (need_data(t->context) < 0)
         return SQLITE_NOMEM;
@@ -150,7 +150,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
 {
-    const struct table *t = (const struct table *)base;
+    const struct vtab_table *t = (const struct vtab_table *)base;
     struct cursor *c = calloc(1, sizeof *c);
     if (!c)
         return SQLITE_NOMEM;
@@ -185,12 +185,12 @@ static void take_args(struct cursor *c, const struct tmk_vtab_def *def, const st
             c->args[plan->filters[i].column] = sqlite3_value_int64(values[i]);
 }
 
-static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int n_values,
-                  sqlite3_value **values)
+static int filter_cursor(sqlite3_vtab_cursor *base, int number, const char *text, int n_values,
+                         sqlite3_value **values)
 {
     (void)text, (void)n_values;
     struct cursor *c = (struct cursor *)base;
-    const struct table *t = (const struct table *)base->pVtab;
+    const struct vtab_table *t = (const struct vtab_table *)base->pVtab;
     struct tmk_vtab_context *context = t->context;
     const struct tmk_plan *plan = t->plans[number].plan;
     struct tmk_table_data *data = &context->data;
@@ -206,7 +206,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int n
     }
     if (rc == 0)
         rc = tmk_scan_begin(&c->scan, data, plan, values, &err);
-    return fail(base->pVtab, rc, &err);
+    return fail_vtab(base->pVtab, rc, &err);
 }
 
 static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
@@ -226,7 +226,7 @@ static int next_row(sqlite3_vtab_cursor *base)
         return SQLITE_OK;
     }
     struct tmk_error err = {0};
-    return fail(base->pVtab, s->next(s, &err), &err);
+    return fail_vtab(base->pVtab, s->next(s, &err), &err);
 }
 
 static int at_end(sqlite3_vtab_cursor *base)
@@ -234,7 +234,7 @@ static int at_end(sqlite3_vtab_cursor *base)
     return ((const struct cursor *)base)->scan.done;
 }
 
-static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
+static int read_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
 {
     const struct cursor *c = (const struct cursor *)base;
     if (__builtin_expect(i >= c->n_columns, 0)) {
@@ -287,10 +287,10 @@ static const sqlite3_module function_module = {
     .xDisconnect = disconnect_table,
     .xOpen = open_cursor,
     .xClose = close_cursor,
-    .xFilter = filter,
+    .xFilter = filter_cursor,
     .xNext = next_row,
     .xEof = at_end,
-    .xColumn = column,
+    .xColumn = read_cursor_column,
     .xRowid = row_id,
 };
 
@@ -303,14 +303,14 @@ static const sqlite3_module table_module = {
     .xDestroy = disconnect_table,
     .xOpen = open_cursor,
     .xClose = close_cursor,
-    .xFilter = filter,
+    .xFilter = filter_cursor,
     .xNext = next_row,
     .xEof = at_end,
-    .xColumn = column,
+    .xColumn = read_cursor_column,
     .xRowid = row_id,
 };
 
-static int make_table(sqlite3 *db, const struct tmk_vtab_def *def, const char *module)
+static int make_schema_table(sqlite3 *db, const struct tmk_vtab_def *def, const char *module)
 {
     char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE \"%w\".\"%w\" USING \"%w\"", def->schema,
                                 def->name, module);
@@ -329,7 +329,7 @@ int tmk_vtab_register(sqlite3 *db, struct tmk_vtab_context *context)
         return SQLITE_NOMEM;
     int rc = sqlite3_create_module(db, module, &table_module, context);
     if (rc == SQLITE_OK)
-        rc = make_table(db, def, module);
+        rc = make_schema_table(db, def, module);
     sqlite3_free(module);
     return rc;
 }

@@ -25,7 +25,7 @@ static uint32_t thread_slot(const struct tmk_walk *w, uint32_t thread)
     return at;
 }
 
-static int widen_slots(struct tmk_walk *w)
+static int widen_thread_slots(struct tmk_walk *w)
 {
     uint32_t n = w->n_thread_slots ? 2 * w->n_thread_slots : FIRST_SLOTS;
     uint32_t *slots = calloc(n, sizeof *slots);
@@ -42,7 +42,7 @@ static int widen_slots(struct tmk_walk *w)
 /* The thread's ranges, made when new; NULL without memory. */
 struct tmk_walk_thread *tmk_walk_thread_of(struct tmk_walk *w, uint32_t thread)
 {
-    if (w->n_threads >= w->n_thread_slots / 2 && widen_slots(w) < 0)
+    if (w->n_threads >= w->n_thread_slots / 2 && widen_thread_slots(w) < 0)
         return NULL;
     uint32_t at = thread_slot(w, thread);
     if (w->thread_slots[at] == 0) {
@@ -57,8 +57,8 @@ struct tmk_walk_thread *tmk_walk_thread_of(struct tmk_walk *w, uint32_t thread)
     return &w->threads[w->thread_slots[at] - 1];
 }
 
-static void restore_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
-                          uint64_t start_ns)
+static void restore_open_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
+                               uint64_t start_ns)
 {
     struct tmk_walk *w = arg;
     struct tmk_walk_thread *t = tmk_walk_thread_of(w, thread);
@@ -70,7 +70,7 @@ static void restore_range(void *arg, uint32_t thread, uint8_t kind, uint32_t nam
 
 /* ---- devices and blocks ---- */
 
-static uint32_t find_device(struct tmk_walk *w, uint16_t device)
+static uint32_t find_walk_device(struct tmk_walk *w, uint16_t device)
 {
     for (uint32_t i = 0; i < w->n_devices; i++)
         if (w->devices[i].device == device)
@@ -93,12 +93,12 @@ static int take_addresses(struct tmk_walk *w)
         return TMK_ENOMEM;
     w->slot_devices = devices;
     uint16_t last = 0;
-    uint32_t at = find_device(w, last);
+    uint32_t at = find_walk_device(w, last);
     for (uint32_t i = 0; i < n; i++) {
         const struct tmk_address *a = &w->cursor.addresses[i];
         if (a->device != last) {
             last = a->device;
-            at = find_device(w, last);
+            at = find_walk_device(w, last);
         }
         lives[i] = a->live;
         devices[i] = (uint8_t)at;
@@ -106,7 +106,7 @@ static int take_addresses(struct tmk_walk *w)
     return 0;
 }
 
-static inline void take_block(struct tmk_walk *w, uint32_t slot)
+static inline void take_slot_block(struct tmk_walk *w, uint32_t slot)
 {
     struct tmk_walk_device *d = &w->devices[w->slot_devices[slot]];
     w->freed_bytes = w->lives[slot] - 1; /* of nothing: UINT64_MAX */
@@ -125,9 +125,9 @@ static inline void put_block(struct tmk_walk *w, uint32_t slot, uint64_t size_by
         d->max_bytes = d->allocated_bytes;
 }
 
-static void set_reserved(struct tmk_walk *w, uint16_t device, uint64_t bytes)
+static void set_walk_reserved(struct tmk_walk *w, uint16_t device, uint64_t bytes)
 {
-    struct tmk_walk_device *d = &w->devices[find_device(w, device)];
+    struct tmk_walk_device *d = &w->devices[find_walk_device(w, device)];
     d->has_reserved = true;
     d->reserved_bytes = bytes;
     if (bytes > d->max_reserved_bytes)
@@ -141,14 +141,14 @@ static void take_head(struct tmk_walk *w, const struct tmk_context_head *head)
     w->n_devices = 0;
     w->devices[TMK_MAX_DEVICES] = (struct tmk_walk_device){0};
     for (uint32_t i = 0; i < head->n_devices; i++) {
-        struct tmk_walk_device *d = &w->devices[find_device(w, head->devices[i].device)];
+        struct tmk_walk_device *d = &w->devices[find_walk_device(w, head->devices[i].device)];
         d->allocated_bytes = head->devices[i].allocated_bytes;
         d->max_bytes = head->devices[i].max_bytes;
         d->has_reserved = head->devices[i].has_reserved;
         d->reserved_bytes = head->devices[i].reserved_bytes;
         d->max_reserved_bytes = head->devices[i].max_reserved_bytes;
     }
-    w->main_device = find_device(w, w->source->main_device);
+    w->main_device = find_walk_device(w, w->source->main_device);
     w->step_start_ns = head->step_start_ns;
     w->n_step_module_events = head->n_step_module_events;
 }
@@ -177,7 +177,7 @@ static int take_context(struct tmk_walk *w, const struct tmk_chunk_header *h, bo
         return 0;
     for (uint64_t t = 0; t < w->n_threads; t++)
         w->threads[t].n = 0;
-    return tmk_context_read_ranges(&context, h->start_ns, restore_range, w);
+    return tmk_context_read_ranges(&context, h->start_ns, restore_open_range, w);
 }
 
 int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i, struct tmk_error *err)
@@ -212,7 +212,7 @@ int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i, st
 
 /* ---- an event ---- */
 
-static void begin_step(struct tmk_walk *w)
+static void begin_walk_step(struct tmk_walk *w)
 {
     w->step = w->event.step;
     w->step_start_ns = w->event.time_ns;
@@ -236,11 +236,11 @@ int tmk_walk_next(struct tmk_walk *w)
         return TMK_ENOMEM;
     switch (ev->kind) {
     case TMK_KIND_ALLOC:
-        take_block(w, ev->slot);
+        take_slot_block(w, ev->slot);
         put_block(w, ev->slot, ev->size_bytes);
         break;
     case TMK_KIND_FREE:
-        take_block(w, ev->slot);
+        take_slot_block(w, ev->slot);
         break;
     case TMK_KIND_PUSH:
         w->n_step_module_events += ev->range_kind == TIDEMARK_MODULE;
@@ -250,13 +250,13 @@ int tmk_walk_next(struct tmk_walk *w)
         tmk_walk_close(w, w->thread, ev->range_kind);
         break;
     case TMK_KIND_STEP:
-        begin_step(w);
+        begin_walk_step(w);
         break;
     case TMK_KIND_RESERVED:
-        set_reserved(w, ev->device, ev->size_bytes);
+        set_walk_reserved(w, ev->device, ev->size_bytes);
         break;
     case TMK_KIND_DEVICE_END: /* the chunk's last event: its addresses are not needed any more */
-        w->devices[find_device(w, ev->device)].allocated_bytes = 0;
+        w->devices[find_walk_device(w, ev->device)].allocated_bytes = 0;
         break;
     default:
         break;
@@ -312,7 +312,7 @@ int tmk_walk_skim_step(struct tmk_walk *w)
     w->event.step = tmk_view_zigzag(in);
     if (in->bad)
         return TMK_EDAMAGED;
-    begin_step(w);
+    begin_walk_step(w);
     return 0;
 }
 
@@ -322,7 +322,7 @@ int tmk_walk_skim_other(struct tmk_walk *w)
     if (!tmk_cursor_read_other(&w->cursor, &ev))
         return TMK_EDAMAGED;
     if (ev.kind == TMK_KIND_RESERVED)
-        set_reserved(w, ev.device, ev.size_bytes);
+        set_walk_reserved(w, ev.device, ev.size_bytes);
     return 0;
 }
 

@@ -20,8 +20,8 @@ static uint32_t first_to_see(const struct tmk_walk *w, uint32_t i)
     return i;
 }
 
-static void ignore(void *arg, const struct tmk_walk *w, const struct tmk_walk_range *range,
-                   bool is_post)
+static void ignore_row(void *arg, const struct tmk_walk *w, const struct tmk_walk_range *range,
+                       bool is_post)
 {
     (void)arg, (void)w, (void)range, (void)is_post;
 }
@@ -31,7 +31,7 @@ static int pass_over(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
 {
     int rc = tmk_walk_begin(w, source, i, err);
     if (rc == 0)
-        rc = tmk_walk_modules(w, ignore, NULL);
+        rc = tmk_walk_modules(w, ignore_row, NULL);
     return rc == TMK_EDAMAGED ? 0 : rc;
 }
 

@@ -57,12 +57,12 @@ struct view { /* of a process */
 enum { TRACK_PROCESS = 1, TRACK_STEPS = 2, FIRST_COUNTER = 16 };
 static const uint64_t first_thread = UINT64_C(1) << 20;
 
-static uint64_t run_time(const struct view *v, uint64_t ns)
+static uint64_t run_time_of(const struct view *v, uint64_t ns)
 {
     return ns + v->p->offset_ns;
 }
 
-static void describe_process(struct view *v)
+static void describe_process_track(struct view *v)
 {
     char name[NAME_BYTES], rank[40] = "";
     if (v->p->rank >= 0)
@@ -114,14 +114,15 @@ static void set_counter(struct view *v, struct tmk_counter *c, uint16_t device, 
                                               .order = ((int64_t)device << 5) + order});
         c->is_named = true;
     }
-    tmk_counter_set(c, &v->packets, run_time(v, ns), value);
+    tmk_counter_set(c, &v->packets, run_time_of(v, ns), value);
 }
 
 /* ---- counters ---- */
 
 enum { ORDER_USED = 1, ORDER_RESERVED, ORDER_ALLOCATED, ORDER_CATEGORIES };
 
-static struct device *find_device(struct view *v, const struct tmk_state *s, uint16_t device)
+static struct device *find_counted_device(struct view *v, const struct tmk_state *s,
+                                          uint16_t device)
 {
     if (!v->x->any_device && device != v->x->device)
         return NULL;
@@ -160,7 +161,7 @@ static void show_reserved(struct view *v, struct device *d, const struct tmk_sta
 static void show_devices(struct view *v, const struct tmk_state *s, uint64_t ns)
 {
     for (uint32_t i = 0; i < s->n_devices; i++) {
-        struct device *d = find_device(v, s, s->devices[i].device);
+        struct device *d = find_counted_device(v, s, s->devices[i].device);
         if (!d)
             continue;
         show_reserved(v, d, s, ns);
@@ -199,7 +200,7 @@ static void begin_slice(struct view *v, uint32_t thread, uint32_t name, uint64_t
     struct tmk_packet_name n = {.number = name + UINT64_C(1),
                                 .text = is_new ? (text ? text : "?") : NULL};
     uint64_t track = thread_track(v, thread);
-    tmk_packets_begin(&v->packets, track, run_time(v, ns), &n);
+    tmk_packets_begin(&v->packets, track, run_time_of(v, ns), &n);
     if (is_new)
         v->is_name_known[name] = true;
     v->threads[thread].depth++;
@@ -217,7 +218,7 @@ static uint32_t depth_now(const struct tmk_state *s, uint32_t thread)
 static void end_slices(struct view *v, uint32_t thread, uint32_t depth, uint64_t ns)
 {
     for (; v->threads[thread].depth > depth; v->threads[thread].depth--)
-        tmk_packets_end(&v->packets, thread_track(v, thread), run_time(v, ns));
+        tmk_packets_end(&v->packets, thread_track(v, thread), run_time_of(v, ns));
 }
 
 /* Those that are open, outermost first: links lead outwards. */
@@ -250,12 +251,12 @@ static void show_step(struct view *v, int64_t step, uint64_t ns)
 {
     char name[40];
     if (v->step != TMK_NO_STEP)
-        tmk_packets_end(&v->packets, v->tracks + TRACK_STEPS, run_time(v, ns));
+        tmk_packets_end(&v->packets, v->tracks + TRACK_STEPS, run_time_of(v, ns));
     v->step = step;
     if (step == TMK_NO_STEP)
         return;
     snprintf(name, sizeof name, "step %" PRId64, step);
-    tmk_packets_say(&v->packets, v->tracks + TRACK_STEPS, run_time(v, ns), name, NULL, 0, true);
+    tmk_packets_say(&v->packets, v->tracks + TRACK_STEPS, run_time_of(v, ns), name, NULL, 0, true);
 }
 
 /* ---- instants ---- */
@@ -271,8 +272,8 @@ static void show_mark(struct view *v, const struct tmk_event *ev)
     struct tmk_packet_note note = {.key = "info", .text = text};
     uint64_t track =
         has_thread(v, ev->thread) ? thread_track(v, ev->thread) : v->tracks + TRACK_PROCESS;
-    tmk_packets_say(&v->packets, track, run_time(v, ev->time_ns), name ? name : "?", &note, n > 0,
-                    false);
+    tmk_packets_say(&v->packets, track, run_time_of(v, ev->time_ns), name ? name : "?", &note,
+                    n > 0, false);
 }
 
 static void show_oom(struct view *v, const struct tmk_event *ev)
@@ -284,7 +285,7 @@ static void show_oom(struct view *v, const struct tmk_event *ev)
         {.key = "refused by", .text = ev->is_of_driver ? "the driver" : "the framework"},
         {.key = "capacity", .number = ev->capacity_bytes},
     };
-    tmk_packets_say(&v->packets, v->tracks + TRACK_PROCESS, run_time(v, ev->time_ns),
+    tmk_packets_say(&v->packets, v->tracks + TRACK_PROCESS, run_time_of(v, ev->time_ns),
                     "out of memory", notes, ev->capacity_bytes ? 4 : 3, false);
 }
 
@@ -320,7 +321,7 @@ static void end_view(struct view *v)
     for (uint32_t i = 0; i < v->n_threads; i++)
         end_slices(v, i, 0, v->last_ns);
     if (v->step != TMK_NO_STEP)
-        tmk_packets_end(&v->packets, v->tracks + TRACK_STEPS, run_time(v, v->last_ns));
+        tmk_packets_end(&v->packets, v->tracks + TRACK_STEPS, run_time_of(v, v->last_ns));
 }
 
 static void show_range(struct view *v, const struct tmk_state *s, const struct tmk_event *ev)
@@ -333,7 +334,7 @@ static void show_range(struct view *v, const struct tmk_state *s, const struct t
 
 static void show_sample(struct view *v, const struct tmk_state *s, const struct tmk_event *ev)
 {
-    struct device *d = find_device(v, s, ev->device);
+    struct device *d = find_counted_device(v, s, ev->device);
     if (d && ev->sample.used_bytes != UINT64_MAX)
         set_counter(v, &d->used, d->device, "in use, by all", ORDER_USED, ev->time_ns,
                     ev->sample.used_bytes);
@@ -375,8 +376,8 @@ static void show_event(struct view *v, const struct tmk_state *s, const struct t
     }
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_perfetto_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                              struct tmk_block *b)
 {
     struct view *v = arg;
     const struct tmk_state *s = &rp->state;
@@ -388,7 +389,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     }
     bool is_of_block = ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_FREE;
     struct device *d =
-        is_of_block || ev->kind == TMK_KIND_RESERVED ? find_device(v, s, ev->device) : NULL;
+        is_of_block || ev->kind == TMK_KIND_RESERVED ? find_counted_device(v, s, ev->device) : NULL;
     unsigned category = is_of_block && b ? count_block(v, ev, b, d) : N_CATEGORIES;
     if (ev->time_ns < v->from_ns)
         return;
@@ -400,7 +401,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 }
 
 /* After a gap: sums anew, and slices as they are now. */
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_perfetto_restored(void *arg, const struct tmk_replay *rp)
 {
     struct view *v = arg;
     const struct tmk_state *s = &rp->state;
@@ -410,7 +411,7 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
         memset(v->devices[i].category_bytes, 0, sizeof v->devices[i].category_bytes);
     for (uint32_t i = 1; i <= s->n_entries; i++) {
         struct tmk_block *b = &s->entries[i];
-        struct device *d = b->live ? find_device(v, s, b->device) : NULL;
+        struct device *d = b->live ? find_counted_device(v, s, b->device) : NULL;
         if (!d)
             continue;
         if (b->row == 0 || b->row > N_CATEGORIES) {
@@ -431,7 +432,7 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 /* ---- processes ---- */
 
 /* How long a part of the counters is: 0 where there are not too many events. */
-static uint64_t part_of(const struct view *v)
+static uint64_t counter_part_ns(const struct view *v)
 {
     const struct tmk_reader *r = v->p->reader;
     uint64_t n_events = 0;
@@ -445,11 +446,11 @@ static uint64_t part_of(const struct view *v)
     return n_events > EXACT_EVENTS ? span_ns / N_PARTS + 1 : 0;
 }
 
-static int sweep(struct view *v, struct tmk_error *err)
+static int sweep_process(struct view *v, struct tmk_error *err)
 {
-    struct tmk_visitor both[] = {{.arg = v, .event = on_event, .restored = on_restored},
-                                 v->x->progress};
-    describe_process(v);
+    struct tmk_visitor both[] = {
+        {.arg = v, .event = on_perfetto_event, .restored = on_perfetto_restored}, v->x->progress};
+    describe_process_track(v);
     int rc = tmk_fates_make(&v->fates, v->p, &v->x->progress, err);
     if (rc == 0)
         rc = tmk_process_sweep(v->p, both, 2, NULL, err);
@@ -480,10 +481,10 @@ static int write_process(const struct tmk_export *x, uint32_t i, struct tmk_out 
                      .from_ns = tmk_export_trace_time(p, x->from_ns),
                      .until_ns = tmk_export_trace_time(p, x->until_ns),
                      .step = TMK_NO_STEP};
-    v.part_ns = part_of(&v);
+    v.part_ns = counter_part_ns(&v);
     v.devices = calloc(TMK_MAX_DEVICES, sizeof *v.devices);
     v.is_name_known = calloc((size_t)tmk_reader_n_strings(p->reader) + 1, sizeof(bool));
-    int rc = v.devices && v.is_name_known ? sweep(&v, err)
+    int rc = v.devices && v.is_name_known ? sweep_process(&v, err)
                                           : tmk_fail(err, TMK_ENOMEM, "no memory for the counters");
     notes->n_events += v.packets.n_events;
     notes->resolution_ns = v.part_ns > notes->resolution_ns ? v.part_ns : notes->resolution_ns;

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "interop/out/result_out.h"
 
 /* ---- names ---- */
@@ -30,7 +31,7 @@ static bool is_argument(const char *text, bool is_wanted)
     return text[0] == '\0' || (is_wanted && n > 0 && strcmp(text + 1 + n, ")") == 0);
 }
 
-static bool is_named(const struct tmk_sql_table *table, const char *known, const char *name)
+static bool is_table_named(const struct tmk_sql_table *table, const char *known, const char *name)
 {
     size_t n = strcspn(known, "(");
     return strncmp(name, known, n) == 0 && is_argument(name + n, wants_argument(table));
@@ -41,8 +42,8 @@ const struct tmk_sql_table *tmk_export_find_table(const char *name)
     size_t n;
     const struct tmk_sql_table *tables = tmk_sql_tables(&n);
     for (size_t i = 0; i < n; i++)
-        if (is_named(&tables[i], tables[i].name, name) ||
-            is_named(&tables[i], short_name(&tables[i]), name))
+        if (is_table_named(&tables[i], tables[i].name, name) ||
+            is_table_named(&tables[i], short_name(&tables[i]), name))
             return &tables[i];
     return NULL;
 }
@@ -55,7 +56,7 @@ bool tmk_export_has_column(const struct tmk_sql_table *table, const char *column
     return false;
 }
 
-static int complain(sqlite3 *db, struct tmk_error *err)
+static int fail_with_database(sqlite3 *db, struct tmk_error *err)
 {
     return tmk_fail(err, TMK_ESQL, "%s", db ? sqlite3_errmsg(db) : "out of memory");
 }
@@ -109,7 +110,7 @@ int tmk_export_table(const struct tmk_export *x, const struct tmk_export_table *
     int code = text ? sqlite3_prepare_v2(db, text, -1, &statement, NULL) : SQLITE_NOMEM;
     if (code == SQLITE_OK)
         code = write_rows(statement, t, out, &ret->n_events);
-    rc = code == SQLITE_DONE ? 0 : complain(db, err);
+    rc = code == SQLITE_DONE ? 0 : fail_with_database(db, err);
     sqlite3_finalize(statement);
     sqlite3_free(text);
     tmk_sql_close(sql);
@@ -122,7 +123,7 @@ int tmk_export_table(const struct tmk_export *x, const struct tmk_export_table *
 static bool wants_index(const char *table, const char *column)
 {
     static const char *const everywhere[] = {"step", "alloc_ns", "time_ns", "start_ns"};
-    for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++)
+    for (size_t i = 0; i < TMK_N(everywhere); i++)
         if (strcmp(column, everywhere[i]) == 0)
             return true;
     return (strcmp(table, "frames") == 0 && strcmp(column, "stack_id") == 0) ||
@@ -152,7 +153,7 @@ static char *copy_text(const struct tmk_sql_table *table)
 }
 
 /* A journal would guard what is thrown away anyway when something fails. */
-static int attach(sqlite3 *db, const char *path)
+static int attach_database(sqlite3 *db, const char *path)
 {
     char *text = sqlite3_mprintf("ATTACH %Q AS file; PRAGMA file.journal_mode = OFF;"
                                  "PRAGMA file.synchronous = OFF; PRAGMA file.cache_size = -65536;",
@@ -170,11 +171,11 @@ static int copy_table(const struct tmk_export *x, const struct tmk_sql_table *ta
     if (rc < 0)
         return rc;
     sqlite3 *db = tmk_sql_handle(sql);
-    int code = attach(db, path);
+    int code = attach_database(db, path);
     char *text = code == SQLITE_OK ? copy_text(table) : NULL;
     if (code == SQLITE_OK)
         code = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
-    rc = code == SQLITE_OK ? 0 : complain(db, err);
+    rc = code == SQLITE_OK ? 0 : fail_with_database(db, err);
     *n_rows += (uint64_t)sqlite3_total_changes(db);
     sqlite3_free(text);
     tmk_sql_close(sql);

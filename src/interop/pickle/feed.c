@@ -56,7 +56,7 @@ static int spool_input(struct tmk_error *err)
     return fd;
 }
 
-static int open_file(const char *path, struct tmk_error *err)
+static int open_feed_file(const char *path, struct tmk_error *err)
 {
     if (strcmp(path, "-") == 0)
         return spool_input(err);
@@ -70,7 +70,7 @@ static int open_file(const char *path, struct tmk_error *err)
     return tmk_fail(err, TMK_EFORMAT, "this is a folder or a device, not a file");
 }
 
-static ssize_t read_file(struct tmk_feed *f, void *to, size_t n)
+static ssize_t read_feed_file(struct tmk_feed *f, void *to, size_t n)
 {
     ssize_t got;
     do
@@ -91,7 +91,7 @@ static ssize_t inflate_some(struct tmk_feed *f, void *to, size_t n)
     z->stream.avail_out = (uInt)n;
     while (z->stream.avail_out == n) {
         if (z->stream.avail_in == 0) {
-            ssize_t got = read_file(f, z->packed, sizeof z->packed);
+            ssize_t got = read_feed_file(f, z->packed, sizeof z->packed);
             if (got < 0)
                 return got;
             if (got == 0)
@@ -120,7 +120,7 @@ static uint64_t packed_bytes(const struct tmk_feed *f)
 }
 
 /* Zeros are packed to a thousandth: what unpacks to far more than a snapshot does is refused. */
-static int check_unpacked(struct tmk_feed *f)
+static int check_unpacked_bytes(struct tmk_feed *f)
 {
     if (!f->inflate || f->no_limits)
         return 0;
@@ -136,7 +136,7 @@ static int check_unpacked(struct tmk_feed *f)
         tmk_size_text(most, limit), tmk_size_text(packed_bytes(f), packed));
 }
 
-static int begin(struct tmk_feed *f, struct tmk_error *err)
+static int begin_feed(struct tmk_feed *f, struct tmk_error *err)
 {
     f->at = f->end = f->buffer;
     f->passed = f->file_read = f->uncounted = 0;
@@ -166,7 +166,7 @@ static int open_inflate(struct tmk_feed *f)
 
 int tmk_feed_init(struct tmk_feed *f, const char *path, struct tmk_error *err)
 {
-    *f = (struct tmk_feed){.fd = open_file(path, err)};
+    *f = (struct tmk_feed){.fd = open_feed_file(path, err)};
     if (f->fd < 0) {
         int rc = f->fd;
         f->fd = -1;
@@ -183,7 +183,7 @@ int tmk_feed_init(struct tmk_feed *f, const char *path, struct tmk_error *err)
         tmk_feed_fini(f);
         return tmk_fail(err, TMK_ENOMEM, "out of memory");
     }
-    return begin(f, err);
+    return begin_feed(f, err);
 }
 
 void tmk_feed_fini(struct tmk_feed *f)
@@ -207,11 +207,11 @@ uint64_t tmk_feed_counted_bytes(const struct tmk_feed *f)
 
 int tmk_feed_rewind(struct tmk_feed *f, struct tmk_error *err)
 {
-    return begin(f, err);
+    return begin_feed(f, err);
 }
 
 /* Room for more behind what is left, which moves to the buffer's start. */
-static int make_room(struct tmk_feed *f, size_t n)
+static int make_feed_room(struct tmk_feed *f, size_t n)
 {
     size_t left = (size_t)(f->end - f->at);
     f->passed += (uint64_t)(f->at - f->buffer);
@@ -233,17 +233,17 @@ int tmk_feed_more(struct tmk_feed *f, size_t n)
     if (n > TMK_FEED_MAX_BYTES)
         return tmk_fail(&f->error, TMK_EFULL, "it has a text of %llu bytes", (unsigned long long)n);
     while ((size_t)(f->end - f->at) < n && !f->is_over) {
-        int rc = make_room(f, n);
+        int rc = make_feed_room(f, n);
         if (rc < 0)
             return rc;
         uint8_t *to = f->buffer + (f->end - f->buffer);
         size_t room = f->room - (size_t)(f->end - f->buffer);
-        ssize_t got = f->inflate ? inflate_some(f, to, room) : read_file(f, to, room);
+        ssize_t got = f->inflate ? inflate_some(f, to, room) : read_feed_file(f, to, room);
         if (got < 0)
             return (int)got;
         f->is_over = got == 0;
         f->end += got;
-        rc = check_unpacked(f);
+        rc = check_unpacked_bytes(f);
         if (rc < 0)
             return rc;
     }

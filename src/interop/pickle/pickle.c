@@ -24,7 +24,7 @@ enum {
 
 /* ---- instructions ---- */
 
-static void tell(struct tmk_pickle *p)
+static void tell_pickle_progress(struct tmk_pickle *p)
 {
     const struct tmk_feed *f = p->feed;
     if (p->visitor.progress)
@@ -33,17 +33,18 @@ static void tell(struct tmk_pickle *p)
 }
 
 /* The next instruction's bytes are here, as far as the file has them. False: not enough of them. */
-static bool fetch(struct tmk_pickle *p)
+static bool fetch_instruction(struct tmk_pickle *p)
 {
     struct tmk_feed *f = p->feed;
-    tell(p);
+    tell_pickle_progress(p);
     return tmk_feed_need(f, TMK_OP_MAX_BYTES) >= 0 && f->end > f->at &&
            f->end - f->at > tmk_pickle_ops[f->at[0]].argument;
 }
 
 static inline bool have_instruction(struct tmk_pickle *p)
 {
-    return __builtin_expect(p->feed->end - p->feed->at >= TMK_OP_MAX_BYTES, 1) || fetch(p);
+    return __builtin_expect(p->feed->end - p->feed->at >= TMK_OP_MAX_BYTES, 1) ||
+           fetch_instruction(p);
 }
 
 /* ---- the stack ---- */
@@ -60,7 +61,7 @@ static int grow_stack(struct tmk_pickle *p)
     return 0;
 }
 
-static inline int push(struct tmk_pickle *p, struct tmk_pickle_value v)
+static inline int push_value(struct tmk_pickle *p, struct tmk_pickle_value v)
 {
     if (__builtin_expect(p->n == p->room, 0)) {
         int rc = grow_stack(p);
@@ -71,16 +72,17 @@ static inline int push(struct tmk_pickle *p, struct tmk_pickle_value v)
     return 0;
 }
 
-static inline int push_number(struct tmk_pickle *p, enum tmk_pickle_kind kind, int64_t number)
+static inline int push_number_value(struct tmk_pickle *p, enum tmk_pickle_kind kind, int64_t number)
 {
-    return push(p, (struct tmk_pickle_value){.kind = kind, .number = number});
+    return push_value(p, (struct tmk_pickle_value){.kind = kind, .number = number});
 }
 
 static inline int push_object(struct tmk_pickle *p, struct tmk_pickle_object *o)
 {
     if (!o)
         return tmk_pickle_fail_memory(p);
-    return push(p, (struct tmk_pickle_value){.kind = (enum tmk_pickle_kind)o->kind, .object = o});
+    return push_value(
+        p, (struct tmk_pickle_value){.kind = (enum tmk_pickle_kind)o->kind, .object = o});
 }
 
 static int push_mark(struct tmk_pickle *p)
@@ -90,11 +92,11 @@ static int push_mark(struct tmk_pickle *p)
         return tmk_pickle_fail_memory(p);
     p->marks = more;
     p->marks[p->n_marks++] = (uint32_t)p->n;
-    return push_number(p, TMK_PICKLE_MARK, 0);
+    return push_number_value(p, TMK_PICKLE_MARK, 0);
 }
 
 /* The topmost value, if it is not a mark; NULL: there is none. */
-static inline struct tmk_pickle_value *top(struct tmk_pickle *p)
+static inline struct tmk_pickle_value *top_value(struct tmk_pickle *p)
 {
     return p->n > 0 && p->stack[p->n - 1].kind != TMK_PICKLE_MARK ? &p->stack[p->n - 1] : NULL;
 }
@@ -108,7 +110,7 @@ static void drop_above(struct tmk_pickle *p, uint64_t n)
 /* ---- streaming ---- */
 
 /* What the visitor wants of the list at `at`. */
-static inline uint16_t stream_of(struct tmk_pickle *p, uint64_t at)
+static inline uint16_t stream_of_list(struct tmk_pickle *p, uint64_t at)
 {
     struct tmk_pickle_object *list = p->stack[at].object;
     if (list->stream == 0)
@@ -129,12 +131,12 @@ static int hand_over(struct tmk_pickle *p, uint16_t stream, struct tmk_pickle_va
 
 /* A dict is about to be pushed. What is on top and a dict too is complete, since a dict is never a
  * key; if it is the first of a list that streams, it goes now. */
-static inline int flow(struct tmk_pickle *p)
+static inline int stream_first_dict(struct tmk_pickle *p)
 {
     if (p->n < 3 || p->stack[p->n - 2].kind != TMK_PICKLE_MARK ||
         p->stack[p->n - 1].kind != TMK_PICKLE_DICT || p->stack[p->n - 3].kind != TMK_PICKLE_LIST)
         return 0;
-    uint16_t stream = stream_of(p, p->n - 3);
+    uint16_t stream = stream_of_list(p, p->n - 3);
     return stream ? hand_over(p, stream, p->stack[--p->n]) : 0;
 }
 
@@ -161,7 +163,7 @@ static int take_items(struct tmk_pickle *p, struct tmk_pickle_object *o, uint64_
 /* Dicts of a list that streams go to the visitor instead. */
 static int append_from(struct tmk_pickle *p, uint64_t list_at, uint64_t from)
 {
-    uint16_t stream = stream_of(p, list_at);
+    uint16_t stream = stream_of_list(p, list_at);
     struct tmk_pickle_object *list = p->stack[list_at].object;
     if (stream == 0)
         return take_items(p, list, from);
@@ -178,9 +180,9 @@ static int append_from(struct tmk_pickle *p, uint64_t list_at, uint64_t from)
     return rc;
 }
 
-static int append(struct tmk_pickle *p)
+static int append_item(struct tmk_pickle *p)
 {
-    if (!top(p) || p->n < 2 || p->stack[p->n - 2].kind != TMK_PICKLE_LIST)
+    if (!top_value(p) || p->n < 2 || p->stack[p->n - 2].kind != TMK_PICKLE_LIST)
         return tmk_pickle_fail_nonsense(p);
     return append_from(p, p->n - 2, p->n - 1);
 }
@@ -197,7 +199,7 @@ static int64_t pop_mark(struct tmk_pickle *p, enum tmk_pickle_kind kind)
     return at;
 }
 
-static int appends(struct tmk_pickle *p)
+static int append_items(struct tmk_pickle *p)
 {
     int64_t mark = pop_mark(p, TMK_PICKLE_LIST);
     if (mark < 0)
@@ -208,7 +210,7 @@ static int appends(struct tmk_pickle *p)
     return rc;
 }
 
-static int set_item(struct tmk_pickle *p)
+static int set_dict_item(struct tmk_pickle *p)
 {
     if (p->n < 3 || p->stack[p->n - 1].kind == TMK_PICKLE_MARK ||
         p->stack[p->n - 2].kind == TMK_PICKLE_MARK || p->stack[p->n - 3].kind != TMK_PICKLE_DICT)
@@ -228,7 +230,8 @@ static int set_items(struct tmk_pickle *p)
 }
 
 /* A new container of the values from `from` on; `n_below` values and marks under them go too. */
-static int gather(struct tmk_pickle *p, enum tmk_pickle_kind kind, uint64_t from, uint64_t n_below)
+static int gather_items(struct tmk_pickle *p, enum tmk_pickle_kind kind, uint64_t from,
+                        uint64_t n_below)
 {
     struct tmk_pickle_object *o = tmk_pickle_object_new(&p->memory, kind);
     if (!o)
@@ -244,14 +247,14 @@ static int gather(struct tmk_pickle *p, enum tmk_pickle_kind kind, uint64_t from
 static int gather_from_mark(struct tmk_pickle *p, enum tmk_pickle_kind kind)
 {
     int64_t mark = pop_mark(p, TMK_PICKLE_MARK);
-    return mark < 0 ? tmk_pickle_fail_nonsense(p) : gather(p, kind, (uint64_t)mark + 1, 1);
+    return mark < 0 ? tmk_pickle_fail_nonsense(p) : gather_items(p, kind, (uint64_t)mark + 1, 1);
 }
 
 static int tuple_of(struct tmk_pickle *p, uint64_t n)
 {
     uint64_t least = p->n_marks ? p->marks[p->n_marks - 1] + 1 : 0;
     return p->n < least + n ? tmk_pickle_fail_nonsense(p)
-                            : gather(p, TMK_PICKLE_TUPLE, p->n - n, 0);
+                            : gather_items(p, TMK_PICKLE_TUPLE, p->n - n, 0);
 }
 
 /* ---- the memo ---- */
@@ -262,9 +265,9 @@ static bool has_piled_up(const struct tmk_pickle *p)
     return !p->is_careful && p->memory.total_bytes > PILE_MAX_BYTES;
 }
 
-static int put(struct tmk_pickle *p, uint64_t i)
+static int put_memo(struct tmk_pickle *p, uint64_t i)
 {
-    const struct tmk_pickle_value *v = top(p);
+    const struct tmk_pickle_value *v = top_value(p);
     if (!v)
         return tmk_pickle_fail_nonsense(p);
     if (i > p->memo.n)
@@ -282,18 +285,18 @@ static int get_rare(struct tmk_pickle *p, uint64_t i)
     int rc = i < p->memo.n ? tmk_pickle_memo_get(&p->memo, &p->memory, i, &v) : TMK_EDAMAGED;
     if (rc == TMK_EAGAIN)
         return rc;
-    return rc == 0            ? push(p, v)
+    return rc == 0            ? push_value(p, v)
            : rc == TMK_ENOMEM ? tmk_pickle_fail_memory(p)
                               : tmk_pickle_fail_nonsense(p);
 }
 
-static inline int get(struct tmk_pickle *p, uint64_t i)
+static inline int get_memo(struct tmk_pickle *p, uint64_t i)
 {
     struct tmk_pickle_object *o = tmk_pickle_memo_object(&p->memo, i);
     if (__builtin_expect(!o, 0))
         return get_rare(p, i);
     if (o->kind == TMK_PICKLE_DICT) {
-        int rc = flow(p);
+        int rc = stream_first_dict(p);
         if (rc < 0)
             return rc;
     }
@@ -303,7 +306,7 @@ static inline int get(struct tmk_pickle *p, uint64_t i)
 
 /* ---- plain values ---- */
 
-static int text(struct tmk_pickle *p, uint64_t n)
+static int push_text_value(struct tmk_pickle *p, uint64_t n)
 {
     int rc = tmk_feed_need(p->feed, n);
     if (rc <= 0)
@@ -315,7 +318,7 @@ static int text(struct tmk_pickle *p, uint64_t n)
     return push_object(p, o);
 }
 
-static int bytes(struct tmk_pickle *p, uint64_t n)
+static int push_bytes(struct tmk_pickle *p, uint64_t n)
 {
     int rc = tmk_feed_skip(p->feed, n);
     if (rc <= 0)
@@ -328,7 +331,7 @@ static int long_number(struct tmk_pickle *p, uint64_t n)
 {
     if (n > 8) {
         int rc = tmk_feed_skip(p->feed, n);
-        return rc <= 0 ? tmk_pickle_fail_feed(p, rc) : push_number(p, TMK_PICKLE_BIG, 0);
+        return rc <= 0 ? tmk_pickle_fail_feed(p, rc) : push_number_value(p, TMK_PICKLE_BIG, 0);
     }
     int rc = tmk_feed_need(p->feed, n);
     if (rc <= 0)
@@ -341,27 +344,27 @@ static int long_number(struct tmk_pickle *p, uint64_t n)
     unsigned unused = 64 - 8 * (unsigned)n; /* the sign is in the last byte's highest bit */
     value = n ? (uint64_t)((int64_t)(value << unused) >> unused) : 0;
     p->feed->at += n;
-    return push_number(p, TMK_PICKLE_INT, (int64_t)value);
+    return push_number_value(p, TMK_PICKLE_INT, (int64_t)value);
 }
 
-static int real(struct tmk_pickle *p, const uint8_t *at)
+static int push_real(struct tmk_pickle *p, const uint8_t *at)
 {
     uint64_t word = __builtin_bswap64(tmk_load_u64(at));
     struct tmk_pickle_value v = {.kind = TMK_PICKLE_FLOAT};
     memcpy(&v.real, &word, sizeof v.real);
-    return push(p, v);
+    return push_value(p, v);
 }
 
 /* ---- the machine ---- */
 
 static int dup_top(struct tmk_pickle *p)
 {
-    const struct tmk_pickle_value *v = top(p);
+    const struct tmk_pickle_value *v = top_value(p);
     if (!v)
         return tmk_pickle_fail_nonsense(p);
     if (tmk_pickle_is_object(v))
         v->object->n_refs++;
-    return push(p, *v);
+    return push_value(p, *v);
 }
 
 static int pop_top(struct tmk_pickle *p)
@@ -385,7 +388,7 @@ static int pop_to_mark(struct tmk_pickle *p)
 
 static int empty_dict(struct tmk_pickle *p)
 {
-    int rc = flow(p);
+    int rc = stream_first_dict(p);
     return rc < 0 ? rc : push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_DICT));
 }
 
@@ -401,23 +404,23 @@ static int step_rare(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t 
     case TMK_OP_FRAME:
         return 0;
     case TMK_OP_TRUE:
-        return push_number(p, TMK_PICKLE_BOOL, 1);
+        return push_number_value(p, TMK_PICKLE_BOOL, 1);
     case TMK_OP_FALSE:
-        return push_number(p, TMK_PICKLE_BOOL, 0);
+        return push_number_value(p, TMK_PICKLE_BOOL, 0);
     case TMK_OP_LONG4:
         return long_number(p, tmk_load_u32(at));
     case TMK_OP_FLOAT:
-        return real(p, at);
+        return push_real(p, at);
     case TMK_OP_TEXT4:
-        return text(p, tmk_load_u32(at));
+        return push_text_value(p, tmk_load_u32(at));
     case TMK_OP_TEXT8:
-        return text(p, tmk_load_u64(at));
+        return push_text_value(p, tmk_load_u64(at));
     case TMK_OP_BYTES1:
-        return bytes(p, at[0]);
+        return push_bytes(p, at[0]);
     case TMK_OP_BYTES4:
-        return bytes(p, tmk_load_u32(at));
+        return push_bytes(p, tmk_load_u32(at));
     case TMK_OP_BYTES8:
-        return bytes(p, tmk_load_u64(at));
+        return push_bytes(p, tmk_load_u64(at));
     case TMK_OP_EMPTY_TUPLE:
         return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_TUPLE));
     case TMK_OP_LIST:
@@ -437,21 +440,21 @@ static int step_rare(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t 
     }
 }
 
-static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
+static inline int run_instruction(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
 {
     switch (op) {
     case TMK_OP_NONE:
-        return push_number(p, TMK_PICKLE_NONE, 0);
+        return push_number_value(p, TMK_PICKLE_NONE, 0);
     case TMK_OP_INT1:
-        return push_number(p, TMK_PICKLE_INT, at[0]);
+        return push_number_value(p, TMK_PICKLE_INT, at[0]);
     case TMK_OP_INT2:
-        return push_number(p, TMK_PICKLE_INT, tmk_load_u16(at));
+        return push_number_value(p, TMK_PICKLE_INT, tmk_load_u16(at));
     case TMK_OP_INT4:
-        return push_number(p, TMK_PICKLE_INT, (int32_t)tmk_load_u32(at));
+        return push_number_value(p, TMK_PICKLE_INT, (int32_t)tmk_load_u32(at));
     case TMK_OP_LONG1:
         return long_number(p, at[0]);
     case TMK_OP_TEXT1:
-        return text(p, at[0]);
+        return push_text_value(p, at[0]);
     case TMK_OP_EMPTY_DICT:
         return empty_dict(p);
     case TMK_OP_EMPTY_LIST:
@@ -463,29 +466,29 @@ static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_
     case TMK_OP_TUPLE3:
         return tuple_of(p, 1 + (uint64_t)(op - TMK_OP_TUPLE1));
     case TMK_OP_APPEND:
-        return append(p);
+        return append_item(p);
     case TMK_OP_APPENDS:
-        return appends(p);
+        return append_items(p);
     case TMK_OP_SETITEM:
-        return set_item(p);
+        return set_dict_item(p);
     case TMK_OP_SETITEMS:
         return set_items(p);
     case TMK_OP_GET1:
-        return get(p, at[0]);
+        return get_memo(p, at[0]);
     case TMK_OP_GET4:
-        return get(p, tmk_load_u32(at));
+        return get_memo(p, tmk_load_u32(at));
     case TMK_OP_PUT1:
-        return put(p, at[0]);
+        return put_memo(p, at[0]);
     case TMK_OP_PUT4:
-        return put(p, tmk_load_u32(at));
+        return put_memo(p, tmk_load_u32(at));
     case TMK_OP_MEMOIZE:
-        return put(p, p->memo.n);
+        return put_memo(p, p->memo.n);
     default:
         return step_rare(p, op, at);
     }
 }
 
-static int run(struct tmk_pickle *p)
+static int run_instructions(struct tmk_pickle *p)
 {
     struct tmk_feed *f = p->feed;
     while (have_instruction(p)) {
@@ -494,7 +497,7 @@ static int run(struct tmk_pickle *p)
         if (op == TMK_OP_STOP)
             return 0;
         f->at = at + 1 + tmk_pickle_ops[at[0]].argument;
-        int rc = step(p, op, at + 1);
+        int rc = run_instruction(p, op, at + 1);
         if (rc < 0)
             return rc;
     }
@@ -502,7 +505,7 @@ static int run(struct tmk_pickle *p)
 }
 
 /* What is referred to, before anything is made. */
-static int look_ahead(struct tmk_pickle *p, struct tmk_error *err)
+static int find_references(struct tmk_pickle *p, struct tmk_error *err)
 {
     int rc = tmk_pickle_scan(p->feed, &p->memo);
     if (rc < 0)
@@ -513,15 +516,15 @@ static int look_ahead(struct tmk_pickle *p, struct tmk_error *err)
 int tmk_pickle_read(struct tmk_pickle *p, struct tmk_pickle_value *ret_root, struct tmk_error *err)
 {
     p->err = err;
-    int rc = p->is_careful ? look_ahead(p, err) : 0;
+    int rc = p->is_careful ? find_references(p, err) : 0;
     if (rc < 0)
         return rc;
     if (tmk_feed_need(p->feed, 1) > 0 && p->feed->at[0] != 0x80)
         return tmk_pickle_fail(p, TMK_EFORMAT, "this is not a pickle of protocol 2 to 5");
-    rc = run(p);
+    rc = run_instructions(p);
     if (rc < 0)
         return rc;
-    if (p->n != 1 || !top(p))
+    if (p->n != 1 || !top_value(p))
         return tmk_pickle_fail_nonsense(p);
     *ret_root = p->stack[0];
     return 0;

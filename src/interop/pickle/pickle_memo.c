@@ -11,7 +11,7 @@
 
 /* ---- looking ahead ---- */
 
-static void want(struct tmk_pickle_memo *m, uint64_t i)
+static void want_memo(struct tmk_pickle_memo *m, uint64_t i)
 {
     if (i < m->n_wanted)
         m->wanted[i / 64] |= UINT64_C(1) << (i % 64);
@@ -45,7 +45,7 @@ static int scan_one(struct tmk_feed *f, struct tmk_pickle_memo *m, uint8_t op, u
     switch (op) {
     case TMK_OP_GET1:
     case TMK_OP_GET4:
-        want(m, argument);
+        want_memo(m, argument);
         return 1;
     case TMK_OP_PUT1:
     case TMK_OP_PUT4:
@@ -91,8 +91,8 @@ static struct tmk_pickle_object *object_at(const struct tmk_pickle_memo *m, uint
 }
 
 /* One more reference to a value, as an object. */
-static struct tmk_pickle_object *keep(struct tmk_pickle_memory *memory,
-                                      const struct tmk_pickle_value *v)
+static struct tmk_pickle_object *keep_value(struct tmk_pickle_memory *memory,
+                                            const struct tmk_pickle_value *v)
 {
     if (tmk_pickle_is_object(v)) {
         v->object->n_refs++;
@@ -106,7 +106,7 @@ static struct tmk_pickle_object *keep(struct tmk_pickle_memory *memory,
     return box;
 }
 
-static bool is_wanted(const struct tmk_pickle_memo *m, uint64_t i)
+static bool is_memo_wanted(const struct tmk_pickle_memo *m, uint64_t i)
 {
     return !m->wanted || (i < m->n_wanted && m->wanted[i / 64] >> (i % 64) & 1);
 }
@@ -120,9 +120,9 @@ int tmk_pickle_memo_put(struct tmk_pickle_memo *m, struct tmk_pickle_memory *mem
     m->words = more;
     if (i == m->n)
         m->words[m->n++] = 0;
-    if (!is_wanted(m, i))
+    if (!is_memo_wanted(m, i))
         return 0;
-    struct tmk_pickle_object *kept = keep(memory, v), *old = object_at(m, i);
+    struct tmk_pickle_object *kept = keep_value(memory, v), *old = object_at(m, i);
     if (!kept)
         return TMK_ENOMEM;
     kept->memo = i + 1;
@@ -158,7 +158,7 @@ int tmk_pickle_memo_get(struct tmk_pickle_memo *m, struct tmk_pickle_memory *mem
 }
 
 /* Only the memo and one other refer to it. */
-static void give_up(struct tmk_pickle_memo *m, struct tmk_pickle_object *o)
+static void give_up_object(struct tmk_pickle_memo *m, struct tmk_pickle_object *o)
 {
     if (o->memo == 0 || o->n_refs != 2 || m->words[o->memo - 1] != (uintptr_t)o)
         return;
@@ -169,13 +169,13 @@ static void give_up(struct tmk_pickle_memo *m, struct tmk_pickle_object *o)
 
 void tmk_pickle_memo_forget(struct tmk_pickle_memo *m, struct tmk_pickle_object *item)
 {
-    give_up(m, item);
+    give_up_object(m, item);
     if (item->n_refs > 1)
         return;
     for (uint32_t i = 0; i < item->n; i++) {
         const struct tmk_pickle_value *v = &item->items[i];
         if (tmk_pickle_is_object(v) && v->kind != TMK_PICKLE_TEXT)
-            give_up(m, v->object);
+            give_up_object(m, v->object);
     }
 }
 

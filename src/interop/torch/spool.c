@@ -95,7 +95,7 @@ int tmk_spool_rewind(struct tmk_spool *s, struct tmk_error *err)
 }
 
 /* What is left moves to the front, and as many more come as there is room for. */
-static int refill(struct tmk_spool *s, struct tmk_error *err)
+static int refill_buffer(struct tmk_spool *s, struct tmk_error *err)
 {
     uint32_t left = s->n_buffered - s->at;
     memmove(s->buffer, s->buffer + (size_t)s->at * s->record_bytes, (size_t)left * s->record_bytes);
@@ -120,7 +120,7 @@ int tmk_spool_peek(struct tmk_spool *s, unsigned ahead, const void **ret, struct
     if (s->next + ahead >= s->n)
         return 0;
     if (s->at + ahead >= s->n_buffered) {
-        int rc = refill(s, err);
+        int rc = refill_buffer(s, err);
         if (rc < 0)
             return rc;
     }

@@ -37,7 +37,7 @@ static uint32_t stack_of_segment(const struct tmk_import_maker *m, uint16_t devi
 }
 
 /* Those of one address stay as they came. */
-static int compare_addresses(const void *va, const void *vb)
+static int compare_segment_addresses(const void *va, const void *vb)
 {
     const struct tmk_import_segment *a = *(const struct tmk_import_segment *const *)va,
                                     *b = *(const struct tmk_import_segment *const *)vb;
@@ -54,7 +54,7 @@ static int sort_segments(struct tmk_import_maker *m)
         return tmk_fail(m->err, TMK_ENOMEM, "out of memory");
     for (uint64_t i = 0; i < n; i++)
         m->by_address[i] = &m->s->segments[i];
-    qsort(m->by_address, n, sizeof(const struct tmk_import_segment *), compare_addresses);
+    qsort(m->by_address, n, sizeof(const struct tmk_import_segment *), compare_segment_addresses);
     return 0;
 }
 
@@ -116,7 +116,7 @@ static int read_next(struct tmk_import_maker *m, struct tmk_import_track *t)
     return 0;
 }
 
-static struct tmk_import_track *earliest(struct tmk_import_maker *m)
+static struct tmk_import_track *earliest_track(struct tmk_import_maker *m)
 {
     struct tmk_import_track *first = NULL;
     for (uint32_t i = 0; i < m->s->n_devices; i++) {
@@ -127,7 +127,7 @@ static struct tmk_import_track *earliest(struct tmk_import_maker *m)
     return first;
 }
 
-static void set_time(struct tmk_import_maker *m, uint64_t time_us)
+static void set_import_time(struct tmk_import_maker *m, uint64_t time_us)
 {
     uint64_t ns = time_us > m->s->first_us ? (time_us - m->s->first_us) * 1000 : 0;
     m->now_ns = ns > m->now_ns ? ns : m->now_ns;
@@ -141,7 +141,7 @@ static int put_annotations(struct tmk_import_maker *m, uint64_t until_us)
         const struct tmk_import_annotation *a = &m->s->annotations[m->next_annotation];
         if (a->time_us > until_us)
             break;
-        set_time(m, a->time_us);
+        set_import_time(m, a->time_us);
         rc = tmk_import_put(m, &(struct tmk_input){.kind = a->is_end ? TMK_KIND_POP : TMK_KIND_PUSH,
                                                    .id = a->is_end ? 0 : a->name,
                                                    .a = TIDEMARK_USER,
@@ -150,7 +150,7 @@ static int put_annotations(struct tmk_import_maker *m, uint64_t until_us)
     return rc;
 }
 
-static void tell(struct tmk_import_maker *m)
+static void tell_import_progress(struct tmk_import_maker *m)
 {
     uint64_t total = m->s->n_events ? m->s->n_events : 1;
     if (m->tell && m->n_done % TELL_EVERY == 0)
@@ -164,16 +164,16 @@ static int put_events(struct tmk_import_maker *m)
     for (uint32_t i = 0; i < m->s->n_devices && rc == 0; i++)
         rc = read_next(m, &m->tracks[i]);
     struct tmk_import_track *t;
-    while (rc == 0 && (t = earliest(m))) {
+    while (rc == 0 && (t = earliest_track(m))) {
         struct tmk_import_event ev = t->next;
         if (m->next_annotation < m->s->n_annotations)
             rc = put_annotations(m, ev.time_us);
-        set_time(m, ev.time_us);
+        set_import_time(m, ev.time_us);
         if (rc == 0)
             rc = tmk_import_apply(m, t, &ev);
         if (rc == 0)
             rc = read_next(m, t);
-        tell(m);
+        tell_import_progress(m);
     }
     return rc < 0 ? rc : put_annotations(m, UINT64_MAX);
 }
@@ -250,7 +250,7 @@ static int open_trace(struct tmk_import_maker *m, const char *path, const char *
     return rc < 0 ? tmk_fail(m->err, rc, "out of memory") : 0;
 }
 
-static int finish(struct tmk_import_maker *m)
+static int finish_trace(struct tmk_import_maker *m)
 {
     int rc = tmk_packer_finish(m->packer);
     if (rc == 0) {
@@ -277,7 +277,7 @@ static void compare_end(const struct tmk_import_maker *m, struct tmk_import_summ
     }
 }
 
-static void sum_up(const struct tmk_import_maker *m, struct tmk_import_summary *sum)
+static void sum_up_import(const struct tmk_import_maker *m, struct tmk_import_summary *sum)
 {
     const struct tmk_state *state = tmk_packer_state(m->packer);
     compare_end(m, sum);
@@ -295,8 +295,8 @@ static void sum_up(const struct tmk_import_maker *m, struct tmk_import_summary *
             tmk_import_layout_n_odd(m->tracks[i].history.layout) - m->tracks[i].odd_before;
 }
 
-static int make(struct tmk_import_maker *m, const char *path, const char *source,
-                struct tmk_import_summary *sum)
+static int make_import_trace(struct tmk_import_maker *m, const char *path, const char *source,
+                             struct tmk_import_summary *sum)
 {
     int rc = open_tracks(m);
     if (rc == 0)
@@ -310,9 +310,9 @@ static int make(struct tmk_import_maker *m, const char *path, const char *source
     if (rc == 0)
         rc = put_events(m);
     if (rc == 0)
-        rc = finish(m);
+        rc = finish_trace(m);
     if (rc == 0)
-        sum_up(m, sum);
+        sum_up_import(m, sum);
     return rc;
 }
 
@@ -324,7 +324,7 @@ int tmk_import_write(struct tmk_import_snapshot *s, const char *path, const char
     struct tmk_import_summary sum = {0};
     struct tmk_import_maker m = {
         .s = s, .writer = {.fd = -1}, .tell = tell_function, .tell_arg = arg, .err = &why};
-    int rc = make(&m, path, source, &sum);
+    int rc = make_import_trace(&m, path, source, &sum);
     m.packer = tmk_packer_close(m.packer);
     if (m.is_made)
         tmk_writer_close(&m.writer);

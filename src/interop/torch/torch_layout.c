@@ -14,7 +14,7 @@
 
 enum { FIRST_SLOTS = 1024, SPANS_MOVED = 16 /* in the time of a step */ };
 
-struct piece {
+struct layout_piece {
     uint64_t address;
     uint64_t size_bytes;
     uint32_t before, after; /* neighbours of the same span; 0: none */
@@ -30,7 +30,7 @@ struct span {
 
 struct tmk_import_layout {
     struct tmk_alloc_conf conf;
-    struct piece *pieces; /* from 1 */
+    struct layout_piece *pieces; /* from 1 */
     uint64_t n_pieces, piece_room;
     uint32_t free_piece; /* unused ones, strung together by `after` */
     uint32_t *slots;
@@ -42,7 +42,7 @@ struct tmk_import_layout {
 };
 
 /* Count what is walked through; the functions that callers use look at the sum at their end. */
-static void count(const struct tmk_import_layout *l, uint64_t n)
+static void count_walked(const struct tmk_import_layout *l, uint64_t n)
 {
     if (l->work)
         tmk_work_take(l->work, n);
@@ -55,7 +55,7 @@ static int check_work(const struct tmk_import_layout *l)
 
 /* ---- pieces by address ---- */
 
-static uint32_t slot_of(const struct tmk_import_layout *l, uint64_t address)
+static uint32_t slot_of_piece(const struct tmk_import_layout *l, uint64_t address)
 {
     uint32_t mask = l->n_slots - 1, at = (uint32_t)tmk_hash_seeded_u64(address) & mask;
     while (l->slots[at] && l->pieces[l->slots[at]].address != address)
@@ -63,15 +63,15 @@ static uint32_t slot_of(const struct tmk_import_layout *l, uint64_t address)
     return at;
 }
 
-static uint32_t find(const struct tmk_import_layout *l, uint64_t address)
+static uint32_t piece_at(const struct tmk_import_layout *l, uint64_t address)
 {
-    return l->slots[slot_of(l, address)];
+    return l->slots[slot_of_piece(l, address)];
 }
 
 /* Take out of the table; those behind it that would not be found any more move up. */
-static void forget(struct tmk_import_layout *l, uint64_t address)
+static void forget_piece(struct tmk_import_layout *l, uint64_t address)
 {
-    uint32_t mask = l->n_slots - 1, hole = slot_of(l, address);
+    uint32_t mask = l->n_slots - 1, hole = slot_of_piece(l, address);
     if (!l->slots[hole])
         return;
     for (uint32_t at = (hole + 1) & mask; l->slots[at]; at = (at + 1) & mask) {
@@ -97,14 +97,14 @@ static int grow_slots(struct tmk_import_layout *l)
     l->n_slots = n_old * 2;
     for (uint32_t i = 0; i < n_old; i++)
         if (old[i])
-            l->slots[slot_of(l, l->pieces[old[i]].address)] = old[i];
+            l->slots[slot_of_piece(l, l->pieces[old[i]].address)] = old[i];
     free(old);
     return 0;
 }
 
 /* A piece behind `before` (0: the first of its span); 0 without memory. */
-static uint32_t add_piece(struct tmk_import_layout *l, uint64_t address, uint64_t size_bytes,
-                          uint32_t before)
+static uint32_t add_layout_piece(struct tmk_import_layout *l, uint64_t address, uint64_t size_bytes,
+                                 uint32_t before)
 {
     if (grow_slots(l) < 0)
         return 0;
@@ -112,20 +112,21 @@ static uint32_t add_piece(struct tmk_import_layout *l, uint64_t address, uint64_
     if (i) {
         l->free_piece = l->pieces[i].after;
     } else {
-        struct piece *more = tmk_grow(l->pieces, l->n_pieces + 2, &l->piece_room, sizeof *more);
+        struct layout_piece *more =
+            tmk_grow(l->pieces, l->n_pieces + 2, &l->piece_room, sizeof *more);
         if (!more)
             return 0;
         l->pieces = more;
         i = (uint32_t)++l->n_pieces;
     }
     uint32_t after = before ? l->pieces[before].after : 0;
-    l->pieces[i] = (struct piece){
+    l->pieces[i] = (struct layout_piece){
         .address = address, .size_bytes = size_bytes, .before = before, .after = after};
     if (before)
         l->pieces[before].after = i;
     if (after)
         l->pieces[after].before = i;
-    l->slots[slot_of(l, address)] = i;
+    l->slots[slot_of_piece(l, address)] = i;
     l->n_filled++;
     return i;
 }
@@ -153,10 +154,10 @@ static struct span *span_at(const struct tmk_import_layout *l, uint64_t address)
 }
 
 /* Remove a piece that another one, or nothing, takes the place of. */
-static void remove_piece(struct tmk_import_layout *l, struct span *span, uint32_t i)
+static void remove_layout_piece(struct tmk_import_layout *l, struct span *span, uint32_t i)
 {
-    struct piece *p = &l->pieces[i];
-    forget(l, p->address);
+    struct layout_piece *p = &l->pieces[i];
+    forget_piece(l, p->address);
     if (p->before)
         l->pieces[p->before].after = p->after;
     if (p->after)
@@ -168,33 +169,34 @@ static void remove_piece(struct tmk_import_layout *l, struct span *span, uint32_
 }
 
 /* Free neighbours become one. Returns it. */
-static uint32_t merge(struct tmk_import_layout *l, uint32_t i)
+static uint32_t merge_neighbours(struct tmk_import_layout *l, uint32_t i)
 {
-    struct piece *p = &l->pieces[i];
+    struct layout_piece *p = &l->pieces[i];
     uint32_t before = p->before, after = p->after;
     struct span *span = NULL;
     if (after && !l->pieces[after].is_used) {
         span = span_at(l, p->address);
         p->size_bytes += l->pieces[after].size_bytes;
-        remove_piece(l, span, after);
+        remove_layout_piece(l, span, after);
     }
     if (before && !l->pieces[before].is_used) {
         span = span ? span : span_at(l, p->address);
         l->pieces[before].size_bytes += p->size_bytes;
-        remove_piece(l, span, i);
+        remove_layout_piece(l, span, i);
         i = before;
     }
     return i;
 }
 
 /* Cut piece `i` so that one begins at `address`, inside of it. Returns that; 0 without memory. */
-static uint32_t cut(struct tmk_import_layout *l, struct span *span, uint32_t i, uint64_t address)
+static uint32_t cut_piece(struct tmk_import_layout *l, struct span *span, uint32_t i,
+                          uint64_t address)
 {
-    struct piece *p = &l->pieces[i];
+    struct layout_piece *p = &l->pieces[i];
     if (p->address == address)
         return i;
     uint64_t kept = address - p->address;
-    uint32_t rest = add_piece(l, address, p->size_bytes - kept, i);
+    uint32_t rest = add_layout_piece(l, address, p->size_bytes - kept, i);
     if (!rest)
         return 0;
     l->pieces[rest].is_used = l->pieces[i].is_used;
@@ -208,11 +210,11 @@ static uint32_t cut(struct tmk_import_layout *l, struct span *span, uint32_t i, 
 static uint32_t piece_with(const struct tmk_import_layout *l, const struct span *span,
                            uint64_t address)
 {
-    uint32_t i = find(l, address);
+    uint32_t i = piece_at(l, address);
     uint64_t n = 0;
     for (i = i ? i : span->last; i && l->pieces[i].address > address; n++)
         i = l->pieces[i].before;
-    count(l, n);
+    count_walked(l, n);
     return i;
 }
 
@@ -226,7 +228,7 @@ static int insert_span(struct tmk_import_layout *l, const struct span *span)
     l->spans = more;
     uint64_t i = span_index(l, span->address);
     memmove(more + i + 1, more + i, (size_t)(l->n_spans - i) * sizeof *more);
-    count(l, (l->n_spans - i) / SPANS_MOVED);
+    count_walked(l, (l->n_spans - i) / SPANS_MOVED);
     more[i] = *span;
     l->n_spans++;
     return 0;
@@ -235,17 +237,17 @@ static int insert_span(struct tmk_import_layout *l, const struct span *span)
 static void remove_span(struct tmk_import_layout *l, uint64_t i)
 {
     l->n_spans--;
-    count(l, (l->n_spans - i) / SPANS_MOVED);
+    count_walked(l, (l->n_spans - i) / SPANS_MOVED);
     memmove(l->spans + i, l->spans + i + 1, (size_t)(l->n_spans - i) * sizeof *l->spans);
 }
 
 static uint32_t first_piece(const struct tmk_import_layout *l, const struct span *span)
 {
-    return find(l, span->address);
+    return piece_at(l, span->address);
 }
 
 /* Expandable memory that continues the span before it: one span. */
-static void join(struct tmk_import_layout *l, uint64_t i)
+static void join_spans(struct tmk_import_layout *l, uint64_t i)
 {
     if (i + 1 >= l->n_spans)
         return;
@@ -259,13 +261,13 @@ static void join(struct tmk_import_layout *l, uint64_t i)
     a->size_bytes += b->size_bytes;
     remove_span(l, i + 1);
     if (!l->pieces[right].is_used)
-        merge(l, right);
+        merge_neighbours(l, right);
 }
 
 static int map_gap(struct tmk_import_layout *l, uint64_t address, uint64_t size_bytes,
                    bool is_expandable)
 {
-    uint32_t piece = add_piece(l, address, size_bytes, 0);
+    uint32_t piece = add_layout_piece(l, address, size_bytes, 0);
     struct span span = {.address = address,
                         .size_bytes = size_bytes,
                         .last = piece,
@@ -273,9 +275,9 @@ static int map_gap(struct tmk_import_layout *l, uint64_t address, uint64_t size_
     if (!piece || insert_span(l, &span) < 0)
         return TMK_ENOMEM;
     uint64_t i = span_index(l, address);
-    join(l, i);
+    join_spans(l, i);
     if (i > 0)
-        join(l, i - 1);
+        join_spans(l, i - 1);
     return 0;
 }
 
@@ -285,7 +287,7 @@ int tmk_import_layout_map(struct tmk_import_layout *l, uint64_t address, uint64_
     uint64_t end = address + size_bytes;
     int rc = 0;
     while (address < end && rc == 0) {
-        count(l, 1);
+        count_walked(l, 1);
         uint64_t i = span_index(l, address);
         const struct span *next = i < l->n_spans ? &l->spans[i] : NULL;
         if (next && next->address <= address) { /* there already */
@@ -307,7 +309,7 @@ static void cut_tail(struct tmk_import_layout *l, uint64_t i, uint64_t from)
     struct span *span = &l->spans[i];
     while (span->last && l->pieces[span->last].address >= from) {
         l->n_odd += l->pieces[span->last].is_used;
-        remove_piece(l, span, span->last);
+        remove_layout_piece(l, span, span->last);
     }
     span->size_bytes = from - span->address;
     if (span->size_bytes == 0)
@@ -318,7 +320,7 @@ static void cut_tail(struct tmk_import_layout *l, uint64_t i, uint64_t from)
 static int split_span(struct tmk_import_layout *l, uint64_t i, uint64_t at)
 {
     struct span *span = &l->spans[i];
-    uint32_t right = cut(l, span, piece_with(l, span, at), at);
+    uint32_t right = cut_piece(l, span, piece_with(l, span, at), at);
     if (!right)
         return TMK_ENOMEM;
     struct span rest = {.address = at,
@@ -349,7 +351,7 @@ int tmk_import_layout_unmap(struct tmk_import_layout *l, uint64_t address, uint6
             rc = split_span(l, i, end);
         span = &l->spans[i];
         uint64_t from = span->address > address ? span->address : address;
-        if (rc == 0 && !cut(l, span, piece_with(l, span, from), from))
+        if (rc == 0 && !cut_piece(l, span, piece_with(l, span, from), from))
             rc = TMK_ENOMEM;
         if (rc < 0)
             return rc;
@@ -360,8 +362,8 @@ int tmk_import_layout_unmap(struct tmk_import_layout *l, uint64_t address, uint6
 /* ---- blocks ---- */
 
 /* The block that torch makes of a free piece. */
-static uint64_t size_of(const struct tmk_import_layout *l, uint64_t piece_bytes,
-                        uint64_t requested_bytes, bool is_expandable)
+static uint64_t block_bytes_in(const struct tmk_import_layout *l, uint64_t piece_bytes,
+                               uint64_t requested_bytes, bool is_expandable)
 {
     uint64_t rounded = tmk_alloc_round(&l->conf, requested_bytes);
     if (piece_bytes <= rounded)
@@ -387,20 +389,21 @@ int tmk_import_layout_alloc(struct tmk_import_layout *l, uint64_t address, uint6
     if (l->pieces[i].is_used) { /* its free was lost */
         l->n_odd++;
         l->pieces[i].is_used = false;
-        i = merge(l, i);
+        i = merge_neighbours(l, i);
     }
-    i = cut(l, span, i, address);
+    i = cut_piece(l, span, i, address);
     if (!i)
         return TMK_ENOMEM;
     uint64_t piece_bytes = l->pieces[i].size_bytes;
-    uint64_t size =
-        real_bytes ? real_bytes : size_of(l, piece_bytes, requested_bytes, span->is_expandable);
+    uint64_t size = real_bytes
+                        ? real_bytes
+                        : block_bytes_in(l, piece_bytes, requested_bytes, span->is_expandable);
     if (piece_bytes < wanted) { /* what lies there must be gone */
         l->n_odd++;
         l->pieces[i].is_used = true;
         return 0;
     }
-    if (piece_bytes > size && !cut(l, span, i, address + size))
+    if (piece_bytes > size && !cut_piece(l, span, i, address + size))
         return TMK_ENOMEM;
     l->pieces[i].is_used = true;
     *ret_size = size;
@@ -409,13 +412,13 @@ int tmk_import_layout_alloc(struct tmk_import_layout *l, uint64_t address, uint6
 
 bool tmk_import_layout_free(struct tmk_import_layout *l, uint64_t address)
 {
-    uint32_t i = find(l, address);
+    uint32_t i = piece_at(l, address);
     if (!i || !l->pieces[i].is_used) {
         l->n_odd++;
         return false;
     }
     l->pieces[i].is_used = false;
-    merge(l, i);
+    merge_neighbours(l, i);
     return true;
 }
 
@@ -427,7 +430,7 @@ uint64_t tmk_import_layout_left(const struct tmk_import_layout *l, uint64_t addr
 
 uint64_t tmk_import_layout_block(const struct tmk_import_layout *l, uint64_t address)
 {
-    uint32_t i = find(l, address);
+    uint32_t i = piece_at(l, address);
     return i && l->pieces[i].is_used ? l->pieces[i].size_bytes : 0;
 }
 
@@ -459,7 +462,7 @@ int tmk_import_layout_open(const struct tmk_alloc_conf *conf, struct tmk_work_li
 {
     struct tmk_import_layout *l = calloc(1, sizeof *l);
     uint32_t *slots = calloc(FIRST_SLOTS, sizeof *slots);
-    struct piece *pieces = l ? tmk_grow(NULL, 2, &l->piece_room, sizeof *pieces) : NULL;
+    struct layout_piece *pieces = l ? tmk_grow(NULL, 2, &l->piece_room, sizeof *pieces) : NULL;
     if (!l || !slots || !pieces) {
         free(l);
         free(slots);
@@ -471,7 +474,7 @@ int tmk_import_layout_open(const struct tmk_alloc_conf *conf, struct tmk_work_li
     l->slots = slots;
     l->n_slots = FIRST_SLOTS;
     l->pieces = pieces;
-    l->pieces[0] = (struct piece){0};
+    l->pieces[0] = (struct layout_piece){0};
     *ret_layout = l;
     return 0;
 }
@@ -493,8 +496,8 @@ static bool is_span_valid(const struct tmk_import_layout *l, const struct span *
     uint64_t at = span->address;
     uint32_t before = 0;
     for (uint32_t i = first_piece(l, span); i; i = l->pieces[i].after) {
-        const struct piece *p = &l->pieces[i];
-        bool follows = p->address == at && p->before == before && find(l, at) == i;
+        const struct layout_piece *p = &l->pieces[i];
+        bool follows = p->address == at && p->before == before && piece_at(l, at) == i;
         if (!follows || p->size_bytes == 0 || (before && !p->is_used && !l->pieces[before].is_used))
             return false;
         at += p->size_bytes;

@@ -11,7 +11,7 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-static uint32_t fail(struct tmk_names *n)
+static uint32_t fail_names(struct tmk_names *n)
 {
     n->failed = true;
     return 0;
@@ -48,8 +48,8 @@ static uint64_t stack_hash(const struct tmk_names *n, uint32_t id)
 typedef uint64_t hash_function(const struct tmk_names *n, uint32_t id);
 
 /* Room for `n_items` and one more, at most half full. */
-static bool make_room(struct tmk_names *n, struct tmk_names_table *t, uint64_t n_items,
-                      hash_function *hash)
+static bool make_table_room(struct tmk_names *n, struct tmk_names_table *t, uint64_t n_items,
+                            hash_function *hash)
 {
     if (n_items + 1 <= t->n_slots / 2)
         return true;
@@ -85,8 +85,8 @@ static uint32_t *string_slot(const struct tmk_names *n, const char *text, uint32
 uint32_t tmk_names_string(struct tmk_names *n, const char *text, size_t bytes)
 {
     uint32_t length = bytes < TMK_STRING_MAX_BYTES ? (uint32_t)bytes : TMK_STRING_MAX_BYTES;
-    if (n->failed || !make_room(n, &n->string_table, n->n_strings, string_hash))
-        return fail(n);
+    if (n->failed || !make_table_room(n, &n->string_table, n->n_strings, string_hash))
+        return fail_names(n);
     uint32_t *slot = string_slot(n, text, length);
     uint32_t known = *slot;
     if (known)
@@ -96,7 +96,7 @@ uint32_t tmk_names_string(struct tmk_names *n, const char *text, size_t bytes)
         n->strings = more;
     char *copy = tmk_arena_text(&n->arena, text, length);
     if (!more || !copy)
-        return fail(n);
+        return fail_names(n);
     n->strings[n->n_strings++] = (struct tmk_name){.text = copy, .bytes = length};
     return *slot = (uint32_t)n->n_strings;
 }
@@ -117,8 +117,8 @@ static uint32_t *frame_slot(const struct tmk_names *n, const struct tmk_name_fra
 uint32_t tmk_names_frame(struct tmk_names *n, uint32_t file, uint32_t function, uint32_t line)
 {
     struct tmk_name_frame f = {.file = file, .function = function, .line = line};
-    if (n->failed || !make_room(n, &n->frame_table, n->n_frames, frame_hash))
-        return fail(n);
+    if (n->failed || !make_table_room(n, &n->frame_table, n->n_frames, frame_hash))
+        return fail_names(n);
     uint32_t *slot = frame_slot(n, &f);
     uint32_t known = *slot;
     if (known)
@@ -126,7 +126,7 @@ uint32_t tmk_names_frame(struct tmk_names *n, uint32_t file, uint32_t function, 
     struct tmk_name_frame *more =
         tmk_grow(n->frames, n->n_frames + 1, &n->frame_room, sizeof *more);
     if (!more)
-        return fail(n);
+        return fail_names(n);
     n->frames = more;
     n->frames[n->n_frames++] = f;
     return *slot = (uint32_t)n->n_frames;
@@ -151,8 +151,8 @@ uint32_t tmk_names_stack(struct tmk_names *n, const uint32_t *frames, uint32_t n
     n_frames = n_frames < TMK_NAMES_MAX_FRAMES ? n_frames : TMK_NAMES_MAX_FRAMES;
     if (n_frames == 0)
         return 0;
-    if (n->failed || !make_room(n, &n->stack_table, n->n_stacks, stack_hash))
-        return fail(n);
+    if (n->failed || !make_table_room(n, &n->stack_table, n->n_stacks, stack_hash))
+        return fail_names(n);
     uint32_t *slot = stack_slot(n, frames, n_frames);
     uint32_t known = *slot;
     if (known)
@@ -166,7 +166,7 @@ uint32_t tmk_names_stack(struct tmk_names *n, const uint32_t *frames, uint32_t n
     if (pool)
         n->stack_frames = pool;
     if (!more || !pool)
-        return fail(n);
+        return fail_names(n);
     memcpy(pool + n->n_stack_frames, frames, (size_t)n_frames * sizeof *frames);
     n->stacks[n->n_stacks++] = (struct tmk_name_stack){.first = n->n_stack_frames, .n = n_frames};
     n->n_stack_frames += n_frames;

@@ -86,4 +86,9 @@ int tmk_import_set_device(struct tmk_import_snapshot *s, uint64_t device, struct
 int tmk_import_add_segment(struct tmk_import_reader *r, const struct tmk_pickle_object *dict,
                            struct tmk_error *err);
 
+/* Write the allocator's settings as PYTORCH_CUDA_ALLOC_CONF would say them: the variable itself if
+ * the snapshot has it and it makes sense, else those of the values in force that are not torch's
+ * defaults. "" when all are. */
+void tmk_import_settings_text(const struct tmk_pickle_object *settings, char *to, size_t room);
+
 #endif

@@ -18,14 +18,14 @@ void tmk_torch_segments_fini(struct tmk_torch_segments *t)
 }
 
 /* No address is so high that an end would overflow, but a hostile trace may say so. */
-static uint64_t end_of(uint64_t address, uint64_t size_bytes)
+static uint64_t saturated_end(uint64_t address, uint64_t size_bytes)
 {
     return size_bytes > UINT64_MAX - address ? UINT64_MAX : address + size_bytes;
 }
 
-static uint64_t segment_end(const struct tmk_torch_segment *s)
+static uint64_t end_of_segment(const struct tmk_torch_segment *s)
 {
-    return end_of(s->address, s->size_bytes);
+    return saturated_end(s->address, s->size_bytes);
 }
 
 /* The first segment that ends behind the address. */
@@ -34,7 +34,7 @@ static uint64_t first_behind(const struct tmk_torch_segments *t, uint64_t addres
     uint64_t low = 0, high = t->n;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (segment_end(&t->items[middle]) <= address)
+        if (end_of_segment(&t->items[middle]) <= address)
             low = middle + 1;
         else
             high = middle;
@@ -49,7 +49,8 @@ struct tmk_torch_segment *tmk_torch_segments_find(const struct tmk_torch_segment
     return i < t->n && t->items[i].address <= address ? &t->items[i] : NULL;
 }
 
-static void insert(struct tmk_torch_segments *t, uint64_t at, const struct tmk_torch_segment *s)
+static void insert_segment(struct tmk_torch_segments *t, uint64_t at,
+                           const struct tmk_torch_segment *s)
 {
     struct tmk_torch_segment *more = tmk_grow(t->items, t->n + 1, &t->room, sizeof *more);
     if (!more) {
@@ -71,32 +72,32 @@ static void take_out(struct tmk_torch_segments *t, uint64_t at)
 /* ---- the driver's ---- */
 
 /* [from, to) of the made-up segment `at` goes; what is left of it stays. */
-static void cut(struct tmk_torch_segments *t, uint64_t at, uint64_t from, uint64_t to)
+static void cut_segment(struct tmk_torch_segments *t, uint64_t at, uint64_t from, uint64_t to)
 {
     struct tmk_torch_segment whole = t->items[at], gone = whole, behind = whole;
     gone.address = from;
     gone.size_bytes = to - from;
     behind.address = to;
-    behind.size_bytes = segment_end(&whole) - to;
+    behind.size_bytes = end_of_segment(&whole) - to;
     take_out(t, at);
     t->tell(t->arg, &gone, false);
     if (behind.size_bytes > 0)
-        insert(t, at, &behind);
+        insert_segment(t, at, &behind);
     whole.size_bytes = from - whole.address;
     if (whole.size_bytes > 0)
-        insert(t, at, &whole);
+        insert_segment(t, at, &whole);
 }
 
 /* What lies where a new segment does was made up, or its end was lost. */
 static void make_place(struct tmk_torch_segments *t, const struct tmk_torch_segment *s)
 {
-    uint64_t end = segment_end(s), i;
+    uint64_t end = end_of_segment(s), i;
     while (!t->failed && (i = first_behind(t, s->address)) < t->n && t->items[i].address < end) {
         struct tmk_torch_segment old = t->items[i];
         if (old.kind == TMK_TORCH_MADE_UP) {
-            uint64_t old_end = segment_end(&old);
-            cut(t, i, old.address > s->address ? old.address : s->address,
-                old_end < end ? old_end : end);
+            uint64_t old_end = end_of_segment(&old);
+            cut_segment(t, i, old.address > s->address ? old.address : s->address,
+                        old_end < end ? old_end : end);
         } else {
             take_out(t, i);
             t->tell(t->arg, &old, false);
@@ -109,7 +110,7 @@ void tmk_torch_segments_begin(struct tmk_torch_segments *t, const struct tmk_tor
     if (t->failed || s->size_bytes == 0)
         return;
     make_place(t, s);
-    insert(t, first_behind(t, s->address), s);
+    insert_segment(t, first_behind(t, s->address), s);
     if (!t->failed)
         t->tell(t->arg, s, true);
 }
@@ -132,7 +133,7 @@ bool tmk_torch_segments_end(struct tmk_torch_segments *t, uint64_t address)
 static void make_up(struct tmk_torch_segments *t, uint64_t address, uint64_t end)
 {
     uint64_t i = first_behind(t, address);
-    uint64_t before = i > 0 ? segment_end(&t->items[i - 1]) : 0;
+    uint64_t before = i > 0 ? end_of_segment(&t->items[i - 1]) : 0;
     uint64_t behind = i < t->n ? t->items[i].address : UINT64_MAX;
     uint64_t from = address / granule * granule;
     uint64_t to = end > UINT64_MAX - granule ? UINT64_MAX : (end + granule - 1) / granule * granule;
@@ -143,7 +144,7 @@ static void make_up(struct tmk_torch_segments *t, uint64_t address, uint64_t end
     if (i > 0 && before == from && t->items[i - 1].kind == TMK_TORCH_MADE_UP)
         t->items[i - 1].size_bytes += s.size_bytes;
     else
-        insert(t, i, &s);
+        insert_segment(t, i, &s);
     t->n_made_up++;
     if (!t->failed)
         t->tell(t->arg, &s, true);
@@ -152,7 +153,7 @@ static void make_up(struct tmk_torch_segments *t, uint64_t address, uint64_t end
 void tmk_torch_segments_hold(struct tmk_torch_segments *t, uint64_t address, uint64_t size_bytes,
                              uint64_t stream)
 {
-    uint64_t end = end_of(address, size_bytes > 0 ? size_bytes : 1), at = address;
+    uint64_t end = saturated_end(address, size_bytes > 0 ? size_bytes : 1), at = address;
     while (!t->failed && at < end) {
         struct tmk_torch_segment *s = tmk_torch_segments_find(t, at);
         if (!s) {
@@ -163,7 +164,7 @@ void tmk_torch_segments_hold(struct tmk_torch_segments *t, uint64_t address, uin
             s->stream = stream;
             s->has_stream = true;
         }
-        at = segment_end(s);
+        at = end_of_segment(s);
     }
     struct tmk_torch_segment *first = t->failed ? NULL : tmk_torch_segments_find(t, address);
     if (first)

@@ -3,7 +3,7 @@
 #include "interop/torch/torch_reader.h"
 #include "kit/grow.h"
 
-static uint8_t state_of(const struct tmk_pickle_value *v)
+static uint8_t state_of_block(const struct tmk_pickle_value *v)
 {
     switch (tmk_import_word_of(v)) {
     case TMK_WORD_active_allocated:
@@ -54,7 +54,7 @@ static bool read_block(struct tmk_import_reader *r, const struct tmk_pickle_valu
             (void)tmk_import_amount(value, &b.requested_bytes);
             break;
         case TMK_WORD_state:
-            b.state = state_of(value);
+            b.state = state_of_block(value);
             break;
         case TMK_WORD_frames:
             b.stack = tmk_import_stack(r, value);
@@ -70,8 +70,8 @@ static bool read_block(struct tmk_import_reader *r, const struct tmk_pickle_valu
     return is_good;
 }
 
-static int read_blocks(struct tmk_import_reader *r, const struct tmk_pickle_value *list,
-                       struct tmk_import_segment *segment, struct tmk_error *err)
+static int read_segment_blocks(struct tmk_import_reader *r, const struct tmk_pickle_value *list,
+                               struct tmk_import_segment *segment, struct tmk_error *err)
 {
     struct tmk_import_snapshot *s = r->s;
     uint64_t at = segment->address;
@@ -148,7 +148,7 @@ int tmk_import_add_segment(struct tmk_import_reader *r, const struct tmk_pickle_
                         "sense");
     int rc = tmk_import_set_device(s, device, err);
     if (rc == 0)
-        rc = read_blocks(r, blocks, &segment, err);
+        rc = read_segment_blocks(r, blocks, &segment, err);
     if (rc < 0)
         return rc;
     segment.device = (uint16_t)device;

@@ -8,7 +8,6 @@
 
 #include "interop/pickle/feed.h"
 #include "interop/torch/torch_reader.h"
-#include "interop/torch/torch_settings.h"
 #include "kit/grow.h"
 #include "model/run.h"
 #include "tidemark/tidemark.h"
@@ -52,7 +51,7 @@ static uint8_t action_of(const struct tmk_pickle_value *v)
 }
 
 /* As our own export writes it. */
-static uint8_t category_of(const struct tmk_pickle_value *v)
+static uint8_t category_of_word(const struct tmk_pickle_value *v)
 {
     for (unsigned i = 0; v->kind == TMK_PICKLE_TEXT && i <= TIDEMARK_OTHER; i++) {
         const char *name = tmk_category_name((uint8_t)i);
@@ -100,7 +99,7 @@ static int set_field(struct tmk_import_reader *r, uint16_t device, struct tmk_im
         ev->name = tmk_import_string(r, value);
         break;
     case TMK_WORD_category:
-        ev->category = category_of(value);
+        ev->category = category_of_word(value);
         break;
     default:
         break;
@@ -108,7 +107,7 @@ static int set_field(struct tmk_import_reader *r, uint16_t device, struct tmk_im
     return 0;
 }
 
-static void note_time(struct tmk_import_snapshot *s, uint64_t time_us)
+static void note_snapshot_time(struct tmk_import_snapshot *s, uint64_t time_us)
 {
     if (time_us == 0)
         return; /* old files have no times */
@@ -116,8 +115,8 @@ static void note_time(struct tmk_import_snapshot *s, uint64_t time_us)
     s->last_us = time_us > s->last_us ? time_us : s->last_us;
 }
 
-static int add_event(struct tmk_import_reader *r, uint16_t device,
-                     const struct tmk_pickle_object *dict, struct tmk_error *err)
+static int add_snapshot_event(struct tmk_import_reader *r, uint16_t device,
+                              const struct tmk_pickle_object *dict, struct tmk_error *err)
 {
     struct tmk_import_snapshot *s = r->s;
     struct tmk_import_event ev = {0};
@@ -126,7 +125,7 @@ static int add_event(struct tmk_import_reader *r, uint16_t device,
         if (rc < 0)
             return rc;
     }
-    note_time(s, ev.time_us);
+    note_snapshot_time(s, ev.time_us);
     s->n_events++;
     if (ev.action == TMK_IMPORT_NO_ACTION) {
         s->n_unknown++;
@@ -161,7 +160,7 @@ static int add_annotation(struct tmk_import_reader *r, const struct tmk_pickle_o
     a.is_end = stage == TMK_WORD_END;
     a.order = s->n_annotations;
     a.device = (uint16_t)device;
-    note_time(s, a.time_us);
+    note_snapshot_time(s, a.time_us);
     struct tmk_import_annotation *more =
         tmk_grow(s->annotations, s->n_annotations + 1, &s->annotation_room, sizeof *more);
     if (!more)
@@ -209,7 +208,7 @@ static int take_item(struct tmk_import_reader *r, uint16_t stream, struct tmk_pi
     if (!r->s->events[device])
         return tmk_fail(err, TMK_EIO, "cannot make a temporary file in %s", r->folder);
     int rc = tmk_import_set_device(r->s, device, err);
-    return rc < 0 ? rc : add_event(r, device, dict, err);
+    return rc < 0 ? rc : add_snapshot_event(r, device, dict, err);
 }
 
 static int on_item(void *arg, uint16_t stream, struct tmk_pickle_object *dict,
@@ -223,7 +222,7 @@ static int on_item(void *arg, uint16_t stream, struct tmk_pickle_object *dict,
     return rc == 0 && !tmk_work_take(&r->s->work, 0) ? tmk_work_fail(&r->s->work, err) : rc;
 }
 
-static void on_progress(void *arg, uint64_t done, uint64_t total)
+static void on_feed_progress(void *arg, uint64_t done, uint64_t total)
 {
     struct tmk_import_reader *r = arg;
     if (r->tell && total > 0)
@@ -281,7 +280,7 @@ static int read_once(struct tmk_import_reader *r, struct tmk_feed *feed, bool is
                      struct tmk_error *err)
 {
     struct tmk_pickle_visitor visitor = {
-        .arg = r, .stream = on_list, .item = on_item, .progress = on_progress};
+        .arg = r, .stream = on_list, .item = on_item, .progress = on_feed_progress};
     *r->s = (struct tmk_import_snapshot){.first_us = UINT64_MAX};
     tmk_work_limit_init(&r->s->work, STEPS_PER_BYTE, feed->no_limits);
     r->feed = feed;

@@ -21,8 +21,8 @@ enum { MAX_INDEX = 256 };
 
 /* ---- segments ---- */
 
-static void write_block(struct tmk_torch_file *f, uint64_t address, uint64_t size_bytes,
-                        const struct tmk_torch_block *block)
+static void write_snapshot_block(struct tmk_torch_file *f, uint64_t address, uint64_t size_bytes,
+                                 const struct tmk_torch_block *block)
 {
     tmk_torch_begin_dict(f);
     tmk_torch_number(f, TMK_WORD_address, address);
@@ -36,14 +36,14 @@ static void write_block(struct tmk_torch_file *f, uint64_t address, uint64_t siz
     tmk_torch_end_dict(f);
 }
 
-struct part { /* of the blocks: those of a segment */
+struct block_part { /* of the blocks: those of a segment */
     const struct tmk_torch_block *blocks;
     uint64_t n;
 };
 
 /* Readers add sizes up to find addresses, so what is between blocks is a block too. */
-static void write_blocks(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
-                         const struct part *part)
+static void write_snapshot_blocks(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
+                                  const struct block_part *part)
 {
     struct tmk_pickler *k = &f->pickle;
     uint64_t at = s->address, end = s->address + s->size_bytes;
@@ -55,14 +55,14 @@ static void write_blocks(struct tmk_torch_file *f, const struct tmk_torch_segmen
             continue;
         tmk_pickler_mark(k);
         if (block->address > at)
-            write_block(f, at, block->address - at, NULL);
-        write_block(f, block->address, block->size_bytes, block);
+            write_snapshot_block(f, at, block->address - at, NULL);
+        write_snapshot_block(f, block->address, block->size_bytes, block);
         tmk_pickler_append_items(k);
         at = block->address + block->size_bytes;
     }
     tmk_pickler_mark(k);
     if (at < end)
-        write_block(f, at, end - at, NULL);
+        write_snapshot_block(f, at, end - at, NULL);
     tmk_pickler_append_items(k);
 }
 
@@ -76,8 +76,8 @@ static bool is_small(const struct tmk_torch_segment *s, uint64_t largest_bytes)
                          : s->size_bytes % TMK_ALLOC_LARGE_SEGMENT != 0;
 }
 
-static void write_segment(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
-                          unsigned index, const struct part *part)
+static void write_snapshot_segment(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
+                                   unsigned index, const struct block_part *part)
 {
     uint64_t bytes = 0, active = 0, requested = 0, largest = 0;
     for (uint64_t i = 0; i < part->n; i++) {
@@ -106,32 +106,33 @@ static void write_segment(struct tmk_torch_file *f, const struct tmk_torch_segme
     tmk_torch_word(f, TMK_WORD_is_expandable);
     tmk_pickler_bool(&f->pickle, s->kind != TMK_TORCH_ALLOCATED);
     tmk_torch_frames(f, s->stack);
-    write_blocks(f, s, part);
+    write_snapshot_blocks(f, s, part);
     tmk_torch_end_dict(f);
 }
 
 /* Memory that was mapped piece by piece is one segment. */
-static bool goes_on(const struct tmk_torch_segment *a, const struct tmk_torch_segment *b)
+static bool continues_segment(const struct tmk_torch_segment *a, const struct tmk_torch_segment *b)
 {
     return a->kind == b->kind && a->kind != TMK_TORCH_ALLOCATED && a->stream == b->stream &&
            a->address + a->size_bytes == b->address;
 }
 
-static void write_left(struct tmk_torch_file *f, const struct tmk_torch_left *left, unsigned index)
+static void write_left_segments(struct tmk_torch_file *f, const struct tmk_torch_left *left,
+                                unsigned index)
 {
     uint64_t block = 0;
     for (uint64_t i = 0; i < left->n_segments;) {
         struct tmk_torch_segment s = left->segments[i++];
-        while (i < left->n_segments && goes_on(&s, &left->segments[i]))
+        while (i < left->n_segments && continues_segment(&s, &left->segments[i]))
             s.size_bytes += left->segments[i++].size_bytes;
         while (block < left->n_blocks && left->blocks[block].address < s.address)
             block++;
-        struct part part = {.blocks = &left->blocks[block]};
+        struct block_part part = {.blocks = &left->blocks[block]};
         while (block < left->n_blocks && left->blocks[block].address - s.address < s.size_bytes) {
             block++;
             part.n++;
         }
-        write_segment(f, &s, index, &part);
+        write_snapshot_segment(f, &s, index, &part);
     }
 }
 
@@ -146,7 +147,8 @@ struct annotations {
 };
 
 /* A name, or 0: that of a step. */
-static void annotate(struct annotations *a, uint32_t name, uint64_t ns, enum tmk_torch_word stage)
+static void write_annotation(struct annotations *a, uint32_t name, uint64_t ns,
+                             enum tmk_torch_word stage)
 {
     char text[40];
     tmk_torch_next(a->file);
@@ -167,14 +169,14 @@ static void annotate(struct annotations *a, uint32_t name, uint64_t ns, enum tmk
 static void on_step(struct annotations *a, const struct tmk_event *ev)
 {
     if (a->step != TMK_NO_STEP)
-        annotate(a, 0, ev->time_ns, TMK_WORD_END);
+        write_annotation(a, 0, ev->time_ns, TMK_WORD_END);
     a->step = ev->step;
     if (a->step != TMK_NO_STEP)
-        annotate(a, 0, ev->time_ns, TMK_WORD_START);
+        write_annotation(a, 0, ev->time_ns, TMK_WORD_START);
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_annotation_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                                struct tmk_block *b)
 {
     struct annotations *a = arg;
     (void)b;
@@ -184,13 +186,13 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     if (ev->kind == TMK_KIND_STEP) {
         on_step(a, ev);
     } else if (ev->kind == TMK_KIND_PUSH && ev->range_kind != TIDEMARK_MODULE) {
-        annotate(a, ev->name, ev->time_ns, TMK_WORD_START);
+        write_annotation(a, ev->name, ev->time_ns, TMK_WORD_START);
     } else if (ev->kind == TMK_KIND_POP && rp->closed.kind && rp->closed.kind != TIDEMARK_MODULE &&
                rp->closed.start_ns >= a->from_ns) {
-        annotate(a, rp->closed.name, ev->time_ns, TMK_WORD_END);
+        write_annotation(a, rp->closed.name, ev->time_ns, TMK_WORD_END);
     } else if (ev->kind == TMK_KIND_MARK && ev->name) {
-        annotate(a, ev->name, ev->time_ns, TMK_WORD_START);
-        annotate(a, ev->name, ev->time_ns, TMK_WORD_END);
+        write_annotation(a, ev->name, ev->time_ns, TMK_WORD_START);
+        write_annotation(a, ev->name, ev->time_ns, TMK_WORD_END);
     }
 }
 
@@ -202,12 +204,12 @@ static int write_annotations(struct tmk_torch_file *f, const struct tmk_export *
                             .until_ns = tmk_export_trace_time(x->p, x->until_ns),
                             .device = device,
                             .step = TMK_NO_STEP};
-    struct tmk_visitor both[] = {{.arg = &a, .event = on_event}, x->progress};
+    struct tmk_visitor both[] = {{.arg = &a, .event = on_annotation_event}, x->progress};
     tmk_torch_begin_item(f, "external_annotations");
     tmk_torch_begin_list(f);
     int rc = tmk_process_sweep(x->p, both, 2, NULL, err);
     if (a.step != TMK_NO_STEP)
-        annotate(&a, 0, a.last_ns, TMK_WORD_END);
+        write_annotation(&a, 0, a.last_ns, TMK_WORD_END);
     tmk_torch_end_list(f);
     tmk_torch_end_item(f);
     return rc;
@@ -311,8 +313,9 @@ static int write_traces(struct tmk_torch_file *f, const struct tmk_export *x,
     return rc;
 }
 
-static int write_all(struct tmk_torch_file *f, const struct tmk_export *x, const struct devices *d,
-                     struct tmk_torch_left *left, struct tmk_error *err)
+static int write_snapshot(struct tmk_torch_file *f, const struct tmk_export *x,
+                          const struct devices *d, struct tmk_torch_left *left,
+                          struct tmk_error *err)
 {
     write_settings(f);
     int rc = write_annotations(f, x, first_device(d), err);
@@ -325,7 +328,7 @@ static int write_all(struct tmk_torch_file *f, const struct tmk_export *x, const
     tmk_torch_begin_item(f, "segments");
     tmk_torch_begin_list(f);
     for (unsigned i = 0; i < d->n; i++)
-        write_left(f, &left[i], i);
+        write_left_segments(f, &left[i], i);
     tmk_torch_end_list(f);
     tmk_torch_end_item(f);
     f->n_entries = n_entries;
@@ -343,7 +346,7 @@ int tmk_export_torch_snapshot(const struct tmk_export *x, int fd, struct tmk_exp
     struct tmk_torch_left *left = calloc(d.n, sizeof *left);
     int rc = left ? tmk_torch_file_init(&f, x->p, fd) : TMK_ENOMEM;
     rc = rc < 0 ? tmk_fail(err, rc, "no memory to write the snapshot")
-                : write_all(&f, x, &d, left, err);
+                : write_snapshot(&f, x, &d, left, err);
     *ret = (struct tmk_export_notes){.n_events = f.n_entries, .is_host = d.is_host};
     for (unsigned i = 0; left && i < d.n; i++) {
         ret->made_up_segments |= left[i].made_up;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "interop/torch/torch_reader.h"
 #include "kit/grow.h"
 #include "model/run.h"
@@ -62,7 +63,7 @@ uint32_t tmk_import_string(struct tmk_import_reader *r, const struct tmk_pickle_
 
 /* ---- frames ---- */
 
-static bool has_suffix(const char *text, size_t n, const char *suffix)
+static bool has_text_suffix(const char *text, size_t n, const char *suffix)
 {
     size_t m = strlen(suffix);
     return n >= m && memcmp(text + n - m, suffix, m) == 0;
@@ -75,14 +76,14 @@ static bool is_native(const char *file, size_t n)
                                            ".hh", ".hpp", ".cuh", ".S",   ".so"};
     if (n == 0 || strcmp(file, "??") == 0 || strstr(file, ".so."))
         return true;
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        if (has_suffix(file, n, suffixes[i]))
+    for (size_t i = 0; i < TMK_N(suffixes); i++)
+        if (has_text_suffix(file, n, suffixes[i]))
             return true;
     return false;
 }
 
 /* Those of C++ get a file that no Python file is called, and that readers know (model/run.c). */
-static uint32_t file_of(struct tmk_import_reader *r, const struct tmk_pickle_object *file)
+static uint32_t file_of_frame(struct tmk_import_reader *r, const struct tmk_pickle_object *file)
 {
     const char *text = file ? file->text : "";
     size_t length = file ? file->n : 0;
@@ -115,7 +116,7 @@ static uint32_t frame_of(struct tmk_import_reader *r, struct tmk_pickle_object *
         else if (key == TMK_WORD_line && !tmk_import_amount(value, &line))
             line = 0;
     }
-    dict->tag = tmk_names_frame(&r->s->names, file_of(r, file), function,
+    dict->tag = tmk_names_frame(&r->s->names, file_of_frame(r, file), function,
                                 line > INT32_MAX ? 0 : (uint32_t)line);
     return dict->tag;
 }

@@ -29,7 +29,7 @@ enum {
     N_SHARED,
 };
 
-struct machine {
+struct cell_machine {
     const uint8_t *start, *at, *end;
     struct tmk_arena *arena;
     struct tmk_cell **stack;
@@ -44,7 +44,7 @@ struct machine {
     struct tmk_error *err;
 };
 
-static void fail(struct machine *m, int rc, const char *text)
+static void fail_machine(struct cell_machine *m, int rc, const char *text)
 {
     if (m->rc < 0)
         return;
@@ -77,25 +77,25 @@ int tmk_checkpoint_limit_check(const struct tmk_checkpoint_limit *l, struct tmk_
                     tmk_size_text(most, limit), tmk_size_text(l->work.bytes, size));
 }
 
-static void pay(struct machine *m)
+static void pay_for_bytes(struct cell_machine *m)
 {
     uint64_t n = (uint64_t)(m->at - m->start);
     tmk_work_limit_pay(&m->limit->work, n > m->uncounted ? n - m->uncounted : 0);
 }
 
-static void check_limit(struct machine *m)
+static void check_machine_limit(struct cell_machine *m)
 {
-    pay(m);
+    pay_for_bytes(m);
     if (m->rc == 0)
         m->rc = tmk_checkpoint_limit_check(m->limit, m->err);
 }
 
 /* ---- bytes ---- */
 
-static const uint8_t *take(struct machine *m, uint64_t n)
+static const uint8_t *take_machine_bytes(struct cell_machine *m, uint64_t n)
 {
     if (m->rc < 0 || n > (uint64_t)(m->end - m->at)) {
-        fail(m, TMK_EDAMAGED, "it ends in the middle");
+        fail_machine(m, TMK_EDAMAGED, "it ends in the middle");
         return NULL;
     }
     const uint8_t *bytes = m->at;
@@ -104,31 +104,31 @@ static const uint8_t *take(struct machine *m, uint64_t n)
 }
 
 /* A number of so many bytes, little endian. */
-static uint64_t take_number(struct machine *m, unsigned n)
+static uint64_t take_number_bytes(struct cell_machine *m, unsigned n)
 {
-    const uint8_t *bytes = take(m, n);
+    const uint8_t *bytes = take_machine_bytes(m, n);
     uint64_t value = 0;
     for (unsigned i = 0; bytes && i < n; i++)
         value |= (uint64_t)bytes[i] << (8 * i);
     return value;
 }
 
-static const char *take_text(struct machine *m, uint64_t n)
+static const char *take_text(struct cell_machine *m, uint64_t n)
 {
-    const uint8_t *bytes = take(m, n);
+    const uint8_t *bytes = take_machine_bytes(m, n);
     char *text = bytes ? tmk_arena_text(m->arena, (const char *)bytes, (size_t)n) : NULL;
     if (bytes && !text)
-        fail(m, TMK_ENOMEM, "out of memory");
+        fail_machine(m, TMK_ENOMEM, "out of memory");
     if (n > TEXT_COUNTED_BYTES)
         m->uncounted += n - TEXT_COUNTED_BYTES;
     return text ? text : "";
 }
 
-static const char *take_line(struct machine *m)
+static const char *take_line(struct cell_machine *m)
 {
     const uint8_t *end = memchr(m->at, '\n', (size_t)(m->end - m->at));
     if (!end) {
-        fail(m, TMK_EDAMAGED, "it ends in the middle");
+        fail_machine(m, TMK_EDAMAGED, "it ends in the middle");
         return "";
     }
     const char *text = take_text(m, (uint64_t)(end - m->at));
@@ -138,53 +138,53 @@ static const char *take_line(struct machine *m)
 
 /* ---- values ---- */
 
-static struct tmk_cell *make(struct machine *m, enum tmk_cell_kind kind)
+static struct tmk_cell *make_cell(struct cell_machine *m, enum tmk_cell_kind kind)
 {
     struct tmk_cell *cell = tmk_arena_take(m->arena, sizeof *cell);
     if (!cell) {
-        fail(m, TMK_ENOMEM, "out of memory");
+        fail_machine(m, TMK_ENOMEM, "out of memory");
         return m->none;
     }
     cell->kind = kind;
     return cell;
 }
 
-static void push(struct machine *m, struct tmk_cell *cell)
+static void push_cell(struct cell_machine *m, struct tmk_cell *cell)
 {
     struct tmk_cell **more =
         tmk_grow(m->stack, m->n_stack + 1, &m->stack_room, sizeof(struct tmk_cell *));
     if (!more) {
-        fail(m, TMK_ENOMEM, "out of memory");
+        fail_machine(m, TMK_ENOMEM, "out of memory");
         return;
     }
     m->stack = more;
     m->stack[m->n_stack++] = cell;
 }
 
-static struct tmk_cell *pop(struct machine *m)
+static struct tmk_cell *pop_cell(struct cell_machine *m)
 {
     if (m->n_stack == 0 || m->stack[m->n_stack - 1]->kind == TMK_CELL_MARK) {
-        fail(m, TMK_EDAMAGED, "it takes more than there is");
+        fail_machine(m, TMK_EDAMAGED, "it takes more than there is");
         return m->none;
     }
     return m->stack[--m->n_stack];
 }
 
-static struct tmk_cell *top(struct machine *m)
+static struct tmk_cell *top_cell(struct cell_machine *m)
 {
-    struct tmk_cell *cell = pop(m);
+    struct tmk_cell *cell = pop_cell(m);
     if (m->rc == 0)
         m->n_stack++;
     return cell;
 }
 
-static void add_item(struct machine *m, struct tmk_cell *to, struct tmk_cell *item)
+static void add_cell_item(struct cell_machine *m, struct tmk_cell *to, struct tmk_cell *item)
 {
     if (to->n == to->room) {
         uint64_t room = to->room ? 2 * to->room : 4;
         struct tmk_cell **items = tmk_arena_take(m->arena, room * sizeof(struct tmk_cell *));
         if (!items) {
-            fail(m, TMK_ENOMEM, "out of memory");
+            fail_machine(m, TMK_ENOMEM, "out of memory");
             return;
         }
         if (to->n > 0)
@@ -195,75 +195,75 @@ static void add_item(struct machine *m, struct tmk_cell *to, struct tmk_cell *it
     to->items[to->n++] = item;
 }
 
-static void push_number(struct machine *m, enum tmk_cell_kind kind, int64_t value)
+static void push_number_cell(struct cell_machine *m, enum tmk_cell_kind kind, int64_t value)
 {
-    struct tmk_cell *cell = make(m, kind);
+    struct tmk_cell *cell = make_cell(m, kind);
     cell->number = value;
-    push(m, cell);
+    push_cell(m, cell);
 }
 
 /* Nobody writes to such a value, so that it is made once: a number of one byte, or a SHARED_. */
-static void push_shared(struct machine *m, unsigned which)
+static void push_shared(struct cell_machine *m, unsigned which)
 {
     if (!m->shared[which]) {
-        struct tmk_cell *cell = make(m, which == SHARED_OTHER   ? TMK_CELL_OTHER
-                                        : which == SHARED_NONE  ? TMK_CELL_NONE
-                                        : which >= SHARED_FALSE ? TMK_CELL_BOOL
-                                                                : TMK_CELL_INT);
+        struct tmk_cell *cell = make_cell(m, which == SHARED_OTHER   ? TMK_CELL_OTHER
+                                             : which == SHARED_NONE  ? TMK_CELL_NONE
+                                             : which >= SHARED_FALSE ? TMK_CELL_BOOL
+                                                                     : TMK_CELL_INT);
         cell->number = which < SHARED_FALSE ? which : which == SHARED_TRUE;
         m->shared[which] = cell;
     }
-    push(m, m->shared[which]);
+    push_cell(m, m->shared[which]);
 }
 
-static void push_text(struct machine *m, const char *text)
+static void push_text_cell(struct cell_machine *m, const char *text)
 {
-    struct tmk_cell *cell = make(m, TMK_CELL_TEXT);
+    struct tmk_cell *cell = make_cell(m, TMK_CELL_TEXT);
     cell->text = text;
-    push(m, cell);
+    push_cell(m, cell);
 }
 
-static void push_skipped(struct machine *m, uint64_t n)
+static void push_skipped(struct cell_machine *m, uint64_t n)
 {
-    if (take(m, n))
+    if (take_machine_bytes(m, n))
         m->uncounted += n;
     push_shared(m, SHARED_OTHER);
 }
 
-static void push_long(struct machine *m, uint64_t n)
+static void push_long(struct cell_machine *m, uint64_t n)
 {
     if (n > 8) {
         push_skipped(m, n);
         return;
     }
-    uint64_t value = take_number(m, (unsigned)n);
+    uint64_t value = take_number_bytes(m, (unsigned)n);
     if (n > 0 && n < 8 && value >> (8 * n - 1))
         value |= ~0ull << (8 * n);
-    push_number(m, TMK_CELL_INT, (int64_t)value);
+    push_number_cell(m, TMK_CELL_INT, (int64_t)value);
 }
 
 /* ---- marks, containers ---- */
 
 /* Place of the last mark, on which all that is above goes into something. */
-static uint64_t find_mark(struct machine *m)
+static uint64_t find_mark(struct cell_machine *m)
 {
     for (uint64_t i = m->n_stack; i > 0; i--)
         if (m->stack[i - 1]->kind == TMK_CELL_MARK)
             return i - 1;
-    fail(m, TMK_EDAMAGED, "a mark is missing");
+    fail_machine(m, TMK_EDAMAGED, "a mark is missing");
     return m->n_stack;
 }
 
-static void push_from(struct machine *m, enum tmk_cell_kind kind, uint64_t from)
+static void push_from(struct cell_machine *m, enum tmk_cell_kind kind, uint64_t from)
 {
-    struct tmk_cell *cell = make(m, kind);
+    struct tmk_cell *cell = make_cell(m, kind);
     for (uint64_t i = from; i < m->n_stack && m->rc == 0; i++)
-        add_item(m, cell, m->stack[i]);
+        add_cell_item(m, cell, m->stack[i]);
     m->n_stack = from;
-    push(m, cell);
+    push_cell(m, cell);
 }
 
-static void push_marked(struct machine *m, enum tmk_cell_kind kind)
+static void push_marked(struct cell_machine *m, enum tmk_cell_kind kind)
 {
     uint64_t mark = find_mark(m);
     if (m->rc < 0)
@@ -275,38 +275,38 @@ static void push_marked(struct machine *m, enum tmk_cell_kind kind)
     }
 }
 
-static void push_tuple(struct machine *m, uint64_t n)
+static void push_tuple(struct cell_machine *m, uint64_t n)
 {
     for (uint64_t i = 1; i <= n; i++)
         if (m->n_stack < i || m->stack[m->n_stack - i]->kind == TMK_CELL_MARK) {
-            fail(m, TMK_EDAMAGED, "it takes more than there is");
+            fail_machine(m, TMK_EDAMAGED, "it takes more than there is");
             return;
         }
     push_from(m, TMK_CELL_TUPLE, m->n_stack - n);
 }
 
 /* What is put into an object that a call made is kept beside its arguments. */
-static struct tmk_cell *container_of(struct machine *m, struct tmk_cell *target)
+static struct tmk_cell *container_of(struct cell_machine *m, struct tmk_cell *target)
 {
     if (target->kind == TMK_CELL_LIST || target->kind == TMK_CELL_DICT)
         return target;
     if (target->kind != TMK_CELL_CALL) {
-        fail(m, TMK_EDAMAGED, "it puts something into a value that holds none");
+        fail_machine(m, TMK_EDAMAGED, "it puts something into a value that holds none");
         return NULL;
     }
     if (!target->dict)
-        target->dict = make(m, TMK_CELL_DICT);
+        target->dict = make_cell(m, TMK_CELL_DICT);
     return target->dict == m->none ? NULL : target->dict;
 }
 
 /* Everything from `from` on goes into what is below, and a mark there with it. */
-static void put_into(struct machine *m, uint64_t from, uint64_t below, bool in_pairs)
+static void put_into(struct cell_machine *m, uint64_t from, uint64_t below, bool in_pairs)
 {
     if (m->rc < 0)
         return;
     if (below == 0 || m->stack[below - 1]->kind == TMK_CELL_MARK ||
         (in_pairs && (m->n_stack - from) % 2 != 0)) {
-        fail(m, TMK_EDAMAGED, "it puts something into nothing, or half a pair");
+        fail_machine(m, TMK_EDAMAGED, "it puts something into nothing, or half a pair");
         return;
     }
     struct tmk_cell *target = container_of(m, m->stack[below - 1]);
@@ -314,116 +314,117 @@ static void put_into(struct machine *m, uint64_t from, uint64_t below, bool in_p
         if (m->stack[below - 1]->kind == TMK_CELL_CALL)
             target = NULL; /* a list of a class that nobody knows */
         else
-            fail(m, TMK_EDAMAGED, "it puts pairs into a list, or values into a dict");
+            fail_machine(m, TMK_EDAMAGED, "it puts pairs into a list, or values into a dict");
     }
     for (uint64_t i = from; target && i < m->n_stack && m->rc == 0; i++)
-        add_item(m, target, m->stack[i]);
+        add_cell_item(m, target, m->stack[i]);
     m->n_stack = below;
 }
 
-static void put_marked(struct machine *m, bool in_pairs)
+static void put_marked(struct cell_machine *m, bool in_pairs)
 {
     uint64_t mark = find_mark(m);
     put_into(m, mark + 1, mark, in_pairs);
 }
 
-static void put_last(struct machine *m, uint64_t n, bool in_pairs)
+static void put_last(struct cell_machine *m, uint64_t n, bool in_pairs)
 {
     if (m->n_stack < n + 1)
-        fail(m, TMK_EDAMAGED, "it takes more than there is");
+        fail_machine(m, TMK_EDAMAGED, "it takes more than there is");
     else
         put_into(m, m->n_stack - n, m->n_stack - n, in_pairs);
 }
 
 /* ---- the memo ---- */
 
-static void remember(struct machine *m, uint64_t number)
+static void memoize_top(struct cell_machine *m, uint64_t number)
 {
     if (number > (uint64_t)(m->at - m->start) || m->n_stack == 0) {
-        fail(m, TMK_EDAMAGED, "the memo has a number that makes no sense");
+        fail_machine(m, TMK_EDAMAGED, "the memo has a number that makes no sense");
         return;
     }
     struct tmk_cell **more =
         tmk_grow(m->memo, number + 1, &m->memo_room, sizeof(struct tmk_cell *));
     if (!more) {
-        fail(m, TMK_ENOMEM, "out of memory");
+        fail_machine(m, TMK_ENOMEM, "out of memory");
         return;
     }
     m->memo = more;
     for (; m->n_memo <= number; m->n_memo++)
         m->memo[m->n_memo] = NULL;
-    m->memo[number] = top(m);
+    m->memo[number] = top_cell(m);
 }
 
-static void recall(struct machine *m, uint64_t number)
+static void push_memoized(struct cell_machine *m, uint64_t number)
 {
     if (number >= m->n_memo || !m->memo[number])
-        fail(m, TMK_EDAMAGED, "it refers to what is not there");
+        fail_machine(m, TMK_EDAMAGED, "it refers to what is not there");
     else
-        push(m, m->memo[number]);
+        push_cell(m, m->memo[number]);
 }
 
 /* ---- names and calls: kept, never made ---- */
 
-static void push_name(struct machine *m, const char *module, const char *name)
+static void push_name(struct cell_machine *m, const char *module, const char *name)
 {
-    struct tmk_cell *cell = make(m, TMK_CELL_NAME);
-    pay(m);
+    struct tmk_cell *cell = make_cell(m, TMK_CELL_NAME);
+    pay_for_bytes(m);
     if (!tmk_work_take(&m->limit->work, strlen(module) + strlen(name))) {
         m->rc = tmk_work_fail(&m->limit->work, m->err);
         return;
     }
     cell->text = tmk_arena_format(m->arena, "%s.%s", module, name);
     if (!cell->text)
-        fail(m, TMK_ENOMEM, "out of memory");
-    push(m, cell);
+        fail_machine(m, TMK_ENOMEM, "out of memory");
+    push_cell(m, cell);
 }
 
-static void push_stack_name(struct machine *m)
+static void push_stack_name(struct cell_machine *m)
 {
-    const struct tmk_cell *name = pop(m), *module = pop(m);
+    const struct tmk_cell *name = pop_cell(m), *module = pop_cell(m);
     if (m->rc == 0 && (name->kind != TMK_CELL_TEXT || module->kind != TMK_CELL_TEXT))
-        fail(m, TMK_EDAMAGED, "a name is no text");
+        fail_machine(m, TMK_EDAMAGED, "a name is no text");
     if (m->rc == 0)
         push_name(m, module->text, name->text);
 }
 
-static void push_call(struct machine *m)
+static void push_call(struct cell_machine *m)
 {
-    struct tmk_cell *arguments = pop(m), *function = pop(m), *cell = make(m, TMK_CELL_CALL);
+    struct tmk_cell *arguments = pop_cell(m), *function = pop_cell(m),
+                    *cell = make_cell(m, TMK_CELL_CALL);
     if (m->rc < 0)
         return;
-    add_item(m, cell, function);
-    add_item(m, cell, arguments);
-    push(m, cell);
+    add_cell_item(m, cell, function);
+    add_cell_item(m, cell, arguments);
+    push_cell(m, cell);
 }
 
-static void push_call_with_names(struct machine *m)
+static void push_call_with_names(struct cell_machine *m)
 {
-    pop(m); /* arguments by name */
+    pop_cell(m); /* arguments by name */
     push_call(m);
 }
 
-static void set_state(struct machine *m)
+static void set_state(struct cell_machine *m)
 {
-    struct tmk_cell *state = pop(m), *target = top(m);
+    struct tmk_cell *state = pop_cell(m), *target = top_cell(m);
     if (m->rc == 0 && target->kind == TMK_CELL_CALL)
-        add_item(m, target, state);
+        add_cell_item(m, target, state);
 }
 
-static void push_id(struct machine *m)
+static void push_id(struct cell_machine *m)
 {
-    struct tmk_cell *what = pop(m), *cell = make(m, TMK_CELL_ID);
+    struct tmk_cell *what = pop_cell(m), *cell = make_cell(m, TMK_CELL_ID);
     if (m->rc < 0)
         return;
-    add_item(m, cell, what);
-    push(m, cell);
+    add_cell_item(m, cell, what);
+    push_cell(m, cell);
 }
 
 /* ---- the loop ---- */
 
 /* Instructions that make a value out of bytes; false: it is none of them. */
-static bool run_plain(struct machine *m, uint8_t op)
+static bool run_plain(struct cell_machine *m, uint8_t op)
 {
     switch (op) {
     case 'N':
@@ -434,48 +435,48 @@ static bool run_plain(struct machine *m, uint8_t op)
         push_shared(m, op == 0x88 ? SHARED_TRUE : SHARED_FALSE);
         return true;
     case 'K': /* BININT1, BININT2, BININT */
-        push_shared(m, (uint8_t)take_number(m, 1));
+        push_shared(m, (uint8_t)take_number_bytes(m, 1));
         return true;
     case 'M':
-        push_number(m, TMK_CELL_INT, (int64_t)take_number(m, 2));
+        push_number_cell(m, TMK_CELL_INT, (int64_t)take_number_bytes(m, 2));
         return true;
     case 'J':
-        push_number(m, TMK_CELL_INT, (int32_t)(uint32_t)take_number(m, 4));
+        push_number_cell(m, TMK_CELL_INT, (int32_t)(uint32_t)take_number_bytes(m, 4));
         return true;
     case 0x8a: /* LONG1, LONG4 */
-        push_long(m, take_number(m, 1));
+        push_long(m, take_number_bytes(m, 1));
         return true;
     case 0x8b:
-        push_long(m, take_number(m, 4));
+        push_long(m, take_number_bytes(m, 4));
         return true;
     case 'G': /* BINFLOAT */
-        take(m, 8);
+        take_machine_bytes(m, 8);
         push_shared(m, SHARED_OTHER);
         return true;
     case 'X': /* BINUNICODE, SHORT_BINUNICODE, BINUNICODE8 */
-        push_text(m, take_text(m, take_number(m, 4)));
+        push_text_cell(m, take_text(m, take_number_bytes(m, 4)));
         return true;
     case 0x8c:
-        push_text(m, take_text(m, take_number(m, 1)));
+        push_text_cell(m, take_text(m, take_number_bytes(m, 1)));
         return true;
     case 0x8d:
-        push_text(m, take_text(m, take_number(m, 8)));
+        push_text_cell(m, take_text(m, take_number_bytes(m, 8)));
         return true;
     case 'T': /* BINSTRING, SHORT_BINSTRING: of Python 2 */
-        push_text(m, take_text(m, take_number(m, 4)));
+        push_text_cell(m, take_text(m, take_number_bytes(m, 4)));
         return true;
     case 'U':
-        push_text(m, take_text(m, take_number(m, 1)));
+        push_text_cell(m, take_text(m, take_number_bytes(m, 1)));
         return true;
     case 'B': /* BINBYTES, SHORT_BINBYTES, BINBYTES8, BYTEARRAY8 */
-        push_skipped(m, take_number(m, 4));
+        push_skipped(m, take_number_bytes(m, 4));
         return true;
     case 'C':
-        push_skipped(m, take_number(m, 1));
+        push_skipped(m, take_number_bytes(m, 1));
         return true;
     case 0x8e:
     case 0x96:
-        push_skipped(m, take_number(m, 8));
+        push_skipped(m, take_number_bytes(m, 8));
         return true;
     default:
         return false;
@@ -483,18 +484,18 @@ static bool run_plain(struct machine *m, uint8_t op)
 }
 
 /* Those that make or fill a container. */
-static bool run_container(struct machine *m, uint8_t op)
+static bool run_container(struct cell_machine *m, uint8_t op)
 {
     switch (op) {
     case '(':
-        push(m, make(m, TMK_CELL_MARK));
+        push_cell(m, make_cell(m, TMK_CELL_MARK));
         return true;
     case '}':
-        push(m, make(m, TMK_CELL_DICT));
+        push_cell(m, make_cell(m, TMK_CELL_DICT));
         return true;
     case ']':
     case 0x8f: /* EMPTY_SET */
-        push(m, make(m, TMK_CELL_LIST));
+        push_cell(m, make_cell(m, TMK_CELL_LIST));
         return true;
     case ')':
         push_tuple(m, 0);
@@ -532,7 +533,7 @@ static bool run_container(struct machine *m, uint8_t op)
     }
 }
 
-static bool run_name(struct machine *m, uint8_t op)
+static bool run_naming_opcode(struct cell_machine *m, uint8_t op)
 {
     switch (op) {
     case 'c': { /* GLOBAL */
@@ -561,26 +562,26 @@ static bool run_name(struct machine *m, uint8_t op)
     }
 }
 
-static bool run_memo(struct machine *m, uint8_t op)
+static bool run_memo(struct cell_machine *m, uint8_t op)
 {
     switch (op) {
     case 'q': /* BINPUT, LONG_BINPUT, MEMOIZE */
-        remember(m, take_number(m, 1));
+        memoize_top(m, take_number_bytes(m, 1));
         return true;
     case 'r':
-        remember(m, take_number(m, 4));
+        memoize_top(m, take_number_bytes(m, 4));
         return true;
     case 0x94:
-        remember(m, m->n_memo);
+        memoize_top(m, m->n_memo);
         return true;
     case 'h': /* BINGET, LONG_BINGET */
-        recall(m, take_number(m, 1));
+        push_memoized(m, take_number_bytes(m, 1));
         return true;
     case 'j':
-        recall(m, take_number(m, 4));
+        push_memoized(m, take_number_bytes(m, 4));
         return true;
     case '0': /* POP */
-        pop(m);
+        pop_cell(m);
         return true;
     case '1': { /* POP_MARK */
         uint64_t mark = find_mark(m);
@@ -589,28 +590,29 @@ static bool run_memo(struct machine *m, uint8_t op)
         return true;
     }
     case '2': /* DUP */
-        push(m, top(m));
+        push_cell(m, top_cell(m));
         return true;
     case 0x80: /* PROTO, FRAME */
-        take(m, 1);
+        take_machine_bytes(m, 1);
         return true;
     case 0x95:
-        take(m, 8);
+        take_machine_bytes(m, 8);
         return true;
     default:
         return false;
     }
 }
 
-static void run(struct machine *m)
+static void run_machine(struct cell_machine *m)
 {
     while (m->rc == 0) {
-        const uint8_t *op = take(m, 1);
+        const uint8_t *op = take_machine_bytes(m, 1);
         if (!op || *op == '.')
             return;
-        if (!run_memo(m, *op) && !run_plain(m, *op) && !run_container(m, *op) && !run_name(m, *op))
-            fail(m, TMK_EFORMAT, "it has an instruction that checkpoints do not use");
-        check_limit(m);
+        if (!run_memo(m, *op) && !run_plain(m, *op) && !run_container(m, *op) &&
+            !run_naming_opcode(m, *op))
+            fail_machine(m, TMK_EFORMAT, "it has an instruction that checkpoints do not use");
+        check_machine_limit(m);
     }
 }
 
@@ -619,18 +621,18 @@ int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena
                                struct tmk_error *err)
 {
     struct tmk_cell none = {.kind = TMK_CELL_NONE};
-    struct machine m = {.start = pickle,
-                        .at = pickle,
-                        .end = pickle + n,
-                        .arena = arena,
-                        .none = &none,
-                        .limit = limit,
-                        .err = err};
+    struct cell_machine m = {.start = pickle,
+                             .at = pickle,
+                             .end = pickle + n,
+                             .arena = arena,
+                             .none = &none,
+                             .limit = limit,
+                             .err = err};
     if (n < 2 || pickle[0] != 0x80)
-        fail(&m, TMK_EFORMAT, "this is no pickle");
-    run(&m);
-    pay(&m);
-    struct tmk_cell *root = pop(&m);
+        fail_machine(&m, TMK_EFORMAT, "this is no pickle");
+    run_machine(&m);
+    pay_for_bytes(&m);
+    struct tmk_cell *root = pop_cell(&m);
     free(m.stack);
     free(m.memo);
     if (m.rc == 0)

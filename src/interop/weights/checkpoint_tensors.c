@@ -6,6 +6,7 @@
  * module that was saved shows its parameters), and its name is told. */
 #include <string.h>
 
+#include "base/array.h"
 #include "interop/weights/checkpoint_pickle.h"
 #include "interop/weights/weights_in.h"
 
@@ -17,7 +18,7 @@ enum {
     VISIT_STEPS = 16,
 };
 
-struct walk {
+struct cell_walk {
     struct tmk_weights *w;
     uint32_t file;
     const struct tmk_checkpoint_entries *entries;
@@ -79,12 +80,12 @@ static const struct type_name dtypes[] = {
 };
 
 /* Places of what a function's arguments say; -1: not among them. */
-struct maker {
+struct tensor_maker {
     const char *name;
     int storage, offset, size, stride, dtype;
 };
 
-static const struct maker makers[] = {
+static const struct tensor_maker makers[] = {
     {"torch._utils._rebuild_tensor", 0, 1, 2, 3, -1},
     {"torch._utils._rebuild_tensor_v2", 0, 1, 2, 3, -1},
     {"torch._utils._rebuild_tensor_v3", 0, 1, 2, 3, 6},
@@ -112,7 +113,7 @@ static bool find_type(const struct type_name *table, const char *name, enum tmk_
     return false;
 }
 
-static bool is_one_of(const char *const *names, const char *name)
+static bool is_one_of_names(const char *const *names, const char *name)
 {
     for (; *names; names++)
         if (strcmp(*names, name) == 0)
@@ -120,7 +121,7 @@ static bool is_one_of(const char *const *names, const char *name)
     return false;
 }
 
-static const char *text_of(const struct tmk_cell *c)
+static const char *text_of_cell(const struct tmk_cell *c)
 {
     return c && (c->kind == TMK_CELL_TEXT || c->kind == TMK_CELL_NAME) ? c->text : NULL;
 }
@@ -134,13 +135,14 @@ static const struct tmk_cell *item_of(const struct tmk_cell *c, int i)
 
 /* ---- a tensor ---- */
 
-static int odd(struct walk *k, const char *name)
+static int fail_odd_tensor(struct cell_walk *k, const char *name)
 {
     return tmk_fail(k->err, TMK_EDAMAGED, "data.pkl: the tensor %s makes no sense", name);
 }
 
 /* Whole numbers that are not negative, in a tuple or a torch.Size, into the arena. */
-static bool numbers_of(struct walk *k, const struct tmk_cell *c, const uint64_t **ret, uint32_t *n)
+static bool numbers_of(struct cell_walk *k, const struct tmk_cell *c, const uint64_t **ret,
+                       uint32_t *n)
 {
     if (c && c->kind == TMK_CELL_CALL) /* torch.Size((2, 3)) */
         c = item_of(item_of(c, 1), 0);
@@ -172,7 +174,7 @@ static bool is_contiguous(const struct tmk_weight *t)
 }
 
 /* Elements from the first to behind the last; false when that is more than 64 bits. */
-static bool extent_of(const struct tmk_weight *t, uint64_t *ret)
+static bool extent_of_tensor(const struct tmk_weight *t, uint64_t *ret)
 {
     uint64_t last = 0, step;
     for (uint32_t i = 0; i < t->n_dims; i++)
@@ -183,8 +185,8 @@ static bool extent_of(const struct tmk_weight *t, uint64_t *ret)
 }
 
 /* The tensor's data lie in its storage: all of them. */
-static int place(struct walk *k, struct tmk_weight *t, const char *key, uint64_t first,
-                 uint64_t claimed_bytes)
+static int place_tensor(struct cell_walk *k, struct tmk_weight *t, const char *key, uint64_t first,
+                        uint64_t claimed_bytes)
 {
     uint64_t offset, n_bytes, extent, end, item = tmk_weight_type_bytes(t->type);
     int rc = k->entries->find(k->entries->zip, key, &offset, &n_bytes, k->err);
@@ -194,7 +196,7 @@ static int place(struct walk *k, struct tmk_weight *t, const char *key, uint64_t
         return tmk_fail(k->err, TMK_EDAMAGED,
                         "the storage of %s has %llu bytes, and should have %llu", t->name,
                         (unsigned long long)n_bytes, (unsigned long long)claimed_bytes);
-    if (t->n_elements > 0 && (!extent_of(t, &extent) ||
+    if (t->n_elements > 0 && (!extent_of_tensor(t, &extent) ||
                               __builtin_add_overflow(first, extent, &end) || end > n_bytes / item))
         return tmk_fail(k->err, TMK_EDAMAGED, "the tensor %s is larger than its storage", t->name);
     t->offset = t->n_elements > 0 ? offset + first * item : offset;
@@ -204,17 +206,17 @@ static int place(struct walk *k, struct tmk_weight *t, const char *key, uint64_t
 }
 
 /* Behind a persistent id: ("storage", type, key, location, elements). */
-static int place_in(struct walk *k, struct tmk_weight *t, const struct tmk_cell *id,
+static int place_in(struct cell_walk *k, struct tmk_weight *t, const struct tmk_cell *id,
                     const struct tmk_cell *first, bool has_dtype)
 {
     const struct tmk_cell *what = item_of(id, 0), *count = item_of(what, 4);
-    const char *word = text_of(item_of(what, 0)), *type = text_of(item_of(what, 1)),
-               *key = text_of(item_of(what, 2));
+    const char *word = text_of_cell(item_of(what, 0)), *type = text_of_cell(item_of(what, 1)),
+               *key = text_of_cell(item_of(what, 2));
     uint64_t claimed = 0;
     if (!word || strcmp(word, "storage") != 0 || !type || !key || !count ||
         count->kind != TMK_CELL_INT || count->number < 0 || !first || first->kind != TMK_CELL_INT ||
         first->number < 0)
-        return odd(k, t->name);
+        return fail_odd_tensor(k, t->name);
     bool is_bytes = strcmp(type, "torch.storage.UntypedStorage") == 0 ||
                     strcmp(type, "torch.UntypedStorage") == 0;
     if (!has_dtype && !find_type(storage_types, type, &t->type))
@@ -225,15 +227,16 @@ static int place_in(struct walk *k, struct tmk_weight *t, const struct tmk_cell 
         return rc;
     if (__builtin_mul_overflow((uint64_t)count->number,
                                is_bytes ? 1 : tmk_weight_type_bytes(t->type), &claimed))
-        return odd(k, t->name);
-    return place(k, t, key, (uint64_t)first->number, claimed);
+        return fail_odd_tensor(k, t->name);
+    return place_tensor(k, t, key, (uint64_t)first->number, claimed);
 }
 
-static int add_tensor(struct walk *k, const struct maker *maker, const struct tmk_cell *arguments,
-                      const char *name, const struct tmk_weight *as)
+static int add_tensor(struct cell_walk *k, const struct tensor_maker *maker,
+                      const struct tmk_cell *arguments, const char *name,
+                      const struct tmk_weight *as)
 {
     struct tmk_weight *t = tmk_weights_add(k->w);
-    const char *dtype = text_of(item_of(arguments, maker->dtype));
+    const char *dtype = text_of_cell(item_of(arguments, maker->dtype));
     uint32_t n_strides = 0;
     if (!t)
         return TMK_ENOMEM;
@@ -247,7 +250,7 @@ static int add_tensor(struct walk *k, const struct maker *maker, const struct tm
     if (!numbers_of(k, item_of(arguments, maker->size), &t->shape, &t->n_dims) ||
         !numbers_of(k, item_of(arguments, maker->stride), &t->strides, &n_strides) ||
         t->n_dims != n_strides)
-        return odd(k, name);
+        return fail_odd_tensor(k, name);
     if (maker->dtype >= 0 && (!dtype || !find_type(dtypes, dtype, &t->type)))
         return tmk_fail(k->err, TMK_EFORMAT, "%s is of the type %s, which is not known here", name,
                         dtype ? dtype : "?");
@@ -262,21 +265,22 @@ static int add_tensor(struct walk *k, const struct maker *maker, const struct tm
 
 /* ---- the tree ---- */
 
-static int visit(struct walk *k, struct tmk_cell *c, const char *name, unsigned depth);
+static int visit_cell(struct cell_walk *k, struct tmk_cell *c, const char *name, unsigned depth);
 
 /* What a call that is not run was to make: an object whose state we read, or something of which we
  * read nothing. */
-static int note_call(struct walk *k, const char *function, bool has_state)
+static int note_call(struct cell_walk *k, const char *function, bool has_state)
 {
     uint32_t number;
     struct tmk_textmap *to = has_state ? &k->w->classes : &k->w->left_out;
-    return is_one_of(plain_names, function) ? 0 : tmk_textmap_put(to, function, &number);
+    return is_one_of_names(plain_names, function) ? 0 : tmk_textmap_put(to, function, &number);
 }
 
 /* "layers.0" and a key: "layers.0.weight". */
-static const char *join(struct walk *k, const char *name, const struct tmk_cell *key, uint64_t i)
+static const char *join_names(struct cell_walk *k, const char *name, const struct tmk_cell *key,
+                              uint64_t i)
 {
-    const char *dot = name[0] ? "." : "", *text = key ? text_of(key) : NULL;
+    const char *dot = name[0] ? "." : "", *text = key ? text_of_cell(key) : NULL;
     tmk_work_take(&k->limit.work, strlen(name) + (text ? strlen(text) : 0));
     if (text)
         return tmk_arena_format(&k->w->arena, "%s%s%s", name, dot, text);
@@ -296,10 +300,10 @@ static bool may_hold(const struct tmk_cell *c)
 static bool is_inner(const struct tmk_cell *key)
 {
     static const char *const inner[] = {"_parameters", "_buffers", "_modules", NULL};
-    return key->kind == TMK_CELL_TEXT && is_one_of(inner, key->text);
+    return key->kind == TMK_CELL_TEXT && is_one_of_names(inner, key->text);
 }
 
-static int visit_pairs(struct walk *k, const struct tmk_cell *dict, const char *name,
+static int visit_pairs(struct cell_walk *k, const struct tmk_cell *dict, const char *name,
                        unsigned depth, bool is_state)
 {
     if (!tmk_work_take(&k->limit.work, dict->n))
@@ -307,16 +311,17 @@ static int visit_pairs(struct walk *k, const struct tmk_cell *dict, const char *
     for (uint64_t i = 0; i + 1 < dict->n; i += 2) {
         if (!may_hold(dict->items[i + 1]))
             continue;
-        const char *inside =
-            is_state && is_inner(dict->items[i]) ? name : join(k, name, dict->items[i], i / 2);
-        int rc = inside ? visit(k, dict->items[i + 1], inside, depth) : TMK_ENOMEM;
+        const char *inside = is_state && is_inner(dict->items[i])
+                                 ? name
+                                 : join_names(k, name, dict->items[i], i / 2);
+        int rc = inside ? visit_cell(k, dict->items[i + 1], inside, depth) : TMK_ENOMEM;
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-static int visit_items(struct walk *k, const struct tmk_cell *list, const char *name,
+static int visit_items(struct cell_walk *k, const struct tmk_cell *list, const char *name,
                        unsigned depth)
 {
     if (!tmk_work_take(&k->limit.work, list->n))
@@ -324,26 +329,26 @@ static int visit_items(struct walk *k, const struct tmk_cell *list, const char *
     for (uint64_t i = 0; i < list->n; i++) {
         if (!may_hold(list->items[i]))
             continue;
-        const char *inside = join(k, name, NULL, i);
-        int rc = inside ? visit(k, list->items[i], inside, depth) : TMK_ENOMEM;
+        const char *inside = join_names(k, name, NULL, i);
+        int rc = inside ? visit_cell(k, list->items[i], inside, depth) : TMK_ENOMEM;
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-static const struct maker *maker_of(const char *function)
+static const struct tensor_maker *maker_of(const char *function)
 {
-    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+    for (size_t i = 0; i < TMK_N(makers); i++)
         if (strcmp(makers[i].name, function) == 0)
             return &makers[i];
     return NULL;
 }
 
 /* What a parameter's call wraps: the call that makes its tensor. */
-static const struct tmk_cell *unwrap(const struct tmk_cell *c, struct tmk_weight *as)
+static const struct tmk_cell *wrapped_tensor_call(const struct tmk_cell *c, struct tmk_weight *as)
 {
-    const char *function = text_of(item_of(c, 0));
+    const char *function = text_of_cell(item_of(c, 0));
     if (!function || (strcmp(function, "torch._utils._rebuild_parameter") != 0 &&
                       strcmp(function, "torch._utils._rebuild_parameter_with_state") != 0))
         return c;
@@ -353,9 +358,10 @@ static const struct tmk_cell *unwrap(const struct tmk_cell *c, struct tmk_weight
     return data && data->kind == TMK_CELL_CALL ? data : c;
 }
 
-static int visit_object(struct walk *k, const struct tmk_cell *c, const char *name, unsigned depth)
+static int visit_object(struct cell_walk *k, const struct tmk_cell *c, const char *name,
+                        unsigned depth)
 {
-    const char *function = text_of(item_of(c, 0));
+    const char *function = text_of_cell(item_of(c, 0));
     bool has_state = c->dict != NULL;
     int rc = c->dict ? visit_pairs(k, c->dict, name, depth, false) : 0;
     for (uint64_t i = 2; i < c->n && rc == 0; i++)
@@ -366,22 +372,23 @@ static int visit_object(struct walk *k, const struct tmk_cell *c, const char *na
     return rc == 0 && function ? note_call(k, function, has_state) : rc;
 }
 
-static int visit_call(struct walk *k, const struct tmk_cell *c, const char *name, unsigned depth)
+static int visit_call(struct cell_walk *k, const struct tmk_cell *c, const char *name,
+                      unsigned depth)
 {
     struct tmk_weight as = {0};
-    const struct tmk_cell *inner = unwrap(c, &as);
-    const char *function = text_of(item_of(inner, 0));
+    const struct tmk_cell *inner = wrapped_tensor_call(c, &as);
+    const char *function = text_of_cell(item_of(inner, 0));
     const struct tmk_cell *arguments = item_of(inner, 1);
     /* A tensor's subclass: (function, class, its arguments, state). */
     if (function && strcmp(function, "torch._tensor._rebuild_from_type_v2") == 0) {
-        function = text_of(item_of(arguments, 0));
+        function = text_of_cell(item_of(arguments, 0));
         arguments = item_of(arguments, 2);
     }
-    const struct maker *maker = function ? maker_of(function) : NULL;
+    const struct tensor_maker *maker = function ? maker_of(function) : NULL;
     return maker ? add_tensor(k, maker, arguments, name, &as) : visit_object(k, c, name, depth);
 }
 
-static int visit(struct walk *k, struct tmk_cell *c, const char *name, unsigned depth)
+static int visit_cell(struct cell_walk *k, struct tmk_cell *c, const char *name, unsigned depth)
 {
     if (c->seen || !may_hold(c))
         return 0; /* in a ring */
@@ -408,25 +415,25 @@ static uint64_t find_model(const struct tmk_cell *dict)
 {
     for (const char *const *key = model_keys; *key; key++)
         for (uint64_t i = 0; i + 1 < dict->n; i += 2) {
-            const char *text = text_of(dict->items[i]);
+            const char *text = text_of_cell(dict->items[i]);
             if (text && strcmp(text, *key) == 0 && may_hold(dict->items[i + 1]))
                 return i;
         }
     return dict->n;
 }
 
-static int visit_root(struct walk *k, struct tmk_cell *root)
+static int visit_root(struct cell_walk *k, struct tmk_cell *root)
 {
     const struct tmk_cell *dict = root->kind == TMK_CELL_CALL ? root->dict : root;
     uint64_t model = dict && dict->kind == TMK_CELL_DICT ? find_model(dict) : 0, first = k->w->n;
     if (!dict || dict->kind != TMK_CELL_DICT || model == dict->n)
-        return visit(k, root, "", 0);
-    int rc = visit(k, dict->items[model + 1], "", 0);
+        return visit_cell(k, root, "", 0);
+    int rc = visit_cell(k, dict->items[model + 1], "", 0);
     k->is_extra = k->w->n > first;
     for (uint64_t i = 0; i + 1 < dict->n && rc == 0; i += 2)
         if (i != model && may_hold(dict->items[i + 1])) {
-            const char *name = join(k, "", dict->items[i], i / 2);
-            rc = name ? visit(k, dict->items[i + 1], name, 1) : TMK_ENOMEM;
+            const char *name = join_names(k, "", dict->items[i], i / 2);
+            rc = name ? visit_cell(k, dict->items[i + 1], name, 1) : TMK_ENOMEM;
         }
     return rc;
 }
@@ -434,7 +441,7 @@ static int visit_root(struct walk *k, struct tmk_cell *root)
 int tmk_checkpoint_tensors(struct tmk_weights *w, uint32_t file, const uint8_t *pickle, size_t n,
                            const struct tmk_checkpoint_entries *entries, struct tmk_error *err)
 {
-    struct walk k = {.w = w, .file = file, .entries = entries, .err = err};
+    struct cell_walk k = {.w = w, .file = file, .entries = entries, .err = err};
     struct tmk_cell *root = NULL;
     tmk_checkpoint_limit_init(&k.limit, &w->arena, STEPS_PER_BYTE, w->no_limits);
     int rc = tmk_checkpoint_pickle_read(pickle, n, &w->arena, &k.limit, &root, err);

@@ -188,15 +188,15 @@ static int unmap_file(struct tmk_error *err)
 
 /* ---- pieces ---- */
 
-struct piece {
+struct tensor_piece {
     const struct tmk_weight *tensor;
     uint64_t first, n; /* elements; of a strided tensor all */
     struct tmk_scan_sums sums;
 };
 
-struct job {
+struct scan_job {
     const struct kernel *kernel;
-    struct piece *pieces;
+    struct tensor_piece *pieces;
     uint64_t n, room;
     atomic_ullong next, done;
     uint64_t done_before, total; /* of all files */
@@ -205,7 +205,7 @@ struct job {
 };
 
 /* The elements of a strided tensor, row by row, through a small buffer. */
-static void scan_strided(const struct job *job, struct piece *p)
+static void scan_strided(const struct scan_job *job, struct tensor_piece *p)
 {
     const struct tmk_weight *t = p->tensor;
     uint8_t buffer[GATHERED * 8];
@@ -229,7 +229,7 @@ static void scan_strided(const struct job *job, struct piece *p)
 }
 
 /* Its pages come in one call and go again, so that a model larger than memory is no burden. */
-static void scan_piece(const struct job *job, struct piece *p)
+static void scan_piece(const struct scan_job *job, struct tensor_piece *p)
 {
     const struct tmk_weight *t = p->tensor;
     if (t->strides) {
@@ -244,9 +244,9 @@ static void scan_piece(const struct job *job, struct piece *p)
     job->kernel->scan(t->type, data, p->n, &p->sums);
 }
 
-static void *work(void *arg)
+static void *scan_worker(void *arg)
 {
-    struct job *job = arg;
+    struct scan_job *job = arg;
     unsigned long long i;
     while ((i = atomic_fetch_add(&job->next, 1)) < job->n) {
         scan_piece(job, &job->pieces[i]);
@@ -256,7 +256,7 @@ static void *work(void *arg)
 }
 
 /* The caller works, too, and tells how far all are. */
-static void work_and_tell(struct job *job)
+static void work_and_tell(struct scan_job *job)
 {
     unsigned long long i;
     while ((i = atomic_fetch_add(&job->next, 1)) < job->n) {
@@ -274,12 +274,12 @@ static unsigned n_cores(void)
     return n > MAX_THREADS ? MAX_THREADS : n < 1 ? 1 : (unsigned)n;
 }
 
-static void run_job(struct job *job)
+static void run_job(struct scan_job *job)
 {
     pthread_t threads[MAX_THREADS];
     unsigned n = n_cores(), n_started = 0;
     while (n_started + 1 < n && n_started + 1 < job->n &&
-           pthread_create(&threads[n_started], NULL, work, job) == 0)
+           pthread_create(&threads[n_started], NULL, scan_worker, job) == 0)
         n_started++;
     work_and_tell(job);
     for (unsigned i = 0; i < n_started; i++)
@@ -311,15 +311,15 @@ static uint64_t piece_elements(const struct tmk_weight *t)
     return t->strides ? t->n_elements : PIECE_BYTES / tmk_weight_type_bytes(t->type);
 }
 
-static int add_pieces(struct job *job, const struct tmk_weight *t)
+static int add_pieces(struct scan_job *job, const struct tmk_weight *t)
 {
     uint64_t most = piece_elements(t);
     for (uint64_t first = 0; first < t->n_elements; first += most) {
-        struct piece *more = tmk_grow(job->pieces, job->n + 1, &job->room, sizeof *more);
+        struct tensor_piece *more = tmk_grow(job->pieces, job->n + 1, &job->room, sizeof *more);
         if (!more)
             return TMK_ENOMEM;
         job->pieces = more;
-        job->pieces[job->n++] = (struct piece){
+        job->pieces[job->n++] = (struct tensor_piece){
             .tensor = t,
             .first = first,
             .n = t->n_elements - first < most ? t->n_elements - first : most,
@@ -329,7 +329,7 @@ static int add_pieces(struct job *job, const struct tmk_weight *t)
     return 0;
 }
 
-static void gather_results(const struct tmk_weights *w, const struct job *job, uint32_t file,
+static void gather_results(const struct tmk_weights *w, const struct scan_job *job, uint32_t file,
                            struct tmk_scan_result *results)
 {
     uint64_t at = 0;
@@ -350,7 +350,7 @@ struct shown_range {
     uint64_t begin, end;
 };
 
-static int compare_ranges(const void *va, const void *vb)
+static int compare_shown_ranges(const void *va, const void *vb)
 {
     const struct shown_range *a = va, *b = vb;
     return (a->begin > b->begin) - (a->begin < b->begin);
@@ -360,7 +360,7 @@ static int compare_ranges(const void *va, const void *vb)
 static uint64_t sum_ranges(struct shown_range *ranges, uint64_t n)
 {
     uint64_t sum = 0, end = 0;
-    qsort(ranges, n, sizeof *ranges, compare_ranges);
+    qsort(ranges, n, sizeof *ranges, compare_shown_ranges);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t begin = ranges[i].begin > end ? ranges[i].begin : end;
         if (ranges[i].end > begin) {
@@ -413,7 +413,7 @@ static int check_size(const struct tmk_weights *w, uint32_t file, struct tmk_err
         tmk_size_text(n_bytes, scanned), tmk_size_text(shown, size));
 }
 
-static int scan_file(const struct tmk_weights *w, uint32_t file, struct job *job,
+static int scan_file(const struct tmk_weights *w, uint32_t file, struct scan_job *job,
                      struct tmk_scan_result *results, struct tmk_error *err)
 {
     int rc = check_size(w, file, err);
@@ -451,7 +451,7 @@ int tmk_weights_scan(const struct tmk_weights *w, struct tmk_scan_result *result
                      void (*progress)(void *arg, uint32_t done, uint32_t total), void *arg,
                      const char **ret_path, struct tmk_error *err)
 {
-    struct job job = {
+    struct scan_job job = {
         .kernel = find_kernel(), .total = count_pieces(w), .progress = progress, .arg = arg};
     int rc = 0;
     memset(results, 0, w->n * sizeof *results);

@@ -53,7 +53,7 @@ enum {
 
 /* ---- how small floats are laid out ---- */
 
-struct format {
+struct kernel_format {
     uint32_t n_bytes;
     uint32_t sign, magnitude; /* masks of the bits as they stand in the file, moved up by `up` */
     uint32_t up;              /* bf16 is the upper half of float32, e5m2 that of float16 */
@@ -63,12 +63,13 @@ struct format {
 };
 
 #define F32                                                                                        \
-    ((struct format){4, 0x80000000, 0x7fffffff, 0, 0, 0, 0x00800000, 0x7f800000, 0x7f800000})
+    ((struct kernel_format){4, 0x80000000, 0x7fffffff, 0, 0, 0, 0x00800000, 0x7f800000, 0x7f800000})
 #define BF16                                                                                       \
-    ((struct format){2, 0x80000000, 0x7fffffff, 16, 0, 0, 0x00800000, 0x7f800000, 0x7f800000})
-#define F16 ((struct format){2, 0x8000, 0x7fff, 0, 13, 112, 0x0400, 0x7c00, 0x7c00})
-#define E5M2 ((struct format){1, 0x8000, 0x7fff, 8, 13, 112, 0x0400, 0x7c00, 0x7c00})
-#define E4M3 ((struct format){1, 0x80, 0x7f, 0, 20, 120, 0x08, 0x7f, 0})
+    ((struct kernel_format){2, 0x80000000, 0x7fffffff, 16, 0, 0, 0x00800000, 0x7f800000,           \
+                            0x7f800000})
+#define F16 ((struct kernel_format){2, 0x8000, 0x7fff, 0, 13, 112, 0x0400, 0x7c00, 0x7c00})
+#define E5M2 ((struct kernel_format){1, 0x8000, 0x7fff, 8, 13, 112, 0x0400, 0x7c00, 0x7c00})
+#define E4M3 ((struct kernel_format){1, 0x80, 0x7f, 0, 20, 120, 0x08, 0x7f, 0})
 
 /* ---- elements of any width, as 32 bits ---- */
 
@@ -94,7 +95,7 @@ ALWAYS_INLINE words load(const uint8_t *at, uint32_t n_bytes)
 #endif
 }
 
-ALWAYS_INLINE floats to_float(words bits, struct format f)
+ALWAYS_INLINE floats to_float(words bits, struct kernel_format f)
 {
     if (f.shift == 0)
         return (floats)bits;
@@ -113,7 +114,7 @@ ALWAYS_INLINE floats to_float(words bits, struct format f)
 }
 
 /* One element; of what is finite the value is right. */
-ALWAYS_INLINE double one_of(const uint8_t *at, struct format f, uint32_t *ret_magnitude)
+ALWAYS_INLINE double one_of(const uint8_t *at, struct kernel_format f, uint32_t *ret_magnitude)
 {
     uint32_t bits = 0;
     memcpy(&bits, at, f.n_bytes);
@@ -132,7 +133,7 @@ ALWAYS_INLINE double one_of(const uint8_t *at, struct format f, uint32_t *ret_ma
     return f.shift > 0 && (bits & f.sign) ? -(double)x.f : (double)x.f;
 }
 
-static void add_one(struct tmk_scan_sums *s, double x)
+static void add_one_number(struct tmk_scan_sums *s, double x)
 {
     s->min = x < s->min ? x : s->min;
     s->max = x > s->max ? x : s->max;
@@ -148,7 +149,7 @@ static void add_odd(struct tmk_scan_sums *s, uint64_t index, bool is_infinite)
         *first = index;
 }
 
-ALWAYS_INLINE void one_by_one(const uint8_t *at, uint64_t n, struct format f,
+ALWAYS_INLINE void one_by_one(const uint8_t *at, uint64_t n, struct kernel_format f,
                               struct tmk_scan_sums *s)
 {
     for (uint64_t i = 0; i < n; i++) {
@@ -160,7 +161,7 @@ ALWAYS_INLINE void one_by_one(const uint8_t *at, uint64_t n, struct format f,
         }
         s->n_zero += magnitude == 0;
         s->n_denormal += magnitude != 0 && magnitude < f.least_normal;
-        add_one(s, x);
+        add_one_number(s, x);
     }
     s->n += n;
 }
@@ -201,14 +202,14 @@ ALWAYS_INLINE doubles half_of(floats x, unsigned half)
 }
 
 /* What a block adds up, lane by lane. */
-struct block {
+struct kernel_block {
     words n_zero, n_small, odd;
     floats least, minus_most;
     doubles sum[2], squares[2];
 };
 
 /* False when something in it is not finite; then nothing was added. */
-static bool add_block(struct tmk_scan_sums *s, const struct block *b, uint64_t n)
+static bool add_kernel_block(struct tmk_scan_sums *s, const struct kernel_block *b, uint64_t n)
 {
     uint32_t odd = 0, n_zero = 0, n_small = 0;
     for (unsigned i = 0; i < LANES; i++)
@@ -233,10 +234,11 @@ static bool add_block(struct tmk_scan_sums *s, const struct block *b, uint64_t n
 }
 
 /* Of 16 bits and fewer, sums of a few are as good in float32 (`is_narrow`), and half the work. */
-ALWAYS_INLINE struct block run_block(const uint8_t *at, uint64_t n, struct format f, bool is_narrow)
+ALWAYS_INLINE struct kernel_block run_block(const uint8_t *at, uint64_t n, struct kernel_format f,
+                                            bool is_narrow)
 {
-    struct block b = {.least = (floats){0} + __builtin_inff(),
-                      .minus_most = (floats){0} + __builtin_inff()};
+    struct kernel_block b = {.least = (floats){0} + __builtin_inff(),
+                             .minus_most = (floats){0} + __builtin_inff()};
     for (uint64_t i = 0; i < n;) {
         floats sum = {0}, squares = {0};
         uint64_t end = n - i < RUN * LANES ? n : i + RUN * LANES;
@@ -270,7 +272,7 @@ ALWAYS_INLINE struct block run_block(const uint8_t *at, uint64_t n, struct forma
 }
 
 /* bf16 reaches as far as float32, and squares farther: were they lost in float32? */
-static bool is_exact(const struct block *b, uint64_t n)
+static bool is_block_exact(const struct kernel_block *b, uint64_t n)
 {
     double squares = 0;
     uint64_t n_zero = 0;
@@ -281,15 +283,15 @@ static bool is_exact(const struct block *b, uint64_t n)
     return n_zero == n || (squares > 1e-30 && squares < 1e38);
 }
 
-ALWAYS_INLINE void scan_small_floats(const uint8_t *at, uint64_t n, struct format f,
+ALWAYS_INLINE void scan_small_floats(const uint8_t *at, uint64_t n, struct kernel_format f,
                                      struct tmk_scan_sums *s)
 {
     while (n >= LANES) {
         uint64_t m = n < BLOCK ? n - n % LANES : BLOCK;
-        struct block b = run_block(at, m, f, f.n_bytes < 4);
-        if (f.n_bytes == 2 && f.shift == 0 && !is_exact(&b, m))
+        struct kernel_block b = run_block(at, m, f, f.n_bytes < 4);
+        if (f.n_bytes == 2 && f.shift == 0 && !is_block_exact(&b, m))
             b = run_block(at, m, f, false);
-        if (!add_block(s, &b, m))
+        if (!add_kernel_block(s, &b, m))
             one_by_one(at, m, f, s);
         at += m * f.n_bytes;
         n -= m;
@@ -312,7 +314,7 @@ static void one_double(const uint8_t *at, uint64_t index, struct tmk_scan_sums *
     }
     s->n_zero += bits == 0;
     s->n_denormal += bits != 0 && bits < 0x0010000000000000;
-    add_one(s, x);
+    add_one_number(s, x);
 }
 
 static bool doubles_block(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)

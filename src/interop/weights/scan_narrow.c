@@ -65,7 +65,7 @@ static struct whole run_whole(const uint8_t *at, uint64_t n, uint8_t bias)
     return b;
 }
 
-static void add_whole(const uint8_t *at, uint64_t n, uint8_t bias, struct tmk_scan_sums *s)
+static void add_whole_numbers(const uint8_t *at, uint64_t n, uint8_t bias, struct tmk_scan_sums *s)
 {
     struct whole b = run_whole(at, n, bias);
     int64_t sum = (int64_t)b.sum - (int64_t)(bias * n);
@@ -80,7 +80,7 @@ static void add_whole(const uint8_t *at, uint64_t n, uint8_t bias, struct tmk_sc
 
 /* ---- floats ---- */
 
-struct layout {
+struct float_layout {
     unsigned n_bytes, mantissa_bits;
     int bias;
     uint32_t exponent; /* its bits: none is set in zeros and denormals */
@@ -88,10 +88,10 @@ struct layout {
     double scale;      /* the sum is so many times what was added up */
 };
 
-static const struct layout e4m3 = {1, 3, 7, 0x78, 0x7f, 256};
-static const struct layout e5m2 = {1, 2, 15, 0x7c, 0x7c, 1};
-static const struct layout float16 = {2, 10, 15, 0x7c00, 0x7c00, 1};
-static const struct layout bfloat16 = {2, 7, 127, 0x7f80, 0x7f80, 1};
+static const struct float_layout e4m3 = {1, 3, 7, 0x78, 0x7f, 256};
+static const struct float_layout e5m2 = {1, 2, 15, 0x7c, 0x7c, 1};
+static const struct float_layout float16 = {2, 10, 15, 0x7c00, 0x7c00, 1};
+static const struct float_layout bfloat16 = {2, 7, 127, 0x7f80, 0x7f80, 1};
 
 /* What was seen, lane by lane: the least and the most of bits, without and with their sign. */
 struct seen {
@@ -100,7 +100,7 @@ struct seen {
     __m512d sum, squares;
 };
 
-ALWAYS_INLINE void look_at_bytes(struct seen *b, __m512i x, struct layout f)
+ALWAYS_INLINE void look_at_bytes(struct seen *b, __m512i x, struct float_layout f)
 {
     __m512i magnitude = _mm512_set1_epi8(0x7f), exponent = _mm512_set1_epi8((char)f.exponent);
     b->n_zero += (unsigned)__builtin_popcountll(_mm512_testn_epi8_mask(x, magnitude));
@@ -111,7 +111,7 @@ ALWAYS_INLINE void look_at_bytes(struct seen *b, __m512i x, struct layout f)
     b->most_signed = _mm512_max_epi8(b->most_signed, x);
 }
 
-ALWAYS_INLINE void look_at_halves(struct seen *b, __m512i x, struct layout f)
+ALWAYS_INLINE void look_at_halves(struct seen *b, __m512i x, struct float_layout f)
 {
     __m512i magnitude = _mm512_set1_epi16(0x7fff), exponent = _mm512_set1_epi16((short)f.exponent);
     b->n_zero += (unsigned)__builtin_popcount(_mm512_testn_epi16_mask(x, magnitude));
@@ -143,14 +143,14 @@ ALWAYS_INLINE void add_float16(struct sums *to, __m512i bits)
 
 /* A byte in the upper half of 16 bits, as float16: e5m2 is that already. The exponent of e4m3 has
  * one bit less, so all but the sign moves down; the shift doubles the sign, hence the mask. */
-ALWAYS_INLINE __m512i to_float16(__m512i upper, struct layout f)
+ALWAYS_INLINE __m512i to_float16(__m512i upper, struct float_layout f)
 {
     if (f.mantissa_bits == e5m2.mantissa_bits)
         return upper;
     return _mm512_and_si512(_mm512_srai_epi16(upper, 1), _mm512_set1_epi16((short)0xbf80));
 }
 
-ALWAYS_INLINE void add_values(struct sums *to, __m512i x, struct layout f)
+ALWAYS_INLINE void add_values(struct sums *to, __m512i x, struct float_layout f)
 {
     const __m512i none = _mm512_setzero_si512();
     if (f.n_bytes == 1) {
@@ -164,7 +164,7 @@ ALWAYS_INLINE void add_values(struct sums *to, __m512i x, struct layout f)
     }
 }
 
-static __m512d widen(__m512d to, const __m512 x[2])
+static __m512d widen_sums(__m512d to, const __m512 x[2])
 {
     for (unsigned i = 0; i < 2; i++) {
         __m256 high = (__m256)_mm512_extractf64x4_pd((__m512d)x[i], 1);
@@ -175,7 +175,7 @@ static __m512d widen(__m512d to, const __m512 x[2])
 }
 
 /* Whole vectors, at least one. */
-ALWAYS_INLINE struct seen look(const uint8_t *at, uint64_t n_bytes, struct layout f)
+ALWAYS_INLINE struct seen look(const uint8_t *at, uint64_t n_bytes, struct float_layout f)
 {
     __m512i first = _mm512_loadu_si512(at);
     struct seen b = {.least_bits = first,
@@ -197,8 +197,8 @@ ALWAYS_INLINE struct seen look(const uint8_t *at, uint64_t n_bytes, struct layou
                 look_at_halves(&b, x, f);
             add_values(&sums, x, f);
         }
-        b.sum = widen(b.sum, sums.sum);
-        b.squares = widen(b.squares, sums.squares);
+        b.sum = widen_sums(b.sum, sums.sum);
+        b.squares = widen_sums(b.squares, sums.squares);
     }
     return b;
 }
@@ -240,7 +240,7 @@ static struct extremes extremes_of(const struct seen *b, unsigned n_bytes)
 }
 
 /* The value of bits. */
-static double value_of(uint32_t bits, struct layout f)
+static double value_of_bits(uint32_t bits, struct float_layout f)
 {
     uint32_t sign = 1u << (8 * f.n_bytes - 1), magnitude = bits & (sign - 1);
     int exponent = (int)(magnitude >> f.mantissa_bits), least = 1 - f.bias - (int)f.mantissa_bits;
@@ -250,14 +250,14 @@ static double value_of(uint32_t bits, struct layout f)
 }
 
 /* bfloat16 reaches as far as float32, and squares farther: were they lost in float32? */
-static bool is_exact(uint64_t n, uint64_t n_zero, double squares, struct layout f)
+static bool are_squares_exact(uint64_t n, uint64_t n_zero, double squares, struct float_layout f)
 {
     return f.bias != bfloat16.bias || n_zero == n || (squares > 1e-30 && squares < 1e38);
 }
 
 /* False when the block has something that is not finite, or too large or small for float32's sums;
  * then nothing was added. */
-ALWAYS_INLINE bool add_floats(const uint8_t *at, uint64_t n_bytes, struct layout f,
+ALWAYS_INLINE bool add_floats(const uint8_t *at, uint64_t n_bytes, struct float_layout f,
                               struct tmk_scan_sums *s)
 {
     struct seen b = look(at, n_bytes, f);
@@ -266,11 +266,11 @@ ALWAYS_INLINE bool add_floats(const uint8_t *at, uint64_t n_bytes, struct layout
     double squares = _mm512_reduce_add_pd(b.squares);
     uint64_t n = n_bytes / f.n_bytes;
     if (e.most_signed >= (int32_t)f.odd || e.most_bits >= (sign | f.odd) ||
-        !is_exact(n, b.n_zero, squares, f))
+        !are_squares_exact(n, b.n_zero, squares, f))
         return false;
     /* Where there is no negative one the least is a positive one, and the other way round. */
-    double least = value_of(e.most_bits >= sign ? e.most_bits : e.least_bits, f);
-    double most = value_of((uint32_t)(e.most_signed >= 0 ? e.most_signed : e.least_signed), f);
+    double least = value_of_bits(e.most_bits >= sign ? e.most_bits : e.least_bits, f);
+    double most = value_of_bits((uint32_t)(e.most_signed >= 0 ? e.most_signed : e.least_signed), f);
     s->min = least < s->min ? least : s->min;
     s->max = most > s->max ? most : s->max;
     s->n += n;
@@ -281,13 +281,13 @@ ALWAYS_INLINE bool add_floats(const uint8_t *at, uint64_t n_bytes, struct layout
     return true;
 }
 
-static bool add_bytes(enum tmk_weight_type type, const uint8_t *at, uint64_t n_bytes,
-                      struct tmk_scan_sums *s)
+static bool add_narrow_bytes(enum tmk_weight_type type, const uint8_t *at, uint64_t n_bytes,
+                             struct tmk_scan_sums *s)
 {
     switch (type) {
     case TMK_WEIGHT_I8:
     case TMK_WEIGHT_U8:
-        add_whole(at, n_bytes, type == TMK_WEIGHT_I8 ? 128 : 0, s);
+        add_whole_numbers(at, n_bytes, type == TMK_WEIGHT_I8 ? 128 : 0, s);
         return true;
     case TMK_WEIGHT_F8_E4M3:
         return add_floats(at, n_bytes, e4m3, s);
@@ -309,7 +309,7 @@ uint64_t tmk_scan_narrow_avx512(enum tmk_weight_type type, const void *data, uin
     uint64_t item = tmk_weight_type_bytes(type), n_bytes = n * item, done = 0;
     while (n_bytes - done >= WIDTH) {
         uint64_t m = n_bytes - done < BLOCK ? (n_bytes - done) / WIDTH * WIDTH : BLOCK;
-        if (!add_bytes(type, at + done, m, s))
+        if (!add_narrow_bytes(type, at + done, m, s))
             break;
         done += m;
     }

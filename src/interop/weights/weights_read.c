@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/weights_read.c - see weights.h: files, folders and indexes; what a file is, by its
- * bytes. */
+/* interop/weights/weights_read.c - see weights.h: files, folders and indexes; what a file is, by
+ * its bytes. */
 #include "interop/weights/weights.h"
 
 #include <dirent.h>
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "interop/weights/weights_in.h"
 #include "kit/grow.h"
@@ -120,7 +121,7 @@ int tmk_weight_measure(struct tmk_weight *t, struct tmk_error *err)
 static const uint8_t legacy_magic[] = {0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
                                        0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
 
-static int legacy(struct tmk_error *err)
+static int fail_legacy_format(struct tmk_error *err)
 {
     return tmk_fail(err, TMK_EFORMAT,
                     "written in torch.save's format of before 1.6. Convert it: python3 -c 'import "
@@ -140,7 +141,7 @@ static int read_by_kind(struct tmk_weights *w, const struct tmk_weights_source *
         return tmk_checkpoint_read(w, s, err);
     }
     if (n == sizeof head && memcmp(head + 2, legacy_magic, sizeof legacy_magic) == 0)
-        return legacy(err);
+        return fail_legacy_format(err);
     if (n >= 9 && head[8] == '{') {
         w->files[s->file].format = "safetensors";
         return tmk_safetensors_read(w, s, err);
@@ -164,8 +165,8 @@ static int open_source(const char *path, struct tmk_weights_source *ret, struct 
     return 0;
 }
 
-static int read_file(struct tmk_weights *w, const char *path, const char **ret_path,
-                     struct tmk_error *err)
+static int read_weight_file(struct tmk_weights *w, const char *path, const char **ret_path,
+                            struct tmk_error *err)
 {
     struct tmk_weights_source s = {.fd = -1};
     struct tmk_weight_file *more = tmk_grow(w->files, w->n_files + 1, &w->files_room, sizeof *more);
@@ -187,20 +188,21 @@ static int read_file(struct tmk_weights *w, const char *path, const char **ret_p
 
 /* ---- an index of shards ---- */
 
-struct index {
+struct shard_index {
     struct tmk_textmap names, shards; /* tensors; files, in order of first coming */
     uint32_t *shard_of;               /* by name */
     uint64_t room;
 };
 
-static void index_fini(struct index *x)
+static void index_fini(struct shard_index *x)
 {
     tmk_textmap_fini(&x->names);
     tmk_textmap_fini(&x->shards);
     free(x->shard_of);
 }
 
-static int index_put(struct index *x, const char *name, const char *shard, struct tmk_error *err)
+static int index_put(struct shard_index *x, const char *name, const char *shard,
+                     struct tmk_error *err)
 {
     uint32_t number, file;
     uint64_t before = x->names.n;
@@ -222,7 +224,7 @@ static int index_put(struct index *x, const char *name, const char *shard, struc
     return 0;
 }
 
-static int index_parse(struct tmk_weights *w, struct index *x, const char *text, size_t n,
+static int index_parse(struct tmk_weights *w, struct shard_index *x, const char *text, size_t n,
                        struct tmk_error *err)
 {
     struct tmk_json_in j;
@@ -256,7 +258,7 @@ static int index_parse(struct tmk_weights *w, struct index *x, const char *text,
     return has_map ? 0 : tmk_fail(err, TMK_EFORMAT, "this JSON is no index: it has no weight_map");
 }
 
-static int index_load(struct tmk_weights *w, struct index *x, const char *path,
+static int index_load(struct tmk_weights *w, struct shard_index *x, const char *path,
                       struct tmk_error *err)
 {
     struct tmk_weights_source s = {.fd = -1};
@@ -278,7 +280,7 @@ static int index_load(struct tmk_weights *w, struct index *x, const char *path,
 }
 
 /* What the index says is in a shard has to be there. */
-static int index_check(const struct tmk_weights *w, const struct index *x, uint64_t first,
+static int index_check(const struct tmk_weights *w, const struct shard_index *x, uint64_t first,
                        uint64_t first_file, struct tmk_error *err)
 {
     if (!x->shard_of)
@@ -301,7 +303,7 @@ static int index_check(const struct tmk_weights *w, const struct index *x, uint6
     return rc;
 }
 
-static const char *beside(struct tmk_weights *w, const char *path, const char *name)
+static const char *path_beside(struct tmk_weights *w, const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
     int n = slash ? (int)(slash - path) + 1 : 0;
@@ -311,14 +313,14 @@ static const char *beside(struct tmk_weights *w, const char *path, const char *n
 static int read_index(struct tmk_weights *w, const char *path, const char **ret_path,
                       struct tmk_error *err)
 {
-    struct index x = {0};
+    struct shard_index x = {0};
     uint64_t first = w->n, first_file = w->n_files;
     *ret_path = tmk_arena_text(&w->arena, path, strlen(path));
     const char *index_path = *ret_path;
     int rc = index_path ? index_load(w, &x, path, err) : TMK_ENOMEM;
     for (uint64_t i = 0; i < x.shards.n && rc == 0; i++) {
-        const char *shard = beside(w, path, x.shards.texts[i]);
-        rc = shard ? read_file(w, shard, ret_path, err) : TMK_ENOMEM;
+        const char *shard = path_beside(w, path, x.shards.texts[i]);
+        rc = shard ? read_weight_file(w, shard, ret_path, err) : TMK_ENOMEM;
     }
     if (rc == 0) {
         *ret_path = index_path;
@@ -330,7 +332,7 @@ static int read_index(struct tmk_weights *w, const char *path, const char **ret_
 
 /* ---- folders ---- */
 
-static bool has_suffix(const char *name, const char *suffix)
+static bool has_name_suffix(const char *name, const char *suffix)
 {
     size_t n = strlen(name), m = strlen(suffix);
     return n > m && strcmp(name + n - m, suffix) == 0;
@@ -338,15 +340,15 @@ static bool has_suffix(const char *name, const char *suffix)
 
 static int is_safetensors(const struct dirent *e)
 {
-    return e->d_name[0] != '.' && has_suffix(e->d_name, ".safetensors");
+    return e->d_name[0] != '.' && has_name_suffix(e->d_name, ".safetensors");
 }
 
-static int is_torch(const struct dirent *e)
+static int is_torch_file(const struct dirent *e)
 {
     /* training_args.bin lies beside a Trainer's model, and is a pickle of settings. */
     return e->d_name[0] != '.' && strcmp(e->d_name, "training_args.bin") != 0 &&
-           (has_suffix(e->d_name, ".bin") || has_suffix(e->d_name, ".pt") ||
-            has_suffix(e->d_name, ".pth"));
+           (has_name_suffix(e->d_name, ".bin") || has_name_suffix(e->d_name, ".pt") ||
+            has_name_suffix(e->d_name, ".pth"));
 }
 
 static int read_all_of(struct tmk_weights *w, const char *folder,
@@ -360,7 +362,7 @@ static int read_all_of(struct tmk_weights *w, const char *folder,
     for (int i = 0; i < n; i++) {
         if (rc == 0) {
             const char *path = tmk_arena_format(&w->arena, "%s/%s", folder, found[i]->d_name);
-            rc = path ? read_file(w, path, ret_path, err) : TMK_ENOMEM;
+            rc = path ? read_weight_file(w, path, ret_path, err) : TMK_ENOMEM;
         }
         free(found[i]);
     }
@@ -374,7 +376,7 @@ static int read_folder(struct tmk_weights *w, const char *folder, const char **r
     static const char *const indexes[] = {"model.safetensors.index.json",
                                           "diffusion_pytorch_model.safetensors.index.json",
                                           "pytorch_model.bin.index.json"};
-    for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++) {
+    for (size_t i = 0; i < TMK_N(indexes); i++) {
         struct stat st;
         const char *path = tmk_arena_format(&w->arena, "%s/%s", folder, indexes[i]);
         if (!path)
@@ -384,7 +386,7 @@ static int read_folder(struct tmk_weights *w, const char *folder, const char **r
     }
     int rc = read_all_of(w, folder, is_safetensors, ret_path, err);
     if (rc == 0)
-        rc = read_all_of(w, folder, is_torch, ret_path, err);
+        rc = read_all_of(w, folder, is_torch_file, ret_path, err);
     if (rc == 0)
         return tmk_fail(err, TMK_EFORMAT,
                         "no .safetensors, .bin, .pt or .pth file is in this folder");
@@ -417,7 +419,7 @@ static bool same_data(const struct tmk_weight *a, const struct tmk_weight *b)
                            memcmp(a->strides, b->strides, a->n_dims * sizeof *a->strides) == 0);
 }
 
-static uint64_t hash_of(const struct tmk_weight *t)
+static uint64_t hash_of_tensor_data(const struct tmk_weight *t)
 {
     uint64_t h = tmk_hash_mix(tmk_hash_mix(tmk_hash_seeded_u64(t->offset), t->file), t->n_elements);
     if (!t->strides)
@@ -439,7 +441,7 @@ static int find_tied(struct tmk_weights *w)
         struct tmk_weight *t = &w->all[i];
         if (t->n_elements == 0 || !t->has_data)
             continue; /* alike, and the same as no other */
-        uint64_t at = hash_of(t);
+        uint64_t at = hash_of_tensor_data(t);
         for (;; at++) {
             uint32_t *slot = &slots[at & (n_slots - 1)];
             if (*slot == 0) {
@@ -482,8 +484,8 @@ static int read_path(struct tmk_weights *w, const char *path, const char **ret_p
         return tmk_fail_os(err, TMK_EIO, errno, "cannot open");
     if (S_ISDIR(st.st_mode))
         return read_folder(w, path, ret_path, err);
-    return has_suffix(path, ".json") ? read_index(w, path, ret_path, err)
-                                     : read_file(w, path, ret_path, err);
+    return has_name_suffix(path, ".json") ? read_index(w, path, ret_path, err)
+                                          : read_weight_file(w, path, ret_path, err);
 }
 
 int tmk_weights_read(struct tmk_weights *w, const char *const *paths, uint32_t n_paths,

@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
 
 enum { MAX_FRAMES = 128, MAX_CELLS = 1 << 16 };
 
-struct place {
+struct code_place {
     uint32_t chain; /* number of its text */
     uint32_t site;  /* likewise of its innermost frame alone, with its line */
     uint32_t n_lines;
@@ -31,7 +32,7 @@ struct tmk_align {
     struct tmk_arena memory;
     uint32_t *place_of[2]; /* by stack: place + 1, 0: not met */
     uint32_t n_stacks[2];
-    struct place *places;
+    struct code_place *places;
     uint64_t n_places, place_room;
     uint32_t n_numbers;
     bool is_same_program; /* two moments of one process: no line has moved */
@@ -50,7 +51,7 @@ static const char *short_file(const char *file)
 }
 
 /* What a frame is, but for its line. Only the file of a library is asked, not its symbols. */
-static void write_frame(FILE *out, const struct tmk_frame *f)
+static void write_place_frame(FILE *out, const struct tmk_frame *f)
 {
     if (f->address)
         fprintf(out, "%s+%llx\n", short_file(f->file ? f->file : ""),
@@ -73,7 +74,7 @@ static uint32_t write_chain(FILE *out, const struct tmk_reader *r, const struct 
         struct tmk_frame f;
         if (!tmk_reader_frame(r, stack->frames[i], &f) || (user_only && !tmk_frame_is_users(&f)))
             continue;
-        write_frame(out, &f);
+        write_place_frame(out, &f);
         lines[n++] = line_in_function(&f);
     }
     return n;
@@ -97,7 +98,7 @@ static char *chain_text(const struct tmk_reader *r, const struct tmk_stack *stac
 }
 
 /* What tells a place from others of its side: the chain's number and the lines. */
-static const char *place_key(struct tmk_arena *memory, const struct place *place)
+static const char *place_key(struct tmk_arena *memory, const struct code_place *place)
 {
     char *key = tmk_arena_take(memory, 9 * (place->n_lines + 2));
     if (!key)
@@ -109,7 +110,7 @@ static const char *place_key(struct tmk_arena *memory, const struct place *place
 }
 
 /* Texts met so far, while places are searched. */
-struct index {
+struct place_index {
     struct tmk_textmap chains;  /* of both sides */
     struct tmk_textmap sites;   /* likewise */
     struct tmk_textmap keys[2]; /* of places */
@@ -118,10 +119,10 @@ struct index {
 
 /* The place of a stack, made when new: its number + 1, or 0 without memory. Stacks that differ only
  * in frames that are not the user's are one. */
-static uint32_t place_of_stack(struct tmk_align *x, struct index *index, enum tmk_side side,
+static uint32_t place_of_stack(struct tmk_align *x, struct place_index *index, enum tmk_side side,
                                const struct tmk_reader *r, const struct tmk_stack *stack)
 {
-    struct place place = {.side = side};
+    struct code_place place = {.side = side};
     uint32_t lines[MAX_FRAMES], number;
     char *text = chain_text(r, stack, lines, &place.n_lines);
     char *chain = text ? tmk_arena_text(&x->memory, text, strlen(text)) : NULL;
@@ -138,7 +139,8 @@ static uint32_t place_of_stack(struct tmk_align *x, struct index *index, enum tm
         tmk_textmap_put(&index->sites, site, &place.site) < 0)
         return 0;
     if (index->first[side] + number == x->n_places) {
-        struct place *more = tmk_grow(x->places, x->n_places + 1, &x->place_room, sizeof *more);
+        struct code_place *more =
+            tmk_grow(x->places, x->n_places + 1, &x->place_room, sizeof *more);
         if (!more)
             return 0;
         x->places = more;
@@ -147,8 +149,8 @@ static uint32_t place_of_stack(struct tmk_align *x, struct index *index, enum tm
     return (uint32_t)index->first[side] + number + 1;
 }
 
-static int find_places(struct tmk_align *x, struct index *index, enum tmk_side side,
-                       const struct tmk_peak *k)
+static int find_peak_places(struct tmk_align *x, struct place_index *index, enum tmk_side side,
+                            const struct tmk_peak *k)
 {
     const struct tmk_reader *r = tmk_peak_labels(k)->p->reader;
     x->n_stacks[side] = tmk_reader_n_stacks(r) + 1;
@@ -174,7 +176,7 @@ static int find_places(struct tmk_align *x, struct index *index, enum tmk_side s
 /* ---- matching ---- */
 
 /* In the order of the program: outermost lines first. */
-static int compare_lines(const struct place *a, const struct place *b)
+static int compare_lines(const struct code_place *a, const struct code_place *b)
 {
     if (a->n_lines != b->n_lines)
         return a->n_lines < b->n_lines ? -1 : 1;
@@ -186,7 +188,8 @@ static int compare_lines(const struct place *a, const struct place *b)
 
 static int by_place(const void *va, const void *vb)
 {
-    const struct place *a = *(struct place *const *)va, *b = *(struct place *const *)vb;
+    const struct code_place *a = *(struct code_place *const *)va,
+                            *b = *(struct code_place *const *)vb;
     if (a->chain != b->chain)
         return a->chain < b->chain ? -1 : 1;
     if (a->side != b->side)
@@ -195,26 +198,26 @@ static int by_place(const void *va, const void *vb)
 }
 
 /* Places of one chain and side, sorted. */
-struct list {
-    struct place **items;
+struct place_list {
+    struct code_place **items;
     uint32_t n;
 };
 
-static struct list take_list(struct place **from, uint64_t n, enum tmk_side side)
+static struct place_list take_list(struct code_place **from, uint64_t n, enum tmk_side side)
 {
-    struct list list = {.items = from};
+    struct place_list list = {.items = from};
     while (list.n < n && from[list.n]->chain == from[0]->chain && from[list.n]->side == side)
         list.n++;
     return list;
 }
 
-static void pair(struct tmk_align *x, struct place *a, struct place *b)
+static void pair_places(struct tmk_align *x, struct code_place *a, struct code_place *b)
 {
     a->number = b->number = ++x->n_numbers;
 }
 
 /* Have both the same lines? Then nothing has moved. */
-static bool are_equal(struct list a, struct list b)
+static bool are_equal(struct place_list a, struct place_list b)
 {
     for (uint32_t i = 0; a.n == b.n && i < a.n; i++)
         if (compare_lines(a.items[i], b.items[i]) != 0)
@@ -222,12 +225,12 @@ static bool are_equal(struct list a, struct list b)
     return a.n == b.n;
 }
 
-static void pair_equal(struct tmk_align *x, struct list a, struct list b)
+static void pair_equal(struct tmk_align *x, struct place_list a, struct place_list b)
 {
     for (uint32_t i = 0, j = 0; i < a.n && j < b.n;) {
         int order = compare_lines(a.items[i], b.items[j]);
         if (order == 0)
-            pair(x, a.items[i], b.items[j]);
+            pair_places(x, a.items[i], b.items[j]);
         i += order <= 0;
         j += order >= 0;
     }
@@ -236,7 +239,7 @@ static void pair_equal(struct tmk_align *x, struct list a, struct list b)
 /* What it costs to take two places for the same: the bytes in which they differ and, to think that
  * a line has moved, half of those in which they do not; that is still less than to think of two
  * places. Negative: they are not the same. */
-static double pairing_cost(const struct place *a, const struct place *b)
+static double pairing_cost(const struct code_place *a, const struct code_place *b)
 {
     double difference = (double)a->bytes - (double)b->bytes;
     double cost = difference < 0 ? -difference : difference;
@@ -247,7 +250,7 @@ static double pairing_cost(const struct place *a, const struct place *b)
 }
 
 /* cost[i][j]: of the first i places of a and the first j of b. */
-static void fill_costs(struct list a, struct list b, double *cost)
+static void fill_costs(struct place_list a, struct place_list b, double *cost)
 {
     size_t width = b.n + 1;
     for (uint32_t i = 0; i <= a.n; i++)
@@ -264,7 +267,8 @@ static void fill_costs(struct list a, struct list b, double *cost)
         }
 }
 
-static void pair_cheapest(struct tmk_align *x, struct list a, struct list b, double *cost)
+static void pair_cheapest(struct tmk_align *x, struct place_list a, struct place_list b,
+                          double *cost)
 {
     size_t width = b.n + 1;
     fill_costs(a, b, cost);
@@ -272,7 +276,7 @@ static void pair_cheapest(struct tmk_align *x, struct list a, struct list b, dou
         double here = cost[i * width + j];
         double together = pairing_cost(a.items[i - 1], b.items[j - 1]);
         if (together >= 0 && cost[(i - 1) * width + j - 1] + together <= here)
-            pair(x, a.items[--i], b.items[--j]);
+            pair_places(x, a.items[--i], b.items[--j]);
         else if (cost[(i - 1) * width + j] + (double)a.items[i - 1]->bytes + 1 <= here)
             i--;
         else
@@ -280,7 +284,7 @@ static void pair_cheapest(struct tmk_align *x, struct list a, struct list b, dou
     }
 }
 
-static void match(struct tmk_align *x, struct list a, struct list b, double *cost)
+static void match_lists(struct tmk_align *x, struct place_list a, struct place_list b, double *cost)
 {
     bool is_large = (uint64_t)(a.n + 1) * (b.n + 1) > MAX_CELLS;
     if (x->is_same_program || is_large || are_equal(a, b))
@@ -289,14 +293,14 @@ static void match(struct tmk_align *x, struct list a, struct list b, double *cos
         pair_cheapest(x, a, b, cost);
 }
 
-static void match_chains(struct tmk_align *x, struct place **sorted, double *cost)
+static void match_chains(struct tmk_align *x, struct code_place **sorted, double *cost)
 {
     for (uint64_t i = 0; i < x->n_places;) {
-        struct list a = take_list(sorted + i, x->n_places - i, TMK_SIDE_A);
-        struct list b = {.items = sorted + i + a.n};
+        struct place_list a = take_list(sorted + i, x->n_places - i, TMK_SIDE_A);
+        struct place_list b = {.items = sorted + i + a.n};
         if (i + a.n < x->n_places && b.items[0]->chain == sorted[i]->chain)
             b = take_list(b.items, x->n_places - i - a.n, TMK_SIDE_B);
-        match(x, a, b, cost);
+        match_lists(x, a, b, cost);
         i += a.n + b.n;
     }
 }
@@ -306,7 +310,7 @@ static void match_chains(struct tmk_align *x, struct place **sorted, double *cos
 static void match_sites(struct tmk_align *x, uint32_t *number_of_site)
 {
     for (uint64_t i = 0; i < x->n_places; i++) {
-        struct place *p = &x->places[i];
+        struct code_place *p = &x->places[i];
         if (p->number)
             continue;
         if (number_of_site[p->site] == 0)
@@ -315,9 +319,9 @@ static void match_sites(struct tmk_align *x, uint32_t *number_of_site)
     }
 }
 
-static int match_all(struct tmk_align *x, uint64_t n_sites)
+static int match_all_sites(struct tmk_align *x, uint64_t n_sites)
 {
-    struct place **sorted =                      /* an array of pointers */
+    struct code_place **sorted =                 /* an array of pointers */
         calloc(x->n_places + 1, sizeof *sorted); /* NOLINT(bugprone-sizeof-expression) */
     double *cost = malloc(MAX_CELLS * sizeof *cost);
     uint32_t *number_of_site = calloc(n_sites + 1, sizeof *number_of_site);
@@ -349,7 +353,7 @@ uint32_t tmk_align_n_stacks(const struct tmk_align *x)
 
 /* ---- names ---- */
 
-static bool is_word(const char *at, size_t n, const char *word)
+static bool is_path_word(const char *at, size_t n, const char *word)
 {
     return strlen(word) == n && strncmp(at, word, n) == 0;
 }
@@ -359,8 +363,8 @@ static bool is_wrapper(const char *at, size_t n)
 {
     static const char *const words[] = {"_orig_mod", "_fsdp_wrapped_module",
                                         "_checkpoint_wrapped_module", "base_layer"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (is_word(at, n, words[i]))
+    for (size_t i = 0; i < TMK_N(words); i++)
+        if (is_path_word(at, n, words[i]))
             return true;
     return false;
 }
@@ -370,7 +374,7 @@ static bool is_wrapper(const char *at, size_t n)
 static size_t wrapper_in_front(const char *at)
 {
     static const char *const words[] = {"module.", "base_model.model."};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    for (size_t i = 0; i < TMK_N(words); i++)
         if (strncmp(at, words[i], strlen(words[i])) == 0)
             return strlen(words[i]);
     return 0;
@@ -398,7 +402,7 @@ void tmk_name_unwrap(const char *name, char *ret)
         strcpy(ret, name);
 }
 
-static const char *unwrapped(struct tmk_align *x, const char *name)
+static const char *unwrapped_name(struct tmk_align *x, const char *name)
 {
     char *text = tmk_arena_take(&x->memory, strlen(name) + 1);
     if (text)
@@ -408,7 +412,7 @@ static const char *unwrapped(struct tmk_align *x, const char *name)
 
 const char *tmk_align_name(struct tmk_align *x, const char *name)
 {
-    return name && x->unwraps ? unwrapped(x, name) : name;
+    return name && x->unwraps ? unwrapped_name(x, name) : name;
 }
 
 bool tmk_align_unwraps(const struct tmk_align *x)
@@ -428,7 +432,7 @@ static int list_names(struct tmk_align *x, struct tmk_peak *k, bool unwrap,
             rows[i].key ? tmk_arena_text(&x->memory, rows[i].key, strlen(rows[i].key)) : NULL;
         uint32_t number;
         if (kept && unwrap)
-            kept = unwrapped(x, kept);
+            kept = unwrapped_name(x, kept);
         if (rows[i].key)
             rc = kept ? tmk_textmap_put(names, kept, &number) : TMK_ENOMEM;
     }
@@ -454,16 +458,16 @@ static int count_common(struct tmk_align *x, struct tmk_peak *const peaks[2], bo
 
 /* ---- opening and closing ---- */
 
-static int align(struct tmk_align *x, struct tmk_peak *const peaks[2], struct tmk_error *err)
+static int align_places(struct tmk_align *x, struct tmk_peak *const peaks[2], struct tmk_error *err)
 {
-    struct index index = {0};
+    struct place_index index = {0};
     uint64_t plain = 0, without = 0;
     x->is_same_program = tmk_peak_labels(peaks[0])->p == tmk_peak_labels(peaks[1])->p;
-    int rc = find_places(x, &index, TMK_SIDE_A, peaks[0]);
+    int rc = find_peak_places(x, &index, TMK_SIDE_A, peaks[0]);
     if (rc == 0)
-        rc = find_places(x, &index, TMK_SIDE_B, peaks[1]);
+        rc = find_peak_places(x, &index, TMK_SIDE_B, peaks[1]);
     if (rc == 0)
-        rc = match_all(x, index.sites.n);
+        rc = match_all_sites(x, index.sites.n);
     tmk_textmap_fini(&index.chains);
     tmk_textmap_fini(&index.sites);
     tmk_textmap_fini(&index.keys[0]);
@@ -483,7 +487,7 @@ int tmk_align_open(struct tmk_peak *const peaks[2], struct tmk_align **ret_align
     struct tmk_align *x = calloc(1, sizeof *x);
     if (!x)
         return tmk_fail(err, TMK_ENOMEM, "no memory to compare two runs");
-    int rc = align(x, peaks, err);
+    int rc = align_places(x, peaks, err);
     if (rc < 0)
         tmk_align_close(x);
     else

@@ -130,8 +130,8 @@ static const struct meaning *module_meaning(struct tmk_pieces *l, struct teller 
     return &t->module_meanings[number];
 }
 
-static int add_piece(struct tmk_pieces *l, struct teller *t, enum tmk_side side,
-                     const struct tmk_block *b)
+static int add_peak_piece(struct tmk_pieces *l, struct teller *t, enum tmk_side side,
+                          const struct tmk_block *b)
 {
     struct tmk_piece *more = tmk_grow(l->items, l->n + 1, &l->room, sizeof *more);
     if (!more)
@@ -164,7 +164,7 @@ int tmk_pieces_add(struct tmk_pieces *l, struct tmk_align *align, enum tmk_side 
     t.names = calloc((size_t)t.n_names * N_NAME_KINDS, sizeof *t.names);
     int rc = t.names ? tmk_group_open(t.labels, TMK_BY_MODULE, &t.modules) : TMK_ENOMEM;
     for (uint64_t i = 0; rc == 0 && i < tmk_peak_n_blocks(k); i++)
-        rc = add_piece(l, &t, side, tmk_peak_block(k, i));
+        rc = add_peak_piece(l, &t, side, tmk_peak_block(k, i));
     const struct tmk_peak_row *rows;
     uint64_t n_rows;
     if (rc == 0)

@@ -55,7 +55,7 @@ static void count_steps(struct tmk_leak_groups *g, uint16_t device)
 }
 
 /* Every n-th, so that the last one of all is among them. */
-static void take_steps(struct tmk_leak_groups *g)
+static void take_step_looks(struct tmk_leak_groups *g)
 {
     const struct tmk_reader *r = g->p->reader;
     uint16_t device = device_of_steps(r);
@@ -105,7 +105,7 @@ static uint64_t n_made(const struct tmk_state *s)
     return s->n_allocs + s->segments.n_begun;
 }
 
-static void advance(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns)
+static void advance_looks(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns)
 {
     while (g->next < g->n_looks && g->look_ns[g->next] <= ns) {
         g->last_ns = g->look_ns[g->next];
@@ -121,7 +121,7 @@ static bool is_of_group(const struct tmk_leak_group *group, const struct tmk_blo
            group->latest.device == b->device;
 }
 
-static uint64_t hash_of(const struct tmk_block *b)
+static uint64_t hash_of_group(const struct tmk_block *b)
 {
     return tmk_hash_u64((uint64_t)b->stack << 32 | (b->context ^ (uint32_t)b->device << 16));
 }
@@ -133,7 +133,7 @@ static bool make_slots(struct tmk_leak_groups *g)
     if (!slots)
         return false;
     for (uint32_t i = 0; i < g->n_groups; i++) {
-        uint64_t at = hash_of(&g->groups[i].latest) & (n_slots - 1);
+        uint64_t at = hash_of_group(&g->groups[i].latest) & (n_slots - 1);
         while (slots[at])
             at = (at + 1) & (n_slots - 1);
         slots[at] = i + 1;
@@ -160,22 +160,22 @@ static struct tmk_leak_group *add_group(struct tmk_leak_groups *g, const struct 
     return more;
 }
 
-static uint64_t slot_of(const struct tmk_leak_groups *g, const struct tmk_block *b)
+static uint64_t slot_of_group(const struct tmk_leak_groups *g, const struct tmk_block *b)
 {
-    uint64_t at = hash_of(b) & (g->n_slots - 1);
+    uint64_t at = hash_of_group(b) & (g->n_slots - 1);
     while (g->slots[at] && !is_of_group(&g->groups[g->slots[at] - 1], b))
         at = (at + 1) & (g->n_slots - 1);
     return at;
 }
 
 /* NULL: there are too many. */
-static struct tmk_leak_group *group_of(struct tmk_leak_groups *g, const struct tmk_block *b)
+static struct tmk_leak_group *leak_group_of(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
     if (2 * g->n_groups >= g->n_slots && !make_slots(g)) {
         g->failed = true;
         return NULL;
     }
-    uint64_t at = slot_of(g, b);
+    uint64_t at = slot_of_group(g, b);
     if (g->slots[at])
         return &g->groups[g->slots[at] - 1];
     if (g->n_groups == TMK_LEAK_MAX_GROUPS)
@@ -188,11 +188,11 @@ static struct tmk_leak_group *group_of(struct tmk_leak_groups *g, const struct t
 
 /* A settled block lived through the looks from when it was made up to, not including, `end`. Its
  * group, or NULL. */
-static struct tmk_leak_group *note(struct tmk_leak_groups *g, const struct tmk_state *s,
-                                   const struct tmk_block *b, uint32_t end)
+static struct tmk_leak_group *note_survivor(struct tmk_leak_groups *g, const struct tmk_state *s,
+                                            const struct tmk_block *b, uint32_t end)
 {
     uint32_t begin = look_after(g, b->alloc_ns);
-    struct tmk_leak_group *group = begin < end ? group_of(g, b) : NULL;
+    struct tmk_leak_group *group = begin < end ? leak_group_of(g, b) : NULL;
     if (!group)
         return NULL;
     group->bytes[begin] += b->size_bytes;
@@ -218,7 +218,7 @@ static bool is_after_looks(const struct tmk_leak_groups *g)
  * not let go. */
 static void note_replaced(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
-    uint32_t slot = g->n_slots ? g->slots[slot_of(g, b)] : 0;
+    uint32_t slot = g->n_slots ? g->slots[slot_of_group(g, b)] : 0;
     struct tmk_leak_group *group = slot ? &g->groups[slot - 1] : NULL;
     if (!group || b->alloc_ns > group->going_ns || b->size_bytes < group->last_bytes)
         return;
@@ -240,7 +240,7 @@ static void keep_late(struct tmk_leak_groups *g, const struct tmk_block *b)
 }
 
 /* The program went on after what had gone by then. */
-static void let_go(struct tmk_leak_group *group, uint64_t ns)
+static void let_group_go(struct tmk_leak_group *group, uint64_t ns)
 {
     if (ns < group->going_ns + TMK_LEAK_END_NS)
         return;
@@ -258,7 +258,7 @@ static void note_late(struct tmk_leak_groups *g, const struct tmk_state *s, uint
         g->has_parameters = true;
         g->end_ns = ns;
     } else if (group) {
-        let_go(group, ns);
+        let_group_go(group, ns);
         group->going_bytes += b->size_bytes;
         group->last_bytes = b->size_bytes;
         group->going_ns = ns;
@@ -275,8 +275,8 @@ static bool has_blocks(const struct tmk_state *s, uint16_t device)
     return false;
 }
 
-static bool is_counted(struct tmk_leak_groups *g, const struct tmk_state *s,
-                       const struct tmk_driver_segment *segment)
+static bool is_leakable_segment(struct tmk_leak_groups *g, const struct tmk_state *s,
+                                const struct tmk_driver_segment *segment)
 {
     if (segment->kind == TMK_SEGMENT_PINNED)
         return true;
@@ -289,7 +289,7 @@ static bool is_counted(struct tmk_leak_groups *g, const struct tmk_state *s,
 static void note_segment(struct tmk_leak_groups *g, const struct tmk_state *s,
                          const struct tmk_driver_segment *segment, uint32_t end)
 {
-    if (look_after(g, segment->alloc_ns) >= end || !is_counted(g, s, segment))
+    if (look_after(g, segment->alloc_ns) >= end || !is_leakable_segment(g, s, segment))
         return;
     struct tmk_block b = {
         .address = segment->address,
@@ -303,7 +303,7 @@ static void note_segment(struct tmk_leak_groups *g, const struct tmk_state *s,
         .device = tmk_segment_is_of_host(segment->kind) ? TIDEMARK_HOST : segment->device,
     };
     b.context = segment->context <= s->n_contexts ? (segment->context & MAX_CONTEXT) : 0;
-    note(g, s, &b, end);
+    note_survivor(g, s, &b, end);
 }
 
 /* ---- the sweep ---- */
@@ -311,9 +311,9 @@ static void note_segment(struct tmk_leak_groups *g, const struct tmk_state *s,
 void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
                            const struct tmk_block *b)
 {
-    advance(g, s, ns);
+    advance_looks(g, s, ns);
     if (b->alloc_ns < g->last_ns)
-        note_late(g, s, ns, b, note(g, s, b, g->next));
+        note_late(g, s, ns, b, note_survivor(g, s, b, g->next));
     else if (is_after_looks(g))
         keep_late(g, b);
 }
@@ -326,14 +326,14 @@ void tmk_leak_groups_refused(struct tmk_leak_groups *g, uint64_t ns)
 void tmk_leak_groups_ended(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
                            const struct tmk_driver_segment *segment)
 {
-    advance(g, s, ns);
+    advance_looks(g, s, ns);
     note_segment(g, s, segment, g->next);
 }
 
 /* What went meanwhile was not seen: what is known begins here. */
 void tmk_leak_groups_restored(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
-    advance(g, s, s->now_ns);
+    advance_looks(g, s, s->now_ns);
     g->first = g->next;
     for (uint64_t i = 0; i < g->n_groups; i++)
         free(g->groups[i].bytes);
@@ -375,7 +375,7 @@ static void choose_looks(struct tmk_leak_groups *g, const struct tmk_state *s)
 
 static void finish_group(struct tmk_leak_group *group, uint32_t n, uint64_t end_ns)
 {
-    let_go(group, end_ns);
+    let_group_go(group, end_ns);
     for (uint32_t i = 1; i < n; i++) {
         group->bytes[i] += group->bytes[i - 1];
         group->blocks[i] += group->blocks[i - 1];
@@ -384,12 +384,12 @@ static void finish_group(struct tmk_leak_group *group, uint32_t n, uint64_t end_
 
 int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
-    advance(g, s, UINT64_MAX);
+    advance_looks(g, s, UINT64_MAX);
     for (uint32_t i = 1; i <= s->n_entries; i++) {
         if (!s->entries[i].live)
             continue;
         struct tmk_block settled = tmk_state_settled(s, &s->entries[i]);
-        note(g, s, &settled, g->n_looks);
+        note_survivor(g, s, &settled, g->n_looks);
         keep_late(g, &settled);
         g->has_parameters |= tmk_block_category(g->p, s->contexts, &settled) == TIDEMARK_PARAMETER;
     }
@@ -407,7 +407,7 @@ int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
 int tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p)
 {
     *g = (struct tmk_leak_groups){.p = p, .end_ns = p->end_ns};
-    take_steps(g);
+    take_step_looks(g);
     g->has_steps = g->n_steps > 0;
     if (!g->has_steps)
         take_time(g);

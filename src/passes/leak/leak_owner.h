@@ -17,4 +17,7 @@ bool tmk_leak_passes(const struct tmk_process *p, uint32_t stack, const struct t
 /* The line was called by torch, not as a module's forward: a hook. */
 bool tmk_leak_is_hook(const struct tmk_process *p, uint32_t stack);
 
+/* Equal texts, or both NULL. */
+bool tmk_leak_is_same_text(const char *a, const char *b);
+
 #endif

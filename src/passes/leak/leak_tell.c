@@ -48,7 +48,7 @@ static bool is_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *l
 
 /* A result that was put together: after the last step a block was made that is as large as what the
  * line had then in several, or a step's or two's more. */
-static bool is_joined(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+static bool is_joined_result(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
     uint64_t last = tmk_leak_groups_n_looks(g) - 1;
@@ -68,7 +68,7 @@ enum tmk_leak_doubt tmk_leak_doubt_of(const struct tmk_leakage *l, const struct 
 {
     if (line->trend.kind != TMK_TREND_NONE && is_let_go(l, line))
         return TMK_DOUBT_LET_GO;
-    if (line->trend.kind == TMK_TREND_LEAK && is_joined(l, line))
+    if (line->trend.kind == TMK_TREND_LEAK && is_joined_result(l, line))
         return TMK_DOUBT_JOINED;
     return line->trend.kind == TMK_TREND_FEW       ? TMK_DOUBT_FEW
            : line->trend.kind == TMK_TREND_SLOWING ? TMK_DOUBT_SLOWING
@@ -88,8 +88,9 @@ const char *tmk_doubt_name(enum tmk_leak_doubt doubt)
 /* ---- the numbers ---- */
 
 /* Its part of what is added, by what it has grown of all growth. */
-static struct tmk_leak_part part_of(const struct tmk_leakage *l, const struct tmk_leak_line *line,
-                                    const struct tmk_leak_group *g, uint64_t all)
+static struct tmk_leak_part growth_part_of(const struct tmk_leakage *l,
+                                           const struct tmk_leak_line *line,
+                                           const struct tmk_leak_group *g, uint64_t all)
 {
     const uint64_t *bytes = g->bytes + l->groups.first, *blocks = g->blocks + l->groups.first;
     const uint64_t *steps = l->groups.n_before + l->groups.first;
@@ -127,15 +128,11 @@ static int take_parts(struct tmk_leakage *l, const struct tmk_leak_line *line,
         all += tmk_leak_growth_of(l, line, line->groups[i]);
     for (uint64_t i = 0; i < line->n_groups; i++)
         if (tmk_leak_growth_of(l, line, line->groups[i]) > 0)
-            parts[leak->n_parts++] = part_of(l, line, &l->groups.groups[line->groups[i]], all);
+            parts[leak->n_parts++] =
+                growth_part_of(l, line, &l->groups.groups[line->groups[i]], all);
     qsort(parts, (size_t)leak->n_parts, sizeof *parts, by_part_bytes);
     leak->parts = parts;
     return 0;
-}
-
-static bool is_same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 /* Category and module that more than half of the bytes have; of the category else the largest. */
@@ -147,7 +144,8 @@ static void take_kind(struct tmk_leak *leak)
         for (uint64_t k = 0; k < leak->n_parts; k++) {
             double bytes = leak->parts[k].bytes_per_step;
             category += leak->parts[k].category == leak->parts[i].category ? bytes : 0;
-            module += is_same_text(leak->parts[k].module, leak->parts[i].module) ? bytes : 0;
+            module +=
+                tmk_leak_is_same_text(leak->parts[k].module, leak->parts[i].module) ? bytes : 0;
         }
         if (category > best) {
             best = category;

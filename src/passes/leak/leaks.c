@@ -39,7 +39,7 @@ static int add_to_line(struct tmk_leakage *l, struct tmk_leak_line *line, uint32
     return 0;
 }
 
-static int add_line(struct tmk_leakage *l, const struct tmk_leak_line *line)
+static int add_leak_line(struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     struct tmk_leak_line *more = tmk_grow(l->lines, l->n_lines + 1, &l->line_room, sizeof *more);
     size_t n = tmk_leak_groups_n_looks(&l->groups) * sizeof(uint64_t);
@@ -66,12 +66,12 @@ static int put_in_line(struct tmk_leakage *l, struct tmk_textmap *keys, uint32_t
                          tmk_frame_text(line.has_site ? &line.site : NULL, false, text));
     if (!key || tmk_textmap_put(keys, key, &number) < 0)
         return TMK_ENOMEM;
-    int rc = number == l->n_lines ? add_line(l, &line) : 0;
+    int rc = number == l->n_lines ? add_leak_line(l, &line) : 0;
     return rc == 0 ? add_to_line(l, &l->lines[number], group) : rc;
 }
 
 /* By the category of most of its growth. */
-static void characterize(const struct tmk_leakage *l, struct tmk_leak_line *line)
+static void find_line_character(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     uint64_t call_bytes = 0, input_bytes = 0, all = 0;
     for (uint64_t i = 0; i < line->n_groups; i++) {
@@ -109,7 +109,7 @@ static bool is_work(const struct tmk_leakage *l, const struct tmk_leak_line *lin
     return blocks.per_step <= 0;
 }
 
-static void judge(const struct tmk_leakage *l, struct tmk_leak_line *line)
+static void judge_line(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
     tmk_trend_judge(line->bytes, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
@@ -129,8 +129,8 @@ static int make_lines(struct tmk_leakage *l)
         rc = put_in_line(l, &keys, i);
     tmk_textmap_fini(&keys);
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
-        characterize(l, &l->lines[i]);
-        judge(l, &l->lines[i]);
+        find_line_character(l, &l->lines[i]);
+        judge_line(l, &l->lines[i]);
     }
     return rc;
 }
@@ -187,7 +187,7 @@ static int merge_graph(struct tmk_leakage *l, uint64_t seed)
 
 /* The group of a line that was made last among those that grow. What a backward makes hangs on
  * nothing that is kept: it comes into question only where there is nothing else. */
-static void find_root(const struct tmk_leakage *l, struct tmk_leak_line *line)
+static void find_line_root(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     uint64_t last = 0;
     bool has_forward = false;
@@ -212,9 +212,9 @@ static int merge_graphs(struct tmk_leakage *l)
             continue;
         if (line->is_made_in_call) {
             rc = merge_graph(l, i);
-            judge(l, line);
+            judge_line(l, line);
         }
-        find_root(l, line);
+        find_line_root(l, line);
         line->is_graph = line->is_made_in_call && n_growing(l, line) > 1;
         if (line->is_graph)
             find_owner(l, line);
@@ -224,7 +224,7 @@ static int merge_graphs(struct tmk_leakage *l)
 
 /* ---- telling ---- */
 
-static int add_leak(struct tmk_leakage *l, const struct tmk_leak_line *line)
+static int add_found_leak(struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     struct tmk_leak *more = tmk_grow(l->leaks, l->n_leaks + 1, &l->leak_room, sizeof *more);
     if (!more)
@@ -274,7 +274,7 @@ static int by_rate(const void *va, const void *vb)
     return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
-static int by_bytes(const void *va, const void *vb)
+static int compare_leak_bytes(const void *va, const void *vb)
 {
     const struct tmk_leak *a = va, *b = vb;
     if (a->bytes != b->bytes)
@@ -294,7 +294,7 @@ static int tell_all(struct tmk_leakage *l)
         if (tmk_leak_doubt_of(l, line) != TMK_DOUBT_NONE)
             rc = is_large ? add_doubt(l, line) : 0;
         else if (is_leak && is_large)
-            rc = add_leak(l, line);
+            rc = add_found_leak(l, line);
         else if (is_leak)
             l->n_small++;
         else if (line->trend.n_bursts >= TMK_LEAK_LEAST_BURSTS &&
@@ -306,14 +306,14 @@ static int tell_all(struct tmk_leakage *l)
     if (l->n_cycles > 1)
         qsort(l->cycles, (size_t)l->n_cycles, sizeof *l->cycles, by_rate);
     if (l->n_doubts > 1)
-        qsort(l->doubts, (size_t)l->n_doubts, sizeof *l->doubts, by_bytes);
+        qsort(l->doubts, (size_t)l->n_doubts, sizeof *l->doubts, compare_leak_bytes);
     return rc;
 }
 
 /* ---- the pass ---- */
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_leak_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                          struct tmk_block *b)
 {
     struct tmk_leakage *l = arg;
     if (ev->kind == TMK_KIND_FREE && b)
@@ -324,7 +324,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         tmk_leak_groups_ended(&l->groups, &rp->state, ev->time_ns, &rp->ended);
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_leak_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_leakage *l = arg;
     tmk_leak_groups_restored(&l->groups, &rp->state);
@@ -335,8 +335,8 @@ struct tmk_visitor tmk_leakage_visitor(struct tmk_leakage *l)
     return (struct tmk_visitor){.arg = l,
                                 .kinds = TMK_HEARS(FREE) | TMK_HEARS(OOM) | TMK_HEARS(SEGMENT) |
                                          TMK_HEARS(SEGMENT_END),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_leak_event,
+                                .restored = on_leak_restored};
 }
 
 static bool has_backward(const struct tmk_state *s)

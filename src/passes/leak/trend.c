@@ -46,7 +46,7 @@ static int by_value(const void *va, const void *vb)
     return (a > b) - (a < b);
 }
 
-static void measure(const uint64_t *floors, const uint64_t *steps, struct tmk_trend *r)
+static void measure_rate(const uint64_t *floors, const uint64_t *steps, struct tmk_trend *r)
 {
     uint32_t rises[TMK_TREND_MAX_LEVELS] = {0}, n = 0, n_left_out = r->n_rises / WARM_UP_PART;
     double rates[TMK_TREND_MAX_LEVELS] = {0};
@@ -68,7 +68,7 @@ static void measure(const uint64_t *floors, const uint64_t *steps, struct tmk_tr
 
 /* Of the parts of its life, each as long as its mean pause, those in which it rose; by the rule of
  * succession the probability that it rises in the next. */
-static double confidence(const struct tmk_trend *r, uint32_t n)
+static double trend_confidence(const struct tmk_trend *r, uint32_t n)
 {
     double pause = (double)(r->last - r->first) / (r->n_rises - 1);
     uint32_t n_parts = (uint32_t)((n - 1 - r->first) / pause), n_risen = 0, last_part = UINT32_MAX;
@@ -165,8 +165,8 @@ static bool is_smaller(const uint64_t *floors, const struct tmk_trend *r)
     return late < early / 2 && score < -CLEARLY * deviation;
 }
 
-static enum tmk_trend_kind kind_of(const uint64_t *levels, const uint64_t *floors, uint32_t n,
-                                   const struct tmk_trend *r)
+static enum tmk_trend_kind trend_kind_of(const uint64_t *levels, const uint64_t *floors, uint32_t n,
+                                         const struct tmk_trend *r)
 {
     if (!is_going_on(n, r) || !is_even(floors, n, r) || r->bytes / 2 <= largest_fall(levels, n))
         return TMK_TREND_NONE;
@@ -192,9 +192,9 @@ void tmk_trend_judge(const uint64_t *levels, const uint64_t *steps, uint32_t n,
     ret->bytes = floors[n - 1] - floors[ret->first - 1];
     if (ret->n_rises < TMK_TREND_LEAST_RISES_NAMED)
         return;
-    measure(floors, steps, ret);
-    ret->confidence = confidence(ret, n);
-    ret->kind = kind_of(levels, floors, n, ret);
+    measure_rate(floors, steps, ret);
+    ret->confidence = trend_confidence(ret, n);
+    ret->kind = trend_kind_of(levels, floors, n, ret);
 }
 
 double tmk_trend_together(const struct tmk_trend *a, const struct tmk_trend *b)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/amount.h"
 #include "passes/frag/fragmentation.h"
 #include "passes/steps.h"
@@ -29,7 +30,7 @@ enum {
 /* Events that are replayed in all: a few seconds' worth. */
 #define MAX_EVENTS 40000000u
 
-struct look {
+struct frag_look {
     const struct tmk_scene *scene;
     struct tmk_fragmentation *gaps;
     struct tmk_group *pins;
@@ -38,7 +39,7 @@ struct look {
 struct tmk_inquirer {
     struct tmk_process *p;
     struct tmk_leakage *leakage;
-    struct look looks[MAX_LOOKS];
+    struct frag_look looks[MAX_LOOKS];
     uint32_t n_looks;
     struct {
         uint16_t device;
@@ -50,10 +51,10 @@ struct tmk_inquirer {
 
 /* ---- the sweep ---- */
 
-static int open_look(struct tmk_inquirer *q, const struct tmk_scene *scene)
+static int open_frag_look(struct tmk_inquirer *q, const struct tmk_scene *scene)
 {
     struct tmk_frag_moment moment = {.kind = TMK_FRAG_TIME, .time_ns = scene->time_ns};
-    struct look *look = &q->looks[q->n_looks];
+    struct frag_look *look = &q->looks[q->n_looks];
     if (q->n_looks == MAX_LOOKS || scene->device == TIDEMARK_HOST)
         return 0;
     int rc = tmk_fragmentation_open(q->p, &moment, &look->gaps);
@@ -87,7 +88,7 @@ static int open_all(struct tmk_inquirer *q, const struct tmk_scenes *scenes)
 {
     int rc = tmk_leakage_open(q->p, TMK_LEAK_DEFAULT_BYTES, &q->leakage);
     for (uint64_t i = 0; i < tmk_scenes_n(scenes) && rc == 0; i++) {
-        rc = open_look(q, tmk_scenes_get(scenes, i));
+        rc = open_frag_look(q, tmk_scenes_get(scenes, i));
         if (rc == 0)
             rc = open_whatif(q, tmk_scenes_get(scenes, i));
     }
@@ -104,7 +105,8 @@ static int finish_all(struct tmk_inquirer *q, const struct tmk_replay *rp, struc
     return rc;
 }
 
-static int sweep(struct tmk_inquirer *q, const struct tmk_visitor *watcher, struct tmk_error *err)
+static int sweep_inquiry(struct tmk_inquirer *q, const struct tmk_visitor *watcher,
+                         struct tmk_error *err)
 {
     struct tmk_visitor visitors[2 + MAX_LOOKS + MAX_REPLAYED];
     uint32_t n = 0;
@@ -134,7 +136,7 @@ int tmk_inquirer_open(struct tmk_process *p, const struct tmk_scenes *scenes,
     q->p = p;
     int rc = open_all(q, scenes);
     if (rc == 0)
-        rc = sweep(q, watcher, err);
+        rc = sweep_inquiry(q, watcher, err);
     if (rc < 0) {
         tmk_inquirer_close(q);
         return rc;
@@ -160,15 +162,15 @@ struct tmk_inquirer *tmk_inquirer_close(struct tmk_inquirer *q)
 
 /* ---- steps ---- */
 
-static int by_bytes(const void *a, const void *b)
+static int compare_peak_bytes(const void *a, const void *b)
 {
     uint64_t m = *(const uint64_t *)a, n = *(const uint64_t *)b;
     return (m > n) - (m < n);
 }
 
-static uint64_t median(uint64_t *values, uint64_t n)
+static uint64_t median_bytes(uint64_t *values, uint64_t n)
 {
-    qsort(values, n, sizeof *values, by_bytes);
+    qsort(values, n, sizeof *values, compare_peak_bytes);
     return values[n / 2];
 }
 
@@ -181,7 +183,7 @@ static uint64_t growth_of(const uint64_t *newest, uint64_t n)
         return 0;
     for (int i = 0; i < N_QUARTERS; i++) {
         memcpy(some, newest + (uint64_t)i * quarter, quarter * sizeof *some);
-        middle[i] = median(some, quarter);
+        middle[i] = median_bytes(some, quarter);
         if (i > 0 && middle[i] >= middle[i - 1])
             return 0;
     }
@@ -191,7 +193,7 @@ static uint64_t growth_of(const uint64_t *newest, uint64_t n)
 
 /* By how much a step what stays grew, if it did with every one; the first may make the optimizer's
  * state. `newest` has the last step first. */
-static uint64_t rise_of(const uint64_t *newest, uint64_t n)
+static uint64_t rise_per_step(const uint64_t *newest, uint64_t n)
 {
     if (n < MIN_RISES + 1)
         return 0;
@@ -222,14 +224,14 @@ static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene
     if (n == 0)
         return 0;
     ret->growth_bytes = growth_of(peaks, n);
-    ret->median_bytes = median(peaks, n);
+    ret->median_bytes = median_bytes(peaks, n);
     ret->most_bytes = peaks[n - 1];
-    ret->rise_bytes = rise_of(ends, n);
-    ret->kept_bytes = median(ends, n);
+    ret->rise_bytes = rise_per_step(ends, n);
+    ret->kept_bytes = median_bytes(ends, n);
     for (uint64_t i = 0; i < n; i++)
         apart[i] = peaks[i] > ret->median_bytes ? peaks[i] - ret->median_bytes
                                                 : ret->median_bytes - peaks[i];
-    ret->deviation_bytes = median(apart, n);
+    ret->deviation_bytes = median_bytes(apart, n);
     return 0;
 }
 
@@ -300,7 +302,7 @@ static void ask_short_leak(const struct tmk_inquirer *q, const struct tmk_scene 
 /* ---- gaps ---- */
 
 /* The line that made most of the blocks that keep segments. */
-static int find_pin(const struct tmk_inquirer *q, struct look *look, uint64_t device,
+static int find_pin(const struct tmk_inquirer *q, struct frag_look *look, uint64_t device,
                     const struct tmk_frag_segment **pinned, uint64_t n, struct tmk_inquiry *ret)
 {
     const struct tmk_peak_row *rows;
@@ -317,7 +319,7 @@ static int find_pin(const struct tmk_inquirer *q, struct look *look, uint64_t de
     return rc;
 }
 
-static int ask_gaps(const struct tmk_inquirer *q, struct look *look, struct tmk_inquiry *ret)
+static int ask_gaps(const struct tmk_inquirer *q, struct frag_look *look, struct tmk_inquiry *ret)
 {
     const struct tmk_frag_segment *pinned[MAX_PINNED];
     for (uint64_t i = 0; i < tmk_fragmentation_n(look->gaps); i++) {
@@ -371,17 +373,17 @@ static bool is_here(const struct tmk_whatif_result *r, const struct tmk_scene *s
            r->oom.requested_bytes == scene->request_bytes;
 }
 
-static int replay(struct trials *t, const struct tmk_alloc_conf *conf,
-                  struct tmk_whatif_result *ret, struct tmk_error *err)
+static int replay_trial(struct trials *t, const struct tmk_alloc_conf *conf,
+                        struct tmk_whatif_result *ret, struct tmk_error *err)
 {
     struct tmk_whatif_setting setting = {.conf = *conf, .limit_bytes = t->limit_bytes};
     t->q->n_events += tmk_whatif_facts(t->whatif)->n_events;
     return tmk_whatif_replay(t->whatif, &setting, ret, err);
 }
 
-static int fill(struct trials *t, const struct tmk_alloc_conf *conf,
-                const struct tmk_whatif_result *r, bool is_recorded, struct tmk_trial *trial,
-                struct tmk_error *err)
+static int fill_trial(struct trials *t, const struct tmk_alloc_conf *conf,
+                      const struct tmk_whatif_result *r, bool is_recorded, struct tmk_trial *trial,
+                      struct tmk_error *err)
 {
     trial->runs_out = r->has_oom && r->oom.event <= t->end;
     trial->runs_out_before = trial->runs_out && (r->oom.event < t->end || !is_here(r, t->scene));
@@ -400,7 +402,7 @@ static int try_recorded(struct trials *t, const struct tmk_alloc_conf *conf, uin
 {
     struct tmk_whatif_result r;
     uint64_t low = t->limit_bytes, high = below_bytes > low ? below_bytes - 1 : low;
-    int rc = replay(t, conf, &r, err);
+    int rc = replay_trial(t, conf, &r, err);
     for (int i = 0; i < MAX_HALVES && rc == 0 && low < high && !is_here(&r, t->scene); i++) {
         bool is_too_little = r.has_oom && !r.oom.is_recorded;
         if (i > 0 && !is_too_little)
@@ -410,13 +412,13 @@ static int try_recorded(struct trials *t, const struct tmk_alloc_conf *conf, uin
         else
             break; /* even the least is more than it needs */
         t->limit_bytes = i == 0 ? high : low + (high - low) / 2;
-        rc = replay(t, conf, &r, err);
+        rc = replay_trial(t, conf, &r, err);
     }
     if (rc < 0)
         return rc;
     if (is_here(&r, t->scene))
         t->end = r.oom.event;
-    return fill(t, conf, &r, true, trial, err);
+    return fill_trial(t, conf, &r, true, trial, err);
 }
 
 static int try_others(struct trials *t, const char *recorded, struct tmk_inquiry *inquiry,
@@ -429,19 +431,19 @@ static int try_others(struct trials *t, const char *recorded, struct tmk_inquiry
                                         "max_split_size_mb:128",
                                         "max_split_size_mb:256",
                                         "max_split_size_mb:512"};
-    _Static_assert(sizeof confs / sizeof confs[0] < TMK_MAX_TRIALS, "and the recorded ones");
-    for (size_t i = 0; i < sizeof confs / sizeof confs[0]; i++) {
+    _Static_assert(TMK_N(confs) < TMK_MAX_TRIALS, "and the recorded ones");
+    for (size_t i = 0; i < TMK_N(confs); i++) {
         struct tmk_alloc_conf conf;
         struct tmk_whatif_result r;
         if (strcmp(confs[i], recorded) == 0)
             continue;
         int rc = tmk_alloc_conf_parse(confs[i], &conf, err);
         if (rc == 0)
-            rc = replay(t, &conf, &r, err);
+            rc = replay_trial(t, &conf, &r, err);
         struct tmk_trial *trial = &inquiry->trials[inquiry->n_trials];
         trial->conf = confs[i];
         if (rc == 0)
-            rc = fill(t, &conf, &r, false, trial, err);
+            rc = fill_trial(t, &conf, &r, false, trial, err);
         if (rc < 0)
             return rc;
         inquiry->n_trials++;

@@ -105,6 +105,12 @@ struct tmk_verdict {
     struct tmk_cause_row rows[TMK_N_CAUSES]; /* those that count first, most bytes first */
 };
 
+/* A replay is a witness only if with the recorded settings it runs out where the job did. */
+static inline bool tmk_inquiry_has_witness(const struct tmk_inquiry *q)
+{
+    return q->n_trials > 0 && q->trials[0].runs_out && !q->trials[0].runs_out_before;
+}
+
 /* `need_bytes`: of the whole step; 0: not known. */
 void tmk_causes_judge(const struct tmk_scene *scene, const struct tmk_inquiry *inquiry,
                       uint64_t need_bytes, struct tmk_verdict *ret);

@@ -52,12 +52,6 @@ static bool is_first(const struct tmk_case *c, enum tmk_cause cause)
 
 /* ---- the allocator ---- */
 
-/* A replay is a witness only if with the recorded settings it runs out where the job did. */
-static bool has_witness(const struct tmk_inquiry *q)
-{
-    return q->n_trials > 0 && q->trials[0].runs_out && !q->trials[0].runs_out_before;
-}
-
 /* How much less the allocator needs with the trial's settings; where that was not searched for, at
  * least what was missing. */
 static uint64_t trial_saves(const struct tmk_case *c, const struct tmk_trial *trial)
@@ -110,7 +104,7 @@ static void try_settings(struct tmk_fixing *f)
 {
     const struct tmk_inquiry *q = &f->c->inquiry;
     const struct tmk_trial *best = NULL;
-    for (uint32_t i = 1; has_witness(q) && i < q->n_trials; i++) {
+    for (uint32_t i = 1; tmk_inquiry_has_witness(q) && i < q->n_trials; i++) {
         const struct tmk_trial *trial = &q->trials[i];
         if (trial->runs_out)
             continue;
@@ -130,7 +124,7 @@ static void try_unproven(struct tmk_fixing *f)
     char size[TMK_AMOUNT_BYTES];
     const char *conf = c->inquiry.alloc_conf;
     if (!is_first(c, TMK_CAUSE_FRAGMENTATION) || c->scene.is_of_driver ||
-        has_witness(&c->inquiry) || (conf && strstr(conf, "expandable_segments:True")))
+        tmk_inquiry_has_witness(&c->inquiry) || (conf && strstr(conf, "expandable_segments:True")))
         return;
     tmk_fixing_add(f,
                    (struct tmk_fix){.kind = "expandable_segments",

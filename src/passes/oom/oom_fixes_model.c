@@ -19,7 +19,7 @@ enum { A_CALL = 1, THE_BATCH = 2, TIME = 3, A_LIBRARY = 4, OTHER_TRAINING = 6, A
 
 /* Leave a part of the limit for what is not seen yet: of a forward that had not ended all that
  * backward adds, gradients of its inputs and the handles and workspaces of cuBLAS. */
-static double room_of(const struct tmk_case *c)
+static double room_of_limit(const struct tmk_case *c)
 {
     return (c->need.is_estimate ? 0.85 : 0.92) * (double)c->verdict.limit_bytes;
 }
@@ -52,7 +52,7 @@ static void smaller_batch(struct tmk_fixing *f)
         return;
     double scaling = (double)c->need.scaling_bytes;
     double fixed = (double)(c->need.bytes - c->need.scaling_bytes);
-    double part = (room_of(c) - fixed) / scaling;
+    double part = (room_of_limit(c) - fixed) / scaling;
     int percent = part < 0 ? 0 : part > 0.95 ? 95 : (int)(part * 100);
     if (percent < 2)
         return; /* not even one sample: the rest is too much */
@@ -95,7 +95,7 @@ struct blocks {
     uint64_t tensor_bytes; /* a large one, as each block's input will be */
 };
 
-static int find_blocks(struct tmk_fixing *f, struct blocks *ret)
+static int find_scene_blocks(struct tmk_fixing *f, struct blocks *ret)
 {
     const struct tmk_scene *s = &f->c->scene;
     struct tmk_textmap seen = {0};
@@ -134,12 +134,12 @@ static uint64_t kept_by_groups(uint32_t n, uint64_t block_bytes, uint64_t input_
     return best;
 }
 
-static void checkpointing(struct tmk_fixing *f)
+static void add_checkpointing_fix(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     struct blocks blocks;
     char size[TMK_AMOUNT_BYTES], saved[TMK_AMOUNT_BYTES], groups[48] = "each block";
-    if (!c->need.has_parts || find_blocks(f, &blocks) < 0) {
+    if (!c->need.has_parts || find_scene_blocks(f, &blocks) < 0) {
         f->failed = f->failed || c->need.has_parts;
         return;
     }
@@ -230,7 +230,7 @@ static void smaller_optimizer(struct tmk_fixing *f, const struct weights *w)
                    tmk_size_text(state, size), tmk_size_text(saves, saved));
 }
 
-static void shard(struct tmk_fixing *f)
+static void add_shard_fix(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     uint64_t state = c->scene.category_bytes[TIDEMARK_OPTIMIZER_STATE];
@@ -393,10 +393,10 @@ void tmk_fixing_model(struct tmk_fixing *f)
     drop_gradients(f);
     no_graph(f);
     smaller_batch(f);
-    checkpointing(f);
+    add_checkpointing_fix(f);
     half_precision(f, &w);
     smaller_optimizer(f, &w);
-    shard(f);
+    add_shard_fix(f);
     train_less(f, &w);
     fewer_inputs(f);
     beside_torch(f);

@@ -7,7 +7,7 @@
 #include "kit/grow.h"
 #include "passes/whatif/whatif_internal.h"
 
-static uint64_t find_place(const struct tmk_whatif *w, uint64_t address)
+static uint64_t find_live_place(const struct tmk_whatif *w, uint64_t address)
 {
     uint64_t i = tmk_hash_mix(address, 0) & (w->live_room - 1);
     while (w->live[i].slot && w->live[i].address != address)
@@ -30,7 +30,7 @@ static bool grow_live(struct tmk_whatif *w)
     w->live_room = n ? 2 * n : 1024;
     for (uint64_t i = 0; i < n; i++)
         if (old[i].slot)
-            w->live[find_place(w, old[i].address)] = old[i];
+            w->live[find_live_place(w, old[i].address)] = old[i];
     free(old);
     return true;
 }
@@ -41,7 +41,7 @@ uint32_t tmk_whatif_add_live(struct tmk_whatif *w, uint64_t address)
     if (!grow_live(w) || (!w->n_free_slots && w->n_slots >= NO_SLOT))
         return NO_SLOT;
     uint32_t slot = w->n_free_slots ? w->free_slots[--w->n_free_slots] : w->n_slots++;
-    w->live[find_place(w, address)] = (struct live_block){address, slot + 1};
+    w->live[find_live_place(w, address)] = (struct live_block){address, slot + 1};
     w->n_live++;
     return slot;
 }
@@ -63,7 +63,7 @@ static void close_hole(struct tmk_whatif *w, uint64_t hole)
 /* The slot of a block that goes; NO_SLOT: it was not known. */
 uint32_t tmk_whatif_remove_live(struct tmk_whatif *w, uint64_t address)
 {
-    uint64_t i = w->live_room ? find_place(w, address) : 0;
+    uint64_t i = w->live_room ? find_live_place(w, address) : 0;
     if (!w->live_room || !w->live[i].slot)
         return NO_SLOT;
     uint32_t slot = w->live[i].slot - 1;
@@ -82,5 +82,5 @@ uint32_t tmk_whatif_remove_live(struct tmk_whatif *w, uint64_t address)
 
 bool tmk_whatif_is_live(const struct tmk_whatif *w, uint64_t address)
 {
-    return w->live_room && w->live[find_place(w, address)].slot;
+    return w->live_room && w->live[find_live_place(w, address)].slot;
 }

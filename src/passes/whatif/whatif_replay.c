@@ -18,7 +18,7 @@ struct player {
     struct tmk_whatif_result *result;
 };
 
-static uint64_t least_of(uint64_t a, uint64_t b)
+static uint64_t least_bytes(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -48,7 +48,7 @@ static uint64_t request_of(struct player *p, const uint32_t *words)
     return two_words(&words[2]);
 }
 
-static int heed(struct player *p)
+static int apply_due_hints(struct player *p)
 {
     const struct tmk_space_hints *hints = &p->w->hints;
     int rc = 0;
@@ -62,7 +62,7 @@ static int play_alloc(struct player *p, const uint32_t *words)
     uint32_t *block = &p->blocks[words[0] & NO_SLOT];
     uint64_t bytes = request_of(p, words);
     *block = TMK_CACHING_NONE;
-    int rc = heed(p);
+    int rc = apply_due_hints(p);
     if (rc == 0)
         rc = tmk_caching_malloc(p->model, bytes, words[1], block);
     else
@@ -111,7 +111,7 @@ static int play_oom(struct player *p, const uint32_t *words)
 static int play_empty(struct player *p, uint64_t need)
 {
     const struct tmk_whatif *w = p->w;
-    uint64_t limit = least_of(w->facts.limit_bytes, p->limit_bytes); /* unknown is no bound */
+    uint64_t limit = least_bytes(w->facts.limit_bytes, p->limit_bytes); /* unknown is no bound */
     bool is_own = need && (need > limit || w->conf.gc_threshold > 0);
     return is_own ? 0 : tmk_caching_empty_cache(p->model);
 }
@@ -141,7 +141,7 @@ static int play_other(struct player *p, const uint32_t *words)
     return rc < 0 ? rc : 3;
 }
 
-static int play(struct player *p)
+static int play_words(struct player *p)
 {
     const uint32_t *words = p->w->words, *end = words + p->w->n_words;
     int rc = 0;
@@ -183,7 +183,7 @@ static bool is_as_recorded(const struct tmk_whatif *w, const struct tmk_whatif_s
             return false;
     return a->expandable_segments == b->expandable_segments &&
            a->large_segment_bytes == b->large_segment_bytes &&
-           least_of(a->max_split_bytes, most) == least_of(b->max_split_bytes, most) &&
+           least_bytes(a->max_split_bytes, most) == least_bytes(b->max_split_bytes, most) &&
            (!has_limit || !(a->gc_threshold > 0 || b->gc_threshold > 0));
 }
 
@@ -252,7 +252,7 @@ static int play_seeds(struct player *p, bool as_it_lay)
     return rc < 0 ? rc : 0;
 }
 
-static void tell(struct tmk_whatif_result *r, const struct tmk_caching_stats *s)
+static void tell_result(struct tmk_whatif_result *r, const struct tmk_caching_stats *s)
 {
     r->peak_allocated_bytes = s->peak_allocated_bytes;
     r->peak_reserved_bytes = s->peak_reserved_bytes;
@@ -288,9 +288,9 @@ int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_settin
     if (rc == 0)
         rc = play_seeds(&p, is_recorded && !w->conf.expandable_segments);
     if (rc == 0)
-        rc = play(&p);
+        rc = play_words(&p);
     if (rc == 0)
-        tell(&result, tmk_caching_stats(p.model));
+        tell_result(&result, tmk_caching_stats(p.model));
     tmk_caching_close(p.model);
     free(p.blocks);
     free(p.n_syncs);

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "kit/grow.h"
@@ -17,13 +18,13 @@
 
 enum { MIB_SHIFT = 20 };
 
-struct piece {
+struct space_piece {
     uint64_t address;
     uint64_t bytes; /* 0: the place is free */
 };
 
 struct pieces { /* by number, and by address */
-    struct piece *items;
+    struct space_piece *items;
     uint64_t n, room;
     uint32_t *free_items;
     uint64_t n_free, free_room;
@@ -51,12 +52,12 @@ struct tmk_whatif_sizes {
 
 /* ---- pieces ---- */
 
-static int add_piece(struct pieces *p, uint64_t address, uint64_t bytes)
+static int add_free_piece(struct pieces *p, uint64_t address, uint64_t bytes)
 {
     uint64_t i = p->n_free ? p->free_items[p->n_free - 1] : p->n;
     if (i >> TMK_FREE_SET_INDEX_BITS)
         return TMK_ENOMEM;
-    struct piece *more = tmk_grow(p->items, i + 1, &p->room, sizeof *more);
+    struct space_piece *more = tmk_grow(p->items, i + 1, &p->room, sizeof *more);
     uint32_t *free_items = tmk_grow(p->free_items, p->n + 1, &p->free_room, sizeof *free_items);
     if (more)
         p->items = more;
@@ -64,7 +65,7 @@ static int add_piece(struct pieces *p, uint64_t address, uint64_t bytes)
         p->free_items = free_items;
     if (!more || !free_items || tmk_free_set_add(&p->order, 0, address, (uint32_t)i) < 0)
         return TMK_ENOMEM;
-    p->items[i] = (struct piece){address, bytes};
+    p->items[i] = (struct space_piece){address, bytes};
     if (p->n_free)
         p->n_free--;
     else
@@ -73,20 +74,20 @@ static int add_piece(struct pieces *p, uint64_t address, uint64_t bytes)
 }
 
 /* The last one that begins at or before an address; NULL: none. */
-static const struct piece *piece_before(const struct pieces *p, uint64_t address)
+static const struct space_piece *piece_before(const struct pieces *p, uint64_t address)
 {
     struct tmk_free_cursor c = tmk_free_set_find(&p->order, 0, address + TMK_ALLOC_UNIT);
     return tmk_free_set_back(&p->order, &c) ? &p->items[tmk_free_set_block(&p->order, c)] : NULL;
 }
 
-static const struct piece *piece_behind(const struct pieces *p, uint64_t address)
+static const struct space_piece *piece_behind(const struct pieces *p, uint64_t address)
 {
     struct tmk_free_cursor c = tmk_free_set_find(&p->order, 0, address + TMK_ALLOC_UNIT);
     bool is_end = tmk_free_set_is_end(&p->order, c);
     return is_end ? NULL : &p->items[tmk_free_set_block(&p->order, c)];
 }
 
-static void remove_piece(struct pieces *p, uint64_t address)
+static void remove_free_piece(struct pieces *p, uint64_t address)
 {
     struct tmk_free_cursor c = tmk_free_set_find(&p->order, 0, address);
     if (tmk_free_set_is_end(&p->order, c))
@@ -130,20 +131,20 @@ struct tmk_whatif_sizes *tmk_whatif_sizes_close(struct tmk_whatif_sizes *z)
 
 int tmk_whatif_sizes_segment(struct tmk_whatif_sizes *z, uint64_t address, uint64_t bytes)
 {
-    remove_piece(&z->segments, address);
-    return add_piece(&z->segments, address, bytes);
+    remove_free_piece(&z->segments, address);
+    return add_free_piece(&z->segments, address, bytes);
 }
 
 void tmk_whatif_sizes_segment_end(struct tmk_whatif_sizes *z, uint64_t address)
 {
-    remove_piece(&z->segments, address);
+    remove_free_piece(&z->segments, address);
 }
 
 /* Is there free memory between the block and what follows it? */
 static bool was_cut(const struct tmk_whatif_sizes *z, uint64_t address, uint64_t bytes)
 {
-    const struct piece *segment = piece_before(&z->segments, address);
-    const struct piece *next = piece_behind(&z->blocks, address);
+    const struct space_piece *segment = piece_before(&z->segments, address);
+    const struct space_piece *next = piece_behind(&z->blocks, address);
     if (!segment || segment->address + segment->bytes <= address)
         return true; /* nothing is known: take it as it is */
     uint64_t end = segment->address + segment->bytes;
@@ -167,13 +168,13 @@ int tmk_whatif_sizes_alloc(struct tmk_whatif_sizes *z, uint64_t address, uint64_
                                        .step = step,
                                        .stack = stack,
                                        .is_cut = was_cut(z, address, bytes)};
-    remove_piece(&z->blocks, address);
-    return add_piece(&z->blocks, address, bytes);
+    remove_free_piece(&z->blocks, address);
+    return add_free_piece(&z->blocks, address, bytes);
 }
 
 void tmk_whatif_sizes_free(struct tmk_whatif_sizes *z, uint64_t address)
 {
-    remove_piece(&z->blocks, address);
+    remove_free_piece(&z->blocks, address);
 }
 
 /* ---- guesses ---- */
@@ -194,7 +195,7 @@ static const struct {
     {BY_MIB, NEAR},
 };
 
-static bool is_same(enum lookup lookup, const struct note *a, const struct note *b)
+static bool is_same_note(enum lookup lookup, const struct note *a, const struct note *b)
 {
     bool with_step = lookup == BY_STEP_AND_MIB || lookup == BY_STEP_AND_SIZE;
     bool with_size = lookup == BY_SIZE || lookup == BY_STEP_AND_SIZE;
@@ -202,7 +203,7 @@ static bool is_same(enum lookup lookup, const struct note *a, const struct note 
            (with_size ? a->bytes == b->bytes : a->bytes >> MIB_SHIFT == b->bytes >> MIB_SHIFT);
 }
 
-static uint64_t hash_of(enum lookup lookup, const struct note *note)
+static uint64_t hash_of_note(enum lookup lookup, const struct note *note)
 {
     bool with_step = lookup == BY_STEP_AND_MIB || lookup == BY_STEP_AND_SIZE;
     bool with_size = lookup == BY_SIZE || lookup == BY_STEP_AND_SIZE;
@@ -210,20 +211,21 @@ static uint64_t hash_of(enum lookup lookup, const struct note *note)
     return tmk_hash_mix(tmk_hash_mix(note->stack, size), with_step ? (uint64_t)note->step : 0);
 }
 
-static uint64_t *slot_of(struct tmk_whatif_sizes *z, enum lookup lookup, const struct note *like)
+static uint64_t *slot_of_note(struct tmk_whatif_sizes *z, enum lookup lookup,
+                              const struct note *like)
 {
-    uint64_t i = hash_of(lookup, like) & (z->n_slots - 1);
-    while (z->table[i] && !is_same(lookup, &z->notes[z->table[i] - 1], like))
+    uint64_t i = hash_of_note(lookup, like) & (z->n_slots - 1);
+    while (z->table[i] && !is_same_note(lookup, &z->notes[z->table[i] - 1], like))
         i = (i + 1) & (z->n_slots - 1);
     return &z->table[i];
 }
 
 /* A cut block that is like note `i`, but for `mib_less`. */
-static void consider(struct tmk_whatif_sizes *z, uint64_t i, size_t t, uint64_t mib_less)
+static void consider_note(struct tmk_whatif_sizes *z, uint64_t i, size_t t, uint64_t mib_less)
 {
     struct note *note = &z->notes[i], like = *note;
     like.bytes -= mib_less << MIB_SHIFT;
-    uint64_t other = *slot_of(z, tries[t].lookup, &like);
+    uint64_t other = *slot_of_note(z, tries[t].lookup, &like);
     if (!other || tries[t].rank < note->rank)
         return;
     uint64_t bytes = z->notes[other - 1].bytes;
@@ -237,20 +239,20 @@ static void consider(struct tmk_whatif_sizes *z, uint64_t i, size_t t, uint64_t 
     note->rank = tries[t].rank;
 }
 
-static void look_at(struct tmk_whatif_sizes *z, uint64_t i, size_t t)
+static void look_at_note(struct tmk_whatif_sizes *z, uint64_t i, size_t t)
 {
     const struct note *note = &z->notes[i];
     bool with_mib = tries[t].lookup == BY_MIB || tries[t].lookup == BY_STEP_AND_MIB;
     if (note->is_cut) {
-        *slot_of(z, tries[t].lookup, note) = i + 1;
+        *slot_of_note(z, tries[t].lookup, note) = i + 1;
         return;
     }
-    consider(z, i, t, 0);
+    consider_note(z, i, t, 0);
     if (with_mib)
-        consider(z, i, t, 1);
+        consider_note(z, i, t, 1);
 }
 
-static int make_table(struct tmk_whatif_sizes *z)
+static int make_note_table(struct tmk_whatif_sizes *z)
 {
     uint64_t n_slots = 1024;
     while (n_slots < 2 * z->n_notes)
@@ -264,13 +266,13 @@ static int make_table(struct tmk_whatif_sizes *z)
 /* Forwards and backwards: the nearer one counts. */
 static int try_all(struct tmk_whatif_sizes *z, size_t t)
 {
-    int rc = make_table(z);
+    int rc = make_note_table(z);
     for (uint64_t i = 0; i < z->n_notes && rc == 0; i++)
-        look_at(z, i, t);
+        look_at_note(z, i, t);
     if (rc == 0)
-        rc = make_table(z);
+        rc = make_note_table(z);
     for (uint64_t i = z->n_notes; i > 0 && rc == 0; i--)
-        look_at(z, i - 1, t);
+        look_at_note(z, i - 1, t);
     return rc;
 }
 
@@ -278,7 +280,7 @@ int tmk_whatif_sizes_resolve(struct tmk_whatif_sizes *z,
                              void (*tell)(void *arg, uint64_t key, uint64_t bytes), void *arg)
 {
     int rc = 0;
-    for (size_t t = 0; t < sizeof tries / sizeof tries[0] && rc == 0; t++)
+    for (size_t t = 0; t < TMK_N(tries) && rc == 0; t++)
         rc = try_all(z, t);
     for (uint64_t i = 0; i < z->n_notes && rc == 0; i++)
         if (z->notes[i].guess && z->notes[i].guess < z->notes[i].bytes)

@@ -65,7 +65,7 @@ static void put_moment(struct tmk_whatif *w, const struct tmk_state *s, uint64_t
 /* ---- segments ---- */
 
 /* Imported traces have no segments but torch's, and no native stacks. */
-static bool is_torch(struct tmk_whatif *w, uint32_t stack)
+static bool is_torch_stack(struct tmk_whatif *w, uint32_t stack)
 {
     const char *owner = tmk_holders_get(w->holders, stack)->owner;
     return strcmp(owner, "torch") == 0 || tmk_reader_info(w->p->reader, "imported") != NULL;
@@ -105,9 +105,9 @@ static void keep_place(struct tmk_whatif *w, uint64_t address, uint64_t size_byt
     more[w->n_places++] = (struct tmk_space_event){address, size_bytes, w->facts.n_events};
 }
 
-static void on_segment(struct tmk_whatif *w, const struct tmk_event *ev)
+static void on_whatif_segment(struct tmk_whatif *w, const struct tmk_event *ev)
 {
-    if (!tmk_segment_is_on_device(ev->segment_kind) || !is_torch(w, ev->stack))
+    if (!tmk_segment_is_on_device(ev->segment_kind) || !is_torch_stack(w, ev->stack))
         return;
     if (ev->segment_kind == TMK_SEGMENT_POOL) { /* the driver's to fill and to empty */
         w->n_pools++;
@@ -127,7 +127,7 @@ static void on_segment_end(struct tmk_whatif *w, uint64_t ns,
                            const struct tmk_driver_segment *segment)
 {
     if (!tmk_segment_is_on_device(segment->kind) || segment->device != w->device ||
-        segment->kind == TMK_SEGMENT_POOL || !is_torch(w, segment->stack))
+        segment->kind == TMK_SEGMENT_POOL || !is_torch_stack(w, segment->stack))
         return;
     before_segment(w, ns);
     tmk_whatif_sizes_segment_end(w->sizes, segment->address);
@@ -164,8 +164,8 @@ static void settle_empty(struct tmk_whatif *w, uint64_t bytes, bool was_refused)
 }
 
 /* `b` is the block, or what is known of one that was never entered. */
-static void on_alloc(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns,
-                     const struct tmk_block *b, uint64_t requested_bytes)
+static void on_whatif_alloc(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns,
+                            const struct tmk_block *b, uint64_t requested_bytes)
 {
     uint64_t bytes = requested_bytes ? requested_bytes : b->size_bytes;
     settle_empty(w, bytes, false);
@@ -226,7 +226,8 @@ static void begin_history(struct tmk_whatif *w, struct tmk_state *s)
     w->empty_at = 0;
 }
 
-static void on_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns, uint64_t address)
+static void on_whatif_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns,
+                           uint64_t address)
 {
     uint32_t slot = tmk_whatif_remove_live(w, address);
     if (slot == NO_SLOT)
@@ -240,7 +241,7 @@ static void on_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns
 }
 
 /* The block just freed is still in use by another stream: its slot is not free yet. */
-static void on_held(struct tmk_whatif *w, uint64_t address)
+static void on_whatif_held(struct tmk_whatif *w, uint64_t address)
 {
     uint32_t slot = w->freed.slot - 1;
     uint32_t word = slot | (uint32_t)OP_FREE << OP_SHIFT;
@@ -259,7 +260,7 @@ static void on_held(struct tmk_whatif *w, uint64_t address)
     w->has_held = true;
 }
 
-static void on_released(struct tmk_whatif *w, uint64_t address)
+static void on_whatif_released(struct tmk_whatif *w, uint64_t address)
 {
     uint64_t i = 0;
     while (i < w->n_held && w->held[i].address != address)
@@ -273,7 +274,8 @@ static void on_released(struct tmk_whatif *w, uint64_t address)
 }
 
 /* A recorded request that failed for good: everything cached had been given back by then. */
-static void on_oom(struct tmk_whatif *w, const struct tmk_state *s, const struct tmk_event *ev)
+static void on_whatif_oom(struct tmk_whatif *w, const struct tmk_state *s,
+                          const struct tmk_event *ev)
 {
     settle_empty(w, ev->size_bytes, true);
     put_moment(w, s, ev->time_ns);
@@ -288,7 +290,7 @@ static void on_oom(struct tmk_whatif *w, const struct tmk_state *s, const struct
 /* ---- samples ---- */
 
 /* What the process has of the card beside torch's memory: the most that was seen. */
-static void on_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample)
+static void on_whatif_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample)
 {
     struct tmk_whatif_facts *f = &w->facts;
     if (sample->total_bytes != UINT64_MAX)
@@ -309,8 +311,8 @@ static bool is_history_mark(const struct tmk_whatif *w, const struct tmk_event *
     return name && strcmp(name, "history begins") == 0;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_whatif_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                            struct tmk_block *b)
 {
     struct tmk_whatif *w = arg;
     const struct tmk_state *s = &rp->state;
@@ -324,29 +326,29 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     if (ev->device != w->device)
         return;
     if (ev->kind == TMK_KIND_ALLOC)
-        on_alloc(w, s, ev->time_ns,
-                 &(struct tmk_block){.address = ev->address,
-                                     .size_bytes = ev->size_bytes,
-                                     .stack = ev->stack,
-                                     .stream = ev->stream},
-                 ev->requested_bytes);
+        on_whatif_alloc(w, s, ev->time_ns,
+                        &(struct tmk_block){.address = ev->address,
+                                            .size_bytes = ev->size_bytes,
+                                            .stack = ev->stack,
+                                            .stream = ev->stream},
+                        ev->requested_bytes);
     else if (ev->kind == TMK_KIND_FREE && b)
-        on_free(w, s, ev->time_ns, b->address);
+        on_whatif_free(w, s, ev->time_ns, b->address);
     else if (ev->kind == TMK_KIND_OOM && !ev->is_of_driver)
-        on_oom(w, s, ev);
+        on_whatif_oom(w, s, ev);
     else if (ev->kind == TMK_KIND_HELD)
-        on_held(w, ev->address);
+        on_whatif_held(w, ev->address);
     else if (ev->kind == TMK_KIND_RELEASED)
-        on_released(w, ev->address);
+        on_whatif_released(w, ev->address);
     else if (ev->kind == TMK_KIND_RESERVED)
         w->reserved_bytes = ev->size_bytes;
     else if (ev->kind == TMK_KIND_SEGMENT)
-        on_segment(w, ev);
+        on_whatif_segment(w, ev);
     else if (ev->kind == TMK_KIND_SAMPLE)
-        on_sample(w, &ev->sample);
+        on_whatif_sample(w, &ev->sample);
 }
 
-static int by_address(const void *a, const void *b)
+static int compare_found_addresses(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
@@ -366,14 +368,14 @@ static void forget_gone(struct tmk_whatif *w, struct tmk_state *s)
         if (w->live[i].slot && !(b && b->live))
             gone[n++] = w->live[i].address;
     }
-    qsort(gone, n, sizeof *gone, by_address);
+    qsort(gone, n, sizeof *gone, compare_found_addresses);
     for (uint64_t i = 0; i < n; i++)
-        on_free(w, s, s->now_ns, gone[i]);
+        on_whatif_free(w, s, s->now_ns, gone[i]);
     free(gone);
 }
 
 /* Blocks that the state has and we have not were there before, or came unseen. */
-static void take_found(struct tmk_whatif *w, struct tmk_state *s)
+static void take_found_blocks(struct tmk_whatif *w, struct tmk_state *s)
 {
     uint64_t *found = malloc((s->n_live + 1ull) * sizeof *found), n = 0;
     if (!found) {
@@ -385,11 +387,11 @@ static void take_found(struct tmk_whatif *w, struct tmk_state *s)
         if (b->live && b->device == w->device && !tmk_whatif_is_live(w, b->address))
             found[n++] = b->address;
     }
-    qsort(found, n, sizeof *found, by_address);
+    qsort(found, n, sizeof *found, compare_found_addresses);
     for (uint64_t i = 0; i < n; i++) {
         const struct tmk_block *b = tmk_state_find(s, w->device, found[i]);
         if (b)
-            on_alloc(w, s, s->now_ns, b, tmk_state_requested(s, b));
+            on_whatif_alloc(w, s, s->now_ns, b, tmk_state_requested(s, b));
     }
     w->n_found += n;
     free(found);
@@ -401,14 +403,14 @@ static void take_segments(struct tmk_whatif *w, const struct tmk_state *s)
     for (uint32_t i = 0; i < s->segments.n; i++) {
         const struct tmk_driver_segment *segment = &s->segments.items[i];
         if (segment->device == w->device)
-            on_segment(w, &(struct tmk_event){.segment_kind = segment->kind,
-                                              .stack = segment->stack,
-                                              .address = segment->address,
-                                              .size_bytes = segment->size_bytes});
+            on_whatif_segment(w, &(struct tmk_event){.segment_kind = segment->kind,
+                                                     .stack = segment->stack,
+                                                     .address = segment->address,
+                                                     .size_bytes = segment->size_bytes});
     }
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_whatif_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_whatif *w = arg;
     struct tmk_state *s = (struct tmk_state *)&rp->state; /* finding changes nothing */
@@ -416,7 +418,7 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
     if (is_first)
         take_segments(w, s);
     forget_gone(w, s);
-    take_found(w, s);
+    take_found_blocks(w, s);
     if (is_first && w->n_live)
         begin_history(w, s);
     else
@@ -431,8 +433,8 @@ struct tmk_visitor tmk_whatif_visitor(struct tmk_whatif *w)
                                          TMK_HEARS(MARK) | TMK_HEARS(HELD) | TMK_HEARS(RELEASED) |
                                          TMK_HEARS(RESERVED) | TMK_HEARS(SEGMENT) |
                                          TMK_HEARS(SEGMENT_END) | TMK_HEARS(SAMPLE),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_whatif_event,
+                                .restored = on_whatif_restored};
 }
 
 /* ---- before and after ---- */
