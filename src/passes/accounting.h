@@ -46,7 +46,7 @@ struct tmk_accounting;
 int tmk_accounting_open(const struct tmk_process *p, struct tmk_accounting **ret_accounting);
 struct tmk_accounting *tmk_accounting_close(struct tmk_accounting *a);
 struct tmk_visitor tmk_accounting_visitor(struct tmk_accounting *a);
-/* After the sweep: 0 or TMK_ENOMEM. */
+/* Call it after the sweep. Returns 0 or TMK_ENOMEM. */
 int tmk_accounting_finish(struct tmk_accounting *a, const struct tmk_replay *rp,
                           struct tmk_error *err);
 

@@ -25,7 +25,7 @@ struct tmk_device_samples {
 
 struct tmk_forecast_samples;
 
-/* 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
+/* Returns 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
 int tmk_forecast_samples_open(struct tmk_forecast_samples **ret);
 struct tmk_forecast_samples *tmk_forecast_samples_close(struct tmk_forecast_samples *s);
 struct tmk_visitor tmk_forecast_samples_visitor(struct tmk_forecast_samples *s);

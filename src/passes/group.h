@@ -37,7 +37,8 @@ struct tmk_labels {
     uint32_t n_contexts;
 };
 
-/* 0 or TMK_ENOMEM. Names are borrowed from the process's reader. fini takes a zeroed one. */
+/* Returns 0 or TMK_ENOMEM. Names are borrowed from the process's reader. fini takes a zeroed one.
+ */
 int tmk_labels_init(struct tmk_labels *l, const struct tmk_process *p, const struct tmk_state *s);
 void tmk_labels_fini(struct tmk_labels *l);
 

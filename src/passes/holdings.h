@@ -18,7 +18,7 @@ int tmk_holdings_open(const struct tmk_process *p, uint16_t device, const uint64
                       uint32_t n_parts, struct tmk_holdings **ret_holdings);
 struct tmk_holdings *tmk_holdings_close(struct tmk_holdings *h);
 struct tmk_visitor tmk_holdings_visitor(struct tmk_holdings *h);
-/* After the sweep: 0 or TMK_ENOMEM. */
+/* Call it after the sweep. Returns 0 or TMK_ENOMEM. */
 int tmk_holdings_finish(struct tmk_holdings *h, struct tmk_error *err);
 
 /* Of blocks there is nothing in them: min, last and reserved are not set. */

@@ -26,8 +26,8 @@ int tmk_layers_open(const struct tmk_labels *l, enum tmk_by by, const struct tmk
                     uint32_t device, struct tmk_layers **ret_layers);
 struct tmk_layers *tmk_layers_close(struct tmk_layers *s);
 struct tmk_visitor tmk_layers_visitor(struct tmk_layers *s);
-/* After the sweep: 0 or TMK_ENOMEM. Of bytes whose blocks a gap of the trace hides, nothing is
- * known: they are the key NULL's. */
+/* Call it after the sweep. Returns 0 or TMK_ENOMEM. Of bytes whose blocks a gap of the trace hides,
+ * nothing is known: they are the key NULL's. */
 int tmk_layers_finish(struct tmk_layers *s, const struct tmk_replay *rp, struct tmk_error *err);
 
 /* In the order in which they were met. The keys of a part add up to its max_bytes. */

@@ -19,7 +19,7 @@ struct tmk_marks;
 int tmk_marks_open(const struct tmk_process *p, struct tmk_marks **ret_marks);
 struct tmk_marks *tmk_marks_close(struct tmk_marks *m);
 struct tmk_visitor tmk_marks_visitor(struct tmk_marks *m);
-/* After the sweep: 0 or TMK_ENOMEM. */
+/* Call it after the sweep. Returns 0 or TMK_ENOMEM. */
 int tmk_marks_finish(struct tmk_marks *m, struct tmk_error *err);
 
 uint64_t tmk_marks_n(const struct tmk_marks *m);

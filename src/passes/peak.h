@@ -26,7 +26,8 @@ struct tmk_moment {
 
 struct tmk_peak; /* the pass, then its result */
 
-/* 0 or TMK_ENOMEM. Give tmk_peak_visitor() to a sweep, then call finish with its replay, then ask.
+/* Returns 0 or TMK_ENOMEM. Give tmk_peak_visitor() to a sweep, then call finish with its replay,
+ * then ask.
  */
 int tmk_peak_open(const struct tmk_process *p, const struct tmk_moment *moment,
                   struct tmk_peak **ret_peak);

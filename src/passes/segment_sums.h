@@ -42,7 +42,7 @@ struct tmk_segment_sums {
     struct tmk_device_sums devices[TMK_MAX_DEVICES];
 };
 
-/* 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
+/* Returns 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
 int tmk_segment_sums_open(const struct tmk_process *p, struct tmk_segment_sums **ret_sums);
 struct tmk_segment_sums *tmk_segment_sums_close(struct tmk_segment_sums *sums);
 
@@ -52,7 +52,8 @@ void tmk_segment_sums_event(struct tmk_segment_sums *sums, const struct tmk_repl
                             const struct tmk_event *ev);
 void tmk_segment_sums_restored(struct tmk_segment_sums *sums, const struct tmk_replay *rp);
 
-/* After the sweep: 0, or TMK_ENOMEM when an owner was not found for want of memory. */
+/* Call it after the sweep. Returns 0, or TMK_ENOMEM when an owner was not found for want of memory.
+ */
 int tmk_segment_sums_check(const struct tmk_segment_sums *sums);
 
 /* Its place in `devices`, made when new; TMK_MAX_DEVICES: there is none left. */

@@ -22,11 +22,11 @@ struct tmk_segment_rows;
 int tmk_segment_rows_open(const struct tmk_process *p, struct tmk_segment_rows **ret_rows);
 struct tmk_segment_rows *tmk_segment_rows_close(struct tmk_segment_rows *s);
 struct tmk_visitor tmk_segment_rows_visitor(struct tmk_segment_rows *s);
-/* After the sweep: 0 or TMK_ENOMEM. */
+/* Call it after the sweep. Returns 0 or TMK_ENOMEM. */
 int tmk_segment_rows_finish(struct tmk_segment_rows *s, struct tmk_error *err);
 
 uint64_t tmk_segment_rows_n(const struct tmk_segment_rows *s);
-/* Borrowed until close. */
+/* The result is borrowed until close. */
 const struct tmk_segment_row *tmk_segment_rows_get(const struct tmk_segment_rows *s, uint64_t i);
 
 #endif

@@ -18,7 +18,7 @@ struct tmk_site_total {
 
 struct tmk_sites;
 
-/* 0 or TMK_ENOMEM. Visit, finish with the replay, then ask. */
+/* Returns 0 or TMK_ENOMEM. Visit, finish with the replay, then ask. */
 int tmk_sites_open(const struct tmk_process *p, struct tmk_sites **ret_sites);
 struct tmk_sites *tmk_sites_close(struct tmk_sites *s);
 struct tmk_visitor tmk_sites_visitor(struct tmk_sites *s);

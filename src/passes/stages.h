@@ -30,7 +30,7 @@ struct tmk_stages;
 int tmk_stages_open(const struct tmk_process *p, uint16_t device, struct tmk_stages **ret_stages);
 struct tmk_stages *tmk_stages_close(struct tmk_stages *s);
 struct tmk_visitor tmk_stages_visitor(struct tmk_stages *s);
-/* After the sweep: 0 or TMK_ENOMEM. */
+/* Call it after the sweep. Returns 0 or TMK_ENOMEM. */
 int tmk_stages_finish(struct tmk_stages *s, const struct tmk_replay *rp, struct tmk_error *err);
 
 /* In the order in which they first began; borrowed until close. */

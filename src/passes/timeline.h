@@ -35,7 +35,7 @@ int tmk_timeline_open_at(const uint64_t *times, uint32_t n_parts,
                          struct tmk_timeline **ret_timeline);
 struct tmk_timeline *tmk_timeline_close(struct tmk_timeline *t);
 struct tmk_visitor tmk_timeline_visitor(struct tmk_timeline *t);
-/* After the sweep: 0, or TMK_ENOMEM when it ran out of memory. */
+/* Call it after the sweep. Returns 0, or TMK_ENOMEM when it ran out of memory. */
 int tmk_timeline_finish(struct tmk_timeline *t);
 
 /* Devices met, and the parts of one of them. */

@@ -34,7 +34,7 @@ struct tmk_verify;
 int tmk_verify_open(struct tmk_process *p, const struct tmk_visitor *progress,
                     struct tmk_verify **ret_verify, struct tmk_error *err);
 struct tmk_verify *tmk_verify_close(struct tmk_verify *v);
-/* Borrowed until close. */
+/* The result is borrowed until close. */
 const struct tmk_verdict *tmk_verify_verdict(const struct tmk_verify *v);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include <sqlite3.h>
 
-/* An SQLite result code. */
+/* Returns an SQLite result code. */
 int tmk_aggregates_register(sqlite3 *db);
 
 #endif

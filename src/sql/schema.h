@@ -66,7 +66,7 @@ struct tmk_vtab_def {
     uint8_t n_args;
     const char *arg_names[TMK_MAX_ARGS];
     int64_t arg_defaults[TMK_MAX_ARGS];
-    /* 0 or TMK_ENOMEM, TMK_EIO. Damage is passed over: rows up to it, or none. */
+    /* Returns 0 or TMK_ENOMEM, TMK_EIO. Damage is passed over: rows up to it, or none. */
     int (*fill)(struct tmk_fill *f, struct tmk_error *err);
 };
 

@@ -48,7 +48,7 @@ struct tmk_source {
     uint16_t main_device;
 };
 
-/* 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
+/* Returns 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
 int tmk_source_init(struct tmk_source *s, struct tmk_process *p, uint32_t index,
                     struct tmk_textpool *pool);
 void tmk_source_fini(struct tmk_source *s);

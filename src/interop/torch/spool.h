@@ -17,7 +17,7 @@ int tmk_spool_open(const char *folder, uint32_t record_bytes, struct tmk_spool *
                    struct tmk_error *err);
 struct tmk_spool *tmk_spool_close(struct tmk_spool *s);
 
-/* 0 or TMK_EIO. */
+/* Returns 0 or TMK_EIO. */
 int tmk_spool_put(struct tmk_spool *s, const void *record, struct tmk_error *err);
 
 /* Begin at the first record, after all puts. */

@@ -59,7 +59,7 @@ struct tmk_checkpoint_limit {
 
 void tmk_checkpoint_limit_init(struct tmk_checkpoint_limit *l, const struct tmk_arena *arena,
                                uint64_t steps_per_byte, bool is_off);
-/* 0, or TMK_EFULL with the reason: too many steps, or too much memory. */
+/* Returns 0, or TMK_EFULL with the reason: too many steps, or too much memory. */
 int tmk_checkpoint_limit_check(const struct tmk_checkpoint_limit *l, struct tmk_error *err);
 
 /* 0 and the outermost value, which lives in the arena; TMK_EDAMAGED, TMK_EFORMAT, TMK_ENOMEM, or

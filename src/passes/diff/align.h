@@ -21,7 +21,7 @@ enum tmk_side { TMK_SIDE_A, TMK_SIDE_B };
 
 struct tmk_align;
 
-/* 0 or TMK_ENOMEM. The peaks must outlive it; what they found is compared, also nothing. */
+/* Returns 0 or TMK_ENOMEM. The peaks must outlive it; what they found is compared, also nothing. */
 int tmk_align_open(struct tmk_peak *const peaks[2], struct tmk_align **ret_align,
                    struct tmk_error *err);
 struct tmk_align *tmk_align_close(struct tmk_align *x);

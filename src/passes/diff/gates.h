@@ -36,7 +36,7 @@ struct tmk_gate {
     uint64_t bytes;
 };
 
-/* 0, or TMK_EINVAL and in `err` what is wrong with it and what would be right. */
+/* Returns 0, or TMK_EINVAL and in `err` what is wrong with it and what would be right. */
 int tmk_gate_parse(const char *text, struct tmk_gate *ret, struct tmk_error *err);
 
 struct tmk_gate_measure {

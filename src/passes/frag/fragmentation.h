@@ -66,7 +66,7 @@ struct tmk_frag_device {
 
 struct tmk_fragmentation; /* the pass, then its result */
 
-/* 0 or TMK_ENOMEM. Visit, finish with the replay, then ask. */
+/* Returns 0 or TMK_ENOMEM. Visit, finish with the replay, then ask. */
 int tmk_fragmentation_open(const struct tmk_process *p, const struct tmk_frag_moment *moment,
                            struct tmk_fragmentation **ret_frag);
 struct tmk_fragmentation *tmk_fragmentation_close(struct tmk_fragmentation *f);

@@ -53,9 +53,9 @@ enum tmk_leak_verdict {
 
 struct tmk_leakage; /* the pass, then its result */
 
-/* 0 or TMK_ENOMEM. `threshold_bytes`: what has grown by less over the run is no leak. Visit, finish
- * with the replay, then ask. Events of the kinds FREE, OOM, SEGMENT
- * and SEGMENT_END are all that it needs to see. */
+/* Returns 0 or TMK_ENOMEM. `threshold_bytes`: what has grown by less over the run is no leak.
+ * Visit, finish with the replay, then ask. Events of the kinds FREE, OOM, SEGMENT and SEGMENT_END
+ * are all that it needs to see. */
 int tmk_leakage_open(const struct tmk_process *p, uint64_t threshold_bytes,
                      struct tmk_leakage **ret_leakage);
 struct tmk_leakage *tmk_leakage_close(struct tmk_leakage *l); /* takes NULL, returns NULL */

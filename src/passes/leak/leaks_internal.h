@@ -47,7 +47,7 @@ uint64_t tmk_leak_growth_of(const struct tmk_leakage *l, const struct tmk_leak_l
                             uint32_t group);
 enum tmk_leak_doubt tmk_leak_doubt_of(const struct tmk_leakage *l,
                                       const struct tmk_leak_line *line);
-/* 0 or TMK_ENOMEM. */
+/* Returns 0 or TMK_ENOMEM. */
 int tmk_leak_tell(struct tmk_leakage *l, const struct tmk_leak_line *line, struct tmk_leak *ret);
 
 #endif

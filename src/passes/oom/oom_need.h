@@ -23,7 +23,7 @@ struct tmk_need {
     uint64_t activation_bytes;
 };
 
-/* 0 or TMK_ENOMEM. */
+/* Returns 0 or TMK_ENOMEM. */
 int tmk_need_estimate(const struct tmk_process *p, const struct tmk_scene *scene,
                       const struct tmk_inquiry *inquiry, struct tmk_need *ret_need);
 

@@ -81,7 +81,7 @@ static inline uint64_t tmk_scene_lacking(const struct tmk_scene *s)
 
 struct tmk_scenes;
 
-/* 0 or TMK_ENOMEM. Give the visitor to a sweep, then finish, then ask. close takes NULL. */
+/* Returns 0 or TMK_ENOMEM. Give the visitor to a sweep, then finish, then ask. close takes NULL. */
 int tmk_scenes_open(const struct tmk_process *p, struct tmk_scenes **ret_scenes);
 struct tmk_scenes *tmk_scenes_close(struct tmk_scenes *s);
 struct tmk_visitor tmk_scenes_visitor(struct tmk_scenes *s);

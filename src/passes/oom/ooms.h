@@ -36,7 +36,7 @@ struct tmk_ooms;
 int tmk_ooms_open(const struct tmk_process *p, struct tmk_ooms **ret_ooms);
 struct tmk_ooms *tmk_ooms_close(struct tmk_ooms *o);
 struct tmk_visitor tmk_ooms_visitor(struct tmk_ooms *o);
-/* After the sweep: 0 or TMK_ENOMEM. */
+/* Call it after the sweep. Returns 0 or TMK_ENOMEM. */
 int tmk_ooms_finish(struct tmk_ooms *o, struct tmk_error *err);
 
 uint64_t tmk_ooms_n(const struct tmk_ooms *o);      /* that happened */

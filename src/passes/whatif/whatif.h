@@ -66,7 +66,8 @@ struct tmk_whatif_result {
     struct tmk_whatif_oom oom; /* the first, when has_oom */
 };
 
-/* 0 or TMK_ENOMEM. Give the visitor to a sweep, then call finish, then replay. close takes NULL. */
+/* Returns 0 or TMK_ENOMEM. Give the visitor to a sweep, then call finish, then replay. close takes
+ * NULL. */
 int tmk_whatif_open(const struct tmk_process *p, uint16_t device, struct tmk_whatif **ret_whatif);
 struct tmk_whatif *tmk_whatif_close(struct tmk_whatif *w);
 struct tmk_visitor tmk_whatif_visitor(struct tmk_whatif *w);
@@ -74,7 +75,7 @@ int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct 
 
 const struct tmk_whatif_facts *tmk_whatif_facts(const struct tmk_whatif *w);
 
-/* 0, or TMK_ENOMEM. */
+/* Returns 0, or TMK_ENOMEM. */
 int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_setting *setting,
                       struct tmk_whatif_result *ret_result, struct tmk_error *err);
 /* The smallest limit, to 2 MiB, with which nothing runs out under `conf`. 0 or TMK_ENOMEM. */

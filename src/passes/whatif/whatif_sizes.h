@@ -14,7 +14,7 @@
 
 struct tmk_whatif_sizes;
 
-/* 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
+/* Returns 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
 int tmk_whatif_sizes_open(struct tmk_whatif_sizes **ret_sizes);
 struct tmk_whatif_sizes *tmk_whatif_sizes_close(struct tmk_whatif_sizes *z);
 
