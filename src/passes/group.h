@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/group.h - add blocks up by what they have in common: category, module, component, stage,
- * step, stack, name.
+/* passes/group.h - sums of blocks by what they have in common: category, module, component,
+ * stage, step, stack, name.
  *
  * Blocks name their context by a number of the replay's state. Labels keep the contexts, so that a
  * result can be asked after the replay is gone. Live blocks are to be settled (trace/state.h). */
@@ -20,12 +20,12 @@ enum tmk_by {
     TMK_BY_SITE, /* the innermost line of the stack alone */
 };
 
-/* By its name, as in --by: false when there is none of that name. */
+/* Find a key by its name, as in --by. Returns false when there is none of that name. */
 bool tmk_by_find(const char *name, enum tmk_by *ret);
 
 struct tmk_peak_row {
-    const char *key; /* NULL: not known, of a step: before the first. By stack and by site:
-                      * "file:line function", innermost */
+    const char *key; /* NULL: not known; by step: before the first. By stack and by site: "file:line
+                        function", innermost */
     uint32_t stack;  /* by stack and by site: the first one met, for its frames */
     uint64_t bytes;
     uint64_t n_blocks;

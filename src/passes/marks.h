@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/marks.h - what the program itself said about moments: name and text of each mark.
+/* passes/marks.h - the marks that the program itself set: name, text and moment of each.
  *
  * The first thousand are kept, all are counted. */
 #ifndef TMK_PASSES_MARKS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/segments.h - every segment of a process: whose it was, and when it began and ended.
+/* passes/segments.h - every segment of a process: its owner, and when it began and ended.
  *
- * In the order they began. Those that a gap hides the end of end with the gap. */
+ * Segments come in the order in which they began. If a gap hides a segment's end, it ends with
+ * the gap. */
 #ifndef TMK_PASSES_SEGMENTS_H
 #define TMK_PASSES_SEGMENTS_H
 
@@ -11,7 +12,7 @@
 struct tmk_segment_row {
     struct tmk_driver_segment segment;
     uint64_t end_ns;     /* UINT64_MAX: it is still there */
-    const char *stage;   /* that it began in; NULL: none */
+    const char *stage;   /* in which it began; NULL: none */
     const char *module;  /* likewise */
     const char *owner;   /* NULL: not known */
     const char *library; /* likewise */

@@ -20,7 +20,7 @@ enum tmk_leak_keeper {
     TMK_KEEPER_LOADER,    /* batches of a data loader */
 };
 
-/* Why a line that grew was not judged. */
+/* Why a line that grew is named but not judged. */
 enum tmk_leak_doubt {
     TMK_DOUBT_NONE,
     TMK_DOUBT_FEW,     /* it rose too few times */
@@ -29,7 +29,7 @@ enum tmk_leak_doubt {
     TMK_DOUBT_JOINED,  /* after the last step one block was made that is as large as all of it */
 };
 
-/* Growth of one stack in one context. */
+/* The growth of one stack in one context. */
 struct tmk_leak_part {
     uint32_t stack;
     const char *module, *stage; /* NULL: none */
@@ -41,9 +41,9 @@ struct tmk_leak_part {
 struct tmk_leak {
     uint16_t device;
     bool has_site;
-    struct tmk_frame site; /* the owning line: the innermost of the user's code */
-    uint32_t stack;        /* of what was made there */
-    uint8_t category;      /* with the most of its bytes */
+    struct tmk_frame site; /* the owning line: the innermost frame of the user's code */
+    uint32_t stack;        /* of the blocks made there */
+    uint8_t category;      /* the one with the most of its bytes */
     const char *module;    /* likewise; NULL: none */
     const char *stage;
     double bytes_per_step; /* without steps: per part of time */
@@ -51,10 +51,10 @@ struct tmk_leak {
     double bytes_per_second;
     int64_t first_step;        /* TMK_NO_STEP without steps */
     uint64_t first_ns;         /* trace time of its first rise */
-    uint64_t bytes;            /* by which it has grown */
-    uint32_t n_rises;          /* times that it was seen to grow */
-    enum tmk_leak_doubt doubt; /* of those that were not judged */
-    double confidence;         /* see above */
+    uint64_t bytes;            /* its growth */
+    uint32_t n_rises;          /* times that it grew */
+    enum tmk_leak_doubt doubt; /* of findings that were not judged */
+    double confidence;         /* see leaks.h */
     enum tmk_leak_keeper keeper;
     const struct tmk_leak_part *parts; /* largest first */
     uint64_t n_parts;
@@ -63,7 +63,8 @@ struct tmk_leak {
 /* "few", "slowing", "let_go" or "joined". */
 const char *tmk_doubt_name(enum tmk_leak_doubt doubt);
 
-/* "graph", "container" ...; NULL: not known. For people: what that means, and what to do. */
+/* The keeper's name: "graph", "container" ...; NULL: not known. text and advice are for people:
+ * what it means, and what to do. */
 const char *tmk_keeper_name(enum tmk_leak_keeper keeper);
 const char *tmk_keeper_text(enum tmk_leak_keeper keeper);
 const char *tmk_keeper_advice(enum tmk_leak_keeper keeper);

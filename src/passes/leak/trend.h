@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/leak/trend.h - does a series of levels rise as a leak does? See leaks.h for the rule.
+/* passes/leak/trend.h - tells whether a series of levels rises as a leak does. leaks.h has the
+ * rule.
  *
  *     level   ╱╲ ╱╲╱       floor: the least from there to the end
  *            ╱  ╳  └ floor     a rise is a place where the floor is higher than before it
@@ -19,8 +20,8 @@ enum {
 
 enum tmk_trend_kind {
     TMK_TREND_NONE,
-    TMK_TREND_LEAK,    /* it rises still, evenly, for long enough, by more than it fell back */
-    TMK_TREND_FEW,     /* likewise, but three times only, or over less than eight levels */
+    TMK_TREND_LEAK,    /* it still rises, evenly, for long enough, by more than it fell back */
+    TMK_TREND_FEW,     /* likewise, but only three times, or over less than eight levels */
     TMK_TREND_SLOWING, /* likewise, but slower and slower */
 };
 
@@ -29,7 +30,7 @@ struct tmk_trend {
     uint32_t n_rises;     /* 0: the rest is 0 */
     uint32_t first, last; /* numbers of the levels that were higher than the floor before */
     uint32_t from, to;    /* the first and last rise that the rate is measured by */
-    uint64_t bytes;       /* last floor - floor before the first rise */
+    uint64_t bytes;       /* last floor less the floor before the first rise */
     double per_step;
     double confidence;
     uint32_t n_bursts;    /* times that it fell back after having risen three times or more */
@@ -37,11 +38,12 @@ struct tmk_trend {
     bool rose[TMK_TREND_MAX_LEVELS];
 };
 
-/* `n` levels, at most TMK_TREND_MAX_LEVELS; steps[i]: how many steps had ended at level i. */
+/* Judge `n` levels, at most TMK_TREND_MAX_LEVELS; steps[i] is how many steps had ended at level
+ * i. */
 void tmk_trend_judge(const uint64_t *levels, const uint64_t *steps, uint32_t n,
                      struct tmk_trend *ret);
 
-/* The part of the rises of either that are rises of both: 1 when they always rise together. */
+/* The part of all rises that both share: 1 when they always rise together. */
 double tmk_trend_together(const struct tmk_trend *a, const struct tmk_trend *b);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/oom/oom_case.h - one out-of-memory with all that is known of it: scene, inquiry, need,
- * verdict and what would have helped. */
+/* passes/oom/oom_case.h - one OOM or near miss with all that is known of it: scene, inquiry,
+ * need, verdict and what would have helped. */
 #ifndef TMK_PASSES_OOM_OOM_CASE_H
 #define TMK_PASSES_OOM_OOM_CASE_H
 
@@ -11,12 +11,12 @@ enum tmk_proof { TMK_PROOF_REPLAY, TMK_PROOF_MEASURED, TMK_PROOF_ESTIMATE };
 struct tmk_fix {
     const char *kind;     /* for machines: "expandable_segments", "leak", "batch" ... */
     const char *text;     /* for people; one or two sentences */
-    const char *conf;     /* of the allocator, PYTORCH_CUDA_ALLOC_CONF; NULL: it is no such fix */
-    uint64_t saves_bytes; /* TMK_SCENE_UNKNOWN */
+    const char *conf;     /* for PYTORCH_CUDA_ALLOC_CONF; NULL: no such fix */
+    uint64_t saves_bytes; /* may be TMK_SCENE_UNKNOWN */
     enum tmk_proof proof;
     bool avoids;   /* it would have been enough */
     double factor; /* batch: the part of it that fits; outlier: how many times the usual. 0: none */
-    unsigned cost; /* to the user: 0 a variable of the environment ... 9 another card */
+    unsigned cost; /* to the user: 0 an environment variable ... 9 another GPU */
     bool is_for_cause;
 };
 

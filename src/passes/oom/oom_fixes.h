@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/oom/oom_fixes.h - what would have helped, each with the bytes that it saves and how that
- * is known.
+/* passes/oom/oom_fixes.h - what would have helped: each fix with the bytes that it saves and how
+ * that is known.
  *
  *   replay    the allocator was replayed with it, at the limit of the scene
  *   measured  these bytes were there, in the trace
- *   estimate  computed from what was there, by a rule that the text tells
+ *   estimate  computed from what was there, by a rule that the text states
  *
- * Order: what would have avoided it before what would not, then what goes for the first cause, then
- * what costs the user less, then what saves more. An estimate counts as avoiding it only if it
- * covers all that the step is thought to need (oom_need.h). */
+ * Fixes that would have avoided the OOM come first, then those for the first cause, then those
+ * that cost the user less, then those that save more. An estimate counts as avoiding it only if
+ * it covers all that the step is thought to need (oom_need.h). */
 #ifndef TMK_PASSES_OOM_OOM_FIXES_H
 #define TMK_PASSES_OOM_OOM_FIXES_H
 
 #include "kit/arena.h"
 #include "passes/oom/oom_case.h"
 
-/* Fill in the fixes of `c`; texts are taken from `arena`. 0 or TMK_ENOMEM. */
+/* Fill in the fixes of `c`; their texts come from `arena`. Returns 0 or TMK_ENOMEM. */
 int tmk_fixes_find(struct tmk_case *c, struct tmk_arena *arena);
 
 /* "replay", "measured", "estimate". */
