@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/accounting.c - see accounting.h. What segments hold is carried along (segment_sums.h); at
- * a look of the driver's that counts it is copied, at the end owners get their names and their
- * order. Segments may be many and looks too, owners and devices are few. */
+/* passes/accounting.c - see accounting.h.
+ *
+ * Sums by owner are carried along (segment_sums.h). They are copied when a sample counts; at the
+ * end owners get their names and their order. There may be many segments and samples, but owners
+ * and devices are few. */
 #include "passes/accounting.h"
 
 #include <stdlib.h>
@@ -11,20 +13,20 @@
 
 enum { PEAK, LAST, N_MOMENTS };
 
-/* What a look is worth: the larger, the more. */
+/* How good a sample is: the larger, the better. */
 enum worth {
     NOTHING,       /* there was none */
     AT_ODDS,       /* the driver's figures are not of the same moment as our segments */
-    TOLD_AT_ODDS,  /* the same, with how much is this process's */
-    AGREES,        /* with our segments */
-    TOLD_AND_GOOD, /* the same, with how much is this process's */
+    TOLD_AT_ODDS,  /* likewise, but it tells how much is this process's */
+    AGREES,        /* the figures agree with our segments */
+    TOLD_AND_GOOD, /* likewise, and it tells how much is this process's */
 };
 
 struct moment {
     enum worth worth;
     struct tmk_account account;
     struct tmk_device_sums sums;
-    struct tmk_account_part *parts; /* of the end */
+    struct tmk_account_part *parts; /* as of the end */
 };
 
 struct found_account {
@@ -33,23 +35,23 @@ struct found_account {
 
 struct tmk_accounting {
     struct tmk_segment_sums *sums;
-    struct moment moments[TMK_MAX_DEVICES][N_MOMENTS]; /* by place in the sums */
+    struct moment moments[TMK_MAX_DEVICES][N_MOMENTS]; /* by index in the sums */
     struct found_account found[TMK_MAX_DEVICES * N_MOMENTS];
     uint64_t n;
 };
 
 /* ---- a look ---- */
 
-/* a - b; unknown when one is, and where the two accounts were not of one moment. */
+/* a - b; unknown when one of them is, and where the two figures are not of one moment. */
 static uint64_t account_difference(uint64_t a, uint64_t b)
 {
     bool is_known = a != TMK_ACCOUNT_UNKNOWN && b != TMK_ACCOUNT_UNKNOWN && a >= b;
     return is_known ? a - b : TMK_ACCOUNT_UNKNOWN;
 }
 
-/* Of a process that had its memory before we came, torch at least says how much it holds. Counted
- * already is what we know of without knowing whose it is, and what the driver's pools hold: where
- * blocks come from those, that is what torch says. */
+/* If a process had memory before recording began, torch at least reports how much it has
+ * reserved. Two parts of that are counted already: what we know of without knowing its owner, and
+ * the driver's pools, since blocks from those are part of what torch reports. */
 static void add_unseen(const struct tmk_account *account, struct tmk_device_sums *sums)
 {
     uint64_t counted = sums->owners[TMK_SUMS_UNKNOWN].bytes + sums->pool_bytes;
@@ -191,7 +193,7 @@ static int finish_device(struct tmk_accounting *a, uint32_t place, const struct 
     if (m[LAST].worth == NOTHING && now->n_segments == 0)
         return 0;
     for (int i = 0; i < N_MOMENTS; i++) {
-        if (m[i].worth == NOTHING) /* nobody has sampled it: as of the end */
+        if (m[i].worth == NOTHING) /* there was no sample: take the end */
             take_account(now, s, &unknown, &m[i]);
         m[i].account.is_peak = i == PEAK;
         if (name_parts(a, &m[i]) < 0)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/forecast.c - see forecast.h.
  *
- * The peaks of what is allocated say when; what stays at the end of each step says why: if it rises
- * with the peaks something leaks, if it does not the steps themselves need more. What is reserved
- * is looked at only where that does not grow: the allocator gives back what it has cached before it
- * gives up, so its growth is a medium risk at most, and without a confidence. */
+ * The peaks of allocated memory say when. The memory kept after each step says why: if it rises
+ * with the peaks, something leaks; if it does not, the steps themselves need more. Reserved
+ * memory is looked at only where allocated memory does not grow: the allocator gives back its
+ * cache before it gives up, so growth of the reserved memory is a medium risk at most, and has no
+ * confidence. */
 #include "passes/forecast.h"
 
 #include <math.h>
@@ -15,12 +16,13 @@
 
 enum {
     MOST_STEPS = 8192, /* the last ones; a leak shows in fewer */
-    PACE_STEPS = 32,   /* the last ones, by which steps become seconds */
-    LOOKED_CHUNKS = 6, /* back from the end, for a look of the driver's */
+    PACE_STEPS = 32,   /* the last ones, which tell how long a step takes */
+    LOOKED_CHUNKS = 6, /* searched for a sample, backwards from the end */
 };
 
 #define SOON_S 30.0
-#define SMALL_CARD 1.25 /* times the highest peak: on one of that, would it be an alarm? */
+#define SMALL_CARD 1.25 /* times the highest peak: would it be an alarm on a device of that size?  \
+                         */
 
 struct steps { /* finished ones of a device, the last MOST_STEPS */
     const struct tmk_step_row *rows[MOST_STEPS];
@@ -29,7 +31,7 @@ struct steps { /* finished ones of a device, the last MOST_STEPS */
     uint64_t max_reserved_bytes;
 };
 
-/* A device's memory, as events tell of it. */
+/* A device's memory, as events report it. */
 struct device_limits {
     uint16_t device;
     bool has_sample, has_oom;
@@ -59,7 +61,7 @@ static struct device_limits *need_limits(struct work *w, uint16_t device)
     return &w->limits[w->n_limits++];
 }
 
-/* Within a chunk the last counts, of chunks the first that is looked at. */
+/* Within a chunk the last event counts; among chunks the first that is looked at. */
 static void note_events(struct work *w, struct tmk_cursor *c)
 {
     struct device_limits found[TMK_MAX_DEVICES];
@@ -96,7 +98,7 @@ static void note_events(struct work *w, struct tmk_cursor *c)
     }
 }
 
-/* From the end backwards, until something was found: looks come once a second. */
+/* Search backwards from the end until something is found: samples come once a second. */
 static void find_device_limits(struct work *w)
 {
     struct tmk_reader *r = w->p->reader;
@@ -139,7 +141,7 @@ static void find_steps(struct work *w, uint16_t device)
         s->rows[i] = s->rows[MOST_STEPS - n + i];
 }
 
-/* Seconds a step takes, lately. */
+/* The seconds that a step takes lately. */
 static double pace_of(const struct steps *s)
 {
     uint32_t n = s->n < PACE_STEPS ? s->n : PACE_STEPS;
@@ -184,7 +186,7 @@ static uint64_t host_capacity(const struct tmk_process *p)
     return 0;
 }
 
-/* What is free of the card, and what the process's allocator holds already. */
+/* What is free on the device plus what the process's allocator has reserved. */
 static uint64_t card_capacity(const struct device_limits *l, const struct steps *s)
 {
     const struct tmk_step_row *row = s->last;
@@ -194,7 +196,7 @@ static uint64_t card_capacity(const struct device_limits *l, const struct steps 
     return used - held < total ? total - (used - held) : 0;
 }
 
-/* 0: not known. */
+/* The bytes that the device has for the process; 0: not known. */
 static uint64_t capacity_of_device(const struct work *w, uint16_t device)
 {
     uint64_t capacity = device >> 8 == TMK_DEVICE_TYPE_CPU ? host_capacity(w->p) : 0;
@@ -237,8 +239,8 @@ static void take_outlook(struct tmk_forecast *f, const struct tmk_outlook *o, do
     f->seconds_high = o->high * seconds_a_unit;
 }
 
-/* Growth that is nothing beside the capacity is no risk, but a leak is worth its name: one that
- * would be an alarm on a card that is hardly larger than what is used. */
+/* Growth that is small beside the capacity is no risk, but a leak is worth naming if it would be
+ * an alarm on a device that is hardly larger than what is used. */
 static void name_far_leak(struct work *w, struct tmk_forecast *f)
 {
     double capacity = SMALL_CARD * (double)f->highest_bytes;
@@ -290,7 +292,7 @@ static struct tmk_outlook look_at_samples(struct work *w, const struct tmk_devic
                                                         .soon = TMK_OUTLOOK_SOON_NS});
 }
 
-/* The whole card: where it is filled by others, and of a process without steps. */
+/* The whole device: this forecasts that others fill it, and a process without steps. */
 static void forecast_by_time(struct work *w, struct tmk_forecast *f)
 {
     const struct tmk_device_samples *d = tmk_forecast_samples_get(w->samples, f->device);

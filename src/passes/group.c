@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/group.c - see group.h.
  *
- * What a key follows from has a number: a category, a stack, a string's id, or a context and behind
- * those what is asked where the context does not say. The first block with a number finds its row
- * by text, since one text may have several numbers; later blocks find it by number. Steps may be
- * any number and are always found by text. */
+ * Each key follows from a number: a category, a stack, a string's id, or a context, followed by
+ * numbers for what the context does not tell. The first block with a number finds its row by
+ * text, since one text may have several numbers; later blocks find it by number. There may be any
+ * number of steps, so they are always found by text. */
 #include "passes/group.h"
 
 #include <inttypes.h>
@@ -24,12 +24,12 @@ enum { N_CATEGORIES = 256, MAX_FRAMES = 256 };
 struct tmk_group {
     const struct tmk_labels *labels;
     enum tmk_by by;
-    uint32_t *row_of; /* by number: row + 1 */
+    uint32_t *row_of; /* by number of the key: row + 1 */
     uint32_t n_numbers;
     struct tmk_textmap keys;
     struct tmk_peak_row *rows;
     uint64_t n_rows, row_room;
-    int64_t last_step; /* by step: of the block before; its row is row_of[0] */
+    int64_t last_step; /* by step: that of the block before; its row is row_of[0] */
     uint32_t nowhere;
     struct tmk_arena texts;
     bool failed;
@@ -98,8 +98,8 @@ static bool is_stack(enum tmk_by by)
     return by == TMK_BY_STACK || by == TMK_BY_SITE;
 }
 
-/* Memory that a library keeps to work in, "cuBLAS workspace" by name: it serves more modules than
- * the one that happened to need it first. */
+/* Memory that a library keeps as a workspace, named "cuBLAS workspace": it serves more modules
+ * than the one that happened to need it first. */
 static bool is_workspace(const struct tmk_group *g, const struct tmk_block *b)
 {
     static const char end[] = " workspace";
@@ -110,7 +110,7 @@ static bool is_workspace(const struct tmk_group *g, const struct tmk_block *b)
     return n >= sizeof end - 1 && strcmp(name + n - (sizeof end - 1), end) == 0;
 }
 
-/* What the text follows from; 0 when nothing is known. */
+/* The number that the key's text follows from; 0 when nothing is known. */
 static uint32_t key_number_of(const struct tmk_group *g, const struct tmk_block *b)
 {
     const struct tmk_labels *l = g->labels;
@@ -163,7 +163,7 @@ static void write_site(FILE *out, const struct tmk_process *p, uint32_t stack)
     fputs(tmk_frame_text(tmk_stack_site(p, stack, &f) ? &f : NULL, false, text), out);
 }
 
-/* The frames, a line each; the first line is the key that is shown. NULL: unknown. */
+/* The frames of a stack, one a line; the first line is the key that is shown. NULL: unknown. */
 static const char *stack_text(struct tmk_group *g, uint32_t stack)
 {
     const struct tmk_process *p = g->labels->p;
@@ -233,7 +233,7 @@ static const char *shown_key(struct tmk_group *g, const char *text)
     return line ? tmk_arena_text(&g->texts, text, (size_t)(line - text)) : text;
 }
 
-/* Row of the block's text, made when new; NULL without memory. */
+/* The row of the block's text, which is made when new; NULL without memory. */
 static struct tmk_peak_row *find_row(struct tmk_group *g, const struct tmk_block *b)
 {
     const char *text = key_text_of(g, b);
@@ -251,7 +251,7 @@ static struct tmk_peak_row *find_row(struct tmk_group *g, const struct tmk_block
     return &g->rows[row];
 }
 
-/* Where the block's row, once found, is kept: its number + 1, or 0. */
+/* Where the number of the block's row is kept, once found: number + 1, or 0. */
 static uint32_t *kept_row(struct tmk_group *g, const struct tmk_block *b)
 {
     if (g->by == TMK_BY_STEP) {
@@ -263,7 +263,7 @@ static uint32_t *kept_row(struct tmk_group *g, const struct tmk_block *b)
     uint32_t number = key_number_of(g, b);
     if (number < g->n_numbers)
         return &g->row_of[number];
-    g->nowhere = 0; /* or of a damaged trace */
+    g->nowhere = 0; /* also in a damaged trace */
     return &g->nowhere;
 }
 
@@ -299,7 +299,8 @@ uint32_t tmk_group_number(struct tmk_group *g, const struct tmk_block *b)
     return row ? (uint32_t)(row - g->rows) : UINT32_MAX;
 }
 
-/* Largest first; then by key, unknown last, so that the order is always the same. */
+/* Order by bytes, largest first; then by key, unknown last, so that the order is always the same.
+ */
 static int compare_group_rows(const void *va, const void *vb)
 {
     const struct tmk_peak_row *a = va, *b = vb;

@@ -47,14 +47,14 @@ struct tmk_group;
 /* 0 or TMK_ENOMEM; the labels must outlive the group. */
 int tmk_group_open(const struct tmk_labels *l, enum tmk_by by, struct tmk_group **ret_group);
 struct tmk_group *tmk_group_close(struct tmk_group *g);
-/* Running out of memory is remembered and said by rows. */
+/* Add a block. If memory runs out, tmk_group_rows() says so. */
 void tmk_group_add(struct tmk_group *g, const struct tmk_block *b);
-/* The key of the row that the block belongs to, made when new; good until close. */
+/* The key of the row that the block belongs to, which is made when new; good until close. */
 const char *tmk_group_key(struct tmk_group *g, const struct tmk_block *b);
-/* The row's number, in the order in which they were made, until rows are asked for; UINT32_MAX
- * without memory. */
+/* The number of that row, in the order in which rows were made; valid until rows are asked for.
+ * UINT32_MAX without memory. */
 uint32_t tmk_group_number(struct tmk_group *g, const struct tmk_block *b);
-/* Largest first; borrowed until close. 0 or TMK_ENOMEM. */
+/* Give the rows, largest first, borrowed until close. Returns 0 or TMK_ENOMEM. */
 int tmk_group_rows(struct tmk_group *g, const struct tmk_peak_row **ret_rows, uint64_t *ret_n);
 
 #endif

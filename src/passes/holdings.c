@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/holdings.c - see holdings.h.
  *
- * The sums (segment_sums.h) are carried along; where their total is the most of a part so far, all
+ * The sums (segment_sums.h) are carried along; when their total is the most of a part so far, all
  * of them are noted. Segments are few, so that is cheap. */
 #include "passes/holdings.h"
 
@@ -20,7 +20,7 @@ struct tmk_holdings {
     bool has_used;
     uint64_t used_bytes;
     int64_t step;
-    uint32_t shown[TMK_SUMS_MAX_OWNERS]; /* owners that held something */
+    uint32_t shown[TMK_SUMS_MAX_OWNERS]; /* owners that had memory */
     uint32_t n_shown;
 };
 
@@ -32,7 +32,7 @@ static const struct tmk_device_sums *sums_of(const struct tmk_holdings *h)
     return NULL;
 }
 
-/* What is held now is the most of the part. */
+/* Take the current sums as the most of the part. */
 static void note_held_bytes(struct tmk_holdings *h, uint64_t ns)
 {
     const struct tmk_device_sums *s = sums_of(h);
@@ -80,7 +80,8 @@ static void on_holdings_event(void *arg, const struct tmk_replay *rp, const stru
     struct tmk_holdings *h = arg;
     bool is_segment = ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END;
     if (ev->time_ns <= h->parts[h->n_parts - 1].end_ns)
-        go_to_part(h, ev->time_ns); /* before the sums move: a part begins with what was held */
+        go_to_part(h, ev->time_ns); /* before the sums change: a part begins with what it had before
+                                       the event */
     tmk_segment_sums_event(h->sums, rp, ev);
     if (ev->time_ns > h->parts[h->n_parts - 1].end_ns)
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/layers.c - see layers.h.
  *
- * Moments are told by how many allocations and frees the sweep had shown; both sweeps count alike.
- * Most blocks come and go between two moments: that is seen by one comparison. */
+ * A moment is known by how many allocations and frees the sweep had shown; both sweeps count
+ * alike. Most blocks come and go between two moments: one comparison tells. */
 #include "passes/layers.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct tmk_layers {
 
 /* ---- during the sweep ---- */
 
-/* The first moment that the block was alive at, if it lived until then. */
+/* The first moment at which the block was alive, if it lived until then. */
 static uint32_t first_moment(const struct tmk_layers *s, const struct tmk_block *b)
 {
     uint32_t low = 0, high = s->n_parts;
@@ -66,7 +66,7 @@ static struct layer *layer_of(struct tmk_layers *s, const struct tmk_block *b)
     return s->failed ? NULL : add_block_layer(s, tmk_group_key(s->group, b));
 }
 
-/* It was alive until the moment before `end`. */
+/* Count a block that was alive until the moment before `end`. */
 static void count_layer_block(struct tmk_layers *s, const struct tmk_block *b, uint32_t end)
 {
     if (end == 0 || (b->serial && s->parts[end - 1].max_serial < b->serial))
@@ -124,7 +124,7 @@ static struct layer *unknown_layer(struct tmk_layers *s)
     return add_block_layer(s, NULL);
 }
 
-/* What was allocated, and no block was seen to go that it was in. */
+/* Add what was allocated in blocks that were never seen to go. */
 static void add_unknown(struct tmk_layers *s)
 {
     for (uint32_t i = 0; i < s->n_parts && !s->failed; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/peak.c - see peak.h.
  *
- * Every device has its own candidate moment and its own list of blocks that were alive then and are
- * gone by now; which device is asked for is decided at the end. Blocks are told apart by their
- * serial number: alive at the moment means born before it, and not freed before it, which is what
- * emptying the list at each new peak says. The alternative, a copy of the live set at each peak, is
- * quadratic while memory grows. */
+ * Every device has its own candidate moment and its own list of blocks that were alive then and
+ * have gone since; which device is asked for is decided at the end. Blocks are told apart by
+ * their serial number: alive at the moment means born before it, and not freed before it, which
+ * holds because the list is emptied at each new peak. The alternative, a copy of the live set at
+ * each peak, is quadratic while memory grows. */
 #include "passes/peak.h"
 
 #include <stdlib.h>
@@ -28,10 +28,10 @@ struct candidate {
 struct tmk_peak {
     const struct tmk_process *p;
     struct tmk_moment moment;
-    uint32_t last;  /* device looked up last: mostly the next one too */
+    uint32_t last;  /* the device looked up last: mostly the next one too */
     bool failed;    /* out of memory in the sweep */
     bool too_early; /* TIME: the part of the trace with that moment was given up */
-    int64_t step;   /* TIME: in force then */
+    int64_t step;   /* TIME: the step at that time */
     struct candidate devices[TMK_MAX_DEVICES]; /* in the state's order */
 
     bool found;
@@ -61,7 +61,7 @@ static void note_peak_reserved(struct candidate *c, const struct tmk_device_use 
     c->reserved_bytes = d->reserved_bytes;
 }
 
-/* The moment of a device is now. Rare: kept out of the way of each event. */
+/* Make now the moment of a device. This is rare, so it is kept out of the path of each event. */
 __attribute__((noinline)) static void move_moment(struct candidate *c, const struct tmk_state *s,
                                                   uint32_t i, uint64_t ns)
 {
@@ -109,7 +109,7 @@ static void keep_gone(struct tmk_peak *k, struct candidate *c, const struct tmk_
     c->gone[c->n_gone++] = *b;
 }
 
-/* What was reserved for a block is said right after it was handed out: that is the moment too. */
+/* A block's reserved size is reported right after the block: that is the moment too. */
 static void on_peak_reserved(struct tmk_peak *k, const struct tmk_state *s, uint16_t device)
 {
     uint32_t i = device_number(k, s, device);
@@ -143,8 +143,7 @@ static void on_peak_restored(void *arg, const struct tmk_replay *rp)
     consider_all_peaks(arg, &rp->state, rp->state.now_ns);
 }
 
-/* For a time the moment is not searched: what is there until then is noted, later frees are kept.
- */
+/* With TIME the moment is not searched for: the state until then is noted, later frees are kept. */
 
 static void note_now(struct tmk_peak *k, const struct tmk_state *s)
 {
@@ -255,7 +254,8 @@ static void choose_peak_device(struct tmk_peak *k, const struct tmk_state *s)
     }
 }
 
-/* A time always comes, unless it was given up; before the first event nothing is alive. */
+/* A given time always comes, unless its detail was given up; before the first event nothing is
+ * alive. */
 static void settle_time(struct tmk_peak *k, const struct tmk_state *s)
 {
     k->found = !k->too_early;

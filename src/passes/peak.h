@@ -36,7 +36,7 @@ struct tmk_peak *tmk_peak_close(struct tmk_peak *k);
 struct tmk_visitor tmk_peak_visitor(struct tmk_peak *k);
 int tmk_peak_finish(struct tmk_peak *k, const struct tmk_replay *rp, struct tmk_error *err);
 
-/* False when the moment never came (no block ever, no such step). */
+/* Returns false when the moment never came (no block ever, no such step). */
 bool tmk_peak_found(const struct tmk_peak *k);
 uint64_t tmk_peak_time_ns(const struct tmk_peak *k); /* trace time */
 int64_t
@@ -54,7 +54,7 @@ bool tmk_peak_reserved(const struct tmk_peak *k, uint64_t *ret_bytes);
  * a damaged part of the trace hid their end or the recorder could not follow them. */
 uint64_t tmk_peak_n_blocks(const struct tmk_peak *k);
 const struct tmk_block *tmk_peak_block(const struct tmk_peak *k, uint64_t i);
-/* What these blocks' numbers stand for; borrowed until close. */
+/* The names that these blocks' numbers stand for; borrowed until close. */
 const struct tmk_labels *tmk_peak_labels(const struct tmk_peak *k);
 /* Bytes by key, largest first; borrowed until the next call of group or close. */
 int tmk_peak_group(struct tmk_peak *k, enum tmk_by by, const struct tmk_peak_row **ret_rows,

@@ -37,7 +37,7 @@ static struct tmk_device_sums *sums_for(struct tmk_segment_sums *sums,
     return place < TMK_MAX_DEVICES ? &sums->devices[place] : NULL;
 }
 
-/* One more, or one less: then the sums get its size off by going round. */
+/* Count one segment more, or one less: subtraction adds the size modulo 2^64. */
 static void count_owner_segment(struct tmk_segment_sums *sums, const struct tmk_driver_segment *g,
                                 bool is_new)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/segments.c - see segments.h. A row is found by the segment's number, by which rows are in
- * order; those whose segment is still there are in a list of their own, which is all that has to be
- * gone through when the state was replaced. */
+/* passes/segments.c - see segments.h.
+ *
+ * A row is found by the segment's serial number, by which rows are ordered. Rows of segments that
+ * are still there are also in a list of their own: that is all that has to be searched when the
+ * state was replaced. */
 #include "passes/segments.h"
 
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 
 struct open_segment {
     struct tmk_segment_row told;
-    uint64_t open_at; /* its place in `open` while it has not ended */
+    uint64_t open_at; /* its index in `open` while it has not ended */
 };
 
 struct tmk_segment_rows {
@@ -29,7 +31,7 @@ static const char *known_text(const char *text)
     return text[0] ? text : NULL;
 }
 
-/* Among the first `n`. */
+/* Search the first `n` rows. */
 static struct open_segment *find_segment_row(const struct tmk_segment_rows *s, uint64_t n,
                                              uint64_t serial)
 {
@@ -52,7 +54,7 @@ static void end_segment_row(struct tmk_segment_rows *s, struct open_segment *row
     s->rows[last].open_at = row->open_at;
 }
 
-/* At the end; sort_segment_rows() is to follow. */
+/* Append a row; sort_segment_rows() is to follow. */
 static void add_segment_row(struct tmk_segment_rows *s, const struct tmk_state *state,
                             const struct tmk_driver_segment *segment)
 {
@@ -85,8 +87,8 @@ static int by_serial(const void *va, const void *vb)
     return (a > b) - (a < b);
 }
 
-/* Rows from `first` on are new. Only a damaged trace has numbers that are smaller than those before
- * them; there a row may not be found any more, and order is made at the end. */
+/* Rows from `first` on are new. Only a damaged trace has numbers smaller than earlier ones; then
+ * a row may not be found any more, and rows are sorted at the end. */
 static void sort_segment_rows(struct tmk_segment_rows *s, uint64_t first)
 {
     if (s->n > first + 1)
@@ -125,7 +127,8 @@ static bool is_segment_there(const struct tmk_segments *all,
     return now && now->serial == segment->serial;
 }
 
-/* What the state has now and we do not is new; what it has not any more has ended meanwhile. */
+/* Segments that the state has and we have not are new; those that it no longer has ended
+ * meanwhile. */
 static void on_segments_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_segment_rows *s = arg;

@@ -49,7 +49,7 @@ static void count_live_sites(struct tmk_sites *s, const struct tmk_state *state)
     }
 }
 
-/* The row of a stack's line, made when new; NULL without memory. */
+/* The row of a stack's line, which is made when new; NULL without memory. */
 static struct tmk_site_total *site_row_of(struct tmk_sites *s, uint32_t stack,
                                           struct tmk_textmap *lines, struct tmk_arena *texts)
 {

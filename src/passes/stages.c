@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/stages.c - see stages.h.
  *
- * Stages are known by their names' ids; a process has few. How many ranges of a name are open is
- * counted; after a gap it is counted anew from the state's ranges. Memory that was allocated in no
- * stage is put down to the one that its stack speaks of (a model being loaded, a data loader), or
- * to "other"; such rows were never opened, unless there is a range of that name too. */
+ * Stages are known by the ids of their names; a process has few. The open ranges of each name are
+ * counted; after a gap, they are counted anew from the state's ranges. Memory that was allocated
+ * in no stage goes to the stage that its stack indicates (a model being loaded, a data loader),
+ * or to "other"; such rows were never opened, unless there is a range of that name too. */
 #include "passes/stages.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ enum { MOST_STAGES = 256 }; /* names; further ones are "other" */
 struct stage {
     struct tmk_stage_row row;
     uint32_t n_open;
-    uint64_t open_ns; /* when the first of those opened */
+    uint64_t open_ns; /* when the first of the open ranges opened */
 };
 
 struct tmk_stages {
@@ -93,7 +93,7 @@ static void close_stage(struct tmk_stages *s, uint32_t string, uint64_t ns)
         stage->n_open--;
 }
 
-/* The stage that the event's thread is in, else the one that the stack speaks of. */
+/* The stage that the event's thread is in, else the one that the stack indicates. */
 static struct stage *stage_of_alloc(struct tmk_stages *s, const struct tmk_state *state,
                                     const struct tmk_event *ev)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/steps.c - see steps.h.
  *
- * Growing or not is judged by what is alive when a step ends. The first tenth is left out (caches
- * fill, optimizers make their state); the rest is cut into four windows and each window's least
- * value taken, which a spike does not touch. If these four rise each time, and the last is above
- * all of the first window, memory grows, by however little; if they differ by less than a
- * thousandth, it is steady; if they fall each time, it shrinks. A fitted line was rejected: it
- * calls one late spike a growth. */
+ * Whether memory grows is judged by what is alive when a step ends. The first tenth is left out
+ * (caches fill, optimizers make their state); the rest is cut into four windows, and each
+ * window's least value is taken, which a spike does not change. If these four rise each time, and
+ * the last is above all of the first window, memory grows, however little; if they differ by less
+ * than a thousandth, it is steady; if they fall each time, it shrinks. A fitted line was
+ * rejected: it calls one late spike a growth. */
 #include "passes/steps.h"
 
 #include <stdlib.h>
@@ -161,8 +161,8 @@ static int compare_row_numbers(const void *va, const void *vb)
     return (a > b) - (a < b);
 }
 
-/* Numbers of the `n` rows in [from, to) with the largest peaks, the earlier of two equals: sorted
- * insertion into a list that stays short. */
+/* Insert the numbers of the `n` rows in [from, to) with the largest peaks into a short sorted
+ * list; of two equal rows the earlier counts. */
 static void pick_largest(const struct tmk_steps *s, uint64_t from, uint64_t to, uint64_t n,
                          uint64_t *ret)
 {

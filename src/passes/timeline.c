@@ -22,7 +22,7 @@ struct tmk_timeline {
     uint64_t start_ns, end_ns;
     uint64_t *times; /* of all starts and the end; NULL: equally long */
     uint32_t n_parts;
-    uint32_t at;      /* the part that time is in */
+    uint32_t at;      /* the current part */
     uint64_t next_ns; /* where the next one starts */
     uint64_t known_ns;
     int64_t step;
@@ -33,7 +33,7 @@ struct tmk_timeline {
     uint32_t n_tracks;
 };
 
-/* Start of part i; part n_parts would start where the last ends. */
+/* The start of part i; part n_parts would start where the last one ends. */
 static uint64_t part_start(const struct tmk_timeline *t, uint32_t i)
 {
     if (t->times)
@@ -118,7 +118,7 @@ static void set_track_reserved(struct tmk_timeline *t, struct track *track,
         part->max_reserved_bytes = d->reserved_bytes;
 }
 
-/* Bring all tracks to what the state says. */
+/* Bring all tracks up to the state. */
 static void take_over(struct tmk_timeline *t, const struct tmk_state *s)
 {
     while (t->n_tracks < s->n_devices && !t->failed)
@@ -135,7 +135,7 @@ static void take_over_reserved(struct tmk_timeline *t, const struct tmk_state *s
             set_track_reserved(t, &t->tracks[i], &s->devices[i]);
 }
 
-/* A device on which no block was ever made has no track: the table `samples` has it. */
+/* A device on which no block was ever made has no track; the table `samples` has it. */
 static void take_track_sample(struct tmk_timeline *t, uint16_t device, uint64_t used_bytes)
 {
     for (uint32_t i = 0; i < t->n_tracks; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/verify.c - see verify.h.
  *
- * One replay does the work. Between two chunks its state is what the next chunk's context has to
- * say; the visitor's progress call is that moment. */
+ * One replay does the work. Between two chunks its state must equal the next chunk's context; the
+ * visitor's progress call is that moment. */
 #include "passes/verify.h"
 
 #include <inttypes.h>
@@ -29,12 +29,12 @@ struct tmk_verify {
     const struct tmk_visitor *progress;
     struct tmk_replay rp;
     bool has_replay;
-    bool *bad;            /* by chunk: its payload cannot be used */
+    bool *bad;            /* by chunk: its payload is unusable */
     uint64_t offset;      /* of the chunk being replayed */
-    uint64_t n_undefined; /* references to definitions that are not there */
+    uint64_t n_undefined; /* references to definitions that do not exist */
     uint64_t undefined_at;
     uint64_t n_rows_compared;
-    bool is_partial;         /* blocks were alive that we or the writer had no entry for */
+    bool is_partial;         /* blocks were alive for which we or the writer had no entry */
     struct tmk_cursor ahead; /* for the next chunk's dictionaries */
     bool failed;             /* out of memory */
     struct finding_list findings, notes;
@@ -80,7 +80,7 @@ __attribute__((format(printf, 2, 3))) static void note(struct tmk_verify *v, con
     keep_finding(v, &v->notes, 0, text);
 }
 
-/* "... is A here, replaying gives B": true when they differ. */
+/* Report "... is A here, replaying gives B"; returns true when they differ. */
 static bool find_difference(struct tmk_verify *v, uint64_t offset, const char *what, uint64_t here,
                             uint64_t replayed)
 {
@@ -105,7 +105,7 @@ static void check_header(struct tmk_verify *v)
              d->n_bytes, d->n_places);
 }
 
-/* Chunks follow each other without gaps, from the oldest that counts to the last. */
+/* Chunks must follow each other without gaps, from the oldest that counts to the last. */
 static void check_sequence(struct tmk_verify *v)
 {
     const struct tmk_status *status = tmk_reader_status(v->r);
@@ -147,8 +147,8 @@ static void check_payloads(struct tmk_verify *v)
 
 /* ---- between chunks ---- */
 
-/* Blocks that the recorder could not follow are missing from its contexts, not from ours; those
- * that a checkpoint had no room for may be missing from either. */
+/* Blocks that the recorder could not follow are missing from its contexts but not from ours;
+ * those that a checkpoint had no room for may be missing from either. */
 static bool has_untracked(const struct tmk_verify *v)
 {
     return tmk_reader_status(v->r)->n_untracked > 0 || v->is_partial;
@@ -161,7 +161,7 @@ struct range_check {
     uint64_t n, n_same;
 };
 
-/* The open ranges of a thread lie innermost first; the context has them outermost first. */
+/* The open ranges of a thread are stored innermost first; the context has them outermost first. */
 static const struct tmk_open_range *range_at(const struct tmk_state *s, uint32_t thread,
                                              uint64_t from_outside)
 {
@@ -189,7 +189,7 @@ static void compare_range(void *arg, uint32_t thread, uint8_t kind, uint32_t nam
     c->n_same += r && r->kind == kind && r->name == name && r->start_ns == start_ns;
 }
 
-/* Threads with deeper nests than this are left out of contexts. */
+/* Contexts leave out threads with deeper nests than this. */
 enum { DEEPEST_WRITTEN = 1000 };
 
 static uint64_t n_open_ranges(const struct tmk_state *s)
@@ -302,7 +302,7 @@ static bool same_block(const struct tmk_state *sa, const struct tmk_block *a,
            same_path(sa, a->context, sb, b->context);
 }
 
-/* Counts and times, whatever blocks are known. */
+/* Compare counts and times, which do not depend on which blocks are known. */
 static bool same_counts(const struct tmk_step_row *a, const struct tmk_step_row *b)
 {
     return a->step == b->step && a->device == b->device && a->start_ns == b->start_ns &&
@@ -330,7 +330,7 @@ static void compare_rows(struct tmk_verify *v, uint64_t offset, const struct tmk
          row->end_bytes, row->n_allocs);
 }
 
-/* The rows of the step in force that the chunk ahead has, by device in the order of both. */
+/* The open step's rows in the next chunk, by device in the order of both. */
 static void compare_open_rows(struct tmk_verify *v, uint64_t offset)
 {
     struct tmk_view rows = v->ahead.open_rows;
@@ -344,7 +344,7 @@ static void compare_open_rows(struct tmk_verify *v, uint64_t offset)
     }
 }
 
-/* Reserved bytes that a checkpoint says, by device in the order of both. */
+/* The reserved bytes of a checkpoint, by device in the order of both. */
 static void compare_reserved_of(struct tmk_verify *v, uint64_t offset, const struct tmk_state *c)
 {
     const struct tmk_state *s = &v->rp.state;
@@ -398,7 +398,7 @@ static void compare_checkpoint(struct tmk_verify *v, const struct tmk_chunk_ref 
     tmk_state_fini(&state);
 }
 
-/* The totals and the open rows that the chunk has. */
+/* The totals and the open rows of the chunk. */
 static void compare_figures(struct tmk_verify *v, const struct tmk_chunk_ref *ref)
 {
     const struct tmk_state *s = &v->rp.state;
@@ -432,7 +432,7 @@ static void compare_events(struct tmk_verify *v, const struct tmk_chunk_ref *ref
     compare_chunk_addresses(v, ref);
 }
 
-/* The state is as after chunk i - 1: compare what the next chunks say of this moment. */
+/* The state is that after chunk i - 1: compare what the next chunks say of this moment. */
 static void compare_next_contexts(struct tmk_verify *v, uint32_t i)
 {
     uint32_t n = tmk_reader_n_chunks(v->r);
@@ -462,7 +462,7 @@ static void on_verify_progress(void *arg, uint32_t done, uint32_t total)
     struct tmk_verify *v = arg;
     if (v->progress && v->progress->progress)
         v->progress->progress(v->progress->arg, done, total);
-    if (v->rp.n_bad_chunks == 0 && v->rp.n_gaps == 0) /* behind a gap, ours is the poorer state */
+    if (v->rp.n_bad_chunks == 0 && v->rp.n_gaps == 0) /* after a gap our state knows less */
         compare_next_contexts(v, done);
 }
 

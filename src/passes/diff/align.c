@@ -2,9 +2,9 @@
 /* passes/diff/align.c - see align.h.
  *
  * A place is a chain of functions and the lines in them. The places of both sides are sorted by
- * chain; in each chain those with equal lines are one, unless the lines of the two sides differ:
- * then the function may have been edited, and the cheapest way to match the two lists in order is
- * searched (costs: the bytes that do not match). */
+ * chain; within a chain those with equal lines are one. Where the lines of the two sides differ,
+ * the function may have been edited: then the cheapest way to match the two lists in order is
+ * searched (the cost is the bytes that do not match). */
 #include "passes/diff/align.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum { MAX_FRAMES = 128, MAX_CELLS = 1 << 16 };
 
 struct code_place {
     uint32_t chain; /* number of its text */
-    uint32_t site;  /* likewise of its innermost frame alone, with its line */
+    uint32_t site;  /* likewise, of its innermost frame alone, with its line */
     uint32_t n_lines;
     const uint32_t *lines; /* innermost first */
     enum tmk_side side;
@@ -30,7 +30,7 @@ struct code_place {
 
 struct tmk_align {
     struct tmk_arena memory;
-    uint32_t *place_of[2]; /* by stack: place + 1, 0: not met */
+    uint32_t *place_of[2]; /* by stack: place + 1; 0: not met */
     uint32_t n_stacks[2];
     struct code_place *places;
     uint64_t n_places, place_room;
@@ -41,7 +41,7 @@ struct tmk_align {
 
 /* ---- places ---- */
 
-/* Without the folder that it is installed in, which differs from machine to machine. */
+/* The file without its installation folder, which differs from machine to machine. */
 static const char *short_file(const char *file)
 {
     const char *packages = strstr(file, "-packages/"), *slash = strrchr(file, '/');
@@ -50,7 +50,8 @@ static const char *short_file(const char *file)
     return slash ? slash + 1 : file;
 }
 
-/* What a frame is, but for its line. Only the file of a library is asked, not its symbols. */
+/* Write a frame without its line. Of a native frame only the library's file counts, not its
+ * symbols. */
 static void write_place_frame(FILE *out, const struct tmk_frame *f)
 {
     if (f->address)
@@ -65,7 +66,7 @@ static uint32_t line_in_function(const struct tmk_frame *f)
     return f->first_line && f->line >= f->first_line ? f->line - f->first_line : f->line;
 }
 
-/* Write the chain of a stack; its lines into `lines`, how many is returned. */
+/* Write the chain of a stack, and its lines into `lines`. Returns how many lines there are. */
 static uint32_t write_chain(FILE *out, const struct tmk_reader *r, const struct tmk_stack *stack,
                             bool user_only, uint32_t lines[MAX_FRAMES])
 {
@@ -97,7 +98,7 @@ static char *chain_text(const struct tmk_reader *r, const struct tmk_stack *stac
     return NULL;
 }
 
-/* What tells a place from others of its side: the chain's number and the lines. */
+/* The key that tells a place from others of its side: the chain's number and the lines. */
 static const char *place_key(struct tmk_arena *memory, const struct code_place *place)
 {
     char *key = tmk_arena_take(memory, 9 * (place->n_lines + 2));
@@ -109,16 +110,16 @@ static const char *place_key(struct tmk_arena *memory, const struct code_place *
     return key;
 }
 
-/* Texts met so far, while places are searched. */
+/* Texts met so far while places are searched. */
 struct place_index {
     struct tmk_textmap chains;  /* of both sides */
     struct tmk_textmap sites;   /* likewise */
     struct tmk_textmap keys[2]; /* of places */
-    uint64_t first[2];          /* place of a side's first key */
+    uint64_t first[2];          /* the place of a side's first key */
 };
 
-/* The place of a stack, made when new: its number + 1, or 0 without memory. Stacks that differ only
- * in frames that are not the user's are one. */
+/* The place of a stack, which is made when new: its number + 1, or 0 without memory. Stacks that
+ * differ only in frames that are not the user's share a place. */
 static uint32_t place_of_stack(struct tmk_align *x, struct place_index *index, enum tmk_side side,
                                const struct tmk_reader *r, const struct tmk_stack *stack)
 {
@@ -175,7 +176,7 @@ static int find_peak_places(struct tmk_align *x, struct place_index *index, enum
 
 /* ---- matching ---- */
 
-/* In the order of the program: outermost lines first. */
+/* Compare in the order of the program: outermost lines first. */
 static int compare_lines(const struct code_place *a, const struct code_place *b)
 {
     if (a->n_lines != b->n_lines)
@@ -197,7 +198,7 @@ static int by_place(const void *va, const void *vb)
     return compare_lines(a, b);
 }
 
-/* Places of one chain and side, sorted. */
+/* The places of one chain and side, sorted. */
 struct place_list {
     struct code_place **items;
     uint32_t n;
@@ -216,7 +217,7 @@ static void pair_places(struct tmk_align *x, struct code_place *a, struct code_p
     a->number = b->number = ++x->n_numbers;
 }
 
-/* Have both the same lines? Then nothing has moved. */
+/* True when both have the same lines: then nothing has moved. */
 static bool are_equal(struct place_list a, struct place_list b)
 {
     for (uint32_t i = 0; a.n == b.n && i < a.n; i++)
@@ -236,9 +237,9 @@ static void pair_equal(struct tmk_align *x, struct place_list a, struct place_li
     }
 }
 
-/* What it costs to take two places for the same: the bytes in which they differ and, to think that
- * a line has moved, half of those in which they do not; that is still less than to think of two
- * places. Negative: they are not the same. */
+/* The cost of taking two places for the same: the bytes in which they differ, plus half of those
+ * in which they do not, because a line must have moved; that is still less than the cost of two
+ * separate places. Negative: they are not the same. */
 static double pairing_cost(const struct code_place *a, const struct code_place *b)
 {
     double difference = (double)a->bytes - (double)b->bytes;
@@ -249,7 +250,7 @@ static double pairing_cost(const struct code_place *a, const struct code_place *
     return is_alike ? cost + (double)(a->bytes < b->bytes ? a->bytes : b->bytes) / 2 + 1 : -1;
 }
 
-/* cost[i][j]: of the first i places of a and the first j of b. */
+/* cost[i][j] is the cost of the first i places of a and the first j of b. */
 static void fill_costs(struct place_list a, struct place_list b, double *cost)
 {
     size_t width = b.n + 1;
@@ -305,8 +306,8 @@ static void match_chains(struct tmk_align *x, struct code_place **sorted, double
     }
 }
 
-/* What is left of both sides and was made by the same line: it was called in another way (through
- * a wrapper, or again in backward), but is the same. */
+/* Match what is left of both sides by allocation site: the same line was called in another way
+ * (through a wrapper, or again in backward). */
 static void match_sites(struct tmk_align *x, uint32_t *number_of_site)
 {
     for (uint64_t i = 0; i < x->n_places; i++) {
@@ -358,7 +359,7 @@ static bool is_path_word(const char *at, size_t n, const char *word)
     return strlen(word) == n && strncmp(at, word, n) == 0;
 }
 
-/* Part of a name that a wrapper adds wherever it stands. */
+/* True for a part of a name that a wrapper adds wherever it stands. */
 static bool is_wrapper(const char *at, size_t n)
 {
     static const char *const words[] = {"_orig_mod", "_fsdp_wrapped_module",
@@ -369,8 +370,8 @@ static bool is_wrapper(const char *at, size_t n)
     return false;
 }
 
-/* Bytes of the part at `at` and those that belong to it which a wrapper adds in front, with the dot
- * behind; 0: none. */
+/* The bytes of the parts at `at` that a wrapper adds in front, including the dot after them; 0:
+ * none. */
 static size_t wrapper_in_front(const char *at)
 {
     static const char *const words[] = {"module.", "base_model.model."};
@@ -420,7 +421,7 @@ bool tmk_align_unwraps(const struct tmk_align *x)
     return x->unwraps;
 }
 
-/* Into `names` the module names of a peak, as they are or unwrapped; 0 or TMK_ENOMEM. */
+/* List the module names of a peak in `names`, as they are or unwrapped. Returns 0 or TMK_ENOMEM. */
 static int list_names(struct tmk_align *x, struct tmk_peak *k, bool unwrap,
                       struct tmk_textmap *names, struct tmk_error *err)
 {
@@ -439,7 +440,7 @@ static int list_names(struct tmk_align *x, struct tmk_peak *k, bool unwrap,
     return rc;
 }
 
-/* How many names both have. */
+/* Count the names that both have. */
 static int count_common(struct tmk_align *x, struct tmk_peak *const peaks[2], bool unwrap,
                         uint64_t *ret, struct tmk_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/diff/diff.c - see diff.h.
  *
- * Rows are the two peaks' own, put together by key. For the causes blocks become pieces
+ * Rows are those of the two peaks, joined by key. For the causes blocks become pieces
  * (diff_pieces.h), sorted so that those of one thing stand together: one walk compares them. */
 #include "passes/diff/diff.h"
 
@@ -62,7 +62,7 @@ static struct tmk_diff_row *add_diff_row(struct tmk_diff *d, const char *key)
     return &d->rows[d->n_rows++];
 }
 
-/* By stack the number that both sides share decides, else the text. */
+/* By stack, the number that both sides share decides; otherwise the text. */
 struct row_index {
     struct tmk_textmap keys;
     uint32_t *by_stack; /* row + 1 */
@@ -86,7 +86,7 @@ static struct tmk_diff_row *text_row(struct tmk_diff *d, struct row_index *index
     return number < d->n_rows ? &d->rows[number] : add_diff_row(d, key);
 }
 
-/* The peak's rows are borrowed until it is asked again: texts are kept. */
+/* The peak's rows are borrowed until it is asked again, so texts are copied. */
 static const char *keep_key(struct tmk_diff *d, enum tmk_by by, const char *key)
 {
     const char *name =
@@ -129,7 +129,7 @@ static int compare_known_texts(const char *a, const char *b)
     return strcmp(a, b);
 }
 
-/* Largest change first; then the larger; then by key, unknown last. */
+/* Order by change, largest first; then by size; then by key, unknown last. */
 static int compare_changes(const void *va, const void *vb)
 {
     const struct tmk_diff_row *a = va, *b = vb;
@@ -158,7 +158,7 @@ static int make_diff_rows(struct tmk_diff *d, struct tmk_peak *const peaks[2], e
 
 /* ---- things and causes ---- */
 
-/* Pieces of one thing: those of A, then those of B, each from the largest down. */
+/* The pieces of one thing: those of A, then those of B, each from the largest down. */
 struct thing {
     const struct tmk_piece *pieces[2];
     uint64_t n[2];
@@ -188,7 +188,7 @@ static void resize_pairs(struct thing *t, uint64_t a, uint64_t b)
     t->most_factor = factor > t->most_factor ? factor : t->most_factor;
 }
 
-/* The next size of a side that the other has not as well, while equal ones are passed over. */
+/* Find the next size of a side that the other has not as well; equal ones are passed over. */
 static bool next_odd(const struct thing *t, uint64_t at[2], enum tmk_side side, uint64_t *ret)
 {
     enum tmk_side other = side == TMK_SIDE_A ? TMK_SIDE_B : TMK_SIDE_A;
@@ -226,7 +226,7 @@ static void compare_thing(struct thing *t)
     }
 }
 
-/* Does the stack lead to a line of code? A thread's name alone does not. */
+/* True when the stack leads to a line of code. A thread's name alone does not. */
 static bool has_line(const struct tmk_reader *r, uint32_t stack)
 {
     struct tmk_stack frames;
@@ -239,7 +239,7 @@ static bool has_line(const struct tmk_reader *r, uint32_t stack)
     return false;
 }
 
-/* The cause that a thing is part of, made when new; NULL without memory. */
+/* The cause that a thing is part of, which is made when new; NULL without memory. */
 static struct tmk_diff_cause *cause_of_thing(struct tmk_diff *d, struct tmk_textmap *keys,
                                              const struct thing *t)
 {
@@ -290,7 +290,7 @@ static void add_thing(struct tmk_diff_cause *c, const struct thing *t, uint64_t 
     c->most_factor = t->most_factor > c->most_factor ? t->most_factor : c->most_factor;
 }
 
-/* Count the parameters that optimizer state is kept for, each once a cause and side. */
+/* Count the parameters that optimizer state belongs to, each once per cause and side. */
 static int count_parameters(struct tmk_diff *d, struct tmk_textmap *keys, uint64_t cause,
                             const struct thing *t)
 {
@@ -347,7 +347,8 @@ static int find_causes(struct tmk_diff *d, struct tmk_peak *const peaks[2])
     if (rc == 0)
         rc = tmk_pieces_add(&d->pieces, d->align, TMK_SIDE_B, peaks[1]);
     tmk_pieces_sort(&d->pieces);
-    uint64_t *largest = calloc(d->pieces.n + 1, sizeof *largest); /* by cause: of one thing */
+    uint64_t *largest =
+        calloc(d->pieces.n + 1, sizeof *largest); /* by cause: the bytes of its largest thing */
     if (rc == 0)
         rc = largest ? compare_things(d, &keys, &parameters, largest) : TMK_ENOMEM;
     if (rc == 0 && d->n_causes)

@@ -43,14 +43,14 @@ static uint32_t number_of_pattern(struct tmk_pieces *l, const char *name)
     return name && !pattern ? UINT32_MAX : number_of_text(l, pattern);
 }
 
-/* Blocks that are what they are by their name, wherever they were made. */
+/* True for blocks that their name identifies, wherever they were made. */
 static bool goes_by_name(const struct tmk_block *b, uint8_t category)
 {
     return b->name && (category == TIDEMARK_PARAMETER || category == TIDEMARK_BUFFER ||
                        category == TIDEMARK_GRADIENT || category == TIDEMARK_OPTIMIZER_STATE);
 }
 
-/* Bytes of a name without its last `n` parts. */
+/* The bytes of a name without its last `n` parts. */
 static size_t without_last(const char *name, unsigned n)
 {
     size_t bytes = strlen(name);
@@ -63,21 +63,21 @@ static size_t without_last(const char *name, unsigned n)
     return bytes;
 }
 
-/* What a name says: numbers of texts + 1; all 0: not looked at yet. */
+/* What a name means, as numbers of texts + 1; all 0: not looked at yet. */
 struct meaning {
     uint32_t identity, owner, parameter;
 };
 
 enum { N_NAME_KINDS = 2 }; /* optimizer state, others */
 
-/* What is needed to tell the blocks of one side. */
+/* The state for describing the blocks of one side. */
 struct teller {
     const struct tmk_labels *labels;
     struct tmk_align *align;
     struct meaning *names; /* by string id and kind */
     uint32_t n_names;
     struct tmk_group *modules;
-    struct tmk_textmap module_keys; /* as the trace has them */
+    struct tmk_textmap module_keys; /* as in the trace */
     struct meaning *module_meanings;
     uint64_t module_room;
 };
@@ -94,8 +94,8 @@ static bool ends_in_grad(const char *name)
     return n > 5 && strcmp(name + n - 5, ".grad") == 0;
 }
 
-/* "layers.0.fc.weight" is of module layers.0.fc, and so are "layers.0.fc.weight.exp_avg" and
- * "layers.0.fc.weight.grad". */
+/* The meaning of a name: "layers.0.fc.weight" is of module layers.0.fc, and so are
+ * "layers.0.fc.weight.exp_avg" and "layers.0.fc.weight.grad". */
 static const struct meaning *meaning_of(struct tmk_pieces *l, struct teller *t, uint32_t name,
                                         bool is_state)
 {
@@ -109,7 +109,7 @@ static const struct meaning *meaning_of(struct tmk_pieces *l, struct teller *t, 
     return m;
 }
 
-/* The same for the module that a block is of; NULL without memory. */
+/* The meaning of the block's module; NULL without memory. */
 static const struct meaning *module_meaning(struct tmk_pieces *l, struct teller *t,
                                             const struct tmk_block *b)
 {

@@ -58,7 +58,7 @@ static void add_side_steps(struct tmk_diff_steps *s, unsigned side, const struct
     }
 }
 
-/* Rows of the same number as one, with the larger peak of each side. */
+/* Join rows of the same number, with the larger peak of each side. */
 static void join_equal_steps(struct tmk_diff_steps *s)
 {
     uint64_t n = 0;

@@ -42,7 +42,7 @@ static bool find_what(const char *name, struct tmk_gate *g)
     return find_category(name, &g->category);
 }
 
-/* Blanks at both ends taken off; `text` is written to. */
+/* Cut blanks off both ends; writes to `text`. */
 static char *trim_blanks(char *text)
 {
     while (isspace((unsigned char)*text))
@@ -53,7 +53,7 @@ static char *trim_blanks(char *text)
     return text;
 }
 
-/* "5%", "2.5 %", or a size; `text` is written to. */
+/* Parse "5%", "2.5 %", or a size; writes to `text`. */
 static bool parse_limit(char *text, struct tmk_gate *g)
 {
     size_t n = strlen(text);
@@ -96,7 +96,7 @@ int tmk_gate_parse(const char *text, struct tmk_gate *ret, struct tmk_error *err
     return 0;
 }
 
-/* More than the limit, or as much where that counts. */
+/* True for more than the limit, or as much where that counts. */
 static bool is_over_limit(const struct tmk_gate *g, double value, double limit)
 {
     return g->or_equal ? value >= limit : value > limit;

@@ -65,7 +65,7 @@ __attribute__((noinline)) static void move(struct tmk_frag_candidate *c, const s
     note_left(c);
 }
 
-/* Only events that say what is reserved can be the moment. */
+/* True when only events that report reserved bytes can be the moment. */
 static bool is_by_reserved(const struct tmk_frag_moments *m, const struct tmk_frag_candidate *c)
 {
     return c->is_oom || (m->moment.kind == TMK_FRAG_WORST && c->found && c->has_reserved);
@@ -93,7 +93,7 @@ static void consider_frag_devices(struct tmk_frag_moments *m, const struct tmk_s
     }
 }
 
-/* Until the time asked for each event is the moment. */
+/* Until the time asked for, each event is the moment. */
 static void note_frag_time(struct tmk_frag_moments *m, const struct tmk_state *s)
 {
     for (uint32_t i = 0; i < s->n_devices; i++) {
@@ -162,7 +162,7 @@ static void on_frag_alloc(struct tmk_frag_candidate *c, const struct tmk_event *
     c->stream = ev->stream;
 }
 
-/* What was reserved for a block is said right after it was handed out: that is the moment too. */
+/* A block's reserved size is reported right after the block: that is the moment too. */
 static void on_frag_reserved(const struct tmk_frag_moments *m, struct tmk_frag_candidate *c,
                              const struct tmk_state *s, uint64_t ns)
 {
@@ -259,7 +259,7 @@ static int by_trace_address(const void *va, const void *vb)
     return (a->address > b->address) - (a->address < b->address);
 }
 
-/* The state still knows many blocks that are gone; which ones is chance, so this is a help only. */
+/* The state still knows many blocks that have gone; which ones is chance, so this only helps. */
 static int collect_traces(struct tmk_frag_moments *m, const struct tmk_state *s)
 {
     for (uint32_t i = 1; i <= s->n_entries; i++) {

@@ -35,7 +35,8 @@ struct tmk_fragmentation {
 
 /* ---- segments ---- */
 
-/* Those of the framework's allocator: what is known to be another's is none. */
+/* True for segments of the framework's allocator: segments known to be another owner's do not
+ * count. */
 static bool is_segment_counted(struct tmk_fragmentation *f, const struct tmk_driver_segment *g)
 {
     if (g->kind != TMK_SEGMENT_DEVICE && g->kind != TMK_SEGMENT_MAPPING)
@@ -61,7 +62,7 @@ static enum tmk_frag_pool pool_of(const struct tmk_driver_segment *g)
     return g->size_bytes <= SMALL_SEGMENT ? TMK_FRAG_SMALL : TMK_FRAG_LARGE;
 }
 
-/* Mappings of one expandable segment lie side by side and have pages of one size. */
+/* Mappings of one expandable segment are adjacent and have pages of one size. */
 static bool is_joined_mapping(const struct tmk_frag_segment *before,
                               const struct tmk_driver_segment *g)
 {
@@ -69,7 +70,7 @@ static bool is_joined_mapping(const struct tmk_frag_segment *before,
            before->address + before->size_bytes == g->address;
 }
 
-/* Sort what the moment has; returns the segments that count, joined. */
+/* Sort the moment's segments; returns those that count, joined. */
 static struct tmk_frag_segment *list_segments(struct tmk_fragmentation *f,
                                               struct tmk_frag_candidate *c, uint64_t *ret_n)
 {
@@ -99,7 +100,7 @@ static struct tmk_frag_segment *list_segments(struct tmk_fragmentation *f,
 
 /* ---- gaps ---- */
 
-/* Whole pages of an expandable segment that lie in a gap. */
+/* The whole pages of an expandable segment that lie in a gap. */
 static uint64_t whole_pages(const struct tmk_frag_segment *g, uint64_t from, uint64_t to)
 {
     uint64_t page = g->page_bytes;
@@ -143,8 +144,8 @@ static void add_to_frag_sum(struct tmk_frag_sum *sum, const struct tmk_frag_segm
     sum->n_blocks += g->n_blocks;
 }
 
-/* Blocks from number `at` on that lie in the segment; what a damaged trace has across its ends or
- * each other counts once. Returns the number behind the last. */
+/* Find the blocks from number `at` on that lie in the segment. Blocks that a damaged trace has
+ * across its ends or each other count once. Returns the number after the last. */
 static uint64_t walk_segment(const struct tmk_frag_candidate *c, uint64_t at,
                              struct tmk_frag_segment *g, struct tmk_frag_sum *sum)
 {
@@ -192,8 +193,8 @@ static const struct tmk_frag_trace *trace_in(const struct tmk_frag_candidate *c,
     return is_in ? &c->traces[low] : NULL;
 }
 
-/* The stream that a segment serves is that of its blocks. One without any is of the only stream
- * that there is, or of what lay in it before; else it is not known. */
+/* A segment serves the stream of its blocks. Without blocks, it serves the only stream that there
+ * is, or that of a block that was in it before; else the stream is not known. */
 static struct tmk_frag_pool_row pool_key_of(const struct tmk_frag_candidate *c,
                                             const struct tmk_frag_segment *g)
 {
@@ -261,7 +262,7 @@ static int add_segments(struct tmk_fragmentation *f, struct tmk_frag_candidate *
     return 0;
 }
 
-/* Without segments: totals, and nothing of what lies between. */
+/* Without segments only totals are known, and nothing of the gaps. */
 static void take_reserved_totals(const struct tmk_frag_candidate *c, struct tmk_frag_device *d)
 {
     d->outside_bytes = 0;
@@ -279,7 +280,7 @@ static void take_reserved_totals(const struct tmk_frag_candidate *c, struct tmk_
     };
 }
 
-/* A request that was refused all the same met a limit that is not the device's. */
+/* A request that failed all the same met a limit that is not the device's. */
 static uint64_t allocatable_new(const struct tmk_frag_candidate *c, const struct tmk_frag_device *d)
 {
     if (!d->has_segments || c->left_bytes == TMK_FRAG_UNKNOWN)

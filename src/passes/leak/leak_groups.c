@@ -14,7 +14,7 @@
 
 #define MAX_CONTEXT ((1u << TMK_CONTEXT_BITS) - 1)
 
-/* Finer than wanted, since when blocks are made is known only in the end. */
+/* Finer than wanted, since only the end tells when blocks were made. */
 enum { TIME_PARTS = 8 * TMK_LEAK_TIME_PARTS };
 static_assert(TIME_PARTS <= (int)TMK_TREND_MAX_LEVELS, "there is room for them");
 
@@ -25,7 +25,7 @@ static bool is_finished_step(const struct tmk_step_row *row)
     return row->step != TMK_NO_STEP && !row->open;
 }
 
-/* Each device has a row for a step; those of the device that has most of them will do. */
+/* Each device has a row for a step; the device with most rows is used. */
 static uint16_t device_of_steps(const struct tmk_reader *r)
 {
     uint64_t count[TMK_MAX_DEVICES] = {0};
@@ -54,7 +54,7 @@ static void count_steps(struct tmk_leak_groups *g, uint16_t device)
     }
 }
 
-/* Every n-th, so that the last one of all is among them. */
+/* Take every n-th step, so that the very last one is among them. */
 static void take_step_looks(struct tmk_leak_groups *g)
 {
     const struct tmk_reader *r = g->p->reader;
@@ -86,7 +86,7 @@ static void take_time(struct tmk_leak_groups *g)
     }
 }
 
-/* The number of the first look that is later. */
+/* The number of the first later look. */
 static uint32_t look_after(const struct tmk_leak_groups *g, uint64_t ns)
 {
     uint32_t low = 0, high = g->n_looks;
@@ -168,7 +168,7 @@ static uint64_t slot_of_group(const struct tmk_leak_groups *g, const struct tmk_
     return at;
 }
 
-/* NULL: there are too many. */
+/* The block's group, which is made when new; NULL: there are too many. */
 static struct tmk_leak_group *leak_group_of(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
     if (2 * g->n_groups >= g->n_slots && !make_slots(g)) {
@@ -186,7 +186,7 @@ static struct tmk_leak_group *leak_group_of(struct tmk_leak_groups *g, const str
     return new;
 }
 
-/* A settled block lived through the looks from when it was made up to, not including, `end`. Its
+/* A settled block lived through the looks from its birth up to, not including, `end`. Returns its
  * group, or NULL. */
 static struct tmk_leak_group *note_survivor(struct tmk_leak_groups *g, const struct tmk_state *s,
                                             const struct tmk_block *b, uint32_t end)
@@ -197,7 +197,7 @@ static struct tmk_leak_group *note_survivor(struct tmk_leak_groups *g, const str
         return NULL;
     group->bytes[begin] += b->size_bytes;
     group->blocks[begin]++;
-    if (end < g->n_looks) { /* levels are sums of changes, so going round is right */
+    if (end < g->n_looks) { /* levels are sums of changes, so wrapping around is right */
         group->bytes[end] -= b->size_bytes;
         group->blocks[end]--;
     }
@@ -214,8 +214,8 @@ static bool is_after_looks(const struct tmk_leak_groups *g)
     return g->n_looks > 0 && g->next == g->n_looks;
 }
 
-/* A block of the same group, made anew and no smaller, was there when the last one went: that was
- * not let go. */
+/* A block of the same group, made anew and no smaller, was there when the last one went: so that
+ * one was not let go. */
 static void note_replaced(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
     uint32_t slot = g->n_slots ? g->slots[slot_of_group(g, b)] : 0;
@@ -226,7 +226,7 @@ static void note_replaced(struct tmk_leak_groups *g, const struct tmk_block *b)
     group->last_bytes = 0;
 }
 
-/* A block that was made after the last look. Kept in the place of the smallest. */
+/* Keep a block that was made after the last look, in the place of the smallest one. */
 static void keep_late(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
     struct tmk_leak_late *least = g->late;
@@ -239,7 +239,7 @@ static void keep_late(struct tmk_leak_groups *g, const struct tmk_block *b)
         note_replaced(g, b);
 }
 
-/* The program went on after what had gone by then. */
+/* Count as let go what had gone by then, since the program went on afterwards. */
 static void let_group_go(struct tmk_leak_group *group, uint64_t ns)
 {
     if (ns < group->going_ns + TMK_LEAK_END_NS)
@@ -248,7 +248,7 @@ static void let_group_go(struct tmk_leak_group *group, uint64_t ns)
     group->going_bytes = 0;
 }
 
-/* Blocks that go after the last look, until the first parameter does. */
+/* Note blocks that go after the last look, until the first parameter goes. */
 static void note_late(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
                       const struct tmk_block *b, struct tmk_leak_group *group)
 {
@@ -330,7 +330,7 @@ void tmk_leak_groups_ended(struct tmk_leak_groups *g, const struct tmk_state *s,
     note_segment(g, s, segment, g->next);
 }
 
-/* What went meanwhile was not seen: what is known begins here. */
+/* Frees during a gap were not seen, so what is known begins here. */
 void tmk_leak_groups_restored(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
     advance_looks(g, s, s->now_ns);
@@ -353,9 +353,9 @@ static void keep_look(struct tmk_leak_groups *g, uint32_t to, uint32_t from)
     g->n_allocs[to] = g->n_allocs[from];
 }
 
-/* Looks with about as many blocks made from one to the next: time in which nothing is done, as when
- * a data loader's worker waits, says nothing of how a process grows. Nor does its end, when it
- * frees what it had and makes nothing. */
+/* Choose looks with about as many blocks made from one to the next. Idle time, as when a data
+ * loader's worker waits, does not show how a process grows; nor does its end, when it frees what
+ * it had and makes nothing. */
 static void choose_looks(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
     uint64_t n_allocs = n_made(s), part = UINT64_MAX;

@@ -17,7 +17,7 @@ static bool text_ends_with(const char *text, const char *end)
     return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* The frame `level` calls inside the outermost one. */
+/* The frame at `level` calls inside the outermost one. */
 static bool frame_at(const struct tmk_process *p, uint32_t stack, uint32_t level,
                      struct tmk_frame *ret)
 {
@@ -28,7 +28,7 @@ static bool frame_at(const struct tmk_process *p, uint32_t stack, uint32_t level
 
 enum likeness { OTHER_FUNCTION, SAME_FUNCTION, SAME_LINE };
 
-/* How alike the frames are that all stacks have at a level. */
+/* How alike the frames of all stacks are at a level. */
 static enum likeness compare_frames(const struct tmk_process *p, const uint32_t *stacks, uint32_t n,
                                     uint32_t level)
 {
@@ -80,7 +80,7 @@ bool tmk_leak_passes(const struct tmk_process *p, uint32_t stack, const struct t
     return false;
 }
 
-/* Number of the innermost frame that is the user's. */
+/* Find the number of the user's innermost frame. */
 static bool users_frame(const struct tmk_process *p, const struct tmk_stack *s, uint32_t *ret)
 {
     struct tmk_frame f;
@@ -92,7 +92,7 @@ static bool users_frame(const struct tmk_process *p, const struct tmk_stack *s, 
     return false;
 }
 
-/* "forward" of "Model.forward", which is what Python 3.11 and later say. */
+/* True for "forward" as well as "Model.forward", which Python 3.11 and later write. */
 static bool is_called(const char *function, const char *name)
 {
     const char *dot = function ? strrchr(function, '.') : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/leak/leak_tell.c - see leaks_internal.h: a line that grows, in numbers. */
+/* passes/leak/leak_tell.c - the figures of a line that grows; see leaks_internal.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +33,8 @@ static uint64_t let_go_bytes(const struct tmk_leak_group *group)
                                                        : 0;
 }
 
-/* A result that was gathered and is done with: the program goes on without it. What is dropped
- * since memory was refused is none. */
+/* A result that was gathered and is done with: the program goes on without it. What is freed
+ * after an OOM does not count. */
 static bool is_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
@@ -46,8 +46,8 @@ static bool is_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *l
     return bytes >= line->trend.bytes - line->trend.bytes / 10;
 }
 
-/* A result that was put together: after the last step a block was made that is as large as what the
- * line had then in several, or a step's or two's more. */
+/* A result that was put together: after the last step one block was made that is as large as what
+ * the line had in several, or larger by one or two steps' growth. */
 static bool is_joined_result(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
@@ -87,7 +87,7 @@ const char *tmk_doubt_name(enum tmk_leak_doubt doubt)
 
 /* ---- the numbers ---- */
 
-/* Its part of what is added, by what it has grown of all growth. */
+/* The group's part of what is added, by its share of all growth. */
 static struct tmk_leak_part growth_part_of(const struct tmk_leakage *l,
                                            const struct tmk_leak_line *line,
                                            const struct tmk_leak_group *g, uint64_t all)
@@ -135,7 +135,8 @@ static int take_parts(struct tmk_leakage *l, const struct tmk_leak_line *line,
     return 0;
 }
 
-/* Category and module that more than half of the bytes have; of the category else the largest. */
+/* The category and module that more than half of the bytes have; failing that, the largest
+ * category. */
 static void take_kind(struct tmk_leak *leak)
 {
     double best = 0;
@@ -160,7 +161,7 @@ static void take_kind(struct tmk_leak *leak)
 static enum tmk_leak_keeper keeper_of(const struct tmk_leakage *l, const struct tmk_leak_line *line,
                                       const struct tmk_leak *leak)
 {
-    /* A graph has swings of its own, so what falls must be much beside what stays. */
+    /* A graph has swings of its own, so the fall must be large beside what is kept. */
     uint64_t least = line->is_graph ? line->trend.bytes / 4 : 0;
     if (line->trend.n_bursts >= TMK_LEAK_LEAST_BURSTS && line->trend.burst_bytes >= least)
         return TMK_KEEPER_CYCLE;
@@ -175,7 +176,7 @@ static enum tmk_leak_keeper keeper_of(const struct tmk_leakage *l, const struct 
     return leak->has_site ? TMK_KEEPER_CONTAINER : TMK_KEEPER_UNKNOWN;
 }
 
-/* Of a graph, the largest part that was made by way of the line that owns it. */
+/* For a graph, take the stack of the largest part that was made by way of the line that owns it. */
 static void take_stack(const struct tmk_leakage *l, struct tmk_leak *leak)
 {
     for (uint64_t i = 0; i < leak->n_parts; i++)
@@ -185,7 +186,7 @@ static void take_stack(const struct tmk_leakage *l, struct tmk_leak *leak)
         }
 }
 
-/* When it began: with the first step known, if what it had then is what it adds in a step. */
+/* The look at which it began: the first one known, if the line had then what it adds in a step. */
 static uint32_t first_look(const struct tmk_leak_line *line)
 {
     double level = (double)line->bytes[0], rate = line->trend.per_step;

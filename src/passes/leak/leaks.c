@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/leak/leaks.c - see leaks.h.
  *
- * Groups are added up by line before they are judged: where a line reaches many modules, each may
- * grow at random and all together regularly. What is found by line is then put together by graph,
- * and the sum judged once more, so that rate and confidence are those of the whole. */
+ * Groups are summed by line before they are judged: where a line reaches many modules, each may
+ * grow at random and all together regularly. Findings by line are then put together by graph, and
+ * the sum is judged once more, so that rate and confidence are those of the whole. */
 #include "passes/leak/leaks.h"
 
 #include <stdio.h>
@@ -70,7 +70,7 @@ static int put_in_line(struct tmk_leakage *l, struct tmk_textmap *keys, uint32_t
     return rc == 0 ? add_to_line(l, &l->lines[number], group) : rc;
 }
 
-/* By the category of most of its growth. */
+/* Describe the line by the category of most of its growth. */
 static void find_line_character(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     uint64_t call_bytes = 0, input_bytes = 0, all = 0;
@@ -89,14 +89,14 @@ static void find_line_character(const struct tmk_leakage *l, struct tmk_leak_lin
     line->is_input = input_bytes > all / 2;
 }
 
-/* Without steps, what is loaded one after the other looks like a leak. */
+/* Without steps, loading one thing after the other looks like a leak. */
 static bool is_loading(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     uint8_t category = tmk_leak_category_of(&l->groups.groups[line->root]);
     return !l->groups.has_steps && (category == TIDEMARK_PARAMETER || category == TIDEMARK_BUFFER);
 }
 
-/* In training, what a call makes anew each time, and larger, is the work that grows: longer
+/* In training, a block that a call makes anew each time, and larger, means growing work: longer
  * sequences, a larger batch. Nothing is kept. */
 static bool is_work(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
@@ -152,7 +152,7 @@ static uint64_t n_growing(const struct tmk_leakage *l, const struct tmk_leak_lin
     return n;
 }
 
-/* The root alone decides who owns a graph; which group that is was settled by add_to_line(). */
+/* The root alone decides who owns a graph; add_to_line() has settled which group that is. */
 static void find_owner(struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     uint32_t *stacks = tmk_arena_take(&l->arena, line->n_groups * sizeof *stacks);
@@ -185,8 +185,8 @@ static int merge_graph(struct tmk_leakage *l, uint64_t seed)
     return rc;
 }
 
-/* The group of a line that was made last among those that grow. What a backward makes hangs on
- * nothing that is kept: it comes into question only where there is nothing else. */
+/* Find the group of a line that was made last among those that grow. Nothing that is kept hangs
+ * on what a backward makes: it is the root only where there is nothing else. */
 static void find_line_root(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     uint64_t last = 0;

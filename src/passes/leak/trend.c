@@ -3,13 +3,13 @@
  *
  * A line fitted through the levels was rejected, as in monitor/growth.h: it rises with every
  * sawtooth that ends high. Between two rises the floor has grown by exactly what was kept, so the
- * rate is the median of what that is over all pairs that lie half of the rises apart: exact for a
- * regular leak, however seldom it leaks, and not bent by a swing or an end that is none. The first
- * quarter of the rises is left out of it, since programs warm up.
+ * rate is the median over all pairs of rises that lie half of all rises apart. That is exact for
+ * a regular leak, however seldom it leaks, and neither a swing nor an unusual end changes it. The
+ * first quarter of the rises is left out, since programs warm up.
  *
- * What fills up rises slower and slower. Two tests tell that from what rises at random, each with
- * one mistake in a thousand: Laplace's for a trend (rises of an even rate lie around the middle of
- * the time in the mean) and Kendall's (of any two rises the later is as often the larger). */
+ * A cache that fills rises slower and slower. Two tests tell that from a random rise, each with
+ * one mistake in a thousand: Laplace's for a trend (rises of an even rate lie around the middle
+ * of the time on average) and Kendall's (of any two rises the later is as often the larger). */
 #include "passes/leak/trend.h"
 
 #include <math.h>
@@ -66,8 +66,8 @@ static void measure_rate(const uint64_t *floors, const uint64_t *steps, struct t
     r->to = rises[n - 1];
 }
 
-/* Of the parts of its life, each as long as its mean pause, those in which it rose; by the rule of
- * succession the probability that it rises in the next. */
+/* The line's life is cut into parts as long as its mean pause; the rule of succession turns the
+ * number of parts in which it rose into the probability that it rises in the next. */
 static double trend_confidence(const struct tmk_trend *r, uint32_t n)
 {
     double pause = (double)(r->last - r->first) / (r->n_rises - 1);
@@ -105,7 +105,7 @@ static bool is_going_on(uint32_t n, const struct tmk_trend *r)
     return n - 1 - r->last <= 2 * longest;
 }
 
-/* The most that it ever fell from a level that it had reached. */
+/* The most that it ever fell below a level that it had reached. */
 static uint64_t largest_fall(const uint64_t *levels, uint32_t n)
 {
     uint64_t highest = 0, fall = 0;
@@ -135,7 +135,7 @@ static void count_bursts(const uint64_t *levels, uint32_t n, struct tmk_trend *r
     }
 }
 
-/* Rises come less and less often. */
+/* True when rises come less and less often. */
 static bool is_rarer(uint32_t n, const struct tmk_trend *r)
 {
     double sum = 0, n_later = r->n_rises - 1, span = n - r->first;
@@ -144,7 +144,7 @@ static bool is_rarer(uint32_t n, const struct tmk_trend *r)
     return sum / n_later < -CLEARLY * span / sqrt(12 * n_later);
 }
 
-/* Rises are smaller and smaller, and the last of them less than half of the first. */
+/* True when rises get smaller and smaller, and the last of them are less than half of the first. */
 static bool is_smaller(const uint64_t *floors, const struct tmk_trend *r)
 {
     uint64_t sizes[TMK_TREND_MAX_LEVELS] = {0}, early = 0, late = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/oom/explain.c - see explain.h: from scenes to cases, by way of what other passes know. */
+/* passes/oom/explain.c - see explain.h: turns scenes into cases with what other passes know. */
 #include "passes/oom/explain.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int sweep_scenes(struct tmk_explanation *x, const struct tmk_visitor *wat
     return rc < 0 ? rc : tmk_scenes_finish(x->scenes, err);
 }
 
-/* The limit is what a first judgement finds without replays, which need it. */
+/* Replays need a limit: that of a first verdict made without replays. */
 static int explain_case(struct tmk_explanation *x, struct tmk_case *c, struct tmk_error *err)
 {
     int rc = tmk_inquirer_ask(x->inquirer, &c->scene, &c->inquiry, err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/oom/explain_inquiry.c - see explain_inquiry.h.
  *
- * Gaps are looked at for the first few scenes, replays made for devices as they are met: a program
- * that catches the error a thousand times is explained as fast as one that dies of it. Replays are
- * of a device's first OOM alone: what would have come of the job behind it, nobody knows. */
+ * Gaps are looked at for the first few scenes, and replays are made for devices as they are met:
+ * a program that catches the error a thousand times is explained as fast as one that dies of it.
+ * Only a device's first OOM is replayed: nobody knows what the job would have done after it. */
 #include "passes/oom/explain_inquiry.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ enum {
 
 /* Above this many events the least limit is not searched for: that takes a dozen replays. */
 #define MAX_SEARCHED 200000u
-/* Events that are replayed in all: a few seconds' worth. */
+/* The events that are replayed in all: a few seconds' worth. */
 #define MAX_EVENTS 40000000u
 
 struct frag_look {
@@ -174,8 +174,8 @@ static uint64_t median_bytes(uint64_t *values, uint64_t n)
     return values[n / 2];
 }
 
-/* By how much a step: the medians of quarters rise each time, by a twentieth in all. `newest` has
- * the last step first. */
+/* How much the peaks grow a step, if the medians of quarters rise each time, by a twentieth in
+ * all. `newest` has the last step first. */
 static uint64_t growth_of(const uint64_t *newest, uint64_t n)
 {
     uint64_t quarter = n / N_QUARTERS, middle[N_QUARTERS], some[LAST_STEPS];
@@ -191,8 +191,8 @@ static uint64_t growth_of(const uint64_t *newest, uint64_t n)
     return rise > middle[0] / 20 ? rise / (quarter * (N_QUARTERS - 1)) : 0;
 }
 
-/* By how much a step what stays grew, if it did with every one; the first may make the optimizer's
- * state. `newest` has the last step first. */
+/* How much the memory kept after a step grew per step, if it did with every one; the first step
+ * may make the optimizer's state. `newest` has the last step first. */
 static uint64_t rise_per_step(const uint64_t *newest, uint64_t n)
 {
     if (n < MIN_RISES + 1)
@@ -203,7 +203,7 @@ static uint64_t rise_per_step(const uint64_t *newest, uint64_t n)
     return (newest[0] - newest[n - 2]) / (n - 2);
 }
 
-/* The last steps that had ended when the scene came. */
+/* Ask for the last steps that had ended when the scene came. */
 static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene,
                      struct tmk_inquiry *ret)
 {
@@ -249,7 +249,7 @@ static uint64_t leaked_by(const struct tmk_leak *leak, const struct tmk_scene *s
     return tmk_size_whole(until < bytes ? until : bytes);
 }
 
-/* Without steps, what grows may be a program that is only filling up. It is a leak if it kept on
+/* Without steps, a program that only fills up may look like a leak. It is one if it kept on
  * growing while several times as much came and went. */
 static bool is_believed(const struct tmk_inquirer *q, const struct tmk_leak *leak, uint64_t bytes,
                         const struct tmk_scene *scene)
@@ -273,12 +273,13 @@ static void ask_leaks(const struct tmk_inquirer *q, const struct tmk_scene *scen
             ret->leak = leak;
         }
     }
-    /* A leak is alive: it cannot be more than is allocated. */
+    /* Leaked memory is alive, so it cannot be more than is allocated. */
     if (ret->leaked_bytes > scene->allocated_bytes)
         ret->leaked_bytes = scene->allocated_bytes;
 }
 
-/* Too few steps for a verdict, but what stays grew with each: the blocks of earlier ones. */
+/* There are too few steps for a verdict, but the memory kept grew with each: name the blocks of
+ * earlier steps. */
 static void ask_short_leak(const struct tmk_inquirer *q, const struct tmk_scene *scene,
                            struct tmk_inquiry *ret)
 {
@@ -301,7 +302,7 @@ static void ask_short_leak(const struct tmk_inquirer *q, const struct tmk_scene 
 
 /* ---- gaps ---- */
 
-/* The line that made most of the blocks that keep segments. */
+/* Find the line that made most of the blocks that pin segments. */
 static int find_pin(const struct tmk_inquirer *q, struct frag_look *look, uint64_t device,
                     const struct tmk_frag_segment **pinned, uint64_t n, struct tmk_inquiry *ret)
 {
@@ -332,7 +333,8 @@ static int ask_gaps(const struct tmk_inquirer *q, struct frag_look *look, struct
             ret->pinned_bytes += pinned[k]->free_bytes;
         ret->has_gaps = d->sum.largest_bytes != TMK_FRAG_UNKNOWN;
         for (uint64_t k = 0; k < d->n_segments && !ret->alloc_conf; k++)
-            if (d->segments[k].is_expandable) /* it must have been set, whatever else was */
+            if (d->segments[k]
+                    .is_expandable) /* the setting must have been on, whatever else was set */
                 ret->alloc_conf = "expandable_segments:True";
         ret->largest_bytes = d->sum.largest_bytes;
         return n ? find_pin(q, look, i, pinned, n, ret) : 0;
@@ -364,7 +366,7 @@ struct trials { /* of one scene */
     const struct tmk_whatif *whatif;
     const struct tmk_scene *scene;
     uint64_t limit_bytes;
-    uint64_t end; /* number of the event at which the job ran out, once it is known */
+    uint64_t end; /* number of the event at which the job had its OOM, once known */
 };
 
 static bool is_here(const struct tmk_whatif_result *r, const struct tmk_scene *scene)
@@ -394,9 +396,9 @@ static int fill_trial(struct trials *t, const struct tmk_alloc_conf *conf,
     return tmk_whatif_smallest(t->whatif, conf, &trial->needs_bytes, err);
 }
 
-/* With the recorded settings. The limit is only known to lie between two bounds: it is the one with
- * which the replay runs out where the job did, if there is one; where the lower bound is too little
- * for the replay, halves are tried. */
+/* Replay with the recorded settings. The limit is only known to lie between two bounds: it is the
+ * one at which the replay runs out where the job did, if there is one. Where the lower bound is
+ * too little for the replay, the interval is halved. */
 static int try_recorded(struct trials *t, const struct tmk_alloc_conf *conf, uint64_t below_bytes,
                         struct tmk_trial *trial, struct tmk_error *err)
 {

@@ -28,7 +28,7 @@ static uint64_t subtract_known(uint64_t a, uint64_t b)
 
 /* ---- the limit ---- */
 
-/* What torch's allocator asks of the driver; others ask for what they need. */
+/* The bytes that torch's allocator asks of the driver; others ask for what they need. */
 static uint64_t asked_for(const struct tmk_scene *scene, const struct tmk_inquiry *q)
 {
     struct tmk_alloc_conf conf;
@@ -65,7 +65,7 @@ static uint64_t held_of(const struct tmk_scene *scene)
     return are_bytes_known(scene->reserved_bytes) ? scene->reserved_bytes : scene->allocated_bytes;
 }
 
-/* What the card leaves the framework's allocator, or who else asked. */
+/* The most that the device leaves to the framework's allocator, or to another owner that asked. */
 static uint64_t card_limit(const struct tmk_scene *scene)
 {
     uint64_t beside = scene->is_of_driver ? 0 : scene->outside_bytes;
@@ -104,7 +104,7 @@ static void find_limit(const struct tmk_scene *scene, const struct tmk_inquiry *
     v->missing_bytes =
         is_near ? 0 : subtract_known(saturated_sum(v->held_bytes, v->asked_bytes), least);
     if (!is_near && v->missing_bytes == 0)
-        v->missing_bytes = 1; /* refused it was */
+        v->missing_bytes = 1; /* the request did fail */
 }
 
 /* ---- the causes ---- */
@@ -117,12 +117,12 @@ static const struct tmk_trial *trial_of(const struct tmk_inquiry *q, const char 
     return NULL;
 }
 
-/* Enough was held and not used. */
+/* True when enough was reserved and not allocated. */
 static bool had_room(const struct tmk_scene *scene, const struct tmk_verdict *v)
 {
     if (!are_bytes_known(v->free_bytes) || v->free_bytes == 0)
         return false;
-    if (scene->is_of_driver) /* torch's cache stood in the way of somebody else */
+    if (scene->is_of_driver) /* torch's cache stood in the way of another owner */
         return scene->device != TIDEMARK_HOST && v->free_bytes >= v->missing_bytes;
     if (scene->kind != TMK_SCENE_OOM)
         return v->free_bytes >= v->limit_bytes / LEAST_PART;
@@ -130,7 +130,7 @@ static bool had_room(const struct tmk_scene *scene, const struct tmk_verdict *v)
            saturated_sum(scene->allocated_bytes, scene->request_bytes) <= v->limit_bytes;
 }
 
-/* Some settings would have served the request. */
+/* True when some settings would have served the request. */
 static bool can_be_served(const struct tmk_inquiry *q)
 {
     for (uint32_t i = 1; i < q->n_trials; i++)

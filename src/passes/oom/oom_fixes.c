@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/oom/oom_fixes.c - see oom_fixes.h: the order, and fixes of what is not the model's. */
+/* passes/oom/oom_fixes.c - see oom_fixes.h: the order, and fixes that do not change the model. */
 #include "passes/oom/oom_fixes.h"
 
 #include <inttypes.h>
@@ -52,8 +52,8 @@ static bool is_first(const struct tmk_case *c, enum tmk_cause cause)
 
 /* ---- the allocator ---- */
 
-/* How much less the allocator needs with the trial's settings; where that was not searched for, at
- * least what was missing. */
+/* How much less the allocator needs with the trial's settings; where that was not searched for,
+ * at least what was missing. */
 static uint64_t trial_saves(const struct tmk_case *c, const struct tmk_trial *trial)
 {
     uint64_t with = trial->needs_bytes, without = c->inquiry.trials[0].needs_bytes;
@@ -98,8 +98,8 @@ static void advise_conf(struct tmk_fixing *f, const struct tmk_trial *trial)
                        trial->conf, much);
 }
 
-/* Of settings that serve the request the one that needs least, torch's own where they do, and
- * expandable segments, since those never waste more later on. */
+/* Among settings that serve the request, advise the one that needs least: torch's own where they
+ * do, and expandable segments, since those never waste more later on. */
 static void try_settings(struct tmk_fixing *f)
 {
     const struct tmk_inquiry *q = &f->c->inquiry;
@@ -117,7 +117,7 @@ static void try_settings(struct tmk_fixing *f)
         advise_conf(f, best);
 }
 
-/* Where no replay can tell: gaps there were, and expandable segments close most of them. */
+/* Where no replay can tell: there were gaps, and expandable segments close most of them. */
 static void try_unproven(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
@@ -167,16 +167,17 @@ static void raise_limit(struct tmk_fixing *f)
     char free_text[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     if (c->verdict.limit != TMK_LIMIT_SETTING || left == TMK_SCENE_UNKNOWN || left == 0)
         return;
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "limit",
-                                    .saves_bytes = TMK_SCENE_UNKNOWN, /* it is room, no saving */
-                                    .proof = TMK_PROOF_MEASURED,
-                                    .avoids = tmk_fixing_covers(c, left),
-                                    .cost = A_LINE,
-                                    .is_for_cause = is_first(c, TMK_CAUSE_DEMAND)},
-                   "Raise the limit: torch was allowed some %s of the card "
-                   "(torch.cuda.set_per_process_memory_fraction), and %s of it were free.",
-                   tmk_size_text(c->verdict.limit_bytes, limit), tmk_size_text(left, free_text));
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "limit",
+                         .saves_bytes = TMK_SCENE_UNKNOWN, /* it makes room, it saves nothing */
+                         .proof = TMK_PROOF_MEASURED,
+                         .avoids = tmk_fixing_covers(c, left),
+                         .cost = A_LINE,
+                         .is_for_cause = is_first(c, TMK_CAUSE_DEMAND)},
+        "Raise the limit: torch was allowed some %s of the card "
+        "(torch.cuda.set_per_process_memory_fraction), and %s of it were free.",
+        tmk_size_text(c->verdict.limit_bytes, limit), tmk_size_text(left, free_text));
 }
 
 /* ---- leaks, large steps, neighbours ---- */
@@ -205,8 +206,8 @@ static void stop_leak(struct tmk_fixing *f)
         tmk_keeper_advice(leak->keeper));
 }
 
-/* How many times the usual batch would have fitted: what stays between steps does not grow with it.
- */
+/* How many times the usual batch would have fitted: memory kept between steps does not grow with
+ * it. */
 static double times_usual(const struct tmk_case *c)
 {
     const struct tmk_inquiry *q = &c->inquiry;
@@ -287,7 +288,7 @@ int tmk_fixes_find(struct tmk_case *c, struct tmk_arena *arena)
     stop_leak(&f);
     cap_step(&f);
     move_others(&f);
-    if (!is_first(c, TMK_CAUSE_LEAK)) /* it would only come later */
+    if (!is_first(c, TMK_CAUSE_LEAK)) /* without the leak it would only come later */
         tmk_fixing_model(&f);
     qsort(c->fixes, c->n_fixes, sizeof c->fixes[0], by_worth);
     return f.failed ? TMK_ENOMEM : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/oom/oom_fixes_model.c - see oom_fixes.h: fixes of the model and of how it is trained. All
- * of them are estimates from bytes by category, but for what was plainly there and not needed. */
+/* passes/oom/oom_fixes_model.c - see oom_fixes.h: fixes of the model and of its training. All of
+ * them are estimates from bytes by category, except for what was plainly there and not needed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@ enum { A_CALL = 1, THE_BATCH = 2, TIME = 3, A_LIBRARY = 4, OTHER_TRAINING = 6, A
 
 /* ---- the batch ---- */
 
-/* Leave a part of the limit for what is not seen yet: of a forward that had not ended all that
- * backward adds, gradients of its inputs and the handles and workspaces of cuBLAS. */
+/* Leave a part of the limit for what is not seen yet: after an interrupted forward that is all
+ * that backward adds, the gradients of its inputs and the handles and workspaces of cuBLAS. */
 static double room_of_limit(const struct tmk_case *c)
 {
     return (c->need.is_estimate ? 0.85 : 0.92) * (double)c->verdict.limit_bytes;
 }
 
-/* What blocks are for is not known: how much it saves can not be said. */
+/* The categories of blocks are not known, so neither is how much this saves. */
 static void some_smaller_batch(struct tmk_fixing *f)
 {
     const struct tmk_process *p = f->c->p;
@@ -76,7 +76,8 @@ static void smaller_batch(struct tmk_fixing *f)
 
 /* ---- checkpointing ---- */
 
-/* Up to and with the first part that is a number: "layers.3" of "layers.3.attn.q". 0: none is. */
+/* The length up to and including the first part that is a number: "layers.3" of
+ * "layers.3.attn.q". 0: there is none. */
 static size_t block_length(const char *module)
 {
     const char *at = module;
@@ -118,8 +119,8 @@ static int find_scene_blocks(struct tmk_fixing *f, struct blocks *ret)
     return rc;
 }
 
-/* Least that is kept when each `group` blocks are computed again at once: their inputs, and all of
- * one group. */
+/* The least that is kept when the blocks of each `group` are recomputed at once: their inputs,
+ * and all of one group. */
 static uint64_t kept_by_groups(uint32_t n, uint64_t block_bytes, uint64_t input_bytes,
                                uint32_t *ret_group)
 {
@@ -150,7 +151,7 @@ static void add_checkpointing_fix(struct tmk_fixing *f)
     uint64_t kept = kept_by_groups(blocks.n, blocks.bytes / blocks.n, blocks.tensor_bytes, &group);
     if (kept >= blocks.bytes)
         return;
-    /* Of a forward that had not ended: as much of the rest. */
+    /* An interrupted forward has as much of the rest ahead. */
     double more = (double)c->need.activation_bytes / (double)now;
     uint64_t saves = tmk_size_whole((double)(blocks.bytes - kept) * more);
     if (!tmk_fixing_is_much(c, saves))
@@ -357,7 +358,8 @@ static void larger_card(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     const struct tmk_verdict *v = &c->verdict;
-    uint64_t least = v->held_bytes + v->asked_bytes; /* what the need leaves out: the segment */
+    uint64_t least =
+        v->held_bytes + v->asked_bytes; /* the need leaves out that a whole segment is requested */
     char need[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
     if (c->verdict.rows[0].cause != TMK_CAUSE_DEMAND || c->scene.device == TIDEMARK_HOST)
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/oom/oom_scene.c - see oom_scene.h.
  *
- * A driver's refusal of torch's allocator stays pending until it is known what came of it: the
- * allocator's own out-of-memory, or the next block on that device. */
+ * When the driver fails a request of torch's allocator, the request stays pending until its
+ * outcome is known: the allocator's own OOM, or the next block on that device. */
 #include "passes/oom/oom_scene.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { N_CARDS = TMK_MAX_DEVICES + 1 };
 
-/* Blocks that may be looked at in all: bounds the time that a storm of errors costs. */
+/* The blocks that may be looked at in all: this bounds the time that a storm of errors costs. */
 #define MAX_LOOKED_AT 50000000u
 
 struct scene_place { /* a scene, and what its names are borrowed from */
@@ -24,13 +24,13 @@ struct scene_place { /* a scene, and what its names are borrowed from */
     bool is_taken;
 };
 
-struct scene_device { /* by a device's number, in which alone those of a process differ; the host's
-                         last */
-    struct tmk_sample_body seen; /* own and others as last told: not every look does */
+struct scene_device { /* by device number, which alone tells a process's devices apart; the host
+                         comes last */
+    struct tmk_sample_body seen; /* own and others as last told: not every sample tells them */
     bool was_seen, is_pending;
-    uint64_t sampled_reserved; /* of the allocator, when they were */
+    uint64_t sampled_reserved; /* the allocator's reserved bytes at that sample */
     uint64_t first_others_bytes;
-    uint64_t pending_bytes; /* asked for by torch's allocator and refused by the driver */
+    uint64_t pending_bytes; /* requested by torch's allocator and failed by the driver */
     uint64_t n_retries;
     uint64_t turnover_bytes;
     bool had_oom;
@@ -63,7 +63,7 @@ static struct scene_device *scene_device_of(struct tmk_scenes *s, uint16_t devic
 
 /* ---- taking a scene ---- */
 
-/* Made two steps ago or earlier, and nothing that is kept on purpose. */
+/* True for blocks made two steps ago or earlier that are not kept on purpose. */
 static bool is_old_block(const struct tmk_scene *scene, const struct tmk_block *b, uint8_t category)
 {
     return b->step != TMK_NO_STEP && scene->step != TMK_NO_STEP && b->step < scene->step - 1 &&
@@ -100,7 +100,7 @@ static int add_up_blocks(struct scene_place *k, const struct tmk_process *p,
     return rc;
 }
 
-/* What the framework's allocator says, and what all have of the driver. */
+/* Note what the framework's allocator reports, and what all owners have of the driver. */
 static void look_at_process(const struct tmk_scenes *s, const struct tmk_state *state,
                             struct tmk_scene *scene)
 {
@@ -192,7 +192,8 @@ static void take_oom(struct tmk_scenes *s, const struct tmk_replay *rp, const st
 
 /* ---- near misses ---- */
 
-/* One of a device: a refusal says more than a look, the larger of two looks more than the other. */
+/* Keep one near miss per device: a request that the driver failed tells more than a sample, and
+ * the larger of two samples more than the other. */
 static void take_near_scene(struct tmk_scenes *s, const struct tmk_replay *rp,
                             const struct tmk_event *ev, enum tmk_scene_kind kind, uint64_t bytes)
 {
@@ -242,7 +243,7 @@ static void note_scene_sample(struct tmk_scenes *s, const struct tmk_replay *rp,
         take_near_scene(s, rp, ev, TMK_SCENE_FULL, 0);
 }
 
-/* A block came where a request was refused before: the allocator made room. */
+/* A block came where a request had failed before: the allocator made room. */
 static void note_retry(struct tmk_scenes *s, struct scene_device *c, const struct tmk_replay *rp,
                        const struct tmk_event *ev)
 {

@@ -10,7 +10,7 @@
 
 enum { MAX_KEPT = 16, N_GROUPS = 3 };
 
-/* Blocks that may be looked at in all: bounds the time that a storm of errors costs. */
+/* The blocks that may be looked at in all: this bounds the time that a storm of errors costs. */
 #define MAX_LOOKED_AT 50000000u
 
 static const enum tmk_by kinds[N_GROUPS] = {TMK_BY_CATEGORY, TMK_BY_MODULE, TMK_BY_SITE};
@@ -69,7 +69,7 @@ static uint64_t held_on(const struct tmk_segment_sums *sums, uint16_t device)
     return 0;
 }
 
-/* Those of a process differ in their number alone. */
+/* The device number alone tells a process's devices apart. */
 static void note_oom_sample(struct tmk_ooms *o, const struct tmk_event *ev)
 {
     unsigned number = (ev->device & 0xff) % TMK_MAX_DEVICES;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/whatif/whatif_live.c - the live blocks of a what-if sweep by address, each with its slot.
- * A table of its own, since entries of the state move. */
+/* passes/whatif/whatif_live.c - the live blocks of a what-if sweep by address, each with its
+ * slot. They have a table of their own, since entries of the state move. */
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -35,7 +35,7 @@ static bool grow_live(struct tmk_whatif *w)
     return true;
 }
 
-/* A slot for a new live block; NO_SLOT: no memory. */
+/* Give a new live block a slot. Returns NO_SLOT without memory. */
 uint32_t tmk_whatif_add_live(struct tmk_whatif *w, uint64_t address)
 {
     if (!grow_live(w) || (!w->n_free_slots && w->n_slots >= NO_SLOT))
@@ -46,7 +46,7 @@ uint32_t tmk_whatif_add_live(struct tmk_whatif *w, uint64_t address)
     return slot;
 }
 
-/* Blocks that came after and were moved on by this one's place move back. */
+/* Later entries that were displaced by this one move back. */
 static void close_hole(struct tmk_whatif *w, uint64_t hole)
 {
     uint64_t mask = w->live_room - 1;
@@ -60,7 +60,7 @@ static void close_hole(struct tmk_whatif *w, uint64_t hole)
     w->live[hole].slot = 0;
 }
 
-/* The slot of a block that goes; NO_SLOT: it was not known. */
+/* Take the slot of a block that goes. Returns NO_SLOT if it was not known. */
 uint32_t tmk_whatif_remove_live(struct tmk_whatif *w, uint64_t address)
 {
     uint64_t i = w->live_room ? find_live_place(w, address) : 0;

@@ -2,9 +2,9 @@
 /* passes/whatif/whatif_sizes.c - see whatif_sizes.h.
  *
  * Segments and large blocks are kept by address in sets of model/free_set.h, with size 0, so that
- * the one behind and the one before an address are found. Each large allocation is noted; at the
- * end they are gone through forwards and backwards, with a table of the last cut block by stack and
- * MiB, and the nearer one of both is taken. */
+ * the neighbours of an address are found. Each large allocation is noted; at the end the notes
+ * are walked forwards and backwards, with a table of the last cut block by stack and MiB, and the
+ * nearer of the two is taken. */
 #include "passes/whatif/whatif_sizes.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum { MIB_SHIFT = 20 };
 
 struct space_piece {
     uint64_t address;
-    uint64_t bytes; /* 0: the place is free */
+    uint64_t bytes; /* 0: the entry is free */
 };
 
 struct pieces { /* by number, and by address */
@@ -39,7 +39,7 @@ struct note {
     int64_t step;
     uint32_t stack;
     uint8_t rank; /* of the guess */
-    bool is_cut;  /* `bytes` is what was asked for */
+    bool is_cut;  /* `bytes` is what was requested */
 };
 
 struct tmk_whatif_sizes {
@@ -73,7 +73,7 @@ static int add_free_piece(struct pieces *p, uint64_t address, uint64_t bytes)
     return 0;
 }
 
-/* The last one that begins at or before an address; NULL: none. */
+/* The last piece that begins at or before an address; NULL: none. */
 static const struct space_piece *piece_before(const struct pieces *p, uint64_t address)
 {
     struct tmk_free_cursor c = tmk_free_set_find(&p->order, 0, address + TMK_ALLOC_UNIT);
@@ -140,7 +140,7 @@ void tmk_whatif_sizes_segment_end(struct tmk_whatif_sizes *z, uint64_t address)
     remove_free_piece(&z->segments, address);
 }
 
-/* Is there free memory between the block and what follows it? */
+/* True when there is free memory between the block and what follows it. */
 static bool was_cut(const struct tmk_whatif_sizes *z, uint64_t address, uint64_t bytes)
 {
     const struct space_piece *segment = piece_before(&z->segments, address);
@@ -182,7 +182,8 @@ void tmk_whatif_sizes_free(struct tmk_whatif_sizes *z, uint64_t address)
 /* How good a guess is. */
 enum { NOTHING, NEAR, SEEN, SAME_STEP, SEEN_IN_STEP };
 
-/* Tables of notes: each finds the last one with the same stack and what else it is about. */
+/* Tables of notes: each finds the last one with the same stack and whatever else the lookup
+ * compares. */
 enum lookup { BY_MIB, BY_SIZE, BY_STEP_AND_MIB, BY_STEP_AND_SIZE };
 
 static const struct {
@@ -220,7 +221,7 @@ static uint64_t *slot_of_note(struct tmk_whatif_sizes *z, enum lookup lookup,
     return &z->table[i];
 }
 
-/* A cut block that is like note `i`, but for `mib_less`. */
+/* Consider a cut block that is like note `i`, but for `mib_less`. */
 static void consider_note(struct tmk_whatif_sizes *z, uint64_t i, size_t t, uint64_t mib_less)
 {
     struct note *note = &z->notes[i], like = *note;
@@ -263,7 +264,7 @@ static int make_note_table(struct tmk_whatif_sizes *z)
     return z->table ? 0 : TMK_ENOMEM;
 }
 
-/* Forwards and backwards: the nearer one counts. */
+/* Walk forwards and backwards: the nearer one counts. */
 static int try_all(struct tmk_whatif_sizes *z, size_t t)
 {
     int rc = make_note_table(z);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/whatif/whatif_sweep.c - the one sweep that keeps what replay needs; see whatif.h.
  *
- * The live blocks have a table of their own (whatif_live.c). After a gap, or
- * when the trace begins in the middle, blocks that are there without an allocation are taken as
- * allocated at that moment, in order of address, and those that are gone as freed.
+ * The live blocks have a table of their own (whatif_live.c). After a gap, or when the trace
+ * begins in the middle, blocks that are there without an allocation are taken as allocated at
+ * that moment, in order of address, and those that are gone as freed.
  *
- * That the program emptied the cache is seen in segments that go; so is a retry, after which the
- * same allocation gets a segment. They are kept alike, with what was needed: replay knows the limit
- * and tells them apart. */
+ * Segments that go show that the program emptied the cache; so does a retry, after which the same
+ * allocation gets a segment. Both are kept alike, with the bytes needed: the replay knows the
+ * limit and tells them apart. */
 #include "passes/whatif/whatif.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void put_request(struct tmk_whatif *w, uint32_t head, uint16_t stream, ui
     put_words(w, words, 4);
 }
 
-/* Before an event of the device: when it is, seldom. */
+/* Put the time before an event of the device, but seldom. */
 static void put_moment(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns)
 {
     if (!w->has_begun || s->step != w->step) {
@@ -71,8 +71,8 @@ static bool is_torch_stack(struct tmk_whatif *w, uint32_t stack)
     return strcmp(owner, "torch") == 0 || tmk_reader_info(w->p->reader, "imported") != NULL;
 }
 
-/* What changed at one moment counts as one: an expandable segment that grows ends and begins anew.
- * Memory that went without a block's doing was given back. */
+/* What changed at one moment counts as one change: an expandable segment that grows ends and
+ * begins anew. If memory went without a block's doing, it was given back. */
 static void settle_segments(struct tmk_whatif *w)
 {
     if (w->torch_bytes < w->settled_bytes && !w->empty_at && w->has_begun) {
@@ -109,7 +109,7 @@ static void on_whatif_segment(struct tmk_whatif *w, const struct tmk_event *ev)
 {
     if (!tmk_segment_is_on_device(ev->segment_kind) || !is_torch_stack(w, ev->stack))
         return;
-    if (ev->segment_kind == TMK_SEGMENT_POOL) { /* the driver's to fill and to empty */
+    if (ev->segment_kind == TMK_SEGMENT_POOL) { /* the driver fills and empties it */
         w->n_pools++;
         return;
     }
@@ -138,7 +138,7 @@ static void on_segment_end(struct tmk_whatif *w, uint64_t ns,
 
 /* ---- allocations and frees ---- */
 
-/* The limit was less than what a retry, or an OOM, would have had torch hold. */
+/* The limit was less than what torch would have reserved after a retry, or an OOM. */
 static void note_need(struct tmk_whatif *w, uint64_t need)
 {
     if (need && (!w->least_need || need < w->least_need))
@@ -195,7 +195,7 @@ static int by_place_address(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* All that is alive was there before: the words so far are taken back, each block is a seed. */
+/* Everything alive was there before: take back the words so far, each block is a seed. */
 static void begin_history(struct tmk_whatif *w, struct tmk_state *s)
 {
     w->seeds = tmk_grow(NULL, w->n_live + 1, &w->seed_room, sizeof *w->seeds);
@@ -289,7 +289,7 @@ static void on_whatif_oom(struct tmk_whatif *w, const struct tmk_state *s,
 
 /* ---- samples ---- */
 
-/* What the process has of the card beside torch's memory: the most that was seen. */
+/* The most that the process was seen to have on the device beside torch's memory. */
 static void on_whatif_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample)
 {
     struct tmk_whatif_facts *f = &w->facts;
@@ -304,7 +304,7 @@ static void on_whatif_sample(struct tmk_whatif *w, const struct tmk_sample_body 
 
 /* ---- the sweep ---- */
 
-/* An import says that what it has told so far was there before its first event. */
+/* An import marks that what it has told so far was there before its first event. */
 static bool is_history_mark(const struct tmk_whatif *w, const struct tmk_event *ev)
 {
     const char *name = tmk_reader_string(w->p->reader, ev->name);
@@ -397,7 +397,7 @@ static void take_found_blocks(struct tmk_whatif *w, struct tmk_state *s)
     free(found);
 }
 
-/* Torch's segments that are there already. */
+/* Take torch's segments that are there already. */
 static void take_segments(struct tmk_whatif *w, const struct tmk_state *s)
 {
     for (uint32_t i = 0; i < s->segments.n; i++) {
