@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/walk.h - walk the events of a chunk with as little state as a row needs.
+/* sql/walk.h - a walk through the events of a chunk with as little state as a row needs.
  *
  * A replay follows every block; most tables do not need that. An events chunk says what was true
- * when it began: bytes on each device, size of the blocks at its addresses, open ranges, step. With
- * an array of sizes by slot of its address dictionary the walk knows the bytes allocated after each
- * event without hashing anything, and chunks can be read in any order, or not at all.
+ * when it began: bytes on each device, sizes of the blocks at its addresses, open ranges, step.
+ * With an array of sizes by slot of its address dictionary, the walk knows the bytes allocated
+ * after each event without hashing anything, and chunks can be read in any order, or not at all.
  *
- * There are two ways through a chunk: next() stops at every event; modules() in walk_modules.h only
- * where a module opens or closes, and is several times as quick.
+ * There are two ways through a chunk: next() stops at every event; modules() in walk_modules.h
+ * stops only where a module opens or closes, and is several times as quick.
  *
- * Chunks read one after the other are joined: ranges opened in the first are known in the second
+ * Chunks read one after the other are joined: ranges opened in the first are known in the second,
  * with what was allocated when they opened, which the context does not tell. */
 #ifndef TMK_SQL_WALK_H
 #define TMK_SQL_WALK_H
@@ -28,7 +28,7 @@
 
 struct tmk_walk_range {
     uint64_t start_ns; /* trace time */
-    /* Of the main device when it opened; known only if the walk saw that. */
+    /* On the main device when it opened; known only if the walk saw that. */
     uint64_t allocated_bytes, max_bytes;
     uint64_t row;                /* the table's own, 0 when the range opens */
     uint32_t name;               /* string id */
@@ -59,22 +59,22 @@ struct tmk_walk {
     uint64_t step_start_ns;
     int64_t local_step; /* TMK_NULL_INT: not known; only with want_local_step */
     uint64_t n_step_module_events;
-    struct tmk_walk_device devices[TMK_MAX_DEVICES + 1]; /* the last: all that found no place */
+    struct tmk_walk_device devices[TMK_MAX_DEVICES + 1]; /* the last: all devices without a place */
     uint32_t n_devices;
     uint32_t main_device; /* index of the source's main device */
-    /* FREE, or ALLOC at a live address: size of the block that went, else UINT64_MAX. */
+    /* For FREE, or ALLOC at a live address: the size of the block that went; else UINT64_MAX. */
     uint64_t freed_bytes;
-    /* CLOSE: the range and those left open inside it, else n_closed is 0. Good until next(). */
+    /* For CLOSE: the range and those left open inside it; else n_closed is 0. Good until next(). */
     const struct tmk_walk_range *closed;
     uint64_t n_closed;
-    struct tmk_walk_thread *thread; /* of the event */
+    struct tmk_walk_thread *thread; /* the event's thread */
 
     bool want_local_step; /* needs times */
     bool want_times;      /* modules() gives times only if asked, */
     bool want_bytes;      /* and bytes of the main device too, */
     bool want_reserved;   /* and those reserved */
 
-    /* inside */
+    /* Private to the walk. */
     struct tmk_source *source;
     uint32_t next_chunk; /* that would be joined to the last */
     struct tmk_cursor cursor;
@@ -88,24 +88,24 @@ struct tmk_walk {
     bool is_timed, has_bytes; /* open ranges know when they opened, and what there was then */
     bool failed;              /* out of memory */
     struct tmk_skim skim;     /* the chunk's sections, decoded */
-    uint64_t run_end;         /* number of the event where another thread's begin */
+    uint64_t run_end;         /* number of the event at which another thread's events begin */
 };
 
 /* Zero is a walk that has not begun. */
 void tmk_walk_fini(struct tmk_walk *w);
 
-/* Stand before the first event of chunk `i` of the source. TMK_EDAMAGED: it cannot be read, go on
- * with the next; TMK_ENOMEM, TMK_EIO. */
+/* Go to the first event of chunk `i` of the source. Returns 0; TMK_EDAMAGED: it cannot be read,
+ * go on with the next; TMK_ENOMEM or TMK_EIO. */
 int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
                    struct tmk_error *err);
 /* True when begin() would join chunk `i` to the one read last. */
 bool tmk_walk_is_next(const struct tmk_walk *w, const struct tmk_source *source, uint32_t i);
 
-/* Apply the next event: 1, 0 at the end, TMK_EDAMAGED or TMK_ENOMEM. */
+/* Apply the next event. Returns 1, 0 at the end, TMK_EDAMAGED or TMK_ENOMEM. */
 int tmk_walk_next(struct tmk_walk *w);
-/* Visit after each event of chunk `i`, or of each that is not about blocks, ranges or steps: a
- * chunk without such is not even walked through. Damage is passed over. 0, TMK_ENOMEM or TMK_EIO.
- */
+/* Call `visit` after each event of chunk `i`, or of each that is not about blocks, ranges or
+ * steps: a chunk without such events is not even walked. Damage is skipped. Returns 0, TMK_ENOMEM
+ * or TMK_EIO. */
 enum tmk_walk_events { TMK_WALK_ALL, TMK_WALK_OTHER };
 int tmk_walk_chunk(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
                    enum tmk_walk_events which, void (*visit)(void *arg), void *arg,
@@ -114,7 +114,7 @@ int tmk_walk_chunk(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
 /* The ranges of a thread, made when new; NULL without memory. */
 struct tmk_walk_thread *tmk_walk_thread_of(struct tmk_walk *w, uint32_t thread);
 
-/* Innermost range of the event's thread, NULL when none is open. */
+/* The innermost range of the event's thread; NULL when none is open. */
 static inline const struct tmk_walk_range *tmk_walk_top(const struct tmk_walk *w)
 {
     return w->thread && w->thread->n ? &w->thread->ranges[w->thread->n - 1] : NULL;
@@ -134,7 +134,7 @@ static inline bool tmk_walk_make_room(struct tmk_walk *w, struct tmk_walk_thread
     return more;
 }
 
-/* Open a range: false when that goes too deep, or without memory (`failed`). */
+/* Open a range. Returns false when it is nested too deeply, or without memory (`failed`). */
 TMK_WALK_INLINE bool tmk_walk_open(struct tmk_walk *w, struct tmk_walk_thread *t, uint8_t kind,
                                    uint32_t name, uint64_t start_ns, bool seen)
 {
@@ -162,7 +162,7 @@ TMK_WALK_INLINE bool tmk_walk_open(struct tmk_walk *w, struct tmk_walk_thread *t
     return true;
 }
 
-/* Close the innermost range of a kind and what is in it: closed and n_closed say what. */
+/* Close the innermost range of a kind and what is inside it; closed and n_closed tell which. */
 TMK_WALK_INLINE void tmk_walk_close(struct tmk_walk *w, struct tmk_walk_thread *t, uint8_t kind)
 {
     uint64_t i = t->n;

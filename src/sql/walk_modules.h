@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/walk_modules.h - through a chunk at full speed, stopping where modules open and close.
+/* sql/walk_modules.h - walks a chunk at full speed, stopping only where modules open and close.
  *
- * Made for ten million rows: sections are decoded whole (skim.h), then one loop adds up blocks and
- * follows ranges, and what is done with a row is compiled into it. Hence inline functions; walk.c
- * uses the same to open and close ranges event by event. */
+ * It is made for ten million rows: sections are decoded whole (skim.h), then one loop sums blocks
+ * and follows ranges, and the caller's row function is compiled into it. Hence inline functions. */
 #ifndef TMK_SQL_WALK_MODULES_H
 #define TMK_SQL_WALK_MODULES_H
 
 #include "sql/walk.h"
 #include "tidemark/tidemark.h"
 
-/* A range opens; `value` is what the event's section has. 0 or TMK_ENOMEM. */
+/* Open a range; `value` comes from the event's section. Returns 0 or TMK_ENOMEM. */
 TMK_WALK_INLINE int tmk_walk_push(struct tmk_walk *w, uint32_t value,
                                   void (*row)(void *arg, const struct tmk_walk *w,
                                               const struct tmk_walk_range *range, bool is_post),
@@ -24,7 +23,7 @@ TMK_WALK_INLINE int tmk_walk_push(struct tmk_walk *w, uint32_t value,
     return w->failed ? TMK_ENOMEM : 0;
 }
 
-/* A range closes. */
+/* Close a range. */
 TMK_WALK_INLINE void tmk_walk_pop(struct tmk_walk *w, uint32_t value,
                                   void (*row)(void *arg, const struct tmk_walk *w,
                                               const struct tmk_walk_range *range, bool is_post),

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an instruction does. Those that take no part in plain data are listed to name them. */
+/* What an instruction does. Those that make no plain data are listed to name them in errors. */
 enum tmk_pickle_op {
     TMK_OP_UNKNOWN,
     TMK_OP_PROTO,
@@ -60,12 +60,12 @@ enum tmk_pickle_op {
     TMK_OP_TEXTUAL, /* protocol 0 */
 };
 
-enum { TMK_OP_MAX_BYTES = 9 }; /* of one, those of a text not counted */
+enum { TMK_OP_MAX_BYTES = 9 }; /* of one instruction, not counting the bytes of a text */
 
 struct tmk_pickle_instruction {
     uint8_t op;       /* enum tmk_pickle_op */
-    uint8_t argument; /* bytes that follow, those of a text not counted */
-    bool is_simple;   /* whoever looks for references has only to go past it */
+    uint8_t argument; /* bytes that follow, not counting those of a text */
+    bool is_simple;   /* a search for references can skip it */
 };
 
 extern const struct tmk_pickle_instruction tmk_pickle_ops[256];
