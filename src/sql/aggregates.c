@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/aggregates.c - see aggregates.h.
  *
- * The deviation is summed in batches: mean and squares of 32 values are taken in two passes over
- * them, then merged into the whole. As exact as updating mean and squares value by value, without a
- * division for each. Percentiles keep all values and select, which is linear, instead of sorting.
- */
+ * The deviation is summed in batches: mean and squares of 32 values are computed in two passes
+ * over them, then merged into the whole. That is as exact as updating mean and squares value by
+ * value, without a division for each. Percentiles keep all values and select, which is linear,
+ * instead of sorting. */
 #include "sql/aggregates.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@
 enum { BATCH = 32 };
 
 struct deviation {
-    double n, mean, squares; /* of the batches merged; squares: sum of (x - mean)^2 */
+    double n, mean, squares; /* of the merged batches; squares: sum of (x - mean)^2 */
     uint32_t n_batch;
     double batch[BATCH];
 };
@@ -73,7 +73,7 @@ struct sample {
     double *values;
     uint64_t n, room;
     double percent;
-    const char *error; /* the rows that follow do not matter */
+    const char *error; /* later rows do not matter */
 };
 
 static void sample_fail(sqlite3_context *context, struct sample *s, const char *text)
@@ -137,7 +137,7 @@ static double middle_of(double a, double b, double c)
     return c < a ? a : c > b ? b : c;
 }
 
-/* Put the value that belongs at `k` there, smaller ones before and larger ones after it. */
+/* Put the value that belongs at index `k` there, smaller ones before and larger ones after it. */
 static void select_value(double *v, uint64_t n, uint64_t k)
 {
     uint64_t low = 0, high = n - 1;

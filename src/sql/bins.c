@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/bins.c - see bins.h.
  *
- * A bin is found level by level: (level, node so far, value) leads to the next node, the last node
- * is the bin. A level is one key, or two texts, whose numbers make one value. A bin's rows lie in
- * blocks that grow with it, cut from slabs:
+ * A bin is found level by level: (level, node so far, value) leads to the next node, and the last
+ * node is the bin. A level is one key, or two texts, with both numbers in one value. A bin's rows
+ * lie in blocks that grow with it, cut from slabs:
  *
  *     bin -> block of 16 rows -> of 64 -> of 256 ...
  *            [8-byte columns, one after the other][4-byte columns] */
@@ -24,7 +24,7 @@ enum {
 struct key_slot {
     uint64_t parent; /* level << 32 | node */
     int64_t value;
-    uint32_t node; /* + 1; 0: free */
+    uint32_t node; /* node + 1; 0: free */
 };
 
 struct level {
@@ -38,7 +38,7 @@ struct copied { /* a column to copy */
     uint32_t column;
 };
 
-struct filled { /* of a bin: the block that is being filled */
+struct filled { /* the block of a bin that is being filled */
     uint8_t *bytes;
     uint32_t n, room;
 };
@@ -57,7 +57,7 @@ struct builder {
     struct filled *filled; /* by bin */
     uint64_t filled_room;
     struct copied wide[TMK_MAX_COLUMNS], narrow[TMK_MAX_COLUMNS]; /* of 8 and of 4 bytes */
-    struct copied shortened[TMK_MAX_COLUMNS];                     /* of 8, to be 4 */
+    struct copied shortened[TMK_MAX_COLUMNS]; /* 8-byte columns to be stored in 4 bytes */
     uint32_t n_wide, n_narrow, n_shortened;
     uint64_t too_long; /* columns that cannot be shortened after all */
 };
@@ -92,7 +92,7 @@ static int widen_key_slots(struct builder *b)
     return 0;
 }
 
-/* A new bin, with the key values of a row. */
+/* Add a bin with the key values of a row. */
 static int add_bin(struct builder *b, const struct tmk_cell *cells, uint64_t row);
 
 static inline int64_t key_value(const struct builder *b, uint32_t column,
@@ -194,7 +194,7 @@ static int find_row_bins(struct builder *b, const struct tmk_cell *cells, uint64
 
 /* ---- rows ---- */
 
-/* Go on in a new block; the one before is full. */
+/* Go on in a new block: the one before is full. */
 static int add_bin_block(struct tmk_bins *bins, struct tmk_bin *bin, struct filled *filled)
 {
     uint32_t room = filled->room ? 4 * filled->room : FIRST_ROOM;
@@ -238,7 +238,7 @@ static inline uint64_t wide_value(const struct copied *c, uint64_t row)
     return ((const uint64_t *)(const void *)c->data)[row & c->index_mask];
 }
 
-/* Bytes as TMK_CELL_SHORT_MB; *ret_fits becomes false when they are not. */
+/* Convert bytes to TMK_CELL_SHORT_MB; *ret_fits becomes false when they do not fit. */
 static inline int32_t shorten_bytes(uint64_t value, bool *ret_fits)
 {
     int64_t units = (int64_t)value >> TMK_SHORT_MB_SHIFT;
@@ -318,7 +318,7 @@ static size_t bytes_in_bins(const struct tmk_bins *bins, uint32_t column)
                                          : tmk_cell_bytes(bins->store->def->specs[column].kind);
 }
 
-/* Where columns begin in a block: the wide ones first, so that all are aligned. */
+/* Choose where columns begin in a block: the wide ones first, so that all are aligned. */
 static void lay_out_columns(struct tmk_bins *bins)
 {
     size_t at = 0;
@@ -350,7 +350,7 @@ static void make_levels(struct builder *b)
     }
 }
 
-/* The last block of a bin is mostly not full. */
+/* Note lengths: the last block of a bin is mostly not full. */
 static void note_lengths(struct builder *b)
 {
     for (uint64_t i = 0; b->filled && i < b->bins->n_bins; i++)
@@ -358,7 +358,7 @@ static void note_lengths(struct builder *b)
             b->bins->bins[i].last->n = b->filled[i].n;
 }
 
-/* Stops early when a column proves to be too long: `too_long`. */
+/* Build the bins. Stops early when a column turns out to be too long: `too_long`. */
 static int build_bins(struct builder *b, struct tmk_error *err)
 {
     make_levels(b);
@@ -415,7 +415,7 @@ int tmk_bins_open(struct tmk_store *store, const struct tmk_plan *plan,
         tmk_bins_close(b.bins);
         if (rc < 0)
             return rc;
-        too_long |= b.too_long; /* mostly found out in the first segment */
+        too_long |= b.too_long; /* mostly found in the first segment */
     }
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/blockrows.c - see blockrows.h.
  *
- * A block's entry in the replay's state knows its row (`row`, from 1), so that its free and its
- * tags find it. After a gap entries are new: they are matched with the open rows by their serial
- * number; rows that find no live block were freed in the gap, and end where that was noticed. */
+ * A block's entry in the replay's state has the number of its row (`row`, from 1), so that its
+ * free and its tags find the row. After a gap entries are new: they are matched with the open
+ * rows by serial number; rows without a live block were freed in the gap, and end where that was
+ * noticed. */
 #include "sql/blockrows.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ const struct tmk_column_spec tmk_block_specs[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_S
 
 /* ---- one block ---- */
 
-/* The stage: mostly that of a range. */
+/* The block's stage, which is mostly that of a range. */
 static uint32_t stage_text(struct tmk_source *s, const struct tmk_state *state,
                            const struct tmk_block *b)
 {
@@ -26,7 +27,7 @@ static uint32_t stage_text(struct tmk_source *s, const struct tmk_state *state,
                  : tmk_textpool_put(s->pool, tmk_block_stage(s->p, state->contexts, b));
 }
 
-/* Module and component, with the name if that decides: `b` is settled. */
+/* Set module and component, from the name if that decides: `b` is settled. */
 static void set_module(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
                        const struct tmk_block *b)
 {
@@ -44,7 +45,7 @@ static void set_module(struct tmk_fill *f, const struct tmk_state *state, uint64
                                : tmk_textpool_put(s->pool, tmk_block_component(s->p, contexts, b)));
 }
 
-/* What it is for, as far as that is known now. Mostly asked where a stage says it. */
+/* Set the category as far as it is known now. This is mostly asked where a stage tells it. */
 static void set_category(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
                          const struct tmk_block *b)
 {
@@ -58,7 +59,7 @@ static void set_category(struct tmk_fill *f, const struct tmk_state *state, uint
     tmk_rows_text(f->rows, COL_category, row, tmk_source_category(f->source, category));
 }
 
-/* Its category, its name and what follows from these: its stage too, where no range says it. */
+/* Set category, name and what follows from them: also the stage, where no range tells it. */
 static void set_tag(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
                     const struct tmk_block *b)
 {
@@ -75,7 +76,8 @@ static void set_tag(struct tmk_fill *f, const struct tmk_state *state, uint64_t 
         tmk_rows_text(rows, COL_stage, row, stage_text(f->source, state, &settled));
 }
 
-/* When it goes, or at the end: only what it is for can have changed, and what follows from that. */
+/* Settle a row when its block goes, or at the end: only the category can have changed, and what
+ * follows from it. */
 static void settle_row(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
                        const struct tmk_block *b)
 {
@@ -85,7 +87,7 @@ static void settle_row(struct tmk_fill *f, const struct tmk_state *state, uint64
         set_category(f, state, row, b);
 }
 
-/* Handle of the block's stream; the host has none. */
+/* The handle of the block's stream; the host has none. */
 static int64_t stream_of_block(const struct tmk_source *s, const struct tmk_block *b)
 {
     struct tmk_stream stream;
@@ -110,7 +112,7 @@ static void set_block_row(struct tmk_fill *f, const struct tmk_state *state, uin
     tmk_rows_int(rows, COL_step, row, b->step);
     set_tag(f, state, row, b);
     if (b->serial == 0)
-        return; /* met after a gap: nothing is known of its making */
+        return; /* met after a gap: nothing is known of its allocation */
     tmk_rows_int(rows, COL_alloc_ns, row, tmk_source_time(s, b->alloc_ns));
     if (tmk_rows_want(rows, COL_thread))
         tmk_rows_int(rows, COL_thread, row, tmk_source_thread(s, b->thread));
@@ -208,7 +210,7 @@ static int compare_row_serials(const void *va, const void *vb)
     return (a->serial > b->serial) - (a->serial < b->serial);
 }
 
-/* The open rows with a serial number, sorted by it. malloc'ed. */
+/* The open rows with a serial number, sorted by it; malloc'ed. */
 static struct row_serial *list_open(const struct rows_sweep *w, uint64_t *ret_n)
 {
     struct row_serial *list = malloc((size_t)(w->n + 1) * sizeof *list);
@@ -222,7 +224,7 @@ static struct row_serial *list_open(const struct rows_sweep *w, uint64_t *ret_n)
     return list;
 }
 
-/* Find the block's row among the open ones, or make one. */
+/* Find the block's row among the open ones, or add one. */
 static void match_block(struct rows_sweep *w, const struct tmk_state *state, struct tmk_block *b,
                         const struct row_serial *list, uint64_t n)
 {
@@ -261,7 +263,7 @@ static void on_blocks_restored(void *arg, const struct tmk_replay *rp)
     free(list);
 }
 
-/* What lives to the end is what it is then. */
+/* Settle the rows of blocks that live to the end. */
 static void settle_live_rows(struct rows_sweep *w, const struct tmk_state *state)
 {
     for (uint32_t i = 1; i <= state->n_entries && !w->failed; i++)
@@ -323,7 +325,7 @@ static void note_free(void *arg, const struct tmk_replay *rp, const struct tmk_e
         w->blocks[b->row - 1].free_ns = (int64_t)(ev->time_ns & INT64_MAX);
 }
 
-/* What a gap hides is not known: blocks found after it are new ones. */
+/* Frees in a gap are not known: blocks found after it are new ones. */
 static void note_frees_gap(void *arg, const struct tmk_replay *rp)
 {
     struct frees *w = arg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/guard.c - see guard.h.
  *
- * The authorizer is asked for everything that a statement does. The settings behind it are for what
- * an authorizer is not asked for: they turn off what could reach out of the database. */
+ * SQLite asks the authorizer about everything that a statement does. The settings after it cover
+ * what the authorizer is not asked about: they turn off what could reach outside the database. */
 #include "sql/guard.h"
 
 #include <stdio.h>
@@ -20,7 +20,8 @@ static bool is_in_names(const char *name, const char *const *names)
     return false;
 }
 
-/* Pragmas that tell; the first also with an argument, which is a name or a number of rows. */
+/* Pragmas that report; the first list also with an argument, which is a name or a number of rows.
+ */
 static bool is_telling(const char *pragma, const char *argument)
 {
     static const char *const of_something[] = {
@@ -43,7 +44,7 @@ static bool is_telling(const char *pragma, const char *argument)
     return is_in_names(pragma, of_something) || (!argument && is_in_names(pragma, plain));
 }
 
-/* Functions that read or write files, load code or take pointers. Most are not built in. */
+/* Functions that read or write files, load code or take pointers. Most of them are not built in. */
 static bool is_reaching_out(const char *function)
 {
     static const char *const names[] = {"edit",     "fts3_tokenizer", "fsdir", "load_extension",
@@ -51,7 +52,7 @@ static bool is_reaching_out(const char *function)
     return is_in_names(function, names);
 }
 
-/* SQLite's own: its schema is a table, and so is what ANALYZE finds. */
+/* SQLite's own tables: its schema is a table, and so are the results of ANALYZE. */
 static bool is_internal(const char *table)
 {
     return table && sqlite3_strnicmp(table, "sqlite_", 7) == 0;
@@ -63,7 +64,8 @@ static bool is_schema(const char *table)
     return is_in_names(table, names);
 }
 
-/* The statement that does it. DROP deletes a row of the schema first, ANALYZE makes a table. */
+/* The name of the statement for an action. DROP deletes a row of the schema first, ANALYZE makes
+ * a table. */
 static const char *action_name(int action, const char *table)
 {
     switch (action) {
@@ -121,10 +123,11 @@ static int on_action(void *arg, int action, const char *a, const char *b, const 
     case SQLITE_READ:
     case SQLITE_RECURSIVE:
         return SQLITE_OK;
-    case SQLITE_UPDATE: /* a virtual table that is connected says what columns it has */
+    case SQLITE_UPDATE: /* a virtual table declares its columns when it is connected */
         return a && strcmp(a, "sqlite_master") == 0 ? SQLITE_OK
                                                     : refuse_statement(g, "UPDATE", NULL);
-    case SQLITE_INSERT: /* CREATE and ANALYZE ask this first, then for what they make: see there */
+    case SQLITE_INSERT: /* CREATE and ANALYZE ask this first, then about what they make, which is
+                           handled there */
         return is_schema(a) ? SQLITE_OK : refuse_statement(g, "INSERT", NULL);
     case SQLITE_FUNCTION:
         return is_reaching_out(b) ? refuse_statement(g, "the function", b) : SQLITE_OK;
@@ -154,7 +157,7 @@ void tmk_sql_guard_set(struct tmk_sql_guard *g, sqlite3 *db)
     sqlite3_set_authorizer(db, on_action, g);
 }
 
-/* VACUUM is asked about only when it runs, REINDEX not at all where there is nothing to do. */
+/* VACUUM is only reported when it runs, REINDEX not at all where there is nothing to do. */
 bool tmk_sql_guard_allows(struct tmk_sql_guard *g, sqlite3_stmt *statement)
 {
     if (sqlite3_stmt_readonly(statement) && sqlite3_column_count(statement) > 0)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/plan.c - see plan.h.
  *
- * An ORDER BY or GROUP BY is met by splitting its terms in two: the first ones become keys of bins,
- * the rest must be what natural order gives anyway. The fewest keys that do are taken: none for
- * `step`, two for `module, stage`, one for `module, step`. What cannot be met is left to SQLite. */
+ * An ORDER BY or GROUP BY is served by splitting its terms in two: the first ones become keys of
+ * bins, the rest must be what natural order gives anyway. The fewest sufficient keys are taken:
+ * none for `step`, two for `module, stage`, one for `module, step`. What cannot be served is left
+ * to SQLite. */
 #include "sql/plan.h"
 
 #include <math.h>
 #include <string.h>
 
 #define GUESS_FEW_ROWS 1000.0
-#define GUESS_EQUAL 50.0 /* one row in so many has a value asked for */
-#define GUESS_KEY 10.0   /* the same for a column of few values */
+#define GUESS_EQUAL 50.0 /* one row in this many equals a given value */
+#define GUESS_KEY 10.0   /* likewise for a column of few values */
 #define GUESS_RANGE 4.0
 
 /* ---- what the table can do ---- */
@@ -64,8 +65,8 @@ static int filter_op(unsigned char op)
     }
 }
 
-/* Take constraint `i`: its value will come with the filters. `exact`: SQLite need not look again.
- */
+/* Take constraint `i`: its value will come with the filters. With `exact`, SQLite need not check
+ * it again. */
 static void take_constraint(struct tmk_plan *plan, sqlite3_index_info *info, int i,
                             enum tmk_filter_op op, int column, bool exact)
 {
@@ -86,8 +87,8 @@ static bool take_bound(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index
     return true;
 }
 
-/* Equality with a text is left for SQLite to confirm: a number to compare with may follow other
- * rules than bytes. */
+/* Equality with a text is left for SQLite to confirm: comparing with a number may follow other
+ * rules than comparing bytes. */
 static bool take_key(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index_info *info, int i)
 {
     int column = info->aConstraint[i].iColumn;
@@ -127,7 +128,7 @@ static int take_constraints(struct tmk_store *s, struct tmk_plan *plan, sqlite3_
     return SQLITE_OK;
 }
 
-/* Whether keys are known or not can be told by bin: it costs nothing. */
+/* Take IS NULL tests on keys: a bin tells at no cost. */
 static void take_null_tests(const struct tmk_store *s, struct tmk_plan *plan,
                             sqlite3_index_info *info)
 {
@@ -150,8 +151,8 @@ struct terms {
     bool falling[16];
 };
 
-/* The ORDER BY, without columns that are constant because a key must be equal to something. False
- * when it is about something else than columns. */
+/* List the terms of the ORDER BY, without columns that an equality makes constant. Returns false
+ * when it has a term that is no column. */
 static bool list_terms(const struct tmk_store *s, const struct tmk_plan *plan,
                        const sqlite3_index_info *info, struct terms *ret)
 {
@@ -168,7 +169,7 @@ static bool list_terms(const struct tmk_store *s, const struct tmk_plan *plan,
     return true;
 }
 
-/* True when natural order, or its reverse, has the terms from `first` on in order. */
+/* True when natural order, or its reverse, serves the terms from `first` on. */
 static bool is_natural(struct tmk_store *s, const struct terms *t, int first)
 {
     for (int i = first; i < t->n; i++) {
@@ -197,7 +198,7 @@ static bool make_keys(const struct tmk_store *s, struct tmk_plan *plan, const st
     return true;
 }
 
-/* Meet the order with the terms before `split` as keys. */
+/* Serve the order with the terms before `split` as keys. */
 static bool try_split(struct tmk_store *s, struct tmk_plan *plan, const struct terms *t, int split)
 {
     bool has_rest = split < t->n;
@@ -314,7 +315,7 @@ static void narrow_by_int(struct tmk_bounds *b, enum tmk_filter_op op, int64_t v
         at_most(b, value - 1);
 }
 
-/* Between integers a real lies like the one below it, or the one above. */
+/* Compare integers with a real: it counts as the integer below it, or the one above. */
 static void narrow_by_real(struct tmk_bounds *b, enum tmk_filter_op op, double value)
 {
     bool above_all = value >= 0x1p63, below_all = value < -0x1p63;

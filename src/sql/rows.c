@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/rows.c - see rows.h. Buffers grow and stay, so that filling segment after segment touches the
- * same memory, which is then in the cache. */
+/* sql/rows.c - see rows.h. Buffers grow and are kept, so that filling segment after segment
+ * touches the same memory, which is then in the cache. */
 #include "sql/rows.h"
 
 #include <stdlib.h>

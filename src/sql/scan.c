@@ -7,7 +7,7 @@
 
 /* ---- slices ---- */
 
-/* Rows begin..end-1 of the columns in s->cells become the slice. */
+/* Make rows begin..end-1 of the columns in s->cells the slice. */
 static void set_slice(struct tmk_scan *s, uint64_t begin, uint64_t end)
 {
     bool backwards = s->plan->backwards;
@@ -25,7 +25,8 @@ static void let_go_slice(struct tmk_scan *s)
     s->pinned = NULL;
 }
 
-/* Decode a segment; its rows in bounds are *ret_begin up to *ret_end. Pinned also when empty. */
+/* Decode a segment; its rows within bounds are *ret_begin up to *ret_end. It is pinned even when
+ * empty. */
 static int load_segment(struct tmk_scan *s, struct tmk_segment *segment, enum tmk_overlap overlap,
                         struct tmk_cell *cells, uint64_t *ret_begin, uint64_t *ret_end,
                         struct tmk_error *err)
@@ -78,7 +79,7 @@ static int next_segment(struct tmk_scan *s, struct tmk_error *err)
 struct tmk_merge_source {
     uint32_t first, n_left;      /* segments */
     struct tmk_segment *segment; /* pinned; NULL: at its end */
-    uint64_t begin, end;         /* rows of it still to come */
+    uint64_t begin, end;         /* its remaining rows */
     struct tmk_cell cells[TMK_MAX_COLUMNS];
     const int64_t *keys;
 };
@@ -112,7 +113,7 @@ static int64_t next_key(const struct tmk_scan *s, const struct tmk_merge_source 
     return m->keys[s->plan->backwards ? m->end - 1 : m->begin];
 }
 
-/* Cut the rows with the first key off the source's. */
+/* Take the rows with the first key from the source. */
 static void cut_run(struct tmk_scan *s, struct tmk_merge_source *m)
 {
     int64_t key = next_key(s, m);
@@ -130,7 +131,7 @@ static void cut_run(struct tmk_scan *s, struct tmk_merge_source *m)
     }
     memcpy(s->cells, m->cells, sizeof s->cells);
     s->pinned = m->segment;
-    m->segment->n_pins++; /* the source may leave it before the slice is read */
+    m->segment->n_pins++; /* the source may leave the segment before the slice is read */
     set_slice(s, begin, end);
 }
 
@@ -212,8 +213,8 @@ static struct tmk_bins *find_kept_bins(struct tmk_table_data *t, const struct tm
     return NULL;
 }
 
-/* Put new bins in front and drop the oldest: beyond what is kept, or when all are too large. Those
- * that are being read stay. False when there is no place. */
+/* Put new bins in front and drop the oldest: those beyond the number kept, or when all together
+ * are too large. Bins that are being read stay. Returns false when there is no place. */
 static bool keep_bins(struct tmk_table_data *t, struct tmk_bins *b)
 {
     uint32_t i = TMK_KEPT_BINS;

@@ -15,8 +15,8 @@ enum { N_DEVICES = 1 << 16, ID_SHIFT = 40 };
 
 /* ---- chunks ---- */
 
-/* Replay after a cut begins at the oldest checkpoint: events before it are not used, by any table,
- * so that all of them tell of the same time. */
+/* After a cut, replay begins at the oldest checkpoint: no table uses earlier events, so that all
+ * of them describe the same time. */
 static uint32_t first_event_chunk(const struct tmk_reader *r)
 {
     uint32_t n = tmk_reader_n_chunks(r);
@@ -158,8 +158,8 @@ static int note_step(struct tmk_source *s, uint64_t start_ns, int64_t step)
     return 0;
 }
 
-/* Take the steps of the history, and *ret_end_ns, the time up to which it is whole: 0 when it does
- * not begin with the time before the first step. */
+/* Take the steps of the history, and *ret_end_ns, the time up to which it is complete: 0 when it
+ * does not begin with the time before the first step. */
 static int steps_of_history(struct tmk_source *s, uint64_t *ret_end_ns)
 {
     const struct tmk_reader *r = s->p->reader;
@@ -180,7 +180,8 @@ static int steps_of_history(struct tmk_source *s, uint64_t *ret_end_ns)
     return 0;
 }
 
-/* Steps that begin in one chunk, after those noted. Damage ends it: what follows is a gap. */
+/* Take the steps that begin in one chunk, after those noted. Damage ends it: what follows is a
+ * gap. */
 static int steps_of_chunk(struct tmk_source *s, const struct tmk_source_chunk *chunk,
                           struct tmk_cursor *cursor, struct tmk_error *err)
 {
@@ -284,7 +285,7 @@ static void consider_main_device(struct device_choice *c, uint16_t device, uint6
         *c = (struct device_choice){.any = true, .device = device, .max_bytes = max_bytes};
 }
 
-/* The last chunk's figures too: the history may end before it. */
+/* Consider the last chunk's figures too: the history may end before it. */
 static int consider_last_chunk(struct tmk_source *s, struct device_choice *c, struct tmk_error *err)
 {
     if (s->n_chunks == 0)

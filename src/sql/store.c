@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/store.c - see store.h. Rows are made in scratch memory that all segments share, then copied
- * to memory of exactly their size; what is only looked at is not copied. */
+ * to memory of exactly their size; rows that are only looked at are not copied. */
 #include "sql/store.h"
 
 #include <stdlib.h>
@@ -240,7 +240,7 @@ enum tmk_overlap tmk_store_overlap(const struct tmk_store *s, const struct tmk_s
     return first >= bounds->low && last <= bounds->high ? TMK_INSIDE : TMK_ACROSS;
 }
 
-/* The first row whose value is not under `value`. */
+/* The first row with a value that is not below `value`. */
 static uint64_t lower_row(const int64_t *values, uint64_t n, int64_t value)
 {
     uint64_t low = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_accounting.c - accounting: where a device's memory is, part by part.
+/* sql/table_accounting.c - the table accounting: what a device's memory is used for, part by
+ * part.
  *
  *     SELECT part, owner, bytes FROM accounting WHERE device = 'cuda:0' AND moment = 'peak';
  *     SELECT owner, bytes FROM accounting WHERE part = 'segments' ORDER BY bytes DESC;

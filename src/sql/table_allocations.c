@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_allocations.c - allocations: every block that was ever made. Columns: blockrows.h.
+/* sql/table_allocations.c - the table allocations: every block that was ever made. blockrows.h
+ * has the columns.
  *
  *     SELECT category, count(*), sum(size) FROM allocations GROUP BY category;
  *     SELECT module, sum(size) FROM allocations WHERE free_ns IS NULL GROUP BY module;

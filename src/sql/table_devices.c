@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_devices.c - devices: what each process had on each device, from the history of steps.
+/* sql/table_devices.c - the table devices: what each process had on each device, from the history
+ * of steps.
  *
  *     SELECT device, sum(max_allocated) FROM devices GROUP BY device;
  *     SELECT rank, device, allocations - frees FROM devices;

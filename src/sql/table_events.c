@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_events.c - events: everything that was recorded, in order.
+/* sql/table_events.c - the table events: everything that was recorded, in order.
  *
  *     SELECT kind, count(*) FROM events GROUP BY kind;
  *     SELECT time_ns, kind, size, address FROM events WHERE step = 3 ORDER BY time_ns;
@@ -64,7 +64,7 @@ enum {
 
 struct event_maker {
     struct tmk_fill *f;
-    uint32_t kinds[N_KINDS], ranges[N_RANGES]; /* numbers of the names */
+    uint32_t kinds[N_KINDS], ranges[N_RANGES]; /* numbers of the names in the pool */
 };
 
 static void set_string(struct tmk_fill *f, uint32_t column, uint64_t row, uint32_t string)
@@ -91,7 +91,7 @@ static void set_event_block(struct tmk_fill *f, uint64_t row)
     }
 }
 
-/* Of a segment its kind is the name; the size of a sample is what is in use. */
+/* A segment's name is its kind; a sample's size is what is in use. */
 static void set_of_driver(struct tmk_fill *f, uint64_t row)
 {
     const struct tmk_event *ev = &f->walk->event;
@@ -140,7 +140,7 @@ static void set_other(struct tmk_fill *f, uint64_t row)
     }
 }
 
-/* The range that an open event opened or a close event closed, else the innermost. */
+/* The range that an open event opened or a close event closed, else the innermost one. */
 static const struct tmk_walk_range *range_of(const struct tmk_walk *w)
 {
     return w->n_closed ? w->closed : tmk_walk_top(w);

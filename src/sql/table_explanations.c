@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_explanations.c - explanations: why each allocation that was refused was, and each near
- * miss, with the fix that comes first (passes/oom/explain.h).
+/* sql/table_explanations.c - the table explanations: why each OOM and each near miss came, with
+ * the fix that comes first (passes/oom/explain.h).
  *
  *     SELECT time_ns, device, cause, missing, fix FROM explanations WHERE oom;
  *     SELECT cause, count(*) FROM explanations GROUP BY 1; */

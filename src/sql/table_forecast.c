@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_forecast.c - forecast: when each process runs out of each device's memory, and why.
+/* sql/table_forecast.c - the table forecast: when each process runs out of each device's memory,
+ * and why.
  *
  *     SELECT device, risk, seconds_to_oom, confidence FROM forecast;
  *     SELECT rank, min(steps_to_oom), cause FROM forecast WHERE risk IN ('high', 'critical');
@@ -28,7 +29,8 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-/* A column of seconds holds ns, so any number; three places are all that a forecast is worth. */
+/* Set a number: columns of seconds hold ns, so any number fits; a forecast is good for three
+ * decimals only. */
 static void set_number(struct tmk_fill *f, uint32_t column, uint64_t row, double value)
 {
     if (value < 9e9)

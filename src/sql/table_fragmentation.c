@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_fragmentation.c - fragmentation(t): what an allocator held of each device and did not
- * use, t ns after the run's start; without t at the worst moment (passes/frag/fragmentation.h). A
- * row for each device, whose pool is NULL, and one for each of its pools and streams.
+/* sql/table_fragmentation.c - the table fragmentation(t): what an allocator had reserved of each
+ * device and did not use, t ns after the run's start; without t at the worst moment
+ * (passes/frag/fragmentation.h). There is a row for each device, with pool NULL, and one for each
+ * of its pools and streams.
  *
  *     SELECT device, reserved, free, largest_free FROM fragmentation WHERE pool IS NULL;
  *     SELECT pool, stream, free, largest_free FROM fragmentation(2000000000);

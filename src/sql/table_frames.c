@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_frames.c - frames: the lines of each stack, a row each; depth 0 is the innermost.
+/* sql/table_frames.c - the table frames: the lines of each stack, a row each; depth 0 is the
+ * innermost.
  *
  *     SELECT depth, file, line, function FROM frames WHERE stack_id = 7 ORDER BY depth;
  *     SELECT f.file, f.line, sum(a.size) FROM allocations a JOIN frames f

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_leaks.c - leaks: the lines of code that keep more with every step
- * (passes/leak/leaks.h), by whatever little they grow.
+/* sql/table_leaks.c - the table leaks: the lines of code that keep more memory after each step
+ * (passes/leak/leaks.h), however little they grow.
  *
  *     SELECT file, line, bytes_per_step, kept_by FROM leaks ORDER BY bytes_per_step DESC;
  *     SELECT text FROM stacks WHERE id = (SELECT stack_id FROM leaks LIMIT 1);
@@ -33,7 +33,7 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-/* Numbers with a fraction are kept as billionths, as seconds are. */
+/* Fractions are kept as billionths, as seconds are. */
 static int64_t billionths_of(double value)
 {
     return value > -9e9 && value < 9e9 ? (int64_t)(value * 1e9 + (value < 0 ? -0.5 : 0.5))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_live_at.c - live_at(t): the blocks alive t ns after the run's start, after all events
- * of that moment; without t at its end. Columns: blockrows.h.
+/* sql/table_live_at.c - the table live_at(t): the blocks alive t ns after the run's start, after
+ * all events of that moment; without t, those alive at its end. blockrows.h has the columns.
  *
  *     SELECT device, sum(size) FROM live_at(1000000000) GROUP BY device;
  *     SELECT * FROM live_at(1000000000) ORDER BY size DESC LIMIT 10;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_marks.c - marks: what the program said about a moment.
+/* sql/table_marks.c - the table marks: what the program reported about a moment.
  *
  *     SELECT time_ns, event, info FROM marks ORDER BY time_ns;
  *     SELECT event, count(*) FROM marks GROUP BY event;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_modules.c - modules: what each module did and held, a row for each process and module.
+/* sql/table_modules.c - the table modules: time and memory of each module, a row for each process
+ * and module.
  *
- * Time includes the modules called inside; bytes are those of the blocks made while the module was
- * the innermost. Forward is what was not in backward or optimizer: evaluation, and what activation
- * checkpointing does again, too. Modules that the model has but that were never called are there.
+ * Time includes the modules called inside; bytes are those of the blocks made while the module
+ * was the innermost one. Forward is everything outside backward and optimizer: also evaluation,
+ * and what activation checkpointing recomputes. Modules that the model has but that were never
+ * called have a row too.
  *
  *     SELECT module, peak_allocated FROM modules ORDER BY peak_allocated DESC LIMIT 10;
  *     SELECT module, duration_ns / calls / 1e6 AS ms FROM modules WHERE calls;
@@ -52,7 +54,7 @@ struct modules_sweep {
     struct module_use *modules;
     uint64_t room;
     uint32_t *by_string;       /* index + 1; 0: not met yet */
-    struct module_use nowhere; /* for what has no module, or when there is no memory */
+    struct module_use nowhere; /* for blocks without a module, or without memory */
     bool failed;
 };
 
@@ -181,7 +183,7 @@ static void add_module_row(struct tmk_fill *f, const char *name, const struct mo
     tmk_rows_u64(rows, COL_backward_bytes, row, m->bytes[BACKWARD]);
 }
 
-/* Those that the model has, in the order of its definitions, and what their parameters take. */
+/* Add the model's modules in the order of its definitions, with the bytes of their parameters. */
 static void add_model(struct modules_sweep *w)
 {
     struct tmk_process *p = w->source->p;

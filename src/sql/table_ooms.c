@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_ooms.c - ooms: allocations that were refused.
+/* sql/table_ooms.c - the table ooms: requests that failed.
  *
  *     SELECT time_ns, device, requested, capacity - allocated AS free FROM ooms;
  *     SELECT o.step, s.text FROM ooms o JOIN stacks s ON s.id = o.stack_id;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_parameters.c - parameters: those of the models, and their buffers, each name once.
+/* sql/table_parameters.c - the table parameters: the parameters and buffers of the models, each
+ * name once.
  *
- * As last defined: one that was moved or loaded anew has its last place. Tied weights have a row
- * for each name, with the same address and block.
+ * Each is shown as last defined: one that was moved or loaded again has its last place. Tied
+ * weights have a row for each name, with the same address and block.
  *
  *     SELECT component, sum(bytes) FROM parameters WHERE kind = 'parameter' GROUP BY component;
  *     SELECT sum(bytes) FROM parameters WHERE requires_grad AND NOT trained;
@@ -39,7 +40,7 @@ static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
 struct parameter_place {
     uint64_t address;
-    uint64_t serial; /* of the last block there that was said to be a parameter; 0: none */
+    uint64_t serial; /* of the last block there that was tagged as a parameter; 0: none */
     uint16_t device;
 };
 
@@ -86,7 +87,7 @@ static void on_parameters_restored(void *arg, const struct tmk_replay *rp)
             note_parameter_block(arg, &rp->state.entries[i]);
 }
 
-/* Equal places become one, so that a search finds it. */
+/* Sort the places and drop equal ones, so that a search finds each. */
 static void sort_places(struct parameters_sweep *w)
 {
     uint32_t n = 0;
@@ -118,7 +119,7 @@ static int find_parameter_blocks(struct parameters_sweep *w, struct tmk_process 
 
 /* ---- rows ---- */
 
-/* "float32 [256, 1024]": type, then shape. */
+/* Set the shape: "float32 [256, 1024]", type first. */
 static void set_shape(struct tmk_fill *f, uint64_t row, const char *text)
 {
     const char *space = strchrnul(text, ' ');

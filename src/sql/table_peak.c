@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_peak.c - peak: the blocks alive when the most bytes were allocated, the first time.
+/* sql/table_peak.c - the table peak: the blocks alive when the most bytes were allocated, the
+ * first time.
  *
- * For each process its own moment, on the device with its largest peak. Columns: blockrows.h.
+ * Each process has its own moment, on the device with its largest peak. blockrows.h has the
+ * columns.
  *
  *     SELECT category, sum(size) FROM peak GROUP BY category ORDER BY 2 DESC;
  *     SELECT module, count(*), sum(size) FROM peak GROUP BY module;

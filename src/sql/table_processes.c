@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_processes.c - processes: the traces of the run and what is known of each as a whole.
+/* sql/table_processes.c - the table processes: the traces of the run, and what is known of each
+ * as a whole.
  *
  *     SELECT rank, host, pid, state FROM processes ORDER BY rank;
  *     SELECT sum(events), sum(dropped), sum(given_up) FROM processes;

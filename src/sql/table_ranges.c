@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_ranges.c - ranges: every stage, module and other range, in order of opening.
+/* sql/table_ranges.c - the table ranges: every stage, module and other range, in order of
+ * opening.
  *
- *     SELECT name, count(*), avg(end_ns - start_ns) FROM ranges WHERE kind = 'module' GROUP BY
- * name; SELECT step, name, (end_ns - start_ns) / 1e6 AS ms FROM ranges WHERE kind = 'stage'; SELECT
- * * FROM ranges WHERE end_ns IS NULL; */
+ *     SELECT name, count(*), avg(end_ns - start_ns) FROM ranges WHERE kind = 'module' GROUP BY 1;
+ *     SELECT step, name, (end_ns - start_ns) / 1e6 AS ms FROM ranges WHERE kind = 'stage';
+ *     SELECT * FROM ranges WHERE end_ns IS NULL; */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -40,7 +41,7 @@ static uint32_t string_text(struct tmk_fill *f, uint32_t string)
     return string ? tmk_source_text(f->source, string) : 0;
 }
 
-/* A row for the range at `depth` of a thread; the range notes its number, from 1. */
+/* Add a row for the range at `depth` of a thread; the range notes its number, from 1. */
 static void add_range_row(struct tmk_fill *f, const struct tmk_walk_thread *t, uint64_t depth,
                           bool has_step)
 {
@@ -83,7 +84,7 @@ struct knowns {
     uint64_t n, room;
 };
 
-/* Before a chunk that is not joined to the last: what is open. */
+/* Note the open ranges before a chunk that is not joined to the last one. */
 static int note_open(const struct tmk_walk *w, struct knowns *k)
 {
     k->n = 0;
@@ -111,7 +112,7 @@ static uint64_t known_row(const struct knowns *k, uint32_t thread, const struct 
     return 0;
 }
 
-/* After it: the same ranges keep their rows; others get one, in an unknown step. */
+/* After that chunk began, the same ranges keep their rows; others get one, in an unknown step. */
 static void add_restored(struct tmk_fill *f, const struct knowns *k)
 {
     const struct tmk_walk *w = f->walk;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_samples.c - samples: what the driver said of a device, every second or so.
+/* sql/table_samples.c - the table samples: what the driver reported of a device, about every
+ * second.
  *
  *     SELECT time_ns, used, own, others FROM samples WHERE device = 'cuda:0' ORDER BY time_ns;
  *     SELECT device, max(used) * 100.0 / total FROM samples GROUP BY device;

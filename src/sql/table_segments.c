@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_segments.c - segments: what the driver gave to the process, and who asked for it.
+/* sql/table_segments.c - the table segments: what the driver gave to the process, and who asked
+ * for it.
  *
  *     SELECT owner, sum(size) FROM segments WHERE free_ns IS NULL AND on_device GROUP BY owner;
  *     SELECT s.size, f.text FROM segments s JOIN stacks f ON f.id = s.stack_id ORDER BY size DESC;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_stacks.c - stacks: call stacks, each once, as text.
+/* sql/table_stacks.c - the table stacks: call stacks, each once, as text.
  *
  *     SELECT text FROM stacks WHERE id = 7;
  *     SELECT s.text, count(*) FROM allocations a JOIN stacks s ON s.id = a.stack_id GROUP BY s.id;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_steps.c - steps: the history, a row for each training step and device.
+/* sql/table_steps.c - the table steps: the per-step history, a row for each training step and
+ * device.
  *
- * Exact also where the detail was given up. What came before the first step is a row without step.
+ * It is exact even where the detail was given up. The time before the first step is a row without
+ * a step number.
  *
  *     SELECT step, peak_allocated FROM steps WHERE device = 'cuda:0' ORDER BY step;
  *     SELECT step, end_allocated - lag(end_allocated) OVER (ORDER BY step) FROM steps;
@@ -80,7 +82,7 @@ static void on_step_event(void *arg, const struct tmk_replay *rp, const struct t
         w->steps[w->n - 1].n++;
 }
 
-/* Of a step that the detail begins in, or that a gap lies in, not all is known. */
+/* If the detail begins in a step, or a gap lies in it, not everything is known of it. */
 static void on_steps_restored(void *arg, const struct tmk_replay *rp)
 {
     struct passes_sweep *w = arg;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_tensors.c - tensors: the blocks that were given a name. Columns: blockrows.h.
+/* sql/table_tensors.c - the table tensors: the blocks that were named. blockrows.h has the
+ * columns.
  *
  *     SELECT tensor, size FROM tensors WHERE category = 'parameter' ORDER BY size DESC;
  *     SELECT category, count(DISTINCT tensor) FROM tensors GROUP BY category;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_timeline.c - timeline(n): allocated bytes of each device in n equal parts of each
- * process's life; without n in 100.
+/* sql/table_timeline.c - the table timeline(n): allocated bytes of each device in n equal parts
+ * of each process's life; without n in 100.
  *
  *     SELECT start_ns, max_allocated FROM timeline(60) WHERE device = 'cuda:0';
  *     SELECT device, max(max_allocated) FROM timeline(1000) GROUP BY device;

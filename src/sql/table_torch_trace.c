@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_torch_trace.c - python.torch_trace: a row where a module opens or closes in a stage.
+/* sql/table_torch_trace.c - the table python.torch_trace: a row where a module opens or closes in
+ * a stage.
  *
- * The innermost stage must be backward, optimizer ("step" in the stage's text), or forward, eval or
- * one of the user's own names, which all count as forward. A module that is closed together with
- * something around it has no post row, as nothing reported its end. Memory is that of the process's
- * main device: the accelerator that ever had the most bytes, else the host; MB are 1048576 bytes.
- * Cached is what the framework's allocator holds, blocks included.
+ * The innermost stage must be backward, optimizer ("step" in the stage's text), or forward, eval
+ * or one of the user's own names, which all count as forward. A module that is closed together
+ * with something around it has no post row, as nothing reported its end. Memory is that of the
+ * process's main device: the accelerator that ever had the most bytes, else the host; MB are
+ * 1048576 bytes. Cached is what the framework's allocator has reserved, allocated blocks
+ * included.
  *
  *     SELECT step, max(allocated) FROM python.torch_trace GROUP BY step ORDER BY step;
  *     SELECT module, sum(duration) FROM python.torch_trace WHERE stage = 'post forward' GROUP BY 1;
@@ -55,7 +57,7 @@ struct torch_row_maker {
     bool has_more; /* than step, module, stage and allocated */
 };
 
-/* Bytes of a process that has reported no block are not known. */
+/* The bytes of a process that has reported no block are not known. */
 static void set_bytes_unknown(struct tmk_rows *rows)
 {
     static const uint32_t of_bytes[] = {COL_allocated,       COL_max_allocated,
@@ -103,7 +105,7 @@ static void init_maker(struct torch_row_maker *m, struct tmk_fill *f)
             m->stages[s][post] = tmk_textpool_put(f->pool, stage_texts[s][post]);
 }
 
-/* What only a post row knows. */
+/* Set what only a post row knows. */
 static void compare_with_pre(const struct torch_row_maker *m, uint64_t i,
                              const struct tmk_walk_range *range, bool is_post)
 {
@@ -120,7 +122,7 @@ static void compare_with_pre(const struct torch_row_maker *m, uint64_t i,
             known ? (int64_t)(d->max_bytes - range->max_bytes) : TMK_NULL_INT;
 }
 
-/* The columns that are asked for less often. */
+/* Set the columns that are asked for less often. */
 static void add_more(const struct torch_row_maker *m, uint64_t i,
                      const struct tmk_walk_range *range, bool is_post)
 {
@@ -176,7 +178,7 @@ static int fill_torch_trace(struct tmk_fill *f, struct tmk_error *err)
     set_torch_constants(f->rows, f->source->p);
     int rc = deltas ? tmk_walk_begin_seen(w, f->source, f->chunk, err)
                     : tmk_walk_begin(w, f->source, f->chunk, err);
-    if (rc == 0) /* only now is the number of events known to be true */
+    if (rc == 0) /* only now is the number of events known */
         rc = tmk_rows_reserve(f->rows, f->source->chunks[f->chunk].header->n_items);
     if (rc < 0)
         return rc == TMK_EDAMAGED ? 0 : rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_whatif.c - whatif(capacity): what torch's allocator would have held of each card under
- * the recorded settings and under those that are worth a try (passes/whatif/whatif.h), on a card of
- * `capacity` bytes; without it on what it was recorded on.
+/* sql/table_whatif.c - the table whatif(capacity): what torch's allocator would have reserved on
+ * each GPU under the recorded settings and under those that are worth a try
+ * (passes/whatif/whatif.h), on a GPU of `capacity` bytes; without it on the recorded one.
  *
  *     SELECT conf, peak_reserved, retries FROM whatif ORDER BY peak_reserved;
  *     SELECT conf FROM whatif(24 * 1073741824) WHERE oom_request IS NULL; */
@@ -117,7 +117,7 @@ static int fill_device(struct tmk_fill *f, uint16_t device, struct tmk_error *er
     return rc;
 }
 
-/* Is it the first row of history that names the device? */
+/* True for the first row of the history that names the device. */
 static bool is_new_device(const struct tmk_reader *r, uint64_t i)
 {
     for (uint64_t k = 0; k < i; k++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/vtab.c - see vtab.h: the functions that SQLite calls.
+/* sql/vtab.c - the functions of virtual tables that SQLite calls; see vtab.h.
  *
- * Plans are kept by number in the table object, which SQLite keeps as long as a statement uses it.
+ * The table object keeps plans by number; SQLite keeps the object as long as a statement uses it.
  * The three functions at the end run for every row and every value. */
 #include "sql/vtab.h"
 
@@ -10,7 +10,7 @@
 
 #include "kit/grow.h"
 
-struct kept_plan { /* each by itself: cursors hold on to them */
+struct kept_plan { /* allocated one by one: cursors point to them */
     struct tmk_plan *plan;
 };
 
@@ -80,7 +80,7 @@ static int connect_table(sqlite3 *db, void *arg, int n_args, const char *const *
     return SQLITE_OK;
 }
 
-/* Another function than connect, so that the table is not there without being made. */
+/* This must be another function than connect, else the table would exist without being made. */
 static int create_table(sqlite3 *db, void *arg, int n_args, const char *const *args,
                         sqlite3_vtab **ret_table, char **ret_error)
 {
@@ -250,7 +250,7 @@ static int read_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, i
         if (wide[row] != TMK_NULL_INT)
             sqlite3_result_int64(out, wide[row]);
         break;
-    case TMK_CELL_MB: /* the factor is exact, and quicker than to divide */
+    case TMK_CELL_MB: /* the factor is exact, and multiplying is quicker */
         if (wide[row] != TMK_NULL_INT)
             sqlite3_result_double(out, (double)wide[row] * 0x1p-20);
         break;
@@ -280,7 +280,7 @@ static int read_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, i
 /* ---- registering ---- */
 
 static const sqlite3_module function_module = {
-    /* there without being made */
+    /* exists without being made */
     .iVersion = 0,
     .xConnect = connect_table,
     .xBestIndex = best_index,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/walk.c - see walk.h. What events mean is said in docs/format.md 2.2 and done in full by
- * trace/state.c; the tests hold both to the same numbers. */
+/* sql/walk.c - see walk.h. docs/format.md 2.2 says what events mean and trace/state.c does it in
+ * full; the tests hold both to the same numbers. */
 #include "sql/walk.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static int widen_thread_slots(struct tmk_walk *w)
     return 0;
 }
 
-/* The thread's ranges, made when new; NULL without memory. */
+/* The ranges of a thread, made when new; NULL without memory. */
 struct tmk_walk_thread *tmk_walk_thread_of(struct tmk_walk *w, uint32_t thread)
 {
     if (w->n_threads >= w->n_thread_slots / 2 && widen_thread_slots(w) < 0)
@@ -109,7 +109,7 @@ static int take_addresses(struct tmk_walk *w)
 static inline void take_slot_block(struct tmk_walk *w, uint32_t slot)
 {
     struct tmk_walk_device *d = &w->devices[w->slot_devices[slot]];
-    w->freed_bytes = w->lives[slot] - 1; /* of nothing: UINT64_MAX */
+    w->freed_bytes = w->lives[slot] - 1; /* UINT64_MAX if there was none */
     if (w->lives[slot] == 0)
         return;
     d->allocated_bytes -= w->freed_bytes < d->allocated_bytes ? w->freed_bytes : d->allocated_bytes;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/walk_modules.c - begin a chunk with its open modules seen; see walk_modules.h. */
+/* sql/walk_modules.c - begins a chunk with its open modules seen; see walk_modules.h. */
 #include "sql/walk_modules.h"
 
-/* The first chunk that may hold the opening of a module that is open now. Only those in a stage
- * count: they end with it, while a range around the whole training would lead back to its start. */
+/* The first chunk that may contain the opening of a module that is open now. Only modules in a
+ * stage count: they end with it, while a range around the whole training would lead back to its
+ * start. */
 static uint32_t first_to_see(const struct tmk_walk *w, uint32_t i)
 {
     uint64_t earliest_ns = UINT64_MAX;

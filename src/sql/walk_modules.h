@@ -35,9 +35,9 @@ TMK_WALK_INLINE void tmk_walk_pop(struct tmk_walk *w, uint32_t value,
         row(arg, w, w->closed, true);
 }
 
-/* Walk through the chunk that was begun. `row` is called where a module opens (is_post false) or
- * closes; it is to be a static function, which the compiler then puts here. 0, TMK_EDAMAGED after
- * the part that could be read, TMK_ENOMEM. */
+/* Walk the chunk that was begun. `row` is called where a module opens (is_post false) or closes;
+ * it should be a static function, which the compiler then inlines here. Returns 0; TMK_EDAMAGED
+ * after the part that could be read; or TMK_ENOMEM. */
 TMK_WALK_INLINE int tmk_walk_modules(struct tmk_walk *w,
                                      void (*row)(void *arg, const struct tmk_walk *w,
                                                  const struct tmk_walk_range *range, bool is_post),

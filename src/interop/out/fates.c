@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/fates.c - see fates.h. A block's entry in the replay's state knows the number of its
- * byte
- * (`row`, from 1). */
+/* interop/out/fates.c - see fates.h. A block's entry in the replay's state has the number of its
+ * byte (`row`, from 1). */
 #include "interop/out/fates.h"
 
 #include <errno.h>
@@ -30,7 +29,7 @@ static void on_fate_event(void *arg, const struct tmk_replay *rp, const struct t
     struct fates_sweep *w = arg;
     if (ev->kind == TMK_KIND_ALLOC && b) {
         tmk_out_byte(&w->out, TIDEMARK_UNKNOWN);
-        b->row = ++w->n < UINT32_MAX ? (uint32_t)w->n : 0; /* four thousand million: no more */
+        b->row = ++w->n < UINT32_MAX ? (uint32_t)w->n : 0; /* at most four thousand million */
     } else if (ev->kind == TMK_KIND_FREE && b) {
         settle_fate(w, &rp->state, b);
         b->row = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/folded.c - stacks in a line each, as flamegraph.pl and its kin read them: frames from
- * the outermost in, semicolons between, a blank and the bytes. */
+/* interop/out/folded.c - writes one stack a line, as flamegraph.pl and related tools read them:
+ * frames from the outermost in, semicolons between them, a blank and the bytes. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "interop/out/stack_sums.h"
 #include "kit/utf8.h"
 
-/* What would end a frame or a line becomes something else. */
+/* Replace characters that would end a frame or a line. */
 static void write_folded_frame(FILE *out, const char *text)
 {
     uint32_t c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/out.c - see out.h. A full buffer gives away its older half: what was written last is
- * what is changed most. */
+/* interop/out/out.c - see out.h. A full buffer writes out its older half, since recent bytes are
+ * changed most often. */
 #include "interop/out/out.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ void tmk_out_fini(struct tmk_out *o)
     o->buffer = NULL;
 }
 
-/* The first n bytes of the buffer go to the file. */
+/* Write the first n bytes of the buffer to the file. */
 static void give_away(struct tmk_out *o, size_t n)
 {
     size_t done = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/perfetto.c - a run as a trace that ui.perfetto.dev opens: every process with its
- * steps, the stages and modules of its threads, marks and OOMs, and as counters what each device
- * had allocated, reserved and in use, and allocated by category.
+/* interop/out/perfetto.c - writes a run as a trace that ui.perfetto.dev opens: every process with
+ * its steps, the stages and modules of its threads, marks and OOMs, and counters of what each
+ * device had allocated, reserved and in use, and allocated by category.
  *
- * Protobuf and not Chrome's JSON, which is five times the size and slow to load. Two sweeps a
- * process: categories first (fates.h). */
+ * Protobuf was chosen over Chrome's JSON, which is five times the size and slow to load. Each
+ * process takes two sweeps: categories come first (fates.h). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 
 enum {
     N_CATEGORIES = TIDEMARK_OTHER + 1,
-    EXACT_EVENTS = 1000000, /* up to so many, counters have every change */
-    N_PARTS = 200000,       /* else they have so many parts */
+    EXACT_EVENTS = 1000000, /* up to this many events counters have every change */
+    N_PARTS = 200000,       /* beyond that, they have this many parts */
     NAME_BYTES = 512,
 };
 
@@ -39,16 +39,16 @@ struct view { /* of a process */
     struct tmk_process *p;
     struct tmk_packets packets;
     struct tmk_fates fates;
-    uint64_t tracks;            /* ids of its tracks are above */
+    uint64_t tracks;            /* ids of its tracks are above this one */
     uint64_t pid;               /* as the file has it */
     uint64_t from_ns, until_ns; /* trace time */
     uint64_t part_ns;
-    struct device *devices; /* in the state's order */
+    struct device *devices; /* ordered as in the state */
     struct thread *threads;
     uint32_t n_threads;
     bool *is_name_known;
     int64_t step;
-    uint64_t last_ns; /* of what was shown */
+    uint64_t last_ns; /* the last moment shown */
     bool has_begun, is_over;
 };
 
@@ -157,7 +157,7 @@ static void show_reserved(struct view *v, struct device *d, const struct tmk_sta
                     use->reserved_bytes);
 }
 
-/* All counters as of now. */
+/* Write all counters as of now. */
 static void show_devices(struct view *v, const struct tmk_state *s, uint64_t ns)
 {
     for (uint32_t i = 0; i < s->n_devices; i++) {
@@ -171,8 +171,8 @@ static void show_devices(struct view *v, const struct tmk_state *s, uint64_t ns)
     }
 }
 
-/* The category that the event's block adds to or takes from; N_CATEGORIES: none. A block's entry
- * keeps it (`row`, from 1). */
+/* The category that the event's block adds to or subtracts from; N_CATEGORIES: none. A block's
+ * entry keeps it (`row`, from 1). */
 static unsigned count_block(struct view *v, const struct tmk_event *ev, struct tmk_block *b,
                             struct device *d)
 {
@@ -221,7 +221,7 @@ static void end_slices(struct view *v, uint32_t thread, uint32_t depth, uint64_t
         tmk_packets_end(&v->packets, thread_track(v, thread), run_time_of(v, ns));
 }
 
-/* Those that are open, outermost first: links lead outwards. */
+/* Begin the open slices, outermost first; links lead outwards. */
 static void begin_open(struct view *v, const struct tmk_state *s, uint32_t thread, uint64_t ns)
 {
     for (uint32_t depth = depth_now(s, thread); depth > v->threads[thread].depth;) {
@@ -232,7 +232,7 @@ static void begin_open(struct view *v, const struct tmk_state *s, uint32_t threa
     }
 }
 
-/* Room for the thread; false: there is none, and it is not shown. */
+/* Make room for the thread; false: there is none, and the thread is not shown. */
 static bool has_thread(struct view *v, uint32_t thread)
 {
     if (thread < v->n_threads)
@@ -291,7 +291,7 @@ static void show_oom(struct view *v, const struct tmk_event *ev)
 
 /* ---- the sweep ---- */
 
-/* The time that was asked for begins: all that is open and counted at this moment. */
+/* The requested time begins: write everything that is open and counted at this moment. */
 static void begin_view(struct view *v, const struct tmk_state *s, uint64_t ns)
 {
     v->has_begun = true;
@@ -400,7 +400,7 @@ static void on_perfetto_event(void *arg, const struct tmk_replay *rp, const stru
         begin_view(v, s, ev->time_ns);
 }
 
-/* After a gap: sums anew, and slices as they are now. */
+/* After a gap, start again with new sums and with the slices open now. */
 static void on_perfetto_restored(void *arg, const struct tmk_replay *rp)
 {
     struct view *v = arg;
@@ -431,7 +431,7 @@ static void on_perfetto_restored(void *arg, const struct tmk_replay *rp)
 
 /* ---- processes ---- */
 
-/* How long a part of the counters is: 0 where there are not too many events. */
+/* The length of a counter's part; 0 where there are few enough events. */
 static uint64_t counter_part_ns(const struct view *v)
 {
     const struct tmk_reader *r = v->p->reader;
@@ -459,7 +459,7 @@ static int sweep_process(struct view *v, struct tmk_error *err)
     return rc;
 }
 
-/* Processes of several machines may have the same number; a viewer would take them for one. */
+/* Processes of several machines may have the same pid; a viewer would take them for one process. */
 static uint64_t unique_pid(const struct tmk_export *x, uint32_t i)
 {
     uint64_t pid = tmk_run_process(x->run, i)->pid;

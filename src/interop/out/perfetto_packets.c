@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "kit/utf8.h"
 
-/* Numbers of fields. */
+/* Field numbers. */
 enum {
     TRACE_PACKET = 1,
 
@@ -66,7 +66,7 @@ static void put_wire_bytes(struct tmk_sink *s, unsigned field, const void *bytes
     tmk_sink_bytes(s, bytes, n);
 }
 
-/* Cut where it is longer than anything that a trace says in one piece. */
+/* A text longer than any single text of a trace is cut. */
 static void put_wire_text(struct tmk_sink *s, unsigned field, const char *text)
 {
     char repaired[LONGEST_TEXT];
@@ -79,7 +79,7 @@ static void put_part(struct tmk_sink *s, unsigned field, const struct tmk_sink *
     put_wire_bytes(s, field, part->start, tmk_sink_length(part));
 }
 
-/* What cannot be said in MESSAGE_BYTES is left out; nothing is that long. */
+/* A packet that exceeds MESSAGE_BYTES is left out; none is that long. */
 static void write_packet(struct tmk_packets *k, struct tmk_sink *packet)
 {
     uint8_t head[2 * TMK_VARINT_MAX_BYTES];

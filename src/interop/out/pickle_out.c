@@ -109,10 +109,10 @@ void tmk_pickler_text(struct tmk_pickler *p, const char *text)
 
 /* ---- numbers ---- */
 
-/* Bytes of the shortest two's complement. */
+/* The bytes of the shortest two's complement. */
 static uint8_t long_bytes(int64_t value)
 {
-    uint64_t bits = value < 0 ? ~(uint64_t)value : (uint64_t)value; /* but for the sign's */
+    uint64_t bits = value < 0 ? ~(uint64_t)value : (uint64_t)value; /* without the sign bit */
     uint8_t n = 1;
     while (n < 8 && bits >> (8 * n - 1))
         n++;
@@ -144,7 +144,7 @@ void tmk_pickler_u64(struct tmk_pickler *p, uint64_t value)
     tmk_pickler_int(p, (int64_t)value);
 }
 
-/* The one number that is written with its first byte first. */
+/* Write a float, the one number in big-endian order. */
 void tmk_pickler_double(struct tmk_pickler *p, double value)
 {
     uint64_t bits;

@@ -19,7 +19,8 @@ void tmk_result_out_begin(struct tmk_result_out *r, sqlite3_stmt *statement, boo
 {
     *r = (struct tmk_result_out){
         .statement = statement, .is_json = is_json, .n_columns = sqlite3_column_count(statement)};
-    __fsetlocking(out, FSETLOCKING_BYCALLER); /* no other thread writes: a lock a call is waste */
+    __fsetlocking(out,
+                  FSETLOCKING_BYCALLER); /* no other thread writes: locking at each call is waste */
     if (!is_json) {
         tmk_csv_init(&r->csv, out, is_safe);
         for (int i = 0; i < r->n_columns; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/speedscope.c - bytes by stack as https://www.speedscope.app opens them
- * (file-format-schema.json): frames once, then three profiles, each a list of stacks and their
- * weights: alive at the moment, allocated in all, alive at the end. */
+/* interop/out/speedscope.c - writes bytes by stack as https://www.speedscope.app opens them
+ * (file-format-schema.json): all frames once, then three profiles, each a list of stacks and
+ * their weights: alive at the moment, allocated in all, alive at the end. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct page {
     const struct tmk_export *x;
     const struct tmk_stack_sums *sums;
     struct tmk_json json;
-    uint32_t *frames; /* by id: number in the file + 1; the last is that of no stack */
+    uint32_t *frames; /* by id: number in the file + 1; the last stands for "no stack" */
     uint32_t n_ids, n_frames;
 };
 

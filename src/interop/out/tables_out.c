@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/out/tables_out.c - see tables_out.h.
  *
- * SQLite copies by itself: the file is attached to the database of virtual tables, and each table
- * is an INSERT from a SELECT. After each table all is closed, which gives its columns back. */
+ * SQLite does the copying: the file is attached to the database of virtual tables, and each table
+ * is an INSERT from a SELECT. After each table everything is closed, which frees its columns. */
 #include "interop/out/tables_out.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static bool wants_argument(const struct tmk_sql_table *table)
     return strchr(table->name, '(') != NULL;
 }
 
-/* "" or "(12)": what may follow a name. */
+/* True for "" or "(12)": what may follow a name. */
 static bool is_argument(const char *text, bool is_wanted)
 {
     size_t n = text[0] == '(' ? strspn(text + 1, "0123456789") : 0;
@@ -63,7 +63,7 @@ static int fail_with_database(sqlite3 *db, struct tmk_error *err)
 
 /* ---- CSV and JSON ---- */
 
-/* SELECT ... of what was asked for; sqlite3_free() it. NULL without memory. */
+/* The SELECT for a request; sqlite3_free() it. NULL without memory. */
 static char *select_text(const struct tmk_export *x, const struct tmk_export_table *t)
 {
     char device[24];
@@ -119,7 +119,7 @@ int tmk_export_table(const struct tmk_export *x, const struct tmk_export_table *
 
 /* ---- SQLite ---- */
 
-/* Columns by which rows are looked for. */
+/* True for columns that are used to look rows up. */
 static bool wants_index(const char *table, const char *column)
 {
     static const char *const everywhere[] = {"step", "alloc_ns", "time_ns", "start_ns"};
@@ -130,8 +130,8 @@ static bool wants_index(const char *table, const char *column)
            (strcmp(table, "stacks") == 0 && strcmp(column, "id") == 0);
 }
 
-/* All that makes a table of the file, as one script; sqlite3_free() it. It gets its name when it is
- * full: before that the name is to mean the virtual table. */
+/* A script that makes a table of the file; sqlite3_free() it. The table gets its name when it is
+ * full: before that the name must mean the virtual table. */
 static char *copy_text(const struct tmk_sql_table *table)
 {
     const char *name = short_name(table);
@@ -152,7 +152,7 @@ static char *copy_text(const struct tmk_sql_table *table)
     return sqlite3_str_finish(s);
 }
 
-/* A journal would guard what is thrown away anyway when something fails. */
+/* The file has no journal: if something fails, all of it is thrown away anyway. */
 static int attach_database(sqlite3 *db, const char *path)
 {
     char *text = sqlite3_mprintf("ATTACH %Q AS file; PRAGMA file.journal_mode = OFF;"

@@ -17,7 +17,7 @@ enum {
     FIRST_ROOM = 1 << 18,
     PACKED_BYTES = 1 << 17,
     GZIP_WINDOW = 15 + 16,
-    /* What gzip may unpack to: this many times the packed bytes, and a little. */
+    /* The limit of unpacking: this many times the packed bytes, and a little more. */
     UNPACKED_TIMES = 64,
     UNPACKED_LEAST_BYTES = 16 << 20,
 };
@@ -25,12 +25,12 @@ enum {
 struct tmk_inflate {
     z_stream stream;
     uint8_t packed[PACKED_BYTES];
-    bool ended; /* a member has; another may follow */
+    bool ended; /* a gzip member has ended; another may follow */
 };
 
 /* ---- the file ---- */
 
-/* Standard input can be read once only. */
+/* Standard input can be read only once. */
 static int spool_input(struct tmk_error *err)
 {
     FILE *copy = tmpfile();
@@ -101,7 +101,7 @@ static ssize_t inflate_some(struct tmk_feed *f, void *to, size_t n)
             z->stream.next_in = z->packed;
             z->stream.avail_in = (uInt)got;
         }
-        if (z->ended) /* zeros that pad the file are not another member */
+        if (z->ended) /* zeros that pad the file are no further member */
             if (z->stream.next_in[0] == 0 || inflateReset(&z->stream) != Z_OK)
                 return 0;
         int rc = inflate(&z->stream, Z_NO_FLUSH);
@@ -113,13 +113,13 @@ static ssize_t inflate_some(struct tmk_feed *f, void *to, size_t n)
     return (ssize_t)(n - z->stream.avail_out);
 }
 
-/* Packed bytes that have been unpacked. */
+/* The packed bytes that have been unpacked. */
 static uint64_t packed_bytes(const struct tmk_feed *f)
 {
     return f->file_read - f->inflate->stream.avail_in;
 }
 
-/* Zeros are packed to a thousandth: what unpacks to far more than a snapshot does is refused. */
+/* Zeros pack to a thousandth: a file that unpacks to far more than a snapshot does is rejected. */
 static int check_unpacked_bytes(struct tmk_feed *f)
 {
     if (!f->inflate || f->no_limits)
@@ -210,7 +210,7 @@ int tmk_feed_rewind(struct tmk_feed *f, struct tmk_error *err)
     return begin_feed(f, err);
 }
 
-/* Room for more behind what is left, which moves to the buffer's start. */
+/* Make room after the remaining bytes, which move to the buffer's start. */
 static int make_feed_room(struct tmk_feed *f, size_t n)
 {
     size_t left = (size_t)(f->end - f->at);
@@ -250,8 +250,8 @@ int tmk_feed_more(struct tmk_feed *f, size_t n)
     return (size_t)(f->end - f->at) >= n;
 }
 
-/* Everything in the buffer has been passed: go on `n` bytes later. 1, or 0: the file ends before.
- */
+/* Everything in the buffer has been passed: go on `n` bytes later. Returns 1, or 0: the file ends
+ * before. */
 static int seek_on(struct tmk_feed *f, uint64_t n)
 {
     uint64_t left = f->file_bytes > f->file_read ? f->file_bytes - f->file_read : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/pickle/pickle.c - see pickle.h.
  *
- * The machine: a stack of values, marks on it, and the memo. Where a list lies is read off the
- * stack below it: containers are there before what they hold. */
+ * The machine has a stack of values, marks on it, and the memo. The stack below a list tells
+ * where it will lie: containers are there before their content. */
 #include "interop/pickle/pickle.h"
 
 #include <stdio.h>
@@ -15,10 +15,10 @@
 
 enum {
     PROTOCOL_MAX = 5,
-    STACK_MAX = 1 << 22, /* values waiting at once; picklers leave a thousand */
-    ITEMS_MAX = 1 << 26, /* of one list, dict or tuple */
+    STACK_MAX = 1 << 22, /* values pending at once; picklers leave a thousand */
+    ITEMS_MAX = 1 << 26, /* in one list, dict or tuple */
     PILE_MAX_BYTES = 128 << 20,
-    /* What a text counts as in limits, at most: a longer one may lie in a hole of the file. */
+    /* The most that a text counts in limits: a longer one may lie in a hole of the file. */
     TEXT_COUNTED_BYTES = 4096,
 };
 
@@ -32,7 +32,8 @@ static void tell_pickle_progress(struct tmk_pickle *p)
                             (p->is_careful ? 3 : 1) * f->file_bytes);
 }
 
-/* The next instruction's bytes are here, as far as the file has them. False: not enough of them. */
+/* Get the next instruction's bytes, as far as the file has them. Returns false when there are too
+ * few. */
 static bool fetch_instruction(struct tmk_pickle *p)
 {
     struct tmk_feed *f = p->feed;
@@ -109,7 +110,7 @@ static void drop_above(struct tmk_pickle *p, uint64_t n)
 
 /* ---- streaming ---- */
 
-/* What the visitor wants of the list at `at`. */
+/* What the visitor wants of the list at index `at`. */
 static inline uint16_t stream_of_list(struct tmk_pickle *p, uint64_t at)
 {
     struct tmk_pickle_object *list = p->stack[at].object;
@@ -129,8 +130,8 @@ static int hand_over(struct tmk_pickle *p, uint16_t stream, struct tmk_pickle_va
     return rc;
 }
 
-/* A dict is about to be pushed. What is on top and a dict too is complete, since a dict is never a
- * key; if it is the first of a list that streams, it goes now. */
+/* A dict is about to be pushed. If the top is a dict too, it is complete, since a dict is never a
+ * key; if it is the first of a list that streams, it is handed over now. */
 static inline int stream_first_dict(struct tmk_pickle *p)
 {
     if (p->n < 3 || p->stack[p->n - 2].kind != TMK_PICKLE_MARK ||
@@ -160,7 +161,7 @@ static int take_items(struct tmk_pickle *p, struct tmk_pickle_object *o, uint64_
     return 0;
 }
 
-/* Dicts of a list that streams go to the visitor instead. */
+/* Append values; dicts of a list that streams go to the visitor instead. */
 static int append_from(struct tmk_pickle *p, uint64_t list_at, uint64_t from)
 {
     uint16_t stream = stream_of_list(p, list_at);
@@ -187,7 +188,8 @@ static int append_item(struct tmk_pickle *p)
     return append_from(p, p->n - 2, p->n - 1);
 }
 
-/* Where the topmost mark is, which goes; -1: there is none, or not `kind` below it. */
+/* Remove the topmost mark. Returns its index; -1: there is none, or the value below it is not of
+ * `kind`. */
 static int64_t pop_mark(struct tmk_pickle *p, enum tmk_pickle_kind kind)
 {
     if (p->n_marks == 0)
@@ -229,7 +231,8 @@ static int set_items(struct tmk_pickle *p)
     return rc;
 }
 
-/* A new container of the values from `from` on; `n_below` values and marks under them go too. */
+/* Make a container of the values from `from` on; `n_below` values and marks under them are
+ * removed too. */
 static int gather_items(struct tmk_pickle *p, enum tmk_pickle_kind kind, uint64_t from,
                         uint64_t n_below)
 {
@@ -259,7 +262,7 @@ static int tuple_of(struct tmk_pickle *p, uint64_t n)
 
 /* ---- the memo ---- */
 
-/* What might be referred to again and never is piles up: look what is, first. */
+/* True when values pile up that might be referred to again: then find out first which ones are. */
 static bool has_piled_up(const struct tmk_pickle *p)
 {
     return !p->is_careful && p->memory.total_bytes > PILE_MAX_BYTES;
@@ -278,7 +281,7 @@ static int put_memo(struct tmk_pickle *p, uint64_t i)
     return tmk_pickle_memo_put(&p->memo, &p->memory, i, v) < 0 ? tmk_pickle_fail_memory(p) : 0;
 }
 
-/* One that is no object, or whose content was given up. */
+/* Get a value that is no object, or with content that was given up. */
 static int get_rare(struct tmk_pickle *p, uint64_t i)
 {
     struct tmk_pickle_value v;
@@ -326,7 +329,7 @@ static int push_bytes(struct tmk_pickle *p, uint64_t n)
     return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_BYTES));
 }
 
-/* Little-endian, two's complement, as short as can be. */
+/* Push a little-endian two's complement number, as short as possible. */
 static int long_number(struct tmk_pickle *p, uint64_t n)
 {
     if (n > 8) {
@@ -392,8 +395,8 @@ static int empty_dict(struct tmk_pickle *p)
     return rc < 0 ? rc : push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_DICT));
 }
 
-/* One instruction, already taken off the feed but for the bytes of a text. `at`: its argument.
- * First those that snapshots have few of. */
+/* Run one instruction, which is already taken off the feed except for the bytes of a text; its
+ * argument is at `at`. This handles those that are rare in snapshots. */
 static int step_rare(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
 {
     switch (op) {
@@ -504,7 +507,7 @@ static int run_instructions(struct tmk_pickle *p)
     return tmk_pickle_fail_feed(p, tmk_feed_need(f, (size_t)(f->end - f->at) + 1));
 }
 
-/* What is referred to, before anything is made. */
+/* Find what is referred to before anything is made. */
 static int find_references(struct tmk_pickle *p, struct tmk_error *err)
 {
     int rc = tmk_pickle_scan(p->feed, &p->memo);

@@ -39,7 +39,7 @@ static uint64_t argument_of(const uint8_t *at, unsigned bytes)
     return value;
 }
 
-/* One that is not simple. 1, 0: stop there, TMK_ENOMEM. */
+/* Scan an instruction that is not simple. Returns 1; 0: stop there; or TMK_ENOMEM. */
 static int scan_one(struct tmk_feed *f, struct tmk_pickle_memo *m, uint8_t op, uint64_t argument)
 {
     switch (op) {
@@ -68,7 +68,7 @@ static int scan_one(struct tmk_feed *f, struct tmk_pickle_memo *m, uint8_t op, u
 
 int tmk_pickle_scan(struct tmk_feed *f, struct tmk_pickle_memo *m)
 {
-    int rc = note_put(m, 0); /* so that the bits are there, even if nothing is ever put */
+    int rc = note_put(m, 0); /* so that the bits exist, even if nothing is ever put */
     m->n_wanted = 0;
     while (rc >= 0 && tmk_feed_need(f, TMK_OP_MAX_BYTES) >= 0 && f->end > f->at) {
         const struct tmk_pickle_instruction *op = &tmk_pickle_ops[f->at[0]];
@@ -90,7 +90,7 @@ static struct tmk_pickle_object *object_at(const struct tmk_pickle_memo *m, uint
     return m->words[i] & TMK_MEMO_BITS ? NULL : (struct tmk_pickle_object *)(uintptr_t)m->words[i];
 }
 
-/* One more reference to a value, as an object. */
+/* Take one more reference to a value, as an object. */
 static struct tmk_pickle_object *keep_value(struct tmk_pickle_memory *memory,
                                             const struct tmk_pickle_value *v)
 {
@@ -157,7 +157,7 @@ int tmk_pickle_memo_get(struct tmk_pickle_memo *m, struct tmk_pickle_memory *mem
     return 0;
 }
 
-/* Only the memo and one other refer to it. */
+/* Give up an object to which only the memo and one other refer. */
 static void give_up_object(struct tmk_pickle_memo *m, struct tmk_pickle_object *o)
 {
     if (o->memo == 0 || o->n_refs != 2 || m->words[o->memo - 1] != (uintptr_t)o)

@@ -10,7 +10,7 @@ enum {
     UNIT = 16,
     BLOCK_BYTES = 1 << 18,
     CLASS_MAX = 27,
-    /* For a byte that was read: a snapshot whose blocks are all in one segment takes nine. */
+    /* For each byte read: a snapshot with all blocks in one segment takes nine. */
     MEMORY_TIMES = 16,
     MEMORY_LEAST_BYTES = 64 << 20,
 };
@@ -21,7 +21,7 @@ static size_t class_bytes(unsigned class)
     return (size_t)UNIT << (class - 1);
 }
 
-/* `n` more are too many, for what has been read so far. */
+/* True when `n` more bytes are too many for what has been read so far. */
 static bool is_too_much(struct tmk_pickle_memory *m, size_t n)
 {
     if (!m->feed || m->total_bytes + n <= m->most_bytes)

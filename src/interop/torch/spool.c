@@ -15,11 +15,11 @@ enum { BUFFER_RECORDS = 4096 };
 struct tmk_spool {
     int fd;
     uint32_t record_bytes;
-    uint64_t n;     /* records put */
-    uint64_t n_out; /* of these in the file */
+    uint64_t n;     /* records appended */
+    uint64_t n_out; /* of these, written to the file */
     uint64_t next;  /* number of the record at buffer[at] */
     uint32_t at, n_buffered;
-    uint8_t *buffer; /* of what is being put, later of what is being read */
+    uint8_t *buffer; /* of records being appended, later of records being read */
 };
 
 int tmk_spool_open(const char *folder, uint32_t record_bytes, struct tmk_spool **ret_spool,
@@ -94,7 +94,7 @@ int tmk_spool_rewind(struct tmk_spool *s, struct tmk_error *err)
     return rc;
 }
 
-/* What is left moves to the front, and as many more come as there is room for. */
+/* Move the rest to the front, and read as many more as there is room for. */
 static int refill_buffer(struct tmk_spool *s, struct tmk_error *err)
 {
     uint32_t left = s->n_buffered - s->at;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_apply.c - events of a snapshot as events of a trace; see torch_maker.h. */
+/* interop/torch/torch_apply.c - turns events of a snapshot into events of a trace; see
+ * torch_maker.h. */
 #include <string.h>
 
 #include "interop/torch/torch_maker.h"
@@ -34,7 +35,7 @@ int tmk_import_put_reserved(struct tmk_import_maker *m, struct tmk_import_track 
                                                  .thread = t->thread});
 }
 
-/* All spans that reach into [from, to) begin, or end, in the trace. */
+/* Begin or end in the trace all spans that reach into [from, to). */
 static int put_spans(struct tmk_import_maker *m, struct tmk_import_track *t,
                      const struct tmk_import_span *window, uint32_t stack, bool is_end)
 {
@@ -54,7 +55,7 @@ static int put_spans(struct tmk_import_maker *m, struct tmk_import_track *t,
     return rc;
 }
 
-/* Memory that an expandable segment gains joins its neighbours: these are looked at too. */
+/* Memory that an expandable segment gains joins its neighbours, so these are looked at too. */
 static int change_segments(struct tmk_import_maker *m, struct tmk_import_track *t,
                            const struct tmk_import_event *ev)
 {
@@ -118,7 +119,7 @@ int tmk_import_put_held(struct tmk_import_maker *m, const struct tmk_import_trac
                .thread = t->thread});
 }
 
-/* Is the event after this one the completion of this free? */
+/* Returns 1 when the next event completes this free. */
 static int is_completed_next(struct tmk_import_maker *m, struct tmk_import_track *t,
                              const struct tmk_import_event *ev)
 {

@@ -52,7 +52,7 @@ struct tmk_torch_block *tmk_torch_blocks_put(struct tmk_torch_blocks *t,
     if (new) {
         *new = *block;
         new->is_used = true;
-        new->serial = UINT64_MAX; /* no live block's */
+        new->serial = UINT64_MAX; /* no live block has it */
     }
     return new;
 }

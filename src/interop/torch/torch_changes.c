@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_changes.c - see torch_changes.h. Changes are few between two blocks. */
+/* interop/torch/torch_changes.c - see torch_changes.h. There are few changes between two blocks. */
 #include "interop/torch/torch_changes.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static bool undoes_change(const struct tmk_torch_change *a, const struct tmk_tor
            a->segment.address < end_of_change(b) && b->segment.address < end_of_change(a);
 }
 
-/* [from, to) of it; of no size, if that is nothing. */
+/* The part [from, to) of a change; of size 0 if that is empty. */
 static struct tmk_torch_change part_of_change(const struct tmk_torch_change *a, uint64_t from,
                                               uint64_t to)
 {

@@ -16,8 +16,8 @@ static const char *const words[] = {
 
 /* ---- the file ---- */
 
-/* All words, in a list of their own: there is no other way to have them in the memo before they are
- * needed, and a category's place must be a number that is known. */
+/* Write all words as a list of their own: that is the only way to have them in the memo before
+ * they are needed, and a category must have a known number to be changed. */
 static void write_word_list(struct tmk_torch_file *f)
 {
     struct tmk_pickler *k = &f->pickle;
@@ -158,7 +158,7 @@ void tmk_torch_time(struct tmk_torch_file *f, uint64_t trace_ns)
     tmk_torch_number(f, TMK_WORD_time_us, (f->p->start_realtime_ns + trace_ns) / 1000);
 }
 
-/* Frames of C++ in imported runs (TMK_CPP_FILE) get back the file that they came with. */
+/* C++ frames of imported runs (TMK_CPP_FILE) get back their original file. */
 static void write_frame_file(struct tmk_torch_file *f, const char *file)
 {
     char inner[TMK_STRING_MAX_BYTES + 1];
@@ -174,7 +174,7 @@ static void write_frame_file(struct tmk_torch_file *f, const char *file)
     tmk_pickler_text(&f->pickle, file);
 }
 
-/* What import puts under a segment's stack, to say whose it is. */
+/* True for the frame that an import puts under a segment's stack to name its owner. */
 static bool is_imports(const struct tmk_torch_file *f, uint32_t frame)
 {
     struct tmk_native native;
@@ -224,7 +224,7 @@ void tmk_torch_frames(struct tmk_torch_file *f, uint32_t stack)
     f->stacks[stack] = tmk_pickler_keep(&f->pickle) + 1;
 }
 
-/* The number in the memo + 1 of a context's text, 0: it has none yet. */
+/* The memo number + 1 of a context's text; 0: it has none yet. */
 static uint32_t *context_memo(struct tmk_torch_file *f, uint32_t context)
 {
     uint64_t old = f->context_room;

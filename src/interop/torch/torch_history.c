@@ -11,16 +11,16 @@ enum { FIRST_SLOTS = 1024 };
 
 enum place_state { PLACE_LIVE, PLACE_PENDING, PLACE_GONE };
 
-struct tmk_import_place { /* an address at which something happens */
+struct tmk_import_place { /* an address at which events happen */
     uint64_t address;
-    uint64_t block;    /* number + 1 of the block that is there at the end; 0: none */
-    uint32_t n_allocs; /* still to come */
-    uint8_t state;     /* enum place_state, of the last event */
-    bool is_taken;     /* the slot is */
+    uint64_t block;    /* number + 1 of the block there at the end; 0: none */
+    uint32_t n_allocs; /* number still to come */
+    uint8_t state;     /* enum place_state after the last event */
+    bool is_taken;     /* the slot is in use */
     bool has_events;
 };
 
-/* What happens to segments, to be undone from the end. */
+/* Changes of segments, to be undone from the end. */
 struct history_change {
     uint64_t address;
     uint64_t size_bytes;
@@ -62,7 +62,7 @@ static int grow_places(struct tmk_import_history *h)
     return 0;
 }
 
-/* Made when there is none; NULL without memory. */
+/* The address's place, which is made when new; NULL without memory. */
 static struct tmk_import_place *place_at(struct tmk_import_history *h, uint64_t address)
 {
     if (grow_places(h) < 0)
@@ -231,7 +231,7 @@ static int compare_seeds(const void *va, const void *vb)
     return (a->address > b->address) - (a->address < b->address);
 }
 
-/* Up to where the seed's block may reach. */
+/* The most that the seed's block may take. */
 static uint64_t room_of_seed(const struct tmk_import_history *h, uint64_t i)
 {
     uint64_t left = tmk_import_layout_left(h->layout, h->seeds[i].address);
@@ -240,8 +240,9 @@ static uint64_t room_of_seed(const struct tmk_import_history *h, uint64_t i)
     return left;
 }
 
-/* In order of addresses, each finds the free rest of its segment. A seed whose size is not known
- * gets what torch would not have cut off, as if all up to the next had been free. */
+/* Place seeds in order of addresses, each in the free rest of its segment. A seed without a known
+ * size gets what torch would not have split off, as if everything up to the next seed had been
+ * free. */
 static int place_seeds(struct tmk_import_history *h, const struct tmk_alloc_conf *conf)
 {
     if (h->n_seeds > 0)

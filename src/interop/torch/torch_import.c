@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/torch/torch_import.c - see torch_import.h.
  *
- * A track is one device: its events, the history before them and the layout that goes along. The
- * next event is that of the track whose time is the smallest. */
+ * A track is one device: its events, the history before them and its layout. The next event is
+ * that of the track with the smallest time. */
 #include "interop/torch/torch_import.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static uint32_t stack_of_segment(const struct tmk_import_maker *m, uint16_t devi
     return 0;
 }
 
-/* Those of one address stay as they came. */
+/* Segments at the same address keep their order. */
 static int compare_segment_addresses(const void *va, const void *vb)
 {
     const struct tmk_import_segment *a = *(const struct tmk_import_segment *const *)va,
@@ -133,7 +133,7 @@ static void set_import_time(struct tmk_import_maker *m, uint64_t time_us)
     m->now_ns = ns > m->now_ns ? ns : m->now_ns;
 }
 
-/* Ranges of the program's that begin or end until then. */
+/* Put the program's ranges that begin or end until then. */
 static int put_annotations(struct tmk_import_maker *m, uint64_t until_us)
 {
     int rc = 0;
@@ -204,7 +204,7 @@ static int open_tracks(struct tmk_import_maker *m)
     return rc;
 }
 
-/* A value of the header's text: newlines and backslashes are written as \n and \\. */
+/* Add a value to the header's text: newlines and backslashes are written as \n and \\. */
 static void add_info(char *info, size_t room, const char *key, const char *value)
 {
     size_t n = strlen(info);
@@ -262,7 +262,7 @@ static int finish_trace(struct tmk_import_maker *m)
     return rc;
 }
 
-/* Blocks as they came out, held against what the snapshot has. */
+/* Compare the resulting blocks with those of the snapshot. */
 static void compare_end(const struct tmk_import_maker *m, struct tmk_import_summary *sum)
 {
     for (uint64_t i = 0; i < m->s->n_segments; i++) {

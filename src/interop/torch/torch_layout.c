@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/torch/torch_layout.c - see torch_layout.h.
  *
- * Pieces, used or free, are found by where they begin through a hash table and know their
- * neighbours; spans of mapped memory are a sorted array, which changes seldom. An event is a
- * look-up. Only where an address is not where a piece begins is the span walked, from its end. */
+ * Pieces, used or free, are found by their address through a hash table and know their
+ * neighbours; spans of mapped memory are a sorted array, which seldom changes. An event takes one
+ * look-up. The span is walked, from its end, only if no piece begins at the address. */
 #include "interop/torch/torch_layout.h"
 
 #include <stdlib.h>
@@ -12,12 +12,12 @@
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"
 
-enum { FIRST_SLOTS = 1024, SPANS_MOVED = 16 /* in the time of a step */ };
+enum { FIRST_SLOTS = 1024, SPANS_MOVED = 16 /* as many cost one step */ };
 
 struct layout_piece {
     uint64_t address;
     uint64_t size_bytes;
-    uint32_t before, after; /* neighbours of the same span; 0: none */
+    uint32_t before, after; /* neighbours in the same span; 0: none */
     bool is_used;
 };
 
@@ -32,7 +32,7 @@ struct tmk_import_layout {
     struct tmk_alloc_conf conf;
     struct layout_piece *pieces; /* from 1 */
     uint64_t n_pieces, piece_room;
-    uint32_t free_piece; /* unused ones, strung together by `after` */
+    uint32_t free_piece; /* unused ones, linked by `after` */
     uint32_t *slots;
     uint32_t n_slots, n_filled;
     struct span *spans; /* by address */
@@ -41,7 +41,7 @@ struct tmk_import_layout {
     struct tmk_work_limit *work; /* may be NULL */
 };
 
-/* Count what is walked through; the functions that callers use look at the sum at their end. */
+/* Count what is walked; functions for callers check the sum at their end. */
 static void count_walked(const struct tmk_import_layout *l, uint64_t n)
 {
     if (l->work)
@@ -68,7 +68,7 @@ static uint32_t piece_at(const struct tmk_import_layout *l, uint64_t address)
     return l->slots[slot_of_piece(l, address)];
 }
 
-/* Take out of the table; those behind it that would not be found any more move up. */
+/* Remove a piece from the table; later entries that would not be found any more move up. */
 static void forget_piece(struct tmk_import_layout *l, uint64_t address)
 {
     uint32_t mask = l->n_slots - 1, hole = slot_of_piece(l, address);
@@ -77,7 +77,7 @@ static void forget_piece(struct tmk_import_layout *l, uint64_t address)
     for (uint32_t at = (hole + 1) & mask; l->slots[at]; at = (at + 1) & mask) {
         uint32_t home = (uint32_t)tmk_hash_seeded_u64(l->pieces[l->slots[at]].address) & mask;
         if (((at - home) & mask) < ((at - hole) & mask))
-            continue; /* it is at home behind the hole */
+            continue; /* it is in its own slot after the hole */
         l->slots[hole] = l->slots[at];
         hole = at;
     }
@@ -102,7 +102,7 @@ static int grow_slots(struct tmk_import_layout *l)
     return 0;
 }
 
-/* A piece behind `before` (0: the first of its span); 0 without memory. */
+/* Add a piece after `before` (0: as the first of its span); 0 without memory. */
 static uint32_t add_layout_piece(struct tmk_import_layout *l, uint64_t address, uint64_t size_bytes,
                                  uint32_t before)
 {
@@ -133,7 +133,7 @@ static uint32_t add_layout_piece(struct tmk_import_layout *l, uint64_t address, 
 
 /* ---- spans ---- */
 
-/* Index of the first span that ends behind `address`. */
+/* The index of the first span that ends after `address`. */
 static uint64_t span_index(const struct tmk_import_layout *l, uint64_t address)
 {
     uint64_t low = 0, high = l->n_spans;
@@ -153,7 +153,7 @@ static struct span *span_at(const struct tmk_import_layout *l, uint64_t address)
     return i < l->n_spans && l->spans[i].address <= address ? &l->spans[i] : NULL;
 }
 
-/* Remove a piece that another one, or nothing, takes the place of. */
+/* Remove a piece that is replaced by another one, or by nothing. */
 static void remove_layout_piece(struct tmk_import_layout *l, struct span *span, uint32_t i)
 {
     struct layout_piece *p = &l->pieces[i];
@@ -168,7 +168,7 @@ static void remove_layout_piece(struct tmk_import_layout *l, struct span *span, 
     l->free_piece = i;
 }
 
-/* Free neighbours become one. Returns it. */
+/* Join free neighbours. Returns the joined piece. */
 static uint32_t merge_neighbours(struct tmk_import_layout *l, uint32_t i)
 {
     struct layout_piece *p = &l->pieces[i];
@@ -188,7 +188,8 @@ static uint32_t merge_neighbours(struct tmk_import_layout *l, uint32_t i)
     return i;
 }
 
-/* Cut piece `i` so that one begins at `address`, inside of it. Returns that; 0 without memory. */
+/* Split piece `i` so that one begins at `address`, inside it. Returns that one; 0 without memory.
+ */
 static uint32_t cut_piece(struct tmk_import_layout *l, struct span *span, uint32_t i,
                           uint64_t address)
 {
@@ -206,7 +207,7 @@ static uint32_t cut_piece(struct tmk_import_layout *l, struct span *span, uint32
     return rest;
 }
 
-/* The piece with `address` in it. */
+/* The piece that contains `address`. */
 static uint32_t piece_with(const struct tmk_import_layout *l, const struct span *span,
                            uint64_t address)
 {
@@ -246,7 +247,7 @@ static uint32_t first_piece(const struct tmk_import_layout *l, const struct span
     return piece_at(l, span->address);
 }
 
-/* Expandable memory that continues the span before it: one span. */
+/* Join expandable memory with the span before it if it continues that. */
 static void join_spans(struct tmk_import_layout *l, uint64_t i)
 {
     if (i + 1 >= l->n_spans)
@@ -303,7 +304,7 @@ int tmk_import_layout_map(struct tmk_import_layout *l, uint64_t address, uint64_
     return rc;
 }
 
-/* All pieces from `from` up to the end of its span go, the span with them or up to there. */
+/* Remove all pieces from `from` to the end of its span, and the span or its rest. */
 static void cut_tail(struct tmk_import_layout *l, uint64_t i, uint64_t from)
 {
     struct span *span = &l->spans[i];
@@ -316,7 +317,7 @@ static void cut_tail(struct tmk_import_layout *l, uint64_t i, uint64_t from)
         remove_span(l, i);
 }
 
-/* Two spans of one, the second beginning at `at`. */
+/* Split a span in two, the second beginning at `at`. */
 static int split_span(struct tmk_import_layout *l, uint64_t i, uint64_t at)
 {
     struct span *span = &l->spans[i];
@@ -361,7 +362,7 @@ int tmk_import_layout_unmap(struct tmk_import_layout *l, uint64_t address, uint6
 
 /* ---- blocks ---- */
 
-/* The block that torch makes of a free piece. */
+/* The size of the block that torch makes of a free piece. */
 static uint64_t block_bytes_in(const struct tmk_import_layout *l, uint64_t piece_bytes,
                                uint64_t requested_bytes, bool is_expandable)
 {
@@ -398,7 +399,7 @@ int tmk_import_layout_alloc(struct tmk_import_layout *l, uint64_t address, uint6
     uint64_t size = real_bytes
                         ? real_bytes
                         : block_bytes_in(l, piece_bytes, requested_bytes, span->is_expandable);
-    if (piece_bytes < wanted) { /* what lies there must be gone */
+    if (piece_bytes < wanted) { /* the blocks there must have gone */
         l->n_odd++;
         l->pieces[i].is_used = true;
         return 0;

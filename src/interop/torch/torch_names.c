@@ -47,7 +47,7 @@ static uint64_t stack_hash(const struct tmk_names *n, uint32_t id)
 
 typedef uint64_t hash_function(const struct tmk_names *n, uint32_t id);
 
-/* Room for `n_items` and one more, at most half full. */
+/* Make room for `n_items` and one more, at most half full. */
 static bool make_table_room(struct tmk_names *n, struct tmk_names_table *t, uint64_t n_items,
                             hash_function *hash)
 {

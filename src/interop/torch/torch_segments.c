@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_segments.c - see torch_segments.h. Segments are few beside blocks, so a
- * sorted array will do. A made-up one that adjoins another grows it. */
+/* interop/torch/torch_segments.c - see torch_segments.h. Segments are few compared with blocks,
+ * so a sorted array is enough. A made-up segment that adjoins another one extends it. */
 #include "interop/torch/torch_segments.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "kit/grow.h"
 
-static const uint64_t granule = 2 << 20; /* what the driver's memory comes in */
+static const uint64_t granule = 2 << 20; /* the unit of the driver's memory */
 
 void tmk_torch_segments_fini(struct tmk_torch_segments *t)
 {
@@ -17,7 +17,7 @@ void tmk_torch_segments_fini(struct tmk_torch_segments *t)
     t->n = t->room = 0;
 }
 
-/* No address is so high that an end would overflow, but a hostile trace may say so. */
+/* No real address is so high that its end overflows, but a hostile trace may say so. */
 static uint64_t saturated_end(uint64_t address, uint64_t size_bytes)
 {
     return size_bytes > UINT64_MAX - address ? UINT64_MAX : address + size_bytes;
@@ -28,7 +28,7 @@ static uint64_t end_of_segment(const struct tmk_torch_segment *s)
     return saturated_end(s->address, s->size_bytes);
 }
 
-/* The first segment that ends behind the address. */
+/* The index of the first segment that ends after the address. */
 static uint64_t first_behind(const struct tmk_torch_segments *t, uint64_t address)
 {
     uint64_t low = 0, high = t->n;
@@ -71,7 +71,7 @@ static void take_out(struct tmk_torch_segments *t, uint64_t at)
 
 /* ---- the driver's ---- */
 
-/* [from, to) of the made-up segment `at` goes; what is left of it stays. */
+/* Remove [from, to) of the made-up segment `at`; the rest of it stays. */
 static void cut_segment(struct tmk_torch_segments *t, uint64_t at, uint64_t from, uint64_t to)
 {
     struct tmk_torch_segment whole = t->items[at], gone = whole, behind = whole;
@@ -88,7 +88,7 @@ static void cut_segment(struct tmk_torch_segments *t, uint64_t at, uint64_t from
         insert_segment(t, at, &whole);
 }
 
-/* What lies where a new segment does was made up, or its end was lost. */
+/* Segments that overlap a new one were made up, or their end was lost: they go. */
 static void make_place(struct tmk_torch_segments *t, const struct tmk_torch_segment *s)
 {
     uint64_t end = end_of_segment(s), i;
@@ -129,7 +129,7 @@ bool tmk_torch_segments_end(struct tmk_torch_segments *t, uint64_t address)
 
 /* ---- blocks ---- */
 
-/* Memory from `address`, where there is none, up to `end` or the next segment. */
+/* Make up memory from `address`, where there is none, up to `end` or the next segment. */
 static void make_up(struct tmk_torch_segments *t, uint64_t address, uint64_t end)
 {
     uint64_t i = first_behind(t, address);

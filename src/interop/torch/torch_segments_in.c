@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_segments_in.c - segments and blocks of a snapshot; see torch_reader.h. */
+/* interop/torch/torch_segments_in.c - reads segments and blocks of a snapshot; see
+ * torch_reader.h. */
 #include "interop/torch/torch_reader.h"
 #include "kit/grow.h"
 
@@ -9,14 +10,14 @@ static uint8_t state_of_block(const struct tmk_pickle_value *v)
     case TMK_WORD_active_allocated:
         return TMK_IMPORT_ALLOCATED;
     case TMK_WORD_active_pending_free:
-    case TMK_WORD_active_awaiting_free: /* as the documentation has it */
+    case TMK_WORD_active_awaiting_free: /* spelled as in the documentation */
         return TMK_IMPORT_PENDING_FREE;
     default:
         return TMK_IMPORT_INACTIVE;
     }
 }
 
-/* Old files: a list of what was at the address, the newest first. */
+/* Old files have a list of what was at the address, the newest first. */
 static void read_history(struct tmk_import_reader *r, const struct tmk_pickle_value *list,
                          struct tmk_import_block *b)
 {
@@ -35,7 +36,8 @@ static void read_history(struct tmk_import_reader *r, const struct tmk_pickle_va
     }
 }
 
-/* `at` is where it lies if it does not say. False: it makes no sense. */
+/* Read a block, which lies at `at` if it does not say where. Returns false when it makes no
+ * sense. */
 static bool read_block(struct tmk_import_reader *r, const struct tmk_pickle_value *v, uint64_t at,
                        struct tmk_import_block *ret)
 {

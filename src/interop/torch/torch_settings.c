@@ -42,7 +42,7 @@ static void add_threshold(struct settings_line *l, const struct tmk_pickle_value
     add_setting_text(l, text);
 }
 
-/* {"1": 0, "2": 4, ...}: divisions from so many MiB on. */
+/* Add {"1": 0, "2": 4, ...}: divisions for sizes from that many MiB on. */
 static void add_roundup(struct settings_line *l, const struct tmk_pickle_value *v)
 {
     char text[400] = "roundup_power2_divisions:[";

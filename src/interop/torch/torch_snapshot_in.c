@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_snapshot_in.c - read a torch snapshot; see torch_snapshot.h. torch's
+/* interop/torch/torch_snapshot_in.c - reads a torch snapshot; see torch_snapshot.h. torch's
  * memory_snapshot.cpp and memory.py write the format. */
 #include "interop/torch/torch_snapshot.h"
 
@@ -12,10 +12,10 @@
 #include "model/run.h"
 #include "tidemark/tidemark.h"
 
-/* Lists of a snapshot that stream. */
+/* The lists of a snapshot that stream. */
 enum { LIST_SEGMENTS = 1, LIST_ANNOTATIONS = 2, LIST_EVENTS = 16 /* + device */ };
 
-/* For a byte that was read. Snapshots take about one at most: docs/limits.md. */
+/* For each byte read. Snapshots take about one at most: docs/limits.md. */
 enum { STEPS_PER_BYTE = 4 };
 
 /* ---- events ---- */
@@ -50,7 +50,7 @@ static uint8_t action_of(const struct tmk_pickle_value *v)
     }
 }
 
-/* As our own export writes it. */
+/* The category as our own export writes it. */
 static uint8_t category_of_word(const struct tmk_pickle_value *v)
 {
     for (unsigned i = 0; v->kind == TMK_PICKLE_TEXT && i <= TIDEMARK_OTHER; i++) {
@@ -170,7 +170,7 @@ static int add_annotation(struct tmk_import_reader *r, const struct tmk_pickle_o
     return 0;
 }
 
-/* Those of one moment stay as they came. */
+/* Annotations of one moment keep their order. */
 static int compare_times(const void *va, const void *vb)
 {
     const struct tmk_import_annotation *a = va, *b = vb;
@@ -196,7 +196,7 @@ static uint16_t on_list(void *arg, const char *key, unsigned level, uint64_t ind
     return (uint16_t)(LIST_EVENTS + index);
 }
 
-/* The same dict may come any number of times: each costs what it holds. */
+/* The same dict may come any number of times: each time costs what it contains. */
 static int take_item(struct tmk_import_reader *r, uint16_t stream, struct tmk_pickle_object *dict,
                      struct tmk_error *err)
 {
@@ -229,7 +229,7 @@ static void on_feed_progress(void *arg, uint64_t done, uint64_t total)
         r->tell(r->tell_arg, (uint32_t)(done * 900 / total), 1000);
 }
 
-/* What the file is, when it is no pickle. */
+/* Say what the file is when it is no pickle. */
 static int look_at_start(struct tmk_feed *f, struct tmk_error *err)
 {
     int rc = tmk_feed_need(f, 4);

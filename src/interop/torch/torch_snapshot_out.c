@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_snapshot_out.c - a process as a snapshot of torch's allocator, which
+/* interop/torch/torch_snapshot_out.c - writes a process as a snapshot of torch's allocator, which
  * memory_viz opens:
  *
  *     {"tidemark": {...}, "allocator_settings": {...},
@@ -7,8 +7,8 @@
  *      "device_traces": [[every allocation and free], ...], one list a device
  *      "segments": [what there is at the end, and the blocks in it]}
  *
- * A sweep per list, since they follow each other in the file. Segments are last, so nothing has to
- * be known ahead. */
+ * Each list takes a sweep, since they follow each other in the file. Segments are last, so
+ * nothing has to be known ahead. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,12 +36,13 @@ static void write_snapshot_block(struct tmk_torch_file *f, uint64_t address, uin
     tmk_torch_end_dict(f);
 }
 
-struct block_part { /* of the blocks: those of a segment */
+struct block_part { /* the blocks of one segment */
     const struct tmk_torch_block *blocks;
     uint64_t n;
 };
 
-/* Readers add sizes up to find addresses, so what is between blocks is a block too. */
+/* Readers compute addresses by adding sizes, so the gaps between blocks are written as blocks
+ * too. */
 static void write_snapshot_blocks(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
                                   const struct block_part *part)
 {
@@ -51,7 +52,7 @@ static void write_snapshot_blocks(struct tmk_torch_file *f, const struct tmk_tor
     tmk_pickler_list(k);
     for (uint64_t i = 0; i < part->n; i++) {
         const struct tmk_torch_block *block = &part->blocks[i];
-        if (block->address < at) /* under the one before: a free that was lost */
+        if (block->address < at) /* it overlaps the one before: a free was lost */
             continue;
         tmk_pickler_mark(k);
         if (block->address > at)
@@ -66,8 +67,8 @@ static void write_snapshot_blocks(struct tmk_torch_file *f, const struct tmk_tor
     tmk_pickler_append_items(k);
 }
 
-/* Of which pool. An expandable one grows with what is asked for: its blocks tell or, where it has
- * none, that the large pool's grow by 20 MiB. */
+/* True for the small pool. An expandable segment grows with the requests: its blocks tell or,
+ * without blocks, that those of the large pool grow by 20 MiB. */
 static bool is_small(const struct tmk_torch_segment *s, uint64_t largest_bytes)
 {
     if (s->kind != TMK_TORCH_MAPPED || s->size_bytes <= TMK_ALLOC_SMALL_SEGMENT)
@@ -110,7 +111,7 @@ static void write_snapshot_segment(struct tmk_torch_file *f, const struct tmk_to
     tmk_torch_end_dict(f);
 }
 
-/* Memory that was mapped piece by piece is one segment. */
+/* True when memory that was mapped piece by piece is one segment. */
 static bool continues_segment(const struct tmk_torch_segment *a, const struct tmk_torch_segment *b)
 {
     return a->kind == b->kind && a->kind != TMK_TORCH_ALLOCATED && a->stream == b->stream &&
@@ -146,7 +147,7 @@ struct annotations {
     uint64_t last_ns;
 };
 
-/* A name, or 0: that of a step. */
+/* Write a named annotation; with name 0 it is a step. */
 static void write_annotation(struct annotations *a, uint32_t name, uint64_t ns,
                              enum tmk_torch_word stage)
 {
@@ -220,11 +221,12 @@ static int write_annotations(struct tmk_torch_file *f, const struct tmk_export *
 struct devices {
     uint16_t by_index[MAX_INDEX];
     bool is_there[MAX_INDEX];
-    unsigned n; /* indices are below */
+    unsigned n; /* all indices are smaller */
     bool is_host;
 };
 
-/* Cards by their index; the host, when nothing else was asked for or is there, as device 0. */
+/* Choose GPUs by their index; the host becomes device 0 when nothing else was requested or
+ * exists. */
 static void choose_devices(const struct tmk_export *x, struct devices *d)
 {
     *d = (struct devices){0};
@@ -254,7 +256,7 @@ static unsigned first_device(const struct devices *d)
     return i;
 }
 
-/* What follows from the settings, under the names that torch gives them. */
+/* Write what follows from the settings, under torch's names. */
 static void write_settings_known(struct tmk_pickler *k, const struct tmk_alloc_conf *conf)
 {
     char interval[16];
@@ -276,7 +278,7 @@ static void write_settings_known(struct tmk_pickler *k, const struct tmk_alloc_c
     tmk_pickler_set_items(k);
 }
 
-/* Empty where nothing is known of them. */
+/* Write the settings; an empty dict where nothing is known of them. */
 static void write_settings(struct tmk_torch_file *f)
 {
     struct tmk_pickler *k = &f->pickle;

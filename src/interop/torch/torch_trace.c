@@ -2,8 +2,8 @@
 /* interop/torch/torch_trace.c - see torch_trace.h.
  *
  * An allocation gets its category when it is freed: its byte in the file is then changed (out.h).
- * What the list begins with is what torch itself would have, had its history been switched on then:
- * blocks from before are in the final segments, or are only seen being freed. */
+ * The list begins as torch's own would if its history had been switched on then: blocks from
+ * before are in the final segments, or are only seen being freed. */
 #include "interop/torch/torch_trace.h"
 
 #include <stdlib.h>
@@ -14,10 +14,10 @@
 #include "model/holders.h"
 #include "model/owners.h"
 
-struct freed { /* a block whose free was asked for and is not completed */
+struct freed { /* a block with a free requested and not completed */
     struct tmk_torch_block block;
     uint64_t ns;
-    bool is_shown; /* asking for it was */
+    bool is_shown; /* the request was written */
 };
 
 struct trace { /* of a device */
@@ -29,7 +29,7 @@ struct trace { /* of a device */
     struct tmk_torch_blocks blocks;
     struct tmk_torch_segments segments;
     struct tmk_torch_changes changes; /* that wait */
-    struct freed last_freed; /* completed at once, unless the next event says that it is held */
+    struct freed last_freed;          /* completed at once, unless the next event is HELD */
     bool has_freed;
     struct freed *held;
     uint64_t n_held, held_room;
@@ -88,7 +88,7 @@ static void write_alloc(struct trace *t, const struct tmk_state *s, const struct
     tmk_torch_end_dict(t->file);
 }
 
-/* Where the allocation is not in the file, its stack is shown here. */
+/* If the file does not have the allocation, its stack is written here. */
 static void write_free(struct trace *t, const struct freed *f, enum tmk_torch_word action,
                        uint64_t ns)
 {
@@ -121,8 +121,8 @@ static void on_torch_segment(void *arg, const struct tmk_torch_segment *s, bool 
                                                .segment = *s, .ns = t->now_ns, .begins = begins});
 }
 
-/* Blocks whose segment has gone under them lie in the one that took its place, or their frees were
- * lost: then one is made up. */
+/* Blocks of a segment that ended are in the one that took its place, or their frees were lost:
+ * then a segment is made up. */
 static void hold_again(struct trace *t)
 {
     if (!t->must_hold)
@@ -149,7 +149,7 @@ static void write_waiting(struct trace *t)
     t->changes.n = 0;
 }
 
-/* Is it one that torch takes its blocks from? */
+/* True for a segment that torch takes its blocks from. */
 static bool is_torchs(struct trace *t, const struct tmk_driver_segment *s)
 {
     if (s->device != t->device || (s->kind != TMK_SEGMENT_DEVICE && s->kind != TMK_SEGMENT_MAPPING))
@@ -199,7 +199,7 @@ static void write_completed_free(struct trace *t, const struct freed *f, uint64_
     tmk_torch_segments_release(&t->segments, f->block.address);
 }
 
-/* Nothing was said of the last one being held: it is free. */
+/* No event said that the last freed block is held: it is free. */
 static void complete_last(struct trace *t)
 {
     if (t->has_freed)
@@ -207,7 +207,7 @@ static void complete_last(struct trace *t)
     t->has_freed = false;
 }
 
-/* Of the block that was freed last or, at the start of a trace, before it. */
+/* The event is about the block freed last or, at the start of a trace, before it. */
 static void on_torch_held(struct trace *t, const struct tmk_event *ev)
 {
     struct freed *more = tmk_grow(t->held, t->n_held + 1, &t->held_room, sizeof *more);
@@ -308,7 +308,7 @@ static void on_torch_oom(struct trace *t, const struct tmk_state *s, const struc
 
 /* ---- the sweep ---- */
 
-/* The moment that the snapshot is of has come. */
+/* The snapshot's moment has come. */
 static void end_trace(struct trace *t)
 {
     if (t->is_over)
@@ -399,7 +399,7 @@ static void drop_lost(struct trace *t)
     }
 }
 
-/* At the start what is there was there before; after a gap it has come in it. */
+/* At the start, blocks that are there were there before; after a gap, they came during it. */
 static void take_found_torch_blocks(struct trace *t, struct tmk_state *s)
 {
     for (uint32_t i = 1; i <= s->n_entries && !t->failed; i++) {
@@ -437,7 +437,7 @@ static void on_torch_restored(void *arg, const struct tmk_replay *rp)
         write_waiting(t);
         return;
     }
-    uint64_t from_ns = t->from_ns; /* what is there at the start has no entries */
+    uint64_t from_ns = t->from_ns; /* blocks there at the start have no entries */
     t->from_ns = UINT64_MAX;
     restore_segments(t, &s->segments);
     take_found_torch_blocks(t, s);
@@ -455,7 +455,8 @@ static void settle_live_blocks(struct trace *t, const struct tmk_state *s)
     }
 }
 
-/* The entry that torch ends its own with. memory_viz wants "unknown" to be among the categories. */
+/* Write the entry with which torch ends its list. memory_viz needs "unknown" among the
+ * categories. */
 static void write_last(struct trace *t)
 {
     begin_entry(t, TMK_WORD_snapshot, t->last_ns);

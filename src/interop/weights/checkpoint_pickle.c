@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/weights/checkpoint_pickle.c - see checkpoint_pickle.h.
  *
- * A loop over instructions, with a stack and a memo. Both grow by at most one value for a byte that
- * was read; what the values take in the arena is held against the bytes read after every
- * instruction. Names are made of texts that may be referred to from anywhere: their bytes count as
- * work. */
+ * The reader is a loop over instructions, with a stack and a memo. Both grow by at most one value
+ * for a byte read; after every instruction the memory that values take in the arena is checked
+ * against the bytes read. Names are made of texts that may be referred to from anywhere, so their
+ * bytes count as work. */
 #include "interop/weights/checkpoint_pickle.h"
 
 #include <stdbool.h>
@@ -16,12 +16,12 @@
 #include "kit/grow.h"
 
 enum {
-    /* Memory for a byte that was read: long lists of numbers take 27 at most. */
+    /* For each byte read: long lists of numbers take 27 at most. */
     MEMORY_TIMES = 32,
     MEMORY_LEAST_BYTES = 64 << 20,
-    /* What a text counts as in limits, at most: a longer one may lie in a hole of the file. */
+    /* The most that a text counts in limits: a longer one may lie in a hole of the file. */
     TEXT_COUNTED_BYTES = 4096,
-    /* Places of values that are all alike, behind the numbers of one byte. */
+    /* Indexes of shared values, after the one-byte numbers. */
     SHARED_FALSE = 256,
     SHARED_TRUE,
     SHARED_NONE,
@@ -39,8 +39,9 @@ struct cell_machine {
     struct tmk_cell *none;
     struct tmk_cell *shared[N_SHARED]; /* NULL: not used yet */
     struct tmk_checkpoint_limit *limit;
-    uint64_t uncounted; /* bytes that pay for nothing: skipped ones, and ends of long texts */
-    int rc;             /* the first problem */
+    uint64_t
+        uncounted; /* bytes that do not raise the limit: skipped ones, and ends of long texts */
+    int rc;        /* the first error */
     struct tmk_error *err;
 };
 
@@ -103,7 +104,7 @@ static const uint8_t *take_machine_bytes(struct cell_machine *m, uint64_t n)
     return bytes;
 }
 
-/* A number of so many bytes, little endian. */
+/* Take a number of `n` bytes, little endian. */
 static uint64_t take_number_bytes(struct cell_machine *m, unsigned n)
 {
     const uint8_t *bytes = take_machine_bytes(m, n);
@@ -202,7 +203,8 @@ static void push_number_cell(struct cell_machine *m, enum tmk_cell_kind kind, in
     push_cell(m, cell);
 }
 
-/* Nobody writes to such a value, so that it is made once: a number of one byte, or a SHARED_. */
+/* Push a value that nobody writes to, so that it is made only once: a one-byte number, or a
+ * SHARED_. */
 static void push_shared(struct cell_machine *m, unsigned which)
 {
     if (!m->shared[which]) {
@@ -244,7 +246,7 @@ static void push_long(struct cell_machine *m, uint64_t n)
 
 /* ---- marks, containers ---- */
 
-/* Place of the last mark, on which all that is above goes into something. */
+/* The index of the last mark; all above it goes into something. */
 static uint64_t find_mark(struct cell_machine *m)
 {
     for (uint64_t i = m->n_stack; i > 0; i--)
@@ -285,7 +287,7 @@ static void push_tuple(struct cell_machine *m, uint64_t n)
     push_from(m, TMK_CELL_TUPLE, m->n_stack - n);
 }
 
-/* What is put into an object that a call made is kept beside its arguments. */
+/* The container of items added to a call's object: they are kept beside its arguments. */
 static struct tmk_cell *container_of(struct cell_machine *m, struct tmk_cell *target)
 {
     if (target->kind == TMK_CELL_LIST || target->kind == TMK_CELL_DICT)
@@ -299,7 +301,7 @@ static struct tmk_cell *container_of(struct cell_machine *m, struct tmk_cell *ta
     return target->dict == m->none ? NULL : target->dict;
 }
 
-/* Everything from `from` on goes into what is below, and a mark there with it. */
+/* Put everything from `from` on into the value below, and remove the mark between them. */
 static void put_into(struct cell_machine *m, uint64_t from, uint64_t below, bool in_pairs)
 {
     if (m->rc < 0)
@@ -312,7 +314,7 @@ static void put_into(struct cell_machine *m, uint64_t from, uint64_t below, bool
     struct tmk_cell *target = container_of(m, m->stack[below - 1]);
     if (target && (target->kind == TMK_CELL_DICT) != in_pairs) {
         if (m->stack[below - 1]->kind == TMK_CELL_CALL)
-            target = NULL; /* a list of a class that nobody knows */
+            target = NULL; /* a list of an unknown class */
         else
             fail_machine(m, TMK_EDAMAGED, "it puts pairs into a list, or values into a dict");
     }
@@ -401,7 +403,7 @@ static void push_call(struct cell_machine *m)
 
 static void push_call_with_names(struct cell_machine *m)
 {
-    pop_cell(m); /* arguments by name */
+    pop_cell(m); /* keyword arguments */
     push_call(m);
 }
 
@@ -423,7 +425,7 @@ static void push_id(struct cell_machine *m)
 
 /* ---- the loop ---- */
 
-/* Instructions that make a value out of bytes; false: it is none of them. */
+/* Run an instruction that makes a value from bytes. Returns false when it is none of these. */
 static bool run_plain(struct cell_machine *m, uint8_t op)
 {
     switch (op) {
@@ -483,7 +485,7 @@ static bool run_plain(struct cell_machine *m, uint8_t op)
     }
 }
 
-/* Those that make or fill a container. */
+/* Run an instruction that makes or fills a container, likewise. */
 static bool run_container(struct cell_machine *m, uint8_t op)
 {
     switch (op) {

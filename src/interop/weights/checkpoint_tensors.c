@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/checkpoint_tensors.c - the tensors in the values of a checkpoint's pickle.
+/* interop/weights/checkpoint_tensors.c - finds the tensors among the values of a checkpoint's
+ * pickle.
  *
- * The allow-list: a handful of torch's functions, of which we know what their arguments say. A call
- * of anything else makes no tensor; what was put into it or set on it is looked through (so a whole
- * module that was saved shows its parameters), and its name is told. */
+ * An allow-list names a handful of torch's functions and the meaning of their arguments. A call
+ * of anything else makes no tensor; its items and state are searched (so a whole module that was
+ * saved shows its parameters), and its name is reported. */
 #include <string.h>
 
 #include "base/array.h"
@@ -12,8 +13,8 @@
 
 enum {
     MAX_DEPTH = 64,
-    /* Of a pickle of a few bytes, a tree without end can be made. Every value that is looked into
-     * costs, and so does each byte of a name; checkpoints take about two steps for a byte. */
+    /* A pickle of a few bytes can describe an endless tree. So every value that is visited costs,
+     * and so does each byte of a name; checkpoints take about two steps a byte. */
     STEPS_PER_BYTE = 32,
     VISIT_STEPS = 16,
 };
@@ -53,7 +54,7 @@ static const struct type_name storage_types[] = {
     {NULL, TMK_WEIGHT_U8},
 };
 
-/* Of the tensors of newer versions, whose storages are bytes. */
+/* Types of tensors in newer versions, where storages are bytes. */
 static const struct type_name dtypes[] = {
     {"torch.float64", TMK_WEIGHT_F64},
     {"torch.float32", TMK_WEIGHT_F32},
@@ -79,7 +80,7 @@ static const struct type_name dtypes[] = {
     {NULL, TMK_WEIGHT_U8},
 };
 
-/* Places of what a function's arguments say; -1: not among them. */
+/* Indexes of the function's arguments; -1: it has no such argument. */
 struct tensor_maker {
     const char *name;
     int storage, offset, size, stride, dtype;
@@ -140,7 +141,7 @@ static int fail_odd_tensor(struct cell_walk *k, const char *name)
     return tmk_fail(k->err, TMK_EDAMAGED, "data.pkl: the tensor %s makes no sense", name);
 }
 
-/* Whole numbers that are not negative, in a tuple or a torch.Size, into the arena. */
+/* Read whole numbers that are not negative from a tuple or a torch.Size into the arena. */
 static bool numbers_of(struct cell_walk *k, const struct tmk_cell *c, const uint64_t **ret,
                        uint32_t *n)
 {
@@ -173,7 +174,7 @@ static bool is_contiguous(const struct tmk_weight *t)
     return true;
 }
 
-/* Elements from the first to behind the last; false when that is more than 64 bits. */
+/* The elements from the first to after the last; false when that exceeds 64 bits. */
 static bool extent_of_tensor(const struct tmk_weight *t, uint64_t *ret)
 {
     uint64_t last = 0, step;
@@ -184,7 +185,7 @@ static bool extent_of_tensor(const struct tmk_weight *t, uint64_t *ret)
     return !__builtin_add_overflow(last, 1, ret);
 }
 
-/* The tensor's data lie in its storage: all of them. */
+/* Place the tensor's data, all of which must lie in its storage. */
 static int place_tensor(struct cell_walk *k, struct tmk_weight *t, const char *key, uint64_t first,
                         uint64_t claimed_bytes)
 {
@@ -205,7 +206,7 @@ static int place_tensor(struct cell_walk *k, struct tmk_weight *t, const char *k
     return 0;
 }
 
-/* Behind a persistent id: ("storage", type, key, location, elements). */
+/* Place a tensor by its persistent id: ("storage", type, key, location, elements). */
 static int place_in(struct cell_walk *k, struct tmk_weight *t, const struct tmk_cell *id,
                     const struct tmk_cell *first, bool has_dtype)
 {
@@ -267,8 +268,8 @@ static int add_tensor(struct cell_walk *k, const struct tensor_maker *maker,
 
 static int visit_cell(struct cell_walk *k, struct tmk_cell *c, const char *name, unsigned depth);
 
-/* What a call that is not run was to make: an object whose state we read, or something of which we
- * read nothing. */
+/* Note a call that is not executed: it would have made an object, of which we read the state or
+ * nothing. */
 static int note_call(struct cell_walk *k, const char *function, bool has_state)
 {
     uint32_t number;
@@ -276,7 +277,7 @@ static int note_call(struct cell_walk *k, const char *function, bool has_state)
     return is_one_of_names(plain_names, function) ? 0 : tmk_textmap_put(to, function, &number);
 }
 
-/* "layers.0" and a key: "layers.0.weight". */
+/* Join "layers.0" and a key to "layers.0.weight". */
 static const char *join_names(struct cell_walk *k, const char *name, const struct tmk_cell *key,
                               uint64_t i)
 {
@@ -296,7 +297,7 @@ static bool may_hold(const struct tmk_cell *c)
            c->kind == TMK_CELL_CALL;
 }
 
-/* Of a module's state: its tensors' and modules' own names follow. */
+/* True for keys of a module's state after which the names of its tensors and modules follow. */
 static bool is_inner(const struct tmk_cell *key)
 {
     static const char *const inner[] = {"_parameters", "_buffers", "_modules", NULL};
@@ -345,7 +346,7 @@ static const struct tensor_maker *maker_of(const char *function)
     return NULL;
 }
 
-/* What a parameter's call wraps: the call that makes its tensor. */
+/* The call that a parameter's call wraps: the one that makes its tensor. */
 static const struct tmk_cell *wrapped_tensor_call(const struct tmk_cell *c, struct tmk_weight *as)
 {
     const char *function = text_of_cell(item_of(c, 0));
@@ -379,7 +380,7 @@ static int visit_call(struct cell_walk *k, const struct tmk_cell *c, const char 
     const struct tmk_cell *inner = wrapped_tensor_call(c, &as);
     const char *function = text_of_cell(item_of(inner, 0));
     const struct tmk_cell *arguments = item_of(inner, 1);
-    /* A tensor's subclass: (function, class, its arguments, state). */
+    /* A tensor subclass: (function, class, its arguments, state). */
     if (function && strcmp(function, "torch._tensor._rebuild_from_type_v2") == 0) {
         function = text_of_cell(item_of(arguments, 0));
         arguments = item_of(arguments, 2);
@@ -391,7 +392,7 @@ static int visit_call(struct cell_walk *k, const struct tmk_cell *c, const char 
 static int visit_cell(struct cell_walk *k, struct tmk_cell *c, const char *name, unsigned depth)
 {
     if (c->seen || !may_hold(c))
-        return 0; /* in a ring */
+        return 0; /* it contains itself */
     tmk_work_take(&k->limit.work, VISIT_STEPS);
     int rc = tmk_checkpoint_limit_check(&k->limit, k->err);
     if (rc < 0)
@@ -408,7 +409,7 @@ static int visit_cell(struct cell_walk *k, struct tmk_cell *c, const char *name,
 
 /* ---- where the model is ---- */
 
-/* Checkpoints of a training have the model under one of these, beside other things. */
+/* Checkpoints of a training have the model under one of these keys, beside other things. */
 static const char *const model_keys[] = {"state_dict", "model_state_dict", "model", "module", NULL};
 
 static uint64_t find_model(const struct tmk_cell *dict)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/checkpoint_zip.c - the zip file that torch.save writes: where data.pkl and the
- * storages lie in it.
+/* interop/weights/checkpoint_zip.c - reads the zip file that torch.save writes: where data.pkl
+ * and the storages lie in it.
  *
  *     [local header, name, padding, data] ...  [central directory]  [its end: where it is]
  *
- * Only the central directory says what there is; a local header just tells where its data begin.
- * torch stores and never compresses, so that data can be mapped; a pickle that somebody compressed
- * is inflated, compressed data are refused. Zip64 (files over 4 GiB) is read; archives in parts and
- * encryption are not. */
+ * Only the central directory says what there is; a local header only tells where its data begin.
+ * torch stores without compression, so that data can be mapped; a pickle that somebody compressed
+ * is inflated, compressed data are rejected. Zip64 (files over 4 GiB) is read; multi-part and
+ * encrypted archives are not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +21,16 @@
 
 enum {
     END_BYTES = 22,
-    END_MOST = END_BYTES + 65535, /* with the longest comment */
+    END_MOST = END_BYTES + 65535, /* including the longest comment */
     END64_BYTES = 56,
     LOCATOR_BYTES = 20,
     ENTRY_BYTES = 46,
     LOCAL_BYTES = 30,
     MAX_DIRECTORY_BYTES = 256 << 20,
     MAX_PICKLE_BYTES = 512 << 20,
-    MAX_NAME_BYTES = 4096, /* of a storage that is looked for */
-    /* What a packed pickle may unpack to: torch packs none; deflate makes them 3 to 4 times
-       smaller. */
+    MAX_NAME_BYTES = 4096, /* for a storage's name */
+    /* The limit of unpacking a pickle: torch packs none; deflate makes them 3 to 4 times smaller.
+     */
     UNPACKED_TIMES = 32,
     UNPACKED_LEAST_BYTES = 1 << 20,
     STORED = 0,
@@ -49,7 +49,7 @@ struct zip {
     struct tmk_textmap names; /* of the entries */
     struct zip_entry *entries;
     uint64_t room;
-    const char *prefix; /* of data.pkl, with its slash */
+    const char *prefix; /* of data.pkl, including its slash */
     struct tmk_arena *arena;
     bool no_limits;
 };
@@ -125,7 +125,7 @@ static int read_directory_end(const struct tmk_weights_source *s, struct directo
 
 /* ---- the directory ---- */
 
-/* Numbers that do not fit 32 bits stand in the extra field 1, in this order. */
+/* Read numbers that do not fit 32 bits from extra field 1, in this order. */
 static bool read_extra64(const uint8_t *extra, size_t n, struct zip_entry *e)
 {
     while (n >= 4) {
@@ -222,7 +222,7 @@ static int read_directory(struct zip *z, struct tmk_error *err)
 
 /* ---- entries ---- */
 
-/* Where the data of an entry begin: they lie between its local header and the directory. */
+/* Find where the data of an entry begin: between its local header and the directory. */
 static int locate_entry_data(const struct zip *z, const struct zip_entry *e, uint64_t *ret,
                              struct tmk_error *err)
 {
@@ -299,7 +299,7 @@ static int check_unpacked_entry(const struct zip *z, const struct zip_entry *e,
                     tmk_size_text(most, limit), tmk_size_text(e->packed_bytes, packed));
 }
 
-/* A small entry, as the caller's. */
+/* Load a small entry into memory that the caller frees. */
 static int load_entry(const struct zip *z, const struct zip_entry *e, uint8_t **ret,
                       struct tmk_error *err)
 {
@@ -336,7 +336,7 @@ static int load_entry(const struct zip *z, const struct zip_entry *e, uint8_t **
 
 /* ---- the checkpoint ---- */
 
-/* "archive/data.pkl": the one folder's name is the file's, or "archive". */
+/* Find "archive/data.pkl": the only folder is named after the file, or "archive". */
 static const struct zip_entry *find_pickle(struct zip *z)
 {
     for (uint64_t i = 0; i < z->names.n; i++) {

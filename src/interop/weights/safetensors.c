@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/safetensors.c - the header of a safetensors file.
+/* interop/weights/safetensors.c - reads the header of a safetensors file.
  *
  *     { "__metadata__": {...}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]} }
  *
- * As strict as the format's own library: ranges neither overlap nor leave a gap, and end with the
- * file. So what we accept, it loads. */
+ * It is as strict as the format's own library: ranges neither overlap nor leave a gap, and end
+ * with the file. So whatever we accept, that library loads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static enum tmk_weight_type type_of(const char *name)
     return TMK_WEIGHT_OTHER;
 }
 
-/* An array of whole numbers, at most `room`; returns how many. */
+/* Read an array of whole numbers, at most `room`. Returns how many. */
 static uint32_t read_number_list(struct tmk_json_in *j, uint64_t *to, uint32_t room)
 {
     uint32_t n = 0;

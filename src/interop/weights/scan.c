@@ -21,14 +21,15 @@
 enum {
     PIECE_BYTES = 4 << 20,
     MAX_THREADS = 16,
-    GATHERED = 4096, /* elements of a strided tensor, at a time */
-    /* Views may show the same data: so many times what they show, and a little. */
+    GATHERED = 4096, /* elements of a strided tensor, gathered at a time */
+    /* Views may show the same data: the limit is this many times what they show, and a little
+     * more. */
     SCANNED_TIMES = 16,
     SCANNED_LEAST_BYTES = 64 << 20,
 };
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22 /* of Linux 5.14; where it is not known, pages come one by one */
+#define MADV_POPULATE_READ 22 /* since Linux 5.14; where it is unknown, pages come one by one */
 #endif
 
 /* ---- which loops ---- */
@@ -128,7 +129,7 @@ static struct {
     struct sigaction before;
 } mapped;
 
-/* Zeros from the page that is gone to the end of the mapping; who asked goes on reading. */
+/* Map zeros from the missing page to the end of the mapping; the reader goes on. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     uint8_t *at = info->si_addr;
@@ -138,7 +139,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     if (at < mapped.start || at >= mapped.end ||
         mmap((void *)page, (size_t)((uintptr_t)mapped.end - page), PROT_READ,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-        sigaction(number, &mapped.before, NULL); /* not ours: it comes again, and counts */
+        sigaction(number, &mapped.before,
+                  NULL); /* not ours: it comes again, to the previous handler */
     else
         atomic_store(&mapped.is_cut, true);
     errno = saved;
@@ -175,7 +177,7 @@ static int unmap_file(struct tmk_error *err)
 {
     struct stat st;
     size_t n_bytes = (size_t)(mapped.end - mapped.start);
-    /* What is gone of the last page that is left reads as zeros, without a signal. */
+    /* The missing part of the last page reads as zeros, without a signal. */
     bool is_cut = fstat(mapped.fd, &st) < 0 || (uint64_t)st.st_size < n_bytes;
     sigaction(SIGBUS, &mapped.before, NULL);
     munmap(mapped.start, n_bytes);
@@ -190,7 +192,7 @@ static int unmap_file(struct tmk_error *err)
 
 struct tensor_piece {
     const struct tmk_weight *tensor;
-    uint64_t first, n; /* elements; of a strided tensor all */
+    uint64_t first, n; /* elements; all of a strided tensor */
     struct tmk_scan_sums sums;
 };
 
@@ -204,7 +206,7 @@ struct scan_job {
     void *arg;
 };
 
-/* The elements of a strided tensor, row by row, through a small buffer. */
+/* Scan the elements of a strided tensor, row by row, through a small buffer. */
 static void scan_strided(const struct scan_job *job, struct tensor_piece *p)
 {
     const struct tmk_weight *t = p->tensor;
@@ -228,7 +230,8 @@ static void scan_strided(const struct scan_job *job, struct tensor_piece *p)
     job->kernel->scan(t->type, buffer, n, &p->sums);
 }
 
-/* Its pages come in one call and go again, so that a model larger than memory is no burden. */
+/* Its pages are read in with one call and released again, so that a model larger than memory can
+ * be scanned. */
 static void scan_piece(const struct scan_job *job, struct tensor_piece *p)
 {
     const struct tmk_weight *t = p->tensor;
@@ -255,7 +258,7 @@ static void *scan_worker(void *arg)
     return NULL;
 }
 
-/* The caller works, too, and tells how far all are. */
+/* The caller works too, and reports the progress of all. */
 static void work_and_tell(struct scan_job *job)
 {
     unsigned long long i;
@@ -288,7 +291,7 @@ static void run_job(struct scan_job *job)
 
 /* ---- tensors ---- */
 
-/* Elements from a strided tensor's first to behind its last. */
+/* The elements from a strided tensor's first to after its last. */
 static uint64_t strided_extent(const struct tmk_weight *t)
 {
     uint64_t extent = 1;
@@ -297,8 +300,8 @@ static uint64_t strided_extent(const struct tmk_weight *t)
     return extent;
 }
 
-/* Some types are not scanned (complex ones, those of fewer than 8 bits), nor are views that repeat
- * what they show (expanded ones). */
+/* False for types that are not scanned (complex ones, those of fewer than 8 bits), and for views
+ * that repeat their elements (expanded ones). */
 static bool is_worth(const struct tmk_weight *t)
 {
     if (!t->has_data || t->same_as || !tmk_weight_type_is_scanned(t->type))
@@ -345,7 +348,7 @@ static void gather_results(const struct tmk_weights *w, const struct scan_job *j
 
 /* ---- how much there is to look at ---- */
 
-/* Bytes of the file, from the first of a tensor to behind its last. */
+/* Bytes of the file, from a tensor's first to after its last. */
 struct shown_range {
     uint64_t begin, end;
 };
@@ -356,7 +359,7 @@ static int compare_shown_ranges(const void *va, const void *vb)
     return (a->begin > b->begin) - (a->begin < b->begin);
 }
 
-/* Bytes that are in any of them, which get sorted. */
+/* The number of bytes that are in any of the ranges, which get sorted. */
 static uint64_t sum_ranges(struct shown_range *ranges, uint64_t n)
 {
     uint64_t sum = 0, end = 0;
@@ -371,7 +374,7 @@ static uint64_t sum_ranges(struct shown_range *ranges, uint64_t n)
     return sum;
 }
 
-/* Bytes of the file that its tensors show, each counted once, and all that they show together. */
+/* Measure the bytes of the file that its tensors show: each counted once, and the sum of all. */
 static int measure_shown(const struct tmk_weights *w, uint32_t file, uint64_t *ret_shown,
                          uint64_t *ret_scanned)
 {
@@ -394,8 +397,8 @@ static int measure_shown(const struct tmk_weights *w, uint32_t file, uint64_t *r
     return 0;
 }
 
-/* A file of views, each of nearly the whole storage, would be the square of its size to look at.
- * What no tensor shows may be a hole, or padding: it does not count. */
+/* A file of views, each of nearly the whole storage, would take the square of its size to scan.
+ * Bytes that no tensor shows may be a hole, or padding: they do not count. */
 static int check_size(const struct tmk_weights *w, uint32_t file, struct tmk_error *err)
 {
     uint64_t n_bytes, shown, most;

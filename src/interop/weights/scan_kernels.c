@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/scan_kernels.c - one pass over numbers: counts, extremes, sum and sum of squares.
+/* interop/weights/scan_kernels.c - one pass over numbers: counts, extremes, sum and sum of
+ * squares.
  *
- * Built once for each width of vectors, with TMK_SCAN_KERNEL as the name of its one function
- * (meson.build). Floats of 32 bits and fewer become vectors of float32 and the bits of their
- * absolute values; what they are (zero, denormal, not finite) is seen from those bits, so that no
- * comparison of NaNs is needed. Sums are of doubles: exact enough for any tensor that has a spread
- * above 1e-7 of its mean.
+ * It is built once for each width of vectors, with TMK_SCAN_KERNEL as the name of its one
+ * function (meson.build). Floats of 32 bits and fewer become vectors of float32 and the bits of
+ * their absolute values; those bits tell zero, denormal and not finite, so that no comparison of
+ * NaNs is needed. Sums are doubles: exact enough for any tensor with a spread above 1e-7 of its
+ * mean.
  *
- * The fast loop takes for granted that all is finite and notes whether that was so; a block that
- * has a NaN or an infinity is done again, one by one. So each is found with its place, and the
- * usual tensor pays two instructions for it. */
+ * The fast loop assumes that everything is finite and notes whether that was so; a block with a
+ * NaN or an infinity is done again, one by one. So each is found with its index, and the usual
+ * tensor pays two instructions for it. */
 #include "interop/weights/scan_kernels.h"
 
 #include <stdbool.h>
@@ -34,7 +35,7 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* Vectors have no other names in C; only here do we make types. */
+/* In C, vectors can only be named by a typedef; these are the only ones. */
 typedef float floats __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint32_t words __attribute__((vector_size(VECTOR_BYTES)));
 typedef int32_t signs __attribute__((vector_size(VECTOR_BYTES)));
@@ -45,9 +46,10 @@ typedef int64_t signs_64 __attribute__((vector_size(VECTOR_BYTES)));
 enum {
     LANES = VECTOR_BYTES / 4,
     LANES_64 = VECTOR_BYTES / 8,
-    BLOCK = 8192,       /* elements: counts cannot overflow, and a second look finds them near */
-    RUN = 32,           /* vectors whose sums may be float: their squares are exact in it */
-    AHEAD_BYTES = 1024, /* asked for before they are needed */
+    BLOCK = 8192, /* elements: few enough that counts cannot overflow, and a second pass finds them
+                     in cache */
+    RUN = 32,     /* vectors with sums in float: their squares are exact in it */
+    AHEAD_BYTES = 1024, /* prefetch distance */
     LINE_BYTES = 64,
 };
 
@@ -55,11 +57,12 @@ enum {
 
 struct kernel_format {
     uint32_t n_bytes;
-    uint32_t sign, magnitude; /* masks of the bits as they stand in the file, moved up by `up` */
+    uint32_t sign, magnitude; /* bit masks as in the file, shifted up by `up` */
     uint32_t up;              /* bf16 is the upper half of float32, e5m2 that of float16 */
-    uint32_t shift, bias;     /* from there to float32: mantissa, exponent; 0: it is float32 */
-    uint32_t least_normal, least_odd; /* magnitudes: the first that is normal, or not finite */
-    uint32_t infinite;                /* magnitude; 0: there is none */
+    uint32_t shift, bias;     /* mantissa and exponent from there to float32; 0: it is float32 */
+    uint32_t least_normal,
+        least_odd;     /* magnitudes: the first normal one, the first that is not finite */
+    uint32_t infinite; /* magnitude; 0: there is none */
 };
 
 #define F32                                                                                        \
@@ -105,7 +108,7 @@ ALWAYS_INLINE floats to_float(words bits, struct kernel_format f)
 #endif
     words magnitude = bits & f.magnitude, moved = magnitude << f.shift;
     words normal = moved + (f.bias << 23);
-    /* A denormal is an exact multiple of the least one: put it behind a 1 and take that off. */
+    /* A denormal is an exact multiple of the least one: put it after a 1 and subtract that. */
     words one = (words){0} + ((f.bias + 1) << 23);
     words small = (words)((floats)(moved + one) - (floats)one);
     words is_small = (words)((signs)magnitude < (int32_t)f.least_normal);
@@ -113,7 +116,7 @@ ALWAYS_INLINE floats to_float(words bits, struct kernel_format f)
     return (floats)((is_small & small) | (~is_small & normal) | sign);
 }
 
-/* One element; of what is finite the value is right. */
+/* Convert one element; if it is finite the value is right. */
 ALWAYS_INLINE double one_of(const uint8_t *at, struct kernel_format f, uint32_t *ret_magnitude)
 {
     uint32_t bits = 0;
@@ -182,7 +185,7 @@ ALWAYS_INLINE floats lesser(floats a, floats b)
 #endif
 }
 
-/* The half of a vector with this number, as doubles. */
+/* One half of a vector, as doubles. */
 ALWAYS_INLINE doubles half_of(floats x, unsigned half)
 {
 #if VECTOR_BYTES == 64
@@ -201,14 +204,14 @@ ALWAYS_INLINE doubles half_of(floats x, unsigned half)
 #endif
 }
 
-/* What a block adds up, lane by lane. */
+/* The sums of a block, lane by lane. */
 struct kernel_block {
     words n_zero, n_small, odd;
     floats least, minus_most;
     doubles sum[2], squares[2];
 };
 
-/* False when something in it is not finite; then nothing was added. */
+/* Returns false when the block has something that is not finite; then nothing was added. */
 static bool add_kernel_block(struct tmk_scan_sums *s, const struct kernel_block *b, uint64_t n)
 {
     uint32_t odd = 0, n_zero = 0, n_small = 0;
@@ -233,7 +236,7 @@ static bool add_kernel_block(struct tmk_scan_sums *s, const struct kernel_block 
     return true;
 }
 
-/* Of 16 bits and fewer, sums of a few are as good in float32 (`is_narrow`), and half the work. */
+/* For 16 bits and fewer, sums of a few are as good in float32 (`is_narrow`), and half the work. */
 ALWAYS_INLINE struct kernel_block run_block(const uint8_t *at, uint64_t n, struct kernel_format f,
                                             bool is_narrow)
 {
@@ -249,7 +252,8 @@ ALWAYS_INLINE struct kernel_block run_block(const uint8_t *at, uint64_t n, struc
             floats x = to_float(bits, f);
             b.n_zero -= (words)((signs)magnitude == 0);
             b.n_small -= (words)((signs)magnitude < (int32_t)f.least_normal);
-            b.odd |= magnitude + (0x80000000 - f.least_odd); /* sets the highest bit, if it is */
+            b.odd |= magnitude +
+                     (0x80000000 - f.least_odd); /* sets the highest bit if it is not finite */
             b.least = lesser(b.least, x);
             b.minus_most = lesser(b.minus_most, -x);
             if (is_narrow) {
@@ -271,7 +275,7 @@ ALWAYS_INLINE struct kernel_block run_block(const uint8_t *at, uint64_t n, struc
     return b;
 }
 
-/* bf16 reaches as far as float32, and squares farther: were they lost in float32? */
+/* bf16 has the range of float32, so squares may exceed it: were they lost in float32? */
 static bool is_block_exact(const struct kernel_block *b, uint64_t n)
 {
     double squares = 0;
@@ -370,7 +374,7 @@ static void scan_doubles(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
 
 /* ---- whole numbers: loops that the compiler makes vectors of ---- */
 
-/* What comes after this block, while there is work to do on it. */
+/* Prefetch what comes after this block while it is processed. */
 static void ask_ahead(const uint8_t *at, uint64_t n_bytes)
 {
     for (uint64_t i = 0; i < n_bytes; i += LINE_BYTES)
@@ -533,7 +537,8 @@ void TMK_SCAN_KERNEL(enum tmk_weight_type type, const void *data, uint64_t n,
 {
     const uint8_t *at = data;
 #if VECTOR_BYTES == 64
-    /* A block that the faster loops leave, since it has a NaN or is the last, and on they go. */
+    /* Scan a block that the faster loops left, since it has a NaN or is the last; then they go
+     * on. */
     for (uint64_t item = tmk_weight_type_bytes(type); item <= 2 && n > 0;) {
         uint64_t done = tmk_scan_narrow_avx512(type, at, n, s);
         uint64_t left = n - done < BLOCK ? n - done : BLOCK;

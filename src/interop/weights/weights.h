@@ -106,11 +106,11 @@ struct tmk_weights {
     bool no_limits; /* the argument of read */
 };
 
-/* Read what the files or folders hold; an index stands for its shards. 0, or an error with the
- * reason and the byte in *err, and `*ret_path`, if not NULL, the file that it is about (good until
- * fini). Fini in both cases. TMK_EFORMAT: no such file; TMK_EDAMAGED; TMK_EIO; TMK_ENOMEM;
- * TMK_EFULL: it takes far more memory or time than its size lets expect, and `no_limits` is false.
- */
+/* Read what the files or folders contain; an index stands for its shards. Returns 0, or an error
+ * with the reason and the byte in *err and, if ret_path is not NULL, the file concerned in
+ * *ret_path (good until fini). Call fini in both cases. TMK_EFORMAT: no such file; TMK_EDAMAGED;
+ * TMK_EIO; TMK_ENOMEM; TMK_EFULL: reading takes far more memory or time than the size suggests,
+ * and `no_limits` is false. */
 int tmk_weights_read(struct tmk_weights *w, const char *const *paths, uint32_t n_paths,
                      bool no_limits, const char **ret_path, struct tmk_error *err);
 void tmk_weights_fini(struct tmk_weights *w);

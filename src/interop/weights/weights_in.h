@@ -33,7 +33,7 @@ int tmk_checkpoint_read(struct tmk_weights *w, const struct tmk_weights_source *
 /* Finds where a storage of the checkpoint lies. */
 struct tmk_checkpoint_entries {
     const void *zip;
-    /* False when there is no such entry; on TMK_EDAMAGED in *rc it cannot be used. */
+    /* Returns 0 with offset and size; TMK_EDAMAGED: there is no such entry; or another error. */
     int (*find)(const void *zip, const char *key, uint64_t *ret_offset, uint64_t *ret_bytes,
                 struct tmk_error *err);
 };

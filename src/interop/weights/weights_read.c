@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/weights_read.c - see weights.h: files, folders and indexes; what a file is, by
- * its bytes. */
+/* interop/weights/weights_read.c - reads files, folders and indexes of weights, and tells formats
+ * by their bytes; see weights.h. */
 #include "interop/weights/weights.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@
 enum {
     MAX_INDEX_BYTES = 64 << 20,
     MAX_SHARDS = 100000,
-    MOST_PER_ELEMENT = 64, /* bytes that an estimate takes for an element, and more */
+    MOST_PER_ELEMENT = 64, /* bytes an element that an estimate allows, and more */
 };
 
 static const struct {
@@ -117,7 +117,7 @@ int tmk_weight_measure(struct tmk_weight *t, struct tmk_error *err)
 
 /* ---- a file ---- */
 
-/* Behind the two bytes of a pickle's protocol: the number with which torch.save began then. */
+/* What follows the two bytes of a pickle's protocol: the magic number of torch.save before 1.6. */
 static const uint8_t legacy_magic[] = {0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
                                        0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
 
@@ -189,7 +189,7 @@ static int read_weight_file(struct tmk_weights *w, const char *path, const char 
 /* ---- an index of shards ---- */
 
 struct shard_index {
-    struct tmk_textmap names, shards; /* tensors; files, in order of first coming */
+    struct tmk_textmap names, shards; /* tensors; files, in order of first occurrence */
     uint32_t *shard_of;               /* by name */
     uint64_t room;
 };
@@ -279,7 +279,7 @@ static int index_load(struct tmk_weights *w, struct shard_index *x, const char *
     return rc;
 }
 
-/* What the index says is in a shard has to be there. */
+/* Check that each tensor is in the shard that the index names. */
 static int index_check(const struct tmk_weights *w, const struct shard_index *x, uint64_t first,
                        uint64_t first_file, struct tmk_error *err)
 {
@@ -393,7 +393,7 @@ static int read_folder(struct tmk_weights *w, const char *folder, const char **r
     return rc < 0 ? rc : 0;
 }
 
-/* Whoever adds sizes up needs no test of its own. */
+/* Check the sums here, so that callers that add sizes need no test. */
 static int check_sums(const struct tmk_weights *w, struct tmk_error *err)
 {
     uint64_t n_elements = 0, n_bytes = 0;
@@ -428,7 +428,8 @@ static uint64_t hash_of_tensor_data(const struct tmk_weight *t)
     return tmk_hash_mix(h, tmk_hash_seeded_bytes(t->strides, t->n_dims * sizeof *t->strides));
 }
 
-/* By an open table of data ranges, so that a million tensors take no square of it. */
+/* Find tied tensors by a hash table of data ranges, so that a million tensors do not take
+ * quadratic time. */
 static int find_tied(struct tmk_weights *w)
 {
     uint64_t n_slots = 16;
@@ -440,7 +441,7 @@ static int find_tied(struct tmk_weights *w)
     for (uint64_t i = 0; i < w->n; i++) {
         struct tmk_weight *t = &w->all[i];
         if (t->n_elements == 0 || !t->has_data)
-            continue; /* alike, and the same as no other */
+            continue; /* equal, and not tied to a third one */
         uint64_t at = hash_of_tensor_data(t);
         for (;; at++) {
             uint32_t *slot = &slots[at & (n_slots - 1)];
