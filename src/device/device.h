@@ -22,10 +22,9 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "kit/amount.h"
 
 enum { TMK_DEVICES_MOST = 128, TMK_DEVICE_PROCESSES_MOST = 512, TMK_DEVICE_TEXT_BYTES = 96 };
-
-#define TMK_BYTES_UNKNOWN UINT64_MAX
 
 /* Where to look. */
 struct tmk_device_roots {

@@ -14,7 +14,7 @@
 
 #include <time.h>
 
-#include "kit/json.h"
+#include "kit/tree.h"
 #include "monitor/alarm.h"
 #include "monitor/leaks.h"
 #include "monitor/prediction.h"
@@ -36,14 +36,14 @@ struct tmk_status {
 /* "2025-01-15T10:30:00", local time, into the caller's buffer of TMK_ISO_BYTES; returns it. */
 const char *tmk_iso_text(time_t t, char *buffer);
 
-void tmk_status_write(struct tmk_json *j, const struct tmk_status *status);
+void tmk_status_write(struct tmk_tree *t, const struct tmk_status *status);
 
 /* What is known about a device's running out of memory, with that tool's keys. */
-void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,
+void tmk_prediction_write(struct tmk_tree *t, const char *key, const struct tmk_device_use *u,
                           const struct tmk_alarm *alarm, const struct tmk_prediction *p);
 
 /* "verdict" and "leaks", as elements of the object that is open; then "watched": every device and
  * process that was looked at. */
-void tmk_leaks_write(struct tmk_json *j, const struct tmk_leaks *leaks);
+void tmk_leaks_write(struct tmk_tree *t, const struct tmk_leaks *leaks);
 
 #endif

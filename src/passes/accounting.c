@@ -45,8 +45,8 @@ struct tmk_accounting {
 /* a - b; unknown when one of them is, and where the two figures are not of one moment. */
 static uint64_t account_difference(uint64_t a, uint64_t b)
 {
-    bool is_known = a != TMK_ACCOUNT_UNKNOWN && b != TMK_ACCOUNT_UNKNOWN && a >= b;
-    return is_known ? a - b : TMK_ACCOUNT_UNKNOWN;
+    bool is_known = a != TMK_BYTES_UNKNOWN && b != TMK_BYTES_UNKNOWN && a >= b;
+    return is_known ? a - b : TMK_BYTES_UNKNOWN;
 }
 
 /* If a process had memory before recording began, torch at least reports how much it has
@@ -76,11 +76,10 @@ static void add_block_bytes(struct tmk_account *account, const struct tmk_state 
 
 static enum worth worth_of(const struct tmk_account *a)
 {
-    bool is_told = a->own_bytes != TMK_ACCOUNT_UNKNOWN;
+    bool is_told = a->own_bytes != TMK_BYTES_UNKNOWN;
     uint64_t own = is_told ? a->own_bytes : a->segment_bytes; /* at least */
-    bool agrees =
-        own >= a->segment_bytes && a->used_bytes >= own &&
-        (a->others_bytes == TMK_ACCOUNT_UNKNOWN || a->used_bytes - own >= a->others_bytes);
+    bool agrees = own >= a->segment_bytes && a->used_bytes >= own &&
+                  (a->others_bytes == TMK_BYTES_UNKNOWN || a->used_bytes - own >= a->others_bytes);
     if (agrees)
         return is_told ? TOLD_AND_GOOD : AGREES;
     return is_told ? TOLD_AT_ODDS : AT_ODDS;
@@ -114,8 +113,8 @@ static bool has_more(const struct moment *new, const struct moment *old)
     if (new->worth != old->worth)
         return new->worth > old->worth;
     const struct tmk_account *a = &new->account, *b = &old->account;
-    return a->own_bytes != TMK_ACCOUNT_UNKNOWN ? a->own_bytes > b->own_bytes
-                                               : a->used_bytes > b->used_bytes;
+    return a->own_bytes != TMK_BYTES_UNKNOWN ? a->own_bytes > b->own_bytes
+                                             : a->used_bytes > b->used_bytes;
 }
 
 static void on_accounting_sample(struct tmk_accounting *a, const struct tmk_replay *rp,

@@ -21,7 +21,7 @@ enum { WENT_ON_BLOCKS = 1000 };
 
 struct best {                       /* the device of a process that decides */
     const struct tmk_step_row *row; /* of its peak; NULL: no block was ever reported */
-    uint64_t reserved_bytes;        /* most of all time, TMK_UNKNOWN_BYTES: not known */
+    uint64_t reserved_bytes;        /* most of all time, TMK_BYTES_UNKNOWN: not known */
 };
 
 static bool is_larger(const struct tmk_step_row *a, const struct tmk_step_row *b)
@@ -35,7 +35,7 @@ static bool is_larger(const struct tmk_step_row *a, const struct tmk_step_row *b
 /* From the history of steps, which has every peak to the byte. */
 static struct best find_best(const struct tmk_process *p)
 {
-    struct best best = {.reserved_bytes = TMK_UNKNOWN_BYTES};
+    struct best best = {.reserved_bytes = TMK_BYTES_UNKNOWN};
     uint64_t n = tmk_reader_n_step_rows(p->reader);
     for (uint64_t i = 0; i < n; i++) {
         const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i);
@@ -45,7 +45,7 @@ static struct best find_best(const struct tmk_process *p)
     for (uint64_t i = 0; best.row && i < n; i++) {
         const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i);
         if (row->device == best.row->device && row->has_reserved &&
-            (best.reserved_bytes == TMK_UNKNOWN_BYTES ||
+            (best.reserved_bytes == TMK_BYTES_UNKNOWN ||
              row->peak_reserved_bytes > best.reserved_bytes))
             best.reserved_bytes = row->peak_reserved_bytes;
     }
@@ -56,7 +56,7 @@ static struct best find_best(const struct tmk_process *p)
 
 struct card {
     uint16_t device;
-    uint64_t total_bytes, used_bytes; /* TMK_UNKNOWN_BYTES: not told */
+    uint64_t total_bytes, used_bytes; /* TMK_BYTES_UNKNOWN: not told */
 };
 
 struct watch {
@@ -76,7 +76,7 @@ static struct card *card_of(struct watch *w, uint16_t device)
             return &w->cards[i];
     if (w->n_cards == TMK_MAX_DEVICES)
         return NULL;
-    w->cards[w->n_cards] = (struct card){device, TMK_UNKNOWN_BYTES, TMK_UNKNOWN_BYTES};
+    w->cards[w->n_cards] = (struct card){device, TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN};
     return &w->cards[w->n_cards++];
 }
 
@@ -87,7 +87,7 @@ static void on_sample(struct watch *w, uint16_t device, const struct tmk_sample_
         return;
     c->total_bytes = sample->total_bytes;
     if (sample->used_bytes != UINT64_MAX &&
-        (c->used_bytes == TMK_UNKNOWN_BYTES || sample->used_bytes > c->used_bytes))
+        (c->used_bytes == TMK_BYTES_UNKNOWN || sample->used_bytes > c->used_bytes))
         c->used_bytes = sample->used_bytes;
 }
 
@@ -388,7 +388,7 @@ static bool find_hole(const struct look *l, char *buffer, size_t size)
 
 static void forget_peak(struct tmk_cell *c)
 {
-    c->peak_allocated = c->peak_reserved = c->peak_device = TMK_UNKNOWN_BYTES;
+    c->peak_allocated = c->peak_reserved = c->peak_device = TMK_BYTES_UNKNOWN;
     c->peak_step = -1;
     c->categories.n = c->components.n = c->at_stage.n = c->n_stages = 0;
 }
@@ -403,7 +403,7 @@ static int look_for_hole(const struct look *l, struct tmk_arena *a, struct tmk_c
         return 0;
     if (l->p->rank >= 0)
         snprintf(who, sizeof who, "rank %" PRId64 ": ", l->p->rank);
-    if (c->peak_allocated != TMK_UNKNOWN_BYTES)
+    if (c->peak_allocated != TMK_BYTES_UNKNOWN)
         snprintf(seen, sizeof seen, " (%s were seen)", tmk_size_text(c->peak_allocated, size));
     forget_peak(c);
     if (!ret->incomplete)
@@ -414,10 +414,10 @@ static int look_for_hole(const struct look *l, struct tmk_arena *a, struct tmk_c
 /* ---- the run ---- */
 
 static const struct tmk_cell nothing = {.peak_step = -1,
-                                        .capacity = TMK_UNKNOWN_BYTES,
-                                        .peak_allocated = TMK_UNKNOWN_BYTES,
-                                        .peak_reserved = TMK_UNKNOWN_BYTES,
-                                        .peak_device = TMK_UNKNOWN_BYTES};
+                                        .capacity = TMK_BYTES_UNKNOWN,
+                                        .peak_allocated = TMK_BYTES_UNKNOWN,
+                                        .peak_reserved = TMK_BYTES_UNKNOWN,
+                                        .peak_device = TMK_BYTES_UNKNOWN};
 
 static int measure_process(struct tmk_process *p, struct tmk_arena *a, struct tmk_cell *c,
                            struct tmk_measured *ret, struct tmk_error *err)
@@ -443,8 +443,8 @@ static bool decides(const struct tmk_cell *a, const struct tmk_cell *b)
     bool b_is_card = b->device && strcmp(b->device, "cpu") != 0;
     if (!b->device || a_is_card != b_is_card)
         return !b->device || a_is_card;
-    return b->peak_allocated == TMK_UNKNOWN_BYTES ||
-           (a->peak_allocated != TMK_UNKNOWN_BYTES && a->peak_allocated > b->peak_allocated);
+    return b->peak_allocated == TMK_BYTES_UNKNOWN ||
+           (a->peak_allocated != TMK_BYTES_UNKNOWN && a->peak_allocated > b->peak_allocated);
 }
 
 static void add_rank(struct tmk_cell *c, const struct tmk_process *p, const struct tmk_cell *m)

@@ -137,7 +137,7 @@ static int is_allowed(const struct tmk_results *r, const struct tmk_where *const
 static void forget(struct tmk_cell *c)
 {
     c->device = c->message = c->run = c->log = NULL;
-    c->capacity = c->peak_allocated = c->peak_reserved = c->peak_device = TMK_UNKNOWN_BYTES;
+    c->capacity = c->peak_allocated = c->peak_reserved = c->peak_device = TMK_BYTES_UNKNOWN;
     c->peak_step = -1;
 }
 

@@ -16,7 +16,7 @@
  *
  * Bytes are of the device with the largest peak of the rank with the largest peak: what decides
  * whether it fits; the host's memory counts only where no accelerator's was used. What is not known
- * is TMK_UNKNOWN_BYTES, which is null in JSON. */
+ * is TMK_BYTES_UNKNOWN, which is null in JSON. */
 #ifndef TMK_SWEEP_RESULTS_H
 #define TMK_SWEEP_RESULTS_H
 
@@ -25,9 +25,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "kit/amount.h"
 #include "kit/arena.h"
-
-#define TMK_UNKNOWN_BYTES UINT64_MAX
 
 struct tmk_sweep_param {
     const char *name;
@@ -152,7 +151,7 @@ bool tmk_cell_was_run(const struct tmk_cell *c);
 /* It ended well and its peak is known: it counts. */
 static inline bool tmk_cell_is_measured(const struct tmk_cell *c)
 {
-    return c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_UNKNOWN_BYTES;
+    return c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_BYTES_UNKNOWN;
 }
 /* Traces are large, and often stay where they were made or are thrown away: whether the cell's is
  * in the folder now. */

@@ -26,7 +26,7 @@ enum {
 };
 
 struct chart {
-    const struct tmk_sweep_story *v;
+    const struct tmk_sweep_answer *v;
     const struct tmk_influence *i;
     double from, to, most; /* of the axes, in bytes upwards */
     double *numbers;       /* of the largest configuration, but for the parameter drawn */
@@ -211,7 +211,7 @@ static void find_room(struct chart *c)
     c->most = 1.08 * fmax(c->most, fmin(guessed, 2 * c->most));
 }
 
-bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
+bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_answer *v,
                            const struct tmk_influence *i)
 {
     struct chart c = {.v = v, .i = i, .from = i->effect.from, .to = i->effect.to};

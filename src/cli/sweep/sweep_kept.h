@@ -7,7 +7,7 @@
 #define TMK_CLI_SWEEP_SWEEP_KEPT_H
 
 #include "kit/arena.h"
-#include "kit/json.h"
+#include "kit/tree.h"
 #include "sweep/results.h"
 
 struct tmk_sweep_kept {
@@ -18,10 +18,9 @@ struct tmk_sweep_kept {
 
 /* `path` is the file of before. */
 void tmk_sweep_kept_read(struct tmk_sweep_kept *k, const char *path);
-/* Write the array of `key` ("modules" or "lines") as it was for cell `number` (from 1) with that
- * peak. false, and nothing is written: it is not there, or the peak is not known and so may be
- * another. */
-bool tmk_sweep_kept_put(const struct tmk_sweep_kept *k, struct tmk_json *j, const char *key,
+/* Write the list of `key` ("modules" or "lines") as it was for cell `number` (from 1) with that
+ * peak; as unknown where it is not there, or the peak is not known and so may be another. */
+void tmk_sweep_kept_put(const struct tmk_sweep_kept *k, struct tmk_tree *t, const char *key,
                         uint32_t number, uint64_t peak);
 void tmk_sweep_kept_fini(struct tmk_sweep_kept *k);
 

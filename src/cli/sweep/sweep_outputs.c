@@ -12,10 +12,10 @@
 
 /* ---- the story ---- */
 
-static void open_story(struct tmk_sweep_story *v, const struct tmk_survey *g,
+static void open_story(struct tmk_sweep_answer *v, const struct tmk_survey *g,
                        const struct tmk_sweep_outputs_options *o)
 {
-    *v = (struct tmk_sweep_story){.g = g, .r = g->r};
+    *v = (struct tmk_sweep_answer){.g = g, .r = g->r};
     if (tmk_fit_make(g->r, TMK_FIT_RESERVED, &v->reserved, NULL) == TMK_ENOMEM ||
         tmk_advice_make(g, v->reserved, o->capacity, &v->arena, &v->advice) != 0)
         tmk_die("out of memory");
@@ -26,7 +26,7 @@ static void open_story(struct tmk_sweep_story *v, const struct tmk_survey *g,
         tmk_die("out of memory");
 }
 
-static void close_story(struct tmk_sweep_story *v)
+static void close_story(struct tmk_sweep_answer *v)
 {
     tmk_fit_close(v->reserved);
     tmk_arena_fini(&v->arena);
@@ -34,11 +34,11 @@ static void close_story(struct tmk_sweep_story *v)
 
 /* ---- files ---- */
 
-typedef void writer(FILE *out, const struct tmk_sweep_story *v);
+typedef void writer(FILE *out, const struct tmk_sweep_answer *v);
 
 struct writing {
     writer *write;
-    const struct tmk_sweep_story *v;
+    const struct tmk_sweep_answer *v;
 };
 
 static void write_story(FILE *out, const void *arg)
@@ -48,7 +48,7 @@ static void write_story(FILE *out, const void *arg)
 }
 
 /* 0, or an exit status after a message. */
-static int write_file(const struct tmk_sweep_story *v, const char *name, writer *write)
+static int write_file(const struct tmk_sweep_answer *v, const char *name, writer *write)
 {
     char *path = tmk_xformat("%s/%s", v->r->folder, name);
     int status = tmk_output_file_write(path, write_story, &(struct writing){write, v});
@@ -69,7 +69,7 @@ static const struct {
 
 int tmk_sweep_outputs(const struct tmk_survey *g, const struct tmk_sweep_outputs_options *o)
 {
-    struct tmk_sweep_story v;
+    struct tmk_sweep_answer v;
     int status = 0;
     open_story(&v, g, o);
     for (size_t i = 0; i < TMK_N(files); i++)
@@ -78,7 +78,7 @@ int tmk_sweep_outputs(const struct tmk_survey *g, const struct tmk_sweep_outputs
             status = status ? status : own;
         }
     if (o->console)
-        tmk_sweep_write_console(o->console, &v);
+        tmk_sweep_write_text(o->console, &v);
     close_story(&v);
     return status;
 }

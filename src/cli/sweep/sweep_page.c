@@ -102,7 +102,7 @@ static void put_key(FILE *out, const struct tmk_results *r)
 
 /* ---- sections ---- */
 
-static void put_head(FILE *out, const struct tmk_sweep_story *v)
+static void put_head(FILE *out, const struct tmk_sweep_answer *v)
 {
     const struct tmk_results *r = v->r;
     char name[512], size[TMK_AMOUNT_BYTES];
@@ -127,7 +127,7 @@ static void put_head(FILE *out, const struct tmk_sweep_story *v)
     }
 }
 
-static void put_components(FILE *out, const struct tmk_sweep_story *v)
+static void put_components(FILE *out, const struct tmk_sweep_answer *v)
 {
     if (!v->g->largest)
         return;
@@ -156,7 +156,7 @@ static void put_components(FILE *out, const struct tmk_sweep_story *v)
 }
 
 /* Signs that there are. */
-static void put_chart_notes(FILE *out, const struct tmk_sweep_story *v, bool has_arrow)
+static void put_chart_notes(FILE *out, const struct tmk_sweep_answer *v, bool has_arrow)
 {
     struct tmk_estimate e;
     bool has_refused = false, has_estimated = false;
@@ -175,7 +175,7 @@ static void put_chart_notes(FILE *out, const struct tmk_sweep_story *v, bool has
         has_arrow ? " An arrow at the top: an estimate above the chart." : "");
 }
 
-static void put_influences(FILE *out, const struct tmk_sweep_story *v)
+static void put_influences(FILE *out, const struct tmk_sweep_answer *v)
 {
     if (v->advice.n_influences == 0)
         return;
@@ -214,7 +214,7 @@ static void put_terms(FILE *out, const struct tmk_fit *f)
     fputs("</table></details>\n", out);
 }
 
-static void put_fit(FILE *out, const struct tmk_sweep_story *v)
+static void put_fit(FILE *out, const struct tmk_sweep_answer *v)
 {
     tmk_html_element(out, "h2", "How memory grows: the fit");
     tmk_html_element(out, "p", "%s", v->fit_text);
@@ -222,7 +222,7 @@ static void put_fit(FILE *out, const struct tmk_sweep_story *v)
         put_terms(out, v->g->fit);
 }
 
-static void put_limit_titles(FILE *out, const struct tmk_sweep_story *v)
+static void put_limit_titles(FILE *out, const struct tmk_sweep_answer *v)
 {
     char size[TMK_AMOUNT_BYTES];
     fputs("<tr>", out);
@@ -240,7 +240,7 @@ static void put_note(void *out, const char *text)
     tmk_html_element(out, "p class=\"faint\"", "%s", text);
 }
 
-static void put_limits(FILE *out, const struct tmk_sweep_story *v)
+static void put_limits(FILE *out, const struct tmk_sweep_answer *v)
 {
     uint32_t n = v->advice.n_capacities;
     char text[96];
@@ -274,7 +274,7 @@ static void put_limits(FILE *out, const struct tmk_sweep_story *v)
 
 /* ---- all cells ---- */
 
-static void put_peak(FILE *out, const struct tmk_sweep_story *v, uint32_t number)
+static void put_peak(FILE *out, const struct tmk_sweep_answer *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
     char size[TMK_AMOUNT_BYTES], low[TMK_AMOUNT_BYTES], high[TMK_AMOUNT_BYTES];
@@ -288,13 +288,13 @@ static void put_peak(FILE *out, const struct tmk_sweep_story *v, uint32_t number
     else
         tmk_html_element(
             out, "td class=\"n\"", "%s",
-            c->peak_allocated == TMK_UNKNOWN_BYTES ? "-" : tmk_size_text(c->peak_allocated, size));
+            c->peak_allocated == TMK_BYTES_UNKNOWN ? "-" : tmk_size_text(c->peak_allocated, size));
     tmk_html_element(out, "td class=\"n\"", "%s",
-                     c->peak_reserved == TMK_UNKNOWN_BYTES ? "-"
+                     c->peak_reserved == TMK_BYTES_UNKNOWN ? "-"
                                                            : tmk_size_text(c->peak_reserved, size));
 }
 
-static void put_cell(FILE *out, const struct tmk_sweep_story *v, uint32_t number)
+static void put_cell(FILE *out, const struct tmk_sweep_answer *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
     fprintf(out, "<tr><td class=\"n faint\">%u</td>", number + 1);
@@ -312,7 +312,7 @@ static void put_cell(FILE *out, const struct tmk_sweep_story *v, uint32_t number
     fputs("</tr>\n", out);
 }
 
-static void put_cells(FILE *out, const struct tmk_sweep_story *v)
+static void put_cells(FILE *out, const struct tmk_sweep_answer *v)
 {
     tmk_html_element(out, "h2", "All configurations");
     put_key(out, v->r);
@@ -330,7 +330,7 @@ static void put_cells(FILE *out, const struct tmk_sweep_story *v)
     fputs("</table></div>\n", out);
 }
 
-void tmk_sweep_write_page(FILE *out, const struct tmk_sweep_story *v)
+void tmk_sweep_write_page(FILE *out, const struct tmk_sweep_answer *v)
 {
     put_head(out, v);
     put_components(out, v);

@@ -45,7 +45,7 @@ static const struct tmk_share *most_of(const struct tmk_shares *all, bool layers
 }
 
 /* "other" is nothing to work on: what it may be, and which layer comes first. */
-static const char *say_other(struct tmk_sweep_story *v, const struct tmk_cell *c, const char *text)
+static const char *say_other(struct tmk_sweep_answer *v, const struct tmk_cell *c, const char *text)
 {
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
     const struct tmk_share *layer = most_of(&c->components, true);
@@ -60,12 +60,12 @@ static const char *say_other(struct tmk_sweep_story *v, const struct tmk_cell *c
 }
 
 /* The part of the largest configuration that takes most; NULL: nothing was measured. */
-static const struct tmk_share *largest_of(const struct tmk_sweep_story *v)
+static const struct tmk_share *largest_of(const struct tmk_sweep_answer *v)
 {
     return v->g->largest ? most_of(&v->g->largest->cell->components, false) : NULL;
 }
 
-const char *tmk_sweep_look_command(struct tmk_sweep_story *v)
+const char *tmk_sweep_look_command(struct tmk_sweep_answer *v)
 {
     const struct tmk_share *most = largest_of(v);
     if (!most || strcmp(most->key, "other") != 0)
@@ -78,7 +78,7 @@ const char *tmk_sweep_look_command(struct tmk_sweep_story *v)
     return word ? tmk_arena_format(&v->arena, "tidemark peak %s --by stack", word) : NULL;
 }
 
-const char *tmk_sweep_say_largest(struct tmk_sweep_story *v)
+const char *tmk_sweep_say_largest(struct tmk_sweep_answer *v)
 {
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
     const struct tmk_share *most = largest_of(v);
@@ -105,7 +105,7 @@ static double shown_percent(double share)
     return share < 1e-4 ? 0.01 : 100 * share;
 }
 
-const char *tmk_sweep_say_fit(struct tmk_sweep_story *v)
+const char *tmk_sweep_say_fit(struct tmk_sweep_answer *v)
 {
     uint32_t wrong = 0;
     if (!v->g->fit)
@@ -162,7 +162,7 @@ const char *tmk_sweep_limit_text(const struct tmk_limit *l, char *buffer, size_t
 
 /* ---- parts ---- */
 
-static void say_components(FILE *out, const struct tmk_sweep_story *v)
+static void say_components(FILE *out, const struct tmk_sweep_answer *v)
 {
     const struct tmk_cell *c = v->g->largest->cell;
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES], name[512];
@@ -177,7 +177,7 @@ static void say_components(FILE *out, const struct tmk_sweep_story *v)
     }
 }
 
-static void say_influences(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+static void say_influences(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v)
 {
     if (v->advice.n_influences == 0)
         return;
@@ -186,7 +186,7 @@ static void say_influences(struct tmk_sheet *sheet, const struct tmk_sweep_story
         tmk_sheet_item(sheet, v->advice.influences[i].text);
 }
 
-static void say_estimates(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+static void say_estimates(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v)
 {
     static const struct tmk_column columns[] = {
         {"not measured", TMK_LEFT, TMK_SHRINK},
@@ -226,7 +226,7 @@ struct limit_columns {
     uint32_t n_params;
 };
 
-static void add_columns(const struct tmk_sweep_story *v, struct limit_columns *k)
+static void add_columns(const struct tmk_sweep_answer *v, struct limit_columns *k)
 {
     k->n_params = 0;
     for (uint32_t p = 0; p < v->r->n_params; p++)
@@ -242,7 +242,7 @@ static void add_columns(const struct tmk_sweep_story *v, struct limit_columns *k
 }
 
 /* What a range is; and what of a card is not counted, or left free. */
-static const char *say_range(const struct tmk_sweep_story *v)
+static const char *say_range(const struct tmk_sweep_answer *v)
 {
     return v->reserved ? "A–B: up to A it fits with all that the allocator would hold; above B it "
                          "does not, as the blocks alone are too much; between, it depends on "
@@ -250,13 +250,13 @@ static const char *say_range(const struct tmk_sweep_story *v)
                        : "A–B: up to A it fits; above B it does not; between, it may.";
 }
 
-static const char *say_overhead(const struct tmk_sweep_story *v, char *buffer, size_t n)
+static const char *say_overhead(const struct tmk_sweep_answer *v, char *buffer, size_t n)
 {
     char size[TMK_AMOUNT_BYTES];
     uint64_t overhead = v->advice.overhead;
-    if (overhead == 0 || (overhead == TMK_UNKNOWN_BYTES && !v->reserved))
+    if (overhead == 0 || (overhead == TMK_BYTES_UNKNOWN && !v->reserved))
         return NULL;
-    if (overhead != TMK_UNKNOWN_BYTES)
+    if (overhead != TMK_BYTES_UNKNOWN)
         snprintf(buffer, n, "%s of each card are left to the CUDA context and others.",
                  tmk_size_text(overhead, size));
     else
@@ -267,7 +267,7 @@ static const char *say_overhead(const struct tmk_sweep_story *v, char *buffer, s
     return buffer;
 }
 
-void tmk_sweep_each_note(const struct tmk_sweep_story *v, bool any_far, bool any_range,
+void tmk_sweep_each_note(const struct tmk_sweep_answer *v, bool any_far, bool any_range,
                          void (*say)(void *to, const char *text), void *to)
 {
     char buffer[256];
@@ -285,7 +285,7 @@ static void say_note(void *sheet, const char *text)
     tmk_sheet_text(sheet, "%s", text);
 }
 
-static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v)
 {
     uint32_t n = v->advice.n_capacities, n_rows = 0;
     struct limit_columns k;
@@ -320,7 +320,7 @@ static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
 }
 
 /* Why there is nothing to tell, and what to do about it. */
-static void say_nothing(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+static void say_nothing(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v)
 {
     uint32_t n = v->g->n_cells[TMK_CELL_DONE];
     const char *message = NULL;
@@ -339,7 +339,7 @@ static void say_nothing(struct tmk_sheet *sheet, const struct tmk_sweep_story *v
                    "one by itself: tidemark run -- COMMAND; at this machine: tidemark doctor.");
 }
 
-void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v)
+void tmk_sweep_write_text(FILE *out, const struct tmk_sweep_answer *v)
 {
     struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out), .is_begun = true};
     if (!v->g->largest) {

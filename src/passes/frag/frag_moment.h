@@ -7,9 +7,8 @@
 #ifndef TMK_PASSES_FRAG_FRAG_MOMENT_H
 #define TMK_PASSES_FRAG_FRAG_MOMENT_H
 
+#include "kit/amount.h"
 #include "model/run.h"
-
-#define TMK_FRAG_UNKNOWN UINT64_MAX
 
 enum tmk_frag_kind {
     TMK_FRAG_WORST, /* the last OOM; without one, the first time that most was reserved; where that
@@ -42,7 +41,7 @@ struct tmk_frag_candidate {
     uint64_t allocated_bytes;
     bool has_reserved;
     uint64_t reserved_bytes;
-    uint64_t total_bytes, left_bytes; /* of the device; may be TMK_FRAG_UNKNOWN */
+    uint64_t total_bytes, left_bytes; /* of the device; may be TMK_BYTES_UNKNOWN */
 
     struct tmk_block *blocks; /* those gone since; after collect: all of the moment */
     uint64_t n_blocks, block_room;

@@ -7,17 +7,18 @@
  * requests of up to 1 MiB; all others are the large one. Mappings (expandable segments) that
  * follow each other without a hole are one segment. Where the driver's segments were not seen
  * (attach, other backends) the reserved totals may still be known, and nothing else:
- * TMK_FRAG_UNKNOWN. */
+ * TMK_BYTES_UNKNOWN. */
 #ifndef TMK_PASSES_FRAG_FRAGMENTATION_H
 #define TMK_PASSES_FRAG_FRAGMENTATION_H
 
+#include "kit/amount.h"
 #include "model/run.h"
 #include "passes/frag/frag_moment.h"
 #include "passes/peak.h"
 
 enum tmk_frag_pool { TMK_FRAG_SMALL, TMK_FRAG_LARGE };
 
-/* Sums of a device, or of one of its pools on one stream. TMK_FRAG_UNKNOWN where a comment says
+/* Sums of a device, or of one of its pools on one stream. TMK_BYTES_UNKNOWN where a comment says
  * unknown. */
 struct tmk_frag_sum {
     uint64_t reserved_bytes;    /* unknown: the framework has not told, and no segment was seen */

@@ -64,7 +64,7 @@ struct tmk_trial {
     bool runs_out;        /* at the scene or before */
     bool runs_out_before; /* before the scene, so its figures are not the scene's */
     uint64_t
-        needs_bytes; /* the smallest limit under which nothing runs out; may be TMK_SCENE_UNKNOWN */
+        needs_bytes; /* the smallest limit under which nothing runs out; may be TMK_BYTES_UNKNOWN */
 };
 
 enum { TMK_MAX_TRIALS = 8 };
@@ -107,7 +107,7 @@ struct tmk_verdict {
     uint64_t held_bytes;                     /* R, or what is known of it */
     uint64_t asked_bytes;                    /* S */
     uint64_t missing_bytes;                  /* the most that may be missing; 0: a near miss */
-    uint64_t free_bytes;                     /* R - A; TMK_SCENE_UNKNOWN */
+    uint64_t free_bytes;                     /* R - A; TMK_BYTES_UNKNOWN */
     struct tmk_cause_row rows[TMK_N_CAUSES]; /* those that count come first, most bytes first */
 };
 

@@ -13,14 +13,13 @@
 #ifndef TMK_PASSES_WHATIF_WHATIF_H
 #define TMK_PASSES_WHATIF_WHATIF_H
 
+#include "kit/amount.h"
 #include "model/alloc_conf.h"
 #include "model/run.h"
 
-#define TMK_WHATIF_UNKNOWN UINT64_MAX
-
 struct tmk_whatif;
 
-/* The recorded facts. Bytes are TMK_WHATIF_UNKNOWN where the trace does not tell. */
+/* The recorded facts. Bytes are TMK_BYTES_UNKNOWN where the trace does not tell. */
 struct tmk_whatif_facts {
     uint64_t n_events;      /* allocations and frees on the device */
     uint64_t n_seeded;      /* blocks that were there before the first event */
@@ -99,7 +98,7 @@ const char *tmk_whatif_recorded_conf(const struct tmk_whatif_facts *f);
  * nothing. */
 uint64_t tmk_whatif_share(const struct tmk_whatif_facts *f, uint64_t card_bytes);
 /* `limit_bytes`, or what the settings' per_process_memory_fraction leaves of a device if that is
- * less. TMK_WHATIF_UNKNOWN: the device's memory is not known, and the fraction has no effect. */
+ * less. TMK_BYTES_UNKNOWN: the device's memory is not known, and the fraction has no effect. */
 uint64_t tmk_whatif_limit(const struct tmk_alloc_conf *conf, uint64_t limit_bytes,
                           uint64_t card_bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/live/growth_text.c - see growth_text.h. */
-#include "cli/live/growth_text.h"
+/* cli/live/leaks_text.c - see leaks_text.h. */
+#include "cli/live/leaks_text.h"
 
 #include "base/array.h"
 #include "cli/front/command.h"
@@ -71,7 +71,7 @@ static void add_row(struct tmk_table *t, const struct tmk_leak_row *row, uint64_
                     row->process && row->process->has_ended ? ", ended" : "");
 }
 
-void tmk_leak_view(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
+void tmk_leaks_text(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
 {
     static const struct tmk_column columns[] = {
         {"device", TMK_LEFT, TMK_FIXED}, {"process", TMK_RIGHT, TMK_FIXED},

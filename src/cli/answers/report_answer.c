@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report.c - see report.h: gathering. */
-#include "cli/answers/report.h"
+/* cli/answers/report_answer.c - see report_answer.h: gathering. */
+#include "cli/answers/report_answer.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -11,9 +11,9 @@
 #include "cli/output/xalloc.h"
 
 /* Sweeps once more, and only who ran out. */
-static int explain(struct tmk_report *r)
+static int explain(struct tmk_report_answer *r)
 {
-    const struct tmk_facts *f = &r->facts[r->chosen];
+    const struct tmk_process_answer *f = &r->processes[r->chosen];
     struct tmk_error err = {0};
     if (tmk_ooms_n(f->ooms) == 0)
         return 0;
@@ -23,38 +23,38 @@ static int explain(struct tmk_report *r)
     return rc == 0 ? 0 : TMK_EXIT_FINDING;
 }
 
-int tmk_report_init(struct tmk_report *r, struct tmk_run *run, const char *rank)
+int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, const char *rank)
 {
-    *r = (struct tmk_report){.run = run, .n = tmk_run_n_processes(run)};
+    *r = (struct tmk_report_answer){.run = run, .n = tmk_run_n_processes(run)};
     struct tmk_process *chosen = tmk_target_pick(run, rank);
     if (!chosen)
         return TMK_EXIT_USAGE;
-    r->facts = tmk_xcalloc(r->n, sizeof *r->facts);
+    r->processes = tmk_xcalloc(r->n, sizeof *r->processes);
     for (uint32_t i = 0; i < r->n; i++) {
         struct tmk_process *p = tmk_run_process(run, i);
         if (p == chosen)
             r->chosen = i;
-        int status = tmk_facts_init(&r->facts[i], p, TMK_CHART_COLUMNS);
+        int status = tmk_process_answer_init(&r->processes[i], p, TMK_CHART_COLUMNS);
         if (status != 0)
             return status;
     }
     return explain(r);
 }
 
-void tmk_report_fini(struct tmk_report *r)
+void tmk_report_answer_fini(struct tmk_report_answer *r)
 {
-    for (uint32_t i = 0; r->facts && i < r->n; i++)
-        tmk_facts_fini(&r->facts[i]);
+    for (uint32_t i = 0; r->processes && i < r->n; i++)
+        tmk_process_answer_fini(&r->processes[i]);
     r->explanation = tmk_explanation_close(r->explanation);
-    free(r->facts);
-    r->facts = NULL;
+    free(r->processes);
+    r->processes = NULL;
 }
 
-uint64_t tmk_report_end_ns(const struct tmk_report *r)
+uint64_t tmk_report_answer_end_ns(const struct tmk_report_answer *r)
 {
     uint64_t end = 0;
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct tmk_process *p = r->facts[i].p;
+        const struct tmk_process *p = r->processes[i].p;
         if (p->offset_ns + p->end_ns > end)
             end = p->offset_ns + p->end_ns;
     }

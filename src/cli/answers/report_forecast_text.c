@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_forecast.c - when it runs out of memory, in the report: a sentence for people
- * where the job still runs or is at risk, the columns of the table `forecast` for machines. */
+/* cli/answers/report_forecast_text.c - when it runs out of memory, in the report: a sentence for
+ * people where the job still runs or is at risk, the columns of the table `forecast` for machines.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/answers/report.h"
+#include "cli/answers/report_answer.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 
@@ -30,7 +31,7 @@ static const char *reason_text(enum tmk_growth_cause cause)
     return texts[cause];
 }
 
-static char *when_text(const struct tmk_facts *f)
+static char *when_text(const struct tmk_process_answer *f)
 {
     const struct tmk_forecast *c = &f->forecast;
     char middle[TMK_AMOUNT_BYTES], low[TMK_AMOUNT_BYTES], high[TMK_AMOUNT_BYTES], count[40] = "";
@@ -48,7 +49,7 @@ static char *when_text(const struct tmk_facts *f)
     return text;
 }
 
-void tmk_report_forecast_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
+void tmk_report_forecast_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     const struct tmk_forecast *c = &f->forecast;
     char device[24], size[TMK_AMOUNT_BYTES];
@@ -66,38 +67,4 @@ void tmk_report_forecast_sheet(const struct tmk_facts *f, struct tmk_sheet *shee
     const char *advice;
     for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)
         tmk_sheet_item(sheet, advice);
-}
-
-static void add_number(struct tmk_tree *t, const char *key, bool is_known, double value)
-{
-    if (is_known)
-        tmk_tree_double(t, key, value);
-    else
-        tmk_tree_null(t, key);
-}
-
-void tmk_report_forecast_tree(const struct tmk_facts *f, struct tmk_tree *t)
-{
-    const struct tmk_forecast *c = &f->forecast;
-    char device[24];
-    if (c->risk == TMK_RISK_UNKNOWN) {
-        tmk_tree_null(t, "forecast");
-        return;
-    }
-    tmk_tree_object(t, "forecast");
-    tmk_tree_text(t, "device", tmk_device_name(c->device, device));
-    tmk_tree_text(t, "risk", tmk_risk_text(c->risk));
-    add_number(t, "seconds_to_oom", c->has_time, c->seconds_to_oom);
-    add_number(t, "seconds_low", c->has_time, c->seconds_low);
-    add_number(t, "seconds_high", c->has_time, c->seconds_high);
-    add_number(t, "steps_to_oom", c->has_time && c->by_step, ceil(c->steps_to_oom - 1e-6));
-    add_number(t, "confidence", c->has_confidence, c->confidence);
-    tmk_tree_text(t, "cause", tmk_growth_cause_name(c->cause));
-    tmk_tree_u64(t, "capacity", c->capacity_bytes);
-    tmk_tree_list(t, "advice");
-    const char *advice;
-    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)
-        tmk_tree_text(t, NULL, advice);
-    tmk_tree_end(t);
-    tmk_tree_end(t);
 }

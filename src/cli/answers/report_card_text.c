@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_card.c - the report's accounts of each card: what nvidia-smi shows, taken
+/* cli/answers/report_card_text.c - the report's accounts of each card: what nvidia-smi shows, taken
  * apart. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/answers/report.h"
+#include "cli/answers/report_answer.h"
 #include "cli/front/command.h"
 #include "kit/amount.h"
-
-/* ---- for people ---- */
 
 static void add_row(struct tmk_table *t, const char *what, uint64_t bytes, uint64_t whole,
                     const char *how)
 {
-    char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
-    bool is_known = bytes != TMK_ACCOUNT_UNKNOWN;
+    char percent[TMK_AMOUNT_BYTES];
+    bool is_known = bytes != TMK_BYTES_UNKNOWN;
     tmk_table_cell(t, what);
-    tmk_table_cell(t, is_known ? tmk_size_text(bytes, size) : NULL);
-    tmk_table_cell(t, is_known && whole != TMK_ACCOUNT_UNKNOWN
-                          ? tmk_percent_text(bytes, whole, percent)
-                          : NULL);
+    tmk_table_size(t, bytes);
+    tmk_table_cell(
+        t, is_known && whole != TMK_BYTES_UNKNOWN ? tmk_percent_text(bytes, whole, percent) : NULL);
     tmk_table_cell(t, how);
 }
 
@@ -62,13 +59,13 @@ static void write_table(const struct tmk_account *a, struct tmk_sheet *sheet)
     tmk_sheet_table(sheet, t);
 }
 
-static void write_account(const struct tmk_facts *f, const struct tmk_account *a,
+static void write_account(const struct tmk_process_answer *f, const struct tmk_account *a,
                           struct tmk_sheet *sheet)
 {
     char used[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
     tmk_device_name(a->device, device);
     tmk_time_text(a->time_ns + f->p->offset_ns, time);
-    if (a->used_bytes == TMK_ACCOUNT_UNKNOWN)
+    if (a->used_bytes == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(
             sheet,
             "Of %s the driver has told nothing (no NVML): what the process asked it for, "
@@ -81,7 +78,7 @@ static void write_account(const struct tmk_facts *f, const struct tmk_account *a
     write_table(a, sheet);
 }
 
-void tmk_report_card_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
+void tmk_report_card_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     uint64_t n = tmk_accounting_n(f->accounting);
     if (n == 0)
@@ -90,48 +87,4 @@ void tmk_report_card_sheet(const struct tmk_facts *f, struct tmk_sheet *sheet)
     for (uint64_t i = 0; i < n; i++)
         if (tmk_accounting_get(f->accounting, i)->is_peak)
             write_account(f, tmk_accounting_get(f->accounting, i), sheet);
-}
-
-/* ---- for machines ---- */
-
-static void add_bytes(struct tmk_tree *t, const char *key, uint64_t bytes)
-{
-    if (bytes == TMK_ACCOUNT_UNKNOWN)
-        tmk_tree_null(t, key);
-    else
-        tmk_tree_u64(t, key, bytes);
-}
-
-static void add_account(struct tmk_tree *t, const struct tmk_facts *f, const struct tmk_account *a)
-{
-    char device[24];
-    tmk_tree_object(t, NULL);
-    tmk_tree_text(t, "device", tmk_device_name(a->device, device));
-    tmk_tree_text(t, "moment", a->is_peak ? "peak" : "last");
-    tmk_tree_u64(t, "time_ns", a->time_ns + f->p->offset_ns);
-    add_bytes(t, "total", a->total_bytes);
-    add_bytes(t, "used", a->used_bytes);
-    tmk_tree_list(t, "segments");
-    for (uint64_t i = 0; i < a->n_parts; i++) {
-        tmk_tree_object(t, NULL);
-        tmk_tree_text(t, "owner", a->parts[i].owner);
-        tmk_tree_u64(t, "bytes", a->parts[i].bytes);
-        tmk_tree_u64(t, "segments", a->parts[i].n_segments);
-        tmk_tree_end(t);
-    }
-    tmk_tree_end(t);
-    add_bytes(t, "context", a->context_bytes);
-    add_bytes(t, "others", a->others_bytes);
-    add_bytes(t, "unexplained", a->unexplained_bytes);
-    tmk_tree_u64(t, "allocated", a->allocated_bytes);
-    add_bytes(t, "reserved", a->has_reserved ? a->reserved_bytes : TMK_ACCOUNT_UNKNOWN);
-    tmk_tree_end(t);
-}
-
-void tmk_report_card_tree(const struct tmk_facts *f, struct tmk_tree *t)
-{
-    tmk_tree_list(t, "accounting");
-    for (uint64_t i = 0; i < tmk_accounting_n(f->accounting); i++)
-        add_account(t, f, tmk_accounting_get(f->accounting, i));
-    tmk_tree_end(t);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/leak_run.c - see leak_run.h: gathering. */
+/* cli/answers/leak_answer.c - see leak_answer.h: gathering. */
+#include "cli/answers/leak_answer.h"
 #include "cli/answers/leak_run.h"
 
 #include <inttypes.h>
@@ -8,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "cli/answers/leak_answer.h"
 #include "cli/front/target.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
@@ -19,7 +19,7 @@
 /* ---- what the devices have ---- */
 
 /* The place of a device, made when new; TMK_MAX_DEVICES: there is none left. */
-static uint32_t place_of(struct tmk_leak_finding *item, uint16_t device)
+static uint32_t place_of(struct tmk_leak_process *item, uint16_t device)
 {
     uint32_t i = 0;
     while (i < item->n_devices && item->devices[i] != device)
@@ -34,7 +34,7 @@ static uint32_t place_of(struct tmk_leak_finding *item, uint16_t device)
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                      struct tmk_block *b)
 {
-    struct tmk_leak_finding *item = arg;
+    struct tmk_leak_process *item = arg;
     (void)b;
     bool is_oom = ev->kind == TMK_KIND_OOM && !ev->is_of_driver;
     if (ev->kind != TMK_KIND_SAMPLE && !is_oom)
@@ -51,7 +51,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     }
 }
 
-bool tmk_leak_has_run_out(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
+bool tmk_leak_has_run_out(const struct tmk_leak_process *item, const struct tmk_leak *leak,
                           int64_t *ret_step)
 {
     for (uint32_t i = 0; i < item->n_devices; i++)
@@ -63,7 +63,7 @@ bool tmk_leak_has_run_out(const struct tmk_leak_finding *item, const struct tmk_
 }
 
 /* At a rate of bytes per something: how many of that are left. */
-static bool left_at(const struct tmk_leak_finding *item, const struct tmk_leak *leak, double rate,
+static bool left_at(const struct tmk_leak_process *item, const struct tmk_leak *leak, double rate,
                     double *ret)
 {
     int64_t step;
@@ -81,20 +81,20 @@ static bool left_at(const struct tmk_leak_finding *item, const struct tmk_leak *
     return false;
 }
 
-bool tmk_leak_steps_left(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
+bool tmk_leak_steps_left(const struct tmk_leak_process *item, const struct tmk_leak *leak,
                          double *ret_steps)
 {
     return tmk_leakage_n_steps(item->leakage) > 0 &&
            left_at(item, leak, leak->bytes_per_step, ret_steps);
 }
 
-bool tmk_leak_seconds_left(const struct tmk_leak_finding *item, const struct tmk_leak *leak,
+bool tmk_leak_seconds_left(const struct tmk_leak_process *item, const struct tmk_leak *leak,
                            double *ret_seconds)
 {
     return left_at(item, leak, leak->bytes_per_second, ret_seconds);
 }
 
-uint32_t tmk_leak_n_with_steps(const struct tmk_leak_findings *f)
+uint32_t tmk_leak_n_with_steps(const struct tmk_leak_answer *f)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->n; i++)
@@ -104,7 +104,7 @@ uint32_t tmk_leak_n_with_steps(const struct tmk_leak_findings *f)
 
 /* ---- the sweeps ---- */
 
-static int sweep(struct tmk_leak_finding *item, uint64_t threshold_bytes, struct tmk_error *err)
+static int sweep(struct tmk_leak_process *item, uint64_t threshold_bytes, struct tmk_error *err)
 {
     struct tmk_progress progress;
     struct tmk_replay rp;
@@ -124,7 +124,7 @@ static int sweep(struct tmk_leak_finding *item, uint64_t threshold_bytes, struct
     return rc;
 }
 
-static int sweep_all(struct tmk_leak_findings *f)
+static int sweep_all(struct tmk_leak_answer *f)
 {
     for (uint32_t i = 0; i < f->n; i++) {
         struct tmk_error err = {0};
@@ -137,7 +137,7 @@ static int sweep_all(struct tmk_leak_findings *f)
     return 0;
 }
 
-bool tmk_leak_is_wanted(const struct tmk_leak_findings *f, const struct tmk_leak *leak)
+bool tmk_leak_is_wanted(const struct tmk_leak_answer *f, const struct tmk_leak *leak)
 {
     for (unsigned i = 0; i < f->n_devices; i++)
         if (f->devices[i] == leak->device)
@@ -146,7 +146,7 @@ bool tmk_leak_is_wanted(const struct tmk_leak_findings *f, const struct tmk_leak
 }
 
 /* Too short only where no process was long enough. */
-enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_findings *f)
+enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_answer *f)
 {
     enum tmk_leak_verdict verdict = TMK_LEAK_TOO_SHORT;
     for (uint32_t i = 0; i < f->n; i++) {
@@ -163,7 +163,7 @@ enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_findings *f)
 /* ---- the command ---- */
 
 /* "0", "cuda:0" a card; "cpu", "host". False after a message. */
-static bool add_device(struct tmk_leak_findings *f, const char *word)
+static bool add_device(struct tmk_leak_answer *f, const char *word)
 {
     char name[24];
     int64_t number;
@@ -185,7 +185,7 @@ static bool add_device(struct tmk_leak_findings *f, const char *word)
 }
 
 /* "0,1" is two. */
-static bool add_devices(struct tmk_leak_findings *f, const char *list)
+static bool add_devices(struct tmk_leak_answer *f, const char *list)
 {
     char *copy = tmk_xstrdup(list), *rest = NULL;
     bool good = true;
@@ -195,7 +195,7 @@ static bool add_devices(struct tmk_leak_findings *f, const char *list)
     return good;
 }
 
-static int choose(struct tmk_leak_findings *f, const struct tmk_args *args)
+static int choose(struct tmk_leak_answer *f, const struct tmk_args *args)
 {
     const char *words[TMK_MAX_VALUES], *rank = tmk_args_get(args, "rank");
     unsigned n_words = tmk_args_list(args, "devices", words);
@@ -226,7 +226,7 @@ static int look_at_life(const struct tmk_args *args, struct tmk_leak_live *live)
     return 0;
 }
 
-static int answer(struct tmk_leak_findings *f, const struct tmk_args *args)
+static int answer(struct tmk_leak_answer *f, const struct tmk_args *args)
 {
     int status = choose(f, args);
     if (status == 0)
@@ -236,15 +236,15 @@ static int answer(struct tmk_leak_findings *f, const struct tmk_args *args)
     if (tmk_args_get(args, "json"))
         tmk_leak_json(f);
     else
-        tmk_leak_sheet(f);
+        tmk_leak_text(f);
     return tmk_leak_verdict_of(f) == TMK_LEAK_CLEAN ? TMK_EXIT_OK : TMK_EXIT_FINDING;
 }
 
 int tmk_leak_run(const struct tmk_args *args, double threshold_mb)
 {
-    struct tmk_leak_findings f = {.threshold_bytes = threshold_mb < 0
-                                                         ? TMK_LEAK_DEFAULT_BYTES
-                                                         : (uint64_t)(threshold_mb * TMK_MB)};
+    struct tmk_leak_answer f = {.threshold_bytes = threshold_mb < 0
+                                                       ? TMK_LEAK_DEFAULT_BYTES
+                                                       : (uint64_t)(threshold_mb * TMK_MB)};
     struct tmk_leak_live live = {0};
     bool is_live = is_pid(args->operands[0]);
     int status = tmk_target_open(args->operands[0], &f.run);
