@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/bins.c - see bins.h.
  *
- * A bin is found level by level: (level, node so far, value) leads to the next node, and the last
- * node is the bin. A level is one key, or two texts, with both numbers in one value. A bin's rows
- * lie in blocks that grow with it, cut from slabs:
+ * A bin is found level by level: an edge (level, node so far, value) leads to the next node, and
+ * the last node is the bin. A level is one key, or two texts, with both numbers in one value. A
+ * bin's rows lie in blocks that grow with it, cut from slabs:
  *
  *     bin -> block of 16 rows -> of 64 -> of 256 ...
  *            [8-byte columns, one after the other][4-byte columns] */

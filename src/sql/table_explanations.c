@@ -37,7 +37,7 @@ static void add_fix_cells(struct tmk_fill *f, uint64_t row, const struct tmk_fix
     tmk_fill_text(f, COL_fix_proof, row, tmk_proof_name(fix->proof));
 }
 
-static void add_case(struct tmk_fill *f, const struct tmk_case *c)
+static void add_case_row(struct tmk_fill *f, const struct tmk_case *c)
 {
     struct tmk_rows *rows = f->rows;
     const struct tmk_scene *s = &c->scene;
@@ -67,7 +67,7 @@ static int fill_explanations(struct tmk_fill *f, struct tmk_error *err)
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
     int rc = tmk_explanation_open(f->source->p, NULL, &x, err);
     for (uint64_t i = 0; rc == 0 && i < tmk_explanation_n(x); i++)
-        add_case(f, tmk_explanation_get(x, i));
+        add_case_row(f, tmk_explanation_get(x, i));
     tmk_explanation_close(x);
     return rc;
 }

@@ -28,8 +28,8 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void add_part(struct tmk_fill *f, uint16_t device, uint32_t i,
-                     const struct tmk_timeline_part *part, bool is_known)
+static void add_part_row(struct tmk_fill *f, uint16_t device, uint32_t i,
+                         const struct tmk_timeline_part *part, bool is_known)
 {
     struct tmk_rows *rows = f->rows;
     uint64_t row = tmk_rows_add(rows);
@@ -54,8 +54,8 @@ static void add_timeline_parts(struct tmk_fill *f, const struct tmk_timeline *t)
     for (uint32_t d = 0; d < tmk_timeline_n_devices(t); d++) {
         const struct tmk_timeline_part *parts = tmk_timeline_parts(t, d);
         for (uint32_t i = 0; i < tmk_timeline_n_parts(t); i++)
-            add_part(f, tmk_timeline_device(t, d), i, &parts[i],
-                     parts[i].start_ns >= tmk_timeline_known_ns(t));
+            add_part_row(f, tmk_timeline_device(t, d), i, &parts[i],
+                         parts[i].start_ns >= tmk_timeline_known_ns(t));
     }
 }
 

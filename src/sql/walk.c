@@ -15,7 +15,7 @@
 
 /* ---- threads and their ranges ---- */
 
-/* The thread's ranges, made when new; NULL without memory. */
+/* The ranges of a thread, made when new; NULL without memory. */
 struct tmk_walk_thread *tmk_walk_thread_of(struct tmk_walk *w, uint32_t thread)
 {
     uint64_t hash = tmk_hash_u64(thread);

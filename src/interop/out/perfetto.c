@@ -469,8 +469,8 @@ static uint64_t unique_pid(const struct tmk_export *x, uint32_t i)
     return pid;
 }
 
-static int write_process(const struct tmk_export *x, uint32_t i, struct tmk_out *out,
-                         struct tmk_export_notes *notes, struct tmk_error *err)
+static int write_process_packets(const struct tmk_export *x, uint32_t i, struct tmk_out *out,
+                                 struct tmk_export_notes *notes, struct tmk_error *err)
 {
     struct tmk_process *p = tmk_run_process(x->run, i);
     struct view v = {.x = x,
@@ -505,7 +505,7 @@ int tmk_export_perfetto(const struct tmk_export *x, int fd, struct tmk_export_no
         return tmk_fail(err, rc, "no memory to write");
     for (uint32_t i = 0; i < tmk_run_n_processes(x->run) && rc == 0; i++)
         if (!x->p || x->p == tmk_run_process(x->run, i))
-            rc = write_process(x, i, &out, ret, err);
+            rc = write_process_packets(x, i, &out, ret, err);
     if (rc == 0)
         rc = tmk_out_finish(&out, err);
     tmk_out_fini(&out);

@@ -12,7 +12,7 @@ enum place_state { PLACE_LIVE, PLACE_PENDING, PLACE_GONE };
 struct tmk_import_place { /* an address at which events happen */
     uint64_t address;
     uint64_t block;    /* number + 1 of the block that is there at the end; 0: none */
-    uint32_t n_allocs; /* still to come */
+    uint32_t n_allocs; /* number still to come */
     uint8_t state;     /* enum place_state, of the last event */
     bool has_events;
 };
@@ -40,7 +40,8 @@ static struct tmk_import_place *find_place(const struct tmk_import_history *h, u
     return NULL;
 }
 
-/* Made when there is none; NULL without memory. Good until the next one is made. */
+/* The address's place, which is made when new; NULL without memory. Good until the next one is
+ * made. */
 static struct tmk_import_place *place_at(struct tmk_import_history *h, uint64_t address)
 {
     struct tmk_import_place *known = find_place(h, address);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/torch/torch_layout.c - see torch_layout.h.
  *
- * Pieces, used or free, are found by their address through a hash table and know their
+ * Pieces, used or free, are found by their address through an index and know their
  * neighbours; spans of mapped memory are a sorted array, which seldom changes. An event takes one
  * look-up. The span is walked, from its end, only if no piece begins at the address. */
 #include "interop/torch/torch_layout.h"
@@ -13,7 +13,7 @@
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"
 
-enum { SPANS_MOVED = 16 /* in the time of a step */ };
+enum { SPANS_MOVED = 16 /* as many cost one step */ };
 
 struct layout_piece {
     uint64_t address;
@@ -33,7 +33,7 @@ struct tmk_import_layout {
     struct tmk_alloc_conf conf;
     struct layout_piece *pieces; /* from 1 */
     uint64_t n_pieces, piece_room;
-    uint32_t free_piece;          /* unused ones, strung together by `after` */
+    uint32_t free_piece;          /* unused ones, linked by `after` */
     struct tmk_index piece_index; /* by address */
     struct span *spans;           /* by address */
     uint64_t n_spans, span_room;

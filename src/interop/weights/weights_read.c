@@ -429,7 +429,7 @@ static uint64_t hash_of_tensor_data(const struct tmk_weight *t)
     return tmk_hash_mix(h, tmk_hash_seeded_bytes(t->strides, t->n_dims * sizeof *t->strides));
 }
 
-/* Number + 1 of a weight that has the same data; 0: none has. */
+/* The number + 1 of a tensor with the same data; 0: none has. */
 static uint32_t find_same(const struct tmk_weights *w, const struct tmk_index *index, uint64_t hash,
                           const struct tmk_weight *t)
 {
@@ -440,7 +440,8 @@ static uint32_t find_same(const struct tmk_weights *w, const struct tmk_index *i
     return i;
 }
 
-/* By an index of data ranges, so that a million tensors take no square of it. */
+/* Find tied tensors by an index of data ranges, so that a million tensors do not take quadratic
+ * time. */
 static int find_tied(struct tmk_weights *w)
 {
     struct tmk_index index = {0};
@@ -448,7 +449,7 @@ static int find_tied(struct tmk_weights *w)
     for (uint64_t i = 0; i < w->n && rc == 0; i++) {
         struct tmk_weight *t = &w->all[i];
         if (t->n_elements == 0 || !t->has_data)
-            continue; /* alike, and the same as no other */
+            continue; /* equal, and not tied to a third one */
         uint64_t hash = hash_of_tensor_data(t);
         t->same_as = find_same(w, &index, hash, t);
         if (!t->same_as && (rc = tmk_grow_index(&index)) == 0)

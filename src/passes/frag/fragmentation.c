@@ -101,7 +101,7 @@ static struct tmk_frag_segment *list_segments(struct tmk_fragmentation *f,
 /* ---- gaps ---- */
 
 /* The whole pages of an expandable segment that lie in a gap. */
-static uint64_t whole_pages(const struct tmk_frag_segment *g, uint64_t from, uint64_t to)
+static uint64_t whole_page_bytes(const struct tmk_frag_segment *g, uint64_t from, uint64_t to)
 {
     uint64_t page = g->page_bytes;
     uint64_t first = (from - g->address + page - 1) / page, last = (to - g->address) / page;
@@ -118,7 +118,7 @@ static void add_gap(struct tmk_frag_segment *g, struct tmk_frag_sum *sum, uint64
     g->largest_bytes = bytes > g->largest_bytes ? bytes : g->largest_bytes;
     sum->n_free++;
     if (g->is_expandable && g->page_bytes)
-        sum->whole_bytes += whole_pages(g, from, to);
+        sum->whole_bytes += whole_page_bytes(g, from, to);
     else if (bytes == g->size_bytes)
         sum->whole_bytes += bytes;
 }

@@ -142,7 +142,8 @@ static struct tmk_leak_group *add_group(struct tmk_leak_groups *g, const struct 
     return more;
 }
 
-static struct tmk_leak_group *find_group(const struct tmk_leak_groups *g, const struct tmk_block *b)
+static struct tmk_leak_group *find_leak_group(const struct tmk_leak_groups *g,
+                                              const struct tmk_block *b)
 {
     struct tmk_probe probe = tmk_index_probe(&g->index, hash_of_group(b));
     for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;)
@@ -154,7 +155,7 @@ static struct tmk_leak_group *find_group(const struct tmk_leak_groups *g, const 
 /* The block's group, which is made when new; NULL: there are too many. */
 static struct tmk_leak_group *leak_group_of(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
-    struct tmk_leak_group *known = find_group(g, b);
+    struct tmk_leak_group *known = find_leak_group(g, b);
     if (known || g->n_groups == TMK_LEAK_MAX_GROUPS)
         return known;
     if (tmk_grow_index(&g->index) < 0) {
@@ -199,7 +200,7 @@ static bool is_after_looks(const struct tmk_leak_groups *g)
  * one was not let go. */
 static void note_replaced(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
-    struct tmk_leak_group *group = find_group(g, b);
+    struct tmk_leak_group *group = find_leak_group(g, b);
     if (!group || b->alloc_ns > group->going_ns || b->size_bytes < group->last_bytes)
         return;
     group->replaced_bytes += group->last_bytes;

@@ -3,7 +3,7 @@
  *
  * Segments and large blocks are kept by address in sets of model/free_set.h, with size 0, so that
  * the neighbours of an address are found. Each large allocation is noted; at the end the notes
- * are walked forwards and backwards, with a table of the last cut block by stack and MiB, and the
+ * are walked forwards and backwards, with an index of the last cut block by stack and MiB, and the
  * nearer of the two is taken. */
 #include "passes/whatif/whatif_sizes.h"
 
@@ -212,7 +212,7 @@ static uint64_t hash_of_note(enum lookup lookup, const struct note *note)
     return tmk_hash_mix(tmk_hash_mix(note->stack, size), with_step ? (uint64_t)note->step : 0);
 }
 
-/* Number + 1 of the last note that is the same; 0: there is none. */
+/* The number + 1 of the last note that is the same; 0: there is none. */
 static uint32_t find_note(const struct tmk_whatif_sizes *z, uint64_t hash, enum lookup lookup,
                           const struct note *like)
 {
@@ -223,7 +223,7 @@ static uint32_t find_note(const struct tmk_whatif_sizes *z, uint64_t hash, enum 
     return i;
 }
 
-/* From now on note `i` is the last one of those that are the same. */
+/* Make note `i` the last one of those that are the same. */
 static int set_last(struct tmk_whatif_sizes *z, enum lookup lookup, uint64_t i)
 {
     uint64_t hash = hash_of_note(lookup, &z->notes[i]);

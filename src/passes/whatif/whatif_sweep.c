@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/whatif/whatif_sweep.c - the one sweep that keeps what replay needs; see whatif.h.
  *
- * The live blocks have a table of their own (whatif_live.c). After a gap, or when the trace
+ * The live blocks have an index of their own (whatif_live.c). After a gap, or when the trace
  * begins in the middle, blocks that are there without an allocation are taken as allocated at
  * that moment, in order of address, and those that are gone as freed.
  *
