@@ -29,7 +29,7 @@ struct tmk_group {
     struct tmk_textmap keys;
     struct tmk_peak_row *rows;
     uint64_t n_rows, row_room;
-    int64_t last_step; /* by step: that of the block before; its row is row_of[0] */
+    int64_t last_step; /* by step: the last block's step; its row is row_of[0] */
     uint32_t nowhere;
     struct tmk_arena texts;
     bool failed;

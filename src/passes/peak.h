@@ -39,16 +39,13 @@ int tmk_peak_finish(struct tmk_peak *k, const struct tmk_replay *rp, struct tmk_
 /* Returns false when the moment never came (no block ever, no such step). */
 bool tmk_peak_found(const struct tmk_peak *k);
 uint64_t tmk_peak_time_ns(const struct tmk_peak *k); /* trace time */
-int64_t
-tmk_peak_step(const struct tmk_peak *k); /* With TIME on any device it is the device with the most
-                                            bytes then; bytes and blocks are of all devices. */
-/* Of TIME on any device: the one with the most bytes then; bytes and blocks are of all of them. */
+int64_t tmk_peak_step(const struct tmk_peak *k);     /* TMK_NO_STEP: before the first */
+/* With TIME on any device it is the device with the most bytes then; bytes and blocks are of all
+ * devices. */
 uint16_t tmk_peak_device(const struct tmk_peak *k);
-uint64_t tmk_peak_bytes(
-    const struct tmk_peak *k); /* The bytes that the framework's allocator had reserved then, on the
-                                  same devices as the allocated bytes; false when not known. */
-/* What the framework's allocator held of the device then, of all of them where bytes are; false
- * when that is not known. */
+uint64_t tmk_peak_bytes(const struct tmk_peak *k); /* allocated on the device at the moment */
+/* The bytes that the framework's allocator had reserved then, on the same devices as the allocated
+ * bytes; false when not known. */
 bool tmk_peak_reserved(const struct tmk_peak *k, uint64_t *ret_bytes);
 /* The blocks of the device alive then; borrowed until close. They add up to the bytes, except where
  * a damaged part of the trace hid their end or the recorder could not follow them. */

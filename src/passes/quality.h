@@ -18,7 +18,7 @@ struct tmk_quality {
     uint64_t n_without_details; /* blocks alive at the end, of unknown age and origin: the events
                                    that tell are no longer in the trace */
     uint64_t n_unnamed;         /* times that a table had no room for a name, stack or stream */
-    uint64_t n_replaced;        /* blocks whose free was never seen */
+    uint64_t n_replaced;        /* blocks with a free that was never seen */
     uint64_t n_unknown_free;    /* frees of blocks that were never seen */
     uint64_t n_lost_segments;   /* driver segments for which a table had no room */
     uint64_t detail_from_ns;    /* trace time; later than 0 when detail was given up */

@@ -29,7 +29,7 @@ struct tmk_device_sums {
     uint16_t device;
     uint64_t bytes; /* of all owners */
     uint64_t n_segments;
-    uint64_t pool_bytes; /* in pools whose owner is known */
+    uint64_t pool_bytes; /* in pools with a known owner */
     struct tmk_owner_sum owners[TMK_SUMS_MAX_OWNERS];
 };
 

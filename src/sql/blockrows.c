@@ -18,7 +18,7 @@ const struct tmk_column_spec tmk_block_specs[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_S
 
 /* ---- one block ---- */
 
-/* The block's stage, which is mostly that of a range. */
+/* The block's stage, which mostly comes from a range. */
 static uint32_t stage_text(struct tmk_source *s, const struct tmk_state *state,
                            const struct tmk_block *b)
 {

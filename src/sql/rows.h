@@ -17,7 +17,7 @@ enum tmk_cell_kind {
     TMK_CELL_TEXT,    /* uint32_t, number in the text pool; 0: unknown */
     TMK_CELL_MB,      /* int64_t bytes, shown as bytes / 1048576.0 */
     TMK_CELL_SECONDS, /* int64_t ns, shown as ns / 1e9 */
-    /* In bins only; it takes half the memory of the kind it stands for: */
+    /* This one is in bins only; it takes half the memory of the kind it stands for: */
     TMK_CELL_SHORT_MB, /* int32_t units of 256 bytes; TMK_NULL_SHORT: unknown */
 };
 

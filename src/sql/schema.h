@@ -42,10 +42,9 @@ enum { TMK_MAX_ARGS = 2 };
 struct tmk_fill {
     struct tmk_textpool *pool;
     struct tmk_source *source;
-    uint32_t chunk;      /* TMK_SCOPE_CHUNK: number in source->chunks */
-    const int64_t *args; /* of a table-valued function */
-    struct tmk_walk
-        *walk; /* kept from segment to segment, so that neighbours are read on from there */
+    uint32_t chunk;        /* TMK_SCOPE_CHUNK: number in source->chunks */
+    const int64_t *args;   /* of a table-valued function */
+    struct tmk_walk *walk; /* kept between segments, so that neighbours are read on from there */
     struct tmk_rows *rows; /* empty; to be filled */
 };
 

@@ -4,7 +4,7 @@
  *
  * The innermost stage must be backward, optimizer ("step" in the stage's text), or forward, eval
  * or one of the user's own names, which all count as forward. A module that is closed together
- * with something around it has no post row, as nothing reported its end. Memory is that of the
+ * with something around it has no post row, as nothing reported its end. Memory is counted on the
  * process's main device: the accelerator that ever had the most bytes, else the host; MB are
  * 1048576 bytes. Cached is what the framework's allocator has reserved, allocated blocks
  * included.

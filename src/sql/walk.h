@@ -29,7 +29,7 @@
 
 struct tmk_walk_range {
     uint64_t start_ns; /* trace time */
-    /* On the main device when it opened; known only if the walk saw that. */
+    /* These are the main device's when the range opened; known only if the walk saw that. */
     uint64_t allocated_bytes, max_bytes;
     uint64_t row;                /* the table's own, 0 when the range opens */
     uint32_t name;               /* string id */
@@ -55,7 +55,7 @@ struct tmk_walk_device {
 
 struct tmk_walk {
     struct tmk_event event; /* the last one */
-    /* After it: */
+    /* The state after it: */
     int64_t step;
     uint64_t step_start_ns;
     int64_t local_step; /* TMK_NULL_INT: not known; only with want_local_step */

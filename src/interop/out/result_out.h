@@ -20,7 +20,7 @@ struct tmk_result_out {
     struct tmk_csv csv;
 };
 
-/* Write the names of the columns. `is_safe` is that of kit/csv.h. */
+/* Write the names of the columns. kit/csv.h explains `is_safe`. */
 void tmk_result_out_begin(struct tmk_result_out *r, sqlite3_stmt *statement, bool is_json,
                           bool is_safe, FILE *out);
 /* Write the statement's current row. */

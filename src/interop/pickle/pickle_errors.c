@@ -40,7 +40,7 @@ int tmk_pickle_fail_feed(struct tmk_pickle *p, int rc)
     return tmk_pickle_fail(p, rc, p->feed->error.text);
 }
 
-/* ---- what is refused ---- */
+/* ---- what is rejected ---- */
 
 /* Copy a name for people: printable ASCII, truncated. */
 static void copy_name(char *to, size_t room, const uint8_t *from, size_t n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/torch/torch_import.c - see torch_import.h.
  *
- * A track is one device: its events, the history before them and its layout. The next event is
- * that of the track with the smallest time. */
+ * A track is one device: its events, the history before them and its layout. The next event comes
+ * from the track with the smallest time. */
 #include "interop/torch/torch_import.h"
 
 #include <inttypes.h>

@@ -39,9 +39,8 @@ struct cell_machine {
     struct tmk_cell *none;
     struct tmk_cell *shared[N_SHARED]; /* NULL: not used yet */
     struct tmk_checkpoint_limit *limit;
-    uint64_t
-        uncounted; /* bytes that do not raise the limit: skipped ones, and ends of long texts */
-    int rc;        /* the first error */
+    uint64_t uncounted; /* bytes that do not raise the limit: skipped, or the end of a long text */
+    int rc;             /* the first error */
     struct tmk_error *err;
 };
 

@@ -21,7 +21,8 @@ struct tmk_scan_result {
                         tensor */
     uint64_t n_nan, n_inf, n_zero, n_denormal;
     uint64_t first_nan, first_inf; /* index of the element, in row-major order; UINT64_MAX: none */
-    /* Of the finite elements. NaN when there are none (std: when there are fewer than two). */
+    /* Figures of the finite elements. NaN when there are none (std: when there are fewer than
+     * two). */
     double min, max, mean, std;
 };
 

@@ -58,8 +58,8 @@ enum {
 struct kernel_format {
     uint32_t n_bytes;
     uint32_t sign, magnitude; /* bit masks as in the file, shifted up by `up` */
-    uint32_t up;              /* bf16 is the upper half of float32, e5m2 that of float16 */
-    uint32_t shift, bias;     /* mantissa and exponent from there to float32; 0: it is float32 */
+    uint32_t up;          /* bf16 is the upper half of float32, e5m2 the upper half of float16 */
+    uint32_t shift, bias; /* mantissa and exponent from there to float32; 0: it is float32 */
     uint32_t least_normal,
         least_odd;     /* magnitudes: the first normal one, the first that is not finite */
     uint32_t infinite; /* magnitude; 0: there is none */

@@ -97,11 +97,9 @@ struct tmk_weights {
     uint64_t n, room;
     struct tmk_weight_file *files;
     uint64_t n_files, files_room;
-    struct tmk_textmap
-        left_out; /* calls in a pickle that we do not know: neither executed nor read */
-    struct tmk_textmap
-        classes; /* of objects in a pickle that were not made; only their state was read */
-    struct tmk_textmap twice; /* names of tensors that are in more than one file */
+    struct tmk_textmap left_out; /* unknown calls in a pickle: neither executed nor read */
+    struct tmk_textmap classes;  /* of objects in a pickle: not made, only their state was read */
+    struct tmk_textmap twice;    /* names of tensors that are in more than one file */
     struct tmk_arena arena;
     bool no_limits; /* the argument of read */
 };

@@ -65,9 +65,8 @@ const struct tmk_diff_cause *tmk_diff_cause(const struct tmk_diff *d, uint64_t i
 /* The bytes of all blocks of a side, and how their change splits. */
 uint64_t tmk_diff_bytes(const struct tmk_diff *d, enum tmk_side side);
 struct tmk_diff_split tmk_diff_split(const struct tmk_diff *d);
-/* The part of the change whose causes are attributed, 0 to 1, with growth and shrinkage counted
- * alike; 1 where nothing has changed. `others`: bytes of change that blocks do not explain (0:
- * none). */
+/* The part of the change with attributed causes, 0 to 1, with growth and shrinkage counted alike;
+ * 1 where nothing has changed. `others`: bytes of change that blocks do not explain (0: none). */
 double tmk_diff_attributed(const struct tmk_diff *d, uint64_t others);
 /* True when names were compared without the parts that wrappers add (align.h). */
 bool tmk_diff_unwraps(const struct tmk_diff *d);

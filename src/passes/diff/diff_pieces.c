@@ -94,7 +94,7 @@ static bool ends_in_grad(const char *name)
     return n > 5 && strcmp(name + n - 5, ".grad") == 0;
 }
 
-/* The meaning of a name: "layers.0.fc.weight" is of module layers.0.fc, and so are
+/* The meaning of a name: "layers.0.fc.weight" belongs to module layers.0.fc, and so do
  * "layers.0.fc.weight.exp_avg" and "layers.0.fc.weight.grad". */
 static const struct meaning *meaning_of(struct tmk_pieces *l, struct teller *t, uint32_t name,
                                         bool is_state)

@@ -194,7 +194,7 @@ static const struct tmk_frag_trace *trace_in(const struct tmk_frag_candidate *c,
 }
 
 /* A segment serves the stream of its blocks. Without blocks, it serves the only stream that there
- * is, or that of a block that was in it before; else the stream is not known. */
+ * is, or the stream of a block that was in it before; else the stream is not known. */
 static struct tmk_frag_pool_row pool_key_of(const struct tmk_frag_candidate *c,
                                             const struct tmk_frag_segment *g)
 {

@@ -29,7 +29,7 @@ static int sweep_scenes(struct tmk_explanation *x, const struct tmk_visitor *wat
     return rc < 0 ? rc : tmk_scenes_finish(x->scenes, err);
 }
 
-/* Replays need a limit: that of a first verdict made without replays. */
+/* Replays need a limit: a first verdict, made without replays, gives it. */
 static int explain_case(struct tmk_explanation *x, struct tmk_case *c, struct tmk_error *err)
 {
     int rc = tmk_inquirer_ask(x->inquirer, &c->scene, &c->inquiry, err);

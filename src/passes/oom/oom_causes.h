@@ -27,7 +27,7 @@
  *   outlier        A + Q is above the median peak of up to 32 earlier steps, at least three, by
  *                  more than a quarter and by five deviations (MAD x 1.4826), and those would fit:
  *                  A + Q less the median
- *   other_process  the card is the limit and others have some of it: what they have
+ *   other_process  the device is the limit and others have some of it: what they have
  *   demand         the job needs more than there is: a twentieth of the limit, always
  *
  * A cause counts if its bytes are at least what was missing and at least a twentieth of the
@@ -63,8 +63,7 @@ struct tmk_trial {
     const char *conf;
     bool runs_out;        /* at the scene or before */
     bool runs_out_before; /* before the scene, so its figures are not the scene's */
-    uint64_t
-        needs_bytes; /* the smallest limit under which nothing runs out; may be TMK_BYTES_UNKNOWN */
+    uint64_t needs_bytes; /* the smallest sufficient limit; may be TMK_BYTES_UNKNOWN */
 };
 
 enum { TMK_MAX_TRIALS = 8 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/oom/oom_need.h - how much the step that ran out would have needed, and how much of that
+/* passes/oom/oom_need.h - how much the step with the OOM would have needed, and how much of that
  * grows with the batch.
  *
  * Allocated plus requested bytes are the least that it needs. Earlier steps say more if they

@@ -45,8 +45,7 @@ struct tmk_whatif_facts {
 
 struct tmk_whatif_setting {
     struct tmk_alloc_conf conf;
-    uint64_t
-        limit_bytes; /* the most that torch's allocator may reserve; TMK_ALLOC_NO_BOUND: no limit */
+    uint64_t limit_bytes; /* the most that torch may reserve; TMK_ALLOC_NO_BOUND: no limit */
 };
 
 struct tmk_whatif_oom {

@@ -3,7 +3,7 @@
  * whatif_internal.h. */
 #include "passes/whatif/whatif_internal.h"
 
-/* An allocator that ran out had reserved as much as it could: with that as the limit, the replay
+/* An allocator with an OOM had reserved as much as it could: with that as the limit, the replay
  * does the same. Expandable segments are an exception: a request may need less of them than
  * counts against the limit. */
 static uint64_t limit_of_oom(const struct tmk_whatif *w)
