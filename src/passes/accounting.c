@@ -52,7 +52,7 @@ static uint64_t account_difference(uint64_t a, uint64_t b)
 /* If a process had memory before recording began, torch at least reports how much it has
  * reserved. Two parts of that are counted already: what we know of without knowing its owner, and
  * the driver's pools, since blocks from those are part of what torch reports. */
-static void add_unseen(const struct tmk_account *account, struct tmk_device_sums *sums)
+static void add_unseen_bytes(const struct tmk_account *account, struct tmk_device_sums *sums)
 {
     uint64_t counted = sums->owners[TMK_SUMS_UNKNOWN].bytes + sums->pool_bytes;
     if (!account->has_reserved || sums->owners[TMK_SUMS_TORCH].n_segments > 0 ||
@@ -74,7 +74,7 @@ static void add_block_bytes(struct tmk_account *account, const struct tmk_state 
     }
 }
 
-static enum worth worth_of(const struct tmk_account *a)
+static enum worth worth_of_sample(const struct tmk_account *a)
 {
     bool is_told = a->own_bytes != TMK_BYTES_UNKNOWN;
     uint64_t own = is_told ? a->own_bytes : a->segment_bytes; /* at least */
@@ -98,17 +98,17 @@ static void take_account(const struct tmk_device_sums *sums, const struct tmk_st
                                     .others_bytes = sample->others_bytes};
     ret->sums = *sums;
     add_block_bytes(account, s);
-    add_unseen(account, &ret->sums);
+    add_unseen_bytes(account, &ret->sums);
     account->segment_bytes = ret->sums.bytes;
     account->context_bytes = account_difference(sample->own_bytes, account->segment_bytes);
     account->unexplained_bytes = account_difference(
         account_difference(sample->used_bytes, sample->own_bytes), sample->others_bytes);
-    ret->worth = worth_of(account);
+    ret->worth = worth_of_sample(account);
 }
 
 /* ---- the sweep ---- */
 
-static bool has_more(const struct moment *new, const struct moment *old)
+static bool has_more_bytes(const struct moment *new, const struct moment *old)
 {
     if (new->worth != old->worth)
         return new->worth > old->worth;
@@ -125,7 +125,7 @@ static void on_accounting_sample(struct tmk_accounting *a, const struct tmk_repl
         return;
     struct moment *m = a->moments[place], new = {0};
     take_account(&a->sums->devices[place], &rp->state, &ev->sample, &new);
-    if (has_more(&new, &m[PEAK]))
+    if (has_more_bytes(&new, &m[PEAK]))
         m[PEAK] = new;
     if (new.worth >= m[LAST].worth)
         m[LAST] = new;

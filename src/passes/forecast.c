@@ -21,8 +21,9 @@ enum {
 };
 
 #define SOON_S 30.0
-#define SMALL_CARD 1.25 /* times the highest peak: would it be an alarm on a device of that size?  \
-                         */
+#define SMALL_CARD                                                                                 \
+    1.25 /* times the highest peak: would it be an alarm on a device of that size?                 \
+          */
 
 struct steps { /* finished ones of a device, the last MOST_STEPS */
     const struct tmk_step_row *rows[MOST_STEPS];
@@ -142,7 +143,7 @@ static void find_steps(struct work *w, uint16_t device)
 }
 
 /* The seconds that a step takes lately. */
-static double pace_of(const struct steps *s)
+static double pace_of_steps(const struct steps *s)
 {
     uint32_t n = s->n < PACE_STEPS ? s->n : PACE_STEPS;
     uint64_t end = s->rows[s->n - 1]->end_ns, start = s->rows[s->n - n]->start_ns;
@@ -160,7 +161,7 @@ static double value_of_step(const struct tmk_step_row *row, enum which which)
 
 static struct tmk_outlook look_at_steps(struct work *w, enum which which, double capacity)
 {
-    double pace = pace_of(&w->steps);
+    double pace = pace_of_steps(&w->steps);
     uint32_t n = 0;
     for (uint32_t i = 0; i < w->steps.n; i++)
         if (which != RESERVED || w->steps.rows[i]->has_reserved)
@@ -256,7 +257,7 @@ static void name_far_leak(struct work *w, struct tmk_forecast *f)
 
 static void forecast_by_steps(struct work *w, struct tmk_forecast *f)
 {
-    double capacity = (double)f->capacity_bytes, pace = pace_of(&w->steps);
+    double capacity = (double)f->capacity_bytes, pace = pace_of_steps(&w->steps);
     struct tmk_outlook o = look_at_steps(w, PEAKS, capacity);
     f->by_step = true;
     take_outlook(f, &o, pace);
@@ -325,7 +326,7 @@ static void forecast_device(struct work *w, uint16_t device, struct tmk_forecast
     forecast_by_time(w, ret);
 }
 
-static bool is_listed(const struct tmk_forecast *list, uint32_t n, uint16_t device)
+static bool is_device_listed(const struct tmk_forecast *list, uint32_t n, uint16_t device)
 {
     for (uint32_t i = 0; i < n; i++)
         if (list[i].device == device)
@@ -345,7 +346,7 @@ int tmk_forecast_list(const struct tmk_process *p, const struct tmk_forecast_sam
     uint32_t n = 0;
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++) {
         uint16_t device = tmk_reader_step_row(p->reader, i)->device;
-        if (n < TMK_MAX_DEVICES && !is_listed(ret, n, device))
+        if (n < TMK_MAX_DEVICES && !is_device_listed(ret, n, device))
             forecast_device(w, device, &ret[n++]);
     }
     free(w);

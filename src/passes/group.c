@@ -93,7 +93,7 @@ static uint32_t n_numbers(const struct tmk_labels *l, enum tmk_by by)
     return 0;
 }
 
-static bool is_stack(enum tmk_by by)
+static bool is_stack_key(enum tmk_by by)
 {
     return by == TMK_BY_STACK || by == TMK_BY_SITE;
 }
@@ -246,7 +246,7 @@ static struct tmk_peak_row *find_row(struct tmk_group *g, const struct tmk_block
             return NULL;
         g->rows = more;
         g->rows[g->n_rows++] = (struct tmk_peak_row){.key = shown_key(g, text),
-                                                     .stack = is_stack(g->by) ? b->stack : 0};
+                                                     .stack = is_stack_key(g->by) ? b->stack : 0};
     }
     return &g->rows[row];
 }

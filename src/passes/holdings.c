@@ -24,7 +24,7 @@ struct tmk_holdings {
     uint32_t n_shown;
 };
 
-static const struct tmk_device_sums *sums_of(const struct tmk_holdings *h)
+static const struct tmk_device_sums *sums_of_device(const struct tmk_holdings *h)
 {
     for (uint32_t i = 0; i < h->sums->n_devices; i++)
         if (h->sums->devices[i].device == h->device)
@@ -35,7 +35,7 @@ static const struct tmk_device_sums *sums_of(const struct tmk_holdings *h)
 /* Take the current sums as the most of the part. */
 static void note_held_bytes(struct tmk_holdings *h, uint64_t ns)
 {
-    const struct tmk_device_sums *s = sums_of(h);
+    const struct tmk_device_sums *s = sums_of_device(h);
     struct tmk_timeline_part *part = &h->parts[h->at];
     part->max_bytes = s ? s->bytes : 0;
     part->max_ns = ns > part->start_ns ? ns : part->start_ns;
@@ -55,9 +55,9 @@ static void go_to_part(struct tmk_holdings *h, uint64_t ns)
     }
 }
 
-static void look_at_held(struct tmk_holdings *h, uint64_t ns)
+static void look_at_held_bytes(struct tmk_holdings *h, uint64_t ns)
 {
-    const struct tmk_device_sums *s = sums_of(h);
+    const struct tmk_device_sums *s = sums_of_device(h);
     if (!h->has_begun || (s && s->bytes > h->parts[h->at].max_bytes))
         note_held_bytes(h, ns);
 }
@@ -90,7 +90,7 @@ static void on_holdings_event(void *arg, const struct tmk_replay *rp, const stru
     else if (ev->kind == TMK_KIND_SAMPLE && ev->device == h->device)
         take_holdings_sample(h, ev->sample.used_bytes);
     else if (is_segment)
-        look_at_held(h, ev->time_ns);
+        look_at_held_bytes(h, ev->time_ns);
 }
 
 static void on_holdings_restored(void *arg, const struct tmk_replay *rp)
@@ -102,7 +102,7 @@ static void on_holdings_restored(void *arg, const struct tmk_replay *rp)
     tmk_segment_sums_restored(h->sums, rp);
     h->step = rp->state.step;
     if (ns <= h->parts[h->n_parts - 1].end_ns)
-        look_at_held(h, ns);
+        look_at_held_bytes(h, ns);
 }
 
 struct tmk_visitor tmk_holdings_visitor(struct tmk_holdings *h)

@@ -125,7 +125,7 @@ static struct layer *unknown_layer(struct tmk_layers *s)
 }
 
 /* Add what was allocated in blocks that were never seen to go. */
-static void add_unknown(struct tmk_layers *s)
+static void add_unknown_bytes(struct tmk_layers *s)
 {
     for (uint32_t i = 0; i < s->n_parts && !s->failed; i++) {
         uint64_t known = 0;
@@ -141,7 +141,7 @@ int tmk_layers_finish(struct tmk_layers *s, const struct tmk_replay *rp, struct 
 {
     count_live_layers(s, &rp->state);
     add_up_layers(s);
-    add_unknown(s);
+    add_unknown_bytes(s);
     return s->failed ? tmk_fail(err, TMK_ENOMEM, "no memory for the layers of the timeline") : 0;
 }
 

@@ -98,7 +98,7 @@ static bool was_born_by_peak(const struct candidate *c, const struct tmk_block *
     return b->serial ? b->serial <= c->serial : b->alloc_ns <= c->ns;
 }
 
-static void keep_gone(struct tmk_peak *k, struct candidate *c, const struct tmk_block *b)
+static void keep_gone_block(struct tmk_peak *k, struct candidate *c, const struct tmk_block *b)
 {
     struct tmk_block *more = tmk_grow(c->gone, c->n_gone + 1, &c->gone_room, sizeof *more);
     if (!more) {
@@ -130,7 +130,7 @@ static void on_peak_event(void *arg, const struct tmk_replay *rp, const struct t
     } else if (ev->kind == TMK_KIND_FREE && b) {
         uint32_t i = device_number(k, s, ev->device);
         if (i < TMK_MAX_DEVICES && k->devices[i].found && was_born_by_peak(&k->devices[i], b))
-            keep_gone(k, &k->devices[i], b);
+            keep_gone_block(k, &k->devices[i], b);
     } else if (ev->kind == TMK_KIND_STEP && k->moment.kind == TMK_MOMENT_STEP) {
         consider_all_peaks(k, s, ev->time_ns);
     } else if (ev->kind == TMK_KIND_RESERVED) {
@@ -145,7 +145,7 @@ static void on_peak_restored(void *arg, const struct tmk_replay *rp)
 
 /* With TIME the moment is not searched for: the state until then is noted, later frees are kept. */
 
-static void note_now(struct tmk_peak *k, const struct tmk_state *s)
+static void note_current_moment(struct tmk_peak *k, const struct tmk_state *s)
 {
     k->step = s->step;
     for (uint32_t i = 0; i < s->n_devices; i++) {
@@ -160,11 +160,11 @@ static void on_time_event(void *arg, const struct tmk_replay *rp, const struct t
 {
     struct tmk_peak *k = arg;
     if (ev->time_ns <= k->moment.time_ns) {
-        note_now(k, &rp->state);
+        note_current_moment(k, &rp->state);
     } else if (ev->kind == TMK_KIND_FREE && b && b->alloc_ns <= k->moment.time_ns) {
         uint32_t i = device_number(k, &rp->state, ev->device);
         if (i < TMK_MAX_DEVICES)
-            keep_gone(k, &k->devices[i], b);
+            keep_gone_block(k, &k->devices[i], b);
     }
 }
 
@@ -172,7 +172,7 @@ static void on_time_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_peak *k = arg;
     if (rp->state.now_ns <= k->moment.time_ns)
-        note_now(k, &rp->state);
+        note_current_moment(k, &rp->state);
     else if (rp->n_replayed == 0)
         k->too_early = true;
 }
@@ -199,7 +199,7 @@ static bool is_device_wanted(const struct tmk_peak *k, uint16_t device)
     return k->moment.any_device || k->moment.device == device;
 }
 
-static bool is_alive_then(const struct tmk_peak *k, const struct tmk_block *b)
+static bool was_block_alive_then(const struct tmk_peak *k, const struct tmk_block *b)
 {
     if (k->moment.kind == TMK_MOMENT_TIME)
         return b->alloc_ns <= k->moment.time_ns;
@@ -234,7 +234,7 @@ static int collect_peak_blocks(struct tmk_peak *k, const struct tmk_state *s)
     for (uint32_t i = 1; i <= s->n_entries && rc == 0; i++) {
         const struct tmk_block *b = &s->entries[i];
         struct tmk_block settled = tmk_state_settled(s, b);
-        if (b->live && (all || b->device == k->device) && is_alive_then(k, b))
+        if (b->live && (all || b->device == k->device) && was_block_alive_then(k, b))
             rc = add_peak_block(k, &settled);
     }
     return rc;

@@ -28,8 +28,8 @@ static uint32_t owner_of(struct tmk_segment_sums *sums, uint32_t stack)
     return number;
 }
 
-static struct tmk_device_sums *sums_for(struct tmk_segment_sums *sums,
-                                        const struct tmk_driver_segment *g)
+static struct tmk_device_sums *sums_for_segment(struct tmk_segment_sums *sums,
+                                                const struct tmk_driver_segment *g)
 {
     if (!tmk_segment_is_on_device(g->kind))
         return NULL;
@@ -41,7 +41,7 @@ static struct tmk_device_sums *sums_for(struct tmk_segment_sums *sums,
 static void count_owner_segment(struct tmk_segment_sums *sums, const struct tmk_driver_segment *g,
                                 bool is_new)
 {
-    struct tmk_device_sums *d = sums_for(sums, g);
+    struct tmk_device_sums *d = sums_for_segment(sums, g);
     if (!d)
         return;
     uint32_t owner = owner_of(sums, g->stack);

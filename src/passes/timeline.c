@@ -42,8 +42,8 @@ static uint64_t part_start(const struct tmk_timeline *t, uint32_t i)
     return t->start_ns + (uint64_t)(span * i / t->n_parts);
 }
 
-static void set_max(const struct tmk_timeline *t, struct tmk_timeline_part *part, uint64_t bytes,
-                    uint64_t ns)
+static void set_part_max(const struct tmk_timeline *t, struct tmk_timeline_part *part,
+                         uint64_t bytes, uint64_t ns)
 {
     part->max_bytes = bytes;
     part->max_ns = ns;
@@ -58,7 +58,7 @@ static void enter_part(struct tmk_timeline *t, uint32_t i)
     for (uint32_t d = 0; d < t->n_tracks; d++) {
         struct tmk_timeline_part *part = &t->tracks[d].parts[i];
         part->min_bytes = t->tracks[d].bytes;
-        set_max(t, part, part->min_bytes, part->start_ns);
+        set_part_max(t, part, part->min_bytes, part->start_ns);
         part->has_reserved = t->tracks[d].has_reserved;
         part->max_reserved_bytes = t->tracks[d].reserved_bytes;
         part->has_used = t->tracks[d].has_used;
@@ -98,12 +98,12 @@ static void add_track(struct tmk_timeline *t, uint16_t device)
     t->tracks[t->n_tracks++] = (struct track){.device = device, .parts = parts};
 }
 
-static void set_bytes(struct tmk_timeline *t, struct track *track, uint64_t bytes)
+static void set_track_bytes(struct tmk_timeline *t, struct track *track, uint64_t bytes)
 {
     struct tmk_timeline_part *part = &track->parts[t->at];
     track->bytes = bytes;
     if (bytes > part->max_bytes || !t->has_begun)
-        set_max(t, part, bytes, t->has_begun ? t->now_ns : part->start_ns);
+        set_part_max(t, part, bytes, t->has_begun ? t->now_ns : part->start_ns);
     if (bytes < part->min_bytes || !t->has_begun)
         part->min_bytes = bytes;
 }
@@ -119,13 +119,13 @@ static void set_track_reserved(struct tmk_timeline *t, struct track *track,
 }
 
 /* Bring all tracks up to the state. */
-static void take_over(struct tmk_timeline *t, const struct tmk_state *s)
+static void take_over_state(struct tmk_timeline *t, const struct tmk_state *s)
 {
     while (t->n_tracks < s->n_devices && !t->failed)
         add_track(t, s->devices[t->n_tracks].device);
     for (uint32_t i = 0; i < t->n_tracks; i++)
         if (t->tracks[i].bytes != s->devices[i].allocated_bytes)
-            set_bytes(t, &t->tracks[i], s->devices[i].allocated_bytes);
+            set_track_bytes(t, &t->tracks[i], s->devices[i].allocated_bytes);
 }
 
 static void take_over_reserved(struct tmk_timeline *t, const struct tmk_state *s)
@@ -164,13 +164,13 @@ static void on_timeline_event(void *arg, const struct tmk_replay *rp, const stru
     if (is_block) {
         t->n_seen++;
         t->serial = rp->state.n_allocs;
-        take_over(t, &rp->state);
+        take_over_state(t, &rp->state);
     } else if (ev->kind == TMK_KIND_STEP) {
         t->step = ev->step;
     } else if (ev->kind == TMK_KIND_SAMPLE) {
         take_track_sample(t, ev->device, ev->sample.used_bytes);
     } else {
-        take_over(t, &rp->state);
+        take_over_state(t, &rp->state);
         take_over_reserved(t, &rp->state);
     }
 }
@@ -186,7 +186,7 @@ static void on_timeline_restored(void *arg, const struct tmk_replay *rp)
     t->step = rp->state.step;
     t->now_ns = rp->state.now_ns;
     t->serial = rp->state.n_allocs;
-    take_over(t, &rp->state);
+    take_over_state(t, &rp->state);
     take_over_reserved(t, &rp->state);
 }
 

@@ -505,7 +505,7 @@ static const struct tmk_step_row *written_row(const struct tmk_verify *v, uint64
     return found ? tmk_reader_step_row(v->r, low) : NULL;
 }
 
-static void on_row(void *arg, const struct tmk_step_row *row)
+static void on_step_row(void *arg, const struct tmk_step_row *row)
 {
     struct tmk_verify *v = arg;
     const struct tmk_step_row *w = written_row(v, row->ordinal);
@@ -535,7 +535,7 @@ static void check_totals(struct tmk_verify *v)
     find_difference(v, TMK_STATUS_OFFSET, "time of the last event", status->end_ns, s->now_ns);
     for (uint32_t i = 0; i < s->n_devices; i++) {
         struct tmk_step_row row = tmk_state_open_row(s, i);
-        on_row(v, &row);
+        on_step_row(v, &row);
     }
 }
 
@@ -605,7 +605,7 @@ static int verify_trace(struct tmk_verify *v, struct tmk_error *err)
     if (rc < 0)
         return tmk_fail(err, rc, "no memory to replay the trace");
     v->has_replay = true;
-    v->rp.state.on_step_row = on_row;
+    v->rp.state.on_step_row = on_step_row;
     v->rp.state.on_step_row_arg = v;
     struct tmk_visitor visitor = {
         .arg = v, .event = on_verify_event, .progress = on_verify_progress};

@@ -130,7 +130,7 @@ static void swap_values(double *a, double *b)
     *b = t;
 }
 
-static double middle_of(double a, double b, double c)
+static double middle_of_values(double a, double b, double c)
 {
     if (a > b)
         swap_values(&a, &b);
@@ -142,7 +142,7 @@ static void select_value(double *v, uint64_t n, uint64_t k)
 {
     uint64_t low = 0, high = n - 1;
     while (low < high) {
-        double pivot = middle_of(v[low], v[low + (high - low) / 2], v[high]);
+        double pivot = middle_of_values(v[low], v[low + (high - low) / 2], v[high]);
         uint64_t i = low, j = high;
         while (i <= j) {
             while (v[i] < pivot)

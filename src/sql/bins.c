@@ -201,7 +201,7 @@ static int add_bin_block(struct tmk_bins *bins, struct tmk_bin *bin, struct fill
     return 0;
 }
 
-static void list_copied(struct builder *b, const struct tmk_cell *cells)
+static void list_copied_columns(struct builder *b, const struct tmk_cell *cells)
 {
     const struct tmk_vtab_def *def = b->store->def;
     b->n_wide = b->n_narrow = b->n_shortened = 0;
@@ -291,7 +291,7 @@ static int add_segment_rows(struct builder *b, uint32_t i, struct tmk_error *err
         return rc;
     if (overlap == TMK_ACROSS)
         tmk_bounds_rows(bounds, &cells[bounds->column], end, &begin, &end);
-    list_copied(b, cells);
+    list_copied_columns(b, cells);
     rc = find_row_bins(b, cells, begin, end);
     if (rc == 0)
         rc = copy_rows(b, i, begin, end);

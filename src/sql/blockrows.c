@@ -211,7 +211,7 @@ static int compare_row_serials(const void *va, const void *vb)
 }
 
 /* The open rows with a serial number, sorted by it; malloc'ed. */
-static struct row_serial *list_open(const struct rows_sweep *w, uint64_t *ret_n)
+static struct row_serial *list_open_rows(const struct rows_sweep *w, uint64_t *ret_n)
 {
     struct row_serial *list = malloc((size_t)(w->n + 1) * sizeof *list);
     uint64_t n = 0;
@@ -247,7 +247,7 @@ static void on_blocks_restored(void *arg, const struct tmk_replay *rp)
     struct rows_sweep *w = arg;
     const struct tmk_state *state = &rp->state;
     uint64_t n_list;
-    struct row_serial *list = list_open(w, &n_list);
+    struct row_serial *list = list_open_rows(w, &n_list);
     if (!list) {
         w->failed = true;
         return;

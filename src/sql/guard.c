@@ -22,7 +22,7 @@ static bool is_in_names(const char *name, const char *const *names)
 
 /* Pragmas that report; the first list also with an argument, which is a name or a number of rows.
  */
-static bool is_telling(const char *pragma, const char *argument)
+static bool is_telling_pragma(const char *pragma, const char *argument)
 {
     static const char *const of_something[] = {
         "foreign_key_list", "function_list",   "index_info",  "index_list",  "index_xinfo",
@@ -45,7 +45,7 @@ static bool is_telling(const char *pragma, const char *argument)
 }
 
 /* Functions that read or write files, load code or take pointers. Most of them are not built in. */
-static bool is_reaching_out(const char *function)
+static bool is_reaching_function(const char *function)
 {
     static const char *const names[] = {"edit",     "fts3_tokenizer", "fsdir", "load_extension",
                                         "readfile", "writefile",      NULL};
@@ -53,12 +53,12 @@ static bool is_reaching_out(const char *function)
 }
 
 /* SQLite's own tables: its schema is a table, and so are the results of ANALYZE. */
-static bool is_internal(const char *table)
+static bool is_internal_table(const char *table)
 {
     return table && sqlite3_strnicmp(table, "sqlite_", 7) == 0;
 }
 
-static bool is_schema(const char *table)
+static bool is_schema_table(const char *table)
 {
     static const char *const names[] = {"sqlite_master", "sqlite_temp_master", NULL};
     return is_in_names(table, names);
@@ -70,9 +70,9 @@ static const char *action_name(int action, const char *table)
 {
     switch (action) {
     case SQLITE_DELETE:
-        return is_internal(table) ? "DROP" : "DELETE";
+        return is_internal_table(table) ? "DROP" : "DELETE";
     case SQLITE_CREATE_TABLE:
-        return is_internal(table) ? "ANALYZE" : "CREATE";
+        return is_internal_table(table) ? "ANALYZE" : "CREATE";
     case SQLITE_ATTACH:
         return "ATTACH";
     case SQLITE_DETACH:
@@ -128,11 +128,11 @@ static int on_action(void *arg, int action, const char *a, const char *b, const 
                                                     : refuse_statement(g, "UPDATE", NULL);
     case SQLITE_INSERT: /* CREATE and ANALYZE ask this first, then about what they make, which is
                            handled there */
-        return is_schema(a) ? SQLITE_OK : refuse_statement(g, "INSERT", NULL);
+        return is_schema_table(a) ? SQLITE_OK : refuse_statement(g, "INSERT", NULL);
     case SQLITE_FUNCTION:
-        return is_reaching_out(b) ? refuse_statement(g, "the function", b) : SQLITE_OK;
+        return is_reaching_function(b) ? refuse_statement(g, "the function", b) : SQLITE_OK;
     case SQLITE_PRAGMA:
-        return is_telling(a, b) ? SQLITE_OK : refuse_statement(g, "PRAGMA", a);
+        return is_telling_pragma(a, b) ? SQLITE_OK : refuse_statement(g, "PRAGMA", a);
     default:
         return refuse_statement(g, action_name(action, a), NULL);
     }

@@ -17,7 +17,7 @@
 
 /* ---- what the table can do ---- */
 
-static bool is_in_order(struct tmk_store *s, int column)
+static bool is_column_in_order(struct tmk_store *s, int column)
 {
     uint8_t flags = s->def->specs[column].flags;
     if (!(flags & TMK_ORDER_STEP))
@@ -28,7 +28,7 @@ static bool is_in_order(struct tmk_store *s, int column)
     return true;
 }
 
-static bool is_key(const struct tmk_store *s, int column)
+static bool is_key_column(const struct tmk_store *s, int column)
 {
     return s->def->specs[column].flags & (TMK_FEW | TMK_ORDER_STEP);
 }
@@ -80,7 +80,7 @@ static bool take_bound(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index
                        enum tmk_filter_op op)
 {
     int column = info->aConstraint[i].iColumn;
-    if ((plan->bounded_by >= 0 && plan->bounded_by != column) || !is_in_order(s, column))
+    if ((plan->bounded_by >= 0 && plan->bounded_by != column) || !is_column_in_order(s, column))
         return false;
     plan->bounded_by = column;
     take_constraint(plan, info, i, op, column, true);
@@ -170,14 +170,15 @@ static bool list_terms(const struct tmk_store *s, const struct tmk_plan *plan,
 }
 
 /* True when natural order, or its reverse, serves the terms from `first` on. */
-static bool is_natural(struct tmk_store *s, const struct terms *t, int first)
+static bool is_natural_order(struct tmk_store *s, const struct terms *t, int first)
 {
     for (int i = first; i < t->n; i++) {
         bool in_step = s->def->specs[t->columns[i]].flags & TMK_IN_STEP;
         bool after_step = i > first && s->def->specs[t->columns[i - 1]].flags & TMK_ORDER_STEP;
         if (t->falling[i] != t->falling[first])
             return false;
-        if (in_step ? !after_step || !s->sources[0].steps_distinct : !is_in_order(s, t->columns[i]))
+        if (in_step ? !after_step || !s->sources[0].steps_distinct
+                    : !is_column_in_order(s, t->columns[i]))
             return false;
     }
     return true;
@@ -189,7 +190,7 @@ static bool make_keys(const struct tmk_store *s, struct tmk_plan *plan, const st
     if (plan->n_keys + n > TMK_MAX_KEYS)
         return false;
     for (int i = 0; i < n; i++)
-        if (!is_key(s, t->columns[i]))
+        if (!is_key_column(s, t->columns[i]))
             return false;
     for (int i = 0; i < n; i++) {
         plan->keys[plan->n_keys] = (uint8_t)t->columns[i];
@@ -199,13 +200,14 @@ static bool make_keys(const struct tmk_store *s, struct tmk_plan *plan, const st
 }
 
 /* Serve the order with the terms before `split` as keys. */
-static bool try_split(struct tmk_store *s, struct tmk_plan *plan, const struct terms *t, int split)
+static bool try_term_split(struct tmk_store *s, struct tmk_plan *plan, const struct terms *t,
+                           int split)
 {
     bool has_rest = split < t->n;
     bool is_merged = has_rest && s->n_sources > 1;
     if (is_merged && (plan->n_keys + split > 0 || t->n > 1))
         return false;
-    if (!is_natural(s, t, split) || !make_keys(s, plan, t, split))
+    if (!is_natural_order(s, t, split) || !make_keys(s, plan, t, split))
         return false;
     plan->backwards = has_rest && t->falling[split];
     if (is_merged) {
@@ -222,7 +224,7 @@ static bool take_query_order(struct tmk_store *s, struct tmk_plan *plan,
     if (info->nOrderBy == 0 || !list_terms(s, plan, info, &t))
         return false;
     for (int split = 0; split <= t.n; split++)
-        if (try_split(s, plan, &t, split))
+        if (try_term_split(s, plan, &t, split))
             return true;
     return false;
 }
@@ -286,13 +288,13 @@ static void narrow_to_nothing(struct tmk_bounds *b)
     b->high = INT64_MIN;
 }
 
-static void at_least(struct tmk_bounds *b, int64_t value)
+static void narrow_to_at_least(struct tmk_bounds *b, int64_t value)
 {
     if (value > b->low)
         b->low = value;
 }
 
-static void at_most(struct tmk_bounds *b, int64_t value)
+static void narrow_to_at_most(struct tmk_bounds *b, int64_t value)
 {
     if (value < b->high)
         b->high = value;
@@ -306,13 +308,13 @@ static void narrow_by_int(struct tmk_bounds *b, enum tmk_filter_op op, int64_t v
         return;
     }
     if (op == TMK_FILTER_EQ || op == TMK_FILTER_GE)
-        at_least(b, value);
+        narrow_to_at_least(b, value);
     if (op == TMK_FILTER_EQ || op == TMK_FILTER_LE)
-        at_most(b, value);
+        narrow_to_at_most(b, value);
     if (op == TMK_FILTER_GT)
-        at_least(b, value + 1);
+        narrow_to_at_least(b, value + 1);
     if (op == TMK_FILTER_LT)
-        at_most(b, value - 1);
+        narrow_to_at_most(b, value - 1);
 }
 
 /* Compare integers with a real: it counts as the integer below it, or the one above. */
@@ -338,10 +340,10 @@ static void narrow_by_real(struct tmk_bounds *b, enum tmk_filter_op op, double v
 void tmk_bounds_narrow(struct tmk_bounds *bounds, enum tmk_filter_op op, sqlite3_value *value)
 {
     if (op == TMK_FILTER_IS_NULL) {
-        at_most(bounds, TMK_NULL_INT);
+        narrow_to_at_most(bounds, TMK_NULL_INT);
         return;
     }
-    at_least(bounds, TMK_NULL_INT + 1);
+    narrow_to_at_least(bounds, TMK_NULL_INT + 1);
     if (op == TMK_FILTER_NOT_NULL)
         return;
     switch (sqlite3_value_numeric_type(value)) {

@@ -192,7 +192,7 @@ static int next_block(struct tmk_scan *s, struct tmk_error *err)
 }
 
 /* Put bins in front, in place of those at `i`. */
-static void put_first(struct tmk_table_data *t, uint32_t i, struct tmk_bins *b)
+static void put_bins_first(struct tmk_table_data *t, uint32_t i, struct tmk_bins *b)
 {
     for (; i > 0; i--)
         t->bins[i] = t->bins[i - 1];
@@ -207,7 +207,7 @@ static struct tmk_bins *find_kept_bins(struct tmk_table_data *t, const struct tm
         struct tmk_bins *b = t->bins[i];
         if (!b || !tmk_bins_fit(b, plan, bounds))
             continue;
-        put_first(t, i, b);
+        put_bins_first(t, i, b);
         return b;
     }
     return NULL;
@@ -223,7 +223,7 @@ static bool keep_bins(struct tmk_table_data *t, struct tmk_bins *b)
     if (i == 0)
         return false;
     tmk_bins_close(t->bins[i - 1]);
-    put_first(t, i - 1, b);
+    put_bins_first(t, i - 1, b);
     uint64_t n_bytes = b->slabs.n_bytes;
     for (i = 1; i < TMK_KEPT_BINS; i++) {
         if (!t->bins[i])

@@ -81,7 +81,7 @@ static void put_on_list(struct tmk_store *s, struct tmk_segment *segment)
     s->left_last = segment;
 }
 
-static void keep_to_limit(struct tmk_store *s)
+static void keep_store_to_limit(struct tmk_store *s)
 {
     while (s->left_first && s->slabs.n_bytes > s->limit_bytes) {
         struct tmk_segment *oldest = s->left_first;
@@ -183,7 +183,7 @@ void tmk_store_unpin(struct tmk_store *s, struct tmk_segment *segment)
     if (--segment->n_pins > 0 || !segment->held)
         return;
     put_on_list(s, segment);
-    keep_to_limit(s);
+    keep_store_to_limit(s);
 }
 
 static struct tmk_cell cell_of(const struct tmk_store *s, uint32_t column, const void *data,

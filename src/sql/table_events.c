@@ -92,7 +92,7 @@ static void set_event_block(struct tmk_fill *f, uint64_t row)
 }
 
 /* A segment's name is its kind; a sample's size is what is in use. */
-static void set_of_driver(struct tmk_fill *f, uint64_t row)
+static void set_driver_event(struct tmk_fill *f, uint64_t row)
 {
     const struct tmk_event *ev = &f->walk->event;
     tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
@@ -109,7 +109,7 @@ static void set_of_driver(struct tmk_fill *f, uint64_t row)
     }
 }
 
-static void set_other(struct tmk_fill *f, uint64_t row)
+static void set_other_event(struct tmk_fill *f, uint64_t row)
 {
     const struct tmk_event *ev = &f->walk->event;
     if (ev->kind == TMK_KIND_OOM) {
@@ -127,7 +127,7 @@ static void set_other(struct tmk_fill *f, uint64_t row)
             tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
     } else if (ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END ||
                ev->kind == TMK_KIND_SAMPLE) {
-        set_of_driver(f, row);
+        set_driver_event(f, row);
     } else if (ev->kind == TMK_KIND_HELD || ev->kind == TMK_KIND_RELEASED) {
         tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
         tmk_rows_int(f->rows, COL_address, row, (int64_t)ev->address);
@@ -156,7 +156,7 @@ static void set_range(const struct event_maker *m, uint64_t row)
     set_string(m->f, COL_name, row, name);
 }
 
-static void set_by_kind(const struct event_maker *m, uint64_t row)
+static void set_event_by_kind(const struct event_maker *m, uint64_t row)
 {
     switch (m->f->walk->event.kind) {
     case TMK_KIND_NONE:
@@ -172,7 +172,7 @@ static void set_by_kind(const struct event_maker *m, uint64_t row)
         set_range(m, row);
         break;
     default:
-        set_other(m->f, row);
+        set_other_event(m->f, row);
     }
 }
 
@@ -194,7 +194,7 @@ static void add_event_row(void *arg)
         set_string(f, COL_stage, row, range->stage_name);
         set_string(f, COL_module, row, range->module);
     }
-    set_by_kind(m, row);
+    set_event_by_kind(m, row);
 }
 
 static int fill_events(struct tmk_fill *f, struct tmk_error *err)

@@ -85,7 +85,7 @@ struct knowns {
 };
 
 /* Note the open ranges before a chunk that is not joined to the last one. */
-static int note_open(const struct tmk_walk *w, struct knowns *k)
+static int note_open_ranges(const struct tmk_walk *w, struct knowns *k)
 {
     k->n = 0;
     for (uint64_t t = 0; t < w->n_threads; t++) {
@@ -113,7 +113,7 @@ static uint64_t known_row(const struct knowns *k, uint32_t thread, const struct 
 }
 
 /* After that chunk began, the same ranges keep their rows; others get one, in an unknown step. */
-static void add_restored(struct tmk_fill *f, const struct knowns *k)
+static void add_restored_ranges(struct tmk_fill *f, const struct knowns *k)
 {
     const struct tmk_walk *w = f->walk;
     for (uint64_t t = 0; t < w->n_threads; t++) {
@@ -130,12 +130,12 @@ static void add_restored(struct tmk_fill *f, const struct knowns *k)
 static int fill_chunk(struct tmk_fill *f, uint32_t i, struct knowns *k, struct tmk_error *err)
 {
     k->n = 0;
-    int rc = i > 0 && !tmk_walk_is_next(f->walk, f->source, i) ? note_open(f->walk, k) : 0;
+    int rc = i > 0 && !tmk_walk_is_next(f->walk, f->source, i) ? note_open_ranges(f->walk, k) : 0;
     if (rc == 0)
         rc = tmk_walk_begin(f->walk, f->source, i, err);
     if (rc < 0)
         return rc;
-    add_restored(f, k);
+    add_restored_ranges(f, k);
     while ((rc = tmk_walk_next(f->walk)) > 0)
         visit_range_event(f);
     return rc;

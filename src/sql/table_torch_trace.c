@@ -106,8 +106,8 @@ static void init_maker(struct torch_row_maker *m, struct tmk_fill *f)
 }
 
 /* Set what only a post row knows. */
-static void compare_with_pre(const struct torch_row_maker *m, uint64_t i,
-                             const struct tmk_walk_range *range, bool is_post)
+static void compare_with_pre_row(const struct torch_row_maker *m, uint64_t i,
+                                 const struct tmk_walk_range *range, bool is_post)
 {
     const struct tmk_walk_device *d = &m->walk->devices[m->walk->main_device];
     bool known = is_post && range->seen;
@@ -123,8 +123,8 @@ static void compare_with_pre(const struct torch_row_maker *m, uint64_t i,
 }
 
 /* Set the columns that are asked for less often. */
-static void add_more(const struct torch_row_maker *m, uint64_t i,
-                     const struct tmk_walk_range *range, bool is_post)
+static void add_more_columns(const struct torch_row_maker *m, uint64_t i,
+                             const struct tmk_walk_range *range, bool is_post)
 {
     const struct tmk_walk *w = m->walk;
     bool has_step = w->step != TMK_NO_STEP;
@@ -142,7 +142,7 @@ static void add_more(const struct torch_row_maker *m, uint64_t i,
             has_step ? tmk_int_of(w->event.time_ns - w->step_start_ns) : TMK_NULL_INT;
     if (m->local_step)
         m->local_step[i] = has_step ? w->local_step : TMK_NULL_INT;
-    compare_with_pre(m, i, range, is_post);
+    compare_with_pre_row(m, i, range, is_post);
 }
 
 static inline void add_torch_row(void *arg, const struct tmk_walk *w,
@@ -161,7 +161,7 @@ static inline void add_torch_row(void *arg, const struct tmk_walk *w,
     if (m->allocated)
         m->allocated[i] = tmk_int_of(w->devices[w->main_device].allocated_bytes);
     if (m->has_more)
-        add_more(m, i, range, is_post);
+        add_more_columns(m, i, range, is_post);
 }
 
 static int fill_torch_trace(struct tmk_fill *f, struct tmk_error *err)

@@ -54,7 +54,7 @@ static void add_whatif_row(struct tmk_fill *f, const char *conf, bool is_recorde
     tmk_rows_int(f->rows, COL_oom_step, row, r->oom.step);
 }
 
-static uint64_t limit_of(const struct tmk_fill *f, const struct tmk_whatif_facts *facts)
+static uint64_t limit_of_setting(const struct tmk_fill *f, const struct tmk_whatif_facts *facts)
 {
     if (f->args[0] > 0)
         return tmk_whatif_share(facts, (uint64_t)f->args[0]);
@@ -72,7 +72,7 @@ static int add_whatif_setting(struct tmk_fill *f, const struct tmk_whatif *w, co
     struct tmk_whatif_setting setting = {0};
     struct tmk_whatif_result result = {0};
     int rc = tmk_alloc_conf_parse(conf, &setting.conf, err);
-    setting.limit_bytes = tmk_whatif_limit(&setting.conf, limit_of(f, facts), card);
+    setting.limit_bytes = tmk_whatif_limit(&setting.conf, limit_of_setting(f, facts), card);
     if (rc == 0)
         rc = tmk_whatif_replay(w, &setting, &result, err);
     if (rc < 0)
@@ -88,7 +88,7 @@ static int add_whatif_device(struct tmk_fill *f, const struct tmk_whatif *w, uin
 {
     const struct tmk_whatif_facts *facts = tmk_whatif_facts(w);
     const char *recorded = tmk_whatif_recorded_conf(facts);
-    bool has_limit = limit_of(f, facts) != TMK_ALLOC_NO_BOUND;
+    bool has_limit = limit_of_setting(f, facts) != TMK_ALLOC_NO_BOUND;
     int rc = facts->n_events ? add_whatif_setting(f, w, recorded, true, device, err) : 0;
     for (const struct tmk_whatif_choice *c = tmk_whatif_choices;
          c->conf && rc == 0 && facts->n_events; c++)

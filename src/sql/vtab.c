@@ -97,7 +97,7 @@ static int disconnect_table(sqlite3_vtab *base)
     return SQLITE_OK;
 }
 
-static int need_data(struct tmk_vtab_context *c)
+static int need_table_data(struct tmk_vtab_context *c)
 {
     if (c->has_data)
         return 0;
@@ -140,7 +140,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     struct vtab_table *t = (struct vtab_table *)base;
     struct tmk_plan plan;
-    if (need_data(t->context) < 0)
+    if (need_table_data(t->context) < 0)
         return SQLITE_NOMEM;
     int rc = tmk_plan_make(&t->context->data.store, info, &plan);
     return rc == SQLITE_OK ? keep_plan(t, &plan, &info->idxNum) : rc;
@@ -196,7 +196,7 @@ static int filter_cursor(sqlite3_vtab_cursor *base, int number, const char *text
     struct tmk_table_data *data = &context->data;
     struct tmk_error err = {0};
     drop_own_data(c);
-    int rc = need_data(context);
+    int rc = need_table_data(context);
     if (rc == 0 && context->def->n_args > 0) {
         take_args(c, context->def, plan, values);
         data = &c->own_data;
@@ -229,7 +229,7 @@ static int next_row(sqlite3_vtab_cursor *base)
     return fail_vtab(base->pVtab, s->next(s, &err), &err);
 }
 
-static int at_end(sqlite3_vtab_cursor *base)
+static int is_cursor_at_end(sqlite3_vtab_cursor *base)
 {
     return ((const struct cursor *)base)->scan.done;
 }
@@ -289,7 +289,7 @@ static const sqlite3_module function_module = {
     .xClose = close_cursor,
     .xFilter = filter_cursor,
     .xNext = next_row,
-    .xEof = at_end,
+    .xEof = is_cursor_at_end,
     .xColumn = read_cursor_column,
     .xRowid = row_id,
 };
@@ -305,7 +305,7 @@ static const sqlite3_module table_module = {
     .xClose = close_cursor,
     .xFilter = filter_cursor,
     .xNext = next_row,
-    .xEof = at_end,
+    .xEof = is_cursor_at_end,
     .xColumn = read_cursor_column,
     .xRowid = row_id,
 };

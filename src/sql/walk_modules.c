@@ -5,7 +5,7 @@
 /* The first chunk that may contain the opening of a module that is open now. Only modules in a
  * stage count: they end with it, while a range around the whole training would lead back to its
  * start. */
-static uint32_t first_to_see(const struct tmk_walk *w, uint32_t i)
+static uint32_t first_chunk_to_see(const struct tmk_walk *w, uint32_t i)
 {
     uint64_t earliest_ns = UINT64_MAX;
     for (uint64_t t = 0; t < w->n_threads; t++) {
@@ -27,8 +27,8 @@ static void ignore_row(void *arg, const struct tmk_walk *w, const struct tmk_wal
     (void)arg, (void)w, (void)range, (void)is_post;
 }
 
-static int pass_over(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
-                     struct tmk_error *err)
+static int pass_over_chunk(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
+                           struct tmk_error *err)
 {
     int rc = tmk_walk_begin(w, source, i, err);
     if (rc == 0)
@@ -43,10 +43,10 @@ int tmk_walk_begin_seen(struct tmk_walk *w, struct tmk_source *source, uint32_t 
     int rc = tmk_walk_begin(w, source, i, err);
     if (rc < 0 || is_next)
         return rc;
-    uint32_t from = first_to_see(w, i);
+    uint32_t from = first_chunk_to_see(w, i);
     if (from == i)
         return 0;
     for (; rc == 0 && from < i; from++)
-        rc = pass_over(w, source, from, err);
+        rc = pass_over_chunk(w, source, from, err);
     return rc < 0 ? rc : tmk_walk_begin(w, source, i, err);
 }

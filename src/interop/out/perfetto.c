@@ -206,7 +206,7 @@ static void begin_slice(struct view *v, uint32_t thread, uint32_t name, uint64_t
     v->threads[thread].depth++;
 }
 
-static uint32_t depth_now(const struct tmk_state *s, uint32_t thread)
+static uint32_t open_depth(const struct tmk_state *s, uint32_t thread)
 {
     uint32_t depth = 0;
     for (uint32_t i = thread < s->n_threads ? s->thread_top[thread] : 0; i;
@@ -222,9 +222,10 @@ static void end_slices(struct view *v, uint32_t thread, uint32_t depth, uint64_t
 }
 
 /* Begin the open slices, outermost first; links lead outwards. */
-static void begin_open(struct view *v, const struct tmk_state *s, uint32_t thread, uint64_t ns)
+static void begin_open_slices(struct view *v, const struct tmk_state *s, uint32_t thread,
+                              uint64_t ns)
 {
-    for (uint32_t depth = depth_now(s, thread); depth > v->threads[thread].depth;) {
+    for (uint32_t depth = open_depth(s, thread); depth > v->threads[thread].depth;) {
         uint32_t i = s->thread_top[thread];
         for (uint32_t k = depth - v->threads[thread].depth - 1; k > 0; k--)
             i = s->ranges[i - 1].outer;
@@ -233,7 +234,7 @@ static void begin_open(struct view *v, const struct tmk_state *s, uint32_t threa
 }
 
 /* Make room for the thread; false: there is none, and the thread is not shown. */
-static bool has_thread(struct view *v, uint32_t thread)
+static bool has_thread_room(struct view *v, uint32_t thread)
 {
     if (thread < v->n_threads)
         return true;
@@ -271,7 +272,7 @@ static void show_mark(struct view *v, const struct tmk_event *ev)
     text[n] = '\0';
     struct tmk_packet_note note = {.key = "info", .text = text};
     uint64_t track =
-        has_thread(v, ev->thread) ? thread_track(v, ev->thread) : v->tracks + TRACK_PROCESS;
+        has_thread_room(v, ev->thread) ? thread_track(v, ev->thread) : v->tracks + TRACK_PROCESS;
     tmk_packets_say(&v->packets, track, run_time_of(v, ev->time_ns), name ? name : "?", &note,
                     n > 0, false);
 }
@@ -298,8 +299,8 @@ static void begin_view(struct view *v, const struct tmk_state *s, uint64_t ns)
     show_step(v, s->step, ns);
     show_devices(v, s, ns);
     for (uint32_t i = 0; i < s->n_threads; i++)
-        if (s->thread_top[i] && has_thread(v, i))
-            begin_open(v, s, i, ns);
+        if (s->thread_top[i] && has_thread_room(v, i))
+            begin_open_slices(v, s, i, ns);
 }
 
 static void flush_device(struct view *v, struct device *d)
@@ -326,10 +327,10 @@ static void end_view(struct view *v)
 
 static void show_range(struct view *v, const struct tmk_state *s, const struct tmk_event *ev)
 {
-    if (!has_thread(v, ev->thread))
+    if (!has_thread_room(v, ev->thread))
         return;
-    end_slices(v, ev->thread, depth_now(s, ev->thread), ev->time_ns);
-    begin_open(v, s, ev->thread, ev->time_ns);
+    end_slices(v, ev->thread, open_depth(s, ev->thread), ev->time_ns);
+    begin_open_slices(v, s, ev->thread, ev->time_ns);
 }
 
 static void show_sample(struct view *v, const struct tmk_state *s, const struct tmk_event *ev)
@@ -424,7 +425,7 @@ static void on_perfetto_restored(void *arg, const struct tmk_replay *rp)
         return;
     for (uint32_t i = 0; i < v->n_threads; i++) {
         end_slices(v, i, 0, s->now_ns);
-        begin_open(v, s, i, s->now_ns);
+        begin_open_slices(v, s, i, s->now_ns);
     }
     show_devices(v, s, s->now_ns);
 }

@@ -84,7 +84,7 @@ static ssize_t read_feed_file(struct tmk_feed *f, void *to, size_t n)
 
 /* ---- unpacking ---- */
 
-static ssize_t inflate_some(struct tmk_feed *f, void *to, size_t n)
+static ssize_t inflate_bytes(struct tmk_feed *f, void *to, size_t n)
 {
     struct tmk_inflate *z = f->inflate;
     z->stream.next_out = to;
@@ -238,7 +238,7 @@ int tmk_feed_more(struct tmk_feed *f, size_t n)
             return rc;
         uint8_t *to = f->buffer + (f->end - f->buffer);
         size_t room = f->room - (size_t)(f->end - f->buffer);
-        ssize_t got = f->inflate ? inflate_some(f, to, room) : read_feed_file(f, to, room);
+        ssize_t got = f->inflate ? inflate_bytes(f, to, room) : read_feed_file(f, to, room);
         if (got < 0)
             return (int)got;
         f->is_over = got == 0;
@@ -252,7 +252,7 @@ int tmk_feed_more(struct tmk_feed *f, size_t n)
 
 /* Everything in the buffer has been passed: go on `n` bytes later. Returns 1, or 0: the file ends
  * before. */
-static int seek_on(struct tmk_feed *f, uint64_t n)
+static int seek_file_forward(struct tmk_feed *f, uint64_t n)
 {
     uint64_t left = f->file_bytes > f->file_read ? f->file_bytes - f->file_read : 0;
     uint64_t now = n < left ? n : left;
@@ -273,7 +273,7 @@ int tmk_feed_skip(struct tmk_feed *f, uint64_t n)
         if (n == 0)
             return 1;
         if (!f->inflate)
-            return seek_on(f, n);
+            return seek_file_forward(f, n);
         int rc = tmk_feed_more(f, 1);
         if (rc <= 0)
             return rc;

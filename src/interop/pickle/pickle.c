@@ -102,7 +102,7 @@ static inline struct tmk_pickle_value *top_value(struct tmk_pickle *p)
     return p->n > 0 && p->stack[p->n - 1].kind != TMK_PICKLE_MARK ? &p->stack[p->n - 1] : NULL;
 }
 
-static void drop_above(struct tmk_pickle *p, uint64_t n)
+static void drop_values_above(struct tmk_pickle *p, uint64_t n)
 {
     while (p->n > n)
         tmk_pickle_release(&p->memory, p->stack[--p->n]);
@@ -119,7 +119,7 @@ static inline uint16_t stream_of_list(struct tmk_pickle *p, uint64_t at)
     return (uint16_t)(list->stream - 1);
 }
 
-static int hand_over(struct tmk_pickle *p, uint16_t stream, struct tmk_pickle_value v)
+static int hand_over_dict(struct tmk_pickle *p, uint16_t stream, struct tmk_pickle_value v)
 {
     int rc = p->visitor.item(p->visitor.arg, stream, v.object, p->err);
     if (rc < 0 && p->err && p->err->offset == 0)
@@ -138,7 +138,7 @@ static inline int stream_first_dict(struct tmk_pickle *p)
         p->stack[p->n - 1].kind != TMK_PICKLE_DICT || p->stack[p->n - 3].kind != TMK_PICKLE_LIST)
         return 0;
     uint16_t stream = stream_of_list(p, p->n - 3);
-    return stream ? hand_over(p, stream, p->stack[--p->n]) : 0;
+    return stream ? hand_over_dict(p, stream, p->stack[--p->n]) : 0;
 }
 
 /* ---- containers ---- */
@@ -162,7 +162,7 @@ static int take_items(struct tmk_pickle *p, struct tmk_pickle_object *o, uint64_
 }
 
 /* Append values; dicts of a list that streams go to the visitor instead. */
-static int append_from(struct tmk_pickle *p, uint64_t list_at, uint64_t from)
+static int append_items_from(struct tmk_pickle *p, uint64_t list_at, uint64_t from)
 {
     uint16_t stream = stream_of_list(p, list_at);
     struct tmk_pickle_object *list = p->stack[list_at].object;
@@ -173,11 +173,11 @@ static int append_from(struct tmk_pickle *p, uint64_t list_at, uint64_t from)
         struct tmk_pickle_value v = p->stack[i];
         p->stack[i] = (struct tmk_pickle_value){.kind = TMK_PICKLE_NONE};
         if (v.kind == TMK_PICKLE_DICT)
-            rc = hand_over(p, stream, v);
+            rc = hand_over_dict(p, stream, v);
         else
             tmk_pickle_release(&p->memory, v);
     }
-    drop_above(p, from);
+    drop_values_above(p, from);
     return rc;
 }
 
@@ -185,7 +185,7 @@ static int append_item(struct tmk_pickle *p)
 {
     if (!top_value(p) || p->n < 2 || p->stack[p->n - 2].kind != TMK_PICKLE_LIST)
         return tmk_pickle_fail_nonsense(p);
-    return append_from(p, p->n - 2, p->n - 1);
+    return append_items_from(p, p->n - 2, p->n - 1);
 }
 
 /* Remove the topmost mark. Returns its index; -1: there is none, or the value below it is not of
@@ -206,7 +206,7 @@ static int append_items(struct tmk_pickle *p)
     int64_t mark = pop_mark(p, TMK_PICKLE_LIST);
     if (mark < 0)
         return tmk_pickle_fail_nonsense(p);
-    int rc = append_from(p, (uint64_t)mark - 1, (uint64_t)mark + 1);
+    int rc = append_items_from(p, (uint64_t)mark - 1, (uint64_t)mark + 1);
     if (rc == 0)
         p->n = (uint64_t)mark;
     return rc;
@@ -247,13 +247,13 @@ static int gather_items(struct tmk_pickle *p, enum tmk_pickle_kind kind, uint64_
     return push_object(p, o);
 }
 
-static int gather_from_mark(struct tmk_pickle *p, enum tmk_pickle_kind kind)
+static int gather_items_from_mark(struct tmk_pickle *p, enum tmk_pickle_kind kind)
 {
     int64_t mark = pop_mark(p, TMK_PICKLE_MARK);
     return mark < 0 ? tmk_pickle_fail_nonsense(p) : gather_items(p, kind, (uint64_t)mark + 1, 1);
 }
 
-static int tuple_of(struct tmk_pickle *p, uint64_t n)
+static int make_tuple(struct tmk_pickle *p, uint64_t n)
 {
     uint64_t least = p->n_marks ? p->marks[p->n_marks - 1] + 1 : 0;
     return p->n < least + n ? tmk_pickle_fail_nonsense(p)
@@ -263,7 +263,7 @@ static int tuple_of(struct tmk_pickle *p, uint64_t n)
 /* ---- the memo ---- */
 
 /* True when values pile up that might be referred to again: then find out first which ones are. */
-static bool has_piled_up(const struct tmk_pickle *p)
+static bool has_memo_piled_up(const struct tmk_pickle *p)
 {
     return !p->is_careful && p->memory.total_bytes > PILE_MAX_BYTES;
 }
@@ -276,13 +276,13 @@ static int put_memo(struct tmk_pickle *p, uint64_t i)
     if (i > p->memo.n)
         return tmk_pickle_fail(p, TMK_EFORMAT,
                                "it numbers what it keeps out of order: not a torch snapshot");
-    if (has_piled_up(p))
+    if (has_memo_piled_up(p))
         return TMK_EAGAIN;
     return tmk_pickle_memo_put(&p->memo, &p->memory, i, v) < 0 ? tmk_pickle_fail_memory(p) : 0;
 }
 
 /* Get a value that is no object, or with content that was given up. */
-static int get_rare(struct tmk_pickle *p, uint64_t i)
+static int get_rare_memo(struct tmk_pickle *p, uint64_t i)
 {
     struct tmk_pickle_value v;
     int rc = i < p->memo.n ? tmk_pickle_memo_get(&p->memo, &p->memory, i, &v) : TMK_EDAMAGED;
@@ -297,7 +297,7 @@ static inline int get_memo(struct tmk_pickle *p, uint64_t i)
 {
     struct tmk_pickle_object *o = tmk_pickle_memo_object(&p->memo, i);
     if (__builtin_expect(!o, 0))
-        return get_rare(p, i);
+        return get_rare_memo(p, i);
     if (o->kind == TMK_PICKLE_DICT) {
         int rc = stream_first_dict(p);
         if (rc < 0)
@@ -360,7 +360,7 @@ static int push_real(struct tmk_pickle *p, const uint8_t *at)
 
 /* ---- the machine ---- */
 
-static int dup_top(struct tmk_pickle *p)
+static int dup_top_value(struct tmk_pickle *p)
 {
     const struct tmk_pickle_value *v = top_value(p);
     if (!v)
@@ -370,22 +370,22 @@ static int dup_top(struct tmk_pickle *p)
     return push_value(p, *v);
 }
 
-static int pop_top(struct tmk_pickle *p)
+static int pop_top_value(struct tmk_pickle *p)
 {
     if (p->n == 0)
         return tmk_pickle_fail_nonsense(p);
     if (p->stack[p->n - 1].kind == TMK_PICKLE_MARK)
         p->n_marks--;
-    drop_above(p, p->n - 1);
+    drop_values_above(p, p->n - 1);
     return 0;
 }
 
-static int pop_to_mark(struct tmk_pickle *p)
+static int pop_values_to_mark(struct tmk_pickle *p)
 {
     int64_t mark = pop_mark(p, TMK_PICKLE_MARK);
     if (mark < 0)
         return tmk_pickle_fail_nonsense(p);
-    drop_above(p, (uint64_t)mark);
+    drop_values_above(p, (uint64_t)mark);
     return 0;
 }
 
@@ -397,7 +397,7 @@ static int empty_dict(struct tmk_pickle *p)
 
 /* Run one instruction, which is already taken off the feed except for the bytes of a text; its
  * argument is at `at`. This handles those that are rare in snapshots. */
-static int step_rare(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
+static int run_rare_instruction(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
 {
     switch (op) {
     case TMK_OP_PROTO:
@@ -427,17 +427,17 @@ static int step_rare(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t 
     case TMK_OP_EMPTY_TUPLE:
         return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_TUPLE));
     case TMK_OP_LIST:
-        return gather_from_mark(p, TMK_PICKLE_LIST);
+        return gather_items_from_mark(p, TMK_PICKLE_LIST);
     case TMK_OP_DICT:
-        return gather_from_mark(p, TMK_PICKLE_DICT);
+        return gather_items_from_mark(p, TMK_PICKLE_DICT);
     case TMK_OP_TUPLE:
-        return gather_from_mark(p, TMK_PICKLE_TUPLE);
+        return gather_items_from_mark(p, TMK_PICKLE_TUPLE);
     case TMK_OP_POP:
-        return pop_top(p);
+        return pop_top_value(p);
     case TMK_OP_POP_MARK:
-        return pop_to_mark(p);
+        return pop_values_to_mark(p);
     case TMK_OP_DUP:
-        return dup_top(p);
+        return dup_top_value(p);
     default:
         return tmk_pickle_refuse(p, op);
     }
@@ -467,7 +467,7 @@ static inline int run_instruction(struct tmk_pickle *p, enum tmk_pickle_op op, c
     case TMK_OP_TUPLE1:
     case TMK_OP_TUPLE2:
     case TMK_OP_TUPLE3:
-        return tuple_of(p, 1 + (uint64_t)(op - TMK_OP_TUPLE1));
+        return make_tuple(p, 1 + (uint64_t)(op - TMK_OP_TUPLE1));
     case TMK_OP_APPEND:
         return append_item(p);
     case TMK_OP_APPENDS:
@@ -487,7 +487,7 @@ static inline int run_instruction(struct tmk_pickle *p, enum tmk_pickle_op op, c
     case TMK_OP_MEMOIZE:
         return put_memo(p, p->memo.n);
     default:
-        return step_rare(p, op, at);
+        return run_rare_instruction(p, op, at);
     }
 }
 

@@ -18,7 +18,7 @@ static void want_memo(struct tmk_pickle_memo *m, uint64_t i)
 }
 
 /* Numbers are dense: each new one follows the last. */
-static int note_put(struct tmk_pickle_memo *m, uint64_t i)
+static int note_memo_put(struct tmk_pickle_memo *m, uint64_t i)
 {
     if (i != m->n_wanted)
         return 0;
@@ -40,7 +40,8 @@ static uint64_t argument_of(const uint8_t *at, unsigned bytes)
 }
 
 /* Scan an instruction that is not simple. Returns 1; 0: stop there; or TMK_ENOMEM. */
-static int scan_one(struct tmk_feed *f, struct tmk_pickle_memo *m, uint8_t op, uint64_t argument)
+static int scan_instruction(struct tmk_feed *f, struct tmk_pickle_memo *m, uint8_t op,
+                            uint64_t argument)
 {
     switch (op) {
     case TMK_OP_GET1:
@@ -49,9 +50,9 @@ static int scan_one(struct tmk_feed *f, struct tmk_pickle_memo *m, uint8_t op, u
         return 1;
     case TMK_OP_PUT1:
     case TMK_OP_PUT4:
-        return note_put(m, argument) < 0 ? TMK_ENOMEM : 1;
+        return note_memo_put(m, argument) < 0 ? TMK_ENOMEM : 1;
     case TMK_OP_MEMOIZE:
-        return note_put(m, m->n_wanted) < 0 ? TMK_ENOMEM : 1;
+        return note_memo_put(m, m->n_wanted) < 0 ? TMK_ENOMEM : 1;
     case TMK_OP_TEXT1:
     case TMK_OP_TEXT4:
     case TMK_OP_TEXT8:
@@ -68,7 +69,7 @@ static int scan_one(struct tmk_feed *f, struct tmk_pickle_memo *m, uint8_t op, u
 
 int tmk_pickle_scan(struct tmk_feed *f, struct tmk_pickle_memo *m)
 {
-    int rc = note_put(m, 0); /* so that the bits exist, even if nothing is ever put */
+    int rc = note_memo_put(m, 0); /* so that the bits exist, even if nothing is ever put */
     m->n_wanted = 0;
     while (rc >= 0 && tmk_feed_need(f, TMK_OP_MAX_BYTES) >= 0 && f->end > f->at) {
         const struct tmk_pickle_instruction *op = &tmk_pickle_ops[f->at[0]];
@@ -76,7 +77,7 @@ int tmk_pickle_scan(struct tmk_feed *f, struct tmk_pickle_memo *m)
             return 0;
         uint64_t argument = argument_of(f->at + 1, op->argument);
         f->at += 1 + op->argument;
-        rc = op->is_simple ? 1 : scan_one(f, m, op->op, argument);
+        rc = op->is_simple ? 1 : scan_instruction(f, m, op->op, argument);
         if (rc == 0)
             return 0;
     }

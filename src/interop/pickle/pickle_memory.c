@@ -22,7 +22,7 @@ static size_t class_bytes(unsigned class)
 }
 
 /* True when `n` more bytes are too many for what has been read so far. */
-static bool is_too_much(struct tmk_pickle_memory *m, size_t n)
+static bool is_memory_too_much(struct tmk_pickle_memory *m, size_t n)
 {
     if (!m->feed || m->total_bytes + n <= m->most_bytes)
         return false;
@@ -32,7 +32,7 @@ static bool is_too_much(struct tmk_pickle_memory *m, size_t n)
 
 static void *cut_bytes(struct tmk_pickle_memory *m, size_t n)
 {
-    m->is_over = is_too_much(m, n);
+    m->is_over = is_memory_too_much(m, n);
     if (m->is_over)
         return NULL;
     m->total_bytes += n;

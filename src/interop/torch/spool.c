@@ -58,7 +58,7 @@ struct tmk_spool *tmk_spool_close(struct tmk_spool *s)
 
 /* ---- putting ---- */
 
-static int write_out(struct tmk_spool *s, struct tmk_error *err)
+static int write_buffer_out(struct tmk_spool *s, struct tmk_error *err)
 {
     size_t n = (size_t)(s->n - s->n_out) * s->record_bytes;
     off_t offset = (off_t)(s->n_out * s->record_bytes);
@@ -75,7 +75,7 @@ static int write_out(struct tmk_spool *s, struct tmk_error *err)
 int tmk_spool_put(struct tmk_spool *s, const void *record, struct tmk_error *err)
 {
     if (s->n - s->n_out == BUFFER_RECORDS) {
-        int rc = write_out(s, err);
+        int rc = write_buffer_out(s, err);
         if (rc < 0)
             return rc;
     }
@@ -88,7 +88,7 @@ int tmk_spool_put(struct tmk_spool *s, const void *record, struct tmk_error *err
 
 int tmk_spool_rewind(struct tmk_spool *s, struct tmk_error *err)
 {
-    int rc = s->n_out < s->n ? write_out(s, err) : 0;
+    int rc = s->n_out < s->n ? write_buffer_out(s, err) : 0;
     s->next = 0;
     s->at = s->n_buffered = 0;
     return rc;

@@ -175,7 +175,7 @@ static void write_frame_file(struct tmk_torch_file *f, const char *file)
 }
 
 /* True for the frame that an import puts under a segment's stack to name its owner. */
-static bool is_imports(const struct tmk_torch_file *f, uint32_t frame)
+static bool is_import_frame(const struct tmk_torch_file *f, uint32_t frame)
 {
     struct tmk_native native;
     return tmk_reader_native(f->p->reader, frame, &native) && native.address == 1 &&
@@ -218,7 +218,7 @@ void tmk_torch_frames(struct tmk_torch_file *f, uint32_t stack)
         return;
     tmk_pickler_mark(&f->pickle);
     for (uint32_t i = 0; i < frames.n_frames; i++)
-        if (!is_imports(f, frames.frames[i]))
+        if (!is_import_frame(f, frames.frames[i]))
             write_torch_frame(f, frames.frames[i]);
     tmk_pickler_append_items(&f->pickle);
     f->stacks[stack] = tmk_pickler_keep(&f->pickle) + 1;

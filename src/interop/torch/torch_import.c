@@ -87,8 +87,8 @@ static int put_seed(struct tmk_import_maker *m, struct tmk_import_track *t,
                                                  .thread = t->thread});
 }
 
-static int put_beginning(struct tmk_import_maker *m, struct tmk_import_track *t,
-                         struct tmk_import_summary *sum)
+static int put_initial_state(struct tmk_import_maker *m, struct tmk_import_track *t,
+                             struct tmk_import_summary *sum)
 {
     uint64_t n_before = sum->n_seeds, bytes_before = sum->seed_bytes;
     int rc = put_first_segments(m, t);
@@ -104,7 +104,7 @@ static int put_beginning(struct tmk_import_maker *m, struct tmk_import_track *t,
 
 /* ---- in order of time ---- */
 
-static int read_next(struct tmk_import_maker *m, struct tmk_import_track *t)
+static int read_next_event(struct tmk_import_maker *m, struct tmk_import_track *t)
 {
     const void *next;
     int rc = t->events ? tmk_spool_peek(t->events, 0, &next, m->err) : 0;
@@ -162,7 +162,7 @@ static int put_events(struct tmk_import_maker *m)
 {
     int rc = 0;
     for (uint32_t i = 0; i < m->s->n_devices && rc == 0; i++)
-        rc = read_next(m, &m->tracks[i]);
+        rc = read_next_event(m, &m->tracks[i]);
     struct tmk_import_track *t;
     while (rc == 0 && (t = earliest_track(m))) {
         struct tmk_import_event ev = t->next;
@@ -172,7 +172,7 @@ static int put_events(struct tmk_import_maker *m)
         if (rc == 0)
             rc = tmk_import_apply(m, t, &ev);
         if (rc == 0)
-            rc = read_next(m, t);
+            rc = read_next_event(m, t);
         tell_import_progress(m);
     }
     return rc < 0 ? rc : put_annotations(m, UINT64_MAX);
@@ -263,7 +263,7 @@ static int finish_trace(struct tmk_import_maker *m)
 }
 
 /* Compare the resulting blocks with those of the snapshot. */
-static void compare_end(const struct tmk_import_maker *m, struct tmk_import_summary *sum)
+static void compare_final_blocks(const struct tmk_import_maker *m, struct tmk_import_summary *sum)
 {
     for (uint64_t i = 0; i < m->s->n_segments; i++) {
         const struct tmk_import_segment *g = &m->s->segments[i];
@@ -280,7 +280,7 @@ static void compare_end(const struct tmk_import_maker *m, struct tmk_import_summ
 static void sum_up_import(const struct tmk_import_maker *m, struct tmk_import_summary *sum)
 {
     const struct tmk_state *state = tmk_packer_state(m->packer);
-    compare_end(m, sum);
+    compare_final_blocks(m, sum);
     sum->n_events = m->s->n_events;
     sum->duration_us = m->now_ns / 1000;
     sum->n_devices = state->n_devices;
@@ -306,7 +306,7 @@ static int make_import_trace(struct tmk_import_maker *m, const char *path, const
     if (rc == 0)
         rc = tmk_import_define(m);
     for (uint32_t i = 0; i < m->s->n_devices && rc == 0; i++)
-        rc = put_beginning(m, &m->tracks[i], sum);
+        rc = put_initial_state(m, &m->tracks[i], sum);
     if (rc == 0)
         rc = put_events(m);
     if (rc == 0)

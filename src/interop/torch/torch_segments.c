@@ -29,7 +29,7 @@ static uint64_t end_of_segment(const struct tmk_torch_segment *s)
 }
 
 /* The index of the first segment that ends after the address. */
-static uint64_t first_behind(const struct tmk_torch_segments *t, uint64_t address)
+static uint64_t first_segment_behind(const struct tmk_torch_segments *t, uint64_t address)
 {
     uint64_t low = 0, high = t->n;
     while (low < high) {
@@ -45,7 +45,7 @@ static uint64_t first_behind(const struct tmk_torch_segments *t, uint64_t addres
 struct tmk_torch_segment *tmk_torch_segments_find(const struct tmk_torch_segments *t,
                                                   uint64_t address)
 {
-    uint64_t i = first_behind(t, address);
+    uint64_t i = first_segment_behind(t, address);
     return i < t->n && t->items[i].address <= address ? &t->items[i] : NULL;
 }
 
@@ -63,7 +63,7 @@ static void insert_segment(struct tmk_torch_segments *t, uint64_t at,
     t->n++;
 }
 
-static void take_out(struct tmk_torch_segments *t, uint64_t at)
+static void take_segment_out(struct tmk_torch_segments *t, uint64_t at)
 {
     t->n--;
     memmove(&t->items[at], &t->items[at + 1], (size_t)(t->n - at) * sizeof *t->items);
@@ -79,7 +79,7 @@ static void cut_segment(struct tmk_torch_segments *t, uint64_t at, uint64_t from
     gone.size_bytes = to - from;
     behind.address = to;
     behind.size_bytes = end_of_segment(&whole) - to;
-    take_out(t, at);
+    take_segment_out(t, at);
     t->tell(t->arg, &gone, false);
     if (behind.size_bytes > 0)
         insert_segment(t, at, &behind);
@@ -89,17 +89,18 @@ static void cut_segment(struct tmk_torch_segments *t, uint64_t at, uint64_t from
 }
 
 /* Segments that overlap a new one were made up, or their end was lost: they go. */
-static void make_place(struct tmk_torch_segments *t, const struct tmk_torch_segment *s)
+static void make_segment_place(struct tmk_torch_segments *t, const struct tmk_torch_segment *s)
 {
     uint64_t end = end_of_segment(s), i;
-    while (!t->failed && (i = first_behind(t, s->address)) < t->n && t->items[i].address < end) {
+    while (!t->failed && (i = first_segment_behind(t, s->address)) < t->n &&
+           t->items[i].address < end) {
         struct tmk_torch_segment old = t->items[i];
         if (old.kind == TMK_TORCH_MADE_UP) {
             uint64_t old_end = end_of_segment(&old);
             cut_segment(t, i, old.address > s->address ? old.address : s->address,
                         old_end < end ? old_end : end);
         } else {
-            take_out(t, i);
+            take_segment_out(t, i);
             t->tell(t->arg, &old, false);
         }
     }
@@ -109,20 +110,20 @@ void tmk_torch_segments_begin(struct tmk_torch_segments *t, const struct tmk_tor
 {
     if (t->failed || s->size_bytes == 0)
         return;
-    make_place(t, s);
-    insert_segment(t, first_behind(t, s->address), s);
+    make_segment_place(t, s);
+    insert_segment(t, first_segment_behind(t, s->address), s);
     if (!t->failed)
         t->tell(t->arg, s, true);
 }
 
 bool tmk_torch_segments_end(struct tmk_torch_segments *t, uint64_t address)
 {
-    uint64_t i = first_behind(t, address);
+    uint64_t i = first_segment_behind(t, address);
     if (t->failed || i >= t->n || t->items[i].address != address ||
         t->items[i].kind == TMK_TORCH_MADE_UP)
         return false;
     struct tmk_torch_segment old = t->items[i];
-    take_out(t, i);
+    take_segment_out(t, i);
     t->tell(t->arg, &old, false);
     return old.n_blocks > 0;
 }
@@ -130,9 +131,9 @@ bool tmk_torch_segments_end(struct tmk_torch_segments *t, uint64_t address)
 /* ---- blocks ---- */
 
 /* Make up memory from `address`, where there is none, up to `end` or the next segment. */
-static void make_up(struct tmk_torch_segments *t, uint64_t address, uint64_t end)
+static void make_up_segment(struct tmk_torch_segments *t, uint64_t address, uint64_t end)
 {
-    uint64_t i = first_behind(t, address);
+    uint64_t i = first_segment_behind(t, address);
     uint64_t before = i > 0 ? end_of_segment(&t->items[i - 1]) : 0;
     uint64_t behind = i < t->n ? t->items[i].address : UINT64_MAX;
     uint64_t from = address / granule * granule;
@@ -157,7 +158,7 @@ void tmk_torch_segments_hold(struct tmk_torch_segments *t, uint64_t address, uin
     while (!t->failed && at < end) {
         struct tmk_torch_segment *s = tmk_torch_segments_find(t, at);
         if (!s) {
-            make_up(t, at, end);
+            make_up_segment(t, at, end);
             continue;
         }
         if (!s->has_stream) {

@@ -181,7 +181,7 @@ static int compare_times(const void *va, const void *vb)
 
 /* ---- the whole ---- */
 
-static uint16_t on_list(void *arg, const char *key, unsigned level, uint64_t index)
+static uint16_t on_snapshot_list(void *arg, const char *key, unsigned level, uint64_t index)
 {
     struct tmk_import_reader *r = arg;
     if (level == 1 && strcmp(key, "segments") == 0)
@@ -197,8 +197,8 @@ static uint16_t on_list(void *arg, const char *key, unsigned level, uint64_t ind
 }
 
 /* The same dict may come any number of times: each time costs what it contains. */
-static int take_item(struct tmk_import_reader *r, uint16_t stream, struct tmk_pickle_object *dict,
-                     struct tmk_error *err)
+static int take_snapshot_item(struct tmk_import_reader *r, uint16_t stream,
+                              struct tmk_pickle_object *dict, struct tmk_error *err)
 {
     if (stream == LIST_SEGMENTS)
         return tmk_import_add_segment(r, dict, err);
@@ -211,14 +211,14 @@ static int take_item(struct tmk_import_reader *r, uint16_t stream, struct tmk_pi
     return rc < 0 ? rc : add_snapshot_event(r, device, dict, err);
 }
 
-static int on_item(void *arg, uint16_t stream, struct tmk_pickle_object *dict,
-                   struct tmk_error *err)
+static int on_snapshot_item(void *arg, uint16_t stream, struct tmk_pickle_object *dict,
+                            struct tmk_error *err)
 {
     struct tmk_import_reader *r = arg;
     tmk_work_limit_pay(&r->s->work, tmk_feed_counted_bytes(r->feed));
     if (!tmk_work_take(&r->s->work, TMK_IMPORT_ITEM_STEPS + dict->n))
         return tmk_work_fail(&r->s->work, err);
-    int rc = take_item(r, stream, dict, err);
+    int rc = take_snapshot_item(r, stream, dict, err);
     return rc == 0 && !tmk_work_take(&r->s->work, 0) ? tmk_work_fail(&r->s->work, err) : rc;
 }
 
@@ -230,7 +230,7 @@ static void on_feed_progress(void *arg, uint64_t done, uint64_t total)
 }
 
 /* Say what the file is when it is no pickle. */
-static int look_at_start(struct tmk_feed *f, struct tmk_error *err)
+static int look_at_file_start(struct tmk_feed *f, struct tmk_error *err)
 {
     int rc = tmk_feed_need(f, 4);
     if (rc < 0)
@@ -276,11 +276,13 @@ static int read_root(struct tmk_import_reader *r, struct tmk_error *err)
     return s->names.failed ? tmk_fail(err, TMK_ENOMEM, "out of memory") : 0;
 }
 
-static int read_once(struct tmk_import_reader *r, struct tmk_feed *feed, bool is_careful,
-                     struct tmk_error *err)
+static int read_snapshot_once(struct tmk_import_reader *r, struct tmk_feed *feed, bool is_careful,
+                              struct tmk_error *err)
 {
-    struct tmk_pickle_visitor visitor = {
-        .arg = r, .stream = on_list, .item = on_item, .progress = on_feed_progress};
+    struct tmk_pickle_visitor visitor = {.arg = r,
+                                         .stream = on_snapshot_list,
+                                         .item = on_snapshot_item,
+                                         .progress = on_feed_progress};
     *r->s = (struct tmk_import_snapshot){.first_us = UINT64_MAX};
     tmk_work_limit_init(&r->s->work, STEPS_PER_BYTE, feed->no_limits);
     r->feed = feed;
@@ -305,11 +307,11 @@ int tmk_import_snapshot_read(struct tmk_import_snapshot *s, const char *path, co
     if (rc < 0)
         return rc;
     feed.no_limits = no_limits;
-    rc = look_at_start(&feed, err);
+    rc = look_at_file_start(&feed, err);
     if (rc == 0)
-        rc = read_once(&r, &feed, false, err);
+        rc = read_snapshot_once(&r, &feed, false, err);
     if (rc == TMK_EAGAIN)
-        rc = read_once(&r, &feed, true, err);
+        rc = read_snapshot_once(&r, &feed, true, err);
     tmk_feed_fini(&feed);
     return rc;
 }

@@ -123,7 +123,7 @@ static void on_torch_segment(void *arg, const struct tmk_torch_segment *s, bool 
 
 /* Blocks of a segment that ended are in the one that took its place, or their frees were lost:
  * then a segment is made up. */
-static void hold_again(struct trace *t)
+static void hold_blocks_again(struct trace *t)
 {
     if (!t->must_hold)
         return;
@@ -140,9 +140,9 @@ static void hold_again(struct trace *t)
                                 t->held[i].block.stream);
 }
 
-static void write_waiting(struct trace *t)
+static void write_waiting_changes(struct trace *t)
 {
-    hold_again(t);
+    hold_blocks_again(t);
     tmk_torch_changes_settle(&t->changes, &t->segments);
     for (uint64_t i = 0; i < t->changes.n; i++)
         write_segment_entry(t, &t->changes.items[i]);
@@ -150,7 +150,7 @@ static void write_waiting(struct trace *t)
 }
 
 /* True for a segment that torch takes its blocks from. */
-static bool is_torchs(struct trace *t, const struct tmk_driver_segment *s)
+static bool is_torch_segment(struct trace *t, const struct tmk_driver_segment *s)
 {
     if (s->device != t->device || (s->kind != TMK_SEGMENT_DEVICE && s->kind != TMK_SEGMENT_MAPPING))
         return false;
@@ -165,14 +165,16 @@ static void begin_segment(struct trace *t, const struct tmk_driver_segment *s)
                                     .stack = s->stack,
                                     .kind = s->kind == TMK_SEGMENT_MAPPING ? TMK_TORCH_MAPPED
                                                                            : TMK_TORCH_ALLOCATED};
-    if (is_torchs(t, s))
+    if (is_torch_segment(t, s))
         tmk_torch_segments_begin(&t->segments, &new);
 }
 
-static void on_driver(struct trace *t, const struct tmk_replay *rp, const struct tmk_event *ev)
+static void on_driver_segment(struct trace *t, const struct tmk_replay *rp,
+                              const struct tmk_event *ev)
 {
     const struct tmk_driver_segment *ended = &rp->ended;
-    if (ended->kind && is_torchs(t, ended) && tmk_torch_segments_end(&t->segments, ended->address))
+    if (ended->kind && is_torch_segment(t, ended) &&
+        tmk_torch_segments_end(&t->segments, ended->address))
         t->must_hold = true;
     const struct tmk_driver_segment *new =
         ev->kind == TMK_KIND_SEGMENT
@@ -184,11 +186,11 @@ static void on_driver(struct trace *t, const struct tmk_replay *rp, const struct
 
 /* ---- frees ---- */
 
-static void ask_free(struct trace *t, const struct freed *f)
+static void write_free_request(struct trace *t, const struct freed *f)
 {
     if (!f->is_shown)
         return;
-    write_waiting(t);
+    write_waiting_changes(t);
     write_free(t, f, TMK_WORD_free_requested, f->ns);
 }
 
@@ -200,7 +202,7 @@ static void write_completed_free(struct trace *t, const struct freed *f, uint64_
 }
 
 /* No event said that the last freed block is held: it is free. */
-static void complete_last(struct trace *t)
+static void complete_last_free(struct trace *t)
 {
     if (t->has_freed)
         write_completed_free(t, &t->last_freed, t->last_freed.ns);
@@ -218,7 +220,7 @@ static void on_torch_held(struct trace *t, const struct tmk_event *ev)
     t->held = more;
     bool is_last = t->has_freed && t->last_freed.block.address == ev->address;
     if (!is_last)
-        complete_last(t);
+        complete_last_free(t);
     t->held[t->n_held] = is_last ? t->last_freed
                                  : (struct freed){.block = {.address = ev->address,
                                                             .size_bytes = ev->size_bytes,
@@ -238,7 +240,7 @@ static void on_torch_released(struct trace *t, const struct tmk_event *ev)
         t->held[i] = t->held[--t->n_held];
         f.is_shown = is_moment_shown(t);
         if (f.is_shown)
-            write_waiting(t);
+            write_waiting_changes(t);
         write_completed_free(t, &f, ev->time_ns);
         return;
     }
@@ -262,11 +264,11 @@ static struct tmk_torch_block *take_torch_block(struct trace *t, const struct tm
 static void on_torch_alloc(struct trace *t, const struct tmk_state *s, struct tmk_block *b)
 {
     b->row = 0;
-    hold_again(t);
+    hold_blocks_again(t);
     struct tmk_torch_block *block = t->is_over ? NULL : take_torch_block(t, s, b);
     if (!block || !is_moment_shown(t))
         return;
-    write_waiting(t);
+    write_waiting_changes(t);
     write_alloc(t, s, b, block);
 }
 
@@ -281,7 +283,7 @@ static void on_torch_free(struct trace *t, const struct tmk_state *s, const stru
         t->last_freed =
             (struct freed){.block = *block, .ns = t->now_ns, .is_shown = is_moment_shown(t)};
         t->has_freed = true;
-        ask_free(t, &t->last_freed);
+        write_free_request(t, &t->last_freed);
     }
     tmk_torch_blocks_remove(&t->blocks, block);
 }
@@ -294,7 +296,7 @@ static void on_torch_oom(struct trace *t, const struct tmk_state *s, const struc
             use = &s->devices[i];
     uint64_t held = use && use->has_reserved ? use->reserved_bytes : use ? use->allocated_bytes : 0;
     uint64_t left = ev->capacity_bytes > held ? ev->capacity_bytes - held : 0;
-    write_waiting(t);
+    write_waiting_changes(t);
     begin_entry(t, TMK_WORD_oom, ev->time_ns);
     tmk_torch_number(t->file, TMK_WORD_device_free,
                      ev->free_bytes != UINT64_MAX ? ev->free_bytes
@@ -313,10 +315,10 @@ static void end_trace(struct trace *t)
 {
     if (t->is_over)
         return;
-    complete_last(t);
-    hold_again(t);
+    complete_last_free(t);
+    hold_blocks_again(t);
     if (t->now_ns >= t->from_ns)
-        write_waiting(t);
+        write_waiting_changes(t);
     t->is_over = true;
     t->failed |= t->segments.failed || t->changes.failed;
     for (uint64_t i = 0; i < t->n_held && !t->failed; i++)
@@ -338,7 +340,7 @@ static void on_torch_event(void *arg, const struct tmk_replay *rp, const struct 
         return;
     bool is_ours = ev->device == t->device;
     if (ev->kind != TMK_KIND_HELD)
-        complete_last(t);
+        complete_last_free(t);
     if (ev->time_ns > t->until_ns)
         end_trace(t);
     t->has_begun = true;
@@ -356,7 +358,7 @@ static void on_torch_event(void *arg, const struct tmk_replay *rp, const struct 
     else if (ev->kind == TMK_KIND_RELEASED && is_ours)
         on_torch_released(t, ev);
     else if (ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END)
-        on_driver(t, rp, ev);
+        on_driver_segment(t, rp, ev);
     else if (ev->kind == TMK_KIND_OOM && is_ours && !ev->is_of_driver && is_moment_shown(t))
         on_torch_oom(t, &rp->state, ev);
     else if (ev->kind == TMK_KIND_SAMPLE && is_ours && ev->sample.total_bytes != UINT64_MAX &&
@@ -386,14 +388,14 @@ static void restore_segments(struct trace *t, const struct tmk_segments *all)
     }
 }
 
-static void drop_lost(struct trace *t)
+static void drop_lost_blocks(struct trace *t)
 {
     for (uint64_t i = 0; i < t->blocks.n; i++) {
         struct tmk_torch_block *block = &t->blocks.items[i];
         if (!block->is_used || block->is_found)
             continue;
         struct freed f = {.block = *block, .ns = t->now_ns, .is_shown = is_moment_shown(t)};
-        ask_free(t, &f);
+        write_free_request(t, &f);
         write_completed_free(t, &f, t->now_ns);
         tmk_torch_blocks_remove(&t->blocks, block);
     }
@@ -408,7 +410,7 @@ static void take_found_torch_blocks(struct trace *t, struct tmk_state *s)
             continue;
         struct tmk_torch_block *block = take_torch_block(t, s, b);
         if (block && t->has_begun && is_moment_shown(t)) {
-            write_waiting(t);
+            write_waiting_changes(t);
             write_alloc(t, s, b, block);
         }
     }
@@ -420,7 +422,7 @@ static void on_torch_restored(void *arg, const struct tmk_replay *rp)
     struct tmk_state *s = (struct tmk_state *)(uintptr_t)&rp->state; /* rows are the visitor's */
     if (t->failed)
         return;
-    complete_last(t);
+    complete_last_free(t);
     if (s->now_ns > t->until_ns)
         end_trace(t);
     t->now_ns = s->now_ns;
@@ -430,11 +432,11 @@ static void on_torch_restored(void *arg, const struct tmk_replay *rp)
     }
     if (t->is_over)
         return;
-    drop_lost(t);
+    drop_lost_blocks(t);
     if (t->has_begun) {
         restore_segments(t, &s->segments);
         take_found_torch_blocks(t, s);
-        write_waiting(t);
+        write_waiting_changes(t);
         return;
     }
     uint64_t from_ns = t->from_ns; /* blocks there at the start have no entries */
@@ -457,7 +459,7 @@ static void settle_live_blocks(struct trace *t, const struct tmk_state *s)
 
 /* Write the entry with which torch ends its list. memory_viz needs "unknown" among the
  * categories. */
-static void write_last(struct trace *t)
+static void write_last_entry(struct trace *t)
 {
     begin_entry(t, TMK_WORD_snapshot, t->last_ns);
     put_memory_fields(t, 0, 0, 0);
@@ -497,7 +499,7 @@ int tmk_torch_trace_write(struct tmk_torch_file *f, const struct tmk_export *x, 
     tmk_torch_begin_list(f);
     int rc = sweep_torch_trace(&t, x, err);
     if (rc == 0)
-        write_last(&t);
+        write_last_entry(&t);
     tmk_torch_end_list(f);
     tmk_holders_close(t.holders);
     tmk_torch_blocks_fini(&t.blocks);

@@ -204,7 +204,7 @@ static void push_number_cell(struct cell_machine *m, enum tmk_cell_kind kind, in
 
 /* Push a value that nobody writes to, so that it is made only once: a one-byte number, or a
  * SHARED_. */
-static void push_shared(struct cell_machine *m, unsigned which)
+static void push_shared_cell(struct cell_machine *m, unsigned which)
 {
     if (!m->shared[which]) {
         struct tmk_cell *cell = make_cell(m, which == SHARED_OTHER   ? TMK_CELL_OTHER
@@ -224,17 +224,17 @@ static void push_text_cell(struct cell_machine *m, const char *text)
     push_cell(m, cell);
 }
 
-static void push_skipped(struct cell_machine *m, uint64_t n)
+static void push_skipped_bytes(struct cell_machine *m, uint64_t n)
 {
     if (take_machine_bytes(m, n))
         m->uncounted += n;
-    push_shared(m, SHARED_OTHER);
+    push_shared_cell(m, SHARED_OTHER);
 }
 
-static void push_long(struct cell_machine *m, uint64_t n)
+static void push_long_number(struct cell_machine *m, uint64_t n)
 {
     if (n > 8) {
-        push_skipped(m, n);
+        push_skipped_bytes(m, n);
         return;
     }
     uint64_t value = take_number_bytes(m, (unsigned)n);
@@ -255,7 +255,7 @@ static uint64_t find_mark(struct cell_machine *m)
     return m->n_stack;
 }
 
-static void push_from(struct cell_machine *m, enum tmk_cell_kind kind, uint64_t from)
+static void push_items_from(struct cell_machine *m, enum tmk_cell_kind kind, uint64_t from)
 {
     struct tmk_cell *cell = make_cell(m, kind);
     for (uint64_t i = from; i < m->n_stack && m->rc == 0; i++)
@@ -264,12 +264,12 @@ static void push_from(struct cell_machine *m, enum tmk_cell_kind kind, uint64_t 
     push_cell(m, cell);
 }
 
-static void push_marked(struct cell_machine *m, enum tmk_cell_kind kind)
+static void push_marked_items(struct cell_machine *m, enum tmk_cell_kind kind)
 {
     uint64_t mark = find_mark(m);
     if (m->rc < 0)
         return;
-    push_from(m, kind, mark + 1);
+    push_items_from(m, kind, mark + 1);
     if (m->rc == 0) {
         m->stack[mark] = m->stack[m->n_stack - 1];
         m->n_stack = mark + 1;
@@ -283,7 +283,7 @@ static void push_tuple(struct cell_machine *m, uint64_t n)
             fail_machine(m, TMK_EDAMAGED, "it takes more than there is");
             return;
         }
-    push_from(m, TMK_CELL_TUPLE, m->n_stack - n);
+    push_items_from(m, TMK_CELL_TUPLE, m->n_stack - n);
 }
 
 /* The container of items added to a call's object: they are kept beside its arguments. */
@@ -301,7 +301,7 @@ static struct tmk_cell *container_of(struct cell_machine *m, struct tmk_cell *ta
 }
 
 /* Put everything from `from` on into the value below, and remove the mark between them. */
-static void put_into(struct cell_machine *m, uint64_t from, uint64_t below, bool in_pairs)
+static void put_items_into(struct cell_machine *m, uint64_t from, uint64_t below, bool in_pairs)
 {
     if (m->rc < 0)
         return;
@@ -322,18 +322,18 @@ static void put_into(struct cell_machine *m, uint64_t from, uint64_t below, bool
     m->n_stack = below;
 }
 
-static void put_marked(struct cell_machine *m, bool in_pairs)
+static void put_marked_items(struct cell_machine *m, bool in_pairs)
 {
     uint64_t mark = find_mark(m);
-    put_into(m, mark + 1, mark, in_pairs);
+    put_items_into(m, mark + 1, mark, in_pairs);
 }
 
-static void put_last(struct cell_machine *m, uint64_t n, bool in_pairs)
+static void put_last_item(struct cell_machine *m, uint64_t n, bool in_pairs)
 {
     if (m->n_stack < n + 1)
         fail_machine(m, TMK_EDAMAGED, "it takes more than there is");
     else
-        put_into(m, m->n_stack - n, m->n_stack - n, in_pairs);
+        put_items_into(m, m->n_stack - n, m->n_stack - n, in_pairs);
 }
 
 /* ---- the memo ---- */
@@ -406,14 +406,14 @@ static void push_call_with_names(struct cell_machine *m)
     push_call(m);
 }
 
-static void set_state(struct cell_machine *m)
+static void set_object_state(struct cell_machine *m)
 {
     struct tmk_cell *state = pop_cell(m), *target = top_cell(m);
     if (m->rc == 0 && target->kind == TMK_CELL_CALL)
         add_cell_item(m, target, state);
 }
 
-static void push_id(struct cell_machine *m)
+static void push_persistent_id(struct cell_machine *m)
 {
     struct tmk_cell *what = pop_cell(m), *cell = make_cell(m, TMK_CELL_ID);
     if (m->rc < 0)
@@ -425,18 +425,18 @@ static void push_id(struct cell_machine *m)
 /* ---- the loop ---- */
 
 /* Run an instruction that makes a value from bytes. Returns false when it is none of these. */
-static bool run_plain(struct cell_machine *m, uint8_t op)
+static bool run_plain_opcode(struct cell_machine *m, uint8_t op)
 {
     switch (op) {
     case 'N':
-        push_shared(m, SHARED_NONE);
+        push_shared_cell(m, SHARED_NONE);
         return true;
     case 0x88: /* NEWTRUE, NEWFALSE */
     case 0x89:
-        push_shared(m, op == 0x88 ? SHARED_TRUE : SHARED_FALSE);
+        push_shared_cell(m, op == 0x88 ? SHARED_TRUE : SHARED_FALSE);
         return true;
     case 'K': /* BININT1, BININT2, BININT */
-        push_shared(m, (uint8_t)take_number_bytes(m, 1));
+        push_shared_cell(m, (uint8_t)take_number_bytes(m, 1));
         return true;
     case 'M':
         push_number_cell(m, TMK_CELL_INT, (int64_t)take_number_bytes(m, 2));
@@ -445,14 +445,14 @@ static bool run_plain(struct cell_machine *m, uint8_t op)
         push_number_cell(m, TMK_CELL_INT, (int32_t)(uint32_t)take_number_bytes(m, 4));
         return true;
     case 0x8a: /* LONG1, LONG4 */
-        push_long(m, take_number_bytes(m, 1));
+        push_long_number(m, take_number_bytes(m, 1));
         return true;
     case 0x8b:
-        push_long(m, take_number_bytes(m, 4));
+        push_long_number(m, take_number_bytes(m, 4));
         return true;
     case 'G': /* BINFLOAT */
         take_machine_bytes(m, 8);
-        push_shared(m, SHARED_OTHER);
+        push_shared_cell(m, SHARED_OTHER);
         return true;
     case 'X': /* BINUNICODE, SHORT_BINUNICODE, BINUNICODE8 */
         push_text_cell(m, take_text(m, take_number_bytes(m, 4)));
@@ -470,14 +470,14 @@ static bool run_plain(struct cell_machine *m, uint8_t op)
         push_text_cell(m, take_text(m, take_number_bytes(m, 1)));
         return true;
     case 'B': /* BINBYTES, SHORT_BINBYTES, BINBYTES8, BYTEARRAY8 */
-        push_skipped(m, take_number_bytes(m, 4));
+        push_skipped_bytes(m, take_number_bytes(m, 4));
         return true;
     case 'C':
-        push_skipped(m, take_number_bytes(m, 1));
+        push_skipped_bytes(m, take_number_bytes(m, 1));
         return true;
     case 0x8e:
     case 0x96:
-        push_skipped(m, take_number_bytes(m, 8));
+        push_skipped_bytes(m, take_number_bytes(m, 8));
         return true;
     default:
         return false;
@@ -485,7 +485,7 @@ static bool run_plain(struct cell_machine *m, uint8_t op)
 }
 
 /* Run an instruction that makes or fills a container, likewise. */
-static bool run_container(struct cell_machine *m, uint8_t op)
+static bool run_container_opcode(struct cell_machine *m, uint8_t op)
 {
     switch (op) {
     case '(':
@@ -507,27 +507,27 @@ static bool run_container(struct cell_machine *m, uint8_t op)
         push_tuple(m, op - 0x84u);
         return true;
     case 't':
-        push_marked(m, TMK_CELL_TUPLE);
+        push_marked_items(m, TMK_CELL_TUPLE);
         return true;
     case 'l':
     case 0x91: /* FROZENSET */
-        push_marked(m, TMK_CELL_LIST);
+        push_marked_items(m, TMK_CELL_LIST);
         return true;
     case 'd':
-        push_marked(m, TMK_CELL_DICT);
+        push_marked_items(m, TMK_CELL_DICT);
         return true;
     case 'a': /* APPEND, SETITEM */
-        put_last(m, 1, false);
+        put_last_item(m, 1, false);
         return true;
     case 's':
-        put_last(m, 2, true);
+        put_last_item(m, 2, true);
         return true;
     case 'e': /* APPENDS, ADDITEMS, SETITEMS */
     case 0x90:
-        put_marked(m, false);
+        put_marked_items(m, false);
         return true;
     case 'u':
-        put_marked(m, true);
+        put_marked_items(m, true);
         return true;
     default:
         return false;
@@ -553,17 +553,17 @@ static bool run_naming_opcode(struct cell_machine *m, uint8_t op)
         push_call_with_names(m);
         return true;
     case 'b': /* BUILD */
-        set_state(m);
+        set_object_state(m);
         return true;
     case 'Q': /* BINPERSID */
-        push_id(m);
+        push_persistent_id(m);
         return true;
     default:
         return false;
     }
 }
 
-static bool run_memo(struct cell_machine *m, uint8_t op)
+static bool run_memo_opcode(struct cell_machine *m, uint8_t op)
 {
     switch (op) {
     case 'q': /* BINPUT, LONG_BINPUT, MEMOIZE */
@@ -610,8 +610,8 @@ static void run_machine(struct cell_machine *m)
         const uint8_t *op = take_machine_bytes(m, 1);
         if (!op || *op == '.')
             return;
-        if (!run_memo(m, *op) && !run_plain(m, *op) && !run_container(m, *op) &&
-            !run_naming_opcode(m, *op))
+        if (!run_memo_opcode(m, *op) && !run_plain_opcode(m, *op) &&
+            !run_container_opcode(m, *op) && !run_naming_opcode(m, *op))
             fail_machine(m, TMK_EFORMAT, "it has an instruction that checkpoints do not use");
         check_machine_limit(m);
     }

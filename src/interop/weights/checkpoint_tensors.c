@@ -163,7 +163,7 @@ static bool numbers_of(struct cell_walk *k, const struct tmk_cell *c, const uint
     return true;
 }
 
-static bool is_contiguous(const struct tmk_weight *t)
+static bool is_tensor_contiguous(const struct tmk_weight *t)
 {
     uint64_t expected = 1;
     for (uint32_t i = t->n_dims; i > 0; i--) {
@@ -201,14 +201,14 @@ static int place_tensor(struct cell_walk *k, struct tmk_weight *t, const char *k
                               __builtin_add_overflow(first, extent, &end) || end > n_bytes / item))
         return tmk_fail(k->err, TMK_EDAMAGED, "the tensor %s is larger than its storage", t->name);
     t->offset = t->n_elements > 0 ? offset + first * item : offset;
-    if (t->n_elements == 0 || is_contiguous(t))
+    if (t->n_elements == 0 || is_tensor_contiguous(t))
         t->strides = NULL;
     return 0;
 }
 
 /* Place a tensor by its persistent id: ("storage", type, key, location, elements). */
-static int place_in(struct cell_walk *k, struct tmk_weight *t, const struct tmk_cell *id,
-                    const struct tmk_cell *first, bool has_dtype)
+static int place_in_storage(struct cell_walk *k, struct tmk_weight *t, const struct tmk_cell *id,
+                            const struct tmk_cell *first, bool has_dtype)
 {
     const struct tmk_cell *what = item_of(id, 0), *count = item_of(what, 4);
     const char *word = text_of_cell(item_of(what, 0)), *type = text_of_cell(item_of(what, 1)),
@@ -260,8 +260,8 @@ static int add_tensor(struct cell_walk *k, const struct tensor_maker *maker,
         t->strides = NULL;
         return tmk_weight_measure(t, k->err);
     }
-    return place_in(k, t, item_of(arguments, maker->storage), item_of(arguments, maker->offset),
-                    maker->dtype >= 0);
+    return place_in_storage(k, t, item_of(arguments, maker->storage),
+                            item_of(arguments, maker->offset), maker->dtype >= 0);
 }
 
 /* ---- the tree ---- */
@@ -291,14 +291,14 @@ static const char *join_names(struct cell_walk *k, const char *name, const struc
     return tmk_arena_format(&k->w->arena, "%s%s%lld", name, dot, number);
 }
 
-static bool may_hold(const struct tmk_cell *c)
+static bool may_hold_tensors(const struct tmk_cell *c)
 {
     return c->kind == TMK_CELL_DICT || c->kind == TMK_CELL_LIST || c->kind == TMK_CELL_TUPLE ||
            c->kind == TMK_CELL_CALL;
 }
 
 /* True for keys of a module's state after which the names of its tensors and modules follow. */
-static bool is_inner(const struct tmk_cell *key)
+static bool is_inner_key(const struct tmk_cell *key)
 {
     static const char *const inner[] = {"_parameters", "_buffers", "_modules", NULL};
     return key->kind == TMK_CELL_TEXT && is_one_of_names(inner, key->text);
@@ -310,9 +310,9 @@ static int visit_pairs(struct cell_walk *k, const struct tmk_cell *dict, const c
     if (!tmk_work_take(&k->limit.work, dict->n))
         return tmk_work_fail(&k->limit.work, k->err);
     for (uint64_t i = 0; i + 1 < dict->n; i += 2) {
-        if (!may_hold(dict->items[i + 1]))
+        if (!may_hold_tensors(dict->items[i + 1]))
             continue;
-        const char *inside = is_state && is_inner(dict->items[i])
+        const char *inside = is_state && is_inner_key(dict->items[i])
                                  ? name
                                  : join_names(k, name, dict->items[i], i / 2);
         int rc = inside ? visit_cell(k, dict->items[i + 1], inside, depth) : TMK_ENOMEM;
@@ -328,7 +328,7 @@ static int visit_items(struct cell_walk *k, const struct tmk_cell *list, const c
     if (!tmk_work_take(&k->limit.work, list->n))
         return tmk_work_fail(&k->limit.work, k->err);
     for (uint64_t i = 0; i < list->n; i++) {
-        if (!may_hold(list->items[i]))
+        if (!may_hold_tensors(list->items[i]))
             continue;
         const char *inside = join_names(k, name, NULL, i);
         int rc = inside ? visit_cell(k, list->items[i], inside, depth) : TMK_ENOMEM;
@@ -391,7 +391,7 @@ static int visit_call(struct cell_walk *k, const struct tmk_cell *c, const char 
 
 static int visit_cell(struct cell_walk *k, struct tmk_cell *c, const char *name, unsigned depth)
 {
-    if (c->seen || !may_hold(c))
+    if (c->seen || !may_hold_tensors(c))
         return 0; /* it contains itself */
     tmk_work_take(&k->limit.work, VISIT_STEPS);
     int rc = tmk_checkpoint_limit_check(&k->limit, k->err);
@@ -417,7 +417,7 @@ static uint64_t find_model(const struct tmk_cell *dict)
     for (const char *const *key = model_keys; *key; key++)
         for (uint64_t i = 0; i + 1 < dict->n; i += 2) {
             const char *text = text_of_cell(dict->items[i]);
-            if (text && strcmp(text, *key) == 0 && may_hold(dict->items[i + 1]))
+            if (text && strcmp(text, *key) == 0 && may_hold_tensors(dict->items[i + 1]))
                 return i;
         }
     return dict->n;
@@ -432,7 +432,7 @@ static int visit_root(struct cell_walk *k, struct tmk_cell *root)
     int rc = visit_cell(k, dict->items[model + 1], "", 0);
     k->is_extra = k->w->n > first;
     for (uint64_t i = 0; i + 1 < dict->n && rc == 0; i += 2)
-        if (i != model && may_hold(dict->items[i + 1])) {
+        if (i != model && may_hold_tensors(dict->items[i + 1])) {
             const char *name = join_names(k, "", dict->items[i], i / 2);
             rc = name ? visit_cell(k, dict->items[i + 1], name, 1) : TMK_ENOMEM;
         }

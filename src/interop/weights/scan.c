@@ -259,7 +259,7 @@ static void *scan_worker(void *arg)
 }
 
 /* The caller works too, and reports the progress of all. */
-static void work_and_tell(struct scan_job *job)
+static void work_and_tell_progress(struct scan_job *job)
 {
     unsigned long long i;
     while ((i = atomic_fetch_add(&job->next, 1)) < job->n) {
@@ -284,7 +284,7 @@ static void run_job(struct scan_job *job)
     while (n_started + 1 < n && n_started + 1 < job->n &&
            pthread_create(&threads[n_started], NULL, scan_worker, job) == 0)
         n_started++;
-    work_and_tell(job);
+    work_and_tell_progress(job);
     for (unsigned i = 0; i < n_started; i++)
         pthread_join(threads[i], NULL);
 }
@@ -302,7 +302,7 @@ static uint64_t strided_extent(const struct tmk_weight *t)
 
 /* False for types that are not scanned (complex ones, those of fewer than 8 bits), and for views
  * that repeat their elements (expanded ones). */
-static bool is_worth(const struct tmk_weight *t)
+static bool is_scannable_tensor(const struct tmk_weight *t)
 {
     if (!t->has_data || t->same_as || !tmk_weight_type_is_scanned(t->type))
         return false;
@@ -338,7 +338,7 @@ static void gather_results(const struct tmk_weights *w, const struct scan_job *j
     uint64_t at = 0;
     for (uint64_t i = 0; i < w->n; i++) {
         struct tmk_scan_sums sums = TMK_SCAN_SUMS_NONE;
-        if (w->all[i].file != file || !is_worth(&w->all[i]))
+        if (w->all[i].file != file || !is_scannable_tensor(&w->all[i]))
             continue;
         for (; at < job->n && job->pieces[at].tensor == &w->all[i]; at++)
             add_sums(&sums, &job->pieces[at].sums);
@@ -384,7 +384,7 @@ static int measure_shown(const struct tmk_weights *w, uint32_t file, uint64_t *r
         return TMK_ENOMEM;
     for (uint64_t i = 0; i < w->n; i++) {
         const struct tmk_weight *t = &w->all[i];
-        if (t->file != file || t->n_elements == 0 || !is_worth(t))
+        if (t->file != file || t->n_elements == 0 || !is_scannable_tensor(t))
             continue;
         scanned += t->n_bytes;
         ranges[n++] = (struct shown_range){
@@ -422,7 +422,7 @@ static int scan_file(const struct tmk_weights *w, uint32_t file, struct scan_job
     int rc = check_size(w, file, err);
     job->n = 0;
     for (uint64_t i = 0; i < w->n && rc == 0; i++)
-        if (w->all[i].file == file && is_worth(&w->all[i]))
+        if (w->all[i].file == file && is_scannable_tensor(&w->all[i]))
             rc = add_pieces(job, &w->all[i]);
     if (rc < 0)
         return rc;
@@ -445,7 +445,7 @@ static uint64_t count_pieces(const struct tmk_weights *w)
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < w->n; i++)
-        if (is_worth(&w->all[i]) && w->all[i].n_elements > 0)
+        if (is_scannable_tensor(&w->all[i]) && w->all[i].n_elements > 0)
             n += (w->all[i].n_elements - 1) / piece_elements(&w->all[i]) + 1;
     return n;
 }

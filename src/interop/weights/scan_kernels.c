@@ -144,7 +144,7 @@ static void add_one_number(struct tmk_scan_sums *s, double x)
     s->squares += x * x;
 }
 
-static void add_odd(struct tmk_scan_sums *s, uint64_t index, bool is_infinite)
+static void add_odd_number(struct tmk_scan_sums *s, uint64_t index, bool is_infinite)
 {
     uint64_t *first = is_infinite ? &s->first_inf : &s->first_nan;
     *(is_infinite ? &s->n_inf : &s->n_nan) += 1;
@@ -159,7 +159,7 @@ ALWAYS_INLINE void one_by_one(const uint8_t *at, uint64_t n, struct kernel_forma
         uint32_t magnitude;
         double x = one_of(at + i * f.n_bytes, f, &magnitude);
         if (magnitude >= f.least_odd) {
-            add_odd(s, s->n + i, f.infinite && magnitude == f.infinite);
+            add_odd_number(s, s->n + i, f.infinite && magnitude == f.infinite);
             continue;
         }
         s->n_zero += magnitude == 0;
@@ -313,7 +313,7 @@ static void one_double(const uint8_t *at, uint64_t index, struct tmk_scan_sums *
     memcpy(&x, at, 8);
     bits &= INT64_MAX;
     if (bits >= 0x7ff0000000000000) {
-        add_odd(s, index, bits == 0x7ff0000000000000);
+        add_odd_number(s, index, bits == 0x7ff0000000000000);
         return;
     }
     s->n_zero += bits == 0;
@@ -375,7 +375,7 @@ static void scan_doubles(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
 /* ---- whole numbers: loops that the compiler makes vectors of ---- */
 
 /* Prefetch what comes after this block while it is processed. */
-static void ask_ahead(const uint8_t *at, uint64_t n_bytes)
+static void prefetch_next_block(const uint8_t *at, uint64_t n_bytes)
 {
     for (uint64_t i = 0; i < n_bytes; i += LINE_BYTES)
         __builtin_prefetch(at + i);
@@ -390,7 +390,7 @@ static void ask_ahead(const uint8_t *at, uint64_t n_bytes)
             uint16_t n_zero = 0;                                                                   \
             sum_type sum = 0;                                                                      \
             square_type squares = 0;                                                               \
-            ask_ahead(at + m * sizeof(type), m * sizeof(type));                                    \
+            prefetch_next_block(at + m * sizeof(type), m * sizeof(type));                                    \
             memcpy(&least, at, sizeof(type));                                                      \
             most = least;                                                                          \
             for (uint64_t i = 0; i < m; i++) {                                                     \
@@ -468,7 +468,7 @@ static void scan_bools(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
     s->squares += (double)n_true;
 }
 
-static void scan_any(enum tmk_weight_type type, const uint8_t *at, uint64_t n,
+static void scan_any_type(enum tmk_weight_type type, const uint8_t *at, uint64_t n,
                      struct tmk_scan_sums *s)
 {
     switch (type) {
@@ -542,10 +542,10 @@ void TMK_SCAN_KERNEL(enum tmk_weight_type type, const void *data, uint64_t n,
     for (uint64_t item = tmk_weight_type_bytes(type); item <= 2 && n > 0;) {
         uint64_t done = tmk_scan_narrow_avx512(type, at, n, s);
         uint64_t left = n - done < BLOCK ? n - done : BLOCK;
-        scan_any(type, at + done * item, left, s);
+        scan_any_type(type, at + done * item, left, s);
         at += (done + left) * item;
         n -= done + left;
     }
 #endif
-    scan_any(type, at, n, s);
+    scan_any_type(type, at, n, s);
 }

@@ -408,7 +408,7 @@ static int check_sums(const struct tmk_weights *w, struct tmk_error *err)
 
 /* ---- what is there twice ---- */
 
-static bool same_data(const struct tmk_weight *a, const struct tmk_weight *b)
+static bool has_same_data(const struct tmk_weight *a, const struct tmk_weight *b)
 {
     if (a->file != b->file || a->offset != b->offset || a->type != b->type ||
         a->n_elements != b->n_elements || a->n_elements == 0 || !a->has_data || !b->has_data)
@@ -430,12 +430,12 @@ static uint64_t hash_of_tensor_data(const struct tmk_weight *t)
 }
 
 /* The number + 1 of a tensor with the same data; 0: none has. */
-static uint32_t find_same(const struct tmk_weights *w, const struct tmk_index *index, uint64_t hash,
-                          const struct tmk_weight *t)
+static uint32_t find_same_data(const struct tmk_weights *w, const struct tmk_index *index,
+                               uint64_t hash, const struct tmk_weight *t)
 {
     struct tmk_probe probe = tmk_index_probe(index, hash);
     uint32_t i;
-    while ((i = tmk_probe_next(&probe)) && !same_data(&w->all[i - 1], t))
+    while ((i = tmk_probe_next(&probe)) && !has_same_data(&w->all[i - 1], t))
         continue;
     return i;
 }
@@ -451,7 +451,7 @@ static int find_tied(struct tmk_weights *w)
         if (t->n_elements == 0 || !t->has_data)
             continue; /* equal, and not tied to a third one */
         uint64_t hash = hash_of_tensor_data(t);
-        t->same_as = find_same(w, &index, hash, t);
+        t->same_as = find_same_data(w, &index, hash, t);
         if (!t->same_as && (rc = tmk_grow_index(&index)) == 0)
             tmk_index_add(&index, hash, (uint32_t)i + 1);
     }
@@ -459,7 +459,7 @@ static int find_tied(struct tmk_weights *w)
     return rc;
 }
 
-static int find_twice(struct tmk_weights *w)
+static int find_names_twice(struct tmk_weights *w)
 {
     struct tmk_textmap names = {0};
     uint32_t number;
@@ -504,7 +504,7 @@ int tmk_weights_read(struct tmk_weights *w, const char *const *paths, uint32_t n
     if (rc == 0)
         rc = find_tied(w);
     if (rc == 0)
-        rc = find_twice(w);
+        rc = find_names_twice(w);
     if (rc == TMK_ENOMEM)
         tmk_fail(err, rc, "out of memory");
     if (ret_path)

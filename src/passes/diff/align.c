@@ -218,7 +218,7 @@ static void pair_places(struct tmk_align *x, struct code_place *a, struct code_p
 }
 
 /* True when both have the same lines: then nothing has moved. */
-static bool are_equal(struct place_list a, struct place_list b)
+static bool are_lists_equal(struct place_list a, struct place_list b)
 {
     for (uint32_t i = 0; a.n == b.n && i < a.n; i++)
         if (compare_lines(a.items[i], b.items[i]) != 0)
@@ -226,7 +226,7 @@ static bool are_equal(struct place_list a, struct place_list b)
     return a.n == b.n;
 }
 
-static void pair_equal(struct tmk_align *x, struct place_list a, struct place_list b)
+static void pair_equal_places(struct tmk_align *x, struct place_list a, struct place_list b)
 {
     for (uint32_t i = 0, j = 0; i < a.n && j < b.n;) {
         int order = compare_lines(a.items[i], b.items[j]);
@@ -268,8 +268,8 @@ static void fill_costs(struct place_list a, struct place_list b, double *cost)
         }
 }
 
-static void pair_cheapest(struct tmk_align *x, struct place_list a, struct place_list b,
-                          double *cost)
+static void pair_cheapest_places(struct tmk_align *x, struct place_list a, struct place_list b,
+                                 double *cost)
 {
     size_t width = b.n + 1;
     fill_costs(a, b, cost);
@@ -288,10 +288,10 @@ static void pair_cheapest(struct tmk_align *x, struct place_list a, struct place
 static void match_lists(struct tmk_align *x, struct place_list a, struct place_list b, double *cost)
 {
     bool is_large = (uint64_t)(a.n + 1) * (b.n + 1) > MAX_CELLS;
-    if (x->is_same_program || is_large || are_equal(a, b))
-        pair_equal(x, a, b);
+    if (x->is_same_program || is_large || are_lists_equal(a, b))
+        pair_equal_places(x, a, b);
     else
-        pair_cheapest(x, a, b, cost);
+        pair_cheapest_places(x, a, b, cost);
 }
 
 static void match_chains(struct tmk_align *x, struct code_place **sorted, double *cost)
@@ -441,8 +441,8 @@ static int list_names(struct tmk_align *x, struct tmk_peak *k, bool unwrap,
 }
 
 /* Count the names that both have. */
-static int count_common(struct tmk_align *x, struct tmk_peak *const peaks[2], bool unwrap,
-                        uint64_t *ret, struct tmk_error *err)
+static int count_common_names(struct tmk_align *x, struct tmk_peak *const peaks[2], bool unwrap,
+                              uint64_t *ret, struct tmk_error *err)
 {
     struct tmk_textmap names[2] = {{0}, {0}};
     uint32_t number;
@@ -475,9 +475,9 @@ static int align_places(struct tmk_align *x, struct tmk_peak *const peaks[2], st
     tmk_textmap_fini(&index.keys[1]);
     if (rc < 0)
         return tmk_fail(err, rc, "no memory to compare the stacks");
-    rc = count_common(x, peaks, false, &plain, err);
+    rc = count_common_names(x, peaks, false, &plain, err);
     if (rc == 0)
-        rc = count_common(x, peaks, true, &without, err);
+        rc = count_common_names(x, peaks, true, &without, err);
     x->unwraps = rc == 0 && without > plain;
     return rc < 0 ? tmk_fail(err, rc, "no memory to compare the modules' names") : 0;
 }

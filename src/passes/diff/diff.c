@@ -189,7 +189,7 @@ static void resize_pairs(struct thing *t, uint64_t a, uint64_t b)
 }
 
 /* Find the next size of a side that the other has not as well; equal ones are passed over. */
-static bool next_odd(const struct thing *t, uint64_t at[2], enum tmk_side side, uint64_t *ret)
+static bool next_odd_size(const struct thing *t, uint64_t at[2], enum tmk_side side, uint64_t *ret)
 {
     enum tmk_side other = side == TMK_SIDE_A ? TMK_SIDE_B : TMK_SIDE_A;
     while (at[side] < t->n[side]) {
@@ -216,7 +216,8 @@ static void compare_thing(struct thing *t)
     }
     uint64_t at_a[2] = {0}, at_b[2] = {0}, a = 0, b = 0;
     for (;;) {
-        bool has_a = next_odd(t, at_a, TMK_SIDE_A, &a), has_b = next_odd(t, at_b, TMK_SIDE_B, &b);
+        bool has_a = next_odd_size(t, at_a, TMK_SIDE_A, &a),
+             has_b = next_odd_size(t, at_b, TMK_SIDE_B, &b);
         if (!has_a && !has_b)
             return;
         if (has_a && has_b)

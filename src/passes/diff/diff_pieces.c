@@ -51,7 +51,7 @@ static bool goes_by_name(const struct tmk_block *b, uint8_t category)
 }
 
 /* The bytes of a name without its last `n` parts. */
-static size_t without_last(const char *name, unsigned n)
+static size_t length_without_last(const char *name, unsigned n)
 {
     size_t bytes = strlen(name);
     for (; n > 0; n--) {
@@ -84,7 +84,8 @@ struct teller {
 
 static uint32_t number_of_part(struct tmk_pieces *l, const char *name, unsigned n_less)
 {
-    const char *part = name ? tmk_arena_text(&l->memory, name, without_last(name, n_less)) : NULL;
+    const char *part =
+        name ? tmk_arena_text(&l->memory, name, length_without_last(name, n_less)) : NULL;
     return name && !part ? UINT32_MAX : number_of_text(l, part);
 }
 

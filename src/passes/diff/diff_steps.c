@@ -142,7 +142,7 @@ static uint64_t peak_difference(const struct tmk_diff_step *r)
                                                : r->peak_bytes[1] - r->peak_bytes[0];
 }
 
-static bool is_apart(const struct tmk_diff_step *r)
+static bool is_step_apart(const struct tmk_diff_step *r)
 {
     uint64_t larger = r->peak_bytes[0] > r->peak_bytes[1] ? r->peak_bytes[0] : r->peak_bytes[1];
     return peak_difference(r) > larger / APART_PART;
@@ -151,7 +151,7 @@ static bool is_apart(const struct tmk_diff_step *r)
 bool tmk_diff_steps_apart(const struct tmk_diff_steps *s, int64_t *ret_step)
 {
     for (uint64_t i = 0; i < s->n; i++)
-        if (is_apart(&s->rows[i])) {
+        if (is_step_apart(&s->rows[i])) {
             *ret_step = s->rows[i].step;
             return true;
         }
@@ -160,7 +160,7 @@ bool tmk_diff_steps_apart(const struct tmk_diff_steps *s, int64_t *ret_step)
 
 /* ---- picking ---- */
 
-static bool is_picked(const uint64_t *picked, uint64_t n, uint64_t number)
+static bool is_step_picked(const uint64_t *picked, uint64_t n, uint64_t number)
 {
     for (uint64_t i = 0; i < n; i++)
         if (picked[i] == number)
@@ -174,7 +174,7 @@ static uint64_t largest_unpicked_step(const struct tmk_diff_steps *s, const uint
 {
     uint64_t best = s->n;
     for (uint64_t i = 0; i < s->n; i++)
-        if (!is_picked(picked, n, i) &&
+        if (!is_step_picked(picked, n, i) &&
             (best == s->n || peak_difference(&s->rows[i]) > peak_difference(&s->rows[best])))
             best = i;
     return best;
@@ -189,10 +189,10 @@ uint64_t tmk_diff_steps_pick(const struct tmk_diff_steps *s, uint64_t n_shown, u
         return n;
     }
     uint64_t wanted[] = {0, 1, s->n - 1, 0};
-    while (wanted[3] + 1 < s->n && !is_apart(&s->rows[wanted[3]]))
+    while (wanted[3] + 1 < s->n && !is_step_apart(&s->rows[wanted[3]]))
         wanted[3]++;
     for (unsigned i = 0; i < 4; i++)
-        if (!is_picked(ret, n, wanted[i]))
+        if (!is_step_picked(ret, n, wanted[i]))
             ret[n++] = wanted[i];
     while (n < n_shown) {
         ret[n] = largest_unpicked_step(s, ret, n);

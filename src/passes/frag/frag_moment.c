@@ -21,7 +21,7 @@ static struct tmk_frag_candidate *candidate_of(struct tmk_frag_moments *m, uint1
     return &m->devices[m->n_devices++];
 }
 
-static const struct tmk_device_use *use_of(const struct tmk_state *s, uint16_t device)
+static const struct tmk_device_use *use_of_device(const struct tmk_state *s, uint16_t device)
 {
     for (uint32_t i = 0; i < s->n_devices; i++)
         if (s->devices[i].device == device)
@@ -32,7 +32,7 @@ static const struct tmk_device_use *use_of(const struct tmk_state *s, uint16_t d
 /* ---- the moment ---- */
 
 /* The driver was asked some time ago; what the process has taken since is known. */
-static void note_left(struct tmk_frag_candidate *c)
+static void note_left_bytes(struct tmk_frag_candidate *c)
 {
     c->total_bytes = c->sample_total;
     c->left_bytes = TMK_BYTES_UNKNOWN;
@@ -51,7 +51,7 @@ static void note_frag_reserved(struct tmk_frag_candidate *c, const struct tmk_de
 __attribute__((noinline)) static void move(struct tmk_frag_candidate *c, const struct tmk_state *s,
                                            uint64_t ns, uint64_t measure)
 {
-    const struct tmk_device_use *d = use_of(s, c->device);
+    const struct tmk_device_use *d = use_of_device(s, c->device);
     c->found = true;
     c->measure = measure;
     c->ns = ns;
@@ -62,11 +62,12 @@ __attribute__((noinline)) static void move(struct tmk_frag_candidate *c, const s
     c->allocated_bytes = d ? d->allocated_bytes : 0;
     c->n_blocks = c->n_segments = 0;
     note_frag_reserved(c, d);
-    note_left(c);
+    note_left_bytes(c);
 }
 
 /* True when only events that report reserved bytes can be the moment. */
-static bool is_by_reserved(const struct tmk_frag_moments *m, const struct tmk_frag_candidate *c)
+static bool is_moment_by_reserved(const struct tmk_frag_moments *m,
+                                  const struct tmk_frag_candidate *c)
 {
     return c->is_oom || (m->moment.kind == TMK_FRAG_WORST && c->found && c->has_reserved);
 }
@@ -74,7 +75,7 @@ static bool is_by_reserved(const struct tmk_frag_moments *m, const struct tmk_fr
 static void consider_frag_moment(const struct tmk_frag_moments *m, struct tmk_frag_candidate *c,
                                  const struct tmk_state *s, uint64_t ns)
 {
-    const struct tmk_device_use *d = use_of(s, c->device);
+    const struct tmk_device_use *d = use_of_device(s, c->device);
     if (!d || c->is_oom || (m->moment.kind == TMK_FRAG_STEP && s->step != m->moment.step))
         return;
     bool by_reserved = m->moment.kind == TMK_FRAG_WORST && d->has_reserved;
@@ -169,7 +170,7 @@ static void on_frag_reserved(const struct tmk_frag_moments *m, struct tmk_frag_c
     if (m->moment.kind == TMK_FRAG_WORST)
         consider_frag_moment(m, c, s, ns);
     else if (c->found && c->n_block_events == s->n_allocs + s->n_frees)
-        note_frag_reserved(c, use_of(s, c->device));
+        note_frag_reserved(c, use_of_device(s, c->device));
 }
 
 static void on_frag_oom(const struct tmk_frag_moments *m, struct tmk_frag_candidate *c,
@@ -194,7 +195,7 @@ void tmk_frag_moments_event(struct tmk_frag_moments *m, const struct tmk_replay 
         c = candidate_of(m, ev->device);
         if (c)
             on_frag_alloc(c, ev);
-        if (c && is_searched && !is_by_reserved(m, c))
+        if (c && is_searched && !is_moment_by_reserved(m, c))
             consider_frag_moment(m, c, s, ev->time_ns);
         break;
     case TMK_KIND_FREE:

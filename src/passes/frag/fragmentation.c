@@ -178,8 +178,8 @@ static struct tmk_frag_pool_row *pool_row_of(struct tmk_frag_device *d,
 }
 
 /* The first trace of a block in the segment; NULL: none. */
-static const struct tmk_frag_trace *trace_in(const struct tmk_frag_candidate *c,
-                                             const struct tmk_frag_segment *g)
+static const struct tmk_frag_trace *trace_in_segment(const struct tmk_frag_candidate *c,
+                                                     const struct tmk_frag_segment *g)
 {
     uint64_t low = 0, high = c->n_traces;
     while (low < high) {
@@ -199,7 +199,7 @@ static struct tmk_frag_pool_row pool_key_of(const struct tmk_frag_candidate *c,
                                             const struct tmk_frag_segment *g)
 {
     struct tmk_frag_pool_row key = {.pool = g->pool, .has_stream = true};
-    const struct tmk_frag_trace *trace = trace_in(c, g);
+    const struct tmk_frag_trace *trace = trace_in_segment(c, g);
     if (g->n_blocks > 0)
         key.stream = c->blocks[g->first_block].stream;
     else if (c->has_stream && !c->has_streams)
@@ -281,7 +281,8 @@ static void take_reserved_totals(const struct tmk_frag_candidate *c, struct tmk_
 }
 
 /* A request that failed all the same met a limit that is not the device's. */
-static uint64_t allocatable_new(const struct tmk_frag_candidate *c, const struct tmk_frag_device *d)
+static uint64_t new_allocatable_bytes(const struct tmk_frag_candidate *c,
+                                      const struct tmk_frag_device *d)
 {
     if (!d->has_segments || c->left_bytes == TMK_BYTES_UNKNOWN)
         return TMK_BYTES_UNKNOWN;
@@ -306,7 +307,7 @@ static int add_frag_device(struct tmk_fragmentation *f, struct tmk_frag_candidat
         return rc;
     if (!d.has_segments)
         take_reserved_totals(c, &d);
-    d.allocatable_new_bytes = allocatable_new(c, &d);
+    d.allocatable_new_bytes = new_allocatable_bytes(c, &d);
     if (!d.has_segments && !c->has_reserved)
         return 0; /* the host: there is no cache to speak of */
     f->entries[f->n_entries++] = (struct frag_entry){d, c};

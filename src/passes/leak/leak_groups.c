@@ -75,7 +75,7 @@ static void take_step_looks(struct tmk_leak_groups *g)
     }
 }
 
-static void take_time(struct tmk_leak_groups *g)
+static void take_time_looks(struct tmk_leak_groups *g)
 {
     uint64_t end_ns = g->p->end_ns;
     for (uint32_t i = 0; i < TIME_PARTS && end_ns >= TIME_PARTS; i++) {
@@ -100,7 +100,7 @@ static uint32_t look_after(const struct tmk_leak_groups *g, uint64_t ns)
     return low;
 }
 
-static uint64_t n_made(const struct tmk_state *s)
+static uint64_t n_blocks_made(const struct tmk_state *s)
 {
     return s->n_allocs + s->segments.n_begun;
 }
@@ -109,7 +109,7 @@ static void advance_looks(struct tmk_leak_groups *g, const struct tmk_state *s, 
 {
     while (g->next < g->n_looks && g->look_ns[g->next] <= ns) {
         g->last_ns = g->look_ns[g->next];
-        g->n_allocs[g->next++] = n_made(s);
+        g->n_allocs[g->next++] = n_blocks_made(s);
     }
 }
 
@@ -208,7 +208,7 @@ static void note_replaced(struct tmk_leak_groups *g, const struct tmk_block *b)
 }
 
 /* Keep a block that was made after the last look, in the place of the smallest one. */
-static void keep_late(struct tmk_leak_groups *g, const struct tmk_block *b)
+static void keep_late_block(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
     struct tmk_leak_late *least = g->late;
     for (uint32_t i = 1; i < TMK_LEAK_MAX_LATE; i++)
@@ -230,8 +230,8 @@ static void let_group_go(struct tmk_leak_group *group, uint64_t ns)
 }
 
 /* Note blocks that go after the last look, until the first parameter goes. */
-static void note_late(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
-                      const struct tmk_block *b, struct tmk_leak_group *group)
+static void note_late_block(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
+                            const struct tmk_block *b, struct tmk_leak_group *group)
 {
     if (!is_after_looks(g) || ns > g->end_ns)
         return;
@@ -294,9 +294,9 @@ void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s,
 {
     advance_looks(g, s, ns);
     if (b->alloc_ns < g->last_ns)
-        note_late(g, s, ns, b, note_survivor(g, s, b, g->next));
+        note_late_block(g, s, ns, b, note_survivor(g, s, b, g->next));
     else if (is_after_looks(g))
-        keep_late(g, b);
+        keep_late_block(g, b);
 }
 
 void tmk_leak_groups_refused(struct tmk_leak_groups *g, uint64_t ns)
@@ -338,7 +338,7 @@ static void keep_look(struct tmk_leak_groups *g, uint32_t to, uint32_t from)
  * it had and makes nothing. */
 static void choose_looks(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
-    uint64_t n_allocs = n_made(s), part = UINT64_MAX;
+    uint64_t n_allocs = n_blocks_made(s), part = UINT64_MAX;
     uint32_t n = g->n_looks, kept = g->first;
     while (n > g->first && g->n_allocs[n - 1] == n_allocs)
         n--;
@@ -370,7 +370,7 @@ int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
             continue;
         struct tmk_block settled = tmk_state_settled(s, &s->entries[i]);
         note_survivor(g, s, &settled, g->n_looks);
-        keep_late(g, &settled);
+        keep_late_block(g, &settled);
         g->has_parameters |= tmk_block_category(g->p, s->contexts, &settled) == TIDEMARK_PARAMETER;
     }
     for (uint32_t i = 0; i < s->segments.n; i++)
@@ -390,7 +390,7 @@ int tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p)
     take_step_looks(g);
     g->has_steps = g->n_steps > 0;
     if (!g->has_steps)
-        take_time(g);
+        take_time_looks(g);
     return tmk_holders_open(p, &g->holders);
 }
 

@@ -93,7 +93,7 @@ static bool users_frame(const struct tmk_process *p, const struct tmk_stack *s, 
 }
 
 /* True for "forward" as well as "Model.forward", which Python 3.11 and later write. */
-static bool is_called(const char *function, const char *name)
+static bool is_called_name(const char *function, const char *name)
 {
     const char *dot = function ? strrchr(function, '.') : NULL;
     return tmk_leak_is_same_text(dot ? dot + 1 : function, name);
@@ -109,8 +109,8 @@ bool tmk_leak_is_hook(const struct tmk_process *p, uint32_t stack)
         !tmk_reader_frame(p->reader, s.frames[i + 1], &caller))
         return false;
     bool by_engine = caller.file && strstr(caller.file, "/torch/autograd/");
-    return (is_module_call(&caller) || by_engine) && !is_called(line.function, "forward") &&
-           !is_called(line.function, "backward");
+    return (is_module_call(&caller) || by_engine) && !is_called_name(line.function, "forward") &&
+           !is_called_name(line.function, "backward");
 }
 
 /* ---- what keeps them, in words ---- */

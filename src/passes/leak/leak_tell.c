@@ -35,7 +35,7 @@ static uint64_t let_go_bytes(const struct tmk_leak_group *group)
 
 /* A result that was gathered and is done with: the program goes on without it. What is freed
  * after an OOM does not count. */
-static bool is_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+static bool is_line_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
     uint64_t bytes = 0;
@@ -66,7 +66,7 @@ static bool is_joined_result(const struct tmk_leakage *l, const struct tmk_leak_
 
 enum tmk_leak_doubt tmk_leak_doubt_of(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
-    if (line->trend.kind != TMK_TREND_NONE && is_let_go(l, line))
+    if (line->trend.kind != TMK_TREND_NONE && is_line_let_go(l, line))
         return TMK_DOUBT_LET_GO;
     if (line->trend.kind == TMK_TREND_LEAK && is_joined_result(l, line))
         return TMK_DOUBT_JOINED;
@@ -137,7 +137,7 @@ static int take_parts(struct tmk_leakage *l, const struct tmk_leak_line *line,
 
 /* The category and module that more than half of the bytes have; failing that, the largest
  * category. */
-static void take_kind(struct tmk_leak *leak)
+static void take_leak_kind(struct tmk_leak *leak)
 {
     double best = 0;
     for (uint64_t i = 0; i < leak->n_parts; i++) {
@@ -221,7 +221,7 @@ int tmk_leak_tell(struct tmk_leakage *l, const struct tmk_leak_line *line, struc
                                 (double)(g->n_before[to] - g->n_before[from]) * 1e9 /
                                 (double)(g->look_ns[to] - g->look_ns[from]);
     int rc = take_parts(l, line, ret);
-    take_kind(ret);
+    take_leak_kind(ret);
     ret->keeper = keeper_of(l, line, ret);
     if (line->is_graph)
         take_stack(l, ret);

@@ -90,7 +90,7 @@ static void find_line_character(const struct tmk_leakage *l, struct tmk_leak_lin
 }
 
 /* Without steps, loading one thing after the other looks like a leak. */
-static bool is_loading(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+static bool is_line_loading(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     uint8_t category = tmk_leak_category_of(&l->groups.groups[line->root]);
     return !l->groups.has_steps && (category == TIDEMARK_PARAMETER || category == TIDEMARK_BUFFER);
@@ -98,7 +98,7 @@ static bool is_loading(const struct tmk_leakage *l, const struct tmk_leak_line *
 
 /* In training, a block that a call makes anew each time, and larger, means growing work: longer
  * sequences, a larger batch. Nothing is kept. */
-static bool is_work(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+static bool is_growing_work(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
     struct tmk_trend blocks;
@@ -115,7 +115,7 @@ static void judge_line(const struct tmk_leakage *l, struct tmk_leak_line *line)
     tmk_trend_judge(line->bytes, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
                     &line->trend);
     struct tmk_trend *r = &line->trend;
-    if (r->kind != TMK_TREND_NONE && (is_loading(l, line) || is_work(l, line)))
+    if (r->kind != TMK_TREND_NONE && (is_line_loading(l, line) || is_growing_work(l, line)))
         r->kind = TMK_TREND_NONE;
     if (r->kind == TMK_TREND_LEAK && !g->has_steps && r->n_rises < LEAST_RISES_BY_TIME)
         r->kind = TMK_TREND_FEW;
@@ -144,7 +144,7 @@ static bool is_of_graph(const struct tmk_leak_line *seed, const struct tmk_leak_
            tmk_trend_together(&seed->trend, &other->trend) >= TOGETHER;
 }
 
-static uint64_t n_growing(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+static uint64_t n_growing_groups(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < line->n_groups; i++)
@@ -215,7 +215,7 @@ static int merge_graphs(struct tmk_leakage *l)
             judge_line(l, line);
         }
         find_line_root(l, line);
-        line->is_graph = line->is_made_in_call && n_growing(l, line) > 1;
+        line->is_graph = line->is_made_in_call && n_growing_groups(l, line) > 1;
         if (line->is_graph)
             find_owner(l, line);
     }
@@ -282,7 +282,7 @@ static int compare_leak_bytes(const void *va, const void *vb)
     return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
-static int tell_all(struct tmk_leakage *l)
+static int tell_leaks(struct tmk_leakage *l)
 {
     int rc = 0;
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
@@ -357,7 +357,7 @@ int tmk_leakage_finish(struct tmk_leakage *l, const struct tmk_replay *rp, struc
         if (rc == 0)
             rc = merge_graphs(l);
         if (rc == 0)
-            rc = tell_all(l);
+            rc = tell_leaks(l);
     }
     l->contexts = NULL;
     return rc < 0 ? tmk_fail(err, rc, "no memory to look for leaks") : 0;

@@ -82,7 +82,7 @@ static double trend_confidence(const struct tmk_trend *r, uint32_t n)
     return (n_risen + 1.0) / (n_parts + 2.0);
 }
 
-static bool is_even(const uint64_t *floors, uint32_t n, const struct tmk_trend *r)
+static bool is_growth_even(const uint64_t *floors, uint32_t n, const struct tmk_trend *r)
 {
     uint32_t start = r->first - 1, span = n - 1 - start;
     for (uint32_t i = 0; i < N_PARTS; i++) {
@@ -94,7 +94,7 @@ static bool is_even(const uint64_t *floors, uint32_t n, const struct tmk_trend *
     return true;
 }
 
-static bool is_going_on(uint32_t n, const struct tmk_trend *r)
+static bool is_growth_going_on(uint32_t n, const struct tmk_trend *r)
 {
     uint32_t longest = 1, last = r->first;
     for (uint32_t i = r->first + 1; i <= r->last; i++)
@@ -136,7 +136,7 @@ static void count_bursts(const uint64_t *levels, uint32_t n, struct tmk_trend *r
 }
 
 /* True when rises come less and less often. */
-static bool is_rarer(uint32_t n, const struct tmk_trend *r)
+static bool are_rises_rarer(uint32_t n, const struct tmk_trend *r)
 {
     double sum = 0, n_later = r->n_rises - 1, span = n - r->first;
     for (uint32_t i = r->first + 1; i < n; i++)
@@ -145,7 +145,7 @@ static bool is_rarer(uint32_t n, const struct tmk_trend *r)
 }
 
 /* True when rises get smaller and smaller, and the last of them are less than half of the first. */
-static bool is_smaller(const uint64_t *floors, const struct tmk_trend *r)
+static bool are_rises_smaller(const uint64_t *floors, const struct tmk_trend *r)
 {
     uint64_t sizes[TMK_TREND_MAX_LEVELS] = {0}, early = 0, late = 0;
     uint32_t n = 0, n_third;
@@ -168,11 +168,12 @@ static bool is_smaller(const uint64_t *floors, const struct tmk_trend *r)
 static enum tmk_trend_kind trend_kind_of(const uint64_t *levels, const uint64_t *floors, uint32_t n,
                                          const struct tmk_trend *r)
 {
-    if (!is_going_on(n, r) || !is_even(floors, n, r) || r->bytes / 2 <= largest_fall(levels, n))
+    if (!is_growth_going_on(n, r) || !is_growth_even(floors, n, r) ||
+        r->bytes / 2 <= largest_fall(levels, n))
         return TMK_TREND_NONE;
     if (r->n_rises < TMK_TREND_LEAST_RISES || n - r->first < TMK_TREND_LEAST_SPAN)
         return TMK_TREND_FEW;
-    if (r->confidence < LEAST_CONFIDENCE || is_rarer(n, r) || is_smaller(floors, r))
+    if (r->confidence < LEAST_CONFIDENCE || are_rises_rarer(n, r) || are_rises_smaller(floors, r))
         return TMK_TREND_SLOWING;
     return TMK_TREND_LEAK;
 }

@@ -84,7 +84,7 @@ static int open_whatif(struct tmk_inquirer *q, const struct tmk_scene *scene)
     return rc;
 }
 
-static int open_all(struct tmk_inquirer *q, const struct tmk_scenes *scenes)
+static int open_inquiry_passes(struct tmk_inquirer *q, const struct tmk_scenes *scenes)
 {
     int rc = tmk_leakage_open(q->p, TMK_LEAK_DEFAULT_BYTES, &q->leakage);
     for (uint64_t i = 0; i < tmk_scenes_n(scenes) && rc == 0; i++) {
@@ -95,7 +95,8 @@ static int open_all(struct tmk_inquirer *q, const struct tmk_scenes *scenes)
     return rc;
 }
 
-static int finish_all(struct tmk_inquirer *q, const struct tmk_replay *rp, struct tmk_error *err)
+static int finish_inquiry_passes(struct tmk_inquirer *q, const struct tmk_replay *rp,
+                                 struct tmk_error *err)
 {
     int rc = tmk_leakage_finish(q->leakage, rp, err);
     for (uint32_t i = 0; i < q->n_looks && rc == 0; i++)
@@ -121,7 +122,7 @@ static int sweep_inquiry(struct tmk_inquirer *q, const struct tmk_visitor *watch
     int rc = tmk_process_sweep(q->p, visitors, n, &rp, err);
     if (rc < 0)
         return rc;
-    rc = finish_all(q, &rp, err);
+    rc = finish_inquiry_passes(q, &rp, err);
     tmk_replay_fini(&rp);
     return rc;
 }
@@ -134,7 +135,7 @@ int tmk_inquirer_open(struct tmk_process *p, const struct tmk_scenes *scenes,
     if (!q)
         return TMK_ENOMEM;
     q->p = p;
-    int rc = open_all(q, scenes);
+    int rc = open_inquiry_passes(q, scenes);
     if (rc == 0)
         rc = sweep_inquiry(q, watcher, err);
     if (rc < 0) {
@@ -176,7 +177,7 @@ static uint64_t median_bytes(uint64_t *values, uint64_t n)
 
 /* How much the peaks grow a step, if the medians of quarters rise each time, by a twentieth in
  * all. `newest` has the last step first. */
-static uint64_t growth_of(const uint64_t *newest, uint64_t n)
+static uint64_t growth_of_peaks(const uint64_t *newest, uint64_t n)
 {
     uint64_t quarter = n / N_QUARTERS, middle[N_QUARTERS], some[LAST_STEPS];
     if (quarter < 2)
@@ -223,7 +224,7 @@ static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene
     ret->n_steps = n;
     if (n == 0)
         return 0;
-    ret->growth_bytes = growth_of(peaks, n);
+    ret->growth_bytes = growth_of_peaks(peaks, n);
     ret->median_bytes = median_bytes(peaks, n);
     ret->most_bytes = peaks[n - 1];
     ret->rise_bytes = rise_per_step(ends, n);
@@ -238,7 +239,7 @@ static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene
 /* ---- leaks ---- */
 
 /* What a leak had kept when the scene came; it may have gone on since. */
-static uint64_t leaked_by(const struct tmk_leak *leak, const struct tmk_scene *scene)
+static uint64_t bytes_leaked_by(const struct tmk_leak *leak, const struct tmk_scene *scene)
 {
     if (leak->first_ns > scene->time_ns)
         return 0;
@@ -251,8 +252,8 @@ static uint64_t leaked_by(const struct tmk_leak *leak, const struct tmk_scene *s
 
 /* Without steps, a program that only fills up may look like a leak. It is one if it kept on
  * growing while several times as much came and went. */
-static bool is_believed(const struct tmk_inquirer *q, const struct tmk_leak *leak, uint64_t bytes,
-                        const struct tmk_scene *scene)
+static bool is_leak_believed(const struct tmk_inquirer *q, const struct tmk_leak *leak,
+                             uint64_t bytes, const struct tmk_scene *scene)
 {
     return tmk_leakage_n_steps(q->leakage) > 0 ||
            (leak->confidence >= 0.8 && scene->turnover_bytes / 4 >= bytes);
@@ -264,8 +265,8 @@ static void ask_leaks(const struct tmk_inquirer *q, const struct tmk_scene *scen
     uint64_t most = 0;
     for (uint64_t i = 0; i < tmk_leakage_n(q->leakage); i++) {
         const struct tmk_leak *leak = tmk_leakage_get(q->leakage, i);
-        uint64_t bytes = leak->device == scene->device ? leaked_by(leak, scene) : 0;
-        if (!is_believed(q, leak, bytes, scene))
+        uint64_t bytes = leak->device == scene->device ? bytes_leaked_by(leak, scene) : 0;
+        if (!is_leak_believed(q, leak, bytes, scene))
             continue;
         ret->leaked_bytes += bytes;
         if (bytes > most) {
@@ -399,8 +400,8 @@ static int fill_trial(struct trials *t, const struct tmk_alloc_conf *conf,
 /* Replay with the recorded settings. The limit is only known to lie between two bounds: it is the
  * one at which the replay runs out where the job did, if there is one. Where the lower bound is
  * too little for the replay, the interval is halved. */
-static int try_recorded(struct trials *t, const struct tmk_alloc_conf *conf, uint64_t below_bytes,
-                        struct tmk_trial *trial, struct tmk_error *err)
+static int try_recorded_conf(struct trials *t, const struct tmk_alloc_conf *conf,
+                             uint64_t below_bytes, struct tmk_trial *trial, struct tmk_error *err)
 {
     struct tmk_whatif_result r;
     uint64_t low = t->limit_bytes, high = below_bytes > low ? below_bytes - 1 : low;
@@ -423,8 +424,8 @@ static int try_recorded(struct trials *t, const struct tmk_alloc_conf *conf, uin
     return fill_trial(t, conf, &r, true, trial, err);
 }
 
-static int try_others(struct trials *t, const char *recorded, struct tmk_inquiry *inquiry,
-                      struct tmk_error *err)
+static int try_other_confs(struct trials *t, const char *recorded, struct tmk_inquiry *inquiry,
+                           struct tmk_error *err)
 {
     static const char *const confs[] = {"",
                                         "expandable_segments:True",
@@ -469,10 +470,10 @@ int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene,
     if (!is_for_it || tmk_whatif_facts(t.whatif)->is_async || q->n_events > MAX_EVENTS ||
         tmk_alloc_conf_parse(recorded, &conf, NULL) < 0)
         return 0;
-    int rc = try_recorded(&t, &conf, verdict->limit_below_bytes, &inquiry->trials[0], err);
+    int rc = try_recorded_conf(&t, &conf, verdict->limit_below_bytes, &inquiry->trials[0], err);
     if (rc < 0)
         return rc;
     inquiry->trials[0].conf = recorded;
     inquiry->n_trials = 1;
-    return t.end == UINT64_MAX ? 0 : try_others(&t, recorded, inquiry, err);
+    return t.end == UINT64_MAX ? 0 : try_other_confs(&t, recorded, inquiry, err);
 }

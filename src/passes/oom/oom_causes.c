@@ -29,7 +29,7 @@ static uint64_t subtract_known(uint64_t a, uint64_t b)
 /* ---- the limit ---- */
 
 /* The bytes that torch's allocator asks of the driver; others ask for what they need. */
-static uint64_t asked_for(const struct tmk_scene *scene, const struct tmk_inquiry *q)
+static uint64_t bytes_asked_of_driver(const struct tmk_scene *scene, const struct tmk_inquiry *q)
 {
     struct tmk_alloc_conf conf;
     if (scene->kind != TMK_SCENE_OOM || scene->is_of_driver ||
@@ -56,7 +56,7 @@ static enum tmk_limit kind_of_limit(const struct tmk_scene *scene, uint64_t aske
     return scene->sees_driver ? TMK_LIMIT_SETTING : TMK_LIMIT_UNKNOWN;
 }
 
-static uint64_t held_of(const struct tmk_scene *scene)
+static uint64_t bytes_held_in(const struct tmk_scene *scene)
 {
     if (scene->is_of_driver)
         return are_bytes_known(scene->own_bytes) && scene->own_bytes > scene->segment_bytes
@@ -70,7 +70,7 @@ static uint64_t card_limit(const struct tmk_scene *scene)
 {
     uint64_t beside = scene->is_of_driver ? 0 : scene->outside_bytes;
     if (scene->tells_free)
-        return saturated_sum(held_of(scene), scene->card_free_bytes);
+        return saturated_sum(bytes_held_in(scene), scene->card_free_bytes);
     if (!are_bytes_known(scene->card_total_bytes) || !are_bytes_known(scene->others_bytes) ||
         !are_bytes_known(beside))
         return 0;
@@ -81,8 +81,8 @@ static void find_limit(const struct tmk_scene *scene, const struct tmk_inquiry *
                        struct tmk_verdict *v)
 {
     bool is_near = scene->kind != TMK_SCENE_OOM;
-    v->held_bytes = held_of(scene);
-    v->asked_bytes = asked_for(scene, q);
+    v->held_bytes = bytes_held_in(scene);
+    v->asked_bytes = bytes_asked_of_driver(scene, q);
     v->limit = kind_of_limit(scene, v->asked_bytes);
     v->free_bytes = are_bytes_known(scene->reserved_bytes)
                         ? subtract_known(scene->reserved_bytes, scene->allocated_bytes)
@@ -131,7 +131,7 @@ static bool had_room(const struct tmk_scene *scene, const struct tmk_verdict *v)
 }
 
 /* True when some settings would have served the request. */
-static bool can_be_served(const struct tmk_inquiry *q)
+static bool can_request_be_served(const struct tmk_inquiry *q)
 {
     for (uint32_t i = 1; i < q->n_trials; i++)
         if (!q->trials[i].runs_out)
@@ -144,7 +144,7 @@ static uint64_t fragmentation_bytes(const struct tmk_scene *scene, const struct 
 {
     if (!had_room(scene, v) || (!scene->is_of_driver && need_bytes > v->limit_below_bytes))
         return 0;
-    return tmk_inquiry_has_witness(q) && !can_be_served(q) ? 0 : v->free_bytes;
+    return tmk_inquiry_has_witness(q) && !can_request_be_served(q) ? 0 : v->free_bytes;
 }
 
 static uint64_t settings_bytes(const struct tmk_scene *scene, const struct tmk_inquiry *q,
@@ -169,7 +169,7 @@ static uint64_t outlier_bytes(const struct tmk_scene *scene, const struct tmk_in
     return stands_out && others_fit ? need - q->median_bytes : 0;
 }
 
-static uint64_t other_process(const struct tmk_scene *scene, const struct tmk_verdict *v)
+static uint64_t other_process_bytes(const struct tmk_scene *scene, const struct tmk_verdict *v)
 {
     return v->limit == TMK_LIMIT_CARD && are_bytes_known(scene->others_bytes) ? scene->others_bytes
                                                                               : 0;
@@ -201,7 +201,7 @@ void tmk_causes_judge(const struct tmk_scene *scene, const struct tmk_inquiry *i
         [TMK_CAUSE_FRAGMENTATION] = fragmentation_bytes(scene, inquiry, ret, need_bytes),
         [TMK_CAUSE_LEAK] = inquiry->leaked_bytes,
         [TMK_CAUSE_OUTLIER] = outlier_bytes(scene, inquiry, ret),
-        [TMK_CAUSE_OTHER_PROCESS] = other_process(scene, ret),
+        [TMK_CAUSE_OTHER_PROCESS] = other_process_bytes(scene, ret),
         [TMK_CAUSE_SETTINGS] = settings_bytes(scene, inquiry, ret),
     };
     for (int i = 0; i < TMK_N_CAUSES; i++) {

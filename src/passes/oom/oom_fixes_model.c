@@ -254,7 +254,7 @@ static void add_shard_fix(struct tmk_fixing *f)
         n, tmk_size_text(saves, size));
 }
 
-static void train_less(struct tmk_fixing *f, const struct weights *w)
+static void train_fewer_parameters(struct tmk_fixing *f, const struct weights *w)
 {
     const struct tmk_case *c = f->c;
     const uint64_t *of = c->scene.category_bytes;
@@ -399,7 +399,7 @@ void tmk_fixing_model(struct tmk_fixing *f)
     half_precision(f, &w);
     smaller_optimizer(f, &w);
     add_shard_fix(f);
-    train_less(f, &w);
+    train_fewer_parameters(f, &w);
     fewer_inputs(f);
     beside_torch(f);
     larger_card(f);

@@ -207,7 +207,7 @@ static void take_near_scene(struct tmk_scenes *s, const struct tmk_replay *rp,
     take_scene(s, &c->near, rp, ev, scene);
 }
 
-static uint64_t reserved_on(const struct tmk_state *state, uint16_t device)
+static uint64_t reserved_bytes_on(const struct tmk_state *state, uint16_t device)
 {
     for (uint32_t i = 0; i < state->n_devices; i++)
         if (state->devices[i].device == device && state->devices[i].has_reserved)
@@ -232,7 +232,7 @@ static void note_scene_sample(struct tmk_scenes *s, const struct tmk_replay *rp,
         c->seen.others_bytes = now->others_bytes;
     if (now->own_bytes != TMK_BYTES_UNKNOWN) {
         c->seen.own_bytes = now->own_bytes;
-        c->sampled_reserved = reserved_on(&rp->state, ev->device);
+        c->sampled_reserved = reserved_bytes_on(&rp->state, ev->device);
     }
     uint64_t percent = now->total_bytes / 100;
     bool is_full = now->used_bytes != TMK_BYTES_UNKNOWN && now->total_bytes != TMK_BYTES_UNKNOWN &&

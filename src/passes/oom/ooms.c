@@ -61,7 +61,7 @@ static int add_up_holders(struct kept *k, const struct tmk_process *p, const str
     return rc;
 }
 
-static uint64_t held_on(const struct tmk_segment_sums *sums, uint16_t device)
+static uint64_t held_bytes_on(const struct tmk_segment_sums *sums, uint16_t device)
 {
     for (uint32_t i = 0; i < sums->n_devices; i++)
         if (sums->devices[i].device == device)
@@ -115,7 +115,7 @@ static void on_oom_event(void *arg, const struct tmk_replay *rp, const struct tm
         .free_bytes = ev->free_bytes,
         .allocated_bytes = allocated_on_device(s, ev->device),
         .is_of_driver = ev->is_of_driver,
-        .segment_bytes = held_on(o->sums, ev->device),
+        .segment_bytes = held_bytes_on(o->sums, ev->device),
         .module = context ? tmk_context_module(o->p, s, context) : NULL,
         .stage = context ? tmk_context_stage(o->p, s, context) : NULL,
     };

@@ -141,7 +141,7 @@ void tmk_whatif_sizes_segment_end(struct tmk_whatif_sizes *z, uint64_t address)
 }
 
 /* True when there is free memory between the block and what follows it. */
-static bool was_cut(const struct tmk_whatif_sizes *z, uint64_t address, uint64_t bytes)
+static bool was_block_cut(const struct tmk_whatif_sizes *z, uint64_t address, uint64_t bytes)
 {
     const struct space_piece *segment = piece_before(&z->segments, address);
     const struct space_piece *next = piece_behind(&z->blocks, address);
@@ -167,7 +167,7 @@ int tmk_whatif_sizes_alloc(struct tmk_whatif_sizes *z, uint64_t address, uint64_
                                        .distance = UINT64_MAX,
                                        .step = step,
                                        .stack = stack,
-                                       .is_cut = was_cut(z, address, bytes)};
+                                       .is_cut = was_block_cut(z, address, bytes)};
     remove_free_piece(&z->blocks, address);
     return add_free_piece(&z->blocks, address, bytes);
 }
@@ -224,7 +224,7 @@ static uint32_t find_note(const struct tmk_whatif_sizes *z, uint64_t hash, enum 
 }
 
 /* Make note `i` the last one of those that are the same. */
-static int set_last(struct tmk_whatif_sizes *z, enum lookup lookup, uint64_t i)
+static int set_last_note(struct tmk_whatif_sizes *z, enum lookup lookup, uint64_t i)
 {
     uint64_t hash = hash_of_note(lookup, &z->notes[i]);
     uint32_t old = find_note(z, hash, lookup, &z->notes[i]);
@@ -261,7 +261,7 @@ static int look_at_note(struct tmk_whatif_sizes *z, uint64_t i, size_t t)
     const struct note *note = &z->notes[i];
     bool with_mib = tries[t].lookup == BY_MIB || tries[t].lookup == BY_STEP_AND_MIB;
     if (note->is_cut)
-        return set_last(z, tries[t].lookup, i);
+        return set_last_note(z, tries[t].lookup, i);
     consider_note(z, i, t, 0);
     if (with_mib)
         consider_note(z, i, t, 1);
@@ -269,7 +269,7 @@ static int look_at_note(struct tmk_whatif_sizes *z, uint64_t i, size_t t)
 }
 
 /* Walk forwards and backwards: the nearer one counts. */
-static int try_all(struct tmk_whatif_sizes *z, size_t t)
+static int try_all_notes(struct tmk_whatif_sizes *z, size_t t)
 {
     int rc = 0;
     tmk_index_clear(&z->note_index);
@@ -286,7 +286,7 @@ int tmk_whatif_sizes_resolve(struct tmk_whatif_sizes *z,
 {
     int rc = 0;
     for (size_t t = 0; t < TMK_N(tries) && rc == 0; t++)
-        rc = try_all(z, t);
+        rc = try_all_notes(z, t);
     for (uint64_t i = 0; i < z->n_notes && rc == 0; i++)
         if (z->notes[i].guess && z->notes[i].guess < z->notes[i].bytes)
             tell(arg, z->notes[i].key, z->notes[i].guess);

@@ -32,7 +32,7 @@ static void put_words(struct tmk_whatif *w, const uint32_t *words, uint64_t n)
     w->n_words += n;
 }
 
-static void put_other(struct tmk_whatif *w, enum whatif_other kind, uint64_t value)
+static void put_other_word(struct tmk_whatif *w, enum whatif_other kind, uint64_t value)
 {
     uint32_t words[] = {(uint32_t)OP_OTHER << OP_SHIFT | kind, (uint32_t)value,
                         (uint32_t)(value >> 32)};
@@ -50,11 +50,11 @@ static void put_moment(struct tmk_whatif *w, const struct tmk_state *s, uint64_t
 {
     if (!w->has_begun || s->step != w->step) {
         w->step = s->step;
-        put_other(w, OTHER_STEP, (uint64_t)s->step);
+        put_other_word(w, OTHER_STEP, (uint64_t)s->step);
         w->n_since_time = OP_TIME_EVERY;
     }
     if (w->n_since_time++ >= OP_TIME_EVERY) {
-        put_other(w, OTHER_TIME, ns);
+        put_other_word(w, OTHER_TIME, ns);
         w->n_since_time = 0;
     }
     w->has_begun = true;
@@ -78,7 +78,7 @@ static void settle_segments(struct tmk_whatif *w)
     if (w->torch_bytes < w->settled_bytes && !w->empty_at && w->has_begun) {
         w->reserved_before = w->settled_bytes;
         w->grew_since = false;
-        put_other(w, OTHER_EMPTY, 0);
+        put_other_word(w, OTHER_EMPTY, 0);
         w->empty_at = w->failed ? 0 : w->n_words - 2;
     } else if (w->torch_bytes > w->settled_bytes) {
         w->grew_since = true;
@@ -269,7 +269,7 @@ static void on_whatif_released(struct tmk_whatif *w, uint64_t address)
         return;
     uint32_t slot = w->held[i].slot - 1;
     w->held[i] = w->held[--w->n_held];
-    put_other(w, OTHER_DONE, slot);
+    put_other_word(w, OTHER_DONE, slot);
     w->free_slots[w->n_free_slots++] = slot; /* there was room when it was taken out */
 }
 
@@ -355,7 +355,7 @@ static int compare_found_addresses(const void *a, const void *b)
 }
 
 /* Blocks that we have and the state has not were freed unseen. */
-static void forget_gone(struct tmk_whatif *w, struct tmk_state *s)
+static void forget_gone_blocks(struct tmk_whatif *w, struct tmk_state *s)
 {
     uint64_t *gone = malloc((w->live_index.n + 1ull) * sizeof *gone), n = 0;
     if (!gone) {
@@ -417,7 +417,7 @@ static void on_whatif_restored(void *arg, const struct tmk_replay *rp)
     bool is_first = !w->has_begun && !w->n_seeds;
     if (is_first)
         take_segments(w, s);
-    forget_gone(w, s);
+    forget_gone_blocks(w, s);
     take_found_blocks(w, s);
     if (is_first && w->live_index.n)
         begin_history(w, s);
