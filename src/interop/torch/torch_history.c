@@ -77,7 +77,7 @@ static int add_seed(struct tmk_import_history *h, const struct tmk_import_seed *
 }
 
 /* The block ends; if nothing is known of its address, it was there before. */
-static int end_earlier_block(struct tmk_import_history *h, const struct tmk_import_event *ev)
+static int note_block_end(struct tmk_import_history *h, const struct tmk_import_event *ev)
 {
     struct tmk_import_place *place = place_at(h, ev->address);
     if (!place)
@@ -127,7 +127,7 @@ static int note_event(struct tmk_import_history *h, struct changes *c,
     case TMK_IMPORT_FREE:
     case TMK_IMPORT_FREE_REQUESTED:
     case TMK_IMPORT_FREE_COMPLETED:
-        return end_earlier_block(h, ev);
+        return note_block_end(h, ev);
     case TMK_IMPORT_SEGMENT_ALLOC:
     case TMK_IMPORT_SEGMENT_FREE:
     case TMK_IMPORT_SEGMENT_MAP:
