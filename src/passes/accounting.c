@@ -40,7 +40,7 @@ struct tmk_accounting {
     uint64_t n;
 };
 
-/* ---- a look ---- */
+/* ---- a sample ---- */
 
 /* a - b; unknown when one of them is, and where the two figures are not of one moment. */
 static uint64_t account_difference(uint64_t a, uint64_t b)
