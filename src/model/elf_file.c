@@ -64,10 +64,13 @@ static void close_part(struct part *p)
     *p = (struct part){.fd = -1};
 }
 
-/* Without waiting: the path may be a pipe's. */
+/* A trace may name anything: a pipe is not waited for, and no device is opened, which would do
+ * something. */
 static int open_regular(const char *path)
 {
     struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
         close(fd);
@@ -113,18 +116,6 @@ struct tmk_elf *tmk_elf_open(const char *path, const uint8_t *build_id, uint32_t
     if (build_id_bytes > 0)
         memcpy(elf->build_id, build_id, build_id_bytes);
     return elf;
-}
-
-struct tmk_elf *tmk_elf_close(struct tmk_elf *elf)
-{
-    if (!elf)
-        return NULL;
-    close_part(&elf->debug);
-    close_part(&elf->main);
-    free(elf->symbols.items);
-    free(elf->units.items);
-    free(elf);
-    return NULL;
 }
 
 /* The separate debug file, NULL: there is none. */

@@ -24,7 +24,7 @@ enum worth {
 
 struct moment {
     enum worth worth;
-    struct tmk_account account;
+    struct tmk_device_account account;
     struct tmk_device_sums sums;
     struct tmk_account_part *parts; /* as of the end */
 };
@@ -52,7 +52,7 @@ static uint64_t account_difference(uint64_t a, uint64_t b)
 /* If a process had memory before recording began, torch at least reports how much it has
  * reserved. Two parts of that are counted already: what we know of without knowing its owner, and
  * the driver's pools, since blocks from those are part of what torch reports. */
-static void add_unseen_bytes(const struct tmk_account *account, struct tmk_device_sums *sums)
+static void add_unseen_bytes(const struct tmk_device_account *account, struct tmk_device_sums *sums)
 {
     uint64_t counted = sums->owners[TMK_SUMS_UNKNOWN].bytes + sums->pool_bytes;
     if (!account->has_reserved || sums->owners[TMK_SUMS_TORCH].n_segments > 0 ||
@@ -62,7 +62,7 @@ static void add_unseen_bytes(const struct tmk_account *account, struct tmk_devic
     sums->bytes += sums->owners[TMK_SUMS_TORCH].bytes;
 }
 
-static void add_block_bytes(struct tmk_account *account, const struct tmk_state *s)
+static void add_block_bytes(struct tmk_device_account *account, const struct tmk_state *s)
 {
     for (uint32_t i = 0; i < s->n_devices; i++) {
         const struct tmk_device_use *d = &s->devices[i];
@@ -74,7 +74,7 @@ static void add_block_bytes(struct tmk_account *account, const struct tmk_state 
     }
 }
 
-static enum worth worth_of_sample(const struct tmk_account *a)
+static enum worth worth_of_sample(const struct tmk_device_account *a)
 {
     bool is_told = a->own_bytes != TMK_BYTES_UNKNOWN;
     uint64_t own = is_told ? a->own_bytes : a->segment_bytes; /* at least */
@@ -88,14 +88,14 @@ static enum worth worth_of_sample(const struct tmk_account *a)
 static void take_account(const struct tmk_device_sums *sums, const struct tmk_state *s,
                          const struct tmk_sample_body *sample, struct moment *ret)
 {
-    struct tmk_account *account = &ret->account;
-    *account = (struct tmk_account){.device = sums->device,
-                                    .time_ns = s->now_ns,
-                                    .step = s->step,
-                                    .used_bytes = sample->used_bytes,
-                                    .total_bytes = sample->total_bytes,
-                                    .own_bytes = sample->own_bytes,
-                                    .others_bytes = sample->others_bytes};
+    struct tmk_device_account *account = &ret->account;
+    *account = (struct tmk_device_account){.device = sums->device,
+                                           .time_ns = s->now_ns,
+                                           .step = s->step,
+                                           .used_bytes = sample->used_bytes,
+                                           .total_bytes = sample->total_bytes,
+                                           .own_bytes = sample->own_bytes,
+                                           .others_bytes = sample->others_bytes};
     ret->sums = *sums;
     add_block_bytes(account, s);
     add_unseen_bytes(account, &ret->sums);
@@ -112,7 +112,7 @@ static bool has_more_bytes(const struct moment *new, const struct moment *old)
 {
     if (new->worth != old->worth)
         return new->worth > old->worth;
-    const struct tmk_account *a = &new->account, *b = &old->account;
+    const struct tmk_device_account *a = &new->account, *b = &old->account;
     return a->own_bytes != TMK_BYTES_UNKNOWN ? a->own_bytes > b->own_bytes
                                              : a->used_bytes > b->used_bytes;
 }
@@ -204,8 +204,8 @@ static int finish_device(struct tmk_accounting *a, uint32_t place, const struct 
 
 static int by_device(const void *va, const void *vb)
 {
-    const struct tmk_account *a = &((const struct found_account *)va)->moment->account;
-    const struct tmk_account *b = &((const struct found_account *)vb)->moment->account;
+    const struct tmk_device_account *a = &((const struct found_account *)va)->moment->account;
+    const struct tmk_device_account *b = &((const struct found_account *)vb)->moment->account;
     if (a->device != b->device)
         return a->device < b->device ? -1 : 1;
     return (int)b->is_peak - (int)a->is_peak;
@@ -228,7 +228,7 @@ uint64_t tmk_accounting_n(const struct tmk_accounting *a)
     return a->n;
 }
 
-const struct tmk_account *tmk_accounting_get(const struct tmk_accounting *a, uint64_t i)
+const struct tmk_device_account *tmk_accounting_get(const struct tmk_accounting *a, uint64_t i)
 {
     return &a->found[i].moment->account;
 }

@@ -122,15 +122,15 @@ static bool is_one_of_names(const char *const *names, const char *name)
     return false;
 }
 
-static const char *text_of_cell(const struct tmk_cell *c)
+static const char *text_of_cell(const struct tmk_checkpoint_value *c)
 {
-    return c && (c->kind == TMK_CELL_TEXT || c->kind == TMK_CELL_NAME) ? c->text : NULL;
+    return c && (c->kind == TMK_CHECKPOINT_TEXT || c->kind == TMK_CHECKPOINT_NAME) ? c->text : NULL;
 }
 
-static const struct tmk_cell *item_of(const struct tmk_cell *c, int i)
+static const struct tmk_checkpoint_value *item_of(const struct tmk_checkpoint_value *c, int i)
 {
-    bool holds =
-        c && c->kind >= TMK_CELL_TUPLE && c->kind != TMK_CELL_NAME && c->kind < TMK_CELL_MARK;
+    bool holds = c && c->kind >= TMK_CHECKPOINT_TUPLE && c->kind != TMK_CHECKPOINT_NAME &&
+                 c->kind < TMK_CHECKPOINT_MARK;
     return holds && i >= 0 && (uint64_t)i < c->n ? c->items[i] : NULL;
 }
 
@@ -142,19 +142,20 @@ static int fail_odd_tensor(struct cell_walk *k, const char *name)
 }
 
 /* Read whole numbers that are not negative from a tuple or a torch.Size into the arena. */
-static bool numbers_of(struct cell_walk *k, const struct tmk_cell *c, const uint64_t **ret,
-                       uint32_t *n)
+static bool numbers_of(struct cell_walk *k, const struct tmk_checkpoint_value *c,
+                       const uint64_t **ret, uint32_t *n)
 {
-    if (c && c->kind == TMK_CELL_CALL) /* torch.Size((2, 3)) */
+    if (c && c->kind == TMK_CHECKPOINT_CALL) /* torch.Size((2, 3)) */
         c = item_of(item_of(c, 1), 0);
-    if (!c || (c->kind != TMK_CELL_TUPLE && c->kind != TMK_CELL_LIST) || c->n > TMK_WEIGHT_MAX_DIMS)
+    if (!c || (c->kind != TMK_CHECKPOINT_TUPLE && c->kind != TMK_CHECKPOINT_LIST) ||
+        c->n > TMK_WEIGHT_MAX_DIMS)
         return false;
     tmk_work_take(&k->limit.work, (c->n + 1) * sizeof(uint64_t));
     uint64_t *numbers = tmk_arena_take(&k->w->arena, (c->n + 1) * sizeof *numbers);
     if (!numbers)
         return false;
     for (uint64_t i = 0; i < c->n; i++) {
-        if (c->items[i]->kind != TMK_CELL_INT || c->items[i]->number < 0)
+        if (c->items[i]->kind != TMK_CHECKPOINT_INT || c->items[i]->number < 0)
             return false;
         numbers[i] = (uint64_t)c->items[i]->number;
     }
@@ -207,16 +208,17 @@ static int place_tensor(struct cell_walk *k, struct tmk_weight *t, const char *k
 }
 
 /* Place a tensor by its persistent id: ("storage", type, key, location, elements). */
-static int place_in_storage(struct cell_walk *k, struct tmk_weight *t, const struct tmk_cell *id,
-                            const struct tmk_cell *first, bool has_dtype)
+static int place_in_storage(struct cell_walk *k, struct tmk_weight *t,
+                            const struct tmk_checkpoint_value *id,
+                            const struct tmk_checkpoint_value *first, bool has_dtype)
 {
-    const struct tmk_cell *what = item_of(id, 0), *count = item_of(what, 4);
+    const struct tmk_checkpoint_value *what = item_of(id, 0), *count = item_of(what, 4);
     const char *word = text_of_cell(item_of(what, 0)), *type = text_of_cell(item_of(what, 1)),
                *key = text_of_cell(item_of(what, 2));
     uint64_t claimed = 0;
     if (!word || strcmp(word, "storage") != 0 || !type || !key || !count ||
-        count->kind != TMK_CELL_INT || count->number < 0 || !first || first->kind != TMK_CELL_INT ||
-        first->number < 0)
+        count->kind != TMK_CHECKPOINT_INT || count->number < 0 || !first ||
+        first->kind != TMK_CHECKPOINT_INT || first->number < 0)
         return fail_odd_tensor(k, t->name);
     bool is_bytes = strcmp(type, "torch.storage.UntypedStorage") == 0 ||
                     strcmp(type, "torch.UntypedStorage") == 0;
@@ -233,7 +235,7 @@ static int place_in_storage(struct cell_walk *k, struct tmk_weight *t, const str
 }
 
 static int add_tensor(struct cell_walk *k, const struct tensor_maker *maker,
-                      const struct tmk_cell *arguments, const char *name,
+                      const struct tmk_checkpoint_value *arguments, const char *name,
                       const struct tmk_weight *as)
 {
     struct tmk_weight *t = tmk_weights_add(k->w);
@@ -266,7 +268,8 @@ static int add_tensor(struct cell_walk *k, const struct tensor_maker *maker,
 
 /* ---- the tree ---- */
 
-static int visit_cell(struct cell_walk *k, struct tmk_cell *c, const char *name, unsigned depth);
+static int visit_cell(struct cell_walk *k, struct tmk_checkpoint_value *c, const char *name,
+                      unsigned depth);
 
 /* Note a call that is not executed: it would have made an object, of which we read the state or
  * nothing. */
@@ -278,34 +281,35 @@ static int note_call(struct cell_walk *k, const char *function, bool has_state)
 }
 
 /* Join "layers.0" and a key to "layers.0.weight". */
-static const char *join_names(struct cell_walk *k, const char *name, const struct tmk_cell *key,
-                              uint64_t i)
+static const char *join_names(struct cell_walk *k, const char *name,
+                              const struct tmk_checkpoint_value *key, uint64_t i)
 {
     const char *dot = name[0] ? "." : "", *text = key ? text_of_cell(key) : NULL;
     tmk_work_take(&k->limit.work, strlen(name) + (text ? strlen(text) : 0));
     if (text)
         return tmk_arena_format(&k->w->arena, "%s%s%s", name, dot, text);
-    long long number = !key                                                      ? (long long)i
-                       : key->kind == TMK_CELL_INT || key->kind == TMK_CELL_BOOL ? key->number
-                                                                                 : (long long)i;
+    long long number = !key ? (long long)i
+                       : key->kind == TMK_CHECKPOINT_INT || key->kind == TMK_CHECKPOINT_BOOL
+                           ? key->number
+                           : (long long)i;
     return tmk_arena_format(&k->w->arena, "%s%s%lld", name, dot, number);
 }
 
-static bool may_hold_tensors(const struct tmk_cell *c)
+static bool may_hold_tensors(const struct tmk_checkpoint_value *c)
 {
-    return c->kind == TMK_CELL_DICT || c->kind == TMK_CELL_LIST || c->kind == TMK_CELL_TUPLE ||
-           c->kind == TMK_CELL_CALL;
+    return c->kind == TMK_CHECKPOINT_DICT || c->kind == TMK_CHECKPOINT_LIST ||
+           c->kind == TMK_CHECKPOINT_TUPLE || c->kind == TMK_CHECKPOINT_CALL;
 }
 
 /* True for keys of a module's state after which the names of its tensors and modules follow. */
-static bool is_inner_key(const struct tmk_cell *key)
+static bool is_inner_key(const struct tmk_checkpoint_value *key)
 {
     static const char *const inner[] = {"_parameters", "_buffers", "_modules", NULL};
-    return key->kind == TMK_CELL_TEXT && is_one_of_names(inner, key->text);
+    return key->kind == TMK_CHECKPOINT_TEXT && is_one_of_names(inner, key->text);
 }
 
-static int visit_pairs(struct cell_walk *k, const struct tmk_cell *dict, const char *name,
-                       unsigned depth, bool is_state)
+static int visit_pairs(struct cell_walk *k, const struct tmk_checkpoint_value *dict,
+                       const char *name, unsigned depth, bool is_state)
 {
     if (!tmk_work_take(&k->limit.work, dict->n))
         return tmk_work_fail(&k->limit.work, k->err);
@@ -322,8 +326,8 @@ static int visit_pairs(struct cell_walk *k, const struct tmk_cell *dict, const c
     return 0;
 }
 
-static int visit_items(struct cell_walk *k, const struct tmk_cell *list, const char *name,
-                       unsigned depth)
+static int visit_items(struct cell_walk *k, const struct tmk_checkpoint_value *list,
+                       const char *name, unsigned depth)
 {
     if (!tmk_work_take(&k->limit.work, list->n))
         return tmk_work_fail(&k->limit.work, k->err);
@@ -347,39 +351,41 @@ static const struct tensor_maker *maker_of(const char *function)
 }
 
 /* The call that a parameter's call wraps: the one that makes its tensor. */
-static const struct tmk_cell *wrapped_tensor_call(const struct tmk_cell *c, struct tmk_weight *as)
+static const struct tmk_checkpoint_value *wrapped_tensor_call(const struct tmk_checkpoint_value *c,
+                                                              struct tmk_weight *as)
 {
     const char *function = text_of_cell(item_of(c, 0));
     if (!function || (strcmp(function, "torch._utils._rebuild_parameter") != 0 &&
                       strcmp(function, "torch._utils._rebuild_parameter_with_state") != 0))
         return c;
-    const struct tmk_cell *data = item_of(item_of(c, 1), 0), *grad = item_of(item_of(c, 1), 1);
-    as->is_parameter = grad && grad->kind == TMK_CELL_BOOL;
+    const struct tmk_checkpoint_value *data = item_of(item_of(c, 1), 0),
+                                      *grad = item_of(item_of(c, 1), 1);
+    as->is_parameter = grad && grad->kind == TMK_CHECKPOINT_BOOL;
     as->requires_grad = as->is_parameter && grad->number != 0;
-    return data && data->kind == TMK_CELL_CALL ? data : c;
+    return data && data->kind == TMK_CHECKPOINT_CALL ? data : c;
 }
 
-static int visit_object(struct cell_walk *k, const struct tmk_cell *c, const char *name,
+static int visit_object(struct cell_walk *k, const struct tmk_checkpoint_value *c, const char *name,
                         unsigned depth)
 {
     const char *function = text_of_cell(item_of(c, 0));
     bool has_state = c->dict != NULL;
     int rc = c->dict ? visit_pairs(k, c->dict, name, depth, false) : 0;
     for (uint64_t i = 2; i < c->n && rc == 0; i++)
-        if (c->items[i]->kind == TMK_CELL_DICT) {
+        if (c->items[i]->kind == TMK_CHECKPOINT_DICT) {
             rc = visit_pairs(k, c->items[i], name, depth, true);
             has_state = true;
         }
     return rc == 0 && function ? note_call(k, function, has_state) : rc;
 }
 
-static int visit_call(struct cell_walk *k, const struct tmk_cell *c, const char *name,
+static int visit_call(struct cell_walk *k, const struct tmk_checkpoint_value *c, const char *name,
                       unsigned depth)
 {
     struct tmk_weight as = {0};
-    const struct tmk_cell *inner = wrapped_tensor_call(c, &as);
+    const struct tmk_checkpoint_value *inner = wrapped_tensor_call(c, &as);
     const char *function = text_of_cell(item_of(inner, 0));
-    const struct tmk_cell *arguments = item_of(inner, 1);
+    const struct tmk_checkpoint_value *arguments = item_of(inner, 1);
     /* A tensor subclass: (function, class, its arguments, state). */
     if (function && strcmp(function, "torch._tensor._rebuild_from_type_v2") == 0) {
         function = text_of_cell(item_of(arguments, 0));
@@ -389,7 +395,8 @@ static int visit_call(struct cell_walk *k, const struct tmk_cell *c, const char 
     return maker ? add_tensor(k, maker, arguments, name, &as) : visit_object(k, c, name, depth);
 }
 
-static int visit_cell(struct cell_walk *k, struct tmk_cell *c, const char *name, unsigned depth)
+static int visit_cell(struct cell_walk *k, struct tmk_checkpoint_value *c, const char *name,
+                      unsigned depth)
 {
     if (c->seen || !may_hold_tensors(c))
         return 0; /* it contains itself */
@@ -400,9 +407,9 @@ static int visit_cell(struct cell_walk *k, struct tmk_cell *c, const char *name,
     if (depth == MAX_DEPTH)
         return tmk_fail(k->err, TMK_EDAMAGED, "data.pkl: values are nested without end");
     c->seen = 1;
-    rc = c->kind == TMK_CELL_DICT   ? visit_pairs(k, c, name, depth + 1, false)
-         : c->kind == TMK_CELL_CALL ? visit_call(k, c, name, depth + 1)
-                                    : visit_items(k, c, name, depth + 1);
+    rc = c->kind == TMK_CHECKPOINT_DICT   ? visit_pairs(k, c, name, depth + 1, false)
+         : c->kind == TMK_CHECKPOINT_CALL ? visit_call(k, c, name, depth + 1)
+                                          : visit_items(k, c, name, depth + 1);
     c->seen = 0;
     return rc;
 }
@@ -412,7 +419,7 @@ static int visit_cell(struct cell_walk *k, struct tmk_cell *c, const char *name,
 /* Checkpoints of a training have the model under one of these keys, beside other things. */
 static const char *const model_keys[] = {"state_dict", "model_state_dict", "model", "module", NULL};
 
-static uint64_t find_model(const struct tmk_cell *dict)
+static uint64_t find_model(const struct tmk_checkpoint_value *dict)
 {
     for (const char *const *key = model_keys; *key; key++)
         for (uint64_t i = 0; i + 1 < dict->n; i += 2) {
@@ -423,11 +430,12 @@ static uint64_t find_model(const struct tmk_cell *dict)
     return dict->n;
 }
 
-static int visit_root(struct cell_walk *k, struct tmk_cell *root)
+static int visit_root(struct cell_walk *k, struct tmk_checkpoint_value *root)
 {
-    const struct tmk_cell *dict = root->kind == TMK_CELL_CALL ? root->dict : root;
-    uint64_t model = dict && dict->kind == TMK_CELL_DICT ? find_model(dict) : 0, first = k->w->n;
-    if (!dict || dict->kind != TMK_CELL_DICT || model == dict->n)
+    const struct tmk_checkpoint_value *dict = root->kind == TMK_CHECKPOINT_CALL ? root->dict : root;
+    uint64_t model = dict && dict->kind == TMK_CHECKPOINT_DICT ? find_model(dict) : 0,
+             first = k->w->n;
+    if (!dict || dict->kind != TMK_CHECKPOINT_DICT || model == dict->n)
         return visit_cell(k, root, "", 0);
     int rc = visit_cell(k, dict->items[model + 1], "", 0);
     k->is_extra = k->w->n > first;
@@ -443,7 +451,7 @@ int tmk_checkpoint_tensors(struct tmk_weights *w, uint32_t file, const uint8_t *
                            const struct tmk_checkpoint_entries *entries, struct tmk_error *err)
 {
     struct cell_walk k = {.w = w, .file = file, .entries = entries, .err = err};
-    struct tmk_cell *root = NULL;
+    struct tmk_checkpoint_value *root = NULL;
     tmk_checkpoint_limit_init(&k.limit, &w->arena, STEPS_PER_BYTE, w->no_limits);
     int rc = tmk_checkpoint_pickle_read(pickle, n, &w->arena, &k.limit, &root, err);
     if (rc == 0)

@@ -78,7 +78,7 @@ static uint64_t card_limit(const struct tmk_scene *scene)
 }
 
 static void find_limit(const struct tmk_scene *scene, const struct tmk_inquiry *q,
-                       struct tmk_verdict *v)
+                       struct tmk_oom_verdict *v)
 {
     bool is_near = scene->kind != TMK_SCENE_OOM;
     v->held_bytes = bytes_held_in(scene);
@@ -118,7 +118,7 @@ static const struct tmk_trial *trial_of(const struct tmk_inquiry *q, const char 
 }
 
 /* True when enough was reserved and not allocated. */
-static bool had_room(const struct tmk_scene *scene, const struct tmk_verdict *v)
+static bool had_room(const struct tmk_scene *scene, const struct tmk_oom_verdict *v)
 {
     if (!are_bytes_known(v->free_bytes) || v->free_bytes == 0)
         return false;
@@ -140,7 +140,7 @@ static bool can_request_be_served(const struct tmk_inquiry *q)
 }
 
 static uint64_t fragmentation_bytes(const struct tmk_scene *scene, const struct tmk_inquiry *q,
-                                    const struct tmk_verdict *v, uint64_t need_bytes)
+                                    const struct tmk_oom_verdict *v, uint64_t need_bytes)
 {
     if (!had_room(scene, v) || (!scene->is_of_driver && need_bytes > v->limit_below_bytes))
         return 0;
@@ -148,7 +148,7 @@ static uint64_t fragmentation_bytes(const struct tmk_scene *scene, const struct 
 }
 
 static uint64_t settings_bytes(const struct tmk_scene *scene, const struct tmk_inquiry *q,
-                               const struct tmk_verdict *v)
+                               const struct tmk_oom_verdict *v)
 {
     const struct tmk_trial *plain = trial_of(q, "");
     bool helps = tmk_inquiry_has_witness(q) && plain && !plain->runs_out;
@@ -158,7 +158,7 @@ static uint64_t settings_bytes(const struct tmk_scene *scene, const struct tmk_i
 }
 
 static uint64_t outlier_bytes(const struct tmk_scene *scene, const struct tmk_inquiry *q,
-                              const struct tmk_verdict *v)
+                              const struct tmk_oom_verdict *v)
 {
     uint64_t need = saturated_sum(scene->allocated_bytes, tmk_scene_lacking(scene));
     uint64_t spread = tmk_size_whole((double)q->deviation_bytes * 1.4826 * N_DEVIATIONS);
@@ -169,7 +169,7 @@ static uint64_t outlier_bytes(const struct tmk_scene *scene, const struct tmk_in
     return stands_out && others_fit ? need - q->median_bytes : 0;
 }
 
-static uint64_t other_process_bytes(const struct tmk_scene *scene, const struct tmk_verdict *v)
+static uint64_t other_process_bytes(const struct tmk_scene *scene, const struct tmk_oom_verdict *v)
 {
     return v->limit == TMK_LIMIT_CARD && are_bytes_known(scene->others_bytes) ? scene->others_bytes
                                                                               : 0;
@@ -191,9 +191,9 @@ static int by_weight(const void *a, const void *b)
 }
 
 void tmk_causes_judge(const struct tmk_scene *scene, const struct tmk_inquiry *inquiry,
-                      uint64_t need_bytes, struct tmk_verdict *ret)
+                      uint64_t need_bytes, struct tmk_oom_verdict *ret)
 {
-    *ret = (struct tmk_verdict){0};
+    *ret = (struct tmk_oom_verdict){0};
     find_limit(scene, inquiry, ret);
     uint64_t least = ret->limit_bytes / LEAST_PART;
     const uint64_t bytes[TMK_N_CAUSES] = {
@@ -215,7 +215,7 @@ void tmk_causes_judge(const struct tmk_scene *scene, const struct tmk_inquiry *i
     qsort(ret->rows, TMK_N_CAUSES, sizeof ret->rows[0], by_weight);
 }
 
-uint64_t tmk_verdict_bytes(const struct tmk_verdict *v, enum tmk_cause cause)
+uint64_t tmk_oom_verdict_bytes(const struct tmk_oom_verdict *v, enum tmk_cause cause)
 {
     for (int i = 0; i < TMK_N_CAUSES; i++)
         if (v->rows[i].cause == cause)

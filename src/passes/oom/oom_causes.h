@@ -99,7 +99,7 @@ struct tmk_cause_row {
     bool counts;
 };
 
-struct tmk_verdict {
+struct tmk_oom_verdict {
     enum tmk_limit limit;
     uint64_t limit_bytes;                    /* at least */
     uint64_t limit_below_bytes;              /* and below this; when equal, it is known exactly */
@@ -118,9 +118,9 @@ static inline bool tmk_inquiry_has_witness(const struct tmk_inquiry *q)
 
 /* Judge the causes. `need_bytes` is what the whole step needs; 0: not known. */
 void tmk_causes_judge(const struct tmk_scene *scene, const struct tmk_inquiry *inquiry,
-                      uint64_t need_bytes, struct tmk_verdict *ret);
+                      uint64_t need_bytes, struct tmk_oom_verdict *ret);
 /* The bytes of a cause; 0: nothing speaks for it. */
-uint64_t tmk_verdict_bytes(const struct tmk_verdict *v, enum tmk_cause cause);
+uint64_t tmk_oom_verdict_bytes(const struct tmk_oom_verdict *v, enum tmk_cause cause);
 
 /* "demand", "fragmentation" and so on. */
 const char *tmk_cause_name(enum tmk_cause cause);

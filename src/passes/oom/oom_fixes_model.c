@@ -357,7 +357,7 @@ static void beside_torch(struct tmk_fixing *f)
 static void larger_card(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
-    const struct tmk_verdict *v = &c->verdict;
+    const struct tmk_oom_verdict *v = &c->verdict;
     uint64_t least =
         v->held_bytes + v->asked_bytes; /* the need leaves out that a whole segment is requested */
     char need[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/segments.c - see segments.h.
+/* passes/segment_rows.c - see segment_rows.h.
  *
  * A row is found by the segment's serial number, by which rows are ordered. Rows of segments that
  * are still there are also in a list of their own: that is all that has to be searched when the
  * state was replaced. */
-#include "passes/segments.h"
+#include "passes/segment_rows.h"
 
 #include <stdlib.h>
 

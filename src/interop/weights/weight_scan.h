@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/scan.h - a scan of every number in the tensors: NaNs and infinities, extremes,
- * mean, spread.
+/* interop/weights/weight_scan.h - a scan of every number in the tensors: NaNs and infinities,
+ * extremes, mean, spread.
  *
  * It runs at the speed of the memory: files are mapped and cut into pieces that all cores take in
  * turn, and each piece goes through one of three builds of the same loops (scan_kernels.c), for
@@ -10,8 +10,8 @@
  * A file that is truncated meanwhile would kill us by SIGBUS. While a file is scanned, a handler
  * puts zeros in place of what is gone and remembers it; the scan then ends with TMK_EDAMAGED. The
  * handler belongs to the process, so only one scan can run at a time. */
-#ifndef TMK_INTEROP_WEIGHTS_SCAN_H
-#define TMK_INTEROP_WEIGHTS_SCAN_H
+#ifndef TMK_INTEROP_WEIGHTS_WEIGHT_SCAN_H
+#define TMK_INTEROP_WEIGHTS_WEIGHT_SCAN_H
 
 #include "interop/weights/scan_kernels.h"
 #include "interop/weights/weights.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/segments.h - every segment of a process: its owner, and when it began and ended.
+/* passes/segment_rows.h - every segment of a process: its owner, and when it began and ended.
  *
  * Segments come in the order in which they began. If a gap hides a segment's end, it ends with
  * the gap. */
-#ifndef TMK_PASSES_SEGMENTS_H
-#define TMK_PASSES_SEGMENTS_H
+#ifndef TMK_PASSES_SEGMENT_ROWS_H
+#define TMK_PASSES_SEGMENT_ROWS_H
 
 #include "model/holders.h"
 #include "model/run.h"
