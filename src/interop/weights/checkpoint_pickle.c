@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "interop/pickle/pickle_ops.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
 
@@ -151,13 +152,10 @@ static struct tmk_checkpoint_value *make_cell(struct cell_machine *m, enum tmk_c
 
 static void push_cell(struct cell_machine *m, struct tmk_checkpoint_value *v)
 {
-    struct tmk_checkpoint_value **more =
-        tmk_grow(m->stack, m->n_stack + 1, &m->stack_room, sizeof(struct tmk_checkpoint_value *));
-    if (!more) {
+    if (TMK_GROW(m->stack, m->n_stack + 1, m->stack_room) < 0) {
         fail_machine(m, TMK_ENOMEM, "out of memory");
         return;
     }
-    m->stack = more;
     m->stack[m->n_stack++] = v;
 }
 
@@ -347,13 +345,10 @@ static void memoize_top(struct cell_machine *m, uint64_t number)
         fail_machine(m, TMK_EDAMAGED, "the memo has a number that makes no sense");
         return;
     }
-    struct tmk_checkpoint_value **more =
-        tmk_grow(m->memo, number + 1, &m->memo_room, sizeof(struct tmk_checkpoint_value *));
-    if (!more) {
+    if (TMK_GROW(m->memo, number + 1, m->memo_room) < 0) {
         fail_machine(m, TMK_ENOMEM, "out of memory");
         return;
     }
-    m->memo = more;
     for (; m->n_memo <= number; m->n_memo++)
         m->memo[m->n_memo] = NULL;
     m->memo[number] = top_cell(m);
@@ -427,109 +422,96 @@ static void push_persistent_id(struct cell_machine *m)
 
 /* ---- the loop ---- */
 
-/* Run an instruction that makes a value from bytes. Returns false when it is none of these. */
-static bool run_plain_opcode(struct cell_machine *m, uint8_t op)
+/* Instructions that make a value out of bytes; false: it is none of them. */
+static bool run_plain_opcode(struct cell_machine *m, enum tmk_pickle_op op, uint64_t argument)
 {
     switch (op) {
-    case 'N':
+    case TMK_OP_NONE:
         push_shared_cell(m, SHARED_NONE);
         return true;
-    case 0x88: /* NEWTRUE, NEWFALSE */
-    case 0x89:
-        push_shared_cell(m, op == 0x88 ? SHARED_TRUE : SHARED_FALSE);
+    case TMK_OP_NEWTRUE:
+        push_shared_cell(m, SHARED_TRUE);
         return true;
-    case 'K': /* BININT1, BININT2, BININT */
-        push_shared_cell(m, (uint8_t)take_number_bytes(m, 1));
+    case TMK_OP_NEWFALSE:
+        push_shared_cell(m, SHARED_FALSE);
         return true;
-    case 'M':
-        push_number_cell(m, TMK_CHECKPOINT_INT, (int64_t)take_number_bytes(m, 2));
+    case TMK_OP_BININT1:
+        push_shared_cell(m, (uint8_t)argument);
         return true;
-    case 'J':
-        push_number_cell(m, TMK_CHECKPOINT_INT, (int32_t)(uint32_t)take_number_bytes(m, 4));
+    case TMK_OP_BININT2:
+        push_number_cell(m, TMK_CHECKPOINT_INT, (int64_t)argument);
         return true;
-    case 0x8a: /* LONG1, LONG4 */
-        push_long_number(m, take_number_bytes(m, 1));
+    case TMK_OP_BININT:
+        push_number_cell(m, TMK_CHECKPOINT_INT, (int32_t)(uint32_t)argument);
         return true;
-    case 0x8b:
-        push_long_number(m, take_number_bytes(m, 4));
+    case TMK_OP_LONG1:
+    case TMK_OP_LONG4:
+        push_long_number(m, argument);
         return true;
-    case 'G': /* BINFLOAT */
-        take_machine_bytes(m, 8);
+    case TMK_OP_BINFLOAT:
         push_shared_cell(m, SHARED_OTHER);
         return true;
-    case 'X': /* BINUNICODE, SHORT_BINUNICODE, BINUNICODE8 */
-        push_text_cell(m, take_text(m, take_number_bytes(m, 4)));
+    case TMK_OP_SHORT_BINUNICODE:
+    case TMK_OP_BINUNICODE:
+    case TMK_OP_BINUNICODE8:
+    case TMK_OP_SHORT_BINSTRING:
+    case TMK_OP_BINSTRING:
+        push_text_cell(m, take_text(m, argument));
         return true;
-    case 0x8c:
-        push_text_cell(m, take_text(m, take_number_bytes(m, 1)));
-        return true;
-    case 0x8d:
-        push_text_cell(m, take_text(m, take_number_bytes(m, 8)));
-        return true;
-    case 'T': /* BINSTRING, SHORT_BINSTRING: of Python 2 */
-        push_text_cell(m, take_text(m, take_number_bytes(m, 4)));
-        return true;
-    case 'U':
-        push_text_cell(m, take_text(m, take_number_bytes(m, 1)));
-        return true;
-    case 'B': /* BINBYTES, SHORT_BINBYTES, BINBYTES8, BYTEARRAY8 */
-        push_skipped_bytes(m, take_number_bytes(m, 4));
-        return true;
-    case 'C':
-        push_skipped_bytes(m, take_number_bytes(m, 1));
-        return true;
-    case 0x8e:
-    case 0x96:
-        push_skipped_bytes(m, take_number_bytes(m, 8));
+    case TMK_OP_SHORT_BINBYTES:
+    case TMK_OP_BINBYTES:
+    case TMK_OP_BINBYTES8:
+    case TMK_OP_BYTEARRAY8:
+        push_skipped_bytes(m, argument);
         return true;
     default:
         return false;
     }
 }
 
-/* Run an instruction that makes or fills a container, likewise. */
-static bool run_container_opcode(struct cell_machine *m, uint8_t op)
+/* Those that make or fill a container. A set is a list here. */
+static bool run_container_opcode(struct cell_machine *m, enum tmk_pickle_op op)
 {
     switch (op) {
-    case '(':
+    case TMK_OP_MARK:
         push_cell(m, make_cell(m, TMK_CHECKPOINT_MARK));
         return true;
-    case '}':
+    case TMK_OP_EMPTY_DICT:
         push_cell(m, make_cell(m, TMK_CHECKPOINT_DICT));
         return true;
-    case ']':
-    case 0x8f: /* EMPTY_SET */
+    case TMK_OP_EMPTY_LIST:
+    case TMK_OP_EMPTY_SET:
         push_cell(m, make_cell(m, TMK_CHECKPOINT_LIST));
         return true;
-    case ')':
+    case TMK_OP_EMPTY_TUPLE:
         push_tuple(m, 0);
         return true;
-    case 0x85: /* TUPLE1 to TUPLE3 */
-    case 0x86:
-    case 0x87:
-        push_tuple(m, op - 0x84u);
+    case TMK_OP_TUPLE1:
+    case TMK_OP_TUPLE2:
+    case TMK_OP_TUPLE3:
+        push_tuple(m, 1 + (uint64_t)(op - TMK_OP_TUPLE1));
         return true;
-    case 't':
+    case TMK_OP_TUPLE:
         push_marked_items(m, TMK_CHECKPOINT_TUPLE);
         return true;
-    case 'l':
-    case 0x91: /* FROZENSET */
+    case TMK_OP_LIST:
+    case TMK_OP_FROZENSET:
         push_marked_items(m, TMK_CHECKPOINT_LIST);
         return true;
-    case 'd':
+    case TMK_OP_DICT:
         push_marked_items(m, TMK_CHECKPOINT_DICT);
         return true;
-    case 'a': /* APPEND, SETITEM */
+    case TMK_OP_APPEND:
         put_last_item(m, 1, false);
         return true;
-    case 's':
+    case TMK_OP_SETITEM:
         put_last_item(m, 2, true);
         return true;
-    case 'e': /* APPENDS, ADDITEMS, SETITEMS */
-    case 0x90:
+    case TMK_OP_APPENDS:
+    case TMK_OP_ADDITEMS:
         put_marked_items(m, false);
         return true;
-    case 'u':
+    case TMK_OP_SETITEMS:
         put_marked_items(m, true);
         return true;
     default:
@@ -537,28 +519,28 @@ static bool run_container_opcode(struct cell_machine *m, uint8_t op)
     }
 }
 
-static bool run_naming_opcode(struct cell_machine *m, uint8_t op)
+static bool run_naming_opcode(struct cell_machine *m, enum tmk_pickle_op op)
 {
     switch (op) {
-    case 'c': { /* GLOBAL */
+    case TMK_OP_GLOBAL: {
         const char *module = take_line(m);
         push_name(m, module, take_line(m));
         return true;
     }
-    case 0x93: /* STACK_GLOBAL */
+    case TMK_OP_STACK_GLOBAL:
         push_stack_name(m);
         return true;
-    case 'R': /* REDUCE, NEWOBJ */
-    case 0x81:
+    case TMK_OP_REDUCE:
+    case TMK_OP_NEWOBJ:
         push_call(m);
         return true;
-    case 0x92: /* NEWOBJ_EX */
+    case TMK_OP_NEWOBJ_EX:
         push_call_with_names(m);
         return true;
-    case 'b': /* BUILD */
+    case TMK_OP_BUILD:
         set_object_state(m);
         return true;
-    case 'Q': /* BINPERSID */
+    case TMK_OP_BINPERSID:
         push_persistent_id(m);
         return true;
     default:
@@ -566,41 +548,34 @@ static bool run_naming_opcode(struct cell_machine *m, uint8_t op)
     }
 }
 
-static bool run_memo_opcode(struct cell_machine *m, uint8_t op)
+static bool run_memo_opcode(struct cell_machine *m, enum tmk_pickle_op op, uint64_t argument)
 {
     switch (op) {
-    case 'q': /* BINPUT, LONG_BINPUT, MEMOIZE */
-        memoize_top(m, take_number_bytes(m, 1));
+    case TMK_OP_BINPUT:
+    case TMK_OP_LONG_BINPUT:
+        memoize_top(m, argument);
         return true;
-    case 'r':
-        memoize_top(m, take_number_bytes(m, 4));
-        return true;
-    case 0x94:
+    case TMK_OP_MEMOIZE:
         memoize_top(m, m->n_memo);
         return true;
-    case 'h': /* BINGET, LONG_BINGET */
-        push_memoized(m, take_number_bytes(m, 1));
+    case TMK_OP_BINGET:
+    case TMK_OP_LONG_BINGET:
+        push_memoized(m, argument);
         return true;
-    case 'j':
-        push_memoized(m, take_number_bytes(m, 4));
-        return true;
-    case '0': /* POP */
+    case TMK_OP_POP:
         pop_cell(m);
         return true;
-    case '1': { /* POP_MARK */
+    case TMK_OP_POP_MARK: {
         uint64_t mark = find_mark(m);
         if (m->rc == 0)
             m->n_stack = mark;
         return true;
     }
-    case '2': /* DUP */
+    case TMK_OP_DUP:
         push_cell(m, top_cell(m));
         return true;
-    case 0x80: /* PROTO, FRAME */
-        take_machine_bytes(m, 1);
-        return true;
-    case 0x95:
-        take_machine_bytes(m, 8);
+    case TMK_OP_PROTO:
+    case TMK_OP_FRAME:
         return true;
     default:
         return false;
@@ -610,11 +585,13 @@ static bool run_memo_opcode(struct cell_machine *m, uint8_t op)
 static void run_machine(struct cell_machine *m)
 {
     while (m->rc == 0) {
-        const uint8_t *op = take_machine_bytes(m, 1);
-        if (!op || *op == '.')
+        const uint8_t *at = take_machine_bytes(m, 1);
+        if (!at || *at == TMK_OP_STOP)
             return;
-        if (!run_memo_opcode(m, *op) && !run_plain_opcode(m, *op) &&
-            !run_container_opcode(m, *op) && !run_naming_opcode(m, *op))
+        enum tmk_pickle_op op = (enum tmk_pickle_op) * at;
+        uint64_t argument = take_number_bytes(m, tmk_pickle_ops[op].argument);
+        if (m->rc == 0 && !run_memo_opcode(m, op, argument) && !run_plain_opcode(m, op, argument) &&
+            !run_container_opcode(m, op) && !run_naming_opcode(m, op))
             fail_machine(m, TMK_EFORMAT, "it has an instruction that checkpoints do not use");
         check_machine_limit(m);
     }
@@ -632,7 +609,7 @@ int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena
                              .none = &none,
                              .limit = limit,
                              .err = err};
-    if (n < 2 || pickle[0] != 0x80)
+    if (n < 2 || pickle[0] != TMK_OP_PROTO)
         fail_machine(&m, TMK_EFORMAT, "this is no pickle");
     run_machine(&m);
     pay_for_bytes(&m);
