@@ -70,12 +70,12 @@ const char *tmk_date_text(uint64_t realtime_ns, char *buffer)
     return buffer;
 }
 
-const char *tmk_trend_name(enum tmk_trend trend)
+const char *tmk_steps_trend_name(enum tmk_steps_trend trend)
 {
     static const char *const names[] = {
-        [TMK_TREND_TOO_SHORT] = "too_short", [TMK_TREND_STEADY] = "steady",
-        [TMK_TREND_GROWING] = "growing",     [TMK_TREND_SHRINKING] = "shrinking",
-        [TMK_TREND_VARYING] = "varying",
+        [TMK_STEPS_TREND_TOO_SHORT] = "too_short", [TMK_STEPS_TREND_STEADY] = "steady",
+        [TMK_STEPS_TREND_GROWING] = "growing",     [TMK_STEPS_TREND_SHRINKING] = "shrinking",
+        [TMK_STEPS_TREND_VARYING] = "varying",
     };
     return names[trend];
 }

@@ -40,6 +40,6 @@ const char *tmk_date_text(uint64_t realtime_ns, char *buffer);
 /* End of the run in its own time. */
 uint64_t tmk_report_answer_end_ns(const struct tmk_report_answer *r);
 
-const char *tmk_trend_name(enum tmk_trend trend);
+const char *tmk_steps_trend_name(enum tmk_steps_trend trend);
 
 #endif

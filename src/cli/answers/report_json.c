@@ -111,11 +111,11 @@ static void add_steps(struct tmk_tree *t, const struct tmk_process_answer *f)
     struct tmk_steps_digest d = tmk_steps_digest(f->steps);
     uint64_t picked[MAX_STEPS];
     uint64_t n = tmk_steps_pick(f->steps, MAX_STEPS, picked);
-    bool moves = d.trend == TMK_TREND_GROWING || d.trend == TMK_TREND_SHRINKING;
+    bool moves = d.trend == TMK_STEPS_TREND_GROWING || d.trend == TMK_STEPS_TREND_SHRINKING;
     tmk_tree_object(t, "steps");
     tmk_tree_u64(t, "count", d.n_steps);
     tmk_tree_u64(t, "mean_ns", d.mean_ns);
-    tmk_tree_text(t, "trend", tmk_trend_name(d.trend));
+    tmk_tree_text(t, "trend", tmk_steps_trend_name(d.trend));
     tmk_tree_double(t, "bytes_per_step", moves ? d.bytes_per_step : NAN);
     tmk_tree_list(t, "rows");
     for (uint64_t i = 0; i < n; i++)

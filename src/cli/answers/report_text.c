@@ -264,27 +264,27 @@ static void write_trend(const struct tmk_steps_digest *d, struct tmk_sheet *shee
     double change = d->bytes_per_step < 0 ? -d->bytes_per_step : d->bytes_per_step;
     tmk_size_text((uint64_t)(change + 0.5), size);
     switch (d->trend) {
-    case TMK_TREND_TOO_SHORT:
+    case TMK_STEPS_TREND_TOO_SHORT:
         tmk_sheet_text(sheet, "%s steps of %s on average: too few to say whether memory grows.",
                        count, time);
         break;
-    case TMK_TREND_STEADY:
+    case TMK_STEPS_TREND_STEADY:
         tmk_sheet_text(sheet, "%s steps of %s on average. What stays after a step is steady.",
                        count, time);
         break;
-    case TMK_TREND_GROWING:
+    case TMK_STEPS_TREND_GROWING:
         tmk_sheet_text(
             sheet,
             "%s steps of %s on average. What stays after a step GROWS by %s a step: look at "
             "STILL ALIVE AT THE END, below.",
             count, time, size);
         break;
-    case TMK_TREND_SHRINKING:
+    case TMK_STEPS_TREND_SHRINKING:
         tmk_sheet_text(sheet,
                        "%s steps of %s on average. What stays after a step shrinks by %s a step.",
                        count, time, size);
         break;
-    case TMK_TREND_VARYING:
+    case TMK_STEPS_TREND_VARYING:
         tmk_sheet_text(sheet,
                        "%s steps of %s on average. What stays after a step goes up and down.",
                        count, time);

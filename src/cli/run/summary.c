@@ -140,17 +140,17 @@ static void line_peak(const struct tmk_process_answer *f)
 static void line_steps(const struct tmk_process_answer *f)
 {
     static const char *const says[] = {
-        [TMK_TREND_TOO_SHORT] = "too few to say whether memory grows",
-        [TMK_TREND_STEADY] = "what stays after each is steady",
-        [TMK_TREND_GROWING] = "what stays after each GROWS",
-        [TMK_TREND_SHRINKING] = "what stays after each shrinks",
-        [TMK_TREND_VARYING] = "what stays after each goes up and down",
+        [TMK_STEPS_TREND_TOO_SHORT] = "too few to say whether memory grows",
+        [TMK_STEPS_TREND_STEADY] = "what stays after each is steady",
+        [TMK_STEPS_TREND_GROWING] = "what stays after each GROWS",
+        [TMK_STEPS_TREND_SHRINKING] = "what stays after each shrinks",
+        [TMK_STEPS_TREND_VARYING] = "what stays after each goes up and down",
     };
     struct tmk_steps_digest d = tmk_steps_digest(f->steps);
     char count[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], change[TMK_AMOUNT_BYTES];
     if (d.n_steps == 0)
         return;
-    char *more = d.trend == TMK_TREND_GROWING
+    char *more = d.trend == TMK_STEPS_TREND_GROWING
                      ? tmk_xformat(" by %s a step",
                                    tmk_size_text((uint64_t)(d.bytes_per_step + 0.5), change))
                      : tmk_xstrdup("");
