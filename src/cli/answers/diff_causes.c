@@ -14,7 +14,7 @@
 enum { SHOWN_CAUSES = 12, SHOWN_OWNERS = 4 };
 
 /* "2", "1.5": a factor as people say it. */
-static void write_factor(FILE *out, double factor)
+static void write_factor_text(FILE *out, double factor)
 {
     double whole = round(factor);
     if (fabs(factor - whole) < 0.005 && whole > 0)
@@ -56,10 +56,10 @@ static void write_resized(FILE *out, const struct tmk_diff_cause *c)
         tmk_print(out, " of %s", tmk_count_text(c->n_blocks[1], count));
     tmk_print(out, " block%s, %s", c->n_blocks[1] == 1 ? "" : "s",
               c->n_resized > 1 && is_even ? "each " : "");
-    write_factor(out, c->least_factor);
+    write_factor_text(out, c->least_factor);
     if (!is_even) {
         tmk_print(out, " to ");
-        write_factor(out, c->most_factor);
+        write_factor_text(out, c->most_factor);
     }
     tmk_print(out, " times as large%s%s%s", reason ? " (" : "", reason ? reason : "",
               reason ? ")" : "");
@@ -87,7 +87,7 @@ static void write_parts(FILE *out, const struct tmk_diff_split *s)
     write_part(out, "places gone", s->gone, &is_first);
 }
 
-static void write_blocks(FILE *out, uint64_t n)
+static void write_block_change(FILE *out, uint64_t n)
 {
     char count[TMK_AMOUNT_BYTES];
     tmk_print(out, "%s block%s", tmk_count_text(n, count), n == 1 ? "" : "s");
@@ -97,7 +97,7 @@ static void write_blocks(FILE *out, uint64_t n)
 static void write_only(FILE *out, const struct tmk_diff_cause *c, enum tmk_side side)
 {
     uint64_t n = c->n_parameters[side];
-    write_blocks(out, c->n_blocks[side]);
+    write_block_change(out, c->n_blocks[side]);
     if (n && c->n_blocks[side] % n == 0)
         tmk_print(out, " (%" PRIu64 " for each of %" PRIu64 " parameters)", c->n_blocks[side] / n,
                   n);
@@ -114,13 +114,13 @@ static void write_how(FILE *out, const struct tmk_diff_cause *c)
         write_resized(out, c);
     } else {
         tmk_print(out, "%" PRIu64 " -> ", c->n_blocks[0]);
-        write_blocks(out, c->n_blocks[1]);
+        write_block_change(out, c->n_blocks[1]);
         write_parts(out, s);
     }
 }
 
 /* Causes that differ in their modules only (lora_A and lora_B of q and v) are shown as one. */
-static bool is_alike(const struct tmk_diff_cause *a, const struct tmk_diff_cause *b)
+static bool are_alike_but_for_module(const struct tmk_diff_cause *a, const struct tmk_diff_cause *b)
 {
     return a->owner && b->owner && a->category == b->category && a->bytes[0] == b->bytes[0] &&
            a->bytes[1] == b->bytes[1] && a->n_blocks[0] == b->n_blocks[0] &&
@@ -204,20 +204,20 @@ struct bunch {
 };
 
 /* Sums may only be wrong, not undefined, where a trace makes up sizes. */
-static void add(int64_t *sum, int64_t more)
+static void add_to_sum(int64_t *sum, int64_t more)
 {
     (void)__builtin_add_overflow(*sum, more, sum);
 }
 
-static uint64_t magnitude(int64_t change)
+static uint64_t magnitude_of_change(int64_t change)
 {
     return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
 }
 
-static int by_change(const void *va, const void *vb)
+static int by_cause_change(const void *va, const void *vb)
 {
     const struct bunch *a = va, *b = vb;
-    uint64_t size_a = magnitude(a->change), size_b = magnitude(b->change);
+    uint64_t size_a = magnitude_of_change(a->change), size_b = magnitude_of_change(b->change);
     if (size_a != size_b)
         return size_a > size_b ? -1 : 1;
     return (a->first > b->first) - (a->first < b->first);
@@ -234,14 +234,14 @@ static struct bunch *find_bunches(const struct tmk_diff_answer *x, uint64_t *ret
         struct bunch *last = n ? &bunches[n - 1] : NULL;
         if (change == 0)
             continue;
-        if (last && is_alike(tmk_diff_cause(x->diff, last->first), c)) {
+        if (last && are_alike_but_for_module(tmk_diff_cause(x->diff, last->first), c)) {
             last->count++;
-            add(&last->change, change);
+            add_to_sum(&last->change, change);
         } else {
             bunches[n++] = (struct bunch){.first = i, .count = 1, .change = change};
         }
     }
-    qsort(bunches, n, sizeof *bunches, by_change);
+    qsort(bunches, n, sizeof *bunches, by_cause_change);
     *ret_n = n;
     return bunches;
 }
@@ -252,13 +252,13 @@ static void print_others(const struct tmk_sheet *sheet, const struct bunch *bunc
     char change[TMK_AMOUNT_BYTES], up[TMK_AMOUNT_BYTES], down[TMK_AMOUNT_BYTES];
     int64_t more = 0, less = 0, both = 0;
     for (uint64_t i = 0; i < n; i++)
-        add(bunches[i].change > 0 ? &more : &less, bunches[i].change);
+        add_to_sum(bunches[i].change > 0 ? &more : &less, bunches[i].change);
     if (n == 0)
         return;
     char *text = tmk_xformat("%" PRIu64 " smaller changes: %s, %s", n, tmk_change_text(more, up),
                              tmk_change_text(less, down));
-    add(&both, more);
-    add(&both, less);
+    add_to_sum(&both, more);
+    add_to_sum(&both, less);
     print_cause(sheet, tmk_change_text(both, change), text);
     free(text);
 }
@@ -274,7 +274,7 @@ static void print_heading(struct tmk_sheet *sheet, double attributed)
 }
 
 /* Are activations made anew in backward? */
-static bool recomputes(const struct tmk_process *p)
+static bool recomputes_forward(const struct tmk_process *p)
 {
     struct tmk_frame f;
     for (uint32_t i = 1; i <= tmk_reader_n_frames(p->reader); i++)
@@ -286,7 +286,7 @@ static bool recomputes(const struct tmk_process *p)
 
 static void print_notes(struct tmk_sheet *sheet, const struct tmk_diff_answer *x)
 {
-    bool a = recomputes(x->shown->sides[0].p), b = recomputes(x->shown->sides[1].p);
+    bool a = recomputes_forward(x->shown->sides[0].p), b = recomputes_forward(x->shown->sides[1].p);
     if (a != b)
         tmk_sheet_text(sheet,
                        "%s recomputes activations in backward (torch.utils.checkpoint), %s "

@@ -48,8 +48,8 @@ static void measure_reserved(const struct tmk_diff_answer *c, struct tmk_gate_me
 
 /* Leaks of the device, added up; the largest one's line goes into the note. What leaks without
  * steps leaks nobody knows how much a step: a gate does not pass. */
-static void add_leaks(const struct tmk_leakage *l, uint16_t device, struct tmk_gate_measure *m,
-                      char **ret_note)
+static void add_leaked_bytes(const struct tmk_leakage *l, uint16_t device,
+                             struct tmk_gate_measure *m, char **ret_note)
 {
     const struct tmk_leak *most = NULL;
     double bytes = 0, per_second = 0;
@@ -92,7 +92,7 @@ static int measure_leak(const struct tmk_diff_answer *c, struct tmk_gate_measure
         *ret_note = tmk_xformat("%" PRIu64 " steps have ended, it takes %d",
                                 tmk_leakage_n_steps(leakage), TMK_LEAK_MIN_STEPS);
     else if (rc == 0)
-        add_leaks(leakage, tmk_moment_answer_device(l), m, ret_note);
+        add_leaked_bytes(leakage, tmk_moment_answer_device(l), m, ret_note);
     tmk_leakage_close(leakage);
     if (rc < 0)
         tmk_say("%s: %s", l->p->file, err.text[0] ? err.text : tmk_result_text(rc));
@@ -100,8 +100,8 @@ static int measure_leak(const struct tmk_diff_answer *c, struct tmk_gate_measure
 }
 
 /* 0, or an exit status after a message. */
-static int measure(const struct tmk_diff_answer *c, const struct tmk_gate *g,
-                   struct tmk_gate_measure *ret, char **ret_note)
+static int measure_gate(const struct tmk_diff_answer *c, const struct tmk_gate *g,
+                        struct tmk_gate_measure *ret, char **ret_note)
 {
     struct tmk_gate_measure m = {0};
     int status = 0;
@@ -127,7 +127,7 @@ static int measure(const struct tmk_diff_answer *c, const struct tmk_gate *g,
 }
 
 /* The first pair that fails decides; else the one with the largest increase. */
-static bool decides(const struct tmk_verdict *v, const struct tmk_gate_measure *m, bool passes)
+static bool decides_gate(const struct tmk_verdict *v, const struct tmk_gate_measure *m, bool passes)
 {
     bool grows_more = tmk_diff_change(m->bytes[0], m->bytes[1]) >
                       tmk_diff_change(v->measure.bytes[0], v->measure.bytes[1]);
@@ -140,11 +140,11 @@ int tmk_diff_answer_judge(struct tmk_diff_answer *c)
         struct tmk_verdict *v = &c->verdicts[i];
         struct tmk_gate_measure m;
         char *note = NULL;
-        int status = measure(c, &v->gate, &m, &note);
+        int status = measure_gate(c, &v->gate, &m, &note);
         if (status != 0)
             return status;
         bool passes = tmk_gate_passes(&v->gate, &m);
-        if (!decides(v, &m, passes)) {
+        if (!decides_gate(v, &m, passes)) {
             free(note);
             continue;
         }

@@ -19,7 +19,7 @@
 /* ---- what the devices have ---- */
 
 /* The place of a device, made when new; TMK_MAX_DEVICES: there is none left. */
-static uint32_t place_of(struct tmk_leak_process *item, uint16_t device)
+static uint32_t place_of_device(struct tmk_leak_process *item, uint16_t device)
 {
     uint32_t i = 0;
     while (i < item->n_devices && item->devices[i] != device)
@@ -31,15 +31,15 @@ static uint32_t place_of(struct tmk_leak_process *item, uint16_t device)
     return i;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_device_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                            struct tmk_block *b)
 {
     struct tmk_leak_process *item = arg;
     (void)b;
     bool is_oom = ev->kind == TMK_KIND_OOM && !ev->is_of_driver;
     if (ev->kind != TMK_KIND_SAMPLE && !is_oom)
         return;
-    uint32_t i = place_of(item, ev->device);
+    uint32_t i = place_of_device(item, ev->device);
     if (i == TMK_MAX_DEVICES)
         return;
     if (is_oom) {
@@ -104,7 +104,8 @@ uint32_t tmk_leak_n_with_steps(const struct tmk_leak_answer *f)
 
 /* ---- the sweeps ---- */
 
-static int sweep(struct tmk_leak_process *item, uint64_t threshold_bytes, struct tmk_error *err)
+static int sweep_for_leaks(struct tmk_leak_process *item, uint64_t threshold_bytes,
+                           struct tmk_error *err)
 {
     struct tmk_progress progress;
     struct tmk_replay rp;
@@ -113,7 +114,7 @@ static int sweep(struct tmk_leak_process *item, uint64_t threshold_bytes, struct
         return rc;
     tmk_progress_init(&progress, stderr, item->p->file);
     struct tmk_visitor visitors[] = {tmk_leakage_visitor(item->leakage),
-                                     {.arg = item, .event = on_event},
+                                     {.arg = item, .event = on_device_event},
                                      {.arg = &progress, .progress = tmk_progress_tell}};
     rc = tmk_process_sweep(item->p, visitors, TMK_N(visitors), &rp, err);
     tmk_progress_fini(&progress);
@@ -128,7 +129,7 @@ static int sweep_all(struct tmk_leak_answer *f)
 {
     for (uint32_t i = 0; i < f->n; i++) {
         struct tmk_error err = {0};
-        int rc = sweep(&f->items[i], f->threshold_bytes, &err);
+        int rc = sweep_for_leaks(&f->items[i], f->threshold_bytes, &err);
         if (rc == 0)
             continue;
         tmk_say("%s: %s", f->items[i].p->file, err.text[0] ? err.text : tmk_result_text(rc));
@@ -163,7 +164,7 @@ enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_answer *f)
 /* ---- the command ---- */
 
 /* "0", "cuda:0" a card; "cpu", "host". False after a message. */
-static bool add_device(struct tmk_leak_answer *f, const char *word)
+static bool add_told_device(struct tmk_leak_answer *f, const char *word)
 {
     char name[24];
     int64_t number;
@@ -190,12 +191,13 @@ static bool add_devices(struct tmk_leak_answer *f, const char *list)
     char *copy = tmk_xstrdup(list), *rest = NULL;
     bool good = true;
     for (char *word = strtok_r(copy, ",", &rest); word && good; word = strtok_r(NULL, ",", &rest))
-        good = strcmp(word, "all") == 0 || (f->n_devices < TMK_MAX_VALUES && add_device(f, word));
+        good =
+            strcmp(word, "all") == 0 || (f->n_devices < TMK_MAX_VALUES && add_told_device(f, word));
     free(copy);
     return good;
 }
 
-static int choose(struct tmk_leak_answer *f, const struct tmk_args *args)
+static int choose_processes(struct tmk_leak_answer *f, const struct tmk_args *args)
 {
     const char *words[TMK_MAX_VALUES], *rank = tmk_args_get(args, "rank");
     unsigned n_words = tmk_args_list(args, "devices", words);
@@ -226,9 +228,9 @@ static int look_at_life(const struct tmk_args *args, struct tmk_leak_live *live)
     return 0;
 }
 
-static int answer(struct tmk_leak_answer *f, const struct tmk_args *args)
+static int answer_leak(struct tmk_leak_answer *f, const struct tmk_args *args)
 {
-    int status = choose(f, args);
+    int status = choose_processes(f, args);
     if (status == 0)
         status = sweep_all(f);
     if (status != 0)
@@ -256,7 +258,7 @@ int tmk_leak_run(const struct tmk_args *args, double threshold_mb)
             status = tmk_target_open(args->operands[0], &f.run);
     }
     if (status == 0)
-        status = answer(&f, args);
+        status = answer_leak(&f, args);
     for (uint32_t i = 0; f.items && i < f.n; i++)
         tmk_leakage_close(f.items[i].leakage);
     free(f.items);

@@ -32,7 +32,7 @@ struct look {
     char reason[256];
 };
 
-static void hear(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
+static void hear_python(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
 {
     struct look *look = arg;
     if (kind == TMK_WIRE_STDOUT)
@@ -90,7 +90,7 @@ static void look_at_python(const struct tmk_watched *w, struct look *look)
                           .timeout_ms = TIMEOUT_MS,
                           .code = code,
                           .n_code = strlen(code),
-                          .hear = hear,
+                          .hear = hear_python,
                           .arg = look};
     look->out = open_memstream(&look->text, &look->n_text);
     if (!look->out)
@@ -114,7 +114,7 @@ static void fini_look(struct look *look)
 
 /* ---- comparing ---- */
 
-static int by_growth(const void *va, const void *vb)
+static int by_type_growth(const void *va, const void *vb)
 {
     const struct tmk_type_growth *a = va, *b = vb;
     uint64_t more_a = a->after - a->before, more_b = b->after - b->before;
@@ -123,7 +123,8 @@ static int by_growth(const void *va, const void *vb)
     return strcmp(a->type, b->type);
 }
 
-static void compare(struct tmk_leak_live *live, const struct look *before, const struct look *after)
+static void compare_types(struct tmk_leak_live *live, const struct look *before,
+                          const struct look *after)
 {
     for (uint32_t i = 0; i < after->types.n; i++) {
         uint32_t k;
@@ -140,10 +141,11 @@ static void compare(struct tmk_leak_live *live, const struct look *before, const
             .type = tmk_xstrdup(type), .before = old, .after = after->counts[i]};
     }
     if (live->n_types > 1)
-        qsort(live->types, (size_t)live->n_types, sizeof *live->types, by_growth);
+        qsort(live->types, (size_t)live->n_types, sizeof *live->types, by_type_growth);
 }
 
-static void take(struct tmk_leak_live *live, const struct look *before, const struct look *after)
+static void take_looks(struct tmk_leak_live *live, const struct look *before,
+                       const struct look *after)
 {
     const char *reason = before->reason[0] ? before->reason : after->reason;
     snprintf(live->reason, sizeof live->reason, "%s", reason);
@@ -153,7 +155,7 @@ static void take(struct tmk_leak_live *live, const struct look *before, const st
     live->n_objects_before = before->n_objects;
     live->n_objects = after->n_objects;
     live->cost_ms = before->cost_ms > after->cost_ms ? before->cost_ms : after->cost_ms;
-    compare(live, before, after);
+    compare_types(live, before, after);
 }
 
 /* ---- both looks ---- */
@@ -197,7 +199,7 @@ void tmk_leak_live_look(const char *pid, double seconds, bool wants_python,
     if (wants_python && seconds > 0)
         look_at_python(&w, &after);
     if (wants_python)
-        take(ret, &before, seconds > 0 ? &after : &before);
+        take_looks(ret, &before, seconds > 0 ? &after : &before);
     fini_look(&before);
     fini_look(&after);
 }

@@ -70,7 +70,7 @@ int tmk_moment_answer_ask(struct tmk_moment_answer *l, const char *option, const
 
 /* ---- the answer ---- */
 
-static int replay(struct tmk_moment_answer *l, struct tmk_error *err)
+static int replay_to_moment(struct tmk_moment_answer *l, struct tmk_error *err)
 {
     struct tmk_progress progress;
     struct tmk_replay rp;
@@ -93,7 +93,7 @@ static int replay(struct tmk_moment_answer *l, struct tmk_error *err)
 }
 
 /* Why there is nothing to show. */
-static int complain_not_found(const struct tmk_moment_answer *l)
+static int complain_no_moment(const struct tmk_moment_answer *l)
 {
     const struct tmk_moment *m = &l->asked;
     char time[TMK_AMOUNT_BYTES];
@@ -110,12 +110,12 @@ static int complain_not_found(const struct tmk_moment_answer *l)
 int tmk_moment_answer_sweep(struct tmk_moment_answer *l)
 {
     struct tmk_error err = {0};
-    int rc = replay(l, &err);
+    int rc = replay_to_moment(l, &err);
     if (rc < 0) {
         tmk_say("%s: %s", l->p->file, err.text[0] ? err.text : tmk_result_text(rc));
         return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
     }
-    return tmk_peak_found(l->peak) || l->detail_lost ? 0 : complain_not_found(l);
+    return tmk_peak_found(l->peak) || l->detail_lost ? 0 : complain_no_moment(l);
 }
 
 void tmk_moment_answer_fini(struct tmk_moment_answer *l)

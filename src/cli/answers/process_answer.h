@@ -50,6 +50,9 @@ struct tmk_process_answer {
 int tmk_process_answer_init(struct tmk_process_answer *f, struct tmk_process *p, uint32_t n_parts);
 void tmk_process_answer_fini(struct tmk_process_answer *f);
 
+/* A time of the trace as time of the run. */
+uint64_t tmk_process_answer_run_ns(const struct tmk_process_answer *f, uint64_t trace_ns);
+
 /* The timeline's parts of the peak's device; NULL when it has none. */
 const struct tmk_timeline_part *tmk_process_answer_parts(const struct tmk_process_answer *f);
 

@@ -11,7 +11,7 @@
 #include "cli/output/xalloc.h"
 
 /* Sweeps once more, and only who ran out. */
-static int explain(struct tmk_report_answer *r)
+static int explain_chosen(struct tmk_report_answer *r)
 {
     const struct tmk_process_answer *f = &r->processes[r->chosen];
     struct tmk_error err = {0};
@@ -38,7 +38,7 @@ int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, con
         if (status != 0)
             return status;
     }
-    return explain(r);
+    return explain_chosen(r);
 }
 
 void tmk_report_answer_fini(struct tmk_report_answer *r)

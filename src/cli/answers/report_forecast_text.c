@@ -16,7 +16,7 @@ static const char *seconds_text(double seconds, char *buffer)
 }
 
 /* "leak" as a word of a sentence. */
-static const char *reason_text(enum tmk_growth_cause cause)
+static const char *growth_reason_text(enum tmk_growth_cause cause)
 {
     static const char *const texts[] = {
         [TMK_GROWTH_NONE] = "nothing grows",
@@ -61,8 +61,8 @@ void tmk_report_forecast_text(const struct tmk_process_answer *f, struct tmk_she
     tmk_sheet_text(sheet, "The risk that %s of memory on %s (%s) is %s: %s%s%s.",
                    f->p->live ? "this job runs out" : "the job would have run out",
                    tmk_device_name(c->device, device), tmk_size_text(c->capacity_bytes, size),
-                   tmk_risk_text(c->risk), reason_text(c->cause), c->has_time ? "; full " : "",
-                   when);
+                   tmk_risk_text(c->risk), growth_reason_text(c->cause),
+                   c->has_time ? "; full " : "", when);
     free(when);
     const char *advice;
     for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)

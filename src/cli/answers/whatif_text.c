@@ -39,7 +39,7 @@ static const char *conf_text(const char *conf)
     return conf && *conf ? conf : "torch's defaults";
 }
 
-static void add_change(struct tmk_table *t, uint64_t bytes, uint64_t from)
+static void add_change_cell(struct tmk_table *t, uint64_t bytes, uint64_t from)
 {
     double change = from ? 100.0 * ((double)bytes - (double)from) / (double)from : 0;
     if (bytes == from)
@@ -75,14 +75,14 @@ static struct shown shown_of(const struct tmk_whatif_answer *v)
     return shown;
 }
 
-static void add_row(struct tmk_table *t, const struct tmk_whatif_answer *v,
-                    const struct tmk_whatif_row *row, const struct shown *shown)
+static void add_setting_row(struct tmk_table *t, const struct tmk_whatif_answer *v,
+                            const struct tmk_whatif_row *row, const struct shown *shown)
 {
     const struct tmk_whatif_result *r = &row->result;
     bool is_as_recorded = row == v->rows && !v->facts->is_async;
     tmk_table_cell(t, is_as_recorded ? "as recorded" : conf_text(row->conf));
     tmk_table_size(t, r->peak_reserved_bytes);
-    add_change(t, r->peak_reserved_bytes, v->rows[0].result.peak_reserved_bytes);
+    add_change_cell(t, r->peak_reserved_bytes, v->rows[0].result.peak_reserved_bytes);
     tmk_table_size(t, r->wasted_bytes);
     if (shown->retries)
         tmk_table_count(t, r->n_retries);
@@ -98,7 +98,7 @@ static void add_measured(struct tmk_table *t, const struct tmk_whatif_answer *v,
         return;
     tmk_table_cell(t, "  measured then");
     tmk_table_size(t, bytes);
-    add_change(t, bytes, v->rows[0].result.peak_reserved_bytes);
+    add_change_cell(t, bytes, v->rows[0].result.peak_reserved_bytes);
     tmk_table_cell(t, NULL);
     if (shown->retries)
         tmk_table_cell(t, NULL);
@@ -106,7 +106,7 @@ static void add_measured(struct tmk_table *t, const struct tmk_whatif_answer *v,
         tmk_table_cell(t, v->is_asked ? NULL : v->facts->n_ooms ? "no" : "yes");
 }
 
-static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
+static void print_setting_table(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     static const struct tmk_column all[] = {
         {"setting", TMK_LEFT, TMK_SHRINK}, {"reserved", TMK_RIGHT, TMK_FIXED},
@@ -122,10 +122,10 @@ static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_answer 
     if (shown.fits)
         columns[n++] = all[5];
     struct tmk_table *t = tmk_table_open(columns, n);
-    add_row(t, v, &v->rows[0], &shown);
+    add_setting_row(t, v, &v->rows[0], &shown);
     add_measured(t, v, &shown);
     for (unsigned i = 1; i < v->n_rows; i++)
-        add_row(t, v, &v->rows[i], &shown);
+        add_setting_row(t, v, &v->rows[i], &shown);
     tmk_sheet_table(sheet, t);
 }
 
@@ -314,7 +314,7 @@ void tmk_whatif_text(const struct tmk_whatif_answer *v)
     print_head(&sheet, v);
     print_limit(&sheet, v);
     fputc('\n', stdout);
-    print_table(&sheet, v);
+    print_setting_table(&sheet, v);
     fputc('\n', stdout);
     print_oom(&sheet, v, &v->rows[0]);
     if (v->n_rows == 2)

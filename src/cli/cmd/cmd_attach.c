@@ -108,7 +108,7 @@ static void choose_theirs(struct attach *a, const char *wanted)
             a->folder);
 }
 
-static bool choose_folder(struct attach *a)
+static bool choose_attach_folder(struct attach *a)
 {
     a->name = tmk_recording_name(a->args, a->subject.name);
     char *wanted = tmk_absolute_path(a->name);
@@ -176,7 +176,7 @@ static void say_details(const struct attach *a, const struct tmk_injected *done)
         tmk_say("in its own namespace it is process %d", (int)a->subject.inner_pid);
 }
 
-static void say_done(const struct attach *a, const struct tmk_injected *done)
+static void say_attached(const struct attach *a, const struct tmk_injected *done)
 {
     char total[TMK_AMOUNT_BYTES], held[TMK_AMOUNT_BYTES];
     struct tmk_arena words = {0};
@@ -204,7 +204,7 @@ static bool is_watched_meanwhile(struct attach *a)
            a->presence.ring[0];
 }
 
-static int attach(struct attach *a, const char *library)
+static int attach_to_process(struct attach *a, const char *library)
 {
     struct tmk_error err = {0};
     struct tmk_injected done = {0};
@@ -231,12 +231,12 @@ static int attach(struct attach *a, const char *library)
                 done.message[0] ? done.message : "the recorder gave no reason");
         return TMK_EXIT_FINDING;
     }
-    say_done(a, &done);
+    say_attached(a, &done);
     return TMK_EXIT_OK;
 }
 
 /* Everything that can be known before the process is touched. 0 or an exit status. */
-static int look(struct attach *a, pid_t pid)
+static int examine_process(struct attach *a, pid_t pid)
 {
     struct tmk_error err = {0};
     tmk_asker_read(&a->asker);
@@ -252,14 +252,14 @@ static int look(struct attach *a, pid_t pid)
     return rc < 0 ? TMK_EXIT_FINDING : 0;
 }
 
-static int run(const struct tmk_args *args)
+static int run_attach(const struct tmk_args *args)
 {
     struct attach a = {.args = args};
     pid_t pid;
     if (!parse_pid(args->operands[0], &pid) || !tmk_recording_max_size(args, &a.max_size_bytes) ||
         !parse_timeout(tmk_args_get(args, "timeout"), &a.timeout_ns))
         return TMK_EXIT_USAGE;
-    int status = look(&a, pid);
+    int status = examine_process(&a, pid);
     if (status != 0)
         return status;
     if (a.presence.ring[0])
@@ -267,7 +267,7 @@ static int run(const struct tmk_args *args)
     char *library = tmk_recording_library(false);
     if (!library)
         return TMK_EXIT_FINDING;
-    status = choose_folder(&a) ? attach(&a, library) : TMK_EXIT_FINDING;
+    status = choose_attach_folder(&a) ? attach_to_process(&a, library) : TMK_EXIT_FINDING;
     tmk_run_folder_release();
     free(library);
     free(a.name);
@@ -322,5 +322,5 @@ const struct tmk_command tmk_cmd_attach = {
     .max_operands = 1,
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_attach,
 };

@@ -14,7 +14,7 @@
 
 /* ---- text ---- */
 
-static void print_text(const struct tmk_process *p, const struct tmk_verdict *d)
+static void print_check_text(const struct tmk_process *p, const struct tmk_verdict *d)
 {
     char events[TMK_AMOUNT_BYTES], allocs[TMK_AMOUNT_BYTES], frees[TMK_AMOUNT_BYTES];
     char rows[TMK_AMOUNT_BYTES];
@@ -36,7 +36,8 @@ static void print_text(const struct tmk_process *p, const struct tmk_verdict *d)
 
 /* ---- JSON ---- */
 
-static void print_json(struct tmk_tree *t, const struct tmk_process *p, const struct tmk_verdict *d)
+static void print_check_json(struct tmk_tree *t, const struct tmk_process *p,
+                             const struct tmk_verdict *d)
 {
     tmk_tree_object(t, NULL);
     tmk_tree_text(t, "file", p->file);
@@ -82,9 +83,9 @@ static int check_process(struct tmk_process *p, struct tmk_tree *json)
     const struct tmk_verdict *d = tmk_verify_verdict(v);
     int status = d->n_findings ? TMK_EXIT_FINDING : TMK_EXIT_OK;
     if (json)
-        print_json(json, p, d);
+        print_check_json(json, p, d);
     else
-        print_text(p, d);
+        print_check_text(p, d);
     tmk_verify_close(v);
     return status;
 }
@@ -125,7 +126,7 @@ static int check_run(struct tmk_run *target, const char *folder, bool wants_json
     return status;
 }
 
-static int run(const struct tmk_args *args)
+static int run_check(const struct tmk_args *args)
 {
     struct tmk_run *target = NULL;
     int status = tmk_target_open(args->operands[0], &target);
@@ -165,5 +166,5 @@ const struct tmk_command tmk_cmd_check = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_check,
 };

@@ -58,7 +58,7 @@ static void print_all(const struct tmk_watch *w)
     puts("${LD_PRELOAD:+:$LD_PRELOAD}");
 }
 
-static int run(const struct tmk_args *args)
+static int run_env(const struct tmk_args *args)
 {
     struct tmk_watch w = {0};
     int status = tmk_watch_options_read(args, &w);
@@ -110,5 +110,5 @@ const struct tmk_command tmk_cmd_env = {
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_env,
 };

@@ -69,18 +69,18 @@ static struct tmk_outcome run_in(const char *name, struct tmk_watch *w, bool qui
 }
 
 /* A filter that kills for a call of the recorder would kill for ours meanwhile, too. */
-static int leave(const struct tmk_watch *w)
+static int leave_program_alone(const struct tmk_watch *w)
 {
     tmk_say("nothing is recorded: a seccomp filter around tidemark kills for system calls that a "
             "recorder makes");
     return tmk_watch_leave(w);
 }
 
-static int run(const struct tmk_args *args)
+static int run_run(const struct tmk_args *args)
 {
     struct tmk_watch w = {.argv = args->operands};
     if (tmk_filters_refuse())
-        return leave(&w);
+        return leave_program_alone(&w);
     int status = tmk_watch_options_read(args, &w);
     if (status != 0)
         return status;
@@ -147,5 +147,5 @@ const struct tmk_command tmk_cmd_run = {
     .max_operands = 1u << 30,
     .operand = TMK_OPERAND_PROGRAM,
     .examples = examples,
-    .run = run,
+    .run = run_run,
 };

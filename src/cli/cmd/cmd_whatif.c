@@ -28,7 +28,7 @@ struct question {
 /* ---- the question ---- */
 
 /* The card with the largest peak. */
-static bool find_card(const struct tmk_process *p, uint16_t *ret_device)
+static bool find_asked_card(const struct tmk_process *p, uint16_t *ret_device)
 {
     const struct tmk_step_row *best = NULL;
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++) {
@@ -51,7 +51,7 @@ static int read_size(const struct tmk_args *args, const char *name, uint64_t *re
     return TMK_EXIT_USAGE;
 }
 
-static int ask(struct question *q, const struct tmk_args *args)
+static int ask_whatif(struct question *q, const struct tmk_args *args)
 {
     const char *device = tmk_args_get(args, "device");
     int status = read_size(args, "capacity", &q->capacity_bytes);
@@ -63,7 +63,7 @@ static int ask(struct question *q, const struct tmk_args *args)
         q->capacity_bytes != TMK_BYTES_UNKNOWN || q->allowed_bytes != TMK_BYTES_UNKNOWN;
     if (device)
         return tmk_target_device(q->p, device, &q->device) ? 0 : TMK_EXIT_USAGE;
-    if (find_card(q->p, &q->device))
+    if (find_asked_card(q->p, &q->device))
         return 0;
     tmk_say("no CUDA blocks in %s: nothing to replay; --device cpu replays those of the host as if "
             "they were on a card",
@@ -98,12 +98,12 @@ static void choose_limit(struct question *q)
 
 /* ---- the answer ---- */
 
-static uint64_t card_of(const struct question *q)
+static uint64_t asked_card_bytes(const struct question *q)
 {
     return q->capacity_bytes != TMK_BYTES_UNKNOWN ? q->capacity_bytes : q->view.facts->card_bytes;
 }
 
-static int add_setting(struct question *q, const char *conf, struct tmk_error *err)
+static int add_asked_setting(struct question *q, const char *conf, struct tmk_error *err)
 {
     struct tmk_whatif_row row = {.conf = conf};
     if (q->view.n_rows >= TMK_WHATIF_MAX_ROWS)
@@ -112,7 +112,8 @@ static int add_setting(struct question *q, const char *conf, struct tmk_error *e
     if (rc == 0 && row.setting.conf.is_async)
         rc = tmk_fail(err, TMK_EINVAL,
                       "the model is of torch's native backend: cudaMallocAsync cannot be replayed");
-    bool needs_card = row.setting.conf.memory_fraction < 1 && card_of(q) == TMK_BYTES_UNKNOWN;
+    bool needs_card =
+        row.setting.conf.memory_fraction < 1 && asked_card_bytes(q) == TMK_BYTES_UNKNOWN;
     if (rc == 0 && needs_card && q->view.n_rows > 0)
         rc = tmk_fail(err, TMK_EINVAL,
                       "per_process_memory_fraction is of a card whose size was not recorded: give "
@@ -120,21 +121,22 @@ static int add_setting(struct question *q, const char *conf, struct tmk_error *e
     if (rc < 0)
         return rc;
     q->view.ignores_fraction |= needs_card;
-    row.setting.limit_bytes = tmk_whatif_limit(&row.setting.conf, q->view.limit_bytes, card_of(q));
+    row.setting.limit_bytes =
+        tmk_whatif_limit(&row.setting.conf, q->view.limit_bytes, asked_card_bytes(q));
     q->view.rows[q->view.n_rows++] = row;
     return 0;
 }
 
 static int add_settings(struct question *q, struct tmk_error *err)
 {
-    int rc = add_setting(q, tmk_whatif_recorded_conf(q->view.facts), err);
+    int rc = add_asked_setting(q, tmk_whatif_recorded_conf(q->view.facts), err);
     for (unsigned i = 0; i < q->n_confs && rc == 0; i++)
-        rc = add_setting(q, q->confs[i], err);
+        rc = add_asked_setting(q, q->confs[i], err);
     const struct tmk_whatif_choice *c = tmk_whatif_choices;
     for (; c->conf && q->n_confs == 0 && rc == 0; c++) {
         bool applies = !c->needs_limit || q->view.is_asked || q->view.facts->n_ooms;
         if (applies && strcmp(c->conf, q->view.rows[0].conf) != 0)
-            rc = add_setting(q, c->conf, err);
+            rc = add_asked_setting(q, c->conf, err);
     }
     return rc;
 }
@@ -155,7 +157,7 @@ static int replay_all(struct question *q, struct tmk_error *err)
     return rc;
 }
 
-static int sweep(struct question *q, struct tmk_error *err)
+static int sweep_for_whatif(struct question *q, struct tmk_error *err)
 {
     struct tmk_progress progress;
     struct tmk_replay rp;
@@ -174,7 +176,7 @@ static int sweep(struct question *q, struct tmk_error *err)
     return rc;
 }
 
-static int complain(const struct question *q, int rc, const struct tmk_error *err)
+static int complain_of_setting(const struct question *q, int rc, const struct tmk_error *err)
 {
     const char *why = err->text[0] ? err->text : tmk_result_text(rc);
     if (rc == TMK_EINVAL)
@@ -186,12 +188,12 @@ static int complain(const struct question *q, int rc, const struct tmk_error *er
     return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
 }
 
-static int answer(struct question *q, bool json)
+static int answer_whatif(struct question *q, bool json)
 {
     struct tmk_error err = {0};
-    int rc = sweep(q, &err);
+    int rc = sweep_for_whatif(q, &err);
     if (rc < 0)
-        return complain(q, rc, &err);
+        return complain_of_setting(q, rc, &err);
     q->view.p = q->p;
     q->view.device = q->device;
     q->view.facts = tmk_whatif_facts(q->whatif);
@@ -204,7 +206,7 @@ static int answer(struct question *q, bool json)
     if (rc == 0)
         rc = replay_all(q, &err);
     if (rc < 0)
-        return complain(q, rc, &err);
+        return complain_of_setting(q, rc, &err);
     if (json)
         tmk_whatif_json(&q->view);
     else
@@ -212,7 +214,7 @@ static int answer(struct question *q, bool json)
     return TMK_EXIT_OK;
 }
 
-static int run(const struct tmk_args *args)
+static int run_whatif(const struct tmk_args *args)
 {
     struct question *q = tmk_xcalloc(1, sizeof *q);
     struct tmk_run *target = NULL;
@@ -227,10 +229,10 @@ static int run(const struct tmk_args *args)
         tmk_say("whatif needs a run: tidemark whatif a.tmk");
     if (status == 0) {
         q->p = tmk_target_pick(target, tmk_args_get(args, "rank"));
-        status = q->p ? ask(q, args) : TMK_EXIT_USAGE;
+        status = q->p ? ask_whatif(q, args) : TMK_EXIT_USAGE;
     }
     if (status == 0)
-        status = answer(q, tmk_args_get(args, "json") != NULL);
+        status = answer_whatif(q, tmk_args_get(args, "json") != NULL);
     tmk_whatif_close(q->whatif);
     free(q);
     tmk_run_close(target);
@@ -293,5 +295,5 @@ const struct tmk_command tmk_cmd_whatif = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_whatif,
 };

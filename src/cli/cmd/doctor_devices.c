@@ -12,7 +12,7 @@
 #include "device/host.h"
 #include "kit/amount.h"
 
-static const char *plural(unsigned n)
+static const char *plural_ending(unsigned n)
 {
     return n == 1 ? "" : "s";
 }
@@ -41,13 +41,13 @@ static const struct advice {
     [TMK_DRIVER_FAILED] = {TMK_GRADE_BAD, "see what nvidia-smi says, and dmesg | grep NVRM"},
 };
 
-static void advise(struct tmk_doctor_row *row, const struct tmk_driver *driver)
+static void advise_on_driver(struct tmk_doctor_row *row, const struct tmk_driver *driver)
 {
     tmk_doctor_say(row, advices[driver->state].grade, "%s", driver->reason);
     tmk_doctor_fix(row, "%s", advices[driver->state].fix);
 }
 
-static unsigned count_cards(const struct tmk_devices *devices, enum tmk_device_kind kind)
+static unsigned count_doctor_cards(const struct tmk_devices *devices, enum tmk_device_kind kind)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < tmk_devices_count(devices); i++) {
@@ -65,7 +65,7 @@ static const char *version_text(const char *version)
 static void say_nvml(struct tmk_doctor_row *row, const struct tmk_driver *driver, unsigned n_cards)
 {
     if (driver->state != TMK_DRIVER_READY) {
-        advise(row, driver);
+        advise_on_driver(row, driver);
         return;
     }
     char cuda[40] = "";
@@ -73,7 +73,7 @@ static void say_nvml(struct tmk_doctor_row *row, const struct tmk_driver *driver
         snprintf(cuda, sizeof cuda, ", runs CUDA up to %u.%u", driver->cuda_version / 1000,
                  driver->cuda_version % 1000 / 10);
     tmk_doctor_say(row, TMK_GRADE_GOOD, "%s%s, %u card%s", version_text(driver->library_version),
-                   cuda, n_cards, plural(n_cards));
+                   cuda, n_cards, plural_ending(n_cards));
     if (driver->reason[0])
         tmk_doctor_say(row, TMK_GRADE_BAD, "%s", driver->reason);
     else if (n_cards == 0)
@@ -91,11 +91,11 @@ static void add_nvidia(struct tmk_doctor *d, const struct tmk_devices *devices)
         return;
     }
     if (driver->state == TMK_DRIVER_NOT_LOADED) {
-        advise(row, driver);
+        advise_on_driver(row, driver);
         return;
     }
     tmk_doctor_say(row, TMK_GRADE_GOOD, "%s", version_text(driver->module_version));
-    say_nvml(tmk_doctor_add(d, "NVML"), driver, count_cards(devices, TMK_DEVICE_NVIDIA));
+    say_nvml(tmk_doctor_add(d, "NVML"), driver, count_doctor_cards(devices, TMK_DEVICE_NVIDIA));
 }
 
 /* ---- a card ---- */
@@ -148,7 +148,7 @@ static const char *mig_text(const struct card *card, char *buffer, size_t size)
     case TMK_MIG_OFF:
         return "; MIG off";
     case TMK_MIG_ON:
-        snprintf(buffer, size, "; MIG on, %u part%s", card->n_parts, plural(card->n_parts));
+        snprintf(buffer, size, "; MIG on, %u part%s", card->n_parts, plural_ending(card->n_parts));
         return buffer;
     case TMK_MIG_PART:
         snprintf(buffer, size, "; %s", card->device->id);
@@ -241,7 +241,7 @@ static struct tmk_doctor_row *name_card(struct tmk_doctor *d, const struct tmk_d
     return tmk_doctor_add(d, "device %u", device->number);
 }
 
-static void add_card(struct tmk_doctor *d, struct tmk_devices *devices, unsigned index)
+static void add_doctor_card(struct tmk_doctor *d, struct tmk_devices *devices, unsigned index)
 {
     struct tmk_error err = {0};
     struct card card = {.device = tmk_devices_get(devices, index)};
@@ -290,7 +290,7 @@ static void add_host(struct tmk_doctor *d, struct tmk_devices *devices, unsigned
     }
 }
 
-static void add_limit(struct tmk_doctor *d, const struct tmk_device_roots *roots)
+static void add_card_limit(struct tmk_doctor *d, const struct tmk_device_roots *roots)
 {
     char used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     struct tmk_host_limit l;
@@ -342,8 +342,8 @@ static void judge_torch(struct tmk_doctor_row *row, const struct tmk_torch_versi
                         const struct tmk_devices *devices)
 {
     const struct tmk_driver *driver = tmk_devices_driver(devices, TMK_DEVICE_NVIDIA);
-    bool has_nvidia = count_cards(devices, TMK_DEVICE_NVIDIA) > 0;
-    bool has_amd = count_cards(devices, TMK_DEVICE_AMD) > 0;
+    bool has_nvidia = count_doctor_cards(devices, TMK_DEVICE_NVIDIA) > 0;
+    bool has_amd = count_doctor_cards(devices, TMK_DEVICE_AMD) > 0;
     if (torch->cuda[0] && has_nvidia && driver->cuda_version)
         judge_cuda(row, torch, driver->cuda_version);
     else if ((has_nvidia && !torch->cuda[0]) || (has_amd && !has_nvidia && !torch->hip[0])) {
@@ -351,7 +351,7 @@ static void judge_torch(struct tmk_doctor_row *row, const struct tmk_torch_versi
         tmk_doctor_fix(row,
                        "it cannot use the card%s here: install one for %s (pytorch.org, Get "
                        "Started)",
-                       plural(tmk_devices_count(devices) - 1), has_nvidia ? "CUDA" : "ROCm");
+                       plural_ending(tmk_devices_count(devices) - 1), has_nvidia ? "CUDA" : "ROCm");
     }
 }
 
@@ -388,9 +388,9 @@ void tmk_doctor_devices(struct tmk_doctor *d)
         if (tmk_devices_get(devices, i)->kind == TMK_DEVICE_HOST)
             add_host(d, devices, i, &roots);
         else
-            add_card(d, devices, i);
+            add_doctor_card(d, devices, i);
     }
-    add_limit(d, &roots);
+    add_card_limit(d, &roots);
     add_torch(d, devices);
     tmk_devices_close(devices);
 }

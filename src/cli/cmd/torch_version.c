@@ -105,7 +105,7 @@ static bool read_of_user(const char *library, char *text)
 }
 
 /* What a virtual environment stands on, if it lets it be seen: its pyvenv.cfg says both. */
-static bool base_of(const char *text, char *to, size_t size)
+static bool base_of_version(const char *text, char *to, size_t size)
 {
     const char *home = tmk_lines_field(text, "home =");
     if (!*home || strncmp(tmk_lines_field(text, "include-system-site-packages ="), "true", 4) != 0)
@@ -124,12 +124,12 @@ static bool read_version_file(const char *python, char *text)
     if (read_below(prefix, library, text))
         return true;
     if (tmk_lines_read(settings, sizeof settings, "%s/pyvenv.cfg", prefix) > 0)
-        return base_of(settings, base, sizeof base) && read_below(base, library, text);
+        return base_of_version(settings, base, sizeof base) && read_below(base, library, text);
     return read_of_user(library, text);
 }
 
 /* The text in quotes on the line of `name`: "cuda: Optional[str] = '13.0'"; "" for None. */
-static void take_value(const char *text, const char *name, char *to, size_t size)
+static void take_version(const char *text, const char *name, char *to, size_t size)
 {
     const char *line = tmk_lines_field(text, name);
     size_t n = strcspn(line, "\n");
@@ -150,8 +150,8 @@ bool tmk_torch_version_find(const char *python, struct tmk_torch_version *ret)
     }
     if (!read_version_file(ret->python, text))
         return false;
-    take_value(text, "__version__", ret->version, sizeof ret->version);
-    take_value(text, "cuda", ret->cuda, sizeof ret->cuda);
-    take_value(text, "hip", ret->hip, sizeof ret->hip);
+    take_version(text, "__version__", ret->version, sizeof ret->version);
+    take_version(text, "cuda", ret->cuda, sizeof ret->cuda);
+    take_version(text, "hip", ret->hip, sizeof ret->hip);
     return ret->version[0] != '\0';
 }

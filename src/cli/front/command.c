@@ -26,7 +26,7 @@ bool tmk_is_choice(const char *choices, const char *word)
 }
 
 /* Its place in the command's table. */
-static unsigned number_of(const struct tmk_command *c, const char *name)
+static unsigned number_of_option(const struct tmk_command *c, const char *name)
 {
     for (unsigned i = 0; i < c->n_options; i++)
         if (strcmp(c->options[i].name, name) == 0)
@@ -37,12 +37,12 @@ static unsigned number_of(const struct tmk_command *c, const char *name)
 
 const char *tmk_args_get(const struct tmk_args *args, const char *name)
 {
-    return args->values[number_of(args->command, name)];
+    return args->values[number_of_option(args->command, name)];
 }
 
 unsigned tmk_args_list(const struct tmk_args *args, const char *name, const char **to)
 {
-    unsigned n = 0, option = number_of(args->command, name);
+    unsigned n = 0, option = number_of_option(args->command, name);
     for (unsigned i = 0; i < args->n_listed; i++)
         if (args->listed_for[i] == option)
             to[n++] = args->listed[i];
@@ -126,7 +126,7 @@ static bool ends_values(const char *argument)
 }
 
 /* Note one value: false after a complaint. */
-static bool take_value(struct tmk_args *args, const struct tmk_option *o, const char *value)
+static bool take_option_value(struct tmk_args *args, const struct tmk_option *o, const char *value)
 {
     unsigned number = (unsigned)(o - args->command->options);
     args->values[number] = value;
@@ -146,7 +146,7 @@ static int take_further(struct tmk_args *args, const struct tmk_option *o, char 
 {
     int n = 0;
     for (; takes_several(o) && !ends_values(argv[n]); n++)
-        if (!take_value(args, o, argv[n]))
+        if (!take_option_value(args, o, argv[n]))
             return -1;
     return n;
 }
@@ -172,7 +172,7 @@ static unsigned take_option(struct tmk_args *args, char **argv)
         return 0;
     }
     int more = 0;
-    if (!take_value(args, o, o->value ? value : "") ||
+    if (!take_option_value(args, o, o->value ? value : "") ||
         (n == 2 && (more = take_further(args, o, argv + 2)) < 0))
         return 0;
     return n + (unsigned)more;

@@ -16,7 +16,7 @@ struct follow {
     struct tmk_resident process; /* pid 0: none */
 };
 
-static void write_report(const struct follow *f)
+static void write_follow_report(const struct follow *f)
 {
     struct tmk_leaks leaks = {0};
     struct tmk_tree t;
@@ -101,17 +101,17 @@ static unsigned n_asked(bool *ret_ended)
 }
 
 /* While it waits for the next sample: a report as of the last one. */
-static bool answer(void *arg)
+static bool answer_stdin(void *arg)
 {
     struct follow *f = arg;
     bool ended;
     for (unsigned n = n_asked(&ended); n > 0; n--)
-        write_report(f);
+        write_follow_report(f);
     fflush(stdout);
     return ended;
 }
 
-static void look(void *arg)
+static void look_and_tell(void *arg)
 {
     struct follow *f = arg;
     if (f->process.pid && tmk_resident_look(&f->process, &f->m->roots, f->m->elapsed_ns) < 0)
@@ -121,7 +121,7 @@ static void look(void *arg)
         write_samples(f);
     }
     tmk_oom_watch_look(f->watch);
-    if (answer(f))
+    if (answer_stdin(f))
         kill(getpid(), SIGTERM); /* held back, and taken as the end before the next look */
 }
 
@@ -132,10 +132,10 @@ int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w,
     tmk_resident_init(&f.process, wants->process);
     w->rang = write_warning;
     m->is_silent = true;
-    m->asked = answer;
-    int status = tmk_monitoring_run(m, look, &f);
+    m->asked = answer_stdin;
+    int status = tmk_monitoring_run(m, look_and_tell, &f);
     if (status == 0)
-        write_report(&f);
+        write_follow_report(&f);
     tmk_resident_fini(&f.process);
     return status;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/live/monitor_plot.c - see monitor_plot.h.
+/* cli/live/monitor_plot.c - see monitor_report.h.
  *
  * A line a device, and around it the band between least and most where one point stands for many
  * samples. Gaps stay open. Sizes of devices are dashed lines where they are near. */
-#include "cli/live/monitor_plot.h"
+#include "cli/live/monitor_report.h"
 
 #include "cli/output/say.h"
 #include "cli/plot/gnuplot.h"
@@ -78,7 +78,7 @@ static double height_gib(const struct tmk_sampler *s)
 
 /* ---- the script ---- */
 
-static void put_title(FILE *out, const struct tmk_device_use *u)
+static void put_monitor_title(FILE *out, const struct tmk_device_use *u)
 {
     char text[TMK_DEVICE_TEXT_BYTES + 64], most[TMK_AMOUNT_BYTES];
     snprintf(text, sizeof text, "%s%s%s, at most %s", u->label, u->device->name[0] ? "  " : "",
@@ -86,7 +86,7 @@ static void put_title(FILE *out, const struct tmk_device_use *u)
     tmk_gnuplot_text(out, text);
 }
 
-static void put_curves(FILE *out, const struct tmk_sampler *s)
+static void put_device_curves(FILE *out, const struct tmk_sampler *s)
 {
     const char *between = "plot ";
     for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++) {
@@ -98,7 +98,7 @@ static void put_curves(FILE *out, const struct tmk_sampler *s)
                 "%s$d%u using 1:2:3 with filledcurves linecolor rgb '%s' notitle, "
                 "$d%u using 1:4 with lines linewidth 2 linecolor rgb '%s' title ",
                 between, i, colour, i, colour);
-        put_title(out, u);
+        put_monitor_title(out, u);
         between = ", ";
     }
     fputc('\n', out);
@@ -113,8 +113,8 @@ static bool is_first_of_size(const struct tmk_sampler *s, unsigned i)
     return true;
 }
 
-static void put_sizes(FILE *out, const struct tmk_theme *theme, const struct tmk_sampler *s,
-                      double height)
+static void put_device_sizes(FILE *out, const struct tmk_theme *theme, const struct tmk_sampler *s,
+                             double height)
 {
     for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++) {
         uint64_t total = tmk_sampler_device(s, i)->now.total_bytes;
@@ -149,8 +149,8 @@ static void put_script(struct tmk_gnuplot *g, const struct tmk_status *st)
             "set xrange [0:%.4f]\nset yrange [0:%.6f]\n",
             axis.name, tmk_iso_text(st->started, iso), (double)st->elapsed_ns / 1e9 / axis.unit_s,
             height);
-    put_sizes(out, tmk_gnuplot_theme(g), st->sampler, height);
-    put_curves(out, st->sampler);
+    put_device_sizes(out, tmk_gnuplot_theme(g), st->sampler, height);
+    put_device_curves(out, st->sampler);
 }
 
 int tmk_monitor_plot(const struct tmk_status *status, const char *path)

@@ -5,6 +5,7 @@
 #define TMK_CLI_LIVE_MONITOR_REPORT_H
 
 #include "cli/front/command.h"
+#include "monitor/leaks.h"
 #include "monitor/status.h"
 
 /* For a command's table of options. */
@@ -23,5 +24,10 @@ bool tmk_monitor_report_is_json(const struct tmk_args *args);
 /* The files that were asked for, then table or JSON on stdout; then which devices do not answer. 0,
  * or an exit status after a message; also when none of them ever answered. */
 int tmk_monitor_report(const struct tmk_status *status, const struct tmk_args *args);
+/* The picture of --plot: what each device used over time. 0, or an exit status after a message. */
+int tmk_monitor_plot(const struct tmk_status *status, const char *path);
+
+/* What grows on the devices: a sentence with the verdict and a table, on stdout. */
+void tmk_leaks_text(const struct tmk_leaks *leaks, uint64_t elapsed_ns);
 
 #endif

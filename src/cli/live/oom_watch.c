@@ -41,7 +41,7 @@ void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, doubl
 
 /* ---- the warning ---- */
 
-static int by_bytes(const void *a, const void *b)
+static int by_used_bytes(const void *a, const void *b)
 {
     const struct tmk_device_process *p = a, *q = b;
     uint64_t m = p->used_bytes == TMK_BYTES_UNKNOWN ? 0 : p->used_bytes;
@@ -54,7 +54,7 @@ static void find_holders(const struct tmk_oom_watch *w, const struct tmk_device_
                          struct tmk_device_processes *ret)
 {
     (void)tmk_devices_processes(w->m->devices, u->index, ret, NULL);
-    qsort(ret->items, ret->n, sizeof ret->items[0], by_bytes);
+    qsort(ret->items, ret->n, sizeof ret->items[0], by_used_bytes);
 }
 
 /* The warning's words, line by line. */
@@ -117,8 +117,9 @@ enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_prediction *p)
     return p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
 }
 
-static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
-                 const struct tmk_prediction *p, const struct tmk_device_processes *holders)
+static void warn_of_alarm(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
+                          const struct tmk_prediction *p,
+                          const struct tmk_device_processes *holders)
 {
     const struct words *say = tmk_language_is_chinese() ? &chinese : &english;
     bool is_host = u->device->kind == TMK_DEVICE_HOST;
@@ -135,9 +136,10 @@ static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
 
 /* ---- the command ---- */
 
-static void set(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void set_text_variable(const char *name, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static void set(const char *name, const char *format, ...)
+static void set_text_variable(const char *name, const char *format, ...)
 {
     char text[160];
     va_list args;
@@ -147,31 +149,31 @@ static void set(const char *name, const char *format, ...)
     setenv(name, text, 1);
 }
 
-static void set_environment(const struct tmk_device_use *u, const struct tmk_alarm *alarm,
-                            const struct tmk_prediction *p,
-                            const struct tmk_device_processes *holders)
+static void set_hook_environment(const struct tmk_device_use *u, const struct tmk_alarm *alarm,
+                                 const struct tmk_prediction *p,
+                                 const struct tmk_device_processes *holders)
 {
-    set("TIDEMARK_OOM_DEVICE", "%s", u->label);
-    set("TIDEMARK_OOM_NAME", "%s", u->device->name);
-    set("TIDEMARK_OOM_USED_BYTES", "%" PRIu64, u->now.used_bytes);
-    set("TIDEMARK_OOM_TOTAL_BYTES", "%" PRIu64, u->now.total_bytes);
-    set("TIDEMARK_OOM_PERCENT", "%.1f", tmk_device_taken_percent(u));
-    set("TIDEMARK_OOM_THRESHOLD", "%.1f", alarm->threshold_percent);
-    set("TIDEMARK_OOM_RISK", "%s",
-        tmk_risk_text(p->risk_level) ? tmk_risk_text(p->risk_level) : "");
+    set_text_variable("TIDEMARK_OOM_DEVICE", "%s", u->label);
+    set_text_variable("TIDEMARK_OOM_NAME", "%s", u->device->name);
+    set_text_variable("TIDEMARK_OOM_USED_BYTES", "%" PRIu64, u->now.used_bytes);
+    set_text_variable("TIDEMARK_OOM_TOTAL_BYTES", "%" PRIu64, u->now.total_bytes);
+    set_text_variable("TIDEMARK_OOM_PERCENT", "%.1f", tmk_device_taken_percent(u));
+    set_text_variable("TIDEMARK_OOM_THRESHOLD", "%.1f", alarm->threshold_percent);
+    set_text_variable("TIDEMARK_OOM_RISK", "%s",
+                      tmk_risk_text(p->risk_level) ? tmk_risk_text(p->risk_level) : "");
     if (p->has_time)
-        set("TIDEMARK_OOM_SECONDS", "%.1f", p->predicted_oom_time);
+        set_text_variable("TIDEMARK_OOM_SECONDS", "%.1f", p->predicted_oom_time);
     else
         unsetenv("TIDEMARK_OOM_SECONDS");
     if (holders->n)
-        set("TIDEMARK_OOM_PID", "%d", (int)holders->items[0].pid);
+        set_text_variable("TIDEMARK_OOM_PID", "%d", (int)holders->items[0].pid);
     else
         unsetenv("TIDEMARK_OOM_PID");
 }
 
 /* With signals as a program expects them: we hold some back, and ignore SIGXFSZ. In a group of its
  * own: ^C is for us, and it is to end its work. What is typed is not for it either. */
-static int spawn(const char *command, pid_t *ret)
+static int spawn_hook(const char *command, pid_t *ret)
 {
     char *argv[] = {"sh", "-c", (char *)command, NULL};
     sigset_t none, standard;
@@ -195,7 +197,8 @@ static int spawn(const char *command, pid_t *ret)
     return reason;
 }
 
-static void act(struct tmk_oom_watch *w, unsigned i, const struct tmk_device_processes *holders)
+static void act_on_alarm(struct tmk_oom_watch *w, unsigned i,
+                         const struct tmk_device_processes *holders)
 {
     const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
     if (w->running[i]) {
@@ -203,8 +206,8 @@ static void act(struct tmk_oom_watch *w, unsigned i, const struct tmk_device_pro
                 u->label, (int)w->running[i]);
         return;
     }
-    set_environment(u, &w->alarms[i], &w->forecasts[i].prediction, holders);
-    int reason = spawn(w->command, &w->running[i]);
+    set_hook_environment(u, &w->alarms[i], &w->forecasts[i].prediction, holders);
+    int reason = spawn_hook(w->command, &w->running[i]);
     if (reason != 0) {
         w->running[i] = 0;
         tmk_say("--exec: cannot run '%s': %s", w->command, strerror(reason));
@@ -212,7 +215,7 @@ static void act(struct tmk_oom_watch *w, unsigned i, const struct tmk_device_pro
 }
 
 /* What became of the command of device i. */
-static void reap(struct tmk_oom_watch *w, unsigned i, int flags)
+static void reap_hook(struct tmk_oom_watch *w, unsigned i, int flags)
 {
     int status = 0;
     pid_t got;
@@ -232,7 +235,7 @@ static void reap(struct tmk_oom_watch *w, unsigned i, int flags)
 
 /* ---- looking ---- */
 
-static void ring(struct tmk_oom_watch *w, unsigned i)
+static void ring_alarm(struct tmk_oom_watch *w, unsigned i)
 {
     const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
     struct tmk_device_processes *holders = tmk_xcalloc(1, sizeof *holders);
@@ -241,20 +244,20 @@ static void ring(struct tmk_oom_watch *w, unsigned i)
     if (w->rang)
         w->rang(w, i);
     else
-        warn(w, u, &w->forecasts[i].prediction, holders);
+        warn_of_alarm(w, u, &w->forecasts[i].prediction, holders);
     if (w->command)
-        act(w, i, holders);
+        act_on_alarm(w, i, holders);
     free(holders);
 }
 
 /* The longer it was watched, the slower its outlook changes, and the more there is to look at. */
-static bool is_due(const struct tmk_oom_watch *w, const struct tmk_oom_forecast *f)
+static bool is_forecast_due(const struct tmk_oom_watch *w, const struct tmk_oom_forecast *f)
 {
     return w->m->elapsed_ns >= f->due_ns;
 }
 
-static void look_ahead(struct tmk_oom_watch *w, const struct tmk_device_use *u,
-                       struct tmk_oom_forecast *f)
+static void look_ahead_of_device(struct tmk_oom_watch *w, const struct tmk_device_use *u,
+                                 struct tmk_oom_forecast *f)
 {
     uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
     f->prediction = tmk_prediction_of(u, w->warm_up_ns);
@@ -270,28 +273,28 @@ static bool is_worse(struct tmk_oom_forecast *f)
     return is_alarm && now > before;
 }
 
-static void look_at(struct tmk_oom_watch *w, unsigned i)
+static void look_at_alarm(struct tmk_oom_watch *w, unsigned i)
 {
     const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
     struct tmk_oom_forecast *f = &w->forecasts[i];
     if (!u->has_now)
         return;
     bool passed = tmk_alarm_look(&w->alarms[i], tmk_device_taken_percent(u)), worse = false;
-    if (passed || is_due(w, f)) {
-        look_ahead(w, u, f);
+    if (passed || is_forecast_due(w, f)) {
+        look_ahead_of_device(w, u, f);
         worse = is_worse(f);
     }
     f->n_warned += worse && !passed;
     if (passed || worse)
-        ring(w, i);
+        ring_alarm(w, i);
 }
 
 void tmk_oom_watch_look(void *arg)
 {
     struct tmk_oom_watch *w = arg;
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
-        reap(w, i, WNOHANG);
-        look_at(w, i);
+        reap_hook(w, i, WNOHANG);
+        look_at_alarm(w, i);
     }
 }
 
@@ -314,7 +317,7 @@ bool tmk_oom_watch_found(const struct tmk_oom_watch *w)
 void tmk_oom_watch_fini(struct tmk_oom_watch *w, bool wait)
 {
     for (unsigned i = 0; w->running && i < tmk_sampler_n_devices(w->m->sampler); i++) {
-        reap(w, i, wait ? 0 : WNOHANG);
+        reap_hook(w, i, wait ? 0 : WNOHANG);
         if (w->running[i])
             tmk_say("--exec: the command still runs (process %d)", (int)w->running[i]);
     }

@@ -37,7 +37,7 @@ static void remove_all(void)
 }
 
 /* The standard action is back already (SA_RESETHAND). */
-static void on_signal(int number)
+static void on_end_signal(int number)
 {
     remove_all();
     raise(number);
@@ -46,7 +46,7 @@ static void on_signal(int number)
 static void catch_signals(void)
 {
     static bool is_done;
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, before;
+    struct sigaction action = {.sa_handler = on_end_signal, .sa_flags = (int)SA_RESETHAND}, before;
     if (is_done)
         return;
     is_done = true;

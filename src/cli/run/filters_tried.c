@@ -47,7 +47,7 @@ static void *thread_main(void *unused)
     return unused;
 }
 
-static void try_threads(void)
+static void try_filter_threads(void)
 {
     pthread_t thread;
     sigset_t all, before;
@@ -185,7 +185,7 @@ _Noreturn static void try_all(void)
     try_files();
     try_sockets();
     try_memory_and_names();
-    try_threads();
+    try_filter_threads();
     try_waiting();
     _exit(0);
 }

@@ -82,7 +82,7 @@ static void close_pipes(int pipes[][2], unsigned n)
 
 /* With the smallest stack: of a larger one the C library gives the rest back by madvise(), which a
  * seccomp filter around us may forbid. */
-static bool start_thread(pthread_t *ret, struct starting *s)
+static bool start_probe_thread(pthread_t *ret, struct starting *s)
 {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -105,7 +105,7 @@ void tmk_group_probe_start(struct tmk_group_probe *ret)
     const uint64_t blocked = tmk_raw_signals_mask(SIG_BLOCK, 0);
     struct starting s = {.ask = pipes[ASK][0], .answer = pipes[ANSWER][1], .end = pipes[END][0]};
     sem_init(&s.done, 0, 0);
-    bool started = start_thread(&ret->starter, &s);
+    bool started = start_probe_thread(&ret->starter, &s);
     tmk_raw_signals_mask(SIG_SETMASK, blocked); /* it unblocks 32 and 33 here too */
     if (!started) {
         close_pipes(pipes, N);

@@ -34,14 +34,14 @@ struct search {
     const char *run_folder; /* NULL: of all runs */
 };
 
-static bool is_of_run(const struct search *s, const struct tmk_ring_header *h)
+static bool is_leftover_of_run(const struct search *s, const struct tmk_ring_header *h)
 {
     size_t n = s->run_folder ? strlen(s->run_folder) : 0;
     return n == 0 || (strncmp(h->trace_path, s->run_folder, n) == 0 && h->trace_path[n] == '/');
 }
 
-static void keep(const struct search *s, const struct tmk_ring_file *f,
-                 const struct tmk_ring_header *h, int rc, const struct tmk_error *why)
+static void keep_leftover(const struct search *s, const struct tmk_ring_file *f,
+                          const struct tmk_ring_header *h, int rc, const struct tmk_error *why)
 {
     struct tmk_kept_rings *kept = &s->found->kept;
     if (kept->n++ == 0) {
@@ -52,7 +52,7 @@ static void keep(const struct search *s, const struct tmk_ring_file *f,
     kept->bytes += (uint64_t)f->st.st_blocks * 512;
 }
 
-static bool is_there(const struct tmk_ring_file *f)
+static bool is_process_there(const struct tmk_ring_file *f)
 {
     struct stat st;
     return fstatat(f->folder, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == f->st.st_ino;
@@ -67,20 +67,20 @@ static int fail_untouched(const char *trace_path, struct tmk_error *err)
     return tmk_fail(err, TMK_EBUSY, "another process is at it, or its trace names another ring");
 }
 
-static bool settle(const struct search *s, const struct tmk_ring_file *f,
-                   const struct tmk_ring_header *h)
+static bool settle_left_ring(const struct search *s, const struct tmk_ring_file *f,
+                             const struct tmk_ring_header *h)
 {
     struct tmk_error err = {0};
     if (s->way != TMK_LEFTOVERS_CLEAN)
         return false;
     int rc = tmk_merge_settle(h->trace_path, &err);
-    if (!is_there(f))
+    if (!is_process_there(f))
         return true;
     if (rc >= 0)
         rc = fail_untouched(h->trace_path, &err);
     else if (!err.text[0])
         tmk_fail(&err, rc, "%s", tmk_result_text(rc));
-    keep(s, f, h, rc, &err);
+    keep_leftover(s, f, h, rc, &err);
     return false;
 }
 
@@ -101,8 +101,9 @@ static bool take_away(const struct search *s, const struct tmk_ring_file *f,
     struct tmk_error err = {0};
     if (tmk_ring_file_lock(f, 0) == 0 && tmk_ring_file_remove(f))
         return true;
-    if (s->way == TMK_LEFTOVERS_CLEAN && is_there(f))
-        keep(s, f, h, tmk_fail(&err, TMK_EIO, "it has no trace, and cannot be removed"), &err);
+    if (s->way == TMK_LEFTOVERS_CLEAN && is_process_there(f))
+        keep_leftover(s, f, h, tmk_fail(&err, TMK_EIO, "it has no trace, and cannot be removed"),
+                      &err);
     return false;
 }
 
@@ -124,16 +125,17 @@ static bool remove_ring(const struct search *s, const struct tmk_ring_file *f,
 }
 
 /* A ring of another run is left alone, and so is one without a header unless all are looked for. */
-static void look_at_ring(const struct search *s, const struct tmk_ring_file *f)
+static void look_at_left_ring(const struct search *s, const struct tmk_ring_file *f)
 {
     struct tmk_ring_header h = {0};
     enum tmk_ring_owner owner = tmk_ring_owner(f, &h);
-    if (owner == TMK_RING_OWNED || (s->run_folder && (!h.trace_path[0] || !is_of_run(s, &h))))
+    if (owner == TMK_RING_OWNED ||
+        (s->run_folder && (!h.trace_path[0] || !is_leftover_of_run(s, &h))))
         return;
     bool is_full =
         owner == TMK_RING_ORPHAN && h.trace_path[0] && tmk_ring_file_n_used(f, h.n_pages) > 0;
     if (s->way != TMK_LEFTOVERS_COUNT &&
-        !(owner == TMK_RING_DEAD ? settle(s, f, &h) : remove_ring(s, f, &h, is_full)))
+        !(owner == TMK_RING_DEAD ? settle_left_ring(s, f, &h) : remove_ring(s, f, &h, is_full)))
         return;
     s->found->n_dead += owner == TMK_RING_DEAD;
     s->found->n_orphans += owner == TMK_RING_ORPHAN;
@@ -157,7 +159,7 @@ static bool may_be_ours(const char *name, bool is_shared)
     return is_shared ? tmk_ring_file_is_users_name(name) : strncmp(name, "tidemark.", 9) == 0;
 }
 
-static void look_in(const struct search *s, const char *path, bool is_shared)
+static void look_in_shm(const struct search *s, const char *path, bool is_shared)
 {
     struct tmk_folder names;
     struct tmk_ring_file f;
@@ -169,7 +171,7 @@ static void look_in(const struct search *s, const char *path, bool is_shared)
         if (!s->run_folder && tmk_account_is_name(name)) {
             look_at_account(s, names.fd, name);
         } else if (tmk_ring_file_open_own_in(&f, names.fd, name, NULL) == 0) {
-            look_at_ring(s, &f);
+            look_at_left_ring(s, &f);
             tmk_ring_file_close(&f);
         }
     }
@@ -232,7 +234,7 @@ static void look_everywhere(const struct search *s)
     struct tmk_ring_folders folders;
     tmk_ring_folders(&folders);
     for (unsigned i = 0; i < folders.n; i++)
-        look_in(s, folders.paths[i], true);
+        look_in_shm(s, folders.paths[i], true);
 }
 
 void tmk_leftovers_find(struct tmk_leftovers *ret, enum tmk_leftovers_way way)
@@ -254,5 +256,5 @@ void tmk_leftovers_settle(const char *folder)
     struct tmk_leftovers unused = {0};
     struct search s = {.found = &unused, .way = TMK_LEFTOVERS_CLEAN, .run_folder = folder};
     look_everywhere(&s);
-    look_in(&s, folder, false); /* rings for which there was no room in memory */
+    look_in_shm(&s, folder, false); /* rings for which there was no room in memory */
 }

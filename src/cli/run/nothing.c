@@ -115,7 +115,7 @@ static bool explain_folder(const struct tmk_watch *w)
     return true;
 }
 
-static void say_refused(void *arg, const char *text)
+static void say_nothing_refused(void *arg, const char *text)
 {
     (void)arg;
     tmk_say("nothing was recorded: %s", text);
@@ -123,7 +123,7 @@ static void say_refused(void *arg, const char *text)
 
 void tmk_summary_nothing(const struct tmk_watch *w, bool has_recorded)
 {
-    if (explain_disk(w->folder) || tmk_refused_each(w->folder, NULL, say_refused, NULL) > 0)
+    if (explain_disk(w->folder) || tmk_refused_each(w->folder, NULL, say_nothing_refused, NULL) > 0)
         return;
     if (has_recorded) {
         tmk_say("nothing is left of the recording: %s was removed or moved away while the program "

@@ -72,7 +72,7 @@ static bool is_kernels_to_program(int number)
 }
 
 /* We caused it: by a message that nobody reads, or a file that a limit keeps from growing. */
-static bool is_own(const siginfo_t *info)
+static bool is_own_group(const siginfo_t *info)
 {
     return (info->si_signo == SIGPIPE || info->si_signo == SIGXFSZ) && info->si_code <= 0 &&
            info->si_pid == getpid();
@@ -82,7 +82,7 @@ static bool is_for_program(const struct tmk_relay *r, const siginfo_t *info)
 {
     if (info->si_code > 0)
         return is_kernels_to_program(info->si_signo);
-    return !is_own(info) && info->si_pid != r->program;
+    return !is_own_group(info) && info->si_pid != r->program;
 }
 
 /* A terminal's ^C that came before the fork did not reach the program. One that came after it did,
@@ -94,7 +94,7 @@ void tmk_relay_start(struct tmk_relay *r, pid_t program)
     tmk_group_probe_start(&r->probe);
     while (tmk_raw_signals_wait(all_signals & ~stop_signals & ~child_signal, &info, 0) > 0) {
         (void)tmk_group_probe_take(&r->probe, info.si_signo);
-        if (!is_own(&info))
+        if (!is_own_group(&info))
             send_on(program, &info);
     }
     r->fd = tmk_raw_signals_fd(-1, all_signals);
@@ -240,7 +240,7 @@ static void stop_with_program(struct tmk_relay *r)
 /* ---- waiting ---- */
 
 /* Look at what became of the program: true when it has ended. */
-static bool has_ended(struct tmk_relay *r)
+static bool has_program_ended(struct tmk_relay *r)
 {
     int status = 0;
     pid_t got;
@@ -277,7 +277,7 @@ static bool take_signal(struct tmk_relay *r)
         send_on(r->program, &info);
     if (number == SIGCONT)
         r->survived = 0;
-    return number == SIGCHLD && has_ended(r);
+    return number == SIGCHLD && has_program_ended(r);
 }
 
 int tmk_relay_wait(struct tmk_relay *r)

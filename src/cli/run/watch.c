@@ -102,7 +102,7 @@ void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_
     memcpy(ret, settings, sizeof settings);
 }
 
-static void set_environment(const struct tmk_watch *w)
+static void set_watched_environment(const struct tmk_watch *w)
 {
     struct tmk_setting settings[TMK_N_SETTINGS];
     prepend_preload(w->library);
@@ -125,7 +125,7 @@ static void restore_signals(void)
 
 _Noreturn void tmk_watch_become(const struct tmk_watch *w, int failure)
 {
-    set_environment(w);
+    set_watched_environment(w);
     restore_signals();
     execvp(w->argv[0], w->argv);
     int reason = errno;
