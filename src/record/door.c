@@ -75,7 +75,7 @@ static int open_folder(const char *path, bool make)
 /* The first folder that will do; its path is added to `path`. */
 static int choose_folder(struct tmk_text *path)
 {
-    static const char *const places[] = {"/run/user/", "/tmp/tidemark-"};
+    static const char *const places[] = {"/run/user/", "/dev/shm/tidemark-", "/tmp/tidemark-"};
     char place[64];
     int fd = open_folder(tmk_recorder.runtime_folder, false);
     if (fd >= 0) {

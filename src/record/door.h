@@ -2,9 +2,11 @@
 /* record/door.h - the control socket: how our commands reach a watched process.
  *
  * RUNTIME/tidemark.PID.sock, where RUNTIME is $XDG_RUNTIME_DIR, else /run/user/UID, else
- * /tmp/tidemark-UID; only a folder that is ours alone will do, else there is no door. The socket
- * has mode 0600 before it has a name, and who connects must be the same user or root. base/wire.h
- * says what is spoken.
+ * /dev/shm/tidemark-UID, else /tmp/tidemark-UID; only a folder that is ours alone will do, else
+ * there is no door. /tmp is the last because it may be on a disk, where files that come and go by
+ * the hundred, with as many children, make all others slower to create. The socket has mode 0600
+ * before it has a name, and who connects must be the same user or root. base/wire.h says what is
+ * spoken.
  *
  * One thread of its own serves one request after the other. A client has a few seconds to say what
  * it wants and to take each part of the answer; an eval has its own time limit. So nobody can hold

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/forks.h"
+#include "base/region.h"
 #include "record/door.h"
 #include "record/driver.h"
 #include "record/identity.h"
@@ -31,9 +32,10 @@
 enum {
     LOOK_NS = 5000000,
     IDLE_LOOK_NS = 20000000,
-    IDLE_LOOKS = 20,  /* quiet looks before we look less often */
-    MODULE_LOOKS = 4, /* with native stacks: so often ask what the loader has done */
-    CHUNK_PAGES = 48, /* about 24,000 records */
+    IDLE_LOOKS = 20,        /* quiet looks before we look less often */
+    MODULE_LOOKS = 4,       /* with native stacks: so often ask what the loader has done */
+    CHUNK_PAGES = 48,       /* about 24,000 records */
+    TABLE_BYTES = 64 << 20, /* addresses for all tables that are made at the start */
 };
 static const uint64_t sync_ns = 4000000000u; /* packed and on the disk at least so often */
 
@@ -181,6 +183,7 @@ static int open_session(struct session *s)
     tmk_identity_trace_path(&s->id, s->run_folder, &path);
     make_door(s);
     int rc = path.cut ? TMK_EINVAL : make_folder(s->run_folder);
+    tmk_region_pool_begin(TABLE_BYTES);
     if (rc == 0)
         rc = tmk_intern_reset();
     if (rc == 0)
@@ -189,6 +192,7 @@ static int open_session(struct session *s)
         rc = make_trace(s, began);
     if (rc == 0)
         rc = tmk_drain_open(&tmk_recorder.ring, s->packer, true, &s->drain);
+    tmk_region_pool_end();
     if (rc < 0) {
         refuse(rc, errno);
         clean_up(s);

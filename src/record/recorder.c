@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/futex.h"
+#include "base/region.h"
 #include "record/copies.h"
 #include "record/helper.h"
 #include "record/hot.h"
@@ -115,6 +116,7 @@ static void patch_late(void)
 __attribute__((constructor)) static void start(void)
 {
     tmk_sandbox_prepare();
+    tmk_region_use_small_pages();
     copy_setting(tmk_recorder.ring_folders[0], sizeof tmk_recorder.ring_folders[0],
                  "TIDEMARK_RING_DIR");
     copy_setting(tmk_recorder.runtime_folder, sizeof tmk_recorder.runtime_folder,

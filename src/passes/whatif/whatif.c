@@ -198,12 +198,12 @@ static int by_place_address(const void *a, const void *b)
 /* All that is alive was there before: the words so far are taken back, each block is a seed. */
 static void begin_history(struct tmk_whatif *w, struct tmk_state *s)
 {
-    w->seeds = tmk_grow(NULL, w->n_live + 1, &w->seed_room, sizeof *w->seeds);
+    w->seeds = tmk_grow(NULL, w->live_index.n + 1, &w->seed_room, sizeof *w->seeds);
     if (!w->seeds) {
         w->failed = true;
         return;
     }
-    for (uint64_t i = 0; i < w->live_room; i++) {
+    for (uint64_t i = 0; i < w->n_slots; i++) {
         const struct tmk_block *b =
             w->live[i].slot ? tmk_state_find(s, w->device, w->live[i].address) : NULL;
         if (b)
@@ -314,8 +314,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 {
     struct tmk_whatif *w = arg;
     const struct tmk_state *s = &rp->state;
-    if (ev->kind == TMK_KIND_MARK && !w->n_seeds && w->n_live && w->facts.n_events == w->n_live &&
-        is_history_mark(w, ev))
+    if (ev->kind == TMK_KIND_MARK && !w->n_seeds && w->live_index.n &&
+        w->facts.n_events == w->live_index.n && is_history_mark(w, ev))
         begin_history(w, (struct tmk_state *)s);
     if (ev->kind == TMK_KIND_SEGMENT_END) {
         on_segment_end(w, ev->time_ns, &rp->ended);
@@ -355,12 +355,12 @@ static int by_address(const void *a, const void *b)
 /* Blocks that we have and the state has not were freed unseen. */
 static void forget_gone(struct tmk_whatif *w, struct tmk_state *s)
 {
-    uint64_t *gone = malloc((w->n_live + 1) * sizeof *gone), n = 0;
+    uint64_t *gone = malloc((w->live_index.n + 1ull) * sizeof *gone), n = 0;
     if (!gone) {
         w->failed = true;
         return;
     }
-    for (uint64_t i = 0; i < w->live_room; i++) {
+    for (uint64_t i = 0; i < w->n_slots; i++) {
         const struct tmk_block *b =
             w->live[i].slot ? tmk_state_find(s, w->device, w->live[i].address) : NULL;
         if (w->live[i].slot && !(b && b->live))
@@ -417,7 +417,7 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
         take_segments(w, s);
     forget_gone(w, s);
     take_found(w, s);
-    if (is_first && w->n_live)
+    if (is_first && w->live_index.n)
         begin_history(w, s);
     else
         w->facts.n_seeded += w->n_found;
@@ -474,6 +474,7 @@ struct tmk_whatif *tmk_whatif_close(struct tmk_whatif *w)
     tmk_space_hints_fini(&w->hints);
     free(w->guesses);
     free(w->live);
+    free(w->live_index.slots);
     free(w->free_slots);
     free(w->held);
     free(w->seeds);
