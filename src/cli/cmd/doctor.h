@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd/doctor.h - the page that `tidemark doctor` fills: a row for each thing looked at. */
+/* cli/cmd/doctor.h - the page that `tidemark doctor` fills, with a row for each thing that it
+ * checks. */
 #ifndef TMK_CLI_CMD_DOCTOR_H
 #define TMK_CLI_CMD_DOCTOR_H
 
 #include "device/device.h"
 
-/* Good; fair: works, but; bad. */
+/* Fair: it works, with a restriction. */
 enum tmk_grade { TMK_GRADE_GOOD, TMK_GRADE_FAIR, TMK_GRADE_BAD };
 
 struct tmk_doctor_row {
@@ -23,7 +24,7 @@ struct tmk_doctor {
     struct tmk_doctor_row rows[TMK_DOCTOR_ROWS_MOST];
 };
 
-/* A new row, good and empty. */
+/* Add a row, good and empty. */
 struct tmk_doctor_row *tmk_doctor_add(struct tmk_doctor *d, const char *format, ...)
     __attribute__((format(printf, 2, 3), returns_nonnull));
 void tmk_doctor_say(struct tmk_doctor_row *row, enum tmk_grade grade, const char *format, ...)
@@ -31,7 +32,7 @@ void tmk_doctor_say(struct tmk_doctor_row *row, enum tmk_grade grade, const char
 void tmk_doctor_fix(struct tmk_doctor_row *row, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Rows for drivers, devices, the host's memory and torch. */
+/* Add the rows for drivers, devices, the host's memory and torch. */
 void tmk_doctor_devices(struct tmk_doctor *d);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd/torch_version.h - which torch a Python has, without running it: torch/version.py is read
- * as text. Importing torch would take seconds, and runs code that is not ours. */
+/* cli/cmd/torch_version.h - finds which torch a Python has, without running it: torch/version.py is
+ * read as text. Importing torch would take seconds, and would run foreign code. */
 #ifndef TMK_CLI_CMD_TORCH_VERSION_H
 #define TMK_CLI_CMD_TORCH_VERSION_H
 
@@ -13,8 +13,8 @@ struct tmk_torch_version {
     char hip[32];  /* ROCm's; "": built without */
 };
 
-/* Of `python` (a path, or a name on PATH); NULL: of $VIRTUAL_ENV, $CONDA_PREFIX, or the first
- * python3 on PATH. False when there is no torch; `python` is filled in then too. */
+/* Look at `python` (a path, or a name on PATH); NULL: at $VIRTUAL_ENV, $CONDA_PREFIX, or the first
+ * python3 on PATH. False: there is no torch; `python` is filled in then too. */
 bool tmk_torch_version_find(const char *python, struct tmk_torch_version *ret);
 
 #endif
