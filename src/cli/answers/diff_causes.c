@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/diff_causes.c - see diff_answer.h: why memory has changed, in words. */
+/* cli/answers/diff_causes.c - see diff_answer.h: says why memory has changed. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { SHOWN_CAUSES = 12, SHOWN_OWNERS = 4 };
 
-/* "2", "1.5": a factor as people say it. */
+/* Write a factor as people say it: "2", "1.5". */
 static void write_factor_text(FILE *out, double factor)
 {
     double whole = round(factor);
@@ -29,7 +29,7 @@ static bool is_of_batch(uint8_t category)
            category == TIDEMARK_AUTOGRAD_DETAIL;
 }
 
-/* What such a change of sizes usually comes from; NULL: hard to say. */
+/* Returns what such a change of sizes usually comes from; NULL: it is hard to say. */
 static const char *usual_reason(const struct tmk_diff_cause *c, bool is_even)
 {
     bool is_adapter = c->owner && strstr(c->owner, "lora_");
@@ -74,7 +74,7 @@ static void write_part(FILE *out, const char *what, int64_t bytes, bool *is_firs
     *is_first = false;
 }
 
-/* What a change of the number of blocks is made of, where that is not plain. */
+/* Write what a change of the number of blocks consists of, where that is not obvious. */
 static void write_parts(FILE *out, const struct tmk_diff_split *s)
 {
     bool is_first = true;
@@ -93,7 +93,7 @@ static void write_block_change(FILE *out, uint64_t n)
     tmk_print(out, "%s block%s", tmk_count_text(n, count), n == 1 ? "" : "s");
 }
 
-/* Of what only one side has. */
+/* Write about blocks that only one side has. */
 static void write_only(FILE *out, const struct tmk_diff_cause *c, enum tmk_side side)
 {
     uint64_t n = c->n_parameters[side];
@@ -104,7 +104,7 @@ static void write_only(FILE *out, const struct tmk_diff_cause *c, enum tmk_side 
     tmk_print(out, ", none in %s", side == TMK_SIDE_A ? "B" : "A");
 }
 
-/* How it came to that, in words. */
+/* Write how the change came about. */
 static void write_how(FILE *out, const struct tmk_diff_cause *c)
 {
     const struct tmk_diff_split *s = &c->split;
@@ -119,7 +119,8 @@ static void write_how(FILE *out, const struct tmk_diff_cause *c)
     }
 }
 
-/* Causes that differ in their modules only (lora_A and lora_B of q and v) are shown as one. */
+/* Returns whether causes differ in their modules only (lora_A and lora_B of q and v). They are
+ * shown as one. */
 static bool are_alike_but_for_module(const struct tmk_diff_cause *a, const struct tmk_diff_cause *b)
 {
     return a->owner && b->owner && a->category == b->category && a->bytes[0] == b->bytes[0] &&
@@ -128,7 +129,7 @@ static bool are_alike_but_for_module(const struct tmk_diff_cause *a, const struc
            memcmp(&a->split, &b->split, sizeof a->split) == 0;
 }
 
-/* Bytes that all of n names begin with, up to a dot. */
+/* Returns how many bytes, up to a dot, all n names begin with. */
 static size_t common_start(const struct tmk_diff_answer *x, uint64_t i, uint64_t n)
 {
     const char *first = tmk_diff_cause(x->diff, i)->owner;
@@ -145,7 +146,7 @@ static size_t common_start(const struct tmk_diff_answer *x, uint64_t i, uint64_t
     return same;
 }
 
-/* "layers.*.q" or, of several, "layers.*.{q, v}". */
+/* Write "layers.*.q" or, for several modules, "layers.*.{q, v}". */
 static void write_owners(FILE *out, const struct tmk_diff_answer *x, uint64_t i, uint64_t n)
 {
     const char *first = tmk_diff_cause(x->diff, i)->owner;
@@ -183,7 +184,7 @@ static void print_cause(const struct tmk_sheet *sheet, const char *change, const
     tmk_sheet_wrap(sheet->out, text, lead);
 }
 
-/* `n` causes that are alike. */
+/* Print `n` causes that are alike. */
 static void print_alike(const struct tmk_sheet *sheet, const struct tmk_diff_answer *x, uint64_t i,
                         uint64_t n, int64_t bytes)
 {
@@ -203,7 +204,7 @@ struct bunch {
     int64_t change;
 };
 
-/* Sums may only be wrong, not undefined, where a trace makes up sizes. */
+/* Add such that sums are at worst wrong, never undefined: a trace may make up sizes. */
 static void add_to_sum(int64_t *sum, int64_t more)
 {
     (void)__builtin_add_overflow(*sum, more, sum);
@@ -223,7 +224,7 @@ static int by_cause_change(const void *va, const void *vb)
     return (a->first > b->first) - (a->first < b->first);
 }
 
-/* The causes that have changed anything; the caller's. */
+/* Find the causes that have changed anything; the caller's. */
 static struct bunch *find_bunches(const struct tmk_diff_answer *x, uint64_t *ret_n)
 {
     uint64_t n_causes = tmk_diff_n_causes(x->diff), n = 0;
@@ -246,7 +247,7 @@ static struct bunch *find_bunches(const struct tmk_diff_answer *x, uint64_t *ret
     return bunches;
 }
 
-/* Those that do not fit, in one line. */
+/* Print in one line the causes that do not fit. */
 static void print_others(const struct tmk_sheet *sheet, const struct bunch *bunches, uint64_t n)
 {
     char change[TMK_AMOUNT_BYTES], up[TMK_AMOUNT_BYTES], down[TMK_AMOUNT_BYTES];
@@ -273,7 +274,7 @@ static void print_heading(struct tmk_sheet *sheet, double attributed)
     free(text);
 }
 
-/* Are activations made anew in backward? */
+/* Returns whether backward recomputes activations. */
 static bool recomputes_forward(const struct tmk_process *p)
 {
     struct tmk_frame f;

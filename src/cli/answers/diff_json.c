@@ -8,7 +8,7 @@
 
 enum { LISTED_STEPS = 40 };
 
-/* "a", "b" and "change" of the object that is open. */
+/* Write "a", "b" and "change" into the open object. */
 static void add_both(struct tmk_tree *t, const bool known[2], const uint64_t bytes[2])
 {
     tmk_tree_u64_if(t, "a", known[0], bytes[0]);

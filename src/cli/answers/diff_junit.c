@@ -7,9 +7,9 @@
 #include "cli/output/output_file.h"
 #include "kit/utf8.h"
 
-/* Text of strangers in XML: what means something there is written as an entity; what is not seen
- * (kit/utf8.h), and bytes that are no UTF-8, as U+FFFD. That is all that XML has no place for, but
- * two. */
+/* Write foreign text into XML. Characters that mean something there become entities. Invisible
+ * characters (kit/utf8.h) and bytes that are not UTF-8 become U+FFFD; that covers all that XML does
+ * not allow, except two characters. */
 static void write_xml_text(FILE *out, const char *text)
 {
     while (*text) {

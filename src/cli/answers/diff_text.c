@@ -66,7 +66,7 @@ static void add_total(struct tmk_table *t, const char *what, const struct tmk_tw
     add_sizes(t, two->known, two->bytes);
 }
 
-/* Reserved but not allocated. */
+/* Returns what is reserved but not allocated. */
 static struct tmk_two cached_of_side(const struct tmk_two *allocated,
                                      const struct tmk_two *reserved)
 {
@@ -109,7 +109,7 @@ static const char *without_folder(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* A run without its folder, unless that is what tells the two apart. */
+/* Returns the name of a run without its folder, unless the folder tells the two apart. */
 static const char *name_of_side(const struct tmk_diff_answer *c, unsigned side)
 {
     const char *names[2] = {without_folder(c->paths[0]), without_folder(c->paths[1])};
@@ -166,8 +166,8 @@ static bool is_moved(const struct tmk_frame *a, const struct tmk_frame *b)
            strcmp(a->function, b->function) == 0;
 }
 
-/* The user's frames of a stack, innermost first, callers behind '<'. Where the other side has other
- * lines, both: "train.py:12/14 step". */
+/* Write the user's frames of a stack, innermost first, callers behind '<'. Where the two sides
+ * differ in lines, both are written: "train.py:12/14 step". */
 static void write_stacks(FILE *out, const struct tmk_diff_answer *c, const uint32_t stack[2])
 {
     struct tmk_stack frames[2] = {{0}, {0}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/explain_json.c - see explain_answer.h: for machines. Unknown is null. */
+/* cli/answers/explain_json.c - see explain_answer.h: for machines. */
 #include "cli/answers/explain_answer.h"
 
 #include <math.h>

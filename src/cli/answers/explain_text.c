@@ -140,7 +140,7 @@ static void tell_settings(const struct tmk_case *c, struct tmk_sheet *sheet)
         size_or_dash(c->verdict.free_bytes, &a));
 }
 
-/* "activation 2.1 GiB, parameter ...": the three largest. */
+/* Tell the three categories with most: "activation 2.1 GiB, parameter ...". */
 static void tell_holders(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     const uint64_t *of = c->scene.category_bytes;
@@ -163,7 +163,8 @@ static void tell_holders(const struct tmk_case *c, struct tmk_sheet *sheet)
         tmk_sheet_text(sheet, "Alive were %s.", text);
 }
 
-/* Blocks and request would fit; what torch holds and the segment that the request takes do not. */
+/* Tell that allocated memory and the request would fit, but reserved memory and the segment for the
+ * request do not. */
 static void tell_segment(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     const struct tmk_verdict *v = &c->verdict;
@@ -309,8 +310,9 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
 
 /* ---- fixes ---- */
 
-/* "enough; saves 2.0 MiB, measured": whether it would have been, how much, and how that is known.
- * Where steps need more and more it is enough for this request, not for the next ones. */
+/* Returns "enough; saves 2.0 MiB, measured": whether a fix would have been enough, how much it
+ * saves, and how that is known. Where steps need more and more, a fix is enough for this request,
+ * not for the next ones. */
 static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
 {
     static const char *const proofs[] = {[TMK_PROOF_REPLAY] = "replayed",
@@ -380,7 +382,7 @@ uint64_t tmk_explain_n_ooms(const struct tmk_explain_answer *a)
     return n;
 }
 
-/* The same line of code ran out again, for the same reason: said once. */
+/* Returns whether the same line of code ran out again for the same reason, which is said once. */
 static bool is_again(const struct tmk_case *c, const struct tmk_case *before)
 {
     return before && c->scene.kind == TMK_SCENE_OOM && before->scene.kind == TMK_SCENE_OOM &&

@@ -57,7 +57,7 @@ static void say_sum(const struct tmk_frag_device *d)
     free(text);
 }
 
-/* What the driver could add, and what could be given back to it. */
+/* Say what the driver could add, and what could be given back to it. */
 static void say_driver_room(const struct tmk_frag_device *d)
 {
     char size[TMK_AMOUNT_BYTES], whole[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES];
@@ -109,7 +109,7 @@ static void show_pools(const struct tmk_frag_answer *a, const struct tmk_frag_de
 
 /* ---- what is pinned ---- */
 
-/* Segments whose largest blocks are of one line and category. */
+/* Segments in which the largest block comes from the same line and category. */
 struct pin {
     const char *category;
     char site[SITE_BYTES];
@@ -236,7 +236,7 @@ static uint64_t unused_bytes(uint64_t reserved, uint64_t allocated)
     return reserved > allocated ? reserved - allocated : 0;
 }
 
-/* The step that held most beyond its own peak of blocks. */
+/* Find the step that reserved most beyond its own peak of allocated memory. */
 static const struct tmk_step_row *worst_step(const struct tmk_process *p, uint16_t device)
 {
     const struct tmk_step_row *worst = NULL;

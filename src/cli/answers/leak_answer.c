@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/leak_answer.c - see leak_answer.h: gathering. */
+/* cli/answers/leak_answer.c - see leak_answer.h. */
 #include "cli/answers/leak_answer.h"
 #include "cli/answers/leak_run.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- what the devices have ---- */
 
-/* The place of a device, made when new; TMK_MAX_DEVICES: there is none left. */
+/* Returns the place of a device, made when new; TMK_MAX_DEVICES: there is none left. */
 static uint32_t place_of_device(struct tmk_leak_process *item, uint16_t device)
 {
     uint32_t i = 0;
@@ -62,7 +62,7 @@ bool tmk_leak_has_run_out(const struct tmk_leak_process *item, const struct tmk_
     return false;
 }
 
-/* At a rate of bytes per something: how many of that are left. */
+/* Find how many steps or seconds are left, at `rate` bytes per step or second. */
 static bool left_at(const struct tmk_leak_process *item, const struct tmk_leak *leak, double rate,
                     double *ret)
 {
@@ -146,7 +146,7 @@ bool tmk_leak_is_wanted(const struct tmk_leak_answer *f, const struct tmk_leak *
     return f->n_devices == 0;
 }
 
-/* Too short only where no process was long enough. */
+/* Returns the verdict. It is "too short" only when no process was long enough. */
 enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_answer *f)
 {
     enum tmk_leak_verdict verdict = TMK_LEAK_TOO_SHORT;
@@ -163,7 +163,8 @@ enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_answer *f)
 
 /* ---- the command ---- */
 
-/* "0", "cuda:0" a card; "cpu", "host". False after a message. */
+/* Add a device that was asked for: "0" or "cuda:0" is a GPU, "cpu" or "host" the host. False after
+ * a message. */
 static bool add_told_device(struct tmk_leak_answer *f, const char *word)
 {
     char name[24];
@@ -185,7 +186,7 @@ static bool add_told_device(struct tmk_leak_answer *f, const char *word)
     return false;
 }
 
-/* "0,1" is two. */
+/* Add all devices of a list such as "0,1". */
 static bool add_devices(struct tmk_leak_answer *f, const char *list)
 {
     char *copy = tmk_xstrdup(list), *rest = NULL;

@@ -13,7 +13,7 @@ struct found {
     const struct tmk_leak *leak;
 };
 
-/* Without steps there is nothing "per step". */
+/* Write the rates per step, which are unknown without steps. */
 static void add_per_step(struct tmk_tree *t, bool has_steps, double bytes, double blocks)
 {
     tmk_tree_double(t, "bytes_per_step", has_steps ? bytes : NAN);
@@ -89,7 +89,7 @@ static int by_second(const void *va, const void *vb)
            (a->bytes_per_second > b->bytes_per_second);
 }
 
-/* Of all processes, largest first: per second where one of them has no steps. */
+/* Write the leaks of all processes, largest first: per second where one of them has no steps. */
 static void add_leak_objects(struct tmk_tree *t, const struct tmk_leak_answer *f)
 {
     uint64_t n = 0;

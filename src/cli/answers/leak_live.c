@@ -19,7 +19,7 @@ enum { TIMEOUT_MS = 20000 };
 /* python/tidemark/_objects.py, which says what to heed. */
 extern const char tmk_objects_source[];
 
-/* One look: texts of types, and how many of each. */
+/* One look at Python: the names of types, and how many objects each has. */
 struct look {
     struct tmk_textmap types;
     uint64_t *counts;
@@ -53,7 +53,8 @@ static void add_count(struct look *look, const char *type, uint64_t count)
     look->counts[i] = (i + 1u == look->types.n ? 0 : look->counts[i]) + count;
 }
 
-/* The first line is cost and number of objects, the others a number and a type each. */
+/* Read the answer. Its first line has the cost and the number of objects, each other line a number
+ * and a type. */
 static void read_answer(struct look *look)
 {
     char *rest = NULL, *line = strtok_r(look->text, "\n", &rest), *end = line;
@@ -72,7 +73,8 @@ static void read_answer(struct look *look)
     }
 }
 
-/* With names of its own, so that none of the script's is touched. */
+/* Returns the code that counts. It has names of its own, so that it touches none of the script's.
+ */
 static char *counting_code(void)
 {
     char *code;

@@ -21,7 +21,7 @@ enum {
     SHOWN_PROCESSES = 8
 };
 
-/* A line of a leak: what it is about, then the text, wrapped. */
+/* Print a line about a leak: what it is about, then the text, wrapped. */
 __attribute__((format(printf, 2, 3))) static void say_wrapped(const char *what, const char *format,
                                                               ...)
 {
@@ -39,7 +39,7 @@ __attribute__((format(printf, 2, 3))) static void say_wrapped(const char *what, 
 
 /* ---- the verdict ---- */
 
-/* The rate of all is per step where all that leak have steps. */
+/* The sum of all leaks. Its rate is per step where all processes that leak have steps. */
 struct sum {
     uint64_t n;       /* leaks */
     uint64_t n_steps; /* of the process that has most */
@@ -104,31 +104,31 @@ static void say_leak_verdict(const struct tmk_leak_answer *f)
     }
 }
 
-/* Which processes have no steps, where that is so: all, or these. */
+/* Say which processes have no steps. */
 static void say_stepless(const struct tmk_leak_answer *f)
 {
     uint32_t n_named = 0, n_without = f->n - tmk_leak_n_with_steps(f);
-    char label[40], *whose = tmk_xstrdup("this run");
+    char label[40], *who = tmk_xstrdup("this run");
     if (n_without == 0 || tmk_leak_verdict_of(f) == TMK_LEAK_TOO_SHORT)
-        return free(whose);
+        return free(who);
     for (uint32_t i = 0; i < f->n && n_without < f->n; i++) {
         if (tmk_leakage_n_steps(f->items[i].leakage) > 0 || n_named == SHOWN_PROCESSES)
             continue;
         const char *name = tmk_process_label(f->items[i].p, label);
-        char *more = n_named++ == 0 ? tmk_xstrdup(name) : tmk_xformat("%s, %s", whose, name);
-        free(whose);
-        whose = more;
+        char *more = n_named++ == 0 ? tmk_xstrdup(name) : tmk_xformat("%s, %s", who, name);
+        free(who);
+        who = more;
     }
     char *text = tmk_xformat("No steps are known of %s%s, so what grows was looked for over parts "
                              "with as many blocks made in each: what is loaded bit by bit may look "
                              "the same. (tidemark.step() says where a step ends.)",
-                             whose, n_named && n_named < n_without ? " and others" : "");
+                             who, n_named && n_named < n_without ? " and others" : "");
     tmk_sheet_wrap(stdout, text, "  ");
     free(text);
-    free(whose);
+    free(who);
 }
 
-/* What is worth knowing beside it. */
+/* Say what else is worth knowing. */
 static void say_remarks(const struct tmk_leak_answer *f)
 {
     uint64_t n_small = 0;

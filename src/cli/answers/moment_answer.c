@@ -13,7 +13,7 @@
 
 /* ---- the question ---- */
 
-/* "300ms", "1.5s": a time since the run's start; "12", "step:12": a step. */
+/* Read a moment: "300ms" or "1.5s" is a time since the run's start, "12" or "step:12" a step. */
 static bool parse_moment(const char *option, const char *text, const struct tmk_process *p,
                          struct tmk_moment *m)
 {
@@ -33,7 +33,7 @@ static bool parse_moment(const char *option, const char *text, const struct tmk_
     return false;
 }
 
-/* The history's row that has the peak asked for. */
+/* Returns the history's row that has the peak asked for. */
 static const struct tmk_step_row *exact_row(const struct tmk_moment_answer *a)
 {
     const struct tmk_step_row *best = NULL;
@@ -92,7 +92,7 @@ static int replay_to_moment(struct tmk_moment_answer *a, struct tmk_error *err)
     return rc;
 }
 
-/* Why there is nothing to show. */
+/* Say why there is nothing to show. */
 static int complain_no_moment(const struct tmk_moment_answer *a)
 {
     const struct tmk_moment *m = &a->asked;

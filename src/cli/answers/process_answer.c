@@ -259,7 +259,7 @@ static void doubt_damage(const struct tmk_quality *q, struct listener *l)
                    "The file's header is damaged: name of the program or totals may be missing.");
 }
 
-/* What the recorder itself has said. */
+/* Tell the doubts that the recorder itself noted. */
 static void doubt_stacks(const struct tmk_process_answer *f, struct listener *l)
 {
     static const char *const events[] = {"no Python stacks", "stacks no longer recorded"};
@@ -272,7 +272,7 @@ static void doubt_stacks(const struct tmk_process_answer *f, struct listener *l)
     }
 }
 
-/* A snapshot of torch's own tells less than a recording. */
+/* Tell what a snapshot of torch's lacks: it has less than a trace. */
 static void doubt_import(const struct tmk_process_answer *f, struct listener *l)
 {
     const char *older = tmk_reader_info(f->p->reader, "older_blocks");

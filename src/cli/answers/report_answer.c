@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_answer.c - see report_answer.h: gathering. */
+/* cli/answers/report_answer.c - see report_answer.h. */
 #include "cli/answers/report_answer.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 
-/* Sweeps once more, and only who ran out. */
+/* Explain the chosen process, which takes further sweeps. Only if it ran out of memory. */
 static int explain_chosen(struct tmk_report_answer *r)
 {
     const struct tmk_process_answer *f = &r->processes[r->chosen];

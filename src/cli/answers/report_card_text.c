@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_card_text.c - the report's accounts of each card: what nvidia-smi shows, taken
+/* cli/answers/report_card_text.c - the report's account of each GPU: what nvidia-smi shows, taken
  * apart. */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void add_account_row(struct tmk_table *t, const char *what, uint64_t byte
     tmk_table_cell(t, how);
 }
 
-/* What is in the segments of torch's allocator. */
+/* Says what is in the segments of torch's allocator. */
 static const char *inside_text(const struct tmk_account *a, const struct tmk_account_part *part,
                                char *buffer, size_t size)
 {

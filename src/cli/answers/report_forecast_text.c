@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_forecast_text.c - when it runs out of memory, in the report: a sentence for
- * people where the job still runs or is at risk, the columns of the table `forecast` for machines.
- */
+/* cli/answers/report_forecast_text.c - the report's section on when the job runs out of memory,
+ * where it still runs or is at risk. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@ static const char *seconds_text(double seconds, char *buffer)
     return tmk_time_text((uint64_t)(fmin(seconds, 1e9) * 1e9), buffer);
 }
 
-/* "leak" as a word of a sentence. */
+/* Returns a cause such as "leak" as part of a sentence. */
 static const char *growth_reason_text(enum tmk_growth_cause cause)
 {
     static const char *const texts[] = {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_json.c - the report for machines; the keys are part of the contract and are
- * listed in the notes of cmd_report.c. Sizes in bytes, times in ns since the run's start, unknown
- * is null. */
+/* cli/answers/report_json.c - the report for machines. The keys are part of the contract; the notes
+ * of cmd_report.c list them. Sizes are in bytes, times in ns since the run's start. */
 #include <math.h>
 
 #include "cli/answers/answer_json.h"
@@ -119,7 +118,7 @@ static void add_report_steps(struct tmk_tree *t, const struct tmk_process_answer
     tmk_tree_end(t);
 }
 
-/* Where a frame has no file, its line says nothing. */
+/* Write a site. Where a frame has no file, its line says nothing. */
 static void add_site(struct tmk_tree *t, bool is_known, const struct tmk_frame *site)
 {
     struct tmk_frame told = is_known ? *site : (struct tmk_frame){0};
@@ -147,7 +146,7 @@ static void add_sites(struct tmk_tree *t, const struct tmk_process_answer *f)
     tmk_tree_end(t);
 }
 
-/* What is still alive at the end, which is seldom what allocates most. */
+/* Write the lines with most alive at the end, which are seldom those that allocate most. */
 static void add_live_sites(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     uint64_t top[MAX_ROWS];
@@ -400,7 +399,8 @@ static void add_report_process(struct tmk_tree *t, const struct tmk_process_answ
     tmk_tree_end(t);
 }
 
-/* Of the chosen process alone; explaining takes more sweeps. */
+/* Write why the chosen process ran out of memory. Explaining takes more sweeps, so the others are
+ * left out. */
 static void add_explanation(struct tmk_tree *t, const struct tmk_report_answer *r)
 {
     struct tmk_explain_process chosen = {r->processes[r->chosen].p, r->explanation};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_text.c - the report for people: plain words, the most important first. */
+/* cli/answers/report_text.c - the report for people, the most important sections first. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +117,8 @@ static void add_share_row(struct tmk_table *t, const char *key, uint64_t bytes, 
     tmk_table_cell(t, tmk_bar(bytes, whole, BAR_WIDTH, bar));
 }
 
-/* What a row is called: for a line of code its file without the folders, which are long. */
+/* Returns what a row is called. A line of code is called by its file without the folders, which are
+ * long. */
 static char *row_name(const struct tmk_process_answer *f, enum tmk_by by,
                       const struct tmk_peak_row *row)
 {
@@ -129,7 +130,7 @@ static char *row_name(const struct tmk_process_answer *f, enum tmk_by by,
     return tmk_xstrdup(row->key ? row->key : none);
 }
 
-/* The largest rows, and the others as one. */
+/* Write the largest rows, and the others as one. */
 static void write_shares(struct tmk_sheet *sheet, const struct tmk_process_answer *f,
                          enum tmk_by by, const struct tmk_peak_row *rows, uint64_t n,
                          uint64_t whole)
@@ -175,7 +176,7 @@ static void write_peak_by(const struct tmk_process_answer *f, struct tmk_sheet *
         write_shares(sheet, f, by, rows, n, tmk_peak_bytes(f->peak));
 }
 
-/* What the framework's allocator held of the device at the peak. */
+/* Write what the framework's allocator had reserved at the peak. */
 static void write_reserved(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     char held[TMK_AMOUNT_BYTES], cached[TMK_AMOUNT_BYTES];
@@ -186,7 +187,7 @@ static void write_reserved(const struct tmk_process_answer *f, struct tmk_sheet 
                    tmk_size_text(f->reserved_bytes, held), tmk_size_text(unused, cached));
 }
 
-/* Blocks may be larger than the tensors in them: this is what a model's own count gives. */
+/* Write the parameters as the model counts them: blocks may be larger than the tensors in them. */
 static void write_parameters(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     char size[TMK_AMOUNT_BYTES], trained[TMK_AMOUNT_BYTES], count[TMK_AMOUNT_BYTES];
@@ -322,7 +323,8 @@ static void write_report_steps(const struct tmk_process_answer *f, struct tmk_sh
     tmk_sheet_table(sheet, t);
 }
 
-/* A heading of what only detail can tell, with the part that is known. */
+/* Write the heading of a section that needs detail, with the part of the run for which there is
+ * detail. */
 static void write_heading_since(const struct tmk_process_answer *f, struct tmk_sheet *sheet,
                                 const char *text, const char *whole)
 {
@@ -459,7 +461,7 @@ static void write_ooms(const struct tmk_process_answer *f, struct tmk_sheet *she
     write_oom_holders(f, kept - 1, sheet, TMK_BY_SITE);
 }
 
-/* Why it ran out, the first time, in short. */
+/* Write in short why it ran out of memory the first time. */
 static void write_why(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
     if (!r->explanation || tmk_explanation_n(r->explanation) == 0)
@@ -521,7 +523,8 @@ static void write_refused(void *arg, const char *text)
     free(sentence);
 }
 
-/* What processes have lost that this page is not about, and which were not recorded. */
+/* Write what the processes have lost that this page is not about, and which processes were not
+ * recorded. */
 static unsigned write_other_losses(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
     struct tmk_losses sum = {0};

@@ -37,7 +37,7 @@ static void add_whatif_setting(struct tmk_tree *t, const struct tmk_whatif_answe
     tmk_tree_end(t);
 }
 
-/* Signs of a limit that is not known. */
+/* Write the signs of a limit that is not known. */
 static void add_returns(struct tmk_tree *t, const struct tmk_whatif_facts *f)
 {
     if (!tmk_tree_object_if(t, "unknown_limit", f->n_returns > 0))

@@ -60,7 +60,8 @@ static void add_fits(struct tmk_table *t, const struct tmk_whatif_result *r)
         tmk_table_cellf(t, "no, step %" PRId64, r->oom.step);
 }
 
-/* Columns that say the same of all are left out: settings need the room. */
+/* Which columns are shown. Columns with the same value in all rows are left out: settings need the
+ * room. */
 struct shown {
     bool retries, fits;
 };
@@ -141,7 +142,7 @@ static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_answer *
                    f->is_async ? "backend:cudaMallocAsync" : conf_text(v->rows[0].conf));
 }
 
-/* The limit: of what, and where it comes from. */
+/* Print the limit, and how it is known. */
 static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char limit[TMK_AMOUNT_BYTES], card[TMK_AMOUNT_BYTES], outside[TMK_AMOUNT_BYTES];
@@ -171,7 +172,7 @@ static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_answer 
                        tmk_size_text(f->outside_bytes, outside));
 }
 
-/* What a reader must know to trust the figures. */
+/* Print what a reader must know to trust the figures. */
 static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char count[TMK_AMOUNT_BYTES], least[TMK_AMOUNT_BYTES], below[TMK_AMOUNT_BYTES];
@@ -189,7 +190,8 @@ static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_answe
     free(text);
 }
 
-/* Settings without expandable segments, at a limit, replayed of a recording with them? */
+/* Returns whether a trace with expandable segments was replayed, under a limit, with settings
+ * without them. */
 static bool has_unplaced(const struct tmk_whatif_answer *v)
 {
     bool is_unplaced = false;

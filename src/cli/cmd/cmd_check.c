@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd/cmd_check.c - verify the traces of a run. */
+/* cli/cmd/cmd_check.c - `check`: verifies the traces of a run. */
 #include <inttypes.h>
 
 #include "base/array.h"
@@ -90,7 +90,8 @@ static int check_process(struct tmk_process *p, struct tmk_tree *json)
     return status;
 }
 
-/* A note, no finding: the traces that are there are none the worse. */
+/* Print a process that was not recorded: a note and no finding, since it takes nothing from the
+ * other traces. */
 static void print_refused(void *arg, const char *text)
 {
     struct tmk_tree *json = arg;

@@ -20,7 +20,8 @@ static bool has_ranks(struct tmk_run *run)
            tmk_run_process(run, tmk_run_n_processes(run) - 1)->rank >= 0;
 }
 
-/* The process of a rank, that with the largest peak where there are several; NULL: none. */
+/* Returns the process of a rank; where there are several, the one with the largest peak. NULL:
+ * there is none. */
 static struct tmk_process *find_rank(struct tmk_run *run, int64_t rank)
 {
     struct tmk_process *best = NULL;
@@ -37,7 +38,7 @@ static void add_pair(struct tmk_diff_answer *c, struct tmk_process *a, struct tm
     c->pairs[c->n_pairs++] = (struct tmk_diff_pair){.sides = {{.p = a}, {.p = b}}};
 }
 
-/* Ranks of `in`, each once; with those of `of` where it has them. Says which it has not. */
+/* Pair each rank of `in` with the same rank of `of`. Says which ranks that one lacks. */
 static void pair_ranks(struct tmk_diff_answer *c, struct tmk_run *in, struct tmk_run *of, bool adds,
                        const char *other)
 {
@@ -113,7 +114,7 @@ static int ask_pairs(struct tmk_diff_answer *c, const struct question *q)
     return 0;
 }
 
-/* The pair that has changed most. */
+/* Choose the pair that has changed most. */
 static struct tmk_diff_pair *choose_shown(const struct tmk_diff_answer *c)
 {
     struct tmk_diff_pair *best = c->pairs;
@@ -205,7 +206,8 @@ double tmk_diff_answer_attributed(const struct tmk_diff_answer *c)
 
 /* ---- all pairs ---- */
 
-/* Gates hold for every rank; then what has changed most is compared, to be shown. */
+/* Compare all pairs, because gates hold for every rank; last the pair that has changed most, which
+ * is shown. */
 static int compare_all(struct tmk_diff_answer *c)
 {
     struct tmk_diff_pair *shown = choose_shown(c);

@@ -114,7 +114,7 @@ static bool is_folder_tmpfs(const char *folder)
     return statfs(folder, &fs) == 0 && fs.f_type == 0x01021994; /* TMPFS_MAGIC */
 }
 
-/* As the recorder looks for it (trace/account.h). */
+/* Check the folder for rings as the recorder looks for it (trace/account.h). */
 static void check_ring(struct tmk_doctor_row *r)
 {
     const char *folders[] = {getenv("TIDEMARK_RING_DIR"), getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
@@ -139,7 +139,7 @@ static void check_ring(struct tmk_doctor_row *r)
 
 static bool clean_leftovers; /* --clean */
 
-/* "", or how many of the rings without a trace hold events. */
+/* Says how many of the rings without a trace hold events; "" for none. */
 static const char *orphans_text(const struct tmk_leftovers *left, char text[64])
 {
     *text = '\0';
@@ -167,7 +167,7 @@ static void say_leftovers(struct tmk_doctor_row *r, const struct tmk_leftovers *
                    tmk_size_text(left->bytes, size), orphans_text(left, full));
 }
 
-/* Behind what was removed, if anything was. */
+/* Say which rings were kept, behind what was removed. */
 static void say_kept(struct tmk_doctor_row *r, const struct tmk_leftovers *left)
 {
     const struct tmk_kept_rings *kept = &left->kept;
@@ -231,7 +231,7 @@ static void check_memory_limit(struct tmk_doctor_row *r)
     tmk_doctor_fix(r, "ulimit -f unlimited");
 }
 
-/* By the setting of Yama (kernel.yama.ptrace_scope), whose rules attach meets. */
+/* Check by the setting of Yama (kernel.yama.ptrace_scope) whether attach can work. */
 static void check_attach(struct tmk_doctor_row *r)
 {
     static const char *const others[] = {
@@ -373,8 +373,8 @@ static void print_doctor_json(const struct tmk_doctor *d)
     tmk_tree_end(&t);
 }
 
-/* `text` with the user's folder, which often is a person's name, as "~"; all of it when `home` is
- * empty. */
+/* Print `text` with "~" for the user's home, which often is a person's name; unchanged when `home`
+ * is empty. */
 static void print_without(const char *text, const char *home)
 {
     size_t n = strlen(home);
@@ -398,7 +398,7 @@ static void print_doctor_rows(const struct tmk_doctor *d, const char *home)
     }
 }
 
-/* A block for a bug report: what we would ask for first. */
+/* Print a block for a bug report, with what we would ask for first. */
 static void print_report(const struct tmk_doctor *d)
 {
     struct utsname kernel = {0};

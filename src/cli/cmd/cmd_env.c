@@ -10,7 +10,7 @@
 #include "cli/run/run_folder.h"
 #include "cli/run/watch_options.h"
 
-/* In single quotes, which keep everything but themselves. */
+/* Print a text in single quotes, which keep everything except themselves. */
 static void print_quoted(const char *text)
 {
     putchar('\'');
@@ -29,7 +29,8 @@ static void print_export(const char *name, const char *value)
     putchar('\n');
 }
 
-/* Those that are not asked for are taken away: a second `env` in one shell means what it says. */
+/* Print that settings which were not asked for are unset, so that a second `env` in one shell means
+ * what it says. */
 static void print_unset(const struct tmk_setting *settings)
 {
     const char *before = "unset";

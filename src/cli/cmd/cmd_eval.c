@@ -31,7 +31,7 @@ struct order {
 
 /* ---- the command line ---- */
 
-/* "1.5" (seconds) or a time with its unit. False after a message. */
+/* Read "1.5" (seconds) or a time with its unit. False after a message. */
 static bool parse_seconds(const struct tmk_args *args, const char *option, uint64_t *ret_ns)
 {
     const char *text = tmk_args_get(args, option);
@@ -67,7 +67,7 @@ static bool parse_count(const struct tmk_args *args, uint64_t *ret)
     return true;
 }
 
-/* All of stdin, or as much as may be sent and one byte more. */
+/* Read all of stdin, or as much as may be sent and one byte more. */
 static char *read_stdin(size_t *ret_n)
 {
     char *text = tmk_xcalloc(TMK_WIRE_CODE_MAX + 1, 1);
@@ -126,7 +126,7 @@ static void begin_json(struct heard *h)
     }
 }
 
-/* The text of a kind without its last newline; NULL when there was none. */
+/* Returns the text of a kind without its last newline; NULL when there was none. */
 static const char *heard_text(const struct heard *h, enum tmk_wire_kind kind, bool whole)
 {
     size_t n = h->n_bytes[kind];
@@ -156,7 +156,8 @@ static void print_eval_json(struct heard *h, const struct order *order)
         free(h->bytes[kind]);
 }
 
-/* An exit status; *ret_gone when the process cannot be asked any more. */
+/* Run the code once. Returns an exit status; *ret_gone when the process cannot be asked any more.
+ */
 static int eval_once(const struct order *order, bool *ret_gone)
 {
     struct heard heard = {.wants_json = order->wants_json};
@@ -190,7 +191,8 @@ static void sleep_until(uint64_t ns)
         ;
 }
 
-/* Until it was done often enough, or the process has ended: that is no failure. */
+/* Run the code again and again until it was done often enough or the process has ended, which is no
+ * failure. */
 static int eval_every(const struct order *order)
 {
     uint64_t next = tmk_clock_monotonic_ns();

@@ -53,7 +53,7 @@ static int write_perfetto(struct job *j, struct tmk_error *err)
     return tmk_export_perfetto(&j->x, j->file.fd, &j->notes, err);
 }
 
-/* The file as a stream for `write`, whose faults count as those of the stream. */
+/* Let `write` write to the file as a stream. Its errors count as errors of the stream. */
 static int write_stream(struct job *j, int (*write_to)(struct job *, FILE *, struct tmk_error *),
                         struct tmk_error *err)
 {
@@ -96,7 +96,7 @@ static int write_folded(struct job *j, struct tmk_error *err)
     return write_stream(j, folded_to, err);
 }
 
-/* SQL cannot say how far it is. */
+/* Write a table, with a heartbeat: SQL cannot say how far it is. */
 static int write_export_table(struct job *j, struct tmk_error *err)
 {
     struct tmk_heartbeat heartbeat;
@@ -153,7 +153,7 @@ static int check_export_options(const struct job *j)
     return 0;
 }
 
-/* Start or end of a step, in run time; false: there is none. */
+/* Find the start or end of a step, in time of the run. False: there is no such step. */
 static bool step_time(const struct tmk_process *p, int64_t step, bool is_end, uint64_t *ret_ns)
 {
     bool is_found = false;
@@ -170,7 +170,7 @@ static bool step_time(const struct tmk_process *p, int64_t step, bool is_end, ui
     return is_found;
 }
 
-/* --from and --until: a time, or the start or end of a step. */
+/* Read --from or --until: a time, or the start or end of a step. */
 static int ask_edge(const struct job *j, struct tmk_process *p, const char *option, uint64_t *ret)
 {
     const char *text = tmk_args_get(j->args, option);
@@ -245,7 +245,7 @@ static int complain_table(const char *name)
     return TMK_EXIT_USAGE;
 }
 
-/* Rows of all ranks, or of one. */
+/* Read which table to export, how, and whether to export all ranks or one. */
 static int ask_table(struct job *j)
 {
     const char *name = tmk_args_get(j->args, "table"), *rank = tmk_args_get(j->args, "rank");
@@ -269,7 +269,7 @@ static int ask_table(struct job *j)
     return 0;
 }
 
-/* The device by its name, of the process or, where all are shown, of any. */
+/* Find the device by its name, in the process or, where all are shown, in any. */
 static int ask_device(struct job *j)
 {
     const char *name = tmk_args_get(j->args, "device");
@@ -285,7 +285,7 @@ static int ask_device(struct job *j)
     return !name || tmk_target_device(p, name, &j->x.device) ? 0 : TMK_EXIT_USAGE;
 }
 
-/* Processes, devices, time: whatever the format has of them. */
+/* Read processes, devices and times, as far as the format has them. */
 static int ask_export(struct job *j)
 {
     const char *rank = tmk_args_get(j->args, "rank");
@@ -308,7 +308,7 @@ static int ask_export(struct job *j)
 
 /* ---- the answer ---- */
 
-/* "a" of "runs/a.tmk/"; the caller's. */
+/* Returns "a" for "runs/a.tmk/"; the caller's. */
 static char *base_of_path(const char *path)
 {
     size_t end = strlen(path);
@@ -323,7 +323,8 @@ static char *base_of_path(const char *path)
     return is_name ? tmk_xformat("%.*s", (int)(end - start), path + start) : tmk_xstrdup("run");
 }
 
-/* Named after the run, the rank and the table, in the current folder; the caller's. */
+/* Returns a path in the current folder, named after the run, the rank and the table; the caller's.
+ */
 static char *default_path(const struct job *j)
 {
     const char *rank = tmk_args_get(j->args, "rank"), *table = tmk_args_get(j->args, "table");

@@ -37,7 +37,7 @@ static bool cut_suffix(char *name, const char *suffix)
     return true;
 }
 
-/* "runs/x.pickle.gz" is imported to "x.tmk" here. */
+/* Returns where a snapshot is imported to: "runs/x.pickle.gz" to "x.tmk" here. */
 static char *default_output(const char *snapshot)
 {
     char *name = tmk_xstrdup(strcmp(snapshot, "-") == 0 ? "snapshot" : base_of_snapshot(snapshot));
@@ -49,7 +49,7 @@ static char *default_output(const char *snapshot)
     return output;
 }
 
-/* The folder that a path lies in. */
+/* Returns the folder that a path lies in. */
 static char *folder_of_path(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -60,7 +60,7 @@ static char *folder_of_path(const char *path)
     return folder;
 }
 
-/* As the recorder names traces, as far as that is known. */
+/* Returns a name as the recorder names traces, as far as its parts are known. */
 static char *trace_name(const char *folder, uint64_t first_us)
 {
     time_t seconds = (time_t)(first_us / 1000000);
@@ -80,8 +80,8 @@ static bool names_a_trace(const char *name)
     return dot && strcmp(dot, ".trace") == 0;
 }
 
-/* Nobody records into it, it is this user's, and no link to something else. False after a message.
- */
+/* Returns whether a run may be replaced: nobody records into it, it belongs to this user, and it is
+ * no link. False after a message. */
 static bool may_be_replaced(const char *output)
 {
     char text[TMK_RUN_CONTENT_TEXT_BYTES];
@@ -175,7 +175,8 @@ static int fail_import(const char *source, int rc, const struct tmk_error *err)
     return rc == TMK_EIO || rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
 }
 
-/* And what goes when we are ended meanwhile: the trace in it, then it. 0, or -1 and errno. */
+/* Make the folder, and arrange that the trace and then the folder are removed if the program is
+ * ended meanwhile. 0, or -1 and errno. */
 static int make_import_folder(const char *folder, const char *trace, int *ret_unfinished)
 {
     sigset_t before;
@@ -190,7 +191,7 @@ static int make_import_folder(const char *folder, const char *trace, int *ret_un
     return rc;
 }
 
-/* Into a folder of its own, which takes the run's name when it is whole. */
+/* Write the run into a folder of its own, which takes the run's name when it is whole. */
 static int write_run(struct tmk_import_snapshot *s, const char *source, const char *output,
                      bool force, struct tmk_progress *progress, struct tmk_import_summary *sum)
 {

@@ -25,7 +25,7 @@ static void print_leaks_json(const struct tmk_leaks *leaks, const struct tmk_mon
     tmk_tree_end(&t);
 }
 
-/* Processes that were not listed cannot be judged: that is worth a word. */
+/* Say which devices do not list their processes: these cannot be judged. */
 static void say_unlisted(const struct tmk_monitoring *m)
 {
     for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
@@ -65,7 +65,7 @@ static int watch_devices(const struct tmk_args *args, double threshold_mb)
     return status;
 }
 
-/* Of a run --threshold 0 asks for all growth. */
+/* Run `leak`. For a run, --threshold 0 asks for all growth. */
 static int run_leak(const struct tmk_args *args)
 {
     bool has_run = args->n_operands > 0;

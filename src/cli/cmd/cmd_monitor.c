@@ -19,7 +19,8 @@ static int report_profile(struct tmk_monitoring *m, const struct tmk_args *args)
     return tmk_monitor_report(&report, args);
 }
 
-/* With the threshold and the warm-up that were asked for. 0, or an exit status after a message. */
+/* Set up the watch with the threshold and the warm-up that were asked for. 0, or an exit status
+ * after a message. */
 static int init_watch(struct tmk_oom_watch *w, struct tmk_monitoring *m,
                       const struct tmk_args *args, FILE *out)
 {

@@ -8,7 +8,7 @@
 
 /* ---- what is printed ---- */
 
-/* "high, in 45.2 s". */
+/* Add a forecast such as "high, in 45.2 s". */
 static void add_forecast_cells(struct tmk_table *t, const struct tmk_device_use *u,
                                uint64_t warm_up_ns)
 {
@@ -52,7 +52,7 @@ static void print_oom_table(const struct tmk_oom_watch *w)
     tmk_sheet_table(&sheet, t);
 }
 
-/* Of devices that were never asked nothing is known. */
+/* Returns "over" or "below"; NULL, not known, when no device was ever asked. */
 static const char *verdict_of_watch(const struct tmk_oom_watch *w)
 {
     uint64_t n = 0;
@@ -80,7 +80,7 @@ static void print_oom_json(const struct tmk_oom_watch *w, double threshold)
     tmk_tree_end(&t);
 }
 
-/* Devices that do not answer: how many. */
+/* Say which devices do not answer. Returns how many. */
 static unsigned say_silent(const struct tmk_monitoring *m)
 {
     unsigned n = 0;

@@ -17,7 +17,7 @@
 
 enum { BAR_WIDTH = 16, SHOWN_FRAMES = 4 };
 
-/* What is asked and what is answered. */
+/* What is asked for, and what is found. */
 struct answer {
     struct tmk_moment_answer moment;
     enum tmk_by by;
@@ -40,7 +40,7 @@ static int ask_peak(struct answer *a, const struct tmk_args *args)
 
 /* ---- printing ---- */
 
-/* "file:line function" of frame i, innermost first; the caller's. NULL behind the last. */
+/* Returns "file:line function" of frame i, innermost first; the caller's. NULL behind the last. */
 static char *frame_text(const struct answer *a, uint32_t stack, uint32_t i, bool short_file)
 {
     struct tmk_stack frames;
@@ -106,7 +106,8 @@ static void print_headline(const struct answer *a)
               tmk_step_text(a->moment.p, tmk_moment_answer_step(&a->moment), ", ", step));
 }
 
-/* Where to begin in a line: native frames would leave no room for the program's own. */
+/* Returns the frame to begin a line with: native frames would leave no room for the program's own.
+ */
 static uint32_t first_shown(const struct answer *a, uint32_t stack)
 {
     struct tmk_stack frames;
@@ -119,7 +120,7 @@ static uint32_t first_shown(const struct answer *a, uint32_t stack)
     return 0;
 }
 
-/* A stack in one line: the innermost frame < its caller < ..., as far as there is room. */
+/* Add a stack in one line: the innermost frame < its caller < ..., as far as there is room. */
 static void add_stack_cell(struct tmk_table *t, const struct answer *a,
                            const struct tmk_peak_row *row)
 {

@@ -67,7 +67,7 @@ static int check_plot_options(const struct kind *kind, const struct tmk_args *ar
     return 0;
 }
 
-/* "12" or "10-20". */
+/* Read "12" or "10-20". */
 static bool parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last)
 {
     char *first = tmk_xstrdup(text);
@@ -94,7 +94,8 @@ static int set_window(struct tmk_plot *plot, const char *steps)
     return TMK_EXIT_FINDING;
 }
 
-/* The device of which the driver gave the most, where no blocks are known; false: none. */
+/* Find the device of which the driver gave the most, where no blocks are known. False: there is
+ * none. */
 static bool find_held_device(struct tmk_plot *plot)
 {
     struct tmk_accounting *a = NULL;

@@ -118,7 +118,8 @@ static int run_statement(struct tmk_sql *sql, struct printer *printer)
     return rc == SQLITE_DONE ? TMK_EXIT_OK : complain_of_query(sql);
 }
 
-/* Behind blanks, semicolons and comments, as SQLite has them: one without its end ends the text. */
+/* Skip blanks, semicolons and comments as SQLite has them: a comment without an end ends the text.
+ */
 static const char *skip_sql_blanks(const char *text)
 {
     for (;;) {

@@ -10,7 +10,7 @@
 #include "cli/sweep/sweep_progress_text.h"
 #include "cli/sweep/sweep_runner.h"
 
-/* 1 when a configuration failed for another reason than memory. */
+/* Returns 1 when a configuration failed for another reason than memory. */
 static int status_of(const struct tmk_results *r)
 {
     int status = TMK_EXIT_OK;
@@ -20,14 +20,14 @@ static int status_of(const struct tmk_results *r)
     return status;
 }
 
-/* A machine without gnuplot has no pictures; that is said, and no fault of the sweep. */
+/* Draw the pictures. Without gnuplot there are none, which is said and is no fault of the sweep. */
 static void draw_pictures(const struct tmk_sweep_plan *p, const struct tmk_survey *g)
 {
     struct tmk_plot_style style = {0};
     tmk_plot_sweep(g, TMK_PLOT_BASIC | (p->detailed ? TMK_PLOT_DETAILED : 0), &style);
 }
 
-/* Everything that is made of the results: it can be made again at any time. */
+/* Write everything that is made from the results. It can be made again at any time. */
 static int write_outputs(const struct tmk_sweep_plan *p)
 {
     struct tmk_sweep_outputs_options o = {

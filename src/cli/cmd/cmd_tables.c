@@ -51,7 +51,7 @@ static void print_sql_table(struct tmk_sheet *sheet, const struct tmk_sql_table 
     printf("  e.g. %s\n", table->example);
 }
 
-/* "timeline(n)" is meant by "timeline" too. */
+/* Returns whether `name` means a table. "timeline" means "timeline(n)", too. */
 static bool is_table_named(const struct tmk_sql_table *table, const char *name)
 {
     size_t n = strcspn(table->name, "(");

@@ -111,7 +111,7 @@ static void print_top_json(const struct tmk_top_model *m, const struct tmk_choic
 
 /* ---- text ---- */
 
-/* Of the terminal, or as COLUMNS says, or 80. */
+/* Returns the width of the terminal, or what COLUMNS says, or 80. */
 static unsigned page_width(void)
 {
     struct winsize size = {0};
@@ -153,7 +153,7 @@ static int print_once(const char *filter, bool json)
 
 /* ---- the command ---- */
 
-/* "2", "0.5", "500ms": seconds, from 0.1 to an hour. */
+/* Read an interval from 0.1 seconds to an hour: "2", "0.5", "500ms". */
 static bool parse_interval(const char *text, double *ret_s)
 {
     uint64_t ns = 0; /* of what is no time too */

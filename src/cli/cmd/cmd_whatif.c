@@ -27,7 +27,7 @@ struct question {
 
 /* ---- the question ---- */
 
-/* The card with the largest peak. */
+/* Find the GPU with the largest peak. */
 static bool find_asked_card(const struct tmk_process *p, uint16_t *ret_device)
 {
     const struct tmk_step_row *best = NULL;
@@ -73,7 +73,7 @@ static int ask_whatif(struct question *q, const struct tmk_args *args)
 
 /* ---- limits ---- */
 
-/* What torch may have: what was asked for, else what held when it was recorded. */
+/* Choose the limit of torch's memory: the one asked for, else the one when it was recorded. */
 static void choose_limit(struct question *q)
 {
     const struct tmk_whatif_facts *f = q->view.facts;

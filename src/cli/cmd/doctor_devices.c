@@ -19,7 +19,8 @@ static const char *plural_ending(unsigned n)
 
 /* ---- NVIDIA's driver and NVML ---- */
 
-/* By the driver's state. A card that this container is not given is often meant that way: fair. */
+/* Advice by the driver's state. A GPU that this container is not given is often meant that way:
+ * fair. */
 static const struct advice {
     enum tmk_grade grade;
     const char *fix;
@@ -100,7 +101,7 @@ static void add_nvidia(struct tmk_doctor *d, const struct tmk_devices *devices)
 
 /* ---- a card ---- */
 
-/* What the driver says of a card's memory. */
+/* What the driver says about a GPU's memory. */
 struct card {
     const struct tmk_device *device;
     struct tmk_device_memory memory;
@@ -115,7 +116,7 @@ static bool shares_memory(const struct card *card)
     return card->memory.total_bytes == TMK_BYTES_UNKNOWN;
 }
 
-/* Only NVML tells all of what a process holds, and not on a divided card. */
+/* Count the processes. Only NVML tells all that a process holds, and not on a divided GPU. */
 static void count_processes(struct card *card)
 {
     uint64_t known = 0;
@@ -190,7 +191,7 @@ static void describe_card(struct tmk_doctor_row *row, const struct card *card)
                    mode_text(card->device->compute_mode), mig_text(card, mig, sizeof mig));
 }
 
-/* What would stop a training, the worst first. */
+/* Judge a GPU by what would stop a training, the worst first. */
 static void judge_card(struct tmk_doctor_row *row, const struct card *card)
 {
     const struct tmk_device *device = card->device;
@@ -312,7 +313,7 @@ static void add_card_limit(struct tmk_doctor *d, const struct tmk_device_roots *
 
 /* ---- torch ---- */
 
-/* "12.8" as the driver writes it: 12080. */
+/* Returns "12.8" as the driver writes it: 12080. */
 static unsigned cuda_number(const char *text)
 {
     char *dot;
@@ -320,8 +321,8 @@ static unsigned cuda_number(const char *text)
     return (unsigned)(major * 1000 + (*dot == '.' ? strtoul(dot + 1, NULL, 10) * 10 : 0));
 }
 
-/* Within one major version, programs run on drivers older than they are; but code that is compiled
- * while they run (PTX) may not load. */
+/* Judge torch's CUDA version against the driver's. Within one major version programs run on older
+ * drivers, but code that is compiled while they run (PTX) may not load. */
 static void judge_cuda(struct tmk_doctor_row *row, const struct tmk_torch_version *torch,
                        unsigned driver)
 {

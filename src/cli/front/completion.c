@@ -8,10 +8,11 @@
 #include "base/array.h"
 #include "cli/front/command.h"
 
-/* For each shell: the first column of the table, without its title. */
+/* Commands that list watched processes for each shell: the first column of the table, without its
+ * title. */
 #define WATCHED_PIDS "tidemark ps 2>/dev/null | sed -n \"2,\\$ s/^ *\\([0-9]*\\).*/\\1/p\""
 
-/* Words, separated by '|' in the table, separated by spaces for the shells. */
+/* Write words, which the table separates by '|', separated by spaces. */
 static void write_completion_words(FILE *out, const char *choices)
 {
     for (; *choices; choices++)
@@ -103,7 +104,7 @@ static void write_bash(FILE *out)
 
 /* ---- zsh ---- */
 
-/* Inside '...[...]': no brackets, quotes or colons. */
+/* Write a text to stand inside '...[...]', which takes no brackets, quotes or colons. */
 static void zsh_text(FILE *out, const char *text)
 {
     for (; *text; text++) {
@@ -194,7 +195,7 @@ static void write_zsh(FILE *out)
 
 /* ---- fish ---- */
 
-/* Inside '...': a backslash before quotes and backslashes. */
+/* Write a text to stand inside '...', with a backslash before quotes and backslashes. */
 static void fish_text(FILE *out, const char *text)
 {
     fputc('\'', out);

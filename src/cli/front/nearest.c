@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/front/nearest.c - what was meant by a word with a typing error: the name with the smallest
- * edit distance, where two neighbours changed round count as one error. */
+/* cli/front/nearest.c - finds what a word with a typing error was meant to be: the name with the
+ * smallest edit distance. Two neighbouring letters in the wrong order count as one error. */
 #include <string.h>
 
 #include "cli/front/command.h"
@@ -34,7 +34,8 @@ static unsigned edit_distance(const char *a, const char *b)
     return d[na][nb];
 }
 
-/* Two errors at most, and not as many as there are letters. */
+/* Take `name` if it is nearer than the best so far. It may have two errors at most, and fewer than
+ * it has letters. */
 static void consider_name(const char *typed, const char *name, unsigned *best,
                           const char **ret_name)
 {

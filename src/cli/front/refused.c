@@ -22,8 +22,8 @@ static bool is_refused_alike(const struct tmk_refusal *a, const struct tmk_refus
     return a->reason == b->reason && a->os_error == b->os_error;
 }
 
-/* Under an unknown filter a process cannot say its number, and may be counted again after an exec,
- * or not at all (refusal_watch.h): it is programs that are counted. */
+/* Says how many processes without a number were refused. Under an unknown filter programs are
+ * counted: a process may come again after an exec, or not at all (refusal_watch.h). */
 static char *nameless_sentence(const struct tmk_refusal *r, size_t n)
 {
     if (r->reason == TMK_STOP_SANDBOX)
@@ -62,9 +62,10 @@ static bool is_nameless_sandbox(const struct tmk_refusal *r)
     return r->pid == 0 && r->reason == TMK_STOP_SANDBOX;
 }
 
-/* Those that count: of one process the last (an exec has another word), of a recorded one none. A
- * launcher that restricts itself mostly becomes the program that is refused because of that, which
- * cannot say that it is the same process: each such program stands for a launcher, too. */
+/* Keep the refusals that count: the last one of a process, since an exec may be refused for another
+ * reason, and none of a process that was recorded. A launcher that restricts itself usually becomes
+ * the program that is refused because of that, which cannot say that it is the same process. So
+ * each such program stands for a launcher, too. */
 static size_t keep_last(struct tmk_refusal *all, size_t n, struct tmk_run *run)
 {
     size_t kept = 0, n_launched = 0;
@@ -84,8 +85,8 @@ static size_t keep_last(struct tmk_refusal *all, size_t n, struct tmk_run *run)
     return kept;
 }
 
-/* Those for which there was no room in a file: on a full disk. The caretaker's thread and the main
- * one both find them. */
+/* Refusals for which a full disk had no room. The caretaker's thread and the main thread both find
+ * them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tmk_refusal kept[MOST_KEPT];
 static size_t n_kept;
@@ -151,7 +152,7 @@ void tmk_refused_clear(const char *folder)
     free(beside);
 }
 
-/* Add the one file's text to the other's. */
+/* Append one file's text to another's. */
 static bool append_refusal(const char *from, const char *to)
 {
     const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -167,7 +168,8 @@ static bool append_refusal(const char *from, const char *to)
     return done;
 }
 
-/* What cannot go into the folder stays where it is, and is read from there. */
+/* Move a file into the folder. A file that cannot move stays where it is, and is read from there.
+ */
 static void move_in(const char *folder, const char *beside, const char *inside)
 {
     if (access(inside, F_OK) != 0)

@@ -132,7 +132,7 @@ int tmk_target_open_one(const struct tmk_args *args, struct tmk_run **ret_run,
 
 /* ---- devices ---- */
 
-/* Devices that a process has used, each once. */
+/* List the devices that a process has used, each once. */
 static unsigned list_used_devices(const struct tmk_process *p, uint16_t devices[TMK_MAX_DEVICES])
 {
     unsigned n = 0;

@@ -32,7 +32,7 @@ static void write_follow_report(const struct follow *f)
     tmk_leaks_fini(&leaks);
 }
 
-/* Advice for people, as `tidemark oom` gives it; which language is the reader's choice. */
+/* Write advice for people, as `tidemark oom` gives it. The reader chooses the language. */
 static void write_actions(struct tmk_tree *t, const char *key, const struct tmk_prediction *p,
                           const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i))
 {
@@ -55,7 +55,7 @@ static void write_warning(const struct tmk_oom_watch *w, unsigned i)
     tmk_tree_end(&t);
 }
 
-/* With what is decided by: how full is too full, and what was forecast last. */
+/* Write the samples with what decides about a warning: the threshold, and the last forecast. */
 static void write_samples(const struct follow *f)
 {
     const struct tmk_monitoring *m = f->m;
@@ -84,7 +84,7 @@ static void write_samples(const struct follow *f)
     tmk_tree_end(&t);
 }
 
-/* Lines on stdin, as many as are there; *ret_ended: there will be no more. */
+/* Count the lines that stdin has now. *ret_ended: there will be no more. */
 static unsigned n_asked(bool *ret_ended)
 {
     char text[256];
@@ -100,7 +100,8 @@ static unsigned n_asked(bool *ret_ended)
     return n;
 }
 
-/* While it waits for the next sample: a report as of the last one. */
+/* Answer each line on stdin with a report as of the last sample. The loop calls it while it waits
+ * for the next one. */
 static bool answer_stdin(void *arg)
 {
     struct follow *f = arg;

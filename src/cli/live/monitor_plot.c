@@ -36,7 +36,8 @@ static void put_point(FILE *out, const struct tmk_history_entry *e, double unit_
             (double)e->min_bytes / GIB, (double)e->max_bytes / GIB, (double)e->last_bytes / GIB);
 }
 
-/* Entries, as many to a point as it takes to have few enough; an empty line where a gap is. */
+/* Write the entries of a history, several to a point where there are many; an empty line where a
+ * gap is. */
 static void put_history(FILE *out, const struct tmk_history *h, double unit_s)
 {
     uint64_t at_once = h->n / MOST_POINTS + 1, n = 0;
@@ -62,8 +63,8 @@ static void put_history(FILE *out, const struct tmk_history *h, double unit_s)
         put_point(out, &point, unit_s);
 }
 
-/* The height of the picture: the largest device when something comes near its size, else somewhat
- * more than was used. */
+/* Returns the height of the picture: the size of the largest device when its use comes near it,
+ * else somewhat more than was used. */
 static double height_gib(const struct tmk_sampler *s)
 {
     double most = 0, total = 0;
@@ -104,7 +105,7 @@ static void put_device_curves(FILE *out, const struct tmk_sampler *s)
     fputc('\n', out);
 }
 
-/* Is it the first of the devices of its size? */
+/* Returns whether it is the first of the devices of its size. */
 static bool is_first_of_size(const struct tmk_sampler *s, unsigned i)
 {
     for (unsigned k = 0; k < i; k++)

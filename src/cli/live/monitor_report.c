@@ -101,7 +101,7 @@ static bool has_answer(const struct tmk_sampler *s)
     return false;
 }
 
-/* Files come first: stdout may be closed, and we end with it. */
+/* Files come first: stdout may be closed, which ends the program. */
 int tmk_monitor_report(const struct tmk_status *status, const struct tmk_args *args)
 {
     const char *output = tmk_args_get(args, "output"), *plot = tmk_args_get(args, "plot");

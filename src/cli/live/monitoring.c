@@ -78,7 +78,8 @@ static int read_settings(const struct tmk_args *args, const struct tmk_monitorin
     return status;
 }
 
-/* Lists of processes cost more than a look at the memory, and 64 of them show a trend. */
+/* Returns how often processes are listed. A list costs more than a look at the memory, and 64 of
+ * them show a trend. */
 static uint64_t process_interval(const struct tmk_sampler_settings *s)
 {
     uint64_t ns = s->duration_ns ? s->duration_ns / TMK_HISTORY_PROCESS : NS_PER_S;
@@ -90,7 +91,8 @@ static uint64_t process_interval(const struct tmk_sampler_settings *s)
 
 enum { REASON_BYTES = 1024 };
 
-/* `text` as it may stand on a screen, in the caller's buffer of REASON_BYTES; returns it. */
+/* Writes `text` as it may stand on a screen into the caller's buffer of REASON_BYTES; returns it.
+ */
 static const char *make_signal_harmless(const char *text, char *buffer)
 {
     memset(buffer, 0, REASON_BYTES);
@@ -110,7 +112,7 @@ void tmk_monitoring_say(const struct tmk_device_use *u, const char *what, const 
 
 /* ---- open, close ---- */
 
-/* A card that is there but cannot be asked is worth a word, since the host stands in for it. */
+/* Say which driver cannot be asked: its GPU is there, and the host stands in for it. */
 static void say_broken_driver(const struct tmk_devices *d)
 {
     const struct tmk_driver *driver = tmk_devices_driver(d, TMK_DEVICE_NVIDIA);
@@ -174,7 +176,8 @@ void tmk_monitoring_close(struct tmk_monitoring *m)
 
 /* ---- the loop ---- */
 
-/* SIGPIPE: nobody reads our warnings any more, but a report may be due. */
+/* Signals that end the loop. SIGPIPE: nobody reads our warnings any more, but a report may be due.
+ */
 static const int stopping[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
 static void hold_signals(struct tmk_monitoring *m)
@@ -213,7 +216,7 @@ static struct timespec time_until(uint64_t due_ns)
                              .tv_nsec = (long)(rest % NS_PER_S)};
 }
 
-/* True: a signal came before it was due. */
+/* Wait until a time. Returns true when a signal came before. */
 static bool is_stopped_before(uint64_t due_ns, const sigset_t *set)
 {
     for (;;) {
@@ -225,7 +228,7 @@ static bool is_stopped_before(uint64_t due_ns, const sigset_t *set)
     }
 }
 
-/* The same, and what is asked meanwhile is answered. */
+/* Wait likewise, and answer what is asked on stdin meanwhile. */
 static bool is_stopped_or_asked(const struct tmk_monitoring *m, uint64_t due_ns, void *arg)
 {
     const struct timespec none = {0};
@@ -243,7 +246,7 @@ static bool is_stopped_or_asked(const struct tmk_monitoring *m, uint64_t due_ns,
     }
 }
 
-/* Before the first look there is nothing to answer with. */
+/* Wait for the next look. Before the first one nothing can be answered. */
 static bool is_over_before(const struct tmk_monitoring *m, uint64_t due_ns, void *arg)
 {
     if (m->signal_fd < 0 || !m->elapsed_ns)
@@ -256,7 +259,7 @@ void tmk_monitoring_clear(struct tmk_monitoring *m)
     tmk_progress_fini(&m->progress);
 }
 
-/* " 0 43.2 %" of a device into `text`: its length. */
+/* Write " 0 43.2 %" for a device into `text`. Returns its length. */
 static size_t describe_devices(const struct tmk_device_use *u, char *text, size_t size)
 {
     if (!u->has_now)
@@ -264,7 +267,7 @@ static size_t describe_devices(const struct tmk_device_use *u, char *text, size_
     return (size_t)snprintf(text, size, " %s %.1f %%", u->label, tmk_device_use_percent(u));
 }
 
-/* "profile, device 0 43.2 %, 1 12.0 %": as many devices as there is room for. */
+/* Write "profile, device 0 43.2 %, 1 12.0 %", with as many devices as there is room for. */
 static void describe_all(const struct tmk_monitoring *m, char *text, size_t size)
 {
     char one[TMK_LABEL_BYTES + 16];

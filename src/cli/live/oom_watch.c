@@ -49,7 +49,8 @@ static int by_used_bytes(const void *a, const void *b)
     return (m < n) - (m > n);
 }
 
-/* Who has it, the largest first. Not to know is no reason not to warn. */
+/* Find who uses the device, the largest first. When that is not known, the warning comes without
+ * it. */
 static void find_holders(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
                          struct tmk_device_processes *ret)
 {
@@ -57,7 +58,7 @@ static void find_holders(const struct tmk_oom_watch *w, const struct tmk_device_
     qsort(ret->items, ret->n, sizeof ret->items[0], by_used_bytes);
 }
 
-/* The warning's words, line by line. */
+/* The words of a warning, line by line. */
 static const struct words {
     const char *title, *host, *risk, *usage;
     const char *when, *before_seconds, *after_seconds, *between_bounds;
@@ -171,8 +172,9 @@ static void set_hook_environment(const struct tmk_device_use *u, const struct tm
         unsetenv("TIDEMARK_OOM_PID");
 }
 
-/* With signals as a program expects them: we hold some back, and ignore SIGXFSZ. In a group of its
- * own: ^C is for us, and it is to end its work. What is typed is not for it either. */
+/* Start the command, with signals as a program expects them: we hold some back, and ignore SIGXFSZ.
+ * It gets a process group of its own, because ^C is for us and the command should end its work, and
+ * no stdin, because what is typed is not for it. */
 static int spawn_hook(const char *command, pid_t *ret)
 {
     char *argv[] = {"sh", "-c", (char *)command, NULL};
@@ -214,7 +216,7 @@ static void act_on_alarm(struct tmk_oom_watch *w, unsigned i,
     }
 }
 
-/* What became of the command of device i. */
+/* See what became of the command of device i. */
 static void reap_hook(struct tmk_oom_watch *w, unsigned i, int flags)
 {
     int status = 0;
@@ -250,7 +252,8 @@ static void ring_alarm(struct tmk_oom_watch *w, unsigned i)
     free(holders);
 }
 
-/* The longer it was watched, the slower its outlook changes, and the more there is to look at. */
+/* Returns whether to make a new forecast. The longer a device was watched, the slower its outlook
+ * changes, and the longer a forecast takes. */
 static bool is_forecast_due(const struct tmk_oom_watch *w, const struct tmk_oom_forecast *f)
 {
     return w->m->elapsed_ns >= f->due_ns;
@@ -264,7 +267,8 @@ static void look_ahead_of_device(struct tmk_oom_watch *w, const struct tmk_devic
     f->due_ns = w->m->elapsed_ns + (pause > FORECAST_NS ? pause : FORECAST_NS);
 }
 
-/* Once when it gets high, once more when it gets critical, and again after it was neither. */
+/* Returns whether the risk is worth a warning: once when it gets high, once more when it gets
+ * critical, and again after it was neither. */
 static bool is_worse(struct tmk_oom_forecast *f)
 {
     enum tmk_risk before = f->warned_risk, now = f->prediction.risk_level;

@@ -12,7 +12,7 @@ enum { LABEL_WIDTH = 12 };
 static const char *const upward[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 static const char *const rightward[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
 
-/* How many of `eighths` `value` fills; what is not nothing shows. */
+/* Returns how many of `eighths` a value fills; at least one, unless it is 0. */
 static unsigned filled_eighths(uint64_t value, uint64_t whole, unsigned eighths)
 {
     if (value == 0 || whole == 0)
@@ -48,7 +48,7 @@ static void write_row(FILE *out, const uint64_t *values, uint32_t n, uint64_t mo
     fputc('\n', out);
 }
 
-/* Times under the left end, the middle and the right end. */
+/* Write times under the left end, the middle and the right end. */
 static void write_times(FILE *out, uint32_t n, uint64_t start_ns, uint64_t end_ns)
 {
     char left[TMK_AMOUNT_BYTES], middle[TMK_AMOUNT_BYTES], right[TMK_AMOUNT_BYTES];

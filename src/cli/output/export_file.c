@@ -64,7 +64,7 @@ int tmk_export_file_open(struct tmk_export_file *f, const char *path, enum tmk_e
     return status;
 }
 
-/* 0, or errno. */
+/* Write all bytes. Returns 0, or errno. */
 static int write_all_of_export(int fd, const char *bytes, size_t n)
 {
     while (n > 0) {

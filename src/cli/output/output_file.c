@@ -26,14 +26,15 @@ static int complain_of_output(const char *path, int reason)
     return TMK_EXIT_FINDING;
 }
 
-/* With its "/", so that a name may follow; "" is the current one. The caller's to free. */
+/* Returns the folder of a path with its "/", so that a name may follow; "" is the current one. The
+ * caller frees it. */
 static char *folder_of_target(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return tmk_xformat("%.*s", slash ? (int)(slash - path + 1) : 0, path);
 }
 
-/* What the kernel calls a descriptor. */
+/* Writes the path under which /proc has a descriptor. */
 static const char *link_of(int fd, char *buffer)
 {
     snprintf(buffer, LINK_BYTES, "/proc/self/fd/%d", fd);
@@ -48,16 +49,17 @@ static int check_folder(const char *path)
     return reason;
 }
 
-/* A name of a descriptor may lead to a plain file, whose owner would not see one put in its place.
- */
+/* Returns whether a path is written straight: it is no plain file, or it names a descriptor such as
+ * /dev/stdout. That may lead to a plain file, and whoever has it open would not see a new file in
+ * its place. */
 static bool is_special(const char *path, const struct stat *found)
 {
     return !S_ISREG(found->st_mode) || strncmp(path, "/dev/", 5) == 0 ||
            strncmp(path, "/proc/", 6) == 0;
 }
 
-/* What a new file may take the place of, the caller's to free. NULL: it is written straight, or
- * with a *ret_reason, not at all. */
+/* Find the path that a new file may replace; the caller frees it. NULL: the path is written
+ * straight or, with a *ret_reason, not at all. */
 static char *find_target(const char *path, int *ret_reason)
 {
     struct stat found;
@@ -87,7 +89,7 @@ int tmk_output_file_check(const char *path)
     return reason == 0 ? 0 : complain_of_output(path, reason);
 }
 
-/* The rights of the file that it replaces, or those that a new file gets. */
+/* Give the file the rights of the file that it replaces, or the rights of a new file. */
 static int give_rights(int fd, const char *target)
 {
     struct stat old;
@@ -96,8 +98,8 @@ static int give_rights(int fd, const char *target)
     return fchmod(fd, stat(target, &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask);
 }
 
-/* -1: the file system cannot do that, or it could not be given its name at the end, which needs
- * /proc. */
+/* Open a file without a name. -1: the file system cannot do that, or /proc is missing, through
+ * which it gets its name at the end. */
 static int open_unnamed(const char *folder)
 {
     char link[LINK_BYTES];
@@ -154,7 +156,8 @@ int tmk_output_file_open_named(struct tmk_output_file *o, const char *path)
     return open_output(o, path, true);
 }
 
-/* Beside the target: a name that is there cannot be given to another file at once. 0, or errno. */
+/* Give the file a name beside the target: a name that exists cannot pass to another file in one
+ * step. 0, or errno. */
 static int give_name(struct tmk_output_file *o)
 {
     char link[LINK_BYTES], *folder = folder_of_target(o->target);
@@ -172,7 +175,7 @@ static int give_name(struct tmk_output_file *o)
     return reason;
 }
 
-/* Put it in the target's place, or away. 0, or errno. */
+/* Put the file in the target's place, or remove it. 0, or errno. */
 static int settle_output(struct tmk_output_file *o, bool keep)
 {
     int reason = keep && o->fd >= 0 && !o->temporary ? give_name(o) : 0;

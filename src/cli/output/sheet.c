@@ -25,7 +25,7 @@ static const char *colour_code(const struct tmk_sheet *sheet, const char *sequen
     return sheet->colour ? sequence : "";
 }
 
-/* Texts are ours and others' mixed: no sign of Markdown in them means anything. */
+/* Write a text in which no sign of Markdown means anything: it may contain foreign text. */
 static void put_markdown(const struct tmk_sheet *sheet, const char *lead, const char *text,
                          bool begins_line)
 {

@@ -23,7 +23,7 @@ static struct {
 
 static _Atomic pid_t writer; /* its group */
 
-/* Those that end a program. */
+/* Signals that end a program. */
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ};
 
 static void remove_all(void)
@@ -36,7 +36,7 @@ static void remove_all(void)
             rmdir(paths[i].path);
 }
 
-/* The standard action is back already (SA_RESETHAND). */
+/* Clean up and send the signal again. The standard action is back already (SA_RESETHAND). */
 static void on_end_signal(int number)
 {
     remove_all();

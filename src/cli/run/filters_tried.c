@@ -67,7 +67,8 @@ static void try_filter_threads(void)
     nanosleep(&(struct timespec){.tv_nsec = 1}, NULL);
 }
 
-/* A file without a name in a folder that everybody has; its calls fail where it cannot be. */
+/* Try the calls for files, on a file without a name in a folder that every system has. Calls may
+ * fail there. */
 static void try_files(void)
 {
     static const char byte = 0;
@@ -145,7 +146,7 @@ static void try_memory_and_names(void)
     (void)!(getuid() + geteuid());
 }
 
-/* What `tidemark run` does besides, which waits for a program and hands it its signals. */
+/* Try the further calls of `tidemark run`, which waits for a program and hands it its signals. */
 static void try_waiting(void)
 {
     const struct itimerval none = {0};
@@ -170,7 +171,8 @@ static void try_waiting(void)
     rmdir("/proc/self/tidemark-is-not-here");
 }
 
-/* An alarm's default end is an end as well: a call that does not come back is no better. */
+/* Try all calls. An alarm ends the process when a call does not return, which is no better than a
+ * filter that kills. */
 _Noreturn static void try_all(void)
 {
     static const int quiet[] = {SIGALRM, SIGSYS, SIGXFSZ};
@@ -201,8 +203,8 @@ static bool do_they_let_live(void)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Filters are never taken off, and we put none on: what was tried once holds, in our children too.
- */
+/* Returns whether the calls are survived. Filters are never removed, and we add none, so one try
+ * holds for good, in our children too. */
 static bool are_survived(void)
 {
     static enum { UNTRIED, SURVIVED, DEADLY } found;

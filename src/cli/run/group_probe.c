@@ -19,7 +19,8 @@ enum { PATIENCE_MS = 250, MAX_CLOSED = 4096 };
 
 /* ---- in the probe ---- */
 
-/* It holds nothing open that others wait to see closed: pipes, terminals, locks. */
+/* Close all descriptors from `first` on. The probe must hold nothing open that others wait to see
+ * closed: pipes, terminals, locks. */
 static void close_from(unsigned first)
 {
     if (close_range(first, ~0u, 0) == 0)
@@ -80,8 +81,8 @@ static void close_pipes(int pipes[][2], unsigned n)
     }
 }
 
-/* With the smallest stack: of a larger one the C library gives the rest back by madvise(), which a
- * seccomp filter around us may forbid. */
+/* Start a thread with the smallest stack. The C library gives the rest of a larger one back by
+ * madvise(), which a seccomp filter around us may forbid. */
 static bool start_probe_thread(pthread_t *ret, struct starting *s)
 {
     pthread_attr_t attributes;

@@ -58,7 +58,7 @@ static bool is_process_there(const struct tmk_ring_file *f)
     return fstatat(f->folder, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == f->st.st_ino;
 }
 
-/* Why a ring is there although nothing went wrong with its trace. */
+/* Says why a ring is there although nothing went wrong with its trace. */
 static int fail_untouched(const char *trace_path, struct tmk_error *err)
 {
     struct stat st;
@@ -84,7 +84,8 @@ static bool settle_left_ring(const struct search *s, const struct tmk_ring_file 
     return false;
 }
 
-/* A process that is killed before its trace has a header leaves that under its first name. */
+/* Remove the trace under its first name: a process that is killed before its trace has a header
+ * leaves it so. */
 static void remove_part(const char *trace_path)
 {
     char part[TMK_RING_PATH_BYTES + 8];
@@ -107,8 +108,9 @@ static bool take_away(const struct search *s, const struct tmk_ring_file *f,
     return false;
 }
 
-/* A ring without a trace. The run may have been moved or renamed, and then these events are nowhere
- * else: such a ring goes only when the user asks for it (doctor --clean). */
+/* Remove a ring without a trace. The run may have been moved or renamed, and then these events are
+ * nowhere else. So a ring with events is removed only when the user asks for it (doctor --clean).
+ */
 static bool remove_ring(const struct search *s, const struct tmk_ring_file *f,
                         const struct tmk_ring_header *h, bool is_full)
 {
@@ -124,7 +126,8 @@ static bool remove_ring(const struct search *s, const struct tmk_ring_file *f,
     return true;
 }
 
-/* A ring of another run is left alone, and so is one without a header unless all are looked for. */
+/* Deal with one ring. A ring of another run is left alone, and so is one without a header, unless
+ * all rings are looked for. */
 static void look_at_left_ring(const struct search *s, const struct tmk_ring_file *f)
 {
     struct tmk_ring_header h = {0};
@@ -153,7 +156,7 @@ static void look_at_account(const struct search *s, int folder, const char *name
     }
 }
 
-/* In a folder that others may have files in, names of other users are passed over. */
+/* Returns whether a name may be this user's, in a folder where other users may have files. */
 static bool may_be_ours(const char *name, bool is_shared)
 {
     return is_shared ? tmk_ring_file_is_users_name(name) : strncmp(name, "tidemark.", 9) == 0;
@@ -188,7 +191,8 @@ static bool is_own_socket(int folder, const char *name, struct stat *ret)
            ret->st_uid == geteuid();
 }
 
-/* Does not wait: a process that is stopped accepts nobody, and then its queue is full (EAGAIN). */
+/* Returns whether a connection is refused. It does not wait: a stopped process accepts nobody, and
+ * then its queue is full (EAGAIN). */
 static bool is_refused_at(int folder, const char *name)
 {
     struct sockaddr_un address;
@@ -201,8 +205,8 @@ static bool is_refused_at(int folder, const char *name)
     return refused;
 }
 
-/* Nobody listens there, and it is still the same socket: another process may have made a new one
- * of this name. */
+/* Returns whether nobody listens there and it is still the same socket. Another process may have
+ * made a new one of this name. */
 static bool is_dead_socket(int folder, const char *name)
 {
     struct stat st, now;
@@ -227,7 +231,7 @@ static void look_for_sockets(const struct search *s, const char *path)
     tmk_folder_close(&names);
 }
 
-/* In the folder that watched processes make there (record/door.h). */
+/* Look at the sockets in the folder that watched processes make (record/door.h). */
 static void look_for_sockets_of_user(const struct search *s, const char *folder)
 {
     char *own = tmk_xformat("%s/tidemark-%u", folder, (unsigned)geteuid());

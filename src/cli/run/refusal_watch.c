@@ -29,7 +29,7 @@ bool tmk_refusal_watch_is_name(const char *name)
 
 /* ---- the file ---- */
 
-/* A folder that nobody else can look into or write to, as a descriptor; -1 when it is not that. */
+/* Open a folder as a descriptor; -1 when others can look into it or write to it. */
 static int open_private(const char *path, bool make)
 {
     struct stat st;
@@ -43,7 +43,7 @@ static int open_private(const char *path, bool make)
     return -1;
 }
 
-/* Where control sockets are, too (record/door.c). The path goes to `path`. */
+/* Open the folder that has the control sockets, too (record/door.c). Its path goes to `path`. */
 static int open_refusal_folder(char *path, size_t size)
 {
     char of_user[32], in_tmp[40];
@@ -60,7 +60,8 @@ static int open_refusal_folder(char *path, size_t size)
     return -1;
 }
 
-/* Whoever cleans up may have found it before it was locked. */
+/* Make the file and lock it. False when that fails, also because a command that cleans up found it
+ * before it was locked. */
 static bool make_refusal_file(struct tmk_refusal_watch *w)
 {
     uint64_t number = 0;

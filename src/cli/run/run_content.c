@@ -82,7 +82,8 @@ static bool is_file_own(const char *name)
     return found;
 }
 
-/* A file of that name may be anybody's: it has lines as we write them, or nothing yet. */
+/* Returns whether a file is a list of refusals: it has lines as we write them, or nothing yet.
+ * Anybody may have a file of that name. */
 static bool is_list_of_refused(const struct content_look *l, const char *name,
                                const struct stat *st)
 {
@@ -91,7 +92,8 @@ static bool is_list_of_refused(const struct content_look *l, const char *name,
            (st->st_size == 0 || tmk_refusals_read(l->folder, &first, 1) == 1);
 }
 
-/* Begins as a trace does, or is empty: its process was killed before it could begin. */
+/* Returns whether a file begins as a trace does, or is empty: its process was killed before it
+ * could begin. */
 static bool is_trace_file(const struct content_look *l, const char *name)
 {
     char magic[sizeof TMK_FILE_MAGIC - 1];
@@ -117,7 +119,7 @@ static bool is_file_of_run(const struct content_look *l, const char *name)
 
 /* ---- is somebody recording? ---- */
 
-/* A lock of either kind, by anyone. */
+/* Returns whether anybody holds a lock of either kind. */
 static bool is_locked(const struct content_look *l, const char *name)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -233,7 +235,7 @@ static void look_at_run_ring(struct content_look *l, const char *name)
 
 /* ---- the folder ---- */
 
-/* Names are the user's, or somebody's: none writes on a terminal. */
+/* Show a name with characters that write on a terminal made harmless: it may be anybody's. */
 static void show_name(const char *name, char to[SHOWN_NAME_BYTES])
 {
     size_t n = strlen(name);

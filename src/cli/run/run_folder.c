@@ -28,7 +28,8 @@ static bool is_taken(const char *path)
     return lstat(path, &st) == 0;
 }
 
-/* "PROGRAM-DATE-TIME", a number behind it but for the first, and ".tmk"; the caller's. */
+/* Returns "PROGRAM-DATE-TIME.tmk", with a number before ".tmk" unless it is the first; the
+ * caller's. */
 static char *make_folder_name(const char *program, int number)
 {
     const char *slash = strrchr(program, '/');
@@ -96,7 +97,7 @@ static bool move_aside(const char *folder, const char *name)
     return false;
 }
 
-/* The last part of the path names a folder in another. */
+/* Returns whether the last part of the path names a folder in another one. */
 static bool names_folder(const char *folder)
 {
     const char *slash = strrchr(folder, '/');

@@ -58,7 +58,7 @@ bool tmk_summary_settle(const char *folder)
 
 /* ---- lines ---- */
 
-/* A name and words behind it; where they do not fit, on a second line. */
+/* Print a name and words behind it; words that do not fit go on a second line. */
 __attribute__((format(printf, 2, 3))) static void print_summary_line(const char *name,
                                                                      const char *format, ...)
 {
@@ -71,14 +71,14 @@ __attribute__((format(printf, 2, 3))) static void print_summary_line(const char 
     tmk_sheet_wrap(stderr, text, lead);
 }
 
-/* Of a path only its end: lines are short here. */
+/* Returns the end of a path: lines are short here. */
 static const char *short_key(const char *key, enum tmk_by by)
 {
     const char *slash = key && by == TMK_BY_SITE ? strrchr(key, '/') : NULL;
     return slash ? slash + 1 : key ? key : "(none)";
 }
 
-/* "activation 2.1 MiB (50 %), parameter ...": as many as fit. */
+/* Print "activation 2.1 MiB (50 %), parameter ...", as many as fit. */
 static void line_shares(const char *name, enum tmk_by by, const struct tmk_peak_row *rows,
                         uint64_t n, uint64_t whole)
 {
@@ -102,7 +102,7 @@ static void line_shares(const char *name, enum tmk_by by, const struct tmk_peak_
 
 /* ---- the summary ---- */
 
-/* What the blocks are for is not known of most. */
+/* Returns whether the purpose of most blocks is unknown. */
 static bool is_unknown(const struct tmk_peak_row *rows, uint64_t n, uint64_t whole)
 {
     static const char unknown[] = "unknown";
@@ -167,7 +167,7 @@ static void line_doubt(void *arg, const char *text)
     print_summary_line("but", "%s", text);
 }
 
-/* What other processes than `told` have lost. False: nothing. */
+/* Print what processes other than `told` have lost. False: nothing. */
 static bool line_other_losses(struct tmk_run *run, const struct tmk_process *told)
 {
     struct tmk_losses sum = {0};
@@ -214,7 +214,7 @@ static void line_recorded(const char *folder, struct tmk_run *run,
 
 /* ---- post-mortem ---- */
 
-/* False: there is nothing to tell. */
+/* Print a post-mortem. False: there is nothing to tell. */
 static bool post_mortem(const struct tmk_process_answer *f)
 {
     uint64_t n = tmk_ooms_n_kept(f->ooms);
@@ -257,7 +257,8 @@ static bool post_mortem(const struct tmk_process_answer *f)
     return true;
 }
 
-/* Post-mortems of the processes that the summary is not about; true when there was one. */
+/* Print post-mortems of the processes that the summary is not about. Returns true when there was
+ * one. */
 static bool other_post_mortems(struct tmk_run *run, const struct tmk_process *done)
 {
     uint64_t n_events = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/weights/weights_answer.c - tensors become groups and totals. */
+/* cli/weights/weights_answer.c - see weights_answer.h: makes groups and totals of tensors. */
 #include "cli/weights/weights_answer.h"
 
 #include <ctype.h>
@@ -14,7 +14,7 @@
 
 /* ---- groups ---- */
 
-/* Sizes of tensors without data are whatever a file says: the sum stops at its largest. */
+/* Add, and stop at the largest number: a file may claim any size for tensors without data. */
 static void add_to_group(uint64_t *sum, uint64_t value)
 {
     if (__builtin_add_overflow(*sum, value, sum))
@@ -55,8 +55,8 @@ static bool is_layer_number(const char *part, size_t n)
     return n > 0;
 }
 
-/* The name up to its first number: "model.layers.0" of "model.layers.0.mlp.up_proj.weight"; without
- * one, up to its last dot. */
+/* Returns the length of a name up to its first number, "model.layers.0" in
+ * "model.layers.0.mlp.up_proj.weight"; without a number, up to its last dot. */
 static size_t layer_length(const char *name)
 {
     const char *part = name;
@@ -108,8 +108,8 @@ static void count_trained(struct tmk_weights_answer *a, const struct tmk_weight 
     }
 }
 
-/* A file that has a parameter says of each tensor whether it is one; of state dicts and safetensors
- * nobody knows. */
+/* Find what is trained. A file that has a parameter says for each tensor whether it is one; for
+ * state dicts and safetensors nobody knows. */
 static bool say_what_is_trained(const struct tmk_weights *w)
 {
     uint64_t n = 0;

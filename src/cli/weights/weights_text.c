@@ -120,7 +120,7 @@ static void show_parts(struct tmk_sheet *sheet, const struct tmk_weights_answer 
     tmk_sheet_table(sheet, t);
 }
 
-/* Whether two layers stand in one row: "h.0" and "h.1" of the same size. */
+/* Returns whether two layers share a row: "h.0" and "h.1" of the same size. */
 static bool are_alike(const struct tmk_weights_group *a, const struct tmk_weights_group *b)
 {
     const char *x = strrchr(a->name, '.'), *y = strrchr(b->name, '.');
@@ -187,7 +187,7 @@ static void show_largest(struct tmk_sheet *sheet, const struct tmk_weights_answe
     tmk_sheet_table(sheet, t);
 }
 
-/* Names whole, whatever the width: who lists all looks for one. */
+/* List all tensors, with whole names whatever the width: whoever lists all looks for one. */
 static void show_all(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     static const struct tmk_column columns[] = {
@@ -231,7 +231,7 @@ static void say_odd(struct tmk_sheet *sheet, const struct tmk_weights_answer *a,
     free(inf);
 }
 
-/* Tensors that were not scanned, and why. */
+/* Say which tensors were not scanned, and why. */
 static void say_unseen(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     struct tmk_textmap types = {0};
