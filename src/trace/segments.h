@@ -51,7 +51,7 @@ struct tmk_driver_segment {
     uint16_t device;
     uint8_t kind;
 
-    /* In the recorder's own table alone (record/held.h). */
+    /* In the recorder's own table alone (record/driver/driver_table.h). */
     uint32_t said_in; /* a block: the recording that knows it */
     bool is_block;    /* an async allocation that is recorded as a block */
     uint32_t n_refs;  /* of a handle: owners; of what is opened by IPC: how often more than once */

@@ -2,8 +2,8 @@
 /* cli/run/refusal_watch.h - count the programs that may not even say that they are not recorded.
  *
  * Under an unknown seccomp filter the recorder makes only calls that the loader has made before
- * (record/sandbox.h), so it cannot write anywhere. It opens a file of `run` for reading and closes
- * it, and the kernel tells `run` of that (inotify).
+ * (record/control/sandbox.h), so it cannot write anywhere. It opens a file of `run` for reading and
+ * closes it, and the kernel tells `run` of that (inotify).
  *
  * The file is empty and lies in a folder of this user's, where nobody else can put a FIFO or a
  * link in its place, even after it is gone. Its maker holds a lock on it. A file without a lock
