@@ -231,7 +231,8 @@ static void look_for_sockets(const struct search *s, const char *path)
     tmk_folder_close(&names);
 }
 
-/* Look at the sockets in the folder that watched processes make (record/door.h). */
+/* Look at the sockets in the folder that watched processes make (record/socket/control_socket.h).
+ */
 static void look_for_sockets_of_user(const struct search *s, const char *folder)
 {
     char *own = tmk_xformat("%s/tidemark-%u", folder, (unsigned)geteuid());

@@ -43,8 +43,8 @@ static int open_private(const char *path, bool make)
     return -1;
 }
 
-/* Open the folder that has the control sockets, too (record/control/door.c). Its path goes to
- * `path`. */
+/* Open the folder that has the control sockets, too (record/socket/control_socket.c). Its path goes
+ * to `path`. */
 static int open_refusal_folder(char *path, size_t size)
 {
     char of_user[32], in_tmp[40];
