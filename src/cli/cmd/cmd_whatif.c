@@ -22,7 +22,7 @@ struct question {
     unsigned n_confs;
     uint64_t capacity_bytes, allowed_bytes; /* TMK_BYTES_UNKNOWN: not asked */
     struct tmk_whatif *whatif;
-    struct tmk_whatif_answer view;
+    struct tmk_whatif_answer answer;
 };
 
 /* ---- the question ---- */
@@ -59,7 +59,7 @@ static int ask_whatif(struct question *q, const struct tmk_args *args)
         status = read_size(args, "allowed", &q->allowed_bytes);
     if (status != 0)
         return status;
-    q->view.is_asked =
+    q->answer.is_asked =
         q->capacity_bytes != TMK_BYTES_UNKNOWN || q->allowed_bytes != TMK_BYTES_UNKNOWN;
     if (device)
         return tmk_target_device(q->p, device, &q->device) ? 0 : TMK_EXIT_USAGE;
@@ -76,8 +76,8 @@ static int ask_whatif(struct question *q, const struct tmk_args *args)
 /* Choose the limit of torch's memory: the one asked for, else the one when it was recorded. */
 static void choose_limit(struct question *q)
 {
-    const struct tmk_whatif_facts *f = q->view.facts;
-    struct tmk_whatif_answer *v = &q->view;
+    const struct tmk_whatif_facts *f = q->answer.facts;
+    struct tmk_whatif_answer *v = &q->answer;
     v->capacity_bytes = q->capacity_bytes;
     v->limit_bytes = TMK_ALLOC_NO_BOUND;
     if (q->capacity_bytes != TMK_BYTES_UNKNOWN) {
@@ -100,13 +100,13 @@ static void choose_limit(struct question *q)
 
 static uint64_t asked_card_bytes(const struct question *q)
 {
-    return q->capacity_bytes != TMK_BYTES_UNKNOWN ? q->capacity_bytes : q->view.facts->card_bytes;
+    return q->capacity_bytes != TMK_BYTES_UNKNOWN ? q->capacity_bytes : q->answer.facts->card_bytes;
 }
 
 static int add_asked_setting(struct question *q, const char *conf, struct tmk_error *err)
 {
     struct tmk_whatif_row row = {.conf = conf};
-    if (q->view.n_rows >= TMK_WHATIF_MAX_ROWS)
+    if (q->answer.n_rows >= TMK_WHATIF_MAX_ROWS)
         return tmk_fail(err, TMK_EINVAL, "at most %d settings at once", TMK_WHATIF_MAX_ROWS - 1);
     int rc = tmk_alloc_conf_parse(conf, &row.setting.conf, err);
     if (rc == 0 && row.setting.conf.is_async)
@@ -114,28 +114,28 @@ static int add_asked_setting(struct question *q, const char *conf, struct tmk_er
                       "the model is of torch's native backend: cudaMallocAsync cannot be replayed");
     bool needs_card =
         row.setting.conf.memory_fraction < 1 && asked_card_bytes(q) == TMK_BYTES_UNKNOWN;
-    if (rc == 0 && needs_card && q->view.n_rows > 0)
+    if (rc == 0 && needs_card && q->answer.n_rows > 0)
         rc = tmk_fail(err, TMK_EINVAL,
                       "per_process_memory_fraction is of a card whose size was not recorded: give "
                       "--capacity, or --allowed instead of the fraction");
     if (rc < 0)
         return rc;
-    q->view.ignores_fraction |= needs_card;
+    q->answer.ignores_fraction |= needs_card;
     row.setting.limit_bytes =
-        tmk_whatif_limit(&row.setting.conf, q->view.limit_bytes, asked_card_bytes(q));
-    q->view.rows[q->view.n_rows++] = row;
+        tmk_whatif_limit(&row.setting.conf, q->answer.limit_bytes, asked_card_bytes(q));
+    q->answer.rows[q->answer.n_rows++] = row;
     return 0;
 }
 
 static int add_settings(struct question *q, struct tmk_error *err)
 {
-    int rc = add_asked_setting(q, tmk_whatif_recorded_conf(q->view.facts), err);
+    int rc = add_asked_setting(q, tmk_whatif_recorded_conf(q->answer.facts), err);
     for (unsigned i = 0; i < q->n_confs && rc == 0; i++)
         rc = add_asked_setting(q, q->confs[i], err);
     const struct tmk_whatif_choice *c = tmk_whatif_choices;
     for (; c->conf && q->n_confs == 0 && rc == 0; c++) {
-        bool applies = !c->needs_limit || q->view.is_asked || q->view.facts->n_ooms;
-        if (applies && strcmp(c->conf, q->view.rows[0].conf) != 0)
+        bool applies = !c->needs_limit || q->answer.is_asked || q->answer.facts->n_ooms;
+        if (applies && strcmp(c->conf, q->answer.rows[0].conf) != 0)
             rc = add_asked_setting(q, c->conf, err);
     }
     return rc;
@@ -144,12 +144,12 @@ static int add_settings(struct question *q, struct tmk_error *err)
 static int replay_all(struct question *q, struct tmk_error *err)
 {
     int rc = 0;
-    for (unsigned i = 0; i < q->view.n_rows && rc == 0; i++) {
-        struct tmk_whatif_row *row = &q->view.rows[i];
+    for (unsigned i = 0; i < q->answer.n_rows && rc == 0; i++) {
+        struct tmk_whatif_row *row = &q->answer.rows[i];
         rc = tmk_whatif_replay(q->whatif, &row->setting, &row->result, err);
     }
-    for (unsigned i = 0; i < q->view.n_rows && rc == 0 && q->view.is_asked; i++) {
-        struct tmk_whatif_row *row = &q->view.rows[i];
+    for (unsigned i = 0; i < q->answer.n_rows && rc == 0 && q->answer.is_asked; i++) {
+        struct tmk_whatif_row *row = &q->answer.rows[i];
         row->has_smallest = i == 0 || q->n_confs > 0;
         if (row->has_smallest)
             rc = tmk_whatif_smallest(q->whatif, &row->setting.conf, &row->smallest_bytes, err);
@@ -194,10 +194,10 @@ static int answer_whatif(struct question *q, bool json)
     int rc = sweep_for_whatif(q, &err);
     if (rc < 0)
         return complain_of_setting(q, rc, &err);
-    q->view.p = q->p;
-    q->view.device = q->device;
-    q->view.facts = tmk_whatif_facts(q->whatif);
-    if (q->view.facts->n_events == 0) {
+    q->answer.p = q->p;
+    q->answer.device = q->device;
+    q->answer.facts = tmk_whatif_facts(q->whatif);
+    if (q->answer.facts->n_events == 0) {
         tmk_say("no allocation of that device is in %s: nothing to replay", q->p->file);
         return TMK_EXIT_FINDING;
     }
@@ -208,9 +208,9 @@ static int answer_whatif(struct question *q, bool json)
     if (rc < 0)
         return complain_of_setting(q, rc, &err);
     if (json)
-        tmk_whatif_json(&q->view);
+        tmk_whatif_json(&q->answer);
     else
-        tmk_whatif_text(&q->view);
+        tmk_whatif_text(&q->answer);
     return TMK_EXIT_OK;
 }
 
