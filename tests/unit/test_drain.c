@@ -98,6 +98,8 @@ static void write_event(uint64_t w, uint64_t i)
     } else {
         tmk_lane_put(lane, TMK_KIND_ALLOC, 0, 0, w << 40 | i, i);
     }
+    if (i % 16 == 0 && !tmk_lane_is_valid(lane))
+        abort();
     tmk_lane_leave(lane);
     atomic_fetch_add(&flow.n_written, 1);
 }
@@ -247,8 +249,10 @@ static void test_full_ring(void **unused)
     flow_open(1, 0);
     struct tmk_lane *lane = enter();
     assert_non_null(lane);
-    for (uint64_t i = 1; i <= 1000; i++)
+    for (uint64_t i = 1; i <= 1000; i++) {
         tmk_lane_put(lane, TMK_KIND_ALLOC, 0, 0, i, i);
+        assert_true(tmk_lane_is_valid(lane));
+    }
     _Atomic uint64_t *counted = &tmk_recorder.ring.header->n_dropped;
     uint64_t dropped = atomic_load(counted);
     assert_int_equal(dropped, 1000 - (TMK_PAGE_SLOTS - 2)); /* the thread's name takes two */
@@ -270,6 +274,7 @@ static void test_full_ring(void **unused)
     assert_int_equal(s->n_events, s->n_allocs + 1); /* and the event that says so */
     lane = enter();                                 /* the page was given back: room again */
     tmk_lane_put(lane, TMK_KIND_ALLOC, 0, 0, 1, 1);
+    assert_true(tmk_lane_is_valid(lane));
     tmk_lane_leave(lane);
     assert_int_equal(tmk_drain_run(flow.drain), 0);
     assert_int_equal(s->n_allocs, 1000 - dropped + 1);
