@@ -46,7 +46,7 @@ static double clip(double v, double low, double high)
 }
 
 /* x at which the fit, with another slope, plus `rest` is at the capacity. */
-static double meets(const struct tmk_fit *f, double slope, double rest)
+static double meets(const struct tmk_line_fit *f, double slope, double rest)
 {
     double need = 1 - f->level - rest;
     if (need <= 0)
@@ -57,7 +57,7 @@ static double meets(const struct tmk_fit *f, double slope, double rest)
 
 /* x by which `expected` points are to be expected at the capacity; at the latest, where the lowest
  * of them would be. */
-static double when(const struct tmk_fit *f, double slope, double expected)
+static double when(const struct tmk_line_fit *f, double slope, double expected)
 {
     double sum = 0; /* of the times at which those that count so far begin to */
     for (unsigned i = 0; i < f->n; i++) {
@@ -71,7 +71,7 @@ static double when(const struct tmk_fit *f, double slope, double expected)
 }
 
 /* Of how many equal jumps the rise could be made: what is made of few is a matter of chance. */
-static double jumps_of(const struct tmk_fit_series *s, const struct tmk_fit *f)
+static double jumps_of(const struct tmk_fit_series *s, const struct tmk_line_fit *f)
 {
     double sum = 0, squares = 0;
     for (unsigned i = f->first + 1; i < s->n; i++) {
@@ -84,7 +84,7 @@ static double jumps_of(const struct tmk_fit_series *s, const struct tmk_fit *f)
 
 /* By what part of itself the slope may be wrong: a tenth lies beyond. */
 static double unsure_of(const struct tmk_outlook *o, const struct tmk_fit_series *s,
-                        const struct tmk_fit *f, double ahead)
+                        const struct tmk_line_fit *f, double ahead)
 {
     double drift = DRIFT + DRIFT_FAR * fmin(ahead, 10), chance = 0;
     if (o->shape == TMK_SHAPE_STAIRS) /* of those seen, and of those to come */
@@ -93,7 +93,7 @@ static double unsure_of(const struct tmk_outlook *o, const struct tmk_fit_series
 }
 
 static void find_time(struct tmk_outlook *o, const struct tmk_fit_series *s,
-                      const struct tmk_fit *f)
+                      const struct tmk_line_fit *f)
 {
     double middle = when(f, f->slope, M_LN2), ahead = middle / f->n;
     double unsure = unsure_of(o, s, f, ahead);
@@ -114,7 +114,7 @@ static const double weights[TMK_OUTLOOK_FEATURES] = {-0.335, 0.582,  -0.138, -0.
                                                      -0.135, 1.405,  -0.152};
 
 /* From how much higher it fell to where the fit begins: as when garbage was collected. */
-static double fall_before(const struct tmk_fit_series *s, const struct tmk_fit *f)
+static double fall_before(const struct tmk_fit_series *s, const struct tmk_line_fit *f)
 {
     double fall = 0;
     for (unsigned i = 0; i < f->first; i++)
@@ -123,7 +123,7 @@ static double fall_before(const struct tmk_fit_series *s, const struct tmk_fit *
 }
 
 static void find_features(struct tmk_outlook *o, const struct tmk_fit_series *s,
-                          const struct tmk_fit *f, double new_high)
+                          const struct tmk_line_fit *f, double new_high)
 {
     double *v = o->features;
     double bend = f->curve == 0 ? f->bend / f->rise : 0;
@@ -132,7 +132,7 @@ static void find_features(struct tmk_outlook *o, const struct tmk_fit_series *s,
     v[2] = clip(log(o->to_oom / f->n), -3, 4); /* how far it is */
     v[3] = clip(1 - f->tail, 0, 1);            /* slower at its end, */
     v[4] = clip(f->tail - 1, 0, 1);            /* or faster */
-    v[5] = log((double)f->n / TMK_FIT_LEAST);
+    v[5] = log((double)f->n / TMK_LINE_FIT_LEAST);
     v[6] = (double)f->n / s->n; /* of all that was seen */
     v[7] = clip(-bend, 0, 0.1) * 10;
     v[8] = clip(bend, 0, 0.1) * 10;
@@ -154,7 +154,7 @@ static double confidence_of(const double *features)
 
 /* How much of what the fit rose is above all that was before it: 0 when it has been so high
  * before. */
-static double new_high_of(const struct tmk_fit_series *s, const struct tmk_fit *f)
+static double new_high_of(const struct tmk_fit_series *s, const struct tmk_line_fit *f)
 {
     double before = 0;
     for (unsigned i = 0; i < f->first + f->n / 2; i++)
@@ -162,7 +162,7 @@ static double new_high_of(const struct tmk_fit_series *s, const struct tmk_fit *
     return (f->level - before) / (f->rise / 2);
 }
 
-static enum tmk_outlook_shape shape_of(const struct tmk_fit *f, const struct tmk_fit_series *s)
+static enum tmk_outlook_shape shape_of(const struct tmk_line_fit *f, const struct tmk_fit_series *s)
 {
     unsigned still = 0;
     for (unsigned i = f->first + 1; i < s->n; i++)
@@ -177,7 +177,7 @@ static enum tmk_outlook_shape shape_of(const struct tmk_fit *f, const struct tmk
 /* Surely, and it goes on at its end, does not bend down, is higher than it ever was, and is more
  * than what it gives back now and then. */
 static bool is_alarm(const struct tmk_outlook *o, const struct tmk_fit_series *s,
-                     const struct tmk_fit *f, double new_high)
+                     const struct tmk_line_fit *f, double new_high)
 {
     bool goes_on = f->tail_z < 2.5 || (f->tail >= 0.5 && f->tail_z < 4) || f->tail >= 0.85;
     bool is_near = o->to_oom / s->spacing <= f->n * fmax(ALARM_NEAR, f->z / 4);
@@ -187,7 +187,7 @@ static bool is_alarm(const struct tmk_outlook *o, const struct tmk_fit_series *s
 }
 
 static enum tmk_risk risk_of(const struct tmk_outlook *o, const struct tmk_fit_series *s,
-                             const struct tmk_fit *f, double new_high,
+                             const struct tmk_line_fit *f, double new_high,
                              const struct tmk_outlook_terms *terms)
 {
     double span = (f->n - 1) * s->spacing; /* without warm-up */
@@ -206,7 +206,7 @@ struct tmk_outlook tmk_outlook_look(const struct tmk_outlook_point *points, uint
         o.highest = fmax(o.highest, points[i].bytes);
     if (!tmk_fit_draw(points, n, terms->capacity_bytes, &s))
         return o;
-    struct tmk_fit f = tmk_fit_end(&s, tmk_fit_envelope(&s));
+    struct tmk_line_fit f = tmk_fit_end(&s, tmk_fit_envelope(&s));
     double new_high = 0;
     if (f.slope > 0 && f.z >= GROWS_Z && f.rise >= LEAST_RISE) {
         o.slope = f.slope * terms->capacity_bytes / s.spacing;

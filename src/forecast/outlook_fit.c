@@ -107,7 +107,7 @@ static double usual_fall(const struct tmk_fit_series *s)
 bool tmk_fit_draw(const struct tmk_outlook_point *points, uint64_t n, double capacity,
                   struct tmk_fit_series *ret)
 {
-    if (n < TMK_FIT_LEAST || !(capacity > 0) || !isfinite(capacity))
+    if (n < TMK_LINE_FIT_LEAST || !(capacity > 0) || !isfinite(capacity))
         return false;
     group(points, n, ret);
     double last = ret->x[ret->n - 1], span = last - ret->x[0];
@@ -153,7 +153,8 @@ static unsigned usual_dip(const struct tmk_fit_series *s)
 
 unsigned tmk_fit_envelope(struct tmk_fit_series *s)
 {
-    unsigned width = usual_dip(s), most = s->n > 2 * TMK_FIT_LEAST ? s->n - 2 * TMK_FIT_LEAST : 0;
+    unsigned width = usual_dip(s),
+             most = s->n > 2 * TMK_LINE_FIT_LEAST ? s->n - 2 * TMK_LINE_FIT_LEAST : 0;
     width = width < most ? width : most;
     for (unsigned i = s->n; i-- > 0;)
         for (unsigned k = 1; k <= width && k <= i; k++)
@@ -175,14 +176,14 @@ static double slope_of(const struct tmk_fit_series *s, unsigned first, unsigned 
     return n ? median(slopes, n) : 0;
 }
 
-static double value_at(const struct tmk_fit *f, double x)
+static double value_at(const struct tmk_line_fit *f, double x)
 {
     return f->level + f->slope * x + f->curve * x * x;
 }
 
 /* Into `ret`, in order of x; those of the fit's own points or, with a later `first`, of its end. */
-static unsigned rests_of(const struct tmk_fit *f, const struct tmk_fit_series *s, unsigned first,
-                         double *ret)
+static unsigned rests_of(const struct tmk_line_fit *f, const struct tmk_fit_series *s,
+                         unsigned first, double *ret)
 {
     unsigned n = 0;
     for (unsigned i = first; i < s->n; i++)
@@ -226,7 +227,7 @@ static double part_median(const double *rests, unsigned n, unsigned i, unsigned 
     return median(copy, m);
 }
 
-static void look_at_tail(struct tmk_fit *f, const struct tmk_fit_series *s, double like)
+static void look_at_tail(struct tmk_line_fit *f, const struct tmk_fit_series *s, double like)
 {
     unsigned n = f->n / 3 > 5 ? f->n / 3 : 5;
     double slope = slope_of(s, s->n - n, s->n);
@@ -234,9 +235,9 @@ static void look_at_tail(struct tmk_fit *f, const struct tmk_fit_series *s, doub
     f->tail_z = (f->slope - slope) / (slope_error(f->scale, n) * like);
 }
 
-static struct tmk_fit fit_line(const struct tmk_fit_series *s, unsigned first)
+static struct tmk_line_fit fit_line(const struct tmk_fit_series *s, unsigned first)
 {
-    struct tmk_fit f = {.first = first, .n = s->n - first};
+    struct tmk_line_fit f = {.first = first, .n = s->n - first};
     double rests[MOST], copy[MOST];
     f.slope = slope_of(s, first, s->n);
     unsigned n = rests_of(&f, s, first, rests);
@@ -266,7 +267,7 @@ static double unevenness(const struct tmk_fit_series *s, unsigned first)
 }
 
 /* What is left of a curve after a line is not noise: where neighbours are even, less is allowed. */
-static double bend_error(const struct tmk_fit *f, const struct tmk_fit_series *s)
+static double bend_error(const struct tmk_line_fit *f, const struct tmk_fit_series *s)
 {
     double noise = fmin(fmax(unevenness(s, f->first), f->scale / LEAST_NOISE), f->scale);
     return SIGMA_OF_MEDIAN * noise * sqrt(1.5 / (f->n / 3.0));
@@ -280,7 +281,7 @@ static double largest_jump(const struct tmk_fit_series *s, unsigned first)
     return most;
 }
 
-static bool is_straight(const struct tmk_fit *f, const struct tmk_fit_series *s)
+static bool is_straight(const struct tmk_line_fit *f, const struct tmk_fit_series *s)
 {
     double rise = fabs(f->rise);
     return fabs(f->bend) <= fmax(BEND_ERRORS * bend_error(f, s), BEND_PART * rise) &&
@@ -292,7 +293,7 @@ static bool is_straight(const struct tmk_fit *f, const struct tmk_fit_series *s)
 /* Solve the normal equations of y = a + b x + c x^2 with weights; false when they have no answer.
  */
 static bool solve(const struct tmk_fit_series *s, unsigned first, const double *weights,
-                  struct tmk_fit *f)
+                  struct tmk_line_fit *f)
 {
     double p[5] = {0}, q[3] = {0};
     for (unsigned i = first; i < s->n; i++) {
@@ -320,7 +321,7 @@ static bool solve(const struct tmk_fit_series *s, unsigned first, const double *
 }
 
 /* Least squares, again and again with less weight for what lies far off. */
-static bool fit_curve(const struct tmk_fit_series *s, struct tmk_fit *f)
+static bool fit_curve(const struct tmk_fit_series *s, struct tmk_line_fit *f)
 {
     double weights[MOST], rests[MOST];
     for (unsigned i = 0; i < MOST; i++)
@@ -339,7 +340,7 @@ static bool fit_curve(const struct tmk_fit_series *s, struct tmk_fit *f)
 }
 
 /* No fifth of it lies off by more than noise would make it. */
-static bool is_good_curve(const struct tmk_fit *f, const struct tmk_fit_series *s)
+static bool is_good_curve(const struct tmk_line_fit *f, const struct tmk_fit_series *s)
 {
     double rests[MOST], error = SIGMA_OF_MEDIAN * f->scale / sqrt(f->n / 5.0);
     unsigned n = rests_of(f, s, f->first, rests);
@@ -352,13 +353,13 @@ static bool is_good_curve(const struct tmk_fit *f, const struct tmk_fit_series *
 
 /* The curve of the longest end that goes up ever faster and explains the line's own points about as
  * well as the line does. False: there is none. */
-static bool find_curve(const struct tmk_fit_series *s, unsigned first, const struct tmk_fit *line,
-                       struct tmk_fit *ret)
+static bool find_curve(const struct tmk_fit_series *s, unsigned first,
+                       const struct tmk_line_fit *line, struct tmk_line_fit *ret)
 {
     double rests[MOST];
     unsigned stride = (s->n - first) / N_STARTS ? (s->n - first) / N_STARTS : 1;
-    for (unsigned at = first; at + TMK_FIT_LEAST * 3 / 2 < line->first; at += stride) {
-        struct tmk_fit f = fit_line(s, at);
+    for (unsigned at = first; at + TMK_LINE_FIT_LEAST * 3 / 2 < line->first; at += stride) {
+        struct tmk_line_fit f = fit_line(s, at);
         if (f.bend <= BEND_ERRORS * bend_error(&f, s) || f.bend <= BEND_PART * f.rise)
             continue;
         if (!fit_curve(s, &f) || f.curve <= 0 || f.slope <= 0 || !is_good_curve(&f, s))
@@ -381,9 +382,10 @@ static int falling(const void *va, const void *vb)
 }
 
 /* Bends down, and a curve says how. */
-static bool slows(const struct tmk_fit_series *s, const struct tmk_fit *line, struct tmk_fit *ret)
+static bool slows(const struct tmk_fit_series *s, const struct tmk_line_fit *line,
+                  struct tmk_line_fit *ret)
 {
-    struct tmk_fit f = *line;
+    struct tmk_line_fit f = *line;
     if (line->bend >= 0 || line->rise <= 0 || !fit_curve(s, &f) || f.curve >= 0 ||
         !is_good_curve(&f, s))
         return false;
@@ -391,13 +393,13 @@ static bool slows(const struct tmk_fit_series *s, const struct tmk_fit *line, st
     return true;
 }
 
-struct tmk_fit tmk_fit_end(const struct tmk_fit_series *s, unsigned first)
+struct tmk_line_fit tmk_fit_end(const struct tmk_fit_series *s, unsigned first)
 {
     unsigned n = s->n - first, stride = n / N_STARTS ? n / N_STARTS : 1;
-    struct tmk_fit f = fit_line(s, first), curve;
+    struct tmk_line_fit f = fit_line(s, first), curve;
     bool is_slow = slows(s, &f, &curve);
     for (unsigned at = first + stride;
-         !is_straight(&f, s) && !is_slow && at + TMK_FIT_LEAST <= s->n; at += stride) {
+         !is_straight(&f, s) && !is_slow && at + TMK_LINE_FIT_LEAST <= s->n; at += stride) {
         f = fit_line(s, at);
         is_slow = slows(s, &f, &curve);
     }

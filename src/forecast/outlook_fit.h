@@ -16,7 +16,7 @@ struct tmk_fit_series {
     double x[TMK_OUTLOOK_POINTS], y[TMK_OUTLOOK_POINTS];
 };
 
-struct tmk_fit {
+struct tmk_line_fit {
     unsigned first, n;               /* the points it is of: the last n, from `first` on */
     double level, slope, curve;      /* y = level + slope x + curve x^2 */
     double scale;                    /* of what is left: a robust standard deviation */
@@ -37,8 +37,8 @@ bool tmk_fit_draw(const struct tmk_outlook_point *points, uint64_t n, double cap
 unsigned tmk_fit_envelope(struct tmk_fit_series *s);
 
 /* The longest end of the series that one line fits, or a curve that rises ever faster. */
-struct tmk_fit tmk_fit_end(const struct tmk_fit_series *s, unsigned first);
+struct tmk_line_fit tmk_fit_end(const struct tmk_fit_series *s, unsigned first);
 
-enum { TMK_FIT_LEAST = 8 }; /* points */
+enum { TMK_LINE_FIT_LEAST = 8 }; /* points */
 
 #endif

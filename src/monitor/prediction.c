@@ -48,7 +48,7 @@ static void take(struct tmk_prediction *p, const struct tmk_outlook *o)
                                             : TMK_GROWTH_NONE;
 }
 
-struct tmk_prediction tmk_prediction_of(const struct tmk_device_use *u, uint64_t warm_up_ns)
+struct tmk_prediction tmk_prediction_of(const struct tmk_watched_device *u, uint64_t warm_up_ns)
 {
     struct tmk_outlook_point points[MOST_POINTS + 1];
     struct tmk_prediction p = {.device_id = u->label, .has_usage = u->has_now};

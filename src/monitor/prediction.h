@@ -24,7 +24,7 @@ struct tmk_prediction {
 #define TMK_PREDICTION_WARM_UP_NS ((uint64_t)TMK_OUTLOOK_LEAST_NS)
 
 /* Of all that was seen of the device. Takes about 0.1 ms, and more the longer its history is. */
-struct tmk_prediction tmk_prediction_of(const struct tmk_device_use *u, uint64_t warm_up_ns);
+struct tmk_prediction tmk_prediction_of(const struct tmk_watched_device *u, uint64_t warm_up_ns);
 
 static inline bool tmk_prediction_is_alarm(const struct tmk_prediction *p)
 {

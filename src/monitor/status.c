@@ -35,7 +35,7 @@ static void add_seconds(struct tmk_tree *t, const char *key, bool is_known, uint
 }
 
 /* A card's number as a number, as that tool has it; else the name. */
-static void add_device(struct tmk_tree *t, const char *key, const struct tmk_device_use *u)
+static void add_device(struct tmk_tree *t, const char *key, const struct tmk_watched_device *u)
 {
     if (u->label[strspn(u->label, "0123456789")] == '\0')
         tmk_tree_u64(t, key, strtoull(u->label, NULL, 10));
@@ -45,7 +45,7 @@ static void add_device(struct tmk_tree *t, const char *key, const struct tmk_dev
 
 /* ---- a device ---- */
 
-static void add_current(struct tmk_tree *t, const struct tmk_device_use *u)
+static void add_current(struct tmk_tree *t, const struct tmk_watched_device *u)
 {
     tmk_tree_object(t, "current_usage");
     add_bytes(t, "allocated", u->has_now, u->now.used_bytes);
@@ -56,7 +56,7 @@ static void add_current(struct tmk_tree *t, const struct tmk_device_use *u)
     tmk_tree_end(t);
 }
 
-static void add_statistics(struct tmk_tree *t, const struct tmk_device_use *u)
+static void add_statistics(struct tmk_tree *t, const struct tmk_watched_device *u)
 {
     bool known = u->n_samples > 0;
     double n = known ? (double)u->n_samples : 1;
@@ -84,7 +84,7 @@ static void add_actions(struct tmk_tree *t, const struct tmk_prediction *p)
 
 /* Those of the prediction's fields that the tool has, in its order. */
 static void add_outlook(struct tmk_tree *t, const struct tmk_prediction *p,
-                        const struct tmk_device_use *u)
+                        const struct tmk_watched_device *u)
 {
     bool is_known = p->risk_level != TMK_RISK_UNKNOWN;
     tmk_tree_text(t, "risk_level", tmk_risk_text(p->risk_level));
@@ -104,7 +104,7 @@ static void add_bounds(struct tmk_tree *t, const struct tmk_prediction *p)
                   p->risk_level != TMK_RISK_UNKNOWN ? tmk_growth_cause_name(p->cause) : NULL);
 }
 
-void tmk_prediction_write(struct tmk_tree *t, const char *key, const struct tmk_device_use *u,
+void tmk_prediction_write(struct tmk_tree *t, const char *key, const struct tmk_watched_device *u,
                           const struct tmk_alarm *alarm, const struct tmk_prediction *p)
 {
     tmk_tree_object(t, key);
@@ -123,7 +123,7 @@ void tmk_prediction_write(struct tmk_tree *t, const char *key, const struct tmk_
     tmk_tree_end(t);
 }
 
-static void add_forecast(struct tmk_tree *t, const struct tmk_device_use *u,
+static void add_forecast(struct tmk_tree *t, const struct tmk_watched_device *u,
                          const struct tmk_prediction *p)
 {
     tmk_tree_object(t, "forecast");
@@ -132,9 +132,9 @@ static void add_forecast(struct tmk_tree *t, const struct tmk_device_use *u,
     tmk_tree_end(t);
 }
 
-static void add_one(struct tmk_tree *t, const struct tmk_status *st, unsigned i)
+static void add_one(struct tmk_tree *t, const struct tmk_monitor_status *st, unsigned i)
 {
-    const struct tmk_device_use *u = tmk_sampler_device(st->sampler, i);
+    const struct tmk_watched_device *u = tmk_sampler_device(st->sampler, i);
     tmk_tree_object(t, u->label);
     add_current(t, u);
     add_statistics(t, u);
@@ -196,7 +196,7 @@ static void add_summary(struct tmk_tree *t, const struct tmk_sampler *s)
     double total = 0, answered = 0, used = 0;
     unsigned n = tmk_sampler_n_devices(s);
     for (unsigned i = 0; i < n; i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(s, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(s, i);
         if (u->n_samples == 0 || u->is_part_of_other)
             continue;
         total += (double)u->now.total_bytes;
@@ -212,7 +212,7 @@ static void add_summary(struct tmk_tree *t, const struct tmk_sampler *s)
     tmk_tree_end(t);
 }
 
-void tmk_status_write(struct tmk_tree *t, const struct tmk_status *st)
+void tmk_monitor_status_write(struct tmk_tree *t, const struct tmk_monitor_status *st)
 {
     char iso[TMK_ISO_BYTES];
     tmk_tree_object(t, NULL);

@@ -16,14 +16,14 @@
 
 #include "kit/tree.h"
 #include "monitor/alarm.h"
-#include "monitor/leaks.h"
+#include "monitor/device_leaks.h"
 #include "monitor/prediction.h"
 #include "monitor/resident.h"
 #include "monitor/sampler.h"
 
 enum { TMK_ISO_BYTES = 32 };
 
-struct tmk_status {
+struct tmk_monitor_status {
     const struct tmk_sampler *sampler;
     time_t started, now;
     uint64_t elapsed_ns;
@@ -36,10 +36,10 @@ struct tmk_status {
 /* "2025-01-15T10:30:00", local time, into the caller's buffer of TMK_ISO_BYTES; returns it. */
 const char *tmk_iso_text(time_t t, char *buffer);
 
-void tmk_status_write(struct tmk_tree *t, const struct tmk_status *status);
+void tmk_monitor_status_write(struct tmk_tree *t, const struct tmk_monitor_status *status);
 
 /* What is known about a device's running out of memory, with that tool's keys. */
-void tmk_prediction_write(struct tmk_tree *t, const char *key, const struct tmk_device_use *u,
+void tmk_prediction_write(struct tmk_tree *t, const char *key, const struct tmk_watched_device *u,
                           const struct tmk_alarm *alarm, const struct tmk_prediction *p);
 
 /* "verdict" and "leaks", as elements of the object that is open; then "watched": every device and

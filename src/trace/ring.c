@@ -356,7 +356,8 @@ bool tmk_ring_has_moved(const struct tmk_ring *copy, int fd)
  * ring are of different moments: of a thread that goes from one to the next meanwhile, records on
  * the later may be there and some on the earlier not. What was stamped before the first page was
  * copied is whole, but for frees and tags that bear an earlier stamp than their moment's
- * (record/torch/fast_path.h): they may be missing, and with each all that follows it on its thread. */
+ * (record/torch/fast_path.h): they may be missing, and with each all that follows it on its thread.
+ */
 static int copy_once(int fd, struct tmk_ring *r, bool live)
 {
     if (read_all(fd, r->header, TMK_RING_HEADER_BYTES, 0) < 0)

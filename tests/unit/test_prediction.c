@@ -18,7 +18,7 @@ static struct tmk_prediction predict(uint64_t (*used)(uint64_t i), uint64_t n, u
                                      uint64_t warm_up_ns)
 {
     struct tmk_device device = {.kind = TMK_DEVICE_NVIDIA};
-    struct tmk_device_use u = {.device = &device, .has_now = n > 0};
+    struct tmk_watched_device u = {.device = &device, .has_now = n > 0};
     strcpy(u.label, "0");
     u.now = (struct tmk_device_memory){80 * GB, n ? used(n - 1) : 0, reserved};
     tmk_history_init(&u.history, TMK_HISTORY_DEVICE);

@@ -19,7 +19,7 @@ struct tmk_diff_pair {
     uint64_t bytes[2];
 };
 
-struct tmk_verdict { /* on a gate */
+struct tmk_gate_verdict { /* on a gate */
     struct tmk_gate gate;
     bool passed;
     struct tmk_gate_measure measure; /* of the pair that decided */
@@ -37,7 +37,7 @@ struct tmk_diff_answer {
     struct tmk_diff_pair *shown; /* its sides are swept and compared below */
     struct tmk_diff *diff;
     struct tmk_diff_steps *steps;
-    struct tmk_verdict verdicts[TMK_MAX_VALUES];
+    struct tmk_gate_verdict verdicts[TMK_MAX_VALUES];
     unsigned n_verdicts;
 };
 
@@ -72,6 +72,6 @@ const char *tmk_change_text(int64_t bytes, char *buffer);
 const char *tmk_growth_text(uint64_t a, uint64_t b, char *buffer);
 /* Returns what a gate measured as a phrase, the caller's: "peak 1.0 MiB -> 2.0 MiB, +1.0 MiB, +100
  * %". */
-char *tmk_verdict_text(const struct tmk_verdict *v);
+char *tmk_verdict_text(const struct tmk_gate_verdict *v);
 
 #endif

@@ -128,7 +128,8 @@ static int measure_gate(const struct tmk_diff_answer *c, const struct tmk_gate *
 
 /* Returns whether this pair decides a gate: the first one that fails, else the one with the largest
  * increase. */
-static bool decides_gate(const struct tmk_verdict *v, const struct tmk_gate_measure *m, bool passes)
+static bool decides_gate(const struct tmk_gate_verdict *v, const struct tmk_gate_measure *m,
+                         bool passes)
 {
     bool grows_more = tmk_diff_change(m->bytes[0], m->bytes[1]) >
                       tmk_diff_change(v->measure.bytes[0], v->measure.bytes[1]);
@@ -138,7 +139,7 @@ static bool decides_gate(const struct tmk_verdict *v, const struct tmk_gate_meas
 int tmk_diff_answer_judge(struct tmk_diff_answer *c)
 {
     for (unsigned i = 0; i < c->n_verdicts; i++) {
-        struct tmk_verdict *v = &c->verdicts[i];
+        struct tmk_gate_verdict *v = &c->verdicts[i];
         struct tmk_gate_measure m;
         char *note = NULL;
         int status = measure_gate(c, &v->gate, &m, &note);
@@ -150,11 +151,11 @@ int tmk_diff_answer_judge(struct tmk_diff_answer *c)
             continue;
         }
         free(v->note);
-        *v = (struct tmk_verdict){.gate = v->gate,
-                                  .passed = passes,
-                                  .measure = m,
-                                  .of = c->shown->sides[1].p,
-                                  .note = note};
+        *v = (struct tmk_gate_verdict){.gate = v->gate,
+                                       .passed = passes,
+                                       .measure = m,
+                                       .of = c->shown->sides[1].p,
+                                       .note = note};
     }
     return 0;
 }

@@ -48,7 +48,7 @@ static void add_gates(struct tmk_tree *t, const struct tmk_diff_answer *c)
 {
     tmk_tree_list(t, "gates");
     for (unsigned i = 0; i < c->n_verdicts; i++) {
-        const struct tmk_verdict *v = &c->verdicts[i];
+        const struct tmk_gate_verdict *v = &c->verdicts[i];
         char *text = tmk_verdict_text(v);
         tmk_tree_object(t, NULL);
         tmk_tree_text(t, "expr", v->gate.text);

@@ -74,7 +74,7 @@ static void add_explain_categories(struct tmk_tree *t, const struct tmk_scene *s
     tmk_tree_end(t);
 }
 
-static void add_explain_causes(struct tmk_tree *t, const struct tmk_verdict *v)
+static void add_explain_causes(struct tmk_tree *t, const struct tmk_oom_verdict *v)
 {
     tmk_tree_list(t, "causes");
     for (int i = 0; i < TMK_N_CAUSES; i++) {
@@ -90,7 +90,7 @@ static void add_explain_causes(struct tmk_tree *t, const struct tmk_verdict *v)
 static void add_evidence(struct tmk_tree *t, const struct tmk_case *c)
 {
     const struct tmk_scene *s = &c->scene;
-    const struct tmk_verdict *v = &c->verdict;
+    const struct tmk_oom_verdict *v = &c->verdict;
     tmk_tree_object(t, "evidence");
     tmk_tree_u64(t, "allocated", s->allocated_bytes);
     tmk_tree_bytes(t, "reserved", s->reserved_bytes);

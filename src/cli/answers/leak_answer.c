@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/answers/leak_answer.c - see leak_answer.h. */
 #include "cli/answers/leak_answer.h"
-#include "cli/answers/leak_run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

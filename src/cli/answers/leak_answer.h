@@ -28,6 +28,10 @@ struct tmk_leak_answer {
     const struct tmk_leak_live *live; /* NULL: a run that has ended */
 };
 
+/* Run the command with an operand, `leak RUN|PID`. Returns an exit status. `threshold_mb` < 0: none
+ * was given. */
+int tmk_leak_run(const struct tmk_args *args, double threshold_mb);
+
 /* Returns whether the leak is on a device that was asked for. */
 bool tmk_leak_is_wanted(const struct tmk_leak_answer *f, const struct tmk_leak *leak);
 enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_answer *f);

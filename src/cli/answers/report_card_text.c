@@ -22,8 +22,8 @@ static void add_account_row(struct tmk_table *t, const char *what, uint64_t byte
 }
 
 /* Says what is in the segments of torch's allocator. */
-static const char *inside_text(const struct tmk_account *a, const struct tmk_account_part *part,
-                               char *buffer, size_t size)
+static const char *inside_text(const struct tmk_device_account *a,
+                               const struct tmk_account_part *part, char *buffer, size_t size)
 {
     char blocks[TMK_AMOUNT_BYTES], cached[TMK_AMOUNT_BYTES], count[TMK_AMOUNT_BYTES];
     bool is_torch = strcmp(part->owner, "torch") == 0 && a->has_reserved;
@@ -40,7 +40,7 @@ static const char *inside_text(const struct tmk_account *a, const struct tmk_acc
     return buffer;
 }
 
-static void write_account_table(const struct tmk_account *a, struct tmk_sheet *sheet)
+static void write_account_table(const struct tmk_device_account *a, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {
         {"part                        ", TMK_LEFT, TMK_SHRINK},
@@ -59,7 +59,7 @@ static void write_account_table(const struct tmk_account *a, struct tmk_sheet *s
     tmk_sheet_table(sheet, t);
 }
 
-static void write_account(const struct tmk_process_answer *f, const struct tmk_account *a,
+static void write_account(const struct tmk_process_answer *f, const struct tmk_device_account *a,
                           struct tmk_sheet *sheet)
 {
     char used[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];

@@ -203,7 +203,7 @@ static void add_ooms(struct tmk_tree *t, const struct tmk_process_answer *f)
 /* ---- what the driver told ---- */
 
 static void add_report_account(struct tmk_tree *t, const struct tmk_process_answer *f,
-                               const struct tmk_account *a)
+                               const struct tmk_device_account *a)
 {
     tmk_tree_object(t, NULL);
     tmk_answer_put_device(t, a->device);

@@ -9,7 +9,7 @@
 /* ---- what is printed ---- */
 
 /* Add a forecast such as "high, in 45.2 s". */
-static void add_forecast_cells(struct tmk_table *t, const struct tmk_device_use *u,
+static void add_forecast_cells(struct tmk_table *t, const struct tmk_watched_device *u,
                                uint64_t warm_up_ns)
 {
     char text[TMK_AMOUNT_BYTES];
@@ -21,7 +21,7 @@ static void add_forecast_cells(struct tmk_table *t, const struct tmk_device_use 
         tmk_table_cell(t, tmk_risk_text(p.risk_level));
 }
 
-static void add_oom_row(struct tmk_table *t, const struct tmk_device_use *u,
+static void add_oom_row(struct tmk_table *t, const struct tmk_watched_device *u,
                         const struct tmk_alarm *alarm, uint64_t warm_up_ns)
 {
     tmk_table_cell(t, u->label);
@@ -72,7 +72,7 @@ static void print_oom_json(const struct tmk_oom_watch *w, double threshold)
     tmk_tree_fixed(&t, "threshold", threshold, 2);
     tmk_tree_list(&t, "predictions");
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
         struct tmk_prediction p = tmk_prediction_of(u, w->warm_up_ns);
         tmk_prediction_write(&t, NULL, u, &w->alarms[i], &p);
     }
@@ -85,7 +85,7 @@ static unsigned say_silent(const struct tmk_monitoring *m)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(m->sampler, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(m->sampler, i);
         if (u->has_now)
             continue;
         n++;

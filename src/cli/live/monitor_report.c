@@ -37,10 +37,10 @@ static void write_json(FILE *out, const void *arg)
 {
     struct tmk_tree t;
     tmk_tree_init_json(&t, out, 4);
-    tmk_status_write(&t, arg);
+    tmk_monitor_status_write(&t, arg);
 }
 
-static int write_report_file(const struct tmk_status *status, const char *path)
+static int write_report_file(const struct tmk_monitor_status *status, const char *path)
 {
     int rc = tmk_output_file_write(path, write_json, status);
     if (rc == 0)
@@ -50,7 +50,7 @@ static int write_report_file(const struct tmk_status *status, const char *path)
 
 /* ---- the table ---- */
 
-static void add_device_row(struct tmk_table *t, const struct tmk_device_use *u)
+static void add_device_row(struct tmk_table *t, const struct tmk_watched_device *u)
 {
     bool known = u->n_samples > 0;
     tmk_table_cell(t, u->label);
@@ -71,7 +71,7 @@ static void add_device_row(struct tmk_table *t, const struct tmk_device_use *u)
     tmk_table_count(t, u->n_samples);
 }
 
-static void print_device_table(const struct tmk_status *status)
+static void print_device_table(const struct tmk_monitor_status *status)
 {
     static const struct tmk_column columns[] = {
         {"device", TMK_LEFT, TMK_FIXED}, {"name", TMK_LEFT, TMK_SHRINK},
@@ -85,7 +85,7 @@ static void print_device_table(const struct tmk_status *status)
         add_device_row(t, tmk_sampler_device(status->sampler, i));
     tmk_sheet_table(&sheet, t);
     for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(status->sampler, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(status->sampler, i);
         if (u->reason[0])
             tmk_monitoring_say(u, "did not answer", u->reason);
     }
@@ -102,7 +102,7 @@ static bool has_answer(const struct tmk_sampler *s)
 }
 
 /* Files come first: stdout may be closed, which ends the program. */
-int tmk_monitor_report(const struct tmk_status *status, const struct tmk_args *args)
+int tmk_monitor_report(const struct tmk_monitor_status *status, const struct tmk_args *args)
 {
     const char *output = tmk_args_get(args, "output"), *plot = tmk_args_get(args, "plot");
     int written = 0, drawn = 0;

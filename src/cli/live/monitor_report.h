@@ -5,7 +5,7 @@
 #define TMK_CLI_LIVE_MONITOR_REPORT_H
 
 #include "cli/front/command.h"
-#include "monitor/leaks.h"
+#include "monitor/device_leaks.h"
 #include "monitor/status.h"
 
 /* Rows for a command's table of options. */
@@ -23,10 +23,10 @@ int tmk_monitor_report_check(const struct tmk_args *args);
 bool tmk_monitor_report_is_json(const struct tmk_args *args);
 /* Write the files that were asked for, then the table or JSON on stdout, then say which devices do
  * not answer. Returns 0, or an exit status after a message; also when no device ever answered. */
-int tmk_monitor_report(const struct tmk_status *status, const struct tmk_args *args);
+int tmk_monitor_report(const struct tmk_monitor_status *status, const struct tmk_args *args);
 /* Draw the picture of --plot: what each device used over time. 0, or an exit status after a
  * message. */
-int tmk_monitor_plot(const struct tmk_status *status, const char *path);
+int tmk_monitor_plot(const struct tmk_monitor_status *status, const char *path);
 
 /* Print what grows on the devices: a sentence with the verdict, and a table. */
 void tmk_leaks_text(const struct tmk_leaks *leaks, uint64_t elapsed_ns);

@@ -93,7 +93,7 @@ enum { REASON_BYTES = 1024 };
 
 /* Writes `text` as it may stand on a screen into the caller's buffer of REASON_BYTES; returns it.
  */
-static const char *make_signal_harmless(const char *text, char *buffer)
+static const char *make_text_harmless(const char *text, char *buffer)
 {
     memset(buffer, 0, REASON_BYTES);
     FILE *out = fmemopen(buffer, REASON_BYTES - 1, "w");
@@ -104,10 +104,10 @@ static const char *make_signal_harmless(const char *text, char *buffer)
     return buffer;
 }
 
-void tmk_monitoring_say(const struct tmk_device_use *u, const char *what, const char *reason)
+void tmk_monitoring_say(const struct tmk_watched_device *u, const char *what, const char *reason)
 {
     char buffer[REASON_BYTES];
-    tmk_say("device %s %s: %s", u->label, what, make_signal_harmless(reason, buffer));
+    tmk_say("device %s %s: %s", u->label, what, make_text_harmless(reason, buffer));
 }
 
 /* ---- open, close ---- */
@@ -119,7 +119,7 @@ static void say_broken_driver(const struct tmk_devices *d)
     char buffer[REASON_BYTES];
     if (driver->state != TMK_DRIVER_READY && driver->state != TMK_DRIVER_ABSENT)
         tmk_say("NVIDIA's cards cannot be asked: %s; see: tidemark doctor",
-                make_signal_harmless(driver->reason, buffer));
+                make_text_harmless(driver->reason, buffer));
 }
 
 static int open_devices(struct tmk_monitoring *m, const struct tmk_args *args,
@@ -260,7 +260,7 @@ void tmk_monitoring_clear(struct tmk_monitoring *m)
 }
 
 /* Write " 0 43.2 %" for a device into `text`. Returns its length. */
-static size_t describe_devices(const struct tmk_device_use *u, char *text, size_t size)
+static size_t describe_devices(const struct tmk_watched_device *u, char *text, size_t size)
 {
     if (!u->has_now)
         return (size_t)snprintf(text, size, " %s -", u->label);
@@ -329,10 +329,10 @@ int tmk_monitoring_run(struct tmk_monitoring *m, void (*each)(void *arg), void *
     return status;
 }
 
-struct tmk_status tmk_monitoring_status(const struct tmk_monitoring *m)
+struct tmk_monitor_status tmk_monitoring_status(const struct tmk_monitoring *m)
 {
-    return (struct tmk_status){.sampler = m->sampler,
-                               .started = m->started,
-                               .now = time(NULL),
-                               .elapsed_ns = m->elapsed_ns};
+    return (struct tmk_monitor_status){.sampler = m->sampler,
+                                       .started = m->started,
+                                       .now = time(NULL),
+                                       .elapsed_ns = m->elapsed_ns};
 }

@@ -73,10 +73,10 @@ void tmk_monitoring_clear(struct tmk_monitoring *m);
 
 /* Say why a device did not answer, or does not list its processes. `reason` is a driver's text and
  * is made harmless. */
-void tmk_monitoring_say(const struct tmk_device_use *u, const char *what, const char *reason);
+void tmk_monitoring_say(const struct tmk_watched_device *u, const char *what, const char *reason);
 
 /* Returns the report as of now. */
-struct tmk_status tmk_monitoring_status(const struct tmk_monitoring *m);
+struct tmk_monitor_status tmk_monitoring_status(const struct tmk_monitoring *m);
 
 /* Read a time: seconds, or a number with a unit. *ret_ns is untouched when the option was not
  * given. 0, or an exit status after a message. */

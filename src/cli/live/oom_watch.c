@@ -18,7 +18,6 @@
 
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
-#include "kit/language.h"
 #include "kit/utf8.h"
 
 extern char **environ;
@@ -51,7 +50,7 @@ static int by_used_bytes(const void *a, const void *b)
 
 /* Find who uses the device, the largest first. When that is not known, the warning comes without
  * it. */
-static void find_holders(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
+static void find_holders(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
                          struct tmk_device_processes *ret)
 {
     (void)tmk_devices_processes(w->m->devices, u->index, ret, NULL);
@@ -89,6 +88,19 @@ static const struct words {
              .holder = "占用进程",
              .advice_of = tmk_growth_cause_advice_zh};
 
+/* Under zh_CN, by LC_ALL, LC_MESSAGES and LANG, of which the first that is set decides. What
+ * machines read never changes. */
+static bool is_language_chinese(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && value[0])
+            return strncmp(value, "zh_CN", 5) == 0;
+    }
+    return false;
+}
+
 static void print_holders(FILE *out, const char *label, const struct tmk_device_processes *holders)
 {
     for (unsigned i = 0; i < holders->n && i < SHOWN_HOLDERS; i++) {
@@ -118,11 +130,11 @@ enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_prediction *p)
     return p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
 }
 
-static void warn_of_alarm(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
+static void warn_of_alarm(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
                           const struct tmk_prediction *p,
                           const struct tmk_device_processes *holders)
 {
-    const struct words *say = tmk_language_is_chinese() ? &chinese : &english;
+    const struct words *say = is_language_chinese() ? &chinese : &english;
     bool is_host = u->device->kind == TMK_DEVICE_HOST;
     const char *risk = tmk_risk_text(p->risk_level), *advice;
     fprintf(w->out, "[WARNING] %s: %s%s\n   %s: %s\n   %s: %.1f%%\n", say->title,
@@ -150,7 +162,7 @@ static void set_text_variable(const char *name, const char *format, ...)
     setenv(name, text, 1);
 }
 
-static void set_hook_environment(const struct tmk_device_use *u, const struct tmk_alarm *alarm,
+static void set_hook_environment(const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
                                  const struct tmk_prediction *p,
                                  const struct tmk_device_processes *holders)
 {
@@ -202,7 +214,7 @@ static int spawn_hook(const char *command, pid_t *ret)
 static void act_on_alarm(struct tmk_oom_watch *w, unsigned i,
                          const struct tmk_device_processes *holders)
 {
-    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     if (w->running[i]) {
         tmk_say("--exec: the command for device %s still runs (process %d), not started again",
                 u->label, (int)w->running[i]);
@@ -239,7 +251,7 @@ static void reap_hook(struct tmk_oom_watch *w, unsigned i, int flags)
 
 static void ring_alarm(struct tmk_oom_watch *w, unsigned i)
 {
-    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     struct tmk_device_processes *holders = tmk_xcalloc(1, sizeof *holders);
     find_holders(w, u, holders);
     tmk_monitoring_clear(w->m);
@@ -259,7 +271,7 @@ static bool is_forecast_due(const struct tmk_oom_watch *w, const struct tmk_oom_
     return w->m->elapsed_ns >= f->due_ns;
 }
 
-static void look_ahead_of_device(struct tmk_oom_watch *w, const struct tmk_device_use *u,
+static void look_ahead_of_device(struct tmk_oom_watch *w, const struct tmk_watched_device *u,
                                  struct tmk_oom_forecast *f)
 {
     uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
@@ -279,7 +291,7 @@ static bool is_worse(struct tmk_oom_forecast *f)
 
 static void look_at_alarm(struct tmk_oom_watch *w, unsigned i)
 {
-    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     struct tmk_oom_forecast *f = &w->forecasts[i];
     if (!u->has_now)
         return;

@@ -157,7 +157,7 @@ static void put_limits(struct tmk_tree *t, const struct tmk_sweep_answer *v)
 {
     tmk_tree_list(t, "largest_that_fits");
     for (uint32_t i = 0; i < v->advice.n_limits; i++) {
-        const struct tmk_limit *l = &v->advice.limits[i];
+        const struct tmk_advice_limit *l = &v->advice.limits[i];
         tmk_tree_object(t, NULL);
         tmk_tree_text(t, "parameter", v->r->params[l->param].name);
         tmk_tree_object(t, "config");
