@@ -4,6 +4,8 @@
 #ifndef TMK_CLI_CMD_DOCTOR_H
 #define TMK_CLI_CMD_DOCTOR_H
 
+#include <stdbool.h>
+
 #include "device/device.h"
 
 /* Fair: it works, with a restriction. */
@@ -34,5 +36,18 @@ void tmk_doctor_fix(struct tmk_doctor_row *row, const char *format, ...)
 
 /* Add the rows for drivers, devices, the host's memory and torch. */
 void tmk_doctor_devices(struct tmk_doctor *d);
+
+/* Which torch a Python has, found without running it: torch/version.py is read as text. Importing
+ * torch would take seconds, and would run foreign code. */
+struct tmk_torch_version {
+    char python[512]; /* the program whose torch it is; "": there is no Python */
+    char version[64];
+    char cuda[16]; /* "13.0"; "": built without */
+    char hip[32];  /* ROCm's; "": built without */
+};
+
+/* Look at `python` (a path, or a name on PATH); NULL: at $VIRTUAL_ENV, $CONDA_PREFIX, or the first
+ * python3 on PATH. False: there is no torch; `python` is filled in then too. */
+bool tmk_torch_version_find(const char *python, struct tmk_torch_version *ret);
 
 #endif

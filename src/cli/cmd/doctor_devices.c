@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/cmd/doctor.h"
-#include "cli/cmd/torch_version.h"
 #include "cli/front/command.h"
 #include "cli/output/xalloc.h"
 #include "device/host.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd/torch_version.c - see torch_version.h. */
-#include "cli/cmd/torch_version.h"
+/* cli/cmd/torch_version.c - see doctor.h. */
+#include "cli/cmd/doctor.h"
 
 #include <glob.h>
 #include <limits.h>

@@ -173,7 +173,7 @@ static void try_waiting(void)
 
 /* Try all calls. An alarm ends the process when a call does not return, which is no better than a
  * filter that kills. */
-_Noreturn static void try_all(void)
+_Noreturn static void try_all_calls(void)
 {
     static const int quiet[] = {SIGALRM, SIGSYS, SIGXFSZ};
     sigset_t none;
@@ -197,7 +197,7 @@ static bool do_they_let_live(void)
     int status = -1;
     pid_t child = fork();
     if (child == 0)
-        try_all();
+        try_all_calls();
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
