@@ -60,10 +60,8 @@ static int add_mapping(struct tmk_image *image, char *line)
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %" SCNu64 " %n", &m.start, &m.end,
                perms, &m.file_offset, &m.inode, &at) < 5)
         return 0;
-    struct tmk_mapping *more = tmk_grow(image->mappings, image->n + 1, &image->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(image->mappings, image->n + 1, image->room) < 0)
         return TMK_ENOMEM;
-    image->mappings = more;
     m.is_code = perms[2] == 'x';
     m.path = strdup(line + at);
     if (!m.path)

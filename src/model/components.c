@@ -199,10 +199,8 @@ static int read_rule(struct tmk_components *c, const char *line, const char *end
 
 static int add_rule(struct tmk_components *c, const struct rule *rule)
 {
-    struct rule *more = tmk_grow(c->rules, c->n_rules + 1, &c->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(c->rules, c->n_rules + 1, c->room) < 0)
         return TMK_ENOMEM;
-    c->rules = more;
     c->rules[c->n_rules++] = *rule;
     return 0;
 }

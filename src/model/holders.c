@@ -201,10 +201,8 @@ struct tmk_holders *tmk_holders_close(struct tmk_holders *h)
 static bool make_room(struct tmk_holders *h, uint32_t stack)
 {
     uint64_t before = h->room;
-    struct known *more = tmk_grow(h->items, (uint64_t)stack + 1, &h->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(h->items, (uint64_t)stack + 1, h->room) < 0)
         return false;
-    h->items = more;
     for (uint64_t i = before; i < h->room; i++)
         h->items[i].holder = NULL;
     return true;

@@ -42,10 +42,8 @@ static struct tmk_elf *file_of(struct server *s, const struct tmk_symbol_request
             memcmp(m->build_id, r->build_id, r->build_id_bytes) == 0)
             return m->elf;
     }
-    struct module *more = tmk_grow(s->modules, s->n_modules + 1, &s->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(s->modules, s->n_modules + 1, s->room) < 0)
         return NULL;
-    s->modules = more;
     struct module *m = &s->modules[s->n_modules];
     *m = (struct module){.path = strdup(r->path), .build_id_bytes = r->build_id_bytes};
     if (!m->path)

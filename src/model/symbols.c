@@ -172,10 +172,8 @@ static int64_t module_of(struct tmk_symbols *s, const struct tmk_code_address *w
     for (uint64_t i = 0; i < s->n_modules; i++)
         if (s->modules[i].hash == hash && strcmp(s->modules[i].path, where->path) == 0)
             return (int64_t)i;
-    struct module *more = tmk_grow(s->modules, s->n_modules + 1, &s->module_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(s->modules, s->n_modules + 1, s->module_room) < 0)
         return TMK_ENOMEM;
-    s->modules = more;
     const char *path = tmk_arena_text(&s->texts, where->path, strlen(where->path));
     if (!path)
         return TMK_ENOMEM;

@@ -187,11 +187,8 @@ static struct tmk_process_use *find_process(struct tmk_watched_device *u, pid_t 
 
 static struct tmk_process_use *add_process(struct tmk_watched_device *u)
 {
-    struct tmk_process_use *more =
-        tmk_grow(u->processes, u->n_processes + 1, &u->processes_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(u->processes, u->n_processes + 1, u->processes_room) < 0)
         return NULL;
-    u->processes = more;
     struct tmk_process_use *p = &u->processes[u->n_processes++];
     memset(p, 0, sizeof *p);
     tmk_history_init(&p->history, TMK_HISTORY_PROCESS);

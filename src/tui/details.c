@@ -59,13 +59,12 @@ static int add_rows(struct pairs *pairs, struct tmk_peak *pass, enum tmk_by by, 
         uint64_t known = pairs->keys.n;
         if ((rc = tmk_textmap_put(&pairs->keys, rows[i].key, &number)) < 0)
             break;
-        struct pair *more = tmk_grow(pairs->items, pairs->keys.n, &pairs->room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(pairs->items, pairs->keys.n, pairs->room) < 0)
             return TMK_ENOMEM;
-        pairs->items = more;
         if (number == known)
-            more[number] = (struct pair){0};
-        *(is_now ? &more[number].now_bytes : &more[number].peak_bytes) = rows[i].bytes;
+            pairs->items[number] = (struct pair){0};
+        *(is_now ? &pairs->items[number].now_bytes : &pairs->items[number].peak_bytes) =
+            rows[i].bytes;
     }
     return rc;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/valid.h"
 
 const uint16_t kit_devices[KIT_DEVICES] = {0, 0x100, 0x101};
 
@@ -403,6 +404,7 @@ void kit_apply(struct tmk_state *s, const struct tmk_input *in)
         tmk_state_other(s, in->ns);
     if (in->kind == TMK_KIND_DROP)
         s->n_dropped += in->a;
+    TMK_ASSERT_VALID(tmk_state_adds_up(s), (s->n_devices + 1) * (uint64_t)s->n_entries);
 }
 
 /* ---- comparing ---- */

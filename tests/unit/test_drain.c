@@ -35,6 +35,7 @@ struct flow {
     uint64_t n_each;
     _Atomic uint64_t n_written, n_packed;
     _Atomic uint32_t n_done;
+    bool is_damaged; /* the ring, on purpose */
 };
 
 static struct flow flow;
@@ -61,6 +62,7 @@ static void flow_open(uint32_t n_pages, uint64_t n_each)
 static void flow_close(void)
 {
     tmk_recorder_disarm();
+    assert_true(flow.is_damaged || tmk_ring_is_valid(&tmk_recorder.ring));
     tmk_drain_close(flow.drain);
     tmk_packer_close(flow.packer);
     tmk_writer_close(&flow.writer);
@@ -387,6 +389,7 @@ static void test_impossible_records(void **unused)
     static const union tmk_record_head odd = {{.kind = 99, .n_slots = 1}};
     static const union tmk_record_head good = {{.kind = TMK_KIND_ALLOC, .n_slots = 1}};
     flow_open(2, 0);
+    flow.is_damaged = true;
     (void)tmk_ring_take(&tmk_recorder.ring, 1);
     struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, 2); /* the last of the mapping */
     assert_ptr_equal(page, &tmk_recorder.ring.pages[1]);

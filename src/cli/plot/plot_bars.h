@@ -34,9 +34,11 @@ struct tmk_bar {
 
 struct tmk_bars {
     char **keys;
-    uint32_t n_keys, key_room;
+    uint32_t n_keys;
+    uint64_t key_room;
     struct tmk_bar *bars;
-    uint32_t n_bars, bar_room;
+    uint32_t n_bars;
+    uint64_t bar_room;
     bool is_beside; /* pieces do not add up: they lie one below the other, thin */
 };
 

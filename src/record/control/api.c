@@ -2,8 +2,8 @@
 /* record/control/api.c - the functions that include/tidemark/tidemark.h declares, for annotated
  * programs.
  *
- * Each is a hook in the sense of DESIGN: it enters the lane, which is the guard against re-entry,
- * and passes it on to everything below. */
+ * Each is a hook: it enters the lane, which guards against re-entry, and passes the lane to
+ * everything below. */
 #include <string.h>
 
 #include "record/core/intern.h"
@@ -13,9 +13,10 @@
 #include "record/training/training_context.h"
 #include "tidemark/tidemark.h"
 
-/* With native stacks: the site, then the callers of its function. The innermost native frame is
- * left out, as it is that function. (Where an allocator's wrapper passes its caller's site, that is
- * the wrapper, and the site's function comes twice: as the site and as a native frame.) */
+/* With native stacks: the call site, then the callers of its function. The innermost native frame
+ * is left out, because it is that function. (Where an allocator's wrapper passes its caller's site,
+ * that frame is the wrapper, and the site's function appears twice: as the site and as a native
+ * frame.) */
 __attribute__((noinline)) static uint32_t site_native_stack(struct tmk_lane *lane,
                                                             const struct tidemark_site *site)
 {

@@ -20,7 +20,7 @@
 #include "record/torch/torch_slots.h"
 #include "record/training/bridge.h"
 
-static const uint64_t arm_more_ns = 4000000000u; /* nobody's event waits for an attach */
+static const uint64_t arm_more_ns = 4000000000u; /* no event waits for an attach */
 
 static int answer_with(int rc, char *message, size_t size, const char *text)
 {
@@ -30,7 +30,7 @@ static int answer_with(int rc, char *message, size_t size, const char *text)
     return rc;
 }
 
-/* The value of a key, copied; false when it is not there or too long. */
+/* Copy the value of a key; false when it is missing or too long. */
 static bool option_value(const char *options, const char *key, char *value, size_t size)
 {
     size_t n_key = strlen(key);
@@ -91,7 +91,7 @@ static int begin_recording(const char *options, char *message, size_t size)
     }
     if (is_option_set(options, "injected"))
         tmk_helper_adopt();
-    tmk_seccomp_hook_calls(); /* before there is anything that a filter could kill for */
+    tmk_seccomp_hook_calls(); /* first, while there is nothing yet that a filter could kill for */
     if (!tmk_session_arm() && !tmk_session_wait_armed(arm_more_ns))
         return answer_with(-1, message, size, "the run folder or the ring could not be made");
     struct tmk_slot_count count = tmk_preexisting_hook();
@@ -103,8 +103,8 @@ static int begin_recording(const char *options, char *message, size_t size)
     return 0;
 }
 
-/* A `tidemark attach` that was killed has left its thread behind, which is soon done. Ours is such
- * a thread too, not one of the program's: it may wait. */
+/* A killed `tidemark attach` leaves its thread behind, which soon ends. The calling thread is such
+ * a thread too, not one of the program's, so it may wait. */
 static bool wait_for_turn(void)
 {
     enum { LOOKS = 500 };
@@ -117,7 +117,7 @@ static bool wait_for_turn(void)
     return false;
 }
 
-/* Nothing that could kill is called before this is known. */
+/* Nothing that could kill is called before this is decided. */
 static bool may_begin(const char *options)
 {
     char said[TMK_FILTERS_SAID_BYTES] = "";
@@ -154,7 +154,7 @@ int tmk_attach_end(char *message, size_t size)
     bool was_on = !tmk_recorder_is_off();
     struct tmk_slot_count count = tmk_torch_slots_take_out();
     bool ended = tmk_session_end();
-    tmk_bridge_end(); /* after it: Python's side is put back only when nothing is recorded */
+    tmk_bridge_end(); /* last: Python's side is put back only when nothing is recorded */
     tmk_torch_slots_end_turn();
     if (!was_on)
         return answer_with(-1, message, size, "nothing is being recorded");

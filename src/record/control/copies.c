@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* record/control/copies.c - see copies.h. Modules are listed in the order in which they were
- * loaded, those of LD_PRELOAD as they are named there. */
+ * loaded; those of LD_PRELOAD come in the order of its list. */
 #include "record/control/copies.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@ enum { MOST_COPIES = 8, PATH_BYTES = 4096 };
 struct copies {
     bool is_first;
     bool is_own_seen;
-    unsigned skip; /* this many others, for the one to be found */
+    unsigned skip; /* skip this many other copies */
     char path[PATH_BYTES];
 };
 

@@ -11,10 +11,10 @@
 
 #include <stdbool.h>
 
-/* Whether no other copy was loaded before this one. Takes the loader's lock for a moment. */
+/* True when no other copy was loaded before this one. Takes the loader's lock for a moment. */
 bool tmk_copies_is_first(void);
 
-/* Whether another copy records, or would with the next event. */
+/* True when another copy records, or would with the next event. */
 bool tmk_copies_record(void);
 
 #endif

@@ -11,13 +11,13 @@
 
 typedef void *dlsym_function(void *handle, const char *name);
 
-/* RTLD_NEXT is for the C library to answer, which knows who asks. By RTLD_DEFAULT it would find our
- * own definition, which is right where the driver is behind it; where it is not there is none, as
- * the C library has then said (dlerror). */
+/* RTLD_NEXT is left to the C library, which knows who asks. With RTLD_DEFAULT it would find our own
+ * definition. That is right if the driver is behind it; if not, there is no such symbol, as the C
+ * library has then said (dlerror). */
 void *tmk_dlsym_answer(void *handle, const char *name)
 {
     dlsym_function *next = (dlsym_function *)tmk_loader_next_dlsym();
-    if (name[0] != 'c') /* prctl, syscall: what asks the C library itself gets our stubs too */
+    if (name[0] != 'c') /* prctl, syscall: a question to the C library itself gets our stubs too */
         return next && handle != RTLD_NEXT && handle != RTLD_DEFAULT && tmk_seccomp_is_name(name)
                    ? tmk_seccomp_stub(name, next(handle, name))
                    : NULL;

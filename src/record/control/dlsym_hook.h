@@ -11,7 +11,7 @@
 #ifndef TMK_RECORD_DLSYM_HOOK_H
 #define TMK_RECORD_DLSYM_HOOK_H
 
-/* For the stub: what our dlsym answers. NULL: let the next one answer (tmk_loader_next_dlsym());
+/* For the stub: our dlsym's answer. NULL: the next dlsym answers (tmk_loader_next_dlsym());
  * TMK_DLSYM_NONE: there is no such symbol. */
 #define TMK_DLSYM_NONE ((void *)-1)
 void *tmk_dlsym_answer(void *handle, const char *name);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* record/control/exit_hook.c - _exit(), by which forked workers end: os._exit() of Python,
+/* record/control/exit_hook.c - our _exit(), by which forked workers end: Python's os._exit(),
  * DataLoader's workers.
  *
- * No destructor runs then, and the ring of each such worker would lie in memory until somebody
- * merged it. So the recording is brought to its end first, as exit() does it. Only by the process
- * that is recorded: a vfork()ed child shares the memory of its parent, and its _exit() must not end
- * the parent's recording. Where such a child restricts its system calls and becomes another
- * program, and its parent's thread reports nothing before it calls _exit(), the ring is left to be
- * merged. */
+ * No destructor runs then, and the ring of each such worker would stay in memory until somebody
+ * merged it. So the recording is ended first, as exit() does it. Only the recorded process does
+ * that: a vfork()ed child shares the memory of its parent, and its _exit() must not end the
+ * parent's recording. If such a child restricts its system calls and becomes another program, and
+ * its parent's thread reports nothing before it calls _exit(), the ring is left to be merged. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ typedef void exit_function(int status);
 
 static exit_function *next_exit;
 
-/* Now, because looking it up takes the loader's lock. */
+/* Look it up now, because that takes the loader's lock. */
 __attribute__((constructor)) static void find_next_exit(void)
 {
     next_exit = (exit_function *)tmk_loader_symbol(RTLD_NEXT, "_exit");

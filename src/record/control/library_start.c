@@ -20,14 +20,14 @@ static void copy_setting(char *to, size_t size, const char *name)
         strcpy(to, value);
 }
 
-/* They find something when we are loaded late: `import torch, tidemark`. */
+/* Hook what was loaded before us: `import torch, tidemark`. */
 static void hook_late(void)
 {
     tmk_torch_slots_put_in();
     tmk_seccomp_hook_calls();
 }
 
-/* The environment is read here, before the program has threads that might change it. */
+/* Reads the environment before the program has threads that might change it. */
 __attribute__((constructor)) static void start_library(void)
 {
     tmk_sandbox_prepare();
@@ -54,7 +54,7 @@ __attribute__((constructor)) static void start_library(void)
         hook_late();
 }
 
-/* exit() and return from main. */
+/* Called by exit() and by return from main. */
 __attribute__((destructor)) static void finish_at_exit(void)
 {
     tmk_session_finish(true);

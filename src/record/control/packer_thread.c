@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* record/control/packer_thread.c - the helper thread: makes ring and trace, moves events, ends the
- * trace.
+/* record/control/packer_thread.c - the helper thread that makes ring and trace, moves events, and
+ * ends the trace.
  *
  * It does everything that can fail or block, with all signals blocked, so that a full disk or a
- * file-size limit (SIGXFSZ) meets it and never the program's threads. It sleeps between looks; a
- * look is one atomic load. Events are moved when a good chunk's worth has come or a few seconds
- * have passed: until then they are safe in the ring. */
+ * file-size limit (SIGXFSZ) hits this thread and never the program's threads. It sleeps between
+ * looks; a look is one atomic load. Events are moved when a good chunk's worth has come or a few
+ * seconds have passed; until then they are safe in the ring. */
 #include "record/control/packer_thread.h"
 
 #include <errno.h>
@@ -37,15 +37,15 @@ enum {
     LOOK_NS = 5000000,
     IDLE_LOOK_NS = 20000000,
     IDLE_LOOKS = 20,        /* quiet looks before we look less often */
-    MODULE_LOOKS = 4,       /* with native stacks: so often ask what the loader has done */
+    MODULE_LOOKS = 4,       /* with native stacks: ask every so many looks what the loader did */
     CHUNK_PAGES = 48,       /* about 24,000 records */
     TABLE_BYTES = 56 << 20, /* addresses for the tables of drain and packer */
 };
-static const uint64_t sync_ns = 4000000000u; /* packed and on the disk at least so often */
+static const uint64_t sync_ns = 4000000000u; /* packed and on the disk at least this often */
 
 struct packing_session { /* what the thread has open */
     struct tmk_identity id;
-    char run_folder[3072]; /* settings' is gone when the recording has ended */
+    char run_folder[3072]; /* a copy: the settings lose it when the recording has ended */
     char trace_path[3584];
     char ring_path[3584];
     char control_path[512]; /* "": none */
@@ -55,7 +55,7 @@ struct packing_session { /* what the thread has open */
     uint64_t max_size; /* of the trace, as the packer knows it */
     bool has_own_descriptors;
     uint64_t synced_ns;
-    uint64_t pages_taken; /* when last packed */
+    uint64_t pages_taken; /* when the ring was last packed */
 };
 
 /* One per process; a forked child starts over with it. */
@@ -63,11 +63,12 @@ static struct packing_session packing;
 
 /* ---- making files ---- */
 
-/* mkdir -p, mode 0700 for what we make. Works on a copy: a fork may come at any moment. */
+/* mkdir -p, with mode 0700 for new folders. It works on a copy of the path, because a fork may come
+ * at any moment. */
 static int make_run_folder(const char *folder)
 {
     char path[sizeof tmk_recorder.settings.run_folder];
-    if (folder[0] != '/') /* the recording ends before it has begun */
+    if (folder[0] != '/') /* the recording ended before it began */
         return TMK_EINVAL;
     if (access(folder, F_OK) == 0)
         return 0;
@@ -121,9 +122,10 @@ static int make_trace(struct packing_session *s, struct tmk_clock_reading began)
     return tmk_packer_open(&options, &out, &s->packer);
 }
 
-/* Before the trace, whose header names it, and before this thread leaves the program's descriptors:
- * what is evaluated for a client needs them. A process without a door is watched all the same. */
-static void make_door(struct packing_session *s)
+/* Make the control socket before the trace, because the trace's header names it, and before this
+ * thread leaves the program's descriptors, because evals need those. A process without a socket is
+ * watched all the same. */
+static void make_control_socket(struct packing_session *s)
 {
     struct tmk_text path;
     tmk_text_init(&path, s->control_path, sizeof s->control_path);
@@ -147,7 +149,7 @@ static void clean_up_session(struct packing_session *s)
     tmk_ring_space_close();
 }
 
-/* While the account is open, which is where it is said when there is no other place. */
+/* Called while the account is open, which is where it is said when there is no other place. */
 static void note_refusal(int rc, int os_error)
 {
     if (rc == TMK_EFULL)
@@ -156,9 +158,9 @@ static void note_refusal(int rc, int os_error)
         tmk_refusal_note(TMK_STOP_FOLDER, os_error);
 }
 
-/* In the program's table of descriptors, a child that is forked meanwhile would have those that
- * hold our locks. */
-static int open_room(struct packing_session *s)
+/* While this thread has the program's descriptors, no fork may happen: a child would inherit those
+ * that hold our locks. */
+static int open_ring_space(struct packing_session *s)
 {
     if (!s->has_own_descriptors)
         tmk_forks_hold();
@@ -184,12 +186,12 @@ static int open_session(struct packing_session *s)
     struct tmk_text path;
     tmk_text_init(&path, s->trace_path, sizeof s->trace_path);
     tmk_identity_trace_path(&s->id, s->run_folder, &path);
-    make_door(s);
+    make_control_socket(s);
     int rc = path.cut ? TMK_EINVAL : make_run_folder(s->run_folder);
     if (rc == 0)
         rc = tmk_intern_reset();
     if (rc == 0)
-        rc = open_room(s);
+        rc = open_ring_space(s);
     tmk_region_pool_begin(TABLE_BYTES);
     if (rc == 0)
         rc = make_trace(s, began);
@@ -232,9 +234,9 @@ static int pack_events(struct packing_session *s)
     return rc;
 }
 
-/* Many frees have no time of their own while we sleep (fast_path.h). What we do between may take
- * long: then they have. Whoever hurries us after the flag was looked at takes `slept` back himself.
- */
+/* Many frees reuse a timestamp while we sleep (fast_path.h). What we do between sleeps may take
+ * long, so frees read their own then. Whoever hurries us after the flag was read resets `slept`
+ * itself. */
 static void sleep_between(long ns)
 {
     atomic_store(&tmk_fast_path.slept, tmk_clock_ticks(tmk_recorder.counter));
@@ -244,9 +246,9 @@ static void sleep_between(long ns)
     atomic_store(&tmk_fast_path.slept, UINT64_MAX);
 }
 
-/* A third of the ring has been used since it was last packed, or the last of it, or a thread asks
- * for more: double it. True when it cannot grow, and must be emptied sooner. Pages that threads
- * hold are not emptied: few may be left although few are new. */
+/* The ring is crowded when a third of it has been used since it was last packed, or its last page,
+ * or a thread asks for more: double it. True when it cannot grow and must be emptied sooner. Pages
+ * that threads hold are not emptied, so few may be left although few are new. */
 static bool is_ring_crowded(uint64_t new_pages, bool is_wanted)
 {
     const struct tmk_ring *ring = &tmk_recorder.ring;
@@ -255,7 +257,7 @@ static bool is_ring_crowded(uint64_t new_pages, bool is_wanted)
     return (is_wanted || is_last || new_pages * 3 > n) && tmk_ring_space_grow_ahead(n) == 0;
 }
 
-/* One look at the ring: pack when a chunk's worth has come, pack and sync when it is time. */
+/* Look at the ring once: pack when a chunk's worth has come, pack and sync when it is time. */
 static int look_for_events(struct packing_session *s, bool *ret_quiet)
 {
     uint64_t now = tmk_clock_monotonic_ns();
@@ -278,9 +280,9 @@ static int look_for_events(struct packing_session *s, bool *ret_quiet)
     return rc;
 }
 
-/* True when all threads of the program have ended, the first one by pthread_exit(): the process
- * would end now if we were not in it. The first thread stays in the list as a zombie, which has no
- * program any more. Without opening anything: the program may count on the lowest descriptor. */
+/* True when all threads of the program have ended, the first one by pthread_exit(): without us the
+ * process would end now. The first thread stays in the list as a zombie without an executable.
+ * Nothing is opened, because the program may rely on the lowest free descriptor. */
 static bool is_process_alone(void)
 {
     struct stat st;
@@ -290,7 +292,7 @@ static bool is_process_alone(void)
            readlink("/proc/self/exe", text, sizeof text) < 0 && errno == ENOENT;
 }
 
-/* Until told to stop, or something fails. */
+/* Pack until told to stop, or until something fails. */
 static int pack_until_stop(struct packing_session *s)
 {
     int quiet_looks = 0;
@@ -317,7 +319,7 @@ static int pack_until_stop(struct packing_session *s)
 
 /* ---- ending ---- */
 
-/* What made packing fail, for the trace's status. */
+/* Put what made packing fail into the trace's status. */
 static void note_stop_reason(struct packing_session *s, int rc)
 {
     int os_error = s->writer.error.os_error;
@@ -349,7 +351,7 @@ void *tmk_packer_thread_main(void *unused)
 {
     (void)unused;
     prctl(PR_SET_NAME, "tidemark", 0, 0, 0);
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where Yama would forbid `attach` */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* so that `attach` works under Yama */
     struct packing_session *s = &packing;
     int rc = open_session(s);
     atomic_store(&tmk_fast_path.slept, UINT64_MAX);

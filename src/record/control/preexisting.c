@@ -17,8 +17,8 @@ enum { STACK_BYTES = 1 << 20 };
 static const uint64_t hook_limit_ns = 5000000000u;
 static const uint64_t hold_limit_ns = 3000000000u;
 
-/* Blocks lie one behind the other in their segment; old versions do not give each one's address.
- * One that waits for its streams has been reported as freed already. */
+/* Blocks lie one behind the other in their segment; old versions do not give each one's address. A
+ * block that waits for its streams has been reported as freed already. */
 static const char list_source[] =
     "def note(begin, record):\n"
     "    import sys\n"
@@ -33,8 +33,8 @@ static const char list_source[] =
     "                record(segment['device'], address, block['size'])\n"
     "            address += block['size']\n";
 
-/* One at a time: a thread that still waits for the interpreter's lock, after a detach, keeps
- * another from being started, and finds that it has nothing to do. */
+/* One at a time. After a detach, a thread that still waits for the interpreter's lock keeps another
+ * from being started, and then finds that it has nothing to do. */
 static struct {
     atomic_flag running;
     struct tmk_slot_count count;
@@ -42,7 +42,7 @@ static struct {
     uint64_t ticks; /* just before the list was made */
     uint32_t stack;
     const struct tmk_python *py;
-    struct tmk_lane lane; /* beside the thread's own: its records would be out of order there */
+    struct tmk_lane lane; /* beside the thread's own, in which its records would be out of order */
 } listing = {.running = ATOMIC_FLAG_INIT};
 
 static bool is_recording_over(void)
@@ -50,20 +50,20 @@ static bool is_recording_over(void)
     return atomic_load(&tmk_recorder.control->generation) != listing.lane.generation;
 }
 
-/* begin_list(), for the Python side: the list is about to be made. */
+/* begin(), for the Python side: the list is about to be made. */
 static struct tmk_object *begin_list(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self, (void)arguments;
     tmk_packing_hold(tmk_clock_monotonic_ns() + hold_limit_ns);
-    /* While it is held blocks go the long way, and afterwards none shares a time of before: no free
-     * of a block that is on the list is stamped before these ticks. */
+    /* While packing is held, blocks take the slow path, and afterwards no free reuses an earlier
+     * timestamp: no free of a listed block is stamped before these ticks. */
     tmk_fast_path_close();
     listing.ticks = tmk_clock_ticks(tmk_recorder.counter);
     tmk_fast_path_end_all_sharing();
     return listing.py->Py_BuildValue("");
 }
 
-/* record(device, address, size), likewise. */
+/* record(device, address, size), for the Python side. */
 static struct tmk_object *record_listed(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self;
@@ -78,8 +78,7 @@ static struct tmk_object *record_listed(struct tmk_object *self, struct tmk_obje
     return py->Py_BuildValue("");
 }
 
-/* With the interpreter's lock. What goes wrong here is an exception, and that is dropped: then
- * there are no such blocks. */
+/* Needs the interpreter's lock. An exception means that there are no such blocks; it is dropped. */
 static void note_with_lock(const struct tmk_python *py)
 {
     static struct tmk_python_method begins = {"begin", begin_list, TMK_PYTHON_VARARGS, NULL};
@@ -89,7 +88,7 @@ static void note_with_lock(const struct tmk_python *py)
     struct tmk_object *note = done ? py->PyDict_GetItemString(names, "note") : NULL;
     struct tmk_object *arguments = note ? py->PyTuple_New(2) : NULL;
     struct tmk_object *result = NULL;
-    if (arguments && /* which takes the functions */
+    if (arguments && /* the tuple takes the functions */
         py->PyTuple_SetItem(arguments, 0, py->PyCFunction_NewEx(&begins, NULL, NULL)) == 0 &&
         py->PyTuple_SetItem(arguments, 1, py->PyCFunction_NewEx(&records, NULL, NULL)) == 0)
         result = py->PyObject_CallObject(note, arguments);
@@ -107,7 +106,7 @@ static bool open_own_lane(void)
     return true;
 }
 
-/* The lane and its definitions first: its records stay in order of time. */
+/* The lane and its definitions come first, so that its records are in order of time. */
 static void *list_main(void *unused)
 {
     (void)unused;

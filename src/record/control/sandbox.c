@@ -12,8 +12,8 @@
 #include "record/core/seal.h"
 
 static struct {
-    char said[TMK_FILTERS_SAID_BYTES]; /* by the environment; "": nothing */
-    char shown_at[512]; /* the file that `run` watches; "": none, or it was shown already */
+    char said[TMK_FILTERS_SAID_BYTES]; /* what the environment says of the filters; "": nothing */
+    char shown_at[512]; /* the file that `run` watches; "": none, or it was opened already */
     bool is_launched;
     bool is_refused;
 } sandbox;
@@ -45,14 +45,14 @@ static bool are_known(const struct tmk_filters *own)
 {
     struct tmk_filters first;
     const char *said = sandbox.said[0] ? sandbox.said : NULL;
-    if (own->n == 0) /* mostly: one file is read, not two */
+    if (own->n == 0) /* the usual case: one file is read, not two */
         return true;
     bool has_first = tmk_filters_read_first("/proc/self", &first);
     return tmk_filters_are_known(own, has_first ? &first : NULL, said, sandbox.is_launched);
 }
 
 /* Tell `run`, by two calls that the loader makes for each library. Writing a line anywhere would
- * need others: a filter may look at how a file is opened, and at what is written to. */
+ * need other calls: a filter may look at how a file is opened, and at what is written to it. */
 static void show_refusal(void)
 {
     int before = errno;
@@ -63,7 +63,7 @@ static void show_refusal(void)
     errno = before;
 }
 
-/* Without /proc nothing is known. */
+/* Without /proc nothing is known, which is a no. */
 bool tmk_sandbox_allows(void)
 {
     struct tmk_filters own = {0};

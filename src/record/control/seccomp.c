@@ -25,14 +25,14 @@
 #include "record/loader/library.h"
 #include "record/loader/loader.h"
 
-/* A helper thread that still runs under the filter may cost the program its life: wait longer than
- * at any other time. */
+/* A helper thread that still runs under the filter may cost the program its life, so wait longer
+ * than anywhere else. */
 static const uint64_t end_limit_ns = 5000000000u;
 
 /* ---- closing ---- */
 
-/* A vfork child runs in its parent's memory and has a process number of its own. A forked child's
- * page is zero. */
+/* A vfork child runs in its parent's memory and has its own process number. A forked child's page
+ * is zero. */
 static bool is_vfork_child(void)
 {
     pid_t owner = atomic_load(&tmk_recorder.control->owner);
@@ -42,13 +42,13 @@ static bool is_vfork_child(void)
 void tmk_seccomp_close(void)
 {
     if (is_vfork_child()) {
-        if (!tmk_lane.busy) /* else a handler's, that interrupted an event */
+        if (!tmk_lane.busy) /* otherwise it is a handler's, that interrupted an event */
             tmk_lane.busy = TMK_LANE_LENT;
         return;
     }
     if (!tmk_seal_begin_closing()) {
         if (atomic_load(&tmk_recorder.control->owner) !=
-            0) /* else forked while another closed it */
+            0) /* otherwise it was forked while another thread closed it */
             tmk_seal_wait_until_closed(end_limit_ns);
         return;
     }
@@ -64,7 +64,7 @@ void tmk_seccomp_close(void)
 
 /* ---- the stubs' side ---- */
 
-/* 0: not looked for yet. */
+/* the next function behind each stub; 0: not looked for yet */
 extern _Atomic uintptr_t tmk_seccomp_next[2];
 _Atomic uintptr_t tmk_seccomp_next[2];
 void tmk_seccomp_stub_prctl(void);
@@ -75,8 +75,8 @@ void tmk_seccomp_stub_syscall(void);
 static const char *const call_names[2] = {
     [TMK_SECCOMP_PRCTL] = "prctl", [TMK_SECCOMP_SYSCALL] = "syscall"};
 
-/* A filter without a program is a question ("is there seccomp?"), to which the kernel says EFAULT;
- * so is strict mode with flags. */
+/* A filter without a program is a question ("is there seccomp?"), which the kernel answers with
+ * EFAULT; so is strict mode with flags. */
 static bool prctl_installs(const long *a)
 {
     return (int)a[0] == PR_SET_SECCOMP &&
@@ -93,8 +93,8 @@ static bool syscall_installs(const long *a)
             (operation == SECCOMP_SET_MODE_STRICT && flags == 0 && a[3] == 0));
 }
 
-/* What is asked for while we look is the loader's own doing, or an allocator's: the stub makes that
- * call itself. */
+/* A prctl() or syscall() during this search comes from the loader or an allocator: the stub makes
+ * that call itself. */
 static void find_next_functions(void)
 {
     static atomic_flag looks = ATOMIC_FLAG_INIT;
@@ -140,7 +140,7 @@ void *tmk_seccomp_stub(const char *name, void *found)
 
 /* ---- in programs that were there before us ---- */
 
-/* Where our stub of that name jumps on to; NULL: not known. */
+/* The function that our stub of that name jumps on to; NULL: not known. */
 static void *function_behind(const char *name)
 {
     for (int i = 0; i < 2; i++)
@@ -149,8 +149,8 @@ static void *function_behind(const char *name)
     return NULL;
 }
 
-/* A slot that is bound and leads elsewhere than to the function that we would jump on to is another
- * library's affair. The C library's own slots are left alone. */
+/* A bound slot that leads elsewhere than to the function behind our stub belongs to another
+ * library. The C library's own slots are left alone. */
 static void hook_slot(const struct tmk_import_slot *slot, void *unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record/control/seccomp_stub.S - our prctl() and syscall(); see seal.h.
+/* record/control/seccomp_stub.S - our prctl() and syscall(); see seccomp.h.
  *
  * Each looks at its arguments and jumps to the next one behind it, so that the stack, the arguments
  * and the return address are the caller's. The way through tmk_seccomp_before() is for calls that may

@@ -19,12 +19,13 @@
 #include "record/native/native.h"
 
 enum { STACK_BYTES = 512 * 1024 };
-/* A disk that hangs holds the first event and the program's end no longer than this. */
+/* A disk that hangs delays the first event and the program's end no longer than this. */
 static const uint64_t arm_limit_ns = 1000000000u;
 static const uint64_t finish_limit_ns = 1000000000u;
 static const uint64_t note_limit_ns = 100000000u;
 static const uint64_t detach_limit_ns = 30000000000u;
-static const uint64_t least_addresses = 1ull << 30; /* bytes that the program may have */
+static const uint64_t least_addresses =
+    1ull << 30; /* bytes of address space that the program must be allowed */
 
 /* ---- beginning ---- */
 
@@ -79,7 +80,7 @@ static void forget_ring(void)
     tmk_recorder.pid = getpid();
 }
 
-/* The time runs from when arming began, for whoever comes. */
+/* For every caller the time counts from when arming began. */
 static bool wait_for_arming(struct tmk_control *c)
 {
     uint64_t until = atomic_load(&c->arm_until_ns), now = tmk_clock_monotonic_ns();
@@ -87,15 +88,15 @@ static bool wait_for_arming(struct tmk_control *c)
     return tmk_futex_wait_while(&c->phase, TMK_PHASE_ARMING, left);
 }
 
-/* Tables and rings reserve 80 MiB of addresses, the C library 64 for our thread: a program that may
- * have little (ulimit -v) needs them itself. */
+/* Tables and rings reserve 80 MiB of addresses, and the C library 64 for our thread. A program with
+ * a low limit (ulimit -v) needs them itself. */
 static bool has_addresses(void)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur >= least_addresses;
 }
 
-/* Why there is no packer thread; NONE: there is one, or it is not wanted here. */
+/* Returns why there is no packer thread; TMK_STOP_NONE: there is one, or it is not wanted here. */
 static enum tmk_stop start_packer(bool *ret_started)
 {
     *ret_started = false;
@@ -107,7 +108,7 @@ static enum tmk_stop start_packer(bool *ret_started)
     return *ret_started ? TMK_STOP_NONE : TMK_STOP_THREAD;
 }
 
-/* Behind a closed seal there is no thread because of that, which is said there. */
+/* Behind a closed seal there is no thread because of the seal, which says so itself. */
 static void note_not_started(enum tmk_stop reason, int os_error)
 {
     if (reason == TMK_STOP_NONE || !tmk_seal_enter())
@@ -137,9 +138,9 @@ bool tmk_session_arm(void)
             tmk_futex_set(&c->phase, TMK_PHASE_OFF);
         }
     }
-    /* Every thread that comes meanwhile waits these few milliseconds: no event is lost. Where they
-     * become seconds (a disk that hangs), nobody waits any more, and events count as dropped until
-     * it is there. */
+    /* Threads that come meanwhile wait these few milliseconds, and no event is lost. If they become
+     * seconds (a disk that hangs), nobody waits any more, and events count as dropped until it is
+     * armed. */
     if (!atomic_load(&c->slow_arming) && !wait_for_arming(c))
         atomic_store(&c->slow_arming, 1);
     return atomic_load(&c->phase) == TMK_PHASE_ARMED;
@@ -153,7 +154,7 @@ bool tmk_session_wait_armed(uint64_t limit_ns)
     return atomic_load(&tmk_recorder.control->phase) == TMK_PHASE_ARMED;
 }
 
-/* Arming that was too slow to wait for once is not waited for again. */
+/* Arming that was once too slow to wait for is not waited for again. */
 bool tmk_session_end_within(uint64_t limit_ns, enum tmk_stop reason)
 {
     struct tmk_control *c = tmk_recorder.control;
@@ -188,15 +189,15 @@ static void *note_slow_disk(void *unused)
     return unused;
 }
 
-/* There is no trace to say it in. On a thread of its own, because the disk may still hang. */
+/* There is no trace to say it in. A thread of its own does it, because the disk may still hang. */
 static void say_slow_disk(void)
 {
     if (tmk_helper_start(note_slow_disk, NULL, STACK_BYTES))
         tmk_futex_wait_while(&is_noted, 0, note_limit_ns);
 }
 
-/* A process that ends in another way leaves its ring to be merged, and so does a process on a disk
- * that hangs. */
+/* A process that ends in another way leaves its ring to be merged, and so does one on a disk that
+ * hangs. */
 void tmk_session_finish(bool may_start_thread)
 {
     struct tmk_control *c = tmk_recorder.control;

@@ -13,7 +13,7 @@
 #include "record/core/recorder.h"
 #include "record/core/seal.h"
 
-enum { FREE = 0, STARTING = -1 }; /* of a slot; else a thread's number */
+enum { FREE = 0, STARTING = -1 }; /* values of a slot; other values are thread numbers */
 
 static struct helper_start {
     void *(*main)(void *arg);
@@ -31,7 +31,7 @@ static bool is_thread_gone(int32_t thread)
            (thread != STARTING && syscall(SYS_tgkill, getpid(), thread, 0) < 0 && errno == ESRCH);
 }
 
-/* A slot that is free, or that of a thread which has ended; -1: none. */
+/* Take a slot that is free, or that of a thread which has ended; -1: there is none. */
 static int take_slot(void)
 {
     for (int i = 0; i < TMK_MOST_HELPERS; i++) {

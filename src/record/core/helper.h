@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* record/core/helper.h - threads of our own in the watched process.
+/* record/core/helper.h - our own threads in the watched process.
  *
- * Detached, since nobody may have to wait for them, and with all signals blocked: the program's
- * handlers run on the program's threads. Their numbers are kept, in the page that a fork wipes, for
- * the one who must know that they are gone. */
+ * They are detached, because nobody may have to wait for them, and block all signals, because the
+ * program's handlers run on the program's threads. Their thread numbers are kept in the page that a
+ * fork wipes, for whoever must know that they are gone. */
 #ifndef TMK_RECORD_HELPER_H
 #define TMK_RECORD_HELPER_H
 
@@ -11,14 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* False when there is no thread to be had, with the reason in errno. */
+/* Start one. False: there is no thread to be had; errno has the reason. */
 bool tmk_helper_start(void *(*main)(void *arg), void *arg, size_t stack_bytes);
 
-/* The injector made the calling thread, which ends soon: wait for it as for the others. */
+/* Count the calling thread, which the injector made and which ends soon, as one of ours. */
 void tmk_helper_adopt(void);
 
 /* Wait until all but the calling thread are gone, as the kernel sees it: a thread that ends still
- * makes system calls. False when it is end_ns (CLOCK_MONOTONIC) before. */
+ * makes system calls. False when end_ns (CLOCK_MONOTONIC) comes first. */
 bool tmk_helper_wait(uint64_t end_ns);
 
 #endif

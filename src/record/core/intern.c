@@ -33,7 +33,7 @@ bool tmk_intern_is_valid(void)
            tmk_idtable_is_valid(&stacks) && tmk_idtable_is_valid(&streams);
 }
 
-/* An id for something new; where the table has no room for it, that is counted, and 0. */
+/* An id for a new item; 0 when the table has no room for it, which is counted. */
 static uint32_t new_id(struct tmk_idtable *table, uint64_t hash)
 {
     uint32_t id = tmk_idtable_new(table, hash);

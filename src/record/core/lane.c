@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/core/lane.c - the slow side of lane.h: opening, turning pages, ending, forks in the
- * middle. */
+/* record/core/lane.c - the slow side of lane.h: opening, turning pages, ending, and forks inside an
+ * event. */
 #include "record/core/lane.h"
 
 #include <pthread.h>
@@ -64,20 +64,20 @@ bool tmk_lane_is_valid(const struct tmk_lane *lane)
     return is_block_kind(last.kind);
 }
 
-static void end_lane(void *arg) /* a thread ends */
+static void end_lane(void *arg) /* called when a thread ends */
 {
     tmk_lane_close(arg);
 }
 
-/* A handler that interrupted an event has forked, and may return in the child: the rest of the
- * event is written to where the parent's ring was, and nobody reads it. */
+/* A signal handler that interrupted an event has forked and may return in the child. Then the rest
+ * of the event is written to where the parent's ring was, and nobody reads it. */
 static void catch_rest_of_event(void)
 {
     const struct tmk_ring *ring = &tmk_recorder.ring;
     if (tmk_lane.busy <= TMK_LANE_LENT || !ring->header || tmk_seal_is_closed())
         return;
     tmk_map_missing(ring->header, ring->size_bytes);
-    tmk_ring_space_reset(); /* there are no more pages */
+    tmk_ring_space_reset(); /* so that the child takes no page */
 }
 
 __attribute__((constructor)) static void prepare_lanes(void)
@@ -96,9 +96,10 @@ void tmk_lane_count_drop(void)
         atomic_fetch_add(&tmk_recorder.control->n_early_drops, 1);
 }
 
-/* Whether a frame is on another stack than one that is not above it. A thread's own stack ends
- * below its thread pointer. A handler's stack that disarms itself (SS_AUTODISARM) is not known any
- * more while the handler runs: then it is told by lying on the other side of that. */
+/* True when a frame is on another stack than the busy frame, which is not above it. A thread's own
+ * stack ends below its thread pointer. A handler's stack that disarms itself (SS_AUTODISARM) is
+ * unknown while the handler runs: then it is recognised by lying on the other side of the thread
+ * pointer. */
 static bool is_on_other_stack(uintptr_t frame, uintptr_t busy)
 {
     stack_t alternate;
@@ -148,8 +149,8 @@ static bool take_lane_page(struct tmk_lane *lane)
     return page != NULL;
 }
 
-/* Not when the recording has ended meanwhile, or another has begun: its pages are not this lane's.
- */
+/* Takes no page when the recording has ended meanwhile, or another has begun: that one's pages are
+ * not this lane's. */
 bool tmk_lane_next_page(struct tmk_lane *lane)
 {
     if (lane->end)
@@ -181,7 +182,7 @@ bool tmk_lane_put_text_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind, u
     }
     r->ticks = ticks;
     r->a = (uint64_t)high << 32 | n;
-    memcpy(&r->b, text, n); /* on into the following slots, which are this record's */
+    memcpy(&r->b, text, n); /* the text goes on into this record's following slots */
     tmk_record_publish(
         r, (union tmk_record_head){{.kind = kind, .n_slots = (uint8_t)n_slots, .id = id}});
     return true;
@@ -190,11 +191,12 @@ bool tmk_lane_put_text_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind, u
 static bool open_armed_lane(struct tmk_lane *lane)
 {
     if (!tmk_parts.arm()) {
-        tmk_lane_count_drop(); /* it takes too long: this event is lost, the recording may not be */
+        tmk_lane_count_drop(); /* arming takes too long: this event is lost, later ones may not be
+                                */
         return false;
     }
     lane->generation = atomic_load(&tmk_recorder.control->generation);
-    if (lane->generation == 0) { /* disarmed at this moment */
+    if (lane->generation == 0) { /* it was disarmed at this moment */
         lane->generation = UINT32_MAX;
         return false;
     }

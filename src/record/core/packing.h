@@ -6,16 +6,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Something that must not be lost has been written: pack it and sync it at once. What is written
- * after this is not of an earlier moment. Does not wait. */
+/* Have the packer pack and sync at once, because something was written that must not be lost. What
+ * is written after this call is not of an earlier moment. Does not wait. */
 void tmk_packing_hurry(void);
 
-/* Records of an earlier moment are being written: pack nothing before this time. 0: go on. */
+/* Keep the packer from packing before this time (CLOCK_MONOTONIC), because records of an earlier
+ * moment are being written. 0: it may pack again. */
 void tmk_packing_hold(uint64_t until_ns);
 bool tmk_packing_is_held(void);
 
-/* Sleep, at most until the control page's `stop` is set: for the packer thread and the one that
- * takes samples. */
+/* Sleep until the control page's `stop` is set, at most so long: for the packer thread and the one
+ * that takes samples. */
 void tmk_packing_sleep(long ns);
 
 #endif

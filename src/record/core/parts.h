@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* record/core/parts.h - what lower rooms call in higher ones.
+/* record/core/parts.h - the calls from lower rooms to higher ones.
  *
- * Includes point down only, from control/ to core/. The few calls that go up, all of them on slow
- * paths, go through this table; control/parts_table.c fills it in. */
+ * Includes point down only, from control/ to core/. The few calls that go up, all on slow paths, go
+ * through this table. control/parts_table.c fills it in. */
 #ifndef TMK_RECORD_PARTS_H
 #define TMK_RECORD_PARTS_H
 
@@ -13,15 +13,14 @@
 struct tmk_lane;
 
 struct tmk_parts {
-    /* The first event of a thread: arm if idle. True when armed now. (control/session.h) */
+    /* Arm for the first event of a thread, if idle. True when armed now. (control/session.h) */
     bool (*arm)(void);
-    /* A client of the control socket asks to detach. 0, or -1 with the reason. (control/attach.h)
-     */
+    /* Detach for a client of the control socket. 0, or -1 with the reason. (control/attach.h) */
     int (*detach)(char *message, size_t size);
-    /* Modules are recorded, or are not: hook autograd's nodes or not. (torch/torch_slots.h) */
+    /* Hook autograd's nodes, because modules are recorded, or unhook them. (torch/torch_slots.h) */
     void (*switch_nodes)(bool in);
-    /* Blocks that torch takes from the driver directly: the stack of one that is about to be
-     * recorded, and an allocation that failed. (torch/block_hooks.h) */
+    /* For blocks that torch takes from the driver directly: the stack of a block that is about to
+     * be recorded, and the record of an allocation that failed. (torch/block_hooks.h) */
     uint32_t (*block_stack)(struct tmk_lane *lane);
     void (*note_oom)(uint16_t device, uint64_t size);
 };

@@ -13,12 +13,12 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* Until the page is there (or when there is none): off. */
+/* Used until the page is there, or when there is none: it says off. */
 static struct tmk_control no_control = {.phase = TMK_PHASE_OFF};
 union tmk_control_page tmk_control_page __attribute__((aligned(TMK_CONTROL_BYTES)));
 struct tmk_recorder tmk_recorder TMK_HOT_LAST = {.control = &no_control};
 
-/* For kernels without MADV_WIPEONFORK (before 4.14): the C library's forks at least. */
+/* For kernels without MADV_WIPEONFORK (before 4.14): covers at least the C library's forks. */
 static void wipe_control(void)
 {
     memset((void *)tmk_recorder.control, 0, sizeof *tmk_recorder.control);
@@ -52,7 +52,7 @@ void tmk_recorder_set_armed(bool ok)
 void tmk_recorder_disarm(void)
 {
     atomic_store(&tmk_recorder.control->generation, 0);
-    atomic_store(&tmk_fast_path.generation, 0); /* after it: see look_whether_usual() */
+    atomic_store(&tmk_fast_path.generation, 0); /* after the generation: see look_whether_usual() */
     atomic_store(&tmk_recorder.control->phase, TMK_PHASE_OFF);
 }
 

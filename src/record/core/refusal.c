@@ -14,15 +14,15 @@
 #include "trace/account.h"
 #include "trace/refusals.h"
 
-enum { MOST_LINES = 100 }; /* of one reason at once */
+enum { MOST_LINES = 100 }; /* per reason, at once */
 
 struct refusal_counts { /* a page that forked children share */
     _Atomic uint32_t n[TMK_ACCOUNT_REASONS];
 };
 
-static struct refusal_counts *shared_counts; /* NULL: none was made */
+static struct refusal_counts *shared_counts; /* NULL: it was not made */
 
-/* First the page: a child that has become another user has an account, too, but one of its own. */
+/* Prefer the page: a child that has become another user has an account too, but a separate one. */
 static void count_refusal(enum tmk_stop reason)
 {
     if (shared_counts && (unsigned)reason < TMK_ACCOUNT_REASONS)
@@ -33,7 +33,8 @@ static void count_refusal(enum tmk_stop reason)
 
 void tmk_refusal_note(enum tmk_stop reason, int os_error)
 {
-    static _Atomic uint32_t said = UINT32_MAX; /* by whom: a forked child says its own */
+    static _Atomic uint32_t said =
+        UINT32_MAX; /* the process that said it: a forked child says its own */
     int before = errno;
     uint32_t pid = (uint32_t)getpid();
     const char *folder = tmk_recorder.settings.run_folder;

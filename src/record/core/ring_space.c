@@ -23,15 +23,16 @@ enum {
     DISK_RING_PAGES = 32,  /* 516 KiB: only the packer grows it, so a burst must fit */
     GROWING = 1,
     CLOSED = 2,
-    PLAIN_RING_PAGES = 64, /* 1 MiB: the most for one without a file, which cannot be counted */
+    PLAIN_RING_PAGES = 64, /* 1 MiB: the most for a ring without a file, which is not counted */
     BATCH_LEAST_PAGES = 4,
     BATCH_MOST_PAGES = 64,
     SWEEP_STACK_BYTES = 256 * 1024,
 };
 static const uint64_t grow_limit_ns = 100000000;
-static const uint64_t packer_limit_ns = 30000000; /* for a look of the packer, which sleeps 20 ms */
-static const uint64_t packer_pause_ns = 3000000000u; /* and a disk that hangs costs 1 % */
-static const uint64_t full_pause_ns = 20000000;      /* before pages are asked for again */
+static const uint64_t packer_limit_ns =
+    30000000; /* for one look of the packer, which sleeps 20 ms */
+static const uint64_t packer_pause_ns = 3000000000u; /* so that a disk that hangs costs 1 % */
+static const uint64_t full_pause_ns = 20000000;      /* until pages are asked for again */
 static const uint64_t close_limit_ns = 500000000;
 static const uint64_t sweep_every_ns = 1000000000u;
 static const uint64_t default_max_size = 2ull << 30;
@@ -40,24 +41,24 @@ enum ring_kind { NONE, PRIVATE, AS_MEMORY, AS_DISK };
 
 static struct {
     struct tmk_account account;
-    bool has_own_descriptors; /* the packer thread */
+    bool has_own_descriptors; /* the packer thread has */
     struct tmk_disk_share disk;
-    uint64_t held_bytes; /* by the ring */
+    uint64_t held_bytes; /* used by the ring */
     enum ring_kind kind;
     char ring_path[3584];                  /* "": no file */
-    _Atomic uint32_t is_growing;           /* GROWING, CLOSED */
-    _Atomic uint64_t no_asking_before_ns;  /* for more pages */
-    _Atomic uint64_t no_waiting_before_ns; /* for the packer, who may be asked */
-    _Atomic bool is_wanted;                /* a page, by a thread that found none */
-    _Atomic uint32_t n_answers; /* times that the packer has grown the ring, or emptied it */
+    _Atomic uint32_t is_growing;           /* 0, GROWING or CLOSED */
+    _Atomic uint64_t no_asking_before_ns;  /* pages are not asked for before */
+    _Atomic uint64_t no_waiting_before_ns; /* the packer is asked, but not waited for, before */
+    _Atomic bool is_wanted;                /* a thread found no free page */
+    _Atomic uint32_t n_answers;            /* how often the packer has grown or emptied the ring */
     pthread_t packer;
 } own_space;
 
-/* The thread that looks for dead processes. It may outlive its recording, and what that knew: it
- * has its own copy of what it needs. */
+/* The thread that looks for dead processes. It may outlive its recording, so it has its own copy of
+ * what it needs. */
 static struct {
-    _Atomic pid_t owner; /* of the thread; 0: there is none. A forked child has its parent's here */
-    _Atomic bool has_found; /* something, the last time */
+    _Atomic pid_t owner; /* process of the thread; 0: none. A forked child inherits its parent's */
+    _Atomic bool has_found; /* it found dead processes the last time */
     uint32_t n_nodes;
     char folder[sizeof tmk_recorder.settings.run_folder];
     char rings[TMK_ACCOUNT_PATH_BYTES];
@@ -70,7 +71,7 @@ static const char *run_folder(void)
 
 /* ---- the account ---- */
 
-/* File systems that several nodes may have. */
+/* File systems that several nodes may share. */
 static bool is_shared_disk(const char *folder)
 {
     static const uint32_t kinds[] = {
@@ -101,7 +102,7 @@ static uint32_t count_nodes(void)
     return (uint32_t)((r->world_size + r->local_size - 1) / r->local_size);
 }
 
-/* A child has a copy of its parent's, but not the mapping. */
+/* A child has a copy of its parent's state, but not the mapping. */
 void tmk_ring_space_reset(void)
 {
     memset(&own_space, 0, sizeof own_space);
@@ -141,7 +142,7 @@ int tmk_ring_space_open(bool has_own_descriptors)
 
 /* ---- the ring ---- */
 
-/* A ring with a descriptor that the program would have is none: the program may close it, and a
+/* A ring whose descriptor is in the program's table is not used: the program may close it, and a
  * forked child would keep the ring alive. */
 static int make_ring_in(const struct tmk_identity *id, const char *trace_path, const char *folder,
                         uint32_t n_pages, uint32_t max_pages)
@@ -161,8 +162,8 @@ static int make_ring_in(const struct tmk_identity *id, const char *trace_path, c
     return rc;
 }
 
-/* A ring that has no file, because a file-size limit was in the way, is private memory: a SIGKILL
- * would leave it counted, so it is not. */
+/* A ring that has no file, because a file-size limit was in the way, is private memory. It is not
+ * counted, because after a SIGKILL it would stay counted. */
 static void note_ring(enum ring_kind kind, uint64_t bytes)
 {
     own_space.held_bytes = bytes;
@@ -205,7 +206,7 @@ static bool is_tmpfs_cramped(void)
     return own_space.account.page->memory_limit / 2 < tmk_ring_bytes(BUSY_RING_PAGES);
 }
 
-/* There is no room: perhaps dead processes have it. */
+/* There is no room: look whether dead processes have it. */
 static uint32_t rescue_dead(void)
 {
     return own_space.account.on_tmpfs ? tmk_ring_rescue_all(&own_space.account, &own_space.disk,
@@ -255,7 +256,7 @@ static void give_ring_bytes(uint64_t bytes)
         tmk_disk_share_give(&own_space.disk, bytes);
 }
 
-/* No thread adds pages from now on: false when one is at it and does not come to an end. */
+/* Keep threads from adding pages. False when one is adding some and does not finish. */
 static bool stop_growing(void)
 {
     uint64_t end = tmk_clock_monotonic_ns() + close_limit_ns;
@@ -272,7 +273,8 @@ static bool stop_growing(void)
 void tmk_ring_space_close(void)
 {
     bool is_quiet = stop_growing();
-    bool is_ending = atomic_load(&tmk_recorder.is_ending); /* the memory goes with the process */
+    bool is_ending =
+        atomic_load(&tmk_recorder.is_ending); /* then the memory goes with the process */
     if (own_space.ring_path[0])
         unlink(own_space.ring_path);
     if (is_ending || (is_quiet && tmk_ring_abandon(&tmk_recorder.ring)))
@@ -288,14 +290,14 @@ void tmk_ring_space_close(void)
 
 /* ---- growing ---- */
 
-/* Twice as many as there are, within limits: 64 take some 200 µs. */
+/* How many pages to add: as many as there are, within limits. 64 take some 200 µs. */
 static uint32_t batch_pages(void)
 {
     uint32_t n = tmk_ring_n_pages(&tmk_recorder.ring);
     return n < BATCH_LEAST_PAGES ? BATCH_LEAST_PAGES : n < BATCH_MOST_PAGES ? n : BATCH_MOST_PAGES;
 }
 
-/* One batch, counted before it is taken. */
+/* Add one batch, counting it before it is taken. */
 static int grow_counted(bool may_open)
 {
     uint64_t bytes = (uint64_t)batch_pages() * TMK_PAGE_BYTES;
@@ -309,8 +311,8 @@ static int grow_counted(bool may_open)
     return rc;
 }
 
-/* The number of pages added, TMK_EBUSY when another thread is at it, TMK_EFULL. No signal handler
- * comes between: it might jump out and leave the flag. */
+/* Returns the number of pages added, TMK_EBUSY when another thread is adding some, or TMK_EFULL.
+ * Signals wait: a handler might jump out and leave the flag set. */
 static int grow_ring(bool may_open)
 {
     sigset_t before;
@@ -338,8 +340,9 @@ static void ask_packer(void)
     tmk_futex_wake(&tmk_recorder.control->stop);
 }
 
-/* Another thread may be at it, or may take what was added. Whoever waited in vain, or was told that
- * there is no more, keeps the others from asking for a while, and has the packer empty pages. */
+/* Another thread may be adding pages, or may take what was added. A thread that waited in vain, or
+ * was told that there is no more, keeps the others from asking for a while, and has the packer
+ * empty pages. */
 static struct tmk_page *grow_and_take(uint32_t thread)
 {
     uint64_t now = tmk_clock_monotonic_ns(), end = now + grow_limit_ns;
@@ -358,7 +361,7 @@ static struct tmk_page *grow_and_take(uint32_t thread)
     return NULL;
 }
 
-/* Twice, because the packer's first answer may be to somebody else. */
+/* It asks twice, because the packer's first answer may be for another thread. */
 static struct tmk_page *wait_for_packer(uint32_t thread)
 {
     uint64_t now = tmk_clock_monotonic_ns(), end = now + packer_limit_ns;
@@ -380,9 +383,9 @@ static struct tmk_page *wait_for_packer(uint32_t thread)
     return page;
 }
 
-/* A ring on a disk is grown by the packer alone: the disk may hang. It is woken, and waited for
- * while it makes progress, so that a burst of events on a busy machine is not lost. Where it does
- * not answer it is asked, but not waited for. */
+/* Only the packer grows a ring on a disk, because the disk may hang. The packer is woken, and
+ * waited for while it makes progress, so that a burst of events on a busy machine is not lost. A
+ * packer that does not answer is asked, but not waited for. */
 static struct tmk_page *ask_and_take(uint32_t thread)
 {
     struct tmk_page *page = NULL;
@@ -455,7 +458,7 @@ uint64_t tmk_ring_space_trace_bytes(int64_t local_size)
 {
     uint64_t size = tmk_recorder.settings.max_size_bytes ? tmk_recorder.settings.max_size_bytes
                                                          : default_max_size;
-    uint64_t parts = local_size > 2 ? (uint64_t)local_size : 2; /* others will come */
+    uint64_t parts = local_size > 2 ? (uint64_t)local_size : 2; /* other ranks will come */
     uint64_t share = tmk_disk_share_left(&own_space.disk) / parts;
     if (size > share)
         size = share;
@@ -475,8 +478,8 @@ void tmk_ring_space_give_back(uint64_t bytes)
 
 /* ---- dead processes ---- */
 
-/* With an account of its own, because the recording may end meanwhile, and with descriptors of its
- * own or not at all: copies of the program's would keep open what it closes. */
+/* It uses an account of its own, because the recording may end meanwhile, and only its own
+ * descriptors: copies of the program's would keep open what the program closes. */
 static void *sweep_main(void *unused)
 {
     const char *folders[] = {dead_sweep.rings};
@@ -495,7 +498,7 @@ static void *sweep_main(void *unused)
     return unused;
 }
 
-/* There is one such thread in a process. */
+/* A process has only one such thread. */
 static void start_sweep(void)
 {
     pid_t self = getpid(), before = atomic_load(&dead_sweep.owner);

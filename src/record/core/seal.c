@@ -8,8 +8,8 @@
 
 enum { OPEN = 0, CLOSING, CLOSED, REFUSED };
 
-/* A thread that is inside a call needs microseconds; it may have jumped out of it (siglongjmp) and
- * never leave. */
+/* A thread inside one of our calls needs microseconds. It may also have jumped out of it
+ * (siglongjmp) and never leave. */
 static const uint64_t calls_limit_ns = 200000000u;
 
 _Atomic uint32_t tmk_seal_state;

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* record/core/thread_slot.c - see thread_slot.h.
  *
- * glibc tells debuggers where the values stand in a thread's descriptor. (A key of our own would
- * show it, too, but a process that uses CUDA has more keys than there is room for in it.) Which of
- * them get() reads is tried: several may have the same value (extensions keep Python's state under
- * keys of their own, too), but only one changes its answer. */
+ * glibc tells debuggers where the values are in a thread's descriptor. (A key of our own would show
+ * it too, but a process that uses CUDA has more keys than fit there.) Which key get() reads is
+ * found by trying: several keys may have the same value (extensions keep Python's state under keys
+ * of their own), but changing only one of them changes get()'s answer. */
 #include "record/core/thread_slot.h"
 
 #include <dlfcn.h>
 
 #include "base/signals.h"
 
-/* glibc's: one for each key there can be, the number of its life first. */
+/* glibc's entry for each possible key; the number of its life comes first. */
 struct thread_key {
     uintptr_t life;
     void (*destroy)(void *);
 };
 enum { FIRST_KEYS = 32, LEAST_BYTES = 512, MOST_BYTES = 8192 };
 
-/* As glibc tells debuggers. */
+/* A symbol that glibc has for debuggers. */
 static const void *find_private(const char *name)
 {
     return dlvsym(RTLD_DEFAULT, name, "GLIBC_PRIVATE");
 }
 
-/* Those of this thread for the first keys, in its descriptor; NULL: they are not where we think. */
+/* The values of this thread for the first keys, in its descriptor; NULL: they are not where we
+ * expect them. */
 static const struct tmk_thread_value *find_values(void)
 {
-    enum { OFFSET = 2 }; /* behind the size of it, in bits, and a number */
+    enum { OFFSET = 2 }; /* behind the field's size in bits, and a count */
     const uint32_t *bytes = find_private("_thread_db_sizeof_pthread");
     const uint32_t *blocks = find_private("_thread_db_pthread_specific"); /* of values */
     uintptr_t self = (uintptr_t)pthread_self(), values;
@@ -40,8 +41,8 @@ static const struct tmk_thread_value *find_values(void)
     return is_inside ? (const struct tmk_thread_value *)values : NULL;
 }
 
-/* Does get() answer by this key, whose value `now` is its answer, and is it here? Signals wait
- * meanwhile: their handlers may want the value, and follow it. */
+/* True when get() answers by this key, whose value `now` is its answer, and the value is here.
+ * Signals wait meanwhile, because their handlers may want the value, and follow it. */
 static bool is_key_of(void *(*get)(void), pthread_key_t key, void *now,
                       const volatile struct tmk_thread_value *here)
 {

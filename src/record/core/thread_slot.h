@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* record/core/thread_slot.h - a thread's value of a pthread key of somebody else's, read without a
- * call.
+/* record/core/thread_slot.h - read a thread's value of a pthread key that is not ours, without a
+ * function call.
  *
- * Python keeps each thread's state under such a key, and tells it by PyGILState_GetThisThreadState:
- * three functions in two libraries, which a training has pushed out of the caches by the time of
- * its next block. glibc has the values of the first 32 keys in the thread's own descriptor, beside
- * the number of the key's life, which is compared with that of now: so does this. Where the key is,
- * is found by trying: whatever the layout turns out not to be as expected, there is no slot, and
- * the function is called. */
+ * Python keeps each thread's state under such a key and returns it from
+ * PyGILState_GetThisThreadState: three functions in two libraries, which a training has pushed out
+ * of the caches by its next block. glibc keeps the values of the first 32 keys in the thread's own
+ * descriptor, beside the number of the key's life, and compares that number with the current one;
+ * so does this code. The key is found by trying. If the layout is not as expected, there is no
+ * slot, and the function is called instead. */
 #ifndef TMK_RECORD_THREAD_SLOT_H
 #define TMK_RECORD_THREAD_SLOT_H
 
@@ -15,21 +15,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of a key, in each thread: as glibc has it. */
+/* One key's entry in each thread's descriptor, as glibc has it. */
 struct tmk_thread_value {
     uintptr_t life;
     void *value;
 };
 
-/* All zero: there is none. */
+/* Where the entry is. All zero: there is no slot. */
 struct tmk_thread_slot {
-    ptrdiff_t offset;               /* of a struct tmk_thread_value, from the thread's pointer */
-    const volatile uintptr_t *life; /* of the key, as it is now */
-    uintptr_t life_then;            /* and was when it was found: another key may come after it */
+    ptrdiff_t offset;               /* of a struct tmk_thread_value, from the thread pointer */
+    const volatile uintptr_t *life; /* number of the key's life, as it is now */
+    uintptr_t life_then; /* the number when the key was found: another key may reuse its place */
 };
 
-/* The slot of which get() tells the value, not NULL in the calling thread. False: it was not found.
- * For a moment, in which it takes no signals, the thread's value is another. */
+/* Find the slot whose value get() returns; that value must not be NULL in the calling thread.
+ * False: not found. For a moment, in which it takes no signals, the thread has another value. */
 bool tmk_thread_slot_find(void *(*get)(void), struct tmk_thread_slot *ret);
 
 static inline uintptr_t tmk_thread_pointer(void)
@@ -43,8 +43,8 @@ static inline uintptr_t tmk_thread_pointer(void)
     return pointer;
 }
 
-/* False when there is no slot, or its key is gone. Else the calling thread's value, NULL when it
- * has none. */
+/* Read the calling thread's value; NULL: it has none. False when there is no slot, or its key is
+ * gone. */
 static inline bool tmk_thread_slot_read(const struct tmk_thread_slot *slot, void **ret)
 {
     const struct tmk_thread_value *v =

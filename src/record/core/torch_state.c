@@ -26,7 +26,7 @@ bool tmk_torch_has_said(uint16_t device)
     const struct tmk_fast_path_device *said = tmk_fast_path_device_of(device);
     if ((device & 0xff) >= TMK_TORCH_DEVICES)
         return generation && device >> 8 == TMK_DEVICE_TYPE_CUDA &&
-               atomic_load(&tmk_torch_hot.cards) >> (device & 63) & 1;
+               atomic_load(&tmk_torch_hot.cuda_devices) >> (device & 63) & 1;
     return generation && atomic_load(&said->generation) == generation &&
            atomic_load(&said->torch_device) == tmk_accelerator_of(device);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* record/driver/device_samples.c - see device_samples.h. A device's number here is CUDA's in this
- * process; NVML's is another where CUDA_VISIBLE_DEVICES says so. The card is found by its id. */
+ * process. NVML's is another one where CUDA_VISIBLE_DEVICES says so; the GPU is found by its id. */
 #include "record/driver/device_samples.h"
 
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ enum {
 static const uint64_t period_ns = 1000000000u, soonest_ns = 100000000u;
 
 static struct {
-    bool was_loaded, is_ready; /* tried; it works */
+    bool was_loaded, is_ready; /* loading was tried; it works */
     int (*init)(void);
     int (*count)(unsigned *ret);
     int (*by_index)(unsigned index, struct tmk_nvml_device **ret);
@@ -43,10 +43,10 @@ static struct {
     int (*processes)(struct tmk_nvml_device *device, unsigned *n, struct tmk_nvml_process *ret);
     struct {
         bool was_looked_for;
-        struct tmk_nvml_device *handle; /* NULL: it was not found */
-    } cards[MAX_DEVICES];
+        struct tmk_nvml_device *handle; /* NULL: not found */
+    } gpus[MAX_DEVICES];
     uint64_t taken_ns;
-    uint64_t n_changes; /* of what is held, when the last was taken */
+    uint64_t n_changes; /* changes of what is held, as of the last sample */
 } nvml;
 
 /* ---- loading ---- */
@@ -77,7 +77,7 @@ static bool is_nvml_ready(void)
     return nvml.is_ready;
 }
 
-/* ---- cards ---- */
+/* ---- gpus ---- */
 
 static int hex_digit(char c)
 {
@@ -87,7 +87,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* "GPU-" and hexadecimal digits with dashes between. */
+/* The id's text is "GPU-" and hexadecimal digits with dashes between. */
 static bool is_same_id(const char *text, const uint8_t *id)
 {
     int n = 2 * ID_BYTES;
@@ -112,43 +112,43 @@ static struct tmk_nvml_device *find_nvml_device(unsigned device)
     if (!ask || ask(id, (int)device) != 0 || nvml.count(&n) != TMK_NVML_OK)
         return NULL;
     for (unsigned i = 0; i < n; i++) {
-        struct tmk_nvml_device *card = NULL;
+        struct tmk_nvml_device *gpu = NULL;
         char text[TMK_NVML_TEXT_BYTES] = "";
-        if (nvml.by_index(i, &card) == TMK_NVML_OK &&
-            nvml.id(card, text, sizeof text) == TMK_NVML_OK && is_same_id(text, id))
-            return card;
+        if (nvml.by_index(i, &gpu) == TMK_NVML_OK &&
+            nvml.id(gpu, text, sizeof text) == TMK_NVML_OK && is_same_id(text, id))
+            return gpu;
     }
     return NULL;
 }
 
 static struct tmk_nvml_device *nvml_device_of(unsigned device)
 {
-    if (!nvml.cards[device].was_looked_for) {
-        nvml.cards[device].was_looked_for = true;
-        nvml.cards[device].handle = find_nvml_device(device);
+    if (!nvml.gpus[device].was_looked_for) {
+        nvml.gpus[device].was_looked_for = true;
+        nvml.gpus[device].handle = find_nvml_device(device);
     }
-    return nvml.cards[device].handle;
+    return nvml.gpus[device].handle;
 }
 
 /* ---- samples ---- */
 
-static bool ask_memory(struct tmk_nvml_device *card, struct tmk_sample_body *ret)
+static bool ask_memory(struct tmk_nvml_device *gpu, struct tmk_sample_body *ret)
 {
     struct tmk_nvml_memory_v2 more = {.version = TMK_NVML_MEMORY_V2};
     struct tmk_nvml_memory memory;
-    if (nvml.memory_v2 && nvml.memory_v2(card, &more) == TMK_NVML_OK) {
+    if (nvml.memory_v2 && nvml.memory_v2(gpu, &more) == TMK_NVML_OK) {
         ret->used_bytes = more.used;
         ret->total_bytes = more.total - more.reserved;
         return true;
     }
-    if (nvml.memory(card, &memory) != TMK_NVML_OK)
+    if (nvml.memory(gpu, &memory) != TMK_NVML_OK)
         return false;
     ret->used_bytes = memory.used;
     ret->total_bytes = memory.total;
     return true;
 }
 
-/* In a container the driver may call us by another number: one that is nobody's here. */
+/* In a container the driver may know us by another number: one that no process here has. */
 static bool is_own_process(const struct tmk_nvml_process *process, unsigned n)
 {
     if (process->pid == (uint32_t)getpid())
@@ -156,13 +156,13 @@ static bool is_own_process(const struct tmk_nvml_process *process, unsigned n)
     return n == 1 && kill((pid_t)process->pid, 0) < 0 && errno == ESRCH;
 }
 
-static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *ret)
+static void ask_processes(struct tmk_nvml_device *gpu, struct tmk_sample_body *ret)
 {
     static struct tmk_nvml_process list[MAX_PROCESSES];
     unsigned n = MAX_PROCESSES;
     uint64_t own = UINT64_MAX, others = 0;
     ret->own_bytes = ret->others_bytes = UINT64_MAX;
-    if (!nvml.processes || nvml.processes(card, &n, list) != TMK_NVML_OK)
+    if (!nvml.processes || nvml.processes(gpu, &n, list) != TMK_NVML_OK)
         return;
     for (unsigned i = 0; i < n; i++) {
         bool is_known = list[i].used_bytes != TMK_NVML_UNAVAILABLE;
@@ -175,19 +175,19 @@ static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *
     ret->others_bytes = own == UINT64_MAX ? UINT64_MAX : others;
 }
 
-/* While no call that changes what we have is under way, before, between and after the questions:
- * then the driver's account and ours are of one moment. A program that is never quiet has samples
- * that do not tell its own share. */
-static bool ask_quietly(struct tmk_nvml_device *card, uint64_t *ret_ticks,
+/* Ask before, between and after the questions whether a call that changes our memory is under way.
+ * If none is, the driver's figures and ours are of one moment. In a program that is never quiet,
+ * samples do not tell its own share. */
+static bool ask_quietly(struct tmk_nvml_device *gpu, uint64_t *ret_ticks,
                         struct tmk_sample_body *ret)
 {
     for (int i = 0; i < MAX_TRIES; i++) {
         uint64_t n_ended, n_begun = tmk_driver_changes_n_calls(&n_ended), n_changes, n_now;
         tmk_driver_changes_devices(&n_changes);
         *ret_ticks = tmk_clock_ticks(tmk_recorder.counter);
-        if (!ask_memory(card, ret))
+        if (!ask_memory(gpu, ret))
             return false;
-        ask_processes(card, ret);
+        ask_processes(gpu, ret);
         tmk_driver_changes_devices(&n_now);
         uint64_t ended_now, begun_now = tmk_driver_changes_n_calls(&ended_now);
         if (n_begun == n_ended && begun_now == n_begun && ended_now == n_ended &&
@@ -204,8 +204,8 @@ static void take_device_sample(unsigned device)
 {
     struct tmk_sample_body sample;
     uint64_t ticks;
-    struct tmk_nvml_device *card = nvml_device_of(device);
-    if (!card || !ask_quietly(card, &ticks, &sample))
+    struct tmk_nvml_device *gpu = nvml_device_of(device);
+    if (!gpu || !ask_quietly(gpu, &ticks, &sample))
         return;
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
@@ -228,7 +228,7 @@ static void take_samples(uint64_t devices)
 static void look_at_devices(uint64_t now_ns, bool at_once)
 {
     uint64_t n_changes, devices = tmk_driver_changes_devices(&n_changes);
-    devices |= atomic_load(&tmk_torch_hot.cards); /* had before we came, maybe */
+    devices |= atomic_load(&tmk_torch_hot.cuda_devices); /* maybe used before we came */
     uint64_t age_ns = now_ns - nvml.taken_ns;
     bool is_due = age_ns >= period_ns || (n_changes != nvml.n_changes && age_ns >= soonest_ns);
     if (devices == 0 || !(is_due || at_once) || (nvml.was_loaded && !nvml.is_ready))
@@ -242,10 +242,10 @@ static void look_at_devices(uint64_t now_ns, bool at_once)
 
 /* ---- the thread ---- */
 
-static _Atomic uint32_t started_for; /* the recording */
-static _Atomic pid_t runs_in;        /* 0: nowhere; a child has not its parent's thread */
+static _Atomic uint32_t started_for; /* the recording that the thread was started for */
+static _Atomic pid_t runs_in;        /* 0: nowhere; a child does not have its parent's thread */
 
-/* A child of the process that loaded it asks anew. */
+/* A child of the process that loaded NVML loads it anew. */
 static void reset_nvml(void)
 {
     static pid_t owner;

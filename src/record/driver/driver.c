@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* record/driver/driver.c - see driver.h: which functions there are, and where the driver's own are.
- * What they do is in driver_memory.c and driver_pools.c. */
+ * The functions themselves are in driver_memory.c and driver_pools.c. */
 #include "record/driver/driver.h"
 
 #include <dlfcn.h>
@@ -44,7 +44,7 @@ void *tmk_driver_symbol(const char *symbol)
     return tmk_library_symbol("libcuda.so", symbol);
 }
 
-/* It stays loaded: we have its address. */
+/* Keep the library loaded, because we have its address. */
 static void pin_library(const void *address)
 {
     Dl_info info;
@@ -58,7 +58,7 @@ static bool is_in_same_module(const void *a, const void *b)
     return (uintptr_t)b >= range.start && (uintptr_t)b < range.end;
 }
 
-/* True when `real` is what we call on to, or another way into the same library. */
+/* True when `real` is the function that we call on to, or another way into the same library. */
 static bool learn_driver_function(int i, void *real)
 {
     uintptr_t known = 0;
@@ -71,8 +71,8 @@ static bool learn_driver_function(int i, void *real)
     return known == (uintptr_t)real || is_in_same_module((const void *)known, real);
 }
 
-/* Of a program that is linked with it: another that stands in front of the driver, or the driver.
- */
+/* For a program that is linked with the driver: find another library that stands in front of it, or
+ * the driver. */
 __attribute__((noinline, cold)) static void *find_driver_function(int i)
 {
     void *real = tmk_loader_symbol(RTLD_NEXT, hooked_functions[i].symbol);
@@ -133,7 +133,7 @@ uint16_t tmk_driver_device(void)
 
 /* ---- asking for functions ---- */
 
-/* The newest of that name that is not newer than what was asked for; -1: there is none. */
+/* The newest function of that name that is not newer than asked for; -1: there is none. */
 static int newest_function(const char *name, int version, bool per_thread)
 {
     int best = -1;
@@ -147,8 +147,8 @@ static int newest_function(const char *name, int version, bool per_thread)
 
 typedef int asker(const char *name, void **ret, int version, uint64_t flags, int *ret_status);
 
-/* It is the driver's symbol of the name that we know, or what the driver gives for the version that
- * made it so: else it is a newer one, with other arguments perhaps. */
+/* True when `given` is the driver's symbol of the name that we know, or what the driver gives for
+ * the version that introduced it. Otherwise it is a newer one, maybe with other arguments. */
 static bool is_known_version(int i, const void *given, asker *ask, uint64_t flags)
 {
     void *known = NULL;
@@ -160,7 +160,8 @@ static bool is_known_version(int i, const void *given, asker *ask, uint64_t flag
            known == given;
 }
 
-/* Ours, where we have one for what the driver has given. Most have nothing to do with streams. */
+/* Our function, where we have one for what the driver has given. Most functions do not depend on
+ * streams. */
 static void *hook_in_front_of(const char *name, void *given, int version, uint64_t flags,
                               asker *ask)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* record/driver/driver_calls.h - what the parts of driver.c share: the driver's binary interface as
- * far as we use it, its functions that we stand in front of, and what is noted when they return.
+/* record/driver/driver_calls.h - what the files driver*.c share: the part of the driver's binary
+ * interface that we use, the functions that we stand in front of, and the notes that are made when
+ * they return.
  *
- * Names, versions and arguments are those of NVIDIA's cuda.h, declared by us: a CUresult is an int,
- * a CUdeviceptr 64 bits, handles are pointers. */
+ * Names, versions and arguments are those of NVIDIA's cuda.h, declared here by us: a CUresult is an
+ * int, a CUdeviceptr has 64 bits, handles are pointers. */
 #ifndef TMK_RECORD_DRIVER_CALLS_H
 #define TMK_RECORD_DRIVER_CALLS_H
 
@@ -21,11 +22,11 @@ enum {
     TMK_CU_PER_THREAD_STREAM = 2,   /* a flag of cuGetProcAddress() */
     TMK_CU_POOL_RESERVED_NOW = 5,   /* an attribute of a pool */
     TMK_CU_POINTER_DEVICE = 9,      /* an attribute of a pointer */
-    TMK_CU_LAST_DEFAULT_STREAM = 2, /* handles up to here are the default stream, by its names */
+    TMK_CU_LAST_DEFAULT_STREAM = 2, /* handles up to here are names of the default stream */
     TMK_CU_LOCATION_DEVICE = 1,
 };
 
-typedef uint64_t tmk_cu_pointer; /* to memory of the device */
+typedef uint64_t tmk_cu_pointer; /* an address in the device's memory */
 typedef void *tmk_cu_handle;
 
 typedef struct {
@@ -37,7 +38,7 @@ struct tmk_cu_location {
     int id;
 };
 
-struct tmk_cu_memory_properties { /* how CUmemAllocationProp begins */
+struct tmk_cu_memory_properties { /* the beginning of CUmemAllocationProp */
     int type;
     int handle_types;
     struct tmk_cu_location location;
@@ -56,8 +57,8 @@ struct tmk_cu_array_3d { /* CUDA_ARRAY3D_DESCRIPTOR */
     unsigned flags;
 };
 
-/* Symbol, the name that cuGetProcAddress() knows it by, the version of CUDA that made it so, and
- * whether it is for programs whose default stream is the thread's. */
+/* X(symbol, the name that cuGetProcAddress() knows it by, the version of CUDA that introduced it,
+ * whether it is for programs with a default stream per thread) */
 #define TMK_CALLS_MEMORY(X)                                                                        \
     X(cuMemAlloc_v2, "cuMemAlloc", 3020, 0)                                                        \
     X(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0)                                              \
@@ -106,7 +107,7 @@ enum tmk_driver_call {
         TMK_N_CALLS,
 };
 
-/* In front of each, under a name of ours, by which its address is ours whoever else has the
+/* Our function for each of them. By its own name its address is ours, whoever else defines the
  * driver's. */
 int tmk_cuMemAlloc_v2(tmk_cu_pointer *ret, size_t n);
 int tmk_cuMemAllocPitch_v2(tmk_cu_pointer *ret, size_t *pitch, size_t width, size_t height,
@@ -151,16 +152,16 @@ int tmk_cuGetProcAddress(const char *name, void **ret, int version, uint64_t fla
 int tmk_cuGetProcAddress_v2(const char *name, void **ret, int version, uint64_t flags,
                             int *ret_status);
 
-/* For the loader, under the driver's name too: programs that are linked with it find these first.
- */
+/* Define it under the driver's name too: programs that are linked with the driver find these
+ * first. */
 #define TMK_DRIVER_EXPORT(symbol, name, version, per_thread)                                       \
     extern __typeof__(tmk_##symbol)(symbol)                                                        \
         __attribute__((alias("tmk_" #symbol), visibility("default")));
 
-/* The driver's own, NULL: there is none. */
+/* The driver's function; NULL: there is none. */
 void *tmk_driver_real(enum tmk_driver_call call);
 
-/* Call it; where there is none, its name was found without the driver. */
+/* Call the driver's function; where there is none, the program found its name without a driver. */
 #define TMK_DRIVER(symbol, ...)                                                                    \
     __extension__({                                                                                \
         __typeof__(tmk_##symbol) *real_ =                                                          \
@@ -168,7 +169,7 @@ void *tmk_driver_real(enum tmk_driver_call call);
         real_ ? real_(__VA_ARGS__) : TMK_CU_NOT_INITIALIZED;                                       \
     })
 
-/* Functions of the driver's that we ask ourselves; NULL where it has none. */
+/* Functions of the driver that we call ourselves; NULL where it has none. */
 enum tmk_driver_question {
     TMK_ASK_DEVICE,
     TMK_ASK_POINTER,
@@ -182,15 +183,15 @@ enum tmk_driver_question {
     TMK_N_QUESTIONS,
 };
 void *tmk_driver_ask(enum tmk_driver_question which);
-/* The calling thread's device. */
+/* The calling thread's current device. */
 uint16_t tmk_driver_device(void);
 
-/* The driver has refused, for want of memory: noted, with what was free. `device` -1: memory of the
- * host. Returns rc. */
+/* Note that the driver has run out of memory, and what was free. `device` -1: the host's memory.
+ * Returns rc. */
 int tmk_driver_refused(int rc, uint64_t size, int device);
-/* What was noted as gone is not, when the driver refuses. Returns rc. */
+/* When the driver has failed to free, bring back what was noted as gone. Returns rc. */
 int tmk_driver_ended(int rc, bool was_there, const struct tmk_driver_segment *gone);
-/* The same of what came from anywhere; a pool may have shrunk by it. */
+/* The same for a pointer of any kind; a pool may have shrunk by the free. */
 int tmk_driver_ended_pointer(int rc, bool was_there, const struct tmk_driver_segment *gone);
 
 #endif

@@ -9,7 +9,7 @@ static struct {
     _Atomic uint64_t n_begun, n_ended; /* calls */
     _Atomic uint64_t devices;          /* a bit each */
     _Atomic uint64_t n_changes;        /* what began and ended */
-    _Atomic pid_t owner;               /* a child does not have what its parent has */
+    _Atomic pid_t owner; /* process that counts; a child does not have what its parent has */
 } changes;
 
 void tmk_driver_changes_begin_call(void)

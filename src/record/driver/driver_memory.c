@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/driver/driver_memory.c - see driver.h: memory of the device and of the host, other
- * processes' memory, and contexts, with which it all goes. */
+/* record/driver/driver_memory.c - see driver.h: device memory, host memory, memory of other
+ * processes, and contexts, with which all of it goes. */
 #include <stdatomic.h>
 
 #include "record/core/lane.h"
@@ -14,7 +14,8 @@ enum { MAX_DEVICES = TMK_DRIVER_DEVICES };
 
 /* ---- what came of it ---- */
 
-/* The card as the driver sees it, with the refusal: what was free. It answers for the thread's. */
+/* Record what was free on the device when an allocation failed. The driver answers for the thread's
+ * current device only. */
 static void note_free_memory(struct tmk_lane *lane, int device)
 {
     int (*ask)(size_t * free, size_t * total) =
@@ -105,7 +106,7 @@ int tmk_cuMemFree_v2(tmk_cu_pointer p)
     return tmk_driver_ended_pointer(TMK_DRIVER(cuMemFree_v2, p), was_there, &gone);
 }
 
-/* 0 where it is not known. */
+/* 0: not known. */
 static uint64_t element_bytes(int format)
 {
     switch (format) {
@@ -125,7 +126,7 @@ static uint64_t element_bytes(int format)
     }
 }
 
-/* Memory is given to these later, by mappings. */
+/* True for arrays that get memory later, by mappings. */
 static bool has_no_memory(unsigned flags)
 {
     enum { SPARSE = 0x40, DEFERRED_MAPPING = 0x80 };
@@ -242,7 +243,7 @@ int tmk_cuCtxDestroy_v2(tmk_cu_handle context)
     return TMK_DRIVER(cuCtxDestroy_v2, context);
 }
 
-/* The one that CUDA's runtime uses, by device. */
+/* The contexts that CUDA's runtime uses, by device. */
 static _Atomic uintptr_t primary[MAX_DEVICES];
 
 int tmk_cuDevicePrimaryCtxRetain(tmk_cu_handle *ret, int device)
@@ -259,7 +260,7 @@ static void end_primary(int device)
         tmk_driver_table_end_device((uint16_t)device, atomic_load(&primary[device]));
 }
 
-/* Whoever releases it last ends it. */
+/* The last release ends the context. */
 int tmk_cuDevicePrimaryCtxRelease_v2(int device)
 {
     TMK_IN_CALL;

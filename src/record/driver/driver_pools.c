@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/driver/driver_pools.c - see driver.h: memory in the order of streams, from pools; and
- * memory and addresses apart, which torch's expandable segments and NCCL use. */
+/* record/driver/driver_pools.c - see driver.h: stream-ordered memory from pools; and memory and
+ * addresses apart (the virtual memory API), which torch's expandable segments and NCCL use. */
 #include "record/core/parts.h"
 #include "record/core/torch_state.h"
 #include "record/driver/driver_calls.h"
@@ -11,8 +11,8 @@ enum { MAX_DEVICES = TMK_DRIVER_DEVICES };
 
 /* ---- pools ---- */
 
-/* Of memory from a pool, or asked for on a stream: another device's than the thread's, perhaps; -1:
- * the host's. */
+/* The device of memory from a pool or a stream, which may be another than the thread's; -1: the
+ * host. */
 static int device_of_pointer(tmk_cu_pointer p)
 {
     int (*ask)(void *ret, int attribute, tmk_cu_pointer p) =
@@ -23,7 +23,7 @@ static int device_of_pointer(tmk_cu_pointer p)
     return device >= 0 && device < MAX_DEVICES ? device : -1;
 }
 
-/* A pool may have grown or shrunk. */
+/* Note a pool's size, because it may have grown or shrunk. */
 static void note_pool(uint64_t pool, uint16_t device)
 {
     int (*ask)(tmk_cu_handle pool, int attribute, void *ret) =
@@ -34,7 +34,7 @@ static void note_pool(uint64_t pool, uint16_t device)
         tmk_driver_table_pool(pool, device, reserved);
 }
 
-/* What is asked for then is made when a graph runs, by the graph. */
+/* What is allocated during capture is made when the graph runs, by the graph. */
 static bool is_capturing(tmk_cu_handle stream)
 {
     int (*ask)(tmk_cu_handle stream, int *ret) =
@@ -51,7 +51,8 @@ static uint64_t pool_of_device(uint16_t device)
     return ask && ask(&pool, device) == TMK_CU_SUCCESS ? (uintptr_t)pool : 0;
 }
 
-/* Where torch says nothing of its blocks, these are them; else they are somebody else's. */
+/* True when torch does not report blocks of the device: then these are its blocks, else they are
+ * somebody else's. */
 static bool are_torch_blocks(int device)
 {
     return !tmk_torch_has_said(tmk_cuda_device((unsigned)device));
@@ -67,7 +68,8 @@ static int note_refused_async(int rc, size_t n)
     return rc;
 }
 
-/* The pool first: it has grown for this one. `from` is NULL for the device's own. */
+/* The pool is noted first, because it has grown for this one. `from` NULL is the device's own
+ * pool. */
 static int note_async(int rc, const tmk_cu_pointer *p, size_t n, tmk_cu_handle from,
                       tmk_cu_handle stream)
 {
@@ -152,8 +154,8 @@ int tmk_cuMemPoolTrimTo(tmk_cu_handle pool, size_t keep)
     return rc;
 }
 
-/* Whoever asks what a pool holds, torch for its own figures, tells us too: a pool also shrinks when
- * the program waits for its stream. */
+/* When somebody asks what a pool holds, as torch does for its own figures, we learn it too: a pool
+ * also shrinks when the program waits for its stream. */
 int tmk_cuMemPoolGetAttribute(tmk_cu_handle pool, int attribute, void *ret)
 {
     int rc = TMK_DRIVER(cuMemPoolGetAttribute, pool, attribute, ret);
@@ -172,7 +174,7 @@ int tmk_cuMemPoolDestroy(tmk_cu_handle pool)
 
 /* ---- memory and addresses apart ---- */
 
-/* Of the host's nodes it is not the card's memory. */
+/* Memory of the host's NUMA nodes is not the GPU's. */
 int tmk_cuMemCreate(uint64_t *ret, size_t n, const struct tmk_cu_memory_properties *properties,
                     unsigned long long flags)
 {
@@ -232,7 +234,7 @@ int tmk_cuMemRetainAllocationHandle(uint64_t *ret, void *p)
     return rc;
 }
 
-/* Of ours it is another owner; another process's is counted to that. */
+/* A handle of this process gets another owner; memory of another process counts as that one's. */
 int tmk_cuMemImportFromShareableHandle(uint64_t *ret, void *from, int type)
 {
     int rc = TMK_DRIVER(cuMemImportFromShareableHandle, ret, from, type);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/driver/driver_table.c - see driver_table.h. A recording that has not heard of what is held
- * already is told that first. */
+/* record/driver/driver_table.c - see driver_table.h. A recording that does not know yet what is
+ * held is told that first. */
 #include "record/driver/driver_table.h"
 
 #include <sched.h>
@@ -20,14 +20,14 @@
 enum { MAX_HELD = 1 << 18, MAX_DEVICES = TMK_DRIVER_DEVICES };
 
 static struct {
-    _Atomic pid_t busy;        /* whose thread has it, 0: nobody's */
-    struct tmk_segments table; /* items NULL: not made yet */
-    uint32_t generation;       /* of the recording that knows all of it */
+    _Atomic pid_t busy;        /* process that has the lock; 0: none */
+    struct tmk_segments table; /* items NULL: it was not made yet */
+    uint32_t generation;       /* the recording that knows all of it */
     uint64_t pool_bytes[MAX_DEVICES];
     struct said_reserved {
         uint32_t generation;
         uint64_t bytes;
-    } said[MAX_DEVICES]; /* of blocks' devices: what was last said to be reserved */
+    } said[MAX_DEVICES]; /* the reserved bytes that were last recorded, for devices of blocks */
 } holdings;
 
 static void unlock_table(void)
@@ -43,8 +43,8 @@ static void start_table_over(pid_t self)
     tmk_driver_changes_start_over(self);
 }
 
-/* False in a child that was forked while another thread had it, without memory, and once system
- * calls may kill. */
+/* False in a child that was forked while another thread had the lock, when there is no memory, and
+ * once system calls may kill. */
 static bool lock_table(void)
 {
     if (tmk_seal_is_closed())
@@ -68,11 +68,11 @@ static bool lock_table(void)
 
 /* ---- turns ---- */
 
-/* What takes the loader's lock, or waits for the recorder to be armed, comes before ours: a
- * constructor may call the driver while the loader is locked, and would wait for us. */
+/* What takes the loader's lock, or waits for the recorder to be armed, is done before our lock is
+ * taken: a constructor may call the driver while the loader is locked, and would wait for us. */
 struct table_turn {
     struct tmk_lane *lane; /* NULL: nothing is recorded */
-    uint32_t stack;        /* of what begins */
+    uint32_t stack;        /* of an item that begins */
     uint64_t stream;       /* of a block that begins, as an id */
 };
 
@@ -88,7 +88,7 @@ static void put_segment(struct tmk_lane *lane, const struct tmk_driver_segment *
                  item->size_bytes | (uint64_t)item->kind << TMK_SIZE_BITS);
 }
 
-/* What is there already: of a moment and a stack that nobody knows. */
+/* Record what is there already, without time and stack, which nobody knows. */
 static void put_all_segments(struct tmk_lane *lane)
 {
     if (holdings.generation == lane->generation)
@@ -111,14 +111,14 @@ static bool finish_table_turn(struct table_turn *t)
     return false;
 }
 
-/* To end things, or to look. */
+/* Take a turn to end items, or to look. */
 static bool take_table_turn(struct table_turn *t)
 {
     *t = (struct table_turn){.lane = tmk_lane_enter()};
     return finish_table_turn(t);
 }
 
-/* To begin something like this. */
+/* Take a turn to begin an item like this. */
 static bool take_table_turn_for(struct table_turn *t, const struct tmk_driver_segment *item)
 {
     *t = (struct table_turn){.lane = tmk_lane_enter()};
@@ -144,7 +144,7 @@ static void end_table_turn(const struct table_turn *t)
 
 /* ---- events; in a turn ---- */
 
-/* What pools hold is what is reserved, unless torch says that itself. */
+/* The pools' bytes are what is reserved, unless torch reports that itself. */
 static void put_reserved_of_pools(struct tmk_lane *lane, uint16_t number)
 {
     uint16_t device = tmk_cuda_device(number);
@@ -172,7 +172,7 @@ static void record_item_begin(const struct table_turn *t, struct tmk_driver_segm
     put_reserved_of_pools(t->lane, item->device);
 }
 
-/* A block of before the recording began is none that it knows. */
+/* A recording does not know blocks from before it began. */
 static void record_item_end(const struct table_turn *t, const struct tmk_driver_segment *item)
 {
     if (!t->lane || (item->is_block && item->said_in != t->lane->generation))
@@ -186,8 +186,8 @@ static void record_item_end(const struct table_turn *t, const struct tmk_driver_
     put_reserved_of_pools(t->lane, item->device);
 }
 
-/* What is there already, and alike, was noted by a call of the driver's inside of this one. What
- * there is no room for is not recorded: its end would not be. */
+/* An item that is there already, with the same size and owner, was noted by a call of the driver's
+ * inside this one. An item without room is not recorded, because its end would not be either. */
 static void begin_item(const struct table_turn *t, const struct tmk_driver_segment *new_item)
 {
     struct tmk_driver_segment item = *new_item;
@@ -281,7 +281,7 @@ void tmk_driver_table_retain(uint64_t handle)
     unlock_table();
 }
 
-/* Where it has no owner any more the driver will refuse. */
+/* If it has no owner any more, the driver will fail. */
 void tmk_driver_table_release(uint64_t handle)
 {
     struct table_turn t;
@@ -331,7 +331,8 @@ static bool end_mapping(const struct table_turn *t, uint64_t address, uint64_t *
     return true;
 }
 
-/* Mostly one, or one behind the other; where there are holes all are looked at. */
+/* Mostly there is one mapping, or one directly behind the other; where there are holes all items
+ * are looked at. */
 void tmk_driver_table_unmap(uint64_t address, uint64_t size_bytes)
 {
     uint64_t at = address, stop = address + size_bytes, n = 0;
@@ -345,7 +346,7 @@ void tmk_driver_table_unmap(uint64_t address, uint64_t size_bytes)
         bool is_in =
             item->kind == TMK_SEGMENT_MAPPING && item->address >= at && item->address < stop;
         if (!is_in || !end_mapping(&t, item->address, &n))
-            i++; /* else another stands in its place now */
+            i++; /* otherwise another item is in its place now */
     }
     end_table_turn(&t);
 }
@@ -445,7 +446,8 @@ void tmk_driver_table_end_context(uint64_t context)
     end_table_turn(&t);
 }
 
-/* Without it the process has nothing there that the driver would count to it. */
+/* Without its primary context the process has nothing on the device that the driver would count as
+ * its. */
 void tmk_driver_table_end_device(uint16_t device, uint64_t primary)
 {
     struct table_turn t;

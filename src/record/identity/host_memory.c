@@ -24,7 +24,8 @@ static bool read_meminfo(const char *proc, struct tmk_host_memory *ret)
     return true;
 }
 
-/* Of a group that does not tell what is used, the whole may be. */
+/* Apply the limit of one control group. If it does not say what is used, all of it counts as
+ * free. */
 static void apply_cgroup_limit(void *arg, uint64_t limit_bytes, uint64_t used_bytes)
 {
     struct tmk_host_memory *m = arg;

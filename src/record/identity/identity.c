@@ -21,7 +21,7 @@
 
 enum { COMMAND_BYTES = 2000, CONF_BYTES = 256 };
 
-/* The first of these variables that holds a number. */
+/* In each list the first variable that holds a number counts. */
 static const char *const rank_names[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
                                          NULL};
 static const char *const world_names[] = {"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE",
@@ -31,7 +31,7 @@ static const char *const local_names[] = {"LOCAL_RANK", "SLURM_LOCALID",
 static const char *const local_size_names[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
                                                "SLURM_NTASKS_PER_NODE", NULL};
 
-/* Settings of torch's allocator, in the order in which it looks. */
+/* Settings of torch's allocator, in the order in which torch looks. */
 static const char *const conf_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF",
                                          "PYTORCH_HIP_ALLOC_CONF", NULL};
 
@@ -68,7 +68,7 @@ void tmk_ranks_read(struct tmk_ranks *ranks)
     ranks->local_size = number_in_environment(local_size_names);
 }
 
-/* A number at *text, which is moved behind it; -1 when there is none. */
+/* Read a number at *text and move *text behind it; -1 when there is none. */
 static int64_t take_rank_number(const char **text)
 {
     size_t n = strspn(*text, "0123456789");
@@ -112,8 +112,8 @@ void tmk_identity_init(struct tmk_identity *id, const struct tmk_ranks *ranks)
     make_trace_id(id);
 }
 
-/* YYYYMMDDThhmmss.mmm in UTC. By hand: gmtime_r() looks at the time zone, which takes locks, the
- * environment and memory. */
+/* Add YYYYMMDDThhmmss.mmm in UTC. It is computed here because gmtime_r() looks at the time zone,
+ * which takes locks, the environment and memory. */
 static void add_start_time(struct tmk_text *out, uint64_t realtime_ns)
 {
     uint64_t seconds = realtime_ns / 1000000000u;
@@ -175,7 +175,7 @@ static void add_info_number(struct tmk_text *out, const char *key, int64_t value
         tmk_text_add(out, "%s=%llu\n", key, (unsigned long long)value);
 }
 
-/* Cut to what the header has room for, at a character's boundary. */
+/* The command is cut to what the header has room for, at a character's boundary. */
 static void add_command(struct tmk_text *out)
 {
     static const char ellipsis[] = "…";
@@ -194,7 +194,8 @@ static void add_command(struct tmk_text *out)
     add_info_text(out, "command", line);
 }
 
-/* Empty says that there were none. Longer ones than torch could mean anything by are left out. */
+/* An empty value says that there were none. Settings that are too long for torch to mean anything
+ * are left out. */
 static void add_alloc_conf(struct tmk_text *out)
 {
     const char *conf = NULL;
@@ -206,7 +207,7 @@ static void add_alloc_conf(struct tmk_text *out)
         add_info_text(out, "alloc_conf", conf);
 }
 
-/* What a job on the CPU can run out of. */
+/* Add what a job on the CPU can run out of. */
 static void add_host_memory(struct tmk_text *out)
 {
     struct tmk_host_memory memory;

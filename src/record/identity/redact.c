@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* record/identity/redact.c - command lines without secrets.
+/* record/identity/redact.c - see redact.h.
  *
- * Names are looked for everywhere in the text, because a whole command, a URL, JSON or a list of
- * settings may stand in one argument. secret_names.h says which have a secret for a value,
- * secret_value.h where that begins and ends; it may be the next argument, too. */
+ * Names are searched for everywhere in the text, because a whole command, a URL, JSON or a list of
+ * settings may be in one argument. secret_names.h says which names have a secret value,
+ * secret_value.h where the value begins and ends; it may also be the next argument. */
 #include "record/identity/redact.h"
 
 #include <ctype.h>
@@ -21,7 +21,7 @@ enum { SECRET_USER_BYTES = 20 };
 
 /* ---- values that are shown ---- */
 
-/* They are no secrets, and say much: `--token None`, "7 tokens". */
+/* Values that are no secrets and tell much: `--token None`, "7 tokens". */
 static bool is_shown_value(const char *value, size_t n, enum tmk_secrecy secrecy)
 {
     enum { NUMBER_BYTES = 12 };
@@ -42,7 +42,8 @@ static void put_secret_value(struct tmk_text *out, const char *value, size_t n,
         tmk_text_string(out, hidden_text);
 }
 
-/* What stands between name and value: the quote of a value only if that ends with it. */
+/* Write what stands between name and value. The quote of a value belongs to it only if the value
+ * ends with that quote. */
 static void put_between(struct tmk_text *out, const char *at, const struct tmk_secret_value *v,
                         const char *end)
 {
@@ -52,7 +53,7 @@ static void put_between(struct tmk_text *out, const char *at, const struct tmk_s
 
 /* ---- users ---- */
 
-/* "name:password", and not the numbers that containers are given. */
+/* True for "name:password", false for the numbers that containers are given. */
 static bool has_password(const char *at, size_t n)
 {
     return memchr(at, ':', n) && strspn(at, "0123456789:") < n;
@@ -76,8 +77,8 @@ static bool is_user_name(const char *name, size_t n)
            is_same_word(name, n, "--proxy-user");
 }
 
-/* Bytes before the '@' of a URL, from behind the slashes; 0: it names no user. Behind a colon
- * anything may come up to the '@', but for a port. */
+/* Length of the user in a URL, from behind the slashes to the '@'; 0: it names no user. Behind a
+ * colon anything may come up to the '@', unless it is a port. */
 static size_t user_length(const char *at)
 {
     size_t n = strcspn(at, "/?# \t\n\"'"), user = n;
@@ -98,8 +99,8 @@ enum next { ANYTHING, A_SIGN, A_VALUE, SOME_VALUES, A_USER };
 struct redactor {
     struct tmk_text *out;
     enum next next;
-    enum tmk_secrecy secrecy;               /* of its values */
-    enum { ELSE, OPTIONS, OPTION } python;  /* whose options these are: -u has no value */
+    enum tmk_secrecy secrecy;               /* the kind of secret that the values are */
+    enum { ELSE, OPTIONS, OPTION } python;  /* the options are python's: its -u has no value */
     enum { NO_SHELL, SHELL, SCRIPT } shell; /* SCRIPT: the next argument is one */
     const char *before;                     /* the argument before this one */
 };
@@ -219,7 +220,7 @@ static bool is_scheme(const char *argument)
     return false;
 }
 
-/* Whether an argument is not what the one before it had said. */
+/* True when the argument is not what the one before it announced. */
 static bool is_unexpected(const struct redactor *r, const char *argument)
 {
     switch (r->next) {
@@ -234,7 +235,7 @@ static bool is_unexpected(const struct redactor *r, const char *argument)
     }
 }
 
-/* An argument of which the one before has said what it is. */
+/* An argument that the one before it announced. */
 static void redact_expected(struct redactor *r, const char *argument)
 {
     enum next expected = r->next;
@@ -242,7 +243,7 @@ static void redact_expected(struct redactor *r, const char *argument)
     r->next = expected == SOME_VALUES ? SOME_VALUES : ANYTHING;
     if (expected == A_USER) {
         put_user(r->out, argument);
-    } else if (n > 0) { /* a sign of its own, or one with its value */
+    } else if (n > 0) { /* a sign alone, or a sign with its value */
         tmk_text_bytes(r->out, argument, n);
         r->next = argument[n] ? r->next : A_VALUE;
         if (argument[n])
@@ -253,7 +254,7 @@ static void redact_expected(struct redactor *r, const char *argument)
     }
 }
 
-/* ---- whose arguments they are ---- */
+/* ---- shells and python: what their arguments are ---- */
 
 static const char *program_name(const char *path)
 {
@@ -277,7 +278,7 @@ static bool is_script_option(const char *argument)
     return n >= 2 && argument[0] == '-' && argument[1] != '-' && argument[n - 1] == 'c';
 }
 
-/* Does a shell's option have a value, as "-o pipefail", or "su - user"? */
+/* True when a shell's option has a value, as in "-o pipefail" or "su - user". */
 static bool option_has_value(const char *option)
 {
     size_t n = strlen(option);

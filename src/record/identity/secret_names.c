@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* record/identity/secret_names.c - see secret_names.h.
  *
- * A name is taken apart into words: at everything but letters and digits, and where a small letter
- * meets a capital; digits at a word's end and a plural s do not count. Then:
+ * A name is split into words: at everything but letters and digits, and where a small letter meets
+ * a capital. Digits at a word's end and a plural s do not count. Then:
  *
  *   1. a name that begins with "no", "skip" ... is a switch, and one that ends in "file", "len" ...
- *      says something about the secret: neither has one for a value
+ *      says something about the secret: neither has a secret value
  *   2. "password", "secret" ... make it secret anywhere; "auth", "cookie" ... as its last word
- *   3. "token" and "key" are words of language models, too. After "api", "hf" ... they are secret
+ *   3. "token" and "key" are also words of language models. After "api", "hf" ... they are secret
  *      anywhere; else only as the last word, and not after "eos", "max", "image" ...
- *   4. what is written together counts like two words: HFTOKEN, dbpassword, openaikey
+ *   4. words written together count like two words: HFTOKEN, dbpassword, openaikey
  *
- * What is unknown is secret: --foo-token is, and a list of harmless words is what has to grow. */
+ * An unknown name is secret: --foo-token is. So the lists of harmless words have to grow. */
 #include "record/identity/secret_names.h"
 
 #include <ctype.h>
@@ -41,7 +41,7 @@ static table about = {"file",    "path",     "dir",    "folder",   "env",      "
                       "expiry",  "version",  "format", "policy",   "endpoint", "host",
                       "port",    "provider", "level",  "required", "enabled",  NULL};
 
-/* Of no weight at the end: token_value, auth_header, webhook_url. */
+/* These say nothing at the end of a name: token_value, auth_header, webhook_url. */
 static table weightless = {"value", "string", "header", "plain", "url", "uri", NULL};
 
 /* ---- 2. what is one ---- */
@@ -52,7 +52,8 @@ static table anywhere = {"password", "passwd",     "passphrase", "passcode",    
 static table at_the_end = {"auth", "oauth", "bearer", "pwd",       "pw",  "pass",    "cookie",
                            "jwt",  "otp",   "totp",   "signature", "sig", "webhook", NULL};
 
-/* As the end of a word. "pass" and "auth" are so in words that have nothing to do with them. */
+/* Secret also as the end of a word. "pass" and "auth" end words that have nothing to do with
+ * secrets. */
 static table ends_anywhere = {"password", "passwd",     "passphrase",    "secret",
                               "apikey",   "credential", "authorization", NULL};
 static table ends_at_the_end = {"pwd", "pass", "auth", NULL};
@@ -63,7 +64,7 @@ static table ends_in_vain = {"bypass",   "compass",   "encompass", "trespass",  
 
 /* ---- 3. what may be one ---- */
 
-/* Before "token" or "key": whose, or what for. */
+/* Before "token" or "key": who issued it, or what it is for. */
 static table strong = {
     "access",   "account",    "admin",     "anthropic", "api",        "app",      "auth",
     "aws",      "azure",      "bearer",    "bot",       "client",     "cohere",   "comet",
@@ -75,11 +76,11 @@ static table strong = {
     "session",  "shared",     "signing",   "slack",     "ssh",        "ssl",      "storage",
     "telegram", "tls",        "vault",     "wandb",     "xsrf",       NULL};
 
-/* A number of them, wherever it stands before. */
+/* With one of these anywhere before it, it is a number of them. */
 static table counts = {"n",   "num", "number", "max",   "min", "total",
                        "per", "avg", "mean",   "count", NULL};
 
-/* Before "token": one of a text, or of a vocabulary. */
+/* Before "token": a token of a text or of a vocabulary. */
 static table token_kinds = {
     "action",   "added",   "additional", "audio",    "batch",   "begin",   "bos",    "byte",
     "char",     "class",   "cls",        "context",  "ctx",     "decoder", "draft",  "encoder",
@@ -92,7 +93,7 @@ static table token_kinds = {
     "text",     "tgt",     "think",      "thinking", "tool",    "train",   "unk",    "val",
     "video",    "virtual", "vision",     "visual",   "vocab",   "warmup",  "word",   NULL};
 
-/* Before "key": of a table, a sample, an attention. */
+/* Before "key": a key of a table, a sample or an attention. */
 static table key_kinds = {
     "answer",   "attention",   "attn",    "audio",   "batch",  "cache",    "caption",
     "chosen",   "col",         "column",  "content", "dict",   "feature",  "field",
@@ -103,7 +104,7 @@ static table key_kinds = {
     "rejected", "response",    "reward",  "row",     "sample", "score",    "sort",
     "state",    "target",      "text",    "time",    "video",  NULL};
 
-/* Before "pass": one of several. */
+/* Before "pass": one of several passes. */
 static table pass_kinds = {"first", "second",  "one",      "two", "single",
                            "multi", "forward", "backward", NULL};
 
@@ -117,7 +118,7 @@ static bool is_word_in(const struct name_word *w, const char *const *words)
     return false;
 }
 
-/* Whether it is more than `end`, and ends in that; *ret is what stands before. */
+/* True when the word is longer than `end` and ends in it; *ret is what comes before. */
 static bool word_ends_in(const struct name_word *w, const char *end, struct name_word *ret)
 {
     size_t n = strlen(end);
@@ -142,7 +143,7 @@ static bool is_plural(const struct name_word *w)
            tolower((unsigned char)w->text[w->n - 2]) != 's';
 }
 
-/* As the tables have it. */
+/* Reduce a word to the form that the tables have. */
 static struct name_word bare_word(const char *text, size_t n)
 {
     struct name_word w = {text, n, false};
@@ -153,7 +154,7 @@ static struct name_word bare_word(const char *text, size_t n)
     return w;
 }
 
-/* The last MAX_WORDS of a name; returns how many. Numbers are no words. */
+/* Split a name into its last MAX_WORDS words; returns how many. Numbers are no words. */
 static size_t split_words(const char *name, size_t n, struct name_word *to)
 {
     size_t start = 0, n_words = 0;
@@ -176,13 +177,13 @@ static size_t split_words(const char *name, size_t n, struct name_word *to)
 
 /* ---- the rule ---- */
 
-/* A word that may be secret by those before it. */
+/* A word that may be secret, depending on those before it. */
 struct word_place {
     const struct name_word *words;
-    size_t i;                /* its number */
-    struct name_word before; /* next to it, or the first part of it; n 0: nothing is */
+    size_t i;                /* the word's index */
+    struct name_word before; /* the word before it, or its own first part; n 0: there is none */
     bool is_last;
-    bool may_be_number; /* found by step 3 for want of anything against it */
+    bool may_be_number; /* step 3 found nothing against it */
 };
 
 static bool is_counted_word(const struct word_place *p)
@@ -201,7 +202,7 @@ static bool is_ambiguous_secret(struct word_place *p, const char *const *kinds, 
     return p->is_last && !needs_strong && !is_counted_word(p) && !is_word_in(&p->before, kinds);
 }
 
-/* Is it "token", or does it end in that? Then what is before it is in *p. */
+/* True when the word is `end` ("token") or ends in it. Then p->before is what comes before. */
 static bool is_or_ends_in(struct word_place *p, const char *end)
 {
     const struct name_word *w = &p->words[p->i];
@@ -210,7 +211,7 @@ static bool is_or_ends_in(struct word_place *p, const char *end)
     return (w->n == n && strncasecmp(w->text, end, n) == 0) || word_ends_in(w, end, &p->before);
 }
 
-/* Whether that is "api", or ends in such a word: AWSACCESSKEY. */
+/* True when the word is one of `strong` ("api"), or ends in one: AWSACCESSKEY. */
 static bool ends_strong(const struct name_word *w)
 {
     enum { LEAST = 4 };
@@ -257,8 +258,8 @@ enum tmk_secrecy tmk_secret_name(const char *name, size_t n)
 
 /* ---- values ---- */
 
-/* How tokens of services begin. Names of files and packages may begin so too, where `n_run` is not
- * zero: then so many letters and digits in a row have to be in them, which names do not have. */
+/* How the tokens of services begin. Names of files and packages may begin so too; where `n_run` is
+ * not zero, this many letters and digits in a row have to follow, which names do not have. */
 static const struct {
     const char *begin;
     size_t n_least, n_run;

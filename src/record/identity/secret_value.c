@@ -50,7 +50,8 @@ static bool is_same_quote(struct tmk_quote a, struct tmk_quote b)
     return a.letter == b.letter && a.n_escapes == b.n_escapes;
 }
 
-/* Behind the next quote like that; NULL: it has no end. One with fewer backslashes ends it too. */
+/* The end of the next quote like that one; NULL: there is none. A quote with fewer backslashes ends
+ * it too. */
 static const char *behind_quote(const char *at, struct tmk_quote q)
 {
     size_t n_escapes = 0;
@@ -62,7 +63,7 @@ static const char *behind_quote(const char *at, struct tmk_quote q)
     return NULL;
 }
 
-/* The quoted text that `at` is in. An apostrophe in a word opens none. */
+/* The quote of the quoted text that `at` is in. An apostrophe in a word opens none. */
 static struct tmk_quote quote_around(const struct tmk_argument *a, const char *at)
 {
     const char *p = a->start;
@@ -89,7 +90,7 @@ size_t tmk_sign_length(const char *at)
     return n > 0 && at[n] == '>' ? n + 1 : n;
 }
 
-/* Behind "[]", "[0]", "]" and the quote of a name. */
+/* Skip "[]", "[0]", "]" and the quote of a name. */
 static const char *skip_close(const char *at, struct tmk_quote *ret_quote)
 {
     enum { INDEX_BYTES = 8 };
@@ -126,7 +127,7 @@ struct tmk_secret_value tmk_secret_value_after(const char *at)
 
 /* ---- where a value ends ---- */
 
-/* Before the quote that ends at `behind`, and its backslashes. */
+/* Step back over the quote that ends at `behind`, and its backslashes. */
 static const char *before_quote(const char *start, const char *behind, struct tmk_quote q)
 {
     const char *at = behind - 1;
@@ -135,15 +136,15 @@ static const char *before_quote(const char *start, const char *behind, struct tm
     return at;
 }
 
-/* Behind a comma or semicolon: does something new begin? */
+/* True when a new element begins behind a comma or semicolon. */
 static bool is_new_element(const char *at)
 {
     return !*at || is_blank_char(*at) || strchr(",;}])", *at) || quote_at(at).letter ||
            tmk_secret_value_after(at + tmk_name_length(at)).start;
 }
 
-/* Whether what is here cannot belong to the value in quotes or brackets before it: the end, closing
- * brackets and no more, another element, or another word. */
+/* True when what is here cannot belong to the value in quotes or brackets before it: the end, only
+ * closing brackets, another element, or another word. */
 static bool is_separate(const char *at, struct tmk_quote around)
 {
     size_t gap = strspn(at, value_blanks), n_close = strspn(at + gap, "}])");
@@ -175,7 +176,7 @@ const char *tmk_shell_word_end(const struct tmk_argument *a, const char *at)
     return p;
 }
 
-/* The quoted text that a name and its value are in: not the quotes of the name itself. */
+/* The quote of the text that a name and its value are in; not that of the name itself. */
 static struct tmk_quote quote_around_both(const struct tmk_argument *a, const char *name,
                                           const struct tmk_secret_value *v)
 {
@@ -185,7 +186,7 @@ static struct tmk_quote quote_around_both(const struct tmk_argument *a, const ch
     return around;
 }
 
-/* Of that text, or of the argument. */
+/* The end of that text, or of the argument. */
 static const char *end_of_quoted_text(const struct tmk_argument *a, const char *name,
                                       const struct tmk_secret_value *v)
 {
@@ -199,7 +200,7 @@ static const char *end_of_quoted_text(const struct tmk_argument *a, const char *
     return end_of_string(v->start);
 }
 
-/* Behind the bracket that closes the one at `at`; NULL: it is not closed. */
+/* The end of the brackets that open at `at`; NULL: they are not closed. */
 static const char *behind_bracket(const char *at)
 {
     size_t depth = 0;
@@ -217,7 +218,7 @@ static const char *behind_bracket(const char *at)
     return NULL;
 }
 
-/* NULL: it is not in quotes, or more could belong to it. */
+/* NULL when the value is not in quotes, or when more could belong to it. */
 static const char *end_of_quoted(const struct tmk_argument *a, const char *name,
                                  const struct tmk_secret_value *v)
 {
@@ -235,7 +236,7 @@ static const char *end_of_bracket(const struct tmk_argument *a, const char *name
     return behind && is_separate(behind, quote_around_both(a, name, v)) ? behind : NULL;
 }
 
-/* A number or a word of JSON, behind a name in quotes. */
+/* The end of a number or a word of JSON, behind a name in quotes. */
 static const char *end_of_literal(const struct tmk_secret_value *v)
 {
     const char *end = v->start + strspn(v->start, "0123456789.+-eE");
@@ -249,7 +250,7 @@ static const char *end_of_literal(const struct tmk_secret_value *v)
     return is_whole ? end : NULL;
 }
 
-/* At the next parameter of a URL; NULL: it is none, or the last. */
+/* The next parameter of a URL; NULL: the value is in none, or in the last. */
 static const char *end_of_parameter(const struct tmk_argument *a, const char *name,
                                     const struct tmk_secret_value *v, const char *end)
 {
@@ -280,7 +281,7 @@ const char *tmk_secret_value_end(const struct tmk_argument *a, const char *name,
     return end ? end : whole;
 }
 
-/* In the middle of an argument, at the next option. */
+/* In the middle of an argument the value ends at the next option. */
 const char *tmk_secret_option_end(const struct tmk_argument *a, const char *name,
                                   const struct tmk_secret_value *v)
 {

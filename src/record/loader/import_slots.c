@@ -21,7 +21,7 @@ enum { SLOT_JUMP = R_X86_64_JUMP_SLOT, SLOT_DATA = R_X86_64_GLOB_DAT };
 enum { SLOT_JUMP = R_AARCH64_JUMP_SLOT, SLOT_DATA = R_AARCH64_GLOB_DAT };
 #endif
 
-struct tmk_slot_module { /* what of its dynamic section is of use */
+struct tmk_slot_module { /* what is needed of its dynamic section */
     uintptr_t base, lowest, highest;
     const ElfW(Sym) * symbols;
     const char *strings;
@@ -32,7 +32,7 @@ struct tmk_slot_module { /* what of its dynamic section is of use */
 
 /* ---- one slot ---- */
 
-/* The loader's lock is held: two slots may be on one page. */
+/* Called with the loader's lock, because two slots may be on one page. */
 static bool write_slot(const struct tmk_slot_module *m, uintptr_t *slot, uintptr_t value,
                        bool stays_open)
 {
@@ -60,7 +60,7 @@ bool tmk_import_slot_is_unbound(const struct tmk_import_slot *slot, uintptr_t va
 
 /* ---- modules ---- */
 
-/* The loader relocates these addresses in place on most architectures, not on all. */
+/* On most architectures the loader relocates these addresses in place, not on all. */
 static uintptr_t address_in_module(const struct tmk_slot_module *m, uintptr_t value)
 {
     return value < m->base ? value + m->base : value;
@@ -100,7 +100,7 @@ static void read_dynamic_section(struct tmk_slot_module *m, const ElfW(Dyn) * dy
     }
 }
 
-/* Of RELRO the loader protects whole pages only: what shares the last one stays writable. */
+/* The loader protects only whole pages of RELRO: what shares the last one stays writable. */
 static const ElfW(Dyn) *
     read_program_headers(struct tmk_slot_module *m, const struct dl_phdr_info *info)
 {

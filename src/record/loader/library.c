@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* record/loader/library.c - see library.h.
  *
- * The path is found first, then the library is asked by name: dlsym on its handle finds its own
- * definition before any other's. The handle is kept, which keeps the library loaded: whoever has
+ * The path is found first; then the library is asked by name: dlsym on its handle finds its own
+ * definition before any other. The handle is kept, which keeps the library loaded: whoever has
  * called one of its functions through us may do so again. */
 #include "record/loader/library.h"
 

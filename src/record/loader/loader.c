@@ -9,10 +9,10 @@
 
 typedef void *dlsym_function(void *handle, const char *name);
 
-/* Any number of threads may look at once, and before our constructor has run. */
+/* Any number of threads may search at once, even before our constructor has run. */
 static _Atomic uintptr_t next_dlsym, own_dlsym;
 
-/* dlvsym() finds it by its version, which other preloaded libraries' dlsym has not. */
+/* dlvsym() finds it by its version, which the dlsym of other preloaded libraries does not have. */
 static dlsym_function *find_c_library_dlsym(void)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
@@ -35,11 +35,13 @@ static dlsym_function *c_library_dlsym(void)
 void *tmk_loader_symbol(void *handle, const char *name)
 {
     dlsym_function *ask = c_library_dlsym();
-    void *volatile found = ask ? ask(handle, name) : NULL; /* no jump: it is we who ask */
+    void *volatile found =
+        ask ? ask(handle, name)
+            : NULL; /* volatile prevents a tail call: the question must come from us */
     return found;
 }
 
-/* Asked from here, the C library's finds the next one. */
+/* When we ask from here, the C library's dlsym finds the next one. */
 static dlsym_function *find_next_dlsym(void)
 {
     dlsym_function *next = (dlsym_function *)tmk_loader_symbol(RTLD_NEXT, "dlsym");

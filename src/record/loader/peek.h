@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/loader/peek.h - memory that may not be there, read through the kernel: a wrong address is
- * an error, not a crash. Slow: for finding out how things stand. */
+/* record/loader/peek.h - read memory that may not be there, through the kernel: a wrong address is
+ * an error, not a crash. Slow; for finding out how things are laid out. */
 #ifndef TMK_RECORD_PEEK_H
 #define TMK_RECORD_PEEK_H
 
@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* False: it is not there, or reading so is forbidden here (seccomp). */
+/* Copy n bytes. False: they are not there, or reading this way is forbidden (seccomp). */
 static inline bool tmk_peek(const void *address, void *buffer, size_t n)
 {
     struct iovec mine = {.iov_base = buffer, .iov_len = n};

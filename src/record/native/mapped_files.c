@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* record/native/mapped_files.c - see mapped_files.h.
  *
- * Program headers are read where the module lies in memory: the ELF header is at its start, and in
- * its first page the table. Where a tool has moved the table elsewhere, the packer's
+ * Program headers are read where the file lies in memory: the ELF header is at its start, and the
+ * table is in its first page. Where a tool has moved the table elsewhere, the packer's
  * dl_iterate_phdr() has to find it. */
 #include "record/native/mapped_files.h"
 
@@ -19,14 +19,14 @@
 
 enum { FIRST_PAGE = 4096, MAX_NAME_BYTES = 4096 };
 
-/* As <dlfcn.h> of glibc 2.35 has it; our own, since we are built on older ones too. */
+/* As glibc 2.35's <dlfcn.h> has it; declared here, because we are also built on older ones. */
 struct found_object {
     unsigned long long flags;
     void *map_start;
     void *map_end;
     struct link_map *link_map;
     void *eh_frame;
-    unsigned long long reserved[8]; /* one more than theirs */
+    unsigned long long reserved[8]; /* one more than glibc's */
 };
 
 static int (*find_object)(void *pc, struct found_object *ret);
@@ -34,8 +34,8 @@ static struct tmk_region files_memory;
 static struct tmk_mapped_file *mapped_files;
 static _Atomic uint32_t n_mapped_files;
 static _Atomic uint32_t files_generation;
-static _Atomic uint32_t is_listing_wanted; /* a look-up was in vain */
-static uint64_t n_loaded;                  /* dlpi_adds when last listed */
+static _Atomic uint32_t is_listing_wanted; /* a look-up has failed */
+static uint64_t n_loaded;                  /* dlpi_adds of the last listing */
 static char program_path[MAX_NAME_BYTES];
 
 int tmk_mapped_files_open(bool old_ways)
@@ -72,7 +72,7 @@ static uint64_t hash_name(const char *name)
     return tmk_hash_bytes(name, strnlen(name, MAX_NAME_BYTES));
 }
 
-/* The GNU build id among the notes of one segment. */
+/* Find the GNU build id among the notes of one segment. */
 static void read_notes(struct tmk_mapped_file *m, const uint8_t *at, const uint8_t *end)
 {
     while (end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
@@ -100,7 +100,7 @@ static bool lies_in(const ElfW(Phdr) * inner, const ElfW(Phdr) * outer)
            inner->p_memsz <= outer->p_filesz - (inner->p_vaddr - outer->p_vaddr);
 }
 
-/* The loaded segment that holds this one, NULL: none does. */
+/* The loaded segment that holds this one; NULL: none does. */
 static const ElfW(Phdr) *
     segment_around(const ElfW(Phdr) * inner, const ElfW(Phdr) * table, uint32_t n)
 {
@@ -132,7 +132,8 @@ static void read_file_segments(struct tmk_mapped_file *m, const ElfW(Phdr) * tab
     }
 }
 
-/* libtidemark.so: the module of this code, unless it is linked into a program (our tests). */
+/* True for libtidemark.so, the file of this code, unless that is linked into a program (our
+ * tests). */
 static bool is_own_library_file(const struct tmk_mapped_file *m)
 {
     uintptr_t here = (uintptr_t)&tmk_mapped_file_find;
@@ -253,7 +254,7 @@ static void extent_of_file(const struct dl_phdr_info *info, struct tmk_mapped_fi
     ret->end = high;
 }
 
-/* Keep it loaded, so that our pointers into it stay good. The program itself always is. */
+/* Keep the file loaded, so that our pointers into it stay valid. The program itself always is. */
 static bool keep_loaded(struct tmk_mapped_file *m)
 {
     struct link_map *map = NULL;
@@ -275,7 +276,7 @@ static int list_file(struct dl_phdr_info *info, size_t size, void *arg)
     bool *first = arg;
     if (*first && size >= offsetof(struct dl_phdr_info, dlpi_subs)) {
         if (info->dlpi_adds == n_loaded)
-            return 1; /* nothing has come */
+            return 1; /* no file has come */
         n_loaded = info->dlpi_adds;
     }
     *first = false;
@@ -298,7 +299,8 @@ static int list_file(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-/* Those that the loader no longer knows, or knows as something else. Nothing of theirs is read. */
+/* Mark files that the loader no longer knows, or knows as something else. None of their memory is
+ * read. */
 static bool mark_gone_files(void)
 {
     bool any = false;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* record/native/native.c - see native.h.
  *
- * What is known of an address is kept in a table of cache lines, without a lock: an entry's key is
- * set to BUSY while it is written, and a reader that finds another key after reading than before
- * takes nothing (words are loaded with acquire and stored with release, so that neither passes the
- * key). The key holds the modules' generation, so everything is forgotten when a module
- * was unloaded; the frame id holds the recorder's, so that a forked child defines its own. */
+ * What is known of an address is kept in a table of cache lines, without a lock. An entry's key is
+ * BUSY while it is written, and a reader that finds another key after reading than before takes
+ * nothing (words are loaded with acquire and stored with release, so that neither passes the key).
+ * The key holds the generation of the mapped files, so everything is forgotten when one was
+ * unloaded. The frame id holds the recorder's generation, so that a forked child defines its
+ * own. */
 #include "record/native/native.h"
 
 #include <fcntl.h>
@@ -28,7 +29,7 @@ enum {
     MAX_STACK_LOOKS = 8,
     PAGE = 4096
 };
-#define FRAME_OWN UINT32_MAX /* a frame of libtidemark.so: not to be shown */
+#define FRAME_OWN UINT32_MAX /* a frame of libtidemark.so, which is not shown */
 
 struct rule_entry {
     _Atomic uint64_t key; /* 0: free */
@@ -42,7 +43,7 @@ union rule_words {
 };
 _Static_assert(sizeof(struct tmk_unwind_rule) == RULE_WORDS * sizeof(uint64_t), "kept as words");
 
-struct known_address { /* an entry, read */
+struct known_address { /* a copy of an entry */
     union rule_words rule;
     uint64_t frame;
 };
@@ -65,7 +66,7 @@ int tmk_native_open(bool old_ways)
 
 /* ---- what is known of an address ---- */
 
-/* What a key has beside the address. */
+/* The part of a key above the address. */
 static inline uint64_t key_tag(void)
 {
     return (uint64_t)tmk_mapped_files_generation() << PC_BITS;
@@ -94,18 +95,18 @@ static void keep_entry(uint64_t key, const struct known_address *known)
     uint64_t there = atomic_load(&e->key);
     uint64_t beside = atomic_load(&other->key);
     if (there != key && there != 0 && (beside == key || beside == 0 || (key & 2))) {
-        e = other; /* it is there already, or there is room; else either of the two has to go */
+        e = other; /* it is there already, or has room; else either of the two has to go */
         there = atomic_load(&e->key);
     }
     if (there == BUSY || !atomic_compare_exchange_strong(&e->key, &there, BUSY))
-        return; /* another thread is at it: next time */
+        return; /* another thread writes it: next time */
     for (int i = 0; i < RULE_WORDS; i++)
         atomic_store_explicit(&e->rule[i], known->rule.words[i], memory_order_release);
     atomic_store_explicit(&e->frame, known->frame, memory_order_release);
     atomic_store_explicit(&e->key, key, memory_order_release);
 }
 
-/* An address met for the first time. Code of no module is not kept: it may become known. */
+/* An address is met for the first time. Code of no known file is not kept: it may become known. */
 __attribute__((noinline)) static void learn_rule(uintptr_t pc, uint64_t key,
                                                  struct known_address *ret)
 {
@@ -141,7 +142,7 @@ static bool define_mapped_file(struct tmk_lane *lane, struct tmk_mapped_file *m)
     return true;
 }
 
-/* Its id, for this trace. 0: it cannot be told what it belongs to, or there was no room. */
+/* The frame's id in this trace. 0: its file is not known, or there was no room. */
 __attribute__((noinline)) static uint32_t learn_frame(struct tmk_lane *lane, uintptr_t pc,
                                                       uint64_t key, struct known_address *known)
 {
@@ -167,7 +168,7 @@ struct mapping { /* one line of /proc/self/maps, as it is read */
     int field;     /* 0 start, 1 end, 2 the rest */
 };
 
-/* Take one more character; true at the end of the line that holds `address`. */
+/* Take one more character. True at the end of the line that holds `address`. */
 static bool take_character(struct mapping *m, char c, uintptr_t address)
 {
     if (c == '\n') {
@@ -215,17 +216,17 @@ static uintptr_t lowest_stack(const struct mapping *m)
     return low < m->start ? low : m->start;
 }
 
-/* The calling thread's, as far as looked for. */
+/* The calling thread's stack, as far as it is known. */
 static __thread struct {
     uintptr_t top; /* 0: not known */
     uint16_t n_pages;
     uint8_t n_looks;
 } own_stack __attribute__((tls_model("initial-exec")));
 
-/* The mapping that `sp` is in, if it is sure to be this thread's own stack: the kernel says so of
- * the first thread's, and other threads have their descriptor at the upper end. A stack of another
- * kind (a coroutine's, a signal's) is not walked: nobody says where it ends. */
-__attribute__((noinline)) static bool find_stack(uintptr_t sp)
+/* Find the mapping that `sp` is in, if it is surely this thread's own stack: the kernel names the
+ * first thread's, and other threads have their descriptor at the upper end. A stack of another kind
+ * (a coroutine's, a signal's) is not walked, because nobody says where it ends. */
+__attribute__((noinline)) static bool find_own_stack(uintptr_t sp)
 {
     const uint64_t stack_tail = 0x5b737461636b5dull; /* "[stack]" */
     struct mapping m;
@@ -248,7 +249,7 @@ __attribute__((noinline)) static bool find_stack(uintptr_t sp)
 static inline bool bounds_of_stack(uintptr_t sp, struct tmk_stack_bounds *ret)
 {
     if (__builtin_expect(own_stack.top - sp >= (uintptr_t)own_stack.n_pages * PAGE, 0) &&
-        !find_stack(sp))
+        !find_own_stack(sp))
         return false;
     ret->top = own_stack.top;
     ret->low = own_stack.top - (uintptr_t)own_stack.n_pages * PAGE;
@@ -257,7 +258,8 @@ static inline bool bounds_of_stack(uintptr_t sp, struct tmk_stack_bounds *ret)
 
 /* ---- walking ---- */
 
-/* Inside the instruction that is under way: a return address may be that of the next function. */
+/* An address inside the instruction that is under way: a return address may already belong to the
+ * next function. */
 static inline uintptr_t instruction_address(const struct tmk_unwind_regs *regs)
 {
     return regs->exact ? regs->pc : regs->pc - 1;
@@ -266,7 +268,7 @@ static inline uintptr_t instruction_address(const struct tmk_unwind_regs *regs)
 struct native_walk {
     struct tmk_unwind_regs regs;
     struct tmk_stack_bounds bounds;
-    struct known_address known; /* of where it stands */
+    struct known_address known; /* of the address where the walk is */
     uint64_t tag, key;
     uintptr_t pc;
 };
@@ -278,7 +280,7 @@ static inline void look_up_here(struct native_walk *w)
     look_up_rule(w->pc, w->key, &w->known);
 }
 
-/* From regs on, which are set. False: this stack cannot be walked. */
+/* Begin at `regs`, which are set. False: this stack cannot be walked. */
 static inline bool begin_walk(struct native_walk *w)
 {
     if (!is_native_open || !bounds_of_stack(w->regs.r[TMK_REG_SP], &w->bounds))

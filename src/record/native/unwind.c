@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/native/unwind.c - see unwind.h. Call frame information as in the DWARF standard, 6.4, and
- * the "Exception Frames" chapter of the Linux Standard Base.
+/* record/native/unwind.c - see unwind.h. It reads call frame information as in the DWARF
+ * standard, 6.4, and the "Exception Frames" chapter of the Linux Standard Base.
  *
  * .eh_frame_hdr is a table, sorted by address, of the frame descriptions (FDE) in .eh_frame; each
  * names a common part (CIE) and is a little program that builds, instruction by instruction of the
@@ -23,7 +23,7 @@ enum { MAX_REMEMBERED = 8, MAX_INSTRUCTIONS = 4096, MAX_EXPRESSION = 64, MAX_TER
 
 enum { NO_REG = 255 };
 
-/* By DWARF's numbers. */
+/* Our index + 1 for DWARF's register numbers; 0: not followed. */
 #if defined(__x86_64__)
 static const uint8_t reg_of_dwarf[] = {
     [3] = 1 + TMK_REG_RBX,  [6] = 1 + TMK_REG_FP,   [7] = 1 + TMK_REG_SP,   [10] = 1 + TMK_REG_R10,
@@ -74,8 +74,7 @@ static int64_t sign_extend(uint64_t value, uint32_t n_bytes)
     return (int64_t)(value << shift) >> shift;
 }
 
-/* Encodings of pointers (DW_EH_PE_*): the low half is the format, the high half what it counts
- * from. */
+/* Encodings of pointers (DW_EH_PE_*): the low half is the format, the high half the base. */
 enum { PE_FORMAT = 0x0f, PE_FROM = 0x70, PE_PCREL = 0x10, PE_DATAREL = 0x30, PE_INDIRECT = 0x80 };
 enum { PE_TABLE = 0x3b }; /* the one that all linkers sort: 4 bytes, signed, from the header on */
 
@@ -120,11 +119,11 @@ struct frame_description {
     uint64_t code_unit;
     int64_t data_unit;
     uint8_t encoding; /* of pointers in the FDE */
-    bool has_extra;   /* it has a length and that many bytes before its program */
+    bool has_extra;   /* a length and that many bytes come before its program */
 };
 
-/* One length and that many bytes: at `at`, inside the module's table. Bad when it makes no sense.
- */
+/* The record at `at`: a length and that many bytes, inside the file's table. Bad when it makes no
+ * sense. */
 static struct tmk_view record_at(const struct tmk_mapped_file *m, uintptr_t at)
 {
     struct tmk_view bad = {.bad = true};
@@ -135,7 +134,7 @@ static struct tmk_view record_at(const struct tmk_mapped_file *m, uintptr_t at)
     return n < 4 || n == UINT32_MAX ? bad : tmk_view_take(&v, n);
 }
 
-/* What the letters of the augmentation say: 'R' is the one that matters. */
+/* Read the letters of the augmentation, of which 'R' matters. */
 static bool read_augmentation(struct tmk_view *v, const char *letters, struct frame_description *d)
 {
     d->has_extra = letters[0] == 'z';
@@ -196,7 +195,7 @@ static bool read_description(const struct tmk_mapped_file *m, uintptr_t at,
     return !v.bad;
 }
 
-/* Look `pc` up in the sorted table: address of its FDE, 0 when there is none. */
+/* Look `pc` up in the sorted table; returns the address of its FDE, 0 when there is none. */
 static uintptr_t find_description(const struct tmk_mapped_file *m, uintptr_t pc)
 {
     if (m->eh_header < m->eh_start || m->eh_header >= m->eh_end)
@@ -225,7 +224,7 @@ static uintptr_t find_description(const struct tmk_mapped_file *m, uintptr_t pc)
 
 /* ---- expressions ---- */
 
-struct cfi_term { /* a number, or what a register holds plus a number, or what lies there */
+struct cfi_term { /* a number, a register plus a number, or what is stored there */
     uint8_t reg;  /* NO_REG: a number */
     bool deref;
     int64_t offset;
@@ -273,7 +272,7 @@ enum {
     OP_BREGX = 0x92,
 };
 
-/* The two topmost terms become one. */
+/* Combine the two topmost terms into one. */
 static bool combine_terms(struct cfi_evaluation *e, uint8_t op)
 {
     if (e->n < 2)
@@ -360,7 +359,7 @@ enum { PLACE_PC, PLACE_FP, N_PLACES };
 
 struct cfi_row {
     struct cfi_term cfa;
-    bool is_strange; /* the CFA is something we do not understand */
+    bool is_strange; /* the CFA cannot be expressed */
     struct saved_place places[N_PLACES];
 };
 
@@ -400,7 +399,7 @@ enum {
     CFA_GNU_NEGATIVE_OFFSET = 0x2f,
 };
 
-/* Which of the two registers that we follow; N_PLACES: neither. */
+/* Which of the two registers that we follow it is; N_PLACES: neither. */
 static uint32_t place_index(uint64_t dwarf)
 {
     if (dwarf == DWARF_RETURN)
@@ -463,7 +462,7 @@ static bool recall_row(struct cfi_machine *m)
     return true;
 }
 
-/* Instructions about the CFA; false: not one of them. */
+/* Run an instruction about the CFA; false: it is not one. */
 static bool run_cfa(struct cfi_machine *m, struct tmk_view *v, uint8_t op)
 {
     uint64_t reg;
@@ -493,7 +492,7 @@ static bool run_cfa(struct cfi_machine *m, struct tmk_view *v, uint8_t op)
     }
 }
 
-/* Instructions about one register; false: not one of them. */
+/* Run an instruction about one register; false: it is not one. */
 static bool run_register(struct cfi_machine *m, struct tmk_view *v, uint8_t op)
 {
     if (op < CFA_OFFSET_EXTENDED || (op > CFA_REGISTER && op < CFA_EXPRESSION))
@@ -536,7 +535,7 @@ static bool run_register(struct cfi_machine *m, struct tmk_view *v, uint8_t op)
     }
 }
 
-/* The address at which the next row begins; 0: the instruction is not about that. */
+/* The address at which the next row begins; 0: the instruction says nothing about it. */
 static uintptr_t next_address(const struct cfi_machine *m, struct tmk_view *v, uint8_t op)
 {
     switch (op) {
@@ -619,7 +618,8 @@ static bool set_pc_offset(const struct saved_place *p, struct tmk_unwind_rule *r
     return false;
 }
 
-/* A frame pointer that is lost, or somewhere strange, is one that the caller may not need. */
+/* A frame pointer that is lost, or saved in a place that cannot be expressed, may not be needed by
+ * the caller. */
 static void set_fp_offset(const struct saved_place *p, struct tmk_unwind_rule *rule)
 {
     rule->fp_offset = p->how == SAME ? TMK_SAVED_SAME : TMK_SAVED_LOST;
@@ -648,7 +648,7 @@ static bool rule_of(const struct cfi_row *row, struct tmk_unwind_rule *ret)
     return true;
 }
 
-/* Is this the code that the kernel lets a signal handler return to? */
+/* True for the code that the kernel lets a signal handler return to. */
 static bool is_signal_return(const struct tmk_mapped_file *m, uintptr_t at)
 {
 #if defined(__x86_64__)
@@ -682,8 +682,8 @@ void tmk_unwind_find(const struct tmk_mapped_file *m, uintptr_t pc, struct tmk_u
 
 /* ---- stepping ---- */
 
-/* Below the stack pointer lies what a function has just let go of: on its last instructions its
- * registers are back, while the table still says where they were saved. */
+/* Below the stack pointer is what a function has just released: in its last instructions its
+ * registers are restored, while the table still says where they were saved. */
 enum { RED_ZONE = 128 };
 
 /* Where the kernel saves a thread's registers, from the stack pointer in its trampoline on: the
@@ -715,7 +715,7 @@ static bool step_over_signal(struct tmk_unwind_regs *regs, const struct tmk_stac
     return next.pc != 0;
 }
 
-/* Without the signature that aarch64 may put into it. */
+/* The address without the signature that aarch64 may put into it. */
 static inline uintptr_t plain_address(uintptr_t address)
 {
 #if defined(__aarch64__)

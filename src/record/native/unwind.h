@@ -61,7 +61,7 @@ struct tmk_unwind_rule { /* 16 bytes, kept as two words */
     uint16_t cfa_reg;
     int32_t cfa_offset; /* the CFA is register + this */
     int32_t pc_offset;  /* the return address is at CFA + this */
-    int32_t fp_offset;  /* the caller's frame pointer, likewise; or TMK_SAVED_* */
+    int32_t fp_offset;  /* the caller's frame pointer is at CFA + this; or TMK_SAVED_* */
 };
 
 struct tmk_unwind_regs {
@@ -75,15 +75,15 @@ struct tmk_stack_bounds { /* the thread's stack: mapped from low to top */
     uintptr_t low, top;
 };
 
-/* The rule for `pc`, an address inside the instruction that is under way. Always sets *ret: its
- * flags say when there is none. */
+/* Decode the rule for `pc`, an address inside the instruction that is under way. Always sets *ret:
+ * its flags say when there is no rule. */
 void tmk_unwind_find(const struct tmk_mapped_file *m, uintptr_t pc, struct tmk_unwind_rule *ret);
 
-/* The rare steps of tmk_unwind_step(). */
+/* The rare cases of tmk_unwind_step(). */
 bool tmk_unwind_step_slow(const struct tmk_unwind_rule *rule, struct tmk_unwind_regs *regs,
                           const struct tmk_stack_bounds *bounds);
 
-/* A word of the stack, which is not ours: what lies there is whatever the program put there. */
+/* Read a word of the stack, which holds whatever the program put there. */
 __attribute__((no_sanitize("address", "thread"))) static inline bool
 tmk_unwind_load(uintptr_t at, uintptr_t lowest, uintptr_t top, uintptr_t *ret)
 {
@@ -93,8 +93,8 @@ tmk_unwind_load(uintptr_t at, uintptr_t lowest, uintptr_t top, uintptr_t *ret)
     return true;
 }
 
-/* Registers of the caller into *regs; false: the walk ends, *regs is of no more use. Here, inline,
- * the step from a call to its caller. */
+/* Step to the caller: its registers go into *regs. False: the walk ends, and *regs is of no more
+ * use. Inline is the step from a call to its caller. */
 static inline bool tmk_unwind_step(const struct tmk_unwind_rule *rule, struct tmk_unwind_regs *regs,
                                    const struct tmk_stack_bounds *bounds)
 {
@@ -117,7 +117,7 @@ static inline bool tmk_unwind_step(const struct tmk_unwind_rule *rule, struct tm
     return regs->pc != 0;
 }
 
-/* The registers here and now, in the function that says this. */
+/* Take the registers here and now, in the function that uses this macro. */
 #if defined(__x86_64__)
 #define TMK_UNWIND_HERE(regs)                                                                      \
     do {                                                                                           \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* record/python/pycodes.c - see pycodes.h.
  *
- * The watcher is called with Python's lock, as is all that changes the state to ON or from it;
- * stacks are walked without. A code object on a walking thread's stack lives: it was noted before
- * its stack became known, and goes only after that. So who goes and was noted is seen here before
- * its address is anybody else's. Notes are two bits each, by a hash of the address: seldom one goes
- * that was never in a stack and is taken for one. */
+ * The watcher is called with Python's lock, and everything that changes the state to ON or from it
+ * holds that lock too; stacks are walked without it. A code object on a walking thread's stack is
+ * alive: it was noted before its stack became known, and dies only after that. So a noted code
+ * object that dies is seen here before its address is used again. A note is two bits, by a hash of
+ * the address: seldom a code object dies that was never in a stack and is taken for one. */
 #include "record/python/pycodes.h"
 
 #include <stdatomic.h>
@@ -20,8 +20,8 @@ enum { N_WORDS = 1024, WORD_BITS = 64, GOES = 1 /* PY_CODE_EVENT_DESTROY */ };
 enum { OFF, ASKED, ON, RESTING, NEVER };
 
 static const uint64_t second_ns = 1000000000u;
-/* Known stacks are forgotten so often, on the average, and so many times more than that at once:
- * what that costs is a part of what watching saves. */
+/* On average known stacks are forgotten no more often than this, and in a burst this many times
+ * more: that costs a part of what watching saves. */
 static const uint64_t forget_seconds = 16, n_at_once = 8;
 static const uint64_t first_rest_seconds = 10;
 
@@ -29,10 +29,10 @@ static struct {
     _Atomic uint64_t seen[N_WORDS];
     _Atomic int state;
     _Atomic uint64_t rest_until_ns;
-    const struct tmk_python *py; /* from the first time on; with Python's lock, as what follows */
+    const struct tmk_python *py; /* set the first time; with Python's lock, as what follows */
     bool has_watcher;
-    uint64_t paid_ns; /* until when what was forgotten is made up for */
-    uint64_t rest_ns; /* the next one */
+    uint64_t paid_ns; /* until when past forgetting is paid for */
+    uint64_t rest_ns; /* how long the next rest is */
 } watched_codes;
 
 struct note_bits {
@@ -72,7 +72,7 @@ static void forget_notes(void)
         atomic_store_explicit(&watched_codes.seen[i], 0, memory_order_relaxed);
 }
 
-/* True: it happens too often. */
+/* True when stacks are forgotten too often. */
 static bool pay_for_forgetting(uint64_t now)
 {
     uint64_t each = forget_seconds * second_ns;
@@ -101,7 +101,7 @@ static int on_code_event(int event, const void *code)
     return 0;
 }
 
-/* The interpreter ends: one that comes after it has no watcher of ours yet. */
+/* The interpreter ends: the one that comes after it does not have our watcher yet. */
 static void on_interpreter_end(void)
 {
     tmk_pyknown_set_watched(false);
@@ -116,12 +116,12 @@ static bool add_watcher(const struct tmk_python *py)
         return false;
     if (py->PyCode_AddWatcher(on_code_event) >= 0)
         return true;
-    py->PyErr_Clear(); /* there are eight of them for all */
+    py->PyErr_Clear(); /* all users together may have eight of them */
     return false;
 }
 
-/* On the main thread, of the main interpreter, whose frames are the ones that are read. Notes are
- * taken before the first stack becomes known that needs them. */
+/* Runs on the main thread of the main interpreter, whose frames are the ones that are read. Notes
+ * are taken before the first stack becomes known that needs them. */
 static int add_on_main_thread(void *unused)
 {
     (void)unused;
@@ -144,10 +144,10 @@ static void ask_for_watcher(int from)
     const struct tmk_python *py = tmk_python_find(&reason);
     if (!py || !py->PyCode_AddWatcher || !py->Py_AtExit)
         return;
-    watched_codes.py = py; /* there is one only */
+    watched_codes.py = py; /* there is only one */
     atomic_store(&watched_codes.state, ASKED);
     if (py->Py_AddPendingCall(add_on_main_thread, NULL) < 0)
-        atomic_store(&watched_codes.state, from); /* there are too many of them just now */
+        atomic_store(&watched_codes.state, from); /* too many calls are pending just now */
 }
 
 void tmk_pycodes_look(uint64_t now_ns)

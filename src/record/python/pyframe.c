@@ -16,7 +16,7 @@
 
 enum state { NOT_LOOKED, LOOKING, READY, REFUSED };
 
-struct tmk_pyruntime tmk_pyframe_runtime; /* good when READY */
+struct tmk_pyruntime tmk_pyframe_runtime; /* valid when READY */
 struct tmk_pyframe_hot tmk_pyframe_hot TMK_HOT_DATA;
 static _Atomic int look_state;
 static _Atomic pid_t looker;
@@ -24,8 +24,8 @@ static _Atomic int n_refused;
 enum { MAX_REFUSALS = 5 };
 static const char *_Atomic look_refusal;
 static _Atomic uint64_t look_again_ns;
-static const uint64_t no_python_ns = 100000000; /* between looks while there is no interpreter */
-static const uint64_t no_frames_ns = 1000000;   /* and while threads without frames ask */
+static const uint64_t no_python_ns = 100000000; /* between searches while there is no interpreter */
+static const uint64_t no_frames_ns = 1000000;   /* the same while threads without frames ask */
 
 /* ---- code objects ---- */
 
@@ -83,17 +83,18 @@ size_t tmk_pytext_utf8(const struct tmk_pytext *t, char *buffer, size_t size)
 
 /* ---- finding the interpreter ---- */
 
-/* Another thread is at it: that takes well under a millisecond, once in a process's life. */
+/* Wait for the thread that is looking: that takes well under a millisecond, once in a process's
+ * life. */
 static void wait_for_look(void)
 {
     int looking = LOOKING;
     for (int i = 0; i < 200 && atomic_load(&look_state) == LOOKING; i++)
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-    if (atomic_load(&looker) != getpid()) /* we were forked meanwhile: nobody is */
+    if (atomic_load(&looker) != getpid()) /* we were forked meanwhile, so no thread is looking */
         atomic_compare_exchange_strong(&look_state, &looking, NOT_LOOKED);
 }
 
-/* One thread looks. */
+/* Look, unless another thread does. */
 static bool look_for_interpreter(void)
 {
     uint64_t now = tmk_clock_monotonic_ns();
@@ -118,7 +119,7 @@ static bool look_for_interpreter(void)
         tmk_pyknown_set_watched(false);
     }
     if (found == TMK_PYRUNTIME_REFUSED && atomic_fetch_add(&n_refused, 1) + 1 < MAX_REFUSALS)
-        found = TMK_PYRUNTIME_LATER; /* one odd stack is no proof */
+        found = TMK_PYRUNTIME_LATER; /* one odd stack proves nothing */
     atomic_store(&look_again_ns, now + (found == TMK_PYRUNTIME_NONE ? no_python_ns : no_frames_ns));
     atomic_store(&look_refusal, reason);
     atomic_store_explicit(&look_state,

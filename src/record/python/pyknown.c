@@ -4,8 +4,8 @@
  * Code objects die and their addresses are used again, for another function in half of the cases.
  * From 3.12 on each carries a number that no other has had. Before, the identity of a code object
  * covers, beside its address, its first line and the hashes that CPython keeps in the strings of
- * its name and file, which costs two cache lines more a frame. While Python tells when code objects
- * go (pycodes.h) nothing of them is read. */
+ * its name and file; that costs two more cache lines per frame. While Python tells when code
+ * objects die (pycodes.h), none of this is read. */
 #include "record/python/pyknown.h"
 
 #include <stdatomic.h>
@@ -19,34 +19,35 @@
 
 /* ---- frames ---- */
 
-static inline uint64_t text_hash(const struct tmk_pylayout *l, const void *code, uint16_t field)
+static inline uint64_t hash_of_text(const struct tmk_pylayout *l, const void *code, uint16_t field)
 {
     return tmk_load_u64((const uint8_t *)tmk_pyread_pointer(code, field) + l->text_hash);
 }
 
-/* x, to be computed apart: the compiler would add its terms to the hash one by one, and the next
- * frame would wait for all of them. */
+/* Compute x on its own. The compiler would otherwise add its terms to the hash one by one, and the
+ * next frame would wait for all of them. */
 static inline uint64_t compute_apart(uint64_t x)
 {
     __asm__("" : "+r"(x));
     return x;
 }
 
-/* What tells a code object from another that was at its address before. */
+/* What distinguishes a code object from another that was at its address before. */
 static inline uint64_t identity_of_code(const struct tmk_pylayout *l, const void *code)
 {
     if (l->code_version) {
         uint32_t version = tmk_load_u32((const uint8_t *)code + l->code_version);
-        if (__builtin_expect(version != 0, 1)) /* 0: four thousand million have been given out */
+        if (__builtin_expect(version != 0,
+                             1)) /* 0: four thousand million numbers have been given out */
             return version;
     }
     uint64_t first_line = tmk_load_u32((const uint8_t *)code + l->code_first_line);
-    return compute_apart(text_hash(l, code, l->code_name) + 2 * text_hash(l, code, l->code_file) +
-                         8 * first_line);
+    return compute_apart(hash_of_text(l, code, l->code_name) +
+                         2 * hash_of_text(l, code, l->code_file) + 8 * first_line);
 }
 
-/* Address and instruction of a frame's code in one number: that of the instruction, if it is there.
- */
+/* Address and instruction of a frame's code in one number: the instruction's address, if the frame
+ * has it. */
 static inline uint64_t place_of_frame(const struct tmk_pylayout *l, const void *frame,
                                       const void *code)
 {
@@ -58,22 +59,22 @@ static inline uint64_t place_of_frame(const struct tmk_pylayout *l, const void *
 
 static const uint64_t odd_factor = 0x9e3779b97f4a7c15u;
 
-/* What a hash begins with, so that what was known in another recording, or before code objects
- * went, is not taken for known. Far apart: the next frame's place is added to it, and places are
- * near. (`factor` is `odd`, in a register.) */
+/* The start of a hash. It differs between recordings, and after code objects died, so that what was
+ * known before is not taken for known. Starts are far apart, because the next frame's place is
+ * added and places are near each other. (`factor` is `odd_factor`, in a register.) */
 static inline uint64_t start_of_hash(uint32_t generation, uint64_t factor)
 {
     return (generation + atomic_load(&tmk_pyframe_hot.epoch)) * factor;
 }
 
-/* Whether a frame is part of the hash: while code objects are watched (pycodes.h) they are not
- * looked at, and what stands for an entry from C is, too. */
+/* True when a frame is part of the hash. While code objects are watched (pycodes.h) frames are not
+ * told apart, and entries from C are part of it too. */
 static inline bool is_frame_hashed(const struct tmk_pylayout *l, bool is_watched, const void *frame)
 {
     return is_watched || tmk_pyread_is_function(l, frame, tmk_pyread_code(l, frame));
 }
 
-/* The hash of one frame more. */
+/* Add one more frame to a hash. */
 __attribute__((always_inline)) static inline uint64_t hash_frame(const struct tmk_pylayout *l,
                                                                  bool is_watched, const void *frame,
                                                                  uint64_t hash, uint64_t factor)
@@ -87,8 +88,8 @@ __attribute__((always_inline)) static inline uint64_t hash_frame(const struct tm
     return (hash + what) * factor;
 }
 
-/* Where the hash begins. What is called while a thread's outermost function goes, destructors for
- * one, has nothing but the entry from C: that is no stack. */
+/* The frame that the hash begins with. What is called while a thread's outermost function ends,
+ * such as a destructor, has only the entry from C: that is no stack. */
 static inline const void *first_frame(const struct tmk_pylayout *l, bool is_watched,
                                       const void *thread)
 {
@@ -99,12 +100,12 @@ static inline const void *first_frame(const struct tmk_pylayout *l, bool is_watc
 
 /* ---- where they lay ---- */
 
-/* All functions that are recorded and one more, and between them the entries from C. */
+/* All frames that are recorded and one more, and the entries from C between them. */
 enum { MOST_FRAMES = 2 * (TMK_PYFRAME_MAX + 1) };
 
-/* Where the frames of a stack lay, the outermost first, behind a 0. Most are there again the next
- * time. Going by these, and not by the chain of their pointers, which then only has to say the
- * same, the processor fetches them all at once instead of each in turn. Never trusted, so that
+/* Where the frames of a stack were, the outermost first, behind a 0. Most are there again the next
+ * time. By this list, and not by the chain of their pointers, which only has to agree, the
+ * processor fetches all frames at once instead of each in turn. The list is never trusted, so
  * threads may share one. */
 enum { N_HINTS = 8, MOST_HINTS = 254 };
 struct hints {
@@ -118,15 +119,15 @@ static inline struct hints *hints_of(uint32_t number)
     return &all_hints[number % N_HINTS];
 }
 
-/* Read once for what is followed: another thread may write it. */
+/* Read once before it is followed: another thread may write it. */
 static inline const void *read_hint(const _Atomic uintptr_t *hint)
 {
     return (const void *)atomic_load_explicit(hint, memory_order_relaxed);
 }
 
-/* By the chain, from the first frame on; from now on this is where they lie. Above them some of
- * those stay that were there before: the program may soon be as deep again. Stacks that are deeper
- * than what is recorded of them are not kept. */
+/* Hash the frames by the chain, from the first one on, and keep where they are. Above them some of
+ * the entries from before stay: the program may soon be as deep again. Stacks that are deeper than
+ * what is recorded of them are not kept. */
 __attribute__((always_inline)) static inline uint64_t
 learn_frames(const struct tmk_pylayout *l, bool is_watched, const void *frame, uint64_t start,
              struct hints *hints)
@@ -152,12 +153,13 @@ learn_frames(const struct tmk_pylayout *l, bool is_watched, const void *frame, u
 
 /* ---- stacks of late ---- */
 
-/* By hash: its upper bits, and at the low end the id, in a place that other bits of it tell. They
- * are kept together, in four pages, and not where a large table scatters them; each is in its place
- * or, when another came, in the one beside it. Behind it a larger table, for programs that have
- * more, or the same stack under many hashes: code that is made anew.
+/* Recent stacks by hash. An entry has the hash's upper bits and, at the low end, the stack's id;
+ * other bits of the hash give its place. Entries are together in four pages, not scattered over a
+ * large table. Each is in its place or, after another came, in the one beside it. Behind it is a
+ * larger table, for programs that have more stacks, or the same stack under many hashes because
+ * code is made anew.
  *
- * Between the two is another place: that of the stack which came after this one the last time. A
+ * The bits between hash and id are the place of the stack that came after this one the last time. A
  * training comes to each of its stacks once a step, when the caches have forgotten it, and always
  * in the same order: so the next one's place is fetched meanwhile. */
 enum { RECENT_BITS = 11, RECENT = 1 << RECENT_BITS, KEPT = 1 << 16, ID_BITS = 20 };
@@ -209,7 +211,7 @@ void tmk_pyknown_remember(uint64_t hash, uint32_t stack)
 
 #define NO_STACK ((struct tmk_pyknown){0, 0})
 
-/* The one in this place, if that is its hash; and what follows it. */
+/* Take the stack in this place, if the hash is its, and fetch the place of the one that follows. */
 static inline struct tmk_pyknown take_known(struct tmk_lane *lane, uint64_t hash, uint32_t i)
 {
     uint64_t there = atomic_load_explicit(&recent_stacks[i], memory_order_relaxed);
@@ -220,8 +222,8 @@ static inline struct tmk_pyknown take_known(struct tmk_lane *lane, uint64_t hash
     return (struct tmk_pyknown){id_in(there, hash), hash};
 }
 
-/* After the lane's last stack comes another one than the time before. (Should somebody else write
- * that entry meanwhile, one of the two is lost, and comes again.) */
+/* After the lane's last stack comes another one than the time before: remember that. (If another
+ * thread writes that entry meanwhile, one of the two is lost, and comes again.) */
 TMK_HOT_CODE(5)
 __attribute__((noinline)) static struct tmk_pyknown known_anew(struct tmk_lane *lane, uint64_t hash)
 {
@@ -233,7 +235,7 @@ __attribute__((noinline)) static struct tmk_pyknown known_anew(struct tmk_lane *
     return take_known(lane, hash, i);
 }
 
-/* One line may ask for several blocks in a row: its stack is not what comes after itself. */
+/* One line may make several blocks in a row: a stack is not what comes after itself. */
 __attribute__((always_inline)) static inline struct tmk_pyknown known_by(struct tmk_lane *lane,
                                                                          uint64_t hash)
 {
@@ -243,12 +245,12 @@ __attribute__((always_inline)) static inline struct tmk_pyknown known_by(struct 
     return take_known(lane, hash, i);
 }
 
-/* The hash of the frames from this one on. False when too many of them lie elsewhere.
+/* Hash the frames from this one on. False when too many of them are elsewhere than the hints say.
  *
- * Functions' frames mostly lie one above the other, so of the known places those above a frame are
- * passed over. (Generators' lie elsewhere; entries from C lie above.) From a frame that lies in a
- * known place on it goes by those, down to the last, or to one that has another below it now: which
- * is looked for in its turn. */
+ * Functions' frames mostly lie one above the other, so hints above a frame are skipped.
+ * (Generators' frames lie elsewhere; entries from C lie above.) From a frame that is where a hint
+ * says, the loop follows the hints, down to the last one or to a frame that now has another below
+ * it, which is then looked for in turn. */
 __attribute__((always_inline)) static inline bool hash_frames(const struct tmk_pylayout *l,
                                                               bool is_watched, const void *frame,
                                                               const struct hints *hints,
@@ -277,7 +279,7 @@ __attribute__((always_inline)) static inline bool hash_frames(const struct tmk_p
             there = read_hint(--known);
             *hash = hash_frame(l, is_watched, frame, *hash, factor);
             frame =
-                (const void *)compute_apart((uintptr_t)there); /* and not below, which comes late */
+                (const void *)compute_apart((uintptr_t)there); /* not `below`, which arrives late */
         } while (__builtin_expect(below == there, 1));
         frame = below;
     }
@@ -285,13 +287,14 @@ __attribute__((always_inline)) static inline bool hash_frames(const struct tmk_p
 
 /* ---- anchors ---- */
 
-/* It is that of a call that has ended without a word: a handler jumped out of it. */
+/* True for the anchor of a call that has ended without notice: a handler jumped out of it. */
 static inline bool is_anchor_gone(const struct tmk_pyanchor *anchor)
 {
     return (uintptr_t)anchor < tmk_stack_pointer();
 }
 
-/* The same of the frames above the anchor's. False when it is not among the next few. */
+/* Hash only the frames above the anchor's frame. False when that frame is not among the next
+ * few. */
 __attribute__((always_inline)) static inline bool hash_above(const struct tmk_pylayout *l,
                                                              bool is_watched, const void *frame,
                                                              const struct tmk_pyanchor *anchor,
@@ -332,10 +335,10 @@ __attribute__((always_inline)) static inline bool enter_anchor(const struct tmk_
     return true;
 }
 
-/* Each layout has its own, in which offsets are constants. Apart from the usual ways, without an
- * anchor and with one, there are those of frames that lie elsewhere, and of threads whose Python
- * state has to be asked for. (Frames that are no functions alone, where they are told apart, are no
- * stack: the hash is what it began with.) */
+/* For each layout one set of functions, in which offsets are constants. Beside find, without an
+ * anchor and with one, there are functions for frames that are elsewhere than expected, and for
+ * threads whose Python state has to be asked for. (A stack that consists only of frames that are no
+ * functions, where those are told apart, is none: the hash is still its start.) */
 #define FIND(order, order_of_calls, name, layout, is_watched)                                      \
     __attribute__((noinline)) static struct tmk_pyknown learn_##name(struct tmk_lane *lane)        \
     {                                                                                              \
@@ -436,14 +439,14 @@ const struct tmk_pyanchor *tmk_pyknown_enter(struct tmk_pyanchor *ret,
     return by && by(ret, before) ? ret : before;
 }
 
-/* Stacks of C may be put aside and taken back in another order (greenlets): then somebody may still
- * point to it. No frame is at 1. */
+/* Stacks of C may be put aside and taken back in another order (greenlets). Then somebody may still
+ * point to this anchor; no frame is at 1. */
 TMK_HOT_CODE(5)
 const struct tmk_pyanchor *tmk_pyknown_leave(struct tmk_pyanchor *anchor,
                                              const struct tmk_pyanchor *before)
 {
     anchor->frame = (const void *)1;
-    __asm__ volatile("" : : "r"(anchor) : "memory"); /* that is stored, though nobody reads it */
+    __asm__ volatile("" : : "r"(anchor) : "memory"); /* store it, though nobody here reads it */
     return before && is_anchor_gone(before) ? NULL : before;
 }
 
@@ -453,8 +456,8 @@ bool tmk_pyknown_can_be_watched(void)
     return tmk_pyframe_is_ready() && reader_of(l, true).find != reader_of(l, false).find;
 }
 
-/* Hashes of the one way mean nothing to the other. (What an anchor has of the one and frames above
- * it of the other is one more stack that is not known.) */
+/* Hashes of the two modes mean nothing to each other. (An anchor of the one mode with frames of the
+ * other above it is one more unknown stack.) */
 void tmk_pyknown_set_watched(bool is_watched)
 {
     struct stack_reader reader = reader_of(&tmk_pyframe_runtime.layout, is_watched);
@@ -466,5 +469,6 @@ void tmk_pyknown_set_watched(bool is_watched)
 
 void tmk_pyknown_forget(void)
 {
-    atomic_fetch_add(&tmk_pyframe_hot.epoch, UINT64_C(1) << 32); /* generations are below */
+    atomic_fetch_add(&tmk_pyframe_hot.epoch, UINT64_C(1)
+                                                 << 32); /* generations are in the lower half */
 }

@@ -18,11 +18,11 @@
 struct tmk_pylayout {
     uint16_t minor;
     uint16_t lines; /* enum tmk_py_lines */
-    uint8_t
-        count_scale; /* 0: a frame has its instruction's address; else a count of so many bytes */
-    bool indirect;   /* thread → cframe → frame */
-    bool tagged;     /* low bits of the executable's pointer are not address */
-    bool has_owner;  /* frames that are no Python function must be passed over */
+    /* 0: a frame has its instruction's address; else an index of units of this many bytes */
+    uint8_t count_scale;
+    bool indirect;  /* thread → cframe → frame */
+    bool tagged;    /* low bits of the executable's pointer are no address */
+    bool has_owner; /* frames that are no Python function must be skipped */
     uint16_t thread_interpreter, thread_frame, cframe_frame;
     uint16_t frame_back, frame_code, frame_instruction, frame_owner;
     uint16_t code_start, code_file, code_name, code_first_line, code_lines;
@@ -31,10 +31,10 @@ struct tmk_pylayout {
     uint16_t bytes_size, bytes_start, object_type;
 };
 
-/* Frames with this owner or a larger one are entries from C, no Python function. */
+/* Frames with this owner or a larger one are entries from C, not Python functions. */
 enum { TMK_PYFRAME_OWNED_BY_C = 3 };
 
-/* Where a string's kind stands in its state bits; compact and ascii follow it. */
+/* Position of a string's kind in its state bits; compact and ascii follow it. */
 static inline unsigned tmk_pylayout_kind_bit(const struct tmk_pylayout *l)
 {
     return l->minor >= 14 ? 16 : 2;
@@ -132,7 +132,7 @@ static const struct tmk_pylayout tmk_pylayout_known[] = {
                            .object_type = 8},
 };
 
-/* What 3.13 publishes. Not trusted to be so, but if it is, the walk can be compiled for it, too. */
+/* What 3.13 publishes. It is not trusted, but if it is so, the walk is compiled for it too. */
 static const struct tmk_pylayout tmk_pylayout_usual_3_13 = {
     .minor = 13,
     .lines = TMK_PY_LINES_311,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/python/pyread.h - frames of CPython's, by their layout (pylayout.h). Of the calling
- * thread: while it is in a C call it does not change them. */
+/* record/python/pyread.h - read CPython's frames by their layout (pylayout.h). Only the calling
+ * thread's: while it is in a C call it does not change them. */
 #ifndef TMK_RECORD_PYREAD_H
 #define TMK_RECORD_PYREAD_H
 
@@ -8,9 +8,9 @@
 #include "record/python/pyframe_hot.h"
 #include "record/python/pyruntime.h"
 
-extern struct tmk_pyruntime tmk_pyframe_runtime; /* good when stacks can be read */
+extern struct tmk_pyruntime tmk_pyframe_runtime; /* valid when stacks can be read */
 
-/* Python's state of this thread; NULL when it has none, as those of C++ programs. */
+/* The calling thread's Python thread state; NULL when it has none, as threads of C++ programs. */
 static inline const void *tmk_pyread_thread(void)
 {
     void *value;
@@ -39,7 +39,8 @@ static inline uint32_t tmk_pyread_offset(const struct tmk_pylayout *l, const voi
     return (uint32_t)(tmk_load_u64(at) - (uintptr_t)code - l->code_start);
 }
 
-/* NULL without frames, and in a sub-interpreter, whose frames are not read. */
+/* The innermost frame; NULL when there is none, and in a sub-interpreter, whose frames are not
+ * read. */
 static inline const void *tmk_pyread_top(const struct tmk_pylayout *l, const void *thread)
 {
     if (!thread ||
@@ -49,13 +50,13 @@ static inline const void *tmk_pyread_top(const struct tmk_pylayout *l, const voi
     return l->indirect && frame ? tmk_pyread_pointer(frame, l->cframe_frame) : frame;
 }
 
-/* Whether a frame stands for an entry from C. */
+/* True for a frame that stands for an entry from C. */
 static inline bool tmk_pyread_is_entry(const struct tmk_pylayout *l, const void *frame)
 {
     return l->has_owner && ((const uint8_t *)frame)[l->frame_owner] >= TMK_PYFRAME_OWNED_BY_C;
 }
 
-/* Whether a frame is that of a Python function. From 3.13 on its code may be something else. */
+/* True for the frame of a Python function. From 3.13 on a frame's code may be something else. */
 static inline bool tmk_pyread_is_function(const struct tmk_pylayout *l, const void *frame,
                                           const void *code)
 {
@@ -65,7 +66,7 @@ static inline bool tmk_pyread_is_function(const struct tmk_pylayout *l, const vo
                     tmk_pyread_pointer(code, l->object_type) == tmk_pyframe_runtime.code_type);
 }
 
-/* The frame of the next Python function, from `frame` on; NULL behind the last. */
+/* The next frame of a Python function, from `frame` on; NULL behind the last. */
 static inline const void *tmk_pyread_next_function(const struct tmk_pylayout *l, const void *frame)
 {
     while (frame && !tmk_pyread_is_function(l, frame, tmk_pyread_code(l, frame)))

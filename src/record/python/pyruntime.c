@@ -13,8 +13,9 @@
 /* ---- what is known ---- */
 
 /* From 3.13 on CPython begins its runtime state with a table of u64 for debuggers: a cookie, the
- * version, whether it is free-threaded, then offsets in groups. Which entries we need, by version.
- * 3.14 changed its mind on the way, so it has two candidates; the proof decides. */
+ * version, whether it is free-threaded, then offsets in groups. This is which entries we need, by
+ * version. 3.14 changed the table before its release, so it has two candidates; the proof
+ * decides. */
 static const struct published {
     uint16_t minor;
     uint8_t thread_interpreter, thread_frame;
@@ -71,7 +72,7 @@ static bool object_has_type(const struct tmk_pyruntime *rt, const void *object, 
     return peek_pointer(object, rt->layout.object_type, &there) && there == type;
 }
 
-/* A string of a code object: compact, characters of one, two or four bytes. */
+/* True for a string as code objects have it: compact, with characters of one, two or four bytes. */
 static bool is_text_object(const struct tmk_pyruntime *rt, const void *text)
 {
     const struct tmk_pylayout *l = &rt->layout;
@@ -112,7 +113,7 @@ static bool peek_top_frame(const struct tmk_pyruntime *rt, const void *thread, c
     return !l->indirect || !*ret || peek_pointer(*ret, l->cframe_frame, ret);
 }
 
-/* Follow this thread's frames with every step checked. */
+/* Follow this thread's frames, checking every step. */
 static enum tmk_pyruntime_found prove_layout(const struct tmk_pyruntime *rt)
 {
     enum { FRAMES_LOOKED_AT = 1000 };
@@ -131,7 +132,7 @@ static enum tmk_pyruntime_found prove_layout(const struct tmk_pyruntime *rt)
             return TMK_PYRUNTIME_REFUSED;
         if (l->tagged)
             code = (const void *)((uintptr_t)code & ~(uintptr_t)3);
-        /* From 3.13 on an executable may be something else, but not all of them. */
+        /* From 3.13 on a frame's executable may be something else, but not in all frames. */
         if (owner < TMK_PYFRAME_OWNED_BY_C) {
             if (is_code_object(rt, code))
                 n_functions++;
@@ -146,7 +147,7 @@ static enum tmk_pyruntime_found prove_layout(const struct tmk_pyruntime *rt)
 
 /* ---- finding ---- */
 
-/* False when something that every known version has is not there. */
+/* False when something is missing that every known version has. */
 static bool find_symbols(struct tmk_pyruntime *rt, void *handle)
 {
     const void *(*get_main)(void) = (const void *(*)(void))dlsym(handle, "PyInterpreterState_Main");

@@ -12,7 +12,7 @@
 #include "record/python/pyframe.h"
 
 enum {
-    MAX_LINE_BYTES = 1 << 16, /* of a code's line table; longer ones are left out */
+    MAX_LINE_BYTES = 1 << 16, /* of a code object's line table; longer ones are left out */
     NAME_BYTES = 1024,
 };
 
@@ -24,8 +24,8 @@ static uint32_t intern_pytext(struct tmk_lane *lane, const struct tmk_pytext *te
     return tmk_intern_text(lane, buffer, tmk_pytext_utf8(text, buffer, sizeof buffer));
 }
 
-/* How much of the line table goes into the record that begins at `at`: entries of layout 311 are
- * not cut in two. Each begins with the only one of its bytes that has the high bit. */
+/* How much of the line table goes into the record that begins at `at`. Entries of layout 311 are
+ * not cut: each begins with its only byte that has the high bit. */
 static size_t part_bytes(const struct tmk_pycode *c, size_t at)
 {
     size_t n = c->n_line_bytes - at;
@@ -51,9 +51,9 @@ static bool put_lines(struct tmk_lane *lane, uint32_t code, const struct tmk_pyc
     return true;
 }
 
-/* By what it is, not by where it lies: a function that is made anew a thousand times (exec, eval, a
- * lambda in a loop) is one. Codes share the ids and the table of frames: they are told apart by
- * what they are used for, and one table less has to be kept. */
+/* The id of a code object, by its content and not by its address: a function that is made anew a
+ * thousand times (exec, eval, a lambda in a loop) is one. Code objects share ids and table with
+ * frames: what they are used for tells them apart, and there is one table less. */
 static uint32_t intern_code(struct tmk_lane *lane, const struct tmk_pyframe *f)
 {
     struct tmk_pycode c;
@@ -92,8 +92,8 @@ static uint32_t intern_frame(struct tmk_lane *lane, const struct tmk_pyframe *f)
 
 enum { MAX_IDS = TMK_PYFRAME_MAX + 1 };
 
-/* Frame ids of this thread's Python stack: how many; 0 when there is no room for one of them, and
- * then the next time this stack comes it is tried again. */
+/* The frame ids of the calling thread's Python stack; returns how many. 0 when one of them found no
+ * room; it is tried again the next time this stack comes. */
 static uint32_t python_frames(struct tmk_lane *lane, uint32_t ids[MAX_IDS])
 {
     struct tmk_pystack s;
@@ -109,7 +109,8 @@ static uint32_t python_frames(struct tmk_lane *lane, uint32_t ids[MAX_IDS])
     return n;
 }
 
-/* The frames of whoever called backward() last, for native stacks, which go on with them. */
+/* The frames of the last caller of backward(), for native stacks of autograd's threads, which go on
+ * with them. */
 static struct {
     atomic_flag busy;
     uint32_t generation, n;
@@ -161,7 +162,7 @@ static inline uint32_t stack_without_frames(struct tmk_lane *lane)
 
 /* ---- stacks ---- */
 
-/* Once in a trace. */
+/* Say something once per trace. */
 static void say_once(struct tmk_lane *lane, _Atomic uint32_t *said, const char *event,
                      const char *reason)
 {
@@ -170,8 +171,8 @@ static void say_once(struct tmk_lane *lane, _Atomic uint32_t *said, const char *
                           strlen(reason));
 }
 
-/* C and C++ frames down to the interpreter, then Python's; without those, C frames to the end, then
- * those of the caller of backward(), or the thread's name. */
+/* C and C++ frames down to the interpreter, then Python's frames. Without Python frames: all C
+ * frames, then the frames of backward()'s caller, or the thread's name. */
 static uint32_t native_python_stack(struct tmk_lane *lane)
 {
     uint32_t ids[TMK_NATIVE_MAX_FRAMES + MAX_IDS];
@@ -193,7 +194,7 @@ uint32_t tmk_pystack_native_id(struct tmk_lane *lane)
     return native_python_stack(lane);
 }
 
-/* Without Python, so far; with native frames, or with none at all. */
+/* Stacks while no Python was found, with native frames, or with none at all. */
 __attribute__((noinline, cold)) static uint32_t unusual_stack(struct tmk_lane *lane)
 {
     static _Atomic uint32_t said;
@@ -223,7 +224,7 @@ __attribute__((noinline)) static uint32_t stack_of_hash(struct tmk_lane *lane, u
     return id;
 }
 
-/* Threads without frames come here, too. */
+/* Threads without frames come here too. */
 TMK_HOT_CODE(5) uint32_t tmk_pystack_unknown(struct tmk_lane *lane, uint64_t hash)
 {
     return hash ? stack_of_hash(lane, hash) : stack_without_frames(lane);
@@ -234,8 +235,8 @@ uint32_t tmk_pystack_id(struct tmk_lane *lane)
     return tmk_pystack_is_usual() ? tmk_pystack_usual_id(lane) : unusual_stack(lane);
 }
 
-/* Not when autograd's own thread calls it, as checkpointing does: the outer caller is whose it is.
- */
+/* Ignored when autograd's own thread calls backward, as checkpointing does: the stack of the outer
+ * caller stays. */
 void tmk_pystack_note_backward(struct tmk_lane *lane)
 {
     if (!lane->thread_stack)

@@ -3,8 +3,8 @@
  * use.
  *
  * A thread with Python frames has those. One of autograd's device threads, which run backward
- * without a Python frame, has the stack of the thread that last called backward(). Any other has a
- * frame that says its name. */
+ * without a Python frame, has the stack of the thread that last called backward(). Any other thread
+ * has one frame with its name. */
 #ifndef TMK_RECORD_PYSTACK_H
 #define TMK_RECORD_PYSTACK_H
 
@@ -12,11 +12,11 @@
 #include "record/python/pyframe.h"
 #include "record/python/pyknown.h"
 
-/* 0 when there is none: no interpreter in this process, or no room. */
+/* The stack's id; 0: there is no interpreter in this process, or no room. */
 uint32_t tmk_pystack_id(struct tmk_lane *lane);
 
-/* Stacks are those of Python's frames, and can be read: tmk_pystack_usual_id() is enough. Stays so
- * in a recording. */
+/* True when stacks consist of Python frames and can be read: then tmk_pystack_usual_id() is enough.
+ * Stays true in a recording. */
 static inline bool tmk_pystack_is_usual(void)
 {
     const struct tmk_settings *how = &tmk_recorder.settings;
@@ -34,8 +34,8 @@ static inline struct tmk_pyknown tmk_pystack_known(struct tmk_lane *lane)
 
 uint32_t tmk_pystack_unknown(struct tmk_lane *lane, uint64_t hash);
 
-/* For one of autograd's threads: the stack of whoever called backward() last; 0 while it runs
- * Python itself, or when none is known. */
+/* For one of autograd's threads: the stack of the last caller of backward(); 0 while the thread
+ * runs Python itself, or when none is known. */
 static inline uint32_t tmk_pystack_of_backward(const struct tmk_lane *lane)
 {
     uint64_t last = atomic_load_explicit(&tmk_pyframe_hot.worker.backward, memory_order_acquire);
@@ -50,11 +50,11 @@ static inline uint32_t tmk_pystack_usual_id(struct tmk_lane *lane)
                                                  : tmk_pystack_unknown(lane, known.hash);
 }
 
-/* The same with C and C++ frames below Python's, whatever was asked for: who calls the driver is
- * mostly not Python. */
+/* The stack's id with C and C++ frames below Python's, whatever the settings: callers of the driver
+ * are mostly not Python. */
 uint32_t tmk_pystack_native_id(struct tmk_lane *lane);
 
-/* The calling thread begins a backward pass: its stack becomes that of autograd's threads. */
+/* Note the calling thread's stack for autograd's threads, because it begins a backward pass. */
 void tmk_pystack_note_backward(struct tmk_lane *lane);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* record/python/python.h - CPython's functions, if the process has an interpreter.
  *
- * Found by name at run time, so that one library serves every version from 3.9 on, and programs
- * without Python. Only functions of the stable ABI: their names, arguments and meaning do not
+ * They are found by name at run time, so that one library serves every version from 3.9 on, and
+ * programs without Python. All belong to the stable ABI: their names, arguments and meaning do not
  * change. Objects are opaque to us. */
 #ifndef TMK_RECORD_PYTHON_H
 #define TMK_RECORD_PYTHON_H
@@ -15,7 +15,7 @@ struct tmk_object; /* PyObject */
 struct tmk_python_method { /* PyMethodDef */
     const char *name;
     struct tmk_object *(*function)(struct tmk_object *self, struct tmk_object *arguments);
-    int flags; /* TMK_PYTHON_VARARGS, or _ONE_ARGUMENT: that itself */
+    int flags; /* TMK_PYTHON_VARARGS, or _ONE_ARGUMENT for the argument itself */
     const char *doc;
 };
 
@@ -86,31 +86,31 @@ struct tmk_python {
     int (*PyGC_Enable)(void);
     int (*PyCode_AddWatcher)(int (*)(int, const void *)); /* NULL before 3.12 */
     int (*Py_AtExit)(void (*)(void));
-    int (*is_finalizing)(void);                   /* NULL: this version does not say */
+    int (*is_finalizing)(void);                   /* NULL: this version cannot say */
     void *(*vectorcall_of)(struct tmk_object *);  /* PyVectorcall_Function; NULL before 3.11 */
     void *function_vectorcall;                    /* _PyFunction_Vectorcall; NULL from 3.13 on */
     struct tmk_object **keyboard_interrupt_class; /* PyExc_KeyboardInterrupt */
-    struct tmk_object **mistakes[6];              /* exceptions that code raises by itself */
+    struct tmk_object **mistakes[6]; /* the exceptions that mistakes in our code raise */
 };
 
-/* The type of an object, borrowed: the second word of each. */
+/* The type of an object, borrowed. It is the second word of each object. */
 static inline struct tmk_object *tmk_python_type(const struct tmk_object *object)
 {
     return ((struct tmk_object *const *)object)[1];
 }
 
-/* With the interpreter's lock: the names of a module of ours, made when new, which lives as long as
- * the interpreter; and a source run in it. NULL and false when that fails, with an exception set.
- */
+/* With the interpreter's lock: the namespace of a module of ours, which is made if new and lives as
+ * long as the interpreter; and run a source in it. NULL or false when that fails, with an exception
+ * set. */
 struct tmk_object *tmk_python_names(const struct tmk_python *py, const char *module);
 bool tmk_python_run(const struct tmk_python *py, struct tmk_object *names, const char *source);
 
-/* What dlsym() finds Python's names in; false when there is no interpreter. (RTLD_DEFAULT itself is
- * NULL.) */
+/* The handle in which dlsym() finds Python's names; false when there is no interpreter.
+ * (RTLD_DEFAULT itself is NULL.) */
 bool tmk_python_handle(void **ret_handle);
 
-/* The functions, good from now on; NULL and why when there is no interpreter, none any more, or it
- * is about to end. Needs no lock of Python's. */
+/* The functions, valid from now on. NULL, with the reason, when there is no interpreter, or it has
+ * ended or is about to. Needs no lock of Python's. */
 const struct tmk_python *tmk_python_find(const char **ret_reason);
 
 #endif

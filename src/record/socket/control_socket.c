@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* record/socket/control_socket.c - see control_socket.h.
  *
- * The socket is bound through /proc/self/fd/FOLDER/NAME: so the folder that was looked at is the
- * one that is used, and its path may be longer than the 107 bytes that an address has room for.
- * The mode comes from fchmod() before bind(), which keeps it; umask() would be the program's too.
+ * The socket is bound through /proc/self/fd/FOLDER/NAME, so that the folder that was checked is the
+ * one that is used, and its path may be longer than the 107 bytes of a socket's address. The mode
+ * comes from fchmod() before bind(), which keeps it; umask() would change the program's too.
  *
- * Programs close descriptors that they do not know and open others under the same number: before
+ * Programs close descriptors that they do not know and open others under the same number. So before
  * the number is used, the inode behind it is compared. */
 #include "record/socket/control_socket.h"
 
@@ -38,11 +38,11 @@
 enum { STACK_BYTES = 512 * 1024, BACKLOG = 16, NAME_TRIES = 10, SAY_S = 2, HEAR_S = 5 };
 
 struct control_socket {
-    pid_t owner; /* whose it is: a forked child's copy is not */
+    pid_t owner; /* the process it belongs to: a forked child has a copy */
     int fd;      /* -1: none */
     ino_t inode;
-    bool is_served;  /* the thread has it, and closes it */
-    bool is_private; /* the packer thread has a descriptor of its own, of the same number */
+    bool is_served;  /* the serving thread has it, and closes it */
+    bool is_private; /* the packer thread has a separate descriptor of the same number */
     char path[512];
     char trace_path[3584];
 };
@@ -58,7 +58,7 @@ static bool is_socket(int fd, ino_t inode)
 
 /* ---- opening ---- */
 
-/* A folder that nobody else can look into or write to, as a descriptor; -1 when it is not that. */
+/* Open a folder that nobody else can look into or write to; -1 when it is not that. */
 static int open_private_folder(const char *path, bool make)
 {
     struct stat st;
@@ -72,7 +72,7 @@ static int open_private_folder(const char *path, bool make)
     return -1;
 }
 
-/* The first folder that will do; its path is added to `path`. */
+/* Open the first folder that will do; its path is added to `path`. */
 static int choose_socket_folder(struct tmk_text *path)
 {
     static const char *const places[] = {"/run/user/", "/dev/shm/tidemark-", "/tmp/tidemark-"};
@@ -95,7 +95,8 @@ static int choose_socket_folder(struct tmk_text *path)
     return -1;
 }
 
-/* Left by a process of the same number that was killed, or by this one before an exec. */
+/* True when the name was left by a killed process of the same number, or by this one before an
+ * exec. */
 static bool is_abandoned(int folder, const char *name)
 {
     int fd = tmk_wire_connect(folder, name);
@@ -136,7 +137,7 @@ static int make_socket(int folder, const char *name)
     return -1;
 }
 
-/* What a child inherits: the descriptor, if it still is that. */
+/* Drop what a child inherits: the descriptor, if it still is the socket's. */
 static void forget_parent(void)
 {
     if (control.owner != getpid() && is_socket(control.fd, control.inode))
@@ -146,8 +147,8 @@ static void forget_parent(void)
     control = (struct control_socket){.owner = getpid(), .fd = -1};
 }
 
-/* tidemark.PID.sock or, where another living process has that (containers that share a folder),
- * tidemark.PID.1.sock and so on. */
+/* The name is tidemark.PID.sock or, where another living process has that one (containers that
+ * share a folder), tidemark.PID.1.sock and so on. */
 static void make_socket_name(char *name, size_t size, unsigned try)
 {
     struct tmk_text text;
@@ -258,18 +259,19 @@ static void serve_client(int client)
     send_answer(client, TMK_WIRE_DONE, "");
 }
 
-/* Wait for who comes next; -1 when the door is closed, -2 when it was nothing. */
+/* Wait for the next client; -1 when the socket is closed, -2 when none came. */
 static int next_client(int fd, ino_t inode)
 {
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     if (poll(&wait, 1, -1) < 0 && errno != EINTR)
         return -1;
-    if ((wait.revents & POLLHUP) || !is_socket(fd, inode)) /* shut down, or the program's now */
+    if ((wait.revents & POLLHUP) ||
+        !is_socket(fd, inode)) /* shut down, or the number belongs to the program now */
         return -1;
     int client = tmk_fd_raise(accept4(fd, NULL, NULL, SOCK_CLOEXEC));
     if (client >= 0)
         return client;
-    if (errno != EAGAIN && errno != EINTR) /* no descriptor to be had: not in a loop */
+    if (errno != EAGAIN && errno != EINTR) /* there is no descriptor to be had: do not spin */
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     return -2;
 }

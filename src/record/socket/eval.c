@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* record/socket/eval.c - see eval.h.
  *
- * Three threads have to do with an eval. The door's gives the order, watches the time and never
- * touches the interpreter, whose lock (the GIL) it might not get back. The eval's own (or the main
- * thread, through a pending call) waits for the lock and runs the code. A stopper is started when
- * time is up, to raise an exception in it, which needs the lock as well.
+ * Three threads take part in an eval. The control socket's thread gives the order, watches the time
+ * and never touches the interpreter, whose lock (the GIL) it might not get back. The eval's own
+ * thread (or the main thread, through a pending call) waits for the lock and runs the code. A
+ * stopper is started when time is up; it raises an exception in the code, which needs the lock as
+ * well.
  *
  *     FREE -> PENDING -> RUNNING -> FINISHING -> ENDED      by compare and exchange
  *                    \-> CANCELLED                          time was up: it must not run any more
  *
- * FINISHING, entered under the lock, is when the stopper may not raise any more and ours is undone.
- * At most one pending call is in the interpreter's queue; it runs whatever order is PENDING when it
- * comes to it, so orders that were cancelled do not fill the queue. */
+ * FINISHING is entered under the lock: the stopper may not raise any more, and our changes are
+ * undone. At most one pending call is in the interpreter's queue. It runs whatever order is PENDING
+ * when its turn comes, so cancelled orders do not fill the queue. */
 #include "record/socket/eval.h"
 
 #include <errno.h>
@@ -37,9 +38,9 @@ enum eval_state { FREE = 0, PENDING, RUNNING, FINISHING, ENDED, CANCELLED };
 
 enum { EVAL_STACK_BYTES = 8 << 20, STOPPER_STACK_BYTES = 512 * 1024, FRAME_BYTES = 64 * 1024 };
 static const uint64_t ms_ns = 1000000u;
-static const uint64_t look_ns = 20000000u;      /* between looks whether the client is there */
-static const uint64_t grace_ns = 1000000000u;   /* for the exception to end the code */
-static const uint64_t closing_ns = 1000000000u; /* for a thread that is done to be gone */
+static const uint64_t look_ns = 20000000u;    /* between checks whether the client is still there */
+static const uint64_t grace_ns = 1000000000u; /* for the code to end by the exception */
+static const uint64_t closing_ns = 1000000000u; /* for a finished thread to be gone */
 
 struct eval_job {
     pid_t owner; /* a forked child has a copy, which is not its own */
@@ -49,13 +50,14 @@ struct eval_job {
     _Atomic uint32_t is_stopped; /* the exception was raised */
     const struct tmk_python *py;
     bool on_main;
-    unsigned long ident; /* Python's, of the thread that runs it */
+    unsigned long ident; /* Python's number of the thread that runs it */
     long serial;
     size_t n_code;
     uint64_t began_ns;
-    struct tmk_object *timeout_class; /* the module's, which lives as long as the interpreter */
-    pthread_mutex_t lock;             /* of what follows */
-    int client;                       /* -1: nobody listens any more */
+    /* belongs to the module, which lives as long as the interpreter */
+    struct tmk_object *timeout_class;
+    pthread_mutex_t lock; /* protects what follows */
+    int client;           /* -1: nobody listens any more */
     uint64_t n_sent;
 };
 
@@ -69,7 +71,7 @@ static bool is_own_job(void)
 
 /* ---- to the client ---- */
 
-/* In parts: the client may go while a long text is on its way. Holds the lock. */
+/* Send in parts, because the client may go while a long text is on its way. Needs eval_job.lock. */
 static void send_parts(enum tmk_wire_kind kind, const char *bytes, size_t n)
 {
     while (n > 0 && eval_job.client >= 0) {
@@ -93,7 +95,8 @@ static void send_bounded(enum tmk_wire_kind kind, const char *bytes, size_t n)
     pthread_mutex_unlock(&eval_job.lock);
 }
 
-/* emit(kind, bytes), for the Python side. Sends without the interpreter's lock: others run then. */
+/* emit(kind, bytes), for the Python side. Sends without the interpreter's lock, so that other
+ * threads run meanwhile. */
 static struct tmk_object *emit_output(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = eval_job.py;
@@ -115,7 +118,8 @@ static struct tmk_object *emit_output(struct tmk_object *self, struct tmk_object
 
 static void tell_client(enum tmk_wire_kind kind, const char *text)
 {
-    if (!is_own_job()) /* in a child that the code has forked, the lock may be anybody's */
+    if (!is_own_job()) /* in a child that the code has forked, another thread may have held the lock
+                        */
         return;
     pthread_mutex_lock(&eval_job.lock);
     send_parts(kind, text, strlen(text));
@@ -124,7 +128,7 @@ static void tell_client(enum tmk_wire_kind kind, const char *text)
 
 /* ---- with the interpreter's lock ---- */
 
-/* The functions of eval_source.c. */
+/* The namespace with the functions of eval_source.c. */
 static struct tmk_object *load_eval_source(const struct tmk_python *py)
 {
     struct tmk_object *names = tmk_python_names(py, "_tidemark_eval");
@@ -133,7 +137,7 @@ static struct tmk_object *load_eval_source(const struct tmk_python *py)
     return tmk_python_run(py, names, tmk_eval_source) ? names : NULL;
 }
 
-/* Call one of them with up to three arguments, which are taken. */
+/* Call one of them with up to three arguments; the references are taken. */
 static struct tmk_object *call_python(const struct tmk_python *py, struct tmk_object *names,
                                       const char *function, struct tmk_object *a,
                                       struct tmk_object *b, struct tmk_object *c)
@@ -149,7 +153,7 @@ static struct tmk_object *call_python(const struct tmk_python *py, struct tmk_ob
     return result;
 }
 
-/* No exception from the stopper any more; take back one that has not come yet. */
+/* From now on the stopper raises nothing; take back an exception that has not come yet. */
 static void finish_running(const struct tmk_python *py)
 {
     atomic_store(&eval_job.state, FINISHING);
@@ -157,7 +161,7 @@ static void finish_running(const struct tmk_python *py)
     py->PyErr_Clear();
 }
 
-/* Run the code between begin() and end(): what run() returned, -1 when it did not. */
+/* Run the code between begin() and end(). Returns what run() returned, -1 when it did not. */
 static long run_between(const struct tmk_python *py, struct tmk_object *names,
                         struct tmk_object *function)
 {
@@ -217,10 +221,10 @@ static bool take_eval_order(void)
 
 /* ---- threads ---- */
 
-/* Threads and programs that the code starts inherit this thread's signal mask: they must not have
+/* Threads and programs that the code starts inherit this thread's signal mask. They must not have
  * everything blocked, as our helpers have. Nothing blocked would be wrong too: where the program
- * blocks a signal to wait for it, it must not find a thread that takes it. So: as on the main
- * thread, which is the one that /proc/self/status is about. */
+ * blocks a signal to wait for it, no thread of ours may take it. So the mask becomes that of the
+ * main thread, which is the one that /proc/self/status describes. */
 static void adopt_signal_mask(void)
 {
     char text[4096];
@@ -256,7 +260,7 @@ static void *eval_main(void *unused)
     return NULL;
 }
 
-/* Py_AddPendingCall: on the main thread, with the lock. */
+/* Py_AddPendingCall() runs this on the main thread, with the lock. */
 static int eval_pending(void *unused)
 {
     (void)unused;
@@ -265,7 +269,7 @@ static int eval_pending(void *unused)
     atomic_store(&eval_job.is_queued, 0);
     if (atomic_load(&eval_job.state) != PENDING || !eval_job.on_main || !take_eval_order())
         return 0;
-    eval_job.py->PyErr_SetNone(*eval_job.py->keyboard_interrupt_class); /* it was the job's */
+    eval_job.py->PyErr_SetNone(*eval_job.py->keyboard_interrupt_class); /* the ^C was the job's */
     return -1;
 }
 
@@ -294,7 +298,7 @@ static bool start_eval_thread(void *(*thread_main)(void *), size_t stack_bytes)
     return false;
 }
 
-/* ---- the door's side ---- */
+/* ---- the control socket's side ---- */
 
 unsigned tmk_eval_n_threads(void)
 {
@@ -307,7 +311,7 @@ static bool is_eval_over(void)
     return state == FREE || state == ENDED || state == CANCELLED;
 }
 
-/* A thread that has told its result is gone a moment later. */
+/* A thread that has delivered its result is gone a moment later. */
 static void wait_for_threads(void)
 {
     uint64_t end = tmk_clock_monotonic_ns() + closing_ns;
@@ -345,7 +349,7 @@ static bool is_client_gone(int client)
     return poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR | POLLRDHUP));
 }
 
-/* Wait while the code is pending or runs; false when time is up or the client has gone. */
+/* Wait while the code is pending or running; false when time is up or the client has gone. */
 static bool wait_for_end(int client, uint64_t end_ns)
 {
     for (uint32_t state; (state = atomic_load(&eval_job.state)) != ENDED;) {
@@ -377,7 +381,7 @@ static void tell_time_up(const char *format, uint32_t timeout_ms)
     tell_client(TMK_WIRE_FAIL, text);
 }
 
-/* Time is up, or nobody waits for the result. */
+/* Time is up, or nobody waits for the result any more. */
 static void end_early(const struct tmk_eval_order *order)
 {
     uint32_t pending = PENDING;
@@ -404,7 +408,7 @@ static void end_early(const struct tmk_eval_order *order)
         tell_time_up("stopped: the code did not end within %s s", order->timeout_ms);
 }
 
-/* Nothing of the last eval is in use any more. */
+/* Begin; nothing of the last eval is in use any more. */
 static void begin_order(const struct tmk_eval_order *order, const struct tmk_python *py)
 {
     eval_job.py = py;

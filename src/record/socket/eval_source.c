@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* record/socket/eval_source.c - the Python side of eval.c, for CPython 3.9 to 3.14.
  *
- * begin() puts streams in the place of sys.stdout and sys.stderr that send what this thread writes
- * to emit(), and hand on what others write; end() puts the old ones back. If somebody has kept ours
- * meanwhile, they go on handing on. run() is between the two. Kinds are those of base/wire.h.
+ * begin() replaces sys.stdout and sys.stderr by streams that send what this thread writes to
+ * emit(), and pass on what others write; end() puts the old ones back. If somebody has kept our
+ * streams meanwhile, they go on passing on. run() is between the two. Kinds are those of
+ * base/wire.h.
  *
- * Streams are used again and not given up: up to 3.13, print() does not hold on to the sys.stdout
- * that it writes to, and would write to a freed one in any thread of the job that is inside it when
+ * Streams are reused and never freed: up to 3.13, print() holds no reference to the sys.stdout that
+ * it writes to, and would write to a freed one in any thread of the job that is inside print() when
  * end() comes. */
 #include "record/socket/eval.h"
 

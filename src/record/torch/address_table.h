@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* record/torch/address_table.h - addresses and a number for each, mostly a size.
+/* record/torch/address_table.h - a table from addresses to a number, mostly a size.
  *
- * Any thread may put and take, without a lock. The table never grows: its pages are there when they
- * are needed. Levels lie one behind the other, each four times as large as the one before: an
- * address is in the first that had room near its place. */
+ * Any thread may put and take, without a lock. The table never grows; memory is used for the pages
+ * that were needed. It has levels, each four times as large as the one before: an address is on the
+ * first level that had room near its place. */
 #ifndef TMK_RECORD_ADDRESS_TABLE_H
 #define TMK_RECORD_ADDRESS_TABLE_H
 
@@ -17,25 +17,24 @@ struct tmk_address_slot {
     _Atomic uint64_t size_bytes;
 };
 
-/* Levels one behind the other, each four times as large as the one before: a block is in the first
- * that had room near its place. */
+/* The slots of all levels, one level behind the other. */
 struct tmk_address_table {
     struct tmk_address_slot *slots;
     unsigned bits; /* the first level has 1 << bits of them */
     unsigned n_levels;
 };
 
-/* Slots of the levels before this one; of all with n_levels. */
+/* Number of slots on the levels before this one; for n_levels, of all. */
 static inline size_t tmk_address_slots_before(const struct tmk_address_table *table, unsigned level)
 {
     return (((size_t)1 << 2 * level) - 1) / 3 << table->bits;
 }
 
-/* False: no room near its place on any level. Any thread, no lock; an address is put once, and
+/* Put an address. False: there is no room near its place on any level. An address is put once, and
  * taken once after that. */
 bool tmk_address_table_put(const struct tmk_address_table *table, uintptr_t address,
                            uint64_t size_bytes);
-/* Its size; 0 when it was never put. */
+/* Take an address out; returns its number, 0 when it was never put. */
 uint64_t tmk_address_table_take(const struct tmk_address_table *table, uintptr_t address);
 
 #endif

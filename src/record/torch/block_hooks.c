@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record/torch/block_hooks.c - see block_hooks.h.
- *
- * Names with "lll" are those of torch 1.13, with "lmm" of 2.x: sizes became unsigned. A Device is
- * two bytes, type and index, and comes in a register. libc10 is loaded RTLD_LOCAL: its functions
- * are found by asking that library; RTLD_NEXT finds only others that stand in front of torch. */
+/* record/torch/block_hooks.c - see block_hooks.h. */
 #include "record/torch/block_hooks.h"
 
 #include <dlfcn.h>
@@ -32,7 +28,7 @@ typedef void node_function(void *self, void *task, void *node, void *input, void
 
 /* ---- devices ---- */
 
-/* A c10::Stream as it is returned: in two registers. */
+/* A c10::Stream as it is returned, in two registers. */
 struct torch_stream {
     uint64_t device;
     int64_t id;
@@ -51,8 +47,9 @@ static uint64_t head_of(uint8_t kind, uint16_t device)
     return head.word;
 }
 
-/* No two devices share a place: those of the first kind that is spoken of have one, sixteen of
- * them. Of others it is said again and again what is reserved, and their blocks go the long way. */
+/* No two devices share a place: devices of the first kind that is reported have sixteen places. For
+ * other devices the reserved bytes are said again and again, and their blocks take the slow
+ * path. */
 static bool has_place(uint16_t device)
 {
     static _Atomic unsigned kind;
@@ -74,7 +71,7 @@ put_device_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_by
     }
     tmk_lane_put(lane, TMK_KIND_RESERVED, device, 0, reserved_bytes, 0);
     if (device >> 8 == TMK_DEVICE_TYPE_CUDA) {
-        atomic_fetch_or_explicit(&tmk_torch_hot.cards, UINT64_C(1) << (device & 63),
+        atomic_fetch_or_explicit(&tmk_torch_hot.cuda_devices, UINT64_C(1) << (device & 63),
                                  memory_order_relaxed);
         tmk_device_samples_want();
     }
@@ -89,7 +86,7 @@ static inline void note_device_reserved(struct tmk_lane *lane, uint16_t device,
         put_device_reserved(lane, device, reserved_bytes);
 }
 
-/* A block of the device's is on record that did not go the short way. */
+/* Note a block record that was not written on the fast path. */
 static inline void note_long_block(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
     tmk_fast_path_end_sharing(device);
@@ -101,8 +98,9 @@ static inline bool host_is_off(const struct tmk_lane *lane)
     return atomic_load_explicit(&tmk_torch_hot.host_ends, memory_order_relaxed) == lane->generation;
 }
 
-/* An accelerator is in use: host tensors are no longer what fills it. Other threads may be about to
- * write one: so the end is said again, when that is over. */
+/* Stop recording host tensors, because an accelerator is in use: host memory is no longer what the
+ * job may run out of. Other threads may be about to write one, so the end is said again when that
+ * is over. */
 __attribute__((noinline, cold)) static void end_host(struct tmk_lane *lane)
 {
     static const uint64_t grace_ns = 100000000;
@@ -157,7 +155,7 @@ __attribute__((noinline, cold)) static uintptr_t find_stream_function(unsigned t
     return function;
 }
 
-/* The stream on which the calling thread allocates, as an id. */
+/* The id of the stream on which the calling thread allocates. */
 static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
 {
     if (__builtin_expect(!atomic_load_explicit(&tmk_torch_hot.streams_used, memory_order_relaxed),
@@ -177,7 +175,7 @@ static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
 
 /* ---- events ---- */
 
-/* The bridge does not wait for the next block. */
+/* True when the bridge does not wait for the next block. */
 static inline bool is_settled(const struct tmk_lane *lane)
 {
     return atomic_load_explicit(&tmk_fast_path.settled, memory_order_relaxed) == lane->generation;
@@ -189,7 +187,7 @@ static inline void want_bridge(struct tmk_lane *lane)
         tmk_bridge_want(lane);
 }
 
-/* A block is about to be recorded. */
+/* Called before a block is recorded. */
 static inline void begin_torch_block(struct tmk_lane *lane)
 {
     want_bridge(lane);
@@ -213,7 +211,8 @@ static void record_host_free(struct tmk_lane *lane, const void *address)
         tmk_lane_put(lane, TMK_KIND_FREE, TIDEMARK_HOST, 0, (uintptr_t)address, 0);
 }
 
-/* Not when the CPU's reporter says it to the profiler: it has said it to us. */
+/* Does nothing when the CPU's reporter passes a block on to the profiler: it has reported it to us
+ * already. */
 __attribute__((noinline)) static void record_host(const void *address, int64_t size)
 {
     if ((uintptr_t)__builtin_frame_address(0) < tmk_lane.reporting)
@@ -234,8 +233,8 @@ __attribute__((noinline)) static void record_host(const void *address, int64_t s
 
 /* ---- the short way ---- */
 
-/* Whether there is nothing to see to but the block itself, and what is reserved, in this recording.
- * Whoever changes one of these calls tmk_fast_path_close() afterwards. */
+/* True when a block, and what is reserved, is all there is to record in this recording. Whoever
+ * changes one of these conditions calls tmk_fast_path_close() afterwards. */
 static bool is_all_usual(const struct tmk_lane *lane)
 {
     const struct tmk_hook *hook = &tmk_hooks[TMK_HOOK_USAGE];
@@ -246,7 +245,7 @@ static bool is_all_usual(const struct tmk_lane *lane)
            atomic_load(&hook->real) != 0;
 }
 
-/* The loader gives each thread its lane in the same place. */
+/* The loader puts each thread's lane at the same distance from its thread pointer. */
 static void note_lane(void)
 {
     atomic_store_explicit(&tmk_fast_path.lane,
@@ -254,9 +253,9 @@ static void note_lane(void)
                           memory_order_relaxed);
 }
 
-/* What torch's own function does is look for a listener among what the thread has pushed, and find
- * none, which takes about as long as what we do. A thread has nothing that it, or the one that it
- * works for, did not push. */
+/* Torch's own function looks for a listener among what the thread has pushed, and finds none, which
+ * takes about as long as our work. A thread has only what it, or the thread that it works for, has
+ * pushed. */
 static bool may_be_heard(void)
 {
     return atomic_load(&tmk_torch_hot.is_listened_to) ||
@@ -264,8 +263,9 @@ static bool may_be_heard(void)
            !atomic_load(&tmk_hooks[TMK_HOOK_GUARD].real);
 }
 
-/* What somebody changes meanwhile is not said: he takes it back, and then it is not as it was left.
- * And looked at again: several may be looking. */
+/* Open the fast path, if everything is usual. A change meanwhile is not missed: whoever changes
+ * something closes the path, and then the compare-and-exchange fails. The conditions are checked
+ * once more, because several threads may be here. */
 static void look_whether_usual(const struct tmk_lane *lane)
 {
     enum { LOOKING = TMK_NO_GENERATION };
@@ -370,8 +370,8 @@ void tmk_block_hook_note_oom(uint16_t device, uint64_t size)
 
 /* ---- calling on ---- */
 
-/* While a hook calls on, `reporting` is its frame and `hook` which it is. Left behind by an
- * exception they do no harm: frames that come later are not below that one for long. */
+/* While a hook calls on, `reporting` is its frame and `hook` its number. When an exception leaves
+ * them behind they do no harm: later frames are not below that one for long. */
 struct hook_call {
     uintptr_t frame_before;
     unsigned hook_before;
@@ -391,7 +391,7 @@ static inline void end_call(struct hook_call before)
     tmk_lane.hook = before.hook_before & 0xf;
 }
 
-/* We called on to a library that has found us behind itself. */
+/* True when we called on to a library that found us behind itself. */
 static inline bool is_nested(int which, uintptr_t frame)
 {
     return atomic_load_explicit(&tmk_hooks[which].foreign, memory_order_relaxed) &&
@@ -443,7 +443,7 @@ __attribute__((hot, noinline)) static void usage_hook(int which, const void *cal
         real(address, size, allocated, reserved, device);
 }
 
-/* Cold only so that the jump to it is at the end of the code that calls it. */
+/* Cold only so that the jump to it is at the end of the calling code. */
 __attribute__((cold, noinline)) void tmk_block_hook_usage(void *address, int64_t size,
                                                           uint64_t allocated, uint64_t reserved,
                                                           uint16_t device, const void *caller)
@@ -543,18 +543,19 @@ void tmk_block_hook_cpu_oom(void *self, size_t size)
     end_call(before);
 }
 
-/* For the first of all. */
+/* Find torch's function at the first node of all. */
 __attribute__((noinline, cold)) static uintptr_t find_real_node(const void *caller)
 {
     uintptr_t real = (uintptr_t)tmk_hook_find_real(&tmk_hooks[TMK_HOOK_NODE], caller);
     if (!real)
-        __builtin_trap(); /* nobody calls what is not there */
+        __builtin_trap(); /* nobody calls a function that does not exist */
     atomic_store(&tmk_torch_hot.node_real, real);
     return real;
 }
 
-/* Backward comes to a node. What it raises goes through here. Only where modules have names: else
- * the hook is taken out, if it can be (tmk_patch_nodes), and a worker's first block tells. */
+/* Called for each node that backward comes to; what the node raises passes through here. Used only
+ * where modules have names. Otherwise the hook is taken out if possible
+ * (tmk_torch_slots_switch_nodes), and a worker's first block tells that it works. */
 TMK_HOT_CODE_ALIGNED(4, 16)
 void tmk_block_hook_node(void *self, void *task, void *node, void *input, void *queue)
 {
@@ -576,7 +577,7 @@ TMK_EXPORT(tmk_block_hook_node, TMK_NAME_NODE);
 
 /* ---- for the stubs ---- */
 
-/* A stub has nowhere to go without it, so it is looked for each time. */
+/* A stub cannot go on without the function, so it is searched for each time. */
 static void *next_of(int which, const void *caller)
 {
     return tmk_hook_find_real(&tmk_hooks[which], caller);

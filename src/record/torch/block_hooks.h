@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* record/torch/block_hooks.h - what torch says of its blocks.
+/* record/torch/block_hooks.h - hooks in front of torch's reports of blocks.
  *
  * Every block that torch's native caching allocators hand out or take back passes through a few
  * exported functions of libc10, called through import slots. We stand in front of them: by defining
  * the same names (preloaded, or loaded into the global scope before torch), or by writing our
- * addresses into the slots (import_slots.h). Each hook records and then calls on, so that whoever
- * else listens, torch.profiler for one, hears as before; but not when nobody can be listening.
- * Hooks run under torch's allocator lock, with or without the GIL: they take no lock and call
- * neither Python nor torch, but for what they stand in front of and the question for the current
- * stream.
+ * addresses into the slots (torch_slots.h). Each hook records the block and then calls on, so that
+ * other listeners, such as torch.profiler, hear as before; it does not call on when nobody can be
+ * listening. Hooks run under torch's allocator lock, with or without the GIL: they take no lock and
+ * call neither Python nor torch, but for the function that they stand in front of and the question
+ * for the current stream.
  *
- * Another library may do the same. It is called on to, and may in its turn find us behind itself:
- * then torch's own is called, and nothing recorded twice.
+ * Another library may do the same. We call on to it, and it may find us behind itself: then torch's
+ * own function is called, and nothing is recorded twice.
  *
  * Host tensors are recorded until an accelerator is first used, or all along when asked to
  * (tmk_recorder.settings.cpu_tensors). */
@@ -34,7 +34,7 @@
     "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"           \
     "4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
 
-/* The hooks. A Device is two bytes, type and index, and comes in a register. */
+/* The hooks. A c10::Device is two bytes, type and index, in one register. */
 tmk_usage_function tmk_block_hook_usage_113;
 void tmk_block_hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device);
 void tmk_block_hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device);
@@ -43,13 +43,14 @@ void tmk_block_hook_cpu_delete(void *self, void *address);
 void tmk_block_hook_cpu_oom(void *self, size_t size);
 void tmk_block_hook_node(void *self, void *task, void *node, void *input, void *queue);
 
-/* The long way of a block that fast_path.c has not taken; `caller` is an address in the library
- * that reported it. */
+/* The slow path: record a block that fast_path.c has not taken. `caller` is an address in the
+ * library that reported it. */
 void tmk_block_hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
                           uint16_t device, const void *caller);
 
-/* Blocks that are the driver's own, of torch's backend that does not report any (driver/
- * driver_table.h): the stack of one that is about to be recorded, and an allocation that failed. */
+/* For blocks that the driver hands out itself, when torch uses the backend that does not report any
+ * (driver_table.h): the stack of a block that is about to be recorded, and an allocation that
+ * failed. */
 uint32_t tmk_block_hook_stack(struct tmk_lane *lane);
 void tmk_block_hook_note_oom(uint16_t device, uint64_t size);
 

@@ -11,31 +11,32 @@
 #include "record/torch/block_hooks.h"
 #include "record/training/torch_calls.h"
 
-/* What a free's has more than an allocation's: its kind, at the low end. */
+/* Added to an ALLOC head it gives the FREE head: the kind is the low byte. */
 static const uint32_t to_free = (uint32_t)TMK_KIND_FREE - TMK_KIND_ALLOC;
 
-/* The calling thread's: by what is in a line that is read anyway; the loader's own tables are in
- * another. */
+/* The calling thread's lane, by an offset in a line that is read anyway; the loader's own TLS
+ * tables are in another line. */
 static inline struct tmk_lane *fast_lane(void)
 {
     int32_t offset = atomic_load_explicit(&tmk_fast_path.lane, memory_order_relaxed);
     return (struct tmk_lane *)(tmk_thread_pointer() + (uintptr_t)(intptr_t)offset);
 }
 
-/* Whether there is nothing to see to but the block itself, of the calling thread: it can be
- * written, and what is reserved was said. */
+/* True when a block of the calling thread can be written at once, and what is reserved is on
+ * record. */
 static inline bool is_block_usual(const struct tmk_lane *lane, uint32_t generation,
                                   const struct tmk_fast_path_device *said, uint16_t torch_device,
                                   uint64_t reserved)
 {
-    bool is_busy = lane->busy != 0; /* a lane that is being opened is of none, for a moment */
+    bool is_busy =
+        lane->busy != 0; /* while a lane is being opened, its generation may not say so yet */
     return !tmk_seldom(lane->generation != generation) && !tmk_seldom(is_busy) &&
            !tmk_seldom(lane->cursor >= lane->end) &&
            tmk_fast_path_has_said(said, generation, torch_device, reserved);
 }
 
-/* It is the device's last. Seldom another thread's was; what many threads read is not written for
- * nothing. */
+/* Make this the device's last block record. Another thread seldom wrote the one before, and a line
+ * that many threads read is not written for nothing. */
 static inline void note_last_block(struct tmk_lane *lane, struct tmk_fast_path_device *said)
 {
     if (tmk_seldom(atomic_load_explicit(&said->thread, memory_order_relaxed) != lane->thread))
@@ -43,7 +44,7 @@ static inline void note_last_block(struct tmk_lane *lane, struct tmk_fast_path_d
     lane->is_block = true;
 }
 
-/* Into a lane that has room, as the next. */
+/* Write the record into a lane that has room. */
 static inline void put_usual_alloc(struct tmk_lane *lane, struct tmk_fast_path_device *said,
                                    uint64_t stack, const void *address, uint64_t size)
 {
@@ -59,7 +60,7 @@ static inline void put_usual_free(struct tmk_lane *lane, struct tmk_fast_path_de
                                   const void *address)
 {
     struct tmk_record *r = tmk_lane_take(lane, 1);
-    uint64_t last = r[-1].ticks; /* means something if `is_block` */
+    uint64_t last = r[-1].ticks; /* valid if `is_block` */
     uint64_t ticks = last + TMK_CLOCK_LITTLE;
     if (!tmk_fast_path_may_share(lane, said) ||
         tmk_seldom(last <= atomic_load_explicit(&tmk_fast_path.slept, memory_order_relaxed))) {
@@ -79,7 +80,7 @@ static inline void report_to_torch(void *address, int64_t size, uint64_t allocat
         ((tmk_usage_function *)real)(address, size, allocated, reserved, device);
 }
 
-/* Behind the definitions of a new stack there may be no room. */
+/* The definitions of a new stack may have filled the page. */
 __attribute__((noinline, cold)) static void put_on_next_page(struct tmk_lane *lane,
                                                              struct tmk_fast_path_device *said,
                                                              uint64_t stack, const void *address,
@@ -90,7 +91,7 @@ __attribute__((noinline, cold)) static void put_on_next_page(struct tmk_lane *la
     tmk_lane_put(lane, h.kind, h.device, (uint32_t)stack, (uintptr_t)address, size);
 }
 
-/* Wherever there are frames of Python's. */
+/* Where there are Python frames. */
 TMK_HOT_CODE(1)
 __attribute__((noinline)) static void python_alloc(void *address, int64_t size, uint64_t allocated,
                                                    uint64_t reserved, uint16_t device,
@@ -107,7 +108,7 @@ __attribute__((noinline)) static void python_alloc(void *address, int64_t size, 
     report_to_torch(address, size, allocated, reserved, device);
 }
 
-/* The first on this thread in a backward, or it has some. */
+/* The thread's first block in a backward, or the thread has Python frames. */
 __attribute__((noinline, cold)) static void worker_alloc(void *address, int64_t size,
                                                          uint64_t allocated, uint64_t reserved,
                                                          uint16_t device,
@@ -120,7 +121,7 @@ __attribute__((noinline, cold)) static void worker_alloc(void *address, int64_t 
     python_alloc(address, size, allocated, reserved, device, said);
 }
 
-/* Autograd's threads mostly have none. */
+/* For autograd's threads, which mostly have no Python frames. */
 TMK_HOT_CODE(1)
 __attribute__((noinline)) static void autograd_alloc(void *address, int64_t size,
                                                      uint64_t allocated, uint64_t reserved,
@@ -145,7 +146,7 @@ TMK_HOT_CODE_FIRST void tmk_fast_path_usage(void *address, int64_t size, uint64_
     struct tmk_fast_path_device *said = tmk_fast_path_device_of(tmk_accelerator_of(device));
     uint32_t generation = atomic_load_explicit(&tmk_fast_path.generation, memory_order_acquire);
     struct tmk_lane *lane = fast_lane();
-    __asm__("" : "+r"(said)); /* its address is computed once, not for each field anew */
+    __asm__("" : "+r"(said)); /* compute its address once, not anew for each field */
     if (!tmk_seldom(generation == 0) &&
         __builtin_expect(is_block_usual(lane, generation, said, device, reserved), 1)) {
         if (size > 0) {

@@ -2,13 +2,14 @@
 /* record/torch/runtime_calls.c - see runtime_calls.h.
  *
  * Torch calls both functions under its lock of the device, under which it also changes its figures
- * and reports blocks. So it is enough to count a call before it is made: who has read the count
- * after that and asks torch waits for the lock and gets the figures of afterwards; who has read it
- * before finds that it has changed. (It can be set to let go of the lock during cudaMalloc(); then
- * other blocks are reported while our sum is ahead of torch's: not known, until the next.)
+ * and reports blocks. So it is enough to count a call before it is made. Whoever reads the count
+ * after that and asks torch waits for the lock and gets the figures from after the call; whoever
+ * has read it before finds that it has changed. (Torch can be set to release the lock during
+ * cudaMalloc(). Then other blocks are reported while our sum is ahead of torch's: the figure is
+ * unknown until the next block.)
  *
- * No lock here either: torch's own keep two threads from one address, but for a list that is told
- * meanwhile, which is then not taken. A table without room makes the sums differ, and torch is
+ * There is no lock here either. Torch's locks keep two threads from one address, except while a
+ * list is told, which is then not taken. If the table has no room the sums differ, and torch is
  * asked. */
 #include "record/torch/runtime_calls.h"
 
@@ -28,7 +29,7 @@ typedef int malloc_function(void **ret_address, size_t size_bytes);
 typedef int free_function(void *address);
 typedef int device_function(int *ret_device);
 
-/* 86,016 segments, of 20 MiB mostly; a size has its device above it. */
+/* Room for 86,016 segments, mostly of 20 MiB; the device is in the bits above a size. */
 enum { TABLE_BITS = 12, N_LEVELS = 3, N_SLOTS = 21 << TABLE_BITS };
 
 static struct {
@@ -36,8 +37,8 @@ static struct {
     _Atomic uint64_t given_bytes[TMK_TORCH_DEVICES];
     _Atomic uint64_t n_changes;
     _Atomic uintptr_t get_device; /* cudaGetDevice() */
-    _Atomic pid_t owner;          /* whose table it is: a child has not what its parent has */
-    _Atomic bool is_used;         /* the table */
+    _Atomic pid_t owner;          /* the process that the table belongs to */
+    _Atomic bool is_used;         /* the table has entries */
 } runtime;
 
 static const struct tmk_address_table runtime_segments = {runtime.slots, TABLE_BITS, N_LEVELS};
@@ -63,7 +64,7 @@ void tmk_runtime_calls_note(uint16_t device, uint64_t address, uint64_t size_byt
         atomic_fetch_add(&runtime.given_bytes[i], size_bytes);
 }
 
-/* Nothing is explained from now on until torch has said a block. */
+/* Nothing is accounted for from now on until torch has reported a block. */
 static void forget_all_segments(void)
 {
     atomic_fetch_add(&runtime.n_changes, 1);
@@ -75,8 +76,8 @@ static void forget_all_segments(void)
     atomic_store(&runtime.owner, getpid());
 }
 
-/* Torch makes its list under the locks under which it calls us, so a call that has been counted
- * before has come to its end by then. */
+/* Torch makes its list under the locks under which it calls us. So a call that was counted before
+ * has ended by then. */
 uint64_t tmk_runtime_calls_begin_list(void)
 {
     forget_all_segments();
@@ -107,7 +108,7 @@ int tmk_runtime_calls_malloc(void **ret_address, size_t size_bytes)
     return rc;
 }
 
-/* Noted before: afterwards another thread may have the address already. */
+/* The free is noted first: afterwards another thread may have the address already. */
 int tmk_runtime_calls_free(void *address)
 {
     if (address) {
@@ -119,7 +120,7 @@ int tmk_runtime_calls_free(void *address)
 
 /* ---- seeing ---- */
 
-/* Then our dlsym() comes before the C library's: we were preloaded. */
+/* If so, our dlsym() comes before the C library's: we were preloaded. */
 static bool driver_is_seen(void)
 {
     uintptr_t first = (uintptr_t)tmk_loader_symbol(RTLD_DEFAULT, "dlsym");
@@ -137,7 +138,7 @@ static bool put_hooks_in(void)
     return tmk_torch_slots_put_in_runtime();
 }
 
-/* After a fork the hooks are there, and what they noted is the parent's. */
+/* After a fork the hooks are in, but what they noted is the parent's. */
 bool tmk_runtime_calls_see(void)
 {
     if (atomic_load(&tmk_torch_slots.is_runtime_seen)) {

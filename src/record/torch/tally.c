@@ -18,28 +18,28 @@
 #include "tidemark/tidemark.h"
 #include "trace/layout.h"
 
-/* Lines of its own for each: devices are used by different threads. What is said with each block
- * comes first. */
+/* The figures of one device, in cache lines of their own, because different threads use different
+ * devices. What is written with each block comes first. */
 struct figures {
     _Atomic uint64_t allocated, reserved;
     _Atomic uint64_t peak_allocated, peak_reserved; /* since the window began */
-    _Atomic uint64_t n_changes;                     /* of what was given, when this was said */
-    _Atomic uint32_t device;                        /* plus 1; 0: nothing was said */
-    _Atomic uint32_t n_said;                        /* how often */
-    _Atomic bool is_explained;                      /* what is reserved, by the runtime's calls */
-    _Atomic uint64_t past_allocated, past_reserved; /* the highest before the window */
-    _Atomic uint64_t told_after; /* what the rest was told: what was said and changed before */
+    _Atomic uint64_t n_changes; /* n_changes_now() when torch said the figures */
+    _Atomic uint32_t device;    /* its number plus 1; 0: torch has said nothing */
+    _Atomic uint32_t n_said;    /* how often torch has said figures */
+    _Atomic bool is_explained;  /* the runtime's calls account for what is reserved */
+    _Atomic uint64_t past_allocated, past_reserved; /* the highest before the window began */
+    _Atomic uint64_t told_after; /* state_of_figures() when torch was asked for these */
     _Atomic uint64_t told_allocated, told_reserved;
 } __attribute__((aligned(64)));
 
-/* 42 MiB, room for two millions of blocks; of these most programs touch the first two. */
+/* 42 MiB of addresses, room for two million blocks; most programs touch only the first two MiB. */
 enum { TABLE_BITS = 17, N_LEVELS = 3 };
 
 static struct {
     struct figures devices[TMK_TORCH_DEVICES];
     struct figures host;
-    _Atomic uintptr_t slots; /* 0: nobody wants to know of the host's blocks */
-    _Atomic bool has_missed; /* there was no room for one of them */
+    _Atomic uintptr_t slots; /* 0: nobody has asked for the host's figures */
+    _Atomic bool has_missed; /* a block of the host found no room */
 } tally;
 
 static struct tmk_address_table host_table(void)
@@ -60,7 +60,8 @@ static inline uint64_t load_figure(const _Atomic uint64_t *figure)
     return atomic_load_explicit(figure, memory_order_relaxed);
 }
 
-/* Of what torch has reserved, without a word of it; and of what it may have said unheard. */
+/* Count of what may have changed torch's reserved bytes without a report, or with one that was not
+ * heard. */
 static uint64_t n_changes_now(void)
 {
     return tmk_driver_changes_now() + tmk_runtime_calls_changes() +
@@ -86,7 +87,7 @@ void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_
 
 /* ---- the host ---- */
 
-/* Somebody tells us of the host's blocks. */
+/* Called for each report of a host block. */
 static inline void note_host(void)
 {
     if (atomic_load_explicit(&tally.host.device, memory_order_relaxed) == 0)
@@ -129,7 +130,7 @@ bool tmk_tally_want(void)
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (slots == MAP_FAILED)
         return false;
-    madvise(slots, n_bytes, MADV_NOHUGEPAGE); /* or not: then it takes more than it needs */
+    madvise(slots, n_bytes, MADV_NOHUGEPAGE); /* if it fails, more memory is used than needed */
     uintptr_t none = 0;
     if (!atomic_compare_exchange_strong(&tally.slots, &none, (uintptr_t)slots))
         munmap(slots, n_bytes);
@@ -143,8 +144,8 @@ static struct figures *figures_of(uint16_t device)
     return device == TIDEMARK_HOST ? &tally.host : &tally.devices[device % TMK_TORCH_DEVICES];
 }
 
-/* While nothing is recorded, the hooks may not even be in torch: then none seen is not none there.
- */
+/* While nothing is recorded, the hooks may not even be in torch: then no report does not mean no
+ * block. */
 static bool is_host_known(void)
 {
     bool is_heard = atomic_load_explicit(&tally.host.device, memory_order_relaxed) != 0;
@@ -152,15 +153,15 @@ static bool is_host_known(void)
            !atomic_load_explicit(&tally.has_missed, memory_order_relaxed);
 }
 
-/* Torch uses its own allocator there, and we hear it. */
+/* True when torch uses its own allocator on the device, and we hear it. */
 static bool is_device_said(const struct figures *f, uint16_t device)
 {
     return atomic_load_explicit(&f->device, memory_order_acquire) == device + 1U &&
            tmk_torch_slots_are_heard();
 }
 
-/* What it has reserved does not change unheard and unseen, provided that the runtime's calls
- * explain it, or in any case. */
+/* True when the device's reserved bytes cannot change unseen: the driver's calls are seen, or the
+ * runtime's are and account for all of it. */
 static bool is_device_seen(uint16_t device, bool is_explained)
 {
     uint64_t n_changes;
@@ -168,7 +169,7 @@ static bool is_device_seen(uint16_t device, bool is_explained)
            (tmk_driver_changes_devices(&n_changes) >> (device & 63) & 1);
 }
 
-/* What was said and what has changed: while it is the same, so is what torch would answer. */
+/* A number for what was said and what has changed: while it is the same, torch's answer is too. */
 static uint64_t state_of_figures(const struct figures *f)
 {
     uint64_t n_said = atomic_load_explicit(&f->n_said, memory_order_acquire);
@@ -206,8 +207,8 @@ static inline uint64_t larger_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* One at a time; another is let go: who asks next will be told. When a call has come since the
- * question, or comes now, the state is another and never again that one. */
+/* One caller at a time; another's answer is dropped, and whoever asks next will tell. If a call has
+ * come since the question, or comes now, the state differs and never has this value again. */
 void tmk_tally_tell(uint16_t device, uint64_t asked, const struct tmk_tally *answer)
 {
     static atomic_flag is_telling = ATOMIC_FLAG_INIT;
@@ -257,7 +258,7 @@ bool tmk_tally_read(uint16_t device, struct tmk_tally *ret)
     return true;
 }
 
-/* What is allocated while this runs may be missed in the peak, by the blocks of that moment. */
+/* The peak may miss blocks that are allocated while this runs. */
 void tmk_tally_begin_window(uint16_t device)
 {
     struct figures *f = figures_of(device);
@@ -289,7 +290,7 @@ __attribute__((visibility("default"))) void tidemark_record_tell(unsigned device
                                                                  uint64_t peak_allocated_bytes,
                                                                  uint64_t peak_reserved_bytes);
 
-static const struct tmk_python *python_functions; /* there while its functions can be called */
+static const struct tmk_python *python_functions; /* valid while its functions can be called */
 
 /* tally(device): bytes of five numbers, the time (ns since 1970) and the four figures; empty when
  * they are not known. */
@@ -312,8 +313,9 @@ static struct tmk_object *python_tally(struct tmk_object *unused, struct tmk_obj
     return python_functions->PyBytes_FromStringAndSize((const char *)&row, (long)sizeof row);
 }
 
-/* With Python's lock: that as a function of Python's, for a call by ctypes would cost more than
- * the answer. NULL: with an exception set, or, where Python's functions are not found, without. */
+/* With the interpreter's lock: the same as a Python function, because a call by ctypes would cost
+ * more than the answer. NULL: with an exception set, or, where Python's functions are not found,
+ * without. */
 struct tmk_object *tidemark_record_tally_function(void)
 {
     static struct tmk_python_method method = {"tally", python_tally, TMK_PYTHON_ONE_ARGUMENT, NULL};
@@ -327,7 +329,7 @@ int tidemark_record_want_tally(void)
     return tmk_tally_want();
 }
 
-/* Total and available bytes, in a container by its limit; 0: not known. */
+/* Total and available bytes; in a container by its limit. 0: not known. */
 int tidemark_record_host_memory(uint64_t *ret_two)
 {
     struct tmk_host_memory memory;
@@ -343,7 +345,7 @@ void tidemark_record_begin_window(unsigned device)
     tmk_tally_begin_window((uint16_t)device);
 }
 
-/* Peaks since then, allocated and reserved; 0: not known. */
+/* Peaks since the window began: allocated and reserved bytes. 0: not known. */
 int tidemark_record_window(unsigned device, uint64_t *ret_two)
 {
     struct tmk_tally found;
@@ -354,7 +356,7 @@ int tidemark_record_window(unsigned device, uint64_t *ret_two)
     return 1;
 }
 
-/* 1: what torch has got by cudaMalloc() before now should be told: begin, each segment, end. */
+/* 1: tell what torch has got by cudaMalloc() before now: begin, each segment, end. */
 int tidemark_record_see_runtime(void)
 {
     return tmk_runtime_calls_see();
@@ -365,7 +367,7 @@ uint64_t tidemark_record_begin_segments(void)
     return tmk_runtime_calls_begin_list();
 }
 
-/* 0: torch's segments have changed meanwhile. */
+/* 0: torch's segments have changed meanwhile; begin anew. */
 int tidemark_record_end_segments(uint64_t begun)
 {
     return tmk_runtime_calls_end_list(begun);

@@ -10,11 +10,11 @@
 #include "record/loader/library.h"
 #include "record/loader/loader.h"
 
-/* Another preloaded library's, if one stands in front of torch as we do, else torch's own: by the
- * usual name of its file, or as the library that calls us would find it. */
+/* Find another preloaded library's function, if one stands in front of torch as we do, else torch's
+ * own: by the usual name of its file, or as the calling library would find it. */
 static uintptr_t find_torch_function(struct tmk_hook *hook, const void *caller)
 {
-    if (hook->is_caller) /* others may have other runtimes */
+    if (hook->is_caller) /* other libraries may use other runtimes */
         return (uintptr_t)tmk_library_symbol_from(caller, hook->name);
     void *found = tmk_loader_symbol(RTLD_NEXT, hook->name);
     if (found && found != hook->ours) {
@@ -36,15 +36,15 @@ void *tmk_hook_find_real(struct tmk_hook *hook, const void *caller)
         if (real)
             atomic_store_explicit(&hook->real, real, memory_order_release);
     }
-    if (real && hook == &tmk_hooks[TMK_HOOK_USAGE]) { /* for may_be_heard(), which does not look */
+    if (real &&
+        hook == &tmk_hooks[TMK_HOOK_USAGE]) { /* for may_be_heard(), which does not search */
         tmk_hook_find_real(&tmk_hooks[TMK_HOOK_PUSH], caller);
         tmk_hook_find_real(&tmk_hooks[TMK_HOOK_GUARD], caller);
     }
     return (void *)real;
 }
 
-/* Any number of threads may look at once: none goes on without an answer. Whoever calls without
- * torch, a test or a measurement, shall not look each time. */
+/* Any number of threads may search at once: none goes on without an answer. */
 void *tmk_hook_look_for_real(struct tmk_hook *hook, const void *caller)
 {
     void *real = NULL;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* record/torch/torch_hook.h - functions of torch that we stand in front of, and how to call them.
- *
  * hook_table.c lists them. */
 #ifndef TMK_RECORD_TORCH_HOOK_H
 #define TMK_RECORD_TORCH_HOOK_H
@@ -10,16 +9,16 @@
 #include <stdint.h>
 
 struct tmk_hook {
-    const char *name;    /* of the symbol */
-    const char *library; /* that defines it: how its file's name begins */
+    const char *name;    /* the symbol's name */
+    const char *library; /* the library that defines it, as its file's name begins */
     void *ours;
-    bool is_stub;              /* makes a note and jumps on: never in the way */
-    bool is_free;              /* sees blocks go, and none come */
-    bool is_caller;            /* `library` calls it: only its slots lead here, to what they held */
+    bool is_stub;   /* makes a note and jumps on, so it is never in the way */
+    bool is_free;   /* sees blocks go, but none come */
+    bool is_caller; /* only slots of `library` lead here, and we call on to what they held */
     _Atomic uintptr_t real;    /* 0: not found yet */
-    _Atomic uintptr_t own;     /* torch's, where `real` is another's; 0: not looked for */
-    _Atomic uint32_t n_missed; /* calls since it was looked for in vain */
-    _Atomic bool foreign;      /* real is not torch's: another library stands in front of it too */
+    _Atomic uintptr_t own;     /* torch's function, when `real` is another's; 0: not looked for */
+    _Atomic uint32_t n_missed; /* calls since it was last looked for in vain */
+    _Atomic bool foreign;      /* `real` is another library's that stands in front of torch too */
 };
 
 enum tmk_hook_index {
@@ -37,14 +36,14 @@ enum tmk_hook_index {
     TMK_HOOK_NODE,
     TMK_HOOK_PUSH,
     TMK_HOOK_GUARD,
-    TMK_HOOK_MALLOC, /* of the runtime (runtime_calls.h), as the next */
+    TMK_HOOK_MALLOC, /* of the CUDA runtime (runtime_calls.h), as the next */
     TMK_HOOK_FREE,
     TMK_N_HOOKS,
 };
 extern struct tmk_hook tmk_hooks[TMK_N_HOOKS];
 
-/* A hook has a hidden name, by which its address is ours whoever else defines torch's name, and
- * that name as well, for the loader to find. */
+/* Give a hook a second symbol with torch's name, for the loader to find. By its own name, which is
+ * hidden, its address is always ours, whoever else defines torch's. */
 #define TMK_EXPORT(hook, name)                                                                     \
     extern __typeof__(hook) hook##_export __asm__(name)                                            \
         __attribute__((alias(#hook), visibility("default")))
@@ -52,12 +51,12 @@ extern struct tmk_hook tmk_hooks[TMK_N_HOOKS];
 typedef void tmk_usage_function(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
                                 uint16_t device);
 
-/* The function that a hook stands in front of; NULL when it is not found. `caller`, an address in
- * the library that calls, helps where torch's files have other names; NULL when not known. */
+/* Find the function that a hook stands in front of; NULL: not found. `caller`, an address in the
+ * calling library or NULL, helps where torch's files have other names. */
 void *tmk_hook_find_real(struct tmk_hook *hook, const void *caller);
 
-/* The same for a hook that is called, when it is not known yet: programs without torch, a test or a
- * measurement, do not search at each call. */
+/* The same for a hook that was called while its function is not known yet. In programs without
+ * torch, such as a test, it does not search at each call. */
 __attribute__((noinline, cold)) void *tmk_hook_look_for_real(struct tmk_hook *hook,
                                                              const void *caller);
 

@@ -16,16 +16,16 @@ enum { MAX_ORIGINALS = 512 };
 
 struct tmk_torch_slots tmk_torch_slots;
 
-/* What stood in the slots that we wrote. */
+/* The values of the slots before we wrote them. */
 static struct original_slot {
     uintptr_t *slot;
     uintptr_t value;
 } original_slots[MAX_ORIGINALS];
 static uint32_t n_original_slots;
 
-/* Slots that tmk_torch_slots_switch() has written, and whose they are: it goes back and forth for
- * every few steps of a training, and looking through all modules takes longer than those, and
- * leaves the caches full of what it read. */
+/* Slots that tmk_torch_slots_switch() has written, and their hooks. It switches every few steps of
+ * a training; walking all modules would take longer than the steps, and leave the caches full of
+ * what it read. */
 static struct {
     uintptr_t *slot;
     struct tmk_hook *hook;
@@ -34,19 +34,19 @@ static uint32_t n_switched;
 
 struct slots_walk {
     bool in;
-    bool stubs;                      /* too */
-    bool frees;                      /* those hooks, or all others */
-    bool callers;                    /* likewise; to take out, all */
-    bool switches;                   /* slots are kept, and stay writable */
-    const struct tmk_hook *only;     /* this one, if not NULL */
-    uintptr_t *unfound[TMK_N_HOOKS]; /* a slot of each hook whose function is not found yet */
-    uint32_t n_ours[TMK_N_HOOKS];    /* slots that lead to us now */
+    bool stubs;    /* visit stubs too */
+    bool frees;    /* visit only hooks of frees, or only the others */
+    bool callers;  /* visit only hooks with is_caller, or only others; to take out, all */
+    bool switches; /* keep the slots, and leave them writable */
+    const struct tmk_hook *only;     /* visit this hook alone, if not NULL */
+    uintptr_t *unfound[TMK_N_HOOKS]; /* a slot of each hook without a known function */
+    uint32_t n_ours[TMK_N_HOOKS];    /* slots that lead to our hook now */
     struct tmk_slot_count count;
 };
 
 /* ---- turns ---- */
 
-static _Atomic pid_t turn_holder; /* a child does not have what its parent has */
+static _Atomic pid_t turn_holder; /* a child does not hold its parent's turn */
 
 bool tmk_torch_slots_take_turn(void)
 {
@@ -90,7 +90,7 @@ static void keep_original(uintptr_t *slot, uintptr_t value)
         original_slots[n_original_slots++] = (struct original_slot){slot, value};
 }
 
-/* What is to be there. */
+/* The value that a slot is to have. */
 static uintptr_t value_for_slot(const uintptr_t *slot, const struct tmk_hook *hook, bool in)
 {
     uintptr_t before = in ? (uintptr_t)hook->ours : original_of_slot(slot);
@@ -103,7 +103,8 @@ static void visit_hooked(struct slots_walk *w, const struct tmk_import_slot *pla
     uintptr_t *slot = place->at;
     uintptr_t now = __atomic_load_n(slot, __ATOMIC_ACQUIRE), ours = (uintptr_t)hook->ours;
     uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
-    bool unbound = tmk_import_slot_is_unbound(place, now); /* lazily: leads to the loader */
+    bool unbound =
+        tmk_import_slot_is_unbound(place, now); /* bound lazily: it leads to the loader */
     if (!real && hook->is_caller && w->in && !unbound) {
         real = now;
         atomic_store_explicit(&hook->real, real, memory_order_release);
@@ -113,7 +114,7 @@ static void visit_hooked(struct slots_walk *w, const struct tmk_import_slot *pla
     w->n_ours[hook - tmk_hooks] += now == ours;
     if (!real || (w->in ? now == ours : now != ours))
         return;
-    if (w->in && now != real && !unbound) { /* another library stands in front of torch already */
+    if (w->in && now != real && !unbound) { /* another library already stands in front of torch */
         atomic_store(&hook->foreign, true);
         tmk_fast_path_close();
         atomic_store_explicit(&hook->real, now, memory_order_release);
@@ -136,7 +137,7 @@ static void visit_hooked(struct slots_walk *w, const struct tmk_import_slot *pla
 
 static struct tmk_hook *hook_named(const char *name)
 {
-    if (strncmp(name, "_ZN", 3) != 0 && strncmp(name, "cuda", 4) != 0) /* most are neither */
+    if (strncmp(name, "_ZN", 3) != 0 && strncmp(name, "cuda", 4) != 0) /* most names are neither */
         return NULL;
     for (int i = 0; i < TMK_N_HOOKS; i++)
         if (strcmp(tmk_hooks[i].name, name) == 0)
@@ -166,8 +167,8 @@ static void visit_slot(const struct tmk_import_slot *slot, void *arg)
 
 /* ---- all of them ---- */
 
-/* A free without its block is nothing; a block without its free would live for ever. So frees are
- * seen first, and seen last. */
+/* Hooks of frees are put in first and taken out last: a free without its block is ignored, but a
+ * block without its free would live for ever. */
 static void visit_in_order(struct slots_walk *w)
 {
     w->frees = w->in;
@@ -176,8 +177,8 @@ static void visit_in_order(struct slots_walk *w)
     tmk_import_slots_visit(visit_slot, w);
 }
 
-/* The real functions are looked for before and between, not under the loader's lock, in which
- * looking would wait for another of its locks. */
+/* Real functions are searched for before and between the walks: under the loader's lock, searching
+ * would wait for another of the loader's locks. */
 static void visit_all(struct slots_walk *w)
 {
     bool found = false;
@@ -231,7 +232,7 @@ struct tmk_slot_count tmk_torch_slots_take_out(void)
     return count;
 }
 
-/* It was taken out, if at all, because modules were not wanted. */
+/* The hook is out, if at all, because modules were not wanted. */
 void tmk_torch_slots_switch_nodes(bool in)
 {
     static bool is_out;
@@ -246,7 +247,7 @@ void tmk_torch_slots_switch_nodes(bool in)
 
 /* ---- back and forth ---- */
 
-/* Those that were switched before. The runtime's are only put in when they are asked for. */
+/* Switch the slots from before. The runtime's hooks are put in only on request. */
 static uint32_t switch_again(bool in, bool frees)
 {
     uint32_t n = 0;
@@ -268,6 +269,6 @@ struct tmk_slot_count tmk_torch_slots_switch(bool in)
     tmk_torch_slots_set_heard(in);
     if (!in)
         tmk_torch_slots_set_runtime_seen(false);
-    uint32_t n = switch_again(in, in); /* as in visit_in_order() */
+    uint32_t n = switch_again(in, in); /* in the order of visit_in_order() */
     return (struct tmk_slot_count){.n_patched = n + switch_again(in, !in)};
 }

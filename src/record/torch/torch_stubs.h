@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* record/torch/torch_stubs.h - in front of functions of torch that take or return C++ objects.
+/* record/torch/torch_stubs.h - stubs in front of functions of torch that take or return C++
+ * objects.
  *
- * A stub keeps all argument registers, calls a function of block_hooks.c that makes a note and says
- * where the real one is, and *jumps* there with the stack as it was: whatever the arguments are,
- * and however the result comes back, it is between the caller and torch.
+ * A stub keeps all argument registers, calls a function of block_hooks.c that makes a note and
+ * returns the real function, and *jumps* there with the stack as it was: arguments and result stay
+ * between the caller and torch, whatever they are.
  *
  * - torch::autograd::Engine::execute(): the Python binding calls it once for each backward() or
- *   grad(), on the thread that called those: the moment to note whose backward pass it is.
- * - c10::cuda::getStreamFromPool() and getStreamFromExternal(): nobody has another stream than the
- *   default one without them. Until one is called, no block is asked for its stream.
- * - c10::ThreadLocalDebugInfo::_push() and c10::DebugInfoGuard: nobody listens to reports of
- * blocks, as torch.profiler does, without them. Until one is called, a block that was recorded is
- * not reported on (block_hooks.c). */
+ *   grad(), on the calling thread. The note is the stack that this backward belongs to.
+ * - c10::cuda::getStreamFromPool() and getStreamFromExternal(): without them nobody has another
+ *   stream than the default one. Until one is called, blocks are not asked for their stream.
+ * - c10::ThreadLocalDebugInfo::_push() and c10::DebugInfoGuard: without them nobody listens to
+ *   reports of blocks, as torch.profiler does. Until one is called, a recorded block is not
+ *   reported on (block_hooks.c). */
 #ifndef TMK_RECORD_TORCH_STUBS_H
 #define TMK_RECORD_TORCH_STUBS_H
 
@@ -26,8 +27,8 @@
 #define TMK_NAME_GUARD                                                                             \
     "_ZN3c1014DebugInfoGuardC1ENS_13DebugInfoKindESt10shared_ptrINS_13DebugInfoBaseEE"
 
-/* block_hooks.c: make the note, return the real function. Called by the stubs only, with the
- * address that theirs was called from. */
+/* In block_hooks.c: make the note and return the real function. Only the stubs call these, with the
+ * address that they were called from. */
 void *tmk_torch_begin_backward(const void *caller);
 void *tmk_torch_use_pool_bool(const void *caller);
 void *tmk_torch_use_pool_int(const void *caller);
@@ -35,7 +36,7 @@ void *tmk_torch_use_external(const void *caller);
 void *tmk_torch_use_push(const void *caller);
 void *tmk_torch_use_guard(const void *caller);
 
-/* Under names of ours; under torch's own they are there for the loader. */
+/* The stubs' own names; the loader finds them under torch's names too. */
 void tmk_stub_backward(void);
 void tmk_stub_pool_bool(void);
 void tmk_stub_pool_int(void);

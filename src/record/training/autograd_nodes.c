@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* record/training/autograd_nodes.c - see autograd_nodes.h.
  *
- * A thread's changes are a ring of (number, module), numbers never decreasing. The forward thread
- * alone writes it; backward's threads read it while the forward thread waits for them, mostly.
- * Where they do not wait, a reader may see an entry half overwritten and name a wrong module, no
- * more.
+ * A thread's changes are a ring of (number, module), with numbers that never decrease. Only the
+ * forward thread writes it; backward's threads mostly read it while the forward thread waits for
+ * them. Where it does not wait, a reader may see an entry that is half overwritten and name a wrong
+ * module, no worse.
  *
- * Threads have torch's numbers, which the nodes carry. Short-lived ones (DataParallel makes new
- * ones each forward) take over the table that was used least recently. */
+ * Threads are known by torch's numbers, which the nodes carry. A short-lived thread (DataParallel
+ * makes new ones each forward) takes over the table that was used least recently. */
 #include "record/training/autograd_nodes.h"
 
 #include <stdatomic.h>
@@ -36,7 +36,7 @@ struct module_change {
 struct change_table {
     _Atomic uint64_t thread; /* torch's number, from 1; 0: free */
     _Atomic uint64_t n;      /* changes so far; the last N_CHANGES are kept */
-    _Atomic uint64_t found;  /* where a node's was found last; a guess */
+    _Atomic uint64_t found;  /* where the last node's change was; a guess */
     uint64_t used;           /* when it was taken or used last */
     struct module_change *changes;
     struct tmk_region memory;
@@ -73,7 +73,7 @@ void tmk_autograd_nodes_reset(void)
     }
 }
 
-/* With the interpreter's lock: forward runs under it. */
+/* Called with the interpreter's lock: forward runs under it. */
 static struct change_table *take_change_table(void)
 {
     struct change_table *t = &autograd.tables[0];
@@ -106,7 +106,8 @@ void tmk_autograd_nodes_note(uint32_t module)
     own_table->used = ++autograd.clock;
     struct module_change *last = &own_table->changes[(n - 1) % N_CHANGES];
     if (n > 0 && atomic_load_explicit(&last->sequence_nr, memory_order_relaxed) == sequence_nr) {
-        atomic_store_explicit(&last->module, module, memory_order_relaxed); /* it made no node */
+        atomic_store_explicit(&last->module, module,
+                              memory_order_relaxed); /* that module made no node */
         return;
     }
     struct module_change *c = &own_table->changes[n % N_CHANGES];
@@ -115,7 +116,8 @@ void tmk_autograd_nodes_note(uint32_t module)
     atomic_store_explicit(&own_table->n, n + 1, memory_order_release);
 }
 
-/* Changes from low on to before high: those before are not behind the number, those after are. */
+/* A range of changes: those before low have numbers not above the node's, those from high on
+ * have. */
 struct change_range {
     uint64_t low, high;
 };
@@ -126,7 +128,7 @@ static inline bool is_change_behind(const struct change_table *t, uint64_t i, ui
            sequence_nr;
 }
 
-/* Only what is near `place`, if it is there. */
+/* Narrow the range to the neighbours of `place`, if the change is there. */
 static bool narrow_range(const struct change_table *t, struct change_range *r, uint64_t place,
                          uint64_t sequence_nr)
 {
@@ -141,9 +143,9 @@ static bool narrow_range(const struct change_table *t, struct change_range *r, u
     return true;
 }
 
-/* The last change that is not behind the number. Backward begins with the last node and goes back
- * through them: so it is near the end, or near the one found before. Looking through the whole
- * table goes through a page of memory with each step. */
+/* Find the last change whose number is not above the node's. Backward begins with the last node and
+ * goes back through them, so the change is near the end, or near the one found before. A search
+ * through the whole table would touch another page of memory with each step. */
 static uint32_t find_change(struct change_table *t, uint64_t sequence_nr)
 {
     uint64_t end = atomic_load_explicit(&t->n, memory_order_acquire);
@@ -167,7 +169,8 @@ static uint32_t find_change(struct change_table *t, uint64_t sequence_nr)
 uint32_t tmk_autograd_nodes_module(const void *node, bool *ret_keep)
 {
     const struct torch_node *of_torch = node;
-    *ret_keep = of_torch->sequence_nr == UINT64_MAX; /* AccumulateGrad: before all others */
+    *ret_keep =
+        of_torch->sequence_nr == UINT64_MAX; /* AccumulateGrad, which runs before all others */
     if (*ret_keep)
         return 0;
     for (int i = 0; i < N_TABLES; i++)

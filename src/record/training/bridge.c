@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* record/training/bridge.c - see bridge.h.
  *
- * Arming takes the interpreter's lock, which the hook that wants it may not wait for. So it is left
- * to a pending call, which the interpreter makes on its main thread between two instructions; when
- * the main thread does not come to it, because it waits for others, a helper thread does it.
+ * Arming needs the interpreter's lock, for which the hook that wants it may not wait. So a pending
+ * call does it, which the interpreter makes on its main thread between two instructions. When the
+ * main thread does not come to it, because it waits for others, a helper thread does it.
  *
- *     IDLE -> QUEUED -> IDLE: armed, or not yet, since torch is still being imported */
+ *     IDLE -> QUEUED -> IDLE: armed, or not yet, because torch is still being imported */
 #include "record/training/bridge.h"
 
 #include <stddef.h>
@@ -28,15 +28,15 @@
 #include "tidemark/tidemark.h"
 
 enum { HELPER_STACK_BYTES = 1 << 20, ASK_EVERY = 16 };
-static const uint64_t retry_ns = 5000000u;    /* between looks whether torch is ready */
+static const uint64_t retry_ns = 5000000u;    /* between checks whether torch is ready */
 static const uint64_t helper_ns = 300000000u; /* for the main thread to come to a pending call */
 
 enum { IDLE, QUEUED };
 static struct {
     atomic_flag busy;
     _Atomic uint32_t state;
-    _Atomic uint64_t since_ns; /* of the state */
-    _Atomic uint32_t n_asked;  /* a look costs a block more than all else: not at each */
+    _Atomic uint64_t since_ns; /* since when the state is what it is */
+    _Atomic uint32_t n_asked;  /* a check costs more than all else of a block: not at each */
     _Atomic bool has_helper;
 } arming = {.busy = ATOMIC_FLAG_INIT};
 
@@ -48,7 +48,7 @@ static const char *text_argument(struct tmk_object *arguments, long i, long *ret
     return py->PyUnicode_AsUTF8AndSize(py->PyTuple_GetItem(arguments, i), ret_n);
 }
 
-/* 0 when it is none: then an exception is set, which whoever asked clears in the end. */
+/* 0 when it is no number; then an exception is set, which the caller clears in the end. */
 static uint64_t number_argument(struct tmk_object *arguments, long i)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -62,7 +62,7 @@ static struct tmk_object *python_none(void)
     return tmk_bridge.py->Py_BuildValue("");
 }
 
-/* named(id, name, class) */
+/* named(id, name, class), for bridge.py */
 static struct tmk_object *name_module(struct tmk_object *self, struct tmk_object *arguments)
 {
     long n_name = 0, n_class = 0;
@@ -83,7 +83,7 @@ static struct tmk_object *name_module(struct tmk_object *self, struct tmk_object
     return python_none();
 }
 
-/* forget(id): a module or an optimizer is gone */
+/* forget(id), for bridge.py: a module or an optimizer is gone */
 static struct tmk_object *forget_object(struct tmk_object *self, struct tmk_object *arguments)
 {
     uint64_t object = number_argument(arguments, 0);
@@ -94,7 +94,7 @@ static struct tmk_object *forget_object(struct tmk_object *self, struct tmk_obje
     return python_none();
 }
 
-/* expect(id): there is such an optimizer */
+/* expect(id), for bridge.py: there is such an optimizer */
 static struct tmk_object *expect_optimizer(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self;
@@ -102,7 +102,7 @@ static struct tmk_object *expect_optimizer(struct tmk_object *self, struct tmk_o
     return python_none();
 }
 
-/* tag(device, address, category, name) */
+/* tag(device, address, category, name), for bridge.py */
 static struct tmk_object *tag_address(struct tmk_object *self, struct tmk_object *arguments)
 {
     long n = 0;
@@ -117,7 +117,7 @@ static struct tmk_object *tag_address(struct tmk_object *self, struct tmk_object
     return python_none();
 }
 
-/* parameter(id, name, flags, device, address, bytes, text) */
+/* parameter(id, name, flags, device, address, bytes, text), for bridge.py */
 static struct tmk_object *tell_parameter(struct tmk_object *self, struct tmk_object *arguments)
 {
     struct {
@@ -145,9 +145,9 @@ static struct tmk_object *tell_parameter(struct tmk_object *self, struct tmk_obj
     return python_none();
 }
 
-/* list_instances(): all modules and optimizers there are. Here and not in bridge.py, because
- * between two of Python's instructions other threads may run: a tensor that one of them lets go of
- * while we have a list of everything is told to be in use, and torch prints a warning. */
+/* instances(), for bridge.py: all modules and optimizers that exist. It is in C, because between
+ * two Python instructions other threads may run: a tensor that one of them lets go of while we have
+ * a list of all objects looks as if it were in use, and torch prints a warning. */
 static struct tmk_object *list_instances(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -168,7 +168,7 @@ static struct tmk_object *list_instances(struct tmk_object *self, struct tmk_obj
     return found;
 }
 
-/* say_whether_calm() */
+/* calm(), for bridge.py */
 static struct tmk_object *say_whether_calm(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self, (void)arguments;
@@ -209,7 +209,7 @@ static bool is_object_true(const struct tmk_python *py, struct tmk_object *objec
     return is;
 }
 
-/* All of torch that is needed has been imported. */
+/* True when all that is needed of torch has been imported. */
 static bool is_torch_ready(const struct tmk_python *py)
 {
     struct tmk_object *torch = module_named(py, "torch");
@@ -224,7 +224,7 @@ static bool is_torch_ready(const struct tmk_python *py)
     return !is_importing;
 }
 
-/* Without a lock of the interpreter's, what we keep would be anybody's. */
+/* False in an interpreter without a lock, where other threads could change what we keep. */
 static bool has_lock(const struct tmk_python *py)
 {
     struct tmk_object *sys = py->PyImport_AddModule("sys");
@@ -241,7 +241,7 @@ static void set_global(const char *name, struct tmk_object *value)
     tmk_bridge.py->Py_DecRef(value);
 }
 
-/* Those that C calls are kept: the namespace ends before the last call does. */
+/* Keep the functions that C calls: the namespace ends before the last call does. */
 static bool find_python_functions(void)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -276,7 +276,7 @@ static bool load_bridge_source(void)
     return tmk_python_run(py, tmk_bridge.names, tmk_bridge_source) && find_python_functions();
 }
 
-static pid_t armed_in; /* the process that it was last armed in */
+static pid_t armed_in; /* the process that armed it last */
 
 static bool wake_bridge(void);
 
@@ -301,13 +301,13 @@ static const char *arm_bridge(const struct tmk_python *py)
     tmk_bridge.tensor_class = py->PyTuple_GetItem(found, 2);
     tmk_torch_calls_patch(py->PyTuple_GetItem(found, 0), py->PyTuple_GetItem(found, 1), wake_bridge,
                           &why);
-    py->Py_DecRef(found); /* torch keeps them */
+    py->Py_DecRef(found); /* torch keeps the objects */
     if (!why)
         tmk_parts.switch_nodes(tmk_bridge.modules);
     return why;
 }
 
-/* With the interpreter's lock. True when it is settled, this way or the other. */
+/* Needs the interpreter's lock. True when it is decided, either way. */
 static bool try_to_arm(const struct tmk_python *py)
 {
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
@@ -317,7 +317,7 @@ static bool try_to_arm(const struct tmk_python *py)
         return false;
     const char *why = arm_bridge(py);
     if (!tmk_bridge_drop_mistake(py))
-        return false; /* a signal's handler has raised: later */
+        return false; /* a signal's handler has raised: try again later */
     if (why)
         tidemark_record_mark("modules not recorded", why);
     else
@@ -331,9 +331,9 @@ static bool is_inherited(void)
     return armed_in != 0 && armed_in != getpid() && tmk_torch_calls_are_in();
 }
 
-/* Arm it in a forked child at the first call of a module, of backward or of an optimizer. The child
- * has its parent's hooks; most children (data loader workers) never get there, and arming runs
- * Python, which makes them copy pages that they share with their parent. With the interpreter's
+/* Arm in a forked child, at the first call of a module, of backward or of an optimizer. The child
+ * has its parent's hooks, but most children (data loader workers) never get there, and arming runs
+ * Python, which makes them copy pages that they share with their parent. Needs the interpreter's
  * lock. True: it is armed now. */
 static bool wake_bridge(void)
 {
@@ -348,7 +348,7 @@ static bool wake_bridge(void)
     return !tmk_bridge_is_off();
 }
 
-/* False when something was raised that is the program's. */
+/* False when something was raised that belongs to the program. */
 static bool take_arming_turn(const struct tmk_python *py)
 {
     if (!atomic_flag_test_and_set(&arming.busy)) {
@@ -371,7 +371,7 @@ static void *arm_on_helper(void *arg)
     const struct tmk_python *py = arg;
     int lock = py->PyGILState_Ensure();
     if (!take_arming_turn(py))
-        py->PyErr_Clear(); /* not on this thread: handlers run on the main one */
+        py->PyErr_Clear(); /* not here: handlers run on the main thread */
     py->PyGILState_Release(lock);
     atomic_store(&arming.has_helper, false);
     return NULL;
@@ -382,10 +382,10 @@ static void queue_arming(const struct tmk_python *py)
     uint32_t idle = IDLE;
     if (atomic_compare_exchange_strong(&arming.state, &idle, QUEUED) &&
         py->Py_AddPendingCall(arm_on_main_thread, (void *)py) < 0)
-        atomic_store(&arming.state, IDLE); /* its queue is full */
+        atomic_store(&arming.state, IDLE); /* the interpreter's queue is full */
 }
 
-/* The lane is entered: what is called here must have no events. */
+/* The lane is entered, so nothing that is called here may have events. */
 __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
 {
     const char *reason;
@@ -411,7 +411,7 @@ __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
     }
     const struct tmk_python *py = tmk_python_find(&reason);
     atomic_store(&arming.since_ns, now);
-    if (!py) /* nor will there be one: what makes blocks here is C++ */
+    if (!py) /* and there will be none: C++ makes these blocks */
         atomic_store(&tmk_fast_path.settled, lane->generation);
     else if (!is_queued)
         queue_arming(py);
@@ -420,7 +420,7 @@ __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
         atomic_store(&arming.has_helper, false);
 }
 
-/* tidemark.watch(): with the interpreter's lock. 1 when the thing is known now. */
+/* tidemark.watch(). Needs the interpreter's lock. 1 when the thing is known now. */
 int tidemark_watch(struct tmk_object *thing)
 {
     const char *reason;
@@ -452,12 +452,11 @@ static void *disarm_main(void *unused)
     return NULL;
 }
 
-/* Python's part is undone when its lock is to be had; until then what it calls does nothing. */
+/* Python's part is undone when its lock is free; until then its functions do nothing. */
 void tmk_bridge_end(void)
 {
     const char *reason;
-    if (!tmk_bridge.names ||
-        !tmk_python_find(&reason)) /* with Python all that was patched is gone */
+    if (!tmk_bridge.names || !tmk_python_find(&reason)) /* with Python everything patched is gone */
         return;
     tmk_torch_calls_switch(false);
     tmk_gradients_switch(false, false);

@@ -8,7 +8,7 @@
 
 struct tmk_bridge tmk_bridge TMK_HOT_DATA;
 
-/* True when nothing is raised, or was and is no more: a mistake of ours. */
+/* A mistake of ours is dropped, an exception of another class is the program's. */
 bool tmk_bridge_drop_mistake(const struct tmk_python *py)
 {
     bool is_mistake = !py->PyErr_Occurred();

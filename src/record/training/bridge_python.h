@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* record/training/bridge_python.h - the Python side of the bridge, bridge.py, as C sees it.
+/* record/training/bridge_python.h - the Python side of the bridge (bridge.py), as C sees it.
  *
- * All with the interpreter's lock, but for tmk_bridge_is_off(). */
+ * Everything here needs the interpreter's lock, but for tmk_bridge_is_off(). */
 #ifndef TMK_RECORD_BRIDGE_PYTHON_H
 #define TMK_RECORD_BRIDGE_PYTHON_H
 
@@ -20,7 +20,7 @@ struct tmk_bridge {
 };
 extern struct tmk_bridge tmk_bridge;
 
-/* Nothing that it sees is to be recorded. */
+/* True when nothing that the bridge sees is to be recorded. */
 static inline bool tmk_bridge_is_off(void)
 {
     const struct tmk_control *c = &tmk_control_page.control;
@@ -28,14 +28,15 @@ static inline bool tmk_bridge_is_off(void)
     return armed != atomic_load_explicit(&c->generation, memory_order_relaxed) || armed == 0;
 }
 
-extern const char tmk_bridge_source[]; /* bridge.py */
+extern const char tmk_bridge_source[]; /* the text of bridge.py */
 
-/* Call one of bridge.py's functions. NULL arguments end the list. Mistakes that it makes are
- * dropped; false when something else was raised in it, by a ^C or another signal's handler: that is
- * the program's, and stays raised. */
+/* Call one of bridge.py's functions; NULL arguments end the list. Mistakes that it makes are
+ * dropped. False when something else was raised in it, by a ^C or another signal's handler: that
+ * belongs to the program, and stays raised. */
 bool tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b);
 
-/* Drop what is raised if it is a mistake of ours. True when nothing is raised any more. */
+/* Drop the raised exception if it is a mistake of our code. True when nothing is raised any
+ * more. */
 bool tmk_bridge_drop_mistake(const struct tmk_python *py);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* record/training/gradients.c - see gradients.h.
  *
- * The table is open addressing, at most half full. It is made while no backward runs, but for one
- * that C++ runs by itself, or that another thread has not yet found to have failed: a node of those
- * finds its parameter, or none, or a name of before; nothing in the table is followed. */
+ * The table uses open addressing and is at most half full. It is made while no backward runs,
+ * except one that C++ runs by itself, or one that has failed on a thread that has not found that
+ * out yet. A node of such a backward finds its parameter, or none, or an earlier name; no pointer
+ * in the table is followed. */
 #include "record/training/gradients.h"
 
 #include <stdatomic.h>
@@ -24,7 +25,7 @@ struct tensor {
     const uintptr_t *data; /* an at::Tensor is a pointer to its c10::TensorImpl, and no more */
 };
 
-struct node_input { /* a std::vector of tensors begins with these */
+struct node_input { /* the beginning of a std::vector of tensors */
     const struct tensor *begin, *end;
 };
 
@@ -32,26 +33,27 @@ struct gradient_slot {
     _Atomic uint64_t cdata; /* 0: free */
     _Atomic uint64_t what;  /* name, device and state, from the low end */
     _Atomic uint64_t said;
-    _Atomic uint32_t
-        next; /* which came after it the last time: most do in the next backward, too */
+    /* the slot after it the last time: mostly also in the next backward */
+    _Atomic uint32_t next;
 };
 
-/* What AccumulateGrad::apply() returns, a std::vector: in memory, as C's large structures are. */
+/* What AccumulateGrad::apply() returns, a std::vector. It is returned in memory, like C's large
+ * structs. */
 struct tensor_list {
     void *begin, *end, *limit;
 };
 typedef struct tensor_list apply_function(void *node, void *input);
 
-/* What each node needs, in one line. */
+/* What each node needs, in one cache line. */
 static struct {
     struct gradient_slot *slots;
     const struct tensor *(*grad)(const void *data); /* torch's functions */
     int32_t (*address)(const struct tensor *tensor, void **ret);
     apply_function *apply;
-    const void *undefined;       /* what a tensor points to that is none */
+    const void *undefined;       /* what an undefined tensor points to */
     _Atomic uint32_t mask;       /* the slots' number - 1 */
-    _Atomic uint32_t place;      /* of the parameter among a node's words; 0: not known */
-    _Atomic uint32_t n_expected; /* inputs that were as expected */
+    _Atomic uint32_t place;      /* index of the parameter among a node's words; 0: not known */
+    _Atomic uint32_t n_expected; /* inputs that have looked as expected */
     _Atomic uint32_t n_captures; /* backwards under way that make no gradients of parameters */
     _Atomic bool is_watched;     /* nodes are looked at */
     _Atomic bool met_listed, met_untrusted, met_stranger;
@@ -59,14 +61,14 @@ static struct {
 _Static_assert(sizeof gradients <= 64, "one line");
 
 static struct {
-    uintptr_t *apply_at;            /* where the class has it; NULL: torch lacks something */
-    _Atomic bool is_in;             /* the hook is */
-    _Atomic uint32_t n_looks;       /* at nodes, for their place */
-    _Atomic uint32_t hits[N_WORDS]; /* where they had parameters */
+    uintptr_t *apply_at;      /* its place in the class's table; NULL: torch lacks something */
+    _Atomic bool is_in;       /* the hook is in */
+    _Atomic uint32_t n_looks; /* nodes that were searched for the place */
+    _Atomic uint32_t hits[N_WORDS]; /* how often each word was a parameter */
     struct tmk_region memory;
 } seldom_used;
 
-/* The slot of the thread's last node. */
+/* The slot that the thread's last node used. */
 static __thread uint32_t last_slot __attribute__((tls_model("initial-exec")));
 
 static bool find_functions(void)
@@ -81,7 +83,7 @@ static bool find_functions(void)
     if (!table || !gradients.apply || !gradients.grad || !gradients.undefined || !gradients.address)
         return false;
     size_t n = tmk_library_symbol_bytes(table) / sizeof *table;
-    for (size_t i = 2; i < n; i++) /* behind an offset and the class's description */
+    for (size_t i = 2; i < n; i++) /* the table begins with an offset and the class's description */
         if (table[i] == (uintptr_t)gradients.apply) {
             seldom_used.apply_at = &table[i];
             return true;
@@ -91,7 +93,7 @@ static bool find_functions(void)
 
 /* ---- the table ---- */
 
-/* Where it is, or is to go; NULL: it is not there. */
+/* Find the parameter's slot, or the slot where a new one is to go; NULL: there is none. */
 static inline struct gradient_slot *find_slot(uint64_t cdata, bool is_new)
 {
     uint32_t mask = atomic_load_explicit(&gradients.mask, memory_order_relaxed);
@@ -129,7 +131,7 @@ void tmk_gradients_clear(uint32_t n)
         atomic_store(&seldom_used.hits[i], 0);
 }
 
-/* Of two with the same tensor the first counts: its name is the one that the other tables have. */
+/* Of two entries with the same tensor the first counts: the other tables have its name. */
 void tmk_gradients_put(const struct tmk_gradients_parameter *p)
 {
     struct gradient_slot *slot = find_slot(p->cdata, true);
@@ -175,7 +177,7 @@ bool tmk_gradients_are_watched(void)
     return atomic_load(&gradients.is_watched);
 }
 
-/* The first place that was one in most nodes: in a node itself there is no other. */
+/* The first word that was a parameter in most nodes: a node has no other parameter in itself. */
 bool tmk_gradients_learn(uint32_t n_gradients)
 {
     uint32_t n_looks = atomic_load(&seldom_used.n_looks);
@@ -216,7 +218,7 @@ void tmk_gradients_begin_capture(void)
     atomic_fetch_add(&gradients.n_captures, 1);
 }
 
-/* None are counted where it began before a fork. */
+/* The count is 0 in a child that was forked inside such a backward. */
 void tmk_gradients_end_capture(void)
 {
     uint32_t n = atomic_load(&gradients.n_captures);
@@ -233,7 +235,7 @@ void tmk_gradients_reset(void)
 
 /* ---- nodes ---- */
 
-/* Among the words behind the node's own there may be parameters, too: other nodes'. */
+/* Words behind the node's own may be parameters too: those of other nodes. */
 __attribute__((noinline, cold)) static void look_for_place(const void *node)
 {
     uint64_t words[N_WORDS];
@@ -245,7 +247,7 @@ __attribute__((noinline, cold)) static void look_for_place(const void *node)
                 atomic_fetch_add(&seldom_used.hits[i], 1);
 }
 
-/* The first few times through the kernel: whether the input is what we take it for. */
+/* Check through the kernel, the first few times, that the input is what we take it for. */
 static bool is_input_expected(const void *input, uintptr_t class)
 {
     struct node_input in;
@@ -261,8 +263,8 @@ static bool is_input_expected(const void *input, uintptr_t class)
     return true;
 }
 
-/* Where a gradient will be that is made of what was computed. Tensors of other classes than the
- * parameter's, sparse ones among them, may have no address, which torch may say on stderr. */
+/* The address of the gradient that will be made of the input. A tensor of another class than the
+ * parameter's, such as a sparse one, may have no address, which torch may report on stderr. */
 static uint64_t address_of_gradient(const struct node_input *in, uintptr_t class)
 {
     void *address = NULL;
@@ -272,7 +274,7 @@ static uint64_t address_of_gradient(const struct node_input *in, uintptr_t class
     return (uint64_t)(uintptr_t)address;
 }
 
-/* Each is looked at once in a backward, when the caches have forgotten it. */
+/* Each slot is used once in a backward, when the caches have forgotten it: fetch the next one. */
 static inline void fetch_next(struct gradient_slot *slot)
 {
     uint32_t i = (uint32_t)(slot - gradients.slots), last = last_slot;
@@ -299,8 +301,8 @@ static struct gradient_slot *slot_of_node(const void *node, uint64_t *ret_parame
     return slot;
 }
 
-/* A gradient that is there already is added to, and was tagged when it was made. It is not looked
- * at: another thread may be about to take it away. */
+/* A gradient that exists already is added to, and was tagged when it was made. It is not looked at,
+ * because another thread may be about to take it away. */
 TMK_HOT_CODE(5) struct tmk_gradients_found tmk_gradients_look(const void *node, const void *input)
 {
     struct tmk_gradients_found found = {0};
@@ -317,7 +319,7 @@ TMK_HOT_CODE(5) struct tmk_gradients_found tmk_gradients_look(const void *node, 
         atomic_store_explicit(&gradients.met_listed, true, memory_order_relaxed);
         return found;
     }
-    const uintptr_t *data = (const uintptr_t *)(uintptr_t)parameter; /* the node has it */
+    const uintptr_t *data = (const uintptr_t *)(uintptr_t)parameter; /* the node holds it */
     if (gradients.grad(data)->data != gradients.undefined)
         return found;
     if (state != TMK_GRADIENT_TRUSTED)
@@ -331,9 +333,10 @@ TMK_HOT_CODE(5) struct tmk_gradients_found tmk_gradients_look(const void *node, 
     return found;
 }
 
-/* The gradient's block came before this; if what came or went last on its device did so on this
- * thread, the lane's last record is not before that. (Somebody may be writing of another block.)
- * Not where the tag turns the page, nor of a device whose place is another's. */
+/* True when the tag may reuse the timestamp of the lane's last record. The gradient's block came
+ * before the tag; if the last block record of the device was written on this thread, the lane's
+ * last record is not before that. (A record of another block may be being written.) False when the
+ * tag would turn the page, and for a device whose place belongs to another one. */
 static inline bool is_behind_block(const struct tmk_lane *lane, uint16_t device)
 {
     const struct tmk_fast_path_device *said = tmk_fast_path_device_of(device);
@@ -342,7 +345,7 @@ static inline bool is_behind_block(const struct tmk_lane *lane, uint16_t device)
                tmk_accelerator_of(device);
 }
 
-/* To read the counter is most of what a tag costs (fast_path.h). */
+/* Reading the TSC dominates the cost of a tag (fast_path.h). */
 TMK_HOT_CODE(5) void tmk_gradients_tag(struct tmk_gradients_found found)
 {
     struct tmk_lane *lane = found.address && !tmk_bridge_is_off() ? tmk_lane_enter() : NULL;
@@ -357,7 +360,7 @@ TMK_HOT_CODE(5) void tmk_gradients_tag(struct tmk_gradients_found found)
     tmk_lane_leave(lane);
 }
 
-/* In front of AccumulateGrad::apply(). What it raises goes through here. */
+/* The hook in front of AccumulateGrad::apply(). What that raises passes through here. */
 TMK_HOT_CODE(5) static struct tensor_list hook_apply(void *node, void *input)
 {
     struct tmk_gradients_found found = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* record/training/module_names.c - see module_names.h. Open addressing; at least a quarter stays
- * unused, so that looking for what is not there ends. It is made anew, larger if need be, when it
- * fills up, with what was used and is not any more left out. */
+/* record/training/module_names.c - see module_names.h. The table uses open addressing. At least a
+ * quarter stays unused, so that a search for a missing object ends. When it fills up it is made
+ * anew, larger if need be, without the slots that were used and are free again. */
 #include "record/training/module_names.h"
 
 #include <stddef.h>
@@ -13,7 +13,7 @@ enum { LEAST_SLOTS = 1 << 12, MOST_SLOTS = 1 << 24 };
 struct tmk_module_names tmk_module_names;
 static struct tmk_region slots_memory;
 static uint32_t n_objects;
-static uint32_t n_touched; /* slots that are no longer 0 */
+static uint32_t n_touched; /* slots that are not 0 any more */
 
 static bool make_name_slots(uint32_t n_slots)
 {

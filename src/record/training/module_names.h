@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* record/training/module_names.h - the names of torch's modules, by the address of the object.
+/* record/training/module_names.h - the names of torch's modules, by the object's address.
  *
- * With the interpreter's lock. An object that dies is taken out (the Python side holds a weak
- * reference to each), so that another at its address has no name that is not its own. */
+ * All of it needs the interpreter's lock. An object that dies is taken out (the Python side holds a
+ * weak reference to each), so that another object at its address does not get its name. */
 #ifndef TMK_RECORD_MODULE_NAMES_H
 #define TMK_RECORD_MODULE_NAMES_H
 
@@ -12,10 +12,10 @@
 struct tmk_module_slot {
     uintptr_t object; /* 0: never used; 1: was used */
     uint32_t name;    /* string id */
-    uint32_t called;  /* 1: by the program itself, as a root */
+    uint32_t called;  /* 1: the program itself has called it, as a root */
 };
 
-/* Instead of a name: it has none, and was asked for. */
+/* In place of a name: the module was asked about and has none. */
 #define TMK_MODULE_UNNAMED 0x80000000u
 
 struct tmk_module_names {
@@ -24,12 +24,13 @@ struct tmk_module_names {
 };
 extern struct tmk_module_names tmk_module_names;
 
-/* Empty it, for a new recording. False when there is no memory. */
+/* Empty the table, for a new recording. False when there is no memory. */
 bool tmk_module_names_reset(void);
-/* False when there is no memory for more. */
+/* Set a module's name. False when there is no memory for more. */
 bool tmk_module_names_put(const void *object, uint32_t name);
 void tmk_module_names_remove(uintptr_t object);
-/* True the first time, for an object that is in it. */
+/* Mark a module as called by the program. True the first time, for a module that is in the
+ * table. */
 bool tmk_module_names_mark(const void *object);
 
 static inline uint32_t tmk_module_names_place(uintptr_t object)
@@ -37,7 +38,7 @@ static inline uint32_t tmk_module_names_place(uintptr_t object)
     return (uint32_t)((object >> 4) * 0x9e3779b97f4a7c15u >> 32) & tmk_module_names.mask;
 }
 
-/* 0: not known. */
+/* The name of a module; 0: not known. */
 static inline uint32_t tmk_module_names_find(const void *object)
 {
     uint32_t i = tmk_module_names_place((uintptr_t)object);

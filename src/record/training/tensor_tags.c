@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* record/training/tensor_tags.c - which tensors are gradients and inputs; see tensor_tags.h.
+/* record/training/tensor_tags.c - see tensor_tags.h.
  *
  * Gradients are made anew in each backward, so they are tagged in each: by gradients.c where they
- * are made, or else here afterwards, by a few calls of tensor methods for each parameter. Which of
- * the two, and which are parts of larger blocks, as in DDP's buckets, is found out by looking at
- * all of them: after backwards 1, 2, 4, 7, 11 ..., at least each 61st, when the list of parameters
- * is new, and when gradients.c asks for it. None of what is called lets other threads of Python's
- * run. */
+ * are made, or else here afterwards, by a few calls of tensor methods for each parameter. A look at
+ * all of them decides which of the two, and which gradients are parts of larger blocks, as in DDP's
+ * buckets. That look comes after backwards 1, 2, 4, 7, 11 ..., at least after each 61st, when the
+ * list of parameters is new, and when gradients.c asks for it. Nothing that is called lets other
+ * Python threads run. */
 #include "record/training/tensor_tags.h"
 
 #include <stddef.h>
@@ -21,11 +21,11 @@
 
 enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2 };
 
-struct parameter_source { /* a parameter; torch does not get on with weak references to those */
-    struct tmk_object *reference; /* weak, to its module; the same for all of a module's */
+struct parameter_source {         /* a parameter; torch does not support weak references to those */
+    struct tmk_object *reference; /* weak, to its module; shared by all of a module's parameters */
     struct tmk_object *key;       /* its place among the module's parameters */
     struct tmk_gradients_parameter parameter;
-    bool asks_python; /* gradients.c does not tag it, we do */
+    bool asks_python; /* gradients.c does not tag it, so we ask Python */
 };
 
 static struct {
@@ -33,13 +33,13 @@ static struct {
     struct parameter_source *sources;
     uint32_t n;
     uint64_t n_backwards;
-    bool is_new;        /* the list is, or something of what is known of it */
-    bool is_watched;    /* gradients.c tells when there are gradients that it does not tag */
-    uint32_t n_asking;  /* those of asks_python */
-    uint64_t looked;    /* at all: after which backward */
-    uint64_t next_look; /* for a stranger: not before this backward */
-    uint32_t n_futile;  /* such looks that found nothing, in a row */
-    uint32_t bucket;    /* name of what holds several */
+    bool is_new;        /* the list is new, or something that is known of it */
+    bool is_watched;    /* gradients.c tells when it meets gradients that it does not tag */
+    uint32_t n_asking;  /* how many have asks_python */
+    uint64_t looked;    /* the backward after which all were looked at */
+    uint64_t next_look; /* look for a stranger's sake not before this backward */
+    uint32_t n_futile;  /* such looks in a row that found nothing */
+    uint32_t bucket;    /* name of a block that holds several gradients */
     struct tmk_object *grad, *data_ptr, *get_device, *parameters; /* names of attributes */
     struct tmk_object *storage_offset, *element_size, *cdata;
     struct tmk_object *none, *tuple_class, *list_class, *dict_class;
@@ -93,7 +93,7 @@ void tmk_tensor_tags_init(void)
 
 /* ---- tensors ---- */
 
-/* What a method of a tensor's answers, a number; `otherwise` when it raises. */
+/* Call a tensor's method that returns a number; `otherwise` when it raises. */
 static uint64_t ask_tensor(struct tmk_object *tensor, struct tmk_object *method, uint64_t otherwise)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -150,12 +150,12 @@ struct tmk_object *tmk_tensor_tags_gradients(struct tmk_object *self, struct tmk
         py->Py_IncRef(source->key);
     }
     for (long i = tags.n; py->PyList_GetItem(list, i); i++)
-        tmk_lane_count_unnamed(); /* a gradient that no name will be found for */
+        tmk_lane_count_unnamed(); /* its gradient will have no name */
     py->PyErr_Clear();            /* the list has ended */
     return py->Py_BuildValue("");
 }
 
-/* The parameters of a module by key, a new reference; NULL when it is gone. */
+/* The parameters of a module by key, as a new reference; NULL when the module is gone. */
 static struct tmk_object *parameters_of(struct tmk_object *reference)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -168,7 +168,7 @@ static struct tmk_object *parameters_of(struct tmk_object *reference)
     return parameters;
 }
 
-/* A module is gone. Another tensor may come to be where one of its parameters was. */
+/* A module is gone: another tensor may take the address of one of its parameters. */
 void tmk_tensor_tags_forget(void)
 {
     const struct tmk_object *last = NULL;
@@ -187,7 +187,7 @@ void tmk_tensor_tags_forget(void)
     tmk_gradients_stop();
 }
 
-/* Returns its address; 0: it has none, or several. */
+/* Returns the gradient's address; 0: it has none, or several. */
 static uint64_t put_gradient(const struct tmk_gradients_parameter *p, struct tmk_object *grad,
                              bool is_careful)
 {
@@ -212,13 +212,13 @@ static uint64_t cdata_of(struct tmk_object *tensor)
     return failed ? 0 : cdata;
 }
 
-struct sources_look {     /* at all of them */
-    uint32_t n_gradients; /* with an address, of parameters that gradients.c knows */
-    bool is_other;        /* there are parameters that it does not know */
-    bool is_trial;        /* there are some to try that were not tried before */
+struct sources_look {     /* one look at all of them */
+    uint32_t n_gradients; /* gradients with an address, of parameters that gradients.c knows */
+    bool is_other;        /* there are parameters that gradients.c does not know */
+    bool is_trial;        /* some are to be tried that were not tried before */
 };
 
-/* What gradients.c knew of it is good still, whatever list it is on. */
+/* What gradients.c knew of the parameter stays valid, whatever list it is on. */
 static void learn_source(struct parameter_source *source, struct tmk_object *parameter,
                          bool has_gradient, uint64_t address, struct sources_look *look)
 {
@@ -243,7 +243,7 @@ static void learn_source(struct parameter_source *source, struct tmk_object *par
     look->n_gradients += is_known && address != 0;
 }
 
-/* Its gradient, if it has one, is tagged. With a look it is learnt what can be. */
+/* Tag the parameter's gradient, if it has one; `look`, if not NULL, takes what can be learnt. */
 static void note_gradient(struct parameter_source *source, struct tmk_object *parameter,
                           struct sources_look *look)
 {
@@ -261,11 +261,11 @@ static void note_gradient(struct parameter_source *source, struct tmk_object *pa
     py->Py_DecRef(parameter);
 }
 
-/* Of all, or of those that gradients.c does not tag. */
+/* For all parameters, or without `look` only for those that gradients.c does not tag. */
 static void note_sources(struct sources_look *look)
 {
     const struct tmk_python *py = tmk_bridge.py;
-    const struct tmk_object *of = NULL; /* whose parameters these are */
+    const struct tmk_object *of = NULL; /* the module of `parameters` */
     struct tmk_object *parameters = NULL;
     for (uint32_t i = 0; i < tags.n; i++) {
         struct parameter_source *source = &tags.sources[i];
@@ -298,15 +298,15 @@ static void make_gradients_table(void)
     }
 }
 
-/* Tensors that are no parameters of modules have gradients, too: ever more seldom is it looked
- * whether a stranger is on the list, while it never is. */
+/* Tensors that are no parameters of modules have gradients too. Looking whether such a stranger is
+ * on the list becomes ever rarer while none is. */
 static void look_at_all(bool for_stranger)
 {
     enum { MOST_FUTILE = 6 };
     struct sources_look look = {0};
     note_sources(&look);
     bool is_learnt = tmk_gradients_learn(look.n_gradients);
-    tags.is_new = is_learnt || look.is_trial; /* the next backward tells whether that is true */
+    tags.is_new = is_learnt || look.is_trial; /* the next backward shows whether it is true */
     if (look.is_other)
         tags.n_futile = 0;
     else if (for_stranger && tags.n_futile < MOST_FUTILE)
@@ -318,14 +318,14 @@ static void look_at_all(bool for_stranger)
 
 static bool is_look_due(uint64_t n)
 {
-    enum { EVERY = 61 }; /* odd: many programs do the same again after 2, 4 or 8 */
+    enum { EVERY = 61 }; /* odd, because many programs repeat themselves after 2, 4 or 8 */
     bool is_listed = tmk_gradients_met_listed();
     uint64_t wait = tags.looked / 2 < EVERY ? tags.looked / 2 + 1 : EVERY;
     return tags.is_new || is_listed || n >= tags.looked + wait;
 }
 
-/* An exception may be on its way: it is put aside meanwhile. Python's collector is put off, because
- * what it runs lets other threads run, and those may begin a backward. */
+/* An exception may be on its way: it is put aside meanwhile. Python's collector is held off,
+ * because what it runs lets other threads run, and those may begin a backward. */
 void tmk_tensor_tags_note_gradients(void)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -334,8 +334,9 @@ void tmk_tensor_tags_note_gradients(void)
     bool for_stranger = tmk_gradients_met_stranger() && n >= tags.next_look;
     bool looks = is_look_due(n) || for_stranger;
     if (!py->PyGC_Disable || !py->PyGC_Enable)
-        return; /* before 3.10 they are known by what the stage says, without names */
-    bool is_made = tmk_gradients_met_untrusted() || !tags.is_watched; /* maybe */
+        return; /* before 3.10 the stage alone says that they are gradients, without names */
+    bool is_made =
+        tmk_gradients_met_untrusted() || !tags.is_watched; /* it cannot be said for sure */
     if (!looks && !(tags.n_asking > 0 && is_made))
         return;
     py->PyErr_Fetch(&error[0], &error[1], &error[2]);
@@ -385,7 +386,7 @@ static uint32_t note_sequence(struct tmk_object *sequence, uint32_t name, unsign
     return n_noted;
 }
 
-/* Plain tensors, also in plain containers. Returns how many. */
+/* Tag plain tensors, also those in plain containers; returns how many. */
 static uint32_t note_value(struct tmk_object *value, uint32_t name, unsigned depth)
 {
     struct tmk_object *type = tmk_python_type(value);
@@ -402,7 +403,7 @@ static uint32_t note_value(struct tmk_object *value, uint32_t name, unsigned dep
     return 0;
 }
 
-/* Of one of the first MAX_INPUTS. */
+/* The name "input[i]", for i below MAX_INPUTS. */
 static uint32_t numbered_input(size_t i)
 {
     static uint64_t known[MAX_INPUTS]; /* generation << 32 | name */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* record/training/tensor_tags.h - which tensors are gradients and inputs, as tags in the trace.
+/* record/training/tensor_tags.h - tag gradients and inputs in the trace.
  *
- * All with the interpreter's lock. */
+ * All of it needs the interpreter's lock. */
 #ifndef TMK_RECORD_TENSOR_TAGS_H
 #define TMK_RECORD_TENSOR_TAGS_H
 
@@ -9,14 +9,14 @@
 
 struct tmk_object;
 
-/* gradients(list): the parameters whose gradients are to be tagged, one module's behind each other:
- * (weak reference to the module, key, name, device). */
+/* gradients(list), for bridge.py: the parameters whose gradients are to be tagged, one module's
+ * behind each other: (weak reference to the module, key, name, device). */
 struct tmk_object *tmk_tensor_tags_gradients(struct tmk_object *self, struct tmk_object *arguments);
-/* Tag the gradients that there are. All backwards were run by the calling thread. */
+/* Tag the gradients that exist now. The calling thread must have run all backwards. */
 void tmk_tensor_tags_note_gradients(void);
-/* A module is gone. */
+/* Called when a module is gone. */
 void tmk_tensor_tags_forget(void);
-/* Tag the tensors among a root's arguments. */
+/* Tag the tensors among the arguments of a root module's call. */
 void tmk_tensor_tags_note_inputs(struct tmk_object *const *values, size_t n,
                                  struct tmk_object *keywords);
 void tmk_tensor_tags_reset(void);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* record/training/torch_calls.c - calls of modules, of backward and of optimizers; see
- * torch_calls.h.
+/* record/training/torch_calls.c - see torch_calls.h.
  *
- * A function object of Python's has a pointer to the C function that calls it. Ours stands there
- * instead for torch.nn.Module.__call__: it opens a range, calls on, and closes the range, whether
- * the call returned or raised. The interpreter itself calls through that pointer when an object is
- * called, since that goes through its type. (Python code that calls the function by name, as in
- * super().__call__(...), may go around it, from 3.11 on.) */
+ * A Python function object has a pointer to the C function that calls it. For
+ * torch.nn.Module.__call__ ours stands there instead: it opens a range, calls on, and closes the
+ * range, whether the call returned or raised. The interpreter calls through that pointer when an
+ * object is called, because that goes through its type. (Python code that calls the function by
+ * name, as in super().__call__(...), may bypass it from 3.11 on.) */
 #include "record/training/torch_calls.h"
 
 #include <dlfcn.h>
@@ -51,22 +50,22 @@ enum { VARARGS_AND_KEYWORDS = 3 };
 static const size_t offset_flag = (size_t)1 << (8 * sizeof(size_t) - 1);
 
 static struct {
-    vectorcall *call_module; /* what was there */
-    method *run_backward;    /* likewise */
+    vectorcall *call_module; /* the function that was there */
+    method *run_backward;    /* the function that was there */
     call_pointer *call_at;   /* where it was; NULL: not patched */
     struct method_def *backward_at;
-    _Atomic bool is_in; /* calls are seen, those of optimizers too */
+    _Atomic bool is_in; /* calls are seen, also those of optimizers */
     bool (*is_grad_enabled)(void);
     void **(*tracing_state)(void); /* pointers to shared pointers, as are the next */
     void **(*function_mode)(void);
     int64_t (*n_function_modes)(void);
-    struct tmk_object *training, *accumulate_grad; /* these words, as Python's strings */
-    bool (*wake)(void); /* a call comes while the bridge is off: arms it, or says false */
+    struct tmk_object *training, *accumulate_grad; /* these words as Python strings */
+    bool (*wake)(void); /* called while the bridge is off (see the header) */
 } torch TMK_HOT_DATA;
 
-/* With the interpreter's lock. Which thread calls models and runs backward; and whether several do:
- * then the gradients of one are none of the others' business. Torch itself breaks when a thread
- * looks at those that another is working with, even between two backwards. */
+/* With the interpreter's lock: the thread that calls models and runs backward, and whether there
+ * are several. Then one thread must not look at the gradients of another: torch itself breaks when
+ * that happens, even between two backwards. */
 static const struct tmk_training_context *training_thread;
 static bool are_several;
 
@@ -78,7 +77,7 @@ static void note_thread(void)
         tmk_gradients_stop();
 }
 
-/* Python code runs on the thread, which may be one that works for a backward. */
+/* Called when Python code runs on the thread; true when it works for a backward. */
 static bool is_worker(struct tmk_lane *lane)
 {
     if (!tmk_torch_calls_knows_worker(lane) && atomic_load(&tmk_recorder.control->n_backwards) > 0)
@@ -88,7 +87,7 @@ static bool is_worker(struct tmk_lane *lane)
 
 /* ---- modules ---- */
 
-/* False when something was raised meanwhile that is the program's. */
+/* False when something was raised meanwhile that belongs to the program. */
 __attribute__((noinline)) static bool learn_name(struct tmk_object *module, bool is_root,
                                                  uint32_t *ret_name)
 {
@@ -96,7 +95,7 @@ __attribute__((noinline)) static bool learn_name(struct tmk_object *module, bool
     bool ok = tmk_bridge_call(tmk_bridge.learn, module, flag);
     tmk_bridge.py->Py_DecRef(flag);
     *ret_name = tmk_module_names_find(module);
-    if (ok && !*ret_name) /* and never will */
+    if (ok && !*ret_name) /* and it never will have one */
         tmk_module_names_put(module, TMK_MODULE_UNNAMED);
     return ok;
 }
@@ -118,7 +117,7 @@ static bool is_training(struct tmk_object *module)
     return is;
 }
 
-/* Calls on, with the frames below as they are until that returns. */
+/* Call on, with an anchor: the frames below do not change until that returns. */
 static inline struct tmk_object *call_with_anchor(struct tmk_object *function,
                                                   struct tmk_object *const *values, size_t n,
                                                   struct tmk_object *keywords)
@@ -131,7 +130,7 @@ static inline struct tmk_object *call_with_anchor(struct tmk_object *function,
     return result;
 }
 
-/* A module is called inside another, and calls have names. */
+/* A module is called inside another one, and calls are named. */
 __attribute__((noinline)) static struct tmk_object *call_inner(struct tmk_object *function,
                                                                struct tmk_object *const *values,
                                                                size_t n,
@@ -162,7 +161,7 @@ __attribute__((noinline)) static struct tmk_object *call_inner(struct tmk_object
     return result;
 }
 
-/* Forward lingers where a loss may follow: not on threads that only run a part of it. */
+/* A forward stays open where a loss may follow: not on threads that run only a part of it. */
 static bool may_linger(void)
 {
     static __thread int8_t is_main __attribute__((tls_model("initial-exec"))); /* 0: not known */
@@ -171,8 +170,8 @@ static bool may_linger(void)
     return is_main > 0 || tmk_training_context.runs_backward;
 }
 
-/* The program itself calls it, not a backward that does again what was done. False when something
- * was raised that is the program's. */
+/* Note that the program itself calls the module; a backward that repeats a forward (checkpointing)
+ * does not count. False when something was raised that belongs to the program. */
 static bool note_root(struct tmk_object *module)
 {
     struct tmk_lane *lane = tmk_lane_enter();
@@ -182,11 +181,12 @@ static bool note_root(struct tmk_object *module)
     tmk_lane_leave(lane);
     if (is_again)
         return true;
-    note_thread(); /* first: from now on its gradients are looked for, unless there are several */
+    note_thread(); /* first: the call below looks for its gradients, unless there are several
+                      threads */
     return !tmk_module_names_mark(module) || tmk_bridge_call(tmk_bridge.called, module, NULL);
 }
 
-/* A module is called by the program itself: forward begins. */
+/* The program itself calls a module: forward begins. */
 __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object *function,
                                                               struct tmk_object *const *values,
                                                               size_t n, struct tmk_object *keywords)
@@ -212,7 +212,8 @@ __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object 
     tmk_lane_leave(lane);
     if (tmk_bridge.categories && tmk_torch_calls_is_calm())
         tmk_tensor_tags_note_inputs(values + 1, (n & ~offset_flag) - 1, keywords);
-    /* Whatever was left behind. (A call around this one goes without it from then on.) */
+    /* Forget an anchor that was left behind. (A call around this one goes without it from then
+     * on.) */
     tmk_lane.anchor = NULL;
     struct tmk_object *result = call_with_anchor(function, values, n, keywords);
     lane = tmk_lane_enter();
@@ -248,7 +249,7 @@ static struct tmk_object *call_module(struct tmk_object *function, struct tmk_ob
 
 /* ---- backward ---- */
 
-/* What torch.autograd.grad() asks for goes to its caller, not into gradients of parameters. */
+/* What torch.autograd.grad() computes goes to its caller, not into gradients of parameters. */
 static bool accumulates(struct tmk_object *arguments, struct tmk_object *keywords)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -259,7 +260,7 @@ static bool accumulates(struct tmk_object *arguments, struct tmk_object *keyword
     return !flag || py->PyObject_IsTrue(flag) != 0;
 }
 
-/* False when something was raised that is the program's. */
+/* False when something was raised that belongs to the program. */
 static bool finish_backward(bool is_accumulating, bool is_only)
 {
     if (tmk_bridge.categories && is_accumulating && is_only && !are_several &&
@@ -319,7 +320,7 @@ TMK_HOT_CODE_ALIGNED(4, 16) void tmk_torch_calls_note_node(const void *node)
         tmk_training_context_node(name);
 }
 
-/* Where modules have names nodes tell it. The number is taken before: should the backward end
+/* Where modules have names, nodes tell of workers. The number is read first: if the backward ends
  * meanwhile, it is an old one. */
 void tmk_torch_calls_note_worker(struct tmk_lane *lane)
 {
@@ -338,10 +339,10 @@ static uint32_t class_name(struct tmk_lane *lane, struct tmk_object *name)
     return text ? tmk_intern_text(lane, text, (size_t)n) : 0;
 }
 
-/* The one whose step() this thread is in. */
+/* The optimizer in whose step() this thread is. */
 static __thread const void *updating __attribute__((tls_model("initial-exec")));
 
-/* begin(optimizer): a token, or None when there is nothing to end. */
+/* begin(optimizer), for bridge.py: a token, or None when there is nothing to end. */
 struct tmk_object *tmk_torch_calls_begin_update(struct tmk_object *self,
                                                 struct tmk_object *arguments)
 {
@@ -350,7 +351,7 @@ struct tmk_object *tmk_torch_calls_begin_update(struct tmk_object *self,
     struct tmk_training_context before;
     (void)self;
     bool is_inner = is_awake() && tmk_training_context.stage == TMK_CONTEXT_OPTIMIZER;
-    if (is_inner && optimizer != updating) /* it goes with the one around it */
+    if (is_inner && optimizer != updating) /* it is stepped by the one around it */
         tmk_training_context_forget(optimizer);
     bool is_named = tmk_bridge.modules && torch.is_in && !is_inner;
     struct tmk_object *class = is_named ? py->PyObject_GetAttrString(optimizer, "__class__") : NULL;
@@ -375,7 +376,8 @@ struct tmk_object *tmk_torch_calls_begin_update(struct tmk_object *self,
     return token ? token : py->Py_BuildValue("");
 }
 
-/* end(optimizer, token, returned): also while an exception is on its way; then it was no update. */
+/* end(optimizer, token, returned), for bridge.py. Also called while an exception is on its way;
+ * then it was no update. */
 struct tmk_object *tmk_torch_calls_end_update(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -416,7 +418,7 @@ struct tmk_object *tmk_torch_calls_skip_update(struct tmk_object *self,
     return tmk_bridge.py->Py_BuildValue("");
 }
 
-/* While it is on, no block begins a step that is due. */
+/* hush(on), for bridge.py: while it is on, no block begins a step that is due. */
 struct tmk_object *tmk_torch_calls_hush(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -436,7 +438,7 @@ static bool always_true(void)
     return true;
 }
 
-/* Where in the function object the pointer is; NULL when that is not clear. */
+/* Find the pointer in the function object; NULL when its place is not clear. */
 static call_pointer *find_pointer(struct tmk_object *function)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -461,7 +463,7 @@ static call_pointer *find_pointer(struct tmk_object *function)
     return found;
 }
 
-/* By having the kernel read and write it. */
+/* Let the kernel write and read the word. */
 static bool is_writable(void *word)
 {
     int ends[2];
@@ -487,7 +489,7 @@ static struct method_def *find_method(struct tmk_object *object)
     return is_known ? d->method : NULL;
 }
 
-/* What torch says of the calling thread; functions that it has not are NULL. */
+/* Functions of torch that tell of the calling thread; those that this torch lacks are NULL. */
 static void find_torch_functions(void)
 {
     static const char cpu[] = "libtorch_cpu.so";
@@ -503,7 +505,7 @@ static void find_torch_functions(void)
         torch.is_grad_enabled = always_true;
 }
 
-/* An exception of the program's may be on its way: it is put aside meanwhile. */
+/* An exception of the program may be on its way: it is put aside meanwhile. */
 static bool are_modes_harmless(void)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -525,7 +527,7 @@ bool tmk_torch_calls_is_calm(void)
     return !torch.n_function_modes || torch.n_function_modes() == 0 || are_modes_harmless();
 }
 
-/* The function is kept, so that where its pointer was stays its own. */
+/* The function is kept alive, so that the pointer's place stays its own. */
 bool tmk_torch_calls_patch(struct tmk_object *function, struct tmk_object *run, bool (*wake)(void),
                            const char **ret_why)
 {
@@ -552,7 +554,7 @@ bool tmk_torch_calls_are_in(void)
     return atomic_load(&torch.is_in);
 }
 
-/* Single stores: whoever calls meanwhile finds the one or the other. */
+/* Single stores: a call meanwhile finds the one function or the other. */
 void tmk_torch_calls_switch(bool in)
 {
     if (!torch.call_at || !torch.backward_at)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* record/training/torch_calls.h - calls of torch's modules, of backward and of optimizers.
+/* record/training/torch_calls.h - see calls of torch's modules, of backward and of optimizers.
  *
- * Two places are patched, neither of which Python code can see, so that nothing which compares
- * functions (torch.compile, for one) finds anything new: the vectorcall pointer of the function
- * object torch.nn.Module.__call__, which is each call of a module; and the C function in the method
- * definition of the engine's run_backward. Optimizers' steps are told by wrappers in bridge.py. */
+ * Two places are patched. Python code can see neither, so nothing that compares functions (such as
+ * torch.compile) finds anything new: the vectorcall pointer of the function object
+ * torch.nn.Module.__call__, through which each call of a module goes, and the C function in the
+ * method definition of the engine's run_backward. Wrappers in bridge.py tell of optimizers'
+ * steps. */
 #ifndef TMK_RECORD_TORCH_CALLS_H
 #define TMK_RECORD_TORCH_CALLS_H
 
@@ -15,12 +16,12 @@
 
 struct tmk_object;
 
-/* Backward comes to a node of torch's, on any thread. */
+/* Called when backward comes to a node, on any thread. */
 void tmk_torch_calls_note_node(const void *node);
-/* One of autograd's threads, whose lane is entered, works for a backward: it makes its first block
- * in it, or is refused it, or calls Python. */
+/* Called when one of autograd's threads, with its lane entered, works for a backward: it makes its
+ * first block in it, runs out of memory, or calls Python. */
 void tmk_torch_calls_note_worker(struct tmk_lane *lane);
-/* It is none of autograd's, or that is on record. */
+/* True when the thread is not one of autograd's, or its work for this backward is on record. */
 static inline bool tmk_torch_calls_knows_worker(const struct tmk_lane *lane)
 {
     return !lane->is_autograd ||
@@ -35,17 +36,19 @@ static inline void tmk_torch_calls_see_worker(struct tmk_lane *lane)
 
 /* ---- with the interpreter's lock ---- */
 
-/* False while asking tensors would be seen: torch.jit.trace is recording, or a TorchFunctionMode is
- * on. */
+/* True when asking tensors would not be seen. False while torch.jit.trace is recording or a
+ * TorchFunctionMode is on. */
 bool tmk_torch_calls_is_calm(void);
 
-/* Patch the calls, or undo it. The objects are arm()'s answer. False, and why, when not. */
+/* Patch the calls of these two objects, which bridge.py's arm() returns. `wake` is called when a
+ * call comes while the bridge is off, and is true when it is on afterwards. False, with the reason,
+ * when they cannot be patched. switch() takes the patches out and puts them in again. */
 bool tmk_torch_calls_patch(struct tmk_object *function, struct tmk_object *method,
                            bool (*wake)(void), const char **ret_why);
 void tmk_torch_calls_switch(bool in);
-/* Whether they are patched now. */
+/* True while they are patched. */
 bool tmk_torch_calls_are_in(void);
-/* begin(optimizer), end(optimizer, token, returned), skip(), hush(on): for bridge.py. */
+/* For bridge.py: begin(optimizer), end(optimizer, token, returned), skip(), hush(on). */
 struct tmk_object *tmk_torch_calls_begin_update(struct tmk_object *self,
                                                 struct tmk_object *arguments);
 struct tmk_object *tmk_torch_calls_end_update(struct tmk_object *self,

@@ -28,7 +28,8 @@ static void pop_range(struct tmk_lane *lane, uint32_t kind, uint32_t thread)
     tmk_lane_put(lane, TMK_KIND_POP, 0, 0, kind, thread);
 }
 
-/* A name's id is the same all through a recording. Whoever has it has its definition on record. */
+/* The id of a name is the same all through a recording. Whoever has it has its definition on
+ * record. */
 static void push_stage(struct tmk_lane *lane, enum tmk_training_context_stage stage)
 {
     static _Atomic uint64_t known[TMK_N_CONTEXT_STAGES]; /* generation << 32 | name */
@@ -86,7 +87,7 @@ void tmk_training_context_close(struct tmk_lane *lane, const struct tmk_training
         *w = *before;
 }
 
-/* Not inside backward, which goes on with its own. */
+/* Inside backward a forward does not stay open: backward goes on. */
 void tmk_training_context_linger(struct tmk_lane *lane, const struct tmk_training_context *before)
 {
     struct tmk_training_context *w = tmk_training_context_now(lane);
@@ -126,15 +127,16 @@ void tmk_training_context_own(struct tmk_lane *lane, bool opens)
 
 enum { MAX_WORKERS = 64 };
 
-/* Threads that have a stage "backward" open on behalf of another's. Beyond so many, a range stays
- * open until its thread opens the next. */
+/* Threads that have a stage "backward" open on behalf of another thread's backward. When there are
+ * more, a range stays open until its thread opens the next one. */
 static struct {
-    _Atomic uint32_t backward; /* counts those that have ended */
+    _Atomic uint32_t backward; /* number of backwards that have ended */
     _Atomic uint32_t n;
     _Atomic uint32_t threads[MAX_WORKERS]; /* 0: free */
 } workers;
 
-/* The number is never less than the places taken: who takes them back may stop at 0. */
+/* The count is never less than the places that are taken, so whoever takes them back may stop at
+ * 0. */
 static void join_workers(uint32_t thread)
 {
     atomic_fetch_add(&workers.n, 1);
@@ -146,7 +148,8 @@ static void join_workers(uint32_t thread)
     atomic_fetch_sub(&workers.n, 1);
 }
 
-/* A worker's first node of this backward. What it has left of an earlier one is closed already. */
+/* Open the stage at a worker's first node of this backward. What the worker had open in an earlier
+ * one is closed already. */
 __attribute__((noinline)) static void
 begin_worker(struct tmk_lane *lane, struct tmk_training_context *w, uint32_t backward)
 {
@@ -184,7 +187,7 @@ void tmk_training_context_work(struct tmk_lane *lane)
     enter_node(lane, 0, atomic_load_explicit(&workers.backward, memory_order_relaxed));
 }
 
-/* Most nodes are of the same module as the one before. */
+/* Most nodes belong to the same module as the one before. */
 TMK_HOT_CODE_ALIGNED(4, 16) void tmk_training_context_node(uint32_t name)
 {
     const struct tmk_training_context *w = &tmk_training_context;
@@ -200,8 +203,8 @@ TMK_HOT_CODE_ALIGNED(4, 16) void tmk_training_context_node(uint32_t name)
     tmk_lane_leave(lane);
 }
 
-/* The next block of each thread tells that it works: none has this number. Never 0, which those
- * have that have told nothing. */
+/* Have the next block of each thread say that the thread works, by a number that none has. It is
+ * never 0, the number of threads that have said nothing. */
 static void end_quiet(bool modules)
 {
     static _Atomic uint32_t n;
@@ -223,7 +226,7 @@ void tmk_training_context_end_workers(struct tmk_lane *lane)
     }
 }
 
-/* Whether there was such a worker. */
+/* True when there was such a worker. */
 static bool leave_workers(uint32_t thread)
 {
     for (uint32_t i = 0; i < MAX_WORKERS; i++) {
@@ -258,7 +261,7 @@ void tmk_training_context_enter_backward(void)
     atomic_fetch_add(&tmk_recorder.control->n_backwards, 1);
 }
 
-/* None were counted when we are a child forked inside of it. */
+/* The count is 0 in a child that was forked inside of a backward. */
 uint32_t tmk_training_context_leave_backward(void)
 {
     _Atomic uint32_t *n_backwards = &tmk_recorder.control->n_backwards;
@@ -272,9 +275,9 @@ uint32_t tmk_training_context_leave_backward(void)
 
 enum { MAX_OPTIMIZERS = 64, MANY = 2 };
 
-/* A step ends when all optimizers that are waited for have stepped. All are, to begin with; those
- * that others overtake are given up, and waited for again when they step after all, but not for
- * ever: one that steps every fifth time goes with the step it falls into. */
+/* A step ends when all optimizers that are waited for have stepped. At first that is all of them.
+ * Those that others overtake are given up, and waited for again when they step after all, but not
+ * for ever: one that steps every fifth time belongs to the step it falls into. */
 struct optimizer {
     const void *object;
     bool is_awaited;
@@ -284,13 +287,13 @@ struct optimizer {
 };
 
 static struct {
-    _Atomic bool is_due;             /* the next one begins with the next block */
-    bool is_own;                     /* the program counts itself */
-    bool begun;                      /* a step has */
-    bool trains;                     /* not mere inference */
+    _Atomic bool is_due;             /* the next step begins with the next block */
+    bool is_own;                     /* the program counts steps itself */
+    bool begun;                      /* a step has begun */
+    bool trains;                     /* it is a training, not mere inference */
     bool updates;                    /* an optimizer has stepped */
-    int64_t next;                    /* number of the next one */
-    uint32_t n_backwards, n_updates; /* in this one */
+    int64_t next;                    /* number of the next step */
+    uint32_t n_backwards, n_updates; /* in this step */
     unsigned n_optimizers;
     struct optimizer optimizers[MAX_OPTIMIZERS];
 } steps;
@@ -308,7 +311,7 @@ static void begin_training_step(struct tmk_lane *lane)
         steps.optimizers[i].stepped = false;
 }
 
-/* Who trains without an optimizer of torch's has made the update before the next forward. */
+/* A training without an optimizer of torch's has made its update before the next forward. */
 void tmk_training_context_root(struct tmk_lane *lane)
 {
     bool by_hand = steps.n_optimizers == 0 && steps.n_backwards > 0;
@@ -380,8 +383,8 @@ void tmk_training_context_forget(const void *optimizer)
         *o = steps.optimizers[--steps.n_optimizers];
 }
 
-/* One has stepped already, and others that were waited for have not: they do not go with it. The
- * step should have ended before; it ends now, and from now on without them. */
+/* An optimizer steps again while others that were waited for have not stepped: they do not belong
+ * together. The step should have ended before; it ends now, and from now on without the others. */
 static void give_up_waiting(struct tmk_lane *lane)
 {
     for (unsigned i = 0; i < steps.n_optimizers; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* record/training/workspaces.c - the scratch memory that torch gives to cuBLAS; see workspaces.h.
+/* record/training/workspaces.c - see workspaces.h.
  *
- * One block for each handle and stream, taken from the caching allocator at the first product of
- * matrices and kept: no tensor, so nobody would know whose it is. Torch keeps them in two maps
- * (std::map<std::tuple<void *, void *>, at::DataPtr>, from 2.0 on) that exported functions return.
- * We read them, as far as they look like what we know, through the kernel, which answers where a
- * pointer of ours would crash. */
+ * Torch takes one block for each handle and stream from the caching allocator, at the first matrix
+ * product, and keeps it. It is no tensor, so nobody would know what it is for. Torch keeps these
+ * blocks in two maps (std::map<std::tuple<void *, void *>, at::DataPtr>, from 2.0 on) that exported
+ * functions return. We read them, as far as they look as expected, through the kernel, which
+ * returns an error where our own read would crash. */
 #include "record/training/workspaces.h"
 
 #include <stddef.h>
@@ -30,7 +30,7 @@ struct std_map_node {
     uint64_t color;
     uint64_t parent, left, right;
     uint64_t handle, stream; /* the key */
-    uint64_t address;        /* of the DataPtr */
+    uint64_t address;        /* the DataPtr's address */
     uint64_t deleter, context;
     uint8_t device_type, device_index;
 };
