@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_answer.c - see report_answer.h: gathering. */
+/* cli/answers/report_answer.c - see report_answer.h. */
 #include "cli/answers/report_answer.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 
-/* Sweeps once more, and only who ran out. */
-static int explain(struct tmk_report_answer *r)
+/* Explain the chosen process, which takes further sweeps. Only if it ran out of memory. */
+static int explain_chosen(struct tmk_report_answer *r)
 {
     const struct tmk_process_answer *f = &r->processes[r->chosen];
     struct tmk_error err = {0};
@@ -38,7 +38,7 @@ int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, con
         if (status != 0)
             return status;
     }
-    return explain(r);
+    return explain_chosen(r);
 }
 
 void tmk_report_answer_fini(struct tmk_report_answer *r)
